@@ -1,0 +1,73 @@
+# alys-bpf: `make` builds, `make check` runs the tests that need no root, `make help` lists the rest.
+BUILD   := build
+CC      := gcc
+CLANG   ?= clang-14
+BPFTOOL ?= $(firstword $(shell command -v bpftool) /usr/sbin/bpftool)
+STRIP   := llvm-strip-14
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$(2))')
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
+	-Wno-format-nonliteral -Werror
+HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE -fcf-protection
+SAN ?=
+OPT  := $(if $(SAN),-O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all,-O2 $(HARDEN))
+CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -Iuser -Ibpf -I$(BUILD) -MMD -MP
+LDFLAGS += -pie $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now)
+LDLIBS  := -lbpf -ldw -lelf -lz -lzstd -lprotobuf-c -lZydis -liberty -lm
+
+ROOMS   := base catalog elf probe intake target unwind model symbol trace sink session cli
+SOURCES := $(foreach r,$(ROOMS),$(sort $(wildcard user/$(r)/*.c)))
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/user/sink/profile.pb-c.o
+
+all: $(BUILD)/alys-bpf $(BUILD)/alys_converter
+
+include scripts/bpf.mk
+include tests/tests.mk
+
+$(BUILD)/alys-bpf: $(BUILD)/user/main.o $(BUILD)/alys.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/alys_converter: $(BUILD)/alys-bpf
+	$(Q)ln -sf alys-bpf $@
+
+$(BUILD)/alys.a: $(OBJECTS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/%.o: %.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
+
+# protobuf-c's output is not ours to warn about.
+$(BUILD)/user/sink/profile.pb-c.c: user/sink/profile.proto
+	$(call say,PROTO,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)protoc-c --proto_path=user/sink --c_out=$(@D) $<
+
+$(BUILD)/user/sink/profile.pb-c.o: $(BUILD)/user/sink/profile.pb-c.c
+	$(Q)$(CC) -std=gnu11 -g $(OPT) -c -o $@ $<
+
+$(BUILD)/user/sink/pprof.o: $(BUILD)/user/sink/profile.pb-c.c
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make            build/alys-bpf and build/alys_converter'
+	@echo 'make check      unit, golden and corpus tests (no root)'
+	@echo 'make check-root tests with real probes and targets (root)'
+	@echo 'make bench      measure, print the tables'
+	@echo 'make SAN=address,undefined check   the same tests under the sanitizers'
+	@echo 'make clean'
+
+print-%:
+	@echo '$*=$($*)'
+
+.PHONY: all clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(OBJECTS:.o=.d) $(BUILD)/user/main.d

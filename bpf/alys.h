@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The wire: what BPF programs and the loader say to each other. Included by both sides, includes
+ * nothing of ours. May change daily; the file format (user/trace) is another thing.
+ * Rules: fixed-width fields, natural alignment, explicit zeroed pads, no bool, enum or pointer.
+ */
+#ifndef ALYS_WIRE_H
+#define ALYS_WIRE_H
+
+#include <linux/types.h>
+
+#define ALYS_MAX_FRAMES 512  /* --backtrace-limit at most */
+#define ALYS_MAX_SITES 4096  /* probe sites of all attached files */
+#define ALYS_MAX_TARGETS 4096
+#define ALYS_SEEN_SLOTS 65536 /* direct-mapped: stacks sent lately */
+
+/* Record kinds in the ring. */
+#define ALYS_EV_ALLOC 1
+#define ALYS_EV_REALLOC 2
+#define ALYS_EV_FREE 3
+#define ALYS_EV_STACK 4
+#define ALYS_EV_EXEC 5
+#define ALYS_EV_EXIT 6
+#define ALYS_EV_FORK 7
+#define ALYS_EV_MISS 8 /* the walk met an address that no table covers */
+
+/* Head of every record. */
+struct alys_head {
+	__u8 kind;
+	__u8 flags; /* ALYS_F_* */
+	__u16 gen;  /* target's exec generation, from struct alys_target */
+	__u32 tgid;
+	__u32 tid;
+	__u32 gc_no; /* collector's cycle counter, low 32 bits; 0 unless ALYS_F_GC */
+	__u64 time;  /* bpf_ktime_get_ns: CLOCK_MONOTONIC */
+};
+
+#define ALYS_F_ATOMIC 1 /* pointer-free block of a collector */
+#define ALYS_F_GC 2     /* gc_no is set */
+
+struct alys_ev_alloc {
+	struct alys_head h;
+	__u64 addr;
+	__u64 size;
+	__u64 stack;    /* hash of the call stack; 0 = none taken */
+	__u64 interval; /* bytes:N in force, 0 = exact */
+};
+
+struct alys_ev_realloc {
+	struct alys_ev_alloc a; /* a.addr is the new block, 0 when realloc(p, 0) freed */
+	__u64 old;
+	__u64 enter; /* time of the call */
+};
+
+struct alys_ev_free {
+	struct alys_head h;
+	__u64 addr;
+	__u64 stack;
+};
+
+/* Sent once per distinct stack, before the first event that names it. */
+struct alys_ev_stack {
+	struct alys_head h;
+	__u64 hash;
+	__u32 n;
+	__u32 end; /* STACK_END_* */
+	__u64 ips[]; /* n of them; ips[0] = the probe, ips[1] = the caller of the probed function */
+};
+
+/* exec, exit, fork (tgid/tid = parent, other = child's tgid), miss (other = address). */
+struct alys_ev_proc {
+	struct alys_head h;
+	__u64 other;
+};
+
+/* How a probed function uses its arguments. */
+#define ALYS_SHAPE_SIZE 1    /* p = f(size) */
+#define ALYS_SHAPE_MUL 2     /* p = f(count, size) */
+#define ALYS_SHAPE_REALLOC 3 /* p = f(old, size) */
+#define ALYS_SHAPE_OUTPTR 4  /* err = f(&p, ..., size) */
+#define ALYS_SHAPE_FREE 5    /* f(p) */
+#define ALYS_SHAPE_MULREALLOC 6 /* p = f(old, count, size) */
+
+/* How nested calls of one allocator into itself are told from the program's own. */
+#define ALYS_NEST_THREAD 1 /* plain C allocators: a second entry before the first one returned */
+#define ALYS_NEST_CALLER 2 /* collectors: the return address lies in the allocator's own code */
+
+#define ALYS_SITE_GC_KIND 1   /* kind_arg holds GC_malloc_kind's kind: 0 = atomic */
+#define ALYS_SITE_ATOMIC 2    /* the function always gives pointer-free blocks */
+#define ALYS_SITE_FREES_ON_ZERO 4 /* realloc(p, 0) frees p */
+
+/*
+ * One probed address. The attach cookie is the index into the `sites` array, so that a program
+ * needs no other knowledge of what it sits on. Addresses are those of the ELF file: the load bias is
+ * the difference between the instruction pointer and vaddr, which no exec or fork can make stale.
+ */
+struct alys_site {
+	__u64 vaddr;        /* of this probe */
+	__u64 text_lo, text_hi; /* allocator's own code, for ALYS_NEST_CALLER */
+	__u64 gc_no_vaddr;  /* the collector's cycle counter, 0 = none */
+	__u32 cfa_off;      /* CFA - sp at this instruction */
+	__u16 row;          /* of the allocator table: for reports */
+	__u8 shape;         /* ALYS_SHAPE_* */
+	__u8 nest;          /* ALYS_NEST_* */
+	__u8 arg[3];        /* argument numbers (0..5) in the order of the shape's formula */
+	__u8 kind_arg;      /* with ALYS_SITE_GC_KIND */
+	__u32 flags;        /* ALYS_SITE_* */
+};
+
+/* One traced process. Written by the loader, copied to children by BPF when following forks. */
+struct alys_target {
+	__u32 gen;
+	__u32 pad;
+};
+
+/* Set before load (rodata). */
+struct alys_config {
+	__u64 interval;  /* bytes:N, 0 = exact */
+	__u64 min_size;
+	__u32 max_frames; /* 0 = no stacks */
+	__u32 own_tgid;
+	__u32 wake_bytes; /* wake the reader when that much is unread */
+	__u8 follow;      /* take in forked children */
+	__u8 free_stacks;
+	__u8 pad[2];
+};
+
+/*
+ * One X-list per counter: (number, NAME, class, text name, help). Classes: HIT a probe fired; REC
+ * an event left; ASIDE deliberately no event; LOST should have been one; NOTE outside the sum.
+ * Law: HIT = REC + ASIDE + LOST when nothing is in flight.
+ */
+#define ALYS_STAT_LIST(X)                                                                                     \
+	X(0, HIT_ALLOC, HIT, "hits-alloc", "calls that allocate")                                             \
+	X(1, HIT_REALLOC, HIT, "hits-realloc", "calls that reallocate")                                       \
+	X(2, HIT_FREE, HIT, "hits-free", "calls that free")                                                   \
+	X(3, REC_ALLOC, REC, "recorded-alloc", "allocations sent")                                            \
+	X(4, REC_REALLOC, REC, "recorded-realloc", "reallocations sent")                                      \
+	X(5, REC_FREE, REC, "recorded-free", "frees sent")                                                    \
+	X(6, NESTED, ASIDE, "nested", "calls of an allocator into itself: the outermost one counts")          \
+	X(7, FAILED, ASIDE, "failed", "calls that returned NULL or an error")                                 \
+	X(8, FREE_NULL, ASIDE, "free-null", "free(NULL)")                                                     \
+	X(9, UNSAMPLED, ASIDE, "unsampled", "calls the sampler or --min-size passed over, and their frees")   \
+	X(10, LOST_RING_ALLOC, LOST, "ring-full-alloc", "allocations that found the ring buffer full")        \
+	X(11, LOST_RING_REALLOC, LOST, "ring-full-realloc", "reallocations that found the ring buffer full")  \
+	X(12, LOST_RING_FREE, LOST, "ring-full-free", "frees that found the ring buffer full")                \
+	X(13, LOST_PENDING, LOST, "pending-full", "calls that found no room to wait for their return")        \
+	X(14, LOST_NO_RETURN, LOST, "no-return", "calls left by an exception, longjmp or thread exit")        \
+	X(15, LOST_READ, LOST, "unreadable", "results that could not be read from the target's memory")       \
+	X(16, LOST_SAMPLED_FULL, LOST, "sampled-full", "sampled blocks that found no room in the address table") \
+	X(17, LOST_STACK, NOTE, "stacks-lost", "stack records that found the ring buffer full")               \
+	X(18, NO_SLOT, NOTE, "stacks-no-slot", "stack walks that found no free slot")                         \
+	X(19, IN_FLIGHT_EXIT, NOTE, "exits-unpaired", "exit sites hit without a waiting call")                \
+	X(20, LOST_PROC, NOTE, "process-events-lost", "exec, exit or fork records that found the ring full")
+
+#define X(n, id, class, name, help) ALYS_ST_##id = n,
+enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
+#undef X
+
+_Static_assert(sizeof(struct alys_head) == 24, "wire");
+_Static_assert(sizeof(struct alys_ev_alloc) == 56, "wire");
+_Static_assert(sizeof(struct alys_ev_realloc) == 72, "wire");
+_Static_assert(sizeof(struct alys_ev_free) == 40, "wire");
+_Static_assert(sizeof(struct alys_ev_stack) == 40, "wire");
+_Static_assert(sizeof(struct alys_site) == 48, "wire");
+
+#endif

@@ -1,0 +1,58 @@
+/* base/cursor: see cursor.h. */
+#include "base/cursor.h"
+
+#include <string.h>
+
+const void *cursor_bytes(struct cursor *c, size_t n)
+{
+	if (cursor_left(c) < n) {
+		c->bad = true;
+		return NULL;
+	}
+	const void *at = c->at;
+	c->at += n;
+	return at;
+}
+
+uint64_t cursor_le(struct cursor *c, unsigned int bytes)
+{
+	const uint8_t *at = cursor_bytes(c, bytes);
+	uint64_t v = 0;
+	for (unsigned int i = 0; at && i < bytes; i++)
+		v |= (uint64_t)at[i] << (8 * i);
+	return v;
+}
+
+uint64_t cursor_varint_slow(struct cursor *c)
+{
+	uint64_t v = 0;
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = cursor_u8(c);
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return c->bad ? 0 : v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+struct cursor cursor_sub(struct cursor *c, size_t n)
+{
+	const void *at = cursor_bytes(c, n);
+	if (!at)
+		return (struct cursor){ .bad = true };
+	return cursor_over(at, n);
+}
+
+void cursor_lenstr(struct cursor *c, char *dst, size_t cap)
+{
+	size_t n = cursor_varint(c);
+	const void *at = cursor_bytes(c, n);
+	if (!at)
+		n = 0;
+	if (n >= cap)
+		n = cap - 1;
+	if (n)
+		memcpy(dst, at, n);
+	dst[n] = 0;
+}

@@ -1,0 +1,59 @@
+/*
+ * base/cursor: reads bytes that somebody else wrote. Every read is checked against the end; the
+ * first one that does not fit sets `bad`, and from then on all reads give 0. Check `bad` once.
+ */
+#ifndef ALYS_BASE_CURSOR_H
+#define ALYS_BASE_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cursor {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+static inline struct cursor cursor_over(const void *data, size_t n)
+{
+	return (struct cursor){ .at = data, .end = (const uint8_t *)data + n };
+}
+
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return c->bad ? 0 : (size_t)(c->end - c->at);
+}
+
+/* The next n bytes, borrowed, or NULL when there are not that many. */
+const void *cursor_bytes(struct cursor *c, size_t n);
+uint64_t cursor_le(struct cursor *c, unsigned int bytes);
+uint64_t cursor_varint_slow(struct cursor *c);
+/* A new cursor over the next n bytes; bad when there are not that many. */
+struct cursor cursor_sub(struct cursor *c, size_t n);
+/* Length-prefixed text copied into dst (always NUL-terminated, cut to cap - 1). */
+void cursor_lenstr(struct cursor *c, char *dst, size_t cap);
+
+static inline uint8_t cursor_u8(struct cursor *c)
+{
+	if (c->bad || c->at == c->end) {
+		c->bad = true;
+		return 0;
+	}
+	return *c->at++;
+}
+
+/* Inline because a trace is mostly one- and two-byte varints. */
+static inline uint64_t cursor_varint(struct cursor *c)
+{
+	if (!c->bad && c->at != c->end && *c->at < 0x80)
+		return *c->at++;
+	return cursor_varint_slow(c);
+}
+
+static inline int64_t cursor_zigzag(struct cursor *c)
+{
+	uint64_t v = cursor_varint(c);
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+#endif

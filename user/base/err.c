@@ -1,0 +1,33 @@
+/* base/err: see err.h. */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int err_set(struct err *err, int code, const char *fmt, ...)
+{
+	if (!err)
+		return -code;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	err->code = code;
+	return -code;
+}
+
+int err_wrap(struct err *err, const char *fmt, ...)
+{
+	if (!err)
+		return -1;
+	char old[sizeof(err->text)];
+	memcpy(old, err->text, sizeof(old));
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	if (n >= 0 && (size_t)n < sizeof(err->text))
+		snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s", old);
+	return -err->code;
+}

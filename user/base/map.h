@@ -1,0 +1,32 @@
+/*
+ * base/map: u64 -> u64, open addressing, linear probing. The hot table of the heap model.
+ * Key 0 is allowed. A zeroed struct is an empty map. Adding may fail for lack of memory only.
+ */
+#ifndef ALYS_BASE_MAP_H
+#define ALYS_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_slot {
+	uint64_t key, value;
+	bool used;
+};
+
+struct map {
+	struct map_slot *slots;
+	size_t cap; /* power of two or 0 */
+	size_t count;
+};
+
+/* The value's place, or NULL. Valid until the next put or del. */
+uint64_t *map_get(const struct map *m, uint64_t key);
+/* The value's place for key, made (value 0) when new; NULL when memory is out. */
+uint64_t *map_put(struct map *m, uint64_t key);
+bool map_del(struct map *m, uint64_t key);
+/* for (size_t i = 0; (s = map_next(m, &i));) walks all entries in table order. */
+const struct map_slot *map_next(const struct map *m, size_t *i);
+void map_free(struct map *m);
+
+#endif

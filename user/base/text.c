@@ -1,0 +1,92 @@
+/* base/text: see text.h. */
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Length of the valid UTF-8 sequence at s (Unicode 15, table 3-7), 0 when there is none. */
+static size_t utf8_len(const uint8_t *s, size_t left, uint32_t *code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	if (n == 1) {
+		*code = s[0];
+		return 1;
+	}
+	if (s[0] < 0xc2 || s[0] > 0xf4 || left < n)
+		return 0;
+	uint32_t v = s[0] & (0xffu >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		v = (v << 6) | (s[i] & 0x3f);
+	}
+	if (v < least[n] || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff))
+		return 0;
+	*code = v;
+	return n;
+}
+
+static bool is_unsafe(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+void text_clean(struct buf *out, const char *s, size_t max)
+{
+	const uint8_t *at = (const uint8_t *)s;
+	size_t left = strnlen(s, max);
+	while (left) {
+		uint32_t code = 0;
+		size_t n = utf8_len(at, left, &code);
+		if (n && !is_unsafe(code)) {
+			buf_add(out, at, n);
+		} else {
+			n = n ? n : 1;
+			for (size_t i = 0; i < n; i++)
+				buf_addf(out, "\\x%02x", at[i]);
+		}
+		at += n;
+		left -= n;
+	}
+}
+
+void text_json(struct buf *out, const char *s)
+{
+	struct buf clean = { 0 };
+	text_clean(&clean, s, SIZE_MAX);
+	buf_u8(out, '"');
+	for (size_t i = 0; i < clean.len; i++) {
+		if (clean.data[i] == '"' || clean.data[i] == '\\')
+			buf_u8(out, '\\');
+		buf_u8(out, clean.data[i]);
+	}
+	buf_u8(out, '"');
+	out->failed |= clean.failed;
+	buf_free(&clean);
+}
+
+void text_bytes(struct buf *out, double bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	size_t u = 0;
+	while ((bytes >= 1024 || bytes <= -1024) && u + 1 < sizeof(units) / sizeof(units[0])) {
+		bytes /= 1024;
+		u++;
+	}
+	buf_addf(out, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+}
+
+void text_count(struct buf *out, uint64_t n)
+{
+	char digits[32];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			buf_u8(out, ',');
+		buf_u8(out, (uint8_t)digits[i]);
+	}
+}

@@ -1,0 +1,25 @@
+/*
+ * base/text: the one sanitizer. Names come from traced programs, so every text that leaves the
+ * program passes here first.
+ */
+#ifndef ALYS_BASE_TEXT_H
+#define ALYS_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/*
+ * Appends s (up to max bytes or its NUL) with control characters (C0, DEL, C1), bidi controls
+ * (U+202A..202E, U+2066..2069), U+2028/9 and invalid UTF-8 written as \xNN. The result is valid UTF-8.
+ */
+void text_clean(struct buf *out, const char *s, size_t max);
+/* Appends s as a JSON string with quotes; cleaned first, so the only escapes are \" and \\. */
+void text_json(struct buf *out, const char *s);
+/* "1.5 MiB", "17 B". */
+void text_bytes(struct buf *out, double bytes);
+/* "12,345,678" */
+void text_count(struct buf *out, uint64_t n);
+
+#endif

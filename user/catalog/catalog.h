@@ -1,0 +1,165 @@
+/*
+ * catalog: what the ids in events mean, and what a recording says about itself. Filled from the
+ * live session or from a .alys file, read by model's users and sinks. Owns copies of all it is
+ * given; pointers it returns are borrowed and live as long as the catalog. One thread.
+ *
+ * All _put_ functions take the id in the struct; putting an id again replaces the definition
+ * (a trace repeats definitions in every segment). They return 0 or -ENOMEM.
+ */
+#ifndef ALYS_CATALOG_H
+#define ALYS_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+struct proc {
+	struct proc_id id;
+	struct proc_id parent; /* 0 when it was there before the recording */
+	uint32_t tgid;
+	uint32_t generation; /* counts execs seen, from 0 */
+	uint64_t start_ns;   /* process start, CLOCK_MONOTONIC */
+	const char *comm;
+	const char *exe; /* path as the process sees it; never its arguments */
+};
+
+#define BUILD_ID_MAX 32
+
+struct module {
+	struct module_id id;
+	const char *path;
+	uint64_t dev, ino;
+	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id_sz; /* 0 = the file has none */
+};
+
+struct mapping {
+	struct map_id id;
+	struct proc_id proc;
+	struct module_id module;
+	uint64_t start, end; /* addresses in the process */
+	uint64_t bias;       /* address in the process - address in the ELF file (modulo 2^64) */
+};
+
+struct frame {
+	struct map_id map; /* 0: rel is the plain address */
+	uint64_t rel;      /* address in the ELF file; of callers the return address */
+};
+
+/* How a stack walk ended. On disk as numbers: append only. */
+#define STACK_END_LIST(X)                                                                  \
+	X(0, COMPLETE, "complete", "the walk reached the bottom of the stack")             \
+	X(1, UNKNOWN, "unknown", "the walk stopped without saying why")                    \
+	X(2, TRUNCATED, "truncated", "deeper than --backtrace-limit")                      \
+	X(3, FAULT, "fault", "a stack page could not be read")                             \
+	X(4, NO_TABLE, "no-table", "code without unwind information")                      \
+	X(5, BAD_CFA, "bad-cfa", "the unwind information led out of the stack")            \
+	X(6, UNSUPPORTED, "unsupported", "an unwind rule that has no row")                 \
+	X(7, LOST, "lost", "the stack's record did not fit into the ring buffer")          \
+	X(8, NO_SLOT, "no-slot", "more walks at once than there are walk slots")
+
+enum stack_end {
+#define X(n, id, name, help) STACK_END_##id = n,
+	STACK_END_LIST(X)
+#undef X
+	STACK_END_CNT
+};
+const char *stack_end_name(enum stack_end end);
+const char *stack_end_help(enum stack_end end);
+
+struct stack {
+	struct stack_id id;
+	struct proc_id proc;
+	uint8_t end; /* enum stack_end */
+	uint32_t n;
+	const struct frame *frames; /* innermost first; frames[0] is inside the allocator function */
+};
+
+enum symbol_quality { SYMBOL_NONE, SYMBOL_MODULE, SYMBOL_TABLE, SYMBOL_EXACT };
+
+/* One source-level frame. Several per address when the compiler inlined calls. */
+struct symbol {
+	const char *name; /* NULL = unknown */
+	const char *file; /* NULL = unknown */
+	uint32_t line, column; /* 0 = unknown */
+	uint8_t quality;       /* enum symbol_quality */
+	bool inlined;          /* its caller is the next symbol of the same address */
+};
+
+struct symbols {
+	size_t n;
+	struct symbol *at; /* innermost inlined function first, the physical function last */
+};
+
+/* One line of the ledger. Law: sum of hits = recorded + sum of the others. */
+enum count_class {
+	COUNT_HIT = 1,      /* a probe fired */
+	COUNT_RECORDED = 2, /* an event of it is in the trace */
+	COUNT_ASIDE = 3,    /* deliberately not an event: nested call, failed call, not sampled */
+	COUNT_LOST = 4,     /* should have been an event */
+	COUNT_NOTE = 5,     /* other facts, outside the sum: stacks by end, ring size */
+};
+
+struct count {
+	const char *name; /* stable, lower-case with dashes */
+	const char *help;
+	uint8_t class; /* enum count_class */
+	uint64_t value;
+};
+
+struct catalog;
+
+struct catalog *catalog_new(void); /* NULL when memory is out */
+void catalog_free(struct catalog *c);
+
+int catalog_put_meta(struct catalog *c, const char *key, const char *value);
+int catalog_put_proc(struct catalog *c, const struct proc *p);
+int catalog_put_module(struct catalog *c, const struct module *m);
+int catalog_put_mapping(struct catalog *c, const struct mapping *m);
+int catalog_put_stack(struct catalog *c, const struct stack *s);
+int catalog_put_symbols(struct catalog *c, struct module_id m, uint64_t pc, const struct symbols *s);
+int catalog_put_count(struct catalog *c, const struct count *n);
+/* One copy of a text, so that symbols can share names. Borrowed; NULL when memory is out. */
+const char *catalog_text(struct catalog *c, const char *text);
+
+/* Lookups: NULL when the id is not known (a damaged trace has such ids). */
+const char *catalog_meta(const struct catalog *c, const char *key);
+const struct proc *catalog_proc(const struct catalog *c, struct proc_id id);
+const struct module *catalog_module(const struct catalog *c, struct module_id id);
+const struct mapping *catalog_mapping(const struct catalog *c, struct map_id id);
+const struct stack *catalog_stack(const struct catalog *c, struct stack_id id);
+const struct symbols *catalog_symbols(const struct catalog *c, struct module_id m, uint64_t pc);
+uint64_t catalog_count(const struct catalog *c, const char *name); /* 0 when not there */
+
+/* Walks, in the order of ids or of arrival; NULL at the end. Start with *i = 0. */
+const struct proc *catalog_next_proc(const struct catalog *c, size_t *i);
+const struct module *catalog_next_module(const struct catalog *c, size_t *i);
+const struct mapping *catalog_next_mapping(const struct catalog *c, size_t *i);
+const struct stack *catalog_next_stack(const struct catalog *c, size_t *i);
+const struct count *catalog_next_count(const struct catalog *c, size_t *i);
+bool catalog_next_meta(const struct catalog *c, size_t *i, const char **key, const char **value);
+
+/*
+ * The address to look up for frame i of a stack: the call, not where it returns to, hence
+ * return address - 1 for all but the innermost frame.
+ */
+static inline uint64_t frame_pc(const struct frame *f, uint32_t index)
+{
+	return index ? f->rel - 1 : f->rel;
+}
+
+/* The address as the process saw it. */
+uint64_t frame_ip(const struct catalog *c, const struct frame *f);
+
+/* Sum over one class of the ledger. */
+uint64_t catalog_sum(const struct catalog *c, enum count_class class);
+/*
+ * One sentence for exit lines, pprof comments and JSON's side line: "hits 10 = recorded 8 +
+ * set aside 2 (nested 2) + lost 0", each class with its non-zero stages.
+ */
+struct buf;
+void catalog_ledger_text(const struct catalog *c, struct buf *out);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * elf: the few facts that other rooms want from an ELF file, read through libelf from a descriptor.
+ * Knows no processes. The file may be hostile: sizes are checked, errors are said, nothing is trusted.
+ */
+#ifndef ALYS_ELF_H
+#define ALYS_ELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct elf;
+
+struct elf_segment { /* PT_LOAD */
+	uint64_t vaddr, offset, filesz, memsz;
+	bool exec;
+};
+
+struct elf_symbol {
+	const char *name; /* borrowed, without version suffix */
+	uint64_t vaddr, size;
+	uint8_t type; /* STT_FUNC, STT_OBJECT, STT_TLS, STT_GNU_IFUNC, STT_NOTYPE */
+	bool dynamic; /* from .dynsym */
+	bool defined; /* false: imported */
+};
+
+/* Borrows fd for the life of the elf. name is for messages. x86-64 only: other files are -ENOEXEC. */
+struct elf *elf_open(int fd, const char *name, struct err *err);
+void elf_close(struct elf *e);
+
+/* Build id bytes, 0 when there is none. */
+size_t elf_build_id(const struct elf *e, uint8_t *out, size_t cap);
+size_t elf_segments(const struct elf *e, const struct elf_segment **out);
+bool elf_is_pie(const struct elf *e); /* ET_DYN */
+/* Both symbol tables, .dynsym first. fn returns non-zero to stop with that value. */
+int elf_each_symbol(const struct elf *e, int (*fn)(void *ctx, const struct elf_symbol *s), void *ctx);
+/* Bytes of a section (not compressed ones), borrowed; NULL when missing, damaged or without bytes. */
+const uint8_t *elf_section(const struct elf *e, const char *name, size_t *size, uint64_t *vaddr);
+/* File bytes behind [vaddr, vaddr+n), borrowed; NULL when not wholly in one file-backed segment. */
+const uint8_t *elf_bytes(const struct elf *e, uint64_t vaddr, size_t n);
+/* Address in the file's image <-> offset in the file; false when no segment holds it. */
+bool elf_offset_of(const struct elf *e, uint64_t vaddr, uint64_t *offset);
+bool elf_vaddr_of(const struct elf *e, uint64_t offset, uint64_t *vaddr);
+/* The symbol that a PLT entry at vaddr jumps to, NULL when vaddr is no PLT entry with a known target. */
+const char *elf_plt_target(const struct elf *e, uint64_t vaddr);
+
+#endif

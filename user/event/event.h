@@ -1,0 +1,48 @@
+/*
+ * event: what flows through the program, from the ring buffer or from a file alike. Header only.
+ * Ids are one-field structs, so that a stack id cannot be passed where a process id is due; 0 = none.
+ */
+#ifndef ALYS_EVENT_H
+#define ALYS_EVENT_H
+
+#include <stdint.h>
+
+struct proc_id { uint32_t n; };   /* tgid + start time + exec generation: one heap */
+struct module_id { uint32_t n; }; /* one file on disk */
+struct map_id { uint32_t n; };    /* one module mapped into one process; 0 = address in no known file */
+struct stack_id { uint32_t n; };  /* one distinct call stack of one process */
+
+/* On disk as numbers: append only, holes stay. */
+enum event_kind {
+	EVENT_ALLOC = 1,
+	EVENT_REALLOC = 2,
+	EVENT_FREE = 3,
+	EVENT_EXEC = 4, /* the old heap of `proc` is gone: the process became another program */
+	EVENT_EXIT = 5, /* `proc` ended; what lived then lived "at exit", which is not "leaked" */
+	EVENT_RATE = 6, /* from here on `interval` is in force for `proc` (0 = all processes) */
+	EVENT_LOSS = 7, /* `size` events of kind `lost_kind` were lost shortly before this time */
+};
+
+enum event_flag {
+	EVENT_F_ATOMIC = 1, /* pointer-free object of a collector (kind 0 of GC_malloc_kind) */
+	EVENT_F_GC = 2,     /* has gc_no */
+	EVENT_F_BY_GC = 4,  /* a free reported by the collector, not by a call */
+};
+
+struct event {
+	uint8_t kind;  /* enum event_kind */
+	uint8_t flags; /* enum event_flag, or-ed */
+	uint8_t lost_kind;
+	struct proc_id proc;
+	uint32_t tid;
+	struct stack_id stack;
+	uint64_t time_ns;  /* CLOCK_MONOTONIC; a call's end, a free's begin */
+	uint64_t addr;     /* the block; for realloc the new one, 0 when realloc(p, 0) freed it */
+	uint64_t old_addr; /* realloc: the block that went in, 0 = none */
+	uint64_t size;     /* bytes asked for */
+	uint64_t enter_ns; /* realloc: when the call began (old_addr may be handed out again before time_ns) */
+	uint64_t interval; /* bytes between samples in force, 0 = every call recorded */
+	uint32_t gc_no;    /* collections finished before this allocation (mod 2^32) */
+};
+
+#endif

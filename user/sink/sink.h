@@ -1,0 +1,76 @@
+/*
+ * sink: one file per output format. A sink is a pure function of (catalog, snapshot or events,
+ * options) to bytes: same input, same bytes. It asks no process, clock or debug information.
+ */
+#ifndef ALYS_SINK_H
+#define ALYS_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "model/model.h"
+
+struct sink_options {
+	bool indent;                /* json */
+	bool keep_allocator_frames; /* default: leaf frames inside the allocator are cut */
+	bool no_addresses;          /* print 0 for addresses */
+	const char *value;          /* alloc_objects alloc_space inuse_objects inuse_space; NULL = format's default */
+	const char *title;          /* flamegraph */
+	size_t top;                 /* text: rows, 0 = all */
+};
+
+/* Where bytes go. A sink calls write with pieces as they come; non-zero ends it with that error. */
+struct sink_out {
+	int (*write)(void *ctx, const void *bytes, size_t n);
+	void *ctx;
+};
+
+struct sink_input {
+	const struct catalog *catalog;
+	const struct snapshot *snapshot; /* NULL for event sinks until end() */
+	const struct sink_options *options;
+};
+
+struct sink_ops {
+	const char *name;        /* as given to -f */
+	const char *ext;         /* ".json" */
+	const char *mime;
+	const char *help;
+	/* Snapshot formats have render only; event formats have begin/event/end only. */
+	int (*render)(const struct sink_input *in, struct sink_out *out, struct err *err);
+	int (*begin)(const struct sink_input *in, struct sink_out *out, void **state, struct err *err);
+	int (*event)(void *state, const struct event *e, const struct applied *a, struct err *err);
+	int (*end)(void *state, struct err *err); /* frees state, also after an error */
+};
+
+const struct sink_ops *sink_find(const char *name); /* NULL when unknown */
+const struct sink_ops *sink_next(size_t *i);        /* all, for help texts */
+
+/*
+ * One display stack: a snapshot stack with inlined frames spread out and allocator frames cut,
+ * innermost first. Shared by all sinks so that they agree.
+ */
+struct sink_frame {
+	const struct symbol *symbol; /* NULL: name below only */
+	const struct module *module; /* NULL: unknown */
+	uint64_t ip;                 /* address in the process */
+	uint64_t rel;                /* lookup address in the module */
+	bool inlined;
+};
+
+struct sink_stack {
+	struct sink_frame *frames;
+	size_t frames_cnt, frames_cap;
+};
+
+/* Fills out (reused; free with sink_stack_free). 0 or -ENOMEM. An unknown stack gives one frame "[lost]" or "[no stack]". */
+int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id, struct sink_stack *out);
+void sink_stack_free(struct sink_stack *s);
+/* "Foo#bar", else "libx.so+0x12ab", else "[unknown]": cleaned text. */
+void sink_frame_name(const struct sink_frame *f, struct buf *out);
+
+#endif
