@@ -17,7 +17,7 @@ CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -Iuser -Ibpf -I$(BUILD) -M
 LDFLAGS += -pie $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now)
 LDLIBS  := -lbpf -ldw -lelf -lz -lzstd -lprotobuf-c -lZydis -liberty -lm
 
-ROOMS   := base catalog elf probe intake target unwind model symbol trace sink session cli
+include scripts/rooms.mk
 SOURCES := $(foreach r,$(ROOMS),$(sort $(wildcard user/$(r)/*.c)))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/user/sink/profile.pb-c.o
 
