@@ -64,8 +64,17 @@ struct alys_ev_stack {
 	__u64 hash;
 	__u32 n;
 	__u32 end; /* STACK_END_* */
-	__u64 ips[]; /* n of them; ips[0] = the probe, ips[1] = the caller of the probed function */
+	/* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
 };
+
+/* How a stack walk ended: the numbers of catalog's STACK_END_LIST. */
+#define ALYS_STOP_COMPLETE 0
+#define ALYS_STOP_UNKNOWN 1
+#define ALYS_STOP_TRUNCATED 2
+#define ALYS_STOP_FAULT 3
+#define ALYS_STOP_NO_TABLE 4
+#define ALYS_STOP_BAD_CFA 5
+#define ALYS_STOP_UNSUPPORTED 6
 
 /* exec, exit, fork (tgid/tid = parent, other = child's tgid), miss (other = address). */
 struct alys_ev_proc {
@@ -128,7 +137,7 @@ struct alys_config {
 /*
  * One X-list per counter: (number, NAME, class, text name, help). Classes: HIT a probe fired; REC
  * an event left; ASIDE deliberately no event; LOST should have been one; NOTE outside the sum.
- * Law: HIT = REC + ASIDE + LOST when nothing is in flight.
+ * Law: HIT = REC + ASIDE + LOST + (WAIT_BEGIN - WAIT_END, the calls in flight).
  */
 #define ALYS_STAT_LIST(X)                                                                                     \
 	X(0, HIT_ALLOC, HIT, "hits-alloc", "calls that allocate")                                             \
@@ -150,12 +159,18 @@ struct alys_config {
 	X(16, LOST_SAMPLED_FULL, LOST, "sampled-full", "sampled blocks that found no room in the address table") \
 	X(17, LOST_STACK, NOTE, "stacks-lost", "stack records that found the ring buffer full")               \
 	X(18, NO_SLOT, NOTE, "stacks-no-slot", "stack walks that found no free slot")                         \
-	X(19, IN_FLIGHT_EXIT, NOTE, "exits-unpaired", "exit sites hit without a waiting call")                \
+	X(19, EXIT_UNPAIRED, NOTE, "exits-unpaired", "exit sites hit without a waiting call")                \
+	X(21, WAIT_BEGIN, NOTE, "calls-begun", "calls that waited for their return")                          \
+	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")                 \
 	X(20, LOST_PROC, NOTE, "process-events-lost", "exec, exit or fork records that found the ring full")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
 #undef X
+
+struct alys_stats {
+	__u64 n[ALYS_ST_CNT];
+};
 
 _Static_assert(sizeof(struct alys_head) == 24, "wire");
 _Static_assert(sizeof(struct alys_ev_alloc) == 56, "wire");

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Every map of the allocation programs: who writes it, who reads it, who sizes it, what "full" means.
+ */
+#ifndef ALYS_MAPS_BPF_H
+#define ALYS_MAPS_BPF_H
+
+/* Weak, because several objects define them and the linker keeps one. */
+
+/* Set by the loader before load; the verifier drops the code that a switch turns off. */
+const volatile struct alys_config config __weak = {};
+
+/* Set by the loader after all probes are attached: attaching is not part of the recording. */
+int recording __weak = 0;
+
+/* A call between its entry and its return. */
+struct pending {
+	__u64 cfa; /* 0 = no call waits */
+	__u64 size;
+	__u64 old;
+	__u64 out; /* ALYS_SHAPE_OUTPTR: where the result will be stored */
+	__u64 enter;
+	__u64 stack;
+	__u32 gc_no;
+	__u8 flags; /* ALYS_F_* */
+	__u8 shape;
+	__u8 sampled;
+	__u8 frees_on_zero;
+};
+
+/* All records, in causal order per address. Written by all programs, read by the loader, sized by
+ * --ring. Full: the record is dropped and counted by kind. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 20);
+} events SEC(".maps") __weak;
+
+/* Counters, ALYS_ST_*. Written by all programs, read by the loader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct alys_stats);
+} stats SEC(".maps") __weak;
+
+/* Traced processes by tgid. Written by the loader and, when children are followed, by the fork and
+ * exit programs. Full: the child is not traced; counted by the loader, which never hears of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ALYS_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct alys_target);
+} targets SEC(".maps") __weak;
+
+/* Probed addresses by attach cookie. Written by the loader before it attaches, read by programs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ALYS_MAX_SITES);
+	__type(key, __u32);
+	__type(value, struct alys_site);
+} sites SEC(".maps") __weak;
+
+/* The call of a plain C allocator that a thread is in. These never switch stacks, so the thread
+ * names the call; storage goes away with the thread. Full (no memory): the call is lost, counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct pending);
+} thread_calls SEC(".maps") __weak;
+
+struct call_key {
+	__u64 cfa;
+	__u64 tgid;
+};
+
+/* Calls that may run user code, by process and frame: a fiber may come back on another thread.
+ * Full: the call is lost, counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct call_key);
+	__type(value, struct pending);
+} frame_calls SEC(".maps") __weak;
+
+struct block_key {
+	__u64 addr;
+	__u64 tgid;
+};
+
+/* Live sampled blocks and the time of their allocation, so that other frees die here. Plain hash,
+ * never LRU: an entry pushed out would turn its block's free into a leak. Sized by the loader.
+ * Full: the allocation is dropped and counted, not its free. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct block_key);
+	__type(value, __u64);
+} sampled SEC(".maps") __weak;
+
+/* Bytes until the next sample, one countdown per CPU: the exponential distribution has no memory,
+ * so it does not matter which thread counts it down. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __s64);
+} countdown SEC(".maps") __weak;
+
+/* Hashes of stacks that the loader has. Direct-mapped: a collision only sends a stack again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ALYS_SEEN_SLOTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} seen SEC(".maps") __weak;
+
+#endif

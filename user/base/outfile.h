@@ -1,0 +1,35 @@
+/*
+ * base/outfile: makes output files without being led astray. When root writes into a directory of
+ * somebody else, a planted link must not turn that into a write elsewhere.
+ */
+#ifndef ALYS_BASE_OUTFILE_H
+#define ALYS_BASE_OUTFILE_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/*
+ * A new file of mode 0600 at path, opened for reading and writing. An existing file is refused, or with
+ * force unlinked first (never truncated: that would write through links); what is not a regular file
+ * is always refused. Under sudo the file is given to the calling user. Returns fd or -errno.
+ */
+int outfile_create(const char *path, bool force, struct err *err);
+
+/*
+ * The same, but the file appears under its name only when outfile_commit succeeds, so that nobody
+ * ever reads half of it.
+ */
+struct outfile {
+	int fd;
+	char path[4096];
+	char temp[4096];
+};
+
+int outfile_begin(struct outfile *o, const char *path, bool force, struct err *err);
+int outfile_commit(struct outfile *o, struct err *err); /* fsync, rename, close */
+void outfile_abort(struct outfile *o);                  /* close, remove; after commit does nothing */
+/* Whole buffer or error; loops over short writes and EINTR. */
+int outfile_write(int fd, const void *bytes, unsigned long n);
+
+#endif

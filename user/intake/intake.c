@@ -1,0 +1,165 @@
+/* intake: see intake.h. */
+#include "intake/intake.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
+#include "alys.h"
+
+struct intake {
+	struct intake_ops ops;
+	struct ring_buffer *ring;
+	struct intake_counts counts;
+	unsigned int budget; /* records left of this drain */
+};
+
+/* A busy target refills the ring as fast as it is read: signals and timers must get their turn. */
+#define DRAIN_BUDGET 32768
+
+static struct intake_who who_of(const struct alys_head *h)
+{
+	return (struct intake_who){ .tgid = h->tgid, .tid = h->tid, .gen = h->gen, .time_ns = h->time };
+}
+
+static void event_head(struct event *e, const struct alys_head *h, enum event_kind kind)
+{
+	*e = (struct event){ .kind = (uint8_t)kind, .tid = h->tid, .time_ns = h->time, .gc_no = h->gc_no };
+	if (h->flags & ALYS_F_ATOMIC)
+		e->flags |= EVENT_F_ATOMIC;
+	if (h->flags & ALYS_F_GC)
+		e->flags |= EVENT_F_GC;
+}
+
+static void event_alloc(struct event *e, const struct alys_ev_alloc *a, enum event_kind kind)
+{
+	event_head(e, &a->h, kind);
+	e->addr = a->addr;
+	e->size = a->size;
+	e->interval = a->interval;
+}
+
+/* The stack hash that the record names, and the event. */
+static uint64_t event_of(struct event *e, const struct alys_head *h)
+{
+	const struct alys_ev_alloc *a = (const void *)h;
+	const struct alys_ev_realloc *r = (const void *)h;
+	const struct alys_ev_free *f = (const void *)h;
+	switch (h->kind) {
+	case ALYS_EV_ALLOC:
+		event_alloc(e, a, EVENT_ALLOC);
+		return a->stack;
+	case ALYS_EV_REALLOC:
+		event_alloc(e, a, EVENT_REALLOC);
+		e->old_addr = r->old;
+		e->enter_ns = r->enter;
+		return a->stack;
+	default:
+		event_head(e, h, EVENT_FREE);
+		e->addr = f->addr;
+		return f->stack;
+	}
+}
+
+static void give_event(struct intake *in, const struct alys_head *h)
+{
+	struct event e;
+	struct intake_who who = who_of(h);
+	uint64_t stack = event_of(&e, h);
+	in->ops.on_event(in->ops.ctx, &who, stack, &e);
+}
+
+static void give_stack(struct intake *in, const struct alys_ev_stack *s, size_t size)
+{
+	if (s->n > (size - sizeof(*s)) / sizeof(uint64_t)) {
+		in->counts.bad++;
+		return;
+	}
+	struct intake_stack out = {
+		.who = who_of(&s->h), .hash = s->hash, .end = s->end, .n = s->n, .ips = (const uint64_t *)(s + 1),
+	};
+	in->ops.on_stack(in->ops.ctx, &out);
+}
+
+static void give_note(struct intake *in, const struct alys_ev_proc *p)
+{
+	static const enum intake_note notes[] = {
+		[ALYS_EV_EXEC] = INTAKE_EXEC,
+		[ALYS_EV_EXIT] = INTAKE_EXIT,
+		[ALYS_EV_FORK] = INTAKE_FORK,
+		[ALYS_EV_MISS] = INTAKE_MISS,
+	};
+	struct intake_who who = who_of(&p->h);
+	in->ops.on_note(in->ops.ctx, &who, notes[p->h.kind], p->other);
+}
+
+/* Smallest size of each kind of record; 0 = no such kind. */
+static const size_t least_size[] = {
+	[ALYS_EV_ALLOC] = sizeof(struct alys_ev_alloc),     [ALYS_EV_REALLOC] = sizeof(struct alys_ev_realloc),
+	[ALYS_EV_FREE] = sizeof(struct alys_ev_free),       [ALYS_EV_STACK] = sizeof(struct alys_ev_stack),
+	[ALYS_EV_EXEC] = sizeof(struct alys_ev_proc),       [ALYS_EV_EXIT] = sizeof(struct alys_ev_proc),
+	[ALYS_EV_FORK] = sizeof(struct alys_ev_proc),       [ALYS_EV_MISS] = sizeof(struct alys_ev_proc),
+};
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct intake *in = ctx;
+	const struct alys_head *h = data;
+	in->counts.records++;
+	in->counts.bytes += size;
+	if (size < sizeof(*h) || h->kind >= sizeof(least_size) / sizeof(least_size[0]) ||
+	    !least_size[h->kind])
+		in->counts.unknown++;
+	else if (size < least_size[h->kind])
+		in->counts.bad++;
+	else if (h->kind <= ALYS_EV_FREE)
+		give_event(in, h);
+	else if (h->kind == ALYS_EV_STACK)
+		give_stack(in, data, size);
+	else
+		give_note(in, data);
+	/* libbpf counts the record as read and stops when a callback gives an error. */
+	return --in->budget ? 0 : -EAGAIN;
+}
+
+struct intake *intake_new(int ring_map_fd, const struct intake_ops *ops, struct err *err)
+{
+	struct intake *in = calloc(1, sizeof(*in));
+	if (in) {
+		in->ops = *ops;
+		in->ring = ring_buffer__new(ring_map_fd, on_record, in, NULL);
+	}
+	if (!in || !in->ring) {
+		err_set(err, errno ? errno : ENOMEM, "cannot map the ring buffer: %s", strerror(errno));
+		intake_free(in);
+		return NULL;
+	}
+	return in;
+}
+
+void intake_free(struct intake *in)
+{
+	if (!in)
+		return;
+	ring_buffer__free(in->ring);
+	free(in);
+}
+
+int intake_epoll_fd(const struct intake *in)
+{
+	return ring_buffer__epoll_fd(in->ring);
+}
+
+long intake_drain(struct intake *in)
+{
+	in->budget = DRAIN_BUDGET;
+	int rc = ring_buffer__consume(in->ring);
+	return rc == -EAGAIN ? DRAIN_BUDGET : rc;
+}
+
+struct intake_counts intake_counts(const struct intake *in)
+{
+	return in->counts;
+}

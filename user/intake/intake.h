@@ -1,0 +1,55 @@
+/*
+ * intake: ring bytes in, decoded records out, in ring order. Is given the ring's map descriptor;
+ * knows neither probes nor processes. The other side is our own BPF, but sizes are checked all the same.
+ *
+ * Order: allocations are reserved at the function's return, before the caller has the pointer; frees
+ * at its entry, before the address can be handed out again. One ring keeps reserve order, so per
+ * address the records are causal. realloc is the exception: see enter_ns in event.h.
+ */
+#ifndef ALYS_INTAKE_H
+#define ALYS_INTAKE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "event/event.h"
+
+/* Who: the process as BPF knows it. */
+struct intake_who {
+	uint32_t tgid, tid, gen;
+	uint64_t time_ns;
+};
+
+struct intake_stack {
+	struct intake_who who;
+	uint64_t hash;
+	uint32_t end; /* enum stack_end */
+	uint32_t n;
+	const uint64_t *ips;
+};
+
+enum intake_note { INTAKE_EXEC, INTAKE_EXIT, INTAKE_FORK, INTAKE_MISS };
+
+struct intake_ops {
+	void *ctx;
+	/* event's proc and stack are 0: `who` and `stack_hash` say them in the kernel's words */
+	void (*on_event)(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e);
+	void (*on_stack)(void *ctx, const struct intake_stack *s);
+	/* other: child's tgid of a fork, the address of a miss */
+	void (*on_note)(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other);
+};
+
+struct intake;
+
+struct intake_counts {
+	uint64_t records, bytes, bad, unknown;
+};
+
+struct intake *intake_new(int ring_map_fd, const struct intake_ops *ops, struct err *err);
+void intake_free(struct intake *in);
+int intake_epoll_fd(const struct intake *in);
+/* What is in the ring now, a bounded number. Returns how many records, 0 when the ring was empty. */
+long intake_drain(struct intake *in);
+struct intake_counts intake_counts(const struct intake *in);
+
+#endif

@@ -1,0 +1,210 @@
+/* probe/load: opens, configures and loads the BPF programs; counters back out. See probe.h. */
+#include "probe/load.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "alys.skel.h"
+#include "base/log.h"
+
+/* libbpf's attach types end at 6.1: these two are newer (enum bpf_attach_type, linux/bpf.h). */
+#define ATTACH_UPROBE_MULTI 48
+#define ATTACH_UPROBE_SESSION 57
+
+/* A refused program prints its whole verification: the sentence before it is enough without -vv. */
+static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (log_get_level() >= LOG_DEBUG || (level == LIBBPF_WARN && log_get_level() >= LOG_VERBOSE))
+		return vfprintf(stderr, fmt, ap);
+	return 0;
+}
+
+static void set_config(struct probe *p, const struct probe_config *cfg)
+{
+	p->skel->rodata->config = (struct alys_config){
+		.interval = cfg->interval,
+		.min_size = cfg->min_size,
+		.max_frames = cfg->max_frames,
+		.own_tgid = (uint32_t)getpid(),
+		.wake_bytes = cfg->ring_sz / 4,
+		.follow = cfg->follow,
+		.free_stacks = cfg->free_stacks,
+	};
+	for (int i = 0; i < 1024; i++)
+		p->skel->rodata->neg_ln_q16[i] =
+			(uint32_t)lround(-log(0.5 + (i + 0.5) / 2048) * 65536);
+}
+
+static int size_maps(struct probe *p, const struct probe_config *cfg)
+{
+	int rc = bpf_map__set_max_entries(p->skel->maps.events, cfg->ring_sz);
+	/* Each live sampled block holds an entry; small intervals make many of them. */
+	if (!rc && (cfg->interval || cfg->min_size))
+		rc = bpf_map__set_max_entries(p->skel->maps.sampled,
+					      cfg->interval && cfg->interval < 4096 ? 1 << 20 : 1 << 18);
+	return rc;
+}
+
+static void choose_programs(struct probe *p)
+{
+	struct bpf_program *session = p->skel->progs.call_session;
+	struct bpf_program *multi[] = {
+		p->skel->progs.plain_enter, p->skel->progs.plain_return, p->skel->progs.frame_enter,
+		p->skel->progs.frame_exit,  p->skel->progs.free_enter,
+	};
+	bool has_session = p->tier == PROBE_TIER_SESSION;
+	bpf_program__set_autoload(session, has_session);
+	bpf_program__set_autoload(p->skel->progs.plain_enter, !has_session);
+	bpf_program__set_autoload(p->skel->progs.plain_return, !has_session);
+	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
+		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
+}
+
+/*
+ * The first countdown is drawn like all others; starting at zero would take the first block of every
+ * CPU for certain.
+ */
+static int seed_countdowns(struct probe *p, uint64_t interval)
+{
+	int cpus = libbpf_num_possible_cpus();
+	int64_t *left = cpus > 0 ? calloc((size_t)cpus, sizeof(*left)) : NULL;
+	uint32_t zero = 0;
+	if (!left)
+		return -ENOMEM;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	unsigned short seed[3] = { (unsigned short)now.tv_nsec, (unsigned short)(now.tv_nsec >> 16),
+				   (unsigned short)getpid() };
+	for (int i = 0; i < cpus; i++)
+		left[i] = 1 + (int64_t)(-log(1 - erand48(seed)) * (double)interval);
+	int rc = bpf_map_update_elem(bpf_map__fd(p->skel->maps.countdown), &zero, left, BPF_ANY);
+	free(left);
+	return rc;
+}
+
+static int explain_load(int rc, struct err *err)
+{
+	if (rc == -EPERM || rc == -EACCES)
+		return err_set(err, EPERM, "not allowed to load BPF programs: run as root (sudo), or see `alys-bpf doctor`");
+	return err_set(err, -rc, "the kernel refused the BPF programs: %s; see `alys-bpf doctor`, and -vv for its words",
+		       strerror(-rc));
+}
+
+static int load(struct probe *p, const struct probe_config *cfg, struct err *err)
+{
+	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	setrlimit(RLIMIT_MEMLOCK, &all); /* BPF memory counts against it before 5.11 */
+	libbpf_set_print(on_libbpf_print);
+	p->facts = kernel_facts();
+	if (!p->facts.btf)
+		return err_set(err, ENOTSUP, "this kernel has no type information (/sys/kernel/btf/vmlinux): "
+					     "boot one built with CONFIG_DEBUG_INFO_BTF");
+	p->tier = tier_of(&p->facts);
+	p->skel = alys_bpf__open();
+	if (!p->skel)
+		return explain_load(-errno, err);
+	set_config(p, cfg);
+	choose_programs(p);
+	int rc = size_maps(p, cfg);
+	if (!rc)
+		rc = alys_bpf__load(p->skel);
+	if (!rc)
+		rc = seed_countdowns(p, cfg->interval);
+	if (rc)
+		return explain_load(rc, err);
+	/* Only the raw tracepoints attach by themselves; uprobes wait for probe_attach. */
+	rc = alys_bpf__attach(p->skel);
+	return rc ? err_set(err, -rc, "cannot watch processes: %s", strerror(-rc)) : 0;
+}
+
+struct probe *probe_open(const struct probe_config *cfg, struct err *err)
+{
+	struct probe *p = calloc(1, sizeof(*p));
+	if (!p) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	if (load(p, cfg, err)) {
+		probe_close(p);
+		return NULL;
+	}
+	return p;
+}
+
+enum probe_tier probe_tier(const struct probe *p)
+{
+	return p->tier;
+}
+
+int probe_ring_fd(const struct probe *p)
+{
+	return bpf_map__fd(p->skel->maps.events);
+}
+
+int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
+{
+	struct alys_target t = { 0 };
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &t, BPF_ANY))
+		return err_set(err, errno, "cannot trace process %u: %s (at most %d at a time)", tgid,
+			       strerror(errno), ALYS_MAX_TARGETS);
+	return 0;
+}
+
+void probe_remove_target(struct probe *p, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.targets), &tgid);
+}
+
+void probe_start(struct probe *p)
+{
+	__atomic_store_n(&p->skel->bss->recording, 1, __ATOMIC_RELEASE);
+}
+
+void probe_stop(struct probe *p)
+{
+	__atomic_store_n(&p->skel->bss->recording, 0, __ATOMIC_RELEASE);
+}
+
+/* Program runs that the kernel left out because the program was already running on that CPU. */
+static uint64_t count_misses(const struct probe *p)
+{
+	uint64_t sum = 0;
+	struct bpf_program *prog;
+	bpf_object__for_each_program(prog, p->skel->obj) {
+		struct bpf_prog_info info = { 0 };
+		__u32 size = sizeof(info);
+		int fd = bpf_program__fd(prog);
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+int probe_stats(const struct probe *p, struct probe_stats *out)
+{
+	*out = (struct probe_stats){ .sites = p->sites_cnt, .links = (uint32_t)p->attachments_cnt };
+	int cpus = libbpf_num_possible_cpus();
+	struct alys_stats *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	uint32_t zero = 0;
+	if (!each)
+		return -ENOMEM;
+	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.stats), &zero, each);
+	for (int c = 0; !rc && c < cpus; c++) {
+		for (int i = 0; i < ALYS_ST_CNT; i++)
+			out->n[i] += each[c].n[i];
+	}
+	free(each);
+	out->misses = count_misses(p);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/* probe/load: the loaded programs, shared by the files of this room. */
+#ifndef ALYS_PROBE_LOAD_H
+#define ALYS_PROBE_LOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/probe.h"
+#include "probe/tier.h"
+
+struct alys_bpf;
+
+/* One attachment: a multi link for many sites, or a perf event for one. */
+struct attachment {
+	uint32_t tgid; /* 0 = all targets */
+	int fd;        /* multi link; -1 when perf */
+	void *perf;    /* struct bpf_link of libbpf */
+};
+
+struct probe {
+	struct alys_bpf *skel;
+	struct kernel_facts facts;
+	enum probe_tier tier;
+	struct attachment *attachments;
+	size_t attachments_cnt, attachments_cap;
+	uint32_t sites_cnt;
+};
+
+#endif

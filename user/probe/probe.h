@@ -1,0 +1,71 @@
+/*
+ * probe: the only room that sends anything down into the kernel: config, tables, attach, start/stop.
+ * It does not decode what comes up: it hands out the ring's descriptor. One thread.
+ *
+ * Nothing is pinned, so whatever happens to this process, the kernel takes all probes away with it.
+ */
+#ifndef ALYS_PROBE_H
+#define ALYS_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "alys.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "probe/sites.h"
+
+/* How probes are attached, best first. */
+enum probe_tier {
+	PROBE_TIER_SESSION, /* one multi link a program; entry may skip the return (uprobe.session) */
+	PROBE_TIER_MULTI,   /* one multi link a program, separate return probes */
+	PROBE_TIER_PERF,    /* one perf event a site */
+};
+
+struct probe_config {
+	uint64_t interval;   /* bytes:N, 0 = exact */
+	uint64_t min_size;
+	uint32_t max_frames; /* 0 = no stacks */
+	uint32_t ring_sz;    /* bytes, power of two */
+	bool follow;
+	bool free_stacks;
+};
+
+struct probe;
+
+/* Loads the programs; nothing is attached to any target yet. */
+struct probe *probe_open(const struct probe_config *cfg, struct err *err);
+/* Detaches everything. */
+void probe_close(struct probe *p);
+
+enum probe_tier probe_tier(const struct probe *p);
+const char *probe_tier_name(enum probe_tier tier);
+int probe_ring_fd(const struct probe *p);
+
+int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);
+void probe_remove_target(struct probe *p, uint32_t tgid);
+/*
+ * Puts the listed sites of one file under probes, for one process (tgid) or for all that the target
+ * list names (0). returns_safe: return probes may be used on rows that run no user code.
+ */
+int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
+		 bool returns_safe, struct err *err);
+/* Probes of processes that are gone need not be kept. */
+void probe_detach(struct probe *p, uint32_t tgid);
+
+/* Events flow only between these two. */
+void probe_start(struct probe *p);
+void probe_stop(struct probe *p);
+
+struct probe_stats {
+	uint64_t n[ALYS_ST_CNT];
+	uint64_t misses; /* program runs that the kernel refused (recursion) */
+	uint32_t links, sites;
+};
+
+int probe_stats(const struct probe *p, struct probe_stats *out);
+
+/* What this kernel offers and what this user may do, in words, a line each; true when -p would work. */
+bool probe_doctor(struct buf *out);
+
+#endif

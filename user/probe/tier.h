@@ -1,0 +1,19 @@
+/* probe/tier: which ways of attaching this kernel has, asked of its own type information. */
+#ifndef ALYS_PROBE_TIER_H
+#define ALYS_PROBE_TIER_H
+
+#include <stdbool.h>
+
+#include "probe/probe.h"
+
+struct kernel_facts {
+	bool btf;
+	bool uprobe_multi;   /* commit 89ae89f53d20 ("bpf: Add multi uprobe link"), 6.6 */
+	bool uprobe_session; /* commit d920179b3d48 ("bpf: Add support for uprobe multi session attach"), 6.13 */
+	bool kills_seccomp;  /* uretprobe is a system call that seccomp filters kill: 6.11 until fixed in 6.14 */
+};
+
+struct kernel_facts kernel_facts(void);
+enum probe_tier tier_of(const struct kernel_facts *k);
+
+#endif

@@ -1,0 +1,56 @@
+/* session/options: what the verbs were asked to do, already parsed and checked. */
+#ifndef ALYS_SESSION_OPTIONS_H
+#define ALYS_SESSION_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum backtrace { BACKTRACE_NONE, BACKTRACE_ADDR, BACKTRACE_NAME, BACKTRACE_FULL };
+
+struct record_options {
+	uint32_t *pids;
+	size_t pids_cnt, pids_cap;
+	char **command;       /* `-- CMD ARGS`, NULL-terminated; NULL = none */
+	const char *output;   /* NULL: TIME.alys */
+	const char *format;   /* NULL or "alys": the trace itself */
+	bool force;           /* replace an existing output */
+	double duration;      /* seconds, 0 = until the end or Ctrl-C */
+	uint64_t interval;    /* bytes:N, 0 = every call */
+	uint64_t min_size;
+	uint32_t backtrace;   /* enum backtrace */
+	uint32_t backtrace_limit;
+	uint64_t ring_sz;
+	const char *allocators; /* comma-separated families, NULL = all */
+	bool follow;
+	bool no_free_stacks;
+	bool return_probes;
+	char *words;          /* the options as given, for `info` */
+};
+
+struct convert_options {
+	const char *input;
+	const char *output; /* NULL: input's name with the format's ending; "-": stdout */
+	const char *format; /* NULL: json */
+	const char *symbolize; /* binary to take names from, NULL = none */
+	const char **inferno;  /* K[=V] options for inferno-flamegraph */
+	size_t inferno_cnt, inferno_cap;
+	const char *value;
+	uint64_t top;
+	bool indent;
+	bool force;
+	bool keep_allocator_frames;
+	bool no_addresses;
+};
+
+struct info_options {
+	const char *input;
+	bool strict; /* damage is an error */
+};
+
+struct doctor_options {
+	uint32_t probes_pid; /* list sites of this process, 0 = no */
+	const char *unwind;  /* print unwind rows of this file */
+};
+
+#endif

@@ -1,0 +1,28 @@
+/* target/module: the files that are mapped into traced processes, each opened once. */
+#ifndef ALYS_TARGET_MODULE_H
+#define ALYS_TARGET_MODULE_H
+
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "elf/elf.h"
+#include "target/proc.h"
+
+struct open_module {
+	struct module_id id;
+	uint64_t dev, ino;
+	int fd;          /* -1: could not be opened */
+	struct elf *elf; /* NULL: not an ELF file of this machine */
+};
+
+struct module_table {
+	struct open_module *modules;
+	size_t modules_cnt, modules_cap;
+};
+
+/* The module of a mapping, opened through the process when it is new. NULL when memory is out. */
+const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid,
+				    const struct map_line *line);
+const struct open_module *module_by_id(const struct module_table *t, struct module_id id);
+void module_table_free(struct module_table *t);
+
+#endif

@@ -1,0 +1,126 @@
+/* target/proc: see proc.h. */
+#include "target/proc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+static int no_such(uint32_t tgid, struct err *err)
+{
+	return err_set(err, ESRCH, "no process %u: check the number with `pgrep -a NAME`", tgid);
+}
+
+static FILE *open_proc(uint32_t tgid, const char *name)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
+	return fopen(path, "re");
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* Field 22 of /proc/PID/stat: start in clock ticks of CLOCK_BOOTTIME, proc(5). */
+static uint64_t start_of(const char *after_comm)
+{
+	uint64_t ticks = 0;
+	const char *at = after_comm;
+	for (int field = 3; *at && field < 22; field++)
+		at = strchr(at + 1, ' ') ?: "";
+	sscanf(at, "%" SCNu64, &ticks);
+	uint64_t boot_ns = ticks * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
+	uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	return boot_ns > asleep ? boot_ns - asleep : 0;
+}
+
+static bool read_stat(uint32_t tgid, struct proc_facts *out)
+{
+	char line[1024] = "";
+	FILE *f = open_proc(tgid, "stat");
+	if (!f)
+		return false;
+	size_t n = fread(line, 1, sizeof(line) - 1, f);
+	fclose(f);
+	line[n] = 0;
+	/* The name may hold anything, also ") ": the last parenthesis ends it. */
+	char *open = strchr(line, '('), *close = strrchr(line, ')');
+	if (!open || !close || close < open || close[1] != ' ')
+		return false;
+	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);
+	out->start_ns = start_of(close + 1);
+	return true;
+}
+
+long proc_status_value(uint32_t tgid, const char *key)
+{
+	char line[256];
+	long value = -1;
+	size_t n = strlen(key);
+	FILE *f = open_proc(tgid, "status");
+	while (f && value < 0 && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, key, n) && line[n] == ':')
+			value = strtol(line + n + 1, NULL, 10);
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err)
+{
+	*out = (struct proc_facts){ 0 };
+	/* A thread's number also has a folder in /proc; only its leader's names a process. */
+	if (!read_stat(tgid, out) || proc_status_value(tgid, "Tgid") != (long)tgid)
+		return no_such(tgid, err);
+	char link[64];
+	snprintf(link, sizeof(link), "/proc/%u/exe", tgid);
+	ssize_t n = readlink(link, out->exe, sizeof(out->exe) - 1);
+	out->exe[n > 0 ? n : 0] = 0;
+	out->kernel_thread = n < 0 && errno == ENOENT && proc_status_value(tgid, "VmSize") < 0;
+	return 0;
+}
+
+static bool parse_map_line(char *text, struct map_line *out)
+{
+	unsigned int major, minor;
+	char perms[8];
+	int path_at = 0;
+	if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &out->start,
+		   &out->end, perms, &out->offset, &major, &minor, &out->ino, &path_at) < 7)
+		return false;
+	text[strcspn(text, "\n")] = 0;
+	out->dev = makedev(major, minor);
+	out->exec = perms[2] == 'x';
+	out->path = path_at ? text + path_at : "";
+	return true;
+}
+
+int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l), void *ctx, struct err *err)
+{
+	FILE *f = open_proc(tgid, "maps");
+	if (!f && errno == EACCES)
+		return err_set(err, EACCES, "cannot read the maps of process %u: run as root", tgid);
+	if (!f)
+		return no_such(tgid, err);
+	char *text = NULL;
+	size_t cap = 0;
+	int rc = 0;
+	struct map_line line;
+	while (!rc && getline(&text, &cap, f) > 0) {
+		if (parse_map_line(text, &line))
+			rc = fn(ctx, &line);
+	}
+	free(text);
+	fclose(f);
+	return rc;
+}

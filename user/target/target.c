@@ -1,0 +1,314 @@
+/* target: see target.h. */
+#include "target/target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "target/module.h"
+#include "target/proc.h"
+
+struct range {
+	uint64_t start, end, bias;
+	struct map_id map;
+};
+
+struct process {
+	struct proc_id id;
+	uint32_t tgid, generation;
+	int pidfd;
+	struct range *ranges; /* sorted by start */
+	size_t ranges_cnt, ranges_cap;
+};
+
+struct target_table {
+	struct catalog *catalog;
+	struct target_ops ops;
+	struct process **procs; /* index = id - 1 */
+	size_t procs_cnt, procs_cap;
+	struct map current; /* tgid -> proc_id */
+	struct module_table modules;
+	uint32_t maps_cnt;
+	uint32_t generations;
+};
+
+struct target_table *target_new(struct catalog *c, const struct target_ops *ops)
+{
+	struct target_table *t = calloc(1, sizeof(*t));
+	if (t) {
+		t->catalog = c;
+		t->ops = *ops;
+	}
+	return t;
+}
+
+void target_free(struct target_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->procs_cnt; i++) {
+		if (t->procs[i]->pidfd >= 0)
+			close(t->procs[i]->pidfd);
+		free(t->procs[i]->ranges);
+		free(t->procs[i]);
+	}
+	free(t->procs);
+	map_free(&t->current);
+	module_table_free(&t->modules);
+	free(t);
+}
+
+static struct process *process_of(const struct target_table *t, struct proc_id id)
+{
+	return id.n && id.n <= t->procs_cnt ? t->procs[id.n - 1] : NULL;
+}
+
+static struct process *process_new(struct target_table *t, uint32_t tgid, int pidfd)
+{
+	struct process *p = calloc(1, sizeof(*p));
+	uint64_t *current = map_put(&t->current, tgid);
+	struct process **place = VEC_PUSH(t, procs);
+	if (!p || !current || !place) {
+		free(p);
+		t->procs_cnt -= place ? 1 : 0;
+		return NULL;
+	}
+	*place = p;
+	*p = (struct process){ .id = { (uint32_t)t->procs_cnt }, .tgid = tgid, .pidfd = pidfd };
+	*current = p->id.n;
+	return p;
+}
+
+static int publish_proc(struct target_table *t, struct process *p, const struct proc_facts *f,
+			struct proc_id parent)
+{
+	struct proc out = {
+		.id = p->id,
+		.parent = parent,
+		.tgid = p->tgid,
+		.generation = p->generation,
+		.start_ns = f->start_ns,
+		.comm = f->comm,
+		.exe = f->exe,
+	};
+	int rc = catalog_put_proc(t->catalog, &out);
+	if (!rc)
+		t->ops.on_proc(t->ops.ctx, &out);
+	return rc;
+}
+
+static bool pidfd_ended(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	return poll(&p, 1, 0) > 0;
+}
+
+struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id parent, struct err *err)
+{
+	struct proc_id none = { 0 };
+	struct proc_facts before, after;
+	/* The descriptor first: what is read while it has not ended is about this process, not about
+	 * a later one of the same number. */
+	int pidfd = (int)syscall(SYS_pidfd_open, tgid, 0);
+	if (proc_read(tgid, &before, err) || proc_read(tgid, &after, err))
+		goto refuse;
+	if (before.kernel_thread) {
+		err_set(err, EINVAL, "process %u (%s) is a kernel thread, which has no heap: choose a user process",
+			tgid, before.comm);
+		goto refuse;
+	}
+	if (before.start_ns / 1000000 != after.start_ns / 1000000 &&
+	    (pidfd < 0 || pidfd_ended(pidfd))) {
+		err_set(err, ESRCH, "process %u ended while it was looked at", tgid);
+		goto refuse;
+	}
+	struct process *p = process_new(t, tgid, pidfd);
+	if (p && !publish_proc(t, p, &after, parent))
+		return p->id;
+	if (p)
+		return none;
+	err_set(err, ENOMEM, "out of memory");
+refuse:
+	if (pidfd >= 0)
+		close(pidfd);
+	return none;
+}
+
+struct proc_id target_find(const struct target_table *t, uint32_t tgid)
+{
+	const uint64_t *id = map_get(&t->current, tgid);
+	return (struct proc_id){ id ? (uint32_t)*id : 0 };
+}
+
+static struct process *next_incarnation(struct target_table *t, uint32_t tgid, struct proc_id parent)
+{
+	struct proc_facts f = { 0 };
+	struct process *old = process_of(t, target_find(t, tgid));
+	uint32_t generation = old ? old->generation + 1 : 0;
+	/* A short-lived process may be gone by now: it had a heap all the same. */
+	if (proc_read(tgid, &f, NULL))
+		strcpy(f.comm, "?");
+	struct process *p = process_new(t, tgid, (int)syscall(SYS_pidfd_open, tgid, 0));
+	if (!p)
+		return NULL;
+	p->generation = generation;
+	return publish_proc(t, p, &f, parent) ? NULL : p;
+}
+
+struct proc_id target_exec(struct target_table *t, uint32_t tgid)
+{
+	struct process *old = process_of(t, target_find(t, tgid));
+	struct process *p = old ? next_incarnation(t, tgid, old->id) : NULL;
+	return p ? p->id : (struct proc_id){ 0 };
+}
+
+static int add_range(struct target_table *t, struct process *p, const struct range *like,
+		     struct module_id module)
+{
+	struct range *r = VEC_PUSH(p, ranges);
+	if (!r)
+		return -ENOMEM;
+	*r = *like;
+	r->map = (struct map_id){ ++t->maps_cnt };
+	struct mapping m = {
+		.id = r->map, .proc = p->id, .module = module,
+		.start = r->start, .end = r->end, .bias = r->bias,
+	};
+	int rc = catalog_put_mapping(t->catalog, &m);
+	if (!rc)
+		t->ops.on_mapping(t->ops.ctx, &m, catalog_module(t->catalog, module));
+	return rc;
+}
+
+struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t child)
+{
+	struct process *from = process_of(t, target_find(t, parent));
+	struct process *p = from ? next_incarnation(t, child, from->id) : NULL;
+	if (!p)
+		return (struct proc_id){ 0 };
+	for (size_t i = 0; i < from->ranges_cnt; i++) {
+		const struct mapping *m = catalog_mapping(t->catalog, from->ranges[i].map);
+		if (!m || add_range(t, p, &from->ranges[i], m->module))
+			break;
+	}
+	return p->id;
+}
+
+void target_gone(struct target_table *t, uint32_t tgid)
+{
+	map_del(&t->current, tgid);
+}
+
+int target_pidfd(const struct target_table *t, struct proc_id id)
+{
+	const struct process *p = process_of(t, id);
+	return p ? p->pidfd : -1;
+}
+
+bool target_alive(const struct target_table *t, struct proc_id id)
+{
+	const struct process *p = process_of(t, id);
+	return p && p->pidfd >= 0 && !pidfd_ended(p->pidfd);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static const struct range *find_range(const struct process *p, uint64_t ip)
+{
+	size_t lo = 0, hi = p->ranges_cnt;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (p->ranges[mid].end <= ip)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < p->ranges_cnt && p->ranges[lo].start <= ip ? &p->ranges[lo] : NULL;
+}
+
+struct maps_reading {
+	struct target_table *t;
+	struct process *p;
+	struct process fresh; /* ranges only */
+};
+
+static int on_map_line(void *ctx, const struct map_line *line)
+{
+	struct maps_reading *m = ctx;
+	bool vdso = !strcmp(line->path, "[vdso]");
+	if (!line->exec || (!line->ino && !vdso))
+		return 0;
+	const struct open_module *o = module_of(&m->t->modules, m->t->catalog, m->p->tgid, line);
+	if (!o)
+		return -ENOMEM;
+	uint64_t vaddr = line->offset;
+	if (o->elf)
+		elf_vaddr_of(o->elf, line->offset, &vaddr);
+	struct range r = { .start = line->start, .end = line->end, .bias = line->start - vaddr };
+	const struct range *old = find_range(m->p, r.start);
+	if (old && old->start == r.start && old->end == r.end && old->bias == r.bias &&
+	    catalog_mapping(m->t->catalog, old->map)->module.n == o->id.n) {
+		struct range *kept = VEC_PUSH(&m->fresh, ranges);
+		if (kept)
+			*kept = *old;
+		return kept ? 0 : -ENOMEM;
+	}
+	m->fresh.id = m->p->id;
+	int rc = add_range(m->t, &m->fresh, &r, o->id);
+	if (!rc && o->fd >= 0)
+		m->t->ops.on_module(m->t->ops.ctx, catalog_proc(m->t->catalog, m->p->id),
+				    catalog_module(m->t->catalog, o->id), o->fd);
+	return rc;
+}
+
+int target_read_maps(struct target_table *t, struct proc_id id, struct err *err)
+{
+	struct process *p = process_of(t, id);
+	if (!p)
+		return err_set(err, ESRCH, "no such process");
+	struct maps_reading m = { .t = t, .p = p };
+	int rc = proc_each_map(p->tgid, on_map_line, &m, err);
+	/* A process that is ending shows no maps: what was known is still right for its last events. */
+	if (rc || !m.fresh.ranges_cnt) {
+		free(m.fresh.ranges);
+		return rc;
+	}
+	free(p->ranges);
+	p->ranges = m.fresh.ranges;
+	p->ranges_cnt = m.fresh.ranges_cnt;
+	p->ranges_cap = m.fresh.ranges_cap;
+	qsort(p->ranges, p->ranges_cnt, sizeof(*p->ranges), compare_ranges);
+	return 0;
+}
+
+bool target_resolve(struct target_table *t, struct proc_id id, uint64_t ip, struct frame *out)
+{
+	*out = (struct frame){ .rel = ip };
+	const struct process *p = process_of(t, id);
+	const struct range *r = p ? find_range(p, ip) : NULL;
+	if (!r)
+		return false;
+	*out = (struct frame){ .map = r->map, .rel = ip - r->bias };
+	return true;
+}
+
+int target_module_fd(const struct target_table *t, struct module_id id)
+{
+	const struct open_module *o = module_by_id(&t->modules, id);
+	return o ? o->fd : -1;
+}
+
+int target_seccomp(uint32_t tgid)
+{
+	long mode = proc_status_value(tgid, "Seccomp");
+	return mode < 0 ? 0 : (int)mode;
+}

@@ -1,0 +1,57 @@
+/*
+ * target: the traced processes and what is mapped into them. Turns addresses into module + address in
+ * the file at once, because maps change later; keeps module files open from the first sight on,
+ * because files are replaced and processes end. Facts go into the catalog. One thread.
+ */
+#ifndef ALYS_TARGET_H
+#define ALYS_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "catalog/catalog.h"
+
+struct target_table;
+
+struct target_ops {
+	void *ctx;
+	/* A file is mapped executable into the process for the first time: proc, module, open file. */
+	void (*on_module)(void *ctx, const struct proc *p, const struct module *m, int fd);
+	/* New facts are in the catalog: for whoever keeps a record of them. */
+	void (*on_proc)(void *ctx, const struct proc *p);
+	void (*on_mapping)(void *ctx, const struct mapping *map, const struct module *m);
+};
+
+/* Borrows the catalog. */
+struct target_table *target_new(struct catalog *c, const struct target_ops *ops);
+void target_free(struct target_table *t);
+
+/*
+ * Takes a process in: refuses one that does not exist (ESRCH) or is a kernel thread (EINVAL), and one
+ * whose pid was handed on while we looked. Does not read its maps yet.
+ */
+struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id parent, struct err *err);
+/* The current incarnation of a tgid, 0 when it is not traced. */
+struct proc_id target_find(const struct target_table *t, uint32_t tgid);
+/* exec: a new proc_id, an empty map list. 0 when tgid was not traced or is gone already. */
+struct proc_id target_exec(struct target_table *t, uint32_t tgid);
+/* fork: the child's proc_id with a copy of its parent's map list. */
+struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t child);
+void target_gone(struct target_table *t, uint32_t tgid);
+/* A descriptor that polls readable when the process has ended; -1 when there is none. */
+int target_pidfd(const struct target_table *t, struct proc_id id);
+bool target_alive(const struct target_table *t, struct proc_id id);
+
+/* Reads /proc/PID/maps again. 0, or -ESRCH when the process is gone. */
+int target_read_maps(struct target_table *t, struct proc_id id, struct err *err);
+/* False when no known mapping holds the address; then frame is the plain address. */
+bool target_resolve(struct target_table *t, struct proc_id id, uint64_t ip, struct frame *out);
+
+/* The module's file, held open; -1 when it could not be opened. */
+int target_module_fd(const struct target_table *t, struct module_id id);
+/* Seccomp mode of the process: 0 none, 1 strict, 2 filter. */
+int target_seccomp(uint32_t tgid);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The few kernel types that the BPF programs look into, written by hand: CO-RE relocates each field
+ * by name on the running kernel, so only the names have to be right, not offsets or neighbours.
+ */
+/* libbpf's bpf_tracing.h looks for this name to choose the kernel's register names. */
+#ifndef __VMLINUX_H__
+#define __VMLINUX_H__
+
+#include <stdbool.h>
+#include <linux/types.h>
+#include <linux/bpf.h>
+
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+
+/* x86-64, arch/x86/include/asm/ptrace.h: part of the ABI of probes, never relocated. */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+	unsigned long ip, cs, flags, sp, ss;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct return_instance {
+	unsigned long orig_ret_vaddr;
+	unsigned long stack;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
+struct signal_struct {
+	atomic_t live;
+};
+
+struct thread_struct {
+	unsigned long fsbase;
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	struct signal_struct *signal;
+	struct uprobe_task *utask;
+	struct thread_struct thread;
+};
+
+#pragma clang attribute pop
+
+#endif
