@@ -4,7 +4,7 @@
  * given; pointers it returns are borrowed and live as long as the catalog. One thread.
  *
  * All _put_ functions take the id in the struct; putting an id again replaces the definition
- * (a trace repeats definitions in every segment). They return 0 or -ENOMEM.
+ * (a trace repeats definitions in every segment). They return 0, -ENOMEM, or -EINVAL for id 0.
  */
 #ifndef ALYS_CATALOG_H
 #define ALYS_CATALOG_H
