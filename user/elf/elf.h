@@ -1,5 +1,6 @@
 /*
- * elf: the few facts that other rooms want from an ELF file, read through libelf from a descriptor.
+ * elf: the few facts that other rooms want from an ELF file, read from a descriptor piece by piece
+ * into a private copy: what was borrowed stays as it was, even when the file is truncated meanwhile.
  * Knows no processes. The file may be hostile: sizes are checked, errors are said, nothing is trusted.
  */
 #ifndef ALYS_ELF_H

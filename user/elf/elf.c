@@ -1,0 +1,246 @@
+/* elf: headers, segments, sections and bytes; see elf.h. Names are in names.c. */
+#include "elf/elf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/vec.h"
+#include "elf/file.h"
+
+#define SECTIONS_MAX (1u << 20)
+#define SEGMENTS_MAX (1u << 16)
+
+static bool read_at(const struct elf *e, uint64_t offset, void *out, size_t n)
+{
+	const uint8_t *p = image_at(&e->cache->image, offset, n);
+	if (p)
+		memcpy(out, p, n);
+	return p;
+}
+
+bool elf_section_header(const struct elf *e, uint32_t index, Elf64_Shdr *out)
+{
+	return index < e->shnum && read_at(e, e->shoff + index * sizeof(*out), out, sizeof(*out));
+}
+
+const uint8_t *elf_section_bytes(const struct elf *e, const Elf64_Shdr *sh)
+{
+	if (sh->sh_type == SHT_NOBITS || sh->sh_type == SHT_NULL || sh->sh_flags & SHF_COMPRESSED)
+		return NULL;
+	return sh->sh_size ? image_at(&e->cache->image, sh->sh_offset, sh->sh_size) : NULL;
+}
+
+bool elf_section_find(const struct elf *e, const char *name, Elf64_Shdr *out)
+{
+	Elf64_Shdr strtab;
+	const uint8_t *names = NULL;
+	size_t n = strlen(name) + 1;
+	if (elf_section_header(e, e->shstrndx, &strtab))
+		names = elf_section_bytes(e, &strtab);
+	if (!names)
+		return false;
+	for (uint32_t i = 1; elf_section_header(e, i, out); i++)
+		if (out->sh_name < strtab.sh_size && n <= strtab.sh_size - out->sh_name &&
+		    !memcmp(names + out->sh_name, name, n))
+			return true;
+	return false;
+}
+
+const uint8_t *elf_section(const struct elf *e, const char *name, size_t *size, uint64_t *vaddr)
+{
+	Elf64_Shdr sh;
+	const uint8_t *bytes = elf_section_find(e, name, &sh) ? elf_section_bytes(e, &sh) : NULL;
+	if (bytes && size)
+		*size = sh.sh_size;
+	if (bytes && vaddr)
+		*vaddr = sh.sh_addr;
+	return bytes;
+}
+
+static size_t padded(size_t n, size_t align)
+{
+	return (n + align - 1) & ~(align - 1);
+}
+
+/* Takes the build id out of a run of notes. */
+static void take_build_id(struct elf *e, const uint8_t *notes, size_t n, uint64_t align)
+{
+	struct cursor c = cursor_over(notes, n);
+	align = align == 8 ? 8 : 4;
+	while (!e->build_id_sz && cursor_left(&c)) {
+		size_t namesz = cursor_le(&c, 4), descsz = cursor_le(&c, 4);
+		uint32_t type = (uint32_t)cursor_le(&c, 4);
+		const uint8_t *name = cursor_bytes(&c, padded(12 + namesz, align) - 12);
+		const uint8_t *desc = cursor_bytes(&c, descsz);
+		size_t gap = padded(descsz, align) - descsz;
+		if (c.bad)
+			return;
+		if (type == NT_GNU_BUILD_ID && namesz == 4 && !memcmp(name, "GNU", 4) &&
+		    descsz <= sizeof(e->build_id)) {
+			memcpy(e->build_id, desc, descsz);
+			e->build_id_sz = descsz;
+		}
+		cursor_bytes(&c, gap < cursor_left(&c) ? gap : cursor_left(&c));
+	}
+}
+
+static int take_segment(struct elf *e, const Elf64_Phdr *ph)
+{
+	if (ph->p_type == PT_NOTE && !e->build_id_sz) {
+		const uint8_t *notes = image_at(&e->cache->image, ph->p_offset, ph->p_filesz);
+		if (notes)
+			take_build_id(e, notes, ph->p_filesz, ph->p_align);
+	}
+	if (ph->p_type != PT_LOAD || ph->p_vaddr + ph->p_memsz < ph->p_vaddr ||
+	    ph->p_offset + ph->p_filesz < ph->p_offset || ph->p_filesz > ph->p_memsz)
+		return 0;
+	struct elf_segment *s = VEC_PUSH(e, segments);
+	if (!s)
+		return -ENOMEM;
+	*s = (struct elf_segment){ .vaddr = ph->p_vaddr, .offset = ph->p_offset,
+				   .filesz = ph->p_filesz, .memsz = ph->p_memsz,
+				   .exec = ph->p_flags & PF_X };
+	return 0;
+}
+
+static int read_segments(struct elf *e, const Elf64_Ehdr *eh, const Elf64_Shdr *first)
+{
+	uint32_t n = eh->e_phnum == PN_XNUM ? first->sh_info : eh->e_phnum;
+	if (n > SEGMENTS_MAX || (n && eh->e_phentsize != sizeof(Elf64_Phdr)))
+		return -ENOEXEC;
+	for (uint32_t i = 0; i < n; i++) {
+		Elf64_Phdr ph;
+		if (!read_at(e, eh->e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
+			return -ENOEXEC;
+		int rc = take_segment(e, &ph);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Section 0 holds the counts that do not fit into the header's 16 bits. */
+static void find_sections(struct elf *e, const Elf64_Ehdr *eh, Elf64_Shdr *first)
+{
+	memset(first, 0, sizeof(*first));
+	if (!eh->e_shoff || eh->e_shentsize != sizeof(*first) ||
+	    !read_at(e, eh->e_shoff, first, sizeof(*first)))
+		return;
+	uint64_t n = eh->e_shnum ? eh->e_shnum : first->sh_size;
+	if (n > SECTIONS_MAX)
+		return;
+	e->shoff = eh->e_shoff;
+	e->shnum = (uint32_t)n;
+	e->shstrndx = eh->e_shstrndx == SHN_XINDEX ? first->sh_link : eh->e_shstrndx;
+}
+
+static int read_headers(struct elf *e)
+{
+	Elf64_Ehdr eh;
+	Elf64_Shdr first, note;
+	if (!read_at(e, 0, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    eh.e_machine != EM_X86_64)
+		return -ENOEXEC;
+	e->pie = eh.e_type == ET_DYN;
+	find_sections(e, &eh, &first);
+	int rc = read_segments(e, &eh, &first);
+	if (!rc && !e->build_id_sz && elf_section_find(e, ".note.gnu.build-id", &note)) {
+		const uint8_t *notes = elf_section_bytes(e, &note);
+		if (notes)
+			take_build_id(e, notes, note.sh_size, note.sh_addralign);
+	}
+	return rc;
+}
+
+static const char *reason(int rc)
+{
+	return rc == -ENOEXEC ? "not a whole ELF file for x86-64" : strerror(-rc);
+}
+
+struct elf *elf_open(int fd, const char *name, struct err *err)
+{
+	struct elf *e = calloc(1, sizeof(*e));
+	int rc = -ENOMEM;
+	if (e && (e->cache = calloc(1, sizeof(*e->cache))))
+		rc = image_open(&e->cache->image, fd);
+	if (!rc)
+		rc = read_headers(e);
+	if (!rc)
+		return e;
+	elf_close(e);
+	err_set(err, -rc, "%s: %s", name, reason(rc));
+	return NULL;
+}
+
+void elf_close(struct elf *e)
+{
+	if (!e)
+		return;
+	if (e->cache) {
+		const struct map_slot *s;
+		for (size_t i = 0; (s = map_next(&e->cache->names, &i));)
+			free((void *)(uintptr_t)s->value);
+		map_free(&e->cache->names);
+		map_free(&e->cache->targets);
+		image_close(&e->cache->image);
+	}
+	free(e->cache);
+	free(e->segments);
+	free(e);
+}
+
+size_t elf_build_id(const struct elf *e, uint8_t *out, size_t cap)
+{
+	size_t n = e->build_id_sz < cap ? e->build_id_sz : cap;
+	memcpy(out, e->build_id, n);
+	return n;
+}
+
+size_t elf_segments(const struct elf *e, const struct elf_segment **out)
+{
+	*out = e->segments;
+	return e->segments_cnt;
+}
+
+bool elf_is_pie(const struct elf *e)
+{
+	return e->pie;
+}
+
+const uint8_t *elf_bytes(const struct elf *e, uint64_t vaddr, size_t n)
+{
+	for (size_t i = 0; i < e->segments_cnt; i++) {
+		const struct elf_segment *s = &e->segments[i];
+		uint64_t in = vaddr - s->vaddr;
+		if (vaddr >= s->vaddr && in < s->filesz && n <= s->filesz - in)
+			return image_at(&e->cache->image, s->offset + in, n);
+	}
+	return NULL;
+}
+
+bool elf_offset_of(const struct elf *e, uint64_t vaddr, uint64_t *offset)
+{
+	for (size_t i = 0; i < e->segments_cnt; i++) {
+		const struct elf_segment *s = &e->segments[i];
+		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->filesz) {
+			*offset = s->offset + (vaddr - s->vaddr);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool elf_vaddr_of(const struct elf *e, uint64_t offset, uint64_t *vaddr)
+{
+	for (size_t i = 0; i < e->segments_cnt; i++) {
+		const struct elf_segment *s = &e->segments[i];
+		if (offset >= s->offset && offset - s->offset < s->filesz) {
+			*vaddr = s->vaddr + (offset - s->offset);
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,36 @@
+/*
+ * elf/file: what the files of this room share: the opened ELF file and its section headers.
+ */
+#ifndef ALYS_ELF_FILE_H
+#define ALYS_ELF_FILE_H
+
+#include <elf.h>
+
+#include "base/map.h"
+#include "elf/elf.h"
+#include "elf/image.h"
+
+struct elf_cache {
+	struct image image;
+	struct map names;   /* place of a name in the file -> copy without version suffix */
+	struct map targets; /* address of a GOT slot -> name */
+	bool targets_ready;
+};
+
+struct elf {
+	struct elf_cache *cache; /* fills while the rest stays const */
+	struct elf_segment *segments;
+	size_t segments_cnt, segments_cap;
+	bool pie;
+	uint64_t shoff;
+	uint32_t shnum, shstrndx;
+	uint8_t build_id[64];
+	size_t build_id_sz;
+};
+
+bool elf_section_header(const struct elf *e, uint32_t index, Elf64_Shdr *out);
+/* The section's bytes; NULL when it has none in the file, is compressed or leads out of the file. */
+const uint8_t *elf_section_bytes(const struct elf *e, const Elf64_Shdr *sh);
+bool elf_section_find(const struct elf *e, const char *name, Elf64_Shdr *out);
+
+#endif
