@@ -1,67 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's types that our BPF programs touch, and of those only the fields they touch. CO-RE
- * moves every access to where the running kernel has it, so order and size here mean nothing.
- * Constants and structs of the BPF interface come from <linux/bpf.h>.
+ * The few kernel types that the BPF programs look into, written by hand: CO-RE relocates each field
+ * by name on the running kernel, so only the names have to be right, not offsets or neighbours.
  */
+/* libbpf's bpf_tracing.h looks for this name to choose the kernel's register names. */
 #ifndef __VMLINUX_H__
-#define __VMLINUX_H__ /* libbpf's bpf_tracing.h looks for this name */
+#define __VMLINUX_H__
 
-#include <linux/bpf.h>
+#include <stdbool.h>
 #include <linux/types.h>
+#include <linux/bpf.h>
 
-typedef _Bool bool;
-#define true 1
-#define false 0
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+
+/* x86-64, arch/x86/include/asm/ptrace.h: part of the ABI of probes, never relocated. */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+	unsigned long ip, cs, flags, sp, ss;
+};
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx;
-	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
-	unsigned long orig_ax, ip, cs, flags, sp, ss;
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct return_instance {
+	unsigned long orig_ret_vaddr;
+	unsigned long stack;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
+struct signal_struct {
+	atomic_t live;
 };
 
 struct thread_struct {
 	unsigned long fsbase;
 };
 
-/* A return probe that waits: the kernel has put its trampoline where orig_ret_vaddr stood. */
-struct return_instance {
-	unsigned long func;
-	unsigned long stack; /* where the return address stands, by value of sp at the return */
-	unsigned long orig_ret_vaddr;
-	bool chained;
-	struct return_instance *next;
-};
-
-struct uprobe_task {
-	unsigned int depth;
-	struct return_instance *return_instances;
-};
-
-struct file;
-
-struct mm_struct {
-	struct file *exe_file;
-	unsigned long start_stack;
-};
-
 struct task_struct {
-	int pid, tgid; /* the kernel's words: thread, process */
-	int exit_code;
-	unsigned int flags;
-	__u64 start_time, start_boottime;
-	struct task_struct *real_parent, *group_leader;
-	struct mm_struct *mm;
-	struct thread_struct thread;
+	int pid;
+	int tgid;
+	struct signal_struct *signal;
 	struct uprobe_task *utask;
-	char comm[16];
-};
-
-struct linux_binprm {
-	const char *filename;
-	struct file *file;
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop
