@@ -1,0 +1,310 @@
+/* model: the rules of the live heap, one scenario each, and a random run against a simple oracle. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/model.h"
+
+static int setup(void **state)
+{
+	*state = heap_new();
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	heap_free(*state);
+	return 0;
+}
+
+static struct applied apply(struct heap *h, struct event e)
+{
+	struct applied a;
+	if (!e.proc.n)
+		e.proc.n = 1;
+	assert_int_equal(heap_apply(h, &e, &a), 0);
+	return a;
+}
+
+#define APPLY(...) apply(h, (struct event){ __VA_ARGS__ })
+#define ALLOC(t, a, sz, st) APPLY(.kind = EVENT_ALLOC, .time_ns = t, .addr = a, .size = sz, .stack = { st })
+#define FREE(t, a) APPLY(.kind = EVENT_FREE, .time_ns = t, .addr = a)
+#define REALLOC(t, enter, old, a, sz, st)                                                       \
+	APPLY(.kind = EVENT_REALLOC, .time_ns = t, .enter_ns = enter, .old_addr = old, .addr = a, \
+	      .size = sz, .stack = { st })
+
+static struct snapshot look(struct heap *h)
+{
+	struct snapshot *s = heap_snapshot(h), copy = *s;
+	snapshot_free(s);
+	copy.rows = NULL;
+	return copy;
+}
+
+static void assert_live(struct heap *h, uint64_t cnt, uint64_t sz)
+{
+	struct snapshot s = look(h);
+	assert_int_equal(s.all.live_cnt, cnt);
+	assert_int_equal(s.all.live_sz, sz);
+	if (!s.facts.sampled) {
+		assert_true(s.all.est_live_cnt == (double)cnt);
+		assert_true(s.all.est_live_sz == (double)sz);
+	}
+}
+
+static void test_alloc_and_free(void **state)
+{
+	struct heap *h = *state;
+	assert_int_equal(ALLOC(1, 0x10, 64, 3).id, 1);
+	assert_int_equal(ALLOC(2, 0x20, 32, 3).id, 2);
+	struct applied a = FREE(3, 0x10);
+	assert_int_equal(a.id, 1);
+	assert_int_equal(a.prev_addr, 0x10);
+	assert_int_equal(a.prev_size, 64);
+	assert_live(h, 1, 32);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 1);
+	assert_int_equal(s->rows[0].t.alloc_cnt, 2);
+	assert_int_equal(s->rows[0].t.alloc_sz, 96);
+	assert_int_equal(s->rows[0].t.live_sz, 32);
+	assert_int_equal(s->facts.first_ns, 1);
+	assert_int_equal(s->facts.last_ns, 3);
+	assert_int_equal(s->facts.events, 3);
+	snapshot_free(s);
+}
+
+static void test_unknown_and_double_free(void **state)
+{
+	struct heap *h = *state;
+	assert_int_equal(FREE(1, 0x10).id, 0);
+	ALLOC(2, 0x10, 8, 1);
+	FREE(3, 0x10);
+	assert_int_equal(FREE(4, 0x10).prev_addr, 0);
+	assert_int_equal(look(h).facts.unknown_free, 2);
+	assert_live(h, 0, 0);
+}
+
+static void test_same_address_in_two_processes(void **state)
+{
+	struct heap *h = *state;
+	APPLY(.kind = EVENT_ALLOC, .proc = { 1 }, .addr = 0x10, .size = 5, .time_ns = 1);
+	APPLY(.kind = EVENT_ALLOC, .proc = { 2 }, .addr = 0x10, .size = 7, .time_ns = 2);
+	struct applied a = APPLY(.kind = EVENT_FREE, .proc = { 1 }, .addr = 0x10, .time_ns = 3);
+	assert_int_equal(a.prev_size, 5);
+	assert_live(h, 1, 7);
+	assert_int_equal(look(h).n, 2); /* stack 0 of each */
+}
+
+static void test_replaced(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 100, 1);
+	assert_int_equal(ALLOC(2, 0x10, 40, 2).id, 2);
+	assert_live(h, 1, 40);
+	assert_int_equal(look(h).facts.replaced, 1);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->rows[0].t.live_cnt, 0);
+	assert_int_equal(s->rows[1].t.live_cnt, 1);
+	snapshot_free(s);
+	assert_int_equal(FREE(3, 0x10).id, 2);
+}
+
+static void test_stale_free(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(10, 0x10, 100, 1);
+	assert_int_equal(FREE(9, 0x10).id, 0);
+	assert_live(h, 1, 100);
+	assert_int_equal(look(h).facts.stale_free, 1);
+	FREE(10, 0x10);
+	assert_live(h, 0, 0);
+}
+
+static void test_realloc_moves_and_keeps_id(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 100, 1);
+	struct applied a = REALLOC(5, 4, 0x10, 0x80, 300, 2);
+	assert_int_equal(a.id, 1);
+	assert_int_equal(a.prev_addr, 0x10);
+	assert_int_equal(a.prev_size, 100);
+	assert_live(h, 1, 300);
+	assert_int_equal(REALLOC(7, 6, 0x80, 0x80, 50, 2).id, 1); /* in place */
+	assert_live(h, 1, 50);
+	assert_int_equal(FREE(8, 0x80).id, 1);
+	assert_int_equal(look(h).facts.replaced, 0);
+	assert_int_equal(look(h).all.alloc_cnt, 3);
+	assert_int_equal(look(h).all.alloc_sz, 450);
+}
+
+static void test_realloc_of_nothing_and_to_nothing(void **state)
+{
+	struct heap *h = *state;
+	assert_int_equal(REALLOC(2, 1, 0, 0x10, 30, 1).id, 1);
+	assert_int_equal(look(h).facts.unknown_free, 0);
+	struct applied a = REALLOC(4, 3, 0x10, 0, 0, 1);
+	assert_int_equal(a.id, 1);
+	assert_int_equal(a.prev_size, 30);
+	assert_live(h, 0, 0);
+	assert_int_equal(look(h).all.alloc_cnt, 1);
+	assert_int_equal(REALLOC(6, 5, 0x77, 0x90, 9, 1).id, 2); /* old one never seen */
+	assert_int_equal(look(h).facts.unknown_free, 1);
+	assert_live(h, 1, 9);
+}
+
+/* Inside realloc the old address is free: another thread may get it and report first. */
+static void test_realloc_race(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 100, 1);
+	ALLOC(6, 0x10, 7, 2); /* by another thread, within the realloc of 5..8 */
+	REALLOC(8, 5, 0x10, 0x80, 300, 1);
+	assert_live(h, 2, 307);
+	struct snapshot s = look(h);
+	assert_int_equal(s.facts.replaced, 1);
+	assert_int_equal(s.facts.stale_free, 1);
+	assert_int_equal(FREE(9, 0x10).prev_size, 7);
+	assert_int_equal(FREE(9, 0x80).prev_size, 300);
+	assert_live(h, 0, 0);
+}
+
+static void test_exec_and_exit(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 100, 1);
+	ALLOC(1, 0x20, 10, 1);
+	APPLY(.kind = EVENT_EXEC, .time_ns = 2);
+	assert_live(h, 0, 0);
+	assert_int_equal(look(h).facts.ended_live, 2);
+	APPLY(.kind = EVENT_ALLOC, .proc = { 2 }, .time_ns = 3, .addr = 0x10, .size = 3);
+	APPLY(.kind = EVENT_EXIT, .proc = { 2 }, .time_ns = 4);
+	APPLY(.kind = EVENT_EXIT, .proc = { 2 }, .time_ns = 4);
+	APPLY(.kind = EVENT_EXIT, .proc = { 99 }, .time_ns = 5);
+	assert_live(h, 1, 3);
+	assert_int_equal(look(h).facts.ended_live, 3);
+	ALLOC(6, 0x10, 1, 1); /* blocks of the dead are used again */
+	assert_live(h, 2, 4);
+}
+
+static void test_loss(void **state)
+{
+	struct heap *h = *state;
+	APPLY(.kind = EVENT_LOSS, .lost_kind = EVENT_FREE, .size = 3);
+	APPLY(.kind = EVENT_LOSS, .lost_kind = EVENT_ALLOC, .size = 5);
+	APPLY(.kind = EVENT_LOSS, .lost_kind = EVENT_REALLOC, .size = 100);
+	struct snapshot s = look(h);
+	assert_int_equal(s.facts.lost_frees, 103);
+	assert_int_equal(s.facts.lost_allocs, 105);
+	assert_int_equal(s.facts.events, 0);
+}
+
+static void test_sampled(void **state)
+{
+	struct heap *h = *state;
+	double w = sample_weight(100, 1000);
+	assert_true(fabs(w - 1 / (1 - exp(-0.1))) < 1e-9);
+	assert_true(sample_weight(1ull << 40, 1000) == 1);
+	assert_true(sample_weight(5, 0) == 1);
+	assert_true(isfinite(sample_weight(0, UINT64_MAX)));
+	struct applied a = APPLY(.kind = EVENT_ALLOC, .time_ns = 1, .addr = 0x10, .size = 100,
+				 .interval = 1000);
+	assert_true(a.weight == w);
+	struct snapshot s = look(h);
+	assert_true(s.facts.sampled);
+	assert_true(s.all.est_live_sz == w * 100);
+	assert_int_equal(s.all.live_sz, 100);
+	a = FREE(2, 0x10);
+	assert_true(a.weight == w);
+	assert_true(look(h).all.est_live_cnt == 0);
+	assert_true(look(h).all.est_alloc_cnt == w);
+	APPLY(.kind = EVENT_REALLOC, .time_ns = 4, .old_addr = 0x30, .addr = 0x40, .interval = 1000);
+	assert_int_equal(look(h).facts.unknown_free, 0);
+}
+
+static void test_rows_are_sorted(void **state)
+{
+	struct heap *h = *state;
+	for (uint64_t i = 0; i < 1000; i++)
+		APPLY(.kind = EVENT_ALLOC, .proc = { 1 + (uint32_t)(i % 3) }, .addr = 8 + i,
+		      .stack = { (uint32_t)(i * 7919 % 101) }, .size = 1);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 303);
+	for (size_t i = 1; i < s->n; i++) {
+		const struct snapshot_row *a = &s->rows[i - 1], *b = &s->rows[i];
+		assert_true(a->stack.n < b->stack.n || (a->stack.n == b->stack.n && a->proc.n < b->proc.n));
+	}
+	snapshot_free(s);
+}
+
+static void test_strange_events(void **state)
+{
+	struct heap *h = *state;
+	APPLY(.kind = 200, .addr = 1, .size = 1);
+	APPLY(.kind = EVENT_ALLOC, .addr = 0, .size = 1);
+	APPLY(.kind = EVENT_RATE, .interval = 5);
+	ALLOC(1, UINT64_MAX, UINT64_MAX, UINT32_MAX);
+	ALLOC(2, UINT64_MAX - 1, UINT64_MAX, UINT32_MAX);
+	FREE(3, UINT64_MAX);
+	FREE(4, UINT64_MAX - 1);
+	assert_live(h, 0, 0);
+}
+
+/* Events in plain order against an array indexed by address. */
+static void test_against_oracle(void **state)
+{
+	struct heap *h = *state;
+	static uint64_t size_at[512];
+	uint64_t cnt = 0, sz = 0, t = 1;
+	memset(size_at, 0, sizeof(size_at));
+	srandom(7);
+	for (int i = 0; i < 200000; i++, t++) {
+		uint64_t a = (uint64_t)random() % 511 + 1, n = (uint64_t)random() % 1000 + 1;
+		uint64_t old = (uint64_t)random() % 511 + 1;
+		switch (random() % 3) {
+		case 0:
+			ALLOC(t, a, n, (uint32_t)(a % 10));
+			break;
+		case 1:
+			FREE(t, a);
+			n = 0;
+			break;
+		default:
+			REALLOC(t, t, old, a, n, 11);
+			cnt -= size_at[old] != 0;
+			sz -= size_at[old];
+			size_at[old] = 0;
+		}
+		cnt += (n != 0) - (size_at[a] != 0);
+		sz += n - size_at[a];
+		size_at[a] = n;
+	}
+	assert_live(h, cnt, sz);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_alloc_and_free),
+		T(test_unknown_and_double_free),
+		T(test_same_address_in_two_processes),
+		T(test_replaced),
+		T(test_stale_free),
+		T(test_realloc_moves_and_keeps_id),
+		T(test_realloc_of_nothing_and_to_nothing),
+		T(test_realloc_race),
+		T(test_exec_and_exit),
+		T(test_loss),
+		T(test_sampled),
+		T(test_rows_are_sorted),
+		T(test_strange_events),
+		T(test_against_oracle),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/*
+ * model: the live heap; see model.h. Events come in ring order, which is causal per address because
+ * an allocation is sent at its return and a free at its entry. Only realloc breaks that: it gives
+ * the old address away inside the call, so its event carries the time of its entry.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/model.h"
+
+/* One live block. Kept small: a big server has tens of millions. */
+struct block {
+	uint64_t id; /* in the free list: place of the next free block + 1 */
+	uint64_t size;
+	uint64_t time_ns;
+	double weight; /* what was added to est_live, so that the same is taken off */
+	uint32_t row;
+};
+
+/* Live blocks of one process: address -> place in heap.blocks. */
+struct proc_heap {
+	struct map live;
+};
+
+struct heap {
+	struct block *blocks;
+	size_t blocks_cnt, blocks_cap;
+	size_t free_head; /* place + 1 of a free block, 0 = none */
+	struct map proc_index;
+	struct proc_heap *procs;
+	size_t procs_cnt, procs_cap;
+	struct map row_index; /* (proc, stack): stack 0 is not of one process */
+	struct snapshot_row *rows;
+	size_t rows_cnt, rows_cap;
+	struct totals all;
+	struct heap_facts facts;
+	uint64_t last_id;
+};
+
+struct heap *heap_new(void)
+{
+	return calloc(1, sizeof(struct heap));
+}
+
+void heap_free(struct heap *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->procs_cnt; i++)
+		map_free(&h->procs[i].live);
+	map_free(&h->proc_index);
+	map_free(&h->row_index);
+	free(h->procs);
+	free(h->blocks);
+	free(h->rows);
+	free(h);
+}
+
+double sample_weight(uint64_t size, uint64_t interval)
+{
+	if (!interval)
+		return 1;
+	/* A block of 0 bytes is never hit; one that is there all the same counts as 1 byte. */
+	double bytes = size ? (double)size : 1;
+	return -1 / expm1(-bytes / (double)interval);
+}
+
+/* Borrowed until the next proc comes. */
+static struct proc_heap *proc_of(struct heap *h, struct proc_id id)
+{
+	uint64_t *known = map_get(&h->proc_index, id.n);
+	if (known)
+		return &h->procs[*known];
+	struct proc_heap *p = VEC_PUSH(h, procs);
+	uint64_t *place = p ? map_put(&h->proc_index, id.n) : NULL;
+	if (!place) {
+		h->procs_cnt -= p ? 1 : 0;
+		return NULL;
+	}
+	*place = h->procs_cnt - 1;
+	return p;
+}
+
+static int row_of(struct heap *h, const struct event *e, uint32_t *row)
+{
+	uint64_t key = (uint64_t)e->proc.n << 32 | e->stack.n;
+	uint64_t *known = map_get(&h->row_index, key);
+	if (!known) {
+		struct snapshot_row *r = VEC_PUSH(h, rows);
+		if (!r)
+			return -ENOMEM;
+		r->stack = e->stack;
+		r->proc = e->proc;
+		known = map_put(&h->row_index, key);
+		if (!known) {
+			h->rows_cnt--;
+			return -ENOMEM;
+		}
+		*known = h->rows_cnt - 1;
+	}
+	*row = (uint32_t)*known;
+	return 0;
+}
+
+/* Place of an unused block, or -ENOMEM. */
+static ssize_t take_block(struct heap *h)
+{
+	if (h->free_head) {
+		size_t place = h->free_head - 1;
+		h->free_head = (size_t)h->blocks[place].id;
+		return (ssize_t)place;
+	}
+	return VEC_PUSH(h, blocks) ? (ssize_t)h->blocks_cnt - 1 : -ENOMEM;
+}
+
+static void give_block(struct heap *h, size_t place)
+{
+	h->blocks[place].id = h->free_head;
+	h->free_head = place + 1;
+}
+
+static void add_to(struct totals *t, const struct block *b)
+{
+	double est_sz = b->weight * (double)b->size;
+	t->alloc_cnt++;
+	t->alloc_sz += b->size;
+	t->est_alloc_cnt += b->weight;
+	t->est_alloc_sz += est_sz;
+	t->live_cnt++;
+	t->live_sz += b->size;
+	t->est_live_cnt += b->weight;
+	t->est_live_sz += est_sz;
+}
+
+static void take_from(struct totals *t, const struct block *b)
+{
+	t->live_cnt--;
+	t->live_sz -= b->size;
+	t->est_live_cnt -= b->weight;
+	t->est_live_sz -= b->weight * (double)b->size;
+	/* Rounding of many additions must not outlive the last block. */
+	if (!t->live_cnt)
+		t->est_live_cnt = t->est_live_sz = 0;
+}
+
+/* The block dies; its address must leave the map by other means. */
+static void end_block(struct heap *h, size_t place)
+{
+	take_from(&h->rows[h->blocks[place].row].t, &h->blocks[place]);
+	take_from(&h->all, &h->blocks[place]);
+	give_block(h, place);
+}
+
+static int add_block(struct heap *h, const struct event *e, uint64_t id, double weight)
+{
+	uint32_t row;
+	struct proc_heap *p = proc_of(h, e->proc);
+	if (!p || row_of(h, e, &row))
+		return -ENOMEM;
+	uint64_t *live = map_get(&p->live, e->addr);
+	if (live) {
+		h->facts.replaced++;
+		end_block(h, (size_t)*live);
+	}
+	ssize_t place = take_block(h);
+	if (place < 0)
+		return -ENOMEM;
+	if (!live)
+		live = map_put(&p->live, e->addr);
+	if (!live) {
+		give_block(h, (size_t)place);
+		return -ENOMEM;
+	}
+	*live = (uint64_t)place;
+	struct block *b = &h->blocks[place];
+	*b = (struct block){ .id = id, .size = e->size, .time_ns = e->time_ns, .weight = weight,
+			     .row = row };
+	add_to(&h->rows[row].t, b);
+	add_to(&h->all, b);
+	return 0;
+}
+
+/* Frees the block at addr unless it is younger than the call; what it was goes to out. */
+static void free_older(struct heap *h, const struct event *e, uint64_t addr, uint64_t call_ns,
+		       struct applied *out)
+{
+	uint64_t *known = map_get(&h->proc_index, e->proc.n);
+	struct proc_heap *p = known ? &h->procs[*known] : NULL;
+	uint64_t *live = p ? map_get(&p->live, addr) : NULL;
+	if (!live) {
+		/* When sampling, a block that nobody knows is the normal case, not a fact. */
+		h->facts.unknown_free += e->interval ? 0 : 1;
+		return;
+	}
+	const struct block *b = &h->blocks[*live];
+	if (b->time_ns > call_ns) {
+		h->facts.stale_free++;
+		return;
+	}
+	*out = (struct applied){ .id = b->id, .prev_addr = addr, .prev_size = b->size,
+				 .weight = b->weight };
+	end_block(h, (size_t)*live);
+	map_del(&p->live, addr);
+}
+
+static int apply_alloc(struct heap *h, const struct event *e, struct applied *out)
+{
+	if (!e->addr)
+		return 0;
+	out->weight = sample_weight(e->size, e->interval);
+	if (!out->id)
+		out->id = ++h->last_id;
+	return add_block(h, e, out->id, out->weight);
+}
+
+static int apply_realloc(struct heap *h, const struct event *e, struct applied *out)
+{
+	if (e->old_addr)
+		free_older(h, e, e->old_addr, e->enter_ns ? e->enter_ns : e->time_ns, out);
+	return apply_alloc(h, e, out);
+}
+
+/* Closes the heap of a process. After exec its blocks are gone; after exit they count as in use. */
+static void close_heap(struct heap *h, const struct event *e)
+{
+	uint64_t *known = map_get(&h->proc_index, e->proc.n);
+	if (!known)
+		return;
+	struct map *live = &h->procs[*known].live;
+	h->facts.ended_live += live->count;
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(live, &i));) {
+		if (e->kind == EVENT_EXEC)
+			end_block(h, (size_t)s->value);
+		else
+			give_block(h, (size_t)s->value);
+	}
+	map_free(live);
+}
+
+static void note_loss(struct heap *h, const struct event *e)
+{
+	if (e->lost_kind == EVENT_FREE || e->lost_kind == EVENT_REALLOC)
+		h->facts.lost_frees += e->size;
+	if (e->lost_kind == EVENT_ALLOC || e->lost_kind == EVENT_REALLOC)
+		h->facts.lost_allocs += e->size;
+}
+
+static void note_event(struct heap_facts *f, const struct event *e)
+{
+	f->sampled = f->sampled || e->interval;
+	f->events += e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;
+	if (!e->time_ns)
+		return;
+	if (!f->first_ns || e->time_ns < f->first_ns)
+		f->first_ns = e->time_ns;
+	if (e->time_ns > f->last_ns)
+		f->last_ns = e->time_ns;
+}
+
+int heap_apply(struct heap *h, const struct event *e, struct applied *out)
+{
+	struct applied own;
+	if (!out)
+		out = &own;
+	*out = (struct applied){ .weight = 1 };
+	note_event(&h->facts, e);
+	switch (e->kind) {
+	case EVENT_ALLOC:
+		return apply_alloc(h, e, out);
+	case EVENT_REALLOC:
+		return apply_realloc(h, e, out);
+	case EVENT_FREE:
+		free_older(h, e, e->addr, e->time_ns, out);
+		return 0;
+	case EVENT_EXEC:
+	case EVENT_EXIT:
+		close_heap(h, e);
+		return 0;
+	case EVENT_LOSS:
+		note_loss(h, e);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int by_stack(const void *a, const void *b)
+{
+	const struct snapshot_row *x = a, *y = b;
+	if (x->stack.n != y->stack.n)
+		return x->stack.n < y->stack.n ? -1 : 1;
+	return x->proc.n < y->proc.n ? -1 : x->proc.n > y->proc.n;
+}
+
+struct snapshot *heap_snapshot(const struct heap *h)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+	struct snapshot_row *rows = calloc(h->rows_cnt + 1, sizeof(*rows));
+	if (!s || !rows) {
+		free(s);
+		free(rows);
+		return NULL;
+	}
+	if (h->rows_cnt)
+		memcpy(rows, h->rows, h->rows_cnt * sizeof(*rows));
+	qsort(rows, h->rows_cnt, sizeof(*rows), by_stack);
+	*s = (struct snapshot){ .n = h->rows_cnt, .rows = rows, .all = h->all, .facts = h->facts };
+	return s;
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	if (!s)
+		return;
+	free(s->rows);
+	free(s);
+}
