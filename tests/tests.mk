@@ -2,7 +2,10 @@
 # rooms with `needs_test_x := room room`. tests/fuzz/fuzz_ROOM[_more].c likewise, replayed over their corpus.
 UNIT  := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ  := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-PROGS := $(patsubst tests/prog/%.c,$(BUILD)/tests/prog/%,$(sort $(wildcard tests/prog/*.c)))
+PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out tests/prog/lib_%,\
+	$(sort $(wildcard tests/prog/*.c tests/prog/*.cc)))) $(patsubst %.c,%.so,$(wildcard tests/prog/lib_*.c))) \
+	$(foreach p,alloc torture,$(foreach v,debug release,$(BUILD)/tests/prog/$(p).$(v))) \
+	$(BUILD)/tests/prog/alloc.staticgc $(BUILD)/demo/server.debug $(BUILD)/demo/server
 
 room_objects = $(foreach r,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/$(r)/*.c)) \
 	$(if $(filter sink,$(r)),$(BUILD)/user/sink/profile.pb-c.o))
@@ -29,11 +32,50 @@ fuzz-%: FORCE
 	$(BUILD)/fuzz/fuzz_$* -max_total_time=$(or $(SECONDS),60) $(BUILD)/fuzz/$* tests/fuzz/corpus/$*
 
 progs: $(PROGS)
-$(BUILD)/tests/prog/%: tests/prog/%.c
+
+# What a test program wants of its compiler stands in its first lines: /* cc: ... */ /* flags: ... */ /* libs: ... */
+prog_says = $(shell sed -n 's,^/\* $(1): \(.*\) \*/,\1,p' $(2))
+prog_flags = -O2 -g -fomit-frame-pointer -Wall -Werror -Itests/prog $(call prog_says,flags,$(1))
+
+$(BUILD)/tests/prog/lib_%.so: tests/prog/lib_%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)gcc -O2 -g -fomit-frame-pointer -Wall -Itests/prog $(shell sed -n 's,^/\* flags: \(.*\) \*/,\1,p' $<) -o $@ $< \
-		$(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
+	$(Q)$(CC) $(call prog_flags,$<) -shared -fPIC -o $@ $<
+
+$(BUILD)/tests/prog/%: tests/prog/%.c $(wildcard tests/prog/*.h)
+	$(call say,PROG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(or $(call prog_says,cc,$<),$(CC)) -std=gnu11 -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)
+
+$(BUILD)/tests/prog/%: tests/prog/%.cc $(wildcard tests/prog/*.h)
+	$(call say,PROG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)g++ -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)
+
+# Crystal: a debug build, a release build, and one with libgc inside the executable, as the official packages have it.
+CRYSTAL = CRYSTAL_CACHE_DIR=$(abspath $(BUILD))/crystal/cache crystal build --no-color
+crystal_build = mkdir -p $(@D) && $(2) $(CRYSTAL) $(1) -o $@ $<
+
+$(BUILD)/tests/prog/%.debug: tests/prog/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build)
+
+$(BUILD)/tests/prog/%.release: tests/prog/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build,--release)
+
+$(BUILD)/tests/prog/%.staticgc: tests/prog/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)mkdir -p $(BUILD)/crystal/lib && ln -sf $$($(CC) -print-file-name=libgc.a) $(BUILD)/crystal/lib/libgc.a
+	$(Q)$(call crystal_build,,CRYSTAL_LIBRARY_PATH=$(abspath $(BUILD))/crystal/lib)
+
+$(BUILD)/demo/%.debug: demo/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build)
+
+$(BUILD)/demo/%: demo/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build,--release)
 
 check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 	$(Q)scripts/run-unit $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)

@@ -1,0 +1,28 @@
+/*
+ * A fixed pattern, over and over, of a few MiB a site: a sampler that steps evenly instead of drawing lots falls in
+ * step with it, sees one site always and another never. Lives as long as stdin, for tests that come and go.
+ */
+#include "truth.h"
+
+#define ROUNDS 20000
+
+SITE void *site_fixed_16(void) { return ALLOC(malloc(16), 16); }
+SITE void *site_fixed_240(void) { return ALLOC(malloc(240), 240); }
+SITE void *site_fixed_256(void) { return ALLOC(malloc(256), 256); }
+SITE void *site_fixed_3584(void) { return ALLOC(malloc(3584), 3584); }
+SITE void *site_fixed_kept(void) { return ALLOC(malloc(512), 512); }
+SITE void site_fixed_free(void *p) { FREE(free, p); }
+
+int main(void)
+{
+	truth_ready();
+	for (int i = 0; i < ROUNDS; i++) {
+		site_fixed_free(site_fixed_16());
+		site_fixed_free(site_fixed_240());
+		site_fixed_free(site_fixed_256());
+		site_fixed_free(site_fixed_3584());
+		if (i % 4 == 0)
+			site_fixed_kept();
+	}
+	return truth_done();
+}

@@ -1,0 +1,4 @@
+/* cc: musl-gcc */
+/* flags: -fno-builtin -static */
+/* The same, with musl inside the executable. */
+#include "c_musl.c"

@@ -1,0 +1,12 @@
+/* Loaded by c_dlopen while it runs: code that was not mapped when the tracer came. */
+#include <stdlib.h>
+
+void *site_plugin(size_t n);
+
+__attribute__((noipa)) void *site_plugin(size_t n)
+{
+	void *p = malloc(n);
+
+	__asm__ volatile("" : "+r"(p));
+	return p;
+}

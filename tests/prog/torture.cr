@@ -1,0 +1,55 @@
+# Eight fibers allocate; finalizers, which libgc runs inside GC_malloc, switch to another fiber. A tracer that
+# hijacks return addresses kills this program (SIGILL); it must end with status 0. The fibers never end: a
+# fiber that ends while a finalizer of its has yielded is a bug of the program, traced or not.
+class Noisy
+  class_property finalized = 0
+  class_property switches = 0
+
+  def initialize(@payload : Int64)
+  end
+
+  def finalize
+    Noisy.finalized &+= 1
+    return unless Noisy.finalized % 4 == 0
+    Noisy.switches &+= 1
+    Fiber.yield
+  end
+end
+
+ALLOCATIONS = (ARGV[0]? || "400000").to_i
+FIBERS      = 8
+
+class Progress
+  class_property made = 0
+end
+
+if !ENV["ALYS_NO_WAIT"]?
+  STDOUT.puts "ready"
+  STDOUT.flush
+  STDIN.read_byte
+end
+
+done = Channel(Nil).new
+FIBERS.times do |f|
+  spawn do
+    told = false
+    loop do
+      200.times do |i|
+        Noisy.new(i.to_i64)
+        Array(Int32).new(20 + i % 50)
+        "fiber #{f} round #{i}".upcase
+        Progress.made &+= 1
+      end
+      Fiber.yield
+      if !told && Progress.made > ALLOCATIONS
+        told = true
+        done.send(nil)
+      end
+    end
+  end
+end
+
+FIBERS.times { done.receive }
+STDOUT.puts "made #{Progress.made} finalized #{Noisy.finalized} switches #{Noisy.switches}"
+STDOUT.flush
+LibC._exit(Noisy.switches > 0 ? 0 : 7)
