@@ -52,6 +52,7 @@ $(BUILD)/user/sink/profile.pb-c.o: $(BUILD)/user/sink/profile.pb-c.c
 	$(Q)$(CC) -std=gnu11 -g $(OPT) -c -o $@ $<
 
 $(BUILD)/user/sink/pprof.o: $(BUILD)/user/sink/profile.pb-c.c
+$(BUILD)/user/sink/flamegraph.o: user/sink/flamegraph.css user/sink/flamegraph.js
 
 clean:
 	rm -rf $(BUILD)

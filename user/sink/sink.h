@@ -57,9 +57,11 @@ const struct sink_ops *sink_next(size_t *i);        /* all, for help texts */
 struct sink_frame {
 	const struct symbol *symbol; /* NULL: name below only */
 	const struct module *module; /* NULL: unknown */
-	uint64_t ip;                 /* address in the process */
+	struct map_id map;           /* 0: in no known file */
+	uint64_t ip;                 /* address in the process; of callers the return address */
+	uint64_t pc;                 /* lookup address in the process: the call itself */
 	uint64_t rel;                /* lookup address in the module */
-	bool inlined;
+	bool inlined;                /* the next frame is its caller within the same machine function */
 };
 
 struct sink_stack {

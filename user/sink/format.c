@@ -1,0 +1,104 @@
+/* sink/format: see format.h. */
+#include "sink/format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const struct value_type value_types[VALUE_CNT] = {
+	[VALUE_ALLOC_OBJECTS] = { "alloc_objects", "count", "Allocated objects" },
+	[VALUE_ALLOC_SPACE] = { "alloc_space", "bytes", "Allocated bytes" },
+	[VALUE_INUSE_OBJECTS] = { "inuse_objects", "count", "Objects in use" },
+	[VALUE_INUSE_SPACE] = { "inuse_space", "bytes", "Bytes in use" },
+};
+
+int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err)
+{
+	*out = standard;
+	if (!o->value)
+		return 0;
+	for (*out = 0; *out < VALUE_CNT; (*out)++) {
+		if (!strcmp(value_types[*out].name, o->value))
+			return 0;
+	}
+	return err_set(err, EINVAL,
+		       "unknown value '%.40s': use alloc_objects, alloc_space, inuse_objects or inuse_space",
+		       o->value);
+}
+
+int64_t value_of(const struct totals *t, enum value v)
+{
+	const double of[VALUE_CNT] = { t->est_alloc_cnt, t->est_alloc_sz, t->est_live_cnt, t->est_live_sz };
+	double d = of[v];
+	if (!(d > 0)) /* NaN as well */
+		return 0;
+	return d >= 0x1p63 ? INT64_MAX : (int64_t)llround(d);
+}
+
+int64_t value_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+void value_text(struct buf *out, enum value v, int64_t n)
+{
+	if (v == VALUE_ALLOC_SPACE || v == VALUE_INUSE_SPACE)
+		text_bytes(out, (double)n);
+	else
+		text_count(out, (uint64_t)n);
+}
+
+int format_flush(struct sink_out *out, struct buf *b, struct err *err)
+{
+	if (b->failed)
+		return err_set(err, ENOMEM, "out of memory while writing the output");
+	int rc = b->len ? out->write(out->ctx, b->data, b->len) : 0;
+	buf_reset(b);
+	if (rc && err && !err->code)
+		err_set(err, abs(rc), "writing the output: %s", strerror(abs(rc)));
+	return rc;
+}
+
+uint64_t format_interval(const struct catalog *c)
+{
+	const char *sample = catalog_meta(c, "sample");
+	if (!sample || strncmp(sample, "bytes:", 6))
+		return 0;
+	return strtoull(sample + 6, NULL, 10);
+}
+
+bool format_unseen_frees(const struct catalog *c)
+{
+	const char *liveness = catalog_meta(c, "liveness");
+	return liveness && !strcmp(liveness, "none");
+}
+
+bool format_upper_bound(const struct sink_input *in)
+{
+	return in->snapshot->facts.lost_frees || format_unseen_frees(in->catalog);
+}
+
+void format_notes(const struct sink_input *in, struct buf *out)
+{
+	const struct heap_facts *facts = &in->snapshot->facts;
+	catalog_ledger_text(in->catalog, out);
+	buf_u8(out, '\n');
+	if (facts->sampled)
+		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n",
+			 format_interval(in->catalog));
+	if (facts->lost_frees)
+		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
+	if (format_unseen_frees(in->catalog))
+		buf_adds(out, "in-use is an upper bound: what the garbage collector freed was not recorded\n");
+}
+
+const char *format_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}

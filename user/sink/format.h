@@ -1,0 +1,43 @@
+/*
+ * sink/format: what the formats of this room share: the four values, writing out, and the
+ * sentences about the recording that go into every header. Not for other rooms.
+ */
+#ifndef ALYS_SINK_FORMAT_H
+#define ALYS_SINK_FORMAT_H
+
+#include "sink/sink.h"
+
+extern const struct sink_ops sink_json, sink_pprof, sink_folded, sink_flamegraph, sink_text;
+
+/* In pprof's order, by which it knows a heap profile. */
+enum value { VALUE_ALLOC_OBJECTS, VALUE_ALLOC_SPACE, VALUE_INUSE_OBJECTS, VALUE_INUSE_SPACE, VALUE_CNT };
+
+struct value_type {
+	const char *name;  /* "alloc_space" */
+	const char *unit;  /* "bytes" */
+	const char *title; /* "Allocated bytes" */
+};
+extern const struct value_type value_types[VALUE_CNT];
+
+/* The value that the options ask for, else `standard`. */
+int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err);
+/* Scaled to the whole when sampled; rounded; kept within int64. */
+int64_t value_of(const struct totals *t, enum value v);
+/* The sum, held at the largest int64: values come from files. */
+int64_t value_add(int64_t a, int64_t b);
+/* "1.5 MiB" or "1,234": with the unit's own look. */
+void value_text(struct buf *out, enum value v, int64_t n);
+
+/* Hands over what is in b and empties it; tells of memory that ran out on the way there. */
+int format_flush(struct sink_out *out, struct buf *b, struct err *err);
+/* Ledger, sampling, and why in-use is an upper bound: cleaned lines, each ended by a newline. */
+void format_notes(const struct sink_input *in, struct buf *out);
+/* N of the recording's "bytes:N"; 0 when every call was recorded. */
+uint64_t format_interval(const struct catalog *c);
+/* The recording does not tell what the garbage collector freed. */
+bool format_unseen_frees(const struct catalog *c);
+bool format_upper_bound(const struct sink_input *in);
+/* The last part of a path, never empty unless the path is. */
+const char *format_basename(const char *path);
+
+#endif

@@ -1,0 +1,270 @@
+/*
+ * sink/json: the events as one JSON array, one object each, in the order they come. Streams; the
+ * text of each stack is made once and copied from then on, as few stacks make most events.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "sink/format.h"
+
+#define FLUSH_SZ (256 * 1024)
+
+struct stack_text {
+	size_t at, len;
+};
+
+struct json {
+	struct sink_input in;
+	struct sink_out *out;
+	struct buf buf;
+	uint64_t events;
+	bool failed; /* the output is broken: end() must not go on writing */
+	struct proc_id proc; /* of the cached lines below */
+	uint64_t start_ns;
+	uint32_t tgid;
+	struct sink_stack stack;
+	struct buf texts;
+	struct map text_of; /* stack id -> index into spans */
+	struct stack_text *spans;
+	size_t spans_cnt, spans_cap;
+};
+
+static void put_number(struct buf *b, uint64_t v)
+{
+	uint8_t digits[20];
+	size_t at = sizeof(digits);
+	do {
+		digits[--at] = (uint8_t)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+/* A new line at this depth when indenting, else nothing. */
+static void put_break(const struct json *j, struct buf *b, unsigned int depth)
+{
+	static const char spaces[] = "\n          ";
+	if (j->in.options->indent)
+		buf_add(b, spaces, 1 + 2 * (size_t)depth);
+}
+
+/* `mark` goes before the key: { for the first of an object, else a comma. */
+static void put_key(const struct json *j, struct buf *b, unsigned int depth, char mark, const char *key)
+{
+	buf_u8(b, (uint8_t)mark);
+	put_break(j, b, depth);
+	buf_u8(b, '"');
+	buf_adds(b, key);
+	buf_adds(b, j->in.options->indent ? "\": " : "\":");
+}
+
+static void put_field(struct json *j, const char *key, uint64_t v)
+{
+	put_key(j, &j->buf, 2, ',', key);
+	put_number(&j->buf, v);
+}
+
+static void put_frame(struct json *j, const struct sink_frame *f)
+{
+	struct buf *b = &j->texts;
+	const struct symbol *s = f->symbol;
+	put_key(j, b, 4, '{', "ip");
+	put_number(b, j->in.options->no_addresses ? 0 : f->ip);
+	if (s && s->file) {
+		put_key(j, b, 4, ',', "file");
+		text_json(b, s->file);
+	}
+	if (s && s->line) {
+		put_key(j, b, 4, ',', "line");
+		put_number(b, s->line);
+	}
+	if (f->module || (s && s->name)) {
+		struct buf name = { 0 };
+		sink_frame_name(f, &name);
+		put_key(j, b, 4, ',', "name");
+		text_json(b, buf_str(&name));
+		b->failed |= name.failed;
+		buf_free(&name);
+	}
+	if (s && s->column) {
+		put_key(j, b, 4, ',', "column");
+		put_number(b, s->column);
+	}
+	if (f->inlined) {
+		put_key(j, b, 4, ',', "inlined");
+		buf_adds(b, "true");
+	}
+	put_break(j, b, 3);
+	buf_u8(b, '}');
+}
+
+/* An event without a stack id has no frames; one whose stack was lost has a frame saying so. */
+static int make_text(struct json *j, struct stack_id id, struct stack_text *span)
+{
+	span->at = j->texts.len;
+	buf_u8(&j->texts, '[');
+	if (id.n) {
+		if (sink_stack_of(j->in.catalog, j->in.options, id, &j->stack))
+			return -ENOMEM;
+		for (size_t i = 0; i < j->stack.frames_cnt; i++) {
+			if (i)
+				buf_u8(&j->texts, ',');
+			put_break(j, &j->texts, 3);
+			put_frame(j, &j->stack.frames[i]);
+		}
+		put_break(j, &j->texts, 2);
+	}
+	buf_u8(&j->texts, ']');
+	span->len = j->texts.len - span->at;
+	return j->texts.failed ? -ENOMEM : 0;
+}
+
+static int put_stack(struct json *j, struct stack_id id)
+{
+	uint64_t *index = map_get(&j->text_of, id.n);
+	if (!index) {
+		struct stack_text *span = VEC_PUSH(j, spans);
+		if (!span || make_text(j, id, span))
+			return -ENOMEM;
+		index = map_put(&j->text_of, id.n);
+		if (!index)
+			return -ENOMEM;
+		*index = j->spans_cnt - 1;
+	}
+	put_key(j, &j->buf, 2, ',', "stack");
+	buf_add(&j->buf, j->texts.data + j->spans[*index].at, j->spans[*index].len);
+	return 0;
+}
+
+/* Consecutive events mostly come from one process. */
+static void find_proc(struct json *j, struct proc_id id, uint64_t first_ns)
+{
+	if (j->proc.n == id.n && j->events)
+		return;
+	const struct proc *p = catalog_proc(j->in.catalog, id);
+	const char *start = catalog_meta(j->in.catalog, "start_mono_ns");
+	j->proc = id;
+	j->tgid = p ? p->tgid : 0;
+	j->start_ns = p ? p->start_ns : start ? strtoull(start, NULL, 10) : first_ns;
+}
+
+/* Seconds since the program started; its start is known to a clock tick only, hence the sign. */
+static void put_time(struct json *j, uint64_t time_ns)
+{
+	bool before = time_ns < j->start_ns;
+	uint64_t ns = before ? j->start_ns - time_ns : time_ns - j->start_ns;
+	char fraction[10] = ".000000000";
+	uint64_t rest = ns % 1000000000;
+	for (int i = 9; i > 0; i--, rest /= 10)
+		fraction[i] = (char)('0' + rest % 10);
+	put_key(j, &j->buf, 2, ',', "time");
+	if (before)
+		buf_u8(&j->buf, '-');
+	put_number(&j->buf, ns / 1000000000);
+	buf_add(&j->buf, fraction, sizeof(fraction));
+}
+
+static void put_block(struct json *j, const struct event *e, const struct applied *a)
+{
+	bool hide = j->in.options->no_addresses;
+	put_field(j, "addr", hide ? 0 : e->addr);
+	put_field(j, "size", e->kind == EVENT_FREE ? a->prev_size : e->size);
+	if (e->kind == EVENT_REALLOC) {
+		put_field(j, "prev_addr", hide ? 0 : e->old_addr);
+		put_field(j, "prev_size", a->prev_size);
+	}
+}
+
+static void put_extras(struct json *j, const struct event *e, const struct applied *a)
+{
+	struct buf *b = &j->buf;
+	put_field(j, "tgid", j->tgid);
+	put_field(j, "tid", e->tid);
+	if (e->interval || a->weight > 1) {
+		put_key(j, b, 2, ',', "weight");
+		buf_addf(b, "%.9g", a->weight);
+	}
+	if (e->flags & EVENT_F_ATOMIC) {
+		put_key(j, b, 2, ',', "atomic");
+		buf_adds(b, "true");
+	}
+	if (e->flags & EVENT_F_GC)
+		put_field(j, "gc_no", e->gc_no);
+	if (e->flags & EVENT_F_BY_GC) {
+		put_key(j, b, 2, ',', "cause");
+		buf_adds(b, "\"gc\"");
+	}
+}
+
+static int json_begin(const struct sink_input *in, struct sink_out *out, void **state, struct err *err)
+{
+	struct json *j = calloc(1, sizeof(*j));
+	if (!j)
+		return err_set(err, ENOMEM, "out of memory");
+	j->in = *in;
+	j->out = out;
+	buf_u8(&j->buf, '[');
+	*state = j;
+	return 0;
+}
+
+static int json_event(void *state, const struct event *e, const struct applied *a, struct err *err)
+{
+	static const char *const kinds[] = {
+		[EVENT_ALLOC] = "\"alloc\"", [EVENT_REALLOC] = "\"realloc\"", [EVENT_FREE] = "\"free\"",
+	};
+	struct json *j = state;
+	struct buf *b = &j->buf;
+	if (e->kind < EVENT_ALLOC || e->kind > EVENT_FREE)
+		return 0;
+	find_proc(j, e->proc, e->time_ns);
+	if (j->events++)
+		buf_u8(b, ',');
+	buf_adds(b, j->in.options->indent ? "\n  " : "\n");
+	put_key(j, b, 2, '{', "id");
+	put_number(b, a->id);
+	put_time(j, e->time_ns);
+	put_key(j, b, 2, ',', "kind");
+	buf_adds(b, kinds[e->kind]);
+	put_block(j, e, a);
+	put_extras(j, e, a);
+	int rc = put_stack(j, e->stack) ? err_set(err, ENOMEM, "out of memory for the texts of the stacks") : 0;
+	put_break(j, b, 1);
+	buf_u8(b, '}');
+	if (!rc && b->len >= FLUSH_SZ)
+		rc = format_flush(j->out, b, err);
+	j->failed |= rc != 0;
+	return rc;
+}
+
+static int json_end(void *state, struct err *err)
+{
+	struct json *j = state;
+	int rc = 0;
+	if (!j->failed) {
+		buf_adds(&j->buf, "\n]\n");
+		rc = format_flush(j->out, &j->buf, err);
+	}
+	sink_stack_free(&j->stack);
+	buf_free(&j->buf);
+	buf_free(&j->texts);
+	map_free(&j->text_of);
+	free(j->spans);
+	free(j);
+	return rc;
+}
+
+const struct sink_ops sink_json = {
+	.name = "json",
+	.ext = ".json",
+	.mime = "application/json",
+	.help = "every event as an object of one array",
+	.begin = json_begin,
+	.event = json_event,
+	.end = json_end,
+};

@@ -1,0 +1,25 @@
+/* sink: the registry. To add a format: one file with its struct sink_ops, one row here. */
+#include "sink/sink.h"
+
+#include <string.h>
+
+#include "sink/format.h"
+
+static const struct sink_ops *const formats[] = {
+	&sink_json, &sink_pprof, &sink_folded, &sink_flamegraph, &sink_text,
+};
+
+const struct sink_ops *sink_next(size_t *i)
+{
+	return *i < sizeof(formats) / sizeof(formats[0]) ? formats[(*i)++] : NULL;
+}
+
+const struct sink_ops *sink_find(const char *name)
+{
+	const struct sink_ops *ops;
+	for (size_t i = 0; (ops = sink_next(&i));) {
+		if (!strcmp(ops->name, name))
+			return ops;
+	}
+	return NULL;
+}

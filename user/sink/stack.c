@@ -1,0 +1,127 @@
+/*
+ * sink/stack: a recorded stack as it is shown: inlined frames spread out, the allocator's own
+ * frames cut from the leaf. Catalog in, struct sink_stack out; writes nothing.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "sink/format.h"
+
+static const struct symbol lost_symbol = { .name = "[lost]" };
+static const struct symbol none_symbol = { .name = "[no stack]" };
+
+static bool add_frame(struct sink_stack *out, const struct sink_frame *f)
+{
+	struct sink_frame *at = VEC_PUSH(out, frames);
+	if (at)
+		*at = *f;
+	return at;
+}
+
+/* One machine frame: as many source frames as the compiler inlined into it, at least one. */
+static bool add_machine_frame(const struct catalog *c, const struct stack *s, uint32_t i,
+			      struct sink_stack *out)
+{
+	const struct frame *f = &s->frames[i];
+	const struct mapping *map = f->map.n ? catalog_mapping(c, f->map) : NULL;
+	struct sink_frame one = { .ip = frame_ip(c, f), .rel = frame_pc(f, i) };
+	const struct symbols *symbols = NULL;
+	one.pc = one.ip - (i ? 1 : 0);
+	if (map) {
+		one.map = map->id;
+		one.module = catalog_module(c, map->module);
+		symbols = catalog_symbols(c, map->module, one.rel);
+	}
+	if (!symbols || !symbols->n)
+		return add_frame(out, &one);
+	for (size_t k = 0; k < symbols->n; k++) {
+		one.symbol = &symbols->at[k];
+		one.inlined = k + 1 < symbols->n;
+		if (!add_frame(out, &one))
+			return false;
+	}
+	return true;
+}
+
+/* Name up to template or parameter list, without the mark that Crystal puts before its own. */
+static bool is_allocator_name(const char *name)
+{
+	static const char *const whole[] = {
+		"malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign", "aligned_alloc",
+		"posix_memalign", "valloc", "pvalloc",
+	};
+	static const char *const prefix[] = {
+		"operator new", "operator delete", "GC_", "__crystal_malloc", "__crystal_realloc",
+		"__libc_", "_int_", "je_", "mi_", "tc_",
+	};
+	name += *name == '*';
+	size_t n = strcspn(name, "(<");
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		if (strlen(whole[i]) == n && !strncmp(name, whole[i], n))
+			return true;
+	}
+	/* A program's first allocations come from here, and it is not the allocator. */
+	if (!strncmp(name, "__libc_start", 12))
+		return false;
+	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
+		if (!strncmp(name, prefix[i], strlen(prefix[i])))
+			return true;
+	}
+	return false;
+}
+
+static void cut_allocator(struct sink_stack *out)
+{
+	struct sink_frame *f = out->frames;
+	size_t cut = 0;
+	/* The innermost machine frame is the allocator by construction, whatever its name. */
+	while (cut + 1 < out->frames_cnt && f[cut].inlined)
+		cut++;
+	if (cut + 1 < out->frames_cnt)
+		cut++;
+	while (cut + 1 < out->frames_cnt && f[cut].symbol && f[cut].symbol->name &&
+	       is_allocator_name(f[cut].symbol->name))
+		cut++;
+	memmove(f, f + cut, (out->frames_cnt - cut) * sizeof(*f));
+	out->frames_cnt -= cut;
+}
+
+int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id, struct sink_stack *out)
+{
+	const struct stack *s = id.n ? catalog_stack(c, id) : NULL;
+	out->frames_cnt = 0;
+	if (!s || !s->n) {
+		bool lost = s ? s->end == STACK_END_LOST : id.n != 0;
+		struct sink_frame f = { .symbol = lost ? &lost_symbol : &none_symbol };
+		return add_frame(out, &f) ? 0 : -ENOMEM;
+	}
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (!add_machine_frame(c, s, i, out))
+			return -ENOMEM;
+	}
+	if (!o->keep_allocator_frames)
+		cut_allocator(out);
+	return 0;
+}
+
+void sink_stack_free(struct sink_stack *s)
+{
+	free(s->frames);
+	*s = (struct sink_stack){ 0 };
+}
+
+void sink_frame_name(const struct sink_frame *f, struct buf *out)
+{
+	if (f->symbol && f->symbol->name) {
+		text_clean(out, f->symbol->name, SIZE_MAX);
+	} else if (f->module && f->module->path) {
+		text_clean(out, format_basename(f->module->path), SIZE_MAX);
+		buf_addf(out, "+0x%" PRIx64, f->rel);
+	} else {
+		buf_adds(out, "[unknown]");
+	}
+}
