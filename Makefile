@@ -13,7 +13,8 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -W
 HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE -fcf-protection
 SAN ?=
 OPT  := $(if $(SAN),-O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all,-O2 $(HARDEN))
-CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -Iuser -Ibpf -I$(BUILD) -MMD -MP
+VERSION := 0.1.0
+CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser -Ibpf -I$(BUILD) -MMD -MP
 LDFLAGS += -pie $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now)
 LDLIBS  := -lbpf -ldw -lelf -lz -lzstd -lprotobuf-c -lZydis -liberty -lm
 

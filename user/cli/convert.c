@@ -1,0 +1,62 @@
+/* cli/convert: `alys-bpf convert` and, under its second name, alys_converter. */
+#include "cli/verbs.h"
+
+#include <errno.h>
+
+#include "base/vec.h"
+#include "session/session.h"
+
+static int parse_inferno(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	struct convert_options *c = (void *)((char *)dest - o->offset);
+	const char **word = VEC_PUSH(c, inferno);
+	if (!word)
+		return err_set(err, ENOMEM, "out of memory");
+	*word = text;
+	return 0;
+}
+
+#define AT(field) offsetof(struct convert_options, field)
+
+static const struct opt options[] = {
+	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "json (default), pprof, folded-stacks, flamegraph, text" },
+	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
+	{ "indent", 0, NULL, opt_flag, AT(indent), NULL, NULL, "json: one line a value" },
+	{ "inferno-opt", 0, "K[=V]", parse_inferno, AT(inferno), NULL, NULL, "pass --K[=V] to inferno-flamegraph" },
+	{ "value", 0, "VALUE", opt_text, AT(value), NULL, NULL, "alloc_objects alloc_space inuse_objects inuse_space" },
+	{ "top", 0, "N", opt_size, AT(top), NULL, NULL, "text: rows" },
+	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL, "keep malloc and the like in stacks" },
+	{ "no-addresses", 0, NULL, opt_flag, AT(no_addresses), NULL, NULL, "write no memory addresses" },
+	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
+	{ 0 },
+};
+
+static int take_words(void *opts, int n, char **words, char **command, struct err *err)
+{
+	struct convert_options *c = opts;
+	(void)command;
+	c->input = words[0];
+	c->output = n > 1 ? words[1] : NULL;
+	if (c->inferno_cnt && (!c->format || c->format[0] != 'i'))
+		return err_set(err, EINVAL, "--inferno-opt is for -f inferno-flamegraph only");
+	return 0;
+}
+
+static int run(void *opts, struct err *err)
+{
+	return session_convert(opts, err);
+}
+
+const struct verb verb_convert = {
+	.name = "convert",
+	.usage = "convert [OPTIONS] IN.alys [OUT]",
+	.summary = "Turn a trace into JSON, pprof, folded stacks, a flame graph or a table. OUT may be \"-\".",
+	.opts = options,
+	.options_sz = sizeof(struct convert_options),
+	.words_min = 1,
+	.words_max = 2,
+	.words = take_words,
+	.run = run,
+	.notes = "-f inferno-flamegraph draws with that program. Without OUT the name is made from IN:\n"
+		 ".json, .pb.gz, .folded, .svg, .txt. Needs no root.",
+};

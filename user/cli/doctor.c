@@ -1,0 +1,23 @@
+/* cli/doctor: `alys-bpf doctor`. */
+#include "cli/verbs.h"
+
+#include "session/session.h"
+
+static const struct opt options[] = {
+	{ "probes", 0, "PID", opt_count, offsetof(struct doctor_options, probes_pid), NULL, NULL, "list where this process would be probed, and why" },
+	{ 0 },
+};
+
+static int run(void *opts, struct err *err)
+{
+	return session_doctor(opts, err);
+}
+
+const struct verb verb_doctor = {
+	.name = "doctor",
+	.usage = "doctor [OPTIONS]",
+	.summary = "Say what this kernel and this user can do, which kind of probe is used, and what is missing.",
+	.opts = options,
+	.options_sz = sizeof(struct doctor_options),
+	.run = run,
+};

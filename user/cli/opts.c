@@ -1,0 +1,203 @@
+/* cli/opts: parsing by the table. See opts.h. */
+#include "cli/opts.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define MAX_OPTS 48
+#define CODE_BASE 256 /* getopt values of rows: above all letters */
+
+int opt_flag(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	(void)o, (void)text, (void)err;
+	*(bool *)dest = true;
+	return 0;
+}
+
+int opt_text(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	if (!*text)
+		return err_set(err, EINVAL, "--%s wants %s, got an empty text", o->name, o->arg);
+	*(const char **)dest = text;
+	return 0;
+}
+
+int opt_choice(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	const char *at = o->choices;
+	for (uint32_t i = 0; *at; i++) {
+		size_t n = strcspn(at, "|");
+		if (strlen(text) == n && !strncmp(at, text, n)) {
+			*(uint32_t *)dest = i;
+			return 0;
+		}
+		at += n + (at[n] == '|');
+	}
+	return err_set(err, EINVAL, "--%s wants one of %s, got \"%s\"", o->name, o->choices, text);
+}
+
+int opt_size(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	char *end;
+	errno = 0;
+	uint64_t n = strtoull(text, &end, 10);
+	unsigned int shift = 0;
+	if (*end == 'k' || *end == 'K')
+		shift = 10;
+	else if (*end == 'M' || *end == 'm')
+		shift = 20;
+	else if (*end == 'G' || *end == 'g')
+		shift = 30;
+	if (errno || end == text || *text == '-' || end[shift ? 1 : 0] || n > (UINT64_MAX >> 1) >> shift)
+		return err_set(err, EINVAL, "--%s wants a number of bytes such as 4096, 512k or 1M, got \"%s\"",
+			       o->name, text);
+	*(uint64_t *)dest = n << shift;
+	return 0;
+}
+
+int opt_count(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	char *end;
+	errno = 0;
+	unsigned long n = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || n > UINT32_MAX)
+		return err_set(err, EINVAL, "--%s wants a whole number, got \"%s\"", o->name, text);
+	*(uint32_t *)dest = (uint32_t)n;
+	return 0;
+}
+
+int opt_seconds(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	char *end;
+	double n = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "s")) || !(n > 0) || n > 1e9)
+		return err_set(err, EINVAL, "--%s wants seconds above 0, such as 5 or 0.5, got \"%s\"", o->name, text);
+	*(double *)dest = n;
+	return 0;
+}
+
+static int store(const struct verb *v, size_t i, const char *text, void *options, struct err *err)
+{
+	const struct opt *o = &v->opts[i];
+	return o->parse(o, text, (char *)options + o->offset, err);
+}
+
+static int take_environment(const struct verb *v, void *options, struct err *err)
+{
+	for (size_t i = 0; v->opts[i].name; i++) {
+		const char *value = v->opts[i].env ? getenv(v->opts[i].env) : NULL;
+		if (value && *value && store(v, i, value, options, err))
+			return err_wrap(err, "environment variable %s", v->opts[i].env);
+	}
+	return 0;
+}
+
+/* "+": options end at the first free word of a command line to run; ":": tell what is missing. */
+static size_t build_getopt(const struct verb *v, struct option *longs, char *shorts)
+{
+	size_t n = 0;
+	*shorts++ = ':';
+	for (; v->opts[n].name && n < MAX_OPTS - 1; n++) {
+		longs[n] = (struct option){ v->opts[n].name, v->opts[n].arg ? 1 : 0, NULL, CODE_BASE + (int)n };
+		if (!v->opts[n].letter)
+			continue;
+		*shorts++ = v->opts[n].letter;
+		if (v->opts[n].arg)
+			*shorts++ = ':';
+	}
+	*shorts = 0;
+	longs[n] = (struct option){ 0 };
+	return n;
+}
+
+static size_t row_of(const struct verb *v, int code)
+{
+	if (code >= CODE_BASE)
+		return (size_t)code - CODE_BASE;
+	size_t i = 0;
+	while (v->opts[i].name && v->opts[i].letter != code)
+		i++;
+	return i;
+}
+
+static int refuse(const struct verb *v, int code, char **argv, struct err *err)
+{
+	const char *word = argv[optind - 1];
+	if (code == ':')
+		return err_set(err, EINVAL, "%s wants an argument: see `alys-bpf %s --help`", word, v->name);
+	if (optopt && optopt < CODE_BASE)
+		return err_set(err, EINVAL, "unknown option -%c: see `alys-bpf %s --help`", optopt, v->name);
+	return err_set(err, EINVAL, "unknown option %s: see `alys-bpf %s --help`", word, v->name);
+}
+
+/* What follows "--" is a command of its own; what stood before are words. */
+static int take_words(const struct verb *v, int argc, char **argv, char **command, void *options,
+		      struct err *err)
+{
+	size_t n = (size_t)(argc - optind);
+	if (n < v->words_min)
+		return err_set(err, EINVAL, "missing argument: alys-bpf %s", v->usage);
+	if (n > v->words_max)
+		return err_set(err, EINVAL, "too many arguments, from \"%s\" on: see `alys-bpf %s --help`",
+			       argv[optind + (int)v->words_max], v->name);
+	return v->words ? v->words(options, (int)n, argv + optind, command, err) : 0;
+}
+
+int opts_parse(const struct verb *v, int argc, char **argv, void *options, struct err *err)
+{
+	struct option longs[MAX_OPTS];
+	char shorts[2 * MAX_OPTS + 2];
+	char **command = NULL;
+	int code;
+	for (int i = 1; i < argc && !command; i++) {
+		if (strcmp(argv[i], "--"))
+			continue;
+		command = argv + i + 1;
+		argc = i;
+	}
+	build_getopt(v, longs, shorts);
+	if (take_environment(v, options, err))
+		return -EINVAL;
+	opterr = 0;
+	optind = 0;
+	/* argv may no longer end in NULL where the command was cut off; getopt stops at argc. */
+	while ((code = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (code == '?' || code == ':')
+			return refuse(v, code, argv, err);
+		if (store(v, row_of(v, code), optarg, options, err))
+			return -EINVAL;
+	}
+	return take_words(v, argc, argv, command, options, err);
+}
+
+static void help_line(const struct opt *o, struct buf *out)
+{
+	struct buf left = { 0 };
+	if (o->letter)
+		buf_addf(&left, "-%c, ", o->letter);
+	else
+		buf_adds(&left, "    ");
+	buf_addf(&left, "--%s", o->name);
+	if (o->arg)
+		buf_addf(&left, " %s", o->choices ? o->choices : o->arg);
+	if (left.len > 34)
+		buf_addf(out, "  %s\n  %-34s %s\n", buf_str(&left), "", o->help);
+	else
+		buf_addf(out, "  %-34s %s\n", buf_str(&left), o->help);
+	buf_free(&left);
+}
+
+void opts_help(const struct verb *v, struct buf *out)
+{
+	buf_addf(out, "Usage: alys-bpf %s\n%s\n\n", v->usage, v->summary);
+	for (size_t i = 0; v->opts[i].name; i++)
+		help_line(&v->opts[i], out);
+	if (v->notes)
+		buf_addf(out, "\n%s\n", v->notes);
+}

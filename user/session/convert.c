@@ -1,0 +1,226 @@
+/* session/convert: a recorded trace through the model into one of the formats. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/outfile.h"
+#include "base/vec.h"
+#include "session/replay.h"
+#include "session/symbolize.h"
+#include "sink/sink.h"
+
+/* Gathers small pieces into large writes. */
+struct output {
+	int fd;
+	struct buf pending;
+	int failed;
+};
+
+#define PIECE (1 << 18)
+
+static int output_flush(struct output *o)
+{
+	if (!o->failed)
+		o->failed = o->pending.failed ? -ENOMEM : outfile_write(o->fd, o->pending.data, o->pending.len);
+	buf_reset(&o->pending);
+	return o->failed;
+}
+
+static int output_write(void *ctx, const void *bytes, size_t n)
+{
+	struct output *o = ctx;
+	buf_add(&o->pending, bytes, n);
+	return o->pending.len >= PIECE || o->pending.failed ? output_flush(o) : o->failed;
+}
+
+struct feeding {
+	const struct sink_ops *sink;
+	void *state;
+	struct err *err;
+};
+
+static int feed(void *ctx, const struct event *e, const struct applied *a)
+{
+	struct feeding *f = ctx;
+	return f->sink->event(f->state, e, a, f->err);
+}
+
+static int run_event_sink(struct replay *r, const struct sink_ops *sink, struct sink_input *in,
+			  struct sink_out *out, struct err *err)
+{
+	struct feeding f = { .sink = sink, .err = err };
+	int rc = sink->begin(in, out, &f.state, err);
+	if (rc)
+		return rc;
+	rc = replay_events(r, feed, &f, err);
+	int end = sink->end(f.state, rc ? NULL : err);
+	return rc ? rc : end;
+}
+
+static int run_snapshot_sink(struct replay *r, const struct sink_ops *sink, struct sink_input *in,
+			     struct sink_out *out, struct err *err)
+{
+	int rc = replay_events(r, NULL, NULL, err);
+	if (rc)
+		return rc;
+	struct snapshot *snap = heap_snapshot(r->heap);
+	if (!snap)
+		return err_set(err, ENOMEM, "out of memory");
+	in->snapshot = snap;
+	rc = sink->render(in, out, err);
+	snapshot_free(snap);
+	return rc;
+}
+
+static int run_sink(struct replay *r, const struct sink_ops *sink, const struct convert_options *o,
+		    int fd, struct err *err)
+{
+	struct sink_options so = {
+		.indent = o->indent,
+		.keep_allocator_frames = o->keep_allocator_frames,
+		.no_addresses = o->no_addresses,
+		.value = o->value,
+		.top = o->top,
+	};
+	struct sink_input in = { .catalog = r->catalog, .options = &so };
+	struct output dst = { .fd = fd };
+	struct sink_out out = { .write = output_write, .ctx = &dst };
+	int rc = sink->render ? run_snapshot_sink(r, sink, &in, &out, err) :
+				run_event_sink(r, sink, &in, &out, err);
+	int flushed = output_flush(&dst);
+	buf_free(&dst.pending);
+	return rc || !flushed ? rc : err_set(err, -flushed, "%s", strerror(-flushed));
+}
+
+static void name_output(char *out, size_t cap, const char *input, const char *ext)
+{
+	size_t n = strlen(input);
+	if (n > 5 && !strcmp(input + n - 5, ".alys") && strcmp(ext, ".json"))
+		n -= 5;
+	snprintf(out, cap, "%.*s%s", (int)n, input, ext);
+}
+
+/* inferno-flamegraph reads folded stacks from its stdin. Returns its pid and where to write. */
+static pid_t start_inferno(const struct convert_options *o, int out_fd, int *to, struct err *err)
+{
+	int pipe_fds[2];
+	struct {
+		char **argv;
+		size_t argv_cnt, argv_cap;
+	} a = { 0 };
+	char **word = VEC_PUSH(&a, argv);
+	*word = (char *)"inferno-flamegraph";
+	for (size_t i = 0; i < o->inferno_cnt; i++) {
+		word = VEC_PUSH(&a, argv);
+		if (asprintf(word, "--%s", o->inferno[i]) < 0)
+			*word = NULL;
+	}
+	word = VEC_PUSH(&a, argv);
+	*word = NULL;
+	pid_t pid = pipe2(pipe_fds, O_CLOEXEC) ? -1 : fork();
+	if (pid == 0) {
+		dup2(pipe_fds[0], STDIN_FILENO);
+		dup2(out_fd, STDOUT_FILENO);
+		execvp(a.argv[0], a.argv);
+		_exit(errno == ENOENT ? 127 : 126);
+	}
+	if (pid < 0) {
+		err_set(err, errno, "cannot start inferno-flamegraph: %s", strerror(errno));
+	} else {
+		close(pipe_fds[0]);
+		*to = pipe_fds[1];
+	}
+	for (size_t i = 1; i < o->inferno_cnt + 1; i++)
+		free(a.argv[i]);
+	free(a.argv);
+	return pid;
+}
+
+static int run_inferno(struct replay *r, const struct convert_options *o, int fd, struct err *err)
+{
+	int to = -1, status = 0;
+	pid_t pid = start_inferno(o, fd, &to, err);
+	if (pid < 0)
+		return -err->code;
+	int rc = run_sink(r, sink_find("folded-stacks"), o, to, err);
+	close(to);
+	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return err_set(err, ENOENT, "inferno-flamegraph is not installed: get it with `cargo install inferno`, "
+					    "or use -f flamegraph, which needs no other program");
+	if (status)
+		return err_set(err, EINVAL, "inferno-flamegraph failed: see its words above, and --inferno-opt");
+	return rc;
+}
+
+static int render(struct replay *r, const struct convert_options *o, const struct sink_ops *sink, int fd,
+		  struct err *err)
+{
+	return sink ? run_sink(r, sink, o, fd, err) : run_inferno(r, o, fd, err);
+}
+
+static int render_to_file(struct replay *r, const struct convert_options *o, const struct sink_ops *sink,
+			  const char *path, struct err *err)
+{
+	struct outfile out;
+	int rc = outfile_begin(&out, path, o->force, err);
+	if (rc)
+		return rc;
+	rc = render(r, o, sink, out.fd, err);
+	if (rc)
+		outfile_abort(&out);
+	else
+		rc = outfile_commit(&out, err);
+	if (!rc)
+		log_at(LOG_NORMAL, "%s", path);
+	return rc;
+}
+
+static void say_facts(const struct replay *r)
+{
+	struct buf line = { 0 };
+	if (replay_damage(r, &line))
+		log_warn("%s", buf_str(&line));
+	buf_reset(&line);
+	catalog_ledger_text(r->catalog, &line);
+	if (line.len)
+		log_at(LOG_NORMAL, "%s", buf_str(&line));
+	buf_free(&line);
+}
+
+static int convert(const struct convert_options *o, struct err *err)
+{
+	const char *format = o->format ?: "json";
+	bool inferno = !strcmp(format, "inferno-flamegraph");
+	const struct sink_ops *sink = inferno ? NULL : sink_find(format);
+	if (!sink && !inferno)
+		return err_set(err, EINVAL, "unknown format \"%s\" for -f: see `alys-bpf convert --help`", format);
+	struct replay r;
+	int rc = replay_open(&r, o->input, err);
+	if (rc)
+		return rc;
+	say_facts(&r);
+	rc = o->symbolize ? symbolize_binary(r.catalog, o->symbolize, err) : 0;
+	char named[4096];
+	name_output(named, sizeof(named), o->input, sink ? sink->ext : ".svg");
+	if (!rc)
+		rc = o->output && !strcmp(o->output, "-") ?
+			     render(&r, o, sink, STDOUT_FILENO, err) :
+			     render_to_file(&r, o, sink, o->output ?: named, err);
+	replay_close(&r);
+	return rc;
+}
+
+int session_convert(const struct convert_options *o, struct err *err)
+{
+	signal(SIGPIPE, SIG_IGN);
+	int rc = convert(o, err);
+	return !rc ? EXIT_OK : rc == -ENOENT ? EXIT_NOTHING : EXIT_ERROR;
+}

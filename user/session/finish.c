@@ -1,0 +1,68 @@
+/* session/finish: see finish.h. */
+#include "session/finish.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "session/progress.h"
+#include "symbol/symbol.h"
+
+static void lend_files(struct live *l, struct symbolizer *s)
+{
+	const struct module *m;
+	for (size_t i = 0; (m = catalog_next_module(l->catalog, &i));) {
+		int fd = target_module_fd(l->targets, m->id);
+		struct err err;
+		if (fd >= 0 && symbolizer_add_file(s, m->id, fd, m->path, &err))
+			log_info("%s: no names: %s", m->path, err.text);
+	}
+}
+
+/* A frame's symbols once, however many stacks it is part of. */
+static int write_frame(struct live *l, struct map *done, const struct frame *f, uint32_t index)
+{
+	const struct mapping *m = catalog_mapping(l->catalog, f->map);
+	if (!m)
+		return 0;
+	uint64_t pc = frame_pc(f, index);
+	const struct symbols *s = catalog_symbols(l->catalog, m->module, pc);
+	if (!s)
+		return 0;
+	/* File addresses stay below 2^48 (elf checks segments), so the key is exact. */
+	uint64_t *seen = map_put(done, pc << 16 | m->module.n);
+	if (!seen)
+		return -ENOMEM;
+	if (*seen)
+		return 0;
+	*seen = 1;
+	return trace_write_symbols(l->writer, m->module, pc, s);
+}
+
+static int write_symbols(struct live *l)
+{
+	struct map done = { 0 };
+	const struct stack *s;
+	int rc = 0;
+	for (size_t i = 0; !rc && (s = catalog_next_stack(l->catalog, &i));) {
+		for (uint32_t f = 0; !rc && f < s->n; f++)
+			rc = write_frame(l, &done, &s->frames[f], f);
+	}
+	map_free(&done);
+	return rc;
+}
+
+int finish_symbols(struct live *l, struct err *err)
+{
+	if (l->o->backtrace < BACKTRACE_NAME)
+		return 0;
+	struct symbolizer *s = symbolizer_new(l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME :
+										  SYMBOL_DEPTH_FULL);
+	if (!s)
+		return err_set(err, ENOMEM, "out of memory: the trace has addresses, but no names");
+	struct progress p = progress_begin("resolving names");
+	lend_files(l, s);
+	int rc = symbolizer_run(s, l->catalog, progress_step, &p, err);
+	progress_end(&p);
+	symbolizer_free(s);
+	return rc ? rc : write_symbols(l);
+}

@@ -1,0 +1,171 @@
+/* session/info: what a trace holds, in words: what was traced, how, when, how much, what was lost. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "session/replay.h"
+
+static void add_clean(struct buf *out, const char *text)
+{
+	text_clean(out, text, SIZE_MAX);
+}
+
+static uint64_t meta_number(const struct catalog *c, const char *key)
+{
+	const char *text = catalog_meta(c, key);
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void add_when(struct buf *out, const struct replay *r)
+{
+	char stamp[64];
+	struct tm tm;
+	uint64_t real = meta_number(r->catalog, "start_real_ns") ?: r->health.clock.real_ns;
+	uint64_t begin = meta_number(r->catalog, "start_mono_ns") ?: r->health.clock.mono_ns;
+	uint64_t end = meta_number(r->catalog, "end_mono_ns") ?: r->health.last_ns;
+	time_t seconds = (time_t)(real / 1000000000ull);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
+	buf_addf(out, "recorded     %s, for %.1f s\n", stamp, end > begin ? (double)(end - begin) / 1e9 : 0.0);
+}
+
+static void add_meta(struct buf *out, const struct catalog *c)
+{
+	static const struct {
+		const char *key, *label;
+	} rows[] = {
+		{ "hostname", "host" },       { "kernel", "kernel" }, { "version", "alys-bpf" },
+		{ "options", "options" },     { "tier", "probes" },   { "walk", "stack walk" },
+		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "min_size", "min size" },
+		{ "liveness", "liveness" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *value = catalog_meta(c, rows[i].key);
+		if (!value || !*value)
+			continue;
+		buf_addf(out, "%-12s ", rows[i].label);
+		add_clean(out, value);
+		buf_adds(out, "\n");
+	}
+}
+
+static void add_processes(struct buf *out, const struct catalog *c)
+{
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(c, &i));) {
+		buf_addf(out, "process      %" PRIu32 " ", p->tgid);
+		add_clean(out, p->comm ?: "");
+		buf_adds(out, " ");
+		add_clean(out, p->exe ?: "");
+		if (p->generation)
+			buf_addf(out, ", after exec %" PRIu32, p->generation);
+		buf_adds(out, "\n");
+	}
+}
+
+static void add_modules(struct buf *out, const struct catalog *c)
+{
+	const struct module *m;
+	for (size_t i = 0; (m = catalog_next_module(c, &i));) {
+		buf_adds(out, "file         ");
+		add_clean(out, m->path ?: "");
+		buf_adds(out, m->build_id_sz ? " " : " (no build id)");
+		for (size_t b = 0; b < m->build_id_sz; b++)
+			buf_addf(out, "%02x", m->build_id[b]);
+		buf_adds(out, "\n");
+	}
+}
+
+static void add_ledger(struct buf *out, const struct catalog *c)
+{
+	static const char *const classes[] = {
+		[COUNT_HIT] = "hit", [COUNT_RECORDED] = "recorded", [COUNT_ASIDE] = "set aside",
+		[COUNT_LOST] = "lost", [COUNT_NOTE] = "note",
+	};
+	const struct count *n;
+	buf_adds(out, "ledger       ");
+	catalog_ledger_text(c, out);
+	buf_adds(out, "\n");
+	for (size_t i = 0; (n = catalog_next_count(c, &i));) {
+		if (n->value && n->class < sizeof(classes) / sizeof(classes[0]) && classes[n->class])
+			buf_addf(out, "  %-10s %-22s %14" PRIu64 "  %s\n", classes[n->class], n->name, n->value,
+				 n->help ?: "");
+	}
+}
+
+static void add_heap(struct buf *out, const struct snapshot *s)
+{
+	const struct totals *t = &s->all;
+	buf_addf(out, "events       %" PRIu64 " in %zu stacks\n", s->facts.events, s->n);
+	buf_adds(out, "allocated    ");
+	text_count(out, (uint64_t)t->est_alloc_cnt);
+	buf_adds(out, " blocks, ");
+	text_bytes(out, t->est_alloc_sz);
+	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
+	buf_adds(out, "in use       ");
+	text_count(out, (uint64_t)t->est_live_cnt);
+	buf_adds(out, " blocks, ");
+	text_bytes(out, t->est_live_sz);
+	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
+	if (s->facts.unknown_free)
+		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording\n",
+			 s->facts.unknown_free);
+	if (s->facts.replaced)
+		buf_addf(out, "             %" PRIu64 " blocks whose address was handed out again unseen\n",
+			 s->facts.replaced);
+}
+
+static int print_info(struct replay *r, const struct info_options *o, struct err *err)
+{
+	struct buf out = { 0 };
+	struct buf damage = { 0 };
+	int rc = replay_events(r, NULL, NULL, err);
+	struct snapshot *snap = rc ? NULL : heap_snapshot(r->heap);
+	bool damaged = replay_damage(r, &damage);
+	if (!rc && !snap)
+		rc = err_set(err, ENOMEM, "out of memory");
+	if (!rc) {
+		buf_addf(&out, "trace        %s, format %u.%u, %" PRIu64 " frames\n", o->input, r->health.major,
+			 r->health.minor, r->health.frames);
+		if (damaged)
+			buf_addf(&out, "damage       %s\n", buf_str(&damage));
+		add_when(&out, r);
+		add_meta(&out, r->catalog);
+		add_processes(&out, r->catalog);
+		add_modules(&out, r->catalog);
+		add_heap(&out, snap);
+		if (snap->facts.events)
+			buf_addf(&out, "file size    %.1f bytes an event\n",
+				 (double)r->health.bytes / (double)snap->facts.events);
+		add_ledger(&out, r->catalog);
+		fwrite(out.data, 1, out.len, stdout);
+		if (fflush(stdout))
+			rc = err_set(err, errno, "cannot write: %s", strerror(errno));
+	}
+	if (!rc && damaged)
+		rc = o->strict ? err_set(err, EILSEQ, "%s: %s", o->input, buf_str(&damage)) : 0;
+	if (!rc && damaged)
+		log_warn("%s: %s", o->input, buf_str(&damage));
+	snapshot_free(snap);
+	buf_free(&out);
+	buf_free(&damage);
+	return rc;
+}
+
+int session_info(const struct info_options *o, struct err *err)
+{
+	struct replay r;
+	int rc = replay_open(&r, o->input, err);
+	if (rc)
+		return rc == -ENOENT ? EXIT_NOTHING : EXIT_ERROR;
+	rc = print_info(&r, o, err);
+	replay_close(&r);
+	return !rc ? EXIT_OK : rc == -EILSEQ ? EXIT_NOTHING : EXIT_ERROR;
+}

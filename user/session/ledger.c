@@ -1,0 +1,91 @@
+/* session/ledger: see ledger.h. */
+#include "session/ledger.h"
+
+static void put(struct live *l, const char *name, const char *help, enum count_class class, uint64_t value)
+{
+	struct count c = { .name = name, .help = help, .class = (uint8_t)class, .value = value };
+	if (class == COUNT_NOTE && !value)
+		return;
+	catalog_put_count(l->catalog, &c);
+	trace_write_count(l->writer, &c);
+}
+
+/* Counters that go into the account as they are; what left the kernel is counted again where it arrived. */
+static void put_kernel(struct live *l, const struct probe_stats *s)
+{
+	enum { HIT = COUNT_HIT, REC = 0, ASIDE = COUNT_ASIDE, LOST = COUNT_LOST, NOTE = COUNT_NOTE };
+	static const struct {
+		const char *name, *help;
+		int class;
+	} rows[ALYS_ST_CNT] = {
+#define X(n, id, cls, text, what) [n] = { text, what, cls },
+		ALYS_STAT_LIST(X)
+#undef X
+	};
+	for (int i = 0; i < ALYS_ST_CNT; i++) {
+		if (rows[i].class && i != ALYS_ST_WAIT_BEGIN && i != ALYS_ST_WAIT_END)
+			put(l, rows[i].name, rows[i].help, (enum count_class)rows[i].class, s->n[i]);
+	}
+}
+
+static void put_own(struct live *l, const struct probe_stats *s)
+{
+	uint64_t sent = s->n[ALYS_ST_REC_ALLOC] + s->n[ALYS_ST_REC_REALLOC] + s->n[ALYS_ST_REC_FREE];
+	uint64_t got = l->written[EVENT_ALLOC] + l->written[EVENT_REALLOC] + l->written[EVENT_FREE];
+	uint64_t dropped = trace_dropped(l->writer);
+	uint64_t begun = s->n[ALYS_ST_WAIT_BEGIN], ended = s->n[ALYS_ST_WAIT_END];
+	put(l, "recorded", "events in the trace", COUNT_RECORDED, got - dropped);
+	put(l, "recorded-alloc", "allocations that arrived", COUNT_NOTE, l->written[EVENT_ALLOC]);
+	put(l, "recorded-realloc", "reallocations that arrived", COUNT_NOTE, l->written[EVENT_REALLOC]);
+	put(l, "recorded-free", "frees that arrived", COUNT_NOTE, l->written[EVENT_FREE]);
+	put(l, "in-flight", "calls that had not returned when the recording ended", COUNT_ASIDE,
+	    begun > ended ? begun - ended : 0);
+	put(l, "unread", "events that were sent but not read from the ring", COUNT_LOST,
+	    sent > got + l->foreign ? sent - got - l->foreign : 0);
+	put(l, "foreign", "events of processes that were gone from the table", COUNT_LOST, l->foreign);
+	put(l, "disk-full", "events that could not be written to the file", COUNT_LOST, dropped);
+	put(l, "not-run", "probe hits that the kernel did not hand to the program", COUNT_LOST, s->misses);
+	put(l, "hits-not-run", "the same, as hits", COUNT_HIT, s->misses);
+	put(l, "stacks", "distinct call stacks", COUNT_NOTE, l->stacks_cnt);
+	put(l, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, l->unresolved_ips);
+	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->unknown_stacks);
+	put(l, "probe-sites", "probed addresses", COUNT_NOTE, s->sites);
+	put(l, "ring-bytes", "size of the ring buffer", COUNT_NOTE, l->o->ring_sz);
+}
+
+static void put_stack_ends(struct live *l)
+{
+	static const char *const names[] = {
+#define X(n, id, name, help) [n] = "stack-end-" name,
+		STACK_END_LIST(X)
+#undef X
+	};
+	for (int i = 0; i < STACK_END_CNT; i++)
+		put(l, names[i], stack_end_help((enum stack_end)i), COUNT_NOTE, l->stack_ends[i]);
+}
+
+static void tell_loss(struct live *l, enum event_kind kind, uint64_t lost, uint64_t now)
+{
+	uint64_t fresh = lost - l->reported_loss[kind];
+	if (!fresh)
+		return;
+	l->reported_loss[kind] = lost;
+	struct event e = { .kind = EVENT_LOSS, .lost_kind = (uint8_t)kind, .time_ns = now, .size = fresh };
+	trace_write_event(l->writer, &e);
+}
+
+void ledger_publish(struct live *l, uint64_t now)
+{
+	struct probe_stats s;
+	if (probe_stats(l->probe, &s))
+		return;
+	put_kernel(l, &s);
+	put_own(l, &s);
+	put_stack_ends(l);
+	tell_loss(l, EVENT_ALLOC,
+		  s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_PENDING] + s.n[ALYS_ST_LOST_READ] +
+			  s.n[ALYS_ST_LOST_SAMPLED_FULL],
+		  now);
+	tell_loss(l, EVENT_REALLOC, s.n[ALYS_ST_LOST_RING_REALLOC], now);
+	tell_loss(l, EVENT_FREE, s.n[ALYS_ST_LOST_RING_FREE], now);
+}

@@ -1,0 +1,10 @@
+/* session/ledger: the kernel's counters and our own as one account, into catalog and trace. */
+#ifndef ALYS_SESSION_LEDGER_H
+#define ALYS_SESSION_LEDGER_H
+
+#include "session/live.h"
+
+/* Brings the account up to date; new losses also become events, at time `now`. */
+void ledger_publish(struct live *l, uint64_t now);
+
+#endif

@@ -1,0 +1,256 @@
+/* session/live: see live.h. */
+#include "session/live.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "session/attach.h"
+#include "session/ledger.h"
+
+/* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
+#define POLL_MS 10
+/* How long an address in no known mapping makes us wait before /proc/PID/maps is read again. */
+#define MAPS_PAUSE_NS 5000000ull
+#define TICK_NS 250000000ull
+#define SILENCE_NS 3000000000ull
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static struct proc_id proc_of(struct live *l, uint32_t tgid)
+{
+	if (l->last.tgid != tgid || !l->last.id.n) {
+		l->last.tgid = tgid;
+		l->last.id = target_find(l->targets, tgid);
+	}
+	return l->last.id;
+}
+
+static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
+{
+	struct live *l = ctx;
+	e->proc = proc_of(l, who->tgid);
+	if (!e->proc.n) {
+		l->foreign++;
+		return;
+	}
+	if (stack_hash) {
+		const uint64_t *id = map_get(&l->stacks, stack_hash);
+		if (id)
+			e->stack.n = (uint32_t)*id;
+		else
+			l->unknown_stacks++;
+	}
+	l->written[e->kind]++;
+	if (trace_write_event(l->writer, e) == -ENOMEM)
+		l->abandoned = true;
+}
+
+static void refresh_maps(struct live *l, struct proc_id id)
+{
+	uint64_t now = now_ns();
+	if (now - l->last_maps_ns < MAPS_PAUSE_NS)
+		return;
+	target_read_maps(l->targets, id, NULL);
+	l->last_maps_ns = now_ns();
+}
+
+static bool resolve_all(struct live *l, struct proc_id id, const struct intake_stack *s, struct frame *out)
+{
+	bool all = true;
+	for (uint32_t i = 0; i < s->n; i++)
+		all &= target_resolve(l->targets, id, s->ips[i], &out[i]);
+	return all;
+}
+
+static void on_stack(void *ctx, const struct intake_stack *s)
+{
+	struct live *l = ctx;
+	struct frame frames[ALYS_MAX_FRAMES];
+	struct proc_id proc = proc_of(l, s->who.tgid);
+	if (!proc.n || s->n > ALYS_MAX_FRAMES)
+		return;
+	uint64_t *id = map_put(&l->stacks, s->hash);
+	if (!id) {
+		l->abandoned = true;
+		return;
+	}
+	if (*id) /* sent again after a collision in the kernel's table */
+		return;
+	if (!resolve_all(l, proc, s, frames)) {
+		refresh_maps(l, proc);
+		l->unresolved_ips += !resolve_all(l, proc, s, frames);
+	}
+	*id = ++l->stacks_cnt;
+	struct stack out = {
+		.id = { l->stacks_cnt }, .proc = proc, .end = (uint8_t)s->end, .n = s->n, .frames = frames,
+	};
+	l->stack_ends[s->end < STACK_END_CNT ? s->end : STACK_END_UNKNOWN]++;
+	if (catalog_put_stack(l->catalog, &out) || trace_write_stack(l->writer, &out) == -ENOMEM)
+		l->abandoned = true;
+}
+
+static void write_mark(struct live *l, enum event_kind kind, struct proc_id proc,
+		       const struct intake_who *who)
+{
+	struct event e = { .kind = (uint8_t)kind, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
+	trace_write_event(l->writer, &e);
+}
+
+static void on_exec(struct live *l, const struct intake_who *who)
+{
+	write_mark(l, EVENT_EXEC, target_find(l->targets, who->tgid), who);
+	struct proc_id id = target_exec(l->targets, who->tgid);
+	if (id.n)
+		target_read_maps(l->targets, id, NULL);
+	else
+		l->abandoned = true;
+}
+
+static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
+{
+	struct live *l = ctx;
+	struct proc_id proc = proc_of(l, who->tgid);
+	l->last.id.n = 0;
+	if (!proc.n)
+		return;
+	if (note == INTAKE_EXEC) {
+		on_exec(l, who);
+	} else if (note == INTAKE_EXIT) {
+		write_mark(l, EVENT_EXIT, proc, who);
+		target_gone(l->targets, who->tgid);
+		l->alive--;
+	} else if (note == INTAKE_FORK) {
+		if (target_fork(l->targets, who->tgid, (uint32_t)other).n)
+			l->alive++;
+	}
+}
+
+const struct intake_ops live_intake_ops = {
+	.on_event = on_event,
+	.on_stack = on_stack,
+	.on_note = on_note,
+};
+
+static void on_proc(void *ctx, const struct proc *p)
+{
+	struct live *l = ctx;
+	trace_write_proc(l->writer, p);
+}
+
+static void on_mapping(void *ctx, const struct mapping *map, const struct module *m)
+{
+	struct live *l = ctx;
+	if (m)
+		trace_write_module(l->writer, m);
+	trace_write_mapping(l->writer, map);
+}
+
+static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
+{
+	attach_module(ctx, p, m, fd);
+}
+
+const struct target_ops live_target_ops = {
+	.on_module = on_module,
+	.on_proc = on_proc,
+	.on_mapping = on_mapping,
+};
+
+int live_add(struct live *l, uint32_t tgid, struct err *err)
+{
+	struct proc_id id = target_add(l->targets, tgid, (struct proc_id){ 0 }, err);
+	if (!id.n)
+		return -err->code;
+	int rc = probe_add_target(l->probe, tgid, err);
+	if (!rc)
+		rc = target_read_maps(l->targets, id, err);
+	if (!rc)
+		l->alive++;
+	return rc;
+}
+
+/* The exit record is the rule; a process whose record was lost is found by its descriptor. */
+static void reap_silent_exits(struct live *l)
+{
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (target_find(l->targets, p->tgid).n != p->id.n || target_alive(l->targets, p->id))
+			continue;
+		struct intake_who who = { .tgid = p->tgid, .tid = p->tgid, .time_ns = now_ns() };
+		on_note(l, &who, INTAKE_EXIT, 0);
+	}
+}
+
+static void rescan_maps(struct live *l)
+{
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (target_find(l->targets, p->tgid).n == p->id.n)
+			target_read_maps(l->targets, p->id, NULL);
+	}
+}
+
+static void warn_when_silent(struct live *l, uint64_t now)
+{
+	if (l->warned_silent || now - l->started_ns < SILENCE_NS)
+		return;
+	l->warned_silent = true;
+	struct probe_stats s;
+	if (probe_stats(l->probe, &s) || catalog_sum(l->catalog, COUNT_HIT))
+		return;
+	log_warn("no allocation seen in 3 s: the process may be idle, or allocate through a library that was not "
+		 "found; `alys-bpf doctor --probes PID` lists what is probed");
+}
+
+static void tick(struct live *l)
+{
+	uint64_t now = now_ns();
+	if (now - l->last_tick_ns < TICK_NS)
+		return;
+	l->last_tick_ns = now;
+	ledger_publish(l, now);
+	rescan_maps(l);
+	reap_silent_exits(l);
+	warn_when_silent(l, now);
+	trace_tick(l->writer, now);
+}
+
+static bool time_is_over(const struct live *l)
+{
+	return l->o->duration > 0 && (double)(now_ns() - l->started_ns) >= l->o->duration * 1e9;
+}
+
+int live_run(struct live *l, int signals, struct err *err)
+{
+	struct pollfd fds[] = {
+		{ .fd = signals, .events = POLLIN },
+		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
+	};
+	while (l->alive && !time_is_over(l)) {
+		if (poll(fds, 2, POLL_MS) < 0 && errno != EINTR)
+			return err_set(err, errno, "poll: %s", strerror(errno));
+		if (fds[0].revents)
+			break;
+		intake_drain(l->intake);
+		tick(l);
+		if (l->abandoned)
+			return err_set(err, ENOMEM, "out of memory: the recording ends here, what it has is kept");
+	}
+	return 0;
+}
+
+void live_drain(struct live *l)
+{
+	while (intake_drain(l->intake) > 0)
+		;
+}

@@ -1,0 +1,61 @@
+/*
+ * session/live: the river of a live recording. Ring records come in, get the ids of the catalog
+ * (process, stack), and go into the trace file in the order of the ring.
+ */
+#ifndef ALYS_SESSION_LIVE_H
+#define ALYS_SESSION_LIVE_H
+
+#include <signal.h>
+
+#include "base/map.h"
+#include "catalog/catalog.h"
+#include "intake/intake.h"
+#include "probe/probe.h"
+#include "session/options.h"
+#include "target/target.h"
+#include "trace/trace.h"
+
+struct live {
+	const struct record_options *o;
+	struct catalog *catalog;
+	struct target_table *targets;
+	struct probe *probe;
+	struct intake *intake;
+	struct trace_writer *writer;
+
+	struct map stacks; /* hash -> stack_id */
+	uint32_t stacks_cnt;
+	struct {
+		uint32_t tgid;
+		struct proc_id id;
+	} last; /* most events come in runs of one process */
+	size_t alive;
+	bool abandoned; /* memory ran out: what was recorded is kept */
+
+	uint64_t written[4];      /* events handed to the writer, by kind */
+	uint64_t foreign;         /* records of processes that are not known any more */
+	uint64_t unknown_stacks;  /* events whose stack record was lost */
+	uint64_t unresolved_ips;
+	uint64_t stack_ends[STACK_END_CNT];
+	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
+	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
+	bool warned_silent;
+
+	struct site_cache *sites; /* sites by module, see attach.h */
+	size_t functions_cnt;     /* probed functions over all files */
+	struct err attach_err;    /* the first file that could not be probed */
+};
+
+uint64_t now_ns(void); /* CLOCK_MONOTONIC */
+
+/* Takes a process in, with all its files; the ring is not read here. */
+int live_add(struct live *l, uint32_t tgid, struct err *err);
+extern const struct target_ops live_target_ops;
+extern const struct intake_ops live_intake_ops;
+
+/* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */
+int live_run(struct live *l, int signals, struct err *err);
+/* Reads what is left in the ring after the probes were stopped. */
+void live_drain(struct live *l);
+
+#endif

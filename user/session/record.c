@@ -1,0 +1,347 @@
+/*
+ * session/record: the recording verb from output file to exit line. Everything that can be refused
+ * is refused before the first probe goes in.
+ */
+#include "session/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/outfile.h"
+#include "session/attach.h"
+#include "session/command.h"
+#include "session/finish.h"
+#include "session/ledger.h"
+#include "session/live.h"
+#include "sink/sink.h"
+
+struct recording {
+	struct live live;
+	struct command command;
+	char trace_path[4096];
+	char output[4096];
+	bool converts; /* the trace is only a step towards another format */
+	int signals;
+};
+
+static bool is_trace_format(const char *format)
+{
+	return !format || !strcmp(format, "alys");
+}
+
+static void name_output(struct recording *r, const struct record_options *o, const char *ext)
+{
+	char stamp[64];
+	time_t now = time(NULL);
+	struct tm tm;
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	if (o->output)
+		snprintf(r->output, sizeof(r->output), "%s", o->output);
+	else
+		snprintf(r->output, sizeof(r->output), "%s%s", stamp, ext);
+	/* A hidden neighbour, so that a full disk is met where the result will lie. */
+	if (r->converts)
+		snprintf(r->trace_path, sizeof(r->trace_path), "%.4000s.alys-%d", r->output, (int)getpid());
+	else
+		snprintf(r->trace_path, sizeof(r->trace_path), "%s", r->output);
+}
+
+static int open_output(struct recording *r, const struct record_options *o, struct err *err)
+{
+	const struct sink_ops *sink = is_trace_format(o->format) ? NULL : sink_find(o->format);
+	if (!is_trace_format(o->format) && !sink)
+		return err_set(err, EINVAL, "unknown format \"%s\" for -f: choose alys or one that `alys-bpf convert --help` lists",
+			       o->format);
+	r->converts = sink != NULL;
+	name_output(r, o, sink ? sink->ext : ".alys");
+	if (r->converts) {
+		/* Found out now rather than after the recording. */
+		struct outfile probe_only;
+		int rc = outfile_begin(&probe_only, r->output, o->force, err);
+		if (rc)
+			return rc;
+		outfile_abort(&probe_only);
+	}
+	struct timespec mono, real, boot;
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	struct trace_clock clock = {
+		.mono_ns = (uint64_t)mono.tv_sec * 1000000000ull + (uint64_t)mono.tv_nsec,
+		.real_ns = (uint64_t)real.tv_sec * 1000000000ull + (uint64_t)real.tv_nsec,
+		.boot_ns = (uint64_t)boot.tv_sec * 1000000000ull + (uint64_t)boot.tv_nsec,
+	};
+	int fd = outfile_create(r->trace_path, o->force, err);
+	if (fd < 0)
+		return fd;
+	r->live.writer = trace_writer_new(fd, &clock, err);
+	return r->live.writer ? 0 : -EIO;
+}
+
+static void meta(struct live *l, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void meta(struct live *l, const char *key, const char *fmt, ...)
+{
+	char value[2048];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	catalog_put_meta(l->catalog, key, value);
+	trace_write_meta(l->writer, key, value);
+}
+
+static void describe(struct live *l)
+{
+	static const char *const backtraces[] = { "none", "addr", "name", "full" };
+	struct utsname u;
+	struct timespec real;
+	uname(&u);
+	clock_gettime(CLOCK_REALTIME, &real);
+	meta(l, "version", "%s", ALYS_VERSION);
+	meta(l, "hostname", "%s", u.nodename);
+	meta(l, "kernel", "%s %s", u.release, u.machine);
+	meta(l, "options", "%s", l->o->words ?: "");
+	meta(l, "start_real_ns", "%" PRIu64, (uint64_t)real.tv_sec * 1000000000ull + (uint64_t)real.tv_nsec);
+	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
+	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->probe)));
+	meta(l, "backtrace", "%s", backtraces[l->o->backtrace]);
+	if (l->o->interval)
+		meta(l, "sample", "bytes:%" PRIu64, l->o->interval);
+	if (l->o->min_size)
+		meta(l, "min_size", "%" PRIu64, l->o->min_size);
+}
+
+static int open_rooms(struct recording *r, const struct record_options *o, struct err *err)
+{
+	struct live *l = &r->live;
+	struct probe_config cfg = {
+		.interval = o->interval,
+		.min_size = o->min_size,
+		.max_frames = o->backtrace == BACKTRACE_NONE ? 0 : o->backtrace_limit,
+		.ring_sz = (uint32_t)o->ring_sz,
+		.follow = o->follow,
+		.free_stacks = !o->no_free_stacks,
+	};
+	struct intake_ops in = live_intake_ops;
+	struct target_ops out = live_target_ops;
+	in.ctx = out.ctx = l;
+	l->o = o;
+	l->catalog = catalog_new();
+	l->targets = l->catalog ? target_new(l->catalog, &out) : NULL;
+	if (!l->targets)
+		return err_set(err, ENOMEM, "out of memory");
+	l->probe = probe_open(&cfg, err);
+	if (!l->probe)
+		return -err->code;
+	l->intake = intake_new(probe_ring_fd(l->probe), &in, err);
+	if (!l->intake)
+		return -err->code;
+	int rc = open_output(r, o, err);
+	if (!rc)
+		describe(l);
+	return rc;
+}
+
+static int nothing_found(struct live *l, struct err *err)
+{
+	struct buf searched = { 0 };
+	const struct module *m;
+	for (size_t i = 0; (m = catalog_next_module(l->catalog, &i)) && searched.len < 400;) {
+		if (m->path[0] == '/')
+			buf_addf(&searched, "%s%s", searched.len ? ", " : "", m->path);
+	}
+	int rc = l->attach_err.code ?
+			 err_set(err, ENOENT, "no allocator could be probed: %s", l->attach_err.text) :
+			 err_set(err, ENOENT,
+				 "no allocator found in %s: the process may bring its own under other names%s",
+				 buf_str(&searched),
+				 l->o->allocators ? ", or --allocator leaves out the one it uses" : "");
+	buf_free(&searched);
+	return rc;
+}
+
+static void on_command_mapped(void *ctx)
+{
+	struct live *l = ctx;
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));)
+		target_read_maps(l->targets, p->id, NULL);
+}
+
+static int add_targets(struct recording *r, const struct record_options *o, struct err *err)
+{
+	struct live *l = &r->live;
+	for (size_t i = 0; i < o->pids_cnt; i++) {
+		int rc = live_add(l, o->pids[i], err);
+		if (rc)
+			return rc;
+	}
+	if (!o->command)
+		return l->functions_cnt ? 0 : nothing_found(l, err);
+	int rc = command_spawn(&r->command, o->command, err);
+	if (!rc)
+		rc = live_add(l, (uint32_t)r->command.pid, err);
+	if (rc)
+		return rc;
+	/* It stands still, so nothing of it is recorded before its libraries are there. */
+	probe_start(l->probe);
+	l->started_ns = now_ns();
+	rc = command_release(&r->command, on_command_mapped, l, err);
+	return rc || l->functions_cnt ? rc : nothing_found(l, err);
+}
+
+static int open_signals(struct err *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* A file size limit and a reader that went away are errors of write(), not ends. */
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 ? fd : err_set(err, errno, "signalfd: %s", strerror(errno));
+}
+
+/* The first Ctrl-C ends the recording; from here on a second one ends the program. */
+static void restore_signals(struct recording *r)
+{
+	struct signalfd_siginfo info;
+	sigset_t set;
+	while (read(r->signals, &info, sizeof(info)) > 0)
+		;
+	close(r->signals);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void end_recording(struct recording *r)
+{
+	struct live *l = &r->live;
+	probe_stop(l->probe);
+	l->stopped_ns = now_ns();
+	probe_detach(l->probe, 0);
+	live_drain(l);
+	ledger_publish(l, l->stopped_ns);
+	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
+	trace_tick(l->writer, now_ns());
+}
+
+static void say_result(const struct recording *r, uint64_t bytes)
+{
+	struct buf line = { 0 }, size = { 0 };
+	const struct live *l = &r->live;
+	text_bytes(&size, (double)bytes);
+	catalog_ledger_text(l->catalog, &line);
+	log_at(LOG_NORMAL, "%.1f s, %s; %s (%s)", (double)(l->stopped_ns - l->started_ns) / 1e9, buf_str(&line),
+	       r->output, buf_str(&size));
+	buf_free(&line);
+	buf_free(&size);
+}
+
+static int convert_trace(const struct recording *r, const struct record_options *o, struct err *err)
+{
+	struct convert_options c = {
+		.input = r->trace_path, .output = r->output, .format = o->format, .force = o->force,
+	};
+	int rc = session_convert(&c, err);
+	if (rc)
+		err_wrap(err, "the recording is kept in %s", r->trace_path);
+	else
+		unlink(r->trace_path);
+	return rc;
+}
+
+/* After this the trace is whole on disk, or err says what is missing of it. */
+static int complete_trace(struct recording *r, struct err *err)
+{
+	struct live *l = &r->live;
+	struct err names;
+	if (finish_symbols(l, &names))
+		log_warn("%s", names.text);
+	uint64_t bytes = trace_bytes(l->writer);
+	int rc = trace_writer_close(l->writer, err);
+	l->writer = NULL;
+	say_result(r, bytes);
+	if (rc)
+		err_wrap(err, "%s is incomplete, what it holds can be read", r->trace_path);
+	return rc;
+}
+
+static void close_rooms(struct recording *r)
+{
+	struct live *l = &r->live;
+	if (l->probe)
+		probe_stop(l->probe);
+	command_kill(&r->command);
+	intake_free(l->intake);
+	probe_close(l->probe);
+	attach_free(l);
+	target_free(l->targets);
+	catalog_free(l->catalog);
+	map_free(&l->stacks);
+	if (l->writer) {
+		/* Refused before anything was recorded: an empty trace helps nobody. */
+		trace_writer_close(l->writer, NULL);
+		unlink(r->trace_path);
+	}
+}
+
+static int record(struct recording *r, const struct record_options *o, struct err *err)
+{
+	struct live *l = &r->live;
+	int rc = open_rooms(r, o, err);
+	if (!rc)
+		rc = add_targets(r, o, err);
+	if (rc)
+		return rc;
+	probe_start(l->probe);
+	l->started_ns = now_ns();
+	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", l->alive, l->alive == 1 ? "" : "es",
+		 l->functions_cnt);
+	struct err broken = { 0 };
+	if (live_run(l, r->signals, &broken))
+		log_err("%s", broken.text);
+	end_recording(r);
+	restore_signals(r);
+	rc = complete_trace(r, err);
+	if (!rc && r->converts)
+		rc = convert_trace(r, o, err);
+	return rc;
+}
+
+static int status_of(int rc)
+{
+	return !rc ? EXIT_OK : rc == -ESRCH || rc == -ENOENT ? EXIT_NOTHING : EXIT_ERROR;
+}
+
+int session_record(const struct record_options *o, struct err *err)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	if (!r)
+		return -err_set(err, ENOMEM, "out of memory");
+	r->signals = open_signals(err);
+	int rc = r->signals < 0 ? r->signals : record(r, o, err);
+	int status = status_of(rc);
+	/* Like other tools that start a program: its failure is the result. */
+	int child = command_status(&r->command);
+	if (status == EXIT_OK && child > 0)
+		status = child;
+	close_rooms(r);
+	free(r);
+	return status;
+}

@@ -1,0 +1,83 @@
+/* session/replay: see replay.h. */
+#include "session/replay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_input(const char *path, struct err *err)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return err_set(err, EINVAL, "%s is not a regular file: give a .alys trace", path);
+	}
+	return fd;
+}
+
+int replay_open(struct replay *r, const char *path, struct err *err)
+{
+	*r = (struct replay){ 0 };
+	int rc = open_input(path, err);
+	if (rc < 0)
+		return rc;
+	r->trace = trace_open(rc, path, err);
+	if (!r->trace)
+		return -err->code;
+	r->catalog = catalog_new();
+	r->heap = heap_new();
+	rc = r->catalog && r->heap ? trace_read_catalog(r->trace, r->catalog, &r->health, err) :
+				     err_set(err, ENOMEM, "out of memory");
+	if (rc)
+		replay_close(r);
+	return rc;
+}
+
+struct applying {
+	struct heap *heap;
+	int (*fn)(void *ctx, const struct event *e, const struct applied *a);
+	void *ctx;
+};
+
+static int on_event(void *ctx, const struct event *e)
+{
+	struct applying *to = ctx;
+	struct applied did = { 0 };
+	int rc = heap_apply(to->heap, e, &did);
+	return !rc && to->fn ? to->fn(to->ctx, e, &did) : rc;
+}
+
+int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
+		  void *ctx, struct err *err)
+{
+	struct applying to = { .heap = r->heap, .fn = fn, .ctx = ctx };
+	int rc = trace_each_event(r->trace, on_event, &to, err);
+	if (rc == -ENOMEM)
+		err_set(err, ENOMEM, "out of memory while replaying the trace");
+	return rc;
+}
+
+bool replay_damage(const struct replay *r, struct buf *out)
+{
+	const struct trace_health *h = &r->health;
+	if (h->clean_end && !h->bad_frames && !h->skipped_bytes)
+		return false;
+	double until = h->last_ns > h->clock.mono_ns ? (double)(h->last_ns - h->clock.mono_ns) / 1e9 : 0;
+	buf_addf(out, "%s: recovered %" PRIu64 " frames up to %.1f s, skipped %" PRIu64 " bytes",
+		 h->clean_end ? "damaged" : "unclean end", h->frames, until, h->skipped_bytes);
+	return true;
+}
+
+void replay_close(struct replay *r)
+{
+	trace_close(r->trace);
+	catalog_free(r->catalog);
+	heap_free(r->heap);
+	*r = (struct replay){ 0 };
+}

@@ -1,0 +1,30 @@
+/*
+ * session/replay: a .alys file as input of the river: opened, checked, its catalog read, its events
+ * applied to a heap. Needs no privileges.
+ */
+#ifndef ALYS_SESSION_REPLAY_H
+#define ALYS_SESSION_REPLAY_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "model/model.h"
+#include "trace/trace.h"
+
+struct replay {
+	struct trace *trace;
+	struct catalog *catalog;
+	struct heap *heap;
+	struct trace_health health;
+};
+
+/* Opens and reads everything but the events. On failure nothing is left open. */
+int replay_open(struct replay *r, const char *path, struct err *err);
+/* Applies all events; fn (may be NULL) sees each one with what it did. */
+int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
+		  void *ctx, struct err *err);
+/* "unclean end: ...", appended when the file is not whole; false when it is. */
+bool replay_damage(const struct replay *r, struct buf *out);
+void replay_close(struct replay *r);
+
+#endif
