@@ -214,8 +214,8 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 	buf_addf(b, "<g class=\"f\" data-f=\"%" PRId64 " %" PRId64 " %" PRIu32 "\">", box->start, box->value,
 		 box->depth);
 	put_tip(b, f, box, name, module);
-	buf_addf(b, "<rect x=\"%.2f\" y=\"%" PRIu64 "\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"", x, y, w,
-		 ROW - 1);
+	buf_addf(b, "<rect x=\"%.2f\" y=\"%" PRIu64 "\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"", x, y,
+		 w > 3 ? w - 0.6 : w, ROW - 1);
 	put_colour(b, module, name);
 	buf_adds(b, "\"/>");
 	if (n) {

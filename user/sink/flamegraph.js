@@ -66,7 +66,8 @@
 			return;
 		const x = above ? PAD : PAD + (f.start - zoom.start) * scale;
 		f.rect.setAttribute("x", x);
-		f.rect.setAttribute("width", w);
+		/* A gap between neighbours, but none where it would wash the colour out. */
+		f.rect.setAttribute("width", w > 3 ? w - 0.6 : w);
 		label(f, x, w);
 	}
 

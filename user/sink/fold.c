@@ -38,7 +38,7 @@ static bool note_module(struct fold *f, uint32_t name, const struct module *m)
 
 static uint32_t name_of(struct folding *w, const struct sink_frame *frame)
 {
-	bool named = frame->symbol && frame->symbol->name;
+	bool named = format_is_named(frame);
 	uint64_t *known = named ? map_get(&w->of_symbol, (uintptr_t)frame->symbol) : NULL;
 	if (known)
 		return (uint32_t)*known;
@@ -47,6 +47,7 @@ static uint32_t name_of(struct folding *w, const struct sink_frame *frame)
 	uint32_t id = w->name.failed ? NAMES_FAILED : names_put(&w->f->names, w->name.data, w->name.len);
 	if (id == NAMES_FAILED || !note_module(w->f, id, frame->module))
 		return NAMES_FAILED;
+	w->f->resolved |= named && frame->module;
 	uint64_t *place = named ? map_put(&w->of_symbol, (uintptr_t)frame->symbol) : NULL;
 	if (place)
 		*place = id;

@@ -21,6 +21,7 @@ struct fold_stack {
 
 struct fold {
 	struct names names;
+	bool resolved;     /* some name comes from a file's symbols: somebody looked them up */
 	uint32_t *order;   /* number -> id in names */
 	struct names files;
 	uint32_t *modules; /* id in names -> id in files: the module a name belongs to */

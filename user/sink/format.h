@@ -37,6 +37,11 @@ uint64_t format_interval(const struct catalog *c);
 /* The recording does not tell what the garbage collector freed. */
 bool format_unseen_frees(const struct catalog *c);
 bool format_upper_bound(const struct sink_input *in);
+/* Not with an empty name either, which debug information does have. */
+static inline bool format_is_named(const struct sink_frame *f)
+{
+	return f->symbol && f->symbol->name && *f->symbol->name;
+}
 /* The last part of a path, never empty unless the path is. */
 const char *format_basename(const char *path);
 

@@ -83,7 +83,7 @@ static void put_frame(struct json *j, const struct sink_frame *f)
 		put_key(j, b, 4, ',', "line");
 		put_number(b, s->line);
 	}
-	if (f->module || (s && s->name)) {
+	if (f->module || format_is_named(f)) {
 		struct buf name = { 0 };
 		sink_frame_name(f, &name);
 		put_key(j, b, 4, ',', "name");

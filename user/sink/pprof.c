@@ -40,8 +40,9 @@ struct pprof {
 	size_t ids_cnt, ids_cap;
 	Perftools__Profiles__Line *lines; /* of the location at hand */
 	size_t lines_cnt, lines_cap;
-	bool several; /* processes */
-	bool failed;  /* memory */
+	bool several;  /* processes */
+	bool resolved; /* names were looked up when this was recorded */
+	bool failed;   /* memory */
 };
 
 /* What makes two frames the same location. Frames that are no code differ by their text only. */
@@ -294,16 +295,16 @@ static uint64_t function_id(struct pprof *p, const struct sink_frame *f)
 	return *id;
 }
 
-/* A frame of a file that nobody looked up stays without a name, for the reader to look up. */
-static bool is_bare(const struct sink_frame *f)
+/* Of a recording of addresses only, frames stay without names, for the reader to look up. */
+static bool is_bare(const struct pprof *p, const struct sink_frame *f)
 {
-	return !f->symbol && f->module;
+	return !p->resolved && f->module;
 }
 
 static void add_lines(struct pprof *p, const struct sink_frame *f, size_t n)
 {
 	p->lines_cnt = 0;
-	for (size_t i = 0; i < n && !is_bare(f); i++) {
+	for (size_t i = 0; i < n && !is_bare(p, f); i++) {
 		Perftools__Profiles__Line *line = VEC_PUSH(p, lines);
 		if (!line) {
 			p->failed = true;
@@ -440,6 +441,7 @@ static int write_profile(struct pprof *p, enum value v)
 	int rc = fold_fill(&order, p->in, v) ? err_set(p->err, ENOMEM, "out of memory for the stacks") : 0;
 	if (!rc) {
 		fold_rank(&order);
+		p->resolved = order.resolved;
 		add_header(p, v);
 		put_main_first(p);
 		rc = add_samples(p, &order);

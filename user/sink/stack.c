@@ -83,8 +83,7 @@ static void cut_allocator(struct sink_stack *out)
 		cut++;
 	if (cut + 1 < out->frames_cnt)
 		cut++;
-	while (cut + 1 < out->frames_cnt && f[cut].symbol && f[cut].symbol->name &&
-	       is_allocator_name(f[cut].symbol->name))
+	while (cut + 1 < out->frames_cnt && format_is_named(&f[cut]) && is_allocator_name(f[cut].symbol->name))
 		cut++;
 	memmove(f, f + cut, (out->frames_cnt - cut) * sizeof(*f));
 	out->frames_cnt -= cut;
@@ -116,7 +115,7 @@ void sink_stack_free(struct sink_stack *s)
 
 void sink_frame_name(const struct sink_frame *f, struct buf *out)
 {
-	if (f->symbol && f->symbol->name) {
+	if (format_is_named(f)) {
 		text_clean(out, f->symbol->name, SIZE_MAX);
 	} else if (f->module && f->module->path) {
 		text_clean(out, format_basename(f->module->path), SIZE_MAX);

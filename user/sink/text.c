@@ -136,7 +136,7 @@ static void put_table(struct buf *b, const struct sink_input *in, const struct s
 		char label[64];
 		for (size_t i = top; i < s->at_cnt; i++)
 			add_totals(&rest, &s->at[i].t);
-		snprintf(label, sizeof(label), "[%zu more sites]", s->at_cnt - top);
+		snprintf(label, sizeof(label), "[other sites: %zu]", s->at_cnt - top);
 		put_row(b, &rest, label);
 	}
 	put_row(b, &in->snapshot->all, "[total]");

@@ -1,0 +1,149 @@
+/* sink_stack_of: what is spread out, what is cut, what stands for stacks that are not there. */
+#include "unit/test_sink_shop.h"
+
+/* Stack 1 of one library: names[0] innermost, each its own machine frame. */
+static struct catalog *catalog_of(const char *const *names, uint32_t n)
+{
+	struct catalog *c = catalog_new();
+	struct frame f[16];
+	assert_non_null(c);
+	put_module(c, 1, "/lib/x.so", 0);
+	put_mapping(c, 1, 1, 1, 0x10000);
+	for (uint32_t i = 0; i < n; i++) {
+		f[i] = (struct frame){ { 1 }, 0x1000 + 16 * i + (i ? 1 : 0) };
+		if (names[i])
+			put_symbol(c, 1, 0x1000 + 16 * i, names[i], NULL, 0);
+	}
+	put_stack(c, 1, 1, f, n);
+	return c;
+}
+
+/* "leaf|...|root" of stack id with these options. */
+static void assert_stack(const struct catalog *c, const struct sink_options *o, uint32_t id, const char *want)
+{
+	struct sink_stack s = { 0 };
+	struct buf b = { 0 };
+	assert_int_equal(sink_stack_of(c, o, (struct stack_id){ id }, &s), 0);
+	for (size_t i = 0; i < s.frames_cnt; i++) {
+		if (i)
+			buf_adds(&b, "|");
+		sink_frame_name(&s.frames[i], &b);
+	}
+	assert_string_equal(buf_str(&b), want);
+	buf_free(&b);
+	sink_stack_free(&s);
+}
+
+static void assert_cut(const char *const *names, uint32_t n, const char *want)
+{
+	struct catalog *c = catalog_of(names, n);
+	assert_stack(c, &(struct sink_options){ 0 }, 1, want);
+	catalog_free(c);
+}
+
+#define CUT(want, ...)                                              \
+	do {                                                        \
+		const char *const names_[] = { __VA_ARGS__ };       \
+		assert_cut(names_, LEN(names_), want);              \
+	} while (0)
+
+static void allocator_leaves_are_cut(void **state)
+{
+	(void)state;
+	CUT("main", "malloc", "main");
+	CUT("main", "malloc", "operator new(unsigned long)", "operator new[](unsigned long)", "main");
+	CUT("*String#dup|main", "GC_malloc_kind", "GC_malloc", "__crystal_malloc64", "*malloc<UInt64>:Pointer(Void)",
+	    "*String#dup", "main");
+	CUT("grow|main", "je_realloc", "realloc", "reallocarray", "grow", "main");
+	CUT("opendir|main", "__libc_calloc", "calloc", "opendir", "main");
+}
+
+static void innermost_frame_is_the_allocator_under_any_name(void **state)
+{
+	(void)state;
+	CUT("main", "my_pool_take", "main");
+	CUT("main", NULL, "main");
+}
+
+static void names_like_an_allocator_stay_elsewhere(void **state)
+{
+	(void)state;
+	CUT("freeze|malloc|main", "malloc", "freeze", "malloc", "main");
+	CUT("mallocate|main", "malloc", "mallocate", "main");
+	CUT("Gc_like|main", "malloc", "Gc_like", "main");
+	CUT("__libc_start_main|_start", "malloc", "__libc_start_main", "_start");
+}
+
+static void last_frame_is_never_cut(void **state)
+{
+	(void)state;
+	CUT("malloc", "malloc");
+	CUT("free", "malloc", "free");
+}
+
+static void allocator_frames_stay_when_asked(void **state)
+{
+	const char *const names[] = { "malloc", "operator new(unsigned long)", "main" };
+	struct catalog *c = catalog_of(names, LEN(names));
+	(void)state;
+	assert_stack(c, &(struct sink_options){ .keep_allocator_frames = true }, 1,
+		     "malloc|operator new(unsigned long)|main");
+	catalog_free(c);
+}
+
+static void absent_stacks_have_one_frame(void **state)
+{
+	struct catalog *c = catalog_new();
+	const struct stack untaken = { .id = { 2 }, .end = STACK_END_UNKNOWN };
+	(void)state;
+	put_stack(c, 1, 1, NULL, 0);
+	assert_int_equal(catalog_put_stack(c, &untaken), 0);
+	assert_stack(c, &(struct sink_options){ 0 }, 0, "[no stack]");
+	assert_stack(c, &(struct sink_options){ 0 }, 1, "[lost]");
+	assert_stack(c, &(struct sink_options){ 0 }, 2, "[no stack]");
+	assert_stack(c, &(struct sink_options){ 0 }, 3, "[lost]");
+	catalog_free(c);
+}
+
+static void inlined_frames_are_spread_with_their_addresses(void **state)
+{
+	struct recording r = record_shop();
+	struct sink_stack s = { 0 };
+	(void)state;
+	assert_int_equal(sink_stack_of(r.c, &(struct sink_options){ 0 }, (struct stack_id){ 1 }, &s), 0);
+	assert_int_equal(s.frames_cnt, 3);
+	assert_true(s.frames[0].inlined);
+	assert_false(s.frames[1].inlined);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(s.frames[i].ip, SHOP_BIAS + 0x1301);
+		assert_int_equal(s.frames[i].pc, SHOP_BIAS + 0x1300);
+		assert_int_equal(s.frames[i].rel, 0x1300);
+		assert_int_equal(s.frames[i].map.n, 1);
+	}
+	sink_stack_free(&s);
+	forget(&r);
+}
+
+static void nameless_frames_say_where_they_are(void **state)
+{
+	struct recording r = record_shop();
+	(void)state;
+	assert_stack(r.c, &(struct sink_options){ 0 }, 3,
+		     "libblob.so+0x1600|[unknown]|Parser#read; \"<json>\"|main");
+	forget(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(allocator_leaves_are_cut),
+		cmocka_unit_test(innermost_frame_is_the_allocator_under_any_name),
+		cmocka_unit_test(names_like_an_allocator_stay_elsewhere),
+		cmocka_unit_test(last_frame_is_never_cut),
+		cmocka_unit_test(allocator_frames_stay_when_asked),
+		cmocka_unit_test(absent_stacks_have_one_frame),
+		cmocka_unit_test(inlined_frames_are_spread_with_their_addresses),
+		cmocka_unit_test(nameless_frames_say_where_they_are),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
