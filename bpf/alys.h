@@ -98,6 +98,16 @@ struct alys_ev_proc {
 #define ALYS_SITE_ATOMIC 2    /* the function always gives pointer-free blocks */
 #define ALYS_SITE_FREES_ON_ZERO 4 /* realloc(p, 0) frees p */
 
+/* Where an exit finds the result. */
+#define ALYS_REG_RAX 0
+#define ALYS_REG_RBX 1
+#define ALYS_REG_RCX 2
+#define ALYS_REG_RDX 3
+#define ALYS_REG_RSI 4
+#define ALYS_REG_RDI 5
+#define ALYS_REG_RBP 6
+#define ALYS_REG_R8 7 /* and so on to r15 = 14 */
+
 /*
  * One probed address. The attach cookie is the index into the `sites` array, so that a program
  * needs no other knowledge of what it sits on. Addresses are those of the ELF file: the load bias is
@@ -113,7 +123,9 @@ struct alys_site {
 	__u8 nest;          /* ALYS_NEST_* */
 	__u8 arg[3];        /* argument numbers (0..5) in the order of the shape's formula */
 	__u8 kind_arg;      /* with ALYS_SITE_GC_KIND */
-	__u32 flags;        /* ALYS_SITE_* */
+	__u16 flags;        /* ALYS_SITE_* */
+	__u8 reg;           /* ALYS_REG_* that holds the result, at an exit; elsewhere 0 */
+	__u8 pad;
 };
 
 /* One traced process. Written by the loader, copied to children by BPF when following forks. */
@@ -160,9 +172,9 @@ struct alys_config {
 	X(17, LOST_STACK, NOTE, "stacks-lost", "stack records that found the ring buffer full")               \
 	X(18, NO_SLOT, NOTE, "stacks-no-slot", "stack walks that found no free slot")                         \
 	X(19, EXIT_UNPAIRED, NOTE, "exits-unpaired", "exit sites hit without a waiting call")                \
+	X(20, LOST_PROC, NOTE, "process-events-lost", "exec, exit or fork records that found the ring full")          \
 	X(21, WAIT_BEGIN, NOTE, "calls-begun", "calls that waited for their return")                          \
-	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")                 \
-	X(20, LOST_PROC, NOTE, "process-events-lost", "exec, exit or fork records that found the ring full")
+	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

@@ -1,0 +1,294 @@
+/*
+ * probe/sites: which rows of the table a file answers to, which of its functions need no probe of
+ * their own, and where each probe goes.
+ */
+#include "probe/sites.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "probe/entry.h"
+#include "probe/leave.h"
+#include "probe/plan.h"
+
+static bool defines(void *ctx, const char *symbol)
+{
+	return funcs_named(ctx, symbol) != NULL;
+}
+
+static bool is_wanted(const struct plan *p, enum alloc_family family)
+{
+	return !p->options->families || (p->options->families & (1u << family));
+}
+
+/* ld-linux-x86-64.so.2; musl's is its libc. */
+static bool is_loader(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	return !strncmp(base ? base + 1 : path, "ld-", 3) && !strstr(path, "musl");
+}
+
+/* Why a row that the file defines is not probed; NULL when it may be. */
+static const char *refusal(const struct plan *p, const struct allocator *row, const struct func *fn)
+{
+	if (fn->indirect)
+		return "chosen at run time (IFUNC): which code will run is not known";
+	if (row->family == ALLOC_LIBC && is_loader(p->path))
+		return "the dynamic loader's own, for its start only";
+	return NULL;
+}
+
+static bool applies(const struct plan *p, const struct allocator *row)
+{
+	if (row->unless && funcs_named(&p->funcs, row->unless))
+		return false;
+	/* A library that asks others for memory: its operator new ends in a malloc that is counted. */
+	return row->family != ALLOC_CXX || !p->funcs.imports_malloc;
+}
+
+static struct site *site_at(struct site_list *l, uint64_t func)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++)
+		if (l->sites[i].func == func)
+			return &l->sites[i];
+	return NULL;
+}
+
+static int select_rows(struct plan *p)
+{
+	size_t n;
+	const struct allocator *rows = allocators(&n);
+	for (size_t i = 0; i < n; i++) {
+		const struct func *fn = funcs_named(&p->funcs, rows[i].symbol);
+		enum alloc_family family = rows[i].family;
+		if (family == ALLOC_LIBC && p->provider)
+			family = p->provider->family;
+		if (!fn || !applies(p, &rows[i]) || !is_wanted(p, family) || site_at(p->list, fn->vaddr))
+			continue;
+		struct site *s = VEC_PUSH(p->list, sites);
+		if (!s)
+			return -ENOMEM;
+		*s = (struct site){ .row = &rows[i], .row_no = (uint16_t)i, .family = family,
+				    .func = fn->vaddr, .size = fn->size };
+		const char *why = refusal(p, &rows[i], fn);
+		if (why) {
+			s->state = SITE_REFUSED;
+			snprintf(s->why, sizeof(s->why), "%s", why);
+		}
+	}
+	return 0;
+}
+
+/* Does a site of `by`'s kind see what one of `what`'s kind would? */
+static bool same_effect(const struct allocator *what, const struct allocator *by)
+{
+	bool grows = what->shape == ALYS_SHAPE_REALLOC || what->shape == ALYS_SHAPE_MULREALLOC;
+	bool by_grows = by->shape == ALYS_SHAPE_REALLOC || by->shape == ALYS_SHAPE_MULREALLOC;
+	if (what->shape == ALYS_SHAPE_OUTPTR || by->shape == ALYS_SHAPE_OUTPTR)
+		return false;
+	return grows == by_grows && (what->shape == ALYS_SHAPE_FREE) == (by->shape == ALYS_SHAPE_FREE);
+}
+
+struct cover {
+	struct plan *plan;
+	const struct site *what;
+	const struct site *by;
+};
+
+/* A collector's calls of itself are dropped as internal, so that only a jump keeps them countable. */
+static bool is_counted(void *ctx, uint64_t vaddr, bool call)
+{
+	struct cover *c = ctx;
+	const struct site *by = site_at(c->plan->list, vaddr);
+	if (!by || by == c->what || by->state == SITE_REFUSED || !same_effect(c->what->row, by->row) ||
+	    (call && by->row->nest == ALYS_NEST_CALLER))
+		return false;
+	c->by = by;
+	return true;
+}
+
+static int cover_sites(struct plan *p)
+{
+	for (size_t i = 0; i < p->list->sites_cnt; i++) {
+		struct site *s = &p->list->sites[i];
+		struct cover c = { p, s, NULL };
+		if (s->state != SITE_PROBED)
+			continue;
+		struct body *b = plan_body(p, s->func, s->size);
+		if (!b)
+			return -ENOMEM;
+		bool covered = s->row->shape == ALYS_SHAPE_FREE ?
+				       values_go_counted(&b->flow, plan_arg_reg(s->row->arg[0]),
+							 is_counted, &c) :
+				       values_come_counted(&b->flow, is_counted, &c);
+		if (!covered || !c.by)
+			continue;
+		s->state = SITE_COVERED;
+		snprintf(s->why, sizeof(s->why), "ends in %s, which is counted", c.by->row->symbol);
+	}
+	return 0;
+}
+
+static int place_probes(struct plan *p)
+{
+	for (size_t i = 0; i < p->list->sites_cnt; i++) {
+		struct site *s = &p->list->sites[i];
+		if (s->state != SITE_PROBED)
+			continue;
+		struct body *b = plan_body(p, s->func, s->size);
+		if (!b)
+			return -ENOMEM;
+		entry_choose(p, &b->flow, s);
+		if (!elf_offset_of(p->funcs.elf, s->vaddr, &s->offset)) {
+			s->state = SITE_REFUSED;
+			snprintf(s->why, sizeof(s->why), "its code is not in the file");
+		}
+		s->return_probe = s->state == SITE_PROBED && s->row->shape != ALYS_SHAPE_FREE &&
+				  !s->row->runs_user_code && s->cfa_off == 8 &&
+				  (s->row->family != ALLOC_LIBC || p->provider);
+	}
+	return 0;
+}
+
+/*
+ * The collector's own code. In its shared library that is all code; linked into a program, what lies
+ * between the first and the last of the functions found, and their neighbours of the same prefix.
+ */
+static void find_text(struct plan *p)
+{
+	struct site_list *l = p->list;
+	const struct funcs *f = &p->funcs;
+	const struct elf_segment *seg;
+	size_t n = elf_segments(f->elf, &seg), gc = 0, lo = SIZE_MAX, hi = 0;
+
+	for (size_t i = 0; i < f->list_cnt; i++) {
+		const struct site *s = site_at(l, f->list[i].vaddr);
+		gc += !strncmp(f->list[i].name, "GC_", 3);
+		if (!s || s->row->family != ALLOC_LIBGC)
+			continue;
+		lo = lo == SIZE_MAX ? i : lo;
+		hi = i;
+	}
+	if (lo == SIZE_MAX)
+		return;
+	l->gc_no_vaddr = f->gc_no_vaddr;
+	for (size_t i = 0; gc > f->list_cnt / 2 && i < n; i++) {
+		if (!seg[i].exec || f->list[lo].vaddr - seg[i].vaddr >= seg[i].memsz)
+			continue;
+		l->text_lo = seg[i].vaddr;
+		l->text_hi = seg[i].vaddr + seg[i].memsz;
+		return;
+	}
+	while (lo && !strncmp(f->list[lo - 1].name, "GC_", 3))
+		lo--;
+	while (hi + 1 < f->list_cnt && !strncmp(f->list[hi + 1].name, "GC_", 3))
+		hi++;
+	l->text_lo = f->list[lo].vaddr;
+	l->text_hi = f->list[hi].vaddr + f->list[hi].size;
+}
+
+int sites_find(const struct elf *e, const char *path, const struct sites_options *o,
+	       struct site_list *out, struct err *err)
+{
+	struct plan p = { .options = o, .list = out, .path = path };
+	*out = (struct site_list){ 0 };
+	int rc = funcs_load(&p.funcs, e, err);
+	if (rc)
+		return rc;
+	p.provider = alloc_provider(defines, &p.funcs, path);
+	rc = select_rows(&p);
+	if (!rc)
+		rc = cover_sites(&p);
+	if (!rc)
+		rc = place_probes(&p);
+	if (!rc)
+		rc = leave_find(&p);
+	if (rc) {
+		sites_free(out);
+		err_set(err, -rc, "%s: looking for probe sites: %s", path, strerror(-rc));
+	} else {
+		out->provider = p.provider && funcs_named(&p.funcs, "malloc") ? p.provider->name : NULL;
+		find_text(&p);
+	}
+	plan_free(&p);
+	return rc;
+}
+
+void sites_free(struct site_list *l)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++)
+		free(l->sites[i].exits);
+	free(l->sites);
+	free(l->exits);
+	*l = (struct site_list){ 0 };
+}
+
+static void fill_text(const struct site_list *l, struct alys_site *out)
+{
+	out->text_lo = l->text_lo;
+	out->text_hi = l->text_hi;
+	out->gc_no_vaddr = l->gc_no_vaddr;
+}
+
+void sites_fill_entry(const struct site_list *l, const struct site *s, struct alys_site *out)
+{
+	*out = (struct alys_site){
+		.vaddr = s->vaddr,
+		.cfa_off = s->cfa_off,
+		.row = s->row_no,
+		.shape = s->row->shape,
+		.nest = s->row->nest,
+		.arg = { s->arg[0], s->arg[1], s->arg[2] },
+		.kind_arg = s->kind_arg,
+		.flags = s->row->flags,
+	};
+	if (s->row->nest == ALYS_NEST_CALLER)
+		fill_text(l, out);
+}
+
+void sites_fill_exit(const struct site_list *l, const struct site_exit *x, struct alys_site *out)
+{
+	*out = (struct alys_site){ .vaddr = x->vaddr, .cfa_off = x->cfa_off, .reg = x->reg };
+	fill_text(l, out);
+}
+
+static void print_exit(const struct site_exit *x, struct buf *out)
+{
+	static const char *const regs[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
+					    "r9",  "r10", "r11", "r12", "r13", "r14", "r15" };
+	if (x->in[0])
+		buf_addf(out, "    exit  %s+%" PRIu64, x->in, x->in_off);
+	else
+		buf_addf(out, "    exit  0x%" PRIx64, x->vaddr);
+	buf_addf(out, ": result in %s, CFA sp+%u, %s%s%s\n", regs[x->reg], x->cfa_off,
+		 x->emulated ? "emulated" : "single-stepped ret", x->why ? ": " : "", x->why ? x->why : "");
+}
+
+void sites_print(const struct site_list *l, struct buf *out)
+{
+	static const char *const states[] = { "probed", "not probed", "refused" };
+	if (l->provider)
+		buf_addf(out, "malloc by %s\n", l->provider);
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
+		buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s", s->row->symbol, alloc_family_name(s->family),
+			 s->func, states[s->state]);
+		if (s->state != SITE_PROBED) {
+			buf_addf(out, ": %s\n", s->why);
+			continue;
+		}
+		buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: %s\n",
+			 s->row->shape == ALYS_SHAPE_FREE ? "entry only" :
+			 s->return_probe		   ? "return probe" :
+							     "exit sites",
+			 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped", s->why);
+		for (size_t k = 0; k < s->exits_cnt; k++)
+			print_exit(&l->exits[s->exits[k]], out);
+		if (s->lost)
+			buf_addf(out, "    %u ways out not followed: %s\n", s->lost, s->lost_why);
+	}
+}

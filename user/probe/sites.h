@@ -1,0 +1,85 @@
+/*
+ * probe/sites: decides where probes go in one ELF file. In: the file's symbols and code, the table of
+ * allocators. Out: for each function found an entry site and its exits, with reasons in words.
+ * Reads only; attaches nothing. What a list names is copied, so it outlives the elf.
+ */
+#ifndef ALYS_PROBE_SITES_H
+#define ALYS_PROBE_SITES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "alys.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "elf/elf.h"
+#include "probe/allocators.h"
+
+struct sites_options {
+	uint32_t families; /* bit per enum alloc_family, 0 = all */
+	/* Also look for exits cheaper than `ret`; they may hold the result in another register. */
+	bool cheap_exits;
+	/* The unwind table's opinion: CFA = rsp + *sp_off at vaddr. NULL = only the code is asked. */
+	bool (*cfa_at)(void *ctx, uint64_t vaddr, uint32_t *sp_off);
+	void *cfa_ctx;
+};
+
+enum site_state {
+	SITE_PROBED,
+	SITE_COVERED, /* all its calls are seen at another site */
+	SITE_REFUSED, /* cannot be probed */
+};
+
+/* An address where results are seen. Several functions may share one: pairing is by CFA. */
+struct site_exit {
+	uint64_t vaddr, offset;
+	uint32_t cfa_off;
+	uint8_t reg; /* ALYS_REG_* */
+	bool emulated;
+	const char *why; /* of a `ret`: why nothing cheaper, static text; else NULL */
+	char in[40];     /* the function that it lies in, cut; "" = nameless */
+	uint64_t in_off;
+};
+
+struct site {
+	const struct allocator *row;
+	uint16_t row_no;
+	enum alloc_family family; /* the provider's, for plain names */
+	enum site_state state;
+	uint64_t func, size; /* of the function, in the file's addresses */
+	/* The entry site, when probed. */
+	uint64_t vaddr, offset;
+	uint32_t cfa_off;
+	bool emulated;
+	uint8_t arg[3], kind_arg; /* as in the row, unless the site comes behind a move between registers */
+	/* A return probe does no harm here, and finds its return address at the entry site's sp. */
+	bool return_probe;
+	uint32_t *exits; /* indices into the list's exits */
+	size_t exits_cnt, exits_cap;
+	uint32_t lost; /* ways out that could not be followed: results leave unseen there */
+	char why[192]; /* how the entry was chosen; or who counts it; or why it is refused */
+	char lost_why[192];
+};
+
+struct site_list {
+	struct site *sites;
+	size_t sites_cnt, sites_cap;
+	struct site_exit *exits; /* each address once */
+	size_t exits_cnt, exits_cap;
+	uint64_t text_lo, text_hi; /* the collector's own code, 0 without one */
+	uint64_t gc_no_vaddr;
+	const char *provider; /* of malloc, free...; NULL = nobody known, or not here */
+};
+
+/* An empty list is no error: most files define no allocator. */
+int sites_find(const struct elf *e, const char *path, const struct sites_options *o,
+	       struct site_list *out, struct err *err);
+void sites_free(struct site_list *l);
+/* What BPF is told about an entry, and about an exit. */
+void sites_fill_entry(const struct site_list *l, const struct site *s, struct alys_site *out);
+void sites_fill_exit(const struct site_list *l, const struct site_exit *x, struct alys_site *out);
+/* For people: a paragraph a function. */
+void sites_print(const struct site_list *l, struct buf *out);
+
+#endif
