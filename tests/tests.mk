@@ -77,6 +77,12 @@ $(BUILD)/demo/%: demo/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build,--release)
 
+# Names of addresses, for comparison with other tools' (tests/e2e/test_symbols.py).
+$(BUILD)/tests/symdump: tests/e2e/symdump.c $(call room_objects,$(call rooms_of,symbol))
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 	$(Q)scripts/run-unit $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 

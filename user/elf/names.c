@@ -6,6 +6,7 @@
 #include "elf/file.h"
 
 #define RELOCATIONS_MAX (1u << 22)
+#define NAME_MAX_LEN    (32u << 10) /* millions of symbols may share one endless name */
 
 struct table {
 	Elf64_Shdr symbols, strings;
@@ -69,14 +70,15 @@ static const char *without_version(const struct elf *e, const char *name, size_t
 	return *copy ? (const char *)(uintptr_t)*copy : name;
 }
 
-/* NULL when the name is empty or leaves the string table. */
+/* NULL when the name is empty, overlong or leaves the string table. */
 static const char *table_name(const struct elf *e, const struct table *t, const Elf64_Sym *sym)
 {
 	if (sym->st_name == 0 || sym->st_name >= t->strings.sh_size)
 		return NULL;
 	const char *name = (const char *)t->string_bytes + sym->st_name;
-	size_t room = t->strings.sh_size - sym->st_name, len = strnlen(name, room);
-	return len && len < room ? without_version(e, name, len) : NULL;
+	size_t room = t->strings.sh_size - sym->st_name;
+	size_t len = strnlen(name, room < NAME_MAX_LEN ? room : NAME_MAX_LEN);
+	return len && len < room && len < NAME_MAX_LEN ? without_version(e, name, len) : NULL;
 }
 
 /*

@@ -1,0 +1,17 @@
+/*
+ * symbol/demangle: names as the language writes them, from names as its compiler does: C++, Rust,
+ * Crystal. Any other name stays as it is.
+ */
+#ifndef ALYS_SYMBOL_DEMANGLE_H
+#define ALYS_SYMBOL_DEMANGLE_H
+
+#include "base/buf.h"
+
+#define DEMANGLE_MAX 1024 /* longer results are cut and end in "..." */
+
+bool is_mangled(const char *name); /* by C++ or Rust */
+void demangle(struct buf *out, const char *name);
+/* False, and nothing written, when the name is not one of Crystal's. */
+bool demangle_crystal(struct buf *out, const char *name);
+
+#endif
