@@ -38,13 +38,16 @@ struct recording {
 
 static inline void put_module(struct catalog *c, uint32_t id, const char *path, uint8_t build_id_sz)
 {
-	struct module m = { .id = { id }, .path = path, .dev = 8, .ino = 100 + id, .build_id_sz = build_id_sz };
+	struct module m = {
+		.id = { id }, .path = path, .dev = 8, .ino = 100 + id, .build_id_sz = build_id_sz
+	};
 	for (uint8_t i = 0; i < build_id_sz; i++)
 		m.build_id[i] = (uint8_t)(id * 16 + i);
 	assert_int_equal(catalog_put_module(c, &m), 0);
 }
 
-static inline void put_mapping(struct catalog *c, uint32_t id, uint32_t proc, uint32_t module, uint64_t bias)
+static inline void put_mapping(struct catalog *c, uint32_t id, uint32_t proc, uint32_t module,
+			       uint64_t bias)
 {
 	struct mapping m = { { id }, { proc }, { module }, bias + 0x1000, bias + 0x9000, bias };
 	assert_int_equal(catalog_put_mapping(c, &m), 0);
@@ -58,14 +61,19 @@ static inline void put_symbol(struct catalog *c, uint32_t module, uint64_t pc, c
 	assert_int_equal(catalog_put_symbols(c, (struct module_id){ module }, pc, &s), 0);
 }
 
-static inline void put_stack(struct catalog *c, uint32_t id, uint32_t proc, const struct frame *f, uint32_t n)
+static inline void put_stack(struct catalog *c, uint32_t id, uint32_t proc, const struct frame *f,
+			     uint32_t n)
 {
-	struct stack s = { .id = { id }, .proc = { proc }, .end = n ? STACK_END_COMPLETE : STACK_END_LOST,
-			   .n = n, .frames = f };
+	struct stack s = { .id = { id },
+			   .proc = { proc },
+			   .end = n ? STACK_END_COMPLETE : STACK_END_LOST,
+			   .n = n,
+			   .frames = f };
 	assert_int_equal(catalog_put_stack(c, &s), 0);
 }
 
-static inline void put_count(struct catalog *c, const char *name, enum count_class class, uint64_t value)
+static inline void put_count(struct catalog *c, const char *name, enum count_class class,
+			     uint64_t value)
 {
 	struct count n = { .name = name, .help = "", .class = class, .value = value };
 	assert_int_equal(catalog_put_count(c, &n), 0);
@@ -78,12 +86,19 @@ static inline void put_meta(struct catalog *c, const char *const pairs[][2], siz
 }
 
 /* main -> Cart::checkout, with Cart::add inlined -> operator new -> malloc, and others. */
-static inline void put_shop(struct catalog *c, uint32_t proc, uint32_t first_map, uint32_t first_stack)
+static inline void put_shop(struct catalog *c, uint32_t proc, uint32_t first_map,
+			    uint32_t first_stack)
 {
-	const struct map_id shop = { first_map }, libc = { first_map + 1 }, blob = { first_map + 2 };
-	const struct frame cart[] = { { libc, 0x1100 }, { libc, 0x2201 }, { shop, 0x1301 }, { shop, 0x1401 } };
+	const struct map_id shop = { first_map }, libc = { first_map + 1 },
+			    blob = { first_map + 2 };
+	const struct frame cart[] = {
+		{ libc, 0x1100 }, { libc, 0x2201 }, { shop, 0x1301 }, { shop, 0x1401 }
+	};
 	const struct frame parse[] = { { libc, 0x1100 }, { shop, 0x1501 }, { shop, 0x1401 } };
-	const struct frame foreign[] = { { libc, 0x1100 }, { blob, 0x1601 }, { { 0 }, 0x7fee00001234 }, { shop, 0x1501 },
+	const struct frame foreign[] = { { libc, 0x1100 },
+					 { blob, 0x1601 },
+					 { { 0 }, 0x7fee00001234 },
+					 { shop, 0x1501 },
 					 { shop, 0x1401 } };
 	put_mapping(c, first_map, proc, 1, SHOP_BIAS);
 	put_mapping(c, first_map + 1, proc, 2, LIBC_BIAS);
@@ -126,25 +141,70 @@ static inline void replay(struct recording *r, const struct event *events, size_
 static inline struct recording record_shop(void)
 {
 	static const char *const meta[][2] = {
-		{ "version", "0.1" }, { "start_real_ns", "1700000000000000000" }, { "start_mono_ns", "5000000000" },
-		{ "end_mono_ns", "7500000000" }, { "pids", "4242" }, { "sample", "" }, { "walk", "table" },
+		{ "version", "0.1" },
+		{ "start_real_ns", "1700000000000000000" },
+		{ "start_mono_ns", "5000000000" },
+		{ "end_mono_ns", "7500000000" },
+		{ "pids", "4242" },
+		{ "sample", "" },
+		{ "walk", "table" },
 	};
 	static const struct event events[] = {
-		{ .kind = EVENT_ALLOC, .proc = { 1 }, .tid = 4242, .stack = { 1 }, .time_ns = 5 * SECOND + 1,
-		  .addr = 0x20000000000010, .size = 96 },
-		{ .kind = EVENT_ALLOC, .proc = { 1 }, .tid = 4243, .stack = { 2 }, .time_ns = 5 * SECOND + 2000,
-		  .addr = 0x7000, .size = 1000, .flags = EVENT_F_ATOMIC | EVENT_F_GC, .gc_no = 3 },
-		{ .kind = EVENT_REALLOC, .proc = { 1 }, .tid = 4242, .stack = { 1 }, .time_ns = 6 * SECOND,
-		  .enter_ns = 6 * SECOND - 90, .addr = 0x8000, .old_addr = 0x20000000000010, .size = 4096 },
-		{ .kind = EVENT_ALLOC, .proc = { 1 }, .tid = 4242, .stack = { 3 }, .time_ns = 6 * SECOND + 5,
-		  .addr = 0x9000, .size = 64 },
-		{ .kind = EVENT_FREE, .proc = { 1 }, .tid = 4243, .time_ns = 6 * SECOND + 9, .addr = 0x7000,
+		{ .kind = EVENT_ALLOC,
+		  .proc = { 1 },
+		  .tid = 4242,
+		  .stack = { 1 },
+		  .time_ns = 5 * SECOND + 1,
+		  .addr = 0x20000000000010,
+		  .size = 96 },
+		{ .kind = EVENT_ALLOC,
+		  .proc = { 1 },
+		  .tid = 4243,
+		  .stack = { 2 },
+		  .time_ns = 5 * SECOND + 2000,
+		  .addr = 0x7000,
+		  .size = 1000,
+		  .flags = EVENT_F_ATOMIC | EVENT_F_GC,
+		  .gc_no = 3 },
+		{ .kind = EVENT_REALLOC,
+		  .proc = { 1 },
+		  .tid = 4242,
+		  .stack = { 1 },
+		  .time_ns = 6 * SECOND,
+		  .enter_ns = 6 * SECOND - 90,
+		  .addr = 0x8000,
+		  .old_addr = 0x20000000000010,
+		  .size = 4096 },
+		{ .kind = EVENT_ALLOC,
+		  .proc = { 1 },
+		  .tid = 4242,
+		  .stack = { 3 },
+		  .time_ns = 6 * SECOND + 5,
+		  .addr = 0x9000,
+		  .size = 64 },
+		{ .kind = EVENT_FREE,
+		  .proc = { 1 },
+		  .tid = 4243,
+		  .time_ns = 6 * SECOND + 9,
+		  .addr = 0x7000,
 		  .flags = EVENT_F_BY_GC },
-		{ .kind = EVENT_FREE, .proc = { 1 }, .tid = 4243, .time_ns = 6 * SECOND + 10, .addr = 0xdead0 },
-		{ .kind = EVENT_ALLOC, .proc = { 1 }, .tid = 4242, .stack = { 4 }, .time_ns = 7 * SECOND,
-		  .addr = 0xa000, .size = 64 },
+		{ .kind = EVENT_FREE,
+		  .proc = { 1 },
+		  .tid = 4243,
+		  .time_ns = 6 * SECOND + 10,
+		  .addr = 0xdead0 },
+		{ .kind = EVENT_ALLOC,
+		  .proc = { 1 },
+		  .tid = 4242,
+		  .stack = { 4 },
+		  .time_ns = 7 * SECOND,
+		  .addr = 0xa000,
+		  .size = 64 },
 	};
-	const struct proc p = { .id = { 1 }, .tgid = 4242, .start_ns = 4 * SECOND, .comm = "shop",
+	const struct proc p = { .id = { 1 },
+				.tgid = 4242,
+				.start_ns = 4 * SECOND,
+				.comm = "shop",
 				.exe = "/usr/bin/shop" };
 	struct recording r = { .c = catalog_new() };
 	assert_non_null(r.c);
@@ -162,23 +222,52 @@ static inline struct recording record_shop(void)
 static inline struct recording record_fleet(void)
 {
 	static const char *const meta[][2] = {
-		{ "version", "0.1" }, { "sample", "bytes:4096" }, { "liveness", "none" }, { "walk", "table" },
-		{ "start_real_ns", "1700000000000000000" }, { "pids", "50,51" },
+		{ "version", "0.1" },
+		{ "sample", "bytes:4096" },
+		{ "liveness", "none" },
+		{ "walk", "table" },
+		{ "start_real_ns", "1700000000000000000" },
+		{ "pids", "50,51" },
 	};
 	static const struct event events[] = {
-		{ .kind = EVENT_ALLOC, .proc = { 1 }, .tid = 50, .stack = { 1 }, .time_ns = 5 * SECOND, .addr = 0x1000,
-		  .size = 4096, .interval = 4096 },
-		{ .kind = EVENT_ALLOC, .proc = { 2 }, .tid = 51, .stack = { 5 }, .time_ns = 6 * SECOND, .addr = 0x1000,
-		  .size = 100, .interval = 4096 },
-		{ .kind = EVENT_LOSS, .proc = { 1 }, .lost_kind = EVENT_FREE, .size = 12, .time_ns = 6 * SECOND + 1 },
-		{ .kind = EVENT_ALLOC, .proc = { 2 }, .tid = 52, .stack = { 6 }, .time_ns = 7 * SECOND, .addr = 0x2000,
-		  .size = 1 << 20, .interval = 4096 },
+		{ .kind = EVENT_ALLOC,
+		  .proc = { 1 },
+		  .tid = 50,
+		  .stack = { 1 },
+		  .time_ns = 5 * SECOND,
+		  .addr = 0x1000,
+		  .size = 4096,
+		  .interval = 4096 },
+		{ .kind = EVENT_ALLOC,
+		  .proc = { 2 },
+		  .tid = 51,
+		  .stack = { 5 },
+		  .time_ns = 6 * SECOND,
+		  .addr = 0x1000,
+		  .size = 100,
+		  .interval = 4096 },
+		{ .kind = EVENT_LOSS,
+		  .proc = { 1 },
+		  .lost_kind = EVENT_FREE,
+		  .size = 12,
+		  .time_ns = 6 * SECOND + 1 },
+		{ .kind = EVENT_ALLOC,
+		  .proc = { 2 },
+		  .tid = 52,
+		  .stack = { 6 },
+		  .time_ns = 7 * SECOND,
+		  .addr = 0x2000,
+		  .size = 1 << 20,
+		  .interval = 4096 },
 	};
 	struct recording r = { .c = catalog_new() };
 	assert_non_null(r.c);
 	put_meta(r.c, meta, LEN(meta));
 	for (uint32_t i = 1; i <= 2; i++) {
-		struct proc p = { .id = { i }, .tgid = 49 + i, .start_ns = 4 * SECOND, .comm = "shop",
+		struct proc p = { .id = { i },
+				  .tgid = 49 + i,
+				  .start_ns = 4 * SECOND,
+				  .comm = "shop",
 				  .exe = "/usr/bin/shop" };
 		assert_int_equal(catalog_put_proc(r.c, &p), 0);
 		put_shop(r.c, i, 3 * i - 2, 4 * i - 3);
@@ -199,10 +288,22 @@ static inline size_t hostile_names(const char **out)
 {
 	static char longest[HOSTILE_LONG + 1];
 	static const char *const names[] = {
-		"\x1b[31mred\x1b[0m", "\"quoted\" 'and' \\back", "</script><script>alert(1)</script>",
-		"]]><!--", "&amp;&#0;", "\xe2\x80\xaegnp.exe", "\xff\xfe broken \xc3", "\xed\xa0\x80 surrogate",
-		"\xef\xbf\xbe not a character", "a;b;c 12", "line\nbreak\ttab", "", "\xe6\xbc\xa2\xe5\xad\x97 wide",
-		"nul\x7f" "del", "x\xc2\x85y",
+		"\x1b[31mred\x1b[0m",
+		"\"quoted\" 'and' \\back",
+		"</script><script>alert(1)</script>",
+		"]]><!--",
+		"&amp;&#0;",
+		"\xe2\x80\xaegnp.exe",
+		"\xff\xfe broken \xc3",
+		"\xed\xa0\x80 surrogate",
+		"\xef\xbf\xbe not a character",
+		"a;b;c 12",
+		"line\nbreak\ttab",
+		"",
+		"\xe6\xbc\xa2\xe5\xad\x97 wide",
+		"nul\x7f"
+		"del",
+		"x\xc2\x85y",
 	};
 	memset(longest, 'L', HOSTILE_LONG);
 	for (size_t i = 0; i < LEN(names); i++)
@@ -229,11 +330,17 @@ static inline struct recording record_hostile(void)
 		put_mapping(r.c, i + 1, 1, i + 1, 0x10000ull * i);
 		put_symbol(r.c, i + 1, 0x1200, names[i], names[n - 1 - i], i);
 		put_stack(r.c, i + 1, 1, f, LEN(f));
-		events[i] = (struct event){ .kind = EVENT_ALLOC, .proc = { 1 }, .stack = { i + 1 },
-					    .time_ns = i, .addr = 16 * (i + 1), .size = 100 + i };
+		events[i] = (struct event){ .kind = EVENT_ALLOC,
+					    .proc = { 1 },
+					    .stack = { i + 1 },
+					    .time_ns = i,
+					    .addr = 16 * (i + 1),
+					    .size = 100 + i };
 	}
 	/* Ids that nobody defined: a damaged file has them. */
-	events[n] = (struct event){ .kind = EVENT_ALLOC, .proc = { 77 }, .stack = { 777 }, .addr = 8, .size = 5 };
+	events[n] = (struct event){
+		.kind = EVENT_ALLOC, .proc = { 77 }, .stack = { 777 }, .addr = 8, .size = 5
+	};
 	replay(&r, events, n + 1);
 	return r;
 }
@@ -252,8 +359,8 @@ static inline int collect(void *ctx, const void *bytes, size_t n)
 }
 
 /* All bytes of one format. Event formats get what the model says of each event, as in a replay. */
-static inline void render(const struct recording *r, const struct sink_ops *ops, const struct sink_options *o,
-			  struct buf *out)
+static inline void render(const struct recording *r, const struct sink_ops *ops,
+			  const struct sink_options *o, struct buf *out)
 {
 	struct sink_out to = { collect, out };
 	struct sink_input in = { r->c, ops->render ? r->s : NULL, o };

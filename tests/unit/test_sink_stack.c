@@ -19,7 +19,8 @@ static struct catalog *catalog_of(const char *const *names, uint32_t n)
 }
 
 /* "leaf|...|root" of stack id with these options. */
-static void assert_stack(const struct catalog *c, const struct sink_options *o, uint32_t id, const char *want)
+static void assert_stack(const struct catalog *c, const struct sink_options *o, uint32_t id,
+			 const char *want)
 {
 	struct sink_stack s = { 0 };
 	struct buf b = { 0 };
@@ -41,19 +42,20 @@ static void assert_cut(const char *const *names, uint32_t n, const char *want)
 	catalog_free(c);
 }
 
-#define CUT(want, ...)                                              \
-	do {                                                        \
-		const char *const names_[] = { __VA_ARGS__ };       \
-		assert_cut(names_, LEN(names_), want);              \
+#define CUT(want, ...)                                                                             \
+	do {                                                                                       \
+		const char *const names_[] = { __VA_ARGS__ };                                      \
+		assert_cut(names_, LEN(names_), want);                                             \
 	} while (0)
 
 static void allocator_leaves_are_cut(void **state)
 {
 	(void)state;
 	CUT("main", "malloc", "main");
-	CUT("main", "malloc", "operator new(unsigned long)", "operator new[](unsigned long)", "main");
-	CUT("*String#dup|main", "GC_malloc_kind", "GC_malloc", "__crystal_malloc64", "*malloc<UInt64>:Pointer(Void)",
-	    "*String#dup", "main");
+	CUT("main", "malloc", "operator new(unsigned long)", "operator new[](unsigned long)",
+	    "main");
+	CUT("*String#dup|main", "GC_malloc_kind", "GC_malloc", "__crystal_malloc64",
+	    "*malloc<UInt64>:Pointer(Void)", "*String#dup", "main");
 	CUT("grow|main", "je_realloc", "realloc", "reallocarray", "grow", "main");
 	CUT("opendir|main", "__libc_calloc", "calloc", "opendir", "main");
 }
@@ -110,7 +112,8 @@ static void inlined_frames_are_spread_with_their_addresses(void **state)
 	struct recording r = record_shop();
 	struct sink_stack s = { 0 };
 	(void)state;
-	assert_int_equal(sink_stack_of(r.c, &(struct sink_options){ 0 }, (struct stack_id){ 1 }, &s), 0);
+	assert_int_equal(
+		sink_stack_of(r.c, &(struct sink_options){ 0 }, (struct stack_id){ 1 }, &s), 0);
 	assert_int_equal(s.frames_cnt, 3);
 	assert_true(s.frames[0].inlined);
 	assert_false(s.frames[1].inlined);

@@ -14,7 +14,7 @@
 
 #define FLUSH_SZ (256 * 1024)
 
-/* Pixels. The script lays out anew for the window's width; this is what programs without it show. */
+/* Pixels. The script lays out anew for the window; this is what programs without it show. */
 #define WIDTH 1200
 #define PAD 10
 #define HEAD 96
@@ -61,7 +61,8 @@ static void put_xml(struct buf *b, const char *text, size_t n)
 	};
 	for (size_t i = 0; i < n; i++) {
 		uint8_t c = (uint8_t)text[i];
-		if (c == 0xef && i + 2 < n && !memcmp(text + i, "\xef\xbf", 2) && (uint8_t)text[i + 2] >= 0xbe) {
+		if (c == 0xef && i + 2 < n && !memcmp(text + i, "\xef\xbf", 2) &&
+		    (uint8_t)text[i + 2] >= 0xbe) {
 			buf_addf(b, "\\xef\\xbf\\x%02x", (uint8_t)text[i + 2]);
 			i += 2;
 		} else if (entities[c]) {
@@ -150,7 +151,7 @@ static uint32_t hash_of(const char *text)
 
 static int channel(double light, double chroma, double hue, int n)
 {
-	/* The usual closed form of HSL: n is 0 red, 8 green, 4 blue; hue in twelfths of the circle. */
+	/* The closed form of HSL: n is 0 red, 8 green, 4 blue; hue in twelfths of the circle. */
 	double k = n + hue;
 	k -= k >= 12 ? 12 : 0;
 	double low = k - 3 < 9 - k ? k - 3 : 9 - k;
@@ -168,7 +169,7 @@ static void put_colour(struct buf *b, const char *module, const char *name)
 		 channel(light, chroma, hue, 4));
 }
 
-/* As much of a name as fits: whole characters, two columns for the wide scripts (3 bytes and more). */
+/* As much of a name as fits, in whole characters: those of 3 bytes and more may be wide. */
 static size_t fitting(const char *name, size_t n, double room, bool *cut)
 {
 	int left = (int)(room / EM);
@@ -211,11 +212,12 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 	uint64_t y = HEAD + (uint64_t)box->depth * ROW;
 	bool cut;
 	size_t n = fitting(name, strlen(name), w - 6, &cut);
-	buf_addf(b, "<g class=\"f\" data-f=\"%" PRId64 " %" PRId64 " %" PRIu32 "\">", box->start, box->value,
-		 box->depth);
+	buf_addf(b, "<g class=\"f\" data-f=\"%" PRId64 " %" PRId64 " %" PRIu32 "\">", box->start,
+		 box->value, box->depth);
 	put_tip(b, f, box, name, module);
-	buf_addf(b, "<rect x=\"%.2f\" y=\"%" PRIu64 "\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"", x, y,
-		 w > 3 ? w - 0.6 : w, ROW - 1);
+	buf_addf(b,
+		 "<rect x=\"%.2f\" y=\"%" PRIu64 "\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"",
+		 x, y, w > 3 ? w - 0.6 : w, ROW - 1);
 	put_colour(b, module, name);
 	buf_adds(b, "\"/>");
 	if (n) {
@@ -228,24 +230,28 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 
 static void put_head(struct buf *b, const struct flame *f)
 {
-	const char *title = f->in->options->title ? f->in->options->title : value_types[f->value].title;
-	buf_addf(b, "<g id=\"head\"><rect class=\"paper wide\" fill=\"#fff\" width=\"%d\" height=\"%d\"/>\n", WIDTH,
-		 HEAD - 4);
+	const char *title =
+		f->in->options->title ? f->in->options->title : value_types[f->value].title;
+	buf_addf(b,
+		 "<g id=\"head\"><rect class=\"paper wide\" fill=\"#fff\" width=\"%d\" "
+		 "height=\"%d\"/>\n",
+		 WIDTH, HEAD - 4);
 	buf_addf(b, "<text class=\"title\" x=\"%d\" y=\"31\" font-size=\"17\">", PAD);
 	put_xml_text(b, title);
 	buf_addf(b, "</text>\n<text class=\"note\" x=\"%d\" y=\"55\" font-size=\"12\">%s: ", PAD,
 		 value_types[f->value].name);
 	value_text(b, f->value, f->sum);
 	buf_adds(b, f->in->snapshot->facts.sampled ? " (estimated)" : "");
-	if ((f->value == VALUE_INUSE_SPACE || f->value == VALUE_INUSE_OBJECTS) && format_upper_bound(f->in))
+	if ((f->value == VALUE_INUSE_SPACE || f->value == VALUE_INUSE_OBJECTS) &&
+	    format_upper_bound(f->in))
 		buf_adds(b, " (an upper bound)");
 	buf_addf(b,
 		 "</text>\n<text id=\"details\" x=\"%d\" y=\"79\" font-size=\"12\">"
 		 "Click or Enter zooms into a frame, Escape goes back.</text>\n"
 		 "<text id=\"matched\" x=\"%d\" y=\"79\" font-size=\"12\"></text>\n",
 		 PAD, WIDTH - PAD);
-	buf_addf(b, "<line class=\"rule\" x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/></g>\n", WIDTH, HEAD - 6,
-		 HEAD - 6);
+	buf_addf(b, "<line class=\"rule\" x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/></g>\n", WIDTH,
+		 HEAD - 6, HEAD - 6);
 }
 
 static void put_start(struct buf *b, const struct flame *f)
@@ -255,8 +261,9 @@ static void put_start(struct buf *b, const struct flame *f)
 	format_notes(f->in, &notes);
 	buf_addf(b,
 		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		 "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"alys-graph\" width=\"%d\" height=\"%" PRIu64
-		 "\" viewBox=\"0 0 %d %" PRIu64 "\" font-family=\"monospace\" font-size=\"12\">\n<desc>",
+		 "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"alys-graph\" width=\"%d\" "
+		 "height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64
+		 "\" font-family=\"monospace\" font-size=\"12\">\n<desc>",
 		 WIDTH, height, WIDTH, height);
 	put_xml(b, buf_str(&notes), notes.len);
 	b->failed |= notes.failed;
@@ -264,8 +271,8 @@ static void put_start(struct buf *b, const struct flame *f)
 	buf_adds(b, "</desc>\n<style><![CDATA[\n");
 	buf_adds(b, flamegraph_css);
 	buf_addf(b,
-		 "]]></style>\n<rect class=\"paper wide\" fill=\"#fff\" width=\"%d\" height=\"%" PRIu64
-		 "\"/>\n<g id=\"frames\">\n",
+		 "]]></style>\n<rect class=\"paper wide\" fill=\"#fff\" width=\"%d\" "
+		 "height=\"%" PRIu64 "\"/>\n<g id=\"frames\">\n",
 		 WIDTH, height);
 }
 

@@ -32,7 +32,7 @@ struct fold {
 	size_t frames_cnt, frames_cap;
 };
 
-/* One stack for each row of the snapshot, sorted by content. 0 or -ENOMEM; fold_free in any case. */
+/* One stack for each row of the snapshot, sorted by content. 0 or -ENOMEM; then fold_free. */
 int fold_fill(struct fold *f, const struct sink_input *in, enum value v);
 /* Stacks of equal content become one; stacks of no value go. */
 void fold_merge(struct fold *f);

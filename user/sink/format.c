@@ -16,7 +16,8 @@ const struct value_type value_types[VALUE_CNT] = {
 	[VALUE_INUSE_SPACE] = { "inuse_space", "bytes", "Bytes in use" },
 };
 
-int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err)
+int value_choose(const struct sink_options *o, enum value standard, enum value *out,
+		 struct err *err)
 {
 	*out = standard;
 	if (!o->value)
@@ -26,13 +27,15 @@ int value_choose(const struct sink_options *o, enum value standard, enum value *
 			return 0;
 	}
 	return err_set(err, EINVAL,
-		       "unknown value '%.40s': use alloc_objects, alloc_space, inuse_objects or inuse_space",
+		       "unknown value '%.40s': use alloc_objects, alloc_space, inuse_objects or "
+		       "inuse_space",
 		       o->value);
 }
 
 int64_t value_of(const struct totals *t, enum value v)
 {
-	const double of[VALUE_CNT] = { t->est_alloc_cnt, t->est_alloc_sz, t->est_live_cnt, t->est_live_sz };
+	const double of[VALUE_CNT] = { t->est_alloc_cnt, t->est_alloc_sz, t->est_live_cnt,
+				       t->est_live_sz };
 	double d = of[v];
 	if (!(d > 0)) /* NaN as well */
 		return 0;
@@ -92,9 +95,11 @@ void format_notes(const struct sink_input *in, struct buf *out)
 		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n",
 			 format_interval(in->catalog));
 	if (facts->lost_frees)
-		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
+		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n",
+			 facts->lost_frees);
 	if (format_unseen_frees(in->catalog))
-		buf_adds(out, "in-use is an upper bound: what the garbage collector freed was not recorded\n");
+		buf_adds(out, "in-use is an upper bound: what the garbage collector freed was not "
+			      "recorded\n");
 }
 
 const char *format_basename(const char *path)

@@ -10,7 +10,13 @@
 extern const struct sink_ops sink_json, sink_pprof, sink_folded, sink_flamegraph, sink_text;
 
 /* In pprof's order, by which it knows a heap profile. */
-enum value { VALUE_ALLOC_OBJECTS, VALUE_ALLOC_SPACE, VALUE_INUSE_OBJECTS, VALUE_INUSE_SPACE, VALUE_CNT };
+enum value {
+	VALUE_ALLOC_OBJECTS,
+	VALUE_ALLOC_SPACE,
+	VALUE_INUSE_OBJECTS,
+	VALUE_INUSE_SPACE,
+	VALUE_CNT,
+};
 
 struct value_type {
 	const char *name;  /* "alloc_space" */
@@ -20,7 +26,8 @@ struct value_type {
 extern const struct value_type value_types[VALUE_CNT];
 
 /* The value that the options ask for, else `standard`. */
-int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err);
+int value_choose(const struct sink_options *o, enum value standard, enum value *out,
+		 struct err *err);
 /* Scaled to the whole when sampled; rounded; kept within int64. */
 int64_t value_of(const struct totals *t, enum value v);
 /* The sum, held at the largest int64: values come from files. */

@@ -23,7 +23,7 @@ struct json {
 	struct sink_out *out;
 	struct buf buf;
 	uint64_t events;
-	bool failed; /* the output is broken: end() must not go on writing */
+	bool failed;         /* the output is broken: end() must not go on writing */
 	struct proc_id proc; /* of the cached lines below */
 	uint64_t start_ns;
 	uint32_t tgid;
@@ -54,7 +54,8 @@ static void put_break(const struct json *j, struct buf *b, unsigned int depth)
 }
 
 /* `mark` goes before the key: { for the first of an object, else a comma. */
-static void put_key(const struct json *j, struct buf *b, unsigned int depth, char mark, const char *key)
+static void put_key(const struct json *j, struct buf *b, unsigned int depth, char mark,
+		    const char *key)
 {
 	buf_u8(b, (uint8_t)mark);
 	put_break(j, b, depth);
@@ -201,7 +202,8 @@ static void put_extras(struct json *j, const struct event *e, const struct appli
 	}
 }
 
-static int json_begin(const struct sink_input *in, struct sink_out *out, void **state, struct err *err)
+static int json_begin(const struct sink_input *in, struct sink_out *out, void **state,
+		      struct err *err)
 {
 	struct json *j = calloc(1, sizeof(*j));
 	if (!j)
@@ -216,7 +218,9 @@ static int json_begin(const struct sink_input *in, struct sink_out *out, void **
 static int json_event(void *state, const struct event *e, const struct applied *a, struct err *err)
 {
 	static const char *const kinds[] = {
-		[EVENT_ALLOC] = "\"alloc\"", [EVENT_REALLOC] = "\"realloc\"", [EVENT_FREE] = "\"free\"",
+		[EVENT_ALLOC] = "\"alloc\"",
+		[EVENT_REALLOC] = "\"realloc\"",
+		[EVENT_FREE] = "\"free\"",
 	};
 	struct json *j = state;
 	struct buf *b = &j->buf;
@@ -233,7 +237,9 @@ static int json_event(void *state, const struct event *e, const struct applied *
 	buf_adds(b, kinds[e->kind]);
 	put_block(j, e, a);
 	put_extras(j, e, a);
-	int rc = put_stack(j, e->stack) ? err_set(err, ENOMEM, "out of memory for the texts of the stacks") : 0;
+	int rc = put_stack(j, e->stack)
+			 ? err_set(err, ENOMEM, "out of memory for the texts of the stacks")
+			 : 0;
 	put_break(j, b, 1);
 	buf_u8(b, '}');
 	if (!rc && b->len >= FLUSH_SZ)

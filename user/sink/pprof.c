@@ -50,7 +50,7 @@ struct location_key {
 	uint64_t pc, map, lines, text;
 };
 
-/* Same names as the leaf cut, but matched anywhere in a stack: GC_* as a whole would hide what finalizers do. */
+/* As the leaf cut, but matched anywhere in a stack: all of GC_* would hide what finalizers do. */
 static const char drop_frames[] =
 	"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|"
 	"operator new.*|GC_malloc.*|GC_realloc.*|GC_memalign|GC_generic_malloc.*|"
@@ -146,8 +146,9 @@ static void add_comments(struct pprof *p)
 {
 	const struct catalog *c = p->in->catalog;
 	struct buf plain = { 0 }, b = { 0 };
-	buf_addf(&plain, "alys-bpf %s, %s, stacks by %s", meta_or(c, "version", "(unknown version)"),
-		 meta_or(c, "sample", "every call"), meta_or(c, "walk", "(unknown walk)"));
+	buf_addf(&plain, "alys-bpf %s, %s, stacks by %s",
+		 meta_or(c, "version", "(unknown version)"), meta_or(c, "sample", "every call"),
+		 meta_or(c, "walk", "(unknown walk)"));
 	if (catalog_meta(c, "pids"))
 		buf_addf(&plain, ", pid=%s", catalog_meta(c, "pids"));
 	text_clean(&b, buf_str(&plain), SIZE_MAX);
@@ -165,7 +166,8 @@ static void add_sample_types(struct pprof *p)
 {
 	for (enum value v = 0; v < VALUE_CNT; v++) {
 		profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
-		Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT, *one = &type;
+		Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT,
+					       *one = &type;
 		type.type = string_of(p, value_types[v].name);
 		type.unit = string_of(p, value_types[v].unit);
 		m.n_sample_type = 1;
@@ -228,14 +230,16 @@ static void put_main_first(struct pprof *p)
 	const struct proc *proc = catalog_next_proc(c, &i);
 	while (proc && proc->exe && (m = catalog_next_mapping(c, &k))) {
 		const struct module *module = catalog_module(c, m->module);
-		if (m->proc.n == proc->id.n && module && module->path && !strcmp(module->path, proc->exe)) {
+		if (m->proc.n == proc->id.n && module && module->path &&
+		    !strcmp(module->path, proc->exe)) {
 			mapping_id(p, m->id);
 			return;
 		}
 	}
 }
 
-static void fill_build_id(struct pprof *p, const struct module *module, Perftools__Profiles__Mapping *out)
+static void fill_build_id(struct pprof *p, const struct module *module,
+			  Perftools__Profiles__Mapping *out)
 {
 	char hex[2 * BUILD_ID_MAX + 1];
 	size_t n = module->build_id_sz <= BUILD_ID_MAX ? module->build_id_sz : BUILD_ID_MAX;
@@ -255,7 +259,7 @@ static void add_mapping(struct pprof *p, uint64_t id, const struct used_map *u)
 	if (map && !p->in->options->no_addresses) {
 		one.memory_start = map->start;
 		one.memory_limit = map->end;
-		/* Files are laid out so that offset = address, but for those linked to a fixed place. */
+		/* Files are laid out so that offset = address, unless linked to a fixed place. */
 		one.file_offset = map->bias ? map->start - map->bias : 0;
 	}
 	if (module) {
@@ -275,7 +279,8 @@ static uint64_t function_id(struct pprof *p, const struct sink_frame *f)
 	sink_frame_name(f, &b);
 	int64_t name = string_n(p, buf_str(&b), b.len);
 	int64_t file = f->symbol && f->symbol->file ? string_clean(p, f->symbol->file) : 0;
-	uint64_t *id = b.failed ? NULL : map_put(&p->functions, (uint64_t)name << 32 | (uint64_t)file);
+	uint64_t *id =
+		b.failed ? NULL : map_put(&p->functions, (uint64_t)name << 32 | (uint64_t)file);
 	buf_free(&b);
 	if (!id) {
 		p->failed = true;
@@ -283,7 +288,8 @@ static uint64_t function_id(struct pprof *p, const struct sink_frame *f)
 	}
 	if (!*id) {
 		profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
-		Perftools__Profiles__Function one = PERFTOOLS__PROFILES__FUNCTION__INIT, *list = &one;
+		Perftools__Profiles__Function one = PERFTOOLS__PROFILES__FUNCTION__INIT,
+					      *list = &one;
 		*id = p->functions.count;
 		one.id = *id;
 		one.name = one.system_name = name;
@@ -346,7 +352,10 @@ static void add_location(struct pprof *p, uint64_t id, const struct sink_frame *
 static uint64_t location_id(struct pprof *p, const struct sink_frame *f, size_t n)
 {
 	struct location_key key = {
-		.pc = f->pc, .map = f->map.n, .lines = n, .text = f->map.n ? 0 : (uintptr_t)f->symbol,
+		.pc = f->pc,
+		.map = f->map.n,
+		.lines = n,
+		.text = f->map.n ? 0 : (uintptr_t)f->symbol,
 	};
 	size_t before = p->locations.spans_cnt;
 	uint32_t id = names_put(&p->locations, &key, sizeof(key));
@@ -375,7 +384,8 @@ static void collect_locations(struct pprof *p, const struct sink_stack *s)
 	}
 }
 
-static void add_sample(struct pprof *p, const struct snapshot_row *row, const struct sink_stack *stack)
+static void add_sample(struct pprof *p, const struct snapshot_row *row,
+		       const struct sink_stack *stack)
 {
 	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Sample one = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &one;
@@ -438,7 +448,9 @@ static int add_samples(struct pprof *p, const struct fold *order)
 static int write_profile(struct pprof *p, enum value v)
 {
 	struct fold order = { 0 };
-	int rc = fold_fill(&order, p->in, v) ? err_set(p->err, ENOMEM, "out of memory for the stacks") : 0;
+	int rc = fold_fill(&order, p->in, v)
+			 ? err_set(p->err, ENOMEM, "out of memory for the stacks")
+			 : 0;
 	if (!rc) {
 		fold_rank(&order);
 		p->resolved = order.resolved;
@@ -462,7 +474,8 @@ static int pprof_render(const struct sink_input *in, struct sink_out *out, struc
 	if (rc)
 		return rc;
 	/* 15 + 16: the largest window, as gzip, whose header zlib leaves without time and name. */
-	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
 		return err_set(err, ENOMEM, "out of memory for zlib");
 	rc = write_profile(&p, v);
 	deflateEnd(&p.z);

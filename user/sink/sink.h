@@ -18,7 +18,7 @@ struct sink_options {
 	bool indent;                /* json */
 	bool keep_allocator_frames; /* default: leaf frames inside the allocator are cut */
 	bool no_addresses;          /* print 0 for addresses */
-	const char *value;          /* alloc_objects alloc_space inuse_objects inuse_space; NULL = format's default */
+	const char *value;          /* {alloc,inuse}_{objects,space}; NULL = format's default */
 	const char *title;          /* flamegraph */
 	size_t top;                 /* text: rows, 0 = all */
 };
@@ -42,7 +42,8 @@ struct sink_ops {
 	const char *help;
 	/* Snapshot formats have render only; event formats have begin/event/end only. */
 	int (*render)(const struct sink_input *in, struct sink_out *out, struct err *err);
-	int (*begin)(const struct sink_input *in, struct sink_out *out, void **state, struct err *err);
+	int (*begin)(const struct sink_input *in, struct sink_out *out, void **state,
+		     struct err *err);
 	int (*event)(void *state, const struct event *e, const struct applied *a, struct err *err);
 	int (*end)(void *state, struct err *err); /* frees state, also after an error */
 };
@@ -61,7 +62,7 @@ struct sink_frame {
 	uint64_t ip;                 /* address in the process; of callers the return address */
 	uint64_t pc;                 /* lookup address in the process: the call itself */
 	uint64_t rel;                /* lookup address in the module */
-	bool inlined;                /* the next frame is its caller within the same machine function */
+	bool inlined;                /* the next frame is its caller in the same machine code */
 };
 
 struct sink_stack {
@@ -69,8 +70,12 @@ struct sink_stack {
 	size_t frames_cnt, frames_cap;
 };
 
-/* Fills out (reused; free with sink_stack_free). 0 or -ENOMEM. An unknown stack gives one frame "[lost]" or "[no stack]". */
-int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id, struct sink_stack *out);
+/*
+ * Fills out (reused; free with sink_stack_free). 0 or -ENOMEM. An unknown stack gives one frame
+ * "[lost]" or "[no stack]".
+ */
+int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id,
+		  struct sink_stack *out);
 void sink_stack_free(struct sink_stack *s);
 /* "Foo#bar", else "libx.so+0x12ab", else "[unknown]": cleaned text. */
 void sink_frame_name(const struct sink_frame *f, struct buf *out);

@@ -51,8 +51,8 @@ static bool add_machine_frame(const struct catalog *c, const struct stack *s, ui
 static bool is_allocator_name(const char *name)
 {
 	static const char *const whole[] = {
-		"malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign", "aligned_alloc",
-		"posix_memalign", "valloc", "pvalloc",
+		"malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign",
+		"aligned_alloc", "posix_memalign", "valloc", "pvalloc",
 	};
 	static const char *const prefix[] = {
 		"operator new", "operator delete", "GC_", "__crystal_malloc", "__crystal_realloc",
@@ -83,13 +83,15 @@ static void cut_allocator(struct sink_stack *out)
 		cut++;
 	if (cut + 1 < out->frames_cnt)
 		cut++;
-	while (cut + 1 < out->frames_cnt && format_is_named(&f[cut]) && is_allocator_name(f[cut].symbol->name))
+	while (cut + 1 < out->frames_cnt && format_is_named(&f[cut]) &&
+	       is_allocator_name(f[cut].symbol->name))
 		cut++;
 	memmove(f, f + cut, (out->frames_cnt - cut) * sizeof(*f));
 	out->frames_cnt -= cut;
 }
 
-int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id, struct sink_stack *out)
+int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id,
+		  struct sink_stack *out)
 {
 	const struct stack *s = id.n ? catalog_stack(c, id) : NULL;
 	out->frames_cnt = 0;

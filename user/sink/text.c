@@ -1,4 +1,7 @@
-/* sink/text: the top allocation sites as a table for people. A site is the innermost line outside the allocator. */
+/*
+ * sink/text: the top allocation sites as a table for people. A site is the innermost line outside
+ * the allocator.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -59,7 +62,8 @@ static int gather(struct sites *s, const struct sink_input *in)
 		ok = !sink_stack_of(in->catalog, in->options, row->stack, &stack);
 		if (ok)
 			put_label(&b, &stack.frames[0]);
-		uint32_t label = ok && !b.failed ? names_put(&s->labels, b.data, b.len) : NAMES_FAILED;
+		uint32_t label =
+			ok && !b.failed ? names_put(&s->labels, b.data, b.len) : NAMES_FAILED;
 		struct site *site = label < s->at_cnt ? &s->at[label] : NULL;
 		if (!site && label != NAMES_FAILED)
 			site = VEC_PUSH(s, at);
@@ -106,10 +110,12 @@ static void put_row(struct buf *b, const struct totals *t, const char *label)
 static void put_error(struct buf *b, const struct sink_input *in)
 {
 	double interval = (double)format_interval(in->catalog);
-	const double estimates[] = { in->snapshot->all.est_live_sz, in->snapshot->all.est_alloc_sz };
+	const double estimates[] = { in->snapshot->all.est_live_sz,
+				     in->snapshot->all.est_alloc_sz };
 	static const char *const of[] = { "live", "allocated" };
 	if (!(interval > 0)) {
-		buf_adds(b, "standard error unknown: the recording does not tell its sampling interval\n");
+		buf_adds(b, "standard error unknown: the recording does not tell its sampling "
+			    "interval\n");
 		return;
 	}
 	for (int i = 0; i < 2; i++) {
@@ -125,10 +131,11 @@ static void put_error(struct buf *b, const struct sink_input *in)
 
 static void put_table(struct buf *b, const struct sink_input *in, const struct sites *s)
 {
-	size_t top = in->options->top && in->options->top < s->at_cnt ? in->options->top : s->at_cnt;
+	size_t top =
+		in->options->top && in->options->top < s->at_cnt ? in->options->top : s->at_cnt;
 	const char *estimated = in->snapshot->facts.sampled ? " (estimated)" : "";
-	buf_addf(b, "%18s%14s%20s%16s  allocation site%s\n", "live bytes", "live count", "allocated bytes",
-		 "allocated count", estimated);
+	buf_addf(b, "%18s%14s%20s%16s  allocation site%s\n", "live bytes", "live count",
+		 "allocated bytes", "allocated count", estimated);
 	for (size_t i = 0; i < top; i++)
 		put_row(b, &s->at[i].t, names_at(&s->labels, s->at[i].label));
 	if (top < s->at_cnt) {
@@ -151,7 +158,8 @@ static int text_render(const struct sink_input *in, struct sink_out *out, struct
 	struct sites s = { 0 };
 	struct buf b = { 0 };
 	/* Live bytes that only grow rank nothing: what was allocated does. */
-	enum value standard = format_unseen_frees(in->catalog) ? VALUE_ALLOC_SPACE : VALUE_INUSE_SPACE;
+	enum value standard =
+		format_unseen_frees(in->catalog) ? VALUE_ALLOC_SPACE : VALUE_INUSE_SPACE;
 	int rc = value_choose(in->options, standard, &s.by, err);
 	if (!rc && gather(&s, in))
 		rc = err_set(err, ENOMEM, "out of memory for the allocation sites");
