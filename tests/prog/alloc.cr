@@ -9,7 +9,7 @@ class Kept
   end
 end
 
-ROUNDS = 20_000
+ROUNDS = 4_000
 KEPT   = Array(Kept).new(ROUNDS)
 
 # The site's own frame must be there in a release build too.

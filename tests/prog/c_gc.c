@@ -4,7 +4,7 @@
 
 #include "truth.h"
 
-#define ROUNDS 20000
+#define ROUNDS 8000
 #define KEPT 500
 
 /* At file scope: a root of the collector. */

@@ -1,0 +1,355 @@
+"""End to end: start real programs, put the real tracer on them, compare what it says with what they say."""
+
+import collections
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BUILD", ROOT / "build")).resolve()
+ALYS = BUILD / "alys-bpf"
+PROGS = BUILD / "tests" / "prog"
+DEMO = BUILD / "demo"
+TIMEOUT = 60
+
+
+# --- who may run -----------------------------------------------------------------------------------
+
+def why_no_bpf():
+    """Asks bpftool, not our own program: where BPF works and alys-bpf does not, that is a failure."""
+    if os.geteuid() != 0:
+        return "not root"
+    try:
+        answer = subprocess.run(["bpftool", "prog"], capture_output=True, timeout=20)
+    except OSError as e:
+        return f"no bpftool: {e}"
+    if answer.returncode:
+        return "kernel without BPF: " + answer.stderr.decode(errors="replace").strip()
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return "kernel without BTF"
+    if " uprobe_register\n" not in Path("/proc/kallsyms").read_text():
+        return "kernel without uprobes"
+    return None
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "bpf: needs root and a kernel with BPF and uprobes")
+
+
+def pytest_collection_modifyitems(items):
+    reason = why_no_bpf()
+    if reason:
+        for item in items:
+            if item.get_closest_marker("bpf"):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+# --- what the kernel holds -------------------------------------------------------------------------
+
+def bpftool(*args):
+    out = subprocess.run(["bpftool", "-j", *args], capture_output=True, text=True, timeout=20)
+    return json.loads(out.stdout or "[]") if out.returncode == 0 else []
+
+
+def held_by_strangers():
+    """Programs and links that processes of other sessions hold: somebody else's work on this machine."""
+    held = set()
+    for fd in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if os.readlink(fd) not in ("anon_inode:bpf-prog", "anon_inode:bpf_link"):
+                continue
+            if os.getsid(int(fd.parts[2])) == os.getsid(0):
+                continue
+            text = (fd.parent.parent / "fdinfo" / fd.name).read_text()
+        except OSError:
+            continue
+        held |= {(kind, int(n)) for kind, n in re.findall(r"^(prog|link)_id:\s*(\d+)", text, re.M)}
+    return held
+
+
+def probe_programs():
+    """The programs that can sit on a probe or a tracepoint, and the links that hold them."""
+    kinds = {"kprobe", "tracing", "raw_tracepoint", "tracepoint", "perf_event"}
+    found = {("prog", p["id"]) for p in bpftool("prog") if p.get("type") in kinds}
+    found |= {("link", k["id"]) for k in bpftool("link") if k.get("type") != "cgroup"}
+    return found - held_by_strangers()
+
+
+def leftovers(before, patience=5.0):
+    """The kernel frees programs a moment after their last user is gone."""
+    end = time.monotonic() + patience
+    while True:
+        left = probe_programs() - before
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.05)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request):
+    if not request.node.get_closest_marker("bpf"):
+        yield
+        return
+    before = probe_programs()
+    yield
+    left = leftovers(before)
+    assert not left, f"left in the kernel: {left}"
+
+
+# --- programs --------------------------------------------------------------------------------------
+
+class Program:
+    """A test program: speaks the protocol of tests/prog/truth.h."""
+
+    def __init__(self, argv, env=None):
+        self.proc = subprocess.Popen([str(a) for a in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     env={**os.environ, **(env or {})})
+        self.pid = self.proc.pid
+        self.buffer = b""
+
+    def line(self, timeout=TIMEOUT):
+        end = time.monotonic() + timeout
+        while b"\n" not in self.buffer:
+            ready, _, _ = select.select([self.proc.stdout], [], [], max(0, end - time.monotonic()))
+            assert ready, f"{self.proc.args}: silent for {timeout} s"
+            piece = os.read(self.proc.stdout.fileno(), 65536)
+            assert piece, f"{self.proc.args}: ended early with status {self.proc.wait(5)}"
+            self.buffer += piece
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return line.decode()
+
+    def wait_ready(self):
+        assert self.line() == "ready"
+        return self
+
+    def go(self):
+        self.proc.stdin.write(b"g")
+        self.proc.stdin.flush()
+        return self
+
+    def truths(self, processes=1):
+        """One truth per process; other lines are for the caller in self.said."""
+        found, self.said = [], []
+        while len(found) < processes:
+            line = self.line()
+            if line.startswith("{"):
+                found.append(json.loads(line))
+            else:
+                self.said.append(line)
+        return found
+
+    def finish(self, timeout=TIMEOUT):
+        if not self.proc.stdin.closed:
+            self.proc.stdin.close()
+        return self.proc.wait(timeout)
+
+    def kill(self):
+        if self.proc.poll() is None:
+            self.proc.kill()
+            self.proc.wait()
+        for pipe in (self.proc.stdin, self.proc.stdout):
+            try:
+                pipe.close()
+            except OSError:
+                pass
+
+
+class Tracer:
+    """alys-bpf on its way; `recording` waits until its probes are in."""
+
+    def __init__(self, args, **popen):
+        self.args = [str(a) for a in args]
+        self.proc = subprocess.Popen([str(ALYS), "-v", *self.args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, **popen)
+        self.text = ""
+
+    def recording(self, timeout=TIMEOUT):
+        end = time.monotonic() + timeout
+        while "recording " not in self.text:
+            ready, _, _ = select.select([self.proc.stderr], [], [], max(0, end - time.monotonic()))
+            piece = os.read(self.proc.stderr.fileno(), 65536) if ready else b""
+            assert piece, f"{self.args}: not recording: {self.text}"
+            self.text += piece.decode(errors="replace")
+        return self
+
+    def wait(self, timeout=TIMEOUT):
+        """Status and everything it said on stderr."""
+        try:
+            _, rest = self.proc.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.proc.kill()
+            _, rest = self.proc.communicate()
+            pytest.fail(f"{self.args}: does not end: {self.text}{rest.decode(errors='replace')}")
+        self.text += rest.decode(errors="replace")
+        return self.proc.returncode
+
+    def stop(self, signum=signal.SIGINT):
+        self.proc.send_signal(signum)
+        status = self.wait()
+        assert status == 0, self.text
+        return self
+
+    def kill(self):
+        if self.proc.poll() is None:
+            self.proc.kill()
+            self.proc.communicate()
+
+
+@pytest.fixture
+def started():
+    """Starts programs and tracers that are gone after the test, whatever happens."""
+    running = []
+
+    class Starter:
+        def program(self, name, *args, env=None):
+            path = name if os.path.isabs(name) else PROGS / name
+            running.append(Program([path, *args], env))
+            return running[-1]
+
+        def tracer(self, *args, **popen):
+            running.append(Tracer(args, **popen))
+            return running[-1]
+
+        def server(self, name="server"):
+            running.append(Program([DEMO / name, "0"]))
+            running[-1].url = "http://" + running[-1].line().split()[-1]
+            return running[-1]
+
+    yield Starter()
+    for one in reversed(running):
+        one.kill()
+
+
+def alys(*args, timeout=TIMEOUT, **kw):
+    return subprocess.run([str(ALYS), *[str(a) for a in args]], capture_output=True, text=True, errors="replace",
+                          timeout=timeout, stdin=subprocess.DEVNULL, **kw)
+
+
+def convert(trace, fmt, out, *args):
+    done = alys("convert", "-f", fmt, *args, trace, out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+# --- traces ----------------------------------------------------------------------------------------
+
+def each_event(path):
+    """The JSON array's objects one by one: a trace's array can be larger than memory likes."""
+    with open(path) as f:
+        for line in f:
+            line = line.strip().rstrip(",")
+            if line.startswith("{"):
+                yield json.loads(line)
+            else:
+                assert line in ("[", "]", ""), line[:100]
+
+
+def events_of(trace, tmp_path):
+    return each_event(convert(trace, "json", tmp_path / (Path(trace).name + ".json")))
+
+
+def site_of(event):
+    """The innermost function of the stack that is a call site by name."""
+    for frame in event["stack"]:
+        found = re.search(r"\bsite_\w+", frame.get("name", ""))
+        if found:
+            return found.group()
+    return None
+
+
+FIELDS = ("allocs", "bytes", "reallocs", "realloc_bytes", "frees", "live", "live_bytes")
+
+
+class Tally:
+    """Replays events of one process by the rules of tests/prog/truth.h."""
+
+    def __init__(self):
+        self.sites = collections.defaultdict(lambda: dict.fromkeys(FIELDS, 0))
+        self.blocks = {}
+
+    def drop(self, addr):
+        block = self.blocks.pop(addr, None)
+        if block:
+            self.sites[block[0]]["live"] -= 1
+            self.sites[block[0]]["live_bytes"] -= block[1]
+
+    def put(self, site, addr, size):
+        self.drop(addr)
+        self.blocks[addr] = (site, size)
+        self.sites[site]["live"] += 1
+        self.sites[site]["live_bytes"] += size
+
+    def add(self, event):
+        site, kind, old = site_of(event), event["kind"], event.get("prev_addr", 0)
+        if kind == "free" or (kind == "realloc" and not event["addr"]):
+            self.sites[site]["frees"] += 1
+            self.drop(old or event["addr"])
+            return
+        count, size = ("reallocs", "realloc_bytes") if kind == "realloc" and old else ("allocs", "bytes")
+        self.sites[site][count] += 1
+        self.sites[site][size] += event["size"]
+        if old:
+            self.drop(old)
+        self.put(site, event["addr"], event["size"])
+
+
+def tally(events):
+    """Per process and per site; events that the collector caused are no calls."""
+    found = collections.defaultdict(Tally)
+    for event in events:
+        if event.get("cause") != "gc":
+            found[event["tgid"]].add(event)
+    return {tgid: t.sites for tgid, t in found.items()}
+
+
+def busy(site):
+    return any(site.get(f) for f in FIELDS)
+
+
+def assert_same(truth, sites, skip=()):
+    """Every number of every site equal, and no site more."""
+    told = {name: {f: s[f] for f in FIELDS if f in s and f not in skip} for name, s in truth.items() if busy(s)}
+    seen = {name: {f: s[f] for f in told.get(name, FIELDS)} for name, s in sites.items() if name and busy(s)}
+    assert seen == told
+
+
+# --- the ledger ------------------------------------------------------------------------------------
+
+Ledger = collections.namedtuple("Ledger", "hits recorded aside lost rows")
+
+
+def ledger(trace):
+    """`info`'s account: the sentence's four sums, and its rows by name."""
+    done = alys("info", trace)
+    assert done.returncode == 0, done.stderr
+    return parse_ledger(done.stdout)
+
+
+def parse_ledger(text):
+    law = re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+)[^+]*\+ lost (\d+)", text)
+    assert law, f"no ledger in: {text}"
+    rows = {name: int(n) for name, n in re.findall(r"^  (?:hit|recorded|set aside|lost|note) +(\S+) +(\d+)", text, re.M)}
+    return Ledger(*(int(n) for n in law.groups()), rows)
+
+
+def assert_law(trace, lost=0):
+    book = ledger(trace)
+    assert book.hits > 0
+    assert book.hits == book.recorded + book.aside + book.lost, book
+    if lost is not None:
+        assert book.lost == lost, book
+    return book
+
+
+def pprof(*args):
+    done = subprocess.run(["go", "tool", "pprof", *[str(a) for a in args]], capture_output=True, text=True,
+                          timeout=TIMEOUT, env={**os.environ, "PPROF_TMPDIR": "/tmp", "HOME": os.environ.get("HOME", "/")})
+    assert done.returncode == 0, done.stderr
+    return done.stdout

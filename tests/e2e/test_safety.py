@@ -1,0 +1,200 @@
+"""The target comes first: whatever happens to the tracer, the traced program stays whole and goes on."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+from conftest import TIMEOUT, alys, assert_law, assert_same, events_of, ledger, leftovers, probe_programs, tally
+
+pytestmark = pytest.mark.bpf
+
+
+def changed_text(pid):
+    """Executable mappings whose bytes in the process are not those of the file: {path: how many bytes}."""
+    changed = {}
+    with open(f"/proc/{pid}/mem", "rb", 0) as mem:
+        for line in open(f"/proc/{pid}/maps"):
+            span, rights, offset, _, inode, *path = line.split(None, 5)
+            if "x" not in rights or "w" in rights or inode == "0":
+                continue
+            start, end = (int(n, 16) for n in span.split("-"))
+            with open(f"/proc/{pid}/map_files/{start:x}-{end:x}", "rb") as file:
+                file.seek(int(offset, 16))
+                want = file.read(end - start)
+            mem.seek(start)
+            have = mem.read(end - start)[:len(want)]
+            if have != want:
+                changed[path[0].strip()] = sum(a != b for a, b in zip(have, want))
+    return changed
+
+
+def assert_clean(pid, before):
+    assert not leftovers(before)
+    assert changed_text(pid) == {}
+
+
+@pytest.mark.parametrize("build", ["torture.debug", "torture.release"])
+def test_finalizers_that_switch_fibers(started, tmp_path, build):
+    """Return addresses must not be hijacked: the kernel would end this program with SIGILL."""
+    program = started.program(build).wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    program.go()
+    assert re.match(r"made \d+ finalized \d+ switches [1-9]", program.line())
+    assert program.finish() == 0
+    assert tracer.wait() == 0, tracer.text
+    assert assert_law(tmp_path / "t.alys", lost=None).recorded > 100000
+
+
+def test_finalizers_that_switch_fibers_from_the_start(tmp_path):
+    from conftest import PROGS
+    done = alys("-o", tmp_path / "t.alys", "--", PROGS / "torture.release", "100000",
+                env={**os.environ, "ALYS_NO_WAIT": "1"})
+    assert done.returncode == 0, done.stderr
+    assert_law(tmp_path / "t.alys", lost=None)
+
+
+@pytest.mark.parametrize("name", ["c_busy", "server"])
+def test_kill_9(started, tmp_path, name):
+    """No probe stays, the text is as it was, the target goes on, the trace can be read."""
+    before = probe_programs()
+    program = started.server() if name == "server" else started.program(name).wait_ready().go()
+    trace = tmp_path / "t.alys"
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    if name == "server":
+        subprocess.run(["wrk", "-t1", "-c4", "-d3", program.url + "/"], stdout=subprocess.DEVNULL, check=True)
+    else:
+        time.sleep(3)
+    assert changed_text(program.pid), "no probe was seen in the target: the test proves nothing"
+    tracer.kill()
+    assert_clean(program.pid, before)
+    if name == "server":
+        assert b"<h1>Pages</h1>" in urllib.request.urlopen(program.url + "/", timeout=20).read()
+    else:
+        assert program.finish() == 0
+        assert int(program.line().split()[1]) > 0
+    info = alys("info", trace)
+    assert info.returncode == 0, info.stderr
+    assert sum(len(sites) for sites in tally(events_of(trace, tmp_path)).values()) > 0
+
+
+def test_attach_and_detach_over_and_over(started, tmp_path):
+    before = probe_programs()
+    program = started.program("c_busy").wait_ready().go()
+    for n in range(30):
+        trace = tmp_path / f"{n}.alys"
+        tracer = started.tracer("-p", program.pid, "-d", "0.1", "--backtrace", "addr", "-o", trace)
+        assert tracer.wait() == 0, tracer.text
+        assert_law(trace, lost=None)
+        trace.unlink()
+    assert_clean(program.pid, before)
+    assert program.finish() == 0
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_cleanly(started, tmp_path, signum):
+    before = probe_programs()
+    program = started.program("c_busy").wait_ready().go()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    time.sleep(0.3)
+    tracer.stop(signum)
+    assert_clean(program.pid, before)
+    assert_law(tmp_path / "t.alys", lost=None)
+    assert program.finish() == 0
+
+
+def test_second_interrupt_ends_at_once(started, tmp_path):
+    before = probe_programs()
+    program = started.program("c_busy").wait_ready().go()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    time.sleep(1)
+    tracer.proc.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    if tracer.proc.poll() is None:
+        tracer.proc.send_signal(signal.SIGINT)
+    assert tracer.wait(30) in (0, -signal.SIGINT, 130)
+    assert_clean(program.pid, before)
+    assert alys("info", tmp_path / "t.alys").returncode == 0
+    assert program.finish() == 0
+
+
+def test_target_that_exits(started, tmp_path):
+    """The recording ends by itself, whole, with the names of a program that is gone."""
+    program = started.program("c_libc").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    truth = program.go().truths()[0]
+    assert program.finish() == 0
+    assert tracer.wait() == 0, tracer.text
+    seen = tally(events_of(tmp_path / "t.alys", tmp_path))
+    assert_same(truth["sites"], seen[program.pid])
+
+
+def test_target_that_is_killed(started, tmp_path):
+    program = started.program("c_busy").wait_ready().go()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    time.sleep(0.3)
+    program.kill()
+    assert tracer.wait() == 0, tracer.text
+    assert_law(tmp_path / "t.alys", lost=None)
+
+
+def test_target_that_stands_still(started, tmp_path):
+    """A stopped process can be attached to and left, and is still stopped then."""
+    program = started.program("c_busy").wait_ready()
+    os.kill(program.pid, signal.SIGSTOP)
+    tracer = started.tracer("-p", program.pid, "-d", "0.5", "-o", tmp_path / "t.alys")
+    assert tracer.wait(30) == 0, tracer.text
+    assert re.search(r"^State:\s+T", open(f"/proc/{program.pid}/status").read(), re.M)
+    os.kill(program.pid, signal.SIGCONT)
+    assert program.go().finish() == 0
+
+
+def test_confined_target_survives(started, tmp_path):
+    """A filter that kills for any unforeseen system call; return probes are one on some kernels."""
+    program = started.program("c_seccomp").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    truth = program.go().truths()[0]
+    tracer.stop()
+    assert program.finish() == 0
+    assert truth["sites"]["site_confined"]["allocs"] == 2000
+
+
+@pytest.mark.parametrize("name", ["cpp_exceptions", "c_longjmp"])
+def test_frames_that_are_left_without_return(started, tmp_path, name):
+    program = started.program(name).wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    program.go().truths()
+    tracer.stop()
+    assert program.finish() == 0
+    if name == "cpp_exceptions":
+        assert program.said == ["caught 300 refused 300"]
+    assert_law(tmp_path / "t.alys", lost=None)
+
+
+def test_loss_is_counted_to_the_last_call(started, tmp_path):
+    """A ring far too small: what did not fit is named, and hits are what the program did."""
+    program = started.program("c_fixed").wait_ready()
+    tracer = started.tracer("-p", program.pid, "--ring", "4k", "-o", tmp_path / "t.alys").recording()
+    sites = program.go().truths()[0]["sites"]
+    tracer.stop()
+    book = assert_law(tmp_path / "t.alys", lost=None)
+    assert book.lost > 0, "nothing was lost: the test proves nothing"
+    assert book.rows["hits-alloc"] == sum(s["allocs"] for s in sites.values())
+    assert book.rows["hits-free"] == sum(s["frees"] for s in sites.values())
+    assert book.recorded == sum(1 for _ in events_of(tmp_path / "t.alys", tmp_path))
+    assert "lost" in tracer.text
+
+
+def test_two_tracers_on_one_target(started, tmp_path):
+    program = started.program("c_libc").wait_ready()
+    tracers = [started.tracer("-p", program.pid, "-o", tmp_path / f"{n}.alys").recording() for n in "ab"]
+    truth = program.go().truths()[0]["sites"]
+    for n, tracer in zip("ab", tracers):
+        tracer.stop()
+        assert_same(truth, tally(events_of(tmp_path / f"{n}.alys", tmp_path))[program.pid])
+    assert program.finish(TIMEOUT) == 0
+    assert ledger(tmp_path / "a.alys").hits == ledger(tmp_path / "b.alys").hits
