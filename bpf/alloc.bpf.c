@@ -23,19 +23,30 @@ char LICENSE[] SEC("license") = "GPL";
 /* A thread that seems to be this deep inside an allocator has left it by a jump. */
 #define NEST_SPAN (1 << 20)
 
+/*
+ * verifier: context fields must be read at constant offsets; without the asm, clang would join the
+ * branches of a switch into one read at a computed offset.
+ */
+#define REGISTER(ctx, name)                                                                        \
+	({                                                                                         \
+		__u64 value_ = (ctx)->name;                                                        \
+		asm volatile("/* " #name " */" : "+r"(value_));                                    \
+		value_;                                                                            \
+	})
+
 static __always_inline __u64 argument(struct pt_regs *ctx, __u32 n)
 {
 	switch (n) {
 	case 0:
-		return PT_REGS_PARM1(ctx);
+		return REGISTER(ctx, di);
 	case 1:
-		return PT_REGS_PARM2(ctx);
+		return REGISTER(ctx, si);
 	case 2:
-		return PT_REGS_PARM3(ctx);
+		return REGISTER(ctx, dx);
 	case 3:
-		return PT_REGS_PARM4(ctx);
+		return REGISTER(ctx, cx);
 	default:
-		return PT_REGS_PARM5(ctx);
+		return REGISTER(ctx, r8);
 	}
 }
 
@@ -255,6 +266,42 @@ int plain_return(struct pt_regs *ctx)
 
 static const struct pending no_call;
 
+static __always_inline __u64 result_of(struct pt_regs *ctx, const struct alys_site *site)
+{
+	switch (site->reg) {
+	case ALYS_REG_RBX:
+		return REGISTER(ctx, bx);
+	case ALYS_REG_RCX:
+		return REGISTER(ctx, cx);
+	case ALYS_REG_RDX:
+		return REGISTER(ctx, dx);
+	case ALYS_REG_RSI:
+		return REGISTER(ctx, si);
+	case ALYS_REG_RDI:
+		return REGISTER(ctx, di);
+	case ALYS_REG_RBP:
+		return REGISTER(ctx, bp);
+	case ALYS_REG_R8:
+		return REGISTER(ctx, r8);
+	case ALYS_REG_R8 + 1:
+		return REGISTER(ctx, r9);
+	case ALYS_REG_R8 + 2:
+		return REGISTER(ctx, r10);
+	case ALYS_REG_R8 + 3:
+		return REGISTER(ctx, r11);
+	case ALYS_REG_R8 + 4:
+		return REGISTER(ctx, r12);
+	case ALYS_REG_R8 + 5:
+		return REGISTER(ctx, r13);
+	case ALYS_REG_R8 + 6:
+		return REGISTER(ctx, r14);
+	case ALYS_REG_R8 + 7:
+		return REGISTER(ctx, r15);
+	default:
+		return REGISTER(ctx, ax);
+	}
+}
+
 /* By (tgid, CFA). */
 SEC("uprobe")
 int frame_enter(struct pt_regs *ctx)
@@ -302,7 +349,7 @@ int frame_exit(struct pt_regs *ctx)
 		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
-	call_finish(t, p, PT_REGS_RC(ctx));
+	call_finish(t, p, result_of(ctx, site));
 	p->cfa = 0;
 	bpf_map_delete_elem(&frame_calls, &key);
 	return 0;

@@ -52,7 +52,7 @@ static bool wants_help(int argc, char **argv)
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
 			return true;
 	}
-	return argc < 2;
+	return false;
 }
 
 /* For `info`: the options as given. What follows "--" may hold secrets, so only its name stays. */
@@ -114,6 +114,9 @@ int cli_main(int argc, char **argv)
 	int about = argc > 1 ? print_about(argv[1]) : -1;
 	if (about >= 0)
 		return about;
-	const struct verb *v = argc > 1 ? verb_named(argv[1]) : NULL;
+	static char *ask_help[] = { (char *)"alys-bpf", (char *)"--help", NULL };
+	if (argc < 2)
+		return run_verb(verbs[0], 2, ask_help);
+	const struct verb *v = verb_named(argv[1]);
 	return v ? run_verb(v, argc - 1, argv + 1) : run_verb(verbs[0], argc, argv);
 }

@@ -1,5 +1,5 @@
 /* probe/load: opens, configures and loads the BPF programs; counters back out. See probe.h. */
-#include "probe/load.h"
+#include "probe/link.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,9 +17,6 @@
 #include "alys.skel.h"
 #include "base/log.h"
 
-/* libbpf's attach types end at 6.1: these two are newer (enum bpf_attach_type, linux/bpf.h). */
-#define ATTACH_UPROBE_MULTI 48
-#define ATTACH_UPROBE_SESSION 57
 
 /* A refused program prints its whole verification: the sentence before it is enough without -vv. */
 static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -95,7 +92,7 @@ static int seed_countdowns(struct probe *p, uint64_t interval)
 
 static int explain_load(int rc, struct err *err)
 {
-	if (rc == -EPERM || rc == -EACCES)
+	if (rc == -EPERM)
 		return err_set(err, EPERM, "not allowed to load BPF programs: run as root (sudo), or see `alys-bpf doctor`");
 	return err_set(err, -rc, "the kernel refused the BPF programs: %s; see `alys-bpf doctor`, and -vv for its words",
 		       strerror(-rc));
@@ -145,6 +142,11 @@ struct probe *probe_open(const struct probe_config *cfg, struct err *err)
 enum probe_tier probe_tier(const struct probe *p)
 {
 	return p->tier;
+}
+
+bool probe_returns_kill_seccomp(const struct probe *p)
+{
+	return p->facts.kills_seccomp;
 }
 
 int probe_ring_fd(const struct probe *p)

@@ -40,6 +40,8 @@ void probe_close(struct probe *p);
 
 enum probe_tier probe_tier(const struct probe *p);
 const char *probe_tier_name(enum probe_tier tier);
+/* This kernel makes a return probe a system call that seccomp filters do not know. */
+bool probe_returns_kill_seccomp(const struct probe *p);
 int probe_ring_fd(const struct probe *p);
 
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);
@@ -50,7 +52,7 @@ void probe_remove_target(struct probe *p, uint32_t tgid);
  */
 int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
 		 bool returns_safe, struct err *err);
-/* Probes of processes that are gone need not be kept. */
+/* Takes the probes of one process away, or all of them (0). */
 void probe_detach(struct probe *p, uint32_t tgid);
 
 /* Events flow only between these two. */

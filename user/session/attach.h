@@ -5,9 +5,15 @@
 #ifndef ALYS_SESSION_ATTACH_H
 #define ALYS_SESSION_ATTACH_H
 
+#include "base/buf.h"
 #include "session/live.h"
 
+/* Failures are logged, and the first is kept in l->attach_err. */
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd);
+/* The process is gone: its links too. */
+void attach_forget(struct live *l, uint32_t tgid);
 void attach_free(struct live *l);
+/* For people: where the files of a process would be probed, and why there. Attaches nothing. */
+int attach_list(uint32_t tgid, struct buf *out, struct err *err);
 
 #endif

@@ -128,6 +128,7 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 	} else if (note == INTAKE_EXIT) {
 		write_mark(l, EVENT_EXIT, proc, who);
 		target_gone(l->targets, who->tgid);
+		attach_forget(l, who->tgid);
 		l->alive--;
 	} else if (note == INTAKE_FORK) {
 		if (target_fork(l->targets, who->tgid, (uint32_t)other).n)

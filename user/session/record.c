@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/outfile.h"
+#include "base/text.h"
 #include "session/attach.h"
 #include "session/command.h"
 #include "session/finish.h"
@@ -55,6 +57,13 @@ static void name_output(struct recording *r, const struct record_options *o, con
 		snprintf(r->trace_path, sizeof(r->trace_path), "%s", r->output);
 }
 
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
 static int open_output(struct recording *r, const struct record_options *o, struct err *err)
 {
 	const struct sink_ops *sink = is_trace_format(o->format) ? NULL : sink_find(o->format);
@@ -71,14 +80,10 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 			return rc;
 		outfile_abort(&probe_only);
 	}
-	struct timespec mono, real, boot;
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	clock_gettime(CLOCK_REALTIME, &real);
-	clock_gettime(CLOCK_BOOTTIME, &boot);
 	struct trace_clock clock = {
-		.mono_ns = (uint64_t)mono.tv_sec * 1000000000ull + (uint64_t)mono.tv_nsec,
-		.real_ns = (uint64_t)real.tv_sec * 1000000000ull + (uint64_t)real.tv_nsec,
-		.boot_ns = (uint64_t)boot.tv_sec * 1000000000ull + (uint64_t)boot.tv_nsec,
+		.mono_ns = clock_ns(CLOCK_MONOTONIC),
+		.real_ns = clock_ns(CLOCK_REALTIME),
+		.boot_ns = clock_ns(CLOCK_BOOTTIME),
 	};
 	int fd = outfile_create(r->trace_path, o->force, err);
 	if (fd < 0)
@@ -103,14 +108,12 @@ static void describe(struct live *l)
 {
 	static const char *const backtraces[] = { "none", "addr", "name", "full" };
 	struct utsname u;
-	struct timespec real;
 	uname(&u);
-	clock_gettime(CLOCK_REALTIME, &real);
 	meta(l, "version", "%s", ALYS_VERSION);
 	meta(l, "hostname", "%s", u.nodename);
 	meta(l, "kernel", "%s %s", u.release, u.machine);
 	meta(l, "options", "%s", l->o->words ?: "");
-	meta(l, "start_real_ns", "%" PRIu64, (uint64_t)real.tv_sec * 1000000000ull + (uint64_t)real.tv_nsec);
+	meta(l, "start_real_ns", "%" PRIu64, clock_ns(CLOCK_REALTIME));
 	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
 	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->probe)));
 	meta(l, "backtrace", "%s", backtraces[l->o->backtrace]);

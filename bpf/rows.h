@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Unwind rows: what the compiler of .eh_frame (user/unwind) writes and the walker (unwind.bpf.h)
+ * reads. Included by both sides; includes nothing of ours.
+ *
+ * A row says how to find the caller's frame from one address on, up to the next row:
+ *
+ *    31        20 19  18  17         6 5      0
+ *   | pc & 4095  | S | B | CFA off / 8 | rbp k |     S = 0: CFA = (B ? rbp : rsp) + off
+ *   | pc & 4095  | S |     aux         | kind  |     S = 1: ALYS_ROW_* kinds, aux below
+ *                      18             3 2     0
+ *
+ * The return address is at CFA - 8; rbp was saved at CFA - 8 * (k + 1), or not at all when k = 0.
+ * Example: `push rbp; mov rbp, rsp` gives CFA = rsp + 8, then rsp + 16 with k = 1, then rbp + 16.
+ *
+ * Rows of one 4 KB page of text lie together, the first one at offset 0 of the page (a copy of what
+ * holds there), and a page index names it. So a search never leaves a page and compares 12 bits.
+ */
+#ifndef ALYS_ROWS_H
+#define ALYS_ROWS_H
+
+#include <linux/types.h>
+
+#define ALYS_PAGE_SHIFT 12
+#define ALYS_ROW_PC_SHIFT 20
+#define ALYS_ROW_INFO ((1u << ALYS_ROW_PC_SHIFT) - 1) /* a row without its pc */
+#define ALYS_ROW_SPECIAL (1u << 19)
+#define ALYS_ROW_BP (1u << 18)
+#define ALYS_ROW_CFA_SHIFT 6
+#define ALYS_ROW_CFA_MAX 0xfffu /* words */
+#define ALYS_ROW_SLOT_MAX 63u
+#define ALYS_ROW_KIND 7u
+#define ALYS_ROW_AUX_SHIFT 3
+#define ALYS_ROW_AUX_MAX 0xffffu
+
+/* Kinds of special rows. */
+#define ALYS_ROW_NONE 0        /* no unwind information here */
+#define ALYS_ROW_END 1         /* bottom of the stack */
+#define ALYS_ROW_PLT 2         /* CFA = rsp + 8, or + 16 from instruction byte aux of 16 on */
+#define ALYS_ROW_SIGNAL 3      /* the kernel's signal frame: registers are in the ucontext at rsp */
+#define ALYS_ROW_UNSUPPORTED 4 /* aux = ALYS_ROW_WHY_* */
+#define ALYS_ROW_SPEC 5        /* aux = number of a struct alys_spec */
+
+/* Why a rule has no row. */
+#define ALYS_ROW_WHY_RA 0   /* return address not at CFA - 8 */
+#define ALYS_ROW_WHY_CFA 1  /* CFA from another register or an unknown expression */
+#define ALYS_ROW_WHY_BP 2   /* rbp kept in a register or computed */
+#define ALYS_ROW_WHY_SP 3   /* rsp is not the CFA */
+#define ALYS_ROW_WHY_FULL 4 /* more different specs than fit */
+#define ALYS_ROW_WHY_CNT 5
+
+#define ALYS_ROW_SPECIAL_OF(kind, aux) (ALYS_ROW_SPECIAL | (__u32)(aux) << ALYS_ROW_AUX_SHIFT | (kind))
+
+/* A rule that does not fit into a row: realigned stacks, hand-written code, huge frames. */
+struct alys_spec {
+	__s32 off;     /* CFA = base + off, or *(base + off) + add */
+	__s32 add;
+	__s32 bp_off;  /* where rbp was saved, see bp */
+	__u8 base_bp;  /* base is rbp, not rsp */
+	__u8 deref;
+	__u8 bp;       /* ALYS_SPEC_BP_* */
+	__u8 pad;
+};
+
+#define ALYS_SPEC_BP_SAME 0   /* not saved */
+#define ALYS_SPEC_BP_AT_CFA 1 /* at CFA + bp_off */
+#define ALYS_SPEC_BP_AT_BP 2  /* at rbp + bp_off */
+#define ALYS_SPEC_BP_AT_SP 3  /* at rsp + bp_off */
+
+#define ALYS_MAX_SPECS 4096
+#define ALYS_MAX_CHUNKS 64
+#define ALYS_CHUNK_WORDS (1u << 20) /* 4 MB: the largest array value that old kernels allow */
+#define ALYS_MAX_MAPPINGS 65536     /* of all processes together */
+
+struct alys_chunk {
+	__u32 w[ALYS_CHUNK_WORDS];
+};
+
+/* One executable mapping of one process. */
+struct alys_mapping {
+	__u64 start, end;
+	__u64 bias;     /* address in the process - address in the file */
+	__u32 chunk;    /* where its rows are */
+	__u32 page_off; /* word in the chunk: the page index, whose numbers count from here too */
+	__u32 page0;    /* address in the file >> 12 of the first indexed page */
+	__u32 pages;    /* 0 = known, but without rows: generated code, vdso */
+};
+
+/* A process' mappings in `mappings`, sorted by start. */
+struct alys_map_list {
+	__u32 first, n;
+	__u64 salt; /* new with every list: entries of the pc cache made under an older one do not match */
+};
+
+_Static_assert(sizeof(struct alys_spec) == 16, "wire");
+_Static_assert(sizeof(struct alys_mapping) == 40, "wire");
+_Static_assert(sizeof(struct alys_map_list) == 16, "wire");
+
+#endif

@@ -1,0 +1,123 @@
+/* probe/link: see link.h. */
+#include "probe/link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/vec.h"
+
+/* The head of union bpf_attr for BPF_LINK_CREATE with a multi uprobe, include/uapi/linux/bpf.h of 6.6:
+ * libbpf and the system headers of Debian 12 are older. */
+struct link_create_uprobe_multi {
+	__u32 prog_fd, target_fd, attach_type, flags;
+	__u64 path, offsets, ref_ctr_offsets, cookies;
+	__u32 cnt, multi_flags, pid, pad;
+};
+
+#define MULTI_RETURN 1u /* BPF_F_UPROBE_MULTI_RETURN */
+
+int batch_add(struct batch *b, uint64_t offset, uint32_t site)
+{
+	uint64_t *o = VEC_PUSH(b, offsets), *c = VEC_PUSH(b, cookies);
+	if (!o || !c)
+		return -ENOMEM;
+	*o = offset;
+	*c = site;
+	return 0;
+}
+
+void batch_free(struct batch *b)
+{
+	free(b->offsets);
+	free(b->cookies);
+	*b = (struct batch){ 0 };
+}
+
+static int refused(int code, const char *path, struct err *err)
+{
+	if (code == EPERM || code == EACCES)
+		return err_set(err, code, "not allowed to probe %s: run as root (sudo)", path);
+	if (code == ESRCH)
+		return err_set(err, code, "the process ended before it could be probed");
+	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));
+}
+
+static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, const char *path,
+			struct err *err)
+{
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = (__u32)bpf_program__fd(b->prog),
+		.attach_type = b->session ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
+		.path = (__u64)(uintptr_t)path,
+		.offsets = (__u64)(uintptr_t)b->offsets,
+		.cookies = (__u64)(uintptr_t)b->cookies,
+		.cnt = (__u32)b->offsets_cnt,
+		.multi_flags = b->at_return ? MULTI_RETURN : 0,
+		.pid = tgid,
+	};
+	struct attachment *a = VEC_PUSH(p, attachments);
+	if (!a)
+		return err_set(err, ENOMEM, "out of memory");
+	a->tgid = tgid;
+	a->fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (a->fd >= 0)
+		return 0;
+	p->attachments_cnt--;
+	return refused(errno, path, err);
+}
+
+static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, const char *path,
+		       struct err *err)
+{
+	for (size_t i = 0; i < b->offsets_cnt; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .retprobe = b->at_return);
+		struct attachment *a = VEC_PUSH(p, attachments);
+		if (!a)
+			return err_set(err, ENOMEM, "out of memory");
+		a->tgid = tgid;
+		a->fd = -1;
+		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i],
+							  &opts);
+		if (a->perf)
+			continue;
+		p->attachments_cnt--;
+		return refused(errno, path, err);
+	}
+	return 0;
+}
+
+int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err)
+{
+	/* Through our own descriptor: the file's name may be gone, replaced, or of another namespace. */
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file_fd);
+	if (!b->offsets_cnt)
+		return 0;
+	return p->tier == PROBE_TIER_PERF ? attach_perf(b, p, tgid, path, err) :
+					    attach_multi(b, p, tgid, path, err);
+}
+
+static void detach_one(struct attachment *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	bpf_link__destroy(a->perf);
+}
+
+void probe_detach(struct probe *p, uint32_t tgid)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < p->attachments_cnt; i++) {
+		if (tgid && p->attachments[i].tgid != tgid)
+			p->attachments[kept++] = p->attachments[i];
+		else
+			detach_one(&p->attachments[i]);
+	}
+	p->attachments_cnt = kept;
+}

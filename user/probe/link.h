@@ -1,0 +1,33 @@
+/* probe/link: puts one BPF program on many addresses of one file. */
+#ifndef ALYS_PROBE_LINK_H
+#define ALYS_PROBE_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "probe/load.h"
+
+/* libbpf's attach types end at 6.1: these two are newer (enum bpf_attach_type, linux/bpf.h). */
+#define ATTACH_UPROBE_MULTI 48
+#define ATTACH_UPROBE_SESSION 57
+
+struct bpf_program;
+
+/* Addresses for one program, all in one file. */
+struct batch {
+	struct bpf_program *prog;
+	bool at_return; /* a plain return probe */
+	bool session;
+	uint64_t *offsets; /* in the file */
+	size_t offsets_cnt, offsets_cap;
+	uint64_t *cookies; /* index into the sites map */
+	size_t cookies_cnt, cookies_cap;
+};
+
+int batch_add(struct batch *b, uint64_t offset, uint32_t site);
+/* Attaches the batch to one process (tgid) or to all (0). An empty batch is fine. */
+int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err);
+void batch_free(struct batch *b);
+
+#endif

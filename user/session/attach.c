@@ -1,0 +1,179 @@
+/* session/attach: see attach.h. */
+#include "session/attach.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "elf/elf.h"
+
+/* What a file offers, found once. */
+struct file_sites {
+	struct module_id module;
+	struct site_list list;
+	size_t probed; /* functions */
+};
+
+struct site_cache {
+	struct file_sites *files;
+	size_t files_cnt, files_cap;
+	struct map done; /* tgid << 32 | module: attached */
+};
+
+static bool parse_families(const char *names, uint32_t *out)
+{
+	*out = 0;
+	while (names && *names) {
+		char name[32];
+		size_t n = strcspn(names, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)n, names);
+		int family = alloc_family_by_name(name);
+		if (family < 0)
+			return false;
+		*out |= 1u << family;
+		names += n + (names[n] == ',');
+	}
+	return true;
+}
+
+static int find_sites(const char *families, int fd, const char *path, struct site_list *out, struct err *err)
+{
+	struct sites_options o = { 0 };
+	if (!parse_families(families, &o.families))
+		return err_set(err, EINVAL, "--allocator %s: choose from libc,libgc,jemalloc,tcmalloc,mimalloc,c++", families);
+	struct elf *e = elf_open(fd, path, err);
+	if (!e)
+		return -err->code;
+	int rc = sites_find(e, path, &o, out, err);
+	elf_close(e);
+	return rc;
+}
+
+static size_t count_probed(const struct site_list *l)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < l->sites_cnt; i++)
+		n += l->sites[i].state == SITE_PROBED;
+	return n;
+}
+
+/* NULL: the file could not be examined; l->attach_err keeps the first reason. */
+static const struct file_sites *sites_of(struct live *l, const struct module *m, int fd)
+{
+	struct site_cache *c = l->sites;
+	for (size_t i = 0; i < c->files_cnt; i++) {
+		if (c->files[i].module.n == m->id.n)
+			return &c->files[i];
+	}
+	struct file_sites *f = VEC_PUSH(c, files);
+	struct err err = { 0 };
+	if (!f)
+		return NULL;
+	f->module = m->id;
+	if (find_sites(l->o->allocators, fd, m->path, &f->list, &err)) {
+		log_info("%s: %s", m->path, err.text);
+		if (err.code != ENOEXEC && !l->attach_err.code)
+			l->attach_err = err;
+	}
+	f->probed = count_probed(&f->list);
+	l->functions_cnt += f->probed;
+	return f;
+}
+
+/* Kernels that kill seccomp-confined processes at a return probe get exit sites there instead. */
+static bool returns_safe(const struct live *l, uint32_t tgid)
+{
+	return !probe_returns_kill_seccomp(l->probe) || target_seccomp(tgid) == 0;
+}
+
+void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
+{
+	/* When children are followed, one link serves all processes and BPF tells them apart. */
+	uint32_t tgid = l->o->follow ? 0 : p->tgid;
+	if (!l->sites)
+		l->sites = calloc(1, sizeof(*l->sites));
+	uint64_t *done = l->sites ? map_put(&l->sites->done, (uint64_t)tgid << 32 | m->id.n) : NULL;
+	if (!done || *done)
+		return;
+	*done = 1;
+	const struct file_sites *f = sites_of(l, m, fd);
+	struct err err = { 0 };
+	if (!f || !f->probed)
+		return;
+	if (probe_attach(l->probe, tgid, fd, &f->list, returns_safe(l, p->tgid), &err)) {
+		log_warn("%s: %s", m->path, err.text);
+		if (!l->attach_err.code)
+			l->attach_err = err;
+		l->functions_cnt -= f->probed;
+		return;
+	}
+	log_info("%s: %zu functions under probes", m->path, f->probed);
+}
+
+void attach_forget(struct live *l, uint32_t tgid)
+{
+	const struct module *m;
+	probe_detach(l->probe, tgid);
+	for (size_t i = 0; l->sites && (m = catalog_next_module(l->catalog, &i));)
+		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
+}
+
+void attach_free(struct live *l)
+{
+	if (!l->sites)
+		return;
+	for (size_t i = 0; i < l->sites->files_cnt; i++)
+		sites_free(&l->sites->files[i].list);
+	free(l->sites->files);
+	map_free(&l->sites->done);
+	free(l->sites);
+	l->sites = NULL;
+}
+
+static void list_module(void *ctx, const struct proc *p, const struct module *m, int fd)
+{
+	struct buf *out = ctx;
+	struct site_list list = { 0 };
+	struct err err;
+	(void)p;
+	if (!find_sites(NULL, fd, m->path, &list, &err) && list.sites_cnt) {
+		text_clean(out, m->path, SIZE_MAX);
+		buf_adds(out, "\n");
+		sites_print(&list, out);
+	}
+	sites_free(&list);
+}
+
+static void ignore_proc(void *ctx, const struct proc *p)
+{
+	(void)ctx, (void)p;
+}
+
+static void ignore_mapping(void *ctx, const struct mapping *map, const struct module *m)
+{
+	(void)ctx, (void)map, (void)m;
+}
+
+int attach_list(uint32_t tgid, struct buf *out, struct err *err)
+{
+	struct target_ops ops = {
+		.ctx = out, .on_module = list_module, .on_proc = ignore_proc, .on_mapping = ignore_mapping,
+	};
+	struct catalog *c = catalog_new();
+	struct target_table *t = c ? target_new(c, &ops) : NULL;
+	int rc = t ? 0 : err_set(err, ENOMEM, "out of memory");
+	struct proc_id id = { 0 };
+	if (!rc) {
+		id = target_add(t, tgid, id, err);
+		rc = id.n ? target_read_maps(t, id, err) : -err->code;
+	}
+	if (!rc && !out->len)
+		rc = err_set(err, ENOENT, "no allocator found in the files of process %u", tgid);
+	target_free(t);
+	catalog_free(c);
+	return rc;
+}
