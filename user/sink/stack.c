@@ -119,7 +119,7 @@ void sink_frame_name(const struct sink_frame *f, struct buf *out)
 {
 	if (format_is_named(f)) {
 		text_clean(out, f->symbol->name, SIZE_MAX);
-	} else if (f->module && f->module->path) {
+	} else if (f->module && f->module->path && *f->module->path) {
 		text_clean(out, format_basename(f->module->path), SIZE_MAX);
 		buf_addf(out, "+0x%" PRIx64, f->rel);
 	} else {
