@@ -1,0 +1,67 @@
+/*
+ * trace/columns: events of one frame, field by field in columns, so that zstd sees like beside like.
+ *
+ *   tag   | A F A A F        time  | +812 +90 +77 +1200 +31
+ *   size  | 48   48 112      addr  | +0x40 -0x40 ...
+ *
+ * Every frame can be decoded alone. Private to the room; the layout is in FORMAT.md.
+ */
+#ifndef ALYS_TRACE_COLUMNS_H
+#define ALYS_TRACE_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "event/event.h"
+
+enum column { COL_TAG, COL_TIME, COL_WHO, COL_ADDR, COL_SIZE, COL_STACK, COL_REALLOC, COL_EXTRA, COL_CNT };
+
+#define COLUMNS_KINDS 8 /* kinds that fit into a tag; others share state 0 */
+
+/* What the next event is told relative to. All zero at the start of a frame. */
+struct column_state {
+	uint64_t time_ns;
+	uint64_t addr;
+	uint32_t proc, tid;
+	struct {
+		uint64_t interval;
+		uint32_t gc_no;
+		uint8_t flags;
+	} of[COLUMNS_KINDS];
+};
+
+/* What is lost when the frame is. Events that tell of losses count as the losses they tell of. */
+struct column_tally {
+	uint64_t of[COLUMNS_KINDS];
+	uint32_t losses;
+};
+
+struct column_writer {
+	struct buf col[COL_CNT];
+	struct column_state state;
+	uint32_t cnt;
+	struct column_tally tally;
+	uint64_t last_ns;
+};
+
+void columns_put(struct column_writer *w, const struct event *e);
+size_t columns_size(const struct column_writer *w);
+/* Appends the payload and empties the columns. */
+void columns_finish(struct column_writer *w, struct buf *out);
+void columns_free(struct column_writer *w);
+
+struct column_reader {
+	struct cursor col[COL_CNT];
+	struct column_state state;
+	uint32_t left;
+};
+
+/* False when the payload is not of this shape. data is borrowed. */
+bool columns_open(struct column_reader *r, const void *data, size_t n, uint32_t count);
+/* False at the end, or (then r->left is not 0) when the rest makes no sense. */
+bool columns_next(struct column_reader *r, struct event *e);
+
+#endif
