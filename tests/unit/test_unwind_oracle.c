@@ -1,0 +1,237 @@
+/*
+ * unwind: every row of real libraries against libdw, which finds its rules on its own way. Both are
+ * evaluated over the same made-up registers and memory, so it does not matter how a rule is written.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "unwind/unwind.h"
+
+#define SP 0x7ffd00001000ull
+#define BP 0x7ffd00003000ull
+
+/* Memory that says where it was read. */
+static uint64_t mem(uint64_t addr)
+{
+	return addr * 0x9e3779b97f4a7c15ull;
+}
+
+static uint64_t reg(uint64_t n, uint64_t pc)
+{
+	return n == 6 ? BP : n == 7 ? SP : n == 16 ? pc : 0x123400000000 + n;
+}
+
+static uint64_t eval(const Dwarf_Op *ops, size_t n, uint64_t pc, uint64_t cfa, bool *is_value)
+{
+	uint64_t st[16] = { 0 };
+	int d = 0;
+	for (size_t i = 0; i < n && d < 15; i++) {
+		uint8_t a = ops[i].atom;
+		if (a >= DW_OP_breg0 && a <= DW_OP_breg31)
+			st[d++] = reg(a - DW_OP_breg0, pc) + ops[i].number;
+		else if (a == DW_OP_bregx)
+			st[d++] = reg(ops[i].number, pc) + ops[i].number2;
+		else if (a >= DW_OP_lit0 && a <= DW_OP_lit31)
+			st[d++] = a - DW_OP_lit0;
+		else if (a == DW_OP_call_frame_cfa)
+			st[d++] = cfa;
+		else if (a == DW_OP_plus_uconst)
+			st[d - 1] += ops[i].number;
+		else if (a == DW_OP_deref)
+			st[d - 1] = mem(st[d - 1]);
+		else if (a == DW_OP_stack_value)
+			*is_value = true;
+		else if (a == DW_OP_and)
+			d--, st[d - 1] &= st[d];
+		else if (a == DW_OP_ge)
+			d--, st[d - 1] = (int64_t)st[d - 1] >= (int64_t)st[d];
+		else if (a == DW_OP_shl)
+			d--, st[d - 1] <<= st[d];
+		else if (a == DW_OP_plus)
+			d--, st[d - 1] += st[d];
+		else
+			fail_msg("libdw gives DW_OP %#x", a);
+	}
+	return d ? st[d - 1] : 0;
+}
+
+/* What a rule comes to: the CFA, the caller's rbp, the return address. */
+struct outcome {
+	uint64_t cfa, bp, ra;
+	bool end;
+};
+
+static uint64_t frame_reg(Dwarf_Frame *f, int n, uint64_t pc, uint64_t cfa, bool *undefined)
+{
+	Dwarf_Op mem_ops[3], *ops;
+	size_t cnt;
+	if (dwarf_frame_register(f, n, mem_ops, &ops, &cnt))
+		fail_msg("dwarf_frame_register: %s", dwarf_errmsg(-1));
+	*undefined = !cnt && ops == mem_ops;
+	if (!cnt)
+		return reg((uint64_t)n, pc);
+	bool is_value = false;
+	uint64_t v = eval(ops, cnt, pc, cfa, &is_value);
+	return is_value ? v : mem(v);
+}
+
+static struct outcome by_libdw(Dwarf_Frame *f, uint64_t pc)
+{
+	struct outcome o = { 0 };
+	Dwarf_Op *ops;
+	size_t n;
+	bool ignored = false, undefined;
+	if (dwarf_frame_cfa(f, &ops, &n) == 0 && n)
+		o.cfa = eval(ops, n, pc, 0, &ignored);
+	o.bp = frame_reg(f, 6, pc, o.cfa, &undefined);
+	o.ra = frame_reg(f, 16, pc, o.cfa, &o.end);
+	return o;
+}
+
+static struct outcome by_row(const struct unwind_row *r, uint64_t pc)
+{
+	struct outcome o = { .bp = BP, .end = r->kind == ALYS_ROW_END };
+	if (r->kind == ALYS_ROW_SIGNAL)
+		return (struct outcome){ .cfa = mem(SP + 160), .bp = mem(SP + 120), .ra = mem(SP + 168) };
+	if (r->kind == ALYS_ROW_PLT) {
+		o.cfa = SP + 8 + ((pc & 15) >= r->aux ? 8 : 0);
+	} else {
+		uint64_t at = (r->rule.base_bp ? BP : SP) + (int64_t)r->rule.off;
+		o.cfa = r->rule.deref ? mem(at) + (int64_t)r->rule.add : at;
+	}
+	if (r->rule.bp)
+		o.bp = mem((r->rule.bp == ALYS_SPEC_BP_AT_CFA ? o.cfa : r->rule.bp == ALYS_SPEC_BP_AT_BP ? BP : SP) +
+			   (int64_t)r->rule.bp_off);
+	o.ra = mem(o.cfa - 8);
+	return o;
+}
+
+struct tally {
+	uint64_t compared, unsupported;
+};
+
+static void compare_at(const struct unwind_table *t, Dwarf_Frame *f, uint64_t pc, struct tally *n)
+{
+	struct unwind_row row;
+	assert_true(unwind_row_at(t, pc, &row));
+	if (row.kind == ALYS_ROW_UNSUPPORTED) {
+		n->unsupported++;
+		return;
+	}
+	struct outcome want = by_libdw(f, pc), have = by_row(&row, pc);
+	n->compared++;
+	if (row.kind == ALYS_ROW_NONE || have.end != want.end)
+		fail_msg("%#lx: kind %d", pc, row.kind);
+	if (!have.end && (have.cfa != want.cfa || have.bp != want.bp || have.ra != want.ra))
+		fail_msg("%#lx: CFA %#lx rbp %#lx, libdw has CFA %#lx rbp %#lx", pc, have.cfa, have.bp, want.cfa, want.bp);
+}
+
+/* Walks all the code as libdw cuts it up; each piece is compared at both its ends. */
+static struct tally compare_all(const struct unwind_table *t, Dwarf_CFI *cfi)
+{
+	struct tally n = { 0 };
+	uint64_t pc = t->page0 << ALYS_PAGE_SHIFT, hi = pc + (t->pages_cnt << ALYS_PAGE_SHIFT);
+	while (pc < hi) {
+		Dwarf_Frame *f = NULL;
+		Dwarf_Addr start, end;
+		bool is_signal;
+		struct unwind_row row;
+		if (dwarf_cfi_addrframe(cfi, pc, &f)) {
+			pc++; /* between functions */
+			continue;
+		}
+		assert_int_equal(dwarf_frame_info(f, &start, &end, &is_signal), 16);
+		compare_at(t, f, pc, &n);
+		assert_true(unwind_row_at(t, end - 1, &row));
+		compare_at(t, f, end - 1, &n);
+		free(f);
+		pc = end;
+	}
+	return n;
+}
+
+static bool is_here(const char *path)
+{
+	return access(path, R_OK) == 0;
+}
+
+static void compare_file(const char *path, uint64_t at_least, uint64_t unsupported_at_most)
+{
+	if (!is_here(path)) {
+		print_message("%s is not here\n", path);
+		skip();
+	}
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct err err = { 0 };
+	struct elf *e = elf_open(fd, path, &err);
+	assert_non_null(e);
+	struct unwind_table *t = unwind_compile(e, &err);
+	if (!t)
+		fail_msg("%s: %s", path, err.text);
+	assert_int_not_equal(elf_version(EV_CURRENT), EV_NONE);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
+	assert_non_null(cfi);
+	struct tally n = compare_all(t, cfi);
+	if (n.compared < at_least || n.unsupported > unsupported_at_most)
+		fail_msg("%s: %lu compared, %lu unsupported", path, n.compared, n.unsupported);
+	dwarf_cfi_end(cfi);
+	elf_end(elf);
+	unwind_free(t);
+	elf_close(e);
+	close(fd);
+}
+
+#define LIB "/usr/lib/x86_64-linux-gnu/"
+
+static void test_libc(void **state)
+{
+	(void)state;
+	compare_file(LIB "libc.so.6", 20000, 20);
+}
+
+static void test_libgc(void **state)
+{
+	(void)state;
+	compare_file(LIB "libgc.so.1", 3000, 0);
+}
+
+static void test_libcrypto(void **state)
+{
+	(void)state;
+	compare_file(LIB "libcrypto.so.3", 100000, 2000);
+}
+
+static void test_libstdcxx(void **state)
+{
+	(void)state;
+	compare_file(LIB "libstdc++.so.6", 20000, 0);
+}
+
+/* The test itself: a position-independent program with its own small functions. */
+static void test_self(void **state)
+{
+	(void)state;
+	compare_file("/proc/self/exe", 100, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_libc),      cmocka_unit_test(test_libgc), cmocka_unit_test(test_libcrypto),
+		cmocka_unit_test(test_libstdcxx), cmocka_unit_test(test_self),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+/*
+ * unwind/ehframe: the entries of an .eh_frame section: its CIEs understood, its FDEs listed and
+ * sorted by address. It runs the programs of CIEs only.
+ */
+#ifndef ALYS_UNWIND_EHFRAME_H
+#define ALYS_UNWIND_EHFRAME_H
+
+#include "base/map.h"
+#include "unwind/cfi.h"
+#include "unwind/unwind.h"
+
+struct eh_fde {
+	uint64_t lo, hi;       /* the code it describes */
+	uint32_t cie;          /* index in cies */
+	uint32_t program_sz;
+	const uint8_t *program;
+};
+
+struct eh_frame {
+	struct cfi_ptr_base base;
+	const uint8_t *end;
+	struct cfi_cie *cies;
+	size_t cies_cnt, cies_cap;
+	struct map cie_at; /* offset in the section -> index */
+	struct eh_fde *fdes;
+	size_t fdes_cnt, fdes_cap;
+	uint64_t outside; /* FDEs left out: their code is not in [text_lo, text_hi) */
+};
+
+/* 0, -ENOMEM, or -EBADMSG with words in err. */
+int eh_frame_read(struct eh_frame *f, const struct unwind_section *s, struct err *err);
+void eh_frame_free(struct eh_frame *f);
+
+#endif

@@ -1,0 +1,183 @@
+/* unwind: from a section to a table, and questions to it. See unwind.h. */
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "unwind/cfi.h"
+#include "unwind/ehframe.h"
+#include "unwind/writer.h"
+
+/* The biggest programs have some 200 MB of code. More is a damaged file, and memory. */
+#define TEXT_MAX (1ull << 30)
+/* Between functions, up to the next multiple of 16, nothing is executed: no row for so little. */
+#define GAP_MIN 16
+
+struct fde_ctx {
+	struct row_writer w;
+	bool signal;
+};
+
+static uint32_t spec_row(void *ctx, const struct alys_spec *spec)
+{
+	return row_of_spec(ctx, spec);
+}
+
+static int emit(void *ctx, uint64_t pc, const struct cfi_state *s)
+{
+	struct fde_ctx *x = ctx;
+	return row_write(&x->w, pc, cfi_row(s, x->signal, spec_row, &x->w));
+}
+
+static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct eh_fde *fde)
+{
+	const struct cfi_cie *cie = &f->cies[fde->cie];
+	struct cfi_state state = cie->init;
+	struct cfi_run run = {
+		.cie = cie, .base = &f->base, .lo = fde->lo, .hi = fde->hi, .emit = emit, .ctx = x,
+	};
+	if (cie->odd)
+		return row_write(&x->w, fde->lo,
+				 ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, ALYS_ROW_WHY_CFA));
+	x->signal = cie->signal;
+	return cfi_run(&run, cursor_over(fde->program, fde->program_sz), &state);
+}
+
+static int write_all(struct fde_ctx *x, const struct eh_frame *f, struct err *err)
+{
+	const uint32_t none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0);
+	int rc = 0;
+	for (size_t i = 0; !rc && i < f->fdes_cnt; i++) {
+		const struct eh_fde *fde = &f->fdes[i];
+		rc = write_fde(x, f, fde);
+		if (rc == -EBADMSG)
+			return err_set(err, EBADMSG, ".eh_frame: damaged program for the code at %#llx",
+				       (unsigned long long)fde->lo);
+		bool last = i + 1 == f->fdes_cnt;
+		if (!rc && (last || f->fdes[i + 1].lo - fde->hi >= GAP_MIN) && fde->hi < x->w.pages_end)
+			rc = row_write(&x->w, fde->hi, none);
+	}
+	return rc ? err_set(err, -rc, ".eh_frame: out of memory") : 0;
+}
+
+static int compile(struct unwind_table *t, const struct eh_frame *f, struct err *err)
+{
+	struct fde_ctx x;
+	uint64_t lo = f->fdes[0].lo, hi = f->fdes[f->fdes_cnt - 1].hi;
+	int rc = row_writer_open(&x.w, t, lo, hi);
+	if (rc)
+		return err_set(err, -rc, ".eh_frame: out of memory");
+	t->counts.fdes = f->fdes_cnt;
+	t->counts.outside = f->outside;
+	rc = write_all(&x, f, err);
+	int closed = row_writer_close(&x.w);
+	return rc ? rc : closed ? err_set(err, -closed, ".eh_frame: out of memory") : 0;
+}
+
+struct unwind_table *unwind_compile_section(const struct unwind_section *s, struct err *err)
+{
+	struct eh_frame f;
+	struct unwind_table *t = NULL;
+	if (s->text_hi < s->text_lo || s->text_hi - s->text_lo > TEXT_MAX) {
+		err_set(err, EFBIG, "more than a gigabyte of code");
+		return NULL;
+	}
+	int rc = eh_frame_read(&f, s, err);
+	if (!rc && !f.fdes_cnt)
+		rc = err_set(err, ENODATA, ".eh_frame: describes no code");
+	if (!rc && !(t = calloc(1, sizeof(*t))))
+		rc = err_set(err, ENOMEM, ".eh_frame: out of memory");
+	if (!rc)
+		rc = compile(t, &f, err);
+	eh_frame_free(&f);
+	if (!rc)
+		return t;
+	unwind_free(t);
+	return NULL;
+}
+
+struct unwind_table *unwind_compile(const struct elf *e, struct err *err)
+{
+	struct unwind_section s = { .text_lo = UINT64_MAX };
+	const struct elf_segment *seg;
+	size_t n = elf_segments(e, &seg);
+	for (size_t i = 0; i < n; i++) {
+		if (!seg[i].exec || seg[i].memsz > TEXT_MAX || seg[i].vaddr > UINT64_MAX - TEXT_MAX)
+			continue;
+		s.text_lo = seg[i].vaddr < s.text_lo ? seg[i].vaddr : s.text_lo;
+		if (seg[i].vaddr + seg[i].memsz > s.text_hi)
+			s.text_hi = seg[i].vaddr + seg[i].memsz;
+	}
+	s.bytes = elf_section(e, ".eh_frame", &s.size, &s.vaddr);
+	if (!s.bytes || !s.text_hi) {
+		err_set(err, ENODATA, "no .eh_frame");
+		return NULL;
+	}
+	return unwind_compile_section(&s, err);
+}
+
+void unwind_free(struct unwind_table *t)
+{
+	if (!t)
+		return;
+	free(t->pages);
+	free(t->rows);
+	free(t->specs);
+	free(t);
+}
+
+size_t unwind_size(const struct unwind_table *t)
+{
+	return (t->pages_cnt + 1 + t->rows_cnt) * sizeof(uint32_t);
+}
+
+static void spell_out(const struct unwind_table *t, uint32_t info, struct unwind_row *row)
+{
+	row->kind = ALYS_ROW_SPEC;
+	if (!(info & ALYS_ROW_SPECIAL)) {
+		int32_t slot = (int32_t)(info & ALYS_ROW_SLOT_MAX);
+		row->rule = (struct alys_spec){
+			.off = 8 * (int32_t)(info >> ALYS_ROW_CFA_SHIFT & ALYS_ROW_CFA_MAX),
+			.base_bp = !!(info & ALYS_ROW_BP),
+			.bp = slot ? ALYS_SPEC_BP_AT_CFA : ALYS_SPEC_BP_SAME,
+			.bp_off = slot ? -8 * (slot + 1) : 0,
+		};
+		return;
+	}
+	row->kind = info & ALYS_ROW_KIND;
+	row->aux = (info & ~ALYS_ROW_SPECIAL) >> ALYS_ROW_AUX_SHIFT;
+	if (row->kind == ALYS_ROW_SPEC)
+		row->rule = t->specs[row->aux];
+}
+
+bool unwind_row_at(const struct unwind_table *t, uint64_t vaddr, struct unwind_row *row)
+{
+	uint64_t page = (vaddr >> ALYS_PAGE_SHIFT) - t->page0;
+	*row = (struct unwind_row){ .kind = ALYS_ROW_NONE };
+	if (page >= t->pages_cnt)
+		return false;
+	uint32_t lo = t->pages[page], n = t->pages[page + 1] - lo;
+	uint32_t key = (uint32_t)(vaddr & ((1u << ALYS_PAGE_SHIFT) - 1)) << ALYS_ROW_PC_SHIFT |
+		       ALYS_ROW_INFO;
+	while (n > 1) {
+		uint32_t half = n / 2;
+		if (t->rows[lo + half] <= key)
+			lo += half;
+		n -= half;
+	}
+	spell_out(t, t->rows[lo] & ALYS_ROW_INFO, row);
+	row->from = (t->page0 + page) << ALYS_PAGE_SHIFT | t->rows[lo] >> ALYS_ROW_PC_SHIFT;
+	return true;
+}
+
+const char *unwind_why(uint32_t why)
+{
+	static const char *const words[ALYS_ROW_WHY_CNT] = {
+		[ALYS_ROW_WHY_RA] = "return address elsewhere",
+		[ALYS_ROW_WHY_CFA] = "frame from another register",
+		[ALYS_ROW_WHY_BP] = "rbp elsewhere",
+		[ALYS_ROW_WHY_SP] = "stack pointer elsewhere",
+		[ALYS_ROW_WHY_FULL] = "too many special rules",
+	};
+	return why < ALYS_ROW_WHY_CNT ? words[why] : "unknown";
+}
