@@ -58,8 +58,10 @@ static bool is_taken_over(const struct trail *t, uint64_t vaddr)
 
 static int follow_jump(struct trail *t, const struct flow_node *n, int depth)
 {
-	if (is_taken_over(t, n->dest))
+	if (is_taken_over(t, n->dest)) {
+		t->site->passed_on++;
 		return 0;
+	}
 	if (is_busy(n->to)) {
 		lose(t->site, n, "too busy a function to be probed");
 		return 0;

@@ -154,6 +154,14 @@ static int place_probes(struct plan *p)
 	return 0;
 }
 
+static bool is_library(const struct funcs *f, size_t gc)
+{
+	size_t size;
+	uint64_t vaddr;
+	return gc > f->list_cnt / 2 && elf_is_pie(f->elf) && !elf_section(f->elf, ".interp", &size, &vaddr) &&
+	       !funcs_named(f, "_start") && !funcs_named(f, "main");
+}
+
 /*
  * The collector's own code. In its shared library that is all code; linked into a program, what lies
  * between the first and the last of the functions found, and their neighbours of the same prefix.
@@ -176,7 +184,7 @@ static void find_text(struct plan *p)
 	if (lo == SIZE_MAX)
 		return;
 	l->gc_no_vaddr = f->gc_no_vaddr;
-	for (size_t i = 0; gc > f->list_cnt / 2 && i < n; i++) {
+	for (size_t i = 0; is_library(f, gc) && i < n; i++) {
 		if (!seg[i].exec || f->list[lo].vaddr - seg[i].vaddr >= seg[i].memsz)
 			continue;
 		l->text_lo = seg[i].vaddr;
@@ -288,6 +296,8 @@ void sites_print(const struct site_list *l, struct buf *out)
 			 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped", s->why);
 		for (size_t k = 0; k < s->exits_cnt; k++)
 			print_exit(&l->exits[s->exits[k]], out);
+		if (s->passed_on)
+			buf_addf(out, "    %u jumps on to other probed functions\n", s->passed_on);
 		if (s->lost)
 			buf_addf(out, "    %u ways out not followed: %s\n", s->lost, s->lost_why);
 	}

@@ -57,6 +57,7 @@ struct site {
 	bool return_probe;
 	uint32_t *exits; /* indices into the list's exits */
 	size_t exits_cnt, exits_cap;
+	uint32_t passed_on; /* jumps to functions that are probed themselves: theirs is the result */
 	uint32_t lost; /* ways out that could not be followed: results leave unseen there */
 	char why[192]; /* how the entry was chosen; or who counts it; or why it is refused */
 	char lost_why[192];
