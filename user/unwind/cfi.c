@@ -324,7 +324,12 @@ static int one_op(struct machine *m)
 
 int cfi_run(const struct cfi_run *r, struct cursor program, struct cfi_state *state)
 {
-	struct machine m = { .run = r, .c = program, .s = state, .loc = r->lo };
+	struct machine m; /* not zeroed as a whole: `kept` would cost more than most programs */
+	m.run = r;
+	m.c = program;
+	m.s = state;
+	m.loc = r->lo;
+	m.kept_cnt = 0;
 	while (cursor_left(&m.c)) {
 		int rc = one_op(&m);
 		if (rc)
