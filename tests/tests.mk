@@ -10,6 +10,7 @@ PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out t
 room_objects = $(foreach r,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/$(r)/*.c)) \
 	$(if $(filter sink,$(r)),$(BUILD)/user/sink/profile.pb-c.o))
 rooms_for = $(call rooms_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
+needs_fuzz_trace := model
 
 .SECONDEXPANSION:
 $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call room_objects,$$(call rooms_for,$$*))
