@@ -36,7 +36,7 @@ static void collect(const char *text, size_t n, void *ctx)
  * safe: through the callback interface it keeps nothing but stack, save one identifier of a Rust
  * name in punycode, which then leaks.
  */
-static bool by_libiberty(struct buf *out, const char *name)
+static bool by_libiberty(struct buf *out, const char *name, const char *original)
 {
 	struct limited l = { .out = out, .start = out->len };
 	bool known = true;
@@ -44,10 +44,20 @@ static bool by_libiberty(struct buf *out, const char *name)
 		return true;
 	if (!rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, collect, &l)) {
 		out->len = l.start;
-		known = cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, collect, &l);
+		known = cplus_demangle_v3_callback(original, DMGL_PARAMS | DMGL_ANSI, collect, &l);
 	}
 	if (!known)
 		out->len = l.start;
+	return known;
+}
+
+/* _Z3foov.cold and _Z3foov.constprop.0 are parts and copies of _Z3foov: "foo()" says enough. */
+static bool mangled(struct buf *out, const char *name)
+{
+	struct buf original = { 0 };
+	buf_add(&original, name, strcspn(name, "."));
+	bool known = by_libiberty(out, name, buf_str(&original));
+	buf_free(&original);
 	return known;
 }
 
@@ -59,7 +69,7 @@ bool is_mangled(const char *name)
 void demangle(struct buf *out, const char *name)
 {
 	size_t start = out->len, len = strnlen(name, DEMANGLE_MAX + 1);
-	if (!(is_mangled(name) && by_libiberty(out, name)) && !demangle_crystal(out, name))
+	if (!(is_mangled(name) && mangled(out, name)) && !demangle_crystal(out, name))
 		buf_add(out, name, len);
 	cut(out, start);
 }
