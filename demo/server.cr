@@ -99,7 +99,8 @@ class Site
 
   private def json(context, items : Array(Item))
     context.response.content_type = "application/json"
-    items.to_json(context.response)
+    # As one text: a builder on the response would flush, and a second write waits for the first ACK.
+    context.response.print items.to_json
   end
 
   private def missing(context)
