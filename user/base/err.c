@@ -27,7 +27,8 @@ int err_wrap(struct err *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	int n = vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
-	if (n >= 0 && (size_t)n < sizeof(err->text))
-		snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s", old);
+	int left = (int)sizeof(err->text) - n - (int)sizeof(": ");
+	if (n >= 0 && left > 0)
+		snprintf(err->text + n, (size_t)left + sizeof(": "), ": %.*s", left, old);
 	return -err->code;
 }
