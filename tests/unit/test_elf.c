@@ -186,7 +186,7 @@ static void test_build_id(void **state)
 
 static char dir[64];
 
-/* A small shared library by gcc, in the test's own directory. */
+/* A small shared library, or program with -pie, by gcc in the test's own directory. */
 static char *compile(const char *source, const char *flags)
 {
 	static char out[128];
@@ -196,7 +196,8 @@ static char *compile(const char *source, const char *flags)
 	FILE *f = fopen(path, "w");
 	fputs(source, f);
 	fclose(f);
-	snprintf(command, sizeof(command), "gcc -shared -fPIC -nostdlib %s -o %s %s", flags, out, path);
+	snprintf(command, sizeof(command), "gcc %s -fPIC -nostdlib -o %s %s %s",
+		 strstr(flags, "-pie") ? "" : "-shared", out, path, flags);
 	assert_int_equal(system(command), 0);
 	return out;
 }
@@ -242,14 +243,19 @@ static void test_at_names(void **state)
 {
 	(void)state;
 	struct err err = { 0 };
-	char *path = compile("__asm__(\".text\\n.type \\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\",@function\\n\"\n"
+	char *path = compile("__asm__(\".text\\n.globl \\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\"\\n.type \\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\",@function\\n\"\n"
 			     "\"\\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\": ret\\n\");\n"
 			     "int puts(const char *); int plain(void) { return puts(\"x\"); }\n",
-			     "-lc");
+			     "-pie -rdynamic -Wl,-e,plain -lc");
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct elf *e = elf_open(fd, path, &err);
 	assert_non_null(e);
 	assert_int_equal(find(e, "*Array(Foo)@Array(T)#push<Foo>:Nil", false).hits, 1);
+	/* In .dynsym ld makes a version of the second half. */
+	struct wanted joined = find(e, "*Array(Foo)@Array(T)#push<Foo>:Nil", true);
+	assert_int_equal(joined.hits, 1);
+	assert_int_equal(joined.found.vaddr, find(e, joined.name, false).found.vaddr);
+	assert_int_equal(find(e, "*Array(Foo)", true).hits, 0);
 	assert_int_equal(find(e, "plain", false).hits, 1);
 	assert_int_equal(find(e, "puts", false).hits, 1); /* puts@GLIBC_2.2.5 in the file */
 	elf_close(e);

@@ -175,15 +175,22 @@ struct elf *elf_open(int fd, const char *name, struct err *err)
 	return NULL;
 }
 
+static void free_texts(struct map *m)
+{
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(m, &i));)
+		free((void *)(uintptr_t)s->value);
+	map_free(m);
+}
+
 void elf_close(struct elf *e)
 {
 	if (!e)
 		return;
 	if (e->cache) {
-		const struct map_slot *s;
-		for (size_t i = 0; (s = map_next(&e->cache->names, &i));)
-			free((void *)(uintptr_t)s->value);
-		map_free(&e->cache->names);
+		free_texts(&e->cache->names);
+		free_texts(&e->cache->joined);
+		map_free(&e->cache->versions);
 		map_free(&e->cache->targets);
 		image_close(&e->cache->image);
 	}

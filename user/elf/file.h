@@ -13,8 +13,10 @@
 struct elf_cache {
 	struct image image;
 	struct map names;   /* place of a name in the file -> copy without version suffix */
+	struct map joined;  /* number of a dynamic symbol -> copy of name and version */
+	struct map versions; /* number of a version definition -> its name */
 	struct map targets; /* address of a GOT slot -> name */
-	bool targets_ready;
+	bool targets_ready, versions_ready;
 };
 
 struct elf {
@@ -32,5 +34,7 @@ bool elf_section_header(const struct elf *e, uint32_t index, Elf64_Shdr *out);
 /* The section's bytes; NULL when it has none in the file, is compressed or leads out of the file. */
 const uint8_t *elf_section_bytes(const struct elf *e, const Elf64_Shdr *sh);
 bool elf_section_find(const struct elf *e, const char *name, Elf64_Shdr *out);
+/* The whole name of dynamic symbol number index: Crystal's have their second half in the version. */
+const char *elf_joined_name(const struct elf *e, size_t index, const char *name);
 
 #endif

@@ -12,7 +12,7 @@
 #define BLOCK_SHIFT 16
 #define BLOCK_SZ    (1ull << BLOCK_SHIFT)
 #define FILE_MAX    (64ull << 30) /* address space only; a debug build of a browser has 8 GiB */
-#define PIECE_MAX   (1ull << 30)  /* no section worth reading is larger; a sparse file can claim it is */
+#define PIECE_MAX   (1ull << 30)  /* no section worth reading is larger; a sparse file's may be */
 
 int image_open(struct image *im, int fd)
 {

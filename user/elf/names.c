@@ -101,6 +101,8 @@ static int each_in(const struct elf *e, const struct table *t,
 		const char *name = is_place(&sym) ? table_name(e, t, &sym) : NULL;
 		if (!name)
 			continue;
+		if (t->symbols.sh_type == SHT_DYNSYM)
+			name = elf_joined_name(e, i, name);
 		int rc = fn(ctx, &(struct elf_symbol){
 					 .name = name,
 					 .vaddr = sym.st_value,

@@ -38,7 +38,7 @@ static size_t method_length(const char *p)
 	return n;
 }
 
-/* A type starts with a capital, a union with (, a C struct with its kind; a method with none of these. */
+/* A type starts with a capital, a union with (, a C struct with its kind; a method with none. */
 static bool starts_type(const char *p)
 {
 	return (*p >= 'A' && *p <= 'Z') || (unsigned char)*p >= 0x80 || *p == '(' ||

@@ -53,7 +53,8 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
-int symbolizer_add_file(struct symbolizer *s, struct module_id m, int fd, const char *path, struct err *err)
+int symbolizer_add_file(struct symbolizer *s, struct module_id m, int fd, const char *path,
+			struct err *err)
 {
 	struct err why = { 0 };
 	struct answerer *a = answerer_new(fd, path, &why);

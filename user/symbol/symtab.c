@@ -54,7 +54,8 @@ static unsigned int underscores(const char *name)
 
 /*
  * Of several names of one place the best comes last: a real function before a label, then .symtab
- * (the linker spoils Crystal's names in .dynsym), then the name that people use: malloc, not __libc_malloc.
+ * (the linker spoils Crystal's names in .dynsym), then the name that people use: malloc, not
+ * __libc_malloc.
  */
 static int by_place(const void *pa, const void *pb)
 {
