@@ -28,6 +28,12 @@ static void plan_begin(struct plan *plan, struct probe *p)
 	};
 }
 
+/* A return probe takes the return address from where sp points: with a frame begun, that is not it. */
+static bool returns_of(const struct site *s, enum probe_returns returns)
+{
+	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->cfa_off == 8;
+}
+
 static int publish_site(struct probe *p, const struct alys_site *s, uint32_t *index, struct err *err)
 {
 	*index = p->sites_cnt;
@@ -41,7 +47,7 @@ static int publish_site(struct probe *p, const struct alys_site *s, uint32_t *in
 }
 
 static int plan_entry(struct plan *plan, struct probe *p, const struct site_list *l,
-		      const struct site *s, bool returns_safe, struct err *err)
+		      const struct site *s, enum probe_returns returns, struct err *err)
 {
 	struct alys_site wire;
 	uint32_t index;
@@ -51,7 +57,7 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site_list
 		return rc;
 	if (wire.shape == ALYS_SHAPE_FREE)
 		return batch_add(&plan->free_enter, s->offset, index);
-	if (!s->return_probe || !returns_safe)
+	if (!returns_of(s, returns))
 		return batch_add(&plan->frame_enter, s->offset, index);
 	if (p->tier == PROBE_TIER_SESSION)
 		return batch_add(&plan->session, s->offset, index);
@@ -60,15 +66,15 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site_list
 }
 
 /* Exits of functions that are seen by return probes stay free of probes. */
-static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, bool returns_safe,
-		      struct err *err)
+static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l,
+		      enum probe_returns returns, struct err *err)
 {
 	int rc = 0;
 	for (uint32_t x = 0; x < l->exits_cnt && !rc; x++) {
 		bool wanted = false;
 		for (size_t i = 0; i < l->sites_cnt && !wanted; i++) {
 			const struct site *s = &l->sites[i];
-			bool by_exit = s->state == SITE_PROBED && !(s->return_probe && returns_safe);
+			bool by_exit = s->state == SITE_PROBED && !returns_of(s, returns);
 			for (size_t n = 0; by_exit && n < s->exits_cnt; n++)
 				wanted |= s->exits[n] == x;
 		}
@@ -98,17 +104,17 @@ static int plan_attach(struct plan *plan, struct probe *p, uint32_t tgid, int fi
 }
 
 int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
-		 bool returns_safe, struct err *err)
+		 enum probe_returns returns, struct err *err)
 {
 	struct plan plan;
 	int rc = 0;
 	plan_begin(&plan, p);
 	for (size_t i = 0; i < sites->sites_cnt && !rc; i++) {
 		if (sites->sites[i].state == SITE_PROBED)
-			rc = plan_entry(&plan, p, sites, &sites->sites[i], returns_safe, err);
+			rc = plan_entry(&plan, p, sites, &sites->sites[i], returns, err);
 	}
 	if (!rc)
-		rc = plan_exits(&plan, p, sites, returns_safe, err);
+		rc = plan_exits(&plan, p, sites, returns, err);
 	if (rc == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory");
 	if (!rc)

@@ -22,6 +22,13 @@ enum probe_tier {
 	PROBE_TIER_PERF,    /* one perf event a site */
 };
 
+/* Which functions get return probes; the others are seen at their exits. */
+enum probe_returns {
+	PROBE_RETURNS_NONE,
+	PROBE_RETURNS_PLAIN, /* those that run no user code, throw nothing and switch no stack */
+	PROBE_RETURNS_ALL,   /* can kill the target: only when the user insists */
+};
+
 struct probe_config {
 	uint64_t interval;   /* bytes:N, 0 = exact */
 	uint64_t min_size;
@@ -48,10 +55,10 @@ int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);
 void probe_remove_target(struct probe *p, uint32_t tgid);
 /*
  * Puts the listed sites of one file under probes, for one process (tgid) or for all that the target
- * list names (0). returns_safe: return probes may be used on rows that run no user code.
+ * list names (0).
  */
 int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
-		 bool returns_safe, struct err *err);
+		 enum probe_returns returns, struct err *err);
 /* Takes the probes of one process away, or all of them (0). */
 void probe_detach(struct probe *p, uint32_t tgid);
 

@@ -24,27 +24,26 @@ struct site_cache {
 	struct map done; /* tgid << 32 | module: attached */
 };
 
-static bool parse_families(const char *names, uint32_t *out)
+int attach_families(const char *names, uint32_t *out, struct err *err)
 {
 	*out = 0;
-	while (names && *names) {
+	for (const char *at = names ?: ""; *at;) {
 		char name[32];
-		size_t n = strcspn(names, ",");
-		snprintf(name, sizeof(name), "%.*s", (int)n, names);
+		size_t n = strcspn(at, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)n, at);
 		int family = alloc_family_by_name(name);
 		if (family < 0)
-			return false;
+			return err_set(err, EINVAL, "--allocator knows no \"%s\": choose from libc,libgc,jemalloc,tcmalloc,mimalloc,c++",
+				       name);
 		*out |= 1u << family;
-		names += n + (names[n] == ',');
+		at += n + (at[n] == ',');
 	}
-	return true;
+	return 0;
 }
 
-static int find_sites(const char *families, int fd, const char *path, struct site_list *out, struct err *err)
+static int find_sites(uint32_t families, int fd, const char *path, struct site_list *out, struct err *err)
 {
-	struct sites_options o = { 0 };
-	if (!parse_families(families, &o.families))
-		return err_set(err, EINVAL, "--allocator %s: choose from libc,libgc,jemalloc,tcmalloc,mimalloc,c++", families);
+	struct sites_options o = { .families = families };
 	struct elf *e = elf_open(fd, path, err);
 	if (!e)
 		return -err->code;
@@ -74,7 +73,7 @@ static const struct file_sites *sites_of(struct live *l, const struct module *m,
 	if (!f)
 		return NULL;
 	f->module = m->id;
-	if (find_sites(l->o->allocators, fd, m->path, &f->list, &err)) {
+	if (find_sites(l->families, fd, m->path, &f->list, &err)) {
 		log_info("%s: %s", m->path, err.text);
 		if (err.code != ENOEXEC && !l->attach_err.code)
 			l->attach_err = err;
@@ -88,6 +87,14 @@ static const struct file_sites *sites_of(struct live *l, const struct module *m,
 static bool returns_safe(const struct live *l, uint32_t tgid)
 {
 	return !probe_returns_kill_seccomp(l->probe) || target_seccomp(tgid) == 0;
+}
+
+/* Which functions get their results through return probes instead of exit sites. */
+static enum probe_returns returns_for(const struct live *l, uint32_t tgid)
+{
+	if (l->o->return_probes)
+		return PROBE_RETURNS_ALL;
+	return returns_safe(l, tgid) ? PROBE_RETURNS_PLAIN : PROBE_RETURNS_NONE;
 }
 
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
@@ -104,7 +111,7 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	struct err err = { 0 };
 	if (!f || !f->probed)
 		return;
-	if (probe_attach(l->probe, tgid, fd, &f->list, returns_safe(l, p->tgid), &err)) {
+	if (probe_attach(l->probe, tgid, fd, &f->list, returns_for(l, p->tgid), &err)) {
 		log_warn("%s: %s", m->path, err.text);
 		if (!l->attach_err.code)
 			l->attach_err = err;
@@ -140,7 +147,7 @@ static void list_module(void *ctx, const struct proc *p, const struct module *m,
 	struct site_list list = { 0 };
 	struct err err;
 	(void)p;
-	if (!find_sites(NULL, fd, m->path, &list, &err) && list.sites_cnt) {
+	if (!find_sites(0, fd, m->path, &list, &err) && list.sites_cnt) {
 		text_clean(out, m->path, SIZE_MAX);
 		buf_adds(out, "\n");
 		sites_print(&list, out);

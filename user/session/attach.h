@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "session/live.h"
 
+/* "libc,libgc" as a mask of families; NULL = all (0). */
+int attach_families(const char *names, uint32_t *out, struct err *err);
 /* Failures are logged, and the first is kept in l->attach_err. */
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd);
 /* The process is gone: its links too. */

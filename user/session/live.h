@@ -41,6 +41,7 @@ struct live {
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
 	bool warned_silent;
 
+	uint32_t families;        /* of --allocator, 0 = all */
 	struct site_cache *sites; /* sites by module, see attach.h */
 	size_t functions_cnt;     /* probed functions over all files */
 	struct err attach_err;    /* the first file that could not be probed */

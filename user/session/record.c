@@ -138,6 +138,10 @@ static int open_rooms(struct recording *r, const struct record_options *o, struc
 	struct target_ops out = live_target_ops;
 	in.ctx = out.ctx = l;
 	l->o = o;
+	if (attach_families(o->allocators, &l->families, err))
+		return -err->code;
+	if (o->return_probes)
+		log_warn("--return-probes: a program whose fibers or exceptions leave an allocator will be killed by them");
 	l->catalog = catalog_new();
 	l->targets = l->catalog ? target_new(l->catalog, &out) : NULL;
 	if (!l->targets)

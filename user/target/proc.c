@@ -109,7 +109,7 @@ int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l),
 {
 	FILE *f = open_proc(tgid, "maps");
 	if (!f && errno == EACCES)
-		return err_set(err, EACCES, "cannot read the maps of process %u: run as root", tgid);
+		return err_set(err, EACCES, "not allowed to look into process %u: run as root (sudo), outside of any container", tgid);
 	if (!f)
 		return no_such(tgid, err);
 	char *text = NULL;
