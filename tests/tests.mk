@@ -88,3 +88,17 @@ check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 	$(Q)scripts/run-unit $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 
 .PHONY: check progs FORCE
+
+# Targets and helpers of `make bench`.
+BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
+bench-programs: $(BENCH) $(BUILD)/demo/server
+$(BUILD)/tests/bench/%: tests/bench/%.c
+	$(call say,PROG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)gcc -g -Wall $(shell sed -n 's,^/\* flags: \(.*\) \*/,\1,p' $<) -o $@ $< \
+		$(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
+
+bench:
+	$(Q)scripts/bench
+
+.PHONY: bench bench-programs

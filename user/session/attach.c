@@ -43,7 +43,7 @@ int attach_families(const char *names, uint32_t *out, struct err *err)
 
 static int find_sites(uint32_t families, int fd, const char *path, struct site_list *out, struct err *err)
 {
-	struct sites_options o = { .families = families };
+	struct sites_options o = { .families = families, .cheap_exits = true };
 	struct elf *e = elf_open(fd, path, err);
 	if (!e)
 		return -err->code;

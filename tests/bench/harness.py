@@ -1,0 +1,107 @@
+"""Runs targets with and without a tracer, and takes medians of interleaved repetitions."""
+import os
+import signal
+import statistics
+import subprocess
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, "build")
+ALYS = os.path.join(BUILD, "alys-bpf")
+OUT = os.path.join(BUILD, "bench")
+
+
+def program(name):
+    return os.path.join(BUILD, "tests", "bench", name)
+
+
+class Target:
+    """A program that prints "ready", waits for a byte, prints its result, waits for the end of stdin."""
+
+    def __init__(self, *argv, before=()):
+        self.process = subprocess.Popen([*before, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **getattr(self, "env", {})})
+        self.pid = self.process.pid
+        line = self.process.stdout.readline()
+        while line and line.strip() != "ready":
+            line = self.process.stdout.readline()
+
+    def run(self):
+        self.process.stdin.write("x")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().split()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
+class Recording:
+    """alys-bpf attached to a process; after stop(): events, lost, bytes, cpu seconds, peak memory in MB."""
+
+    def __init__(self, pid, *options, output="bench.alys"):
+        os.makedirs(OUT, exist_ok=True)
+        self.path = os.path.join(OUT, output)
+        self.process = subprocess.Popen([ALYS, "-v", "-p", str(pid), "-o", self.path, "--force", *options],
+                                        stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            if "recording" in line:
+                break
+        else:
+            raise RuntimeError("alys-bpf did not start")
+
+    def stop(self):
+        # A program that ended may have ended the recording already.
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        text = self.process.stderr.read()
+        _, _, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = 0
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.peak_mb = usage.ru_maxrss / 1024
+        self.bytes = os.path.getsize(self.path)
+        self.counts = ledger(self.path)
+        self.text = text
+        return self
+
+
+def ledger(path):
+    """The counters of `alys-bpf info`, by name; sums of classes under "hit", "recorded", "set aside", "lost"."""
+    text = subprocess.run([ALYS, "info", path], capture_output=True, text=True, check=True).stdout
+    counts = {"hit": 0, "recorded": 0, "set aside": 0, "lost": 0}
+    for line in text.splitlines():
+        if not line.startswith("  "):
+            continue
+        for kind in (*counts, "note"):
+            if line.startswith("  " + kind + " "):
+                name, value = line[len(kind) + 3:].split()[:2]
+                if kind in ("hit", "recorded", "set aside", "lost"):
+                    counts[kind] += int(value)
+                counts["#" + name] = int(value)
+                break
+    return counts
+
+
+def interleave(cases, repetitions):
+    """cases: {name: function giving a number}. Runs them in turns, so that a slow minute hits all of them."""
+    got = {name: [] for name in cases}
+    for _ in range(repetitions):
+        for name, run in cases.items():
+            got[name].append(run())
+    return {name: statistics.median(values) for name, values in got.items()}
+
+
+def table(title, heads, rows):
+    print(f"\n{title}")
+    cells = [heads] + [[str(c) for c in row] for row in rows]
+    widths = [max(len(r[i]) for r in cells) for i in range(len(heads))]
+    for n, row in enumerate(cells):
+        print("  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))))
+        if n == 0:
+            print("  " + "  ".join("-" * w for w in widths))
+
+
+def machine():
+    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "unknown CPU")
+    print(f"machine: {model}, {os.cpu_count()} CPUs, Linux {os.uname().release}, load {os.getloadavg()[0]:.1f}, "
+          f"{time.strftime('%Y-%m-%d')}")

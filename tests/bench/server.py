@@ -1,0 +1,23 @@
+"""The demo server under wrk: a target that does what servers do."""
+import os
+import re
+import subprocess
+
+from harness import BUILD
+
+
+class Server:
+    def __init__(self):
+        self.process = subprocess.Popen([os.path.join(BUILD, "demo", "server"), "0"], stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        self.url = "http://" + self.process.stdout.readline().split()[-1]
+
+    def load(self, seconds, path="/page/7"):
+        """Requests a second."""
+        out = subprocess.run(["wrk", "-t1", "-c8", f"-d{seconds}", self.url + path], capture_output=True, text=True,
+                             check=True).stdout
+        return float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1))
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
