@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "model/model.h"
+#include "model/watch.h"
 
 /* One live block. Kept small: a big server has tens of millions. */
 struct block {
@@ -40,6 +41,9 @@ struct heap {
 	struct totals all;
 	struct heap_facts facts;
 	uint64_t last_id;
+	struct map split_index; /* place of the row of (proc, stack) << 32 | number of the split */
+	struct map split_ids;   /* thread or size -> number */
+	struct watch watch;
 };
 
 struct heap *heap_new(void)
@@ -55,10 +59,18 @@ void heap_free(struct heap *h)
 		map_free(&h->procs[i].live);
 	map_free(&h->proc_index);
 	map_free(&h->row_index);
+	map_free(&h->split_index);
+	map_free(&h->split_ids);
+	watch_free(&h->watch);
 	free(h->procs);
 	free(h->blocks);
 	free(h->rows);
 	free(h);
+}
+
+void heap_watch(struct heap *h, unsigned int what)
+{
+	h->watch.what = what;
 }
 
 double sample_weight(uint64_t size, uint64_t interval)
@@ -86,23 +98,48 @@ static struct proc_heap *proc_of(struct heap *h, struct proc_id id)
 	return p;
 }
 
+static uint64_t *add_row(struct heap *h, const struct event *e, struct map *index, uint64_t key)
+{
+	struct snapshot_row *r = VEC_PUSH(h, rows);
+	if (!r)
+		return NULL;
+	r->stack = e->stack;
+	r->proc = e->proc;
+	uint64_t *place = watch_add_row(&h->watch, h->rows_cnt) ? NULL : map_put(index, key);
+	if (!place) {
+		h->rows_cnt--;
+		return NULL;
+	}
+	*place = h->rows_cnt - 1;
+	return place;
+}
+
+/* The row of a thread or size; `base`, the row of the stack, only lends its number. */
+static uint64_t *split_row(struct heap *h, const struct event *e, uint64_t base)
+{
+	uint64_t split = h->watch.what & HEAP_BY_SIZE ? e->size : e->tid;
+	uint64_t *number = map_put(&h->split_ids, split);
+	if (!number)
+		return NULL;
+	if (!*number)
+		*number = h->split_ids.count;
+	uint64_t key = base << 32 | (uint32_t)*number;
+	uint64_t *known = map_get(&h->split_index, key);
+	if (!known && (known = add_row(h, e, &h->split_index, key)))
+		h->rows[*known].split = split;
+	return known;
+}
+
 static int row_of(struct heap *h, const struct event *e, uint32_t *row)
 {
 	uint64_t key = (uint64_t)e->proc.n << 32 | e->stack.n;
 	uint64_t *known = map_get(&h->row_index, key);
-	if (!known) {
-		struct snapshot_row *r = VEC_PUSH(h, rows);
-		if (!r)
-			return -ENOMEM;
-		r->stack = e->stack;
-		r->proc = e->proc;
-		known = map_put(&h->row_index, key);
-		if (!known) {
-			h->rows_cnt--;
-			return -ENOMEM;
-		}
-		*known = h->rows_cnt - 1;
-	}
+	if (!known)
+		known = add_row(h, e, &h->row_index, key);
+	if (known && h->watch.what & HEAP_SPLITS)
+		known = split_row(h, e, *known);
+	if (!known)
+		return -ENOMEM;
 	*row = (uint32_t)*known;
 	return 0;
 }
@@ -135,24 +172,63 @@ static void add_to(struct totals *t, const struct block *b)
 	t->live_sz += b->size;
 	t->est_live_cnt += b->weight;
 	t->est_live_sz += est_sz;
+	if (b->weight > 1) {
+		double var = est_sz * (est_sz - (double)b->size);
+		t->var_alloc_sz += var;
+		t->var_live_sz += var;
+	}
 }
 
 static void take_from(struct totals *t, const struct block *b)
 {
 	t->live_cnt--;
 	t->live_sz -= b->size;
+	double est_sz = b->weight * (double)b->size;
 	t->est_live_cnt -= b->weight;
-	t->est_live_sz -= b->weight * (double)b->size;
+	t->est_live_sz -= est_sz;
+	if (b->weight > 1)
+		t->var_live_sz -= est_sz * (est_sz - (double)b->size);
 	/* Rounding of many additions must not outlive the last block. */
 	if (!t->live_cnt)
-		t->est_live_cnt = t->est_live_sz = 0;
+		t->est_live_cnt = t->est_live_sz = t->var_live_sz = 0;
+}
+
+static struct watched watched_of(const struct heap *h, const struct block *b, const struct event *e)
+{
+	return (struct watched){
+		.row = b->row,
+		.of_row = &h->rows[b->row].t,
+		.all = &h->all,
+		.id = b->id,
+		.cnt = b->weight,
+		.sz = b->weight * (double)b->size,
+		.born_ns = b->time_ns,
+		.event = e,
+	};
+}
+
+static void begin_block(struct heap *h, const struct block *b, const struct event *e)
+{
+	struct watched change = watched_of(h, b, e);
+	if (h->watch.what)
+		watch_before(&h->watch, &change);
+	add_to(&h->rows[b->row].t, b);
+	add_to(&h->all, b);
+	if (h->watch.what)
+		watch_begun(&h->watch, &change);
 }
 
 /* The block dies; its address must leave the map by other means. */
-static void end_block(struct heap *h, size_t place)
+static void end_block(struct heap *h, size_t place, const struct event *e)
 {
-	take_from(&h->rows[h->blocks[place].row].t, &h->blocks[place]);
-	take_from(&h->all, &h->blocks[place]);
+	const struct block *b = &h->blocks[place];
+	struct watched change = watched_of(h, b, e);
+	if (h->watch.what)
+		watch_before(&h->watch, &change);
+	take_from(&h->rows[b->row].t, b);
+	take_from(&h->all, b);
+	if (h->watch.what)
+		watch_ended(&h->watch, &change);
 	give_block(h, place);
 }
 
@@ -165,7 +241,7 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	uint64_t *live = map_get(&p->live, e->addr);
 	if (live) {
 		h->facts.replaced++;
-		end_block(h, (size_t)*live);
+		end_block(h, (size_t)*live, e);
 	}
 	ssize_t place = take_block(h);
 	if (place < 0)
@@ -180,8 +256,7 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	struct block *b = &h->blocks[place];
 	*b = (struct block){ .id = id, .size = e->size, .time_ns = e->time_ns, .weight = weight,
 			     .row = row };
-	add_to(&h->rows[row].t, b);
-	add_to(&h->all, b);
+	begin_block(h, b, e);
 	return 0;
 }
 
@@ -204,7 +279,7 @@ static void free_older(struct heap *h, const struct event *e, uint64_t addr, uin
 	}
 	*out = (struct applied){ .id = b->id, .prev_addr = addr, .prev_size = b->size,
 				 .weight = b->weight };
-	end_block(h, (size_t)*live);
+	end_block(h, (size_t)*live, e);
 	map_del(&p->live, addr);
 }
 
@@ -225,6 +300,13 @@ static int apply_realloc(struct heap *h, const struct event *e, struct applied *
 	return apply_alloc(h, e, out);
 }
 
+static void note_age(const struct heap *h, struct growth *g, size_t place, uint64_t now)
+{
+	const struct block *b = &h->blocks[place];
+	if (h->watch.what & HEAP_GROWTH)
+		growth_note_age(&g->rows[b->row], b->time_ns, now, b->weight);
+}
+
 /* Closes the heap of a process. After exec its blocks are gone; after exit they count as in use. */
 static void close_heap(struct heap *h, const struct event *e)
 {
@@ -235,10 +317,12 @@ static void close_heap(struct heap *h, const struct event *e)
 	h->facts.ended_live += live->count;
 	const struct map_slot *s;
 	for (size_t i = 0; (s = map_next(live, &i));) {
-		if (e->kind == EVENT_EXEC)
-			end_block(h, (size_t)s->value);
-		else
-			give_block(h, (size_t)s->value);
+		if (e->kind == EVENT_EXEC) {
+			end_block(h, (size_t)s->value, e);
+			continue;
+		}
+		note_age(h, &h->watch.growth, (size_t)s->value, e->time_ns);
+		give_block(h, (size_t)s->value);
 	}
 	map_free(live);
 }
@@ -290,27 +374,72 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	}
 }
 
-static int by_stack(const void *a, const void *b)
+static int by_stack(const void *a, const void *b, void *ctx)
 {
-	const struct snapshot_row *x = a, *y = b;
+	const struct snapshot_row *rows = ctx, *x = &rows[*(const uint32_t *)a], *y = &rows[*(const uint32_t *)b];
 	if (x->stack.n != y->stack.n)
 		return x->stack.n < y->stack.n ? -1 : 1;
-	return x->proc.n < y->proc.n ? -1 : x->proc.n > y->proc.n;
+	if (x->proc.n != y->proc.n)
+		return x->proc.n < y->proc.n ? -1 : 1;
+	return (x->split > y->split) - (x->split < y->split);
+}
+
+/* The rows' places in the order of a snapshot; NULL when memory is out. */
+static uint32_t *sorted_rows(const struct heap *h, size_t *n)
+{
+	uint32_t *order = calloc(h->rows_cnt + 1, sizeof(*order));
+	*n = 0;
+	for (size_t i = 0; order && i < h->rows_cnt; i++) {
+		/* With splits, the row that stands for a whole stack has nothing of its own. */
+		if (!(h->watch.what & HEAP_SPLITS) || h->rows[i].t.alloc_cnt)
+			order[(*n)++] = (uint32_t)i;
+	}
+	if (order && *n)
+		qsort_r(order, *n, sizeof(*order), by_stack, h->rows);
+	return order;
+}
+
+static void add_ages(const struct heap *h, struct growth *g)
+{
+	for (size_t p = 0; p < h->procs_cnt; p++) {
+		const struct map_slot *s;
+		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));)
+			note_age(h, g, (size_t)s->value, h->facts.last_ns);
+	}
+}
+
+/* Ages are of this moment: counted into a copy, so that the heap can go on. */
+static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t *order)
+{
+	struct growth now;
+	if (!(h->watch.what & HEAP_GROWTH))
+		return 0;
+	if (growth_copy(&h->watch.growth, &now))
+		return -ENOMEM;
+	add_ages(h, &now);
+	for (size_t i = 0; i < h->rows_cnt; i++)
+		growth_reach(&now, (uint32_t)i, &h->rows[i].t, h->facts.last_ns);
+	int rc = growth_fill(&now, s, order);
+	growth_free(&now);
+	return rc;
 }
 
 struct snapshot *heap_snapshot(const struct heap *h)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
-	struct snapshot_row *rows = calloc(h->rows_cnt + 1, sizeof(*rows));
-	if (!s || !rows) {
-		free(s);
-		free(rows);
-		return NULL;
+	size_t n;
+	uint32_t *order = sorted_rows(h, &n);
+	if (s && order) {
+		*s = (struct snapshot){ .n = n, .all = h->all, .facts = h->facts };
+		s->rows = calloc(n + 1, sizeof(*s->rows));
 	}
-	if (h->rows_cnt)
-		memcpy(rows, h->rows, h->rows_cnt * sizeof(*rows));
-	qsort(rows, h->rows_cnt, sizeof(*rows), by_stack);
-	*s = (struct snapshot){ .n = h->rows_cnt, .rows = rows, .all = h->all, .facts = h->facts };
+	for (size_t i = 0; s && s->rows && i < n; i++)
+		s->rows[i] = h->rows[order[i]];
+	if (s && (!s->rows || watch_fill(&h->watch, h->rows, s, order) || fill_growth(h, s, order))) {
+		snapshot_free(s);
+		s = NULL;
+	}
+	free(order);
 	return s;
 }
 
@@ -319,5 +448,9 @@ void snapshot_free(struct snapshot *s)
 	if (!s)
 		return;
 	free(s->rows);
+	free(s->peak);
+	free(s->lifetimes);
+	free(s->growth);
+	free(s->timeline.at);
 	free(s);
 }

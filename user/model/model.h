@@ -1,7 +1,8 @@
 /*
  * model: replays events into live heaps and per-stack totals. Knows no files, names, clocks or
  * output. One thread. Never fails on strange input: an unknown free or a double allocation is a
- * counted fact. Memory grows with live blocks and distinct stacks, not with events.
+ * counted fact. Memory grows with live blocks and distinct stacks, not with events. What costs time
+ * or memory beyond the totals is kept only when heap_watch asks for it.
  *
  *   proc 7 | 0x1000 -> {id 1, 64 bytes, stack 3}      stack 3 | allocated 2 / 96 B, live 1 / 64 B
  *          | 0x1040 -> {id 2, 32 bytes, stack 3} X freed
@@ -31,12 +32,70 @@ struct totals {
 	uint64_t live_cnt, live_sz;
 	double est_alloc_cnt, est_alloc_sz;
 	double est_live_cnt, est_live_sz;
+	/*
+	 * Variance of the estimates: each sampled block of weight w adds w * (w - 1) * size^2, which
+	 * is Horvitz and Thompson's for blocks hit independently. Its root is the standard error.
+	 */
+	double var_alloc_sz, var_live_sz;
 };
 
 struct snapshot_row {
 	struct stack_id stack;
 	struct proc_id proc;
+	uint64_t split; /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
 	struct totals t;
+};
+
+/* What a heap keeps beyond totals. */
+enum heap_watch {
+	HEAP_PEAK = 1,      /* every row as it was when the whole heap was at its largest */
+	HEAP_TIMELINE = 2,  /* live, allocated and freed bytes over time */
+	HEAP_LIFETIMES = 4, /* how long blocks lived, which were temporary, reallocations */
+	HEAP_GROWTH = 8,    /* every row's live bytes over time, and the age of what is live */
+	HEAP_BY_THREAD = 16, /* a row for each thread that allocated; not with HEAP_BY_SIZE */
+	HEAP_BY_SIZE = 32,   /* a row for each size asked for */
+};
+
+/* Ages and lifetimes are counted up to these limits; the last one is without limit. */
+#define AGE_CNT 8
+extern const uint64_t age_limits_ns[AGE_CNT]; /* 1 ms 10 ms 100 ms 1 s 10 s 1 min 10 min, none */
+
+/* All numbers below are scaled to the whole when sampled. */
+struct peak_row {
+	double cnt, sz; /* live when the whole heap was at its largest */
+	double own_sz;  /* the row's own largest live, whenever that was */
+	uint64_t epoch; /* the heap's business */
+};
+
+struct lifetime_row {
+	double temp_cnt, temp_sz;   /* freed before the next allocation of the thread that freed them */
+	double freed_cnt, freed_sz;
+	double life_ns;             /* sum over the freed */
+	double lives[AGE_CNT];      /* freed blocks by lifetime */
+	double moved_cnt, moved_sz; /* reallocations, and the bytes of the blocks that went in */
+};
+
+/* Slices double their width when time runs over the last one, so at least half of them are in use. */
+#define GROWTH_SLICES 32
+
+struct growth_row {
+	double live_sz[GROWTH_SLICES]; /* at the end of each slice */
+	double ages[AGE_CNT];          /* live blocks by age at the end (at their process' end) */
+	uint64_t oldest_ns;            /* birth of the oldest of them, 0 = none */
+	uint32_t n;                    /* slices filled */
+	uint32_t scale;                /* the heap's business */
+};
+
+struct time_slice {
+	double alloc_cnt, alloc_sz, freed_cnt, freed_sz;
+	double live_cnt, live_sz; /* at its end */
+	double peak_sz;           /* highest within it */
+};
+
+struct timeline {
+	uint64_t first_ns, slice_ns;
+	size_t n;
+	struct time_slice *at;
 };
 
 /* Counted facts about the input. */
@@ -52,16 +111,28 @@ struct heap_facts {
 	bool sampled;
 };
 
-/* Immutable; rows sorted by stack id. Caller owns, snapshot_free. */
+/*
+ * Immutable; rows sorted by stack id. peak, lifetimes and growth have one element a row and are NULL,
+ * like timeline.at, when not watched. Caller owns, snapshot_free.
+ */
 struct snapshot {
 	size_t n;
 	struct snapshot_row *rows;
 	struct totals all;
 	struct heap_facts facts;
+	struct peak_row *peak;
+	double peak_cnt, peak_sz; /* the whole heap at its largest */
+	uint64_t peak_ns;
+	struct lifetime_row *lifetimes;
+	struct growth_row *growth;
+	uint64_t growth_slice_ns;
+	struct timeline timeline;
 };
 
 struct heap *heap_new(void);
 void heap_free(struct heap *h);
+/* `what`: enum heap_watch, or-ed. Before the first event. */
+void heap_watch(struct heap *h, unsigned int what);
 /* 0 or -ENOMEM. out may be NULL. */
 int heap_apply(struct heap *h, const struct event *e, struct applied *out);
 struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */

@@ -102,31 +102,21 @@ static void put_row(struct buf *b, const struct totals *t, const char *label)
 	buf_u8(b, '\n');
 }
 
-/*
- * Horvitz-Thompson: the variance of the sum of w * size is estimated by the sum over the samples of
- * w * (w - 1) * size^2. A snapshot has sums per stack only, but (w - 1) * size < interval for every
- * size when 1 / w = 1 - exp(-size / interval), so it is at most interval * (sum of w * size).
- */
+/* Exact for what was sampled: see var_* in model.h. */
 static void put_error(struct buf *b, const struct sink_input *in)
 {
-	double interval = (double)format_interval(in->catalog);
-	const double estimates[] = { in->snapshot->all.est_live_sz,
-				     in->snapshot->all.est_alloc_sz };
+	const struct totals *t = &in->snapshot->all;
+	const double estimates[] = { t->est_live_sz, t->est_alloc_sz };
+	const double errors[] = { sqrt(t->var_live_sz), sqrt(t->var_alloc_sz) };
 	static const char *const of[] = { "live", "allocated" };
-	if (!(interval > 0)) {
-		buf_adds(b, "standard error unknown: the recording does not tell its sampling "
-			    "interval\n");
-		return;
-	}
 	for (int i = 0; i < 2; i++) {
-		double error = estimates[i] > 0 ? sqrt(interval * estimates[i]) : 0;
 		buf_adds(b, i ? ", of " : "standard error of the total of ");
-		buf_addf(b, "%s bytes at most ", of[i]);
-		text_bytes(b, error);
-		if (error > 0)
-			buf_addf(b, " (%.1f %%)", 100 * error / estimates[i]);
+		buf_addf(b, "%s bytes ", of[i]);
+		text_bytes(b, errors[i]);
+		if (estimates[i] > 0)
+			buf_addf(b, " (%.1f %%)", 100 * errors[i] / estimates[i]);
 	}
-	buf_adds(b, ": square root of interval x estimate\n");
+	buf_u8(b, '\n');
 }
 
 static void put_table(struct buf *b, const struct sink_input *in, const struct sites *s)

@@ -1,0 +1,299 @@
+/* model: what heap_watch adds, each against a plain computation of the same on a random run. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/model.h"
+
+#define MS 1000000ull
+#define ALL (HEAP_PEAK | HEAP_TIMELINE | HEAP_LIFETIMES | HEAP_GROWTH)
+
+static int setup(void **state)
+{
+	*state = heap_new();
+	if (!*state)
+		return -1;
+	heap_watch(*state, ALL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	heap_free(*state);
+	return 0;
+}
+
+static void apply(struct heap *h, struct event e)
+{
+	if (!e.proc.n)
+		e.proc.n = 1;
+	assert_int_equal(heap_apply(h, &e, NULL), 0);
+}
+
+#define APPLY(...) apply(h, (struct event){ __VA_ARGS__ })
+#define ALLOC(t, a, sz, st) APPLY(.kind = EVENT_ALLOC, .time_ns = t, .tid = 1, .addr = a, .size = sz, .stack = { st })
+#define FREE(t, a) APPLY(.kind = EVENT_FREE, .time_ns = t, .tid = 1, .addr = a)
+#define REALLOC(t, old, a, sz, st)                                                                 \
+	APPLY(.kind = EVENT_REALLOC, .time_ns = t, .tid = 1, .old_addr = old, .addr = a, .size = sz, \
+	      .stack = { st })
+
+static void assert_double(double a, double b)
+{
+	if (fabs(a - b) > 1e-6 * (1 + fabs(b)))
+		fail_msg("%.9g is not %.9g", a, b);
+}
+
+static void test_peak(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 100, 1);
+	ALLOC(2, 0x20, 50, 2);
+	FREE(3, 0x10);
+	ALLOC(4, 0x30, 90, 3);
+	FREE(5, 0x30);
+	struct snapshot *s = heap_snapshot(h);
+	assert_double(s->peak_sz, 150);
+	assert_double(s->peak_cnt, 2);
+	assert_int_equal(s->peak_ns, 2);
+	assert_double(s->peak[0].sz, 100);
+	assert_double(s->peak[1].sz, 50);
+	assert_double(s->peak[2].sz, 0);
+	assert_double(s->peak[2].own_sz, 90);
+	snapshot_free(s);
+}
+
+static void test_peak_against_copies(void **state)
+{
+	struct heap *h = *state;
+	static uint64_t size_at[256], at_peak[8], live[8];
+	static uint32_t row_at[256];
+	uint64_t all = 0, peak = 0;
+	memset(size_at, 0, sizeof(size_at));
+	memset(live, 0, sizeof(live));
+	srandom(3);
+	for (uint64_t t = 1; t < 40000; t++) {
+		uint64_t a = (uint64_t)random() % 255 + 1;
+		if (size_at[a]) {
+			FREE(t, a);
+			all -= size_at[a];
+			live[row_at[a]] -= size_at[a];
+			size_at[a] = 0;
+			continue;
+		}
+		size_at[a] = (uint64_t)random() % 5000 + 1;
+		row_at[a] = (uint32_t)random() % 8;
+		ALLOC(t, a, size_at[a], row_at[a] + 1);
+		all += size_at[a];
+		live[row_at[a]] += size_at[a];
+		if (all > peak) {
+			peak = all;
+			memcpy(at_peak, live, sizeof(live));
+		}
+	}
+	struct snapshot *s = heap_snapshot(h);
+	assert_double(s->peak_sz, (double)peak);
+	for (size_t i = 0; i < 8; i++)
+		assert_double(s->peak[i].sz, (double)at_peak[i]);
+	snapshot_free(s);
+}
+
+static void test_temporary(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 10, 1);
+	FREE(2, 0x10); /* temporary */
+	ALLOC(3, 0x20, 20, 1);
+	ALLOC(4, 0x30, 30, 1);
+	FREE(5, 0x20); /* another one came between */
+	FREE(6, 0x30); /* temporary: still the thread's last */
+	ALLOC(7, 0x40, 40, 1);
+	APPLY(.kind = EVENT_ALLOC, .time_ns = 8, .tid = 2, .addr = 0x50, .size = 5, .stack = { 1 });
+	FREE(9, 0x40); /* temporary: it was another thread that allocated */
+	ALLOC(10, 0x60, 60, 1);
+	REALLOC(11, 0x60, 0x70, 70, 1); /* goes on, is not temporary */
+	APPLY(.kind = EVENT_FREE, .time_ns = 12, .tid = 1, .addr = 0x70, .flags = EVENT_F_BY_GC);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 1);
+	assert_double(s->lifetimes[0].temp_cnt, 3);
+	assert_double(s->lifetimes[0].temp_sz, 80);
+	assert_double(s->lifetimes[0].moved_cnt, 1);
+	assert_double(s->lifetimes[0].moved_sz, 60);
+	assert_double(s->lifetimes[0].freed_cnt, 6);
+	snapshot_free(s);
+}
+
+static void test_lifetimes(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 10, 1);
+	ALLOC(1, 0x20, 10, 1);
+	FREE(1 + MS - 1, 0x10);
+	FREE(1 + 5 * MS, 0x20);
+	ALLOC(10 * MS, 0x30, 10, 1);
+	APPLY(.kind = EVENT_EXEC, .time_ns = 5000 * MS);
+	struct snapshot *s = heap_snapshot(h);
+	assert_double(s->lifetimes[0].lives[0], 1);
+	assert_double(s->lifetimes[0].lives[1], 1);
+	assert_double(s->lifetimes[0].lives[4], 1);
+	assert_double(s->lifetimes[0].life_ns, (double)(MS - 1 + 5 * MS + 4990 * MS));
+	snapshot_free(s);
+}
+
+static void test_growth_and_ages(void **state)
+{
+	struct heap *h = *state;
+	for (uint64_t i = 0; i < 1000; i++) {
+		ALLOC(1 + i * 10 * MS, 0x1000 + i, 8, 1); /* leaks all the time */
+		if (i == 5)
+			ALLOC(2 + i * 10 * MS, 0x10, 4000, 2); /* once */
+	}
+	struct snapshot *s = heap_snapshot(h);
+	const struct growth_row *leak = &s->growth[0], *once = &s->growth[1];
+	assert_int_equal(leak->n, once->n);
+	assert_true(leak->n > GROWTH_SLICES / 2 && leak->n <= GROWTH_SLICES);
+	for (uint32_t i = 1; i < leak->n; i++)
+		assert_true(leak->live_sz[i] > leak->live_sz[i - 1]);
+	for (uint32_t i = 0; i < leak->n; i++)
+		assert_double(once->live_sz[i], 4000);
+	/* Slice k ends before (k + 1) * width: as many events as fit, 10 ms each, the first at 0. */
+	for (uint32_t i = 0; i + 1 < leak->n; i++)
+		assert_double(leak->live_sz[i], 8 * ceil((double)((i + 1) * s->growth_slice_ns) / (10.0 * MS)));
+	assert_double(leak->live_sz[leak->n - 1], 8000);
+	/* Ages at 9990 ms: 0, 10 .. 90, 100 .. 990, 1000 .. 9990 ms. */
+	const double ages[AGE_CNT] = { 1, 0, 9, 90, 900 };
+	for (size_t i = 0; i < AGE_CNT; i++)
+		assert_double(leak->ages[i], ages[i]);
+	assert_int_equal(leak->oldest_ns, 1);
+	snapshot_free(s);
+	s = heap_snapshot(h); /* taking one changes nothing */
+	assert_double(s->growth[0].ages[4], 900);
+	snapshot_free(s);
+}
+
+static void test_timeline(void **state)
+{
+	struct heap *h = *state;
+	double alloc = 0, freed = 0, peak = 0;
+	for (uint64_t i = 0; i < 5000; i++) {
+		ALLOC(1 + i * MS, 0x10 + i, 100 + i, 1);
+		if (i % 3 == 0)
+			FREE(2 + i * MS, 0x10 + i / 3);
+	}
+	struct snapshot *s = heap_snapshot(h);
+	const struct timeline *t = &s->timeline;
+	assert_int_equal(t->first_ns, 1);
+	assert_true(t->n > 256 && t->n <= 512);
+	assert_true(t->n * t->slice_ns >= 4999 * MS && (t->n - 1) * t->slice_ns <= 4999 * MS);
+	double live = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		live += t->at[i].alloc_sz - t->at[i].freed_sz;
+		assert_double(t->at[i].live_sz, live);
+		alloc += t->at[i].alloc_sz;
+		freed += t->at[i].freed_sz;
+		peak = fmax(peak, t->at[i].peak_sz);
+	}
+	assert_double(alloc, s->all.est_alloc_sz);
+	assert_double(alloc - freed, s->all.est_live_sz);
+	assert_double(peak, s->peak_sz);
+	snapshot_free(s);
+}
+
+static void test_splits(void **state)
+{
+	struct heap *h = heap_new();
+	(void)state;
+	heap_watch(h, HEAP_BY_SIZE | HEAP_PEAK);
+	ALLOC(1, 0x10, 64, 7);
+	ALLOC(2, 0x20, 32, 7);
+	ALLOC(3, 0x30, 64, 7);
+	FREE(4, 0x20);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 2);
+	assert_int_equal(s->rows[0].split, 32);
+	assert_int_equal(s->rows[0].t.live_cnt, 0);
+	assert_int_equal(s->rows[1].split, 64);
+	assert_int_equal(s->rows[1].t.live_cnt, 2);
+	assert_int_equal(s->rows[1].stack.n, 7);
+	assert_double(s->peak[0].sz, 32);
+	assert_double(s->peak[1].sz, 128);
+	snapshot_free(s);
+	heap_free(h);
+	h = heap_new();
+	heap_watch(h, HEAP_BY_THREAD);
+	for (uint32_t i = 0; i < 300; i++)
+		APPLY(.kind = EVENT_ALLOC, .tid = 1000 + i % 3, .addr = 8 + i, .size = 1, .stack = { 1 + i % 2 });
+	s = heap_snapshot(h);
+	assert_int_equal(s->n, 6);
+	for (size_t i = 0; i < 6; i++) {
+		assert_int_equal(s->rows[i].split, 1000 + i % 3);
+		assert_int_equal(s->rows[i].t.alloc_cnt, 50);
+	}
+	snapshot_free(s);
+	heap_free(h);
+}
+
+/* The stated error against the spread of many samplings of the same allocations. */
+static void test_standard_error(void **state)
+{
+	(void)state;
+	double sum = 0, square = 0, stated = 0, truth = 0;
+	const int rounds = 400;
+	srandom(11);
+	for (int r = 0; r < rounds; r++) {
+		struct heap *h = heap_new();
+		truth = 0;
+		for (uint64_t i = 0; i < 2000; i++) {
+			uint64_t size = 16 + i % 400;
+			truth += (double)size;
+			if ((double)random() / RAND_MAX < 1 / sample_weight(size, 1000))
+				APPLY(.kind = EVENT_ALLOC, .addr = 8 + i, .size = size, .interval = 1000);
+		}
+		struct snapshot *s = heap_snapshot(h);
+		sum += s->all.est_alloc_sz;
+		square += s->all.est_alloc_sz * s->all.est_alloc_sz;
+		stated += s->all.var_alloc_sz;
+		assert_double(s->all.var_alloc_sz, s->all.var_live_sz);
+		snapshot_free(s);
+		heap_free(h);
+	}
+	double mean = sum / rounds, spread = sqrt(square / rounds - mean * mean);
+	assert_true(fabs(mean - truth) < 4 * spread / sqrt(rounds));
+	assert_true(fabs(sqrt(stated / rounds) / spread - 1) < 0.12);
+}
+
+static void test_strange_times(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(UINT64_MAX, 1, UINT64_MAX, 1);
+	ALLOC(0, 2, 1, 1);
+	ALLOC(1, 3, 1, 2);
+	FREE(UINT64_MAX, 2);
+	FREE(5, 3);
+	ALLOC(7, 4, 0, 3);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 3);
+	snapshot_free(s);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_peak),
+		T(test_peak_against_copies),
+		T(test_temporary),
+		T(test_lifetimes),
+		T(test_growth_and_ages),
+		T(test_timeline),
+		T(test_splits),
+		T(test_standard_error),
+		T(test_strange_times),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,65 @@
+/*
+ * model/lifetimes: how long blocks lived. Temporary is a block that its thread frees before it
+ * allocates again: with the memory at hand beforehand, the call would not have been needed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/watch.h"
+
+const uint64_t age_limits_ns[AGE_CNT] = {
+	1000000ull,     10000000ull,    100000000ull,    1000000000ull,
+	10000000000ull, 60000000000ull, 600000000000ull, UINT64_MAX,
+};
+
+static uint64_t thread_of(const struct event *e)
+{
+	return (uint64_t)e->proc.n << 32 | e->tid;
+}
+
+void lifetimes_begun(struct lifetimes *l, const struct watched *w)
+{
+	/* Without memory for the thread its blocks count as not temporary. */
+	uint64_t *last = map_put(&l->threads, thread_of(w->event));
+	if (last)
+		*last = w->id;
+}
+
+static bool is_temporary(const struct lifetimes *l, const struct watched *w)
+{
+	if (w->event->kind != EVENT_FREE || w->event->flags & EVENT_F_BY_GC)
+		return false;
+	const uint64_t *last = map_get(&l->threads, thread_of(w->event));
+	return last && *last == w->id;
+}
+
+void lifetimes_ended(struct lifetimes *l, const struct watched *w)
+{
+	struct lifetime_row *r = &l->rows[w->row];
+	uint64_t now = w->event->time_ns, age = now > w->born_ns ? now - w->born_ns : 0;
+	size_t i = 0;
+	if (w->event->kind == EVENT_REALLOC) {
+		r->moved_cnt += w->cnt;
+		r->moved_sz += w->sz;
+	}
+	if (is_temporary(l, w)) {
+		r->temp_cnt += w->cnt;
+		r->temp_sz += w->sz;
+	}
+	while (age >= age_limits_ns[i] && i + 1 < AGE_CNT)
+		i++;
+	r->lives[i] += w->cnt;
+	r->freed_cnt += w->cnt;
+	r->freed_sz += w->sz;
+	r->life_ns += w->cnt * (double)age;
+}
+
+int lifetimes_fill(const struct lifetimes *l, struct snapshot *s, const uint32_t *order)
+{
+	s->lifetimes = calloc(s->n + 1, sizeof(*s->lifetimes));
+	if (!s->lifetimes)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n; i++)
+		s->lifetimes[i] = l->rows[order[i]];
+	return 0;
+}

@@ -1,0 +1,94 @@
+/*
+ * model/watch: what a heap keeps beyond totals, each in a file of its own; the heap tells them of
+ * every block that begins and ends and does not know what they make of it. Not for other rooms.
+ */
+#ifndef ALYS_MODEL_WATCH_H
+#define ALYS_MODEL_WATCH_H
+
+#include "base/map.h"
+#include "model/model.h"
+
+#define HEAP_SPLITS (HEAP_BY_THREAD | HEAP_BY_SIZE)
+
+/* A block that begins or ends. */
+struct watched {
+	uint32_t row;
+	const struct totals *of_row, *all;
+	uint64_t id;
+	double cnt, sz; /* scaled */
+	uint64_t born_ns;
+	const struct event *event; /* that began or ended it */
+};
+
+/*
+ * Rows as they were at the peak, without a copy of the heap at each new peak: a row is saved when it
+ * changes for the first time since the last peak, and until then is what it was at that peak.
+ */
+struct peak {
+	struct peak_row *rows;
+	size_t rows_cnt, rows_cap;
+	uint64_t epoch; /* counts new peaks, from 1 */
+	double cnt, sz;
+	uint64_t time_ns;
+};
+
+void peak_before(struct peak *p, const struct watched *w);
+void peak_after(struct peak *p, const struct watched *w);
+int peak_fill(const struct peak *p, const struct snapshot_row *heap_rows, struct snapshot *s,
+	      const uint32_t *order);
+
+struct lifetimes {
+	struct lifetime_row *rows;
+	size_t rows_cnt, rows_cap;
+	struct map threads; /* (proc, tid) -> id of the block allocated last */
+};
+
+void lifetimes_begun(struct lifetimes *l, const struct watched *w);
+void lifetimes_ended(struct lifetimes *l, const struct watched *w);
+int lifetimes_fill(const struct lifetimes *l, struct snapshot *s, const uint32_t *order);
+
+struct growth {
+	struct growth_row *rows;
+	size_t rows_cnt, rows_cap;
+	uint64_t first_ns;
+	uint32_t scale; /* a slice has 2^(20 + scale) ns */
+};
+
+/* Brings a row up to the slice of `now`: it had `t` all the time since its last change. */
+void growth_reach(struct growth *g, uint32_t row, const struct totals *t, uint64_t now);
+void growth_note_age(struct growth_row *r, uint64_t born_ns, uint64_t now, double cnt);
+int growth_copy(const struct growth *g, struct growth *out);
+int growth_fill(const struct growth *g, struct snapshot *s, const uint32_t *order);
+void growth_free(struct growth *g);
+
+#define TIMELINE_SLICES 512
+
+struct timing {
+	struct time_slice *at; /* TIMELINE_SLICES of them */
+	uint64_t first_ns;
+	uint32_t scale; /* a slice has 2^(16 + scale) ns */
+	uint32_t n;     /* slices reached */
+};
+
+void timing_before(struct timing *t, const struct watched *w);
+void timing_begun(struct timing *t, const struct watched *w);
+void timing_ended(struct timing *t, const struct watched *w);
+int timing_fill(const struct timing *t, const struct totals *all, uint64_t now, struct snapshot *s);
+
+struct watch {
+	unsigned int what; /* enum heap_watch */
+	struct peak peak;
+	struct lifetimes lifetimes;
+	struct growth growth;
+	struct timing timing;
+};
+
+int watch_add_row(struct watch *w, size_t rows_cnt);
+void watch_before(struct watch *w, const struct watched *change);
+void watch_begun(struct watch *w, const struct watched *change);
+void watch_ended(struct watch *w, const struct watched *change);
+int watch_fill(const struct watch *w, const struct snapshot_row *heap_rows, struct snapshot *s,
+	       const uint32_t *order);
+void watch_free(struct watch *w);
+
+#endif
