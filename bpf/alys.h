@@ -134,6 +134,11 @@ struct alys_target {
 	__u32 pad;
 };
 
+/* How stacks are walked. */
+#define ALYS_WALK_KERNEL 0 /* bpf_get_stack: by frame pointers */
+#define ALYS_WALK_TABLES 1 /* by unwind rows */
+#define ALYS_WALK_SLEEP 2  /* the same, reading in pages that are away: sleepable programs */
+
 /* Set before load (rodata). */
 struct alys_config {
 	__u64 interval;  /* bytes:N, 0 = exact */
@@ -143,7 +148,8 @@ struct alys_config {
 	__u32 wake_bytes; /* wake the reader when that much is unread */
 	__u8 follow;      /* take in forked children */
 	__u8 free_stacks;
-	__u8 pad[2];
+	__u8 walk; /* ALYS_WALK_* */
+	__u8 pad;
 };
 
 /*

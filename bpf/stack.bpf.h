@@ -6,38 +6,63 @@
 #ifndef ALYS_STACK_BPF_H
 #define ALYS_STACK_BPF_H
 
-#define WALK_SLOTS 512 /* 8 for each of 64 CPUs; a walk that finds none of its 8 free is counted */
+#include "unwind.bpf.h"
 
-/* Plain array instead of per-CPU memory: on preemptible kernels a second task of the same CPU may
- * walk while the first one is in the middle. */
-struct walk_slot {
-	struct alys_ev_stack rec;
-	__u64 ips[ALYS_MAX_FRAMES];
-};
+#define KERNEL_FRAMES (ALYS_MAX_FRAMES - 2)
+#define KERNEL_FLAGS (BPF_F_USER_STACK | 1) /* without the probed address itself */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WALK_SLOTS);
-	__type(key, __u32);
-	__type(value, struct walk_slot);
-} walk_slots SEC(".maps");
-
-__u32 walk_busy[WALK_SLOTS];
-
-static __always_inline __s32 slot_claim(void)
+static __noinline int hash_frames(struct walk_slot *w)
 {
-	__u32 first = bpf_get_smp_processor_id() * 8;
-	for (__u32 i = 0; i < 8; i++) {
-		__u32 slot = (first + i) & (WALK_SLOTS - 1);
-		if (!__sync_lock_test_and_set(&walk_busy[slot], 1))
-			return slot;
+	for (__u32 i = 0; i < ALYS_MAX_FRAMES; i++) {
+		if (i >= w->rec.n)
+			break;
+		w->rec.hash = stack_mix(w->rec.hash, w->ips[i]);
 	}
-	return -1;
+	return 0;
 }
 
-static __always_inline void slot_release(__u32 slot)
+/*
+ * The kernel's own frame-pointer walk. At a function's entry the frame is not built yet, so it skips
+ * the caller: that is put in by hand, and what the kernel found goes behind it. Kernels from 6.11
+ * know `push rbp` as an entry and find the caller themselves (commit cfa7f3d2c526): then it is asked
+ * again for the right place, which costs less than moving everything.
+ */
+static __noinline int walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_slot *w)
 {
-	__sync_lock_test_and_set(&walk_busy[slot & (WALK_SLOTS - 1)], 0);
+	__u32 max = config.max_frames;
+	long behind = 2, got;
+	w->ips[0] = PT_REGS_IP(ctx);
+	w->rec.n = 1;
+	w->rec.end = ALYS_STOP_FAULT;
+	if (bpf_probe_read_user(&w->ips[1], 8, (void *)(cfa - 8)))
+		return 0;
+	got = bpf_get_stack(ctx, &w->ips[2], 8 * KERNEL_FRAMES, KERNEL_FLAGS);
+	if (got >= 8 && w->ips[2] == w->ips[1]) {
+		behind = 1;
+		got = bpf_get_stack(ctx, &w->ips[1], 8 * KERNEL_FRAMES, KERNEL_FLAGS);
+	}
+	__u32 n = behind + (got > 0 ? (__u32)got / 8 : 0);
+	w->rec.n = n < max ? n : max;
+	w->rec.end = n < max ? ALYS_STOP_UNKNOWN : ALYS_STOP_TRUNCATED;
+	return hash_frames(w);
+}
+
+/* Any JIT would ask for ever, so that one address in so many nanoseconds must do. */
+#define MISS_PAUSE_NS 20000000ull
+#define MISS_BUCKETS 64
+
+__u64 miss_times[MISS_BUCKETS] __weak = {};
+
+/* Asks the loader for the mapping that holds an address; by process and megabytes, each now and then. */
+static __always_inline void miss_send(const struct alys_target *t, __u64 addr)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u64 *last = &miss_times[stack_mix(tgid, addr >> 20) & (MISS_BUCKETS - 1)];
+	if (now - *last < MISS_PAUSE_NS)
+		return;
+	*last = now;
+	emit_proc(ALYS_EV_MISS, t, addr);
 }
 
 /* Sends the stack unless it was sent lately. A full ring leaves `seen` as it is: next time again. */
@@ -48,57 +73,42 @@ static __always_inline void stack_send(struct walk_slot *w, const struct alys_ta
 	if (!known || *known == w->rec.hash)
 		return;
 	head_fill(&w->rec.h, ALYS_EV_STACK, t);
-	__u64 size = sizeof(w->rec) + 8 * (w->rec.n & (ALYS_MAX_FRAMES - 1));
+	__u64 n = w->rec.n;
+	if (n > ALYS_MAX_FRAMES)
+		n = ALYS_MAX_FRAMES; /* verifier: it is never more */
+	__u64 size = sizeof(w->rec) + 8 * n;
 	if (bpf_ringbuf_output(&events, w, size, wake_flag()))
 		count(ALYS_ST_LOST_STACK);
 	else
 		*known = w->rec.hash;
 }
 
-static __always_inline __u64 stack_mix(__u64 h, __u64 v)
+/* Walks. config is rodata, so that the verifier sees one of the two ways only. */
+static __always_inline void walk_take(struct pt_regs *ctx, const struct alys_target *t, __u64 cfa,
+				      __u32 slot, struct walk_slot *w)
 {
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-	return h ^ (h >> 29);
+	__u64 salt = bpf_get_current_pid_tgid() >> 32 ^ (__u64)t->gen << 32;
+	walk_begin(ctx, w, cfa, stack_mix(0x243f6a8885a308d3ull, salt));
+	if (config.walk == ALYS_WALK_KERNEL)
+		walk_kernel(ctx, cfa, w);
+	else
+		walk_tables(slot);
 }
 
-/*
- * The kernel's own frame-pointer walk. At a function's entry the frame is not built yet, so it
- * skips the caller: the caller is put in by hand, and what the kernel found goes behind it.
- */
-static __always_inline void walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_slot *w)
+/* What there is to say about a walk, and the end of it: its hash. */
+static __noinline __u64 walk_finish(const struct alys_target *t, __u32 slot)
 {
-	w->ips[0] = PT_REGS_IP(ctx);
-	w->rec.n = 1;
-	w->rec.end = ALYS_STOP_FAULT;
-	if (bpf_probe_read_user(&w->ips[1], 8, (void *)(cfa - 8)))
-		return;
-	/* [0] is the probed address again. Newer kernels add the caller themselves. */
-	long got = bpf_get_stack(ctx, &w->ips[2], 8 * (ALYS_MAX_FRAMES - 2), BPF_F_USER_STACK);
-	w->rec.n = 2;
-	w->rec.end = ALYS_STOP_UNKNOWN;
-	if (got <= 8)
-		return;
-	__u32 n = (__u32)got / 8;
-	__u32 skip = w->ips[3] == w->ips[1] ? 2 : 1;
-	__u32 max = config.max_frames;
-	for (__u32 i = 0; i < ALYS_MAX_FRAMES - 4; i++) {
-		if (i + skip >= n || i + 2 >= max)
-			break;
-		w->ips[(2 + i) & (ALYS_MAX_FRAMES - 1)] =
-			w->ips[(2 + i + skip) & (ALYS_MAX_FRAMES - 1)];
-		w->rec.n = i + 3;
-	}
-}
-
-static __always_inline __u64 stack_hash(const struct walk_slot *w, __u64 salt)
-{
-	__u64 h = stack_mix(0x243f6a8885a308d3ull, salt);
-	for (__u32 i = 0; i < ALYS_MAX_FRAMES; i++) {
-		if (i >= w->rec.n)
-			break;
-		h = stack_mix(h, w->ips[i]);
-	}
-	return h ? h : 1;
+	struct walk_slot *w = slot_at(slot);
+	if (!w)
+		return 0;
+	if (!w->rec.hash)
+		w->rec.hash = 1; /* 0 is no stack */
+	__u64 hash = w->rec.hash;
+	if (w->s.missed)
+		miss_send(t, w->s.missed);
+	stack_send(w, t);
+	slot_release(slot);
+	return hash;
 }
 
 /* The call stack at a probe whose frame ends at cfa, as the hash that events carry; 0 = none. */
@@ -111,17 +121,11 @@ static __always_inline __u64 stack_take(struct pt_regs *ctx, const struct alys_t
 		count(ALYS_ST_NO_SLOT);
 		return 0;
 	}
-	__u32 i = slot;
-	__u64 hash = 0;
-	struct walk_slot *w = bpf_map_lookup_elem(&walk_slots, &i);
-	if (w) {
-		walk_kernel(ctx, cfa, w);
-		hash = stack_hash(w, bpf_get_current_pid_tgid() >> 32 ^ (__u64)t->gen << 32);
-		w->rec.hash = hash;
-		stack_send(w, t);
-	}
-	slot_release(i);
-	return hash;
+	struct walk_slot *w = slot_at(slot);
+	if (!w)
+		return 0;
+	walk_take(ctx, t, cfa, slot, w);
+	return walk_finish(t, slot);
 }
 
 #endif

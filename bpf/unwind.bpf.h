@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The stack walk over unwind rows (rows.h): from the registers at a probe to the bottom of the stack,
+ * without frame pointers. In: a walk slot prepared by walk_begin. Out: rec.n addresses in ips, how it
+ * ended in rec.end, their hash. It sends nothing. Also compiled for the host (tests/bpfhost).
+ *
+ *   walk_tables (in the main program)
+ *     walk_on (global: verified once; 4 frames a call)
+ *       walk_frames (all the spilling happens here, with preemption off)
+ *         row_lookup, window_fill, rule_special (the rare and the slow ways)
+ *     walk_resolve (global: looks for a return probe)
+ *     walk_fetch (global: reads a page that is away, and may sleep)
+ *
+ * Since 6.13 the kernel gives programs of this type a per-CPU stack for every function that uses 64
+ * bytes of stack or more (BPF_PRIV_STACK_MIN_SIZE). Two tasks of one CPU share it when the first one
+ * sleeps, or is preempted, in the middle. Hence: state lives in a claimed slot; what may sleep stays
+ * below 64 bytes (scripts/check-insns reads the verifier's word on it); what is bigger neither sleeps
+ * nor is preempted.
+ */
+#ifndef ALYS_UNWIND_BPF_H
+#define ALYS_UNWIND_BPF_H
+
+#include "unwind_maps.bpf.h"
+
+#define WALK_SLOTS 512 /* 8 for each of 64 CPUs; a walk that finds none of its 8 free is counted */
+#define WALK_FRAMES 4  /* a call of walk_on */
+/* Enough for all frames, and as many again that wait for a page. */
+#define WALK_CALLS (2 * ALYS_MAX_FRAMES / WALK_FRAMES)
+#define WINDOW_SZ 1024
+#define WINDOW_WORDS (WINDOW_SZ / 8)
+#define PAGE_CACHE_BITS 16
+#define USER_PAGE 4096
+/* A frame pointer further up than this is no frame pointer. */
+#define FP_SPAN (1 << 20)
+/* uprobes refuse to nest deeper (MAX_URETPROBE_DEPTH). */
+#define RETURN_PROBES 64
+#define ROW_MISS 0xffffffffu /* no row looks like this: its pc bits are zero */
+
+/* The registers of the frame that comes next, and what the walk has learnt. */
+struct walk_state {
+	__u64 ip; /* return address; of a frame interrupted by a signal, its pc + 1 */
+	__u64 sp, bp;
+	__u64 ip_at;     /* where ip was read: names a pending return probe */
+	__u64 entry_cfa; /* of the probed function */
+	__u64 salt;      /* of the mapping list */
+	__u64 cfa, bp_at, ra_at; /* of the rule in hand */
+	__u64 window_at;
+	__u64 wanted; /* address that could not be read without sleeping */
+	__u64 missed; /* first address in no mapping, 0 = none */
+	__u64 no_row; /* last one, known to be no trampoline either */
+	__u64 probe_at; /* ip_at that a return probe has been looked for at */
+	__u32 window_sz;
+	__u32 first, n_maps; /* run in `mappings` */
+	__u32 max;
+	__u8 may_sleep; /* unreadable memory is reported, not yet the end */
+	__u8 by_fp;     /* the last step went by the frame pointer */
+	__u8 signal;    /* the rule in hand is a signal frame */
+	__u8 pad;
+};
+
+struct walk_slot {
+	struct alys_ev_stack rec; /* sent as it lies here, with rec.n of ips */
+	__u64 ips[ALYS_MAX_FRAMES];
+	struct walk_state s;
+	__u64 window[WINDOW_WORDS]; /* of the target's stack */
+};
+
+/* Walks in progress. Plain array instead of per-CPU memory: while one task sleeps in its walk, another
+ * one of the same CPU may begin. Written and read by the walk that has claimed the slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WALK_SLOTS);
+	__type(key, __u32);
+	__type(value, struct walk_slot);
+} walk_slots SEC(".maps") __weak;
+
+__u32 walk_busy[WALK_SLOTS] __weak = {};
+
+/*
+ * Rows found lately, direct-mapped, all processes together: 44 bits of the salted pc, then the row.
+ * One load replaces both searches. Entries are whole words, so a reader sees an old or a new one.
+ */
+__u64 pc_cache[1 << PAGE_CACHE_BITS] __weak = {};
+
+enum { WALK_DONE, WALK_MORE, WALK_FAULT, WALK_MISS };
+enum { RULE_OK, RULE_STOP, RULE_FAULT };
+
+extern void bpf_preempt_disable(void) __ksym __weak; /* 6.10, commit fc7566ad0a82 */
+extern void bpf_preempt_enable(void) __ksym __weak;
+
+/* Global, because the verifier would follow each of the 8 ways out of the loop through the program. */
+__noinline int slot_claim(void)
+{
+	__u32 first = bpf_get_smp_processor_id() * 8;
+	for (__u32 i = 0; i < 8; i++) {
+		__u32 slot = (first + i) & (WALK_SLOTS - 1);
+		if (!__sync_lock_test_and_set(&walk_busy[slot], 1))
+			return slot;
+	}
+	return -1;
+}
+
+static __always_inline void slot_release(__u32 slot)
+{
+	__sync_lock_test_and_set(&walk_busy[slot & (WALK_SLOTS - 1)], 0);
+}
+
+static __always_inline struct walk_slot *slot_at(__u32 slot)
+{
+	return bpf_map_lookup_elem(&walk_slots, &slot);
+}
+
+static __always_inline __u64 stack_mix(__u64 h, __u64 v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ (h >> 29);
+}
+
+static __always_inline int rule_stop(struct walk_slot *w, __u32 why)
+{
+	w->rec.end = why;
+	return RULE_STOP;
+}
+
+/* Never into the next page: it may be missing although the word in question is not. */
+static __always_inline __u32 window_span(__u64 at)
+{
+	__u32 span = USER_PAGE - (at & (USER_PAGE - 1));
+	return span < WINDOW_SZ ? span : WINDOW_SZ;
+}
+
+static __noinline int window_fill(struct walk_slot *w, __u64 at)
+{
+	__u32 span = window_span(at);
+	if (at & 7)
+		return rule_stop(w, ALYS_STOP_BAD_CFA);
+	w->s.window_sz = 0;
+	if (bpf_probe_read_user(w->window, span, (void *)at)) {
+		w->s.wanted = at;
+		return RULE_FAULT;
+	}
+	w->s.window_at = at;
+	w->s.window_sz = span;
+	return RULE_OK;
+}
+
+/* A read costs the same for 8 bytes and for 1024, and the next frames are most likely in them. */
+static __always_inline int stack_word(struct walk_slot *w, __u64 at, __u64 *out)
+{
+	__u64 off = at - w->s.window_at;
+	if (off >= w->s.window_sz || (off & 7)) {
+		int filled = window_fill(w, at);
+		if (filled != RULE_OK)
+			return filled;
+		off = 0;
+	}
+	*out = w->window[(off >> 3) & (WINDOW_WORDS - 1)];
+	return RULE_OK;
+}
+
+/* The last mapping that begins at or before pc. */
+static __always_inline struct alys_mapping *mapping_at(const struct walk_state *s, __u64 pc)
+{
+	__u32 lo = s->first, n = s->n_maps;
+	/* 16: ALYS_MAX_MAPPINGS is 2^16. lo and n stay unmasked: verifier: states merge that way. */
+	for (int i = 0; i < 16; i++) {
+		if (n <= 1)
+			break;
+		__u32 half = n >> 1, at = (lo + half) & (ALYS_MAX_MAPPINGS - 1);
+		struct alys_mapping *m = bpf_map_lookup_elem(&mappings, &at);
+		if (m && m->start <= pc)
+			lo += half;
+		n -= half;
+	}
+	lo &= ALYS_MAX_MAPPINGS - 1;
+	struct alys_mapping *m = n ? bpf_map_lookup_elem(&mappings, &lo) : NULL;
+	return m && pc >= m->start && pc < m->end ? m : NULL;
+}
+
+static __always_inline __u32 row_in_page(const struct alys_chunk *c, __u32 lo, __u32 n, __u32 key)
+{
+	/* 12: a page has at most 4096 rows. */
+	for (int i = 0; i < 12; i++) {
+		if (n <= 1)
+			break;
+		__u32 half = n >> 1;
+		if (c->w[(lo + half) & (ALYS_CHUNK_WORDS - 1)] <= key)
+			lo += half;
+		n -= half;
+	}
+	return c->w[lo & (ALYS_CHUNK_WORDS - 1)] & ALYS_ROW_INFO;
+}
+
+_Static_assert(ALYS_MAX_MAPPINGS == 1 << 16, "mapping_at's loop");
+_Static_assert(ALYS_PAGE_SHIFT == 12, "row_in_page's loop");
+
+static __noinline __u32 row_lookup(struct walk_slot *w, __u64 pc)
+{
+	const __u32 none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0);
+	__u32 zero = 0;
+	struct alys_mapping *m = mapping_at(&w->s, pc);
+	if (!m)
+		return ROW_MISS;
+	__u64 vaddr = pc - m->bias;
+	__u64 page = (vaddr >> ALYS_PAGE_SHIFT) - m->page0;
+	if (page >= m->pages)
+		return none;
+	__u32 index = m->chunk, base = m->page_off;
+	void *chunk = bpf_map_lookup_elem(&chunks, &index);
+	struct alys_chunk *c = chunk ? bpf_map_lookup_elem(chunk, &zero) : NULL;
+	if (!c)
+		return none;
+	__u32 lo = c->w[(base + page) & (ALYS_CHUNK_WORDS - 1)];
+	__u32 hi = c->w[(base + page + 1) & (ALYS_CHUNK_WORDS - 1)];
+	__u32 key = (vaddr & (USER_PAGE - 1)) << ALYS_ROW_PC_SHIFT | ALYS_ROW_INFO;
+	return row_in_page(c, base + lo, hi - lo, key);
+}
+
+/* Multiplication by an odd number loses nothing: index and tag together tell 60 bits of the pc. */
+static __always_inline __u32 row_at(struct walk_slot *w, __u64 pc)
+{
+	__u64 h = (pc ^ w->s.salt) * 0x9e3779b97f4a7c15ull;
+	__u64 *entry = &pc_cache[h >> (64 - PAGE_CACHE_BITS)];
+	__u64 tag = h << 20, seen_row = *(volatile __u64 *)entry;
+	if (((seen_row ^ tag) & ~(__u64)ALYS_ROW_INFO) == 0)
+		return seen_row & ALYS_ROW_INFO;
+	__u32 row = row_lookup(w, pc);
+	if (row != ROW_MISS)
+		*(volatile __u64 *)entry = tag | row;
+	return row;
+}
+
+/* Code without rows: generated code mostly, and that keeps frame pointers. */
+static __always_inline int rule_fp(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	if (!s->bp && s->by_fp)
+		return rule_stop(w, ALYS_STOP_COMPLETE); /* psABI 3.4.1: 0 marks the deepest frame */
+	if (s->bp < s->sp || s->bp - s->sp > FP_SPAN || (s->bp & 7))
+		return rule_stop(w, ALYS_STOP_NO_TABLE);
+	s->cfa = s->bp + 16;
+	s->bp_at = s->bp;
+	s->ra_at = s->bp + 8;
+	s->by_fp = 1;
+	return RULE_OK;
+}
+
+/* The ucontext that the kernel has put at rsp (struct sigcontext, asm/sigcontext.h). */
+static __always_inline int rule_signal(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	int read = stack_word(w, s->sp + 160, &s->cfa);
+	if (read != RULE_OK)
+		return read;
+	s->bp_at = s->sp + 120;
+	s->ra_at = s->sp + 168;
+	s->signal = 1;
+	return RULE_OK;
+}
+
+static __always_inline int rule_spec(struct walk_slot *w, __u32 index)
+{
+	struct walk_state *s = &w->s;
+	struct alys_spec *spec = bpf_map_lookup_elem(&specs, &index);
+	if (!spec)
+		return rule_stop(w, ALYS_STOP_UNSUPPORTED);
+	__u64 cfa = (spec->base_bp ? s->bp : s->sp) + (__s64)spec->off;
+	if (spec->deref) {
+		int read = stack_word(w, cfa, &cfa);
+		if (read != RULE_OK)
+			return read;
+		cfa += (__s64)spec->add;
+	}
+	s->cfa = cfa;
+	s->ra_at = cfa - 8;
+	s->bp_at = 0;
+	if (spec->bp == ALYS_SPEC_BP_AT_CFA)
+		s->bp_at = cfa + (__s64)spec->bp_off;
+	else if (spec->bp == ALYS_SPEC_BP_AT_BP)
+		s->bp_at = s->bp + (__s64)spec->bp_off;
+	else if (spec->bp == ALYS_SPEC_BP_AT_SP)
+		s->bp_at = s->sp + (__s64)spec->bp_off;
+	return RULE_OK;
+}
+
+static __noinline int rule_special(struct walk_slot *w, __u32 row)
+{
+	struct walk_state *s = &w->s;
+	__u32 aux = (row & ~ALYS_ROW_SPECIAL) >> ALYS_ROW_AUX_SHIFT;
+	switch (row & ALYS_ROW_KIND) {
+	case ALYS_ROW_NONE:
+		return rule_fp(w);
+	case ALYS_ROW_END:
+		return rule_stop(w, ALYS_STOP_COMPLETE);
+	case ALYS_ROW_PLT:
+		s->cfa = s->sp + 8 + (((s->ip - 1) & 15) >= aux ? 8 : 0);
+		s->ra_at = s->cfa - 8;
+		s->bp_at = 0;
+		return RULE_OK;
+	case ALYS_ROW_SIGNAL:
+		return rule_signal(w);
+	case ALYS_ROW_SPEC:
+		return rule_spec(w, aux);
+	default:
+		return rule_stop(w, ALYS_STOP_UNSUPPORTED);
+	}
+}
+
+static __always_inline void rule_plain(struct walk_state *s, __u32 row)
+{
+	__u64 words = (row >> ALYS_ROW_CFA_SHIFT) & ALYS_ROW_CFA_MAX;
+	__u64 slot = row & ALYS_ROW_SLOT_MAX;
+	s->cfa = (row & ALYS_ROW_BP ? s->bp : s->sp) + 8 * words;
+	s->ra_at = s->cfa - 8;
+	s->bp_at = slot ? s->ra_at - 8 * slot : 0;
+}
+
+/* Turns the frame's registers into its caller's. Changes nothing before all has been read. */
+static __always_inline int step_up(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	__u64 bp = s->bp, ip;
+	/* The stack grows down, so a caller's frame lies above; only a signal may have changed stacks. */
+	if (!s->signal && (s->cfa <= s->sp || (s->cfa & 7)))
+		return rule_stop(w, ALYS_STOP_BAD_CFA);
+	/* rbp first: it lies below, so that a window that begins there holds both. */
+	int read = s->bp_at ? stack_word(w, s->bp_at, &bp) : RULE_OK;
+	if (read == RULE_OK)
+		read = stack_word(w, s->ra_at, &ip);
+	if (read != RULE_OK)
+		return read;
+	s->bp = bp;
+	s->sp = s->cfa;
+	/* A caller is looked up one byte back, in the call; an interrupted instruction is itself. */
+	s->ip = ip + s->signal;
+	s->ip_at = s->ra_at;
+	return RULE_OK;
+}
+
+static __always_inline void frame_add(struct walk_slot *w, __u64 ip)
+{
+	w->ips[w->rec.n & (ALYS_MAX_FRAMES - 1)] = ip;
+	w->rec.n++;
+	w->rec.hash = stack_mix(w->rec.hash, ip);
+}
+
+static __always_inline int walk_end(struct walk_slot *w, __u32 why)
+{
+	w->rec.end = why;
+	return WALK_DONE;
+}
+
+/* The frame belongs to the stack, whatever came of the step to its caller. */
+static __always_inline int frame_take(struct walk_slot *w, __u64 ip, int step)
+{
+	if (step == RULE_FAULT && w->s.may_sleep)
+		return WALK_FAULT;
+	frame_add(w, ip);
+	if (step == RULE_FAULT)
+		w->rec.end = ALYS_STOP_FAULT;
+	return step == RULE_OK ? WALK_MORE : WALK_DONE;
+}
+
+/* Nothing is built yet at the probe: the caller is where entry_cfa says, rbp is the caller's. */
+static __always_inline int frame_first(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	__u64 ip = s->ip;
+	s->cfa = s->entry_cfa;
+	s->ra_at = s->cfa - 8;
+	s->bp_at = 0;
+	return frame_take(w, ip, step_up(w));
+}
+
+static __always_inline int frame_next(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	int step = RULE_OK;
+	if (!s->ip)
+		return walk_end(w, ALYS_STOP_COMPLETE); /* a fiber or thread begins with a zero */
+	if (w->rec.n >= s->max)
+		return walk_end(w, ALYS_STOP_TRUNCATED);
+	__u64 ip = s->ip;
+	__u32 row = row_at(w, ip - 1);
+	if (row == ROW_MISS) {
+		if (s->no_row != ip)
+			return WALK_MISS;
+		row = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0);
+	}
+	s->signal = 0;
+	if (row & ALYS_ROW_SPECIAL)
+		step = rule_special(w, row);
+	else
+		rule_plain(s, row);
+	if (step == RULE_OK)
+		step = step_up(w);
+	if ((row & (ALYS_ROW_SPECIAL | ALYS_ROW_KIND)) != ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0))
+		s->by_fp = 0;
+	return frame_take(w, ip, step);
+}
+
+static __noinline int walk_frames(struct walk_slot *w)
+{
+	int r = WALK_MORE;
+	if (!w->rec.n)
+		r = frame_first(w);
+#pragma unroll
+	for (int i = 0; i < WALK_FRAMES; i++) {
+		if (r == WALK_MORE)
+			r = frame_next(w);
+	}
+	return r;
+}
+
+/*
+ * Some frames more. Global, so that the verifier looks at it once and not for each turn of the loop
+ * around it; takes a number, because old kernels let no map value in.
+ */
+__noinline int walk_on(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	int r = WALK_DONE;
+	if (!w)
+		return WALK_DONE;
+	if (bpf_preempt_disable)
+		bpf_preempt_disable();
+	r = walk_frames(w);
+	if (bpf_preempt_enable)
+		bpf_preempt_enable();
+	return r;
+}
+
+/*
+ * A return probe that waits has put the kernel's trampoline where the return address stood; the true
+ * one is in the task's list, under the address of its stack slot. Entries for tail calls share the
+ * slot and the address.
+ */
+static __noinline __u64 return_probe_at(__u64 slot)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct return_instance *ri = BPF_CORE_READ(task, utask, return_instances);
+	for (int i = 0; i < RETURN_PROBES; i++) {
+		if (!ri)
+			break;
+		if (BPF_CORE_READ(ri, stack) == slot)
+			return BPF_CORE_READ(ri, orig_ret_vaddr);
+		ri = BPF_CORE_READ(ri, next);
+	}
+	return 0;
+}
+
+/*
+ * No mapping holds the address: a trampoline, generated code, or a mapping that is news. Global, like
+ * walk_fetch, for the verifier's sake; and with little stack, for the reason above.
+ */
+__noinline int walk_resolve(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w)
+		return 0;
+	struct walk_state *s = &w->s;
+	__u64 ip = s->ip_at != s->probe_at ? return_probe_at(s->ip_at) : 0;
+	s->probe_at = s->ip_at;
+	if (ip) {
+		s->ip = ip;
+		return 0;
+	}
+	s->no_row = s->ip;
+	if (!s->missed)
+		s->missed = s->ip;
+	return 0;
+}
+
+/* Brings the page in that the walk waits for. The test of config, which is rodata, is for kernels
+ * before 6.8: they verify global functions that nobody calls. */
+__noinline int walk_fetch(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w || config.walk != ALYS_WALK_SLEEP)
+		return 0;
+	__u64 at = w->s.wanted;
+	__u32 span = window_span(at);
+	w->s.window_sz = 0;
+	if (bpf_copy_from_user(w->window, span, (void *)at)) {
+		w->s.may_sleep = 0; /* nothing there: the next fault is the end */
+		return 0;
+	}
+	w->s.window_at = at;
+	w->s.window_sz = span;
+	return 0;
+}
+
+/*
+ * The registers at the probe, whose frame ends at cfa. hash begins as what tells the stacks of
+ * different processes apart. Not inline, like all that the main program does not have to do itself:
+ * what it spills would count as the main program's stack.
+ */
+static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64 cfa, __u64 hash)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &tgid);
+	struct walk_state *s = &w->s;
+	w->rec.n = 0;
+	w->rec.end = ALYS_STOP_UNKNOWN;
+	w->rec.hash = hash;
+	s->ip = PT_REGS_IP(ctx);
+	s->sp = PT_REGS_SP(ctx);
+	s->bp = PT_REGS_FP(ctx);
+	s->entry_cfa = cfa;
+	s->first = list ? list->first : 0;
+	s->n_maps = list ? list->n : 0;
+	s->salt = list ? list->salt : 0;
+	s->missed = 0;
+	s->no_row = 0;
+	s->probe_at = 0;
+	s->window_sz = 0;
+	s->max = config.max_frames;
+	s->may_sleep = config.walk == ALYS_WALK_SLEEP;
+	s->by_fp = 0;
+	s->signal = 0;
+	return 0;
+}
+
+static __always_inline void walk_tables(__u32 slot)
+{
+	for (int i = 0; i < WALK_CALLS; i++) {
+		int r = walk_on(slot);
+		if (r == WALK_DONE)
+			break;
+		if (r == WALK_MISS)
+			walk_resolve(slot);
+		if (config.walk == ALYS_WALK_SLEEP && r == WALK_FAULT)
+			walk_fetch(slot);
+	}
+}
+
+#endif
