@@ -17,6 +17,7 @@
 #include "emit.bpf.h"
 #include "sample.bpf.h"
 #include "stack.bpf.h"
+#include "predict.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -66,22 +67,34 @@ static __always_inline __u64 bias_of(struct pt_regs *ctx, const struct alys_site
 	return PT_REGS_IP(ctx) - site->vaddr;
 }
 
-/* Does the allocator's own code make this call? */
+static __always_inline const struct alys_object *object_of(const struct alys_site *site)
+{
+	__u32 i = site->object;
+	return bpf_map_lookup_elem(&objects, &i);
+}
+
+/* Does the allocator's own code make this call, other than for the program's sake (GC_strdup)? */
 static __always_inline bool is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
 {
+	const struct alys_object *o = object_of(site);
 	__u64 caller = 0;
-	if (bpf_probe_read_user(&caller, sizeof(caller), (void *)(cfa - 8)))
+	if (!o || bpf_probe_read_user(&caller, sizeof(caller), (void *)(cfa - 8)))
 		return false;
 	caller -= bias_of(ctx, site);
-	return caller >= site->text_lo && caller < site->text_hi;
+	if (caller < o->text_lo || caller >= o->text_hi)
+		return false;
+	for (int i = 0; i < ALYS_MAX_WRAPPERS && o->wrappers[i].lo; i++) {
+		if (caller >= o->wrappers[i].lo && caller < o->wrappers[i].hi)
+			return false;
+	}
+	return true;
 }
 
 static __always_inline void read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p)
 {
+	const struct alys_object *o = object_of(site);
 	__u64 gc_no;
-	if (!site->gc_no_vaddr)
-		return;
-	if (bpf_probe_read_user(&gc_no, sizeof(gc_no), (void *)(site->gc_no_vaddr + bias_of(ctx, site))))
+	if (!o || !o->gc_no_vaddr || !read_word(&gc_no, o->gc_no_vaddr + bias_of(ctx, site)))
 		return;
 	p->gc_no = gc_no;
 	p->flags |= ALYS_F_GC;
@@ -93,7 +106,10 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	__u64 a = argument(ctx, site->arg[0]);
 	__u64 b = argument(ctx, site->arg[1]);
 	p->old = 0;
+	p->out = 0;
 	p->size = a;
+	p->shape = site->shape;
+	p->frees_on_zero = !!(site->flags & ALYS_SITE_FREES_ON_ZERO);
 	switch (site->shape) {
 	case ALYS_SHAPE_MUL:
 		p->size = a * b; /* when this overflows the call returns NULL */
@@ -113,31 +129,53 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	}
 }
 
-static __always_inline void call_fill(struct pt_regs *ctx, const struct alys_site *site,
-				      const struct alys_target *t, struct pending *p, __u64 cfa)
-{
-	read_arguments(ctx, site, p);
-	p->enter = bpf_ktime_get_ns();
-	p->shape = site->shape;
-	p->frees_on_zero = !!(site->flags & ALYS_SITE_FREES_ON_ZERO);
-	p->flags = 0;
-	if ((site->flags & ALYS_SITE_ATOMIC) ||
-	    ((site->flags & ALYS_SITE_GC_KIND) && (__u32)argument(ctx, site->kind_arg) == 0))
-		p->flags = ALYS_F_ATOMIC;
-	p->sampled = sample_take(p->size);
-	p->stack = 0;
-	if (p->sampled) {
-		read_gc(ctx, site, p);
-		p->stack = stack_take(ctx, t, cfa);
-	}
-	/* Last, so that an interrupting handler on this thread finds either all of it or nothing. */
-	p->cfa = cfa;
-	count(ALYS_ST_WAIT_BEGIN);
-}
-
 static __always_inline bool is_reallocation(const struct pending *p)
 {
 	return p->shape == ALYS_SHAPE_REALLOC || p->shape == ALYS_SHAPE_MULREALLOC;
+}
+
+/* GC_malloc_kind's kinds 0 and 3 hold no pointers (PTRFREE and AUNCOLLECTABLE, gc_priv.h). */
+static __always_inline bool is_atomic(struct pt_regs *ctx, const struct alys_site *site)
+{
+	if (!(site->flags & ALYS_SITE_GC_KIND))
+		return site->flags & ALYS_SITE_ATOMIC;
+	__u32 kind = argument(ctx, site->kind_arg);
+	return kind == 0 || kind == 3;
+}
+
+/* Nobody will ask for the outcome of this call. */
+static __always_inline bool is_idle(const struct pending *p)
+{
+	return !p->sampled && (!is_reallocation(p) || !p->old || !sampled_has(p->old));
+}
+
+/* What is known at the entry. False when that is all there is to do. */
+static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_site *site,
+				      const struct alys_target *t, struct pending *p, __u64 cfa)
+{
+	read_arguments(ctx, site, p);
+	p->sampled = sample_take(p->size);
+	if ((site->flags & ALYS_SITE_LEAF) && is_idle(p)) {
+		count(ALYS_ST_UNSAMPLED);
+		return false;
+	}
+	p->enter = bpf_ktime_get_ns();
+	p->flags = 0;
+	p->stack = 0;
+	if (p->sampled) {
+		if (is_atomic(ctx, site))
+			p->flags = ALYS_F_ATOMIC;
+		read_gc(ctx, site, p);
+		p->stack = stack_take(ctx, t, cfa);
+	}
+	return true;
+}
+
+/* Last, so that an interrupting handler on this thread finds either all of it or nothing. */
+static __always_inline void call_wait(struct pending *p, __u64 cfa)
+{
+	p->cfa = cfa;
+	count(ALYS_ST_WAIT_BEGIN);
 }
 
 /* Neither the old block nor the new one may be of interest to a selective recording. */
@@ -177,7 +215,6 @@ static __always_inline void finish_alloc(const struct alys_target *t, const stru
 static __always_inline void call_finish(const struct alys_target *t, const struct pending *p, __u64 result)
 {
 	__u64 addr = result;
-	count(ALYS_ST_WAIT_END);
 	if (p->shape == ALYS_SHAPE_OUTPTR) {
 		addr = 0;
 		if ((__u32)result == 0 && bpf_probe_read_user(&addr, sizeof(addr), (void *)p->out)) {
@@ -193,11 +230,16 @@ static __always_inline void call_finish(const struct alys_target *t, const struc
 		finish_alloc(t, p, addr);
 }
 
+/* Not a call that waits, only the mark that this thread is inside one that is paired by frame. */
+#define SHAPE_MARK 0
+
 /* A call that began in the frame of one that still waits was jumped to by it: realloc(NULL, n) ends
  * in malloc(n). The last one knows best what comes out. */
 static __always_inline void call_superseded(struct pending *p, bool jumped)
 {
 	p->cfa = 0;
+	if (p->shape == SHAPE_MARK)
+		return;
 	count(ALYS_ST_WAIT_END);
 	count(jumped ? ALYS_ST_NESTED : ALYS_ST_LOST_NO_RETURN);
 }
@@ -223,7 +265,9 @@ static __always_inline int thread_enter(struct pt_regs *ctx)
 	}
 	if (p->cfa)
 		call_superseded(p, p->cfa == cfa);
-	call_fill(ctx, site, t, p, cfa);
+	if (!call_read(ctx, site, t, p, cfa))
+		return 1;
+	call_wait(p, cfa);
 	return 0;
 }
 
@@ -234,8 +278,9 @@ static __always_inline int thread_return(struct pt_regs *ctx)
 		return 0;
 	struct pending *p =
 		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
-	if (!p || p->cfa != PT_REGS_SP(ctx))
+	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
 		return 0;
+	count(ALYS_ST_WAIT_END);
 	call_finish(t, p, PT_REGS_RC(ctx));
 	p->cfa = 0;
 	return 0;
@@ -263,8 +308,6 @@ int plain_return(struct pt_regs *ctx)
 {
 	return thread_return(ctx);
 }
-
-static const struct pending no_call;
 
 static __always_inline __u64 result_of(struct pt_regs *ctx, const struct alys_site *site)
 {
@@ -302,6 +345,96 @@ static __always_inline __u64 result_of(struct pt_regs *ctx, const struct alys_si
 	}
 }
 
+static const struct pending no_call;
+
+/* The waiting call of this frame, made when there is none; NULL when the table is full. */
+static __always_inline struct pending *frame_call(const struct call_key *key)
+{
+	struct pending *p = bpf_map_lookup_elem(&frame_calls, key);
+	if (p && p->cfa)
+		call_superseded(p, true);
+	if (p)
+		return p;
+	bpf_map_update_elem(&frame_calls, key, &no_call, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&frame_calls, key);
+}
+
+static __always_inline void frame_wait(struct pt_regs *ctx, const struct alys_site *site,
+				       const struct alys_target *t, const struct call_key *key)
+{
+	struct pending *p = frame_call(key);
+	if (!p)
+		count(ALYS_ST_LOST_PENDING);
+	else if (call_read(ctx, site, t, p, key->cfa))
+		call_wait(p, key->cfa);
+	else
+		bpf_map_delete_elem(&frame_calls, key);
+}
+
+/* The call as far as the entry shows it; what is left to see is seen at the slow exits. */
+static __always_inline void frame_predict(struct pt_regs *ctx, const struct alys_site *site,
+					  const struct alys_target *t, const struct call_key *key)
+{
+	const struct alys_object *o = object_of(site);
+	struct list_thread *lists = o ? list_thread_of(site, o, bias_of(ctx, site)) : NULL;
+	if (!lists) {
+		frame_wait(ctx, site, t, key);
+		return;
+	}
+	struct pending *now = &lists->now;
+	__u64 word = 0, out = 0;
+	if (!call_read(ctx, site, t, now, key->cfa))
+		return;
+	enum prediction p = predict(o, lists, now->size, argument(ctx, site->kind_arg), &word, &out);
+	if (p == PREDICT_RESULT) {
+		call_finish(t, now, word);
+		return;
+	}
+	struct pending *waiting = frame_call(key);
+	if (!waiting) {
+		count(ALYS_ST_LOST_PENDING);
+		return;
+	}
+	*waiting = *now;
+	waiting->out = p == PREDICT_REFILL ? out : 0;
+	call_wait(waiting, key->cfa);
+}
+
+/* The thread is inside a plain call: what it calls on the way is not the program's own. */
+static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
+{
+	if (site->nest == ALYS_NEST_CALLER)
+		return is_internal(ctx, site, cfa);
+	struct pending *p =
+		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
+	return p && p->cfa > cfa && p->cfa - cfa < NEST_SPAN;
+}
+
+/* Plain calls nest by thread, also those that are paired by frame. */
+static __always_inline void mark_thread(const struct alys_site *site, __u64 cfa)
+{
+	if (site->nest != ALYS_NEST_THREAD)
+		return;
+	struct pending *p = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
+						 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!p)
+		return;
+	if (p->cfa)
+		call_superseded(p, p->cfa == cfa);
+	p->shape = SHAPE_MARK;
+	p->cfa = cfa;
+}
+
+static __always_inline void unmark_thread(const struct alys_site *site, __u64 cfa)
+{
+	if (site->nest != ALYS_NEST_THREAD)
+		return;
+	struct pending *p =
+		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
+	if (p && p->cfa == cfa && p->shape == SHAPE_MARK)
+		p->cfa = 0;
+}
+
 /* By (tgid, CFA). */
 SEC("uprobe")
 int frame_enter(struct pt_regs *ctx)
@@ -315,21 +448,14 @@ int frame_enter(struct pt_regs *ctx)
 		.cfa = PT_REGS_SP(ctx) + site->cfa_off,
 		.tgid = bpf_get_current_pid_tgid() >> 32,
 	};
-	if (site->nest == ALYS_NEST_CALLER && is_internal(ctx, site, key.cfa)) {
+	if (is_nested_call(ctx, site, key.cfa))
 		count(ALYS_ST_NESTED);
-		return 0;
+	else if (site->flags & ALYS_SITE_LISTS)
+		frame_predict(ctx, site, t, &key);
+	else {
+		frame_wait(ctx, site, t, &key);
+		mark_thread(site, key.cfa);
 	}
-	struct pending *p = bpf_map_lookup_elem(&frame_calls, &key);
-	if (p && p->cfa)
-		call_superseded(p, true);
-	if (!p) {
-		bpf_map_update_elem(&frame_calls, &key, &no_call, BPF_NOEXIST);
-		p = bpf_map_lookup_elem(&frame_calls, &key);
-	}
-	if (p)
-		call_fill(ctx, site, t, p, key.cfa);
-	else
-		count(ALYS_ST_LOST_PENDING);
 	return 0;
 }
 
@@ -345,26 +471,24 @@ int frame_exit(struct pt_regs *ctx)
 		.tgid = bpf_get_current_pid_tgid() >> 32,
 	};
 	struct pending *p = bpf_map_lookup_elem(&frame_calls, &key);
+	unmark_thread(site, key.cfa);
 	if (!p || !p->cfa) {
 		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
-	call_finish(t, p, result_of(ctx, site));
+	__u64 result = 0;
+	if (site->reg != ALYS_REG_LIST)
+		result = result_of(ctx, site);
+	else if (!p->out || !read_word(&result, p->out))
+		count(ALYS_ST_EXIT_UNPAIRED);
+	count(ALYS_ST_WAIT_END);
+	call_finish(t, p, result);
 	p->cfa = 0;
 	bpf_map_delete_elem(&frame_calls, &key);
 	return 0;
 }
 
 /* free: probed at its entry, before the address can be handed out again. */
-static __always_inline bool is_nested_free(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
-{
-	if (site->nest == ALYS_NEST_CALLER)
-		return is_internal(ctx, site, cfa);
-	struct pending *p =
-		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
-	return p && p->cfa > cfa && p->cfa - cfa < NEST_SPAN;
-}
-
 SEC("uprobe")
 int free_enter(struct pt_regs *ctx)
 {
@@ -377,7 +501,7 @@ int free_enter(struct pt_regs *ctx)
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	if (!addr)
 		count(ALYS_ST_FREE_NULL);
-	else if (is_nested_free(ctx, site, cfa))
+	else if (is_nested_call(ctx, site, cfa))
 		count(ALYS_ST_NESTED);
 	else if (is_selective() && !sampled_del(addr, ~0ull))
 		count(ALYS_ST_UNSAMPLED);

@@ -11,6 +11,7 @@
 
 #define ALYS_MAX_FRAMES 512  /* --backtrace-limit at most */
 #define ALYS_MAX_SITES 4096  /* probe sites of all attached files */
+#define ALYS_MAX_OBJECTS 256 /* attached files */
 #define ALYS_MAX_TARGETS 4096
 #define ALYS_SEEN_SLOTS 65536 /* direct-mapped: stacks sent lately */
 
@@ -97,6 +98,8 @@ struct alys_ev_proc {
 #define ALYS_SITE_GC_KIND 1   /* kind_arg holds GC_malloc_kind's kind: 0 = atomic */
 #define ALYS_SITE_ATOMIC 2    /* the function always gives pointer-free blocks */
 #define ALYS_SITE_FREES_ON_ZERO 4 /* realloc(p, 0) frees p */
+#define ALYS_SITE_LISTS 8     /* results are predicted from the thread's free lists */
+#define ALYS_SITE_LEAF 16     /* ends in no other probed function: an unsampled call need not be followed */
 
 /* Where an exit finds the result. */
 #define ALYS_REG_RAX 0
@@ -107,6 +110,7 @@ struct alys_ev_proc {
 #define ALYS_REG_RDI 5
 #define ALYS_REG_RBP 6
 #define ALYS_REG_R8 7 /* and so on to r15 = 14 */
+#define ALYS_REG_LIST 15 /* no register: the head of the list that the entry remembered */
 
 /*
  * One probed address. The attach cookie is the index into the `sites` array, so that a program
@@ -115,8 +119,7 @@ struct alys_ev_proc {
  */
 struct alys_site {
 	__u64 vaddr;        /* of this probe */
-	__u64 text_lo, text_hi; /* allocator's own code, for ALYS_NEST_CALLER */
-	__u64 gc_no_vaddr;  /* the collector's cycle counter, 0 = none */
+	__u32 object;       /* index into the `objects` array */
 	__u32 cfa_off;      /* CFA - sp at this instruction */
 	__u16 row;          /* of the allocator table: for reports */
 	__u8 shape;         /* ALYS_SHAPE_* */
@@ -125,7 +128,36 @@ struct alys_site {
 	__u8 kind_arg;      /* with ALYS_SITE_GC_KIND */
 	__u16 flags;        /* ALYS_SITE_* */
 	__u8 reg;           /* ALYS_REG_* that holds the result, at an exit; elsewhere 0 */
-	__u8 pad;
+	__u8 pad[5];
+};
+
+/* Code whose calls into the allocator are the program's own, although it lies in the allocator. */
+struct alys_range {
+	__u64 lo, hi;
+};
+
+#define ALYS_MAX_WRAPPERS 16
+
+/*
+ * Free lists of a thread, as libgc keeps them (thread_local_alloc.c): the word that GC_malloc_kind
+ * would take its result from is lists[kind * per_kind + granules] behind a thread-local pointer. A word above
+ * `top` is the next object; 0, or above `counting`, has the list refilled first; else the call goes to
+ * the global allocator.
+ */
+struct alys_lists {
+	__u64 tls_index_vaddr; /* of the words {module id, offset} that __tls_get_addr is given; 0 = static */
+	__s64 tls_offset;      /* static: from the thread pointer */
+	__u64 extra_vaddr;     /* int: bytes added to every request */
+	__u32 kinds, per_kind;
+	__u32 counting, top;
+};
+
+/* One file with allocators in it. */
+struct alys_object {
+	__u64 text_lo, text_hi; /* allocator's own code, for ALYS_NEST_CALLER */
+	__u64 gc_no_vaddr;      /* the collector's cycle counter, 0 = none */
+	struct alys_lists lists;
+	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends them */
 };
 
 /* One traced process. Written by the loader, copied to children by BPF when following forks. */
@@ -195,6 +227,6 @@ _Static_assert(sizeof(struct alys_ev_alloc) == 56, "wire");
 _Static_assert(sizeof(struct alys_ev_realloc) == 72, "wire");
 _Static_assert(sizeof(struct alys_ev_free) == 40, "wire");
 _Static_assert(sizeof(struct alys_ev_stack) == 40, "wire");
-_Static_assert(sizeof(struct alys_site) == 48, "wire");
+_Static_assert(sizeof(struct alys_site) == 32, "wire");
 
 #endif

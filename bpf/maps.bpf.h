@@ -18,7 +18,7 @@ struct pending {
 	__u64 cfa; /* 0 = no call waits */
 	__u64 size;
 	__u64 old;
-	__u64 out; /* ALYS_SHAPE_OUTPTR: where the result will be stored */
+	__u64 out; /* where the result will be stored: ALYS_SHAPE_OUTPTR's argument, or a list head */
 	__u64 enter;
 	__u64 stack;
 	__u32 gc_no;
@@ -60,6 +60,14 @@ struct {
 	__type(value, struct alys_site);
 } sites SEC(".maps") __weak;
 
+/* Files with allocators, by the index in their sites. Written by the loader, read by programs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ALYS_MAX_OBJECTS);
+	__type(key, __u32);
+	__type(value, struct alys_object);
+} objects SEC(".maps") __weak;
+
 /* The call of a plain C allocator that a thread is in. These never switch stacks, so the thread
  * names the call; storage goes away with the thread. Full (no memory): the call is lost, counted. */
 struct {
@@ -68,6 +76,23 @@ struct {
 	__type(key, int);
 	__type(value, struct pending);
 } thread_calls SEC(".maps") __weak;
+
+/* Where a thread's free lists are: found once, then one read a call. fsbase tells a thread that
+ * became another program. */
+struct list_thread {
+	__u64 fsbase;
+	__u64 lists;
+	__u32 extra;
+	__u32 object;
+	struct pending now; /* room for the call that is being predicted */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct list_thread);
+} list_threads SEC(".maps") __weak;
 
 struct call_key {
 	__u64 cfa;

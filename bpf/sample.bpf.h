@@ -66,6 +66,12 @@ static __always_inline bool sampled_put(__u64 addr, __u64 time)
 	return bpf_map_update_elem(&sampled, &key, &time, BPF_ANY) == 0;
 }
 
+static __always_inline bool sampled_has(__u64 addr)
+{
+	struct block_key key = block_key(addr);
+	return is_selective() && bpf_map_lookup_elem(&sampled, &key) != NULL;
+}
+
 /* Forgets a block that was sampled before `before`; a younger one at the address is another's. */
 static __always_inline bool sampled_del(__u64 addr, __u64 before)
 {

@@ -46,12 +46,28 @@ static int publish_site(struct probe *p, const struct alys_site *s, uint32_t *in
 	return 0;
 }
 
-static int plan_entry(struct plan *plan, struct probe *p, const struct site_list *l,
-		      const struct site *s, enum probe_returns returns, struct err *err)
+static int publish_object(struct probe *p, const struct site_list *l, uint32_t *index, struct err *err)
+{
+	struct alys_object wire;
+	*index = p->objects_cnt;
+	if (*index >= ALYS_MAX_OBJECTS)
+		return err_set(err, ENOSPC, "more than %d files with allocators: choose fewer processes or --allocator",
+			       ALYS_MAX_OBJECTS);
+	sites_fill_object(l, &wire);
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), index, &wire, BPF_ANY))
+		return err_set(err, errno, "cannot describe a file: %s", strerror(errno));
+	p->objects_cnt++;
+	return 0;
+}
+
+static int plan_entry(struct plan *plan, struct probe *p, uint32_t object, const struct site *s,
+		      enum probe_returns returns, struct err *err)
 {
 	struct alys_site wire;
 	uint32_t index;
-	sites_fill_entry(l, s, &wire);
+	sites_fill_entry(s, object, &wire);
+	if (s->predicted)
+		wire.flags |= ALYS_SITE_LISTS;
 	int rc = publish_site(p, &wire, &index, err);
 	if (rc)
 		return rc;
@@ -65,24 +81,35 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site_list
 	return rc ? rc : batch_add(&plan->plain_return, s->offset, index);
 }
 
+/* A site whose results are seen at this exit, NULL when none are. */
+static const struct site *exit_user(const struct site_list *l, uint32_t exit, enum probe_returns returns)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
+		const uint32_t *exits;
+		size_t n = sites_exits(s, true, &exits);
+		if (s->state != SITE_PROBED || returns_of(s, returns))
+			continue;
+		for (size_t k = 0; k < n; k++) {
+			if (exits[k] == exit)
+				return s;
+		}
+	}
+	return NULL;
+}
+
 /* Exits of functions that are seen by return probes stay free of probes. */
-static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l,
+static int plan_exits(struct plan *plan, struct probe *p, uint32_t object, const struct site_list *l,
 		      enum probe_returns returns, struct err *err)
 {
 	int rc = 0;
 	for (uint32_t x = 0; x < l->exits_cnt && !rc; x++) {
-		bool wanted = false;
-		for (size_t i = 0; i < l->sites_cnt && !wanted; i++) {
-			const struct site *s = &l->sites[i];
-			bool by_exit = s->state == SITE_PROBED && !returns_of(s, returns);
-			for (size_t n = 0; by_exit && n < s->exits_cnt; n++)
-				wanted |= s->exits[n] == x;
-		}
+		const struct site *s = exit_user(l, x, returns);
 		struct alys_site wire;
 		uint32_t index;
-		if (!wanted)
+		if (!s)
 			continue;
-		sites_fill_exit(l, &l->exits[x], &wire);
+		sites_fill_exit(&l->exits[x], object, s->row->nest, &wire);
 		rc = publish_site(p, &wire, &index, err);
 		if (!rc)
 			rc = batch_add(&plan->frame_exit, l->exits[x].offset, index);
@@ -107,14 +134,15 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 		 enum probe_returns returns, struct err *err)
 {
 	struct plan plan;
-	int rc = 0;
+	uint32_t object;
 	plan_begin(&plan, p);
+	int rc = publish_object(p, sites, &object, err);
 	for (size_t i = 0; i < sites->sites_cnt && !rc; i++) {
 		if (sites->sites[i].state == SITE_PROBED)
-			rc = plan_entry(&plan, p, sites, &sites->sites[i], returns, err);
+			rc = plan_entry(&plan, p, object, &sites->sites[i], returns, err);
 	}
 	if (!rc)
-		rc = plan_exits(&plan, p, sites, returns, err);
+		rc = plan_exits(&plan, p, object, sites, returns, err);
 	if (rc == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory");
 	if (!rc)

@@ -225,3 +225,28 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *ou
 	out->padding = d.in.mnemonic == ZYDIS_MNEMONIC_NOP || d.in.mnemonic == ZYDIS_MNEMONIC_INT3;
 	return true;
 }
+
+void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out)
+{
+	struct decoded d = { .bytes = bytes };
+	ZydisDecoder decoder;
+
+	*out = (struct insn_constants){ 0 };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) ||
+	    d.in.operand_count_visible != 2)
+		return;
+	const ZydisDecodedOperand *a = &d.op[0], *b = &d.op[1];
+	out->compares = d.in.mnemonic == ZYDIS_MNEMONIC_CMP && b->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	out->imm = out->compares ? b->imm.value.u : 0;
+	if (b->type != ZYDIS_OPERAND_TYPE_MEMORY || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return;
+	out->reads_tls = d.in.mnemonic == ZYDIS_MNEMONIC_MOV && d.in.operand_width == 64 &&
+			 b->mem.segment == ZYDIS_REGISTER_FS && b->mem.base == ZYDIS_REGISTER_NONE &&
+			 b->mem.index == ZYDIS_REGISTER_NONE;
+	out->tls = out->reads_tls ? b->mem.disp.value : 0;
+	ZyanU64 address = 0;
+	out->takes_address = d.in.mnemonic == ZYDIS_MNEMONIC_LEA && b->mem.base == ZYDIS_REGISTER_RIP &&
+			     ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d.in, b, vaddr, &address));
+	out->address = address;
+}

@@ -65,6 +65,18 @@ struct insn {
 	bool padding;               /* does nothing: nop, also as filler between blocks */
 };
 
+/* Constants that tell what a function knows about its data. */
+struct insn_constants {
+	bool compares;    /* cmp with an immediate */
+	uint64_t imm;
+	bool reads_tls;   /* a 64-bit load at a fixed distance from the thread pointer */
+	int64_t tls;
+	bool takes_address; /* lea of a place in the file */
+	uint64_t address;
+};
+
+void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out);
+
 /* False when the bytes are no instruction. */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out);
 

@@ -47,6 +47,8 @@ static int collect(void *ctx, const struct elf_symbol *s)
 	}
 	if (s->type == STT_OBJECT && !strcmp(s->name, "GC_gc_no"))
 		f->gc_no_vaddr = s->vaddr;
+	if (s->type == STT_OBJECT && !strcmp(s->name, "GC_all_interior_pointers"))
+		f->gc_extra_vaddr = s->vaddr;
 	if ((s->type != STT_FUNC && s->type != STT_GNU_IFUNC) || !funcs_is_code(f, s->vaddr))
 		return 0;
 	struct func *fn = VEC_PUSH(f, list);

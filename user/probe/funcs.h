@@ -19,7 +19,8 @@ struct funcs {
 	size_t list_cnt, list_cap;
 	struct func *names; /* the same, by name */
 	bool imports_malloc;
-	uint64_t gc_no_vaddr; /* the variable GC_gc_no, 0 = none */
+	uint64_t gc_no_vaddr;    /* the variable GC_gc_no, 0 = none */
+	uint64_t gc_extra_vaddr; /* GC_all_interior_pointers: bytes added to each request, 0 = none */
 };
 
 int funcs_load(struct funcs *f, const struct elf *e, struct err *err);

@@ -23,7 +23,7 @@ struct probe {
 	enum probe_tier tier;
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
-	uint32_t sites_cnt;
+	uint32_t sites_cnt, objects_cnt;
 };
 
 #endif

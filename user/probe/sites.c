@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "probe/entry.h"
 #include "probe/leave.h"
+#include "probe/lists.h"
 #include "probe/plan.h"
 
 static bool defines(void *ctx, const char *symbol)
@@ -162,6 +163,79 @@ static bool is_library(const struct funcs *f, size_t gc)
 	       !funcs_named(f, "_start") && !funcs_named(f, "main");
 }
 
+/* Does the function call, or end in, another one that is probed or stands for one? */
+static bool reaches_others(const struct plan *p, const struct site *s, const struct flow *w)
+{
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		const struct site *to = w->nodes[i].dest ? site_at(p->list, w->nodes[i].dest) : NULL;
+		if (to && to != s && to->state != SITE_REFUSED && to->row->shape != ALYS_SHAPE_FREE)
+			return true;
+	}
+	return false;
+}
+
+static int find_leaves(struct plan *p)
+{
+	for (size_t i = 0; i < p->list->sites_cnt; i++) {
+		struct site *s = &p->list->sites[i];
+		struct body *b = s->state == SITE_PROBED ? plan_body(p, s->func, s->size) : NULL;
+		if (s->state == SITE_PROBED && !b)
+			return -ENOMEM;
+		/* A collector's calls of itself are told by their caller, whoever follows the outer one. */
+		s->leaf = b && (s->row->nest == ALYS_NEST_CALLER || !reaches_others(p, s, &b->flow));
+	}
+	return 0;
+}
+
+static int find_predictions(struct plan *p)
+{
+	int rc = 0;
+	for (size_t i = 0; i < p->list->sites_cnt && !rc && p->options->cheap_exits; i++) {
+		struct site *s = &p->list->sites[i];
+		if (s->state == SITE_PROBED && (s->row->flags & ALYS_SITE_GC_KIND))
+			rc = lists_find(p, s);
+	}
+	return rc;
+}
+
+/*
+ * Functions of the collector that allocate because the program asked them to, and are no rows of the
+ * table: their calls count as the program's.
+ */
+static bool is_wrapper(const char *name)
+{
+	static const char *const prefixes[] = {
+		"GC_strdup",	      "GC_strndup",    "GC_wcsdup",	   "GC_finalized_malloc",
+		"GC_debug_malloc",    "GC_debug_free", "GC_debug_realloc", "GC_debug_generic_or_special_malloc",
+		"GC_debug_strdup",    "GC_debug_strndup", "GC_debug_wcsdup",
+	};
+	for (size_t k = 0; k < sizeof(prefixes) / sizeof(*prefixes); k++) {
+		if (!strncmp(name, prefixes[k], strlen(prefixes[k])))
+			return true;
+	}
+	return false;
+}
+
+/* Neighbours make one range; nothing else lies between them. */
+static void find_wrappers(struct plan *p)
+{
+	struct alys_range *run = NULL;
+	size_t n = 0;
+	for (size_t i = 0; i < p->funcs.list_cnt; i++) {
+		const struct func *f = &p->funcs.list[i];
+		if (!is_wrapper(f->name)) {
+			run = NULL;
+			continue;
+		}
+		if (!run && n < ALYS_MAX_WRAPPERS) {
+			run = &p->list->wrappers[n++];
+			run->lo = f->vaddr;
+		}
+		if (run)
+			run->hi = f->vaddr + f->size;
+	}
+}
+
 /*
  * The collector's own code. In its shared library that is all code; linked into a program, what lies
  * between the first and the last of the functions found, and their neighbours of the same prefix.
@@ -215,12 +289,17 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 		rc = place_probes(&p);
 	if (!rc)
 		rc = leave_find(&p);
+	if (!rc)
+		rc = find_leaves(&p);
+	if (!rc)
+		rc = find_predictions(&p);
 	if (rc) {
 		sites_free(out);
 		err_set(err, -rc, "%s: looking for probe sites: %s", path, strerror(-rc));
 	} else {
 		out->provider = p.provider && funcs_named(&p.funcs, "malloc") ? p.provider->name : NULL;
 		find_text(&p);
+		find_wrappers(&p);
 	}
 	plan_free(&p);
 	return rc;
@@ -228,46 +307,59 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 
 void sites_free(struct site_list *l)
 {
-	for (size_t i = 0; i < l->sites_cnt; i++)
+	for (size_t i = 0; i < l->sites_cnt; i++) {
 		free(l->sites[i].exits);
+		free(l->sites[i].slow_exits);
+	}
 	free(l->sites);
 	free(l->exits);
 	*l = (struct site_list){ 0 };
 }
 
-static void fill_text(const struct site_list *l, struct alys_site *out)
+void sites_fill_object(const struct site_list *l, struct alys_object *out)
 {
-	out->text_lo = l->text_lo;
-	out->text_hi = l->text_hi;
-	out->gc_no_vaddr = l->gc_no_vaddr;
+	*out = (struct alys_object){
+		.text_lo = l->text_lo,
+		.text_hi = l->text_hi,
+		.gc_no_vaddr = l->gc_no_vaddr,
+		.lists = l->lists,
+	};
+	memcpy(out->wrappers, l->wrappers, sizeof(out->wrappers));
 }
 
-void sites_fill_entry(const struct site_list *l, const struct site *s, struct alys_site *out)
+void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *out)
 {
 	*out = (struct alys_site){
 		.vaddr = s->vaddr,
+		.object = object,
 		.cfa_off = s->cfa_off,
 		.row = s->row_no,
 		.shape = s->row->shape,
 		.nest = s->row->nest,
 		.arg = { s->arg[0], s->arg[1], s->arg[2] },
 		.kind_arg = s->kind_arg,
-		.flags = s->row->flags,
+		.flags = (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0)),
 	};
-	if (s->row->nest == ALYS_NEST_CALLER)
-		fill_text(l, out);
 }
 
-void sites_fill_exit(const struct site_list *l, const struct site_exit *x, struct alys_site *out)
+void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, struct alys_site *out)
 {
-	*out = (struct alys_site){ .vaddr = x->vaddr, .cfa_off = x->cfa_off, .reg = x->reg };
-	fill_text(l, out);
+	*out = (struct alys_site){
+		.vaddr = x->vaddr, .object = object, .cfa_off = x->cfa_off, .nest = nest, .reg = x->reg,
+	};
+}
+
+size_t sites_exits(const struct site *s, bool predict, const uint32_t **out)
+{
+	predict &= s->predicted;
+	*out = predict ? s->slow_exits : s->exits;
+	return predict ? s->slow_exits_cnt : s->exits_cnt;
 }
 
 static void print_exit(const struct site_exit *x, struct buf *out)
 {
 	static const char *const regs[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
-					    "r9",  "r10", "r11", "r12", "r13", "r14", "r15" };
+					    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "the list's head" };
 	if (x->in[0])
 		buf_addf(out, "    exit  %s+%" PRIu64, x->in, x->in_off);
 	else
@@ -294,8 +386,13 @@ void sites_print(const struct site_list *l, struct buf *out)
 			 s->return_probe		   ? "return probe" :
 							     "exit sites",
 			 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped", s->why);
-		for (size_t k = 0; k < s->exits_cnt; k++)
-			print_exit(&l->exits[s->exits[k]], out);
+		if (s->predicted)
+			buf_addf(out, "    result predicted at the entry from the thread's free lists (%u kinds of %u)\n",
+				 l->lists.kinds, l->lists.per_kind);
+		const uint32_t *exits;
+		size_t n = sites_exits(s, true, &exits);
+		for (size_t k = 0; k < n; k++)
+			print_exit(&l->exits[exits[k]], out);
 		if (s->passed_on)
 			buf_addf(out, "    %u jumps on to other probed functions\n", s->passed_on);
 		if (s->lost)

@@ -57,6 +57,11 @@ struct site {
 	bool return_probe;
 	uint32_t *exits; /* indices into the list's exits */
 	size_t exits_cnt, exits_cap;
+	bool leaf; /* ends in no other probed function */
+	/* Most results can be read from a free list at the entry; the others leave by slow_exits. */
+	bool predicted;
+	uint32_t *slow_exits;
+	size_t slow_exits_cnt, slow_exits_cap;
 	uint32_t passed_on; /* jumps to functions that are probed themselves: theirs is the result */
 	uint32_t lost; /* ways out that could not be followed: results leave unseen there */
 	char why[192]; /* how the entry was chosen; or who counts it; or why it is refused */
@@ -70,6 +75,8 @@ struct site_list {
 	size_t exits_cnt, exits_cap;
 	uint64_t text_lo, text_hi; /* the collector's own code, 0 without one */
 	uint64_t gc_no_vaddr;
+	struct alys_lists lists; /* when a site is predicted */
+	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */
 	const char *provider; /* of malloc, free...; NULL = nobody known, or not here */
 };
 
@@ -77,9 +84,12 @@ struct site_list {
 int sites_find(const struct elf *e, const char *path, const struct sites_options *o,
 	       struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
-/* What BPF is told about an entry, and about an exit. */
-void sites_fill_entry(const struct site_list *l, const struct site *s, struct alys_site *out);
-void sites_fill_exit(const struct site_list *l, const struct site_exit *x, struct alys_site *out);
+/* What BPF is told about the file, an entry, and an exit; `object` is the file's index. */
+void sites_fill_object(const struct site_list *l, struct alys_object *out);
+void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *out);
+void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, struct alys_site *out);
+/* The exits that a site wants probed: all, or with predictions the slow ones. */
+size_t sites_exits(const struct site *s, bool predict, const uint32_t **out);
 /* For people: a paragraph a function. */
 void sites_print(const struct site_list *l, struct buf *out);
 

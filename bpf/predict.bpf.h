@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What GC_malloc_kind will return, known at its entry: with thread-local free lists nearly every call
+ * takes the head of a list, and nobody but this thread can change that list. One probe instead of two.
+ */
+#ifndef ALYS_PREDICT_BPF_H
+#define ALYS_PREDICT_BPF_H
+
+#define GRANULE 16 /* GC_GRANULE_BYTES on 64-bit machines */
+
+static __always_inline bool read_word(__u64 *out, __u64 addr)
+{
+	return bpf_probe_read_user(out, sizeof(*out), (void *)addr) == 0;
+}
+
+/* Address of the thread-local pointer; x86-64 TLS as in Drepper's "ELF Handling For Thread-Local
+ * Storage", 3.4.2 and 4.4.6: dtv = fs:8, an entry of 16 bytes a module. */
+static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbase, __u64 bias)
+{
+	__u64 index[2], dtv, block;
+	if (!l->tls_index_vaddr)
+		return fsbase + l->tls_offset;
+	if (bpf_probe_read_user(index, sizeof(index), (void *)(l->tls_index_vaddr + bias)) ||
+	    !read_word(&dtv, fsbase + 8) || !read_word(&block, dtv + index[0] * 16))
+		return 0;
+	return block + index[1];
+}
+
+/* The thread's lists, NULL when it has none (yet). */
+static __always_inline struct list_thread *list_thread_of(const struct alys_site *site,
+							   const struct alys_object *o, __u64 bias)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct list_thread *t =
+		bpf_task_storage_get(&list_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t)
+		return NULL;
+	__u64 fsbase = task->thread.fsbase;
+	if (t->lists && t->fsbase == fsbase && t->object == site->object)
+		return t;
+	__u64 pointer = tls_address(&o->lists, fsbase, bias), lists = 0;
+	if (!pointer || !read_word(&lists, pointer) ||
+	    bpf_probe_read_user(&t->extra, sizeof(t->extra), (void *)(o->lists.extra_vaddr + bias)))
+		lists = 0;
+	t->fsbase = fsbase;
+	t->object = site->object;
+	t->lists = lists;
+	return lists ? t : NULL;
+}
+
+enum prediction {
+	PREDICT_NOTHING, /* the call ends at one of the slow exits, with its result in a register */
+	PREDICT_REFILL,  /* at the exit behind the refill the list's head is the result */
+	PREDICT_RESULT,
+};
+
+/* word gets the list's head, *out its address. */
+static __always_inline enum prediction predict(const struct alys_object *o, const struct list_thread *t,
+					       __u64 size, __u32 kind, __u64 *word, __u64 *out)
+{
+	__u64 granules = (size + t->extra + GRANULE - 1) / GRANULE;
+	if (kind >= o->lists.kinds || size > 1 << 20 || granules >= o->lists.per_kind)
+		return PREDICT_NOTHING;
+	*out = t->lists + (kind * o->lists.per_kind + granules) * 8;
+	if (!read_word(word, *out))
+		return PREDICT_NOTHING;
+	if (*word > o->lists.top)
+		return PREDICT_RESULT;
+	return !*word || *word > o->lists.counting ? PREDICT_REFILL : PREDICT_NOTHING;
+}
+
+#endif

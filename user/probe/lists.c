@@ -1,0 +1,135 @@
+/*
+ * probe/lists: see lists.h. The code is that of bdwgc's thread_local_alloc.c, GC_malloc_kind, and
+ * gc_inline.h, GC_FAST_MALLOC_GRANS, whatever a compiler made of it:
+ *
+ *	if (kind < KINDS && (tsd = thread local) != NULL && granules < PER_KIND) {
+ *		my_fl = &tsd->_freelists[kind][granules];
+ *		for (;;) {
+ *			my_entry = *my_fl;
+ *			if (my_entry > DIRECT + PER_KIND + 1) return my_entry;   -- predicted
+ *			if (my_entry in 1..DIRECT) { count up; break; }
+ *			GC_generic_malloc_many(bytes, kind, my_fl);              -- refill
+ *		}
+ *	}
+ *	return GC_malloc_kind_global(bytes, kind);
+ */
+#include "probe/lists.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define DIRECT 256    /* DIRECT_GRANULES: HBLKSIZE / GC_GRANULE_BYTES */
+#define GRANULE 16
+#define MAX_KINDS 16
+#define AFTER_CALL 6  /* instructions between the refill and the branch on its result */
+
+/* Constants of one function, as found. */
+struct found {
+	uint32_t kinds, per_kind, top;
+	bool direct, tls;
+	struct alys_lists lists;
+};
+
+/* A comparison alone says little; all four together are the function above. */
+static void note_comparison(struct found *f, uint64_t imm)
+{
+	if (!f->kinds && imm < MAX_KINDS)
+		f->kinds = (uint32_t)imm + 1;
+	else if (imm == DIRECT)
+		f->direct = true;
+	else if (!f->per_kind && (imm + 1) % GRANULE == 0 && imm / GRANULE >= 4 && imm / GRANULE < DIRECT)
+		f->per_kind = (uint32_t)((imm + 1) / GRANULE);
+	else if (!f->top && imm > DIRECT && imm < 2 * DIRECT)
+		f->top = (uint32_t)imm;
+}
+
+static void note_instruction(struct plan *p, const struct flow *w, size_t i, struct found *f)
+{
+	const struct flow_node *n = &w->nodes[i];
+	const uint8_t *bytes = elf_bytes(p->funcs.elf, n->in.vaddr, n->in.len);
+	struct insn_constants c;
+	if (!bytes)
+		return;
+	insn_constants(bytes, n->in.len, n->in.vaddr, &c);
+	if (c.compares)
+		note_comparison(f, c.imm);
+	if (c.reads_tls && !f->tls) {
+		f->tls = true;
+		f->lists.tls_offset = c.tls;
+	}
+	if (c.takes_address && !f->tls && n->next >= 0 && w->nodes[n->next].to &&
+	    !strcmp(w->nodes[n->next].to, "__tls_get_addr")) {
+		f->tls = true;
+		f->lists.tls_index_vaddr = c.address;
+	}
+}
+
+static bool is_refill(const struct flow_node *n)
+{
+	return n->in.flow == INSN_CALL && n->to && !strcmp(n->to, "GC_generic_malloc_many");
+}
+
+/* The first cheap instruction behind the refill: the list's head is still the result there. */
+static const struct flow_node *refill_exit(struct plan *p, const struct flow *w)
+{
+	size_t i = 0;
+	while (i < w->nodes_cnt && !is_refill(&w->nodes[i]))
+		i++;
+	const struct flow_node *n = i < w->nodes_cnt ? &w->nodes[i] : NULL;
+	for (int steps = 0; n && steps < AFTER_CALL; steps++) {
+		n = n->next >= 0 && !n->in.stores ? &w->nodes[n->next] : NULL;
+		if (n && n->in.cost == INSN_EMULATED && n->in.flow != INSN_CALL)
+			return n->cfa && plan_cfa_ok(p, n) ? n : NULL;
+	}
+	return NULL;
+}
+
+static int add_slow_exit(struct site *s, uint32_t exit)
+{
+	uint32_t *slot = VEC_PUSH(s, slow_exits);
+	if (slot)
+		*slot = exit;
+	return slot ? 0 : -ENOMEM;
+}
+
+static int add_refill_exit(struct plan *p, struct site *s, const struct flow_node *n)
+{
+	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa, .reg = ALYS_REG_LIST,
+			       .emulated = true, .why = "behind the refill of the list" };
+	struct site_exit *slot = elf_offset_of(p->funcs.elf, x.vaddr, &x.offset) ? VEC_PUSH(p->list, exits) : NULL;
+	if (!slot)
+		return -ENOMEM;
+	*slot = x;
+	return add_slow_exit(s, (uint32_t)p->list->exits_cnt - 1);
+}
+
+int lists_find(struct plan *p, struct site *s)
+{
+	struct body *b = plan_body(p, s->func, s->size);
+	struct found f = { 0 };
+	if (!b)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->flow.nodes_cnt; i++)
+		note_instruction(p, &b->flow, i, &f);
+	const struct flow_node *refill = refill_exit(p, &b->flow);
+	if (!f.kinds || !f.per_kind || !f.direct || !f.tls || f.top != DIRECT + f.per_kind + 1 || !refill ||
+	    !p->funcs.gc_extra_vaddr || b->flow.unproven)
+		return 0;
+	f.lists.extra_vaddr = p->funcs.gc_extra_vaddr;
+	f.lists.kinds = f.kinds;
+	f.lists.per_kind = f.per_kind;
+	f.lists.counting = DIRECT;
+	f.lists.top = f.top;
+	p->list->lists = f.lists;
+	s->predicted = true;
+	/* Inside the function itself results leave from the lists; all other ways are slow ones. */
+	int rc = add_refill_exit(p, s, refill);
+	for (size_t i = 0; i < s->exits_cnt && !rc; i++) {
+		uint64_t at = p->list->exits[s->exits[i]].vaddr;
+		if (at < b->flow.lo || at >= b->flow.hi)
+			rc = add_slow_exit(s, s->exits[i]);
+	}
+	return rc;
+}

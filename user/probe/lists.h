@@ -1,0 +1,16 @@
+/*
+ * probe/lists: may the result of libgc's GC_malloc_kind be predicted from the thread's free lists? Read
+ * from the function's own code: where the lists hang, how many there are, which words are objects.
+ */
+#ifndef ALYS_PROBE_LISTS_H
+#define ALYS_PROBE_LISTS_H
+
+#include "probe/plan.h"
+
+/*
+ * When the code says so, fills the list's facts and gives s its slow exits: those of the ways that do not
+ * simply take an object from a list. -ENOMEM or 0.
+ */
+int lists_find(struct plan *p, struct site *s);
+
+#endif
