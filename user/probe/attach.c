@@ -161,6 +161,7 @@ void probe_close(struct probe *p)
 	if (!p)
 		return;
 	probe_detach(p, 0);
+	tables_free(p->tables);
 	free(p->attachments);
 	alys_bpf__destroy(p->skel);
 	free(p);

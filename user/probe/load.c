@@ -36,6 +36,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.wake_bytes = cfg->ring_sz / 4,
 		.follow = cfg->follow,
 		.free_stacks = cfg->free_stacks,
+		.walk = cfg->walk,
 	};
 	for (int i = 0; i < 1024; i++)
 		p->skel->rodata->neg_ln_q16[i] =
@@ -120,6 +121,15 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 		rc = seed_countdowns(p, cfg->interval);
 	if (rc)
 		return explain_load(rc, err);
+	struct table_maps maps = {
+		.chunks = bpf_map__fd(p->skel->maps.chunks),
+		.specs = bpf_map__fd(p->skel->maps.specs),
+		.mappings = bpf_map__fd(p->skel->maps.mappings),
+		.map_lists = bpf_map__fd(p->skel->maps.map_lists),
+	};
+	p->tables = tables_new(&maps, err);
+	if (!p->tables)
+		return -err->code;
 	/* Only the raw tracepoints attach by themselves; uprobes wait for probe_attach. */
 	rc = alys_bpf__attach(p->skel);
 	return rc ? err_set(err, -rc, "cannot watch processes: %s", strerror(-rc)) : 0;
@@ -147,6 +157,11 @@ enum probe_tier probe_tier(const struct probe *p)
 bool probe_returns_kill_seccomp(const struct probe *p)
 {
 	return p->facts.kills_seccomp;
+}
+
+struct tables *probe_tables(struct probe *p)
+{
+	return p->tables;
 }
 
 int probe_ring_fd(const struct probe *p)

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "probe/sites.h"
+#include "probe/tables.h"
 
 /* How probes are attached, best first. */
 enum probe_tier {
@@ -36,6 +37,7 @@ struct probe_config {
 	uint32_t ring_sz;    /* bytes, power of two */
 	bool follow;
 	bool free_stacks;
+	uint8_t walk;        /* ALYS_WALK_* */
 };
 
 struct probe;
@@ -61,6 +63,9 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 		 enum probe_returns returns, struct err *err);
 /* Takes the probes of one process away, or all of them (0). */
 void probe_detach(struct probe *p, uint32_t tgid);
+
+/* Where unwind rows and mapping lists go; borrowed. */
+struct tables *probe_tables(struct probe *p);
 
 /* Events flow only between these two. */
 void probe_start(struct probe *p);

@@ -160,6 +160,11 @@ static void ignore_proc(void *ctx, const struct proc *p)
 	(void)ctx, (void)p;
 }
 
+static void ignore_maps(void *ctx, const struct proc *p)
+{
+	(void)ctx, (void)p;
+}
+
 static void ignore_mapping(void *ctx, const struct mapping *map, const struct module *m)
 {
 	(void)ctx, (void)map, (void)m;
@@ -169,6 +174,7 @@ int attach_list(uint32_t tgid, struct buf *out, struct err *err)
 {
 	struct target_ops ops = {
 		.ctx = out, .on_module = list_module, .on_proc = ignore_proc, .on_mapping = ignore_mapping,
+		.on_maps = ignore_maps,
 	};
 	struct catalog *c = catalog_new();
 	struct target_table *t = c ? target_new(c, &ops) : NULL;

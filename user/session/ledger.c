@@ -49,6 +49,7 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "stacks", "distinct call stacks", COUNT_NOTE, l->stacks_cnt);
 	put(l, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, l->unresolved_ips);
 	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->unknown_stacks);
+	put(l, "files-without-rows", "files whose frames are walked by frame pointer", COUNT_NOTE, l->files_without_rows);
 	put(l, "probe-sites", "probed addresses", COUNT_NOTE, s->sites);
 	put(l, "ring-bytes", "size of the ring buffer", COUNT_NOTE, l->o->ring_sz);
 }

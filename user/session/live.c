@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "session/attach.h"
 #include "session/ledger.h"
+#include "session/rows.h"
 
 /* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
 #define POLL_MS 10
@@ -120,14 +121,19 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 {
 	struct live *l = ctx;
 	struct proc_id proc = proc_of(l, who->tgid);
-	l->last.id.n = 0;
 	if (!proc.n)
 		return;
+	if (note == INTAKE_MISS) {
+		refresh_maps(l, proc);
+		return;
+	}
+	l->last.id.n = 0;
 	if (note == INTAKE_EXEC) {
 		on_exec(l, who);
 	} else if (note == INTAKE_EXIT) {
 		write_mark(l, EVENT_EXIT, proc, who);
 		target_gone(l->targets, who->tgid);
+		tables_drop_mappings(probe_tables(l->probe), who->tgid);
 		attach_forget(l, who->tgid);
 		l->alive--;
 	} else if (note == INTAKE_FORK) {
@@ -158,13 +164,20 @@ static void on_mapping(void *ctx, const struct mapping *map, const struct module
 
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
+	rows_publish(ctx, m, fd);
 	attach_module(ctx, p, m, fd);
+}
+
+static void on_maps(void *ctx, const struct proc *p)
+{
+	rows_map(ctx, p);
 }
 
 const struct target_ops live_target_ops = {
 	.on_module = on_module,
 	.on_proc = on_proc,
 	.on_mapping = on_mapping,
+	.on_maps = on_maps,
 };
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)

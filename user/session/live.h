@@ -37,6 +37,7 @@ struct live {
 	uint64_t unknown_stacks;  /* events whose stack record was lost */
 	uint64_t unresolved_ips;
 	uint64_t stack_ends[STACK_END_CNT];
+	uint64_t files_without_rows;
 	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
 	bool warned_silent;

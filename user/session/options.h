@@ -25,6 +25,7 @@ struct record_options {
 	bool follow;
 	bool no_free_stacks;
 	bool return_probes;
+	uint32_t walk;        /* ALYS_WALK_* */
 	char *words;          /* the options as given, for `info` */
 };
 

@@ -107,6 +107,7 @@ static void meta(struct live *l, const char *key, const char *fmt, ...)
 static void describe(struct live *l)
 {
 	static const char *const backtraces[] = { "none", "addr", "name", "full" };
+	static const char *const walks[] = { "kernel", "tables", "tables, sleepable" };
 	struct utsname u;
 	uname(&u);
 	meta(l, "version", "%s", ALYS_VERSION);
@@ -117,6 +118,8 @@ static void describe(struct live *l)
 	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
 	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->probe)));
 	meta(l, "backtrace", "%s", backtraces[l->o->backtrace]);
+	if (l->o->backtrace != BACKTRACE_NONE)
+		meta(l, "walk", "%s", walks[l->o->walk]);
 	if (l->o->interval)
 		meta(l, "sample", "bytes:%" PRIu64, l->o->interval);
 	if (l->o->min_size)
@@ -133,6 +136,7 @@ static int open_rooms(struct recording *r, const struct record_options *o, struc
 		.ring_sz = (uint32_t)o->ring_sz,
 		.follow = o->follow,
 		.free_stacks = !o->no_free_stacks,
+		.walk = (uint8_t)o->walk,
 	};
 	struct intake_ops in = live_intake_ops;
 	struct target_ops out = live_target_ops;

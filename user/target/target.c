@@ -196,6 +196,7 @@ struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t chi
 		if (!m || add_range(t, p, &from->ranges[i], m->module))
 			break;
 	}
+	t->ops.on_maps(t->ops.ctx, catalog_proc(t->catalog, p->id));
 	return p->id;
 }
 
@@ -239,6 +240,7 @@ struct maps_reading {
 	struct target_table *t;
 	struct process *p;
 	struct process fresh; /* ranges only */
+	bool added;           /* some range was not there before */
 };
 
 static int on_map_line(void *ctx, const struct map_line *line)
@@ -263,6 +265,7 @@ static int on_map_line(void *ctx, const struct map_line *line)
 		return kept ? 0 : -ENOMEM;
 	}
 	m->fresh.id = m->p->id;
+	m->added = true;
 	int rc = add_range(m->t, &m->fresh, &r, o->id);
 	if (!rc && o->fd >= 0)
 		m->t->ops.on_module(m->t->ops.ctx, catalog_proc(m->t->catalog, m->p->id),
@@ -282,12 +285,21 @@ int target_read_maps(struct target_table *t, struct proc_id id, struct err *err)
 		free(m.fresh.ranges);
 		return rc;
 	}
+	bool changed = m.added || m.fresh.ranges_cnt != p->ranges_cnt;
 	free(p->ranges);
 	p->ranges = m.fresh.ranges;
 	p->ranges_cnt = m.fresh.ranges_cnt;
 	p->ranges_cap = m.fresh.ranges_cap;
 	qsort(p->ranges, p->ranges_cnt, sizeof(*p->ranges), compare_ranges);
+	if (changed)
+		t->ops.on_maps(t->ops.ctx, catalog_proc(t->catalog, id));
 	return 0;
+}
+
+const struct mapping *target_mapping(const struct target_table *t, struct proc_id id, size_t i)
+{
+	const struct process *p = process_of(t, id);
+	return p && i < p->ranges_cnt ? catalog_mapping(t->catalog, p->ranges[i].map) : NULL;
 }
 
 bool target_resolve(struct target_table *t, struct proc_id id, uint64_t ip, struct frame *out)

@@ -22,6 +22,8 @@ struct target_ops {
 	/* New facts are in the catalog: for whoever keeps a record of them. */
 	void (*on_proc)(void *ctx, const struct proc *p);
 	void (*on_mapping)(void *ctx, const struct mapping *map, const struct module *m);
+	/* The process' list of executable mappings is another one than before: see target_mapping. */
+	void (*on_maps)(void *ctx, const struct proc *p);
 };
 
 /* Borrows the catalog. */
@@ -46,6 +48,8 @@ bool target_alive(const struct target_table *t, struct proc_id id);
 
 /* Reads /proc/PID/maps again. 0, or -ESRCH when the process is gone. */
 int target_read_maps(struct target_table *t, struct proc_id id, struct err *err);
+/* The i-th executable mapping of the process now, by address; NULL behind the last one. */
+const struct mapping *target_mapping(const struct target_table *t, struct proc_id id, size_t i);
 /* False when no known mapping holds the address; then frame is the plain address. */
 bool target_resolve(struct target_table *t, struct proc_id id, uint64_t ip, struct frame *out);
 
