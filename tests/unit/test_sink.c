@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 static char out_dir[PATH_MAX];
 
@@ -38,7 +39,6 @@ static void read_file(const char *path, struct buf *b)
 	fclose(f);
 }
 
-/* The bytes of deflate differ between versions of zlib: goldens hold what is inside. */
 static void unzip(struct buf *b)
 {
 	struct buf plain = { 0 };
@@ -57,14 +57,36 @@ static void unzip(struct buf *b)
 	*b = plain;
 }
 
+static void unzstd(struct buf *b)
+{
+	struct buf plain = { 0 };
+	uint8_t *room = buf_room(&plain, 1 << 20);
+	assert_non_null(room);
+	plain.len = ZSTD_decompress(room, 1 << 20, b->data, b->len);
+	assert_false(ZSTD_isError(plain.len));
+	buf_free(b);
+	*b = plain;
+}
+
+/* Compressed bytes differ between versions of the libraries: goldens hold what is inside. */
+static const char *unpack(const char *ext, struct buf *b)
+{
+	if (!strcmp(ext, ".pb.gz")) {
+		unzip(b);
+		return ".pb";
+	}
+	if (!strcmp(ext, ".heaptrack.zst")) {
+		unzstd(b);
+		return ".heaptrack";
+	}
+	return ext;
+}
+
 static void compare_golden(const char *name, const char *ext, struct buf *b)
 {
 	char path[PATH_MAX];
 	struct buf want = { 0 };
-	if (!strcmp(ext, ".pb.gz")) {
-		unzip(b);
-		ext = ".pb";
-	}
+	ext = unpack(ext, b);
 	snprintf(path, sizeof(path), "tests/golden/sink/%s%s", name, ext);
 	if (getenv("GOLDEN_UPDATE"))
 		write_file(path, b);
@@ -85,11 +107,36 @@ static void render_to(const struct recording *r, const char *name, const struct 
 	write_file(path, b);
 }
 
+/* Pages are mostly program: test_sink_html looks at what is ours in them. */
+static const struct sink_ops *next_format(size_t *i)
+{
+	const struct sink_ops *ops = sink_next(i);
+	return ops && !strcmp(ops->name, "html") ? sink_next(i) : ops;
+}
+
+/* Formats in which every allocation is one say so instead of writing anything. */
+static bool refuses_samples(const struct recording *r, const struct sink_ops *ops)
+{
+	struct buf b = { 0 };
+	struct sink_out to = { collect, &b };
+	struct sink_input in = { r->c, NULL, &(struct sink_options){ 0 } };
+	struct err err = { 0 };
+	void *s;
+	if (!r->n || !r->events[0].interval || (strcmp(ops->name, "dhat") && strcmp(ops->name, "heaptrack")))
+		return false;
+	assert_int_equal(ops->begin(&in, &to, &s, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "this trace holds samples"));
+	assert_int_equal(b.len, 0);
+	return true;
+}
+
 static void check_all(struct recording r, const char *name, const struct sink_options *o)
 {
 	const struct sink_ops *ops;
-	for (size_t i = 0; (ops = sink_next(&i));) {
+	for (size_t i = 0; (ops = next_format(&i));) {
 		struct buf b = { 0 };
+		if (refuses_samples(&r, ops))
+			continue;
 		render_to(&r, name, ops, o, &b);
 		compare_golden(name, ops->ext, &b);
 		buf_free(&b);
@@ -154,12 +201,11 @@ static void hostile_names_are_harmless(void **state)
 	struct recording r = record_hostile();
 	const struct sink_ops *ops;
 	(void)state;
-	for (size_t i = 0; (ops = sink_next(&i));) {
+	for (size_t i = 0; (ops = next_format(&i));) {
 		struct buf b = { 0 };
 		render_to(&r, "hostile", ops, &(struct sink_options){ 0 }, &b);
-		if (!strcmp(ops->name, "pprof"))
-			unzip(&b);
-		else
+		unpack(ops->ext, &b);
+		if (strcmp(ops->name, "pprof"))
 			assert_clean(&b, ops->name);
 		assert_true(b.len > HOSTILE_LONG);
 		if (!strcmp(ops->name, "flamegraph")) {
@@ -191,7 +237,7 @@ static void full_disk_ends_each_format(void **state)
 	const struct sink_ops *ops;
 	const struct sink_options o = { 0 };
 	(void)state;
-	for (size_t i = 0; (ops = sink_next(&i));) {
+	for (size_t i = 0; (ops = next_format(&i));) {
 		struct tape t = { .fail_at = 1 };
 		struct sink_out out = { break_off, &t };
 		struct sink_input in = { r.c, r.s, &o };
@@ -219,7 +265,7 @@ static void unknown_value_is_refused(void **state)
 	struct sink_input in = { r.c, r.s, &o };
 	const struct sink_ops *ops;
 	(void)state;
-	for (size_t i = 0; (ops = sink_next(&i));) {
+	for (size_t i = 0; (ops = next_format(&i));) {
 		struct err err = { 0 };
 		if (!ops->render)
 			continue;

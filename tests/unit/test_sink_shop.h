@@ -132,6 +132,7 @@ static inline void replay(struct recording *r, const struct event *events, size_
 	r->n = n;
 	r->h = heap_new();
 	assert_non_null(r->h);
+	heap_watch(r->h, HEAP_PEAK | HEAP_TIMELINE);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(heap_apply(r->h, &events[i], NULL), 0);
 	r->s = heap_snapshot(r->h);

@@ -19,7 +19,8 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 #define AT(field) offsetof(struct convert_options, field)
 
 static const struct opt options[] = {
-	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "json (default), pprof, folded-stacks, flamegraph, text" },
+	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
+	  "json (default), pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope" },
 	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
 	{ "indent", 0, NULL, opt_flag, AT(indent), NULL, NULL, "json: one line a value" },
 	{ "inferno-opt", 0, "K[=V]", parse_inferno, AT(inferno), NULL, NULL, "pass --K[=V] to inferno-flamegraph" },
@@ -58,5 +59,6 @@ const struct verb verb_convert = {
 	.words = take_words,
 	.run = run,
 	.notes = "-f inferno-flamegraph draws with that program. Without OUT the name is made from IN:\n"
-		 ".json, .pb.gz, .folded, .svg, .txt. Needs no root.",
+		 ".json, .pb.gz, .folded, .svg, .txt and so on. For kcachegrind: -f pprof, then\n"
+		 "go tool pprof -callgrind. Needs no root.",
 };

@@ -68,6 +68,7 @@ static int run_event_sink(struct replay *r, const struct sink_ops *sink, struct 
 static int run_snapshot_sink(struct replay *r, const struct sink_ops *sink, struct sink_input *in,
 			     struct sink_out *out, struct err *err)
 {
+	heap_watch(r->heap, sink->watch);
 	int rc = replay_events(r, NULL, NULL, err);
 	if (rc)
 		return rc;

@@ -102,6 +102,25 @@ void format_notes(const struct sink_input *in, struct buf *out)
 			      "recorded\n");
 }
 
+int format_refuse_samples(const struct catalog *c, const char *format, struct err *err)
+{
+	if (c && !format_interval(c))
+		return 0;
+	return err_set(err, EINVAL,
+		       "a %s file tells of every single allocation and this trace holds samples: "
+		       "use -f html, pprof, massif or speedscope, which can hold estimates, or record "
+		       "without --sample",
+		       format);
+}
+
+void format_command(const struct catalog *c, struct buf *out)
+{
+	size_t i = 0;
+	const struct proc *p = catalog_next_proc(c, &i);
+	const char *name = p && p->exe && *p->exe ? p->exe : p && p->comm ? p->comm : "unknown";
+	text_clean(out, name, SIZE_MAX);
+}
+
 const char *format_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');

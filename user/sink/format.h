@@ -7,7 +7,8 @@
 
 #include "sink/sink.h"
 
-extern const struct sink_ops sink_json, sink_pprof, sink_folded, sink_flamegraph, sink_text;
+extern const struct sink_ops sink_json, sink_pprof, sink_folded, sink_flamegraph, sink_text, sink_dhat,
+	sink_heaptrack, sink_massif, sink_speedscope;
 
 /* In pprof's order, by which it knows a heap profile. */
 enum value {
@@ -44,6 +45,13 @@ uint64_t format_interval(const struct catalog *c);
 /* The recording does not tell what the garbage collector freed. */
 bool format_unseen_frees(const struct catalog *c);
 bool format_upper_bound(const struct sink_input *in);
+/*
+ * For formats in which every allocation is one allocation. catalog is NULL when an event itself was
+ * a sample. 0, or -EINVAL and a sentence.
+ */
+int format_refuse_samples(const struct catalog *c, const char *format, struct err *err);
+/* Path of the first program recorded, cleaned. */
+void format_command(const struct catalog *c, struct buf *out);
 /* Not with an empty name either, which debug information does have. */
 static inline bool format_is_named(const struct sink_frame *f)
 {

@@ -40,6 +40,7 @@ struct sink_ops {
 	const char *ext;         /* ".json" */
 	const char *mime;
 	const char *help;
+	unsigned int watch;      /* enum heap_watch: what the snapshot must hold beyond totals */
 	/* Snapshot formats have render only; event formats have begin/event/end only. */
 	int (*render)(const struct sink_input *in, struct sink_out *out, struct err *err);
 	int (*begin)(const struct sink_input *in, struct sink_out *out, void **state,

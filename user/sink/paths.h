@@ -1,0 +1,41 @@
+/*
+ * sink/paths: display stacks by content, numbered in order of arrival: stacks of two processes that
+ * look the same are one path. A zeroed struct with catalog, options and label set is empty. Not for
+ * other rooms.
+ */
+#ifndef ALYS_SINK_PATHS_H
+#define ALYS_SINK_PATHS_H
+
+#include "sink/names.h"
+#include "sink/sink.h"
+
+struct paths {
+	const struct catalog *catalog;
+	const struct sink_options *options;
+	/* What makes two frames the same; may hold NUL bytes. */
+	void (*label)(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
+	struct names labels;
+	struct names runs; /* frames of a path as numbers of labels, innermost first */
+	struct map of_stack;
+	struct sink_stack stack;
+	struct buf text, run;
+};
+
+/* NAMES_FAILED when memory is out. */
+uint32_t paths_of(struct paths *p, struct stack_id id);
+size_t paths_cnt(const struct paths *p);
+size_t paths_depth(const struct paths *p, uint32_t path);
+/* Number of the label of frame i, 0 = innermost. */
+uint32_t paths_frame(const struct paths *p, uint32_t path, size_t i);
+/* Borrowed until the next paths_of. */
+const char *paths_label(const struct paths *p, uint32_t label);
+void paths_free(struct paths *p);
+
+/* "0x1234: func (file.c:12)" or "(in /lib/x.so)", as valgrind's tools write it. */
+void paths_label_valgrind(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
+/* Name, file, line as text, module: each ended by a NUL but the last. */
+void paths_label_source(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
+/* The four parts of such a label. */
+void paths_split(const char *label, const char *parts[4]);
+
+#endif
