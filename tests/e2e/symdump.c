@@ -17,6 +17,12 @@ static void die(const char *why)
 	exit(1);
 }
 
+static void say_problem(void *ctx, const char *path, const char *why)
+{
+	(void)ctx;
+	fprintf(stderr, "%s: %s\n", path, why);
+}
+
 static uint64_t *read_addresses(size_t *n)
 {
 	size_t cap = 1 << 20;
@@ -59,7 +65,8 @@ int main(int argc, char **argv)
 	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	uint64_t *at = read_addresses(&n);
 	struct catalog *c = catalog_new();
-	struct symbolizer *s = symbolizer_new(argc > 2 ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL);
+	struct symbolizer *s = symbolizer_new(&(struct symbolizer_config){
+		.depth = argc > 2 ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL, .problem = say_problem });
 	if (fd < 0 || !at || !c || !s)
 		die("cannot start");
 	fill(c, argv[1], at, n);

@@ -2,6 +2,7 @@
 #include "session/finish.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "session/progress.h"
@@ -51,12 +52,30 @@ static int write_symbols(struct live *l)
 	return rc;
 }
 
+static void say_problem(void *ctx, const char *path, const char *why)
+{
+	(void)ctx;
+	log_info("%s: names: %s", path, why);
+}
+
+/* What went wrong with the workers is part of the account. */
+static void write_counts(struct live *l)
+{
+	const struct count *n;
+	for (size_t i = 0; (n = catalog_next_count(l->catalog, &i));)
+		if (!strncmp(n->name, "symbols-", 8))
+			trace_write_count(l->writer, n);
+}
+
 int finish_symbols(struct live *l, struct err *err)
 {
 	if (l->o->backtrace < BACKTRACE_NAME)
 		return 0;
-	struct symbolizer *s = symbolizer_new(l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME :
-										  SYMBOL_DEPTH_FULL);
+	const struct symbolizer_config config = {
+		.depth = l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+		.problem = say_problem,
+	};
+	struct symbolizer *s = symbolizer_new(&config);
 	if (!s)
 		return err_set(err, ENOMEM, "out of memory: the trace has addresses, but no names");
 	struct progress p = progress_begin("resolving names");
@@ -64,5 +83,6 @@ int finish_symbols(struct live *l, struct err *err)
 	int rc = symbolizer_run(s, l->catalog, progress_step, &p, err);
 	progress_end(&p);
 	symbolizer_free(s);
+	write_counts(l);
 	return rc ? rc : write_symbols(l);
 }

@@ -85,7 +85,7 @@ int symbolize_binary(struct catalog *c, const char *path, struct err *err)
 {
 	struct files files = { 0 };
 	const struct module *given = NULL;
-	struct symbolizer *s = symbolizer_new(SYMBOL_DEPTH_FULL);
+	struct symbolizer *s = symbolizer_new(&(struct symbolizer_config){ .depth = SYMBOL_DEPTH_FULL });
 	if (!s)
 		return err_set(err, ENOMEM, "out of memory");
 	int rc = lend_given(s, c, &files, path, &given, err);

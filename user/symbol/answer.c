@@ -5,75 +5,89 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "symbol/debug.h"
 #include "symbol/demangle.h"
+#include "symbol/symtab.h"
 
-struct answerer *answerer_new(int fd, const char *path, struct err *err)
+/* The functions of one file by address. */
+struct tables {
+	struct elf *elf; /* NULL: none */
+	struct symtab symtab;
+};
+
+struct answerer {
+	struct tables own, separate; /* a debug file keeps the names that were stripped */
+	struct debug debug;
+	struct source *source; /* NULL: names from the tables only */
+	bool raw_names;
+	struct map names; /* place of a raw name -> the name to show */
+};
+
+static int tables_open(struct tables *t, int fd, struct err *err)
+{
+	t->elf = elf_open(fd, "file", err);
+	if (!t->elf)
+		return -ENOEXEC;
+	int rc = symtab_read(&t->symtab, t->elf);
+	return rc ? err_set(err, -rc, "symbol tables: %s", strerror(-rc)) : 0;
+}
+
+static void tables_close(struct tables *t)
+{
+	symtab_free(&t->symtab);
+	elf_close(t->elf);
+}
+
+/* Failing means answers of lower quality, so nothing is reported. */
+static void open_debug(struct answerer *a, int fd, const struct want_source *more)
+{
+	if (debug_open(&a->debug, fd, a->own.elf, more))
+		return;
+	a->source = source_new(a->debug.own.dwarf, a->own.elf);
+	if (a->debug.own.fd >= 0)
+		tables_open(&a->separate, a->debug.own.fd, NULL);
+}
+
+struct answerer *answerer_new(int fd, enum symbol_depth depth, bool raw_names,
+			      const struct want_source *more, struct err *err)
 {
 	struct answerer *a = calloc(1, sizeof(*a));
-	int rc = -ENOMEM;
-	if (a) {
-		a->debug.fd = -1;
-		a->fd = fd;
-		a->path = strdup(path);
-		a->elf = a->path ? elf_open(fd, path, err) : NULL;
-		if (a->path && !a->elf) {
-			answerer_free(a);
-			return NULL;
-		}
+	if (!a) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
 	}
-	if (a && a->elf)
-		rc = symtab_read(&a->symtab, a->elf);
-	if (!rc)
-		return a;
-	answerer_free(a);
-	err_set(err, -rc, "%s: symbols: %s", path, strerror(-rc));
-	return NULL;
-}
-
-static void forget_names(struct answerer *a)
-{
-	const struct map_slot *s;
-	for (size_t i = 0; (s = map_next(&a->names, &i));)
-		free((void *)(uintptr_t)s->value);
-	map_free(&a->names);
-}
-
-void answerer_drop_debug(struct answerer *a)
-{
-	forget_names(a);
-	source_free(a->source);
-	a->source = NULL;
-	debug_close(&a->debug);
-	a->debug_tried = false;
+	a->raw_names = raw_names;
+	a->debug.own.fd = a->debug.shared.fd = -1;
+	if (tables_open(&a->own, fd, err)) {
+		answerer_free(a);
+		return NULL;
+	}
+	if (depth == SYMBOL_DEPTH_FULL)
+		open_debug(a, fd, more);
+	return a;
 }
 
 void answerer_free(struct answerer *a)
 {
+	const struct map_slot *s;
 	if (!a)
 		return;
-	answerer_drop_debug(a);
-	symtab_free(&a->symtab);
-	elf_close(a->elf);
-	free(a->path);
+	for (size_t i = 0; (s = map_next(&a->names, &i));)
+		free((void *)(uintptr_t)s->value);
+	map_free(&a->names);
+	source_free(a->source);
+	tables_close(&a->separate);
+	debug_close(&a->debug);
+	tables_close(&a->own);
 	free(a);
-}
-
-uint64_t answerer_debug_bytes(const struct answerer *a)
-{
-	return a->debug.bytes;
-}
-
-/* Failing means answers of lower quality, so nothing is reported. */
-static void open_debug(struct answerer *a)
-{
-	a->debug_tried = true;
-	if (!debug_open(&a->debug, a->fd, a->path, a->elf))
-		a->source = source_new(a->debug.dwarf, a->elf);
 }
 
 /* Raw names are borrowed from the files, so their place in memory stands for them. */
 static const char *shown(struct answerer *a, const char *raw)
 {
+	if (a->raw_names)
+		return raw;
 	uint64_t *slot = map_put(&a->names, (uint64_t)(uintptr_t)raw);
 	if (slot && !*slot) {
 		struct buf name = { 0 };
@@ -129,15 +143,10 @@ static int answer_from_source(struct answerer *a, uint64_t pc, const char *symbo
 	return n;
 }
 
-int answerer_find(struct answerer *a, enum symbol_depth depth, uint64_t pc,
-		  struct symbol out[SOURCE_DEPTH])
+int answerer_find(struct answerer *a, uint64_t pc, struct symbol out[SOURCE_DEPTH])
 {
-	const char *symbol = symtab_find(&a->symtab, pc);
-	int n = 0;
-	if (depth == SYMBOL_DEPTH_FULL && !a->debug_tried)
-		open_debug(a);
-	if (depth == SYMBOL_DEPTH_FULL && a->source)
-		n = answer_from_source(a, pc, symbol, out);
+	const char *symbol = symtab_find(&a->separate.symtab, pc) ?: symtab_find(&a->own.symtab, pc);
+	int n = a->source ? answer_from_source(a, pc, symbol, out) : 0;
 	/* Between functions there are lines too, of the padding. */
 	if (n > 1 || n < 0 || (n && out[0].name))
 		return n;

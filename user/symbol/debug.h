@@ -1,6 +1,6 @@
 /*
  * symbol/debug: finds the DWARF of an ELF file: in the file itself, else in a separate file of the
- * same build under /usr/lib/debug or beside it (.gnu_debuglink). Never asks the network.
+ * same build, and what dwz moved out of that. Opens nothing: others give the descriptors.
  */
 #ifndef ALYS_SYMBOL_DEBUG_H
 #define ALYS_SYMBOL_DEBUG_H
@@ -8,16 +8,20 @@
 #include <elfutils/libdw.h>
 
 #include "elf/elf.h"
+#include "symbol/want.h"
 
-struct debug {
+struct debug_part {
 	Elf *elf;
 	Dwarf *dwarf;
-	uint64_t bytes; /* of its sections, which libelf keeps in memory */
-	int fd;         /* of a separate file, -1 otherwise */
+	int fd; /* ours, or -1 */
 };
 
-/* 0, or -ENOENT when there is none or none that can be trusted to fit. path may be NULL. */
-int debug_open(struct debug *d, int fd, const char *path, const struct elf *e);
+struct debug {
+	struct debug_part own, shared; /* shared: without one, its dwarf is NULL */
+};
+
+/* 0, or -ENOENT when there is none or none that can be trusted to fit. more may be NULL. */
+int debug_open(struct debug *d, int fd, const struct elf *e, const struct want_source *more);
 void debug_close(struct debug *d);
 
 #endif

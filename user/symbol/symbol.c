@@ -1,20 +1,23 @@
-/* symbol: see symbol.h. This file: which addresses to ask, in what order. */
+/* symbol: see symbol.h. This file: which addresses to ask of which file, and several files at once. */
 #include "symbol/symbol.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "symbol/answer.h"
+#include "symbol/inquiry.h"
 
-#define DEBUG_KEPT_MAX (512ull << 20) /* DWARF kept from one run to the next */
-#define PROGRESS_STEP  1024
+#define WORKERS_MAX 16
+#define TICK_MS	    200
 
 struct symbolizer {
-	enum symbol_depth depth;
-	struct map answerers; /* module id -> struct answerer * */
+	struct symbolizer_config config;
+	struct map files; /* module id -> struct inquiry_file * */
 };
 
 /* What is asked of one module. */
@@ -31,15 +34,24 @@ struct run {
 	size_t jobs_cnt, jobs_cap;
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
-	uint64_t done, total;
+	uint64_t total;
+	struct inquiry *inquiries; /* of the jobs that have a file, the largest first */
+	size_t inquiries_cnt, inquiries_cap;
 };
 
-struct symbolizer *symbolizer_new(enum symbol_depth depth)
+struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 {
 	struct symbolizer *s = calloc(1, sizeof(*s));
 	if (s)
-		s->depth = depth;
+		s->config = *config;
 	return s;
+}
+
+static void file_free(struct inquiry_file *f)
+{
+	if (f)
+		free(f->path);
+	free(f);
 }
 
 void symbolizer_free(struct symbolizer *s)
@@ -47,30 +59,44 @@ void symbolizer_free(struct symbolizer *s)
 	const struct map_slot *slot;
 	if (!s)
 		return;
-	for (size_t i = 0; (slot = map_next(&s->answerers, &i));)
-		answerer_free((struct answerer *)(uintptr_t)slot->value);
-	map_free(&s->answerers);
+	for (size_t i = 0; (slot = map_next(&s->files, &i));)
+		file_free((struct inquiry_file *)(uintptr_t)slot->value);
+	map_free(&s->files);
 	free(s);
 }
 
-int symbolizer_add_file(struct symbolizer *s, struct module_id m, int fd, const char *path,
-			struct err *err)
+static int add(struct symbolizer *s, struct module_id m, const struct inquiry_file *like, struct err *err)
 {
-	struct err why = { 0 };
-	struct answerer *a = answerer_new(fd, path, &why);
-	if (!a) {
-		if (err)
-			*err = why;
-		return -why.code;
+	struct stat st;
+	if (fstat(like->fd, &st))
+		return err_set(err, errno, "%s: %s", like->path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, EINVAL, "%s: no regular file", like->path);
+	struct inquiry_file *f = calloc(1, sizeof(*f));
+	uint64_t *slot = f ? map_put(&s->files, m.n) : NULL;
+	if (f) {
+		*f = *like;
+		f->path = strdup(like->path);
 	}
-	uint64_t *slot = map_put(&s->answerers, m.n);
-	if (!slot) {
-		answerer_free(a);
-		return err_set(err, ENOMEM, "%s: out of memory", path);
+	if (!slot || !f->path) {
+		file_free(f);
+		return err_set(err, ENOMEM, "%s: out of memory", like->path);
 	}
-	answerer_free((struct answerer *)(uintptr_t)*slot);
-	*slot = (uint64_t)(uintptr_t)a;
+	file_free((struct inquiry_file *)(uintptr_t)*slot);
+	*slot = (uint64_t)(uintptr_t)f;
 	return 0;
+}
+
+int symbolizer_add_file(struct symbolizer *s, struct module_id m, int fd, const char *path, struct err *err)
+{
+	return add(s, m, &(struct inquiry_file){ .fd = fd, .path = (char *)(uintptr_t)path }, err);
+}
+
+int symbolizer_add_perf_map(struct symbolizer *s, struct module_id m, int fd, const char *path,
+			    struct err *err)
+{
+	return add(s, m, &(struct inquiry_file){ .fd = fd, .path = (char *)(uintptr_t)path, .perf_map = true },
+		   err);
 }
 
 static struct job *job_of(struct run *r, struct module_id m)
@@ -88,9 +114,18 @@ static struct job *job_of(struct run *r, struct module_id m)
 	return &r->jobs[*number - 1];
 }
 
+static bool is_wanted(const struct run *r, struct module_id m, uint64_t pc)
+{
+	const struct symbolizer_config *cfg = &r->s->config;
+	const struct symbols *known = catalog_symbols(r->catalog, m, pc);
+	if (!known || !known->n || cfg->replace)
+		return true;
+	return cfg->improve && known->at[known->n - 1].quality < SYMBOL_EXACT;
+}
+
 static int ask(struct run *r, struct module_id m, uint64_t pc)
 {
-	if (catalog_symbols(r->catalog, m, pc))
+	if (!is_wanted(r, m, pc))
 		return 0;
 	struct job *j = job_of(r, m);
 	uint64_t *seen = j ? map_put(&j->pcs, pc) : NULL;
@@ -133,50 +168,145 @@ static uint64_t *sorted(const struct map *pcs)
 	return out;
 }
 
-static int answer(struct run *r, struct answerer *a, struct module_id m, uint64_t pc)
+static const struct inquiry_file *file_of(const struct run *r, struct module_id m)
 {
-	struct symbol symbols[SOURCE_DEPTH];
-	int n = 1;
-	if (a)
-		n = answerer_find(a, r->s->depth, pc, symbols);
-	else
-		symbols[0] = (struct symbol){ .quality = SYMBOL_MODULE };
-	if (n < 0)
-		return n;
-	if (r->progress && ++r->done % PROGRESS_STEP == 0)
-		r->progress(r->ctx, r->done, r->total);
-	return catalog_put_symbols(r->catalog, m, pc,
-				   &(struct symbols){ .n = (size_t)n, .at = symbols });
+	const uint64_t *slot = map_get(&r->s->files, m.n);
+	return slot ? (const struct inquiry_file *)(uintptr_t)*slot : NULL;
 }
 
-static int do_job(struct run *r, const struct job *j)
+static int say_no_file(struct run *r, const struct job *j)
 {
-	const uint64_t *slot = map_get(&r->s->answerers, j->module.n);
-	struct answerer *a = slot ? (struct answerer *)(uintptr_t)*slot : NULL;
-	uint64_t *pcs = sorted(&j->pcs);
-	int rc = pcs ? 0 : -ENOMEM;
-	for (size_t i = 0; !rc && i < j->pcs.count; i++)
-		rc = answer(r, a, j->module, pcs[i]);
-	free(pcs);
+	const struct map_slot *slot;
+	struct symbol none = { .quality = SYMBOL_MODULE };
+	int rc = 0;
+	for (size_t i = 0; !rc && (slot = map_next(&j->pcs, &i));)
+		if (!catalog_symbols(r->catalog, j->module, slot->key))
+			rc = catalog_put_symbols(r->catalog, j->module, slot->key,
+						 &(struct symbols){ .n = 1, .at = &none });
 	return rc;
 }
 
-static void keep_small(struct symbolizer *s)
+static int plan_job(struct run *r, const struct job *j)
 {
-	const struct map_slot *slot;
-	uint64_t sum = 0;
-	for (size_t i = 0; (slot = map_next(&s->answerers, &i));) {
-		struct answerer *a = (struct answerer *)(uintptr_t)slot->value;
-		sum += answerer_debug_bytes(a);
-		if (sum <= DEBUG_KEPT_MAX)
-			continue;
-		sum -= answerer_debug_bytes(a);
-		answerer_drop_debug(a);
+	const struct inquiry_file *file = file_of(r, j->module);
+	if (!file)
+		return say_no_file(r, j);
+	struct inquiry *q = VEC_PUSH(r, inquiries);
+	if (!q)
+		return -ENOMEM;
+	*q = (struct inquiry){ .config = &r->s->config, .file = file, .catalog = r->catalog,
+			       .module = j->module, .pcs_cnt = j->pcs.count, .pcs = sorted(&j->pcs) };
+	return q->pcs ? 0 : -ENOMEM;
+}
+
+static int by_work(const void *pa, const void *pb)
+{
+	const struct inquiry *a = pa, *b = pb;
+	if (a->pcs_cnt != b->pcs_cnt)
+		return a->pcs_cnt > b->pcs_cnt ? -1 : 1;
+	return a->module.n < b->module.n ? -1 : a->module.n > b->module.n;
+}
+
+static int plan(struct run *r)
+{
+	int rc = collect(r);
+	for (size_t i = 0; !rc && i < r->jobs_cnt; i++)
+		rc = plan_job(r, &r->jobs[i]);
+	if (!rc && r->inquiries_cnt)
+		qsort(r->inquiries, r->inquiries_cnt, sizeof(*r->inquiries), by_work);
+	return rc;
+}
+
+static size_t workers_wanted(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	return cpus < 1 ? 1 : cpus > WORKERS_MAX ? WORKERS_MAX : (size_t)cpus;
+}
+
+static void say_progress(const struct run *r)
+{
+	uint64_t done = 0;
+	for (size_t i = 0; i < r->inquiries_cnt; i++)
+		done += r->inquiries[i].answered;
+	if (r->progress && r->total)
+		r->progress(r->ctx, done, r->total);
+}
+
+/* A file may be fetched from the network meanwhile; that is no fault of the other workers. */
+static int hear(struct inquiry **active, size_t n, size_t i)
+{
+	uint64_t from = inquiry_now_ns();
+	int rc = inquiry_hear(active[i]);
+	uint64_t took = inquiry_now_ns() - from;
+	for (size_t k = 0; k < n; k++)
+		if (k != i)
+			inquiry_excuse(active[k], took);
+	return rc;
+}
+
+static int wait_and_hear(struct inquiry **active, size_t n)
+{
+	struct pollfd fds[WORKERS_MAX];
+	int rc = 0;
+	for (size_t i = 0; i < n; i++)
+		fds[i] = (struct pollfd){ .fd = active[i]->worker.sock, .events = POLLIN };
+	if (poll(fds, n, TICK_MS) < 0 && errno != EINTR)
+		return -errno;
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = fds[i].revents ? hear(active, n, i) : inquiry_check_time(active[i]);
+	return rc;
+}
+
+/* As many at once as there are processors, each with a file of its own. */
+static int work(struct run *r)
+{
+	struct inquiry *active[WORKERS_MAX];
+	size_t n = 0, next = 0, most = workers_wanted();
+	int rc = 0;
+	while (!rc) {
+		for (size_t i = n; i-- > 0;)
+			if (active[i]->over)
+				active[i] = active[--n];
+		while (!rc && n < most && next < r->inquiries_cnt) {
+			struct inquiry *q = &r->inquiries[next++];
+			rc = inquiry_begin(q);
+			if (!q->over)
+				active[n++] = q;
+		}
+		if (!n)
+			break;
+		if (!rc)
+			rc = wait_and_hear(active, n);
+		say_progress(r);
 	}
+	return rc;
+}
+
+static int tell_troubles(struct run *r)
+{
+	static const char *const names[][2] = {
+		[INQUIRY_DIED] = { "symbols-worker-died", "times that reading a file's names ended a worker" },
+		[INQUIRY_SILENT] = { "symbols-worker-silent", "times that it took a worker too long" },
+		[INQUIRY_LIED] = { "symbols-worker-lied", "times that a worker's answers were impossible" },
+		[INQUIRY_NONE] = { "symbols-unanswered", "addresses without a name because of that" },
+	};
+	int rc = 0;
+	for (size_t t = 0; !rc && t < INQUIRY_TROUBLE_CNT; t++) {
+		struct count c = { .name = names[t][0], .help = names[t][1], .class = COUNT_NOTE };
+		for (size_t i = 0; i < r->inquiries_cnt; i++)
+			c.value += t ? r->inquiries[i].troubles[t] : r->inquiries[i].unanswered;
+		rc = c.value ? catalog_put_count(r->catalog, &c) : 0;
+	}
+	return rc;
 }
 
 static void run_free(struct run *r)
 {
+	for (size_t i = 0; i < r->inquiries_cnt; i++) {
+		inquiry_end(&r->inquiries[i]);
+		free(r->inquiries[i].pcs);
+	}
+	free(r->inquiries);
 	for (size_t i = 0; i < r->jobs_cnt; i++)
 		map_free(&r->jobs[i].pcs);
 	free(r->jobs);
@@ -188,13 +318,11 @@ int symbolizer_run(struct symbolizer *s, struct catalog *c,
 		   struct err *err)
 {
 	struct run r = { .s = s, .catalog = c, .progress = progress, .ctx = ctx };
-	int rc = collect(&r);
-	for (size_t i = 0; !rc && i < r.jobs_cnt; i++) {
-		rc = do_job(&r, &r.jobs[i]);
-		keep_small(s);
-	}
-	if (!rc && progress && r.total)
-		progress(ctx, r.total, r.total);
+	int rc = plan(&r);
+	if (!rc)
+		rc = work(&r);
+	if (!rc)
+		rc = tell_troubles(&r);
 	run_free(&r);
 	return rc ? err_set(err, -rc, "symbols: %s", strerror(-rc)) : 0;
 }

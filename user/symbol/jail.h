@@ -1,0 +1,21 @@
+/*
+ * symbol/jail: takes from this process all it does not need to read descriptors that it has and to
+ * answer on one: user, capabilities, files, the network, other processes, memory and time.
+ */
+#ifndef ALYS_SYMBOL_JAIL_H
+#define ALYS_SYMBOL_JAIL_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define JAIL_MEMORY (512ull << 20)
+#define JAIL_SECONDS 60
+
+/*
+ * There is no way back. extra: address space beyond JAIL_MEMORY. An error means that less was taken
+ * than promised, so the caller has to end. Kernels without landlock do without.
+ */
+int jail_enter(uint64_t extra, struct err *err);
+
+#endif

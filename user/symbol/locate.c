@@ -1,0 +1,88 @@
+/* symbol/locate: see locate.h. */
+#include "symbol/locate.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+/* O_NONBLOCK: what stands at that path may be a FIFO. */
+static int open_owned(struct buf *path, uid_t other_owner, int flags)
+{
+	struct stat st;
+	int fd = path->failed ? -1 : open(buf_str(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+			(st.st_uid != 0 && st.st_uid != other_owner))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int by_id(const struct want *w, struct buf *path)
+{
+	if (w->id_sz < 2)
+		return -1;
+	buf_addf(path, DEBUG_ROOT "/.build-id/%02x/", w->id[0]);
+	for (size_t i = 1; i < w->id_sz; i++)
+		buf_addf(path, "%02x", w->id[i]);
+	buf_adds(path, ".debug");
+	return open_owned(path, 0, 0);
+}
+
+/* A neighbour counts when the owner of the file put it there, and is no link to somewhere else. */
+static int beside(const struct want *w, int fd, const char *module, struct buf *path)
+{
+	static const char *const form[] = {
+		[WANT_BESIDE] = "%.*s/%s",
+		[WANT_BESIDE_SUB] = "%.*s/.debug/%s",
+		[WANT_BESIDE_SYS] = DEBUG_ROOT "%.*s/%s",
+	};
+	const char *slash = strrchr(module, '/');
+	struct stat st;
+	if (!slash || !*w->name || strchr(w->name, '/') || fstat(fd, &st))
+		return -1;
+	buf_addf(path, form[w->kind], (int)(slash - module), module, w->name);
+	return open_owned(path, w->kind == WANT_BESIDE_SYS ? 0 : st.st_uid, O_NOFOLLOW);
+}
+
+/* dwz's path is absolute or relative to the debug file; its part from .dwz on is the same. */
+static int shared(const struct want *w, struct buf *path)
+{
+	const char *part = strstr(w->name, "/.dwz/");
+	int fd = by_id(w, path);
+	if (fd >= 0 || !part || strstr(part, ".."))
+		return fd;
+	buf_reset(path);
+	buf_adds(path, DEBUG_ROOT);
+	buf_adds(path, part);
+	return open_owned(path, 0, 0);
+}
+
+int locate_debug(const struct want *w, int fd, const char *path)
+{
+	struct buf at = { 0 };
+	int found = -1;
+	switch (w->kind) {
+	case WANT_BY_ID:
+		found = by_id(w, &at);
+		break;
+	case WANT_BESIDE:
+	case WANT_BESIDE_SUB:
+	case WANT_BESIDE_SYS:
+		found = beside(w, fd, path, &at);
+		break;
+	case WANT_SHARED:
+		found = shared(w, &at);
+		break;
+	case WANT_NETWORK:
+		break;
+	}
+	buf_free(&at);
+	return found;
+}
