@@ -91,12 +91,23 @@ check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 
 # Targets and helpers of `make bench`.
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
-bench-programs: $(BENCH) $(BUILD)/demo/server
+bench-programs: $(BENCH) $(BUILD)/demo/server $(BUILD)/tests/bench/floor
 $(BUILD)/tests/bench/%: tests/bench/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)gcc -g -Wall $(shell sed -n 's,^/\* flags: \(.*\) \*/,\1,p' $<) -o $@ $< \
 		$(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
+
+$(BUILD)/bench-bpf/%.skel.h: tests/bench/floor/%.bpf.c
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $(@D)/$*.bpf.o $< && $(STRIP) -g $(@D)/$*.bpf.o
+	$(Q)$(BPFTOOL) gen skeleton $(@D)/$*.bpf.o name $*_bpf > $@
+
+$(BUILD)/tests/bench/floor: tests/bench/floor/floor.c $(BUILD)/bench-bpf/floor.skel.h $(call room_objects,$(call rooms_of,probe))
+	$(call say,PROG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -I$(BUILD)/bench-bpf $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
 bench:
 	$(Q)scripts/bench

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Programs that do nothing: what is left of a tracer's cost when all its work is taken away. */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+SEC("uprobe")
+int empty_session(void *ctx)
+{
+	return 0;
+}
+
+SEC("uprobe")
+int empty_entry(void *ctx)
+{
+	return 0;
+}
