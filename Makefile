@@ -26,6 +26,7 @@ all: $(BUILD)/alys-bpf $(BUILD)/alys_converter
 
 include scripts/bpf.mk
 include tests/tests.mk
+include tests/bpf/walk.mk
 
 $(BUILD)/alys-bpf: $(BUILD)/user/main.o $(BUILD)/alys.a
 	$(call say,LINK,$@)

@@ -1,0 +1,139 @@
+/* See oracle.h. */
+#include "oracle.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct oracle {
+	Dwfl *dwfl;
+	const struct snap *snap;
+	struct oracle_stack *out;
+};
+
+static int no_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+			const char *file, const char *link, GElf_Word crc, char **path)
+{
+	(void)mod, (void)userdata, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)path;
+	return -1;
+}
+
+static const Dwfl_Callbacks files = {
+	.find_elf = dwfl_linux_proc_find_elf,
+	.find_debuginfo = no_debuginfo,
+};
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
+{
+	(void)dwfl;
+	struct oracle *o = arg;
+	if (*thread)
+		return 0;
+	*thread = o;
+	return (pid_t)o->snap->tid;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread)
+{
+	(void)dwfl, (void)tid;
+	*thread = arg;
+	return true;
+}
+
+static bool read_word(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *word, void *arg)
+{
+	(void)dwfl;
+	struct oracle *o = arg;
+	uint64_t off = addr - o->snap->stack_at;
+	if (off > sizeof(o->snap->stack) || off + 8 > o->snap->pages * 4096ull) {
+		o->out->cut = true;
+		return false;
+	}
+	memcpy(word, (const uint8_t *)o->snap->stack + off, 8);
+	return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	struct oracle *o = arg;
+	Dwarf_Word regs[SNAP_REGS];
+	for (int i = 0; i < SNAP_REGS; i++)
+		regs[i] = o->snap->regs[i];
+	dwfl_thread_state_register_pc(thread, regs[16]);
+	return dwfl_thread_state_registers(thread, 0, SNAP_REGS, regs);
+}
+
+static const Dwfl_Thread_Callbacks threads = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_word,
+	.set_initial_registers = set_registers,
+};
+
+struct oracle *oracle_new(uint32_t tgid, const char *maps)
+{
+	struct oracle *o = calloc(1, sizeof(*o));
+	FILE *f = fmemopen((void *)maps, strlen(maps), "r");
+	if (!o || !f || !(o->dwfl = dwfl_begin(&files)))
+		abort();
+	bool ok = dwfl_linux_proc_maps_report(o->dwfl, f) == 0 && dwfl_report_end(o->dwfl, NULL, NULL) == 0 &&
+		  dwfl_attach_state(o->dwfl, NULL, (pid_t)tgid, &threads, o);
+	fclose(f);
+	if (ok)
+		return o;
+	fprintf(stderr, "libdw: %s\n", dwfl_errmsg(-1));
+	oracle_free(o);
+	return NULL;
+}
+
+void oracle_free(struct oracle *o)
+{
+	if (o)
+		dwfl_end(o->dwfl);
+	free(o);
+}
+
+static int on_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct oracle_stack *out = ((struct oracle *)arg)->out;
+	Dwarf_Addr pc;
+	bool activation;
+	if (!dwfl_frame_pc(frame, &pc, &activation) || out->n == ALYS_MAX_FRAMES)
+		return DWARF_CB_ABORT;
+	/* A fiber's first frame returns to 0: that is no frame. */
+	if (!pc)
+		return DWARF_CB_ABORT;
+	out->at[out->n].pc = pc;
+	out->at[out->n++].interrupted = activation;
+	return DWARF_CB_OK;
+}
+
+void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *out)
+{
+	o->snap = s;
+	o->out = out;
+	out->n = 0;
+	out->cut = false;
+	dwfl_getthread_frames(o->dwfl, (pid_t)s->tid, on_frame, o);
+}
+
+/* The walk gives the frame below a signal's as pc + 1, so that all callers are looked up alike. */
+static bool same_frame(const struct oracle_stack *truth, const struct snap *s, uint32_t i)
+{
+	uint64_t pc = truth->at[i].pc;
+	return s->ips[i] == pc || (i && truth->at[i].interrupted && s->ips[i] == pc + 1);
+}
+
+enum verdict oracle_compare(const struct oracle_stack *truth, const struct snap *s)
+{
+	uint32_t n = truth->n < s->n ? truth->n : s->n;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!same_frame(truth, s, i))
+			return VERDICT_DIFFERS;
+	}
+	if (truth->n == s->n || (s->end == ALYS_STOP_TRUNCATED && s->n < truth->n))
+		return VERDICT_EQUAL;
+	return truth->cut && truth->n < s->n ? VERDICT_CUT : VERDICT_DIFFERS;
+}

@@ -1,0 +1,32 @@
+/*
+ * What libdw makes of a recorded stack: the same registers and memory, another unwinder. It is the
+ * truth of the walk test as far as the copy of the stack reaches.
+ */
+#ifndef ALYS_TESTS_BPF_ORACLE_H
+#define ALYS_TESTS_BPF_ORACLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "snap.h"
+
+struct oracle;
+
+struct oracle_stack {
+	uint32_t n;
+	bool cut; /* it asked for memory that was not copied */
+	struct {
+		uint64_t pc;
+		bool interrupted; /* pc is not a return address */
+	} at[ALYS_MAX_FRAMES];
+};
+
+/* For a process as it is in this text of its /proc/PID/maps. NULL when libdw does not want it. */
+struct oracle *oracle_new(uint32_t tgid, const char *maps);
+void oracle_free(struct oracle *o);
+void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *out);
+
+enum verdict { VERDICT_EQUAL, VERDICT_CUT, VERDICT_DIFFERS };
+enum verdict oracle_compare(const struct oracle_stack *truth, const struct snap *s);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * What the walk test's BPF programs tell its loader: one stack as the walk saw it, with the registers
+ * and the stack memory it saw, so that libdw can say what the stack should have been.
+ */
+#ifndef ALYS_TESTS_BPF_SNAP_H
+#define ALYS_TESTS_BPF_SNAP_H
+
+#include "alys.h"
+
+#define SNAP_PAGES 32
+#define SNAP_REGS 17 /* DWARF's numbers for x86-64: 6 = rbp, 7 = rsp, 16 = return address column */
+
+struct snap {
+	__u64 regs[SNAP_REGS];
+	__u64 ips[ALYS_MAX_FRAMES];
+	__u64 hash;
+	__u64 missed;
+	__u32 n, end;
+	__u32 tgid, tid;
+	__u64 stack_at; /* page of rsp */
+	__u32 pages, pad; /* that could be read */
+	__u8 stack[SNAP_PAGES][4096];
+};
+
+/* Set before load. */
+struct snap_config {
+	__u32 every; /* copy each so many-th stack */
+	__u32 cfa_off;
+	__u64 size; /* only calls whose first argument is this, 0 = all */
+};
+
+struct snap_counts {
+	__u64 walks, no_slot, ring_full;
+	__u64 ends[16];
+	__u64 frames;
+};
+
+#endif

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The walk under test and under the clock: the same source that the allocation programs include,
+ * here with the evidence copied beside it, and programs that do a known part of the work each.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "alys.h"
+#include "maps.bpf.h"
+#include "stats.bpf.h"
+#include "filter.bpf.h"
+#include "emit.bpf.h"
+#include "stack.bpf.h"
+#include "snap.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile struct snap_config snap_config = {};
+struct snap_counts counts = {};
+
+/* Copies of what the walk saw. Written by `check`, read by the test. Full: counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 20);
+} snaps SEC(".maps");
+
+static __always_inline void copy_regs(struct snap *s, struct pt_regs *ctx)
+{
+	s->regs[0] = ctx->ax;
+	s->regs[1] = ctx->dx;
+	s->regs[2] = ctx->cx;
+	s->regs[3] = ctx->bx;
+	s->regs[4] = ctx->si;
+	s->regs[5] = ctx->di;
+	s->regs[6] = ctx->bp;
+	s->regs[7] = ctx->sp;
+	s->regs[8] = ctx->r8;
+	s->regs[9] = ctx->r9;
+	s->regs[10] = ctx->r10;
+	s->regs[11] = ctx->r11;
+	s->regs[12] = ctx->r12;
+	s->regs[13] = ctx->r13;
+	s->regs[14] = ctx->r14;
+	s->regs[15] = ctx->r15;
+	s->regs[16] = ctx->ip;
+}
+
+static __always_inline void copy_stack(struct snap *s, __u64 sp)
+{
+	s->stack_at = sp & ~4095ull;
+	s->pages = 0;
+	for (int i = 0; i < SNAP_PAGES; i++) {
+		if (bpf_probe_read_user(s->stack[i], 4096, (void *)(s->stack_at + 4096ull * i)))
+			break;
+		s->pages = i + 1;
+	}
+}
+
+/* Not inline: its stack is nothing to the main program, which must stay small. */
+static __noinline int snap_send(struct pt_regs *ctx, __u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	struct snap *s = w ? bpf_ringbuf_reserve(&snaps, sizeof(*s), 0) : NULL;
+	if (!s) {
+		__sync_fetch_and_add(&counts.ring_full, 1);
+		return 0;
+	}
+	copy_regs(s, ctx);
+	copy_stack(s, ctx->sp);
+	for (int i = 0; i < ALYS_MAX_FRAMES; i++)
+		s->ips[i] = w->ips[i];
+	s->hash = w->rec.hash;
+	s->missed = w->s.missed;
+	s->n = w->rec.n;
+	s->end = w->rec.end;
+	s->tgid = bpf_get_current_pid_tgid() >> 32;
+	s->tid = bpf_get_current_pid_tgid();
+	s->pad = 0;
+	bpf_ringbuf_submit(s, 0);
+	return 0;
+}
+
+static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w)
+		return 0;
+	__sync_fetch_and_add(&counts.frames, w->rec.n);
+	__sync_fetch_and_add(&counts.ends[w->rec.end & 15], 1);
+	if (__sync_fetch_and_add(&counts.walks, 1) % snap_config.every == 0)
+		snap_send(ctx, slot);
+	return 0;
+}
+
+/* Walks and shows what it saw. Twice, because a program that may sleep is loaded as another kind. */
+static __always_inline int check_stack(struct pt_regs *ctx)
+{
+	struct alys_target *t = wanted_target();
+	if (!t || (snap_config.size && ctx->di != snap_config.size))
+		return 0;
+	__s32 slot = slot_claim();
+	if (slot < 0) {
+		__sync_fetch_and_add(&counts.no_slot, 1);
+		return 0;
+	}
+	struct walk_slot *w = slot_at(slot);
+	if (w) {
+		walk_take(ctx, t, ctx->sp + snap_config.cfa_off, slot, w);
+		snap_take(ctx, slot);
+		walk_finish(t, slot);
+	}
+	return 0;
+}
+
+SEC("uprobe")
+int check(struct pt_regs *ctx)
+{
+	return check_stack(ctx);
+}
+
+SEC("uprobe.s")
+int check_sleep(struct pt_regs *ctx)
+{
+	return check_stack(ctx);
+}
+
+/* At returns: does nothing, but lies in wait on the stack. */
+SEC("uprobe")
+int pending(struct pt_regs *ctx)
+{
+	return 0;
+}
+
+/* The price list: nothing; an event; a walk; a walk that is sent when new, and an event. */
+SEC("uprobe")
+int price_empty(struct pt_regs *ctx)
+{
+	return wanted_target() ? 0 : 1;
+}
+
+SEC("uprobe")
+int price_event(struct pt_regs *ctx)
+{
+	struct alys_target *t = wanted_target();
+	if (t)
+		emit_free(t, ctx->di, 0, 0);
+	return 0;
+}
+
+SEC("uprobe")
+int price_walk(struct pt_regs *ctx)
+{
+	struct alys_target *t = wanted_target();
+	__s32 slot = t ? slot_claim() : -1;
+	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
+	if (w) {
+		walk_take(ctx, t, ctx->sp + snap_config.cfa_off, slot, w);
+		slot_release(slot);
+	}
+	return 0;
+}
+
+/* The kernel's walk and nothing else. */
+SEC("uprobe")
+int price_get_stack(struct pt_regs *ctx)
+{
+	__s32 slot = wanted_target() ? slot_claim() : -1;
+	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
+	if (w) {
+		bpf_get_stack(ctx, w->ips, sizeof(w->ips), BPF_F_USER_STACK);
+		slot_release(slot);
+	}
+	return 0;
+}
+
+SEC("uprobe")
+int price_take(struct pt_regs *ctx)
+{
+	struct alys_target *t = wanted_target();
+	if (t)
+		emit_free(t, ctx->di, stack_take(ctx, t, ctx->sp + snap_config.cfa_off), 0);
+	return 0;
+}

@@ -1,0 +1,32 @@
+# The test of the stack walk with real probes: tests/bpf/run-walk runs it, as root.
+WALK := $(BUILD)/tests/bpf
+WALK_OBJS = $(addprefix $(BUILD)/,user/probe/tables.o $(patsubst %.c,%.o,$(wildcard user/unwind/*.c user/elf/*.c user/base/*.c)))
+WALK_PROGS := $(patsubst tests/bpf/prog/%.c,$(WALK)/prog/%,$(sort $(wildcard tests/bpf/prog/*.c)))
+
+$(WALK)/walk.bpf.o: tests/bpf/walk.bpf.c $(wildcard bpf/*.h vmlinux/*.h tests/bpf/*.h)
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -Itests/bpf -c -o $@ $<
+	$(Q)$(STRIP) -g $@
+
+$(WALK)/walk.skel.h: $(WALK)/walk.bpf.o
+	$(Q)$(BPFTOOL) gen skeleton $< name walk_bpf > $@
+
+$(WALK)/%.o: tests/bpf/%.c $(WALK)/walk.skel.h
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -Itests/bpf -I$(WALK) -c -o $@ $<
+
+$(WALK)/walk_test: $(addprefix $(WALK)/,walk_test.o oracle.o target.o attach.o) $(WALK_OBJS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# Programs without frame pointers, like the rest of the world.
+$(WALK)/prog/%: tests/bpf/prog/%.c
+	$(call say,PROG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)gcc -O2 -g -fomit-frame-pointer -Wall -o $@ $< $(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
+
+walk-test: $(WALK)/walk_test $(WALK_PROGS)
+.PHONY: walk-test
+-include $(wildcard $(WALK)/*.d)

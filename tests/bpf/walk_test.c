@@ -1,0 +1,316 @@
+/*
+ * The acceptance test of the stack walk: probes a function of a program, walks every stack with the
+ * walk of the product, and holds it against libdw over the same registers and memory.
+ *
+ *   walk_test [OPTIONS] -- COMMAND [ARG...]
+ *   walk_test [OPTIONS] -p PID
+ *
+ * Exit status 0 when at least 99.9 % of the comparable stacks are equal and every demand is met, 1
+ * when not, 2 when the test could not run. The last line of output sums it up.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "attach.h"
+#include "target.h"
+#include "walk.skel.h"
+
+#define PERCENT_EQUAL 99.9
+#define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
+
+struct options {
+	const char *file, *symbol;
+	uint64_t size;
+	uint32_t every, max, pid, cfa_off;
+	double seconds;
+	bool sleep, plain, verbose;
+	/* demands */
+	uint64_t at_least, walks;
+	uint32_t frames;
+	int end;          /* of all stacks; -1 = any */
+	double complete;  /* percent of stacks */
+	const char *pending; /* file with functions p_0.. to be probed at return half-way */
+};
+
+struct sums {
+	uint64_t snaps, equal, cut, differ, fresh, wrong_frames, wrong_end;
+	uint64_t changed; /* stacks unlike the first one */
+	uint64_t hidden;  /* libdw was stopped by the kernel's trampoline */
+	uint64_t first_hash;
+	uint32_t frames_min, frames_max;
+	uint64_t misses;
+};
+
+static struct options opt = {
+	.file = LIBC, .symbol = "malloc", .every = 1, .max = 256, .seconds = 60, .cfa_off = 8, .end = -1,
+};
+static struct sums sums = { .frames_min = UINT32_MAX };
+static struct target target;
+static struct walk_bpf *skel;
+
+static void show(const char *what, const struct snap *s, const struct oracle_stack *truth)
+{
+	static int shown;
+	if (shown++ >= 3 && !opt.verbose)
+		return;
+	printf("%s: end %u, %u frames, libdw %u%s\n", what, s->end, s->n, truth->n, truth->cut ? " (cut)" : "");
+	uint32_t n = s->n > truth->n ? s->n : truth->n;
+	for (uint32_t i = 0; i < n && i < 80; i++)
+		printf("  %2u %#18lx %#18lx\n", i, i < s->n ? (unsigned long)s->ips[i] : 0ul,
+		       i < truth->n ? truth->at[i].pc : 0ul);
+}
+
+static void check_demands(const struct snap *s)
+{
+	if (!sums.first_hash)
+		sums.first_hash = s->hash;
+	sums.changed += s->hash != sums.first_hash;
+	sums.wrong_frames += opt.frames && s->n != opt.frames;
+	sums.wrong_end += opt.end >= 0 && s->end != (uint32_t)opt.end;
+	if (s->n < sums.frames_min)
+		sums.frames_min = s->n;
+	if (s->n > sums.frames_max)
+		sums.frames_max = s->n;
+}
+
+static int on_snap(void *ctx, void *data, size_t n)
+{
+	(void)ctx, (void)n;
+	const struct snap *s = data;
+	static struct oracle_stack truth;
+	sums.snaps++;
+	/* The mapping was news: the test's loader has been asked, the next stack is whole. */
+	if (s->missed || !target.oracle) {
+		sums.fresh++;
+		return 0;
+	}
+	check_demands(s);
+	oracle_unwind(target.oracle, s, &truth);
+	if (opt.pending && truth.n < s->n) {
+		sums.hidden++;
+		return 0;
+	}
+	switch (oracle_compare(&truth, s)) {
+	case VERDICT_EQUAL:
+		sums.equal++;
+		break;
+	case VERDICT_CUT:
+		sums.cut++;
+		break;
+	case VERDICT_DIFFERS:
+		sums.differ++;
+		show("differs", s, &truth);
+	}
+	return 0;
+}
+
+static int on_event(void *ctx, void *data, size_t n)
+{
+	(void)ctx, (void)n;
+	const struct alys_head *h = data;
+	if (h->kind == ALYS_EV_MISS) {
+		sums.misses++;
+		target_read(&target);
+	}
+	return 0;
+}
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	return level == LIBBPF_WARN ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+static struct bpf_program *load(bool multi)
+{
+	libbpf_set_print(quiet);
+	skel = walk_bpf__open();
+	if (!skel)
+		exit(2);
+	skel->rodata->config.walk = opt.sleep ? ALYS_WALK_SLEEP : ALYS_WALK_TABLES;
+	skel->rodata->config.max_frames = opt.max;
+	skel->rodata->config.wake_bytes = 1;
+	skel->rodata->snap_config.every = opt.every;
+	skel->rodata->snap_config.cfa_off = opt.cfa_off;
+	skel->rodata->snap_config.size = opt.size;
+	struct bpf_program *prog = opt.sleep ? skel->progs.check_sleep : skel->progs.check, *p;
+	bpf_object__for_each_program(p, skel->obj)
+		bpf_program__set_autoload(p, p == prog || (opt.pending && p == skel->progs.pending));
+	attach_prepare(prog, multi);
+	attach_prepare(skel->progs.pending, multi);
+	if (walk_bpf__load(skel))
+		exit(2);
+	return prog;
+}
+
+static void add_target(uint32_t tgid)
+{
+	struct alys_target t = { 0 };
+	struct err err = { 0 };
+	struct table_maps maps = {
+		.chunks = bpf_map__fd(skel->maps.chunks),
+		.specs = bpf_map__fd(skel->maps.specs),
+		.mappings = bpf_map__fd(skel->maps.mappings),
+		.map_lists = bpf_map__fd(skel->maps.map_lists),
+	};
+	target.tgid = tgid;
+	target.tables = tables_new(&maps, &err);
+	if (!target.tables || bpf_map_update_elem(bpf_map__fd(skel->maps.targets), &tgid, &t, BPF_ANY)) {
+		fprintf(stderr, "%s\n", err.text);
+		exit(2);
+	}
+	skel->bss->recording = 1;
+}
+
+/* Return probes on p_0, p_1, ... that are on the stack already or will be: from now on trampolines. */
+static void attach_pending(bool multi)
+{
+	uint64_t offsets[64];
+	char name[16];
+	uint32_t n = 0;
+	for (; n < 4; n++) {
+		snprintf(name, sizeof(name), "p_%u", n);
+		offsets[n] = function_offset(opt.pending, name);
+	}
+	attach_probe(skel->progs.pending, multi, true, target.tgid, opt.pending, offsets, n);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Until the program has ended, or for the given time; then what is left in the rings. */
+static int run(pid_t child, bool multi)
+{
+	struct ring_buffer *rings = ring_buffer__new(bpf_map__fd(skel->maps.events), on_event, NULL, NULL);
+	if (!rings || ring_buffer__add(rings, bpf_map__fd(skel->maps.snaps), on_snap, NULL))
+		exit(2);
+	int status = 0;
+	double end = now() + opt.seconds, half = now() + opt.seconds / 2;
+	bool ended = false, attached = false;
+	while (!ended && now() < end) {
+		ring_buffer__poll(rings, 20);
+		if (opt.pending && !attached && now() > half) {
+			attach_pending(multi);
+			attached = true;
+		}
+		ended = child ? waitpid(child, &status, WNOHANG) == child : kill((pid_t)target.tgid, 0) != 0;
+	}
+	skel->bss->recording = 0;
+	ring_buffer__consume(rings);
+	ring_buffer__free(rings);
+	if (child && !ended) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		status = 0; /* it was us */
+	}
+	return status;
+}
+
+static void demand(bool met, const char *what, bool *all)
+{
+	if (!met)
+		printf("NOT MET: %s\n", what);
+	*all &= met;
+}
+
+static bool report(int status)
+{
+	static const char *const ends[] = { "complete", "unknown", "truncated", "fault", "no-table", "bad-cfa", "unsupported" };
+	const struct snap_counts *c = &skel->bss->counts;
+	uint64_t compared = sums.equal + sums.differ;
+	double percent = compared ? 100.0 * (double)sums.equal / (double)compared : 0;
+	struct tables_counts tc = tables_counts(target.tables);
+	bool ok = true;
+	printf("walks %llu (%.1f frames), ends:", (unsigned long long)c->walks,
+	       c->walks ? (double)c->frames / (double)c->walks : 0);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (c->ends[i])
+			printf(" %s %llu", ends[i], (unsigned long long)c->ends[i]);
+	}
+	printf("; no slot %llu, ring full %llu\n", (unsigned long long)c->no_slot, (unsigned long long)c->ring_full);
+	printf("tables: %zu files, %zu bytes, %zu mappings; maps read %lu times, %lu misses; .eh_frame %zu bytes in %.1f ms\n",
+	       tc.files, tc.bytes, tc.mappings, target.reads, sums.misses, target.eh_bytes, target.compile_ms);
+	demand(status == 0, "the program ends well", &ok);
+	demand(percent >= PERCENT_EQUAL, "equal to libdw", &ok);
+	demand(compared >= opt.at_least, "enough stacks compared", &ok);
+	demand(!opt.walks || c->walks == opt.walks, "number of walks", &ok);
+	demand(!sums.wrong_frames, "number of frames of every stack", &ok);
+	demand(!sums.wrong_end, "end of every stack", &ok);
+	demand(100.0 * (double)c->ends[0] >= opt.complete * (double)(c->walks - sums.fresh), "stacks complete", &ok);
+	if (opt.pending) {
+		printf("%lu stacks with return probes pending\n", sums.hidden);
+		demand(sums.hidden >= opt.at_least, "stacks with pending return probes", &ok);
+		demand(!sums.changed, "all stacks the same", &ok);
+	}
+	demand(!c->no_slot, "a slot for every walk", &ok);
+	printf("%s: %lu snapped, %lu equal (%.3f %%), %lu differ, %lu beyond the copy, %lu before the tables, frames %u..%u\n",
+	       ok ? "ok" : "FAILED", sums.snaps, sums.equal, percent, sums.differ, sums.cut, sums.fresh, sums.frames_min,
+	       sums.frames_max);
+	return ok;
+}
+
+static void parse(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "file", 1, 0, 'f' },   { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
+		{ "max", 1, 0, 'm' },    { "time", 1, 0, 't' },    { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
+		{ "at-least", 1, 0, 'l' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
+		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },   { 0 },
+	};
+	int o;
+	while ((o = getopt_long(argc, argv, "vp:", longs, NULL)) != -1) {
+		switch (o) {
+		case 'f': opt.file = optarg; break;
+		case 's': opt.symbol = optarg; break;
+		case 'z': opt.size = strtoull(optarg, NULL, 0); break;
+		case 'e': opt.every = (uint32_t)atoi(optarg); break;
+		case 'm': opt.max = (uint32_t)atoi(optarg); break;
+		case 't': opt.seconds = atof(optarg); break;
+		case 'S': opt.sleep = true; break;
+		case 'v': opt.verbose = true; break;
+		case 'l': opt.at_least = strtoull(optarg, NULL, 0); break;
+		case 'w': opt.walks = strtoull(optarg, NULL, 0); break;
+		case 'F': opt.frames = (uint32_t)atoi(optarg); break;
+		case 'E': opt.end = atoi(optarg); break;
+		case 'c': opt.complete = atof(optarg); break;
+		case 'P': opt.pending = optarg; break;
+		case 'p': opt.pid = (uint32_t)atoi(optarg); break;
+		default: exit(2);
+		}
+	}
+	if (!opt.pid && optind == argc)
+		exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	parse(argc, argv);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	bool multi = attach_has_multi();
+	struct bpf_program *prog = load(multi);
+	uint64_t offset = function_offset(opt.file, opt.symbol);
+	int gate = -1;
+	pid_t child = opt.pid ? 0 : target_spawn(argv + optind, &gate);
+	add_target(opt.pid ? opt.pid : (uint32_t)child);
+	target_read(&target);
+	attach_probe(prog, multi, false, target.tgid, opt.file, &offset, 1);
+	if (child)
+		target_go(gate);
+	bool ok = report(run(child, multi));
+	target_close(&target);
+	walk_bpf__destroy(skel);
+	return ok ? 0 : 1;
+}
