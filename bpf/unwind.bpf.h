@@ -376,8 +376,9 @@ static __always_inline int frame_next(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	int step = RULE_OK;
+	/* A fiber or thread begins with a zero; behind a guessed frame it only shows a wrong guess. */
 	if (!s->ip)
-		return walk_end(w, ALYS_STOP_COMPLETE); /* a fiber or thread begins with a zero */
+		return walk_end(w, s->by_fp ? ALYS_STOP_NO_TABLE : ALYS_STOP_COMPLETE);
 	if (w->rec.n >= s->max)
 		return walk_end(w, ALYS_STOP_TRUNCATED);
 	__u64 ip = s->ip;
