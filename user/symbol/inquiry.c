@@ -17,7 +17,7 @@
 #include "symbol/source.h"
 
 #define SECOND_NS   1000000000ull
-#define SILENCE_NS  (5 * SECOND_NS)
+#define PATIENCE_MS 5000
 #define LIFE_NS	    ((JAIL_SECONDS + 5) * SECOND_NS) /* it sleeps, else its own limit had ended it */
 #define WANTS_MAX   16
 #define TEXTS_SZ_MAX(q) ((64ull << 20) + 1024ull * (q)->pcs_cnt)
@@ -207,7 +207,8 @@ static bool take_frame(const struct inquiry *q, struct cursor *c, struct symbol 
 	uint64_t line = cursor_varint(c), column = cursor_varint(c);
 	uint8_t quality = flags & 0x7f;
 	if (c->bad || quality < SYMBOL_MODULE || quality > SYMBOL_EXACT || name > q->texts_cnt ||
-	    file > q->texts_cnt || line > INT32_MAX || column > INT32_MAX)
+	    file > q->texts_cnt || line > INT32_MAX || column > INT32_MAX ||
+	    (quality == SYMBOL_TABLE && !name))
 		return false;
 	*out = (struct symbol){
 		.name = name ? q->texts[name - 1] : NULL,
@@ -237,7 +238,7 @@ static int take_answer(struct inquiry *q, struct cursor *c)
 
 static int take_answers(struct inquiry *q, struct cursor *c)
 {
-	int rc = q->ready ? 0 : -EBADMSG;
+	int rc = q->ready && cursor_left(c) ? 0 : -EBADMSG;
 	while (!rc && cursor_left(c)) {
 		switch (cursor_u8(c)) {
 		case PACKET_TEXT:
@@ -268,6 +269,8 @@ static int take_packet(struct inquiry *q, struct cursor *c)
 {
 	switch (cursor_u8(c)) {
 	case PACKET_READY:
+		if (q->ready)
+			return -EBADMSG;
 		q->ready = true;
 		return 0;
 	case PACKET_WANT:
@@ -309,7 +312,8 @@ int inquiry_hear(struct inquiry *q)
 int inquiry_check_time(struct inquiry *q)
 {
 	uint64_t now = inquiry_now_ns();
-	if (q->over || (now - q->heard_ns < SILENCE_NS && now - q->hired_ns < LIFE_NS))
+	uint64_t patience_ns = (q->config->patience_ms ?: PATIENCE_MS) * 1000000ull;
+	if (q->over || (now - q->heard_ns < patience_ns && now - q->hired_ns < LIFE_NS))
 		return 0;
 	return suffer(q, INQUIRY_SILENT);
 }
