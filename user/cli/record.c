@@ -82,6 +82,8 @@ static const struct opt options[] = {
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
 	{ "return-probes", 0, NULL, opt_flag, AT(return_probes), NULL, NULL, "return probes everywhere (can kill fiber programs)" },
 	{ "ring", 0, "BYTES", parse_ring, AT(ring_sz), NULL, NULL, "ring buffer (default 64M)" },
+	{ "raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "names as the compiler wrote them" },
+	{ "debuginfod", 0, NULL, opt_flag, AT(debuginfod), NULL, NULL, "fetch missing debug information from DEBUGINFOD_URLS" },
 	{ "quiet", 'q', NULL, raise_level, 0, NULL, NULL, "errors only" },
 	{ "verbose", 'v', NULL, raise_level, 0, NULL, NULL, "say more; twice: debug" },
 	{ 0 },

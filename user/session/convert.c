@@ -87,6 +87,7 @@ static int run_sink(struct replay *r, const struct sink_ops *sink, const struct 
 	struct sink_options so = {
 		.indent = o->indent,
 		.keep_allocator_frames = o->keep_allocator_frames,
+		.crystal_style = o->crystal_style,
 		.no_addresses = o->no_addresses,
 		.value = o->value,
 		.top = o->top,
@@ -208,7 +209,7 @@ static int convert(const struct convert_options *o, struct err *err)
 	if (rc)
 		return rc;
 	say_facts(&r);
-	rc = o->symbolize ? symbolize_binary(r.catalog, o->symbolize, err) : 0;
+	rc = symbolize_trace(r.catalog, o, err);
 	char named[4096];
 	name_output(named, sizeof(named), o->input, sink ? sink->ext : ".svg");
 	if (!rc)

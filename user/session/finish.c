@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "session/namer.h"
 #include "session/progress.h"
 #include "symbol/symbol.h"
 
@@ -52,12 +53,6 @@ static int write_symbols(struct live *l)
 	return rc;
 }
 
-static void say_problem(void *ctx, const char *path, const char *why)
-{
-	(void)ctx;
-	log_info("%s: names: %s", path, why);
-}
-
 /* What went wrong with the workers is part of the account. */
 static void write_counts(struct live *l)
 {
@@ -71,16 +66,18 @@ int finish_symbols(struct live *l, struct err *err)
 {
 	if (l->o->backtrace < BACKTRACE_NAME)
 		return 0;
-	const struct symbolizer_config config = {
-		.depth = l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
-		.problem = say_problem,
-	};
+	struct symbolizer_config config;
+	int rc = namer_config(&config,
+			      l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+			      l->o->raw_names, l->o->debuginfod, err);
+	if (rc)
+		return rc;
 	struct symbolizer *s = symbolizer_new(&config);
 	if (!s)
 		return err_set(err, ENOMEM, "out of memory: the trace has addresses, but no names");
 	struct progress p = progress_begin("resolving names");
 	lend_files(l, s);
-	int rc = symbolizer_run(s, l->catalog, progress_step, &p, err);
+	rc = symbolizer_run(s, l->catalog, progress_step, &p, err);
 	progress_end(&p);
 	symbolizer_free(s);
 	write_counts(l);

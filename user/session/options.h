@@ -25,6 +25,8 @@ struct record_options {
 	bool follow;
 	bool no_free_stacks;
 	bool return_probes;
+	bool raw_names;       /* as the compiler wrote them */
+	bool debuginfod;      /* may ask the network */
 	uint32_t walk;        /* ALYS_WALK_* */
 	char *words;          /* the options as given, for `info` */
 };
@@ -34,6 +36,10 @@ struct convert_options {
 	const char *output; /* NULL: input's name with the format's ending; "-": stdout */
 	const char *format; /* NULL: json */
 	const char *symbolize; /* binary to take names from, NULL = none */
+	const char *sysroot;   /* directory where the traced files are found under their paths */
+	bool any_build;        /* files of another build will do */
+	bool debuginfod;       /* may ask the network */
+	bool raw_names;        /* as the compiler wrote them */
 	const char **inferno;  /* K[=V] options for inferno-flamegraph */
 	size_t inferno_cnt, inferno_cap;
 	const char *value;
@@ -41,6 +47,7 @@ struct convert_options {
 	bool indent;
 	bool force;
 	bool keep_allocator_frames;
+	bool crystal_style;
 	bool no_addresses;
 };
 

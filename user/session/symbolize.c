@@ -3,19 +3,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/vec.h"
 #include "elf/elf.h"
+#include "session/namer.h"
 #include "session/progress.h"
-#include "symbol/symbol.h"
 
-struct files {
+struct naming {
+	struct catalog *catalog;
+	const struct convert_options *o;
+	struct symbolizer *symbolizer;
+	struct symbolizer_config config;
+	const struct module *given; /* what --symbolize stands for */
+	int root;                   /* of --sysroot, or -1 */
 	int *fds;
 	size_t fds_cnt, fds_cap;
+	unsigned int other_builds;
 };
 
 static const char *base_name(const char *path)
@@ -24,13 +33,27 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int keep_open(struct files *files, const char *path)
+static int keep_open(struct naming *n, int fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int *place = fd >= 0 ? VEC_PUSH(files, fds) : NULL;
+	int *place = fd >= 0 ? VEC_PUSH(n, fds) : NULL;
 	if (place)
 		*place = fd;
+	else if (fd >= 0)
+		close(fd);
 	return place ? fd : -1;
+}
+
+/* O_NONBLOCK: what stands at that path may be a FIFO. */
+static int open_at(struct naming *n, const char *path)
+{
+	return keep_open(n, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+/* Links inside of the sysroot are meant to stay in it, absolute ones too. */
+static int open_in_root(struct naming *n, const char *path)
+{
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT };
+	return keep_open(n, (int)syscall(SYS_openat2, n->root, path, &how, sizeof(how)));
 }
 
 static bool same_build(const struct module *m, int fd, const char *path)
@@ -55,49 +78,98 @@ static const struct module *counterpart(const struct catalog *c, int fd, const c
 	return named;
 }
 
-static int lend_given(struct symbolizer *s, const struct catalog *c, struct files *files, const char *path,
-		      const struct module **given, struct err *err)
+static int lend_given(struct naming *n, const char *path, struct err *err)
 {
-	int fd = keep_open(files, path);
+	int fd = open_at(n, path);
 	if (fd < 0)
 		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
-	const struct module *m = *given = counterpart(c, fd, path);
+	const struct module *m = n->given = counterpart(n->catalog, fd, path);
 	if (!m)
 		return err_set(err, EINVAL, "%s is no program or library of this trace: `alys-bpf info` lists them", path);
-	if (!same_build(m, fd, path))
+	if (!n->o->any_build && !same_build(m, fd, path))
 		return err_set(err, EINVAL, "%s is another build than the traced %s: its names would be wrong; give the binary "
-					    "with the build id that `alys-bpf info` shows", path, m->path);
-	return symbolizer_add_file(s, m->id, fd, path, err);
+					    "with the build id that `alys-bpf info` shows, or insist with --any-build",
+			       path, m->path);
+	return symbolizer_add_file(n->symbolizer, m->id, fd, path, err);
 }
 
-static void lend_neighbours(struct symbolizer *s, const struct catalog *c, struct files *files,
-			    const struct module *given)
+/* The module's file at hand, -1 when there is none of the same build. */
+static int find_file(struct naming *n, const struct module *m)
+{
+	bool rooted = n->root >= 0;
+	if (m->path[0] != '/')
+		return -1;
+	int fd = rooted ? open_in_root(n, m->path) : open_at(n, m->path);
+	if (fd < 0 || (rooted && n->o->any_build) || (m->build_id_sz && same_build(m, fd, m->path)))
+		return fd;
+	n->other_builds++;
+	return -1;
+}
+
+static void lend_others(struct naming *n)
 {
 	const struct module *m;
-	for (size_t i = 0; (m = catalog_next_module(c, &i));) {
-		int fd = m == given || m->path[0] != '/' ? -1 : keep_open(files, m->path);
-		if (fd >= 0 && m->build_id_sz && same_build(m, fd, m->path))
-			symbolizer_add_file(s, m->id, fd, m->path, NULL);
+	for (size_t i = 0; (m = catalog_next_module(n->catalog, &i));) {
+		int fd = m == n->given ? -1 : find_file(n, m);
+		if (fd < 0 && m != n->given && m->build_id_sz && n->config.fetch)
+			fd = keep_open(n, n->config.fetch(n->config.ctx, m->build_id, m->build_id_sz));
+		if (fd >= 0)
+			symbolizer_add_file(n->symbolizer, m->id, fd, m->path, NULL);
 	}
+	if (n->root >= 0 && n->other_builds)
+		log_warn("--sysroot: %u files there are of other builds than the traced ones and were left out",
+			 n->other_builds);
+}
+
+static int open_all(struct naming *n, struct err *err)
+{
+	const struct convert_options *o = n->o;
+	int rc = namer_config(&n->config, SYMBOL_DEPTH_FULL, o->raw_names, o->debuginfod, err);
+	if (rc)
+		return rc;
+	n->config.improve = true;
+	n->config.replace = o->raw_names || o->any_build;
+	n->symbolizer = symbolizer_new(&n->config);
+	if (!n->symbolizer)
+		return err_set(err, ENOMEM, "out of memory");
+	n->root = o->sysroot ? open(o->sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (o->sysroot && n->root < 0)
+		return err_set(err, errno, "--sysroot %s: %s", o->sysroot, strerror(errno));
+	rc = o->symbolize ? lend_given(n, o->symbolize, err) : 0;
+	if (!rc)
+		lend_others(n);
+	return rc;
+}
+
+static void close_all(struct naming *n)
+{
+	symbolizer_free(n->symbolizer);
+	for (size_t i = 0; i < n->fds_cnt; i++)
+		close(n->fds[i]);
+	free(n->fds);
+	if (n->root >= 0)
+		close(n->root);
+}
+
+int symbolize_trace(struct catalog *c, const struct convert_options *o, struct err *err)
+{
+	struct naming n = { .catalog = c, .o = o, .root = -1 };
+	if (!o->symbolize && !o->sysroot && !o->debuginfod)
+		return !o->raw_names && !o->any_build ?
+			       0 :
+			       err_set(err, EINVAL, "--raw-names and --any-build are about names that are looked up anew: "
+						    "give --symbolize BINARY or --sysroot DIR as well");
+	int rc = open_all(&n, err);
+	if (!rc) {
+		struct progress p = progress_begin("resolving names");
+		rc = symbolizer_run(n.symbolizer, c, progress_step, &p, err);
+		progress_end(&p);
+	}
+	close_all(&n);
+	return rc;
 }
 
 int symbolize_binary(struct catalog *c, const char *path, struct err *err)
 {
-	struct files files = { 0 };
-	const struct module *given = NULL;
-	struct symbolizer *s = symbolizer_new(&(struct symbolizer_config){ .depth = SYMBOL_DEPTH_FULL });
-	if (!s)
-		return err_set(err, ENOMEM, "out of memory");
-	int rc = lend_given(s, c, &files, path, &given, err);
-	if (!rc) {
-		struct progress p = progress_begin("resolving names");
-		lend_neighbours(s, c, &files, given);
-		rc = symbolizer_run(s, c, progress_step, &p, err);
-		progress_end(&p);
-	}
-	symbolizer_free(s);
-	for (size_t i = 0; i < files.fds_cnt; i++)
-		close(files.fds[i]);
-	free(files.fds);
-	return rc;
+	return symbolize_trace(c, &(struct convert_options){ .symbolize = path }, err);
 }

@@ -1,15 +1,19 @@
-/* session/symbolize: names for a trace from files at hand: `convert --symbolize BINARY`. */
+/* session/symbolize: names for a trace from files at hand: `convert --symbolize`, `--sysroot`. */
 #ifndef ALYS_SESSION_SYMBOLIZE_H
 #define ALYS_SESSION_SYMBOLIZE_H
 
 #include "base/err.h"
 #include "catalog/catalog.h"
+#include "session/options.h"
 
 /*
- * Resolves the frames of the module that `path` is a copy of: same build id, or same file name when
- * the trace has none; a build id that differs is refused. Other modules are looked for at their own
- * paths and used when the build id agrees. Frames that have names already keep them.
+ * What the options ask for, maybe nothing. The given binary stands for the module of the same build
+ * id, or file name; a build id that differs is refused. Other modules are looked for under the sysroot,
+ * else at their own paths, and used when the build id agrees. Frames that know their line keep what
+ * they have.
  */
+int symbolize_trace(struct catalog *c, const struct convert_options *o, struct err *err);
+/* The same for a binary alone. */
 int symbolize_binary(struct catalog *c, const char *path, struct err *err);
 
 #endif

@@ -17,6 +17,7 @@
 struct sink_options {
 	bool indent;                /* json */
 	bool keep_allocator_frames; /* default: leaf frames inside the allocator are cut */
+	bool crystal_style;         /* frames read file:line:column in 'name' */
 	bool no_addresses;          /* print 0 for addresses */
 	const char *value;          /* {alloc,inuse}_{objects,space}; NULL = format's default */
 	const char *title;          /* flamegraph */
@@ -64,6 +65,7 @@ struct sink_frame {
 	uint64_t pc;                 /* lookup address in the process: the call itself */
 	uint64_t rel;                /* lookup address in the module */
 	bool inlined;                /* the next frame is its caller in the same machine code */
+	bool crystal_style;          /* how its name is written */
 };
 
 struct sink_stack {
@@ -78,7 +80,7 @@ struct sink_stack {
 int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id,
 		  struct sink_stack *out);
 void sink_stack_free(struct sink_stack *s);
-/* "Foo#bar", else "libx.so+0x12ab", else "[unknown]": cleaned text. */
+/* "Foo#bar", else "libx.so+0x12ab", else "[unknown]": cleaned text. In Crystal's style with its place. */
 void sink_frame_name(const struct sink_frame *f, struct buf *out);
 
 #endif

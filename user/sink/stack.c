@@ -23,12 +23,13 @@ static bool add_frame(struct sink_stack *out, const struct sink_frame *f)
 }
 
 /* One machine frame: as many source frames as the compiler inlined into it, at least one. */
-static bool add_machine_frame(const struct catalog *c, const struct stack *s, uint32_t i,
-			      struct sink_stack *out)
+static bool add_machine_frame(const struct catalog *c, const struct sink_options *o,
+			      const struct stack *s, uint32_t i, struct sink_stack *out)
 {
 	const struct frame *f = &s->frames[i];
 	const struct mapping *map = f->map.n ? catalog_mapping(c, f->map) : NULL;
-	struct sink_frame one = { .ip = frame_ip(c, f), .rel = frame_pc(f, i) };
+	struct sink_frame one = { .ip = frame_ip(c, f), .rel = frame_pc(f, i),
+				  .crystal_style = o->crystal_style };
 	const struct symbols *symbols = NULL;
 	one.pc = one.ip - (i ? 1 : 0);
 	if (map) {
@@ -55,8 +56,8 @@ static bool is_allocator_name(const char *name)
 		"aligned_alloc", "posix_memalign", "valloc", "pvalloc",
 	};
 	static const char *const prefix[] = {
-		"operator new", "operator delete", "GC_", "__crystal_malloc", "__crystal_realloc",
-		"__libc_", "_int_", "je_", "mi_", "tc_",
+		"operator new", "operator delete", "_Znw", "_Zna", "_Zdl", "_Zda", "GC_",
+		"__crystal_malloc", "__crystal_realloc", "__libc_", "_int_", "je_", "mi_", "tc_",
 	};
 	name += *name == '*';
 	size_t n = strcspn(name, "(<");
@@ -74,6 +75,25 @@ static bool is_allocator_name(const char *name)
 	return false;
 }
 
+/* Crystal's own way to the collector, whose functions have names like anybody's: malloc_atomic, new. */
+static bool is_allocator_file(const char *file)
+{
+	static const char *const ends[] = { "/src/gc/boehm.cr", "/src/gc/none.cr", "/src/gc.cr" };
+	size_t n = file ? strlen(file) : 0;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t len = strlen(ends[i]);
+		if (n >= len && !strcmp(file + n - len, ends[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_allocator(const struct sink_frame *f)
+{
+	return format_is_named(f) &&
+	       (is_allocator_name(f->symbol->name) || is_allocator_file(f->symbol->file));
+}
+
 static void cut_allocator(struct sink_stack *out)
 {
 	struct sink_frame *f = out->frames;
@@ -83,8 +103,7 @@ static void cut_allocator(struct sink_stack *out)
 		cut++;
 	if (cut + 1 < out->frames_cnt)
 		cut++;
-	while (cut + 1 < out->frames_cnt && format_is_named(&f[cut]) &&
-	       is_allocator_name(f[cut].symbol->name))
+	while (cut + 1 < out->frames_cnt && is_allocator(&f[cut]))
 		cut++;
 	memmove(f, f + cut, (out->frames_cnt - cut) * sizeof(*f));
 	out->frames_cnt -= cut;
@@ -101,7 +120,7 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 		return add_frame(out, &f) ? 0 : -ENOMEM;
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
-		if (!add_machine_frame(c, s, i, out))
+		if (!add_machine_frame(c, o, s, i, out))
 			return -ENOMEM;
 	}
 	if (!o->keep_allocator_frames)
@@ -115,8 +134,24 @@ void sink_stack_free(struct sink_stack *s)
 	*s = (struct sink_stack){ 0 };
 }
 
+/* As Crystal's exceptions do: a file of source code with a position, or that of the program. */
+static void add_place(const struct sink_frame *f, struct buf *out)
+{
+	const struct symbol *s = f->symbol;
+	if (s && s->file) {
+		text_clean(out, s->file, SIZE_MAX);
+		buf_addf(out, ":%" PRIu32 ":%" PRIu32 " in '", s->line, s->column);
+	} else {
+		text_clean(out, f->module && f->module->path ? f->module->path : "???", SIZE_MAX);
+		buf_adds(out, " in '");
+	}
+}
+
 void sink_frame_name(const struct sink_frame *f, struct buf *out)
 {
+	bool crystal = f->crystal_style && format_is_named(f);
+	if (crystal)
+		add_place(f, out);
 	if (format_is_named(f)) {
 		text_clean(out, f->symbol->name, SIZE_MAX);
 	} else if (f->module && f->module->path && *f->module->path) {
@@ -125,4 +160,6 @@ void sink_frame_name(const struct sink_frame *f, struct buf *out)
 	} else {
 		buf_adds(out, "[unknown]");
 	}
+	if (crystal)
+		buf_adds(out, "'");
 }

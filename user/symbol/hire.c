@@ -5,16 +5,15 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbol/worker.h"
-
 /* Neither descriptors nor signal settings of the session's go along. */
-static int start(pid_t *pid, const char *program, int sock)
+static int start(pid_t *pid, const char *program, const char *name, int sock)
 {
-	char *argv[] = { (char *)WORKER_NAME, NULL };
+	char *argv[] = { (char *)(uintptr_t)name, NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t set;
@@ -26,12 +25,12 @@ static int start(pid_t *pid, const char *program, int sock)
 		posix_spawn_file_actions_destroy(&files);
 		return -rc;
 	}
-	rc = posix_spawn_file_actions_adddup2(&files, sock, WORKER_SOCKET);
+	rc = posix_spawn_file_actions_adddup2(&files, sock, HIRE_SOCKET);
 	/* Its last words go nowhere: they would be those of a damaged process, on a terminal. */
 	for (int fd = 0; !rc && fd < 3; fd++)
 		rc = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
 	if (!rc)
-		rc = posix_spawn_file_actions_addclosefrom_np(&files, WORKER_SOCKET + 1);
+		rc = posix_spawn_file_actions_addclosefrom_np(&files, HIRE_SOCKET + 1);
 	sigemptyset(&set);
 	posix_spawnattr_setsigmask(&attr, &set);
 	sigfillset(&set);
@@ -44,13 +43,13 @@ static int start(pid_t *pid, const char *program, int sock)
 	return -rc;
 }
 
-int hire(struct hired *h, const char *program)
+int hire(struct hired *h, const char *program, const char *name)
 {
 	int pair[2];
 	*h = (struct hired){ .sock = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	int rc = start(&h->pid, program ? program : "/proc/self/exe", pair[1]);
+	int rc = start(&h->pid, program ? program : "/proc/self/exe", name, pair[1]);
 	close(pair[1]);
 	if (rc) {
 		h->pid = 0;

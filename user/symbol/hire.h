@@ -1,4 +1,4 @@
-/* symbol/hire: starts a worker process (worker.h) with a socket to it, and ends it. */
+/* symbol/hire: starts a process for one task (worker.h, fetch.h) with a socket to it, and ends it. */
 #ifndef ALYS_SYMBOL_HIRE_H
 #define ALYS_SYMBOL_HIRE_H
 
@@ -9,8 +9,13 @@ struct hired {
 	int sock;
 };
 
-/* program NULL: this one. 0 or -errno. */
-int hire(struct hired *h, const char *program);
+#define HIRE_SOCKET 3 /* where the process finds its end */
+
+/*
+ * program NULL: this one; under that name as its only argument it finds its task before its main().
+ * 0 or -errno.
+ */
+int hire(struct hired *h, const char *program, const char *name);
 /* At once, whatever it is doing; it has nothing to lose. */
 void hire_end(struct hired *h);
 

@@ -15,6 +15,7 @@
 #include "symbol/locate.h"
 #include "symbol/packet.h"
 #include "symbol/source.h"
+#include "symbol/worker.h"
 
 #define SECOND_NS   1000000000ull
 #define PATIENCE_MS 5000
@@ -106,7 +107,7 @@ static int send_open(struct inquiry *q)
 
 static int hire_next(struct inquiry *q)
 {
-	int rc = hire(&q->worker, q->config->worker);
+	int rc = hire(&q->worker, q->config->worker, WORKER_NAME);
 	q->hires++;
 	q->heard_ns = q->hired_ns = inquiry_now_ns();
 	/* A send that fails means that it has ended already, which will be heard. */

@@ -10,6 +10,7 @@
 #include "base/cursor.h"
 #include "base/map.h"
 #include "symbol/answer.h"
+#include "symbol/hire.h"
 #include "symbol/jail.h"
 #include "symbol/packet.h"
 #include "symbol/perfmap.h"
@@ -196,5 +197,5 @@ int worker_main(int sock)
 __attribute__((constructor)) static void become_worker(int argc, char **argv)
 {
 	if (argc == 1 && !strcmp(argv[0], WORKER_NAME))
-		_exit(worker_main(WORKER_SOCKET));
+		_exit(worker_main(HIRE_SOCKET));
 }

@@ -5,8 +5,7 @@
 #ifndef ALYS_SYMBOL_WORKER_H
 #define ALYS_SYMBOL_WORKER_H
 
-#define WORKER_NAME   "alys-symbol-worker"
-#define WORKER_SOCKET 3
+#define WORKER_NAME "alys-symbol-worker"
 
 /* Serves one file until the other side hangs up; the exit status. Gives up its rights on the way. */
 int worker_main(int sock);

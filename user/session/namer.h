@@ -1,0 +1,13 @@
+/* session/namer: the symbolizer as sessions use it: its words go to the log, its downloads show progress. */
+#ifndef ALYS_SESSION_NAMER_H
+#define ALYS_SESSION_NAMER_H
+
+#include "symbol/symbol.h"
+
+/* Refuses --debuginfod where it cannot work. */
+int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool raw_names, bool debuginfod,
+		 struct err *err);
+/* For those that have no file at all: its debug information, or -1. */
+int namer_fetch(void *ctx, const uint8_t *id, size_t id_sz);
+
+#endif
