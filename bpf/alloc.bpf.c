@@ -151,7 +151,7 @@ static __always_inline bool is_idle(const struct pending *p)
 
 /* What is known at the entry. False when that is all there is to do. */
 static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_site *site,
-				      const struct alys_target *t, struct pending *p, __u64 cfa)
+				      struct pending *p, __u64 cfa)
 {
 	read_arguments(ctx, site, p);
 	p->sampled = sample_take(p->size);
@@ -159,14 +159,15 @@ static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_sit
 		count(ALYS_ST_UNSAMPLED);
 		return false;
 	}
-	p->enter = bpf_ktime_get_ns();
+	/* Asked for only by those who compare it: a clock costs as much as a map. */
+	p->enter = is_reallocation(p) || is_selective() ? bpf_ktime_get_ns() : 0;
 	p->flags = 0;
 	p->stack = 0;
 	if (p->sampled) {
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
 		read_gc(ctx, site, p);
-		p->stack = stack_take(ctx, t, cfa);
+		p->stack = stack_take(ctx, cfa);
 	}
 	return true;
 }
@@ -179,40 +180,40 @@ static __always_inline void call_wait(struct pending *p, __u64 cfa)
 }
 
 /* Neither the old block nor the new one may be of interest to a selective recording. */
-static __always_inline void finish_realloc(const struct alys_target *t, const struct pending *p,
+static __always_inline void finish_realloc(const struct pending *p,
 					   __u64 addr)
 {
 	__u64 old = p->old;
 	if (!is_selective()) {
-		emit_realloc(t, p, addr, old);
+		emit_realloc(p, addr, old);
 		return;
 	}
 	if (old && !sampled_del(old, p->enter))
 		old = 0;
 	if (addr && p->sampled) {
 		if (sampled_put(addr, p->enter))
-			emit_realloc(t, p, addr, old);
+			emit_realloc(p, addr, old);
 		else
 			count(ALYS_ST_LOST_SAMPLED_FULL);
 	} else if (old) {
 		/* The block went away when the call began, not later: its address may have a new owner. */
-		emit_free(t, old, p->stack, p->enter);
+		emit_free(old, p->stack, p->enter);
 	} else {
 		count(ALYS_ST_UNSAMPLED);
 	}
 }
 
-static __always_inline void finish_alloc(const struct alys_target *t, const struct pending *p, __u64 addr)
+static __always_inline void finish_alloc(const struct pending *p, __u64 addr)
 {
 	if (!p->sampled)
 		count(ALYS_ST_UNSAMPLED);
 	else if (is_selective() && !sampled_put(addr, p->enter))
 		count(ALYS_ST_LOST_SAMPLED_FULL);
 	else
-		emit_alloc(t, p, addr);
+		emit_alloc(p, addr);
 }
 
-static __always_inline void call_finish(const struct alys_target *t, const struct pending *p, __u64 result)
+static __always_inline void call_finish(const struct pending *p, __u64 result)
 {
 	__u64 addr = result;
 	if (p->shape == ALYS_SHAPE_OUTPTR) {
@@ -225,9 +226,9 @@ static __always_inline void call_finish(const struct alys_target *t, const struc
 	if (!addr && !(is_reallocation(p) && p->old && !p->size && p->frees_on_zero))
 		count(ALYS_ST_FAILED);
 	else if (is_reallocation(p) && p->old)
-		finish_realloc(t, p, addr);
+		finish_realloc(p, addr);
 	else
-		finish_alloc(t, p, addr);
+		finish_alloc(p, addr);
 }
 
 /* Not a call that waits, only the mark that this thread is inside one that is paired by frame. */
@@ -247,9 +248,8 @@ static __always_inline void call_superseded(struct pending *p, bool jumped)
 /* By thread. Returns 0 when the return is to be waited for. */
 static __always_inline int thread_enter(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	const struct alys_site *site = site_of(ctx);
-	if (!t || !site)
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
 		return 1;
 	count_hit(site->shape);
 	struct pending *p = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
@@ -265,7 +265,7 @@ static __always_inline int thread_enter(struct pt_regs *ctx)
 	}
 	if (p->cfa)
 		call_superseded(p, p->cfa == cfa);
-	if (!call_read(ctx, site, t, p, cfa))
+	if (!call_read(ctx, site, p, cfa))
 		return 1;
 	call_wait(p, cfa);
 	return 0;
@@ -273,15 +273,15 @@ static __always_inline int thread_enter(struct pt_regs *ctx)
 
 static __always_inline int thread_return(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	if (!t)
+	/* A call waits only where it was wanted. */
+	if (!recording)
 		return 0;
 	struct pending *p =
 		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
 		return 0;
 	count(ALYS_ST_WAIT_END);
-	call_finish(t, p, PT_REGS_RC(ctx));
+	call_finish(p, PT_REGS_RC(ctx));
 	p->cfa = 0;
 	return 0;
 }
@@ -360,12 +360,12 @@ static __always_inline struct pending *frame_call(const struct call_key *key)
 }
 
 static __always_inline void frame_wait(struct pt_regs *ctx, const struct alys_site *site,
-				       const struct alys_target *t, const struct call_key *key)
+				       const struct call_key *key)
 {
 	struct pending *p = frame_call(key);
 	if (!p)
 		count(ALYS_ST_LOST_PENDING);
-	else if (call_read(ctx, site, t, p, key->cfa))
+	else if (call_read(ctx, site, p, key->cfa))
 		call_wait(p, key->cfa);
 	else
 		bpf_map_delete_elem(&frame_calls, key);
@@ -373,21 +373,21 @@ static __always_inline void frame_wait(struct pt_regs *ctx, const struct alys_si
 
 /* The call as far as the entry shows it; what is left to see is seen at the slow exits. */
 static __always_inline void frame_predict(struct pt_regs *ctx, const struct alys_site *site,
-					  const struct alys_target *t, const struct call_key *key)
+					  const struct call_key *key)
 {
 	const struct alys_object *o = object_of(site);
 	struct list_thread *lists = o ? list_thread_of(site, o, bias_of(ctx, site)) : NULL;
 	if (!lists) {
-		frame_wait(ctx, site, t, key);
+		frame_wait(ctx, site, key);
 		return;
 	}
 	struct pending *now = &lists->now;
 	__u64 word = 0, out = 0;
-	if (!call_read(ctx, site, t, now, key->cfa))
+	if (!call_read(ctx, site, now, key->cfa))
 		return;
 	enum prediction p = predict(o, lists, now->size, argument(ctx, site->kind_arg), &word, &out);
 	if (p == PREDICT_RESULT) {
-		call_finish(t, now, word);
+		call_finish(now, word);
 		return;
 	}
 	struct pending *waiting = frame_call(key);
@@ -439,9 +439,8 @@ static __always_inline void unmark_thread(const struct alys_site *site, __u64 cf
 SEC("uprobe")
 int frame_enter(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	const struct alys_site *site = site_of(ctx);
-	if (!t || !site)
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
 		return 0;
 	count_hit(site->shape);
 	struct call_key key = {
@@ -451,9 +450,9 @@ int frame_enter(struct pt_regs *ctx)
 	if (is_nested_call(ctx, site, key.cfa))
 		count(ALYS_ST_NESTED);
 	else if (site->flags & ALYS_SITE_LISTS)
-		frame_predict(ctx, site, t, &key);
+		frame_predict(ctx, site, &key);
 	else {
-		frame_wait(ctx, site, t, &key);
+		frame_wait(ctx, site, &key);
 		mark_thread(site, key.cfa);
 	}
 	return 0;
@@ -462,9 +461,8 @@ int frame_enter(struct pt_regs *ctx)
 SEC("uprobe")
 int frame_exit(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	const struct alys_site *site = site_of(ctx);
-	if (!t || !site)
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
 		return 0;
 	struct call_key key = {
 		.cfa = PT_REGS_SP(ctx) + site->cfa_off,
@@ -482,7 +480,7 @@ int frame_exit(struct pt_regs *ctx)
 	else if (!p->out || !read_word(&result, p->out))
 		count(ALYS_ST_EXIT_UNPAIRED);
 	count(ALYS_ST_WAIT_END);
-	call_finish(t, p, result);
+	call_finish(p, result);
 	p->cfa = 0;
 	bpf_map_delete_elem(&frame_calls, &key);
 	return 0;
@@ -492,9 +490,8 @@ int frame_exit(struct pt_regs *ctx)
 SEC("uprobe")
 int free_enter(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	const struct alys_site *site = site_of(ctx);
-	if (!t || !site)
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
 		return 0;
 	count(ALYS_ST_HIT_FREE);
 	__u64 addr = argument(ctx, site->arg[0]);
@@ -506,6 +503,6 @@ int free_enter(struct pt_regs *ctx)
 	else if (is_selective() && !sampled_del(addr, ~0ull))
 		count(ALYS_ST_UNSAMPLED);
 	else
-		emit_free(t, addr, config.free_stacks ? stack_take(ctx, t, cfa) : 0, 0);
+		emit_free(addr, config.free_stacks ? stack_take(ctx, cfa) : 0, 0);
 	return 0;
 }

@@ -29,7 +29,7 @@
 struct alys_head {
 	__u8 kind;
 	__u8 flags; /* ALYS_F_* */
-	__u16 gen;  /* target's exec generation, from struct alys_target */
+	__u16 pad;
 	__u32 tgid;
 	__u32 tid;
 	__u32 gc_no; /* collector's cycle counter, low 32 bits; 0 unless ALYS_F_GC */
@@ -160,11 +160,8 @@ struct alys_object {
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends them */
 };
 
-/* One traced process. Written by the loader, copied to children by BPF when following forks. */
-struct alys_target {
-	__u32 gen;
-	__u32 pad;
-};
+/* Set in attach cookies of links that fire in one process only. */
+#define ALYS_COOKIE_FILTERED (1ull << 32)
 
 /* How stacks are walked. */
 #define ALYS_WALK_KERNEL 0 /* bpf_get_stack: by frame pointers */

@@ -12,26 +12,26 @@ static __always_inline __u64 wake_flag(void)
 		       BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline void head_fill(struct alys_head *h, __u8 kind, const struct alys_target *t)
+static __always_inline void head_fill(struct alys_head *h, __u8 kind)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	h->kind = kind;
 	h->flags = 0;
-	h->gen = t->gen;
+	h->pad = 0;
 	h->tgid = id >> 32;
 	h->tid = (__u32)id;
 	h->gc_no = 0;
 	h->time = bpf_ktime_get_ns();
 }
 
-static __always_inline void emit_free(const struct alys_target *t, __u64 addr, __u64 stack, __u64 time)
+static __always_inline void emit_free(__u64 addr, __u64 stack, __u64 time)
 {
 	struct alys_ev_free *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count(ALYS_ST_LOST_RING_FREE);
 		return;
 	}
-	head_fill(&e->h, ALYS_EV_FREE, t);
+	head_fill(&e->h, ALYS_EV_FREE);
 	if (time)
 		e->h.time = time;
 	e->addr = addr;
@@ -40,10 +40,10 @@ static __always_inline void emit_free(const struct alys_target *t, __u64 addr, _
 	count(ALYS_ST_REC_FREE);
 }
 
-static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind,
-				       const struct alys_target *t, const struct pending *p, __u64 addr)
+static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const struct pending *p,
+				       __u64 addr)
 {
-	head_fill(&e->h, kind, t);
+	head_fill(&e->h, kind);
 	e->h.flags = p->flags;
 	e->h.gc_no = p->gc_no;
 	e->addr = addr;
@@ -52,41 +52,40 @@ static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind,
 	e->interval = config.interval;
 }
 
-static __always_inline void emit_alloc(const struct alys_target *t, const struct pending *p, __u64 addr)
+static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
 {
 	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count(ALYS_ST_LOST_RING_ALLOC);
 		return;
 	}
-	alloc_fill(e, ALYS_EV_ALLOC, t, p, addr);
+	alloc_fill(e, ALYS_EV_ALLOC, p, addr);
 	bpf_ringbuf_submit(e, wake_flag());
 	count(ALYS_ST_REC_ALLOC);
 }
 
-static __always_inline void emit_realloc(const struct alys_target *t, const struct pending *p,
-					 __u64 addr, __u64 old)
+static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __u64 old)
 {
 	struct alys_ev_realloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count(ALYS_ST_LOST_RING_REALLOC);
 		return;
 	}
-	alloc_fill(&e->a, ALYS_EV_REALLOC, t, p, addr);
+	alloc_fill(&e->a, ALYS_EV_REALLOC, p, addr);
 	e->old = old;
 	e->enter = p->enter;
 	bpf_ringbuf_submit(e, wake_flag());
 	count(ALYS_ST_REC_REALLOC);
 }
 
-static __always_inline void emit_proc(__u8 kind, const struct alys_target *t, __u64 other)
+static __always_inline void emit_proc(__u8 kind, __u64 other)
 {
 	struct alys_ev_proc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count(ALYS_ST_LOST_PROC);
 		return;
 	}
-	head_fill(&e->h, kind, t);
+	head_fill(&e->h, kind);
 	e->other = other;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 }

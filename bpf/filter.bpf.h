@@ -3,17 +3,22 @@
 #ifndef ALYS_FILTER_BPF_H
 #define ALYS_FILTER_BPF_H
 
-static __always_inline struct alys_target *wanted_target(void)
+static __always_inline bool is_target(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	return recording && bpf_map_lookup_elem(&targets, &tgid);
+}
+
+/* What the program sits on, NULL when the hit is not wanted. A link that the kernel filters to one
+ * process says so in its cookie, which saves looking the process up. */
+static __always_inline const struct alys_site *wanted_site(void *ctx)
 {
 	if (!recording)
 		return NULL;
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	return bpf_map_lookup_elem(&targets, &tgid);
-}
-
-static __always_inline const struct alys_site *site_of(void *ctx)
-{
-	__u32 i = bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	if (!(cookie & ALYS_COOKIE_FILTERED) && !is_target())
+		return NULL;
+	__u32 i = cookie;
 	return bpf_map_lookup_elem(&sites, &i);
 }
 

@@ -49,7 +49,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ALYS_MAX_TARGETS);
 	__type(key, __u32);
-	__type(value, struct alys_target);
+	__type(value, __u8);
 } targets SEC(".maps") __weak;
 
 /* Probed addresses by attach cookie. Written by the loader before it attaches, read by programs. */

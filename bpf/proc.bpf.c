@@ -18,24 +18,20 @@ SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *child = (struct task_struct *)ctx->args[1];
-	struct alys_target *t = wanted_target();
 	__u32 tgid = BPF_CORE_READ(child, tgid);
-	if (!t || !config.follow || tgid == (__u32)(bpf_get_current_pid_tgid() >> 32))
+	__u8 yes = 1;
+	if (!config.follow || !is_target() || tgid == (__u32)(bpf_get_current_pid_tgid() >> 32))
 		return 0; /* not ours, not wanted, or only a new thread */
-	bpf_map_update_elem(&targets, &tgid, t, BPF_ANY);
-	emit_proc(ALYS_EV_FORK, t, tgid);
+	bpf_map_update_elem(&targets, &tgid, &yes, BPF_ANY);
+	emit_proc(ALYS_EV_FORK, tgid);
 	return 0;
 }
 
 SEC("raw_tp/sched_process_exec")
 int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct alys_target *t = wanted_target();
-	if (!t)
-		return 0;
-	/* Sent with the old generation: it is the old heap that ends. */
-	emit_proc(ALYS_EV_EXEC, t, 0);
-	t->gen++;
+	if (is_target())
+		emit_proc(ALYS_EV_EXEC, 0);
 	return 0;
 }
 
@@ -43,12 +39,11 @@ SEC("raw_tp/sched_process_exit")
 int on_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
-	struct alys_target *t = wanted_target();
 	__u64 id = bpf_get_current_pid_tgid();
 	/* The last thread to go ends the process; the group leader may be gone long before. */
-	if (!t || BPF_CORE_READ(task, signal, live.counter) != 0)
+	if (!is_target() || BPF_CORE_READ(task, signal, live.counter) != 0)
 		return 0;
-	emit_proc(ALYS_EV_EXIT, t, 0);
+	emit_proc(ALYS_EV_EXIT, 0);
 	__u32 tgid = id >> 32;
 	bpf_map_delete_elem(&targets, &tgid);
 	return 0;

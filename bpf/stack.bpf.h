@@ -54,7 +54,7 @@ static __noinline int walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_sl
 __u64 miss_times[MISS_BUCKETS] __weak = {};
 
 /* Asks the loader for the mapping that holds an address; by process and megabytes, each now and then. */
-static __always_inline void miss_send(const struct alys_target *t, __u64 addr)
+static __always_inline void miss_send(__u64 addr)
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
@@ -62,17 +62,17 @@ static __always_inline void miss_send(const struct alys_target *t, __u64 addr)
 	if (now - *last < MISS_PAUSE_NS)
 		return;
 	*last = now;
-	emit_proc(ALYS_EV_MISS, t, addr);
+	emit_proc(ALYS_EV_MISS, addr);
 }
 
 /* Sends the stack unless it was sent lately. A full ring leaves `seen` as it is: next time again. */
-static __always_inline void stack_send(struct walk_slot *w, const struct alys_target *t)
+static __always_inline void stack_send(struct walk_slot *w)
 {
 	__u32 i = w->rec.hash & (ALYS_SEEN_SLOTS - 1);
 	__u64 *known = bpf_map_lookup_elem(&seen, &i);
 	if (!known || *known == w->rec.hash)
 		return;
-	head_fill(&w->rec.h, ALYS_EV_STACK, t);
+	head_fill(&w->rec.h, ALYS_EV_STACK);
 	__u64 n = w->rec.n;
 	if (n > ALYS_MAX_FRAMES)
 		n = ALYS_MAX_FRAMES; /* verifier: it is never more */
@@ -84,10 +84,11 @@ static __always_inline void stack_send(struct walk_slot *w, const struct alys_ta
 }
 
 /* Walks. config is rodata, so that the verifier sees one of the two ways only. */
-static __always_inline void walk_take(struct pt_regs *ctx, const struct alys_target *t, __u64 cfa,
-				      __u32 slot, struct walk_slot *w)
+static __always_inline void walk_take(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
 {
-	__u64 salt = bpf_get_current_pid_tgid() >> 32 ^ (__u64)t->gen << 32;
+	struct task_struct *task = bpf_get_current_task_btf();
+	/* Equal addresses in another process, or before and after exec, are other stacks. */
+	__u64 salt = (__u32)task->tgid | task->self_exec_id << 32;
 	walk_begin(ctx, w, cfa, stack_mix(0x243f6a8885a308d3ull, salt));
 	if (config.walk == ALYS_WALK_KERNEL)
 		walk_kernel(ctx, cfa, w);
@@ -96,7 +97,7 @@ static __always_inline void walk_take(struct pt_regs *ctx, const struct alys_tar
 }
 
 /* What there is to say about a walk, and the end of it: its hash. */
-static __noinline __u64 walk_finish(const struct alys_target *t, __u32 slot)
+static __noinline __u64 walk_finish(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
@@ -105,14 +106,14 @@ static __noinline __u64 walk_finish(const struct alys_target *t, __u32 slot)
 		w->rec.hash = 1; /* 0 is no stack */
 	__u64 hash = w->rec.hash;
 	if (w->s.missed)
-		miss_send(t, w->s.missed);
-	stack_send(w, t);
+		miss_send(w->s.missed);
+	stack_send(w);
 	slot_release(slot);
 	return hash;
 }
 
 /* The call stack at a probe whose frame ends at cfa, as the hash that events carry; 0 = none. */
-static __always_inline __u64 stack_take(struct pt_regs *ctx, const struct alys_target *t, __u64 cfa)
+static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa)
 {
 	if (!config.max_frames)
 		return 0;
@@ -124,8 +125,8 @@ static __always_inline __u64 stack_take(struct pt_regs *ctx, const struct alys_t
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
 		return 0;
-	walk_take(ctx, t, cfa, slot, w);
-	return walk_finish(t, slot);
+	walk_take(ctx, cfa, slot, w);
+	return walk_finish(slot);
 }
 
 #endif

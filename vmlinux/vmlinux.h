@@ -48,6 +48,7 @@ struct thread_struct {
 struct task_struct {
 	int pid;
 	int tgid;
+	unsigned long long self_exec_id;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
 	struct thread_struct thread;

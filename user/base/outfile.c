@@ -26,9 +26,9 @@ static int refuse_existing(const char *path, bool force, struct err *err)
 	if (lstat(path, &st))
 		return 0;
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, EEXIST, "%s exists and is not a regular file: choose another name with -o", path);
+		return err_set(err, EEXIST, "%s exists and is not a regular file: choose another name", path);
 	if (!force)
-		return err_set(err, EEXIST, "%s exists: choose another name with -o, or replace it with --force", path);
+		return err_set(err, EEXIST, "%s exists: choose another name, or replace it with --force", path);
 	return 0;
 }
 
@@ -37,7 +37,7 @@ static int create_new(const char *path, struct err *err)
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		int code = errno;
-		return err_set(err, code, "cannot create %s: %s; choose another place with -o", path, strerror(code));
+		return err_set(err, code, "cannot create %s: %s; choose another place", path, strerror(code));
 	}
 	give_to_caller(fd);
 	return fd;

@@ -82,6 +82,13 @@ int opt_seconds(const struct opt *o, const char *text, void *dest, struct err *e
 	return 0;
 }
 
+int opt_level(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	(void)text, (void)dest, (void)err;
+	log_set_level(o->letter == 'q' ? LOG_QUIET : (enum log_level)(log_get_level() + 1));
+	return 0;
+}
+
 static int store(const struct verb *v, size_t i, const char *text, void *options, struct err *err)
 {
 	const struct opt *o = &v->opts[i];

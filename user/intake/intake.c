@@ -21,7 +21,7 @@ struct intake {
 
 static struct intake_who who_of(const struct alys_head *h)
 {
-	return (struct intake_who){ .tgid = h->tgid, .tid = h->tid, .gen = h->gen, .time_ns = h->time };
+	return (struct intake_who){ .tgid = h->tgid, .tid = h->tid, .time_ns = h->time };
 }
 
 static void event_head(struct event *e, const struct alys_head *h, enum event_kind kind)

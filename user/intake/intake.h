@@ -16,7 +16,7 @@
 
 /* Who: the process as BPF knows it. */
 struct intake_who {
-	uint32_t tgid, tid, gen;
+	uint32_t tgid, tid;
 	uint64_t time_ns;
 };
 

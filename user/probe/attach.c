@@ -13,6 +13,7 @@
 
 /* One batch a program; a site may be in several. */
 struct plan {
+	uint64_t cookie_flags; /* ALYS_COOKIE_* of every site */
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter;
 };
 
@@ -34,15 +35,17 @@ static bool returns_of(const struct site *s, enum probe_returns returns)
 	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->cfa_off == 8;
 }
 
-static int publish_site(struct probe *p, const struct alys_site *s, uint32_t *index, struct err *err)
+static int publish_site(const struct plan *plan, struct probe *p, const struct alys_site *s,
+			uint64_t *cookie, struct err *err)
 {
-	*index = p->sites_cnt;
-	if (*index >= ALYS_MAX_SITES)
+	uint32_t index = p->sites_cnt;
+	if (index >= ALYS_MAX_SITES)
 		return err_set(err, ENOSPC, "more than %d probe sites: choose fewer processes or --allocator",
 			       ALYS_MAX_SITES);
-	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.sites), index, s, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.sites), &index, s, BPF_ANY))
 		return err_set(err, errno, "cannot describe a probe site: %s", strerror(errno));
 	p->sites_cnt++;
+	*cookie = index | plan->cookie_flags;
 	return 0;
 }
 
@@ -64,21 +67,21 @@ static int plan_entry(struct plan *plan, struct probe *p, uint32_t object, const
 		      enum probe_returns returns, struct err *err)
 {
 	struct alys_site wire;
-	uint32_t index;
+	uint64_t cookie;
 	sites_fill_entry(s, object, &wire);
 	if (s->predicted)
 		wire.flags |= ALYS_SITE_LISTS;
-	int rc = publish_site(p, &wire, &index, err);
+	int rc = publish_site(plan, p, &wire, &cookie, err);
 	if (rc)
 		return rc;
 	if (wire.shape == ALYS_SHAPE_FREE)
-		return batch_add(&plan->free_enter, s->offset, index);
+		return batch_add(&plan->free_enter, s->offset, cookie);
 	if (!returns_of(s, returns))
-		return batch_add(&plan->frame_enter, s->offset, index);
+		return batch_add(&plan->frame_enter, s->offset, cookie);
 	if (p->tier == PROBE_TIER_SESSION)
-		return batch_add(&plan->session, s->offset, index);
-	rc = batch_add(&plan->plain_enter, s->offset, index);
-	return rc ? rc : batch_add(&plan->plain_return, s->offset, index);
+		return batch_add(&plan->session, s->offset, cookie);
+	rc = batch_add(&plan->plain_enter, s->offset, cookie);
+	return rc ? rc : batch_add(&plan->plain_return, s->offset, cookie);
 }
 
 /* A site whose results are seen at this exit, NULL when none are. */
@@ -106,13 +109,13 @@ static int plan_exits(struct plan *plan, struct probe *p, uint32_t object, const
 	for (uint32_t x = 0; x < l->exits_cnt && !rc; x++) {
 		const struct site *s = exit_user(l, x, returns);
 		struct alys_site wire;
-		uint32_t index;
+		uint64_t cookie;
 		if (!s)
 			continue;
 		sites_fill_exit(&l->exits[x], object, s->row->nest, &wire);
-		rc = publish_site(p, &wire, &index, err);
+		rc = publish_site(plan, p, &wire, &cookie, err);
 		if (!rc)
-			rc = batch_add(&plan->frame_exit, l->exits[x].offset, index);
+			rc = batch_add(&plan->frame_exit, l->exits[x].offset, cookie);
 	}
 	return rc;
 }
@@ -136,6 +139,7 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 	struct plan plan;
 	uint32_t object;
 	plan_begin(&plan, p);
+	plan.cookie_flags = tgid ? ALYS_COOKIE_FILTERED : 0;
 	int rc = publish_object(p, sites, &object, err);
 	for (size_t i = 0; i < sites->sites_cnt && !rc; i++) {
 		if (sites->sites[i].state == SITE_PROBED)

@@ -22,13 +22,13 @@ struct link_create_uprobe_multi {
 
 #define MULTI_RETURN 1u /* BPF_F_UPROBE_MULTI_RETURN */
 
-int batch_add(struct batch *b, uint64_t offset, uint32_t site)
+int batch_add(struct batch *b, uint64_t offset, uint64_t cookie)
 {
 	uint64_t *o = VEC_PUSH(b, offsets), *c = VEC_PUSH(b, cookies);
 	if (!o || !c)
 		return -ENOMEM;
 	*o = offset;
-	*c = site;
+	*c = cookie;
 	return 0;
 }
 

@@ -21,11 +21,11 @@ struct batch {
 	bool session;
 	uint64_t *offsets; /* in the file */
 	size_t offsets_cnt, offsets_cap;
-	uint64_t *cookies; /* index into the sites map */
+	uint64_t *cookies; /* index into the sites map, and ALYS_COOKIE_FILTERED */
 	size_t cookies_cnt, cookies_cap;
 };
 
-int batch_add(struct batch *b, uint64_t offset, uint32_t site);
+int batch_add(struct batch *b, uint64_t offset, uint64_t cookie);
 /* Attaches the batch to one process (tgid) or to all (0). An empty batch is fine. */
 int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err);
 void batch_free(struct batch *b);

@@ -171,8 +171,8 @@ int probe_ring_fd(const struct probe *p)
 
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
 {
-	struct alys_target t = { 0 };
-	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &t, BPF_ANY))
+	uint8_t yes = 1;
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &yes, BPF_ANY))
 		return err_set(err, errno, "cannot trace process %u: %s (at most %d at a time)", tgid,
 			       strerror(errno), ALYS_MAX_TARGETS);
 	return 0;

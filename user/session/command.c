@@ -16,30 +16,38 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void run_child(char **argv)
+/* Only a failure comes back through the pipe: success closes it. */
+static void run_child(char **argv, int failure)
 {
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	execvp(argv[0], argv);
-	fprintf(stderr, "alys-bpf: cannot start %s: %s\n", argv[0], strerror(errno));
-	_exit(127);
+	int code = errno;
+	ssize_t put = write(failure, &code, sizeof(code));
+	_exit(put == sizeof(code) ? 127 : 126);
 }
 
 int command_spawn(struct command *c, char **argv, struct err *err)
 {
-	int status;
+	int status, failure[2], code = 0;
 	fflush(NULL);
-	c->pid = fork();
-	if (c->pid < 0)
+	if (pipe2(failure, O_CLOEXEC))
 		return err_set(err, errno, "cannot start %s: %s", argv[0], strerror(errno));
+	c->pid = fork();
 	if (c->pid == 0)
-		run_child(argv);
-	if (waitpid(c->pid, &status, 0) < 0 || !WIFSTOPPED(status)) {
+		run_child(argv, failure[1]);
+	int forked = c->pid < 0 ? errno : 0;
+	close(failure[1]);
+	if (!forked && (waitpid(c->pid, &status, 0) < 0 || !WIFSTOPPED(status))) {
 		c->pid = 0;
-		return err_set(err, ENOENT, "%s did not start: check its name and that it is executable", argv[0]);
+		code = read(failure[0], &code, sizeof(code)) == sizeof(code) ? code : EIO;
 	}
+	close(failure[0]);
+	if (forked || code)
+		return err_set(err, ENOENT, "cannot start %s: %s; check its name and that it is executable",
+			       argv[0], strerror(forked ? forked : code));
 	ptrace(PTRACE_SETOPTIONS, c->pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
 	return 0;
 }

@@ -273,6 +273,27 @@ static int on_map_line(void *ctx, const struct map_line *line)
 	return rc;
 }
 
+/*
+ * What is mapped no longer is kept until something else lies there: stacks that were taken before a
+ * library was closed, or before exec, are resolved after it.
+ */
+static int keep_vanished(struct process *fresh, const struct process *p)
+{
+	size_t now = fresh->ranges_cnt;
+	for (size_t i = 0; i < p->ranges_cnt; i++) {
+		const struct range *old = &p->ranges[i];
+		bool taken = false;
+		for (size_t k = 0; k < now && !taken; k++)
+			taken = fresh->ranges[k].start < old->end && old->start < fresh->ranges[k].end;
+		struct range *kept = taken ? NULL : VEC_PUSH(fresh, ranges);
+		if (kept)
+			*kept = *old;
+		else if (!taken)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int target_read_maps(struct target_table *t, struct proc_id id, struct err *err)
 {
 	struct process *p = process_of(t, id);
@@ -285,6 +306,7 @@ int target_read_maps(struct target_table *t, struct proc_id id, struct err *err)
 		free(m.fresh.ranges);
 		return rc;
 	}
+	rc = keep_vanished(&m.fresh, p);
 	bool changed = m.added || m.fresh.ranges_cnt != p->ranges_cnt;
 	free(p->ranges);
 	p->ranges = m.fresh.ranges;
@@ -293,7 +315,7 @@ int target_read_maps(struct target_table *t, struct proc_id id, struct err *err)
 	qsort(p->ranges, p->ranges_cnt, sizeof(*p->ranges), compare_ranges);
 	if (changed)
 		t->ops.on_maps(t->ops.ctx, catalog_proc(t->catalog, id));
-	return 0;
+	return rc ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 
 const struct mapping *target_mapping(const struct target_table *t, struct proc_id id, size_t i)
