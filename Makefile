@@ -25,6 +25,7 @@ OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/user/sink/profile.pb-c.o
 all: $(BUILD)/alys-bpf $(BUILD)/alys_converter
 
 include scripts/bpf.mk
+include scripts/web.mk
 include tests/tests.mk
 include tests/bpf/walk.mk
 

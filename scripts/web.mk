@@ -1,0 +1,19 @@
+# The page of -f html: npm's packages as web/package-lock.json pins them, bundled by esbuild, then taken into
+# user/sink/html.o. Everything that npm makes lies under the build folder.
+WEB := $(BUILD)/web
+NPM ?= npm
+NODE ?= node
+
+$(WEB)/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	$(call say,NPM,$(WEB)/node_modules)
+	$(Q)mkdir -p $(WEB) && cp web/package.json web/package-lock.json $(WEB)/
+	$(Q)cd $(WEB) && $(NPM) ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
+
+$(WEB)/head.html: web/build.mjs $(wildcard web/src/*) $(WEB)/node_modules/.package-lock.json
+	$(call say,WEB,$@)
+	$(Q)$(NODE) web/build.mjs $(WEB)/node_modules $(WEB)
+
+$(WEB)/tail.html: $(WEB)/head.html ;
+
+$(BUILD)/user/sink/html.o: CFLAGS += -DWEB='"$(WEB)"'
+$(BUILD)/user/sink/html.o: $(WEB)/head.html $(WEB)/tail.html

@@ -1,0 +1,108 @@
+/* sink/cells: see cells.h. */
+#include "sink/cells.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define FINEST 20 /* 2^20 ns: 1 ms */
+
+static void add_amount(struct amount *to, const struct amount *by)
+{
+	to->cnt += by->cnt;
+	to->sz += by->sz;
+}
+
+static size_t halve_row(struct cell_row *r)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < r->at_cnt; i++) {
+		struct cell *from = &r->at[i];
+		from->slice /= 2;
+		if (!kept || r->at[kept - 1].slice != from->slice) {
+			r->at[kept++] = *from;
+			continue;
+		}
+		for (int v = 0; v < CELL_VALUES; v++)
+			add_amount(&r->at[kept - 1].v[v], &from->v[v]);
+	}
+	r->at_cnt = kept;
+	return kept;
+}
+
+static void halve(struct cells *c)
+{
+	c->cnt = 0;
+	for (size_t i = 0; i < c->rows_cnt; i++)
+		c->cnt += halve_row(&c->rows[i]);
+	for (size_t i = 0; i < CELL_SLICES / 2; i++) {
+		double a = c->highest[2 * i], b = c->highest[2 * i + 1];
+		c->highest[i] = a > b ? a : b;
+	}
+	memset(c->highest + CELL_SLICES / 2, 0, CELL_SLICES / 2 * sizeof(*c->highest));
+	c->reached = (c->reached + 1) / 2;
+	c->scale++;
+}
+
+static uint32_t slice_of(struct cells *c, uint64_t ns)
+{
+	uint64_t since = ns > c->first_ns ? ns - c->first_ns : 0;
+	while (since >> (FINEST + c->scale) >= CELL_SLICES)
+		halve(c);
+	uint32_t slice = (uint32_t)(since >> (FINEST + c->scale));
+	if (slice >= c->reached)
+		c->reached = slice + 1;
+	return slice;
+}
+
+/* The last cell is nearly always the one: time goes on. */
+static struct cell *cell_of(struct cells *c, struct cell_row *r, uint32_t slice)
+{
+	size_t i = r->at_cnt;
+	while (i && r->at[i - 1].slice > slice)
+		i--;
+	if (i && r->at[i - 1].slice == slice)
+		return &r->at[i - 1];
+	if (!VEC_PUSH(r, at))
+		return NULL;
+	memmove(&r->at[i + 1], &r->at[i], (r->at_cnt - 1 - i) * sizeof(*r->at));
+	r->at[i] = (struct cell){ .slice = slice };
+	c->cnt++;
+	return &r->at[i];
+}
+
+bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
+	       const struct amount *by)
+{
+	while (c->rows_cnt <= path) {
+		if (!VEC_PUSH(c, rows))
+			return false;
+	}
+	/* One slice can need a cell for each path: no bound holds there. */
+	while (c->cnt >= CELLS_MAX && c->reached > 1)
+		halve(c);
+	struct cell *cell = cell_of(c, &c->rows[path], slice_of(c, ns));
+	if (cell)
+		add_amount(&cell->v[v], by);
+	return cell;
+}
+
+void cells_note_live(struct cells *c, uint64_t ns, double live_sz)
+{
+	double *highest = &c->highest[slice_of(c, ns)];
+	if (live_sz > *highest)
+		*highest = live_sz;
+}
+
+uint64_t cells_slice_ns(const struct cells *c)
+{
+	return 1ull << (FINEST + c->scale);
+}
+
+void cells_free(struct cells *c)
+{
+	for (size_t i = 0; i < c->rows_cnt; i++)
+		free(c->rows[i].at);
+	free(c->rows);
+}

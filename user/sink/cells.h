@@ -1,0 +1,52 @@
+/*
+ * sink/cells: what each path did in each slice of time, kept sparsely. Slices double their width
+ * when time runs over the last one and when there are too many cells, so memory and output are
+ * bounded whatever the recording. Not for other rooms.
+ *
+ *   path 0 | slice 0: allocated 96 B | slice 7: freed 96 B
+ *   path 1 | slice 3: allocated 64 B, all of it alive at the end
+ */
+#ifndef ALYS_SINK_CELLS_H
+#define ALYS_SINK_CELLS_H
+
+#include "sink/tally.h"
+
+#define CELL_SLICES 256
+#define CELLS_MAX 300000
+
+enum cell_value {
+	CELL_ALLOC,
+	CELL_FREED,
+	CELL_TEMPORARY, /* the part of the freed that was */
+	CELL_KEPT,      /* the part of the allocated that nobody freed */
+	CELL_VALUES,
+};
+
+struct cell {
+	uint32_t slice;
+	struct amount v[CELL_VALUES];
+};
+
+struct cell_row {
+	struct cell *at; /* sorted by slice */
+	size_t at_cnt, at_cap;
+};
+
+struct cells {
+	struct cell_row *rows; /* by path */
+	size_t rows_cnt, rows_cap;
+	size_t cnt;
+	uint64_t first_ns;
+	uint32_t scale;   /* a slice has 2^(20 + scale) ns */
+	uint32_t reached; /* slices used */
+	double highest[CELL_SLICES]; /* of the whole heap within a slice; 0 where nothing happened */
+};
+
+/* false when memory is out */
+bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
+	       const struct amount *by);
+void cells_note_live(struct cells *c, uint64_t ns, double live_sz);
+uint64_t cells_slice_ns(const struct cells *c);
+void cells_free(struct cells *c);
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * sink/html: one self-contained page. What was recorded goes into it twice: `about` as JSON, what
+ * paths did over time as packed columns. The page around it is built from web/ and taken in by the
+ * assembler; no byte of a recording gets into markup or script.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "sink/cells.h"
+#include "sink/format.h"
+#include "sink/pack.h"
+
+#define EMBED(name, file)                                                                          \
+	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name                   \
+		"_end:\n.byte 0\n.popsection\n");                                                  \
+	extern const char name[] __attribute__((visibility("hidden")));                            \
+	extern const char name##_end[] __attribute__((visibility("hidden")))
+
+EMBED(html_head, WEB "/head.html");
+EMBED(html_tail, WEB "/tail.html");
+
+struct html {
+	struct sink_input in;
+	struct sink_out *out;
+	struct tally tally;
+	struct cells cells;
+	struct buf buf;
+	bool sampled;
+	bool failed;
+};
+
+static void on_change(void *ctx, const struct tally_change *c)
+{
+	struct html *h = ctx;
+	bool left = c->how == LIFE_EXIT || c->how == LIFE_LEFT;
+	enum cell_value v = c->how < 0 ? CELL_ALLOC : left ? CELL_KEPT : CELL_FREED;
+	uint64_t ns = left ? c->life->born_ns : c->time_ns;
+	bool ok = cells_add(&h->cells, c->path, ns, v, &c->by);
+	if (ok && c->temporary)
+		ok = cells_add(&h->cells, c->path, ns, CELL_TEMPORARY, &c->by);
+	if (!left)
+		cells_note_live(&h->cells, ns, h->tally.live.sz);
+	h->failed |= !ok;
+}
+
+static int html_begin(const struct sink_input *in, struct sink_out *out, void **state,
+		      struct err *err)
+{
+	struct html *h = calloc(1, sizeof(*h));
+	if (!h)
+		return err_set(err, ENOMEM, "out of memory");
+	h->in = *in;
+	h->out = out;
+	h->tally.paths.label = paths_label_source;
+	h->tally.changed = on_change;
+	h->tally.ctx = h;
+	tally_begin(&h->tally, in);
+	*state = h;
+	return 0;
+}
+
+static int html_event(void *state, const struct event *e, const struct applied *a, struct err *err)
+{
+	struct html *h = state;
+	h->sampled |= e->interval != 0;
+	if (!h->cells.first_ns)
+		h->cells.first_ns = h->tally.first_ns ? h->tally.first_ns : e->time_ns;
+	if (tally_event(&h->tally, e, a))
+		h->failed = true;
+	return h->failed ? err_set(err, ENOMEM, "out of memory for the blocks") : 0;
+}
+
+/* Inside a script element only "<" can end it; the rest guards against other readers. */
+static void put_json(struct buf *b, const char *text)
+{
+	struct buf json = { 0 };
+	text_json(&json, text);
+	for (size_t i = 0; i < json.len; i++) {
+		uint8_t c = json.data[i];
+		if (c == '<' || c == '>' || c == '&')
+			buf_addf(b, "\\u%04x", c);
+		else
+			buf_u8(b, c);
+	}
+	b->failed |= json.failed;
+	buf_free(&json);
+}
+
+static void put_metas(const struct catalog *c, struct buf *b)
+{
+	const char *key, *value, *between = "";
+	buf_adds(b, ",\n\"meta\":[");
+	for (size_t i = 0; catalog_next_meta(c, &i, &key, &value);) {
+		buf_addf(b, "%s[", between);
+		put_json(b, key);
+		buf_u8(b, ',');
+		put_json(b, value);
+		buf_u8(b, ']');
+		between = ",";
+	}
+	buf_u8(b, ']');
+}
+
+static void put_procs(const struct catalog *c, struct buf *b)
+{
+	const struct proc *p;
+	const char *between = "";
+	buf_adds(b, ",\n\"procs\":[");
+	for (size_t i = 0; (p = catalog_next_proc(c, &i));) {
+		buf_addf(b, "%s{\"pid\":%u,\"exec\":%u,\"comm\":", between, p->tgid, p->generation);
+		put_json(b, p->comm ? p->comm : "");
+		buf_adds(b, ",\"exe\":");
+		put_json(b, p->exe ? p->exe : "");
+		buf_u8(b, '}');
+		between = ",";
+	}
+	buf_u8(b, ']');
+}
+
+static void put_ledger(const struct catalog *c, struct buf *b)
+{
+	static const char *const classes[] = {
+		[COUNT_HIT] = "hit",   [COUNT_RECORDED] = "recorded", [COUNT_ASIDE] = "set aside",
+		[COUNT_LOST] = "lost", [COUNT_NOTE] = "note",
+	};
+	const struct count *n;
+	const char *between = "";
+	struct buf law = { 0 };
+	catalog_ledger_text(c, &law);
+	buf_adds(b, ",\n\"ledger\":");
+	put_json(b, buf_str(&law));
+	buf_free(&law);
+	buf_adds(b, ",\n\"counts\":[");
+	for (size_t i = 0; (n = catalog_next_count(c, &i));) {
+		bool known = n->class >= COUNT_HIT && n->class <= COUNT_NOTE;
+		buf_addf(b, "%s[\"%s\",", between, known ? classes[n->class] : "other");
+		put_json(b, n->name);
+		buf_addf(b, ",%" PRIu64 ",", n->value);
+		put_json(b, n->help ? n->help : "");
+		buf_u8(b, ']');
+		between = ",";
+	}
+	buf_u8(b, ']');
+}
+
+/* Times are of the recording's clock, counted from its start. */
+static void put_sums(const struct html *h, struct buf *b)
+{
+	const struct tally *t = &h->tally;
+	uint64_t first = h->cells.first_ns;
+	buf_addf(b, ",\n\"slice_ns\":%" PRIu64 ",\"length_ns\":%" PRIu64,
+		 cells_slice_ns(&h->cells), t->last_ns > first ? t->last_ns - first : 0);
+	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz,
+		 t->peak.cnt, t->peak_ns > first ? t->peak_ns - first : 0);
+	buf_addf(b, ",\"interval\":%" PRIu64 ",\"sampled\":%s,\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64
+		    ",\"unseen_frees\":%s",
+		 format_interval(h->in.catalog), h->sampled ? "true" : "false",
+		 catalog_sum(h->in.catalog, COUNT_LOST), t->lost_frees,
+		 format_unseen_frees(h->in.catalog) ? "true" : "false");
+}
+
+static void put_about(struct html *h)
+{
+	struct buf *b = &h->buf;
+	struct buf command = { 0 };
+	format_command(h->in.catalog, &command);
+	buf_adds(b, "<script type=\"application/json\" id=\"about\">{\"title\":");
+	put_json(b, h->in.options->title ? h->in.options->title : buf_str(&command));
+	buf_free(&command);
+	put_sums(h, b);
+	put_metas(h->in.catalog, b);
+	put_procs(h->in.catalog, b);
+	put_ledger(h->in.catalog, b);
+	buf_adds(b, "}</script>\n");
+}
+
+static int put_page(struct html *h, struct err *err)
+{
+	struct buf *b = &h->buf;
+	buf_add(b, html_head, (size_t)(html_head_end - html_head));
+	put_about(h);
+	buf_adds(b, "<script type=\"text/plain\" id=\"data\">");
+	if (pack_base64(&h->tally, &h->cells, b))
+		return err_set(err, ENOMEM, "out of memory for the page");
+	buf_adds(b, "</script>\n");
+	buf_add(b, html_tail, (size_t)(html_tail_end - html_tail));
+	return format_flush(h->out, b, err);
+}
+
+static int html_end(void *state, struct err *err)
+{
+	struct html *h = state;
+	int rc = 0;
+	if (!h->failed && (tally_end(&h->tally) || h->failed))
+		rc = err_set(err, ENOMEM, "out of memory for the blocks");
+	else if (!h->failed)
+		rc = put_page(h, err);
+	tally_free(&h->tally);
+	cells_free(&h->cells);
+	buf_free(&h->buf);
+	free(h);
+	return rc;
+}
+
+const struct sink_ops sink_html = {
+	.name = "html",
+	.ext = ".html",
+	.mime = "text/html; charset=utf-8",
+	.help = "a page with time line, flame graph and tables, which works offline",
+	.begin = html_begin,
+	.event = html_event,
+	.end = html_end,
+};

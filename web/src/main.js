@@ -1,0 +1,256 @@
+// Puts the page together: one choice (metric, unit, interval, search, shape of the tree) that all
+// parts show.
+import { decode } from "./decode.js";
+import { Flame } from "./flame.js";
+import { METRICS, measure, timeSeries } from "./measure.js";
+import { Timeline } from "./timeline.js";
+import { buildTree, sumTree } from "./tree.js";
+import { typesOf } from "./types.js";
+import { Views } from "./views.js";
+import { amount, bytes, count, make, percent, seconds } from "./text.js";
+
+const id = (name) => document.getElementById(name);
+const UNITS = [{ id: "sz", title: "Bytes" }, { id: "cnt", title: "Blocks" }];
+
+class Page {
+  constructor(about, data) {
+    Object.assign(this, { about, data });
+    this.series = timeSeries(data);
+    this.choice = { metric: about.unseen_frees ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
+    this.trees = new Map();
+    this.views = new Views(data, this.series, typesOf(data), about, (name, within) => this.searchFor(name, within));
+    this.flame = new Flame(id("flame"), id("flame-details"), id("tip"), (n) => { id("reset").disabled = !n; this.matched(); });
+    this.timeline = new Timeline(id("timeline"), this.series, about.slice_ns, about.length_ns, about.peak, (interval) => this.change({ interval }));
+  }
+
+  start() {
+    this.heading();
+    this.tiles();
+    this.radios(id("metrics"), METRICS, "metric");
+    this.radios(id("units"), UNITS, "unit");
+    this.tabs();
+    this.listen();
+    id("main").hidden = false;
+    this.theme("");
+    this.change({ invert: false });
+  }
+
+  heading() {
+    const { about } = this;
+    const meta = new Map(about.meta);
+    const start = Number(meta.get("start_real_ns")) / 1e6;
+    const name = about.title.split("/").pop();
+    document.title = `${name}: heap report`;
+    id("title").textContent = name;
+    id("subtitle").textContent = [
+      about.procs.length === 1 ? `process ${about.procs[0].pid}` : `${about.procs.length} processes`,
+      start > 0 && new Date(start).toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC"),
+      `${seconds(about.length_ns / 1e9)} recorded`,
+      about.sampled ? `estimated from samples, one per ${bytes(about.interval)} on average` : "every call recorded",
+    ].filter(Boolean).join(" · ");
+    if (about.lost) this.notice(`${count(about.lost)} events were lost: see “What was recorded”.`);
+    if (about.lost_frees) this.notice(`In use is an upper bound: ${count(about.lost_frees)} frees were lost.`);
+    if (about.unseen_frees) this.notice("In use is an upper bound: what the garbage collector freed was not recorded.");
+  }
+
+  notice(text) {
+    id("notices").append(make("p", "notice", text));
+  }
+
+  tiles() {
+    const { about, data } = this;
+    const sum = (column) => column.reduce((a, b) => a + b, 0);
+    const temporary = sum(measure(data, this.series, "temporary", "cnt", null));
+    const [allocs, live] = [sum(data.sums.allocCnt), sum(data.sums.liveCnt)];
+    const tiles = [
+      ["At peak", bytes(about.peak.bytes), `${count(about.peak.blocks)} blocks, at ${seconds(about.peak.ns / 1e9)}`],
+      ["In use at the end", bytes(sum(data.sums.liveSz)), `${count(live)} blocks`],
+      ["Allocated", bytes(sum(data.sums.allocSz)), `${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
+      ["Temporary", count(temporary), `${percent(temporary, allocs)} of all blocks`],
+      ["Stacks", count(data.paths.count), `${count(data.functions.length)} functions`],
+      ["Lost", count(about.lost), about.lost ? "events: numbers are incomplete" : "events: nothing is missing"],
+    ];
+    id("tiles").append(...tiles.map(([title, value, more]) => {
+      const tile = make("div", title === "Lost" && about.lost ? "tile bad" : "tile");
+      tile.append(make("span", "tile-title", title), make("span", "tile-value", value), make("span", "soft", more));
+      return tile;
+    }));
+  }
+
+  radios(box, options, key) {
+    options.forEach((option, i) => {
+      const button = make("button", "", option.title);
+      button.type = "button";
+      button.dataset.id = option.id;
+      button.setAttribute("role", "radio");
+      if (option.help) button.title = option.help;
+      button.addEventListener("click", () => this.change({ [key]: option.id }));
+      button.addEventListener("keydown", (e) => {
+        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
+        if (!step) return;
+        e.preventDefault();
+        const next = options[(i + step + options.length) % options.length];
+        this.change({ [key]: next.id });
+        box.querySelector(`[data-id="${next.id}"]`).focus();
+      });
+      box.append(button);
+    });
+  }
+
+  tabs() {
+    const list = this.views.list();
+    list.forEach(({ id: tab, title }, i) => {
+      const button = make("button", "", title);
+      button.type = "button";
+      button.id = `tab-${tab}`;
+      button.setAttribute("role", "tab");
+      button.setAttribute("aria-controls", "table");
+      button.addEventListener("click", () => this.change({ tab }));
+      button.addEventListener("keydown", (e) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+        if (!step) return;
+        const next = list[(i + step + list.length) % list.length].id;
+        this.change({ tab: next });
+        id(`tab-${next}`).focus();
+      });
+      id("tabs").append(button);
+    });
+  }
+
+  listen() {
+    id("search").addEventListener("input", () => this.search());
+    id("invert").addEventListener("click", () => this.change({ invert: !this.choice.invert }));
+    id("merge").addEventListener("click", () => this.change({ merge: !this.choice.merge }));
+    id("reset").addEventListener("click", () => this.flame.zoomTo(0));
+    id("whole").addEventListener("click", () => this.timeline.choose(null));
+    id("theme").addEventListener("change", (e) => this.theme(e.target.value));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.flame.theme());
+    document.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  theme(name) {
+    document.documentElement.dataset.theme = name;
+    if (this.flame.data) this.flame.theme();
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+    if (event.key === "Escape") return this.clear();
+    if (event.target.matches("input, select")) return;
+    const acts = {
+      "/": () => id("search").select(),
+      b: () => this.change({ unit: this.choice.unit === "sz" ? "cnt" : "sz" }),
+      i: () => this.change({ invert: !this.choice.invert }),
+      r: () => this.change({ merge: !this.choice.merge }),
+      0: () => this.flame.zoomTo(0),
+    };
+    METRICS.forEach((metric, i) => { acts[i + 1] = () => this.change({ metric: metric.id }); });
+    if (!acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+  }
+
+  clear() {
+    if (id("search").value) {
+      id("search").value = "";
+      this.search();
+    }
+  }
+
+  searchFor(name, within) {
+    const exact = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    id("search").value = within ? exact : `^${exact}$`;
+    this.search();
+    id("toolbar").scrollIntoView({ block: "nearest" });
+  }
+
+  search() {
+    const text = id("search").value;
+    let pattern = null;
+    try {
+      pattern = text ? new RegExp(text, "i") : null;
+      id("search").setCustomValidity("");
+    } catch {
+      id("search").setCustomValidity("not a regular expression");
+    }
+    const matches = pattern && Uint8Array.from(this.data.functions, (name) => pattern.test(name));
+    if (id("search").validity.valid) this.change({ matches });
+    else id("matched").textContent = "not a regular expression";
+  }
+
+  // Many changes of one frame (a dragged brush) are shown once.
+  change(by) {
+    Object.assign(this.choice, by);
+    this.due ??= requestAnimationFrame(() => {
+      this.due = undefined;
+      this.show();
+    });
+  }
+
+  tree() {
+    const { invert, merge } = this.choice;
+    const key = `${invert} ${merge}`;
+    if (!this.trees.has(key)) this.trees.set(key, buildTree(this.data, { invert, merge }));
+    return this.trees.get(key);
+  }
+
+  show() {
+    const { choice } = this;
+    choice.weights = measure(this.data, this.series, choice.metric, choice.unit, choice.interval);
+    choice.sum = choice.weights.reduce((a, b) => a + b, 0);
+    const tree = this.tree();
+    if (this.flame.tree !== tree) {
+      this.flame.setTree(this.data, tree);
+      this.flame.theme();
+      id("reset").disabled = true;
+    }
+    this.flame.matches = choice.matches;
+    this.flame.setValues(sumTree(tree, choice.weights), choice.unit);
+    this.state();
+    this.matched();
+    this.views.show(choice.tab, id("table"), choice);
+    document.documentElement.dataset.shown = String(Number(document.documentElement.dataset.shown || 0) + 1);
+  }
+
+  state() {
+    const { choice } = this;
+    for (const [box, now] of [["metrics", choice.metric], ["units", choice.unit]]) {
+      for (const button of id(box).children) {
+        button.setAttribute("aria-checked", String(button.dataset.id === now));
+        button.tabIndex = button.dataset.id === now ? 0 : -1;
+      }
+    }
+    for (const tab of id("tabs").children) {
+      tab.setAttribute("aria-selected", String(tab.id === `tab-${choice.tab}`));
+      tab.tabIndex = tab.id === `tab-${choice.tab}` ? 0 : -1;
+    }
+    id("table").setAttribute("aria-labelledby", `tab-${choice.tab}`);
+    id("invert").setAttribute("aria-pressed", String(choice.invert));
+    id("merge").setAttribute("aria-pressed", String(choice.merge));
+    id("interval").textContent = this.timeline.words();
+    id("whole").hidden = !choice.interval;
+    const { title, help } = METRICS.find((m) => m.id === choice.metric);
+    id("flame-sum").textContent = `${title}: ${amount(choice.sum, choice.unit)}${choice.unit === "cnt" ? " blocks" : ""}. ${help}.`;
+  }
+
+  // What the search found, each path counted once however many of its frames match.
+  matched() {
+    const { matches, weights, sum } = this.choice;
+    if (!matches) { id("matched").textContent = ""; return; }
+    let found = 0;
+    weights.forEach((w, p) => { if (w && this.views.pathWanted(p)) found += w; });
+    const functions = matches.reduce((a, b) => a + b, 0);
+    id("matched").textContent = `${percent(found, sum)} in ${count(functions)} function${functions === 1 ? "" : "s"}`;
+  }
+}
+
+async function open() {
+  const about = JSON.parse(id("about").textContent);
+  const data = await decode(id("data").textContent);
+  id("data").remove();
+  new Page(about, data).start();
+}
+
+open().catch((error) => {
+  id("subtitle").textContent = `This page could not be read: ${error.message}. It needs Chrome 103, Firefox 113, Safari 16.4 or newer.`;
+});

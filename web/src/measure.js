@@ -1,0 +1,88 @@
+// What each path weighs: five questions, in bytes or blocks, over the whole recording or an interval
+// of slices [from, to] (both within).
+import { CELL } from "./decode.js";
+
+export const METRICS = [
+  { id: "live", title: "In use", help: "Not freed by the end of the interval" },
+  { id: "alloc", title: "Allocated", help: "Asked for during the interval, freed or not" },
+  { id: "peak", title: "At peak", help: "In use when the whole heap was at its largest" },
+  { id: "temporary", title: "Temporary", help: "Freed before the next allocation of the same thread" },
+  { id: "kept", title: "Never freed", help: "Allocated during the interval and alive at the end of the recording" },
+];
+
+const EXACT = { live: ["liveCnt", "liveSz"], alloc: ["allocCnt", "allocSz"], peak: ["peakCnt", "peakSz"] };
+
+function sumCells({ cells, paths }, signed, from, to, unit) {
+  const out = new Float64Array(paths.count);
+  for (const [value, sign] of signed) {
+    const column = cells.values[value][unit];
+    for (let p = 0; p < paths.count; p++) {
+      let sum = 0;
+      for (let i = cells.first[p]; i < cells.first[p + 1] && cells.slice[i] <= to; i++)
+        if (cells.slice[i] >= from) sum += column[i];
+      out[p] += sign * sum;
+    }
+  }
+  // Estimates are rounded each for itself, so their difference can fall below nothing.
+  for (let p = 0; p < out.length; p++) if (out[p] < 0) out[p] = 0;
+  return out;
+}
+
+const LIVE = [[CELL.alloc, 1], [CELL.freed, -1]];
+
+export function measure(data, series, metric, unit, interval) {
+  const { from, to } = interval ?? { from: 0, to: series.length - 1 };
+  if (!interval && EXACT[metric]) return data.sums[EXACT[metric][unit === "sz" ? 1 : 0]];
+  switch (metric) {
+    case "live": return sumCells(data, LIVE, 0, to, unit);
+    case "peak": return sumCells(data, LIVE, 0, highestEnd(series, from, to), unit);
+    default: return sumCells(data, [[CELL[metric], 1]], from, to, unit);
+  }
+}
+
+// The slice at whose end most was in use.
+function highestEnd(series, from, to) {
+  let best = from;
+  for (let s = from; s <= to; s++) if (series.live[s] > series.live[best]) best = s;
+  return best;
+}
+
+// The whole heap by slice.
+export function timeSeries({ cells, highest }) {
+  const length = Math.max(1, highest.length);
+  const [alloc, freed, live, top] = [0, 0, 0, 0].map(() => new Float64Array(length));
+  for (let i = 0; i < cells.slice.length; i++) {
+    alloc[cells.slice[i]] += cells.values[CELL.alloc].sz[i];
+    freed[cells.slice[i]] += cells.values[CELL.freed].sz[i];
+  }
+  for (let s = 0, now = 0; s < length; s++) {
+    const before = now;
+    live[s] = now = Math.max(0, now + alloc[s] - freed[s]);
+    top[s] = Math.max(highest[s] || 0, before, now);
+  }
+  return { length, alloc, freed, live, top };
+}
+
+// Bytes of one path in use at the end of each slice.
+export function pathSeries({ cells }, path, length) {
+  const live = new Float64Array(length);
+  let i = cells.first[path];
+  for (let s = 0, now = 0; s < length; s++) {
+    for (; i < cells.first[path + 1] && cells.slice[i] === s; i++)
+      now += cells.values[CELL.alloc].sz[i] - cells.values[CELL.freed].sz[i];
+    live[s] = Math.max(0, now);
+  }
+  return live;
+}
+
+// Of the eight parts of the interval, in how many the path left something behind for good.
+export const EIGHTHS = 8;
+export function steadiness({ cells }, path, from, to) {
+  const seen = new Uint8Array(EIGHTHS);
+  for (let i = cells.first[path]; i < cells.first[path + 1]; i++) {
+    const s = cells.slice[i];
+    if (s >= from && s <= to && cells.values[CELL.kept].sz[i] > 0)
+      seen[Math.floor((s - from) * EIGHTHS / (to - from + 1))] = 1;
+  }
+  return seen.reduce((a, b) => a + b, 0);
+}

@@ -1,0 +1,103 @@
+// A sortable table. Columns: { title, help, of(row), text(row), cell(row) -> element, number }.
+import { make } from "./text.js";
+
+const PAGE = 100;
+
+export class Table {
+  constructor(box, columns, { sort, open, caption }) {
+    Object.assign(this, { box, columns, open, caption });
+    this.by = sort;
+    this.down = true;
+    this.shown = PAGE;
+  }
+
+  setRows(rows) {
+    this.rows = rows;
+    this.render();
+  }
+
+  sorted() {
+    const { of, number } = this.columns[this.by];
+    const sign = this.down ? -1 : 1;
+    const compare = number ? (a, b) => of(a) - of(b) : (a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0);
+    return this.rows.slice().sort((a, b) => sign * compare(a, b) || a.key - b.key);
+  }
+
+  sortBy(i) {
+    this.down = this.by === i ? !this.down : !!this.columns[i].number;
+    this.by = i;
+    this.render();
+    this.box.querySelectorAll("th button")[i].focus();
+  }
+
+  head() {
+    const row = make("tr");
+    this.columns.forEach((column, i) => {
+      const cell = make("th", column.number ? "number" : "");
+      cell.scope = "col";
+      cell.setAttribute("aria-sort", i !== this.by ? "none" : this.down ? "descending" : "ascending");
+      const button = make("button", "", column.title);
+      button.type = "button";
+      if (column.help) button.title = column.help;
+      button.addEventListener("click", () => this.sortBy(i));
+      cell.append(button);
+      row.append(cell);
+    });
+    const head = make("thead");
+    head.append(row);
+    return head;
+  }
+
+  line(row) {
+    const line = make("tr");
+    this.columns.forEach((column) => {
+      const cell = make("td", column.number ? "number" : "name");
+      if (column.cell) cell.append(column.cell(row));
+      else cell.textContent = column.text(row);
+      line.append(cell);
+    });
+    return line;
+  }
+
+  // The name opens what there is to say about a row under it.
+  toggle(row, line, button) {
+    const opened = button.getAttribute("aria-expanded") === "true";
+    button.setAttribute("aria-expanded", String(!opened));
+    if (opened) return line.nextSibling.remove();
+    const more = make("tr", "more");
+    const cell = make("td");
+    cell.colSpan = this.columns.length;
+    cell.append(this.open(row));
+    more.append(cell);
+    line.after(more);
+  }
+
+  render() {
+    const rows = this.sorted();
+    const table = make("table");
+    table.append(make("caption", "sr", this.caption), this.head());
+    const body = make("tbody");
+    for (const row of rows.slice(0, this.shown)) {
+      const line = this.line(row);
+      const button = line.querySelector("button.opens");
+      if (button) button.addEventListener("click", () => this.toggle(row, line, button));
+      body.append(line);
+    }
+    table.append(body);
+    const scroll = make("div", "scroll");
+    scroll.append(table);
+    this.box.replaceChildren(scroll);
+    if (!rows.length) this.box.append(make("p", "empty", "Nothing to show here for this choice."));
+    if (rows.length > this.shown) this.box.append(this.moreButton(rows.length));
+  }
+
+  moreButton(all) {
+    const button = make("button", "more-rows", `Show more (${this.shown} of ${all.toLocaleString("en-US")})`);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      this.shown *= 4;
+      this.render();
+    });
+    return button;
+  }
+}

@@ -1,0 +1,121 @@
+// Bytes in use as an area, what was allocated and freed per slice as bars under it. The brush
+// chooses an interval of whole slices.
+import { axisBottom, axisLeft } from "d3-axis";
+import { brushX } from "d3-brush";
+import { scaleLinear } from "d3-scale";
+import { select } from "d3-selection";
+import { area, curveStepAfter } from "d3-shape";
+import { bytes, seconds } from "./text.js";
+
+const HEIGHT = 170;
+const SPLIT = 112; /* the area ends, the bars begin */
+const MARGIN = { left: 76, right: 14, top: 8, bottom: 24 };
+
+export class Timeline {
+  constructor(box, series, sliceNs, lengthNs, peak, onInterval) {
+    Object.assign(this, { box, series, onInterval, peak });
+    this.slice = sliceNs / 1e9;
+    this.end = Math.max(lengthNs / 1e9, this.slice / 1e6);
+    this.interval = null;
+    this.svg = select(box).append("svg").attr("height", HEIGHT).attr("aria-hidden", "true");
+    box.addEventListener("keydown", (e) => this.key(e));
+    new ResizeObserver(() => this.draw()).observe(box);
+  }
+
+  draw() {
+    const width = Math.max(300, this.box.clientWidth);
+    const { series, svg } = this;
+    svg.attr("width", width).selectAll("*").remove();
+    this.x = scaleLinear([0, this.end], [MARGIN.left, width - MARGIN.right]);
+    const top = Math.max(1, ...series.top);
+    const rate = Math.max(1, ...series.alloc, ...series.freed);
+    // Steps of powers of two, as bytes are counted in them.
+    const step = 2 ** Math.ceil(Math.log2(top / 3));
+    const ticks = Array.from({ length: Math.ceil(top / step) + 1 }, (_, i) => i * step);
+    const y = scaleLinear([0, ticks[ticks.length - 1]], [SPLIT, MARGIN.top]);
+    const bar = scaleLinear([0, rate], [0, HEIGHT - MARGIN.bottom - SPLIT - 6]);
+    this.drawBars(bar);
+    this.drawArea(y);
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`)
+      .call(axisBottom(this.x).ticks(Math.max(3, Math.floor(width / 110))).tickFormat((s) => (s ? seconds(s) : "0")).tickSizeOuter(0));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`)
+      .call(axisLeft(y).tickValues(ticks).tickFormat(bytes).tickSizeOuter(0));
+    this.drawBrush(width);
+  }
+
+  drawBars(bar) {
+    const { series, x } = this;
+    const half = Math.max(0.5, (x(this.slice) - x(0)) / 2 - 0.25);
+    for (const [name, shift] of [["alloc", 0], ["freed", half]]) {
+      const path = [];
+      for (let s = 0; s < series.length; s++) {
+        const h = bar(series[name][s]);
+        if (h > 0) path.push(`M${(x(s * this.slice) + shift).toFixed(1)},${HEIGHT - MARGIN.bottom}v${(-Math.max(0.7, h)).toFixed(1)}h${half.toFixed(2)}V${HEIGHT - MARGIN.bottom}z`);
+      }
+      this.svg.append("path").attr("class", `bar-${name}`).attr("d", path.join(""));
+    }
+  }
+
+  drawArea(y) {
+    const { series, x } = this;
+    const at = (s) => x(Math.min(this.end, s * this.slice));
+    const points = Array.from({ length: series.length + 1 }, (_, s) => s);
+    const shape = (values) => area().curve(curveStepAfter).x(at).y0(y(0)).y1((s) => y(values[Math.min(s, series.length - 1)]))(points);
+    this.svg.append("path").attr("class", "area-top").attr("d", shape(series.top));
+    this.svg.append("path").attr("class", "area-live").attr("d", shape(series.live));
+    if (!(this.peak.bytes > 0)) return;
+    const px = x(Math.min(this.end, this.peak.ns / 1e9));
+    this.svg.append("line").attr("class", "peak").attr("x1", px).attr("x2", px).attr("y1", MARGIN.top).attr("y2", SPLIT);
+    this.svg.append("text").attr("class", "peak").attr("y", MARGIN.top + 10)
+      .attr("x", px + (px > this.box.clientWidth / 2 ? -6 : 6)).attr("text-anchor", px > this.box.clientWidth / 2 ? "end" : "start")
+      .text(`peak ${bytes(this.peak.bytes)}`);
+  }
+
+  drawBrush(width) {
+    this.brush = brushX().extent([[MARGIN.left, MARGIN.top], [width - MARGIN.right, HEIGHT - MARGIN.bottom]])
+      .on("brush end", (event) => event.sourceEvent && this.brushed(event));
+    this.brushBox = this.svg.append("g").attr("class", "brush").call(this.brush);
+    this.showBrush();
+  }
+
+  brushed({ selection, type }) {
+    if (!selection) return this.choose(null);
+    const [from, to] = selection.map((px) => this.x.invert(px) / this.slice);
+    const last = this.series.length - 1;
+    const first = Math.min(last, Math.floor(from + 1e-6));
+    this.choose({ from: first, to: Math.max(first, Math.min(last, Math.ceil(to - 1e-6) - 1)) }, type !== "end");
+  }
+
+  // Moving the brush to whole slices while the mouse still drags it would take it out of the hand.
+  choose(interval, dragging = false) {
+    const same = JSON.stringify(interval) === JSON.stringify(this.interval);
+    this.interval = interval;
+    if (!dragging) this.showBrush();
+    if (!same) this.onInterval(interval);
+  }
+
+  showBrush() {
+    const at = (s) => this.x(Math.min(this.end, s * this.slice));
+    this.brushBox?.call(this.brush.move, this.interval && [at(this.interval.from), at(this.interval.to + 1)]);
+  }
+
+  key(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Escape") return this.choose(null);
+    if (!step || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const last = this.series.length - 1;
+    const jump = step * Math.max(1, Math.round(this.series.length / 64));
+    const now = this.interval ?? { from: 0, to: Math.max(0, Math.round(last / 4) - jump) };
+    const within = (s, low) => Math.max(low, Math.min(last, s));
+    if (event.shiftKey) return this.choose({ from: now.from, to: within(now.to + jump, now.from) });
+    const from = within(Math.min(now.from + jump, last - (now.to - now.from)), 0);
+    this.choose({ from, to: from + now.to - now.from });
+  }
+
+  words() {
+    const { from, to } = this.interval ?? { from: 0, to: this.series.length - 1 };
+    const end = Math.min(this.end, (to + 1) * this.slice);
+    return this.interval ? `${seconds(from * this.slice)} to ${seconds(end)} (${seconds(end - from * this.slice)})` : `whole recording, ${seconds(this.end)}`;
+  }
+}

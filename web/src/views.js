@@ -1,0 +1,252 @@
+// The tables: what they are of, their columns and their rows for the present choice.
+import { EIGHTHS, measure, pathSeries, steadiness } from "./measure.js";
+import { amount, bytes, count, make, percent, seconds } from "./text.js";
+import { Table } from "./table.js";
+
+function share(value, whole, unit) {
+  const cell = make("span", "share");
+  const bar = make("span", "share-bar");
+  bar.style.inlineSize = `${whole ? Math.max(0, Math.min(100, 100 * value / whole)) : 0}%`;
+  cell.append(bar, make("span", "", amount(value, unit)));
+  return cell;
+}
+
+function spark(values) {
+  const canvas = make("canvas", "spark");
+  const [width, height] = [120, 22];
+  canvas.width = width * 2;
+  canvas.height = height * 2;
+  const g = canvas.getContext("2d");
+  g.scale(2, 2);
+  const most = Math.max(1, ...values);
+  g.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--live");
+  values.forEach((v, i) => {
+    const h = height * v / most;
+    g.fillRect(i * width / values.length, height - h, Math.ceil(width / values.length), h);
+  });
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `in use over time, at most ${bytes(most)}`);
+  return canvas;
+}
+
+export class Views {
+  constructor(data, series, types, about, onFunction) {
+    Object.assign(this, { data, series, types, about, onFunction });
+    this.leafFn = data.paths.leaf.map((leaf) => (leaf ? data.labels[data.paths.label[leaf]].fn : -1));
+  }
+
+  list() {
+    return [
+      { id: "functions", title: "Functions" },
+      { id: "types", title: "Types" },
+      { id: "stacks", title: "Stacks" },
+      { id: "leaks", title: "Leaks" },
+      { id: "recording", title: "What was recorded" },
+    ];
+  }
+
+  show(id, box, choice) {
+    this.choice = choice;
+    if (id === "recording") return this.recording(box);
+    const tables = { functions: () => this.functions(box), types: () => this.types_(box), stacks: () => this.stacks(box), leaks: () => this.leaks(box) };
+    if (this.table?.id !== id) {
+      this.table = tables[id]();
+      this.table.id = id;
+    }
+    // Columns read the choice of the day, so the table keeps its order and its length.
+    this.table.setRows(this[`${id}Rows`]());
+  }
+
+  // Functions that the search names, or all.
+  wanted(fn) {
+    return !this.choice.matches || this.choice.matches[fn];
+  }
+
+  pathWanted(p) {
+    if (!this.choice.matches) return true;
+    const { parent, label, leaf } = this.data.paths;
+    for (let n = leaf[p]; n > 0; n = parent[n]) if (this.choice.matches[this.data.labels[label[n]].fn]) return true;
+    return false;
+  }
+
+  link(fn) {
+    const name = fn < 0 ? "[no stack]" : this.data.functions[fn];
+    const button = make("button", "link", name);
+    button.type = "button";
+    button.title = "Search for it in the flame graph";
+    button.addEventListener("click", () => this.onFunction(name));
+    return button;
+  }
+
+  opener(text) {
+    const button = make("button", "opens", text);
+    button.type = "button";
+    button.setAttribute("aria-expanded", "false");
+    return button;
+  }
+
+  valueColumns(key, title) {
+    return {
+      title, number: true, of: (row) => row[key],
+      cell: (row) => share(row[key], this.choice.sum, this.choice.unit),
+    };
+  }
+
+  shareColumn(key) {
+    return { title: "Share", number: true, of: (row) => row[key], text: (row) => percent(row[key], this.choice.sum) };
+  }
+
+  functions(box) {
+    return new Table(box, [
+      this.valueColumns("own", "Own"),
+      this.shareColumn("own"),
+      this.valueColumns("total", "With callees"),
+      { title: "Function", of: (row) => this.data.functions[row.fn], cell: (row) => this.link(row.fn) },
+    ], { sort: 0, caption: "By function" });
+  }
+
+  functionsRows() {
+    const { weights } = this.choice;
+    const { parent, label, leaf } = this.data.paths;
+    const { labels, functions } = this.data;
+    const [own, total] = [new Float64Array(functions.length), new Float64Array(functions.length)];
+    const seen = new Int32Array(functions.length).fill(-1);
+    for (let p = 0; p < weights.length; p++) {
+      if (!weights[p]) continue;
+      if (this.leafFn[p] >= 0) own[this.leafFn[p]] += weights[p];
+      for (let n = leaf[p]; n > 0; n = parent[n]) {
+        const { fn } = labels[label[n]];
+        if (seen[fn] !== p) total[fn] += weights[p];
+        seen[fn] = p;
+      }
+    }
+    const rows = [];
+    total.forEach((value, fn) => value > 0 && this.wanted(fn) && rows.push({ key: fn, fn, own: own[fn], total: value }));
+    return rows;
+  }
+
+  types_(box) {
+    return new Table(box, [
+      this.valueColumns("own", "Size"),
+      this.shareColumn("own"),
+      { title: "Blocks allocated", number: true, of: (row) => row.blocks, text: (row) => count(row.blocks) },
+      { title: "Stacks", number: true, of: (row) => row.stacks, text: (row) => count(row.stacks) },
+      { title: "Type", of: (row) => this.types.names[row.key], cell: (row) => (row.key ? this.typeLink(row.key) : make("span", "soft", this.types.names[0])) },
+    ], { sort: 0, caption: "By type" });
+  }
+
+  typeLink(type) {
+    const button = make("button", "link", this.types.names[type]);
+    button.type = "button";
+    button.addEventListener("click", () => this.onFunction(this.types.names[type].replace(/ \(in a method\)$/, ""), true));
+    return button;
+  }
+
+  typesRows() {
+    const rows = this.types.names.map((_, key) => ({ key, own: 0, blocks: 0, stacks: 0 }));
+    const blocks = measure(this.data, this.series, "alloc", "cnt", this.choice.interval);
+    this.choice.weights.forEach((value, p) => {
+      const row = rows[this.types.of[p]];
+      if (!value || !this.pathWanted(p)) return;
+      row.own += value;
+      row.blocks += blocks[p];
+      row.stacks++;
+    });
+    return rows.filter((row) => row.own > 0);
+  }
+
+  stacks(box) {
+    const { sums } = this.data;
+    return new Table(box, [
+      this.valueColumns("own", "Size"),
+      this.shareColumn("own"),
+      { title: "Blocks", number: true, help: "Allocated in the whole recording", of: ({ key }) => sums.allocCnt[key], text: ({ key }) => count(sums.allocCnt[key]) },
+      { title: "Mean size", number: true, of: ({ key }) => sums.allocSz[key] / sums.allocCnt[key] || 0, text: ({ key }) => bytes(sums.allocSz[key] / sums.allocCnt[key] || 0) },
+      { title: "Mean life", number: true, help: "From allocation to free or to the end of the recording", of: ({ key }) => sums.lifeUs[key] / sums.allocCnt[key] || 0, text: ({ key }) => seconds(sums.lifeUs[key] / sums.allocCnt[key] / 1e6 || 0) },
+      { title: "Own peak", number: true, of: ({ key }) => sums.maxSz[key], text: ({ key }) => bytes(sums.maxSz[key]) },
+      { title: "Stack", of: (row) => this.pathTitle(row.key), cell: (row) => this.opener(this.pathTitle(row.key)) },
+    ], { sort: 0, caption: "By stack", open: (row) => this.frames(row.key) });
+  }
+
+  pathTitle(p) {
+    const { parent, label, leaf } = this.data.paths;
+    const names = [];
+    for (let n = leaf[p]; n > 0 && names.length < 3; n = parent[n]) {
+      const name = this.data.functions[this.data.labels[label[n]].fn];
+      if (name !== names[names.length - 1]) names.push(name);
+    }
+    return names.join(" ← ") || "[no stack]";
+  }
+
+  frames(p) {
+    const { parent, label, leaf } = this.data.paths;
+    const list = make("ol", "frames");
+    for (let n = leaf[p]; n > 0; n = parent[n]) {
+      const { fn, file, line, module } = this.data.labels[label[n]];
+      const item = make("li");
+      item.append(this.link(fn), make("span", "soft", file ? ` ${file}:${line}` : ` ${module}`));
+      list.append(item);
+    }
+    return list;
+  }
+
+  stacksRows() {
+    const rows = [];
+    this.choice.weights.forEach((own, key) => own > 0 && this.pathWanted(key) && rows.push({ key, own }));
+    return rows;
+  }
+
+  leaks(box) {
+    return new Table(box, [
+      { title: "Suspicion", number: true, help: "Parts of the interval, of eight, that left something for good; then bytes. What grows steadily comes before what is merely large.", of: (row) => row.steady * 1e18 + row.sz, text: (row) => `${row.steady} of ${EIGHTHS}` },
+      { title: "Never freed", number: true, of: (row) => row.sz, cell: (row) => share(row.sz, this.leakSum, "sz") },
+      { title: "Blocks", number: true, of: (row) => row.cnt, text: (row) => count(row.cnt) },
+      { title: "Of its allocations", number: true, of: (row) => row.cnt / row.made || 0, text: (row) => percent(row.cnt, row.made) },
+      { title: "In use over time", number: true, of: (row) => row.sz, cell: (row) => spark(pathSeries(this.data, row.key, this.series.length)) },
+      { title: "Stack", of: (row) => this.pathTitle(row.key), cell: (row) => this.opener(this.pathTitle(row.key)) },
+    ], { sort: 0, caption: "Never freed, by stack", open: (row) => this.frames(row.key) });
+  }
+
+  leaksRows() {
+    const { interval } = this.choice;
+    const sz = measure(this.data, this.series, "kept", "sz", interval);
+    const cnt = measure(this.data, this.series, "kept", "cnt", interval);
+    const made = measure(this.data, this.series, "alloc", "cnt", interval);
+    const { from, to } = interval ?? { from: 0, to: this.series.length - 1 };
+    this.leakSum = sz.reduce((a, b) => a + b, 0);
+    const rows = [];
+    sz.forEach((value, key) => {
+      if (value > 0 && this.pathWanted(key))
+        rows.push({ key, sz: value, cnt: cnt[key], made: made[key], steady: steadiness(this.data, key, from, to) });
+    });
+    return rows;
+  }
+
+  recording(box) {
+    this.table = null;
+    const { about } = this;
+    const facts = [["program", about.title], ...about.procs.map((p) => [`process ${p.pid}`, `${p.comm} ${p.exe}${p.exec ? `, after exec ${p.exec}` : ""}`]), ...about.meta];
+    box.replaceChildren(make("p", "law", about.ledger), this.plain("The account of every call", ["", "what", "number", "meaning"], about.counts.map(([kind, name, value, help]) => [kind, name, count(value), help]), 2),
+      this.plain("The recording", ["", ""], facts, -1));
+  }
+
+  plain(title, heads, rows, number) {
+    const section = make("section");
+    const table = make("table", "plain");
+    const head = make("tr");
+    if (heads.some(Boolean)) heads.forEach((text, i) => head.append(make("th", i === number ? "number" : "", text)));
+    const thead = make("thead");
+    thead.append(head);
+    const body = make("tbody");
+    for (const cells of rows) {
+      const row = make("tr", `is-${String(cells[0]).replace(/\W+/g, "-").slice(0, 20)}`);
+      cells.forEach((text, i) => row.append(make("td", i === number ? "number" : "", text)));
+      body.append(row);
+    }
+    table.append(thead, body);
+    const scroll = make("div", "scroll");
+    scroll.append(table);
+    section.append(make("h3", "", title), scroll);
+    return section;
+  }
+}
