@@ -107,7 +107,7 @@ static int send_open(struct inquiry *q)
 
 static int hire_next(struct inquiry *q)
 {
-	int rc = hire(&q->worker, q->config->worker, WORKER_NAME);
+	int rc = hire(&q->worker, q->config->worker, worker_name);
 	q->hires++;
 	q->heard_ns = q->hired_ns = inquiry_now_ns();
 	/* A send that fails means that it has ended already, which will be heard. */

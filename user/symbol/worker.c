@@ -18,6 +18,8 @@
 #define ROOM_LEFT (PACKET_MAX - PACKET_TEXT_MAX - 16) /* of a packet before its next text */
 #define FRAME_MAX 32				      /* bytes */
 
+const char worker_name[] = "alys-symbol-worker";
+
 struct worker {
 	int sock, fd;
 	bool perf_map, raw_names;
@@ -196,6 +198,6 @@ int worker_main(int sock)
  */
 __attribute__((constructor)) static void become_worker(int argc, char **argv)
 {
-	if (argc == 1 && !strcmp(argv[0], WORKER_NAME))
+	if (argc == 1 && !strcmp(argv[0], worker_name))
 		_exit(worker_main(HIRE_SOCKET));
 }
