@@ -31,7 +31,8 @@ struct snap_config {
 
 struct snap_counts {
 	__u64 walks, no_slot, ring_full;
-	__u64 ends[16];
+	__u64 fresh;    /* walks that missed a mapping */
+	__u64 ends[16]; /* of the others */
 	__u64 frames;
 };
 

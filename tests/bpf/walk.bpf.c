@@ -89,7 +89,10 @@ static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
 	if (!w)
 		return 0;
 	__sync_fetch_and_add(&counts.frames, w->rec.n);
-	__sync_fetch_and_add(&counts.ends[w->rec.end & 15], 1);
+	if (w->s.missed)
+		__sync_fetch_and_add(&counts.fresh, 1);
+	else
+		__sync_fetch_and_add(&counts.ends[w->rec.end & 15], 1);
 	if (__sync_fetch_and_add(&counts.walks, 1) % snap_config.every == 0)
 		snap_send(ctx, slot);
 	return 0;
@@ -98,8 +101,7 @@ static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
 /* Walks and shows what it saw. Twice, because a program that may sleep is loaded as another kind. */
 static __always_inline int check_stack(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	if (!t || (snap_config.size && ctx->di != snap_config.size))
+	if (!is_target() || (snap_config.size && ctx->di != snap_config.size))
 		return 0;
 	__s32 slot = slot_claim();
 	if (slot < 0) {
@@ -108,9 +110,9 @@ static __always_inline int check_stack(struct pt_regs *ctx)
 	}
 	struct walk_slot *w = slot_at(slot);
 	if (w) {
-		walk_take(ctx, t, ctx->sp + snap_config.cfa_off, slot, w);
+		walk_take(ctx, ctx->sp + snap_config.cfa_off, slot, w);
 		snap_take(ctx, slot);
-		walk_finish(t, slot);
+		walk_finish(slot);
 	}
 	return 0;
 }
@@ -138,26 +140,24 @@ int pending(struct pt_regs *ctx)
 SEC("uprobe")
 int price_empty(struct pt_regs *ctx)
 {
-	return wanted_target() ? 0 : 1;
+	return is_target() ? 0 : 1;
 }
 
 SEC("uprobe")
 int price_event(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	if (t)
-		emit_free(t, ctx->di, 0, 0);
+	if (is_target())
+		emit_free(ctx->di, 0, 0);
 	return 0;
 }
 
 SEC("uprobe")
 int price_walk(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	__s32 slot = t ? slot_claim() : -1;
+	__s32 slot = is_target() ? slot_claim() : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
-		walk_take(ctx, t, ctx->sp + snap_config.cfa_off, slot, w);
+		walk_take(ctx, ctx->sp + snap_config.cfa_off, slot, w);
 		slot_release(slot);
 	}
 	return 0;
@@ -167,7 +167,7 @@ int price_walk(struct pt_regs *ctx)
 SEC("uprobe")
 int price_get_stack(struct pt_regs *ctx)
 {
-	__s32 slot = wanted_target() ? slot_claim() : -1;
+	__s32 slot = is_target() ? slot_claim() : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
 		bpf_get_stack(ctx, w->ips, sizeof(w->ips), BPF_F_USER_STACK);
@@ -179,8 +179,7 @@ int price_get_stack(struct pt_regs *ctx)
 SEC("uprobe")
 int price_take(struct pt_regs *ctx)
 {
-	struct alys_target *t = wanted_target();
-	if (t)
-		emit_free(t, ctx->di, stack_take(ctx, t, ctx->sp + snap_config.cfa_off), 0);
+	if (is_target())
+		emit_free(ctx->di, stack_take(ctx, ctx->sp + snap_config.cfa_off), 0);
 	return 0;
 }

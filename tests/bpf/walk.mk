@@ -21,6 +21,20 @@ $(WALK)/walk_test: $(addprefix $(WALK)/,walk_test.o oracle.o target.o attach.o) 
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# What the verifier says of the product's programs: scripts/check-insns.
+$(WALK)/insns: tests/bpf/insns.c $(BUILD)/alys.skel.h
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)
+
+# The price list; needs root and a quiet machine.
+$(WALK)/price: $(addprefix $(WALK)/,price.o oracle.o target.o attach.o) $(WALK_OBJS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+walk-price: $(WALK)/price $(WALK)/prog/depth
+	$(Q)$(WALK)/price $(WALK)/prog/depth
+
 # Programs without frame pointers, like the rest of the world.
 $(WALK)/prog/%: tests/bpf/prog/%.c
 	$(call say,PROG,$@)
@@ -28,5 +42,5 @@ $(WALK)/prog/%: tests/bpf/prog/%.c
 	$(Q)gcc -O2 -g -fomit-frame-pointer -Wall -o $@ $< $(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
 
 walk-test: $(WALK)/walk_test $(WALK_PROGS)
-.PHONY: walk-test
+.PHONY: walk-test walk-price
 -include $(wildcard $(WALK)/*.d)

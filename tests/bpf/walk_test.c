@@ -35,7 +35,7 @@ struct options {
 	double seconds;
 	bool sleep, plain, verbose;
 	/* demands */
-	uint64_t at_least, walks;
+	uint64_t at_least, walks, truncated;
 	uint32_t frames;
 	int end;          /* of all stacks; -1 = any */
 	double complete;  /* percent of stacks */
@@ -154,7 +154,7 @@ static struct bpf_program *load(bool multi)
 
 static void add_target(uint32_t tgid)
 {
-	struct alys_target t = { 0 };
+	uint8_t t = 1;
 	struct err err = { 0 };
 	struct table_maps maps = {
 		.chunks = bpf_map__fd(skel->maps.chunks),
@@ -240,7 +240,7 @@ static bool report(int status)
 		if (c->ends[i])
 			printf(" %s %llu", ends[i], (unsigned long long)c->ends[i]);
 	}
-	printf("; no slot %llu, ring full %llu\n", (unsigned long long)c->no_slot, (unsigned long long)c->ring_full);
+	printf("; before the tables %llu, no slot %llu, ring full %llu\n", (unsigned long long)c->fresh, (unsigned long long)c->no_slot, (unsigned long long)c->ring_full);
 	printf("tables: %zu files, %zu bytes, %zu mappings; maps read %lu times, %lu misses; .eh_frame %zu bytes in %.1f ms\n",
 	       tc.files, tc.bytes, tc.mappings, target.reads, sums.misses, target.eh_bytes, target.compile_ms);
 	demand(status == 0, "the program ends well", &ok);
@@ -249,7 +249,8 @@ static bool report(int status)
 	demand(!opt.walks || c->walks == opt.walks, "number of walks", &ok);
 	demand(!sums.wrong_frames, "number of frames of every stack", &ok);
 	demand(!sums.wrong_end, "end of every stack", &ok);
-	demand(100.0 * (double)c->ends[0] >= opt.complete * (double)(c->walks - sums.fresh), "stacks complete", &ok);
+	demand(100.0 * (double)c->ends[0] >= opt.complete * (double)(c->walks - c->fresh), "stacks complete", &ok);
+	demand(c->ends[ALYS_STOP_TRUNCATED] >= opt.truncated, "truncated stacks, marked", &ok);
 	if (opt.pending) {
 		printf("%lu stacks with return probes pending\n", sums.hidden);
 		demand(sums.hidden >= opt.at_least, "stacks with pending return probes", &ok);
@@ -268,7 +269,7 @@ static void parse(int argc, char **argv)
 		{ "file", 1, 0, 'f' },   { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
 		{ "max", 1, 0, 'm' },    { "time", 1, 0, 't' },    { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
 		{ "at-least", 1, 0, 'l' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
-		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },   { 0 },
+		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "truncated", 1, 0, 'T' },   { 0 },
 	};
 	int o;
 	while ((o = getopt_long(argc, argv, "vp:", longs, NULL)) != -1) {
@@ -287,6 +288,7 @@ static void parse(int argc, char **argv)
 		case 'E': opt.end = atoi(optarg); break;
 		case 'c': opt.complete = atof(optarg); break;
 		case 'P': opt.pending = optarg; break;
+		case 'T': opt.truncated = strtoull(optarg, NULL, 0); break;
 		case 'p': opt.pid = (uint32_t)atoi(optarg); break;
 		default: exit(2);
 		}

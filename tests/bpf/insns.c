@@ -1,0 +1,90 @@
+/*
+ * What the verifier says of each program of the product, in each way of walking stacks: a line
+ * "MODE PROGRAM INSTRUCTIONS STACK+STACK+..." each. scripts/check-insns judges them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+#include <stdbool.h>
+
+#include "alys.h"
+#include "alys.skel.h"
+
+#define LOG_STATS 4
+#define ATTACH_UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION, newer than libbpf 1.1 */
+
+static const char *const modes[] = {
+	[ALYS_WALK_KERNEL] = "kernel",
+	[ALYS_WALK_TABLES] = "tables",
+	[ALYS_WALK_SLEEP] = "sleep",
+};
+
+static char log_text[1 << 20];
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level, (void)fmt, (void)ap;
+	return 0;
+}
+
+static bool is_uprobe(const struct bpf_program *p)
+{
+	return !strncmp(bpf_program__section_name(p), "uprobe", 6);
+}
+
+static void say(const char *mode, const char *name, int rc)
+{
+	const char *insns = strstr(log_text, "processed "), *stack = strstr(log_text, "stack depth ");
+	unsigned int n;
+	char depths[256];
+	if (rc || !insns || !stack || sscanf(insns, "processed %u", &n) != 1 || sscanf(stack, "stack depth %255s", depths) != 1)
+		printf("%s %s refused %d\n", mode, name, rc);
+	else
+		printf("%s %s %u %s\n", mode, name, n, depths);
+}
+
+/* One at a time, because a log belongs to a program and the one of interest is the last to fail. */
+static void verify(uint8_t walk, const char *name)
+{
+	struct alys_bpf *s = alys_bpf__open();
+	struct bpf_program *p;
+	if (!s)
+		exit(2);
+	s->rodata->config.walk = walk;
+	s->rodata->config.max_frames = 256;
+	s->rodata->config.free_stacks = 1;
+	bpf_object__for_each_program(p, s->obj) {
+		bool wanted = !strcmp(bpf_program__name(p), name);
+		bpf_program__set_autoload(p, wanted);
+		if (!wanted)
+			continue;
+		if (!strcmp(name, "call_session"))
+			bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+		if (walk == ALYS_WALK_SLEEP)
+			bpf_program__set_flags(p, BPF_F_SLEEPABLE);
+		bpf_program__set_log_level(p, LOG_STATS);
+		bpf_program__set_log_buf(p, log_text, sizeof(log_text));
+	}
+	log_text[0] = 0;
+	say(modes[walk], name, alys_bpf__load(s));
+	alys_bpf__destroy(s);
+}
+
+int main(void)
+{
+	libbpf_set_print(quiet);
+	struct alys_bpf *s = alys_bpf__open();
+	struct bpf_program *p;
+	if (!s)
+		return 2;
+	for (uint8_t walk = ALYS_WALK_KERNEL; walk <= ALYS_WALK_SLEEP; walk++) {
+		bpf_object__for_each_program(p, s->obj) {
+			if (is_uprobe(p))
+				verify(walk, bpf_program__name(p));
+		}
+	}
+	alys_bpf__destroy(s);
+	return 0;
+}

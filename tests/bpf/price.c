@@ -1,0 +1,229 @@
+/*
+ * What a stack costs: one process calls malloc from three depths, under each program in turn, round
+ * after round; medians of the nanoseconds added to a call. Exit status 1 when our walk costs more than
+ * 0.6 of the kernel's at some depth, or sending a stack more than it may.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "attach.h"
+#include "target.h"
+#include "walk.skel.h"
+
+#define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
+#define ROUNDS 31
+#define CALLS 4000
+#define BASE_FRAMES 7 /* malloc, leaf, deep(0), main, three of libc and crt */
+#define KERNEL_SHARE 0.6
+#define SEND_MAX_NS 100
+
+static const int frames[] = { 12, 27, 67 };
+#define DEPTHS 3
+
+struct column {
+	const char *name;
+	struct walk_bpf *skel;
+	struct bpf_program *prog;
+	double ns[DEPTHS][ROUNDS];
+};
+
+enum { NONE, EMPTY, EVENT, KERNEL, WALK, TAKE, WALK_SLEEP, TAKE_SLEEP, COLUMNS };
+
+static struct column columns[COLUMNS];
+static FILE *to, *from;
+static uint32_t tgid;
+static struct target targets[2];
+
+static int ignore(void *ctx, void *data, size_t n)
+{
+	(void)ctx, (void)data, (void)n;
+	return 0;
+}
+
+static struct walk_bpf *load(uint8_t walk)
+{
+	struct walk_bpf *s = walk_bpf__open();
+	struct bpf_program *p;
+	if (!s)
+		exit(2);
+	s->rodata->config.walk = walk;
+	s->rodata->config.max_frames = 256;
+	s->rodata->config.wake_bytes = 32 << 20;
+	s->rodata->snap_config.cfa_off = 8;
+	s->rodata->snap_config.every = 1;
+	bpf_object__for_each_program(p, s->obj) {
+		bool wanted = !strncmp(bpf_program__name(p), "price_", 6);
+		bpf_program__set_autoload(p, wanted);
+		attach_prepare(p, true);
+		if (walk == ALYS_WALK_SLEEP && wanted)
+			bpf_program__set_flags(p, BPF_F_SLEEPABLE);
+	}
+	if (walk_bpf__load(s))
+		exit(2);
+	return s;
+}
+
+static void publish(struct walk_bpf *s, struct target *t)
+{
+	struct table_maps maps = {
+		.chunks = bpf_map__fd(s->maps.chunks),
+		.specs = bpf_map__fd(s->maps.specs),
+		.mappings = bpf_map__fd(s->maps.mappings),
+		.map_lists = bpf_map__fd(s->maps.map_lists),
+	};
+	uint8_t value = 1;
+	t->tgid = tgid;
+	t->tables = tables_new(&maps, NULL);
+	if (!t->tables || bpf_map_update_elem(bpf_map__fd(s->maps.targets), &tgid, &value, BPF_ANY))
+		exit(2);
+	target_read(t);
+	s->bss->recording = 1;
+}
+
+/* What a walk of this depth has found; the last one in any slot. */
+static uint32_t frames_walked(struct walk_bpf *s)
+{
+	uint32_t n = 0;
+	struct walk_slot *w = malloc(bpf_map__value_size(s->maps.walk_slots));
+	for (uint32_t i = 0; i < bpf_map__max_entries(s->maps.walk_slots); i++) {
+		uint32_t *rec = (uint32_t *)w;
+		if (!bpf_map_lookup_elem(bpf_map__fd(s->maps.walk_slots), &i, w)) {
+			uint32_t got = rec[offsetof(struct alys_ev_stack, n) / 4];
+			n = got > n ? got : n;
+		}
+	}
+	free(w);
+	return n;
+}
+
+static void spawn(char *program)
+{
+	int in[2], out[2];
+	if (pipe(in) || pipe(out))
+		exit(2);
+	pid_t pid = fork();
+	if (!pid) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		close(in[1]);
+		close(out[0]);
+		execl(program, program, NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	tgid = (uint32_t)pid;
+	to = fdopen(in[1], "w");
+	from = fdopen(out[0], "r");
+}
+
+static double ask(int depth, int calls)
+{
+	unsigned long ns;
+	fprintf(to, "%d %d\n", depth, calls);
+	fflush(to);
+	if (fscanf(from, "%lu", &ns) != 1)
+		exit(2);
+	return (double)ns / calls;
+}
+
+static void measure(struct column *c, int round, uint64_t offset)
+{
+	int fd = -1;
+	if (c->prog)
+		fd = attach_probe(c->prog, true, false, tgid, LIBC, &offset, 1);
+	for (int d = 0; d < DEPTHS; d++) {
+		ask(frames[d] - BASE_FRAMES, CALLS / 10);
+		c->ns[d][round] = ask(frames[d] - BASE_FRAMES, CALLS);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+static double median(const struct column *c, int d)
+{
+	double sorted[ROUNDS];
+	memcpy(sorted, c->ns[d], sizeof(sorted));
+	qsort(sorted, ROUNDS, sizeof(double), by_value);
+	return sorted[ROUNDS / 2];
+}
+
+/* Rounds are compared one by one before the median is taken: the machine's moods cancel out. */
+static double median_over(const struct column *c, const struct column *base, int d)
+{
+	struct column diff = { 0 };
+	for (int r = 0; r < ROUNDS; r++)
+		diff.ns[d][r] = c->ns[d][r] - base->ns[d][r];
+	return median(&diff, d);
+}
+
+static bool report(void)
+{
+	bool ok = true;
+	printf("ns added to a malloc by an empty probe: %.0f\nns added over the empty probe:\n%6s",
+	       median_over(&columns[EMPTY], &columns[NONE], 0), "frames");
+	for (int c = EVENT; c < COLUMNS; c++)
+		printf(" %22s", columns[c].name);
+	putchar('\n');
+	for (int d = 0; d < DEPTHS; d++) {
+		printf("%6d", frames[d]);
+		for (int c = EVENT; c < COLUMNS; c++)
+			printf(" %22.0f", median_over(&columns[c], &columns[EMPTY], d));
+		double share = median_over(&columns[WALK], &columns[EMPTY], d) / median_over(&columns[KERNEL], &columns[EMPTY], d);
+		double send = median_over(&columns[TAKE], &columns[WALK], d);
+		printf("   walk/kernel %.2f, dedupe + event %.0f\n", share, send);
+		ok &= share < KERNEL_SHARE && send <= SEND_MAX_NS;
+	}
+	printf("%s: walk below %.1f of the kernel's, dedupe and event at most %d ns\n", ok ? "ok" : "NOT MET", KERNEL_SHARE,
+	       SEND_MAX_NS);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2 || !attach_has_multi())
+		return 77;
+	uint64_t offset = function_offset(LIBC, "malloc");
+	struct walk_bpf *plain = load(ALYS_WALK_TABLES), *sleeping = load(ALYS_WALK_SLEEP);
+	struct ring_buffer *rings = ring_buffer__new(bpf_map__fd(plain->maps.events), ignore, NULL, NULL);
+	if (!rings || ring_buffer__add(rings, bpf_map__fd(sleeping->maps.events), ignore, NULL))
+		return 2;
+	columns[NONE].name = "none";
+	columns[EMPTY] = (struct column){ "empty", plain, plain->progs.price_empty, { { 0 } } };
+	columns[EVENT] = (struct column){ "event", plain, plain->progs.price_event, { { 0 } } };
+	columns[KERNEL] = (struct column){ "bpf_get_stack", plain, plain->progs.price_get_stack, { { 0 } } };
+	columns[WALK] = (struct column){ "walk", plain, plain->progs.price_walk, { { 0 } } };
+	columns[TAKE] = (struct column){ "walk+dedupe+event", plain, plain->progs.price_take, { { 0 } } };
+	columns[WALK_SLEEP] = (struct column){ "sleepable walk", sleeping, sleeping->progs.price_walk, { { 0 } } };
+	columns[TAKE_SLEEP] = (struct column){ "sleepable, all", sleeping, sleeping->progs.price_take, { { 0 } } };
+	spawn(argv[1]);
+	ask(1, 1); /* it is up, and all is mapped */
+	publish(plain, &targets[0]);
+	publish(sleeping, &targets[1]);
+	for (int r = 0; r < ROUNDS; r++) {
+		for (int c = 0; c < COLUMNS; c++) {
+			measure(&columns[c], r, offset);
+			ring_buffer__consume(rings);
+		}
+		if (!r && frames_walked(plain) != (uint32_t)frames[DEPTHS - 1]) {
+			printf("%u frames walked, not %d\n", frames_walked(plain), frames[DEPTHS - 1]);
+			return 1;
+		}
+	}
+	bool ok = report();
+	fclose(to);
+	waitpid((pid_t)tgid, NULL, 0);
+	return ok ? 0 : 1;
+}
