@@ -1,6 +1,6 @@
 # Who may include whom: the one table. The linker takes a test's rooms from it, and
 # scripts/check-rooms fails the build when an #include is not in it. `wire` is bpf/alys.h.
-ROOMS := base catalog elf unwind probe intake target model symbol trace sink session cli
+ROOMS := base catalog elf unwind probe intake target model symbol trace sink report session cli
 
 may_base    :=
 may_event   :=
@@ -14,8 +14,9 @@ may_model   := base event
 may_symbol  := base event catalog elf
 may_trace   := base event catalog
 may_sink    := base event catalog model
-may_session := base event catalog elf unwind probe intake target model symbol trace sink wire
-may_cli     := base event catalog session sink trace
+may_report  := base event catalog model sink
+may_session := base event catalog elf unwind probe intake target model symbol trace sink report wire
+may_cli     := base event catalog session sink report trace
 may_main    := base cli
 
 # All rooms below one, itself included, in link order (users before used).

@@ -57,13 +57,6 @@ static int parse_ring(const struct opt *o, const char *text, void *dest, struct 
 	return 0;
 }
 
-static int raise_level(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	(void)text, (void)dest, (void)err;
-	log_set_level(o->letter == 'q' ? LOG_QUIET : (enum log_level)(log_get_level() + 1));
-	return 0;
-}
-
 #define AT(field) offsetof(struct record_options, field)
 
 static const struct opt options[] = {
@@ -84,8 +77,8 @@ static const struct opt options[] = {
 	{ "ring", 0, "BYTES", parse_ring, AT(ring_sz), NULL, NULL, "ring buffer (default 64M)" },
 	{ "raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "names as the compiler wrote them" },
 	{ "debuginfod", 0, NULL, opt_flag, AT(debuginfod), NULL, NULL, "fetch missing debug information from DEBUGINFOD_URLS" },
-	{ "quiet", 'q', NULL, raise_level, 0, NULL, NULL, "errors only" },
-	{ "verbose", 'v', NULL, raise_level, 0, NULL, NULL, "say more; twice: debug" },
+	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
 	{ 0 },
 };
 
@@ -113,12 +106,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	return output_of_environment(r, err);
 }
 
-static const struct record_options defaults = {
-	.backtrace = BACKTRACE_FULL,
-	.backtrace_limit = 256,
-	.walk = 1, /* tables */
-	.ring_sz = 64u << 20,
-};
+static const struct record_options defaults = RECORD_DEFAULTS;
 
 static int run(void *opts, struct err *err)
 {

@@ -13,33 +13,10 @@
 #include "base/log.h"
 #include "base/outfile.h"
 #include "base/vec.h"
+#include "session/output.h"
 #include "session/replay.h"
 #include "session/symbolize.h"
 #include "sink/sink.h"
-
-/* Gathers small pieces into large writes. */
-struct output {
-	int fd;
-	struct buf pending;
-	int failed;
-};
-
-#define PIECE (1 << 18)
-
-static int output_flush(struct output *o)
-{
-	if (!o->failed)
-		o->failed = o->pending.failed ? -ENOMEM : outfile_write(o->fd, o->pending.data, o->pending.len);
-	buf_reset(&o->pending);
-	return o->failed;
-}
-
-static int output_write(void *ctx, const void *bytes, size_t n)
-{
-	struct output *o = ctx;
-	buf_add(&o->pending, bytes, n);
-	return o->pending.len >= PIECE || o->pending.failed ? output_flush(o) : o->failed;
-}
 
 struct feeding {
 	const struct sink_ops *sink;
@@ -94,12 +71,10 @@ static int run_sink(struct replay *r, const struct sink_ops *sink, const struct 
 	};
 	struct sink_input in = { .catalog = r->catalog, .options = &so };
 	struct output dst = { .fd = fd };
-	struct sink_out out = { .write = output_write, .ctx = &dst };
+	struct sink_out out = output_sink(&dst);
 	int rc = sink->render ? run_snapshot_sink(r, sink, &in, &out, err) :
 				run_event_sink(r, sink, &in, &out, err);
-	int flushed = output_flush(&dst);
-	buf_free(&dst.pending);
-	return rc || !flushed ? rc : err_set(err, -flushed, "%s", strerror(-flushed));
+	return output_finish(&dst, rc, err);
 }
 
 static void name_output(char *out, size_t cap, const char *input, const char *ext)

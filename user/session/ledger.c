@@ -72,7 +72,7 @@ static void tell_loss(struct live *l, enum event_kind kind, uint64_t lost, uint6
 		return;
 	l->reported_loss[kind] = lost;
 	struct event e = { .kind = EVENT_LOSS, .lost_kind = (uint8_t)kind, .time_ns = now, .size = fresh };
-	trace_write_event(l->writer, &e);
+	live_write_event(l, &e);
 }
 
 void ledger_publish(struct live *l, uint64_t now)

@@ -36,6 +36,14 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 	return l->last.id;
 }
 
+void live_write_event(struct live *l, const struct event *e)
+{
+	const struct live_tap *tap = l->o->tap;
+	int rc = tap ? tap->event(tap->ctx, e) : trace_write_event(l->writer, e);
+	if (rc == -ENOMEM)
+		l->abandoned = true;
+}
+
 static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
 {
 	struct live *l = ctx;
@@ -52,8 +60,7 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 			l->unknown_stacks++;
 	}
 	l->written[e->kind]++;
-	if (trace_write_event(l->writer, e) == -ENOMEM)
-		l->abandoned = true;
+	live_write_event(l, e);
 }
 
 static void refresh_maps(struct live *l, struct proc_id id)
@@ -104,7 +111,7 @@ static void write_mark(struct live *l, enum event_kind kind, struct proc_id proc
 		       const struct intake_who *who)
 {
 	struct event e = { .kind = (uint8_t)kind, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
-	trace_write_event(l->writer, &e);
+	live_write_event(l, &e);
 }
 
 static void on_exec(struct live *l, const struct intake_who *who)
@@ -237,6 +244,8 @@ static void tick(struct live *l)
 	reap_silent_exits(l);
 	warn_when_silent(l, now);
 	trace_tick(l->writer, now);
+	if (l->o->tap)
+		l->o->tap->tick(l->o->tap->ctx, l, now);
 }
 
 static bool time_is_over(const struct live *l)

@@ -15,6 +15,16 @@
 #include "target/target.h"
 #include "trace/trace.h"
 
+struct live;
+
+/* Who takes the events of a recording that has no file: a report about a running process. */
+struct live_tap {
+	void *ctx;
+	int (*event)(void *ctx, const struct event *e); /* -ENOMEM ends the recording */
+	void (*tick)(void *ctx, struct live *l, uint64_t now); /* some times a second */
+	int (*end)(void *ctx, struct live *l, struct err *err); /* names are there, and the whole ledger */
+};
+
 struct live {
 	const struct record_options *o;
 	struct catalog *catalog;
@@ -55,6 +65,8 @@ int live_add(struct live *l, uint32_t tgid, struct err *err);
 extern const struct target_ops live_target_ops;
 extern const struct intake_ops live_intake_ops;
 
+/* Into the trace, and where the tap leads. */
+void live_write_event(struct live *l, const struct event *e);
 /* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */
 int live_run(struct live *l, int signals, struct err *err);
 /* Reads what is left in the ring after the probes were stopped. */

@@ -6,7 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/report.h"
+
+/* What a recording has unless told otherwise. */
+#define RECORD_DEFAULTS                                                                            \
+	{                                                                                          \
+		.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 1 /* tables */,       \
+		.ring_sz = 64u << 20,                                                              \
+	}
+
 enum backtrace { BACKTRACE_NONE, BACKTRACE_ADDR, BACKTRACE_NAME, BACKTRACE_FULL };
+
+struct live_tap;
 
 struct record_options {
 	uint32_t *pids;
@@ -29,6 +40,7 @@ struct record_options {
 	bool debuginfod;      /* may ask the network */
 	uint32_t walk;        /* ALYS_WALK_* */
 	char *words;          /* the options as given, for `info` */
+	const struct live_tap *tap; /* events go there and not into a file; NULL = none */
 };
 
 struct convert_options {
@@ -49,6 +61,25 @@ struct convert_options {
 	bool keep_allocator_frames;
 	bool crystal_style;
 	bool no_addresses;
+};
+
+struct report_request {
+	struct report_options report;
+	const char *input; /* NULL: the live process report.pid */
+	const char *symbolize;
+	double at;         /* seconds from the recording's begin; 0 = its end */
+	double from, until; /* only what was allocated between; until 0 = all */
+	double every, duration; /* live: seconds between reports, and in all */
+	const char *html;  /* write this page instead */
+	bool force;
+	char *words;
+};
+
+struct diff_request {
+	struct report_options report;
+	const char *before, *after;
+	const char *flamegraph; /* write this picture instead */
+	bool force;
 };
 
 struct info_options {

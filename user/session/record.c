@@ -5,6 +5,7 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -71,7 +72,8 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 		return err_set(err, EINVAL, "unknown format \"%s\" for -f: choose alys or one that `alys-bpf convert --help` lists",
 			       o->format);
 	r->converts = sink != NULL;
-	name_output(r, o, sink ? sink->ext : ".alys");
+	if (!o->tap)
+		name_output(r, o, sink ? sink->ext : ".alys");
 	if (r->converts) {
 		/* Found out now rather than after the recording. */
 		struct outfile probe_only;
@@ -85,9 +87,9 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 		.real_ns = clock_ns(CLOCK_REALTIME),
 		.boot_ns = clock_ns(CLOCK_BOOTTIME),
 	};
-	int fd = outfile_create(r->trace_path, o->force, err);
+	int fd = o->tap ? open("/dev/null", O_WRONLY | O_CLOEXEC) : outfile_create(r->trace_path, o->force, err);
 	if (fd < 0)
-		return fd;
+		return o->tap ? err_set(err, errno, "cannot open /dev/null: %s", strerror(errno)) : fd;
 	r->live.writer = trace_writer_new(fd, &clock, err);
 	return r->live.writer ? 0 : -EIO;
 }
@@ -284,6 +286,8 @@ static int complete_trace(struct recording *r, struct err *err)
 	struct err names;
 	if (finish_symbols(l, &names))
 		log_warn("%s", names.text);
+	if (l->o->tap)
+		return l->o->tap->end(l->o->tap->ctx, l, err);
 	uint64_t bytes = trace_bytes(l->writer);
 	int rc = trace_writer_close(l->writer, err);
 	l->writer = NULL;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@ int replay_open(struct replay *r, const char *path, struct err *err)
 }
 
 struct applying {
-	struct heap *heap;
+	const struct replay *replay;
 	int (*fn)(void *ctx, const struct event *e, const struct applied *a);
 	void *ctx;
 };
@@ -49,18 +50,27 @@ static int on_event(void *ctx, const struct event *e)
 {
 	struct applying *to = ctx;
 	struct applied did = { 0 };
-	int rc = heap_apply(to->heap, e, &did);
+	if (e->time_ns < to->replay->from_ns || (to->replay->until_ns && e->time_ns > to->replay->until_ns))
+		return 0;
+	int rc = heap_apply(to->replay->heap, e, &did);
 	return !rc && to->fn ? to->fn(to->ctx, e, &did) : rc;
 }
 
 int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
 		  void *ctx, struct err *err)
 {
-	struct applying to = { .heap = r->heap, .fn = fn, .ctx = ctx };
+	struct applying to = { .replay = r, .fn = fn, .ctx = ctx };
 	int rc = trace_each_event(r->trace, on_event, &to, err);
 	if (rc == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory while replaying the trace");
 	return rc;
+}
+
+uint64_t replay_start_ns(const struct replay *r)
+{
+	const char *start = catalog_meta(r->catalog, "start_mono_ns");
+	uint64_t ns = start ? strtoull(start, NULL, 10) : 0;
+	return ns ? ns : r->health.clock.mono_ns;
 }
 
 bool replay_damage(const struct replay *r, struct buf *out)

@@ -16,6 +16,7 @@ struct replay {
 	struct catalog *catalog;
 	struct heap *heap;
 	struct trace_health health;
+	uint64_t from_ns, until_ns; /* events outside do not happen; 0 = no limit */
 };
 
 /* Opens and reads everything but the events. On failure nothing is left open. */
@@ -24,6 +25,8 @@ int replay_open(struct replay *r, const char *path, struct err *err);
 int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
 		  void *ctx, struct err *err);
 /* "unclean end: ...", appended when the file is not whole; false when it is. */
+/* When the recording began, CLOCK_MONOTONIC. */
+uint64_t replay_start_ns(const struct replay *r);
 bool replay_damage(const struct replay *r, struct buf *out);
 void replay_close(struct replay *r);
 

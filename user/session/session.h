@@ -17,6 +17,8 @@ enum exit_status {
 
 int session_record(const struct record_options *o, struct err *err);
 int session_convert(const struct convert_options *o, struct err *err);
+int session_report(const struct report_request *o, struct err *err);
+int session_diff(const struct diff_request *o, struct err *err);
 int session_info(const struct info_options *o, struct err *err);
 int session_doctor(const struct doctor_options *o, struct err *err);
 

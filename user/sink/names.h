@@ -1,6 +1,6 @@
 /*
  * sink/names: every distinct run of bytes once, numbered from 0 in order of arrival. A zeroed
- * struct is empty. Not for other rooms.
+ * struct is empty. For sink/ and report/ only.
  */
 #ifndef ALYS_SINK_NAMES_H
 #define ALYS_SINK_NAMES_H

@@ -14,6 +14,8 @@
 #include "catalog/catalog.h"
 #include "model/model.h"
 
+struct sink_input;
+
 struct sink_options {
 	bool indent;                /* json */
 	bool keep_allocator_frames; /* default: leaf frames inside the allocator are cut */
@@ -22,6 +24,7 @@ struct sink_options {
 	const char *value;          /* {alloc,inuse}_{objects,space}; NULL = format's default */
 	const char *title;          /* flamegraph */
 	size_t top;                 /* text: rows, 0 = all */
+	const struct sink_input *before; /* flamegraph: an earlier recording to compare with; NULL = none */
 };
 
 /* Where bytes go. A sink calls write with pieces as they come; non-zero ends it with that error. */

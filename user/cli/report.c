@@ -1,0 +1,101 @@
+/* cli/report: `alys-bpf report FILE` and `alys-bpf report -p PID`. */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/tables.h"
+#include "session/session.h"
+
+/* "1.5,3" or "1.5 s" on: from and until, in seconds. */
+static int parse_between(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	double *span = dest;
+	char *end;
+	span[0] = strtod(text, &end);
+	bool ok = end != text && span[0] >= 0 && span[0] <= 1e9;
+	end += *end == 's';
+	ok = ok && *end == ',';
+	const char *second = end + 1;
+	span[1] = ok ? strtod(second, &end) : 0;
+	end += ok && *end == 's';
+	if (!ok || end == second || *end || !(span[1] > span[0]) || span[1] > 1e9)
+		return err_set(err, EINVAL, "--%s wants two times in seconds, the earlier first, such as 2,3.5, got \"%s\"",
+			       o->name, text);
+	return 0;
+}
+
+#define AT(field) offsetof(struct report_request, field)
+#define TABLE_AT(field) offsetof(struct report_request, report.field)
+
+static const struct opt options[] = {
+	TABLE_OPTIONS(TABLE_AT),
+	{ "type", 0, "TYPE", opt_text, TABLE_AT(type), NULL, "TRACE_TARGET", "the stacks that allocate objects of this type" },
+	{ "at", 0, "SECONDS", opt_seconds, AT(at), NULL, NULL, "the heap this long after the recording began" },
+	{ "between", 0, "T1,T2", parse_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
+	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "without FILE: watch this process; with: it alone" },
+	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: a report each time this much time has passed" },
+	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "-p: stop after this time (default: Ctrl-C or exit)" },
+	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
+	{ "html", 0, "OUT", opt_text, AT(html), NULL, NULL, "write one page with graph, time line and tables instead" },
+	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--html: replace an existing file" },
+	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
+	{ 0 },
+};
+
+/* The seeds have a second name for the frames of a stack; theirs for a type's stacks is 6 when unset. */
+static int depth_of_environment(struct report_request *r, struct err *err)
+{
+	static const struct opt limit = { .name = "depth", .arg = "N" };
+	const char *text = getenv("TRACE_BACKTRACE_LIMIT");
+	if (!text || !*text || r->report.depth != REPORT_DEPTH)
+		return 0;
+	if (opt_count(&limit, text, &r->report.depth, err))
+		return err_wrap(err, "environment variable TRACE_BACKTRACE_LIMIT");
+	return 0;
+}
+
+static int take_words(void *opts, int n, char **words, char **command, struct err *err)
+{
+	struct report_request *r = opts;
+	(void)command;
+	r->input = n ? words[0] : NULL;
+	if (!r->input && !r->report.pid)
+		return err_set(err, EINVAL, "nothing to report on: give a .alys trace or -p PID");
+	if (r->input && (r->every || r->duration))
+		return err_set(err, EINVAL, "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
+	if (!r->input && (r->at || r->until || r->symbolize || r->html))
+		return err_set(err, EINVAL, "--at, --between, --symbolize and --html are for a trace: make one with `alys-bpf record`");
+	if (r->at && r->until)
+		return err_set(err, EINVAL, "--at and --between exclude each other");
+	return depth_of_environment(r, err);
+}
+
+static const struct report_request defaults = { .report = TABLE_DEFAULTS };
+
+static int run(void *opts, struct err *err)
+{
+	return session_report(opts, err);
+}
+
+const struct verb verb_report = {
+	.name = "report",
+	.usage = "report [OPTIONS] FILE.alys | -p PID",
+	.summary = "Answer one question about a trace or a running process with a table.",
+	.opts = options,
+	.options_sz = sizeof(struct report_request),
+	.defaults = &defaults,
+	.line_offset = AT(words),
+	.words_max = 1,
+	.words = take_words,
+	.run = run,
+	.notes = "What holds memory now:        report FILE\n"
+		 "What allocates most:          report --show alloc --by function FILE\n"
+		 "Who called it:                report --show alloc --callers NAME FILE\n"
+		 "What was there at the peak:   report --show peak FILE\n"
+		 "What leaks, steadiest first:  report --show leaked FILE\n"
+		 "Allocations by type:          report --show alloc --by type --columns type,count --sort count --ascending FILE\n"
+		 "Where objects of one come from: report --type TYPE FILE\n"
+		 "Times are seconds from the begin of the recording. Only -p needs root.",
+};

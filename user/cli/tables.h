@@ -1,0 +1,34 @@
+/* cli/tables: the options that report and diff share: how to group, filter and write a table. */
+#ifndef ALYS_CLI_TABLES_H
+#define ALYS_CLI_TABLES_H
+
+#include "cli/opts.h"
+#include "report/report.h"
+
+#define TABLE_DEFAULTS                                                                             \
+	{                                                                                          \
+		.by = BY_STANDARD, .show = SHOW_STANDARD, .sort = SORT_STANDARD, .depth = REPORT_DEPTH, \
+		.top = REPORT_TOP_STANDARD,                                                        \
+	}
+
+/* AT(field) gives the place of a field of struct report_options within the verb's options. */
+#define TABLE_OPTIONS(AT)                                                                                              \
+	{ "by", 0, "WHAT", opt_choice, AT(by), REPORT_BY, NULL, "what a row stands for (default site; diff: function)" },  \
+	{ "show", 0, "WHAT", opt_choice, AT(show), REPORT_SHOW, NULL, "which blocks count (default live, where frees are known)" }, \
+	{ "sort", 0, "HOW", opt_choice, AT(sort), REPORT_SORT, NULL, "order of rows, largest first (default size)" },      \
+	{ "ascending", 0, NULL, opt_flag, AT(ascending), NULL, NULL, "turn the order round" },                             \
+	{ "top", 0, "N", opt_size, AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },           \
+	{ "min-bytes", 0, "N", opt_size, AT(min_bytes), NULL, "MEMPROF_MIN_BYTES", "hide smaller rows" },                  \
+	{ "min-count", 0, "N", opt_count, AT(min_count), NULL, "TRACE_MIN_COUNT", "hide rows of fewer allocations" },      \
+	{ "depth", 0, "N", opt_count, AT(depth), NULL, "MEMPROF_STACK_DEPTH", "by stack: frames shown and told apart (default 5, 0 = all)" }, \
+	{ "skip", 0, "N", opt_count, AT(skip), NULL, "MEMPROF_STACK_SKIP", "by stack: leave out this many innermost frames" }, \
+	{ "focus", 0, "REGEX", opt_text, AT(focus), NULL, NULL, "only stacks with a function, file or library that matches" }, \
+	{ "ignore", 0, "REGEX", opt_text, AT(ignore), NULL, NULL, "no stacks with a function, file or library that matches" }, \
+	{ "format", 'f', "FORMAT", opt_choice, AT(format), REPORT_FORMAT, NULL, "how to write the table (default text)" }, \
+	{ "columns", 0, "NAME,...", opt_text, AT(columns), NULL, NULL, "these columns in this order; -f csv names them" }, \
+	{ "inclusive", 0, NULL, opt_flag, AT(inclusive), NULL, NULL, "by function: with what its callees allocate" },      \
+	{ "callers", 0, "FUNCTION", opt_text, AT(callers), NULL, NULL, "who called it, and how much came of that" },       \
+	{ "callees", 0, "FUNCTION", opt_text, AT(callees), NULL, NULL, "whom it called, and how much came of that" },      \
+	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL, "keep malloc and the like in stacks" }
+
+#endif

@@ -1,0 +1,48 @@
+/* report/growth: what a group's live bytes over time say about leaks; see group.h. */
+#include "base/text.h"
+#include "report/group.h"
+
+/* The slice before the first one in which the group had anything; it starts from nothing. */
+static uint32_t first_slice(const struct growth_row *r)
+{
+	uint32_t i = 0;
+	while (i < r->n && !(r->live_sz[i] > 0))
+		i++;
+	return i;
+}
+
+double growth_steadiness(const struct growth_row *r)
+{
+	int rose = 0, steps = 0;
+	double before = 0;
+	for (uint32_t i = first_slice(r); i < r->n; i++, steps++) {
+		rose += (r->live_sz[i] > before) - (r->live_sz[i] < before);
+		before = r->live_sz[i];
+	}
+	return steps > 1 && rose > 0 ? (double)rose / steps : 0;
+}
+
+double growth_gained(const struct growth_row *r)
+{
+	return r->n ? r->live_sz[r->n - 1] - (r->n > 1 ? r->live_sz[0] : 0) : 0;
+}
+
+double growth_score(const struct growth_row *r)
+{
+	double gained = growth_gained(r);
+	return gained > 0 ? gained * growth_steadiness(r) : 0;
+}
+
+void growth_ages(const struct growth_row *r, struct buf *out)
+{
+	static const char *const limits[AGE_CNT] = {
+		"<1ms", "<10ms", "<100ms", "<1s", "<10s", "<1min", "<10min", ">=10min",
+	};
+	size_t before = out->len;
+	for (size_t i = 0; i < AGE_CNT; i++) {
+		if (!(r->ages[i] >= 0.5))
+			continue;
+		buf_addf(out, "%s%s:", out->len > before ? " " : "", limits[i]);
+		text_count(out, (uint64_t)(r->ages[i] + 0.5));
+	}
+}

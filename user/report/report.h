@@ -1,0 +1,70 @@
+/*
+ * report: one question about one snapshot as a table. Catalog, snapshot and options in, bytes in one
+ * of five formats out; same input, same bytes. Asks no process, file or clock; draws no pictures.
+ */
+#ifndef ALYS_REPORT_H
+#define ALYS_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "model/model.h"
+#include "sink/sink.h"
+
+#define REPORT_TOP_STANDARD UINT64_MAX
+
+/* The numbers are the places in these lists, as options give them. */
+#define REPORT_BY "stack|site|function|file|library|type|size|thread|process|time"
+enum report_by {
+	BY_STACK, BY_SITE, BY_FUNCTION, BY_FILE, BY_LIBRARY, BY_TYPE, BY_SIZE, BY_THREAD, BY_PROCESS, BY_TIME,
+	BY_STANDARD,
+};
+
+#define REPORT_SHOW "live|alloc|peak|temporary|leaked"
+enum report_show { SHOW_LIVE, SHOW_ALLOC, SHOW_PEAK, SHOW_TEMPORARY, SHOW_LEAKED, SHOW_STANDARD };
+
+#define REPORT_SORT "size|count|name|growth"
+enum report_sort { SORT_SIZE, SORT_COUNT, SORT_NAME, SORT_GROWTH, SORT_STANDARD };
+
+#define REPORT_FORMAT "text|markdown|tsv|json|csv"
+enum report_format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_TSV, FORMAT_JSON, FORMAT_CSV };
+
+#define REPORT_DEPTH 5 /* frames of a stack that are shown and told apart, unless asked otherwise */
+
+struct report_options {
+	uint32_t by, show, sort, format;
+	bool ascending;
+	bool inclusive; /* by function: what its callees allocate counts too */
+	bool keep_allocator_frames;
+	uint64_t top;         /* rows, 0 = all; REPORT_TOP_STANDARD: what fits the format */
+	uint64_t min_bytes;   /* smaller groups are hidden */
+	uint32_t min_count;
+	uint32_t depth, skip; /* frames of a stack; depth 0 = whole */
+	const char *focus, *ignore;    /* regular expressions on function and file names */
+	const char *type;              /* the stacks of this type alone */
+	const char *callers, *callees; /* of this function */
+	const char *columns;           /* "count,type": these, in this order; NULL = all */
+	uint32_t pid;                  /* this process alone, 0 = all */
+};
+
+struct report_input {
+	const struct catalog *catalog;
+	const struct snapshot *snapshot;
+	uint64_t start_ns; /* where times count from */
+};
+
+/* What a heap must watch to answer: enum heap_watch, or-ed. */
+unsigned int report_needs(const struct report_options *o);
+/*
+ * 0 or -errno: -ENODATA when there is nothing to show, -ENOENT when a name or number given is not in
+ * the recording (err tells where to find one that is), -EINVAL when options do not fit together.
+ */
+int report_render(const struct report_input *in, const struct report_options *o, struct sink_out *out,
+		  struct err *err);
+/* What differs from a to b, group by group. */
+int report_diff(const struct report_input *a, const struct report_input *b, const struct report_options *o,
+		struct sink_out *out, struct err *err);
+
+#endif

@@ -1,0 +1,165 @@
+/*
+ * report/type: the type of an allocation from its frames. Crystal allocates objects in `Foo.new` and
+ * buffers through Pointer(T).malloc, called by a method of the buffer's owner. A C++ stack names a
+ * type only inside a constructor or an allocator<T>, for `new Foo` constructs after it allocated.
+ */
+#include <string.h>
+
+#include "base/text.h"
+#include "report/frames.h"
+
+/* "Array(Foo)#push" -> where "#push" begins; NULL when it is no qualified name of Crystal's. */
+static const char *crystal_method(const char *name)
+{
+	int depth = 0;
+	if (!(*name >= 'A' && *name <= 'Z') && *name != '(')
+		return NULL;
+	for (const char *p = name; *p; p++) {
+		depth += (*p == '(' || *p == '{') - (*p == ')' || *p == '}');
+		if (depth == 0 && (*p == '.' || *p == '#'))
+			return p;
+		if (depth == 0 && (*p == ' ' || *p == '<'))
+			return NULL;
+	}
+	return NULL;
+}
+
+static bool starts(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+static bool is_new(const char *method)
+{
+	return !strcmp(method, "new") || !strcmp(method, "allocate");
+}
+
+static void put_owner(const char *type, size_t n, bool buffer, struct buf *out)
+{
+	text_clean(out, type, n);
+	if (buffer && !(n == 6 && starts(type, "String")))
+		buf_adds(out, " (buffer)");
+}
+
+/* Was the memory asked for by Pointer(T), not by an object's own `new`? */
+static bool is_pointer_buffer(const struct sink_stack *whole, size_t cut)
+{
+	const struct sink_frame *f = cut ? &whole->frames[cut - 1] : NULL;
+	if (!f || !format_is_named(f))
+		return false;
+	return starts(f->symbol->name, "Pointer(") ||
+	       (f->symbol->file && !strcmp(format_basename(f->symbol->file), "pointer.cr"));
+}
+
+static bool crystal_type(const struct sink_stack *s, bool buffer, struct buf *out)
+{
+	const char *first = s->frames[0].symbol->name;
+	for (size_t i = 0; i < s->frames_cnt && format_is_named(&s->frames[i]); i++) {
+		const char *name = s->frames[i].symbol->name, *dot = crystal_method(name);
+		if (!dot)
+			break;
+		/* Who owns what Pointer(T) allocates is told by the next frame. */
+		if (starts(name, "Pointer(") || starts(name, "GC.")) {
+			buffer = true;
+			continue;
+		}
+		put_owner(name, (size_t)(dot - name), buffer || !is_new(dot + 1), out);
+		return true;
+	}
+	const char *dot = starts(first, "Pointer(") ? crystal_method(first) : NULL;
+	if (dot)
+		text_clean(out, first, (size_t)(dot - first));
+	return dot;
+}
+
+/* Optimized code has short names: the file is all that is known of the type. */
+static bool crystal_file_type(const struct sink_frame *f, bool buffer, struct buf *out)
+{
+	const char *file = f->symbol->file ? format_basename(f->symbol->file) : "";
+	size_t n = strlen(file);
+	if (n < 4 || strcmp(file + n - 3, ".cr"))
+		return false;
+	if (!strcmp(file, "string.cr")) {
+		buf_adds(out, "String");
+		return true;
+	}
+	buffer |= !is_new(f->symbol->name);
+	buf_adds(out, buffer ? "(buffer in " : "(new in ");
+	text_clean(out, file, n);
+	buf_u8(out, ')');
+	return true;
+}
+
+/* The end of a C++ name before its parameters: template arguments nest. */
+static size_t before_parameters(const char *name)
+{
+	int depth = 0;
+	size_t i = 0;
+	for (; name[i] && !(depth == 0 && name[i] == '('); i++)
+		depth += (name[i] == '<') - (name[i] == '>');
+	return i;
+}
+
+/* "ns::Foo<int>::Foo" with n bytes -> length of "ns::Foo<int>", 0 when no constructor. */
+static size_t constructed(const char *name, size_t n)
+{
+	size_t last = n, depth = 0, begin = 0, end = 0;
+	while (last && !(name[last - 1] == ':' || name[last - 1] == '>'))
+		last--;
+	if (last < 2 || name[last - 1] != ':')
+		return 0;
+	size_t type = last - 2, word = n - last;
+	for (size_t i = 0; i < type; i++) {
+		depth += name[i] == '<';
+		depth -= name[i] == '>' && depth;
+		if (!depth && name[i] == ':')
+			begin = i + 1;
+	}
+	end = begin + strcspn(name + begin, "<:");
+	return word && end - begin == word && !strncmp(name + begin, name + last, word) ? type : 0;
+}
+
+/* "std::allocator<Foo>::allocate(unsigned long)" -> "Foo"; from within angle brackets. */
+static bool allocator_type(const char *name, struct buf *out)
+{
+	const char *at = strstr(name, "allocator<");
+	int depth = 1;
+	if (!at || !strstr(at, ">::allocate("))
+		return false;
+	at += strlen("allocator<");
+	size_t n = 0;
+	for (; at[n] && depth; n++)
+		depth += (at[n] == '<') - (at[n] == '>');
+	if (depth)
+		return false;
+	text_clean(out, at, n - 1);
+	buf_adds(out, " (buffer)");
+	return true;
+}
+
+static bool cxx_type(const struct sink_stack *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->frames_cnt && i < 8 && format_is_named(&s->frames[i]); i++) {
+		const char *name = s->frames[i].symbol->name;
+		size_t n = constructed(name, before_parameters(name));
+		if (allocator_type(name, out))
+			return true;
+		if (n) {
+			text_clean(out, name, n);
+			return true;
+		}
+		if (!starts(name, "std::") && !starts(name, "__gnu_cxx::") && !starts(name, "void std::"))
+			break;
+	}
+	return false;
+}
+
+void type_of(const struct sink_stack *whole, const struct sink_stack *cut, struct buf *out)
+{
+	bool buffer = is_pointer_buffer(whole, whole->frames_cnt - cut->frames_cnt);
+	bool known = cut->frames_cnt && format_is_named(&cut->frames[0]) &&
+		     (crystal_type(cut, buffer, out) || cxx_type(cut, out) ||
+		      crystal_file_type(&cut->frames[0], buffer, out));
+	if (!known)
+		buf_adds(out, "[no type]");
+}

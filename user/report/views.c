@@ -1,0 +1,290 @@
+/* report/views: groups as tables: which columns, which rows, in which order. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "report/group.h"
+#include "report/rank.h"
+#include "report/sheet.h"
+#include "report/timeview.h"
+
+static const char *const titles[] = {
+	[BY_STACK] = "Context", [BY_SITE] = "Site",     [BY_FUNCTION] = "Function", [BY_FILE] = "File",
+	[BY_LIBRARY] = "Library", [BY_TYPE] = "Type",   [BY_SIZE] = "Size",	    [BY_THREAD] = "Thread",
+	[BY_PROCESS] = "Process",
+};
+
+const char *by_name(enum report_by by)
+{
+	static const char *const names[] = { "stack", "site", "function", "file",    "library",
+					     "type",  "size", "thread",	  "process", "time" };
+	return names[by];
+}
+
+const char *by_title(enum report_by by)
+{
+	return titles[by];
+}
+
+static const char *show_name(enum report_show show)
+{
+	static const char *const names[] = { "live", "alloc", "peak", "temporary", "leaked" };
+	return names[show];
+}
+
+/* One view's columns and how a row of it is filled. */
+struct view {
+	void (*columns)(const struct groups *g, struct sheet *t);
+	int (*fill)(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row);
+};
+
+static bool has_error(const struct groups *g)
+{
+	return g->in->snapshot->facts.sampled && (g->show == SHOW_LIVE || g->show == SHOW_ALLOC);
+}
+
+static double part(double of, double all)
+{
+	return all > 0 ? 100 * of / all : 0;
+}
+
+static void add_key(const struct groups *g, struct sheet *t)
+{
+	sheet_add_column(t, titles[g->by], by_name(g->by), g->by == BY_STACK ? COLUMN_LINES : COLUMN_TEXT);
+}
+
+static void plain_columns(const struct groups *g, struct sheet *t)
+{
+	sheet_add_column(t, "Allocations", "count", COLUMN_COUNT);
+	sheet_add_column(t, "Total size", "bytes", COLUMN_BYTES);
+	if (has_error(g))
+		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
+	if (g->by != BY_STACK)
+		sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
+	add_key(g, t);
+}
+
+static int plain_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
+{
+	(void)t;
+	*row++ = (struct cell){ .number = v->cnt };
+	*row++ = (struct cell){ .number = v->sz };
+	if (has_error(g))
+		*row++ = (struct cell){ .number = sqrt(v->var) };
+	if (g->by != BY_STACK)
+		*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
+	*row = (struct cell){ .text = v->label };
+	return 0;
+}
+
+static void function_columns(const struct groups *g, struct sheet *t)
+{
+	sheet_add_column(t, "FUNCTION", "function", COLUMN_TEXT);
+	sheet_add_column(t, "CALLS", "count", COLUMN_COUNT);
+	sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
+	sheet_add_column(t, "BYTES", "bytes", COLUMN_BYTES);
+	if (has_error(g))
+		sheet_add_column(t, "+- BYTES", "error", COLUMN_BYTES);
+	sheet_add_column(t, "PER CALL", "per_call", COLUMN_RATIO);
+}
+
+static int function_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
+{
+	(void)t;
+	*row++ = (struct cell){ .text = v->label };
+	*row++ = (struct cell){ .number = v->cnt };
+	*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
+	*row++ = (struct cell){ .number = v->sz };
+	if (has_error(g))
+		*row++ = (struct cell){ .number = sqrt(v->var) };
+	*row = (struct cell){ .number = v->cnt > 0 ? v->sz / v->cnt : 0 };
+	return 0;
+}
+
+static void temporary_columns(const struct groups *g, struct sheet *t)
+{
+	sheet_add_column(t, "Temporary", "count", COLUMN_COUNT);
+	sheet_add_column(t, "Total size", "bytes", COLUMN_BYTES);
+	sheet_add_column(t, "Allocations", "allocations", COLUMN_COUNT);
+	sheet_add_column(t, "% temporary", "percent", COLUMN_PERCENT);
+	add_key(g, t);
+}
+
+static int temporary_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
+{
+	(void)g, (void)t;
+	*row++ = (struct cell){ .number = v->cnt };
+	*row++ = (struct cell){ .number = v->sz };
+	*row++ = (struct cell){ .number = v->of_cnt };
+	*row++ = (struct cell){ .number = part(v->cnt, v->of_cnt) };
+	*row = (struct cell){ .text = v->label };
+	return 0;
+}
+
+static void leaked_columns(const struct groups *g, struct sheet *t)
+{
+	sheet_add_column(t, "Blocks", "count", COLUMN_COUNT);
+	sheet_add_column(t, "Bytes", "bytes", COLUMN_BYTES);
+	sheet_add_column(t, "Growth", "growth", COLUMN_CHANGE);
+	sheet_add_column(t, "% steady", "steady", COLUMN_PERCENT);
+	sheet_add_column(t, "Oldest s", "oldest", COLUMN_SECONDS);
+	sheet_add_column(t, "Ages", "ages", COLUMN_TEXT);
+	add_key(g, t);
+}
+
+static int leaked_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
+{
+	const struct growth_row *r = &g->growth[v->label];
+	uint64_t now = g->in->snapshot->facts.last_ns;
+	struct buf ages = { 0 };
+	growth_ages(r, &ages);
+	uint32_t text = ages.failed ? NAMES_FAILED : names_put(t->texts, ages.data, ages.len);
+	buf_free(&ages);
+	*row++ = (struct cell){ .number = v->cnt };
+	*row++ = (struct cell){ .number = v->sz };
+	*row++ = (struct cell){ .number = growth_gained(r) };
+	*row++ = (struct cell){ .number = 100 * growth_steadiness(r) };
+	*row++ = (struct cell){ .number = r->oldest_ns && now > r->oldest_ns ? (double)(now - r->oldest_ns) / 1e9 : 0 };
+	*row++ = (struct cell){ .text = text };
+	*row = (struct cell){ .text = v->label };
+	return text == NAMES_FAILED ? -ENOMEM : 0;
+}
+
+static const struct view *view_of(const struct groups *g)
+{
+	static const struct view plain = { plain_columns, plain_fill };
+	static const struct view function = { function_columns, function_fill };
+	static const struct view temporary = { temporary_columns, temporary_fill };
+	static const struct view leaked = { leaked_columns, leaked_fill };
+	if (g->show == SHOW_TEMPORARY)
+		return &temporary;
+	if (g->show == SHOW_LEAKED)
+		return &leaked;
+	return g->by == BY_FUNCTION ? &function : &plain;
+}
+
+static int fill_table(struct groups *g, struct sheet *t)
+{
+	const struct view *view = view_of(g);
+	int rc = 0;
+	t->texts = &g->labels;
+	view->columns(g, t);
+	for (size_t i = 0; !rc && i < g->at_cnt; i++) {
+		struct cell *row = sheet_add_row(t);
+		rc = row ? view->fill(g, &g->at[i], t, row) : -ENOMEM;
+	}
+	/* A total of ages and the like would say nothing. */
+	t->has_total = g->show != SHOW_LEAKED;
+	return rc || !t->has_total ? rc : view->fill(g, &g->all, t, t->total);
+}
+
+static void put_exit_note(const struct groups *g, struct buf *out)
+{
+	uint64_t n = g->in->snapshot->facts.ended_live;
+	if (g->show != SHOW_LEAKED || !n)
+		return;
+	text_count(out, n);
+	buf_adds(out, " blocks were live when their process ended: \"at exit\" alone is no leak, steady growth is\n");
+}
+
+static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
+{
+	const struct snapshot *s = g->in->snapshot;
+	if (hidden) {
+		text_count(out, hidden);
+		buf_addf(out, " more row%s hidden by --top, --min-bytes or --min-count\n", hidden == 1 ? "" : "s");
+	}
+	if (g->show == SHOW_PEAK) {
+		uint64_t at = s->peak_ns > g->in->start_ns ? s->peak_ns - g->in->start_ns : 0;
+		buf_adds(out, "peak of the whole heap: ");
+		text_bytes(out, s->peak_sz);
+		buf_addf(out, " at %.3f s\n", (double)at / 1e9);
+	}
+	put_exit_note(g, out);
+	if (has_error(g))
+		buf_addf(out, "standard error of the total: %.0f bytes (%.1f %%)\n", sqrt(g->all.var),
+			 part(sqrt(g->all.var), g->all.sz));
+	report_notes(g->in, out);
+}
+
+void report_notes(const struct report_input *in, struct buf *out)
+{
+	static const struct sink_options plain = { 0 };
+	const struct sink_input of = { in->catalog, in->snapshot, &plain };
+	format_notes(&of, out);
+}
+
+void put_facts(const struct report_input *in, const char *by, const char *show, struct buf *out)
+{
+	const struct sink_input of = { .catalog = in->catalog, .snapshot = in->snapshot };
+	buf_addf(out, "\"by\":\"%s\",\"show\":\"%s\",\"sampled\":%s,\"upper_bound\":%s,", by, show,
+		 in->snapshot->facts.sampled ? "true" : "false", format_upper_bound(&of) ? "true" : "false");
+}
+
+/* The seeds' look: how often, a rule, the frames. */
+static int write_callstacks(const struct groups *g, struct sink_out *out, struct err *err)
+{
+	struct buf b = { 0 };
+	buf_addf(&b, "All callstacks: %" PRId64 "\n", (int64_t)llround(g->all.cnt));
+	for (size_t i = 0; i < g->at_cnt; i++)
+		buf_addf(&b, "%" PRId64 " times:\n========================================\n%s\n",
+			 (int64_t)llround(g->at[i].cnt), names_at(&g->labels, g->at[i].label));
+	int rc = format_flush(out, &b, err);
+	buf_free(&b);
+	return rc;
+}
+
+static int write_groups(struct groups *g, const struct report_options *o, struct sink_out *out, struct err *err)
+{
+	struct sheet t = { 0 };
+	size_t hidden = rank_groups(g);
+	if (o->type && g->by == BY_STACK && o->format == FORMAT_TEXT && !o->columns)
+		return write_callstacks(g, out, err);
+	int rc = fill_table(g, &t) ? err_set(err, ENOMEM, "out of memory for the report") : 0;
+	put_notes(g, hidden, &t.notes);
+	put_facts(g->in, by_name(g->by), show_name(g->show), &t.facts);
+	buf_addf(&t.facts, "\"hidden\":%zu,", hidden);
+	if (!rc)
+		rc = sheet_pick(&t, o->columns, err);
+	if (!rc)
+		rc = sheet_write(&t, o->format, out, err);
+	sheet_free(&t);
+	return rc;
+}
+
+/* Options that the question asked makes no use of are refused rather than ignored. */
+static int check_options(const struct report_options *o, struct err *err)
+{
+	enum report_by by = report_by_of(o);
+	bool relative = o->callers || o->callees;
+	if (o->callers && o->callees)
+		return err_set(err, EINVAL, "--callers and --callees exclude each other: ask twice");
+	if ((relative || o->inclusive) && by != BY_FUNCTION)
+		return err_set(err, EINVAL, "--inclusive, --callers and --callees are for --by function");
+	if (relative && o->inclusive)
+		return err_set(err, EINVAL, "--callers and --callees are inclusive already");
+	if (by == BY_TIME && (o->focus || o->ignore || o->type || o->pid || o->show < SHOW_STANDARD))
+		return err_set(err, EINVAL, "--by time is about the whole heap: it takes no --show, --focus, --ignore, --type and -p");
+	if (o->sort == SORT_GROWTH && o->show != SHOW_LEAKED)
+		return err_set(err, EINVAL, "--sort growth is for --show leaked");
+	return 0;
+}
+
+int report_render(const struct report_input *in, const struct report_options *o, struct sink_out *out,
+		  struct err *err)
+{
+	struct groups g = { 0 };
+	int rc = check_options(o, err);
+	if (rc)
+		return rc;
+	if (report_by_of(o) == BY_TIME)
+		return write_times(in, o, out, err);
+	rc = groups_fill(&g, in, o, err);
+	if (!rc)
+		rc = write_groups(&g, o, out, err);
+	groups_free(&g);
+	return rc;
+}

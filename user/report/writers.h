@@ -1,0 +1,17 @@
+/* report/writers: the formats for programs. Not for other rooms. */
+#ifndef ALYS_REPORT_WRITERS_H
+#define ALYS_REPORT_WRITERS_H
+
+#include "report/sheet.h"
+
+int64_t number_whole(double n); /* rounded, kept within int64, 0 for what is no number */
+/*
+ * The first line is the number of lines that follow, then cells between tabs, without a header: the
+ * frames of a stack are cells of their own, hence its column best comes last.
+ */
+int write_tsv(const struct sheet *t, struct sink_out *out, struct err *err);
+/* RFC 4180 with a header; a text that a spreadsheet would run as a formula gets a ' in front. */
+int write_csv(const struct sheet *t, struct sink_out *out, struct err *err);
+int write_json(const struct sheet *t, struct sink_out *out, struct err *err);
+
+#endif

@@ -1,0 +1,94 @@
+/* session/diff: two recorded traces, each through a model of its own, into one comparison. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/outfile.h"
+#include "session/output.h"
+#include "session/replay.h"
+
+struct side {
+	struct replay replay;
+	struct snapshot *snapshot;
+	bool open;
+};
+
+static int load(struct side *s, const char *path, unsigned int needs, struct err *err)
+{
+	int rc = replay_open(&s->replay, path, err);
+	if (rc)
+		return rc;
+	s->open = true;
+	struct buf damage = { 0 };
+	if (replay_damage(&s->replay, &damage))
+		log_warn("%s: %s", path, buf_str(&damage));
+	buf_free(&damage);
+	heap_watch(s->replay.heap, needs);
+	rc = replay_events(&s->replay, NULL, NULL, err);
+	s->snapshot = rc ? NULL : heap_snapshot(s->replay.heap);
+	return rc || s->snapshot ? rc : err_set(err, ENOMEM, "out of memory");
+}
+
+static void unload(struct side *s)
+{
+	snapshot_free(s->snapshot);
+	if (s->open)
+		replay_close(&s->replay);
+}
+
+static struct report_input input_of(const struct side *s)
+{
+	return (struct report_input){ s->replay.catalog, s->snapshot, replay_start_ns(&s->replay) };
+}
+
+static int write_table(const struct side *sides, const struct diff_request *o, struct err *err)
+{
+	struct report_input a = input_of(&sides[0]), b = input_of(&sides[1]);
+	struct output dst = { .fd = STDOUT_FILENO };
+	struct sink_out out = output_sink(&dst);
+	return output_finish(&dst, report_diff(&a, &b, &o->report, &out, err), err);
+}
+
+/* Frames are as wide as in the second recording, coloured by what they gained on the first. */
+static int write_picture(const struct side *sides, const struct diff_request *o, struct err *err)
+{
+	static const char *const values[] = { [SHOW_LIVE] = "inuse_space", [SHOW_ALLOC] = "alloc_space" };
+	const char *value = o->report.show <= SHOW_ALLOC ? values[o->report.show] : "alloc_space";
+	struct sink_options plain = { .value = value };
+	struct sink_input before = { sides[0].replay.catalog, sides[0].snapshot, &plain };
+	struct sink_options compared = { .value = value, .before = &before };
+	struct sink_input in = { sides[1].replay.catalog, sides[1].snapshot, &compared };
+	struct outfile file;
+	int rc = outfile_begin(&file, o->flamegraph, o->force, err);
+	if (rc)
+		return rc;
+	struct output dst = { .fd = file.fd };
+	struct sink_out out = output_sink(&dst);
+	rc = output_finish(&dst, sink_find("flamegraph")->render(&in, &out, err), err);
+	if (rc)
+		outfile_abort(&file);
+	else
+		rc = outfile_commit(&file, err);
+	if (!rc)
+		log_at(LOG_NORMAL, "%s", o->flamegraph);
+	return rc;
+}
+
+int session_diff(const struct diff_request *o, struct err *err)
+{
+	struct side sides[2] = { 0 };
+	unsigned int needs = report_needs(&o->report);
+	signal(SIGPIPE, SIG_IGN);
+	int rc = load(&sides[0], o->before, needs, err);
+	if (!rc)
+		rc = load(&sides[1], o->after, needs, err);
+	if (!rc)
+		rc = o->flamegraph ? write_picture(sides, o, err) : write_table(sides, o, err);
+	unload(&sides[0]);
+	unload(&sides[1]);
+	return !rc ? EXIT_OK : rc == -ENOENT || rc == -ENODATA ? EXIT_NOTHING : EXIT_ERROR;
+}

@@ -1,0 +1,106 @@
+/*
+ * session/watching: see watching.h. Taps a recording: the same probes, ring and names, but the events
+ * end in a heap, which is asked every now and then and at the end.
+ */
+#include "session/watching.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "session/finish.h"
+#include "session/live.h"
+#include "session/output.h"
+#include "session/session.h"
+
+struct watching {
+	const struct report_request *o;
+	struct report_options report;
+	struct heap *heap;
+	uint64_t next_ns;
+};
+
+static int take_event(void *ctx, const struct event *e)
+{
+	struct watching *w = ctx;
+	return heap_apply(w->heap, e, NULL);
+}
+
+/* Tells one report from the next; programs read TSV by its first line and JSON object by object. */
+static void put_heading(const struct watching *w, double seconds, struct sink_out *out)
+{
+	char line[64];
+	bool markdown = w->report.format == FORMAT_MARKDOWN;
+	if (!w->o->every || (w->report.format != FORMAT_TEXT && !markdown))
+		return;
+	int n = snprintf(line, sizeof(line), markdown ? "\nAfter %.1f s:\n\n" : "\n--- after %.1f s ---\n", seconds);
+	out->write(out->ctx, line, (size_t)n);
+}
+
+static int print_report(struct watching *w, struct live *l, uint64_t now, struct err *err)
+{
+	struct snapshot *snap = heap_snapshot(w->heap);
+	if (!snap)
+		return err_set(err, ENOMEM, "out of memory");
+	struct report_input in = { l->catalog, snap, l->started_ns };
+	struct output dst = { .fd = STDOUT_FILENO };
+	struct sink_out out = output_sink(&dst);
+	put_heading(w, (double)(now - l->started_ns) / 1e9, &out);
+	int rc = output_finish(&dst, report_render(&in, &w->report, &out, err), err);
+	snapshot_free(snap);
+	return rc;
+}
+
+static void tick(void *ctx, struct live *l, uint64_t now)
+{
+	struct watching *w = ctx;
+	struct err err = { 0 };
+	uint64_t every = (uint64_t)(w->o->every * 1e9);
+	if (!every)
+		return;
+	if (!w->next_ns)
+		w->next_ns = l->started_ns + every;
+	if (now < w->next_ns)
+		return;
+	if (finish_symbols(l, &err) || print_report(w, l, now, &err))
+		log_warn("%s", err.text);
+	/* A report that takes longer than the interval must not be followed by two at once. */
+	while (w->next_ns <= now_ns())
+		w->next_ns += every;
+}
+
+static int end(void *ctx, struct live *l, struct err *err)
+{
+	return print_report(ctx, l, l->stopped_ns, err);
+}
+
+/* The numbers given name one process: the recording has no other. */
+static int run(struct watching *w, struct err *err)
+{
+	struct live_tap tap = { .ctx = w, .event = take_event, .tick = tick, .end = end };
+	uint32_t pid = w->o->report.pid;
+	struct record_options r = RECORD_DEFAULTS;
+	r.pids = &pid;
+	r.pids_cnt = 1;
+	r.duration = w->o->duration;
+	r.no_free_stacks = true;
+	r.words = w->o->words;
+	r.tap = &tap;
+	return session_record(&r, err);
+}
+
+int watching_report(const struct report_request *o, struct err *err)
+{
+	struct watching w = { .o = o, .report = o->report, .heap = heap_new() };
+	if (!w.heap)
+		return -err_set(err, ENOMEM, "out of memory");
+	/* Forked children keep the number of their own; what exec made of the process counts as well. */
+	w.report.pid = 0;
+	heap_watch(w.heap, report_needs(&w.report));
+	int status = run(&w, err);
+	heap_free(w.heap);
+	return status;
+}
