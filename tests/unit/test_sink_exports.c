@@ -1,0 +1,211 @@
+/*
+ * What event sinks count for themselves against what the model says of the same events: long random
+ * lives of a few processes, with reallocations, missed frees, exec and exit.
+ */
+#include "unit/test_sink_shop.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "sink/paths.h"
+#include "sink/tally.h"
+
+#define EVENTS 20000
+#define STACKS 40
+#define PROCS 3
+
+static uint64_t seed;
+
+static uint32_t dice(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+/* Few addresses, so that every kind of strangeness happens often. */
+static struct event random_event(uint64_t i)
+{
+	struct event e = { .time_ns = 1000 + 10 * i, .enter_ns = 995 + 10 * i, .proc = { 1 + dice(PROCS) } };
+	uint32_t kind = dice(100);
+	e.tid = 10 * e.proc.n + dice(2);
+	e.addr = 16 + 16 * dice(300);
+	e.size = dice(2000);
+	e.stack.n = 1 + STACKS / PROCS * (e.proc.n - 1) + dice(STACKS / PROCS);
+	e.kind = kind < 50 ? EVENT_ALLOC : kind < 60 ? EVENT_REALLOC : EVENT_FREE;
+	if (e.kind == EVENT_REALLOC) {
+		e.old_addr = 16 + 16 * dice(300);
+		e.addr = dice(10) ? e.addr : 0;
+	}
+	if (i % 4000 == 3999)
+		e.kind = i % 8000 == 3999 ? EVENT_EXEC : EVENT_EXIT;
+	return e;
+}
+
+/* Each stack looks different, so that a path is a row of the model. */
+static struct catalog *catalog_of_stacks(void)
+{
+	struct catalog *c = catalog_new();
+	assert_non_null(c);
+	put_module(c, 1, "/bin/x", 4);
+	put_mapping(c, 1, 1, 1, 0x1000);
+	for (uint32_t i = 1; i <= STACKS; i++) {
+		const struct frame f[] = { { { 1 }, 0x100 }, { { 1 }, 0x1000 + 16 * i } };
+		put_stack(c, i, 1, f, LEN(f));
+	}
+	return c;
+}
+
+static void assert_near(double a, double b)
+{
+	assert_true(fabs(a - b) <= 1e-6 * (1 + fabs(b)));
+}
+
+struct seen {
+	double begun, ended, temporary;
+};
+
+static void count_change(void *ctx, const struct tally_change *c)
+{
+	struct seen *s = ctx;
+	s->begun += c->how < 0 ? c->by.sz : 0;
+	s->ended += c->how >= 0 ? c->by.sz : 0;
+	s->temporary += c->temporary ? c->by.cnt : 0;
+}
+
+static void compare(const struct tally *t, const struct snapshot *s)
+{
+	double temporary = 0, life = 0;
+	assert_near(t->peak.sz, s->peak_sz);
+	assert_near(t->peak.cnt, s->peak_cnt);
+	assert_int_equal(t->peak_ns, s->peak_ns);
+	assert_near(t->live.sz, s->all.est_live_sz);
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t path = paths_of((struct paths *)&t->paths, s->rows[i].stack);
+		const struct tally_row *r = &t->rows[path];
+		assert_near(r->alloc.cnt, s->rows[i].t.est_alloc_cnt);
+		assert_near(r->alloc.sz, s->rows[i].t.est_alloc_sz);
+		assert_near(r->live.cnt, s->rows[i].t.est_live_cnt);
+		assert_near(r->live.sz, s->rows[i].t.est_live_sz);
+		assert_near(r->peak.sz, s->peak[i].sz);
+		assert_near(r->peak.cnt, s->peak[i].cnt);
+		assert_near(r->max.sz, s->peak[i].own_sz);
+		assert_true(r->life_ns + 1 >= s->lifetimes[i].life_ns);
+		temporary += s->lifetimes[i].temp_cnt;
+		life += s->lifetimes[i].life_ns;
+	}
+	assert_near(((struct seen *)t->ctx)->temporary, temporary);
+	assert_true(temporary > 0 && life > 0);
+}
+
+static void tally_agrees_with_the_model(void **state)
+{
+	struct catalog *c = catalog_of_stacks();
+	const struct sink_options o = { 0 };
+	const struct sink_input in = { c, NULL, &o };
+	(void)state;
+	for (uint32_t interval = 0; interval <= 512; interval += 512) {
+		struct heap *h = heap_new();
+		struct seen seen = { 0 };
+		struct tally t = { .changed = count_change, .ctx = &seen };
+		seed = 7 + interval;
+		heap_watch(h, HEAP_PEAK | HEAP_LIFETIMES);
+		t.paths.label = paths_label_source;
+		tally_begin(&t, &in);
+		for (uint64_t i = 0; i < EVENTS; i++) {
+			struct event e = random_event(i);
+			struct applied a;
+			e.interval = interval;
+			assert_int_equal(heap_apply(h, &e, &a), 0);
+			assert_int_equal(tally_event(&t, &e, &a), 0);
+		}
+		assert_int_equal(tally_end(&t), 0);
+		assert_near(seen.begun, seen.ended);
+		struct snapshot *s = heap_snapshot(h);
+		assert_non_null(s);
+		compare(&t, s);
+		snapshot_free(s);
+		tally_free(&t);
+		heap_free(h);
+	}
+	catalog_free(c);
+}
+
+static void lives_end_for_their_reason(void *ctx, const struct life *life, enum life_end how,
+				       const struct event *e)
+{
+	char *story = ctx;
+	(void)e;
+	snprintf(story + strlen(story), 200 - strlen(story), "%u:%d ", life->tag, (int)how);
+}
+
+static void reasons_are_told(void **state)
+{
+	static const struct {
+		struct event e;
+		uint64_t prev;
+	} script[] = {
+		{ { .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 16 }, 0 },
+		{ { .kind = EVENT_FREE, .proc = { 1 }, .addr = 16 }, 16 },
+		{ { .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 32 }, 0 },
+		{ { .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 32 }, 0 },
+		{ { .kind = EVENT_REALLOC, .proc = { 1 }, .addr = 48, .old_addr = 32 }, 32 },
+		{ { .kind = EVENT_ALLOC, .proc = { 2 }, .addr = 48 }, 0 },
+		{ { .kind = EVENT_EXEC, .proc = { 1 } }, 0 },
+		{ { .kind = EVENT_EXIT, .proc = { 2 } }, 0 },
+		{ { .kind = EVENT_ALLOC, .proc = { 3 }, .addr = 48 }, 0 },
+		{ { .kind = EVENT_EXIT, .proc = { 9 } }, 0 },
+		{ { .kind = EVENT_REALLOC, .proc = { 3 }, .addr = 0, .old_addr = 48 }, 48 },
+		{ { .kind = EVENT_ALLOC, .proc = { 3 }, .addr = 64 }, 0 },
+		{ { .kind = EVENT_ALLOC, .proc = { 3 }, .addr = 80 }, 0 },
+	};
+	char story[200] = "", want[200];
+	struct lives l = { .ended = lives_end_for_their_reason, .ctx = story };
+	(void)state;
+	for (uint32_t i = 0; i < LEN(script); i++) {
+		const struct applied a = { .prev_addr = script[i].prev, .weight = 1 };
+		const struct life *born;
+		assert_true(lives_apply(&l, &script[i].e, &a, i, &born) >= 0);
+	}
+	assert_int_equal(lives_end(&l), 0);
+	assert_int_equal(lives_end(&l), 0);
+	snprintf(want, sizeof(want), "0:%d 2:%d 3:%d 4:%d 5:%d 8:%d 11:%d 12:%d ", LIFE_FREED,
+		 LIFE_MISSED, LIFE_MOVED, LIFE_EXEC, LIFE_EXIT, LIFE_FREED, LIFE_LEFT, LIFE_LEFT);
+	assert_string_equal(story, want);
+	lives_free(&l);
+}
+
+static void a_sample_in_the_stream_is_refused(void **state)
+{
+	static const char *const formats[] = { "dhat", "heaptrack" };
+	struct recording r = record_shop();
+	(void)state;
+	for (size_t i = 0; i < LEN(formats); i++) {
+		const struct sink_ops *ops = sink_find(formats[i]);
+		struct buf b = { 0 };
+		struct sink_out out = { collect, &b };
+		const struct sink_options o = { 0 };
+		const struct sink_input in = { r.c, NULL, &o };
+		struct event e = r.events[0];
+		const struct applied a = { .id = 1, .weight = 2 };
+		struct err err = { 0 };
+		void *s;
+		e.interval = 4096;
+		assert_int_equal(ops->begin(&in, &out, &s, &err), 0);
+		assert_int_equal(ops->event(s, &e, &a, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "this trace holds samples"));
+		assert_int_equal(ops->end(s, NULL), 0);
+		assert_int_equal(b.len, 0);
+		buf_free(&b);
+	}
+	forget(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tally_agrees_with_the_model),
+		cmocka_unit_test(reasons_are_told),
+		cmocka_unit_test(a_sample_in_the_stream_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/*
+ * The page's own bytes: what names can do to it, how large it gets. The pages stay in the folder
+ * "sink" beside this program, where tests/e2e/test_html.py opens them in a browser.
+ * ALYS_TEST_EVENTS: events of the large one.
+ */
+#include "unit/test_sink_shop.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sink/cells.h"
+
+#define BIG_STACKS 50000
+#define BIG_FUNCTIONS 6000
+#define BIG_DEPTH 30
+
+static char out_dir[PATH_MAX];
+
+static void write_page(const char *name, const struct buf *b)
+{
+	char path[PATH_MAX + 64];
+	snprintf(path, sizeof(path), "%s/%s.html", out_dir, name);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(b->data, 1, b->len, f), b->len);
+	assert_int_equal(fclose(f), 0);
+}
+
+static bool has(const struct buf *b, const char *text)
+{
+	return memmem(b->data, b->len, text, strlen(text));
+}
+
+static struct buf page_of(struct recording r, const char *name, const struct sink_options *o)
+{
+	struct buf b = { 0 };
+	render(&r, sink_find("html"), o, &b);
+	assert_false(b.failed);
+	write_page(name, &b);
+	forget(&r);
+	return b;
+}
+
+static void pages_are_whole(void **state)
+{
+	const struct sink_options o = { 0 };
+	(void)state;
+	struct buf b = page_of(record_shop(), "shop", &o);
+	assert_true(has(&b, "<!doctype html>"));
+	assert_true(has(&b, "</html>"));
+	assert_true(has(&b, "{\"title\":\"/usr/bin/shop\""));
+	assert_true(has(&b, "hits 9 = recorded 7 + set aside 2 (nested 2) + lost 0"));
+	assert_true(has(&b, "\"peak\":{\"bytes\":5160,\"blocks\":3,\"ns\":1000000005}"));
+	assert_false(has(&b, "https://"));
+	buf_free(&b);
+	b = page_of(record_fleet(), "fleet", &o);
+	assert_true(has(&b, "\"sampled\":true,\"lost\":12,\"lost_frees\":12,\"unseen_frees\":true"));
+	buf_free(&b);
+	struct recording empty = { .c = catalog_new() };
+	replay(&empty, NULL, 0);
+	b = page_of(empty, "empty", &(struct sink_options){ .title = "Nothing & <nobody>" });
+	assert_true(has(&b, "{\"title\":\"Nothing \\u0026 \\u003cnobody\\u003e\""));
+	buf_free(&b);
+}
+
+static void same_input_same_bytes(void **state)
+{
+	const struct sink_options o = { 0 };
+	struct buf a = page_of(record_fleet(), "fleet", &o), b = page_of(record_fleet(), "fleet", &o);
+	(void)state;
+	assert_int_equal(a.len, b.len);
+	assert_memory_equal(a.data, b.data, a.len);
+	buf_free(&a);
+	buf_free(&b);
+}
+
+/* Names of frames are in the packed part; what stands in the open are the names of the recording. */
+static void hostile_names_stay_text(void **state)
+{
+	(void)state;
+	struct buf b = page_of(record_hostile(), "hostile", &(struct sink_options){ 0 });
+	assert_false(has(&b, "<script>alert"));
+	assert_true(has(&b, "\\u003c/script\\u003e\\u003cscript\\u003ealert(1)"));
+	assert_false(has(&b, "\x1b"));
+	assert_false(has(&b, "\xe2\x80\xa8"));
+	buf_free(&b);
+}
+
+static void cells_keep_their_sums(void **state)
+{
+	struct cells c = { .first_ns = 1000 };
+	struct amount sum = { 0 }, by = { 1, 10 };
+	(void)state;
+	for (uint32_t i = 0; i < 2000; i++)
+		assert_true(cells_add(&c, i % 7, 1000 + i * 3600000000000ull / 2000, CELL_ALLOC, &by));
+	/* Into the past, and into a slice that was never there. */
+	assert_true(cells_add(&c, 3, 1000, CELL_KEPT, &by));
+	assert_true(cells_add(&c, 9, 0, CELL_ALLOC, &by));
+	cells_note_live(&c, 1000, 5);
+	assert_true(c.reached <= CELL_SLICES && c.reached > CELL_SLICES / 2 - 2);
+	for (size_t p = 0; p < c.rows_cnt; p++) {
+		for (size_t i = 0; i < c.rows[p].at_cnt; i++) {
+			const struct cell *cell = &c.rows[p].at[i];
+			assert_true(!i || cell->slice > c.rows[p].at[i - 1].slice);
+			sum.cnt += cell->v[CELL_ALLOC].cnt;
+			sum.sz += cell->v[CELL_ALLOC].sz;
+		}
+	}
+	assert_true(sum.cnt == 2001 && sum.sz == 20010);
+	assert_true(c.rows[3].at[0].v[CELL_KEPT].sz == 10);
+	cells_free(&c);
+}
+
+static void cells_are_bounded(void **state)
+{
+	struct cells c = { 0 };
+	const struct amount by = { 1, 1 };
+	(void)state;
+	for (uint32_t s = 0; s < CELL_SLICES; s++) {
+		for (uint32_t p = 0; p < 4000; p++)
+			assert_true(cells_add(&c, p, (uint64_t)s << 20, CELL_ALLOC, &by));
+		assert_true(c.cnt <= CELLS_MAX);
+	}
+	assert_true(c.reached > 16);
+	cells_free(&c);
+}
+
+static uint64_t seed = 1;
+
+static uint32_t dice(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((seed >> 33) * (uint64_t)n >> 31);
+}
+
+/* Stacks share their roots, as those of one program do: each begins as the one before. */
+static struct catalog *big_catalog(void)
+{
+	struct catalog *c = catalog_new();
+	struct frame f[BIG_DEPTH];
+	uint32_t n = 0;
+	assert_non_null(c);
+	assert_int_equal(catalog_put_meta(c, "start_mono_ns", "1000"), 0);
+	put_module(c, 1, "/srv/big/server", 20);
+	put_mapping(c, 1, 1, 1, 0);
+	for (uint32_t i = 1; i <= BIG_FUNCTIONS; i++) {
+		char name[96];
+		snprintf(name, sizeof(name), "*Handler%u::Request(%u)#process_part_%u", i % 97, i % 13, i);
+		put_symbol(c, 1, 16 * i - 1, name, "/srv/big/src/handler.cr", i);
+	}
+	for (uint32_t i = 1; i <= BIG_STACKS; i++) {
+		uint32_t keep = n > 4 ? n - 1 - dice(4) : n;
+		n = keep + 1 + dice(5);
+		n = n < BIG_DEPTH ? n : BIG_DEPTH;
+		struct frame inner[BIG_DEPTH];
+		for (uint32_t k = keep; k < n; k++)
+			f[k] = (struct frame){ { 1 }, 16 * (1 + dice(BIG_FUNCTIONS)) };
+		for (uint32_t k = 0; k < n; k++)
+			inner[k] = f[n - 1 - k];
+		put_stack(c, i, 1, inner, n);
+	}
+	return c;
+}
+
+/* Some stacks make most events, and most blocks die young. */
+static struct event big_event(uint64_t i, uint64_t n)
+{
+	uint32_t rare = dice(1000);
+	struct event e = { .proc = { 1 }, .tid = 1 + dice(4), .time_ns = 1000 + i * 60000000000ull / n };
+	e.kind = i & 1 ? EVENT_FREE : EVENT_ALLOC;
+	e.addr = 16 + 16 * (i & 1 ? i / 2 - dice(1 + (uint32_t)(i < 4000 ? i / 2 : 2000)) : i / 2);
+	e.stack.n = 1 + dice(rare < 700 ? 400 : rare < 950 ? 8000 : BIG_STACKS);
+	e.size = 16 + dice(4000);
+	return e;
+}
+
+static void large_page_is_small(void **state)
+{
+	const char *wanted = getenv("ALYS_TEST_EVENTS");
+	uint64_t n = wanted ? strtoull(wanted, NULL, 10) : 1000000;
+	const struct sink_ops *ops = sink_find("html");
+	const struct sink_options o = { 0 };
+	struct catalog *c = big_catalog();
+	const struct sink_input in = { c, NULL, &o };
+	struct buf b = { 0 };
+	struct sink_out out = { collect, &b };
+	struct heap *h = heap_new();
+	struct err err = { 0 };
+	void *s;
+	(void)state;
+	assert_int_equal(ops->begin(&in, &out, &s, &err), 0);
+	for (uint64_t i = 0; i < n; i++) {
+		struct event e = big_event(i, n);
+		struct applied a;
+		assert_int_equal(heap_apply(h, &e, &a), 0);
+		assert_int_equal(ops->event(s, &e, &a, &err), 0);
+	}
+	assert_int_equal(ops->end(s, &err), 0);
+	write_page("big", &b);
+	if (b.len > 5 << 20)
+		fail_msg("%zu bytes", b.len);
+	buf_free(&b);
+	heap_free(h);
+	catalog_free(c);
+}
+
+static void make_out_dir(void)
+{
+	char self[PATH_MAX] = "";
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		exit(2);
+	snprintf(out_dir, sizeof(out_dir), "%.4000s/sink", dirname(self));
+	if (mkdir(out_dir, 0777) && errno != EEXIST)
+		exit(2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pages_are_whole),
+		cmocka_unit_test(same_input_same_bytes),
+		cmocka_unit_test(hostile_names_stay_text),
+		cmocka_unit_test(cells_keep_their_sums),
+		cmocka_unit_test(cells_are_bounded),
+		cmocka_unit_test(large_page_is_small),
+	};
+	make_out_dir();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
