@@ -2,14 +2,35 @@
 #include "session/finish.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/vec.h"
 #include "session/namer.h"
 #include "session/progress.h"
 #include "symbol/symbol.h"
 
-static void lend_files(struct live *l, struct symbolizer *s)
+/* Descriptors to close when the names are there. */
+struct lent {
+	int *fds;
+	size_t fds_cnt, fds_cap;
+};
+
+static void lend_perf_map(struct live *l, struct symbolizer *s, const struct module *m, struct lent *lent)
+{
+	int fd = target_open_perf_map(l->targets, m->id);
+	int *place = fd >= 0 ? VEC_PUSH(lent, fds) : NULL;
+	if (place) {
+		*place = fd;
+		symbolizer_add_perf_map(s, m->id, fd, m->path, NULL);
+	} else if (fd >= 0) {
+		close(fd);
+	}
+}
+
+static void lend_files(struct live *l, struct symbolizer *s, struct lent *lent)
 {
 	const struct module *m;
 	for (size_t i = 0; (m = catalog_next_module(l->catalog, &i));) {
@@ -17,6 +38,8 @@ static void lend_files(struct live *l, struct symbolizer *s)
 		struct err err;
 		if (fd >= 0 && symbolizer_add_file(s, m->id, fd, m->path, &err))
 			log_info("%s: no names: %s", m->path, err.text);
+		if (fd < 0)
+			lend_perf_map(l, s, m, lent);
 	}
 }
 
@@ -76,10 +99,14 @@ int finish_symbols(struct live *l, struct err *err)
 	if (!s)
 		return err_set(err, ENOMEM, "out of memory: the trace has addresses, but no names");
 	struct progress p = progress_begin("resolving names");
-	lend_files(l, s);
+	struct lent lent = { 0 };
+	lend_files(l, s, &lent);
 	rc = symbolizer_run(s, l->catalog, progress_step, &p, err);
 	progress_end(&p);
 	symbolizer_free(s);
+	for (size_t i = 0; i < lent.fds_cnt; i++)
+		close(lent.fds[i]);
+	free(lent.fds);
 	write_counts(l);
 	return rc ? rc : write_symbols(l);
 }

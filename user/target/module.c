@@ -70,6 +70,18 @@ const struct open_module *module_of(struct module_table *t, struct catalog *c, u
 	return catalog_put_module(c, &m) ? NULL : o;
 }
 
+const struct open_module *module_made(struct module_table *t, struct catalog *c, uint32_t tgid, uint64_t key)
+{
+	char name[32];
+	struct open_module *o = VEC_PUSH(t, modules);
+	if (!o)
+		return NULL;
+	snprintf(name, sizeof(name), "[jit] %u", tgid);
+	*o = (struct open_module){ .id = { (uint32_t)t->modules_cnt }, .dev = UINT64_MAX, .ino = key, .fd = -1 };
+	struct module m = { .id = o->id, .path = name, .dev = o->dev, .ino = o->ino };
+	return catalog_put_module(c, &m) ? NULL : o;
+}
+
 const struct open_module *module_by_id(const struct module_table *t, struct module_id id)
 {
 	return id.n && id.n <= t->modules_cnt ? &t->modules[id.n - 1] : NULL;

@@ -22,6 +22,8 @@ struct module_table {
 /* The module of a mapping, opened through the process when it is new. NULL when memory is out. */
 const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid,
 				    const struct map_line *line);
+/* A new module of no file: the code that a process makes while it runs. key tells processes apart. */
+const struct open_module *module_made(struct module_table *t, struct catalog *c, uint32_t tgid, uint64_t key);
 const struct open_module *module_by_id(const struct module_table *t, struct module_id id);
 void module_table_free(struct module_table *t);
 

@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "target/jit.h"
 #include "target/module.h"
 #include "target/proc.h"
 
@@ -24,6 +25,7 @@ struct process {
 	int pidfd;
 	struct range *ranges; /* sorted by start */
 	size_t ranges_cnt, ranges_cap;
+	struct jit jit;
 };
 
 struct target_table {
@@ -55,6 +57,7 @@ void target_free(struct target_table *t)
 		if (t->procs[i]->pidfd >= 0)
 			close(t->procs[i]->pidfd);
 		free(t->procs[i]->ranges);
+		jit_close(&t->procs[i]->jit);
 		free(t->procs[i]);
 	}
 	free(t->procs);
@@ -243,9 +246,33 @@ struct maps_reading {
 	bool added;           /* some range was not there before */
 };
 
+/* One mapping however its pieces come and go, so that a busy compiler does not fill the catalog. */
+static int add_jit(struct target_table *t, struct process *p, const struct map_line *line)
+{
+	struct jit *j = &p->jit;
+	if (!jit_grow(j, line))
+		return 0;
+	if (!j->map.n) {
+		const struct open_module *o = module_made(&t->modules, t->catalog, p->tgid, p->id.n);
+		if (!o)
+			return -ENOMEM;
+		j->module = o->id;
+		j->map = (struct map_id){ ++t->maps_cnt };
+		jit_find_tmp(j, p->tgid);
+	}
+	struct mapping m = { .id = j->map, .proc = p->id, .module = j->module,
+			     .start = j->start, .end = j->end };
+	int rc = catalog_put_mapping(t->catalog, &m);
+	if (!rc)
+		t->ops.on_mapping(t->ops.ctx, &m, catalog_module(t->catalog, j->module));
+	return rc;
+}
+
 static int on_map_line(void *ctx, const struct map_line *line)
 {
 	struct maps_reading *m = ctx;
+	if (jit_is(line))
+		return add_jit(m->t, m->p, line);
 	bool vdso = !strcmp(line->path, "[vdso]");
 	if (!line->exec || (!line->ino && !vdso))
 		return 0;
@@ -329,16 +356,27 @@ bool target_resolve(struct target_table *t, struct proc_id id, uint64_t ip, stru
 	*out = (struct frame){ .rel = ip };
 	const struct process *p = process_of(t, id);
 	const struct range *r = p ? find_range(p, ip) : NULL;
-	if (!r)
-		return false;
-	*out = (struct frame){ .map = r->map, .rel = ip - r->bias };
-	return true;
+	if (r)
+		*out = (struct frame){ .map = r->map, .rel = ip - r->bias };
+	else if (p && ip >= p->jit.start && ip < p->jit.end)
+		out->map = p->jit.map;
+	return out->map.n;
 }
 
 int target_module_fd(const struct target_table *t, struct module_id id)
 {
 	const struct open_module *o = module_by_id(&t->modules, id);
 	return o ? o->fd : -1;
+}
+
+int target_open_perf_map(const struct target_table *t, struct module_id id)
+{
+	for (size_t i = 0; i < t->procs_cnt; i++) {
+		const struct jit *j = &t->procs[i]->jit;
+		if (j->map.n && j->module.n == id.n)
+			return jit_open(j);
+	}
+	return -1;
 }
 
 int target_seccomp(uint32_t tgid)

@@ -55,6 +55,8 @@ bool target_resolve(struct target_table *t, struct proc_id id, uint64_t ip, stru
 
 /* The module's file, held open; -1 when it could not be opened. */
 int target_module_fd(const struct target_table *t, struct module_id id);
+/* For a module of code made while running: what names it (`perf-PID.map`), now the caller's, or -1. */
+int target_open_perf_map(const struct target_table *t, struct module_id id);
 /* Seccomp mode of the process: 0 none, 1 strict, 2 filter. */
 int target_seccomp(uint32_t tgid);
 

@@ -1,0 +1,29 @@
+/*
+ * target/jit: code that a process made while it ran: executable memory of no file, as one module
+ * from the lowest to the highest of it, and the file that its virtual machine names it in for perf.
+ */
+#ifndef ALYS_TARGET_JIT_H
+#define ALYS_TARGET_JIT_H
+
+#include "catalog/catalog.h"
+#include "target/proc.h"
+
+struct jit {
+	struct map_id map; /* 0: the process has no such memory */
+	struct module_id module;
+	uint64_t start, end;
+	int tmp;      /* the process's own /tmp, or -1: it outlives the process */
+	uint32_t pid; /* its number as it sees it */
+	uint32_t owner;
+};
+
+/* Whether a line of maps is such memory. */
+bool jit_is(const struct map_line *line);
+/* Takes it in; false when it was in already. */
+bool jit_grow(struct jit *j, const struct map_line *line);
+void jit_find_tmp(struct jit *j, uint32_t tgid);
+/* /tmp/perf-PID.map as it is now: a descriptor, the caller's, or -1. */
+int jit_open(const struct jit *j);
+void jit_close(struct jit *j);
+
+#endif
