@@ -93,13 +93,19 @@ static void cells_keep_their_sums(void **state)
 {
 	struct cells c = { .first_ns = 1000 };
 	struct amount sum = { 0 }, by = { 1, 10 };
+	double heap = 0;
 	(void)state;
 	for (uint32_t i = 0; i < 2000; i++)
 		assert_true(cells_add(&c, i % 7, 1000 + i * 3600000000000ull / 2000, CELL_ALLOC, &by));
 	/* Into the past, and into a slice that was never there. */
 	assert_true(cells_add(&c, 3, 1000, CELL_KEPT, &by));
 	assert_true(cells_add(&c, 9, 0, CELL_ALLOC, &by));
-	cells_note_live(&c, 1000, 5);
+	for (uint64_t i = 0; i < 1000; i++)
+		cells_note(&c, 1000 + (i << 30), 2, 1, (double)i);
+	assert_true(c.heap_reached <= CELL_SLICES && c.heap_scale > 0);
+	for (uint32_t i = 0; i < c.heap_reached; i++)
+		heap += c.heap[i].alloc_sz - c.heap[i].freed_sz;
+	assert_true(heap == 1000 && c.heap[c.heap_reached - 1].highest == 999);
 	assert_true(c.reached <= CELL_SLICES && c.reached > CELL_SLICES / 2 - 2);
 	for (size_t p = 0; p < c.rows_cnt; p++) {
 		for (size_t i = 0; i < c.rows[p].at_cnt; i++) {

@@ -36,13 +36,20 @@ static void halve(struct cells *c)
 	c->cnt = 0;
 	for (size_t i = 0; i < c->rows_cnt; i++)
 		c->cnt += halve_row(&c->rows[i]);
-	for (size_t i = 0; i < CELL_SLICES / 2; i++) {
-		double a = c->highest[2 * i], b = c->highest[2 * i + 1];
-		c->highest[i] = a > b ? a : b;
-	}
-	memset(c->highest + CELL_SLICES / 2, 0, CELL_SLICES / 2 * sizeof(*c->highest));
 	c->reached = (c->reached + 1) / 2;
 	c->scale++;
+}
+
+static void halve_heap(struct cells *c)
+{
+	for (size_t i = 0; i < CELL_SLICES / 2; i++) {
+		const struct heap_slice a = c->heap[2 * i], b = c->heap[2 * i + 1];
+		c->heap[i] = (struct heap_slice){ a.alloc_sz + b.alloc_sz, a.freed_sz + b.freed_sz,
+						  a.highest > b.highest ? a.highest : b.highest };
+	}
+	memset(c->heap + CELL_SLICES / 2, 0, CELL_SLICES / 2 * sizeof(*c->heap));
+	c->heap_reached = (c->heap_reached + 1) / 2;
+	c->heap_scale++;
 }
 
 static uint32_t slice_of(struct cells *c, uint64_t ns)
@@ -88,16 +95,24 @@ bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
 	return cell;
 }
 
-void cells_note_live(struct cells *c, uint64_t ns, double live_sz)
+void cells_note(struct cells *c, uint64_t ns, double alloc_sz, double freed_sz, double live_sz)
 {
-	double *highest = &c->highest[slice_of(c, ns)];
-	if (live_sz > *highest)
-		*highest = live_sz;
+	uint64_t since = ns > c->first_ns ? ns - c->first_ns : 0;
+	while (since >> (FINEST + c->heap_scale) >= CELL_SLICES)
+		halve_heap(c);
+	uint32_t at = (uint32_t)(since >> (FINEST + c->heap_scale));
+	struct heap_slice *s = &c->heap[at];
+	s->alloc_sz += alloc_sz;
+	s->freed_sz += freed_sz;
+	if (live_sz > s->highest)
+		s->highest = live_sz;
+	if (at >= c->heap_reached)
+		c->heap_reached = at + 1;
 }
 
-uint64_t cells_slice_ns(const struct cells *c)
+uint64_t cells_slice_ns(uint32_t scale)
 {
-	return 1ull << (FINEST + c->scale);
+	return 1ull << (FINEST + scale);
 }
 
 void cells_free(struct cells *c)

@@ -1,7 +1,9 @@
 /*
- * sink/cells: what each path did in each slice of time, kept sparsely. Slices double their width
- * when time runs over the last one and when there are too many cells, so memory and output are
- * bounded whatever the recording. Not for other rooms.
+ * sink/cells: what each path did in each slice of time, kept sparsely, and what the whole heap did
+ * in slices of its own, finer ones. Slices double their width when time runs over the last one and
+ * a path's also when there are too many cells, so memory and output are bounded whatever the
+ * recording. All begin at first_ns, so a path's slice is a whole number of the heap's. Not for
+ * other rooms.
  *
  *   path 0 | slice 0: allocated 96 B | slice 7: freed 96 B
  *   path 1 | slice 3: allocated 64 B, all of it alive at the end
@@ -12,7 +14,7 @@
 #include "sink/tally.h"
 
 #define CELL_SLICES 256
-#define CELLS_MAX 300000
+#define CELLS_MAX 360000
 
 enum cell_value {
 	CELL_ALLOC,
@@ -32,21 +34,28 @@ struct cell_row {
 	size_t at_cnt, at_cap;
 };
 
+struct heap_slice {
+	double alloc_sz, freed_sz;
+	double highest; /* live within the slice; 0 where nothing happened */
+};
+
 struct cells {
 	struct cell_row *rows; /* by path */
 	size_t rows_cnt, rows_cap;
 	size_t cnt;
 	uint64_t first_ns;
-	uint32_t scale;   /* a slice has 2^(20 + scale) ns */
-	uint32_t reached; /* slices used */
-	double highest[CELL_SLICES]; /* of the whole heap within a slice; 0 where nothing happened */
+	uint32_t scale;   /* a path's slice has 2^(20 + scale) ns */
+	uint32_t reached; /* of them used */
+	struct heap_slice heap[CELL_SLICES];
+	uint32_t heap_scale, heap_reached;
 };
 
 /* false when memory is out */
 bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
 	       const struct amount *by);
-void cells_note_live(struct cells *c, uint64_t ns, double live_sz);
-uint64_t cells_slice_ns(const struct cells *c);
+/* For the whole heap: so many bytes allocated (or freed), which leaves live_sz. */
+void cells_note(struct cells *c, uint64_t ns, double alloc_sz, double freed_sz, double live_sz);
+uint64_t cells_slice_ns(uint32_t scale);
 void cells_free(struct cells *c);
 
 #endif

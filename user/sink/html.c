@@ -42,7 +42,8 @@ static void on_change(void *ctx, const struct tally_change *c)
 	if (ok && c->temporary)
 		ok = cells_add(&h->cells, c->path, ns, CELL_TEMPORARY, &c->by);
 	if (!left)
-		cells_note_live(&h->cells, ns, h->tally.live.sz);
+		cells_note(&h->cells, ns, c->how < 0 ? c->by.sz : 0, c->how < 0 ? 0 : c->by.sz,
+			   h->tally.live.sz);
 	h->failed |= !ok;
 }
 
@@ -151,8 +152,9 @@ static void put_sums(const struct html *h, struct buf *b)
 {
 	const struct tally *t = &h->tally;
 	uint64_t first = h->cells.first_ns;
-	buf_addf(b, ",\n\"slice_ns\":%" PRIu64 ",\"length_ns\":%" PRIu64,
-		 cells_slice_ns(&h->cells), t->last_ns > first ? t->last_ns - first : 0);
+	buf_addf(b, ",\n\"slice_ns\":%" PRIu64 ",\"heap_slice_ns\":%" PRIu64 ",\"length_ns\":%" PRIu64,
+		 cells_slice_ns(h->cells.scale), cells_slice_ns(h->cells.heap_scale),
+		 t->last_ns > first ? t->last_ns - first : 0);
 	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz,
 		 t->peak.cnt, t->peak_ns > first ? t->peak_ns - first : 0);
 	buf_addf(b, ",\"interval\":%" PRIu64 ",\"sampled\":%s,\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64

@@ -8,7 +8,7 @@
  *            own largest bytes, lifetime in us
  *   cells    count by path; slices as differences; a column of blocks and one of bytes for each
  *            enum cell_value
- *   slices   count, then the highest live bytes within each
+ *   heap     count of its slices; a column of bytes allocated, freed, and highest live
  */
 #include "sink/pack.h"
 
@@ -110,6 +110,17 @@ static void put_cells(const struct cells *c, const uint32_t *order, size_t n, st
 #undef ROW
 }
 
+static void put_heap(const struct cells *c, struct buf *b)
+{
+	buf_varint(b, c->heap_reached);
+	for (uint32_t i = 0; i < c->heap_reached; i++)
+		put_real(b, c->heap[i].alloc_sz);
+	for (uint32_t i = 0; i < c->heap_reached; i++)
+		put_real(b, c->heap[i].freed_sz);
+	for (uint32_t i = 0; i < c->heap_reached; i++)
+		put_real(b, c->heap[i].highest);
+}
+
 static void put_base64(const uint8_t *in, size_t n, struct buf *out)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -154,9 +165,7 @@ int pack_base64(const struct tally *t, const struct cells *c, struct buf *out)
 	put_paths(&t->paths, order, n, &raw);
 	put_sums(t, order, n, &raw);
 	put_cells(c, order, n, &raw);
-	buf_varint(&raw, c->reached);
-	for (uint32_t i = 0; i < c->reached; i++)
-		put_real(&raw, c->highest[i]);
+	put_heap(c, &raw);
 	int rc = deflate_base64(&raw, out);
 	buf_free(&raw);
 	free(order);

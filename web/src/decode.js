@@ -99,6 +99,7 @@ export async function decode(base64) {
   const sums = {};
   for (const name of SUMS) sums[name] = r.column(new Float64Array(paths.count));
   const cells = readCells(r, paths.count);
-  const highest = r.column(new Float64Array(r.number()));
-  return { labels, functions, paths, sums, cells, highest };
+  const length = r.number();
+  const [alloc, freed, highest] = [0, 0, 0].map(() => r.column(new Float64Array(length)));
+  return { labels, functions, paths, sums, cells, heap: { alloc, freed, highest } };
 }

@@ -32,7 +32,8 @@ export class Flame {
     this.data = data;
     this.tree = tree;
     this.zoom = 0;
-    this.selected = -1;
+    this.selected = this.hover = -1;
+    this.byNode = null;
     this.colors = new Array(data.functions.length);
     const module = new Map(data.labels.map((l) => [l.fn, l.module]));
     this.hues = data.functions.map((name, fn) => (hashOf(module.get(fn) ?? "") + hashOf(name) % 180) % 360);

@@ -2,7 +2,7 @@
 // parts show.
 import { decode } from "./decode.js";
 import { Flame } from "./flame.js";
-import { METRICS, measure, timeSeries } from "./measure.js";
+import { METRICS, heapSeries, measure, pathSlices } from "./measure.js";
 import { Timeline } from "./timeline.js";
 import { buildTree, sumTree } from "./tree.js";
 import { typesOf } from "./types.js";
@@ -15,12 +15,13 @@ const UNITS = [{ id: "sz", title: "Bytes" }, { id: "cnt", title: "Blocks" }];
 class Page {
   constructor(about, data) {
     Object.assign(this, { about, data });
-    this.series = timeSeries(data);
+    const heap = heapSeries(data);
+    this.series = pathSlices(heap, about.slice_ns / about.heap_slice_ns);
     this.choice = { metric: about.unseen_frees ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
     this.trees = new Map();
     this.views = new Views(data, this.series, typesOf(data), about, (name, within) => this.searchFor(name, within));
     this.flame = new Flame(id("flame"), id("flame-details"), id("tip"), (n) => { id("reset").disabled = !n; this.matched(); });
-    this.timeline = new Timeline(id("timeline"), this.series, about.slice_ns, about.length_ns, about.peak, (interval) => this.change({ interval }));
+    this.timeline = new Timeline(id("timeline"), heap, about, this.series.length, (interval) => this.change({ interval }));
   }
 
   start() {

@@ -47,20 +47,22 @@ function highestEnd(series, from, to) {
   return best;
 }
 
-// The whole heap by slice.
-export function timeSeries({ cells, highest }) {
-  const length = Math.max(1, highest.length);
-  const [alloc, freed, live, top] = [0, 0, 0, 0].map(() => new Float64Array(length));
-  for (let i = 0; i < cells.slice.length; i++) {
-    alloc[cells.slice[i]] += cells.values[CELL.alloc].sz[i];
-    freed[cells.slice[i]] += cells.values[CELL.freed].sz[i];
-  }
-  for (let s = 0, now = 0; s < length; s++) {
+// The whole heap in slices of its own, at least as fine as those of paths.
+export function heapSeries({ heap: { alloc, freed, highest } }) {
+  const [live, top] = [new Float64Array(alloc.length), new Float64Array(alloc.length)];
+  for (let s = 0, now = 0; s < alloc.length; s++) {
     const before = now;
     live[s] = now = Math.max(0, now + alloc[s] - freed[s]);
-    top[s] = Math.max(highest[s] || 0, before, now);
+    top[s] = Math.max(highest[s], before, now);
   }
-  return { length, alloc, freed, live, top };
+  return { length: alloc.length, alloc, freed, live, top };
+}
+
+// What was in use at the end of each slice of paths.
+export function pathSlices(heap, ratio) {
+  const length = Math.max(1, Math.ceil(heap.length / ratio));
+  const live = Float64Array.from({ length }, (_, s) => heap.live[Math.min(heap.length, (s + 1) * ratio) - 1] ?? 0);
+  return { length, live };
 }
 
 // Bytes of one path in use at the end of each slice.

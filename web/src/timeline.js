@@ -1,5 +1,5 @@
 // Bytes in use as an area, what was allocated and freed per slice as bars under it. The brush
-// chooses an interval of whole slices.
+// chooses an interval of whole slices of paths, which can be wider than those drawn.
 import { axisBottom, axisLeft } from "d3-axis";
 import { brushX } from "d3-brush";
 import { scaleLinear } from "d3-scale";
@@ -12,10 +12,11 @@ const SPLIT = 112; /* the area ends, the bars begin */
 const MARGIN = { left: 76, right: 14, top: 8, bottom: 24 };
 
 export class Timeline {
-  constructor(box, series, sliceNs, lengthNs, peak, onInterval) {
-    Object.assign(this, { box, series, onInterval, peak });
-    this.slice = sliceNs / 1e9;
-    this.end = Math.max(lengthNs / 1e9, this.slice / 1e6);
+  constructor(box, series, about, slices, onInterval) {
+    Object.assign(this, { box, series, slices, onInterval, peak: about.peak });
+    this.drawn = about.heap_slice_ns / 1e9;
+    this.slice = about.slice_ns / 1e9;
+    this.end = Math.max(about.length_ns / 1e9, this.drawn / 1e6);
     this.interval = null;
     this.svg = select(box).append("svg").attr("height", HEIGHT).attr("aria-hidden", "true");
     box.addEventListener("keydown", (e) => this.key(e));
@@ -45,12 +46,12 @@ export class Timeline {
 
   drawBars(bar) {
     const { series, x } = this;
-    const half = Math.max(0.5, (x(this.slice) - x(0)) / 2 - 0.25);
+    const half = Math.max(0.5, (x(this.drawn) - x(0)) / 2 - 0.25);
     for (const [name, shift] of [["alloc", 0], ["freed", half]]) {
       const path = [];
       for (let s = 0; s < series.length; s++) {
         const h = bar(series[name][s]);
-        if (h > 0) path.push(`M${(x(s * this.slice) + shift).toFixed(1)},${HEIGHT - MARGIN.bottom}v${(-Math.max(0.7, h)).toFixed(1)}h${half.toFixed(2)}V${HEIGHT - MARGIN.bottom}z`);
+        if (h > 0) path.push(`M${(x(s * this.drawn) + shift).toFixed(1)},${HEIGHT - MARGIN.bottom}v${(-Math.max(0.7, h)).toFixed(1)}h${half.toFixed(2)}V${HEIGHT - MARGIN.bottom}z`);
       }
       this.svg.append("path").attr("class", `bar-${name}`).attr("d", path.join(""));
     }
@@ -58,7 +59,7 @@ export class Timeline {
 
   drawArea(y) {
     const { series, x } = this;
-    const at = (s) => x(Math.min(this.end, s * this.slice));
+    const at = (s) => x(Math.min(this.end, s * this.drawn));
     const points = Array.from({ length: series.length + 1 }, (_, s) => s);
     const shape = (values) => area().curve(curveStepAfter).x(at).y0(y(0)).y1((s) => y(values[Math.min(s, series.length - 1)]))(points);
     this.svg.append("path").attr("class", "area-top").attr("d", shape(series.top));
@@ -81,7 +82,7 @@ export class Timeline {
   brushed({ selection, type }) {
     if (!selection) return this.choose(null);
     const [from, to] = selection.map((px) => this.x.invert(px) / this.slice);
-    const last = this.series.length - 1;
+    const last = this.slices - 1;
     const first = Math.min(last, Math.floor(from + 1e-6));
     this.choose({ from: first, to: Math.max(first, Math.min(last, Math.ceil(to - 1e-6) - 1)) }, type !== "end");
   }
@@ -104,8 +105,8 @@ export class Timeline {
     if (event.key === "Escape") return this.choose(null);
     if (!step || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    const last = this.series.length - 1;
-    const jump = step * Math.max(1, Math.round(this.series.length / 64));
+    const last = this.slices - 1;
+    const jump = step * Math.max(1, Math.round(this.slices / 64));
     const now = this.interval ?? { from: 0, to: Math.max(0, Math.round(last / 4) - jump) };
     const within = (s, low) => Math.max(low, Math.min(last, s));
     if (event.shiftKey) return this.choose({ from: now.from, to: within(now.to + jump, now.from) });
@@ -114,7 +115,7 @@ export class Timeline {
   }
 
   words() {
-    const { from, to } = this.interval ?? { from: 0, to: this.series.length - 1 };
+    const { from, to } = this.interval ?? { from: 0, to: this.slices - 1 };
     const end = Math.min(this.end, (to + 1) * this.slice);
     return this.interval ? `${seconds(from * this.slice)} to ${seconds(end)} (${seconds(end - from * this.slice)})` : `whole recording, ${seconds(this.end)}`;
   }
