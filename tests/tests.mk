@@ -84,6 +84,12 @@ $(BUILD)/tests/symdump: tests/e2e/symdump.c $(call room_objects,$(call rooms_of,
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# A scripted recording (tests/lib/feed.h) as a file, for tests of the verbs.
+$(BUILD)/tests/feedfile: tests/lib/feedfile.c tests/lib/feed.h $(call room_objects,$(call rooms_of,trace))
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
+
 check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 	$(Q)scripts/run-unit $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 

@@ -17,7 +17,8 @@ struct gathering {
 	struct sink_stack stack, uncut;
 	struct buf label;
 	struct map seen; /* label -> number of the row that had it last: recursion counts once */
-	bool met;        /* a row with the type or function that was asked for */
+	bool met;    /* a row with the type or function that was asked for */
+	bool valued; /* a row with anything to show, before any filter */
 };
 
 enum report_by report_by_of(const struct report_options *o)
@@ -243,6 +244,7 @@ static int add_row(struct gathering *w, size_t i)
 	struct group v = value_of_row(w->g, i);
 	if ((!(v.cnt > 0) && !(v.of_cnt > 0)) || !is_of_process(w->g, &in->snapshot->rows[i]))
 		return 0;
+	w->valued = true;
 	int rc = sink_stack_of(in->catalog, &w->cut, in->snapshot->rows[i].stack, &w->stack);
 	if (!rc && (w->g->by == BY_TYPE || w->g->o->type))
 		rc = sink_stack_of(in->catalog, &w->whole, in->snapshot->rows[i].stack, &w->uncut);
@@ -284,6 +286,8 @@ static int nothing_found(const struct gathering *w, struct err *err)
 		[SHOW_TEMPORARY] = "no allocation was temporary",
 		[SHOW_LEAKED] = "nothing leaked: all blocks were freed",
 	};
+	if (!w->valued)
+		return err_set(err, ENODATA, "%s", what[w->g->show]);
 	if (o->type && !w->met)
 		return err_set(err, ENOENT, "no allocation is of type \"%.200s\": `report --by type` lists the types", o->type);
 	if ((o->callers || o->callees) && !w->met)

@@ -36,8 +36,9 @@ enum report_by report_by_of(const struct report_options *o);
 enum report_show report_show_of(const struct report_options *o, const struct report_input *in);
 
 /*
- * How steadily a group grew, from 0 to 1: the share of slices in which its live bytes rose less that
- * in which they fell, since it first had any. What was filled once and kept has little of it.
+ * How steadily a group grew, from 0 to 1: of all pairs of moments, the share in which the later one
+ * holds more, less that in which it holds less (Kendall's tau). A leak has about 1 however coarse its
+ * steps; what was filled once and kept has 0.5 at most, and little when that was at the start.
  */
 double growth_steadiness(const struct growth_row *r);
 /* Bytes gained over the recording; below 0 when it shrank. */

@@ -2,24 +2,14 @@
 #include "base/text.h"
 #include "report/group.h"
 
-/* The slice before the first one in which the group had anything; it starts from nothing. */
-static uint32_t first_slice(const struct growth_row *r)
-{
-	uint32_t i = 0;
-	while (i < r->n && !(r->live_sz[i] > 0))
-		i++;
-	return i;
-}
-
 double growth_steadiness(const struct growth_row *r)
 {
-	int rose = 0, steps = 0;
-	double before = 0;
-	for (uint32_t i = first_slice(r); i < r->n; i++, steps++) {
-		rose += (r->live_sz[i] > before) - (r->live_sz[i] < before);
-		before = r->live_sz[i];
+	int rose = 0;
+	for (uint32_t i = 0; i < r->n; i++) {
+		for (uint32_t k = i + 1; k < r->n; k++)
+			rose += (r->live_sz[k] > r->live_sz[i]) - (r->live_sz[k] < r->live_sz[i]);
 	}
-	return steps > 1 && rose > 0 ? (double)rose / steps : 0;
+	return rose > 0 ? 2.0 * rose / ((double)r->n * (r->n - 1)) : 0;
 }
 
 double growth_gained(const struct growth_row *r)

@@ -187,7 +187,8 @@ static void put_exit_note(const struct groups *g, struct buf *out)
 	if (g->show != SHOW_LEAKED || !n)
 		return;
 	text_count(out, n);
-	buf_adds(out, " blocks were live when their process ended: \"at exit\" alone is no leak, steady growth is\n");
+	buf_addf(out, " block%s live when the process ended: that alone is no leak, steady growth is one\n",
+		 n == 1 ? " was" : "s were");
 }
 
 static void put_notes(const struct groups *g, size_t hidden, struct buf *out)

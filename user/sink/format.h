@@ -1,6 +1,6 @@
 /*
  * sink/format: what the formats of this room share: the four values, writing out, and the
- * sentences about the recording that go into every header. Not for other rooms.
+ * sentences about the recording that go into every header. For sink/ and report/ only.
  */
 #ifndef ALYS_SINK_FORMAT_H
 #define ALYS_SINK_FORMAT_H

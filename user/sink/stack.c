@@ -88,10 +88,18 @@ static bool is_allocator_file(const char *file)
 	return false;
 }
 
+/* Crystal's buffers: Pointer(T).malloc and Pointer(T)#realloc, whoever their owner is. */
+static bool is_pointer_method(const char *name)
+{
+	const char *alloc = strstr(name, "alloc");
+	return !strncmp(name, "Pointer(", 8) && alloc && (!alloc[5] || !strcmp(alloc, "alloc_atomic"));
+}
+
 static bool is_allocator(const struct sink_frame *f)
 {
 	return format_is_named(f) &&
-	       (is_allocator_name(f->symbol->name) || is_allocator_file(f->symbol->file));
+	       (is_allocator_name(f->symbol->name) || is_pointer_method(f->symbol->name) ||
+		is_allocator_file(f->symbol->file));
 }
 
 static void cut_allocator(struct sink_stack *out)
