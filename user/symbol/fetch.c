@@ -35,7 +35,7 @@ int fetch_check(struct err *err)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	if (!urls || !*urls)
-		return err_set(err, ENOENT, "--debuginfod needs servers: name them in DEBUGINFOD_URLS, as in "
+		return err_set(err, EINVAL, "--debuginfod needs servers: name them in DEBUGINFOD_URLS, as in "
 					    "`sudo DEBUGINFOD_URLS=https://debuginfod.debian.net alys-bpf ...`");
 	if (geteuid() == 0 && !caller())
 		return err_set(err, EPERM, "--debuginfod does not go to the network as root: use sudo from a user's "

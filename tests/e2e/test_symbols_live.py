@@ -1,0 +1,338 @@
+"""
+Names of real recordings: files as they were when they ran, wherever they lay; code of virtual machines;
+traces of other machines; names that want to harm a terminal.
+"""
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from conftest import ALYS, alys, convert
+
+pytestmark = pytest.mark.bpf
+
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) void *PLANT(int n) { void *volatile p = malloc((size_t)n); return p; }
+static inline __attribute__((always_inline)) void *sow(int n) { return PLANT(n); }
+__attribute__((noinline)) static void harvest(void) { for (int i = 0; i < 50; i++) free(sow(i + 1)); puts("done"); }
+int main(void)
+{
+    char byte;
+    puts("ready"); fflush(stdout);
+    if (read(0, &byte, 1) != 1) return 1;
+    harvest(); fflush(stdout);
+    while (read(0, &byte, 1) > 0) {}
+    return 0;
+}
+"""
+CHAIN = "main;harvest;sow;plant"
+
+
+def build(path, *flags, source=SOURCE):
+    code = path.parent / "field.c"
+    code.write_text(source)
+    subprocess.run(["gcc", "-O2", "-g", "-DPLANT=plant", *flags, "-o", path, code], check=True, timeout=60)
+    return path
+
+
+def folded(trace, *args):
+    done = alys("convert", "-f", "folded-stacks", "--value", "alloc_objects", *args, trace, "-")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def record(started, program, trace, *args, while_running=None, argv=()):
+    """Attach, run, and let something happen to the program's file before the recording ends."""
+    running = started.program(str(program), *argv).wait_ready()
+    tracer = started.tracer("-p", running.pid, "-o", trace, *args).recording()
+    running.go()
+    assert running.line() == "done"
+    if while_running:
+        while_running(running)
+    tracer.stop()
+    return tracer
+
+
+@pytest.mark.parametrize("flags", [(), ("-no-pie", "-fno-pie"), ("-static",), ("-static-pie",)], ids=" ".join)
+def test_kinds(started, tmp_path, flags):
+    program = build(tmp_path / "field", *flags)
+    record(started, program, tmp_path / "t.alys")
+    assert re.search(f"{CHAIN} 50$", folded(tmp_path / "t.alys"), re.M)
+
+
+def test_debug_link(started, tmp_path):
+    program = build(tmp_path / "field")
+    subprocess.run(f"objcopy --only-keep-debug {program} {program}.debug && strip {program} &&"
+                   f" objcopy --add-gnu-debuglink={program}.debug {program}", shell=True, check=True)
+    record(started, program, tmp_path / "t.alys")
+    assert f"{CHAIN} 50\n" in folded(tmp_path / "t.alys")
+
+
+def test_replaced_while_running(started, tmp_path):
+    program, other = build(tmp_path / "field"), tmp_path / "other"
+    shutil.copy("/bin/true", other)
+    record(started, program, tmp_path / "t.alys", while_running=lambda _: other.rename(program))
+    assert f"{CHAIN} 50\n" in folded(tmp_path / "t.alys")
+
+
+def test_ended_and_deleted(started, tmp_path):
+    program = build(tmp_path / "field")
+
+    def end(running):
+        running.finish()
+        program.unlink()
+
+    running = started.program(str(program)).wait_ready()
+    tracer = started.tracer("-p", running.pid, "-o", tmp_path / "t.alys").recording()
+    running.go().line()
+    end(running)
+    assert tracer.wait() == 0, tracer.text
+    assert f"{CHAIN} 50\n" in folded(tmp_path / "t.alys")
+
+
+def test_truncated_while_running(started, tmp_path):
+    """Its pages are gone for good; the trace is whole, and nobody got a SIGBUS."""
+    library = build(tmp_path / "libfield.so", "-shared", "-fPIC", source="#include <stdlib.h>\n"
+                    "void *plant(int n); void *plant(int n) { void *volatile p = malloc((size_t)n); return p; }\n")
+    program = build(tmp_path / "field", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-Wl,--no-as-needed", "-lfield",
+                    source=SOURCE.replace("malloc((size_t)n)", "gone(n)").replace("#include <unistd.h>", """
+                    #include <unistd.h>
+                    void *plant(int n);
+                    #define gone plant
+                    #undef PLANT
+                    #define PLANT grow"""))
+    record(started, program, tmp_path / "t.alys", while_running=lambda _: os.truncate(library, 0))
+    text = folded(tmp_path / "t.alys")
+    assert re.search(r"main;harvest;sow;grow;libfield\.so\+0x[0-9a-f]+ 50$|main;harvest;sow;grow;plant 50$", text, re.M)
+
+
+def test_closed_library(started, tmp_path):
+    build(tmp_path / "libfield.so", "-shared", "-fPIC", source="#include <stdlib.h>\n"
+          "void *plant(int n); void *plant(int n) { void *volatile p = malloc((size_t)n); return p; }\n")
+    program = build(tmp_path / "field", source=f"""
+        #include <dlfcn.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        int main(void)
+        {{
+            char byte;
+            puts("ready"); fflush(stdout);
+            if (read(0, &byte, 1) != 1) return 1;
+            void *lib = dlopen("{tmp_path}/libfield.so", RTLD_NOW);
+            void *(*plant)(int) = (void *(*)(int))dlsym(lib, "plant");
+            for (int i = 0; i < 50; i++) {{ free(plant(i + 1)); usleep(2000); }}
+            dlclose(lib);
+            puts("done"); fflush(stdout);
+            while (read(0, &byte, 1) > 0) {{}}
+            return 0;
+        }}""")
+    record(started, program, tmp_path / "t.alys")
+    counts = [int(n) for n in re.findall(r"(?:^|;)plant (\d+)$", folded(tmp_path / "t.alys"), re.M)]
+    assert sum(counts) == 50  # the first ones may come before the table for its stack walk
+
+
+def test_other_mount_namespace(started, tmp_path):
+    """The program's path leads nowhere, or elsewhere, outside of its own namespace."""
+    program, hidden = build(tmp_path / "field"), tmp_path / "hidden"
+    hidden.mkdir()
+    inside = f"mount -t tmpfs none {hidden} && cp {program} {hidden}/field && exec {hidden}/field"
+    record(started, shutil.which("unshare"), tmp_path / "t.alys", argv=("-m", "sh", "-c", inside))
+    assert not (hidden / "field").exists()
+    assert f"{CHAIN} 50\n" in folded(tmp_path / "t.alys")
+
+
+NODE = """
+function plantTree(n) { return Buffer.allocUnsafeSlow(6000 + n).length; }
+function plantForest() { let t = 0; for (let i = 0; i < 3000; i++) t += plantTree(i); return t; }
+setInterval(plantForest, 30);
+console.log("ready");
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no node")
+@pytest.mark.parametrize("wrap", [(), ("unshare", "-pfm", "--mount-proc")], ids=["here", "pid namespace"])
+def test_node(started, tmp_path, wrap):
+    script = tmp_path / "forest.js"
+    script.write_text(NODE)
+    argv = [*wrap, "node", "--perf-basic-prof", str(script)]
+    running = started.program(shutil.which(argv[0]), *argv[1:]).wait_ready()
+    pid = running.pid
+    if wrap:
+        pid = int(subprocess.run(["pgrep", "-P", str(running.pid)], capture_output=True, text=True, check=True).stdout)
+    time.sleep(1)
+    tracer = started.tracer("-p", pid, "-d", 2, "-o", tmp_path / "t.alys").recording()
+    assert tracer.wait() == 0
+    text = folded(tmp_path / "t.alys")
+    for map_file in ("/tmp/perf-1.map" if wrap else f"/tmp/perf-{pid}.map",):
+        if os.path.exists(map_file):
+            os.unlink(map_file)
+    assert ";plantForest;" in text and ";listOnTimeout;" in text
+    assert "node::" in text, "C++ frames are named too"
+    rows = [line for line in convert(tmp_path / "t.alys", "json", tmp_path / "t.json").read_text().splitlines()
+            if "plantForest" in line]
+    assert any("forest.js" in line for line in rows), "with file and line"
+
+
+# --- traces of another machine ----------------------------------------------------------------------
+
+@pytest.fixture
+def foreign(started, tmp_path):
+    """A trace without names of a stripped program that is gone; the program with them lies under root/."""
+    program = build(tmp_path / "field")
+    root = tmp_path / "root"
+    kept = root / str(program).lstrip("/")
+    kept.parent.mkdir(parents=True)
+    shutil.copy(program, kept)
+    subprocess.run(["strip", program], check=True)
+    record(started, program, tmp_path / "t.alys")
+    program.unlink()
+    assert "plant" not in folded(tmp_path / "t.alys")
+    return tmp_path / "t.alys", kept, root
+
+
+def test_symbolize(foreign, tmp_path):
+    trace, kept, root = foreign
+    assert f"{CHAIN} 50\n" in folded(trace, "--symbolize", kept)
+    assert f"{CHAIN} 50\n" in folded(trace, "--sysroot", root)
+    styled = folded(trace, "--symbolize", kept, "--crystal-style")
+    assert re.search(r"field\.c:7:\d+ in 'harvest';[^;]*field\.c:6:\d+ in 'sow';[^;]*field\.c:5:\d+ in 'plant' 50$",
+                     styled, re.M)
+
+
+def test_another_build(foreign, tmp_path):
+    trace, kept, root = foreign
+    build(kept, "-O1")
+    refused = alys("convert", "-f", "folded-stacks", "--symbolize", kept, trace, "-")
+    assert refused.returncode == 1 and not refused.stdout
+    assert "another build" in refused.stderr and "--any-build" in refused.stderr
+    assert alys("convert", "-f", "folded-stacks", "--symbolize", kept, "--any-build", trace, "-").returncode == 0
+    left_out = alys("convert", "-f", "folded-stacks", "--sysroot", root, trace, "-")
+    assert left_out.returncode == 0 and "other builds" in left_out.stderr and "plant" not in left_out.stdout
+    nonsense = alys("convert", "--any-build", trace, "-")
+    assert nonsense.returncode == 1 and "--symbolize" in nonsense.stderr
+
+
+def test_raw_names(started, tmp_path):
+    code = SOURCE.replace("void *PLANT(int n)", 'void *PLANT(int n) __asm__("_ZN5plant4treeEi"); void *PLANT(int n)')
+    program = build(tmp_path / "field", source=code)
+    record(started, program, tmp_path / "t.alys")
+    record(started, program, tmp_path / "raw.alys", "--raw-names")
+    assert "plant::tree(int)" in folded(tmp_path / "t.alys")
+    assert "_ZN5plant4treeEi 50" in folded(tmp_path / "raw.alys")
+    assert "_ZN5plant4treeEi 50" in folded(tmp_path / "t.alys", "--raw-names", "--symbolize", program)
+
+
+@pytest.mark.skipif(not os.path.exists("/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1"), reason="no libdebuginfod")
+def test_debuginfod(foreign, tmp_path):
+    """A directory as the server: libdebuginfod takes file:// as well. Never as root: as somebody who called sudo."""
+    trace, kept, _ = foreign
+    build_id = re.search(r"Build ID: (\w+)", subprocess.run(["readelf", "-n", kept], capture_output=True, text=True).stdout)[1]
+    where = tmp_path / "served" / "buildid" / build_id
+    where.mkdir(parents=True)
+    subprocess.run(["objcopy", "--only-keep-debug", kept, where / "debuginfo"], check=True)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    os.chown(cache, 65534, 65534)
+    for path in [tmp_path, *tmp_path.parents]:
+        if str(path) != "/tmp" and str(path).startswith("/tmp"):
+            path.chmod(0o755)
+    served = {"DEBUGINFOD_URLS": f"file://{tmp_path}/served", "DEBUGINFOD_CACHE_PATH": str(cache)}
+    args = ("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--debuginfod", trace, "-")
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(("SUDO_", "DEBUGINFOD_"))}
+    as_root = alys(*args, env={**plain, **served})
+    assert as_root.returncode == 1 and "as root" in as_root.stderr
+    nobody = alys(*args, env={**plain, **served, "SUDO_UID": "65534"})
+    assert nobody.returncode == 0 and f"{CHAIN} 50\n" in nobody.stdout, nobody.stderr
+    assert all(p.stat().st_uid == 65534 for p in cache.rglob("*"))
+    no_servers = alys(*args, env=plain)
+    assert no_servers.returncode == 1 and "DEBUGINFOD_URLS" in no_servers.stderr
+    silent = alys("convert", "-f", "folded-stacks", trace, "-", env={**plain, **served, "SUDO_UID": "65534"})
+    assert silent.returncode == 0 and "plant" not in silent.stdout, "never unasked"
+
+
+# --- hostile names ----------------------------------------------------------------------------------
+
+EVIL = {
+    "escape": "\\033]0;owned\\007\\033[2J", "c1": "\\302\\2332J", "bidi": "\\342\\200\\256evil", "latin": "\\377\\376",
+    "lines": "a\\nb\\rc\\td", "markup": "</text><script>alert(1)</script>&", "quote": "\\\"'", "folded": "a;b 77",
+    "isolate": "\\342\\201\\246x", "separator": "\\342\\200\\250x", "long": "x" * 10240, "percent": "%s%n%1$*1$d",
+}
+
+
+def evil_source():
+    parts = ["#include <stdlib.h>", "#include <stdio.h>", "#include <unistd.h>"]
+    for name, label in EVIL.items():
+        parts.append(f'__attribute__((noinline)) void *f_{name}(int n) __asm__("evil_{name}{label}");')
+        parts.append(f"void *f_{name}(int n) {{ void *volatile p = malloc((size_t)n); return p; }}")
+    calls = " ".join(f"free(f_{name}(9));" for name in EVIL)
+    return "\n".join(parts) + (
+        '\nint main(void) { char b; puts("ready"); fflush(stdout); if (read(0, &b, 1) != 1) return 1; '
+        f'{calls} puts("done"); fflush(stdout); while (read(0, &b, 1) > 0) {{}} return 0; }}\n')
+
+
+def assert_clean(data, what):
+    text = data.decode("utf-8")  # valid, or the test fails here
+    bad = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]", text)
+    assert not bad, f"{what}: {bad.group()!r} in {text[max(0, bad.start() - 60):bad.end() + 20]!r}"
+
+
+def unpacked(data):
+    if data[:2] == b"\x1f\x8b":
+        return gzip.decompress(data)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        if not shutil.which("zstd"):
+            return b""
+        return subprocess.run(["zstd", "-dc"], input=data, capture_output=True, check=True).stdout
+    return data
+
+
+@pytest.mark.parametrize("flags", [("-g",), ("-g0",)], ids=["DWARF", "tables"])
+def test_hostile_names(started, tmp_path, flags):
+    program = tmp_path / "evil\x1b]0;x\x07\u202e\n"
+    code = tmp_path / "evil.c"
+    code.write_text(evil_source())
+    subprocess.run(["clang-14", "-O1", *flags, "-o", program, code], check=True, timeout=60)
+    trace = tmp_path / "t.alys"
+    tracer = record(started, program, trace)
+    assert_clean(tracer.text.encode().replace(b"\r\x1b[K", b""), "record -v")
+    outputs = {"info": subprocess.run([ALYS, "info", trace], capture_output=True)}
+    for fmt in ("json", "pprof", "folded-stacks", "flamegraph", "text", "html", "speedscope", "dhat", "massif", "heaptrack"):
+        for style in ((), ("--crystal-style",)):
+            args = [ALYS, "convert", "-f", fmt, *style, "--keep-allocator-frames", trace, "-"]
+            outputs[" ".join(map(str, args[2:-2]))] = subprocess.run(args, capture_output=True)
+    for what, done in outputs.items():
+        if b"unknown format" in done.stderr:
+            continue
+        assert done.returncode == 0, (what, done.stderr)
+        assert_clean(done.stderr, what)
+        data = unpacked(done.stdout)
+        if "-f pprof" in what:
+            # Lengths and numbers between its texts are bytes of any value.
+            assert b"evil_escape\\x1b" in data
+            for raw in (b"\x1b]0", b"\x1b[2J", b"\xc2\x9b", b"\xe2\x80\xae", b"\xe2\x81\xa6", b"\xff\xfe"):
+                assert raw not in data, raw
+            continue
+        if "html" in what:
+            assert b"<script>alert(1)" not in data
+            continue  # its own scripts may hold anything; the data in it is packed
+        assert_clean(data, what)
+        assert b"<script>alert(1)" not in data or "flamegraph" not in what
+    assert "evil_escape" in outputs["-f folded-stacks --keep-allocator-frames"].stdout.decode()
+
+
+def test_hostile_file_in_doctor(started, tmp_path):
+    program = tmp_path / "evil\x1b[2J\u202e"
+    build(tmp_path / "field").rename(program)
+    running = started.program(str(program)).wait_ready()
+    done = subprocess.run([ALYS, "doctor", "--probes", str(running.pid)], capture_output=True)
+    assert done.returncode == 0
+    assert_clean(done.stdout + done.stderr, "doctor --probes")
