@@ -34,6 +34,7 @@ static const struct opt options[] = {
 	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL, "keep malloc and the like in stacks" },
 	{ "no-addresses", 0, NULL, opt_flag, AT(no_addresses), NULL, NULL, "write no memory addresses" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
+	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
 	{ 0 },
 };
 
