@@ -51,6 +51,12 @@ static bool is_pointer_buffer(const struct sink_stack *whole, size_t cut)
 	       (f->symbol->file && !strcmp(format_basename(f->symbol->file), "pointer.cr"));
 }
 
+/* A class method that is no constructor allocates for whomever: its class owns nothing of that. */
+static bool is_owner(const char *type, const char *method, bool buffer)
+{
+	return buffer || *method == '#' || is_new(method + 1) || starts(type, "String");
+}
+
 static bool crystal_type(const struct sink_stack *s, bool buffer, struct buf *out)
 {
 	const char *first = s->frames[0].symbol->name;
@@ -63,6 +69,8 @@ static bool crystal_type(const struct sink_stack *s, bool buffer, struct buf *ou
 			buffer = true;
 			continue;
 		}
+		if (!is_owner(name, dot, buffer))
+			break;
 		put_owner(name, (size_t)(dot - name), buffer || !is_new(dot + 1), out);
 		return true;
 	}
@@ -77,7 +85,7 @@ static bool crystal_file_type(const struct sink_frame *f, bool buffer, struct bu
 {
 	const char *file = f->symbol->file ? format_basename(f->symbol->file) : "";
 	size_t n = strlen(file);
-	if (n < 4 || strcmp(file + n - 3, ".cr"))
+	if (n < 4 || strcmp(file + n - 3, ".cr") || !strcmp(file, "boehm.cr") || crystal_method(f->symbol->name))
 		return false;
 	if (!strcmp(file, "string.cr")) {
 		buf_adds(out, "String");

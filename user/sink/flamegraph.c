@@ -30,13 +30,19 @@ EMBED(flamegraph_css, "user/sink/flamegraph.css");
 EMBED(flamegraph_js, "user/sink/flamegraph.js");
 
 struct box {
-	int64_t start, value;
+	int64_t start, value;  /* its width: with a recording to compare with, the larger of both */
+	int64_t after, before;
 	uint32_t depth;
 	uint32_t name; /* number in the fold; of depth 0 unused */
 };
 
+/* Sums over the stacks up to where the walk is. */
+struct place {
+	int64_t wide, after, before;
+};
+
 struct open_box {
-	int64_t start;
+	struct place start;
 	uint32_t name;
 };
 
@@ -44,7 +50,7 @@ struct flame {
 	const struct sink_input *in;
 	struct fold fold;
 	enum value value;
-	int64_t sum;   /* of all stacks */
+	struct place sum; /* of all stacks */
 	int64_t total; /* the same, but never 0: widths are parts of it */
 	uint32_t deepest;
 	struct box *boxes;
@@ -87,16 +93,23 @@ static double pixels(const struct flame *f, int64_t value)
 	return (double)value / (double)f->total * (WIDTH - 2 * PAD);
 }
 
-static bool close_to(struct flame *f, size_t depth, int64_t now)
+static bool close_to(struct flame *f, size_t depth, const struct place *now)
 {
 	while (f->open_cnt > depth) {
 		const struct open_box *o = &f->open[--f->open_cnt];
-		if (pixels(f, now - o->start) < NARROWEST)
+		if (pixels(f, now->wide - o->start.wide) < NARROWEST)
 			continue;
 		struct box *box = VEC_PUSH(f, boxes);
 		if (!box)
 			return false;
-		*box = (struct box){ o->start, now - o->start, (uint32_t)f->open_cnt + 1, o->name };
+		*box = (struct box){
+			.start = o->start.wide,
+			.value = now->wide - o->start.wide,
+			.after = now->after - o->start.after,
+			.before = now->before - o->start.before,
+			.depth = (uint32_t)f->open_cnt + 1,
+			.name = o->name,
+		};
 		if (box->depth > f->deepest)
 			f->deepest = box->depth;
 	}
@@ -111,21 +124,28 @@ static int compare_boxes(const void *a, const void *b)
 	return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
+static void advance(struct place *p, const struct fold_stack *s)
+{
+	p->wide = value_add(p->wide, s->value > s->before ? s->value : s->before);
+	p->after = value_add(p->after, s->value);
+	p->before = value_add(p->before, s->before);
+}
+
 /* Boxes in depth-first order: by where they start, callers before callees. */
 static int lay_boxes(struct flame *f)
 {
-	int64_t now = 0;
+	struct place now = { 0 };
 	struct box *root = VEC_PUSH(f, boxes);
 	if (!root)
 		return -ENOMEM;
-	*root = (struct box){ .value = f->total };
+	*root = (struct box){ .value = f->total, .after = f->sum.after, .before = f->sum.before };
 	for (size_t i = 0; i < f->fold.stacks_cnt; i++) {
 		const struct fold_stack *s = &f->fold.stacks[i];
 		const uint32_t *names = f->fold.frames + s->first;
 		size_t same = 0;
 		while (same < f->open_cnt && same < s->n && f->open[same].name == names[same])
 			same++;
-		if (!close_to(f, same, now))
+		if (!close_to(f, same, &now))
 			return -ENOMEM;
 		for (size_t k = same; k < s->n; k++) {
 			struct open_box *o = VEC_PUSH(f, open);
@@ -133,9 +153,9 @@ static int lay_boxes(struct flame *f)
 				return -ENOMEM;
 			*o = (struct open_box){ now, names[k] };
 		}
-		now = value_add(now, s->value);
+		advance(&now, s);
 	}
-	if (!close_to(f, 0, now))
+	if (!close_to(f, 0, &now))
 		return -ENOMEM;
 	qsort(f->boxes, f->boxes_cnt, sizeof(*f->boxes), compare_boxes);
 	return 0;
@@ -169,6 +189,18 @@ static void put_colour(struct buf *b, const char *module, const char *name)
 		 channel(light, chroma, hue, 4));
 }
 
+/* Red what grew, blue what shrank, the paler the less of it. */
+static void put_change_colour(struct buf *b, int64_t after, int64_t before)
+{
+	double larger = (double)(after > before ? after : before);
+	double part = larger > 0 ? ((double)after - (double)before) / larger : 0;
+	double size = part < 0 ? -part : part;
+	double light = 0.92 - 0.27 * size, chroma = (0.05 + 0.85 * size) * (1 - light);
+	double hue = part < 0 ? 7.2 : 0.2;
+	buf_addf(b, "#%02x%02x%02x", channel(light, chroma, hue, 0), channel(light, chroma, hue, 8),
+		 channel(light, chroma, hue, 4));
+}
+
 /* As much of a name as fits, in whole characters: those of 3 bytes and more may be wide. */
 static size_t fitting(const char *name, size_t n, double room, bool *cut)
 {
@@ -189,6 +221,23 @@ static size_t fitting(const char *name, size_t n, double room, bool *cut)
 	return at;
 }
 
+static const char *unit_text(const struct flame *f)
+{
+	return value_types[f->value].unit[0] == 'c' ? " objects" : "";
+}
+
+static void put_change(struct buf *b, const struct flame *f, const struct box *box)
+{
+	bool less = box->after < box->before;
+	buf_adds(b, "from ");
+	value_text(b, f->value, box->before);
+	buf_adds(b, " to ");
+	value_text(b, f->value, box->after);
+	buf_addf(b, "%s, %c", unit_text(f), less ? '-' : '+');
+	value_text(b, f->value, less ? box->before - box->after : box->after - box->before);
+	buf_adds(b, "</title>");
+}
+
 static void put_tip(struct buf *b, const struct flame *f, const struct box *box, const char *name,
 		    const char *module)
 {
@@ -199,9 +248,12 @@ static void put_tip(struct buf *b, const struct flame *f, const struct box *box,
 		put_xml(b, module, strlen(module));
 	}
 	buf_u8(b, '\n');
+	if (f->in->options->before) {
+		put_change(b, f, box);
+		return;
+	}
 	value_text(b, f->value, box->value);
-	buf_addf(b, "%s, %.2f %%</title>", value_types[f->value].unit[0] == 'c' ? " objects" : "",
-		 100 * (double)box->value / (double)f->total);
+	buf_addf(b, "%s, %.2f %%</title>", unit_text(f), 100 * (double)box->value / (double)f->total);
 }
 
 static void put_box(struct buf *b, const struct flame *f, const struct box *box)
@@ -218,7 +270,10 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 	buf_addf(b,
 		 "<rect x=\"%.2f\" y=\"%" PRIu64 "\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"",
 		 x, y, w > 3 ? w - 0.6 : w, ROW - 1);
-	put_colour(b, module, name);
+	if (f->in->options->before)
+		put_change_colour(b, box->after, box->before);
+	else
+		put_colour(b, module, name);
 	buf_adds(b, "\"/>");
 	if (n) {
 		buf_addf(b, "<text x=\"%.2f\" y=\"%" PRIu64 "\">", x + 3, y + 13);
@@ -240,7 +295,12 @@ static void put_head(struct buf *b, const struct flame *f)
 	put_xml_text(b, title);
 	buf_addf(b, "</text>\n<text class=\"note\" x=\"%d\" y=\"55\" font-size=\"12\">%s: ", PAD,
 		 value_types[f->value].name);
-	value_text(b, f->value, f->sum);
+	value_text(b, f->value, f->sum.after);
+	if (f->in->options->before) {
+		buf_adds(b, ", before ");
+		value_text(b, f->value, f->sum.before);
+		buf_adds(b, "; red grew, blue shrank, as wide as the larger of both");
+	}
 	buf_adds(b, f->in->snapshot->facts.sampled ? " (estimated)" : "");
 	if ((f->value == VALUE_INUSE_SPACE || f->value == VALUE_INUSE_OBJECTS) &&
 	    format_upper_bound(f->in))
@@ -307,8 +367,8 @@ static int flamegraph_render(const struct sink_input *in, struct sink_out *out, 
 	if (!rc) {
 		fold_merge(&f.fold);
 		for (size_t i = 0; i < f.fold.stacks_cnt; i++)
-			f.sum = value_add(f.sum, f.fold.stacks[i].value);
-		f.total = f.sum ? f.sum : 1;
+			advance(&f.sum, &f.fold.stacks[i]);
+		f.total = f.sum.wide ? f.sum.wide : 1;
 		rc = lay_boxes(&f) ? err_set(err, ENOMEM, "out of memory for the frames") : 0;
 	}
 	if (!rc)

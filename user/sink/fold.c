@@ -55,13 +55,15 @@ static uint32_t name_of(struct folding *w, const struct sink_frame *frame)
 	return id;
 }
 
-static int add_stack(struct folding *w, const struct sink_stack *s, int64_t value, uint32_t row)
+static int add_stack(struct folding *w, const struct sink_stack *s, const struct fold_stack *of)
 {
 	struct fold *f = w->f;
 	struct fold_stack *stack = VEC_PUSH(f, stacks);
 	if (!stack)
 		return -ENOMEM;
-	*stack = (struct fold_stack){ value, f->frames_cnt, (uint32_t)s->frames_cnt, row };
+	*stack = *of;
+	stack->first = f->frames_cnt;
+	stack->n = (uint32_t)s->frames_cnt;
 	for (size_t i = s->frames_cnt; i-- > 0;) {
 		uint32_t id = name_of(w, &s->frames[i]);
 		uint32_t *at = id == NAMES_FAILED ? NULL : VEC_PUSH(f, frames);
@@ -126,18 +128,28 @@ static int compare_value(const void *a, const void *b, void *ctx)
 	return compare_content(a, b, ctx);
 }
 
-int fold_fill(struct fold *f, const struct sink_input *in, enum value v)
+static int add_rows(struct folding *w, const struct sink_input *in, enum value v, bool before)
 {
-	struct folding w = { .f = f };
 	struct sink_stack stack = { 0 };
 	int rc = 0;
 	for (size_t i = 0; !rc && i < in->snapshot->n; i++) {
 		const struct snapshot_row *row = &in->snapshot->rows[i];
+		struct fold_stack of = { .row = (uint32_t)i };
+		*(before ? &of.before : &of.value) = value_of(&row->t, v);
 		rc = sink_stack_of(in->catalog, in->options, row->stack, &stack);
 		if (!rc)
-			rc = add_stack(&w, &stack, value_of(&row->t, v), (uint32_t)i);
+			rc = add_stack(w, &stack, &of);
 	}
 	sink_stack_free(&stack);
+	return rc;
+}
+
+int fold_fill(struct fold *f, const struct sink_input *in, enum value v)
+{
+	struct folding w = { .f = f };
+	int rc = add_rows(&w, in, v, false);
+	if (!rc && in->options->before)
+		rc = add_rows(&w, in->options->before, v, true);
 	map_free(&w.of_symbol);
 	buf_free(&w.name);
 	if (!rc)
@@ -152,12 +164,15 @@ void fold_merge(struct fold *f)
 	size_t kept = 0;
 	for (size_t i = 0; i < f->stacks_cnt; i++) {
 		const struct fold_stack *s = &f->stacks[i];
-		if (s->value <= 0)
+		struct fold_stack *last = kept ? &f->stacks[kept - 1] : NULL;
+		if (s->value <= 0 && s->before <= 0)
 			continue;
-		if (kept && !compare_frames(f, &f->stacks[kept - 1], s))
-			f->stacks[kept - 1].value = value_add(f->stacks[kept - 1].value, s->value);
-		else
+		if (last && !compare_frames(f, last, s)) {
+			last->value = value_add(last->value, s->value);
+			last->before = value_add(last->before, s->before);
+		} else {
 			f->stacks[kept++] = *s;
+		}
 	}
 	f->stacks_cnt = kept;
 }

@@ -14,6 +14,7 @@
 
 struct fold_stack {
 	int64_t value;
+	int64_t before; /* in the earlier recording of options.before; else 0 */
 	size_t first; /* into frames, root */
 	uint32_t n;
 	uint32_t row; /* of the snapshot; after fold_merge, of one of those merged */
@@ -32,9 +33,12 @@ struct fold {
 	size_t frames_cnt, frames_cap;
 };
 
-/* One stack for each row of the snapshot, sorted by content. 0 or -ENOMEM; then fold_free. */
+/*
+ * One stack for each row of the snapshot, and of that of options.before, sorted by content. 0 or
+ * -ENOMEM; then fold_free.
+ */
 int fold_fill(struct fold *f, const struct sink_input *in, enum value v);
-/* Stacks of equal content become one; stacks of no value go. */
+/* Stacks of equal content become one; stacks of no value, now or before, go. */
 void fold_merge(struct fold *f);
 /* Highest value first, then by content. */
 void fold_rank(struct fold *f);

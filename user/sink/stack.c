@@ -78,7 +78,7 @@ static bool is_allocator_name(const char *name)
 /* Crystal's own way to the collector, whose functions have names like anybody's: malloc_atomic, new. */
 static bool is_allocator_file(const char *file)
 {
-	static const char *const ends[] = { "/src/gc/boehm.cr", "/src/gc/none.cr", "/src/gc.cr" };
+	static const char *const ends[] = { "/gc/boehm.cr", "/gc/none.cr", "/src/gc.cr", "/crystal/lib/gc.cr" };
 	size_t n = file ? strlen(file) : 0;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		size_t len = strlen(ends[i]);
