@@ -15,9 +15,9 @@ $(WALK)/walk.skel.h: $(WALK)/walk.bpf.o
 $(WALK)/%.o: tests/bpf/%.c $(WALK)/walk.skel.h
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -Itests/bpf -I$(WALK) -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) -Itests -Itests/bpf -I$(WALK) -c -o $@ $<
 
-$(WALK)/walk_test: $(addprefix $(WALK)/,walk_test.o oracle.o target.o attach.o) $(WALK_OBJS)
+$(WALK)/walk_test: $(addprefix $(WALK)/,walk_test.o record.o oracle.o target.o attach.o) $(WALK_OBJS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

@@ -22,6 +22,7 @@
 #include <bpf/libbpf.h>
 
 #include "attach.h"
+#include "record.h"
 #include "target.h"
 #include "walk.skel.h"
 
@@ -39,6 +40,7 @@ struct options {
 	uint32_t frames;
 	int end;          /* of all stacks; -1 = any */
 	double complete;  /* percent of stacks */
+	const char *record; /* directory for stacks to be kept, a few of those that are equal */
 	const char *pending; /* file with functions p_0.. to be probed at return half-way */
 };
 
@@ -83,6 +85,17 @@ static void check_demands(const struct snap *s)
 		sums.frames_max = s->n;
 }
 
+/* Each length once. */
+static void keep(const struct snap *s)
+{
+	static bool kept[ALYS_MAX_FRAMES + 1];
+	char path[512];
+	if (!opt.record || kept[s->n])
+		return;
+	snprintf(path, sizeof(path), "%s/%u-%u", opt.record, s->tgid, s->n);
+	kept[s->n] = record_stack(s, s->regs[7] + opt.cfa_off, path);
+}
+
 static int on_snap(void *ctx, void *data, size_t n)
 {
 	(void)ctx, (void)n;
@@ -103,6 +116,7 @@ static int on_snap(void *ctx, void *data, size_t n)
 	switch (oracle_compare(&truth, s)) {
 	case VERDICT_EQUAL:
 		sums.equal++;
+		keep(s);
 		break;
 	case VERDICT_CUT:
 		sums.cut++;
@@ -269,7 +283,7 @@ static void parse(int argc, char **argv)
 		{ "file", 1, 0, 'f' },   { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
 		{ "max", 1, 0, 'm' },    { "time", 1, 0, 't' },    { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
 		{ "at-least", 1, 0, 'l' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
-		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "truncated", 1, 0, 'T' },   { 0 },
+		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "record", 1, 0, 'R' }, { "truncated", 1, 0, 'T' },   { 0 },
 	};
 	int o;
 	while ((o = getopt_long(argc, argv, "vp:", longs, NULL)) != -1) {
@@ -289,6 +303,7 @@ static void parse(int argc, char **argv)
 		case 'c': opt.complete = atof(optarg); break;
 		case 'P': opt.pending = optarg; break;
 		case 'T': opt.truncated = strtoull(optarg, NULL, 0); break;
+		case 'R': opt.record = optarg; break;
 		case 'p': opt.pid = (uint32_t)atoi(optarg); break;
 		default: exit(2);
 		}

@@ -1,0 +1,13 @@
+/* Writes stacks down for tests/bpfhost (see its record.h). */
+#ifndef ALYS_TESTS_BPF_RECORD_H
+#define ALYS_TESTS_BPF_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "snap.h"
+
+/* False when the stack is too long to be kept, or its code is no longer there. */
+bool record_stack(const struct snap *s, uint64_t cfa, const char *path);
+
+#endif

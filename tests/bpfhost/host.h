@@ -1,0 +1,155 @@
+/*
+ * The stack walk of bpf/unwind.bpf.h as an ordinary C function over a recorded stack: what the maps
+ * hold and what memory can be read is up to the test.
+ */
+#ifndef ALYS_TESTS_BPFHOST_HOST_H
+#define ALYS_TESTS_BPFHOST_HOST_H
+
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#include "../../vmlinux/vmlinux.h"
+#include "bpfhost/helpers.h"
+
+#include "alys.h"
+
+static struct alys_config config = { .walk = ALYS_WALK_TABLES, .max_frames = 256 };
+
+#include "unwind.bpf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the walk sees. One page of code is one mapping. */
+static struct {
+	struct alys_map_list list;
+	struct alys_mapping mappings[256];
+	struct alys_spec specs[ALYS_MAX_SPECS];
+	uint32_t specs_cnt;
+	struct alys_chunk *chunk;
+	uint32_t used;
+	uint64_t stack_at, stack_sz;
+	const uint8_t *stack;
+	uint64_t away_from; /* memory from here on is away until it is fetched */
+	uint32_t fetches;
+	struct task_struct task;
+} host;
+
+static struct walk_slot host_slot;
+
+void *bpf_map_lookup_elem(const void *map, const void *key)
+{
+	uint32_t i = *(const uint32_t *)key;
+	if (map == &walk_slots)
+		return &host_slot;
+	if (map == &map_lists)
+		return &host.list;
+	if (map == &mappings)
+		return i < 256 ? &host.mappings[i] : NULL;
+	if (map == &specs)
+		return i < host.specs_cnt ? &host.specs[i] : NULL;
+	if (map == &chunks)
+		return i == 0 ? &host.chunk : NULL;
+	if (map == &host.chunk)
+		return host.chunk;
+	abort();
+}
+
+long bpf_map_update_elem(const void *map, const void *key, const void *value, __u64 flags)
+{
+	(void)map, (void)key, (void)value, (void)flags;
+	abort();
+}
+
+long bpf_map_delete_elem(const void *map, const void *key)
+{
+	(void)map, (void)key;
+	abort();
+}
+
+static long host_read(void *dst, uint32_t n, uint64_t addr)
+{
+	memset(dst, 0, n);
+	if (addr < host.stack_at || addr >= host.stack_at + host.stack_sz)
+		return -14;
+	/* The recording ends where it was needed to, not at a page: behind it there is nothing but zeros. */
+	uint64_t left = host.stack_at + host.stack_sz - addr;
+	memcpy(dst, host.stack + (addr - host.stack_at), left < n ? left : n);
+	return 0;
+}
+
+long bpf_probe_read_user(void *dst, __u32 n, const void *addr)
+{
+	if ((uint64_t)addr + n > host.away_from)
+		return -14;
+	return host_read(dst, n, (uint64_t)addr);
+}
+
+long bpf_copy_from_user(void *dst, __u32 n, const void *addr)
+{
+	host.fetches++;
+	return host_read(dst, n, (uint64_t)addr);
+}
+
+__u64 bpf_get_current_pid_tgid(void)
+{
+	return 1ull << 32 | 1;
+}
+
+__u64 bpf_get_current_task(void)
+{
+	return (uint64_t)&host.task;
+}
+
+__u32 bpf_get_smp_processor_id(void)
+{
+	return 0;
+}
+
+static void host_reset(void)
+{
+	free(host.chunk);
+	memset(&host, 0, sizeof(host));
+	host.chunk = calloc(1, sizeof(*host.chunk));
+	host.away_from = UINT64_MAX;
+	static struct uprobe_task nothing_pending;
+	host.task.utask = &nothing_pending;
+	/* What an older walk has cached is of other tables. */
+	static uint64_t salts;
+	host.list.salt = ++salts << 48;
+	host_slot.rec.end = ~0u;
+}
+
+/* Rows of the page of code at addr; the numbers of their specs count from the specs given. */
+static void host_add_page(uint64_t addr, const uint32_t *rows, uint32_t n, const struct alys_spec *spec, uint32_t spec_cnt)
+{
+	uint32_t i = host.list.n, base = host.used;
+	/* Sorted by address, as the loader sorts them. */
+	while (i && host.mappings[i - 1].start > addr) {
+		host.mappings[i] = host.mappings[i - 1];
+		i--;
+	}
+	host.mappings[i] = (struct alys_mapping){
+		.start = addr, .end = addr + 4096, .bias = addr, .page_off = base, .pages = n ? 1 : 0,
+	};
+	host.list.n++;
+	host.chunk->w[host.used++] = 2;
+	host.chunk->w[host.used++] = 2 + n;
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t row = rows[k];
+		if ((row & (ALYS_ROW_SPECIAL | ALYS_ROW_KIND)) == ALYS_ROW_SPECIAL_OF(ALYS_ROW_SPEC, 0))
+			row += host.specs_cnt << ALYS_ROW_AUX_SHIFT;
+		host.chunk->w[host.used++] = row;
+	}
+	memcpy(host.specs + host.specs_cnt, spec, spec_cnt * sizeof(*spec));
+	host.specs_cnt += spec_cnt;
+}
+
+static const struct walk_slot *host_walk(uint64_t ip, uint64_t sp, uint64_t bp, uint64_t cfa)
+{
+	struct pt_regs regs = { .ip = ip, .sp = sp, .bp = bp };
+	walk_begin(&regs, &host_slot, cfa, 1);
+	walk_tables(0);
+	return &host_slot;
+}
+
+#endif

@@ -1,0 +1,291 @@
+/*
+ * The stack walk, compiled for the host: recorded stacks must come out as libdw and the kernel saw
+ * them, and made-up ones show each way to end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "bpfhost/host.h"
+#include "bpfhost/record.h"
+#include "catalog/catalog.h"
+
+#define STACKS "tests/bpfhost/stacks"
+
+/* The numbers of the wire are those of the file. */
+_Static_assert(ALYS_STOP_COMPLETE == (int)STACK_END_COMPLETE && ALYS_STOP_UNKNOWN == (int)STACK_END_UNKNOWN &&
+		       ALYS_STOP_TRUNCATED == (int)STACK_END_TRUNCATED && ALYS_STOP_FAULT == (int)STACK_END_FAULT &&
+		       ALYS_STOP_NO_TABLE == (int)STACK_END_NO_TABLE && ALYS_STOP_BAD_CFA == (int)STACK_END_BAD_CFA &&
+		       ALYS_STOP_UNSUPPORTED == (int)STACK_END_UNSUPPORTED,
+	       "stop reasons");
+
+struct recording {
+	struct buf bytes;
+	uint64_t ip, sp, bp, cfa;
+	uint32_t n, end;
+	const uint8_t *ips;
+};
+
+static void read_pages(struct cursor *c)
+{
+	uint32_t pages = (uint32_t)cursor_le(c, 4);
+	for (uint32_t i = 0; i < pages; i++) {
+		uint64_t addr = cursor_le(c, 8);
+		uint32_t rows = (uint32_t)cursor_le(c, 4), cnt = (uint32_t)cursor_le(c, 4);
+		uint32_t copy[4096];
+		struct alys_spec spec[256];
+		assert_true(rows <= 4096 && cnt <= 256);
+		memcpy(copy, cursor_bytes(c, rows * sizeof(*copy)), rows * sizeof(*copy));
+		memcpy(spec, cursor_bytes(c, cnt * sizeof(*spec)), cnt * sizeof(*spec));
+		host_add_page(addr, copy, rows, spec, cnt);
+	}
+}
+
+static void read_recording(const char *path, struct recording *r)
+{
+	FILE *f = fopen(path, "rb");
+	assert_non_null(f);
+	r->bytes = (struct buf){ 0 };
+	uint8_t *room = buf_room(&r->bytes, 1 << 20);
+	r->bytes.len = fread(room, 1, 1 << 20, f);
+	fclose(f);
+	struct cursor c = cursor_over(r->bytes.data, r->bytes.len);
+	assert_memory_equal(cursor_bytes(&c, 8), RECORD_MAGIC, 8);
+	r->ip = cursor_le(&c, 8);
+	r->sp = cursor_le(&c, 8);
+	r->bp = cursor_le(&c, 8);
+	r->cfa = cursor_le(&c, 8);
+	r->n = (uint32_t)cursor_le(&c, 4);
+	r->end = (uint32_t)cursor_le(&c, 4);
+	r->ips = cursor_bytes(&c, r->n * 8ul);
+	host_reset();
+	host.stack_at = cursor_le(&c, 8);
+	host.stack_sz = cursor_le(&c, 4);
+	host.stack = cursor_bytes(&c, host.stack_sz);
+	read_pages(&c);
+	assert_false(c.bad);
+	assert_int_equal(cursor_left(&c), 0);
+}
+
+static void walk_recording(const struct recording *r, const char *name)
+{
+	const struct walk_slot *w = host_walk(r->ip, r->sp, r->bp, r->cfa);
+	if (w->rec.n != r->n || w->rec.end != r->end || memcmp(w->ips, r->ips, r->n * 8ul))
+		fail_msg("%s: %u frames, end %u, not %u, %u", name, w->rec.n, w->rec.end, r->n, r->end);
+}
+
+/* Runs fn over each recording; there must be some. */
+static void each_recording(void (*fn)(const struct recording *r, const char *name))
+{
+	DIR *d = opendir(STACKS);
+	struct dirent *e;
+	int seen = 0;
+	assert_non_null(d);
+	while ((e = readdir(d))) {
+		char path[512];
+		struct recording r;
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), STACKS "/%s", e->d_name);
+		read_recording(path, &r);
+		fn(&r, e->d_name);
+		buf_free(&r.bytes);
+		seen++;
+	}
+	closedir(d);
+	assert_true(seen >= 10);
+}
+
+static void test_recorded(void **state)
+{
+	(void)state;
+	each_recording(walk_recording);
+}
+
+/* Whatever page is away, a walk that may sleep finds the same stack, and one that may not says so. */
+static void walk_with_pages_away(const struct recording *r, const char *name)
+{
+	for (uint64_t away = (r->sp & ~4095ull) + 4096; away < host.stack_at + host.stack_sz; away += 4096) {
+		host.away_from = away;
+		config.walk = ALYS_WALK_SLEEP;
+		host.fetches = 0;
+		walk_recording(r, name);
+		assert_true(host.fetches > 0);
+		config.walk = ALYS_WALK_TABLES;
+		const struct walk_slot *w = host_walk(r->ip, r->sp, r->bp, r->cfa);
+		assert_int_equal(w->rec.end, ALYS_STOP_FAULT);
+		assert_true(w->rec.n < r->n);
+		assert_memory_equal(w->ips, r->ips, w->rec.n * 8ul);
+	}
+}
+
+static void test_pages_away(void **state)
+{
+	(void)state;
+	each_recording(walk_with_pages_away);
+	config.walk = ALYS_WALK_TABLES;
+}
+
+static void walk_cut(const struct recording *r, const char *name)
+{
+	(void)name;
+	config.max_frames = r->n - 1;
+	const struct walk_slot *w = host_walk(r->ip, r->sp, r->bp, r->cfa);
+	assert_int_equal(w->rec.n, r->n - 1);
+	assert_int_equal(w->rec.end, ALYS_STOP_TRUNCATED);
+	assert_memory_equal(w->ips, r->ips, w->rec.n * 8ul);
+	config.max_frames = 256;
+}
+
+static void test_truncated(void **state)
+{
+	(void)state;
+	each_recording(walk_cut);
+}
+
+/* A trampoline in the place of any return address is seen through. */
+static void walk_with_return_probe(const struct recording *r, const char *name)
+{
+	const uint64_t trampoline = 0x7fffffffe000;
+	uint8_t *stack = malloc(host.stack_sz);
+	memcpy(stack, host.stack, host.stack_sz);
+	uint64_t caller;
+	memcpy(&caller, r->ips + 8, 8);
+	struct return_instance ri = { .orig_ret_vaddr = caller, .stack = r->cfa - 8 };
+	struct return_instance other = { .orig_ret_vaddr = 1, .stack = r->cfa, .next = &ri };
+	struct uprobe_task utask = { .return_instances = &other };
+	memcpy(stack + (r->cfa - 8 - host.stack_at), &trampoline, 8);
+	host.task.utask = &utask;
+	host.stack = stack;
+	walk_recording(r, name);
+	assert_int_equal(host_slot.s.missed ? host_slot.s.missed != trampoline : 1, 1);
+	free(stack);
+}
+
+static void test_return_probe(void **state)
+{
+	(void)state;
+	each_recording(walk_with_return_probe);
+}
+
+/* A stack of words at 0x7000, code pages at 0x1000 and 0x2000. */
+#define SP 0x7000ull
+#define CODE 0x10000ull
+#define PLAIN(words, slot) ((uint32_t)(words) << ALYS_ROW_CFA_SHIFT | (slot))
+
+static uint64_t words[512];
+
+static const struct walk_slot *walk_words(uint32_t row, uint64_t bp)
+{
+	host_reset();
+	host.stack_at = SP;
+	host.stack_sz = sizeof(words);
+	host.stack = (const uint8_t *)words;
+	host_add_page(CODE, &row, 1, NULL, 0);
+	return host_walk(CODE + 0x800, SP, bp, SP + 8);
+}
+
+static void test_zero_is_the_bottom(void **state)
+{
+	(void)state;
+	memset(words, 0, sizeof(words));
+	words[0] = CODE + 8;
+	words[2] = CODE + 16;
+	const struct walk_slot *w = walk_words(PLAIN(2, 0), 0);
+	assert_int_equal(w->rec.end, ALYS_STOP_COMPLETE);
+	assert_int_equal(w->rec.n, 3);
+	assert_int_equal(w->ips[2], CODE + 16);
+}
+
+static void test_bad_frames(void **state)
+{
+	(void)state;
+	memset(words, 0, sizeof(words));
+	words[0] = CODE + 8;
+	/* CFA by a frame pointer below the stack pointer. */
+	const struct walk_slot *w = walk_words(ALYS_ROW_BP | PLAIN(2, 0), SP - 64);
+	assert_int_equal(w->rec.end, ALYS_STOP_BAD_CFA);
+	assert_int_equal(w->rec.n, 2);
+	w = walk_words(ALYS_ROW_BP | PLAIN(2, 0), SP + 65);
+	assert_int_equal(w->rec.end, ALYS_STOP_BAD_CFA);
+	w = walk_words(ALYS_ROW_BP | PLAIN(2, 0), SP + 65536);
+	assert_int_equal(w->rec.end, ALYS_STOP_FAULT);
+	w = walk_words(ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, ALYS_ROW_WHY_RA), 0);
+	assert_int_equal(w->rec.end, ALYS_STOP_UNSUPPORTED);
+	w = walk_words(ALYS_ROW_SPECIAL_OF(ALYS_ROW_SPEC, 5), 0);
+	assert_int_equal(w->rec.end, ALYS_STOP_UNSUPPORTED);
+	w = walk_words(ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0), 0);
+	assert_int_equal(w->rec.end, ALYS_STOP_COMPLETE);
+	assert_int_equal(w->rec.n, 2);
+}
+
+/* Code without rows: frame pointers while they make sense, and the address is asked for when unknown. */
+static void test_frame_pointers(void **state)
+{
+	(void)state;
+	memset(words, 0, sizeof(words));
+	words[0] = 0x20008; /* generated code, in no mapping */
+	words[4] = SP + 80;
+	words[5] = 0x20100;
+	words[10] = 0; /* rbp of the deepest frame */
+	words[11] = 0x20200;
+	const struct walk_slot *w = walk_words(PLAIN(1, 0), SP + 32);
+	assert_int_equal(w->rec.end, ALYS_STOP_COMPLETE);
+	assert_int_equal(w->rec.n, 4);
+	assert_int_equal(w->ips[3], 0x20200);
+	assert_int_equal(w->s.missed, 0x20008);
+	w = walk_words(PLAIN(1, 0), SP - 8);
+	assert_int_equal(w->rec.end, ALYS_STOP_NO_TABLE);
+	assert_int_equal(w->rec.n, 2);
+	/* A register that points into the stack by chance leads to a zero: not the bottom. */
+	words[5] = 0;
+	w = walk_words(PLAIN(1, 0), SP + 32);
+	assert_int_equal(w->rec.end, ALYS_STOP_NO_TABLE);
+}
+
+/* Two rows that lead back to themselves can not walk for ever: each step goes up. */
+static void test_recursion_ends(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 512; i++)
+		words[i] = CODE + 8;
+	const struct walk_slot *w = walk_words(PLAIN(1, 0), 0);
+	assert_int_equal(w->rec.end, ALYS_STOP_TRUNCATED);
+	assert_int_equal(w->rec.n, 256);
+	config.max_frames = ALYS_MAX_FRAMES;
+	w = walk_words(PLAIN(1, 0), 0);
+	config.max_frames = 256;
+	assert_int_equal(w->rec.n, ALYS_MAX_FRAMES);
+	assert_int_equal(w->rec.end, ALYS_STOP_TRUNCATED);
+}
+
+static void test_hash(void **state)
+{
+	(void)state;
+	memset(words, 0, sizeof(words));
+	words[0] = CODE + 8;
+	words[2] = CODE + 16;
+	uint64_t first = walk_words(PLAIN(2, 0), 0)->rec.hash;
+	assert_int_equal(first, walk_words(PLAIN(2, 0), 0)->rec.hash);
+	words[2] = CODE + 17;
+	assert_int_not_equal(first, walk_words(PLAIN(2, 0), 0)->rec.hash);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_recorded),       cmocka_unit_test(test_pages_away),
+		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_return_probe),
+		cmocka_unit_test(test_zero_is_the_bottom), cmocka_unit_test(test_bad_frames),
+		cmocka_unit_test(test_frame_pointers), cmocka_unit_test(test_recursion_ends),
+		cmocka_unit_test(test_hash),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
