@@ -142,7 +142,7 @@ static uint32_t dice(uint32_t n)
 	return (uint32_t)((seed >> 33) * (uint64_t)n >> 31);
 }
 
-/* Stacks share their roots, as those of one program do: each begins as the one before. */
+/* Stacks share their roots, as those of one program do: each begins as the one before did. */
 static struct catalog *big_catalog(void)
 {
 	struct catalog *c = catalog_new();
@@ -161,17 +161,17 @@ static struct catalog *big_catalog(void)
 		uint32_t keep = n > 4 ? n - 1 - dice(4) : n;
 		n = keep + 1 + dice(5);
 		n = n < BIG_DEPTH ? n : BIG_DEPTH;
-		struct frame inner[BIG_DEPTH];
+		struct frame inner[BIG_DEPTH + 1] = { { { 1 }, 8 } };
 		for (uint32_t k = keep; k < n; k++)
 			f[k] = (struct frame){ { 1 }, 16 * (1 + dice(BIG_FUNCTIONS)) };
 		for (uint32_t k = 0; k < n; k++)
-			inner[k] = f[n - 1 - k];
-		put_stack(c, i, 1, inner, n);
+			inner[k + 1] = f[n - 1 - k];
+		put_stack(c, i, 1, inner, n + 1);
 	}
 	return c;
 }
 
-/* Some stacks make most events, and most blocks die young. */
+/* Each stack at least once; some make most events, and most blocks die young. */
 static struct event big_event(uint64_t i, uint64_t n)
 {
 	uint32_t rare = dice(1000);
@@ -179,6 +179,8 @@ static struct event big_event(uint64_t i, uint64_t n)
 	e.kind = i & 1 ? EVENT_FREE : EVENT_ALLOC;
 	e.addr = 16 + 16 * (i & 1 ? i / 2 - dice(1 + (uint32_t)(i < 4000 ? i / 2 : 2000)) : i / 2);
 	e.stack.n = 1 + dice(rare < 700 ? 400 : rare < 950 ? 8000 : BIG_STACKS);
+	if (i < 2 * BIG_STACKS)
+		e.stack.n = 1 + (uint32_t)i / 2;
 	e.size = 16 + dice(4000);
 	return e;
 }

@@ -19,7 +19,7 @@ class Page {
     this.series = pathSlices(heap, about.slice_ns / about.heap_slice_ns);
     this.choice = { metric: about.unseen_frees ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
     this.trees = new Map();
-    this.views = new Views(data, this.series, typesOf(data), about, (name, within) => this.searchFor(name, within));
+    this.views = new Views(data, this.series, typesOf(data), about, (name) => this.searchFor(name));
     this.flame = new Flame(id("flame"), id("flame-details"), id("tip"), (n) => { id("reset").disabled = !n; this.matched(); });
     this.timeline = new Timeline(id("timeline"), heap, about, this.series.length, (interval) => this.change({ interval }));
   }
@@ -158,9 +158,9 @@ class Page {
     }
   }
 
-  searchFor(name, within) {
+  searchFor(name) {
     const exact = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    id("search").value = within ? exact : `^${exact}$`;
+    id("search").value = `^${exact}$`;
     this.search();
     id("toolbar").scrollIntoView({ block: "nearest" });
   }

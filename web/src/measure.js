@@ -48,7 +48,9 @@ function highestEnd(series, from, to) {
 }
 
 // The whole heap in slices of its own, at least as fine as those of paths.
-export function heapSeries({ heap: { alloc, freed, highest } }) {
+export function heapSeries({ heap }) {
+  const pad = (values) => (values.length ? values : new Float64Array(1));
+  const [alloc, freed, highest] = [heap.alloc, heap.freed, heap.highest].map(pad);
   const [live, top] = [new Float64Array(alloc.length), new Float64Array(alloc.length)];
   for (let s = 0, now = 0; s < alloc.length; s++) {
     const before = now;
@@ -60,8 +62,8 @@ export function heapSeries({ heap: { alloc, freed, highest } }) {
 
 // What was in use at the end of each slice of paths.
 export function pathSlices(heap, ratio) {
-  const length = Math.max(1, Math.ceil(heap.length / ratio));
-  const live = Float64Array.from({ length }, (_, s) => heap.live[Math.min(heap.length, (s + 1) * ratio) - 1] ?? 0);
+  const length = Math.ceil(heap.length / ratio);
+  const live = Float64Array.from({ length }, (_, s) => heap.live[Math.min(heap.length, (s + 1) * ratio) - 1]);
   return { length, live };
 }
 

@@ -7,9 +7,9 @@ import { select } from "d3-selection";
 import { area, curveStepAfter } from "d3-shape";
 import { bytes, seconds } from "./text.js";
 
-const HEIGHT = 170;
-const SPLIT = 112; /* the area ends, the bars begin */
-const MARGIN = { left: 76, right: 14, top: 8, bottom: 24 };
+const HEIGHT = 182;
+const SPLIT = 124; /* the area ends, the bars begin */
+const MARGIN = { left: 76, right: 14, top: 20, bottom: 24 };
 
 export class Timeline {
   constructor(box, series, about, slices, onInterval) {
@@ -66,8 +66,8 @@ export class Timeline {
     this.svg.append("path").attr("class", "area-live").attr("d", shape(series.live));
     if (!(this.peak.bytes > 0)) return;
     const px = x(Math.min(this.end, this.peak.ns / 1e9));
-    this.svg.append("line").attr("class", "peak").attr("x1", px).attr("x2", px).attr("y1", MARGIN.top).attr("y2", SPLIT);
-    this.svg.append("text").attr("class", "peak").attr("y", MARGIN.top + 10)
+    this.svg.append("line").attr("class", "peak").attr("x1", px).attr("x2", px).attr("y1", 6).attr("y2", SPLIT);
+    this.svg.append("text").attr("class", "peak").attr("y", 14)
       .attr("x", px + (px > this.box.clientWidth / 2 ? -6 : 6)).attr("text-anchor", px > this.box.clientWidth / 2 ? "end" : "start")
       .text(`peak ${bytes(this.peak.bytes)}`);
   }

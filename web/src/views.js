@@ -131,15 +131,8 @@ export class Views {
       this.shareColumn("own"),
       { title: "Blocks allocated", number: true, of: (row) => row.blocks, text: (row) => count(row.blocks) },
       { title: "Stacks", number: true, of: (row) => row.stacks, text: (row) => count(row.stacks) },
-      { title: "Type", of: (row) => this.types.names[row.key], cell: (row) => (row.key ? this.typeLink(row.key) : make("span", "soft", this.types.names[0])) },
+      { title: "Type", of: (row) => this.types.names[row.key], cell: (row) => make("span", row.key ? "mono" : "soft", this.types.names[row.key]) },
     ], { sort: 0, caption: "By type" });
-  }
-
-  typeLink(type) {
-    const button = make("button", "link", this.types.names[type]);
-    button.type = "button";
-    button.addEventListener("click", () => this.onFunction(this.types.names[type].replace(/ \(in a method\)$/, ""), true));
-    return button;
   }
 
   typesRows() {

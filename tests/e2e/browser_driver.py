@@ -1,0 +1,63 @@
+"""What the tests of pages share: npm's packages for tests, and Chromium through them."""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BUILD", ROOT / "build")).resolve()
+HERE = ROOT / "tests" / "e2e" / "browser"
+CHROMIUM = shutil.which("chromium")
+NODE = BUILD / "tests" / "node"
+
+
+def run(*args, **kwargs):
+    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, timeout=240, **kwargs)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+
+
+@functools.cache
+def outputs(program):
+    """What a unit test leaves beside itself."""
+    path = BUILD / "tests" / program
+    if not path.exists():
+        run("make", "-s", f"BUILD={BUILD}", path, cwd=ROOT)
+    run(path, cwd=ROOT)
+    return BUILD / "tests" / "sink"
+
+
+@functools.cache
+def modules():
+    need("node", "npm")
+    lock = (HERE / "package-lock.json").read_text()
+    mark = NODE / "node_modules" / ".installed"
+    if not mark.exists() or mark.read_text() != lock:
+        NODE.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(HERE / name, NODE / name)
+        run("npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", cwd=NODE)
+        mark.write_text(lock)
+    return NODE / "node_modules"
+
+
+def drive(tmp_path, url, script, **args):
+    """What the script returned. A page of ours that complains or asks for another file fails here."""
+    need("chromium")
+    answer = json.loads(run("node", HERE / "drive.mjs", modules(), tmp_path / "profile", url,
+                            json.dumps({"chromium": CHROMIUM, **args}), input=script))
+    if not args.get("foreign"):
+        assert not answer["complaints"], answer["complaints"]
+        assert not answer["asked"], answer["asked"]
+    return answer["result"]

@@ -1,0 +1,147 @@
+"""Each export in the hands of the program it is for. tests/unit/test_sink writes them; no root needed."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from browser_driver import BUILD, ROOT, drive, modules, need, outputs, run
+
+ALL = ["shop", "options", "empty", "hostile"]
+DH_VIEW = Path("/usr/libexec/valgrind/dh_view.html")
+
+
+@pytest.fixture(scope="module")
+def sink():
+    return outputs("test_sink")
+
+
+# --- DHAT ------------------------------------------------------------------------------------------
+
+DHAT_SCRIPT = """
+await page.setInputFiles("input[type=file]", args.file);
+await page.waitForFunction(() => /Total:|rror/.test(document.body.innerText));
+const sorts = await page.$$eval("select option", (options) => options.map((o) => o.textContent));
+return { text: await page.evaluate(() => document.body.innerText), sorts };
+"""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_dh_view_opens_dhat(sink, tmp_path, name):
+    if not DH_VIEW.exists():
+        pytest.skip("valgrind's dh_view is not installed")
+    seen = drive(tmp_path, f"file://{DH_VIEW}", DHAT_SCRIPT, file=str(sink / f"{name}.dhat.json"), foreign=True)
+    text = seen["text"].replace("\xa0", " ")
+    assert "Mode:" in text and "rror" not in text.replace("Parser#read", "")
+    if name == "shop":
+        assert "/usr/bin/shop [recorded by alys-bpf: hits 9 = recorded 7" in text
+        assert re.search(r"Total:\s+5,320 bytes \(100%.*in 5 blocks", text)
+        assert re.search(r"At t-gmax:\s+5,160 bytes \(100%.*in 3 blocks", text)
+        assert re.search(r"At t-end:\s+4,224 bytes \(100%.*in 3 blocks", text)
+        assert "Cart::checkout() (cart.cc:42)" in text
+
+
+def test_dhat_counts_as_the_events_say(sink):
+    data = json.loads((sink / "shop.dhat.json").read_text())
+    frames = data["ftbl"]
+    cart = next(p for p in data["pps"] if "Cart::add" in frames[p["fs"][0]])
+    # 96 bytes became 4096 after a second, which lived until the end a second later.
+    assert (cart["tb"], cart["tbk"], cart["tl"]) == (96 + 4096, 2, 1_000_000 + 1_000_000)
+    assert (cart["mb"], cart["mbk"], cart["eb"], cart["ebk"]) == (4096, 1, 4096, 1)
+    assert [frames[f].split(": ")[1].split(" (")[0] for f in cart["fs"]] == ["Cart::add(Item const&)", "Cart::checkout()", "main"]
+
+
+# --- heaptrack -------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ALL)
+def test_heaptrack_print_opens_heaptrack(sink, name):
+    need("heaptrack_print")
+    text = run("heaptrack_print", "-f", sink / f"{name}.heaptrack.zst")
+    assert "total runtime" in text
+    if name == "shop":
+        assert "calls to allocation functions: 5 " in text
+        assert "temporary memory allocations: 0 " in text
+        assert "peak heap memory consumption: 5.16K" in text
+        assert "total memory leaked: 4.22K" in text
+        assert "total runtime: 2.50s" in text
+    if name == "hostile":
+        assert "\x1b" not in text
+
+
+def test_heaptrack_folds_the_same_stacks(sink, tmp_path):
+    need("heaptrack_print")
+    out = tmp_path / "stacks"
+    run("heaptrack_print", "-f", sink / "shop.heaptrack.zst", "-F", out, "--flamegraph-cost-type", "leaked")
+    lines = dict(line.rsplit(" ", 1) for line in out.read_text().splitlines())
+    assert sum(int(v) for v in lines.values()) == 4224
+    # This view of heaptrack's puts inlined functions before those that they are in.
+    stack = next(stack for stack, value in lines.items() if value == "4096")
+    assert [re.sub(r" \(\S+\)$", "", f) for f in stack.split(";")[:3]] == ["main", "Cart::add(Item const&)", "Cart::checkout()"]
+
+
+# --- massif ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["fleet", *ALL])
+def test_ms_print_opens_massif(sink, name):
+    need("ms_print")
+    done = subprocess.run(["ms_print", sink / f"{name}.massif"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+    if name == "shop":
+        assert "Command:            /usr/bin/shop" in done.stdout
+        assert re.search(r"Detailed snapshots: \[\d+ \(peak\), \d+\]", done.stdout)
+        assert re.search(r"^ *\d+ +1,000 +5,160 +5,160", done.stdout, re.M)
+        assert "->79.38% (4,096B) 0x555500001300: Cart::add(Item const&) (cart.h:17)" in done.stdout
+    if name == "fleet":
+        assert "estimated from samples, one per 4096 bytes" in done.stdout
+
+
+# --- speedscope ------------------------------------------------------------------------------------
+
+def test_speedscope_keeps_its_schema(sink):
+    run("node", ROOT / "tests/e2e/browser/schema.mjs", modules(), *(sink / f"{n}.speedscope.json" for n in ["fleet", *ALL]))
+    data = json.loads((sink / "shop.speedscope.json").read_text())
+    assert [p["endValue"] for p in data["profiles"]] == [5, 5320, 3, 4224]
+    assert data["profiles"][data["activeProfileIndex"]]["name"] == "Bytes in use"
+    for profile in data["profiles"]:
+        assert len(profile["samples"]) == len(profile["weights"]) and sum(profile["weights"]) == profile["endValue"]
+
+
+def test_speedscope_opens_it(sink, tmp_path):
+    """Its own page, loaded as its command line does: from a script beside, without a server."""
+    index = modules() / "speedscope" / "dist" / "release" / "index.html"
+    local = tmp_path / "profile.js"
+    text = base64.b64encode((sink / "shop.speedscope.json").read_bytes()).decode()
+    local.write_text(f'speedscope.loadFileFromBase64("shop.speedscope.json", "{text}")')
+    script = """
+    await page.waitForFunction(() => /Bytes in use/.test(document.title + document.body.innerText));
+    return page.evaluate(() => document.title + "\\n" + document.body.innerText);
+    """
+    text = drive(tmp_path, f"file://{index}#localProfilePath={local}", script, foreign=True)
+    assert "Bytes in use" in text
+
+
+# --- callgrind, through pprof ----------------------------------------------------------------------
+
+def test_callgrind_annotate_reads_what_pprof_makes(sink, tmp_path):
+    need("go", "callgrind_annotate")
+    out = tmp_path / "callgrind.out"
+    run("go", "tool", "pprof", "-callgrind", "-sample_index=alloc_space", f"-output={out}", sink / "shop.pb.gz",
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PPROF_TMPDIR": str(tmp_path)})
+    text = run("callgrind_annotate", out)
+    assert re.search(r"4,192 \(78\.80%\) .*Cart::add", text) or re.search(r"4,192 .*Cart::add", text)
+
+
+# --- what cannot be said ---------------------------------------------------------------------------
+
+@pytest.mark.parametrize("fmt", ["dhat", "heaptrack"])
+def test_sampled_traces_are_refused_in_one_sentence(tmp_path, fmt):
+    trace = tmp_path / "sampled.alys"
+    shutil.copy(ROOT / "tests/golden/v1.alys", trace)
+    done = subprocess.run([BUILD / "alys-bpf", "convert", "-f", fmt, trace], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert f"a {fmt} file tells of every single allocation and this trace holds samples" in done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["sampled.alys"]

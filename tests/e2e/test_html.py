@@ -1,0 +1,302 @@
+"""The page of -f html, driven in headless Chromium. tests/unit/test_sink_exports_html writes them; no root needed."""
+
+import re
+
+import pytest
+
+from browser_driver import drive, outputs
+
+READY = "await page.waitForFunction(() => document.documentElement.dataset.shown);\n"
+# Lets the page show what was asked of it: it does so once per frame.
+HELPERS = """
+const settle = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const text = (at) => page.locator(at).innerText();
+const column = (n) => page.$$eval(`#table tbody tr:not(.more) td:nth-child(${n})`, (cells) => cells.map((c) => c.innerText));
+const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent);
+"""
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return outputs("test_sink_exports_html")
+
+
+def on(pages, tmp_path, name, script, **args):
+    return drive(tmp_path, f"file://{pages}/{name}.html", READY + HELPERS + script, **args)
+
+
+@pytest.mark.parametrize("name", ["shop", "fleet", "empty", "hostile"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_opens_without_a_word(pages, tmp_path, name, dark):
+    seen = on(pages, tmp_path, name, """
+    return { tabs: await page.$$eval("#tabs button", (b) => b.map((x) => x.textContent)), subtitle: await text("#subtitle"),
+             paper: await page.evaluate(() => getComputedStyle(document.body).backgroundColor) };
+    """, dark=dark)
+    assert seen["tabs"] == ["Functions", "Types", "Stacks", "Leaks", "What was recorded"]
+    assert "recorded" in seen["subtitle"]
+    assert (sum(map(int, re.findall(r"\d+", seen["paper"]))) < 200) == dark
+
+
+def test_summary_says_what_was_recorded_and_lost(pages, tmp_path):
+    script = """
+    const tiles = await page.$$eval(".tile", (t) => Object.fromEntries(t.map((x) => Array.from(x.children, (c) => c.textContent))));
+    await page.click("#tab-recording");
+    await settle();
+    return { tiles, notices: await page.$$eval(".notice", (n) => n.map((x) => x.textContent)), table: await text("#table"), title: await page.title() };
+    """
+    shop = on(pages, tmp_path, "shop", script)
+    assert shop["title"] == "shop: heap report"
+    assert shop["tiles"]["At peak"] == "5.04 KiB" and shop["tiles"]["In use at the end"] == "4.13 KiB"
+    assert shop["tiles"]["Lost"] == "0" and shop["notices"] == []
+    assert "hits 9 = recorded 7 + set aside 2 (nested 2) + lost 0" in shop["table"]
+    assert "process 4242" in shop["table"]
+    fleet = on(pages, tmp_path, "fleet", script)
+    assert fleet["tiles"]["Lost"] == "12"
+    assert len(fleet["notices"]) == 3 and "12 frees were lost" in fleet["notices"][1]
+    assert re.search(r"lost\s+ring-full\s+12", fleet["table"])
+
+
+def test_sizes_by_each_measure(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    const out = {};
+    for (const key of ["1", "2", "3", "4", "5"]) {
+        await page.keyboard.press(key);
+        await settle();
+        out[key] = [await text("#flame-sum"), (await column(4))[0]];
+    }
+    await page.keyboard.press("2");
+    await page.keyboard.press("b");
+    await settle();
+    out.blocks = [await text("#flame-sum"), (await column(1))[0]];
+    return out;
+    """)
+    assert seen["1"][0].startswith("In use: 4.13 KiB.")
+    assert seen["2"][0].startswith("Allocated: 5.20 KiB.")
+    assert seen["3"][0].startswith("At peak: 5.04 KiB.")
+    assert seen["4"][0].startswith("Temporary: 0 B.")
+    assert seen["5"][0].startswith("Never freed: 4.13 KiB.")
+    assert seen["1"][1] == seen["2"][1] == "Cart::add(Item const&)"
+    assert seen["blocks"][0].startswith("Allocated: 5 blocks.") and seen["blocks"][1] == "2"
+
+
+def test_brush_restricts_everything_else(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    await page.click("#metrics [data-id=alloc]");
+    const box = await page.locator("#timeline .overlay").boundingBox();
+    const drag = async (from, to) => {
+        await page.mouse.move(box.x + box.width * from, box.y + 50);
+        await page.mouse.down();
+        await page.mouse.move(box.x + box.width * (from + to) / 2, box.y + 50);
+        await page.mouse.move(box.x + box.width * to, box.y + 50);
+        await page.mouse.up();
+        await settle();
+        return [await text("#interval"), await text("#flame-sum"), await column(4)];
+    };
+    const out = { first: await drag(0.001, 0.3), middle: await drag(0.45, 0.6) };
+    await page.click("#tab-leaks");
+    await settle();
+    out.leaks = await column(6);
+    await page.click("#metrics [data-id=live]");
+    await settle();
+    out.live = await text("#flame-sum");
+    await page.click("#whole");
+    await settle();
+    out.whole = [await text("#interval"), await text("#flame-sum"), await page.locator("#whole").isVisible(), (await column(6)).length];
+    return out;
+    """)
+    # Two allocations in the first moment, a reallocation and one after a second, the last after two.
+    assert seen["first"][1].startswith("Allocated: 1.07 KiB.")
+    assert set(seen["first"][2]) == {"Cart::add(Item const&)", "Cart::checkout()", "main", 'Parser#read; "<json>"'}
+    assert seen["middle"][1].startswith("Allocated: 4.06 KiB.")
+    assert "libblob.so+0x1600" in seen["middle"][2]
+    assert len(seen["leaks"]) == 2
+    assert seen["live"].startswith("In use: 4.06 KiB.")
+    assert seen["whole"][0].startswith("whole recording") and seen["whole"][1].startswith("In use: 4.13 KiB.")
+    assert seen["whole"][2] is False and seen["whole"][3] == 3
+
+
+def test_time_line_by_keyboard(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    await page.focus("#timeline");
+    const out = [];
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft", "Shift+ArrowRight", "Shift+ArrowLeft", "Escape"]) {
+        await page.keyboard.press(key);
+        await settle();
+        out.push(await text("#interval"));
+    }
+    return out;
+    """)
+    assert seen[0] == seen[2] != seen[1] and seen[3] != seen[2] and seen[4] == seen[2]
+    assert all(" to " in words for words in seen[:5]) and seen[5].startswith("whole recording")
+
+
+def test_search_marks_and_filters(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    await page.keyboard.press("/");
+    const out = { focus: await focused() };
+    const search = async (words) => {
+        await page.fill("#search", words);
+        await settle();
+        return [await text("#matched"), await column(4)];
+    };
+    out.cart = await search("cart::(add|checkout)");
+    out.bad = await search("(");
+    out.none = await search("nobody");
+    out.empty = await text(".empty");
+    await page.keyboard.press("Escape");
+    await settle();
+    out.cleared = await page.inputValue("#search");
+    await page.click("#table button.link >> text=Cart::checkout()");
+    await settle();
+    out.clicked = [await page.inputValue("#search"), await text("#matched")];
+    return out;
+    """)
+    assert seen["focus"] == "search"
+    # One of the two is in the other: what they weigh counts once.
+    assert seen["cart"][0] == "97.0 % in 2 functions"
+    assert set(seen["cart"][1]) == {"Cart::add(Item const&)", "Cart::checkout()"}
+    assert seen["bad"][0] == "not a regular expression"
+    assert seen["none"] == ["0.00 % in 0 functions", []] and "Nothing to show" in seen["empty"]
+    assert seen["cleared"] == ""
+    assert seen["clicked"] == [r"^Cart::checkout\(\)$", "97.0 % in 1 function"]
+
+
+def test_tables_sort_both_ways(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    const out = { names: [await column(4)] };
+    const sort = async (n) => {
+        await page.click(`#table th:nth-child(${n}) button`);
+        return [await column(4), await page.$$eval("#table th", (t) => t.map((x) => x.getAttribute("aria-sort")))];
+    };
+    out.up = await sort(4);
+    out.down = await sort(4);
+    out.total = await sort(3);
+    await page.click("#tab-stacks");
+    await settle();
+    await page.click("button.opens >> nth=0");
+    out.frames = await page.$$eval(".frames li", (items) => items.map((x) => x.innerText));
+    await page.keyboard.press("Enter");
+    out.closed = await page.locator(".frames").count();
+    return out;
+    """)
+    assert seen["up"][0] == sorted(seen["up"][0]) and seen["up"][1] == ["none", "none", "none", "ascending"]
+    assert seen["down"][0] == sorted(seen["up"][0], reverse=True)
+    assert seen["total"][0][0] == "main" and seen["total"][1][2] == "descending"
+    assert seen["frames"] == ["Cart::add(Item const&) /src/cart.h:17", "Cart::checkout() /src/cart.cc:42", "main /src/main.cc:7"]
+    assert seen["closed"] == 0
+
+
+def test_flame_graph_by_mouse_and_keyboard(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    const box = await page.locator("#flame").boundingBox();
+    const out = {};
+    await page.mouse.move(box.x + 100, box.y + 30);
+    out.tip = await text("#tip");
+    await page.mouse.click(box.x + 100, box.y + 50);
+    out.zoomed = [await text("#flame-details"), await page.locator("#reset").isEnabled()];
+    await page.click("#reset");
+    out.reset = [await text("#flame-details"), await page.locator("#reset").isEnabled()];
+    await page.focus("#flame");
+    const walk = async (...keys) => {
+        for (const key of keys) await page.keyboard.press(key);
+        return (await text("#flame-details")).split(":")[0];
+    };
+    out.walk = [await walk("ArrowDown"), await walk("ArrowDown"), await walk("ArrowDown"), await walk("ArrowRight"), await walk("ArrowUp")];
+    await walk("ArrowDown", "Enter");
+    out.inside = await page.locator("#reset").isEnabled();
+    await walk("Backspace", "Backspace");
+    out.outside = await page.locator("#reset").isEnabled();
+    return out;
+    """)
+    assert seen["tip"].startswith("main\n4.06 KiB, 98.5 % of all\n/src/main.cc:7 · shop")
+    assert seen["zoomed"][0].startswith("Cart::checkout(): 4.00 KiB, 97.0 % of all") and seen["zoomed"][1]
+    assert seen["reset"][0].startswith("all: 4.13 KiB") and not seen["reset"][1]
+    assert seen["walk"] == ["all", "main", "Cart", "Parser#read; \"<json>\"", "main"]
+    assert seen["inside"] and not seen["outside"]
+
+
+def test_inverted_and_merged_trees(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    await page.keyboard.press("i");
+    await settle();
+    const box = await page.locator("#flame").boundingBox();
+    await page.mouse.move(box.x + 100, box.y + 30);
+    const out = { inverted: await text("#tip"), pressed: await page.getAttribute("#invert", "aria-pressed") };
+    await page.keyboard.press("i");
+    await page.keyboard.press("r");
+    await settle();
+    await page.mouse.move(box.x + 100, box.y + 31);
+    out.merged = [await text("#tip"), await page.getAttribute("#merge", "aria-pressed")];
+    return out;
+    """)
+    assert seen["inverted"].startswith("Cart::add(Item const&)\n4.00 KiB") and seen["pressed"] == "true"
+    assert seen["merged"][0].startswith("main\n") and seen["merged"][1] == "true"
+
+
+def test_everything_is_reached_by_tab(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    const out = [];
+    for (let i = 0; i < 14; i++) { await page.keyboard.press("Tab"); out.push(await focused()); }
+    await page.focus("#tab-functions");
+    await page.keyboard.press("ArrowLeft");
+    await settle();
+    out.push(await focused());
+    await page.focus("#metrics [aria-checked=true]");
+    await page.keyboard.press("ArrowRight");
+    await settle();
+    out.push(await text("#metrics [aria-checked=true]"));
+    return out;
+    """)
+    assert seen[:9] == ["Skip to the flame graph", "theme", "timeline", "In use", "Bytes", "search", "invert", "merge", "flame"]
+    assert seen[9] == "tab-functions" and seen[-2:] == ["tab-recording", "Allocated"]
+
+
+def test_hostile_names_do_nothing(pages, tmp_path):
+    seen = on(pages, tmp_path, "hostile", """
+    const out = { names: await column(4) };
+    for (const tab of ["types", "stacks", "leaks", "recording", "functions"]) { await page.click(`#tab-${tab}`); await settle(); }
+    await page.fill("#search", "script");
+    await settle();
+    const box = await page.locator("#flame").boundingBox();
+    for (let x = 5; x < box.width; x += 40) await page.mouse.move(box.x + x, box.y + 30);
+    out.scripts = await page.locator("script").count();
+    out.matched = await text("#matched");
+    out.title = await text("#title");
+    return out;
+    """)
+    assert "</script><script>alert(1)</script>" in seen["names"]
+    assert r"\x1b[31mred\x1b[0m" in seen["names"] and any(n.startswith("LLLL") for n in seen["names"])
+    assert seen["scripts"] == 2 and "1 function" in seen["matched"]
+
+
+def test_nothing_live_and_nothing_at_all(pages, tmp_path):
+    seen = on(pages, tmp_path, "empty", """
+    const out = [await text("#title"), await text(".empty"), await text("#interval")];
+    for (const key of ["2", "3", "4", "5", "i", "r"]) { await page.keyboard.press(key); await settle(); }
+    for (const tab of ["types", "stacks", "leaks", "recording"]) { await page.click(`#tab-${tab}`); await settle(); }
+    await page.focus("#timeline");
+    await page.keyboard.press("ArrowRight");
+    await settle();
+    return out;
+    """)
+    assert seen[0] == "Nothing & <nobody>" and "Nothing to show" in seen[1]
+
+
+def test_fifty_thousand_stacks_are_on_screen_in_two_seconds(pages, tmp_path):
+    page = pages / "big.html"
+    assert page.stat().st_size <= 5 << 20
+    seen = on(pages, tmp_path, "big", """
+    const shown = performance.now() - begun;
+    const out = { shown, stacks: await page.$$eval(".tile", (t) => t.map((x) => x.innerText).find((x) => x.startsWith("Stacks"))) };
+    const took = async (act) => { const t = performance.now(); await act(); await settle(); return performance.now() - t; };
+    out.metric = await took(() => page.keyboard.press("2"));
+    out.search = await took(() => page.fill("#search", "process_part_12"));
+    out.brush = await took(async () => { await page.focus("#timeline"); await page.keyboard.press("ArrowRight"); });
+    out.invert = await took(() => page.click("#invert"));
+    await page.screenshot({ path: args.shot });
+    return out;
+    """, shot=str(tmp_path / "big.png"))
+    assert int(re.search(r"\d+,\d+", seen["stacks"]).group().replace(",", "")) > 45000
+    assert seen["shown"] < 2000, seen
+    assert max(seen["metric"], seen["search"], seen["brush"]) < 1500 and seen["invert"] < 4000, seen
+    assert (tmp_path / "big.png").stat().st_size > 20000
