@@ -111,7 +111,8 @@ static int fetcher_main(void)
 }
 
 /* False at the end of the talk; then *fd is the file or -1. */
-static bool hear(int sock, int *fd, void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
+static bool hear(int sock, int *fd,
+		 void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
 {
 	static uint8_t in[PACKET_MAX];
 	struct pollfd p = { .fd = sock, .events = POLLIN };

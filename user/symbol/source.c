@@ -6,6 +6,7 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,8 +44,13 @@ struct unit {
 	size_t functions_cnt, functions_cap;
 };
 
+struct bytes {
+	const char *at, *end;
+};
+
 struct source {
 	const struct elf *elf;
+	struct bytes texts[4]; /* the sections that texts stand in */
 	struct spans spans;
 	struct unit *units;
 	size_t units_cnt, units_cap;
@@ -109,6 +115,37 @@ static bool next_sibling(Dwarf_Off *last, Dwarf_Die *die)
 	return true;
 }
 
+static void find_texts(struct source *s, Dwarf *dwarf)
+{
+	static const char *const names[] = { ".debug_str", ".debug_info",
+					     ".debug_line_str", ".debug_types" };
+	Elf *elf = dwarf_getelf(dwarf);
+	Elf_Scn *scn = NULL;
+	size_t shstr;
+	if (elf_getshdrstrndx(elf, &shstr))
+		return;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr sh;
+		const char *name = gelf_getshdr(scn, &sh) ? elf_strptr(elf, shstr, sh.sh_name) : NULL;
+		for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++) {
+			const Elf_Data *d = strcmp(name, names[i]) ? NULL : elf_rawdata(scn, NULL);
+			if (d && d->d_buf)
+				s->texts[i] = (struct bytes){ d->d_buf, (char *)d->d_buf + d->d_size };
+		}
+	}
+}
+
+/* libdw gives a text as it stands there: without its end, when the section ends first. */
+static const char *ended(const struct source *s, const char *text)
+{
+	for (size_t i = 0; text && i < sizeof(s->texts) / sizeof(*s->texts); i++) {
+		const struct bytes *b = &s->texts[i];
+		if (text >= b->at && text < b->end)
+			return memchr(text, 0, (size_t)(b->end - text)) ? text : NULL;
+	}
+	return text; /* made by libdw, or of a file of the system's */
+}
+
 static int add_unit(struct source *s, Dwarf_Die *die)
 {
 	size_t spans = s->spans.at_cnt;
@@ -128,8 +165,10 @@ struct source *source_new(Dwarf *dwarf, const struct elf *e)
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	int rc = s ? 0 : -ENOMEM;
-	if (s)
+	if (s) {
 		s->elf = e;
+		find_texts(s, dwarf);
+	}
 	while (!rc && s->units_cnt < UNITS_MAX &&
 	       !dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL))
 		if (dwarf_tag(&die) == DW_TAG_compile_unit || dwarf_tag(&die) == DW_TAG_skeleton_unit)
@@ -209,7 +248,7 @@ static int read_unit(const struct source *s, struct unit *u)
 	if (u->ready)
 		return 0;
 	u->ready = true;
-	u->dir = dwarf_formstring(dwarf_attr(&u->die, DW_AT_comp_dir, &attr));
+	u->dir = dwarf_attr(&u->die, DW_AT_comp_dir, &attr) ? ended(s, dwarf_formstring(&attr)) : NULL;
 	if (dwarf_getsrcfiles(&u->die, &u->files, &u->files_cnt))
 		u->files_cnt = 0;
 	Dwarf_Off last = 0;
@@ -226,18 +265,18 @@ static uint32_t number_of(Dwarf_Die *die, unsigned int name)
 	return (uint32_t)value;
 }
 
-static const char *text_of(Dwarf_Die *die, unsigned int name)
+static const char *text_of(const struct source *s, Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attr;
-	return dwarf_attr_integrate(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
+	return dwarf_attr_integrate(die, name, &attr) ? ended(s, dwarf_formstring(&attr)) : NULL;
 }
 
-static void take_names(Dwarf_Die *die, struct place *p)
+static void take_names(const struct source *s, Dwarf_Die *die, struct place *p)
 {
-	p->linkage = text_of(die, DW_AT_linkage_name);
+	p->linkage = text_of(s, die, DW_AT_linkage_name);
 	if (!p->linkage)
-		p->linkage = text_of(die, DW_AT_MIPS_linkage_name);
-	p->name = text_of(die, DW_AT_name);
+		p->linkage = text_of(s, die, DW_AT_MIPS_linkage_name);
+	p->name = text_of(s, die, DW_AT_name);
 }
 
 static char *join(const char *dir, const char *path)
@@ -256,6 +295,7 @@ static char *join(const char *dir, const char *path)
 /* Made-up files: ??? of libdw, ./?? of Crystal, <artificial> of gcc. NULL: no file. */
 static const char *whole_path(struct source *s, const struct unit *u, const char *path)
 {
+	path = ended(s, path);
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	const char *last = slash ? slash + 1 : path;
 	if (!path || *last == '?' || *last == '<')
@@ -331,17 +371,18 @@ static void take_line(struct source *s, struct unit *u, uint64_t pc, struct plac
 }
 
 /* From the innermost call outwards: each frame's line is the call site that the inner one carries. */
-static int unroll(struct function *f, uint64_t pc, struct place out[SOURCE_DEPTH])
+static int unroll(const struct source *s, struct function *f, uint64_t pc,
+		  struct place out[SOURCE_DEPTH])
 {
 	uint32_t at = spans_find(&f->spans, pc);
 	int n = 0;
 	while (at < f->nodes_cnt && n < SOURCE_DEPTH - 1) {
 		struct inlined *node = &f->nodes[at];
-		take_names(&node->die, &out[n++]);
+		take_names(s, &node->die, &out[n++]);
 		out[n] = node->call;
 		at = node->parent;
 	}
-	take_names(&f->die, &out[n]);
+	take_names(s, &f->die, &out[n]);
 	return n + 1;
 }
 
@@ -361,5 +402,5 @@ int source_find(struct source *s, uint64_t pc, struct place out[SOURCE_DEPTH])
 		return out[0].file != NULL;
 	struct function *f = &u->functions[at];
 	rc = read_function(s, u, f);
-	return rc ? rc : unroll(f, pc, out);
+	return rc ? rc : unroll(s, f, pc, out);
 }
