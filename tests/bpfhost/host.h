@@ -140,7 +140,8 @@ static void host_add_page(uint64_t addr, const uint32_t *rows, uint32_t n, const
 			row += host.specs_cnt << ALYS_ROW_AUX_SHIFT;
 		host.chunk->w[host.used++] = row;
 	}
-	memcpy(host.specs + host.specs_cnt, spec, spec_cnt * sizeof(*spec));
+	for (uint32_t k = 0; k < spec_cnt; k++)
+		host.specs[host.specs_cnt + k] = spec[k];
 	host.specs_cnt += spec_cnt;
 }
 
