@@ -261,8 +261,10 @@ def events_of(trace, tmp_path):
 
 
 def site_of(event):
-    """The innermost function of the stack that is a call site by name."""
+    """The innermost function of the stack that is a call site by name. What is thrown is nobody's."""
     for frame in event["stack"]:
+        if frame.get("name") == "__cxa_allocate_exception" or frame.get("name") == "__cxa_free_exception":
+            return None
         found = re.search(r"\bsite_\w+", frame.get("name", ""))
         if found:
             return found.group()
