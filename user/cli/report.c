@@ -41,6 +41,7 @@ static const struct opt options[] = {
 	{ "html", 0, "OUT", opt_text, AT(html), NULL, NULL, "write one page with graph, time line and tables instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--html: replace an existing file" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
 	{ 0 },
 };
 

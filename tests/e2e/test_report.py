@@ -1,0 +1,324 @@
+"""The verbs report and diff: from scripted recordings (no root), and live; totals against valgrind's DHAT."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import xml.dom.minidom
+
+import pytest
+
+from conftest import ALYS, BUILD, PROGS, ROOT, Tracer, alys
+
+GOLDEN = ROOT / "tests" / "golden" / "report"
+FEED = BUILD / "tests" / "feedfile"
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory):
+    """The scripts of tests/golden/report as traces."""
+    folder = tmp_path_factory.mktemp("traces")
+    for script in GOLDEN.glob("*.feed"):
+        out = folder / (script.stem + ".alys")
+        subprocess.run([str(FEED), str(out)], stdin=script.open(), check=True, timeout=20)
+    return folder
+
+
+def ask(*args, env=None):
+    done = alys(*args, env={**os.environ, **(env or {})})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(status, *args):
+    done = alys(*args)
+    lines = done.stderr.strip().split("\n")
+    assert done.returncode == status, (done.returncode, done.stderr)
+    assert len(lines) == 1 and lines[0].startswith("alys-bpf: "), done.stderr
+    assert done.stdout == ""
+    return lines[0]
+
+
+# --- the command line says what the unit tests' goldens hold ---------------------------------------
+
+@pytest.mark.parametrize("golden, args, env", [
+    ("memprof.md", ["--by", "stack", "-f", "markdown", "crystal"], {}),
+    ("memprof.tsv", ["--by", "stack", "-f", "tsv", "crystal"], {}),
+    ("memprof-min-bytes.tsv", ["--by", "stack", "-f", "tsv", "crystal"], {"MEMPROF_MIN_BYTES": "100"}),
+    ("memprof-depth-skip.tsv", ["--by", "stack", "-f", "tsv", "crystal"],
+     {"MEMPROF_STACK_DEPTH": "2", "MEMPROF_STACK_SKIP": "1"}),
+    ("counts.tsv", ["--by", "type", "-f", "tsv", "--columns", "count,type", "crystal"], {}),
+    ("sizes.tsv", ["--by", "type", "-f", "tsv", "--columns", "bytes,type", "crystal"], {}),
+    ("tally.txt", ["--by", "type", "--show", "alloc", "--sort", "count", "--ascending", "--columns", "type,count",
+                   "crystal"], {}),
+    ("callstacks.txt", ["--type", "Crystal::SpinLock", "--depth", "3", "crystal"], {}),
+    ("callstacks.txt", ["crystal"], {"TRACE_TARGET": "Crystal::SpinLock", "TRACE_BACKTRACE_LIMIT": "3"}),
+    ("callstacks-min-count.txt", ["--type", "Crystal::SpinLock", "crystal"],
+     {"TRACE_BACKTRACE_LIMIT": "2", "TRACE_MIN_COUNT": "2"}),
+    ("functions.txt", ["--by", "function", "--show", "alloc", "--ascending", "cpp"], {}),
+    ("functions-inclusive.txt", ["--inclusive", "--show", "alloc", "cpp"], {}),
+    ("callers.txt", ["--callers", "serve()", "--show", "alloc", "cpp"], {}),
+    ("callees.txt", ["--callees", "serve()", "--show", "alloc", "cpp"], {}),
+    ("leaked.txt", ["--show", "leaked", "cpp"], {}),
+    ("peak.txt", ["--show", "peak", "cpp"], {}),
+    ("time.tsv", ["--by", "time", "--top", "8", "-f", "tsv", "cpp"], {}),
+    ("pid.txt", ["-p", "101", "--show", "alloc", "cpp"], {}),
+    ("sampled.txt", ["sampled"], {}),
+])
+def test_report(traces, golden, args, env):
+    told = ask("report", *args[:-1], traces / (args[-1] + ".alys"), env=env)
+    assert told == (GOLDEN / golden).read_text()
+
+
+@pytest.mark.parametrize("golden, args", [
+    ("diff.txt", []),
+    ("diff.md", ["-f", "markdown"]),
+    ("diff.json", ["-f", "json", "--show", "peak"]),
+    ("diff-stack.txt", ["--by", "stack", "--show", "alloc", "--top", "3"]),
+])
+def test_diff(traces, golden, args):
+    told = ask("diff", *args, traces / "cpp.alys", traces / "later.alys")
+    assert told == (GOLDEN / golden).read_text()
+
+
+def test_at_a_time(traces):
+    """Each moment is the sum of the lines of the script up to it."""
+    def live(*args):
+        told = json.loads(ask("report", "--by", "process", "-f", "json", *args, traces / "cpp.alys"))
+        return told["total"]["count"], told["total"]["bytes"]
+    assert live("--at", "0.9") == (1, 1000000)
+    assert live("--at", "1.55") == (12, 1001064)
+    assert live("--at", "1.7") == (11, 1001000)
+    assert live("--at", "99") == live() == (55, 5301)
+
+
+def test_between(traces):
+    """Only what was allocated then counts; frees of older blocks are not its business."""
+    told = json.loads(ask("report", "--by", "function", "-f", "json", "--between", "2.55,4.2s", traces / "cpp.alys"))
+    assert {r["function"]: r["count"] for r in told["rows"]} == {
+        "Session::open(int)": 20, "help": 1, "libblob.so+0x1110": 1}
+    told = json.loads(ask("report", "--show", "alloc", "--by", "function", "-f", "json", "--between", "2.55,2.65",
+                          traces / "cpp.alys"))
+    assert told["total"] == {"count": 1, "percent": 100, "bytes": 500, "per_call": 500}
+
+
+# --- bad input: one sentence ------------------------------------------------------------------------
+
+@pytest.mark.parametrize("status, words, args", [
+    (3, 'no allocation is of type "Nope"', ["--type", "Nope", "crystal"]),
+    (3, 'no stack has a function "Nope"', ["--callers", "Nope", "cpp"]),
+    (3, "no event between 50 s and 60 s: the recording lasts 5.5 s", ["--between", "50,60", "cpp"]),
+    (3, "no event up to 0.01 s", ["--at", "0.01", "cpp"]),
+    (2, "wants two times", ["--between", "3,2", "cpp"]),
+    (2, "wants two times", ["--between", "3", "cpp"]),
+    (2, "wants two times", ["--between", "1,2,3", "cpp"]),
+    (3, "nothing is live", ["freed"]),
+    (1, '"((" is no regular expression', ["--focus", "((", "cpp"]),
+    (1, '"[" is no regular expression', ["--ignore", "[", "cpp"]),
+    (3, "the trace has no call stacks", ["--by", "stack", "nostacks"]),
+    (3, "process 4 has no allocation in the trace", ["-p", "4", "cpp"]),
+    (1, 'no column "nope"', ["--columns", "nope", "cpp"]),
+    (2, "--by wants one of", ["--by", "colour", "cpp"]),
+    (2, "--every and --duration are for -p PID", ["--every", "5", "cpp"]),
+    (2, "exclude each other", ["--at", "1", "--between", "1,2", "cpp"]),
+])
+def test_refused(traces, status, words, args):
+    assert words in refused(status, "report", *args[:-1], traces / (args[-1] + ".alys"))
+
+
+def test_refused_without_a_trace(traces, tmp_path):
+    junk = tmp_path / "junk.alys"
+    junk.write_text("no trace")
+    assert "nothing to report on" in refused(2, "report")
+    assert "junk.alys" in refused(1, "report", junk)
+    assert "cannot open" in refused(3, "report", tmp_path / "none.alys")
+    assert "missing argument" in refused(2, "diff", traces / "cpp.alys")
+    assert "--by thread" in refused(1, "diff", "--by", "thread", traces / "cpp.alys", traces / "cpp.alys")
+
+
+# --- pictures and pprof ----------------------------------------------------------------------------
+
+def test_differential_flame_graph(traces, tmp_path):
+    out = tmp_path / "d.svg"
+    ask("diff", "--show", "alloc", "--flamegraph", out, traces / "cpp.alys", traces / "later.alys")
+    svg = xml.dom.minidom.parse(str(out))
+    tips = {t.firstChild.data.split("\n")[0]: (t.firstChild.data, t.parentNode.getElementsByTagName("rect")[0])
+            for t in svg.getElementsByTagName("title")}
+    assert "from 976.6 KiB to 2.9 MiB, +1.9 MiB" in tips["Cache::Cache(unsigned long)"][0]
+    assert "from 4.9 KiB to 1.2 KiB, -3.7 KiB" in tips["Session::open(int)"][0]
+    assert "from 5.4 KiB to 0 B" in tips["grow"][0]
+
+    def red_over_blue(name):
+        colour = tips[name][1].getAttribute("fill")
+        return int(colour[1:3], 16) - int(colour[5:7], 16)
+    assert red_over_blue("Cache::Cache(unsigned long)") > 40
+    assert red_over_blue("Session::open(int)") < -40
+    assert red_over_blue("grow") < red_over_blue("Session::open(int)")
+    assert "d.svg" in refused(1, "diff", "--flamegraph", out, traces / "cpp.alys", traces / "later.alys")
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="no go")
+def test_pprof_diff_base(traces, tmp_path):
+    for name in ("cpp", "later"):
+        ask("convert", "-f", "pprof", traces / f"{name}.alys", tmp_path / f"{name}.pb.gz")
+    said = subprocess.run(["go", "tool", "pprof", "-top", "-unit=B", "-sample_index=alloc_space", "-nodecount=50",
+                           "-nodefraction=0", f"-diff_base={tmp_path}/cpp.pb.gz", str(tmp_path / "later.pb.gz")],
+                          capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": str(tmp_path)})
+    flat = {line.split(None, 5)[5]: line.split()[0] for line in said.stdout.split("\n") if re.match(r"\s+-?\d+B ", line)}
+    ours = json.loads(ask("diff", "--show", "alloc", "-f", "json", traces / "cpp.alys", traces / "later.alys"))
+    named = [r for r in ours["rows"] if r["function"] in ("Session::open(int)", "Pool::Pool()", "grow")]
+    assert len(named) == 3, said.stderr
+    for row in named:
+        name = row["function"].replace("(int)", "").replace("()", "")
+        theirs = [v for k, v in flat.items() if k.startswith(name)]
+        assert theirs == [f"{row['change_bytes']}B"], said.stdout
+
+
+# --- a process while it runs -----------------------------------------------------------------------
+
+@pytest.fixture
+def watching():
+    """Starts `alys-bpf report -p`, which is on its way when this returns."""
+    running = []
+
+    def watch(*args):
+        tracer = Tracer.__new__(Tracer)
+        tracer.args, tracer.text = args, ""
+        tracer.proc = subprocess.Popen([str(ALYS), "report", "-v", *map(str, args)], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        running.append(tracer)
+        return tracer.recording()
+
+    yield watch
+    for tracer in running:
+        tracer.kill()
+
+
+@pytest.mark.bpf
+def test_live_process(started, watching):
+    """The report at the end is the truth that the program tells of itself."""
+    program = started.program("cpp_new").wait_ready()
+    tracer = watching("-p", program.pid, "--show", "alloc", "--by", "function", "--inclusive", "-f", "json")
+    program.go()
+    truth, = program.truths()
+    assert program.finish() == 0
+    out, err = tracer.proc.communicate(timeout=60)
+    assert tracer.proc.returncode == 0, err
+    told = {r["function"].split("(")[0]: (r["count"], r["bytes"]) for r in json.loads(out)["rows"]}
+    for site in ("site_new_array", "site_new_nothrow", "site_new_aligned", "site_vector"):
+        assert told[site] == (truth["sites"][site]["allocs"], truth["sites"][site]["bytes"]), site
+
+
+@pytest.mark.bpf
+def test_live_every(started, watching):
+    program = started.server()
+    tracer = watching("-p", program.pid, "--show", "alloc", "--by", "process", "-f", "tsv", "--every", "0.5s",
+                      "-d", "2.2")
+    for _ in range(20):
+        subprocess.run(["curl", "-s", "-o", "/dev/null", program.url], check=True, timeout=20)
+    out, err = tracer.proc.communicate(timeout=60)
+    assert tracer.proc.returncode == 0, err
+    lines = out.decode().split("\n")[:-1]
+    assert lines[0::2] == ["1"] * (len(lines) // 2)
+    counts = [int(line.split("\t")[0]) for line in lines[1::2]]
+    assert 4 <= len(counts) <= 5 and counts == sorted(counts) and counts[0] > 0
+
+
+@pytest.mark.bpf
+def test_live_process_that_is_gone():
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert str(gone.pid) in refused(3, "report", "-p", gone.pid)
+
+
+# --- valgrind --------------------------------------------------------------------------------------
+
+SQL = ("create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 2000) "
+       "insert into t select x, 'name' || x from c; select count(*) from t;")
+STRICT = {
+    "xz": ["/usr/bin/xz", "-1", "-T1", "-k", "-c", __file__],
+    "sqlite3": ["/usr/bin/sqlite3", ":memory:", SQL],
+    "perl": ["/usr/bin/perl", "-e", "my %h; $h{$_} = [$_] x 3 for 1..500; print scalar keys %h"],
+    "cpp": [str(PROGS / "cpp_containers")],
+}
+FIXED = {"PATH": "/usr/bin:/bin", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+
+
+def dhat(argv, out):
+    """Its program points, and the variables it gave to the program."""
+    valgrind = ["valgrind", "--tool=dhat", "--run-libc-freeres=no", "--run-cxx-freeres=no", "--read-inline-info=yes",
+                "--num-callers=30"]
+    subprocess.run([*valgrind, f"--dhat-out-file={out}", *argv], env=FIXED, check=True, capture_output=True, timeout=120)
+    seen = subprocess.run([*valgrind, "--dhat-out-file=/dev/null", "/usr/bin/env", "-0"], env=FIXED, check=True,
+                          capture_output=True, timeout=120).stdout.decode()
+    given = dict(v.split("=", 1) for v in seen.split("\0") if "=" in v)
+    return json.loads(out.read_text()), {k: v for k, v in given.items() if k not in FIXED}
+
+
+def recorded(argv, given, out):
+    """
+    Perl copies its environment, so what valgrind adds to it (LD_PRELOAD and the like) is added here as well,
+    under names of the same length that mean nothing.
+    """
+    env = {**FIXED, **{k if k == "PWD" else "X" + k[1:]: v for k, v in given.items()}}
+    subprocess.run([str(BUILD / "alys-bpf"), "-o", str(out), "--", *argv], env=env, check=True, capture_output=True,
+                   timeout=120)
+
+
+def totals(trace, show):
+    told = json.loads(ask("report", "--by", "process", "--show", show, "-f", "json", trace))
+    return told["total"]["count"], told["total"]["bytes"]
+
+
+@pytest.mark.bpf
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="no valgrind")
+@pytest.mark.parametrize("name", STRICT)
+def test_like_dhat(name, tmp_path):
+    """
+    Blocks and bytes in all, at the peak and at the end, as valgrind's DHAT counts them: a reallocation is one more
+    block of its new size for both. freeres is off, for without valgrind nobody calls it.
+    """
+    if not os.path.exists(STRICT[name][0]):
+        pytest.skip(f"no {STRICT[name][0]}")
+    theirs, given = dhat(STRICT[name], tmp_path / "dhat.out")
+    recorded(STRICT[name], given, tmp_path / "t.alys")
+    points = theirs["pps"]
+    want = {show: (sum(p[blocks] for p in points), sum(p[size] for p in points))
+            for show, blocks, size in (("alloc", "tbk", "tb"), ("peak", "gbk", "gb"), ("live", "ebk", "eb"))}
+    told = {show: totals(tmp_path / "t.alys", show) for show in want}
+    if name == "perl":
+        # Perl asks malloc_usable_size() and puts to use what malloc rounded up, by which its arrays are extended
+        # later; valgrind's malloc rounds nothing up. As many blocks, and the same at the end, but other sizes between.
+        assert [told[s][0] for s in told] == [want[s][0] for s in want]
+        assert told["live"] == want["live"]
+    else:
+        assert told == want
+
+
+@pytest.mark.bpf
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="no valgrind")
+def test_like_dhat_line_by_line(tmp_path):
+    """Every line of a C++ program that leads to an allocation: blocks and bytes in all, and at the end."""
+    theirs, given = dhat(STRICT["cpp"], tmp_path / "dhat.out")
+    recorded(STRICT["cpp"], given, tmp_path / "t.alys")
+    want, got = collections.Counter(), collections.Counter()
+    place = re.compile(r"cpp_containers\.cc:(\d+)")
+    for point in theirs["pps"]:
+        lines = [m.group(1) for m in (place.search(theirs["ftbl"][f]) for f in point["fs"]) if m]
+        if lines:
+            want[lines[0], "count"] += point["tbk"]
+            want[lines[0], "bytes"] += point["tb"]
+            want[lines[0], "live"] += point["eb"]
+    for show in ("alloc", "live"):
+        told = json.loads(ask("report", "--by", "stack", "--depth", "0", "--show", show, "-f", "json",
+                              tmp_path / "t.alys"))
+        for row in told["rows"]:
+            lines = [m.group(1) for m in map(place.search, row["stack"]) if m]
+            for key in ("count", "bytes") if lines and show == "alloc" else ():
+                got[lines[0], key] += row[key]
+            if lines and show == "live":
+                got[lines[0], "live"] += row["bytes"]
+    assert len({line for line, _ in want}) >= 5
+    assert +got == +want
