@@ -95,13 +95,14 @@ def test_brush_restricts_everything_else(pages, tmp_path):
     const out = { first: await drag(0.001, 0.3), middle: await drag(0.45, 0.6) };
     await page.click("#tab-leaks");
     await settle();
-    out.leaks = await column(6);
+    out.leaks = await column(7);
+    out.ages = await column(5);
     await page.click("#metrics [data-id=live]");
     await settle();
     out.live = await text("#flame-sum");
     await page.click("#whole");
     await settle();
-    out.whole = [await text("#interval"), await text("#flame-sum"), await page.locator("#whole").isVisible(), (await column(6)).length];
+    out.whole = [await text("#interval"), await text("#flame-sum"), await page.locator("#whole").isVisible(), (await column(7)).length];
     return out;
     """)
     # Two allocations in the first moment, a reallocation and one after a second, the last after two.
@@ -109,7 +110,7 @@ def test_brush_restricts_everything_else(pages, tmp_path):
     assert set(seen["first"][2]) == {"Cart::add(Item const&)", "Cart::checkout()", "main", 'Parser#read; "<json>"'}
     assert seen["middle"][1].startswith("Allocated: 4.06 KiB.")
     assert "libblob.so+0x1600" in seen["middle"][2]
-    assert len(seen["leaks"]) == 2
+    assert len(seen["leaks"]) == 2 and seen["ages"] == ["998 ms", "998 ms"]
     assert seen["live"].startswith("In use: 4.06 KiB.")
     assert seen["whole"][0].startswith("whole recording") and seen["whole"][1].startswith("In use: 4.13 KiB.")
     assert seen["whole"][2] is False and seen["whole"][3] == 3
@@ -231,6 +232,21 @@ def test_inverted_and_merged_trees(pages, tmp_path):
     """)
     assert seen["inverted"].startswith("Cart::add(Item const&)\n4.00 KiB") and seen["pressed"] == "true"
     assert seen["merged"][0].startswith("main\n") and seen["merged"][1] == "true"
+
+
+def test_rows_stay_open_while_the_graph_changes_shape(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    await page.click("#tab-stacks");
+    await settle();
+    await page.click("button.opens >> nth=0");
+    await page.click("#invert");
+    await settle();
+    const out = [await page.locator(".frames").count()];
+    await page.click("#metrics [data-id=alloc]");
+    await settle();
+    return [...out, await page.locator(".frames").count()];
+    """)
+    assert seen == [1, 0]
 
 
 def test_everything_is_reached_by_tab(pages, tmp_path):

@@ -20,7 +20,7 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 
 static const struct opt options[] = {
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
-	  "json (default), pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope" },
+	  "json (default), pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope, html" },
 	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
 	{ "sysroot", 0, "DIR", opt_text, AT(sysroot), NULL, NULL, "take names from the traced files as they lie under DIR" },
 	{ "any-build", 0, NULL, opt_flag, AT(any_build), NULL, NULL, "for both: another build will do (wrong names are likely)" },

@@ -210,8 +210,9 @@ export class Flame {
     this.selected = n;
     this.say(n);
     this.paint();
-    const top = this.canvas.getBoundingClientRect().top + this.byNode.get(n).y * ROW;
-    if (top < 60 || top > innerHeight - 40) scrollBy({ top: top - innerHeight / 2 });
+    const box = this.canvas.parentElement;
+    const top = this.byNode.get(n).y * ROW;
+    if (top < box.scrollTop || top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
   }
 
   // The widest frame under this one, the caller above it, the neighbours beside it.

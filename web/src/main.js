@@ -209,8 +209,17 @@ class Page {
     this.flame.setValues(sumTree(tree, choice.weights), choice.unit);
     this.state();
     this.matched();
-    this.views.show(choice.tab, id("table"), choice);
+    this.showTable();
     document.documentElement.dataset.shown = String(Number(document.documentElement.dataset.shown || 0) + 1);
+  }
+
+  // Not when only the tree took another shape: rows that are open stay open.
+  showTable() {
+    const { metric, unit, interval, matches, tab } = this.choice;
+    const now = [metric, unit, interval, matches, tab];
+    if (this.tabled?.every((value, i) => value === now[i])) return;
+    this.tabled = now;
+    this.views.show(tab, id("table"), this.choice);
   }
 
   state() {

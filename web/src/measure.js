@@ -79,6 +79,17 @@ export function pathSeries({ cells }, path, length) {
   return live;
 }
 
+// The age, in slices, that half of what a path left behind for good is older than.
+export function medianAge({ cells }, path, from, to, last) {
+  const kept = cells.values[CELL.kept].sz;
+  const within = [];
+  for (let i = cells.first[path]; i < cells.first[path + 1]; i++)
+    if (cells.slice[i] >= from && cells.slice[i] <= to && kept[i] > 0) within.push(i);
+  let half = within.reduce((sum, i) => sum + kept[i], 0) / 2;
+  const middle = within.find((i) => (half -= kept[i]) <= 0);
+  return last - (cells.slice[middle] ?? last);
+}
+
 // Of the eight parts of the interval, in how many the path left something behind for good.
 export const EIGHTHS = 8;
 export function steadiness({ cells }, path, from, to) {

@@ -1,5 +1,5 @@
 // The tables: what they are of, their columns and their rows for the present choice.
-import { EIGHTHS, measure, pathSeries, steadiness } from "./measure.js";
+import { EIGHTHS, measure, medianAge, pathSeries, steadiness } from "./measure.js";
 import { amount, bytes, count, make, percent, seconds } from "./text.js";
 import { Table } from "./table.js";
 
@@ -195,6 +195,7 @@ export class Views {
       { title: "Never freed", number: true, of: (row) => row.sz, cell: (row) => share(row.sz, this.leakSum, "sz") },
       { title: "Blocks", number: true, of: (row) => row.cnt, text: (row) => count(row.cnt) },
       { title: "Of its allocations", number: true, of: (row) => row.cnt / row.made || 0, text: (row) => percent(row.cnt, row.made) },
+      { title: "Median age", number: true, help: "At the end of the recording, half of these bytes are older", of: (row) => row.age, text: (row) => seconds(row.age * this.about.slice_ns / 1e9) },
       { title: "In use over time", number: true, of: (row) => row.sz, cell: (row) => spark(pathSeries(this.data, row.key, this.series.length)) },
       { title: "Stack", of: (row) => this.pathTitle(row.key), cell: (row) => this.opener(this.pathTitle(row.key)) },
     ], { sort: 0, caption: "Never freed, by stack", open: (row) => this.frames(row.key) });
@@ -210,7 +211,7 @@ export class Views {
     const rows = [];
     sz.forEach((value, key) => {
       if (value > 0 && this.pathWanted(key))
-        rows.push({ key, sz: value, cnt: cnt[key], made: made[key], steady: steadiness(this.data, key, from, to) });
+        rows.push({ key, sz: value, cnt: cnt[key], made: made[key], steady: steadiness(this.data, key, from, to), age: medianAge(this.data, key, from, to, this.series.length - 1) });
     });
     return rows;
   }
