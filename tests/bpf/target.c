@@ -15,6 +15,8 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
+#define VDSO_KEY 1 /* no inode of a file */
+
 struct line {
 	uint64_t start, end, offset, ino;
 	unsigned int major, minor;
@@ -75,11 +77,23 @@ static void add_file(struct target *t, struct list *list, const struct line *l)
 	*VEC_PUSH(list, all) = m;
 }
 
+static void add_vdso(struct target *t, struct list *list, const struct line *l)
+{
+	struct err err = { 0 };
+	struct unwind_table *u = tables_has(t->tables, VDSO_KEY) ? NULL : unwind_compile_vdso(&err);
+	if (err.code || (u && tables_put(t->tables, VDSO_KEY, u, &err)))
+		fprintf(stderr, "vdso: %s\n", err.text);
+	unwind_free(u);
+	*VEC_PUSH(list, all) = (struct table_mapping){ l->start, l->end, l->start, VDSO_KEY };
+}
+
 static void add_line(struct target *t, struct list *list, const struct line *l)
 {
 	if (l->perms[2] != 'x' || !strcmp(l->path, "[uprobes]") || !strcmp(l->path, "[vsyscall]"))
 		return;
-	if (l->ino)
+	if (!strcmp(l->path, "[vdso]"))
+		add_vdso(t, list, l);
+	else if (l->ino)
 		add_file(t, list, l);
 	else
 		*VEC_PUSH(list, all) = (struct table_mapping){ .start = l->start, .end = l->end };

@@ -386,6 +386,17 @@ static void test_dump(void **state)
 	unwind_free(t);
 }
 
+static void test_vdso(void **state)
+{
+	(void)state;
+	struct err err = { 0 };
+	struct unwind_table *t = unwind_compile_vdso(&err);
+	if (!t)
+		fail_msg("%s", err.text);
+	assert_true(t->counts.plain > 10);
+	unwind_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_bad_heads_are_refused),
 		cmocka_unit_test(test_unknown_augmentation),
 		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_vdso),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,11 @@ struct unwind_section {
 /* NULL with -ENODATA in err when there is no .eh_frame, -EBADMSG when it is damaged. */
 struct unwind_table *unwind_compile(const struct elf *e, struct err *err);
 struct unwind_table *unwind_compile_section(const struct unwind_section *s, struct err *err);
+/*
+ * The kernel's vdso, from this process: all 64-bit processes have the same one, each at an address of
+ * its own, which is the bias.
+ */
+struct unwind_table *unwind_compile_vdso(struct err *err);
 void unwind_free(struct unwind_table *t);
 
 /* One row spelled out. */
