@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "symbol/symbol.h"
@@ -77,8 +78,11 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	for (size_t i = 0; i < n; i++)
 		print(c, at[i]);
-	fprintf(stderr, "%zu addresses in %.3f s\n", n,
-		(double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9);
+	struct rusage worker;
+	getrusage(RUSAGE_CHILDREN, &worker);
+	fprintf(stderr, "%zu addresses in %.3f s, worker %ld kB\n", n,
+		(double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9,
+		worker.ru_maxrss);
 	symbolizer_free(s);
 	catalog_free(c);
 	free(at);
