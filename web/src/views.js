@@ -29,6 +29,12 @@ function spark(values) {
   return canvas;
 }
 
+// Clock readings mean nothing to people, but for the one that is a date.
+function readable([key, value]) {
+  if (key === "start_real_ns") return [["started", new Date(Number(value) / 1e6).toISOString()]];
+  return key.endsWith("_ns") ? [] : [[key, value]];
+}
+
 export class Views {
   constructor(data, series, types, about, onFunction) {
     Object.assign(this, { data, series, types, about, onFunction });
@@ -219,7 +225,7 @@ export class Views {
   recording(box) {
     this.table = null;
     const { about } = this;
-    const facts = [["program", about.title], ...about.procs.map((p) => [`process ${p.pid}`, `${p.comm} ${p.exe}${p.exec ? `, after exec ${p.exec}` : ""}`]), ...about.meta];
+    const facts = [["program", about.title], ...about.procs.map((p) => [`process ${p.pid}`, `${p.comm} ${p.exe}${p.exec ? `, after exec ${p.exec}` : ""}`]), ...about.meta.flatMap(readable)];
     box.replaceChildren(make("p", "law", about.ledger), this.plain("The account of every call", ["", "what", "number", "meaning"], about.counts.map(([kind, name, value, help]) => [kind, name, count(value), help]), 2),
       this.plain("The recording", ["", ""], facts, -1));
   }
@@ -233,7 +239,7 @@ export class Views {
     thead.append(head);
     const body = make("tbody");
     for (const cells of rows) {
-      const row = make("tr", `is-${String(cells[0]).replace(/\W+/g, "-").slice(0, 20)}`);
+      const row = make("tr", cells[number] === "0" ? "soft" : cells[0] === "lost" ? "lost" : "");
       cells.forEach((text, i) => row.append(make("td", i === number ? "number" : "", text)));
       body.append(row);
     }
