@@ -176,6 +176,15 @@ def test_pprof_diff_base(traces, tmp_path):
         assert theirs == [f"{row['change_bytes']}B"], said.stdout
 
 
+def test_page(traces, tmp_path):
+    out = tmp_path / "page.html"
+    ask("report", "--html", out, traces / "cpp.alys")
+    assert out.read_text().startswith("<!doctype html>")
+    again = alys("report", "--html", out, traces / "cpp.alys")
+    assert again.returncode == 1 and "page.html" in again.stderr.strip().split("\n")[-1]
+    assert "time line" in refused(2, "report", "--html", out, "--at", "1", traces / "cpp.alys")
+
+
 # --- a process while it runs -----------------------------------------------------------------------
 
 @pytest.fixture

@@ -68,6 +68,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
 	if (!r->input && (r->at || r->until || r->symbolize || r->html))
 		return err_set(err, EINVAL, "--at, --between, --symbolize and --html are for a trace: make one with `alys-bpf record`");
+	if (r->html && (r->at || r->until))
+		return err_set(err, EINVAL, "--html takes the whole recording: choose an interval on the page's time line");
 	if (r->at && r->until)
 		return err_set(err, EINVAL, "--at and --between exclude each other");
 	return depth_of_environment(r, err);

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/outfile.h"
 #include "session/output.h"
 #include "session/replay.h"
 #include "session/symbolize.h"
@@ -57,33 +56,6 @@ static int replay(struct replay *r, const struct report_request *o, unsigned int
 	return rc;
 }
 
-static int write_page(struct replay *r, const struct report_request *o, struct err *err)
-{
-	const struct sink_ops *sink = sink_find("html");
-	struct sink_options so = { .keep_allocator_frames = o->report.keep_allocator_frames };
-	struct sink_input in = { .catalog = r->catalog, .options = &so };
-	struct snapshot *snap;
-	struct outfile file;
-	int rc = replay(r, o, sink->watch, &snap, err);
-	if (rc)
-		return rc;
-	rc = outfile_begin(&file, o->html, o->force, err);
-	if (!rc) {
-		struct output dst = { .fd = file.fd };
-		struct sink_out out = output_sink(&dst);
-		in.snapshot = snap;
-		rc = output_finish(&dst, sink->render(&in, &out, err), err);
-		if (rc)
-			outfile_abort(&file);
-		else
-			rc = outfile_commit(&file, err);
-	}
-	snapshot_free(snap);
-	if (!rc)
-		log_at(LOG_NORMAL, "%s", o->html);
-	return rc;
-}
-
 static int write_table(struct replay *r, const struct report_request *o, struct err *err)
 {
 	struct snapshot *snap;
@@ -111,9 +83,23 @@ static int report_file(const struct report_request *o, struct err *err)
 	if (o->symbolize)
 		rc = symbolize_binary(r.catalog, o->symbolize, err);
 	if (!rc)
-		rc = o->html ? write_page(&r, o, err) : write_table(&r, o, err);
+		rc = write_table(&r, o, err);
 	replay_close(&r);
 	return rc;
+}
+
+/* The page has its own ways to choose: it is one of the formats of convert. */
+static int write_page(const struct report_request *o, struct err *err)
+{
+	const struct convert_options c = {
+		.input = o->input,
+		.output = o->html,
+		.format = "html",
+		.symbolize = o->symbolize,
+		.force = o->force,
+		.keep_allocator_frames = o->report.keep_allocator_frames,
+	};
+	return session_convert(&c, err);
 }
 
 int session_report(const struct report_request *o, struct err *err)
@@ -121,6 +107,8 @@ int session_report(const struct report_request *o, struct err *err)
 	signal(SIGPIPE, SIG_IGN);
 	if (!o->input)
 		return watching_report(o, err);
+	if (o->html)
+		return write_page(o, err);
 	int rc = report_file(o, err);
 	return !rc ? EXIT_OK : rc == -ENOENT || rc == -ENODATA ? EXIT_NOTHING : EXIT_ERROR;
 }
