@@ -118,6 +118,7 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 		l->functions_cnt -= f->probed;
 		return;
 	}
+	l->collected |= f->list.text_lo != 0;
 	log_info("%s: %zu functions under probes", m->path, f->probed);
 }
 

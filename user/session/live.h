@@ -53,6 +53,7 @@ struct live {
 	bool warned_silent;
 
 	uint32_t families;        /* of --allocator, 0 = all */
+	bool collected;           /* some target's heap is a collector's */
 	struct site_cache *sites; /* sites by module, see attach.h */
 	size_t functions_cnt;     /* probed functions over all files */
 	struct err attach_err;    /* the first file that could not be probed */
