@@ -92,6 +92,7 @@ BUILDS = {
     "cpp-O2": (CPP_SOURCE, "cc", "g++ -g -O2 {src} -o {out}"),
     "crystal": (CRYSTAL_SOURCE, "cr", "crystal build {src} -o {out}"),
     "crystal-release": (CRYSTAL_SOURCE, "cr", "crystal build --release {src} -o {out}"),
+    "crystal-both": (CRYSTAL_SOURCE, "cr", "crystal build --release --debug {src} -o {out}"),
 }
 
 

@@ -50,6 +50,28 @@ static bool has_debug(Elf *elf)
 	return info && sum;
 }
 
+/*
+ * libdw (0.188) reads a text to its end, be that in the section or behind it: so the last one must
+ * have one. After libdw unpacked what was compressed.
+ */
+static bool texts_end(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr sh;
+		const char *name = gelf_getshdr(scn, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
+		if (!name || (strcmp(name, ".debug_str") && strcmp(name, ".debug_line_str")))
+			continue;
+		const Elf_Data *d = elf_rawdata(scn, NULL);
+		if (d && d->d_buf && d->d_size && ((const char *)d->d_buf)[d->d_size - 1])
+			return false;
+	}
+	return true;
+}
+
 static void part_close(struct debug_part *p)
 {
 	dwarf_end(p->dwarf);
@@ -70,7 +92,7 @@ static int part_open(struct debug_part *p, int fd)
 	if (!p->elf || elf_kind(p->elf) != ELF_K_ELF || !has_debug(p->elf))
 		return -ENOENT;
 	p->dwarf = dwarf_begin_elf(p->elf, DWARF_C_READ, NULL);
-	return p->dwarf ? 0 : -ENOENT;
+	return p->dwarf && texts_end(p->elf) ? 0 : -ENOENT;
 }
 
 static bool same_crc(int fd, uint32_t want)

@@ -50,7 +50,7 @@ struct bytes {
 
 struct source {
 	const struct elf *elf;
-	struct bytes texts[4]; /* the sections that texts stand in */
+	struct bytes trees[2]; /* .debug_info, .debug_types */
 	struct spans spans;
 	struct unit *units;
 	size_t units_cnt, units_cap;
@@ -115,10 +115,9 @@ static bool next_sibling(Dwarf_Off *last, Dwarf_Die *die)
 	return true;
 }
 
-static void find_texts(struct source *s, Dwarf *dwarf)
+static void find_trees(struct source *s, Dwarf *dwarf)
 {
-	static const char *const names[] = { ".debug_str", ".debug_info",
-					     ".debug_line_str", ".debug_types" };
+	static const char *const names[] = { ".debug_info", ".debug_types" };
 	Elf *elf = dwarf_getelf(dwarf);
 	Elf_Scn *scn = NULL;
 	size_t shstr;
@@ -130,16 +129,19 @@ static void find_texts(struct source *s, Dwarf *dwarf)
 		for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++) {
 			const Elf_Data *d = strcmp(name, names[i]) ? NULL : elf_rawdata(scn, NULL);
 			if (d && d->d_buf)
-				s->texts[i] = (struct bytes){ d->d_buf, (char *)d->d_buf + d->d_size };
+				s->trees[i] = (struct bytes){ d->d_buf, (char *)d->d_buf + d->d_size };
 		}
 	}
 }
 
-/* libdw gives a text as it stands there: without its end, when the section ends first. */
+/*
+ * libdw gives a text in the tree as it stands there: without its end, when the section ends first.
+ * (Sections of texts end in one: see debug.c.)
+ */
 static const char *ended(const struct source *s, const char *text)
 {
-	for (size_t i = 0; text && i < sizeof(s->texts) / sizeof(*s->texts); i++) {
-		const struct bytes *b = &s->texts[i];
+	for (size_t i = 0; text && i < sizeof(s->trees) / sizeof(*s->trees); i++) {
+		const struct bytes *b = &s->trees[i];
 		if (text >= b->at && text < b->end)
 			return memchr(text, 0, (size_t)(b->end - text)) ? text : NULL;
 	}
@@ -167,7 +169,7 @@ struct source *source_new(Dwarf *dwarf, const struct elf *e)
 	int rc = s ? 0 : -ENOMEM;
 	if (s) {
 		s->elf = e;
-		find_texts(s, dwarf);
+		find_trees(s, dwarf);
 	}
 	while (!rc && s->units_cnt < UNITS_MAX &&
 	       !dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL))
