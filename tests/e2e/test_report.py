@@ -19,6 +19,7 @@ FEED = BUILD / "tests" / "feedfile"
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory):
     """The scripts of tests/golden/report as traces."""
+    subprocess.run(["make", "-s", "-C", str(ROOT), f"BUILD={BUILD}", str(FEED)], check=True, timeout=120)
     folder = tmp_path_factory.mktemp("traces")
     for script in GOLDEN.glob("*.feed"):
         out = folder / (script.stem + ".alys")
