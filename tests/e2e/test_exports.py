@@ -55,6 +55,28 @@ def test_dhat_counts_as_the_events_say(sink):
     assert [frames[f].split(": ")[1].split(" (")[0] for f in cart["fs"]] == ["Cart::add(Item const&)", "Cart::checkout()", "main"]
 
 
+SUMS = ("tb", "tbk", "gb", "gbk", "eb", "ebk")
+
+
+def dhat_sums(path):
+    return {key: sum(p[key] for p in json.loads(path.read_text())["pps"]) for key in SUMS}
+
+
+@pytest.mark.bpf
+@pytest.mark.parametrize("name, argv", [
+    ("sqlite3", ["sqlite3", ":memory:", "create table t(a,b); insert into t values(1,2),(3,4); select a from t order by b;"]),
+    ("xz", ["xz", "--keep", "--stdout", "--threads=1", "data"]),
+])
+def test_dhat_sums_are_those_of_dhat_itself(tmp_path, name, argv):
+    need("valgrind", name)
+    (tmp_path / "data").write_bytes(b"alys" * 100000)
+    here = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "check": True, "timeout": 120}
+    subprocess.run(["valgrind", "-q", "--tool=dhat", "--run-libc-freeres=no", "--dhat-out-file=theirs.json", *argv], **here)
+    subprocess.run([BUILD / "alys-bpf", "-q", "-o", "ours.alys", "--", *argv], **here)
+    run(BUILD / "alys-bpf", "convert", "-f", "dhat", "ours.alys", "ours.json", cwd=tmp_path)
+    assert dhat_sums(tmp_path / "ours.json") == dhat_sums(tmp_path / "theirs.json")
+
+
 # --- heaptrack -------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", ALL)
