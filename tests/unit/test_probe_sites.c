@@ -437,13 +437,55 @@ static void test_print(void **state)
 	assert_non_null(strstr(text, "entry +0: CFA sp+8, emulated"));
 	assert_non_null(strstr(text, "single-stepped ret: "));
 	assert_non_null(strstr(text, "not probed: ends in "));
-	struct alys_site wire;
-	const struct site *s = site_named(&o.list, "GC_malloc_kind");
-	sites_fill_entry(&o.list, s, &wire);
-	assert_true(wire.vaddr == s->vaddr && wire.cfa_off == s->cfa_off && wire.kind_arg == 1 &&
-		    wire.text_lo == o.list.text_lo && wire.gc_no_vaddr == o.list.gc_no_vaddr &&
-		    (wire.flags & ALYS_SITE_GC_KIND) && wire.nest == ALYS_NEST_CALLER);
 	buf_free(&b);
+	close_sites(&o);
+}
+
+static void test_wire(void **state)
+{
+	struct sites_options opts = { .cheap_exits = true };
+	struct opened o;
+	struct alys_site wire;
+	struct alys_object object;
+	(void)state;
+	open_sites(&o, LIBGC, &opts);
+	const struct site *s = site_named(&o.list, "GC_malloc_kind");
+	sites_fill_entry(s, 7, &wire);
+	assert_true(wire.vaddr == s->vaddr && wire.cfa_off == s->cfa_off && wire.kind_arg == 1 &&
+		    wire.object == 7 && (wire.flags & ALYS_SITE_GC_KIND) && (wire.flags & ALYS_SITE_LEAF) &&
+		    wire.nest == ALYS_NEST_CALLER);
+	sites_fill_object(&o.list, &object);
+	assert_true(object.text_lo == o.list.text_lo && object.gc_no_vaddr == o.list.gc_no_vaddr);
+	close_sites(&o);
+}
+
+/* The ways in which GC_malloc_kind takes from a thread's lists, read from its code. */
+static void test_predictions(void **state)
+{
+	struct sites_options opts = { .cheap_exits = true };
+	struct opened o;
+	const uint32_t *exits;
+	(void)state;
+	open_sites(&o, LIBGC, &opts);
+	const struct site *s = site_named(&o.list, "GC_malloc_kind");
+	assert_true(s->predicted);
+	assert_true(o.list.lists.kinds >= 2 && o.list.lists.per_kind > 8);
+	assert_int_equal(o.list.lists.top, o.list.lists.counting + o.list.lists.per_kind + 1);
+	assert_true(o.list.lists.tls_index_vaddr && o.list.lists.extra_vaddr);
+	size_t slow = sites_exits(s, true, &exits), refills = 0;
+	for (size_t i = 0; i < slow; i++)
+		refills += o.list.exits[exits[i]].reg == ALYS_REG_LIST;
+	assert_int_equal(refills, 1);
+	/* Functions that allocate for the program's sake lie in the collector, but GC_realloc does not count. */
+	const struct site *grow = site_named(&o.list, "GC_realloc");
+	assert_true(o.list.wrappers[0].lo);
+	for (size_t i = 0; i < ALYS_MAX_WRAPPERS && o.list.wrappers[i].lo; i++)
+		assert_true(grow->func + grow->size <= o.list.wrappers[i].lo || grow->func >= o.list.wrappers[i].hi);
+	/* Without cheap exits nothing is predicted: every result is seen at its `ret`. */
+	opts.cheap_exits = false;
+	close_sites(&o);
+	open_sites(&o, LIBGC, &opts);
+	assert_false(site_named(&o.list, "GC_malloc_kind")->predicted);
 	close_sites(&o);
 }
 
@@ -460,6 +502,8 @@ int main(void)
 		cmocka_unit_test(test_own_malloc),
 		cmocka_unit_test(test_crafted),
 		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_predictions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
