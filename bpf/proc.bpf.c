@@ -13,6 +13,7 @@
 #include "stats.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"
+#include "unwind_maps.bpf.h"
 
 SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
@@ -23,6 +24,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	if (!config.follow || !is_target() || tgid == (__u32)(bpf_get_current_pid_tgid() >> 32))
 		return 0; /* not ours, not wanted, or only a new thread */
 	bpf_map_update_elem(&targets, &tgid, &yes, BPF_ANY);
+	map_list_fork(bpf_get_current_pid_tgid() >> 32, tgid);
 	emit_proc(ALYS_EV_FORK, tgid);
 	return 0;
 }
@@ -30,8 +32,10 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_process_exec")
 int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	if (is_target())
-		emit_proc(ALYS_EV_EXEC, 0);
+	if (!is_target())
+		return 0;
+	map_list_drop(bpf_get_current_pid_tgid() >> 32);
+	emit_proc(ALYS_EV_EXEC, 0);
 	return 0;
 }
 

@@ -11,13 +11,30 @@
 #include "elf/elf.h"
 #include "probe/probe.h"
 #include "session/attach.h"
+#include "unwind/unwind.h"
+
+static int print_rows(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
+	struct elf *e = elf_open(fd, path, err);
+	struct unwind_table *rows = e ? unwind_compile(e, err) : NULL;
+	int rc = rows ? unwind_dump(rows, stdout) : -err->code;
+	unwind_free(rows);
+	elf_close(e);
+	close(fd);
+	return rc;
+}
 
 int session_doctor(const struct doctor_options *o, struct err *err)
 {
 	struct buf out = { 0 };
 	bool works = true;
 	int rc = 0;
-	if (o->probes_pid)
+	if (o->unwind)
+		rc = print_rows(o->unwind, err);
+	else if (o->probes_pid)
 		rc = attach_list(o->probes_pid, &out, err);
 	else
 		works = probe_doctor(&out);

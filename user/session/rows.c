@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/vec.h"
@@ -12,6 +13,15 @@
 static bool is_wanted(const struct live *l)
 {
 	return l->o->backtrace != BACKTRACE_NONE && l->o->walk != ALYS_WALK_KERNEL;
+}
+
+/* The kernel's own code in every process: mapped from no file, and at its start its addresses begin. */
+static int put_vdso(struct live *l, const struct module *m)
+{
+	struct unwind_table *rows = unwind_compile_vdso(NULL);
+	int rc = rows ? tables_put(probe_tables(l->probe), m->id.n, rows, NULL) : -ENODATA;
+	unwind_free(rows);
+	return rc;
 }
 
 static int compile_and_put(struct live *l, const struct module *m, int fd, struct err *err)
@@ -48,6 +58,9 @@ void rows_map(struct live *l, const struct proc *p)
 	if (!is_wanted(l))
 		return;
 	for (size_t i = 0; (m = target_mapping(l->targets, p->id, i)); i++) {
+		const struct module *file = catalog_module(l->catalog, m->module);
+		if (file && !strcmp(file->path, "[vdso]") && !tables_has(probe_tables(l->probe), file->id.n))
+			put_vdso(l, file);
 		struct table_mapping *out = VEC_PUSH(&list, maps);
 		if (out)
 			*out = (struct table_mapping){ m->start, m->end, m->bias, m->module.n };
