@@ -199,10 +199,27 @@ static void test_any_bytes(void **state)
 	}
 }
 
+static void test_crystal_short(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "new", "new" },     { "new:fd:family", "new" }, { "puts<String>", "puts" },
+		{ "[]=<Int32>", "[]=" }, { "<<<Foo>", "<<" },	  { "==:x", "==" },
+		{ "", "" },	      { ":", ":" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct buf out = { 0 };
+		demangle_crystal_short(&out, rows[i][0]);
+		assert_string_equal(buf_str(&out), rows[i][1]);
+		buf_free(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crystal_methods), cmocka_unit_test(test_crystal_operators),
+		cmocka_unit_test(test_crystal_short),
 		cmocka_unit_test(test_crystal_others),  cmocka_unit_test(test_cpp_and_rust),
 		cmocka_unit_test(test_bombs),		cmocka_unit_test(test_any_bytes),
 	};

@@ -84,14 +84,17 @@ void answerer_free(struct answerer *a)
 }
 
 /* Raw names are borrowed from the files, so their place in memory stands for them. */
-static const char *shown(struct answerer *a, const char *raw)
+static const char *shown(struct answerer *a, const char *raw, bool crystal_short)
 {
 	if (a->raw_names)
 		return raw;
 	uint64_t *slot = map_put(&a->names, (uint64_t)(uintptr_t)raw);
 	if (slot && !*slot) {
 		struct buf name = { 0 };
-		demangle(&name, raw);
+		if (crystal_short)
+			demangle_crystal_short(&name, raw);
+		else
+			demangle(&name, raw);
 		*slot = (uint64_t)(uintptr_t)strdup(buf_str(&name));
 		buf_free(&name);
 	}
@@ -114,13 +117,20 @@ static const char *physical_name(struct answerer *a, const struct place *p, cons
 	const char *raw = p->linkage && is_mangled(p->linkage) ? p->linkage : symbol;
 	if (!raw || is_clone_of(raw, p->name))
 		raw = p->name ? p->name : p->linkage;
-	return raw ? shown(a, raw) : NULL;
+	return raw ? shown(a, raw, false) : NULL;
+}
+
+static bool is_crystal(const char *file)
+{
+	size_t n = file ? strlen(file) : 0;
+	return n > 3 && !strcmp(file + n - 3, ".cr");
 }
 
 static const char *inlined_name(struct answerer *a, const struct place *p)
 {
 	const char *raw = p->linkage ? p->linkage : p->name;
-	return raw ? shown(a, raw) : NULL;
+	bool brief = raw && is_crystal(p->file) && *raw != '*' && *raw != '~';
+	return raw ? shown(a, raw, brief) : NULL;
 }
 
 static int answer_from_source(struct answerer *a, uint64_t pc, const char *symbol,
@@ -151,7 +161,7 @@ int answerer_find(struct answerer *a, uint64_t pc, struct symbol out[SOURCE_DEPT
 	if (n > 1 || n < 0 || (n && out[0].name))
 		return n;
 	out[0] = (struct symbol){
-		.name = symbol ? shown(a, symbol) : NULL,
+		.name = symbol ? shown(a, symbol, false) : NULL,
 		.quality = symbol ? SYMBOL_TABLE : SYMBOL_MODULE,
 	};
 	return 1;

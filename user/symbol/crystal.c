@@ -99,6 +99,12 @@ static bool procedure(struct buf *out, const char *name)
 	return true;
 }
 
+void demangle_crystal_short(struct buf *out, const char *name)
+{
+	size_t n = method_length(name);
+	buf_add(out, name, n ? n : strlen(name));
+}
+
 bool demangle_crystal(struct buf *out, const char *name)
 {
 	if (*name == '~')

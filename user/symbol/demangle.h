@@ -13,5 +13,7 @@ bool is_mangled(const char *name); /* by C++ or Rust */
 void demangle(struct buf *out, const char *name);
 /* False, and nothing written, when the name is not one of Crystal's. */
 bool demangle_crystal(struct buf *out, const char *name);
+/* Of an inlined call Crystal's DWARF has no more than "new:fd:family": without its arguments' names. */
+void demangle_crystal_short(struct buf *out, const char *name);
 
 #endif
