@@ -154,7 +154,7 @@ static int open_separate(struct debug_part *p, const struct elf *e, const char *
 
 /*
  * DWARF that leans on a shared file is only half there without it. libdw would look for one itself,
- * at a path of the file's choosing; given ours, it does not.
+ * at a path of the file's choosing; given ours, it does not (and the worker could open nothing).
  */
 static int open_shared(struct debug *d, const struct want_source *more)
 {
@@ -190,8 +190,9 @@ int debug_open(struct debug *d, int fd, const struct elf *e, const struct want_s
 		rc = open_separate(&d->own, e, link, crc, more);
 		part_close(&first);
 	}
-	if (!rc)
-		rc = open_shared(d, more);
+	/* A debug file still has lines and its symbol table without the shared one. */
+	if (!rc && open_shared(d, more) && d->own.fd < 0)
+		rc = -ENOENT;
 	if (rc)
 		debug_close(d);
 	return rc;
