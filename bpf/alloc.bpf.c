@@ -107,6 +107,8 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	__u64 b = argument(ctx, site->arg[1]);
 	p->old = 0;
 	p->out = 0;
+	p->batch = 0;
+	p->span = 0;
 	p->size = a;
 	p->shape = site->shape;
 	p->frees_on_zero = !!(site->flags & ALYS_SITE_FREES_ON_ZERO);
@@ -125,6 +127,10 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	case ALYS_SHAPE_OUTPTR:
 		p->out = a;
 		p->size = b;
+		break;
+	case ALYS_SHAPE_REFILL:
+		p->out = b;
+		p->span = ALYS_REFILL_SPAN;
 		break;
 	}
 }
@@ -154,7 +160,7 @@ static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_sit
 				      struct pending *p, __u64 cfa)
 {
 	read_arguments(ctx, site, p);
-	p->sampled = sample_take(p->size);
+	p->sampled = p->size >= config.min_size && sample_take(p->span ?: p->size);
 	if ((site->flags & ALYS_SITE_LEAF) && is_idle(p)) {
 		count(ALYS_ST_UNSAMPLED);
 		return false;
@@ -458,6 +464,46 @@ int frame_enter(struct pt_regs *ctx)
 	return 0;
 }
 
+/*
+ * A thread's free list is empty and gets a page's worth of blocks. The call that found it so waits in
+ * GC_malloc_kind's frame: it takes the first of them. Calls from elsewhere have their own frames.
+ */
+SEC("uprobe")
+int refill_enter(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	const struct alys_object *o = site ? object_of(site) : NULL;
+	if (!o)
+		return 0;
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, back = 0;
+	struct call_key key = {
+		.cfa = cfa + o->lists.refill_cfa,
+		.tgid = bpf_get_current_pid_tgid() >> 32,
+	};
+	count_hit(site->shape);
+	if (!read_word(&back, cfa - 8) || back - bias_of(ctx, site) != o->lists.refill_vaddr) {
+		count(ALYS_ST_NESTED);
+		return 0;
+	}
+	struct list_thread *room = bpf_task_storage_get(&list_threads, bpf_get_current_task_btf(), NULL,
+							BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!room) {
+		count(ALYS_ST_LOST_PENDING);
+		return 0;
+	}
+	/* Few are taken: those that are not leave no trace in the table. */
+	if (!call_read(ctx, site, &room->now, cfa))
+		return 0;
+	struct pending *waiting = frame_call(&key);
+	if (!waiting) {
+		count(ALYS_ST_LOST_PENDING);
+		return 0;
+	}
+	*waiting = room->now;
+	call_wait(waiting, key.cfa);
+	return 0;
+}
+
 SEC("uprobe")
 int frame_exit(struct pt_regs *ctx)
 {
@@ -479,6 +525,8 @@ int frame_exit(struct pt_regs *ctx)
 		result = result_of(ctx, site);
 	else if (!p->out || !read_word(&result, p->out))
 		count(ALYS_ST_EXIT_UNPAIRED);
+	else if (p->span)
+		p->batch = list_length(result);
 	count(ALYS_ST_WAIT_END);
 	call_finish(p, result);
 	p->cfa = 0;

@@ -45,6 +45,8 @@ struct alys_ev_alloc {
 	__u64 size;
 	__u64 stack;    /* hash of the call stack; 0 = none taken */
 	__u64 interval; /* bytes:N in force, 0 = exact */
+	__u32 batch;    /* blocks that this one stands for before thinning; 0 = itself */
+	__u32 span;     /* bytes by which it was sampled; 0 = size */
 };
 
 struct alys_ev_realloc {
@@ -90,6 +92,10 @@ struct alys_ev_proc {
 #define ALYS_SHAPE_OUTPTR 4  /* err = f(&p, ..., size) */
 #define ALYS_SHAPE_FREE 5    /* f(p) */
 #define ALYS_SHAPE_MULREALLOC 6 /* p = f(old, count, size) */
+#define ALYS_SHAPE_REFILL 7  /* f(size, ..., &list): a page's worth of blocks for a thread's free list */
+
+/* What a refill counts as when samples are drawn, whatever it hands out: libgc's HBLKSIZE, its most. */
+#define ALYS_REFILL_SPAN 4096
 
 /* How nested calls of one allocator into itself are told from the program's own. */
 #define ALYS_NEST_THREAD 1 /* plain C allocators: a second entry before the first one returned */
@@ -150,6 +156,9 @@ struct alys_lists {
 	__u64 extra_vaddr;     /* int: bytes added to every request */
 	__u32 kinds, per_kind;
 	__u32 counting, top;
+	__u64 refill_vaddr; /* where GC_generic_malloc_many returns to in GC_malloc_kind */
+	__u32 refill_cfa;   /* GC_malloc_kind's CFA - sp there */
+	__u32 pad;
 };
 
 /* One file with allocators in it. */
@@ -220,8 +229,8 @@ struct alys_stats {
 };
 
 _Static_assert(sizeof(struct alys_head) == 24, "wire");
-_Static_assert(sizeof(struct alys_ev_alloc) == 56, "wire");
-_Static_assert(sizeof(struct alys_ev_realloc) == 72, "wire");
+_Static_assert(sizeof(struct alys_ev_alloc) == 64, "wire");
+_Static_assert(sizeof(struct alys_ev_realloc) == 80, "wire");
 _Static_assert(sizeof(struct alys_ev_free) == 40, "wire");
 _Static_assert(sizeof(struct alys_ev_stack) == 40, "wire");
 _Static_assert(sizeof(struct alys_site) == 32, "wire");

@@ -50,6 +50,8 @@ static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const
 	e->size = p->size;
 	e->stack = p->stack;
 	e->interval = config.interval;
+	e->batch = p->batch;
+	e->span = p->span;
 }
 
 static __always_inline void emit_alloc(const struct pending *p, __u64 addr)

@@ -22,6 +22,8 @@ struct pending {
 	__u64 enter;
 	__u64 stack;
 	__u32 gc_no;
+	__u32 batch; /* as in struct alys_ev_alloc, like span */
+	__u32 span;
 	__u8 flags; /* ALYS_F_* */
 	__u8 shape;
 	__u8 sampled;

@@ -13,6 +13,21 @@ static __always_inline bool read_word(__u64 *out, __u64 addr)
 	return bpf_probe_read_user(out, sizeof(*out), (void *)addr) == 0;
 }
 
+/* A list that was just filled holds at most as many blocks as fit. */
+#define LIST_MAX (ALYS_REFILL_SPAN / GRANULE)
+
+/* Blocks hanging together by their first words. Global: the verifier looks at it once. */
+__weak int list_length(__u64 block)
+{
+	int n = 0;
+	for (int i = 0; i < LIST_MAX && block; i++) {
+		n++;
+		if (!read_word(&block, block))
+			break;
+	}
+	return n;
+}
+
 /* Address of the thread-local pointer; x86-64 TLS as in Drepper's "ELF Handling For Thread-Local
  * Storage", 3.4.2 and 4.4.6: dtv = fs:8, an entry of 16 bytes a module. */
 static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbase, __u64 bias)

@@ -27,11 +27,9 @@ static __always_inline __s64 next_gap(void)
 	return (config.interval * ln) >> 16;
 }
 
-/* True when the block of this size is to be recorded. */
+/* True when a point falls into these bytes. */
 static __always_inline bool sample_take(__u64 size)
 {
-	if (size < config.min_size)
-		return false;
 	if (!config.interval)
 		return true;
 	__u32 zero = 0;

@@ -211,6 +211,10 @@ static void test_sampled(void **state)
 	assert_true(sample_weight(1ull << 40, 1000) == 1);
 	assert_true(sample_weight(5, 0) == 1);
 	assert_true(isfinite(sample_weight(0, UINT64_MAX)));
+	struct event refill = { .size = 32, .interval = 65536, .batch = 128, .span = 4096 };
+	assert_true(event_weight(&refill) == 128 * sample_weight(4096, 65536));
+	refill.batch = refill.span = 0;
+	assert_true(event_weight(&refill) == sample_weight(32, 65536));
 	struct applied a = APPLY(.kind = EVENT_ALLOC, .time_ns = 1, .addr = 0x10, .size = 100,
 				 .interval = 1000);
 	assert_true(a.weight == w);

@@ -345,6 +345,52 @@ static void test_static_collector(void **state)
 }
 
 /* A program's own malloc is not trusted with return probes; an IFUNC is refused. */
+static bool in_wrappers(const struct site_list *l, uint64_t vaddr)
+{
+	bool in = false;
+	for (size_t i = 0; i < ALYS_MAX_WRAPPERS; i++)
+		in |= vaddr >= l->wrappers[i].lo && vaddr < l->wrappers[i].hi;
+	return in;
+}
+
+/* At refills: where lists are filled and where large blocks come from, instead of every call. */
+static void test_refills(void **state)
+{
+	struct sites_options at_calls = { .cheap_exits = true };
+	struct sites_options opts = { .cheap_exits = true, .refill = true };
+	struct opened calls, o;
+	(void)state;
+	open_sites(&calls, LIBGC, &at_calls);
+	open_sites(&o, LIBGC, &opts);
+	assert_int_equal(calls.list.at, SAMPLE_AT_CALL);
+	assert_int_equal(o.list.at, SAMPLE_AT_REFILL);
+	const struct site *kind = site_named(&calls.list, "GC_malloc_kind");
+	const struct site *grow = site_named(&calls.list, "GC_realloc");
+	const struct site *fill = site_named(&o.list, "GC_generic_malloc_many");
+	const struct site *large = site_named(&o.list, "GC_malloc_kind_global");
+	assert_true(kind && grow && fill && large && fill->emulated && large->emulated);
+	assert_null(site_named(&calls.list, "GC_generic_malloc_many"));
+	assert_null(site_named(&o.list, "GC_malloc_kind"));
+	assert_null(site_named(&o.list, "GC_realloc"));
+	assert_non_null(site_named(&o.list, "GC_free"));
+	assert_int_equal(fill->exits_cnt, 1);
+	const struct site_exit *x = &o.list.exits[fill->exits[0]];
+	assert_true(x->reg == ALYS_REG_LIST && x->emulated);
+	assert_true(x->vaddr > kind->func && x->vaddr < kind->func + kind->size);
+	/* A call ends right before where it returns to: e8 and four bytes. */
+	const uint8_t *call = elf_bytes(o.elf, o.list.lists.refill_vaddr - 5, 1);
+	assert_true(call && *call == 0xe8);
+	assert_int_equal(o.list.lists.refill_cfa, x->cfa_off);
+	assert_true(in_wrappers(&o.list, grow->func) && !in_wrappers(&calls.list, grow->func));
+	close_sites(&o);
+	close_sites(&calls);
+
+	open_sites(&o, GLIBC, &opts);
+	assert_int_equal(o.list.at, SAMPLE_AT_CALL);
+	assert_non_null(site_named(&o.list, "malloc"));
+	close_sites(&o);
+}
+
 static void test_own_malloc(void **state)
 {
 	char dir[] = "/tmp/alys-sites-XXXXXX", path[128];
@@ -499,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_contradicting_table),
 		cmocka_unit_test(test_agreeing_tables),
 		cmocka_unit_test(test_static_collector),
+		cmocka_unit_test(test_refills),
 		cmocka_unit_test(test_own_malloc),
 		cmocka_unit_test(test_crafted),
 		cmocka_unit_test(test_print),

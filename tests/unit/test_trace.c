@@ -25,6 +25,7 @@ static void assert_event(const struct event *a, const struct event *b)
 	assert_true(a->size == b->size);
 	assert_true(a->enter_ns == b->enter_ns);
 	assert_true(a->interval == b->interval);
+	assert_true(a->batch == b->batch && a->span == b->span);
 	assert_int_equal(a->gc_no, b->gc_no);
 }
 
@@ -111,7 +112,8 @@ static void test_extremes(void **state)
 		struct event e = { .kind = (uint8_t)PICK, .flags = (uint8_t)PICK, .lost_kind = (uint8_t)PICK,
 				   .proc = { (uint32_t)PICK }, .tid = (uint32_t)PICK, .stack = { (uint32_t)PICK },
 				   .time_ns = PICK, .addr = PICK, .old_addr = PICK, .size = PICK,
-				   .enter_ns = PICK, .interval = PICK, .gc_no = (uint32_t)PICK };
+				   .enter_ns = PICK, .interval = PICK, .batch = (uint32_t)PICK, .span = (uint32_t)PICK,
+				   .gc_no = (uint32_t)PICK };
 		if (i % 2)
 			e.kind = (uint8_t)(1 + i % 7);
 		in[i] = e;

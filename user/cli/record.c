@@ -66,6 +66,7 @@ static const struct opt options[] = {
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
 	{ "sample", 's', "bytes:N", parse_sample, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL", "record one allocation every N bytes on average" },
+	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL, "sample libgc at calls or where its free lists are filled" },
 	{ "min-size", 0, "BYTES", opt_size, AT(min_size), NULL, NULL, "pass over smaller allocations" },
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(backtrace), "none|addr|name|full", "ALYS_BACKTRACE_TYPE", "what stacks hold (default full)" },
 	{ "backtrace-limit", 0, "N", parse_limit, AT(backtrace_limit), NULL, NULL, "frames a stack at most (default 256, up to 512)" },

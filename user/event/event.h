@@ -42,6 +42,8 @@ struct event {
 	uint64_t size;     /* bytes asked for */
 	uint64_t enter_ns; /* realloc: when the call began (old_addr may be handed out again before time_ns) */
 	uint64_t interval; /* bytes between samples in force, 0 = every call recorded */
+	uint32_t batch;    /* blocks that this one stands for before thinning: a refill's; 0 = itself */
+	uint32_t span;     /* bytes by which it was sampled, 0 = size */
 	uint32_t gc_no;    /* collections finished before this allocation (mod 2^32) */
 };
 

@@ -39,6 +39,8 @@ static void event_alloc(struct event *e, const struct alys_ev_alloc *a, enum eve
 	e->addr = a->addr;
 	e->size = a->size;
 	e->interval = a->interval;
+	e->batch = a->batch;
+	e->span = a->span;
 }
 
 /* The stack hash that the record names, and the event. */

@@ -82,6 +82,11 @@ double sample_weight(uint64_t size, uint64_t interval)
 	return -1 / expm1(-bytes / (double)interval);
 }
 
+double event_weight(const struct event *e)
+{
+	return (e->batch ? e->batch : 1) * sample_weight(e->span ? e->span : e->size, e->interval);
+}
+
 /* Borrowed until the next proc comes. */
 static struct proc_heap *proc_of(struct heap *h, struct proc_id id)
 {
@@ -287,7 +292,7 @@ static int apply_alloc(struct heap *h, const struct event *e, struct applied *ou
 {
 	if (!e->addr)
 		return 0;
-	out->weight = sample_weight(e->size, e->interval);
+	out->weight = event_weight(e);
 	if (!out->id)
 		out->id = ++h->last_id;
 	return add_block(h, e, out->id, out->weight);

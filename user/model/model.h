@@ -143,5 +143,7 @@ void snapshot_free(struct snapshot *s);
  * of the chance that a Poisson process of one point per `interval` bytes hits the block.
  */
 double sample_weight(uint64_t size, uint64_t interval);
+/* Allocations that an event stands for: all blocks of a refill, which was sampled by its span. */
+double event_weight(const struct event *e);
 
 #endif

@@ -38,7 +38,10 @@ static const struct allocator rows[] = {
 	LIBC("pvalloc", SIZE, 0, 0, 0),
 	LIBC("free", FREE, 0, 0, 0),
 
-	GC("GC_malloc_kind", SIZE, 0, 0, 0, KIND = 1),
+	/* By refill, what GC_memalign and GC_realloc take inside is counted: their results are no other blocks. */
+	GC("GC_generic_malloc_many", REFILL, 0, 2, 0, KIND = 1, .at = SAMPLE_AT_REFILL),
+	GC("GC_malloc_kind_global", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_REFILL),
+	GC("GC_malloc_kind", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_CALL),
 	GC("GC_malloc", SIZE, 0, 0, 0, .unless = "GC_malloc_kind"),
 	GC("GC_malloc_atomic", SIZE, 0, 0, 0, ATOMIC, .unless = "GC_malloc_kind"),
 	GC("GC_generic_malloc_uncollectable", SIZE, 0, 0, 0, KIND = 1),
@@ -50,9 +53,9 @@ static const struct allocator rows[] = {
 	GC("GC_malloc_explicitly_typed", SIZE, 0, 0, 0),
 	GC("GC_malloc_explicitly_typed_ignore_off_page", SIZE, 0, 0, 0),
 	GC("GC_calloc_explicitly_typed", MUL, 0, 1, 0),
-	GC("GC_memalign", SIZE, 1, 0, 0),
-	GC("GC_posix_memalign", OUTPTR, 0, 2, 0),
-	GC("GC_realloc", REALLOC, 0, 1, 0, ZERO_FREES),
+	GC("GC_memalign", SIZE, 1, 0, 0, .at = SAMPLE_AT_CALL),
+	GC("GC_posix_memalign", OUTPTR, 0, 2, 0, .at = SAMPLE_AT_CALL),
+	GC("GC_realloc", REALLOC, 0, 1, 0, ZERO_FREES, .at = SAMPLE_AT_CALL),
 	GC("GC_free", FREE, 0, 0, 0),
 
 	JE("mallocx", SIZE, 0, 0, 0),

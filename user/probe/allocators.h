@@ -19,6 +19,13 @@ enum alloc_family {
 	ALLOC_FAMILIES
 };
 
+/* Where a file's allocations are sampled. */
+enum sample_at {
+	SAMPLE_AT_ANY,
+	SAMPLE_AT_CALL,   /* at every call */
+	SAMPLE_AT_REFILL, /* where a thread's empty free list is filled, and at large blocks */
+};
+
 struct allocator {
 	const char *symbol;
 	enum alloc_family family;
@@ -29,6 +36,7 @@ struct allocator {
 	uint8_t nest;   /* ALYS_NEST_* */
 	/* May call back, throw or switch stacks: its return address is never touched. */
 	bool runs_user_code;
+	enum sample_at at; /* the row is for files that are sampled so */
 	const char *unless; /* the row is void in a file that defines this, NULL = never */
 };
 

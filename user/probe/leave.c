@@ -43,6 +43,11 @@ static void lose(struct site *s, const struct flow_node *n, const char *why)
 			 n->to ? " to " : "", n->to ? n->to : "", why);
 }
 
+static bool returns_block(const struct site *s)
+{
+	return s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL;
+}
+
 static int follow(struct trail *t, struct body *b, int depth);
 
 /* A probed function takes the waiting call over from the one that jumps to it. */
@@ -50,7 +55,7 @@ static bool is_taken_over(const struct trail *t, uint64_t vaddr)
 {
 	for (size_t i = 0; i < t->plan->list->sites_cnt; i++) {
 		const struct site *s = &t->plan->list->sites[i];
-		if (s->func == vaddr && s->state == SITE_PROBED && s->row->shape != ALYS_SHAPE_FREE)
+		if (s->func == vaddr && s->state == SITE_PROBED && returns_block(s))
 			return true;
 	}
 	return false;
@@ -242,7 +247,7 @@ int leave_find(struct plan *p)
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct site *s = &p->list->sites[i];
 		trails[i] = (struct trail){ .plan = p, .site = s };
-		if (s->state != SITE_PROBED || s->row->shape == ALYS_SHAPE_FREE)
+		if (s->state != SITE_PROBED || !returns_block(s))
 			continue;
 		struct body *b = plan_body(p, s->func, s->size);
 		rc = b ? follow(&trails[i], b, 0) : -ENOMEM;

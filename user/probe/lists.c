@@ -71,24 +71,31 @@ static bool is_refill(const struct flow_node *n)
 	return n->in.flow == INSN_CALL && n->to && !strcmp(n->to, "GC_generic_malloc_many");
 }
 
-/* The first cheap instruction behind the refill: the list's head is still the result there. */
-static const struct flow_node *refill_exit(struct plan *p, const struct flow *w)
+/* The instruction that the refill returns to. */
+static const struct flow_node *behind_refill(const struct flow *w)
 {
 	size_t i = 0;
 	while (i < w->nodes_cnt && !is_refill(&w->nodes[i]))
 		i++;
-	const struct flow_node *n = i < w->nodes_cnt ? &w->nodes[i] : NULL;
+	const struct flow_node *call = i < w->nodes_cnt ? &w->nodes[i] : NULL;
+	return call && call->next >= 0 && !call->in.stores ? &w->nodes[call->next] : NULL;
+}
+
+/* The first cheap instruction there: the list's head is still the result. */
+static const struct flow_node *refill_exit(struct plan *p, const struct flow *w)
+{
+	const struct flow_node *n = behind_refill(w);
 	for (int steps = 0; n && steps < AFTER_CALL; steps++) {
-		n = n->next >= 0 && !n->in.stores ? &w->nodes[n->next] : NULL;
-		if (n && n->in.cost == INSN_EMULATED && n->in.flow != INSN_CALL)
+		if (n->in.cost == INSN_EMULATED && n->in.flow != INSN_CALL)
 			return n->cfa && plan_cfa_ok(p, n) ? n : NULL;
+		n = n->next >= 0 && !n->in.stores ? &w->nodes[n->next] : NULL;
 	}
 	return NULL;
 }
 
-static int add_slow_exit(struct site *s, uint32_t exit)
+static int add_exit_of(struct site *s, bool slow, uint32_t exit)
 {
-	uint32_t *slot = VEC_PUSH(s, slow_exits);
+	uint32_t *slot = slow ? VEC_PUSH(s, slow_exits) : VEC_PUSH(s, exits);
 	if (slot)
 		*slot = exit;
 	return slot ? 0 : -ENOMEM;
@@ -102,34 +109,71 @@ static int add_refill_exit(struct plan *p, struct site *s, const struct flow_nod
 	if (!slot)
 		return -ENOMEM;
 	*slot = x;
-	return add_slow_exit(s, (uint32_t)p->list->exits_cnt - 1);
+	return add_exit_of(s, s->row->shape != ALYS_SHAPE_REFILL, (uint32_t)p->list->exits_cnt - 1);
 }
 
-int lists_find(struct plan *p, struct site *s)
+/* The exit behind the refill; NULL: this is another function. */
+static const struct flow_node *read_lists(struct plan *p, const struct body *b, struct alys_lists *out)
 {
-	struct body *b = plan_body(p, s->func, s->size);
 	struct found f = { 0 };
-	if (!b)
-		return -ENOMEM;
 	for (size_t i = 0; i < b->flow.nodes_cnt; i++)
 		note_instruction(p, &b->flow, i, &f);
-	const struct flow_node *refill = refill_exit(p, &b->flow);
-	if (!f.kinds || !f.per_kind || !f.direct || !f.tls || f.top != DIRECT + f.per_kind + 1 || !refill ||
-	    !p->funcs.gc_extra_vaddr || b->flow.unproven)
-		return 0;
+	const struct flow_node *exit = refill_exit(p, &b->flow), *back = behind_refill(&b->flow);
+	if (!f.kinds || !f.per_kind || !f.direct || !f.tls || f.top != DIRECT + f.per_kind + 1 || !exit ||
+	    !back->cfa || !p->funcs.gc_extra_vaddr || b->flow.unproven)
+		return NULL;
 	f.lists.extra_vaddr = p->funcs.gc_extra_vaddr;
 	f.lists.kinds = f.kinds;
 	f.lists.per_kind = f.per_kind;
 	f.lists.counting = DIRECT;
 	f.lists.top = f.top;
-	p->list->lists = f.lists;
+	f.lists.refill_vaddr = back->in.vaddr;
+	f.lists.refill_cfa = (uint32_t)back->cfa;
+	*out = f.lists;
+	return exit;
+}
+
+int lists_find(struct plan *p, struct site *s)
+{
+	struct body *b = plan_body(p, s->func, s->size);
+	if (!b)
+		return -ENOMEM;
+	const struct flow_node *refill = read_lists(p, b, &p->list->lists);
+	if (!refill)
+		return 0;
 	s->predicted = true;
 	/* Inside the function itself results leave from the lists; all other ways are slow ones. */
 	int rc = add_refill_exit(p, s, refill);
 	for (size_t i = 0; i < s->exits_cnt && !rc; i++) {
 		uint64_t at = p->list->exits[s->exits[i]].vaddr;
 		if (at < b->flow.lo || at >= b->flow.hi)
-			rc = add_slow_exit(s, s->exits[i]);
+			rc = add_exit_of(s, true, s->exits[i]);
 	}
 	return rc;
+}
+
+/* The body of GC_malloc_kind, which takes from the lists; NULL where there is none. */
+static int taker_body(struct plan *p, struct body **out)
+{
+	const struct func *fn = funcs_named(&p->funcs, "GC_malloc_kind");
+	*out = fn ? plan_body(p, fn->vaddr, fn->size) : NULL;
+	return fn && !*out ? -ENOMEM : 0;
+}
+
+int lists_can_refill(struct plan *p, bool *can)
+{
+	struct body *b;
+	struct alys_lists lists;
+	int rc = taker_body(p, &b);
+	*can = b && funcs_named(&p->funcs, "GC_generic_malloc_many") &&
+	       funcs_named(&p->funcs, "GC_malloc_kind_global") && read_lists(p, b, &lists);
+	return rc;
+}
+
+int lists_refill(struct plan *p, struct site *s)
+{
+	struct body *b;
+	int rc = taker_body(p, &b);
+	const struct flow_node *exit = b ? read_lists(p, b, &p->list->lists) : NULL;
+	return exit ? add_refill_exit(p, s, exit) : rc;
 }

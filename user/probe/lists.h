@@ -12,5 +12,9 @@
  * simply take an object from a list. -ENOMEM or 0.
  */
 int lists_find(struct plan *p, struct site *s);
+/* Could the file be sampled where the lists are filled? -ENOMEM or 0. */
+int lists_can_refill(struct plan *p, bool *can);
+/* The same facts, for the function that fills the lists: its exit lies in GC_malloc_kind. -ENOMEM or 0. */
+int lists_refill(struct plan *p, struct site *s);
 
 #endif

@@ -58,7 +58,7 @@ static void choose_programs(struct probe *p)
 	struct bpf_program *session = p->skel->progs.call_session;
 	struct bpf_program *multi[] = {
 		p->skel->progs.plain_enter, p->skel->progs.plain_return, p->skel->progs.frame_enter,
-		p->skel->progs.frame_exit,  p->skel->progs.free_enter,
+		p->skel->progs.frame_exit,  p->skel->progs.free_enter, p->skel->progs.refill_enter,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(session, has_session);

@@ -45,6 +45,8 @@ static const char *refusal(const struct plan *p, const struct allocator *row, co
 
 static bool applies(const struct plan *p, const struct allocator *row)
 {
+	if (row->at && row->at != p->list->at)
+		return false;
 	if (row->unless && funcs_named(&p->funcs, row->unless))
 		return false;
 	/* A library that asks others for memory: its operator new ends in a malloc that is counted. */
@@ -89,6 +91,8 @@ static bool same_effect(const struct allocator *what, const struct allocator *by
 {
 	bool grows = what->shape == ALYS_SHAPE_REALLOC || what->shape == ALYS_SHAPE_MULREALLOC;
 	bool by_grows = by->shape == ALYS_SHAPE_REALLOC || by->shape == ALYS_SHAPE_MULREALLOC;
+	if (what->shape == ALYS_SHAPE_REFILL || by->shape == ALYS_SHAPE_REFILL)
+		return false;
 	if (what->shape == ALYS_SHAPE_OUTPTR || by->shape == ALYS_SHAPE_OUTPTR)
 		return false;
 	return grows == by_grows && (what->shape == ALYS_SHAPE_FREE) == (by->shape == ALYS_SHAPE_FREE);
@@ -192,18 +196,20 @@ static int find_predictions(struct plan *p)
 	int rc = 0;
 	for (size_t i = 0; i < p->list->sites_cnt && !rc && p->options->cheap_exits; i++) {
 		struct site *s = &p->list->sites[i];
-		if (s->state == SITE_PROBED && (s->row->flags & ALYS_SITE_GC_KIND))
-			rc = lists_find(p, s);
+		if (s->state != SITE_PROBED || !(s->row->flags & ALYS_SITE_GC_KIND))
+			continue;
+		rc = s->row->shape == ALYS_SHAPE_REFILL ? lists_refill(p, s) : lists_find(p, s);
 	}
 	return rc;
 }
 
 /*
  * Functions of the collector that allocate because the program asked them to, and are no rows of the
- * table: their calls count as the program's.
+ * table: their calls count as the program's. Sampled at refills, the rows of calls are not there either.
  */
-static bool is_wrapper(const char *name)
+static bool is_wrapper(const char *name, enum sample_at at)
 {
+	static const char *const at_refill[] = { "GC_realloc", "GC_memalign", "GC_posix_memalign" };
 	static const char *const prefixes[] = {
 		"GC_strdup",	      "GC_strndup",    "GC_wcsdup",	   "GC_finalized_malloc",
 		"GC_debug_malloc",    "GC_debug_free", "GC_debug_realloc", "GC_debug_generic_or_special_malloc",
@@ -211,6 +217,10 @@ static bool is_wrapper(const char *name)
 	};
 	for (size_t k = 0; k < sizeof(prefixes) / sizeof(*prefixes); k++) {
 		if (!strncmp(name, prefixes[k], strlen(prefixes[k])))
+			return true;
+	}
+	for (size_t k = 0; at == SAMPLE_AT_REFILL && k < sizeof(at_refill) / sizeof(*at_refill); k++) {
+		if (!strcmp(name, at_refill[k]))
 			return true;
 	}
 	return false;
@@ -223,7 +233,7 @@ static void find_wrappers(struct plan *p)
 	size_t n = 0;
 	for (size_t i = 0; i < p->funcs.list_cnt; i++) {
 		const struct func *f = &p->funcs.list[i];
-		if (!is_wrapper(f->name)) {
+		if (!is_wrapper(f->name, p->list->at)) {
 			run = NULL;
 			continue;
 		}
@@ -273,6 +283,14 @@ static void find_text(struct plan *p)
 	l->text_hi = f->list[hi].vaddr + f->list[hi].size;
 }
 
+static int choose_place(struct plan *p)
+{
+	bool can = false;
+	int rc = p->options->refill && p->options->cheap_exits ? lists_can_refill(p, &can) : 0;
+	p->list->at = can ? SAMPLE_AT_REFILL : SAMPLE_AT_CALL;
+	return rc;
+}
+
 int sites_find(const struct elf *e, const char *path, const struct sites_options *o,
 	       struct site_list *out, struct err *err)
 {
@@ -282,7 +300,9 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 	if (rc)
 		return rc;
 	p.provider = alloc_provider(defines, &p.funcs, path);
-	rc = select_rows(&p);
+	rc = choose_place(&p);
+	if (!rc)
+		rc = select_rows(&p);
 	if (!rc)
 		rc = cover_sites(&p);
 	if (!rc)
@@ -382,7 +402,8 @@ void sites_print(const struct site_list *l, struct buf *out)
 			continue;
 		}
 		buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: %s\n",
-			 s->row->shape == ALYS_SHAPE_FREE ? "entry only" :
+			 s->row->shape == ALYS_SHAPE_FREE   ? "entry only" :
+			 s->row->shape == ALYS_SHAPE_REFILL ? "a thread's empty free list is filled" :
 			 s->return_probe		   ? "return probe" :
 							     "exit sites",
 			 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped", s->why);

@@ -20,6 +20,8 @@ struct sites_options {
 	uint32_t families; /* bit per enum alloc_family, 0 = all */
 	/* Also look for exits cheaper than `ret`; they may hold the result in another register. */
 	bool cheap_exits;
+	/* Sample at refills where the file allows it: libgc with thread-local free lists. */
+	bool refill;
 	/* The unwind table's opinion: CFA = rsp + *sp_off at vaddr. NULL = only the code is asked. */
 	bool (*cfa_at)(void *ctx, uint64_t vaddr, uint32_t *sp_off);
 	void *cfa_ctx;
@@ -75,7 +77,8 @@ struct site_list {
 	size_t exits_cnt, exits_cap;
 	uint64_t text_lo, text_hi; /* the collector's own code, 0 without one */
 	uint64_t gc_no_vaddr;
-	struct alys_lists lists; /* when a site is predicted */
+	enum sample_at at; /* call or refill */
+	struct alys_lists lists; /* when a site is predicted, or at refills */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */
 	const char *provider; /* of malloc, free...; NULL = nobody known, or not here */
 };

@@ -41,9 +41,21 @@ int attach_families(const char *names, uint32_t *out, struct err *err)
 	return 0;
 }
 
-static int find_sites(uint32_t families, int fd, const char *path, struct site_list *out, struct err *err)
+/* A refill hands out this much at most: finer samples would see no single calls. */
+#define REFILL_FROM ALYS_REFILL_SPAN
+
+/* Blocks are all that a refill knows: which requests were smaller than --min-size it cannot tell. */
+static bool wants_refill(const struct record_options *o)
 {
-	struct sites_options o = { .families = families, .cheap_exits = true };
+	if (!o->interval || o->return_probes || o->sample_at == SAMPLE_AT_CALL)
+		return false;
+	return o->sample_at == SAMPLE_AT_REFILL || (o->interval >= REFILL_FROM && !o->min_size);
+}
+
+static int find_sites(uint32_t families, bool refill, int fd, const char *path, struct site_list *out,
+		      struct err *err)
+{
+	struct sites_options o = { .families = families, .cheap_exits = true, .refill = refill };
 	struct elf *e = elf_open(fd, path, err);
 	if (!e)
 		return -err->code;
@@ -60,6 +72,19 @@ static size_t count_probed(const struct site_list *l)
 	return n;
 }
 
+static void note_refills(struct live *l, const char *path, const struct site_list *list)
+{
+	l->refills_cnt += list->at == SAMPLE_AT_REFILL;
+	if (l->o->sample_at != SAMPLE_AT_REFILL || list->at == SAMPLE_AT_REFILL)
+		return;
+	for (size_t i = 0; i < list->sites_cnt; i++) {
+		if (list->sites[i].family != ALLOC_LIBGC)
+			continue;
+		log_warn("%s: no free lists of threads found in it: it is sampled at calls", path);
+		return;
+	}
+}
+
 /* NULL: the file could not be examined; l->attach_err keeps the first reason. */
 static const struct file_sites *sites_of(struct live *l, const struct module *m, int fd)
 {
@@ -73,7 +98,7 @@ static const struct file_sites *sites_of(struct live *l, const struct module *m,
 	if (!f)
 		return NULL;
 	f->module = m->id;
-	if (find_sites(l->families, fd, m->path, &f->list, &err)) {
+	if (find_sites(l->families, wants_refill(l->o), fd, m->path, &f->list, &err)) {
 		log_info("%s: %s", m->path, err.text);
 		if (err.code != ENOEXEC && !l->attach_err.code)
 			l->attach_err = err;
@@ -119,6 +144,7 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 		return;
 	}
 	l->collected |= f->list.text_lo != 0;
+	note_refills(l, m->path, &f->list);
 	log_info("%s: %zu functions under probes", m->path, f->probed);
 }
 
@@ -148,7 +174,7 @@ static void list_module(void *ctx, const struct proc *p, const struct module *m,
 	struct site_list list = { 0 };
 	struct err err;
 	(void)p;
-	if (!find_sites(0, fd, m->path, &list, &err) && list.sites_cnt) {
+	if (!find_sites(0, false, fd, m->path, &list, &err) && list.sites_cnt) {
 		text_clean(out, m->path, SIZE_MAX);
 		buf_adds(out, "\n");
 		sites_print(&list, out);

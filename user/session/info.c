@@ -43,8 +43,8 @@ static void add_meta(struct buf *out, const struct catalog *c)
 	} rows[] = {
 		{ "hostname", "host" },       { "kernel", "kernel" }, { "version", "alys-bpf" },
 		{ "options", "options" },     { "tier", "probes" },   { "walk", "stack walk" },
-		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "min_size", "min size" },
-		{ "liveness", "liveness" },
+		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "sample_at", "sampled at" },
+		{ "min_size", "min size" },   { "liveness", "liveness" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *value = catalog_meta(c, rows[i].key);

@@ -56,6 +56,7 @@ struct live {
 	bool collected;           /* some target's heap is a collector's */
 	struct site_cache *sites; /* sites by module, see attach.h */
 	size_t functions_cnt;     /* probed functions over all files */
+	size_t refills_cnt;       /* attached files that are sampled at refills */
 	struct err attach_err;    /* the first file that could not be probed */
 };
 

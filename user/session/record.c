@@ -128,6 +128,13 @@ static void describe(struct live *l)
 		meta(l, "min_size", "%" PRIu64, l->o->min_size);
 }
 
+/* Known when the files are; a library may still come later. */
+static void describe_sampling(struct live *l)
+{
+	if (l->o->interval)
+		meta(l, "sample_at", "%s", l->refills_cnt ? "refill" : "call");
+}
+
 static int open_rooms(struct recording *r, const struct record_options *o, struct err *err)
 {
 	struct live *l = &r->live;
@@ -250,6 +257,7 @@ static void end_recording(struct recording *r)
 	probe_detach(l->probe, 0);
 	live_drain(l);
 	ledger_publish(l, l->stopped_ns);
+	describe_sampling(l);
 	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
 	/* What a collector reclaims is not seen yet: sinks call the heap an upper bound. */
 	if (l->collected)
@@ -329,6 +337,7 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		return rc;
 	probe_start(l->probe);
 	l->started_ns = now_ns();
+	describe_sampling(l);
 	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", l->alive, l->alive == 1 ? "" : "es",
 		 l->functions_cnt);
 	struct err broken = { 0 };

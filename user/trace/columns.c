@@ -20,7 +20,9 @@
 #define EXTRA_OLD_ADDR 0x040
 #define EXTRA_ENTER 0x080
 #define EXTRA_KIND 0x100
-#define EXTRA_KNOWN 0x1ff
+#define EXTRA_BATCH 0x200
+#define EXTRA_SPAN 0x400
+#define EXTRA_KNOWN 0x7ff
 
 static bool has_size(uint8_t kind)
 {
@@ -45,6 +47,8 @@ static unsigned int extras_of(const struct event *e, const struct column_state *
 	x |= e->old_addr && kind != EVENT_REALLOC ? EXTRA_OLD_ADDR : 0;
 	x |= e->enter_ns && kind != EVENT_REALLOC ? EXTRA_ENTER : 0;
 	x |= kind == 0 ? EXTRA_KIND : 0;
+	x |= e->batch ? EXTRA_BATCH : 0;
+	x |= e->span ? EXTRA_SPAN : 0;
 	return x;
 }
 
@@ -70,6 +74,10 @@ static void put_extras(struct buf *b, const struct event *e, unsigned int x, str
 		buf_varint(b, e->enter_ns);
 	if (x & EXTRA_KIND)
 		buf_u8(b, e->kind);
+	if (x & EXTRA_BATCH)
+		buf_varint(b, e->batch);
+	if (x & EXTRA_SPAN)
+		buf_varint(b, e->span);
 }
 
 /* Blocks are 16-aligned in nearly all allocators: four bits less of each step. */
@@ -190,6 +198,10 @@ static bool get_extras(struct cursor *c, struct event *e, struct column_state *s
 		e->enter_ns = cursor_varint(c);
 	if (x & EXTRA_KIND)
 		e->kind = cursor_u8(c);
+	if (x & EXTRA_BATCH)
+		e->batch = (uint32_t)cursor_varint(c);
+	if (x & EXTRA_SPAN)
+		e->span = (uint32_t)cursor_varint(c);
 	return !c->bad;
 }
 
