@@ -84,6 +84,12 @@ $(BUILD)/tests/symdump: tests/e2e/symdump.c $(call room_objects,$(call rooms_of,
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# Calibration of sites that are wrong on purpose (tests/e2e/test_calibrate.py).
+$(BUILD)/tests/calibrate_case: tests/e2e/calibrate_case.c $(call room_objects,$(call rooms_of,session))
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 # A scripted recording (tests/lib/feed.h) as a file, for tests of the verbs.
 $(BUILD)/tests/feedfile: tests/lib/feedfile.c tests/lib/feed.h $(call room_objects,$(call rooms_of,trace))
 	$(call say,TEST,$@)

@@ -35,7 +35,7 @@ static bool in_seccomp_window(void)
 	return major == 6 && minor >= 11 && minor <= 13;
 }
 
-struct kernel_facts kernel_facts(void)
+static struct kernel_facts find_facts(void)
 {
 	struct kernel_facts k = { .kills_seccomp = in_seccomp_window() };
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -46,6 +46,17 @@ struct kernel_facts kernel_facts(void)
 	k.uprobe_session = has_attach_type(btf, "BPF_TRACE_UPROBE_SESSION");
 	btf__free(btf);
 	return k;
+}
+
+/* Once: reading all types of a kernel takes tens of milliseconds. */
+struct kernel_facts kernel_facts(void)
+{
+	static struct kernel_facts facts;
+	static bool known;
+	if (!known)
+		facts = find_facts();
+	known = true;
+	return facts;
 }
 
 enum probe_tier tier_of(const struct kernel_facts *k)

@@ -10,12 +10,14 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "elf/elf.h"
+#include "session/calibrate.h"
 
 /* What a file offers, found once. */
 struct file_sites {
 	struct module_id module;
 	struct site_list list;
 	size_t probed; /* functions */
+	bool calibrated; /* tried once, whatever came of it */
 };
 
 struct site_cache {
@@ -52,16 +54,32 @@ static bool wants_refill(const struct record_options *o)
 	return o->sample_at == SAMPLE_AT_REFILL || (o->interval >= REFILL_FROM && !o->min_size);
 }
 
-static int find_sites(uint32_t families, bool refill, int fd, const char *path, struct site_list *out,
-		      struct err *err)
+static int find_sites(uint32_t families, bool cheap, bool refill, int fd, const char *path,
+		      struct site_list *out, struct err *err)
 {
-	struct sites_options o = { .families = families, .cheap_exits = true, .refill = refill };
+	struct sites_options o = { .families = families, .cheap_exits = cheap, .refill = refill };
 	struct elf *e = elf_open(fd, path, err);
 	if (!e)
 		return -err->code;
 	int rc = sites_find(e, path, &o, out, err);
 	elf_close(e);
 	return rc;
+}
+
+/*
+ * Sites that were wrong once give way to plain `ret`s. Sites that could not be tried stay: what they
+ * rest on is read from the code itself, and most of these files (executables) can never be tried alone.
+ */
+static void prove_sites(uint32_t families, int fd, const char *path, struct site_list *list,
+			struct calibration *out)
+{
+	struct site_list plain = { 0 };
+	struct err err = { 0 };
+	calibrate(list, fd, out);
+	if (out->verdict != VERDICT_WRONG || find_sites(families, false, false, fd, path, &plain, &err))
+		return;
+	sites_free(list);
+	*list = plain;
 }
 
 static size_t count_probed(const struct site_list *l)
@@ -86,7 +104,7 @@ static void note_refills(struct live *l, const char *path, const struct site_lis
 }
 
 /* NULL: the file could not be examined; l->attach_err keeps the first reason. */
-static const struct file_sites *sites_of(struct live *l, const struct module *m, int fd)
+static struct file_sites *sites_of(struct live *l, const struct module *m, int fd)
 {
 	struct site_cache *c = l->sites;
 	for (size_t i = 0; i < c->files_cnt; i++) {
@@ -98,7 +116,7 @@ static const struct file_sites *sites_of(struct live *l, const struct module *m,
 	if (!f)
 		return NULL;
 	f->module = m->id;
-	if (find_sites(l->families, wants_refill(l->o), fd, m->path, &f->list, &err)) {
+	if (find_sites(l->families, true, wants_refill(l->o), fd, m->path, &f->list, &err)) {
 		log_info("%s: %s", m->path, err.text);
 		if (err.code != ENOEXEC && !l->attach_err.code)
 			l->attach_err = err;
@@ -132,11 +150,19 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	if (!done || *done)
 		return;
 	*done = 1;
-	const struct file_sites *f = sites_of(l, m, fd);
+	struct file_sites *f = sites_of(l, m, fd);
+	enum probe_returns returns = returns_for(l, p->tgid);
 	struct err err = { 0 };
 	if (!f || !f->probed)
 		return;
-	if (probe_attach(l->probe, tgid, fd, &f->list, returns_for(l, p->tgid), &err)) {
+	/* What is seen at refills is no single call that could be compared. */
+	if (!f->calibrated && f->list.at != SAMPLE_AT_REFILL && calibrate_wanted(&f->list, returns)) {
+		struct calibration c;
+		f->calibrated = true;
+		prove_sites(l->families, fd, m->path, &f->list, &c);
+		log_info("%s: %s", m->path, c.text);
+	}
+	if (probe_attach(l->probe, tgid, fd, &f->list, returns, &err)) {
 		log_warn("%s: %s", m->path, err.text);
 		if (!l->attach_err.code)
 			l->attach_err = err;
@@ -172,11 +198,14 @@ static void list_module(void *ctx, const struct proc *p, const struct module *m,
 {
 	struct buf *out = ctx;
 	struct site_list list = { 0 };
+	struct calibration c = { 0 };
 	struct err err;
 	(void)p;
-	if (!find_sites(0, false, fd, m->path, &list, &err) && list.sites_cnt) {
+	if (!find_sites(0, true, false, fd, m->path, &list, &err) && list.sites_cnt) {
 		text_clean(out, m->path, SIZE_MAX);
-		buf_adds(out, "\n");
+		if (calibrate_wanted(&list, PROBE_RETURNS_PLAIN))
+			prove_sites(0, fd, m->path, &list, &c);
+		buf_addf(out, "\n%s%s", c.text, c.text[0] ? "\n" : "");
 		sites_print(&list, out);
 	}
 	sites_free(&list);

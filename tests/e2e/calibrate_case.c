@@ -1,0 +1,82 @@
+/*
+ * Calibrates the sites of one library, as found or spoiled on purpose: calibrate_case FILE HOW. Prints
+ * the verdict, the time it took and the words of it.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "elf/elf.h"
+#include "session/calibrate.h"
+#include "session/calls.h"
+#include "session/live.h"
+
+static struct site *named(struct site_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		if (!strcmp(l->sites[i].row->symbol, name))
+			return &l->sites[i];
+	}
+	return NULL;
+}
+
+/* An exit of this function that is no `ret`. */
+static struct site_exit *cheap_exit(struct site_list *l, const char *name)
+{
+	struct site *s = named(l, name);
+	for (size_t i = 0; s && i < s->exits_cnt; i++) {
+		if (l->exits[s->exits[i]].emulated)
+			return &l->exits[s->exits[i]];
+	}
+	return NULL;
+}
+
+static bool spoil(struct site_list *l, const char *how)
+{
+	struct site *kind = named(l, "GC_malloc_kind");
+	struct site_exit *x = cheap_exit(l, "GC_realloc");
+	if (!strcmp(how, "good") || !strcmp(how, "ret"))
+		return true;
+	if (!kind || !x)
+		return false;
+	if (!strcmp(how, "register"))
+		x->reg = x->reg == ALYS_REG_RBX ? ALYS_REG_RBP : ALYS_REG_RBX;
+	else if (!strcmp(how, "address")) /* where another function begins: never a piece of an instruction */
+		x->vaddr = kind->vaddr, x->offset = kind->offset;
+	else if (!strcmp(how, "frame"))
+		x->cfa_off += 8;
+	else if (!strcmp(how, "lists"))
+		l->lists.per_kind++;
+	else if (!strcmp(how, "slow"))
+		kind->slow_exits_cnt = 0;
+	else if (!strcmp(how, "argument"))
+		kind->arg[0] = 1;
+	else
+		return false;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const verdicts[] = { "none", "agreed", "wrong", "unproven" };
+	struct site_list list = { 0 };
+	struct calibration c;
+	struct err err = { 0 };
+	if (argc == 2 && !strcmp(argv[1], CALLS_WORD))
+		return calls_main();
+	if (argc != 3)
+		return 2;
+	struct sites_options o = { .cheap_exits = strcmp(argv[2], "ret") != 0 };
+	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
+	struct elf *e = fd >= 0 ? elf_open(fd, argv[1], &err) : NULL;
+	if (!e || sites_find(e, argv[1], &o, &list, &err) || !spoil(&list, argv[2])) {
+		fprintf(stderr, "%s: nothing to spoil: %s\n", argv[1], err.text);
+		return 1;
+	}
+	uint64_t from = now_ns();
+	calibrate(&list, fd, &c);
+	printf("%s %.1f %s\n", verdicts[c.verdict], (double)(now_ns() - from) / 1e6, c.text);
+	elf_close(e);
+	sites_free(&list);
+	return 0;
+}

@@ -1,0 +1,127 @@
+"""
+Sites are held against real calls before they are believed: Debian's libraries pass, a site that is
+spoiled on purpose does not, and what cannot be tried says why and harms nobody.
+"""
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import BUILD, ROOT, alys
+
+CASE = BUILD / "tests" / "calibrate_case"
+LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
+LIBGC = LIBRARIES / "libgc.so.1"
+SPOILED = ["register", "address", "frame", "lists", "slow", "argument"]
+
+pytestmark = pytest.mark.bpf
+
+OWN_ALLOCATOR = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static char heap[1 << 26];
+static size_t used;
+void *malloc(size_t n)
+{
+    if (n > sizeof(heap) - used - 32)
+        return NULL;
+    void *p = heap + used;
+    used += (n + 31) & ~15ull;
+    return p;
+}
+void free(void *p) { if (p == heap + sizeof(heap)) used = 0; }
+__attribute__((constructor)) static void begin(void) { CONSTRUCTOR; }
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def case():
+    subprocess.run(["make", "-s", f"BUILD={BUILD}", str(CASE)], cwd=ROOT, check=True)
+
+
+def run_case(library, how):
+    done = subprocess.run([CASE, library, how], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    verdict, ms, text = done.stdout.rstrip("\n").split(" ", 2)
+    return verdict, float(ms), text
+
+
+def own_library(tmp_path, constructor):
+    source = tmp_path / "own.c"
+    source.write_text(OWN_ALLOCATOR.replace("CONSTRUCTOR", constructor))
+    library = tmp_path / "libown.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-fno-builtin", "-o", library, source], check=True)
+    os.chmod(library, 0o644)
+    return library
+
+
+@pytest.mark.parametrize("how", ["good", "ret"])
+def test_libgc_agrees(how):
+    verdict, _, text = run_case(LIBGC, how)
+    assert verdict == "agreed", text
+    assert int(re.fullmatch(r"calibrated: (\d+) calls agreed", text)[1]) > 4000
+
+
+@pytest.mark.parametrize("name", ["libc.so.6", "libtcmalloc.so.4", "libmimalloc.so.2"])
+def test_plain_allocators_agree(name):
+    verdict, _, text = run_case(LIBRARIES / name, "good")
+    assert verdict == "agreed", text
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_spoiled_site_is_caught(how):
+    verdict, _, text = run_case(LIBGC, how)
+    assert verdict == "wrong", text
+    assert "GC_" in text
+
+
+def test_what_cannot_be_loaded_says_so():
+    verdict, _, text = run_case(CASE, "good")
+    assert (verdict, "cannot be loaded alone" in text) == ("unproven", True), text
+
+
+def test_library_gets_no_rights(tmp_path):
+    """Its constructor ends the helper when it finds anything of root's."""
+    library = own_library(tmp_path, 'if (!geteuid() || !getuid() || !setuid(0) || !setgid(0) || '
+                          'open("/etc/shadow", O_RDONLY) >= 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 || '
+                          'getenv("PATH") || fcntl(6, F_GETFD) >= 0) _exit(0)')
+    verdict, _, text = run_case(library, "good")
+    assert verdict == "agreed", text
+
+
+@pytest.mark.parametrize("constructor, words", [
+    ("for (;;) pause()", "did not answer in time"),
+    ("kill(getpid(), 9)", "did not survive"),
+    ('write(5, "r", 1); write(5, malloc(1 << 20), 1 << 20)', "calibrat"),
+])
+def test_hostile_library_costs_two_seconds_at_most(tmp_path, constructor, words):
+    library = own_library(tmp_path, constructor)
+    started = time.monotonic()
+    verdict, _, text = run_case(library, "good")
+    assert words in text
+    assert verdict != "agreed"
+    assert time.monotonic() - started < 8
+
+
+def test_helper_word_alone_is_harmless():
+    done = alys("--call-allocator", timeout=10)
+    assert done.returncode in (0, 1)
+
+
+def test_doctor_and_recording_say_it(started, tmp_path):
+    program = started.program("c_gc").wait_ready()
+    listed = alys("doctor", "--probes", program.pid)
+    assert listed.returncode == 0, listed.stderr
+    paragraph = listed.stdout[listed.stdout.index("libgc.so"):]
+    assert re.match(r"\S+\ncalibrated: \d+ calls agreed\n", paragraph), paragraph[:300]
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    assert re.search(r"libgc\.so\S*: calibrated: \d+ calls agreed", tracer.text), tracer.text
+    tracer.stop()

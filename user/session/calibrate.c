@@ -1,0 +1,378 @@
+/* session/calibrate: see calibrate.h. */
+#include "session/calibrate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "event/event.h"
+#include "intake/intake.h"
+#include "session/calls.h"
+#include "session/live.h"
+
+#define PATIENCE_NS 2000000000ull
+#define RING_SZ (2u << 20) /* all events of CALLS_MAX calls */
+
+struct helper {
+	pid_t pid;
+	int go, out;
+	uint64_t until_ns;
+};
+
+struct calibrating {
+	const struct site_list *list;
+	int collector;
+	struct helper helper;
+	struct probe *probe;
+	struct intake *intake;
+	struct call *calls;
+	size_t calls_cnt, calls_cap;
+	struct event *events;
+	size_t events_cnt, events_cap;
+};
+
+static const struct site *site_named(const struct site_list *l, const char *name)
+{
+	for (size_t i = 0; name && i < l->sites_cnt; i++) {
+		if (l->sites[i].state != SITE_REFUSED && !strcmp(l->sites[i].row->symbol, name))
+			return &l->sites[i];
+	}
+	return NULL;
+}
+
+static bool is_cheap(const struct site_list *l, const struct site *s)
+{
+	bool cheap = s->predicted;
+	for (size_t i = 0; i < s->exits_cnt; i++)
+		cheap |= l->exits[s->exits[i]].emulated;
+	return cheap;
+}
+
+bool calibrate_wanted(const struct site_list *l, enum probe_returns returns)
+{
+	for (size_t i = 0; i < l->sites_cnt && returns != PROBE_RETURNS_ALL; i++) {
+		const struct site *s = &l->sites[i];
+		bool returns_here = returns == PROBE_RETURNS_PLAIN && s->return_probe;
+		if (s->state == SITE_PROBED && !returns_here && is_cheap(l, s))
+			return true;
+	}
+	return false;
+}
+
+/* --- the helper ------------------------------------------------------------------------------- */
+
+/* Above the numbers that the helper's own descriptors get. */
+static int lift(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
+}
+
+/* With an empty environment: what is in ours is meant for us. */
+static int spawn(struct helper *h, int library, int go, int out)
+{
+	char *argv[] = { (char *)"alys-bpf", (char *)CALLS_WORD, NULL }, *envp[] = { NULL };
+	posix_spawn_file_actions_t acts;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&acts);
+	for (int fd = 0; fd < 3; fd++)
+		posix_spawn_file_actions_addopen(&acts, fd, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&acts, library, CALLS_FD_LIBRARY);
+	posix_spawn_file_actions_adddup2(&acts, go, CALLS_FD_GO);
+	posix_spawn_file_actions_adddup2(&acts, out, CALLS_FD_OUT);
+	posix_spawn_file_actions_addclosefrom_np(&acts, CALLS_FD_OUT + 1);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	int rc = posix_spawn(&h->pid, "/proc/self/exe", &acts, &attr, argv, envp);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&acts);
+	h->pid = rc ? 0 : h->pid;
+	return rc;
+}
+
+static int start_helper(struct helper *h, int file_fd, struct err *err)
+{
+	int go[2] = { -1, -1 }, out[2] = { -1, -1 }, rc = 0;
+	if (pipe2(go, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		rc = errno;
+	int theirs[] = { lift(file_fd), rc ? -1 : lift(go[0]), rc ? -1 : lift(out[1]) };
+	if (!rc)
+		rc = theirs[0] < 0 || theirs[1] < 0 || theirs[2] < 0 ? EMFILE :
+									 spawn(h, theirs[0], theirs[1], theirs[2]);
+	int spare[] = { theirs[0], theirs[1], theirs[2], go[0], out[1] };
+	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++) {
+		if (spare[i] >= 0)
+			close(spare[i]);
+	}
+	h->go = go[1];
+	h->out = out[0];
+	h->until_ns = now_ns() + PATIENCE_NS;
+	return rc ? err_set(err, rc, "the helper cannot be started: %s", strerror(rc)) : 0;
+}
+
+static void end_helper(struct helper *h)
+{
+	if (h->pid) {
+		kill(h->pid, SIGKILL);
+		waitpid(h->pid, NULL, 0);
+	}
+	if (h->go >= 0)
+		close(h->go);
+	if (h->out >= 0)
+		close(h->out);
+}
+
+/* Bytes read, 0 at the end; -errno. */
+static ssize_t hear(const struct helper *h, void *bytes, size_t n, struct err *err)
+{
+	uint64_t now = now_ns();
+	struct pollfd fd = { .fd = h->out, .events = POLLIN };
+	int ms = now < h->until_ns ? (int)((h->until_ns - now) / 1000000) : 0;
+	int rc = poll(&fd, 1, ms);
+	if (rc <= 0)
+		return err_set(err, rc ? errno : ETIMEDOUT, "the helper did not answer in time");
+	ssize_t got = read(h->out, bytes, n);
+	return got < 0 ? err_set(err, errno, "the helper: %s", strerror(errno)) : got;
+}
+
+static int hear_failure(const struct helper *h, struct err *err)
+{
+	char why[200];
+	size_t len = 0;
+	ssize_t got;
+	while (len < sizeof(why) && (got = hear(h, why + len, sizeof(why) - len, NULL)) > 0)
+		len += (size_t)got;
+	/* The loader names the file as we had to. */
+	char *colon = memmem(why, len, ": ", 2);
+	size_t from = colon && !strncmp(why, "/proc/self/fd/", 14) ? (size_t)(colon + 2 - why) : 0;
+	return err_set(err, ELIBACC, "it cannot be loaded alone: %.*s", (int)(len - from), why + from);
+}
+
+static int await_ready(const struct helper *h, struct err *err)
+{
+	char first;
+	ssize_t got = hear(h, &first, 1, err);
+	if (got < 0)
+		return (int)got;
+	if (got == 1 && first == CALLS_FAILED)
+		return hear_failure(h, err);
+	return got == 1 && first == CALLS_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
+}
+
+static int hear_calls(struct calibrating *c, struct err *err)
+{
+	size_t len = 0, room = CALLS_MAX * sizeof(*c->calls);
+	ssize_t got = 1;
+	c->calls = malloc(room);
+	if (!c->calls)
+		return err_set(err, ENOMEM, "out of memory");
+	while (len < room && (got = hear(&c->helper, (char *)c->calls + len, room - len, err)) > 0)
+		len += (size_t)got;
+	if (got < 0)
+		return (int)got;
+	c->calls_cnt = len / sizeof(*c->calls);
+	return c->calls_cnt ? 0 : err_set(err, EPIPE, "the helper did not survive the calls");
+}
+
+/* --- what the probes say ---------------------------------------------------------------------- */
+
+static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
+{
+	struct calibrating *c = ctx;
+	struct event *slot = who->tgid == (uint32_t)c->helper.pid ? VEC_PUSH(c, events) : NULL;
+	(void)stack_hash;
+	if (slot)
+		*slot = *e;
+}
+
+static void on_stack(void *ctx, const struct intake_stack *s)
+{
+	(void)ctx, (void)s;
+}
+
+static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
+{
+	(void)ctx, (void)who, (void)note, (void)other;
+}
+
+static int open_probe(struct calibrating *c, struct err *err)
+{
+	struct probe_config cfg = { .ring_sz = RING_SZ };
+	struct intake_ops ops = { .ctx = c, .on_event = on_event, .on_stack = on_stack, .on_note = on_note };
+	c->probe = probe_open(&cfg, err);
+	if (!c->probe)
+		return -err->code;
+	c->intake = intake_new(probe_ring_fd(c->probe), &ops, err);
+	return c->intake ? 0 : -err->code;
+}
+
+static int observe(struct calibrating *c, int file_fd, struct err *err)
+{
+	int rc = probe_attach(c->probe, (uint32_t)c->helper.pid, file_fd, c->list, PROBE_RETURNS_NONE, err);
+	if (rc)
+		return rc;
+	probe_start(c->probe);
+	close(c->helper.go);
+	c->helper.go = -1;
+	rc = hear_calls(c, err);
+	probe_stop(c->probe);
+	while (!rc && intake_drain(c->intake) > 0)
+		;
+	return rc;
+}
+
+/* Losses of ours say nothing about the sites. */
+static int check_losses(const struct calibrating *c, struct err *err)
+{
+	struct probe_stats s;
+	if (probe_stats(c->probe, &s))
+		return err_set(err, EIO, "the counters could not be read");
+	uint64_t lost = s.misses + s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_RING_REALLOC] +
+			s.n[ALYS_ST_LOST_RING_FREE] + s.n[ALYS_ST_LOST_PENDING];
+	return lost ? err_set(err, ENOBUFS, "%" PRIu64 " events were lost", lost) : 0;
+}
+
+/* --- the comparison --------------------------------------------------------------------------- */
+
+/* In a collector the plain functions end in GC_malloc_kind, where that is what is probed. */
+static bool is_seen(const struct calibrating *c, uint32_t called)
+{
+	if (called >= CALLED_CNT)
+		return false;
+	if (site_named(c->list, called_name((enum called)called, c->collector)))
+		return true;
+	return called <= CALLED_ATOMIC && c->collector && site_named(c->list, "GC_malloc_kind");
+}
+
+static bool agrees(const struct call *call, const struct event *e)
+{
+	if (call->called == CALLED_FREE)
+		return e->kind == EVENT_FREE && e->addr == call->old;
+	if (e->kind != (call->old ? EVENT_REALLOC : EVENT_ALLOC) || e->addr != call->result)
+		return false;
+	/* An aligned request may end in a plain one for whole pages, which then is what was asked for. */
+	bool size_ok = call->called == CALLED_MEMALIGN ? e->size >= call->size : e->size == call->size;
+	return size_ok && (!call->old || e->old_addr == call->old);
+}
+
+static void describe_wrong(const struct calibrating *c, const struct call *call, const struct event *e,
+			   struct err *err)
+{
+	const char *name = called_name((enum called)call->called, c->collector);
+	if (e)
+		err_set(err, EILSEQ, "%s(%" PRIu64 ") gave 0x%" PRIx64 ", its sites said %" PRIu64 " bytes at 0x%" PRIx64,
+			name, call->size, call->result, e->size, e->addr);
+	else
+		err_set(err, EILSEQ, "%s(%" PRIu64 ") gave 0x%" PRIx64 ", its sites said nothing", name, call->size,
+			call->result);
+}
+
+/* Calls that agreed; with err set, the one behind them did not. */
+static size_t compare(const struct calibrating *c, struct err *err)
+{
+	size_t at = 0;
+	for (size_t i = 0; i < c->calls_cnt; i++) {
+		const struct call *call = &c->calls[i];
+		bool failed = !call->result && call->called != CALLED_FREE;
+		if (failed || !is_seen(c, call->called))
+			continue;
+		const struct event *e = at < c->events_cnt ? &c->events[at] : NULL;
+		if (!e || !agrees(call, e)) {
+			describe_wrong(c, call, e, err);
+			return at;
+		}
+		at++;
+	}
+	if (at < c->events_cnt)
+		err_set(err, EILSEQ, "%zu calls were seen that nobody made", c->events_cnt - at);
+	return at;
+}
+
+static void judge(struct calibrating *c, struct calibration *out)
+{
+	struct err wrong = { 0 };
+	struct buf text = { 0 };
+	size_t agreed = compare(c, &wrong);
+	out->verdict = wrong.code ? VERDICT_WRONG : agreed ? VERDICT_AGREED : VERDICT_UNPROVEN;
+	if (wrong.code)
+		buf_addf(&text, "calibration: wrong after %zu calls: %s", agreed, wrong.text);
+	else if (agreed)
+		buf_addf(&text, "calibrated: %zu calls agreed", agreed);
+	else
+		buf_adds(&text, "not calibrated: none of its probed functions could be called");
+	snprintf(out->text, sizeof(out->text), "%s", buf_str(&text));
+	buf_free(&text);
+}
+
+static int run(struct calibrating *c, int file_fd, struct err *err)
+{
+	/* It starts while the programs are loaded. */
+	int rc = start_helper(&c->helper, file_fd, err);
+	if (!rc)
+		rc = open_probe(c, err);
+	if (!rc)
+		rc = await_ready(&c->helper, err);
+	if (!rc)
+		rc = observe(c, file_fd, err);
+	return rc ? rc : check_losses(c, err);
+}
+
+static void *close_probe(void *probe)
+{
+	probe_close(probe);
+	return NULL;
+}
+
+/*
+ * The kernel lets go of a link only after all CPUs have been through a grace period, 50 ms each: nobody
+ * has to wait for that. When we end first, it goes with us.
+ */
+static void close_aside(struct probe *p)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	if (!p)
+		return;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, close_probe, p))
+		probe_close(p);
+	pthread_attr_destroy(&attr);
+}
+
+void calibrate(const struct site_list *l, int file_fd, struct calibration *out)
+{
+	struct calibrating c = { .list = l, .helper = { .go = -1, .out = -1 } };
+	struct err err = { 0 };
+	*out = (struct calibration){ 0 };
+	c.collector = site_named(l, "GC_malloc_kind") || site_named(l, "GC_malloc");
+	if (!run(&c, file_fd, &err)) {
+		judge(&c, out);
+	} else {
+		struct buf why = { 0 };
+		text_clean(&why, err.text, 240);
+		out->verdict = VERDICT_UNPROVEN;
+		snprintf(out->text, sizeof(out->text), "not calibrated: %s", buf_str(&why));
+		buf_free(&why);
+	}
+	intake_free(c.intake);
+	close_aside(c.probe);
+	end_helper(&c.helper);
+	free(c.calls);
+	free(c.events);
+}

@@ -1,0 +1,187 @@
+/* session/calls: see calls.h. */
+#include "session/calls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+#define SECONDS 5    /* of CPU; the other side is less patient */
+#define GRANULE 16
+#define CLASSES 28   /* small ones, a few more than libgc keeps lists for */
+#define COUNTING 256 /* granules of a class that libgc hands out before it begins a list */
+#define PAGE 4096
+
+typedef void *(*size_fn)(size_t);
+typedef void *(*pair_fn)(size_t, size_t);
+typedef void *(*realloc_fn)(void *, size_t);
+typedef void (*free_fn)(void *);
+
+struct calling {
+	void *fn[CALLED_CNT];
+	struct call done[CALLS_MAX];
+	size_t done_cnt;
+};
+
+const char *called_name(enum called called, int collector)
+{
+	static const char *const names[2][CALLED_CNT] = {
+		{ [CALLED_MALLOC] = "malloc", [CALLED_MEMALIGN] = "memalign", [CALLED_REALLOC] = "realloc",
+		  [CALLED_FREE] = "free" },
+		{ [CALLED_MALLOC] = "GC_malloc", [CALLED_ATOMIC] = "GC_malloc_atomic",
+		  [CALLED_UNCOLLECTABLE] = "GC_malloc_uncollectable",
+		  [CALLED_OFF_PAGE] = "GC_malloc_ignore_off_page", [CALLED_MEMALIGN] = "GC_memalign",
+		  [CALLED_REALLOC] = "GC_realloc", [CALLED_FREE] = "GC_free" },
+	};
+	return names[!!collector][called];
+}
+
+/*
+ * The library is the traced program's, its constructors are anybody's code: what we may do is not for
+ * them. Before it is mapped, so that there is nothing to win.
+ */
+static bool give_up_rights(void)
+{
+	struct rlimit none = { 0, 0 }, cpu = { SECONDS, SECONDS };
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { 0 };
+
+	if (setrlimit(RLIMIT_CORE, &none) || setrlimit(RLIMIT_FSIZE, &none) || setrlimit(RLIMIT_CPU, &cpu))
+		return false;
+	if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+			       setresuid(NOBODY, NOBODY, NOBODY)))
+		return false;
+	return !syscall(SYS_capset, &head, caps) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
+/* NULL, or why not. */
+static const char *load(struct calling *c)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", CALLS_FD_LIBRARY);
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return dlerror();
+	void (*init)(void) = (void (*)(void))dlsym(library, "GC_init");
+	if (init)
+		init();
+	for (int i = 0; i < CALLED_CNT; i++) {
+		const char *name = called_name((enum called)i, init != NULL);
+		c->fn[i] = name ? dlsym(library, name) : NULL;
+	}
+	return c->fn[CALLED_MALLOC] ? NULL : "it has no function of that name that could be called alone";
+}
+
+static void *note(struct calling *c, enum called called, size_t size, const void *old, void *result)
+{
+	if (c->done_cnt < CALLS_MAX)
+		c->done[c->done_cnt++] = (struct call){
+			.called = called, .size = size, .old = (uintptr_t)old, .result = (uintptr_t)result,
+		};
+	return result;
+}
+
+static void *allocate(struct calling *c, enum called called, size_t size)
+{
+	void *fn = c->fn[called];
+	if (!fn)
+		return NULL;
+	return note(c, called, size, NULL,
+		    called == CALLED_MEMALIGN ? ((pair_fn)fn)(64, size) : ((size_fn)fn)(size));
+}
+
+static void *reallocate(struct calling *c, void *old, size_t size)
+{
+	void *fn = c->fn[CALLED_REALLOC];
+	return fn ? note(c, CALLED_REALLOC, size, old, ((realloc_fn)fn)(old, size)) : old;
+}
+
+static void release(struct calling *c, void *block)
+{
+	if (c->fn[CALLED_FREE] && block) {
+		((free_fn)c->fn[CALLED_FREE])(block);
+		note(c, CALLED_FREE, 0, block, NULL);
+	}
+}
+
+/*
+ * Until each list of each kind was begun, used up and filled again: lists are where predictions come
+ * from. Blocks that are given back in between make lists that are not in the order of addresses.
+ */
+static void call_small(struct calling *c)
+{
+	for (size_t class = 1; class <= CLASSES; class++) {
+		size_t n = COUNTING / (class + 1) + PAGE / (class * GRANULE) + 8;
+		for (size_t i = 0; i < n; i++) {
+			void *p = allocate(c, CALLED_MALLOC, class * GRANULE - 1);
+			allocate(c, CALLED_ATOMIC, class * GRANULE - i % GRANULE - 1);
+			if (i % 16 == 0)
+				release(c, p);
+		}
+	}
+}
+
+static void call_others(struct calling *c)
+{
+	static const size_t sizes[] = { 1, 40, 700, 2000, 2049, 5000, 60000, 300000, 1100000 };
+	size_t n = sizeof(sizes) / sizeof(sizes[0]);
+	for (size_t i = 0; i < 4 * n; i++) {
+		size_t size = sizes[i % n];
+		allocate(c, CALLED_MALLOC, size);
+		allocate(c, CALLED_ATOMIC, size);
+		release(c, allocate(c, CALLED_OFF_PAGE, size));
+		release(c, allocate(c, CALLED_UNCOLLECTABLE, size));
+		release(c, allocate(c, CALLED_MEMALIGN, size));
+		void *p = reallocate(c, NULL, size);
+		p = reallocate(c, p, size + size / 8 + 1);
+		p = reallocate(c, p, size * 3);
+		release(c, reallocate(c, p, size / 2 + 1));
+	}
+}
+
+static bool put(const void *bytes, size_t n)
+{
+	const char *at = bytes;
+	while (n) {
+		ssize_t put = write(CALLS_FD_OUT, at, n);
+		if (put <= 0 && errno != EINTR)
+			return false;
+		at += put > 0 ? put : 0;
+		n -= put > 0 ? (size_t)put : 0;
+	}
+	return true;
+}
+
+static int say_failure(const char *why)
+{
+	char first = CALLS_FAILED;
+	return put(&first, 1) && put(why, strnlen(why, 200)) ? 0 : 1;
+}
+
+int calls_main(void)
+{
+	static struct calling calling; /* too large for a stack */
+	char byte = CALLS_READY;
+	if (!give_up_rights())
+		return say_failure("the helper cannot give up its rights");
+	const char *why = load(&calling);
+	if (why)
+		return say_failure(why);
+	if (!put(&byte, 1) || read(CALLS_FD_GO, &byte, 1) != 0)
+		return 1;
+	call_small(&calling);
+	call_others(&calling);
+	put(calling.done, calling.done_cnt * sizeof(calling.done[0]));
+	/* What the library does at the end is of no interest. */
+	_exit(0);
+}
