@@ -103,12 +103,20 @@ check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 
 # Targets and helpers of `make bench`.
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
-bench-programs: $(BENCH) $(BUILD)/demo/server $(BUILD)/tests/bench/floor
+bench-programs: $(BENCH) $(BUILD)/demo/server $(addprefix $(BUILD)/tests/bench/,floor site.debug site.release)
 $(BUILD)/tests/bench/%: tests/bench/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)gcc -g -Wall $(shell sed -n 's,^/\* flags: \(.*\) \*/,\1,p' $<) -o $@ $< \
 		$(shell sed -n 's,^/\* libs: \(.*\) \*/,\1,p' $<)
+
+$(BUILD)/tests/bench/%.debug: tests/bench/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build)
+
+$(BUILD)/tests/bench/%.release: tests/bench/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build,--release)
 
 $(BUILD)/bench-bpf/%.skel.h: tests/bench/floor/%.bpf.c
 	$(call say,BPF,$@)

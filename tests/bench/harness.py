@@ -9,6 +9,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.join(ROOT, "build")
 ALYS = os.path.join(BUILD, "alys-bpf")
 OUT = os.path.join(BUILD, "bench")
+QUICK = bool(os.environ.get("BENCH_QUICK"))
+REPETITIONS = int(os.environ.get("REPETITIONS", "3" if QUICK else "7"))
 
 
 def program(name):
@@ -18,9 +20,9 @@ def program(name):
 class Target:
     """A program that prints "ready", waits for a byte, prints its result, waits for the end of stdin."""
 
-    def __init__(self, *argv, before=()):
+    def __init__(self, *argv, before=(), stderr=None):
         self.process = subprocess.Popen([*before, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, **getattr(self, "env", {})})
+                                        stderr=stderr)
         self.pid = self.process.pid
         line = self.process.stdout.readline()
         while line and line.strip() != "ready":
@@ -89,6 +91,15 @@ def interleave(cases, repetitions):
         for name, run in cases.items():
             got[name].append(run())
     return {name: statistics.median(values) for name, values in got.items()}
+
+
+def verdict(figure, wanted, measured, reached):
+    """One line for a figure that somebody asked for. It is told, not asserted: machines differ in their moods."""
+    print(f"  figure: {figure}; wanted {wanted}; measured {measured}; reached: {'yes' if reached else 'NO'}")
+
+
+def ratio(value, base):
+    return f"{value / base:.2f}x" if value is not None and base else "-"
 
 
 def table(title, heads, rows):

@@ -1,0 +1,117 @@
+"""Other tracers, with the shape of harness.Recording: start in the constructor, stop(), then what it took."""
+import os
+import shutil
+import subprocess
+
+from harness import OUT, Target, program
+
+
+def _mapped(pid, name):
+    with open(f"/proc/{pid}/maps") as maps:
+        return next(line.split()[-1] for line in maps if name in line and "r-xp" in line)
+
+
+class Tracer:
+    """A process that traces; events, bytes and losses stay None where it does not tell."""
+
+    def __init__(self):
+        self.events = self.lost = self.bytes = None
+
+    def _reap(self):
+        _, _, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = 0
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.peak_mb = usage.ru_maxrss / 1024
+        return self
+
+
+class Floor(Tracer):
+    """Empty programs on the sites that alys-bpf probes."""
+
+    def __init__(self, pid):
+        super().__init__()
+        self.process = subprocess.Popen([program("floor"), str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        if self.process.stdout.readline() != "ready\n":
+            raise RuntimeError("the floor's programs did not attach")
+
+    def stop(self):
+        self.process.stdin.close()
+        return self._reap()
+
+
+# The ticks say that the first and the last probe are attached, in whatever order that is done.
+SCRIPT = """
+interval:ms:50 {{ printf("first\\n"); }}
+uprobe:{lib}:{alloc} {{ @size[tid] = arg0; }}
+uretprobe:{lib}:{alloc} /@size[tid]/ {{
+	@bytes[ustack(10)] = sum(@size[tid]); @live[retval] = @size[tid]; delete(@size[tid]);
+}}
+{free}
+interval:ms:50 {{ printf("last\\n"); }}
+"""
+
+
+class Bpftrace(Tracer):
+    """What people type: the size kept from entry to return, a stack at the return, live blocks by address."""
+
+    def __init__(self, pid, library="libc.so", alloc="malloc", free="free"):
+        super().__init__()
+        lib = _mapped(pid, library)
+        forget = f"uprobe:{lib}:{free} {{ delete(@live[arg0]); }}" if free else ""
+        script = SCRIPT.format(lib=lib, alloc=alloc, free=forget)
+        self.process = subprocess.Popen(["bpftrace", "-p", str(pid), "-e", script], stdout=subprocess.PIPE, text=True,
+                                        stderr=subprocess.STDOUT, env={**os.environ, "BPFTRACE_MAP_KEYS_MAX": "1000000"})
+        seen = set()
+        for line in self.process.stdout:
+            seen.add(line.strip())
+            if {"first", "last"} <= seen:
+                return
+        raise RuntimeError("bpftrace did not start: " + " ".join(seen))
+
+    def stop(self):
+        # Asked politely it would print a million keys, which is no part of tracing.
+        self.process.kill()
+        return self._reap()
+
+
+class Heaptrack(Tracer):
+    """Starts the program itself, its library preloaded: what it computes, it computes mostly inside the program."""
+
+    def __init__(self, *argv):
+        super().__init__()
+        self.path = os.path.join(OUT, "heaptrack")
+        self.target = Target(*argv, before=("heaptrack", "-o", self.path), stderr=subprocess.DEVNULL)
+        self.process = self.target.process
+
+    def stop(self):
+        self.process.stdin.close()
+        # Its reader of the program's pipe writes its statistics there.
+        self.process.stdout.read()
+        self._reap()
+        self.cpu = None
+        self.bytes = os.path.getsize(self.path + ".zst") if os.path.exists(self.path + ".zst") else None
+        return self
+
+
+class Dhat(Tracer):
+    """The program on valgrind's synthetic CPU: there is no tracer beside it to be measured."""
+
+    def __init__(self, *argv):
+        super().__init__()
+        path = os.path.join(OUT, "dhat.out")
+        self.target = Target(*argv, before=("valgrind", "-q", "--tool=dhat", f"--dhat-out-file={path}"))
+        self.process = self.target.process
+
+    def stop(self):
+        self.process.stdin.close()
+        self._reap()
+        self.cpu = None
+        return self
+
+
+def missing(tool):
+    if shutil.which(tool):
+        return False
+    print(f"  {tool} is not installed: its row is left out, scripts/deps installs it")
+    return True
