@@ -155,10 +155,11 @@ static __always_inline bool is_idle(const struct pending *p)
 	return !p->sampled && (!is_reallocation(p) || !p->old || !sampled_has(p->old));
 }
 
-/* What is known at the entry. False when that is all there is to do. */
+/* What is known at the entry but for the stack. False when that is all there is to do. */
 static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_site *site,
 				      struct pending *p, __u64 cfa)
 {
+	p->frame = cfa;
 	read_arguments(ctx, site, p);
 	p->sampled = p->size >= config.min_size && sample_take(p->span ?: p->size);
 	if ((site->flags & ALYS_SITE_LEAF) && is_idle(p)) {
@@ -173,9 +174,19 @@ static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_sit
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
 		read_gc(ctx, site, p);
-		p->stack = stack_take(ctx, cfa);
 	}
 	return true;
+}
+
+/*
+ * The walk may sleep while it waits for a page, and a function that sleeps must need less than 64 bytes
+ * of stack (see unwind.bpf.h). So the programs themselves do nothing but this, between a function that
+ * begins the call and one that ends the entry.
+ */
+static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
+{
+	if (p->sampled)
+		p->stack = stack_take(ctx, p->frame);
 }
 
 /* Last, so that an interrupting handler on this thread finds either all of it or nothing. */
@@ -251,33 +262,41 @@ static __always_inline void call_superseded(struct pending *p, bool jumped)
 	count(jumped ? ALYS_ST_NESTED : ALYS_ST_LOST_NO_RETURN);
 }
 
-/* By thread. Returns 0 when the return is to be waited for. */
-static __always_inline int thread_enter(struct pt_regs *ctx)
+/* By thread. The call that is to be waited for, or NULL. */
+static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
 	if (!site)
-		return 1;
+		return NULL;
 	count_hit(site->shape);
 	struct pending *p = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
 						 BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!p) {
 		count(ALYS_ST_LOST_PENDING);
-		return 1;
+		return NULL;
 	}
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	if (p->cfa > cfa && p->cfa - cfa < NEST_SPAN) {
 		count(ALYS_ST_NESTED);
-		return 1;
+		return NULL;
 	}
 	if (p->cfa)
 		call_superseded(p, p->cfa == cfa);
-	if (!call_read(ctx, site, p, cfa))
+	return call_read(ctx, site, p, cfa) ? p : NULL;
+}
+
+/* Returns 0 when the return is to be waited for. */
+static __always_inline int thread_enter(struct pt_regs *ctx)
+{
+	struct pending *p = thread_begin(ctx);
+	if (!p)
 		return 1;
-	call_wait(p, cfa);
+	call_walk(ctx, p);
+	call_wait(p, p->frame);
 	return 0;
 }
 
-static __always_inline int thread_return(struct pt_regs *ctx)
+static __noinline int thread_return(struct pt_regs *ctx)
 {
 	/* A call waits only where it was wanted. */
 	if (!recording)
@@ -365,45 +384,15 @@ static __always_inline struct pending *frame_call(const struct call_key *key)
 	return bpf_map_lookup_elem(&frame_calls, key);
 }
 
-static __always_inline void frame_wait(struct pt_regs *ctx, const struct alys_site *site,
-				       const struct call_key *key)
-{
-	struct pending *p = frame_call(key);
-	if (!p)
-		count(ALYS_ST_LOST_PENDING);
-	else if (call_read(ctx, site, p, key->cfa))
-		call_wait(p, key->cfa);
-	else
-		bpf_map_delete_elem(&frame_calls, key);
-}
-
-/* The call as far as the entry shows it; what is left to see is seen at the slow exits. */
-static __always_inline void frame_predict(struct pt_regs *ctx, const struct alys_site *site,
-					  const struct call_key *key)
+/* How the result will be known. */
+static __always_inline void frame_foresee(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
 {
 	const struct alys_object *o = object_of(site);
-	struct list_thread *lists = o ? list_thread_of(site, o, bias_of(ctx, site)) : NULL;
-	if (!lists) {
-		frame_wait(ctx, site, key);
-		return;
-	}
-	struct pending *now = &lists->now;
-	__u64 word = 0, out = 0;
-	if (!call_read(ctx, site, now, key->cfa))
-		return;
-	enum prediction p = predict(o, lists, now->size, argument(ctx, site->kind_arg), &word, &out);
-	if (p == PREDICT_RESULT) {
-		call_finish(now, word);
-		return;
-	}
-	struct pending *waiting = frame_call(key);
-	if (!waiting) {
-		count(ALYS_ST_LOST_PENDING);
-		return;
-	}
-	*waiting = *now;
-	waiting->out = p == PREDICT_REFILL ? out : 0;
-	call_wait(waiting, key->cfa);
+	struct pending *now = &room->now;
+	room->foreseen = PREDICT_NOTHING;
+	if ((site->flags & ALYS_SITE_LISTS) && o && lists_known(room, site, o, bias_of(ctx, site)))
+		room->foreseen = predict(o, room, now->size, argument(ctx, site->kind_arg), &room->result,
+					 &now->out);
 }
 
 /* The thread is inside a plain call: what it calls on the way is not the program's own. */
@@ -441,59 +430,40 @@ static __always_inline void unmark_thread(const struct alys_site *site, __u64 cf
 		p->cfa = 0;
 }
 
-/* By (tgid, CFA). */
-SEC("uprobe")
-int frame_enter(struct pt_regs *ctx)
+/* By (tgid, CFA). The call, gathered in the thread's own room, or NULL when nothing is to be followed. */
+static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
 	if (!site)
-		return 0;
+		return NULL;
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	count_hit(site->shape);
-	struct call_key key = {
-		.cfa = PT_REGS_SP(ctx) + site->cfa_off,
-		.tgid = bpf_get_current_pid_tgid() >> 32,
-	};
-	if (is_nested_call(ctx, site, key.cfa))
+	if (is_nested_call(ctx, site, cfa)) {
 		count(ALYS_ST_NESTED);
-	else if (site->flags & ALYS_SITE_LISTS)
-		frame_predict(ctx, site, &key);
-	else {
-		frame_wait(ctx, site, &key);
-		mark_thread(site, key.cfa);
+		return NULL;
 	}
-	return 0;
-}
-
-/*
- * A thread's free list is empty and gets a page's worth of blocks. The call that found it so waits in
- * GC_malloc_kind's frame: it takes the first of them. Calls from elsewhere have their own frames.
- */
-SEC("uprobe")
-int refill_enter(struct pt_regs *ctx)
-{
-	const struct alys_site *site = wanted_site(ctx);
-	const struct alys_object *o = site ? object_of(site) : NULL;
-	if (!o)
-		return 0;
-	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, back = 0;
-	struct call_key key = {
-		.cfa = cfa + o->lists.refill_cfa,
-		.tgid = bpf_get_current_pid_tgid() >> 32,
-	};
-	count_hit(site->shape);
-	if (!read_word(&back, cfa - 8) || back - bias_of(ctx, site) != o->lists.refill_vaddr) {
-		count(ALYS_ST_NESTED);
-		return 0;
-	}
-	struct list_thread *room = bpf_task_storage_get(&list_threads, bpf_get_current_task_btf(), NULL,
-							BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
+						      BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!room) {
 		count(ALYS_ST_LOST_PENDING);
+		return NULL;
+	}
+	mark_thread(site, cfa);
+	if (!call_read(ctx, site, &room->now, cfa))
+		return NULL;
+	room->pair = cfa;
+	frame_foresee(ctx, site, room);
+	return room;
+}
+
+/* What can be told at once is told; the rest waits for one of the exits. */
+static __noinline int frame_end(struct call_room *room)
+{
+	if (room->foreseen == PREDICT_RESULT) {
+		call_finish(&room->now, room->result);
 		return 0;
 	}
-	/* Few are taken: those that are not leave no trace in the table. */
-	if (!call_read(ctx, site, &room->now, cfa))
-		return 0;
+	struct call_key key = { .cfa = room->pair, .tgid = bpf_get_current_pid_tgid() >> 32 };
 	struct pending *waiting = frame_call(&key);
 	if (!waiting) {
 		count(ALYS_ST_LOST_PENDING);
@@ -502,6 +472,56 @@ int refill_enter(struct pt_regs *ctx)
 	*waiting = room->now;
 	call_wait(waiting, key.cfa);
 	return 0;
+}
+
+SEC("uprobe")
+int frame_enter(struct pt_regs *ctx)
+{
+	struct call_room *room = frame_begin(ctx);
+	if (!room)
+		return 0;
+	call_walk(ctx, &room->now);
+	return frame_end(room);
+}
+
+/*
+ * A thread's free list is empty and gets a page's worth of blocks. The call that found it so waits in
+ * GC_malloc_kind's frame: it takes the first of them. Calls from elsewhere have their own frames.
+ */
+static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	const struct alys_object *o = site ? object_of(site) : NULL;
+	if (!o)
+		return NULL;
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, back = 0;
+	count_hit(site->shape);
+	if (!read_word(&back, cfa - 8) || back - bias_of(ctx, site) != o->lists.refill_vaddr) {
+		count(ALYS_ST_NESTED);
+		return NULL;
+	}
+	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
+						      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!room) {
+		count(ALYS_ST_LOST_PENDING);
+		return NULL;
+	}
+	/* Few are taken: those that are not leave no trace in the table. */
+	if (!call_read(ctx, site, &room->now, cfa))
+		return NULL;
+	room->pair = cfa + o->lists.refill_cfa;
+	room->foreseen = PREDICT_REFILL;
+	return room;
+}
+
+SEC("uprobe")
+int refill_enter(struct pt_regs *ctx)
+{
+	struct call_room *room = refill_begin(ctx);
+	if (!room)
+		return 0;
+	call_walk(ctx, &room->now);
+	return frame_end(room);
 }
 
 SEC("uprobe")

@@ -15,7 +15,8 @@ int recording __weak = 0;
 
 /* A call between its entry and its return. */
 struct pending {
-	__u64 cfa; /* 0 = no call waits */
+	__u64 cfa;   /* 0 = no call waits */
+	__u64 frame; /* the same, from the begin of the entry on */
 	__u64 size;
 	__u64 old;
 	__u64 out; /* where the result will be stored: ALYS_SHAPE_OUTPTR's argument, or a list head */
@@ -79,22 +80,25 @@ struct {
 	__type(value, struct pending);
 } thread_calls SEC(".maps") __weak;
 
-/* Where a thread's free lists are: found once, then one read a call. fsbase tells a thread that
- * became another program. */
-struct list_thread {
+/* A thread's room for the call whose entry is being looked at, and where its free lists are: found once,
+ * then one read a call. fsbase tells a thread that became another program. */
+struct call_room {
 	__u64 fsbase;
 	__u64 lists;
 	__u32 extra;
 	__u32 object;
-	struct pending now; /* room for the call that is being predicted */
+	__u64 result; /* with PREDICT_RESULT */
+	__u64 foreseen; /* enum prediction */
+	__u64 pair;     /* CFA that the exit will see */
+	struct pending now;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct list_thread);
-} list_threads SEC(".maps") __weak;
+	__type(value, struct call_room);
+} call_rooms SEC(".maps") __weak;
 
 struct call_key {
 	__u64 cfa;

@@ -41,18 +41,13 @@ static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbas
 	return block + index[1];
 }
 
-/* The thread's lists, NULL when it has none (yet). */
-static __always_inline struct list_thread *list_thread_of(const struct alys_site *site,
-							   const struct alys_object *o, __u64 bias)
+/* False when the thread has no lists (yet). */
+static __always_inline bool lists_known(struct call_room *t, const struct alys_site *site,
+					const struct alys_object *o, __u64 bias)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct list_thread *t =
-		bpf_task_storage_get(&list_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t)
-		return NULL;
-	__u64 fsbase = task->thread.fsbase;
+	__u64 fsbase = bpf_get_current_task_btf()->thread.fsbase;
 	if (t->lists && t->fsbase == fsbase && t->object == site->object)
-		return t;
+		return true;
 	__u64 pointer = tls_address(&o->lists, fsbase, bias), lists = 0;
 	if (!pointer || !read_word(&lists, pointer) ||
 	    bpf_probe_read_user(&t->extra, sizeof(t->extra), (void *)(o->lists.extra_vaddr + bias)))
@@ -60,7 +55,7 @@ static __always_inline struct list_thread *list_thread_of(const struct alys_site
 	t->fsbase = fsbase;
 	t->object = site->object;
 	t->lists = lists;
-	return lists ? t : NULL;
+	return lists != 0;
 }
 
 enum prediction {
@@ -70,7 +65,7 @@ enum prediction {
 };
 
 /* word gets the list's head, *out its address. */
-static __always_inline enum prediction predict(const struct alys_object *o, const struct list_thread *t,
+static __always_inline enum prediction predict(const struct alys_object *o, const struct call_room *t,
 					       __u64 size, __u32 kind, __u64 *word, __u64 *out)
 {
 	__u64 granules = (size + t->extra + GRANULE - 1) / GRANULE;

@@ -524,7 +524,11 @@ static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64
 
 static __always_inline void walk_tables(__u32 slot)
 {
+	/* config is frozen, so that the verifier goes round no more often than the walk may. */
+	const int calls = 2 * config.max_frames / WALK_FRAMES + 4;
 	for (int i = 0; i < WALK_CALLS; i++) {
+		if (i >= calls)
+			break;
 		int r = walk_on(slot);
 		if (r == WALK_DONE)
 			break;
