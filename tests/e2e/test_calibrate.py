@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, ROOT, alys
+from conftest import BUILD, PROGS, ROOT, alys
 
 CASE = BUILD / "tests" / "calibrate_case"
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
@@ -83,9 +83,22 @@ def test_spoiled_site_is_caught(how):
     assert "GC_" in text
 
 
-def test_what_cannot_be_loaded_says_so():
-    verdict, _, text = run_case(CASE, "good")
-    assert (verdict, "cannot be loaded alone" in text) == ("unproven", True), text
+def test_executable_cannot_be_tried():
+    verdict, ms, text = run_case(PROGS / "c_static", "good")
+    assert (verdict, text) == ("unproven", "not calibrated: an executable cannot be loaded alone")
+    assert ms < 20
+
+
+def test_library_of_another_libc_says_why(tmp_path):
+    library = tmp_path / "libmusl.so"
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", library, "-x", "c", "-",
+                    "-Wl,-soname,libc.absent.so.1"], input="", text=True, check=True)
+    needs = tmp_path / "libneeds.so"
+    subprocess.run(["gcc", "-shared", "-Wl,--no-as-needed", "-o", needs, "-x", "c", "-", "-x", "none", library],
+                   input="void *malloc(unsigned long n) { return (void *)n; }", text=True, check=True)
+    verdict, _, text = run_case(needs, "good")
+    assert verdict == "unproven"
+    assert text.startswith("not calibrated: it cannot be loaded alone: libc.absent.so.1"), text
 
 
 def test_library_gets_no_rights(tmp_path):
@@ -123,5 +136,12 @@ def test_doctor_and_recording_say_it(started, tmp_path):
     paragraph = listed.stdout[listed.stdout.index("libgc.so"):]
     assert re.match(r"\S+\ncalibrated: \d+ calls agreed\n", paragraph), paragraph[:300]
     tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    assert re.search(r"libgc\.so\S*: calibrated: \d+ calls agreed", tracer.text), tracer.text
+    tracer.stop()
+
+
+def test_sampling_at_refills_is_tried_at_calls(started, tmp_path):
+    program = started.program("c_gc").wait_ready()
+    tracer = started.tracer("-p", program.pid, "--sample", "bytes:64k", "-o", tmp_path / "t.alys").recording()
     assert re.search(r"libgc\.so\S*: calibrated: \d+ calls agreed", tracer.text), tracer.text
     tracer.stop()

@@ -69,13 +69,19 @@ static int find_sites(uint32_t families, bool cheap, bool refill, int fd, const 
 /*
  * Sites that were wrong once give way to plain `ret`s. Sites that could not be tried stay: what they
  * rest on is read from the code itself, and most of these files (executables) can never be tried alone.
+ * A refill is no single call that could be compared: for it the sites of calls are tried, which rest on
+ * the same facts.
  */
 static void prove_sites(uint32_t families, int fd, const char *path, struct site_list *list,
 			struct calibration *out)
 {
-	struct site_list plain = { 0 };
+	struct site_list calls = { 0 }, plain = { 0 };
 	struct err err = { 0 };
-	calibrate(list, fd, out);
+	*out = (struct calibration){ 0 };
+	if (list->at == SAMPLE_AT_REFILL && find_sites(families, true, false, fd, path, &calls, &err))
+		return;
+	calibrate(list->at == SAMPLE_AT_REFILL ? &calls : list, fd, out);
+	sites_free(&calls);
 	if (out->verdict != VERDICT_WRONG || find_sites(families, false, false, fd, path, &plain, &err))
 		return;
 	sites_free(list);
@@ -155,8 +161,7 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	struct err err = { 0 };
 	if (!f || !f->probed)
 		return;
-	/* What is seen at refills is no single call that could be compared. */
-	if (!f->calibrated && f->list.at != SAMPLE_AT_REFILL && calibrate_wanted(&f->list, returns)) {
+	if (!f->calibrated && calibrate_wanted(&f->list, returns)) {
 		struct calibration c;
 		f->calibrated = true;
 		prove_sites(l->families, fd, m->path, &f->list, &c);

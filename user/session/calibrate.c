@@ -1,6 +1,7 @@
 /* session/calibrate: see calibrate.h. */
 #include "session/calibrate.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "elf/elf.h"
 #include "event/event.h"
 #include "intake/intake.h"
 #include "session/calls.h"
@@ -53,7 +55,7 @@ static const struct site *site_named(const struct site_list *l, const char *name
 
 static bool is_cheap(const struct site_list *l, const struct site *s)
 {
-	bool cheap = s->predicted;
+	bool cheap = s->predicted || s->row->shape == ALYS_SHAPE_REFILL;
 	for (size_t i = 0; i < s->exits_cnt; i++)
 		cheap |= l->exits[s->exits[i]].emulated;
 	return cheap;
@@ -319,8 +321,26 @@ static void judge(struct calibrating *c, struct calibration *out)
 	buf_free(&text);
 }
 
+/* Spares the attempt: the loader would refuse it (DF_1_PIE of DT_FLAGS_1, or no position to choose). */
+static bool is_executable(int file_fd)
+{
+	struct elf *e = elf_open(file_fd, "", NULL);
+	uint64_t vaddr;
+	size_t size = 0;
+	const uint8_t *at = e ? elf_section(e, ".dynamic", &size, &vaddr) : NULL;
+	bool yes = e && !elf_is_pie(e);
+	for (Elf64_Dyn d; at && size >= sizeof(d) && !yes; at += sizeof(d), size -= sizeof(d)) {
+		memcpy(&d, at, sizeof(d));
+		yes = d.d_tag == DT_FLAGS_1 && (d.d_un.d_val & DF_1_PIE);
+	}
+	elf_close(e);
+	return yes;
+}
+
 static int run(struct calibrating *c, int file_fd, struct err *err)
 {
+	if (is_executable(file_fd))
+		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
 	/* It starts while the programs are loaded. */
 	int rc = start_helper(&c->helper, file_fd, err);
 	if (!rc)
