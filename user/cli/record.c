@@ -70,7 +70,7 @@ static const struct opt options[] = {
 	{ "min-size", 0, "BYTES", opt_size, AT(min_size), NULL, NULL, "pass over smaller allocations" },
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(backtrace), "none|addr|name|full", "ALYS_BACKTRACE_TYPE", "what stacks hold (default full)" },
 	{ "backtrace-limit", 0, "N", parse_limit, AT(backtrace_limit), NULL, NULL, "frames a stack at most (default 256, up to 512)" },
-	{ "walk", 0, "HOW", opt_choice, AT(walk), "kernel|tables", NULL, "how stacks are walked (default tables)" },
+	{ "walk", 0, "HOW", opt_choice, AT(walk), "kernel|tables|sleep", NULL, "how stacks are walked (default sleep: tables, reading in pages)" },
 	{ "no-free-stacks", 0, NULL, opt_flag, AT(no_free_stacks), NULL, NULL, "take no call stacks of frees" },
 	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },

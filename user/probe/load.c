@@ -36,7 +36,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.wake_bytes = cfg->ring_sz / 4,
 		.follow = cfg->follow,
 		.free_stacks = cfg->free_stacks,
-		.walk = cfg->walk,
+		.walk = p->walk,
 	};
 	for (int i = 0; i < 1024; i++)
 		p->skel->rodata->neg_ln_q16[i] =
@@ -51,6 +51,24 @@ static int size_maps(struct probe *p, const struct probe_config *cfg)
 		rc = bpf_map__set_max_entries(p->skel->maps.sampled,
 					      cfg->interval && cfg->interval < 4096 ? 1 << 20 : 1 << 18);
 	return rc;
+}
+
+/* Programs that may sleep read in stack pages that are away. They need to switch preemption off around
+ * the walk itself (see unwind.bpf.h), and multi links. */
+static uint8_t choose_walk(const struct probe *p, uint8_t wanted)
+{
+	bool may_sleep = p->facts.preempt_off && p->tier != PROBE_TIER_PERF;
+	return wanted == ALYS_WALK_SLEEP && !may_sleep ? ALYS_WALK_TABLES : wanted;
+}
+
+static void let_sleep(struct probe *p)
+{
+	struct bpf_program *walking[] = {
+		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.frame_enter,
+		p->skel->progs.refill_enter, p->skel->progs.free_enter,
+	};
+	for (size_t i = 0; i < sizeof(walking) / sizeof(walking[0]) && p->walk == ALYS_WALK_SLEEP; i++)
+		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
 }
 
 static void choose_programs(struct probe *p)
@@ -109,11 +127,13 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 		return err_set(err, ENOTSUP, "this kernel has no type information (/sys/kernel/btf/vmlinux): "
 					     "boot one built with CONFIG_DEBUG_INFO_BTF");
 	p->tier = tier_of(&p->facts);
+	p->walk = choose_walk(p, cfg->walk);
 	p->skel = alys_bpf__open();
 	if (!p->skel)
 		return explain_load(-errno, err);
 	set_config(p, cfg);
 	choose_programs(p);
+	let_sleep(p);
 	int rc = size_maps(p, cfg);
 	if (!rc)
 		rc = alys_bpf__load(p->skel);
@@ -162,6 +182,11 @@ bool probe_returns_kill_seccomp(const struct probe *p)
 struct tables *probe_tables(struct probe *p)
 {
 	return p->tables;
+}
+
+uint8_t probe_walk(const struct probe *p)
+{
+	return p->walk;
 }
 
 int probe_ring_fd(const struct probe *p)

@@ -21,6 +21,7 @@ struct probe {
 	struct alys_bpf *skel;
 	struct kernel_facts facts;
 	enum probe_tier tier;
+	uint8_t walk; /* ALYS_WALK_* in use */
 	struct tables *tables;
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;

@@ -37,7 +37,7 @@ struct probe_config {
 	uint32_t ring_sz;    /* bytes, power of two */
 	bool follow;
 	bool free_stacks;
-	uint8_t walk;        /* ALYS_WALK_* */
+	uint8_t walk;        /* ALYS_WALK_*, wanted */
 };
 
 struct probe;
@@ -51,6 +51,8 @@ enum probe_tier probe_tier(const struct probe *p);
 const char *probe_tier_name(enum probe_tier tier);
 /* This kernel makes a return probe a system call that seccomp filters do not know. */
 bool probe_returns_kill_seccomp(const struct probe *p);
+/* ALYS_WALK_* in use: the wanted one, or the next best that this kernel has. */
+uint8_t probe_walk(const struct probe *p);
 int probe_ring_fd(const struct probe *p);
 
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);

@@ -43,6 +43,7 @@ static struct kernel_facts find_facts(void)
 		return k;
 	k.btf = true;
 	k.uprobe_multi = has_attach_type(btf, "BPF_TRACE_UPROBE_MULTI");
+	k.preempt_off = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
 	k.uprobe_session = has_attach_type(btf, "BPF_TRACE_UPROBE_SESSION");
 	btf__free(btf);
 	return k;

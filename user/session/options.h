@@ -11,7 +11,7 @@
 /* What a recording has unless told otherwise. */
 #define RECORD_DEFAULTS                                                                            \
 	{                                                                                          \
-		.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 1 /* tables */,       \
+		.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */,        \
 		.ring_sz = 64u << 20,                                                              \
 	}
 

@@ -109,7 +109,7 @@ static void meta(struct live *l, const char *key, const char *fmt, ...)
 static void describe(struct live *l)
 {
 	static const char *const backtraces[] = { "none", "addr", "name", "full" };
-	static const char *const walks[] = { "kernel", "tables", "tables, sleepable" };
+	static const char *const walks[] = { "frame pointers", "tables", "tables, sleepable" };
 	struct utsname u;
 	uname(&u);
 	meta(l, "version", "%s", ALYS_VERSION);
@@ -121,7 +121,7 @@ static void describe(struct live *l)
 	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->probe)));
 	meta(l, "backtrace", "%s", backtraces[l->o->backtrace]);
 	if (l->o->backtrace != BACKTRACE_NONE)
-		meta(l, "walk", "%s", walks[l->o->walk]);
+		meta(l, "walk", "%s", walks[probe_walk(l->probe)]);
 	if (l->o->interval)
 		meta(l, "sample", "bytes:%" PRIu64, l->o->interval);
 	if (l->o->min_size)
