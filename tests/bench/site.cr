@@ -5,9 +5,13 @@ require "http/server"
 require "html"
 
 PAGES    = 300
-SECTIONS =  15
-WORDS    = %w(allocator block bucket collector fiber finalizer frame heap pointer probe record sample stack trace
-  of the a and under after before with without never always once twice slowly quickly)
+SECTIONS =  12
+# Sentences are made of these, as long as what people write between two marks.
+WORDS = ["allocators keep blocks of one size together", "the collector walks every frame of every stack",
+  "a fiber sleeps until its socket has something to read", "finalizers run when nobody expects them",
+  "each bucket holds the objects that were freed last", "pointers are found by looking, not by asking",
+  "a probe is a breakpoint that the kernel answers", "samples are weighted by what they stand for",
+  "of the heap", "without a pause", "once in a while", "under load", "never twice", "and so on"]
 
 # The text of an article, the same one for the same number.
 class Source
@@ -22,10 +26,10 @@ class Source
   def text : String
     String.build do |io|
       io << "# " << title << "\n\n"
-      5.times do |part|
+      4.times do |part|
         io << "## " << sentence(4) << "\n\n" << paragraph << "\n\n" << paragraph << "\n\n"
         3.times { io << "- " << sentence(6) << '\n' }
-        io << "\n> " << sentence(12) << "\n\n    " << sentence(5) << "\n\n" if part.odd?
+        io << "\n> " << sentence(7) << "\n\n    " << sentence(5) << "\n\n" if part.odd?
         io << '\n'
       end
       io << "See [the next part](/page/#{(@number + 1) % PAGES}) or [a distant one](/page/#{@number * 7 % PAGES}).\n"
@@ -33,7 +37,7 @@ class Source
   end
 
   private def paragraph : String
-    Array.new(3) { sentence(9) }.join(' ')
+    Array.new(3) { sentence(6) }.join(' ')
   end
 
   private def sentence(length : Int32) : String
@@ -42,7 +46,7 @@ class Source
   end
 
   private def decorate(text : String, at : Int32) : String
-    case (@seed >> 8) % 11
+    case (@seed >> 8) % 23
     when 0 then "*#{text}*"
     when 1 then "`#{text}`"
     when 2 then at > 2 ? "[#{text}](/page/#{(@seed >> 5) % PAGES})" : text
@@ -70,9 +74,11 @@ class Text < Node
 end
 
 class Element < Node
+  NO_ATTRIBUTES = {} of String => String
+
   getter children = [] of Node
 
-  def initialize(@name : String, @attributes = {} of String => String)
+  def initialize(@name : String, @attributes : Hash(String, String) = NO_ATTRIBUTES)
   end
 
   def <<(child : Node) : Element
@@ -186,7 +192,7 @@ class Site
 
   private def article(n : Int32) : String
     source = Source.new(n)
-    @layout.page(source.title, Parser.new(source.text).parse, section_pages(n % SECTIONS).first(5))
+    @layout.page(source.title, Parser.new(source.text).parse, section_pages(n % SECTIONS).first(4))
   end
 
   private def section_pages(n : Int32) : Array(Int32)
