@@ -112,6 +112,7 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	p->size = a;
 	p->shape = site->shape;
 	p->frees_on_zero = !!(site->flags & ALYS_SITE_FREES_ON_ZERO);
+	p->unfreed = !!(site->flags & ALYS_SITE_UNFREED);
 	switch (site->shape) {
 	case ALYS_SHAPE_MUL:
 		p->size = a * b; /* when this overflows the call returns NULL */
@@ -224,7 +225,7 @@ static __always_inline void finish_alloc(const struct pending *p, __u64 addr)
 {
 	if (!p->sampled)
 		count(ALYS_ST_UNSAMPLED);
-	else if (is_selective() && !sampled_put(addr, p->enter))
+	else if (is_selective() && !p->unfreed && !sampled_put(addr, p->enter))
 		count(ALYS_ST_LOST_SAMPLED_FULL);
 	else
 		emit_alloc(p, addr);

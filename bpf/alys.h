@@ -106,6 +106,7 @@ struct alys_ev_proc {
 #define ALYS_SITE_FREES_ON_ZERO 4 /* realloc(p, 0) frees p */
 #define ALYS_SITE_LISTS 8     /* results are predicted from the thread's free lists */
 #define ALYS_SITE_LEAF 16     /* ends in no other probed function: an unsampled call need not be followed */
+#define ALYS_SITE_UNFREED 32  /* frees of its blocks are not probed */
 
 /* Where an exit finds the result. */
 #define ALYS_REG_RAX 0

@@ -56,7 +56,8 @@ static const struct allocator rows[] = {
 	GC("GC_memalign", SIZE, 1, 0, 0, .at = SAMPLE_AT_CALL),
 	GC("GC_posix_memalign", OUTPTR, 0, 2, 0, .at = SAMPLE_AT_CALL),
 	GC("GC_realloc", REALLOC, 0, 1, 0, ZERO_FREES, .at = SAMPLE_AT_CALL),
-	GC("GC_free", FREE, 0, 0, 0),
+	/* Every GC_realloc calls it: between refills it would be what costs. */
+	GC("GC_free", FREE, 0, 0, 0, .at = SAMPLE_AT_CALL),
 
 	JE("mallocx", SIZE, 0, 0, 0),
 	JE("rallocx", REALLOC, 0, 1, 0),

@@ -23,7 +23,7 @@ enum alloc_family {
 enum sample_at {
 	SAMPLE_AT_ANY,
 	SAMPLE_AT_CALL,   /* at every call */
-	SAMPLE_AT_REFILL, /* where a thread's empty free list is filled, and at large blocks */
+	SAMPLE_AT_REFILL, /* where a thread's empty free list is filled, and at large blocks; no frees */
 };
 
 struct allocator {

@@ -67,13 +67,15 @@ static int publish_object(struct probe *p, const struct site_list *l, uint32_t *
 }
 
 static int plan_entry(struct plan *plan, struct probe *p, uint32_t object, const struct site *s,
-		      enum probe_returns returns, struct err *err)
+		      enum sample_at at, enum probe_returns returns, struct err *err)
 {
 	struct alys_site wire;
 	uint64_t cookie;
 	sites_fill_entry(s, object, &wire);
 	if (s->predicted)
 		wire.flags |= ALYS_SITE_LISTS;
+	if (at == SAMPLE_AT_REFILL && s->row->family == ALLOC_LIBGC)
+		wire.flags |= ALYS_SITE_UNFREED;
 	int rc = publish_site(plan, p, &wire, &cookie, err);
 	if (rc)
 		return rc;
@@ -148,7 +150,7 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 	int rc = publish_object(p, sites, &object, err);
 	for (size_t i = 0; i < sites->sites_cnt && !rc; i++) {
 		if (sites->sites[i].state == SITE_PROBED)
-			rc = plan_entry(&plan, p, object, &sites->sites[i], returns, err);
+			rc = plan_entry(&plan, p, object, &sites->sites[i], sites->at, returns, err);
 	}
 	if (!rc)
 		rc = plan_exits(&plan, p, object, sites, returns, err);

@@ -43,6 +43,17 @@ static void lose(struct site *s, const struct flow_node *n, const char *why)
 			 n->to ? " to " : "", n->to ? n->to : "", why);
 }
 
+/*
+ * libgc's allocators end in GC_clear_stack(result), which gives back its argument. Its own ways out are
+ * single-stepped, and every refill and collection passes them: the jump is the better exit.
+ */
+static bool hands_through(const struct plan *p, const struct flow_node *n)
+{
+	return p->options->cheap_exits && n->leave == FLOW_JUMPS_ON && n->next < 0 && n->to &&
+	       !strcmp(n->to, "GC_clear_stack") && n->in.cost == INSN_EMULATED && n->cfa &&
+	       plan_cfa_ok((void *)p, n);
+}
+
 static bool returns_block(const struct site *s)
 {
 	return s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL;
@@ -95,7 +106,7 @@ static int follow(struct trail *t, struct body *b, int depth)
 	for (size_t i = 0; i < b->flow.nodes_cnt; i++) {
 		const struct flow_node *n = &b->flow.nodes[i];
 		int rc = 0;
-		if (n->leave == FLOW_JUMPS_ON)
+		if (n->leave == FLOW_JUMPS_ON && !hands_through(t->plan, n))
 			rc = follow_jump(t, n, depth);
 		else if (n->leave == FLOW_LOST)
 			lose(t->site, n, n->in.flow == INSN_INDIRECT ? "a computed jump" :
@@ -167,6 +178,9 @@ static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
 	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa };
 	if (n->leave == FLOW_RETURNS) {
 		x.why = ret_reason(p, b);
+	} else if (hands_through(p, n)) {
+		x.reg = ALYS_REG_RDI;
+		x.emulated = true;
 	} else {
 		x.reg = wire_reg(n->holds);
 		x.emulated = true;
@@ -209,7 +223,7 @@ static int exits_of(struct plan *p, struct body *b)
 	int rc = picked && nodes ? exits_pick(&b->flow, &rules, picked) : -ENOMEM;
 
 	for (size_t i = 0; !rc && i < n; i++)
-		if (picked[i])
+		if (picked[i] || hands_through(p, &b->flow.nodes[i]))
 			nodes[found++] = &b->flow.nodes[i];
 	if (found)
 		qsort(nodes, found, sizeof(*nodes), compare_nodes);
