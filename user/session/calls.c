@@ -3,19 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <grp.h>
-#include <linux/capability.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#define NOBODY 65534
-#define SECONDS 5    /* of CPU; the other side is less patient */
+#include "session/confine.h"
+
 #define GRANULE 16
 #define CLASSES 28   /* small ones, a few more than libgc keeps lists for */
 #define COUNTING 256 /* granules of a class that libgc hands out before it begins a list */
@@ -43,25 +37,6 @@ const char *called_name(enum called called, int collector)
 		  [CALLED_REALLOC] = "GC_realloc", [CALLED_FREE] = "GC_free" },
 	};
 	return names[!!collector][called];
-}
-
-/*
- * The library is the traced program's, its constructors are anybody's code: what we may do is not for
- * them. Before it is mapped, so that there is nothing to win.
- */
-static bool give_up_rights(void)
-{
-	struct rlimit none = { 0, 0 }, cpu = { SECONDS, SECONDS };
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct caps[2] = { 0 };
-
-	if (setrlimit(RLIMIT_CORE, &none) || setrlimit(RLIMIT_FSIZE, &none) || setrlimit(RLIMIT_CPU, &cpu))
-		return false;
-	if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-			       setresuid(NOBODY, NOBODY, NOBODY)))
-		return false;
-	return !syscall(SYS_capset, &head, caps) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-	       !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
 /* NULL, or why not. */
@@ -172,7 +147,7 @@ int calls_main(void)
 {
 	static struct calling calling; /* too large for a stack */
 	char byte = CALLS_READY;
-	if (!give_up_rights())
+	if (!confine_self())
 		return say_failure("the helper cannot give up its rights");
 	const char *why = load(&calling);
 	if (why)
