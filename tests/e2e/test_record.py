@@ -3,6 +3,7 @@
 import math
 import re
 import subprocess
+import time
 import urllib.request
 
 import pytest
@@ -78,6 +79,16 @@ def test_other_allocators(started, tmp_path, library, name):
     for pid in truth:
         assert_same(truth[pid], seen[pid], others=OTHERS.get(name, 100))
     assert_law(trace)
+
+
+def test_times_count_from_the_program_s_start(started, tmp_path):
+    trace = tmp_path / "t.alys"
+    began = time.monotonic()
+    command(started, trace, "c_seccomp")
+    took = time.monotonic() - began
+    times = [e["time"] for e in events_of(trace, tmp_path)]
+    # The start is known to a clock tick.
+    assert times and all(-0.02 <= t <= took + 0.02 for t in times), (times[0], times[-1], took)
 
 
 def test_inner_calls_count_once(started, tmp_path):

@@ -39,7 +39,9 @@ static uint64_t start_of(const char *after_comm)
 		at = strchr(at + 1, ' ') ?: "";
 	sscanf(at, "%" SCNu64, &ticks);
 	uint64_t boot_ns = ticks * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
-	uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	/* In this order, so that the difference is never below 0. */
+	uint64_t awake = clock_ns(CLOCK_MONOTONIC);
+	uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - awake;
 	return boot_ns > asleep ? boot_ns - asleep : 0;
 }
 
