@@ -83,6 +83,7 @@ def test_refill_with_realloc_and_large_blocks(tmp_path):
     """Every way into libgc, those that call each other included, counts once."""
     trace = tmp_path / "t.alys"
     truth = sampled(trace, "c_gc", args=("-s", "bytes:4k"))
+    assert "found one empty" in alys("report", trace).stdout
     told = estimates(trace)
     for site, t in truth.items():
         exact = t["bytes"] + t["realloc_bytes"]

@@ -100,6 +100,10 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (format_unseen_frees(in->catalog))
 		buf_adds(out, "in-use is an upper bound: what the garbage collector freed was not "
 			      "recorded\n");
+	const char *at = catalog_meta(in->catalog, "sample_at");
+	if (at && !strcmp(at, "refill"))
+		buf_adds(out, "libgc was sampled where its free lists are filled: a stack is that of the allocation that "
+			      "found one empty, small sizes are those of blocks, GC_free is not recorded\n");
 }
 
 int format_refuse_samples(const struct catalog *c, const char *format, struct err *err)
