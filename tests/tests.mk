@@ -103,7 +103,8 @@ check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 
 # Targets and helpers of `make bench`.
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
-bench-programs: $(BENCH) $(BUILD)/demo/server $(addprefix $(BUILD)/tests/bench/,floor site.debug site.release)
+bench-programs: $(BENCH) $(BUILD)/demo/server $(addprefix $(BUILD)/tests/,bench/floor bench/tables bench/site.debug \
+	bench/site.release symdump bpf/price bpf/prog/depth)
 $(BUILD)/tests/bench/%: tests/bench/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
@@ -128,6 +129,11 @@ $(BUILD)/tests/bench/floor: tests/bench/floor/floor.c $(BUILD)/bench-bpf/floor.s
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -I$(BUILD)/bench-bpf $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
+
+$(BUILD)/tests/bench/tables: tests/bench/tables/tables.c $(call room_objects,$(call rooms_of,unwind))
+	$(call say,PROG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 bench:
 	$(Q)scripts/bench

@@ -1,0 +1,84 @@
+"""Full stacks: the price of a walk beside the kernel's, the speed of table making, the time to attach."""
+import os
+import subprocess
+import sys
+import time
+
+import harness
+from harness import BUILD, QUICK, Recording, program, table, verdict
+
+FILES = ("/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", "/usr/lib/x86_64-linux-gnu/libc.so.6",
+         "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", os.path.join(BUILD, "demo", "server"))
+# The limits in ns at these depths, on the machine that they were set for.
+WALK = {12: 420, 27: 650, 67: 1200}
+LIBRARIES = ("import bz2, ctypes, curses, decimal, hashlib, lzma, readline, sqlite3, ssl, sys, uuid, zlib, "
+             "xml.parsers.expat, _json, _asyncio, _multibytecodec, mmap, termios, _queue;"
+             "print('ready', flush=True); sys.stdin.read(1); print('1', flush=True); sys.stdin.read()")
+
+
+def walk():
+    """The walk's own price list, which compares with bpf_get_stack at the same depths."""
+    done = subprocess.run([os.path.join(BUILD, "tests/bpf/price"), os.path.join(BUILD, "tests/bpf/prog/depth")],
+                          capture_output=True, text=True)
+    print("\nThe price of a stack, nanoseconds added to a malloc, median of 31 rounds")
+    print("".join("  " + line + "\n" for line in done.stdout.splitlines()), end="")
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if not words or not words[0].isdigit():
+            continue
+        depth, walked = int(words[0]), float(words[3])
+        share = float(line.split("walk/kernel ")[1].split(",")[0])
+        sent = float(line.split("event ")[-1])
+        verdict(f"walk of {depth} frames over an empty probe", f"at most {WALK[depth]} ns", f"{walked:.0f} ns",
+                walked <= WALK[depth])
+        verdict(f"walk of {depth} frames against bpf_get_stack", "below 0.60x", f"{share:.2f}x", share < 0.6)
+        verdict(f"dedupe and event at {depth} frames", "at most 100 ns", f"{sent:.0f} ns", sent <= 100)
+
+
+def tables():
+    files = [f for f in FILES if os.path.exists(f)]
+    out = subprocess.run([program("tables"), "3" if QUICK else "11", *files], capture_output=True, text=True, check=True).stdout
+    rows, figures = [], []
+    for line in out.splitlines():
+        path, size, count, taken, ms = line.split()
+        size, count, taken, ms = int(size), int(count), int(taken), float(ms)
+        name = os.path.basename(path)
+        rows.append([name, f"{size / 1e6:.2f}", count, f"{taken / count:.2f}", f"{ms:.1f}", f"{size / ms / 1e3:.0f}"])
+        figures.append((name, size / ms / 1e3, ms, taken / count))
+    table("Tables from .eh_frame", ["file", ".eh_frame MB", "rows", "bytes/row", "ms", "MB/s"], rows)
+    for name, speed, ms, each in figures[:1]:
+        verdict(f"{name}: speed", "at least 200 MB/s", f"{speed:.0f} MB/s", speed >= 200)
+        verdict(f"{name}: time", "at most 40 ms", f"{ms:.1f} ms", ms <= 40)
+        verdict(f"{name}: size", "at most 4.2 bytes/row", f"{each:.2f}", each <= 4.2)
+
+
+def mapped(pid):
+    with open(f"/proc/{pid}/maps") as maps:
+        return len({line.split()[-1] for line in maps if "r-xp" in line and ".so" in line})
+
+
+def attach_once(facts):
+    target = harness.Target(sys.executable, "-c", LIBRARIES)
+    facts["libraries"] = mapped(target.pid)
+    start = time.monotonic()
+    recording = Recording(target.pid, output="attach.alys")
+    took = time.monotonic() - start
+    start = time.monotonic()
+    recording.stop()
+    facts["detach"] = time.monotonic() - start
+    target.run()
+    target.close()
+    return took * 1000
+
+
+def main():
+    walk()
+    tables()
+    facts = {}
+    ms = harness.interleave({"attach": lambda: attach_once(facts)}, 3 if QUICK else 7)["attach"]
+    print(f"\nAttach to python with {facts['libraries']} libraries, from the command to the first recorded call: "
+          f"{ms:.0f} ms; to detach and finish the file: {facts['detach'] * 1000:.0f} ms")
+    verdict(f"attach to a process with {facts['libraries']} libraries", "at most 150 ms", f"{ms:.0f} ms", ms <= 150)
+
+
+main()
