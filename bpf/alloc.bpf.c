@@ -161,6 +161,7 @@ static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_sit
 				      struct pending *p, __u64 cfa)
 {
 	p->frame = cfa;
+	p->collected = site->nest == ALYS_NEST_CALLER;
 	read_arguments(ctx, site, p);
 	p->sampled = p->size >= config.min_size && sample_take(p->span ?: p->size);
 	if ((site->flags & ALYS_SITE_LEAF) && is_idle(p)) {
@@ -197,9 +198,18 @@ static __always_inline void call_wait(struct pending *p, __u64 cfa)
 	count(ALYS_ST_WAIT_BEGIN);
 }
 
+/*
+ * Remembers a block whose free is to be seen; false when the table has no room. A collector's blocks
+ * fill it in time, because most of their ends are not seen here: those are recorded all the same, their
+ * heap is an upper bound anyway.
+ */
+static __always_inline bool remember(const struct pending *p, __u64 addr)
+{
+	return p->unfreed || sampled_put(addr, p->enter) || p->collected;
+}
+
 /* Neither the old block nor the new one may be of interest to a selective recording. */
-static __always_inline void finish_realloc(const struct pending *p,
-					   __u64 addr)
+static __always_inline void finish_realloc(const struct pending *p, __u64 addr)
 {
 	__u64 old = p->old;
 	if (!is_selective()) {
@@ -209,7 +219,7 @@ static __always_inline void finish_realloc(const struct pending *p,
 	if (old && !sampled_del(old, p->enter))
 		old = 0;
 	if (addr && p->sampled) {
-		if (sampled_put(addr, p->enter))
+		if (remember(p, addr))
 			emit_realloc(p, addr, old);
 		else
 			count(ALYS_ST_LOST_SAMPLED_FULL);
@@ -225,7 +235,7 @@ static __always_inline void finish_alloc(const struct pending *p, __u64 addr)
 {
 	if (!p->sampled)
 		count(ALYS_ST_UNSAMPLED);
-	else if (is_selective() && !p->unfreed && !sampled_put(addr, p->enter))
+	else if (is_selective() && !remember(p, addr))
 		count(ALYS_ST_LOST_SAMPLED_FULL);
 	else
 		emit_alloc(p, addr);

@@ -30,7 +30,8 @@ struct pending {
 	__u8 sampled;
 	__u8 frees_on_zero;
 	__u8 unfreed; /* no free will ask for the block */
-	__u8 pad[7];
+	__u8 collected; /* mostly freed by a collector, which nobody tells here */
+	__u8 pad[6];
 };
 
 /* All records, in causal order per address. Written by all programs, read by the loader, sized by
