@@ -467,20 +467,35 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	return room;
 }
 
+/* A call that waits in this very frame has jumped to the one whose result is known already. */
+static __always_inline void frame_supersede(struct call_room *room, const struct call_key *key)
+{
+	if (room->waiting != key->cfa)
+		return;
+	struct pending *p = bpf_map_lookup_elem(&frame_calls, key);
+	if (p && p->cfa) {
+		call_superseded(p, true);
+		bpf_map_delete_elem(&frame_calls, key);
+	}
+	room->waiting = 0;
+}
+
 /* What can be told at once is told; the rest waits for one of the exits. */
 static __noinline int frame_end(struct call_room *room)
 {
+	struct call_key key = { .cfa = room->pair, .tgid = bpf_get_current_pid_tgid() >> 32 };
 	if (room->foreseen == PREDICT_RESULT) {
+		frame_supersede(room, &key);
 		call_finish(&room->now, room->result);
 		return 0;
 	}
-	struct call_key key = { .cfa = room->pair, .tgid = bpf_get_current_pid_tgid() >> 32 };
 	struct pending *waiting = frame_call(&key);
 	if (!waiting) {
 		count(ALYS_ST_LOST_PENDING);
 		return 0;
 	}
 	*waiting = room->now;
+	room->waiting = key.cfa;
 	call_wait(waiting, key.cfa);
 	return 0;
 }

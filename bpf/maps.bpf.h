@@ -93,6 +93,7 @@ struct call_room {
 	__u64 result; /* with PREDICT_RESULT */
 	__u64 foreseen; /* enum prediction */
 	__u64 pair;     /* CFA that the exit will see */
+	__u64 waiting;  /* the last one that was left to wait */
 	struct pending now;
 };
 
