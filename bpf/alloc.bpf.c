@@ -73,12 +73,20 @@ static __always_inline const struct alys_object *object_of(const struct alys_sit
 	return bpf_map_lookup_elem(&objects, &i);
 }
 
+/* Who called, also where another tracer's return probe has put its trampoline in place of the address. */
+static __always_inline bool read_caller(__u64 cfa, __u64 *caller)
+{
+	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
+	*caller = probes && probes->return_instances ? return_probe_at(cfa - 8) : 0;
+	return *caller || read_word(caller, cfa - 8);
+}
+
 /* Does the allocator's own code make this call, other than for the program's sake (GC_strdup)? */
 static __always_inline bool is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
 {
 	const struct alys_object *o = object_of(site);
-	__u64 caller = 0;
-	if (!o || bpf_probe_read_user(&caller, sizeof(caller), (void *)(cfa - 8)))
+	__u64 caller;
+	if (!o || !read_caller(cfa, &caller))
 		return false;
 	caller -= bias_of(ctx, site);
 	if (caller < o->text_lo || caller >= o->text_hi)
@@ -522,7 +530,7 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 		return NULL;
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, back = 0;
 	count_hit(site->shape);
-	if (!read_word(&back, cfa - 8) || back - bias_of(ctx, site) != o->lists.refill_vaddr) {
+	if (!read_caller(cfa, &back) || back - bias_of(ctx, site) != o->lists.refill_vaddr) {
 		count(ALYS_ST_NESTED);
 		return NULL;
 	}

@@ -2,6 +2,7 @@
 
 import math
 import re
+import shutil
 import subprocess
 import time
 import urllib.request
@@ -78,6 +79,27 @@ def test_other_allocators(started, tmp_path, library, name):
     seen = tally(events_of(trace, tmp_path))
     for pid in truth:
         assert_same(truth[pid], seen[pid], others=OTHERS.get(name, 100))
+    assert_law(trace)
+
+
+@pytest.mark.skipif(not shutil.which("bpftrace"), reason="no bpftrace")
+def test_return_probes_of_another_tracer(started, tmp_path):
+    """Their trampolines lie where the callers' addresses were: who called is still known."""
+    program = started.program("c_gc").wait_ready()
+    libgc = next(line.split()[-1] for line in open(f"/proc/{program.pid}/maps") if "libgc.so" in line)
+    script = f"uretprobe:{libgc}:GC_malloc {{ @n = count(); }} BEGIN {{ printf(\"on\\n\"); }}"
+    other = subprocess.Popen(["bpftrace", "-p", str(program.pid), "-e", script], stdout=subprocess.PIPE, text=True)
+    try:
+        while other.stdout.readline().strip() != "on":
+            assert other.poll() is None, "bpftrace did not start"
+        trace = tmp_path / "t.alys"
+        tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+        truth = program.go().truths()[0]
+        tracer.stop()
+    finally:
+        other.send_signal(2)
+        other.wait(60)
+    assert_same(truth["sites"], tally(events_of(trace, tmp_path))[program.pid])
     assert_law(trace)
 
 
