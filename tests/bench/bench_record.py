@@ -1,4 +1,8 @@
 """What recording itself takes: the consumer thread, the file, losses."""
+import os
+import signal
+import time
+
 from harness import QUICK, Recording, Target, program, table, verdict
 from server import Server
 
@@ -16,6 +20,29 @@ def pairs(threads, *options):
             f"{events / SECONDS / 1e6:.2f} M/s", recording.counts["lost"], f"{recording.bytes / events:.1f}",
             f"{recording.cpu / events * 1e9:.0f} ns", f"{1 / (recording.cpu / events) / 1e6:.1f} M/s",
             f"{recording.peak_mb:.0f} MB", f"{float(result[0]):.0f} ns"]
+
+
+def finish_of(seconds):
+    """
+    Probes of one machine do not make events as fast as they can be read. So the tracer is held while the target
+    fills a large ring, then let go and ended: from there on it reads, encodes and writes as fast as it can.
+    """
+    target = Target(program("pairs"), str(seconds), "10", "1")
+    recording = Recording(target.pid, "--backtrace", "none", "--ring", "1G")
+    os.kill(recording.process.pid, signal.SIGSTOP)
+    target.run()
+    begun = time.monotonic()
+    os.kill(recording.process.pid, signal.SIGCONT)
+    recording.stop()
+    target.close()
+    return recording.ended - begun, recording.counts["recorded"], recording.counts["lost"]
+
+
+def backlog():
+    """Events a second from a full ring to disk, what ending takes anyway taken off; events; lost."""
+    idle = sorted(finish_of(0.01)[0] for _ in range(3))[1]
+    took, events, lost = sorted(finish_of(SECONDS + 2) for _ in range(3))[1]
+    return events / max(took - idle, 1e-3), events, lost
 
 
 def server(*options):
@@ -42,10 +69,11 @@ def main():
         server(),
     ]
     table("Throughput of the recorder (one consumer thread); bytes include stacks, names and the ledger", heads, rows)
-    lost = sum(row[2] for row in rows)
-    slowest = min(rows, key=lambda row: float(row[5].split()[0]))
-    verdict("events a consumer thread can record to disk (by its CPU)", "at least 1 M/s, none lost",
-            f"{slowest[5]}, {lost} lost", float(slowest[5].split()[0]) >= 1 and not lost)
+    rate, events, lost = backlog()
+    print(f"  a backlog of {events} events, read, encoded and written by one thread: {rate / 1e6:.1f} M/s, {lost} lost")
+    lost += sum(row[2] for row in rows)
+    verdict("events a consumer thread records to disk, from a backlog", "at least 1 M/s, none lost",
+            f"{rate / 1e6:.1f} M/s, {lost} lost", rate >= 1e6 and not lost)
     verdict("bytes of file per event, Crystal server, full stacks", "at most 16", rows[-1][3], float(rows[-1][3]) <= 16)
 
 

@@ -39,7 +39,7 @@ class Target:
 
 
 class Recording:
-    """alys-bpf attached to a process; after stop(): events, lost, bytes, cpu seconds, peak memory in MB."""
+    """alys-bpf attached to a process; after stop(): counts, bytes, cpu seconds, peak memory in MB, when it ended."""
 
     def __init__(self, pid, *options, output="bench.alys"):
         os.makedirs(OUT, exist_ok=True)
@@ -59,6 +59,7 @@ class Recording:
         text = self.process.stderr.read()
         _, _, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = 0
+        self.ended = time.monotonic()
         self.cpu = usage.ru_utime + usage.ru_stime
         self.peak_mb = usage.ru_maxrss / 1024
         self.bytes = os.path.getsize(self.path)
