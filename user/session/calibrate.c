@@ -352,26 +352,51 @@ static int run(struct calibrating *c, int file_fd, struct err *err)
 	return rc ? rc : check_losses(c, err);
 }
 
+/* Threads that are letting go of links. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t less;
+	int cnt;
+} closing = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
+
 static void *close_probe(void *probe)
 {
 	probe_close(probe);
+	pthread_mutex_lock(&closing.lock);
+	closing.cnt--;
+	pthread_cond_signal(&closing.less);
+	pthread_mutex_unlock(&closing.lock);
 	return NULL;
+}
+
+/* A thread that is ended in the middle leaves probes in the kernel that nobody owns any more. */
+static void await_closing(void)
+{
+	pthread_mutex_lock(&closing.lock);
+	while (closing.cnt)
+		pthread_cond_wait(&closing.less, &closing.lock);
+	pthread_mutex_unlock(&closing.lock);
 }
 
 /*
  * The kernel lets go of a link only after all CPUs have been through a grace period, 50 ms each: nobody
- * has to wait for that. When we end first, it goes with us.
+ * has to wait for that but the end of the program.
  */
 static void close_aside(struct probe *p)
 {
+	static bool registered;
 	pthread_attr_t attr;
 	pthread_t thread;
 	if (!p)
 		return;
+	registered = registered || atexit(await_closing) == 0;
+	pthread_mutex_lock(&closing.lock);
+	closing.cnt++;
+	pthread_mutex_unlock(&closing.lock);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attr, close_probe, p))
-		probe_close(p);
+	if (!registered || pthread_create(&thread, &attr, close_probe, p))
+		close_probe(p);
 	pthread_attr_destroy(&attr);
 }
 
