@@ -183,12 +183,11 @@ struct alys_config {
 	__u64 interval;  /* bytes:N, 0 = exact */
 	__u64 min_size;
 	__u32 max_frames; /* 0 = no stacks */
-	__u32 own_tgid;
 	__u32 wake_bytes; /* wake the reader when that much is unread */
 	__u8 follow;      /* take in forked children */
 	__u8 free_stacks;
 	__u8 walk; /* ALYS_WALK_* */
-	__u8 pad;
+	__u8 pad[5];
 };
 
 /*

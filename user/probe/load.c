@@ -32,7 +32,6 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.interval = cfg->interval,
 		.min_size = cfg->min_size,
 		.max_frames = cfg->max_frames,
-		.own_tgid = (uint32_t)getpid(),
 		.wake_bytes = cfg->ring_sz / 4,
 		.follow = cfg->follow,
 		.free_stacks = cfg->free_stacks,
@@ -201,11 +200,6 @@ int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
 		return err_set(err, errno, "cannot trace process %u: %s (at most %d at a time)", tgid,
 			       strerror(errno), ALYS_MAX_TARGETS);
 	return 0;
-}
-
-void probe_remove_target(struct probe *p, uint32_t tgid)
-{
-	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.targets), &tgid);
 }
 
 void probe_start(struct probe *p)

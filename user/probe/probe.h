@@ -56,7 +56,6 @@ uint8_t probe_walk(const struct probe *p);
 int probe_ring_fd(const struct probe *p);
 
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);
-void probe_remove_target(struct probe *p, uint32_t tgid);
 /*
  * Puts the listed sites of one file under probes, for one process (tgid) or for all that the target
  * list names (0).
