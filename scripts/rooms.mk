@@ -1,11 +1,12 @@
 # Who may include whom: the one table. The linker takes a test's rooms from it, and
 # scripts/check-rooms fails the build when an #include is not in it. `wire` is bpf/alys.h.
-ROOMS := base catalog elf unwind probe intake target model symbol trace sink report session cli
+ROOMS := base catalog elf boehm unwind probe intake target model symbol trace sink report session cli
 
 may_base    :=
 may_event   :=
 may_catalog := base event
 may_elf     := base
+may_boehm   := base elf
 may_unwind  := base elf wire
 may_probe   := base elf unwind wire
 may_intake  := base event catalog wire
@@ -15,7 +16,7 @@ may_symbol  := base event catalog elf
 may_trace   := base event catalog
 may_sink    := base event catalog model
 may_report  := base event catalog model sink
-may_session := base event catalog elf unwind probe intake target model symbol trace sink report wire
+may_session := base event catalog elf boehm unwind probe intake target model symbol trace sink report wire
 may_cli     := base event catalog session sink report trace
 may_main    := base cli
 

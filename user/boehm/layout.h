@@ -1,0 +1,59 @@
+/*
+ * boehm/layout: where Boehm's collector keeps its index of blocks, and how its block headers look, in
+ * the build at hand. In: the memory of a process and the file its collector came in. Out: a layout that
+ * was checked against the memory before it is believed: headers name their own blocks, sizes are those
+ * of objects, the sentinel mark behind each block's last object is where it must be.
+ *
+ *   top_index[2048] -> bottom_index (1024 words: block headers; ...; key) -> hash_link -> ...
+ *        slot = key & 2047          key = address >> 22, slot = (address >> 12) & 1023
+ *   a word: 0 = no block, below 4096 = so many blocks back to the header, else the header's address
+ *
+ * Not covered: collectors of 32-bit programs, other block sizes than 4096.
+ */
+#ifndef ALYS_BOEHM_LAYOUT_H
+#define ALYS_BOEHM_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "boehm/memory.h"
+#include "boehm/space.h"
+#include "elf/elf.h"
+
+enum layout_found {
+	LAYOUT_BY_SYMBOL, /* GC_arrays of a symbol table said where to look */
+	LAYOUT_BY_SCAN,   /* the index was recognized in writable memory */
+};
+
+enum layout_marks {
+	LAYOUT_MARK_BYTES,  /* a byte a granule of 16 bytes */
+	LAYOUT_MARK_BITS,   /* a bit a granule */
+	LAYOUT_MARK_OBJECTS, /* a byte an object */
+	LAYOUT_MARK_OBJECT_BITS,
+};
+
+struct layout {
+	uint64_t top_index; /* address in the process */
+	uint64_t all_nils;  /* the bottom index of all addresses that have none */
+	uint64_t gc_no;     /* address of the cycle counter, 0 = unknown: then the latest cycle that headers name */
+	uint64_t incremental_flag; /* address, 0 = unknown */
+	uint32_t n_marks_off, marks_off; /* in a block's header */
+	enum layout_marks marks;
+	bool incremental;   /* marks are set and cleared in steps: what is marked is an upper bound */
+	enum layout_found found;
+	uint32_t checked;   /* headers that agreed with this layout; 0: an empty heap, nothing to check yet */
+	char file[256];     /* of the collector, for messages */
+};
+
+/*
+ * e: the file that holds the collector (a library or the program), bias: address in the process less
+ * address in the file. 0, or -ENODATA: the collector has not started yet, -ENOTSUP: no layout that the
+ * memory agrees with, -ESRCH, -EPERM, -ENOMEM. err says it in one sentence without naming the process.
+ */
+int layout_find(struct memory *m, const struct space *s, const struct elf *e, uint64_t bias, const char *file,
+		struct layout *out, struct err *err);
+/* "bytes, found by symbol, 512 headers agreed", for people. */
+void layout_describe(const struct layout *l, char *out, size_t cap);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * boehm/types: Crystal's type ids and their names, and how each name is known. The compiler numbers the
+ * types of a program; every instance of a class has the number in its first four bytes.
+ */
+#ifndef ALYS_BOEHM_TYPES_H
+#define ALYS_BOEHM_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "boehm/memory.h"
+#include "elf/elf.h"
+
+#define TYPE_ID_STRING 1 /* in every program */
+
+enum type_known { /* a later one takes the place of an earlier one */
+	TYPE_UNKNOWN,
+	TYPE_LEARNED,       /* most objects with this id came from that type's `new` */
+	TYPE_FROM_SYMBOLS,  /* `Foo:type_id` in the program's symbol table */
+	TYPE_FROM_COMPILER, /* the compiler's own list */
+	TYPE_ALWAYS,        /* the same in all programs */
+};
+
+struct type_name {
+	uint32_t id;
+	enum type_known known;
+	char *name; /* cleaned */
+};
+
+/* A zeroed struct knows nothing, not even String: types_begin. */
+struct types {
+	struct type_name *names;
+	size_t names_cnt, names_cap;
+	struct map by_id; /* place in names */
+};
+
+int types_begin(struct types *t);
+void types_free(struct types *t);
+/* Takes the name when nothing better is known. n bytes of name, copied. -ENOMEM. */
+int types_put(struct types *t, uint32_t id, const char *name, size_t n, enum type_known known);
+/* NULL: unknown. Borrowed until the next put. */
+const struct type_name *types_get(const struct types *t, uint32_t id);
+/* The name, or "(class 88)". */
+void types_text(const struct types *t, uint32_t id, struct buf *out);
+/*
+ * The list that CRYSTAL_DUMP_TYPE_ID=1 makes the compiler print: `{min - max}: Type` lines, id = max;
+ * other lines are left out. 0, or -EBADMSG when there is none of such lines: file is for the message.
+ */
+int types_parse(struct types *t, const void *text, size_t n, const char *file, struct err *err);
+/* Constants `Foo:type_id` that the program has as symbols (Crystal from 1.16, not with --release). */
+int types_read_symbols(struct types *t, struct memory *m, const struct elf *program, uint64_t bias);
+/* Ids of a name: exact, else as the last part of it ("Foo" of "Bar::Foo") -> count; out holds up to cap. */
+size_t types_find(const struct types *t, const char *name, uint32_t *out, size_t cap);
+/* "Foo, Food, Fob": known names that resemble it most; nothing when none does. */
+void types_nearest(const struct types *t, const char *name, struct buf *out);
+
+#endif

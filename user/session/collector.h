@@ -1,0 +1,44 @@
+/*
+ * session/collector: Boehm's collector in a live process: which mapped file holds it, its layout, and
+ * whether that layout is to be believed. In: a process number. Out: what room boehm needs to read the
+ * heap. Attaches no probes, stops nothing.
+ */
+#ifndef ALYS_SESSION_COLLECTOR_H
+#define ALYS_SESSION_COLLECTOR_H
+
+#include "boehm/heap.h"
+#include "boehm/types.h"
+
+enum collector_trust {
+	COLLECTOR_PROVEN,     /* in a helper that maps the same library, the reading agreed with the library's answers */
+	COLLECTOR_STRUCTURAL, /* its own headers agree with each other; it cannot be mapped alone (an executable) */
+};
+
+struct collector {
+	struct memory memory;
+	struct space space; /* as of collector_open or collector_refresh */
+	struct layout layout;
+	struct elf *elf;    /* the file that holds the collector */
+	int fd;
+	uint64_t bias;      /* address in the process less address in the file */
+	enum collector_trust trust;
+	char why[320];      /* what the trust is founded on, or why there is no more of it: one clean sentence */
+	char comm[64];
+	uint64_t start_ns;  /* of the process, CLOCK_MONOTONIC */
+};
+
+/*
+ * 0, then collector_close; or -ESRCH (no such process), -EACCES (not allowed), -ENOENT (it has no
+ * Boehm collector), -ENODATA (not started yet), -ENOTSUP (layout unknown, or proven wrong), with one
+ * sentence in err that names the process.
+ */
+int collector_open(struct collector *c, uint32_t tgid, struct err *err);
+void collector_close(struct collector *c);
+/* Reads the maps again. -ESRCH when it has ended. */
+int collector_refresh(struct collector *c, struct err *err);
+/* Its block headers and marks, with the process named in messages. */
+int collector_read(struct collector *c, struct boehm_heap *out, struct err *err);
+/* Names of its types: type_ids (a file, NULL = none) and what its program's symbols say. */
+int collector_types(struct collector *c, const char *type_ids, struct types *out, struct err *err);
+
+#endif
