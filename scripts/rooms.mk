@@ -1,6 +1,6 @@
 # Who may include whom: the one table. The linker takes a test's rooms from it, and
 # scripts/check-rooms fails the build when an #include is not in it. `wire` is bpf/alys.h.
-ROOMS := base catalog elf boehm unwind probe intake target model symbol trace sink report session cli
+ROOMS := base catalog elf boehm unwind probe intake target model symbol trace sink report session http push cli
 
 may_base    :=
 may_event   :=
@@ -17,6 +17,8 @@ may_trace   := base event catalog
 may_sink    := base event catalog model
 may_report  := base event catalog model sink
 may_session := base event catalog elf boehm unwind probe intake target model symbol trace sink report wire
+may_http    := base
+may_push    := base http
 may_cli     := base event catalog session sink report trace
 may_main    := base cli
 

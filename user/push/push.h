@@ -1,0 +1,34 @@
+/*
+ * push: sends profiles to a Pyroscope or Parca server as time passes. In: a URL and a source
+ * (http/source.h), which it asks every few seconds for what each process allocated since the last
+ * time. Out: HTTP POSTs from a thread of its own. A server that is slow, refuses or is down for an
+ * hour costs a bounded queue: the oldest profiles are dropped and counted. Writes no files.
+ *
+ *   http://HOST:4040                 Pyroscope: POST /push.v1.PusherService/Push
+ *   parca+http://HOST:7070           Parca: POST /profiles/writeraw (also https)
+ */
+#ifndef ALYS_PUSH_H
+#define ALYS_PUSH_H
+
+#include "http/source.h"
+
+struct push;
+
+struct push_options {
+	const char *url;
+	double every;      /* seconds between profiles; 0 = 15 */
+	size_t queue_max;  /* bytes of waiting profiles; 0 = 32 MiB */
+	const char *tenant; /* X-Scope-OrgID; NULL = none */
+};
+
+/* As with http: one thread, signals blocked, `source` borrowed until push_close. NULL: err says why. */
+struct push *push_open(const struct push_options *o, const struct http_source *source, struct err *err);
+/* Readable when push_serve_pending has something to do. To be polled, not read. */
+int push_fd(const struct push *p);
+void push_serve_pending(struct push *p);
+/* Prometheus lines about what was sent, dropped and refused. Fits struct http_options' `metrics`. */
+void push_metrics(void *push, struct buf *out);
+/* Gives what waits at most a second to leave. */
+void push_close(struct push *p);
+
+#endif
