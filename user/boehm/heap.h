@@ -31,6 +31,7 @@ struct heap_block { /* in use */
 	uint32_t objects; /* 1 = a large object or one that fills more than half a block */
 	uint32_t live;    /* of them marked */
 	size_t marks;     /* its first object's place in boehm_heap.marks */
+	uint32_t n_marks; /* as its header says, which is only about right */
 	uint16_t last_reclaimed; /* cycle after which it was swept, low 16 bits */
 	uint8_t kind, flags;
 };
@@ -80,9 +81,15 @@ struct heap_object boehm_heap_object(const struct boehm_heap *h, size_t block, u
 /* GC_gc_no at this moment; -ENOENT when where it is is unknown. */
 int boehm_gc_no(struct memory *m, const struct layout *l, uint64_t *out);
 /*
- * The first four bytes of each marked object, in the order of marks (out has marks_cnt places; 0: not
- * marked, or could not be read): Crystal's type id. 0, or -ESRCH, -EPERM, -ENOMEM.
+ * The first eight bytes of each marked object, in the order of marks (out has marks_cnt places; 0: not
+ * marked, or could not be read); the lower half is Crystal's type id. 0, or -ESRCH, -EPERM, -ENOMEM.
  */
-int boehm_first_words(struct memory *m, const struct boehm_heap *h, uint32_t *out);
+int boehm_first_words(struct memory *m, const struct boehm_heap *h, uint64_t *out);
+/*
+ * Threads keep lists of free objects, which a cycle marks so that nobody else gets them: sets [i] of out
+ * (marks_cnt bytes) to 1 for marked objects that look like members: the first word leads to an object
+ * of the same size and kind, and, where the kind holds pointers, the rest is zero. words: as above.
+ */
+int boehm_free_listed(struct memory *m, const struct boehm_heap *h, const uint64_t *words, uint8_t *out);
 
 #endif
