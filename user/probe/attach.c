@@ -10,6 +10,7 @@
 
 #include "alys.skel.h"
 #include "probe/link.h"
+#include "probe/programs.h"
 
 /* One batch a program; a site may be in several. */
 struct plan {
@@ -134,8 +135,11 @@ static int plan_attach(struct plan *plan, struct probe *p, uint32_t tgid, int fi
 		&plan->frame_exit, &plan->plain_return, &plan->session,
 		&plan->plain_enter, &plan->frame_enter, &plan->free_enter, &plan->refill_enter,
 	};
+	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = 0;
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && !rc; i++)
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = order[i]->offsets_cnt ? program_ready(p, order[i]->prog, err) : 0;
+	for (size_t i = 0; i < n && !rc; i++)
 		rc = batch_attach(order[i], p, tgid, file_fd, err);
 	return rc;
 }
@@ -174,6 +178,7 @@ void probe_close(struct probe *p)
 	probe_detach(p, 0);
 	tables_free(p->tables);
 	free(p->attachments);
+	programs_close(p->programs);
 	alys_bpf__destroy(p->skel);
 	free(p);
 }

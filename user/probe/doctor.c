@@ -37,11 +37,12 @@ static bool try_load(struct buf *out)
 	struct err err = { 0 };
 	struct probe_config cfg = { .ring_sz = 4096, .max_frames = 16 };
 	struct probe *p = probe_open(&cfg, &err);
-	line(out, "programs", p != NULL, p ? "loaded and unloaded" : err.text);
-	if (p)
+	bool ok = p && !probe_ready(p, &err);
+	line(out, "programs", ok, ok ? "loaded and unloaded" : err.text);
+	if (ok)
 		buf_addf(out, "%-14s      %s\n", "probes used", probe_tier_name(probe_tier(p)));
 	probe_close(p);
-	return p != NULL;
+	return ok;
 }
 
 bool probe_doctor(struct buf *out)

@@ -16,7 +16,7 @@
 
 #include "alys.skel.h"
 #include "base/log.h"
-
+#include "probe/programs.h"
 
 /* A refused program prints its whole verification: the sentence before it is enough without -vv. */
 static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -70,7 +70,7 @@ static void let_sleep(struct probe *p)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
 }
 
-static void choose_programs(struct probe *p)
+static void choose_programs(struct probe *p, const struct probe_config *cfg)
 {
 	struct bpf_program *session = p->skel->progs.call_session;
 	struct bpf_program *multi[] = {
@@ -81,6 +81,7 @@ static void choose_programs(struct probe *p)
 	bpf_program__set_autoload(session, has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_enter, !has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_return, !has_session);
+	bpf_program__set_autoload(p->skel->progs.refill_enter, cfg->interval != 0);
 	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
 		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
@@ -116,6 +117,30 @@ static int explain_load(int rc, struct err *err)
 		       strerror(-rc));
 }
 
+/* What every C library needs comes first. */
+static int load_programs(struct probe *p)
+{
+	struct bpf_program *const first[] = {
+		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.plain_return,
+		p->skel->progs.free_enter, p->skel->progs.frame_exit,
+	};
+	int rc;
+	p->programs = programs_load(p->skel, first, sizeof(first) / sizeof(first[0]), &rc);
+	return rc;
+}
+
+int program_ready(const struct probe *p, const struct bpf_program *prog, struct err *err)
+{
+	int rc = programs_await(p->programs, prog);
+	return rc ? explain_load(rc, err) : 0;
+}
+
+int probe_ready(const struct probe *p, struct err *err)
+{
+	int rc = programs_await_all(p->programs);
+	return rc ? explain_load(rc, err) : 0;
+}
+
 static int load(struct probe *p, const struct probe_config *cfg, struct err *err)
 {
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
@@ -127,15 +152,16 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 					     "boot one built with CONFIG_DEBUG_INFO_BTF");
 	p->tier = tier_of(&p->facts);
 	p->walk = choose_walk(p, cfg->walk);
+	programs_register();
 	p->skel = alys_bpf__open();
 	if (!p->skel)
 		return explain_load(-errno, err);
 	set_config(p, cfg);
-	choose_programs(p);
+	choose_programs(p, cfg);
 	let_sleep(p);
 	int rc = size_maps(p, cfg);
 	if (!rc)
-		rc = alys_bpf__load(p->skel);
+		rc = load_programs(p);
 	if (!rc)
 		rc = seed_countdowns(p, cfg->interval);
 	if (rc)

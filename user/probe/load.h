@@ -9,6 +9,8 @@
 #include "probe/tier.h"
 
 struct alys_bpf;
+struct bpf_program;
+struct programs;
 
 /* One attachment: a multi link for many sites, or a perf event for one. */
 struct attachment {
@@ -19,6 +21,7 @@ struct attachment {
 
 struct probe {
 	struct alys_bpf *skel;
+	struct programs *programs;
 	struct kernel_facts facts;
 	enum probe_tier tier;
 	uint8_t walk; /* ALYS_WALK_* in use */
@@ -27,5 +30,8 @@ struct probe {
 	size_t attachments_cnt, attachments_cap;
 	uint32_t sites_cnt, objects_cnt;
 };
+
+/* Waits until the program is in the kernel. */
+int program_ready(const struct probe *p, const struct bpf_program *prog, struct err *err);
 
 #endif

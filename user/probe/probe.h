@@ -42,8 +42,13 @@ struct probe_config {
 
 struct probe;
 
-/* Loads the programs; nothing is attached to any target yet. */
+/*
+ * Begins to load the programs; nothing is attached to any target yet. probe_attach waits for those
+ * it needs.
+ */
 struct probe *probe_open(const struct probe_config *cfg, struct err *err);
+/* Waits until the kernel has accepted all of them. */
+int probe_ready(const struct probe *p, struct err *err);
 /* Detaches everything. */
 void probe_close(struct probe *p);
 

@@ -1,25 +1,48 @@
 /* probe/tier: see tier.h. */
 #include "probe/tier.h"
 
+#include <fcntl.h>
+#include <linux/btf.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
-#include <bpf/btf.h>
+#define NAME_MAX_SZ 64
 
-/* Does the kernel's enum bpf_attach_type know this value? */
-static bool has_attach_type(const struct btf *btf, const char *name)
+static void note_names(struct kernel_facts *k, const char *text, size_t n)
 {
-	int id = btf__find_by_name_kind(btf, "bpf_attach_type", BTF_KIND_ENUM);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
-	if (!t)
-		return false;
-	const struct btf_enum *e = btf_enum(t);
-	for (int i = 0; i < btf_vlen(t); i++) {
-		if (!strcmp(btf__name_by_offset(btf, e[i].name_off), name))
-			return true;
+	static const char multi[] = "\0BPF_TRACE_UPROBE_MULTI", session[] = "\0BPF_TRACE_UPROBE_SESSION",
+			  preempt[] = "\0bpf_preempt_disable";
+	k->uprobe_multi |= memmem(text, n, multi, sizeof(multi)) != NULL;
+	k->uprobe_session |= memmem(text, n, session, sizeof(session)) != NULL;
+	k->preempt_off |= memmem(text, n, preempt, sizeof(preempt)) != NULL;
+}
+
+/*
+ * The names of the kernel's functions and constants tell enough. To understand the types themselves
+ * takes ten times as long, and libbpf does it again.
+ */
+static void read_names(struct kernel_facts *k, int fd)
+{
+	char text[(1 << 14) + NAME_MAX_SZ];
+	struct btf_header h;
+	if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || h.magic != BTF_MAGIC)
+		return;
+	k->btf = true;
+	uint64_t at = (uint64_t)h.hdr_len + h.str_off, end = at + h.str_len;
+	size_t kept = 0; /* of the bytes before: a name may lie across */
+	while (at < end) {
+		ssize_t got = pread(fd, text + kept, sizeof(text) - kept, (off_t)at);
+		if (got <= 0)
+			return;
+		size_t have = kept + (size_t)got;
+		note_names(k, text, have);
+		at += (uint64_t)got;
+		kept = have < NAME_MAX_SZ ? have : NAME_MAX_SZ;
+		memmove(text, text + have - kept, kept);
 	}
-	return false;
 }
 
 /*
@@ -38,18 +61,15 @@ static bool in_seccomp_window(void)
 static struct kernel_facts find_facts(void)
 {
 	struct kernel_facts k = { .kills_seccomp = in_seccomp_window() };
-	struct btf *btf = btf__load_vmlinux_btf();
-	if (!btf)
+	int fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return k;
-	k.btf = true;
-	k.uprobe_multi = has_attach_type(btf, "BPF_TRACE_UPROBE_MULTI");
-	k.preempt_off = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
-	k.uprobe_session = has_attach_type(btf, "BPF_TRACE_UPROBE_SESSION");
-	btf__free(btf);
+	read_names(&k, fd);
+	close(fd);
 	return k;
 }
 
-/* Once: reading all types of a kernel takes tens of milliseconds. */
+/* Once: it takes a millisecond or two. */
 struct kernel_facts kernel_facts(void)
 {
 	static struct kernel_facts facts;
