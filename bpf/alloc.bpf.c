@@ -137,10 +137,6 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 		p->out = a;
 		p->size = b;
 		break;
-	case ALYS_SHAPE_REFILL:
-		p->out = b;
-		p->span = ALYS_REFILL_SPAN;
-		break;
 	}
 }
 
@@ -149,13 +145,17 @@ static __always_inline bool is_reallocation(const struct pending *p)
 	return p->shape == ALYS_SHAPE_REALLOC || p->shape == ALYS_SHAPE_MULREALLOC;
 }
 
-/* GC_malloc_kind's kinds 0 and 3 hold no pointers (PTRFREE and AUNCOLLECTABLE, gc_priv.h). */
+/* GC_malloc_kind's kinds 0 and 3: PTRFREE and AUNCOLLECTABLE (gc_priv.h). */
+static __always_inline bool holds_no_pointers(__u32 kind)
+{
+	return kind == 0 || kind == 3;
+}
+
 static __always_inline bool is_atomic(struct pt_regs *ctx, const struct alys_site *site)
 {
 	if (!(site->flags & ALYS_SITE_GC_KIND))
 		return site->flags & ALYS_SITE_ATOMIC;
-	__u32 kind = argument(ctx, site->kind_arg);
-	return kind == 0 || kind == 3;
+	return holds_no_pointers(argument(ctx, site->kind_arg));
 }
 
 /* Nobody will ask for the outcome of this call. */
@@ -171,7 +171,7 @@ static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_sit
 	p->frame = cfa;
 	p->collected = site->nest == ALYS_NEST_CALLER;
 	read_arguments(ctx, site, p);
-	p->sampled = p->size >= config.min_size && sample_take(p->span ?: p->size);
+	p->sampled = p->size >= config.min_size && sample_take(p->size);
 	if ((site->flags & ALYS_SITE_LEAF) && is_idle(p)) {
 		count(ALYS_ST_UNSAMPLED);
 		return false;
@@ -353,7 +353,7 @@ int plain_return(struct pt_regs *ctx)
 	return thread_return(ctx);
 }
 
-static __always_inline __u64 result_of(struct pt_regs *ctx, const struct alys_site *site)
+static __always_inline __u64 register_of(struct pt_regs *ctx, const struct alys_site *site)
 {
 	switch (site->reg) {
 	case ALYS_REG_RBX:
@@ -518,9 +518,29 @@ int frame_enter(struct pt_regs *ctx)
 	return frame_end(room);
 }
 
+/* The size class and kind of a list say what its blocks are. False when the list is none of the thread's. */
+static __always_inline bool refill_read(struct call_room *room, const struct alys_object *o, __u64 list)
+{
+	struct pending *p = &room->now;
+	__u64 index = (list - room->lists) / 8;
+	__u32 per_kind = o->lists.per_kind;
+	if (list < room->lists || !per_kind || index >= (__u64)o->lists.kinds * per_kind ||
+	    !read_word(&room->result, list))
+		return false;
+	*p = no_call;
+	p->size = index % per_kind * GRANULE ?: GRANULE;
+	p->flags = holds_no_pointers(index / per_kind) ? ALYS_F_ATOMIC : 0;
+	p->span = ALYS_REFILL_SPAN;
+	p->batch = list_length(room->result);
+	p->sampled = p->size >= config.min_size;
+	p->unfreed = 1;
+	return true;
+}
+
 /*
- * A thread's free list is empty and gets a page's worth of blocks. The call that found it so waits in
- * GC_malloc_kind's frame: it takes the first of them. Calls from elsewhere have their own frames.
+ * A thread's empty free list has got a page's worth of blocks; the call that found it empty takes the first
+ * of them. One probe behind the refill, in GC_malloc_kind's own frame: few refills are taken, and for the
+ * others a second probe at their begin would be what costs.
  */
 static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 {
@@ -528,10 +548,9 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 	const struct alys_object *o = site ? object_of(site) : NULL;
 	if (!o)
 		return NULL;
-	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, back = 0;
 	count_hit(site->shape);
-	if (!read_caller(cfa, &back) || back - bias_of(ctx, site) != o->lists.refill_vaddr) {
-		count(ALYS_ST_NESTED);
+	if (!sample_take(ALYS_REFILL_SPAN)) {
+		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
 	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
@@ -540,22 +559,32 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 		count(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
-	/* Few are taken: those that are not leave no trace in the table. */
-	if (!call_read(ctx, site, &room->now, cfa))
+	if (!lists_known(room, site, o, bias_of(ctx, site)) || !refill_read(room, o, register_of(ctx, site))) {
+		count(ALYS_ST_LOST_READ);
 		return NULL;
-	room->pair = cfa + o->lists.refill_cfa;
-	room->foreseen = PREDICT_REFILL;
+	}
+	read_gc(ctx, site, &room->now);
+	room->now.frame = PT_REGS_SP(ctx) + site->cfa_off;
 	return room;
 }
 
+static __noinline int refill_end(struct call_room *room)
+{
+	if (room->result)
+		finish_alloc(&room->now, room->result);
+	else
+		count(ALYS_ST_FAILED);
+	return 0;
+}
+
 SEC("uprobe")
-int refill_enter(struct pt_regs *ctx)
+int refill(struct pt_regs *ctx)
 {
 	struct call_room *room = refill_begin(ctx);
 	if (!room)
 		return 0;
 	call_walk(ctx, &room->now);
-	return frame_end(room);
+	return refill_end(room);
 }
 
 SEC("uprobe")
@@ -576,11 +605,9 @@ int frame_exit(struct pt_regs *ctx)
 	}
 	__u64 result = 0;
 	if (site->reg != ALYS_REG_LIST)
-		result = result_of(ctx, site);
+		result = register_of(ctx, site);
 	else if (!p->out || !read_word(&result, p->out))
 		count(ALYS_ST_EXIT_UNPAIRED);
-	else if (p->span)
-		p->batch = list_length(result);
 	count(ALYS_ST_WAIT_END);
 	call_finish(p, result);
 	p->cfa = 0;

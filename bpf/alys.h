@@ -92,7 +92,7 @@ struct alys_ev_proc {
 #define ALYS_SHAPE_OUTPTR 4  /* err = f(&p, ..., size) */
 #define ALYS_SHAPE_FREE 5    /* f(p) */
 #define ALYS_SHAPE_MULREALLOC 6 /* p = f(old, count, size) */
-#define ALYS_SHAPE_REFILL 7  /* f(size, ..., &list): a page's worth of blocks for a thread's free list */
+#define ALYS_SHAPE_REFILL 7  /* a thread's free list got a page's worth of blocks; its address is in `reg` */
 
 /* What a refill counts as when samples are drawn, whatever it hands out: libgc's HBLKSIZE, its most. */
 #define ALYS_REFILL_SPAN 4096
@@ -134,7 +134,7 @@ struct alys_site {
 	__u8 arg[3];        /* argument numbers (0..5) in the order of the shape's formula */
 	__u8 kind_arg;      /* with ALYS_SITE_GC_KIND */
 	__u16 flags;        /* ALYS_SITE_* */
-	__u8 reg;           /* ALYS_REG_* that holds the result, at an exit; elsewhere 0 */
+	__u8 reg;           /* ALYS_REG_* that holds the result at an exit, the list's address at a refill; else 0 */
 	__u8 pad[5];
 };
 
@@ -157,9 +157,6 @@ struct alys_lists {
 	__u64 extra_vaddr;     /* int: bytes added to every request */
 	__u32 kinds, per_kind;
 	__u32 counting, top;
-	__u64 refill_vaddr; /* where GC_generic_malloc_many returns to in GC_malloc_kind */
-	__u32 refill_cfa;   /* GC_malloc_kind's CFA - sp there */
-	__u32 pad;
 };
 
 /* One file with allocators in it. */

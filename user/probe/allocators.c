@@ -39,7 +39,7 @@ static const struct allocator rows[] = {
 	LIBC("free", FREE, 0, 0, 0),
 
 	/* By refill, what GC_memalign and GC_realloc take inside is counted: their results are no other blocks. */
-	GC("GC_generic_malloc_many", REFILL, 0, 2, 0, KIND = 1, .at = SAMPLE_AT_REFILL),
+	GC("GC_generic_malloc_many", REFILL, 0, 0, 0, .at = SAMPLE_AT_REFILL),
 	GC("GC_malloc_kind_global", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_REFILL),
 	GC("GC_malloc_kind", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_CALL),
 	GC("GC_malloc", SIZE, 0, 0, 0, .unless = "GC_malloc_kind"),

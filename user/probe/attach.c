@@ -15,7 +15,7 @@
 /* One batch a program; a site may be in several. */
 struct plan {
 	uint64_t cookie_flags; /* ALYS_COOKIE_* of every site */
-	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill_enter;
+	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill;
 };
 
 static void plan_begin(struct plan *plan, struct probe *p)
@@ -27,7 +27,7 @@ static void plan_begin(struct plan *plan, struct probe *p)
 		.frame_enter = { .prog = p->skel->progs.frame_enter },
 		.frame_exit = { .prog = p->skel->progs.frame_exit },
 		.free_enter = { .prog = p->skel->progs.free_enter },
-		.refill_enter = { .prog = p->skel->progs.refill_enter },
+		.refill = { .prog = p->skel->progs.refill },
 	};
 }
 
@@ -83,7 +83,7 @@ static int plan_entry(struct plan *plan, struct probe *p, uint32_t object, const
 	if (wire.shape == ALYS_SHAPE_FREE)
 		return batch_add(&plan->free_enter, s->offset, cookie);
 	if (wire.shape == ALYS_SHAPE_REFILL)
-		return batch_add(&plan->refill_enter, s->offset, cookie);
+		return batch_add(&plan->refill, s->offset, cookie);
 	if (!returns_of(s, returns))
 		return batch_add(&plan->frame_enter, s->offset, cookie);
 	if (p->tier == PROBE_TIER_SESSION)
@@ -133,7 +133,7 @@ static int plan_attach(struct plan *plan, struct probe *p, uint32_t tgid, int fi
 {
 	const struct batch *order[] = {
 		&plan->frame_exit, &plan->plain_return, &plan->session,
-		&plan->plain_enter, &plan->frame_enter, &plan->free_enter, &plan->refill_enter,
+		&plan->plain_enter, &plan->frame_enter, &plan->free_enter, &plan->refill,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = 0;
@@ -164,7 +164,7 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 		rc = plan_attach(&plan, p, tgid, file_fd, err);
 	struct batch *all[] = {
 		&plan.session, &plan.plain_enter, &plan.plain_return,
-		&plan.frame_enter, &plan.frame_exit, &plan.free_enter, &plan.refill_enter,
+		&plan.frame_enter, &plan.frame_exit, &plan.free_enter, &plan.refill,
 	};
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		batch_free(all[i]);

@@ -139,20 +139,6 @@ static int find_overlaps(struct plan *p)
 	return 0;
 }
 
-static uint8_t wire_reg(uint16_t holds)
-{
-	/* Preferred ones first: rax, then what a call preserves. */
-	static const uint8_t order[] = { 0, 3, 5, 12, 13, 14, 15, 1, 2, 6, 7, 8, 9, 10, 11 };
-	static const uint8_t wire[] = { [0] = ALYS_REG_RAX, [1] = ALYS_REG_RCX, [2] = ALYS_REG_RDX,
-					[3] = ALYS_REG_RBX, [5] = ALYS_REG_RBP, [6] = ALYS_REG_RSI,
-					[7] = ALYS_REG_RDI, [8] = 7, [9] = 8, [10] = 9, [11] = 10,
-					[12] = 11, [13] = 12, [14] = 13, [15] = 14 };
-	for (size_t i = 0; i < sizeof(order); i++)
-		if (holds & INSN_BIT(order[i]))
-			return wire[order[i]];
-	return ALYS_REG_RAX;
-}
-
 static const char *ret_reason(const struct plan *p, const struct body *b)
 {
 	if (!p->options->cheap_exits)
@@ -182,7 +168,7 @@ static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
 		x.reg = ALYS_REG_RDI;
 		x.emulated = true;
 	} else {
-		x.reg = wire_reg(n->holds);
+		x.reg = plan_wire_reg(n->holds);
 		x.emulated = true;
 	}
 	if (!elf_offset_of(p->funcs.elf, x.vaddr, &x.offset))

@@ -16,6 +16,7 @@
 #include "probe/lists.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/vec.h"
@@ -24,6 +25,7 @@
 #define GRANULE 16
 #define MAX_KINDS 16
 #define AFTER_CALL 6  /* instructions between the refill and the branch on its result */
+#define BEFORE_CALL 8 /* and between the refill's arguments and its call */
 
 /* Constants of one function, as found. */
 struct found {
@@ -71,26 +73,68 @@ static bool is_refill(const struct flow_node *n)
 	return n->in.flow == INSN_CALL && n->to && !strcmp(n->to, "GC_generic_malloc_many");
 }
 
-/* The instruction that the refill returns to. */
-static const struct flow_node *behind_refill(const struct flow *w)
+/* The call that fills the list, as a node; -1 = there is none. */
+static int32_t refill_call(const struct flow *w)
 {
-	size_t i = 0;
-	while (i < w->nodes_cnt && !is_refill(&w->nodes[i]))
-		i++;
-	const struct flow_node *call = i < w->nodes_cnt ? &w->nodes[i] : NULL;
-	return call && call->next >= 0 && !call->in.stores ? &w->nodes[call->next] : NULL;
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		if (is_refill(&w->nodes[i]))
+			return (int32_t)i;
+	}
+	return -1;
 }
 
-/* The first cheap instruction there: the list's head is still the result. */
-static const struct flow_node *refill_exit(struct plan *p, const struct flow *w)
+/* Where the refill is seen. */
+struct refill {
+	const struct flow_node *exit; /* the first cheap instruction: the list's head is still the result */
+	uint16_t list;                /* registers that hold the list's address there */
+};
+
+static struct refill behind_refill(struct plan *p, const struct flow *w, int32_t call, uint16_t list)
 {
-	const struct flow_node *n = behind_refill(w);
-	for (int steps = 0; n && steps < AFTER_CALL; steps++) {
+	const struct flow_node *n = &w->nodes[call];
+	list &= INSN_CALL_KEEPS;
+	for (int steps = 0; steps < AFTER_CALL && n->next >= 0 && !n->in.stores; steps++) {
+		n = &w->nodes[n->next];
+		/* Calls that did not refill come by here. */
+		if (n->preds != 1 || n->root)
+			break;
 		if (n->in.cost == INSN_EMULATED && n->in.flow != INSN_CALL)
-			return n->cfa && plan_cfa_ok(p, n) ? n : NULL;
-		n = n->next >= 0 && !n->in.stores ? &w->nodes[n->next] : NULL;
+			return (struct refill){ n->cfa && plan_cfa_ok(p, n) ? n : NULL, list };
+		list &= (uint16_t)~n->in.writes;
 	}
-	return NULL;
+	return (struct refill){ 0 };
+}
+
+/* The only node that leads to this one. */
+static int32_t before(const struct flow *w, int32_t node)
+{
+	int32_t i = 0;
+	while (w->nodes[i].next != node && w->nodes[i].jump != node)
+		i++;
+	return i;
+}
+
+/* Registers that were copied to the one of the refill's last argument, &list, and not changed before the call. */
+static uint16_t list_registers(const struct flow *w, int32_t call)
+{
+	uint16_t list = INSN_BIT(INSN_RDX), changed = 0;
+	int32_t i = call;
+	for (int steps = 0; steps < BEFORE_CALL && w->nodes[i].preds == 1 && !w->nodes[i].root; steps++) {
+		i = before(w, i);
+		const struct insn *in = &w->nodes[i].in;
+		if (in->copy_to == INSN_RDX)
+			return list | (INSN_BIT(in->copy_from) & (uint16_t)~changed);
+		if (in->writes & INSN_BIT(INSN_RDX))
+			break;
+		changed |= in->writes;
+	}
+	return 0;
+}
+
+static struct refill find_refill(struct plan *p, const struct flow *w)
+{
+	int32_t call = refill_call(w);
+	return call < 0 ? (struct refill){ 0 } : behind_refill(p, w, call, list_registers(w, call));
 }
 
 static int add_exit_of(struct site *s, bool slow, uint32_t exit)
@@ -109,28 +153,26 @@ static int add_refill_exit(struct plan *p, struct site *s, const struct flow_nod
 	if (!slot)
 		return -ENOMEM;
 	*slot = x;
-	return add_exit_of(s, s->row->shape != ALYS_SHAPE_REFILL, (uint32_t)p->list->exits_cnt - 1);
+	return add_exit_of(s, true, (uint32_t)p->list->exits_cnt - 1);
 }
 
-/* The exit behind the refill; NULL: this is another function. */
-static const struct flow_node *read_lists(struct plan *p, const struct body *b, struct alys_lists *out)
+/* False: this is another function. */
+static bool read_lists(struct plan *p, const struct body *b, struct alys_lists *out, struct refill *refill)
 {
 	struct found f = { 0 };
 	for (size_t i = 0; i < b->flow.nodes_cnt; i++)
 		note_instruction(p, &b->flow, i, &f);
-	const struct flow_node *exit = refill_exit(p, &b->flow), *back = behind_refill(&b->flow);
-	if (!f.kinds || !f.per_kind || !f.direct || !f.tls || f.top != DIRECT + f.per_kind + 1 || !exit ||
-	    !back->cfa || !p->funcs.gc_extra_vaddr || b->flow.unproven)
-		return NULL;
+	*refill = find_refill(p, &b->flow);
+	if (!f.kinds || !f.per_kind || !f.direct || !f.tls || f.top != DIRECT + f.per_kind + 1 || !refill->exit ||
+	    !p->funcs.gc_extra_vaddr || b->flow.unproven)
+		return false;
 	f.lists.extra_vaddr = p->funcs.gc_extra_vaddr;
 	f.lists.kinds = f.kinds;
 	f.lists.per_kind = f.per_kind;
 	f.lists.counting = DIRECT;
 	f.lists.top = f.top;
-	f.lists.refill_vaddr = back->in.vaddr;
-	f.lists.refill_cfa = (uint32_t)back->cfa;
 	*out = f.lists;
-	return exit;
+	return true;
 }
 
 int lists_find(struct plan *p, struct site *s)
@@ -138,12 +180,12 @@ int lists_find(struct plan *p, struct site *s)
 	struct body *b = plan_body(p, s->func, s->size);
 	if (!b)
 		return -ENOMEM;
-	const struct flow_node *refill = read_lists(p, b, &p->list->lists);
-	if (!refill)
+	struct refill refill;
+	if (!read_lists(p, b, &p->list->lists, &refill))
 		return 0;
 	s->predicted = true;
 	/* Inside the function itself results leave from the lists; all other ways are slow ones. */
-	int rc = add_refill_exit(p, s, refill);
+	int rc = add_refill_exit(p, s, refill.exit);
 	for (size_t i = 0; i < s->exits_cnt && !rc; i++) {
 		uint64_t at = p->list->exits[s->exits[i]].vaddr;
 		if (at < b->flow.lo || at >= b->flow.hi)
@@ -164,16 +206,24 @@ int lists_can_refill(struct plan *p, bool *can)
 {
 	struct body *b;
 	struct alys_lists lists;
+	struct refill refill;
 	int rc = taker_body(p, &b);
 	*can = b && funcs_named(&p->funcs, "GC_generic_malloc_many") &&
-	       funcs_named(&p->funcs, "GC_malloc_kind_global") && read_lists(p, b, &lists);
+	       funcs_named(&p->funcs, "GC_malloc_kind_global") && read_lists(p, b, &lists, &refill) && refill.list;
 	return rc;
 }
 
 int lists_refill(struct plan *p, struct site *s)
 {
 	struct body *b;
+	struct refill refill;
 	int rc = taker_body(p, &b);
-	const struct flow_node *exit = b ? read_lists(p, b, &p->list->lists) : NULL;
-	return exit ? add_refill_exit(p, s, exit) : rc;
+	if (!b || !read_lists(p, b, &p->list->lists, &refill))
+		return rc;
+	s->vaddr = refill.exit->in.vaddr;
+	s->cfa_off = (uint32_t)refill.exit->cfa;
+	s->emulated = true;
+	s->reg = plan_wire_reg(refill.list);
+	snprintf(s->why, sizeof(s->why), "in GC_malloc_kind, behind the refill");
+	return rc;
 }

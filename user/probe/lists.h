@@ -14,7 +14,7 @@
 int lists_find(struct plan *p, struct site *s);
 /* Could the file be sampled where the lists are filled? -ENOMEM or 0. */
 int lists_can_refill(struct plan *p, bool *can);
-/* The same facts, for the function that fills the lists: its exit lies in GC_malloc_kind. -ENOMEM or 0. */
+/* The same facts, for the function that fills the lists: it is seen in GC_malloc_kind, right behind it. -ENOMEM or 0. */
 int lists_refill(struct plan *p, struct site *s);
 
 #endif

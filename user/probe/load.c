@@ -64,7 +64,7 @@ static void let_sleep(struct probe *p)
 {
 	struct bpf_program *walking[] = {
 		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.frame_enter,
-		p->skel->progs.refill_enter, p->skel->progs.free_enter,
+		p->skel->progs.refill, p->skel->progs.free_enter,
 	};
 	for (size_t i = 0; i < sizeof(walking) / sizeof(walking[0]) && p->walk == ALYS_WALK_SLEEP; i++)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
@@ -75,7 +75,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	struct bpf_program *session = p->skel->progs.call_session;
 	struct bpf_program *multi[] = {
 		p->skel->progs.plain_enter, p->skel->progs.plain_return, p->skel->progs.frame_enter,
-		p->skel->progs.frame_exit,  p->skel->progs.free_enter, p->skel->progs.refill_enter,
+		p->skel->progs.frame_exit,  p->skel->progs.free_enter, p->skel->progs.refill,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(session, has_session);

@@ -147,7 +147,10 @@ static int place_probes(struct plan *p)
 		struct body *b = plan_body(p, s->func, s->size);
 		if (!b)
 			return -ENOMEM;
-		entry_choose(p, &b->flow, s);
+		if (s->row->shape != ALYS_SHAPE_REFILL)
+			entry_choose(p, &b->flow, s);
+		else if (lists_refill(p, s))
+			return -ENOMEM;
 		if (!elf_offset_of(p->funcs.elf, s->vaddr, &s->offset)) {
 			s->state = SITE_REFUSED;
 			snprintf(s->why, sizeof(s->why), "its code is not in the file");
@@ -198,7 +201,7 @@ static int find_predictions(struct plan *p)
 		struct site *s = &p->list->sites[i];
 		if (s->state != SITE_PROBED || !(s->row->flags & ALYS_SITE_GC_KIND))
 			continue;
-		rc = s->row->shape == ALYS_SHAPE_REFILL ? lists_refill(p, s) : lists_find(p, s);
+		rc = lists_find(p, s);
 	}
 	return rc;
 }
@@ -358,6 +361,7 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 		.nest = s->row->nest,
 		.arg = { s->arg[0], s->arg[1], s->arg[2] },
 		.kind_arg = s->kind_arg,
+		.reg = s->reg,
 		.flags = (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0)),
 	};
 }
@@ -376,10 +380,11 @@ size_t sites_exits(const struct site *s, bool predict, const uint32_t **out)
 	return predict ? s->slow_exits_cnt : s->exits_cnt;
 }
 
+static const char *const regs[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
+				    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "the list's head" };
+
 static void print_exit(const struct site_exit *x, struct buf *out)
 {
-	static const char *const regs[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
-					    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "the list's head" };
 	if (x->in[0])
 		buf_addf(out, "    exit  %s+%" PRIu64, x->in, x->in_off);
 	else
@@ -401,11 +406,15 @@ void sites_print(const struct site_list *l, struct buf *out)
 			buf_addf(out, ": %s\n", s->why);
 			continue;
 		}
+		if (s->row->shape == ALYS_SHAPE_REFILL) {
+			buf_addf(out, ", seen once a refill\n    at 0x%" PRIx64 ", %s: CFA sp+%u, the list in %s, emulated\n",
+				 s->vaddr, s->why, s->cfa_off, regs[s->reg]);
+			continue;
+		}
 		buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: %s\n",
-			 s->row->shape == ALYS_SHAPE_FREE   ? "entry only" :
-			 s->row->shape == ALYS_SHAPE_REFILL ? "a thread's empty free list is filled" :
-			 s->return_probe		   ? "return probe" :
-							     "exit sites",
+			 s->row->shape == ALYS_SHAPE_FREE ? "entry only" :
+			 s->return_probe		 ? "return probe" :
+							   "exit sites",
 			 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped", s->why);
 		if (s->predicted)
 			buf_addf(out, "    result predicted at the entry from the thread's free lists (%u kinds of %u)\n",

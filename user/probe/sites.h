@@ -54,6 +54,7 @@ struct site {
 	uint64_t vaddr, offset;
 	uint32_t cfa_off;
 	bool emulated;
+	uint8_t reg;              /* of a refill: ALYS_REG_* that holds the list's address */
 	uint8_t arg[3], kind_arg; /* as in the row, unless the site comes behind a move between registers */
 	/* A return probe does no harm here, and finds its return address at the entry site's sp. */
 	bool return_probe;
