@@ -81,7 +81,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	bpf_program__set_autoload(session, has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_enter, !has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_return, !has_session);
-	bpf_program__set_autoload(p->skel->progs.refill_enter, cfg->interval != 0);
+	bpf_program__set_autoload(p->skel->progs.refill, cfg->interval != 0);
 	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
 		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
