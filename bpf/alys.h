@@ -10,8 +10,8 @@
 #include <linux/types.h>
 
 #define ALYS_MAX_FRAMES 512  /* --backtrace-limit at most */
-#define ALYS_MAX_SITES 4096  /* probe sites of all attached files */
-#define ALYS_MAX_OBJECTS 256 /* attached files */
+#define ALYS_MAX_SITES 16384  /* probe sites of all attached files */
+#define ALYS_MAX_OBJECTS 1024 /* attached files */
 #define ALYS_MAX_TARGETS 4096
 #define ALYS_SEEN_SLOTS 65536 /* direct-mapped: stacks sent lately */
 
@@ -24,6 +24,7 @@
 #define ALYS_EV_EXIT 6
 #define ALYS_EV_FORK 7
 #define ALYS_EV_MISS 8 /* the walk met an address that no table covers */
+#define ALYS_EV_OOM 9  /* the kernel kills a process for want of memory */
 
 /* Head of every record. */
 struct alys_head {
@@ -79,7 +80,8 @@ struct alys_ev_stack {
 #define ALYS_STOP_BAD_CFA 5
 #define ALYS_STOP_UNSUPPORTED 6
 
-/* exec, exit, fork (tgid/tid = parent, other = child's tgid), miss (other = address). */
+/* exec, exit, fork (tgid/tid = parent, other = child's tgid), miss (other = address), oom (other = victim's
+ * tgid, whoever is running). */
 struct alys_ev_proc {
 	struct alys_head h;
 	__u64 other;
@@ -170,6 +172,10 @@ struct alys_object {
 /* Set in attach cookies of links that fire in one process only. */
 #define ALYS_COOKIE_FILTERED (1ull << 32)
 
+/* Values of the map of targets. */
+#define ALYS_EXCLUDED 0 /* never, nor its children: the tracer itself */
+#define ALYS_TRACED 1
+
 /* How stacks are walked. */
 #define ALYS_WALK_KERNEL 0 /* bpf_get_stack: by frame pointers */
 #define ALYS_WALK_TABLES 1 /* by unwind rows */
@@ -184,7 +190,9 @@ struct alys_config {
 	__u8 follow;      /* take in forked children */
 	__u8 free_stacks;
 	__u8 walk; /* ALYS_WALK_* */
-	__u8 pad[5];
+	__u8 all;  /* every process is a target that `targets` does not exclude */
+	__u8 tell_all; /* processes that are no targets tell of their beginning and end, too */
+	__u8 pad[3];
 };
 
 /*

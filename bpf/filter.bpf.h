@@ -6,7 +6,20 @@
 static __always_inline bool is_target(void)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	return recording && bpf_map_lookup_elem(&targets, &tgid);
+	if (!recording)
+		return false;
+	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
+	return mark ? *mark : config.all;
+}
+
+/* Its beginning and end are of interest, although it may allocate nothing that is. */
+static __always_inline bool is_told(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	if (!recording)
+		return false;
+	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
+	return mark ? *mark : config.tell_all;
 }
 
 /* What the program sits on, NULL when the hit is not wanted. A link that the kernel filters to one

@@ -18,21 +18,27 @@
 SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct task_struct *child = (struct task_struct *)ctx->args[1];
-	__u32 tgid = BPF_CORE_READ(child, tgid);
-	__u8 yes = 1;
-	if (!config.follow || !is_target() || tgid == (__u32)(bpf_get_current_pid_tgid() >> 32))
-		return 0; /* not ours, not wanted, or only a new thread */
-	bpf_map_update_elem(&targets, &tgid, &yes, BPF_ANY);
-	map_list_fork(bpf_get_current_pid_tgid() >> 32, tgid);
-	emit_proc(ALYS_EV_FORK, tgid);
+	struct task_struct *task = (struct task_struct *)ctx->args[1];
+	__u32 child = BPF_CORE_READ(task, tgid), parent = bpf_get_current_pid_tgid() >> 32;
+	if (child == parent)
+		return 0; /* only a new thread */
+	const __u8 *mark = bpf_map_lookup_elem(&targets, &parent);
+	if (mark && *mark == ALYS_EXCLUDED)
+		bpf_map_update_elem(&targets, &child, mark, BPF_ANY);
+	if (!is_told() || !(config.follow || config.tell_all))
+		return 0;
+	if (mark && config.follow)
+		bpf_map_update_elem(&targets, &child, mark, BPF_ANY);
+	if (config.all || (mark && config.follow))
+		map_list_fork(parent, child);
+	emit_proc(ALYS_EV_FORK, child);
 	return 0;
 }
 
 SEC("raw_tp/sched_process_exec")
 int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	if (!is_target())
+	if (!is_told())
 		return 0;
 	map_list_drop(bpf_get_current_pid_tgid() >> 32);
 	emit_proc(ALYS_EV_EXEC, 0);
@@ -43,12 +49,26 @@ SEC("raw_tp/sched_process_exit")
 int on_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
-	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	/* The last thread to go ends the process; the group leader may be gone long before. */
-	if (!is_target() || BPF_CORE_READ(task, signal, live.counter) != 0)
+	if (BPF_CORE_READ(task, signal, live.counter) != 0)
 		return 0;
-	emit_proc(ALYS_EV_EXIT, 0);
-	__u32 tgid = id >> 32;
+	if (is_told()) {
+		map_list_drop(tgid);
+		emit_proc(ALYS_EV_EXIT, 0);
+	}
 	bpf_map_delete_elem(&targets, &tgid);
+	return 0;
+}
+
+/* Its argument was the victim's number, and is its task since 6.8 (72ba14deb40a): told by the value. */
+SEC("raw_tp/mark_victim")
+int on_oom(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 victim = ctx->args[0];
+	if (victim >> 32)
+		victim = BPF_CORE_READ((struct task_struct *)victim, tgid);
+	if (recording)
+		emit_proc(ALYS_EV_OOM, victim);
 	return 0;
 }

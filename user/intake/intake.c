@@ -92,6 +92,7 @@ static void give_note(struct intake *in, const struct alys_ev_proc *p)
 		[ALYS_EV_EXIT] = INTAKE_EXIT,
 		[ALYS_EV_FORK] = INTAKE_FORK,
 		[ALYS_EV_MISS] = INTAKE_MISS,
+		[ALYS_EV_OOM] = INTAKE_OOM,
 	};
 	struct intake_who who = who_of(&p->h);
 	in->ops.on_note(in->ops.ctx, &who, notes[p->h.kind], p->other);
@@ -103,6 +104,7 @@ static const size_t least_size[] = {
 	[ALYS_EV_FREE] = sizeof(struct alys_ev_free),       [ALYS_EV_STACK] = sizeof(struct alys_ev_stack),
 	[ALYS_EV_EXEC] = sizeof(struct alys_ev_proc),       [ALYS_EV_EXIT] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_FORK] = sizeof(struct alys_ev_proc),       [ALYS_EV_MISS] = sizeof(struct alys_ev_proc),
+	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),
 };
 
 static int on_record(void *ctx, void *data, size_t size)

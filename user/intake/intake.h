@@ -28,14 +28,14 @@ struct intake_stack {
 	const uint64_t *ips;
 };
 
-enum intake_note { INTAKE_EXEC, INTAKE_EXIT, INTAKE_FORK, INTAKE_MISS };
+enum intake_note { INTAKE_EXEC, INTAKE_EXIT, INTAKE_FORK, INTAKE_MISS, INTAKE_OOM };
 
 struct intake_ops {
 	void *ctx;
 	/* event's proc and stack are 0: `who` and `stack_hash` say them in the kernel's words */
 	void (*on_event)(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e);
 	void (*on_stack)(void *ctx, const struct intake_stack *s);
-	/* other: child's tgid of a fork, the address of a miss */
+	/* other: child's tgid of a fork, the address of a miss, whom the kernel kills for want of memory */
 	void (*on_note)(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other);
 };
 

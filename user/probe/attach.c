@@ -4,16 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "alys.skel.h"
+#include "base/vec.h"
 #include "probe/link.h"
 #include "probe/programs.h"
 
 /* One batch a program; a site may be in several. */
 struct plan {
+	uint32_t next_site; /* index of the next site that is described */
 	uint64_t cookie_flags; /* ALYS_COOKIE_* of every site */
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill;
 };
@@ -39,31 +42,49 @@ static bool returns_of(const struct site *s, enum probe_returns returns)
 	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->cfa_off == 8;
 }
 
-static int publish_site(const struct plan *plan, struct probe *p, const struct alys_site *s,
+static int publish_site(struct plan *plan, struct probe *p, const struct alys_site *s,
 			uint64_t *cookie, struct err *err)
 {
-	uint32_t index = p->sites_cnt;
+	uint32_t index = plan->next_site;
 	if (index >= ALYS_MAX_SITES)
 		return err_set(err, ENOSPC, "more than %d probe sites: choose fewer processes or --allocator",
 			       ALYS_MAX_SITES);
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.sites), &index, s, BPF_ANY))
 		return err_set(err, errno, "cannot describe a probe site: %s", strerror(errno));
-	p->sites_cnt++;
+	if (++plan->next_site > p->sites_cnt)
+		p->sites_cnt = plan->next_site;
 	*cookie = index | plan->cookie_flags;
 	return 0;
 }
 
-static int publish_object(struct probe *p, const struct site_list *l, uint32_t *index, struct err *err)
+/* The places of a file, its old ones when it has some. NULL when memory is out. */
+static const struct described *describe_file(struct probe *p, int fd, const struct site_list *l,
+					     enum probe_returns returns)
+{
+	struct stat st = { 0 };
+	fstat(fd, &st);
+	for (size_t i = 0; i < p->files_cnt; i++) {
+		const struct described *d = &p->files[i];
+		if (d->dev == st.st_dev && d->ino == st.st_ino && d->returns == returns &&
+		    d->sites_cnt == l->sites_cnt && d->exits_cnt == l->exits_cnt)
+			return d;
+	}
+	struct described *d = VEC_PUSH(p, files);
+	if (d)
+		*d = (struct described){ st.st_dev, st.st_ino, returns, l->sites_cnt, l->exits_cnt,
+					 p->objects_cnt++, p->sites_cnt };
+	return d;
+}
+
+static int publish_object(struct probe *p, const struct site_list *l, const uint32_t *index, struct err *err)
 {
 	struct alys_object wire;
-	*index = p->objects_cnt;
 	if (*index >= ALYS_MAX_OBJECTS)
 		return err_set(err, ENOSPC, "more than %d files with allocators: choose fewer processes or --allocator",
 			       ALYS_MAX_OBJECTS);
 	sites_fill_object(l, &wire);
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), index, &wire, BPF_ANY))
 		return err_set(err, errno, "cannot describe a file: %s", strerror(errno));
-	p->objects_cnt++;
 	return 0;
 }
 
@@ -148,8 +169,12 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 		 enum probe_returns returns, struct err *err)
 {
 	struct plan plan;
-	uint32_t object;
+	const struct described *d = describe_file(p, file_fd, sites, returns);
+	if (!d)
+		return err_set(err, ENOMEM, "out of memory");
+	uint32_t object = d->object;
 	plan_begin(&plan, p);
+	plan.next_site = d->first_site;
 	plan.cookie_flags = tgid ? ALYS_COOKIE_FILTERED : 0;
 	int rc = publish_object(p, sites, &object, err);
 	for (size_t i = 0; i < sites->sites_cnt && !rc; i++) {
@@ -179,6 +204,7 @@ void probe_close(struct probe *p)
 	tables_free(p->tables);
 	free(p->attachments);
 	programs_close(p->programs);
+	free(p->files);
 	alys_bpf__destroy(p->skel);
 	free(p);
 }

@@ -36,6 +36,8 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.follow = cfg->follow,
 		.free_stacks = cfg->free_stacks,
 		.walk = p->walk,
+		.all = cfg->all,
+		.tell_all = cfg->tell_all,
 	};
 	for (int i = 0; i < 1024; i++)
 		p->skel->rodata->neg_ln_q16[i] =
@@ -78,6 +80,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 		p->skel->progs.frame_exit,  p->skel->progs.free_enter, p->skel->progs.refill,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
+	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);
 	bpf_program__set_autoload(session, has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_enter, !has_session);
 	bpf_program__set_autoload(p->skel->progs.plain_return, !has_session);
@@ -219,13 +222,34 @@ int probe_ring_fd(const struct probe *p)
 	return bpf_map__fd(p->skel->maps.events);
 }
 
-int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
+static int mark_target(struct probe *p, uint32_t tgid, uint8_t mark, struct err *err)
 {
-	uint8_t yes = 1;
-	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &yes, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &mark, BPF_ANY))
 		return err_set(err, errno, "cannot trace process %u: %s (at most %d at a time)", tgid,
 			       strerror(errno), ALYS_MAX_TARGETS);
 	return 0;
+}
+
+int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
+{
+	return mark_target(p, tgid, ALYS_TRACED, err);
+}
+
+void probe_remove_target(struct probe *p, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.targets), &tgid);
+}
+
+int probe_exclude(struct probe *p, uint32_t tgid, struct err *err)
+{
+	return mark_target(p, tgid, ALYS_EXCLUDED, err);
+}
+
+void probe_forget_stacks(struct probe *p)
+{
+	uint64_t none = 0;
+	for (uint32_t i = 0; i < ALYS_SEEN_SLOTS; i++)
+		bpf_map_update_elem(bpf_map__fd(p->skel->maps.seen), &i, &none, BPF_ANY);
 }
 
 void probe_start(struct probe *p)

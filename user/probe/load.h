@@ -19,6 +19,14 @@ struct attachment {
 	void *perf;    /* struct bpf_link of libbpf */
 };
 
+/* What was told to the kernel about a file; the same file has the same places again. */
+struct described {
+	uint64_t dev, ino;
+	enum probe_returns returns;
+	size_t sites_cnt, exits_cnt;
+	uint32_t object, first_site;
+};
+
 struct probe {
 	struct alys_bpf *skel;
 	struct programs *programs;
@@ -29,6 +37,8 @@ struct probe {
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
 	uint32_t sites_cnt, objects_cnt;
+	struct described *files;
+	size_t files_cnt, files_cap;
 };
 
 /* Waits until the program is in the kernel. */

@@ -36,6 +36,8 @@ struct probe_config {
 	uint32_t max_frames; /* 0 = no stacks */
 	uint32_t ring_sz;    /* bytes, power of two */
 	bool follow;
+	bool all;      /* every process that is not excluded, those to come included */
+	bool tell_all; /* tell of all processes that begin and end */
 	bool free_stacks;
 	uint8_t walk;        /* ALYS_WALK_*, wanted */
 };
@@ -61,7 +63,13 @@ uint8_t probe_walk(const struct probe *p);
 int probe_ring_fd(const struct probe *p);
 
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);
+void probe_remove_target(struct probe *p, uint32_t tgid);
+/* This process and its children to come are left alone. */
+int probe_exclude(struct probe *p, uint32_t tgid, struct err *err);
+/* Stacks that were sent are sent again: the reader has thrown some away. */
+void probe_forget_stacks(struct probe *p);
 /*
+ * A file (told by device and inode) is described to the kernel once, however often it is attached.
  * Puts the listed sites of one file under probes, for one process (tgid) or for all that the target
  * list names (0).
  */

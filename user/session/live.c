@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "session/attach.h"
 #include "session/ledger.h"
+#include "session/roster.h"
 #include "session/rows.h"
 
 /* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
@@ -32,6 +33,8 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 	if (l->last.tgid != tgid || !l->last.id.n) {
 		l->last.tgid = tgid;
 		l->last.id = target_find(l->targets, tgid);
+		if (!l->last.id.n && l->roster)
+			l->last.id = roster_take(l->roster, tgid);
 	}
 	return l->last.id;
 }
@@ -124,29 +127,57 @@ static void on_exec(struct live *l, const struct intake_who *who)
 		l->abandoned = true;
 }
 
+static void on_end(struct live *l, const struct intake_who *who)
+{
+	struct proc_id proc = target_find(l->targets, who->tgid);
+	if (!proc.n)
+		return;
+	write_mark(l, EVENT_EXIT, proc, who);
+	target_gone(l->targets, who->tgid);
+	tables_drop_mappings(probe_tables(l->probe), who->tgid);
+	attach_forget(l, who->tgid);
+	l->alive--;
+}
+
+static void on_miss(struct live *l, const struct intake_who *who)
+{
+	struct proc_id proc = proc_of(l, who->tgid);
+	if (proc.n)
+		refresh_maps(l, proc);
+}
+
+static void on_oom(struct live *l, uint32_t victim)
+{
+	const struct live_tap *tap = l->o->tap;
+	struct proc_id proc = target_find(l->targets, victim);
+	if (proc.n && tap && tap->out_of_memory)
+		tap->out_of_memory(tap->ctx, proc);
+}
+
 static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
 {
 	struct live *l = ctx;
-	struct proc_id proc = proc_of(l, who->tgid);
-	if (!proc.n)
+	switch (note) {
+	case INTAKE_MISS:
+		on_miss(l, who);
 		return;
-	if (note == INTAKE_MISS) {
-		refresh_maps(l, proc);
+	case INTAKE_OOM:
+		on_oom(l, (uint32_t)other);
 		return;
+	case INTAKE_EXEC:
+		if (target_find(l->targets, who->tgid).n)
+			on_exec(l, who);
+		roster_on_exec(l->roster, who->tgid);
+		break;
+	case INTAKE_EXIT:
+		on_end(l, who);
+		roster_on_exit(l->roster, who->tgid);
+		break;
+	case INTAKE_FORK:
+		roster_on_fork(l->roster, who->tgid, (uint32_t)other);
+		break;
 	}
 	l->last.id.n = 0;
-	if (note == INTAKE_EXEC) {
-		on_exec(l, who);
-	} else if (note == INTAKE_EXIT) {
-		write_mark(l, EVENT_EXIT, proc, who);
-		target_gone(l->targets, who->tgid);
-		tables_drop_mappings(probe_tables(l->probe), who->tgid);
-		attach_forget(l, who->tgid);
-		l->alive--;
-	} else if (note == INTAKE_FORK) {
-		if (target_fork(l->targets, who->tgid, (uint32_t)other).n)
-			l->alive++;
-	}
 }
 
 const struct intake_ops live_intake_ops = {
@@ -192,12 +223,20 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	struct proc_id id = target_add(l->targets, tgid, (struct proc_id){ 0 }, err);
 	if (!id.n)
 		return -err->code;
-	int rc = probe_add_target(l->probe, tgid, err);
+	int rc = l->all ? 0 : probe_add_target(l->probe, tgid, err);
 	if (!rc)
 		rc = target_read_maps(l->targets, id, err);
 	if (!rc)
 		l->alive++;
 	return rc;
+}
+
+void live_drop(struct live *l, uint32_t tgid)
+{
+	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
+	on_end(l, &who);
+	probe_remove_target(l->probe, tgid);
+	l->last.id.n = 0;
 }
 
 /* The exit record is the rule; a process whose record was lost is found by its descriptor. */
@@ -209,15 +248,6 @@ static void reap_silent_exits(struct live *l)
 			continue;
 		struct intake_who who = { .tgid = p->tgid, .tid = p->tgid, .time_ns = now_ns() };
 		on_note(l, &who, INTAKE_EXIT, 0);
-	}
-}
-
-static void rescan_maps(struct live *l)
-{
-	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
-		if (target_find(l->targets, p->tgid).n == p->id.n)
-			target_read_maps(l->targets, p->id, NULL);
 	}
 }
 
@@ -233,14 +263,13 @@ static void warn_when_silent(struct live *l, uint64_t now)
 		 "found; `alys-bpf doctor --probes PID` lists what is probed");
 }
 
-static void tick(struct live *l)
+void live_tick(struct live *l)
 {
 	uint64_t now = now_ns();
 	if (now - l->last_tick_ns < TICK_NS)
 		return;
 	l->last_tick_ns = now;
 	ledger_publish(l, now);
-	rescan_maps(l);
 	reap_silent_exits(l);
 	warn_when_silent(l, now);
 	trace_tick(l->writer, now);
@@ -258,14 +287,16 @@ int live_run(struct live *l, int signals, struct err *err)
 	struct pollfd fds[] = {
 		{ .fd = signals, .events = POLLIN },
 		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
+		{ .fd = roster_fd(l->roster), .events = POLLIN },
 	};
 	while (l->alive && !time_is_over(l)) {
-		if (poll(fds, 2, POLL_MS) < 0 && errno != EINTR)
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)
 			break;
 		intake_drain(l->intake);
-		tick(l);
+		roster_work(l->roster);
+		live_tick(l);
 		if (l->abandoned)
 			return err_set(err, ENOMEM, "out of memory: the recording ends here, what it has is kept");
 	}

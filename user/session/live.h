@@ -23,6 +23,8 @@ struct live_tap {
 	int (*event)(void *ctx, const struct event *e); /* -ENOMEM ends the recording */
 	void (*tick)(void *ctx, struct live *l, uint64_t now); /* some times a second */
 	int (*end)(void *ctx, struct live *l, struct err *err); /* names are there, and the whole ledger */
+	/* The kernel is about to kill this process for want of memory; may be NULL. */
+	void (*out_of_memory)(void *ctx, struct proc_id proc);
 };
 
 struct live {
@@ -31,7 +33,9 @@ struct live {
 	struct target_table *targets;
 	struct probe *probe;
 	struct intake *intake;
+	struct roster *roster; /* NULL until targets are taken in */
 	struct trace_writer *writer;
+	bool all; /* the kernel takes every process for a target */
 
 	struct map stacks; /* hash -> stack_id */
 	uint32_t stacks_cnt;
@@ -64,6 +68,8 @@ uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
 /* Takes a process in, with all its files; the ring is not read here. */
 int live_add(struct live *l, uint32_t tgid, struct err *err);
+/* Lets a process go that is not wanted any more: as if it had ended. */
+void live_drop(struct live *l, uint32_t tgid);
 extern const struct target_ops live_target_ops;
 extern const struct intake_ops live_intake_ops;
 
@@ -71,6 +77,8 @@ extern const struct intake_ops live_intake_ops;
 void live_write_event(struct live *l, const struct event *e);
 /* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */
 int live_run(struct live *l, int signals, struct err *err);
+/* What is to be done some times a second; looks at the clock itself. */
+void live_tick(struct live *l);
 /* Reads what is left in the ring after the probes were stopped. */
 void live_drain(struct live *l);
 

@@ -25,6 +25,7 @@
 #include "session/finish.h"
 #include "session/ledger.h"
 #include "session/live.h"
+#include "session/roster.h"
 #include "sink/sink.h"
 
 struct recording {
@@ -163,7 +164,8 @@ static int open_rooms(struct recording *r, const struct record_options *o, struc
 	if (!l->probe)
 		return -err->code;
 	l->intake = intake_new(probe_ring_fd(l->probe), &in, err);
-	if (!l->intake)
+	l->roster = l->intake ? roster_new(l, NULL, err) : NULL;
+	if (!l->roster)
 		return -err->code;
 	int rc = open_output(r, o, err);
 	if (!rc)
@@ -317,6 +319,7 @@ static void close_rooms(struct recording *r)
 	intake_free(l->intake);
 	probe_close(l->probe);
 	attach_free(l);
+	roster_free(l->roster);
 	target_free(l->targets);
 	catalog_free(l->catalog);
 	map_free(&l->stacks);

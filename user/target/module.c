@@ -53,13 +53,19 @@ static void name_module(struct module *m, const struct open_module *o, const str
 const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid,
 				    const struct map_line *line)
 {
-	for (size_t i = 0; i < t->modules_cnt; i++) {
+	uint64_t *place = map_put(&t->index, line->dev << 40 ^ line->ino);
+	const struct open_module *known = place && *place ? &t->modules[*place - 1] : NULL;
+	if (known && known->ino == line->ino && known->dev == line->dev)
+		return known;
+	/* Two files may share a key. */
+	for (size_t i = 0; known && i < t->modules_cnt; i++) {
 		if (t->modules[i].ino == line->ino && t->modules[i].dev == line->dev)
 			return &t->modules[i];
 	}
-	struct open_module *o = VEC_PUSH(t, modules);
+	struct open_module *o = place ? VEC_PUSH(t, modules) : NULL;
 	if (!o)
 		return NULL;
+	*place = t->modules_cnt;
 	o->id = (struct module_id){ (uint32_t)t->modules_cnt };
 	o->dev = line->dev;
 	o->ino = line->ino;
@@ -87,6 +93,20 @@ const struct open_module *module_by_id(const struct module_table *t, struct modu
 	return id.n && id.n <= t->modules_cnt ? &t->modules[id.n - 1] : NULL;
 }
 
+void module_table_prune(struct module_table *t, const uint8_t *used)
+{
+	for (size_t i = 0; i < t->modules_cnt; i++) {
+		struct open_module *o = &t->modules[i];
+		if (used[i] || !o->ino || o->dev == UINT64_MAX)
+			continue;
+		elf_close(o->elf);
+		if (o->fd >= 0)
+			close(o->fd);
+		map_del(&t->index, o->dev << 40 ^ o->ino);
+		*o = (struct open_module){ .id = o->id, .fd = -1 };
+	}
+}
+
 void module_table_free(struct module_table *t)
 {
 	for (size_t i = 0; i < t->modules_cnt; i++) {
@@ -95,5 +115,6 @@ void module_table_free(struct module_table *t)
 			close(t->modules[i].fd);
 	}
 	free(t->modules);
+	map_free(&t->index);
 	*t = (struct module_table){ 0 };
 }

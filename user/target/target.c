@@ -49,17 +49,23 @@ struct target_table *target_new(struct catalog *c, const struct target_ops *ops)
 	return t;
 }
 
+static void process_free(struct process *p)
+{
+	if (!p)
+		return;
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p->ranges);
+	jit_close(&p->jit);
+	free(p);
+}
+
 void target_free(struct target_table *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->procs_cnt; i++) {
-		if (t->procs[i]->pidfd >= 0)
-			close(t->procs[i]->pidfd);
-		free(t->procs[i]->ranges);
-		jit_close(&t->procs[i]->jit);
-		free(t->procs[i]);
-	}
+	for (size_t i = 0; i < t->procs_cnt; i++)
+		process_free(t->procs[i]);
 	free(t->procs);
 	map_free(&t->current);
 	module_table_free(&t->modules);
@@ -205,7 +211,32 @@ struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t chi
 
 void target_gone(struct target_table *t, uint32_t tgid)
 {
+	struct process *p = process_of(t, target_find(t, tgid));
+	if (p && p->pidfd >= 0) {
+		close(p->pidfd);
+		p->pidfd = -1;
+	}
 	map_del(&t->current, tgid);
+}
+
+int target_move(struct target_table *t, struct catalog *c)
+{
+	uint8_t *used = calloc(t->modules.modules_cnt + 1, 1);
+	if (!used)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->procs_cnt; i++) {
+		struct process *p = t->procs[i];
+		if (!p || target_find(t, p->tgid).n == p->id.n)
+			continue;
+		process_free(p);
+		t->procs[i] = NULL;
+	}
+	for (size_t i = 0; i < t->modules.modules_cnt; i++)
+		used[i] = catalog_module(c, t->modules.modules[i].id) != NULL;
+	module_table_prune(&t->modules, used);
+	free(used);
+	t->catalog = c;
+	return 0;
 }
 
 int target_pidfd(const struct target_table *t, struct proc_id id)
@@ -372,8 +403,8 @@ int target_module_fd(const struct target_table *t, struct module_id id)
 int target_open_perf_map(const struct target_table *t, struct module_id id)
 {
 	for (size_t i = 0; i < t->procs_cnt; i++) {
-		const struct jit *j = &t->procs[i]->jit;
-		if (j->map.n && j->module.n == id.n)
+		const struct jit *j = t->procs[i] ? &t->procs[i]->jit : NULL;
+		if (j && j->map.n && j->module.n == id.n)
 			return jit_open(j);
 	}
 	return -1;

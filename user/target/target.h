@@ -42,6 +42,11 @@ struct proc_id target_exec(struct target_table *t, uint32_t tgid);
 /* fork: the child's proc_id with a copy of its parent's map list. */
 struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t child);
 void target_gone(struct target_table *t, uint32_t tgid);
+/*
+ * Goes on with another catalog, which has all of the old one that is about processes that are there, under
+ * the same ids. Others are forgotten, and the files that it does not name are closed.
+ */
+int target_move(struct target_table *t, struct catalog *c);
 /* A descriptor that polls readable when the process has ended; -1 when there is none. */
 int target_pidfd(const struct target_table *t, struct proc_id id);
 bool target_alive(const struct target_table *t, struct proc_id id);

@@ -1,0 +1,289 @@
+/* session/roster: see roster.h. */
+#include "session/roster.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "target/news.h"
+
+/* From the first news of a process until it is looked at. */
+#define QUIET_NS 20000000ull
+/* Without news of the kernel's. */
+#define RESCAN_NS 250000000ull
+#define UNSEEN_MAX 8192
+
+/* Due times are even; the lowest bit says that the process may not be wanted any more. */
+#define RECHECK 1ull
+
+enum standing { STANDING_PINNED = 1, STANDING_BANNED = 2 };
+
+struct roster {
+	struct live *live;
+	const struct select *select;
+	struct news *news;
+	struct map due;      /* tgid -> when to look at it */
+	struct map parents;  /* child -> parent, until the child is taken in */
+	struct map standing; /* tgid -> enum standing */
+	struct map unseen;   /* tgid -> 1: ended before it could be looked at */
+	struct roster_counts counts;
+	uint64_t last_scan_ns;
+	bool lost;
+};
+
+static void set_due(struct roster *r, uint32_t tgid, uint64_t recheck)
+{
+	uint64_t *due = map_put(&r->due, tgid);
+	if (!due)
+		r->lost = true;
+	else if (!*due)
+		*due = ((now_ns() + QUIET_NS) & ~RECHECK) | recheck;
+	else
+		*due |= recheck;
+}
+
+static void on_mapped(void *ctx, uint32_t tgid)
+{
+	struct roster *r = ctx;
+	if (r->select || target_find(r->live->targets, tgid).n)
+		set_due(r, tgid, 0);
+}
+
+static void on_lost(void *ctx)
+{
+	struct roster *r = ctx;
+	r->lost = true;
+}
+
+struct roster *roster_new(struct live *l, const struct select *select, struct err *err)
+{
+	struct err why = { 0 };
+	struct roster *r = calloc(1, sizeof(*r));
+	if (!r) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	r->live = l;
+	r->select = select;
+	struct news_ops ops = { .ctx = r, .on_mapped = on_mapped, .on_lost = on_lost };
+	r->news = news_open(&ops, &why);
+	if (!r->news)
+		log_info("%s: processes are looked at four times a second instead", why.text);
+	return r;
+}
+
+void roster_free(struct roster *r)
+{
+	if (!r)
+		return;
+	news_close(r->news);
+	map_free(&r->due);
+	map_free(&r->parents);
+	map_free(&r->standing);
+	map_free(&r->unseen);
+	free(r);
+}
+
+int roster_fd(const struct roster *r)
+{
+	return r->news ? news_fd(r->news) : -1;
+}
+
+void roster_pin(struct roster *r, uint32_t tgid)
+{
+	uint64_t *s = map_put(&r->standing, tgid);
+	if (s)
+		*s = STANDING_PINNED;
+}
+
+void roster_ban(struct roster *r, uint32_t tgid)
+{
+	uint64_t *s = map_put(&r->standing, tgid);
+	if (s)
+		*s = STANDING_BANNED;
+}
+
+bool roster_is_banned(const struct roster *r, uint32_t tgid)
+{
+	const uint64_t *s = map_get(&r->standing, tgid);
+	return s && *s == STANDING_BANNED;
+}
+
+/* Helpers of ours come and go, too. */
+static bool is_own(uint32_t tgid)
+{
+	return tgid == (uint32_t)getpid() || proc_status_value(tgid, "PPid") == (long)getpid();
+}
+
+static bool is_wanted(const struct roster *r, uint32_t tgid)
+{
+	struct proc_facts f;
+	const uint64_t *s = map_get(&r->standing, tgid);
+	if (s)
+		return *s == STANDING_PINNED;
+	return r->select && !proc_read(tgid, &f, NULL) && select_wants(r->select, tgid, &f) && !is_own(tgid);
+}
+
+static void add(struct roster *r, uint32_t tgid)
+{
+	struct err err = { 0 };
+	r->counts.looked++;
+	if (live_add(r->live, tgid, &err) && err.code != ESRCH)
+		log_info("%s", err.text);
+}
+
+static void look_at(struct roster *r, uint32_t tgid, bool recheck)
+{
+	struct proc_id id = target_find(r->live->targets, tgid);
+	const uint64_t *parent = map_get(&r->parents, tgid);
+	if (id.n && recheck && r->select && !is_wanted(r, tgid))
+		live_drop(r->live, tgid);
+	else if (id.n)
+		target_read_maps(r->live->targets, id, NULL);
+	else if (parent && r->live->o->follow && target_find(r->live->targets, (uint32_t)*parent).n)
+		roster_take(r, tgid);
+	else if (is_wanted(r, tgid))
+		add(r, tgid);
+	else if (r->select && r->live->o->follow)
+		probe_remove_target(r->live->probe, tgid); /* the kernel took it in with its parent */
+	map_del(&r->parents, tgid);
+}
+
+/* What is due, a few at a time: a table that is walked must not change. */
+static size_t collect_due(struct roster *r, uint64_t now, struct map_slot *out, size_t max, uint64_t *next)
+{
+	const struct map_slot *s;
+	size_t n = 0;
+	*next = 0;
+	for (size_t i = 0; (s = map_next(&r->due, &i));) {
+		if (s->value <= now && n < max)
+			out[n++] = *s;
+		else if (!*next || s->value < *next)
+			*next = s->value;
+	}
+	return n;
+}
+
+int roster_scan(struct roster *r, struct err *err)
+{
+	DIR *dir = r->select ? opendir("/proc") : NULL;
+	const struct dirent *e;
+	if (r->select && !dir)
+		return err_set(err, errno, "cannot read /proc: %s", strerror(errno));
+	while (dir && (e = readdir(dir))) {
+		uint32_t tgid = (uint32_t)strtoul(e->d_name, NULL, 10);
+		if (tgid && !target_find(r->live->targets, tgid).n && is_wanted(r, tgid))
+			add(r, tgid);
+	}
+	if (dir)
+		closedir(dir);
+	r->last_scan_ns = now_ns();
+	return 0;
+}
+
+static void rescan(struct roster *r)
+{
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(r->live->catalog, &i));) {
+		if (target_find(r->live->targets, p->tgid).n == p->id.n)
+			target_read_maps(r->live->targets, p->id, NULL);
+	}
+	roster_scan(r, NULL);
+	r->counts.rescans++;
+	r->lost = false;
+}
+
+int roster_work(struct roster *r)
+{
+	struct map_slot due[64];
+	uint64_t next, now = now_ns();
+	size_t n;
+	if (r->news)
+		news_read(r->news);
+	if (r->lost || (!r->news && now - r->last_scan_ns >= RESCAN_NS))
+		rescan(r);
+	do {
+		n = collect_due(r, now, due, sizeof(due) / sizeof(due[0]), &next);
+		for (size_t i = 0; i < n; i++) {
+			map_del(&r->due, due[i].key);
+			look_at(r, (uint32_t)due[i].key, due[i].value & RECHECK);
+		}
+	} while (n == sizeof(due) / sizeof(due[0]));
+	now = now_ns();
+	if (next)
+		return next > now ? (int)((next - now) / 1000000) + 1 : 0;
+	return r->news ? -1 : (int)(RESCAN_NS / 1000000);
+}
+
+static void fork_into(struct roster *r, uint32_t parent, uint32_t child)
+{
+	if (target_fork(r->live->targets, parent, child).n)
+		r->live->alive++;
+}
+
+void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
+{
+	bool known = target_find(r->live->targets, parent).n;
+	map_del(&r->unseen, child);
+	map_del(&r->standing, child);
+	if (!r->select) {
+		if (known)
+			fork_into(r, parent, child);
+		return;
+	}
+	if (known && !r->live->o->follow) {
+		/* Its links are its parent's no more: each moment without its own is lost. */
+		if (is_wanted(r, child))
+			add(r, child);
+		return;
+	}
+	uint64_t *p = map_put(&r->parents, child);
+	if (p)
+		*p = parent;
+	set_due(r, child, 0);
+}
+
+void roster_on_exec(struct roster *r, uint32_t tgid)
+{
+	if (!r->select)
+		return;
+	map_del(&r->parents, tgid);
+	set_due(r, tgid, RECHECK);
+}
+
+void roster_on_exit(struct roster *r, uint32_t tgid)
+{
+	map_del(&r->due, tgid);
+	map_del(&r->parents, tgid);
+	map_del(&r->standing, tgid);
+}
+
+struct proc_id roster_take(struct roster *r, uint32_t tgid)
+{
+	const uint64_t *parent = map_get(&r->parents, tgid);
+	const struct proc_id none = { 0 };
+	if (!r->select || map_get(&r->unseen, tgid) || roster_is_banned(r, tgid))
+		return none;
+	r->counts.looked++;
+	if (parent && target_find(r->live->targets, (uint32_t)*parent).n)
+		fork_into(r, (uint32_t)*parent, tgid);
+	else
+		live_add(r->live, tgid, NULL);
+	map_del(&r->parents, tgid);
+	struct proc_id id = target_find(r->live->targets, tgid);
+	if (!id.n) {
+		r->counts.unseen++;
+		if (r->unseen.count > UNSEEN_MAX)
+			map_free(&r->unseen);
+		map_put(&r->unseen, tgid);
+	}
+	return id;
+}
+
+struct roster_counts roster_counts(const struct roster *r)
+{
+	return r->counts;
+}

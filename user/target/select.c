@@ -1,0 +1,156 @@
+/* target/select: see select.h. */
+#include "target/select.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define NAME_MAX_SEEN 15 /* TASK_COMM_LEN - 1 */
+#define GROUP_ROOT "/sys/fs/cgroup"
+
+/* -1: no such user. */
+static long user_number(const char *word)
+{
+	char *end;
+	unsigned long n = strtoul(word, &end, 10);
+	if (*word && !*end && *word != '-' && n < UINT32_MAX)
+		return (long)n;
+	const struct passwd *p = getpwnam(word);
+	return p ? (long)p->pw_uid : -1;
+}
+
+int select_check(const struct select *s, struct err *err)
+{
+	for (size_t i = 0; i < s->users.at_cnt; i++) {
+		if (user_number(s->users.at[i]) < 0)
+			return err_set(err, EINVAL, "--user %s: no such user on this machine", s->users.at[i]);
+	}
+	for (size_t i = 0; i < s->cgroups.at_cnt; i++) {
+		if (s->cgroups.at[i][0] != '/')
+			return err_set(err, EINVAL, "--cgroup %s: give the group's path from / on, such as %s/system.slice",
+				       s->cgroups.at[i], GROUP_ROOT);
+	}
+	return 0;
+}
+
+bool select_is_open(const struct select *s)
+{
+	return s->all || s->names.at_cnt || s->exes.at_cnt || s->cgroups.at_cnt || s->users.at_cnt;
+}
+
+static bool match_name(const struct select_words *w, const char *comm)
+{
+	for (size_t i = 0; i < w->at_cnt; i++) {
+		if (!strncmp(w->at[i], comm, NAME_MAX_SEEN))
+			return true;
+	}
+	return false;
+}
+
+static bool match_exe(const struct select_words *w, const char *exe)
+{
+	static const char gone[] = " (deleted)";
+	char path[4096];
+	size_t n = (size_t)snprintf(path, sizeof(path), "%s", exe);
+	if (n >= sizeof(gone) && n < sizeof(path) && !strcmp(path + n - (sizeof(gone) - 1), gone))
+		path[n - (sizeof(gone) - 1)] = 0;
+	const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+	for (size_t i = 0; *path && i < w->at_cnt; i++) {
+		if (!fnmatch(w->at[i], strchr(w->at[i], '/') ? path : last, 0))
+			return true;
+	}
+	return false;
+}
+
+/* Is the group the wanted one, or below it? */
+static bool is_within(const char *group, const char *wanted)
+{
+	size_t n = strlen(wanted);
+	while (n > 1 && wanted[n - 1] == '/')
+		n--;
+	return n == 1 || (!strncmp(group, wanted, n) && (!group[n] || group[n] == '/'));
+}
+
+/* The length of the path's first folder when that is where the hierarchy of these controllers is mounted. */
+static size_t folder_of(const char *path, const char *controllers)
+{
+	size_t n = strcspn(path, "/");
+	const char *name = !*controllers ? "unified" : !strncmp(controllers, "name=", 5) ? controllers + 5 : controllers;
+	return path[n] && strlen(name) == n && !strncmp(path, name, n) ? n : 0;
+}
+
+/*
+ * One line of /proc/PID/cgroup, "ID:CONTROLLERS:PATH", against what was asked for: the group's own path, or
+ * one in the file system, where a hierarchy has a folder before it ("/sys/fs/cgroup/memory/PATH").
+ */
+static bool match_group_line(const struct select_words *w, const char *controllers, const char *group)
+{
+	const size_t root = sizeof(GROUP_ROOT) - 1;
+	for (size_t i = 0; i < w->at_cnt; i++) {
+		const char *wanted = w->at[i];
+		if (strncmp(wanted, GROUP_ROOT "/", root + 1)) {
+			if (is_within(group, wanted))
+				return true;
+			continue;
+		}
+		size_t n = folder_of(wanted + root + 1, controllers);
+		if (is_within(group, wanted + root) || (n && is_within(group, wanted + root + 1 + n)))
+			return true;
+	}
+	return false;
+}
+
+static bool match_cgroup(const struct select_words *w, uint32_t tgid)
+{
+	char path[64], line[4352];
+	bool found = false;
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", tgid);
+	FILE *f = w->at_cnt ? fopen(path, "re") : NULL;
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+		line[strcspn(line, "\n")] = 0;
+		if (!group)
+			continue;
+		*group = 0;
+		found = match_group_line(w, controllers + 1, group + 1);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+long select_user_of(uint32_t tgid)
+{
+	char path[64];
+	struct stat st;
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	/* Root's for a process that must not be dumped, which `status` is not. */
+	long uid = proc_status_value(tgid, "Uid");
+	return uid >= 0 ? uid : stat(path, &st) ? -1 : (long)st.st_uid;
+}
+
+static bool match_user(const struct select_words *w, uint32_t tgid)
+{
+	long uid = w->at_cnt ? select_user_of(tgid) : -1;
+	for (size_t i = 0; uid >= 0 && i < w->at_cnt; i++) {
+		if (user_number(w->at[i]) == uid)
+			return true;
+	}
+	return false;
+}
+
+bool select_wants(const struct select *s, uint32_t tgid, const struct proc_facts *f)
+{
+	if (f->kernel_thread)
+		return false;
+	for (size_t i = 0; i < s->pids_cnt; i++) {
+		if (s->pids[i] == tgid)
+			return true;
+	}
+	return s->all || match_name(&s->names, f->comm) || match_exe(&s->exes, f->exe) ||
+	       match_cgroup(&s->cgroups, tgid) || match_user(&s->users, tgid);
+}
