@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,6 +281,48 @@ static void test_strange_times(void **state)
 	snapshot_free(s);
 }
 
+static uint32_t number_births(void *ctx, const struct life *life, const struct event *e)
+{
+	(void)ctx, (void)life;
+	return (uint32_t)e->size;
+}
+
+static void write_ends(void *ctx, const struct life *life, enum life_end how, const struct event *e)
+{
+	char *story = ctx;
+	assert_true((e == NULL) == (how == LIFE_LEFT));
+	snprintf(story + strlen(story), 200 - strlen(story), "%u:%d%s ", life->tag, (int)how,
+		 life->temporary ? "t" : "");
+}
+
+static void listener_hears_how_lives_end(void **state)
+{
+	static const struct event script[] = {
+		{ .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 16, .size = 1 },
+		{ .kind = EVENT_FREE, .proc = { 1 }, .addr = 16 },
+		{ .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 32, .size = 2 },
+		{ .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 32, .size = 3 },
+		{ .kind = EVENT_REALLOC, .proc = { 1 }, .addr = 48, .old_addr = 32, .size = 4 },
+		{ .kind = EVENT_ALLOC, .proc = { 2 }, .addr = 48, .size = 5 },
+		{ .kind = EVENT_EXEC, .proc = { 1 } },
+		{ .kind = EVENT_EXIT, .proc = { 2 } },
+		{ .kind = EVENT_ALLOC, .proc = { 3 }, .addr = 48, .size = 6 },
+		{ .kind = EVENT_EXIT, .proc = { 9 } },
+		{ .kind = EVENT_REALLOC, .proc = { 3 }, .addr = 0, .old_addr = 48 },
+		{ .kind = EVENT_ALLOC, .proc = { 3 }, .addr = 64, .size = 7 },
+	};
+	char story[200] = "", want[200];
+	const struct heap_listener listener = { number_births, write_ends, story };
+	struct heap *h = *state;
+	heap_listen(h, &listener);
+	for (size_t i = 0; i < sizeof(script) / sizeof(script[0]); i++)
+		assert_int_equal(heap_apply(h, &script[i], NULL), 0);
+	heap_tell_left(h);
+	snprintf(want, sizeof(want), "1:%dt 2:%d 3:%d 4:%d 5:%d 6:%d 7:%d ", LIFE_FREED, LIFE_MISSED, LIFE_MOVED,
+		 LIFE_EXEC, LIFE_EXIT, LIFE_FREED, LIFE_LEFT);
+	assert_string_equal(story, want);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -294,6 +337,7 @@ int main(void)
 		T(test_splits),
 		T(test_standard_error),
 		T(test_strange_times),
+		T(listener_hears_how_lives_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

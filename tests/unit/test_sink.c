@@ -119,7 +119,7 @@ static bool refuses_samples(const struct recording *r, const struct sink_ops *op
 {
 	struct buf b = { 0 };
 	struct sink_out to = { collect, &b };
-	struct sink_input in = { r->c, NULL, &(struct sink_options){ 0 } };
+	struct sink_input in = { .catalog = r->c, .options = &(struct sink_options){ 0 } };
 	struct err err = { 0 };
 	void *s;
 	if (!r->n || !r->events[0].interval || (strcmp(ops->name, "dhat") && strcmp(ops->name, "heaptrack")))
@@ -240,7 +240,8 @@ static void full_disk_ends_each_format(void **state)
 	for (size_t i = 0; (ops = next_format(&i));) {
 		struct tape t = { .fail_at = 1 };
 		struct sink_out out = { break_off, &t };
-		struct sink_input in = { r.c, r.s, &o };
+		struct heap *h = heap_new();
+		struct sink_input in = { r.c, r.s, h, &o };
 		struct err err = { 0 };
 		void *s;
 		if (ops->render) {
@@ -249,6 +250,7 @@ static void full_disk_ends_each_format(void **state)
 			assert_int_equal(ops->begin(&in, &out, &s, &err), 0);
 			assert_int_equal(ops->end(s, &err), -ENOSPC);
 		}
+		heap_free(h);
 		assert_int_equal(t.calls, 1);
 		assert_int_equal(err.code, ENOSPC);
 		assert_non_null(strstr(err.text, "No space left"));
@@ -262,7 +264,7 @@ static void unknown_value_is_refused(void **state)
 	const struct sink_options o = { .value = "cpu" };
 	struct buf b = { 0 };
 	struct sink_out out = { collect, &b };
-	struct sink_input in = { r.c, r.s, &o };
+	struct sink_input in = { .catalog = r.c, .snapshot = r.s, .options = &o };
 	const struct sink_ops *ops;
 	(void)state;
 	for (size_t i = 0; (ops = next_format(&i));) {

@@ -69,7 +69,7 @@ static void count_change(void *ctx, const struct tally_change *c)
 	struct seen *s = ctx;
 	s->begun += c->how < 0 ? c->by.sz : 0;
 	s->ended += c->how >= 0 ? c->by.sz : 0;
-	s->temporary += c->temporary ? c->by.cnt : 0;
+	s->temporary += c->life->temporary ? c->by.cnt : 0;
 }
 
 static void compare(const struct tally *t, const struct snapshot *s)
@@ -101,22 +101,19 @@ static void tally_agrees_with_the_model(void **state)
 {
 	struct catalog *c = catalog_of_stacks();
 	const struct sink_options o = { 0 };
-	const struct sink_input in = { c, NULL, &o };
 	(void)state;
 	for (uint32_t interval = 0; interval <= 512; interval += 512) {
 		struct heap *h = heap_new();
+		const struct sink_input in = { .catalog = c, .heap = h, .options = &o };
 		struct seen seen = { 0 };
 		struct tally t = { .changed = count_change, .ctx = &seen };
 		seed = 7 + interval;
-		heap_watch(h, HEAP_PEAK | HEAP_LIFETIMES);
 		t.paths.label = paths_label_source;
 		tally_begin(&t, &in);
 		for (uint64_t i = 0; i < EVENTS; i++) {
 			struct event e = random_event(i);
-			struct applied a;
 			e.interval = interval;
-			assert_int_equal(heap_apply(h, &e, &a), 0);
-			assert_int_equal(tally_event(&t, &e, &a), 0);
+			assert_int_equal(heap_apply(h, &e, NULL), 0);
 		}
 		assert_int_equal(tally_end(&t), 0);
 		assert_near(seen.begun, seen.ended);
@@ -130,50 +127,6 @@ static void tally_agrees_with_the_model(void **state)
 	catalog_free(c);
 }
 
-static void lives_end_for_their_reason(void *ctx, const struct life *life, enum life_end how,
-				       const struct event *e)
-{
-	char *story = ctx;
-	(void)e;
-	snprintf(story + strlen(story), 200 - strlen(story), "%u:%d ", life->tag, (int)how);
-}
-
-static void reasons_are_told(void **state)
-{
-	static const struct {
-		struct event e;
-		uint64_t prev;
-	} script[] = {
-		{ { .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 16 }, 0 },
-		{ { .kind = EVENT_FREE, .proc = { 1 }, .addr = 16 }, 16 },
-		{ { .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 32 }, 0 },
-		{ { .kind = EVENT_ALLOC, .proc = { 1 }, .addr = 32 }, 0 },
-		{ { .kind = EVENT_REALLOC, .proc = { 1 }, .addr = 48, .old_addr = 32 }, 32 },
-		{ { .kind = EVENT_ALLOC, .proc = { 2 }, .addr = 48 }, 0 },
-		{ { .kind = EVENT_EXEC, .proc = { 1 } }, 0 },
-		{ { .kind = EVENT_EXIT, .proc = { 2 } }, 0 },
-		{ { .kind = EVENT_ALLOC, .proc = { 3 }, .addr = 48 }, 0 },
-		{ { .kind = EVENT_EXIT, .proc = { 9 } }, 0 },
-		{ { .kind = EVENT_REALLOC, .proc = { 3 }, .addr = 0, .old_addr = 48 }, 48 },
-		{ { .kind = EVENT_ALLOC, .proc = { 3 }, .addr = 64 }, 0 },
-		{ { .kind = EVENT_ALLOC, .proc = { 3 }, .addr = 80 }, 0 },
-	};
-	char story[200] = "", want[200];
-	struct lives l = { .ended = lives_end_for_their_reason, .ctx = story };
-	(void)state;
-	for (uint32_t i = 0; i < LEN(script); i++) {
-		const struct applied a = { .prev_addr = script[i].prev, .weight = 1 };
-		const struct life *born;
-		assert_true(lives_apply(&l, &script[i].e, &a, i, &born) >= 0);
-	}
-	assert_int_equal(lives_end(&l), 0);
-	assert_int_equal(lives_end(&l), 0);
-	snprintf(want, sizeof(want), "0:%d 2:%d 3:%d 4:%d 5:%d 8:%d 11:%d 12:%d ", LIFE_FREED,
-		 LIFE_MISSED, LIFE_MOVED, LIFE_EXEC, LIFE_EXIT, LIFE_FREED, LIFE_LEFT, LIFE_LEFT);
-	assert_string_equal(story, want);
-	lives_free(&l);
-}
-
 static void a_sample_in_the_stream_is_refused(void **state)
 {
 	static const char *const formats[] = { "dhat", "heaptrack" };
@@ -184,7 +137,8 @@ static void a_sample_in_the_stream_is_refused(void **state)
 		struct buf b = { 0 };
 		struct sink_out out = { collect, &b };
 		const struct sink_options o = { 0 };
-		const struct sink_input in = { r.c, NULL, &o };
+		struct heap *h = heap_new();
+		const struct sink_input in = { .catalog = r.c, .heap = h, .options = &o };
 		struct event e = r.events[0];
 		const struct applied a = { .id = 1, .weight = 2 };
 		struct err err = { 0 };
@@ -195,6 +149,7 @@ static void a_sample_in_the_stream_is_refused(void **state)
 		assert_non_null(strstr(err.text, "this trace holds samples"));
 		assert_int_equal(ops->end(s, NULL), 0);
 		assert_int_equal(b.len, 0);
+		heap_free(h);
 		buf_free(&b);
 	}
 	forget(&r);
@@ -204,7 +159,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tally_agrees_with_the_model),
-		cmocka_unit_test(reasons_are_told),
 		cmocka_unit_test(a_sample_in_the_stream_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,10 +192,10 @@ static void large_page_is_small(void **state)
 	const struct sink_ops *ops = sink_find("html");
 	const struct sink_options o = { 0 };
 	struct catalog *c = big_catalog();
-	const struct sink_input in = { c, NULL, &o };
 	struct buf b = { 0 };
 	struct sink_out out = { collect, &b };
 	struct heap *h = heap_new();
+	const struct sink_input in = { .catalog = c, .heap = h, .options = &o };
 	struct err err = { 0 };
 	void *s;
 	(void)state;

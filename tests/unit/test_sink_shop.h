@@ -332,13 +332,13 @@ static inline void render(const struct recording *r, const struct sink_ops *ops,
 			  const struct sink_options *o, struct buf *out)
 {
 	struct sink_out to = { collect, out };
-	struct sink_input in = { r->c, ops->render ? r->s : NULL, o };
+	struct sink_input in = { .catalog = r->c, .snapshot = ops->render ? r->s : NULL, .options = o };
 	struct err err = { 0 };
 	if (ops->render) {
 		assert_int_equal(ops->render(&in, &to, &err), 0);
 		return;
 	}
-	struct heap *h = heap_new();
+	struct heap *h = in.heap = heap_new();
 	void *state;
 	assert_int_equal(ops->begin(&in, &to, &state, &err), 0);
 	for (size_t i = 0; i < r->n; i++) {

@@ -42,15 +42,16 @@ void buf_adds(struct buf *b, const char *s)
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap, again;
+	size_t room = b->failed ? 0 : b->cap - b->len;
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	/* Mostly there is room, and formatting is what costs. */
+	int n = vsnprintf(room ? (char *)b->data + b->len : NULL, room, fmt, ap);
 	va_end(ap);
-	uint8_t *at = n < 0 ? NULL : buf_room(b, (size_t)n + 1);
-	if (at) {
-		vsnprintf((char *)at, (size_t)n + 1, fmt, again);
+	if (n >= 0 && (size_t)n >= room && buf_room(b, (size_t)n + 1))
+		vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, again);
+	if (n >= 0 && !b->failed)
 		b->len += (size_t)n;
-	}
 	va_end(again);
 }
 

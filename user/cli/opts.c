@@ -82,6 +82,39 @@ int opt_seconds(const struct opt *o, const char *text, void *dest, struct err *e
 	return 0;
 }
 
+static int once(const double *span, struct err *err)
+{
+	return span[1] ? err_set(err, EINVAL, "--at and --between exclude each other: give one of them, once") : 0;
+}
+
+/* "1.5,3" or "1.5s,3s" */
+int opt_between(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	double *span = dest, from, until;
+	char *end;
+	from = strtod(text, &end);
+	bool ok = end != text && from >= 0 && from <= 1e9;
+	end += *end == 's';
+	ok = ok && *end == ',';
+	const char *second = end + 1;
+	until = ok ? strtod(second, &end) : 0;
+	end += ok && *end == 's';
+	if (!ok || end == second || *end || !(until > from) || until > 1e9)
+		return err_set(err, EINVAL, "--%s wants two times in seconds, the earlier first, such as 2,3.5, got \"%s\"",
+			       o->name, text);
+	int rc = once(span, err);
+	span[0] = rc ? span[0] : from;
+	span[1] = rc ? span[1] : until;
+	return rc;
+}
+
+int opt_at(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	double *span = dest;
+	int rc = once(span, err);
+	return rc ? rc : opt_seconds(o, text, &span[1], err);
+}
+
 int opt_level(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	(void)text, (void)dest, (void)err;

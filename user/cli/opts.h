@@ -48,6 +48,9 @@ int opt_choice(const struct opt *o, const char *text, void *dest, struct err *er
 int opt_size(const struct opt *o, const char *text, void *dest, struct err *err);   /* uint64_t, k M G suffixes */
 int opt_count(const struct opt *o, const char *text, void *dest, struct err *err);  /* uint32_t */
 int opt_seconds(const struct opt *o, const char *text, void *dest, struct err *err); /* double */
+/* double[2]: from and until, from 0 to until for opt_at; both options of a verb share the place. */
+int opt_between(const struct opt *o, const char *text, void *dest, struct err *err);
+int opt_at(const struct opt *o, const char *text, void *dest, struct err *err);
 int opt_level(const struct opt *o, const char *text, void *dest, struct err *err);   /* -q and -v: no place */
 
 /* Fills options from defaults of the environment and argv (without the verb). words are the rest. */

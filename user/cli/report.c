@@ -8,32 +8,14 @@
 #include "cli/tables.h"
 #include "session/session.h"
 
-/* "1.5,3" or "1.5 s" on: from and until, in seconds. */
-static int parse_between(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	double *span = dest;
-	char *end;
-	span[0] = strtod(text, &end);
-	bool ok = end != text && span[0] >= 0 && span[0] <= 1e9;
-	end += *end == 's';
-	ok = ok && *end == ',';
-	const char *second = end + 1;
-	span[1] = ok ? strtod(second, &end) : 0;
-	end += ok && *end == 's';
-	if (!ok || end == second || *end || !(span[1] > span[0]) || span[1] > 1e9)
-		return err_set(err, EINVAL, "--%s wants two times in seconds, the earlier first, such as 2,3.5, got \"%s\"",
-			       o->name, text);
-	return 0;
-}
-
 #define AT(field) offsetof(struct report_request, field)
 #define TABLE_AT(field) offsetof(struct report_request, report.field)
 
 static const struct opt options[] = {
 	TABLE_OPTIONS(TABLE_AT),
 	{ "type", 0, "TYPE", opt_text, TABLE_AT(type), NULL, "TRACE_TARGET", "the stacks that allocate objects of this type" },
-	{ "at", 0, "SECONDS", opt_seconds, AT(at), NULL, NULL, "the heap this long after the recording began" },
-	{ "between", 0, "T1,T2", parse_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
+	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "the heap this long after the recording began" },
+	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
 	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "without FILE: watch this process; with: it alone" },
 	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: a report each time this much time has passed" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "-p: stop after this time (default: Ctrl-C or exit)" },
@@ -66,12 +48,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "nothing to report on: give a .alys trace or -p PID");
 	if (r->input && (r->every || r->duration))
 		return err_set(err, EINVAL, "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
-	if (!r->input && (r->at || r->until || r->symbolize || r->html))
+	if (!r->input && (r->until || r->symbolize || r->html))
 		return err_set(err, EINVAL, "--at, --between, --symbolize and --html are for a trace: make one with `alys-bpf record`");
-	if (r->html && (r->at || r->until))
-		return err_set(err, EINVAL, "--html takes the whole recording: choose an interval on the page's time line");
-	if (r->at && r->until)
-		return err_set(err, EINVAL, "--at and --between exclude each other");
 	return depth_of_environment(r, err);
 }
 

@@ -21,6 +21,7 @@ struct block {
 	uint64_t time_ns;
 	double weight; /* what was added to est_live, so that the same is taken off */
 	uint32_t row;
+	uint32_t tag; /* the listener's */
 };
 
 /* Live blocks of one process: address -> place in heap.blocks. */
@@ -44,6 +45,7 @@ struct heap {
 	struct map split_index; /* place of the row of (proc, stack) << 32 | number of the split */
 	struct map split_ids;   /* thread or size -> number */
 	struct watch watch;
+	struct heap_listener listener;
 };
 
 struct heap *heap_new(void)
@@ -71,6 +73,11 @@ void heap_free(struct heap *h)
 void heap_watch(struct heap *h, unsigned int what)
 {
 	h->watch.what = what;
+}
+
+void heap_listen(struct heap *h, const struct heap_listener *l)
+{
+	h->listener = *l;
 }
 
 double sample_weight(uint64_t size, uint64_t interval)
@@ -212,7 +219,20 @@ static struct watched watched_of(const struct heap *h, const struct block *b, co
 	};
 }
 
-static void begin_block(struct heap *h, const struct block *b, const struct event *e)
+static struct life life_of(const struct block *b, bool temporary)
+{
+	return (struct life){ b->time_ns, b->size, b->weight, b->tag, temporary };
+}
+
+static void tell_end(const struct heap *h, const struct block *b, bool temporary, enum life_end how,
+		     const struct event *e)
+{
+	struct life life = life_of(b, temporary);
+	if (h->listener.ended)
+		h->listener.ended(h->listener.ctx, &life, how, e);
+}
+
+static void begin_block(struct heap *h, struct block *b, const struct event *e)
 {
 	struct watched change = watched_of(h, b, e);
 	if (h->watch.what)
@@ -221,19 +241,26 @@ static void begin_block(struct heap *h, const struct block *b, const struct even
 	add_to(&h->all, b);
 	if (h->watch.what)
 		watch_begun(&h->watch, &change);
+	if (h->listener.begun) {
+		struct life life = life_of(b, false);
+		b->tag = h->listener.begun(h->listener.ctx, &life, e);
+	}
 }
 
 /* The block dies; its address must leave the map by other means. */
-static void end_block(struct heap *h, size_t place, const struct event *e)
+static void end_block(struct heap *h, size_t place, enum life_end how, const struct event *e)
 {
 	const struct block *b = &h->blocks[place];
 	struct watched change = watched_of(h, b, e);
+	if (h->watch.what & HEAP_LIFETIMES)
+		change.temporary = lifetimes_temporary(&h->watch.lifetimes, &change);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);
 	take_from(&h->rows[b->row].t, b);
 	take_from(&h->all, b);
 	if (h->watch.what)
 		watch_ended(&h->watch, &change);
+	tell_end(h, b, change.temporary, how, e);
 	give_block(h, place);
 }
 
@@ -246,7 +273,7 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	uint64_t *live = map_get(&p->live, e->addr);
 	if (live) {
 		h->facts.replaced++;
-		end_block(h, (size_t)*live, e);
+		end_block(h, (size_t)*live, LIFE_MISSED, e);
 	}
 	ssize_t place = take_block(h);
 	if (place < 0)
@@ -284,7 +311,7 @@ static void free_older(struct heap *h, const struct event *e, uint64_t addr, uin
 	}
 	*out = (struct applied){ .id = b->id, .prev_addr = addr, .prev_size = b->size,
 				 .weight = b->weight };
-	end_block(h, (size_t)*live, e);
+	end_block(h, (size_t)*live, e->kind == EVENT_REALLOC && e->addr ? LIFE_MOVED : LIFE_FREED, e);
 	map_del(&p->live, addr);
 }
 
@@ -323,13 +350,23 @@ static void close_heap(struct heap *h, const struct event *e)
 	const struct map_slot *s;
 	for (size_t i = 0; (s = map_next(live, &i));) {
 		if (e->kind == EVENT_EXEC) {
-			end_block(h, (size_t)s->value, e);
+			end_block(h, (size_t)s->value, LIFE_EXEC, e);
 			continue;
 		}
 		note_age(h, &h->watch.growth, (size_t)s->value, e->time_ns);
+		tell_end(h, &h->blocks[s->value], false, LIFE_EXIT, e);
 		give_block(h, (size_t)s->value);
 	}
 	map_free(live);
+}
+
+void heap_tell_left(const struct heap *h)
+{
+	for (size_t p = 0; p < h->procs_cnt; p++) {
+		const struct map_slot *s;
+		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));)
+			tell_end(h, &h->blocks[s->value], false, LIFE_LEFT, NULL);
+	}
 }
 
 static void note_loss(struct heap *h, const struct event *e)

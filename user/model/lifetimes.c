@@ -25,7 +25,7 @@ void lifetimes_begun(struct lifetimes *l, const struct watched *w)
 		*last = w->id;
 }
 
-static bool is_temporary(const struct lifetimes *l, const struct watched *w)
+bool lifetimes_temporary(const struct lifetimes *l, const struct watched *w)
 {
 	if (w->event->kind != EVENT_FREE || w->event->flags & EVENT_F_BY_GC)
 		return false;
@@ -42,7 +42,7 @@ void lifetimes_ended(struct lifetimes *l, const struct watched *w)
 		r->moved_cnt += w->cnt;
 		r->moved_sz += w->sz;
 	}
-	if (is_temporary(l, w)) {
+	if (w->temporary) {
 		r->temp_cnt += w->cnt;
 		r->temp_sz += w->sz;
 	}

@@ -129,10 +129,40 @@ struct snapshot {
 	struct timeline timeline;
 };
 
+/* How a block's life ended. */
+enum life_end {
+	LIFE_FREED,
+	LIFE_MOVED,  /* realloc took it away */
+	LIFE_MISSED, /* its address was handed out again: the free was not seen */
+	LIFE_EXEC,   /* its process became another program */
+	LIFE_EXIT,   /* alive when its process ended: still in use */
+	LIFE_LEFT,   /* alive at the end of the recording */
+};
+
+struct life {
+	uint64_t born_ns;
+	uint64_t size;
+	double cnt;     /* blocks it stands for */
+	uint32_t tag;   /* what begun() said of it */
+	bool temporary; /* freed before the next allocation of its thread; with HEAP_LIFETIMES */
+};
+
+/* Is told of every block that begins and ends, within heap_apply. */
+struct heap_listener {
+	uint32_t (*begun)(void *ctx, const struct life *life, const struct event *e);
+	/* `e` is the event that ended it, NULL for LIFE_LEFT. */
+	void (*ended)(void *ctx, const struct life *life, enum life_end how, const struct event *e);
+	void *ctx;
+};
+
 struct heap *heap_new(void);
 void heap_free(struct heap *h);
 /* `what`: enum heap_watch, or-ed. Before the first event. */
 void heap_watch(struct heap *h, unsigned int what);
+/* One listener, copied. Before the first event. */
+void heap_listen(struct heap *h, const struct heap_listener *l);
+/* Tells the listener of the blocks that are left: LIFE_LEFT. */
+void heap_tell_left(const struct heap *h);
 /* 0 or -ENOMEM. out may be NULL. */
 int heap_apply(struct heap *h, const struct event *e, struct applied *out);
 struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */

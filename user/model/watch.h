@@ -17,6 +17,7 @@ struct watched {
 	uint64_t id;
 	double cnt, sz; /* scaled */
 	uint64_t born_ns;
+	bool temporary;
 	const struct event *event; /* that began or ended it */
 };
 
@@ -44,6 +45,7 @@ struct lifetimes {
 };
 
 void lifetimes_begun(struct lifetimes *l, const struct watched *w);
+bool lifetimes_temporary(const struct lifetimes *l, const struct watched *w);
 void lifetimes_ended(struct lifetimes *l, const struct watched *w);
 int lifetimes_fill(const struct lifetimes *l, struct snapshot *s, const uint32_t *order);
 

@@ -27,10 +27,4 @@ int filter_open(struct filter *f, const struct report_options *o, struct err *er
 bool filter_wants(struct filter *f, const struct sink_stack *s);
 void filter_close(struct filter *f);
 
-/*
- * The type that an allocation is of, as far as its frames tell: "Foo", "Array(Foo) (buffer)", or
- * "[no type]". whole is the stack with the allocator's frames, cut the same without.
- */
-void type_of(const struct sink_stack *whole, const struct sink_stack *cut, struct buf *out);
-
 #endif

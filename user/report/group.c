@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "sink/type.h"
 
 /* The work of one pass over the rows. */
 struct gathering {

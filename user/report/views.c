@@ -214,7 +214,7 @@ static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 void report_notes(const struct report_input *in, struct buf *out)
 {
 	static const struct sink_options plain = { 0 };
-	const struct sink_input of = { in->catalog, in->snapshot, &plain };
+	const struct sink_input of = { .catalog = in->catalog, .snapshot = in->snapshot, .options = &plain };
 	format_notes(&of, out);
 }
 

@@ -34,6 +34,7 @@ static int run_event_sink(struct replay *r, const struct sink_ops *sink, struct 
 			  struct sink_out *out, struct err *err)
 {
 	struct feeding f = { .sink = sink, .err = err };
+	in->heap = r->heap;
 	int rc = sink->begin(in, out, &f.state, err);
 	if (rc)
 		return rc;
@@ -68,6 +69,8 @@ static int run_sink(struct replay *r, const struct sink_ops *sink, const struct 
 		.no_addresses = o->no_addresses,
 		.value = o->value,
 		.top = o->top,
+		.from_ns = r->from_ns,
+		.until_ns = r->until_ns,
 	};
 	struct sink_input in = { .catalog = r->catalog, .options = &so };
 	struct output dst = { .fd = fd };
@@ -184,6 +187,7 @@ static int convert(const struct convert_options *o, struct err *err)
 	if (rc)
 		return rc;
 	say_facts(&r);
+	replay_limit(&r, o->from, o->until);
 	rc = symbolize_trace(r.catalog, o, err);
 	char named[4096];
 	name_output(named, sizeof(named), o->input, sink ? sink->ext : ".svg");

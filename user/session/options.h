@@ -56,6 +56,7 @@ struct convert_options {
 	const char **inferno;  /* K[=V] options for inferno-flamegraph */
 	size_t inferno_cnt, inferno_cap;
 	const char *value;
+	double from, until;    /* only what happened between these seconds of the recording; until 0 = all */
 	uint64_t top;
 	bool indent;
 	bool force;
@@ -68,8 +69,7 @@ struct report_request {
 	struct report_options report;
 	const char *input; /* NULL: the live process report.pid */
 	const char *symbolize;
-	double at;         /* seconds from the recording's begin; 0 = its end */
-	double from, until; /* only what was allocated between; until 0 = all */
+	double from, until; /* only what happened between these seconds of the recording; until 0 = all */
 	double every, duration; /* live: seconds between reports, and in all */
 	const char *html;  /* write this page instead */
 	bool force;

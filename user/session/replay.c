@@ -40,8 +40,16 @@ int replay_open(struct replay *r, const char *path, struct err *err)
 	return rc;
 }
 
+void replay_limit(struct replay *r, double from, double until)
+{
+	if (!until)
+		return;
+	r->from_ns = from ? replay_start_ns(r) + (uint64_t)(from * 1e9) : 0;
+	r->until_ns = replay_start_ns(r) + (uint64_t)(until * 1e9);
+}
+
 struct applying {
-	const struct replay *replay;
+	struct replay *replay;
 	int (*fn)(void *ctx, const struct event *e, const struct applied *a);
 	void *ctx;
 };
@@ -52,8 +60,19 @@ static int on_event(void *ctx, const struct event *e)
 	struct applied did = { 0 };
 	if (e->time_ns < to->replay->from_ns || (to->replay->until_ns && e->time_ns > to->replay->until_ns))
 		return 0;
+	to->replay->within |= e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;
 	int rc = heap_apply(to->replay->heap, e, &did);
 	return !rc && to->fn ? to->fn(to->ctx, e, &did) : rc;
+}
+
+static int nothing_within(const struct replay *r, struct err *err)
+{
+	uint64_t start = replay_start_ns(r), end = r->health.last_ns;
+	double length = end > start ? (double)(end - start) / 1e9 : 0, until = (double)(r->until_ns - start) / 1e9;
+	if (r->from_ns)
+		return err_set(err, ENOENT, "no event between %g s and %g s: the recording lasts %.1f s",
+			       (double)(r->from_ns - start) / 1e9, until, length);
+	return err_set(err, ENOENT, "no event up to %g s: the recording lasts %.1f s", until, length);
 }
 
 int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
@@ -63,7 +82,7 @@ int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, 
 	int rc = trace_each_event(r->trace, on_event, &to, err);
 	if (rc == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory while replaying the trace");
-	return rc;
+	return !rc && r->until_ns && !r->within ? nothing_within(r, err) : rc;
 }
 
 uint64_t replay_start_ns(const struct replay *r)

@@ -17,16 +17,22 @@ struct replay {
 	struct heap *heap;
 	struct trace_health health;
 	uint64_t from_ns, until_ns; /* events outside do not happen; 0 = no limit */
+	bool within;                /* some call was within the limits */
 };
 
 /* Opens and reads everything but the events. On failure nothing is left open. */
 int replay_open(struct replay *r, const char *path, struct err *err);
-/* Applies all events; fn (may be NULL) sees each one with what it did. */
+/* Keeps to what happened between these seconds of the recording; until 0 = no limits. */
+void replay_limit(struct replay *r, double from, double until);
+/*
+ * Applies all events; fn (may be NULL) sees each one with what it did. -ENOENT when limits leave
+ * nothing.
+ */
 int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
 		  void *ctx, struct err *err);
-/* "unclean end: ...", appended when the file is not whole; false when it is. */
 /* When the recording began, CLOCK_MONOTONIC. */
 uint64_t replay_start_ns(const struct replay *r);
+/* "unclean end: ...", appended when the file is not whole; false when it is. */
 bool replay_damage(const struct replay *r, struct buf *out);
 void replay_close(struct replay *r);
 

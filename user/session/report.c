@@ -5,10 +5,7 @@
 #include "session/session.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -17,43 +14,16 @@
 #include "session/symbolize.h"
 #include "session/watching.h"
 
-static uint64_t after(uint64_t start_ns, double seconds)
-{
-	return start_ns + (uint64_t)(seconds * 1e9);
-}
-
-/* What the recording has to say about the interval asked for: nothing, in one sentence. */
-static int check_interval(const struct replay *r, const struct report_request *o, const struct snapshot *s,
-			  struct err *err)
-{
-	double length = r->health.last_ns > replay_start_ns(r) ?
-				(double)(r->health.last_ns - replay_start_ns(r)) / 1e9 : 0;
-	if (s->facts.events || (!o->until && !o->at))
-		return 0;
-	if (o->until)
-		return err_set(err, ENOENT, "no event between %g s and %g s: the recording lasts %.1f s", o->from, o->until,
-			       length);
-	return err_set(err, ENOENT, "no event up to %g s: the recording lasts %.1f s", o->at, length);
-}
-
 static int replay(struct replay *r, const struct report_request *o, unsigned int needs, struct snapshot **out,
 		  struct err *err)
 {
 	heap_watch(r->heap, needs);
-	if (o->until)
-		r->from_ns = after(replay_start_ns(r), o->from);
-	if (o->until || o->at)
-		r->until_ns = after(replay_start_ns(r), o->until ?: o->at);
+	replay_limit(r, o->from, o->until);
 	int rc = replay_events(r, NULL, NULL, err);
 	if (rc)
 		return rc;
 	*out = heap_snapshot(r->heap);
-	if (!*out)
-		return err_set(err, ENOMEM, "out of memory");
-	rc = check_interval(r, o, *out, err);
-	if (rc)
-		snapshot_free(*out);
-	return rc;
+	return *out ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
 static int write_table(struct replay *r, const struct report_request *o, struct err *err)
@@ -88,7 +58,7 @@ static int report_file(const struct report_request *o, struct err *err)
 	return rc;
 }
 
-/* The page has its own ways to choose: it is one of the formats of convert. */
+/* The page is one of the formats of convert. */
 static int write_page(const struct report_request *o, struct err *err)
 {
 	const struct convert_options c = {
@@ -96,6 +66,8 @@ static int write_page(const struct report_request *o, struct err *err)
 		.output = o->html,
 		.format = "html",
 		.symbolize = o->symbolize,
+		.from = o->from,
+		.until = o->until,
 		.force = o->force,
 		.keep_allocator_frames = o->report.keep_allocator_frames,
 	};

@@ -75,6 +75,24 @@ uint64_t format_interval(const struct catalog *c)
 	return strtoull(sample + 6, NULL, 10);
 }
 
+static uint64_t meta_ns(const struct catalog *c, const char *key)
+{
+	const char *text = catalog_meta(c, key);
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+uint64_t format_start_ns(const struct sink_input *in)
+{
+	uint64_t start = meta_ns(in->catalog, "start_mono_ns");
+	return in->options->from_ns > start ? in->options->from_ns : start;
+}
+
+uint64_t format_end_ns(const struct sink_input *in)
+{
+	uint64_t end = meta_ns(in->catalog, "end_mono_ns"), until = in->options->until_ns;
+	return until && (!end || until < end) ? until : end;
+}
+
 bool format_unseen_frees(const struct catalog *c)
 {
 	const char *liveness = catalog_meta(c, "liveness");

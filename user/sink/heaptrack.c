@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "sink/format.h"
-#include "sink/lives.h"
 #include "sink/names.h"
 
 #define FLUSH_SZ (256 * 1024)
@@ -35,7 +34,6 @@ struct heaptrack {
 	struct names strings, places, pairs; /* id + 1; places are lines of "i"; pairs are id */
 	struct map traces;                   /* parent << 32 | place -> number */
 	struct map trace_of;                 /* stack id -> number */
-	struct lives lives;
 	struct sink_stack stack;
 	struct buf text, line;
 	uint32_t *places_of; /* machine frames of the stack at hand, innermost first */
@@ -177,14 +175,6 @@ static int pair_of(struct heaptrack *h, const struct event *e, uint32_t *tag)
 	return *tag == NAMES_FAILED ? -ENOMEM : 0;
 }
 
-static void on_end(void *ctx, const struct life *life, enum life_end how, const struct event *e)
-{
-	struct heaptrack *h = ctx;
-	(void)e;
-	if (how < LIFE_EXIT)
-		buf_addf(&h->buf, "- %x\n", life->tag);
-}
-
 /* Whole milliseconds, and never back: the program's charts are drawn from these lines. */
 static void put_time(struct heaptrack *h, uint64_t ns)
 {
@@ -195,6 +185,27 @@ static void put_time(struct heaptrack *h, uint64_t ns)
 		return;
 	h->last_ms = ms;
 	buf_addf(&h->buf, "c %" PRIx64 "\n", ms);
+}
+
+static uint32_t on_begin(void *ctx, const struct life *life, const struct event *e)
+{
+	struct heaptrack *h = ctx;
+	uint32_t tag = 0;
+	(void)life;
+	put_time(h, e->time_ns);
+	if (pair_of(h, e, &tag))
+		h->buf.failed = true;
+	buf_addf(&h->buf, "+ %x\n", tag);
+	return tag;
+}
+
+static void on_end(void *ctx, const struct life *life, enum life_end how, const struct event *e)
+{
+	struct heaptrack *h = ctx;
+	if (how >= LIFE_EXIT)
+		return;
+	put_time(h, e->time_ns);
+	buf_addf(&h->buf, "- %x\n", life->tag);
 }
 
 static int heaptrack_begin(const struct sink_input *in, struct sink_out *out, void **state,
@@ -209,12 +220,11 @@ static int heaptrack_begin(const struct sink_input *in, struct sink_out *out, vo
 		free(h);
 		return err_set(err, ENOMEM, "out of memory for compressing");
 	}
-	const char *start = catalog_meta(in->catalog, "start_mono_ns");
+	const struct heap_listener listener = { on_begin, on_end, h };
+	heap_listen(in->heap, &listener);
 	h->in = *in;
 	h->out = out;
-	h->lives.ended = on_end;
-	h->lives.ctx = h;
-	h->first_ns = start ? strtoull(start, NULL, 10) : 0;
+	h->first_ns = format_start_ns(in);
 	buf_adds(&h->buf, "v " HEAPTRACK_VERSION " 3\nX ");
 	format_command(in->catalog, &h->buf);
 	buf_adds(&h->buf, "\n");
@@ -226,19 +236,8 @@ static int heaptrack_event(void *state, const struct event *e, const struct appl
 			   struct err *err)
 {
 	struct heaptrack *h = state;
-	const struct life *born;
-	uint32_t tag = 0;
 	int rc = e->interval ? format_refuse_samples(NULL, "heaptrack", err) : 0;
-	bool allocates = (e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC) && e->addr;
-	if (!rc) {
-		put_time(h, e->time_ns);
-		rc = allocates ? pair_of(h, e, &tag) : 0;
-		if (!rc)
-			rc = lives_apply(&h->lives, e, a, tag, &born);
-		if (rc > 0)
-			buf_addf(&h->buf, "+ %x\n", tag);
-		rc = rc < 0 ? err_set(err, ENOMEM, "out of memory for the blocks") : 0;
-	}
+	(void)a;
 	if (!rc && h->buf.len >= FLUSH_SZ)
 		rc = compress(h, ZSTD_e_continue, err);
 	h->failed |= rc != 0;
@@ -248,9 +247,7 @@ static int heaptrack_event(void *state, const struct event *e, const struct appl
 static int heaptrack_end(void *state, struct err *err)
 {
 	struct heaptrack *h = state;
-	const char *end = catalog_meta(h->in.catalog, "end_mono_ns");
-	if (end)
-		put_time(h, strtoull(end, NULL, 10));
+	put_time(h, format_end_ns(&h->in));
 	int rc = h->failed ? 0 : compress(h, ZSTD_e_end, err);
 	ZSTD_freeCStream(h->zstd);
 	names_free(&h->strings);
@@ -258,7 +255,6 @@ static int heaptrack_end(void *state, struct err *err)
 	names_free(&h->pairs);
 	map_free(&h->traces);
 	map_free(&h->trace_of);
-	lives_free(&h->lives);
 	sink_stack_free(&h->stack);
 	buf_free(&h->buf);
 	buf_free(&h->packed);

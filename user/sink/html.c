@@ -38,8 +38,9 @@ static void on_change(void *ctx, const struct tally_change *c)
 	bool left = c->how == LIFE_EXIT || c->how == LIFE_LEFT;
 	enum cell_value v = c->how < 0 ? CELL_ALLOC : left ? CELL_KEPT : CELL_FREED;
 	uint64_t ns = left ? c->life->born_ns : c->time_ns;
+	h->cells.first_ns = h->tally.first_ns;
 	bool ok = cells_add(&h->cells, c->path, ns, v, &c->by);
-	if (ok && c->temporary)
+	if (ok && c->life->temporary)
 		ok = cells_add(&h->cells, c->path, ns, CELL_TEMPORARY, &c->by);
 	if (!left)
 		cells_note(&h->cells, ns, c->how < 0 ? c->by.sz : 0, c->how < 0 ? 0 : c->by.sz,
@@ -56,6 +57,7 @@ static int html_begin(const struct sink_input *in, struct sink_out *out, void **
 	h->in = *in;
 	h->out = out;
 	h->tally.paths.label = paths_label_source;
+	h->tally.paths.typed = true;
 	h->tally.changed = on_change;
 	h->tally.ctx = h;
 	tally_begin(&h->tally, in);
@@ -66,12 +68,9 @@ static int html_begin(const struct sink_input *in, struct sink_out *out, void **
 static int html_event(void *state, const struct event *e, const struct applied *a, struct err *err)
 {
 	struct html *h = state;
+	(void)a;
 	h->sampled |= e->interval != 0;
-	if (!h->cells.first_ns)
-		h->cells.first_ns = h->tally.first_ns ? h->tally.first_ns : e->time_ns;
-	if (tally_event(&h->tally, e, a))
-		h->failed = true;
-	return h->failed ? err_set(err, ENOMEM, "out of memory for the blocks") : 0;
+	return h->failed || h->tally.failed ? err_set(err, ENOMEM, "out of memory for the blocks") : 0;
 }
 
 /* Inside a script element only "<" can end it; the rest guards against other readers. */
@@ -147,7 +146,15 @@ static void put_ledger(const struct catalog *c, struct buf *b)
 	buf_u8(b, ']');
 }
 
-/* Times are of the recording's clock, counted from its start. */
+static uint64_t since_start(const struct html *h, uint64_t ns)
+{
+	static const struct sink_options whole;
+	struct sink_input in = { .catalog = h->in.catalog, .options = &whole };
+	uint64_t start = format_start_ns(&in);
+	return start && ns > start ? ns - start : 0;
+}
+
+/* Times count from the first moment that the page shows; from_ns is its own, from the recording's start. */
 static void put_sums(const struct html *h, struct buf *b)
 {
 	const struct tally *t = &h->tally;
@@ -157,8 +164,9 @@ static void put_sums(const struct html *h, struct buf *b)
 		 t->last_ns > first ? t->last_ns - first : 0);
 	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz,
 		 t->peak.cnt, t->peak_ns > first ? t->peak_ns - first : 0);
-	buf_addf(b, ",\"interval\":%" PRIu64 ",\"sampled\":%s,\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64
+	buf_addf(b, ",\"from_ns\":%" PRIu64 ",\"partial\":%s,\"interval\":%" PRIu64 ",\"sampled\":%s,\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64
 		    ",\"unseen_frees\":%s",
+		 since_start(h, first), h->in.options->until_ns ? "true" : "false",
 		 format_interval(h->in.catalog), h->sampled ? "true" : "false",
 		 catalog_sum(h->in.catalog, COUNT_LOST), t->lost_frees,
 		 format_unseen_frees(h->in.catalog) ? "true" : "false");

@@ -3,7 +3,8 @@
  * frames it shares with the one before and the rest, which is the tree of all paths in preorder.
  *
  *   labels   count, then each: name, file (length and bytes), line, module
- *   paths    count, then each: frames shared, frames added, the added labels
+ *   types    count, then each: its name; the first one stands for no type
+ *   paths    count, then each: type, frames shared, frames added, the added labels
  *   sums     a column each: allocated blocks, bytes, live blocks, bytes, at-peak blocks, bytes,
  *            own largest bytes, lifetime in us
  *   cells    count by path; slices as differences; a column of blocks and one of bytes for each
@@ -40,8 +41,10 @@ static int compare_paths(const void *a, const void *b, void *ctx)
 	const struct paths *p = ctx;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	size_t nx = paths_depth(p, x), ny = paths_depth(p, y), i = shared_frames(p, x, y);
+	if (i == nx && i == ny)
+		return (paths_type(p, x) > paths_type(p, y)) - (paths_type(p, x) < paths_type(p, y));
 	if (i == nx || i == ny)
-		return (nx > ny) - (nx < ny);
+		return nx > ny ? 1 : -1;
 	return frame_from_root(p, x, i) < frame_from_root(p, y, i) ? -1 : 1;
 }
 
@@ -58,12 +61,20 @@ static void put_labels(const struct paths *p, struct buf *b)
 	}
 }
 
+static void put_types(const struct names *types, struct buf *b)
+{
+	buf_varint(b, types->spans_cnt);
+	for (size_t i = 0; i < types->spans_cnt; i++)
+		buf_lenstr(b, names_at(types, (uint32_t)i));
+}
+
 static void put_paths(const struct paths *p, const uint32_t *order, size_t n, struct buf *b)
 {
 	buf_varint(b, n);
 	for (size_t i = 0; i < n; i++) {
 		size_t depth = paths_depth(p, order[i]);
 		size_t shared = i ? shared_frames(p, order[i - 1], order[i]) : 0;
+		buf_varint(b, paths_type(p, order[i]));
 		buf_varint(b, shared);
 		buf_varint(b, depth - shared);
 		for (size_t k = shared; k < depth; k++)
@@ -162,6 +173,7 @@ int pack_base64(const struct tally *t, const struct cells *c, struct buf *out)
 		order[i] = (uint32_t)i;
 	qsort_r(order, n, sizeof(*order), compare_paths, (void *)&t->paths);
 	put_labels(&t->paths, &raw);
+	put_types(&t->paths.types, &raw);
 	put_paths(&t->paths, order, n, &raw);
 	put_sums(t, order, n, &raw);
 	put_cells(c, order, n, &raw);

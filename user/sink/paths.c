@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "sink/format.h"
+#include "sink/type.h"
 
 static bool add_frame(struct paths *p, const struct sink_frame *f)
 {
@@ -19,6 +20,21 @@ static bool add_frame(struct paths *p, const struct sink_frame *f)
 	return !p->run.failed;
 }
 
+/* Number of the type of p->stack, which is that of `id`; NAMES_FAILED when memory is out. */
+static uint32_t type_of_stack(struct paths *p, struct stack_id id)
+{
+	struct sink_options whole = *p->options;
+	whole.keep_allocator_frames = true;
+	if (!p->typed)
+		return 0;
+	if (names_put(&p->types, TYPE_UNKNOWN, strlen(TYPE_UNKNOWN)) ||
+	    sink_stack_of(p->catalog, &whole, id, &p->whole))
+		return NAMES_FAILED;
+	buf_reset(&p->text);
+	type_of(&p->whole, &p->stack, &p->text);
+	return p->text.failed ? NAMES_FAILED : names_put(&p->types, p->text.data, p->text.len);
+}
+
 uint32_t paths_of(struct paths *p, struct stack_id id)
 {
 	uint64_t *known = map_get(&p->of_stack, id.n);
@@ -26,7 +42,11 @@ uint32_t paths_of(struct paths *p, struct stack_id id)
 		return (uint32_t)*known;
 	if (sink_stack_of(p->catalog, p->options, id, &p->stack))
 		return NAMES_FAILED;
+	uint32_t type = type_of_stack(p, id);
+	if (type == NAMES_FAILED)
+		return NAMES_FAILED;
 	buf_reset(&p->run);
+	buf_add(&p->run, &type, sizeof(type));
 	for (size_t i = 0; i < p->stack.frames_cnt; i++) {
 		if (!add_frame(p, &p->stack.frames[i]))
 			return NAMES_FAILED;
@@ -46,15 +66,25 @@ size_t paths_cnt(const struct paths *p)
 
 size_t paths_depth(const struct paths *p, uint32_t path)
 {
-	return p->runs.spans[path].len / sizeof(uint32_t);
+	return p->runs.spans[path].len / sizeof(uint32_t) - 1;
+}
+
+/* Runs lie where the one before ended, at any address. */
+static uint32_t word_of(const struct paths *p, uint32_t path, size_t i)
+{
+	uint32_t word;
+	memcpy(&word, names_at(&p->runs, path) + i * sizeof(word), sizeof(word));
+	return word;
+}
+
+uint32_t paths_type(const struct paths *p, uint32_t path)
+{
+	return word_of(p, path, 0);
 }
 
 uint32_t paths_frame(const struct paths *p, uint32_t path, size_t i)
 {
-	uint32_t label;
-	/* Runs lie where the one before ended, at any address. */
-	memcpy(&label, names_at(&p->runs, path) + i * sizeof(label), sizeof(label));
-	return label;
+	return word_of(p, path, i + 1);
 }
 
 const char *paths_label(const struct paths *p, uint32_t label)
@@ -64,10 +94,12 @@ const char *paths_label(const struct paths *p, uint32_t label)
 
 void paths_free(struct paths *p)
 {
+	names_free(&p->types);
 	names_free(&p->labels);
 	names_free(&p->runs);
 	map_free(&p->of_stack);
 	sink_stack_free(&p->stack);
+	sink_stack_free(&p->whole);
 	buf_free(&p->text);
 	buf_free(&p->run);
 }

@@ -1,6 +1,6 @@
 /*
  * sink/paths: display stacks by content, numbered in order of arrival: stacks of two processes that
- * look the same are one path. A zeroed struct with catalog, options and label set is empty. Not for
+ * look the same are one path, unless types are told apart and theirs differ. A zeroed struct with catalog, options and label set is empty. Not for
  * other rooms.
  */
 #ifndef ALYS_SINK_PATHS_H
@@ -14,10 +14,12 @@ struct paths {
 	const struct sink_options *options;
 	/* What makes two frames the same; may hold NUL bytes. */
 	void (*label)(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
+	bool typed; /* paths have types */
+	struct names types; /* 0 is TYPE_UNKNOWN, as soon as there is a path */
 	struct names labels;
-	struct names runs; /* frames of a path as numbers of labels, innermost first */
+	struct names runs; /* a path's type, then its frames as numbers of labels, innermost first */
 	struct map of_stack;
-	struct sink_stack stack;
+	struct sink_stack stack, whole;
 	struct buf text, run;
 };
 
@@ -25,6 +27,8 @@ struct paths {
 uint32_t paths_of(struct paths *p, struct stack_id id);
 size_t paths_cnt(const struct paths *p);
 size_t paths_depth(const struct paths *p, uint32_t path);
+/* Number of its type, 0 unless typed. */
+uint32_t paths_type(const struct paths *p, uint32_t path);
 /* Number of the label of frame i, 0 = innermost. */
 uint32_t paths_frame(const struct paths *p, uint32_t path, size_t i);
 /* Borrowed until the next paths_of. */

@@ -182,11 +182,8 @@ static void add_header(struct pprof *p, enum value standard)
 	const struct heap_facts *facts = &p->in->snapshot->facts;
 	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType period = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
-	uint64_t start = meta_number(c, "start_mono_ns"), end = meta_number(c, "end_mono_ns");
+	uint64_t start = format_start_ns(p->in), end = format_end_ns(p->in);
 	uint64_t interval = format_interval(c);
-	/* A recording that was killed has no end; its last event then is. */
-	start = start ? start : facts->first_ns;
-	end = end ? end : facts->last_ns;
 	string_of(p, "");
 	add_sample_types(p);
 	period.type = string_of(p, "space");
@@ -194,7 +191,10 @@ static void add_header(struct pprof *p, enum value standard)
 	m.period_type = &period;
 	m.period = interval ? (int64_t)interval : 1;
 	m.default_sample_type = string_of(p, value_types[standard].name);
-	m.time_nanos = (int64_t)meta_number(c, "start_real_ns");
+	m.time_nanos = (int64_t)(meta_number(c, "start_real_ns") + start - meta_number(c, "start_mono_ns"));
+	/* A recording that was killed has no end; its last event then is. */
+	start = start ? start : facts->first_ns;
+	end = end ? end : facts->last_ns;
 	m.duration_nanos = end > start ? (int64_t)(end - start) : 0;
 	if (!p->in->options->keep_allocator_frames)
 		m.drop_frames = string_of(p, drop_frames);

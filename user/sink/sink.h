@@ -24,6 +24,7 @@ struct sink_options {
 	const char *value;          /* {alloc,inuse}_{objects,space}; NULL = format's default */
 	const char *title;          /* flamegraph */
 	size_t top;                 /* text: rows, 0 = all */
+	uint64_t from_ns, until_ns; /* the events are of this part of the recording; 0 = no limit */
 	const struct sink_input *before; /* flamegraph: an earlier recording to compare with; NULL = none */
 };
 
@@ -35,7 +36,8 @@ struct sink_out {
 
 struct sink_input {
 	const struct catalog *catalog;
-	const struct snapshot *snapshot; /* NULL for event sinks until end() */
+	const struct snapshot *snapshot; /* NULL for event sinks */
+	struct heap *heap;               /* event sinks: what the events go through */
 	const struct sink_options *options;
 };
 
@@ -45,7 +47,10 @@ struct sink_ops {
 	const char *mime;
 	const char *help;
 	unsigned int watch;      /* enum heap_watch: what the snapshot must hold beyond totals */
-	/* Snapshot formats have render only; event formats have begin/event/end only. */
+	/*
+	 * Snapshot formats have render only; event formats have begin/event/end only. event() comes
+	 * after the heap has applied it; from begin() on a sink may listen to the heap.
+	 */
 	int (*render)(const struct sink_input *in, struct sink_out *out, struct err *err);
 	int (*begin)(const struct sink_input *in, struct sink_out *out, void **state,
 		     struct err *err);

@@ -1,7 +1,4 @@
-/*
- * sink/tally: see tally.h. The whole heap's peak needs no copy of all rows at each new peak: a row
- * is saved when it changes for the first time after one, and until then is what it was at it.
- */
+/* sink/tally: see tally.h. */
 #include "sink/tally.h"
 
 #include <errno.h>
@@ -10,26 +7,10 @@
 #include "base/vec.h"
 #include "sink/format.h"
 
-static void save_peak(const struct tally *t, struct tally_row *r)
+static void add(struct amount *to, const struct amount *by)
 {
-	if (r->epoch == t->epoch)
-		return;
-	r->epoch = t->epoch;
-	r->peak = r->live;
-}
-
-static uint64_t thread_of(const struct event *e)
-{
-	return (uint64_t)e->proc.n << 32 | e->tid;
-}
-
-static bool is_temporary(const struct tally *t, const struct life *life, enum life_end how,
-			 const struct event *e)
-{
-	if (how != LIFE_FREED || e->kind != EVENT_FREE || e->flags & EVENT_F_BY_GC)
-		return false;
-	const uint64_t *last = map_get(&t->threads, thread_of(e));
-	return last && *last == life->id;
+	to->cnt += by->cnt;
+	to->sz += by->sz;
 }
 
 static void take(struct amount *from, const struct amount *by)
@@ -41,22 +22,57 @@ static void take(struct amount *from, const struct amount *by)
 		*from = (struct amount){ 0 };
 }
 
+static struct amount amount_of(const struct life *life)
+{
+	return (struct amount){ life->cnt, life->cnt * (double)life->size };
+}
+
+static struct tally_row *row_of(struct tally *t, struct stack_id id, uint32_t *path)
+{
+	*path = paths_of(&t->paths, id);
+	while (*path != NAMES_FAILED && t->rows_cnt <= *path) {
+		if (!VEC_PUSH(t, rows))
+			return NULL;
+	}
+	return *path == NAMES_FAILED ? NULL : &t->rows[*path];
+}
+
+static uint32_t on_begin(void *ctx, const struct life *life, const struct event *e)
+{
+	struct tally *t = ctx;
+	struct tally_change c = { .how = -1, .life = life, .by = amount_of(life), .time_ns = e->time_ns };
+	struct tally_row *r = row_of(t, e->stack, &c.path);
+	if (!r) {
+		t->failed = true;
+		return NAMES_FAILED;
+	}
+	if (!t->first_ns)
+		t->first_ns = e->time_ns;
+	add(&r->live, &c.by);
+	add(&t->live, &c.by);
+	if (r->live.sz > r->max.sz)
+		r->max = r->live;
+	if (t->changed)
+		t->changed(t->ctx, &c);
+	return c.path;
+}
+
 static void on_end(void *ctx, const struct life *life, enum life_end how, const struct event *e)
 {
 	struct tally *t = ctx;
-	struct tally_row *r = &t->rows[life->tag];
 	struct tally_change c = {
 		.path = life->tag,
 		.how = (int)how,
 		.life = life,
-		.by = { life->cnt, life->cnt * (double)life->size },
+		.by = amount_of(life),
 		.time_ns = e ? e->time_ns : t->last_ns,
 	};
+	if (life->tag == NAMES_FAILED)
+		return;
+	struct tally_row *r = &t->rows[life->tag];
 	if (c.time_ns > life->born_ns)
 		r->life_ns += life->cnt * (double)(c.time_ns - life->born_ns);
 	if (how < LIFE_EXIT) {
-		c.temporary = is_temporary(t, life, how, e);
-		save_peak(t, r);
 		take(&r->live, &c.by);
 		take(&t->live, &c.by);
 	}
@@ -64,94 +80,48 @@ static void on_end(void *ctx, const struct life *life, enum life_end how, const 
 		t->changed(t->ctx, &c);
 }
 
-static void on_begin(struct tally *t, const struct life *life, const struct event *e)
-{
-	struct tally_row *r = &t->rows[life->tag];
-	struct tally_change c = {
-		.path = life->tag,
-		.how = -1,
-		.life = life,
-		.by = { life->cnt, life->cnt * (double)life->size },
-		.time_ns = e->time_ns,
-	};
-	uint64_t *last = map_put(&t->threads, thread_of(e));
-	/* Without memory for the thread its blocks count as not temporary. */
-	if (last)
-		*last = life->id;
-	save_peak(t, r);
-	r->alloc = (struct amount){ r->alloc.cnt + c.by.cnt, r->alloc.sz + c.by.sz };
-	r->live = (struct amount){ r->live.cnt + c.by.cnt, r->live.sz + c.by.sz };
-	t->live = (struct amount){ t->live.cnt + c.by.cnt, t->live.sz + c.by.sz };
-	if (r->live.sz > r->max.sz)
-		r->max = r->live;
-	if (t->live.sz > t->peak.sz) {
-		t->peak = t->live;
-		t->peak_ns = e->time_ns;
-		t->epoch++;
-	}
-	if (t->changed)
-		t->changed(t->ctx, &c);
-}
-
 void tally_begin(struct tally *t, const struct sink_input *in)
 {
-	const char *start = catalog_meta(in->catalog, "start_mono_ns");
+	const struct heap_listener listener = { on_begin, on_end, t };
 	t->paths.catalog = in->catalog;
 	t->paths.options = in->options;
-	t->lives.ended = on_end;
-	t->lives.ctx = t;
-	t->first_ns = start ? strtoull(start, NULL, 10) : 0;
-	t->last_ns = t->first_ns;
+	t->first_ns = format_start_ns(in);
+	t->heap = in->heap;
+	heap_watch(t->heap, HEAP_PEAK | HEAP_LIFETIMES);
+	heap_listen(t->heap, &listener);
 }
 
-static void note_event(struct tally *t, const struct event *e)
+/* Rows of the snapshot that look alike are one path. */
+static int add_sums(struct tally *t, const struct snapshot *s)
 {
-	if (e->kind == EVENT_LOSS && (e->lost_kind == EVENT_FREE || e->lost_kind == EVENT_REALLOC))
-		t->lost_frees += e->size;
-	if (!t->first_ns)
-		t->first_ns = e->time_ns;
-	if (e->time_ns > t->last_ns)
-		t->last_ns = e->time_ns;
-}
-
-static int path_of(struct tally *t, struct stack_id id, uint32_t *path)
-{
-	*path = paths_of(&t->paths, id);
-	if (*path == NAMES_FAILED)
-		return -ENOMEM;
-	while (t->rows_cnt <= *path) {
-		if (!VEC_PUSH(t, rows))
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t path;
+		struct tally_row *r = row_of(t, s->rows[i].stack, &path);
+		if (!r)
 			return -ENOMEM;
+		add(&r->alloc, &(struct amount){ s->rows[i].t.est_alloc_cnt, s->rows[i].t.est_alloc_sz });
+		add(&r->peak, &(struct amount){ s->peak[i].cnt, s->peak[i].sz });
 	}
+	t->peak = (struct amount){ s->peak_cnt, s->peak_sz };
+	t->peak_ns = s->peak_ns;
+	t->lost_frees = s->facts.lost_frees;
 	return 0;
-}
-
-int tally_event(struct tally *t, const struct event *e, const struct applied *a)
-{
-	const struct life *born = NULL;
-	uint32_t path = 0;
-	note_event(t, e);
-	bool allocates = e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC;
-	int rc = allocates && e->addr ? path_of(t, e->stack, &path) : 0;
-	if (!rc)
-		rc = lives_apply(&t->lives, e, a, path, &born);
-	if (rc > 0)
-		on_begin(t, born, e);
-	return rc < 0 ? rc : 0;
 }
 
 int tally_end(struct tally *t)
 {
-	int rc = lives_end(&t->lives);
-	for (size_t i = 0; i < t->rows_cnt; i++)
-		save_peak(t, &t->rows[i]);
-	return rc;
+	struct snapshot *s = heap_snapshot(t->heap);
+	if (!s)
+		return -ENOMEM;
+	t->last_ns = s->facts.last_ns > t->first_ns ? s->facts.last_ns : t->first_ns;
+	heap_tell_left(t->heap);
+	int rc = add_sums(t, s);
+	snapshot_free(s);
+	return t->failed ? -ENOMEM : rc;
 }
 
 void tally_free(struct tally *t)
 {
 	paths_free(&t->paths);
-	lives_free(&t->lives);
-	map_free(&t->threads);
 	free(t->rows);
 }

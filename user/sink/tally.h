@@ -1,11 +1,12 @@
 /*
  * sink/tally: for event sinks that need more than a snapshot has: every path's blocks as they begin
- * and end, its sums, its own largest moment and the one of the whole heap. Not for other rooms.
+ * and end, and its own largest moment, whichever stacks look like it. Which block an event begins
+ * or ends is the model's decision; sums and the heap's peak are those of its snapshot. Not for
+ * other rooms.
  */
 #ifndef ALYS_SINK_TALLY_H
 #define ALYS_SINK_TALLY_H
 
-#include "sink/lives.h"
 #include "sink/paths.h"
 
 struct amount {
@@ -13,11 +14,12 @@ struct amount {
 };
 
 struct tally_row {
-	struct amount alloc, live;
-	struct amount max;  /* own largest live, whenever that was */
-	struct amount peak; /* live when the whole heap was at its largest; after tally_end */
-	double life_ns;     /* sum over the ended, and over the rest until the end */
-	uint64_t epoch;     /* of the last change of `peak` */
+	struct amount live;
+	struct amount max; /* own largest live, whenever that was */
+	double life_ns;    /* sum over the ended, and over the rest until the end */
+	/* After tally_end: */
+	struct amount alloc;
+	struct amount peak; /* live when the whole heap was at its largest */
 };
 
 /* A block that begins (how is -1) or ends. */
@@ -27,26 +29,24 @@ struct tally_change {
 	const struct life *life;
 	struct amount by;
 	uint64_t time_ns;
-	bool temporary; /* freed before the next allocation of the thread that freed it */
 };
 
 struct tally {
 	struct paths paths;
-	struct lives lives;
-	struct tally_row *rows;
+	struct tally_row *rows; /* by path */
 	size_t rows_cnt, rows_cap;
-	struct map threads; /* (proc, tid) -> id of the block born last */
+	struct heap *heap;
 	struct amount live, peak;
-	uint64_t peak_ns, epoch;
-	uint64_t first_ns, last_ns;
+	uint64_t peak_ns, first_ns, last_ns; /* first_ns 0: no event yet, and the recording does not say */
 	uint64_t lost_frees;
+	bool failed; /* memory ran out: sums are wrong */
 	void (*changed)(void *ctx, const struct tally_change *c); /* after the sums; may be NULL */
 	void *ctx;
 };
 
+/* Listens to in->heap from here on. */
 void tally_begin(struct tally *t, const struct sink_input *in);
-int tally_event(struct tally *t, const struct event *e, const struct applied *a);
-/* Blocks that are left get their lifetimes, rows their peak. */
+/* Blocks that are left get their lifetimes, rows their sums. 0 or -ENOMEM. */
 int tally_end(struct tally *t);
 void tally_free(struct tally *t);
 

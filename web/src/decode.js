@@ -59,10 +59,12 @@ function readLabels(r) {
 function readPaths(r) {
   const count = r.number();
   const leaf = new Int32Array(count);
+  const type = new Int32Array(count);
   const parent = [-1];
   const label = [-1];
   const stack = [0];
   for (let p = 0; p < count; p++) {
+    type[p] = r.number();
     stack.length = r.number() + 1;
     for (let added = r.number(); added > 0; added--) {
       parent.push(stack[stack.length - 1]);
@@ -71,7 +73,7 @@ function readPaths(r) {
     }
     leaf[p] = stack[stack.length - 1];
   }
-  return { count, leaf, parent: Int32Array.from(parent), label: Int32Array.from(label) };
+  return { count, leaf, type, parent: Int32Array.from(parent), label: Int32Array.from(label) };
 }
 
 const SUMS = ["allocCnt", "allocSz", "liveCnt", "liveSz", "peakCnt", "peakSz", "maxSz", "lifeUs"];
@@ -95,11 +97,12 @@ function readCells(r, paths) {
 export async function decode(base64) {
   const r = new Reader(await inflate(base64));
   const { labels, functions } = readLabels(r);
+  const types = Array.from({ length: r.number() }, () => r.text());
   const paths = readPaths(r);
   const sums = {};
   for (const name of SUMS) sums[name] = r.column(new Float64Array(paths.count));
   const cells = readCells(r, paths.count);
   const length = r.number();
   const [alloc, freed, highest] = [0, 0, 0].map(() => r.column(new Float64Array(length)));
-  return { labels, functions, paths, sums, cells, heap: { alloc, freed, highest } };
+  return { labels, functions, types, paths, sums, cells, heap: { alloc, freed, highest } };
 }

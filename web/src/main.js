@@ -5,7 +5,6 @@ import { Flame } from "./flame.js";
 import { METRICS, heapSeries, measure, pathSlices } from "./measure.js";
 import { Timeline } from "./timeline.js";
 import { buildTree, sumTree } from "./tree.js";
-import { typesOf } from "./types.js";
 import { Views } from "./views.js";
 import { amount, bytes, count, make, percent, seconds } from "./text.js";
 
@@ -19,7 +18,7 @@ class Page {
     this.series = pathSlices(heap, about.slice_ns / about.heap_slice_ns);
     this.choice = { metric: about.unseen_frees ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
     this.trees = new Map();
-    this.views = new Views(data, this.series, typesOf(data), about, (name) => this.searchFor(name));
+    this.views = new Views(data, this.series, about, (name) => this.searchFor(name));
     this.flame = new Flame(id("flame"), id("flame-details"), id("tip"), (n) => { id("reset").disabled = !n; this.matched(); });
     this.timeline = new Timeline(id("timeline"), heap, about, this.series.length, (interval) => this.change({ interval }));
   }
@@ -46,9 +45,10 @@ class Page {
     id("subtitle").textContent = [
       about.procs.length === 1 ? `process ${about.procs[0].pid}` : `${about.procs.length} processes`,
       start > 0 && new Date(start).toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC"),
-      `${seconds(about.length_ns / 1e9)} recorded`,
+      about.partial ? this.timeline.words() : `${seconds(about.length_ns / 1e9)} recorded`,
       about.sampled ? `estimated from samples, one per ${bytes(about.interval)} on average` : "every call recorded",
     ].filter(Boolean).join(" · ");
+    if (about.partial) this.notice(`Only ${this.timeline.words()} is shown: blocks allocated before are not.`);
     if (about.lost) this.notice(`${count(about.lost)} events were lost: see “What was recorded”.`);
     if (about.lost_frees) this.notice(`In use is an upper bound: ${count(about.lost_frees)} frees were lost.`);
     if (about.unseen_frees) this.notice("In use is an upper bound: what the garbage collector freed was not recorded.");
@@ -64,7 +64,7 @@ class Page {
     const temporary = sum(measure(data, this.series, "temporary", "cnt", null));
     const [allocs, live] = [sum(data.sums.allocCnt), sum(data.sums.liveCnt)];
     const tiles = [
-      ["At peak", bytes(about.peak.bytes), `${count(about.peak.blocks)} blocks, at ${seconds(about.peak.ns / 1e9)}`],
+      ["At peak", bytes(about.peak.bytes), `${count(about.peak.blocks)} blocks, at ${this.timeline.clock(about.peak.ns / 1e9)}`],
       ["In use at the end", bytes(sum(data.sums.liveSz)), `${count(live)} blocks`],
       ["Allocated", bytes(sum(data.sums.allocSz)), `${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
       ["Temporary", count(temporary), `${percent(temporary, allocs)} of all blocks`],

@@ -13,7 +13,7 @@ const MARGIN = { left: 76, right: 14, top: 20, bottom: 24 };
 
 export class Timeline {
   constructor(box, series, about, slices, onInterval) {
-    Object.assign(this, { box, series, slices, onInterval, peak: about.peak });
+    Object.assign(this, { box, series, slices, onInterval, peak: about.peak, partial: about.partial, start: about.from_ns / 1e9 });
     this.drawn = about.heap_slice_ns / 1e9;
     this.slice = about.slice_ns / 1e9;
     this.end = Math.max(about.length_ns / 1e9, this.drawn / 1e6);
@@ -38,7 +38,7 @@ export class Timeline {
     this.drawBars(bar);
     this.drawArea(y);
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`)
-      .call(axisBottom(this.x).ticks(Math.max(3, Math.floor(width / 110))).tickFormat((s) => (s ? seconds(s) : "0")).tickSizeOuter(0));
+      .call(axisBottom(this.x).ticks(Math.max(3, Math.floor(width / 110))).tickFormat((s) => this.clock(s)).tickSizeOuter(0));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`)
       .call(axisLeft(y).tickValues(ticks).tickFormat(bytes).tickSizeOuter(0));
     this.drawBrush(width);
@@ -114,9 +114,16 @@ export class Timeline {
     this.choose({ from, to: from + now.to - now.from });
   }
 
+  // Of the recording, of which the page may show a part.
+  clock(s) {
+    return s + this.start ? seconds(s + this.start) : "0";
+  }
+
   words() {
     const { from, to } = this.interval ?? { from: 0, to: this.slices - 1 };
     const end = Math.min(this.end, (to + 1) * this.slice);
-    return this.interval ? `${seconds(from * this.slice)} to ${seconds(end)} (${seconds(end - from * this.slice)})` : `whole recording, ${seconds(this.end)}`;
+    const span = `${this.clock(from * this.slice)} to ${this.clock(end)}`;
+    if (this.interval) return `${span} (${seconds(end - from * this.slice)})`;
+    return this.partial ? `${span} of the recording` : `whole recording, ${seconds(this.end)}`;
   }
 }

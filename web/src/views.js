@@ -36,8 +36,8 @@ function readable([key, value]) {
 }
 
 export class Views {
-  constructor(data, series, types, about, onFunction) {
-    Object.assign(this, { data, series, types, about, onFunction });
+  constructor(data, series, about, onFunction) {
+    Object.assign(this, { data, series, about, onFunction });
     this.leafFn = data.paths.leaf.map((leaf) => (leaf ? data.labels[data.paths.label[leaf]].fn : -1));
   }
 
@@ -137,15 +137,15 @@ export class Views {
       this.shareColumn("own"),
       { title: "Blocks allocated", number: true, of: (row) => row.blocks, text: (row) => count(row.blocks) },
       { title: "Stacks", number: true, of: (row) => row.stacks, text: (row) => count(row.stacks) },
-      { title: "Type", of: (row) => this.types.names[row.key], cell: (row) => make("span", row.key ? "mono" : "soft", this.types.names[row.key]) },
+      { title: "Type", of: (row) => this.data.types[row.key], cell: (row) => make("span", row.key ? "mono" : "soft", this.data.types[row.key]) },
     ], { sort: 0, caption: "By type" });
   }
 
   typesRows() {
-    const rows = this.types.names.map((_, key) => ({ key, own: 0, blocks: 0, stacks: 0 }));
+    const rows = this.data.types.map((_, key) => ({ key, own: 0, blocks: 0, stacks: 0 }));
     const blocks = measure(this.data, this.series, "alloc", "cnt", this.choice.interval);
     this.choice.weights.forEach((value, p) => {
-      const row = rows[this.types.of[p]];
+      const row = rows[this.data.paths.type[p]];
       if (!value || !this.pathWanted(p)) return;
       row.own += value;
       row.blocks += blocks[p];

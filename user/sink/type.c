@@ -1,12 +1,14 @@
 /*
- * report/type: the type of an allocation from its frames. Crystal allocates objects in `Foo.new` and
+ * sink/type: the type of an allocation from its frames. Crystal allocates objects in `Foo.new` and
  * buffers through Pointer(T).malloc, called by a method of the buffer's owner. A C++ stack names a
  * type only inside a constructor or an allocator<T>, for `new Foo` constructs after it allocated.
  */
+#include "sink/type.h"
+
 #include <string.h>
 
 #include "base/text.h"
-#include "report/frames.h"
+#include "sink/format.h"
 
 /* "Array(Foo)#push" -> where "#push" begins; NULL when it is no qualified name of Crystal's. */
 static const char *crystal_method(const char *name)
@@ -169,5 +171,5 @@ void type_of(const struct sink_stack *whole, const struct sink_stack *cut, struc
 		     (crystal_type(cut, buffer, out) || cxx_type(cut, out) ||
 		      crystal_file_type(&cut->frames[0], buffer, out));
 	if (!known)
-		buf_adds(out, "[no type]");
+		buf_adds(out, TYPE_UNKNOWN);
 }

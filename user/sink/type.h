@@ -1,0 +1,15 @@
+/* sink/type: the type of an allocation, as far as its frames tell. For sink/ and report/ only. */
+#ifndef ALYS_SINK_TYPE_H
+#define ALYS_SINK_TYPE_H
+
+#include "sink/sink.h"
+
+#define TYPE_UNKNOWN "[no type]"
+
+/*
+ * "Foo", "Array(Foo) (buffer)", or TYPE_UNKNOWN: cleaned text. whole is the stack with the
+ * allocator's frames, cut the same without.
+ */
+void type_of(const struct sink_stack *whole, const struct sink_stack *cut, struct buf *out);
+
+#endif
