@@ -10,6 +10,7 @@ import xml.dom.minidom
 
 import pytest
 
+from browser_driver import drive
 from conftest import ALYS, BUILD, PROGS, ROOT, Tracer, alys
 
 GOLDEN = ROOT / "tests" / "golden" / "report"
@@ -183,7 +184,49 @@ def test_page(traces, tmp_path):
     assert out.read_text().startswith("<!doctype html>")
     again = alys("report", "--html", out, traces / "cpp.alys")
     assert again.returncode == 1 and "page.html" in again.stderr.strip().split("\n")[-1]
-    assert "time line" in refused(2, "report", "--html", out, "--at", "1", traces / "cpp.alys")
+
+
+PAGE = """
+await page.waitForFunction(() => document.documentElement.dataset.shown);
+const text = (at) => page.locator(at).innerText();
+const out = { subtitle: await text("#subtitle"), notice: await text(".notice"), interval: await text("#interval"), sum: await text("#flame-sum") };
+out.ticks = await page.$$eval("#timeline .axis", (axes) => axes[0].textContent);
+await page.focus("#timeline");
+await page.keyboard.press("ArrowRight");
+await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+return { ...out, chosen: await text("#interval") };
+"""
+
+
+def page_of(traces, tmp_path, *args):
+    out = tmp_path / "part.html"
+    ask("report", "--force", "--html", out, *args, traces / "cpp.alys")
+    return drive(tmp_path, f"file://{out}", PAGE)
+
+
+def test_page_of_an_interval(traces, tmp_path):
+    """It shows what the table of the same interval says, and times are those of the recording."""
+    told = json.loads(ask("report", "--by", "process", "-f", "json", "--between", "2.55,4.2", traces / "cpp.alys"))
+    seen = page_of(traces, tmp_path, "--between", "2.55,4.2")
+    assert told["total"]["bytes"] == 2205 and seen["sum"].startswith("In use: 2.15 KiB.")
+    assert seen["interval"].startswith("2.55 s to 4.") and seen["interval"].endswith("of the recording")
+    assert seen["interval"] in seen["notice"] and "blocks allocated before are not" in seen["notice"]
+    assert "3.00 s" in seen["ticks"] and float(seen["chosen"].split(" s")[0]) >= 2.55
+
+
+def test_page_at_a_time(traces, tmp_path):
+    seen = page_of(traces, tmp_path, "--at", "1.55")
+    assert seen["sum"].startswith("In use: 978 KiB.")
+    assert seen["interval"].startswith("0 to 1.5")
+
+
+def test_formats_of_an_interval(traces, tmp_path):
+    """Every format takes one; what it leaves of a pprof's time is said in the profile."""
+    ask("convert", "-f", "folded-stacks", "--value", "alloc_space", "--between", "2.55,2.65", traces / "cpp.alys", tmp_path / "f")
+    assert [line.rsplit(" ", 1)[1] for line in (tmp_path / "f").read_text().splitlines()] == ["500"]
+    said = alys("convert", "-f", "pprof", "--between", "50,60", traces / "cpp.alys", tmp_path / "p")
+    assert said.returncode == 3 and "no event between 50 s and 60 s: the recording lasts 5.5 s" in said.stderr
+    assert not (tmp_path / "p").exists()
 
 
 # --- a process while it runs -----------------------------------------------------------------------

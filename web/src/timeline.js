@@ -38,7 +38,7 @@ export class Timeline {
     this.drawBars(bar);
     this.drawArea(y);
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`)
-      .call(axisBottom(this.x).ticks(Math.max(3, Math.floor(width / 110))).tickFormat((s) => this.clock(s)).tickSizeOuter(0));
+      .call(axisBottom(this.x.copy().domain([this.start, this.start + this.end])).ticks(Math.max(3, Math.floor(width / 110))).tickFormat((s) => (s ? seconds(s) : "0")).tickSizeOuter(0));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`)
       .call(axisLeft(y).tickValues(ticks).tickFormat(bytes).tickSizeOuter(0));
     this.drawBrush(width);
