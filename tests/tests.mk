@@ -84,6 +84,12 @@ $(BUILD)/tests/symdump: tests/e2e/symdump.c $(call room_objects,$(call rooms_of,
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# Readings of collected heaps against the truth (tests/e2e/test_census.py).
+$(BUILD)/tests/heapread: tests/e2e/heapread.c $(call room_objects,$(call rooms_of,session))
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 # Calibration of sites that are wrong on purpose (tests/e2e/test_calibrate.py).
 $(BUILD)/tests/calibrate_case: tests/e2e/calibrate_case.c $(call room_objects,$(call rooms_of,session))
 	$(call say,TEST,$@)

@@ -8,7 +8,7 @@
 
 #include "elf/elf.h"
 #include "session/calibrate.h"
-#include "session/calls.h"
+#include "session/guest.h"
 #include "session/live.h"
 
 static struct site *named(struct site_list *l, const char *name)
@@ -62,8 +62,8 @@ int main(int argc, char **argv)
 	struct site_list list = { 0 };
 	struct calibration c;
 	struct err err = { 0 };
-	if (argc == 2 && !strcmp(argv[1], CALLS_WORD))
-		return calls_main();
+	if (argc == 2 && guest_main(argv[1]) >= 0)
+		return 0;
 	if (argc != 3)
 		return 2;
 	struct sites_options o = { .cheap_exits = strcmp(argv[2], "ret") != 0 };

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "cli/verbs.h"
-#include "session/calls.h"
+#include "session/guest.h"
 #include "session/session.h"
 
 /* The first one is what a command line without a verb means. */
@@ -112,8 +112,9 @@ int cli_main(int argc, char **argv)
 	const char *slash = strrchr(argv[0], '/');
 	if (!strcmp(slash ? slash + 1 : argv[0], "alys_converter"))
 		return run_verb(&verb_convert, argc, argv);
-	if (argc == 2 && !strcmp(argv[1], CALLS_WORD))
-		return calls_main();
+	int guest = argc == 2 ? guest_main(argv[1]) : -1;
+	if (guest >= 0)
+		return guest;
 	int about = argc > 1 ? print_about(argv[1]) : -1;
 	if (about >= 0)
 		return about;

@@ -1,36 +1,23 @@
 /* session/calibrate: see calibrate.h. */
 #include "session/calibrate.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "base/vec.h"
-#include "elf/elf.h"
 #include "event/event.h"
 #include "intake/intake.h"
 #include "session/calls.h"
+#include "session/guest.h"
+#include "session/helper.h"
 #include "session/live.h"
 
-#define PATIENCE_NS 2000000000ull
 #define RING_SZ (2u << 20) /* all events of CALLS_MAX calls */
-
-struct helper {
-	pid_t pid;
-	int go, out;
-	uint64_t until_ns;
-};
 
 struct calibrating {
 	const struct site_list *list;
@@ -72,110 +59,6 @@ bool calibrate_wanted(const struct site_list *l, enum probe_returns returns)
 	return false;
 }
 
-/* --- the helper ------------------------------------------------------------------------------- */
-
-/* Above the numbers that the helper's own descriptors get. */
-static int lift(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
-}
-
-/* With an empty environment: what is in ours is meant for us. */
-static int spawn(struct helper *h, int library, int go, int out)
-{
-	char *argv[] = { (char *)"alys-bpf", (char *)CALLS_WORD, NULL }, *envp[] = { NULL };
-	posix_spawn_file_actions_t acts;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&acts);
-	for (int fd = 0; fd < 3; fd++)
-		posix_spawn_file_actions_addopen(&acts, fd, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_adddup2(&acts, library, CALLS_FD_LIBRARY);
-	posix_spawn_file_actions_adddup2(&acts, go, CALLS_FD_GO);
-	posix_spawn_file_actions_adddup2(&acts, out, CALLS_FD_OUT);
-	posix_spawn_file_actions_addclosefrom_np(&acts, CALLS_FD_OUT + 1);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	int rc = posix_spawn(&h->pid, "/proc/self/exe", &acts, &attr, argv, envp);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&acts);
-	h->pid = rc ? 0 : h->pid;
-	return rc;
-}
-
-static int start_helper(struct helper *h, int file_fd, struct err *err)
-{
-	int go[2] = { -1, -1 }, out[2] = { -1, -1 }, rc = 0;
-	if (pipe2(go, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
-		rc = errno;
-	int theirs[] = { lift(file_fd), rc ? -1 : lift(go[0]), rc ? -1 : lift(out[1]) };
-	if (!rc)
-		rc = theirs[0] < 0 || theirs[1] < 0 || theirs[2] < 0 ? EMFILE :
-									 spawn(h, theirs[0], theirs[1], theirs[2]);
-	int spare[] = { theirs[0], theirs[1], theirs[2], go[0], out[1] };
-	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++) {
-		if (spare[i] >= 0)
-			close(spare[i]);
-	}
-	h->go = go[1];
-	h->out = out[0];
-	h->until_ns = now_ns() + PATIENCE_NS;
-	return rc ? err_set(err, rc, "the helper cannot be started: %s", strerror(rc)) : 0;
-}
-
-static void end_helper(struct helper *h)
-{
-	if (h->pid) {
-		kill(h->pid, SIGKILL);
-		waitpid(h->pid, NULL, 0);
-	}
-	if (h->go >= 0)
-		close(h->go);
-	if (h->out >= 0)
-		close(h->out);
-}
-
-/* Bytes read, 0 at the end; -errno. */
-static ssize_t hear(const struct helper *h, void *bytes, size_t n, struct err *err)
-{
-	uint64_t now = now_ns();
-	struct pollfd fd = { .fd = h->out, .events = POLLIN };
-	int ms = now < h->until_ns ? (int)((h->until_ns - now) / 1000000) : 0;
-	int rc = poll(&fd, 1, ms);
-	if (rc <= 0)
-		return err_set(err, rc ? errno : ETIMEDOUT, "the helper did not answer in time");
-	ssize_t got = read(h->out, bytes, n);
-	return got < 0 ? err_set(err, errno, "the helper: %s", strerror(errno)) : got;
-}
-
-static int hear_failure(const struct helper *h, struct err *err)
-{
-	char why[200];
-	size_t len = 0;
-	ssize_t got;
-	while (len < sizeof(why) && (got = hear(h, why + len, sizeof(why) - len, NULL)) > 0)
-		len += (size_t)got;
-	/* The loader names the file as we had to. */
-	char *colon = memmem(why, len, ": ", 2);
-	size_t from = colon && !strncmp(why, "/proc/self/fd/", 14) ? (size_t)(colon + 2 - why) : 0;
-	return err_set(err, ELIBACC, "it cannot be loaded alone: %.*s", (int)(len - from), why + from);
-}
-
-static int await_ready(const struct helper *h, struct err *err)
-{
-	char first;
-	ssize_t got = hear(h, &first, 1, err);
-	if (got < 0)
-		return (int)got;
-	if (got == 1 && first == CALLS_FAILED)
-		return hear_failure(h, err);
-	return got == 1 && first == CALLS_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
-}
-
 static int hear_calls(struct calibrating *c, struct err *err)
 {
 	size_t len = 0, room = CALLS_MAX * sizeof(*c->calls);
@@ -183,7 +66,7 @@ static int hear_calls(struct calibrating *c, struct err *err)
 	c->calls = malloc(room);
 	if (!c->calls)
 		return err_set(err, ENOMEM, "out of memory");
-	while (len < room && (got = hear(&c->helper, (char *)c->calls + len, room - len, err)) > 0)
+	while (len < room && (got = helper_hear(&c->helper, (char *)c->calls + len, room - len, err)) > 0)
 		len += (size_t)got;
 	if (got < 0)
 		return (int)got;
@@ -229,8 +112,7 @@ static int observe(struct calibrating *c, int file_fd, struct err *err)
 	if (rc)
 		return rc;
 	probe_start(c->probe);
-	close(c->helper.go);
-	c->helper.go = -1;
+	helper_go(&c->helper);
 	rc = hear_calls(c, err);
 	probe_stop(c->probe);
 	while (!rc && intake_drain(c->intake) > 0)
@@ -321,32 +203,16 @@ static void judge(struct calibrating *c, struct calibration *out)
 	buf_free(&text);
 }
 
-/* Spares the attempt: the loader would refuse it (DF_1_PIE of DT_FLAGS_1, or no position to choose). */
-static bool is_executable(int file_fd)
-{
-	struct elf *e = elf_open(file_fd, "", NULL);
-	uint64_t vaddr;
-	size_t size = 0;
-	const uint8_t *at = e ? elf_section(e, ".dynamic", &size, &vaddr) : NULL;
-	bool yes = e && !elf_is_pie(e);
-	for (Elf64_Dyn d; at && size >= sizeof(d) && !yes; at += sizeof(d), size -= sizeof(d)) {
-		memcpy(&d, at, sizeof(d));
-		yes = d.d_tag == DT_FLAGS_1 && (d.d_un.d_val & DF_1_PIE);
-	}
-	elf_close(e);
-	return yes;
-}
-
 static int run(struct calibrating *c, int file_fd, struct err *err)
 {
-	if (is_executable(file_fd))
+	if (helper_cannot_load(file_fd))
 		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
 	/* It starts while the programs are loaded. */
-	int rc = start_helper(&c->helper, file_fd, err);
+	int rc = helper_start(&c->helper, GUEST_CALLS, file_fd, err);
 	if (!rc)
 		rc = open_probe(c, err);
 	if (!rc)
-		rc = await_ready(&c->helper, err);
+		rc = helper_await(&c->helper, err);
 	if (!rc)
 		rc = observe(c, file_fd, err);
 	return rc ? rc : check_losses(c, err);
@@ -417,7 +283,7 @@ void calibrate(const struct site_list *l, int file_fd, struct calibration *out)
 	}
 	intake_free(c.intake);
 	close_aside(c.probe);
-	end_helper(&c.helper);
+	helper_end(&c.helper);
 	free(c.calls);
 	free(c.events);
 }

@@ -1,5 +1,5 @@
 /*
- * session/calibrate: are the sites that were found in a library right? A helper of ours (calls.h) maps
+ * session/calibrate: are the sites that were found in a library right? A helper of ours (helper.h) maps
  * the same file and calls its allocator; what the probes say of these calls is held against what
  * really came back. In: the sites and the open file. Out: a verdict. Changes no sites.
  *

@@ -2,13 +2,10 @@
 #include "session/calls.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "session/confine.h"
+#include "session/guest.h"
 
 #define GRANULE 16
 #define CLASSES 28   /* small ones, a few more than libgc keeps lists for */
@@ -39,22 +36,17 @@ const char *called_name(enum called called, int collector)
 	return names[!!collector][called];
 }
 
-/* NULL, or why not. */
-static const char *load(struct calling *c)
+static bool load(struct calling *c)
 {
-	char path[32];
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", CALLS_FD_LIBRARY);
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return dlerror();
-	void (*init)(void) = (void (*)(void))dlsym(library, "GC_init");
-	if (init)
-		init();
-	for (int i = 0; i < CALLED_CNT; i++) {
-		const char *name = called_name((enum called)i, init != NULL);
+	void *library = guest_library();
+	bool collector = library && dlsym(library, "GC_init");
+	for (int i = 0; library && i < CALLED_CNT; i++) {
+		const char *name = called_name((enum called)i, collector);
 		c->fn[i] = name ? dlsym(library, name) : NULL;
 	}
-	return c->fn[CALLED_MALLOC] ? NULL : "it has no function of that name that could be called alone";
+	if (library && !c->fn[CALLED_MALLOC])
+		guest_fail("it has no function of that name that could be called alone");
+	return c->fn[CALLED_MALLOC];
 }
 
 static void *note(struct calling *c, enum called called, size_t size, const void *old, void *result)
@@ -124,39 +116,14 @@ static void call_others(struct calling *c)
 	}
 }
 
-static bool put(const void *bytes, size_t n)
-{
-	const char *at = bytes;
-	while (n) {
-		ssize_t put = write(CALLS_FD_OUT, at, n);
-		if (put <= 0 && errno != EINTR)
-			return false;
-		at += put > 0 ? put : 0;
-		n -= put > 0 ? (size_t)put : 0;
-	}
-	return true;
-}
-
-static int say_failure(const char *why)
-{
-	char first = CALLS_FAILED;
-	return put(&first, 1) && put(why, strnlen(why, 200)) ? 0 : 1;
-}
-
 int calls_main(void)
 {
 	static struct calling calling; /* too large for a stack */
-	char byte = CALLS_READY;
-	if (!confine_self())
-		return say_failure("the helper cannot give up its rights");
-	const char *why = load(&calling);
-	if (why)
-		return say_failure(why);
-	if (!put(&byte, 1) || read(CALLS_FD_GO, &byte, 1) != 0)
+	if (!load(&calling) || !guest_ready() || !guest_await())
 		return 1;
 	call_small(&calling);
 	call_others(&calling);
-	put(calling.done, calling.done_cnt * sizeof(calling.done[0]));
+	guest_put(calling.done, calling.done_cnt * sizeof(calling.done[0]));
 	/* What the library does at the end is of no interest. */
 	_exit(0);
 }

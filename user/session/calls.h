@@ -1,26 +1,11 @@
 /*
- * session/calls: the helper process of calibrate.h. It maps one library, gives up all rights, and on a
- * sign calls the library's allocator with known sizes; what was called and what came back goes through
- * a pipe. Started again from our own executable, so that it holds nothing of a recording.
+ * session/calls: the guest (guest.h) of calibrate.h. On a sign it calls the library's allocator with
+ * known sizes; what was called and what came back goes through the pipe.
  */
 #ifndef ALYS_SESSION_CALLS_H
 #define ALYS_SESSION_CALLS_H
 
 #include <stdint.h>
-
-/* The first word of its command line; it has no second one. */
-#define CALLS_WORD "--call-allocator"
-
-/* Its descriptors. */
-enum {
-	CALLS_FD_LIBRARY = 3,
-	CALLS_FD_GO = 4, /* its end is the sign: the probes are there */
-	CALLS_FD_OUT = 5,
-};
-
-/* First byte that it says: the library is there, and records follow; or only words why it is not. */
-#define CALLS_READY 'r'
-#define CALLS_FAILED 'f'
 
 enum called {
 	CALLED_MALLOC,
@@ -44,7 +29,7 @@ struct call {
 
 /* The function's name in a collector or in a plain allocator; NULL = has none. */
 const char *called_name(enum called called, int collector);
-/* The helper's main; gives its exit status. */
+/* The guest's main; gives its exit status. */
 int calls_main(void);
 
 #endif

@@ -12,6 +12,7 @@
 enum collector_trust {
 	COLLECTOR_PROVEN,     /* in a helper that maps the same library, the reading agreed with the library's answers */
 	COLLECTOR_STRUCTURAL, /* its own headers agree with each other; it cannot be mapped alone (an executable) */
+	COLLECTOR_WRONG,      /* never of an open collector */
 };
 
 struct collector {
@@ -38,6 +39,9 @@ void collector_close(struct collector *c);
 int collector_refresh(struct collector *c, struct err *err);
 /* Its block headers and marks, with the process named in messages. */
 int collector_read(struct collector *c, struct boehm_heap *out, struct err *err);
+/* The parts, for whoever has a process and the open file already. False: the file is not mapped there. */
+int collector_space(uint32_t tgid, struct space *out, struct err *err);
+bool collector_bias(const struct elf *e, const struct space *s, uint64_t dev, uint64_t ino, uint64_t *bias);
 /* Names of its types: type_ids (a file, NULL = none) and what its program's symbols say. */
 int collector_types(struct collector *c, const char *type_ids, struct types *out, struct err *err);
 

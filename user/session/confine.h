@@ -1,5 +1,5 @@
 /*
- * session/confine: makes this process harmless for good. For the helper (calls.h): the library that it
+ * session/confine: makes this process harmless for good. For the helper (helper.h): the library that it
  * maps comes from a traced program, perhaps out of a container, and its constructors are anybody's
  * code. Afterwards the process belongs to nobody, has no capability and can get none, and the kernel
  * serves it only what loading a library and allocating need: memory, threads, files read.

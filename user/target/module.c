@@ -26,7 +26,7 @@ static int open_regular(const char *path)
  * map_files leads to the mapped file itself, also when it was deleted, replaced or lies in another
  * mount namespace; it wants privileges, so the path through the process's root is tried next.
  */
-static int open_mapped(uint32_t tgid, const struct map_line *line)
+int module_open(uint32_t tgid, const struct map_line *line)
 {
 	char path[4200];
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, line->start, line->end);
@@ -69,7 +69,7 @@ const struct open_module *module_of(struct module_table *t, struct catalog *c, u
 	o->id = (struct module_id){ (uint32_t)t->modules_cnt };
 	o->dev = line->dev;
 	o->ino = line->ino;
-	o->fd = line->ino ? open_mapped(tgid, line) : -1;
+	o->fd = line->ino ? module_open(tgid, line) : -1;
 	o->elf = o->fd >= 0 ? elf_open(o->fd, line->path, NULL) : NULL;
 	struct module m;
 	name_module(&m, o, line);

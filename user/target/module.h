@@ -21,6 +21,8 @@ struct module_table {
 	struct map index; /* device and inode -> place + 1 of the module taken in last */
 };
 
+/* The mapped file itself, also when it was deleted or replaced: a descriptor, the caller's, or -1. */
+int module_open(uint32_t tgid, const struct map_line *line);
 /* The module of a mapping, opened through the process when it is new. NULL when memory is out. */
 const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid,
 				    const struct map_line *line);

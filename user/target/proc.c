@@ -102,6 +102,8 @@ static bool parse_map_line(char *text, struct map_line *out)
 		return false;
 	text[strcspn(text, "\n")] = 0;
 	out->dev = makedev(major, minor);
+	out->readable = perms[0] == 'r';
+	out->writable = perms[1] == 'w';
 	out->exec = perms[2] == 'x';
 	out->path = path_at ? text + path_at : "";
 	return true;

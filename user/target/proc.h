@@ -21,7 +21,7 @@ long proc_status_value(uint32_t tgid, const char *key);
 
 struct map_line {
 	uint64_t start, end, offset, dev, ino;
-	bool exec;
+	bool readable, writable, exec;
 	const char *path; /* borrowed until the next line */
 };
 

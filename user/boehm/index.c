@@ -1,0 +1,144 @@
+/* boehm/index: see index.h. */
+#include "boehm/index.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define BLOCK_SHIFT 12
+#define KEY_SHIFT 22
+#define KEY_MAX ((1ull << (47 - KEY_SHIFT)) - 1) /* user space ends there */
+#define SMALLEST_POINTER 4096
+#define BOTTOMS_MAX (1u << 16) /* of 4 MiB each */
+#define ENTRIES_MAX (1u << 25)
+#define BATCH 128
+
+struct bottom {
+	uint64_t addr;
+	uint32_t slot; /* of the upper table that led to it */
+};
+
+struct bottoms {
+	struct bottom *list;
+	size_t list_cnt, list_cap;
+};
+
+static uint64_t word_at(const uint8_t *raw, size_t offset)
+{
+	uint64_t v;
+	memcpy(&v, raw + offset, sizeof(v));
+	return v;
+}
+
+static int push_bottom(struct bottoms *b, uint64_t addr, uint32_t slot)
+{
+	struct bottom *e = b->list_cnt < BOTTOMS_MAX ? VEC_PUSH(b, list) : NULL;
+	if (!e)
+		return b->list_cnt < BOTTOMS_MAX ? -ENOMEM : -E2BIG;
+	*e = (struct bottom){ addr, slot };
+	return 0;
+}
+
+static int read_top(struct memory *m, uint64_t top_index, uint64_t all_nils, struct bottoms *b)
+{
+	uint64_t words[INDEX_TOP];
+	int rc = memory_read(m, top_index, words, sizeof(words));
+	for (uint32_t i = 0; !rc && i < INDEX_TOP; i++) {
+		if (words[i] != all_nils && words[i])
+			rc = push_bottom(b, words[i], i);
+	}
+	return rc;
+}
+
+/* Large blocks fill the words behind the first one with the way back. */
+static int take_words(const uint8_t *raw, uint64_t key, struct block_index *out)
+{
+	for (uint64_t i = 0; i < INDEX_BOTTOM; i++) {
+		uint64_t word = word_at(raw, i * 8);
+		if (word < SMALLEST_POINTER)
+			continue;
+		struct index_entry *e = out->entries_cnt < ENTRIES_MAX ? VEC_PUSH(out, entries) : NULL;
+		if (!e)
+			return out->entries_cnt < ENTRIES_MAX ? -ENOMEM : -E2BIG;
+		*e = (struct index_entry){ (key << KEY_SHIFT) | (i << BLOCK_SHIFT), word };
+	}
+	return 0;
+}
+
+static int take_bottom(const uint8_t *raw, const struct bottom *from, uint64_t all_nils, struct bottoms *chains,
+		       struct block_index *out)
+{
+	uint64_t key = word_at(raw, BOTTOM_KEY), next = word_at(raw, BOTTOM_HASH_LINK);
+	if (key > KEY_MAX || key % INDEX_TOP != from->slot) {
+		out->strange++;
+		return 0;
+	}
+	int rc = take_words(raw, key, out);
+	return rc || !next || next == all_nils ? rc : push_bottom(chains, next, from->slot);
+}
+
+/* The list grows by what the chains lead to; its limit ends circles. */
+static int read_bottoms(struct memory *m, struct bottoms *b, uint64_t all_nils, struct block_index *out)
+{
+	uint8_t *raw = malloc((size_t)BATCH * BOTTOM_SZ);
+	int rc = raw ? 0 : -ENOMEM;
+	for (size_t at = 0; !rc && at < b->list_cnt;) {
+		struct memory_range ranges[BATCH];
+		size_t n = 0;
+		for (; n < BATCH && at + n < b->list_cnt; n++)
+			ranges[n] = (struct memory_range){ b->list[at + n].addr, BOTTOM_SZ };
+		rc = memory_read_ranges(m, ranges, n, raw, NULL);
+		for (size_t i = 0; !rc && i < n; i++, at++) {
+			struct bottom from = b->list[at];
+			rc = take_bottom(raw + i * BOTTOM_SZ, &from, all_nils, b, out);
+		}
+	}
+	free(raw);
+	return rc;
+}
+
+static int by_block(const void *a, const void *b)
+{
+	const struct index_entry *x = a, *y = b;
+	return x->block < y->block ? -1 : x->block > y->block;
+}
+
+static void sort_entries(struct block_index *x)
+{
+	size_t kept = 0;
+	bool sorted = true;
+	for (size_t i = 1; sorted && i < x->entries_cnt; i++)
+		sorted = x->entries[i - 1].block < x->entries[i].block;
+	if (sorted)
+		return;
+	qsort(x->entries, x->entries_cnt, sizeof(*x->entries), by_block);
+	for (size_t i = 0; i < x->entries_cnt; i++) {
+		if (!kept || x->entries[kept - 1].block != x->entries[i].block)
+			x->entries[kept++] = x->entries[i];
+	}
+	x->entries_cnt = kept;
+}
+
+int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct block_index *out)
+{
+	struct bottoms b = { 0 };
+	*out = (struct block_index){ 0 };
+	int rc = read_top(m, top_index, all_nils, &b);
+	if (!rc)
+		rc = read_bottoms(m, &b, all_nils, out);
+	free(b.list);
+	if (rc)
+		index_free(out);
+	else
+		sort_entries(out);
+	return rc;
+}
+
+void index_free(struct block_index *x)
+{
+	free(x->entries);
+	*x = (struct block_index){ 0 };
+}

@@ -1,0 +1,142 @@
+/* session/helper: see helper.h. */
+#include "session/helper.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "elf/elf.h"
+#include "session/guest.h"
+#include "session/live.h"
+
+#define PATIENCE_NS 2000000000ull
+
+/* Above the numbers that the helper's own descriptors get. */
+static int lift(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
+}
+
+/* With an empty environment: what is in ours is meant for us. */
+static int spawn(struct helper *h, const char *word, int library, int go, int out)
+{
+	char *argv[] = { (char *)"alys-bpf", (char *)word, NULL }, *envp[] = { NULL };
+	posix_spawn_file_actions_t acts;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&acts);
+	for (int fd = 0; fd < 3; fd++)
+		posix_spawn_file_actions_addopen(&acts, fd, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&acts, library, GUEST_FD_LIBRARY);
+	posix_spawn_file_actions_adddup2(&acts, go, GUEST_FD_GO);
+	posix_spawn_file_actions_adddup2(&acts, out, GUEST_FD_OUT);
+	posix_spawn_file_actions_addclosefrom_np(&acts, GUEST_FD_OUT + 1);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	int rc = posix_spawn(&h->pid, "/proc/self/exe", &acts, &attr, argv, envp);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&acts);
+	h->pid = rc ? 0 : h->pid;
+	return rc;
+}
+
+int helper_start(struct helper *h, const char *word, int file_fd, struct err *err)
+{
+	int go[2] = { -1, -1 }, out[2] = { -1, -1 }, rc = 0;
+	if (pipe2(go, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		rc = errno;
+	int theirs[] = { lift(file_fd), rc ? -1 : lift(go[0]), rc ? -1 : lift(out[1]) };
+	if (!rc)
+		rc = theirs[0] < 0 || theirs[1] < 0 || theirs[2] < 0 ? EMFILE :
+									 spawn(h, word, theirs[0], theirs[1], theirs[2]);
+	int spare[] = { theirs[0], theirs[1], theirs[2], go[0], out[1] };
+	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++) {
+		if (spare[i] >= 0)
+			close(spare[i]);
+	}
+	h->go = go[1];
+	h->out = out[0];
+	h->until_ns = now_ns() + PATIENCE_NS;
+	return rc ? err_set(err, rc, "the helper cannot be started: %s", strerror(rc)) : 0;
+}
+
+void helper_end(struct helper *h)
+{
+	if (h->pid) {
+		kill(h->pid, SIGKILL);
+		waitpid(h->pid, NULL, 0);
+	}
+	if (h->go >= 0)
+		close(h->go);
+	if (h->out >= 0)
+		close(h->out);
+}
+
+ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *err)
+{
+	uint64_t now = now_ns();
+	struct pollfd fd = { .fd = h->out, .events = POLLIN };
+	int ms = now < h->until_ns ? (int)((h->until_ns - now) / 1000000) : 0;
+	int rc = poll(&fd, 1, ms);
+	if (rc <= 0)
+		return err_set(err, rc ? errno : ETIMEDOUT, "the helper did not answer in time");
+	ssize_t got = read(h->out, bytes, n);
+	return got < 0 ? err_set(err, errno, "the helper: %s", strerror(errno)) : got;
+}
+
+static int hear_failure(const struct helper *h, struct err *err)
+{
+	char why[200];
+	size_t len = 0;
+	ssize_t got;
+	while (len < sizeof(why) && (got = helper_hear(h, why + len, sizeof(why) - len, NULL)) > 0)
+		len += (size_t)got;
+	/* The loader names the file as we had to. */
+	char *colon = memmem(why, len, ": ", 2);
+	size_t from = colon && !strncmp(why, "/proc/self/fd/", 14) ? (size_t)(colon + 2 - why) : 0;
+	return err_set(err, ELIBACC, "it cannot be loaded alone: %.*s", (int)(len - from), why + from);
+}
+
+void helper_go(struct helper *h)
+{
+	close(h->go);
+	h->go = -1;
+}
+
+int helper_await(const struct helper *h, struct err *err)
+{
+	char first;
+	ssize_t got = helper_hear(h, &first, 1, err);
+	if (got < 0)
+		return (int)got;
+	if (got == 1 && first == GUEST_FAILED)
+		return hear_failure(h, err);
+	return got == 1 && first == GUEST_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
+}
+
+/* Spares the attempt: the loader would refuse it (DF_1_PIE of DT_FLAGS_1, or no position to choose). */
+bool helper_cannot_load(int file_fd)
+{
+	struct elf *e = elf_open(file_fd, "", NULL);
+	uint64_t vaddr;
+	size_t size = 0;
+	const uint8_t *at = e ? elf_section(e, ".dynamic", &size, &vaddr) : NULL;
+	bool yes = e && !elf_is_pie(e);
+	for (Elf64_Dyn d; at && size >= sizeof(d) && !yes; at += sizeof(d), size -= sizeof(d)) {
+		memcpy(&d, at, sizeof(d));
+		yes = d.d_tag == DT_FLAGS_1 && (d.d_un.d_val & DF_1_PIE);
+	}
+	elf_close(e);
+	return yes;
+}
+
