@@ -290,6 +290,100 @@ static void test_build_id(void **state)
 	run("cd %s && rm -r .debug", dir);
 }
 
+/* What dwz moved out of two libraries into a third file, beside them. */
+static void test_shared(void **state)
+{
+	(void)state;
+	run("cd %s && gcc -O2 -g -shared -fPIC -Wl,--build-id -o a.so t.c &&"
+	    " gcc -O2 -g -shared -fPIC -Wl,--build-id=0x0506 -o b.so t.c && dwz -m shared.dwz a.so b.so",
+	    dir);
+	check_inlined("a.so");
+	check_inlined("b.so");
+	run("cd %s && mkdir -p .debug && objcopy --only-keep-debug a.so .debug/a.debug &&"
+	    " strip -o stripped.so a.so && objcopy --add-gnu-debuglink=.debug/a.debug stripped.so",
+	    dir);
+	check_inlined("stripped.so");
+	/* Of another build: its names would be any. A file that has its own symbols does with those. */
+	run("cd %s && objcopy --remove-section .note.gnu.build-id shared.dwz", dir);
+	check_table("a.so", SYMBOL_DEPTH_FULL);
+	run("cd %s && rm -r shared.dwz .debug", dir);
+	check_table("b.so", SYMBOL_DEPTH_FULL);
+}
+
+/* A stripped library that keeps the names of its hidden functions as distributions do. */
+static void test_packed(void **state)
+{
+	(void)state;
+	run("cd %s && gcc -O2 -g -fvisibility=hidden -shared -fPIC -Wl,--undefined=outer -o whole.so t.c &&"
+	    " strip -o bare.so whole.so && echo outer > keep &&"
+	    " objcopy -S --keep-symbols=keep whole.so mini && xz -kf mini &&"
+	    " objcopy --add-section .gnu_debugdata=mini.xz bare.so packed.so",
+	    dir);
+	char path[128];
+	struct spot spot = spot_of("whole.so", "outer");
+	int fd = open_at("bare.so", path);
+	struct catalog *c = ask(SYMBOL_DEPTH_FULL, fd, path, spot);
+	assert_int_equal(catalog_symbols(c, (struct module_id){ 9 }, spot.vaddr)->at[0].quality,
+			 SYMBOL_MODULE);
+	catalog_free(c);
+	close(fd);
+	for (enum symbol_depth depth = SYMBOL_DEPTH_NAME; depth <= SYMBOL_DEPTH_FULL; depth++) {
+		fd = open_at("packed.so", path);
+		c = ask(depth, fd, path, spot);
+		assert_int_equal(deepest(c, spot)->at[0].quality, SYMBOL_TABLE);
+		catalog_free(c);
+		close(fd);
+	}
+}
+
+/* Half a stream, no stream, a stream of no ELF file, and one that unpacks to a gigabyte. */
+static void test_packed_damaged(void **state)
+{
+	(void)state;
+	static const char *const made[] = {
+		"head -c 300 mini.xz", "echo no xz", "echo no ELF | xz", "head -c 1G /dev/zero | xz -0 -T2",
+	};
+	char path[128];
+	struct spot spot = spot_of("whole.so", "outer");
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
+		run("cd %s && (%s) > bad.xz && objcopy --add-section .gnu_debugdata=bad.xz bare.so bad.so", dir,
+		    made[i]);
+		int fd = open_at("bad.so", path);
+		struct catalog *c = ask(SYMBOL_DEPTH_FULL, fd, path, spot);
+		assert_int_equal(catalog_symbols(c, (struct module_id){ 9 }, spot.vaddr)->at[0].quality,
+				 SYMBOL_MODULE);
+		assert_int_equal(catalog_count(c, "symbols-worker-died"), 0);
+		catalog_free(c);
+		close(fd);
+	}
+}
+
+/* Compressed sections say how large they are: 2^40 bytes is more than a worker may have. */
+static void test_too_large(void **state)
+{
+	(void)state;
+	static const uint8_t packed[] = { 1, 0, 0, 0, 0, 0, 0, 0 };
+	char path[128], bytes[1 << 16];
+	struct spot spot = spot_of("zlib.so", "outer");
+	int fd = open_at("zlib.so", path);
+	size_t n = (size_t)pread(fd, bytes, sizeof(bytes), 0), hits = 0;
+	close(fd);
+	for (size_t i = 0; i + 26 < n; i += 8) {
+		if (memcmp(bytes + i, packed, 8) || memcmp(bytes + i + 16, packed, 8) || bytes[i + 24] != 'x')
+			continue;
+		bytes[i + 13] = 1;
+		hits++;
+	}
+	assert_true(hits > 0);
+	fd = memfd_create("large", MFD_CLOEXEC);
+	assert_int_equal(write(fd, bytes, n), (ssize_t)n);
+	struct catalog *c = ask(SYMBOL_DEPTH_FULL, fd, path, spot);
+	assert_int_equal(deepest(c, spot)->at[0].quality, SYMBOL_TABLE);
+	assert_int_equal(catalog_count(c, "symbols-too-large"), 1);
+	catalog_free(c);
+	close(fd);
+}
+
 static void test_no_answer(void **state)
 {
 	(void)state;
@@ -368,7 +462,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spans),	   cmocka_unit_test(test_spans_nested),
 		cmocka_unit_test(test_inlined),	   cmocka_unit_test(test_debug_link),
-		cmocka_unit_test(test_build_id),   cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_build_id),   cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_packed),	   cmocka_unit_test(test_packed_damaged),
+		cmocka_unit_test(test_too_large),  cmocka_unit_test(test_no_answer),
 		cmocka_unit_test(test_damaged),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -160,12 +160,13 @@ static const char *reason(int rc)
 	return rc == -ENOEXEC ? "not a whole ELF file for x86-64" : strerror(-rc);
 }
 
-struct elf *elf_open(int fd, const char *name, struct err *err)
+/* Of the bytes when there are any, else of the file. */
+static struct elf *open_either(const void *bytes, size_t n, int fd, const char *name, struct err *err)
 {
 	struct elf *e = calloc(1, sizeof(*e));
 	int rc = -ENOMEM;
 	if (e && (e->cache = calloc(1, sizeof(*e->cache))))
-		rc = image_open(&e->cache->image, fd);
+		rc = bytes ? image_of_bytes(&e->cache->image, bytes, n) : image_open(&e->cache->image, fd);
 	if (!rc)
 		rc = read_headers(e);
 	if (!rc)
@@ -173,6 +174,16 @@ struct elf *elf_open(int fd, const char *name, struct err *err)
 	elf_close(e);
 	err_set(err, -rc, "%s: %s", name, reason(rc));
 	return NULL;
+}
+
+struct elf *elf_open(int fd, const char *name, struct err *err)
+{
+	return open_either(NULL, 0, fd, name, err);
+}
+
+struct elf *elf_open_bytes(const void *bytes, size_t n, const char *name, struct err *err)
+{
+	return open_either(bytes, n, -1, name, err);
 }
 
 static void free_texts(struct map *m)

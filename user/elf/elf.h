@@ -29,6 +29,8 @@ struct elf_symbol {
 
 /* Borrows fd for the life of the elf. name is for messages. x86-64 only: other files are -ENOEXEC. */
 struct elf *elf_open(int fd, const char *name, struct err *err);
+/* The same of a file that lies in memory; copies it. */
+struct elf *elf_open_bytes(const void *bytes, size_t n, const char *name, struct err *err);
 void elf_close(struct elf *e);
 
 /* Build id bytes, 0 when there is none. */

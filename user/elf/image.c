@@ -14,28 +14,46 @@
 #define FILE_MAX    (64ull << 30) /* address space only; a debug build of a browser has 8 GiB */
 #define PIECE_MAX   (1ull << 30)  /* no section worth reading is larger; a sparse file's may be */
 
-int image_open(struct image *im, int fd)
+static int reserve(struct image *im, uint64_t size)
 {
-	struct stat st;
-	memset(im, 0, sizeof(*im));
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+	if (!size)
 		return -ENOEXEC;
-	if ((uint64_t)st.st_size > FILE_MAX)
+	if (size > FILE_MAX)
 		return -EFBIG;
-	im->fd = fd;
-	im->size = (uint64_t)st.st_size;
-	im->have = calloc((im->size >> BLOCK_SHIFT) + 1, 1);
+	im->size = size;
+	im->have = calloc((size >> BLOCK_SHIFT) + 1, 1);
 	if (!im->have)
 		return -ENOMEM;
-	im->data = mmap(NULL, im->size, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	im->data = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (im->data == MAP_FAILED) {
 		im->data = NULL;
 		image_close(im);
 		return -ENOMEM;
 	}
+	return 0;
+}
+
+int image_open(struct image *im, int fd)
+{
+	struct stat st;
+	*im = (struct image){ .fd = fd };
+	if (fstat(fd, &st))
+		return -errno;
+	return S_ISREG(st.st_mode) && st.st_size > 0 ? reserve(im, (uint64_t)st.st_size) : -ENOEXEC;
+}
+
+int image_of_bytes(struct image *im, const void *bytes, uint64_t n)
+{
+	*im = (struct image){ .fd = -1 };
+	int rc = reserve(im, n);
+	if (rc)
+		return rc;
+	if (mprotect(im->data, n, PROT_READ | PROT_WRITE)) {
+		image_close(im);
+		return -ENOMEM;
+	}
+	memcpy(im->data, bytes, n);
+	memset(im->have, 1, (n >> BLOCK_SHIFT) + 1);
 	return 0;
 }
 
@@ -51,6 +69,8 @@ static bool fill(struct image *im, uint64_t block)
 {
 	uint64_t at = block << BLOCK_SHIFT;
 	uint64_t left = im->size - at < BLOCK_SZ ? im->size - at : BLOCK_SZ;
+	if (mprotect(im->data + at, left, PROT_READ | PROT_WRITE))
+		return false;
 	while (left) {
 		ssize_t n = pread(im->fd, im->data + at, left, (off_t)at);
 		if (n < 0 && errno == EINTR)

@@ -1,7 +1,8 @@
 /*
  * elf/image: a private copy of a file that fills itself block by block as bytes are asked for.
  * Not a mapping of the file: its owner may truncate it under us, and that would be a SIGBUS here.
- * What was handed out once never changes or moves, whatever happens to the file.
+ * What was handed out once never changes or moves, whatever happens to the file. Memory that may be
+ * written is what was asked for, however large the file is.
  */
 #ifndef ALYS_ELF_IMAGE_H
 #define ALYS_ELF_IMAGE_H
@@ -16,6 +17,7 @@ struct image {
 };
 
 int image_open(struct image *im, int fd);
+int image_of_bytes(struct image *im, const void *bytes, uint64_t n); /* copies them */
 void image_close(struct image *im);
 /* n bytes at offset, borrowed until image_close; NULL when the file has not got them. */
 const uint8_t *image_at(struct image *im, uint64_t offset, uint64_t n);

@@ -8,45 +8,40 @@
 #include "base/map.h"
 #include "symbol/debug.h"
 #include "symbol/demangle.h"
+#include "symbol/packed.h"
 #include "symbol/symtab.h"
 
-/* The functions of one file by address. */
-struct tables {
-	struct elf *elf; /* NULL: none */
-	struct symtab symtab;
-};
-
 struct answerer {
-	struct tables own, separate; /* a debug file keeps the names that were stripped */
+	struct elf *own, *packed, *separate; /* the latter two have names that were stripped, or are NULL */
+	struct symtab symtab;		     /* of all of them */
 	struct debug debug;
 	struct source *source; /* NULL: names from the tables only */
-	bool raw_names;
+	bool raw_names, too_large;
 	struct map names; /* place of a raw name -> the name to show */
 };
 
-static int tables_open(struct tables *t, int fd, struct err *err)
-{
-	t->elf = elf_open(fd, "file", err);
-	if (!t->elf)
-		return -ENOEXEC;
-	int rc = symtab_read(&t->symtab, t->elf);
-	return rc ? err_set(err, -rc, "symbol tables: %s", strerror(-rc)) : 0;
-}
-
-static void tables_close(struct tables *t)
-{
-	symtab_free(&t->symtab);
-	elf_close(t->elf);
-}
-
-/* Failing means answers of lower quality, so nothing is reported. */
+/* Failing means answers of lower quality. */
 static void open_debug(struct answerer *a, int fd, const struct want_source *more)
 {
-	if (debug_open(&a->debug, fd, a->own.elf, more))
-		return;
-	a->source = source_new(a->debug.own.dwarf, a->own.elf);
+	int rc = debug_open(&a->debug, fd, a->own, more);
+	a->too_large = rc == -E2BIG;
+	if (!rc)
+		a->source = source_new(a->debug.own.dwarf, a->own);
 	if (a->debug.own.fd >= 0)
-		tables_open(&a->separate, a->debug.own.fd, NULL);
+		a->separate = elf_open(a->debug.own.fd, "debug file", NULL);
+}
+
+static int open_all(struct answerer *a, int fd, enum symbol_depth depth, const struct want_source *more,
+		    struct err *err)
+{
+	a->own = elf_open(fd, "file", err);
+	if (!a->own)
+		return -ENOEXEC;
+	a->packed = packed_open(a->own);
+	if (depth == SYMBOL_DEPTH_FULL)
+		open_debug(a, fd, more);
+	int rc = symtab_read(&a->symtab, a->own, (const struct elf *const[]){ a->packed, a->separate }, 2);
+	return rc ? err_set(err, -rc, "symbol tables: %s", strerror(-rc)) : 0;
 }
 
 struct answerer *answerer_new(int fd, enum symbol_depth depth, bool raw_names,
@@ -59,13 +54,10 @@ struct answerer *answerer_new(int fd, enum symbol_depth depth, bool raw_names,
 	}
 	a->raw_names = raw_names;
 	a->debug.own.fd = a->debug.shared.fd = -1;
-	if (tables_open(&a->own, fd, err)) {
-		answerer_free(a);
-		return NULL;
-	}
-	if (depth == SYMBOL_DEPTH_FULL)
-		open_debug(a, fd, more);
-	return a;
+	if (!open_all(a, fd, depth, more, err))
+		return a;
+	answerer_free(a);
+	return NULL;
 }
 
 void answerer_free(struct answerer *a)
@@ -77,10 +69,17 @@ void answerer_free(struct answerer *a)
 		free((void *)(uintptr_t)s->value);
 	map_free(&a->names);
 	source_free(a->source);
-	tables_close(&a->separate);
+	symtab_free(&a->symtab);
+	elf_close(a->separate);
+	elf_close(a->packed);
+	elf_close(a->own);
 	debug_close(&a->debug);
-	tables_close(&a->own);
 	free(a);
+}
+
+bool answerer_too_large(const struct answerer *a)
+{
+	return a->too_large;
 }
 
 /* Raw names are borrowed from the files, so their place in memory stands for them. */
@@ -155,7 +154,7 @@ static int answer_from_source(struct answerer *a, uint64_t pc, const char *symbo
 
 int answerer_find(struct answerer *a, uint64_t pc, struct symbol out[SOURCE_DEPTH])
 {
-	const char *symbol = symtab_find(&a->separate.symtab, pc) ?: symtab_find(&a->own.symtab, pc);
+	const char *symbol = symtab_find(&a->symtab, pc);
 	int n = a->source ? answer_from_source(a, pc, symbol, out) : 0;
 	/* Between functions there are lines too, of the padding. */
 	if (n > 1 || n < 0 || (n && out[0].name))

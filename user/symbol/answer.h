@@ -16,6 +16,8 @@ struct answerer;
 struct answerer *answerer_new(int fd, enum symbol_depth depth, bool raw_names,
 			      const struct want_source *more, struct err *err);
 void answerer_free(struct answerer *a);
+/* Whether there is debug information, but more of it than the worker may hold. */
+bool answerer_too_large(const struct answerer *a);
 /* Symbols of pc, innermost first; how many, or -ENOMEM. Texts are borrowed from the answerer. */
 int answerer_find(struct answerer *a, uint64_t pc, struct symbol out[SOURCE_DEPTH]);
 

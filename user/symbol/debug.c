@@ -10,44 +10,48 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define SECTIONS_SZ_MAX (1ull << 30) /* kept in memory, so a larger file gets names from its tables */
+#include "symbol/jail.h"
 
+#define UNPACKED_SZ_MAX (JAIL_MEMORY / 3 * 2) /* the rest is for what libdw makes of it */
+#define CRC_SZ_MAX	(2ull << 30)
+
+/* What libdw takes of memory for it: others are mapped. */
 static uint64_t unpacked_size(Elf_Scn *scn, const GElf_Shdr *sh)
 {
 	GElf_Chdr ch;
 	if (!(sh->sh_flags & SHF_COMPRESSED))
-		return sh->sh_size;
+		return 0;
 	return gelf_getchdr(scn, &ch) ? ch.ch_size : UINT64_MAX;
 }
 
 /*
- * Whether libdw may load it all. .zdebug_ sections (before 2015) hide their size, so a file with
- * them is treated as having no DWARF.
+ * 0, -ENOENT when there is none, -E2BIG when it is more than libdw may unpack. .zdebug_ sections
+ * (before 2015) hide their size, so a file with them is treated as having no DWARF.
  */
-static bool has_debug(Elf *elf)
+static int look_for_debug(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
 	size_t names;
 	uint64_t sum = 0;
 	bool info = false;
 	if (elf_getshdrstrndx(elf, &names))
-		return false;
+		return -ENOENT;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr sh;
 		const char *name = gelf_getshdr(scn, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
 		if (!name || sh.sh_type == SHT_NOBITS)
 			continue;
 		if (!strncmp(name, ".zdebug_", 8))
-			return false;
+			return -ENOENT;
 		if (strncmp(name, ".debug_", 7))
 			continue;
 		uint64_t size = unpacked_size(scn, &sh);
-		if (sh.sh_size > SECTIONS_SZ_MAX || size > SECTIONS_SZ_MAX - sum)
-			return false;
+		if (size > UNPACKED_SZ_MAX - sum)
+			return -E2BIG;
 		sum += size;
 		info |= !strcmp(name, ".debug_info");
 	}
-	return info && sum;
+	return info ? 0 : -ENOENT;
 }
 
 /*
@@ -82,15 +86,18 @@ static void part_close(struct debug_part *p)
 }
 
 /*
- * ELF_C_READ copies, where libdwfl would map: a traced program may truncate its own file, and a
- * mapping of it would then be a SIGBUS here.
+ * Mapped: debug information may be larger than the worker's memory. Who truncates a file that is
+ * being read sends a SIGBUS to the worker, and the next one finds less in it.
  */
 static int part_open(struct debug_part *p, int fd)
 {
 	elf_version(EV_CURRENT);
-	p->elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!p->elf || elf_kind(p->elf) != ELF_K_ELF || !has_debug(p->elf))
+	p->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!p->elf || elf_kind(p->elf) != ELF_K_ELF)
 		return -ENOENT;
+	int rc = look_for_debug(p->elf);
+	if (rc)
+		return rc;
 	p->dwarf = dwarf_begin_elf(p->elf, DWARF_C_READ, NULL);
 	return p->dwarf && texts_end(p->elf) ? 0 : -ENOENT;
 }
@@ -118,9 +125,9 @@ static bool same_build(int fd, const struct want *w)
 static bool fits(int fd, const struct want *w, uint32_t crc)
 {
 	struct stat st;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > 2 * SECTIONS_SZ_MAX)
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return false;
-	return w->id_sz ? same_build(fd, w) : same_crc(fd, crc);
+	return w->id_sz ? same_build(fd, w) : (uint64_t)st.st_size < CRC_SZ_MAX && same_crc(fd, crc);
 }
 
 static int try_want(struct debug_part *p, const struct want *w, uint32_t crc,
@@ -128,7 +135,7 @@ static int try_want(struct debug_part *p, const struct want *w, uint32_t crc,
 {
 	p->fd = more->open(more->ctx, w);
 	int rc = p->fd >= 0 && fits(p->fd, w, crc) ? part_open(p, p->fd) : -ENOENT;
-	if (rc)
+	if (rc == -ENOENT)
 		part_close(p);
 	return rc;
 }
@@ -143,7 +150,7 @@ static int open_separate(struct debug_part *p, const struct elf *e, const char *
 	w->id_sz = elf_build_id(e, w->id, sizeof(w->id));
 	if (link && !strchr(link, '/'))
 		strncpy(w->name, link, sizeof(w->name) - 1);
-	for (w->kind = WANT_BY_ID; rc && w->kind <= WANT_NETWORK; w->kind++) {
+	for (w->kind = WANT_BY_ID; rc == -ENOENT && w->kind <= WANT_NETWORK; w->kind++) {
 		bool by_id = w->kind == WANT_BY_ID || w->kind == WANT_NETWORK;
 		if (by_id ? w->id_sz >= 2 : *w->name)
 			rc = try_want(p, w, crc, more);
@@ -183,7 +190,7 @@ int debug_open(struct debug *d, int fd, const struct elf *e, const struct want_s
 	uint32_t crc = 0;
 	d->own.fd = d->shared.fd = -1;
 	int rc = part_open(&d->own, fd);
-	if (rc && d->own.elf && more) {
+	if (rc == -ENOENT && d->own.elf && more) {
 		const char *link = dwelf_elf_gnu_debuglink(d->own.elf, &crc);
 		struct debug_part first = d->own; /* link is borrowed from it */
 		d->own = (struct debug_part){ .fd = -1 };
@@ -193,7 +200,7 @@ int debug_open(struct debug *d, int fd, const struct elf *e, const struct want_s
 	/* A debug file still has lines and its symbol table without the shared one. */
 	if (!rc && open_shared(d, more) && d->own.fd < 0)
 		rc = -ENOENT;
-	if (rc)
+	if (rc == -ENOENT)
 		debug_close(d);
 	return rc;
 }

@@ -20,7 +20,10 @@ struct debug {
 	struct debug_part own, shared; /* shared: without one, its dwarf is NULL */
 };
 
-/* 0, or -ENOENT when there is none or none that can be trusted to fit. more may be NULL. */
+/*
+ * 0, -ENOENT when there is none or none that can be trusted to fit, -E2BIG when there is one, but
+ * packed and too large to be unpacked: a separate one is open then, for its symbols. more may be NULL.
+ */
 int debug_open(struct debug *d, int fd, const struct elf *e, const struct want_source *more);
 void debug_close(struct debug *d);
 

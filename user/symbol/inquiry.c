@@ -266,14 +266,21 @@ static int refused(struct inquiry *q, struct cursor *c)
 	return give_up(q);
 }
 
+static int take_ready(struct inquiry *q, struct cursor *c)
+{
+	q->ready = true;
+	if (cursor_u8(c)) {
+		q->troubles[INQUIRY_LARGE]++;
+		say_problem(q, "its debug information takes more memory than a worker may have: no lines");
+	}
+	return 0;
+}
+
 static int take_packet(struct inquiry *q, struct cursor *c)
 {
 	switch (cursor_u8(c)) {
 	case PACKET_READY:
-		if (q->ready)
-			return -EBADMSG;
-		q->ready = true;
-		return 0;
+		return q->ready ? -EBADMSG : take_ready(q, c);
 	case PACKET_WANT:
 		return !q->ready && give_wanted(q, c) ? 0 : -EBADMSG;
 	case PACKET_ANSWERS:

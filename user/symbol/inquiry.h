@@ -14,6 +14,7 @@ enum inquiry_trouble {
 	INQUIRY_DIED,	/* the worker ended before its work did */
 	INQUIRY_SILENT, /* nothing heard of it for too long */
 	INQUIRY_LIED,	/* an answer that cannot be */
+	INQUIRY_LARGE,	/* it has to do without debug information */
 	INQUIRY_TROUBLE_CNT
 };
 

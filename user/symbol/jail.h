@@ -5,17 +5,15 @@
 #ifndef ALYS_SYMBOL_JAIL_H
 #define ALYS_SYMBOL_JAIL_H
 
-#include <stdint.h>
-
 #include "base/err.h"
 
-#define JAIL_MEMORY (512ull << 20)
+#define JAIL_MEMORY (300ull << 20) /* that it may write to; files are mapped to be read, beyond that */
 #define JAIL_SECONDS 60
 
 /*
- * There is no way back. extra: address space beyond JAIL_MEMORY. An error means that less was taken
- * than promised, so the caller has to end. Kernels without landlock do without.
+ * There is no way back. An error means that less was taken than promised, so the caller has to end.
+ * Kernels without landlock do without.
  */
-int jail_enter(uint64_t extra, struct err *err);
+int jail_enter(struct err *err);
 
 #endif

@@ -42,6 +42,7 @@ static int beside(const struct want *w, int fd, const char *module, struct buf *
 		[WANT_BESIDE] = "%.*s/%s",
 		[WANT_BESIDE_SUB] = "%.*s/.debug/%s",
 		[WANT_BESIDE_SYS] = DEBUG_ROOT "%.*s/%s",
+		[WANT_SHARED] = "%.*s/%s",
 	};
 	const char *slash = strrchr(module, '/');
 	struct stat st;
@@ -51,14 +52,21 @@ static int beside(const struct want *w, int fd, const char *module, struct buf *
 	return open_owned(path, w->kind == WANT_BESIDE_SYS ? 0 : st.st_uid, O_NOFOLLOW);
 }
 
-/* dwz's path is absolute or relative to the debug file; its part from .dwz on is the same. */
-static int shared(const struct want *w, struct buf *path)
+/*
+ * dwz's path is absolute or relative to the debug file; its part from .dwz on is the same. One
+ * without directories is a neighbour.
+ */
+static int shared(const struct want *w, int fd, const char *module, struct buf *path)
 {
 	const char *part = strstr(w->name, "/.dwz/");
-	int fd = by_id(w, path);
-	if (fd >= 0 || !part || strstr(part, ".."))
-		return fd;
+	int found = by_id(w, path);
+	if (found >= 0)
+		return found;
 	buf_reset(path);
+	if (!part)
+		return beside(w, fd, module, path);
+	if (strstr(part, ".."))
+		return -1;
 	buf_adds(path, DEBUG_ROOT);
 	buf_adds(path, part);
 	return open_owned(path, 0, 0);
@@ -78,7 +86,7 @@ int locate_debug(const struct want *w, int fd, const char *path)
 		found = beside(w, fd, path, &at);
 		break;
 	case WANT_SHARED:
-		found = shared(w, &at);
+		found = shared(w, fd, path, &at);
 		break;
 	case WANT_NETWORK:
 		break;

@@ -6,11 +6,11 @@
  *   OPEN {what, depth, raw} +fd  ->
  *                                <- WANT {kind, id, name}     any number of times
  *   FILE {} (+fd)                ->
- *                                <- READY {} or FAILED {why}
+ *                                <- READY {lacks} or FAILED {why}
  *   ASK {n, pc...}               ->
  *                                <- ANSWERS {item...}         as many as it takes
  *
- * An item is TEXT {bytes}, which gets the next number from 1 on, or ANSWER {frames, each {quality,
+ * lacks is 1 when there is debug information, but too much of it. An item is TEXT {bytes}, which gets the next number from 1 on, or ANSWER {frames, each {quality,
  * inlined, name, file, line, column}} to the next address asked; 0 stands for no text.
  */
 #ifndef ALYS_SYMBOL_PACKET_H

@@ -288,6 +288,7 @@ static int tell_troubles(struct run *r)
 		[INQUIRY_DIED] = { "symbols-worker-died", "times that reading a file's names ended a worker" },
 		[INQUIRY_SILENT] = { "symbols-worker-silent", "times that it took a worker too long" },
 		[INQUIRY_LIED] = { "symbols-worker-lied", "times that a worker's answers were impossible" },
+		[INQUIRY_LARGE] = { "symbols-too-large", "times that debug information was too large to be unpacked" },
 		[INQUIRY_NONE] = { "symbols-unanswered", "addresses without a name because of that" },
 	};
 	int rc = 0;

@@ -1,4 +1,4 @@
-/* symbol/symtab: see table.h. */
+/* symbol/symtab: see symtab.h. */
 #include "symbol/symtab.h"
 
 #include <elf.h>
@@ -17,7 +17,7 @@ struct entry {
 };
 
 struct reading {
-	const struct elf *elf;
+	const struct elf *code; /* whose segments bound what is believed */
 	struct entry *entries;
 	size_t entries_cnt, entries_cap;
 };
@@ -37,7 +37,7 @@ static int take(void *ctx, const struct elf_symbol *s)
 {
 	struct reading *r = ctx;
 	bool code = s->type == STT_FUNC || s->type == STT_GNU_IFUNC || s->type == STT_NOTYPE;
-	uint64_t limit = s->defined && code ? code_end(r->elf, s->vaddr) : 0;
+	uint64_t limit = s->defined && code ? code_end(r->code, s->vaddr) : 0;
 	if (!limit || r->entries_cnt >= SYMBOLS_MAX)
 		return 0;
 	struct entry *new = VEC_PUSH(r, entries);
@@ -103,11 +103,14 @@ static int add_all(struct symtab *t, const struct reading *r)
 	return rc ? rc : spans_seal(&t->unsized);
 }
 
-int symtab_read(struct symtab *t, const struct elf *e)
+int symtab_read(struct symtab *t, const struct elf *code, const struct elf *const others[],
+		size_t others_cnt)
 {
-	struct reading r = { .elf = e };
+	struct reading r = { .code = code };
 	memset(t, 0, sizeof(*t));
-	int rc = elf_each_symbol(e, take, &r);
+	int rc = elf_each_symbol(code, take, &r);
+	for (size_t i = 0; !rc && i < others_cnt; i++)
+		rc = others[i] ? elf_each_symbol(others[i], take, &r) : 0;
 	if (r.entries_cnt)
 		qsort(r.entries, r.entries_cnt, sizeof(*r.entries), by_place);
 	if (!rc)

@@ -1,6 +1,6 @@
 /*
- * symbol/symtab: the functions of an ELF file's symbol tables by address. Names are borrowed from
- * the elf.
+ * symbol/symtab: the functions of an ELF file by address, from its own symbol tables and those that
+ * were moved elsewhere. Names are borrowed from the files.
  */
 #ifndef ALYS_SYMBOL_SYMTAB_H
 #define ALYS_SYMBOL_SYMTAB_H
@@ -14,7 +14,9 @@ struct symtab {
 	struct spans sized, unsized;
 };
 
-int symtab_read(struct symtab *t, const struct elf *e);
+/* code: the file that runs; others may be NULL. 0 or -ENOMEM. */
+int symtab_read(struct symtab *t, const struct elf *code, const struct elf *const others[],
+		size_t others_cnt);
 const char *symtab_find(const struct symtab *t, uint64_t pc); /* NULL when no function holds it */
 void symtab_free(struct symtab *t);
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
@@ -30,12 +29,19 @@ struct worker {
 	uint8_t in[PACKET_MAX];
 };
 
-static int send_kind(struct worker *w, enum packet_kind kind, const char *text)
+static int send_failed(struct worker *w, const struct err *err)
 {
 	buf_reset(&w->out);
-	buf_u8(&w->out, (uint8_t)kind);
-	if (text)
-		buf_lenstr(&w->out, text);
+	buf_u8(&w->out, PACKET_FAILED);
+	buf_lenstr(&w->out, err->text);
+	return packet_send(w->sock, &w->out, -1);
+}
+
+static int send_ready(struct worker *w)
+{
+	buf_reset(&w->out);
+	buf_u8(&w->out, PACKET_READY);
+	buf_u8(&w->out, w->answerer && answerer_too_large(w->answerer));
 	return packet_send(w->sock, &w->out, -1);
 }
 
@@ -59,7 +65,6 @@ static int ask_for_file(void *ctx, const struct want *want)
 /* Its first words are of the session, which is trusted; the rights go before the file is read. */
 static int open_file(struct worker *w, struct err *err)
 {
-	struct stat st;
 	int n = packet_receive(w->sock, w->in, &w->fd);
 	struct cursor c = cursor_over(w->in, n > 0 ? (size_t)n : 0);
 	if (cursor_u8(&c) != PACKET_OPEN)
@@ -67,10 +72,9 @@ static int open_file(struct worker *w, struct err *err)
 	w->perf_map = cursor_u8(&c);
 	w->depth = cursor_u8(&c);
 	w->raw_names = cursor_u8(&c);
-	if (c.bad || fstat(w->fd, &st))
+	if (c.bad || w->fd < 0)
 		return err_set(err, EPROTO, "no file was handed over");
-	/* The elf room reserves address space for the whole file, and fills what it reads of it. */
-	int rc = jail_enter((uint64_t)st.st_size, err);
+	int rc = jail_enter(err);
 	if (rc || w->perf_map)
 		return rc;
 	const struct want_source more = { .open = ask_for_file, .ctx = w };
@@ -185,10 +189,10 @@ int worker_main(int sock)
 	w->sock = sock;
 	w->fd = -1;
 	if (open_file(w, &err)) {
-		send_kind(w, PACKET_FAILED, err.text);
+		send_failed(w, &err);
 		return 1;
 	}
-	return send_kind(w, PACKET_READY, NULL) || serve(w) ? 1 : 0;
+	return send_ready(w) || serve(w) ? 1 : 0;
 }
 
 /*
