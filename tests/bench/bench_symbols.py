@@ -1,9 +1,11 @@
-"""Names for addresses: the same ones to us, llvm-symbolizer and eu-addr2line; and the worker's peak memory."""
+"""
+Names for addresses: the same ones to us, llvm-symbolizer and eu-addr2line; the worker's peak memory; and how long a
+recording takes from its end to the finished file.
+"""
 import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 
 import harness
@@ -14,14 +16,24 @@ EU = shutil.which("eu-addr2line")
 OBJDUMP = shutil.which("objdump")
 REPETITIONS = harness.REPETITIONS
 SHARE = 10 if harness.QUICK else 1
+EVENTS, STACKS = 1_000_000, 5_000
 
 
-def addresses(path, most):
-    """Of instructions, spread evenly over the whole file."""
+def instructions(path):
     text = subprocess.run([OBJDUMP, "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^ +([0-9a-f]+):", text, re.M)
-    step = max(1.0, len(found) / most)
-    return [found[int(i * step)] for i in range(min(most, len(found)))]
+    return re.findall(r"^ +([0-9a-f]+):", text, re.M)
+
+
+def spread(paths, most):
+    """Addresses of instructions, evenly over all of the files: {path: addresses}."""
+    found = {path: instructions(path) for path in paths}
+    step = max(1.0, sum(map(len, found.values())) / most)
+    return {path: [at[int(i * step)] for i in range(int(len(at) / step))] for path, at in found.items()}
+
+
+def libraries(path):
+    text = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+    return [os.path.realpath(p) for p in re.findall(r"=> (/\S+)", text)]
 
 
 def timed(argv, text):
@@ -30,72 +42,105 @@ def timed(argv, text):
     return time.monotonic() - start, done
 
 
-def our_answers(path, found):
-    argv, text = [SYMDUMP, path], "\n".join(found)
-    seconds, done = timed(argv, text)
-    sys.stdout.flush()
-    memory = int(re.search(r"worker (\d+) kB", done.stderr)[1])
-    exact = len({line.split()[0] for line in done.stdout.splitlines() if line.split()[1] == "3"})
-    return seconds, memory / 1024, exact
+class Case:
+    """The addresses of some files, and who answers how fast."""
+
+    def __init__(self, name, addresses, limit=None):
+        self.name, self.addresses, self.limit = name, addresses, limit
+        self.total = sum(map(len, addresses.values()))
+        self.text = "".join(f"{path} 0x{a}\n" for path, at in addresses.items() for a in at)
+
+    def ours(self):
+        seconds, done = timed([SYMDUMP], self.text)
+        self.memory = int(re.search(r"worker (\d+) kB", done.stderr)[1]) / 1024
+        self.exact = len(re.findall(r"^[0-9a-f]+ 3 0 ", done.stdout, re.M))
+        return seconds
+
+    def llvm(self):
+        return timed([LLVM, "--inlines"], self.text)[0]
+
+    def eu(self):
+        """Once: it is slower by so much that its moods do not matter. A file at a time, as it can."""
+        seconds, self.eu_lines = 0.0, 0
+        for path, at in self.addresses.items():
+            took, done = timed([EU, "-i", "-f", "-C", "-e", path], "".join(f"0x{a}\n" for a in at))
+            seconds += took
+            self.eu_lines += sum(1 for line in done.stdout.splitlines()[1::2] if not line.startswith("??"))
+        return seconds
+
+    def row(self):
+        cases = {"ours": self.ours}
+        if LLVM:
+            cases["llvm"] = self.llvm
+        self.medians = m = harness.interleave(cases, REPETITIONS)
+        if EU:
+            m["eu"] = self.eu()
+
+        def against(tool, remark=""):
+            return f"{m[tool]:.2f} ({m[tool] / m['ours']:.1f}x){remark}" if tool in m else "-"
+
+        # Without .debug_aranges, as in Crystal's and clang's programs, it finds no lines at all.
+        nothing = " *" if EU and self.eu_lines < self.total / 100 and self.exact else ""
+        return (self.name, self.total, self.exact, f"{m['ours']:.2f}", against("llvm"), against("eu", nothing),
+                f"{self.memory:.0f}")
+
+    def judge(self):
+        m = self.medians
+        if self.limit:
+            seconds = m["ours"] * SHARE
+            harness.verdict(f"{self.name}: names of 10,000 addresses", f"at most {self.limit} s", f"{seconds:.2f} s",
+                            seconds <= self.limit)
+        else:
+            for tool, called in (("llvm", "llvm-symbolizer"), ("eu", "eu-addr2line")):
+                if tool in m:
+                    times = m[tool] / m["ours"]
+                    harness.verdict(f"{self.name}: names against {called}", "at least 2x faster", f"{times:.1f}x", times >= 2)
+        harness.verdict(f"{self.name}: memory of the worker", "at most 300 MB", f"{self.memory:.0f} MB", self.memory <= 300)
 
 
-def judge(name, medians, memory, verdicts):
-    if name.startswith("Crystal"):
-        for tool, called in (("llvm", "llvm-symbolizer"), ("eu", "eu-addr2line")):
-            if tool in medians:
-                times = medians[tool] / medians["ours"]
-                verdicts.append((f"{name}: names against {called}", "at least 2x faster", f"{times:.1f}x", times >= 2))
-    else:
-        seconds = medians["ours"] * SHARE
-        verdicts.append((f"{name}: names of 10,000 addresses", "at most 1 s", f"{seconds:.2f} s", seconds <= 1))
-    verdicts.append((f"{name}: memory of the worker", "at most 300 MB", f"{memory:.0f} MB", memory <= 300))
+def cases():
+    for name, path in (("debug", "server.debug"), ("--release", "server")):
+        path = os.path.join(harness.BUILD, "demo", path)
+        own = spread([path], 50000 // SHARE)
+        yield Case(f"Crystal server, {name}, + libraries", {**own, **spread(libraries(path), 50000 // SHARE)})
+        yield Case(f"Crystal server, {name}, alone", spread([path], 100000 // SHARE))
+    for name, path in (("libLLVM-14 (no DWARF)", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1"),
+                       ("node", shutil.which("node"))):
+        if path and os.path.exists(path):
+            yield Case(name, spread([os.path.realpath(path)], 10000 // SHARE), limit=1)
+
+
+def finish():
+    """From the last event to the finished file: what is left in the ring, all names, the end of the file."""
+    target = harness.Target(harness.program("stacks"), str(EVENTS))
+    recording = harness.Recording(target.pid, "--backtrace", "full")
+    target.run()
+    begun = time.monotonic()
+    recording.stop()
+    target.close()
+    return recording.ended - begun, recording.counts
+
+
+def judge_finish():
+    runs = sorted((finish() for _ in range(min(3, REPETITIONS))), key=lambda run: run[0])
+    seconds, counts = runs[len(runs) // 2]
+    events, stacks = counts["recorded"], counts.get("#stacks", 0)
+    complete = events >= EVENTS and stacks >= STACKS
+    harness.verdict(f"end of recording to finished file, {events:,} events, {stacks:,} stacks, full", "at most 2 s",
+                    f"{seconds:.2f} s" + ("" if complete else " (with too few events or stacks)"), seconds <= 2 and complete)
 
 
 def main():
-    subprocess.run(["make", "-s", SYMDUMP.replace(harness.ROOT + "/", ""), "build/demo/server.debug"],
-                   cwd=harness.ROOT, check=True)
-    files = [("Crystal server, debug", os.path.join(harness.BUILD, "demo", "server.debug"), 100000 // SHARE),
-             ("Crystal server, --release", os.path.join(harness.BUILD, "demo", "server"), 100000 // SHARE),
-             ("libLLVM-14 (no DWARF)", "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", 10000 // SHARE),
-             ("node", shutil.which("node"), 10000 // SHARE)]
-    rows, verdicts = [], []
-    for name, path, most in files:
-        if not path or not os.path.exists(path):
-            continue
-        found = addresses(os.path.realpath(path), most)
-        text = "".join(f"0x{a}\n" for a in found)
-        facts = {}
-
-        def ours():
-            seconds, facts["memory"], facts["exact"] = our_answers(path, found)
-            return seconds
-
-        def eu():
-            seconds, done = timed([EU, "-i", "-f", "-C", "-e", path], text)
-            facts["eu"] = sum(1 for line in done.stdout.splitlines()[1::2] if not line.startswith("??"))
-            return seconds
-
-        cases = {"ours": ours}
-        if LLVM:
-            cases["llvm"] = lambda: timed([LLVM, f"--obj={path}", "--inlines"], text)[0]
-        medians = harness.interleave(cases, REPETITIONS)
-        if EU:
-            # Once: it is slower by so much that its moods do not matter.
-            medians["eu"] = eu()
-
-        def against(tool, remark=""):
-            return f"{medians[tool]:.2f} ({medians[tool] / medians['ours']:.1f}x){remark}" if tool in medians else "-"
-
-        # Without .debug_aranges, as in Crystal's and clang's programs, it finds no lines at all.
-        nothing = " *" if facts.get("eu", 0) < len(found) / 100 and facts["exact"] else ""
-        rows.append((name, len(found), facts["exact"], f"{medians['ours']:.2f}", against("llvm"),
-                     against("eu", nothing), f"{facts['memory']:.0f}"))
-        judge(name, medians, facts["memory"], verdicts)
+    subprocess.run(["make", "-s", "build/tests/symdump", "build/tests/bench/stacks", "build/demo/server",
+                    "build/demo/server.debug"], cwd=harness.ROOT, check=True)
+    every = list(cases())
+    rows = [c.row() for c in every]
     harness.table(f"Names, files, lines, inlined calls of addresses: seconds, median of {REPETITIONS} (ratio to ours)",
                   ["file", "addresses", "with line", "alys-bpf", "llvm-symbolizer-14", "eu-addr2line", "worker MB"], rows)
     print("  * eu-addr2line finds hardly any line there: the file has no .debug_aranges, which it goes by")
-    for v in verdicts:
-        harness.verdict(*v)
+    for c in every:
+        c.judge()
+    judge_finish()
 
 
 main()

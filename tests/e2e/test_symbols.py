@@ -133,7 +133,7 @@ def instructions(path, most=20000):
 
 
 def ours(path, addresses, *args):
-    out = sh(f"{SYMDUMP} {path} {' '.join(args)}", input="\n".join(f"{a:x}" for a in addresses))
+    out = sh(f"{SYMDUMP} {' '.join(args)}", input="".join(f"{path} {a:x}\n" for a in addresses))
     answers = collections.defaultdict(list)
     for line in out.splitlines():
         addr, quality, inlined, place, name = line.split(" ", 4)
@@ -273,7 +273,7 @@ def test_stripped_crystal(built):
 def test_speed(built):
     """100,000 addresses with inlining take about a second; ten leave room for slow machines."""
     path = built("crystal-release")
-    out = subprocess.run([str(SYMDUMP), str(path)], capture_output=True, text=True, timeout=100,
-                         input="\n".join(f"{a:x}" for a in instructions(path, 10**9)))
+    out = subprocess.run([str(SYMDUMP)], capture_output=True, text=True, timeout=100,
+                         input="\n".join(f"{path} {a:x}" for a in instructions(path, 10**9)))
     count, seconds = re.match(r"(\d+) addresses in ([\d.]+) s", out.stderr).groups()
     assert int(count) > 10000 and float(seconds) / int(count) < 10 / 100000
