@@ -7,33 +7,37 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "probe/chunks.h"
 
 /* A part of a file's pages, in one chunk. Together the pieces of a file cover all its pages. */
 struct piece {
-	uint32_t chunk, off;   /* in words */
+	struct extent at;
 	uint32_t page0, pages; /* address in the file >> ALYS_PAGE_SHIFT */
 };
 
 struct file {
-	size_t first, n; /* in pieces */
+	uint64_t key;
+	struct piece *pieces; /* none: the file is known to have no rows */
+	size_t pieces_cnt, pieces_cap;
+	size_t users;     /* processes' lists that name it, each as often as it does */
+	uint64_t idle_ns; /* since when there are none */
 };
 
 /* A process' part of the mappings array. */
 struct run {
 	uint32_t tgid, first, n;
+	uint64_t *files; /* keys of the files behind it */
+	size_t files_cnt, files_cap;
 };
 
 struct tables {
 	struct table_maps maps;
-	struct alys_chunk *chunks[ALYS_MAX_CHUNKS];
-	size_t chunks_cnt;
-	uint32_t used; /* words of the last chunk */
-	struct piece *pieces;
-	size_t pieces_cnt, pieces_cap;
+	struct chunks chunks;
 	struct file *files;
 	size_t files_cnt, files_cap;
 	struct map file_of; /* key -> index of files */
@@ -44,9 +48,16 @@ struct tables {
 	size_t runs_cnt, runs_cap;
 	uint32_t next; /* where the search for room in mappings begins */
 	uint64_t salt;
-	size_t bytes;
+	struct unwind_counts rows;
 };
 
+/*
+ * Rows that no list names any more may still be read: by a walk that began before, and by a forked
+ * child until its own list is made. Both are done long before.
+ */
+#define KEEP_NS 10000000000ull
+/* A file is cut to fill a hole only when that leaves pieces of this many words. */
+#define PIECE_MIN (ALYS_CHUNK_WORDS / 16)
 #define MAPPINGS_SZ (ALYS_MAX_MAPPINGS * sizeof(struct alys_mapping))
 
 struct tables *tables_new(const struct table_maps *maps, struct err *err)
@@ -57,6 +68,8 @@ struct tables *tables_new(const struct table_maps *maps, struct err *err)
 		return NULL;
 	}
 	t->maps = *maps;
+	t->maps.keep_ns = maps->keep_ns ?: KEEP_NS;
+	t->chunks.outer = maps->chunks;
 	t->mappings = mmap(NULL, MAPPINGS_SZ, PROT_READ | PROT_WRITE, MAP_SHARED, maps->mappings, 0);
 	if (t->mappings == MAP_FAILED) {
 		err_set(err, errno, "cannot map the list of mappings: %s", strerror(errno));
@@ -72,10 +85,12 @@ void tables_free(struct tables *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->chunks_cnt; i++)
-		munmap(t->chunks[i], sizeof(struct alys_chunk));
+	chunks_free(&t->chunks);
 	munmap(t->mappings, MAPPINGS_SZ);
-	free(t->pieces);
+	for (size_t i = 0; i < t->files_cnt; i++)
+		free(t->files[i].pieces);
+	for (size_t i = 0; i < t->runs_cnt; i++)
+		free(t->runs[i].files);
 	free(t->files);
 	free(t->specs);
 	free(t->runs);
@@ -83,26 +98,11 @@ void tables_free(struct tables *t)
 	free(t);
 }
 
-static int add_chunk(struct tables *t)
+static uint64_t now_ns(void)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	uint32_t index = (uint32_t)t->chunks_cnt;
-	if (t->chunks_cnt == ALYS_MAX_CHUNKS)
-		return -ENOSPC;
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "alys_chunk", sizeof(uint32_t), sizeof(struct alys_chunk), 1,
-				&opts);
-	if (fd < 0)
-		return -errno;
-	void *at = mmap(NULL, sizeof(struct alys_chunk), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	int rc = at == MAP_FAILED || bpf_map_update_elem(t->maps.chunks, &index, &fd, BPF_ANY) ? -errno : 0;
-	close(fd); /* the outer map and the mapping keep it */
-	if (!rc) {
-		t->chunks[t->chunks_cnt++] = at;
-		t->used = 0;
-	} else if (at != MAP_FAILED) {
-		munmap(at, sizeof(struct alys_chunk));
-	}
-	return rc;
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
 /* A file numbers its own specs; the walk has one list for all. */
@@ -139,13 +139,19 @@ static uint32_t published_row(uint32_t row, const uint32_t *shared)
 	return (row & ~ALYS_ROW_INFO) | shared[(row & ALYS_ROW_INFO & ~ALYS_ROW_SPECIAL) >> ALYS_ROW_AUX_SHIFT];
 }
 
-/* How many pages from `page` on fit into `room` words, with their index. */
+/* Words that n pages from `page` on take, with their index. */
+static size_t words_of(const struct unwind_table *u, size_t page, size_t n)
+{
+	return n + 1 + u->pages[page + n] - u->pages[page];
+}
+
+/* How many pages from `page` on fit into `room` words. */
 static size_t pages_that_fit(const struct unwind_table *u, size_t page, size_t room)
 {
 	size_t lo = 0, hi = u->pages_cnt - page;
 	while (lo < hi) {
 		size_t mid = (lo + hi + 1) / 2;
-		if (mid + 1 + u->pages[page + mid] - u->pages[page] <= room)
+		if (words_of(u, page, mid) <= room)
 			lo = mid;
 		else
 			hi = mid - 1;
@@ -153,69 +159,136 @@ static size_t pages_that_fit(const struct unwind_table *u, size_t page, size_t r
 	return lo;
 }
 
-static void copy_piece(struct tables *t, const struct piece *p, const struct unwind_table *u, size_t page,
+static void copy_piece(uint32_t *out, const struct unwind_table *u, size_t page, size_t pages,
 		       const uint32_t *shared)
 {
-	uint32_t *out = t->chunks[p->chunk]->w + p->off;
-	uint32_t from = u->pages[page], to = u->pages[page + p->pages];
-	for (size_t i = 0; i <= p->pages; i++)
-		*out++ = p->pages + 1 + u->pages[page + i] - from;
+	uint32_t from = u->pages[page], to = u->pages[page + pages];
+	for (size_t i = 0; i <= pages; i++)
+		*out++ = (uint32_t)pages + 1 + u->pages[page + i] - from;
 	for (uint32_t i = from; i < to; i++)
 		*out++ = published_row(u->rows[i], shared);
-	t->used += p->pages + 1 + to - from;
-	t->bytes += (p->pages + 1 + to - from) * sizeof(uint32_t);
 }
 
-static int put_pieces(struct tables *t, const struct unwind_table *u, const uint32_t *shared)
+static void give_back(struct tables *t, struct file *f)
 {
-	for (size_t page = 0; page < u->pages_cnt;) {
-		size_t n = t->chunks_cnt ? pages_that_fit(u, page, ALYS_CHUNK_WORDS - t->used) : 0;
-		if (!n) {
-			int rc = add_chunk(t);
-			if (rc)
-				return rc;
-			continue; /* a page has at most 4096 rows, so an empty chunk takes one */
-		}
-		struct piece *p = VEC_PUSH(t, pieces);
-		if (!p)
-			return -ENOMEM;
-		*p = (struct piece){
-			.chunk = (uint32_t)t->chunks_cnt - 1,
-			.off = t->used,
-			.page0 = (uint32_t)(u->page0 + page),
-			.pages = (uint32_t)n,
-		};
-		copy_piece(t, p, u, page, shared);
-		page += n;
+	for (size_t i = 0; i < f->pieces_cnt; i++)
+		chunks_give(&t->chunks, f->pieces[i].at);
+	free(f->pieces);
+}
+
+static struct file *file_of(const struct tables *t, uint64_t key)
+{
+	const uint64_t *index = key ? map_get(&t->file_of, key) : NULL;
+	return index ? &t->files[*index] : NULL;
+}
+
+static void forget(struct tables *t, struct file *f)
+{
+	size_t index = (size_t)(f - t->files);
+	give_back(t, f);
+	map_del(&t->file_of, f->key);
+	*f = t->files[--t->files_cnt];
+	if (index < t->files_cnt)
+		*map_get(&t->file_of, f->key) = index;
+}
+
+/* The room of the file that has been without a process for the longest time, or a new chunk. */
+static int make_room(struct tables *t)
+{
+	uint64_t now = now_ns();
+	struct file *oldest = NULL;
+	for (size_t i = 0; i < t->files_cnt; i++) {
+		struct file *f = &t->files[i];
+		if (!f->users && f->pieces_cnt && now - f->idle_ns >= t->maps.keep_ns &&
+		    (!oldest || f->idle_ns < oldest->idle_ns))
+			oldest = f;
 	}
+	if (!oldest)
+		return chunks_grow(&t->chunks);
+	forget(t, oldest);
 	return 0;
+}
+
+static int put_piece(struct tables *t, struct file *f, const struct unwind_table *u, size_t page, const uint32_t *shared)
+{
+	size_t left = u->pages_cnt - page, all = words_of(u, page, left);
+	const struct extent *room = chunks_room(&t->chunks, all);
+	size_t n = room && (room->n >= all || room->n >= PIECE_MIN) ? pages_that_fit(u, page, room->n) : 0;
+	if (!n)
+		return make_room(t); /* a page has at most 4096 rows, so a new chunk takes one */
+	struct piece *p = VEC_PUSH(f, pieces);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct piece){
+		.at = chunks_take(&t->chunks, room, (uint32_t)words_of(u, page, n)),
+		.page0 = (uint32_t)(u->page0 + page),
+		.pages = (uint32_t)n,
+	};
+	copy_piece(chunks_words(&t->chunks, &p->at), u, page, n, shared);
+	return 0;
+}
+
+static int put_pieces(struct tables *t, struct file *f, const struct unwind_table *u)
+{
+	uint32_t *shared = share_specs(t, u);
+	int rc = shared ? 0 : -ENOMEM;
+	for (size_t page = 0; page < u->pages_cnt && !rc;) {
+		size_t had = f->pieces_cnt;
+		rc = put_piece(t, f, u, page, shared);
+		page += f->pieces_cnt > had ? f->pieces[had].pages : 0;
+	}
+	free(shared);
+	return rc;
 }
 
 bool tables_has(const struct tables *t, uint64_t file)
 {
-	return map_get(&t->file_of, file) != NULL;
+	return file_of(t, file) != NULL;
+}
+
+static void add_counts(struct unwind_counts *sum, const struct unwind_counts *c)
+{
+	sum->fdes += c->fdes;
+	sum->outside += c->outside;
+	sum->plain += c->plain;
+	sum->spec += c->spec;
+	sum->none += c->none;
+	sum->end += c->end;
+	sum->plt += c->plt;
+	sum->signal += c->signal;
+	for (size_t i = 0; i < ALYS_ROW_WHY_CNT; i++)
+		sum->unsupported[i] += c->unsupported[i];
+}
+
+static int add_file(struct tables *t, const struct file *f)
+{
+	struct file *slot = VEC_PUSH(t, files);
+	uint64_t *index = slot ? map_put(&t->file_of, f->key) : NULL;
+	if (!index) {
+		t->files_cnt -= slot != NULL;
+		return -ENOMEM;
+	}
+	*slot = *f;
+	*index = t->files_cnt - 1;
+	return 0;
 }
 
 int tables_put(struct tables *t, uint64_t file, const struct unwind_table *rows, struct err *err)
 {
+	struct file f = { .key = file, .idle_ns = now_ns() };
 	if (tables_has(t, file))
 		return err_set(err, EEXIST, "the file's unwind rows are there");
-	if (rows->page0 + rows->pages_cnt > UINT32_MAX)
+	if (rows && rows->page0 + rows->pages_cnt > UINT32_MAX)
 		return err_set(err, ERANGE, "code at addresses that unwind rows cannot name");
-	size_t first = t->pieces_cnt;
-	uint32_t *shared = share_specs(t, rows);
-	int rc = shared ? put_pieces(t, rows, shared) : -ENOMEM;
-	free(shared);
-	struct file *f = rc ? NULL : VEC_PUSH(t, files);
-	uint64_t *index = f ? map_put(&t->file_of, file) : NULL;
-	if (!rc && !index)
-		rc = -ENOMEM;
+	int rc = rows ? put_pieces(t, &f, rows) : 0;
+	if (!rc)
+		rc = add_file(t, &f);
 	if (rc) {
-		t->pieces_cnt = first;
+		give_back(t, &f);
 		return err_set(err, -rc, "cannot publish unwind rows: %s", strerror(-rc));
 	}
-	*f = (struct file){ first, t->pieces_cnt - first };
-	*index = t->files_cnt - 1;
+	if (rows)
+		add_counts(&t->rows, &rows->counts);
 	return 0;
 }
 
@@ -225,27 +298,26 @@ int tables_put(struct tables *t, uint64_t file, const struct unwind_table *rows,
  */
 static size_t split(const struct tables *t, const struct table_mapping *m, struct alys_mapping *out)
 {
-	const uint64_t *index = m->file ? map_get(&t->file_of, m->file) : NULL;
+	const struct file *f = file_of(t, m->file);
 	struct alys_mapping whole = { .start = m->start, .end = m->end, .bias = m->bias };
 	size_t n = 0;
-	if (!index) {
+	if (!f || !f->pieces_cnt) {
 		*out = whole;
 		return 1;
 	}
-	const struct file *f = &t->files[*index];
-	for (size_t i = 0; i < f->n; i++) {
-		const struct piece *p = &t->pieces[f->first + i];
+	for (size_t i = 0; i < f->pieces_cnt; i++) {
+		const struct piece *p = &f->pieces[i];
 		uint64_t lo = ((uint64_t)p->page0 << ALYS_PAGE_SHIFT) + m->bias;
 		uint64_t hi = ((uint64_t)(p->page0 + p->pages) << ALYS_PAGE_SHIFT) + m->bias;
 		struct alys_mapping part = whole;
 		if (i && lo > part.start)
 			part.start = lo;
-		if (i + 1 < f->n && hi < part.end)
+		if (i + 1 < f->pieces_cnt && hi < part.end)
 			part.end = hi;
 		if (part.start >= part.end)
 			continue;
-		part.chunk = p->chunk;
-		part.page_off = p->off;
+		part.chunk = p->at.chunk;
+		part.page_off = p->at.off;
 		part.page0 = p->page0;
 		part.pages = p->pages;
 		out[n++] = part;
@@ -261,8 +333,8 @@ static int by_start(const void *a, const void *b)
 
 static size_t pieces_of(const struct tables *t, uint64_t file)
 {
-	const uint64_t *index = file ? map_get(&t->file_of, file) : NULL;
-	return index && t->files[*index].n ? t->files[*index].n : 1;
+	const struct file *f = file_of(t, file);
+	return f && f->pieces_cnt ? f->pieces_cnt : 1;
 }
 
 /*
@@ -294,47 +366,84 @@ static bool find_room(const struct tables *t, uint32_t n, uint32_t *first)
 	}
 }
 
-static struct run *run_of(struct tables *t, uint32_t tgid)
+static struct run *run_of(const struct tables *t, uint32_t tgid)
 {
 	for (size_t i = 0; i < t->runs_cnt; i++) {
 		if (t->runs[i].tgid == tgid)
 			return &t->runs[i];
 	}
-	struct run *r = VEC_PUSH(t, runs);
-	if (r)
-		r->tgid = tgid;
-	return r;
+	return NULL;
 }
 
-static int publish(struct tables *t, uint32_t tgid, const struct alys_mapping *all, uint32_t n)
+/* The files that a new list names are held before those of the old one are let go. */
+static int hold_files(struct tables *t, struct run *r, const struct table_mapping *list, size_t n)
 {
-	struct alys_map_list list = { .n = n, .salt = t->salt += 0x9e3779b97f4a7c15ull };
-	struct run *r = run_of(t, tgid);
-	if (!r)
-		return -ENOMEM;
-	if (n > ALYS_MAX_MAPPINGS || !find_room(t, n, &list.first))
-		return -ENOSPC;
-	memcpy(t->mappings + list.first, all, n * sizeof(*all));
-	if (bpf_map_update_elem(t->maps.map_lists, &tgid, &list, BPF_ANY))
-		return -errno;
-	*r = (struct run){ tgid, list.first, n };
-	t->next = list.first + n;
+	for (size_t i = 0; i < n; i++) {
+		struct file *f = file_of(t, list[i].file);
+		uint64_t *key = f ? VEC_PUSH(r, files) : NULL;
+		if (f && !key)
+			return -ENOMEM;
+		if (!f)
+			continue;
+		*key = f->key;
+		f->users++;
+	}
 	return 0;
+}
+
+static void release_files(struct tables *t, struct run *r)
+{
+	uint64_t now = now_ns();
+	for (size_t i = 0; i < r->files_cnt; i++) {
+		struct file *f = file_of(t, r->files[i]);
+		if (--f->users == 0)
+			f->idle_ns = now;
+	}
+	free(r->files);
+}
+
+static int publish(struct tables *t, const struct alys_mapping *all, struct run *r)
+{
+	struct alys_map_list list = { .n = r->n, .salt = t->salt += 0x9e3779b97f4a7c15ull };
+	struct run *old = run_of(t, r->tgid);
+	if (r->n > ALYS_MAX_MAPPINGS || !find_room(t, r->n, &list.first))
+		return -ENOSPC;
+	if (!old && !(old = VEC_PUSH(t, runs)))
+		return -ENOMEM;
+	old->tgid = r->tgid;
+	memcpy(t->mappings + list.first, all, r->n * sizeof(*all));
+	if (bpf_map_update_elem(t->maps.map_lists, &r->tgid, &list, BPF_ANY))
+		return -errno;
+	r->first = list.first;
+	release_files(t, old);
+	*old = *r;
+	t->next = list.first + r->n;
+	return 0;
+}
+
+static int put_list(struct tables *t, uint32_t tgid, const struct table_mapping *list, size_t n,
+		    struct alys_mapping *all)
+{
+	struct run r = { .tgid = tgid };
+	for (size_t i = 0; i < n; i++)
+		r.n += (uint32_t)split(t, &list[i], all + r.n);
+	qsort(all, r.n, sizeof(*all), by_start);
+	int rc = hold_files(t, &r, list, n);
+	if (!rc)
+		rc = publish(t, all, &r);
+	if (rc)
+		release_files(t, &r);
+	return rc;
 }
 
 int tables_put_mappings(struct tables *t, uint32_t tgid, const struct table_mapping *list, size_t n,
 			struct err *err)
 {
-	size_t parts = 0, cnt = 0;
+	size_t parts = 0;
 	for (size_t i = 0; i < n; i++)
 		parts += pieces_of(t, list[i].file);
-	struct alys_mapping *all = calloc(parts + 1, sizeof(*all));
-	if (!all)
-		return err_set(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++)
-		cnt += split(t, &list[i], all + cnt);
-	qsort(all, cnt, sizeof(*all), by_start);
-	int rc = cnt <= ALYS_MAX_MAPPINGS ? publish(t, tgid, all, (uint32_t)cnt) : -ENOSPC;
+	struct alys_mapping *all = parts <= ALYS_MAX_MAPPINGS ? calloc(parts + 1, sizeof(*all)) : NULL;
+	int rc = all ? put_list(t, tgid, list, n, all) : parts <= ALYS_MAX_MAPPINGS ? -ENOMEM : -ENOSPC;
 	free(all);
 	if (rc)
 		return err_set(err, -rc, "cannot publish the mappings of process %u: %s", tgid, strerror(-rc));
@@ -343,24 +452,27 @@ int tables_put_mappings(struct tables *t, uint32_t tgid, const struct table_mapp
 
 void tables_drop_mappings(struct tables *t, uint32_t tgid)
 {
+	struct run *r = run_of(t, tgid);
 	bpf_map_delete_elem(t->maps.map_lists, &tgid);
-	for (size_t i = 0; i < t->runs_cnt; i++) {
-		if (t->runs[i].tgid == tgid) {
-			t->runs[i] = t->runs[--t->runs_cnt];
-			return;
-		}
-	}
+	if (!r)
+		return;
+	release_files(t, r);
+	*r = t->runs[--t->runs_cnt];
 }
 
 struct tables_counts tables_counts(const struct tables *t)
 {
 	struct tables_counts c = {
 		.files = t->files_cnt,
-		.bytes = t->bytes,
-		.chunks = t->chunks_cnt,
+		.chunks = t->chunks.at_cnt,
 		.specs = t->specs_cnt,
 		.processes = t->runs_cnt,
+		.rows = t->rows,
 	};
+	for (size_t i = 0; i < t->files_cnt; i++) {
+		for (size_t k = 0; k < t->files[i].pieces_cnt; k++)
+			c.bytes += t->files[i].pieces[k].at.n * sizeof(uint32_t);
+	}
 	for (size_t i = 0; i < t->runs_cnt; i++)
 		c.mappings += t->runs[i].n;
 	return c;

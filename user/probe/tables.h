@@ -16,6 +16,7 @@
 /* Descriptors of the maps in bpf/unwind_maps.bpf.h. Borrowed. */
 struct table_maps {
 	int chunks, specs, mappings, map_lists;
+	uint64_t keep_ns; /* rows stay at least so long after the last process had them mapped; 0 = 10 s */
 };
 
 /* One executable mapping; lists need no order. */
@@ -28,6 +29,7 @@ struct table_mapping {
 struct tables_counts {
 	size_t files, bytes; /* published, of page indexes and rows */
 	size_t chunks, specs, mappings, processes;
+	struct unwind_counts rows; /* of all files, also of those that are gone */
 };
 
 struct tables;
@@ -37,7 +39,8 @@ void tables_free(struct tables *t); /* the maps are left as they are */
 
 /*
  * Publishes a file's rows once for all processes, under a key of the caller's (not 0). The table may
- * be freed afterwards. -EEXIST when the file is there, -ENOSPC when all chunks are full.
+ * be freed afterwards; NULL says that the file has none. -EEXIST when the file is there, -ENOSPC when
+ * all chunks are full. Files that no process has mapped stay until their room is needed.
  */
 int tables_put(struct tables *t, uint64_t file, const struct unwind_table *rows, struct err *err);
 bool tables_has(const struct tables *t, uint64_t file);
