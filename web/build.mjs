@@ -1,5 +1,6 @@
 // Bundles the page's script and style and cuts the page in two where the recording goes:
 // OUT/head.html and OUT/tail.html, which user/sink/html.c takes in. Usage: build.mjs MODULES OUT
+import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -23,5 +24,8 @@ const bundle = (entry) => buildSync({
 const page = readFileSync(join(source, "src/page.html"), "utf8");
 const fill = (text, mark, value) => text.replace(mark, () => value);
 const [head, tail] = page.split("<!--recording-->\n");
-writeFileSync(join(out, "head.html"), fill(head, "/*style*/", bundle("style.css")));
-writeFileSync(join(out, "tail.html"), fill(tail, "/*script*/", bundle("main.js")));
+// The page runs this script and no other, whatever a recording puts into it.
+const script = fill(tail.match(/<script>([^]*)<\/script>/)[1], "/*script*/", bundle("main.js"));
+const hash = `sha256-${createHash("sha256").update(script).digest("base64")}`;
+writeFileSync(join(out, "head.html"), fill(fill(head, "/*style*/", bundle("style.css")), "/*script-hash*/", hash));
+writeFileSync(join(out, "tail.html"), tail.replace(/(?<=<script>)[^]*(?=<\/script>)/, () => script));

@@ -98,7 +98,10 @@ struct http_source {
 	int (*each_process)(void *ctx, int (*fn)(void *fn_ctx, const struct http_process *p), void *fn_ctx);
 	/* 0: *out is complete. HTTP_LATER. -ENOENT: no such process is traced; -EBUSY; else -errno, err filled. */
 	int (*profile)(void *ctx, const struct http_profile_request *r, struct buf *out, struct err *err);
-	/* 0, *out to be given to unmark; -errno as of profile. At most HTTP_MARKS at a time for each face. */
+	/*
+	 * 0, *out to be given to unmark; -errno as of profile. Each face keeps at most HTTP_MARKS of them,
+	 * and those that profiles still to come count from.
+	 */
 	int (*mark)(void *ctx, uint32_t pid, struct http_mark **out, struct err *err);
 	void (*unmark)(void *ctx, struct http_mark *m);
 	int (*status)(void *ctx, struct http_status *out);

@@ -167,6 +167,8 @@ void heap_tell_left(const struct heap *h);
 int heap_apply(struct heap *h, const struct event *e, struct applied *out);
 struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */
 void snapshot_free(struct snapshot *s);
+/* Takes off `now` what had been allocated at `then`, an earlier snapshot of the same heap; live stays as it is. */
+void snapshot_since(struct snapshot *now, const struct snapshot *then);
 
 /*
  * Allocations of this size that one sample stands for: 1 / (1 - exp(-size / interval)), the inverse

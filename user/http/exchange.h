@@ -1,0 +1,112 @@
+/*
+ * http/exchange: one request on its way from http's thread to the owner's and back, and the server
+ * that both share. A suspended connection does not end by itself, so an exchange that waits for the
+ * owner outlives nobody. Not for other rooms.
+ *
+ *   http's thread        new -> suspended, queued            resumed -> sent, freed
+ *   owner's thread             served (-> window) -> profile -> answered
+ *   any thread                                          \-> finished -/
+ */
+#ifndef ALYS_HTTP_EXCHANGE_H
+#define ALYS_HTTP_EXCHANGE_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+#include "http/http.h"
+#include "http/later.h"
+#include "http/request.h"
+
+#define HTTP_CLIENTS 32
+
+struct exchange {
+	struct http_later later; /* first: its address is the exchange's */
+	struct http *h;
+	struct MHD_Connection *conn;
+	struct exchange *next;
+	unsigned int refs; /* http's thread, and a profile that will come later */
+	struct request req;
+	unsigned int refused; /* status; then `err` says why */
+	struct err err;
+	char host[REQUEST_HOST_MAX + 1];
+	bool seen, answered;
+	unsigned int status;
+	const char *mime;
+	struct buf body;
+	/* The owner's. */
+	struct http_mark *since;
+	uint64_t due_ns; /* end of its window */
+	int fd;
+};
+
+/* A connection; its time is over at deadline_ns, 0 = it waits for us. */
+struct client {
+	bool used;
+	int fd;
+	uint64_t deadline_ns;
+};
+
+/* Where delta_heap counts from, by process. */
+struct baseline {
+	struct http_mark *mark;
+	uint32_t pid;
+	uint64_t used; /* the least recently used one gives way */
+};
+
+#define HTTP_STATUSES(X) X(200) X(400) X(403) X(404) X(405) X(429) X(500) X(503)
+enum {
+#define X(n) STATUS_PLACE_##n,
+	HTTP_STATUSES(X)
+#undef X
+	STATUS_PLACES
+};
+
+struct http {
+	const struct http_source *source;
+	void (*metrics)(void *ctx, struct buf *out);
+	void *metrics_ctx;
+	bool insecure;
+	char address[80];
+	struct MHD_Daemon *mhd;
+	int epoll_fd, wake_fd, timer_fd;
+
+	pthread_mutex_t lock;  /* of what follows up to the owner's part */
+	unsigned int refs;     /* the owner, and profiles that will come later */
+	bool closed;
+	struct exchange *queued, *finished; /* newest first */
+	struct exchange *waiting[HTTP_CLIENTS];
+	struct client clients[HTTP_CLIENTS];
+	size_t clients_cnt;
+	uint64_t sent[STATUS_PLACES];
+	uint64_t timed_out;
+
+	struct exchange *window; /* the one delta that is being collected */
+	struct baseline baselines[HTTP_MARKS - 1];
+	uint64_t uses;
+	bool ticking;
+};
+
+/* From the owner's thread: what the client gets; takes the body. http's thread sends it. */
+void exchange_answer(struct exchange *x, unsigned int status, const char *mime, struct buf *body);
+void exchange_fail(struct exchange *x, unsigned int status, const char *text);
+void exchange_later(struct http_later *later, int rc, struct buf *out, const struct err *err);
+void exchange_put(struct exchange *x);
+void http_put(struct http *h);
+
+/* Lets go of what a profile that came later held. */
+void serve_release(struct exchange *x);
+
+uint64_t http_now_ns(void);
+/* Sends clients away that take longer over a request or its answer than anybody needs. */
+void http_sweep(struct http *h, uint64_t now);
+/* A socket that listens at o->listen; `address` is where. -1: err. */
+int http_listen(const struct http_options *o, char *address, size_t cap, struct err *err);
+
+/* The pages: pure functions of what the source says now. 0 or -errno of the source. */
+int page_write(const struct http_source *s, struct buf *out);
+void page_index(struct buf *out);
+extern const char page_style[];
+int metrics_write(struct http *h, uint32_t pid, struct buf *out);
+int sd_write(const struct http_source *s, const char *host, struct buf *out);
+
+#endif

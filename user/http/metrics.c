@@ -1,0 +1,176 @@
+/* http/metrics: what the source says now in Prometheus' text format. No series for each stack, nor without bound. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "http/exchange.h"
+#include "http/roll.h"
+
+/* Processes with series of their own: those with the most live bytes. */
+#define METRICS_PROCESSES 100
+
+static void put_label(struct buf *out, const char *text)
+{
+	struct buf clean = { 0 };
+	text_clean(&clean, text, SIZE_MAX);
+	for (size_t i = 0; i < clean.len; i++) {
+		if (clean.data[i] == '"' || clean.data[i] == '\\')
+			buf_u8(out, '\\');
+		buf_u8(out, clean.data[i]);
+	}
+	out->failed |= clean.failed;
+	buf_free(&clean);
+}
+
+static void put_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void put_one(struct buf *out, const char *name, const char *type, const char *help, double value)
+{
+	put_head(out, name, type, help);
+	buf_addf(out, "%s %.17g\n", name, value);
+}
+
+static void put_class(const struct http_status *st, const char *class, const char *name, const char *label,
+		      const char *type, const char *help, struct buf *out)
+{
+	put_head(out, name, type, help);
+	for (size_t i = 0; i < st->counts_cnt; i++) {
+		const struct http_count *c = &st->counts[i];
+		if (strcmp(c->class, class))
+			continue;
+		buf_addf(out, "%s{%s=\"", name, label);
+		put_label(out, c->name);
+		buf_addf(out, "\"} %" PRIu64 "\n", c->value);
+	}
+}
+
+static void put_ledger(const struct http_status *st, struct buf *out)
+{
+	put_class(st, "hit", "alys_hits_total", "kind", "counter",
+		  "Probe hits; their sum is that of recorded, set aside and lost.", out);
+	put_class(st, "recorded", "alys_events_recorded_total", "kind", "counter", "Hits that became events.", out);
+	put_class(st, "aside", "alys_events_aside_total", "stage", "counter",
+		  "Hits that are no event on purpose: nested, failed, not sampled.", out);
+	put_class(st, "lost", "alys_events_lost_total", "stage", "counter",
+		  "Hits that should have become events.", out);
+	put_class(st, "note", "alys_note", "name", "gauge", "Other counted facts, by name.", out);
+}
+
+static void put_daemon(const struct http_status *st, struct buf *out)
+{
+	put_head(out, "alys_build_info", "gauge", "The version that runs.");
+	buf_adds(out, "alys_build_info{version=\"" ALYS_VERSION "\"} 1\n");
+	put_one(out, "alys_recording", "gauge", "Whether probes are in: 1, or 0 when switched off.", st->on);
+	put_one(out, "alys_sample_interval_bytes", "gauge", "Bytes between samples in force, 0 for every call.",
+		(double)st->interval);
+	put_one(out, "alys_sample_interval_wanted_bytes", "gauge",
+		"Bytes between samples as asked for; less than in force when a limit was reached.",
+		(double)st->interval_wanted);
+	put_one(out, "alys_targets", "gauge", "Processes traced now.", (double)st->processes);
+	put_one(out, "alys_targets_exited_total", "counter", "Traced processes that are gone.", (double)st->exited);
+	put_one(out, "alys_probed_files", "gauge", "Files with probes in them.", (double)st->files);
+	put_one(out, "process_cpu_seconds_total", "counter", "CPU time of all processes of the daemon.",
+		st->cpu_seconds);
+	put_one(out, "process_resident_memory_bytes", "gauge", "Resident memory of all processes of the daemon.",
+		(double)st->memory);
+	put_one(out, "alys_memory_max_bytes", "gauge", "The limit of --max-memory.", (double)st->memory_max);
+	put_one(out, "alys_refused_stacks_total", "counter", "Events whose stack the full tables refused.",
+		(double)st->refused_stacks);
+	put_one(out, "alys_symbol_worker_restarts_total", "counter", "Symbol workers that died or hung.",
+		(double)st->workers_restarted);
+	put_one(out, "alys_written_bytes_total", "counter", "Bytes of profiles and traces written to disk.",
+		(double)st->bytes_written);
+}
+
+static void put_server(struct http *h, struct buf *out)
+{
+	static const unsigned int known[] = {
+#define X(n) n,
+		HTTP_STATUSES(X)
+#undef X
+	};
+	put_head(out, "alys_http_responses_total", "counter", "Answers to HTTP requests by status.");
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < STATUS_PLACES; i++)
+		buf_addf(out, "alys_http_responses_total{code=\"%u\"} %" PRIu64 "\n", known[i], h->sent[i]);
+	uint64_t timed_out = h->timed_out;
+	pthread_mutex_unlock(&h->lock);
+	put_one(out, "alys_http_timeouts_total", "counter", "HTTP clients sent away for being slow.", (double)timed_out);
+}
+
+static double live_of(const struct roll_entry *p)
+{
+	return p->live_bytes;
+}
+
+static double rate_of(const struct roll_entry *p)
+{
+	return p->alloc_rate;
+}
+
+static double hits_of(const struct roll_entry *p)
+{
+	return (double)p->hits;
+}
+
+static double recorded_of(const struct roll_entry *p)
+{
+	return (double)p->recorded;
+}
+
+static double lost_of(const struct roll_entry *p)
+{
+	return (double)p->lost;
+}
+
+static const struct {
+	const char *name, *type, *help;
+	double (*value)(const struct roll_entry *p);
+} of_process[] = {
+	{ "alys_target_live_bytes", "gauge", "Live heap of a traced process (the 100 largest have series).", live_of },
+	{ "alys_target_allocation_rate_bytes", "gauge", "Bytes that a traced process allocates a second.", rate_of },
+	{ "alys_target_hits_total", "counter", "Probe hits of a traced process.", hits_of },
+	{ "alys_target_recorded_total", "counter", "Recorded events of a traced process.", recorded_of },
+	{ "alys_target_lost_total", "counter", "Lost events of a traced process.", lost_of },
+};
+
+static void put_processes(const struct roll *r, struct buf *out)
+{
+	size_t n = r->at_cnt < METRICS_PROCESSES ? r->at_cnt : METRICS_PROCESSES;
+	for (size_t k = 0; k < sizeof(of_process) / sizeof(of_process[0]); k++) {
+		put_head(out, of_process[k].name, of_process[k].type, of_process[k].help);
+		for (size_t i = 0; i < n; i++) {
+			buf_addf(out, "%s{pid=\"%u\",comm=\"", of_process[k].name, r->at[i].pid);
+			put_label(out, r->at[i].comm);
+			buf_addf(out, "\"} %.17g\n", of_process[k].value(&r->at[i]));
+		}
+	}
+}
+
+int metrics_write(struct http *h, uint32_t pid, struct buf *out)
+{
+	struct http_status st = { 0 };
+	struct roll r = { .pid = pid };
+	int rc = roll_read(&r, h->source);
+	if (!rc && pid && !r.at_cnt)
+		rc = -ENOENT;
+	if (!rc && !pid)
+		rc = h->source->status(h->source->ctx, &st);
+	if (!rc && !pid) {
+		put_daemon(&st, out);
+		put_ledger(&st, out);
+		put_server(h, out);
+		if (h->metrics)
+			h->metrics(h->metrics_ctx, out);
+	}
+	if (!rc)
+		put_processes(&r, out);
+	roll_free(&r);
+	return rc;
+}

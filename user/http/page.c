@@ -1,0 +1,171 @@
+/*
+ * http/page: the small pages for people: which processes there are, and where their profiles lie. No
+ * script; every text of a traced program is cleaned, then escaped.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "http/exchange.h"
+#include "http/roll.h"
+
+#define PAGE_PROCESSES 500
+#define SPARK_W 120
+#define SPARK_H 24
+
+const char page_style[] =
+	":root{color-scheme:light dark;--ink:#1a1d21;--soft:#5c6570;--paper:#f6f7f9;--card:#fff;--line:#dde1e7;"
+	"--live:#3b76d6;--bad:#b3261e}\n"
+	"@media(prefers-color-scheme:dark){:root{--ink:#e7eaee;--soft:#9aa5b1;--paper:#121417;--card:#1a1d22;"
+	"--line:#2e343c;--live:#5b93ea;--bad:#ff9a92}}\n"
+	"body{margin:0 auto;max-width:1200px;padding:18px 24px;background:var(--paper);color:var(--ink);"
+	"font:14px/1.45 system-ui,sans-serif}\n"
+	"h1{font-size:22px;margin:0 0 8px}p{margin:4px 0;color:var(--soft)}a{color:var(--live)}\n"
+	".bad{color:var(--bad)}\n"
+	"table{border-collapse:collapse;width:100%;margin-top:14px;background:var(--card)}\n"
+	"th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;"
+	"font-variant-numeric:tabular-nums}\n"
+	"th:nth-child(2),td:nth-child(2){text-align:left;white-space:normal;overflow-wrap:anywhere}\n"
+	"td small{color:var(--soft)}svg{vertical-align:middle}polyline{fill:none;stroke:var(--live);stroke-width:1.5}\n";
+
+static void put_text(struct buf *out, const char *text)
+{
+	static const char *const escapes[256] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
+	};
+	struct buf clean = { 0 };
+	text_clean(&clean, text, SIZE_MAX);
+	for (size_t i = 0; i < clean.len; i++) {
+		if (escapes[clean.data[i]])
+			buf_adds(out, escapes[clean.data[i]]);
+		else
+			buf_u8(out, clean.data[i]);
+	}
+	out->failed |= clean.failed;
+	buf_free(&clean);
+}
+
+static void put_head(struct buf *out, const char *title, bool refresh)
+{
+	buf_addf(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n%s"
+		      "<link rel=\"stylesheet\" href=\"/style.css\">\n<title>%s</title>\n</head>\n<body>\n<h1>%s</h1>\n",
+		 refresh ? "<meta http-equiv=\"refresh\" content=\"10\">\n" : "", title, title);
+}
+
+static uint64_t sum_of(const struct http_status *st, const char *class)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < st->counts_cnt; i++)
+		sum += strcmp(st->counts[i].class, class) ? 0 : st->counts[i].value;
+	return sum;
+}
+
+static void put_state(const struct http_status *st, const struct roll *r, struct buf *out)
+{
+	uint64_t lost = sum_of(st, "lost");
+	buf_addf(out, "<p id=\"state\">%s", st->on ? "Recording " : "<b class=\"bad\">Switched off</b>; ");
+	text_count(out, st->processes);
+	buf_adds(out, " processes, ");
+	text_bytes(out, r->live_bytes);
+	buf_adds(out, " live; ");
+	if (st->interval) {
+		buf_adds(out, "one sample every ");
+		text_bytes(out, (double)st->interval);
+	} else {
+		buf_adds(out, "every allocation");
+	}
+	buf_addf(out, "; %.1f s of CPU, ", st->cpu_seconds);
+	text_bytes(out, (double)st->memory);
+	buf_adds(out, " of at most ");
+	text_bytes(out, (double)st->memory_max);
+	buf_adds(out, " of memory.</p>\n<p id=\"ledger\">hits ");
+	text_count(out, sum_of(st, "hit"));
+	buf_adds(out, " = recorded ");
+	text_count(out, sum_of(st, "recorded"));
+	buf_adds(out, " + set aside ");
+	text_count(out, sum_of(st, "aside"));
+	buf_adds(out, lost ? " + <b class=\"bad\">lost " : " + lost ");
+	text_count(out, lost);
+	buf_adds(out, lost ? "</b></p>\n" : "</p>\n");
+	if (st->notice) {
+		buf_adds(out, "<p id=\"notice\" class=\"bad\">");
+		put_text(out, st->notice);
+		buf_adds(out, "</p>\n");
+	}
+}
+
+static void put_spark(struct buf *out, const struct roll_entry *p)
+{
+	double top = 1;
+	for (size_t i = 0; i < p->history_cnt; i++)
+		top = p->history[i] > top ? p->history[i] : top;
+	if (p->history_cnt < 2)
+		return;
+	buf_addf(out, "<svg width=\"%d\" height=\"%d\" role=\"img\" aria-label=\"live bytes over time\">"
+		      "<polyline points=\"", SPARK_W, SPARK_H);
+	for (size_t i = 0; i < p->history_cnt; i++) {
+		double v = p->history[i] > 0 ? p->history[i] : 0;
+		buf_addf(out, "%.1f,%.1f ", 1 + (SPARK_W - 2.0) * (double)i / (double)(p->history_cnt - 1),
+			 SPARK_H - 2 - (SPARK_H - 4) * v / top);
+	}
+	buf_adds(out, "\"/></svg>");
+}
+
+static void put_row(struct buf *out, const struct roll_entry *p)
+{
+	buf_addf(out, "<tr><td>%u</td><td>", p->pid);
+	put_text(out, p->comm);
+	buf_adds(out, " <small>");
+	put_text(out, p->exe);
+	buf_adds(out, "</small></td><td>");
+	text_bytes(out, p->live_bytes);
+	buf_adds(out, "</td><td>");
+	text_bytes(out, p->alloc_rate);
+	buf_adds(out, "/s</td><td>");
+	put_spark(out, p);
+	buf_adds(out, "</td><td>");
+	text_count(out, p->recorded);
+	buf_addf(out, "</td><td%s>", p->lost ? " class=\"bad\"" : "");
+	text_count(out, p->lost);
+	buf_addf(out, "</td><td><a href=\"/report?pid=%u\">report</a> <a href=\"/debug/pprof/heap?pid=%u\">pprof</a></td></tr>\n",
+		 p->pid, p->pid);
+}
+
+int page_write(const struct http_source *s, struct buf *out)
+{
+	struct http_status st = { 0 };
+	struct roll r = { 0 };
+	int rc = roll_read(&r, s);
+	if (!rc)
+		rc = s->status(s->ctx, &st);
+	if (!rc) {
+		put_head(out, "alys-bpf: live heaps", true);
+		put_state(&st, &r, out);
+		buf_adds(out, "<table>\n<thead><tr><th>PID</th><th>program</th><th>live</th><th>allocates</th>"
+			      "<th>live, lately</th><th>recorded</th><th>lost</th><th></th></tr></thead>\n<tbody>\n");
+		for (size_t i = 0; i < r.at_cnt && i < PAGE_PROCESSES; i++)
+			put_row(out, &r.at[i]);
+		buf_adds(out, "</tbody>\n</table>\n");
+		if (r.at_cnt > PAGE_PROCESSES)
+			buf_addf(out, "<p>and %zu smaller ones: see <a href=\"/sd\">/sd</a></p>\n", r.at_cnt - PAGE_PROCESSES);
+		buf_adds(out, "<p><a href=\"/debug/pprof/\">profiles</a> <a href=\"/metrics\">metrics</a></p>\n</body>\n</html>\n");
+	}
+	roll_free(&r);
+	return rc;
+}
+
+void page_index(struct buf *out)
+{
+	put_head(out, "/debug/pprof/", false);
+	buf_adds(out,
+		 "<table>\n<thead><tr><th></th><th>profile</th></tr></thead>\n<tbody>\n"
+		 "<tr><td><a href=\"/debug/pprof/heap\">heap</a></td><td>what is live now, by call stack</td></tr>\n"
+		 "<tr><td><a href=\"/debug/pprof/allocs\">allocs</a></td><td>all that was allocated</td></tr>\n"
+		 "<tr><td><a href=\"/debug/pprof/delta_heap\">delta_heap</a></td><td>what was allocated since the last such request</td></tr>\n"
+		 "</tbody>\n</table>\n"
+		 "<p>?pid=N: one process, as listed at <a href=\"/\">/</a>. ?seconds=N: only what is allocated in the next N seconds, "
+		 "at most 300. ?samples=N: at most N stacks, 0 for all (16000).</p>\n"
+		 "<p>go tool pprof http://HOST/debug/pprof/heap?pid=N</p>\n</body>\n</html>\n");
+}

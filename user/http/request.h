@@ -1,0 +1,47 @@
+/*
+ * http/request: what a request line and a Host header ask for; nothing else of a request is read.
+ * Pure functions over a client's bytes. Not for other rooms.
+ */
+#ifndef ALYS_HTTP_REQUEST_H
+#define ALYS_HTTP_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define REQUEST_SECONDS_MAX 300
+/* What Pyroscope takes in one profile. */
+#define REQUEST_SAMPLES 16000
+#define REQUEST_HOST_MAX 255
+
+enum route {
+	ROUTE_PAGE,
+	ROUTE_STYLE,
+	ROUTE_REPORT,
+	ROUTE_INDEX,
+	ROUTE_HEAP,
+	ROUTE_ALLOCS,
+	ROUTE_DELTA_HEAP,
+	ROUTE_METRICS,
+	ROUTE_SD,
+	ROUTE_HEALTHY,
+	ROUTE_READY,
+};
+
+struct request {
+	enum route route;
+	uint32_t pid;     /* 0 = none given */
+	uint32_t seconds; /* 0 = none given */
+	uint32_t samples; /* most stacks of a profile, 0 = all */
+};
+
+/* A path of this server, with its query. 0, or the HTTP status to refuse with and a sentence in err. */
+unsigned int request_parse(const char *uri, struct request *out, struct err *err);
+/*
+ * Whether a Host header names this machine's loopback, literally: a page of another site whose name
+ * was made to point here ("DNS rebinding") sends its own name. `any`: every well-formed host will do.
+ */
+bool request_host_ok(const char *host, bool any);
+
+#endif

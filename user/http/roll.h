@@ -1,0 +1,29 @@
+/* http/roll: the traced processes as a sorted list, for pages that rank them. Not for other rooms. */
+#ifndef ALYS_HTTP_ROLL_H
+#define ALYS_HTTP_ROLL_H
+
+#include "http/source.h"
+
+#define ROLL_HISTORY 60
+
+/* A copy of a struct http_process; texts are cut, not cleaned. */
+struct roll_entry {
+	uint32_t pid;
+	char comm[17], exe[257];
+	double live_bytes, alloc_rate;
+	uint64_t hits, recorded, aside, lost;
+	double history[ROLL_HISTORY]; /* the newest */
+	size_t history_cnt;
+};
+
+struct roll {
+	uint32_t pid; /* this one alone; 0 = all */
+	struct roll_entry *at; /* most live bytes first, then by pid */
+	size_t at_cnt, at_cap;
+	double live_bytes; /* of all */
+};
+
+int roll_read(struct roll *r, const struct http_source *s); /* 0 or -errno; then roll_free */
+void roll_free(struct roll *r);
+
+#endif

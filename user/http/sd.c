@@ -1,0 +1,37 @@
+/* http/sd: the traced processes as Prometheus' HTTP service discovery has them; Alloy and Parca take it too. */
+#include <string.h>
+
+#include "base/text.h"
+#include "http/exchange.h"
+
+struct sd {
+	struct buf *out;
+	const char *host, *between;
+};
+
+/* "__param_pid" becomes ?pid= of each scrape, so that every process has series of its own. */
+static int put_process(void *ctx, const struct http_process *p)
+{
+	struct sd *sd = ctx;
+	char comm[sizeof(p->comm) + 1] = "", exe[sizeof(p->exe) + 1] = "";
+	memcpy(comm, p->comm, sizeof(p->comm));
+	memcpy(exe, p->exe, sizeof(p->exe));
+	buf_addf(sd->out, "%s\n{\"targets\":[", sd->between);
+	text_json(sd->out, sd->host);
+	buf_adds(sd->out, "],\"labels\":{\"service_name\":");
+	text_json(sd->out, comm);
+	buf_adds(sd->out, ",\"exe\":");
+	text_json(sd->out, exe);
+	buf_addf(sd->out, ",\"pid\":\"%u\",\"__param_pid\":\"%u\"}}", p->pid, p->pid);
+	sd->between = ",";
+	return 0;
+}
+
+int sd_write(const struct http_source *s, const char *host, struct buf *out)
+{
+	struct sd sd = { .out = out, .host = host, .between = "" };
+	buf_adds(out, "[");
+	int rc = s->each_process(s->ctx, put_process, &sd);
+	buf_adds(out, "\n]\n");
+	return rc;
+}

@@ -1,0 +1,307 @@
+/*
+ * http/serve: the side of the owner: asks the source what clients want to know, on the thread that
+ * calls http_serve_pending. Waits for nobody: a window is an exchange with a time on it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "http/exchange.h"
+
+/* How exactly a window ends, and how late a slow client is noticed. */
+#define TICK_NS 200000000l
+
+static const char *const mime_text = "text/plain; charset=utf-8";
+static const char *const mime_html = "text/html; charset=utf-8";
+
+/* -errno of a source as HTTP has it. */
+static unsigned int status_of(int rc)
+{
+	switch (-rc) {
+	case ENOENT:
+	case ESRCH:
+		return 404;
+	case EBUSY:
+	case EAGAIN:
+	case ENOMEM:
+		return 503;
+	default:
+		return 500;
+	}
+}
+
+static void fail(struct exchange *x, int rc, const struct err *err)
+{
+	exchange_fail(x, status_of(rc), err && *err->text ? err->text : strerror(-rc));
+}
+
+/* --- profiles ---------------------------------------------------------------------------------- */
+
+static const char *profile_mime(const struct exchange *x)
+{
+	/* Alloy takes nothing else for a profile. */
+	return x->req.route == ROUTE_REPORT ? mime_html : "application/octet-stream";
+}
+
+static void finish(struct exchange *x, int rc, struct buf *body, const struct err *err)
+{
+	if (x->since)
+		x->h->source->unmark(x->h->source->ctx, x->since);
+	x->since = NULL;
+	if (rc)
+		fail(x, rc, err);
+	else
+		exchange_answer(x, 200, profile_mime(x), body);
+	buf_free(body);
+}
+
+static enum http_profile what_of(enum route r)
+{
+	return r == ROUTE_REPORT ? HTTP_PROFILE_REPORT : r == ROUTE_ALLOCS ? HTTP_PROFILE_ALLOCS : HTTP_PROFILE_HEAP;
+}
+
+static void refs_add(struct exchange *x, int n)
+{
+	pthread_mutex_lock(&x->h->lock);
+	x->refs += (unsigned int)n;
+	x->h->refs += (unsigned int)n;
+	pthread_mutex_unlock(&x->h->lock);
+}
+
+static void ask_profile(struct exchange *x)
+{
+	const struct http_source *s = x->h->source;
+	struct http_profile_request r = {
+		.what = what_of(x->req.route),
+		.pid = x->req.pid,
+		.since = x->since,
+		.samples_max = x->req.samples,
+		.later = &x->later,
+	};
+	struct buf body = { 0 };
+	struct err err = { 0 };
+	refs_add(x, 1); /* before: it may be done before profile returns */
+	int rc = s->profile(s->ctx, &r, &body, &err);
+	if (rc == HTTP_LATER)
+		return;
+	refs_add(x, -1); /* http's thread still has one */
+	finish(x, rc, &body, &err);
+}
+
+void serve_release(struct exchange *x)
+{
+	struct http *h = x->h;
+	if (x->since)
+		h->source->unmark(h->source->ctx, x->since);
+	x->since = NULL;
+	exchange_put(x);
+	http_put(h);
+}
+
+static void take_finished(struct http *h)
+{
+	pthread_mutex_lock(&h->lock);
+	struct exchange *x = h->finished, *next;
+	h->finished = NULL;
+	pthread_mutex_unlock(&h->lock);
+	for (; x; x = next) {
+		next = x->next;
+		struct buf body = x->body;
+		x->body = (struct buf){ 0 };
+		finish(x, -(int)x->status, &body, &x->err);
+		serve_release(x);
+	}
+}
+
+/* --- deltas ------------------------------------------------------------------------------------ */
+
+static void begin_window(struct exchange *x)
+{
+	struct http *h = x->h;
+	struct err err = { 0 };
+	if (h->window) {
+		exchange_fail(x, 429, "another profile over some seconds is being collected: ask again later");
+		return;
+	}
+	int rc = h->source->mark(h->source->ctx, x->req.pid, &x->since, &err);
+	if (rc) {
+		fail(x, rc, &err);
+		return;
+	}
+	x->due_ns = http_now_ns() + x->req.seconds * 1000000000ull;
+	h->window = x;
+}
+
+/* Nobody hears of a connection that is suspended; a byte would be a second request. */
+static bool client_is_gone(const struct exchange *x)
+{
+	char byte;
+	ssize_t n = recv(x->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+static void check_window(struct http *h, uint64_t now)
+{
+	struct exchange *x = h->window;
+	if (!x)
+		return;
+	if (client_is_gone(x)) {
+		h->window = NULL;
+		finish(x, -EBUSY, &(struct buf){ 0 }, NULL);
+	} else if (now >= x->due_ns) {
+		h->window = NULL;
+		ask_profile(x);
+	}
+}
+
+static struct baseline *baseline_of(struct http *h, uint32_t pid)
+{
+	struct baseline *oldest = &h->baselines[0];
+	for (size_t i = 0; i < HTTP_MARKS - 1; i++) {
+		struct baseline *b = &h->baselines[i];
+		if (b->mark && b->pid == pid)
+			return b;
+		if (b->used < oldest->used)
+			oldest = b;
+	}
+	if (oldest->mark)
+		h->source->unmark(h->source->ctx, oldest->mark);
+	*oldest = (struct baseline){ .pid = pid };
+	return oldest;
+}
+
+/* What was allocated since the last such request; the first counts from the recording's begin. */
+static void ask_delta(struct exchange *x)
+{
+	struct http *h = x->h;
+	struct http_mark *now;
+	struct err err = { 0 };
+	int rc = h->source->mark(h->source->ctx, x->req.pid, &now, &err);
+	if (rc) {
+		fail(x, rc, &err);
+		return;
+	}
+	struct baseline *b = baseline_of(h, x->req.pid);
+	x->since = b->mark;
+	b->mark = now;
+	b->used = ++h->uses;
+	ask_profile(x);
+}
+
+/* --- everything else --------------------------------------------------------------------------- */
+
+static void answer_ready(struct exchange *x)
+{
+	struct http_status st = { 0 };
+	struct buf body = { 0 };
+	int rc = x->h->source->status(x->h->source->ctx, &st);
+	buf_adds(&body, rc || !st.ready ? "starting\n" : "ready\n");
+	exchange_answer(x, rc || !st.ready ? 503 : 200, mime_text, &body);
+}
+
+/* These write text of what the source says now; `rc` of the source. */
+static int write_page(struct exchange *x, struct buf *out, const char **mime)
+{
+	const struct http *h = x->h;
+	switch (x->req.route) {
+	case ROUTE_PAGE:
+		*mime = mime_html;
+		return page_write(h->source, out);
+	case ROUTE_INDEX:
+		*mime = mime_html;
+		page_index(out);
+		return 0;
+	case ROUTE_STYLE:
+		*mime = "text/css; charset=utf-8";
+		buf_adds(out, page_style);
+		return 0;
+	case ROUTE_SD:
+		*mime = "application/json";
+		return sd_write(h->source, x->host, out);
+	case ROUTE_METRICS:
+		*mime = "text/plain; version=0.0.4; charset=utf-8";
+		return metrics_write(x->h, x->req.pid, out);
+	default:
+		*mime = mime_text;
+		buf_adds(out, "healthy\n");
+		return 0;
+	}
+}
+
+static void serve(struct exchange *x)
+{
+	struct buf body = { 0 };
+	const char *mime;
+	int rc;
+	switch (x->req.route) {
+	case ROUTE_HEAP:
+	case ROUTE_ALLOCS:
+	case ROUTE_DELTA_HEAP:
+		if (x->req.seconds)
+			begin_window(x);
+		else if (x->req.route == ROUTE_DELTA_HEAP)
+			ask_delta(x);
+		else
+			ask_profile(x);
+		return;
+	case ROUTE_REPORT:
+		ask_profile(x);
+		return;
+	case ROUTE_READY:
+		answer_ready(x);
+		return;
+	default:
+		rc = write_page(x, &body, &mime);
+		if (rc)
+			exchange_fail(x, status_of(rc), rc == -ENOENT ? "no such process is traced" : strerror(-rc));
+		else
+			exchange_answer(x, 200, mime, &body);
+		buf_free(&body);
+	}
+}
+
+static void take_queued(struct http *h)
+{
+	pthread_mutex_lock(&h->lock);
+	struct exchange *newest = h->queued, *oldest = NULL, *next;
+	h->queued = NULL;
+	pthread_mutex_unlock(&h->lock);
+	for (; newest; newest = next) {
+		next = newest->next;
+		newest->next = oldest;
+		oldest = newest;
+	}
+	for (; oldest; oldest = next) {
+		next = oldest->next; /* an answered exchange is not ours any more */
+		serve(oldest);
+	}
+}
+
+/* Ticks only while somebody is connected. */
+static void set_timer(struct http *h)
+{
+	pthread_mutex_lock(&h->lock);
+	bool busy = h->clients_cnt;
+	pthread_mutex_unlock(&h->lock);
+	if (busy == h->ticking)
+		return;
+	struct timespec tick = { .tv_nsec = busy ? TICK_NS : 0 };
+	timerfd_settime(h->timer_fd, 0, &(struct itimerspec){ tick, tick }, NULL);
+	h->ticking = busy;
+}
+
+void http_serve_pending(struct http *h)
+{
+	uint64_t n;
+	while (read(h->wake_fd, &n, sizeof(n)) > 0 || read(h->timer_fd, &n, sizeof(n)) > 0)
+		;
+	uint64_t now = http_now_ns();
+	take_finished(h);
+	check_window(h, now);
+	take_queued(h);
+	http_sweep(h, now);
+	set_timer(h);
+}

@@ -1,0 +1,347 @@
+/* push/sender: see parcel.h. Sends the oldest first, and the same one again until the server has it or refuses it. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "push/parcel.h"
+
+#define QUEUE_STANDARD (32u << 20)
+#define PAUSE_MIN_MS 1000
+#define PAUSE_MAX_MS 60000
+#define FAREWELL_MS 1000
+/* Of what a server says to a profile that it refuses. */
+#define ANSWER_MAX 200
+
+struct sender {
+	size_t queue_max;
+	CURL *curl;
+	struct curl_slist *headers;
+	char answer[ANSWER_MAX + 1];
+	size_t answer_len;
+	pthread_t thread;
+
+	pthread_mutex_t lock; /* of the rest */
+	pthread_cond_t changed;
+	struct parcel *oldest, *newest;
+	size_t waiting, bytes; /* the one on its way included */
+	struct push_counts counts;
+	bool ending;
+	uint64_t until_ms; /* when ending */
+	bool complained;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* --- the queue --------------------------------------------------------------------------------- */
+
+/* The lock is held. */
+static struct parcel *take_oldest(struct sender *s)
+{
+	struct parcel *p = s->oldest;
+	if (!p)
+		return NULL;
+	s->oldest = p->next;
+	if (!s->oldest)
+		s->newest = NULL;
+	return p;
+}
+
+static void forget(struct sender *s, struct parcel *p)
+{
+	s->waiting--;
+	s->bytes -= p->body.len;
+	parcel_free(p);
+}
+
+static void drop_surplus(struct sender *s)
+{
+	while (s->bytes > s->queue_max && s->oldest) {
+		forget(s, take_oldest(s));
+		s->counts.overflowed++;
+	}
+}
+
+void sender_offer(struct sender *s, struct parcel *p)
+{
+	pthread_mutex_lock(&s->lock);
+	p->next = NULL;
+	if (s->newest)
+		s->newest->next = p;
+	else
+		s->oldest = p;
+	s->newest = p;
+	s->waiting++;
+	s->bytes += p->body.len;
+	drop_surplus(s);
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void sender_note_failed(struct sender *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->counts.failed++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void sender_counts(struct sender *s, struct push_counts *out, size_t *waiting, size_t *bytes)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->counts;
+	*waiting = s->waiting;
+	*bytes = s->bytes;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* --- one POST ---------------------------------------------------------------------------------- */
+
+static size_t on_answer(char *data, size_t one, size_t n, void *ctx)
+{
+	struct sender *s = ctx;
+	size_t left = ANSWER_MAX - s->answer_len, some = n < left ? n : left;
+	(void)one;
+	memcpy(s->answer + s->answer_len, data, some);
+	s->answer_len += some;
+	s->answer[s->answer_len] = 0;
+	return n;
+}
+
+/* Ends a transfer for which there is no time left. */
+static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	struct sender *s = ctx;
+	(void)a, (void)b, (void)c, (void)d;
+	pthread_mutex_lock(&s->lock);
+	bool over = s->ending && now_ms() > s->until_ms;
+	pthread_mutex_unlock(&s->lock);
+	return over;
+}
+
+enum outcome { SENT, REFUSED, AGAIN };
+
+/* Once until it works again: a server that is down for an hour is one line, not a thousand. */
+static void complain(struct sender *s, const char *what, const char *next)
+{
+	struct buf clean = { 0 };
+	if (s->complained)
+		return;
+	s->complained = true;
+	text_clean(&clean, what, SIZE_MAX);
+	log_warn("--push: %s: %s", buf_str(&clean), next);
+	buf_free(&clean);
+}
+
+static enum outcome post(struct sender *s, const struct parcel *p, uint64_t *pause_ms)
+{
+	curl_off_t wait = 0;
+	long status = 0;
+	char what[ANSWER_MAX + 64];
+	s->answer_len = 0;
+	*s->answer = 0;
+	curl_easy_setopt(s->curl, CURLOPT_POSTFIELDS, (char *)p->body.data);
+	curl_easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->body.len);
+	CURLcode rc = curl_easy_perform(s->curl);
+	if (rc) {
+		complain(s, curl_easy_strerror(rc), "profiles wait until the server can be reached");
+		return AGAIN;
+	}
+	curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
+	snprintf(what, sizeof(what), "the server says %ld %s", status, s->answer);
+	if (status >= 200 && status < 300) {
+		s->complained = false;
+		return SENT;
+	}
+	if (status == 429 || status == 408 || status >= 500) {
+		curl_easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &wait);
+		if (wait > 0 && wait <= 300 && (uint64_t)wait * 1000 > *pause_ms)
+			*pause_ms = (uint64_t)wait * 1000;
+		complain(s, what, "profiles wait until it takes them");
+		return AGAIN;
+	}
+	complain(s, what, "this profile is dropped, and so will be others that it refuses");
+	return REFUSED;
+}
+
+/* --- the thread -------------------------------------------------------------------------------- */
+
+/*
+ * The lock is held. Sleeps that long, less when it is time to end; then a short while, so that the last
+ * second is not spent on a server that refuses at once.
+ */
+static void pause_for(struct sender *s, uint64_t ms)
+{
+	struct timespec until;
+	uint64_t end = now_ms() + ms;
+	for (uint64_t now; (now = now_ms()) < end;) {
+		if (s->ending && end > now + 100)
+			end = now + 100;
+		until = (struct timespec){ .tv_sec = (time_t)(end / 1000), .tv_nsec = (long)(end % 1000) * 1000000 };
+		pthread_cond_timedwait(&s->changed, &s->lock, &until);
+	}
+}
+
+/* The lock is held; it is let go meanwhile. What the server did not take is the oldest again. */
+static void deliver(struct sender *s, struct parcel *p, uint64_t *back_off)
+{
+	/* A quarter more or less, so that a fleet does not come back all at once. */
+	uint64_t pause = *back_off * 3 / 4 + (uint64_t)random() % (*back_off / 2);
+	pthread_mutex_unlock(&s->lock);
+	enum outcome how = post(s, p, &pause);
+	pthread_mutex_lock(&s->lock);
+	if (how != AGAIN) {
+		s->counts.sent += how == SENT;
+		s->counts.refused += how == REFUSED;
+		forget(s, p);
+		*back_off = PAUSE_MIN_MS;
+		return;
+	}
+	p->next = s->oldest;
+	s->oldest = p;
+	if (!s->newest)
+		s->newest = p;
+	s->counts.retries++;
+	drop_surplus(s);
+	pause_for(s, pause);
+	*back_off = *back_off * 2 < PAUSE_MAX_MS ? *back_off * 2 : PAUSE_MAX_MS;
+}
+
+static bool time_is_over(struct sender *s)
+{
+	return s->ending && (!s->oldest || now_ms() > s->until_ms);
+}
+
+static void *run(void *arg)
+{
+	struct sender *s = arg;
+	uint64_t back_off = PAUSE_MIN_MS;
+	pthread_mutex_lock(&s->lock);
+	while (!time_is_over(s)) {
+		struct parcel *p = take_oldest(s);
+		if (p)
+			deliver(s, p, &back_off);
+		else
+			pthread_cond_wait(&s->changed, &s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void sender_free(struct sender *s)
+{
+	struct parcel *p;
+	while ((p = take_oldest(s)))
+		parcel_free(p);
+	curl_easy_cleanup(s->curl);
+	curl_slist_free_all(s->headers);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* Not the URL itself in words: it may hold a password. */
+static int set_url(struct sender *s, enum push_kind kind, const char *url, struct err *err)
+{
+	struct buf whole = { 0 };
+	size_t len = strlen(url);
+	while (len && url[len - 1] == '/')
+		len--;
+	buf_add(&whole, url, len);
+	buf_adds(&whole, kind == PUSH_PARCA ? "/profiles/writeraw" : "/push.v1.PusherService/Push");
+	CURLU *parts = curl_url();
+	bool ok = parts && !whole.failed && (!strncmp(url, "http://", 7) || !strncmp(url, "https://", 8)) &&
+		  !curl_url_set(parts, CURLUPART_URL, buf_str(&whole), 0);
+	if (ok)
+		curl_easy_setopt(s->curl, CURLOPT_URL, buf_str(&whole));
+	curl_url_cleanup(parts);
+	buf_free(&whole);
+	return ok ? 0 : err_set(err, EINVAL, "--push wants http://HOST:PORT of Pyroscope or parca+http://HOST:PORT");
+}
+
+static void set_headers(struct sender *s, const struct push_options *o)
+{
+	struct buf tenant = { 0 };
+	s->headers = curl_slist_append(s->headers, "Content-Type: application/json");
+	s->headers = curl_slist_append(s->headers, "Expect:");
+	if (o->tenant) {
+		buf_addf(&tenant, "X-Scope-OrgID: %s", o->tenant);
+		s->headers = curl_slist_append(s->headers, buf_str(&tenant));
+	}
+	buf_free(&tenant);
+}
+
+static void set_manners(struct sender *s)
+{
+	curl_easy_setopt(s->curl, CURLOPT_HTTPHEADER, s->headers);
+	curl_easy_setopt(s->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(s->curl, CURLOPT_USERAGENT, "alys-bpf/" ALYS_VERSION);
+	curl_easy_setopt(s->curl, CURLOPT_NOSIGNAL, 1l);
+	curl_easy_setopt(s->curl, CURLOPT_CONNECTTIMEOUT_MS, 5000l);
+	curl_easy_setopt(s->curl, CURLOPT_TIMEOUT_MS, 30000l);
+	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_answer);
+	curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
+	curl_easy_setopt(s->curl, CURLOPT_NOPROGRESS, 0l);
+	curl_easy_setopt(s->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(s->curl, CURLOPT_XFERINFODATA, s);
+}
+
+static int start(struct sender *s, struct err *err)
+{
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int rc = pthread_create(&s->thread, NULL, run, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc ? err_set(err, rc, "no thread for --push: %s", strerror(rc)) : 0;
+}
+
+static void init_curl(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+struct sender *sender_new(enum push_kind kind, const struct push_options *o, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_condattr_t monotonic;
+	struct sender *s = calloc(1, sizeof(*s));
+	pthread_once(&once, init_curl);
+	if (!s || !(s->curl = curl_easy_init())) {
+		free(s);
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	s->queue_max = o->queue_max ? o->queue_max : QUEUE_STANDARD;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	set_headers(s, o);
+	set_manners(s);
+	if (set_url(s, kind, o->url, err) || start(s, err)) {
+		sender_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void sender_end(struct sender *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->ending = true;
+	s->until_ms = now_ms() + FAREWELL_MS;
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	sender_free(s);
+}
