@@ -104,7 +104,7 @@ static int to_html(void *ctx, const struct event *e)
 static int render_report(struct fake *f, struct buf *out, struct err *err)
 {
 	struct sink_options o = { 0 };
-	struct sink_input in = { f->catalog, NULL, &o };
+	struct sink_input in = { .catalog = f->catalog, .options = &o };
 	struct sink_out to = { to_buf, out };
 	struct html_feed h = { f, NULL, heap_new() };
 	int rc = sink_find("html")->begin(&in, &to, &h.state, err);
@@ -140,7 +140,7 @@ static int render(struct fake *f, const struct http_profile_request *r, struct b
 		err_set(err, -rc, "process %u is not traced\x1b", r->pid);
 	if (!rc && r->since)
 		snapshot_since(s, r->since->at);
-	struct sink_input in = { f->catalog, s, &o };
+	struct sink_input in = { .catalog = f->catalog, .snapshot = s, .options = &o };
 	struct sink_out to = { to_buf, out };
 	if (!rc)
 		rc = r->what == HTTP_PROFILE_REPORT ? render_report(f, out, err) : sink_find("pprof")->render(&in, &to, err);
