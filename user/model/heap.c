@@ -416,6 +416,56 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	}
 }
 
+const struct totals *heap_totals(const struct heap *h)
+{
+	return &h->all;
+}
+
+/* The block stands for twice as many, or for none. */
+static void reweigh(struct totals *t, struct block *b, bool kept)
+{
+	struct block was = *b;
+	take_from(t, &was);
+	if (!kept)
+		return;
+	struct totals sums = *t;
+	was.weight *= 2;
+	add_to(t, &was);
+	t->alloc_cnt = sums.alloc_cnt;
+	t->alloc_sz = sums.alloc_sz;
+	t->est_alloc_cnt = sums.est_alloc_cnt;
+	t->est_alloc_sz = sums.est_alloc_sz;
+	t->var_alloc_sz = sums.var_alloc_sz;
+}
+
+/* Decided for a whole table first: one that is walked must not change. */
+static void thin_proc(struct heap *h, struct map *live, uint64_t (*coin)(void *ctx), void *ctx)
+{
+	struct map kept = { 0 };
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(live, &i));) {
+		struct block *b = &h->blocks[s->value];
+		uint64_t *place = coin(ctx) & 1 ? map_put(&kept, s->key) : NULL;
+		reweigh(&h->rows[b->row].t, b, place);
+		reweigh(&h->all, b, place);
+		if (place) {
+			*place = s->value;
+			b->weight *= 2;
+		} else {
+			give_block(h, s->value);
+			h->facts.thinned++;
+		}
+	}
+	map_free(live);
+	*live = kept;
+}
+
+void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx)
+{
+	for (size_t i = 0; i < h->procs_cnt; i++)
+		thin_proc(h, &h->procs[i].live, coin, ctx);
+}
+
 static int by_stack(const void *a, const void *b, void *ctx)
 {
 	const struct snapshot_row *rows = ctx, *x = &rows[*(const uint32_t *)a], *y = &rows[*(const uint32_t *)b];

@@ -107,6 +107,7 @@ struct heap_facts {
 	uint64_t ended_live;   /* blocks alive when their process exited or changed its program */
 	uint64_t lost_frees;   /* when not 0, in-use is an upper bound */
 	uint64_t lost_allocs;
+	uint64_t thinned; /* live blocks that others stand for */
 	uint64_t first_ns, last_ns;
 	bool sampled;
 };
@@ -165,6 +166,13 @@ void heap_listen(struct heap *h, const struct heap_listener *l);
 void heap_tell_left(const struct heap *h);
 /* 0 or -ENOMEM. out may be NULL. */
 int heap_apply(struct heap *h, const struct event *e, struct applied *out);
+/* Everything together, as it is now; borrowed. */
+const struct totals *heap_totals(const struct heap *h);
+/*
+ * Forgets every live block with a chance of one half and lets the others stand for two, so that what is
+ * estimated stays right on average. coin gives random bits. What is forgotten is counted in thinned.
+ */
+void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx);
 struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */
 void snapshot_free(struct snapshot *s);
 /* Takes off `now` what had been allocated at `then`, an earlier snapshot of the same heap; live stays as it is. */
