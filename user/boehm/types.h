@@ -35,6 +35,7 @@ struct types {
 	struct type_name *names;
 	size_t names_cnt, names_cap;
 	struct map by_id; /* place in names */
+	uint32_t reference_max; /* ids above it are of no objects on the heap; 0 = unknown */
 };
 
 int types_begin(struct types *t);
