@@ -466,6 +466,42 @@ void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx)
 		thin_proc(h, &h->procs[i].live, coin, ctx);
 }
 
+/* Bytes between samples with which a block of this size has this weight. */
+static uint64_t interval_of(const struct block *b)
+{
+	return b->weight > 1 ? (uint64_t)(-(double)(b->size ? b->size : 1) / log1p(-1 / b->weight) + 0.5) : 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx)
+{
+	const struct map_slot *s;
+	size_t n = 0;
+	int rc = 0;
+	for (size_t p = 0; p < h->procs_cnt; p++)
+		n += h->procs[p].live.count;
+	struct event *all = calloc(n + 1, sizeof(*all)), *e = all;
+	for (size_t p = 0; all && p < h->procs_cnt; p++) {
+		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i)); e++) {
+			const struct block *b = &h->blocks[s->value];
+			*e = (struct event){ .kind = EVENT_ALLOC, .proc = h->rows[b->row].proc,
+					     .stack = h->rows[b->row].stack, .time_ns = b->time_ns, .addr = s->key,
+					     .size = b->size, .interval = interval_of(b) };
+		}
+	}
+	if (all && n)
+		qsort(all, n, sizeof(*all), by_time);
+	for (size_t i = 0; all && i < n && !rc; i++)
+		rc = fn(ctx, &all[i]);
+	free(all);
+	return all ? rc : -ENOMEM;
+}
+
 static int by_stack(const void *a, const void *b, void *ctx)
 {
 	const struct snapshot_row *rows = ctx, *x = &rows[*(const uint32_t *)a], *y = &rows[*(const uint32_t *)b];

@@ -173,6 +173,11 @@ const struct totals *heap_totals(const struct heap *h);
  * estimated stays right on average. coin gives random bits. What is forgotten is counted in thinned.
  */
 void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx);
+/*
+ * Every live block as the event that would have made it, oldest first: for formats that are made of events. fn
+ * returns non-zero to stop with that value.
+ */
+int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
 struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */
 void snapshot_free(struct snapshot *s);
 /* Takes off `now` what had been allocated at `then`, an earlier snapshot of the same heap; live stays as it is. */

@@ -180,7 +180,7 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 	l->last.id.n = 0;
 }
 
-const struct intake_ops live_intake_ops = {
+static const struct intake_ops live_intake_ops = {
 	.on_event = on_event,
 	.on_stack = on_stack,
 	.on_note = on_note,
@@ -211,12 +211,63 @@ static void on_maps(void *ctx, const struct proc *p)
 	rows_map(ctx, p);
 }
 
-const struct target_ops live_target_ops = {
+static const struct target_ops live_target_ops = {
 	.on_module = on_module,
 	.on_proc = on_proc,
 	.on_mapping = on_mapping,
 	.on_maps = on_maps,
 };
+
+static int open_probes(struct live *l, struct err *err)
+{
+	const struct record_options *o = l->o;
+	struct probe_config cfg = {
+		.interval = o->interval,
+		.min_size = o->min_size,
+		.max_frames = o->backtrace == BACKTRACE_NONE ? 0 : o->backtrace_limit,
+		.ring_sz = (uint32_t)o->ring_sz,
+		.follow = o->follow,
+		.all = l->all,
+		.tell_all = l->select != NULL,
+		.free_stacks = !o->no_free_stacks,
+		.walk = (uint8_t)o->walk,
+	};
+	struct intake_ops in = live_intake_ops;
+	in.ctx = l;
+	l->probe = probe_open(&cfg, err);
+	if (!l->probe)
+		return -err->code;
+	l->intake = intake_new(probe_ring_fd(l->probe), &in, err);
+	l->roster = l->intake ? roster_new(l, l->select, err) : NULL;
+	return l->roster ? 0 : -err->code;
+}
+
+int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err)
+{
+	struct target_ops out = live_target_ops;
+	out.ctx = l;
+	l->o = o;
+	l->select = select;
+	l->all = select && select->all;
+	if (attach_families(o->allocators, &l->families, err))
+		return -err->code;
+	l->catalog = catalog_new();
+	l->targets = l->catalog ? target_new(l->catalog, &out) : NULL;
+	if (!l->targets)
+		return err_set(err, ENOMEM, "out of memory");
+	return open_probes(l, err);
+}
+
+void live_close(struct live *l)
+{
+	intake_free(l->intake);
+	probe_close(l->probe);
+	attach_free(l);
+	roster_free(l->roster);
+	target_free(l->targets);
+	catalog_free(l->catalog);
+	map_free(&l->stacks);
+}
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)
 {

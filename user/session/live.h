@@ -35,6 +35,7 @@ struct live {
 	struct intake *intake;
 	struct roster *roster; /* NULL until targets are taken in */
 	struct trace_writer *writer;
+	const struct select *select; /* who is taken in by itself; NULL = nobody */
 	bool all; /* the kernel takes every process for a target */
 
 	struct map stacks; /* hash -> stack_id */
@@ -66,12 +67,20 @@ struct live {
 
 uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
+struct select;
+
+/*
+ * Opens the rooms of a recording, all but its file; nothing is probed yet. select NULL: only the processes
+ * that live_add names. On an error live_close is still due.
+ */
+int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err);
+/* Takes all probes away; the writer is the caller's. */
+void live_close(struct live *l);
+
 /* Takes a process in, with all its files; the ring is not read here. */
 int live_add(struct live *l, uint32_t tgid, struct err *err);
 /* Lets a process go that is not wanted any more: as if it had ended. */
 void live_drop(struct live *l, uint32_t tgid);
-extern const struct target_ops live_target_ops;
-extern const struct intake_ops live_intake_ops;
 
 /* Into the trace, and where the tap leads. */
 void live_write_event(struct live *l, const struct event *e);

@@ -6,26 +6,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/outfile.h"
 #include "base/text.h"
-#include "session/attach.h"
+#include "session/about.h"
 #include "session/command.h"
 #include "session/finish.h"
 #include "session/ledger.h"
 #include "session/live.h"
-#include "session/roster.h"
 #include "sink/sink.h"
 
 struct recording {
@@ -59,13 +55,6 @@ static void name_output(struct recording *r, const struct record_options *o, con
 		snprintf(r->trace_path, sizeof(r->trace_path), "%s", r->output);
 }
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 static int open_output(struct recording *r, const struct record_options *o, struct err *err)
 {
 	const struct sink_ops *sink = is_trace_format(o->format) ? NULL : sink_find(o->format);
@@ -83,11 +72,7 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 			return rc;
 		outfile_abort(&probe_only);
 	}
-	struct trace_clock clock = {
-		.mono_ns = clock_ns(CLOCK_MONOTONIC),
-		.real_ns = clock_ns(CLOCK_REALTIME),
-		.boot_ns = clock_ns(CLOCK_BOOTTIME),
-	};
+	struct trace_clock clock = about_clock();
 	int fd = o->tap ? open("/dev/null", O_WRONLY | O_CLOEXEC) : outfile_create(r->trace_path, o->force, err);
 	if (fd < 0)
 		return o->tap ? err_set(err, errno, "cannot open /dev/null: %s", strerror(errno)) : fd;
@@ -95,81 +80,16 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 	return r->live.writer ? 0 : -EIO;
 }
 
-static void meta(struct live *l, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void meta(struct live *l, const char *key, const char *fmt, ...)
-{
-	char value[2048];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(value, sizeof(value), fmt, ap);
-	va_end(ap);
-	catalog_put_meta(l->catalog, key, value);
-	trace_write_meta(l->writer, key, value);
-}
-
-static void describe(struct live *l)
-{
-	static const char *const backtraces[] = { "none", "addr", "name", "full" };
-	static const char *const walks[] = { "frame pointers", "tables", "tables, sleepable" };
-	struct utsname u;
-	uname(&u);
-	meta(l, "version", "%s", ALYS_VERSION);
-	meta(l, "hostname", "%s", u.nodename);
-	meta(l, "kernel", "%s %s", u.release, u.machine);
-	meta(l, "options", "%s", l->o->words ?: "");
-	meta(l, "start_real_ns", "%" PRIu64, clock_ns(CLOCK_REALTIME));
-	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
-	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->probe)));
-	meta(l, "backtrace", "%s", backtraces[l->o->backtrace]);
-	if (l->o->backtrace != BACKTRACE_NONE)
-		meta(l, "walk", "%s", walks[probe_walk(l->probe)]);
-	if (l->o->interval)
-		meta(l, "sample", "bytes:%" PRIu64, l->o->interval);
-	if (l->o->min_size)
-		meta(l, "min_size", "%" PRIu64, l->o->min_size);
-}
-
-/* Known when the files are; a library may still come later. */
-static void describe_sampling(struct live *l)
-{
-	if (l->o->interval)
-		meta(l, "sample_at", "%s", l->refills_cnt ? "refill" : "call");
-}
-
 static int open_rooms(struct recording *r, const struct record_options *o, struct err *err)
 {
 	struct live *l = &r->live;
-	struct probe_config cfg = {
-		.interval = o->interval,
-		.min_size = o->min_size,
-		.max_frames = o->backtrace == BACKTRACE_NONE ? 0 : o->backtrace_limit,
-		.ring_sz = (uint32_t)o->ring_sz,
-		.follow = o->follow,
-		.free_stacks = !o->no_free_stacks,
-		.walk = (uint8_t)o->walk,
-	};
-	struct intake_ops in = live_intake_ops;
-	struct target_ops out = live_target_ops;
-	in.ctx = out.ctx = l;
-	l->o = o;
-	if (attach_families(o->allocators, &l->families, err))
-		return -err->code;
 	if (o->return_probes)
 		log_warn("--return-probes: a program whose fibers or exceptions leave an allocator will be killed by them");
-	l->catalog = catalog_new();
-	l->targets = l->catalog ? target_new(l->catalog, &out) : NULL;
-	if (!l->targets)
-		return err_set(err, ENOMEM, "out of memory");
-	l->probe = probe_open(&cfg, err);
-	if (!l->probe)
-		return -err->code;
-	l->intake = intake_new(probe_ring_fd(l->probe), &in, err);
-	l->roster = l->intake ? roster_new(l, NULL, err) : NULL;
-	if (!l->roster)
-		return -err->code;
-	int rc = open_output(r, o, err);
+	int rc = live_open(l, o, NULL, err);
 	if (!rc)
-		describe(l);
+		rc = open_output(r, o, err);
+	if (!rc)
+		about_begin(l);
 	return rc;
 }
 
@@ -259,11 +179,8 @@ static void end_recording(struct recording *r)
 	probe_detach(l->probe, 0);
 	live_drain(l);
 	ledger_publish(l, l->stopped_ns);
-	describe_sampling(l);
-	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
-	/* What a collector reclaims is not seen yet: sinks call the heap an upper bound. */
-	if (l->collected)
-		meta(l, "liveness", "none");
+	about_sampling(l);
+	about_end(l);
 	trace_tick(l->writer, now_ns());
 }
 
@@ -316,13 +233,7 @@ static void close_rooms(struct recording *r)
 	if (l->probe)
 		probe_stop(l->probe);
 	command_kill(&r->command);
-	intake_free(l->intake);
-	probe_close(l->probe);
-	attach_free(l);
-	roster_free(l->roster);
-	target_free(l->targets);
-	catalog_free(l->catalog);
-	map_free(&l->stacks);
+	live_close(l);
 	if (l->writer) {
 		/* Refused before anything was recorded: an empty trace helps nobody. */
 		trace_writer_close(l->writer, NULL);
@@ -340,7 +251,7 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		return rc;
 	probe_start(l->probe);
 	l->started_ns = now_ns();
-	describe_sampling(l);
+	about_sampling(l);
 	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", l->alive, l->alive == 1 ? "" : "es",
 		 l->functions_cnt);
 	struct err broken = { 0 };

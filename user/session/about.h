@@ -1,0 +1,15 @@
+/* session/about: what a recording says about itself, into catalog and trace. */
+#ifndef ALYS_SESSION_ABOUT_H
+#define ALYS_SESSION_ABOUT_H
+
+#include "session/live.h"
+
+struct trace_clock about_clock(void);
+void about_begin(struct live *l);
+/* Known when the files are; a library may still come later. */
+void about_sampling(struct live *l);
+/* What a collector does not tell; also while the recording goes on. */
+void about_liveness(struct live *l);
+void about_end(struct live *l);
+
+#endif

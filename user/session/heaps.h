@@ -1,0 +1,65 @@
+/*
+ * session/heaps: one heap for each process of a recording that goes on and on, so that what a process
+ * leaves behind can be thrown away with it. In: events. Out: snapshots of one process or of all,
+ * counted from the beginning or from a mark. Knows no files and no probes.
+ */
+#ifndef ALYS_SESSION_HEAPS_H
+#define ALYS_SESSION_HEAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "model/model.h"
+
+#define HISTORY_CNT 60
+
+/* Why a process is no more. */
+enum ending { ENDING_EXIT, ENDING_EXEC, ENDING_OUT_OF_MEMORY, ENDING_LEFT /* the daemon let it go */ };
+
+struct heap_of {
+	struct proc_id proc;
+	struct heap *heap;
+	uint64_t events;
+	uint64_t begun_ns;  /* first event */
+	bool out_of_memory; /* the kernel is killing it */
+	double rate;        /* bytes allocated a second, over the last interval of the history */
+	double rate_base;   /* allocated then */
+	double history[HISTORY_CNT]; /* live bytes, oldest first */
+	size_t history_cnt;
+};
+
+struct heaps {
+	struct heap_of **at;
+	size_t at_cnt, at_cap;
+	struct map index; /* proc -> place in at */
+	uint64_t events, ended, thinned, seed;
+	uint64_t sampled_ns; /* when the histories were written last */
+};
+
+void heaps_free(struct heaps *h);
+/* The heap of a process, made when new; NULL when memory is out. */
+struct heap_of *heaps_put(struct heaps *h, struct proc_id proc);
+struct heap_of *heaps_get(const struct heaps *h, struct proc_id proc);
+/* Events of blocks, and losses, which concern every heap. 0 or -ENOMEM. */
+int heaps_apply(struct heaps *h, const struct event *e);
+void heaps_drop(struct heaps *h, struct proc_id proc);
+void heaps_thin(struct heaps *h);
+/* One more point of each history, and the rates; seconds since the last one. */
+void heaps_note(struct heaps *h, double seconds);
+
+/* The allocations of stacks up to a moment. */
+struct heap_mark;
+
+/* proc 0: of all processes. NULL when memory is out or there is no such heap. Caller owns. */
+struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc);
+void heap_mark_free(struct heap_mark *m);
+uint64_t heap_mark_time(const struct heap_mark *m);
+/*
+ * proc 0: all processes together. With a mark, allocations count from there, and what lives is as it is.
+ * rows_max: the largest rows are kept, and the others put into one without a stack; 0 = no limit.
+ */
+struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since,
+				size_t rows_max);
+
+#endif
