@@ -93,6 +93,10 @@ static int take_segment(struct elf *e, const Elf64_Phdr *ph)
 		if (notes)
 			take_build_id(e, notes, ph->p_filesz, ph->p_align);
 	}
+	if (ph->p_type == PT_GNU_EH_FRAME) {
+		e->eh_frame_hdr = ph->p_vaddr;
+		e->eh_frame_hdr_sz = ph->p_filesz;
+	}
 	if (ph->p_type != PT_LOAD || ph->p_vaddr + ph->p_memsz < ph->p_vaddr ||
 	    ph->p_offset + ph->p_filesz < ph->p_offset || ph->p_filesz > ph->p_memsz)
 		return 0;
@@ -221,6 +225,13 @@ size_t elf_segments(const struct elf *e, const struct elf_segment **out)
 {
 	*out = e->segments;
 	return e->segments_cnt;
+}
+
+const uint8_t *elf_eh_frame_hdr(const struct elf *e, size_t *size, uint64_t *vaddr)
+{
+	*size = e->eh_frame_hdr_sz;
+	*vaddr = e->eh_frame_hdr;
+	return *size ? elf_bytes(e, *vaddr, *size) : NULL;
 }
 
 bool elf_is_pie(const struct elf *e)

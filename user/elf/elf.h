@@ -41,6 +41,8 @@ bool elf_is_pie(const struct elf *e); /* ET_DYN */
 int elf_each_symbol(const struct elf *e, int (*fn)(void *ctx, const struct elf_symbol *s), void *ctx);
 /* Bytes of a section (not compressed ones), borrowed; NULL when missing, damaged or without bytes. */
 const uint8_t *elf_section(const struct elf *e, const char *name, size_t *size, uint64_t *vaddr);
+/* The index of .eh_frame that a program header names (PT_GNU_EH_FRAME): there without sections, too. */
+const uint8_t *elf_eh_frame_hdr(const struct elf *e, size_t *size, uint64_t *vaddr);
 /* File bytes behind [vaddr, vaddr+n), borrowed; NULL when not wholly in one file-backed segment. */
 const uint8_t *elf_bytes(const struct elf *e, uint64_t vaddr, size_t n);
 /* Address in the file's image <-> offset in the file; false when no segment holds it. */

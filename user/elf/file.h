@@ -26,6 +26,7 @@ struct elf {
 	bool pie;
 	uint64_t shoff;
 	uint32_t shnum, shstrndx;
+	uint64_t eh_frame_hdr, eh_frame_hdr_sz; /* PT_GNU_EH_FRAME */
 	uint8_t build_id[64];
 	size_t build_id_sz;
 };

@@ -1,6 +1,10 @@
 /* session/ledger: see ledger.h. */
 #include "session/ledger.h"
 
+#include <stdio.h>
+
+#include "unwind/unwind.h"
+
 static void put(struct live *l, const char *name, const char *help, enum count_class class, uint64_t value)
 {
 	struct count c = { .name = name, .help = help, .class = (uint8_t)class, .value = value };
@@ -49,9 +53,33 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "stacks", "distinct call stacks", COUNT_NOTE, l->stacks_cnt);
 	put(l, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, l->unresolved_ips);
 	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->unknown_stacks);
-	put(l, "files-without-rows", "files whose frames are walked by frame pointer", COUNT_NOTE, l->files_without_rows);
 	put(l, "probe-sites", "probed addresses", COUNT_NOTE, s->sites);
 	put(l, "ring-bytes", "size of the ring buffer", COUNT_NOTE, l->o->ring_sz);
+}
+
+/* What the stack walk has to go by, and what it lacks. */
+static void put_rows(struct live *l)
+{
+	static const char *const rowless[ROWLESS_CNT][2] = {
+		[ROWLESS_NO_EH_FRAME] = { "files-no-eh-frame", "files without .eh_frame: walked by frame pointer" },
+		[ROWLESS_DEBUG_FRAME] = { "files-debug-frame", "files with .debug_frame only, which is not read: walked by frame pointer" },
+		[ROWLESS_DAMAGED] = { "files-bad-eh-frame", "files with a damaged .eh_frame: walked by frame pointer" },
+		[ROWLESS_OTHER] = { "files-without-rows", "files that could not be read: walked by frame pointer" },
+	};
+	static const char *const unsupported[ALYS_ROW_WHY_CNT] = {
+		[ALYS_ROW_WHY_RA] = "rows-odd-ra", [ALYS_ROW_WHY_CFA] = "rows-odd-cfa", [ALYS_ROW_WHY_BP] = "rows-odd-rbp",
+		[ALYS_ROW_WHY_SP] = "rows-odd-rsp", [ALYS_ROW_WHY_FULL] = "rows-too-special",
+	};
+	const struct unwind_counts c = tables_counts(probe_tables(l->probe)).rows;
+	put(l, "rows", "unwind rows with a rule", COUNT_NOTE, c.plain + c.spec + c.plt + c.signal + c.end);
+	put(l, "rows-none", "unwind rows for code without a rule", COUNT_NOTE, c.none);
+	for (uint32_t i = 0; i < ALYS_ROW_WHY_CNT; i++) {
+		char help[80];
+		snprintf(help, sizeof(help), "unwind rows that cannot be expressed: %s", unwind_why(i));
+		put(l, unsupported[i], help, COUNT_NOTE, c.unsupported[i]);
+	}
+	for (int i = 0; i < ROWLESS_CNT; i++)
+		put(l, rowless[i][0], rowless[i][1], COUNT_NOTE, l->rowless[i]);
 }
 
 static void put_stack_ends(struct live *l)
@@ -82,6 +110,7 @@ void ledger_publish(struct live *l, uint64_t now)
 		return;
 	put_kernel(l, &s);
 	put_own(l, &s);
+	put_rows(l);
 	put_stack_ends(l);
 	tell_loss(l, EVENT_ALLOC,
 		  s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_PENDING] + s.n[ALYS_ST_LOST_READ] +

@@ -17,6 +17,9 @@
 
 struct live;
 
+/* Why a file has no unwind rows. */
+enum rowless { ROWLESS_NO_EH_FRAME, ROWLESS_DEBUG_FRAME, ROWLESS_DAMAGED, ROWLESS_OTHER, ROWLESS_CNT };
+
 /* Who takes the events of a recording that has no file: a report about a running process. */
 struct live_tap {
 	void *ctx;
@@ -52,7 +55,7 @@ struct live {
 	uint64_t unknown_stacks;  /* events whose stack record was lost */
 	uint64_t unresolved_ips;
 	uint64_t stack_ends[STACK_END_CNT];
-	uint64_t files_without_rows;
+	uint64_t rowless[ROWLESS_CNT]; /* files whose frames are walked by frame pointer */
 	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
 	bool warned_silent;

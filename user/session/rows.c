@@ -15,25 +15,27 @@ static bool is_wanted(const struct live *l)
 	return l->o->backtrace != BACKTRACE_NONE && l->o->walk != ALYS_WALK_KERNEL;
 }
 
-/* The kernel's own code in every process: mapped from no file, and at its start its addresses begin. */
-static int put_vdso(struct live *l, const struct module *m)
+static enum rowless reason_of(int code)
 {
-	struct unwind_table *rows = unwind_compile_vdso(NULL);
-	int rc = rows ? tables_put(probe_tables(l->probe), m->id.n, rows, NULL) : -ENODATA;
-	unwind_free(rows);
-	return rc;
+	return code == ENODATA ? ROWLESS_NO_EH_FRAME :
+	       code == ENOTSUP ? ROWLESS_DEBUG_FRAME :
+	       code == EBADMSG ? ROWLESS_DAMAGED :
+				 ROWLESS_OTHER;
 }
 
-static int compile_and_put(struct live *l, const struct module *m, int fd, struct err *err)
+/* Takes the rows; without any, that is remembered, so that no file is tried or counted twice. */
+static void put(struct live *l, const struct module *m, struct unwind_table *rows, struct err *err)
 {
-	struct elf *e = elf_open(fd, m->path, err);
-	if (!e)
-		return -err->code;
-	struct unwind_table *rows = unwind_compile(e, err);
-	int rc = rows ? tables_put(probe_tables(l->probe), m->id.n, rows, err) : -err->code;
+	if (rows && tables_put(probe_tables(l->probe), m->id.n, rows, err)) {
+		unwind_free(rows);
+		rows = NULL;
+	}
+	if (!rows) {
+		tables_put(probe_tables(l->probe), m->id.n, NULL, NULL);
+		l->rowless[reason_of(err->code)]++;
+		log_info("%s: stacks go by frame pointers: %s", m->path, err->text);
+	}
 	unwind_free(rows);
-	elf_close(e);
-	return rc;
 }
 
 void rows_publish(struct live *l, const struct module *m, int fd)
@@ -41,10 +43,27 @@ void rows_publish(struct live *l, const struct module *m, int fd)
 	struct err err = { 0 };
 	if (!is_wanted(l) || tables_has(probe_tables(l->probe), m->id.n))
 		return;
-	if (!compile_and_put(l, m, fd, &err))
-		return;
-	l->files_without_rows++;
-	log_info("%s: stacks go by frame pointers: %s", m->path, err.text);
+	struct elf *e = elf_open(fd, m->path, &err);
+	put(l, m, e ? unwind_compile(e, &err) : NULL, &err);
+	elf_close(e);
+}
+
+/* The kernel's own code in every process: mapped from no file, and at its start its addresses begin. */
+static void publish_vdso(struct live *l, const struct module *m)
+{
+	struct err err = { 0 };
+	if (!tables_has(probe_tables(l->probe), m->id.n))
+		put(l, m, unwind_compile_vdso(&err), &err);
+}
+
+/* A file that was without a process for a while may have lost its rows. */
+static void publish(struct live *l, const struct module *m)
+{
+	int fd = target_module_fd(l->targets, m->id);
+	if (fd >= 0)
+		rows_publish(l, m, fd);
+	else if (!strcmp(m->path, "[vdso]"))
+		publish_vdso(l, m);
 }
 
 void rows_map(struct live *l, const struct proc *p)
@@ -59,8 +78,8 @@ void rows_map(struct live *l, const struct proc *p)
 		return;
 	for (size_t i = 0; (m = target_mapping(l->targets, p->id, i)); i++) {
 		const struct module *file = catalog_module(l->catalog, m->module);
-		if (file && !strcmp(file->path, "[vdso]") && !tables_has(probe_tables(l->probe), file->id.n))
-			put_vdso(l, file);
+		if (file)
+			publish(l, file);
 		struct table_mapping *out = VEC_PUSH(&list, maps);
 		if (out)
 			*out = (struct table_mapping){ m->start, m->end, m->bias, m->module.n };

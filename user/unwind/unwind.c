@@ -6,10 +6,9 @@
 
 #include "unwind/cfi.h"
 #include "unwind/ehframe.h"
+#include "unwind/section.h"
 #include "unwind/writer.h"
 
-/* The biggest programs have some 200 MB of code. More is a damaged file, and memory. */
-#define TEXT_MAX (1ull << 30)
 /* Between functions, up to the next multiple of 16, nothing is executed: no row for so little. */
 #define GAP_MIN 16
 
@@ -78,7 +77,7 @@ struct unwind_table *unwind_compile_section(const struct unwind_section *s, stru
 {
 	struct eh_frame f;
 	struct unwind_table *t = NULL;
-	if (s->text_hi < s->text_lo || s->text_hi - s->text_lo > TEXT_MAX) {
+	if (s->text_hi < s->text_lo || s->text_hi - s->text_lo > SECTION_TEXT_MAX) {
 		err_set(err, EFBIG, "more than a gigabyte of code");
 		return NULL;
 	}
@@ -98,22 +97,8 @@ struct unwind_table *unwind_compile_section(const struct unwind_section *s, stru
 
 struct unwind_table *unwind_compile(const struct elf *e, struct err *err)
 {
-	struct unwind_section s = { .text_lo = UINT64_MAX };
-	const struct elf_segment *seg;
-	size_t n = elf_segments(e, &seg);
-	for (size_t i = 0; i < n; i++) {
-		if (!seg[i].exec || seg[i].memsz > TEXT_MAX || seg[i].vaddr > UINT64_MAX - TEXT_MAX)
-			continue;
-		s.text_lo = seg[i].vaddr < s.text_lo ? seg[i].vaddr : s.text_lo;
-		if (seg[i].vaddr + seg[i].memsz > s.text_hi)
-			s.text_hi = seg[i].vaddr + seg[i].memsz;
-	}
-	s.bytes = elf_section(e, ".eh_frame", &s.size, &s.vaddr);
-	if (!s.bytes || !s.text_hi) {
-		err_set(err, ENODATA, "no .eh_frame");
-		return NULL;
-	}
-	return unwind_compile_section(&s, err);
+	struct unwind_section s;
+	return section_find(e, &s, err) ? NULL : unwind_compile_section(&s, err);
 }
 
 void unwind_free(struct unwind_table *t)

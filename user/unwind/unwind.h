@@ -44,7 +44,10 @@ struct unwind_section {
 	uint64_t text_lo, text_hi;
 };
 
-/* NULL with -ENODATA in err when there is no .eh_frame, -EBADMSG when it is damaged. */
+/*
+ * NULL with err->code ENODATA when there is no .eh_frame, ENOTSUP when there is only .debug_frame, which
+ * is not read, and EBADMSG when it is damaged.
+ */
 struct unwind_table *unwind_compile(const struct elf *e, struct err *err);
 struct unwind_table *unwind_compile_section(const struct unwind_section *s, struct err *err);
 /*
