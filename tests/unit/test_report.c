@@ -112,7 +112,7 @@ static const struct question questions[] = {
 	{ "counts.tsv", "crystal", OPTIONS(.by = BY_TYPE, .format = FORMAT_TSV, .columns = "count,type") },
 	{ "sizes.tsv", "crystal", OPTIONS(.by = BY_TYPE, .format = FORMAT_TSV, .columns = "bytes,type") },
 	{ "tally.txt", "crystal",
-	  OPTIONS(.by = BY_TYPE, .show = SHOW_ALLOC, .sort = SORT_COUNT, .ascending = true, .columns = "type,count") },
+	  OPTIONS(.by = BY_TYPE, .show = SHOW_ALLOC, .sort = SORT_COUNT, .ascending = true, .format = FORMAT_TALLY) },
 	{ "callstacks.txt", "crystal", { STANDARD, .type = "Crystal::SpinLock", .depth = 3 } },
 	{ "callstacks-min-count.txt", "crystal", { STANDARD, .type = "Crystal::SpinLock", .depth = 2, .min_count = 2 } },
 	{ "functions.txt", "cpp", OPTIONS(.by = BY_FUNCTION, .show = SHOW_ALLOC, .ascending = true) },
@@ -163,6 +163,33 @@ static const struct question questions[] = {
 	{ "nostacks.txt", "nostacks", OPTIONS(.by = BY_SIZE) },
 	{ "freed.txt", "freed", OPTIONS(.show = SHOW_ALLOC) },
 };
+
+/* Each way to group and each kind of block in each format, one golden a format. */
+static void test_every_report_in_every_format(void **state)
+{
+	static const char *const goldens[] = { "every.txt", "every.md", "every.tsv", "every.json", "every.csv", "every.tally" };
+	static const char *const bys[] = { "stack", "site", "function", "file", "library", "type", "size", "thread",
+					   "process", "time" };
+	static const char *const shows[] = { "live", "alloc", "peak", "temporary", "leaked" };
+	(void)state;
+	for (uint32_t format = FORMAT_TEXT; format <= FORMAT_TALLY; format++) {
+		struct buf out = { 0 };
+		for (uint32_t i = 0; i <= BY_TIME * SHOW_STANDARD; i++) {
+			struct report_options o = OPTIONS(.by = i / SHOW_STANDARD, .show = i % SHOW_STANDARD,
+							  .format = format, .top = 3);
+			struct err err = { 0 };
+			if (o.by == BY_TIME)
+				o.show = SHOW_STANDARD;
+			buf_addf(&out, "== --by %s --show %s\n", bys[o.by], shows[i % SHOW_STANDARD]);
+			if (o.by == BY_TIME && format == FORMAT_TALLY)
+				assert_int_equal(render("cpp", &o, &out, &err), -EINVAL);
+			else if (render("cpp", &o, &out, &err))
+				fail_msg("%s", err.text);
+		}
+		compare_golden(goldens[format], &out);
+		buf_free(&out);
+	}
+}
 
 static void test_goldens(void **state)
 {
@@ -229,6 +256,7 @@ static const struct question differences[] = {
 	{ "diff.md", "later", OPTIONS(.by = BY_FUNCTION, .format = FORMAT_MARKDOWN) },
 	{ "diff.tsv", "later", OPTIONS(.by = BY_FUNCTION, .format = FORMAT_TSV) },
 	{ "diff.csv", "later", OPTIONS(.by = BY_FUNCTION, .format = FORMAT_CSV) },
+	{ "diff.tally", "later", OPTIONS(.by = BY_FUNCTION, .format = FORMAT_TALLY, .columns = "function,change_bytes") },
 	{ "diff.json", "later", OPTIONS(.by = BY_FUNCTION, .show = SHOW_PEAK, .format = FORMAT_JSON) },
 	{ "diff-freed.txt", "freed", OPTIONS(.by = BY_FUNCTION) },
 	{ "diff-sampled.txt", "sampled", OPTIONS(.by = BY_FUNCTION) },
@@ -304,6 +332,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goldens),
+		cmocka_unit_test(test_every_report_in_every_format),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_difference_refusals),

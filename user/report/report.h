@@ -28,8 +28,8 @@ enum report_show { SHOW_LIVE, SHOW_ALLOC, SHOW_PEAK, SHOW_TEMPORARY, SHOW_LEAKED
 #define REPORT_SORT "size|count|name|growth"
 enum report_sort { SORT_SIZE, SORT_COUNT, SORT_NAME, SORT_GROWTH, SORT_STANDARD };
 
-#define REPORT_FORMAT "text|markdown|tsv|json|csv"
-enum report_format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_TSV, FORMAT_JSON, FORMAT_CSV };
+#define REPORT_FORMAT "text|markdown|tsv|json|csv|tally"
+enum report_format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_TSV, FORMAT_JSON, FORMAT_CSV, FORMAT_TALLY };
 
 #define REPORT_DEPTH 5 /* frames of a stack that are shown and told apart, unless asked otherwise */
 

@@ -2,6 +2,7 @@
 #include "report/sheet.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,9 @@ void number_text(struct buf *out, enum column_kind kind, double n)
 		break;
 	case COLUMN_SECONDS:
 		buf_addf(out, "%.3f", n);
+		break;
+	case COLUMN_DIGITS:
+		buf_addf(out, "%" PRId64, number_whole(n));
 		break;
 	case COLUMN_CHANGE:
 		if (n >= 0.5)
@@ -372,7 +376,7 @@ int sheet_write(const struct sheet *t, enum report_format format, struct sink_ou
 {
 	static int (*const writers[])(const struct sheet *t, struct sink_out *to, struct err *e) = {
 		[FORMAT_TEXT] = write_text, [FORMAT_MARKDOWN] = write_markdown, [FORMAT_TSV] = write_tsv,
-		[FORMAT_JSON] = write_json, [FORMAT_CSV] = write_csv,
+		[FORMAT_JSON] = write_json, [FORMAT_CSV] = write_csv, [FORMAT_TALLY] = write_tally,
 	};
 	if (t->facts.failed || t->notes.failed)
 		return err_set(err, ENOMEM, "out of memory for the report");

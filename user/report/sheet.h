@@ -10,6 +10,7 @@
 enum column_kind {
 	COLUMN_COUNT,
 	COLUMN_BYTES,
+	COLUMN_DIGITS, /* a count or bytes without separators, as Erlang's tables print them */
 	COLUMN_CHANGE, /* bytes or blocks with a sign */
 	COLUMN_PERCENT,
 	COLUMN_RATIO,  /* in brackets, as per-call figures are */

@@ -83,11 +83,11 @@ static int plain_fill(const struct groups *g, const struct group *v, struct shee
 static void function_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, "FUNCTION", "function", COLUMN_TEXT);
-	sheet_add_column(t, "CALLS", "count", COLUMN_COUNT);
+	sheet_add_column(t, "CALLS", "count", COLUMN_DIGITS);
 	sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
-	sheet_add_column(t, "BYTES", "bytes", COLUMN_BYTES);
+	sheet_add_column(t, "BYTES", "bytes", COLUMN_DIGITS);
 	if (has_error(g))
-		sheet_add_column(t, "+- BYTES", "error", COLUMN_BYTES);
+		sheet_add_column(t, "+- BYTES", "error", COLUMN_DIGITS);
 	sheet_add_column(t, "PER CALL", "per_call", COLUMN_RATIO);
 }
 

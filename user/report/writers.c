@@ -127,6 +127,30 @@ int write_csv(const struct sheet *t, struct sink_out *out, struct err *err)
 	return finish(&b, put_rows(t, &style, &b, out, err), out, err);
 }
 
+int write_tally(const struct sheet *t, struct sink_out *out, struct err *err)
+{
+	struct buf b = { 0 };
+	size_t name = t->columns_cnt, number = t->columns_cnt;
+	int rc = 0;
+	for (size_t i = 0; i < t->columns_cnt; i++) {
+		if (is_text(t->columns[i].kind))
+			name = i;
+		else if (number == t->columns_cnt)
+			number = i;
+	}
+	if (name == t->columns_cnt || number == t->columns_cnt)
+		return err_set(err, EINVAL, "-f tally wants a column of names and one of numbers: see --columns");
+	for (size_t at = 0; !rc && at < t->cells_cnt; at += t->columns_cnt) {
+		for (const char *p = names_at(t->texts, t->cells[at + name].text); *p; p++)
+			buf_u8(&b, *p == '\n' ? ';' : (uint8_t)*p);
+		buf_adds(&b, ": ");
+		put_number(t->columns[number].kind, t->cells[at + number].number, &b);
+		buf_u8(&b, '\n');
+		rc = b.len > FLUSH_SZ ? format_flush(out, &b, err) : 0;
+	}
+	return finish(&b, rc, out, err);
+}
+
 static void json_total(const struct sheet *t, struct buf *b)
 {
 	bool first = true;

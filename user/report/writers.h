@@ -12,6 +12,8 @@ int64_t number_whole(double n); /* rounded, kept within int64, 0 for what is no 
 int write_tsv(const struct sheet *t, struct sink_out *out, struct err *err);
 /* RFC 4180 with a header; a text that a spreadsheet would run as a formula gets a ' in front. */
 int write_csv(const struct sheet *t, struct sink_out *out, struct err *err);
+/* "NAME: N" a line: the last text, which rows are of, and the first number. */
+int write_tally(const struct sheet *t, struct sink_out *out, struct err *err);
 int write_json(const struct sheet *t, struct sink_out *out, struct err *err);
 
 #endif
