@@ -1,0 +1,7 @@
+# Many small objects and what the standard library makes at start: for the tables of README.md. Build it without
+# --release: names of types stand in debug builds.
+class Foo
+end
+
+foos = Array.new(100_000) { Foo.new }
+puts foos.size
