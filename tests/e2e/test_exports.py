@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from browser_driver import BUILD, ROOT, drive, modules, need, outputs, run
+from browser_driver import BUILD, HERE, ROOT, drive, modules, need, outputs, run
 
 ALL = ["shop", "options", "empty", "hostile"]
 DH_VIEW = Path("/usr/libexec/valgrind/dh_view.html")
@@ -103,6 +104,23 @@ def test_heaptrack_folds_the_same_stacks(sink, tmp_path):
     # This view of heaptrack's puts inlined functions before those that they are in.
     stack = next(stack for stack, value in lines.items() if value == "4096")
     assert [re.sub(r" \(\S+\)$", "", f) for f in stack.split(";")[:3]] == ["main", "Cart::add(Item const&)", "Cart::checkout()"]
+
+
+def test_heaptrack_gui_opens_heaptrack(sink, tmp_path):
+    """What stands in its window is read as a screen reader would."""
+    need("heaptrack_gui", "dbus-run-session", "xvfb-run")
+    if subprocess.run(["/usr/bin/python3", "-c", "import gi; gi.require_version('Atspi', '2.0')"], capture_output=True).returncode:
+        pytest.skip("gir1.2-atspi-2.0 is not installed")
+
+    def window(path, wanted):
+        return run("dbus-run-session", "--", "xvfb-run", "-a", "/usr/bin/python3", HERE.parent / "read_gui.py", wanted,
+                   "heaptrack_gui", path, env={**os.environ, "HOME": str(tmp_path)})
+    text = window(sink / "shop.heaptrack.zst", r"\ntable cell: Cart::add")
+    assert "frame: Heaptrack - shop.heaptrack.zst" in text
+    assert "debuggee:\n/usr/bin/shop\ntotal runtime:\n02.501s" in text
+    assert "calls to allocation functions:\n5 (1/s)\ntemporary allocations:\n0 " in text
+    assert "peak heap memory consumption:\n5.2kB after 01.000s" in text and "total memory leaked:\n4.2kB" in text
+    assert "table cell: Cart::add(Item const&) in shop\ntable cell: 4.1kB" in text
 
 
 # --- massif ----------------------------------------------------------------------------------------

@@ -1,0 +1,46 @@
+"""Starts a Qt program and prints every text in its windows, once one matches: read_gui.py REGEX PROGRAM ARGS...
+
+For test_exports.py, under dbus-run-session and xvfb-run: texts come through the interface for screen readers.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import gi
+
+gi.require_version("Atspi", "2.0")
+from gi.repository import Atspi  # noqa: E402
+
+
+def texts(node, depth=30):
+    if node is None or not depth:
+        return
+    node.clear_cache()  # It fills while we look.
+    yield f"{node.get_role_name()}: {node.get_name()}"
+    # A table can have as many cells as a recording has stacks.
+    for i in range(min(node.get_child_count(), 100)):
+        yield from texts(node.get_child_at_index(i), depth - 1)
+
+
+def shown(name):
+    desktop = Atspi.get_desktop(0)
+    programs = [desktop.get_child_at_index(i) for i in range(desktop.get_child_count())]
+    return "\n".join(t for p in programs if p and p.get_name() == name for t in texts(p))
+
+
+def main():
+    wanted, *argv = sys.argv[1:]
+    env = {**os.environ, "QT_QPA_PLATFORM": "xcb", "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1"}
+    program = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end, text = time.monotonic() + 30, ""
+    while time.monotonic() < end and not re.search(wanted, text):
+        time.sleep(0.3)
+        text = shown(os.path.basename(argv[0]))
+    program.kill()
+    print(text)
+
+
+main()
