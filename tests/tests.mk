@@ -27,7 +27,7 @@ $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c
 
 fuzz-%: FORCE
 	$(Q)mkdir -p $(BUILD)/fuzz/$*
-	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iuser -Ibpf \
+	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser -Ibpf \
 		-o $(BUILD)/fuzz/fuzz_$* tests/fuzz/fuzz_$*.c \
 		$(foreach r,$(call rooms_for,fuzz_$*),$(wildcard user/$(r)/*.c)) $(LDLIBS)
 	$(BUILD)/fuzz/fuzz_$* -max_total_time=$(or $(SECONDS),60) $(BUILD)/fuzz/$* tests/fuzz/corpus/$*

@@ -104,9 +104,9 @@ static int to_html(void *ctx, const struct event *e)
 static int render_report(struct fake *f, struct buf *out, struct err *err)
 {
 	struct sink_options o = { 0 };
-	struct sink_input in = { .catalog = f->catalog, .options = &o };
 	struct sink_out to = { to_buf, out };
 	struct html_feed h = { f, NULL, heap_new() };
+	struct sink_input in = { .catalog = f->catalog, .heap = h.heap, .options = &o };
 	int rc = sink_find("html")->begin(&in, &to, &h.state, err);
 	if (!rc) {
 		struct catalog *again = catalog_new();

@@ -259,7 +259,7 @@ static int set_url(struct sender *s, enum push_kind kind, const char *url, struc
 	buf_adds(&whole, kind == PUSH_PARCA ? "/profiles/writeraw" : "/push.v1.PusherService/Push");
 	CURLU *parts = curl_url();
 	bool ok = parts && !whole.failed && (!strncmp(url, "http://", 7) || !strncmp(url, "https://", 8)) &&
-		  !curl_url_set(parts, CURLUPART_URL, buf_str(&whole), 0);
+		  !strpbrk(url, "?#") && !curl_url_set(parts, CURLUPART_URL, url, 0);
 	if (ok)
 		curl_easy_setopt(s->curl, CURLOPT_URL, buf_str(&whole));
 	curl_url_cleanup(parts);

@@ -1,0 +1,357 @@
+"""The daemon's HTTP server, as go tool pprof, Prometheus, browsers and ill-meaning clients see it. No root needed."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from browser_driver import drive, need
+from conftest import pprof
+from web_driver import Fake, build, get, raw, wait_for
+
+
+@pytest.fixture(scope="module")
+def fake():
+    one = Fake()
+    yield one
+    said, complained = one.stop()
+    assert said == "marks left 0\n" and not complained
+
+
+@pytest.fixture
+def own():
+    """A server of its own with options."""
+    running = []
+
+    def start(*args):
+        running.append(Fake(*args))
+        return running[-1]
+
+    yield start
+    for one in running:
+        said, _ = one.stop()
+        assert said == "marks left 0\n"
+
+
+# --- profiles --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("later", [0, 50])
+def test_go_tool_pprof_fetches_a_heap(own, later):
+    need("go")
+    server = own("--later", later)
+    top = pprof("-top", "-sample_index=inuse_space", f"{server.url}/debug/pprof/heap?pid=4242")
+    rows = {line.split()[5]: line.split()[0] for line in top.splitlines() if re.match(r"^ +[0-9.]+k?B? ", line)}
+    assert set(rows) == {"Page.render", "Cart.add", "main"} and rows["Cart.add"] == "1kB"
+    assert "Type: inuse_space" in top
+    evil = pprof("-top", f"{server.url}/debug/pprof/allocs?pid=4243")
+    assert "Type: alloc_space" in evil and "Page.render" not in evil
+    both = pprof("-top", f"{server.url}/debug/pprof/heap")
+    assert "Page.render" in both and "evil" in both
+
+
+@pytest.mark.parametrize("later", [0, 50])
+def test_go_tool_pprof_fetches_a_window(own, later):
+    need("go")
+    server = own("--later", later)
+    time.sleep(1)
+    begun = time.monotonic()
+    top = pprof("-top", "-sample_index=alloc_space", "-seconds", "2", f"{server.url}/debug/pprof/allocs?pid=4242")
+    assert 1.9 < time.monotonic() - begun < 10
+    # 1000 bytes each 50 ms, and nothing of what was before.
+    assert "Cart.add" not in top
+    total = float(re.search(r"of ([0-9.]+)kB total", top).group(1))
+    assert 20 < total < 60
+
+
+def samples(body, path):
+    path.write_bytes(body)
+    text = pprof("-raw", path).split("Samples:\n")[1].split("Locations\n")[0]
+    return [[int(n) for n in line.split(":")[0].split()] for line in text.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("later", [0, 50])
+def test_delta_heap_counts_from_the_last_time(own, later, tmp_path):
+    need("go")
+    server = own("--later", later)
+    url = f"{server.url}/debug/pprof/delta_heap?pid=4242"
+    first = samples(get(url).body, tmp_path / "first")
+    time.sleep(1)
+    second = samples(get(url).body, tmp_path / "second")
+    grown, still = second
+    assert first[0][1] > 4000 and still[:2] == [0, 0] and still[2:] == [1, 1024]
+    assert grown[0] * 1000 == grown[1] and 10 <= grown[0] <= 60
+    assert grown[3] == first[0][3] + grown[1], "in use is as of the end"
+    other = samples(get(f"{server.url}/debug/pprof/delta_heap?pid=4243").body, tmp_path / "other")
+    assert other == [[1, 512, 1, 512]]
+
+
+def test_what_alloy_wants_of_an_answer(fake):
+    answer = get(f"{fake.url}/debug/pprof/allocs?pid=4242")
+    assert answer.status == 200 and answer.headers["content-type"].startswith("application/octet-stream")
+    assert answer.body[:2] == b"\x1f\x8b"
+    gone = get(f"{fake.url}/debug/pprof/allocs?pid=99")
+    assert gone.status == 404 and gone.text == "process 99 is not traced\\x1b\n"
+    assert get(f"{fake.url}/debug/pprof/heap?pid=99&seconds=1").status == 404
+    assert get(f"{fake.url}/debug/pprof/delta_heap?pid=99").status == 404
+    assert "/debug/pprof/heap" in get(f"{fake.url}/debug/pprof/profile").text
+
+
+def test_one_window_at_a_time_and_gone_clients_free_it(own):
+    server = own()
+    url = f"{server.url}/debug/pprof/heap?seconds=300"
+    held = socket.create_connection(("127.0.0.1", server.port))
+    held.sendall(f"GET /debug/pprof/heap?seconds=300 HTTP/1.1\r\nHost: {server.address}\r\n\r\n".encode())
+    wait_for(lambda: get(f"{server.url}/debug/pprof/heap?seconds=1", timeout=5).status == 429)
+    refused = get(url)
+    assert refused.status == 429 and refused.headers["retry-after"] == "5" and "ask again" in refused.text
+    assert get(f"{server.url}/debug/pprof/heap").status == 200, "whole profiles are served meanwhile"
+    held.close()
+    wait_for(lambda: get(f"{server.url}/debug/pprof/heap?seconds=1").status == 200, patience=10)
+
+
+def test_ends_while_clients_wait(own):
+    server = own("--later", 300)
+    answers = []
+    threads = [threading.Thread(target=lambda u=u: answers.append(get(server.url + u).status))
+               for u in ("/debug/pprof/heap?seconds=300", "/report?pid=4242", "/debug/pprof/delta_heap")]
+    for t in threads:
+        t.start()
+    time.sleep(0.1)
+    begun = time.monotonic()
+    said, _ = server.stop()
+    assert time.monotonic() - begun < 2
+    for t in threads:
+        t.join(10)
+    assert 503 in answers and len(answers) == 3
+    assert said == "marks left 0\n"
+
+
+# --- Prometheus ------------------------------------------------------------------------------------
+
+def test_promtool_likes_the_metrics(fake):
+    need("promtool")
+    answer = get(f"{fake.url}/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    for text in (answer.text, get(f"{fake.url}/metrics?pid=4242").text):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=30)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert get(f"{fake.url}/metrics?pid=1").status == 404
+    hits, recorded, aside, lost = (sum(float(n) for n in re.findall(rf"^alys_{name}_total{{.*}} (\S+)$", answer.text, re.M))
+                                   for name in ("hits", "events_recorded", "events_aside", "events_lost"))
+    assert hits and hits == recorded + aside + lost
+
+
+def prometheus(config, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+    (tmp_path / "prometheus.yml").write_text(config)
+    proc = subprocess.Popen(["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
+                             f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+    return proc, port
+
+
+def test_prometheus_scrapes_the_daemon_and_each_process(fake, tmp_path):
+    need("prometheus")
+    proc, port = prometheus(f"""
+global: {{ scrape_interval: 1s, scrape_timeout: 1s }}
+scrape_configs:
+  - job_name: daemon
+    static_configs: [{{ targets: ["{fake.address}"] }}]
+  - job_name: processes
+    http_sd_configs: [{{ url: "{fake.url}/sd", refresh_interval: 1s }}]
+""", tmp_path)
+
+    def query(text):
+        try:
+            answer = get(f"http://127.0.0.1:{port}/api/v1/query?query={text}", headers={"Connection": "close"})
+            return json.loads(answer.body[answer.body.index(b"{"):answer.body.rindex(b"}") + 1])["data"]["result"]
+        except (OSError, ValueError, KeyError, IndexError):
+            return []
+
+    try:
+        wait_for(lambda: len(query("alys_target_live_bytes")) == 4, patience=40)
+        build = query("alys_build_info")
+        assert len(build) == 1 and build[0]["metric"]["job"] == "daemon"
+        each = [r["metric"] for r in query("alys_target_live_bytes") if r["metric"]["job"] == "processes"]
+        assert {(m["exported_pid"], m["pid"]) for m in each} == {("4242", "4242"), ("4243", "4243")}
+        assert {m["service_name"] for m in each} >= {"shop"}
+        wait_for(lambda: len([r for r in query("up") if r["value"][1] == "1"]) == 3)
+    finally:
+        proc.terminate()
+        proc.wait(10)
+
+
+def test_sd_is_what_discovery_wants(fake):
+    answer = get(f"{fake.url}/sd", headers={"Host": f"localhost:{fake.port}"})
+    groups = json.loads(answer.text)
+    assert answer.headers["content-type"] == "application/json"
+    assert [g["labels"]["__param_pid"] for g in groups] == ["4242", "4243"]
+    assert all(g["targets"] == [f"localhost:{fake.port}"] for g in groups)
+    assert all(isinstance(v, str) for g in groups for v in g["labels"].values())
+
+
+def test_many_processes_do_not_mean_many_series(own):
+    server = own("--many", 2000)
+    assert get(f"{server.url}/metrics").text.count("alys_target_live_bytes{") == 100
+    assert len(json.loads(get(f"{server.url}/sd").text)) == 2002
+    assert "and 1502 smaller ones" in get(f"{server.url}/").text
+
+
+# --- pages -----------------------------------------------------------------------------------------
+
+def test_pages_in_a_browser(fake, tmp_path):
+    seen = drive(tmp_path, f"{fake.url}/", """
+    const out = { title: await page.title(), state: await page.locator("#state").innerText(),
+                  notice: await page.locator("#notice").innerText(),
+                  rows: await page.$$eval("tbody tr", (rows) => rows.map((r) => r.innerText)),
+                  lines: await page.$$eval("polyline", (l) => l.length),
+                  paper: await page.evaluate(() => getComputedStyle(document.querySelector("table")).borderCollapse) };
+    await page.click("text=report");
+    await page.waitForFunction(() => document.documentElement.dataset.shown);
+    out.report = await page.title();
+    out.sites = await page.locator("#table").innerText();
+    return out;
+    """, foreign=True)
+    assert seen["title"] == "alys-bpf: live heaps" and "2 processes" in seen["state"]
+    assert "<256M>" in seen["notice"]
+    assert len(seen["rows"]) == 2 and seen["rows"][0].startswith("4242") and "<script>" in seen["rows"][1]
+    assert seen["lines"] == 1 and seen["paper"] == "collapse", "the style is there"
+    assert "heap report" in seen["report"].lower() and "Cart.add" in seen["sites"]
+
+
+@pytest.mark.parametrize("path", ["/", "/debug/pprof/", "/report?pid=4242", "/metrics", "/style.css", "/nowhere"])
+def test_headers_that_keep_browsers_in_bounds(fake, path):
+    headers = get(fake.url + path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["cache-control"] == "no-store"
+    assert not [h for h in headers if h.startswith("access-control")]
+
+
+def test_the_report_names_its_script(fake):
+    page = get(f"{fake.url}/report?pid=4242").text
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page).group(1)
+    assert re.search(r"script-src 'sha256-[A-Za-z0-9+/=]{44}'", policy) and "script-src 'unsafe-inline'" not in policy
+
+
+# --- who may ask, and how --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("host,status", [
+    ("127.0.0.1", 200), ("localhost:1", 200), ("[::1]", 200), ("evil.example", 403), ("127.0.0.1.evil.example", 403),
+    ("10.0.0.1", 403), ("", 403), (None, 400)])
+def test_forged_hosts(fake, host, status):
+    assert get(f"{fake.url}/metrics", headers={"Host": host}).status == status
+
+
+def test_two_hosts_are_one_too_many(fake):
+    answer = raw(fake.port, b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
+    assert answer.status == 400
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
+def test_only_reading(fake, method):
+    answer = get(f"{fake.url}/metrics", method=method, headers={"Content-Length": "0"})
+    assert answer.status in (405, 400), answer.status
+    if answer.status == 405:
+        assert answer.headers["allow"] == "GET, HEAD"
+
+
+def test_head_has_no_body(fake):
+    answer = get(f"{fake.url}/metrics", method="HEAD")
+    assert answer.status == 200 and not answer.body and int(answer.headers["content-length"]) > 1000
+
+
+@pytest.mark.parametrize("site,mode,status", [
+    ("cross-site", "no-cors", 403), ("same-site", "cors", 403), ("cross-site", "navigate", 200), ("same-origin", "cors", 200),
+    ("none", "navigate", 200)])
+def test_pages_of_other_sites(fake, site, mode, status):
+    assert get(f"{fake.url}/metrics", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}).status == status
+
+
+@pytest.mark.parametrize("query", ["seconds=301", "seconds=0", "seconds=-1", "seconds=x", "pid=x", "pid=0", "pid=1&pid=2", "debug=1"])
+def test_parameters_out_of_bounds(fake, query):
+    answer = get(f"{fake.url}/debug/pprof/heap?{query}")
+    assert answer.status == 400 and answer.text.endswith("\n") and len(answer.text) > 20
+
+
+def test_sizes(fake):
+    assert get(f"{fake.url}/metrics", headers={"X": "a" * 6000}).status == 200
+    assert get(f"{fake.url}/metrics", headers={"X": "a" * 9000}).status in (413, 431)
+    assert get(f"{fake.url}/{'a' * 9000}").status in (413, 414, 431)
+    assert raw(fake.port, b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\r\n\r\n").status in (0, 400, 405)
+    body = raw(fake.port, f"POST / HTTP/1.1\r\nHost: {fake.address}\r\nContent-Length: 99999999\r\n\r\n".encode())
+    assert body.status == 405
+    assert get(f"{fake.url}/-/healthy").status == 200
+
+
+def test_slow_clients_are_sent_away(own):
+    """One byte a second never pauses for ten seconds, and is not served all the same."""
+    server = own()
+    clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(32)]
+    begun = time.monotonic()
+    alive = set(clients)
+    text = iter(f"GET / HTTP/1.1\r\nHost: {server.address}\r\nX: ".encode() + b"a" * 100)
+    while alive and time.monotonic() - begun < 20:
+        byte = bytes([next(text)])
+        for c in list(alive):
+            try:
+                c.sendall(byte)
+                c.settimeout(0.001)
+                if not c.recv(1):
+                    alive.discard(c)
+            except TimeoutError:
+                pass
+            except OSError:
+                alive.discard(c)
+        time.sleep(0.5)
+    assert not alive and 9 < time.monotonic() - begun < 14
+    assert get(f"{server.url}/-/healthy", timeout=5).status == 200
+    timeouts = re.search(r"^alys_http_timeouts_total (\d+)$", get(f"{server.url}/metrics").text, re.M)
+    assert int(timeouts.group(1)) == 32
+    for c in clients:
+        c.close()
+
+
+def test_more_clients_than_places(own):
+    server = own()
+    idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(40)]
+    # Those beyond the 32nd wait for a place, which comes when the idle ones are sent away.
+    assert get(f"{server.url}/-/healthy", timeout=25).status == 200
+    for c in idle:
+        c.close()
+    fds = len(os.listdir(f"/proc/{server.proc.pid}/fd"))
+    for _ in range(200):
+        assert get(f"{server.url}/-/healthy").status == 200
+    wait_for(lambda: len(os.listdir(f"/proc/{server.proc.pid}/fd")) <= fds, patience=5)
+
+
+def test_addresses_that_are_refused(fake):
+    def refused(*args):
+        done = subprocess.run([build("webfake"), *args], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 1
+        return done.stderr
+
+    assert f"{fake.address} is in use by another program" in refused("--listen", fake.address)
+    assert "--listen-insecure" in refused("--listen", "0.0.0.0:0")
+    assert "--listen wants PORT" in refused("--listen", "nonsense")
+
+
+def test_insecure_means_any_host(own):
+    server = own("--insecure", "--listen", "0.0.0.0:0")
+    assert get(f"http://127.0.0.1:{server.port}/-/healthy", headers={"Host": "metrics.example:80"}).status == 200
+    assert get(f"http://127.0.0.1:{server.port}/-/healthy", headers={"Host": "a b"}).status == 403
+
+
+def test_curl_is_content(fake):
+    if not shutil.which("curl"):
+        pytest.skip("curl is not installed")
+    done = subprocess.run(["curl", "-sS", "--fail", f"{fake.url}/-/ready"], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (0, "ready\n")

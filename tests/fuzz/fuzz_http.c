@@ -1,0 +1,40 @@
+/*
+ * A request target, a newline and a Host header of any bytes. What is accepted keeps the limits of
+ * request.h, and no host passes the strict test that fails the lax one.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void parse(const char *uri)
+{
+	struct request r;
+	struct err err = { 0 };
+	unsigned int status = request_parse(uri, &r, &err);
+	if (status) {
+		if ((status != 400 && status != 404) || !*err.text)
+			abort();
+		return;
+	}
+	if (r.route > ROUTE_READY || r.seconds > REQUEST_SECONDS_MAX || (r.route == ROUTE_REPORT && !r.pid))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	memcpy(text, data, size);
+	text[size] = 0;
+	char *host = strchr(text, '\n');
+	if (host)
+		*host++ = 0;
+	parse(text);
+	if (host && request_host_ok(host, false) && !request_host_ok(host, true))
+		abort();
+	free(text);
+	return 0;
+}

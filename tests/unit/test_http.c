@@ -1,0 +1,239 @@
+/* Unit tests of http: what a request may say, and pages over a source whose processes have hostile names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "http/exchange.h"
+#include "http/roll.h"
+
+static unsigned int parse(const char *uri, struct request *r)
+{
+	struct err err = { 0 };
+	unsigned int status = request_parse(uri, r, &err);
+	assert_int_equal(!status, !*err.text);
+	return status;
+}
+
+static void test_routes(void **state)
+{
+	static const struct {
+		const char *uri;
+		enum route route;
+	} known[] = {
+		{ "/", ROUTE_PAGE }, { "/style.css", ROUTE_STYLE }, { "/report?pid=7", ROUTE_REPORT },
+		{ "/debug/pprof/", ROUTE_INDEX }, { "/debug/pprof", ROUTE_INDEX }, { "/debug/pprof/heap", ROUTE_HEAP },
+		{ "/debug/pprof/allocs", ROUTE_ALLOCS }, { "/debug/pprof/delta_heap", ROUTE_DELTA_HEAP },
+		{ "/metrics", ROUTE_METRICS }, { "/sd?", ROUTE_SD }, { "/-/healthy?x", ROUTE_HEALTHY },
+		{ "/-/ready?pid=x", ROUTE_READY },
+	};
+	static const char *const strange[] = { "", "//", "*", "/metrics/", "/METRICS", "/debug/pprof/profile", "/debug/pprof/cmdline",
+					       "/%6detrics", "http://localhost/metrics", "/debug/pprof/../pprof/heap", "/sd#x" };
+	struct request r;
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		assert_int_equal(parse(known[i].uri, &r), 0);
+		assert_int_equal(r.route, known[i].route);
+	}
+	for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++)
+		assert_int_equal(parse(strange[i], &r), 404);
+}
+
+static void test_parameters(void **state)
+{
+	static const char *const bad[] = {
+		"pid=", "pid", "pid=0", "pid=-1", "pid=+1", "pid= 1", "pid=0x10", "pid=1.5", "pid=%31", "pid=2147483648",
+		"pid=18446744073709551617", "pid=1&pid=2", "seconds=0", "seconds=301", "seconds=1e2", "seconds=5&seconds=5",
+		"seconds=", "samples=", "samples=-1", "debug=1", "debug=x", "x=1&&debug=2",
+	};
+	char uri[128];
+	struct request r;
+	(void)state;
+	assert_int_equal(parse("/debug/pprof/heap?pid=2147483647&seconds=300&samples=0&debug=0&gc=1&x&=&", &r), 0);
+	assert_true(r.pid == 2147483647 && r.seconds == 300 && r.samples == 0);
+	assert_int_equal(parse("/debug/pprof/allocs?pids=4&xseconds=5", &r), 0);
+	assert_true(!r.pid && !r.seconds && r.samples == REQUEST_SAMPLES);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(uri, sizeof(uri), "/debug/pprof/delta_heap?%s", bad[i]);
+		assert_int_equal(parse(uri, &r), 400);
+	}
+	assert_int_equal(parse("/report", &r), 400);
+	assert_int_equal(parse("/metrics?seconds=9999&pid=3", &r), 0);
+	assert_int_equal(r.pid, 3);
+}
+
+static void test_hosts(void **state)
+{
+	static const char *const ours[] = { "localhost", "LocalHost:80", "127.0.0.1", "127.0.0.1:6060", "127.9.8.7:1", "[::1]",
+					    "[::1]:65535", "[0:0::1]:1" };
+	static const char *const others[] = { "example.com", "example.com:6060", "localhost.example.com", "127.0.0.1.example.com",
+					      "10.0.0.1", "0.0.0.0", "[::]", "[::ffff:10.0.0.1]", "localhost." };
+	static const char *const broken[] = { "", ":80", "localhost:", "localhost:x", "localhost:65536", "localhost:80:80", "[::1",
+					      "[::1]x", "[::1]:", "[]", "local host", "localhost\t", "localhost/", "user@localhost",
+					      "localhost\x1b", "[", "]", "[:]:" };
+	char huge[600];
+	(void)state;
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		assert_true(request_host_ok(ours[i], false) && request_host_ok(ours[i], true));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_true(!request_host_ok(others[i], false) && request_host_ok(others[i], true));
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
+		assert_false(request_host_ok(broken[i], false));
+	memset(huge, 'a', sizeof(huge));
+	huge[sizeof(huge) - 1] = 0;
+	assert_false(request_host_ok(huge, true));
+}
+
+/* --- pages ------------------------------------------------------------------------------------- */
+
+#define HOSTILE "<b>\x1b\"\\\n'"
+
+static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_process *p), void *fn_ctx)
+{
+	static const double history[] = { 0, NAN, -5, INFINITY, 10 };
+	size_t n = *(size_t *)ctx;
+	struct http_process evil = { .pid = 66, .comm = HOSTILE, .exe = "/bin/</small><script>", .live_bytes = 1e6,
+				     .alloc_rate = NAN, .lost = 3, .history = history, .history_cnt = 5 };
+	memset(evil.comm + 12, 'x', 4);
+	int rc = fn(fn_ctx, &evil);
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct http_process p = { .pid = (uint32_t)(100 + i), .comm = "crowd", .live_bytes = (double)i };
+		rc = fn(fn_ctx, &p);
+	}
+	return rc;
+}
+
+static int status(void *ctx, struct http_status *out)
+{
+	static const struct http_count counts[] = { { "hit", "malloc", "", 10 }, { "recorded", "alloc", "", 7 },
+						    { "lost", "ring\"full\\", "", 3 } };
+	(void)ctx;
+	*out = (struct http_status){ .on = true, .notice = "<i>" HOSTILE, .counts = counts, .counts_cnt = 3 };
+	return 0;
+}
+
+static size_t times(const char *text, const char *what)
+{
+	size_t n = 0;
+	while ((text = strstr(text, what))) {
+		text += strlen(what);
+		n++;
+	}
+	return n;
+}
+
+/* Texts of a target leave as printable text only. */
+static void check_clean(struct buf *b)
+{
+	for (const char *c = buf_str(b); *c; c++)
+		assert_true(*c == '\n' || (unsigned char)*c >= ' ');
+}
+
+static void test_page(void **state)
+{
+	size_t crowd = 600;
+	struct http_source s = { .ctx = &crowd, .each_process = each_process, .status = status };
+	struct buf b = { 0 };
+	(void)state;
+	assert_int_equal(page_write(&s, &b), 0);
+	const char *text = buf_str(&b);
+	check_clean(&b);
+	assert_non_null(strstr(text, "&lt;b&gt;\\x1b&quot;\\\\x0a&#39;"));
+	assert_null(strstr(text, "<script"));
+	assert_null(strstr(text, "<i>"));
+	assert_null(strstr(text, "nan"));
+	assert_null(strstr(text, "inf"));
+	assert_int_equal(times(text, "<tr><td>"), 500);
+	assert_non_null(strstr(text, "and 101 smaller ones"));
+	assert_non_null(strstr(text, "<b class=\"bad\">lost 3</b>"));
+	/* The largest first. */
+	assert_true(strstr(text, "<td>66</td>") < strstr(text, "<td>699</td>"));
+	buf_free(&b);
+}
+
+static void test_metrics(void **state)
+{
+	size_t crowd = 300;
+	struct http_source s = { .ctx = &crowd, .each_process = each_process, .status = status };
+	struct http h = { .source = &s, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct buf all = { 0 }, one = { 0 }, none = { 0 };
+	(void)state;
+	assert_int_equal(metrics_write(&h, 0, &all), 0);
+	check_clean(&all);
+	assert_non_null(strstr(buf_str(&all), "alys_events_lost_total{stage=\"ring\\\"full\\\\\"} 3\n"));
+	assert_non_null(strstr(buf_str(&all), "comm=\"<b>\\\\x1b\\\"\\\\\\\\x0a'"));
+	assert_int_equal(times(buf_str(&all), "\nalys_target_live_bytes{"), 100);
+	assert_int_equal(metrics_write(&h, 105, &one), 0);
+	assert_int_equal(times(buf_str(&one), "pid=\"105\""), 5);
+	assert_null(strstr(buf_str(&one), "pid=\"66\""));
+	assert_null(strstr(buf_str(&one), "alys_build_info"));
+	assert_int_equal(metrics_write(&h, 7, &none), -ENOENT);
+	buf_free(&all);
+	buf_free(&one);
+	buf_free(&none);
+}
+
+static void test_sd(void **state)
+{
+	size_t crowd = 1;
+	struct http_source s = { .ctx = &crowd, .each_process = each_process };
+	struct buf b = { 0 };
+	(void)state;
+	assert_int_equal(sd_write(&s, "[::1]:6060", &b), 0);
+	check_clean(&b);
+	assert_non_null(strstr(buf_str(&b), "\"targets\":[\"[::1]:6060\"]"));
+	assert_non_null(strstr(buf_str(&b), "\"__param_pid\":\"100\"}}\n]"));
+	assert_int_equal(times(buf_str(&b), "service_name"), 2);
+	buf_free(&b);
+}
+
+/* --- addresses --------------------------------------------------------------------------------- */
+
+static int try_listen(const char *address, bool insecure, char *got)
+{
+	struct http_options o = { .listen = address, .insecure = insecure };
+	struct err err = { 0 };
+	int fd = http_listen(&o, got, 80, &err);
+	if (fd >= 0)
+		return fd;
+	assert_true(*err.text && err.code > 0);
+	return -err.code;
+}
+
+static void test_addresses(void **state)
+{
+	static const char *const bad[] = { "", "x", ":0", "6060x", "65536", "-1", "+5", " 5", "127.0.0.1", "127.0.0.1:", "host:1",
+					   "[::1]", "[::1:5", "::1:80", "127.0.0.1:80:80", "[127.0.0.1]:0" };
+	char got[80], again[80];
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(try_listen(bad[i], true, got), -EINVAL);
+	assert_int_equal(try_listen("0.0.0.0:0", false, got), -EINVAL);
+	assert_int_equal(try_listen("[::]:0", false, got), -EINVAL);
+	int fd = try_listen("0.0.0.0:0", true, got);
+	assert_true(fd >= 0 && !strncmp(got, "0.0.0.0:", 8));
+	close(fd);
+	fd = try_listen("0", false, got);
+	assert_true(fd >= 0 && !strncmp(got, "127.0.0.1:", 10) && strcmp(got, "127.0.0.1:0"));
+	assert_int_equal(try_listen(got, false, again), -EADDRINUSE);
+	close(fd);
+	fd = try_listen("localhost:0", false, got);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_routes), cmocka_unit_test(test_parameters), cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_page),   cmocka_unit_test(test_metrics),    cmocka_unit_test(test_sd),
+		cmocka_unit_test(test_addresses),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
