@@ -1,5 +1,5 @@
 /*
- * symdump [name] < addresses: one line a frame, "ADDR QUALITY INLINED FILE:LINE:COL NAME", for lines
+ * symdump [name|raw] < addresses: one line a frame, "ADDR QUALITY INLINED FILE:LINE:COL NAME", for lines
  * "FILE ADDR" (hex, of the ELF file) on stdin, those of a file together.
  */
 #include <fcntl.h>
@@ -86,13 +86,13 @@ static void print(const struct dump *d, const struct question *q)
 
 int main(int argc, char **argv)
 {
-	(void)argv;
 	struct err err = { 0 };
 	struct timespec from, to;
 	struct rusage worker;
 	struct dump d = { .catalog = catalog_new() };
 	d.symbolizer = symbolizer_new(&(struct symbolizer_config){
-		.depth = argc > 1 ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL, .problem = say_problem });
+		.depth = argc > 1 && !strcmp(argv[1], "name") ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+		.raw_names = argc > 1 && !strcmp(argv[1], "raw"), .problem = say_problem });
 	if (!d.catalog || !d.symbolizer)
 		die("cannot start");
 	read_questions(&d);
