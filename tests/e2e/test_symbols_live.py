@@ -183,6 +183,68 @@ def test_node(started, tmp_path, wrap, monkeypatch):
     assert any("forest.js" in line for line in rows), "with file and line"
 
 
+# Code made by hand, as a virtual machine makes it: push %rbp; mov %rsp,%rbp; mov $malloc,%rax; call *%rax; pop; ret.
+FORKED = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *(*code)(size_t);
+static char *path(int pid)
+{
+    static char out[64];
+    snprintf(out, sizeof(out), "/tmp/perf-%d.map", pid);
+    return out;
+}
+static void name(const char *as)
+{
+    FILE *f = fopen(path(getpid()), "w");
+    fprintf(f, "%lx 20 %s\\n", (unsigned long)code, as);
+    fclose(f);
+}
+int main(int argc, char **argv)
+{
+    unsigned char bytes[] = "\\x55\\x48\\x89\\xe5\\x48\\xb8........\\xff\\xd0\\x5d\\xc3", byte;
+    void *(*target)(size_t) = malloc;
+    memcpy(bytes + 6, &target, 8);
+    code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(code, bytes, sizeof(bytes));
+    name("made_by_parent");
+    puts("ready"); fflush(stdout);
+    if (read(0, &byte, 1) != 1) return 1;
+    free(code(11));
+    int child = fork();
+    if (child == 0) {
+        if (argc > 1) name("made_by_child");
+        for (int i = 0; i < 50; i++) { free(code(77)); usleep(1000); }
+        _exit(0);
+    }
+    wait(NULL);
+    puts("done"); fflush(stdout);
+    while (read(0, &byte, 1) > 0) {}
+    unlink(path(getpid()));
+    unlink(path(child));
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["parent's names", "its own names"])
+def test_forked_virtual_machine(started, tmp_path, own):
+    program = build(tmp_path / "vm", source=FORKED)
+    running = started.program(str(program), *(["own"] if own else [])).wait_ready()
+    tracer = started.tracer("-p", running.pid, "-o", tmp_path / "t.alys", "--follow").recording()
+    running.go()
+    assert running.line() == "done"
+    tracer.stop()
+    running.finish()
+    text = folded(tmp_path / "t.alys")
+    for line in ("made_by_parent 1", "made_by_child 50") if own else ("made_by_parent 51",):
+        assert re.search(f";{line}$", text, re.M), text
+
+
 # --- traces of another machine ----------------------------------------------------------------------
 
 @pytest.fixture

@@ -47,29 +47,48 @@ void jit_find_tmp(struct jit *j, uint32_t tgid)
 	char path[64];
 	struct stat st;
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	j->owner = stat(path, &st) ? 0 : st.st_uid;
+	j->own.owner = stat(path, &st) ? 0 : st.st_uid;
 	snprintf(path, sizeof(path), "/proc/%u/root/tmp", tgid);
-	j->tmp = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	j->pid = own_number(tgid);
+	j->own.tmp = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	j->own.pid = own_number(tgid);
+	j->inherited.tmp = -1;
 }
 
 /* Anybody may write to /tmp, so it counts only when the process's own user put it there, or root. */
-int jit_open(const struct jit *j)
+static int names_open(const struct jit_names *n)
 {
 	char name[32];
 	struct stat st;
-	snprintf(name, sizeof(name), "perf-%u.map", j->pid);
-	int fd = j->tmp < 0 ? -1 : openat(j->tmp, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || (st.st_uid && st.st_uid != j->owner))) {
+	snprintf(name, sizeof(name), "perf-%u.map", n->pid);
+	int fd = n->tmp < 0 ? -1 : openat(n->tmp, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || (st.st_uid && st.st_uid != n->owner))) {
 		close(fd);
 		fd = -1;
 	}
 	return fd;
 }
 
+void jit_inherit(struct jit *child, const struct jit *parent)
+{
+	int fd = names_open(&parent->own);
+	const struct jit_names *from = fd >= 0 ? &parent->own : &parent->inherited;
+	child->inherited = *from;
+	child->inherited.tmp = from->tmp < 0 ? -1 : fcntl(from->tmp, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+int jit_open(const struct jit *j)
+{
+	int fd = names_open(&j->own);
+	return fd >= 0 ? fd : names_open(&j->inherited);
+}
+
 void jit_close(struct jit *j)
 {
-	if (j->map.n && j->tmp >= 0)
-		close(j->tmp);
+	if (j->map.n && j->own.tmp >= 0)
+		close(j->own.tmp);
+	if (j->map.n && j->inherited.tmp >= 0)
+		close(j->inherited.tmp);
 	*j = (struct jit){ 0 };
 }

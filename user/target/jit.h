@@ -8,13 +8,18 @@
 #include "catalog/catalog.h"
 #include "target/proc.h"
 
+/* Where a process has its names written. */
+struct jit_names {
+	int tmp;      /* the process's own /tmp, or -1: it outlives the process */
+	uint32_t pid; /* its number as it sees it */
+	uint32_t owner;
+};
+
 struct jit {
 	struct map_id map; /* 0: the process has no such memory */
 	struct module_id module;
 	uint64_t start, end;
-	int tmp;      /* the process's own /tmp, or -1: it outlives the process */
-	uint32_t pid; /* its number as it sees it */
-	uint32_t owner;
+	struct jit_names own, inherited;
 };
 
 /* Whether a line of maps is such memory. */
@@ -22,7 +27,12 @@ bool jit_is(const struct map_line *line);
 /* Takes it in; false when it was in already. */
 bool jit_grow(struct jit *j, const struct map_line *line);
 void jit_find_tmp(struct jit *j, uint32_t tgid);
-/* /tmp/perf-PID.map as it is now: a descriptor, the caller's, or -1. */
+/*
+ * After a fork: the child runs its parent's code, and the file that names it is still open in both,
+ * for what they make from now on. Comes after jit_find_tmp.
+ */
+void jit_inherit(struct jit *child, const struct jit *parent);
+/* /tmp/perf-PID.map as it is now, its parent's when there is none: a descriptor, the caller's, or -1. */
 int jit_open(const struct jit *j);
 void jit_close(struct jit *j);
 

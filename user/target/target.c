@@ -194,6 +194,28 @@ static int add_range(struct target_table *t, struct process *p, const struct ran
 	return rc;
 }
 
+/* One mapping however its pieces come and go, so that a busy compiler does not fill the catalog. */
+static int add_jit(struct target_table *t, struct process *p, const struct map_line *line)
+{
+	struct jit *j = &p->jit;
+	if (!jit_grow(j, line))
+		return 0;
+	if (!j->map.n) {
+		const struct open_module *o = module_made(&t->modules, t->catalog, p->tgid, p->id.n);
+		if (!o)
+			return -ENOMEM;
+		j->module = o->id;
+		j->map = (struct map_id){ ++t->maps_cnt };
+		jit_find_tmp(j, p->tgid);
+	}
+	struct mapping m = { .id = j->map, .proc = p->id, .module = j->module,
+			     .start = j->start, .end = j->end };
+	int rc = catalog_put_mapping(t->catalog, &m);
+	if (!rc)
+		t->ops.on_mapping(t->ops.ctx, &m, catalog_module(t->catalog, j->module));
+	return rc;
+}
+
 struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t child)
 {
 	struct process *from = process_of(t, target_find(t, parent));
@@ -205,6 +227,9 @@ struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t chi
 		if (!m || add_range(t, p, &from->ranges[i], m->module))
 			break;
 	}
+	const struct map_line made = { .start = from->jit.start, .end = from->jit.end };
+	if (from->jit.map.n && !add_jit(t, p, &made))
+		jit_inherit(&p->jit, &from->jit);
 	t->ops.on_maps(t->ops.ctx, catalog_proc(t->catalog, p->id));
 	return p->id;
 }
@@ -276,28 +301,6 @@ struct maps_reading {
 	struct process fresh; /* ranges only */
 	bool added;           /* some range was not there before */
 };
-
-/* One mapping however its pieces come and go, so that a busy compiler does not fill the catalog. */
-static int add_jit(struct target_table *t, struct process *p, const struct map_line *line)
-{
-	struct jit *j = &p->jit;
-	if (!jit_grow(j, line))
-		return 0;
-	if (!j->map.n) {
-		const struct open_module *o = module_made(&t->modules, t->catalog, p->tgid, p->id.n);
-		if (!o)
-			return -ENOMEM;
-		j->module = o->id;
-		j->map = (struct map_id){ ++t->maps_cnt };
-		jit_find_tmp(j, p->tgid);
-	}
-	struct mapping m = { .id = j->map, .proc = p->id, .module = j->module,
-			     .start = j->start, .end = j->end };
-	int rc = catalog_put_mapping(t->catalog, &m);
-	if (!rc)
-		t->ops.on_mapping(t->ops.ctx, &m, catalog_module(t->catalog, j->module));
-	return rc;
-}
 
 static int on_map_line(void *ctx, const struct map_line *line)
 {
