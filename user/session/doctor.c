@@ -20,7 +20,7 @@ static int print_rows(const char *path, struct err *err)
 		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
 	struct elf *e = elf_open(fd, path, err);
 	struct unwind_table *rows = e ? unwind_compile(e, err) : NULL;
-	int rc = rows ? unwind_dump(rows, stdout) : -err->code;
+	int rc = rows ? unwind_dump(rows, stdout) : e ? err_wrap(err, "%s", path) : -err->code;
 	unwind_free(rows);
 	elf_close(e);
 	close(fd);
