@@ -171,7 +171,7 @@ static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_sit
 	p->frame = cfa;
 	p->collected = site->nest == ALYS_NEST_CALLER;
 	read_arguments(ctx, site, p);
-	p->sampled = p->size >= config.min_size && sample_take(p->size);
+	p->sampled = p->size >= config.min_size && sample_take(p, p->size);
 	if ((site->flags & ALYS_SITE_LEAF) && is_idle(p)) {
 		count(ALYS_ST_UNSAMPLED);
 		return false;
@@ -519,7 +519,7 @@ int frame_enter(struct pt_regs *ctx)
 }
 
 /* The size class and kind of a list say what its blocks are. False when the list is none of the thread's. */
-static __always_inline bool refill_read(struct call_room *room, const struct alys_object *o, __u64 list)
+static __noinline bool refill_read(struct call_room *room, const struct alys_object *o, __u64 list)
 {
 	struct pending *p = &room->now;
 	__u64 index = (list - room->lists) / 8;
@@ -549,7 +549,8 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 	if (!o)
 		return NULL;
 	count_hit(site->shape);
-	if (!sample_take(ALYS_REFILL_SPAN)) {
+	__u64 drawn_for = sample_point(ALYS_REFILL_SPAN);
+	if (!drawn_for) {
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
@@ -564,6 +565,7 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 		return NULL;
 	}
 	read_gc(ctx, site, &room->now);
+	room->now.interval = drawn_for;
 	room->now.frame = PT_REGS_SP(ctx) + site->cfa_off;
 	return room;
 }

@@ -49,7 +49,7 @@ static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const
 	e->addr = addr;
 	e->size = p->size;
 	e->stack = p->stack;
-	e->interval = config.interval;
+	e->interval = p->interval;
 	e->batch = p->batch;
 	e->span = p->span;
 }

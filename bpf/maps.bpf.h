@@ -13,6 +13,9 @@ const volatile struct alys_config config __weak = {};
 /* Set by the loader after all probes are attached: attaching is not part of the recording. */
 int recording __weak = 0;
 
+/* Bytes between samples in force: config.interval, or more while the reader cannot keep up. Set by the loader. */
+__u64 interval __weak = 0;
+
 /* A call between its entry and its return. */
 struct pending {
 	__u64 cfa;   /* 0 = no call waits */
@@ -22,6 +25,7 @@ struct pending {
 	__u64 out; /* where the result will be stored: ALYS_SHAPE_OUTPTR's argument, or a list head */
 	__u64 enter;
 	__u64 stack;
+	__u64 interval; /* in force when the call was sampled, 0 = exact */
 	__u32 gc_no;
 	__u32 batch; /* as in struct alys_ev_alloc, like span */
 	__u32 span;
@@ -134,14 +138,19 @@ struct {
 	__type(value, __u64);
 } sampled SEC(".maps") __weak;
 
-/* Bytes until the next sample, one countdown per CPU: the exponential distribution has no memory,
- * so it does not matter which thread counts it down. */
+/* Bytes until the next sample. */
+struct countdown {
+	__s64 left;
+	__u64 interval; /* that `left` was drawn for */
+};
+
+/* One per CPU: the exponential distribution has no memory, so it does not matter which thread counts it down. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __s64);
-} countdown SEC(".maps") __weak;
+	__type(value, struct countdown);
+} countdowns SEC(".maps") __weak;
 
 /* Hashes of stacks that the loader has. Direct-mapped: a collision only sends a stack again. */
 struct {

@@ -41,13 +41,10 @@ static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbas
 	return block + index[1];
 }
 
-/* False when the thread has no lists (yet). */
-static __always_inline bool lists_known(struct call_room *t, const struct alys_site *site,
-					const struct alys_object *o, __u64 bias)
+static __noinline bool lists_look_up(struct call_room *t, const struct alys_site *site,
+				     const struct alys_object *o, __u64 bias)
 {
 	__u64 fsbase = bpf_get_current_task_btf()->thread.fsbase;
-	if (t->lists && t->fsbase == fsbase && t->object == site->object)
-		return true;
 	__u64 pointer = tls_address(&o->lists, fsbase, bias), lists = 0;
 	if (!pointer || !read_word(&lists, pointer) ||
 	    bpf_probe_read_user(&t->extra, sizeof(t->extra), (void *)(o->lists.extra_vaddr + bias)))
@@ -56,6 +53,14 @@ static __always_inline bool lists_known(struct call_room *t, const struct alys_s
 	t->object = site->object;
 	t->lists = lists;
 	return lists != 0;
+}
+
+/* False when the thread has no lists (yet). */
+static __always_inline bool lists_known(struct call_room *t, const struct alys_site *site,
+					const struct alys_object *o, __u64 bias)
+{
+	__u64 fsbase = bpf_get_current_task_btf()->thread.fsbase;
+	return (t->lists && t->fsbase == fsbase && t->object == site->object) || lists_look_up(t, site, o, bias);
 }
 
 enum prediction {

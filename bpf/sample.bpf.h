@@ -13,7 +13,7 @@
 /* -ln(1/2 + (i + 1/2) / 2048) * 2^16, filled by the loader. */
 const volatile __u32 neg_ln_q16[1024] __weak = {};
 
-static __always_inline __s64 next_gap(void)
+static __always_inline __s64 next_gap(__u64 mean)
 {
 	__u32 r = bpf_get_prandom_u32();
 	/* k = leading zeros of 22 random bits; the chance of all being zero, 2^-22, cuts the tail. */
@@ -24,27 +24,43 @@ static __always_inline __s64 next_gap(void)
 		k++;
 	}
 	__u64 ln = (__u64)k * LN2_Q16 + neg_ln_q16[r & 1023];
-	return (config.interval * ln) >> 16;
+	return (mean * ln) >> 16;
 }
 
-/* True when a point falls into these bytes. */
-static __always_inline bool sample_take(__u64 size)
+/* A gap that was drawn for another rate is drawn anew: it has no memory of how long it has lasted. */
+static __always_inline void follow_rate(struct countdown *c)
 {
-	if (!config.interval)
-		return true;
+	__u64 mean = interval;
+	if (c->interval == mean)
+		return;
+	c->left = next_gap(mean) + 1;
+	c->interval = mean;
+}
+
+/* The interval in force when a point falls into these bytes, 0 when none does. */
+static __always_inline __u64 sample_point(__u64 size)
+{
 	__u32 zero = 0;
-	__s64 *left = bpf_map_lookup_elem(&countdown, &zero);
-	if (!left)
-		return false;
-	__s64 rest = *left - (__s64)size;
+	struct countdown *c = bpf_map_lookup_elem(&countdowns, &zero);
+	if (!c)
+		return 0;
+	follow_rate(c);
+	__s64 rest = c->left - (__s64)size;
 	if (rest > 0) {
-		*left = rest;
-		return false;
+		c->left = rest;
+		return 0;
 	}
 	/* The point after the one inside this block: whatever of it is left of the block is
 	 * forgotten, which a memoryless gap allows. */
-	*left = next_gap() + 1;
-	return true;
+	c->left = next_gap(c->interval) + 1;
+	return c->interval;
+}
+
+/* Decides about a call of that many bytes. */
+static __always_inline bool sample_take(struct pending *p, __u64 size)
+{
+	p->interval = config.interval ? sample_point(size) : 0;
+	return !config.interval || p->interval;
 }
 
 /* Only then are frees of unknown blocks dropped here. */

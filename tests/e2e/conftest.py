@@ -184,6 +184,15 @@ class Tracer:
             self.text += piece.decode(errors="replace")
         return self
 
+    def has_said(self, words):
+        """Looks at what there is on stderr now."""
+        while select.select([self.proc.stderr], [], [], 0)[0]:
+            piece = os.read(self.proc.stderr.fileno(), 65536)
+            if not piece:
+                break
+            self.text += piece.decode(errors="replace")
+        return words in self.text
+
     def wait(self, timeout=TIMEOUT):
         """Status and everything it said on stderr."""
         try:

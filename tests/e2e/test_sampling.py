@@ -4,11 +4,13 @@ import json
 import math
 import os
 import re
+import signal
 import statistics
+import time
 
 import pytest
 
-from conftest import PROGS, STRAIGHT, alys, events_of, site_of
+from conftest import PROGS, STRAIGHT, alys, assert_law, events_of, site_of
 
 pytestmark = pytest.mark.bpf
 
@@ -134,3 +136,32 @@ def test_refill_that_is_not_to_be_had(tmp_path):
                 PROGS / "c_fixed", env=STRAIGHT)
     assert done.returncode == 0, done.stderr
     assert "sampled at   call" in alys("info", tmp_path / "t.alys").stdout
+
+
+def test_a_slow_reader_lowers_the_rate(started, tmp_path):
+    """The tracer gets too little time: it samples less, says so, and its estimates stay right."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_fixed", "20").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-s", "bytes:256", "--ring", "2M", "-o", trace).recording()
+    program.go()
+    # However fast the machine is just now: longer and longer, until half the ring fills.
+    pause = 0.01
+    while not tracer.has_said("falls behind") and program.proc.poll() is None:
+        tracer.proc.send_signal(signal.SIGSTOP)
+        time.sleep(pause)
+        tracer.proc.send_signal(signal.SIGCONT)
+        time.sleep(0.05)
+        pause *= 1.3
+    truth = program.truths()[0]["sites"]
+    tracer.stop()
+    book = assert_law(trace, lost=None)
+    assert book.rows["rate-changes"] > 0
+    assert "the reader falls behind: sampling every 512 bytes now" in tracer.text
+    rates = re.findall(r"^rate +bytes:(\d+) from ([\d.]+) s on$", alys("info", trace).stdout, re.M)
+    assert len(rates) == book.rows["rate-changes"] and rates[0][0] == "512"
+    told = estimates(trace)
+    for site, t in truth.items():
+        size, error = told.get(site, (0, 0))
+        # What did not fit into the ring before the rate was lowered is missing, and counted.
+        missing = book.lost * 2 * 3584
+        assert t["bytes"] - 4 * error - missing <= size <= t["bytes"] + 4 * error, (site, size, t["bytes"], error)

@@ -1,6 +1,7 @@
 /*
  * A fixed pattern, over and over, of a few MiB a site: a sampler that steps evenly instead of drawing lots falls in
  * step with it, sees one site always and another never. Lives as long as stdin, for tests that come and go.
+ * `c_fixed [TIMES]` does all of it so many times.
  */
 #include "truth.h"
 
@@ -13,10 +14,11 @@ SITE void *site_fixed_3584(void) { return ALLOC(malloc(3584), 3584); }
 SITE void *site_fixed_kept(void) { return ALLOC(malloc(512), 512); }
 SITE void site_fixed_free(void *p) { FREE(free, p); }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int rounds = ROUNDS * (argc > 1 ? atoi(argv[1]) : 1);
 	truth_ready();
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		site_fixed_free(site_fixed_16());
 		site_fixed_free(site_fixed_240());
 		site_fixed_free(site_fixed_256());

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
@@ -12,6 +14,7 @@
 struct intake {
 	struct intake_ops ops;
 	struct ring_buffer *ring;
+	const unsigned long *positions; /* the ring's first two pages: how far is read, how far is written */
 	struct intake_counts counts;
 	unsigned int budget; /* records left of this drain */
 };
@@ -128,12 +131,27 @@ static int on_record(void *ctx, void *data, size_t size)
 	return --in->budget ? 0 : -EAGAIN;
 }
 
+/* kernel/bpf/ringbuf.c: a page with the consumer's position, one with the producer's, then the data. */
+static int map_positions(struct intake *in, int ring_map_fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, ring_map_fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	in->positions = at;
+	return 0;
+}
+
 struct intake *intake_new(int ring_map_fd, const struct intake_ops *ops, struct err *err)
 {
 	struct intake *in = calloc(1, sizeof(*in));
 	if (in) {
 		in->ops = *ops;
 		in->ring = ring_buffer__new(ring_map_fd, on_record, in, NULL);
+	}
+	if (in && in->ring && map_positions(in, ring_map_fd)) {
+		ring_buffer__free(in->ring);
+		in->ring = NULL;
 	}
 	if (!in || !in->ring) {
 		err_set(err, errno ? errno : ENOMEM, "cannot map the ring buffer: %s", strerror(errno));
@@ -147,6 +165,8 @@ void intake_free(struct intake *in)
 {
 	if (!in)
 		return;
+	if (in->positions)
+		munmap((void *)in->positions, 2 * (size_t)sysconf(_SC_PAGESIZE));
 	ring_buffer__free(in->ring);
 	free(in);
 }
@@ -161,6 +181,13 @@ long intake_drain(struct intake *in)
 	in->budget = DRAIN_BUDGET;
 	int rc = ring_buffer__consume(in->ring);
 	return rc == -EAGAIN ? DRAIN_BUDGET : rc;
+}
+
+uint64_t intake_backlog(const struct intake *in)
+{
+	size_t words = (size_t)sysconf(_SC_PAGESIZE) / sizeof(*in->positions);
+	unsigned long written = __atomic_load_n(&in->positions[words], __ATOMIC_ACQUIRE);
+	return written - in->positions[0];
 }
 
 struct intake_counts intake_counts(const struct intake *in)

@@ -51,5 +51,7 @@ int intake_epoll_fd(const struct intake *in);
 /* What is in the ring now, a bounded number. Returns how many records, 0 when the ring was empty. */
 long intake_drain(struct intake *in);
 struct intake_counts intake_counts(const struct intake *in);
+/* Bytes that wait in the ring now. */
+uint64_t intake_backlog(const struct intake *in);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -39,6 +38,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.all = cfg->all,
 		.tell_all = cfg->tell_all,
 	};
+	p->skel->bss->interval = cfg->interval;
 	for (int i = 0; i < 1024; i++)
 		p->skel->rodata->neg_ln_q16[i] =
 			(uint32_t)lround(-log(0.5 + (i + 0.5) / 2048) * 65536);
@@ -88,28 +88,6 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
 		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
-}
-
-/*
- * The first countdown is drawn like all others; starting at zero would take the first block of every
- * CPU for certain.
- */
-static int seed_countdowns(struct probe *p, uint64_t interval)
-{
-	int cpus = libbpf_num_possible_cpus();
-	int64_t *left = cpus > 0 ? calloc((size_t)cpus, sizeof(*left)) : NULL;
-	uint32_t zero = 0;
-	if (!left)
-		return -ENOMEM;
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	unsigned short seed[3] = { (unsigned short)now.tv_nsec, (unsigned short)(now.tv_nsec >> 16),
-				   (unsigned short)getpid() };
-	for (int i = 0; i < cpus; i++)
-		left[i] = 1 + (int64_t)(-log(1 - erand48(seed)) * (double)interval);
-	int rc = bpf_map_update_elem(bpf_map__fd(p->skel->maps.countdown), &zero, left, BPF_ANY);
-	free(left);
-	return rc;
 }
 
 static int explain_load(int rc, struct err *err)
@@ -165,8 +143,6 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	int rc = size_maps(p, cfg);
 	if (!rc)
 		rc = load_programs(p);
-	if (!rc)
-		rc = seed_countdowns(p, cfg->interval);
 	if (rc)
 		return explain_load(rc, err);
 	struct table_maps maps = {
@@ -260,6 +236,12 @@ void probe_start(struct probe *p)
 void probe_stop(struct probe *p)
 {
 	__atomic_store_n(&p->skel->bss->recording, 0, __ATOMIC_RELEASE);
+}
+
+void probe_set_interval(struct probe *p, uint64_t interval)
+{
+	if (p->skel->rodata->config.interval && interval)
+		__atomic_store_n(&p->skel->bss->interval, interval, __ATOMIC_RELAXED);
 }
 
 /* Program runs that the kernel left out because the program was already running on that CPU. */

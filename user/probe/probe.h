@@ -84,6 +84,8 @@ struct tables *probe_tables(struct probe *p);
 /* Events flow only between these two. */
 void probe_start(struct probe *p);
 void probe_stop(struct probe *p);
+/* From now on one sample every so many bytes. An exact recording stays exact. */
+void probe_set_interval(struct probe *p, uint64_t interval);
 
 struct probe_stats {
 	uint64_t n[ALYS_ST_CNT];

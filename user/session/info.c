@@ -56,6 +56,32 @@ static void add_meta(struct buf *out, const struct catalog *c)
 	}
 }
 
+#define RATES_SHOWN 16
+
+/* Changes of the sampling interval, as lines. */
+struct rates {
+	struct buf text;
+	uint64_t start_ns;
+	unsigned int cnt;
+};
+
+static int note_rate(void *ctx, const struct event *e, const struct applied *a)
+{
+	struct rates *r = ctx;
+	(void)a;
+	if (e->kind == EVENT_RATE && r->cnt++ < RATES_SHOWN)
+		buf_addf(&r->text, "rate         bytes:%" PRIu64 " from %.3f s on\n", e->interval,
+			 e->time_ns > r->start_ns ? (double)(e->time_ns - r->start_ns) / 1e9 : 0.0);
+	return 0;
+}
+
+static void add_rates(struct buf *out, struct rates *r)
+{
+	buf_adds(out, buf_str(&r->text));
+	if (r->cnt > RATES_SHOWN)
+		buf_addf(out, "             and %u changes more\n", r->cnt - RATES_SHOWN);
+}
+
 static void add_processes(struct buf *out, const struct catalog *c)
 {
 	const struct proc *p;
@@ -126,7 +152,8 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 {
 	struct buf out = { 0 };
 	struct buf damage = { 0 };
-	int rc = replay_events(r, NULL, NULL, err);
+	struct rates rates = { .start_ns = replay_start_ns(r) };
+	int rc = replay_events(r, note_rate, &rates, err);
 	struct snapshot *snap = rc ? NULL : heap_snapshot(r->heap);
 	bool damaged = replay_damage(r, &damage);
 	if (!rc && !snap)
@@ -138,6 +165,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 			buf_addf(&out, "damage       %s\n", buf_str(&damage));
 		add_when(&out, r);
 		add_meta(&out, r->catalog);
+		add_rates(&out, &rates);
 		add_processes(&out, r->catalog);
 		add_modules(&out, r->catalog);
 		add_heap(&out, snap);
@@ -156,6 +184,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 	snapshot_free(snap);
 	buf_free(&out);
 	buf_free(&damage);
+	buf_free(&rates.text);
 	return rc;
 }
 

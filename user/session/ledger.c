@@ -54,6 +54,8 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, l->unresolved_ips);
 	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->unknown_stacks);
 	put(l, "probe-sites", "probed addresses", COUNT_NOTE, s->sites);
+	put(l, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up",
+	    COUNT_NOTE, l->rate_changes);
 	put(l, "ring-bytes", "size of the ring buffer", COUNT_NOTE, l->o->ring_sz);
 }
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "session/attach.h"
 #include "session/ledger.h"
+#include "session/pressure.h"
 #include "session/roster.h"
 #include "session/rows.h"
 
@@ -247,6 +248,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	struct target_ops out = live_target_ops;
 	out.ctx = l;
 	l->o = o;
+	l->interval = o->interval;
 	l->select = select;
 	l->all = select && select->all;
 	if (attach_families(o->allocators, &l->families, err))
@@ -345,6 +347,7 @@ int live_run(struct live *l, int signals, struct err *err)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)
 			break;
+		pressure_look(l);
 		intake_drain(l->intake);
 		roster_work(l->roster);
 		live_tick(l);

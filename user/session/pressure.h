@@ -1,0 +1,14 @@
+/*
+ * session/pressure: a sampled recording whose reader falls behind samples less, until it has caught up for
+ * a while. Every change is an event of the trace, and every sample carries the interval that it was drawn
+ * for, so estimates stay right across changes.
+ */
+#ifndef ALYS_SESSION_PRESSURE_H
+#define ALYS_SESSION_PRESSURE_H
+
+#include "session/live.h"
+
+/* To be called often, before the ring is read. */
+void pressure_look(struct live *l);
+
+#endif
