@@ -18,6 +18,7 @@
 #include "sample.bpf.h"
 #include "stack.bpf.h"
 #include "predict.bpf.h"
+#include "gc.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

@@ -25,6 +25,9 @@
 #define ALYS_EV_FORK 7
 #define ALYS_EV_MISS 8 /* the walk met an address that no table covers */
 #define ALYS_EV_OOM 9  /* the kernel kills a process for want of memory */
+#define ALYS_EV_GC_MARKED 10 /* struct alys_ev_gc: all is marked, the world still stands */
+#define ALYS_EV_GC_DONE 11   /* the same collection is over: its marks hold until the next one begins */
+#define ALYS_EV_GC_BEGUN 12  /* never in the main ring */
 
 /* Head of every record. */
 struct alys_head {
@@ -85,6 +88,31 @@ struct alys_ev_stack {
 struct alys_ev_proc {
 	struct alys_head h;
 	__u64 other;
+};
+
+/*
+ * A collection. In the main ring, because its place among the allocations says which of them it could
+ * reach; and once more in a small ring of its own, which wakes who reads the marks.
+ */
+struct alys_ev_gc {
+	struct alys_head h; /* gc_no: the collection's own number */
+	__u64 serial;       /* how many had begun in this process when it did */
+	__u64 begun, marked; /* times; 0 = its begin was not seen */
+	__u64 stack;        /* who triggered it */
+};
+
+/* What a site in the collector's code tells. */
+#define ALYS_GC_BEGINS 1
+#define ALYS_GC_MARKED 2
+#define ALYS_GC_ENDS 3
+
+#define ALYS_MAX_GC_SITES 256
+
+struct alys_gc_site {
+	__u64 vaddr;       /* of this probe, in the ELF file */
+	__u64 gc_no_vaddr; /* the collector's cycle counter */
+	__u32 cfa_off;     /* CFA - sp, where it begins */
+	__u32 phase;       /* ALYS_GC_* */
 };
 
 /* How a probed function uses its arguments. */
@@ -192,7 +220,8 @@ struct alys_config {
 	__u8 walk; /* ALYS_WALK_* */
 	__u8 all;  /* every process is a target that `targets` does not exclude */
 	__u8 tell_all; /* processes that are no targets tell of their beginning and end, too */
-	__u8 pad[3];
+	__u8 stop_at_gc; /* stop the process at the end of each collection, see stop_allowed */
+	__u8 pad[2];
 };
 
 /*
@@ -223,7 +252,8 @@ struct alys_config {
 	X(19, EXIT_UNPAIRED, NOTE, "exits-unpaired", "exit sites hit without a waiting call")                \
 	X(20, LOST_PROC, NOTE, "process-events-lost", "exec, exit or fork records that found the ring full")          \
 	X(21, WAIT_BEGIN, NOTE, "calls-begun", "calls that waited for their return")                          \
-	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")
+	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")                        \
+	X(23, LOST_GC, NOTE, "collections-lost", "collection records that found the ring full")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -239,5 +269,7 @@ _Static_assert(sizeof(struct alys_ev_realloc) == 80, "wire");
 _Static_assert(sizeof(struct alys_ev_free) == 40, "wire");
 _Static_assert(sizeof(struct alys_ev_stack) == 40, "wire");
 _Static_assert(sizeof(struct alys_site) == 32, "wire");
+_Static_assert(sizeof(struct alys_ev_gc) == 56, "wire");
+_Static_assert(sizeof(struct alys_gc_site) == 24, "wire");
 
 #endif

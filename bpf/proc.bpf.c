@@ -13,6 +13,7 @@
 #include "stats.bpf.h"
 #include "filter.bpf.h"
 #include "emit.bpf.h"
+#include "gc_maps.bpf.h"
 #include "unwind_maps.bpf.h"
 
 SEC("raw_tp/sched_process_fork")
@@ -40,7 +41,9 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
 	if (!is_told())
 		return 0;
-	map_list_drop(bpf_get_current_pid_tgid() >> 32);
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	map_list_drop(tgid);
+	bpf_map_delete_elem(&gc_states, &tgid);
 	emit_proc(ALYS_EV_EXEC, 0);
 	return 0;
 }
@@ -58,6 +61,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 		emit_proc(ALYS_EV_EXIT, 0);
 	}
 	bpf_map_delete_elem(&targets, &tgid);
+	bpf_map_delete_elem(&gc_states, &tgid);
 	return 0;
 }
 

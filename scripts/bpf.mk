@@ -16,4 +16,4 @@ $(BUILD)/alys.skel.h: $(BUILD)/bpf/alys.bpf.linked
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name alys_bpf > $@
 
-$(BUILD)/user/probe/load.o $(BUILD)/user/probe/attach.o $(BUILD)/user/probe/programs.o: $(BUILD)/alys.skel.h
+$(BUILD)/user/probe/load.o $(BUILD)/user/probe/attach.o $(BUILD)/user/probe/programs.o $(BUILD)/user/probe/watchers.o: $(BUILD)/alys.skel.h

@@ -74,6 +74,7 @@ static const struct opt options[] = {
 	{ "no-free-stacks", 0, NULL, opt_flag, AT(no_free_stacks), NULL, NULL, "take no call stacks of frees" },
 	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
+	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL, "stop a collected program after each collection until its marks are read" },
 	{ "return-probes", 0, NULL, opt_flag, AT(return_probes), NULL, NULL, "return probes everywhere (can kill fiber programs)" },
 	{ "ring", 0, "BYTES", parse_ring, AT(ring_sz), NULL, NULL, "ring buffer (default 64M)" },
 	{ "raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "names as the compiler wrote them" },

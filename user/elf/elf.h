@@ -50,5 +50,7 @@ bool elf_offset_of(const struct elf *e, uint64_t vaddr, uint64_t *offset);
 bool elf_vaddr_of(const struct elf *e, uint64_t offset, uint64_t *vaddr);
 /* The symbol that a PLT entry at vaddr jumps to, NULL when vaddr is no PLT entry with a known target. */
 const char *elf_plt_target(const struct elf *e, uint64_t vaddr);
+/* The symbol whose address the loader puts into the word at vaddr, NULL when there is none. */
+const char *elf_slot_target(const struct elf *e, uint64_t vaddr);
 
 #endif

@@ -182,17 +182,20 @@ static uint64_t stub_slot(const struct elf *e, uint64_t vaddr)
 	return vaddr + 6 + (uint64_t)(int64_t)disp;
 }
 
-const char *elf_plt_target(const struct elf *e, uint64_t vaddr)
+const char *elf_slot_target(const struct elf *e, uint64_t vaddr)
 {
 	struct elf_cache *c = e->cache;
-	uint64_t slot = in_plt(e, vaddr) ? stub_slot(e, vaddr) : 0;
-	if (!slot)
-		return NULL;
 	if (!c->targets_ready) {
 		add_targets(e, ".rela.plt");
 		add_targets(e, ".rela.dyn");
 		c->targets_ready = true;
 	}
-	const uint64_t *name = map_get(&c->targets, slot);
+	const uint64_t *name = map_get(&c->targets, vaddr);
 	return name ? (const char *)(uintptr_t)*name : NULL;
+}
+
+const char *elf_plt_target(const struct elf *e, uint64_t vaddr)
+{
+	uint64_t slot = in_plt(e, vaddr) ? stub_slot(e, vaddr) : 0;
+	return slot ? elf_slot_target(e, slot) : NULL;
 }

@@ -21,12 +21,13 @@ enum event_kind {
 	EVENT_EXIT = 5, /* `proc` ended; what lived then lived "at exit", which is not "leaked" */
 	EVENT_RATE = 6, /* from here on `interval` is in force for `proc` (0 = all processes) */
 	EVENT_LOSS = 7, /* `size` events of kind `lost_kind` were lost shortly before this time */
+	EVENT_GC = 8,   /* a collection, from enter_ns to time_ns; its frees follow or came before */
 };
 
 enum event_flag {
 	EVENT_F_ATOMIC = 1, /* pointer-free object of a collector (kind 0 of GC_malloc_kind) */
 	EVENT_F_GC = 2,     /* has gc_no */
-	EVENT_F_BY_GC = 4,  /* a free reported by the collector, not by a call */
+	EVENT_F_BY_GC = 4,  /* a free by the collector, not by a call; time_ns is when the collection was over */
 };
 
 struct event {
@@ -44,7 +45,13 @@ struct event {
 	uint64_t interval; /* bytes between samples in force, 0 = every call recorded */
 	uint32_t batch;    /* blocks that this one stands for before thinning: a refill's; 0 = itself */
 	uint32_t span;     /* bytes by which it was sampled, 0 = size */
-	uint32_t gc_no;    /* collections finished before this allocation (mod 2^32) */
+	uint32_t gc_no;    /* collections finished before this allocation (mod 2^32); a collection's own number */
+	struct {
+		uint64_t pause_ns; /* from its begin until all was marked: nearly all of it the world stands still */
+		uint64_t heap_sz;  /* all that the collector has of the system; 0 = marks were not read */
+		uint64_t live_sz;  /* in marked objects of the whole heap */
+		uint64_t dead_cnt, dead_sz; /* recorded blocks that it reclaimed */
+	} gc;              /* EVENT_GC only */
 };
 
 #endif

@@ -101,6 +101,36 @@ static void give_note(struct intake *in, const struct alys_ev_proc *p)
 	in->ops.on_note(in->ops.ctx, &who, notes[p->h.kind], p->other);
 }
 
+static struct intake_collection collection_of(const struct alys_ev_gc *g)
+{
+	return (struct intake_collection){
+		.who = who_of(&g->h),
+		.phase = g->h.kind == ALYS_EV_GC_MARKED ? INTAKE_GC_MARKED : INTAKE_GC_DONE,
+		.gc_no = g->h.gc_no,
+		.serial = g->serial,
+		.begun_ns = g->begun,
+		.marked_ns = g->marked,
+		.stack_hash = g->stack,
+	};
+}
+
+bool intake_collection_of(const void *data, size_t size, struct intake_collection *out, bool *over)
+{
+	const struct alys_ev_gc *g = data;
+	if (size < sizeof(*g))
+		return false;
+	*out = collection_of(g);
+	*over = g->h.kind == ALYS_EV_GC_DONE;
+	return g->h.kind == ALYS_EV_GC_DONE || g->h.kind == ALYS_EV_GC_BEGUN;
+}
+
+static void give_collection(struct intake *in, const struct alys_ev_gc *g)
+{
+	struct intake_collection c = collection_of(g);
+	if (in->ops.on_collection)
+		in->ops.on_collection(in->ops.ctx, &c);
+}
+
 /* Smallest size of each kind of record; 0 = no such kind. */
 static const size_t least_size[] = {
 	[ALYS_EV_ALLOC] = sizeof(struct alys_ev_alloc),     [ALYS_EV_REALLOC] = sizeof(struct alys_ev_realloc),
@@ -108,6 +138,7 @@ static const size_t least_size[] = {
 	[ALYS_EV_EXEC] = sizeof(struct alys_ev_proc),       [ALYS_EV_EXIT] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_FORK] = sizeof(struct alys_ev_proc),       [ALYS_EV_MISS] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),
+	[ALYS_EV_GC_MARKED] = sizeof(struct alys_ev_gc),    [ALYS_EV_GC_DONE] = sizeof(struct alys_ev_gc),
 };
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -125,6 +156,8 @@ static int on_record(void *ctx, void *data, size_t size)
 		give_event(in, h);
 	else if (h->kind == ALYS_EV_STACK)
 		give_stack(in, data, size);
+	else if (h->kind >= ALYS_EV_GC_MARKED)
+		give_collection(in, data);
 	else
 		give_note(in, data);
 	/* libbpf counts the record as read and stops when a callback gives an error. */

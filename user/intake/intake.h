@@ -9,6 +9,8 @@
 #ifndef ALYS_INTAKE_H
 #define ALYS_INTAKE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -28,6 +30,18 @@ struct intake_stack {
 	const uint64_t *ips;
 };
 
+/* Phase of a collection: all is marked (world stopped); over. */
+enum intake_phase { INTAKE_GC_MARKED, INTAKE_GC_DONE };
+
+struct intake_collection {
+	struct intake_who who; /* the thread that triggered it; time of the phase */
+	enum intake_phase phase;
+	uint32_t gc_no;
+	uint64_t serial; /* how many had begun in this process when it did */
+	uint64_t begun_ns, marked_ns; /* 0 = not seen */
+	uint64_t stack_hash;
+};
+
 enum intake_note { INTAKE_EXEC, INTAKE_EXIT, INTAKE_FORK, INTAKE_MISS, INTAKE_OOM };
 
 struct intake_ops {
@@ -35,6 +49,7 @@ struct intake_ops {
 	/* event's proc and stack are 0: `who` and `stack_hash` say them in the kernel's words */
 	void (*on_event)(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e);
 	void (*on_stack)(void *ctx, const struct intake_stack *s);
+	void (*on_collection)(void *ctx, const struct intake_collection *c);
 	/* other: child's tgid of a fork, the address of a miss, whom the kernel kills for want of memory */
 	void (*on_note)(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other);
 };
@@ -53,5 +68,7 @@ long intake_drain(struct intake *in);
 struct intake_counts intake_counts(const struct intake *in);
 /* Bytes that wait in the ring now. */
 uint64_t intake_backlog(const struct intake *in);
+/* For who reads the small ring of collections: false when the bytes are no such record. */
+bool intake_collection_of(const void *data, size_t size, struct intake_collection *out, bool *over);
 
 #endif

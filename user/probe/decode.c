@@ -250,3 +250,66 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 			     ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d.in, b, vaddr, &address));
 	out->address = address;
 }
+
+/* Where a memory operand lies, when that is a fixed address or just what a register holds. */
+static bool set_place(const struct decoded *d, const ZydisDecodedOperand *op, uint64_t vaddr, struct insn_use *out)
+{
+	ZyanU64 address = 0;
+	bool fixed = op->mem.base == ZYDIS_REGISTER_RIP || op->mem.base == ZYDIS_REGISTER_NONE;
+	if (op->mem.index != ZYDIS_REGISTER_NONE || op->mem.segment == ZYDIS_REGISTER_FS ||
+	    op->mem.segment == ZYDIS_REGISTER_GS)
+		return false;
+	if (fixed && !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d->in, op, vaddr, &address)))
+		return false;
+	out->address = address;
+	out->base = fixed ? INSN_NO_REG : (int8_t)reg_of(op->mem.base);
+	return fixed || (out->base >= 0 && op->mem.disp.value == 0);
+}
+
+static bool is_one(const struct decoded *d)
+{
+	return d->in.mnemonic == ZYDIS_MNEMONIC_INC ||
+	       (d->in.mnemonic == ZYDIS_MNEMONIC_ADD && d->op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+		d->op[1].imm.value.u == 1) ||
+	       (d->in.mnemonic == ZYDIS_MNEMONIC_SUB && d->op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+		d->op[1].imm.value.s == -1);
+}
+
+static enum insn_word use_of(const struct decoded *d, uint64_t vaddr, struct insn_use *out)
+{
+	const ZydisDecodedOperand *a = &d->op[0], *b = &d->op[1];
+	bool a_reg = a->type == ZYDIS_OPERAND_TYPE_REGISTER, b_reg = b->type == ZYDIS_OPERAND_TYPE_REGISTER;
+	bool move = d->in.mnemonic == ZYDIS_MNEMONIC_MOV;
+	if (a_reg)
+		out->reg = out->from = (int8_t)reg_of(a->reg.value);
+	if (a_reg && is_one(d))
+		return INSN_PLUS_1;
+	if (a->type == ZYDIS_OPERAND_TYPE_MEMORY && is_one(d))
+		return set_place(d, a, vaddr, out) ? INSN_COUNTS : INSN_OTHER;
+	if (a_reg && d->in.mnemonic == ZYDIS_MNEMONIC_LEA) {
+		out->from = (int8_t)reg_of(b->mem.base);
+		if (out->from >= 0 && b->mem.index == ZYDIS_REGISTER_NONE && b->mem.disp.value == 1)
+			return INSN_PLUS_1;
+		return set_place(d, b, vaddr, out) && out->base == INSN_NO_REG ? INSN_POINTS : INSN_OTHER;
+	}
+	if (move && a_reg && b->type == ZYDIS_OPERAND_TYPE_MEMORY)
+		return set_place(d, b, vaddr, out) ? INSN_LOADS : INSN_OTHER;
+	if (move && a->type == ZYDIS_OPERAND_TYPE_MEMORY && b_reg) {
+		out->reg = (int8_t)reg_of(b->reg.value);
+		return set_place(d, a, vaddr, out) ? INSN_STORES : INSN_OTHER;
+	}
+	return INSN_OTHER;
+}
+
+void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out)
+{
+	struct decoded d = { .bytes = bytes };
+	ZydisDecoder decoder;
+
+	*out = (struct insn_use){ .reg = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) ||
+	    d.in.operand_count_visible < 1 || d.in.operand_width != 64)
+		return;
+	out->does = use_of(&d, vaddr, out);
+}

@@ -77,6 +77,25 @@ struct insn_constants {
 
 void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out);
 
+/* What an instruction does to a 64-bit word in memory, or to a sum in a register; all else is INSN_OTHER. */
+enum insn_word {
+	INSN_OTHER,
+	INSN_LOADS,   /* reg = [place] */
+	INSN_STORES,  /* [place] = reg */
+	INSN_COUNTS,  /* [place] += 1 */
+	INSN_POINTS,  /* reg = address of the place */
+	INSN_PLUS_1,  /* reg = from + 1 */
+};
+
+struct insn_use {
+	enum insn_word does;
+	int8_t reg, from;  /* numbers of registers, INSN_NO_REG = none */
+	int8_t base;       /* the place: [base] without displacement, or, without a base, address */
+	uint64_t address;
+};
+
+void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out);
+
 /* False when the bytes are no instruction. */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out);
 

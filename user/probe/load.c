@@ -37,6 +37,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.walk = p->walk,
 		.all = cfg->all,
 		.tell_all = cfg->tell_all,
+		.stop_at_gc = cfg->stop_at_gc,
 	};
 	p->skel->bss->interval = cfg->interval;
 	for (int i = 0; i < 1024; i++)
@@ -66,7 +67,7 @@ static void let_sleep(struct probe *p)
 {
 	struct bpf_program *walking[] = {
 		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.frame_enter,
-		p->skel->progs.refill, p->skel->progs.free_enter,
+		p->skel->progs.refill, p->skel->progs.free_enter, p->skel->progs.gc_begin,
 	};
 	for (size_t i = 0; i < sizeof(walking) / sizeof(walking[0]) && p->walk == ALYS_WALK_SLEEP; i++)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
@@ -78,6 +79,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	struct bpf_program *multi[] = {
 		p->skel->progs.plain_enter, p->skel->progs.plain_return, p->skel->progs.frame_enter,
 		p->skel->progs.frame_exit,  p->skel->progs.free_enter, p->skel->progs.refill,
+		p->skel->progs.gc_begin,    p->skel->progs.gc_mark,    p->skel->progs.gc_end,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);

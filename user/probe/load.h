@@ -36,7 +36,7 @@ struct probe {
 	struct tables *tables;
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
-	uint32_t sites_cnt, objects_cnt;
+	uint32_t sites_cnt, objects_cnt, gc_sites_cnt;
 	struct described *files;
 	size_t files_cnt, files_cap;
 };

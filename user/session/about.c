@@ -63,11 +63,12 @@ void about_sampling(struct live *l)
 		meta(l, "sample_at", "%s", l->refills_cnt ? "refill" : "call");
 }
 
-/* What a collector reclaims is not seen yet: sinks call the heap an upper bound. */
 void about_liveness(struct live *l)
 {
-	if (l->collected)
-		meta(l, "liveness", "none");
+	char liveness[512];
+	live_liveness(l, liveness, sizeof(liveness));
+	if (liveness[0])
+		meta(l, "liveness", "%s", liveness);
 }
 
 void about_end(struct live *l)

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "elf/elf.h"
+#include "probe/collections.h"
 #include "session/calibrate.h"
 
 /* What a file offers, found once. */
@@ -18,6 +19,7 @@ struct file_sites {
 	struct site_list list;
 	size_t probed; /* functions */
 	bool calibrated; /* tried once, whatever came of it */
+	struct collection_sites collections; /* of a collector */
 };
 
 struct site_cache {
@@ -109,6 +111,32 @@ static void note_refills(struct live *l, const char *path, const struct site_lis
 	}
 }
 
+static void find_collections(struct live *l, int fd, const char *path, struct collection_sites *out)
+{
+	struct err err = { 0 };
+	struct elf *e = elf_open(fd, path, &err);
+	int rc = e ? collections_find(e, path, out, &err) : -err.code;
+	elf_close(e);
+	if (!rc)
+		return;
+	log_info("%s", err.text);
+	live_collections_unseen(l, err.text);
+}
+
+static void watch_collections(struct live *l, uint32_t tgid, const struct proc *p, const struct file_sites *f, int fd)
+{
+	struct err err = { 0 };
+	if (!f->collections.sites_cnt)
+		return;
+	int rc = live_watch_collector(l, p->tgid, &err);
+	if (!rc)
+		rc = probe_attach_collections(l->probe, tgid, fd, &f->collections, &err);
+	if (rc) {
+		log_warn("collections will not be seen: %s", err.text);
+		live_collections_unseen(l, err.text);
+	}
+}
+
 /* NULL: the file could not be examined; l->attach_err keeps the first reason. */
 static struct file_sites *sites_of(struct live *l, const struct module *m, int fd)
 {
@@ -129,6 +157,8 @@ static struct file_sites *sites_of(struct live *l, const struct module *m, int f
 	}
 	f->probed = count_probed(&f->list);
 	l->functions_cnt += f->probed;
+	if (f->probed && f->list.text_lo)
+		find_collections(l, fd, m->path, &f->collections);
 	return f;
 }
 
@@ -175,6 +205,7 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 		return;
 	}
 	l->collected |= f->list.text_lo != 0;
+	watch_collections(l, tgid, p, f, fd);
 	note_refills(l, m->path, &f->list);
 	log_info("%s: %zu functions under probes", m->path, f->probed);
 }
@@ -191,8 +222,10 @@ void attach_free(struct live *l)
 {
 	if (!l->sites)
 		return;
-	for (size_t i = 0; i < l->sites->files_cnt; i++)
+	for (size_t i = 0; i < l->sites->files_cnt; i++) {
 		sites_free(&l->sites->files[i].list);
+		collections_free(&l->sites->files[i].collections);
+	}
 	free(l->sites->files);
 	map_free(&l->sites->done);
 	free(l->sites);

@@ -170,16 +170,6 @@ static int begin(struct collector *c, struct proc_facts *facts, struct err *err)
 	return rc ?: check_access(c, err);
 }
 
-static void prove(struct collector *c, const struct space_region *file)
-{
-	struct calibration verdict = { 0 };
-	prove_layout(c->elf, c->fd, file->dev, file->ino, &c->layout, c->bias, &verdict);
-	c->trust = verdict.verdict == VERDICT_AGREED ? COLLECTOR_PROVEN : COLLECTOR_STRUCTURAL;
-	if (verdict.verdict == VERDICT_WRONG)
-		c->trust = COLLECTOR_WRONG;
-	snprintf(c->why, sizeof(c->why), "%s", verdict.text);
-}
-
 static int find_layout(struct collector *c, const struct space_region *file, bool named, struct err *err)
 {
 	struct buf path = { 0 };
@@ -193,7 +183,7 @@ static int find_layout(struct collector *c, const struct space_region *file, boo
 	return rc;
 }
 
-static int open_collector(struct collector *c, struct err *err)
+static int find(struct collector *c, struct err *err)
 {
 	struct proc_facts facts;
 	int rc = begin(c, &facts, err);
@@ -205,10 +195,29 @@ static int open_collector(struct collector *c, struct err *err)
 		file = find_program(c, facts.exe);
 	if (!file)
 		return no_collector(c, err);
-	rc = find_layout(c, file, named, err);
+	c->dev = file->dev;
+	c->ino = file->ino;
+	c->trust = COLLECTOR_STRUCTURAL;
+	return find_layout(c, file, named, err);
+}
+
+int collector_find(struct collector *c, uint32_t tgid, struct err *err)
+{
+	*c = (struct collector){ .memory = { .tgid = tgid }, .fd = -1 };
+	int rc = find(c, err);
 	if (rc)
-		return rc;
-	prove(c, file);
+		collector_close(c);
+	return rc;
+}
+
+int collector_prove(struct collector *c, struct err *err)
+{
+	struct calibration verdict = { 0 };
+	prove_layout(c->elf, c->fd, c->dev, c->ino, &c->layout, c->bias, &verdict);
+	c->trust = verdict.verdict == VERDICT_AGREED ? COLLECTOR_PROVEN : COLLECTOR_STRUCTURAL;
+	if (verdict.verdict == VERDICT_WRONG)
+		c->trust = COLLECTOR_WRONG;
+	snprintf(c->why, sizeof(c->why), "%s", verdict.text);
 	if (c->trust == COLLECTOR_WRONG)
 		return err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is not believed, %s", c->memory.tgid, c->comm,
 			       c->layout.file, c->why);
@@ -217,8 +226,9 @@ static int open_collector(struct collector *c, struct err *err)
 
 int collector_open(struct collector *c, uint32_t tgid, struct err *err)
 {
-	*c = (struct collector){ .memory = { .tgid = tgid }, .fd = -1 };
-	int rc = open_collector(c, err);
+	int rc = collector_find(c, tgid, err);
+	if (!rc)
+		rc = collector_prove(c, err);
 	if (rc)
 		collector_close(c);
 	return rc;

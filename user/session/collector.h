@@ -22,6 +22,7 @@ struct collector {
 	struct elf *elf;    /* the file that holds the collector */
 	int fd;
 	uint64_t bias;      /* address in the process less address in the file */
+	uint64_t dev, ino;  /* of the file */
 	enum collector_trust trust;
 	char why[320];      /* what the trust is founded on, or why there is no more of it: one clean sentence */
 	char comm[64];
@@ -34,6 +35,10 @@ struct collector {
  * sentence in err that names the process.
  */
 int collector_open(struct collector *c, uint32_t tgid, struct err *err);
+/* The same in two steps, where the heap must be read before a proof could be there: milliseconds... */
+int collector_find(struct collector *c, uint32_t tgid, struct err *err);
+/* ...and a helper process. -ENOTSUP: proven wrong. Leaves alone what reading the heap needs. */
+int collector_prove(struct collector *c, struct err *err);
 void collector_close(struct collector *c);
 /* Reads the maps again. -ESRCH when it has ended. */
 int collector_refresh(struct collector *c, struct err *err);

@@ -32,13 +32,22 @@ static void put_kernel(struct live *l, const struct probe_stats *s)
 	}
 }
 
+static uint64_t frees_by_gc(const struct live *l)
+{
+	struct liveness_counts n = liveness_counts(l->liveness);
+	return n.reclaimed + n.reused;
+}
+
 static void put_own(struct live *l, const struct probe_stats *s)
 {
 	uint64_t sent = s->n[ALYS_ST_REC_ALLOC] + s->n[ALYS_ST_REC_REALLOC] + s->n[ALYS_ST_REC_FREE];
 	uint64_t got = l->written[EVENT_ALLOC] + l->written[EVENT_REALLOC] + l->written[EVENT_FREE];
+	uint64_t by_gc = l->liveness ? frees_by_gc(l) : 0;
 	uint64_t dropped = trace_dropped(l->writer);
 	uint64_t begun = s->n[ALYS_ST_WAIT_BEGIN], ended = s->n[ALYS_ST_WAIT_END];
-	put(l, "recorded", "events in the trace", COUNT_RECORDED, got - dropped);
+	put(l, "recorded", "events in the trace", COUNT_RECORDED, got + by_gc - dropped);
+	if (by_gc)
+		put(l, "hits-gc", "blocks that a collector was seen to free", COUNT_HIT, by_gc);
 	put(l, "recorded-alloc", "allocations that arrived", COUNT_NOTE, l->written[EVENT_ALLOC]);
 	put(l, "recorded-realloc", "reallocations that arrived", COUNT_NOTE, l->written[EVENT_REALLOC]);
 	put(l, "recorded-free", "frees that arrived", COUNT_NOTE, l->written[EVENT_FREE]);
@@ -84,6 +93,22 @@ static void put_rows(struct live *l)
 		put(l, rowless[i][0], rowless[i][1], COUNT_NOTE, l->rowless[i]);
 }
 
+/* Frees that no call asked for. */
+static void put_collections(struct live *l)
+{
+	if (!l->liveness)
+		return;
+	struct liveness_counts n = liveness_counts(l->liveness);
+	struct marks_cost cost = marks_cost(l->marks);
+	put(l, "collections", "collections of a garbage collector", COUNT_NOTE, n.collections);
+	put(l, "collections-missed", "collections whose marks could not be read in time", COUNT_NOTE, n.missed);
+	put(l, "reclaimed", "blocks that a collector reclaimed", COUNT_NOTE, n.reclaimed);
+	put(l, "reclaimed-unseen", "blocks whose place a collector had given away again", COUNT_NOTE, n.reused);
+	put(l, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
+	put(l, "marks-longest-us", "microseconds that the longest reading of marks took", COUNT_NOTE,
+	    cost.longest_ns / 1000);
+}
+
 static void put_stack_ends(struct live *l)
 {
 	static const char *const names[] = {
@@ -113,6 +138,7 @@ void ledger_publish(struct live *l, uint64_t now)
 	put_kernel(l, &s);
 	put_own(l, &s);
 	put_rows(l);
+	put_collections(l);
 	put_stack_ends(l);
 	tell_loss(l, EVENT_ALLOC,
 		  s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_PENDING] + s.n[ALYS_ST_LOST_READ] +

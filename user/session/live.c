@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -64,7 +65,64 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 			l->unknown_stacks++;
 	}
 	l->written[e->kind]++;
+	if (l->liveness && liveness_event(l->liveness, who->tgid, e))
+		l->abandoned = true;
 	live_write_event(l, e);
+}
+
+static void on_collection(void *ctx, const struct intake_collection *c)
+{
+	struct live *l = ctx;
+	struct event e = {
+		.kind = EVENT_GC, .flags = EVENT_F_GC, .proc = proc_of(l, c->who.tgid), .tid = c->who.tid,
+		.time_ns = c->who.time_ns, .enter_ns = c->begun_ns ?: c->marked_ns, .gc_no = c->gc_no,
+	};
+	const uint64_t *stack = c->stack_hash ? map_get(&l->stacks, c->stack_hash) : NULL;
+	if (stack)
+		e.stack.n = (uint32_t)*stack;
+	if (e.proc.n && l->liveness && liveness_collection(l->liveness, c, &e))
+		l->abandoned = true;
+}
+
+static void on_reclaimed(void *ctx, const struct event *e)
+{
+	live_write_event(ctx, e);
+}
+
+int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
+{
+	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed };
+	if (!l->marks)
+		l->marks = marks_new(l->probe, l->o->stop_at_gc, err);
+	if (!l->marks)
+		return -err->code;
+	if (!l->liveness)
+		l->liveness = liveness_new(l->marks, &ops);
+	if (!l->liveness)
+		return err_set(err, ENOMEM, "out of memory");
+	marks_watch(l->marks, tgid);
+	return 0;
+}
+
+void live_collections_unseen(struct live *l, const char *why)
+{
+	snprintf(l->unseen, sizeof(l->unseen), "%s", why);
+}
+
+void live_liveness(struct live *l, char *out, size_t cap)
+{
+	out[0] = 0;
+	if (l->collected && l->unseen[0])
+		snprintf(out, cap, "none (%s)", l->unseen);
+	else if (l->liveness)
+		liveness_describe(l->liveness, out, cap);
+}
+
+/* The heap is of another process number than before, or gone. */
+static void heap_gone(struct live *l, struct proc_id proc)
+{
+	if (l->liveness)
+		liveness_gone(l->liveness, proc);
 }
 
 static void refresh_maps(struct live *l, struct proc_id id)
@@ -120,6 +178,7 @@ static void write_mark(struct live *l, enum event_kind kind, struct proc_id proc
 
 static void on_exec(struct live *l, const struct intake_who *who)
 {
+	heap_gone(l, target_find(l->targets, who->tgid));
 	write_mark(l, EVENT_EXEC, target_find(l->targets, who->tgid), who);
 	struct proc_id id = target_exec(l->targets, who->tgid);
 	if (id.n)
@@ -133,6 +192,7 @@ static void on_end(struct live *l, const struct intake_who *who)
 	struct proc_id proc = target_find(l->targets, who->tgid);
 	if (!proc.n)
 		return;
+	heap_gone(l, proc);
 	write_mark(l, EVENT_EXIT, proc, who);
 	target_gone(l->targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->probe), who->tgid);
@@ -185,6 +245,7 @@ static const struct intake_ops live_intake_ops = {
 	.on_event = on_event,
 	.on_stack = on_stack,
 	.on_note = on_note,
+	.on_collection = on_collection,
 };
 
 static void on_proc(void *ctx, const struct proc *p)
@@ -232,6 +293,7 @@ static int open_probes(struct live *l, struct err *err)
 		.tell_all = l->select != NULL,
 		.free_stacks = !o->no_free_stacks,
 		.walk = (uint8_t)o->walk,
+		.stop_at_gc = o->stop_at_gc,
 	};
 	struct intake_ops in = live_intake_ops;
 	in.ctx = l;
@@ -263,6 +325,8 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 void live_close(struct live *l)
 {
 	intake_free(l->intake);
+	liveness_free(l->liveness);
+	marks_free(l->marks);
 	probe_close(l->probe);
 	attach_free(l);
 	roster_free(l->roster);
@@ -335,6 +399,16 @@ static bool time_is_over(const struct live *l)
 	return l->o->duration > 0 && (double)(now_ns() - l->started_ns) >= l->o->duration * 1e9;
 }
 
+/* An empty ring says how far everything has been read. */
+static long drain(struct live *l)
+{
+	uint64_t before = now_ns();
+	long n = intake_drain(l->intake);
+	if (!n && l->liveness && liveness_read_until(l->liveness, before))
+		l->abandoned = true;
+	return n;
+}
+
 int live_run(struct live *l, int signals, struct err *err)
 {
 	struct pollfd fds[] = {
@@ -348,7 +422,7 @@ int live_run(struct live *l, int signals, struct err *err)
 		if (fds[0].revents)
 			break;
 		pressure_look(l);
-		intake_drain(l->intake);
+		drain(l);
 		roster_work(l->roster);
 		live_tick(l);
 		if (l->abandoned)
@@ -359,6 +433,6 @@ int live_run(struct live *l, int signals, struct err *err)
 
 void live_drain(struct live *l)
 {
-	while (intake_drain(l->intake) > 0)
+	while (drain(l) > 0)
 		;
 }

@@ -11,6 +11,7 @@
 #include "catalog/catalog.h"
 #include "intake/intake.h"
 #include "probe/probe.h"
+#include "session/liveness.h"
 #include "session/options.h"
 #include "target/target.h"
 #include "trace/trace.h"
@@ -64,6 +65,9 @@ struct live {
 
 	uint32_t families;        /* of --allocator, 0 = all */
 	bool collected;           /* some target's heap is a collector's */
+	struct marks *marks;      /* NULL until a collector is found, like liveness */
+	struct liveness *liveness;
+	char unseen[400];         /* why collections cannot be seen, "" = they can */
 	struct site_cache *sites; /* sites by module, see attach.h */
 	size_t functions_cnt;     /* probed functions over all files */
 	size_t refills_cnt;       /* attached files that are sampled at refills */
@@ -89,6 +93,12 @@ void live_drop(struct live *l, uint32_t tgid);
 
 /* Into the trace, and where the tap leads. */
 void live_write_event(struct live *l, const struct event *e);
+/* A process whose collections will be seen; the first one makes the reader of marks. */
+int live_watch_collector(struct live *l, uint32_t tgid, struct err *err);
+/* They cannot be seen: why. */
+void live_collections_unseen(struct live *l, const char *why);
+/* What is to be thought of blocks in use, "" when no heap is a collector's. */
+void live_liveness(struct live *l, char *out, size_t cap);
 /* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */
 int live_run(struct live *l, int signals, struct err *err);
 /* What is to be done some times a second; looks at the clock itself. */

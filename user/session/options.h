@@ -37,6 +37,7 @@ struct record_options {
 	bool follow;
 	bool no_free_stacks;
 	bool return_probes;
+	bool stop_at_gc;      /* stop targets while the marks of a collection are read */
 	bool raw_names;       /* as the compiler wrote them */
 	bool debuginfod;      /* may ask the network */
 	uint32_t walk;        /* ALYS_WALK_* */

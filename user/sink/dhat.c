@@ -55,7 +55,7 @@ static void put_command(const struct dhat *d, struct buf *b)
 	format_command(d->in.catalog, &text);
 	buf_adds(&text, " [recorded by alys-bpf: ");
 	catalog_ledger_text(d->in.catalog, &text);
-	if (d->tally.lost_frees || format_unseen_frees(d->in.catalog))
+	if (d->tally.lost_frees || format_bounded(d->in.catalog))
 		buf_adds(&text, "; in-use is an upper bound: not every free was seen");
 	buf_adds(&text, "]");
 	text_json(b, buf_str(&text));

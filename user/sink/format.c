@@ -96,12 +96,47 @@ uint64_t format_end_ns(const struct sink_input *in)
 bool format_unseen_frees(const struct catalog *c)
 {
 	const char *liveness = catalog_meta(c, "liveness");
-	return liveness && !strcmp(liveness, "none");
+	return liveness && !strncmp(liveness, "none", 4);
+}
+
+bool format_bounded(const struct catalog *c)
+{
+	const char *liveness = catalog_meta(c, "liveness");
+	return liveness && strcmp(liveness, "exact");
+}
+
+/* What is behind the first word: " (2 of 40 collections missed)" as ": 2 of 40 collections missed". */
+static void add_reason(struct buf *out, const char *liveness)
+{
+	const char *open = strchr(liveness, '('), *close = strrchr(liveness, ')');
+	if (!open || !close || close < open)
+		return;
+	buf_adds(out, ": ");
+	struct buf reason = { 0 };
+	buf_add(&reason, open + 1, (size_t)(close - open - 1));
+	text_clean(out, buf_str(&reason), SIZE_MAX);
+	buf_free(&reason);
+}
+
+static void add_liveness(const struct catalog *c, struct buf *out)
+{
+	const char *liveness = catalog_meta(c, "liveness");
+	if (!liveness)
+		return;
+	if (!strcmp(liveness, "exact")) {
+		buf_adds(out, "what the garbage collector freed is recorded, up to its last collection\n");
+		return;
+	}
+	buf_adds(out, "in-use is an upper bound: ");
+	buf_adds(out, format_unseen_frees(c) ? "what the garbage collector freed was not recorded" :
+					       "not all that the garbage collector freed was seen");
+	add_reason(out, liveness);
+	buf_u8(out, '\n');
 }
 
 bool format_upper_bound(const struct sink_input *in)
 {
-	return in->snapshot->facts.lost_frees || format_unseen_frees(in->catalog);
+	return in->snapshot->facts.lost_frees || format_bounded(in->catalog);
 }
 
 void format_notes(const struct sink_input *in, struct buf *out)
@@ -115,9 +150,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (facts->lost_frees)
 		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n",
 			 facts->lost_frees);
-	if (format_unseen_frees(in->catalog))
-		buf_adds(out, "in-use is an upper bound: what the garbage collector freed was not "
-			      "recorded\n");
+	add_liveness(in->catalog, out);
 	const char *at = catalog_meta(in->catalog, "sample_at");
 	if (at && !strcmp(at, "refill"))
 		buf_adds(out, "libgc was sampled where its free lists are filled: a stack is that of the allocation that "

@@ -47,6 +47,8 @@ uint64_t format_end_ns(const struct sink_input *in);
 uint64_t format_interval(const struct catalog *c);
 /* The recording does not tell what the garbage collector freed. */
 bool format_unseen_frees(const struct catalog *c);
+/* Some of what a collector freed was not seen: in-use is an upper bound. */
+bool format_bounded(const struct catalog *c);
 bool format_upper_bound(const struct sink_input *in);
 /*
  * For formats in which every allocation is one allocation. catalog is NULL when an event itself was

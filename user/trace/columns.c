@@ -80,6 +80,24 @@ static void put_extras(struct buf *b, const struct event *e, unsigned int x, str
 		buf_varint(b, e->span);
 }
 
+static void put_gc(struct buf *b, const struct event *e)
+{
+	buf_varint(b, e->gc.pause_ns);
+	buf_varint(b, e->gc.heap_sz);
+	buf_varint(b, e->gc.live_sz);
+	buf_varint(b, e->gc.dead_cnt);
+	buf_varint(b, e->gc.dead_sz);
+}
+
+static void get_gc(struct cursor *c, struct event *e)
+{
+	e->gc.pause_ns = cursor_varint(c);
+	e->gc.heap_sz = cursor_varint(c);
+	e->gc.live_sz = cursor_varint(c);
+	e->gc.dead_cnt = cursor_varint(c);
+	e->gc.dead_sz = cursor_varint(c);
+}
+
 /* Blocks are 16-aligned in nearly all allocators: four bits less of each step. */
 static uint8_t put_addr(struct buf *b, uint64_t addr, struct column_state *s)
 {
@@ -110,6 +128,8 @@ void columns_put(struct column_writer *w, const struct event *e)
 		buf_zigzag(&w->col[COL_REALLOC], (int64_t)(e->old_addr - e->addr));
 		buf_zigzag(&w->col[COL_REALLOC], (int64_t)(e->time_ns - e->enter_ns));
 	}
+	if (e->kind == EVENT_GC)
+		put_gc(&w->col[COL_GC], e);
 	unsigned int extras = extras_of(e, s);
 	if (extras) {
 		tag |= TAG_EXTRA;
@@ -159,12 +179,12 @@ void columns_free(struct column_writer *w)
 bool columns_open(struct column_reader *r, const void *data, size_t n, uint32_t count)
 {
 	struct cursor c = cursor_over(data, n);
-	uint64_t len[COL_CNT];
+	uint64_t len[COL_CNT] = { 0 };
 	uint64_t cols = cursor_varint(&c);
 	*r = (struct column_reader){ .left = count };
-	if (cols < COL_CNT || count > FRAME_EVENTS_MAX)
+	if (cols < COL_LEAST || count > FRAME_EVENTS_MAX)
 		return false;
-	/* Columns of a newer minor version come behind ours. */
+	/* Older files have fewer columns; those of a newer minor version come behind ours. */
 	for (uint64_t i = 0; i < cols && !c.bad; i++) {
 		uint64_t l = cursor_varint(&c);
 		if (i < COL_CNT)
@@ -239,6 +259,8 @@ bool columns_next(struct column_reader *r, struct event *e)
 	}
 	if (tag & TAG_EXTRA && !get_extras(&r->col[COL_EXTRA], e, s, kind))
 		return false;
+	if (e->kind == EVENT_GC)
+		get_gc(&r->col[COL_GC], e);
 	e->flags = s->of[kind].flags | (tag & TAG_ATOMIC ? EVENT_F_ATOMIC : 0);
 	e->interval = s->of[kind].interval;
 	e->gc_no = s->of[kind].gc_no;

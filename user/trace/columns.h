@@ -17,7 +17,10 @@
 #include "base/cursor.h"
 #include "event/event.h"
 
-enum column { COL_TAG, COL_TIME, COL_WHO, COL_ADDR, COL_SIZE, COL_STACK, COL_REALLOC, COL_EXTRA, COL_CNT };
+enum column { COL_TAG, COL_TIME, COL_WHO, COL_ADDR, COL_SIZE, COL_STACK, COL_REALLOC, COL_EXTRA,
+	      COL_GC, COL_CNT };
+
+#define COL_LEAST COL_GC /* files of version 1.0 end here */
 
 #define COLUMNS_KINDS 8 /* kinds that fit into a tag; others share state 0 */
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Collections of Boehm's collector, seen in its own code: where one begins, where all is marked (the
+ * world still stands), where it is over. Out: records in the ring, and a call to whoever reads the
+ * marks. Rare events, tens a second: what a probe costs here matters little, being woken late does.
+ *
+ * A part of alloc.bpf.c: libbpf's linker cannot join two objects that both name the optional kernel
+ * functions of the stack walk.
+ */
+#ifndef ALYS_GC_BPF_H
+#define ALYS_GC_BPF_H
+
+#include "gc_maps.bpf.h"
+
+#define SIGSTOP 19
+
+static __always_inline const struct alys_gc_site *wanted_gc_site(void *ctx)
+{
+	if (!recording)
+		return NULL;
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	if (!(cookie & ALYS_COOKIE_FILTERED) && !is_target())
+		return NULL;
+	__u32 i = cookie;
+	return bpf_map_lookup_elem(&gc_sites, &i);
+}
+
+static const struct gc_state no_state;
+
+static __always_inline struct gc_state *gc_state_now(bool make)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct gc_state *s = bpf_map_lookup_elem(&gc_states, &tgid);
+	if (s || !make)
+		return s;
+	bpf_map_update_elem(&gc_states, &tgid, &no_state, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&gc_states, &tgid);
+}
+
+static __always_inline void gc_fill(struct alys_ev_gc *e, __u8 kind, const struct gc_state *s)
+{
+	head_fill(&e->h, kind);
+	e->h.flags = ALYS_F_GC;
+	e->h.gc_no = s->gc_no;
+	e->serial = s->serial;
+	e->begun = s->begun;
+	e->marked = s->marked;
+	e->stack = s->stack;
+}
+
+static __always_inline void gc_send(__u8 kind, const struct gc_state *s)
+{
+	struct alys_ev_gc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		count(ALYS_ST_LOST_GC);
+		return;
+	}
+	gc_fill(e, kind, s);
+	bpf_ringbuf_submit(e, wake_flag());
+}
+
+static __always_inline void gc_call_begun(const struct gc_state *s)
+{
+	struct alys_ev_gc *e = bpf_ringbuf_reserve(&gc_wakes, sizeof(*e), 0);
+	if (!e)
+		return;
+	gc_fill(e, ALYS_EV_GC_BEGUN, s);
+	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
+}
+
+static __noinline struct gc_state *begin(struct pt_regs *ctx)
+{
+	const struct alys_gc_site *site = wanted_gc_site(ctx);
+	struct gc_state *s = site ? gc_state_now(true) : NULL;
+	if (!s)
+		return NULL;
+	/* First: who reads marks now must know that they are about to go. */
+	s->serial++;
+	s->frame = PT_REGS_SP(ctx) + site->cfa_off;
+	s->begun = bpf_ktime_get_ns();
+	s->stack = 0;
+	s->pending = 0;
+	if (gc_wake_begins)
+		gc_call_begun(s);
+	return s;
+}
+
+SEC("uprobe")
+int gc_begin(struct pt_regs *ctx)
+{
+	struct gc_state *s = begin(ctx);
+	if (s)
+		s->stack = stack_take(ctx, s->frame);
+	return 0;
+}
+
+static __always_inline bool read_gc_no(__u64 *out, struct pt_regs *ctx, const struct alys_gc_site *site)
+{
+	return !bpf_probe_read_user(out, sizeof(*out), (void *)(site->gc_no_vaddr + PT_REGS_IP(ctx) - site->vaddr));
+}
+
+/* Behind each instruction that counts collections; ways that lead over two of them count once. */
+SEC("uprobe")
+int gc_mark(struct pt_regs *ctx)
+{
+	const struct alys_gc_site *site = wanted_gc_site(ctx);
+	struct gc_state *s = site ? gc_state_now(true) : NULL;
+	__u64 gc_no;
+	if (!s || !read_gc_no(&gc_no, ctx, site) || s->gc_no == (__u32)gc_no)
+		return 0;
+	s->gc_no = gc_no;
+	s->marked = bpf_ktime_get_ns();
+	s->pending = 1;
+	gc_send(ALYS_EV_GC_MARKED, s);
+	return 0;
+}
+
+/*
+ * The allocation lock is still held, so that no other collection can begin before this thread goes on. A
+ * stop is a signal of its own process: sent before the call, lest the answer come before it, and only
+ * when there will be a call; nothing is stopped for somebody who is not there any more.
+ */
+SEC("uprobe")
+int gc_end(struct pt_regs *ctx)
+{
+	const struct alys_gc_site *site = wanted_gc_site(ctx);
+	struct gc_state *s = site ? gc_state_now(false) : NULL;
+	if (!s || !s->pending)
+		return 0;
+	s->pending = 0;
+	gc_send(ALYS_EV_GC_DONE, s);
+	struct alys_ev_gc *e = bpf_ringbuf_reserve(&gc_wakes, sizeof(*e), 0);
+	if (!e)
+		return 0;
+	gc_fill(e, ALYS_EV_GC_DONE, s);
+	if (config.stop_at_gc && e->h.time < gc_stop_until)
+		bpf_send_signal(SIGSTOP);
+	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* boehm/recorded: see recorded.h. Open addressing with linear probing; slots move back on removal. */
+#include "boehm/recorded.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EPOCH_BITS 21 /* 2^21 collections later an old object looks young, for one collection */
+#define EPOCH_MASK ((1u << EPOCH_BITS) - 1)
+#define LEAST_CAP 1024
+
+static uint64_t place_of(uint64_t addr)
+{
+	return addr >> 4;
+}
+
+static uint64_t slot_place(const struct recorded_slot *s)
+{
+	return s->at >> EPOCH_BITS;
+}
+
+static size_t home_of(const struct recorded *o, uint64_t place)
+{
+	uint64_t h = place * 0x9e3779b97f4a7c15ull;
+	return (h ^ h >> 32) & (o->cap - 1);
+}
+
+/* The slot that holds the place, or the free one where it would go. */
+static size_t find(const struct recorded *o, uint64_t place)
+{
+	size_t i = home_of(o, place);
+	while (o->slots[i].at && slot_place(&o->slots[i]) != place)
+		i = (i + 1) & (o->cap - 1);
+	return i;
+}
+
+static int grow(struct recorded *o)
+{
+	struct recorded wide = { .cap = o->cap ? 2 * o->cap : LEAST_CAP, .count = o->count, .epoch = o->epoch };
+	wide.slots = calloc(wide.cap, sizeof(*wide.slots));
+	if (!wide.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->cap; i++) {
+		if (o->slots[i].at)
+			wide.slots[find(&wide, slot_place(&o->slots[i]))] = o->slots[i];
+	}
+	free(o->slots);
+	*o = wide;
+	return 0;
+}
+
+int recorded_put(struct recorded *o, uint64_t addr, uint64_t size, uint64_t *old)
+{
+	if (o->count >= o->cap / 8 * 5 && grow(o))
+		return -ENOMEM;
+	struct recorded_slot *s = &o->slots[find(o, place_of(addr))];
+	bool was = s->at != 0;
+	if (was)
+		*old = s->size;
+	else
+		o->count++;
+	*s = (struct recorded_slot){ place_of(addr) << EPOCH_BITS | o->epoch, size };
+	return was;
+}
+
+bool recorded_take(struct recorded *o, uint64_t addr, uint64_t *size)
+{
+	if (!o->count)
+		return false;
+	size_t hole = find(o, place_of(addr)), i = hole;
+	if (!o->slots[hole].at)
+		return false;
+	*size = o->slots[hole].size;
+	/* Close the gap: whoever was pushed past it moves back. */
+	for (;;) {
+		i = (i + 1) & (o->cap - 1);
+		if (!o->slots[i].at)
+			break;
+		size_t home = home_of(o, slot_place(&o->slots[i]));
+		if (((i - home) & (o->cap - 1)) < ((i - hole) & (o->cap - 1)))
+			continue;
+		o->slots[hole] = o->slots[i];
+		hole = i;
+	}
+	o->slots[hole] = (struct recorded_slot){ 0 };
+	o->count--;
+	return true;
+}
+
+void recorded_marked(struct recorded *o)
+{
+	o->epoch = (o->epoch + 1) & EPOCH_MASK;
+}
+
+static bool is_dead(const struct boehm_heap *h, uint64_t addr)
+{
+	struct heap_object found;
+	if (!boehm_heap_find(h, addr, &found))
+		return true;
+	return !found.marked && found.kind != HEAP_UNCOLLECTABLE && found.kind != HEAP_ATOMIC_UNCOLLECTABLE;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Addresses of the dead, sorted; NULL when memory is out. */
+static uint64_t *list_dead(const struct recorded *o, const struct boehm_heap *h, size_t *cnt)
+{
+	uint64_t *dead = malloc((o->count + 1) * sizeof(*dead));
+	*cnt = 0;
+	for (size_t i = 0; dead && i < o->cap; i++) {
+		const struct recorded_slot *s = &o->slots[i];
+		uint64_t addr = slot_place(s) << 4;
+		if (s->at && (s->at & EPOCH_MASK) != o->epoch && is_dead(h, addr))
+			dead[(*cnt)++] = addr;
+	}
+	if (dead && *cnt)
+		qsort(dead, *cnt, sizeof(*dead), by_address);
+	return dead;
+}
+
+int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(void *ctx, uint64_t addr, uint64_t size),
+		  void *ctx)
+{
+	size_t cnt;
+	uint64_t *dead = list_dead(o, h, &cnt);
+	int rc = dead ? 0 : -ENOMEM;
+	for (size_t i = 0; i < cnt && dead; i++) {
+		uint64_t size = 0;
+		recorded_take(o, dead[i], &size);
+		int told = fn(ctx, dead[i], size);
+		rc = rc ? rc : told;
+	}
+	free(dead);
+	return rc;
+}
+
+void recorded_free(struct recorded *o)
+{
+	free(o->slots);
+	*o = (struct recorded){ 0 };
+}

@@ -1,0 +1,58 @@
+/* intake/bell: see bell.h. */
+#include "intake/bell.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
+struct bell {
+	struct ring_buffer *ring;
+	void (*fn)(void *ctx, const struct intake_collection *c, bool over);
+	void *ctx;
+};
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct bell *b = ctx;
+	struct intake_collection c;
+	bool over;
+	if (intake_collection_of(data, size, &c, &over))
+		b->fn(b->ctx, &c, over);
+	return 0;
+}
+
+struct bell *bell_new(int ring_map_fd, void (*fn)(void *ctx, const struct intake_collection *c, bool over), void *ctx,
+		      struct err *err)
+{
+	struct bell *b = calloc(1, sizeof(*b));
+	if (b) {
+		b->fn = fn;
+		b->ctx = ctx;
+		b->ring = ring_buffer__new(ring_map_fd, on_record, b, NULL);
+	}
+	if (b && b->ring)
+		return b;
+	err_set(err, errno ?: ENOMEM, "cannot open the ring of collections: %s", strerror(errno ?: ENOMEM));
+	free(b);
+	return NULL;
+}
+
+void bell_free(struct bell *b)
+{
+	if (!b)
+		return;
+	ring_buffer__free(b->ring);
+	free(b);
+}
+
+int bell_fd(const struct bell *b)
+{
+	return ring_buffer__epoll_fd(b->ring);
+}
+
+void bell_drain(struct bell *b)
+{
+	ring_buffer__consume(b->ring);
+}

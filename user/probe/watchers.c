@@ -1,0 +1,77 @@
+/* probe/watchers: the programs that watch collections, put where collections.c found places for them. */
+#include "probe/collections.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "alys.skel.h"
+#include "probe/link.h"
+
+static int publish(struct probe *p, const struct alys_gc_site *site, uint32_t *index, struct err *err)
+{
+	*index = p->gc_sites_cnt;
+	if (*index >= ALYS_MAX_GC_SITES)
+		return err_set(err, ENOSPC, "more than %d places to watch collections at: choose fewer processes",
+			       ALYS_MAX_GC_SITES);
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.gc_sites), index, site, BPF_ANY))
+		return err_set(err, errno, "cannot describe a collector: %s", strerror(errno));
+	p->gc_sites_cnt++;
+	return 0;
+}
+
+int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c,
+			     struct err *err)
+{
+	/* Ends first: a begin that was seen promises an end. */
+	struct batch phases[] = {
+		{ .prog = p->skel->progs.gc_end }, { .prog = p->skel->progs.gc_mark }, { .prog = p->skel->progs.gc_begin },
+	};
+	const size_t n = sizeof(phases) / sizeof(phases[0]);
+	static const uint32_t order[] = { ALYS_GC_ENDS, ALYS_GC_MARKED, ALYS_GC_BEGINS };
+	uint64_t flags = tgid ? ALYS_COOKIE_FILTERED : 0;
+	int rc = 0;
+	for (size_t i = 0; i < n * c->sites_cnt && !rc; i++) {
+		const struct collection_site *s = &c->sites[i % c->sites_cnt];
+		uint32_t index;
+		if (s->wire.phase != order[i / c->sites_cnt])
+			continue;
+		rc = publish(p, &s->wire, &index, err);
+		if (!rc && batch_add(&phases[i / c->sites_cnt], s->offset, index | flags))
+			rc = err_set(err, ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = program_ready(p, phases[i].prog, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = batch_attach(&phases[i], p, tgid, file_fd, err);
+	for (size_t i = 0; i < n; i++)
+		batch_free(&phases[i]);
+	return rc;
+}
+
+int probe_collections_fd(const struct probe *p)
+{
+	return bpf_map__fd(p->skel->maps.gc_wakes);
+}
+
+/* The first word of the program's struct gc_state is the number asked for. */
+uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid)
+{
+	uint64_t state[8] = { 0 };
+	if (bpf_map__value_size(p->skel->maps.gc_states) > sizeof(state) ||
+	    bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.gc_states), &tgid, state))
+		return 0;
+	return state[0];
+}
+
+void probe_call_at_begins(struct probe *p, int on)
+{
+	__atomic_store_n(&p->skel->bss->gc_wake_begins, on, __ATOMIC_RELEASE);
+}
+
+void probe_allow_stops(struct probe *p, uint64_t until_ns)
+{
+	__atomic_store_n(&p->skel->bss->gc_stop_until, until_ns, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,29 @@
+/*
+ * session/keeper: a small process of our own that lets stopped targets go on when we cannot any more: it
+ * continues all that it was told of when our end of its pipe closes (we died, however that came) or when
+ * nothing was heard from us for two seconds (we were stopped ourselves).
+ */
+#ifndef ALYS_SESSION_KEEPER_H
+#define ALYS_SESSION_KEEPER_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct keeper {
+	int fd; /* our end of its pipe, -1 = there is none */
+	int pid;
+};
+
+#define KEEPER_NONE { .fd = -1 }
+
+/* Before threads are made. */
+int keeper_start(struct keeper *k, struct err *err);
+/* From now on it cares for this process as well. */
+void keeper_add(struct keeper *k, uint32_t tgid);
+/* To be heard now and then, more than once a second. */
+void keeper_beat(struct keeper *k);
+/* It continues all of them a last time and ends. */
+void keeper_stop(struct keeper *k);
+
+#endif

@@ -1,0 +1,315 @@
+/* session/liveness: see liveness.h. One thread, the main ring's. */
+#include "session/liveness.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "boehm/recorded.h"
+
+/* One collected heap. */
+struct heap_state {
+	struct proc_id proc;
+	uint32_t tgid;
+	bool gone;
+	struct recorded objects;
+	uint64_t marked;             /* serial + 1 of the collection that has marked and is not over, 0 = none */
+	uint32_t gc_no;              /* of the last collection that was heard of */
+	bool heard;
+	bool at_stake;               /* there were objects that it could reclaim */
+	struct event over;           /* the collection that is over and not applied */
+	struct mark_reading *reading; /* of it, NULL = none */
+	uint64_t collections, missed;
+	enum marks_state state;
+	bool incremental;
+	char why[400];
+};
+
+struct liveness {
+	struct marks *marks;
+	struct liveness_ops ops;
+	struct heap_state **heaps; /* pointers, as places change */
+	size_t heaps_cnt, heaps_cap;
+	struct map by_proc; /* proc -> index */
+	struct heap_state *last;
+	size_t pending;     /* heaps with a reading that is not applied */
+	struct liveness_counts counts;
+};
+
+struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops)
+{
+	struct liveness *l = calloc(1, sizeof(*l));
+	if (l) {
+		l->marks = m;
+		l->ops = *ops;
+	}
+	return l;
+}
+
+void liveness_free(struct liveness *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->heaps_cnt; i++) {
+		recorded_free(&l->heaps[i]->objects);
+		mark_reading_free(l->heaps[i]->reading);
+		free(l->heaps[i]);
+	}
+	free(l->heaps);
+	map_free(&l->by_proc);
+	free(l);
+}
+
+static struct heap_state *heap_known(struct liveness *l, struct proc_id proc)
+{
+	if (l->last && l->last->proc.n == proc.n)
+		return l->last;
+	const uint64_t *at = map_get(&l->by_proc, proc.n);
+	return at ? l->last = l->heaps[*at] : NULL;
+}
+
+static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint32_t tgid)
+{
+	struct heap_state *h = heap_known(l, proc);
+	if (h)
+		return h;
+	h = calloc(1, sizeof(*h));
+	struct heap_state **slot = h ? VEC_PUSH(l, heaps) : NULL;
+	uint64_t *at = slot ? map_put(&l->by_proc, proc.n) : NULL;
+	if (!at) {
+		l->heaps_cnt -= slot != NULL;
+		free(h);
+		return NULL;
+	}
+	*at = l->heaps_cnt - 1;
+	*slot = h;
+	h->proc = proc;
+	h->tgid = tgid;
+	if (l->marks)
+		marks_watch(l->marks, tgid);
+	return l->last = h;
+}
+
+static struct event free_by_gc(const struct heap_state *h, const struct event *cause, uint64_t addr)
+{
+	return (struct event){
+		.kind = EVENT_FREE,
+		.flags = EVENT_F_BY_GC | EVENT_F_GC,
+		.proc = h->proc,
+		.tid = cause->tid,
+		.time_ns = cause->time_ns,
+		.addr = addr,
+		.gc_no = cause->gc_no,
+	};
+}
+
+struct applying {
+	struct liveness *l;
+	struct heap_state *heap;
+};
+
+static int on_dead(void *ctx, uint64_t addr, uint64_t size)
+{
+	struct applying *a = ctx;
+	struct event e = free_by_gc(a->heap, &a->heap->over, addr);
+	a->heap->over.gc.dead_cnt++;
+	a->heap->over.gc.dead_sz += size;
+	a->l->counts.reclaimed++;
+	a->l->counts.reclaimed_sz += size;
+	a->l->ops.event(a->l->ops.ctx, &e);
+	return 0;
+}
+
+static uint64_t marked_bytes(const struct boehm_heap *h)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < h->blocks_cnt; i++)
+		sum += h->blocks[i].live * h->blocks[i].size;
+	return sum;
+}
+
+/* Writes the collection that is over, after the frees that it caused. */
+static int conclude(struct liveness *l, struct heap_state *h)
+{
+	struct applying a = { l, h };
+	int rc = 0;
+	if (!h->over.kind)
+		return 0;
+	if (h->reading) {
+		h->over.gc.heap_sz = h->reading->heap.heap_bytes;
+		h->over.gc.live_sz = marked_bytes(&h->reading->heap);
+		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
+		mark_reading_free(h->reading);
+		h->reading = NULL;
+		l->pending--;
+	}
+	l->ops.event(l->ops.ctx, &h->over);
+	h->over.kind = 0;
+	return rc;
+}
+
+static bool is_due(const struct heap_state *h, uint64_t time_ns)
+{
+	return h->over.kind && (!h->reading || h->reading->until_ns < time_ns);
+}
+
+static int remember(struct liveness *l, struct heap_state *h, const struct event *e)
+{
+	uint64_t size;
+	int rc = recorded_put(&h->objects, e->addr, e->size, &size);
+	if (rc <= 0)
+		return rc;
+	/* Handed out again: the one that was there had died unseen. */
+	struct event died = free_by_gc(h, e, e->addr);
+	l->counts.reused++;
+	l->ops.event(l->ops.ctx, &died);
+	return 0;
+}
+
+int liveness_event(struct liveness *l, uint32_t tgid, const struct event *e)
+{
+	bool begins = e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC;
+	struct heap_state *h = begins && e->flags & EVENT_F_GC ? heap_of(l, e->proc, tgid) : heap_known(l, e->proc);
+	uint64_t size;
+	int rc = 0;
+	if (!h)
+		return begins && e->flags & EVENT_F_GC ? -ENOMEM : 0;
+	if (l->pending && is_due(h, e->time_ns))
+		rc = conclude(l, h);
+	if (e->kind == EVENT_FREE)
+		recorded_take(&h->objects, e->addr, &size);
+	if (e->kind == EVENT_REALLOC && e->old_addr)
+		recorded_take(&h->objects, e->old_addr, &size);
+	if (begins && e->flags & EVENT_F_GC && e->addr && !rc)
+		rc = remember(l, h, e);
+	return rc;
+}
+
+static void miss(struct liveness *l, struct heap_state *h, uint64_t n)
+{
+	h->missed += n;
+	l->counts.missed += n;
+}
+
+/* Collections between the last one heard of and this one left no record. */
+static void count_up_to(struct liveness *l, struct heap_state *h, uint32_t gc_no)
+{
+	uint32_t skipped = h->heard ? gc_no - h->gc_no - 1 : 0;
+	if (skipped && skipped < 1u << 31) {
+		h->collections += skipped;
+		l->counts.collections += skipped;
+		miss(l, h, skipped);
+	}
+	h->heard = true;
+	h->gc_no = gc_no;
+	h->collections++;
+	l->counts.collections++;
+}
+
+static int on_marked(struct liveness *l, struct heap_state *h, const struct intake_collection *c)
+{
+	int rc = conclude(l, h);
+	if (h->marked && h->at_stake) /* its end got lost */
+		miss(l, h, 1);
+	count_up_to(l, h, c->gc_no);
+	h->at_stake = h->objects.count > 0;
+	recorded_marked(&h->objects);
+	h->marked = c->serial + 1;
+	return rc;
+}
+
+static int on_over(struct liveness *l, struct heap_state *h, const struct intake_collection *c, const struct event *e)
+{
+	int rc = conclude(l, h);
+	bool whole = h->marked == c->serial + 1;
+	if (!whole)
+		count_up_to(l, h, c->gc_no);
+	h->marked = 0;
+	h->over = *e;
+	h->over.gc.pause_ns = c->begun_ns && c->marked_ns > c->begun_ns ? c->marked_ns - c->begun_ns : 0;
+	struct mark_reading *r = marks_take(l->marks, h->tgid, c->serial);
+	if (r && r->good && whole) {
+		h->reading = r;
+		l->pending++;
+		return rc;
+	}
+	mark_reading_free(r);
+	if (h->at_stake || !whole)
+		miss(l, h, 1);
+	int told = conclude(l, h);
+	return rc ? rc : told;
+}
+
+int liveness_collection(struct liveness *l, const struct intake_collection *c, const struct event *e)
+{
+	struct heap_state *h = heap_of(l, e->proc, c->who.tgid);
+	if (!h)
+		return -ENOMEM;
+	return c->phase == INTAKE_GC_MARKED ? on_marked(l, h, c) : on_over(l, h, c, e);
+}
+
+int liveness_read_until(struct liveness *l, uint64_t time_ns)
+{
+	int rc = 0;
+	for (size_t i = 0; i < l->heaps_cnt && l->pending; i++) {
+		if (is_due(l->heaps[i], time_ns)) {
+			int one = conclude(l, l->heaps[i]);
+			rc = rc ? rc : one;
+		}
+	}
+	return rc;
+}
+
+/* Before the process is forgotten: what is known of its collector. */
+static void look(struct liveness *l, struct heap_state *h)
+{
+	if (!h->gone)
+		h->state = marks_state(l->marks, h->tgid, &h->incremental, h->why, sizeof(h->why));
+}
+
+void liveness_gone(struct liveness *l, struct proc_id proc)
+{
+	struct heap_state *h = heap_known(l, proc);
+	if (!h)
+		return;
+	conclude(l, h);
+	look(l, h);
+	h->gone = true;
+	recorded_free(&h->objects);
+	marks_forget(l->marks, h->tgid);
+}
+
+void liveness_describe(struct liveness *l, char *out, size_t cap)
+{
+	const struct heap_state *unknown = NULL, *stepwise = NULL;
+	for (size_t i = 0; i < l->heaps_cnt; i++) {
+		struct heap_state *h = l->heaps[i];
+		look(l, h);
+		/* A collector that never collected has reclaimed nothing. */
+		if (h->state == MARKS_IMPOSSIBLE || (h->state == MARKS_WAITING && h->collections))
+			unknown = h;
+		if (h->incremental)
+			stepwise = h;
+	}
+	out[0] = 0;
+	if (!l->heaps_cnt)
+		return;
+	if (unknown)
+		snprintf(out, cap, "none (%s)", unknown->why);
+	else if (stepwise)
+		snprintf(out, cap, "upper bound (process %" PRIu32 " collects incrementally)", stepwise->tgid);
+	else if (l->counts.missed)
+		snprintf(out, cap, "upper bound (%" PRIu64 " of %" PRIu64 " collections missed)", l->counts.missed,
+			 l->counts.collections);
+	else
+		snprintf(out, cap, "exact");
+}
+
+struct liveness_counts liveness_counts(const struct liveness *l)
+{
+	return l->counts;
+}

@@ -1,0 +1,52 @@
+/*
+ * session/liveness: which recorded objects of a collected heap a collection reclaimed. In: events and
+ * collections in the order of the ring, readings of marks. Out: a free for each object found dead, an event
+ * for each collection, and what is to be thought of the heap.
+ *
+ * Order is all: records before "n is marked" are of objects that n could have marked, those behind it are
+ * not. That also holds for a call that was under way: its object is in a register of its thread, so it
+ * is marked; and records that come behind are judged by n + 1. So no event comes late. What a free that was
+ * recorded while the marks were read has taken away is its own: marks are applied once the ring has been
+ * read up to the time of their reading.
+ *
+ * Where a collection was not read in time (missed) objects can look alive until their place is used again: an
+ * upper bound from there on. A live object is never called dead.
+ */
+#ifndef ALYS_SESSION_LIVENESS_H
+#define ALYS_SESSION_LIVENESS_H
+
+#include "catalog/catalog.h"
+#include "intake/intake.h"
+#include "session/marks.h"
+
+struct liveness;
+
+struct liveness_ops {
+	void *ctx;
+	/* Frees and collections, to be written before the event at hand. */
+	void (*event)(void *ctx, const struct event *e);
+};
+
+struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops);
+void liveness_free(struct liveness *l);
+
+/* An event about to be written; tgid of its process. -ENOMEM when an object could not be remembered. */
+int liveness_event(struct liveness *l, uint32_t tgid, const struct event *e);
+/* A collection in ring order; e: proc, tid, stack and times of the collection are filled in. */
+int liveness_collection(struct liveness *l, const struct intake_collection *c, const struct event *e);
+/* All records sent before this time have been read. */
+int liveness_read_until(struct liveness *l, uint64_t time_ns);
+/* The heap of this process is gone: exit, exec. */
+void liveness_gone(struct liveness *l, struct proc_id proc);
+/*
+ * "exact", "upper bound (2 of 40 collections missed)", "none (why)"; "" when no heap was a collector's.
+ */
+void liveness_describe(struct liveness *l, char *out, size_t cap);
+
+struct liveness_counts {
+	uint64_t collections, missed, reclaimed, reclaimed_sz, reused;
+};
+
+struct liveness_counts liveness_counts(const struct liveness *l);
+
+#endif

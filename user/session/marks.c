@@ -1,0 +1,439 @@
+/* session/marks: see marks.h. One lock for the lists; readings are made without it. */
+#include "session/marks.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "intake/bell.h"
+#include "probe/collections.h"
+#include "session/collector.h"
+#include "session/keeper.h"
+
+#define BEAT_MS 100
+#define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
+#define TAKE_NS 2000000000ull
+#define KEEP_SZ (256u << 20)   /* of readings that nobody took yet */
+
+struct watched {
+	uint32_t tgid;
+	enum marks_state state;
+	bool gone;
+	uint64_t serial;            /* of the last collection that was dealt with, + 1 */
+	struct collector collector; /* when ready: memory and layout are the reader's, the rest the prover's */
+	pthread_t prover;
+	bool proving, proved; /* began, ended */
+	struct marks *marks;
+	char why[400];
+};
+
+struct marks {
+	struct probe *probe;
+	struct bell *bell;
+	bool stop;
+	struct keeper keeper;
+	pthread_t thread;
+	bool running;
+	int events; /* eventfd: look at the lists */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool ending;
+	struct watched **list; /* pointers: the thread uses them without the lock */
+	size_t list_cnt, list_cap;
+	struct mark_reading **readings;
+	size_t readings_cnt, readings_cap;
+	size_t kept_sz;
+	struct marks_cost cost;
+};
+
+static uint64_t clock_now(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+void mark_reading_free(struct mark_reading *r)
+{
+	if (!r)
+		return;
+	boehm_heap_free(&r->heap);
+	free(r);
+}
+
+static size_t reading_sz(const struct mark_reading *r)
+{
+	return r->heap.blocks_cap * sizeof(*r->heap.blocks) + r->heap.marks_cap +
+	       r->heap.pages_cnt * sizeof(*r->heap.pages);
+}
+
+/* Under the lock. */
+static struct watched *find(struct marks *m, uint32_t tgid)
+{
+	for (size_t i = 0; i < m->list_cnt; i++) {
+		if (m->list[i]->tgid == tgid && !m->list[i]->gone)
+			return m->list[i];
+	}
+	return NULL;
+}
+
+static void free_gone(struct marks *m)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < m->list_cnt; i++) {
+		struct watched *w = m->list[i];
+		/* A prover wants the lock that we have. */
+		if (!w->gone || (w->proving && !w->proved && !m->ending)) {
+			m->list[kept++] = w;
+			continue;
+		}
+		if (w->proving)
+			pthread_join(w->prover, NULL);
+		collector_close(&w->collector);
+		free(w);
+	}
+	m->list_cnt = kept;
+}
+
+static void set_state(struct watched *w, enum marks_state state, const char *why)
+{
+	pthread_mutex_lock(&w->marks->lock);
+	bool changed = strcmp(w->why, why) != 0;
+	w->state = state;
+	snprintf(w->why, sizeof(w->why), "%.399s", why);
+	pthread_mutex_unlock(&w->marks->lock);
+	if (changed)
+		log_info("collections of process %u: %s", w->tgid, why);
+}
+
+/* A proof takes longer than a cycle; until it is there the marks are read on trust. */
+static void *prove(void *arg)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	struct watched *w = arg;
+	struct err err = { 0 };
+	pthread_mutex_lock(&one_at_a_time);
+	int rc = collector_prove(&w->collector, &err);
+	pthread_mutex_unlock(&one_at_a_time);
+	set_state(w, rc ? MARKS_IMPOSSIBLE : MARKS_READY, rc ? err.text : w->collector.why);
+	pthread_mutex_lock(&w->marks->lock);
+	w->proved = true;
+	pthread_mutex_unlock(&w->marks->lock);
+	return NULL;
+}
+
+static void try_open(struct watched *w)
+{
+	struct err err = { 0 };
+	int rc = collector_find(&w->collector, w->tgid, &err);
+	if (rc) {
+		set_state(w, rc == -ENODATA ? MARKS_WAITING : MARKS_IMPOSSIBLE, err.text);
+		return;
+	}
+	set_state(w, MARKS_READY, "the reading is not proven yet");
+	w->proving = !pthread_create(&w->prover, NULL, prove, w);
+}
+
+/* Opens what can be opened by now, and asks for begins while something is left. */
+static void open_waiting(struct marks *m)
+{
+	bool left = false;
+	for (size_t i = 0;; i++) {
+		pthread_mutex_lock(&m->lock);
+		if (!i)
+			free_gone(m);
+		struct watched *w = i < m->list_cnt ? m->list[i] : NULL;
+		bool waits = w && w->state == MARKS_WAITING && !w->gone;
+		pthread_mutex_unlock(&m->lock);
+		if (!w)
+			break;
+		if (waits)
+			try_open(w);
+		left |= w->state == MARKS_WAITING;
+	}
+	probe_call_at_begins(m->probe, left);
+}
+
+/* Under the lock: the oldest go when nobody takes them. */
+static void keep(struct marks *m, struct mark_reading *r)
+{
+	while (m->kept_sz + reading_sz(r) > KEEP_SZ && m->readings_cnt) {
+		m->kept_sz -= reading_sz(m->readings[0]);
+		mark_reading_free(m->readings[0]);
+		memmove(m->readings, m->readings + 1, --m->readings_cnt * sizeof(*m->readings));
+	}
+	struct mark_reading **slot = VEC_PUSH(m, readings);
+	if (!slot) {
+		mark_reading_free(r);
+		return;
+	}
+	*slot = r;
+	m->kept_sz += reading_sz(r);
+}
+
+static void read_marks(struct marks *m, struct watched *w, struct mark_reading *r)
+{
+	struct err err;
+	uint64_t from = clock_now();
+	if (probe_collections_begun(m->probe, r->tgid) == r->serial) {
+		int rc = collector_read(&w->collector, &r->heap, &err);
+		r->until_ns = clock_now();
+		r->good = !rc && !r->heap.torn && !r->heap.bad_headers &&
+			  (r->heap.unnumbered || (uint32_t)r->heap.gc_no == r->gc_no) &&
+			  probe_collections_begun(m->probe, r->tgid) == r->serial;
+		if (rc)
+			log_info("marks of collection %u: %s", r->gc_no, err.text);
+	}
+	uint64_t took = clock_now() - from;
+	pthread_mutex_lock(&m->lock);
+	m->cost.readings++;
+	m->cost.total_ns += took;
+	m->cost.late += !r->good;
+	if (took > m->cost.longest_ns)
+		m->cost.longest_ns = took;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void deal_with(struct marks *m, const struct intake_collection *c)
+{
+	pthread_mutex_lock(&m->lock);
+	struct watched *w = find(m, c->who.tgid);
+	pthread_mutex_unlock(&m->lock);
+	if (w && w->state == MARKS_WAITING)
+		try_open(w);
+	struct mark_reading *r = calloc(1, sizeof(*r));
+	if (r)
+		*r = (struct mark_reading){ .tgid = c->who.tgid, .gc_no = c->gc_no, .serial = c->serial };
+	if (r && w && w->state == MARKS_READY)
+		read_marks(m, w, r);
+	/* First of all it goes on. */
+	if (m->stop)
+		kill((pid_t)c->who.tgid, SIGCONT);
+	pthread_mutex_lock(&m->lock);
+	if (r)
+		keep(m, r);
+	if (w)
+		w->serial = c->serial + 1;
+	pthread_cond_broadcast(&m->changed);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void on_bell(void *ctx, const struct intake_collection *c, bool over)
+{
+	struct marks *m = ctx;
+	if (over)
+		deal_with(m, c);
+	else
+		open_waiting(m);
+}
+
+static void beat(struct marks *m)
+{
+	if (!m->stop)
+		return;
+	keeper_beat(&m->keeper);
+	probe_allow_stops(m->probe, clock_now() + STOPS_NS);
+}
+
+/* Marks hold for a few milliseconds only: who is to read them must not queue behind whoever made them. */
+static void be_prompt(void)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first))
+		log_dbg("the reader of marks runs with ordinary priority");
+}
+
+static void *run(void *arg)
+{
+	struct marks *m = arg;
+	struct pollfd fds[] = {
+		{ .fd = m->events, .events = POLLIN },
+		{ .fd = bell_fd(m->bell), .events = POLLIN },
+	};
+	bool ending = false;
+	be_prompt();
+	while (!ending) {
+		uint64_t word;
+		beat(m);
+		poll(fds, 2, BEAT_MS);
+		if (fds[0].revents && read(m->events, &word, sizeof(word)) < 0)
+			log_dbg("eventfd: %s", strerror(errno));
+		bell_drain(m->bell);
+		open_waiting(m);
+		pthread_mutex_lock(&m->lock);
+		ending = m->ending;
+		pthread_mutex_unlock(&m->lock);
+	}
+	return NULL;
+}
+
+static int start(struct marks *m, struct err *err)
+{
+	sigset_t all, was;
+	if (m->stop && keeper_start(&m->keeper, err))
+		return -err->code;
+	m->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (m->events < 0)
+		return err_set(err, errno, "eventfd: %s", strerror(errno));
+	m->bell = bell_new(probe_collections_fd(m->probe), on_bell, m, err);
+	if (!m->bell)
+		return -err->code;
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	int rc = pthread_create(&m->thread, NULL, run, m);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	m->running = !rc;
+	return rc ? err_set(err, rc, "cannot start a thread: %s", strerror(rc)) : 0;
+}
+
+struct marks *marks_new(struct probe *p, bool stop, struct err *err)
+{
+	struct marks *m = calloc(1, sizeof(*m));
+	pthread_condattr_t monotonic;
+	if (!m) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	m->probe = p;
+	m->stop = stop;
+	m->events = -1;
+	m->keeper = (struct keeper)KEEPER_NONE;
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (!start(m, err))
+		return m;
+	marks_free(m);
+	return NULL;
+}
+
+static void wake(struct marks *m)
+{
+	uint64_t one = 1;
+	if (write(m->events, &one, sizeof(one)) < 0)
+		log_dbg("eventfd: %s", strerror(errno));
+}
+
+void marks_free(struct marks *m)
+{
+	if (!m)
+		return;
+	if (m->running) {
+		probe_allow_stops(m->probe, 0);
+		pthread_mutex_lock(&m->lock);
+		m->ending = true;
+		pthread_mutex_unlock(&m->lock);
+		wake(m);
+		pthread_join(m->thread, NULL);
+	}
+	for (size_t i = 0; i < m->list_cnt; i++)
+		m->list[i]->gone = true;
+	free_gone(m);
+	keeper_stop(&m->keeper);
+	for (size_t i = 0; i < m->readings_cnt; i++)
+		mark_reading_free(m->readings[i]);
+	free(m->readings);
+	free(m->list);
+	bell_free(m->bell);
+	if (m->events >= 0)
+		close(m->events);
+	pthread_cond_destroy(&m->changed);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+void marks_watch(struct marks *m, uint32_t tgid)
+{
+	pthread_mutex_lock(&m->lock);
+	bool known = find(m, tgid) != NULL;
+	struct watched *w = known ? NULL : calloc(1, sizeof(*w));
+	struct watched **slot = w ? VEC_PUSH(m, list) : NULL;
+	if (slot) {
+		w->tgid = tgid;
+		w->marks = m;
+		w->collector.fd = -1;
+		*slot = w;
+	} else {
+		free(w);
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (!slot)
+		return;
+	if (m->stop)
+		keeper_add(&m->keeper, tgid);
+	wake(m);
+}
+
+void marks_forget(struct marks *m, uint32_t tgid)
+{
+	pthread_mutex_lock(&m->lock);
+	struct watched *w = find(m, tgid);
+	if (w)
+		w->gone = true;
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* Under the lock. */
+static struct mark_reading *pick(struct marks *m, uint32_t tgid, uint64_t serial)
+{
+	for (size_t i = 0; i < m->readings_cnt; i++) {
+		struct mark_reading *r = m->readings[i];
+		if (r->tgid != tgid || r->serial != serial)
+			continue;
+		m->kept_sz -= reading_sz(r);
+		memmove(m->readings + i, m->readings + i + 1, (--m->readings_cnt - i) * sizeof(*m->readings));
+		return r;
+	}
+	return NULL;
+}
+
+struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
+{
+	uint64_t until = clock_now() + TAKE_NS;
+	struct timespec ts = { .tv_sec = (time_t)(until / 1000000000ull), .tv_nsec = (long)(until % 1000000000ull) };
+	pthread_mutex_lock(&m->lock);
+	struct mark_reading *r = pick(m, tgid, serial);
+	for (int rc = 0; !r && !rc;) {
+		const struct watched *w = find(m, tgid);
+		if (!w || w->serial > serial)
+			break;
+		rc = pthread_cond_timedwait(&m->changed, &m->lock, &ts);
+		r = pick(m, tgid, serial);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return r;
+}
+
+enum marks_state marks_state(struct marks *m, uint32_t tgid, bool *incremental, char *why, size_t cap)
+{
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, tgid);
+	enum marks_state state = w ? w->state : MARKS_IMPOSSIBLE;
+	*incremental = state == MARKS_READY && w->collector.layout.incremental;
+	if (why)
+		snprintf(why, cap, "%s", w ? w->why : "");
+	pthread_mutex_unlock(&m->lock);
+	return state;
+}
+
+struct marks_cost marks_cost(struct marks *m)
+{
+	pthread_mutex_lock(&m->lock);
+	struct marks_cost c = m->cost;
+	pthread_mutex_unlock(&m->lock);
+	return c;
+}

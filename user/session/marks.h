@@ -1,0 +1,58 @@
+/*
+ * session/marks: reads the marks of each collection in time: a thread of its own, which the kernel
+ * wakes when one is over. In: processes to watch, the small ring of collections. Out: one reading a
+ * collection, or why there is none, taken by the thread that meets the collection in the main ring.
+ *
+ *   begin n | marked n | over n ---- marks of n hold ---- begin n+1
+ *                             ^ woken, reads               ^ seen by the kernel's counter: too late
+ *
+ * A reading counts when no other collection had begun by its end, as the probe at its begin counts them.
+ */
+#ifndef ALYS_SESSION_MARKS_H
+#define ALYS_SESSION_MARKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "boehm/heap.h"
+#include "probe/probe.h"
+
+struct marks;
+
+struct mark_reading {
+	uint32_t tgid, gc_no;
+	uint64_t serial;   /* of the collection, as in its records */
+	uint64_t until_ns; /* end of the reading */
+	bool good;         /* heap holds the marks of this collection */
+	struct boehm_heap heap;
+};
+
+/* stop: processes are stopped at the end of each collection until it is read. Borrows the probe. */
+struct marks *marks_new(struct probe *p, bool stop, struct err *err);
+/* Ends the thread; nothing stays stopped. */
+void marks_free(struct marks *m);
+
+/* Finds the process' collector, now or when it has started. More than once is fine. */
+void marks_watch(struct marks *m, uint32_t tgid);
+/* The process ended or became another program. */
+void marks_forget(struct marks *m, uint32_t tgid);
+/*
+ * The reading of a collection that is over; waits for it, but not for ever. NULL: there is none. Then
+ * mark_reading_free.
+ */
+struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial);
+void mark_reading_free(struct mark_reading *r);
+
+enum marks_state { MARKS_WAITING, MARKS_READY, MARKS_IMPOSSIBLE };
+
+/* How it stands with a process; why (may be NULL) is a sentence. incremental: its marks come in steps. */
+enum marks_state marks_state(struct marks *m, uint32_t tgid, bool *incremental, char *why, size_t cap);
+
+/* Times that readings took, for the ledger. */
+struct marks_cost {
+	uint64_t readings, total_ns, longest_ns, late; /* late: another collection had begun */
+};
+
+struct marks_cost marks_cost(struct marks *m);
+
+#endif
