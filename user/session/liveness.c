@@ -163,7 +163,12 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 	int rc = recorded_put(&h->objects, e->addr, e->size, &size);
 	if (rc <= 0)
 		return rc;
-	/* Handed out again: the one that was there had died unseen. */
+	/* Handed out again while the marks were read: they would have told the same. */
+	if (h->reading) {
+		struct applying a = { l, h };
+		return on_dead(&a, e->addr, size);
+	}
+	/* The one that was there had died unseen. */
 	struct event died = free_by_gc(h, e, e->addr);
 	l->counts.reused++;
 	l->ops.event(l->ops.ctx, &died);
