@@ -74,6 +74,11 @@ $(BUILD)/demo/%.debug: demo/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build)
 
+# With debug information of variables too (tests/e2e/test_symbols_live.py).
+$(BUILD)/demo/%.both: demo/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build,--release --debug)
+
 $(BUILD)/demo/%: demo/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build,--release)

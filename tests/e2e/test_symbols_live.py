@@ -5,16 +5,20 @@ traces of other machines; names that want to harm a terminal.
 
 import gzip
 import os
+import pty
 import re
 import shutil
 import subprocess
 import time
+import urllib.request
+from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, alys, convert
+from conftest import ALYS, BUILD, DEMO, ROOT, alys, convert, each_event
 
 pytestmark = pytest.mark.bpf
+LLVM = shutil.which("llvm-symbolizer-14") or shutil.which("llvm-symbolizer")
 
 SOURCE = """
 #include <stdio.h>
@@ -148,6 +152,55 @@ def test_other_mount_namespace(started, tmp_path):
     record(started, shutil.which("unshare"), tmp_path / "t.alys", argv=("-m", "sh", "-c", inside))
     assert not (hidden / "field").exists()
     assert f"{CHAIN} 50\n" in folded(tmp_path / "t.alys")
+
+
+def mapped(pid, path):
+    """What to take off an address in the process to get the one in the file."""
+    first = next(line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if line.endswith(str(path)))
+    return int(first.split("-")[0], 16)
+
+
+def lines_of_llvm(path, addresses):
+    out = subprocess.run([LLVM, f"--obj={path}", "--inlines", "--output-style=LLVM"], capture_output=True, text=True, check=True,
+                         input="".join(f"{a:#x}\n" for a in addresses)).stdout
+    blocks = out.strip("\n").split("\n\n")
+    assert len(blocks) == len(addresses)
+    return {a: [line.rsplit(":", 2) for line in b.split("\n")[1::2]] for a, b in zip(addresses, blocks)}
+
+
+def physical_frames(stack):
+    """[(address, [file:line:column of its calls, innermost first])]"""
+    frames, calls = [], []
+    for f in stack:
+        calls.append([f.get("file", "??"), str(f.get("line", 0)), str(f.get("column", 0))])
+        if not f.get("inlined"):
+            frames.append((f["ip"], calls))
+            calls = []
+    return frames
+
+
+# With --debug, Crystal inlines hardly anything.
+@pytest.mark.skipif(not LLVM, reason="no llvm-symbolizer")
+@pytest.mark.parametrize("name, deepest", [("server", 6), ("server.both", 1)], ids=["--release", "--release --debug"])
+def test_crystal_server_like_llvm(started, tmp_path, name, deepest):
+    """Every frame of a real recording: the lines that llvm-symbolizer finds, inlined calls and all."""
+    program = DEMO / name
+    subprocess.run(["make", "-s", f"BUILD={BUILD}", str(program)], cwd=ROOT, check=True, timeout=600)
+    server = started.server(name)
+    base = mapped(server.pid, program)
+    tracer = started.tracer("-p", server.pid, "-o", tmp_path / "t.alys", "--backtrace", "full").recording()
+    for page in ["/", "/json", "/page/3", "/page/77"] * 5:
+        urllib.request.urlopen(server.url + page, timeout=20).read()
+    tracer.stop()
+    chains = {}
+    for event in each_event(convert(tmp_path / "t.alys", "json", tmp_path / "t.json", "--keep-allocator-frames")):
+        for i, (ip, calls) in enumerate(physical_frames(event.get("stack", []))):
+            chains[ip - base - (i > 0)] = calls
+    theirs = lines_of_llvm(program, sorted(a for a in chains if 0 <= a < program.stat().st_size))
+    known = {a: calls for a, calls in theirs.items() if all(file.endswith(".cr") for file, _, _ in calls)}
+    wrong = [(hex(a), chains[a], calls) for a, calls in known.items() if chains[a] != calls]
+    assert len(known) > 100 and max(map(len, known.values())) >= deepest
+    assert not wrong, f"{len(wrong)} of {len(known)}: {wrong[:3]}"
 
 
 NODE = """
@@ -320,6 +373,59 @@ def test_debuginfod(foreign, tmp_path):
     assert no_servers.returncode == 1 and "DEBUGINFOD_URLS" in no_servers.stderr
     silent = alys("convert", "-f", "folded-stacks", trace, "-", env={**plain, **served, "SUDO_UID": "65534"})
     assert silent.returncode == 0 and "plant" not in silent.stdout, "never unasked"
+
+
+# Four million units of debug information: more than a worker may have, so several die of it, one after another.
+HOG = """
+.section .note.GNU-stack
+.section .debug_abbrev
+.byte 1, 0x11, 0, 0, 0, 0
+.section .debug_info
+.rept 4000000
+.long 8
+.short 4
+.long 0
+.byte 8, 1
+.endr
+"""
+
+
+def on_terminal(*args):
+    """What a person sees on stderr."""
+    ours, theirs = pty.openpty()
+    proc = subprocess.Popen([str(ALYS), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    try:
+        while more := os.read(ours, 4096):
+            said += more
+    except OSError:
+        pass  # the other end is closed
+    os.close(ours)
+    out = proc.stdout.read()
+    assert proc.wait() == 0, said
+    return said.decode(), out.decode()
+
+
+def test_hog(started, tmp_path):
+    """The trace is whole, the reason is counted; and who waits for longer than a second sees how far it is."""
+    hog = tmp_path / "hog.s"
+    hog.write_text(HOG)
+    program = build(tmp_path / "field", "-g0", str(hog))
+    record(started, program, tmp_path / "t.alys")
+    info = alys("info", tmp_path / "t.alys").stdout
+    assert re.search(r"symbols-worker-died +3 ", info), info
+    args = ("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--symbolize", program, tmp_path / "t.alys", "-")
+    said, text = on_terminal(*args)
+    assert "main;harvest;plant 50\n" in text, text  # by the symbol table: no inlined calls
+    assert re.search(r"\rresolving names \[#* *\] +\d+%", said) and "\r\033[K" in said, said
+
+
+def test_no_progress_bar_without_need(started, tmp_path):
+    program = build(tmp_path / "field")
+    record(started, program, tmp_path / "t.alys")
+    said, _ = on_terminal("convert", "-f", "folded-stacks", "--raw-names", "--symbolize", program, tmp_path / "t.alys", "-")
+    assert "resolving" not in said
 
 
 # --- hostile names ----------------------------------------------------------------------------------

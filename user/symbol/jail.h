@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 
-#define JAIL_MEMORY (300ull << 20) /* that it may write to; files are mapped to be read, beyond that */
+/* That it may write to. With its code and what it touches of a mapped file it stays below 300 MB. */
+#define JAIL_MEMORY (256ull << 20)
 #define JAIL_SECONDS 60
 
 /*
