@@ -29,6 +29,7 @@ enum frame_type {
 	FRAME_DEFS = 1,
 	FRAME_EVENTS = 2,
 	FRAME_END = 3,
+	FRAME_HEAP = 8, /* a part of a dump; optional */
 };
 
 enum frame_flag {

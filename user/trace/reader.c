@@ -180,7 +180,7 @@ static const void *unpack(struct walk *w, const uint8_t *stored)
 
 static bool known(const struct frame_head *h)
 {
-	return h->type >= FRAME_DEFS && h->type <= FRAME_END &&
+	return ((h->type >= FRAME_DEFS && h->type <= FRAME_END) || h->type == FRAME_HEAP) &&
 	       !(h->flags & ~(FRAME_F_ZSTD | FRAME_F_OPTIONAL));
 }
 
@@ -259,7 +259,7 @@ int trace_read_catalog(struct trace *t, struct catalog *c, struct trace_health *
 			rc = defs_decode(w.raw, w.head.raw_len, t->scratch, c);
 		else if (w.head.type == FRAME_EVENTS)
 			health->events += w.head.count;
-		else
+		else if (w.head.type == FRAME_END)
 			health->clean_end = true;
 		if (rc == -ENOMEM)
 			return err_set(err, ENOMEM, "%s: out of memory", t->name);
@@ -286,6 +286,17 @@ int trace_each_event(struct trace *t, int (*fn)(void *ctx, const struct event *e
 			if (rc)
 				return rc;
 		}
+	}
+	return say_end(&w, err);
+}
+
+int trace_each_part(struct trace *t, int (*fn)(void *ctx, const void *bytes, size_t n), void *ctx, struct err *err)
+{
+	struct walk w = walk_from_start(t, 1u << FRAME_HEAP);
+	while (step(&w) && w.head.type != FRAME_END) {
+		int rc = w.head.type == FRAME_HEAP ? fn(ctx, w.raw, w.head.raw_len) : 0;
+		if (rc)
+			return rc;
 	}
 	return say_end(&w, err);
 }

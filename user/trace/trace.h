@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "event/event.h"
@@ -33,6 +34,8 @@ int trace_write_stack(struct trace_writer *w, const struct stack *s);
 int trace_write_symbols(struct trace_writer *w, struct module_id m, uint64_t pc, const struct symbols *s);
 int trace_write_count(struct trace_writer *w, const struct count *c); /* last one of a name holds */
 int trace_write_event(struct trace_writer *w, const struct event *e);
+/* One part of a heap's graph (boehm/parts.h), at most 512 KiB; readers that do not look for it pass over it. */
+int trace_write_part(struct trace_writer *w, const struct buf *part);
 int trace_tick(struct trace_writer *w, uint64_t now_ns); /* flushes frames older than one second */
 /* Events dropped because the file could not be written. */
 uint64_t trace_dropped(const struct trace_writer *w);
@@ -59,6 +62,8 @@ struct trace *trace_open(int fd, const char *name, struct err *err);
 int trace_read_catalog(struct trace *t, struct catalog *c, struct trace_health *health, struct err *err);
 /* Second pass: events in file order. fn returns non-zero to stop with that value. */
 int trace_each_event(struct trace *t, int (*fn)(void *ctx, const struct event *e), void *ctx, struct err *err);
+/* The parts that were written, in order, undamaged ones only. fn returns non-zero to stop with that value. */
+int trace_each_part(struct trace *t, int (*fn)(void *ctx, const void *bytes, size_t n), void *ctx, struct err *err);
 void trace_close(struct trace *t);
 
 #endif

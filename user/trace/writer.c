@@ -132,6 +132,8 @@ static int put_frame(struct trace_writer *w, enum frame_type type, const struct 
 	if (w->full && w->now_ns < w->retry_ns)
 		return -ENOSPC;
 	struct frame_head h = { .type = (uint16_t)type, .count = count, .t_ns = t_ns };
+	if (type == FRAME_HEAP)
+		h.flags = FRAME_F_OPTIONAL;
 	int rc = build_frame(w, raw, &h);
 	if (!rc)
 		rc = tape_write(&w->tape, w->out.data, w->out.len, w->keep);
@@ -398,6 +400,13 @@ int trace_write_event(struct trace_writer *w, const struct event *e)
 	if (w->events.cnt >= FRAME_EVENTS_MAX || columns_size(&w->events) >= FRAME_RAW_AIM)
 		return flush(w);
 	return rc;
+}
+
+int trace_write_part(struct trace_writer *w, const struct buf *part)
+{
+	if (part->len > FRAME_RAW_MAX / 2)
+		return remember(w, -E2BIG, "cannot write a part of a heap");
+	return put_frame(w, FRAME_HEAP, part, 1, w->now_ns);
 }
 
 int trace_tick(struct trace_writer *w, uint64_t now_ns)
