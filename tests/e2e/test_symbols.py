@@ -86,6 +86,7 @@ BUILDS = {
     "c-O0": (C_SOURCE, "c", "gcc -g -O0 {src} -o {out}"),
     "c-O2": (C_SOURCE, "c", "gcc -g -O2 {src} -o {out}"),
     "c-O2-nopie": (C_SOURCE, "c", "gcc -g -O2 -no-pie -fno-pie {src} -o {out}"),
+    "c-O2-prelinked": (C_SOURCE, "c", "gcc -g -O2 -pie -Wl,-Ttext-segment=0x41000000 {src} -o {out}"),
     "c-O2-static": (C_SOURCE, "c", "gcc -g -O2 -static {src} -o {out}"),
     "c-O2-sections": (C_SOURCE, "c", "gcc -g -O2 -ffunction-sections -Wl,--gc-sections {src} -o {out}"),
     "c-dwarf4": (C_SOURCE, "c", "gcc -gdwarf-4 -O2 {src} -o {out}"),

@@ -37,6 +37,7 @@ int main(void)
     return 0;
 }
 """
+PRELINKED = ("-pie", "-Wl,-Ttext-segment=0x41000000")  # a base of its own, and mapped elsewhere
 CHAIN = "main;harvest;sow;plant"
 
 
@@ -65,7 +66,7 @@ def record(started, program, trace, *args, while_running=None, argv=()):
     return tracer
 
 
-@pytest.mark.parametrize("flags", [(), ("-no-pie", "-fno-pie"), ("-static",), ("-static-pie",)], ids=" ".join)
+@pytest.mark.parametrize("flags", [(), ("-no-pie", "-fno-pie"), ("-static",), ("-static-pie",), PRELINKED], ids=" ".join)
 def test_kinds(started, tmp_path, flags):
     program = build(tmp_path / "field", *flags)
     record(started, program, tmp_path / "t.alys")
@@ -478,6 +479,12 @@ def test_hostile_names(started, tmp_path, flags):
         for style in ((), ("--crystal-style",)):
             args = [ALYS, "convert", "-f", fmt, *style, "--keep-allocator-frames", trace, "-"]
             outputs[" ".join(map(str, args[2:-2]))] = subprocess.run(args, capture_output=True)
+    for fmt in ("text", "markdown", "tsv", "json", "csv", "tally"):
+        for by in ("stack", "site", "function", "file", "library", "type", "thread", "process"):
+            outputs[f"report {fmt} {by}"] = subprocess.run(
+                [ALYS, "report", "--show", "alloc", "--keep-allocator-frames", "-f", fmt, "--by", by, trace], capture_output=True)
+    outputs["report callers"] = subprocess.run([ALYS, "report", "--show", "alloc", "--callees", "main", trace], capture_output=True)
+    outputs["diff"] = subprocess.run([ALYS, "diff", trace, trace], capture_output=True)
     for what, done in outputs.items():
         if b"unknown format" in done.stderr:
             continue
