@@ -219,6 +219,24 @@ def test_page_at_a_time(traces, tmp_path):
     assert seen["interval"].startswith("0 to 1.5")
 
 
+def test_page_suspects_whom_the_table_suspects(traces, tmp_path):
+    told = json.loads(ask("report", "--show", "leaked", "--by", "stack", "--depth", "0", "-f", "json", traces / "cpp.alys"))
+    ask("report", "--html", tmp_path / "p.html", traces / "cpp.alys")
+    seen = drive(tmp_path, f"file://{tmp_path}/p.html", """
+    await page.waitForFunction(() => document.documentElement.dataset.shown);
+    await page.click("#tab-leaks");
+    await page.waitForSelector("#table tbody tr");
+    return page.$$eval("#table tbody tr", (rows) => rows.map((r) => Array.from(r.cells, (c) => c.innerText)));
+    """)
+    first = told["rows"][0]
+    assert first["growth"] > 0 and first["steady"] > 60
+    growth, steady = re.fullmatch(r"\+([\d.]+) KiB, (\d+) %", seen[0][0]).groups()
+    assert seen[0][-1].split(" ← ")[0].split()[-1] in first["stack"][0]
+    assert abs(float(growth) * 1024 - first["growth"]) < 0.1 * first["growth"] and abs(int(steady) - first["steady"]) < 10
+    # Behind the suspects the two differ: the page has finer slices, and they begin with the recording.
+    assert sorted(row[2] for row in seen) == sorted(str(row["count"]) for row in told["rows"])
+
+
 def test_formats_of_an_interval(traces, tmp_path):
     """Every format takes one; what it leaves of a pprof's time is said in the profile."""
     ask("convert", "-f", "folded-stacks", "--value", "alloc_space", "--between", "2.55,2.65", traces / "cpp.alys", tmp_path / "f")

@@ -90,14 +90,15 @@ export function medianAge({ cells }, path, from, to, last) {
   return last - (cells.slice[middle] ?? last);
 }
 
-// Of the eight parts of the interval, in how many the path left something behind for good.
-export const EIGHTHS = 8;
-export function steadiness({ cells }, path, from, to) {
-  const seen = new Uint8Array(EIGHTHS);
-  for (let i = cells.first[path]; i < cells.first[path + 1]; i++) {
-    const s = cells.slice[i];
-    if (s >= from && s <= to && cells.values[CELL.kept].sz[i] > 0)
-      seen[Math.floor((s - from) * EIGHTHS / (to - from + 1))] = 1;
-  }
-  return seen.reduce((a, b) => a + b, 0);
+// How a path's bytes in use grew over the interval, by the rule of `report --show leaked`: bytes gained, and
+// of all pairs of moments the share in which the later one holds more, less that in which it holds less.
+const MOMENTS = 32;
+export function growth(data, path, from, to, length) {
+  const live = pathSeries(data, path, length);
+  const n = Math.min(MOMENTS, to - from + 1);
+  const at = Array.from({ length: n }, (_, i) => live[from + Math.ceil((i + 1) * (to - from + 1) / n) - 1]);
+  let rose = 0;
+  for (let i = 0; i < n; i++) for (let k = i + 1; k < n; k++) rose += (at[k] > at[i]) - (at[k] < at[i]);
+  const gained = n > 1 ? at[n - 1] - at[0] : at[0];
+  return { gained, steady: rose > 0 ? 2 * rose / (n * (n - 1)) : 0 };
 }

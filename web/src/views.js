@@ -1,5 +1,5 @@
 // The tables: what they are of, their columns and their rows for the present choice.
-import { EIGHTHS, measure, medianAge, pathSeries, steadiness } from "./measure.js";
+import { growth, measure, medianAge, pathSeries } from "./measure.js";
 import { amount, bytes, count, make, percent, seconds } from "./text.js";
 import { Table } from "./table.js";
 
@@ -34,6 +34,9 @@ function readable([key, value]) {
   if (key === "start_real_ns") return [["started", new Date(Number(value) / 1e6).toISOString()]];
   return key.endsWith("_ns") ? [] : [[key, value]];
 }
+
+// Of those that did not grow, the larger one first.
+const suspicion = (row) => (row.gained > 0 && row.steady * row.gained) || -1 / (1 + row.sz);
 
 export class Views {
   constructor(data, series, about, onFunction) {
@@ -197,7 +200,7 @@ export class Views {
 
   leaks(box) {
     return new Table(box, [
-      { title: "Suspicion", number: true, help: "Parts of the interval, of eight, that left something for good; then bytes. What grows steadily comes before what is merely large.", of: (row) => row.steady * 1e18 + row.sz, text: (row) => `${row.steady} of ${EIGHTHS}` },
+      { title: "Steady growth", number: true, help: "Bytes more in use at the end of the interval than at its begin, and how steadily they came: sorted by the product, as what grows steadily is suspect before what is merely large.", of: suspicion, text: (row) => `${row.gained < 0 ? "−" : "+"}${bytes(Math.abs(row.gained))}, ${Math.round(100 * row.steady)} %` },
       { title: "Never freed", number: true, of: (row) => row.sz, cell: (row) => share(row.sz, this.leakSum, "sz") },
       { title: "Blocks", number: true, of: (row) => row.cnt, text: (row) => count(row.cnt) },
       { title: "Of its allocations", number: true, of: (row) => row.cnt / row.made || 0, text: (row) => percent(row.cnt, row.made) },
@@ -217,7 +220,7 @@ export class Views {
     const rows = [];
     sz.forEach((value, key) => {
       if (value > 0 && this.pathWanted(key))
-        rows.push({ key, sz: value, cnt: cnt[key], made: made[key], steady: steadiness(this.data, key, from, to), age: medianAge(this.data, key, from, to, this.series.length - 1) });
+        rows.push({ key, sz: value, cnt: cnt[key], made: made[key], ...growth(this.data, key, from, to, this.series.length), age: medianAge(this.data, key, from, to, this.series.length - 1) });
     });
     return rows;
   }
