@@ -1,5 +1,6 @@
 """Full stacks: the price of a walk beside the kernel's, the speed of table making, the time to attach."""
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -11,9 +12,27 @@ FILES = ("/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", "/usr/lib/x86_64-linux-gnu
          "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", os.path.join(BUILD, "demo", "server"))
 # The limits in ns at these depths, on the machine that they were set for.
 WALK = {12: 420, 27: 650, 67: 1200}
-LIBRARIES = ("import bz2, ctypes, curses, decimal, hashlib, lzma, readline, sqlite3, ssl, sys, uuid, zlib, "
-             "xml.parsers.expat, _json, _asyncio, _multibytecodec, mmap, termios, _queue;"
-             "print('ready', flush=True); sys.stdin.read(1); print('1', flush=True); sys.stdin.read()")
+LIBRARIES = 20
+# Python with so many libraries and no more; those that bring others along come first.
+TARGET = f"""
+import ctypes, sys
+def mapped():
+    lines = [line.split() for line in open("/proc/self/maps")]
+    return len({{words[-1] for words in lines if words[1] == "r-xp" and ".so" in words[-1]}})
+for name in ("ssl.so.3", "dw.so.1", "sqlite3.so.0", "stdc++.so.6", "readline.so.8", "ncursesw.so.6", "bpf.so.1", "expat.so.1",
+             "zstd.so.1", "uuid.so.1", "protobuf-c.so.1", "resolv.so.2", "rt.so.1", "dl.so.2", "util.so.1", "pthread.so.0",
+             "thread_db.so.1", "nsl.so.1", "crypt.so.1", "BrokenLocale.so.1", "anl.so.1", "mvec.so.1"):
+    if mapped() < {LIBRARIES}:
+        try:
+            ctypes.CDLL("lib" + name)
+        except OSError:
+            pass
+assert mapped() == {LIBRARIES}, mapped()
+print("ready", flush=True)
+sys.stdin.read(1)
+print("1", flush=True)
+sys.stdin.read()
+"""
 
 
 def walk():
@@ -52,33 +71,46 @@ def tables():
         verdict(f"{name}: size", "at most 4.2 bytes/row", f"{each:.2f}", each <= 4.2)
 
 
-def mapped(pid):
-    with open(f"/proc/{pid}/maps") as maps:
-        return len({line.split()[-1] for line in maps if "r-xp" in line and ".so" in line})
-
-
-def attach_once(facts):
-    target = harness.Target(sys.executable, "-c", LIBRARIES)
-    facts["libraries"] = mapped(target.pid)
+def attach_to(target, facts):
     start = time.monotonic()
     recording = Recording(target.pid, output="attach.alys")
     took = time.monotonic() - start
     start = time.monotonic()
     recording.stop()
-    facts["detach"] = time.monotonic() - start
+    facts.append((time.monotonic() - start) * 1000)
+    return took * 1000
+
+
+def attach_python(facts):
+    target = harness.Target(sys.executable, "-c", TARGET)
+    took = attach_to(target, facts)
     target.run()
     target.close()
-    return took * 1000
+    return took
+
+
+def attach_server(facts):
+    """A helper process calls its collector first: whether what the probes say of it is true."""
+    server = subprocess.Popen([os.path.join(BUILD, "demo", "server"), "0"], stdout=subprocess.PIPE, text=True)
+    server.stdout.readline()
+    took = attach_to(server, facts)
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    return took
 
 
 def main():
     walk()
     tables()
-    facts = {}
-    ms = harness.interleave({"attach": lambda: attach_once(facts)}, 3 if QUICK else 7)["attach"]
-    print(f"\nAttach to python with {facts['libraries']} libraries, from the command to the first recorded call: "
-          f"{ms:.0f} ms; to detach and finish the file: {facts['detach'] * 1000:.0f} ms")
-    verdict(f"attach to a process with {facts['libraries']} libraries", "at most 150 ms", f"{ms:.0f} ms", ms <= 150)
+    python, server = [], []
+    ms = harness.interleave({"python": lambda: attach_python(python), "server": lambda: attach_server(server)},
+                            3 if QUICK else 7)
+    table("From the command to the first recorded call, and from the interrupt to the finished file, ms",
+          ["target", "attach", "detach"],
+          [[f"python with {LIBRARIES} libraries", f"{ms['python']:.0f}", f"{statistics.median(python):.0f}"],
+           ["Crystal server, libgc calibrated", f"{ms['server']:.0f}", f"{statistics.median(server):.0f}"]])
+    verdict(f"attach to a process with {LIBRARIES} libraries", "at most 150 ms", f"{ms['python']:.0f} ms", ms["python"] <= 150)
 
 
 main()

@@ -100,12 +100,12 @@ static int explain_load(int rc, struct err *err)
 		       strerror(-rc));
 }
 
-/* What every C library needs comes first. */
+/* What every C library needs is begun with; other allocators bring the rest along. */
 static int load_programs(struct probe *p)
 {
 	struct bpf_program *const first[] = {
 		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.plain_return,
-		p->skel->progs.free_enter, p->skel->progs.frame_exit,
+		p->skel->progs.free_enter,
 	};
 	int rc;
 	p->programs = programs_load(p->skel, first, sizeof(first) / sizeof(first[0]), &rc);
