@@ -1,28 +1,6 @@
 /* base/cursor: see cursor.h. */
 #include "base/cursor.h"
 
-#include <string.h>
-
-const void *cursor_bytes(struct cursor *c, size_t n)
-{
-	if (cursor_left(c) < n) {
-		c->bad = true;
-		return NULL;
-	}
-	const void *at = c->at;
-	c->at += n;
-	return at;
-}
-
-uint64_t cursor_le(struct cursor *c, unsigned int bytes)
-{
-	const uint8_t *at = cursor_bytes(c, bytes);
-	uint64_t v = 0;
-	for (unsigned int i = 0; at && i < bytes; i++)
-		v |= (uint64_t)at[i] << (8 * i);
-	return v;
-}
-
 uint64_t cursor_varint_slow(struct cursor *c)
 {
 	uint64_t v = 0;

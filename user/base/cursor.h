@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct cursor {
 	const uint8_t *at, *end;
@@ -24,14 +25,33 @@ static inline size_t cursor_left(const struct cursor *c)
 	return c->bad ? 0 : (size_t)(c->end - c->at);
 }
 
-/* The next n bytes, borrowed, or NULL when there are not that many. */
-const void *cursor_bytes(struct cursor *c, size_t n);
-uint64_t cursor_le(struct cursor *c, unsigned int bytes);
 uint64_t cursor_varint_slow(struct cursor *c);
 /* A new cursor over the next n bytes; bad when there are not that many. */
 struct cursor cursor_sub(struct cursor *c, size_t n);
 /* Length-prefixed text copied into dst (always NUL-terminated, cut to cap - 1). */
 void cursor_lenstr(struct cursor *c, char *dst, size_t cap);
+
+/* The next n bytes, borrowed, or NULL when there are not that many. */
+static inline const void *cursor_bytes(struct cursor *c, size_t n)
+{
+	if (cursor_left(c) < n) {
+		c->bad = true;
+		return NULL;
+	}
+	const void *at = c->at;
+	c->at += n;
+	return at;
+}
+
+/* At most 8 bytes; files and this machine have the lowest byte first. */
+static inline uint64_t cursor_le(struct cursor *c, unsigned int bytes)
+{
+	const void *at = cursor_bytes(c, bytes);
+	uint64_t v = 0;
+	if (at)
+		memcpy(&v, at, bytes);
+	return v;
+}
 
 static inline uint8_t cursor_u8(struct cursor *c)
 {

@@ -220,9 +220,6 @@ static void cfa_op(struct machine *m, uint8_t op)
 	case DW_CFA_def_cfa_register:
 		def_cfa(m, cursor_varint(c), cfa->off);
 		break;
-	case DW_CFA_def_cfa_offset:
-		def_cfa(m, cfa->reg, (int64_t)cursor_varint(c));
-		break;
 	case DW_CFA_def_cfa_offset_sf:
 		def_cfa(m, cfa->reg, scaled(m, (uint64_t)read_sleb(c)));
 		break;
@@ -272,8 +269,6 @@ static void reg_op(struct machine *m, uint8_t op)
 static int extended_op(struct machine *m, uint8_t op)
 {
 	switch (op) {
-	case DW_CFA_nop:
-		return 0;
 	case DW_CFA_set_loc:
 		return move_to(m, cfi_pointer(&m->c, m->run->cie->ptr_enc, m->run->base));
 	case DW_CFA_advance_loc1:
@@ -289,7 +284,9 @@ static int extended_op(struct machine *m, uint8_t op)
 	case DW_CFA_GNU_args_size:
 		cursor_varint(&m->c);
 		return 0;
-	case DW_CFA_def_cfa ... DW_CFA_def_cfa_expression:
+	case DW_CFA_def_cfa:
+	case DW_CFA_def_cfa_register:
+	case DW_CFA_def_cfa_expression:
 	case DW_CFA_def_cfa_sf ... DW_CFA_def_cfa_offset_sf:
 		cfa_op(m, op);
 		return 0;
@@ -308,6 +305,13 @@ static int extended_op(struct machine *m, uint8_t op)
 static int one_op(struct machine *m)
 {
 	uint8_t op = cursor_u8(&m->c), low = op & 0x3f;
+	/* These two are most of what is not in the upper bits; a jump less each is a tenth of the time. */
+	if (op == DW_CFA_nop)
+		return 0;
+	if (op == DW_CFA_def_cfa_offset) {
+		def_cfa(m, m->s->cfa.reg, (int64_t)cursor_varint(&m->c));
+		return 0;
+	}
 	switch (op & 0xc0) {
 	case DW_CFA_advance_loc:
 		return advance(m, low);

@@ -45,12 +45,13 @@ static int open_pages(struct row_writer *w, uint64_t pc)
 		if (push(t, 0, w->now))
 			return -ENOMEM;
 	}
+	w->page_end = (t->page0 + t->pages_cnt) << ALYS_PAGE_SHIFT;
 	return 0;
 }
 
 int row_write(struct row_writer *w, uint64_t pc, uint32_t info)
 {
-	if (open_pages(w, pc))
+	if (pc >= w->page_end && open_pages(w, pc))
 		return -ENOMEM;
 	if (info == w->now)
 		return 0;

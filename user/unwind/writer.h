@@ -10,6 +10,7 @@
 struct row_writer {
 	struct unwind_table *t;
 	uint64_t pages_end; /* addresses from here on are outside */
+	uint64_t page_end;  /* of the page that is begun */
 	uint32_t now;       /* what holds at the last row, without pc */
 	struct map specs;   /* hash of a spec -> index + 1 */
 };
