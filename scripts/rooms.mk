@@ -1,6 +1,6 @@
 # Who may include whom: the one table. The linker takes a test's rooms from it, and
 # scripts/check-rooms fails the build when an #include is not in it. `wire` is bpf/alys.h.
-ROOMS := base catalog elf boehm unwind probe intake target model symbol trace sink report session http push cli
+ROOMS := base catalog elf boehm unwind probe intake target model symbol trace sink report top session http push cli
 
 may_base    :=
 may_event   :=
@@ -16,7 +16,8 @@ may_symbol  := base event catalog elf
 may_trace   := base event catalog
 may_sink    := base event catalog model
 may_report  := base event catalog model sink
-may_session := base event catalog elf boehm unwind probe intake target model symbol trace sink report wire
+may_top     := base
+may_session := base event catalog elf boehm unwind probe intake target model symbol trace sink report top wire
 may_http    := base
 may_push    := base http
 may_cli     := base event catalog session sink report trace

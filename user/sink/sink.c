@@ -7,7 +7,7 @@
 
 static const struct sink_ops *const formats[] = {
 	&sink_json,   &sink_pprof,  &sink_folded,     &sink_flamegraph, &sink_text, &sink_dhat,
-	&sink_heaptrack, &sink_massif, &sink_speedscope, &sink_html,
+	&sink_heaptrack, &sink_massif, &sink_speedscope, &sink_html, &sink_feed,
 };
 
 const struct sink_ops *sink_next(size_t *i)

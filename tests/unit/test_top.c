@@ -1,0 +1,400 @@
+/* Unit tests of top: lists in, keys in, lines of a screen out; no terminal. */
+#include <errno.h>
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "top/view.h"
+
+#define S 1000000000ull
+
+/* Two processes; site Cart.add has two stacks. %1$d: bytes that Page.render has allocated and holds. */
+static const char list[] =
+	"alys-feed\t1\n"
+	"when\t1\t1\t524288\t1\n"
+	"ledger\t%2$d\t%2$d\t0\t0\n"
+	"process\t42\tshop\t/usr/bin/shop\t%1$d\t8\t%1$d\t9\n"
+	"process\t50\tcron\t/usr/sbin/cron\t3000\t3\t3000\t3\n"
+	"frame\tPage.render\t/src/page.cr:7\n"
+	"frame\tmain\t/src/main.cr:9\n"
+	"stack\t42\t%1$d\t4\t%1$d\t4\tString\t0,1\n"
+	"frame\tCart.add\t/src/very/deep/cart.cr:3\n"
+	"stack\t42\t2000\t2\t2000\t2\tItem\t2,1\n"
+	"frame\tCart.checkout\t/src/cart.cr:30\n"
+	"stack\t42\t1000\t2\t1000\t3\tArray(Item) (buffer)\t2,3,1\n"
+	"frame\tload_users\t\n"
+	"stack\t50\t3000\t3\t3000\t3\t[no type]\t4\n"
+	"unheard\tof\n"
+	"end\n";
+
+struct shown {
+	struct view v;
+	struct screen s;
+};
+
+static void take(struct view *v, int bytes, int hits, uint64_t ns)
+{
+	char text[2048];
+	struct feed f;
+	int n = snprintf(text, sizeof(text), list, bytes, hits);
+	assert_int_equal(feed_parse(&f, text, (size_t)n, NULL), 0);
+	view_take(v, &f, ns);
+	feed_free(&f);
+}
+
+static struct shown *open_view(uint32_t pid)
+{
+	struct shown *t = calloc(1, sizeof(*t));
+	view_begin(&t->v, pid);
+	t->s.rows = 24;
+	t->s.cols = 80;
+	return t;
+}
+
+static void close_view(struct shown *t)
+{
+	view_free(&t->v);
+	screen_free(&t->s);
+	free(t);
+}
+
+/* The lines as one text; each fits. */
+static const char *draw(struct shown *t)
+{
+	static char text[64 * 1024];
+	size_t len = 0;
+	view_draw(&t->v, &t->s);
+	for (int i = 0; i < t->s.rows; i++) {
+		assert_int_equal(t->s.line[i].len ? t->s.line[i].len : (size_t)t->s.cols, t->s.cols);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s\n", buf_str(&t->s.line[i]));
+	}
+	return text;
+}
+
+static void assert_shows(struct shown *t, const char *what)
+{
+	const char *text = draw(t);
+	if (!strstr(text, what))
+		fail_msg("no \"%s\" in:\n%s", what, text);
+}
+
+static void assert_hides(struct shown *t, const char *what)
+{
+	const char *text = draw(t);
+	if (strstr(text, what))
+		fail_msg("\"%s\" in:\n%s", what, text);
+}
+
+/* The row of the screen that holds this, 0 = none. */
+static int row_with(struct shown *t, const char *what)
+{
+	draw(t);
+	for (int i = 4; i < t->s.rows; i++) {
+		if (strstr(buf_str(&t->s.line[i]), what))
+			return i;
+	}
+	return 0;
+}
+
+static void type(struct shown *t, const char *keys)
+{
+	for (; *keys; keys++)
+		assert_true(view_key(&t->v, *keys));
+}
+
+static void test_processes_then_sites(void **state)
+{
+	struct shown *t = open_view(0);
+	(void)state;
+	assert_shows(t, "waiting for the first numbers");
+	take(&t->v, 5000, 10, 1 * S);
+	assert_shows(t, "alys-bpf top: 2 processes, by process, largest live first");
+	assert_shows(t, "live 7.8K");
+	assert_shows(t, "sampled by 512.0K");
+	assert_shows(t, "lost 0; hits 10 = recorded 10 + set aside 0 + lost 0");
+	assert_int_equal(row_with(t, "42       shop  /usr/bin/shop"), 4);
+	assert_int_equal(row_with(t, "cron"), 5);
+	view_key(&t->v, VIEW_ENTER);
+	assert_shows(t, "process 42 shop, by site");
+	assert_int_equal(row_with(t, "String         Page.render  page.cr:7"), 4);
+	assert_int_equal(row_with(t, "several        Cart.add  cart.cr:3"), 5);
+	assert_hides(t, "load_users");
+	view_key(&t->v, VIEW_ESCAPE);
+	assert_shows(t, "2 processes");
+	view_key(&t->v, VIEW_DOWN);
+	view_key(&t->v, VIEW_ENTER);
+	assert_shows(t, "process 50 cron");
+	assert_shows(t, "load_users");
+	assert_false(view_key(&t->v, 'q'));
+	close_view(t);
+}
+
+static void test_rates_and_growth(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take(&t->v, 1000, 10, 1 * S);
+	assert_int_equal(row_with(t, "     1000       4        0        0"), 0);
+	take(&t->v, 1000 + 2048, 20, 3 * S);
+	/* 2048 bytes in two seconds: 1 KiB a second, 60 KiB a minute. */
+	assert_shows(t, "    3.0K       4     1.0K   +60.0K  String");
+	assert_shows(t, "live 3.0K, +60.0K/min; allocates 1.0K/s");
+	take(&t->v, 1000, 20, 5 * S);
+	assert_shows(t, "    1000       4        0        0  String");
+	close_view(t);
+}
+
+static void test_what_comes_later_grows_from_nothing(void **state)
+{
+	static const char before[] = "alys-feed\t1\nend\n";
+	struct shown *t = open_view(42);
+	struct feed f;
+	(void)state;
+	assert_int_equal(feed_parse(&f, before, sizeof(before) - 1, NULL), 0);
+	view_take(&t->v, &f, 1 * S);
+	feed_free(&f);
+	assert_shows(t, "nothing was allocated yet");
+	take(&t->v, 1024, 1, 2 * S);
+	assert_shows(t, "    1.0K       4     1.0K   +60.0K");
+	close_view(t);
+}
+
+static void test_sorting(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take(&t->v, 2500, 10, 1 * S);
+	assert_true(row_with(t, "Cart.add") < row_with(t, "Page.render"));
+	take(&t->v, 2900, 10, 2 * S);
+	type(t, "a");
+	assert_shows(t, "largest allocation rate first");
+	assert_true(row_with(t, "Page.render") < row_with(t, "Cart.add"));
+	type(t, "r");
+	assert_true(row_with(t, "Cart.add") < row_with(t, "Page.render"));
+	type(t, "n");
+	assert_true(row_with(t, "Cart.add") < row_with(t, "Page.render"));
+	type(t, "g");
+	assert_true(row_with(t, "Page.render") < row_with(t, "Cart.add"));
+	type(t, "s");
+	assert_shows(t, "largest blocks first");
+	close_view(t);
+}
+
+static void test_a_chosen_row_stays_chosen(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take(&t->v, 5000, 10, 1 * S);
+	view_key(&t->v, VIEW_DOWN);
+	draw(t);
+	assert_int_equal(t->s.look[5], LOOK_CHOSEN);
+	take(&t->v, 100, 10, 2 * S);
+	assert_int_equal(row_with(t, "Cart.add"), 4);
+	assert_int_equal(t->s.look[4], LOOK_CHOSEN);
+	close_view(t);
+}
+
+static void test_a_stack(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take(&t->v, 100, 10, 1 * S);
+	view_key(&t->v, VIEW_ENTER);
+	assert_shows(t, "stack 1 of 2 (left, right): 2.0K in 2 blocks of Item, process 42");
+	assert_int_equal(row_with(t, "      Cart.add  /src/very/deep/cart.cr:3"), 6);
+	assert_int_equal(row_with(t, "      main  /src/main.cr:9"), 7);
+	view_key(&t->v, VIEW_RIGHT);
+	assert_shows(t, "stack 2 of 2 (left, right): 1000 in 2 blocks of Array(Item) (buffer)");
+	assert_int_equal(row_with(t, "      Cart.checkout  /src/cart.cr:30"), 7);
+	view_key(&t->v, VIEW_RIGHT);
+	assert_shows(t, "stack 2 of 2");
+	view_key(&t->v, VIEW_LEFT);
+	assert_shows(t, "stack 1 of 2");
+	view_key(&t->v, VIEW_ESCAPE);
+	assert_hides(t, "stack 1");
+	close_view(t);
+}
+
+static void test_types(void **state)
+{
+	struct shown *t = open_view(0);
+	(void)state;
+	take(&t->v, 100, 10, 1 * S);
+	view_key(&t->v, VIEW_TAB);
+	assert_shows(t, "by site");
+	view_key(&t->v, VIEW_TAB);
+	assert_shows(t, "by type");
+	assert_true(row_with(t, "Array(Item) (buffer)") && row_with(t, "[no type]"));
+	view_key(&t->v, VIEW_TAB);
+	assert_shows(t, "by process");
+	close_view(t);
+}
+
+static void test_filter(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take(&t->v, 100, 10, 1 * S);
+	type(t, "/CHECKq");
+	assert_shows(t, "filter: CHECKq_");
+	assert_shows(t, "nothing matches the filter");
+	view_key(&t->v, VIEW_ERASE);
+	/* A caller's name will do, and what is not of such stacks does not count. */
+	assert_shows(t, "    1000       2");
+	assert_hides(t, "Page.render");
+	view_key(&t->v, VIEW_ENTER);
+	assert_shows(t, ", /CHECK");
+	view_key(&t->v, VIEW_ESCAPE);
+	assert_shows(t, "Page.render");
+	type(t, "/string");
+	view_key(&t->v, VIEW_ENTER);
+	assert_shows(t, "Page.render");
+	assert_hides(t, "Cart.add");
+	for (int i = 0; i < 200; i++)
+		type(t, i ? "x" : "/");
+	assert_int_equal(strlen(t->v.filter), FILTER_MAX);
+	close_view(t);
+}
+
+static void test_pause_holds_all_but_losses(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take(&t->v, 100, 10, 1 * S);
+	type(t, "p");
+	take(&t->v, 9000, 1234, 2 * S);
+	assert_shows(t, "[PAUSED]");
+	assert_hides(t, "8.8K");
+	assert_shows(t, "hits 1,234");
+	type(t, "p");
+	take(&t->v, 9000, 1234, 3 * S);
+	assert_shows(t, "8.8K");
+	close_view(t);
+}
+
+static void test_losses_are_on_every_screen(void **state)
+{
+	static const char bad[] = "alys-feed\t1\nledger\t10\t7\t0\t3\nend\n";
+	struct shown *t = open_view(0);
+	struct feed f;
+	(void)state;
+	assert_int_equal(feed_parse(&f, bad, sizeof(bad) - 1, NULL), 0);
+	view_take(&t->v, &f, 1 * S);
+	feed_free(&f);
+	for (const char *keys = "\1 h"; *keys; keys++) {
+		view_key(&t->v, *keys);
+		assert_shows(t, "lost 3; hits 10 = recorded 7 + set aside 0 + lost 3");
+		assert_int_equal(t->s.look[2], LOOK_BAD);
+	}
+	close_view(t);
+}
+
+static void test_small_and_large_screens(void **state)
+{
+	static const int sizes[][2] = { { 1, 1 }, { 3, 10 }, { 5, 40 }, { 8, 40 }, { 24, 79 }, { 200, 500 }, { 12, 120 } };
+	struct shown *t = open_view(42);
+	(void)state;
+	take(&t->v, 100, 10, 1 * S);
+	view_key(&t->v, VIEW_ENTER);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		t->s.rows = sizes[i][0];
+		t->s.cols = sizes[i][1];
+		draw(t);
+		view_key(&t->v, VIEW_PAGE_DOWN);
+		view_key(&t->v, i % 2 ? VIEW_END : VIEW_HOME);
+	}
+	close_view(t);
+}
+
+static void test_scrolling(void **state)
+{
+	struct shown *t = open_view(42);
+	struct buf text = { 0 };
+	struct feed f;
+	(void)state;
+	buf_adds(&text, "alys-feed\t1\n");
+	for (int i = 0; i < 100; i++)
+		buf_addf(&text, "frame\tsite_%02d\t\nstack\t42\t%d\t1\t1\t1\tT\t%d\n", i, 1000 - i, i);
+	buf_adds(&text, "end\n");
+	assert_int_equal(feed_parse(&f, buf_str(&text), text.len, NULL), 0);
+	view_take(&t->v, &f, 1 * S);
+	feed_free(&f);
+	buf_free(&text);
+	assert_int_equal(row_with(t, "site_18"), 22);
+	for (int i = 0; i < 30; i++)
+		view_key(&t->v, VIEW_DOWN);
+	assert_int_equal(row_with(t, "site_30"), 22);
+	view_key(&t->v, VIEW_PAGE_UP);
+	assert_true(row_with(t, "site_11") == 4 || row_with(t, "site_11") > 0);
+	view_key(&t->v, VIEW_END);
+	assert_int_equal(row_with(t, "site_99"), 22);
+	/* An expanded row has room for its stack. */
+	view_key(&t->v, VIEW_ENTER);
+	assert_true(row_with(t, "stack 1 of 1") > 0);
+	view_key(&t->v, VIEW_HOME);
+	assert_int_equal(row_with(t, "site_00"), 4);
+	close_view(t);
+}
+
+static void test_columns_of_wide_text(void **state)
+{
+	struct buf b = { 0 };
+	(void)state;
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		skip();
+	screen_put(&b, "na\xc3\xafve", 7, false);
+	assert_string_equal(buf_str(&b), "na\xc3\xafve  ");
+	buf_reset(&b);
+	screen_put(&b, "\xe6\xbc\xa2\xe5\xad\x97xyz", 4, false); /* two of two columns each */
+	assert_string_equal(buf_str(&b), "\xe6\xbc\xa2~ ");
+	buf_reset(&b);
+	screen_put(&b, "a\x1b[31m\xe2\x80\xae\x80", 20, true);
+	assert_string_equal(buf_str(&b), "            a?[31m??");
+	buf_reset(&b);
+	setlocale(LC_CTYPE, "C");
+	screen_put(&b, "na\xc3\xafve", 7, true);
+	assert_string_equal(buf_str(&b), "  na?ve");
+	buf_reset(&b);
+	screen_put(&b, "abc", 0, false);
+	assert_int_equal(b.len, 0);
+	buf_free(&b);
+}
+
+static void test_lists_that_are_none(void **state)
+{
+	static const char *const bad[] = {
+		"", "alys-feed\t2\nend\n", "alys-feed\t1\n", "alys-feed\t1\nwhen\t1\n", "x",
+		"alys-feed\t1\nstack\t1\t1\t1\t1\t1\tT\t0\nend\n", "alys-feed\t1\nframe\ta\t\nstack\t1\t1\t1\t1\t1\tT\t\nend\n",
+		"alys-feed\t1\nframe\ta\t\nstack\t1\t1\t1\t1\t-1\tT\t0\nend\n", "alys-feed\t1\nledger\t1\t2\t3\tx\nend\n",
+		"alys-feed\t1\nframe\ta\t\nstack\t99999999999\t1\t1\t1\t1\tT\t0\nend\n", "alys-feed\t1\nnote\t\x1b[31m\nend\n",
+		"alys-feed\t1\nframe\ta\tb\tc\td\te\tf\tg\th\ti\nend\n", "alys-feed\t1\nend", "alys-feed\t1\nen",
+	};
+	struct feed f;
+	struct err err;
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		bool whole = !strcmp(bad[i], "alys-feed\t1\nend");
+		assert_int_equal(feed_parse(&f, bad[i], strlen(bad[i]), &err), whole ? 0 : -EINVAL);
+		feed_free(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_processes_then_sites), cmocka_unit_test(test_rates_and_growth),
+		cmocka_unit_test(test_what_comes_later_grows_from_nothing), cmocka_unit_test(test_sorting),
+		cmocka_unit_test(test_a_chosen_row_stays_chosen), cmocka_unit_test(test_a_stack), cmocka_unit_test(test_types),
+		cmocka_unit_test(test_filter), cmocka_unit_test(test_pause_holds_all_but_losses),
+		cmocka_unit_test(test_losses_are_on_every_screen), cmocka_unit_test(test_small_and_large_screens),
+		cmocka_unit_test(test_scrolling), cmocka_unit_test(test_columns_of_wide_text),
+		cmocka_unit_test(test_lists_that_are_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/*
+ * sink/feed: processes, frames and stacks as lines of tab-separated cleaned text, for a reader that
+ * looks again every second (`top`). A frame is written once, when first used; they count from 0.
+ *
+ *   alys-feed	1
+ *   when	LAST_NS	START_NS	INTERVAL	SAMPLED
+ *   ledger	HITS	RECORDED	ASIDE	LOST
+ *   note	SENTENCE
+ *   process	PID	COMM	EXE	LIVE_BYTES	LIVE_COUNT	ALLOCATED_BYTES	ALLOCATED_COUNT
+ *   frame	NAME	FILE:LINE
+ *   stack	PID	LIVE_BYTES	LIVE_COUNT	ALLOCATED_BYTES	ALLOCATED_COUNT	TYPE	FRAME,FRAME,...
+ *   end
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "sink/format.h"
+#include "sink/names.h"
+#include "sink/type.h"
+
+#define FRAMES_MAX 64 /* of a stack: the innermost */
+
+struct feed_process {
+	struct proc_id proc;
+	struct totals t;
+};
+
+struct feed {
+	const struct sink_input *in;
+	struct buf *out;
+	struct names frames;
+	struct sink_stack whole, cut;
+	struct feed_process *procs;
+	size_t procs_cnt, procs_cap;
+	struct map index; /* proc -> place in procs */
+	uint32_t *rows;   /* places in the snapshot, those to write */
+	size_t rows_cnt;
+};
+
+static void put_totals(struct buf *out, const struct totals *t)
+{
+	static const enum value order[] = { VALUE_INUSE_SPACE, VALUE_INUSE_OBJECTS, VALUE_ALLOC_SPACE, VALUE_ALLOC_OBJECTS };
+	for (size_t i = 0; i < VALUE_CNT; i++)
+		buf_addf(out, "\t%" PRId64, value_of(t, order[i]));
+}
+
+static void add_totals(struct totals *to, const struct totals *t)
+{
+	to->est_alloc_cnt += t->est_alloc_cnt;
+	to->est_alloc_sz += t->est_alloc_sz;
+	to->est_live_cnt += t->est_live_cnt;
+	to->est_live_sz += t->est_live_sz;
+}
+
+static int gather_processes(struct feed *f)
+{
+	for (size_t i = 0; i < f->in->snapshot->n; i++) {
+		const struct snapshot_row *row = &f->in->snapshot->rows[i];
+		uint64_t *place = map_put(&f->index, row->proc.n);
+		struct feed_process *p = !place ? NULL : *place ? &f->procs[*place - 1] : VEC_PUSH(f, procs);
+		if (!p)
+			return -ENOMEM;
+		if (!*place)
+			*place = f->procs_cnt;
+		p->proc = row->proc;
+		add_totals(&p->t, &row->t);
+	}
+	return 0;
+}
+
+static int by_weight(const void *a, const void *b, void *ctx)
+{
+	const struct snapshot_row *rows = ctx;
+	const struct totals *x = &rows[*(const uint32_t *)a].t, *y = &rows[*(const uint32_t *)b].t;
+	double vx = x->est_live_sz + x->est_alloc_sz / 16, vy = y->est_live_sz + y->est_alloc_sz / 16;
+	if (vx != vy)
+		return vx < vy ? 1 : -1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+/* What holds much and what allocates much, when not all are wanted. */
+static int choose_rows(struct feed *f)
+{
+	size_t n = f->in->snapshot->n, top = f->in->options->top;
+	f->rows = calloc(n + 1, sizeof(*f->rows));
+	if (!f->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		f->rows[i] = (uint32_t)i;
+	f->rows_cnt = n;
+	if (top && top < n) {
+		qsort_r(f->rows, n, sizeof(*f->rows), by_weight, f->in->snapshot->rows);
+		f->rows_cnt = top;
+	}
+	return 0;
+}
+
+static void put_head(struct feed *f)
+{
+	const struct catalog *c = f->in->catalog;
+	const struct heap_facts *facts = &f->in->snapshot->facts;
+	buf_adds(f->out, "alys-feed\t1\n");
+	buf_addf(f->out, "when\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%d\n", facts->last_ns, facts->first_ns,
+		 format_interval(c), facts->sampled);
+	buf_addf(f->out, "ledger\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", catalog_sum(c, COUNT_HIT),
+		 catalog_sum(c, COUNT_RECORDED), catalog_sum(c, COUNT_ASIDE), catalog_sum(c, COUNT_LOST));
+	if (facts->lost_frees)
+		buf_addf(f->out, "note\tlive is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
+	if (format_unseen_frees(c))
+		buf_adds(f->out, "note\tlive is an upper bound: what the garbage collector frees is not recorded\n");
+}
+
+static void put_processes(struct feed *f)
+{
+	for (size_t i = 0; i < f->procs_cnt; i++) {
+		const struct proc *p = catalog_proc(f->in->catalog, f->procs[i].proc);
+		buf_addf(f->out, "process\t%u\t", p ? p->tgid : 0);
+		text_clean(f->out, p && p->comm ? p->comm : "", SIZE_MAX);
+		buf_adds(f->out, "\t");
+		text_clean(f->out, p && p->exe ? p->exe : "", SIZE_MAX);
+		put_totals(f->out, &f->procs[i].t);
+		buf_adds(f->out, "\n");
+	}
+}
+
+/* The frame's number; a new one is written first. */
+static bool frame_number(struct feed *f, const struct sink_frame *frame, uint32_t *out)
+{
+	struct buf line = { 0 };
+	size_t before = f->frames.spans_cnt;
+	sink_frame_name(frame, &line);
+	buf_adds(&line, "\t");
+	if (frame->symbol && frame->symbol->file) {
+		text_clean(&line, frame->symbol->file, SIZE_MAX);
+		if (frame->symbol->line)
+			buf_addf(&line, ":%" PRIu32, frame->symbol->line);
+	}
+	*out = line.failed ? NAMES_FAILED : names_put(&f->frames, buf_str(&line), line.len);
+	if (*out != NAMES_FAILED && f->frames.spans_cnt != before)
+		buf_addf(f->out, "frame\t%s\n", buf_str(&line));
+	buf_free(&line);
+	return *out != NAMES_FAILED;
+}
+
+static int put_stack(struct feed *f, const struct snapshot_row *row)
+{
+	const struct proc *p = catalog_proc(f->in->catalog, row->proc);
+	struct sink_options uncut = *f->in->options;
+	struct buf type = { 0 };
+	uint32_t numbers[FRAMES_MAX];
+	size_t n = 0;
+	uncut.keep_allocator_frames = true;
+	if (sink_stack_of(f->in->catalog, f->in->options, row->stack, &f->cut) ||
+	    sink_stack_of(f->in->catalog, &uncut, row->stack, &f->whole))
+		return -ENOMEM;
+	while (n < f->cut.frames_cnt && n < FRAMES_MAX && frame_number(f, &f->cut.frames[n], &numbers[n]))
+		n++;
+	type_of(&f->whole, &f->cut, &type);
+	buf_addf(f->out, "stack\t%u", p ? p->tgid : 0);
+	put_totals(f->out, &row->t);
+	buf_addf(f->out, "\t%s\t", buf_str(&type));
+	for (size_t i = 0; i < n; i++)
+		buf_addf(f->out, "%s%u", i ? "," : "", numbers[i]);
+	buf_adds(f->out, "\n");
+	bool failed = type.failed || (n < f->cut.frames_cnt && n < FRAMES_MAX);
+	buf_free(&type);
+	return failed ? -ENOMEM : 0;
+}
+
+static int write_lines(struct feed *f)
+{
+	int rc = gather_processes(f);
+	if (!rc)
+		rc = choose_rows(f);
+	if (rc)
+		return rc;
+	put_head(f);
+	put_processes(f);
+	for (size_t i = 0; !rc && i < f->rows_cnt; i++)
+		rc = put_stack(f, &f->in->snapshot->rows[f->rows[i]]);
+	buf_adds(f->out, "end\n");
+	return rc;
+}
+
+static int feed_render(const struct sink_input *in, struct sink_out *out, struct err *err)
+{
+	struct buf b = { 0 };
+	struct feed f = { .in = in, .out = &b };
+	enum value v;
+	int rc = value_choose(in->options, VALUE_INUSE_SPACE, &v, err);
+	if (!rc && write_lines(&f))
+		rc = err_set(err, ENOMEM, "out of memory for the stacks");
+	if (!rc)
+		rc = format_flush(out, &b, err);
+	sink_stack_free(&f.whole);
+	sink_stack_free(&f.cut);
+	names_free(&f.frames);
+	map_free(&f.index);
+	free(f.procs);
+	free(f.rows);
+	buf_free(&b);
+	return rc;
+}
+
+const struct sink_ops sink_feed = {
+	.name = "feed",
+	.ext = ".feed",
+	.mime = "text/tab-separated-values; charset=utf-8",
+	.help = "processes, frames and stacks as lines, which `top` reads",
+	.render = feed_render,
+};

@@ -1,0 +1,337 @@
+/*
+ * top/draw: a view as lines. Four lines of head, of which the third is always what was lost, then rows,
+ * then one line of keys. See view.h.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "top/view.h"
+
+#define HEAD_ROWS 4
+#define FOOT_ROWS 1
+
+/* "1.5M", "17": at most 7 columns. */
+static void put_short(struct buf *out, double n, double unit, const char *suffixes, const char *sign)
+{
+	double size = fabs(n);
+	while (size >= unit - 0.05 && suffixes[1]) {
+		size /= unit;
+		suffixes++;
+	}
+	buf_adds(out, n < 0 ? "-" : sign);
+	buf_addf(out, *suffixes == ' ' ? "%.0f" : "%.1f", size);
+	if (*suffixes != ' ')
+		buf_u8(out, (uint8_t)*suffixes);
+}
+
+static void put_bytes(struct buf *out, double n, const char *sign)
+{
+	put_short(out, n, 1024, " KMGTPE", sign);
+}
+
+static void put_count(struct buf *out, double n)
+{
+	put_short(out, n, 1000, " kMGTPE", "");
+}
+
+static void put_cell(struct buf *line, double n, int cols, bool bytes, const char *sign)
+{
+	struct buf text = { 0 };
+	if (bytes)
+		put_bytes(&text, n, sign);
+	else
+		put_count(&text, n);
+	screen_put(line, buf_str(&text), cols, true);
+	buf_free(&text);
+}
+
+/* The whole line is one text. */
+static void put_line(struct screen *s, int row, enum look look, struct buf *text)
+{
+	struct buf *line = screen_line(s, row, look);
+	if (line)
+		screen_put(line, buf_str(text), s->cols, false);
+	buf_free(text);
+}
+
+static const struct feed_process *process_of(const struct view *v, uint32_t pid)
+{
+	for (size_t i = 0; i < v->feed.processes_cnt; i++) {
+		if (v->feed.processes[i].pid == pid)
+			return &v->feed.processes[i];
+	}
+	return NULL;
+}
+
+/* --- head -------------------------------------------------------------------------------------- */
+
+static void draw_title(const struct view *v, struct screen *s)
+{
+	static const char *const nouns[] = { "process", "site", "type" };
+	static const char *const sorts[] = { "live", "allocation rate", "growth", "blocks", "name" };
+	const struct feed_process *p = v->pid ? process_of(v, v->pid) : NULL;
+	struct buf t = { 0 };
+	buf_adds(&t, "alys-bpf top: ");
+	if (v->pid)
+		buf_addf(&t, "process %u %s", v->pid, p ? p->comm : "");
+	else
+		buf_addf(&t, "%zu processes", v->feed.processes_cnt);
+	buf_addf(&t, ", by %s, largest %s %s", nouns[v->by], sorts[v->sort], v->turned ? "last" : "first");
+	if (*v->filter)
+		buf_addf(&t, ", /%s", v->filter);
+	buf_adds(&t, v->ended ? " [ENDED]" : v->paused ? " [PAUSED]" : "");
+	put_line(s, 0, LOOK_HEAD, &t);
+}
+
+static void draw_sums(const struct view *v, struct screen *s)
+{
+	double live = 0, rate = 0, rate_cnt = 0, growth = 0;
+	struct buf t = { 0 };
+	for (size_t i = 0; i < v->feed.processes_cnt; i++) {
+		const struct feed_process *f = &v->feed.processes[i];
+		const struct past *p = view_past(v, view_process_key(f->pid));
+		if (v->pid && f->pid != v->pid)
+			continue;
+		live += f->live_sz;
+		rate += p ? p->rate_sz : 0;
+		rate_cnt += p ? p->rate_cnt : 0;
+		growth += p ? p->growth : 0;
+	}
+	buf_adds(&t, "live ");
+	put_bytes(&t, live, "");
+	buf_adds(&t, ", ");
+	put_bytes(&t, growth, "+");
+	buf_adds(&t, "/min; allocates ");
+	put_bytes(&t, rate, "");
+	buf_adds(&t, "/s, ");
+	put_count(&t, rate_cnt);
+	buf_adds(&t, " blocks/s");
+	if (v->feed.interval) {
+		buf_adds(&t, "; sampled by ");
+		put_bytes(&t, (double)v->feed.interval, "");
+	}
+	put_line(s, 1, LOOK_PLAIN, &t);
+}
+
+static void draw_ledger(const struct view *v, struct screen *s)
+{
+	struct buf t = { 0 };
+	buf_adds(&t, "lost ");
+	text_count(&t, (uint64_t)v->lost);
+	buf_adds(&t, "; hits ");
+	text_count(&t, (uint64_t)v->hits);
+	buf_adds(&t, " = recorded ");
+	text_count(&t, (uint64_t)v->recorded);
+	buf_adds(&t, " + set aside ");
+	text_count(&t, (uint64_t)v->aside);
+	buf_adds(&t, " + lost ");
+	text_count(&t, (uint64_t)v->lost);
+	put_line(s, 2, v->lost > 0 ? LOOK_BAD : LOOK_PLAIN, &t);
+}
+
+/* --- rows -------------------------------------------------------------------------------------- */
+
+#define NUMBERS_COLS (8 + 8 + 9 + 9)
+
+static int middle_cols(const struct view *v, const struct screen *s)
+{
+	if (v->by == VIEW_PROCESSES)
+		return 8;
+	return v->by == VIEW_TYPES ? 0 : s->cols >= 120 ? 24 : s->cols >= 70 ? 14 : 0;
+}
+
+static void draw_columns(const struct view *v, struct screen *s)
+{
+	static const char *const what[] = { "PROGRAM", "SITE", "TYPE" };
+	struct buf *line = screen_line(s, 3, LOOK_HEAD);
+	int middle = middle_cols(v, s);
+	if (!line)
+		return;
+	screen_put(line, "LIVE", 8, true);
+	screen_put(line, "BLOCKS", 8, true);
+	screen_put(line, "ALLOC/S", 9, true);
+	screen_put(line, "GROW/MIN", 9, true);
+	buf_adds(line, "  ");
+	if (middle) {
+		screen_put(line, v->by == VIEW_PROCESSES ? "PID" : "TYPE", middle, false);
+		buf_u8(line, ' ');
+	}
+	screen_put(line, what[v->by], s->cols - NUMBERS_COLS - 2 - middle - (middle ? 1 : 0), false);
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static void draw_row(const struct view *v, const struct view_row *r, struct screen *s, int at, bool chosen)
+{
+	struct buf *line = screen_line(s, at, chosen ? LOOK_CHOSEN : LOOK_PLAIN), label = { 0 };
+	int middle = middle_cols(v, s);
+	char pid[16];
+	if (!line)
+		return;
+	snprintf(pid, sizeof(pid), "%u", r->pid);
+	put_cell(line, r->live_sz, 8, true, "");
+	put_cell(line, r->live_cnt, 8, false, "");
+	put_cell(line, r->rate_sz, 9, true, "");
+	put_cell(line, r->growth, 9, true, r->growth > 0 ? "+" : "");
+	buf_adds(line, r->key == v->expanded ? " -" : "  ");
+	if (middle) {
+		screen_put(line, v->by == VIEW_PROCESSES ? pid : r->type, middle, false);
+		buf_u8(line, ' ');
+	}
+	buf_addf(&label, "%s  %s", r->name, v->by == VIEW_PROCESSES ? r->place : last_part(r->place));
+	screen_put(line, buf_str(&label), s->cols - NUMBERS_COLS - 2 - middle - (middle ? 1 : 0), false);
+	buf_free(&label);
+}
+
+/* The `which`th largest stack of a row; *cnt is how many it has. */
+static const struct feed_stack *stack_of(struct view *v, uint64_t row, uint32_t *cnt)
+{
+	const struct feed_stack *best = NULL;
+	double below = HUGE_VAL;
+	size_t below_at = 0;
+	*cnt = 0;
+	for (size_t i = 0; i < v->feed.stacks_cnt; i++)
+		*cnt += view_wants(v, &v->feed.stacks[i]) && view_row_of(v, &v->feed.stacks[i]) == row;
+	if (v->which >= *cnt)
+		v->which = *cnt ? *cnt - 1 : 0;
+	for (uint32_t k = 0; k <= v->which && *cnt; k++) {
+		best = NULL;
+		for (size_t i = 0; i < v->feed.stacks_cnt; i++) {
+			const struct feed_stack *s = &v->feed.stacks[i];
+			bool left = s->live_sz < below || (s->live_sz == below && i > below_at);
+			if (left && view_wants(v, s) && view_row_of(v, s) == row && (!best || s->live_sz > best->live_sz))
+				best = s;
+		}
+		if (!best)
+			return NULL;
+		below = best->live_sz;
+		below_at = (size_t)(best - v->feed.stacks);
+	}
+	return best;
+}
+
+/* Its frames, innermost first; returns the row after them. */
+static int draw_stack(struct view *v, struct screen *s, int at, int end)
+{
+	uint32_t cnt;
+	const struct feed_stack *st = stack_of(v, v->expanded, &cnt);
+	struct buf t = { 0 };
+	if (!st || at >= end)
+		return at;
+	buf_addf(&t, "    stack %u of %u%s: ", v->which + 1, cnt, cnt > 1 ? " (left, right)" : "");
+	put_bytes(&t, st->live_sz, "");
+	buf_adds(&t, " in ");
+	put_count(&t, st->live_cnt);
+	buf_addf(&t, " blocks of %s, process %u", st->type, st->pid);
+	put_line(s, at++, LOOK_SOFT, &t);
+	for (uint32_t i = 0; i < st->frames_cnt && at < end; i++) {
+		const struct feed_frame *f = &v->feed.frames[v->feed.path[st->first + i]];
+		buf_addf(&t, "      %s  %s", f->name, f->place);
+		put_line(s, at++, LOOK_SOFT, &t);
+	}
+	return at;
+}
+
+static void keep_in_sight(struct view *v, size_t place, int height)
+{
+	if (place < v->scroll)
+		v->scroll = place;
+	/* With its stack the chosen row is at the top, or the stack would be below the screen. */
+	if (v->expanded && v->rows[place].key == v->expanded && place >= v->scroll + (size_t)(height > 4 ? height / 3 : 1))
+		v->scroll = place;
+	if (place >= v->scroll + (size_t)height)
+		v->scroll = place - (size_t)height + 1;
+}
+
+static void draw_rows(struct view *v, struct screen *s)
+{
+	int at = HEAD_ROWS, end = s->rows - FOOT_ROWS;
+	size_t chosen = 0;
+	while (chosen < v->rows_cnt && v->rows[chosen].key != v->chosen)
+		chosen++;
+	if (chosen == v->rows_cnt)
+		chosen = 0;
+	v->page = end > at ? end - at : 1;
+	if (v->rows_cnt)
+		keep_in_sight(v, chosen, v->page);
+	if (v->scroll >= v->rows_cnt)
+		v->scroll = 0;
+	for (size_t i = v->scroll; i < v->rows_cnt && at < end; i++) {
+		draw_row(v, &v->rows[i], s, at++, i == chosen);
+		if (v->expanded && v->rows[i].key == v->expanded)
+			at = draw_stack(v, s, at, end);
+	}
+	if (!v->rows_cnt && at < end) {
+		struct buf t = { 0 };
+		buf_adds(&t, *v->filter ? "nothing matches the filter (Esc clears it)" : v->round ? "nothing was allocated yet" : "waiting for the first numbers");
+		put_line(s, at++, LOOK_SOFT, &t);
+	}
+	for (; at < end; at++)
+		screen_line(s, at, LOOK_PLAIN);
+}
+
+/* --- the rest ---------------------------------------------------------------------------------- */
+
+static void draw_foot(const struct view *v, struct screen *s)
+{
+	struct buf t = { 0 };
+	enum look look = LOOK_SOFT;
+	if (v->typing) {
+		buf_addf(&t, "filter: %s_", v->filter);
+	} else if (v->message && *v->message) {
+		text_clean(&t, v->message, SIZE_MAX);
+		look = LOOK_BAD;
+	} else if (v->feed.note && *v->feed.note) {
+		buf_adds(&t, v->feed.note);
+	} else {
+		buf_adds(&t, "q quit  Enter stack  Tab by  s sort  r turn  / filter  p pause  h help");
+	}
+	put_line(s, s->rows - 1, look, &t);
+}
+
+static void draw_help(struct screen *s)
+{
+	static const char *const lines[] = {
+		"alys-bpf top",
+		"",
+		"arrows, j k, PgUp PgDn, Home End   choose a row",
+		"Enter        the row's largest stack; left and right: its other stacks",
+		"             in the list of processes: that process' sites",
+		"Esc          one step back: stack, filter, process",
+		"Tab          rows are sites, types, processes",
+		"l a g b n    sort by live, allocation rate, growth, blocks, name; s: the next",
+		"r            turn the order round",
+		"/            only stacks with this text in a function, file or type",
+		"p, space     hold the picture; recording goes on",
+		"q            quit",
+		"",
+		"LIVE is what was allocated since tracing began and is not freed. GROW/MIN is",
+		"its change over the last minute. Lost events are always in the third line.",
+	};
+	for (int i = 0; i < s->rows; i++) {
+		struct buf *line = screen_line(s, i, i ? LOOK_PLAIN : LOOK_HEAD);
+		if (line && (size_t)i < sizeof(lines) / sizeof(lines[0]))
+			screen_put(line, lines[i], s->cols, false);
+	}
+}
+
+void view_draw(struct view *v, struct screen *s)
+{
+	if (v->help) {
+		draw_help(s);
+		draw_ledger(v, s);
+		return;
+	}
+	draw_title(v, s);
+	draw_sums(v, s);
+	draw_ledger(v, s);
+	draw_columns(v, s);
+	draw_rows(v, s);
+	draw_foot(v, s);
+}

@@ -1,0 +1,55 @@
+/*
+ * top/feed: reads what sink/feed.c writes: processes, frames and stacks as of one moment. The lines may
+ * come from a daemon over a socket, so they are believed in nothing. Not for other rooms.
+ */
+#ifndef ALYS_TOP_FEED_H
+#define ALYS_TOP_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define FEED_STACKS_MAX 20000
+#define FEED_FRAMES_MAX 64
+
+struct feed_frame {
+	const char *name, *place; /* "FILE:LINE" or "" */
+};
+
+struct feed_process {
+	uint32_t pid;
+	const char *comm, *exe;
+	double live_sz, live_cnt, alloc_sz, alloc_cnt;
+};
+
+struct feed_stack {
+	uint32_t pid;
+	double live_sz, live_cnt, alloc_sz, alloc_cnt;
+	const char *type;
+	uint32_t first, frames_cnt; /* in feed.path; innermost first, never 0 of them */
+	uint64_t key;               /* of pid and frames' texts: the same from feed to feed */
+};
+
+struct feed {
+	char *text; /* all strings are in here */
+	uint64_t now_ns, start_ns, interval;
+	bool sampled;
+	double hits, recorded, aside, lost;
+	const char *note; /* the first; "" */
+	struct feed_process *processes;
+	size_t processes_cnt, processes_cap;
+	struct feed_frame *frames;
+	size_t frames_cnt, frames_cap;
+	uint32_t *path; /* numbers of frames */
+	size_t path_cnt, path_cap;
+	struct feed_stack *stacks;
+	size_t stacks_cnt, stacks_cap;
+};
+
+/* 0, -ENOMEM, or -EINVAL and a sentence: nothing of such a feed is to be used. feed_free in any case. */
+int feed_parse(struct feed *f, const char *text, size_t len, struct err *err);
+void feed_free(struct feed *f);
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * top/view: what is on the screen, without a terminal: lists and keys in, lines out. Not for other rooms.
+ */
+#ifndef ALYS_TOP_VIEW_H
+#define ALYS_TOP_VIEW_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "top/feed.h"
+
+enum look { LOOK_PLAIN, LOOK_HEAD, LOOK_CHOSEN, LOOK_BAD, LOOK_SOFT };
+
+#define SCREEN_ROWS_MAX 200
+#define SCREEN_COLS_MAX 500
+
+/* Lines of at most `cols` columns, without control characters. */
+struct screen {
+	int rows, cols;
+	struct buf line[SCREEN_ROWS_MAX];
+	enum look look[SCREEN_ROWS_MAX];
+};
+
+/* Others than characters. */
+enum view_key {
+	VIEW_UP = 0x110000,
+	VIEW_DOWN,
+	VIEW_LEFT,
+	VIEW_RIGHT,
+	VIEW_PAGE_UP,
+	VIEW_PAGE_DOWN,
+	VIEW_HOME,
+	VIEW_END,
+	VIEW_ENTER,
+	VIEW_ERASE,
+	VIEW_ESCAPE,
+	VIEW_TAB,
+};
+
+enum view_by { VIEW_PROCESSES, VIEW_SITES, VIEW_TYPES, VIEW_BY_CNT };
+enum view_sort { SORT_LIVE, SORT_RATE, SORT_GROWTH, SORT_BLOCKS, SORT_NAME, SORT_CNT };
+
+#define PAST_POINTS 16
+#define PAST_APART_NS 4000000000ull
+
+/* What was seen of a stack or a process before, for rates and growth. */
+struct past {
+	uint64_t key, round, when_ns;
+	double alloc_sz, alloc_cnt;
+	double rate_sz, rate_cnt; /* a second */
+	double growth;            /* live bytes a minute */
+	struct {
+		uint64_t ns;
+		double live;
+	} at[PAST_POINTS]; /* oldest first */
+	size_t at_cnt;
+};
+
+struct view_row {
+	uint64_t key;
+	uint32_t pid;
+	const char *name, *place, *type; /* in the feed */
+	double live_sz, live_cnt, rate_sz, rate_cnt, growth;
+	uint32_t stacks_cnt;
+};
+
+#define FILTER_MAX 60
+
+struct view {
+	struct feed feed; /* what is shown */
+	double hits, recorded, aside, lost; /* of the newest, also when paused */
+	struct past *past;
+	size_t past_cnt, past_cap;
+	struct map past_index; /* key -> place in past */
+	uint64_t round, first_ns, now_ns;
+
+	uint32_t pid;   /* this process alone, 0 = all */
+	uint32_t fixed; /* the pid that was asked for: one cannot leave it */
+	enum view_by by;
+	enum view_sort sort;
+	bool turned, paused, help, typing;
+	char filter[FILTER_MAX + 1];
+	uint64_t chosen;   /* key of a row */
+	uint64_t expanded; /* key of the row whose stack is shown; 0 = none */
+	uint32_t which;    /* of its stacks */
+	size_t scroll;
+	int page; /* rows that were shown last */
+
+	struct view_row *rows;
+	size_t rows_cnt, rows_cap;
+	const char *message; /* borrowed; NULL */
+	bool ended;
+};
+
+void view_begin(struct view *v, uint32_t pid);
+/* A newer list; takes what is in it. */
+void view_take(struct view *v, struct feed *f, uint64_t now_ns);
+/* A character or enum view_key. False: it is time to go. */
+bool view_key(struct view *v, int key);
+void view_draw(struct view *v, struct screen *s);
+void view_free(struct view *v);
+
+/* Builds v->rows anew from what is shown, sorted. */
+void view_rows(struct view *v);
+/* Whether a stack is wanted by process and filter. */
+bool view_wants(const struct view *v, const struct feed_stack *s);
+/* The row that a stack is part of. */
+uint64_t view_row_of(const struct view *v, const struct feed_stack *s);
+const struct past *view_past(const struct view *v, uint64_t key);
+uint64_t view_process_key(uint32_t pid);
+
+void screen_free(struct screen *s);
+/* Starts line `row` over; NULL beyond the screen. */
+struct buf *screen_line(struct screen *s, int row, enum look look);
+/* Appends text cut or padded to `cols` columns; right: flush right. */
+void screen_put(struct buf *line, const char *text, int cols, bool right);
+
+#endif
