@@ -10,6 +10,7 @@
 
 #define UNKNOWN_MAX 16384  /* ids of classes when nobody says how many there are */
 #define STRING_HEADER 12   /* id, bytes, characters, of four bytes each */
+#define GRANULE 16
 #define STRING_SLACK 4096  /* a string that shrank may keep its slot */
 
 /* --- which ids can be ids ----------------------------------------------------------------------- */
@@ -78,10 +79,12 @@ static int choose_shapes(struct shapes *s)
 	return 0;
 }
 
+/* The first objects of a thread come out one granule larger than the later ones. */
 static bool is_best(const struct shapes *s, uint32_t id, const struct heap_block *b)
 {
-	const uint64_t *best = map_get(&s->best, id);
-	return best && s->list[*best - 1].size == b->size && s->list[*best - 1].kind == b->kind;
+	const uint64_t *place = map_get(&s->best, id);
+	const struct shape *best = place ? &s->list[*place - 1] : NULL;
+	return best && best->kind == b->kind && b->size + GRANULE >= best->size && b->size <= best->size + GRANULE;
 }
 
 static void free_shapes(struct shapes *s)
@@ -144,13 +147,12 @@ static int add_to_row(struct taking *k, uint32_t id, const struct heap_block *b)
 	if (!place || (!*place && !row))
 		return -ENOMEM;
 	if (row) {
-		*row = (struct census_type){ .id = id, .size = b->size };
+		*row = (struct census_type){ .id = id };
 		*place = c->types_cnt;
 	}
 	row = &c->types[*place - 1];
 	row->cnt++;
 	row->bytes += b->size;
-	row->size = row->size == b->size ? b->size : 0;
 	if (id != CENSUS_FREE) {
 		c->cnt++;
 		c->bytes += b->size;

@@ -117,17 +117,27 @@ static const struct space_region *find_by_name(struct collector *c)
 	return NULL;
 }
 
-/* The program itself: what is left for a collector linked into it and stripped of names. */
-static const struct space_region *find_program(struct collector *c, const char *exe)
+static const struct space_region *program_region(const struct collector *c)
 {
 	for (size_t i = 0; i < c->space.regions_cnt; i++) {
 		const struct space_region *r = &c->space.regions[i];
-		if (!r->exec || !r->ino || strcmp(r->path, exe))
-			continue;
-		c->elf = open_file(c->memory.tgid, r, &c->fd);
-		return c->elf && collector_bias(c->elf, &c->space, r->dev, r->ino, &c->bias) ? r : NULL;
+		if (r->exec && r->ino && !strcmp(r->path, c->exe))
+			return r;
 	}
 	return NULL;
+}
+
+struct elf *collector_program(const struct collector *c, int *fd, uint64_t *bias)
+{
+	const struct space_region *r = program_region(c);
+	struct elf *e = r ? open_file(c->memory.tgid, r, fd) : NULL;
+	if (e && !collector_bias(e, &c->space, r->dev, r->ino, bias)) {
+		elf_close(e);
+		close(*fd);
+		e = NULL;
+	}
+	*fd = e ? *fd : -1;
+	return e;
 }
 
 /* --- opening ------------------------------------------------------------------------------------ */
@@ -164,6 +174,7 @@ static int begin(struct collector *c, struct proc_facts *facts, struct err *err)
 	snprintf(c->comm, sizeof(c->comm), "%s", buf_str(&name));
 	buf_free(&name);
 	c->start_ns = facts->start_ns;
+	snprintf(c->exe, sizeof(c->exe), "%s", facts->exe);
 	if (facts->kernel_thread)
 		return err_set(err, ENOENT, "process %u (%s) is a kernel thread: it has no heap", c->memory.tgid, c->comm);
 	rc = collector_space(c->memory.tgid, &c->space, err);
@@ -191,10 +202,12 @@ static int find(struct collector *c, struct err *err)
 		return rc;
 	const struct space_region *file = find_by_name(c);
 	bool named = file;
+	/* What is left: a collector linked into the program and stripped of names. */
 	if (!file)
-		file = find_program(c, facts.exe);
-	if (!file)
+		c->elf = collector_program(c, &c->fd, &c->bias);
+	if (!c->elf)
 		return no_collector(c, err);
+	file = file ?: program_region(c);
 	c->dev = file->dev;
 	c->ino = file->ino;
 	c->trust = COLLECTOR_STRUCTURAL;

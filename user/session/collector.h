@@ -25,7 +25,7 @@ struct collector {
 	uint64_t dev, ino;  /* of the file */
 	enum collector_trust trust;
 	char why[320];      /* what the trust is founded on, or why there is no more of it: one clean sentence */
-	char comm[64];
+	char comm[64], exe[4096]; /* the path as maps have it; the name is clean */
 	uint64_t start_ns;  /* of the process, CLOCK_MONOTONIC */
 };
 
@@ -47,6 +47,10 @@ int collector_read(struct collector *c, struct boehm_heap *out, struct err *err)
 /* The parts, for whoever has a process and the open file already. False: the file is not mapped there. */
 int collector_space(uint32_t tgid, struct space *out, struct err *err);
 bool collector_bias(const struct elf *e, const struct space *s, uint64_t dev, uint64_t ino, uint64_t *bias);
+/* The program's own file: NULL when it cannot be opened. Then elf_close and close(*fd). */
+struct elf *collector_program(const struct collector *c, int *fd, uint64_t *bias);
+/* By the symbols of its program. */
+bool collector_is_crystal(const struct collector *c);
 /* Names of its types: type_ids (a file, NULL = none) and what its program's symbols say. */
 int collector_types(struct collector *c, const char *type_ids, struct types *out, struct err *err);
 

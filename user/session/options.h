@@ -89,6 +89,13 @@ struct info_options {
 	bool strict; /* damage is an error */
 };
 
+struct census_options {
+	struct report_options report; /* pid, format, order, what is hidden */
+	const char *type_ids; /* file of the compiler's list, NULL = none */
+	double gc_wait;       /* seconds to wait for a collection */
+	bool heap, counts;
+};
+
 struct doctor_options {
 	uint32_t probes_pid; /* list sites of this process, 0 = no */
 	const char *unwind;  /* print unwind rows of this file */

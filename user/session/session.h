@@ -20,6 +20,7 @@ int session_convert(const struct convert_options *o, struct err *err);
 int session_report(const struct report_request *o, struct err *err);
 int session_diff(const struct diff_request *o, struct err *err);
 int session_info(const struct info_options *o, struct err *err);
+int session_census(const struct census_options *o, struct err *err);
 int session_doctor(const struct doctor_options *o, struct err *err);
 
 #endif
