@@ -22,5 +22,7 @@ int session_diff(const struct diff_request *o, struct err *err);
 int session_info(const struct info_options *o, struct err *err);
 int session_census(const struct census_options *o, struct err *err);
 int session_doctor(const struct doctor_options *o, struct err *err);
+int session_graph(const struct graph_options *o, struct err *err);
+int session_dump(const struct dump_options *o, struct err *err);
 
 #endif

@@ -1,0 +1,111 @@
+/* libs: -lgc */
+/*
+ * A heap whose every edge is known, for tests of the object graph: `c_graph [OBJECTS] [busy]`. Prints
+ * "NAME ADDRESS" lines, then "ready"; then "alive" for each line that comes on stdin, "end" when that ends.
+ *
+ *   top (global) -> table -> leaf[0], leaf[1] (through its inside), ring -> ring2 -> ring
+ *   hidden (uncollectable) -> kept;  lost: nobody holds it;  plain (pointer-free) "holds" kept, but says nothing
+ *   root_chain -> OBJECTS objects of 32 and 64 bytes, each holding the next and the one before the last
+ */
+#define GC_THREADS
+#include <gc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct table {
+	void *pad;
+	void *leaf[2];
+	void *ring;
+};
+
+struct ring {
+	void *pad[2];
+	struct ring *other;
+};
+
+static struct table *top;
+static void **volatile root_chain;
+volatile unsigned long spins;
+
+static void say(const char *name, void *p)
+{
+	printf("%s %p\n", name, p);
+}
+
+/* Not inlined, so that what it had in registers and on the stack is gone when it has returned. */
+static void __attribute__((noinline)) make(void)
+{
+	top = GC_malloc(sizeof(*top));
+	top->leaf[0] = GC_malloc(100);
+	top->leaf[1] = (char *)GC_malloc(200) + 50;
+	struct ring *a = GC_malloc(sizeof(*a)), *b = GC_malloc(sizeof(*b));
+	a->other = b;
+	b->other = a;
+	top->ring = a;
+	void **hidden = GC_malloc_uncollectable(48);
+	hidden[3] = GC_malloc_atomic(64);
+	void **plain = GC_malloc_atomic(80);
+	plain[0] = top->leaf[0];
+	top->pad = plain;
+	say("top", top);
+	say("leaf0", top->leaf[0]);
+	say("leaf1", (char *)top->leaf[1] - 50);
+	say("ring", a);
+	say("ring2", b);
+	say("hidden", hidden);
+	say("kept", hidden[3]);
+	say("plain", plain);
+	say("lost", GC_malloc(500));
+}
+
+static void __attribute__((noinline)) chain(long n)
+{
+	void **last = NULL, **before = NULL;
+	for (long i = 0; i < n; i++) {
+		void **at = GC_malloc(i & 1 ? 24 : 60);
+		at[0] = last;
+		at[2] = before;
+		before = last;
+		last = at;
+	}
+	root_chain = last;
+}
+
+/* Stack and registers full of zeros, where addresses were. */
+static void __attribute__((noinline)) wipe(void)
+{
+	volatile char room[16384];
+	memset((char *)room, 0, sizeof(room));
+}
+
+static void *spin(void *arg)
+{
+	for (;;)
+		spins++;
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	char line[64];
+	GC_INIT();
+	GC_set_all_interior_pointers(1);
+	make();
+	chain(argc > 1 ? atol(argv[1]) : 0);
+	wipe();
+	if (argc > 2)
+		GC_pthread_create(&thread, NULL, spin, NULL);
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		puts("alive");
+		fflush(stdout);
+	}
+	puts("end");
+	return 0;
+}

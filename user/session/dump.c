@@ -1,0 +1,38 @@
+/* session/dump: the heap of a live process into a file. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/outfile.h"
+#include "session/dumpfile.h"
+
+static int write_file(struct objects *o, const struct dump_options *ask, struct err *err)
+{
+	struct blocks sites;
+	int rc = ask->sites ? blocks_read(&sites, ask->sites, o->tgid, err) : 0;
+	if (rc)
+		return rc;
+	int fd = outfile_create(ask->output, ask->force, err);
+	rc = fd < 0 ? fd : dumpfile_write(o, ask->sites ? &sites : NULL, ask->words, fd, err);
+	if (ask->sites)
+		blocks_free(&sites);
+	return rc;
+}
+
+int session_dump(const struct dump_options *ask, struct err *err)
+{
+	struct objects o;
+	struct buf said = { 0 };
+	int rc = objects_read(&o, &ask->heap, err);
+	if (rc)
+		return rc == -ENOENT || rc == -ESRCH || rc == -ENODATA ? EXIT_NOTHING : EXIT_ERROR;
+	rc = write_file(&o, ask, err);
+	objects_describe(&o, &said);
+	if (!rc)
+		log_at(LOG_NORMAL, "%s: %s", ask->output, buf_str(&said));
+	buf_free(&said);
+	objects_free(&o);
+	return rc ? EXIT_ERROR : EXIT_OK;
+}

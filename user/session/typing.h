@@ -1,0 +1,30 @@
+/*
+ * session/typing: is what an object's first four bytes say its type? Names and sizes of instances say
+ * which numbers can be one; where no size is known, the one that most objects with the number have, for
+ * all instances of a class have one. Raw memory that begins with such a number by chance, in a cell of
+ * such a size, is taken for an object: there is nothing more to tell them apart by.
+ */
+#ifndef ALYS_SESSION_TYPING_H
+#define ALYS_SESSION_TYPING_H
+
+#include "boehm/fields.h"
+#include "boehm/graph.h"
+#include "boehm/types.h"
+
+struct typing {
+	const struct types *types;
+	struct map sizes;  /* type id -> bytes of an instance, where known */
+	uint32_t ids_end;  /* numbers from here on are none of a class */
+	bool complete;     /* every class has a name */
+	bool none;         /* not a program of Crystal's: first words mean nothing */
+};
+
+/* Borrows both. -ENOMEM. */
+int typing_begin(struct typing *t, const struct types *types, const struct fields *fields);
+void typing_end(struct typing *t);
+/* Fit as graph_typing. 0 = raw memory. */
+uint32_t typing_of(void *ctx, uint32_t first, uint64_t size, uint8_t kind);
+/* Objects of another size than their class are raw memory; notes what was asked for where that is known. */
+int typing_settle(void *ctx, struct graph *g);
+
+#endif
