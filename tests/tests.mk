@@ -5,7 +5,7 @@ FUZZ  := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out tests/prog/lib_%,\
 	$(sort $(wildcard tests/prog/*.c tests/prog/*.cc)))) $(patsubst %.c,%.so,$(wildcard tests/prog/lib_*.c))) \
 	$(foreach p,alloc torture,$(foreach v,debug release,$(BUILD)/tests/prog/$(p).$(v))) \
-	$(BUILD)/tests/prog/alloc.staticgc $(BUILD)/demo/server.debug $(BUILD)/demo/server
+	$(BUILD)/tests/prog/alloc.staticgc $(foreach v,debug release staticgc fields mt,$(BUILD)/tests/prog/graph.$(v)) $(BUILD)/demo/server.debug $(BUILD)/demo/server
 
 room_objects = $(foreach r,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/$(r)/*.c)) \
 	$(if $(filter sink,$(r)),$(BUILD)/user/sink/profile.pb-c.o))
@@ -55,7 +55,8 @@ $(BUILD)/tests/prog/%: tests/prog/%.cc $(wildcard tests/prog/*.h)
 
 # Crystal: a debug build, a release build, and one with libgc inside the executable, as the official packages have it.
 CRYSTAL = CRYSTAL_CACHE_DIR=$(abspath $(BUILD))/crystal/cache crystal build --no-color
-crystal_build = mkdir -p $(@D) && $(2) $(CRYSTAL) $(1) -o $@ $<
+# Beside each program stands the compiler's list of its types.
+crystal_build = mkdir -p $(@D) && CRYSTAL_DUMP_TYPE_ID=1 $(2) $(CRYSTAL) $(1) -o $@ $< > $@.types
 
 $(BUILD)/tests/prog/%.debug: tests/prog/%.cr
 	$(call say,CRYSTAL,$@)
@@ -64,6 +65,15 @@ $(BUILD)/tests/prog/%.debug: tests/prog/%.cr
 $(BUILD)/tests/prog/%.release: tests/prog/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build,--release)
+
+# With names of fields, and with threads.
+$(BUILD)/tests/prog/%.fields: tests/prog/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build,--debug)
+
+$(BUILD)/tests/prog/%.mt: tests/prog/%.cr
+	$(call say,CRYSTAL,$@)
+	$(Q)$(call crystal_build,-Dpreview_mt)
 
 $(BUILD)/tests/prog/%.staticgc: tests/prog/%.cr
 	$(call say,CRYSTAL,$@)

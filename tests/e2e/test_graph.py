@@ -1,0 +1,370 @@
+"""
+The object graph of collected heaps, from outside: MemProf's documented examples in programs built without any
+profiler, a C program whose every edge is known, and what must never happen to a process that is frozen for it.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ALYS, PROGS, Program
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")
+
+# As MemProf's documentation prints it, but for the addresses.
+DOCUMENTED = """\
+graph LR
+  0x109736e80["0x109736e80 C"]
+  0x109736e70["0x109736e70 C"]
+  0x10972fe40["0x10972fe40 B"] --@c,0--> 0x109736e80
+  0x10972fe20["0x10972fe20 (class 0)"] --@(field 0),1--> 0x10972fe40
+  0x10972fe60["0x10972fe60 Array(B)"] --@(field 16),2--> 0x10972fe20
+  0x10972fe80["0x10972fe80 A"] --@bs,3--> 0x10972fe60
+  0x10972fe00["0x10972fe00 B"] --@c,0--> 0x109736e70
+  0x10972fe20["0x10972fe20 (class 0)"] --@(field 8),1--> 0x10972fe00
+"""
+FIELDS = PROGS / "graph.fields"
+
+
+def alys(*args, timeout=60):
+    return subprocess.run([str(ALYS), *map(str, args)], capture_output=True, text=True, timeout=timeout)
+
+
+def ask(*args):
+    done = alys(*args)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def numbered(graph):
+    """Addresses by the order in which they appear: equal for graphs of equal shape and order."""
+    seen = {}
+    return re.sub(r"0x[0-9a-f]+", lambda m: seen.setdefault(m[0], f"#{len(seen)}"), graph)
+
+
+@pytest.fixture
+def programs():
+    started = []
+
+    def start(name, *args, **env):
+        started.append(Program([PROGS / name, *args], env))
+        return started[-1]
+
+    yield start
+    for p in started:
+        p.kill()
+
+
+def told(program):
+    """What it says lives where, up to "ready": {name: [addresses]}."""
+    found = {}
+    while (line := program.line()) != "ready":
+        name, address = line.rsplit(" ", 1)
+        found.setdefault(name, []).append(int(address, 16))
+    return found
+
+
+def obey(program, word):
+    program.proc.stdin.write(word.encode() + b"\n")
+    program.proc.stdin.flush()
+    return program.line()
+
+
+def crystal(programs, variant, **env):
+    program = programs(f"graph.{variant}", **env)
+    return program, told(program), PROGS / f"graph.{variant}.types"
+
+
+def table(text):
+    lines = text.splitlines()
+    assert int(lines[0]) == len(lines) - 1
+    return {name: int(n) for n, name in (line.split("\t") for line in lines[1:])}
+
+
+# --- the documented examples ------------------------------------------------------------------------
+
+@pytest.mark.parametrize("freeze", [(), ("--freeze",)], ids=["running", "frozen"])
+@pytest.mark.parametrize("variant", ["debug", "release", "staticgc", "fields", "mt"])
+def test_documented_graph(programs, variant, freeze):
+    program, where, types = crystal(programs, variant, FOOS="10")
+    graph = ask("graph", "-p", program.pid, "--type", "C", "--type-ids", types, "--fields", FIELDS, *freeze)
+    # The build with names of fields knows one more than MemProf did.
+    assert numbered(graph).replace("@buffer", "@(field 16)") == numbered(DOCUMENTED)
+    assert [int(a, 16) for a in re.findall(r"^  (0x[0-9a-f]+)\[.* C\"\]$", graph, re.M)] == where["C"]
+    assert f'0x{where["A"][0]:x}["0x{where["A"][0]:x} A"] --@bs,3-->' in graph
+    assert obey(program, "go on") == "done"
+
+
+def test_graph_without_names_of_fields(programs):
+    program, _, types = crystal(programs, "debug", FOOS="10")
+    graph = ask("graph", "-p", program.pid, "--type", "C", "--type-ids", types)
+    assert numbered(graph) == numbered(re.sub(r"@(c|bs)\b", "@(field 8)", DOCUMENTED))
+
+
+def test_levels_and_limit(programs):
+    program, where, types = crystal(programs, "debug", FOOS="10")
+    args = ("graph", "-p", program.pid, "--type", "C", "--type-ids", types, "--fields", FIELDS)
+    two = ask(*args, "--levels", "2", "--limit", "1")
+    assert numbered(two) == numbered("".join(DOCUMENTED.splitlines(True)[i] for i in (0, 1, 3, 4)))
+    assert numbered(ask(*args, "--levels", "0", "--limit", "0")).startswith(numbered(ask(*args)).split("A\"]")[0])
+    env = {**os.environ, "MEMPROF_REF_LEVEL": "1"}
+    one = subprocess.run([str(ALYS), *map(str, args)], capture_output=True, text=True, env=env, timeout=60).stdout
+    assert len(one.splitlines()) == 5
+
+
+def test_counts_and_sizes(programs):
+    program, where, types = crystal(programs, "debug")
+    args = ("graph", "-p", program.pid, "--type-ids", types, "--fields", FIELDS, "--freeze")
+    counts, sizes = table(ask(*args, "--show", "counts")), table(ask(*args, "--show", "sizes"))
+    assert (counts["Foo"], counts["A"], counts["B"], counts["C"], counts["Array(Foo)"]) == (100000, 1, 2, 2, 1)
+    # 4 bytes a Foo, as MemProf has them; the array's buffer in whole pages of the collector.
+    assert sizes["Foo"] == 400000 and sizes["C"] == 8 and sizes["B"] == 40
+    assert 24 + 800000 + 400000 <= sizes["Array(Foo)"] < 24 + 800000 + 400000 + 8192
+    size = int(ask(*args, "--size", hex(where["Array(Foo)"][0])))
+    assert size == sizes["Array(Foo)"]
+    assert int(ask(*args, "--size", "0x1000")) == 0
+    assert obey(program, "truncate") == "done"
+    # The collector may take a word for an address; MemProf's example is left with 1,184.
+    assert 1000 <= table(ask(*args, "--show", "counts"))["Foo"] <= 1200
+    assert 1000 <= table(ask(*args, "--live", "marked", "--show", "counts"))["Foo"] <= 1200
+
+
+def test_reached_is_what_the_collector_marks(programs):
+    """Right after a collection, marking anew finds the same objects: our roots are the collector's."""
+    program, _, types = crystal(programs, "debug", FOOS="5000")
+    assert obey(program, "truncate") == "done"
+    args = ("graph", "-p", program.pid, "--type-ids", types, "--freeze", "--show", "counts")
+    reached, marked = table(ask(*args)), table(ask(*args, "--live", "marked"))
+    differ = {t: (reached.get(t, 0), marked.get(t, 0)) for t in {*reached, *marked} if reached.get(t) != marked.get(t)}
+    # Strings that it made since, to say "done".
+    assert sum(abs(r - m) for r, m in differ.values()) <= 8, differ
+
+
+# --- a structure that is known ------------------------------------------------------------------------
+
+def drawing(program, address, *args):
+    return json.loads(ask("graph", "-p", program.pid, "--freeze", "--object", hex(address), "-f", "json", "--paths", *args))
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_known_structure(programs, busy):
+    program = programs("c_graph", "1000", *(["busy"] if busy else []))
+    where = {name: at[0] for name, at in told(program).items()}
+    names = {at: name for name, at in where.items()}
+
+    def edges(of):
+        d = drawing(program, where[of], "--levels", "0")
+        assert not d["approximate"] and d["frozen_ms"] > 0
+        return d, {(names[int(e["from"], 16)], e["offset"], names[int(e["to"], 16)], e["level"]) for e in d["edges"]}
+
+    assert edges("leaf0")[1] == {("top", 8, "leaf0", 0)}
+    assert edges("leaf1")[1] == {("top", 16, "leaf1", 0)}
+    d, found = edges("ring2")
+    assert found == {("ring", 16, "ring2", 0), ("ring2", 16, "ring", 1), ("top", 24, "ring", 1)}
+    assert d["paths"][0]["root"]["name"] == "global top" and not d["paths"][0]["root"]["conservative"]
+    assert [(names[int(s["from"], 16)], names[int(s["to"], 16)]) for s in d["paths"][0]["steps"]] == [
+        ("top", "ring"), ("ring", "ring2")]
+    d, found = edges("kept")
+    assert found == {("hidden", 24, "kept", 0)} and d["paths"][0]["root"]["kind"] == "uncollectable"
+    assert edges("plain")[1] == {("top", 0, "plain", 0)}
+    lost = alys("graph", "-p", program.pid, "--freeze", "--object", hex(where["lost"]))
+    assert lost.returncode == 3 and "no live object at" in lost.stderr
+    assert obey(program, "x") == "alive"
+
+
+def test_dot_is_read_by_graphviz_rules(programs):
+    program, _, types = crystal(programs, "debug", FOOS="10")
+    dot = ask("graph", "-p", program.pid, "--type", "C", "--type-ids", types, "-f", "dot", "--paths", "--freeze")
+    assert dot.startswith("digraph heap {\n") and dot.endswith("}\n")
+    assert dot.count("style=dashed") >= 3 and "Array(B) (buffer)" in dot
+    assert re.search(r'root1 \[shape=box, label="(fiber )?stack .*at 0x[0-9a-f]+"\];', dot)
+
+
+# --- frozen -------------------------------------------------------------------------------------------
+
+def states(pid):
+    """One letter a thread: t = held by a tracer."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found.append(re.search(r"^State:\s+(\S)", (task / "status").read_text(), re.M)[1])
+        except (OSError, TypeError):
+            pass
+    return found
+
+
+def until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])
+def test_tracer_is_ended_while_target_is_frozen(programs, how):
+    program = programs("c_graph", "600000", "busy")
+    top = told(program)["top"][0]
+    caught = 0
+    for _ in range(6):
+        tracer = subprocess.Popen([str(ALYS), "graph", "-p", str(program.pid), "--freeze", "--object", hex(top)],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        frozen = until(lambda: "t" in states(program.pid) or tracer.poll() is not None, 20) and tracer.poll() is None
+        began = time.monotonic()
+        tracer.send_signal(how)
+        # A tracer that is itself stopped is ended by its guard.
+        assert until(lambda: "t" not in states(program.pid), 3), "still frozen"
+        assert time.monotonic() - began < 2.5
+        caught += frozen
+        assert obey(program, "x") == "alive"
+        tracer.kill()
+        tracer.wait()
+        if caught == 2 or (caught and how == signal.SIGSTOP):
+            break
+    assert caught, "the target was never seen frozen"
+    assert obey(program, "x") == "alive" and program.finish() == 0
+
+
+def test_frozen_time_is_told_and_short(programs):
+    program = programs("c_graph", "200000", "busy")
+    top = told(program)["top"][0]
+    done = alys("graph", "-p", program.pid, "--freeze", "--object", hex(top))
+    ms = float(re.search(r"frozen for ([0-9.]+) ms", done.stderr)[1])
+    assert 0 < ms < 2000
+    done = alys("graph", "-p", program.pid, "--object", hex(top))
+    assert "approximate" in done.stderr and "frozen" not in done.stderr.replace("--freeze", "")
+    assert states(program.pid).count("t") == 0
+
+
+def test_stopped_process_stays_stopped(programs):
+    """Job control is not ours: what was stopped before is stopped afterwards."""
+    program = programs("c_graph")
+    top = told(program)["top"][0]
+    os.kill(program.pid, signal.SIGSTOP)
+    assert until(lambda: states(program.pid) == ["T"], 5)
+    ask("graph", "-p", program.pid, "--freeze", "--object", hex(top))
+    assert until(lambda: states(program.pid) == ["T"], 5)
+    os.kill(program.pid, signal.SIGCONT)
+    assert obey(program, "x") == "alive"
+
+
+def test_debugged_process_is_left_alone(programs):
+    program = programs("c_graph")
+    top = told(program)["top"][0]
+    strace = subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(program.pid)], stderr=subprocess.DEVNULL)
+    try:
+        assert until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{program.pid}/status").read_text(), 5)
+        done = alys("graph", "-p", program.pid, "--freeze", "--object", hex(top))
+        assert done.returncode == 1 and "a debugger holds it" in done.stderr
+        assert alys("graph", "-p", program.pid, "--object", hex(top)).returncode == 0
+    finally:
+        strace.terminate()
+        strace.wait()
+    assert obey(program, "x") == "alive"
+
+
+@pytest.mark.parametrize("freeze", [(), ("--freeze",)], ids=["running", "frozen"])
+def test_process_that_dies_midway(programs, freeze):
+    for pause in (0.0, 0.02, 0.05, 0.1, 0.2):
+        program = programs("c_graph", "400000")
+        top = told(program)["top"][0]
+        tracer = subprocess.Popen([str(ALYS), "graph", "-p", str(program.pid), "--object", hex(top), *freeze],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(pause)
+        program.proc.kill()
+        said = tracer.communicate(timeout=30)[1]
+        assert tracer.returncode in (0, 1, 3), said
+        assert tracer.returncode == 0 or len(said.strip().splitlines()) == 1, said
+
+
+# --- what cannot be answered --------------------------------------------------------------------------
+
+def test_no_such_type(programs):
+    program, _, types = crystal(programs, "debug", FOOS="10")
+    done = alys("graph", "-p", program.pid, "--type", "Foox", "--type-ids", types)
+    assert done.returncode == 3 and not done.stdout
+    assert f"no type Foox in process {program.pid}; nearest: Foo" in done.stderr
+    done = alys("graph", "-p", program.pid, "--type", "Foo")
+    assert done.returncode == 3 and "--type-ids FILE" in done.stderr
+
+
+def test_wrong_words(programs):
+    assert "no heap to look at" in alys("graph", "--type", "Foo").stderr
+    assert "which objects?" in alys("graph", "-p", "1").stderr
+    assert alys("graph", "-p", 2**22 + 1, "--type", "A").returncode == 3
+    sleep = subprocess.Popen(["sleep", "60"])
+    try:
+        done = alys("graph", "-p", sleep.pid, "--type", "A")
+        assert done.returncode == 3 and str(sleep.pid) in done.stderr and "Boehm" in done.stderr
+    finally:
+        sleep.kill()
+        sleep.wait()
+
+
+# --- dumps --------------------------------------------------------------------------------------------
+
+def test_dump(programs, tmp_path):
+    program, where, types = crystal(programs, "debug", FOOS="5000")
+    before, after = tmp_path / "before.alys", tmp_path / "after.alys"
+    args = ("dump", "-p", program.pid, "--type-ids", types, "--fields", FIELDS, "--freeze")
+    ask(*args, "-o", before)
+    live = ask("graph", "-p", program.pid, "--type", "C", "--type-ids", types, "--fields", FIELDS, "--paths", "--freeze")
+    assert ask("graph", before, "--type", "C", "--paths") == live
+    counts = table(ask("graph", before, "--show", "counts"))
+    assert counts["Foo"] == 5000
+    report = ask("report", "--by", "type", "--top", "0", "-f", "tsv", "--columns", "type,count,bytes", before)
+    rows = {name: (int(n), int(size)) for name, n, size in (line.split("\t") for line in report.splitlines()[1:])}
+    assert rows["Foo"] == (5000, 20000) and rows["B"][0] == 2 and rows["A"] == (1, 16)
+    assert rows["Array(Foo) (buffer)"][0] == 1 and rows["Array(B) (buffer)"][0] == 1
+    assert sum(n for name, (n, _) in rows.items() if name in counts) == sum(counts.values())
+    assert obey(program, "truncate") == "done"
+    ask(*args, "-o", after)
+    diff = ask("diff", before, after, "--by", "type", "-f", "csv", "--top", "0")
+    foo = next(line for line in diff.splitlines() if re.search(r'(^|,)"?Foo"?(,|$)', line))
+    assert re.search(r"-(3[89]\d\d|4000)\b", foo), diff
+    assert alys("dump", "-p", program.pid, "-o", before).returncode == 1  # not over an existing file
+
+
+def test_damaged_dump(programs, tmp_path):
+    program, _, types = crystal(programs, "debug", FOOS="500")
+    dump, bad = tmp_path / "good.alys", tmp_path / "bad.alys"
+    ask("dump", "-p", program.pid, "--type-ids", types, "-o", dump)
+    data = dump.read_bytes()
+    said = set()
+    for at in range(64, len(data), 97):
+        bad.write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1:])
+        done = alys("graph", bad, "--type", "C")
+        assert done.returncode in (0, 1, 3), done.stderr
+        said.add(done.returncode)
+    bad.write_bytes(data[:len(data) // 2])
+    assert alys("graph", bad, "--type", "C").returncode == 1
+    assert said >= {0, 1}
+    other = PROGS.parents[2] / "tests" / "golden" / "v1.alys"
+    if other.exists():
+        assert "no dump of a heap" in alys("graph", other, "--type", "C").stderr
+
+
+# --- a recording of the same process ------------------------------------------------------------------
+
+@pytest.mark.bpf
+def test_learned_names_and_sites(programs, tmp_path):
+    program, _, _ = crystal(programs, "debug", FOOS="10")
+    trace, dump = tmp_path / "t.alys", tmp_path / "d.alys"
+    tracer = subprocess.Popen([str(ALYS), "-v", "-p", str(program.pid), "-o", str(trace)], stderr=subprocess.PIPE, text=True)
+    for line in tracer.stderr:
+        if "recording " in line:
+            break
+    assert obey(program, "late") == "done"
+    tracer.send_signal(signal.SIGINT)
+    tracer.communicate(timeout=60)
+    counts = table(ask("graph", "-p", program.pid, "--learn", trace, "--freeze", "--show", "counts"))
+    assert counts["Late"] == 100 and counts["Array(Late)"] >= 100
+    ask("dump", "-p", program.pid, "--learn", trace, "--sites", trace, "--freeze", "-o", dump)
+    report = ask("report", "--by", "site", "--focus", "Late", "--top", "0", dump)
+    assert "graph.cr" in report and "Late.new" in report
+    done = alys("graph", "-p", program.pid, "--learn", tmp_path / "none.alys", "--show", "counts")
+    assert done.returncode != 0 and "none.alys" in done.stderr
