@@ -53,8 +53,7 @@ static int write_frame(struct live *l, struct map *done, const struct frame *f, 
 	const struct symbols *s = catalog_symbols(l->catalog, m->module, pc);
 	if (!s)
 		return 0;
-	/* File addresses stay below 2^48 (elf checks segments), so the key is exact. */
-	uint64_t *seen = map_put(done, pc << 16 | m->module.n);
+	uint64_t *seen = map_put(done, (uint64_t)(uintptr_t)s);
 	if (!seen)
 		return -ENOMEM;
 	if (*seen)

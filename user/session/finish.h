@@ -1,4 +1,4 @@
-/* session/finish: after the last event: names for addresses, the final account, the end mark. */
+/* session/finish: names for what was recorded, when it is to be read: at the end, or for a report. */
 #ifndef ALYS_SESSION_FINISH_H
 #define ALYS_SESSION_FINISH_H
 

@@ -68,7 +68,7 @@ static int put(struct inquiry *q, struct symbol *symbols, size_t n)
 static int leave_unanswered(struct inquiry *q)
 {
 	struct symbol none = { .quality = SYMBOL_MODULE };
-	q->unanswered++;
+	q->troubles[INQUIRY_UNANSWERED]++;
 	return put(q, &none, 1);
 }
 

@@ -10,7 +10,7 @@
 #include "symbol/symbol.h"
 
 enum inquiry_trouble {
-	INQUIRY_NONE,
+	INQUIRY_UNANSWERED, /* an address that was left without a name because of the others */
 	INQUIRY_DIED,	/* the worker ended before its work did */
 	INQUIRY_SILENT, /* nothing heard of it for too long */
 	INQUIRY_LIED,	/* an answer that cannot be */
@@ -42,7 +42,7 @@ struct inquiry {
 	const char **texts; /* of this worker, by number - 1; the catalog's */
 	size_t texts_cnt, texts_cap;
 	uint64_t texts_sz;
-	uint64_t troubles[INQUIRY_TROUBLE_CNT], unanswered;
+	uint64_t troubles[INQUIRY_TROUBLE_CNT]; /* how often */
 };
 
 /* Starts the first worker. 0 or -ENOMEM; whatever else goes wrong leads to answers of no quality. */

@@ -289,13 +289,13 @@ static int tell_troubles(struct run *r)
 		[INQUIRY_SILENT] = { "symbols-worker-silent", "times that it took a worker too long" },
 		[INQUIRY_LIED] = { "symbols-worker-lied", "times that a worker's answers were impossible" },
 		[INQUIRY_LARGE] = { "symbols-too-large", "times that debug information was too large to be unpacked" },
-		[INQUIRY_NONE] = { "symbols-unanswered", "addresses without a name because of that" },
+		[INQUIRY_UNANSWERED] = { "symbols-unanswered", "addresses without a name because of that" },
 	};
 	int rc = 0;
 	for (size_t t = 0; !rc && t < INQUIRY_TROUBLE_CNT; t++) {
 		struct count c = { .name = names[t][0], .help = names[t][1], .class = COUNT_NOTE };
 		for (size_t i = 0; i < r->inquiries_cnt; i++)
-			c.value += t ? r->inquiries[i].troubles[t] : r->inquiries[i].unanswered;
+			c.value += r->inquiries[i].troubles[t];
 		rc = c.value ? catalog_put_count(r->catalog, &c) : 0;
 	}
 	return rc;
