@@ -170,7 +170,7 @@ static void test_every_report_in_every_format(void **state)
 	static const char *const goldens[] = { "every.txt", "every.md", "every.tsv", "every.json", "every.csv", "every.tally" };
 	static const char *const bys[] = { "stack", "site", "function", "file", "library", "type", "size", "thread",
 					   "process", "time" };
-	static const char *const shows[] = { "live", "alloc", "peak", "temporary", "leaked" };
+	static const char *const shows[] = { "live", "alloc", "peak", "temporary", "leaked", "freed" };
 	(void)state;
 	for (uint32_t format = FORMAT_TEXT; format <= FORMAT_TALLY; format++) {
 		struct buf out = { 0 };
@@ -230,6 +230,7 @@ static const struct refusal refusals[] = {
 	{ "nostacks", OPTIONS(), ENOENT, "the trace has no call stacks" },
 	{ "freed", OPTIONS(), ENODATA, "nothing is live" },
 	{ "freed", OPTIONS(.show = SHOW_LEAKED), ENODATA, "nothing leaked" },
+	{ "hostile", OPTIONS(.show = SHOW_FREED), ENODATA, "no block was freed" },
 	{ "freed", OPTIONS(.focus = "."), ENODATA, "nothing is live" },
 	{ "later", OPTIONS(.show = SHOW_TEMPORARY), ENODATA, "no allocation was temporary" },
 };

@@ -76,6 +76,7 @@ const struct verb verb_report = {
 		 "Who called it:                report --show alloc --callers NAME FILE\n"
 		 "What was there at the peak:   report --show peak FILE\n"
 		 "What leaks, steadiest first:  report --show leaked FILE\n"
+		 "How long blocks lived:        report --show freed FILE\n"
 		 "Allocations by type:          report --show alloc --by type --sort count --ascending -f tally FILE\n"
 		 "Where objects of one come from: report --type TYPE FILE\n"
 		 "Times are seconds from the begin of the recording. Only -p needs root.",

@@ -252,6 +252,7 @@ static void end_block(struct heap *h, size_t place, enum life_end how, const str
 {
 	const struct block *b = &h->blocks[place];
 	struct watched change = watched_of(h, b, e);
+	change.how = how;
 	if (h->watch.what & HEAP_LIFETIMES)
 		change.temporary = lifetimes_temporary(&h->watch.lifetimes, &change);
 	if (h->watch.what)

@@ -38,7 +38,7 @@ void lifetimes_ended(struct lifetimes *l, const struct watched *w)
 	struct lifetime_row *r = &l->rows[w->row];
 	uint64_t now = w->event->time_ns, age = now > w->born_ns ? now - w->born_ns : 0;
 	size_t i = 0;
-	if (w->event->kind == EVENT_REALLOC) {
+	if (w->how == LIFE_MOVED) {
 		r->moved_cnt += w->cnt;
 		r->moved_sz += w->sz;
 	}

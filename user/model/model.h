@@ -63,7 +63,6 @@ extern const uint64_t age_limits_ns[AGE_CNT]; /* 1 ms 10 ms 100 ms 1 s 10 s 1 mi
 /* All numbers below are scaled to the whole when sampled. */
 struct peak_row {
 	double cnt, sz; /* live when the whole heap was at its largest */
-	double own_sz;  /* the row's own largest live, whenever that was */
 	uint64_t epoch; /* the heap's business */
 };
 

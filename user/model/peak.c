@@ -16,9 +16,6 @@ void peak_before(struct peak *p, const struct watched *w)
 
 void peak_after(struct peak *p, const struct watched *w)
 {
-	struct peak_row *r = &p->rows[w->row];
-	if (w->of_row->est_live_sz > r->own_sz)
-		r->own_sz = w->of_row->est_live_sz;
 	if (w->all->est_live_sz <= p->sz)
 		return;
 	p->sz = w->all->est_live_sz;

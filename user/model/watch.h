@@ -17,8 +17,9 @@ struct watched {
 	uint64_t id;
 	double cnt, sz; /* scaled */
 	uint64_t born_ns;
-	bool temporary;
 	const struct event *event; /* that began or ended it */
+	enum life_end how;         /* of one that ended */
+	bool temporary;
 };
 
 /*

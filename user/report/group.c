@@ -43,7 +43,7 @@ unsigned int report_needs(const struct report_options *o)
 {
 	static const unsigned int of_show[] = {
 		[SHOW_PEAK] = HEAP_PEAK, [SHOW_TEMPORARY] = HEAP_LIFETIMES, [SHOW_LEAKED] = HEAP_GROWTH,
-		[SHOW_STANDARD] = 0,
+		[SHOW_FREED] = HEAP_LIFETIMES, [SHOW_STANDARD] = 0,
 	};
 	static const unsigned int of_by[] = {
 		[BY_SIZE] = HEAP_BY_SIZE, [BY_THREAD] = HEAP_BY_THREAD, [BY_TIME] = HEAP_TIMELINE,
@@ -64,6 +64,8 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	case SHOW_TEMPORARY:
 		return (struct group){ .cnt = s->lifetimes[i].temp_cnt, .sz = s->lifetimes[i].temp_sz,
 				       .of_cnt = t->est_alloc_cnt };
+	case SHOW_FREED:
+		return (struct group){ .cnt = s->lifetimes[i].freed_cnt, .sz = s->lifetimes[i].freed_sz };
 	default:
 		return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .var = t->var_live_sz };
 	}
@@ -89,6 +91,16 @@ static void add_growth(struct growth_row *to, const struct growth_row *r)
 		to->oldest_ns = r->oldest_ns;
 }
 
+static void add_lives(struct lifetime_row *to, const struct lifetime_row *r)
+{
+	to->freed_cnt += r->freed_cnt;
+	to->life_ns += r->life_ns;
+	to->moved_cnt += r->moved_cnt;
+	to->moved_sz += r->moved_sz;
+	for (size_t i = 0; i < AGE_CNT; i++)
+		to->lives[i] += r->lives[i];
+}
+
 /* Adds the row's value to the group whose label is in w->label. */
 static int add_to_group(struct gathering *w, size_t row, const struct group *v)
 {
@@ -102,6 +114,8 @@ static int add_to_group(struct gathering *w, size_t row, const struct group *v)
 		return -ENOMEM;
 	if (g->show == SHOW_LEAKED && label == g->growth_cnt && !VEC_PUSH(g, growth))
 		return -ENOMEM;
+	if (g->show == SHOW_FREED && label == g->lives_cnt && !VEC_PUSH(g, lives))
+		return -ENOMEM;
 	if (*seen == row + 1)
 		return 0;
 	*seen = row + 1;
@@ -109,6 +123,8 @@ static int add_to_group(struct gathering *w, size_t row, const struct group *v)
 	add_value(to, v);
 	if (g->show == SHOW_LEAKED)
 		add_growth(&g->growth[label], &g->in->snapshot->growth[row]);
+	if (g->show == SHOW_FREED)
+		add_lives(&g->lives[label], &g->in->snapshot->lifetimes[row]);
 	return 0;
 }
 
@@ -286,6 +302,7 @@ static int nothing_found(const struct gathering *w, struct err *err)
 		[SHOW_PEAK] = "nothing was live at the peak",
 		[SHOW_TEMPORARY] = "no allocation was temporary",
 		[SHOW_LEAKED] = "nothing leaked: all blocks were freed",
+		[SHOW_FREED] = "no block was freed",
 	};
 	if (!w->valued)
 		return err_set(err, ENODATA, "%s", what[w->g->show]);
@@ -342,5 +359,6 @@ void groups_free(struct groups *g)
 	names_free(&g->labels);
 	free(g->at);
 	free(g->growth);
+	free(g->lives);
 	*g = (struct groups){ 0 };
 }

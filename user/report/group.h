@@ -22,6 +22,8 @@ struct groups {
 	size_t at_cnt, at_cap;
 	struct growth_row *growth; /* with SHOW_LEAKED, growth[label] */
 	size_t growth_cnt, growth_cap;
+	struct lifetime_row *lives; /* with SHOW_FREED, lives[label] */
+	size_t lives_cnt, lives_cap;
 	struct group all; /* every wanted row once */
 };
 
@@ -45,7 +47,7 @@ double growth_steadiness(const struct growth_row *r);
 double growth_gained(const struct growth_row *r);
 /* What suspects are ranked by. */
 double growth_score(const struct growth_row *r);
-/* "3 under 1 s, 5 under 10 s" */
-void growth_ages(const struct growth_row *r, struct buf *out);
+/* "<1s:3 <10s:5" */
+void ages_text(const double ages[AGE_CNT], struct buf *out);
 
 #endif

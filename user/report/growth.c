@@ -23,16 +23,16 @@ double growth_score(const struct growth_row *r)
 	return gained > 0 ? gained * growth_steadiness(r) : 0;
 }
 
-void growth_ages(const struct growth_row *r, struct buf *out)
+void ages_text(const double ages[AGE_CNT], struct buf *out)
 {
 	static const char *const limits[AGE_CNT] = {
 		"<1ms", "<10ms", "<100ms", "<1s", "<10s", "<1min", "<10min", ">=10min",
 	};
 	size_t before = out->len;
 	for (size_t i = 0; i < AGE_CNT; i++) {
-		if (!(r->ages[i] >= 0.5))
+		if (!(ages[i] >= 0.5))
 			continue;
 		buf_addf(out, "%s%s:", out->len > before ? " " : "", limits[i]);
-		text_count(out, (uint64_t)(r->ages[i] + 0.5));
+		text_count(out, (uint64_t)(ages[i] + 0.5));
 	}
 }

@@ -22,8 +22,8 @@ enum report_by {
 	BY_STANDARD,
 };
 
-#define REPORT_SHOW "live|alloc|peak|temporary|leaked"
-enum report_show { SHOW_LIVE, SHOW_ALLOC, SHOW_PEAK, SHOW_TEMPORARY, SHOW_LEAKED, SHOW_STANDARD };
+#define REPORT_SHOW "live|alloc|peak|temporary|leaked|freed"
+enum report_show { SHOW_LIVE, SHOW_ALLOC, SHOW_PEAK, SHOW_TEMPORARY, SHOW_LEAKED, SHOW_FREED, SHOW_STANDARD };
 
 #define REPORT_SORT "size|count|name|growth"
 enum report_sort { SORT_SIZE, SORT_COUNT, SORT_NAME, SORT_GROWTH, SORT_STANDARD };

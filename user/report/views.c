@@ -31,7 +31,7 @@ const char *by_title(enum report_by by)
 
 static const char *show_name(enum report_show show)
 {
-	static const char *const names[] = { "live", "alloc", "peak", "temporary", "leaked" };
+	static const char *const names[] = { "live", "alloc", "peak", "temporary", "leaked", "freed" };
 	return names[show];
 }
 
@@ -135,14 +135,20 @@ static void leaked_columns(const struct groups *g, struct sheet *t)
 	add_key(g, t);
 }
 
+static uint32_t put_ages(const double ages[AGE_CNT], struct names *texts)
+{
+	struct buf b = { 0 };
+	ages_text(ages, &b);
+	uint32_t text = b.failed ? NAMES_FAILED : names_put(texts, b.data, b.len);
+	buf_free(&b);
+	return text;
+}
+
 static int leaked_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
 {
 	const struct growth_row *r = &g->growth[v->label];
 	uint64_t now = g->in->snapshot->facts.last_ns;
-	struct buf ages = { 0 };
-	growth_ages(r, &ages);
-	uint32_t text = ages.failed ? NAMES_FAILED : names_put(t->texts, ages.data, ages.len);
-	buf_free(&ages);
+	uint32_t text = put_ages(r->ages, t->texts);
 	*row++ = (struct cell){ .number = v->cnt };
 	*row++ = (struct cell){ .number = v->sz };
 	*row++ = (struct cell){ .number = growth_gained(r) };
@@ -153,16 +159,44 @@ static int leaked_fill(const struct groups *g, const struct group *v, struct she
 	return text == NAMES_FAILED ? -ENOMEM : 0;
 }
 
+static void freed_columns(const struct groups *g, struct sheet *t)
+{
+	sheet_add_column(t, "Freed", "count", COLUMN_COUNT);
+	sheet_add_column(t, "Total size", "bytes", COLUMN_BYTES);
+	sheet_add_column(t, "Mean life s", "life", COLUMN_SECONDS);
+	sheet_add_column(t, "Lives", "lives", COLUMN_TEXT);
+	sheet_add_column(t, "By realloc", "moved", COLUMN_COUNT);
+	sheet_add_column(t, "Bytes moved", "moved_bytes", COLUMN_BYTES);
+	add_key(g, t);
+}
+
+static int freed_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
+{
+	const struct lifetime_row *r = &g->lives[v->label];
+	uint32_t text = put_ages(r->lives, t->texts);
+	*row++ = (struct cell){ .number = v->cnt };
+	*row++ = (struct cell){ .number = v->sz };
+	*row++ = (struct cell){ .number = r->freed_cnt > 0 ? r->life_ns / r->freed_cnt / 1e9 : 0 };
+	*row++ = (struct cell){ .text = text };
+	*row++ = (struct cell){ .number = r->moved_cnt };
+	*row++ = (struct cell){ .number = r->moved_sz };
+	*row = (struct cell){ .text = v->label };
+	return text == NAMES_FAILED ? -ENOMEM : 0;
+}
+
 static const struct view *view_of(const struct groups *g)
 {
 	static const struct view plain = { plain_columns, plain_fill };
 	static const struct view function = { function_columns, function_fill };
 	static const struct view temporary = { temporary_columns, temporary_fill };
 	static const struct view leaked = { leaked_columns, leaked_fill };
+	static const struct view freed = { freed_columns, freed_fill };
 	if (g->show == SHOW_TEMPORARY)
 		return &temporary;
 	if (g->show == SHOW_LEAKED)
 		return &leaked;
+	if (g->show == SHOW_FREED)
+		return &freed;
 	return g->by == BY_FUNCTION ? &function : &plain;
 }
 
@@ -177,7 +211,7 @@ static int fill_table(struct groups *g, struct sheet *t)
 		rc = row ? view->fill(g, &g->at[i], t, row) : -ENOMEM;
 	}
 	/* A total of ages and the like would say nothing. */
-	t->has_total = g->show != SHOW_LEAKED;
+	t->has_total = g->show < SHOW_LEAKED;
 	return rc || !t->has_total ? rc : view->fill(g, &g->all, t, t->total);
 }
 
