@@ -1,6 +1,6 @@
 # Who may include whom: the one table. The linker takes a test's rooms from it, and
 # scripts/check-rooms fails the build when an #include is not in it. `wire` is bpf/alys.h.
-ROOMS := base catalog elf boehm unwind probe intake target model symbol trace sink report top session http push cli
+ROOMS := base catalog elf boehm unwind probe intake target model symbol trace sink report top session http push daemon cli
 
 may_base    :=
 may_event   :=
@@ -20,7 +20,8 @@ may_top     := base
 may_session := base event catalog elf boehm unwind probe intake target model symbol trace sink report top wire
 may_http    := base
 may_push    := base http
-may_cli     := base event catalog session sink report trace
+may_daemon  := base catalog session sink http push
+may_cli     := base catalog event daemon session sink report trace
 may_main    := base cli
 
 # All rooms below one, itself included, in link order (users before used).

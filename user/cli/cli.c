@@ -11,7 +11,10 @@
 #include "session/session.h"
 
 /* The first one is what a command line without a verb means. */
-static const struct verb *const verbs[] = { &verb_record, &verb_convert, &verb_report, &verb_diff, &verb_info, &verb_doctor, &verb_census, &verb_graph, &verb_dump, NULL };
+static const struct verb *const verbs[] = {
+	&verb_record, &verb_convert, &verb_report, &verb_diff, &verb_info, &verb_doctor, &verb_daemon, &verb_ctl,
+	&verb_census, &verb_graph, &verb_dump, NULL,
+};
 
 static const struct {
 	const char *name;

@@ -58,21 +58,22 @@ static int publish_site(struct plan *plan, struct probe *p, const struct alys_si
 }
 
 /* The places of a file, its old ones when it has some. NULL when memory is out. */
-static const struct described *describe_file(struct probe *p, int fd, const struct site_list *l,
+static struct described *describe_file(struct probe *p, int fd, const struct site_list *l,
 					     enum probe_returns returns)
 {
 	struct stat st = { 0 };
 	fstat(fd, &st);
 	for (size_t i = 0; i < p->files_cnt; i++) {
-		const struct described *d = &p->files[i];
+		struct described *d = &p->files[i];
 		if (d->dev == st.st_dev && d->ino == st.st_ino && d->returns == returns &&
 		    d->sites_cnt == l->sites_cnt && d->exits_cnt == l->exits_cnt)
 			return d;
 	}
 	struct described *d = VEC_PUSH(p, files);
 	if (d)
-		*d = (struct described){ st.st_dev, st.st_ino, returns, l->sites_cnt, l->exits_cnt,
-					 p->objects_cnt++, p->sites_cnt };
+		*d = (struct described){ .dev = st.st_dev, .ino = st.st_ino, .returns = returns,
+					 .sites_cnt = l->sites_cnt, .exits_cnt = l->exits_cnt,
+					 .object = p->objects_cnt++, .first_site = p->sites_cnt };
 	return d;
 }
 
@@ -169,9 +170,12 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 		 enum probe_returns returns, struct err *err)
 {
 	struct plan plan;
-	const struct described *d = describe_file(p, file_fd, sites, returns);
+	struct described *d = describe_file(p, file_fd, sites, returns);
 	if (!d)
 		return err_set(err, ENOMEM, "out of memory");
+	/* Twice for all would be every call twice. */
+	if (!tgid && d->attached)
+		return 0;
 	uint32_t object = d->object;
 	plan_begin(&plan, p);
 	plan.next_site = d->first_site;
@@ -193,6 +197,7 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 	};
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		batch_free(all[i]);
+	d->attached |= !tgid && !rc;
 	return rc;
 }
 

@@ -120,4 +120,6 @@ void probe_detach(struct probe *p, uint32_t tgid)
 			detach_one(&p->attachments[i]);
 	}
 	p->attachments_cnt = kept;
+	for (size_t i = 0; i < p->files_cnt && !tgid; i++)
+		p->files[i].attached = false;
 }

@@ -223,6 +223,26 @@ int probe_exclude(struct probe *p, uint32_t tgid, struct err *err)
 	return mark_target(p, tgid, ALYS_EXCLUDED, err);
 }
 
+void probe_forget_blocks(struct probe *p)
+{
+	struct {
+		uint64_t addr, tgid;
+	} key;
+	int fd = bpf_map__fd(p->skel->maps.sampled);
+	while (!bpf_map_get_next_key(fd, NULL, &key) && !bpf_map_delete_elem(fd, &key))
+		;
+}
+
+int probe_listen(struct probe *p, bool on, struct err *err)
+{
+	int rc = 0;
+	if (on)
+		rc = alys_bpf__attach(p->skel);
+	else
+		alys_bpf__detach(p->skel);
+	return rc ? err_set(err, -rc, "cannot watch processes: %s", strerror(-rc)) : 0;
+}
+
 void probe_forget_stacks(struct probe *p)
 {
 	uint64_t none = 0;

@@ -25,6 +25,7 @@ struct described {
 	enum probe_returns returns;
 	size_t sites_cnt, exits_cnt;
 	uint32_t object, first_site;
+	bool attached; /* for all processes */
 };
 
 struct probe {

@@ -67,6 +67,10 @@ int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);
 void probe_remove_target(struct probe *p, uint32_t tgid);
 /* This process and its children to come are left alone. */
 int probe_exclude(struct probe *p, uint32_t tgid, struct err *err);
+/* Forgets the sampled blocks whose frees are waited for. */
+void probe_forget_blocks(struct probe *p);
+/* Whether processes that begin and end are told of at all; they are after probe_open. */
+int probe_listen(struct probe *p, bool on, struct err *err);
 /* Stacks that were sent are sent again: the reader has thrown some away. */
 void probe_forget_stacks(struct probe *p);
 /*

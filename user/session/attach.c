@@ -218,6 +218,36 @@ void attach_forget(struct live *l, uint32_t tgid)
 		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
 }
 
+void attach_reset(struct live *l)
+{
+	if (l->sites)
+		map_free(&l->sites->done);
+}
+
+void attach_prune(struct live *l, const struct catalog *kept)
+{
+	size_t n = 0;
+	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++) {
+		struct file_sites *f = &l->sites->files[i];
+		if (catalog_module(kept, f->module)) {
+			l->sites->files[n++] = *f;
+			continue;
+		}
+		map_del(&l->sites->done, f->module.n);
+		sites_free(&f->list);
+	}
+	if (l->sites)
+		l->sites->files_cnt = n;
+}
+
+size_t attach_files(const struct live *l)
+{
+	size_t n = 0;
+	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++)
+		n += l->sites->files[i].probed != 0;
+	return n;
+}
+
 void attach_free(struct live *l)
 {
 	if (!l->sites)

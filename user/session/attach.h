@@ -14,6 +14,12 @@ int attach_families(const char *names, uint32_t *out, struct err *err);
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd);
 /* The process is gone: its links too. */
 void attach_forget(struct live *l, uint32_t tgid);
+/* All links are gone: files that are mapped are to be attached again. */
+void attach_reset(struct live *l);
+/* Forgets the files that `kept` does not name. */
+void attach_prune(struct live *l, const struct catalog *kept);
+/* Files with allocators in them that are under probes. */
+size_t attach_files(const struct live *l);
 void attach_free(struct live *l);
 /* For people: where the files of a process would be probed, and why there. Attaches nothing. */
 int attach_list(uint32_t tgid, struct buf *out, struct err *err);

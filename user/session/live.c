@@ -149,6 +149,10 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 	struct proc_id proc = proc_of(l, s->who.tgid);
 	if (!proc.n || s->n > ALYS_MAX_FRAMES)
 		return;
+	if (l->refusing && !map_get(&l->stacks, s->hash)) {
+		l->refused_stacks++;
+		return;
+	}
 	uint64_t *id = map_put(&l->stacks, s->hash);
 	if (!id) {
 		l->abandoned = true;

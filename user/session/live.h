@@ -62,6 +62,8 @@ struct live {
 	bool warned_silent;
 	uint64_t interval;        /* bytes:N in force, 0 = exact */
 	uint64_t rate_changes, last_rate_ns;
+	bool refusing;           /* takes no new stacks: memory is short */
+	uint64_t refused_stacks; /* stacks that were not taken */
 
 	uint32_t families;        /* of --allocator, 0 = all */
 	bool collected;           /* some target's heap is a collector's */

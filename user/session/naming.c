@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/vec.h"
 #include "session/namer.h"
 #include "session/subset.h"
+
+#define PATIENCE_NS 300000000 /* with a job on its way, at the end */
 
 /* What the thread has; the owner looks at it only when the thread has ended. */
 struct job {
@@ -198,8 +201,14 @@ void naming_free(struct naming *n)
 {
 	if (!n)
 		return;
-	if (n->job)
-		pthread_join(n->thread, NULL);
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += PATIENCE_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	/* A worker may be silent for seconds; what its thread holds goes with the process. */
+	if (n->job && pthread_timedjoin_np(n->thread, NULL, &until))
+		return;
 	job_free(n->job);
 	close(n->done);
 	free(n);

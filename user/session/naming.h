@@ -10,7 +10,7 @@
 struct naming;
 
 struct naming *naming_new(struct live *l, struct err *err);
-/* Waits for a job on its way: at most as long as a file's worker may be silent. */
+/* A job on its way gets a moment to end; else it is left to the end of the process. */
 void naming_free(struct naming *n);
 /* Readable when a job is done. */
 int naming_fd(const struct naming *n);

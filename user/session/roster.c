@@ -265,13 +265,14 @@ struct proc_id roster_take(struct roster *r, uint32_t tgid)
 {
 	const uint64_t *parent = map_get(&r->parents, tgid);
 	const struct proc_id none = { 0 };
+	struct err err;
 	if (!r->select || map_get(&r->unseen, tgid) || roster_is_banned(r, tgid))
 		return none;
 	r->counts.looked++;
 	if (parent && target_find(r->live->targets, (uint32_t)*parent).n)
 		fork_into(r, (uint32_t)*parent, tgid);
 	else
-		live_add(r->live, tgid, NULL);
+		live_add(r->live, tgid, &err);
 	map_del(&r->parents, tgid);
 	struct proc_id id = target_find(r->live->targets, tgid);
 	if (!id.n) {

@@ -1,0 +1,270 @@
+/* cli/daemon: `alys-bpf daemon`: its options, from the command line and from a file. */
+#include "cli/verbs.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "session/session.h"
+
+#define CONFIG_MAX (64 * 1024)
+
+struct daemon_request {
+	struct daemon_options daemon;
+	const char *config;
+	char *words;
+};
+
+/* "1,2,3"; the option may be given several times. */
+static int parse_pids(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	struct daemon_request *r = (void *)((char *)dest - o->offset);
+	struct record_options *record = &r->daemon.watch.record;
+	for (const char *at = text; *at;) {
+		char *end;
+		unsigned long n = strtoul(at, &end, 10);
+		if (end == at || (*end && *end != ',') || n == 0 || n > 0x7fffffff)
+			return err_set(err, EINVAL, "-p wants process numbers such as 1234 or 12,34, got \"%s\"", text);
+		uint32_t *pid = VEC_PUSH(record, pids);
+		if (!pid)
+			return err_set(err, ENOMEM, "out of memory");
+		*pid = (uint32_t)n;
+		at = end + (*end == ',');
+	}
+	return 0;
+}
+
+static int parse_word(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	struct select_words *w = dest;
+	const char **place = *text ? VEC_PUSH(w, at) : NULL;
+	if (!*text)
+		return err_set(err, EINVAL, "--%s wants %s, got an empty text", o->name, o->arg);
+	if (!place)
+		return err_set(err, ENOMEM, "out of memory");
+	*place = text;
+	return 0;
+}
+
+static int parse_sample(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint64_t n = 0;
+	if (strncmp(text, "bytes:", 6) || opt_size(o, text + 6, &n, NULL) || !n || n > 1ull << 40)
+		return err_set(err, EINVAL, "--sample wants bytes:N with N from 1 on, such as bytes:512k, got \"%s\"", text);
+	*(uint64_t *)dest = n;
+	return 0;
+}
+
+static int parse_ring(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint64_t n = 0;
+	if (opt_size(o, text, &n, NULL) || n < 4096 || n > 1u << 30 || (n & (n - 1)))
+		return err_set(err, EINVAL, "--ring wants a power of two from 4k to 1G, got \"%s\"", text);
+	*(uint64_t *)dest = n;
+	return 0;
+}
+
+#define MEMORY_MIN (32ull << 20)
+
+static int parse_memory(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint64_t n = 0;
+	if (opt_size(o, text, &n, NULL) || n < MEMORY_MIN)
+		return err_set(err, EINVAL, "--max-memory wants at least 32M, such as 256M, got \"%s\"", text);
+	*(uint64_t *)dest = n;
+	return 0;
+}
+
+static int parse_percent(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	char *end;
+	double n = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "%")) || !(n > 0) || n > 100)
+		return err_set(err, EINVAL, "--%s wants percent of the machine, such as 1 or 0.5, got \"%s\"", o->name, text);
+	*(double *)dest = n;
+	return 0;
+}
+
+/* 90, 90s, 15m, 24h, 7d */
+static int parse_time(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	static const struct {
+		char letter;
+		double seconds;
+	} units[] = { { 0, 1 }, { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	char *end;
+	double n = strtod(text, &end);
+	for (size_t i = 0; end != text && n > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (*end != units[i].letter || (*end && end[1]) || n * units[i].seconds > 1e9)
+			continue;
+		*(double *)dest = n * units[i].seconds;
+		return 0;
+	}
+	return err_set(err, EINVAL, "--%s wants a time such as 60s, 15m, 24h or 7d, got \"%s\"", o->name, text);
+}
+
+#define AT(field) offsetof(struct daemon_request, daemon.field)
+
+static const struct opt options[] = {
+	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, those to come included" },
+	{ "pid", 'p', "PID[,PID]", parse_pids, AT(watch.record.pids), NULL, NULL, "these processes" },
+	{ "name", 'n', "NAME", parse_word, AT(watch.select.names), NULL, NULL, "processes of this short name (as `ps` shows it)" },
+	{ "exe", 0, "GLOB", parse_word, AT(watch.select.exes), NULL, NULL, "processes whose executable matches, such as '/srv/*'" },
+	{ "cgroup", 0, "PATH", parse_word, AT(watch.select.cgroups), NULL, NULL, "processes of this control group and those below it" },
+	{ "user", 'u', "USER", parse_word, AT(watch.select.users), NULL, NULL, "processes of this user" },
+	{ "sample", 's', "bytes:N", parse_sample, AT(watch.record.interval), NULL, NULL, "one allocation every N bytes on average (default 512k)" },
+	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
+	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL, "what stacks hold (default full)" },
+	{ "ring", 0, "BYTES", parse_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },
+	{ "max-memory", 0, "BYTES", parse_memory, AT(watch.max_memory), NULL, NULL, "what the daemon may use itself (default 256M)" },
+	{ "max-overhead", 0, "PERCENT", parse_percent, AT(watch.max_overhead), NULL, NULL, "sample less when probes and daemon take more of the machine" },
+	{ "off", 0, NULL, opt_flag, AT(off), NULL, NULL, "begin switched off, until `alys-bpf ctl on`" },
+	{ "profile-dir", 'o', "DIR", opt_text, AT(profile_dir), NULL, NULL, "write a pprof of each process there" },
+	{ "every", 0, "TIME", parse_time, AT(every), NULL, NULL, "how often (default 60s)" },
+	{ "keep", 0, "N", opt_count, AT(keep), NULL, NULL, "files kept there at most (default 1000, 0 = all)" },
+	{ "keep-age", 0, "TIME", parse_time, AT(keep_age), NULL, NULL, "how long they are kept (default 7d)" },
+	{ "keep-size", 0, "BYTES", opt_size, AT(keep_size), NULL, NULL, "how much of the disk they take (default 1G, 0 = any)" },
+	{ "listen", 'l', "ADDRESS", opt_text, AT(listen), NULL, NULL, "serve HTTP at PORT, 127.0.0.1:PORT or [::1]:PORT (default: off)" },
+	{ "listen-insecure", 0, NULL, opt_flag, AT(listen_insecure), NULL, NULL, "let --listen be any address: whoever reaches it reads stacks" },
+	{ "push", 0, "URL", opt_text, AT(push), NULL, NULL, "send profiles to a Pyroscope (http://...) or Parca (parca+http://...)" },
+	{ "push-every", 0, "TIME", parse_time, AT(push_every), NULL, NULL, "how often (default 15s)" },
+	{ "push-tenant", 0, "NAME", opt_text, AT(push_tenant), NULL, NULL, "X-Scope-OrgID of the pushes" },
+	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "control socket (default /run/alys-bpf/ctl)" },
+	{ "config", 'c', "FILE", opt_text, offsetof(struct daemon_request, config), NULL, NULL, "more options, one a line without dashes; read again at SIGHUP" },
+	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
+	{ 0 },
+};
+
+struct arguments {
+	char **list;
+	size_t list_cnt, list_cap;
+};
+
+static int add_argument(struct arguments *a, const char *fmt, const char *text)
+{
+	char **place = VEC_PUSH(a, list);
+	if (!place)
+		return -ENOMEM;
+	return asprintf(place, fmt, text) < 0 ? -ENOMEM : 0;
+}
+
+/* "name value" or "name = value"; # begins a remark. */
+static int add_line(struct arguments *a, char *line)
+{
+	line[strcspn(line, "\n")] = 0;
+	while (isspace((unsigned char)*line))
+		line++;
+	size_t end = strlen(line);
+	while (end && isspace((unsigned char)line[end - 1]))
+		line[--end] = 0;
+	if (!*line || *line == '#')
+		return 0;
+	size_t n = strcspn(line, " \t=");
+	char *value = line + n + strspn(line + n, " \t");
+	if (*value == '=')
+		value += 1 + strspn(value + 1, " \t");
+	line[n] = 0;
+	int rc = add_argument(a, "--%s", line);
+	return rc || !*value ? rc : add_argument(a, "%s", value);
+}
+
+static int add_file(struct arguments *a, const char *path, struct err *err)
+{
+	char line[4096];
+	long total = 0;
+	FILE *f = fopen(path, "re");
+	int rc = f ? 0 : err_set(err, errno, "--config %s: %s", path, strerror(errno));
+	while (!rc && f && fgets(line, sizeof(line), f)) {
+		total += (long)strlen(line);
+		rc = total > CONFIG_MAX ? err_set(err, EFBIG, "--config %s: longer than a list of options can be", path) :
+		     add_line(a, line)  ? err_set(err, ENOMEM, "out of memory") : 0;
+	}
+	if (f)
+		fclose(f);
+	return rc;
+}
+
+/* Our own words as they were given, from behind the verb on. */
+static int add_own(struct arguments *a, struct err *err)
+{
+	char bytes[CONFIG_MAX];
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	size_t n = f ? fread(bytes, 1, sizeof(bytes) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	bytes[n] = 0;
+	size_t word = 0;
+	for (size_t at = 0; at < n; at += strlen(bytes + at) + 1, word++) {
+		if (word >= 2 && add_argument(a, "%s", bytes + at))
+			return err_set(err, ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static const struct daemon_request defaults = { .daemon = DAEMON_DEFAULTS };
+
+/* What the file says counts before the command line, which overrides it. Texts stay until the end. */
+static int parse_again(const char *config, struct daemon_request *out, struct err *err)
+{
+	struct arguments a = { 0 };
+	enum log_level level = log_get_level();
+	*out = defaults;
+	int rc = add_argument(&a, "%s", "daemon") ? err_set(err, ENOMEM, "out of memory") : add_file(&a, config, err);
+	if (!rc)
+		rc = add_own(&a, err);
+	if (!rc)
+		rc = opts_parse(&verb_daemon, (int)a.list_cnt, a.list, out, err);
+	log_set_level(level);
+	free(a.list);
+	return rc;
+}
+
+static int reload(void *ctx, struct daemon_options *out, struct err *err)
+{
+	struct daemon_request again;
+	int rc = parse_again(ctx, &again, err);
+	if (!rc)
+		*out = again.daemon;
+	return rc;
+}
+
+static int run(void *opts, struct err *err)
+{
+	struct daemon_request *r = opts;
+	const char *config = r->config;
+	char *words = r->words;
+	if (config && parse_again(config, r, err))
+		return EXIT_USAGE;
+	const struct select *s = &r->daemon.watch.select;
+	if (!s->all && !s->names.at_cnt && !s->exes.at_cnt && !s->cgroups.at_cnt && !s->users.at_cnt &&
+	    !r->daemon.watch.record.pids_cnt && !r->daemon.off) {
+		err_set(err, EINVAL, "nothing to trace: give --all, --name, --exe, --cgroup, --user or -p; or --off, and "
+				     "processes later with `alys-bpf ctl add PID`");
+		return EXIT_USAGE;
+	}
+	r->daemon.watch.record.words = words;
+	r->daemon.reload = config ? reload : NULL;
+	r->daemon.reload_ctx = (void *)(uintptr_t)config;
+	return daemon_run(&r->daemon, err);
+}
+
+const struct verb verb_daemon = {
+	.name = "daemon",
+	.usage = "daemon [OPTIONS] --all | --name NAME | --exe GLOB | --cgroup PATH | --user USER | -p PID",
+	.summary = "Watch processes all day: sampled, in bounded memory, switched on and off while everything runs.",
+	.opts = options,
+	.options_sz = sizeof(struct daemon_request),
+	.defaults = &defaults,
+	.line_offset = offsetof(struct daemon_request, words),
+	.run = run,
+	.notes = "`alys-bpf ctl` talks to it. Needs root, or the rights that the unit alys-bpf.service gives.",
+};

@@ -1,0 +1,234 @@
+/* daemon/commands: see commands.h. */
+#include "daemon/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "session/session.h"
+
+#define LISTED 200 /* processes in a status */
+
+struct listed {
+	struct continuous_process *list;
+	size_t list_cnt, list_cap;
+	uid_t uid;
+	bool full;
+};
+
+/* The process' user, as a stranger sees it; -1: gone. */
+static long owner_of(uint32_t pid)
+{
+	char path[32];
+	struct stat st;
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return stat(path, &st) ? -1 : (long)st.st_uid;
+}
+
+static int list(void *ctx, const struct continuous_process *p)
+{
+	struct listed *l = ctx;
+	if (!l->full && owner_of(p->tgid) != (long)l->uid)
+		return 0;
+	struct continuous_process *place = VEC_PUSH(l, list);
+	if (place)
+		*place = *p;
+	return 0;
+}
+
+static int largest_first(const void *a, const void *b)
+{
+	const struct continuous_process *x = a, *y = b;
+	return x->live > y->live ? -1 : x->live < y->live ? 1 : x->tgid < y->tgid ? -1 : x->tgid > y->tgid;
+}
+
+static void add_bytes(struct buf *out, double n)
+{
+	struct buf text = { 0 };
+	text_bytes(&text, n);
+	buf_addf(out, "%12s", buf_str(&text));
+	buf_free(&text);
+}
+
+static void add_processes(const struct commands *c, struct listed *l, struct buf *out)
+{
+	continuous_each(*c->recording, list, l);
+	if (!l->list_cnt)
+		return;
+	qsort(l->list, l->list_cnt, sizeof(l->list[0]), largest_first);
+	buf_addf(out, "\n%8s  %-15s %12s %12s %10s\n", "PID", "NAME", "LIVE", "PER SECOND", "SAMPLES");
+	for (size_t i = 0; i < l->list_cnt && i < LISTED; i++) {
+		const struct continuous_process *p = &l->list[i];
+		struct buf name = { 0 };
+		text_clean(&name, p->comm, 64);
+		buf_addf(out, "%8u  %-15s ", p->tgid, buf_str(&name));
+		add_bytes(out, p->live);
+		buf_u8(out, ' ');
+		add_bytes(out, p->rate);
+		buf_addf(out, " %10llu\n", (unsigned long long)p->events);
+		buf_free(&name);
+	}
+	if (l->list_cnt > LISTED)
+		buf_addf(out, "%8s  %zu more\n", "", l->list_cnt - LISTED);
+	free(l->list);
+}
+
+static void add_keeper(const struct commands *c, struct buf *out)
+{
+	const struct keeper *k = *c->keeper;
+	if (!k)
+		return;
+	const struct keeper_counts *n = keeper_counts(k);
+	buf_addf(out, "profiles   %llu written, %llu failed, %llu old ones removed%s%s\n", (unsigned long long)n->written,
+		 (unsigned long long)n->failed, (unsigned long long)n->removed, n->last_error[0] ? "; last failure: " : "",
+		 n->last_error);
+}
+
+static void add_use(const struct continuous_status *s, struct buf *out)
+{
+	buf_adds(out, "memory     ");
+	text_bytes(out, (double)s->memory);
+	buf_adds(out, " of ");
+	text_bytes(out, (double)s->memory_max);
+	buf_addf(out, "\nprocessor  %.2f s own; probes and daemon take about %.2f %% of the machine\n", s->cpu_s, s->overhead);
+	buf_addf(out, "bounds     stacks refused %llu, live blocks thinned %llu times%s%s\n",
+		 (unsigned long long)s->refused_stacks, (unsigned long long)s->thinned, s->reason ? "; " : "", s->reason ?: "");
+	buf_addf(out, "names      %zu profiles wait, %llu failures of workers\n", s->waiting,
+		 (unsigned long long)s->workers_failed);
+}
+
+static void status(const struct commands *c, struct client *from, uid_t uid, bool full)
+{
+	struct continuous_status s;
+	struct listed l = { .uid = uid, .full = full };
+	struct buf out = { 0 };
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	continuous_status(*c->recording, &s);
+	buf_addf(&out, "daemon     alys-bpf %s, process %d, up %lld s\n", ALYS_VERSION, (int)getpid(),
+		 (long long)now.tv_sec - (long long)(c->begun_ns / 1000000000));
+	buf_addf(&out, "tracing    %s; one sample every %llu bytes", s.on ? "on" : "off", (unsigned long long)s.interval);
+	if (s.interval != s.interval_wanted)
+		buf_addf(&out, " instead of %llu", (unsigned long long)s.interval_wanted);
+	buf_addf(&out, "\nprocesses  %zu traced, %llu ended, %llu ended unseen\n", s.on ? s.processes : 0,
+		 (unsigned long long)s.ended, (unsigned long long)s.unseen);
+	buf_addf(&out, "probes     %zu files, %u places, %u links%s\n", s.on ? s.files : 0, s.on ? s.sites : 0, s.links,
+		 s.rescans ? "; new libraries are looked for four times a second" : "");
+	buf_adds(&out, "account    ");
+	catalog_ledger_text(continuous_ledger(*c->recording), &out);
+	buf_u8(&out, '\n');
+	add_use(&s, &out);
+	add_keeper(c, &out);
+	if (c->http_address)
+		buf_addf(&out, "http       http://%s/\n", c->http_address);
+	add_processes(c, &l, &out);
+	server_answer(from, EXIT_OK, buf_str(&out), -1);
+	buf_free(&out);
+}
+
+/* Processor time and wall time are told, for switching is promised to be quick. */
+static void finish(struct client *from, int rc, const char *done, const struct err *err)
+{
+	int status = !rc ? EXIT_OK : rc == -ESRCH || rc == -ENOENT ? EXIT_NOTHING : EXIT_ERROR;
+	server_answer(from, status, rc ? err->text : done, -1);
+}
+
+static void on_profile(void *ctx, int rc, struct buf *out, const struct err *err)
+{
+	struct client *to = ctx;
+	int fd = rc ? -1 : memfd_create("profile", MFD_CLOEXEC);
+	if (!rc && (fd < 0 || outfile_write(fd, out->data, out->len)))
+		server_answer(to, EXIT_ERROR, "the daemon has no memory for the profile", -1);
+	else if (rc)
+		server_answer(to, EXIT_ERROR, err->text, -1);
+	else
+		server_answer(to, EXIT_OK, "", fd);
+	if (fd >= 0)
+		close(fd);
+	client_let_go(to);
+}
+
+static void snapshot(const struct commands *c, struct client *from, const struct request *r)
+{
+	struct err err = { 0 };
+	struct profile_request p = {
+		.format = r->format[0] ? r->format : "pprof", .done = on_profile, .ctx = client_hold(from),
+		.proc = r->pid ? continuous_find(*c->recording, r->pid) : (struct proc_id){ 0 },
+	};
+	int rc = r->pid && !p.proc.n ? err_set(&err, ESRCH, "process %u is not traced", r->pid) :
+				       continuous_profile(*c->recording, &p, &err);
+	if (!rc)
+		return;
+	client_let_go(from);
+	finish(from, rc, "", &err);
+}
+
+static bool is_allowed(const struct request *r, uid_t uid, bool full)
+{
+	bool about_own = (r->verb == REQUEST_ADD || r->verb == REQUEST_REMOVE || r->verb == REQUEST_SNAPSHOT) && r->pid &&
+			 owner_of(r->pid) == (long)uid;
+	return full || r->verb == REQUEST_STATUS || about_own;
+}
+
+static void rotate(const struct commands *c, struct client *from)
+{
+	if (!*c->keeper) {
+		server_answer(from, EXIT_ERROR, "nothing to rotate: the daemon runs without --profile-dir", -1);
+		return;
+	}
+	keeper_write_all(*c->keeper, *c->recording);
+	server_answer(from, EXIT_OK, "profiles are being written\n", -1);
+}
+
+void commands_run(struct commands *c, struct client *from, const struct request *r, uid_t uid, bool full)
+{
+	struct err err = { 0 };
+	char done[128];
+	if (!is_allowed(r, uid, full)) {
+		server_answer(from, EXIT_ERROR, "not allowed: root and members of the group alys may, others only `status`, and "
+						"`add`, `remove` and `snapshot` of their own processes", -1);
+		return;
+	}
+	switch (r->verb) {
+	case REQUEST_STATUS:
+		status(c, from, uid, full);
+		break;
+	case REQUEST_ON:
+		finish(from, continuous_on(*c->recording, &err), "tracing is on\n", &err);
+		break;
+	case REQUEST_OFF:
+		continuous_off(*c->recording);
+		finish(from, 0, "tracing is off: no probe is left\n", &err);
+		break;
+	case REQUEST_ADD:
+		snprintf(done, sizeof(done), "process %u is traced\n", r->pid);
+		finish(from, continuous_add(*c->recording, r->pid, &err), done, &err);
+		break;
+	case REQUEST_REMOVE:
+		snprintf(done, sizeof(done), "process %u is left alone\n", r->pid);
+		finish(from, continuous_remove(*c->recording, r->pid, &err), done, &err);
+		break;
+	case REQUEST_SAMPLE:
+		continuous_set_interval(*c->recording, r->interval);
+		snprintf(done, sizeof(done), "one sample every %llu bytes\n", (unsigned long long)r->interval);
+		finish(from, 0, done, &err);
+		break;
+	case REQUEST_SNAPSHOT:
+		snapshot(c, from, r);
+		break;
+	case REQUEST_ROTATE:
+		rotate(c, from);
+		break;
+	default:
+		c->stop = true;
+		finish(from, 0, "the daemon ends\n", &err);
+	}
+}

@@ -1,0 +1,19 @@
+/* daemon/commands: what the control socket's verbs do to a recording, and what they answer. */
+#ifndef ALYS_DAEMON_COMMANDS_H
+#define ALYS_DAEMON_COMMANDS_H
+
+#include "daemon/keeper.h"
+#include "daemon/server.h"
+
+struct commands {
+	struct continuous **recording; /* where it stands now: it is replaced on a reload */
+	struct keeper **keeper;        /* NULL there: no profiles are written */
+	const char *http_address;      /* NULL: none */
+	bool stop;                     /* was asked for */
+	uint64_t begun_ns;
+};
+
+/* Answers the client, at once or when a profile is ready. */
+void commands_run(struct commands *c, struct client *from, const struct request *r, uid_t uid, bool full);
+
+#endif

@@ -1,0 +1,133 @@
+/* daemon/ctl: see ctl.h. */
+#include "daemon/ctl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+#include "daemon/daemon.h"
+#include "daemon/protocol.h"
+#include "session/session.h"
+#include "sink/sink.h"
+
+static int call(const char *path, struct err *err)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(a.sun_path))
+		return err_set(err, ENAMETOOLONG, "--socket %s is longer than a socket's path may be", path);
+	strcpy(a.sun_path, path);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !connect(fd, (const struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	int code = errno;
+	if (fd >= 0)
+		close(fd);
+	if (code == ENOENT || code == ECONNREFUSED)
+		return err_set(err, code, "no daemon answers at %s: start one with `alys-bpf daemon`, or name its --socket", path);
+	return err_set(err, code, "%s: %s", path, strerror(code));
+}
+
+struct reply {
+	char bytes[PROTOCOL_MAX];
+	size_t n;
+	int fd; /* -1 = none came along */
+};
+
+static int receive(int fd, double patience, struct reply *out, struct err *err)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec piece = { .iov_base = out->bytes, .iov_len = sizeof(out->bytes) };
+	struct msghdr m = { .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	out->fd = -1;
+	if (poll(&p, 1, (int)(patience * 1000)) <= 0)
+		return err_set(err, ETIMEDOUT, "the daemon did not answer within %.0f s", patience);
+	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
+		memcpy(&out->fd, CMSG_DATA(head), sizeof(int));
+	if (n <= 0)
+		return err_set(err, ECONNRESET, "the daemon hung up: it ends, or has %d callers already", 16);
+	out->n = (size_t)n;
+	return 0;
+}
+
+static int copy(int from, int to)
+{
+	char piece[65536];
+	ssize_t n;
+	int rc = 0;
+	lseek(from, 0, SEEK_SET);
+	while (!rc && (n = read(from, piece, sizeof(piece))) > 0)
+		rc = outfile_write(to, piece, (size_t)n);
+	return rc;
+}
+
+/* A profile's bytes: to the file asked for, else to a stdout that is no terminal, else beside us. */
+static int save(const struct ctl_options *o, const struct request *r, int fd, struct err *err)
+{
+	char name[4096];
+	const struct sink_ops *sink = sink_find(r->format[0] ? r->format : "pprof");
+	struct outfile out;
+	if ((!o->output && !isatty(STDOUT_FILENO)) || (o->output && !strcmp(o->output, "-"))) {
+		int rc = copy(fd, STDOUT_FILENO);
+		return rc ? err_set(err, -rc, "cannot write to stdout: %s", strerror(-rc)) : 0;
+	}
+	if (o->output)
+		snprintf(name, sizeof(name), "%s", o->output);
+	else if (r->pid)
+		snprintf(name, sizeof(name), "%u%s", r->pid, sink ? sink->ext : "");
+	else
+		snprintf(name, sizeof(name), "all%s", sink ? sink->ext : "");
+	int rc = outfile_begin(&out, name, o->force, err);
+	if (rc)
+		return rc;
+	rc = copy(fd, out.fd);
+	rc = rc ? err_set(err, -rc, "%s: %s", name, strerror(-rc)) : outfile_commit(&out, err);
+	outfile_abort(&out);
+	if (!rc)
+		fprintf(stderr, "alys-bpf: %s\n", name);
+	return rc;
+}
+
+static int converse(const struct ctl_options *o, const struct request *r, int fd, struct err *err)
+{
+	struct reply reply;
+	struct buf out = { 0 };
+	const char *text = "";
+	request_write(r, &out);
+	int rc = out.failed || send(fd, out.data, out.len, MSG_NOSIGNAL) < 0 ?
+			 err_set(err, errno, "the daemon does not listen: %s", strerror(errno)) : 0;
+	buf_free(&out);
+	rc = rc ? rc : receive(fd, o->patience, &reply, err);
+	if (rc)
+		return EXIT_ERROR;
+	int status = answer_read(reply.bytes, reply.n, &text, err);
+	if (status > 0)
+		err_set(err, EIO, "%s", text);
+	else if (!status && reply.fd >= 0)
+		status = save(o, r, reply.fd, err) ? EXIT_ERROR : EXIT_OK;
+	else if (!status)
+		fputs(text, stdout);
+	if (reply.fd >= 0)
+		close(reply.fd);
+	return status < 0 ? EXIT_ERROR : status;
+}
+
+int ctl_run(const struct ctl_options *o, struct err *err)
+{
+	struct request r;
+	if (request_of_words(&r, o->words_cnt, o->words, err))
+		return EXIT_USAGE;
+	int fd = call(o->socket ? o->socket : daemon_socket(), err);
+	if (fd < 0)
+		return EXIT_NOTHING;
+	int status = converse(o, &r, fd, err);
+	close(fd);
+	return status;
+}

@@ -1,0 +1,22 @@
+/* daemon/ctl: the other end of the control socket: one request, its answer on stdout. */
+#ifndef ALYS_DAEMON_CTL_H
+#define ALYS_DAEMON_CTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct ctl_options {
+	const char *socket; /* NULL: daemon_socket() */
+	const char *output; /* of a snapshot; NULL: stdout when that is no terminal, else named after the process */
+	bool force;         /* replace an existing output */
+	double patience;    /* seconds for the answer */
+	const char *words[4];
+	size_t words_cnt;
+};
+
+/* Exit status. */
+int ctl_run(const struct ctl_options *o, struct err *err);
+
+#endif

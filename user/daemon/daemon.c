@@ -1,0 +1,313 @@
+/* daemon: the loop that brings the rooms together. See daemon.h. */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/commands.h"
+#include "daemon/faces.h"
+#include "daemon/notify.h"
+#include "http/http.h"
+#include "push/push.h"
+#include "session/session.h"
+
+#define FILES_MAX 65536
+
+struct daemon {
+	struct daemon_options o;
+	struct daemon_options *reloaded; /* what o is a copy of, after a reload */
+	struct continuous *recording;
+	struct keeper *keeper;
+	struct server *server;
+	struct http *http;
+	struct push *push;
+	struct faces faces;
+	struct http_source source;
+	struct commands commands;
+	int signals;
+	bool reload;
+	uint64_t beat_ns, beat_every_ns;
+};
+
+const char *daemon_socket(void)
+{
+	static char path[108];
+	const char *run = getenv("XDG_RUNTIME_DIR");
+	if (geteuid() == 0 || !run)
+		return "/run/alys-bpf/ctl";
+	snprintf(path, sizeof(path), "%.90s/alys-bpf.ctl", run);
+	return path;
+}
+
+static uint64_t clock_now(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static void on_request(void *ctx, struct client *c, const struct request *r, uid_t uid, bool full)
+{
+	struct daemon *d = ctx;
+	commands_run(&d->commands, c, r, uid, full);
+}
+
+static void on_ending(void *ctx, const struct continuous_process *p, enum ending why)
+{
+	struct daemon *d = ctx;
+	if (why == ENDING_OUT_OF_MEMORY)
+		log_warn("the kernel kills process %u (%s) for want of memory%s", p->tgid, p->comm,
+			 d->keeper ? ": its last profile is written" : "");
+	if (d->keeper)
+		keeper_on_ending(d->keeper, d->recording, p, why);
+}
+
+static int open_signals(struct err *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 ? fd : err_set(err, errno, "signalfd: %s", strerror(errno));
+}
+
+/* Each traced file and process holds a descriptor. */
+static void raise_limits(void)
+{
+	struct rlimit l;
+	if (getrlimit(RLIMIT_NOFILE, &l))
+		return;
+	l.rlim_cur = l.rlim_max > FILES_MAX || l.rlim_max == RLIM_INFINITY ? FILES_MAX : l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
+static int open_server(struct daemon *d, struct err *err)
+{
+	struct server_ops ops = { .ctx = d, .request = on_request };
+	const char *path = d->o.socket ? d->o.socket : daemon_socket();
+	if (!d->o.socket && geteuid() == 0 && mkdir("/run/alys-bpf", 0755) && errno != EEXIST)
+		return err_set(err, errno, "cannot make /run/alys-bpf: %s", strerror(errno));
+	d->server = server_open(path, &ops, err);
+	return d->server ? 0 : -err->code;
+}
+
+static int open_recording(struct daemon *d, struct err *err)
+{
+	struct continuous_ops ops = { .ctx = d, .ending = on_ending };
+	struct keeper_options k = {
+		.dir = d->o.profile_dir, .every = d->o.every, .keep = d->o.keep, .keep_age = d->o.keep_age,
+		.keep_size = d->o.keep_size,
+	};
+	if (k.dir && !(d->keeper = keeper_new(&k, err)))
+		return -err->code;
+	d->recording = continuous_new(&d->o.watch, &ops, err);
+	if (!d->recording)
+		return -err->code;
+	return d->o.off ? 0 : continuous_on(d->recording, err);
+}
+
+static void close_recording(struct daemon *d)
+{
+	if (d->recording)
+		continuous_off(d->recording);
+	if (d->recording && d->keeper) {
+		keeper_write_all(d->keeper, d->recording);
+		continuous_flush(d->recording);
+	}
+	continuous_free(d->recording);
+	keeper_free(d->keeper);
+	d->recording = NULL;
+	d->keeper = NULL;
+}
+
+static int open_faces(struct daemon *d, struct err *err)
+{
+	struct push_options push = { .url = d->o.push, .every = d->o.push_every, .tenant = d->o.push_tenant };
+	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
+	d->faces = (struct faces){ .recording = &d->recording, .keeper = (const struct keeper *const *)&d->keeper };
+	d->source = faces_source(&d->faces);
+	if (push.url && !(d->push = push_open(&push, &d->source, err)))
+		return -err->code;
+	if (d->push) {
+		http.metrics = push_metrics;
+		http.metrics_ctx = d->push;
+	}
+	if (http.listen && !(d->http = http_open(&http, &d->source, err)))
+		return -err->code;
+	d->commands.http_address = d->http ? http_address(d->http) : NULL;
+	return 0;
+}
+
+static void close_faces(struct daemon *d)
+{
+	d->commands.http_address = NULL;
+	http_close(d->http);
+	push_close(d->push);
+	faces_free(&d->faces);
+	d->http = NULL;
+	d->push = NULL;
+}
+
+static int open_all(struct daemon *d, struct err *err)
+{
+	raise_limits();
+	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now() };
+	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
+	d->signals = open_signals(err);
+	int rc = d->signals < 0 ? d->signals : open_server(d, err);
+	if (!rc)
+		rc = open_recording(d, err);
+	if (!rc)
+		rc = open_faces(d, err);
+	return rc;
+}
+
+static void close_all(struct daemon *d)
+{
+	/* First, so that nobody is told to come and finds nobody. */
+	server_close(d->server);
+	close_recording(d);
+	close_faces(d);
+	if (d->signals >= 0)
+		close(d->signals);
+	free(d->reloaded);
+}
+
+/* True when the daemon is to end. */
+static bool take_signals(struct daemon *d)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+	while (read(d->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			d->reload = true;
+		else
+			end = true;
+	}
+	return end;
+}
+
+/* What was recorded so far goes to disk, and everything begins anew with the options as they are now. */
+static int reload(struct daemon *d, struct err *err)
+{
+	struct daemon_options *o = calloc(1, sizeof(*o));
+	struct err why = { 0 };
+	d->reload = false;
+	if (!o || (d->o.reload && d->o.reload(d->o.reload_ctx, o, &why))) {
+		log_err("the options stay as they were: %s", o ? why.text : "out of memory");
+		free(o);
+		return 0;
+	}
+	if (!d->o.reload)
+		*o = d->o;
+	notify("RELOADING=1");
+	close_faces(d);
+	close_recording(d);
+	o->socket = d->o.socket;
+	o->reload = d->o.reload;
+	o->reload_ctx = d->o.reload_ctx;
+	d->o = *o;
+	free(d->reloaded);
+	d->reloaded = o;
+	int rc = open_recording(d, err);
+	rc = rc ? rc : open_faces(d, err);
+	notify("READY=1");
+	log_at(LOG_NORMAL, "options were read again");
+	return rc;
+}
+
+static void beat(struct daemon *d)
+{
+	uint64_t now = clock_now();
+	if (!d->beat_every_ns || now - d->beat_ns < d->beat_every_ns)
+		return;
+	notify("WATCHDOG=1");
+	d->beat_ns = now;
+}
+
+static int least(int a, int b)
+{
+	return b < 0 || (a >= 0 && a < b) ? a : b;
+}
+
+static int wait_for_work(struct daemon *d, int ms)
+{
+	struct pollfd fds[3 + SERVER_FDS + CONTINUOUS_FDS];
+	size_t n = server_fds(d->server, fds);
+	n += continuous_fds(d->recording, fds + n);
+	fds[n++] = (struct pollfd){ .fd = d->signals, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = d->http ? http_fd(d->http) : -1, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = d->push ? push_fd(d->push) : -1, .events = POLLIN };
+	return poll(fds, n, ms) < 0 && errno != EINTR ? -errno : 0;
+}
+
+static int serve(struct daemon *d, struct err *err)
+{
+	for (int ms = 0;;) {
+		int rc = wait_for_work(d, ms);
+		if (rc)
+			return err_set(err, -rc, "poll: %s", strerror(-rc));
+		if (take_signals(d))
+			return 0;
+		struct err broken = { 0 };
+		ms = continuous_work(d->recording, &broken);
+		if (broken.code)
+			log_err("%s", broken.text);
+		if (ms < 0)
+			ms = 1000;
+		server_work(d->server);
+		if (d->commands.stop)
+			return 0;
+		if (d->http)
+			http_serve_pending(d->http);
+		if (d->push)
+			push_serve_pending(d->push);
+		if (d->keeper)
+			ms = least(keeper_work(d->keeper, d->recording), ms);
+		if (d->reload && (rc = reload(d, err)))
+			return rc;
+		beat(d);
+	}
+}
+
+static void say_ready(const struct daemon *d)
+{
+	struct continuous_status s;
+	continuous_status(d->recording, &s);
+	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)getpid(),
+	       s.on ? "tracing" : "off", s.processes, s.files, d->http ? "; http://" : "", d->http ? http_address(d->http) : "");
+	notify("READY=1\nSTATUS=tracing");
+}
+
+int daemon_run(const struct daemon_options *o, struct err *err)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	if (!d)
+		return -err_set(err, ENOMEM, "out of memory");
+	d->o = *o;
+	d->signals = -1;
+	int rc = open_all(d, err);
+	if (!rc) {
+		say_ready(d);
+		rc = serve(d, err);
+		notify("STOPPING=1");
+	}
+	close_all(d);
+	free(d);
+	return rc ? EXIT_ERROR : EXIT_OK;
+}

@@ -1,0 +1,287 @@
+/* daemon/keeper: see keeper.h. */
+#include "daemon/keeper.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/outfile.h"
+#include "base/vec.h"
+
+#define ENDING ".pb.gz"
+#define SHORT_NS 1000000000ull /* processes that lived shorter leave no last profile */
+
+struct keeper {
+	struct keeper_options o;
+	struct map marks; /* proc -> struct heap_mark *, of its last profile */
+	struct keeper_counts counts;
+	uint64_t next_ns;
+	bool failing;
+};
+
+/* One profile on its way. */
+struct wanted {
+	struct keeper *keeper;
+	char path[4096];
+};
+
+static uint64_t now_of(clockid_t id)
+{
+	struct timespec ts;
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+struct keeper *keeper_new(const struct keeper_options *o, struct err *err)
+{
+	struct stat st;
+	if (mkdir(o->dir, 0700) && errno != EEXIST) {
+		err_set(err, errno, "--profile-dir %s: %s", o->dir, strerror(errno));
+		return NULL;
+	}
+	if (stat(o->dir, &st) || !S_ISDIR(st.st_mode) || access(o->dir, W_OK | X_OK)) {
+		err_set(err, ENOTDIR, "--profile-dir %s: not a directory that can be written to", o->dir);
+		return NULL;
+	}
+	struct keeper *k = calloc(1, sizeof(*k));
+	if (!k) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	k->o = *o;
+	k->next_ns = now_of(CLOCK_MONOTONIC) + (uint64_t)(o->every * 1e9);
+	return k;
+}
+
+static void drop_mark(struct keeper *k, uint32_t proc)
+{
+	uint64_t *mark = map_get(&k->marks, proc);
+	if (mark)
+		heap_mark_free((struct heap_mark *)(uintptr_t)*mark);
+	map_del(&k->marks, proc);
+}
+
+void keeper_free(struct keeper *k)
+{
+	const struct map_slot *s;
+	if (!k)
+		return;
+	for (size_t i = 0; (s = map_next(&k->marks, &i));)
+		heap_mark_free((struct heap_mark *)(uintptr_t)s->value);
+	map_free(&k->marks);
+	free(k);
+}
+
+const struct keeper_counts *keeper_counts(const struct keeper *k)
+{
+	return &k->counts;
+}
+
+/* Letters that are harmless in every file system and shell. */
+static void put_name(char *out, size_t cap, const char *comm)
+{
+	size_t n = 0;
+	for (; *comm && n + 1 < cap; comm++)
+		out[n++] = isalnum((unsigned char)*comm) || strchr("._-", *comm) ? *comm : '_';
+	if (!n || out[0] == '.')
+		out[0] = '_';
+	out[n ? n : 1] = 0;
+}
+
+static void name_file(const struct keeper *k, const struct continuous_process *p, const char *why, char *out, size_t cap)
+{
+	char name[32], stamp[32];
+	time_t now = time(NULL);
+	struct tm tm;
+	put_name(name, sizeof(name), p->comm);
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+	/* An address of the process' generation, so that two of a second do not meet. */
+	snprintf(out, cap, "%s/%s-%u-%s-%u%s%s" ENDING, k->o.dir, name, p->tgid, stamp, p->proc.n, why ? "-" : "", why ?: "");
+}
+
+static void fail(struct keeper *k, const struct err *err)
+{
+	k->counts.failed++;
+	snprintf(k->counts.last_error, sizeof(k->counts.last_error), "%.250s", err->text);
+	/* Once, not for each of a hundred profiles an hour. */
+	if (!k->failing)
+		log_warn("profiles cannot be written: %s; further ones are only counted", err->text);
+	k->failing = true;
+}
+
+static void on_profile(void *ctx, int rc, struct buf *bytes, const struct err *why)
+{
+	struct wanted *w = ctx;
+	struct err err = { 0 };
+	struct outfile f;
+	if (rc) {
+		if (rc != -ECANCELED)
+			fail(w->keeper, why);
+		free(w);
+		return;
+	}
+	rc = outfile_begin(&f, w->path, true, &err);
+	if (!rc) {
+		rc = outfile_write(f.fd, bytes->data, bytes->len);
+		rc = rc ? err_set(&err, -rc, "%s: %s", w->path, strerror(-rc)) : outfile_commit(&f, &err);
+		outfile_abort(&f);
+	}
+	if (rc) {
+		fail(w->keeper, &err);
+	} else {
+		w->keeper->counts.written++;
+		w->keeper->counts.bytes += bytes->len;
+		w->keeper->failing = false;
+	}
+	free(w);
+}
+
+static void ask(struct keeper *k, struct continuous *c, const struct continuous_process *p, const char *why)
+{
+	struct wanted *w = calloc(1, sizeof(*w));
+	struct err err = { 0 };
+	uint64_t *mark = map_get(&k->marks, p->proc.n);
+	if (!w)
+		return;
+	w->keeper = k;
+	name_file(k, p, why, w->path, sizeof(w->path));
+	struct profile_request r = {
+		.format = "pprof", .proc = p->proc, .cause = why, .done = on_profile, .ctx = w,
+		.since = mark ? (const struct heap_mark *)(uintptr_t)*mark : NULL,
+	};
+	if (!continuous_profile(c, &r, &err))
+		return;
+	fail(k, &err);
+	free(w);
+}
+
+struct asking {
+	struct keeper *keeper;
+	struct continuous *c;
+	struct continuous_process *list;
+	size_t list_cnt, list_cap;
+};
+
+static int gather(void *ctx, const struct continuous_process *p)
+{
+	struct asking *a = ctx;
+	struct continuous_process *place = p->events ? VEC_PUSH(a, list) : NULL;
+	if (place)
+		*place = *p;
+	return 0;
+}
+
+/* The next profile of the process counts from here. */
+static void set_mark(struct keeper *k, struct continuous *c, struct proc_id proc)
+{
+	struct heap_mark *m = continuous_mark(c, proc);
+	drop_mark(k, proc.n);
+	uint64_t *place = m ? map_put(&k->marks, proc.n) : NULL;
+	if (place)
+		*place = (uintptr_t)m;
+	else
+		heap_mark_free(m);
+}
+
+struct old_file {
+	char name[NAME_MAX + 1];
+	time_t time;
+	uint64_t size;
+};
+
+struct old_files {
+	struct old_file *at;
+	size_t at_cnt, at_cap;
+	uint64_t size;
+};
+
+static int youngest_first(const void *a, const void *b)
+{
+	const struct old_file *x = a, *y = b;
+	return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp(y->name, x->name);
+}
+
+static void list_files(DIR *dir, struct old_files *out)
+{
+	const struct dirent *e;
+	while ((e = readdir(dir))) {
+		size_t n = strlen(e->d_name);
+		struct stat st;
+		if (n <= strlen(ENDING) || strcmp(e->d_name + n - strlen(ENDING), ENDING) ||
+		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		struct old_file *f = VEC_PUSH(out, at);
+		if (!f)
+			return;
+		strcpy(f->name, e->d_name);
+		f->time = st.st_mtime;
+		f->size = (uint64_t)st.st_size;
+	}
+}
+
+static void remove_old(struct keeper *k)
+{
+	struct old_files files = { 0 };
+	uint64_t size = 0;
+	DIR *dir = opendir(k->o.dir);
+	if (!dir)
+		return;
+	list_files(dir, &files);
+	if (files.at_cnt)
+		qsort(files.at, files.at_cnt, sizeof(files.at[0]), youngest_first);
+	time_t now = time(NULL);
+	for (size_t i = 0; i < files.at_cnt; i++) {
+		const struct old_file *f = &files.at[i];
+		size += f->size;
+		bool over = (k->o.keep && i >= k->o.keep) || (k->o.keep_size && size > k->o.keep_size) ||
+			    (k->o.keep_age > 0 && (double)(now - f->time) > k->o.keep_age);
+		if (over && !unlinkat(dirfd(dir), f->name, 0))
+			k->counts.removed++;
+	}
+	closedir(dir);
+	free(files.at);
+}
+
+void keeper_write_all(struct keeper *k, struct continuous *c)
+{
+	struct asking a = { .keeper = k, .c = c };
+	continuous_each(c, gather, &a);
+	for (size_t i = 0; i < a.list_cnt; i++) {
+		ask(k, c, &a.list[i], NULL);
+		set_mark(k, c, a.list[i].proc);
+	}
+	free(a.list);
+	remove_old(k);
+}
+
+int keeper_work(struct keeper *k, struct continuous *c)
+{
+	uint64_t now = now_of(CLOCK_MONOTONIC), every = (uint64_t)(k->o.every * 1e9);
+	if (now >= k->next_ns) {
+		keeper_write_all(k, c);
+		while (k->next_ns <= now)
+			k->next_ns += every;
+	}
+	return (int)((k->next_ns - now) / 1000000) + 1;
+}
+
+void keeper_on_ending(struct keeper *k, struct continuous *c, const struct continuous_process *p, enum ending why)
+{
+	static const char *const words[] = {
+		[ENDING_EXIT] = "exit", [ENDING_EXEC] = "exec", [ENDING_OUT_OF_MEMORY] = "out-of-memory",
+		[ENDING_LEFT] = "left",
+	};
+	bool lived = now_of(CLOCK_MONOTONIC) - p->start_ns >= SHORT_NS;
+	if (p->events && (lived || why == ENDING_OUT_OF_MEMORY))
+		ask(k, c, p, words[why]);
+	drop_mark(k, p->proc.n);
+}

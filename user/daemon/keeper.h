@@ -1,0 +1,36 @@
+/*
+ * daemon/keeper: profiles on disk: one a process and interval, and a last one when a process ends. In:
+ * the recording. Out: files of a directory, whole or not at all, of which old ones are removed. A disk that
+ * is full costs the profiles that did not fit, and they are counted.
+ */
+#ifndef ALYS_DAEMON_KEEPER_H
+#define ALYS_DAEMON_KEEPER_H
+
+#include "session/continuous.h"
+
+struct keeper_options {
+	const char *dir;
+	double every;      /* seconds */
+	uint32_t keep;     /* files at most, 0 = any number */
+	double keep_age;   /* seconds, 0 = for ever */
+	uint64_t keep_size; /* bytes of all of them, 0 = no limit */
+};
+
+struct keeper_counts {
+	uint64_t written, bytes, failed, removed;
+	char last_error[256]; /* "" = none */
+};
+
+struct keeper;
+
+/* Makes the directory when it is not there. */
+struct keeper *keeper_new(const struct keeper_options *o, struct err *err);
+void keeper_free(struct keeper *k);
+/* Asks for the profiles that are due; ms until the next are. */
+int keeper_work(struct keeper *k, struct continuous *c);
+/* Now, whatever the clock says. */
+void keeper_write_all(struct keeper *k, struct continuous *c);
+void keeper_on_ending(struct keeper *k, struct continuous *c, const struct continuous_process *p, enum ending why);
+const struct keeper_counts *keeper_counts(const struct keeper *k);
+
+#endif

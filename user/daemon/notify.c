@@ -1,0 +1,37 @@
+/* daemon/notify: see notify.h. */
+#include "daemon/notify.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+void notify(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t n = path ? strlen(path) : 0;
+	if (!n || n >= sizeof(to.sun_path) || (*path != '/' && *path != '@'))
+		return;
+	memcpy(to.sun_path, path, n);
+	if (*path == '@')
+		to.sun_path[0] = 0;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, len) < 0)
+		perror("NOTIFY_SOCKET");
+	close(fd);
+}
+
+uint64_t notify_watchdog_us(void)
+{
+	const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	if (!us || (pid && strtoul(pid, NULL, 10) != (unsigned long)getpid()))
+		return 0;
+	return strtoull(us, NULL, 10);
+}

@@ -1,0 +1,69 @@
+/* session/compact: see compact.h. */
+#include "session/compact.h"
+
+#include <errno.h>
+
+#include "session/attach.h"
+#include "session/subset.h"
+
+static bool is_current(const struct live *l, struct proc_id id)
+{
+	const struct proc *p = catalog_proc(l->catalog, id);
+	return p && target_find(l->targets, p->tgid).n == id.n;
+}
+
+static void copy_living(const struct live *l, struct subset *s)
+{
+	const struct proc *p;
+	const struct mapping *m;
+	const struct stack *k;
+	subset_about(s);
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (is_current(l, p->id))
+			subset_proc(s, p->id);
+	}
+	for (size_t i = 0; (m = catalog_next_mapping(l->catalog, &i));) {
+		if (is_current(l, m->proc))
+			subset_mapping(s, m);
+	}
+	for (size_t i = 0; (k = catalog_next_stack(l->catalog, &i));) {
+		if (is_current(l, k->proc))
+			subset_stack(s, k);
+	}
+}
+
+/* The hashes of stacks that were kept. */
+static bool copy_hashes(const struct live *l, const struct catalog *kept, struct map *out)
+{
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&l->stacks, &i));) {
+		if (!catalog_stack(kept, (struct stack_id){ (uint32_t)s->value }))
+			continue;
+		uint64_t *id = map_put(out, s->key);
+		if (!id)
+			return false;
+		*id = s->value;
+	}
+	return true;
+}
+
+int compact_catalog(struct live *l)
+{
+	struct subset s = { .from = l->catalog, .to = catalog_new() };
+	struct map stacks = { 0 };
+	if (!s.to)
+		return -ENOMEM;
+	copy_living(l, &s);
+	if (s.failed || !copy_hashes(l, s.to, &stacks) || target_move(l->targets, s.to)) {
+		catalog_free(s.to);
+		map_free(&stacks);
+		return -ENOMEM;
+	}
+	map_free(&l->stacks);
+	l->stacks = stacks;
+	attach_prune(l, s.to);
+	catalog_free(l->catalog);
+	l->catalog = s.to;
+	probe_forget_stacks(l->probe);
+	return 0;
+}

@@ -1,0 +1,432 @@
+/* session/continuous: see continuous.h. */
+#include "session/continuous.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "session/about.h"
+#include "session/attach.h"
+#include "session/compact.h"
+#include "session/ledger.h"
+#include "session/roster.h"
+
+#define LOOK_NS 1000000000ull     /* between looks at what is used */
+#define NOTE_NS 5000000000ull     /* between points of the histories */
+#define IDLE_MS 250               /* while on: the ring wakes nobody before a quarter of it is full */
+#define DEAD_MAX 64               /* processes that ended until the catalog is compacted */
+#define HIT_NS 700                /* what a probe costs besides its program; README's benchmark */
+
+struct continuous {
+	const struct continuous_options *o;
+	struct continuous_ops ops;
+	struct live live;
+	struct record_options record;
+	struct live_tap tap;
+	struct heaps heaps;
+	struct naming *naming;
+	struct profiles *profiles;
+	struct limits limits;
+	struct select off; /* selects nobody */
+	bool on, broken;
+	uint64_t looked_ns, noted_ns, dead;
+	double cpu_s, overhead; /* at the last look */
+	uint64_t hits;
+	uint64_t memory;
+	double run_s;
+};
+
+static double cpu_seconds(void)
+{
+	struct rusage self, children;
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	const struct timeval *t[] = { &self.ru_utime, &self.ru_stime, &children.ru_utime, &children.ru_stime };
+	double sum = 0;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		sum += (double)t[i]->tv_sec + (double)t[i]->tv_usec / 1e6;
+	return sum;
+}
+
+static uint64_t resident_bytes(void)
+{
+	unsigned long total = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+	if (f && fscanf(f, "%lu %lu", &total, &resident) != 2)
+		resident = 0;
+	if (f)
+		fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void describe(const struct continuous *c, const struct heap_of *o, struct continuous_process *out)
+{
+	const struct proc *p = catalog_proc(c->live.catalog, o->proc);
+	*out = (struct continuous_process){
+		.tgid = p ? p->tgid : 0, .proc = o->proc, .comm = p ? p->comm : "", .exe = p ? p->exe : "",
+		.start_ns = p ? p->start_ns : 0, .live = heap_totals(o->heap)->est_live_sz, .rate = o->rate,
+		.events = o->events, .history = o->history, .history_cnt = o->history_cnt,
+	};
+}
+
+static void end_process(struct continuous *c, struct proc_id proc, enum ending why)
+{
+	const struct heap_of *o = heaps_get(&c->heaps, proc);
+	struct continuous_process p;
+	if (o && c->ops.ending) {
+		describe(c, o, &p);
+		c->ops.ending(c->ops.ctx, &p, o->out_of_memory ? ENDING_OUT_OF_MEMORY : why);
+	}
+	heaps_drop(&c->heaps, proc);
+	c->dead++;
+}
+
+static int on_event(void *ctx, const struct event *e)
+{
+	struct continuous *c = ctx;
+	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
+		end_process(c, e->proc, e->kind == EVENT_EXIT ? ENDING_EXIT : ENDING_EXEC);
+		return 0;
+	}
+	return heaps_apply(&c->heaps, e);
+}
+
+static void on_oom(void *ctx, struct proc_id proc)
+{
+	struct continuous *c = ctx;
+	struct heap_of *o = heaps_put(&c->heaps, proc);
+	if (o)
+		o->out_of_memory = true;
+}
+
+static void on_tick(void *ctx, struct live *l, uint64_t now)
+{
+	(void)ctx, (void)l, (void)now;
+}
+
+/* What the recording room asks of options, made of what a daemon is asked for. */
+static void set_record(struct continuous *c)
+{
+	const struct select *s = &c->o->select;
+	c->record = c->o->record;
+	c->tap = (struct live_tap){ .ctx = c, .event = on_event, .tick = on_tick, .out_of_memory = on_oom };
+	c->record.tap = &c->tap;
+	c->record.no_free_stacks = true;
+	/* Groups of processes that fork a lot share their links, and the kernel takes the children in. */
+	c->record.follow = s->all || s->cgroups.at_cnt || s->users.at_cnt;
+}
+
+static int open_rooms(struct continuous *c, struct err *err)
+{
+	struct live *l = &c->live;
+	struct trace_clock clock = about_clock();
+	int rc = live_open(l, &c->record, &c->o->select, err);
+	int null = rc ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (!rc && null < 0)
+		rc = err_set(err, errno, "cannot open /dev/null: %s", strerror(errno));
+	if (rc)
+		return rc;
+	l->writer = trace_writer_new(null, &clock, err);
+	rc = l->writer ? probe_ready(l->probe, err) : -EIO;
+	if (!rc)
+		rc = probe_exclude(l->probe, (uint32_t)getpid(), err);
+	if (!rc)
+		rc = probe_listen(l->probe, false, err);
+	roster_free(l->roster);
+	l->roster = NULL;
+	c->naming = rc ? NULL : naming_new(l, err);
+	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming) : NULL;
+	if (!rc)
+		about_begin(l);
+	return rc ? rc : c->profiles ? 0 : err_set(err, ENOMEM, "out of memory");
+}
+
+struct continuous *continuous_new(const struct continuous_options *o, const struct continuous_ops *ops, struct err *err)
+{
+	struct continuous *c = calloc(1, sizeof(*c));
+	if (!c) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	c->o = o;
+	c->ops = *ops;
+	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };
+	limits_set_interval(&c->limits, o->record.interval);
+	set_record(c);
+	if (select_check(&o->select, err) || open_rooms(c, err)) {
+		continuous_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void continuous_free(struct continuous *c)
+{
+	if (!c)
+		return;
+	continuous_off(c);
+	profiles_free(c->profiles);
+	naming_free(c->naming);
+	heaps_free(&c->heaps);
+	live_close(&c->live);
+	if (c->live.writer)
+		trace_writer_close(c->live.writer, NULL);
+	free(c);
+}
+
+bool continuous_is_on(const struct continuous *c)
+{
+	return c->on;
+}
+
+/* Everything that was known of processes: what they did while nobody looked is not known. */
+static void forget_processes(struct continuous *c)
+{
+	struct live *l = &c->live;
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (target_find(l->targets, p->tgid).n != p->id.n)
+			continue;
+		target_gone(l->targets, p->tgid);
+		tables_drop_mappings(probe_tables(l->probe), p->tgid);
+		probe_remove_target(l->probe, p->tgid);
+	}
+	probe_exclude(l->probe, (uint32_t)getpid(), NULL);
+	heaps_free(&c->heaps);
+	l->alive = 0;
+	l->last.id.n = 0;
+}
+
+static void add_pids(struct continuous *c)
+{
+	for (size_t i = 0; i < c->record.pids_cnt; i++) {
+		struct err err;
+		uint32_t tgid = c->record.pids[i];
+		roster_pin(c->live.roster, tgid);
+		if (!target_find(c->live.targets, tgid).n && live_add(&c->live, tgid, &err))
+			log_warn("%s", err.text);
+	}
+}
+
+int continuous_on(struct continuous *c, struct err *err)
+{
+	struct live *l = &c->live;
+	if (c->on)
+		return 0;
+	profiles_flush(c->profiles);
+	forget_processes(c);
+	c->looked_ns = c->noted_ns = l->started_ns = now_ns();
+	l->warned_silent = true; /* a machine may well be silent */
+	l->abandoned = false;
+	l->roster = roster_new(l, &c->o->select, err);
+	int rc = l->roster ? probe_listen(l->probe, true, err) : -ENOMEM;
+	if (rc)
+		return rc;
+	probe_start(l->probe);
+	c->on = true;
+	rc = roster_scan(l->roster, err);
+	add_pids(c);
+	about_sampling(l);
+	about_liveness(l);
+	if (rc)
+		continuous_off(c);
+	return rc;
+}
+
+void continuous_off(struct continuous *c)
+{
+	struct live *l = &c->live;
+	if (!c->on)
+		return;
+	c->on = false;
+	probe_stop(l->probe);
+	probe_detach(l->probe, 0);
+	probe_listen(l->probe, false, NULL);
+	attach_reset(l);
+	live_drain(l);
+	ledger_publish(l, now_ns());
+	roster_free(l->roster);
+	l->roster = NULL;
+	probe_forget_blocks(l->probe);
+}
+
+int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
+{
+	if (!c->on)
+		return err_set(err, EAGAIN, "tracing is off: switch it on first with `alys-bpf ctl on`");
+	if (target_find(c->live.targets, tgid).n && !roster_is_banned(c->live.roster, tgid))
+		return 0;
+	roster_pin(c->live.roster, tgid);
+	probe_remove_target(c->live.probe, tgid); /* it may have been excluded */
+	return live_add(&c->live, tgid, err);
+}
+
+int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
+{
+	if (!c->on || !target_find(c->live.targets, tgid).n)
+		return err_set(err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", tgid);
+	roster_ban(c->live.roster, tgid);
+	live_drop(&c->live, tgid);
+	return c->live.all ? probe_exclude(c->live.probe, tgid, err) : 0;
+}
+
+static void apply_interval(struct continuous *c)
+{
+	struct live *l = &c->live;
+	probe_set_interval(l->probe, c->limits.interval);
+	struct event e = { .kind = EVENT_RATE, .time_ns = now_ns(), .interval = c->limits.interval };
+	trace_write_event(l->writer, &e);
+	c->record.interval = c->limits.interval;
+}
+
+void continuous_set_interval(struct continuous *c, uint64_t interval)
+{
+	limits_set_interval(&c->limits, interval);
+	apply_interval(c);
+}
+
+size_t continuous_fds(const struct continuous *c, struct pollfd *out)
+{
+	size_t n = 0;
+	out[n++] = (struct pollfd){ .fd = naming_fd(c->naming), .events = POLLIN };
+	if (!c->on)
+		return n;
+	out[n++] = (struct pollfd){ .fd = intake_epoll_fd(c->live.intake), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = roster_fd(c->live.roster), .events = POLLIN };
+	return n;
+}
+
+static void take_step(struct continuous *c, enum limits_step step)
+{
+	if (step == LIMITS_THIN)
+		heaps_thin(&c->heaps);
+	if (step == LIMITS_THIN || step == LIMITS_COARSEN || step == LIMITS_REFINE)
+		apply_interval(c);
+	if (step == LIMITS_ACCEPT)
+		probe_forget_stacks(c->live.probe);
+	c->live.refusing = c->limits.refusing;
+	if (step == LIMITS_THIN || step == LIMITS_REFUSE)
+		malloc_trim(0);
+	if (step != LIMITS_FINE)
+		log_info("%s: one sample every %llu bytes%s", c->limits.reason ?: "there is room again",
+			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
+}
+
+static void look_at_use(struct continuous *c, uint64_t now)
+{
+	double seconds = (double)(now - c->looked_ns) / 1e9, cpu_s = cpu_seconds();
+	uint64_t hits = catalog_sum(c->live.catalog, COUNT_HIT);
+	double spent = cpu_s - c->cpu_s + (double)(hits - c->hits) * HIT_NS / 1e9;
+	c->overhead = spent * 100 / (seconds * get_nprocs());
+	c->cpu_s = cpu_s;
+	c->hits = hits;
+	c->looked_ns = now;
+	c->memory = resident_bytes();
+	struct limits_use use = { .now_ns = now, .memory = c->memory, .overhead = c->overhead };
+	if (c->on)
+		take_step(c, limits_next(&c->limits, &use));
+}
+
+static void compact(struct continuous *c)
+{
+	if (c->dead < DEAD_MAX || profiles_waiting(c->profiles) || naming_is_busy(c->naming))
+		return;
+	if (!compact_catalog(&c->live))
+		malloc_trim(0);
+	c->dead = 0;
+}
+
+static int record(struct continuous *c, struct err *err)
+{
+	struct live *l = &c->live;
+	intake_drain(l->intake);
+	int ms = roster_work(l->roster);
+	live_tick(l);
+	if (!l->abandoned)
+		return ms < 0 || ms > IDLE_MS ? IDLE_MS : ms;
+	continuous_off(c);
+	return err_set(err, ENOMEM, "out of memory: tracing is off now, `alys-bpf ctl on` begins anew");
+}
+
+int continuous_work(struct continuous *c, struct err *err)
+{
+	int ms = c->on ? record(c, err) : (int)(LOOK_NS / 1000000);
+	uint64_t now = now_ns();
+	naming_collect(c->naming);
+	profiles_work(c->profiles);
+	if (now - c->looked_ns >= LOOK_NS)
+		look_at_use(c, now);
+	if (c->on && now - c->noted_ns >= NOTE_NS) {
+		heaps_note(&c->heaps, (double)(now - c->noted_ns) / 1e9);
+		c->noted_ns = now;
+	}
+	compact(c);
+	return ms;
+}
+
+int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx)
+{
+	int rc = 0;
+	for (size_t i = 0; i < c->heaps.at_cnt && !rc; i++) {
+		struct continuous_process p;
+		describe(c, c->heaps.at[i], &p);
+		if (p.tgid)
+			rc = fn(ctx, &p);
+	}
+	return rc;
+}
+
+struct proc_id continuous_find(const struct continuous *c, uint32_t tgid)
+{
+	return target_find(c->live.targets, tgid);
+}
+
+int continuous_profile(struct continuous *c, const struct profile_request *r, struct err *err)
+{
+	if (r->proc.n)
+		heaps_put(&c->heaps, r->proc); /* a process that has not allocated since has a profile, an empty one */
+	return profiles_ask(c->profiles, r, err);
+}
+
+void continuous_flush(struct continuous *c)
+{
+	profiles_flush(c->profiles);
+}
+
+struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc)
+{
+	return heaps_mark(&c->heaps, proc);
+}
+
+const struct catalog *continuous_ledger(struct continuous *c)
+{
+	if (c->on)
+		ledger_publish(&c->live, now_ns());
+	return c->live.catalog;
+}
+
+void continuous_status(const struct continuous *c, struct continuous_status *out)
+{
+	const struct live *l = &c->live;
+	struct probe_stats s = { 0 };
+	struct roster_counts r = { 0 };
+	probe_stats(l->probe, &s);
+	if (l->roster)
+		r = roster_counts(l->roster);
+	*out = (struct continuous_status){
+		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
+		.interval = c->limits.interval, .interval_wanted = c->limits.interval_wanted, .reason = c->limits.reason,
+		.processes = l->alive, .ended = c->heaps.ended, .files = attach_files(l), .links = s.links, .sites = s.sites,
+		.cpu_s = cpu_seconds(), .memory = resident_bytes(), .memory_max = c->limits.memory_max,
+		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,
+		.workers_failed = naming_failures(c->naming), .unseen = r.unseen,
+		.waiting = profiles_waiting(c->profiles),
+	};
+}

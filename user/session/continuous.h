@@ -1,0 +1,89 @@
+/*
+ * session/continuous: a recording without an end and without a file: switched on and off, over processes
+ * that come and go, in bounded memory. In: the kernel's records. Out: what each process holds, as numbers
+ * and as profiles. It opens no sockets and writes no files. One thread, the caller's.
+ */
+#ifndef ALYS_SESSION_CONTINUOUS_H
+#define ALYS_SESSION_CONTINUOUS_H
+
+#include <poll.h>
+
+#include "session/limits.h"
+#include "session/options.h"
+#include "session/profiles.h"
+#include "target/select.h"
+
+struct continuous;
+
+struct continuous_process {
+	uint32_t tgid;
+	struct proc_id proc;
+	const char *comm, *exe;
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
+	double live, rate; /* bytes, bytes a second; estimates */
+	uint64_t events;
+	const double *history;
+	size_t history_cnt;
+};
+
+struct continuous_status {
+	bool on;
+	bool rescans; /* the kernel tells nothing of new mappings, so they are looked for */
+	uint64_t interval, interval_wanted;
+	const char *reason; /* why these differ, or stacks are refused; NULL */
+	size_t processes;
+	uint64_t ended;
+	size_t files;       /* with probes */
+	uint32_t links, sites;
+	double cpu_s;       /* our own and our workers', since the start */
+	uint64_t memory, memory_max;
+	double overhead;    /* percent of all processors: probes and ourselves */
+	uint64_t refused_stacks, thinned, workers_failed, unseen;
+	size_t waiting;     /* profiles whose names are looked for */
+};
+
+struct continuous_options {
+	struct record_options record; /* of which these count: pids, interval, allocators, ring_sz ... */
+	struct select select;
+	uint64_t max_memory;
+	double max_overhead;
+};
+
+struct continuous_ops {
+	void *ctx;
+	/* A process ends, and its heap goes when this returns: the last moment to ask for a profile. */
+	void (*ending)(void *ctx, const struct continuous_process *p, enum ending why);
+};
+
+/* Opens everything and stays off. Borrows the options. */
+struct continuous *continuous_new(const struct continuous_options *o, const struct continuous_ops *ops, struct err *err);
+void continuous_free(struct continuous *c);
+/* From here on an empty model, over the processes that are there now. */
+int continuous_on(struct continuous *c, struct err *err);
+/* No probe stays; what is known stays readable. */
+void continuous_off(struct continuous *c);
+bool continuous_is_on(const struct continuous *c);
+/* Takes one more process in, or leaves it out from now on. -ESRCH when there is no such. */
+int continuous_add(struct continuous *c, uint32_t tgid, struct err *err);
+int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err);
+void continuous_set_interval(struct continuous *c, uint64_t interval);
+
+#define CONTINUOUS_FDS 3
+/* What to poll for; how many. */
+size_t continuous_fds(const struct continuous *c, struct pollfd *out);
+/* Does what there is to do; how many ms it may be left alone at most. -ENOMEM: the recording is off now. */
+int continuous_work(struct continuous *c, struct err *err);
+
+/* Calls fn for each process until it returns non-zero, and returns that. */
+int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx);
+/* The process as it is traced now; 0 when it is not. */
+struct proc_id continuous_find(const struct continuous *c, uint32_t tgid);
+int continuous_profile(struct continuous *c, const struct profile_request *r, struct err *err);
+/* Answers what waits for names with those that are there. */
+void continuous_flush(struct continuous *c);
+struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc);
+void continuous_status(const struct continuous *c, struct continuous_status *out);
+/* The ledger, as of now; borrowed. */
+const struct catalog *continuous_ledger(struct continuous *c);
+
+#endif

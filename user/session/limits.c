@@ -1,0 +1,80 @@
+/* session/limits: see limits.h. */
+#include "session/limits.h"
+
+#include <stddef.h>
+
+/* One step must show what it does before the next one is taken. */
+#define PAUSE_NS 2000000000ull
+/* Going back is tried seldom, so that the rate does not swing. */
+#define CALM_NS 30000000000ull
+#define INTERVAL_MAX (64ull << 20)
+
+void limits_set_interval(struct limits *l, uint64_t interval)
+{
+	l->interval_wanted = l->interval = interval;
+	if (!l->refusing)
+		l->reason = NULL;
+}
+
+static void coarsen(struct limits *l, const char *reason)
+{
+	l->interval = l->interval ? l->interval * 2 : 4096;
+	l->reason = reason;
+	l->coarsened++;
+}
+
+static enum limits_step less_memory(struct limits *l, const struct limits_use *u)
+{
+	static const char reason[] = "--max-memory is nearly used up";
+	uint64_t percent = u->memory * 100 / l->memory_max;
+	if (percent >= 95 && !l->refusing) {
+		l->refusing = true;
+		l->reason = reason;
+		return LIMITS_REFUSE;
+	}
+	if (percent >= 88) {
+		if (l->interval < INTERVAL_MAX)
+			coarsen(l, reason);
+		l->thinned++;
+		return LIMITS_THIN;
+	}
+	if (percent >= 80 && l->interval < INTERVAL_MAX) {
+		coarsen(l, reason);
+		return LIMITS_COARSEN;
+	}
+	return LIMITS_FINE;
+}
+
+static enum limits_step back(struct limits *l, const struct limits_use *u)
+{
+	if (l->refusing && u->memory * 100 / l->memory_max < 80) {
+		l->refusing = false;
+		l->reason = l->interval > l->interval_wanted ? l->reason : NULL;
+		return LIMITS_ACCEPT;
+	}
+	if (l->interval <= l->interval_wanted || u->memory * 100 / l->memory_max >= 60 ||
+	    (l->overhead_max > 0 && u->overhead * 2 > l->overhead_max) || u->now_ns - l->stepped_ns < CALM_NS)
+		return LIMITS_FINE;
+	l->interval /= 2;
+	if (l->interval <= l->interval_wanted) {
+		l->interval = l->interval_wanted;
+		l->reason = NULL;
+	}
+	return LIMITS_REFINE;
+}
+
+enum limits_step limits_next(struct limits *l, const struct limits_use *u)
+{
+	if (l->stepped_ns && u->now_ns - l->stepped_ns < PAUSE_NS)
+		return LIMITS_FINE;
+	enum limits_step step = less_memory(l, u);
+	if (step == LIMITS_FINE && l->overhead_max > 0 && u->overhead > l->overhead_max && l->interval < INTERVAL_MAX) {
+		coarsen(l, "--max-overhead is reached");
+		step = LIMITS_COARSEN;
+	}
+	if (step == LIMITS_FINE)
+		step = back(l, u);
+	if (step != LIMITS_FINE)
+		l->stepped_ns = u->now_ns;
+	return step;
+}

@@ -1,0 +1,43 @@
+/*
+ * session/limits: what a recording that goes on and on does when it uses more than it may: take fewer
+ * samples, then let samples stand for others, then take no new stacks. In: what is used. Out: the next
+ * step. Pure: it does none of it.
+ */
+#ifndef ALYS_SESSION_LIMITS_H
+#define ALYS_SESSION_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct limits {
+	uint64_t memory_max;   /* bytes */
+	double overhead_max;   /* percent of all processors; 0 = no limit */
+	uint64_t interval_wanted; /* bytes between samples as asked for */
+
+	/* The state of things; begin with interval = interval_wanted. */
+	uint64_t interval;
+	bool refusing;         /* takes no new stacks */
+	uint64_t stepped_ns;   /* when the last step was taken, 0 = never */
+	const char *reason;    /* why the interval is not the wanted one, or stacks are refused; NULL */
+	uint64_t thinned, coarsened; /* steps taken */
+};
+
+struct limits_use {
+	uint64_t now_ns;
+	uint64_t memory;
+	double overhead; /* percent of all processors, over the last seconds */
+};
+
+enum limits_step {
+	LIMITS_FINE,
+	LIMITS_COARSEN, /* interval was doubled */
+	LIMITS_REFINE,  /* interval was halved, not below the wanted one */
+	LIMITS_THIN,    /* live blocks are to be thinned; the interval was doubled */
+	LIMITS_REFUSE,  /* no new stacks from now on */
+	LIMITS_ACCEPT,  /* new stacks again */
+};
+
+enum limits_step limits_next(struct limits *l, const struct limits_use *u);
+void limits_set_interval(struct limits *l, uint64_t interval);
+
+#endif

@@ -1,0 +1,238 @@
+/* session/profiles: see profiles.h. */
+#include "session/profiles.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "session/about.h"
+#include "session/subset.h"
+#include "sink/sink.h"
+
+#define WAITING_MAX 1024
+
+struct waiting {
+	struct profile_request r;
+	const struct sink_ops *sink;
+	struct snapshot *snapshot;
+	struct buf events;  /* struct event: what lives, for formats that are made of events */
+	uint32_t stacks_cnt; /* stacks that there were when it was asked */
+	uint64_t begun_ns, asked_ns;
+};
+
+struct profiles {
+	struct live *live;
+	const struct heaps *heaps;
+	struct naming *naming;
+	struct waiting **queue;
+	size_t queue_cnt, queue_cap;
+};
+
+struct profiles *profiles_new(struct live *l, const struct heaps *h, struct naming *n)
+{
+	struct profiles *p = calloc(1, sizeof(*p));
+	if (p)
+		*p = (struct profiles){ .live = l, .heaps = h, .naming = n };
+	return p;
+}
+
+static void waiting_free(struct waiting *w)
+{
+	if (!w)
+		return;
+	snapshot_free(w->snapshot);
+	buf_free(&w->events);
+	free(w);
+}
+
+void profiles_free(struct profiles *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->queue_cnt; i++) {
+		struct waiting *w = p->queue[i];
+		struct err err = { 0 };
+		int rc = err_set(&err, ECANCELED, "the daemon ends");
+		w->r.done(w->r.ctx, rc, NULL, &err);
+		waiting_free(w);
+	}
+	free(p->queue);
+	free(p);
+}
+
+size_t profiles_waiting(const struct profiles *p)
+{
+	return p->queue_cnt;
+}
+
+static void put_number(struct catalog *c, const char *key, uint64_t n)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%" PRIu64, n);
+	catalog_put_meta(c, key, text);
+}
+
+/* The window that the profile is of, and why there will be no other. */
+static void put_window(struct catalog *c, const struct waiting *w)
+{
+	struct trace_clock now = about_clock();
+	put_number(c, "start_mono_ns", w->begun_ns);
+	put_number(c, "start_real_ns", now.real_ns - (now.mono_ns - w->begun_ns));
+	put_number(c, "end_mono_ns", w->asked_ns);
+	if (w->r.cause)
+		catalog_put_meta(c, "ended", w->r.cause);
+}
+
+/* Only what the profile shows, so that other processes' files are not in it. */
+static struct catalog *part_of(const struct profiles *p, const struct waiting *w)
+{
+	struct subset part = { .from = p->live->catalog, .to = catalog_new() };
+	if (!part.to)
+		return NULL;
+	subset_about(&part);
+	subset_proc(&part, w->r.proc);
+	for (size_t i = 0; i < w->snapshot->n; i++) {
+		const struct stack *s = catalog_stack(part.from, w->snapshot->rows[i].stack);
+		subset_proc(&part, w->snapshot->rows[i].proc);
+		if (s)
+			subset_stack(&part, s);
+	}
+	put_window(part.to, w);
+	if (!part.failed)
+		return part.to;
+	catalog_free(part.to);
+	return NULL;
+}
+
+static int take(void *ctx, const void *bytes, size_t n)
+{
+	struct buf *out = ctx;
+	buf_add(out, bytes, n);
+	return out->failed ? -ENOMEM : 0;
+}
+
+static int keep_event(void *ctx, const struct event *e)
+{
+	struct buf *out = ctx;
+	buf_add(out, e, sizeof(*e));
+	return out->failed ? -ENOMEM : 0;
+}
+
+/* What lives, as the events that made it. */
+static int give_events(const struct waiting *w, const struct sink_input *in, struct sink_out *out, struct err *err)
+{
+	void *state = NULL;
+	struct applied done;
+	struct heap *h = heap_new();
+	int rc = h ? w->sink->begin(in, out, &state, err) : err_set(err, ENOMEM, "out of memory");
+	for (size_t at = 0; !rc && at + sizeof(struct event) <= w->events.len; at += sizeof(struct event)) {
+		struct event e;
+		memcpy(&e, w->events.data + at, sizeof(e));
+		rc = heap_apply(h, &e, &done);
+		rc = rc ? rc : w->sink->event(state, &e, &done, err);
+	}
+	if (state) {
+		int ended = w->sink->end(state, err);
+		rc = rc ? rc : ended;
+	}
+	heap_free(h);
+	return rc;
+}
+
+static int render(const struct profiles *p, const struct waiting *w, struct buf *bytes, struct err *err)
+{
+	struct sink_options o = { .value = w->r.value };
+	struct sink_input in = { .catalog = part_of(p, w), .snapshot = w->snapshot, .options = &o };
+	struct sink_out out = { .write = take, .ctx = bytes };
+	if (!in.catalog)
+		return err_set(err, ENOMEM, "out of memory");
+	int rc = w->sink->render ? w->sink->render(&in, &out, err) : give_events(w, &in, &out, err);
+	catalog_free((struct catalog *)(uintptr_t)in.catalog);
+	return rc;
+}
+
+static void answer(const struct profiles *p, struct waiting *w)
+{
+	struct err err = { 0 };
+	struct buf out = { 0 };
+	int rc = render(p, w, &out, &err);
+	w->r.done(w->r.ctx, rc, &out, &err);
+	buf_free(&out);
+	waiting_free(w);
+}
+
+static int capture(const struct profiles *p, struct waiting *w)
+{
+	const struct heaps *h = p->heaps;
+	const struct heap_of *one = heaps_get(h, w->r.proc);
+	w->snapshot = heaps_snapshot(h, w->r.proc, w->r.since, w->r.rows_max);
+	w->stacks_cnt = p->live->stacks_cnt;
+	w->asked_ns = now_ns();
+	w->begun_ns = w->r.since ? heap_mark_time(w->r.since) : one ? one->begun_ns : p->live->started_ns;
+	w->r.since = NULL;
+	int rc = w->snapshot ? 0 : -ENOMEM;
+	for (size_t i = 0; !rc && !w->sink->render && i < h->at_cnt; i++) {
+		if (!w->r.proc.n || h->at[i] == one)
+			rc = heap_each_live(h->at[i]->heap, keep_event, &w->events);
+	}
+	return rc;
+}
+
+static bool is_named(const struct profiles *p, const struct waiting *w)
+{
+	return naming_reached(p->naming) >= w->stacks_cnt;
+}
+
+int profiles_ask(struct profiles *p, const struct profile_request *r, struct err *err)
+{
+	const struct sink_ops *sink = sink_find(r->format);
+	if (!sink)
+		return err_set(err, EINVAL, "no format \"%s\"", r->format);
+	if (r->proc.n && !heaps_get(p->heaps, r->proc))
+		return err_set(err, ESRCH, "nothing is known of this process yet");
+	if (p->queue_cnt >= WAITING_MAX)
+		return err_set(err, EBUSY, "too many profiles are waiting for their names");
+	struct waiting *w = calloc(1, sizeof(*w));
+	struct waiting **slot = w ? VEC_PUSH(p, queue) : NULL;
+	if (slot) {
+		w->r = *r;
+		w->sink = sink;
+		*slot = w;
+	}
+	if (!slot || capture(p, w)) {
+		p->queue_cnt -= slot != NULL;
+		waiting_free(w);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	profiles_work(p);
+	return 0;
+}
+
+static void answer_some(struct profiles *p, bool all)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < p->queue_cnt; i++) {
+		if (all || is_named(p, p->queue[i]))
+			answer(p, p->queue[i]);
+		else
+			p->queue[kept++] = p->queue[i];
+	}
+	p->queue_cnt = kept;
+}
+
+void profiles_work(struct profiles *p)
+{
+	struct err err;
+	answer_some(p, false);
+	/* Names are a comfort: without memory for them, addresses have to do. */
+	if (p->queue_cnt && naming_begin(p->naming, &err))
+		answer_some(p, true);
+}
+
+void profiles_flush(struct profiles *p)
+{
+	answer_some(p, true);
+}
