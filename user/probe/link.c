@@ -2,6 +2,8 @@
 #include "probe/link.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,8 @@ struct link_create_uprobe_multi {
 	__u64 path, offsets, ref_ctr_offsets, cookies;
 	__u32 cnt, multi_flags, pid, pad;
 };
+
+#define DETACH_THREADS 31
 
 #define MULTI_RETURN 1u /* BPF_F_UPROBE_MULTI_RETURN */
 
@@ -110,15 +114,56 @@ static void detach_one(struct attachment *a)
 	bpf_link__destroy(a->perf);
 }
 
+/* What is to be detached, taken one by one. */
+struct leaving {
+	struct attachment *list;
+	size_t n, next;
+};
+
+static void *detach_some(void *ctx)
+{
+	struct leaving *l = ctx;
+	for (;;) {
+		size_t i = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
+		if (i >= l->n)
+			return NULL;
+		detach_one(&l->list[i]);
+	}
+}
+
+/* The kernel waits for a grace period or two at each link, 20 to 500 ms; many can wait at once. */
+static void detach_all(struct attachment *list, size_t n)
+{
+	struct leaving l = { .list = list, .n = n };
+	pthread_t threads[DETACH_THREADS];
+	size_t threads_cnt = 0;
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (threads_cnt < DETACH_THREADS && threads_cnt + 1 < n &&
+	       !pthread_create(&threads[threads_cnt], NULL, detach_some, &l))
+		threads_cnt++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	detach_some(&l);
+	while (threads_cnt)
+		pthread_join(threads[--threads_cnt], NULL);
+}
+
+static int leaving_last(const void *a, const void *b, void *ctx)
+{
+	const struct attachment *x = a, *y = b;
+	const uint32_t *tgid = ctx;
+	return (x->tgid == *tgid) - (y->tgid == *tgid);
+}
+
 void probe_detach(struct probe *p, uint32_t tgid)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < p->attachments_cnt; i++) {
-		if (tgid && p->attachments[i].tgid != tgid)
-			p->attachments[kept++] = p->attachments[i];
-		else
-			detach_one(&p->attachments[i]);
-	}
+	if (tgid && p->attachments_cnt)
+		qsort_r(p->attachments, p->attachments_cnt, sizeof(*p->attachments), leaving_last, &tgid);
+	while (tgid && kept < p->attachments_cnt && p->attachments[kept].tgid != tgid)
+		kept++;
+	detach_all(p->attachments + kept, p->attachments_cnt - kept);
 	p->attachments_cnt = kept;
 	for (size_t i = 0; i < p->files_cnt && !tgid; i++)
 		p->files[i].attached = false;

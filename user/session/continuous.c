@@ -281,9 +281,7 @@ static void apply_interval(struct continuous *c)
 {
 	struct live *l = &c->live;
 	probe_set_interval(l->probe, c->limits.interval);
-	struct event e = { .kind = EVENT_RATE, .time_ns = now_ns(), .interval = c->limits.interval };
-	trace_write_event(l->writer, &e);
-	c->record.interval = c->limits.interval;
+	c->record.interval = l->interval = c->limits.interval;
 }
 
 void continuous_set_interval(struct continuous *c, uint64_t interval)
@@ -346,9 +344,7 @@ static void compact(struct continuous *c)
 static int record(struct continuous *c, struct err *err)
 {
 	struct live *l = &c->live;
-	intake_drain(l->intake);
-	int ms = roster_work(l->roster);
-	live_tick(l);
+	int ms = live_step(l);
 	if (!l->abandoned)
 		return ms < 0 || ms > IDLE_MS ? IDLE_MS : ms;
 	continuous_off(c);

@@ -79,8 +79,9 @@ int heaps_apply(struct heaps *h, const struct event *e)
 	struct heap_of *o = heaps_put(h, e->proc);
 	if (!o)
 		return -ENOMEM;
-	o->events++;
-	h->events++;
+	bool of_block = e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;
+	o->events += of_block;
+	h->events += of_block;
 	return heap_apply(o->heap, e, NULL);
 }
 

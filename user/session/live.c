@@ -384,7 +384,7 @@ static void warn_when_silent(struct live *l, uint64_t now)
 		 "found; `alys-bpf doctor --probes PID` lists what is probed");
 }
 
-void live_tick(struct live *l)
+static void tick(struct live *l)
 {
 	uint64_t now = now_ns();
 	if (now - l->last_tick_ns < TICK_NS)
@@ -413,6 +413,15 @@ static long drain(struct live *l)
 	return n;
 }
 
+int live_step(struct live *l)
+{
+	pressure_look(l);
+	drain(l);
+	int ms = roster_work(l->roster);
+	tick(l);
+	return ms;
+}
+
 int live_run(struct live *l, int signals, struct err *err)
 {
 	struct pollfd fds[] = {
@@ -425,10 +434,7 @@ int live_run(struct live *l, int signals, struct err *err)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)
 			break;
-		pressure_look(l);
-		drain(l);
-		roster_work(l->roster);
-		live_tick(l);
+		live_step(l);
 		if (l->abandoned)
 			return err_set(err, ENOMEM, "out of memory: the recording ends here, what it has is kept");
 	}

@@ -103,8 +103,8 @@ void live_collections_unseen(struct live *l, const char *why);
 void live_liveness(struct live *l, char *out, size_t cap);
 /* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */
 int live_run(struct live *l, int signals, struct err *err);
-/* What is to be done some times a second; looks at the clock itself. */
-void live_tick(struct live *l);
+/* Reads the ring and looks after processes; how many ms that may wait at most, -1 = until there are news. */
+int live_step(struct live *l);
 /* Reads what is left in the ring after the probes were stopped. */
 void live_drain(struct live *l);
 

@@ -147,7 +147,7 @@ static void look_at(struct roster *r, uint32_t tgid, bool recheck)
 		roster_take(r, tgid);
 	else if (is_wanted(r, tgid))
 		add(r, tgid);
-	else if (r->select && r->live->o->follow)
+	else if (r->select && r->live->o->follow && !r->live->all)
 		probe_remove_target(r->live->probe, tgid); /* the kernel took it in with its parent */
 	map_del(&r->parents, tgid);
 }
