@@ -6,10 +6,6 @@
 #include "unit/test_sink_shop.h"
 
 #include <errno.h>
-#include <libgen.h>
-#include <limits.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -333,16 +329,6 @@ static void formats_are_found(void **state)
 	assert_null(sink_find("jso"));
 }
 
-static void make_out_dir(void)
-{
-	char self[PATH_MAX] = "";
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		exit(2);
-	snprintf(out_dir, sizeof(out_dir), "%.4000s/sink", dirname(self));
-	if (mkdir(out_dir, 0777) && errno != EEXIST)
-		exit(2);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +342,6 @@ int main(void)
 		cmocka_unit_test(order_does_not_depend_on_ids),
 		cmocka_unit_test(formats_are_found),
 	};
-	make_out_dir();
+	make_out_dir(out_dir);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

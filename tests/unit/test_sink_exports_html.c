@@ -5,11 +5,6 @@
  */
 #include "unit/test_sink_shop.h"
 
-#include <errno.h>
-#include <libgen.h>
-#include <limits.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "sink/cells.h"
 
@@ -215,16 +210,6 @@ static void large_page_is_small(void **state)
 	catalog_free(c);
 }
 
-static void make_out_dir(void)
-{
-	char self[PATH_MAX] = "";
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		exit(2);
-	snprintf(out_dir, sizeof(out_dir), "%.4000s/sink", dirname(self));
-	if (mkdir(out_dir, 0777) && errno != EEXIST)
-		exit(2);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +220,6 @@ int main(void)
 		cmocka_unit_test(cells_are_bounded),
 		cmocka_unit_test(large_page_is_small),
 	};
-	make_out_dir();
+	make_out_dir(out_dir);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,9 @@
 #ifndef ALYS_TESTS_SINK_SHOP_H
 #define ALYS_TESTS_SINK_SHOP_H
 
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -348,6 +353,17 @@ static inline void render(const struct recording *r, const struct sink_ops *ops,
 	}
 	assert_int_equal(ops->end(state, &err), 0);
 	heap_free(h);
+}
+
+/* The folder "sink" beside the test's program. */
+static inline void make_out_dir(char path[PATH_MAX])
+{
+	char self[PATH_MAX] = "";
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		exit(2);
+	snprintf(path, PATH_MAX, "%.4000s/sink", dirname(self));
+	if (mkdir(path, 0777) && errno != EEXIST)
+		exit(2);
 }
 
 #endif

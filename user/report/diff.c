@@ -161,12 +161,7 @@ static int write_diff(struct diff *d, struct sink_out *out, struct err *err)
 	put_notes(d, hidden, &t.notes);
 	buf_addf(&t.facts, "\"by\":\"%s\",\"sampled\":%s,\"hidden\":%zu,", by_name(d->sides[0].by),
 		 d->sampled ? "true" : "false", hidden);
-	if (!rc)
-		rc = sheet_pick(&t, d->o->columns, err);
-	if (!rc)
-		rc = sheet_write(&t, d->o->format, out, err);
-	sheet_free(&t);
-	return rc;
+	return sheet_finish(&t, rc, d->o, out, err);
 }
 
 static int check_options(const struct report_options *o, struct err *err)

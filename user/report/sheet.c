@@ -1,4 +1,4 @@
-/* report/sheet: building tables, and text and Markdown; see table.h. */
+/* report/sheet: building tables, and text and Markdown; see sheet.h. */
 #include "report/sheet.h"
 
 #include <errno.h>
@@ -381,4 +381,12 @@ int sheet_write(const struct sheet *t, enum report_format format, struct sink_ou
 	if (t->facts.failed || t->notes.failed)
 		return err_set(err, ENOMEM, "out of memory for the report");
 	return writers[format](t, out, err);
+}
+
+int sheet_finish(struct sheet *t, int rc, const struct report_options *o, struct sink_out *out, struct err *err)
+{
+	rc = rc ? rc : sheet_pick(t, o->columns, err);
+	rc = rc ? rc : sheet_write(t, (enum report_format)o->format, out, err);
+	sheet_free(t);
+	return rc;
 }

@@ -51,6 +51,8 @@ struct cell *sheet_add_row(struct sheet *t);
 int sheet_pick(struct sheet *t, const char *keys, struct err *err);
 int sheet_write(const struct sheet *t, enum report_format format, struct sink_out *out, struct err *err);
 void sheet_free(struct sheet *t); /* not the texts */
+/* Picks, writes and frees; with rc set, the error that filling it ended with, only frees. */
+int sheet_finish(struct sheet *t, int rc, const struct report_options *o, struct sink_out *out, struct err *err);
 
 /* "1,234", "12.50", "+17": as in text and Markdown. */
 void number_text(struct buf *out, enum column_kind kind, double n);

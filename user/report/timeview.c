@@ -69,10 +69,5 @@ int write_times(const struct report_input *in, const struct report_options *o, s
 	int rc = fill_times(in, o, &t) ? err_set(err, ENOMEM, "out of memory for the report") : 0;
 	report_notes(in, &t.notes);
 	put_facts(in, by_name(BY_TIME), "live", &t.facts);
-	if (!rc)
-		rc = sheet_pick(&t, o->columns, err);
-	if (!rc)
-		rc = sheet_write(&t, o->format, out, err);
-	sheet_free(&t);
-	return rc;
+	return sheet_finish(&t, rc, o, out, err);
 }

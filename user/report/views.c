@@ -282,12 +282,7 @@ static int write_groups(struct groups *g, const struct report_options *o, struct
 	put_notes(g, hidden, &t.notes);
 	put_facts(g->in, by_name(g->by), show_name(g->show), &t.facts);
 	buf_addf(&t.facts, "\"hidden\":%zu,", hidden);
-	if (!rc)
-		rc = sheet_pick(&t, o->columns, err);
-	if (!rc)
-		rc = sheet_write(&t, o->format, out, err);
-	sheet_free(&t);
-	return rc;
+	return sheet_finish(&t, rc, o, out, err);
 }
 
 /* Options that the question asked makes no use of are refused rather than ignored. */
