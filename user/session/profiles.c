@@ -127,7 +127,9 @@ static int give_events(const struct waiting *w, const struct sink_input *in, str
 	void *state = NULL;
 	struct applied done;
 	struct heap *h = heap_new();
-	int rc = h ? w->sink->begin(in, out, &state, err) : err_set(err, ENOMEM, "out of memory");
+	struct sink_input with = *in;
+	with.heap = h;
+	int rc = h ? w->sink->begin(&with, out, &state, err) : err_set(err, ENOMEM, "out of memory");
 	for (size_t at = 0; !rc && at + sizeof(struct event) <= w->events.len; at += sizeof(struct event)) {
 		struct event e;
 		memcpy(&e, w->events.data + at, sizeof(e));
