@@ -1,6 +1,7 @@
 /*
  * The reader of collected heaps against the truth: heapread PID reads lines "address base size kind marked" (c_heap.c)
- * and says where the reading differs. "heapread PID time N" prints the milliseconds of N readings, best and worst.
+ * and says where the reading differs. "heapread PID again N" reads N times, compares each reading that is not torn, and
+ * tells of how many cycles they were. "heapread PID time N" prints the milliseconds of N readings, best and worst.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,8 +47,37 @@ static int compare(struct collector *c, struct err *err)
 	printf("objects %zu found %zu marked %zu wrong %zu\n", seen.objects, seen.found, seen.marked, seen.wrong);
 	printf("gc_no %" PRIu64 " bytes %" PRIu64 " unmapped %" PRIu64 " free %" PRIu64 " torn %d retries %u bad %u\n", h.gc_no,
 	       h.heap_bytes, h.unmapped_bytes, h.free_bytes, h.torn, h.retries, h.bad_headers);
-	printf("layout %s; mark stack %s; %s\n", about, c->layout.mark_stack ? "found" : "unknown", c->why);
+	printf("layout %s; mark stack %s, state %s; %s\n", about, c->layout.mark_stack ? "found" : "unknown",
+	       c->layout.mark_state ? "found" : "unknown", c->why);
 	boehm_heap_free(&h);
+	return 0;
+}
+
+#define LINES 4096
+
+static int compare_again(struct collector *c, int n, struct err *err)
+{
+	static char lines[LINES][80];
+	struct seen seen = { 0 };
+	size_t cnt = 0;
+	uint64_t cycles = 0, last = 0, torn = 0, retries = 0;
+	while (cnt < LINES && fgets(lines[cnt], sizeof(lines[cnt]), stdin))
+		cnt++;
+	for (int i = 0; i < n; i++) {
+		struct boehm_heap h;
+		int rc = collector_read(c, &h, err);
+		if (rc)
+			return rc;
+		for (size_t k = 0; k < cnt && !h.torn; k++)
+			check(&h, lines[k], &seen);
+		cycles += h.gc_no != last;
+		last = h.gc_no;
+		torn += h.torn;
+		retries += h.retries;
+		boehm_heap_free(&h);
+	}
+	printf("readings %d cycles %" PRIu64 " torn %" PRIu64 " retries %" PRIu64 " objects %zu wrong %zu\n", n, cycles, torn,
+	       retries, seen.objects, seen.wrong);
 	return 0;
 }
 
@@ -80,7 +110,8 @@ int main(int argc, char **argv)
 		return 2;
 	int rc = collector_open(&c, (uint32_t)atoi(argv[1]), &err);
 	if (!rc)
-		rc = argc > 3 ? take_time(&c, atoi(argv[3]), &err) : compare(&c, &err);
+		rc = argc < 4 ? compare(&c, &err) : !strcmp(argv[2], "again") ? compare_again(&c, atoi(argv[3]), &err) :
+									 take_time(&c, atoi(argv[3]), &err);
 	if (rc)
 		fprintf(stderr, "%s\n", err.text);
 	else

@@ -43,6 +43,7 @@ struct reading {
 	const struct layout *l;
 	struct boehm_heap *h;
 	uint64_t end; /* of the last block or gap taken: the next one begins behind it */
+	bool clearing; /* a block had not even the mark that all have */
 };
 
 /* Room for the marks of the block; they are doubled so that a large heap is not copied for each block. */
@@ -89,8 +90,11 @@ static int take_block(struct reading *r, const struct header *head, uint64_t hea
 static int take_header(struct reading *r, const uint8_t *raw, const struct index_entry *e)
 {
 	struct header head;
-	bool good = header_parse(raw, e, r->l, &head) && head.block >= r->end &&
-		    (header_is_free(&head) || header_has_sentinel(&head, r->l));
+	bool good = header_parse(raw, e, r->l, &head) && head.block >= r->end;
+	if (good && !header_is_free(&head) && !header_has_sentinel(&head, r->l)) {
+		r->clearing = true;
+		good = false;
+	}
 	if (!good) {
 		r->h->bad_headers++;
 		return 0;
@@ -181,12 +185,35 @@ static int compare_witnesses(struct memory *m, const struct layout *l, const str
 	return rc;
 }
 
-/* Is a cycle marking at this moment? Not when where its stack is is unknown. */
+/* Is a cycle clearing or marking at this moment? As far as it is known where the collector notes that. */
 static bool is_marking(struct memory *m, const struct layout *l)
 {
 	uint64_t stack[3];
+	uint32_t state;
+	if (l->mark_state && !memory_read(m, l->mark_state, &state, sizeof(state)) && state)
+		return true;
 	return l->mark_stack && !memory_read(m, l->mark_stack, stack, sizeof(stack)) && stack[2] >= stack[0] &&
 	       stack[2] < stack[1];
+}
+
+/*
+ * A cycle ends with giving back all blocks in which it marked nothing, so those without a mark are younger
+ * than it: set up in the cycle that is running now. Others mean that one is being cleared, marked or
+ * finished at this moment, though perhaps asleep, so that nothing changes.
+ */
+static bool is_unfinished(const struct boehm_heap *h)
+{
+	size_t collected = 0, marked = 0;
+	for (size_t i = 0; i < h->blocks_cnt; i++) {
+		const struct heap_block *b = &h->blocks[i];
+		if (!is_collected(b->kind))
+			continue;
+		if (!b->live && !b->n_marks && b->last_reclaimed != (uint16_t)h->gc_no)
+			return true;
+		collected++;
+		marked += b->live != 0;
+	}
+	return collected && !marked;
 }
 
 static uint64_t latest_sweep(const struct boehm_heap *h)
@@ -219,9 +246,9 @@ static int read_once(struct memory *m, const struct layout *l, struct boehm_heap
 		rc = compare_witnesses(m, l, h, &changed);
 	if (!rc && l->gc_no)
 		rc = boehm_gc_no(m, l, &after);
-	h->torn = changed || before != after || is_marking(m, l);
 	h->unnumbered = !l->gc_no;
 	h->gc_no = l->gc_no ? before : latest_sweep(h);
+	h->torn = changed || r.clearing || before != after || is_marking(m, l) || (h->gc_no && is_unfinished(h));
 	return rc;
 }
 

@@ -256,6 +256,7 @@ static void take_hit(struct finding *f, const struct scan_hit *hit, enum layout_
 	f->out->top_index = hit->top_index;
 	f->out->all_nils = hit->all_nils;
 	f->out->mark_stack = hit->mark_stack;
+	f->out->mark_state = hit->mark_state;
 	f->out->found = found;
 }
 

@@ -38,6 +38,7 @@ struct layout {
 	uint64_t all_nils;  /* the bottom index of all addresses that have none */
 	uint64_t gc_no;     /* address of the cycle counter, 0 = unknown: then the latest cycle that headers name */
 	uint64_t mark_stack; /* address of its base, limit and top, which is below the base unless marking goes on; 0 = unknown */
+	uint64_t mark_state; /* address of 32 bits that are 0 unless a cycle is clearing or marking; 0 = unknown */
 	uint32_t n_marks_off, marks_off; /* in a block's header */
 	enum layout_marks marks;
 	bool incremental;   /* marks are set and cleared in steps: what is marked is an upper bound */

@@ -13,6 +13,8 @@
 #define OVERLAP (INDEX_TOP * 8)
 #define NEAR (256u << 10) /* the collector's other variables are within this of the table */
 #define MARK_ENTRY 16
+#define STATE_WITHIN 40 /* words */
+#define STATE_MAX 5
 
 struct words {
 	const uint64_t *at;
@@ -131,6 +133,16 @@ static bool is_mark_stack(const uint64_t *w)
 	       above <= size && above % MARK_ENTRY == 0;
 }
 
+/* The variable behind the one that holds the mark stack's size in entries, which follows soon. */
+static uint64_t find_mark_state(const uint64_t *w, size_t cnt, uint64_t addr)
+{
+	for (size_t i = 3; i + 1 < cnt && i < STATE_WITHIN; i++) {
+		if (w[i] == (w[1] - w[0]) / MARK_ENTRY)
+			return (uint32_t)w[i + 1] <= STATE_MAX ? addr + (i + 1) * 8 : 0;
+	}
+	return 0;
+}
+
 static int find_mark_stack(struct memory *m, const struct space *s, uint64_t start, struct scan_hit *hit)
 {
 	uint64_t end = hit->top_index;
@@ -141,11 +153,13 @@ static int find_mark_stack(struct memory *m, const struct space *s, uint64_t sta
 	for (size_t i = 0; !rc && i + 3 <= (end - start) / 8; i++) {
 		if (is_mark_stack(words + i)) {
 			hit->mark_stack = start + i * 8;
+			hit->mark_state = find_mark_state(words + i, (end - start) / 8 - i, start + i * 8);
 			hits++;
 		}
 	}
 	free(words);
 	hit->mark_stack = hits == 1 ? hit->mark_stack : 0;
+	hit->mark_state = hits == 1 ? hit->mark_state : 0;
 	return rc;
 }
 

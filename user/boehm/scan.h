@@ -12,6 +12,7 @@
 struct scan_hit {
 	uint64_t top_index, all_nils;
 	uint64_t mark_stack; /* 0: none of its shape near by, or several */
+	uint64_t mark_state; /* 0: not found */
 };
 
 /* Searches the writable memory of [start, end). 0, or -ENOENT, -ESRCH, -EPERM, -ENOMEM. */
