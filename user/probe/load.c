@@ -100,7 +100,7 @@ static int explain_load(int rc, struct err *err)
 		       strerror(-rc));
 }
 
-/* What every C library needs is begun with; other allocators bring the rest along. */
+/* What every C library needs comes first: most programs wait for nothing else. */
 static int load_programs(struct probe *p)
 {
 	struct bpf_program *const first[] = {

@@ -35,7 +35,7 @@ struct prepared {
 
 struct programs {
 	struct prepared list[PROGRAMS_MAX];
-	size_t cnt, first; /* so many at the head of the list are for the thread */
+	size_t cnt;
 	pthread_mutex_t lock; /* of states, and closing */
 	pthread_cond_t done;
 	pthread_t thread;
@@ -125,11 +125,11 @@ static void bring(struct programs *ps, struct prepared *p)
 	pthread_cond_broadcast(&ps->done);
 }
 
-static void *bring_first(void *ctx)
+static void *bring_all(void *ctx)
 {
 	struct programs *ps = ctx;
 	pthread_mutex_lock(&ps->lock);
-	for (size_t i = 0; i < ps->first && !ps->closing; i++) {
+	for (size_t i = 0; i < ps->cnt && !ps->closing; i++) {
 		if (ps->list[i].state == WAITING)
 			bring(ps, &ps->list[i]);
 	}
@@ -145,7 +145,7 @@ static void start(struct programs *ps)
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setsigmask_np(&attr, &all);
-	ps->threaded = pthread_create(&ps->thread, &attr, bring_first, ps) == 0;
+	ps->threaded = pthread_create(&ps->thread, &attr, bring_all, ps) == 0;
 	pthread_attr_destroy(&attr);
 }
 
@@ -160,12 +160,13 @@ static struct prepared *find(struct programs *ps, const struct bpf_program *prog
 
 static void put_first(struct programs *ps, struct bpf_program *const *first, size_t n)
 {
+	size_t place = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct prepared *p = find(ps, first[i]);
 		if (!p)
 			continue;
-		struct prepared swap = ps->list[ps->first];
-		ps->list[ps->first++] = *p;
+		struct prepared swap = ps->list[place];
+		ps->list[place++] = *p;
 		*p = swap;
 	}
 }

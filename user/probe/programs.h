@@ -18,8 +18,8 @@ struct programs;
 /* Before the skeleton is opened: from then on the room knows its programs. */
 void programs_register(void);
 /*
- * Loads the skeleton, and begins with the programs listed; the others wait until somebody awaits them.
- * NULL with *rc = -errno. The skeleton has to stay until programs_close.
+ * Loads the skeleton; those listed in `first` come before the others. NULL with *rc = -errno. The
+ * skeleton has to stay until programs_close.
  */
 struct programs *programs_load(struct alys_bpf *skel, struct bpf_program *const *first, size_t n, int *rc);
 /* 0 when the program is in the kernel, or was never ours to load; -errno when the kernel refused it. */
