@@ -120,9 +120,21 @@ static bool parse_line(const char *at, const char *end, uint32_t *id, const char
 	return true;
 }
 
+/* Programs that macros run are compiled along the way, and come with lists of their own: the last is the program's. */
+static const char *last_list(const char *at, const char *end)
+{
+	static const char first[] = "{0 - 0}: ";
+	const char *last = at, *hit;
+	while ((hit = memmem(at, (size_t)(end - at), first, strlen(first)))) {
+		last = hit;
+		at = hit + 1;
+	}
+	return last;
+}
+
 int types_parse(struct types *t, const void *text, size_t n, const char *file, struct err *err)
 {
-	const char *at = text, *end = at + n;
+	const char *end = (const char *)text + n, *at = last_list(text, end);
 	size_t lines = 0;
 	while (at < end) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ?: end, *name;

@@ -2,7 +2,6 @@
 #include "session/typing.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/map.h"
 
@@ -10,14 +9,12 @@
 
 int typing_begin(struct typing *t, const struct types *types, const struct fields *fields)
 {
-	*t = (struct typing){ .types = types, .ids_end = IDS_END };
+	/* Classes are numbered before their parent, Reference; values come behind it. */
+	*t = (struct typing){ .types = types, .ids_end = types->reference_max ?: IDS_END };
 	for (size_t i = 0; i < types->names_cnt; i++) {
 		const struct type_name *n = &types->names[i];
 		const struct field_class *c = fields_class(fields, n->name);
 		t->complete |= n->known == TYPE_FROM_COMPILER;
-		/* Classes are numbered before their parent, Reference; values come behind it. */
-		if (n->known == TYPE_FROM_COMPILER && !strcmp(n->name, "Reference"))
-			t->ids_end = n->id;
 		if (!c || !c->size || n->id == TYPE_ID_STRING)
 			continue;
 		uint64_t *size = map_put(&t->sizes, n->id);
