@@ -20,6 +20,12 @@ static int apply(void *ctx, const struct event *e)
 	return heap_apply(ctx, e, NULL);
 }
 
+static int count_part(void *ctx, const void *bytes, size_t n)
+{
+	*(uint64_t *)ctx += n ? *(const uint8_t *)bytes : 0;
+	return 0;
+}
+
 static void look_at_stacks(const struct catalog *c)
 {
 	const struct stack *s;
@@ -46,6 +52,8 @@ static void read_all(const uint8_t *data, size_t size)
 	struct heap *h = heap_new();
 	trace_read_catalog(t, c, &health, &err);
 	trace_each_event(t, apply, h, &err);
+	uint64_t sum = 0;
+	trace_each_part(t, count_part, &sum, &err);
 	look_at_stacks(c);
 	snapshot_free(heap_snapshot(h));
 	heap_free(h);

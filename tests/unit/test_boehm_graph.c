@@ -156,11 +156,13 @@ static void test_reached(void **state)
 	w->h.marks[w->h.blocks[3].marks + 2] = 1;
 	*word(w, obj(3, 2) + 16) = obj(0, 8);
 	*word(w, obj(3, 3) + 16) = obj(0, 9); /* freed */
+	w->h.marks[w->h.blocks[3].marks + 4] = w->h.marks[w->h.blocks[3].marks + 5] = 1;
+	*word(w, obj(3, 4)) = obj(3, 5); /* free, and the next free one */
 	scan(w, GRAPH_REACHED, NULL, 0);
 	assert_true(lives(w, obj(0, 1)) && lives(w, obj(0, 2)) && lives(w, obj(1, 0)) && lives(w, obj(2, 0)));
 	assert_true(lives(w, obj(3, 2)) && lives(w, obj(0, 8)) && lives(w, obj(0, 20)));
 	assert_false(lives(w, obj(0, 3)) || lives(w, obj(0, 5)) || lives(w, obj(0, 6)) || lives(w, obj(0, 7)));
-	assert_false(lives(w, obj(0, 9)) || lives(w, obj(3, 3)));
+	assert_false(lives(w, obj(0, 9)) || lives(w, obj(3, 3)) || lives(w, obj(3, 4)) || lives(w, obj(3, 5)));
 	assert_int_equal(w->g.objects_cnt, 7);
 	assert_int_equal(w->g.edges_cnt, 3);
 	assert_int_equal(graph_find(&w->g, obj(0, 1) + 31), graph_find(&w->g, obj(0, 1)));

@@ -73,13 +73,32 @@ static int scan_range(struct scan *s, const struct root_range *g, uint64_t from,
 	return 0;
 }
 
+/*
+ * Uncollectable cells are marked while they are free, too. A free one holds the address of the next and
+ * zeros; one in use that looks so holds nothing either, so nothing is lost with it.
+ */
+static bool looks_free(const struct scan *s, const struct heap_object *o)
+{
+	size_t n;
+	const uint64_t *words = words_of(s->w, s->h, o->block, o->index, &n);
+	struct heap_object next;
+	if (!words || !n)
+		return false;
+	for (size_t i = 1; i < n; i++) {
+		if (words[i])
+			return false;
+	}
+	return !words[0] || (boehm_heap_find(s->h, words[0], &next) && next.base == words[0] && next.kind == o->kind &&
+			     next.size == o->size);
+}
+
 static int scan_uncollectable(struct scan *s)
 {
 	for (size_t b = 0; b < s->h->blocks_cnt; b++) {
 		uint8_t kind = s->h->blocks[b].kind;
 		for (uint32_t k = 0; k < s->h->blocks[b].objects; k++) {
 			struct heap_object o = boehm_heap_object(s->h, b, k);
-			if ((kind != HEAP_UNCOLLECTABLE && kind != HEAP_ATOMIC_UNCOLLECTABLE) || !o.marked)
+			if ((kind != HEAP_UNCOLLECTABLE && kind != HEAP_ATOMIC_UNCOLLECTABLE) || !o.marked || looks_free(s, &o))
 				continue;
 			struct graph_root *root = VEC_PUSH(s->g, roots);
 			if (!root || reach(s, &o))

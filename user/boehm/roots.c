@@ -218,20 +218,39 @@ static uint64_t first_block(const struct boehm_heap *h, uint64_t from, uint64_t 
 	return lo < h->blocks_cnt && h->blocks[lo].addr < to ? h->blocks[lo].addr : to;
 }
 
-/* The kernel lists neighbours of the same kind as one: the heap itself may begin behind a stack. */
-static void cut_heap(struct roots *r, const struct boehm_heap *h)
+static int by_number(const void *a, const void *b)
 {
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* The kernel lists neighbours of the same kind as one: the heap itself may begin behind a stack. */
+static int cut_heap(struct roots *r, const struct boehm_heap *h)
+{
+	uint64_t *gaps = malloc((h->gaps_cnt + 1) * sizeof(*gaps));
+	if (!gaps)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->gaps_cnt; i++)
+		gaps[i] = h->gaps[i].addr;
+	qsort(gaps, h->gaps_cnt, sizeof(*gaps), by_number);
 	for (size_t i = 0; i < r->ranges_cnt; i++) {
 		struct root_range *g = &r->ranges[i];
 		if (g->kind == ROOT_REGISTERS)
 			continue;
-		uint64_t end = first_block(h, g->start, g->end);
-		for (size_t k = 0; k < h->gaps_cnt; k++) {
-			if (h->gaps[k].addr >= g->start && h->gaps[k].addr < end)
-				end = h->gaps[k].addr;
+		size_t lo = 0, hi = h->gaps_cnt;
+		while (lo < hi) {
+			size_t mid = lo + (hi - lo) / 2;
+			if (gaps[mid] < g->start)
+				lo = mid + 1;
+			else
+				hi = mid;
 		}
-		g->end = end;
+		g->end = first_block(h, g->start, g->end);
+		if (lo < h->gaps_cnt && gaps[lo] < g->end)
+			g->end = gaps[lo];
 	}
+	free(gaps);
+	return 0;
 }
 
 static int narrow(struct roots *r, const struct words *w, const struct boehm_heap *h)
@@ -307,8 +326,9 @@ static int copy_range(struct roots *r, struct memory *m, const struct root_range
 int roots_copy(struct roots *r, struct memory *m, const struct root_plan *plan, const struct words *w,
 	       const struct boehm_heap *h, uint64_t deadline_ns)
 {
-	cut_heap(r, h);
-	int rc = r->waiting < r->ranges_cnt ? narrow(r, w, h) : 0;
+	int rc = cut_heap(r, h);
+	if (!rc && r->waiting < r->ranges_cnt)
+		rc = narrow(r, w, h);
 	if (!rc)
 		rc = room(r, plan);
 	if (!rc && r->bytes)

@@ -2,6 +2,7 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -14,8 +15,17 @@ static int write_file(struct objects *o, const struct dump_options *ask, struct 
 	int rc = ask->sites ? blocks_read(&sites, ask->sites, o->tgid, err) : 0;
 	if (rc)
 		return rc;
-	int fd = outfile_create(ask->output, ask->force, err);
-	rc = fd < 0 ? fd : dumpfile_write(o, ask->sites ? &sites : NULL, ask->words, fd, err);
+	struct outfile file;
+	rc = outfile_begin(&file, ask->output, ask->force, err);
+	if (!rc) {
+		int fd = fcntl(file.fd, F_DUPFD_CLOEXEC, 0); /* the writer closes its own */
+		rc = fd < 0 ? err_set(err, errno, "cannot write %s: %s", ask->output, strerror(errno)) :
+			      dumpfile_write(o, ask->sites ? &sites : NULL, ask->words, fd, err);
+		if (rc)
+			outfile_abort(&file);
+		else
+			rc = outfile_commit(&file, err);
+	}
 	if (ask->sites)
 		blocks_free(&sites);
 	return rc;

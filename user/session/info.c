@@ -45,6 +45,7 @@ static void add_meta(struct buf *out, const struct catalog *c)
 		{ "options", "options" },     { "tier", "probes" },   { "walk", "stack walk" },
 		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "sample_at", "sampled at" },
 		{ "min_size", "min size" },   { "liveness", "liveness" },
+		{ "dump", "heap" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *value = catalog_meta(c, rows[i].key);

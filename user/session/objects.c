@@ -130,10 +130,29 @@ static int copy_now(struct copy *c, const char *exe, struct err *err)
 	return rc ? too_big(g->memory.tgid, rc, err) : 0;
 }
 
+/* Asked for before anything stands still: a heap that cannot be copied in time is not frozen at all. */
+static int check_time(struct collector *g, struct err *err)
+{
+	struct boehm_heap h;
+	int rc = collector_read(g, &h, err);
+	if (rc)
+		return rc;
+	uint64_t ns = h.took_ns;
+	for (size_t i = 0; i < h.blocks_cnt; i++)
+		ns += words_traced(h.blocks[i].kind) ? h.blocks[i].bytes : h.blocks[i].bytes / 4; /* 1 GB a second */
+	boehm_heap_free(&h);
+	if (ns > FREEZE_MAX_NS / 4 * 3)
+		return err_set(err, EFBIG, "process %u would stand still for about %.1f s, more than --freeze may take: go without it",
+			       g->memory.tgid, (double)ns / 1e9);
+	return 0;
+}
+
 static int copy_process(struct copy *c, struct objects *o, const struct heap_ask *ask, struct err *err)
 {
 	uint32_t tgid = c->collector->memory.tgid;
-	int rc = ask->freeze ? threads_freeze(&c->threads, tgid, err) : threads_look(&c->threads, tgid, err);
+	int rc = ask->freeze ? check_time(c->collector, err) : 0;
+	if (!rc)
+		rc = ask->freeze ? threads_freeze(&c->threads, tgid, err) : threads_look(&c->threads, tgid, err);
 	o->read_ns = now_ns();
 	if (!rc)
 		rc = copy_now(c, o->exe, err);
