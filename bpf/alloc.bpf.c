@@ -68,7 +68,7 @@ static __always_inline __u64 bias_of(struct pt_regs *ctx, const struct alys_site
 	return PT_REGS_IP(ctx) - site->vaddr;
 }
 
-static __always_inline const struct alys_object *object_of(const struct alys_site *site)
+static __always_inline struct alys_object *object_of(const struct alys_site *site)
 {
 	__u32 i = site->object;
 	return bpf_map_lookup_elem(&objects, &i);
@@ -122,6 +122,8 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	p->shape = site->shape;
 	p->frees_on_zero = !!(site->flags & ALYS_SITE_FREES_ON_ZERO);
 	p->unfreed = !!(site->flags & ALYS_SITE_UNFREED);
+	p->trial = !!(site->flags & ALYS_SITE_TRIAL);
+	p->foretold = 0;
 	switch (site->shape) {
 	case ALYS_SHAPE_MUL:
 		p->size = a * b; /* when this overflows the call returns NULL */
@@ -493,7 +495,10 @@ static __always_inline void frame_supersede(struct call_room *room, const struct
 static __noinline int frame_end(struct call_room *room)
 {
 	struct call_key key = { .cfa = room->pair, .tgid = bpf_get_current_pid_tgid() >> 32 };
-	if (room->foreseen == PREDICT_RESULT) {
+	if (room->foreseen == PREDICT_RESULT && room->now.trial) {
+		room->now.foretold = 1;
+		room->now.told = room->result;
+	} else if (room->foreseen == PREDICT_RESULT) {
 		frame_supersede(room, &key);
 		call_finish(&room->now, room->result);
 		return 0;
@@ -590,31 +595,68 @@ int refill(struct pt_regs *ctx)
 	return refill_end(room);
 }
 
+static __always_inline struct call_key frame_key(struct pt_regs *ctx, const struct alys_site *site)
+{
+	return (struct call_key){
+		.cfa = PT_REGS_SP(ctx) + site->cfa_off,
+		.tgid = bpf_get_current_pid_tgid() >> 32,
+	};
+}
+
+static __always_inline __u64 result_at(struct pt_regs *ctx, const struct alys_site *site, const struct pending *p)
+{
+	__u64 result = 0;
+	if (site->reg != ALYS_REG_LIST)
+		result = register_of(ctx, site);
+	else if (!p->out || !read_word(&result, p->out))
+		count(ALYS_ST_EXIT_UNPAIRED);
+	return result;
+}
+
+/* Did the site on trial say what the call came back with, and did it say anything? */
+static __always_inline void judge(const struct alys_site *site, const struct pending *p, __u64 result)
+{
+	struct alys_object *o = object_of(site);
+	if (o)
+		__sync_fetch_and_add(p->foretold && p->told == result ? &o->agreed : &o->wrong, 1);
+}
+
 SEC("uprobe")
 int frame_exit(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
 	if (!site)
 		return 0;
-	struct call_key key = {
-		.cfa = PT_REGS_SP(ctx) + site->cfa_off,
-		.tgid = bpf_get_current_pid_tgid() >> 32,
-	};
+	struct call_key key = frame_key(ctx, site);
 	struct pending *p = bpf_map_lookup_elem(&frame_calls, &key);
 	unmark_thread(site, key.cfa);
 	if (!p || !p->cfa) {
 		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
-	__u64 result = 0;
-	if (site->reg != ALYS_REG_LIST)
-		result = register_of(ctx, site);
-	else if (!p->out || !read_word(&result, p->out))
-		count(ALYS_ST_EXIT_UNPAIRED);
+	__u64 result = result_at(ctx, site, p);
+	if (p->trial && (site->flags & ALYS_SITE_TRIAL))
+		judge(site, p, result);
 	count(ALYS_ST_WAIT_END);
 	call_finish(p, result);
 	p->cfa = 0;
 	bpf_map_delete_elem(&frame_calls, &key);
+	return 0;
+}
+
+/* An exit on trial: says what it would have said, and leaves the call to its `ret`. */
+SEC("uprobe")
+int frame_foretell(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
+		return 0;
+	struct call_key key = frame_key(ctx, site);
+	struct pending *p = bpf_map_lookup_elem(&frame_calls, &key);
+	if (!p || !p->cfa || !p->trial)
+		return 0;
+	p->told = result_at(ctx, site, p);
+	p->foretold = 1;
 	return 0;
 }
 

@@ -137,6 +137,7 @@ struct alys_gc_site {
 #define ALYS_SITE_LISTS 8     /* results are predicted from the thread's free lists */
 #define ALYS_SITE_LEAF 16     /* ends in no other probed function: an unsampled call need not be followed */
 #define ALYS_SITE_UNFREED 32  /* frees of its blocks are not probed */
+#define ALYS_SITE_TRIAL 64    /* results are read at `ret`s; what others say of them is only compared */
 
 /* Where an exit finds the result. */
 #define ALYS_REG_RAX 0
@@ -195,6 +196,7 @@ struct alys_object {
 	__u64 gc_no_vaddr;      /* the collector's cycle counter, 0 = none */
 	struct alys_lists lists;
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends them */
+	__u64 agreed, wrong; /* with ALYS_SITE_TRIAL: calls that were compared, counted by programs */
 };
 
 /* Set in attach cookies of links that fire in one process only. */

@@ -35,7 +35,10 @@ struct pending {
 	__u8 frees_on_zero;
 	__u8 unfreed; /* no free will ask for the block */
 	__u8 collected; /* mostly freed by a collector, which nobody tells here */
-	__u8 pad[6];
+	__u8 trial;     /* ALYS_SITE_TRIAL */
+	__u8 foretold;
+	__u8 pad[4];
+	__u64 told; /* when foretold: the result, as the site or prediction on trial says */
 };
 
 /* All records, in causal order per address. Written by all programs, read by the loader, sized by
@@ -71,7 +74,8 @@ struct {
 	__type(value, struct alys_site);
 } sites SEC(".maps") __weak;
 
-/* Files with allocators, by the index in their sites. Written by the loader, read by programs. */
+/* Files with allocators, by the index in their sites. Written by the loader, read by programs; these count in it
+ * how a trial goes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ALYS_MAX_OBJECTS);

@@ -1,9 +1,11 @@
 /*
  * Calibrates the sites of one library, as found or spoiled on purpose: calibrate_case FILE HOW. Prints
- * the verdict, the time it took and the words of it.
+ * the verdict, the time it took and the words of it. With a PID the sites are put on trial in that process instead:
+ * says "on trial", and at the next line of input how many of its calls agreed and how many did not.
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "elf/elf.h"
@@ -56,6 +58,32 @@ static bool spoil(struct site_list *l, const char *how)
 	return true;
 }
 
+/* How the same file's calls look without cheap exits. */
+static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const struct site_list *list, struct err *err)
+{
+	struct probe_config cfg = { .ring_sz = 16 << 20 };
+	struct sites_options plain = { 0 };
+	struct site_list proof = { 0 };
+	struct probe_trial t;
+	char line[8];
+	int rc = sites_find(e, path, &plain, &proof, err);
+	struct probe *p = rc ? NULL : probe_open(&cfg, err);
+	rc = p ? probe_add_target(p, pid, err) : -1;
+	if (!rc)
+		rc = probe_attach_on_trial(p, pid, fd, list, &proof, PROBE_RETURNS_PLAIN, &t, err);
+	if (!rc) {
+		probe_start(p);
+		puts("on trial");
+		fflush(stdout);
+		rc = fgets(line, sizeof(line), stdin) ? probe_trial_look(p, &t) : -1;
+	}
+	if (!rc)
+		printf("%llu %llu\n", (unsigned long long)t.agreed, (unsigned long long)t.wrong);
+	probe_close(p);
+	sites_free(&proof);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const verdicts[] = { "none", "agreed", "wrong", "unproven" };
@@ -64,7 +92,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	if (argc == 2 && guest_main(argv[1]) >= 0)
 		return 0;
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
 	struct sites_options o = { .cheap_exits = strcmp(argv[2], "ret") != 0 };
 	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
@@ -72,6 +100,11 @@ int main(int argc, char **argv)
 	if (!e || sites_find(e, argv[1], &o, &list, &err) || !spoil(&list, argv[2])) {
 		fprintf(stderr, "%s: nothing to spoil: %s\n", argv[1], err.text);
 		return 1;
+	}
+	if (argc == 4) {
+		int rc = try_in((uint32_t)atoi(argv[3]), fd, e, argv[1], &list, &err);
+		fprintf(stderr, "%s\n", err.text);
+		return rc != 0;
 	}
 	uint64_t from = now_ns();
 	calibrate(&list, fd, &c);

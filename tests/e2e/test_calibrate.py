@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, PROGS, ROOT, alys
+from conftest import BUILD, PROGS, ROOT, alys, assert_law
 
 CASE = BUILD / "tests" / "calibrate_case"
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
@@ -147,3 +147,43 @@ def test_sampling_at_refills_is_tried_at_calls(started, tmp_path):
     tracer = started.tracer("-p", program.pid, "--sample", "bytes:64k", "-o", tmp_path / "t.alys").recording()
     assert re.search(r"libgc\.so\S*: calibrated: \d+ calls agreed", tracer.text), tracer.text
     tracer.stop()
+
+
+def trial(started, how):
+    """What the sites of a program that brings its collector along, spoiled or not, say of its calls."""
+    program = started.program("alloc.staticgc").wait_ready()
+    case = subprocess.Popen([CASE, PROGS / "alloc.staticgc", how, str(program.pid)], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert case.stdout.readline() == "on trial\n", case.stderr.read()
+        program.go().truths()
+        said, _ = case.communicate("look\n", timeout=20)
+    finally:
+        case.kill()
+        case.wait()
+    assert program.finish() == 0
+    return [int(n) for n in said.split()]
+
+
+def test_a_trial_agrees(started):
+    agreed, wrong = trial(started, "good")
+    assert agreed > 1000 and wrong == 0
+
+
+@pytest.mark.parametrize("how", ["register", "frame", "lists", "slow"])
+def test_a_trial_catches_a_wrong_site(started, how):
+    _, wrong = trial(started, how)
+    assert wrong > 0
+
+
+def test_an_executable_is_tried_in_the_first_calls(started, tmp_path):
+    """Exact before, during and after the change of exits."""
+    program = started.program("alloc.staticgc").wait_ready()
+    listed = alys("doctor", "--probes", program.pid)
+    assert "cannot be loaded alone; a recording compares the first thousand calls" in listed.stdout
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    truth = program.go().truths()[0]["sites"]
+    tracer.stop()
+    assert re.search(r"alloc\.staticgc: \d{4,} first calls agreed, 0 did not: results are read at cheap exits", tracer.text)
+    book = assert_law(tmp_path / "t.alys")
+    assert book.rows["recorded-alloc"] >= sum(site["allocs"] for site in truth.values())

@@ -14,21 +14,35 @@
 #include "probe/link.h"
 #include "probe/programs.h"
 
-/* One batch a program; a site may be in several. */
-struct plan {
-	uint32_t next_site; /* index of the next site that is described */
-	uint64_t cookie_flags; /* ALYS_COOKIE_* of every site */
-	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill;
+/* What is to be attached, and to whom. */
+struct order {
+	uint32_t tgid; /* 0 = all targets */
+	int file_fd;
+	const struct site_list *sites;
+	const struct site_list *proof; /* with a trial: where results are really seen */
+	enum probe_returns returns;
+	uint32_t trial;   /* its number, when this begins one */
+	bool exits_only;  /* entries are attached already */
 };
 
-static void plan_begin(struct plan *plan, struct probe *p)
+/* One batch a program; a site may be in several. */
+struct plan {
+	const struct order *order;
+	uint32_t object;
+	uint32_t next_site; /* index of the next site that is described */
+	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
+};
+
+static void plan_begin(struct plan *plan, const struct order *order, struct probe *p)
 {
 	*plan = (struct plan){
+		.order = order,
 		.session = { .prog = p->skel->progs.call_session, .session = true },
 		.plain_enter = { .prog = p->skel->progs.plain_enter },
 		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true },
 		.frame_enter = { .prog = p->skel->progs.frame_enter },
-		.frame_exit = { .prog = p->skel->progs.frame_exit },
+		.frame_exit = { .prog = p->skel->progs.frame_exit, .trial = order->trial },
+		.frame_foretell = { .prog = p->skel->progs.frame_foretell, .trial = order->trial },
 		.free_enter = { .prog = p->skel->progs.free_enter },
 		.refill = { .prog = p->skel->progs.refill },
 	};
@@ -53,65 +67,77 @@ static int publish_site(struct plan *plan, struct probe *p, const struct alys_si
 		return err_set(err, errno, "cannot describe a probe site: %s", strerror(errno));
 	if (++plan->next_site > p->sites_cnt)
 		p->sites_cnt = plan->next_site;
-	*cookie = index | plan->cookie_flags;
+	*cookie = index | (plan->order->tgid ? ALYS_COOKIE_FILTERED : 0);
 	return 0;
 }
 
 /* The places of a file, its old ones when it has some. NULL when memory is out. */
-static struct described *describe_file(struct probe *p, int fd, const struct site_list *l,
-					     enum probe_returns returns)
+static struct described *describe_file(struct probe *p, const struct order *o)
 {
 	struct stat st = { 0 };
-	fstat(fd, &st);
+	fstat(o->file_fd, &st);
+	struct described now = { .dev = st.st_dev, .ino = st.st_ino, .returns = o->returns, .trial = o->proof != NULL,
+				 .sites_cnt = o->sites->sites_cnt, .exits_cnt = o->sites->exits_cnt,
+				 .object = p->objects_cnt, .first_site = p->sites_cnt };
 	for (size_t i = 0; i < p->files_cnt; i++) {
 		struct described *d = &p->files[i];
-		if (d->dev == st.st_dev && d->ino == st.st_ino && d->returns == returns &&
-		    d->sites_cnt == l->sites_cnt && d->exits_cnt == l->exits_cnt)
+		if (d->dev == now.dev && d->ino == now.ino && d->returns == now.returns && d->trial == now.trial &&
+		    d->sites_cnt == now.sites_cnt && d->exits_cnt == now.exits_cnt)
 			return d;
 	}
 	struct described *d = VEC_PUSH(p, files);
-	if (d)
-		*d = (struct described){ .dev = st.st_dev, .ino = st.st_ino, .returns = returns,
-					 .sites_cnt = l->sites_cnt, .exits_cnt = l->exits_cnt,
-					 .object = p->objects_cnt++, .first_site = p->sites_cnt };
+	if (d) {
+		*d = now;
+		p->objects_cnt++;
+	}
 	return d;
 }
 
-static int publish_object(struct probe *p, const struct site_list *l, const uint32_t *index, struct err *err)
+static int publish_object(struct probe *p, const struct site_list *l, uint32_t index, struct err *err)
 {
 	struct alys_object wire;
-	if (*index >= ALYS_MAX_OBJECTS)
+	if (index >= ALYS_MAX_OBJECTS)
 		return err_set(err, ENOSPC, "more than %d files with allocators: choose fewer processes or --allocator",
 			       ALYS_MAX_OBJECTS);
 	sites_fill_object(l, &wire);
-	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), index, &wire, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), &index, &wire, BPF_ANY))
 		return err_set(err, errno, "cannot describe a file: %s", strerror(errno));
 	return 0;
 }
 
-static int plan_entry(struct plan *plan, struct probe *p, uint32_t object, const struct site *s,
-		      enum sample_at at, enum probe_returns returns, struct err *err)
+/* The batches that the site's program belongs into, by frame or otherwise. */
+static int add_entry(struct plan *plan, const struct probe *p, const struct site *s, bool by_frame, uint64_t cookie)
 {
-	struct alys_site wire;
-	uint64_t cookie;
-	sites_fill_entry(s, object, &wire);
-	if (s->predicted)
-		wire.flags |= ALYS_SITE_LISTS;
-	if (at == SAMPLE_AT_REFILL && s->row->family == ALLOC_LIBGC)
-		wire.flags |= ALYS_SITE_UNFREED;
-	int rc = publish_site(plan, p, &wire, &cookie, err);
-	if (rc)
-		return rc;
-	if (wire.shape == ALYS_SHAPE_FREE)
-		return batch_add(&plan->free_enter, s->offset, cookie);
-	if (wire.shape == ALYS_SHAPE_REFILL)
-		return batch_add(&plan->refill, s->offset, cookie);
-	if (!returns_of(s, returns))
+	if (plan->order->exits_only)
+		return 0;
+	if (by_frame)
 		return batch_add(&plan->frame_enter, s->offset, cookie);
+	if (s->row->shape == ALYS_SHAPE_FREE)
+		return batch_add(&plan->free_enter, s->offset, cookie);
+	if (s->row->shape == ALYS_SHAPE_REFILL)
+		return batch_add(&plan->refill, s->offset, cookie);
 	if (p->tier == PROBE_TIER_SESSION)
 		return batch_add(&plan->session, s->offset, cookie);
-	rc = batch_add(&plan->plain_enter, s->offset, cookie);
+	int rc = batch_add(&plan->plain_enter, s->offset, cookie);
 	return rc ? rc : batch_add(&plan->plain_return, s->offset, cookie);
+}
+
+static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, struct err *err)
+{
+	const struct order *o = plan->order;
+	bool by_frame = s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL &&
+			!returns_of(s, o->returns);
+	struct alys_site wire;
+	uint64_t cookie;
+	sites_fill_entry(s, plan->object, &wire);
+	if (s->predicted)
+		wire.flags |= ALYS_SITE_LISTS;
+	if (o->sites->at == SAMPLE_AT_REFILL && s->row->family == ALLOC_LIBGC)
+		wire.flags |= ALYS_SITE_UNFREED;
+	if (by_frame && o->proof)
+		wire.flags |= ALYS_SITE_TRIAL;
+	int rc = publish_site(plan, p, &wire, &cookie, err);
+	return rc ? rc : add_entry(plan, p, s, by_frame, cookie);
 }
 
 /* A site whose results are seen at this exit, NULL when none are. */
@@ -131,73 +157,150 @@ static const struct site *exit_user(const struct site_list *l, uint32_t exit, en
 	return NULL;
 }
 
-/* Exits of functions that are seen by return probes stay free of probes. */
-static int plan_exits(struct plan *plan, struct probe *p, uint32_t object, const struct site_list *l,
-		      enum probe_returns returns, struct err *err)
+static bool has_exit(const struct site_list *l, uint64_t offset)
 {
+	for (size_t i = 0; i < l->exits_cnt; i++) {
+		if (l->exits[i].offset == offset)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Exits of functions that are seen by return probes stay free of probes. A `ret` that is in both lists of a trial
+ * has nothing to be compared with.
+ */
+static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, struct batch *batch,
+		      struct err *err)
+{
+	const struct site_list *other = l == plan->order->proof ? plan->order->sites : plan->order->proof;
 	int rc = 0;
 	for (uint32_t x = 0; x < l->exits_cnt && !rc; x++) {
-		const struct site *s = exit_user(l, x, returns);
+		const struct site *s = exit_user(l, x, plan->order->returns);
+		bool shared = other && has_exit(other, l->exits[x].offset);
 		struct alys_site wire;
 		uint64_t cookie;
-		if (!s)
+		if (!s || (shared && batch == &plan->frame_foretell))
 			continue;
-		sites_fill_exit(&l->exits[x], object, s->row->nest, &wire);
+		sites_fill_exit(&l->exits[x], plan->object, s->row->nest, &wire);
+		if (other && !shared)
+			wire.flags |= ALYS_SITE_TRIAL;
 		rc = publish_site(plan, p, &wire, &cookie, err);
 		if (!rc)
-			rc = batch_add(&plan->frame_exit, l->exits[x].offset, cookie);
+			rc = batch_add(batch, l->exits[x].offset, cookie);
 	}
 	return rc;
 }
 
-/* Ways out first: a call whose entry was seen must not get away. */
-static int plan_attach(struct plan *plan, struct probe *p, uint32_t tgid, int file_fd, struct err *err)
+static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 {
-	const struct batch *order[] = {
-		&plan->frame_exit, &plan->plain_return, &plan->session,
+	const struct order *o = plan->order;
+	int rc = publish_object(p, o->sites, plan->object, err);
+	for (size_t i = 0; i < o->sites->sites_cnt && !rc; i++) {
+		if (o->sites->sites[i].state == SITE_PROBED)
+			rc = plan_entry(plan, p, &o->sites->sites[i], err);
+	}
+	/* The places of exits on trial are in use until these here are attached. */
+	if (o->exits_only)
+		plan->next_site = p->sites_cnt;
+	if (!rc && o->proof)
+		rc = plan_exits(plan, p, o->proof, &plan->frame_exit, err);
+	if (!rc)
+		rc = plan_exits(plan, p, o->sites, o->proof ? &plan->frame_foretell : &plan->frame_exit, err);
+	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : rc;
+}
+
+/* Ways out first: a call whose entry was seen must not get away. */
+static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
+{
+	struct batch *order[] = {
+		&plan->frame_exit, &plan->frame_foretell, &plan->plain_return, &plan->session,
 		&plan->plain_enter, &plan->frame_enter, &plan->free_enter, &plan->refill,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
-	int rc = 0;
+	int rc = plan_all(plan, p, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = order[i]->offsets_cnt ? program_ready(p, order[i]->prog, err) : 0;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = batch_attach(order[i], p, tgid, file_fd, err);
+		rc = batch_attach(order[i], p, plan->order->tgid, plan->order->file_fd, err);
+	for (size_t i = 0; i < n; i++)
+		batch_free(order[i]);
+	return rc;
+}
+
+/* Twice for all would be every call twice, be it with a trial or without. */
+static bool is_attached(const struct probe *p, const struct described *d)
+{
+	bool attached = false;
+	for (size_t i = 0; i < p->files_cnt; i++)
+		attached |= p->files[i].dev == d->dev && p->files[i].ino == d->ino && p->files[i].attached;
+	return attached;
+}
+
+/* Where the file is described stays in *place. */
+static int attach(struct probe *p, const struct order *o, struct described *place, struct err *err)
+{
+	struct plan plan;
+	struct described *d = describe_file(p, o);
+	if (!d)
+		return err_set(err, ENOMEM, "out of memory");
+	*place = *d;
+	if (!o->tgid && is_attached(p, d))
+		return 0;
+	plan_begin(&plan, o, p);
+	plan.object = d->object;
+	plan.next_site = d->first_site;
+	int rc = plan_attach(&plan, p, err);
+	d->attached |= !o->tgid && !rc;
 	return rc;
 }
 
 int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
 		 enum probe_returns returns, struct err *err)
 {
+	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .returns = returns };
+	struct described place;
+	return attach(p, &o, &place, err);
+}
+
+int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
+			  const struct site_list *proof, enum probe_returns returns, struct probe_trial *out,
+			  struct err *err)
+{
+	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .proof = proof, .returns = returns,
+			   .trial = ++p->trials_cnt };
+	struct described place = { 0 };
+	int rc = attach(p, &o, &place, err);
+	*out = (struct probe_trial){ .number = o.trial, .tgid = tgid, .object = place.object,
+				     .first_site = place.first_site };
+	return rc;
+}
+
+int probe_trial_look(const struct probe *p, struct probe_trial *t)
+{
+	struct alys_object o;
+	if (bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.objects), &t->object, &o))
+		return -errno;
+	t->agreed = o.agreed;
+	t->wrong = o.wrong;
+	return 0;
+}
+
+/*
+ * Entries stay where they are and are only described anew. Both ways out are open for a moment: who comes second to
+ * a call finds nothing.
+ */
+int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, const struct site_list *sites,
+		    enum probe_returns returns, struct err *err)
+{
+	struct order o = { .tgid = t->tgid, .file_fd = file_fd, .sites = sites, .returns = returns, .exits_only = true };
 	struct plan plan;
-	struct described *d = describe_file(p, file_fd, sites, returns);
-	if (!d)
-		return err_set(err, ENOMEM, "out of memory");
-	/* Twice for all would be every call twice. */
-	if (!tgid && d->attached)
-		return 0;
-	uint32_t object = d->object;
-	plan_begin(&plan, p);
-	plan.next_site = d->first_site;
-	plan.cookie_flags = tgid ? ALYS_COOKIE_FILTERED : 0;
-	int rc = publish_object(p, sites, &object, err);
-	for (size_t i = 0; i < sites->sites_cnt && !rc; i++) {
-		if (sites->sites[i].state == SITE_PROBED)
-			rc = plan_entry(&plan, p, object, &sites->sites[i], sites->at, returns, err);
-	}
+	plan_begin(&plan, &o, p);
+	plan.object = t->object;
+	plan.next_site = t->first_site;
+	int rc = plan_attach(&plan, p, err);
 	if (!rc)
-		rc = plan_exits(&plan, p, object, sites, returns, err);
-	if (rc == -ENOMEM)
-		err_set(err, ENOMEM, "out of memory");
-	if (!rc)
-		rc = plan_attach(&plan, p, tgid, file_fd, err);
-	struct batch *all[] = {
-		&plan.session, &plan.plain_enter, &plan.plain_return,
-		&plan.frame_enter, &plan.frame_exit, &plan.free_enter, &plan.refill,
-	};
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		batch_free(all[i]);
-	d->attached |= !tgid && !rc;
+		detach_trial(p, t->number);
 	return rc;
 }
 

@@ -69,6 +69,7 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, c
 	if (!a)
 		return err_set(err, ENOMEM, "out of memory");
 	a->tgid = tgid;
+	a->trial = b->trial;
 	a->fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	if (a->fd >= 0)
 		return 0;
@@ -85,6 +86,7 @@ static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, co
 		if (!a)
 			return err_set(err, ENOMEM, "out of memory");
 		a->tgid = tgid;
+		a->trial = b->trial;
 		a->fd = -1;
 		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i],
 							  &opts);
@@ -149,22 +151,33 @@ static void detach_all(struct attachment *list, size_t n)
 		pthread_join(threads[--threads_cnt], NULL);
 }
 
-static int leaving_last(const void *a, const void *b, void *ctx)
+static bool is_of(const struct attachment *a, uint32_t tgid, uint32_t trial)
 {
-	const struct attachment *x = a, *y = b;
-	const uint32_t *tgid = ctx;
-	return (x->tgid == *tgid) - (y->tgid == *tgid);
+	return (!tgid || a->tgid == tgid) && (!trial || a->trial == trial);
+}
+
+static void detach(struct probe *p, uint32_t tgid, uint32_t trial)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < p->attachments_cnt; i++) {
+		struct attachment a = p->attachments[i];
+		if (is_of(&a, tgid, trial))
+			continue;
+		p->attachments[i] = p->attachments[kept];
+		p->attachments[kept++] = a;
+	}
+	detach_all(p->attachments + kept, p->attachments_cnt - kept);
+	p->attachments_cnt = kept;
 }
 
 void probe_detach(struct probe *p, uint32_t tgid)
 {
-	size_t kept = 0;
-	if (tgid && p->attachments_cnt)
-		qsort_r(p->attachments, p->attachments_cnt, sizeof(*p->attachments), leaving_last, &tgid);
-	while (tgid && kept < p->attachments_cnt && p->attachments[kept].tgid != tgid)
-		kept++;
-	detach_all(p->attachments + kept, p->attachments_cnt - kept);
-	p->attachments_cnt = kept;
+	detach(p, tgid, 0);
 	for (size_t i = 0; i < p->files_cnt && !tgid; i++)
 		p->files[i].attached = false;
+}
+
+void detach_trial(struct probe *p, uint32_t trial)
+{
+	detach(p, 0, trial);
 }

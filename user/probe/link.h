@@ -19,6 +19,7 @@ struct batch {
 	struct bpf_program *prog;
 	bool at_return; /* a plain return probe */
 	bool session;
+	uint32_t trial; /* its attachments end with that trial, 0 = none */
 	uint64_t *offsets; /* in the file */
 	size_t offsets_cnt, offsets_cap;
 	uint64_t *cookies; /* index into the sites map, and ALYS_COOKIE_FILTERED */
@@ -29,5 +30,6 @@ int batch_add(struct batch *b, uint64_t offset, uint64_t cookie);
 /* Attaches the batch to one process (tgid) or to all (0). An empty batch is fine. */
 int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err);
 void batch_free(struct batch *b);
+void detach_trial(struct probe *p, uint32_t trial);
 
 #endif

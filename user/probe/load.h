@@ -15,6 +15,7 @@ struct programs;
 /* One attachment: a multi link for many sites, or a perf event for one. */
 struct attachment {
 	uint32_t tgid; /* 0 = all targets */
+	uint32_t trial; /* number of the trial that it is for, 0 = none */
 	int fd;        /* multi link; -1 when perf */
 	void *perf;    /* struct bpf_link of libbpf */
 };
@@ -23,6 +24,7 @@ struct attachment {
 struct described {
 	uint64_t dev, ino;
 	enum probe_returns returns;
+	bool trial;
 	size_t sites_cnt, exits_cnt;
 	uint32_t object, first_site;
 	bool attached; /* for all processes */
@@ -37,7 +39,7 @@ struct probe {
 	struct tables *tables;
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
-	uint32_t sites_cnt, objects_cnt, gc_sites_cnt;
+	uint32_t sites_cnt, objects_cnt, gc_sites_cnt, trials_cnt;
 	struct described *files;
 	size_t files_cnt, files_cap;
 };

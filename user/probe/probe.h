@@ -80,6 +80,22 @@ void probe_forget_stacks(struct probe *p);
  */
 int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
 		 enum probe_returns returns, struct err *err);
+/*
+ * The same for sites that could not be proven before: the first calls are seen at the plain exits of `proof`,
+ * the same file's list without cheap ones, and those of `sites` only say what they would have said.
+ */
+struct probe_trial {
+	uint32_t number;        /* never 0 */
+	uint32_t tgid, object, first_site; /* whose, and where it is described */
+	uint64_t agreed, wrong; /* calls so far */
+};
+int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
+			  const struct site_list *proof, enum probe_returns returns, struct probe_trial *out,
+			  struct err *err);
+int probe_trial_look(const struct probe *p, struct probe_trial *t);
+/* Ends a trial: from now on calls are seen at the exits of `sites`, whichever list that is. */
+int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, const struct site_list *sites,
+		    enum probe_returns returns, struct err *err);
 /* Takes the probes of one process away, or all of them (0). */
 void probe_detach(struct probe *p, uint32_t tgid);
 

@@ -2,6 +2,7 @@
 #include "session/attach.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,10 @@ struct file_sites {
 	struct site_list list;
 	size_t probed; /* functions */
 	bool calibrated; /* tried once, whatever came of it */
+	bool unproven;   /* that is what came of it: the first calls are to show whether the sites are right */
+	struct site_list proof;   /* during a trial: the same without cheap exits */
+	struct probe_trial trial; /* number 0: none goes on */
+	enum probe_returns trial_returns;
 	struct collection_sites collections; /* of a collector */
 };
 
@@ -176,6 +181,64 @@ static enum probe_returns returns_for(const struct live *l, uint32_t tgid)
 	return returns_safe(l, tgid) ? PROBE_RETURNS_PLAIN : PROBE_RETURNS_NONE;
 }
 
+/* Calls that must agree before cheap exits are believed that no helper could try. */
+#define TRIAL_CALLS 1000
+
+/*
+ * While a file is on trial in one process, and where its proof cannot be had, others are seen at plain `ret`s or
+ * as if proven.
+ */
+static int attach_sites(struct live *l, uint32_t tgid, const char *path, struct file_sites *f, int fd,
+			enum probe_returns returns, struct err *err)
+{
+	if (f->trial.number)
+		return probe_attach(l->probe, tgid, fd, &f->proof, returns, err);
+	if (!f->unproven || find_sites(l->families, false, false, fd, path, &f->proof, err))
+		return probe_attach(l->probe, tgid, fd, &f->list, returns, err);
+	f->trial_returns = returns;
+	int rc = probe_attach_on_trial(l->probe, tgid, fd, &f->list, &f->proof, returns, &f->trial, err);
+	if (rc)
+		sites_free(&f->proof);
+	return rc;
+}
+
+static void end_trial(struct file_sites *f)
+{
+	sites_free(&f->proof);
+	f->trial = (struct probe_trial){ 0 };
+}
+
+static void judge(struct live *l, struct file_sites *f)
+{
+	const struct probe_trial *t = &f->trial;
+	const struct module *m = catalog_module(l->catalog, f->module);
+	struct err err = { 0 };
+	bool right = !t->wrong;
+	if (probe_trial_end(l->probe, t, target_module_fd(l->targets, f->module), right ? &f->list : &f->proof,
+			    f->trial_returns, &err))
+		log_warn("%s: %s", m->path, err.text);
+	else
+		log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", m->path, t->agreed,
+			 t->wrong, right ? "at cheap exits now" : "where functions return");
+	f->unproven = false;
+	if (!right) {
+		sites_free(&f->list);
+		f->list = f->proof;
+		f->proof = (struct site_list){ 0 };
+	}
+	end_trial(f);
+}
+
+void attach_look(struct live *l)
+{
+	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++) {
+		struct file_sites *f = &l->sites->files[i];
+		if (f->trial.number && !probe_trial_look(l->probe, &f->trial) &&
+		    (f->trial.wrong || f->trial.agreed >= TRIAL_CALLS))
+			judge(l, f);
+	}
+}
+
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
 {
 	/* When children are followed, one link serves all processes and BPF tells them apart. */
@@ -195,9 +258,10 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 		struct calibration c;
 		f->calibrated = true;
 		prove_sites(l->families, fd, m->path, &f->list, &c);
+		f->unproven = c.verdict == VERDICT_UNPROVEN;
 		log_info("%s: %s", m->path, c.text);
 	}
-	if (probe_attach(l->probe, tgid, fd, &f->list, returns, &err)) {
+	if (attach_sites(l, tgid, m->path, f, fd, returns, &err)) {
 		log_warn("%s: %s", m->path, err.text);
 		if (!l->attach_err.code)
 			l->attach_err = err;
@@ -214,6 +278,10 @@ void attach_forget(struct live *l, uint32_t tgid)
 {
 	const struct module *m;
 	probe_detach(l->probe, tgid);
+	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++) {
+		if (l->sites->files[i].trial.number && l->sites->files[i].trial.tgid == tgid)
+			end_trial(&l->sites->files[i]);
+	}
 	for (size_t i = 0; l->sites && (m = catalog_next_module(l->catalog, &i));)
 		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
 }
@@ -254,6 +322,7 @@ void attach_free(struct live *l)
 		return;
 	for (size_t i = 0; i < l->sites->files_cnt; i++) {
 		sites_free(&l->sites->files[i].list);
+		sites_free(&l->sites->files[i].proof);
 		collections_free(&l->sites->files[i].collections);
 	}
 	free(l->sites->files);
@@ -273,7 +342,9 @@ static void list_module(void *ctx, const struct proc *p, const struct module *m,
 		text_clean(out, m->path, SIZE_MAX);
 		if (calibrate_wanted(&list, PROBE_RETURNS_PLAIN))
 			prove_sites(0, fd, m->path, &list, &c);
-		buf_addf(out, "\n%s%s", c.text, c.text[0] ? "\n" : "");
+		buf_addf(out, "\n%s%s%s", c.text,
+			 c.verdict == VERDICT_UNPROVEN ? "; a recording compares the first thousand calls" : "",
+			 c.text[0] ? "\n" : "");
 		sites_print(&list, out);
 	}
 	sites_free(&list);

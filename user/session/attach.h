@@ -12,6 +12,8 @@
 int attach_families(const char *names, uint32_t *out, struct err *err);
 /* Failures are logged, and the first is kept in l->attach_err. */
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd);
+/* To be called often: ends trials of sites that have seen enough calls. */
+void attach_look(struct live *l);
 /* The process is gone: its links too. */
 void attach_forget(struct live *l, uint32_t tgid);
 /* All links are gone: files that are mapped are to be attached again. */

@@ -416,6 +416,7 @@ static long drain(struct live *l)
 int live_step(struct live *l)
 {
 	pressure_look(l);
+	attach_look(l);
 	drain(l);
 	int ms = roster_work(l->roster);
 	tick(l);
