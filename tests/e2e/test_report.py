@@ -139,6 +139,29 @@ def test_refused_without_a_trace(traces, tmp_path):
     assert "--by thread" in refused(1, "diff", "--by", "thread", traces / "cpp.alys", traces / "cpp.alys")
 
 
+# --- hostile names in Markdown -----------------------------------------------------------------------
+
+@pytest.mark.skipif(not shutil.which("cmark-gfm"), reason="no cmark-gfm")
+@pytest.mark.parametrize("by", ["stack", "function", "process"])
+def test_hostile_names_in_markdown_do_nothing(traces, tmp_path, by):
+    """As GitHub's own program renders it, raw HTML allowed: every name is text, in its own cell, and none runs."""
+    md = ask("report", "--by", by, "-f", "markdown", traces / "hostile.alys")
+    html = subprocess.run(["cmark-gfm", "--unsafe", "-e", "table"], input=md, capture_output=True, text=True, check=True).stdout
+    page = tmp_path / "hostile.html"
+    page.write_text("<!doctype html><meta charset=utf-8>" + html)
+    seen = drive(tmp_path, f"file://{page}", """
+    return { tags: await page.$$eval("body *", (all) => Array.from(new Set(all.map((x) => x.tagName)))),
+             cells: await page.$$eval("td", (all) => all.map((x) => x.innerText)),
+             heads: await page.$$eval("th", (all) => all.length), rows: await page.$$eval("tbody tr", (all) => all.length) };
+    """)
+    assert set(seen["tags"]) <= {"TABLE", "THEAD", "TBODY", "TR", "TH", "TD", "CODE", "BR", "UL", "LI"}
+    assert len(seen["cells"]) == seen["heads"] * seen["rows"]
+    text = "\n".join(seen["cells"])
+    names = ["<img src=x onerror=alert(1)>"] if by == "process" else [
+        "<script>alert(1)</script>", "=cmd|'/c calc'!A1", "``</td>\"',;", "Foo#`"]
+    assert all(name in text for name in names), text
+
+
 # --- pictures and pprof ----------------------------------------------------------------------------
 
 def test_differential_flame_graph(traces, tmp_path):
