@@ -40,10 +40,13 @@ $(BUILD)/alys.a: $(OBJECTS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
+# The tests say BUILD=/absolute/build, people say make: what one of them builds depends on its headers for the other too.
+both_names = -MT $(abspath $@) -MT $(patsubst $(CURDIR)/%,%,$(abspath $@))
+
 $(BUILD)/%.o: %.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(both_names) -c -o $@ $<
 
 # protobuf-c's output is not ours to warn about.
 $(BUILD)/user/sink/profile.pb-c.c: user/sink/profile.proto

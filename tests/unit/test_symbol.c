@@ -16,6 +16,7 @@
 
 #include "elf/elf.h"
 #include "symbol/answer.h"
+#include "symbol/jail.h"
 #include "symbol/spans.h"
 #include "symbol/symbol.h"
 
@@ -358,6 +359,17 @@ static void test_packed_damaged(void **state)
 	}
 }
 
+/* Debug information is mapped, not loaded: there may be more of it than a worker may write to. */
+static void test_larger_than_memory(void **state)
+{
+	(void)state;
+	run("cd %s && printf '.section .note.GNU-stack\n.section .debug_str\n.skip %llu\n.byte 0\n' > large.s &&"
+	    " gcc -O2 -g -shared -fPIC -o large.so t.c large.s",
+	    dir, JAIL_MEMORY + (8ull << 20));
+	check_inlined("large.so");
+	run("rm %s/large.so", dir);
+}
+
 /* Compressed sections say how large they are: 2^40 bytes is more than a worker may have. */
 static void test_too_large(void **state)
 {
@@ -464,8 +476,8 @@ int main(void)
 		cmocka_unit_test(test_inlined),	   cmocka_unit_test(test_debug_link),
 		cmocka_unit_test(test_build_id),   cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_packed),	   cmocka_unit_test(test_packed_damaged),
-		cmocka_unit_test(test_too_large),  cmocka_unit_test(test_no_answer),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_too_large),  cmocka_unit_test(test_larger_than_memory),
+		cmocka_unit_test(test_no_answer),  cmocka_unit_test(test_damaged),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -44,6 +44,7 @@ static void test_names(void **state)
 				   "1120 10 Function:^later node:internal/timers:560:17\n"
 				   "1130 10 JS:~ /srv/anonymous.js:1:1\n"
 				   "1140 10 JS:~odd name without place\n"
+				   "1148 8 $lists:map/2\n"
 				   "1150 10 java.lang.String::hashCode";
 	static const struct {
 		const char *name, *file;
@@ -58,11 +59,12 @@ static void test_names(void **state)
 		{ "later", "node:internal/timers", 560, 17, SYMBOL_EXACT },
 		{ "(anonymous)", "/srv/anonymous.js", 1, 1, SYMBOL_EXACT },
 		{ "odd name without place", NULL, 0, 0, SYMBOL_TABLE },
+		{ "$lists:map/2", NULL, 0, 0, SYMBOL_TABLE }, /* Erlang; the later line counts */
 		{ NULL, NULL, 0, 0, SYMBOL_MODULE }, /* a line that is being written: no end yet */
 	};
-	static const uint64_t pcs[] = { 0xfff, 0x1000, 0x10ff, 0x1100, 0x1111, 0x1122, 0x1133, 0x114f, 0x1150 };
-	find(text, strlen(text), pcs, 9);
-	for (size_t i = 0; i < 9; i++) {
+	static const uint64_t pcs[] = { 0xfff, 0x1000, 0x10ff, 0x1100, 0x1111, 0x1122, 0x1133, 0x1147, 0x114f, 0x1150 };
+	find(text, strlen(text), pcs, 10);
+	for (size_t i = 0; i < 10; i++) {
 		assert_int_equal(found[i].quality, want[i].quality);
 		assert_int_equal(found[i].line, want[i].line);
 		assert_int_equal(found[i].column, want[i].column);
@@ -72,7 +74,7 @@ static void test_names(void **state)
 		if (want[i].file)
 			assert_string_equal(found[i].file, want[i].file);
 	}
-	forget(9);
+	forget(10);
 }
 
 /* Memory is used again: a newer function may cover old ones, or begin in the middle of one. */
