@@ -1,7 +1,8 @@
 /* libs: -lgc */
 /*
  * A heap whose every edge is known, for tests of the object graph: `c_graph [OBJECTS] [busy]`. Prints
- * "NAME ADDRESS" lines, then "ready"; then "alive" for each line that comes on stdin, "end" when that ends.
+ * "NAME ADDRESS" lines, then "ready"; then "alive" for each line that comes on stdin, "end" when that ends. With
+ * "busy" a thread spins; for the line "gap" it says for how many microseconds at most it did not, since the last time.
  *
  *   top (global) -> table -> leaf[0], leaf[1] (through its inside), ring -> ring2 -> ring
  *   hidden (uncollectable) -> kept;  lost: nobody holds it;  plain (pointer-free) "holds" kept, but says nothing
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct table {
@@ -29,7 +31,7 @@ struct ring {
 
 static struct table *top;
 static void **volatile root_chain;
-volatile unsigned long spins;
+static volatile unsigned long gap_us; /* the longest time that spin() was not run */
 
 static void say(const char *name, void *p)
 {
@@ -82,10 +84,20 @@ static void __attribute__((noinline)) wipe(void)
 	memset((char *)room, 0, sizeof(room));
 }
 
+static unsigned long now_us(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (unsigned long)ts.tv_sec * 1000000 + (unsigned long)ts.tv_nsec / 1000;
+}
+
 static void *spin(void *arg)
 {
-	for (;;)
-		spins++;
+	for (unsigned long now, last = now_us();; last = now) {
+		now = now_us();
+		if (now - last > gap_us)
+			gap_us = now - last;
+	}
 	return arg;
 }
 
@@ -103,7 +115,12 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
-		puts("alive");
+		if (!strcmp(line, "gap\n")) {
+			printf("%lu\n", gap_us);
+			gap_us = 0;
+		} else {
+			puts("alive");
+		}
 		fflush(stdout);
 	}
 	puts("end");
