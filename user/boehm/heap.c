@@ -213,7 +213,8 @@ static bool is_unfinished(const struct boehm_heap *h)
 		collected++;
 		marked += b->live != 0;
 	}
-	return collected && !marked;
+	/* The first cycle is that of the collector's own start: there was nothing yet. */
+	return collected && !marked && h->gc_no > 1;
 }
 
 static uint64_t latest_sweep(const struct boehm_heap *h)
@@ -328,12 +329,13 @@ static void restart(struct boehm_heap *h)
 	h->retries = retries + 1;
 }
 
-int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
+static int read_patiently(struct memory *m, const struct layout *l, uint64_t patience_ns, struct boehm_heap *out,
+			  struct err *err)
 {
 	uint64_t began = clock_ns(), start = began;
 	*out = (struct boehm_heap){ 0 };
 	int rc = read_once(m, l, out);
-	while (!rc && out->torn && clock_ns() - began < PATIENCE_NS) {
+	while (!rc && out->torn && clock_ns() - began < patience_ns) {
 		struct timespec pause = { .tv_nsec = PAUSE_NS };
 		nanosleep(&pause, NULL);
 		restart(out);
@@ -349,4 +351,14 @@ int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap 
 	out->read_ns = start;
 	out->took_ns = clock_ns() - start;
 	return 0;
+}
+
+int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
+{
+	return read_patiently(m, l, PATIENCE_NS, out, err);
+}
+
+int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
+{
+	return read_patiently(m, l, 0, out, err);
 }

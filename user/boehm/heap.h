@@ -64,6 +64,8 @@ struct boehm_heap {
 
 /* 0, or -ESRCH, -EPERM, -ENOMEM, -EFAULT (the index cannot be read). Then boehm_heap_free. */
 int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err);
+/* The same without waiting for the end of a collection: for a process that stands still, or for blocks alone. */
+int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err);
 void boehm_heap_free(struct boehm_heap *h);
 
 struct heap_object {

@@ -101,13 +101,24 @@ static int too_big(uint32_t tgid, int rc, struct err *err)
 	return err_set(err, -rc, "cannot read the heap of process %u: %s", tgid, strerror(-rc));
 }
 
+/* Only the marks of a running process are worth waiting for. */
+static int read_blocks(struct collector *g, bool wait, struct boehm_heap *out, struct err *err)
+{
+	if (wait)
+		return collector_read(g, out, err);
+	int rc = boehm_heap_read_now(&g->memory, &g->layout, out, err);
+	if (rc)
+		err_wrap(err, "process %u", g->memory.tgid);
+	return rc;
+}
+
 /* All that is needed of the process; nothing here takes longer than reading does. */
-static int copy_now(struct copy *c, const char *exe, struct err *err)
+static int copy_now(struct copy *c, const char *exe, uint32_t live, struct err *err)
 {
 	struct collector *g = c->collector;
 	int rc = collector_refresh(g, err);
 	if (!rc)
-		rc = collector_read(g, &c->heap, err);
+		rc = read_blocks(g, live == GRAPH_MARKED && !c->threads.frozen, &c->heap, err);
 	if (rc)
 		return rc;
 	exclude_collector(c, exe);
@@ -134,7 +145,7 @@ static int copy_now(struct copy *c, const char *exe, struct err *err)
 static int check_time(struct collector *g, struct err *err)
 {
 	struct boehm_heap h;
-	int rc = collector_read(g, &h, err);
+	int rc = read_blocks(g, false, &h, err);
 	if (rc)
 		return rc;
 	uint64_t ns = h.took_ns;
@@ -155,7 +166,7 @@ static int copy_process(struct copy *c, struct objects *o, const struct heap_ask
 		rc = ask->freeze ? threads_freeze(&c->threads, tgid, err) : threads_look(&c->threads, tgid, err);
 	o->read_ns = now_ns();
 	if (!rc)
-		rc = copy_now(c, o->exe, err);
+		rc = copy_now(c, o->exe, ask->live, err);
 	o->frozen_ns = threads_thaw(&c->threads);
 	return rc;
 }
