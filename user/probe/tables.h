@@ -29,7 +29,7 @@ struct table_mapping {
 struct tables_counts {
 	size_t files, bytes; /* published, of page indexes and rows */
 	size_t chunks, specs, mappings, processes;
-	struct unwind_counts rows; /* of all files, also of those that are gone */
+	struct unwind_counts rows; /* sum over all tables ever put */
 };
 
 struct tables;
