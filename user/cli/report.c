@@ -19,6 +19,7 @@ static const struct opt options[] = {
 	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "without FILE: watch this process; with: it alone" },
 	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: a report each time this much time has passed" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "-p: stop after this time (default: Ctrl-C or exit)" },
+	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "-p: the garbage collector's heap: free, unmapped, fragmentation; with -d: whose objects pin blocks" },
 	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
 	{ "html", 0, "OUT", opt_text, AT(html), NULL, NULL, "write one page with graph, time line and tables instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--html: replace an existing file" },
@@ -50,6 +51,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
 	if (!r->input && (r->until || r->symbolize || r->html))
 		return err_set(err, EINVAL, "--at, --between, --symbolize and --html are for a trace: make one with `alys-bpf record`");
+	if (r->heap && (r->input || r->every))
+		return err_set(err, EINVAL, "--heap is for a running process, once: give -p PID without a trace and without --every");
 	return depth_of_environment(r, err);
 }
 

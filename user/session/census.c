@@ -1,8 +1,5 @@
-/*
- * session/census: what the heap of a live process holds, without a probe and without a recording: its
- * objects by type, or the accounts of its blocks.
- */
-#include "session/session.h"
+/* session/census: see census.h. */
+#include "session/census.h"
 
 
 #include <errno.h>
@@ -21,9 +18,9 @@
 #include "session/collector.h"
 #include "session/live.h"
 #include "session/output.h"
+#include "session/session.h"
 #include "target/proc.h"
 
-#define PINNED_SHARE 0.1
 #define POLL_NS 1000000
 
 struct taking {
@@ -75,8 +72,8 @@ static void describe(struct taking *t)
 	if (!h->gc_no && !h->unnumbered)
 		buf_adds(&t->notes, "it has not collected yet: nothing is marked but what is never collected\n");
 	else
-		buf_addf(&t->notes, "process %u (%s): objects that collection %" PRIu64 " reached%s; younger ones are not marked and not counted\n",
-			 c->memory.tgid, c->comm, h->gc_no, h->unnumbered ? " (numbered by its low 16 bits)" : "");
+		buf_addf(&t->notes, "process %u (%s): objects that collection %" PRIu64 "%s reached; younger ones are not marked and not counted\n",
+			 c->memory.tgid, c->comm, h->gc_no, h->unnumbered ? ", or a later one," : "");
 	if (h->torn)
 		buf_adds(&t->notes, "it collected all the time while it was read: marks are of two collections, and some live objects may be missing\n");
 	if (c->layout.incremental)
@@ -216,7 +213,7 @@ static int add_classes(const struct accounts *a, struct account_table *out)
 static void count_pinned(const struct boehm_heap *h, struct account_table *out)
 {
 	uint32_t *blocks;
-	size_t n = accounts_pinned(h, PINNED_SHARE, &blocks);
+	size_t n = accounts_pinned(h, CENSUS_PINNED_SHARE, &blocks);
 	for (size_t i = 0; i < n; i++)
 		out->pinned_bytes += (double)(h->blocks[blocks[i]].live * h->blocks[blocks[i]].size);
 	out->pinned_blocks = (double)n;
@@ -258,20 +255,29 @@ static int take(struct taking *t, struct sink_out *out, struct err *err)
 	return t->o->heap ? take_accounts(t, out, err) : take_census(t, out, err);
 }
 
-int session_census(const struct census_options *o, struct err *err)
+int census_write(const struct census_options *o, struct boehm_heap *heap, struct sink_out *out, struct err *err)
 {
 	struct taking t = { .o = o };
+	int rc = collector_open(&t.collector, o->report.pid, err);
+	if (!rc) {
+		rc = take(&t, out, err);
+		collector_close(&t.collector);
+	}
+	if (!rc && heap)
+		*heap = t.heap;
+	else
+		boehm_heap_free(&t.heap);
+	types_free(&t.types);
+	buf_free(&t.notes);
+	return rc;
+}
+
+int session_census(const struct census_options *o, struct err *err)
+{
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
 	signal(SIGPIPE, SIG_IGN);
-	int rc = collector_open(&t.collector, o->report.pid, err);
-	if (!rc) {
-		rc = output_finish(&dst, take(&t, &out, err), err);
-		collector_close(&t.collector);
-	}
-	boehm_heap_free(&t.heap);
-	types_free(&t.types);
-	buf_free(&t.notes);
+	int rc = output_finish(&dst, census_write(o, NULL, &out, err), err);
 	bool nothing = rc == -ESRCH || rc == -ENOENT || rc == -ENODATA || rc == -ENOTSUP;
 	return !rc ? EXIT_OK : nothing ? EXIT_NOTHING : EXIT_ERROR;
 }

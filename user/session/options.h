@@ -72,6 +72,7 @@ struct report_request {
 	const char *symbolize;
 	double from, until; /* only what happened between these seconds of the recording; until 0 = all */
 	double every, duration; /* live: seconds between reports, and in all */
+	bool heap;         /* live: the accounts of its collector's heap; with duration: and whose objects pin blocks */
 	const char *html;  /* write this page instead */
 	bool force;
 	char *words;

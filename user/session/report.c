@@ -77,6 +77,10 @@ static int write_page(const struct report_request *o, struct err *err)
 int session_report(const struct report_request *o, struct err *err)
 {
 	signal(SIGPIPE, SIG_IGN);
+	if (o->heap && !o->duration) {
+		const struct census_options accounts = { .report = o->report, .heap = true };
+		return session_census(&accounts, err);
+	}
 	if (!o->input)
 		return watching_report(o, err);
 	if (o->html)

@@ -21,7 +21,7 @@ static int read_whole(const char *path, struct buf *out, struct err *err)
 		got = room ? read(fd, room, PIECE) : -1;
 		out->len += got > 0 ? (size_t)got : 0;
 	}
-	int rc = got < 0 ? err_set(err, out->failed ? ENOMEM : errno, "cannot read %s: %s", path, strerror(errno)) : 0;
+	int rc = got < 0 ? err_set(err, out->failed ? ENOMEM : EIO, "cannot read %s: %s", path, strerror(errno)) : 0;
 	if (out->len > FILE_MAX)
 		rc = err_set(err, EFBIG, "%s is larger than any list of types: was the right file given?", path);
 	if (fd >= 0)

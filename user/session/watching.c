@@ -14,6 +14,7 @@
 #include "session/finish.h"
 #include "session/live.h"
 #include "session/output.h"
+#include "session/pins.h"
 #include "session/session.h"
 
 struct watching {
@@ -74,7 +75,13 @@ static void tick(void *ctx, struct live *l, uint64_t now)
 
 static int end(void *ctx, struct live *l, struct err *err)
 {
-	return print_report(ctx, l, l->stopped_ns, err);
+	struct watching *w = ctx;
+	if (!w->o->heap)
+		return print_report(w, l, l->stopped_ns, err);
+	struct output dst = { .fd = STDOUT_FILENO };
+	struct sink_out out = output_sink(&dst);
+	struct report_input in = { .catalog = l->catalog, .start_ns = l->started_ns };
+	return output_finish(&dst, pins_write(w->heap, &in, w->o, &out, err), err);
 }
 
 /* The numbers given name one process: the recording has no other. */
