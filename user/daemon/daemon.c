@@ -309,5 +309,5 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	}
 	close_all(d);
 	free(d);
-	return rc ? EXIT_ERROR : EXIT_OK;
+	return !rc ? EXIT_OK : rc == -ESRCH ? EXIT_NOTHING : EXIT_ERROR;
 }

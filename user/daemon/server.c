@@ -163,25 +163,28 @@ static bool is_member(int fd, const struct ucred *peer)
 	return member;
 }
 
-static void accept_client(struct server *s)
+/* False when there is nobody. */
+static bool accept_client(struct server *s)
 {
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct client *c = fd >= 0 ? calloc(1, sizeof(*c)) : NULL;
+	if (fd < 0)
+		return false;
+	struct client *c = calloc(1, sizeof(*c));
 	socklen_t size = sizeof(c->peer);
 	size_t place = 0;
 	while (place < SERVER_CLIENTS && s->clients[place])
 		place++;
 	if (!c || place == SERVER_CLIENTS || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size)) {
 		free(c);
-		if (fd >= 0)
-			close(fd);
-		return;
+		close(fd);
+		return true;
 	}
 	c->fd = fd;
 	c->full = is_member(fd, &c->peer);
 	c->since = seconds();
 	c->held = 1;
 	s->clients[place] = c;
+	return true;
 }
 
 /* False when the client is to go. */
@@ -210,8 +213,8 @@ void server_work(struct server *s)
 	server_fds(s, fds);
 	if (poll(fds, SERVER_FDS, 0) < 0)
 		return;
-	if (fds[SERVER_CLIENTS].revents)
-		accept_client(s);
+	for (int i = 0; fds[SERVER_CLIENTS].revents && i < 2 * SERVER_CLIENTS && accept_client(s); i++)
+		;
 	time_t now = seconds();
 	for (size_t i = 0; i < SERVER_CLIENTS; i++) {
 		struct client *c = s->clients[i];

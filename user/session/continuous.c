@@ -204,15 +204,23 @@ static void forget_processes(struct continuous *c)
 	l->last.id.n = 0;
 }
 
-static void add_pids(struct continuous *c)
+/* Those that are gone are no error, unless there is nothing else to wait for. */
+static int add_pids(struct continuous *c, struct err *err)
 {
+	size_t failed = 0;
+	int rc = 0;
 	for (size_t i = 0; i < c->record.pids_cnt; i++) {
-		struct err err;
+		struct err why;
 		uint32_t tgid = c->record.pids[i];
 		roster_pin(c->live.roster, tgid);
-		if (!target_find(c->live.targets, tgid).n && live_add(&c->live, tgid, &err))
-			log_warn("%s", err.text);
+		if (target_find(c->live.targets, tgid).n || !live_add(&c->live, tgid, &why))
+			continue;
+		if (++failed == c->record.pids_cnt && !select_is_open(&c->o->select))
+			rc = err_set(err, why.code, "%s", why.text);
+		else
+			log_warn("%s", why.text);
 	}
+	return rc;
 }
 
 int continuous_on(struct continuous *c, struct err *err)
@@ -232,7 +240,8 @@ int continuous_on(struct continuous *c, struct err *err)
 	probe_start(l->probe);
 	c->on = true;
 	rc = roster_scan(l->roster, err);
-	add_pids(c);
+	if (!rc)
+		rc = add_pids(c, err);
 	about_sampling(l);
 	about_liveness(l);
 	if (rc)

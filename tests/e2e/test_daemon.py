@@ -1,0 +1,558 @@
+"""The daemon: chosen processes only (others work on this machine, too), switched, asked, limited, killed."""
+
+import gzip
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import ALYS, PROGS, TIMEOUT, alys, leftovers, pprof, probe_programs
+from test_safety import changed_text
+
+pytestmark = pytest.mark.bpf
+
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+class Daemon:
+    def __init__(self, tmp_path, *args, launcher=()):
+        self.socket = tmp_path / "ctl"
+        self.text = b""
+        self.proc = subprocess.Popen([*launcher, str(ALYS), "daemon", "-v", "--socket", str(self.socket), *map(str, args)],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def wait_ready(self, timeout=TIMEOUT):
+        end = time.monotonic() + timeout
+        while b"daemon " not in self.text:
+            line = self.proc.stderr.readline()
+            self.text += line
+            assert line and time.monotonic() < end, f"no daemon: {self.text.decode()}"
+        os.set_blocking(self.proc.stderr.fileno(), False)
+        return self
+
+    def log(self):
+        self.text += self.proc.stderr.read() or b""
+        return self.text.decode(errors="replace")
+
+    def run(self, *words, launcher=(), timeout=TIMEOUT):
+        return subprocess.run([*launcher, str(ALYS), "ctl", "--socket", str(self.socket), *map(str, words)],
+                              capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL)
+
+    def ctl(self, *words):
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def status(self):
+        text = self.ctl("status").decode()
+        told = dict(re.findall(r"^(\w+) +(.*)$", text, re.M))
+        told["table"] = {int(pid): name for pid, name in re.findall(r"^ +(\d+)  (\S+)", text, re.M)}
+        return told
+
+    def traced(self):
+        return int(self.status()["processes"].split()[0])
+
+    def until(self, wanted, timeout=5):
+        end = time.monotonic() + timeout
+        while not wanted():
+            assert time.monotonic() < end, (self.status(), self.log())
+            time.sleep(0.02)
+
+    def top(self, pid, index="alloc_objects"):
+        """{function: flat} of a process' profile, and the sum under None."""
+        path = self.socket.parent / f"{pid}.{time.monotonic_ns()}.pb.gz"
+        path.write_bytes(self.ctl("snapshot", pid))
+        text = pprof("-top", "-nodecount=0", "-nodefraction=0", f"-sample_index={index}", "-unit=B", path)
+        found = {name: float(n) for n, name in re.findall(r"^ +([\d.]+)B? +\S+% +\S+% +\S+ +\S+% +(\S+)", text, re.M)}
+        total = re.search(r"of ([\d.]+)B? total", text)
+        found[None] = float(total.group(1)) if total else 0
+        return found
+
+    def kill(self):
+        if self.proc.poll() is None:
+            self.proc.kill()
+        self.proc.communicate()
+
+    def end(self, signum=signal.SIGTERM):
+        begun = time.monotonic()
+        self.proc.send_signal(signum)
+        self.proc.wait(TIMEOUT)
+        assert self.proc.returncode == 0, self.log()
+        return time.monotonic() - begun
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    running = []
+
+    def start(*args, **kw):
+        running.append(Daemon(tmp_path, *args, **kw))
+        return running[-1].wait_ready()
+
+    yield start
+    for one in running:
+        one.kill()
+
+
+@pytest.fixture
+def group():
+    """A control group of our own: (path, what puts a child into it)."""
+    for root in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup"):
+        path = Path(root) / f"alys-test-{os.getpid()}"
+        try:
+            path.mkdir()
+            break
+        except OSError:
+            continue
+    else:
+        pytest.skip("no control group can be made here")
+    yield path
+    end = time.monotonic() + 5
+    while path.exists() and time.monotonic() < end:
+        try:
+            path.rmdir()
+        except OSError:
+            time.sleep(0.1)
+
+
+def started_in(path, started, name, *args):
+    """Like started.program, in a control group from its beginning."""
+    own = Path("/proc/self/cgroup").read_text()
+    (path / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        return started.program(name, *args)
+    finally:
+        line = "0::" if "unified" in str(path) or str(path.parent) == "/sys/fs/cgroup" else ":name=systemd:"
+        home = re.search(line + r"(/.*)", own).group(1)
+        (path.parent / home.lstrip("/") / "cgroup.procs").write_text(str(os.getpid()))
+
+
+# --- switching -------------------------------------------------------------------------------------
+
+def test_on_and_off(started, daemon):
+    """Off leaves no probe, on is quick, and nothing of it disturbs the program."""
+    before = probe_programs()
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("--off", "-p", program.pid, "--sample", "bytes:16k")
+    assert changed_text(program.pid) == {}
+    for _ in range(3):
+        begun = time.monotonic()
+        d.ctl("on")
+        assert time.monotonic() - begun < 0.3 + 0.2  # the 0.2 are for ctl itself, on a busy machine
+        assert changed_text(program.pid)
+        d.until(lambda: program.pid in d.status()["table"])
+        begun = time.monotonic()
+        d.ctl("off")
+        assert time.monotonic() - begun < 1.2
+        assert changed_text(program.pid) == {}
+        assert "links" in d.status()["probes"] and " 0 links" in d.status()["probes"]
+    assert program.pid in d.status()["table"], "what was known stays readable"
+    assert d.end() < 2
+    assert program.finish() == 0
+    assert not leftovers(before)
+
+
+def test_every_verb(started, daemon, tmp_path):
+    program, other = (started.program("c_busy").wait_ready().go() for _ in range(2))
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1h")
+    d.until(lambda: program.pid in d.status()["table"])
+    assert d.traced() == 1
+    d.ctl("add", other.pid)
+    assert d.traced() == 2
+    d.until(lambda: other.pid in d.status()["table"])
+    d.ctl("remove", other.pid)
+    assert d.traced() == 1 and changed_text(other.pid) == {}
+    d.ctl("sample", "bytes:64k")
+    assert "every 65536 bytes" in d.status()["tracing"]
+    assert gzip.decompress(d.ctl("snapshot", program.pid))
+    assert b"<html" in d.ctl("snapshot", program.pid, "html").lower()
+    assert gzip.decompress(d.ctl("snapshot"))
+    d.ctl("rotate")
+    d.until(lambda: len(list((tmp_path / "p").glob("*.pb.gz"))) == 1)
+    hits = d.status()["account"]
+    law = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", hits).groups()]
+    assert law[0] == sum(law[1:]) and law[0] > 0
+    d.ctl("stop")
+    assert d.proc.wait(5) == 0
+
+
+@pytest.mark.parametrize("words", [["add"], ["add", "x"], ["add", "0"], ["sample", "512k"], ["sample", "bytes:0"],
+                                   ["remove", "1", "2"], ["fly"], ["snapshot", "all", "../x"]])
+def test_wrong_words(daemon, words):
+    d = daemon("--off")
+    done = d.run(*words)
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1, done.stderr
+    assert d.status()["tracing"].startswith("off")
+
+
+def test_nobody_there(tmp_path):
+    done = alys("ctl", "--socket", tmp_path / "none", "status")
+    assert done.returncode == 3 and "alys-bpf daemon" in done.stderr
+    d_none = alys("daemon", "--socket", tmp_path / "s")
+    assert d_none.returncode == 2 and "--all" in d_none.stderr
+    done = alys("daemon", "--socket", tmp_path / "s", "-p", "999999999")
+    assert done.returncode == 3 and "no process 999999999" in done.stderr and not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_quickly(started, daemon, tmp_path, signum):
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1h")
+    d.until(lambda: program.pid in d.status()["table"])
+    assert d.end(signum) < 2
+    assert not d.socket.exists()
+    assert len(list((tmp_path / "p").glob("*.pb.gz"))) == 1, "the last profile is written"
+    assert program.finish() == 0
+
+
+def test_reload(started, daemon, tmp_path):
+    program = started.program("c_busy").wait_ready().go()
+    config = tmp_path / "conf"
+    config.write_text(f"# a remark\npid {program.pid}\nsample = bytes:64k\n")
+    d = daemon("--config", config)
+    assert "every 65536 bytes" in d.status()["tracing"]
+    config.write_text(f"pid {program.pid}\nsample bytes:32k\n")
+    d.proc.send_signal(signal.SIGHUP)
+    d.until(lambda: "every 32768 bytes" in d.status()["tracing"])
+    config.write_text("nonsense 1\n")
+    d.proc.send_signal(signal.SIGHUP)
+    d.until(lambda: "nonsense" in d.log())
+    assert "every 32768 bytes" in d.status()["tracing"]
+    d.until(lambda: program.pid in d.status()["table"])
+    d.end()
+
+
+# --- who is traced ---------------------------------------------------------------------------------
+
+def test_by_name_and_path(started, daemon, tmp_path):
+    """Those that were there, those that come, none else."""
+    copy = tmp_path / "c_chosen"
+    shutil.copy(PROGS / "c_busy", copy)
+    first = started.program(str(copy)).wait_ready().go()
+    other = started.program("c_busy").wait_ready().go()
+    for args in (["--name", "c_chosen"], ["--exe", str(tmp_path) + "/c_*"], ["--exe", "c_chos??"]):
+        d = daemon(*args, "--sample", "bytes:4k")
+        second = started.program(str(copy)).wait_ready()
+        d.until(lambda: d.traced() == 2, timeout=2)
+        second.go()
+        d.until(lambda: {first.pid, second.pid} <= set(d.status()["table"]))
+        assert other.pid not in d.status()["table"] and changed_text(other.pid) == {}
+        second.kill()
+        d.until(lambda: d.traced() == 1)
+        d.end()
+
+
+def test_by_user(started, daemon, tmp_path):
+    copy = Path("/tmp") / f"alys-busy-{os.getpid()}"
+    shutil.copy(PROGS / "c_busy", copy)
+    try:
+        theirs = subprocess.Popen(["setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", copy],
+                                  env={**os.environ, "ALYS_NO_WAIT": "1"}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        d = daemon("--user", "12345", "--sample", "bytes:4k")
+        d.until(lambda: set(d.status()["table"]) == {theirs.pid})
+        theirs.kill()
+        theirs.wait()
+        d.end()
+    finally:
+        copy.unlink()
+
+
+def test_unknown_user(tmp_path):
+    done = alys("daemon", "--socket", tmp_path / "s", "--user", "nobody-of-this-name")
+    assert done.returncode != 0 and "no such user" in done.stderr
+
+
+def test_other_namespaces(started, daemon, tmp_path):
+    """A program of a mount and a process namespace of its own, on a file system that only it has."""
+    script = ("mount -t tmpfs none /mnt && cp %s /mnt/c_inner && umount -l /proc; mount -t proc proc /proc;"
+              "exec /mnt/c_inner" % (PROGS / "c_busy"))
+    program = started.program("/usr/bin/unshare", "--mount", "--pid", "--fork", "sh", "-c", script)
+    program.wait_ready().go()
+    d = daemon("--name", "c_inner", "--sample", "bytes:4k")
+    d.until(lambda: len(d.status()["table"]) == 1)
+    (pid,) = d.status()["table"]
+    assert os.readlink(f"/proc/{pid}/exe") == "/mnt/c_inner"
+    assert any("site" in (name or "") or "main" in (name or "") for name in d.top(pid))
+    d.end()
+
+
+def test_storm(started, daemon, group):
+    """Forked, executed, loading, short-lived: not one block is missed, and none is counted twice."""
+    short = 40
+    program = started_in(group, started, "c_storm", PROGS / "lib_plugin.so", short).wait_ready()
+    d = daemon("--cgroup", group, "--sample", "bytes:1")
+    program.go()
+    children = {}
+    while (line := program.line()) != "all":
+        _, how, pid = line.split()
+        children[int(pid)] = how
+    while len(children) < 12:
+        _, how, pid = program.line().split()
+        children[int(pid)] = how
+    d.until(lambda: set(children) <= set(d.status()["table"]))
+    for pid, how in children.items():
+        objects, sizes = d.top(pid)[None], d.top(pid, "alloc_space")[None]
+        assert 500 <= objects <= 560, (how, objects)
+        assert 500 * 4321 <= sizes <= 500 * 4321 + 200000, (how, sizes)
+        live = d.top(pid, "inuse_objects")[None]
+        assert 500 <= live <= 560, (how, live)
+    account = d.status()["account"]
+    law = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", account).groups()]
+    assert law[0] == sum(law[1:]), account
+    d.end()
+    assert program.finish() == 0
+
+
+def test_library_loaded_later(started, daemon):
+    """An allocator that dlopen brings is under probes a tenth of a second later, and nobody polled for it."""
+    program = started.program("c_dlopen").wait_ready()
+    d = daemon("-p", program.pid, "--sample", "bytes:1")
+    files = int(d.status()["probes"].split()[0])
+    program.go()
+    program.truths()
+    d.until(lambda: int(d.status()["probes"].split()[0]) >= files)
+    assert "looked for four times" not in d.status()["probes"]
+    d.end()
+    program.finish()
+
+
+def test_a_thousand_short_lived(daemon, group):
+    d = daemon("--cgroup", group, "--sample", "bytes:64")
+    memory = int(Path(f"/proc/{d.proc.pid}/statm").read_text().split()[1])
+    fds = len(os.listdir(f"/proc/{d.proc.pid}/fd"))
+    done = subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; n=0; while [ $n -lt 1000 ]; do /bin/true || exit 9; "
+                           "n=$((n+1)); done"], timeout=120)
+    assert done.returncode == 0
+    d.until(lambda: d.traced() == 0)
+    time.sleep(1)
+    account = d.status()["account"]
+    law = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", account).groups()]
+    assert law[0] == sum(law[1:]) and law[0] > 1000, account
+    assert int(Path(f"/proc/{d.proc.pid}/statm").read_text().split()[1]) < memory + 40 * 256
+    assert len(os.listdir(f"/proc/{d.proc.pid}/fd")) < fds + 150
+    d.end()
+
+
+# --- who may ask -----------------------------------------------------------------------------------
+
+def test_strangers(started, daemon, tmp_path):
+    os.chmod(tmp_path, 0o755)
+    for parent in tmp_path.parents:
+        if str(parent).startswith("/tmp/"):
+            os.chmod(parent, 0o755)
+    copy = Path("/tmp") / f"alys-busy-{os.getpid()}"
+    ctl = Path("/tmp") / f"alys-ctl-{os.getpid()}"
+    shutil.copy(PROGS / "c_busy", copy)
+    shutil.copy(ALYS, ctl)
+    mine = started.program("c_busy").wait_ready().go()
+    theirs = subprocess.Popen([*NOBODY, copy], env={**os.environ, "ALYS_NO_WAIT": "1"}, stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL)
+    try:
+        d = daemon("-p", f"{mine.pid},{theirs.pid}", "--sample", "bytes:4k")
+        d.until(lambda: len(d.status()["table"]) == 2)
+
+        def ask(*words):
+            return subprocess.run([*NOBODY, ctl, "ctl", "--socket", d.socket, *map(str, words)], capture_output=True,
+                                  timeout=TIMEOUT)
+        assert str(mine.pid).encode() not in ask("status").stdout
+        assert str(theirs.pid).encode() in ask("status").stdout
+        for words in (["off"], ["on"], ["stop"], ["sample", "bytes:1"], ["rotate"], ["snapshot"], ["snapshot", mine.pid],
+                      ["remove", mine.pid], ["add", 1]):
+            done = ask(*words)
+            assert done.returncode == 1 and b"not allowed" in done.stderr, words
+        assert gzip.decompress(ask("snapshot", theirs.pid).stdout)
+        assert ask("remove", theirs.pid).returncode == 0
+        assert d.traced() == 1
+        d.end()
+    finally:
+        theirs.kill()
+        theirs.wait()
+        copy.unlink()
+        ctl.unlink()
+
+
+def talk(path):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(str(path))
+    s.settimeout(5)
+    return s
+
+
+@pytest.mark.parametrize("bytes_", [b"x", b"A", b"A\x01", b"A\x02status\0", b"A\x01status", b"A\x01" + b"w\0" * 9, b"\0" * 100,
+                                    b"A\x01status\0" + b"y" * 60000, b"A\x01add\0-1\0", b"A\x01snapshot\0" + b"9" * 5000 + b"\0"])
+def test_malformed_messages(daemon, bytes_):
+    d = daemon("--off")
+    with talk(d.socket) as s:
+        s.send(bytes_)
+        answer = s.recv(65536)
+        assert answer[:2] == b"A\x01" and answer[2] == 2 and answer[-1] == 0
+    assert d.status()["tracing"].startswith("off")
+
+
+def test_rude_clients(daemon):
+    d = daemon("--off")
+    silent = [talk(d.socket) for _ in range(40)]
+    for s in silent:
+        s.close()
+    silent = [talk(d.socket) for _ in range(16)]
+    time.sleep(0.5)
+    begun = time.monotonic()
+    while d.run("status").returncode and time.monotonic() - begun < 20:
+        time.sleep(0.3)
+    assert d.status()["tracing"].startswith("off"), "those that say nothing make room after a while"
+    for s in silent:
+        s.close()
+    d.end()
+
+
+def test_second_daemon(daemon, tmp_path):
+    d = daemon("--off")
+    second = alys("daemon", "--off", "--socket", d.socket)
+    assert second.returncode == 1 and "another alys-bpf daemon" in second.stderr and second.stderr.count("\n") == 1
+    before = probe_programs()
+    d.proc.kill()
+    d.proc.wait()
+    assert d.socket.exists()
+    d = daemon("--off")
+    assert d.status()["tracing"].startswith("off")
+    (tmp_path / "file").write_text("mine")
+    refused = alys("daemon", "--off", "--socket", tmp_path / "file")
+    assert refused.returncode == 1 and (tmp_path / "file").read_text() == "mine"
+
+
+def test_kill_9(started, daemon, tmp_path):
+    before = probe_programs()
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k")
+    assert changed_text(program.pid)
+    d.proc.kill()
+    d.proc.wait()
+    assert not leftovers(before)
+    assert changed_text(program.pid) == {}
+    assert program.finish() == 0
+
+
+# --- what it writes --------------------------------------------------------------------------------
+
+def test_profiles_on_disk(started, daemon, tmp_path):
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1s", "--keep", "3")
+    d.until(lambda: int(d.status()["profiles"].split()[0]) >= 6, timeout=20)
+    files = list((tmp_path / "p").iterdir())
+    assert 1 <= len(files) <= 4
+    for path in files:
+        assert re.fullmatch(rf"c_busy-{program.pid}-\d+T\d+Z-\d+\.pb\.gz", path.name), path
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert "Type:" in pprof("-top", path)
+    assert program.finish() == 0
+    d.until(lambda: list((tmp_path / "p").glob("*-exit.pb.gz")))
+    d.end()
+
+
+def test_full_disk(started, daemon, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True)
+    try:
+        program = started.program("c_busy").wait_ready().go()
+        (small / "filler").write_bytes(b"x" * 12288)
+        d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", small, "--every", "0.3s")
+        d.until(lambda: ", 0 failed" not in d.status()["profiles"], timeout=20)
+        assert "No space left" in d.status()["profiles"]
+        assert d.log().count("No space left") == 1, "said once, counted then"
+        (small / "filler").unlink()
+        written = int(d.status()["profiles"].split()[0])
+        d.until(lambda: int(d.status()["profiles"].split()[0]) > written, timeout=10)
+        assert not [p for p in small.iterdir() if ".tmp" in p.name]
+        d.end()
+    finally:
+        subprocess.run(["umount", "-l", small], check=False)
+
+
+def test_out_of_memory(daemon, tmp_path):
+    """The last profile of a process that the kernel kills, with the cause in its name."""
+    limit = next((p for p in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")) if (p / "cgroup.procs").exists()), None)
+    group = limit / f"alys-oom-{os.getpid()}" if limit else None
+    try:
+        group.mkdir()
+        knob = group / ("memory.limit_in_bytes" if (group / "memory.limit_in_bytes").exists() else "memory.max")
+        knob.write_text("60000000")
+    except (OSError, AttributeError):
+        pytest.skip("no memory control group can be made here")
+    eater = "import sys, time\nsys.stdin.readline()\nkept = []\nwhile True:\n    kept.append(b'x' * 1000000)\n    time.sleep(0.01)\n"
+    victim = subprocess.Popen(["/usr/bin/python3", "-c", eater], stdin=subprocess.PIPE)
+    try:
+        (group / "cgroup.procs").write_text(str(victim.pid))
+        d = daemon("-p", victim.pid, "--profile-dir", tmp_path / "p", "--every", "1h")
+        victim.stdin.write(b"go\n")
+        victim.stdin.flush()
+        assert victim.wait(30) == -signal.SIGKILL
+        d.until(lambda: list((tmp_path / "p").glob("*-out-of-memory.pb.gz")))
+        (path,) = (tmp_path / "p").glob("*-out-of-memory.pb.gz")
+        text = pprof("-top", "-sample_index=inuse_space", "-unit=MB", path)
+        assert float(re.search(r"of ([\d.]+)MB total", text).group(1)) > 30
+        assert "for want of memory" in d.log()
+        d.end()
+    finally:
+        victim.kill()
+        victim.wait()
+        time.sleep(0.2)
+        group.rmdir()
+
+
+# --- limits and rights -----------------------------------------------------------------------------
+
+RIGHTS = ["bpf", "perfmon", "sys_ptrace", "dac_read_search"]
+
+
+def with_rights(*names):
+    wanted = ",".join("+" + n for n in names)
+    return ["setpriv", "--bounding-set", "-all" + ("," + wanted if wanted else ""), "--inh-caps", "-all", "--no-new-privs"]
+
+
+def test_few_rights_are_enough(started, daemon):
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", launcher=with_rights(*RIGHTS))
+    d.until(lambda: program.pid in d.status()["table"])
+    assert d.end() < 2
+
+
+@pytest.mark.parametrize("missing", ["bpf", "perfmon"])
+def test_too_few_rights(started, tmp_path, missing):
+    program = started.program("c_busy").wait_ready().go()
+    done = subprocess.run([*with_rights(*(r for r in RIGHTS if r != missing)), ALYS, "daemon", "--socket", tmp_path / "s", "-p",
+                           str(program.pid)], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 1 and "not allowed" in done.stderr, done.stderr
+
+
+def test_several_programs_side_by_side(started, daemon):
+    """All at once under -a, for a short while: each is seen, and each still answers."""
+    server = started.server()
+    others = {"python3": subprocess.Popen(["/usr/bin/python3", "-c", "import time\nk = []\nfor i in range(10**6):\n"
+                                           "    k.append(bytes(3000)); k = k[-1000:]\n    time.sleep(0.0005)\n"])}
+    if shutil.which("node"):
+        others["node"] = subprocess.Popen(["node", "-e", "let k=[];setInterval(()=>{k.push(Buffer.alloc(90000));k=k.slice(-50)},2)"])
+    try:
+        d = daemon("-a", "--sample", "bytes:32k")
+        subprocess.run(["wrk", "-t1", "-c4", "-d2", server.url + "/"], stdout=subprocess.DEVNULL, check=True)
+        d.until(lambda: server.pid in d.status()["table"] and others["python3"].pid in d.status()["table"], timeout=10)
+        assert d.proc.pid not in d.status()["table"], "it must not feed itself"
+        begun = time.monotonic()
+        d.ctl("off")
+        assert time.monotonic() - begun < 1.5
+        answer = subprocess.run(["curl", "-s", "-m", "10", server.url + "/"], capture_output=True)
+        assert b"<h1>" in answer.stdout
+        for name, proc in others.items():
+            assert proc.poll() is None, name
+        d.end()
+    finally:
+        for proc in others.values():
+            proc.kill()
+            proc.wait()
