@@ -134,6 +134,14 @@ def started_in(path, started, name, *args):
         (path.parent / home.lstrip("/") / "cgroup.procs").write_text(str(os.getpid()))
 
 
+def law(d):
+    """hits, recorded, set aside, lost: of a daemon whose processes stand still."""
+    account = d.status()["account"]
+    sums = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", account).groups()]
+    assert sums[0] == sum(sums[1:]), account
+    return sums
+
+
 # --- switching -------------------------------------------------------------------------------------
 
 def test_on_and_off(started, daemon):
@@ -175,10 +183,10 @@ def test_every_verb(started, daemon, tmp_path):
     assert b"<html" in d.ctl("snapshot", program.pid, "html").lower()
     assert gzip.decompress(d.ctl("snapshot"))
     d.ctl("rotate")
-    d.until(lambda: len(list((tmp_path / "p").glob("*.pb.gz"))) == 1)
-    hits = d.status()["account"]
-    law = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", hits).groups()]
-    assert law[0] == sum(law[1:]) and law[0] > 0
+    d.until(lambda: len(list((tmp_path / "p").glob("*.pb.gz"))) == 2)
+    assert len(list((tmp_path / "p").glob("*-left.pb.gz"))) == 1
+    d.ctl("off")
+    assert law(d)[0] > 0
     d.ctl("stop")
     assert d.proc.wait(5) == 0
 
@@ -303,9 +311,8 @@ def test_storm(started, daemon, group):
         assert 500 * 4321 <= sizes <= 500 * 4321 + 200000, (how, sizes)
         live = d.top(pid, "inuse_objects")[None]
         assert 500 <= live <= 560, (how, live)
-    account = d.status()["account"]
-    law = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", account).groups()]
-    assert law[0] == sum(law[1:]), account
+    d.ctl("off")
+    law(d)
     d.end()
     assert program.finish() == 0
 
@@ -332,9 +339,7 @@ def test_a_thousand_short_lived(daemon, group):
     assert done.returncode == 0
     d.until(lambda: d.traced() == 0)
     time.sleep(1)
-    account = d.status()["account"]
-    law = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", account).groups()]
-    assert law[0] == sum(law[1:]) and law[0] > 1000, account
+    assert law(d)[0] > 1000
     assert int(Path(f"/proc/{d.proc.pid}/statm").read_text().split()[1]) < memory + 40 * 256
     assert len(os.listdir(f"/proc/{d.proc.pid}/fd")) < fds + 150
     d.end()

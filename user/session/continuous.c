@@ -35,7 +35,8 @@ struct continuous {
 	struct profiles *profiles;
 	struct limits limits;
 	struct select off; /* selects nobody */
-	bool on, broken;
+	bool on;
+	bool dropping; /* a process is let go, and has not ended */
 	uint64_t looked_ns, noted_ns, dead;
 	double cpu_s, overhead; /* at the last look */
 	uint64_t hits;
@@ -92,7 +93,7 @@ static int on_event(void *ctx, const struct event *e)
 {
 	struct continuous *c = ctx;
 	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
-		end_process(c, e->proc, e->kind == EVENT_EXIT ? ENDING_EXIT : ENDING_EXEC);
+		end_process(c, e->proc, c->dropping ? ENDING_LEFT : e->kind == EVENT_EXIT ? ENDING_EXIT : ENDING_EXEC);
 		return 0;
 	}
 	return heaps_apply(&c->heaps, e);
@@ -282,7 +283,9 @@ int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
 	if (!c->on || !target_find(c->live.targets, tgid).n)
 		return err_set(err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", tgid);
 	roster_ban(c->live.roster, tgid);
+	c->dropping = true;
 	live_drop(&c->live, tgid);
+	c->dropping = false;
 	return c->live.all ? probe_exclude(c->live.probe, tgid, err) : 0;
 }
 
