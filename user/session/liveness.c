@@ -170,6 +170,8 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 	}
 	/* The one that was there had died unseen. */
 	struct event died = free_by_gc(h, e, e->addr);
+	if (h->heard)
+		died.gc_no = h->gc_no;
 	l->counts.reused++;
 	l->ops.event(l->ops.ctx, &died);
 	return 0;

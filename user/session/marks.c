@@ -182,19 +182,33 @@ static void keep(struct marks *m, struct mark_reading *r)
 	m->kept_sz += reading_sz(r);
 }
 
+/* NULL, or why the reading is not of this collection. */
+static const char *objection(struct marks *m, const struct mark_reading *r, int rc)
+{
+	if (rc)
+		return "they cannot be read";
+	if (r->heap.torn || (!r->heap.unnumbered && (uint32_t)r->heap.gc_no != r->gc_no))
+		return "the next one had counted before they were read";
+	if (r->heap.bad_headers)
+		return "some block headers make no sense";
+	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
+		return "the next one began before they were read";
+	return NULL;
+}
+
 static void read_marks(struct marks *m, struct watched *w, struct mark_reading *r)
 {
 	struct err err;
+	const char *why = "the next one had begun before the reader woke";
 	uint64_t from = clock_now();
 	if (probe_collections_begun(m->probe, r->tgid) == r->serial) {
 		int rc = collector_read(&w->collector, &r->heap, &err);
 		r->until_ns = clock_now();
-		r->good = !rc && !r->heap.torn && !r->heap.bad_headers &&
-			  (r->heap.unnumbered || (uint32_t)r->heap.gc_no == r->gc_no) &&
-			  probe_collections_begun(m->probe, r->tgid) == r->serial;
-		if (rc)
-			log_info("marks of collection %u: %s", r->gc_no, err.text);
+		why = objection(m, r, rc);
 	}
+	r->good = !why;
+	if (why)
+		log_info("collection %u of process %u: no marks: %s", r->gc_no, r->tgid, why);
 	uint64_t took = clock_now() - from;
 	pthread_mutex_lock(&m->lock);
 	m->cost.readings++;

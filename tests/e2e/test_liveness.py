@@ -1,0 +1,179 @@
+"""What the collector reclaimed, seen from outside, against what it says itself through links that it clears."""
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import PROGS, STRAIGHT, Tally, alys, each_event, convert, site_of
+
+pytestmark = pytest.mark.bpf
+
+# More of them find rarer things.
+RUNS = int(os.environ.get("ALYS_LIVENESS_RUNS", 3))
+
+PROGRAMS = ["c_gclive", "alive.debug", "alive.release", "alive.staticgc", "alive.mt"]
+FEW = {"c_gclive": "60000"}  # the others' rounds
+
+
+def liveness_of(trace):
+    done = alys("info", trace)
+    assert done.returncode == 0, done.stderr
+    return next((line.split(None, 1)[1] for line in done.stdout.splitlines() if line.startswith("liveness")), None)
+
+
+def in_use(trace, tmp_path):
+    """Site -> objects and bytes in use at the end, as the events say, and the events that the collector caused."""
+    tally, by_gc, born = Tally(), [], {}
+    for event in each_event(convert(trace, "json", tmp_path / (Path(trace).name + ".json"))):
+        if event.get("cause") == "gc":
+            by_gc.append((event, born.get(event["addr"])))
+            tally.drop(event["addr"])
+            continue
+        born[event["addr"]] = event
+        tally.add(event)
+    return tally.sites, by_gc
+
+
+def record(trace, program, *args, options=()):
+    """One recording from start to end, and what the program says."""
+    words = args or [FEW.get(program, "8000")]
+    done = alys("--force", "-q", "-o", trace, *options, "--", PROGS / program, *words, env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+
+
+def missed_share(said):
+    if said == "exact":
+        return 0
+    missed, of = re.fullmatch(r"upper bound \((\d+) of (\d+) collections missed\)", said).groups()
+    return int(missed) / int(of)
+
+
+def compare(truth, sites, exact):
+    """Never fewer than are alive; where that is claimed, no more either."""
+    for name, site in truth["sites"].items():
+        told = sites[name]
+        for field in ("live", "live_bytes"):
+            assert told[field] >= site[field], f"{name}: {field}: a live object was called dead"
+            assert not exact or told[field] == site[field], f"{name}: {field}"
+
+
+def check_causes(by_gc):
+    """A collection reclaims what was born before it."""
+    for free, alloc in by_gc:
+        assert alloc is not None and alloc["time"] <= free["time"]
+        assert alloc.get("gc_no", 0) < free["gc_no"] or alloc["time"] == free["time"]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_reclaimed_objects(program, tmp_path):
+    for run in range(RUNS):
+        trace = tmp_path / f"{run}.alys"
+        truth = record(trace, program)
+        sites, by_gc = in_use(trace, tmp_path)
+        said = liveness_of(trace)
+        assert by_gc, "nothing was seen to be reclaimed"
+        check_causes(by_gc)
+        compare(truth, sites, said == "exact")
+        # On a busy machine the reader may come too late now and then.
+        assert missed_share(said) < 0.5, said
+
+
+@pytest.mark.parametrize("program", ["c_gclive", "alive.debug", "alive.staticgc"])
+def test_attached(program, tmp_path, started):
+    """A program that runs already: its collector is known before the first collection."""
+    p = started.program(program, FEW.get(program, "8000")).wait_ready()
+    trace = tmp_path / "t.alys"
+    tracer = started.tracer("-p", p.pid, "-o", trace).recording()
+    truth = p.go().truths()[0]
+    time.sleep(0.1)
+    tracer.stop()
+    sites, by_gc = in_use(trace, tmp_path)
+    compare(truth, sites, liveness_of(trace) == "exact")
+    assert by_gc
+    assert p.finish() == 0
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_stopped_at_each_collection(program, tmp_path):
+    trace = tmp_path / "t.alys"
+    truth = record(trace, program, options=["--stop-at-gc"])
+    sites, by_gc = in_use(trace, tmp_path)
+    said = liveness_of(trace)
+    assert said == "exact"
+    assert by_gc
+    compare(truth, sites, True)
+
+
+def test_torture(tmp_path):
+    """Finalizers that switch fibers inside of the collector's calls: the program must end as it does alone."""
+    done = alys("-q", "-o", tmp_path / "t.alys", "--", PROGS / "torture.debug", "100000", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    _, by_gc = in_use(tmp_path / "t.alys", tmp_path)
+    assert len(by_gc) > 10000
+    check_causes(by_gc)
+
+
+def test_missed_collections_are_said(tmp_path, started):
+    """We stand still while the program collects: the heap is an upper bound from then on."""
+    p = started.program("c_gclive", "60000", "1").wait_ready()
+    trace = tmp_path / "t.alys"
+    tracer = started.tracer("-p", p.pid, "-o", trace).recording()
+    tracer.proc.send_signal(signal.SIGSTOP)
+    p.go()
+    time.sleep(0.5)
+    tracer.proc.send_signal(signal.SIGCONT)
+    truth = p.truths()[0]
+    tracer.stop()
+    said = liveness_of(trace)
+    assert said.startswith("upper bound (") and said.endswith("collections missed)"), said
+    sites, _ = in_use(trace, tmp_path)
+    compare(truth, sites, False)
+    report = alys("report", trace)
+    assert "in-use is an upper bound: not all that the garbage collector freed was seen: " in report.stdout
+    assert p.finish() == 0
+
+
+def state_of(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGSTOP])
+def test_target_goes_on_without_us(signum, tmp_path, started):
+    """Killed or stopped at any moment, we leave no target stopped."""
+    for run in range(3):
+        p = started.program("c_gclive", "3000", "60").wait_ready()
+        tracer = started.tracer("-p", p.pid, "--stop-at-gc", "-o", tmp_path / f"{run}.alys").recording()
+        p.go()
+        time.sleep(0.5 + run * 0.017)
+        tracer.proc.send_signal(signum)
+        time.sleep(4)
+        before = Path(f"/proc/{p.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        assert before[0] != "T"
+        switches = [line for line in Path(f"/proc/{p.pid}/status").read_text().splitlines() if "ctxt" in line]
+        time.sleep(0.5)
+        after = [line for line in Path(f"/proc/{p.pid}/status").read_text().splitlines() if "ctxt" in line]
+        assert switches != after, "it does not run"
+        tracer.kill()
+        p.kill()
+
+
+@pytest.mark.parametrize("where", ["call", "refill"])
+def test_samples(where, tmp_path):
+    """Sampled objects die as well: what is in use keeps to the error stated, over several runs."""
+    errors = []
+    for run in range(RUNS * 2):
+        trace = tmp_path / f"{run}.alys"
+        truth = record(trace, "alive.debug", options=["-s", "bytes:4096", "--sample-at", where])
+        assert liveness_of(trace) is not None
+        done = alys("report", "--show", "live", "-f", "json", trace)
+        rows = {row["site"].split()[0]: row for row in json.loads(done.stdout)["rows"]}
+        row = rows["site_leaf"]
+        errors.append((row["bytes"] - truth["sites"]["site_leaf"]["live_bytes"]) / row["error"])
+    # Two standard errors of the mean: estimates that are right on average, though one may be off.
+    assert abs(sum(errors) / len(errors)) < 3 / len(errors) ** 0.5 + 0.5, errors
