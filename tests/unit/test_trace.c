@@ -27,6 +27,8 @@ static void assert_event(const struct event *a, const struct event *b)
 	assert_true(a->interval == b->interval);
 	assert_true(a->batch == b->batch && a->span == b->span);
 	assert_int_equal(a->gc_no, b->gc_no);
+	assert_true(a->gc.pause_ns == b->gc.pause_ns && a->gc.heap_sz == b->gc.heap_sz && a->gc.live_sz == b->gc.live_sz);
+	assert_true(a->gc.dead_cnt == b->gc.dead_cnt && a->gc.dead_sz == b->gc.dead_sz);
 }
 
 static struct bytes sample_bytes(void)
@@ -115,7 +117,14 @@ static void test_extremes(void **state)
 				   .enter_ns = PICK, .interval = PICK, .batch = (uint32_t)PICK, .span = (uint32_t)PICK,
 				   .gc_no = (uint32_t)PICK };
 		if (i % 2)
-			e.kind = (uint8_t)(1 + i % 7);
+			e.kind = (uint8_t)(1 + i % 8);
+		if (e.kind == EVENT_GC) {
+			e.gc.pause_ns = PICK;
+			e.gc.heap_sz = PICK;
+			e.gc.live_sz = PICK;
+			e.gc.dead_cnt = PICK;
+			e.gc.dead_sz = PICK;
+		}
 		in[i] = e;
 		assert_int_equal(trace_write_event(w, &e), 0);
 	}

@@ -3,11 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define EPOCH_BITS 21 /* 2^21 collections later an old object looks young, for one collection */
 #define EPOCH_MASK ((1u << EPOCH_BITS) - 1)
 #define LEAST_CAP 1024
+#define DIGIT_BITS 11
+#define DIGITS (1u << DIGIT_BITS)
 
 static uint64_t place_of(uint64_t addr)
 {
@@ -100,41 +101,68 @@ static bool is_dead(const struct boehm_heap *h, uint64_t addr)
 	return !found.marked && found.kind != HEAP_UNCOLLECTABLE && found.kind != HEAP_ATOMIC_UNCOLLECTABLE;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
+struct dead {
+	uint64_t addr, size;
+};
 
-/* Addresses of the dead, sorted; NULL when memory is out. */
-static uint64_t *list_dead(const struct recorded *o, const struct boehm_heap *h, size_t *cnt)
+struct dead_list {
+	struct dead *at, *other; /* other: room to sort in */
+	size_t cnt;
+	uint64_t least, most;
+};
+
+static void list_dead(const struct recorded *o, const struct boehm_heap *h, struct dead_list *l)
 {
-	uint64_t *dead = malloc((o->count + 1) * sizeof(*dead));
-	*cnt = 0;
-	for (size_t i = 0; dead && i < o->cap; i++) {
+	l->least = UINT64_MAX;
+	for (size_t i = 0; i < o->cap; i++) {
 		const struct recorded_slot *s = &o->slots[i];
 		uint64_t addr = slot_place(s) << 4;
-		if (s->at && (s->at & EPOCH_MASK) != o->epoch && is_dead(h, addr))
-			dead[(*cnt)++] = addr;
+		if (!s->at || (s->at & EPOCH_MASK) == o->epoch || !is_dead(h, addr))
+			continue;
+		l->at[l->cnt++] = (struct dead){ addr, s->size };
+		l->least = addr < l->least ? addr : l->least;
+		l->most = addr > l->most ? addr : l->most;
 	}
-	if (dead && *cnt)
-		qsort(dead, *cnt, sizeof(*dead), by_address);
-	return dead;
+}
+
+static void sort_by(struct dead_list *l, unsigned int shift)
+{
+	size_t starts[DIGITS + 1] = { 0 };
+	for (size_t i = 0; i < l->cnt; i++)
+		starts[((l->at[i].addr - l->least) >> shift) % DIGITS + 1]++;
+	for (size_t d = 0; d < DIGITS; d++)
+		starts[d + 1] += starts[d];
+	for (size_t i = 0; i < l->cnt; i++)
+		l->other[starts[((l->at[i].addr - l->least) >> shift) % DIGITS]++] = l->at[i];
+	struct dead *sorted = l->other;
+	l->other = l->at;
+	l->at = sorted;
+}
+
+/* By the digits of the address, lowest first: hundreds of thousands of them die at once. */
+static void sort_dead(struct dead_list *l)
+{
+	for (unsigned int shift = 4; l->cnt && shift < 64 && (l->most - l->least) >> shift; shift += DIGIT_BITS)
+		sort_by(l, shift);
 }
 
 int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(void *ctx, uint64_t addr, uint64_t size),
-		  void *ctx)
+		   void *ctx)
 {
-	size_t cnt;
-	uint64_t *dead = list_dead(o, h, &cnt);
-	int rc = dead ? 0 : -ENOMEM;
-	for (size_t i = 0; i < cnt && dead; i++) {
-		uint64_t size = 0;
-		recorded_take(o, dead[i], &size);
-		int told = fn(ctx, dead[i], size);
+	struct dead_list l = { .at = malloc((o->count + 1) * sizeof(*l.at)), .other = malloc((o->count + 1) * sizeof(*l.at)) };
+	int rc = l.at && l.other ? 0 : -ENOMEM;
+	if (!rc) {
+		list_dead(o, h, &l);
+		sort_dead(&l);
+	}
+	for (size_t i = 0; i < l.cnt; i++) {
+		uint64_t size;
+		recorded_take(o, l.at[i].addr, &size);
+		int told = fn(ctx, l.at[i].addr, l.at[i].size);
 		rc = rc ? rc : told;
 	}
-	free(dead);
+	free(l.at);
+	free(l.other);
 	return rc;
 }
 

@@ -20,6 +20,8 @@ static const struct opt options[] = {
 	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: a report each time this much time has passed" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "-p: stop after this time (default: Ctrl-C or exit)" },
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "-p: the garbage collector's heap: free, unmapped, fragmentation; with -d: whose objects pin blocks" },
+	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL, "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
+	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "-p: report after the next collection, which must come within this time" },
 	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
 	{ "html", 0, "OUT", opt_text, AT(html), NULL, NULL, "write one page with graph, time line and tables instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--html: replace an existing file" },
@@ -49,6 +51,10 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "nothing to report on: give a .alys trace or -p PID");
 	if (r->input && (r->every || r->duration))
 		return err_set(err, EINVAL, "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
+	if (r->input && r->gc_wait)
+		return err_set(err, EINVAL, "--gc-wait is for -p PID: a trace has had its collections, see --gc");
+	if (!r->input && r->collections)
+		return err_set(err, EINVAL, "--gc is for a trace: make one with `alys-bpf record`");
 	if (!r->input && (r->until || r->symbolize || r->html))
 		return err_set(err, EINVAL, "--at, --between, --symbolize and --html are for a trace: make one with `alys-bpf record`");
 	if (r->heap && (r->input || r->every))
@@ -82,5 +88,7 @@ const struct verb verb_report = {
 		 "How long blocks lived:        report --show freed FILE\n"
 		 "Allocations by type:          report --show alloc --by type --sort count --ascending -f tally FILE\n"
 		 "Where objects of one come from: report --type TYPE FILE\n"
+		 "What the collector did:       report --gc FILE\n"
+		 "What a collection left:       report -p PID --gc-wait 30\n"
 		 "Times are seconds from the begin of the recording. Only -p needs root.",
 };

@@ -73,6 +73,8 @@ struct report_request {
 	double from, until; /* only what happened between these seconds of the recording; until 0 = all */
 	double every, duration; /* live: seconds between reports, and in all */
 	bool heap;         /* live: the accounts of its collector's heap; with duration: and whose objects pin blocks */
+	bool collections;  /* what the garbage collector did, instead */
+	double gc_wait;    /* live: report after the next collection, or after so many seconds; 0 = do not wait for one */
 	const char *html;  /* write this page instead */
 	bool force;
 	char *words;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "report/collections.h"
 #include "session/output.h"
 #include "session/replay.h"
 #include "session/symbolize.h"
@@ -40,6 +41,29 @@ static int write_table(struct replay *r, const struct report_request *o, struct 
 	return rc;
 }
 
+static int note_collection(void *ctx, const struct event *e, const struct applied *a)
+{
+	return collections_note(ctx, e, a);
+}
+
+static int write_collections(struct replay *r, const struct report_request *o, struct err *err)
+{
+	struct collection_list list = { 0 };
+	replay_limit(r, o->from, o->until);
+	int rc = replay_events(r, note_collection, &list, err);
+	struct snapshot *snap = rc ? NULL : heap_snapshot(r->heap);
+	if (!rc && !snap)
+		rc = err_set(err, ENOMEM, "out of memory");
+	struct report_input in = { r->catalog, snap, replay_start_ns(r) };
+	struct output dst = { .fd = STDOUT_FILENO };
+	struct sink_out out = output_sink(&dst);
+	if (!rc)
+		rc = output_finish(&dst, report_collections(&in, &list, &o->report, &out, err), err);
+	snapshot_free(snap);
+	collection_list_free(&list);
+	return rc;
+}
+
 static int report_file(const struct report_request *o, struct err *err)
 {
 	struct replay r;
@@ -53,7 +77,7 @@ static int report_file(const struct report_request *o, struct err *err)
 	if (o->symbolize)
 		rc = symbolize_binary(r.catalog, o->symbolize, err);
 	if (!rc)
-		rc = write_table(&r, o, err);
+		rc = o->collections ? write_collections(&r, o, err) : write_table(&r, o, err);
 	replay_close(&r);
 	return rc;
 }

@@ -95,8 +95,18 @@ static bool is_pointer_method(const char *name)
 	return !strncmp(name, "Pointer(", 8) && alloc && (!alloc[5] || !strcmp(alloc, "alloc_atomic"));
 }
 
+/* Distributions strip the collector of the names of its inner functions. */
+static bool is_inside_collector(const struct sink_frame *f)
+{
+	const char *path = f->module && f->module->path ? f->module->path : "";
+	const char *slash = strrchr(path, '/');
+	return !format_is_named(f) && !strncmp(slash ? slash + 1 : path, "libgc.so", 8);
+}
+
 static bool is_allocator(const struct sink_frame *f)
 {
+	if (is_inside_collector(f))
+		return true;
 	return format_is_named(f) &&
 	       (is_allocator_name(f->symbol->name) || is_pointer_method(f->symbol->name) ||
 		is_allocator_file(f->symbol->file));
