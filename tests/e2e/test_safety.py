@@ -85,7 +85,7 @@ def test_kill_9(started, tmp_path, name):
 def test_attach_and_detach_over_and_over(started, tmp_path):
     before = probe_programs()
     program = started.program("c_busy").wait_ready().go()
-    for n in range(30):
+    for n in range(100):
         trace = tmp_path / f"{n}.alys"
         tracer = started.tracer("-p", program.pid, "-d", "0.1", "--backtrace", "addr", "-o", trace)
         assert tracer.wait() == 0, tracer.text

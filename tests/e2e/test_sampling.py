@@ -14,8 +14,8 @@ from conftest import PROGS, STRAIGHT, alys, assert_law, events_of, site_of
 
 pytestmark = pytest.mark.bpf
 
-# A hundred take five minutes.
-RUNS = int(os.environ.get("ALYS_SAMPLE_RUNS", 20))
+# A hundred take a few minutes.
+RUNS = int(os.environ.get("ALYS_SAMPLE_RUNS", 100))
 EVERY = "bytes:16k"
 
 
