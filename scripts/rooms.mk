@@ -20,8 +20,8 @@ may_top     := base
 may_session := base event catalog elf boehm unwind probe intake target model symbol trace sink report top wire
 may_http    := base
 may_push    := base http
-may_daemon  := base catalog session sink http push
-may_cli     := base catalog event daemon session sink report trace
+may_daemon  := base catalog session sink top http push
+may_cli     := base catalog event daemon session sink report top trace
 may_main    := base cli
 
 # All rooms below one, itself included, in link order (users before used).

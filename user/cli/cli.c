@@ -12,7 +12,7 @@
 
 /* The first one is what a command line without a verb means. */
 static const struct verb *const verbs[] = {
-	&verb_record, &verb_convert, &verb_report, &verb_diff, &verb_info, &verb_doctor, &verb_daemon, &verb_ctl,
+	&verb_record, &verb_convert, &verb_report, &verb_diff, &verb_info, &verb_doctor, &verb_daemon, &verb_ctl, &verb_top,
 	&verb_census, &verb_graph, &verb_dump, NULL,
 };
 

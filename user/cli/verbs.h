@@ -4,6 +4,6 @@
 
 #include "cli/opts.h"
 
-extern const struct verb verb_record, verb_convert, verb_report, verb_diff, verb_info, verb_doctor, verb_daemon, verb_ctl, verb_census, verb_graph, verb_dump;
+extern const struct verb verb_record, verb_convert, verb_report, verb_diff, verb_info, verb_doctor, verb_daemon, verb_ctl, verb_top, verb_census, verb_graph, verb_dump;
 
 #endif

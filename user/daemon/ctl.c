@@ -32,6 +32,9 @@ static int call(const char *path, struct err *err)
 	return err_set(err, code, "%s: %s", path, strerror(code));
 }
 
+/* Of what a daemon may make us read. */
+#define FETCH_MAX (64u << 20)
+
 struct reply {
 	char bytes[PROTOCOL_MAX];
 	size_t n;
@@ -95,17 +98,21 @@ static int save(const struct ctl_options *o, const struct request *r, int fd, st
 	return rc;
 }
 
-static int converse(const struct ctl_options *o, const struct request *r, int fd, struct err *err)
+static int ask(int fd, const struct request *r, double patience, struct reply *reply, struct err *err)
 {
-	struct reply reply;
 	struct buf out = { 0 };
-	const char *text = "";
 	request_write(r, &out);
 	int rc = out.failed || send(fd, out.data, out.len, MSG_NOSIGNAL) < 0 ?
 			 err_set(err, errno, "the daemon does not listen: %s", strerror(errno)) : 0;
 	buf_free(&out);
-	rc = rc ? rc : receive(fd, o->patience, &reply, err);
-	if (rc)
+	return rc ? rc : receive(fd, patience, reply, err);
+}
+
+static int converse(const struct ctl_options *o, const struct request *r, int fd, struct err *err)
+{
+	struct reply reply;
+	const char *text = "";
+	if (ask(fd, r, o->patience, &reply, err))
 		return EXIT_ERROR;
 	int status = answer_read(reply.bytes, reply.n, &text, err);
 	if (status > 0)
@@ -117,6 +124,39 @@ static int converse(const struct ctl_options *o, const struct request *r, int fd
 	if (reply.fd >= 0)
 		close(reply.fd);
 	return status < 0 ? EXIT_ERROR : status;
+}
+
+static int read_all(int fd, struct buf *out, struct err *err)
+{
+	ssize_t n;
+	lseek(fd, 0, SEEK_SET);
+	do {
+		uint8_t *room = out->len < FETCH_MAX ? buf_room(out, 65536) : NULL;
+		n = room ? read(fd, room, 65536) : -1;
+		out->len += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	return n ? err_set(err, EIO, "the daemon's answer cannot be read") : 0;
+}
+
+int ctl_fetch(const char *socket_path, const struct request *r, double patience, struct buf *out, struct err *err)
+{
+	struct reply reply = { .fd = -1 };
+	const char *text = "";
+	int fd = call(socket_path ? socket_path : daemon_socket(), err);
+	if (fd < 0)
+		return fd;
+	int rc = ask(fd, r, patience, &reply, err);
+	int status = rc ? 0 : answer_read(reply.bytes, reply.n, &text, err);
+	if (status > 0)
+		rc = err_set(err, EIO, "%s", text);
+	else if (!rc && !status)
+		rc = reply.fd >= 0 ? read_all(reply.fd, out, err) : err_set(err, EPROTO, "the daemon's answer is empty");
+	else if (!rc)
+		rc = status;
+	if (reply.fd >= 0)
+		close(reply.fd);
+	close(fd);
+	return rc;
 }
 
 int ctl_run(const struct ctl_options *o, struct err *err)

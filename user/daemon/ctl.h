@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 struct ctl_options {
@@ -16,6 +17,10 @@ struct ctl_options {
 	size_t words_cnt;
 };
 
+struct request;
+
+/* The bytes that come with the answer; 0 or -errno. socket NULL: daemon_socket(). */
+int ctl_fetch(const char *socket, const struct request *r, double patience, struct buf *out, struct err *err);
 /* Exit status. */
 int ctl_run(const struct ctl_options *o, struct err *err);
 

@@ -133,12 +133,32 @@ static void draw_ledger(const struct view *v, struct screen *s)
 
 /* --- rows -------------------------------------------------------------------------------------- */
 
-#define NUMBERS_COLS (8 + 8 + 9 + 9)
+/* Narrow screens show fewer numbers, so that there is room for a name. */
+static bool shows_blocks(const struct screen *s)
+{
+	return s->cols >= 70;
+}
+
+static bool shows_growth(const struct screen *s)
+{
+	return s->cols >= 50;
+}
+
+static int numbers_cols(const struct screen *s)
+{
+	return 8 + 9 + (shows_blocks(s) ? 8 : 0) + (shows_growth(s) ? 9 : 0);
+}
+
+/* What is left for the name. */
+static int name_cols(const struct screen *s, int middle)
+{
+	return s->cols - numbers_cols(s) - 2 - middle - (middle ? 1 : 0);
+}
 
 static int middle_cols(const struct view *v, const struct screen *s)
 {
 	if (v->by == VIEW_PROCESSES)
-		return 8;
+		return s->cols >= 40 ? 8 : 0;
 	return v->by == VIEW_TYPES ? 0 : s->cols >= 120 ? 24 : s->cols >= 70 ? 14 : 0;
 }
 
@@ -150,15 +170,17 @@ static void draw_columns(const struct view *v, struct screen *s)
 	if (!line)
 		return;
 	screen_put(line, "LIVE", 8, true);
-	screen_put(line, "BLOCKS", 8, true);
+	if (shows_blocks(s))
+		screen_put(line, "BLOCKS", 8, true);
 	screen_put(line, "ALLOC/S", 9, true);
-	screen_put(line, "GROW/MIN", 9, true);
+	if (shows_growth(s))
+		screen_put(line, "GROW/MIN", 9, true);
 	buf_adds(line, "  ");
 	if (middle) {
 		screen_put(line, v->by == VIEW_PROCESSES ? "PID" : "TYPE", middle, false);
 		buf_u8(line, ' ');
 	}
-	screen_put(line, what[v->by], s->cols - NUMBERS_COLS - 2 - middle - (middle ? 1 : 0), false);
+	screen_put(line, what[v->by], name_cols(s, middle), false);
 }
 
 static const char *last_part(const char *path)
@@ -169,24 +191,24 @@ static const char *last_part(const char *path)
 
 static void draw_row(const struct view *v, const struct view_row *r, struct screen *s, int at, bool chosen)
 {
-	struct buf *line = screen_line(s, at, chosen ? LOOK_CHOSEN : LOOK_PLAIN), label = { 0 };
+	struct buf *line = screen_line(s, at, chosen ? LOOK_CHOSEN : LOOK_PLAIN);
 	int middle = middle_cols(v, s);
 	char pid[16];
 	if (!line)
 		return;
 	snprintf(pid, sizeof(pid), "%u", r->pid);
 	put_cell(line, r->live_sz, 8, true, "");
-	put_cell(line, r->live_cnt, 8, false, "");
+	if (shows_blocks(s))
+		put_cell(line, r->live_cnt, 8, false, "");
 	put_cell(line, r->rate_sz, 9, true, "");
-	put_cell(line, r->growth, 9, true, r->growth > 0 ? "+" : "");
+	if (shows_growth(s))
+		put_cell(line, r->growth, 9, true, r->growth > 0 ? "+" : "");
 	buf_adds(line, r->key == v->expanded ? " -" : "  ");
 	if (middle) {
 		screen_put(line, v->by == VIEW_PROCESSES ? pid : r->type, middle, false);
 		buf_u8(line, ' ');
 	}
-	buf_addf(&label, "%s  %s", r->name, v->by == VIEW_PROCESSES ? r->place : last_part(r->place));
-	screen_put(line, buf_str(&label), s->cols - NUMBERS_COLS - 2 - middle - (middle ? 1 : 0), false);
-	buf_free(&label);
+	screen_put_place(line, r->name, v->by == VIEW_PROCESSES ? r->place : last_part(r->place), name_cols(s, middle));
 }
 
 /* The `which`th largest stack of a row; *cnt is how many it has. */
@@ -232,8 +254,11 @@ static int draw_stack(struct view *v, struct screen *s, int at, int end)
 	put_line(s, at++, LOOK_SOFT, &t);
 	for (uint32_t i = 0; i < st->frames_cnt && at < end; i++) {
 		const struct feed_frame *f = &v->feed.frames[v->feed.path[st->first + i]];
-		buf_addf(&t, "      %s  %s", f->name, f->place);
-		put_line(s, at++, LOOK_SOFT, &t);
+		struct buf *line = screen_line(s, at++, LOOK_SOFT);
+		if (!line)
+			continue;
+		screen_put(line, "", s->cols < 6 ? s->cols : 6, false);
+		screen_put_place(line, f->name, f->place, s->cols - 6);
 	}
 	return at;
 }
@@ -285,7 +310,7 @@ static void draw_foot(const struct view *v, struct screen *s)
 	if (v->typing) {
 		buf_addf(&t, "filter: %s_", v->filter);
 	} else if (v->message && *v->message) {
-		text_clean(&t, v->message, SIZE_MAX);
+		text_clean(&t, v->message, strcspn(v->message, "\n"));
 		look = LOOK_BAD;
 	} else if (v->feed.note && *v->feed.note) {
 		buf_adds(&t, v->feed.note);

@@ -80,6 +80,40 @@ void screen_put(struct buf *line, const char *text, int cols, bool right)
 		pad(line, cols - used);
 }
 
+/* The end of a text in so many columns: of a path, what tells it from others. */
+static const char *tail(const char *text, int cols)
+{
+	int width = width_of(text), one;
+	const char *shown;
+	size_t n;
+	while (*text && width > cols) {
+		text += take_char(text, &shown, &n, &one);
+		width -= one;
+	}
+	return text;
+}
+
+void screen_put_place(struct buf *line, const char *name, const char *place, int cols)
+{
+	int name_cols = width_of(name), place_cols = width_of(place), room = cols - 2;
+	if (!*place || room < 8) {
+		screen_put(line, name, cols, false);
+		return;
+	}
+	if (name_cols + place_cols > room) {
+		/* The name comes first, but the place keeps a third of the room. */
+		int least = place_cols < room / 3 ? place_cols : room / 3;
+		name_cols = name_cols < room - least ? name_cols : room - least;
+		place_cols = place_cols < room - name_cols ? place_cols : room - name_cols;
+	}
+	screen_put(line, name, name_cols, false);
+	buf_adds(line, "  ");
+	bool cut = width_of(place) > place_cols;
+	if (cut)
+		buf_u8(line, '~');
+	screen_put(line, tail(place, place_cols - cut), cols - name_cols - 2 - cut, false);
+}
+
 void screen_free(struct screen *s)
 {
 	for (size_t i = 0; i < SCREEN_ROWS_MAX; i++)

@@ -1,6 +1,7 @@
 /* top/terminal: the screen and the keyboard, through ncurses. See top.h. */
 #include <curses.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "top/view.h"
 
 /* How long a key may wait for a new list, and the other way round. */
-#define WAIT_MS 100
+#define WAIT_MS 50
+#define OVERHEARD_MAX 16384
 
 static uint64_t now_ns(void)
 {
@@ -69,6 +71,67 @@ static void show(struct view *v, struct screen *s)
 	refresh();
 }
 
+/* --- stderr ------------------------------------------------------------------------------------ */
+
+/* What others say on the terminal that the screen is on. */
+struct overheard {
+	int real, ear; /* -1: stderr is something else, and left alone */
+	struct buf text;
+};
+
+static void overhear(struct overheard *o)
+{
+	int ends[2];
+	*o = (struct overheard){ .real = -1, .ear = -1 };
+	if (!isatty(STDERR_FILENO) || pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return;
+	o->real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	o->ear = ends[0];
+	if (o->real >= 0)
+		dup2(ends[1], STDERR_FILENO);
+	close(ends[1]);
+}
+
+/* The newest line when there is one, else NULL. */
+static const char *listen_in(struct overheard *o)
+{
+	char piece[1024];
+	ssize_t n;
+	bool news = false;
+	while (o->ear >= 0 && (n = read(o->ear, piece, sizeof(piece) - 1)) > 0) {
+		/* Much is said by what goes wrong again and again. */
+		if (o->text.len > OVERHEARD_MAX)
+			buf_reset(&o->text);
+		buf_add(&o->text, piece, (size_t)n);
+		news = true;
+	}
+	if (!news)
+		return NULL;
+	const char *all = buf_str(&o->text);
+	size_t end = strlen(all);
+	while (end && all[end - 1] == '\n')
+		end--;
+	while (end && all[end - 1] != '\n')
+		end--;
+	return all + end;
+}
+
+static void stop_listening(struct overheard *o)
+{
+	listen_in(o);
+	if (o->real >= 0) {
+		dup2(o->real, STDERR_FILENO);
+		close(o->real);
+		if (o->text.len && write(STDERR_FILENO, o->text.data, o->text.len) < 0)
+			buf_reset(&o->text); /* nobody reads it */
+	}
+	if (o->ear >= 0)
+		close(o->ear);
+	buf_free(&o->text);
+}
+
+/* --- the loop ---------------------------------------------------------------------------------- */
+
 /* Whether there is something new to show. */
 static bool poll_source(const struct top_source *source, struct view *v, struct buf *text, struct err *err)
 {
@@ -76,9 +139,7 @@ static bool poll_source(const struct top_source *source, struct view *v, struct 
 	if (v->ended)
 		return false;
 	int rc = source->poll(source->ctx, text, err);
-	const char *message = source->message(source->ctx);
-	bool news = message != v->message;
-	v->message = message;
+	bool news = false;
 	if (rc > 0) {
 		rc = feed_parse(&f, buf_str(text), text->len, err);
 		if (!rc)
@@ -93,10 +154,17 @@ static bool poll_source(const struct top_source *source, struct view *v, struct 
 	return news;
 }
 
+int top_check(struct err *err)
+{
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return 0;
+	return err_set(err, ENOTTY, "top wants a terminal: for a file or a pipe use `alys-bpf report -p PID --every 5s`");
+}
+
 static int open_terminal(struct err *err)
 {
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return err_set(err, ENOTTY, "top wants a terminal: for a file or a pipe use `alys-bpf report -p PID --every 5s`");
+	if (top_check(err))
+		return -err->code;
 	setlocale(LC_CTYPE, "");
 	SCREEN *s = newterm(NULL, stdout, stdin);
 	if (!s)
@@ -117,34 +185,44 @@ static int open_terminal(struct err *err)
 	return 0;
 }
 
+static void loop(const struct top_source *source, struct view *v, struct screen *s, struct err *why)
+{
+	struct buf text = { 0 };
+	struct overheard heard;
+	overhear(&heard);
+	for (bool on = true, news = true; on;) {
+		if (news)
+			show(v, s);
+		int c = getch();
+		news = poll_source(source, v, &text, why);
+		const char *said = listen_in(&heard);
+		v->message = said ? said : v->message;
+		news |= said || c != ERR;
+		if (c != ERR)
+			on = c == KEY_RESIZE || view_key(v, key_of(c));
+	}
+	endwin();
+	stop_listening(&heard);
+	buf_free(&text);
+}
+
 int top_run(const struct top_source *source, uint32_t pid, struct err *err)
 {
 	struct view v;
-	struct buf text = { 0 };
 	struct err why = { 0 };
-	int rc = open_terminal(err);
-	if (rc)
-		return rc;
 	struct screen *s = calloc(1, sizeof(*s));
-	view_begin(&v, pid);
-	for (bool on = s, news = true; on;) {
-		if (news)
-			show(&v, s);
-		int c = getch();
-		news = poll_source(source, &v, &text, &why);
-		if (c == ERR)
-			continue;
-		news = true;
-		on = c == KEY_RESIZE || view_key(&v, key_of(c));
-	}
-	endwin();
-	if (s)
+	int rc = s ? open_terminal(err) : err_set(err, ENOMEM, "out of memory");
+	if (!rc) {
+		view_begin(&v, pid);
+		loop(source, &v, s, &why);
+		view_free(&v);
 		screen_free(s);
+	}
 	free(s);
-	view_free(&v);
-	buf_free(&text);
-	/* The reason is on a screen that is gone. */
-	if (*why.text)
+	/* The reason was on a screen that is gone. */
+	if (!rc && *why.text) {
 		*err = why;
-	return *why.text ? -why.code : 0;
+		rc = -why.code;
+	}
+	return rc;
 }

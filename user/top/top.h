@@ -17,11 +17,14 @@ struct top_source {
 	 * sentence: the processes ended by themselves). Called several times a second; does not block.
 	 */
 	int (*poll)(void *ctx, struct buf *out, struct err *err);
-	/* What is to be told besides, such as a warning: one line, or NULL. Borrowed until the next poll. */
-	const char *(*message)(void *ctx);
 };
 
-/* Until `q`, also when the source has ended before. pid 0: begins with the list of processes. */
+/* 0, or why there is no screen here: standard input and output are no terminal. */
+int top_check(struct err *err);
+/*
+ * Until `q`, also when the source has ended before. pid 0: begins with the list of processes. What is said on
+ * a stderr that is this terminal is shown in the last line meanwhile, and once more at the end.
+ */
 int top_run(const struct top_source *source, uint32_t pid, struct err *err);
 
 #endif

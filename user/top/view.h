@@ -113,5 +113,7 @@ void screen_free(struct screen *s);
 struct buf *screen_line(struct screen *s, int row, enum look look);
 /* Appends text cut or padded to `cols` columns; right: flush right. */
 void screen_put(struct buf *line, const char *text, int cols, bool right);
+/* A name and where that is, in `cols` columns; of a place that is too long the end is shown. */
+void screen_put_place(struct buf *line, const char *name, const char *place, int cols);
 
 #endif

@@ -1,0 +1,258 @@
+"""`alys-bpf top` in a terminal of 80x24 columns (tmux), looking at real programs and at a real daemon."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from conftest import ALYS, PROGS, STRAIGHT
+from web_driver import wait_for
+
+pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+
+
+class Terminal:
+    """A tmux server of its own with one window in which a shell runs this command and tells its status."""
+
+    def __init__(self, directory, *words, size=(80, 24), env=None):
+        self.socket = directory / "tmux"
+        command = " ".join(f"'{w}'" for w in map(str, words))
+        self.tmux("new-session", "-d", "-x", size[0], "-y", size[1],
+                  f"{env or ''} {command}; echo status $?; stty -a | grep -o ' -*echo '; exec sleep 1000")
+
+    def tmux(self, *args):
+        done = subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *map(str, args)], capture_output=True, text=True,
+                              timeout=20)
+        return done.stdout
+
+    @property
+    def lines(self):
+        return self.tmux("capture-pane", "-p").split("\n")
+
+    @property
+    def text(self):
+        return "\n".join(self.lines)
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def shows(self, *patterns, patience=20):
+        """The screen, once it shows all of these."""
+        screen = ""
+
+        def seen():
+            nonlocal screen
+            screen = self.text
+            return all(re.search(p, screen, re.M) for p in patterns)
+
+        try:
+            wait_for(seen, patience)
+        except AssertionError:
+            pytest.fail(f"no {patterns} in:\n{screen}")
+        return screen
+
+    def row(self, name):
+        """The cells of the row with this name, and its line."""
+        for n, line in enumerate(self.lines):
+            if name in line and re.match(r" *[\d.]+[KMG]? ", line):
+                return line.split(), n
+        return None, None
+
+    def kill(self):
+        self.tmux("kill-server")
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    running = []
+
+    def start(*words, **kw):
+        folder = tmp_path / f"t{len(running)}"
+        folder.mkdir()
+        running.append(Terminal(folder, ALYS, "top", *words, **kw))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.kill()
+
+
+@pytest.fixture
+def growing(started):
+    return lambda: started.program("c_grow").wait_ready().go()
+
+
+def quit_cleanly(screen, status=0, within=3):
+    begun = time.monotonic()
+    screen.keys("q")
+    left = screen.shows(rf"^status {status}$", r"^ echo")
+    assert time.monotonic() - begun < within
+    return left
+
+
+def bytes_of(cell):
+    number, unit = re.fullmatch(r"\+?(-?[\d.]+)([KMG]?)", cell).groups()
+    return float(number) * {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[unit]
+
+
+@pytest.mark.bpf
+def test_a_process(terminal, growing):
+    target = growing()
+    screen = terminal("-p", target.pid, "--sample", "bytes:512")
+    screen.shows(rf"process {target.pid} c_grow, by site, largest live first", r"site_grow_fast", r"site_grow_slow", r"site_churn",
+                 r"^lost \d+; hits [\d,]+ = recorded [\d,]+ \+ set aside [\d,]+ \+ lost \d+")
+    time.sleep(5)
+    fast, fast_at = screen.row("site_grow_fast")
+    slow, slow_at = screen.row("site_grow_slow")
+    churn, churn_at = screen.row("site_churn")
+    assert 4 == fast_at < slow_at < churn_at
+    # 2048 bytes each other turn, 1024 each sixteenth: sixteen times as much; turns last a bit over a millisecond.
+    assert 10 < bytes_of(fast[0]) / bytes_of(slow[0]) < 25
+    assert 100 << 10 < bytes_of(fast[2]) < 1200 << 10, fast
+    assert bytes_of(fast[3]) > 10 * 60 * 2048 and bytes_of(churn[0]) < 64 << 10
+    screen.keys("a")
+    screen.shows("largest allocation rate first")
+    assert screen.row("site_churn")[1] == 4
+    quit_cleanly(screen)
+    assert target.proc.poll() is None
+    assert target.finish() == 0
+
+
+@pytest.mark.bpf
+def test_keys(terminal, growing):
+    target = growing()
+    screen = terminal("-p", target.pid, "--sample", "bytes:512")
+    screen.shows("site_grow_fast", "site_grow_slow")
+    screen.keys("Enter")
+    screen.shows(r"stack 1 of \d.*[KM] in .* blocks of", r"^ +site_grow_fast +.*c_grow\.c:\d+", r"^ +main +.*c_grow\.c:\d+")
+    screen.keys("Escape")
+    screen.keys("Down")
+    screen.keys("/")
+    screen.keys("slow")
+    screen.shows("filter: slow_")
+    assert screen.row("site_grow_fast") == (None, None)
+    screen.keys("Enter")
+    screen.shows(", /slow")
+    screen.keys("Escape")
+    screen.shows("site_grow_fast")
+    screen.keys("p")
+    held = screen.shows("PAUSED")
+    time.sleep(2.5)
+    now = screen.text
+    assert now.splitlines()[4:] == held.splitlines()[4:] and now.splitlines()[2] != held.splitlines()[2]
+    screen.keys("p")
+    wait_for(lambda: screen.text.splitlines()[4:] != held.splitlines()[4:])
+    screen.keys("h")
+    screen.shows("by live, allocation rate, growth", r"^lost \d+; hits")
+    screen.keys("x")
+    screen.tmux("resize-window", "-x", "120", "-y", "10")
+    wide = screen.shows("site_grow_fast +c_grow.c:")
+    assert max(map(len, wide.splitlines())) > 80
+    screen.tmux("resize-window", "-x", "40", "-y", "8")
+    screen.shows("lost 0; hits", "site_grow")
+    quit_cleanly(screen)
+
+
+@pytest.mark.bpf
+def test_a_process_that_ends(terminal, growing):
+    target = growing()
+    screen = terminal("-p", target.pid, "--sample", "bytes:512")
+    screen.shows("site_grow_fast")
+    target.finish()
+    screen.shows(r"\[ENDED\]", "the traced processes have ended: q quits", "site_grow_fast")
+    screen.keys("Enter")
+    screen.shows(r"stack 1 of \d")
+    quit_cleanly(screen)
+
+
+@pytest.mark.bpf
+def test_every_process(terminal, growing):
+    one, two = growing(), growing()
+    screen = terminal("--all", "--sample", "bytes:2k")
+    screen.shows("by process", rf" {one.pid} +c_grow", rf" {two.pid} +c_grow", patience=40)
+    screen.keys("/")
+    screen.keys("c_grow")
+    screen.keys("Enter")
+    screen.keys("Home")
+    screen.keys("Enter")
+    screen.keys("Escape")
+    # Names of a machine's worth of programs may be on their way.
+    quit_cleanly(screen, within=15)
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    running = []
+
+    def start(*pids):
+        socket = tmp_path / "ctl"
+        running.append(subprocess.Popen([ALYS, "daemon", "-p", ",".join(map(str, pids)), "--sample", "bytes:1k", "--socket", socket],
+                                        stderr=subprocess.PIPE, text=True))
+        assert "tracing" in running[-1].stderr.readline()
+        running[-1].socket = socket
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.kill()
+        one.communicate()
+
+
+@pytest.mark.bpf
+def test_of_a_daemon(terminal, growing, daemon):
+    one, two = growing(), growing()
+    server = daemon(one.pid, two.pid)
+    screen = terminal("--socket", server.socket)
+    screen.shows("2 processes, by process", rf" {one.pid} +c_grow", rf" {two.pid} +c_grow")
+    screen.keys("Enter")
+    screen.shows(rf"process ({one.pid}|{two.pid}) c_grow, by site", "site_grow_fast", "site_churn")
+    screen.keys("Escape")
+    screen.shows("2 processes")
+    screen.keys("Tab")
+    screen.shows("by site", "site_grow_fast")
+    server.terminate()
+    screen.shows(r"\[ENDED\]", "no daemon answers at|hung up", "site_grow_fast")
+    quit_cleanly(screen, status="[13]")
+
+
+@pytest.mark.bpf
+def test_one_process_of_a_daemon(terminal, growing, daemon):
+    one, two = growing(), growing()
+    server = daemon(one.pid, two.pid)
+    screen = terminal("--socket", server.socket, "-p", two.pid)
+    screen.shows(rf"process {two.pid} c_grow, by site", "site_grow_fast")
+    quit_cleanly(screen)
+    stranger = terminal("--socket", server.socket, "-p", os.getpid())
+    stranger.shows(rf"process {os.getpid()} is not traced", "status 1")
+
+
+@pytest.mark.bpf
+def test_a_name_that_moves_the_cursor(terminal, tmp_path):
+    hostile = tmp_path / "a\x1b[2J\nb"
+    shutil.copy(PROGS / "c_grow", hostile)
+    target = subprocess.Popen([hostile], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=STRAIGHT)
+    try:
+        screen = terminal("-p", target.pid, "--sample", "bytes:512")
+        screen.shows(rf"process {target.pid} a\\x1b\[2J\\x0ab, by site", "site_grow_fast", "^q quit")
+        quit_cleanly(screen)
+    finally:
+        target.kill()
+        target.communicate()
+
+
+def test_where_there_is_no_screen(terminal):
+    done = subprocess.run([ALYS, "top", "-p", "1"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1 and "top wants a terminal" in done.stderr
+    screen = terminal("--socket", "/nonexistent/ctl")
+    screen.shows("no daemon answers at /nonexistent/ctl", "status 3")
+
+
+@pytest.mark.bpf
+def test_terminals_and_processes_that_are_none(terminal, growing):
+    target = growing()
+    terminal("-p", target.pid, env="TERM=nonsense").shows('terminal type "nonsense" is not known', "status 1")
+    terminal("-p", 999999999).shows("no process 999999999", "status 3")
+    terminal("-p", target.pid, "--all").shows("is a recording of its own, of every process", "status 2")

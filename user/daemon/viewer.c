@@ -1,0 +1,128 @@
+/* daemon/viewer: see viewer.h. */
+#include "daemon/viewer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/ctl.h"
+#include "daemon/protocol.h"
+
+#define EVERY_S 1
+/* An answer may wait for names; a key press that ends top waits for the answer. */
+#define PATIENCE_S 5
+
+struct viewer {
+	const char *socket;
+	struct request request;
+	pthread_t thread;
+	bool running;
+
+	pthread_mutex_t lock; /* of the rest */
+	pthread_cond_t changed;
+	bool ending;
+	struct buf list; /* empty: taken */
+	struct err err;  /* code 0: none */
+};
+
+static int fetch(struct viewer *v, struct buf *out, struct err *err)
+{
+	return ctl_fetch(v->socket, &v->request, PATIENCE_S, out, err);
+}
+
+/* The lock is held. */
+static void pause_for(struct viewer *v, int seconds)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	while (!v->ending && pthread_cond_timedwait(&v->changed, &v->lock, &until) != ETIMEDOUT)
+		;
+}
+
+static void *run(void *arg)
+{
+	struct viewer *v = arg;
+	pthread_mutex_lock(&v->lock);
+	while (!v->ending && !v->err.code) {
+		struct buf list = { 0 };
+		struct err err = { 0 };
+		pthread_mutex_unlock(&v->lock);
+		fetch(v, &list, &err);
+		pthread_mutex_lock(&v->lock);
+		v->err = err;
+		if (!err.code) {
+			buf_free(&v->list);
+			v->list = list;
+			pause_for(v, EVERY_S);
+		} else {
+			buf_free(&list);
+		}
+	}
+	pthread_mutex_unlock(&v->lock);
+	return NULL;
+}
+
+static int poll_list(void *ctx, struct buf *out, struct err *err)
+{
+	struct viewer *v = ctx;
+	int rc = 0;
+	pthread_mutex_lock(&v->lock);
+	if (v->list.len) {
+		buf_free(out);
+		*out = v->list;
+		v->list = (struct buf){ 0 };
+		rc = 1;
+	} else if (v->err.code) {
+		*err = v->err;
+		rc = -err->code;
+	}
+	pthread_mutex_unlock(&v->lock);
+	return rc;
+}
+
+struct viewer *viewer_new(const char *socket, uint32_t pid, struct err *err)
+{
+	struct viewer *v = calloc(1, sizeof(*v));
+	if (!v) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	v->socket = socket;
+	v->request = (struct request){ .verb = REQUEST_SNAPSHOT, .pid = pid };
+	snprintf(v->request.format, sizeof(v->request.format), "feed");
+	pthread_mutex_init(&v->lock, NULL);
+	pthread_cond_init(&v->changed, NULL);
+	/* Before the screen is taken: that there is no daemon is better said in a line. */
+	int rc = fetch(v, &v->list, err);
+	if (!rc && (rc = pthread_create(&v->thread, NULL, run, v)))
+		err_set(err, rc, "no thread for the daemon: %s", strerror(rc));
+	v->running = !rc;
+	if (!rc)
+		return v;
+	viewer_free(v);
+	return NULL;
+}
+
+struct top_source viewer_source(struct viewer *v)
+{
+	return (struct top_source){ .ctx = v, .poll = poll_list };
+}
+
+void viewer_free(struct viewer *v)
+{
+	pthread_mutex_lock(&v->lock);
+	v->ending = true;
+	pthread_cond_signal(&v->changed);
+	pthread_mutex_unlock(&v->lock);
+	if (v->running)
+		pthread_join(v->thread, NULL);
+	pthread_cond_destroy(&v->changed);
+	pthread_mutex_destroy(&v->lock);
+	buf_free(&v->list);
+	free(v);
+}
