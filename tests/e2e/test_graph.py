@@ -99,6 +99,28 @@ def test_documented_graph(programs, variant, freeze):
     assert obey(program, "go on") == "done"
 
 
+def test_threads_that_run_and_collect(programs):
+    """Four threads switch fibers and allocate garbage all the time; what is asked for is found each time."""
+    program, _, types = crystal(programs, "mt", FOOS="2000", SPIN="1")
+    for freeze in ((), ("--freeze",)) * 3:
+        args = ("graph", "-p", program.pid, "--type-ids", types, "--fields", FIELDS, *freeze)
+        graph = ask(*args, "--type", "C")
+        assert numbered(graph).replace("@buffer", "@(field 16)") == numbered(DOCUMENTED)
+        foos = table(ask(*args, "--show", "counts"))["Foo"]
+        assert 2000 <= foos <= (2020 if freeze else 2200)
+    assert obey(program, "go on") == "done"
+
+
+@pytest.mark.parametrize("variant", ["debug", "release", "mt"])
+def test_stacks_of_fibers_that_sleep(programs, variant):
+    program, _, types = crystal(programs, variant, FOOS="10", FIBERS="700")
+    args = ("graph", "-p", program.pid, "--type-ids", types, "--freeze")
+    counts = table(ask(*args, "--show", "counts"))
+    assert counts["OnStack"] == 700 and counts["Fiber"] >= 702
+    way = json.loads(ask(*args, "--type", "OnStack", "--limit", "1", "--paths", "-f", "json"))["paths"][0]
+    assert way["root"]["kind"] == "fiber stack" and way["root"]["conservative"] and way["steps"] == []
+
+
 def test_graph_without_names_of_fields(programs):
     program, _, types = crystal(programs, "debug", FOOS="10")
     graph = ask("graph", "-p", program.pid, "--type", "C", "--type-ids", types)

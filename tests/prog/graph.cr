@@ -29,6 +29,14 @@ class Late
   end
 end
 
+# Held by the stack of a fiber that sleeps, and by nothing else.
+class OnStack
+  getter number
+
+  def initialize(@number : Int32)
+  end
+end
+
 module Kept
   LATES = [] of Late
 end
@@ -41,6 +49,13 @@ arr = Array.new(ENV["FOOS"]?.try(&.to_i) || 100000) { Foo.new }
 
 # Other stacks than the first one's.
 spawn { sleep 1000 }
+(ENV["FIBERS"]?.try(&.to_i) || 0).times do |i|
+  spawn do
+    held = OnStack.new i
+    sleep 1000
+    puts held.number
+  end
+end
 spinning = ENV["SPIN"]?
 {% if flag?(:preview_mt) %}
   2.times do

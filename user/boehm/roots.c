@@ -13,6 +13,7 @@
 #define STACK_MIN (16u << 10)
 #define STACK_MAX (256u << 20)
 #define PART_MAX (1u << 20)
+#define NAMED_MAX 8 /* stacks that one object names */
 #define WHOLE_MAX 64 /* stacks of nobody known that are taken whole */
 
 const char *root_kind_name(enum root_kind kind)
@@ -162,30 +163,41 @@ static struct root_range *waiting_at(const struct roots *r, uint64_t addr)
 	return lo < r->ranges_cnt && addr >= r->ranges[lo].start ? &r->ranges[lo] : NULL;
 }
 
+/* Stacks lie next to each other: the guard of one begins where the next one ends, so both may be named. */
 const struct root_range *roots_owned(const struct roots *r, const uint64_t *words, size_t n, uint64_t *top,
 				     uint64_t *bottom)
 {
-	const struct root_range *found = NULL;
+	struct {
+		const struct root_range *range;
+		uint64_t top, bottom;
+	} seen[NAMED_MAX];
+	size_t cnt = 0;
 	uint64_t low = r->waiting < r->ranges_cnt ? r->ranges[r->waiting].start : UINT64_MAX;
 	uint64_t high = r->waiting < r->ranges_cnt ? r->ranges[r->ranges_cnt - 1].end : 0;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t v = words[i];
-		if (v < low || v > high || v & 7)
+		const struct root_range *g = v < low || v > high || v & 7 ? NULL : waiting_at(r, v);
+		size_t k = 0;
+		while (g && k < cnt && seen[k].range != g)
+			k++;
+		if (!g || k == NAMED_MAX)
 			continue;
-		const struct root_range *g = waiting_at(r, v);
-		if (!g)
-			continue;
-		if (g == found) {
-			*top = v < *top ? v : *top;
-			*bottom = v > *bottom ? v : *bottom;
-			continue;
+		if (k == cnt) {
+			seen[cnt].range = g;
+			seen[cnt].top = seen[cnt].bottom = v;
+			cnt++;
 		}
-		if (found && *top < *bottom)
-			break;
-		found = g;
-		*top = *bottom = v;
+		seen[k].top = v < seen[k].top ? v : seen[k].top;
+		seen[k].bottom = v > seen[k].bottom ? v : seen[k].bottom;
 	}
-	return found && *top < *bottom ? found : NULL;
+	for (size_t k = 0; k < cnt; k++) {
+		if (seen[k].top < seen[k].bottom) {
+			*top = seen[k].top;
+			*bottom = seen[k].bottom;
+			return seen[k].range;
+		}
+	}
+	return NULL;
 }
 
 /* Where all owners' tops are, dead ones included: which of them live is not known yet. */

@@ -389,7 +389,7 @@ void objects_describe(const struct objects *o, struct buf *out)
 	else
 		buf_adds(out, "; approximate, for it ran meanwhile (--freeze stops it)");
 	if (o->unknown_stacks)
-		buf_addf(out, "; %u threads were running: their stacks were taken as they lay", o->unknown_stacks);
+		buf_addf(out, "; %u of its threads ran just then: of their stacks all was taken", o->unknown_stacks);
 	if (o->torn && o->live == GRAPH_MARKED)
 		buf_adds(out, "; a collection went on, so the marks are of two");
 	if (o->unreadable)

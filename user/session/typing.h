@@ -1,7 +1,7 @@
 /*
  * session/typing: is what an object's first four bytes say its type? Names and sizes of instances say
- * which numbers can be one; where no size is known, the one that most objects with the number have, for
- * all instances of a class have one. Raw memory that begins with such a number by chance, in a cell of
+ * which numbers can be one; where no size is known, about the one that most objects with the number have,
+ * for all instances of a class have one. Raw memory that begins with such a number by chance, in a cell of
  * such a size, is taken for an object: there is nothing more to tell them apart by.
  */
 #ifndef ALYS_SESSION_TYPING_H
