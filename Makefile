@@ -27,6 +27,7 @@ all: $(BUILD)/alys-bpf $(BUILD)/alys_converter
 include scripts/bpf.mk
 include scripts/web.mk
 include tests/tests.mk
+include scripts/install.mk
 include tests/bpf/walk.mk
 
 $(BUILD)/alys-bpf: $(BUILD)/user/main.o $(BUILD)/alys.a
@@ -69,6 +70,7 @@ help:
 	@echo 'make check-root tests with real probes and targets (root)'
 	@echo 'make bench      measure, print the tables'
 	@echo 'make SAN=address,undefined check   the same tests under the sanitizers'
+	@echo 'make install    program, manual, completions, service; PREFIX=/usr/local DESTDIR='
 	@echo 'make clean'
 
 print-%:

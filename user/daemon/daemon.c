@@ -22,6 +22,7 @@
 #include "session/session.h"
 
 #define FILES_MAX 65536
+#define RUN_DIR "/run/alys-bpf"
 
 struct daemon {
 	struct daemon_options o;
@@ -41,12 +42,7 @@ struct daemon {
 
 const char *daemon_socket(void)
 {
-	static char path[108];
-	const char *run = getenv("XDG_RUNTIME_DIR");
-	if (geteuid() == 0 || !run)
-		return "/run/alys-bpf/ctl";
-	snprintf(path, sizeof(path), "%.90s/alys-bpf.ctl", run);
-	return path;
+	return RUN_DIR "/ctl";
 }
 
 static uint64_t clock_now(void)
@@ -100,8 +96,8 @@ static int open_server(struct daemon *d, struct err *err)
 {
 	struct server_ops ops = { .ctx = d, .request = on_request };
 	const char *path = d->o.socket ? d->o.socket : daemon_socket();
-	if (!d->o.socket && geteuid() == 0 && mkdir("/run/alys-bpf", 0755) && errno != EEXIST)
-		return err_set(err, errno, "cannot make /run/alys-bpf: %s", strerror(errno));
+	if (!d->o.socket && geteuid() == 0 && mkdir(RUN_DIR, 0755) && errno != EEXIST)
+		return err_set(err, errno, "cannot make " RUN_DIR ": %s", strerror(errno));
 	d->server = server_open(path, &ops, err);
 	return d->server ? 0 : -err->code;
 }

@@ -39,7 +39,7 @@ struct daemon_options {
 		.push_every = 15,                                                                  \
 	}
 
-/* Where the control socket is unless told otherwise: for root in /run, else in the user's run directory. */
+/* Where the control socket is unless told otherwise. */
 const char *daemon_socket(void);
 /* Until a signal or `ctl stop`. Exit status. */
 int daemon_run(const struct daemon_options *o, struct err *err);

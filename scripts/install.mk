@@ -1,0 +1,25 @@
+# `make install`: the program, its other name, manual, completions, and what systemd wants of the daemon.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+UNITDIR ?= $(if $(filter /usr,$(PREFIX)),/lib,/etc)/systemd/system
+program := $(BUILD)/alys-bpf
+put      = install -D -m
+to       = $(DESTDIR)$(PREFIX)
+
+install: all
+	$(Q)$(put) 755 $(program) $(to)/bin/alys-bpf
+	$(Q)ln -sf alys-bpf $(to)/bin/alys_converter
+	$(Q)for what in man completion-bash completion-zsh completion-fish; do \
+		$(program) --print-$$what > $(BUILD)/alys-bpf.$$what || exit 1; done
+	$(Q)$(put) 644 $(BUILD)/alys-bpf.man $(to)/share/man/man1/alys-bpf.1
+	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-bash $(to)/share/bash-completion/completions/alys-bpf
+	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-zsh $(to)/share/zsh/site-functions/_alys-bpf
+	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-fish $(to)/share/fish/vendor_completions.d/alys-bpf.fish
+	$(Q)sed 's,@PREFIX@,$(PREFIX),' dist/alys-bpf.service.in > $(BUILD)/alys-bpf.service
+	$(Q)$(put) 644 $(BUILD)/alys-bpf.service $(DESTDIR)$(UNITDIR)/alys-bpf.service
+	$(Q)$(put) 644 dist/alys-bpf.sysusers $(DESTDIR)/usr/lib/sysusers.d/alys-bpf.conf
+	$(Q)[ -e $(DESTDIR)/etc/alys-bpf/daemon.conf ] || $(put) 644 dist/daemon.conf $(DESTDIR)/etc/alys-bpf/daemon.conf
+	$(Q)[ -n "$(DESTDIR)" ] || ! command -v systemd-sysusers >/dev/null || systemd-sysusers alys-bpf.conf
+	$(Q)[ -n "$(DESTDIR)" ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
+
+.PHONY: install
