@@ -1,0 +1,26 @@
+/* A message of any bytes to the daemon's control socket; what is read must survive being written. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/protocol.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct request r, again;
+	struct buf bytes = { 0 };
+	struct err err;
+	const char *text;
+	if (!request_read(&r, data, size, &err)) {
+		request_write(&r, &bytes);
+		if (request_read(&again, bytes.data, bytes.len, &err) || again.verb != r.verb || again.pid != r.pid ||
+		    again.interval != r.interval || strcmp(again.format, r.format))
+			abort();
+	}
+	if (answer_read(data, size, &text, &err) >= 0 && strlen(text) >= size)
+		abort();
+	buf_free(&bytes);
+	return 0;
+}
