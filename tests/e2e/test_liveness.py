@@ -4,12 +4,13 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from conftest import PROGS, STRAIGHT, Tally, alys, each_event, convert, site_of
+from conftest import ALYS, PROGS, STRAIGHT, Tally, alys, each_event, convert, site_of
 
 pytestmark = pytest.mark.bpf
 
@@ -202,3 +203,52 @@ def test_table_of_collections(tmp_path):
     assert "Pause ms" in text and "[total]" in text
     none = alys("report", "--gc", trace, "--pid", "1")
     assert none.returncode == 3 and "no collection was seen" in none.stderr
+
+
+def test_two_processes(tmp_path, started):
+    """Each has a collector of its own, and its own numbers of collections."""
+    both = [started.program("c_gclive", str(rounds)).wait_ready() for rounds in (30000, 60000)]
+    trace = tmp_path / "t.alys"
+    tracer = started.tracer("-p", f"{both[0].pid},{both[1].pid}", "--stop-at-gc", "-o", trace).recording()
+    truths = [p.go() for p in both] and [p.truths()[0] for p in both]
+    tracer.stop()
+    assert liveness_of(trace) == "exact"
+    tallies = {p.pid: Tally() for p in both}
+    for event in each_event(convert(trace, "json", tmp_path / "t.json")):
+        tally = tallies[event["tgid"]]
+        tally.drop(event["addr"]) if event.get("cause") == "gc" else tally.add(event)
+    for p, truth in zip(both, truths):
+        compare(truth, tallies[p.pid].sites, True)
+        assert p.finish() == 0
+
+
+def test_report_waits_for_a_collection(started):
+    p = started.program("c_gclive", "60000", "5").wait_ready()
+    watching = subprocess.Popen([str(ALYS), "report", "-v", "-p", str(p.pid), "--gc-wait", "20", "-f", "json"], text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while "recording" not in watching.stderr.readline():
+        assert watching.poll() is None
+    p.go()
+    out, said = watching.communicate(timeout=30)
+    assert watching.returncode == 0, said
+    told = json.loads(out)
+    assert "no collection came" not in said
+    # The first collection comes after a few hundred kilobytes; without one all 60,000 rounds would be there.
+    assert 0 < told["total"]["count"] < 20000 and not told["upper_bound"]
+    p.kill()
+
+
+def test_report_says_that_none_came(started):
+    p = started.program("c_gclive").wait_ready()
+    done = alys("report", "-p", p.pid, "--gc-wait", "0.5")
+    assert "no collection came in 0.5 s" in done.stderr
+    p.kill()
+
+
+def test_page_marks_collections(tmp_path):
+    trace = tmp_path / "t.alys"
+    record(trace, "c_gclive")
+    page = convert(trace, "html", tmp_path / "t.html").read_text()
+    marks = json.loads(re.search(r'"collections":(\[\[.*?\]\])', page).group(1))
+    assert len(marks) >= 5 and all(pause > 0 for _, pause, _ in marks)
+    assert sum(reclaimed for _, _, reclaimed in marks) > 1000000

@@ -101,6 +101,7 @@ int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
 	if (!l->liveness)
 		return err_set(err, ENOMEM, "out of memory");
 	marks_watch(l->marks, tgid);
+	marks_settle(l->marks, tgid);
 	return 0;
 }
 
@@ -430,7 +431,7 @@ int live_run(struct live *l, int signals, struct err *err)
 		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
 		{ .fd = roster_fd(l->roster), .events = POLLIN },
 	};
-	while (l->alive && !time_is_over(l)) {
+	while (l->alive && !l->finished && !time_is_over(l)) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)

@@ -49,6 +49,7 @@ struct live {
 		struct proc_id id;
 	} last; /* most events come in runs of one process */
 	size_t alive;
+	bool finished;  /* a tap has what it wanted */
 	bool abandoned; /* memory ran out: what was recorded is kept */
 
 	uint64_t written[4];      /* events handed to the writer, by kind */

@@ -23,12 +23,13 @@
 #define BEAT_MS 100
 #define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
 #define TAKE_NS 2000000000ull
+#define SETTLE_NS 500000000ull
 #define KEEP_SZ (256u << 20)   /* of readings that nobody took yet */
 
 struct watched {
 	uint32_t tgid;
 	enum marks_state state;
-	bool gone;
+	bool gone, tried;
 	uint64_t serial;            /* of the last collection that was dealt with, + 1 */
 	struct collector collector; /* when ready: memory and layout are the reader's, the rest the prover's */
 	pthread_t prover;
@@ -111,6 +112,8 @@ static void set_state(struct watched *w, enum marks_state state, const char *why
 	pthread_mutex_lock(&w->marks->lock);
 	bool changed = strcmp(w->why, why) != 0;
 	w->state = state;
+	w->tried = true;
+	pthread_cond_broadcast(&w->marks->changed);
 	snprintf(w->why, sizeof(w->why), "%.399s", why);
 	pthread_mutex_unlock(&w->marks->lock);
 	if (changed)
@@ -300,6 +303,7 @@ static int start(struct marks *m, struct err *err)
 	m->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->events < 0)
 		return err_set(err, errno, "eventfd: %s", strerror(errno));
+	beat(m);
 	m->bell = bell_new(probe_collections_fd(m->probe), on_bell, m, err);
 	if (!m->bell)
 		return -err->code;
@@ -392,6 +396,22 @@ void marks_watch(struct marks *m, uint32_t tgid)
 	wake(m);
 }
 
+static struct timespec until_then(uint64_t ns)
+{
+	uint64_t until = clock_now() + ns;
+	return (struct timespec){ .tv_sec = (time_t)(until / 1000000000ull), .tv_nsec = (long)(until % 1000000000ull) };
+}
+
+void marks_settle(struct marks *m, uint32_t tgid)
+{
+	struct timespec until = until_then(SETTLE_NS);
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, tgid);
+	for (int rc = 0; w && !w->tried && !rc; w = find(m, tgid))
+		rc = pthread_cond_timedwait(&m->changed, &m->lock, &until);
+	pthread_mutex_unlock(&m->lock);
+}
+
 void marks_forget(struct marks *m, uint32_t tgid)
 {
 	pthread_mutex_lock(&m->lock);
@@ -417,15 +437,14 @@ static struct mark_reading *pick(struct marks *m, uint32_t tgid, uint64_t serial
 
 struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
 {
-	uint64_t until = clock_now() + TAKE_NS;
-	struct timespec ts = { .tv_sec = (time_t)(until / 1000000000ull), .tv_nsec = (long)(until % 1000000000ull) };
+	struct timespec until = until_then(TAKE_NS);
 	pthread_mutex_lock(&m->lock);
 	struct mark_reading *r = pick(m, tgid, serial);
 	for (int rc = 0; !r && !rc;) {
 		const struct watched *w = find(m, tgid);
 		if (!w || w->serial > serial)
 			break;
-		rc = pthread_cond_timedwait(&m->changed, &m->lock, &ts);
+		rc = pthread_cond_timedwait(&m->changed, &m->lock, &until);
 		r = pick(m, tgid, serial);
 	}
 	pthread_mutex_unlock(&m->lock);

@@ -34,6 +34,8 @@ void marks_free(struct marks *m);
 
 /* Finds the process' collector, now or when it has started. More than once is fine. */
 void marks_watch(struct marks *m, uint32_t tgid);
+/* Waits a moment, until the first search for its collector is over. */
+void marks_settle(struct marks *m, uint32_t tgid);
 /* The process ended or became another program. */
 void marks_forget(struct marks *m, uint32_t tgid);
 /*

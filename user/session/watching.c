@@ -22,12 +22,31 @@ struct watching {
 	struct report_options report;
 	struct heap *heap;
 	uint64_t next_ns;
+	uint64_t wait_ns; /* from here on a collection is waited for; UINT64_MAX = never */
+	bool collected;   /* it came: what happens after it does not count */
 };
 
 static int take_event(void *ctx, const struct event *e)
 {
 	struct watching *w = ctx;
+	if (w->collected)
+		return 0;
+	/* One whose marks were not read has told nothing. */
+	w->collected = e->kind == EVENT_GC && e->enter_ns >= w->wait_ns && e->gc.heap_sz;
 	return heap_apply(w->heap, e, NULL);
+}
+
+/* --duration passes first. */
+static void await_collection(struct watching *w, struct live *l, uint64_t now)
+{
+	uint64_t from = l->started_ns + (uint64_t)(w->o->duration * 1e9);
+	if (!w->o->gc_wait || now < from)
+		return;
+	if (w->wait_ns == UINT64_MAX)
+		w->wait_ns = from;
+	l->finished = w->collected || now >= from + (uint64_t)(w->o->gc_wait * 1e9);
+	if (l->finished && !w->collected)
+		log_warn("no collection came in %g s: what is in use may be garbage already", w->o->gc_wait);
 }
 
 /* Tells one report from the next; programs read TSV by its first line and JSON object by object. */
@@ -60,6 +79,7 @@ static void tick(void *ctx, struct live *l, uint64_t now)
 	struct watching *w = ctx;
 	struct err err = { 0 };
 	uint64_t every = (uint64_t)(w->o->every * 1e9);
+	await_collection(w, l, now);
 	if (!every)
 		return;
 	if (!w->next_ns)
@@ -92,7 +112,7 @@ static int run(struct watching *w, struct err *err)
 	struct record_options r = RECORD_DEFAULTS;
 	r.pids = &pid;
 	r.pids_cnt = 1;
-	r.duration = w->o->duration;
+	r.duration = w->o->gc_wait ? 0 : w->o->duration;
 	r.no_free_stacks = true;
 	r.words = w->o->words;
 	r.tap = &tap;
@@ -101,7 +121,7 @@ static int run(struct watching *w, struct err *err)
 
 int watching_report(const struct report_request *o, struct err *err)
 {
-	struct watching w = { .o = o, .report = o->report, .heap = heap_new() };
+	struct watching w = { .o = o, .report = o->report, .heap = heap_new(), .wait_ns = UINT64_MAX };
 	if (!w.heap)
 		return -err_set(err, ENOMEM, "out of memory");
 	/* Forked children keep the number of their own; what exec made of the process counts as well. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vec.h"
 #include "sink/cells.h"
 #include "sink/format.h"
 #include "sink/pack.h"
@@ -28,9 +29,44 @@ struct html {
 	struct tally tally;
 	struct cells cells;
 	struct buf buf;
+	struct mark *marks;
+	size_t marks_cnt, marks_cap, mark_every, marks_seen;
 	bool sampled;
 	bool failed;
 };
+
+/* A collection on the time line. */
+struct mark {
+	uint64_t begin_ns, pause_ns, dead_sz;
+};
+
+#define MARKS_MAX 1024 /* the line is a thousand dots wide */
+
+/* When there are too many, every other one goes, what it reclaimed to its neighbour. */
+static void thin_marks(struct html *h)
+{
+	for (size_t i = 0; i + 1 < h->marks_cnt; i += 2) {
+		h->marks[i / 2] = h->marks[i];
+		h->marks[i / 2].dead_sz += h->marks[i + 1].dead_sz;
+	}
+	h->marks_cnt /= 2;
+	h->mark_every *= 2;
+}
+
+static void note_collection(struct html *h, const struct event *e)
+{
+	h->mark_every = h->mark_every ?: 1;
+	if (h->marks_cnt == MARKS_MAX)
+		thin_marks(h);
+	if (h->marks_seen++ % h->mark_every && h->marks_cnt) {
+		h->marks[h->marks_cnt - 1].dead_sz += e->gc.dead_sz;
+		return;
+	}
+	struct mark *m = VEC_PUSH(h, marks);
+	if (m)
+		*m = (struct mark){ e->enter_ns ?: e->time_ns, e->gc.pause_ns, e->gc.dead_sz };
+	h->failed |= !m;
+}
 
 static void on_change(void *ctx, const struct tally_change *c)
 {
@@ -70,6 +106,8 @@ static int html_event(void *state, const struct event *e, const struct applied *
 	struct html *h = state;
 	(void)a;
 	h->sampled |= e->interval != 0;
+	if (e->kind == EVENT_GC)
+		note_collection(h, e);
 	return h->failed || h->tally.failed ? err_set(err, ENOMEM, "out of memory for the blocks") : 0;
 }
 
@@ -165,11 +203,23 @@ static void put_sums(const struct html *h, struct buf *b)
 	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz,
 		 t->peak.cnt, t->peak_ns > first ? t->peak_ns - first : 0);
 	buf_addf(b, ",\"from_ns\":%" PRIu64 ",\"partial\":%s,\"interval\":%" PRIu64 ",\"sampled\":%s,\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64
-		    ",\"unseen_frees\":%s",
+		    ",\"unseen_frees\":%s,\"bounded\":%s",
 		 since_start(h, first), h->in.options->until_ns ? "true" : "false",
 		 format_interval(h->in.catalog), h->sampled ? "true" : "false",
 		 catalog_sum(h->in.catalog, COUNT_LOST), t->lost_frees,
-		 format_unseen_frees(h->in.catalog) ? "true" : "false");
+		 format_unseen_frees(h->in.catalog) ? "true" : "false", format_bounded(h->in.catalog) ? "true" : "false");
+}
+
+static void put_marks(const struct html *h, struct buf *b)
+{
+	uint64_t first = h->cells.first_ns;
+	buf_adds(b, ",\n\"collections\":[");
+	for (size_t i = 0; i < h->marks_cnt; i++) {
+		const struct mark *m = &h->marks[i];
+		buf_addf(b, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
+			 m->begin_ns > first ? m->begin_ns - first : 0, m->pause_ns, m->dead_sz);
+	}
+	buf_adds(b, "]");
 }
 
 static void put_about(struct html *h)
@@ -181,6 +231,7 @@ static void put_about(struct html *h)
 	put_json(b, h->in.options->title ? h->in.options->title : buf_str(&command));
 	buf_free(&command);
 	put_sums(h, b);
+	put_marks(h, b);
 	put_metas(h->in.catalog, b);
 	put_procs(h->in.catalog, b);
 	put_ledger(h->in.catalog, b);
@@ -210,6 +261,7 @@ static int html_end(void *state, struct err *err)
 		rc = put_page(h, err);
 	tally_free(&h->tally);
 	cells_free(&h->cells);
+	free(h->marks);
 	buf_free(&h->buf);
 	free(h);
 	return rc;

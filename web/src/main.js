@@ -51,6 +51,7 @@ class Page {
     if (about.partial) this.notice(`Only ${this.timeline.words()} is shown: blocks allocated before are not.`);
     if (about.lost) this.notice(`${count(about.lost)} events were lost: see “What was recorded”.`);
     if (about.lost_frees) this.notice(`In use is an upper bound: ${count(about.lost_frees)} frees were lost.`);
+    if (about.bounded && !about.unseen_frees) this.notice("In use is an upper bound: not all that the garbage collector freed was seen.");
     if (about.unseen_frees) this.notice("In use is an upper bound: what the garbage collector freed was not recorded.");
   }
 

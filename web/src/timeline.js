@@ -13,7 +13,7 @@ const MARGIN = { left: 76, right: 14, top: 20, bottom: 24 };
 
 export class Timeline {
   constructor(box, series, about, slices, onInterval) {
-    Object.assign(this, { box, series, slices, onInterval, peak: about.peak, partial: about.partial, start: about.from_ns / 1e9 });
+    Object.assign(this, { box, series, slices, onInterval, peak: about.peak, collections: about.collections, partial: about.partial, start: about.from_ns / 1e9 });
     this.drawn = about.heap_slice_ns / 1e9;
     this.slice = about.slice_ns / 1e9;
     this.end = Math.max(about.length_ns / 1e9, this.drawn / 1e6);
@@ -37,6 +37,7 @@ export class Timeline {
     const bar = scaleLinear([0, rate], [0, HEIGHT - MARGIN.bottom - SPLIT - 6]);
     this.drawBars(bar);
     this.drawArea(y);
+    this.drawCollections();
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`)
       .call(axisBottom(this.x.copy().domain([this.start, this.start + this.end])).ticks(Math.max(3, Math.floor(width / 110))).tickFormat((s) => (s ? seconds(s) : "0")).tickSizeOuter(0));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`)
@@ -70,6 +71,16 @@ export class Timeline {
     this.svg.append("text").attr("class", "peak").attr("y", 14)
       .attr("x", px + (px > this.box.clientWidth / 2 ? -6 : 6)).attr("text-anchor", px > this.box.clientWidth / 2 ? "end" : "start")
       .text(`peak ${bytes(this.peak.bytes)}`);
+  }
+
+  // A tick for each collection of a garbage collector, where the bars begin.
+  drawCollections() {
+    const ticks = this.svg.append("g").attr("class", "gc");
+    for (const [ns, pause, reclaimed] of this.collections ?? []) {
+      const px = this.x(Math.min(this.end, ns / 1e9)).toFixed(1);
+      ticks.append("line").attr("x1", px).attr("x2", px).attr("y1", SPLIT - 5).attr("y2", SPLIT + 3)
+        .append("title").text(`collection at ${this.clock(ns / 1e9)}: ${bytes(reclaimed)} reclaimed, paused ${seconds(pause / 1e9)}`);
+    }
   }
 
   drawBrush(width) {
