@@ -58,7 +58,8 @@ static void say_problem(const struct inquiry *q, const char *why)
 static int put(struct inquiry *q, struct symbol *symbols, size_t n)
 {
 	uint64_t pc = q->pcs[q->answered++];
-	const struct symbols *old = catalog_symbols(q->catalog, q->module, pc);
+	bool known = q->config->improve || q->config->replace;
+	const struct symbols *old = known ? catalog_symbols(q->catalog, q->module, pc) : NULL;
 	if (old && old->n && old->at[old->n - 1].quality > symbols[n - 1].quality)
 		return 0;
 	return catalog_put_symbols(q->catalog, q->module, pc,
