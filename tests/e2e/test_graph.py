@@ -99,6 +99,16 @@ def test_documented_graph(programs, variant, freeze):
     assert obey(program, "go on") == "done"
 
 
+def test_stripped(programs, tmp_path):
+    """The collector within a program that has no names left but those it exports."""
+    bare = tmp_path / "bare"
+    subprocess.run(["strip", "-o", bare, PROGS / "graph.staticgc"], check=True)
+    program = programs(bare, FOOS="10")
+    told(program)
+    graph = ask("graph", "-p", program.pid, "--type", "C", "--type-ids", PROGS / "graph.debug.types", "--fields", FIELDS)
+    assert numbered(graph).replace("@buffer", "@(field 16)") == numbered(DOCUMENTED)
+
+
 def test_threads_that_run_and_collect(programs):
     """Four threads switch fibers and allocate garbage all the time; what is asked for is found each time."""
     program, _, types = crystal(programs, "mt", FOOS="2000", SPIN="1")

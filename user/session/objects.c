@@ -289,7 +289,8 @@ int objects_read(struct objects *o, const struct heap_ask *ask, struct err *err)
 		rc = learn_types(&o->types, ask->learn, o->tgid, &c.heap, &c.words, err);
 	if (!rc)
 		rc = typing_begin(&typing, &o->types, &o->fields) ? err_set(err, ENOMEM, "out of memory") : 0;
-	typing.none = !collector_is_crystal(&collector);
+	/* A stripped program does not say what it is; who has names for its types knows. */
+	typing.none = !ask->type_ids && !ask->learn && !collector_is_crystal(&collector);
 	if (!rc) {
 		struct graph_typing how = { typing_of, typing_settle, &typing };
 		rc = graph_scan(&o->graph, &c.heap, &c.words, &c.roots, ask->live, &how);
