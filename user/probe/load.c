@@ -224,14 +224,21 @@ int probe_exclude(struct probe *p, uint32_t tgid, struct err *err)
 	return mark_target(p, tgid, ALYS_EXCLUDED, err);
 }
 
+/* In batches: one by one, each would be looked for from the table's begin, which takes a minute for a full one. */
 void probe_forget_blocks(struct probe *p)
 {
-	struct {
+	static struct {
 		uint64_t addr, tgid;
-	} key;
-	int fd = bpf_map__fd(p->skel->maps.sampled);
-	while (!bpf_map_get_next_key(fd, NULL, &key) && !bpf_map_delete_elem(fd, &key))
-		;
+	} keys[4096];
+	static uint64_t values[4096];
+	uint32_t at = 0, n;
+	int fd = bpf_map__fd(p->skel->maps.sampled), rc;
+	bool first = true;
+	do {
+		n = sizeof(keys) / sizeof(keys[0]);
+		rc = bpf_map_lookup_and_delete_batch(fd, first ? NULL : &at, &at, keys, values, &n, NULL);
+		first = false;
+	} while (!rc);
 }
 
 int probe_listen(struct probe *p, bool on, struct err *err)
