@@ -106,6 +106,17 @@ struct top_source spectator_source(struct spectator *s)
 
 void spectator_free(struct spectator *s)
 {
+	struct continuous_status now = { 0 };
+	if (s->recording) {
+		continuous_status(s->recording, &now);
+		continuous_off(s->recording);
+	}
+	/*
+	 * A thread is looking for names, which can take long for a whole machine's programs, and nobody will
+	 * read them: the probes are gone, the rest ends with the process.
+	 */
+	if (now.waiting)
+		return;
 	/* What still waits is answered with nothing, so the list comes last. */
 	continuous_free(s->recording);
 	buf_free(&s->list);
