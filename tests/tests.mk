@@ -131,7 +131,7 @@ check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 # Targets and helpers of `make bench`.
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
 bench-programs: $(BENCH) $(BUILD)/demo/server $(addprefix $(BUILD)/tests/,bench/floor bench/tables bench/site.debug \
-	bench/site.release symdump bpf/price bpf/prog/depth prog/c_graph)
+	bench/site.release symdump bpf/price bpf/prog/depth prog/c_graph heapread)
 $(BUILD)/tests/bench/%: tests/bench/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
