@@ -228,6 +228,12 @@ static void write_head(struct dump *d, const char *words)
 	note(d, trace_write_mapping(d->w, &(struct mapping){ .id = d->map, .proc = d->proc, .module = d->module,
 							     .start = 0, .end = 1u << 31, .bias = 0 }));
 	write_name(d, ALLOCATOR_PC, "GC_malloc");
+	const struct count counts[] = {
+		{ "heap-objects", "live objects found in the heap", COUNT_HIT, o->graph.objects_cnt },
+		{ "heap-written", "of them written into the dump", COUNT_RECORDED, o->graph.objects_cnt },
+	};
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		note(d, trace_write_count(d->w, &counts[i]));
 	buf_free(&said);
 }
 
