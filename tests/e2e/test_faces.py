@@ -1,0 +1,174 @@
+"""A real daemon seen through HTTP and from a server that it pushes to: the numbers are those of the programs."""
+
+import json
+import re
+import subprocess
+import threading
+import time
+
+import pytest
+
+from browser_driver import drive, need
+from conftest import pprof
+from test_daemon import Daemon
+from test_push import Backend, values
+from web_driver import get, wait_for
+
+pytestmark = pytest.mark.bpf
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A daemon that watches these processes, every kilobyte a sample, and serves at `url`."""
+    running = []
+
+    def start(*args):
+        running.append(Daemon(tmp_path, "--sample", "bytes:1k", "--listen", "0", *args).wait_ready())
+        running[-1].url = re.search(r"http://[\d.:]+", running[-1].log()).group()
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.kill()
+
+
+@pytest.fixture
+def growing(started):
+    return lambda: started.program("c_grow").wait_ready().go()
+
+
+def functions(url, index):
+    """{function: flat bytes}"""
+    text = pprof("-top", "-nodecount=0", "-nodefraction=0", "-unit=B", f"-sample_index={index}", url)
+    return {name: float(n) for n, name in re.findall(r"^ *([\d.]+)B? +\S+% +\S+% +\S+ +\S+% +(\S+)", text, re.M)}
+
+
+def metrics(server, query=""):
+    text = get(f"{server.url}/metrics{query}").text
+    return {name: float(n) for name, n in re.findall(r"^(alys\w+(?:{.*})?) (\S+)$", text, re.M)}
+
+
+def total(found, prefix):
+    return sum(n for name, n in found.items() if name.startswith(prefix + "{"))
+
+
+def test_go_tool_pprof_of_a_running_program(growing, served):
+    need("go")
+    target = growing()
+    server = served("-p", target.pid)
+    time.sleep(3)
+    live = functions(f"{server.url}/debug/pprof/heap?pid={target.pid}", "inuse_space")
+    assert 8 < live["site_grow_fast"] / live["site_grow_slow"] < 32
+    assert live.get("site_churn", 0) < 64 << 10
+    whole = functions(f"{server.url}/debug/pprof/allocs?pid={target.pid}", "alloc_space")
+    assert whole["site_churn"] > 10 * whole["site_grow_fast"] > 0
+    begun = time.monotonic()
+    window = functions(f"{server.url}/debug/pprof/allocs?pid={target.pid}&seconds=2", "alloc_space")
+    whole = functions(f"{server.url}/debug/pprof/allocs?pid={target.pid}", "alloc_space")
+    assert time.monotonic() - begun < 10
+    # Two seconds of at least five.
+    assert 0.05 < window["site_churn"] / whole["site_churn"] < 0.55
+    assert target.proc.poll() is None
+
+
+def test_deltas_add_up(growing, served, tmp_path):
+    need("go")
+    target = growing()
+    server = served("-p", target.pid)
+    url = f"{server.url}/debug/pprof/delta_heap?pid={target.pid}"
+    sums = []
+    for _ in range(3):
+        time.sleep(1)
+        path = tmp_path / "delta"
+        path.write_bytes(get(url).body)
+        sums.append(functions(path, "alloc_space")["site_churn"])
+    whole = functions(f"{server.url}/debug/pprof/allocs?pid={target.pid}", "alloc_space")["site_churn"]
+    assert max(sums[1:]) < 0.8 * sum(sums)
+    assert sum(sums) <= whole * 1.001 and sum(sums) > 0.5 * whole
+
+
+def test_metrics_hold_the_law(growing, served):
+    target = growing()
+    server = served("-p", target.pid)
+    time.sleep(2)
+    text = get(f"{server.url}/metrics").text
+    if subprocess.run(["which", "promtool"], capture_output=True).returncode == 0:
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=30)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    server.ctl("off")
+    found = metrics(server)
+    hits = total(found, "alys_hits_total")
+    assert hits > 1000
+    assert hits == sum(total(found, f"alys_events_{k}_total") for k in ("recorded", "aside", "lost"))
+    assert found["alys_recording"] == 0
+    assert "Switched off" in get(f"{server.url}/").text
+    server.ctl("on")
+    time.sleep(2)
+    found = metrics(server)
+    assert found["alys_recording"] == 1 and found["alys_targets"] == 1
+    one = metrics(server, f"?pid={target.pid}")
+    live = one[f'alys_target_live_bytes{{pid="{target.pid}",comm="c_grow"}}']
+    assert live > 100 << 10
+
+
+def test_pages_and_the_report(growing, served, tmp_path):
+    target = growing()
+    server = served("-p", target.pid)
+    time.sleep(2)
+    seen = drive(tmp_path, f"{server.url}/", """
+    const out = { rows: await page.$$eval("tbody tr", (rows) => rows.map((r) => r.innerText)) };
+    await page.click("text=report");
+    await page.waitForFunction(() => document.documentElement.dataset.shown);
+    out.sites = await page.locator("#table").innerText();
+    return out;
+    """, foreign=True)
+    assert len(seen["rows"]) == 1 and seen["rows"][0].startswith(str(target.pid)) and "c_grow" in seen["rows"][0]
+    assert "site_grow_fast" in seen["sites"]
+
+
+def test_processes_come_and_go(started, growing, served):
+    one = growing()
+    server = served("--exe", "*/tests/prog/c_grow")
+    pids = lambda: {g["labels"]["__param_pid"] for g in json.loads(get(f"{server.url}/sd").text)}
+    wait_for(lambda: str(one.pid) in pids())
+    two = growing()
+    wait_for(lambda: str(two.pid) in pids())
+    assert get(f"{server.url}/debug/pprof/heap?pid={two.pid}").status == 200
+    two.finish()
+    wait_for(lambda: str(two.pid) not in pids())
+    gone = get(f"{server.url}/debug/pprof/heap?pid={two.pid}")
+    assert gone.status == 404 and "not traced" in gone.text
+    assert get(f"{server.url}/report?pid={two.pid}").status == 404
+    assert get(f"{server.url}/debug/pprof/heap?pid={one.pid}").status == 200
+
+
+def test_a_window_over_the_end_of_its_process(growing, served):
+    target = growing()
+    server = served("-p", target.pid)
+    time.sleep(0.5)
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(get(f"{server.url}/debug/pprof/heap?pid={target.pid}&seconds=2")))
+    asking.start()
+    time.sleep(0.5)
+    target.finish()
+    asking.join(20)
+    assert answers[0].status in (200, 404)
+    assert get(f"{server.url}/-/healthy").status == 200
+
+
+def test_pushes(growing, served, tmp_path):
+    need("go")
+    backend = Backend()
+    try:
+        target = growing()
+        server = served("-p", target.pid, "--push", f"http://127.0.0.1:{backend.port}", "--push-every", "1")
+        wait_for(lambda: len(backend.taken) >= 4)
+        (series,) = backend.taken[-1][2]["series"]
+        assert {k["name"]: k["value"] for k in series["labels"]} == {"__name__": "memory", "service_name": "c_grow",
+                                                                      "pid": str(target.pid)}
+        sums = [values(b["series"][0]["samples"][0]["rawProfile"], tmp_path / "pushed") for _, _, b in backend.taken]
+        assert sums[-1][3] > sums[0][3], "in use grows"
+        assert max(s[1] for s in sums) < 0.9 * sum(s[1] for s in sums), "allocations are those of each second"
+        assert metrics(server)["alys_push_sent_total"] >= 4
+    finally:
+        backend.close()
