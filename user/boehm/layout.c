@@ -267,7 +267,8 @@ static int try_end_of_arrays(struct finding *f, uint64_t start, struct err *err)
 	if (f->names.arrays_sz < INDEX_TOP * 8)
 		return err_set(err, ENOTSUP, "GC_arrays is smaller than a block index");
 	take_hit(f, &hit, LAYOUT_BY_SYMBOL);
-	return validate(f, err);
+	int rc = validate(f, err);
+	return rc == -ENODATA ? err_set(err, ENOTSUP, "no block index of a known layout is in its GC_arrays") : rc;
 }
 
 static int find_by_symbol(struct finding *f, struct err *err)

@@ -11,7 +11,7 @@
 #define PAGE 4096
 #define CHUNK (4u << 20)
 #define OVERLAP (INDEX_TOP * 8)
-#define NEAR (256u << 10) /* the collector's other variables are within this of the table */
+#define NEAR CHUNK /* the collector's other variables are within this of the table */
 #define MARK_ENTRY 16
 #define STATE_WITHIN 40 /* words */
 #define STATE_MAX 5
@@ -147,19 +147,24 @@ static int find_mark_stack(struct memory *m, const struct space *s, uint64_t sta
 {
 	uint64_t end = hit->top_index;
 	uint64_t *words = malloc(NEAR);
-	size_t hits = 0;
+	size_t hits = 0, surer = 0;
 	start = end - start > NEAR ? end - NEAR : start;
 	int rc = words ? read_words(m, s, start, end, words) : -ENOMEM;
 	for (size_t i = 0; !rc && i + 3 <= (end - start) / 8; i++) {
-		if (is_mark_stack(words + i)) {
-			hit->mark_stack = start + i * 8;
-			hit->mark_state = find_mark_state(words + i, (end - start) / 8 - i, start + i * 8);
-			hits++;
+		uint64_t addr = start + i * 8, state;
+		if (!is_mark_stack(words + i))
+			continue;
+		state = find_mark_state(words + i, (end - start) / 8 - i, addr);
+		hits++;
+		surer += state != 0;
+		if (state || !surer) {
+			hit->mark_stack = addr;
+			hit->mark_state = state;
 		}
 	}
 	free(words);
-	hit->mark_stack = hits == 1 ? hit->mark_stack : 0;
-	hit->mark_state = hits == 1 ? hit->mark_state : 0;
+	if (surer != 1 && (surer || hits != 1))
+		hit->mark_stack = hit->mark_state = 0;
 	return rc;
 }
 
