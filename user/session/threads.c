@@ -117,11 +117,25 @@ static int arm(struct threads *t, struct err *err)
 	return 0;
 }
 
+static bool has_ended(uint32_t tid)
+{
+	char path[64], line[512] = "";
+	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return true;
+	size_t n = fread(line, 1, sizeof(line) - 1, f);
+	fclose(f);
+	line[n] = 0;
+	const char *state = strrchr(line, ')');
+	return !state || strchr("ZX", state[2]);
+}
+
 static int seize(struct threads *t, uint32_t tid)
 {
 	/* No options: above all not EXITKILL. */
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-		return errno == ESRCH ? 0 : -errno; /* it ended just now */
+		return errno == ESRCH || has_ended(tid) ? 0 : -errno; /* a first thread may be gone long before the others */
 	int rc = add_thread(t, tid);
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && errno != ESRCH)
 		return -errno;
@@ -194,20 +208,6 @@ int threads_freeze(struct threads *t, uint32_t tgid, struct err *err)
 uint64_t threads_deadline(const struct threads *t)
 {
 	return t->frozen ? t->since_ns + FREEZE_MAX_NS - MARGIN_NS : 0;
-}
-
-static bool has_ended(uint32_t tid)
-{
-	char path[64], line[512] = "";
-	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return true;
-	size_t n = fread(line, 1, sizeof(line) - 1, f);
-	fclose(f);
-	line[n] = 0;
-	const char *state = strrchr(line, ')');
-	return !state || strchr("ZX", state[2]);
 }
 
 /*
