@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #define EPOCH_BITS 21 /* 2^21 collections later an old object looks young, for one collection */
 #define EPOCH_MASK ((1u << EPOCH_BITS) - 1)
 #define LEAST_CAP 1024
 #define DIGIT_BITS 11
+#define AHEAD 12 /* objects to fetch the slots of */
+#define HUGE_PAGE (2u << 20)
 #define DIGITS (1u << DIGIT_BITS)
 
 static uint64_t place_of(uint64_t addr)
@@ -35,10 +39,24 @@ static size_t find(const struct recorded *o, uint64_t place)
 	return i;
 }
 
+/* Zeroed. Every access is somewhere else: with huge pages it misses one cache instead of two. */
+static struct recorded_slot *make_slots(size_t cap)
+{
+	size_t n = cap * sizeof(struct recorded_slot);
+	if (n < HUGE_PAGE)
+		return calloc(1, n);
+	struct recorded_slot *slots = aligned_alloc(HUGE_PAGE, n);
+	if (!slots)
+		return NULL;
+	madvise(slots, n, MADV_HUGEPAGE);
+	memset(slots, 0, n);
+	return slots;
+}
+
 static int grow(struct recorded *o)
 {
 	struct recorded wide = { .cap = o->cap ? 2 * o->cap : LEAST_CAP, .count = o->count, .epoch = o->epoch };
-	wide.slots = calloc(wide.cap, sizeof(*wide.slots));
+	wide.slots = make_slots(wide.cap);
 	if (!wide.slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < o->cap; i++) {
@@ -157,6 +175,8 @@ int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(voi
 	}
 	for (size_t i = 0; i < l.cnt; i++) {
 		uint64_t size;
+		if (i + AHEAD < l.cnt)
+			__builtin_prefetch(&o->slots[home_of(o, place_of(l.at[i + AHEAD].addr))]);
 		recorded_take(o, l.at[i].addr, &size);
 		int told = fn(ctx, l.at[i].addr, l.at[i].size);
 		rc = rc ? rc : told;

@@ -107,6 +107,8 @@ static void put_collections(struct live *l)
 	put(l, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
 	put(l, "marks-longest-us", "microseconds that the longest reading of marks took", COUNT_NOTE,
 	    cost.longest_ns / 1000);
+	put(l, "judged-longest-us", "microseconds of the processor, at most, to find the dead of a collection and write them", COUNT_NOTE,
+	    n.longest_ns / 1000);
 }
 
 static void put_stack_ends(struct live *l)

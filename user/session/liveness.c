@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -39,6 +40,13 @@ struct liveness {
 	size_t pending;     /* heaps with a reading that is not applied */
 	struct liveness_counts counts;
 };
+
+static uint64_t cpu_now(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
 
 struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops)
 {
@@ -142,7 +150,10 @@ static int conclude(struct liveness *l, struct heap_state *h)
 	if (h->reading) {
 		h->over.gc.heap_sz = h->reading->heap.heap_bytes;
 		h->over.gc.live_sz = marked_bytes(&h->reading->heap);
+		uint64_t from = cpu_now();
 		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
+		uint64_t took = cpu_now() - from;
+		l->counts.longest_ns = took > l->counts.longest_ns ? took : l->counts.longest_ns;
 		mark_reading_free(h->reading);
 		h->reading = NULL;
 		l->pending--;

@@ -45,6 +45,7 @@ void liveness_describe(struct liveness *l, char *out, size_t cap);
 
 struct liveness_counts {
 	uint64_t collections, missed, reclaimed, reclaimed_sz, reused;
+	uint64_t longest_ns; /* of the processor, at most, for the objects of one collection, their frees written */
 };
 
 struct liveness_counts liveness_counts(const struct liveness *l);

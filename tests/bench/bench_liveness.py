@@ -1,0 +1,60 @@
+"""
+What a collection reclaimed of a million recorded objects: how long the tracer takes to know it, whether it stops the
+program for it, and how near the bytes in use come to what the program itself says.
+"""
+import json
+import re
+import subprocess
+
+import harness
+
+OBJECTS = 100_000 if harness.QUICK else 1_000_000
+SIZE = 63 # and the byte that libgc adds make one of its size classes
+
+
+def note(text, name):
+    found = re.search(rf"^ +note +{name} +(\d+)", text, re.M)
+    return int(found[1]) if found else 0
+
+
+def in_use(path):
+    done = subprocess.run([harness.ALYS, "report", "--show", "live", "--focus", "site_object", "-f", "json", path],
+                          capture_output=True, text=True, check=True)
+    total = json.loads(done.stdout)["total"]
+    return total["bytes"], total.get("error", 0)
+
+
+def run(*options):
+    target = harness.Target(harness.program("gc_live"), str(OBJECTS), str(SIZE))
+    recording = harness.Recording(target.pid, "--backtrace-limit", "8", *options, output="liveness.alys")
+    _, size = map(int, target.run())
+    recording.stop()
+    target.close()
+    info = subprocess.run([harness.ALYS, "info", recording.path], capture_output=True, text=True, check=True).stdout
+    liveness = re.search(r"^liveness +(.*)", info, re.M)[1]
+    told, error = in_use(recording.path)
+    return note(info, "marks-longest-us") / 1000, note(info, "judged-longest-us") / 1000, told, error, size, liveness
+
+
+def main():
+    rows, exact, within = [], [], []
+    for name, options in {"every call": (), "stopped at each": ("--stop-at-gc",), "bytes:16k": ("-s", "bytes:16k")}.items():
+        for _ in range(harness.REPETITIONS):
+            marks, judged, told, error, size, liveness = run(*options)
+            rows.append((name, f"{marks:.1f}", f"{judged:.1f}", f"{told:,}", f"{size:,}", f"{error:,.0f}", liveness))
+            if error:
+                within.append(abs(told - size) / error)
+            else:
+                exact.append((marks + judged, abs(told - size) / size))
+    harness.table(f"liveness of {OBJECTS:,} objects, half of them dropped",
+                  ("recorded", "marks read ms", "judged, CPU ms", "in use", "truth", "stated error", "liveness"), rows)
+    worst = max(ms for ms, _ in exact)
+    harness.verdict(f"liveness of {OBJECTS:,} objects after one collection", "at most 150 ms", f"{worst:.0f} ms at most", worst <= 150)
+    off = 100 * max(share for _, share in exact)
+    harness.verdict("bytes in use after a collection, exact recording", "within 1 %", f"{off:.2f} % off at most", off <= 1)
+    mean = sum(within) / len(within)
+    harness.verdict("bytes in use after a collection, sampled", "within the stated error",
+                    f"{mean:.1f} standard errors off on average", mean <= 1.5)
+
+
+main()
