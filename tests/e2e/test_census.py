@@ -132,6 +132,23 @@ def test_names_are_unknown_without_the_list(started):
     assert any("--type-ids FILE" in line for line in answer["notes"])
 
 
+@pytest.mark.bpf
+def test_names_are_learned_from_a_recording(started, tmp_path):
+    program = started.program("graph.debug", env={"FOOS": "2000"})
+    while program.line() != "ready":
+        pass
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    program.proc.stdin.write(b"late\ntruncate\n")
+    program.proc.stdin.flush()
+    assert [program.line(), program.line()] == ["done", "done"]
+    tracer.stop()
+    rows, answer = by_type(program, "--learn", tmp_path / "t.alys")
+    unlearned, _ = by_type(program)
+    assert rows["Late"]["known"] == "learned" and rows["Late"]["count"] == 100 and "Late" not in unlearned
+    done = alys("census", "-p", program.pid, "--learn", tmp_path / "none.alys")
+    assert done.returncode == 1 and "none.alys" in done.stderr
+
+
 def test_lines_as_memprof_writes_them(started):
     program = started.program("census.debug")
     truth = json.loads(program.line())

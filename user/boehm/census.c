@@ -84,6 +84,9 @@ static bool is_best(const struct shapes *s, uint32_t id, const struct heap_block
 {
 	const uint64_t *place = map_get(&s->best, id);
 	const struct shape *best = place ? &s->list[*place - 1] : NULL;
+	/* One large object with a small number in front is a buffer rather than a class' only instance. */
+	if (best && best->cnt == 1 && best->size > BOEHM_BLOCK / 2)
+		return false;
 	return best && best->kind == b->kind && b->size + GRANULE >= best->size && b->size <= best->size + GRANULE;
 }
 

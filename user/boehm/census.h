@@ -5,7 +5,7 @@
  *
  * An id is believed when it can be one: not above the ids of classes, where those are known, and only
  * in objects of the size (give or take a granule) and kind that most objects with this id have, for a
- * class has one of each. A String says its own length, which must fit.
+ * class has one of each; a single one must not be large. A String says its own length, which must fit.
  */
 #ifndef ALYS_BOEHM_CENSUS_H
 #define ALYS_BOEHM_CENSUS_H
@@ -30,7 +30,7 @@ struct census {
 	struct census_type *types; /* most bytes first; with those of CENSUS_ */
 	size_t types_cnt, types_cap;
 	uint64_t cnt, bytes; /* of all that is marked, without free lists */
-	uint64_t doubted;    /* objects that had an id as another size has it: counted as buffers */
+	uint64_t doubted;    /* objects that begin with an id but have not its shape: counted as buffers */
 };
 
 /*

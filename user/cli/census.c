@@ -12,6 +12,7 @@
 static const struct opt options[] = {
 	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "the process, which is neither stopped nor probed" },
 	{ "type-ids", 0, "FILE", opt_text, AT(type_ids), NULL, NULL, "names of types, as `CRYSTAL_DUMP_TYPE_ID=1 crystal build` prints them" },
+	{ "learn", 0, "TRACE", opt_text, AT(learn), NULL, NULL, "names of types from a recording of this process: what `Foo.new` allocated" },
 	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "wait at most so long for the program's next collection" },
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "the heap's accounts instead: free, unmapped, fragmentation by size" },
 	{ "counts", 0, NULL, opt_flag, AT(counts), NULL, NULL, "objects by class in lines: how many lines follow, then COUNT<tab>TYPE" },
@@ -33,8 +34,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	(void)n, (void)words, (void)command;
 	if (!o->report.pid)
 		return err_set(err, EINVAL, "whose heap? give -p PID (`pgrep -a NAME` finds it)");
-	if (o->heap && (o->counts || o->type_ids))
-		return err_set(err, EINVAL, "--heap knows no types: leave out --counts and --type-ids");
+	if (o->heap && (o->counts || o->type_ids || o->learn))
+		return err_set(err, EINVAL, "--heap knows no types: leave out --counts, --type-ids and --learn");
 	/* Lines are for programs, and hide nothing unless told to. */
 	if (o->counts && o->report.top == REPORT_TOP_STANDARD)
 		o->report.top = 0;

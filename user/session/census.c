@@ -16,12 +16,14 @@
 #include "boehm/census.h"
 #include "report/heap.h"
 #include "session/collector.h"
+#include "session/learn.h"
 #include "session/live.h"
 #include "session/output.h"
 #include "session/session.h"
 #include "target/proc.h"
 
 #define POLL_NS 1000000
+#define LEARN_MAX (8ull << 30)
 
 struct taking {
 	const struct census_options *o;
@@ -158,10 +160,10 @@ static void note_census(struct taking *t, const struct census *c, bool typed)
 	if (!typed)
 		buf_adds(&t->notes, "it is no program of Crystal's: its objects have no type id\n");
 	else if (unnamed)
-		buf_addf(&t->notes, "%zu of %zu types have no name here: --type-ids FILE takes what `CRYSTAL_DUMP_TYPE_ID=1 crystal build` prints\n",
+		buf_addf(&t->notes, "%zu of %zu types have no name here: --type-ids FILE takes what `CRYSTAL_DUMP_TYPE_ID=1 crystal build` prints, --learn a recording\n",
 			 unnamed, named + unnamed);
 	if (c->doubted)
-		buf_addf(&t->notes, "%" PRIu64 " objects begin with a type's id but have another size than it: counted as buffers\n",
+		buf_addf(&t->notes, "%" PRIu64 " objects begin with a number that is a type's but are not of its size: counted as buffers\n",
 			 c->doubted);
 }
 
@@ -182,7 +184,7 @@ static int write_census(struct taking *t, const struct census *c, struct sink_ou
 static int take_census(struct taking *t, struct sink_out *out, struct err *err)
 {
 	struct census c;
-	bool typed = t->o->type_ids || t->types.names_cnt > 1 || collector_is_crystal(&t->collector);
+	bool typed = t->o->type_ids || t->o->learn || t->types.names_cnt > 1 || collector_is_crystal(&t->collector);
 	int rc = census_take(&t->collector.memory, &t->heap, &t->types, !typed, &c, err);
 	if (rc)
 		return rc;
@@ -240,6 +242,22 @@ static int take_accounts(struct taking *t, struct sink_out *out, struct err *err
 	return rc;
 }
 
+/* What the recorded objects that are still there begin with. */
+static int learn(struct taking *t, struct err *err)
+{
+	struct words w;
+	int rc = words_begin(&w, &t->heap, LEARN_MAX);
+	if (!rc)
+		rc = words_copy(&w, &t->collector.memory, &t->heap, 0);
+	if (rc)
+		rc = err_set(err, -rc, "process %u (%s): its objects cannot be read for --learn: %s", t->collector.memory.tgid,
+			     t->collector.comm, strerror(-rc));
+	else
+		rc = learn_types(&t->types, t->o->learn, t->collector.memory.tgid, &t->heap, &w, err);
+	words_free(&w);
+	return rc;
+}
+
 /* --- all of it ---------------------------------------------------------------------------------- */
 
 static int take(struct taking *t, struct sink_out *out, struct err *err)
@@ -249,6 +267,8 @@ static int take(struct taking *t, struct sink_out *out, struct err *err)
 		rc = await_collection(t, err);
 	if (!rc)
 		rc = collector_read(&t->collector, &t->heap, err);
+	if (!rc && t->o->learn)
+		rc = learn(t, err);
 	if (rc)
 		return rc;
 	describe(t);

@@ -95,6 +95,7 @@ struct info_options {
 struct census_options {
 	struct report_options report; /* pid, format, order, what is hidden */
 	const char *type_ids; /* file of the compiler's list, NULL = none */
+	const char *learn;    /* a trace of the process: names of types from its call stacks; NULL = none */
 	double gc_wait;       /* seconds to wait for a collection */
 	bool heap, counts;
 };
