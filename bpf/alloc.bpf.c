@@ -284,6 +284,20 @@ static __always_inline void call_superseded(struct pending *p, bool jumped)
 	count(jumped ? ALYS_ST_NESTED : ALYS_ST_LOST_NO_RETURN);
 }
 
+/*
+ * Is the thread below a call that it is in? A marked one may have been left by an exception: then what came
+ * later has most likely used the place of its return address. While return probes wait, they may have.
+ */
+static __noinline bool is_below(struct pending *p, __u64 cfa)
+{
+	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
+	__u64 caller;
+	if (p->cfa <= cfa || p->cfa - cfa >= NEST_SPAN)
+		return false;
+	return p->shape != SHAPE_MARK || (probes && probes->return_instances) || !read_word(&caller, p->cfa - 8) ||
+	       caller == p->caller;
+}
+
 /* By thread. The call that is to be waited for, or NULL. */
 static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 {
@@ -298,7 +312,7 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 		return NULL;
 	}
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
-	if (p->cfa > cfa && p->cfa - cfa < NEST_SPAN) {
+	if (is_below(p, cfa)) {
 		count(ALYS_ST_NESTED);
 		return NULL;
 	}
@@ -424,7 +438,7 @@ static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct aly
 		return is_internal(ctx, site, cfa);
 	struct pending *p =
 		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
-	return p && p->cfa > cfa && p->cfa - cfa < NEST_SPAN;
+	return p && is_below(p, cfa);
 }
 
 /* Plain calls nest by thread, also those that are paired by frame. */
@@ -439,6 +453,8 @@ static __always_inline void mark_thread(const struct alys_site *site, __u64 cfa)
 	if (p->cfa)
 		call_superseded(p, p->cfa == cfa);
 	p->shape = SHAPE_MARK;
+	if (!read_word(&p->caller, cfa - 8))
+		p->caller = 0;
 	p->cfa = cfa;
 }
 

@@ -39,6 +39,7 @@ struct pending {
 	__u8 foretold;
 	__u8 pad[4];
 	__u64 told; /* when foretold: the result, as the site or prediction on trial says */
+	__u64 caller; /* of a mark: its return address */
 };
 
 /* All records, in causal order per address. Written by all programs, read by the loader, sized by

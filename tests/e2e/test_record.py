@@ -71,6 +71,8 @@ def test_exact(started, tmp_path, name, run):
 @pytest.mark.parametrize("library, name", [
     ("libjemalloc.so.2", "c_threads"), ("libtcmalloc_minimal.so.4", "c_threads"), ("libmimalloc.so.2.0", "c_threads"),
     ("libjemalloc.so.2", "cpp_new"), ("libtcmalloc_minimal.so.4", "cpp_new"),
+    # Their operator new throws: what is called below its frame later is not inside it any more.
+    ("libjemalloc.so.2", "cpp_exceptions"), ("libtcmalloc_minimal.so.4", "cpp_exceptions"),
 ])
 def test_other_allocators(started, tmp_path, library, name):
     trace = tmp_path / "t.alys"
