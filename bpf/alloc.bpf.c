@@ -175,7 +175,8 @@ static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_sit
 	p->collected = site->nest == ALYS_NEST_CALLER;
 	read_arguments(ctx, site, p);
 	p->sampled = p->size >= config.min_size && sample_take(p, p->size);
-	if ((site->flags & ALYS_SITE_LEAF) && is_idle(p)) {
+	/* On trial all are followed: the first thousand calls are to end it, not as many samples. */
+	if ((site->flags & ALYS_SITE_LEAF) && !p->trial && is_idle(p)) {
 		count(ALYS_ST_UNSAMPLED);
 		return false;
 	}

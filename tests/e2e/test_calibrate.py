@@ -187,3 +187,18 @@ def test_an_executable_is_tried_in_the_first_calls(started, tmp_path):
     assert re.search(r"alloc\.staticgc: \d{4,} first calls agreed, 0 did not: results are read at cheap exits", tracer.text)
     book = assert_law(tmp_path / "t.alys")
     assert book.rows["recorded-alloc"] >= sum(site["allocs"] for site in truth.values())
+
+
+@pytest.mark.parametrize("args", [("-s", "bytes:64k", "--sample-at", "call"), ("-s", "bytes:64k")], ids=["call", "refill"])
+def test_a_trial_ends_however_few_calls_are_sampled(started, tmp_path, args):
+    """And it is about the calls that are seen: sampled at refills, nothing is probed where each call returns."""
+    program = started.program("alloc.staticgc").wait_ready()
+    tracer = started.tracer("-p", program.pid, *args, "-o", tmp_path / "t.alys").recording()
+    truth = program.go().truths()[0]["sites"]
+    tracer.stop()
+    assert re.search(r"alloc\.staticgc: \d{4,} first calls agreed, 0 did not", tracer.text), tracer.text
+    book = assert_law(tmp_path / "t.alys")
+    if "--sample-at" in args:
+        assert book.rows["hits-alloc"] >= sum(site["allocs"] for site in truth.values())
+    else:
+        assert book.rows["exits-unpaired"] < 1.5 * book.rows["hits-alloc"]

@@ -89,6 +89,26 @@ static void test_every_library(void **state)
 	}
 }
 
+/* Whoever goes over from the one to the other leaves the entries under the probes that they have. */
+static void test_exits_do_not_move_entries(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		struct sites_options cheap = { .cheap_exits = true }, plain = { 0 };
+		struct opened a, b;
+		open_sites(&a, libraries[i], &cheap);
+		open_sites(&b, libraries[i], &plain);
+		assert_int_equal(a.list.sites_cnt, b.list.sites_cnt);
+		for (size_t k = 0; k < a.list.sites_cnt; k++) {
+			assert_int_equal(a.list.sites[k].state, b.list.sites[k].state);
+			assert_int_equal(a.list.sites[k].vaddr, b.list.sites[k].vaddr);
+			assert_int_equal(a.list.sites[k].cfa_off, b.list.sites[k].cfa_off);
+		}
+		close_sites(&a);
+		close_sites(&b);
+	}
+}
+
 /* Addresses of all `ret`s that objdump sees in a file. */
 static void objdump_rets(const char *path, struct map *rets)
 {
@@ -358,7 +378,7 @@ static void test_refills(void **state)
 {
 	struct sites_options at_calls = { .cheap_exits = true };
 	struct sites_options opts = { .cheap_exits = true, .refill = true };
-	struct opened calls, o;
+	struct opened calls, o, plain;
 	(void)state;
 	open_sites(&calls, LIBGC, &at_calls);
 	open_sites(&o, LIBGC, &opts);
@@ -380,6 +400,17 @@ static void test_refills(void **state)
 	static const uint8_t kept[] = { ALYS_REG_RBX, ALYS_REG_RBP, 11, 12, 13, 14 };
 	assert_non_null(memchr(kept, fill->reg, sizeof(kept)));
 	assert_true(in_wrappers(&o.list, grow->func) && !in_wrappers(&calls.list, grow->func));
+	/* What such a file is tried against: the same probes, and ways out of the large blocks' function only. */
+	opts.cheap_exits = false;
+	open_sites(&plain, LIBGC, &opts);
+	assert_int_equal(plain.list.at, SAMPLE_AT_REFILL);
+	assert_int_equal(plain.list.sites_cnt, o.list.sites_cnt);
+	for (size_t i = 0; i < o.list.sites_cnt; i++)
+		assert_int_equal(plain.list.sites[i].vaddr, o.list.sites[i].vaddr);
+	for (size_t i = 0; i < plain.list.exits_cnt; i++)
+		assert_true(plain.list.exits[i].vaddr - kind->func >= kind->size);
+	opts.cheap_exits = true;
+	close_sites(&plain);
 	close_sites(&o);
 	close_sites(&calls);
 
@@ -537,6 +568,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_library),
+		cmocka_unit_test(test_exits_do_not_move_entries),
 		cmocka_unit_test(test_rets_are_objdumps),
 		cmocka_unit_test(test_known_places),
 		cmocka_unit_test(test_filter_and_importers),

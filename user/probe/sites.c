@@ -289,7 +289,7 @@ static void find_text(struct plan *p)
 static int choose_place(struct plan *p)
 {
 	bool can = false;
-	int rc = p->options->refill && p->options->cheap_exits ? lists_can_refill(p, &can) : 0;
+	int rc = p->options->refill ? lists_can_refill(p, &can) : 0;
 	p->list->at = can ? SAMPLE_AT_REFILL : SAMPLE_AT_CALL;
 	return rc;
 }

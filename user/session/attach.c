@@ -184,6 +184,12 @@ static enum probe_returns returns_for(const struct live *l, uint32_t tgid)
 /* Calls that must agree before cheap exits are believed that no helper could try. */
 #define TRIAL_CALLS 1000
 
+static void end_trial(struct file_sites *f)
+{
+	sites_free(&f->proof);
+	f->trial = (struct probe_trial){ 0 };
+}
+
 /*
  * While a file is on trial in one process, and where its proof cannot be had, others are seen at plain `ret`s or
  * as if proven.
@@ -193,19 +199,15 @@ static int attach_sites(struct live *l, uint32_t tgid, const char *path, struct 
 {
 	if (f->trial.number)
 		return probe_attach(l->probe, tgid, fd, &f->proof, returns, err);
-	if (!f->unproven || find_sites(l->families, false, false, fd, path, &f->proof, err))
+	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
+	bool refill = f->list.at == SAMPLE_AT_REFILL;
+	if (!f->unproven || find_sites(l->families, false, refill, fd, path, &f->proof, err))
 		return probe_attach(l->probe, tgid, fd, &f->list, returns, err);
 	f->trial_returns = returns;
 	int rc = probe_attach_on_trial(l->probe, tgid, fd, &f->list, &f->proof, returns, &f->trial, err);
 	if (rc)
-		sites_free(&f->proof);
+		end_trial(f);
 	return rc;
-}
-
-static void end_trial(struct file_sites *f)
-{
-	sites_free(&f->proof);
-	f->trial = (struct probe_trial){ 0 };
 }
 
 static void judge(struct live *l, struct file_sites *f)
@@ -292,6 +294,13 @@ void attach_reset(struct live *l)
 		map_free(&l->sites->done);
 }
 
+static void file_free(struct file_sites *f)
+{
+	sites_free(&f->list);
+	sites_free(&f->proof);
+	collections_free(&f->collections);
+}
+
 void attach_prune(struct live *l, const struct catalog *kept)
 {
 	size_t n = 0;
@@ -302,7 +311,7 @@ void attach_prune(struct live *l, const struct catalog *kept)
 			continue;
 		}
 		map_del(&l->sites->done, f->module.n);
-		sites_free(&f->list);
+		file_free(f);
 	}
 	if (l->sites)
 		l->sites->files_cnt = n;
@@ -320,11 +329,8 @@ void attach_free(struct live *l)
 {
 	if (!l->sites)
 		return;
-	for (size_t i = 0; i < l->sites->files_cnt; i++) {
-		sites_free(&l->sites->files[i].list);
-		sites_free(&l->sites->files[i].proof);
-		collections_free(&l->sites->files[i].collections);
-	}
+	for (size_t i = 0; i < l->sites->files_cnt; i++)
+		file_free(&l->sites->files[i]);
 	free(l->sites->files);
 	map_free(&l->sites->done);
 	free(l->sites);
