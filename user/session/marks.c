@@ -136,15 +136,29 @@ static void *prove(void *arg)
 	return NULL;
 }
 
+/*
+ * Marks hold for a few milliseconds only: who is to read them must not queue behind whoever made them. All
+ * else that the thread does can wait its turn.
+ */
+static void be_prompt(bool prompt)
+{
+	struct sched_param param = { .sched_priority = prompt ? 1 : 0 };
+	if (sched_setscheduler(0, (prompt ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param))
+		log_dbg("the reader of marks keeps its priority");
+}
+
 static void try_open(struct watched *w)
 {
 	struct err err = { 0 };
+	be_prompt(false);
 	int rc = collector_find(&w->collector, w->tgid, &err);
+	be_prompt(true);
 	if (rc) {
 		set_state(w, rc == -ENODATA ? MARKS_WAITING : MARKS_IMPOSSIBLE, err.text);
 		return;
 	}
 	set_state(w, MARKS_READY, "the reading is not proven yet");
+	/* An ordinary thread: the priority is not inherited (SCHED_RESET_ON_FORK). */
 	w->proving = !pthread_create(&w->prover, NULL, prove, w);
 }
 
@@ -263,14 +277,6 @@ static void beat(struct marks *m)
 	probe_allow_stops(m->probe, clock_now() + STOPS_NS);
 }
 
-/* Marks hold for a few milliseconds only: who is to read them must not queue behind whoever made them. */
-static void be_prompt(void)
-{
-	struct sched_param first = { .sched_priority = 1 };
-	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first))
-		log_dbg("the reader of marks runs with ordinary priority");
-}
-
 static void *run(void *arg)
 {
 	struct marks *m = arg;
@@ -279,7 +285,7 @@ static void *run(void *arg)
 		{ .fd = bell_fd(m->bell), .events = POLLIN },
 	};
 	bool ending = false;
-	be_prompt();
+	be_prompt(true);
 	while (!ending) {
 		uint64_t word;
 		beat(m);
