@@ -1,5 +1,6 @@
 """What the collector reclaimed, seen from outside, against what it says itself through links that it clears."""
 
+import collections
 import json
 import os
 import re
@@ -213,12 +214,9 @@ def test_two_processes(tmp_path, started):
     truths = [p.go() for p in both] and [p.truths()[0] for p in both]
     tracer.stop()
     assert liveness_of(trace) == "exact"
-    tallies = {p.pid: Tally() for p in both}
-    for event in each_event(convert(trace, "json", tmp_path / "t.json")):
-        tally = tallies[event["tgid"]]
-        tally.drop(event["addr"]) if event.get("cause") == "gc" else tally.add(event)
+    sites = sites_by_process(trace, tmp_path / "t.json")
     for p, truth in zip(both, truths):
-        compare(truth, tallies[p.pid].sites, True)
+        compare(truth, sites[p.pid], True)
         assert p.finish() == 0
 
 
@@ -252,3 +250,25 @@ def test_page_marks_collections(tmp_path):
     marks = json.loads(re.search(r'"collections":(\[\[.*?\]\])', page).group(1))
     assert len(marks) >= 5 and all(pause > 0 for _, pause, _ in marks)
     assert sum(reclaimed for _, _, reclaimed in marks) > 1000000
+
+
+def sites_by_process(trace, out):
+    """Site -> in use, for each process number."""
+    tallies = collections.defaultdict(Tally)
+    for event in each_event(convert(trace, "json", out)):
+        tally = tallies[event["tgid"]]
+        tally.drop(event["addr"]) if event.get("cause") == "gc" else tally.add(event)
+    return {tgid: tally.sites for tgid, tally in tallies.items()}
+
+
+def test_forked_child(tmp_path):
+    """Its heap is a copy, its collector counts on; what it inherited is not its own."""
+    trace = tmp_path / "t.alys"
+    done = alys("-q", "--follow", "--stop-at-gc", "-o", trace, "--", PROGS / "c_gclive", "20000", "0", "fork", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    truths = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(truths) == 2
+    assert liveness_of(trace) == "exact"
+    sites = sites_by_process(trace, tmp_path / "t.json")
+    for truth in truths:
+        compare(truth, sites[truth["pid"]], True)

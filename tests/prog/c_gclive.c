@@ -2,10 +2,11 @@
 /*
  * libgc: objects that are kept and dropped. The collector itself says at the end which are gone: each has a link
  * that it clears, which no tracer has a part in. The truth's live and live_bytes are those after the last
- * collection. c_gclive [ROUNDS [SECONDS]]: then goes on collecting for that long.
+ * collection. c_gclive [ROUNDS [SECONDS [fork]]]: then goes on collecting for that long; a child does the same.
  */
 #define GC_NO_THREAD_REDIRECTS
 #include <gc.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "truth.h"
@@ -118,16 +119,8 @@ static void count_alive(void)
 	}
 }
 
-int main(int argc, char **argv)
+static void work(unsigned rounds, double seconds)
 {
-	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 60000;
-	double seconds = argc > 2 ? atof(argv[2]) : 0;
-
-	GC_INIT();
-	links = malloc(LINKS * sizeof(*links));
-	/* Before probes come: first uses of the collector's own tables. */
-	(GC_malloc)(1);
-	truth_ready();
 	for (unsigned i = 0; i < rounds; i++)
 		round_of(i);
 	wipe_stack();
@@ -135,13 +128,47 @@ int main(int argc, char **argv)
 	GC_invoke_finalizers();
 	wipe_stack();
 	GC_gcollect();
-	/* Gives the tracer time to read the marks, should it want to: nothing happens meanwhile. */
+	/* Time to read the marks: nothing happens meanwhile. */
 	for (double t = 0; t < seconds; t += 0.05) {
 		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
 		GC_gcollect();
 	}
 	count_alive();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 60000;
+	double seconds = argc > 2 ? atof(argv[2]) : 0;
+	pid_t child = -1;
+	int status = 0;
+
+	GC_set_handle_fork(argc > 3);
+	GC_INIT();
+	links = malloc(LINKS * sizeof(*links));
+	/* Before probes come: first uses of the collector's own tables. */
+	(GC_malloc)(1);
+	truth_ready();
+	if (argc > 3) {
+		/* What the child inherits is not its own. */
+		work(rounds / 2, 0);
+		child = fork();
+		if (child == 0) {
+			truth_forget();
+			links_cnt = 0;
+			links = malloc(LINKS * sizeof(*links));
+		}
+		for (uint32_t i = 0; i < TRUTH_SITES; i++)
+			truth_sites[i].live = truth_sites[i].live_bytes = 0;
+	}
+	work(rounds, seconds);
 	if (GC_get_gc_no() < 5 || !finalized)
 		return 7; /* no collections: the test would prove nothing */
-	return truth_done();
+	if (child == 0) {
+		truth_print();
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, &status, 0);
+	return truth_done() || status;
 }
