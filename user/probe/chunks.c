@@ -83,13 +83,11 @@ static int publish(struct chunks *c, int fd)
 
 int chunks_grow(struct chunks *c)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	if (c->at_cnt == ALYS_MAX_CHUNKS)
 		return -ENOSPC;
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "alys_chunk", sizeof(uint32_t), sizeof(struct alys_chunk), 1,
-				&opts);
+	int fd = rights_array("alys_chunk", sizeof(struct alys_chunk));
 	if (fd < 0)
-		return -errno;
+		return fd;
 	int rc = publish(c, fd);
 	close(fd); /* the outer map and the mapping keep it */
 	return rc;

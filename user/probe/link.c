@@ -7,20 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
 
+#include "base/rights.h"
 #include "base/vec.h"
-
-/* The head of union bpf_attr for BPF_LINK_CREATE with a multi uprobe, include/uapi/linux/bpf.h of 6.6:
- * libbpf and the system headers of Debian 12 are older. */
-struct link_create_uprobe_multi {
-	__u32 prog_fd, target_fd, attach_type, flags;
-	__u64 path, offsets, ref_ctr_offsets, cookies;
-	__u32 cnt, multi_flags, pid, pad;
-};
 
 #define DETACH_THREADS 31
 
@@ -52,29 +44,28 @@ static int refused(int code, const char *path, struct err *err)
 	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));
 }
 
-static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, const char *path,
+static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, const char *path,
 			struct err *err)
 {
-	struct link_create_uprobe_multi attr = {
-		.prog_fd = (__u32)bpf_program__fd(b->prog),
+	const struct rights_link l = {
+		.prog_fd = bpf_program__fd(b->prog),
+		.file_fd = file_fd,
 		.attach_type = b->session ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
-		.path = (__u64)(uintptr_t)path,
-		.offsets = (__u64)(uintptr_t)b->offsets,
-		.cookies = (__u64)(uintptr_t)b->cookies,
-		.cnt = (__u32)b->offsets_cnt,
-		.multi_flags = b->at_return ? MULTI_RETURN : 0,
-		.pid = tgid,
+		.flags = b->at_return ? MULTI_RETURN : 0,
+		.tgid = tgid,
+		.cnt = (uint32_t)b->offsets_cnt,
+		.offsets = b->offsets,
+		.cookies = b->cookies,
 	};
 	struct attachment *a = VEC_PUSH(p, attachments);
 	if (!a)
 		return err_set(err, ENOMEM, "out of memory");
 	a->tgid = tgid;
-	a->trial = b->trial;
-	a->fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	a->fd = rights_link(&l);
 	if (a->fd >= 0)
 		return 0;
 	p->attachments_cnt--;
-	return refused(errno, path, err);
+	return refused(-a->fd, path, err);
 }
 
 static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, const char *path,
@@ -106,7 +97,7 @@ int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file
 	if (!b->offsets_cnt)
 		return 0;
 	return p->tier == PROBE_TIER_PERF ? attach_perf(b, p, tgid, path, err) :
-					    attach_multi(b, p, tgid, path, err);
+					    attach_multi(b, p, tgid, file_fd, path, err);
 }
 
 static void detach_one(struct attachment *a)

@@ -8,9 +8,9 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/rights.h"
 #include "base/vec.h"
 
 #define DATA_PAGES 32
@@ -30,25 +30,12 @@ struct news {
 	int epoll;
 };
 
-static int open_event(int cpu)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.mmap = 1,
-		.mmap2 = 1,
-		.wakeup_events = 1,
-	};
-	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
 /* 1: taken in; 0: no such CPU now; or -errno. */
 static int add_lane(struct news *n, int cpu)
 {
-	int fd = open_event(cpu);
+	int fd = rights_mappings(cpu);
 	if (fd < 0)
-		return errno == ENODEV ? 0 : -errno;
+		return fd == -ENODEV ? 0 : fd;
 	void *at = mmap(NULL, PAGE + DATA_SZ, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct lane *l = at == MAP_FAILED ? NULL : VEC_PUSH(n, lanes);
 	if (!l) {
