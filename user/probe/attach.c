@@ -309,6 +309,7 @@ void probe_close(struct probe *p)
 	if (!p)
 		return;
 	probe_detach(p, 0);
+	probe_listen(p, false, NULL);
 	tables_free(p->tables);
 	free(p->attachments);
 	programs_close(p->programs);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/rights.h"
 #include "base/vec.h"
 
 const struct extent *chunks_room(const struct chunks *c, size_t n)

@@ -15,6 +15,7 @@
 
 #include "alys.skel.h"
 #include "base/log.h"
+#include "base/rights.h"
 #include "probe/programs.h"
 
 /* A refused program prints its whole verification: the sentence before it is enough without -vv. */
@@ -157,9 +158,7 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	p->tables = tables_new(&maps, err);
 	if (!p->tables)
 		return -err->code;
-	/* Only the raw tracepoints attach by themselves; uprobes wait for probe_attach. */
-	rc = alys_bpf__attach(p->skel);
-	return rc ? err_set(err, -rc, "cannot watch processes: %s", strerror(-rc)) : 0;
+	return probe_listen(p, true, err);
 }
 
 struct probe *probe_open(const struct probe_config *cfg, struct err *err)
@@ -243,12 +242,24 @@ void probe_forget_blocks(struct probe *p)
 
 int probe_listen(struct probe *p, bool on, struct err *err)
 {
-	int rc = 0;
-	if (on)
-		rc = alys_bpf__attach(p->skel);
-	else
-		alys_bpf__detach(p->skel);
-	return rc ? err_set(err, -rc, "cannot watch processes: %s", strerror(-rc)) : 0;
+	const struct {
+		const char *name;
+		const struct bpf_program *prog;
+	} all[LISTENING] = {
+		{ "sched_process_fork", p->skel->progs.on_fork },
+		{ "sched_process_exec", p->skel->progs.on_exec },
+		{ "sched_process_exit", p->skel->progs.on_exit },
+		{ "mark_victim", p->facts.oom ? p->skel->progs.on_oom : NULL },
+	};
+	for (int i = 0; i < LISTENING; i++) {
+		int *fd = &p->listening[i];
+		if (*fd > 0 && !on)
+			close(*fd);
+		*fd = on && all[i].prog ? rights_tracepoint(all[i].name, bpf_program__fd(all[i].prog)) : 0;
+		if (*fd < 0)
+			return err_set(err, -*fd, "cannot watch processes: %s", strerror(-*fd));
+	}
+	return 0;
 }
 
 void probe_forget_stacks(struct probe *p)

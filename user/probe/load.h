@@ -30,6 +30,8 @@ struct described {
 	bool attached; /* for all processes */
 };
 
+#define LISTENING 4
+
 struct probe {
 	struct alys_bpf *skel;
 	struct programs *programs;
@@ -40,6 +42,7 @@ struct probe {
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
 	uint32_t sites_cnt, objects_cnt, gc_sites_cnt, trials_cnt;
+	int listening[LISTENING]; /* raw tracepoints, 0 = not attached */
 	struct described *files;
 	size_t files_cnt, files_cap;
 };

@@ -211,6 +211,10 @@ int programs_await_all(struct programs *ps)
 	int rc = 0;
 	for (size_t i = 0; i < ps->cnt && !rc; i++)
 		rc = programs_await(ps, ps->list[i].prog);
+	/* Nothing is left to do for it: whoever forks now takes nothing half done along. */
+	if (ps->threaded)
+		pthread_join(ps->thread, NULL);
+	ps->threaded = false;
 	return rc;
 }
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rights.h"
+
 bool jit_is(const struct map_line *line)
 {
 	return line->exec && !line->ino && (!*line->path || !strncmp(line->path, "[anon", 5));
@@ -49,7 +51,7 @@ void jit_find_tmp(struct jit *j, uint32_t tgid)
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
 	j->own.owner = stat(path, &st) ? 0 : st.st_uid;
 	snprintf(path, sizeof(path), "/proc/%u/root/tmp", tgid);
-	j->own.tmp = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	j->own.tmp = rights_open(path, O_PATH | O_DIRECTORY);
 	j->own.pid = own_number(tgid);
 	j->inherited.tmp = -1;
 }

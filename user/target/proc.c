@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/rights.h"
 
 static int no_such(uint32_t tgid, struct err *err)
 {
@@ -86,9 +89,9 @@ int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err)
 		return no_such(tgid, err);
 	char link[64];
 	snprintf(link, sizeof(link), "/proc/%u/exe", tgid);
-	ssize_t n = readlink(link, out->exe, sizeof(out->exe) - 1);
+	int n = rights_read_link(link, out->exe, sizeof(out->exe) - 1);
 	out->exe[n > 0 ? n : 0] = 0;
-	out->kernel_thread = n < 0 && errno == ENOENT && proc_status_value(tgid, "VmSize") < 0;
+	out->kernel_thread = n == -ENOENT && proc_status_value(tgid, "VmSize") < 0;
 	return 0;
 }
 
@@ -111,8 +114,11 @@ static bool parse_map_line(char *text, struct map_line *out)
 
 int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l), void *ctx, struct err *err)
 {
-	FILE *f = open_proc(tgid, "maps");
-	if (!f && errno == EACCES)
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
+	int fd = rights_open(path, O_RDONLY);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	if (!f && fd == -EACCES)
 		return err_set(err, EACCES, "not allowed to look into process %u: run as root (sudo), outside of any container", tgid);
 	if (!f)
 		return no_such(tgid, err);
