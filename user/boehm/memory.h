@@ -23,9 +23,11 @@ struct memory_source {
 struct memory {
 	uint32_t tgid;
 	const struct memory_source *source; /* NULL: the process tgid */
+	int lent; /* /proc/PID/mem + 1 where others have the rights, 0 = not open; see memory_close */
 	uint64_t reads, bytes;              /* cost so far: system calls, bytes asked for */
 };
 
+void memory_close(struct memory *m);
 /* All of it: 0, or -EFAULT (not all is mapped), -ESRCH (it has ended), -EPERM. */
 int memory_read(struct memory *m, uint64_t addr, void *out, size_t n);
 /*

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,9 +20,11 @@
 #include "daemon/notify.h"
 #include "http/http.h"
 #include "push/push.h"
+#include "session/broker.h"
 #include "session/session.h"
 
 #define FILES_MAX 65536
+#define RELOAD 75 /* not an exit status that anybody sees */
 #define RUN_DIR "/run/alys-bpf"
 
 struct daemon {
@@ -35,7 +38,10 @@ struct daemon {
 	struct faces faces;
 	struct http_source source;
 	struct commands commands;
+	struct broker broker;
+	bool split; /* in two processes */
 	int signals;
+	int profiles; /* their directory, -1 = none */
 	bool reload;
 	uint64_t beat_ns, beat_every_ns;
 };
@@ -102,19 +108,23 @@ static int open_server(struct daemon *d, struct err *err)
 	return d->server ? 0 : -err->code;
 }
 
-static int open_recording(struct daemon *d, struct err *err)
+static struct continuous *open_recording(struct daemon *d, struct err *err)
 {
 	struct continuous_ops ops = { .ctx = d, .ending = on_ending };
+	if (d->o.profile_dir)
+		d->profiles = keeper_open_dir(d->o.profile_dir, d->broker.uid, d->broker.gid, err);
+	return d->o.profile_dir && d->profiles < 0 ? NULL : continuous_new(&d->o.watch, &ops, err);
+}
+
+static int open_keeper(struct daemon *d, struct err *err)
+{
 	struct keeper_options k = {
 		.dir = d->o.profile_dir, .every = d->o.every, .keep = d->o.keep, .keep_age = d->o.keep_age,
 		.keep_size = d->o.keep_size,
 	};
-	if (k.dir && !(d->keeper = keeper_new(&k, err)))
-		return -err->code;
-	d->recording = continuous_new(&d->o.watch, &ops, err);
-	if (!d->recording)
-		return -err->code;
-	return d->o.off ? 0 : continuous_on(d->recording, err);
+	if (k.dir)
+		d->keeper = keeper_new(&k, d->profiles, err);
+	return k.dir && !d->keeper ? -err->code : 0;
 }
 
 static void close_recording(struct daemon *d)
@@ -159,31 +169,6 @@ static void close_faces(struct daemon *d)
 	d->push = NULL;
 }
 
-static int open_all(struct daemon *d, struct err *err)
-{
-	raise_limits();
-	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now() };
-	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
-	d->signals = open_signals(err);
-	int rc = d->signals < 0 ? d->signals : open_server(d, err);
-	if (!rc)
-		rc = open_recording(d, err);
-	if (!rc)
-		rc = open_faces(d, err);
-	return rc;
-}
-
-static void close_all(struct daemon *d)
-{
-	/* First, so that nobody is told to come and finds nobody. */
-	server_close(d->server);
-	close_recording(d);
-	close_faces(d);
-	if (d->signals >= 0)
-		close(d->signals);
-	free(d->reloaded);
-}
-
 /* True when the daemon is to end. */
 static bool take_signals(struct daemon *d)
 {
@@ -198,33 +183,16 @@ static bool take_signals(struct daemon *d)
 	return end;
 }
 
-/* What was recorded so far goes to disk, and everything begins anew with the options as they are now. */
-static int reload(struct daemon *d, struct err *err)
+/* Whether the options can be read again: else all stays as it is. */
+static bool wants_reload(struct daemon *d)
 {
-	struct daemon_options *o = calloc(1, sizeof(*o));
+	struct daemon_options o;
 	struct err why = { 0 };
 	d->reload = false;
-	if (!o || (d->o.reload && d->o.reload(d->o.reload_ctx, o, &why))) {
-		log_err("the options stay as they were: %s", o ? why.text : "out of memory");
-		free(o);
-		return 0;
-	}
-	if (!d->o.reload)
-		*o = d->o;
-	notify("RELOADING=1");
-	close_faces(d);
-	close_recording(d);
-	o->socket = d->o.socket;
-	o->reload = d->o.reload;
-	o->reload_ctx = d->o.reload_ctx;
-	d->o = *o;
-	free(d->reloaded);
-	d->reloaded = o;
-	int rc = open_recording(d, err);
-	rc = rc ? rc : open_faces(d, err);
-	notify("READY=1");
-	log_at(LOG_NORMAL, "options were read again");
-	return rc;
+	if (!d->o.reload || !d->o.reload(d->o.reload_ctx, &o, &why))
+		return true;
+	log_err("the options stay as they were: %s", why.text);
+	return false;
 }
 
 static void beat(struct daemon *d)
@@ -243,15 +211,24 @@ static int least(int a, int b)
 
 static int wait_for_work(struct daemon *d, int ms)
 {
-	struct pollfd fds[3 + SERVER_FDS + CONTINUOUS_FDS];
+	struct pollfd fds[4 + SERVER_FDS + CONTINUOUS_FDS];
 	size_t n = server_fds(d->server, fds);
 	n += continuous_fds(d->recording, fds + n);
 	fds[n++] = (struct pollfd){ .fd = d->signals, .events = POLLIN };
 	fds[n++] = (struct pollfd){ .fd = d->http ? http_fd(d->http) : -1, .events = POLLIN };
 	fds[n++] = (struct pollfd){ .fd = d->push ? push_fd(d->push) : -1, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = d->split ? d->broker.sock : -1 };
 	return poll(fds, n, ms) < 0 && errno != EINTR ? -errno : 0;
 }
 
+/* The broker never says anything unasked. */
+static bool is_gone(int sock)
+{
+	struct pollfd p = { .fd = sock };
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* 0: the end; RELOAD; or an error. */
 static int serve(struct daemon *d, struct err *err)
 {
 	for (int ms = 0;;) {
@@ -260,6 +237,8 @@ static int serve(struct daemon *d, struct err *err)
 			return err_set(err, -rc, "poll: %s", strerror(-rc));
 		if (take_signals(d))
 			return 0;
+		if (d->split && is_gone(d->broker.sock))
+			return err_set(err, EPIPE, "the part with the rights was ended: this one ends, too, and all probes go");
 		struct err broken = { 0 };
 		ms = continuous_work(d->recording, &broken);
 		if (broken.code)
@@ -275,8 +254,8 @@ static int serve(struct daemon *d, struct err *err)
 			push_serve_pending(d->push);
 		if (d->keeper)
 			ms = least(keeper_work(d->keeper, d->recording), ms);
-		if (d->reload && (rc = reload(d, err)))
-			return rc;
+		if (d->reload && wants_reload(d))
+			return RELOAD;
 		beat(d);
 	}
 }
@@ -290,20 +269,100 @@ static void say_ready(const struct daemon *d)
 	notify("READY=1\nSTATUS=tracing");
 }
 
+/* The recording's life, in the process that has no rights left. RELOAD, or the daemon's exit status. */
+static int collect(struct daemon *d)
+{
+	struct err err = { 0 };
+	int rc = open_keeper(d, &err);
+	if (!rc)
+		rc = open_faces(d, &err);
+	if (!rc && !d->o.off)
+		rc = continuous_on(d->recording, &err);
+	if (!rc) {
+		say_ready(d);
+		rc = serve(d, &err);
+		notify(rc == RELOAD ? "RELOADING=1" : "STOPPING=1");
+	}
+	close_recording(d);
+	close_faces(d);
+	if (rc < 0)
+		log_err("%s", err.text);
+	return rc == RELOAD ? RELOAD : !rc ? EXIT_OK : rc == -ESRCH ? EXIT_NOTHING : EXIT_ERROR;
+}
+
+static int status_of(int wait_status)
+{
+	if (WIFEXITED(wait_status))
+		return WEXITSTATUS(wait_status);
+	log_err("the process that records was ended by signal %d: all probes are gone with it", WTERMSIG(wait_status));
+	return EXIT_ERROR;
+}
+
+/* In two processes where the kernel allows it. RELOAD, or the daemon's exit status. */
+static int live_once(struct daemon *d, struct err *err)
+{
+	d->recording = open_recording(d, err);
+	if (!d->recording)
+		return EXIT_ERROR;
+	d->split = continuous_can_split(d->recording);
+	if (!d->split)
+		log_warn("this kernel has no links that could be handed on: one process with all rights does everything");
+	if (d->split && broker_split(&d->broker, err))
+		return EXIT_ERROR;
+	if (d->split && d->broker.pid) {
+		int status = status_of(broker_serve(&d->broker, d->signals));
+		close_recording(d);
+		return status;
+	}
+	int status = collect(d);
+	if (d->split)
+		exit(status);
+	return status;
+}
+
+static void read_again(struct daemon *d)
+{
+	struct daemon_options *o = d->o.reload ? calloc(1, sizeof(*o)) : NULL;
+	struct err why = { 0 };
+	if (o && !d->o.reload(d->o.reload_ctx, o, &why)) {
+		o->socket = d->o.socket;
+		o->reload = d->o.reload;
+		o->reload_ctx = d->o.reload_ctx;
+		d->o = *o;
+		free(d->reloaded);
+		d->reloaded = o;
+	} else {
+		free(o);
+	}
+	d->reload = false;
+	log_at(LOG_NORMAL, "beginning anew, with the options as they are now");
+}
+
 int daemon_run(const struct daemon_options *o, struct err *err)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
 	if (!d)
 		return -err_set(err, ENOMEM, "out of memory");
 	d->o = *o;
-	d->signals = -1;
-	int rc = open_all(d, err);
-	if (!rc) {
-		say_ready(d);
-		rc = serve(d, err);
-		notify("STOPPING=1");
+	d->profiles = -1;
+	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now() };
+	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
+	raise_limits();
+	broker_choose_user(&d->broker);
+	d->signals = open_signals(err);
+	int status = d->signals < 0 || open_server(d, err) ? EXIT_ERROR : RELOAD;
+	while (status == RELOAD) {
+		status = live_once(d, err);
+		if (d->profiles >= 0)
+			close(d->profiles);
+		d->profiles = -1;
+		if (status == RELOAD)
+			read_again(d);
 	}
-	close_all(d);
+	server_close(d->server);
+	if (d->signals >= 0)
+		close(d->signals);
+	free(d->reloaded);
 	free(d);
-	return !rc ? EXIT_OK : rc == -ESRCH ? EXIT_NOTHING : EXIT_ERROR;
+	return status;
 }

@@ -22,6 +22,7 @@
 
 struct keeper {
 	struct keeper_options o;
+	char place[32]; /* the directory, whatever leads to it */
 	struct map marks; /* proc -> struct heap_mark *, of its last profile */
 	struct keeper_counts counts;
 	uint64_t next_ns;
@@ -41,15 +42,26 @@ static uint64_t now_of(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-struct keeper *keeper_new(const struct keeper_options *o, struct err *err)
+int keeper_open_dir(const char *dir, uid_t uid, gid_t gid, struct err *err)
 {
-	struct stat st;
-	if (mkdir(o->dir, 0700) && errno != EEXIST) {
-		err_set(err, errno, "--profile-dir %s: %s", o->dir, strerror(errno));
-		return NULL;
-	}
-	if (stat(o->dir, &st) || !S_ISDIR(st.st_mode) || access(o->dir, W_OK | X_OK)) {
-		err_set(err, ENOTDIR, "--profile-dir %s: not a directory that can be written to", o->dir);
+	bool fresh = !mkdir(dir, 0700);
+	if (!fresh && errno != EEXIST)
+		return err_set(err, errno, "--profile-dir %s: %s", dir, strerror(errno));
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno, "--profile-dir %s: %s", dir, strerror(errno));
+	if (!fresh || !fchown(fd, uid, gid))
+		return fd;
+	int code = errno;
+	close(fd);
+	return err_set(err, code, "--profile-dir %s: cannot give it to user %u: %s", dir, (unsigned int)uid, strerror(code));
+}
+
+struct keeper *keeper_new(const struct keeper_options *o, int dir_fd, struct err *err)
+{
+	if (faccessat(dir_fd, ".", W_OK | X_OK, AT_EACCESS)) {
+		err_set(err, errno, "--profile-dir %s: user %u, which writes the profiles, cannot write there", o->dir,
+			(unsigned int)geteuid());
 		return NULL;
 	}
 	struct keeper *k = calloc(1, sizeof(*k));
@@ -58,6 +70,7 @@ struct keeper *keeper_new(const struct keeper_options *o, struct err *err)
 		return NULL;
 	}
 	k->o = *o;
+	snprintf(k->place, sizeof(k->place), "/proc/self/fd/%d", dir_fd);
 	k->next_ns = now_of(CLOCK_MONOTONIC) + (uint64_t)(o->every * 1e9);
 	return k;
 }
@@ -105,7 +118,7 @@ static void name_file(const struct keeper *k, const struct continuous_process *p
 	put_name(name, sizeof(name), p->comm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
 	/* An address of the process' generation, so that two of a second do not meet. */
-	snprintf(out, cap, "%s/%s-%u-%s-%u%s%s" ENDING, k->o.dir, name, p->tgid, stamp, p->proc.n, why ? "-" : "", why ?: "");
+	snprintf(out, cap, "%s/%s-%u-%s-%u%s%s" ENDING, k->place, name, p->tgid, stamp, p->proc.n, why ? "-" : "", why ?: "");
 }
 
 static void fail(struct keeper *k, const struct err *err)
@@ -232,7 +245,7 @@ static void remove_old(struct keeper *k)
 {
 	struct old_files files = { 0 };
 	uint64_t size = 0;
-	DIR *dir = opendir(k->o.dir);
+	DIR *dir = opendir(k->place);
 	if (!dir)
 		return;
 	list_files(dir, &files);

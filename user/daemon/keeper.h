@@ -6,6 +6,8 @@
 #ifndef ALYS_DAEMON_KEEPER_H
 #define ALYS_DAEMON_KEEPER_H
 
+#include <sys/types.h>
+
 #include "session/continuous.h"
 
 struct keeper_options {
@@ -23,8 +25,13 @@ struct keeper_counts {
 
 struct keeper;
 
-/* Makes the directory when it is not there. */
-struct keeper *keeper_new(const struct keeper_options *o, struct err *err);
+/*
+ * Makes the directory when it is not there, and gives it to this user. A descriptor of it: whoever has less
+ * rights later may be unable to find the way to it.
+ */
+int keeper_open_dir(const char *dir, uid_t uid, gid_t gid, struct err *err);
+/* Writes to dir_fd, which stays the caller's. */
+struct keeper *keeper_new(const struct keeper_options *o, int dir_fd, struct err *err);
 void keeper_free(struct keeper *k);
 /* Asks for the profiles that are due; ms until the next are. */
 int keeper_work(struct keeper *k, struct continuous *c);

@@ -31,7 +31,7 @@ void notify(const char *state)
 uint64_t notify_watchdog_us(void)
 {
 	const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
-	if (!us || (pid && strtoul(pid, NULL, 10) != (unsigned long)getpid()))
+	if (!us || (pid && strtoul(pid, NULL, 10) != (unsigned long)getpid() && strtoul(pid, NULL, 10) != (unsigned long)getppid()))
 		return 0;
 	return strtoull(us, NULL, 10);
 }

@@ -29,7 +29,11 @@ struct calibrating {
 	size_t calls_cnt, calls_cap;
 	struct event *events;
 	size_t events_cnt, events_cap;
+	uint64_t lost; /* before this calibration */
 };
+
+/* Programs that stay, see calibrate_prepare. */
+static struct probe *kept;
 
 static const struct site *site_named(const struct site_list *l, const char *name)
 {
@@ -95,15 +99,48 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 	(void)ctx, (void)who, (void)note, (void)other;
 }
 
+static const struct probe_config config = { .ring_sz = RING_SZ };
+
+static int count_losses(const struct calibrating *c, uint64_t *out)
+{
+	struct probe_stats s;
+	int rc = probe_stats(c->probe, &s);
+	*out = s.misses + s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_RING_REALLOC] +
+	       s.n[ALYS_ST_LOST_RING_FREE] + s.n[ALYS_ST_LOST_PENDING];
+	return rc;
+}
+
 static int open_probe(struct calibrating *c, struct err *err)
 {
-	struct probe_config cfg = { .ring_sz = RING_SZ };
 	struct intake_ops ops = { .ctx = c, .on_event = on_event, .on_stack = on_stack, .on_note = on_note };
-	c->probe = probe_open(&cfg, err);
+	c->probe = kept ? kept : probe_open(&config, err);
 	if (!c->probe)
 		return -err->code;
 	c->intake = intake_new(probe_ring_fd(c->probe), &ops, err);
-	return c->intake ? 0 : -err->code;
+	if (!c->intake)
+		return -err->code;
+	/* What an earlier one left is not of this one. */
+	while (kept && intake_drain(c->intake) > 0)
+		;
+	c->events_cnt = 0;
+	return count_losses(c, &c->lost) ? err_set(err, EIO, "the counters could not be read") : 0;
+}
+
+int calibrate_prepare(struct err *err)
+{
+	if (kept)
+		return 0;
+	struct probe *p = probe_open(&config, err);
+	if (!p)
+		return -err->code;
+	int rc = probe_ready(p, err);
+	if (!rc)
+		rc = probe_listen(p, false, err);
+	if (rc)
+		probe_close(p);
+	else
+		kept = p;
+	return rc;
 }
 
 static int observe(struct calibrating *c, int file_fd, struct err *err)
@@ -123,11 +160,10 @@ static int observe(struct calibrating *c, int file_fd, struct err *err)
 /* Losses of ours say nothing about the sites. */
 static int check_losses(const struct calibrating *c, struct err *err)
 {
-	struct probe_stats s;
-	if (probe_stats(c->probe, &s))
+	uint64_t lost;
+	if (count_losses(c, &lost))
 		return err_set(err, EIO, "the counters could not be read");
-	uint64_t lost = s.misses + s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_RING_REALLOC] +
-			s.n[ALYS_ST_LOST_RING_FREE] + s.n[ALYS_ST_LOST_PENDING];
+	lost -= c->lost;
 	return lost ? err_set(err, ENOBUFS, "%" PRIu64 " events were lost", lost) : 0;
 }
 
@@ -253,7 +289,9 @@ static void close_aside(struct probe *p)
 	static bool registered;
 	pthread_attr_t attr;
 	pthread_t thread;
-	if (!p)
+	if (p == kept && p)
+		probe_detach(p, 0);
+	if (!p || p == kept)
 		return;
 	registered = registered || atexit(await_closing) == 0;
 	pthread_mutex_lock(&closing.lock);

@@ -29,6 +29,11 @@ struct calibration {
 
 /* Would results be read at exits cheaper than `ret`, or predicted, when attached so? */
 bool calibrate_wanted(const struct site_list *l, enum probe_returns returns);
+/*
+ * Loads what calibrations need once for all of them, for a process that will not have the right to. There may
+ * be no two calibrations at a time then.
+ */
+int calibrate_prepare(struct err *err);
 void calibrate(const struct site_list *l, int file_fd, struct calibration *out);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "session/about.h"
 #include "session/attach.h"
+#include "session/calibrate.h"
 #include "session/compact.h"
 #include "session/ledger.h"
 #include "session/roster.h"
@@ -135,7 +136,9 @@ static int open_rooms(struct continuous *c, struct err *err)
 	if (rc)
 		return rc;
 	l->writer = trace_writer_new(null, &clock, err);
-	rc = l->writer ? probe_ready(l->probe, err) : -EIO;
+	rc = l->writer ? calibrate_prepare(err) : -EIO;
+	if (!rc)
+		rc = probe_ready(l->probe, err);
 	if (!rc)
 		rc = probe_exclude(l->probe, (uint32_t)getpid(), err);
 	if (!rc)
@@ -180,6 +183,11 @@ void continuous_free(struct continuous *c)
 	if (c->live.writer)
 		trace_writer_close(c->live.writer, NULL);
 	free(c);
+}
+
+bool continuous_can_split(const struct continuous *c)
+{
+	return probe_tier(c->live.probe) != PROBE_TIER_PERF;
 }
 
 bool continuous_is_on(const struct continuous *c)

@@ -58,6 +58,8 @@ struct continuous_ops {
 /* Opens everything and stays off. Borrows the options. */
 struct continuous *continuous_new(const struct continuous_options *o, const struct continuous_ops *ops, struct err *err);
 void continuous_free(struct continuous *c);
+/* Could a process without rights go on with it, if another one lends it some (base/rights)? */
+bool continuous_can_split(const struct continuous *c);
 /* From here on an empty model, over the processes that are there now. */
 int continuous_on(struct continuous *c, struct err *err);
 /* No probe stays; what is known stays readable. */

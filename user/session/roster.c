@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/rights.h"
 #include "target/news.h"
 
 /* From the first news of a process until it is looked at. */
@@ -115,7 +116,8 @@ bool roster_is_banned(const struct roster *r, uint32_t tgid)
 /* Helpers of ours come and go, too. */
 static bool is_own(uint32_t tgid)
 {
-	return tgid == (uint32_t)getpid() || proc_status_value(tgid, "PPid") == (long)getpid();
+	return tgid == (uint32_t)getpid() || proc_status_value(tgid, "PPid") == (long)getpid() ||
+	       (rights_lent() && tgid == (uint32_t)getppid());
 }
 
 static bool is_wanted(const struct roster *r, uint32_t tgid)

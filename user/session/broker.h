@@ -1,0 +1,32 @@
+/*
+ * session/broker: splits a program that has opened everything in two: the broker keeps the rights and does
+ * with them what base/rights names, and nothing else; the other process has no rights at all from here on,
+ * and asks. Neither outlives the other for long.
+ *
+ *   broker: rights, opens and attaches, parses nothing <-- socketpair --> collector: all bytes of others, no rights
+ */
+#ifndef ALYS_SESSION_BROKER_H
+#define ALYS_SESSION_BROKER_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct broker {
+	int sock;  /* to the other one */
+	pid_t pid; /* of the collector; in the collector 0 */
+	uid_t uid; /* the collector's */
+	gid_t gid;
+};
+
+/* Whom the collector becomes: the user alys, else nobody, when this is root; else itself, without its rights. */
+void broker_choose_user(struct broker *b);
+/*
+ * Forks. In the collector (pid 0) rights have been given up, and base/rights asks the broker. There may be
+ * no other threads.
+ */
+int broker_split(struct broker *b, struct err *err);
+/* In the broker: serves until the collector has ended; its status as of waitpid. Signals of `signals` are handed on. */
+int broker_serve(struct broker *b, int signals);
+
+#endif
