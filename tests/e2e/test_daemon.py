@@ -56,6 +56,10 @@ class Daemon:
         told["table"] = {int(pid): name for pid, name in re.findall(r"^ +(\d+)  (\S+)", text, re.M)}
         return told
 
+    def collector(self):
+        """The process without rights; the one started is the broker."""
+        return int(re.search(r"process (\d+)", self.status()["daemon"]).group(1))
+
     def traced(self):
         return int(self.status()["processes"].split()[0])
 
@@ -332,16 +336,17 @@ def test_library_loaded_later(started, daemon):
 
 def test_a_thousand_short_lived(daemon, group):
     d = daemon("--cgroup", group, "--sample", "bytes:64")
-    memory = int(Path(f"/proc/{d.proc.pid}/statm").read_text().split()[1])
-    fds = len(os.listdir(f"/proc/{d.proc.pid}/fd"))
+    collector = d.collector()
+    memory = int(Path(f"/proc/{collector}/statm").read_text().split()[1])
+    fds = len(os.listdir(f"/proc/{collector}/fd"))
     done = subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; n=0; while [ $n -lt 1000 ]; do /bin/true || exit 9; "
                            "n=$((n+1)); done"], timeout=120)
     assert done.returncode == 0
     d.until(lambda: d.traced() == 0)
     time.sleep(1)
     assert law(d)[0] > 1000
-    assert int(Path(f"/proc/{d.proc.pid}/statm").read_text().split()[1]) < memory + 40 * 256
-    assert len(os.listdir(f"/proc/{d.proc.pid}/fd")) < fds + 150
+    assert int(Path(f"/proc/{collector}/statm").read_text().split()[1]) < memory + 40 * 256
+    assert len(os.listdir(f"/proc/{collector}/fd")) < fds + 150
     d.end()
 
 
@@ -432,16 +437,61 @@ def test_second_daemon(daemon, tmp_path):
     assert refused.returncode == 1 and (tmp_path / "file").read_text() == "mine"
 
 
-def test_kill_9(started, daemon, tmp_path):
+@pytest.mark.parametrize("who", ["broker", "collector"])
+def test_kill_9(started, daemon, tmp_path, who):
+    """Neither part outlives the other, no probe outlives both, and the next daemon starts as if nothing had been."""
     before = probe_programs()
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k")
+    collector = d.collector()
+    assert collector != d.proc.pid
     assert changed_text(program.pid)
-    d.proc.kill()
-    d.proc.wait()
+    os.kill(d.proc.pid if who == "broker" else collector, signal.SIGKILL)
+    d.proc.wait(5)
+    end = time.monotonic() + 5
+    while os.path.exists(f"/proc/{collector}") and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not os.path.exists(f"/proc/{collector}")
     assert not leftovers(before)
     assert changed_text(program.pid) == {}
+    if who == "collector":
+        assert d.proc.returncode == 1 and "was ended by signal 9" in d.log()
+    else:
+        assert "part with the rights was ended" in d.log()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k")
+    assert d.traced() == 1
+    d.end()
     assert program.finish() == 0
+
+
+def test_worker_killed(started, daemon):
+    """Names are a comfort: without the process that reads them there are addresses, and the daemon goes on."""
+    server = started.server()
+    d = daemon("-p", server.pid, "--sample", "bytes:4k")
+    subprocess.run(["wrk", "-t1", "-c4", "-d1", server.url + "/"], stdout=subprocess.DEVNULL, check=True)
+    collector = d.collector()
+    asking = subprocess.Popen([str(ALYS), "ctl", "--socket", str(d.socket), "snapshot", str(server.pid)], stdout=subprocess.PIPE)
+    killed, end = 0, time.monotonic() + 20
+    while asking.poll() is None and time.monotonic() < end:
+        for pid in Path(f"/proc/{collector}/task/{collector}/children").read_text().split():
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+                killed += 1
+            except ProcessLookupError:
+                pass
+        time.sleep(0.002)
+    assert gzip.decompress(asking.communicate(timeout=TIMEOUT)[0])
+    assert d.status()["tracing"].startswith("on")
+    d.end()
+
+
+def test_the_collector_has_no_rights(daemon):
+    d = daemon("--off")
+    told = dict(re.findall(r"^(\w+):[ \t]*(.*)$", Path(f"/proc/{d.collector()}/status").read_text(), re.M))
+    assert all(int(told[c], 16) == 0 for c in ("CapPrm", "CapEff", "CapInh", "CapAmb")), told
+    assert told["NoNewPrivs"] == "1"
+    assert 0 not in {int(n) for n in told["Uid"].split() + told["Gid"].split()} and not told["Groups"].split()
+    d.end()
 
 
 # --- what it writes --------------------------------------------------------------------------------
@@ -465,6 +515,7 @@ def test_full_disk(started, daemon, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True)
+    small.chmod(0o777)
     try:
         program = started.program("c_busy").wait_ready().go()
         (small / "filler").write_bytes(b"x" * 12288)
@@ -548,7 +599,7 @@ def test_several_programs_side_by_side(started, daemon):
         d = daemon("-a", "--sample", "bytes:32k")
         subprocess.run(["wrk", "-t1", "-c4", "-d2", server.url + "/"], stdout=subprocess.DEVNULL, check=True)
         d.until(lambda: server.pid in d.status()["table"] and others["python3"].pid in d.status()["table"], timeout=10)
-        assert d.proc.pid not in d.status()["table"], "it must not feed itself"
+        assert not {d.proc.pid, d.collector()} & set(d.status()["table"]), "it must not feed itself"
         begun = time.monotonic()
         d.ctl("off")
         assert time.monotonic() - begun < 1.5

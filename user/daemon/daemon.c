@@ -183,13 +183,13 @@ static bool take_signals(struct daemon *d)
 	return end;
 }
 
-/* Whether the options can be read again: else all stays as it is. */
-static bool wants_reload(struct daemon *d)
+/* Options that cannot be read leave all as it is. Asked where the file can be read. */
+static bool hands_on(void *ctx, int signal)
 {
+	struct daemon *d = ctx;
 	struct daemon_options o;
 	struct err why = { 0 };
-	d->reload = false;
-	if (!d->o.reload || !d->o.reload(d->o.reload_ctx, &o, &why))
+	if (signal != SIGHUP || !d->o.reload || !d->o.reload(d->o.reload_ctx, &o, &why))
 		return true;
 	log_err("the options stay as they were: %s", why.text);
 	return false;
@@ -254,8 +254,9 @@ static int serve(struct daemon *d, struct err *err)
 			push_serve_pending(d->push);
 		if (d->keeper)
 			ms = least(keeper_work(d->keeper, d->recording), ms);
-		if (d->reload && wants_reload(d))
+		if (d->reload && (d->split || hands_on(d, SIGHUP)))
 			return RELOAD;
+		d->reload = false;
 		beat(d);
 	}
 }
@@ -349,6 +350,8 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
 	raise_limits();
 	broker_choose_user(&d->broker);
+	d->broker.hands_on = hands_on;
+	d->broker.ctx = d;
 	d->signals = open_signals(err);
 	int status = d->signals < 0 || open_server(d, err) ? EXIT_ERROR : RELOAD;
 	while (status == RELOAD) {

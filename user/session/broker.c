@@ -313,8 +313,10 @@ int broker_serve(struct broker *b, int signals)
 	for (bool there = true; there;) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			break;
-		while (read(signals, &info, sizeof(info)) == sizeof(info))
-			kill(b->pid, (int)info.ssi_signo);
+		while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+			if (!b->hands_on || b->hands_on(b->ctx, (int)info.ssi_signo))
+				kill(b->pid, (int)info.ssi_signo);
+		}
 		if (fds[0].revents)
 			there = serve_one(b);
 	}
@@ -328,9 +330,13 @@ int broker_serve(struct broker *b, int signals)
 
 void broker_choose_user(struct broker *b)
 {
-	const struct passwd *p = geteuid() == 0 ? getpwnam(USER) : NULL;
-	b->uid = p ? p->pw_uid : geteuid() == 0 ? NOBODY : geteuid();
-	b->gid = p ? p->pw_gid : geteuid() == 0 ? NOBODY : getegid();
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	bool may = !syscall(SYS_capget, &head, have) && have[0].effective & 1u << CAP_SETUID &&
+		   have[0].effective & 1u << CAP_SETGID;
+	const struct passwd *p = may ? getpwnam(USER) : NULL;
+	b->uid = p ? p->pw_uid : may ? NOBODY : geteuid();
+	b->gid = p ? p->pw_gid : may ? NOBODY : getegid();
 }
 
 static int give_up_rights(const struct broker *b)
@@ -338,8 +344,8 @@ static int give_up_rights(const struct broker *b)
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	struct rlimit no_core = { 0, 0 };
-	if (geteuid() == 0 && ((setgroups(0, NULL) && errno != EPERM) || setresgid(b->gid, b->gid, b->gid) ||
-			       setresuid(b->uid, b->uid, b->uid)))
+	if (b->uid != geteuid() && ((setgroups(0, NULL) && errno != EPERM) || setresgid(b->gid, b->gid, b->gid) ||
+				    setresuid(b->uid, b->uid, b->uid)))
 		return -errno;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capset, &head, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||

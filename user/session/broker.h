@@ -8,6 +8,7 @@
 #ifndef ALYS_SESSION_BROKER_H
 #define ALYS_SESSION_BROKER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -17,9 +18,11 @@ struct broker {
 	pid_t pid; /* of the collector; in the collector 0 */
 	uid_t uid; /* the collector's */
 	gid_t gid;
+	bool (*hands_on)(void *ctx, int signal); /* asked by the broker; NULL: all are */
+	void *ctx;
 };
 
-/* Whom the collector becomes: the user alys, else nobody, when this is root; else itself, without its rights. */
+/* Whom the collector becomes: the user alys, else nobody, when this may; else itself, without its rights. */
 void broker_choose_user(struct broker *b);
 /*
  * Forks. In the collector (pid 0) rights have been given up, and base/rights asks the broker. There may be
