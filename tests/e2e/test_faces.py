@@ -87,6 +87,35 @@ def test_deltas_add_up(growing, served, tmp_path):
     assert sum(sums) <= whole * 1.001 and sum(sums) > 0.5 * whole
 
 
+def test_deltas_after_switching_off_and_on(growing, served, tmp_path):
+    need("go")
+    target = growing()
+    server = served("-p", target.pid)
+    url = f"{server.url}/debug/pprof/delta_heap?pid={target.pid}"
+    time.sleep(2)
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.write_bytes(get(url).body)
+    server.ctl("off")
+    server.ctl("on")
+    time.sleep(1)
+    after.write_bytes(get(url).body)
+    counts = functions(before, "alloc_space"), functions(after, "alloc_space")
+    assert 0 < counts[1]["site_churn"] < 2 * counts[0]["site_churn"]
+
+
+def test_at_most_so_many_stacks(growing, served):
+    need("go")
+    target = growing()
+    server = served("-p", target.pid)
+    time.sleep(2)
+    whole = functions(f"{server.url}/debug/pprof/allocs?pid={target.pid}", "alloc_space")
+    cut = functions(f"{server.url}/debug/pprof/allocs?pid={target.pid}&samples=2", "alloc_space")
+    assert set(whole) > {"site_churn", "site_grow_fast", "site_grow_slow"}
+    leaves = {name: n for name, n in cut.items() if n}
+    assert len(leaves) == 2 and "site_churn" in leaves
+    assert sum(leaves.values()) >= sum(whole.values())
+
+
 def test_metrics_hold_the_law(growing, served):
     target = growing()
     server = served("-p", target.pid)

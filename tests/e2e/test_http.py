@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -290,6 +291,29 @@ def test_sizes(fake):
     body = raw(fake.port, f"POST / HTTP/1.1\r\nHost: {fake.address}\r\nContent-Length: 99999999\r\n\r\n".encode())
     assert body.status == 405
     assert get(f"{fake.url}/-/healthy").status == 200
+
+
+def test_garbage(own):
+    """Damaged requests, some of them never ending: each is refused or answered, and nothing stays behind."""
+    server = own()
+    dice = random.Random(7)
+    good = f"GET /debug/pprof/heap?pid=4242&samples=3 HTTP/1.1\r\nHost: {server.address}\r\nAccept: */*\r\n\r\n".encode()
+    fds = len(os.listdir(f"/proc/{server.proc.pid}/fd"))
+    for _ in range(300):
+        data = bytearray(good)
+        for _ in range(dice.randrange(1, 8)):
+            at = dice.randrange(len(data))
+            data[at:at + dice.randrange(3)] = bytes([dice.randrange(256)])
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as s:
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+            try:
+                while s.recv(65536):
+                    pass
+            except ConnectionResetError:
+                pass
+    assert get(f"{server.url}/-/healthy").status == 200
+    wait_for(lambda: len(os.listdir(f"/proc/{server.proc.pid}/fd")) <= fds + 1, patience=15)
 
 
 def test_slow_clients_are_sent_away(own):

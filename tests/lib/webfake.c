@@ -131,15 +131,30 @@ static int keep(struct snapshot *s, uint32_t pid)
 	return 0;
 }
 
+/* No row comes before an older one: stacks are only added at the end. */
+static void subtract(struct snapshot *now, const struct snapshot *then)
+{
+	for (size_t i = 0, k = 0; i < now->n && k < then->n; i++) {
+		const struct totals *base = &then->rows[k].t;
+		if (now->rows[i].stack.n != then->rows[k].stack.n)
+			continue;
+		now->rows[i].t.alloc_cnt -= base->alloc_cnt;
+		now->rows[i].t.alloc_sz -= base->alloc_sz;
+		now->rows[i].t.est_alloc_cnt -= base->est_alloc_cnt;
+		now->rows[i].t.est_alloc_sz -= base->est_alloc_sz;
+		k++;
+	}
+}
+
 static int render(struct fake *f, const struct http_profile_request *r, struct buf *out, struct err *err)
 {
 	struct sink_options o = { .value = r->what == HTTP_PROFILE_ALLOCS ? "alloc_space" : "inuse_space" };
 	struct snapshot *s = heap_snapshot(f->heap);
+	if (r->since)
+		subtract(s, r->since->at);
 	int rc = keep(s, r->pid);
 	if (rc)
 		err_set(err, -rc, "process %u is not traced\x1b", r->pid);
-	if (!rc && r->since)
-		snapshot_since(s, r->since->at);
 	struct sink_input in = { .catalog = f->catalog, .snapshot = s, .options = &o };
 	struct sink_out to = { to_buf, out };
 	if (!rc)

@@ -29,7 +29,7 @@ struct exchange {
 	unsigned int refused; /* status; then `err` says why */
 	struct err err;
 	char host[REQUEST_HOST_MAX + 1];
-	bool seen, answered;
+	bool seen, answered, farewell;
 	unsigned int status;
 	const char *mime;
 	struct buf body;
@@ -42,6 +42,7 @@ struct exchange {
 /* A connection; its time is over at deadline_ns, 0 = it waits for us. */
 struct client {
 	bool used;
+	bool answered;
 	int fd;
 	uint64_t deadline_ns;
 };
@@ -79,6 +80,7 @@ struct http {
 	size_t clients_cnt;
 	uint64_t sent[STATUS_PLACES];
 	uint64_t timed_out;
+	size_t farewells; /* answers on their way when the server was closed */
 
 	struct exchange *window; /* the one delta that is being collected */
 	struct baseline baselines[HTTP_MARKS - 1];
@@ -97,6 +99,8 @@ void http_put(struct http *h);
 void serve_release(struct exchange *x);
 
 uint64_t http_now_ns(void);
+/* The other end has hung up; what it sent before does not lie here unread. */
+bool http_is_gone(int fd);
 /* Sends clients away that take longer over a request or its answer than anybody needs. */
 void http_sweep(struct http *h, uint64_t now);
 /* A socket that listens at o->listen; `address` is where. -1: err. */

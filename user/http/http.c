@@ -24,6 +24,8 @@
 #define SLOWEST 65536
 /* The head of a request lies in here as a whole. */
 #define HEAD_MAX 8192
+/* For clients to hear that the server ends. */
+#define FAREWELL_MS 200
 
 uint64_t http_now_ns(void)
 {
@@ -47,6 +49,13 @@ static void wake(struct http *h)
 		return; /* full: it is awake already */
 }
 
+bool http_is_gone(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 /* libmicrohttpd tells of the end before it closes the descriptor, so a used client's is open. */
 static void on_connection(void *ctx, struct MHD_Connection *conn, void **place,
 			  enum MHD_ConnectionNotificationCode code)
@@ -62,7 +71,7 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **place,
 		c = &h->clients[i];
 		if (c->used)
 			continue;
-		c->used = true;
+		*c = (struct client){ .used = true };
 		c->fd = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 		c->deadline_ns = http_now_ns() + PATIENCE_NS;
 		h->clients_cnt++;
@@ -79,11 +88,15 @@ void http_sweep(struct http *h, uint64_t now)
 	pthread_mutex_lock(&h->lock);
 	for (size_t i = 0; i < HTTP_CLIENTS; i++) {
 		struct client *c = &h->clients[i];
-		if (!c->used || !c->deadline_ns || now < c->deadline_ns)
+		if (!c->used || !c->deadline_ns)
+			continue;
+		/* libmicrohttpd would keep a place for the rest of a request that nobody will send. */
+		bool late = now >= c->deadline_ns;
+		if (!late && (c->answered || !http_is_gone(c->fd)))
 			continue;
 		shutdown(c->fd, SHUT_RDWR);
 		c->deadline_ns = 0;
-		h->timed_out++;
+		h->timed_out += late;
 	}
 	pthread_mutex_unlock(&h->lock);
 }
@@ -206,9 +219,15 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *conn)
 
 static void on_completed(void *ctx, struct MHD_Connection *conn, void **place, enum MHD_RequestTerminationCode code)
 {
-	(void)ctx, (void)conn, (void)code;
-	if (*place)
-		exchange_put(*place);
+	struct http *h = ctx;
+	struct exchange *x = *place;
+	(void)conn, (void)code;
+	if (!x)
+		return;
+	pthread_mutex_lock(&h->lock);
+	h->farewells -= x->farewell;
+	pthread_mutex_unlock(&h->lock);
+	exchange_put(x);
 	*place = NULL;
 }
 
@@ -267,8 +286,10 @@ static void note_sent(struct http *h, struct client *c, unsigned int status, siz
 #undef X
 	};
 	pthread_mutex_lock(&h->lock);
-	if (c)
+	if (c) {
+		c->answered = true;
 		c->deadline_ns = http_now_ns() + PATIENCE_NS + len / SLOWEST * 1000000000ull;
+	}
 	for (size_t i = 0; i < STATUS_PLACES; i++)
 		h->sent[i] += known[i] == status;
 	pthread_mutex_unlock(&h->lock);
@@ -441,13 +462,26 @@ const char *http_address(const struct http *h)
 	return h->address;
 }
 
-/* libmicrohttpd does not end while a connection is suspended. */
+static size_t farewells(struct http *h)
+{
+	pthread_mutex_lock(&h->lock);
+	size_t n = h->farewells;
+	pthread_mutex_unlock(&h->lock);
+	return n;
+}
+
+/* libmicrohttpd does not end while a connection is suspended, and when it ends, it sends nothing more. */
 static void let_go(struct http *h)
 {
 	struct exchange *waiting[HTTP_CLIENTS], *x, *next;
 	pthread_mutex_lock(&h->lock);
 	h->closed = true;
 	memcpy(waiting, h->waiting, sizeof(waiting));
+	for (size_t i = 0; i < HTTP_CLIENTS; i++) {
+		if (waiting[i])
+			waiting[i]->farewell = true;
+		h->farewells += waiting[i] != NULL;
+	}
 	x = h->finished;
 	h->finished = NULL;
 	pthread_mutex_unlock(&h->lock);
@@ -459,6 +493,8 @@ static void let_go(struct http *h)
 		if (waiting[i])
 			exchange_fail(waiting[i], 503, "the daemon is ending");
 	}
+	for (int ms = 0; ms < FAREWELL_MS && farewells(h); ms += 5)
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 }
 
 void http_close(struct http *h)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -135,20 +134,13 @@ static void begin_window(struct exchange *x)
 	h->window = x;
 }
 
-/* Nobody hears of a connection that is suspended; a byte would be a second request. */
-static bool client_is_gone(const struct exchange *x)
-{
-	char byte;
-	ssize_t n = recv(x->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
-}
-
 static void check_window(struct http *h, uint64_t now)
 {
 	struct exchange *x = h->window;
 	if (!x)
 		return;
-	if (client_is_gone(x)) {
+	/* Nobody else hears of a connection that is suspended. */
+	if (http_is_gone(x->fd)) {
 		h->window = NULL;
 		finish(x, -EBUSY, &(struct buf){ 0 }, NULL);
 	} else if (now >= x->due_ns) {

@@ -179,8 +179,6 @@ void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx);
 int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
 struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */
 void snapshot_free(struct snapshot *s);
-/* Takes off `now` what had been allocated at `then`, an earlier snapshot of the same heap; live stays as it is. */
-void snapshot_since(struct snapshot *now, const struct snapshot *then);
 
 /*
  * Allocations of this size that one sample stands for: 1 / (1 - exp(-size / interval)), the inverse
