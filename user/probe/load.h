@@ -42,6 +42,7 @@ struct probe {
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
 	uint32_t sites_cnt, objects_cnt, gc_sites_cnt, trials_cnt;
+	struct alys_gc_site gc_sites[ALYS_MAX_GC_SITES]; /* as the kernel has them */
 	int listening[LISTENING]; /* raw tracepoints, 0 = not attached */
 	struct described *files;
 	size_t files_cnt, files_cap;

@@ -10,15 +10,19 @@
 #include "alys.skel.h"
 #include "probe/link.h"
 
+/* Addresses are those of a file, so that equal descriptions will do for each other. */
 static int publish(struct probe *p, const struct alys_gc_site *site, uint32_t *index, struct err *err)
 {
-	*index = p->gc_sites_cnt;
+	for (*index = 0; *index < p->gc_sites_cnt; ++*index) {
+		if (!memcmp(&p->gc_sites[*index], site, sizeof(*site)))
+			return 0;
+	}
 	if (*index >= ALYS_MAX_GC_SITES)
 		return err_set(err, ENOSPC, "more than %d places to watch collections at: choose fewer processes",
 			       ALYS_MAX_GC_SITES);
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.gc_sites), index, site, BPF_ANY))
 		return err_set(err, errno, "cannot describe a collector: %s", strerror(errno));
-	p->gc_sites_cnt++;
+	p->gc_sites[p->gc_sites_cnt++] = *site;
 	return 0;
 }
 

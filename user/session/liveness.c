@@ -16,7 +16,6 @@
 struct heap_state {
 	struct proc_id proc;
 	uint32_t tgid;
-	bool gone;
 	struct recorded objects;
 	uint64_t marked;             /* serial + 1 of the collection that has marked and is not over, 0 = none */
 	uint32_t gc_no;              /* of the last collection that was heard of */
@@ -30,6 +29,13 @@ struct heap_state {
 	char why[400];
 };
 
+/* Of heaps: why one could not be judged, which collects incrementally. */
+struct summary {
+	bool any;
+	char unjudged[400];
+	uint32_t stepwise;
+};
+
 struct liveness {
 	struct marks *marks;
 	struct liveness_ops ops;
@@ -38,6 +44,7 @@ struct liveness {
 	struct map by_proc; /* proc -> index */
 	struct heap_state *last;
 	size_t pending;     /* heaps with a reading that is not applied */
+	struct summary gone;
 	struct liveness_counts counts;
 };
 
@@ -282,11 +289,39 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns)
 	return rc;
 }
 
-/* Before the process is forgotten: what is known of its collector. */
 static void look(struct liveness *l, struct heap_state *h)
 {
-	if (!h->gone)
-		h->state = marks_state(l->marks, h->tgid, &h->incremental, h->why, sizeof(h->why));
+	h->state = marks_state(l->marks, h->tgid, &h->incremental, h->why, sizeof(h->why));
+}
+
+/* A collector that never collected has reclaimed nothing. */
+static bool is_unjudged(const struct heap_state *h)
+{
+	return h->state == MARKS_IMPOSSIBLE || (h->state == MARKS_WAITING && h->collections);
+}
+
+static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
+{
+	look(l, h);
+	s->any = true;
+	if (is_unjudged(h))
+		snprintf(s->unjudged, sizeof(s->unjudged), "%s", h->why);
+	if (h->incremental)
+		s->stepwise = h->tgid;
+}
+
+static void drop(struct liveness *l, struct heap_state *h)
+{
+	uint64_t *at = map_get(&l->by_proc, h->proc.n);
+	struct heap_state *last = l->heaps[--l->heaps_cnt];
+	if (at) {
+		l->heaps[*at] = last;
+		*map_get(&l->by_proc, last->proc.n) = *at;
+	}
+	map_del(&l->by_proc, h->proc.n);
+	l->last = NULL;
+	recorded_free(&h->objects);
+	free(h);
 }
 
 void liveness_gone(struct liveness *l, struct proc_id proc)
@@ -295,31 +330,23 @@ void liveness_gone(struct liveness *l, struct proc_id proc)
 	if (!h)
 		return;
 	conclude(l, h);
-	look(l, h);
-	h->gone = true;
-	recorded_free(&h->objects);
+	sum_up(l, h, &l->gone);
 	marks_forget(l->marks, h->tgid);
+	drop(l, h);
 }
 
 void liveness_describe(struct liveness *l, char *out, size_t cap)
 {
-	const struct heap_state *unknown = NULL, *stepwise = NULL;
-	for (size_t i = 0; i < l->heaps_cnt; i++) {
-		struct heap_state *h = l->heaps[i];
-		look(l, h);
-		/* A collector that never collected has reclaimed nothing. */
-		if (h->state == MARKS_IMPOSSIBLE || (h->state == MARKS_WAITING && h->collections))
-			unknown = h;
-		if (h->incremental)
-			stepwise = h;
-	}
+	struct summary all = l->gone;
 	out[0] = 0;
-	if (!l->heaps_cnt)
+	for (size_t i = 0; i < l->heaps_cnt; i++)
+		sum_up(l, l->heaps[i], &all);
+	if (!all.any)
 		return;
-	if (unknown)
-		snprintf(out, cap, "none (%s)", unknown->why);
-	else if (stepwise)
-		snprintf(out, cap, "upper bound (process %" PRIu32 " collects incrementally)", stepwise->tgid);
+	if (all.unjudged[0])
+		snprintf(out, cap, "none (%s)", all.unjudged);
+	else if (all.stepwise)
+		snprintf(out, cap, "upper bound (process %" PRIu32 " collects incrementally)", all.stepwise);
 	else if (l->counts.missed)
 		snprintf(out, cap, "upper bound (%" PRIu64 " of %" PRIu64 " collections missed)", l->counts.missed,
 			 l->counts.collections);
