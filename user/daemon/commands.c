@@ -134,7 +134,6 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	buf_free(&out);
 }
 
-/* Processor time and wall time are told, for switching is promised to be quick. */
 static void finish(struct client *from, int rc, const char *done, const struct err *err)
 {
 	int status = !rc ? EXIT_OK : rc == -ESRCH || rc == -ENOENT ? EXIT_NOTHING : EXIT_ERROR;
@@ -188,6 +187,24 @@ static void rotate(const struct commands *c, struct client *from)
 	server_answer(from, EXIT_OK, "profiles are being written\n", -1);
 }
 
+/* The time is told, for switching is promised to be quick. */
+static void turn(const struct commands *c, struct client *from, bool on)
+{
+	struct err err = { 0 };
+	struct timespec begun, now;
+	char done[80];
+	int rc = 0;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	if (on)
+		rc = continuous_on(*c->recording, &err);
+	else
+		continuous_off(*c->recording);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(done, sizeof(done), "tracing is %s (%.0f ms)\n", on ? "on" : "off: no probe is left",
+		 (double)(now.tv_sec - begun.tv_sec) * 1e3 + (double)(now.tv_nsec - begun.tv_nsec) / 1e6);
+	finish(from, rc, done, &err);
+}
+
 void commands_run(struct commands *c, struct client *from, const struct request *r, uid_t uid, bool full)
 {
 	struct err err = { 0 };
@@ -202,11 +219,8 @@ void commands_run(struct commands *c, struct client *from, const struct request 
 		status(c, from, uid, full);
 		break;
 	case REQUEST_ON:
-		finish(from, continuous_on(*c->recording, &err), "tracing is on\n", &err);
-		break;
 	case REQUEST_OFF:
-		continuous_off(*c->recording);
-		finish(from, 0, "tracing is off: no probe is left\n", &err);
+		turn(c, from, r->verb == REQUEST_ON);
 		break;
 	case REQUEST_ADD:
 		snprintf(done, sizeof(done), "process %u is traced\n", r->pid);

@@ -24,6 +24,7 @@
 #include "session/session.h"
 
 #define FILES_MAX 65536
+#define PRIORITY (-15)
 #define RELOAD 75 /* not an exit status that anybody sees */
 #define RUN_DIR "/run/alys-bpf"
 
@@ -96,6 +97,13 @@ static void raise_limits(void)
 		return;
 	l.rlim_cur = l.rlim_max > FILES_MAX || l.rlim_max == RLIM_INFINITY ? FILES_MAX : l.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &l);
+}
+
+/* It takes little, but must get that at once when the machine is busy. Without the right to it, so be it. */
+static void go_first(void)
+{
+	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
+		setpriority(PRIO_PROCESS, 0, PRIORITY);
 }
 
 static int open_server(struct daemon *d, struct err *err)
@@ -349,6 +357,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now() };
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
 	raise_limits();
+	go_first();
 	broker_choose_user(&d->broker);
 	d->broker.hands_on = hands_on;
 	d->broker.ctx = d;

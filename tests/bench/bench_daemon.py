@@ -1,0 +1,106 @@
+"""The daemon over a whole machine: what 50 processes under allocation load lose, and what it takes itself."""
+import os
+import re
+import statistics
+import struct
+import subprocess
+import tempfile
+import time
+
+from harness import ALYS, QUICK, Target, program, table, verdict
+
+PROCESSES = 50
+SECONDS = 3 if QUICK else 10
+ROUNDS = 3 if QUICK else 5
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def counted(path):
+    words = struct.unpack(f"{PROCESSES * 2}Q", open(path, "rb").read())
+    return sum(words[::2]), sum(words[1::2]) / 1e9
+
+
+def rate(path, seconds):
+    """Requests in a second of the processes' own processor time: what others on the machine do counts less."""
+    before = counted(path)
+    time.sleep(seconds)
+    after = counted(path)
+    return (after[0] - before[0]) / (after[1] - before[1])
+
+
+def family(pid):
+    found = [pid]
+    for child in open(f"/proc/{pid}/task/{pid}/children").read().split():
+        found += family(int(child))
+    return found
+
+
+def cpu_of(pids):
+    ticks = 0
+    for pid in pids:
+        fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+        ticks += sum(int(n) for n in fields[11:15])
+    return ticks / TICK
+
+
+def memory_of(pids):
+    """Megabytes, what is shared counted once."""
+    kb = 0
+    for pid in pids:
+        kb += int(re.search(r"^Pss:\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read(), re.M).group(1))
+    return kb / 1024
+
+
+def ctl(path, *words):
+    """Seconds that the daemon says it took."""
+    said = subprocess.run([ALYS, "ctl", "--socket", path, *words], check=True, capture_output=True, text=True).stdout
+    took = re.search(r"\((\d+) ms\)", said)
+    return int(took.group(1)) / 1000 if took else None
+
+
+def measure(folder):
+    counts, sock = os.path.join(folder, "counts"), os.path.join(folder, "ctl")
+    target = Target(program("requests"), str(PROCESSES), counts)
+    daemon = subprocess.Popen([ALYS, "daemon", "--all", "--off", "--socket", sock], stderr=subprocess.PIPE, text=True)
+    daemon.stderr.readline()
+    found = {"lost": [], "cpu": [], "on": [], "off": [], "memory": []}
+    try:
+        ctl(sock, "on")
+        ctl(sock, "off")
+        for _ in range(ROUNDS):
+            plain = rate(counts, SECONDS)
+            found["on"].append(ctl(sock, "on"))
+            before = cpu_of(family(daemon.pid))
+            traced = rate(counts, SECONDS)
+            found["cpu"].append((cpu_of(family(daemon.pid)) - before) / SECONDS)
+            found["memory"].append(memory_of(family(daemon.pid)))
+            found["off"].append(ctl(sock, "off"))
+            found["lost"].append(1 - traced / plain)
+        ctl(sock, "stop")
+        daemon.wait(20)
+    finally:
+        daemon.kill()
+        target.close()
+    return found
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(folder)
+    middle = {name: statistics.median(values) for name, values in found.items()}
+    title = (f"{PROCESSES} processes, 20 mallocs and frees a millisecond of work each; alys-bpf daemon --all at bytes:512k")
+    table(title, ["", "median", "from", "to"], [
+        ["requests lost, %", *(f"{100 * n:.1f}" for n in (middle["lost"], min(found["lost"]), max(found["lost"])))],
+        ["daemon, % of a CPU", *(f"{100 * n:.1f}" for n in (middle["cpu"], min(found["cpu"]), max(found["cpu"])))],
+        ["daemon, MB", *(f"{n:.0f}" for n in (middle["memory"], min(found["memory"]), max(found["memory"])))],
+        ["on, ms", *(f"{1000 * n:.0f}" for n in (middle["on"], min(found["on"]), max(found["on"])))],
+        ["off, ms", *(f"{1000 * n:.0f}" for n in (middle["off"], min(found["off"]), max(found["off"])))],
+    ])
+    for name, factor, most, what in (("lost", 100, 3, "throughput that they lose, %"), ("cpu", 100, 3, "daemon, % of a CPU"),
+                                     ("memory", 1, 256, "daemon's memory, MB"), ("on", 1000, 300, "switching on, ms"),
+                                     ("off", 1000, 1000, "switching off, ms")):
+        measured = factor * middle[name]
+        verdict(what, f"at most {most}", f"{measured:.1f}", measured <= most)
+
+
+main()
