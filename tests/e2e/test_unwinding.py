@@ -183,6 +183,48 @@ def test_stacks_are_whole_while_mappings_come_and_go(started, tmp_path):
     assert all(names[0].startswith("[jit]") and names[1:] == ["call", *START] for names in jit)
 
 
+# --- signals, depth, fibers ----------------------------------------------------------------------------
+
+@bpf
+def test_handlers_of_signals_and_deep_recursion(started, tmp_path):
+    """A handler's stack goes on with what it interrupted; what is too deep is cut and says so."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_depths").wait_ready()
+    tracer = started.tracer("-p", program.pid, "--backtrace-limit", "300", "-o", trace).recording()
+    program.go().truths()
+    tracer.stop()
+    program.finish()
+    found = names_by_size(trace, tmp_path)
+    for size in (1101, 1201):
+        assert len(found[size]) == 20
+        for names in found[size]:
+            assert names[:2] == ["site_handler", "handler"] and names[-5:] == ["raise", *START], names
+    assert found[1301] == [["site_deep", *["down"] * 101, *START]] * 20
+    assert found[1401] == [["site_deep", *["down"] * (len(found[1401][0]) - 1)]] * 20
+    assert len(found[1401][0]) in (299, 300), "with the probed function itself, which is not shown"
+    assert ledger(trace).rows["stack-end-truncated"] == 1
+
+
+@bpf
+def test_every_stack_of_a_release_server_is_whole(started, tmp_path):
+    """From the fiber's first function to the allocation, without a frame that nobody knows."""
+    trace = tmp_path / "t.alys"
+    server = started.server()
+    tracer = started.tracer("-p", server.pid, "-o", trace).recording()
+    subprocess.run(["wrk", "-t1", "-c8", "-d2", server.url + "/page/7"], stdout=subprocess.DEVNULL, check=True)
+    tracer.stop()
+    every = broken = 0
+    folded = conftest.convert(trace, "folded-stacks", tmp_path / "t.folded", "--value", "alloc_objects")
+    for line in folded.read_text().splitlines():
+        stack, n = line.rsplit(" ", 1)
+        every += int(n)
+        bottom = stack.split(";")[0]
+        if "[unknown]" in stack or not (bottom in ("Fiber#run", "_start", "clone3", "__clone3")):
+            broken += int(n)
+    assert every > 10000
+    assert broken <= every / 1000, folded.read_text()[:3000]
+
+
 def reads_of(pid):
     return int(re.search(r"syscr: (\d+)", Path(f"/proc/{pid}/io").read_text()).group(1))
 
