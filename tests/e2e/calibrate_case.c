@@ -1,12 +1,14 @@
 /*
  * Calibrates the sites of one library, as found or spoiled on purpose: calibrate_case FILE HOW. Prints
  * the verdict, the time it took and the words of it. With a PID the sites are put on trial in that process instead:
- * says "on trial", and at the next line of input how many of its calls agreed and how many did not.
+ * says "on trial", and at the next line of input how many of its calls agreed and how many did not. With the word
+ * "end" behind it the trial is ended at the first wrong call or the thousandth; then calls, events and losses follow.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "elf/elf.h"
 #include "session/calibrate.h"
@@ -58,8 +60,31 @@ static bool spoil(struct site_list *l, const char *how)
 	return true;
 }
 
+/* As a recording does it. */
+static int end_trial(struct probe *p, struct probe_trial *t, int fd, const struct site_list *list,
+		     const struct site_list *proof, struct err *err)
+{
+	int rc;
+	while (!(rc = probe_trial_look(p, t)) && !t->wrong && t->agreed < 1000)
+		usleep(500);
+	return rc ? rc : probe_trial_end(p, t, fd, t->wrong ? proof : list, PROBE_RETURNS_PLAIN, err);
+}
+
+static int print_sums(const struct probe *p)
+{
+	struct probe_stats s;
+	int rc = probe_stats(p, &s);
+	uint64_t lost = s.misses + s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_PENDING] + s.n[ALYS_ST_LOST_NO_RETURN];
+	uint64_t waiting = s.n[ALYS_ST_WAIT_BEGIN] - s.n[ALYS_ST_WAIT_END];
+	if (!rc)
+		printf("%llu %llu %llu\n", (unsigned long long)s.n[ALYS_ST_HIT_ALLOC],
+		       (unsigned long long)s.n[ALYS_ST_REC_ALLOC], (unsigned long long)(lost + waiting));
+	return rc;
+}
+
 /* How the same file's calls look without cheap exits. */
-static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const struct site_list *list, struct err *err)
+static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const struct site_list *list, bool end,
+		  struct err *err)
 {
 	struct probe_config cfg = { .ring_sz = 16 << 20 };
 	struct sites_options plain = { 0 };
@@ -75,10 +100,14 @@ static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const s
 		probe_start(p);
 		puts("on trial");
 		fflush(stdout);
-		rc = fgets(line, sizeof(line), stdin) ? probe_trial_look(p, &t) : -1;
+		rc = end ? end_trial(p, &t, fd, list, &proof, err) : 0;
 	}
 	if (!rc)
+		rc = !fgets(line, sizeof(line), stdin) ? -1 : end ? 0 : probe_trial_look(p, &t);
+	if (!rc)
 		printf("%llu %llu\n", (unsigned long long)t.agreed, (unsigned long long)t.wrong);
+	if (!rc && end)
+		rc = print_sums(p);
 	probe_close(p);
 	sites_free(&proof);
 	return rc;
@@ -92,7 +121,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	if (argc == 2 && guest_main(argv[1]) >= 0)
 		return 0;
-	if (argc != 3 && argc != 4)
+	if (argc < 3 || argc > 5)
 		return 2;
 	struct sites_options o = { .cheap_exits = strcmp(argv[2], "ret") != 0 };
 	int fd = open(argv[1], O_RDONLY | O_CLOEXEC);
@@ -101,8 +130,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: nothing to spoil: %s\n", argv[1], err.text);
 		return 1;
 	}
-	if (argc == 4) {
-		int rc = try_in((uint32_t)atoi(argv[3]), fd, e, argv[1], &list, &err);
+	if (argc > 3) {
+		int rc = try_in((uint32_t)atoi(argv[3]), fd, e, argv[1], &list, argc == 5, &err);
 		fprintf(stderr, "%s\n", err.text);
 		return rc != 0;
 	}

@@ -149,10 +149,10 @@ def test_sampling_at_refills_is_tried_at_calls(started, tmp_path):
     tracer.stop()
 
 
-def trial(started, how):
+def trial(started, how, *words):
     """What the sites of a program that brings its collector along, spoiled or not, say of its calls."""
     program = started.program("alloc.staticgc").wait_ready()
-    case = subprocess.Popen([CASE, PROGS / "alloc.staticgc", how, str(program.pid)], stdin=subprocess.PIPE,
+    case = subprocess.Popen([CASE, PROGS / "alloc.staticgc", how, str(program.pid), *words], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert case.stdout.readline() == "on trial\n", case.stderr.read()
@@ -174,6 +174,15 @@ def test_a_trial_agrees(started):
 def test_a_trial_catches_a_wrong_site(started, how):
     _, wrong = trial(started, how)
     assert wrong > 0
+
+
+@pytest.mark.parametrize("how", ["good", "register", "lists"])
+def test_no_call_is_lost_when_a_trial_ends(started, how):
+    """Whichever exits win: what was begun under the others is ended, and what comes later too."""
+    agreed, wrong, hits, recorded, lost = trial(started, how, "end")
+    assert (wrong == 0) == (how == "good")
+    assert hits > 10000 and lost == 0
+    assert recorded > 0.99 * hits
 
 
 def test_an_executable_is_tried_in_the_first_calls(started, tmp_path):
