@@ -293,7 +293,7 @@ void keeper_on_ending(struct keeper *k, struct continuous *c, const struct conti
 		[ENDING_EXIT] = "exit", [ENDING_EXEC] = "exec", [ENDING_OUT_OF_MEMORY] = "out-of-memory",
 		[ENDING_LEFT] = "left",
 	};
-	bool lived = now_of(CLOCK_MONOTONIC) - p->start_ns >= SHORT_NS;
+	bool lived = p->start_ns && now_of(CLOCK_MONOTONIC) - p->start_ns >= SHORT_NS;
 	if (p->events && (lived || why == ENDING_OUT_OF_MEMORY))
 		ask(k, c, p, words[why]);
 	drop_mark(k, p->proc.n);
