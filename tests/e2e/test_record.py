@@ -377,6 +377,18 @@ def test_duration_ends_the_recording(started, tmp_path):
     assert_law(tmp_path / "t.alys", lost=None)
 
 
+def test_time_begins_when_probes_go_on(started, tmp_path):
+    """What searching files takes beforehand is no part of the recording."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_busy").wait_ready().go()
+    tracer = started.tracer("-p", program.pid, "-d", "0.5", "-o", trace)
+    assert tracer.wait() == 0, tracer.text
+    program.finish()
+    lasted = float(re.search(r"alys-bpf: ([\d.]+) s, hits", tracer.text).group(1))
+    told = float(re.search(r"^recorded .*, for ([\d.]+) s$", conftest.alys("info", trace).stdout, re.M).group(1))
+    assert told == pytest.approx(lasted, abs=0.11)
+
+
 def test_environment_gives_the_defaults(started, tmp_path):
     program = started.program("c_fixed").wait_ready()
     env = {**conftest.os.environ, "ALYS_TRACING": f"file:{tmp_path}/named.alys", "ALYS_SAMPLE_INTERVAL": "bytes:4k",

@@ -35,6 +35,12 @@ static void meta(struct live *l, const char *key, const char *fmt, ...)
 	trace_write_meta(l->writer, key, value);
 }
 
+void about_start(struct live *l)
+{
+	meta(l, "start_real_ns", "%" PRIu64, clock_ns(CLOCK_REALTIME));
+	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
+}
+
 void about_begin(struct live *l)
 {
 	static const char *const backtraces[] = { "none", "addr", "name", "full" };
@@ -45,8 +51,7 @@ void about_begin(struct live *l)
 	meta(l, "hostname", "%s", u.nodename);
 	meta(l, "kernel", "%s %s", u.release, u.machine);
 	meta(l, "options", "%s", l->o->words ?: "");
-	meta(l, "start_real_ns", "%" PRIu64, clock_ns(CLOCK_REALTIME));
-	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
+	about_start(l);
 	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->probe)));
 	meta(l, "backtrace", "%s", backtraces[l->o->backtrace]);
 	if (l->o->backtrace != BACKTRACE_NONE)

@@ -119,6 +119,14 @@ static void on_command_mapped(void *ctx)
 		target_read_maps(l->targets, p->id, NULL);
 }
 
+/* Time counts from here, not from when files were searched for what to probe, which takes a second at times. */
+static void start(struct live *l)
+{
+	about_start(l);
+	probe_start(l->probe);
+	l->started_ns = now_ns();
+}
+
 static int add_targets(struct recording *r, const struct record_options *o, struct err *err)
 {
 	struct live *l = &r->live;
@@ -135,8 +143,7 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 	if (rc)
 		return rc;
 	/* It stands still, so nothing of it is recorded before its libraries are there. */
-	probe_start(l->probe);
-	l->started_ns = now_ns();
+	start(l);
 	rc = command_release(&r->command, on_command_mapped, l, err);
 	return rc || l->functions_cnt ? rc : nothing_found(l, err);
 }
@@ -249,8 +256,8 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		rc = add_targets(r, o, err);
 	if (rc)
 		return rc;
-	probe_start(l->probe);
-	l->started_ns = now_ns();
+	if (!l->started_ns)
+		start(l);
 	about_sampling(l);
 	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", l->alive, l->alive == 1 ? "" : "es",
 		 l->functions_cnt);

@@ -67,7 +67,8 @@ static int on_event(void *ctx, const struct event *e)
 
 static int nothing_within(const struct replay *r, struct err *err)
 {
-	uint64_t start = replay_start_ns(r), end = r->health.last_ns;
+	const char *ended = catalog_meta(r->catalog, "end_mono_ns");
+	uint64_t start = replay_start_ns(r), end = ended ? strtoull(ended, NULL, 10) : r->health.last_ns;
 	double length = end > start ? (double)(end - start) / 1e9 : 0, until = (double)(r->until_ns - start) / 1e9;
 	if (r->from_ns)
 		return err_set(err, ENOENT, "no event between %g s and %g s: the recording lasts %.1f s",
