@@ -53,7 +53,8 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "recorded-free", "frees that arrived", COUNT_NOTE, l->written[EVENT_FREE]);
 	put(l, "in-flight", "calls that had not returned when the recording ended", COUNT_ASIDE,
 	    begun > ended ? begun - ended : 0);
-	put(l, "unread", "events that were sent but not read from the ring", COUNT_LOST,
+	/* They are late while it goes on, and lost when it is over. */
+	put(l, "unread", "events that were sent but not read from the ring", l->stopped_ns ? COUNT_LOST : COUNT_ASIDE,
 	    sent > got + l->foreign ? sent - got - l->foreign : 0);
 	put(l, "foreign", "events of processes that were gone from the table", COUNT_LOST, l->foreign);
 	put(l, "disk-full", "events that could not be written to the file", COUNT_LOST, dropped);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "session/about.h"
 #include "session/finish.h"
 #include "session/live.h"
 #include "session/output.h"
@@ -86,6 +87,7 @@ static void tick(void *ctx, struct live *l, uint64_t now)
 		w->next_ns = l->started_ns + every;
 	if (now < w->next_ns)
 		return;
+	about_liveness(l);
 	if (finish_symbols(l, &err) || print_report(w, l, now, &err))
 		log_warn("%s", err.text);
 	/* A report that takes longer than the interval must not be followed by two at once. */
