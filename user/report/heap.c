@@ -41,16 +41,6 @@ static uint32_t put_name(struct names *names, const char *text)
 	return names_put(names, text, strlen(text));
 }
 
-static int finish(struct sheet *s, struct names *names, const struct report_options *o, int rc, struct sink_out *out,
-		  struct err *err)
-{
-	rc = rc ?: sheet_pick(s, o->columns, err);
-	rc = rc ?: sheet_write(s, (enum report_format)o->format, out, err);
-	sheet_free(s);
-	names_free(names);
-	return rc;
-}
-
 /* --- types -------------------------------------------------------------------------------------- */
 
 static int descending(double a, double b)
@@ -126,7 +116,9 @@ int report_types(struct type_table *t, const struct report_options *o, struct si
 	if (hidden)
 		buf_addf(&s.notes, "%zu more types are not shown: see --top, --min-bytes, --min-count\n", hidden);
 	put_heap_facts(&t->facts, "census", &s);
-	return finish(&s, &names, o, rc ? err_set(err, ENOMEM, "out of memory for the report") : 0, out, err);
+	rc = sheet_finish(&s, rc ? err_set(err, ENOMEM, "out of memory for the report") : 0, o, out, err);
+	names_free(&names);
+	return rc;
 }
 
 int report_type_lines(struct type_table *t, bool bytes, const struct report_options *o, struct sink_out *out,
@@ -262,5 +254,7 @@ int report_accounts(struct account_table *t, const struct report_options *o, str
 	put_heap_facts(&t->facts, "heap", &s);
 	if (!rc && fill_classes(t, &s))
 		rc = err_set(err, ENOMEM, "out of memory for the report");
-	return finish(&s, &names, o, rc, out, err);
+	rc = sheet_finish(&s, rc, o, out, err);
+	names_free(&names);
+	return rc;
 }
