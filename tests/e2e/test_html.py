@@ -79,6 +79,18 @@ def test_sizes_by_each_measure(pages, tmp_path):
     assert seen["blocks"][0].startswith("Allocated: 5 blocks.") and seen["blocks"][1] == "2"
 
 
+def test_samples_do_not_tell_what_was_temporary(pages, tmp_path):
+    seen = on(pages, tmp_path, "fleet", """
+    await page.keyboard.press("4");
+    await settle();
+    const tiles = await page.$$eval(".tile", (t) => Object.fromEntries(t.map((x) => Array.from(x.children, (c) => c.textContent))));
+    return { tiles, metrics: await page.$$eval("#metrics button", (b) => b.map((x) => x.textContent)), sum: await text("#flame-sum") };
+    """)
+    assert seen["tiles"]["Temporary"] == "–"
+    assert seen["metrics"] == ["In use", "Allocated", "At peak", "Never freed"]
+    assert seen["sum"].startswith("Never freed: ")
+
+
 def test_brush_restricts_everything_else(pages, tmp_path):
     seen = on(pages, tmp_path, "shop", """
     await page.click("#metrics [data-id=alloc]");

@@ -127,6 +127,19 @@ static void test_temporary(void **state)
 	snapshot_free(s);
 }
 
+/* Others may have come between that were not drawn. */
+static void test_samples_tell_nothing_of_temporary(void **state)
+{
+	struct heap *h = *state;
+	APPLY(.kind = EVENT_ALLOC, .time_ns = 1, .tid = 1, .addr = 0x10, .size = 10, .stack = { 1 }, .interval = 1000);
+	FREE(2, 0x10);
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 1);
+	assert_true(s->lifetimes[0].freed_cnt > 1);
+	assert_double(s->lifetimes[0].temp_cnt, 0);
+	snapshot_free(s);
+}
+
 static void test_lifetimes(void **state)
 {
 	struct heap *h = *state;
@@ -330,6 +343,7 @@ int main(void)
 		T(test_peak),
 		T(test_peak_against_copies),
 		T(test_temporary),
+		T(test_samples_tell_nothing_of_temporary),
 		T(test_lifetimes),
 		T(test_growth_and_ages),
 		T(test_timeline),

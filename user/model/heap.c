@@ -253,7 +253,8 @@ static void end_block(struct heap *h, size_t place, enum life_end how, const str
 	const struct block *b = &h->blocks[place];
 	struct watched change = watched_of(h, b, e);
 	change.how = how;
-	if (h->watch.what & HEAP_LIFETIMES)
+	/* What a thread allocated last is not known from samples. */
+	if ((h->watch.what & HEAP_LIFETIMES) && !h->facts.sampled)
 		change.temporary = lifetimes_temporary(&h->watch.lifetimes, &change);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);

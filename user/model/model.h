@@ -144,7 +144,7 @@ struct life {
 	uint64_t size;
 	double cnt;     /* blocks it stands for */
 	uint32_t tag;   /* what begun() said of it */
-	bool temporary; /* freed before the next allocation of its thread; with HEAP_LIFETIMES */
+	bool temporary; /* freed before the next allocation of its thread; with HEAP_LIFETIMES, never when sampled */
 };
 
 /* Is told of every block that begins and ends, within heap_apply. */

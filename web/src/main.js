@@ -17,16 +17,19 @@ class Page {
     const heap = heapSeries(data);
     this.series = pathSlices(heap, about.slice_ns / about.heap_slice_ns);
     this.choice = { metric: about.unseen_frees ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
+    // What a thread allocated last, and so what was temporary, is not known from samples.
+    this.metrics = METRICS.filter((metric) => metric.id !== "temporary" || !about.sampled);
     this.trees = new Map();
     this.views = new Views(data, this.series, about, (name) => this.searchFor(name));
     this.flame = new Flame(id("flame"), id("flame-details"), id("tip"), (n) => { id("reset").disabled = !n; this.matched(); });
     this.timeline = new Timeline(id("timeline"), heap, about, this.series.length, (interval) => this.change({ interval }));
+    id("key-gc").hidden = !about.collections?.length;
   }
 
   start() {
     this.heading();
     this.tiles();
-    this.radios(id("metrics"), METRICS, "metric");
+    this.radios(id("metrics"), this.metrics, "metric");
     this.radios(id("units"), UNITS, "unit");
     this.tabs();
     this.listen();
@@ -68,7 +71,7 @@ class Page {
       ["At peak", bytes(about.peak.bytes), `${count(about.peak.blocks)} blocks, at ${this.timeline.clock(about.peak.ns / 1e9)}`],
       ["In use at the end", bytes(sum(data.sums.liveSz)), `${count(live)} blocks`],
       ["Allocated", bytes(sum(data.sums.allocSz)), `${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
-      ["Temporary", count(temporary), `${percent(temporary, allocs)} of all blocks`],
+      ["Temporary", about.sampled ? "–" : count(temporary), about.sampled ? "not known from samples" : `${percent(temporary, allocs)} of all blocks`],
       ["Stacks", count(data.paths.count), `${count(data.functions.length)} functions`],
       ["Lost", count(about.lost), about.lost ? "events: numbers are incomplete" : "events: nothing is missing"],
     ];
@@ -146,7 +149,7 @@ class Page {
       r: () => this.change({ merge: !this.choice.merge }),
       0: () => this.flame.zoomTo(0),
     };
-    METRICS.forEach((metric, i) => { acts[i + 1] = () => this.change({ metric: metric.id }); });
+    this.metrics.forEach((metric, i) => { acts[i + 1] = () => this.change({ metric: metric.id }); });
     if (!acts[event.key]) return;
     event.preventDefault();
     acts[event.key]();
