@@ -123,6 +123,9 @@ def test_between(traces):
     (1, 'no column "nope"', ["--columns", "nope", "cpp"]),
     (2, "--by wants one of", ["--by", "colour", "cpp"]),
     (2, "--every and --duration are for -p PID", ["--every", "5", "cpp"]),
+    (2, "--html writes the page of all questions", ["--html", "/dev/null", "--by", "type", "cpp"]),
+    (2, "--html writes the page of all questions", ["--html", "/dev/null", "--focus", "serve", "cpp"]),
+    (1, "cannot be told from samples", ["--show", "temporary", "sampled"]),
     (2, "exclude each other", ["--at", "1", "--between", "1,2", "cpp"]),
 ])
 def test_refused(traces, status, words, args):

@@ -139,6 +139,7 @@ static const struct question questions[] = {
 	{ "temporary.txt", "cpp", OPTIONS(.show = SHOW_TEMPORARY) },
 	{ "leaked.txt", "cpp", OPTIONS(.show = SHOW_LEAKED) },
 	{ "leaked-by-size.txt", "cpp", OPTIONS(.show = SHOW_LEAKED, .sort = SORT_SIZE, .by = BY_FUNCTION) },
+	{ "leaked-none.txt", "shrinking", OPTIONS(.show = SHOW_LEAKED) },
 	{ "leaked.json", "cpp", OPTIONS(.show = SHOW_LEAKED, .format = FORMAT_JSON) },
 	/* Which rows. */
 	{ "focus.txt", "cpp", OPTIONS(.show = SHOW_ALLOC, .focus = "^serve") },
@@ -154,6 +155,7 @@ static const struct question questions[] = {
 	{ "stack.csv", "cpp", OPTIONS(.by = BY_STACK, .format = FORMAT_CSV) },
 	{ "stack.json", "cpp", OPTIONS(.by = BY_STACK, .format = FORMAT_JSON) },
 	{ "sampled.txt", "sampled", OPTIONS() },
+	{ "sampled-callstacks.txt", "sampled", OPTIONS(.type = "[no type]") },
 	{ "sampled.json", "sampled", OPTIONS(.by = BY_FUNCTION, .show = SHOW_ALLOC, .format = FORMAT_JSON) },
 	{ "hostile.txt", "hostile", OPTIONS() },
 	{ "hostile.md", "hostile", OPTIONS(.by = BY_STACK, .format = FORMAT_MARKDOWN) },
@@ -233,6 +235,7 @@ static const struct refusal refusals[] = {
 	{ "hostile", OPTIONS(.show = SHOW_FREED), ENODATA, "no block was freed" },
 	{ "freed", OPTIONS(.focus = "."), ENODATA, "nothing is live" },
 	{ "later", OPTIONS(.show = SHOW_TEMPORARY), ENODATA, "no allocation was temporary" },
+	{ "sampled", OPTIONS(.show = SHOW_TEMPORARY), EINVAL, "cannot be told from samples" },
 };
 
 static void test_refusals(void **state)

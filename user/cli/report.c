@@ -42,6 +42,13 @@ static int depth_of_environment(struct report_request *r, struct err *err)
 	return 0;
 }
 
+/* What the page does not heed. */
+static bool narrows(const struct report_options *o)
+{
+	return o->by != BY_STANDARD || o->show != SHOW_STANDARD || o->focus || o->ignore || o->callers || o->callees ||
+	       o->type || o->pid || o->inclusive || o->columns || o->format;
+}
+
 static int take_words(void *opts, int n, char **words, char **command, struct err *err)
 {
 	struct report_request *r = opts;
@@ -57,6 +64,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "--gc is for a trace: make one with `alys-bpf record`");
 	if (!r->input && (r->until || r->symbolize || r->html))
 		return err_set(err, EINVAL, "--at, --between, --symbolize and --html are for a trace: make one with `alys-bpf record`");
+	if (r->html && narrows(&r->report))
+		return err_set(err, EINVAL, "--html writes the page of all questions: only --at, --between, --symbolize and --keep-allocator-frames go with it");
 	if (r->heap && (r->input || r->every))
 		return err_set(err, EINVAL, "--heap is for a running process, once: give -p PID without a trace and without --every");
 	return depth_of_environment(r, err);

@@ -287,6 +287,9 @@ static int check(const struct groups *g, struct err *err)
 	if (!rows)
 		return err_set(err, ENOENT, "process %" PRIu32 " has no allocation in the trace: `alys-bpf info` lists its processes",
 			       g->o->pid);
+	if (g->show == SHOW_TEMPORARY && s->facts.sampled)
+		return err_set(err, EINVAL, "which blocks were temporary cannot be told from samples: --show freed has how long "
+					    "blocks lived, or record without --sample");
 	if (!stacks && is_about_stacks(g))
 		return err_set(err, ENOENT, "the trace has no call stacks: ask --by size, thread, process or time, or record "
 					    "without --backtrace none");

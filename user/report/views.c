@@ -225,6 +225,25 @@ static void put_exit_note(const struct groups *g, struct buf *out)
 		 n == 1 ? " was" : "s were");
 }
 
+static void put_error_note(const struct groups *g, struct buf *out)
+{
+	double error = sqrt(g->all.var);
+	buf_adds(out, "standard error of the total: ");
+	text_count(out, (uint64_t)llround(error));
+	buf_addf(out, " bytes (%.1f %%)\n", part(error, g->all.sz));
+}
+
+static void put_growth_note(const struct groups *g, struct buf *out)
+{
+	if (g->show != SHOW_LEAKED)
+		return;
+	for (size_t i = 0; i < g->growth_cnt; i++) {
+		if (growth_gained(&g->growth[i]) > 0)
+			return;
+	}
+	buf_adds(out, "nothing grew: these blocks were in use at the end, but none is a suspect\n");
+}
+
 static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 {
 	const struct snapshot *s = g->in->snapshot;
@@ -238,10 +257,10 @@ static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 		text_bytes(out, s->peak_sz);
 		buf_addf(out, " at %.3f s\n", (double)at / 1e9);
 	}
+	put_growth_note(g, out);
 	put_exit_note(g, out);
 	if (has_error(g))
-		buf_addf(out, "standard error of the total: %.0f bytes (%.1f %%)\n", sqrt(g->all.var),
-			 part(sqrt(g->all.var), g->all.sz));
+		put_error_note(g, out);
 	report_notes(g->in, out);
 }
 
@@ -267,6 +286,10 @@ static int write_callstacks(const struct groups *g, struct sink_out *out, struct
 	for (size_t i = 0; i < g->at_cnt; i++)
 		buf_addf(&b, "%" PRId64 " times:\n========================================\n%s\n",
 			 (int64_t)llround(g->at[i].cnt), names_at(&g->labels, g->at[i].label));
+	if (g->in->snapshot->facts.sampled) {
+		buf_u8(&b, '\n');
+		report_notes(g->in, &b);
+	}
 	int rc = format_flush(out, &b, err);
 	buf_free(&b);
 	return rc;
