@@ -378,12 +378,10 @@ def test_duration_ends_the_recording(started, tmp_path):
 
 
 def test_time_begins_when_probes_go_on(started, tmp_path):
-    """What searching files takes beforehand is no part of the recording."""
+    """What finding the collector and its probes takes beforehand is no part of the recording."""
     trace = tmp_path / "t.alys"
-    program = started.program("c_busy").wait_ready().go()
-    tracer = started.tracer("-p", program.pid, "-d", "0.5", "-o", trace)
+    tracer = started.tracer("-p", started.server().pid, "-d", "0.5", "-o", trace)
     assert tracer.wait() == 0, tracer.text
-    program.finish()
     lasted = float(re.search(r"alys-bpf: ([\d.]+) s, hits", tracer.text).group(1))
     told = float(re.search(r"^recorded .*, for ([\d.]+) s$", conftest.alys("info", trace).stdout, re.M).group(1))
     assert told == pytest.approx(lasted, abs=0.11)
