@@ -271,6 +271,7 @@ static void set_headers(struct sender *s, const struct push_options *o)
 {
 	struct buf tenant = { 0 };
 	s->headers = curl_slist_append(s->headers, "Content-Type: application/json");
+	s->headers = curl_slist_append(s->headers, "Connect-Protocol-Version: 1");
 	s->headers = curl_slist_append(s->headers, "Expect:");
 	if (o->tenant) {
 		buf_addf(&tenant, "X-Scope-OrgID: %s", o->tenant);
