@@ -157,6 +157,17 @@ def test_keys(terminal, growing):
 
 
 @pytest.mark.bpf
+@pytest.mark.parametrize("term,key", [("vt100", "C-c"), ("linux", "q"), ("xterm-256color", "q")])
+def test_plain_terminals_and_interrupts(terminal, growing, term, key):
+    target = growing()
+    screen = terminal("-p", target.pid, "--sample", "bytes:512", env=f"TERM={term} LC_ALL=C")
+    screen.shows("site_grow_fast", "^lost ")
+    screen.keys(key)
+    screen.shows("^status 0$", "^ echo")
+    assert target.finish() == 0
+
+
+@pytest.mark.bpf
 def test_a_process_that_ends(terminal, growing):
     target = growing()
     screen = terminal("-p", target.pid, "--sample", "bytes:512")

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -130,6 +131,26 @@ static void stop_listening(struct overheard *o)
 	buf_free(&o->text);
 }
 
+/* --- signals ----------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	told_to_end = 1;
+}
+
+/* After ncurses has put its own there, which would leave without a word to whoever traces. */
+static void catch_signals(void)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+	told_to_end = 0;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaction(ends[i], &act, NULL);
+}
+
 /* --- the loop ---------------------------------------------------------------------------------- */
 
 /* Whether there is something new to show. */
@@ -190,7 +211,7 @@ static void loop(const struct top_source *source, struct view *v, struct screen 
 	struct buf text = { 0 };
 	struct overheard heard;
 	overhear(&heard);
-	for (bool on = true, news = true; on;) {
+	for (bool on = true, news = true; on && !told_to_end;) {
 		if (news)
 			show(v, s);
 		int c = getch();
@@ -201,6 +222,10 @@ static void loop(const struct top_source *source, struct view *v, struct screen 
 		if (c != ERR)
 			on = c == KEY_RESIZE || view_key(v, key_of(c));
 	}
+	/* Terminals without a second screen go on in the last line. */
+	move(LINES - 1, 0);
+	clrtoeol();
+	refresh();
 	endwin();
 	stop_listening(&heard);
 	buf_free(&text);
@@ -213,6 +238,7 @@ int top_run(const struct top_source *source, uint32_t pid, struct err *err)
 	struct screen *s = calloc(1, sizeof(*s));
 	int rc = s ? open_terminal(err) : err_set(err, ENOMEM, "out of memory");
 	if (!rc) {
+		catch_signals();
 		view_begin(&v, pid);
 		loop(source, &v, s, &why);
 		view_free(&v);
