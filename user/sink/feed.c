@@ -24,6 +24,7 @@
 #include "sink/type.h"
 
 #define FRAMES_MAX 64 /* of a stack: the innermost */
+#define ROWS_STANDARD 5000 /* stacks, unless told otherwise: nobody looks at more, every second */
 
 struct feed_process {
 	struct proc_id proc;
@@ -86,14 +87,14 @@ static int by_weight(const void *a, const void *b, void *ctx)
 /* What holds much and what allocates much, when not all are wanted. */
 static int choose_rows(struct feed *f)
 {
-	size_t n = f->in->snapshot->n, top = f->in->options->top;
+	size_t n = f->in->snapshot->n, top = f->in->options->top ? f->in->options->top : ROWS_STANDARD;
 	f->rows = calloc(n + 1, sizeof(*f->rows));
 	if (!f->rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		f->rows[i] = (uint32_t)i;
 	f->rows_cnt = n;
-	if (top && top < n) {
+	if (top < n) {
 		qsort_r(f->rows, n, sizeof(*f->rows), by_weight, f->in->snapshot->rows);
 		f->rows_cnt = top;
 	}
