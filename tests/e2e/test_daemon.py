@@ -573,6 +573,29 @@ def with_rights(*names):
     return ["setpriv", "--bounding-set", "-all" + ("," + wanted if wanted else ""), "--inh-caps", "-all", "--no-new-privs"]
 
 
+def test_memory_is_bounded(started, daemon):
+    """More stacks and blocks than fit: fewer samples, then fewer blocks, then no new stacks, and all of it is told."""
+    limit = 80
+    program = started.program("c_paths", 8).wait_ready()
+    d = daemon("-p", program.pid, "--sample", "bytes:16", "--max-memory", f"{limit}M", "--ring", "4M")
+    collector = d.collector()
+    program.go()
+    most, end = 0, time.monotonic() + 10
+    while time.monotonic() < end:
+        most = max(most, int(Path(f"/proc/{collector}/statm").read_text().split()[1]) * 4 / 1024)
+        time.sleep(0.05)
+    told = d.status()
+    assert most < limit * 1.15, (most, told)
+    assert "--max-memory" in told["bounds"] and "instead of 16" in told["tracing"], told
+    refused, thinned = (int(n) for n in re.search(r"refused (\d+), live blocks thinned (\d+)", told["bounds"]).groups())
+    assert refused > 1000 and thinned >= 1
+    made = int(program.line())
+    live = d.top(program.pid, "inuse_objects")[None]
+    assert 0.8 * made < live < 1.2 * made, (made, live)
+    d.end()
+    assert program.finish() == 0
+
+
 def test_few_rights_are_enough(started, daemon):
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", launcher=with_rights(*RIGHTS))

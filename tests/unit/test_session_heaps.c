@@ -146,7 +146,7 @@ static void memory_goes_down_the_ladder_and_back(void **state)
 	assert_int_equal(step(&l, 1, 810, 0), LIMITS_COARSEN);
 	assert_int_equal(l.interval, 8192);
 	assert_non_null(l.reason);
-	assert_int_equal(step(&l, 2, 999, 0), LIMITS_FINE); /* too soon */
+	assert_int_equal(step(&l, 1, 900, 0), LIMITS_FINE); /* too soon */
 	assert_int_equal(step(&l, 4, 900, 0), LIMITS_THIN);
 	assert_int_equal(l.interval, 16384);
 	assert_int_equal(step(&l, 8, 960, 0), LIMITS_REFUSE);

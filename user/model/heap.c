@@ -462,10 +462,35 @@ static void thin_proc(struct heap *h, struct map *live, uint64_t (*coin)(void *c
 	*live = kept;
 }
 
+/* Without the gaps, and in no more memory than the blocks need. Without memory for that, gaps stay. */
+static void close_gaps(struct heap *h)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < h->procs_cnt; i++)
+		n += h->procs[i].live.count;
+	struct block *fresh = n + n / 8 < h->blocks_cnt ? calloc(n + 1, sizeof(*fresh)) : NULL;
+	if (!fresh)
+		return;
+	size_t at = 0;
+	for (size_t p = 0; p < h->procs_cnt; p++) {
+		const struct map_slot *s;
+		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i)); at++) {
+			fresh[at] = h->blocks[s->value];
+			*map_get(&h->procs[p].live, s->key) = at;
+		}
+	}
+	free(h->blocks);
+	h->blocks = fresh;
+	h->blocks_cnt = n;
+	h->blocks_cap = n + 1;
+	h->free_head = 0;
+}
+
 void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx)
 {
 	for (size_t i = 0; i < h->procs_cnt; i++)
 		thin_proc(h, &h->procs[i].live, coin, ctx);
+	close_gaps(h);
 }
 
 /* Bytes between samples with which a block of this size has this weight. */

@@ -20,6 +20,7 @@
 #include "session/roster.h"
 
 #define LOOK_NS 1000000000ull     /* between looks at what is used */
+#define LOOK_EVENTS 16384          /* or after so many */
 #define NOTE_NS 5000000000ull     /* between points of the histories */
 #define IDLE_MS 250               /* while on: the ring wakes nobody before a quarter of it is full */
 #define DEAD_MAX 64               /* processes that ended until the catalog is compacted */
@@ -39,10 +40,9 @@ struct continuous {
 	bool on;
 	bool dropping; /* a process is let go, and has not ended */
 	uint64_t looked_ns, noted_ns, dead;
+	uint64_t looked_events;
 	double cpu_s, overhead; /* at the last look */
 	uint64_t hits;
-	uint64_t memory;
-	double run_s;
 };
 
 static double cpu_seconds(void)
@@ -337,6 +337,14 @@ static void take_step(struct continuous *c, enum limits_step step)
 			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
 }
 
+static void keep_limits(struct continuous *c, uint64_t now)
+{
+	struct limits_use use = { .now_ns = now, .memory = resident_bytes(), .overhead = c->overhead };
+	c->looked_events = c->heaps.events;
+	if (c->on)
+		take_step(c, limits_next(&c->limits, &use));
+}
+
 static void look_at_use(struct continuous *c, uint64_t now)
 {
 	double seconds = (double)(now - c->looked_ns) / 1e9, cpu_s = cpu_seconds();
@@ -346,10 +354,7 @@ static void look_at_use(struct continuous *c, uint64_t now)
 	c->cpu_s = cpu_s;
 	c->hits = hits;
 	c->looked_ns = now;
-	c->memory = resident_bytes();
-	struct limits_use use = { .now_ns = now, .memory = c->memory, .overhead = c->overhead };
-	if (c->on)
-		take_step(c, limits_next(&c->limits, &use));
+	keep_limits(c, now);
 }
 
 static void compact(struct continuous *c)
@@ -379,6 +384,8 @@ int continuous_work(struct continuous *c, struct err *err)
 	profiles_work(c->profiles);
 	if (now - c->looked_ns >= LOOK_NS)
 		look_at_use(c, now);
+	else if (c->heaps.events - c->looked_events >= LOOK_EVENTS)
+		keep_limits(c, now);
 	if (c->on && now - c->noted_ns >= NOTE_NS) {
 		heaps_note(&c->heaps, (double)(now - c->noted_ns) / 1e9);
 		c->noted_ns = now;

@@ -4,9 +4,12 @@
 #include <stddef.h>
 
 /* One step must show what it does before the next one is taken. */
-#define PAUSE_NS 2000000000ull
+#define PAUSE_NS 1000000000ull
+/* Where the limit is passed there is no time for that. */
+#define HURRY_NS 100000000ull
 /* Going back is tried seldom, so that the rate does not swing. */
 #define CALM_NS 30000000000ull
+#define USELESS_MAX 3
 #define INTERVAL_MAX (64ull << 20)
 
 void limits_set_interval(struct limits *l, uint64_t interval)
@@ -23,11 +26,21 @@ static void coarsen(struct limits *l, const char *reason)
 	l->coarsened++;
 }
 
+/* What is left is what cannot be thinned: further steps would only make the profiles worse. */
+static bool is_at_bottom(struct limits *l, uint64_t memory)
+{
+	if (memory > l->memory + l->memory / 50)
+		l->useless = 0;
+	return l->refusing && l->useless >= USELESS_MAX;
+}
+
 static enum limits_step less_memory(struct limits *l, const struct limits_use *u)
 {
 	static const char reason[] = "--max-memory is nearly used up";
 	uint64_t percent = u->memory * 100 / l->memory_max;
-	if (percent >= 95 && !l->refusing) {
+	if (is_at_bottom(l, u->memory))
+		return LIMITS_FINE;
+	if (percent >= 93 && !l->refusing) {
 		l->refusing = true;
 		l->reason = reason;
 		return LIMITS_REFUSE;
@@ -36,6 +49,8 @@ static enum limits_step less_memory(struct limits *l, const struct limits_use *u
 		if (l->interval < INTERVAL_MAX)
 			coarsen(l, reason);
 		l->thinned++;
+		l->useless = u->memory > l->memory - l->memory / 50 ? l->useless + 1 : 0;
+		l->memory = u->memory;
 		return LIMITS_THIN;
 	}
 	if (percent >= 80 && l->interval < INTERVAL_MAX) {
@@ -65,7 +80,8 @@ static enum limits_step back(struct limits *l, const struct limits_use *u)
 
 enum limits_step limits_next(struct limits *l, const struct limits_use *u)
 {
-	if (l->stepped_ns && u->now_ns - l->stepped_ns < PAUSE_NS)
+	uint64_t pause = u->memory * 100 / l->memory_max >= 93 ? HURRY_NS : PAUSE_NS;
+	if (l->stepped_ns && u->now_ns - l->stepped_ns < pause)
 		return LIMITS_FINE;
 	enum limits_step step = less_memory(l, u);
 	if (step == LIMITS_FINE && l->overhead_max > 0 && u->overhead > l->overhead_max && l->interval < INTERVAL_MAX) {

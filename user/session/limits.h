@@ -20,6 +20,8 @@ struct limits {
 	uint64_t stepped_ns;   /* when the last step was taken, 0 = never */
 	const char *reason;    /* why the interval is not the wanted one, or stacks are refused; NULL */
 	uint64_t thinned, coarsened; /* steps taken */
+	uint64_t memory;       /* at the last of them that lowers it */
+	unsigned int useless;  /* how many of them in a row lowered nothing */
 };
 
 struct limits_use {
