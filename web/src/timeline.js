@@ -9,7 +9,7 @@ import { bytes, seconds } from "./text.js";
 
 const HEIGHT = 182;
 const SPLIT = 124; /* the area ends, the bars begin */
-const MARGIN = { left: 76, right: 14, top: 20, bottom: 24 };
+const MARGIN = { left: 76, right: 24, top: 20, bottom: 24 };
 
 export class Timeline {
   constructor(box, series, about, slices, onInterval) {
