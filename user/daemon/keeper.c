@@ -145,10 +145,12 @@ static void on_profile(void *ctx, int rc, struct buf *bytes, const struct err *w
 	rc = outfile_begin(&f, w->path, true, &err);
 	if (!rc) {
 		rc = outfile_write(f.fd, bytes->data, bytes->len);
-		rc = rc ? err_set(&err, -rc, "%s: %s", w->path, strerror(-rc)) : outfile_commit(&f, &err);
+		rc = rc ? rc : outfile_commit(&f, &err);
 		outfile_abort(&f);
 	}
 	if (rc) {
+		/* In the user's words: the path that was used is the daemon's own business. */
+		err_set(&err, -rc, "%s%s: %s", w->keeper->o.dir, strrchr(w->path, '/'), strerror(-rc));
 		fail(w->keeper, &err);
 	} else {
 		w->keeper->counts.written++;
