@@ -16,7 +16,7 @@ OPT  := $(if $(SAN),-O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
 VERSION := 0.1.0
 CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser -Ibpf -I$(BUILD) -MMD -MP
 LDFLAGS += -pie $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now)
-LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c -lZydis -liberty -lmicrohttpd -lcurl -lncursesw -lpthread -lm
+LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c -lZydis -liberty -lmicrohttpd -lncursesw -lpthread -lm
 
 include scripts/rooms.mk
 SOURCES := $(foreach r,$(ROOMS),$(sort $(wildcard user/$(r)/*.c)))

@@ -6,13 +6,14 @@ import http.server
 import json
 import re
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
 
 from conftest import pprof
-from web_driver import Fake, get, wait_for
+from web_driver import Fake, build, get, wait_for
 
 
 class Backend:
@@ -195,6 +196,15 @@ def test_addresses_that_are_refused(url):
     server = Fake("--push", url)
     said = server.stop()[1]
     assert server.proc.returncode == 1 and "--push wants" in said
+
+
+def test_without_the_library(pushing):
+    """It is loaded for --push alone, so that no other use needs it."""
+    library = next(line.split()[-1] for line in subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout.split("\n")
+                   if "libcurl.so.4 " in line)
+    hide = f"mount --bind /dev/null {library} && exec {build('webfake')}"
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", hide + " --push http://127.0.0.1:1"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1 and "--push needs libcurl.so.4" in done.stderr
 
 
 def test_a_password_is_not_told(pushing):

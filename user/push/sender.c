@@ -1,5 +1,4 @@
 /* push/sender: see parcel.h. Sends the oldest first, and the same one again until the server has it or refuses it. */
-#include <curl/curl.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "push/curl.h"
 #include "push/parcel.h"
 
 #define QUEUE_STANDARD (32u << 20)
@@ -19,6 +19,7 @@
 
 struct sender {
 	size_t queue_max;
+	const struct curl_calls *lib;
 	CURL *curl;
 	struct curl_slist *headers;
 	char answer[ANSWER_MAX + 1];
@@ -148,21 +149,21 @@ static enum outcome post(struct sender *s, const struct parcel *p, uint64_t *pau
 	char what[ANSWER_MAX + 64];
 	s->answer_len = 0;
 	*s->answer = 0;
-	curl_easy_setopt(s->curl, CURLOPT_POSTFIELDS, (char *)p->body.data);
-	curl_easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->body.len);
-	CURLcode rc = curl_easy_perform(s->curl);
+	s->lib->easy_setopt(s->curl, CURLOPT_POSTFIELDS, (char *)p->body.data);
+	s->lib->easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->body.len);
+	CURLcode rc = s->lib->easy_perform(s->curl);
 	if (rc) {
-		complain(s, curl_easy_strerror(rc), "profiles wait until the server can be reached");
+		complain(s, s->lib->easy_strerror(rc), "profiles wait until the server can be reached");
 		return AGAIN;
 	}
-	curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
+	s->lib->easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
 	snprintf(what, sizeof(what), "the server says %ld %s", status, s->answer);
 	if (status >= 200 && status < 300) {
 		s->complained = false;
 		return SENT;
 	}
 	if (status == 429 || status == 408 || status >= 500) {
-		curl_easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &wait);
+		s->lib->easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &wait);
 		if (wait > 0 && wait <= 300 && (uint64_t)wait * 1000 > *pause_ms)
 			*pause_ms = (uint64_t)wait * 1000;
 		complain(s, what, "profiles wait until it takes them");
@@ -241,8 +242,8 @@ static void sender_free(struct sender *s)
 	struct parcel *p;
 	while ((p = take_oldest(s)))
 		parcel_free(p);
-	curl_easy_cleanup(s->curl);
-	curl_slist_free_all(s->headers);
+	s->lib->easy_cleanup(s->curl);
+	s->lib->slist_free_all(s->headers);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
@@ -257,12 +258,12 @@ static int set_url(struct sender *s, enum push_kind kind, const char *url, struc
 		len--;
 	buf_add(&whole, url, len);
 	buf_adds(&whole, kind == PUSH_PARCA ? "/profiles/writeraw" : "/push.v1.PusherService/Push");
-	CURLU *parts = curl_url();
+	CURLU *parts = s->lib->url();
 	bool ok = parts && !whole.failed && (!strncmp(url, "http://", 7) || !strncmp(url, "https://", 8)) &&
-		  !strpbrk(url, "?#") && !curl_url_set(parts, CURLUPART_URL, url, 0);
+		  !strpbrk(url, "?#") && !s->lib->url_set(parts, CURLUPART_URL, url, 0);
 	if (ok)
-		curl_easy_setopt(s->curl, CURLOPT_URL, buf_str(&whole));
-	curl_url_cleanup(parts);
+		s->lib->easy_setopt(s->curl, CURLOPT_URL, buf_str(&whole));
+	s->lib->url_cleanup(parts);
 	buf_free(&whole);
 	return ok ? 0 : err_set(err, EINVAL, "--push wants http://HOST:PORT of Pyroscope or parca+http://HOST:PORT");
 }
@@ -270,29 +271,29 @@ static int set_url(struct sender *s, enum push_kind kind, const char *url, struc
 static void set_headers(struct sender *s, const struct push_options *o)
 {
 	struct buf tenant = { 0 };
-	s->headers = curl_slist_append(s->headers, "Content-Type: application/json");
-	s->headers = curl_slist_append(s->headers, "Connect-Protocol-Version: 1");
-	s->headers = curl_slist_append(s->headers, "Expect:");
+	s->headers = s->lib->slist_append(s->headers, "Content-Type: application/json");
+	s->headers = s->lib->slist_append(s->headers, "Connect-Protocol-Version: 1");
+	s->headers = s->lib->slist_append(s->headers, "Expect:");
 	if (o->tenant) {
 		buf_addf(&tenant, "X-Scope-OrgID: %s", o->tenant);
-		s->headers = curl_slist_append(s->headers, buf_str(&tenant));
+		s->headers = s->lib->slist_append(s->headers, buf_str(&tenant));
 	}
 	buf_free(&tenant);
 }
 
 static void set_manners(struct sender *s)
 {
-	curl_easy_setopt(s->curl, CURLOPT_HTTPHEADER, s->headers);
-	curl_easy_setopt(s->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(s->curl, CURLOPT_USERAGENT, "alys-bpf/" ALYS_VERSION);
-	curl_easy_setopt(s->curl, CURLOPT_NOSIGNAL, 1l);
-	curl_easy_setopt(s->curl, CURLOPT_CONNECTTIMEOUT_MS, 5000l);
-	curl_easy_setopt(s->curl, CURLOPT_TIMEOUT_MS, 30000l);
-	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_answer);
-	curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
-	curl_easy_setopt(s->curl, CURLOPT_NOPROGRESS, 0l);
-	curl_easy_setopt(s->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-	curl_easy_setopt(s->curl, CURLOPT_XFERINFODATA, s);
+	s->lib->easy_setopt(s->curl, CURLOPT_HTTPHEADER, s->headers);
+	s->lib->easy_setopt(s->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	s->lib->easy_setopt(s->curl, CURLOPT_USERAGENT, "alys-bpf/" ALYS_VERSION);
+	s->lib->easy_setopt(s->curl, CURLOPT_NOSIGNAL, 1l);
+	s->lib->easy_setopt(s->curl, CURLOPT_CONNECTTIMEOUT_MS, 5000l);
+	s->lib->easy_setopt(s->curl, CURLOPT_TIMEOUT_MS, 30000l);
+	s->lib->easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_answer);
+	s->lib->easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
+	s->lib->easy_setopt(s->curl, CURLOPT_NOPROGRESS, 0l);
+	s->lib->easy_setopt(s->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	s->lib->easy_setopt(s->curl, CURLOPT_XFERINFODATA, s);
 }
 
 static int start(struct sender *s, struct err *err)
@@ -305,22 +306,19 @@ static int start(struct sender *s, struct err *err)
 	return rc ? err_set(err, rc, "no thread for --push: %s", strerror(rc)) : 0;
 }
 
-static void init_curl(void)
-{
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 struct sender *sender_new(enum push_kind kind, const struct push_options *o, struct err *err)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_condattr_t monotonic;
-	struct sender *s = calloc(1, sizeof(*s));
-	pthread_once(&once, init_curl);
-	if (!s || !(s->curl = curl_easy_init())) {
+	const struct curl_calls *lib = curl_load(err);
+	struct sender *s = lib ? calloc(1, sizeof(*s)) : NULL;
+	if (!lib)
+		return NULL;
+	if (!s || !(s->curl = lib->easy_init())) {
 		free(s);
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
+	s->lib = lib;
 	s->queue_max = o->queue_max ? o->queue_max : QUEUE_STANDARD;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&monotonic);
