@@ -141,6 +141,7 @@ static const struct question questions[] = {
 	{ "leaked-by-size.txt", "cpp", OPTIONS(.show = SHOW_LEAKED, .sort = SORT_SIZE, .by = BY_FUNCTION) },
 	{ "leaked-none.txt", "shrinking", OPTIONS(.show = SHOW_LEAKED) },
 	{ "leaked.json", "cpp", OPTIONS(.show = SHOW_LEAKED, .format = FORMAT_JSON) },
+	{ "ties.md", "ties", OPTIONS(.by = BY_STACK, .format = FORMAT_MARKDOWN) },
 	/* Which rows. */
 	{ "focus.txt", "cpp", OPTIONS(.show = SHOW_ALLOC, .focus = "^serve") },
 	{ "ignore.txt", "cpp", OPTIONS(.show = SHOW_ALLOC, .ignore = "session\\.cc|libblob") },
