@@ -272,3 +272,13 @@ def test_forked_child(tmp_path):
     sites = sites_by_process(trace, tmp_path / "t.json")
     for truth in truths:
         compare(truth, sites[truth["pid"]], True)
+
+
+def test_incremental_collector(tmp_path):
+    """Its marks come in steps: what is in use is an upper bound, and said to be; nothing alive dies."""
+    trace = tmp_path / "t.alys"
+    done = alys("-q", "-o", trace, "--", PROGS / "c_gclive", "20000", env={**STRAIGHT, "GC_ENABLE_INCREMENTAL": "1"})
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"upper bound \(process \d+ collects incrementally\)", liveness_of(trace))
+    sites, _ = in_use(trace, tmp_path)
+    compare(json.loads(done.stdout), sites, False)
