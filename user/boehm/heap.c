@@ -241,6 +241,7 @@ static int read_once(struct memory *m, const struct layout *l, struct boehm_heap
 		rc = index_read(m, l->top_index, l->all_nils, &x);
 	if (rc)
 		return rc;
+	h->bad_headers = x.strange;
 	rc = take_headers(&r, &x);
 	index_free(&x);
 	if (!rc)

@@ -23,6 +23,7 @@
 #define BEAT_MS 100
 #define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
 #define TAKE_NS 2000000000ull
+#define READINGS 3 /* tries at one collection */
 #define SETTLE_NS 500000000ull
 #define KEEP_SZ (256u << 20)   /* of readings that nobody took yet */
 
@@ -199,30 +200,41 @@ static void keep(struct marks *m, struct mark_reading *r)
 	m->kept_sz += reading_sz(r);
 }
 
-/* NULL, or why the reading is not of this collection. */
+/*
+ * NULL, or why the reading is not of this collection. Nothing touches marks between the two probes, so what the
+ * reading itself suspects of being torn is not: only the next begin can spoil it.
+ */
 static const char *objection(struct marks *m, const struct mark_reading *r, int rc)
 {
 	if (rc)
 		return "they cannot be read";
-	if (r->heap.torn || (!r->heap.unnumbered && (uint32_t)r->heap.gc_no != r->gc_no))
-		return "the next one had counted before they were read";
-	if (r->heap.bad_headers)
-		return "some block headers make no sense";
 	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
 		return "the next one began before they were read";
-	return NULL;
+	if (!r->heap.unnumbered && (uint32_t)r->heap.gc_no != r->gc_no)
+		return "the counter tells of another one";
+	return r->heap.bad_headers ? "some block headers make no sense" : NULL;
+}
+
+/* A header that is being set up at this moment makes no sense yet. */
+static const char *try_reading(struct marks *m, struct watched *w, struct mark_reading *r)
+{
+	const char *why = NULL;
+	struct err err;
+	for (int i = 0; i < READINGS && (!i || r->heap.bad_headers); i++) {
+		boehm_heap_free(&r->heap);
+		int rc = boehm_heap_read_now(&w->collector.memory, &w->collector.layout, &r->heap, &err);
+		r->until_ns = clock_now();
+		why = objection(m, r, rc);
+	}
+	return why;
 }
 
 static void read_marks(struct marks *m, struct watched *w, struct mark_reading *r)
 {
-	struct err err;
 	const char *why = "the next one had begun before the reader woke";
 	uint64_t from = clock_now();
-	if (probe_collections_begun(m->probe, r->tgid) == r->serial) {
-		int rc = collector_read(&w->collector, &r->heap, &err);
-		r->until_ns = clock_now();
-		why = objection(m, r, rc);
-	}
+	if (probe_collections_begun(m->probe, r->tgid) == r->serial)
+		why = try_reading(m, w, r);
 	r->good = !why;
 	if (why)
 		log_info("collection %u of process %u: no marks: %s", r->gc_no, r->tgid, why);
