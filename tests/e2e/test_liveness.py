@@ -16,7 +16,7 @@ from conftest import ALYS, PROGS, STRAIGHT, Tally, alys, each_event, convert, si
 pytestmark = pytest.mark.bpf
 
 # More of them find rarer things.
-RUNS = int(os.environ.get("ALYS_LIVENESS_RUNS", 3))
+RUNS = int(os.environ.get("ALYS_LIVENESS_RUNS", 2))
 
 PROGRAMS = ["c_gclive", "alive.debug", "alive.release", "alive.staticgc", "alive.mt"]
 FEW = {"c_gclive": "60000"}  # the others' rounds
@@ -169,7 +169,7 @@ def test_target_goes_on_without_us(signum, tmp_path, started):
 def test_samples(where, tmp_path):
     """Sampled objects die as well: what is in use keeps to the error stated, over several runs."""
     errors = []
-    for run in range(RUNS * 2):
+    for run in range(RUNS * 3):
         trace = tmp_path / f"{run}.alys"
         truth = record(trace, "alive.debug", options=["-s", "bytes:4096", "--sample-at", where])
         assert liveness_of(trace) is not None
