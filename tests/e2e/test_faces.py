@@ -9,7 +9,7 @@ import time
 import pytest
 
 from browser_driver import drive, need
-from conftest import pprof
+from conftest import ALYS, pprof
 from test_daemon import Daemon
 from test_push import Backend, values
 from web_driver import get, wait_for
@@ -201,3 +201,21 @@ def test_pushes(growing, served, tmp_path):
         assert metrics(server)["alys_push_sent_total"] >= 4
     finally:
         backend.close()
+
+
+@pytest.mark.parametrize("words,said", [
+    (("--listen", "0.0.0.0:0"), "--listen-insecure"),
+    (("--listen", "somewhere"), "--listen wants PORT"),
+    (("--push", "ftp://h"), "--push wants"),
+])
+def test_wrong_addresses(tmp_path, words, said):
+    done = subprocess.run([ALYS, "daemon", "--off", "--socket", tmp_path / "ctl", *words], capture_output=True, text=True, timeout=30)
+    assert done.returncode != 0 and said in done.stderr
+
+
+def test_a_port_in_use(served, tmp_path):
+    server = served("--off")
+    done = subprocess.run([ALYS, "daemon", "--off", "--socket", tmp_path / "other", "--listen", server.url[7:]], capture_output=True,
+                          text=True, timeout=30)
+    assert done.returncode != 0 and "is in use by another program" in done.stderr
+    assert get(f"{server.url}/-/ready").status == 200, "the first one is unmoved"
