@@ -611,27 +611,116 @@ def test_too_few_rights(started, tmp_path, missing):
     assert done.returncode == 1 and "not allowed" in done.stderr, done.stderr
 
 
-def test_several_programs_side_by_side(started, daemon):
-    """All at once under -a, for a short while: each is seen, and each still answers."""
-    server = started.server()
-    others = {"python3": subprocess.Popen(["/usr/bin/python3", "-c", "import time\nk = []\nfor i in range(10**6):\n"
-                                           "    k.append(bytes(3000)); k = k[-1000:]\n    time.sleep(0.0005)\n"])}
-    if shutil.which("node"):
-        others["node"] = subprocess.Popen(["node", "-e", "let k=[];setInterval(()=>{k.push(Buffer.alloc(90000));k=k.slice(-50)},2)"])
-    try:
-        d = daemon("-a", "--sample", "bytes:32k")
-        subprocess.run(["wrk", "-t1", "-c4", "-d2", server.url + "/"], stdout=subprocess.DEVNULL, check=True)
-        d.until(lambda: server.pid in d.status()["table"] and others["python3"].pid in d.status()["table"], timeout=10)
-        assert not {d.proc.pid, d.collector()} & set(d.status()["table"]), "it must not feed itself"
-        begun = time.monotonic()
-        d.ctl("off")
-        assert time.monotonic() - begun < 1.5
-        answer = subprocess.run(["curl", "-s", "-m", "10", server.url + "/"], capture_output=True)
-        assert b"<h1>" in answer.stdout
-        for name, proc in others.items():
-            assert proc.poll() is None, name
-        d.end()
-    finally:
-        for proc in others.values():
-            proc.kill()
-            proc.wait()
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Servers:
+    """Real servers on ports of their own: name -> (process, what asks it and must succeed, what loads it)."""
+
+    def __init__(self, tmp_path):
+        self.all = {}
+        self.tmp_path = tmp_path
+        for start in (self.nginx, self.redis, self.postgres, self.python, self.node):
+            start()
+
+    def add(self, name, argv, ask, load=None, **kw):
+        proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **kw)
+        self.all[name] = (proc, ask, load or ask)
+        end = time.monotonic() + 20
+        while not self.answers(name):
+            assert proc.poll() is None and time.monotonic() < end, f"{name} does not start"
+            time.sleep(0.1)
+
+    def answers(self, name):
+        return subprocess.run(self.all[name][1], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20).returncode == 0
+
+    def load(self, name):
+        subprocess.run(self.all[name][2], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=True)
+
+    def nginx(self):
+        port, home = free_port(), self.tmp_path / "nginx"
+        home.mkdir()
+        (home / "conf").write_text(f"daemon off; pid {home}/pid; error_log {home}/log; worker_processes 1; user root;"
+                                   f"events {{}} http {{ access_log off; server {{ listen 127.0.0.1:{port};"
+                                   "location / { return 200 'hello'; } } }\n")
+        url = f"http://127.0.0.1:{port}/"
+        self.add("nginx", ["nginx", "-p", home, "-c", home / "conf"], ["curl", "-sf", "-m", "10", url],
+                 ["wrk", "-t1", "-c4", "-d1", url])
+
+    def redis(self):
+        port = str(free_port())
+        self.add("redis-server", ["redis-server", "--port", port, "--save", "", "--dir", self.tmp_path],
+                 ["redis-cli", "-p", port, "ping"],
+                 ["redis-benchmark", "-p", port, "-q", "-n", "5000", "-t", "set,lpush", "-d", "2000", "-r", "100000"])
+
+    def postgres(self):
+        port, home = str(free_port()), Path(f"/tmp/alys-postgres-{os.getpid()}")
+        home.mkdir(mode=0o700)
+        os.chown(home, 65534, 65534)
+        tools = next(Path("/usr/lib/postgresql").glob("*/bin"))
+        subprocess.run([*NOBODY, tools / "initdb", "-D", home / "data", "-A", "trust", "-U", "test"], check=True, cwd="/",
+                       stdout=subprocess.DEVNULL, timeout=TIMEOUT)
+        sql = "select count(*) from (select repeat('x', n % 500), n from generate_series(1, 200000) n order by 1) s"
+        ask = ["psql", "-h", "127.0.0.1", "-p", port, "-U", "test", "-d", "postgres", "-c"]
+        # Its workers end with their connection: one that stays is asked for as well.
+        self.stays = [*ask, sql, "-c", "select pg_sleep(60)"]
+        self.add("postgres", [*NOBODY, tools / "postgres", "-D", home / "data", "-p", port, "-k", home], [*ask, "select 1"],
+                 [*ask, sql], cwd="/")
+
+    def python(self):
+        port = str(free_port())
+        self.add("python3", ["/usr/bin/python3", "-m", "http.server", port, "--bind", "127.0.0.1", "--directory", self.tmp_path],
+                 ["curl", "-sf", "-m", "10", f"http://127.0.0.1:{port}/"], ["wrk", "-t1", "-c2", "-d1", f"http://127.0.0.1:{port}/"])
+
+    def node(self):
+        port = str(free_port())
+        code = f"let k=[];require('http').createServer((q,r)=>{{k.push(Buffer.alloc(70000));k=k.slice(-50);r.end('x')}}).listen({port})"
+        url = f"http://127.0.0.1:{port}/"
+        self.add("node", ["node", "-e", code], ["curl", "-sf", "-m", "10", url], ["wrk", "-t1", "-c4", "-d1", url])
+
+    def kill(self):
+        for proc, _, _ in self.all.values():
+            proc.terminate()
+        for proc, _, _ in self.all.values():
+            try:
+                proc.wait(10)
+            except subprocess.TimeoutExpired:
+                proc.kill()
+                proc.wait()
+        shutil.rmtree(f"/tmp/alys-postgres-{os.getpid()}", ignore_errors=True)
+
+
+@pytest.fixture
+def servers(tmp_path):
+    running = Servers(tmp_path)
+    yield running
+    running.kill()
+
+
+def test_servers_side_by_side(started, daemon, servers):
+    """All at once under --all, for a short while: each is seen, and each answers before, meanwhile and after."""
+    crystal = started.server()
+    d = daemon("--all", "--sample", "bytes:64k")
+    staying = subprocess.Popen(servers.stays, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    for name in servers.all:
+        servers.load(name)
+    subprocess.run(["wrk", "-t1", "-c4", "-d1", crystal.url + "/"], stdout=subprocess.DEVNULL, check=True)
+    d.until(lambda: crystal.pid in d.status()["table"], timeout=10)
+    seen = set(d.status()["table"].values())
+    assert not {d.proc.pid, d.collector()} & set(d.status()["table"]), "it must not feed itself"
+    missing = sorted(set(servers.all) - seen)
+    assert missing == [], d.log()
+    assert all(servers.answers(name) for name in servers.all)
+    begun = time.monotonic()
+    d.ctl("off")
+    assert time.monotonic() - begun < 1.5
+    assert all(servers.answers(name) for name in servers.all)
+    answer = subprocess.run(["curl", "-s", "-m", "10", crystal.url + "/"], capture_output=True)
+    assert b"<h1>" in answer.stdout
+    assert all(proc.poll() is None for proc, _, _ in servers.all.values())
+    staying.kill()
+    staying.wait()
+    d.end()
