@@ -17,6 +17,9 @@
 /* The kernel takes our probes away a moment after we are gone: until then they may stop a target again. */
 #define FAREWELL_ROUNDS 100
 #define FAREWELL_PAUSE_US 20000
+/* An orderly end: stops were forbidden before, only one that was on its way may still come. */
+#define FAREWELL_SHORT 5
+#define WORD_END UINT32_MAX
 #define MAX_KEPT 1024
 
 struct kept {
@@ -66,6 +69,7 @@ static void keep(int in)
 {
 	static struct kept kept;
 	struct pollfd p = { .fd = in, .events = POLLIN };
+	int rounds = FAREWELL_ROUNDS;
 	uint32_t word;
 	for (;;) {
 		int ready = poll(&p, 1, SILENCE_MS);
@@ -78,10 +82,12 @@ static void keep(int in)
 		ssize_t n = read(in, &word, sizeof(word));
 		if (n != (ssize_t)sizeof(word))
 			break;
-		if (word)
+		if (word == WORD_END)
+			rounds = FAREWELL_SHORT;
+		else if (word)
 			take_in(&kept, word);
 	}
-	for (int i = 0; i < FAREWELL_ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		continue_all(&kept);
 		usleep(FAREWELL_PAUSE_US);
 	}
@@ -141,6 +147,8 @@ void keeper_stop(struct keeper *k)
 {
 	if (k->fd < 0)
 		return;
+	say(k, WORD_END);
 	close(k->fd);
 	k->fd = -1;
+	waitpid(k->pid, NULL, 0);
 }
