@@ -70,7 +70,7 @@ def test_libgc_agrees(how):
     assert int(re.fullmatch(r"calibrated: (\d+) calls agreed", text)[1]) > 4000
 
 
-@pytest.mark.parametrize("name", ["libc.so.6", "libtcmalloc.so.4", "libmimalloc.so.2"])
+@pytest.mark.parametrize("name", ["libc.so.6", "libjemalloc.so.2", "libtcmalloc.so.4", "libmimalloc.so.2"])
 def test_plain_allocators_agree(name):
     verdict, _, text = run_case(LIBRARIES / name, "good")
     assert verdict == "agreed", text

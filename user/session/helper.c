@@ -23,10 +23,15 @@ static int lift(int fd)
 	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
 }
 
-/* With an empty environment: what is in ours is meant for us. */
+/*
+ * All of the helper's environment: what is in ours is meant for us. jemalloc wants 2.6 KB of the room for
+ * threads' variables that libraries share which are loaded late, more than there usually is.
+ */
+#define STATIC_TLS "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384"
+
 static int spawn(struct helper *h, const char *word, int library, int go, int out)
 {
-	char *argv[] = { (char *)"alys-bpf", (char *)word, NULL }, *envp[] = { NULL };
+	char *argv[] = { (char *)"alys-bpf", (char *)word, NULL }, *envp[] = { (char *)STATIC_TLS, NULL };
 	posix_spawn_file_actions_t acts;
 	posix_spawnattr_t attr;
 	sigset_t none, all;
