@@ -95,11 +95,15 @@ static struct described *describe_file(struct probe *p, const struct order *o)
 
 static int publish_object(struct probe *p, const struct site_list *l, uint32_t index, struct err *err)
 {
-	struct alys_object wire;
+	struct alys_object wire, known = { 0 };
 	if (index >= ALYS_MAX_OBJECTS)
 		return err_set(err, ENOSPC, "more than %d files with allocators: choose fewer processes or --allocator",
 			       ALYS_MAX_OBJECTS);
 	sites_fill_object(l, &wire);
+	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.objects), &index, &known);
+	/* What a trial has found so far, with another process coming in. */
+	wire.agreed = known.agreed;
+	wire.wrong = known.wrong;
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), &index, &wire, BPF_ANY))
 		return err_set(err, errno, "cannot describe a file: %s", strerror(errno));
 	return 0;

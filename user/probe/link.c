@@ -61,6 +61,7 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 	if (!a)
 		return err_set(err, ENOMEM, "out of memory");
 	a->tgid = tgid;
+	a->trial = b->trial;
 	a->fd = rights_link(&l);
 	if (a->fd >= 0)
 		return 0;

@@ -14,6 +14,11 @@
 #include "probe/collections.h"
 #include "session/calibrate.h"
 
+struct trial {
+	struct probe_trial at;
+	enum probe_returns returns;
+};
+
 /* What a file offers, found once. */
 struct file_sites {
 	struct module_id module;
@@ -21,9 +26,9 @@ struct file_sites {
 	size_t probed; /* functions */
 	bool calibrated; /* tried once, whatever came of it */
 	bool unproven;   /* that is what came of it: the first calls are to show whether the sites are right */
-	struct site_list proof;   /* during a trial: the same without cheap exits */
-	struct probe_trial trial; /* number 0: none goes on */
-	enum probe_returns trial_returns;
+	struct site_list proof;   /* during trials: the same without cheap exits */
+	struct trial *trials;     /* that go on, one a process; the first verdict ends all */
+	size_t trials_cnt, trials_cap;
 	struct collection_sites collections; /* of a collector */
 };
 
@@ -184,61 +189,75 @@ static enum probe_returns returns_for(const struct live *l, uint32_t tgid)
 /* Calls that must agree before cheap exits are believed that no helper could try. */
 #define TRIAL_CALLS 1000
 
-static void end_trial(struct file_sites *f)
+/* Trials of one process, or all of them (0), are over. */
+static void forget_trials(struct file_sites *f, uint32_t tgid)
 {
-	sites_free(&f->proof);
-	f->trial = (struct probe_trial){ 0 };
+	size_t kept = 0;
+	for (size_t i = 0; i < f->trials_cnt; i++) {
+		if (tgid && f->trials[i].at.tgid != tgid)
+			f->trials[kept++] = f->trials[i];
+	}
+	f->trials_cnt = kept;
+	if (!kept)
+		sites_free(&f->proof);
 }
 
-/*
- * While a file is on trial in one process, and where its proof cannot be had, others are seen at plain `ret`s or
- * as if proven.
- */
+/* Where the proof cannot be had, calls are seen as if proven. */
 static int attach_sites(struct live *l, uint32_t tgid, const char *path, struct file_sites *f, int fd,
 			enum probe_returns returns, struct err *err)
 {
-	if (f->trial.number)
-		return probe_attach(l->probe, tgid, fd, &f->proof, returns, err);
 	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
 	bool refill = f->list.at == SAMPLE_AT_REFILL;
-	if (!f->unproven || find_sites(l->families, false, refill, fd, path, &f->proof, err))
+	if (!f->unproven || (!f->trials_cnt && find_sites(l->families, false, refill, fd, path, &f->proof, err)))
 		return probe_attach(l->probe, tgid, fd, &f->list, returns, err);
-	f->trial_returns = returns;
-	int rc = probe_attach_on_trial(l->probe, tgid, fd, &f->list, &f->proof, returns, &f->trial, err);
-	if (rc)
-		end_trial(f);
+	struct trial *t = VEC_PUSH(f, trials);
+	if (!t)
+		return err_set(err, ENOMEM, "out of memory");
+	t->returns = returns;
+	int rc = probe_attach_on_trial(l->probe, tgid, fd, &f->list, &f->proof, returns, &t->at, err);
+	f->trials_cnt -= rc != 0;
+	if (!f->trials_cnt)
+		sites_free(&f->proof);
 	return rc;
 }
 
-static void judge(struct live *l, struct file_sites *f)
+static void judge(struct live *l, struct file_sites *f, const struct probe_trial *decisive)
 {
-	const struct probe_trial *t = &f->trial;
 	const struct module *m = catalog_module(l->catalog, f->module);
+	bool right = !decisive->wrong;
 	struct err err = { 0 };
-	bool right = !t->wrong;
-	if (probe_trial_end(l->probe, t, target_module_fd(l->targets, f->module), right ? &f->list : &f->proof,
-			    f->trial_returns, &err))
-		log_warn("%s: %s", m->path, err.text);
-	else
-		log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", m->path, t->agreed,
-			 t->wrong, right ? "at cheap exits now" : "where functions return");
+	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", m->path,
+		 decisive->agreed, decisive->wrong, right ? "at cheap exits now" : "where functions return");
+	for (size_t i = 0; i < f->trials_cnt; i++) {
+		const struct trial *t = &f->trials[i];
+		if (probe_trial_end(l->probe, &t->at, target_module_fd(l->targets, f->module),
+				    right ? &f->list : &f->proof, t->returns, &err))
+			log_warn("%s: %s", m->path, err.text);
+	}
 	f->unproven = false;
 	if (!right) {
 		sites_free(&f->list);
 		f->list = f->proof;
 		f->proof = (struct site_list){ 0 };
 	}
-	end_trial(f);
+	forget_trials(f, 0);
+}
+
+static void look(struct live *l, struct file_sites *f)
+{
+	for (size_t i = 0; i < f->trials_cnt; i++) {
+		struct probe_trial *t = &f->trials[i].at;
+		if (!probe_trial_look(l->probe, t) && (t->wrong || t->agreed >= TRIAL_CALLS)) {
+			judge(l, f, t);
+			return;
+		}
+	}
 }
 
 void attach_look(struct live *l)
 {
-	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++) {
-		struct file_sites *f = &l->sites->files[i];
-		if (f->trial.number && !probe_trial_look(l->probe, &f->trial) &&
-		    (f->trial.wrong || f->trial.agreed >= TRIAL_CALLS))
-			judge(l, f);
-	}
+	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++)
+		look(l, &l->sites->files[i]);
 }
 
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
@@ -280,24 +299,26 @@ void attach_forget(struct live *l, uint32_t tgid)
 {
 	const struct module *m;
 	probe_detach(l->probe, tgid);
-	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++) {
-		if (l->sites->files[i].trial.number && l->sites->files[i].trial.tgid == tgid)
-			end_trial(&l->sites->files[i]);
-	}
+	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++)
+		forget_trials(&l->sites->files[i], tgid);
 	for (size_t i = 0; l->sites && (m = catalog_next_module(l->catalog, &i));)
 		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
 }
 
 void attach_reset(struct live *l)
 {
-	if (l->sites)
-		map_free(&l->sites->done);
+	if (!l->sites)
+		return;
+	map_free(&l->sites->done);
+	for (size_t i = 0; i < l->sites->files_cnt; i++)
+		forget_trials(&l->sites->files[i], 0);
 }
 
 static void file_free(struct file_sites *f)
 {
 	sites_free(&f->list);
 	sites_free(&f->proof);
+	free(f->trials);
 	collections_free(&f->collections);
 }
 
