@@ -321,17 +321,33 @@ def test_storm(started, daemon, group):
     assert program.finish() == 0
 
 
+LOADER = """
+import ctypes, sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+library = ctypes.CDLL("libmimalloc.so.2")
+library.mi_malloc.argtypes = [ctypes.c_size_t]
+library.mi_malloc.restype = ctypes.c_void_p
+time.sleep(0.1)
+kept = [library.mi_malloc(5000) for _ in range(1000)]
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
 def test_library_loaded_later(started, daemon):
     """An allocator that dlopen brings is under probes a tenth of a second later, and nobody polled for it."""
-    program = started.program("c_dlopen").wait_ready()
+    program = started.program("/usr/bin/python3", "-c", LOADER).wait_ready()
     d = daemon("-p", program.pid, "--sample", "bytes:1")
-    files = int(d.status()["probes"].split()[0])
-    program.go()
-    program.truths()
-    d.until(lambda: int(d.status()["probes"].split()[0]) >= files)
     assert "looked for four times" not in d.status()["probes"]
+    program.proc.stdin.write(b"g\n")
+    program.proc.stdin.flush()
+    assert program.line() == "done"
+    d.until(lambda: program.pid in d.status()["table"])
+    assert d.top(program.pid, "alloc_space")[None] >= 1000 * 5000
+    assert int(d.status()["probes"].split()[0]) == 2
     d.end()
-    program.finish()
+    program.kill()
 
 
 def test_a_thousand_short_lived(daemon, group):
