@@ -296,7 +296,7 @@ void keeper_on_ending(struct keeper *k, struct continuous *c, const struct conti
 		[ENDING_LEFT] = "left",
 	};
 	bool lived = p->start_ns && now_of(CLOCK_MONOTONIC) - p->start_ns >= SHORT_NS;
-	if (p->events && (lived || why == ENDING_OUT_OF_MEMORY))
+	if (p->events && (lived || why == ENDING_OUT_OF_MEMORY || why == ENDING_LEFT))
 		ask(k, c, p, words[why]);
 	drop_mark(k, p->proc.n);
 }

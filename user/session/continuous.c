@@ -2,7 +2,6 @@
 #include "session/continuous.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,15 +127,9 @@ static void set_record(struct continuous *c)
 static int open_rooms(struct continuous *c, struct err *err)
 {
 	struct live *l = &c->live;
-	struct trace_clock clock = about_clock();
 	int rc = live_open(l, &c->record, &c->o->select, err);
-	int null = rc ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (!rc && null < 0)
-		rc = err_set(err, errno, "cannot open /dev/null: %s", strerror(errno));
-	if (rc)
-		return rc;
-	l->writer = trace_writer_new(null, &clock, err);
-	rc = l->writer ? calibrate_prepare(err) : -EIO;
+	if (!rc)
+		rc = calibrate_prepare(err);
 	if (!rc)
 		rc = probe_ready(l->probe, err);
 	if (!rc)
@@ -180,8 +173,6 @@ void continuous_free(struct continuous *c)
 	naming_free(c->naming);
 	heaps_free(&c->heaps);
 	live_close(&c->live);
-	if (c->live.writer)
-		trace_writer_close(c->live.writer, NULL);
 	free(c);
 }
 

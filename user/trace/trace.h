@@ -26,6 +26,7 @@ struct trace_clock {
  * (-ENOSPC from calls is a state, not an end): see trace_dropped.
  */
 struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, struct err *err);
+/* From here to trace_dropped, w may be NULL: a recording that has no file. */
 int trace_write_meta(struct trace_writer *w, const char *key, const char *value);
 int trace_write_proc(struct trace_writer *w, const struct proc *p);
 int trace_write_module(struct trace_writer *w, const struct module *m);

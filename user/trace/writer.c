@@ -336,6 +336,8 @@ static int repeat_all(struct trace_writer *w)
 
 int trace_write_meta(struct trace_writer *w, const char *key, const char *value)
 {
+	if (!w)
+		return 0;
 	int rc = catalog_put_meta(w->known, key, value);
 	if (rc)
 		return rc;
@@ -345,6 +347,8 @@ int trace_write_meta(struct trace_writer *w, const char *key, const char *value)
 
 int trace_write_proc(struct trace_writer *w, const struct proc *p)
 {
+	if (!w)
+		return 0;
 	int rc = catalog_put_proc(w->known, p);
 	unstamp(w, DEF_PROC, p->id.n);
 	return rc ? rc : use_proc(w, p->id);
@@ -352,6 +356,8 @@ int trace_write_proc(struct trace_writer *w, const struct proc *p)
 
 int trace_write_module(struct trace_writer *w, const struct module *m)
 {
+	if (!w)
+		return 0;
 	int rc = catalog_put_module(w->known, m);
 	unstamp(w, DEF_MODULE, m->id.n);
 	return rc ? rc : use_module(w, m->id);
@@ -359,6 +365,8 @@ int trace_write_module(struct trace_writer *w, const struct module *m)
 
 int trace_write_mapping(struct trace_writer *w, const struct mapping *m)
 {
+	if (!w)
+		return 0;
 	int rc = catalog_put_mapping(w->known, m);
 	unstamp(w, DEF_MAPPING, m->id.n);
 	return rc ? rc : use_mapping(w, m->id);
@@ -366,6 +374,8 @@ int trace_write_mapping(struct trace_writer *w, const struct mapping *m)
 
 int trace_write_stack(struct trace_writer *w, const struct stack *s)
 {
+	if (!w)
+		return 0;
 	int rc = catalog_put_stack(w->known, s);
 	unstamp(w, DEF_STACK, s->id.n);
 	return rc ? rc : use_stack(w, s->id);
@@ -379,6 +389,8 @@ int trace_write_symbols(struct trace_writer *w, struct module_id m, uint64_t pc,
 
 int trace_write_count(struct trace_writer *w, const struct count *c)
 {
+	if (!w)
+		return 0;
 	int rc = catalog_put_count(w->known, c);
 	if (rc)
 		return rc;
@@ -388,6 +400,8 @@ int trace_write_count(struct trace_writer *w, const struct count *c)
 
 int trace_write_event(struct trace_writer *w, const struct event *e)
 {
+	if (!w)
+		return 0;
 	int rc = 0;
 	if (e->time_ns > w->now_ns)
 		w->now_ns = e->time_ns;
@@ -411,6 +425,8 @@ int trace_write_part(struct trace_writer *w, const struct buf *part)
 
 int trace_tick(struct trace_writer *w, uint64_t now_ns)
 {
+	if (!w)
+		return 0;
 	if (now_ns > w->now_ns)
 		w->now_ns = now_ns;
 	if (w->now_ns - w->flushed_ns < SECOND_NS)
@@ -420,7 +436,7 @@ int trace_tick(struct trace_writer *w, uint64_t now_ns)
 
 uint64_t trace_dropped(const struct trace_writer *w)
 {
-	return w->dropped;
+	return w ? w->dropped : 0;
 }
 
 uint64_t trace_bytes(const struct trace_writer *w)
