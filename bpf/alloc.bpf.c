@@ -212,8 +212,8 @@ static __always_inline void call_wait(struct pending *p, __u64 cfa)
 
 /*
  * Remembers a block whose free is to be seen; false when the table has no room. A collector's blocks
- * fill it in time, because most of their ends are not seen here: those are recorded all the same, their
- * heap is an upper bound anyway.
+ * fill it in time, because most of their ends are not seen here: those are recorded all the same, and only
+ * their explicit frees go unseen; the collector tells of the others.
  */
 static __always_inline bool remember(const struct pending *p, __u64 addr)
 {

@@ -222,7 +222,7 @@ def test_two_processes(tmp_path, started):
 
 def test_report_waits_for_a_collection(started):
     p = started.program("c_gclive", "60000", "5").wait_ready()
-    watching = subprocess.Popen([str(ALYS), "report", "-v", "-p", str(p.pid), "--gc-wait", "20", "-f", "json"], text=True,
+    watching = subprocess.Popen([str(ALYS), "report", "-v", "-p", str(p.pid), "--live", "--gc-wait", "20", "-f", "json"], text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while "recording" not in watching.stderr.readline():
         assert watching.poll() is None

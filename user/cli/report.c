@@ -21,7 +21,8 @@ static const struct opt options[] = {
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "-p: stop after this time (default: Ctrl-C or exit)" },
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "-p: the garbage collector's heap: free, unmapped, fragmentation; with -d: whose objects pin blocks" },
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL, "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
-	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "-p: report after the next collection, which must come within this time" },
+	{ "live", 0, NULL, opt_flag, AT(live), NULL, NULL, "-p: what a garbage collection leaves: waits for the next one" },
+	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "--live: it must come within this time (default 60)" },
 	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
 	{ "html", 0, "OUT", opt_text, AT(html), NULL, NULL, "write one page with graph, time line and tables instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--html: replace an existing file" },
@@ -58,8 +59,10 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "nothing to report on: give a .alys trace or -p PID");
 	if (r->input && (r->every || r->duration))
 		return err_set(err, EINVAL, "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
-	if (r->input && r->gc_wait)
-		return err_set(err, EINVAL, "--gc-wait is for -p PID: a trace has had its collections, see --gc");
+	if (r->input && (r->live || r->gc_wait))
+		return err_set(err, EINVAL, "--live and --gc-wait are for -p PID: a trace has had its collections, see --gc");
+	if (r->live && !r->gc_wait)
+		r->gc_wait = 60;
 	if (!r->input && r->collections)
 		return err_set(err, EINVAL, "--gc is for a trace: make one with `alys-bpf record`");
 	if (!r->input && (r->until || r->symbolize || r->html))
@@ -98,6 +101,6 @@ const struct verb verb_report = {
 		 "Allocations by type:          report --show alloc --by type --sort count --ascending -f tally FILE\n"
 		 "Where objects of one come from: report --type TYPE FILE\n"
 		 "What the collector did:       report --gc FILE\n"
-		 "What a collection left:       report -p PID --gc-wait 30\n"
+		 "What a collection left:       report -p PID --live\n"
 		 "Times are seconds from the begin of the recording. Only -p needs root.",
 };

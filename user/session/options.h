@@ -74,6 +74,7 @@ struct report_request {
 	double every, duration; /* live: seconds between reports, and in all */
 	bool heap;         /* live: the accounts of its collector's heap; with duration: and whose objects pin blocks */
 	bool collections;  /* what the garbage collector did, instead */
+	bool live;         /* wait for the next collection */
 	double gc_wait;    /* live: report after the next collection, or after so many seconds; 0 = do not wait for one */
 	const char *html;  /* write this page instead */
 	bool force;
