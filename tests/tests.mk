@@ -11,6 +11,8 @@ room_objects = $(foreach r,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/$(r)
 	$(if $(filter sink,$(r)),$(BUILD)/user/sink/profile.pb-c.o))
 rooms_for = $(call rooms_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
+# Of this room only the protocol is explored: the others would come along.
+sources_fuzz_daemon = user/daemon/protocol.c $(wildcard user/base/*.c)
 
 .SECONDEXPANSION:
 $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call room_objects,$$(call rooms_for,$$*))
@@ -29,7 +31,7 @@ fuzz-%: FORCE
 	$(Q)mkdir -p $(BUILD)/fuzz/$*
 	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser -Ibpf \
 		-o $(BUILD)/fuzz/fuzz_$* tests/fuzz/fuzz_$*.c \
-		$(foreach r,$(call rooms_for,fuzz_$*),$(wildcard user/$(r)/*.c)) $(LDLIBS)
+		$(or $(sources_fuzz_$*),$(foreach r,$(call rooms_for,fuzz_$*),$(wildcard user/$(r)/*.c))) $(LDLIBS)
 	$(BUILD)/fuzz/fuzz_$* -max_total_time=$(or $(SECONDS),60) $(BUILD)/fuzz/$* tests/fuzz/corpus/$*
 
 progs: $(PROGS)
