@@ -12,7 +12,7 @@
 #include "target/news.h"
 
 /* From the first news of a process until it is looked at. */
-#define QUIET_NS 20000000ull
+#define QUIET_NS 10000000ull
 /* Without news of the kernel's. */
 #define RESCAN_NS 250000000ull
 #define UNSEEN_MAX 8192
