@@ -63,17 +63,24 @@ def own_library(tmp_path, constructor):
     return library
 
 
+def agreeing(library, how):
+    """The helper has two seconds, which a crowded machine may not give it."""
+    for _ in range(3):
+        verdict, _, text = run_case(library, how)
+        if "did not answer in time" not in text:
+            break
+    assert verdict == "agreed", text
+    return text
+
+
 @pytest.mark.parametrize("how", ["good", "ret"])
 def test_libgc_agrees(how):
-    verdict, _, text = run_case(LIBGC, how)
-    assert verdict == "agreed", text
-    assert int(re.fullmatch(r"calibrated: (\d+) calls agreed", text)[1]) > 4000
+    assert int(re.fullmatch(r"calibrated: (\d+) calls agreed", agreeing(LIBGC, how))[1]) > 4000
 
 
 @pytest.mark.parametrize("name", ["libc.so.6", "libjemalloc.so.2", "libtcmalloc.so.4", "libmimalloc.so.2"])
 def test_plain_allocators_agree(name):
-    verdict, _, text = run_case(LIBRARIES / name, "good")
-    assert verdict == "agreed", text
+    agreeing(LIBRARIES / name, "good")
 
 
 @pytest.mark.parametrize("how", SPOILED)
