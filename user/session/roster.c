@@ -242,6 +242,9 @@ void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
 			add(r, child);
 		return;
 	}
+	/* Nobody tells of a process that was moved into a group: what it begins there does. */
+	if (!known && r->select->cgroups.at_cnt)
+		set_due(r, parent, 0);
 	uint64_t *p = map_put(&r->parents, child);
 	if (p)
 		*p = parent;
