@@ -230,12 +230,14 @@ static __always_inline void finish_realloc(const struct pending *p, __u64 addr)
 	}
 	if (old && !sampled_del(old, p->enter))
 		old = 0;
-	if (addr && p->sampled) {
-		if (remember(p, addr))
-			emit_realloc(p, addr, old);
-		else
-			count(ALYS_ST_LOST_SAMPLED_FULL);
+	bool wanted = addr && p->sampled, kept = wanted && remember(p, addr);
+	if (kept) {
+		emit_realloc(p, addr, old);
+	} else if (wanted && !old) {
+		count(ALYS_ST_LOST_SAMPLED_FULL);
 	} else if (old) {
+		if (wanted)
+			count(ALYS_ST_HALF_REALLOC);
 		/* The block went away when the call began, not later: its address may have a new owner. */
 		emit_free(old, p->stack, p->enter);
 	} else {

@@ -53,15 +53,6 @@ static int parse_word(const struct opt *o, const char *text, void *dest, struct 
 	return 0;
 }
 
-static int parse_sample(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	uint64_t n = 0;
-	if (strncmp(text, "bytes:", 6) || opt_size(o, text + 6, &n, NULL) || !n || n > 1ull << 40)
-		return err_set(err, EINVAL, "--sample wants bytes:N with N from 1 on, such as bytes:512k, got \"%s\"", text);
-	*(uint64_t *)dest = n;
-	return 0;
-}
-
 static int parse_ring(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	uint64_t n = 0;
@@ -119,7 +110,7 @@ static const struct opt options[] = {
 	{ "exe", 0, "GLOB", parse_word, AT(watch.select.exes), NULL, NULL, "processes whose executable matches, such as '/srv/*'" },
 	{ "cgroup", 0, "PATH", parse_word, AT(watch.select.cgroups), NULL, NULL, "processes of this control group and those below it" },
 	{ "user", 'u', "USER", parse_word, AT(watch.select.users), NULL, NULL, "processes of this user" },
-	{ "sample", 's', "bytes:N", parse_sample, AT(watch.record.interval), NULL, NULL, "one allocation every N bytes on average (default 512k)" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "one allocation every N bytes on average (default 512k)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL, "what stacks hold (default full)" },
 	{ "ring", 0, "BYTES", parse_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },

@@ -61,6 +61,16 @@ int opt_size(const struct opt *o, const char *text, void *dest, struct err *err)
 	return 0;
 }
 
+int opt_interval(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint64_t n = 0;
+	if (strncmp(text, "bytes:", 6) || opt_size(o, text + 6, &n, NULL) || !n || n > 1ull << 40)
+		return err_set(err, EINVAL, "--%s wants bytes:N with N from 1 to 1024G, such as bytes:512k, got \"%s\"", o->name,
+			       text);
+	*(uint64_t *)dest = n;
+	return 0;
+}
+
 int opt_count(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	char *end;

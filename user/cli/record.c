@@ -29,15 +29,6 @@ static int parse_pids(const struct opt *o, const char *text, void *dest, struct 
 	return 0;
 }
 
-static int parse_sample(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	uint64_t n = 0;
-	if (strncmp(text, "bytes:", 6) || opt_size(o, text + 6, &n, NULL) || !n || n > 1ull << 40)
-		return err_set(err, EINVAL, "--sample wants bytes:N with N from 1 on, such as bytes:512k, got \"%s\"", text);
-	*(uint64_t *)dest = n;
-	return 0;
-}
-
 static int parse_limit(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	uint32_t n = 0;
@@ -65,7 +56,7 @@ static const struct opt options[] = {
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "write json, pprof, folded-stacks, flamegraph or text instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
-	{ "sample", 's', "bytes:N", parse_sample, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL", "record one allocation every N bytes on average" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL", "record one allocation every N bytes on average" },
 	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL, "sample libgc at calls or where its free lists are filled" },
 	{ "min-size", 0, "BYTES", opt_size, AT(min_size), NULL, NULL, "pass over smaller allocations" },
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(backtrace), "none|addr|name|full", "ALYS_BACKTRACE_TYPE", "what stacks hold (default full)" },

@@ -16,21 +16,12 @@ struct top_request {
 	char *words;
 };
 
-static int parse_sample(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	uint64_t n = 0;
-	if (strncmp(text, "bytes:", 6) || opt_size(o, text + 6, &n, NULL) || !n || n > 1ull << 40)
-		return err_set(err, EINVAL, "--sample wants bytes:N with N from 1 on, such as bytes:64k, got \"%s\"", text);
-	*(uint64_t *)dest = n;
-	return 0;
-}
-
 #define AT(field) offsetof(struct top_request, field)
 
 static const struct opt options[] = {
 	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "this process, in a recording of its own" },
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, in a recording of its own" },
-	{ "sample", 's', "bytes:N", parse_sample, AT(watch.record.interval), NULL, NULL, "-p, -a: one allocation every N bytes on average (default 64k)" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "-p, -a: one allocation every N bytes on average (default 64k)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "the daemon's control socket; with -p that process of the daemon's" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
