@@ -14,6 +14,7 @@
 #define WITNESSES 1024     /* blocks looked at twice */
 #define PAGES_SPREAD 8     /* a direct table of pages when the heap fills an eighth of its span */
 #define PAGES_MIN (1u << 20)
+#define PAGES_MAX (1u << 24) /* one header may claim any size: a table of 64 MiB at most */
 
 static uint64_t clock_ns(void)
 {
@@ -262,7 +263,8 @@ static int fill_pages(struct boehm_heap *h)
 		return 0;
 	const struct heap_block *last = &h->blocks[h->blocks_cnt - 1];
 	uint64_t first = h->blocks[0].addr / BOEHM_BLOCK, end = (last->addr + last->bytes) / BOEHM_BLOCK;
-	if (end - first > h->heap_bytes / BOEHM_BLOCK * PAGES_SPREAD + PAGES_MIN || h->blocks_cnt >= UINT32_MAX)
+	uint64_t worthwhile = h->heap_bytes / BOEHM_BLOCK * PAGES_SPREAD + PAGES_MIN;
+	if (end - first > worthwhile || end - first > PAGES_MAX || h->blocks_cnt >= UINT32_MAX)
 		return 0;
 	h->pages = calloc(end - first, sizeof(*h->pages));
 	if (!h->pages)
