@@ -322,6 +322,58 @@ static void test_census(void **state)
 	image_end(&im);
 }
 
+/* Early instances of a class may have larger cells than later ones; twice the size is another thing. */
+static void test_census_of_two_sizes(void **state)
+{
+	struct heapimage im;
+	struct layout l;
+	struct boehm_heap h;
+	struct types t;
+	struct census c;
+	struct err err;
+	(void)state;
+	image_begin(&im, LAYOUT_MARK_BYTES);
+	uint64_t a = image_block(&im, 160, HEAP_NORMAL, 0x7), b = image_block(&im, 208, HEAP_NORMAL, 1);
+	uint64_t d = image_block(&im, 320, HEAP_NORMAL, 1);
+	for (uint64_t i = 0; i < 3; i++)
+		image_put(&im, a + i * 160, 9 | i << 32, 8);
+	image_put(&im, b, 9, 8);
+	image_put(&im, d, 9, 8);
+	assert_int_equal(types_begin(&t), 0);
+	assert_int_equal(image_layout(&im, &l, &err), 0);
+	assert_int_equal(boehm_heap_read(&im.memory, &l, &h, &err), 0);
+	assert_int_equal(census_take(&im.memory, &h, &t, false, &c, &err), 0);
+	assert_int_equal(objects_of(&c, 9), 4);
+	assert_int_equal(c.doubted, 1);
+	census_free(&c);
+	boehm_heap_free(&h);
+	types_free(&t);
+	image_end(&im);
+}
+
+/* A header that claims 2 TiB costs no table of them. */
+static void test_one_claims_terabytes(void **state)
+{
+	struct heapimage im;
+	struct layout l;
+	struct boehm_heap h;
+	struct heap_object o;
+	struct err err;
+	(void)state;
+	image_begin(&im, LAYOUT_MARK_BYTES);
+	fill(&im);
+	uint64_t last = image_block(&im, 40000, HEAP_NORMAL, 1);
+	assert_int_equal(image_layout(&im, &l, &err), 0);
+	image_put(&im, image_header(&im, im.headers - 1) + 0x20, 1ull << 41, 8);
+	assert_int_equal(boehm_heap_read(&im.memory, &l, &h, &err), 0);
+	assert_true(h.heap_bytes > 1ull << 41);
+	assert_null(h.pages);
+	assert_true(boehm_heap_find(&h, last + 5, &o));
+	assert_int_equal(o.base, last);
+	boehm_heap_free(&h);
+	image_end(&im);
+}
+
 static void test_accounts(void **state)
 {
 	struct heapimage im;
@@ -433,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_all_kinds_of_marks), cmocka_unit_test(test_what_is_no_layout),
 		cmocka_unit_test(test_waits_for_the_end_of_a_cycle), cmocka_unit_test(test_cycle_that_sleeps),
 		cmocka_unit_test(test_hostile_headers), cmocka_unit_test(test_circles), cmocka_unit_test(test_census),
+		cmocka_unit_test(test_census_of_two_sizes), cmocka_unit_test(test_one_claims_terabytes),
 		cmocka_unit_test(test_accounts), cmocka_unit_test(test_list_of_the_compiler),
 		cmocka_unit_test(test_better_names_win), cmocka_unit_test(test_names_asked_for),
 	};

@@ -10,7 +10,6 @@
 
 #define UNKNOWN_MAX 16384  /* ids of classes when nobody says how many there are */
 #define STRING_HEADER 12   /* id, bytes, characters, of four bytes each */
-#define GRANULE 16
 #define STRING_SLACK 4096  /* a string that shrank may keep its slot */
 
 /* --- which ids can be ids ----------------------------------------------------------------------- */
@@ -79,7 +78,6 @@ static int choose_shapes(struct shapes *s)
 	return 0;
 }
 
-/* The first objects of a thread come out one granule larger than the later ones. */
 static bool is_best(const struct shapes *s, uint32_t id, const struct heap_block *b)
 {
 	const uint64_t *place = map_get(&s->best, id);
@@ -87,7 +85,7 @@ static bool is_best(const struct shapes *s, uint32_t id, const struct heap_block
 	/* One large object with a small number in front is a buffer rather than a class' only instance. */
 	if (best && best->cnt == 1 && best->size > BOEHM_BLOCK / 2)
 		return false;
-	return best && best->kind == b->kind && b->size + GRANULE >= best->size && b->size <= best->size + GRANULE;
+	return best && best->kind == b->kind && types_cells_alike(best->size, b->size);
 }
 
 static void free_shapes(struct shapes *s)

@@ -4,8 +4,8 @@
  * its objects, what is known of types. Out: a type an object, and sums.
  *
  * An id is believed when it can be one: not above the ids of classes, where those are known, and only
- * in objects of the size (give or take a granule) and kind that most objects with this id have, for a
- * class has one of each; a single one must not be large. A String says its own length, which must fit.
+ * in objects of the kind and about the size (types_cells_alike) that most objects with this id have, for
+ * a class has one of each; a single one must not be large. A String says its own length, which must fit.
  */
 #ifndef ALYS_BOEHM_CENSUS_H
 #define ALYS_BOEHM_CENSUS_H

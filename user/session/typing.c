@@ -71,14 +71,9 @@ static int find_shapes(const struct graph *g, struct map *shapes)
 	return rc;
 }
 
-/*
- * Not the very size: the collector rounds what is asked for up to sizes that it settles as it goes, so early
- * instances of a class may have larger cells than later ones (176 and 160 bytes for 153).
- */
 static bool fits(uint64_t shape, const struct graph_object *o)
 {
-	const uint64_t size = (shape & UINT32_MAX) >> 2, less = size < o->size ? size : o->size, more = size ^ o->size ^ less;
-	return (shape & 3) == (o->kind & 3) && more - less <= less / 4 + 16;
+	return (shape & 3) == (o->kind & 3) && types_cells_alike((shape & UINT32_MAX) >> 2, o->size);
 }
 
 int typing_settle(void *ctx, struct graph *g)
