@@ -198,6 +198,26 @@ def test_a_c_program_has_no_types(started):
     assert any("no program of Crystal's" in line for line in answer["notes"])
 
 
+def test_first_thread_has_exited(started):
+    program = started.program("c_leader")
+    assert program.line() == "ready"
+    assert ") Z " in Path(f"/proc/{program.pid}/stat").read_text()
+    assert by_type(program)[0]["(buffer)"]["count"] == 300
+    accounts = json.loads(census(program, "--heap", "-f", "json").stdout)
+    assert accounts["rss_bytes"] > accounts["live_bytes"] >= 300 * 200
+    for args in ([], ["--freeze"]):
+        done = alys("graph", "-p", program.pid, "--show", "counts", *args)
+        assert done.returncode == 0 and int(re.search(r"(\d+) live objects", done.stderr).group(1)) >= 300, done
+        assert "ran just then" not in done.stderr
+
+
+def test_zombie():
+    child = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    refused(alys("census", "-p", child.pid), f"process {child.pid} (true) has ended")
+    child.wait()
+
+
 # --- accounts --------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("command", [["census", "--heap"], ["report", "--heap"]])

@@ -18,7 +18,7 @@ static int64_t read_lent(struct memory *m, const struct memory_range *r, uint8_t
 	if (!r->n)
 		return 0;
 	if (!m->lent) {
-		snprintf(path, sizeof(path), "/proc/%u/mem", m->tgid);
+		snprintf(path, sizeof(path), "/proc/%u/mem", m->through ?: m->tgid);
 		int fd = rights_open(path, O_RDONLY);
 		if (fd < 0)
 			return fd == -ENOENT ? -ESRCH : fd;
@@ -48,7 +48,7 @@ static int64_t read_some(struct memory *m, const struct memory_range *r, size_t 
 		return read_lent(m, r, out);
 	for (size_t i = 0; i < cnt; i++)
 		remote[i] = (struct iovec){ (void *)(uintptr_t)r[i].addr, r[i].n };
-	ssize_t got = process_vm_readv((pid_t)m->tgid, &local, 1, remote, cnt, 0);
+	ssize_t got = process_vm_readv((pid_t)(m->through ?: m->tgid), &local, 1, remote, cnt, 0);
 	return got < 0 ? -errno : got;
 }
 

@@ -22,6 +22,7 @@ struct memory_source {
 
 struct memory {
 	uint32_t tgid;
+	uint32_t through; /* thread to read through where the first has exited, 0 = the first */
 	const struct memory_source *source; /* NULL: the process tgid */
 	int lent; /* /proc/PID/mem + 1 where others have the rights, 0 = not open; see memory_close */
 	uint64_t reads, bytes;              /* cost so far: system calls, bytes asked for */

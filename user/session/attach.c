@@ -13,6 +13,7 @@
 #include "elf/elf.h"
 #include "probe/collections.h"
 #include "session/calibrate.h"
+#include "target/proc.h"
 
 struct trial {
 	struct probe_trial at;
@@ -262,8 +263,11 @@ void attach_look(struct live *l)
 
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
 {
-	/* When children are followed, one link serves all processes and BPF tells them apart. */
-	uint32_t tgid = l->o->follow ? 0 : p->tgid;
+	/*
+	 * When children are followed, one link serves all processes and BPF tells them apart. So it does where
+	 * the first thread has exited: the kernel would look for the process' memory there.
+	 */
+	uint32_t tgid = l->o->follow || proc_holder(p->tgid) != p->tgid ? 0 : p->tgid;
 	if (!l->sites)
 		l->sites = calloc(1, sizeof(*l->sites));
 	uint64_t *done = l->sites ? map_put(&l->sites->done, (uint64_t)tgid << 32 | m->id.n) : NULL;

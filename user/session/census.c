@@ -1,7 +1,6 @@
 /* session/census: see census.h. */
 #include "session/census.h"
 
-
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -226,7 +225,7 @@ static int take_accounts(struct taking *t, struct sink_out *out, struct err *err
 {
 	const struct boehm_heap *h = &t->heap;
 	struct accounts a;
-	long rss = proc_status_value(t->collector.memory.tgid, "VmRSS");
+	long rss = proc_status_value(t->collector.memory.through, "VmRSS");
 	if (accounts_take(h, &a))
 		return err_set(err, ENOMEM, "out of memory");
 	struct account_table table = {

@@ -177,6 +177,9 @@ static int begin(struct collector *c, struct proc_facts *facts, struct err *err)
 	snprintf(c->exe, sizeof(c->exe), "%s", facts->exe);
 	if (facts->kernel_thread)
 		return err_set(err, ENOENT, "process %u (%s) is a kernel thread: it has no heap", c->memory.tgid, c->comm);
+	if (facts->ended)
+		return err_set(err, ESRCH, "process %u (%s) has ended", c->memory.tgid, c->comm);
+	c->memory.through = proc_holder(c->memory.tgid);
 	rc = collector_space(c->memory.tgid, &c->space, err);
 	return rc ?: check_access(c, err);
 }

@@ -59,6 +59,26 @@ static int add_thread(struct threads *t, uint32_t tid)
 	return 1;
 }
 
+static bool has_ended(uint32_t tid)
+{
+	char path[64], line[512] = "";
+	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return true;
+	size_t n = fread(line, 1, sizeof(line) - 1, f);
+	fclose(f);
+	line[n] = 0;
+	const char *state = strrchr(line, ')');
+	return !state || strchr("ZX", state[2]);
+}
+
+/* A first thread that exited before the others has no stack any more. */
+static int add_if_there(struct threads *t, uint32_t tid)
+{
+	return has_ended(tid) ? 0 : add_thread(t, tid);
+}
+
 /* "0 0x1 ... 0x7ffd1000 0x7f12": number, six arguments, stack pointer, instruction; or "running". */
 static uint64_t look_at(uint32_t tgid, uint32_t tid)
 {
@@ -88,7 +108,7 @@ static int no_threads(uint32_t tgid, int rc, struct err *err)
 
 int threads_look(struct threads *t, uint32_t tgid, struct err *err)
 {
-	int rc = list_threads(t, tgid, add_thread);
+	int rc = list_threads(t, tgid, add_if_there);
 	if (rc < 0)
 		return no_threads(tgid, rc, err);
 	/* Who is on a processor now is often waiting a moment later. */
@@ -115,20 +135,6 @@ static int arm(struct threads *t, struct err *err)
 		return err_set(err, errno, "cannot make the timer that guards a freeze: %s", strerror(errno));
 	timer_settime(t->guard, 0, &at, NULL);
 	return 0;
-}
-
-static bool has_ended(uint32_t tid)
-{
-	char path[64], line[512] = "";
-	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return true;
-	size_t n = fread(line, 1, sizeof(line) - 1, f);
-	fclose(f);
-	line[n] = 0;
-	const char *state = strrchr(line, ')');
-	return !state || strchr("ZX", state[2]);
 }
 
 static int seize(struct threads *t, uint32_t tid)

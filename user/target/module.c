@@ -30,6 +30,7 @@ static int open_regular(const char *path)
 int module_open(uint32_t tgid, const struct map_line *line)
 {
 	char path[4200];
+	tgid = proc_holder(tgid);
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, line->start, line->end);
 	int fd = open_regular(path);
 	if (fd >= 0)

@@ -2,6 +2,7 @@
 #include "target/proc.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/rights.h"
+
+#define KERNEL_THREAD 0x00200000 /* PF_KTHREAD, include/linux/sched.h */
 
 static int no_such(uint32_t tgid, struct err *err)
 {
@@ -33,14 +36,20 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/* Field 22 of /proc/PID/stat: start in clock ticks of CLOCK_BOOTTIME, proc(5). */
-static uint64_t start_of(const char *after_comm)
+/* A number of /proc/PID/stat, proc(5); the first one behind the name is field 3. */
+static uint64_t stat_field(const char *after_comm, int wanted)
 {
-	uint64_t ticks = 0;
+	uint64_t value = 0;
 	const char *at = after_comm;
-	for (int field = 3; *at && field < 22; field++)
+	for (int field = 2; *at && field < wanted; field++)
 		at = strchr(at + 1, ' ') ?: "";
-	sscanf(at, "%" SCNu64, &ticks);
+	sscanf(at, "%" SCNu64, &value);
+	return value;
+}
+
+/* In clock ticks of CLOCK_BOOTTIME. */
+static uint64_t start_of(uint64_t ticks)
+{
 	uint64_t boot_ns = ticks * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 	/* In this order, so that the difference is never below 0. */
 	uint64_t awake = clock_ns(CLOCK_MONOTONIC);
@@ -62,7 +71,8 @@ static bool read_stat(uint32_t tgid, struct proc_facts *out)
 	if (!open || !close || close < open || close[1] != ' ')
 		return false;
 	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close - open - 1), open + 1);
-	out->start_ns = start_of(close + 1);
+	out->start_ns = start_of(stat_field(close, 22));
+	out->kernel_thread = stat_field(close, 9) & KERNEL_THREAD;
 	return true;
 }
 
@@ -81,17 +91,40 @@ long proc_status_value(uint32_t tgid, const char *key)
 	return value;
 }
 
+static int read_exe(uint32_t tid, char *out, size_t cap)
+{
+	char link[64];
+	snprintf(link, sizeof(link), "/proc/%u/exe", tid);
+	return rights_read_link(link, out, cap);
+}
+
+uint32_t proc_holder(uint32_t tgid)
+{
+	char path[64];
+	uint32_t found = tgid;
+	if (read_exe(tgid, path, sizeof(path)) != -ENOENT)
+		return tgid;
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	DIR *dir = opendir(path);
+	for (struct dirent *e; dir && found == tgid && (e = readdir(dir));) {
+		uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
+		if (tid && read_exe(tid, path, sizeof(path)) != -ENOENT)
+			found = tid;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err)
 {
 	*out = (struct proc_facts){ 0 };
 	/* A thread's number also has a folder in /proc; only its leader's names a process. */
 	if (!read_stat(tgid, out) || proc_status_value(tgid, "Tgid") != (long)tgid)
 		return no_such(tgid, err);
-	char link[64];
-	snprintf(link, sizeof(link), "/proc/%u/exe", tgid);
-	int n = rights_read_link(link, out->exe, sizeof(out->exe) - 1);
+	int n = read_exe(proc_holder(tgid), out->exe, sizeof(out->exe) - 1);
 	out->exe[n > 0 ? n : 0] = 0;
-	out->kernel_thread = n == -ENOENT && proc_status_value(tgid, "VmSize") < 0;
+	out->ended = n == -ENOENT && !out->kernel_thread;
 	return 0;
 }
 
@@ -115,7 +148,7 @@ static bool parse_map_line(char *text, struct map_line *out)
 int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l), void *ctx, struct err *err)
 {
 	char path[64];
-	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
+	snprintf(path, sizeof(path), "/proc/%u/maps", proc_holder(tgid));
 	int fd = rights_open(path, O_RDONLY);
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (!f && fd == -EACCES)

@@ -12,8 +12,14 @@ struct proc_facts {
 	char exe[4096];
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	bool kernel_thread;
+	bool ended; /* but its parent was not told yet: a zombie */
 };
 
+/*
+ * The thread whose folder in /proc shows the memory of the process: its first one, unless that has exited
+ * and left the others to go on. With none of them left, the first again.
+ */
+uint32_t proc_holder(uint32_t tgid);
 /* -ESRCH when there is no such process. */
 int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err);
 /* One numeric "Key:\tvalue" line of /proc/PID/status; -1 when missing. */
@@ -25,7 +31,7 @@ struct map_line {
 	const char *path; /* borrowed until the next line */
 };
 
-/* Calls fn for every line of /proc/PID/maps. */
+/* Calls fn for every line of /proc/PID/maps, or of another thread's where the first has exited. */
 int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l), void *ctx, struct err *err);
 
 #endif

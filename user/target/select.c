@@ -145,7 +145,7 @@ static bool match_user(const struct select_words *w, uint32_t tgid)
 
 bool select_wants(const struct select *s, uint32_t tgid, const struct proc_facts *f)
 {
-	if (f->kernel_thread)
+	if (f->kernel_thread || f->ended)
 		return false;
 	for (size_t i = 0; i < s->pids_cnt; i++) {
 		if (s->pids[i] == tgid)

@@ -131,6 +131,10 @@ struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id 
 			tgid, before.comm);
 		goto refuse;
 	}
+	if (before.ended) {
+		err_set(err, ESRCH, "process %u (%s) has ended; only its parent does not know yet", tgid, before.comm);
+		goto refuse;
+	}
 	if (before.start_ns / 1000000 != after.start_ns / 1000000 &&
 	    (pidfd < 0 || pidfd_ended(pidfd))) {
 		err_set(err, ESRCH, "process %u ended while it was looked at", tgid);

@@ -1,0 +1,34 @@
+/* flags: -pthread */
+/* libs: -lgc -pthread */
+/* libgc in a process whose first thread keeps objects, collects and exits, and leaves them to a second one. */
+#define GC_THREADS
+#include <gc.h>
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define KEPT 300
+
+static void *volatile kept[KEPT];
+
+static void *stay(void *arg)
+{
+	(void)arg;
+	usleep(200000); /* the first thread is gone by now */
+	puts("ready");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	_exit(0);
+}
+
+int main(void)
+{
+	pthread_t t;
+	GC_INIT();
+	for (int i = 0; i < KEPT; i++)
+		kept[i] = GC_MALLOC(200);
+	GC_gcollect();
+	pthread_create(&t, NULL, stay, NULL);
+	pthread_exit(NULL);
+}
