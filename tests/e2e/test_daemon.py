@@ -532,6 +532,58 @@ def test_profiles_on_disk(started, daemon, tmp_path):
     d.end()
 
 
+def told_by_file(path):
+    """(hits, recorded, lost) of a trace, after its account was found to add up and its stacks to have names."""
+    info = alys("info", path)
+    assert info.returncode == 0, info.stderr
+    text = info.stdout
+    assert "damaged" not in text + info.stderr and "unclean end" not in text + info.stderr, text
+    under_way = re.search(r"under-way +(\d+)  ", text)
+    assert not under_way or int(under_way.group(1)) < 1000, text
+    told = re.search(r"ledger +hits (\d+) = recorded (\d+) \+ set aside (\d+).* \+ lost (\d+)", text)
+    hits, recorded, aside, lost = map(int, told.groups())
+    assert hits == recorded + aside + lost, text
+    assert recorded == int(re.search(r"^events +(\d+) ", text, re.M).group(1)), text
+    report = alys("report", "--show", "alloc", path)
+    assert report.returncode == 0 and "c_busy.c:" in report.stdout, report.stdout + report.stderr
+    return hits, recorded, lost
+
+
+def test_traces_on_disk(started, daemon, tmp_path):
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
+    for n in (1, 2):
+        time.sleep(0.7)
+        assert d.ctl("rotate") == b"files are being written\n"
+        d.until(lambda: d.status()["profiles"].startswith(f"{n} written, 0 failed"))
+    time.sleep(0.3)
+    d.ctl("off")
+    whole = re.search(r"hits (\d+) = recorded (\d+) .* lost (\d+)", d.status()["account"]).groups()
+    assert d.end() < 2
+    files = sorted((tmp_path / "p").iterdir())
+    assert len(files) == 3
+    for path in files:
+        assert re.fullmatch(r"\d+T\d+Z-\d+-\d\.alys", path.name), path
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    parts = [told_by_file(path) for path in files]
+    assert all(recorded > 10 for _, recorded, _ in parts), parts
+    assert sum(recorded for _, recorded, _ in parts) == int(whole[1]), (parts, whole)
+    assert program.finish() == 0
+
+
+def test_traces_are_rotated(started, daemon, tmp_path):
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys",
+               "--every", "0.3s", "--keep", "3")
+    d.until(lambda: int(d.status()["profiles"].split()[0]) >= 5, timeout=20)
+    d.end()
+    files = list((tmp_path / "p").iterdir())
+    assert 2 <= len(files) <= 3, files
+    for path in files:
+        told_by_file(path)
+    assert program.finish() == 0
+
+
 def test_full_disk(started, daemon, tmp_path):
     small = tmp_path / "small"
     small.mkdir()

@@ -184,7 +184,7 @@ static void rotate(const struct commands *c, struct client *from)
 		return;
 	}
 	keeper_write_all(*c->keeper, *c->recording);
-	server_answer(from, EXIT_OK, "profiles are being written\n", -1);
+	server_answer(from, EXIT_OK, "files are being written\n", -1);
 }
 
 /* The time is told, for switching is promised to be quick. */

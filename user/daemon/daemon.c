@@ -70,7 +70,7 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 	struct daemon *d = ctx;
 	if (why == ENDING_OUT_OF_MEMORY)
 		log_warn("the kernel kills process %u (%s) for want of memory%s", p->tgid, p->comm,
-			 d->keeper ? ": its last profile is written" : "");
+			 d->keeper && !d->o.profile_format ? ": its last profile is written" : "");
 	if (d->keeper)
 		keeper_on_ending(d->keeper, d->recording, p, why);
 }
@@ -128,21 +128,21 @@ static int open_keeper(struct daemon *d, struct err *err)
 {
 	struct keeper_options k = {
 		.dir = d->o.profile_dir, .every = d->o.every, .keep = d->o.keep, .keep_age = d->o.keep_age,
-		.keep_size = d->o.keep_size,
+		.keep_size = d->o.keep_size, .traces = d->o.profile_format,
 	};
 	if (k.dir)
 		d->keeper = keeper_new(&k, d->profiles, err);
-	return k.dir && !d->keeper ? -err->code : 0;
+	if (k.dir && !d->keeper)
+		return -err->code;
+	return d->keeper ? keeper_begin(d->keeper, d->recording, err) : 0;
 }
 
 static void close_recording(struct daemon *d)
 {
 	if (d->recording)
 		continuous_off(d->recording);
-	if (d->recording && d->keeper) {
-		keeper_write_all(d->keeper, d->recording);
-		continuous_flush(d->recording);
-	}
+	if (d->recording && d->keeper)
+		keeper_end(d->keeper, d->recording);
 	continuous_free(d->recording);
 	keeper_free(d->keeper);
 	d->recording = NULL;

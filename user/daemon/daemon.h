@@ -12,6 +12,7 @@ struct daemon_options {
 	bool off;            /* begins switched off */
 	const char *socket;  /* NULL: daemon_socket() */
 	const char *profile_dir; /* NULL: none are written */
+	uint32_t profile_format; /* 0 = pprof, 1 = .alys */
 	double every;        /* seconds between profiles on disk */
 	uint32_t keep;       /* as in struct keeper_options */
 	double keep_age;

@@ -18,6 +18,8 @@
 #include "base/vec.h"
 
 #define ENDING ".pb.gz"
+#define TRACE_ENDING ".alys"
+#define FILES_MIN 4 /* that --keep-size has room for: no trace grows larger than that */
 #define SHORT_NS 1000000000ull /* processes that lived shorter leave no last profile */
 
 struct keeper {
@@ -25,6 +27,8 @@ struct keeper {
 	char place[32]; /* the directory, whatever leads to it */
 	struct map marks; /* proc -> struct heap_mark *, of its last profile */
 	struct keeper_counts counts;
+	char current[64]; /* the trace that is written, "" = none */
+	uint32_t traces;
 	uint64_t next_ns;
 	bool failing;
 };
@@ -160,6 +164,77 @@ static void on_profile(void *ctx, int rc, struct buf *bytes, const struct err *w
 	free(w);
 }
 
+/* One trace that is written. */
+struct kept_trace {
+	struct keeper *keeper;
+	char name[64];
+};
+
+static void trace_path(const struct keeper *k, const char *name, char *out, size_t cap)
+{
+	snprintf(out, cap, "%s/%s", k->place, name);
+}
+
+static void on_trace_end(void *ctx, int rc, const struct err *why)
+{
+	struct kept_trace *t = ctx;
+	struct keeper *k = t->keeper;
+	struct err err;
+	char path[128];
+	struct stat st;
+	trace_path(k, t->name, path, sizeof(path));
+	if (!stat(path, &st))
+		k->counts.bytes += (uint64_t)st.st_size;
+	if (rc) {
+		err_set(&err, -rc, "%s/%s is incomplete, what it holds can be read: %s", k->o.dir, t->name, why->text);
+		fail(k, &err);
+	} else {
+		k->counts.written++;
+		k->failing = false;
+	}
+	free(t);
+}
+
+static void name_trace(struct keeper *k, char *out, size_t cap)
+{
+	char stamp[32];
+	time_t now = time(NULL);
+	struct tm tm;
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+	/* Which daemon's, and its how manyth, so that two of a second do not meet. */
+	snprintf(out, cap, "%s-%d-%u" TRACE_ENDING, stamp, (int)getpid(), ++k->traces);
+}
+
+/* A new trace; the one before, if any, goes on when there can be none. */
+static int turn(struct keeper *k, struct continuous *c, struct err *err)
+{
+	char path[128];
+	struct kept_trace *t = calloc(1, sizeof(*t));
+	struct trace_end end = { .done = on_trace_end, .ctx = t };
+	if (!t)
+		return err_set(err, ENOMEM, "out of memory");
+	t->keeper = k;
+	name_trace(k, t->name, sizeof(t->name));
+	trace_path(k, t->name, path, sizeof(path));
+	int fd = outfile_create(path, false, err);
+	int rc = fd < 0 ? fd : continuous_record(c, fd, &end, err);
+	if (!rc) {
+		strcpy(k->current, t->name);
+		return 0;
+	}
+	if (fd >= 0)
+		unlink(path);
+	/* In the user's words, as above. */
+	err_set(err, -rc, "%s/%s: %s", k->o.dir, t->name, strerror(-rc));
+	free(t);
+	return rc;
+}
+
+int keeper_begin(struct keeper *k, struct continuous *c, struct err *err)
+{
+	return k->o.traces ? turn(k, c, err) : 0;
+}
+
 static void ask(struct keeper *k, struct continuous *c, const struct continuous_process *p, const char *why)
 {
 	struct wanted *w = calloc(1, sizeof(*w));
@@ -225,13 +300,13 @@ static int youngest_first(const void *a, const void *b)
 	return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp(y->name, x->name);
 }
 
-static void list_files(DIR *dir, struct old_files *out)
+static void list_files(DIR *dir, const char *ending, struct old_files *out)
 {
 	const struct dirent *e;
 	while ((e = readdir(dir))) {
 		size_t n = strlen(e->d_name);
 		struct stat st;
-		if (n <= strlen(ENDING) || strcmp(e->d_name + n - strlen(ENDING), ENDING) ||
+		if (n <= strlen(ending) || strcmp(e->d_name + n - strlen(ending), ending) ||
 		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		struct old_file *f = VEC_PUSH(out, at);
@@ -250,7 +325,7 @@ static void remove_old(struct keeper *k)
 	DIR *dir = opendir(k->place);
 	if (!dir)
 		return;
-	list_files(dir, &files);
+	list_files(dir, k->o.traces ? TRACE_ENDING : ENDING, &files);
 	if (files.at_cnt)
 		qsort(files.at, files.at_cnt, sizeof(files.at[0]), youngest_first);
 	time_t now = time(NULL);
@@ -259,14 +334,23 @@ static void remove_old(struct keeper *k)
 		size += f->size;
 		bool over = (k->o.keep && i >= k->o.keep) || (k->o.keep_size && size > k->o.keep_size) ||
 			    (k->o.keep_age > 0 && (double)(now - f->time) > k->o.keep_age);
-		if (over && !unlinkat(dirfd(dir), f->name, 0))
+		if (over && strcmp(f->name, k->current) && !unlinkat(dirfd(dir), f->name, 0))
 			k->counts.removed++;
 	}
 	closedir(dir);
 	free(files.at);
 }
 
-void keeper_write_all(struct keeper *k, struct continuous *c)
+/* A trace that nothing happened in is not ended yet. */
+static void turn_used(struct keeper *k, struct continuous *c)
+{
+	struct err err = { 0 };
+	uint64_t bytes;
+	if (continuous_recorded(c, &bytes) && turn(k, c, &err))
+		fail(k, &err);
+}
+
+static void ask_for_all(struct keeper *k, struct continuous *c)
 {
 	struct asking a = { .keeper = k, .c = c };
 	continuous_each(c, gather, &a);
@@ -275,13 +359,39 @@ void keeper_write_all(struct keeper *k, struct continuous *c)
 		set_mark(k, c, a.list[i].proc);
 	}
 	free(a.list);
+}
+
+void keeper_write_all(struct keeper *k, struct continuous *c)
+{
+	if (k->o.traces)
+		turn_used(k, c);
+	else
+		ask_for_all(k, c);
 	remove_old(k);
+}
+
+void keeper_end(struct keeper *k, struct continuous *c)
+{
+	struct err err = { 0 };
+	if (!k->o.traces)
+		ask_for_all(k, c);
+	else if (continuous_record(c, -1, NULL, &err))
+		fail(k, &err);
+	continuous_flush(c);
+	k->current[0] = 0;
+	remove_old(k);
+}
+
+static bool is_large(const struct keeper *k, const struct continuous *c)
+{
+	uint64_t bytes;
+	return k->o.traces && k->o.keep_size && !k->failing && continuous_recorded(c, &bytes) && bytes > k->o.keep_size / FILES_MIN;
 }
 
 int keeper_work(struct keeper *k, struct continuous *c)
 {
 	uint64_t now = now_of(CLOCK_MONOTONIC), every = (uint64_t)(k->o.every * 1e9);
-	if (now >= k->next_ns) {
+	if (now >= k->next_ns || is_large(k, c)) {
 		keeper_write_all(k, c);
 		while (k->next_ns <= now)
 			k->next_ns += every;
@@ -295,6 +405,8 @@ void keeper_on_ending(struct keeper *k, struct continuous *c, const struct conti
 		[ENDING_EXIT] = "exit", [ENDING_EXEC] = "exec", [ENDING_OUT_OF_MEMORY] = "out-of-memory",
 		[ENDING_LEFT] = "left",
 	};
+	if (k->o.traces)
+		return;
 	bool lived = p->start_ns && now_of(CLOCK_MONOTONIC) - p->start_ns >= SHORT_NS;
 	if (p->events && (lived || why == ENDING_OUT_OF_MEMORY || why == ENDING_LEFT))
 		ask(k, c, p, words[why]);

@@ -1,7 +1,8 @@
 /*
- * daemon/keeper: profiles on disk: one a process and interval, and a last one when a process ends. In:
- * the recording. Out: files of a directory, whole or not at all, of which old ones are removed. A disk that
- * is full costs the profiles that did not fit, and they are counted.
+ * daemon/keeper: profiles on disk: one a process and interval, and a last one when a process ends; or the
+ * recording itself, a .alys file an interval. In: the recording. Out: files of a directory, of which old ones
+ * are removed; profiles are there whole or not at all. A disk that is full costs what did not fit, and it is
+ * counted.
  */
 #ifndef ALYS_DAEMON_KEEPER_H
 #define ALYS_DAEMON_KEEPER_H
@@ -12,6 +13,7 @@
 
 struct keeper_options {
 	const char *dir;
+	bool traces;       /* .alys instead of profiles */
 	double every;      /* seconds */
 	uint32_t keep;     /* files at most, 0 = any number */
 	double keep_age;   /* seconds, 0 = for ever */
@@ -33,6 +35,10 @@ int keeper_open_dir(const char *dir, uid_t uid, gid_t gid, struct err *err);
 /* Writes to dir_fd, which stays the caller's. */
 struct keeper *keeper_new(const struct keeper_options *o, int dir_fd, struct err *err);
 void keeper_free(struct keeper *k);
+/* The first trace begins. */
+int keeper_begin(struct keeper *k, struct continuous *c, struct err *err);
+/* The last ones; nothing is recorded from here on. */
+void keeper_end(struct keeper *k, struct continuous *c);
 /* Asks for the profiles that are due; ms until the next are. */
 int keeper_work(struct keeper *k, struct continuous *c);
 /* Now, whatever the clock says. */

@@ -34,6 +34,7 @@ struct continuous {
 	struct heaps heaps;
 	struct naming *naming;
 	struct profiles *profiles;
+	struct traces *traces;
 	struct limits limits;
 	struct select off; /* selects nobody */
 	bool on;
@@ -92,6 +93,7 @@ static void end_process(struct continuous *c, struct proc_id proc, enum ending w
 static int on_event(void *ctx, const struct event *e)
 {
 	struct continuous *c = ctx;
+	traces_event(c->traces, e);
 	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
 		end_process(c, e->proc, c->dropping ? ENDING_LEFT : e->kind == EVENT_EXIT ? ENDING_EXIT : ENDING_EXEC);
 		return 0;
@@ -140,9 +142,10 @@ static int open_rooms(struct continuous *c, struct err *err)
 	l->roster = NULL;
 	c->naming = rc ? NULL : naming_new(l, err);
 	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming) : NULL;
+	c->traces = c->profiles ? traces_new(l, c->naming) : NULL;
 	if (!rc)
 		about_begin(l);
-	return rc ? rc : c->profiles ? 0 : err_set(err, ENOMEM, "out of memory");
+	return rc ? rc : c->traces ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
 struct continuous *continuous_new(const struct continuous_options *o, const struct continuous_ops *ops, struct err *err)
@@ -170,6 +173,7 @@ void continuous_free(struct continuous *c)
 		return;
 	continuous_off(c);
 	profiles_free(c->profiles);
+	traces_free(c->traces);
 	naming_free(c->naming);
 	heaps_free(&c->heaps);
 	live_close(&c->live);
@@ -350,7 +354,7 @@ static void look_at_use(struct continuous *c, uint64_t now)
 
 static void compact(struct continuous *c)
 {
-	if (c->dead < DEAD_MAX || profiles_waiting(c->profiles) || naming_is_busy(c->naming))
+	if (c->dead < DEAD_MAX || profiles_waiting(c->profiles) || naming_is_busy(c->naming) || !traces_settle(c->traces))
 		return;
 	if (!compact_catalog(&c->live))
 		malloc_trim(0);
@@ -373,6 +377,7 @@ int continuous_work(struct continuous *c, struct err *err)
 	uint64_t now = now_ns();
 	naming_collect(c->naming);
 	profiles_work(c->profiles);
+	traces_work(c->traces);
 	if (now - c->looked_ns >= LOOK_NS)
 		look_at_use(c, now);
 	else if (c->heaps.events - c->looked_events >= LOOK_EVENTS)
@@ -412,6 +417,19 @@ int continuous_profile(struct continuous *c, const struct profile_request *r, st
 void continuous_flush(struct continuous *c)
 {
 	profiles_flush(c->profiles);
+	traces_flush(c->traces);
+}
+
+int continuous_record(struct continuous *c, int fd, const struct trace_end *end, struct err *err)
+{
+	if (c->on)
+		ledger_publish(&c->live, now_ns());
+	return traces_turn(c->traces, fd, end, err);
+}
+
+uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes)
+{
+	return traces_size(c->traces, bytes);
 }
 
 struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc)

@@ -1,7 +1,7 @@
 /*
- * session/continuous: a recording without an end and without a file: switched on and off, over processes
- * that come and go, in bounded memory. In: the kernel's records. Out: what each process holds, as numbers
- * and as profiles. It opens no sockets and writes no files. One thread, the caller's.
+ * session/continuous: a recording without an end: switched on and off, over processes
+ * that come and go, in bounded memory. In: the kernel's records. Out: what each process holds, as numbers,
+ * as profiles, and as traces into files it is given. It opens no sockets and no files. One thread, the caller's.
  */
 #ifndef ALYS_SESSION_CONTINUOUS_H
 #define ALYS_SESSION_CONTINUOUS_H
@@ -11,6 +11,7 @@
 #include "session/limits.h"
 #include "session/options.h"
 #include "session/profiles.h"
+#include "session/traces.h"
 #include "target/select.h"
 
 struct continuous;
@@ -81,8 +82,15 @@ int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struc
 /* The process as it is traced now; 0 when it is not. */
 struct proc_id continuous_find(const struct continuous *c, uint32_t tgid);
 int continuous_profile(struct continuous *c, const struct profile_request *r, struct err *err);
-/* Answers what waits for names with those that are there. */
+/* Answers what waits for names with those that are there; files wait for theirs a second. */
 void continuous_flush(struct continuous *c);
+/*
+ * From here on events go into this new file, too; -1: into none. Takes fd. The file before is completed when
+ * its names are there. When it cannot begin, the file before goes on and end->done will not be called.
+ */
+int continuous_record(struct continuous *c, int fd, const struct trace_end *end, struct err *err);
+/* Events in the file so far, and its size. */
+uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes);
 struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc);
 void continuous_status(const struct continuous *c, struct continuous_status *out);
 /* The ledger, as of now; borrowed. */

@@ -44,13 +44,13 @@ static void lend_files(struct live *l, struct symbolizer *s, struct lent *lent)
 }
 
 /* A frame's symbols once, however many stacks it is part of. */
-static int write_frame(struct live *l, struct map *done, const struct frame *f, uint32_t index)
+static int write_frame(const struct catalog *c, struct trace_writer *w, struct map *done, const struct frame *f, uint32_t index)
 {
-	const struct mapping *m = catalog_mapping(l->catalog, f->map);
+	const struct mapping *m = catalog_mapping(c, f->map);
 	if (!m)
 		return 0;
 	uint64_t pc = frame_pc(f, index);
-	const struct symbols *s = catalog_symbols(l->catalog, m->module, pc);
+	const struct symbols *s = catalog_symbols(c, m->module, pc);
 	if (!s)
 		return 0;
 	uint64_t *seen = map_put(done, (uint64_t)(uintptr_t)s);
@@ -59,17 +59,18 @@ static int write_frame(struct live *l, struct map *done, const struct frame *f, 
 	if (*seen)
 		return 0;
 	*seen = 1;
-	return trace_write_symbols(l->writer, m->module, pc, s);
+	return trace_write_symbols(w, m->module, pc, s);
 }
 
-static int write_symbols(struct live *l)
+int finish_names(const struct catalog *c, struct trace_writer *w, bool (*wanted)(void *ctx, const struct stack *s), void *ctx)
 {
 	struct map done = { 0 };
 	const struct stack *s;
 	int rc = 0;
-	for (size_t i = 0; !rc && (s = catalog_next_stack(l->catalog, &i));) {
-		for (uint32_t f = 0; !rc && f < s->n; f++)
-			rc = write_frame(l, &done, &s->frames[f], f);
+	for (size_t i = 0; !rc && (s = catalog_next_stack(c, &i));) {
+		bool is = !wanted || wanted(ctx, s);
+		for (uint32_t f = 0; is && !rc && f < s->n; f++)
+			rc = write_frame(c, w, &done, &s->frames[f], f);
 	}
 	map_free(&done);
 	return rc;
@@ -107,5 +108,5 @@ int finish_symbols(struct live *l, struct err *err)
 		close(lent.fds[i]);
 	free(lent.fds);
 	write_counts(l);
-	return rc ? rc : write_symbols(l);
+	return rc ? rc : finish_names(l->catalog, l->writer, NULL, NULL);
 }

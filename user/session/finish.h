@@ -6,5 +6,7 @@
 
 /* Resolves every frame that was recorded and puts the answers into the trace. */
 int finish_symbols(struct live *l, struct err *err);
+/* Writes the names that the catalog has for the frames of wanted stacks; NULL: of all. */
+int finish_names(const struct catalog *c, struct trace_writer *w, bool (*wanted)(void *ctx, const struct stack *s), void *ctx);
 
 #endif

@@ -8,9 +8,36 @@
 static void put(struct live *l, const char *name, const char *help, enum count_class class, uint64_t value)
 {
 	struct count c = { .name = name, .help = help, .class = (uint8_t)class, .value = value };
+	uint64_t before = l->account ? catalog_count(l->account, name) : 0;
 	if (class == COUNT_NOTE && !value)
 		return;
 	catalog_put_count(l->catalog, &c);
+	/* A file's account is of its own time. */
+	c.value = value > before ? value - before : 0;
+	trace_write_count(l->writer, &c);
+}
+
+/* What does not add up over time. */
+static void put_state(struct live *l, const char *name, const char *help, uint64_t value)
+{
+	struct count c = { .name = name, .help = help, .class = COUNT_NOTE, .value = value };
+	if (!value)
+		return;
+	catalog_put_count(l->catalog, &c);
+	trace_write_count(l->writer, &c);
+}
+
+/* What can shrink: hits that waited when the file began, and do no more, have become something in it. */
+static void put_waiting(struct live *l, const char *name, const char *help, enum count_class class, uint64_t value)
+{
+	put(l, name, help, class, value);
+	if (!l->account)
+		return;
+	char own[64];
+	uint64_t before = catalog_count(l->account, name);
+	struct count c = { .name = own, .help = "hits from before the file that ended in it", .class = COUNT_HIT,
+			   .value = before > value ? before - value : 0 };
+	snprintf(own, sizeof(own), "hits-before-%s", name);
 	trace_write_count(l->writer, &c);
 }
 
@@ -43,7 +70,7 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	uint64_t sent = s->n[ALYS_ST_REC_ALLOC] + s->n[ALYS_ST_REC_REALLOC] + s->n[ALYS_ST_REC_FREE];
 	uint64_t got = l->written[EVENT_ALLOC] + l->written[EVENT_REALLOC] + l->written[EVENT_FREE];
 	uint64_t by_gc = l->liveness ? frees_by_gc(l) : 0;
-	uint64_t dropped = trace_dropped(l->writer);
+	uint64_t dropped = l->dropped_before + trace_dropped(l->writer);
 	uint64_t begun = s->n[ALYS_ST_WAIT_BEGIN], ended = s->n[ALYS_ST_WAIT_END];
 	put(l, "recorded", "events in the trace", COUNT_RECORDED, got + by_gc - dropped);
 	if (by_gc)
@@ -51,22 +78,22 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "recorded-alloc", "allocations that arrived", COUNT_NOTE, l->written[EVENT_ALLOC]);
 	put(l, "recorded-realloc", "reallocations that arrived", COUNT_NOTE, l->written[EVENT_REALLOC]);
 	put(l, "recorded-free", "frees that arrived", COUNT_NOTE, l->written[EVENT_FREE]);
-	put(l, "in-flight", "calls that had not returned when the recording ended", COUNT_ASIDE,
-	    begun > ended ? begun - ended : 0);
+	put_waiting(l, "in-flight", "calls that had not returned when the recording ended", COUNT_ASIDE,
+		    begun > ended ? begun - ended : 0);
 	/* They are late while it goes on, and lost when it is over. */
-	put(l, "unread", "events that were sent but not read from the ring", l->stopped_ns ? COUNT_LOST : COUNT_ASIDE,
-	    sent > got + l->foreign ? sent - got - l->foreign : 0);
+	put_waiting(l, "unread", "events that were sent but not read from the ring",
+		    l->stopped_ns ? COUNT_LOST : COUNT_ASIDE, sent > got + l->foreign ? sent - got - l->foreign : 0);
 	put(l, "foreign", "events of processes that were gone from the table", COUNT_LOST, l->foreign);
 	put(l, "disk-full", "events that could not be written to the file", COUNT_LOST, dropped);
 	put(l, "not-run", "probe hits that the kernel did not hand to the program", COUNT_LOST, s->misses);
 	put(l, "hits-not-run", "the same, as hits", COUNT_HIT, s->misses);
-	put(l, "stacks", "distinct call stacks", COUNT_NOTE, l->stacks_cnt);
+	put_state(l, "stacks", "distinct call stacks", l->stacks_cnt);
 	put(l, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, l->unresolved_ips);
 	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->unknown_stacks);
-	put(l, "probe-sites", "probed addresses", COUNT_NOTE, s->sites);
+	put_state(l, "probe-sites", "probed addresses", s->sites);
 	put(l, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up",
 	    COUNT_NOTE, l->rate_changes);
-	put(l, "ring-bytes", "size of the ring buffer", COUNT_NOTE, l->o->ring_sz);
+	put_state(l, "ring-bytes", "size of the ring buffer", l->o->ring_sz);
 }
 
 /* What the stack walk has to go by, and what it lacks. */
@@ -83,15 +110,15 @@ static void put_rows(struct live *l)
 		[ALYS_ROW_WHY_SP] = "rows-odd-rsp", [ALYS_ROW_WHY_FULL] = "rows-too-special",
 	};
 	const struct unwind_counts c = tables_counts(probe_tables(l->probe)).rows;
-	put(l, "rows", "unwind rows with a rule", COUNT_NOTE, c.plain + c.spec + c.plt + c.signal + c.end);
-	put(l, "rows-none", "unwind rows for code without a rule", COUNT_NOTE, c.none);
+	put_state(l, "rows", "unwind rows with a rule", c.plain + c.spec + c.plt + c.signal + c.end);
+	put_state(l, "rows-none", "unwind rows for code without a rule", c.none);
 	for (uint32_t i = 0; i < ALYS_ROW_WHY_CNT; i++) {
 		char help[80];
 		snprintf(help, sizeof(help), "unwind rows that cannot be expressed: %s", unwind_why(i));
-		put(l, unsupported[i], help, COUNT_NOTE, c.unsupported[i]);
+		put_state(l, unsupported[i], help, c.unsupported[i]);
 	}
 	for (int i = 0; i < ROWLESS_CNT; i++)
-		put(l, rowless[i][0], rowless[i][1], COUNT_NOTE, l->rowless[i]);
+		put_state(l, rowless[i][0], rowless[i][1], l->rowless[i]);
 }
 
 /* Frees that no call asked for. */
@@ -106,10 +133,9 @@ static void put_collections(struct live *l)
 	put(l, "reclaimed", "blocks that a collector reclaimed", COUNT_NOTE, n.reclaimed);
 	put(l, "reclaimed-unseen", "blocks whose place a collector had given away again", COUNT_NOTE, n.reused);
 	put(l, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
-	put(l, "marks-longest-us", "microseconds that the longest reading of marks took", COUNT_NOTE,
-	    cost.longest_ns / 1000);
-	put(l, "judged-longest-us", "microseconds of the processor, at most, to find the dead of a collection and write them", COUNT_NOTE,
-	    n.longest_ns / 1000);
+	put_state(l, "marks-longest-us", "microseconds that the longest reading of marks took", cost.longest_ns / 1000);
+	put_state(l, "judged-longest-us", "microseconds of the processor, at most, to find the dead of a collection and write them",
+		  n.longest_ns / 1000);
 }
 
 static void put_stack_ends(struct live *l)
@@ -149,4 +175,18 @@ void ledger_publish(struct live *l, uint64_t now)
 		  now);
 	tell_loss(l, EVENT_REALLOC, s.n[ALYS_ST_LOST_RING_REALLOC], now);
 	tell_loss(l, EVENT_FREE, s.n[ALYS_ST_LOST_RING_FREE], now);
+}
+
+void ledger_cut(struct live *l)
+{
+	const struct catalog *c = l->catalog;
+	uint64_t outcomes = catalog_sum(c, COUNT_RECORDED) + catalog_sum(c, COUNT_ASIDE) + catalog_sum(c, COUNT_LOST);
+	int64_t under_way = (int64_t)(catalog_sum(c, COUNT_HIT) - outcomes), more = under_way - l->under_way;
+	struct count aside = { .name = "under-way", .help = "hits whose outcome was not counted yet when the file ended",
+			       .class = COUNT_ASIDE, .value = more > 0 ? (uint64_t)more : 0 };
+	struct count hits = { .name = "hits-before-under-way", .help = "hits from before the file whose outcome is in it",
+			      .class = COUNT_HIT, .value = more < 0 ? (uint64_t)-more : 0 };
+	trace_write_count(l->writer, &aside);
+	trace_write_count(l->writer, &hits);
+	l->under_way = under_way;
 }

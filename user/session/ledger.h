@@ -6,5 +6,10 @@
 
 /* Brings the account up to date; new losses also become events, at time `now`. */
 void ledger_publish(struct live *l, uint64_t now);
+/*
+ * The file ends while probes run on: hits whose outcome is not counted yet are set aside in its account, and
+ * count for the next one. To be called after ledger_publish.
+ */
+void ledger_cut(struct live *l);
 
 #endif

@@ -52,6 +52,11 @@ struct live {
 	bool finished;  /* a tap has what it wanted */
 	bool abandoned; /* memory ran out: what was recorded is kept */
 
+	/* Of a file that began within the recording; see session/traces. */
+	const struct catalog *account; /* what had been counted when it began, NULL = nothing */
+	int64_t under_way;             /* hits of which no outcome had been counted by then */
+	uint64_t dropped_before;       /* events that files before it had no room for */
+
 	uint64_t written[4];      /* events handed to the writer, by kind */
 	uint64_t foreign;         /* records of processes that are not known any more */
 	uint64_t unknown_stacks;  /* events whose stack record was lost */

@@ -26,6 +26,13 @@ struct trace_clock {
  * (-ENOSPC from calls is a state, not an end): see trace_dropped.
  */
 struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, struct err *err);
+/*
+ * Definitions for a file that begins within a recording: copied, and written where events use them. What is
+ * new from then on is given as ever.
+ */
+int trace_know(struct trace_writer *w, const struct catalog *c);
+/* Is it in the file? */
+bool trace_has_stack(const struct trace_writer *w, struct stack_id id);
 /* From here to trace_dropped, w may be NULL: a recording that has no file. */
 int trace_write_meta(struct trace_writer *w, const char *key, const char *value);
 int trace_write_proc(struct trace_writer *w, const struct proc *p);

@@ -334,6 +334,29 @@ static int repeat_all(struct trace_writer *w)
 	return rc;
 }
 
+int trace_know(struct trace_writer *w, const struct catalog *c)
+{
+	const struct proc *p;
+	const struct module *m;
+	const struct mapping *g;
+	const struct stack *s;
+	int rc = 0;
+	for (size_t i = 0; !rc && (p = catalog_next_proc(c, &i));)
+		rc = catalog_put_proc(w->known, p);
+	for (size_t i = 0; !rc && (m = catalog_next_module(c, &i));)
+		rc = catalog_put_module(w->known, m);
+	for (size_t i = 0; !rc && (g = catalog_next_mapping(c, &i));)
+		rc = catalog_put_mapping(w->known, g);
+	for (size_t i = 0; !rc && (s = catalog_next_stack(c, &i));)
+		rc = catalog_put_stack(w->known, s);
+	return rc;
+}
+
+bool trace_has_stack(const struct trace_writer *w, struct stack_id id)
+{
+	return map_get(&w->stamps, (uint64_t)DEF_STACK << 32 | id.n) != NULL;
+}
+
 int trace_write_meta(struct trace_writer *w, const char *key, const char *value)
 {
 	if (!w)
