@@ -255,6 +255,16 @@ def test_whose_survivors_pin_blocks(started):
     assert not any("site_garbage" in row["site"] and row["count"] > 3 for row in sites["rows"]), sites["rows"]
 
 
+@pytest.mark.bpf
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_nothing_recorded_is_no_failure(started, form):
+    program = started.program("c_heap")
+    told(program)
+    done = alys("report", "--heap", "-p", program.pid, "-d", "0.3", "-f", form)
+    assert done.returncode == 0 and "no allocation" not in done.stderr, done.stderr
+    assert done.stdout.endswith("none that was recorded\n") if form == "text" else json.loads(done.stdout)
+
+
 def test_heap_is_of_a_running_process():
     for args in (["some.alys"], ["-p", "1", "--every", "1"]):
         done = alys("report", "--heap", *args)

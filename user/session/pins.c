@@ -46,13 +46,19 @@ static void end(struct joining *j)
 	heap_free(j->out);
 }
 
+/* Programs read the tables one after the other. */
+static bool is_for_reading(const struct report_options *o)
+{
+	return o->format == FORMAT_TEXT || o->format == FORMAT_MARKDOWN;
+}
+
 static int put_heading(const struct joining *j, size_t blocks, const struct report_options *o, struct sink_out *out)
 {
 	char line[200];
 	size_t known = 0;
 	for (size_t i = 0; i < j->heap->blocks_cnt; i++)
 		known += j->known[i] != 0;
-	if (o->format != FORMAT_TEXT && o->format != FORMAT_MARKDOWN)
+	if (!is_for_reading(o))
 		return 0;
 	int n = snprintf(line, sizeof(line),
 			 "\nWhose objects keep %zu blocks of which at most a tenth is live (objects recorded here are in %zu of them):\n\n",
@@ -61,6 +67,12 @@ static int put_heading(const struct joining *j, size_t blocks, const struct repo
 }
 
 /* Where no object was recorded there is nothing to show, which is no failure. */
+static int put_none(const struct report_options *o, struct sink_out *out)
+{
+	static const char none[] = "none that was recorded\n";
+	return is_for_reading(o) ? out->write(out->ctx, none, sizeof(none) - 1) : 0;
+}
+
 static int write_sites(const struct joining *j, const struct report_input *of, const struct report_options *options,
 		       struct sink_out *out, struct err *err)
 {
@@ -72,13 +84,8 @@ static int write_sites(const struct joining *j, const struct report_input *of, c
 	o.show = SHOW_LIVE;
 	o.pid = 0;
 	in.snapshot = snap;
-	int rc = report_render(&in, &o, out, err);
+	int rc = snap->all.alloc_cnt ? report_render(&in, &o, out, err) : put_none(&o, out);
 	snapshot_free(snap);
-	if (rc == -ENODATA) {
-		static const char none[] = "none that was recorded\n";
-		*err = (struct err){ 0 };
-		return out->write(out->ctx, none, sizeof(none) - 1);
-	}
 	return rc;
 }
 
