@@ -112,11 +112,12 @@ void live_collections_unseen(struct live *l, const char *why)
 
 void live_liveness(struct live *l, char *out, size_t cap)
 {
+	struct probe_stats s = { 0 };
 	out[0] = 0;
 	if (l->collected && l->unseen[0])
 		snprintf(out, cap, "none (%s)", l->unseen);
 	else if (l->liveness)
-		liveness_describe(l->liveness, out, cap);
+		liveness_describe(l->liveness, probe_stats(l->probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
 }
 
 /* The heap is of another process number than before, or gone. */

@@ -335,7 +335,7 @@ void liveness_gone(struct liveness *l, struct proc_id proc)
 	drop(l, h);
 }
 
-void liveness_describe(struct liveness *l, char *out, size_t cap)
+void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap)
 {
 	struct summary all = l->gone;
 	out[0] = 0;
@@ -350,6 +350,8 @@ void liveness_describe(struct liveness *l, char *out, size_t cap)
 	else if (l->counts.missed)
 		snprintf(out, cap, "upper bound (%" PRIu64 " of %" PRIu64 " collections missed)", l->counts.missed,
 			 l->counts.collections);
+	else if (lost)
+		snprintf(out, cap, "upper bound (%" PRIu64 " records of collections lost)", lost);
 	else
 		snprintf(out, cap, "exact");
 }

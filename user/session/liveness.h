@@ -40,8 +40,9 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns);
 void liveness_gone(struct liveness *l, struct proc_id proc);
 /*
  * "exact", "upper bound (2 of 40 collections missed)", "none (why)"; "" when no heap was a collector's.
+ * lost: records of collections that found the ring full; of the last ones nothing else would tell.
  */
-void liveness_describe(struct liveness *l, char *out, size_t cap);
+void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap);
 
 struct liveness_counts {
 	uint64_t collections, missed, reclaimed, reclaimed_sz, reused;
