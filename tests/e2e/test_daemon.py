@@ -584,6 +584,47 @@ def test_traces_are_rotated(started, daemon, tmp_path):
     assert program.finish() == 0
 
 
+def test_trace_of_many_short_lived(daemon, group, tmp_path):
+    """Processes that the daemon has long forgotten when their file ends."""
+    d = daemon("--cgroup", group, "--sample", "bytes:64", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
+    subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; timeout 0.3 ls -R /usr >/dev/null; n=0; "
+                    "while [ $n -lt 100 ]; do sleep 0.03; n=$((n+1)); done"], timeout=60, check=True)
+    d.until(lambda: d.traced() == 0)
+    d.end()
+    [path] = (tmp_path / "p").iterdir()
+    report = alys("report", "--show", "alloc", path).stdout
+    assert "alloc_dir" in report, "what only the first of them called has its name"
+    assert "_nl_make_l10nflist" in report
+    text = alys("info", path).stdout
+    assert len(re.findall(r"^process +\d+ sleep ", text, re.M)) > 50, text
+
+
+def test_full_disk_of_traces(started, daemon, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small], check=True)
+    small.chmod(0o777)
+    try:
+        program = started.program("c_busy").wait_ready().go()
+        (small / "filler").write_bytes(b"x" * (800 << 10))
+        d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", small, "--profile-format", "alys", "--every", "0.3s",
+                   "--keep", "0")
+        d.until(lambda: ", 0 failed" not in d.status()["profiles"], timeout=20)
+        assert "No space left" in d.status()["profiles"]
+        d.until(lambda: "disk-full" in d.status()["account"], timeout=10)
+        (small / "filler").unlink()
+        written = int(d.status()["profiles"].split()[0])
+        d.until(lambda: int(d.status()["profiles"].split()[0]) > written, timeout=10)
+        d.end()
+        assert program.finish() == 0
+        files = list(small.iterdir())
+        assert len(files) > 2
+        for path in files:
+            assert alys("info", path).returncode == 0, path
+    finally:
+        subprocess.run(["umount", "-l", small], check=False)
+
+
 def test_full_disk(started, daemon, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
