@@ -1,0 +1,142 @@
+"""What the daemon leaves on disk: profiles and traces, rotated, on full disks, of processes long gone."""
+
+import re
+import stat
+import subprocess
+import time
+
+import pytest
+
+from conftest import alys, pprof
+from test_daemon import daemon, group  # noqa: F401 (fixtures)
+
+pytestmark = pytest.mark.bpf
+
+
+def test_profiles_on_disk(started, daemon, tmp_path):
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1s", "--keep", "3")
+    d.until(lambda: int(d.status()["profiles"].split()[0]) >= 6, timeout=20)
+    files = list((tmp_path / "p").iterdir())
+    assert 1 <= len(files) <= 4
+    for path in files:
+        assert re.fullmatch(rf"c_busy-{program.pid}-\d+T\d+Z-\d+\.pb\.gz", path.name), path
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert "Type:" in pprof("-top", path)
+    assert program.finish() == 0
+    d.until(lambda: list((tmp_path / "p").glob("*-exit.pb.gz")))
+    d.end()
+
+
+def told_by_file(path):
+    """(hits, recorded, lost) of a trace, after its account was found to add up and its stacks to have names."""
+    info = alys("info", path)
+    assert info.returncode == 0, info.stderr
+    text = info.stdout
+    assert "damaged" not in text + info.stderr and "unclean end" not in text + info.stderr, text
+    under_way = re.search(r"under-way +(\d+)  ", text)
+    assert not under_way or int(under_way.group(1)) < 1000, text
+    told = re.search(r"ledger +hits (\d+) = recorded (\d+) \+ set aside (\d+).* \+ lost (\d+)", text)
+    hits, recorded, aside, lost = map(int, told.groups())
+    assert hits == recorded + aside + lost, text
+    assert recorded == int(re.search(r"^events +(\d+) ", text, re.M).group(1)), text
+    report = alys("report", "--show", "alloc", path)
+    assert report.returncode == 0 and "c_busy.c:" in report.stdout, report.stdout + report.stderr
+    return hits, recorded, lost
+
+
+def test_traces_on_disk(started, daemon, tmp_path):
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
+    for n in (1, 2):
+        time.sleep(0.7)
+        assert d.ctl("rotate") == b"files are being written\n"
+        d.until(lambda: d.status()["profiles"].startswith(f"{n} written, 0 failed"))
+    time.sleep(0.3)
+    d.ctl("off")
+    whole = re.search(r"hits (\d+) = recorded (\d+) .* lost (\d+)", d.status()["account"]).groups()
+    assert d.end() < 2
+    files = sorted((tmp_path / "p").iterdir())
+    assert len(files) == 3
+    for path in files:
+        assert re.fullmatch(r"\d+T\d+Z-\d+-\d\.alys", path.name), path
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    parts = [told_by_file(path) for path in files]
+    assert all(recorded > 10 for _, recorded, _ in parts), parts
+    assert sum(recorded for _, recorded, _ in parts) == int(whole[1]), (parts, whole)
+    assert program.finish() == 0
+
+
+def test_traces_are_rotated(started, daemon, tmp_path):
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys",
+               "--every", "0.3s", "--keep", "3")
+    d.until(lambda: int(d.status()["profiles"].split()[0]) >= 5, timeout=20)
+    d.end()
+    files = list((tmp_path / "p").iterdir())
+    assert 2 <= len(files) <= 3, files
+    for path in files:
+        told_by_file(path)
+    assert program.finish() == 0
+
+
+def test_trace_of_many_short_lived(daemon, group, tmp_path):
+    """Processes that the daemon has long forgotten when their file ends."""
+    d = daemon("--cgroup", group, "--sample", "bytes:64", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
+    subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; timeout 0.3 ls -R /usr >/dev/null; n=0; "
+                    "while [ $n -lt 100 ]; do sleep 0.03; n=$((n+1)); done"], timeout=60, check=True)
+    d.until(lambda: d.traced() == 0)
+    d.end()
+    [path] = (tmp_path / "p").iterdir()
+    report = alys("report", "--show", "alloc", path).stdout
+    assert "alloc_dir" in report, "what only the first of them called has its name"
+    assert "_nl_make_l10nflist" in report
+    text = alys("info", path).stdout
+    assert len(re.findall(r"^process +\d+ sleep ", text, re.M)) > 50, text
+
+
+def test_full_disk_of_traces(started, daemon, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small], check=True)
+    small.chmod(0o777)
+    try:
+        program = started.program("c_busy").wait_ready().go()
+        (small / "filler").write_bytes(b"x" * (800 << 10))
+        d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", small, "--profile-format", "alys", "--every", "0.3s",
+                   "--keep", "0")
+        d.until(lambda: ", 0 failed" not in d.status()["profiles"], timeout=20)
+        assert "No space left" in d.status()["profiles"]
+        d.until(lambda: "disk-full" in d.status()["account"], timeout=10)
+        (small / "filler").unlink()
+        written = int(d.status()["profiles"].split()[0])
+        d.until(lambda: int(d.status()["profiles"].split()[0]) > written, timeout=10)
+        d.end()
+        assert program.finish() == 0
+        files = list(small.iterdir())
+        assert len(files) > 2
+        for path in files:
+            assert alys("info", path).returncode == 0, path
+    finally:
+        subprocess.run(["umount", "-l", small], check=False)
+
+
+def test_full_disk(started, daemon, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True)
+    small.chmod(0o777)
+    try:
+        program = started.program("c_busy").wait_ready().go()
+        (small / "filler").write_bytes(b"x" * 12288)
+        d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", small, "--every", "0.3s")
+        d.until(lambda: ", 0 failed" not in d.status()["profiles"], timeout=20)
+        assert "No space left" in d.status()["profiles"]
+        assert d.log().count("No space left") == 1, "said once, counted then"
+        (small / "filler").unlink()
+        written = int(d.status()["profiles"].split()[0])
+        d.until(lambda: int(d.status()["profiles"].split()[0]) > written, timeout=10)
+        assert not [p for p in small.iterdir() if ".tmp" in p.name]
+        d.end()
+    finally:
+        subprocess.run(["umount", "-l", small], check=False)
