@@ -4,6 +4,7 @@ import re
 import stat
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +94,24 @@ def test_trace_of_many_short_lived(daemon, group, tmp_path):
     assert "_nl_make_l10nflist" in report
     text = alys("info", path).stdout
     assert len(re.findall(r"^process +\d+ sleep ", text, re.M)) > 50, text
+
+
+def test_files_change_nowhere_else(daemon, tmp_path):
+    """That the fence holds is the unit test's; here it is up, and traces pass."""
+    program = subprocess.Popen(["sleep", "30"])
+    try:
+        d = daemon("-p", program.pid, "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
+        told = d.status()["rights"]
+        if "no landlock" in told:
+            pytest.skip("this kernel has no landlock")
+        assert told == "none; files change in --profile-dir only (landlock)"
+        status = Path(f"/proc/{d.collector()}/status").read_text()
+        assert "NoNewPrivs:\t1" in status
+        assert len(list((tmp_path / "p").iterdir())) == 1
+        d.end()
+    finally:
+        program.kill()
+        program.wait()
 
 
 def test_full_disk_of_traces(started, daemon, tmp_path):

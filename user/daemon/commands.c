@@ -127,6 +127,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	buf_u8(&out, '\n');
 	add_use(&s, &out);
 	add_keeper(c, &out);
+	buf_addf(&out, "rights     %s\n", c->fence);
 	if (c->http_address)
 		buf_addf(&out, "http       http://%s/\n", c->http_address);
 	add_processes(c, &l, &out);

@@ -9,6 +9,7 @@ struct commands {
 	struct continuous **recording; /* where it stands now: it is replaced on a reload */
 	struct keeper **keeper;        /* NULL there: no profiles are written */
 	const char *http_address;      /* NULL: none */
+	const char *fence;         /* what keeps this process from changing files */
 	bool stop;                     /* was asked for */
 	uint64_t begun_ns;
 };

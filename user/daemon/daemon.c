@@ -307,6 +307,15 @@ static int status_of(int wait_status)
 	return EXIT_ERROR;
 }
 
+static const char *fence_text(const struct daemon *d)
+{
+	if (!d->split)
+		return "all: this kernel leaves no other way";
+	if (d->broker.fenced <= 0)
+		return d->broker.fenced ? "none; landlock refused to close the file system" : "none; this kernel has no landlock";
+	return d->o.profile_dir ? "none; files change in --profile-dir only (landlock)" : "none; no file can be changed (landlock)";
+}
+
 /* In two processes where the kernel allows it. RELOAD, or the daemon's exit status. */
 static int live_once(struct daemon *d, struct err *err)
 {
@@ -316,6 +325,7 @@ static int live_once(struct daemon *d, struct err *err)
 	d->split = continuous_can_split(d->recording);
 	if (!d->split)
 		log_warn("this kernel has no links that could be handed on: one process with all rights does everything");
+	d->broker.writable = d->profiles;
 	if (d->split && broker_split(&d->broker, err))
 		return EXIT_ERROR;
 	if (d->split && d->broker.pid) {
@@ -323,6 +333,7 @@ static int live_once(struct daemon *d, struct err *err)
 		close_recording(d);
 		return status;
 	}
+	d->commands.fence = fence_text(d);
 	int status = collect(d);
 	if (d->split)
 		exit(status);

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/rights.h"
+#include "session/fence.h"
 
 #define USER "alys"
 #define NOBODY 65534
@@ -378,6 +379,8 @@ int broker_split(struct broker *b, struct err *err)
 	int rc = give_up_rights(b);
 	if (rc)
 		return err_set(err, -rc, "the collector cannot give up its rights: %s", strerror(-rc));
+	/* One wall more than those above: the daemon goes on without it, and says so. */
+	b->fenced = fence_writes(b->writable);
 	asking.ctx = b;
 	rights_lend(&asking);
 	return 0;

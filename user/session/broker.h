@@ -18,6 +18,8 @@ struct broker {
 	pid_t pid; /* of the collector; in the collector 0 */
 	uid_t uid; /* the collector's */
 	gid_t gid;
+	int writable; /* the one directory that the collector may change files in, -1 = none */
+	int fenced;   /* in the collector: what fence_writes said of it */
 	bool (*hands_on)(void *ctx, int signal); /* asked by the broker; NULL: all are */
 	void *ctx;
 };
