@@ -19,7 +19,7 @@
 #include "session/roster.h"
 
 #define LOOK_NS 1000000000ull     /* between looks at what is used */
-#define LOOK_EVENTS 16384          /* or after so many */
+#define LOOK_EVENTS 4096           /* or after so many */
 #define NOTE_NS 5000000000ull     /* between points of the histories */
 #define IDLE_MS 250               /* while on: the ring wakes nobody before a quarter of it is full */
 #define DEAD_MAX 64               /* processes that ended until the catalog is compacted */
@@ -40,7 +40,7 @@ struct continuous {
 	bool on;
 	bool dropping; /* a process is let go, and has not ended */
 	uint64_t looked_ns, noted_ns, dead;
-	uint64_t looked_events;
+	uint64_t looked_events, looked_memory;
 	double cpu_s, overhead; /* at the last look */
 	uint64_t hits;
 };
@@ -334,8 +334,11 @@ static void take_step(struct continuous *c, enum limits_step step)
 
 static void keep_limits(struct continuous *c, uint64_t now)
 {
-	struct limits_use use = { .now_ns = now, .memory = resident_bytes(), .overhead = c->overhead };
+	uint64_t memory = resident_bytes(), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
+	/* Tables double when they grow: what came since the last look may come again before the next. */
+	struct limits_use use = { .now_ns = now, .memory = memory + grown, .overhead = c->overhead };
 	c->looked_events = c->heaps.events;
+	c->looked_memory = memory;
 	if (c->on)
 		take_step(c, limits_next(&c->limits, &use));
 }
