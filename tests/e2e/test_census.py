@@ -43,7 +43,7 @@ def told(program):
 
 
 def read(program, truth, *args):
-    done = subprocess.run([HEAPREAD, str(program.pid), *args], input=truth, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([HEAPREAD, str(program.pid), *args], input=truth, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     found = {k: int(v) for k, v in re.findall(r"(\w+) (\d+)\b", done.stdout)}
     return found, done.stdout

@@ -338,7 +338,7 @@ sys.stdin.readline()
 
 
 def test_library_loaded_later(started, daemon):
-    """An allocator that dlopen brings is under probes a tenth of a second later, and nobody polled for it."""
+    """An allocator that dlopen brings is under probes soon, most of that time for its trial in a helper; nobody polled for it."""
     program = started.program("/usr/bin/python3", "-c", LOADER).wait_ready()
     d = daemon("-p", program.pid, "--sample", "bytes:1")
     assert "looked for four times" not in d.status()["probes"]
@@ -346,9 +346,9 @@ def test_library_loaded_later(started, daemon):
     program.proc.stdin.flush()
     assert program.line() == "done"
     d.until(lambda: program.pid in d.status()["table"])
-    # Ten blocks every ten milliseconds: what is missing says how long it took. A busy machine takes its time.
+    # Ten blocks every ten milliseconds: what is missing says how long it took.
     unseen = 1 - d.top(program.pid, "alloc_space")[None] / (1000 * 5000)
-    assert unseen <= (0.1 if os.getloadavg()[0] < 1.5 * os.cpu_count() else 0.5)
+    assert unseen <= 0.5
     assert int(d.status()["probes"].split()[0]) == 2
     d.end()
     program.kill()

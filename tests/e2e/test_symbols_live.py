@@ -417,9 +417,13 @@ def test_hog(started, tmp_path):
     info = alys("info", tmp_path / "t.alys").stdout
     assert re.search(r"symbols-worker-died +3 ", info), info
     args = ("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--symbolize", program, tmp_path / "t.alys", "-")
+    begun = time.monotonic()
     said, text = on_terminal(*args)
+    took = time.monotonic() - begun
     assert "main;harvest;plant 50\n" in text, text  # by the symbol table: no inlined calls
-    assert re.search(r"\rresolving names \[#* *\] +\d+%", said) and "\r\033[K" in said, said
+    # Three workers die of it: how long that takes depends on how fast memory is given.
+    if took > 1.5:
+        assert re.search(r"\rresolving names \[#* *\] +\d+%", said) and "\r\033[K" in said, said
 
 
 def test_no_progress_bar_without_need(started, tmp_path):
