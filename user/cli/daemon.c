@@ -22,25 +22,6 @@ struct daemon_request {
 	char *words;
 };
 
-/* "1,2,3"; the option may be given several times. */
-static int parse_pids(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	struct daemon_request *r = (void *)((char *)dest - o->offset);
-	struct record_options *record = &r->daemon.watch.record;
-	for (const char *at = text; *at;) {
-		char *end;
-		unsigned long n = strtoul(at, &end, 10);
-		if (end == at || (*end && *end != ',') || n == 0 || n > 0x7fffffff)
-			return err_set(err, EINVAL, "-p wants process numbers such as 1234 or 12,34, got \"%s\"", text);
-		uint32_t *pid = VEC_PUSH(record, pids);
-		if (!pid)
-			return err_set(err, ENOMEM, "out of memory");
-		*pid = (uint32_t)n;
-		at = end + (*end == ',');
-	}
-	return 0;
-}
-
 static int parse_word(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	struct select_words *w = dest;
@@ -105,7 +86,7 @@ static int parse_time(const struct opt *o, const char *text, void *dest, struct 
 
 static const struct opt options[] = {
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, those to come included" },
-	{ "pid", 'p', "PID[,PID]", parse_pids, AT(watch.record.pids), NULL, NULL, "these processes" },
+	{ "pid", 'p', "PID[,PID]", record_pids, AT(watch.record.pids), NULL, NULL, "these processes" },
 	{ "name", 'n', "NAME", parse_word, AT(watch.select.names), NULL, NULL, "processes of this short name (as `ps` shows it)" },
 	{ "exe", 0, "GLOB", parse_word, AT(watch.select.exes), NULL, NULL, "processes whose executable matches, such as '/srv/*'" },
 	{ "cgroup", 0, "PATH", parse_word, AT(watch.select.cgroups), NULL, NULL, "processes of this control group and those below it" },

@@ -11,10 +11,10 @@
 
 #define LIMIT_MAX 512
 
-/* "1,2,3"; the option may be given several times. */
-static int parse_pids(const struct opt *o, const char *text, void *dest, struct err *err)
+int record_pids(const struct opt *o, const char *text, void *dest, struct err *err)
 {
-	struct record_options *r = (void *)((char *)dest - o->offset);
+	struct record_options *r = (void *)((char *)dest - offsetof(struct record_options, pids));
+	(void)o;
 	for (const char *at = text; *at;) {
 		char *end;
 		unsigned long n = strtoul(at, &end, 10);
@@ -51,7 +51,7 @@ static int parse_ring(const struct opt *o, const char *text, void *dest, struct 
 #define AT(field) offsetof(struct record_options, field)
 
 static const struct opt options[] = {
-	{ "pid", 'p', "PID[,PID]", parse_pids, AT(pids), NULL, NULL, "attach to these running processes" },
+	{ "pid", 'p', "PID[,PID]", record_pids, AT(pids), NULL, NULL, "attach to these running processes" },
 	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "where to write (default TIME.alys)" },
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "write json, pprof, folded-stacks, flamegraph or text instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
