@@ -1,4 +1,5 @@
-/* session/fence: what a child behind it can still change. */
+/* session/fence: what a child behind it can still change and list. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -28,17 +29,24 @@ static int makes(const char *dir)
 	return fd >= 0 ? !unlink(path) : code == EACCES ? 0 : -1;
 }
 
+static bool lists(const char *dir)
+{
+	DIR *d = opendir(dir);
+	return d && !closedir(d);
+}
+
 /* Bits: what could be done. */
 static int behind(const char *in, const char *out, bool open_dir)
 {
 	int fd = open_dir ? open(in, O_RDONLY | O_DIRECTORY) : -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return CANNOT;
-	int rc = fence_writes(fd);
+	int rc = fence_raise(fd);
 	if (rc <= 0)
 		return rc ? CANNOT : NO_LANDLOCK;
 	int null = open("/dev/null", O_RDWR), readable = open("/proc/self/stat", O_RDONLY);
-	return (makes(in) == 1) | (makes(out) == 1) << 1 | (null >= 0) << 2 | (readable >= 0) << 3;
+	return (makes(in) == 1) | (makes(out) == 1) << 1 | (null >= 0) << 2 | (readable >= 0) << 3 | lists(in) << 4 |
+	       lists(out) << 5 | lists("/proc/self/task") << 6;
 }
 
 static int result(bool open_dir)
@@ -63,7 +71,7 @@ static void test_one_directory(void **state)
 	int did = result(true);
 	if (did == NO_LANDLOCK)
 		skip();
-	assert_int_equal(did, 1 | 4 | 8);
+	assert_int_equal(did, 1 | 4 | 8 | 16 | 64);
 }
 
 static void test_none(void **state)
@@ -72,7 +80,7 @@ static void test_none(void **state)
 	int did = result(false);
 	if (did == NO_LANDLOCK)
 		skip();
-	assert_int_equal(did, 4 | 8);
+	assert_int_equal(did, 4 | 8 | 64);
 }
 
 int main(void)

@@ -380,7 +380,7 @@ int broker_split(struct broker *b, struct err *err)
 	if (rc)
 		return err_set(err, -rc, "the collector cannot give up its rights: %s", strerror(-rc));
 	/* One wall more than those above: the daemon goes on without it, and says so. */
-	b->fenced = fence_writes(b->writable);
+	b->fenced = fence_raise(b->writable);
 	asking.ctx = b;
 	rights_lend(&asking);
 	return 0;

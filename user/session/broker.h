@@ -19,7 +19,7 @@ struct broker {
 	uid_t uid; /* the collector's */
 	gid_t gid;
 	int writable; /* the one directory that the collector may change files in, -1 = none */
-	int fenced;   /* in the collector: what fence_writes said of it */
+	int fenced;   /* in the collector: what fence_raise said of it */
 	bool (*hands_on)(void *ctx, int signal); /* asked by the broker; NULL: all are */
 	void *ctx;
 };
