@@ -254,11 +254,12 @@ static void test_splits(void **state)
 static void test_standard_error(void **state)
 {
 	(void)state;
-	double sum = 0, square = 0, stated = 0, truth = 0;
+	double sum = 0, square = 0, stated = 0, truth = 0, freed = 0, freed_square = 0, freed_stated = 0;
 	const int rounds = 400;
 	srandom(11);
 	for (int r = 0; r < rounds; r++) {
 		struct heap *h = heap_new();
+		heap_watch(h, HEAP_PEAK | HEAP_LIFETIMES | HEAP_TIMELINE);
 		truth = 0;
 		for (uint64_t i = 0; i < 2000; i++) {
 			uint64_t size = 16 + i % 400;
@@ -267,16 +268,31 @@ static void test_standard_error(void **state)
 				APPLY(.kind = EVENT_ALLOC, .addr = 8 + i, .size = size, .interval = 1000);
 		}
 		struct snapshot *s = heap_snapshot(h);
+		assert_double(s->all.var_alloc_sz, s->all.var_live_sz);
+		snapshot_free(s);
+		for (uint64_t i = 0; i < 1000; i++)
+			APPLY(.kind = EVENT_FREE, .addr = 8 + i, .interval = 1000);
+		s = heap_snapshot(h);
 		sum += s->all.est_alloc_sz;
 		square += s->all.est_alloc_sz * s->all.est_alloc_sz;
 		stated += s->all.var_alloc_sz;
-		assert_double(s->all.var_alloc_sz, s->all.var_live_sz);
+		assert_double(s->peak_var, s->all.var_alloc_sz);
+		assert_double(s->peak[0].var, s->all.var_alloc_sz);
+		const struct lifetime_row *l = &s->lifetimes[0];
+		freed += l->freed_sz;
+		freed_square += l->freed_sz * l->freed_sz;
+		freed_stated += l->freed_var;
+		assert_double(l->freed_var + s->all.var_live_sz, s->all.var_alloc_sz);
+		assert_double(s->timeline.at[s->timeline.n - 1].live_var, s->all.var_live_sz);
 		snapshot_free(s);
 		heap_free(h);
 	}
 	double mean = sum / rounds, spread = sqrt(square / rounds - mean * mean);
 	assert_true(fabs(mean - truth) < 4 * spread / sqrt(rounds));
 	assert_true(fabs(sqrt(stated / rounds) / spread - 1) < 0.12);
+	mean = freed / rounds;
+	spread = sqrt(freed_square / rounds - mean * mean);
+	assert_true(fabs(sqrt(freed_stated / rounds) / spread - 1) < 0.12);
 }
 
 static void test_strange_times(void **state)

@@ -173,6 +173,13 @@ static void give_block(struct heap *h, size_t place)
 	h->free_head = place + 1;
 }
 
+/* What a block adds to the variance of a sum of bytes: see struct totals. */
+static double variance_of(const struct block *b)
+{
+	double est_sz = b->weight * (double)b->size;
+	return b->weight > 1 ? est_sz * (est_sz - (double)b->size) : 0;
+}
+
 static void add_to(struct totals *t, const struct block *b)
 {
 	double est_sz = b->weight * (double)b->size;
@@ -184,11 +191,8 @@ static void add_to(struct totals *t, const struct block *b)
 	t->live_sz += b->size;
 	t->est_live_cnt += b->weight;
 	t->est_live_sz += est_sz;
-	if (b->weight > 1) {
-		double var = est_sz * (est_sz - (double)b->size);
-		t->var_alloc_sz += var;
-		t->var_live_sz += var;
-	}
+	t->var_alloc_sz += variance_of(b);
+	t->var_live_sz += variance_of(b);
 }
 
 static void take_from(struct totals *t, const struct block *b)
@@ -198,11 +202,12 @@ static void take_from(struct totals *t, const struct block *b)
 	double est_sz = b->weight * (double)b->size;
 	t->est_live_cnt -= b->weight;
 	t->est_live_sz -= est_sz;
-	if (b->weight > 1)
-		t->var_live_sz -= est_sz * (est_sz - (double)b->size);
+	t->var_live_sz -= variance_of(b);
 	/* Rounding of many additions must not outlive the last block. */
 	if (!t->live_cnt)
 		t->est_live_cnt = t->est_live_sz = t->var_live_sz = 0;
+	if (t->var_live_sz < 0)
+		t->var_live_sz = 0;
 }
 
 static struct watched watched_of(const struct heap *h, const struct block *b, const struct event *e)
@@ -214,6 +219,7 @@ static struct watched watched_of(const struct heap *h, const struct block *b, co
 		.id = b->id,
 		.cnt = b->weight,
 		.sz = b->weight * (double)b->size,
+		.var = variance_of(b),
 		.born_ns = b->time_ns,
 		.event = e,
 	};

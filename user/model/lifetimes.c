@@ -51,6 +51,7 @@ void lifetimes_ended(struct lifetimes *l, const struct watched *w)
 	r->lives[i] += w->cnt;
 	r->freed_cnt += w->cnt;
 	r->freed_sz += w->sz;
+	r->freed_var += w->var;
 	r->life_ns += w->cnt * (double)age;
 }
 

@@ -63,12 +63,13 @@ extern const uint64_t age_limits_ns[AGE_CNT]; /* 1 ms 10 ms 100 ms 1 s 10 s 1 mi
 /* All numbers below are scaled to the whole when sampled. */
 struct peak_row {
 	double cnt, sz; /* live when the whole heap was at its largest */
+	double var;     /* of sz, like the var_* of totals; so are the others below */
 	uint64_t epoch; /* the heap's business */
 };
 
 struct lifetime_row {
 	double temp_cnt, temp_sz;   /* freed before the next allocation of the thread that freed them */
-	double freed_cnt, freed_sz;
+	double freed_cnt, freed_sz, freed_var;
 	double life_ns;             /* sum over the freed */
 	double lives[AGE_CNT];      /* freed blocks by lifetime */
 	double moved_cnt, moved_sz; /* reallocations, and the bytes of the blocks that went in */
@@ -88,6 +89,7 @@ struct growth_row {
 struct time_slice {
 	double alloc_cnt, alloc_sz, freed_cnt, freed_sz;
 	double live_cnt, live_sz; /* at its end */
+	double live_var;          /* of live_sz */
 	double peak_sz;           /* highest within it */
 };
 
@@ -121,7 +123,7 @@ struct snapshot {
 	struct totals all;
 	struct heap_facts facts;
 	struct peak_row *peak;
-	double peak_cnt, peak_sz; /* the whole heap at its largest */
+	double peak_cnt, peak_sz, peak_var; /* the whole heap at its largest */
 	uint64_t peak_ns;
 	struct lifetime_row *lifetimes;
 	struct growth_row *growth;

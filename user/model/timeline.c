@@ -18,6 +18,7 @@ static void halve(struct timing *t)
 			.freed_sz = a->freed_sz + b->freed_sz,
 			.live_cnt = 2 * i + 1 < t->n ? b->live_cnt : a->live_cnt,
 			.live_sz = 2 * i + 1 < t->n ? b->live_sz : a->live_sz,
+			.live_var = 2 * i + 1 < t->n ? b->live_var : a->live_var,
 			.peak_sz = a->peak_sz > b->peak_sz ? a->peak_sz : b->peak_sz,
 		};
 	}
@@ -40,6 +41,7 @@ static void reach(struct timing *t, const struct totals *all, uint64_t now)
 		struct time_slice *s = &t->at[t->n++];
 		s->live_cnt = all->est_live_cnt;
 		s->live_sz = s->peak_sz = all->est_live_sz;
+		s->live_var = all->var_live_sz;
 	}
 }
 
@@ -53,6 +55,7 @@ static struct time_slice *after(struct timing *t, const struct watched *w)
 	struct time_slice *s = &t->at[t->n - 1];
 	s->live_cnt = w->all->est_live_cnt;
 	s->live_sz = w->all->est_live_sz;
+	s->live_var = w->all->var_live_sz;
 	if (s->live_sz > s->peak_sz)
 		s->peak_sz = s->live_sz;
 	return s;

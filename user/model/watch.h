@@ -15,7 +15,7 @@ struct watched {
 	uint32_t row;
 	const struct totals *of_row, *all;
 	uint64_t id;
-	double cnt, sz; /* scaled */
+	double cnt, sz, var; /* scaled, and the variance of sz */
 	uint64_t born_ns;
 	const struct event *event; /* that began or ended it */
 	enum life_end how;         /* of one that ended */
@@ -30,7 +30,7 @@ struct peak {
 	struct peak_row *rows;
 	size_t rows_cnt, rows_cap;
 	uint64_t epoch; /* counts new peaks, from 1 */
-	double cnt, sz;
+	double cnt, sz, var;
 	uint64_t time_ns;
 };
 

@@ -60,12 +60,13 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	case SHOW_ALLOC:
 		return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .var = t->var_alloc_sz };
 	case SHOW_PEAK:
-		return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz };
+		return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz, .var = s->peak[i].var };
 	case SHOW_TEMPORARY:
 		return (struct group){ .cnt = s->lifetimes[i].temp_cnt, .sz = s->lifetimes[i].temp_sz,
 				       .of_cnt = t->est_alloc_cnt };
 	case SHOW_FREED:
-		return (struct group){ .cnt = s->lifetimes[i].freed_cnt, .sz = s->lifetimes[i].freed_sz };
+		return (struct group){ .cnt = s->lifetimes[i].freed_cnt, .sz = s->lifetimes[i].freed_sz,
+				       .var = s->lifetimes[i].freed_var };
 	default:
 		return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .var = t->var_live_sz };
 	}

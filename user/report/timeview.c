@@ -2,6 +2,7 @@
 #include "report/timeview.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include "report/rank.h"
 
@@ -20,13 +21,18 @@ static void add_slice(struct time_slice *to, const struct time_slice *s)
 	to->freed_sz += s->freed_sz;
 	to->live_cnt = s->live_cnt;
 	to->live_sz = s->live_sz;
+	to->live_var = s->live_var;
 	to->peak_sz = s->peak_sz > to->peak_sz ? s->peak_sz : to->peak_sz;
 }
 
-static void fill(struct cell *row, double seconds, const struct time_slice *s)
+static void fill(struct cell *row, bool sampled, double seconds, const struct time_slice *s)
 {
-	const double cells[] = { seconds,     s->live_cnt, s->live_sz,	 s->peak_sz,
-				 s->alloc_cnt, s->alloc_sz, s->freed_cnt, s->freed_sz };
+	const double cells[] = { s->peak_sz, s->alloc_cnt, s->alloc_sz, s->freed_cnt, s->freed_sz };
+	*row++ = (struct cell){ .number = seconds };
+	*row++ = (struct cell){ .number = s->live_cnt };
+	*row++ = (struct cell){ .number = s->live_sz };
+	if (sampled)
+		*row++ = (struct cell){ .number = sqrt(s->live_var) };
 	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
 		row[i] = (struct cell){ .number = cells[i] };
 }
@@ -35,6 +41,7 @@ static int fill_times(const struct report_input *in, const struct report_options
 {
 	const struct timeline *line = &in->snapshot->timeline;
 	size_t step = slices_a_row(line, o);
+	bool sampled = in->snapshot->facts.sampled;
 	struct time_slice all = { 0 };
 	for (size_t i = 0; i < line->n; i += step) {
 		struct time_slice sum = { 0 };
@@ -45,9 +52,9 @@ static int fill_times(const struct report_input *in, const struct report_options
 		for (size_t k = i; k < line->n && k < i + step; k++)
 			add_slice(&sum, &line->at[k]);
 		add_slice(&all, &sum);
-		fill(row, ns / 1e9, &sum);
+		fill(row, sampled, ns / 1e9, &sum);
 	}
-	fill(t->total, (double)line->n * (double)line->slice_ns / 1e9, &all);
+	fill(t->total, sampled, (double)line->n * (double)line->slice_ns / 1e9, &all);
 	t->has_total = true;
 	return 0;
 }
@@ -61,6 +68,8 @@ int write_times(const struct report_input *in, const struct report_options *o, s
 	sheet_add_column(&t, "From s", "time", COLUMN_SECONDS);
 	sheet_add_column(&t, "Live", "live_count", COLUMN_COUNT);
 	sheet_add_column(&t, "Live bytes", "live_bytes", COLUMN_BYTES);
+	if (in->snapshot->facts.sampled)
+		sheet_add_column(&t, "+- live bytes", "live_error", COLUMN_BYTES);
 	sheet_add_column(&t, "Peak bytes", "peak_bytes", COLUMN_BYTES);
 	sheet_add_column(&t, "Allocated", "alloc_count", COLUMN_COUNT);
 	sheet_add_column(&t, "Allocated bytes", "alloc_bytes", COLUMN_BYTES);

@@ -43,7 +43,7 @@ struct view {
 
 static bool has_error(const struct groups *g)
 {
-	return g->in->snapshot->facts.sampled && (g->show == SHOW_LIVE || g->show == SHOW_ALLOC);
+	return g->in->snapshot->facts.sampled;
 }
 
 static double part(double of, double all)
@@ -128,6 +128,8 @@ static void leaked_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, "Blocks", "count", COLUMN_COUNT);
 	sheet_add_column(t, "Bytes", "bytes", COLUMN_BYTES);
+	if (has_error(g))
+		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
 	sheet_add_column(t, "Growth", "growth", COLUMN_CHANGE);
 	sheet_add_column(t, "% steady", "steady", COLUMN_PERCENT);
 	sheet_add_column(t, "Oldest s", "oldest", COLUMN_SECONDS);
@@ -151,6 +153,8 @@ static int leaked_fill(const struct groups *g, const struct group *v, struct she
 	uint32_t text = put_ages(r->ages, t->texts);
 	*row++ = (struct cell){ .number = v->cnt };
 	*row++ = (struct cell){ .number = v->sz };
+	if (has_error(g))
+		*row++ = (struct cell){ .number = sqrt(v->var) };
 	*row++ = (struct cell){ .number = growth_gained(r) };
 	*row++ = (struct cell){ .number = 100 * growth_steadiness(r) };
 	*row++ = (struct cell){ .number = r->oldest_ns && now > r->oldest_ns ? (double)(now - r->oldest_ns) / 1e9 : 0 };
@@ -163,6 +167,8 @@ static void freed_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, "Freed", "count", COLUMN_COUNT);
 	sheet_add_column(t, "Total size", "bytes", COLUMN_BYTES);
+	if (has_error(g))
+		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
 	sheet_add_column(t, "Mean life s", "life", COLUMN_SECONDS);
 	sheet_add_column(t, "Lives", "lives", COLUMN_TEXT);
 	sheet_add_column(t, "By realloc", "moved", COLUMN_COUNT);
@@ -176,6 +182,8 @@ static int freed_fill(const struct groups *g, const struct group *v, struct shee
 	uint32_t text = put_ages(r->lives, t->texts);
 	*row++ = (struct cell){ .number = v->cnt };
 	*row++ = (struct cell){ .number = v->sz };
+	if (has_error(g))
+		*row++ = (struct cell){ .number = sqrt(v->var) };
 	*row++ = (struct cell){ .number = r->freed_cnt > 0 ? r->life_ns / r->freed_cnt / 1e9 : 0 };
 	*row++ = (struct cell){ .text = text };
 	*row++ = (struct cell){ .number = r->moved_cnt };
@@ -231,6 +239,8 @@ static void put_error_note(const struct groups *g, struct buf *out)
 	buf_adds(out, "standard error of the total: ");
 	text_count(out, (uint64_t)llround(error));
 	buf_addf(out, " bytes (%.1f %%)\n", part(error, g->all.sz));
+	if (g->show == SHOW_PEAK)
+		buf_adds(out, "the peak is where the estimate was highest: chance adds to it more often than it takes from it\n");
 }
 
 static void put_growth_note(const struct groups *g, struct buf *out)
