@@ -91,6 +91,26 @@ def test_samples_do_not_tell_what_was_temporary(pages, tmp_path):
     assert seen["sum"].startswith("Never freed: ")
 
 
+def test_estimates_state_their_error(pages, tmp_path):
+    seen = on(pages, tmp_path, "fleet", """
+    const sums = {};
+    for (const button of await page.$$("#metrics button")) {
+      await button.click();
+      await settle();
+      sums[await button.innerText()] = await text("#flame-sum");
+    }
+    await page.keyboard.press("b");
+    await settle();
+    return { sums, blocks: await text("#flame-sum"), tiles: await page.$$eval(".tile", (t) => t.map((x) => x.innerText)) };
+    """)
+    stated = re.compile(r"± \d[\d.]* KiB\b")
+    assert len(seen["sums"]) == 4 and all(stated.search(text) for text in seen["sums"].values()), seen
+    assert not stated.search(seen["blocks"])
+    assert sum(bool(stated.search(text)) for text in seen["tiles"]) == 3, seen["tiles"]
+    exact = on(pages, tmp_path, "shop", "return await text('body');")
+    assert "±" not in exact
+
+
 def test_brush_restricts_everything_else(pages, tmp_path):
     seen = on(pages, tmp_path, "shop", """
     await page.click("#metrics [data-id=alloc]");

@@ -52,6 +52,7 @@ static void pages_are_whole(void **state)
 	assert_false(has(&b, "https://"));
 	buf_free(&b);
 	b = page_of(record_fleet(), "fleet", &o);
+	assert_true(has(&b, "\"errors\":{\"live\":5677,\"alloc\":5677,\"peak\":5677}"));
 	assert_true(has(&b, "\"sampled\":true,\"lost\":12,\"lost_frees\":12,\"unseen_frees\":true"));
 	buf_free(&b);
 	struct recording empty = { .c = catalog_new() };

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,6 +211,14 @@ static void put_sums(const struct html *h, struct buf *b)
 		 format_unseen_frees(h->in.catalog) ? "true" : "false", format_bounded(h->in.catalog) ? "true" : "false");
 }
 
+/* Standard errors of the sums of bytes over the whole recording. */
+static void put_errors(const struct html *h, struct buf *b)
+{
+	const struct tally *t = &h->tally;
+	buf_addf(b, ",\n\"errors\":{\"live\":%.0f,\"alloc\":%.0f,\"peak\":%.0f}", sqrt(t->var_live),
+		 sqrt(t->var_alloc), sqrt(t->var_peak));
+}
+
 static void put_marks(const struct html *h, struct buf *b)
 {
 	uint64_t first = h->cells.first_ns;
@@ -231,6 +240,7 @@ static void put_about(struct html *h)
 	put_json(b, h->in.options->title ? h->in.options->title : buf_str(&command));
 	buf_free(&command);
 	put_sums(h, b);
+	put_errors(h, b);
 	put_marks(h, b);
 	put_metas(h->in.catalog, b);
 	put_procs(h->in.catalog, b);

@@ -104,6 +104,9 @@ static int add_sums(struct tally *t, const struct snapshot *s)
 	}
 	t->peak = (struct amount){ s->peak_cnt, s->peak_sz };
 	t->peak_ns = s->peak_ns;
+	t->var_live = s->all.var_live_sz;
+	t->var_alloc = s->all.var_alloc_sz;
+	t->var_peak = s->peak_var;
 	t->lost_frees = s->facts.lost_frees;
 	return 0;
 }

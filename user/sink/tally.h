@@ -37,6 +37,7 @@ struct tally {
 	size_t rows_cnt, rows_cap;
 	struct heap *heap;
 	struct amount live, peak;
+	double var_live, var_alloc, var_peak; /* of bytes, after tally_end: see model.h */
 	uint64_t peak_ns, first_ns, last_ns; /* first_ns 0: no event yet, and the recording does not say */
 	uint64_t lost_frees;
 	bool failed; /* memory ran out: sums are wrong */

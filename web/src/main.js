@@ -62,15 +62,21 @@ class Page {
     id("notices").append(make("p", "notice", text));
   }
 
+  // The standard error that estimated bytes of the whole recording have.
+  error(metric) {
+    const of = this.about.errors[metric === "kept" ? "live" : metric];
+    return this.about.sampled && of !== undefined ? `± ${bytes(of)}, ` : "";
+  }
+
   tiles() {
     const { about, data } = this;
     const sum = (column) => column.reduce((a, b) => a + b, 0);
     const temporary = sum(measure(data, this.series, "temporary", "cnt", null));
     const [allocs, live] = [sum(data.sums.allocCnt), sum(data.sums.liveCnt)];
     const tiles = [
-      ["At peak", bytes(about.peak.bytes), `${count(about.peak.blocks)} blocks, at ${this.timeline.clock(about.peak.ns / 1e9)}`],
-      ["In use at the end", bytes(sum(data.sums.liveSz)), `${count(live)} blocks`],
-      ["Allocated", bytes(sum(data.sums.allocSz)), `${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
+      ["At peak", bytes(about.peak.bytes), `${this.error("peak")}${count(about.peak.blocks)} blocks, at ${this.timeline.clock(about.peak.ns / 1e9)}`],
+      ["In use at the end", bytes(sum(data.sums.liveSz)), `${this.error("live")}${count(live)} blocks`],
+      ["Allocated", bytes(sum(data.sums.allocSz)), `${this.error("alloc")}${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
       ["Temporary", about.sampled ? "–" : count(temporary), about.sampled ? "not known from samples" : `${percent(temporary, allocs)} of all blocks`],
       ["Stacks", count(data.paths.count), `${count(data.functions.length)} functions`],
       ["Lost", count(about.lost), about.lost ? "events: numbers are incomplete" : "events: nothing is missing"],
@@ -244,7 +250,8 @@ class Page {
     id("interval").textContent = this.timeline.words();
     id("whole").hidden = !choice.interval;
     const { title, help } = METRICS.find((m) => m.id === choice.metric);
-    id("flame-sum").textContent = `${title}: ${amount(choice.sum, choice.unit)}${choice.unit === "cnt" ? " blocks" : ""}. ${help}.`;
+    const error = choice.unit === "sz" && !choice.interval ? ` ${this.error(choice.metric)}`.replace(/,? $/, "") : "";
+    id("flame-sum").textContent = `${title}: ${amount(choice.sum, choice.unit)}${choice.unit === "cnt" ? " blocks" : ""}${error}. ${help}.`;
   }
 
   // What the search found, each path counted once however many of its frames match.
