@@ -338,6 +338,26 @@ def test_another_build(foreign, tmp_path):
     assert nonsense.returncode == 1 and "--symbolize" in nonsense.stderr
 
 
+def test_reports_find_names_as_convert_does(foreign, tmp_path):
+    trace, kept, root = foreign
+
+    def functions(*args):
+        return alys("report", "--show", "alloc", "--by", "function", "-f", "tsv", *args, trace)
+
+    assert "plant" in functions("--sysroot", root).stdout
+    assert "plant" in functions("--symbolize", kept, "--raw-names").stdout
+    page = tmp_path / "page.html"
+    assert alys("report", "--html", page, "--sysroot", root, trace).returncode == 0 and page.stat().st_size > 10000
+    build(kept, "-O1")
+    refused = functions("--symbolize", kept)
+    assert refused.returncode == 1 and "another build" in refused.stderr and not refused.stdout
+    assert functions("--symbolize", kept, "--any-build").returncode == 0
+    nonsense = functions("--raw-names")
+    assert nonsense.returncode == 1 and "--sysroot" in nonsense.stderr
+    live = alys("report", "-p", os.getpid(), "--sysroot", root)
+    assert live.returncode == 2 and "for a trace" in live.stderr
+
+
 def test_raw_names(started, tmp_path):
     code = SOURCE.replace("void *PLANT(int n)", 'void *PLANT(int n) __asm__("_ZN5plant4treeEi"); void *PLANT(int n)')
     program = build(tmp_path / "field", source=code)

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/vec.h"
+#include "cli/tables.h"
 #include "session/session.h"
 
 static int parse_inferno(const struct opt *o, const char *text, void *dest, struct err *err)
@@ -17,15 +18,12 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 }
 
 #define AT(field) offsetof(struct convert_options, field)
+#define NAMES_AT(field) offsetof(struct convert_options, names.field)
 
 static const struct opt options[] = {
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
 	  "json (default), pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope, html" },
-	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
-	{ "sysroot", 0, "DIR", opt_text, AT(sysroot), NULL, NULL, "take names from the traced files as they lie under DIR" },
-	{ "any-build", 0, NULL, opt_flag, AT(any_build), NULL, NULL, "for both: another build will do (wrong names are likely)" },
-	{ "debuginfod", 0, NULL, opt_flag, AT(debuginfod), NULL, NULL, "fetch missing debug information from DEBUGINFOD_URLS" },
-	{ "raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "names as the compiler wrote them, where they are looked up anew" },
+	NAME_OPTIONS(NAMES_AT),
 	{ "crystal-style", 0, NULL, opt_flag, AT(crystal_style), NULL, NULL, "frames as Crystal prints them: file:line:column in 'name'" },
 	{ "indent", 0, NULL, opt_flag, AT(indent), NULL, NULL, "json: one line a value" },
 	{ "inferno-opt", 0, "K[=V]", parse_inferno, AT(inferno), NULL, NULL, "pass --K[=V] to inferno-flamegraph" },

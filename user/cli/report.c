@@ -9,6 +9,7 @@
 #include "session/session.h"
 
 #define AT(field) offsetof(struct report_request, field)
+#define NAMES_AT(field) offsetof(struct report_request, names.field)
 #define TABLE_AT(field) offsetof(struct report_request, report.field)
 
 static const struct opt options[] = {
@@ -23,7 +24,7 @@ static const struct opt options[] = {
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL, "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
 	{ "live", 0, NULL, opt_flag, AT(live), NULL, NULL, "-p: what a garbage collection leaves: waits for the next one" },
 	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "--live: it must come within this time (default 60)" },
-	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },
+	NAME_OPTIONS(NAMES_AT),
 	{ "html", 0, "OUT", opt_text, AT(html), NULL, NULL, "write one page with graph, time line and tables instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--html: replace an existing file" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
@@ -50,6 +51,11 @@ static bool narrows(const struct report_options *o)
 	       o->type || o->pid || o->inclusive || o->columns || o->format;
 }
 
+static bool asks_names(const struct name_options *n)
+{
+	return n->symbolize || n->sysroot || n->any_build || n->debuginfod || n->raw_names;
+}
+
 static int take_words(void *opts, int n, char **words, char **command, struct err *err)
 {
 	struct report_request *r = opts;
@@ -65,10 +71,10 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		r->gc_wait = 60;
 	if (!r->input && r->collections)
 		return err_set(err, EINVAL, "--gc is for a trace: make one with `alys-bpf record`");
-	if (!r->input && (r->until || r->symbolize || r->html))
-		return err_set(err, EINVAL, "--at, --between, --symbolize and --html are for a trace: make one with `alys-bpf record`");
+	if (!r->input && (r->until || asks_names(&r->names) || r->html))
+		return err_set(err, EINVAL, "--at, --between, --html and where names come from are for a trace: make one with `alys-bpf record`");
 	if (r->html && narrows(&r->report))
-		return err_set(err, EINVAL, "--html writes the page of all questions: only --at, --between, --symbolize and --keep-allocator-frames go with it");
+		return err_set(err, EINVAL, "--html writes the page of all questions: only --at, --between, --keep-allocator-frames and where names come from go with it");
 	if (r->heap && (r->input || r->every))
 		return err_set(err, EINVAL, "--heap is for a running process, once: give -p PID without a trace and without --every");
 	return depth_of_environment(r, err);

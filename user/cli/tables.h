@@ -1,4 +1,7 @@
-/* cli/tables: the options that report and diff share: how to group, filter and write a table. */
+/*
+ * cli/tables: options that several verbs share: how to group, filter and write a table, and where names
+ * come from.
+ */
 #ifndef ALYS_CLI_TABLES_H
 #define ALYS_CLI_TABLES_H
 
@@ -30,5 +33,13 @@
 	{ "callers", 0, "FUNCTION", opt_text, AT(callers), NULL, NULL, "who called it, and how much came of that" },       \
 	{ "callees", 0, "FUNCTION", opt_text, AT(callees), NULL, NULL, "whom it called, and how much came of that" },      \
 	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL, "keep malloc and the like in stacks" }
+
+/* Where names come from; AT(field) is the place of a field of struct name_options. */
+#define NAME_OPTIONS(AT)                                                                                               \
+	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" }, \
+	{ "sysroot", 0, "DIR", opt_text, AT(sysroot), NULL, NULL, "take names from the traced files as they lie under DIR" }, \
+	{ "any-build", 0, NULL, opt_flag, AT(any_build), NULL, NULL, "for both: another build will do (wrong names are likely)" }, \
+	{ "debuginfod", 0, NULL, opt_flag, AT(debuginfod), NULL, NULL, "fetch missing debug information from DEBUGINFOD_URLS" }, \
+	{ "raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "names as the compiler wrote them, where they are looked up anew" }
 
 #endif

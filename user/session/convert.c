@@ -188,7 +188,7 @@ static int convert(const struct convert_options *o, struct err *err)
 		return rc;
 	say_facts(&r);
 	replay_limit(&r, o->from, o->until);
-	rc = symbolize_trace(r.catalog, o, err);
+	rc = symbolize_trace(r.catalog, &o->names, err);
 	char named[4096];
 	name_output(named, sizeof(named), o->input, sink ? sink->ext : ".svg");
 	if (!rc)

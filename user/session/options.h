@@ -45,15 +45,20 @@ struct record_options {
 	const struct live_tap *tap; /* events go there and not into a file; NULL = none */
 };
 
-struct convert_options {
-	const char *input;
-	const char *output; /* NULL: input's name with the format's ending; "-": stdout */
-	const char *format; /* NULL: json */
+/* Where names that a trace lacks come from. */
+struct name_options {
 	const char *symbolize; /* binary to take names from, NULL = none */
 	const char *sysroot;   /* directory where the traced files are found under their paths */
 	bool any_build;        /* files of another build will do */
 	bool debuginfod;       /* may ask the network */
 	bool raw_names;        /* as the compiler wrote them */
+};
+
+struct convert_options {
+	const char *input;
+	const char *output; /* NULL: input's name with the format's ending; "-": stdout */
+	const char *format; /* NULL: json */
+	struct name_options names;
 	const char **inferno;  /* K[=V] options for inferno-flamegraph */
 	size_t inferno_cnt, inferno_cap;
 	const char *value;
@@ -69,7 +74,7 @@ struct convert_options {
 struct report_request {
 	struct report_options report;
 	const char *input; /* NULL: the live process report.pid */
-	const char *symbolize;
+	struct name_options names;
 	double from, until; /* only what happened between these seconds of the recording; until 0 = all */
 	double every, duration; /* live: seconds between reports, and in all */
 	bool heap;         /* live: the accounts of its collector's heap; with duration: and whose objects pin blocks */

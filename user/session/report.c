@@ -74,8 +74,7 @@ static int report_file(const struct report_request *o, struct err *err)
 	if (replay_damage(&r, &damage))
 		log_warn("%s", buf_str(&damage));
 	buf_free(&damage);
-	if (o->symbolize)
-		rc = symbolize_binary(r.catalog, o->symbolize, err);
+	rc = symbolize_trace(r.catalog, &o->names, err);
 	if (!rc)
 		rc = o->collections ? write_collections(&r, o, err) : write_table(&r, o, err);
 	replay_close(&r);
@@ -89,7 +88,7 @@ static int write_page(const struct report_request *o, struct err *err)
 		.input = o->input,
 		.output = o->html,
 		.format = "html",
-		.symbolize = o->symbolize,
+		.names = o->names,
 		.from = o->from,
 		.until = o->until,
 		.force = o->force,

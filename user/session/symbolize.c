@@ -17,7 +17,7 @@
 
 struct naming {
 	struct catalog *catalog;
-	const struct convert_options *o;
+	const struct name_options *o;
 	struct symbolizer *symbolizer;
 	struct symbolizer_config config;
 	const struct module *given; /* what --symbolize stands for */
@@ -123,7 +123,7 @@ static void lend_others(struct naming *n)
 
 static int open_all(struct naming *n, struct err *err)
 {
-	const struct convert_options *o = n->o;
+	const struct name_options *o = n->o;
 	int rc = namer_config(&n->config, SYMBOL_DEPTH_FULL, o->raw_names, o->debuginfod, err);
 	if (rc)
 		return rc;
@@ -151,7 +151,7 @@ static void close_all(struct naming *n)
 		close(n->root);
 }
 
-int symbolize_trace(struct catalog *c, const struct convert_options *o, struct err *err)
+int symbolize_trace(struct catalog *c, const struct name_options *o, struct err *err)
 {
 	struct naming n = { .catalog = c, .o = o, .root = -1 };
 	if (!o->symbolize && !o->sysroot && !o->debuginfod)
@@ -167,9 +167,4 @@ int symbolize_trace(struct catalog *c, const struct convert_options *o, struct e
 	}
 	close_all(&n);
 	return rc;
-}
-
-int symbolize_binary(struct catalog *c, const char *path, struct err *err)
-{
-	return symbolize_trace(c, &(struct convert_options){ .symbolize = path }, err);
 }

@@ -1,4 +1,4 @@
-/* session/symbolize: names for a trace from files at hand: `convert --symbolize`, `--sysroot`. */
+/* session/symbolize: names for a trace from files at hand: `--symbolize`, `--sysroot`. */
 #ifndef ALYS_SESSION_SYMBOLIZE_H
 #define ALYS_SESSION_SYMBOLIZE_H
 
@@ -12,8 +12,6 @@
  * else at their own paths, and used when the build id agrees. Frames that know their line keep what
  * they have.
  */
-int symbolize_trace(struct catalog *c, const struct convert_options *o, struct err *err);
-/* The same for a binary alone. */
-int symbolize_binary(struct catalog *c, const char *path, struct err *err);
+int symbolize_trace(struct catalog *c, const struct name_options *o, struct err *err);
 
 #endif
