@@ -204,7 +204,6 @@ static void forget_processes(struct continuous *c)
 	}
 	probe_exclude(l->probe, (uint32_t)getpid(), NULL);
 	heaps_free(&c->heaps);
-	l->alive = 0;
 	l->last.id.n = 0;
 }
 
@@ -458,7 +457,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	*out = (struct continuous_status){
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
 		.interval = c->limits.interval, .interval_wanted = c->limits.interval_wanted, .reason = c->limits.reason,
-		.processes = l->alive, .ended = c->heaps.ended, .files = attach_files(l), .links = s.links, .sites = s.sites,
+		.processes = target_count(l->targets), .ended = c->heaps.ended, .files = attach_files(l), .links = s.links, .sites = s.sites,
 		.cpu_s = cpu_seconds(), .memory = resident_bytes(), .memory_max = c->limits.memory_max,
 		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,
 		.workers_failed = naming_failures(c->naming), .unseen = r.unseen,

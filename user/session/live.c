@@ -203,7 +203,6 @@ static void on_end(struct live *l, const struct intake_who *who)
 	target_gone(l->targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->probe), who->tgid);
 	attach_forget(l, who->tgid);
-	l->alive--;
 }
 
 static void on_miss(struct live *l, const struct intake_who *who)
@@ -347,11 +346,7 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	if (!id.n)
 		return -err->code;
 	int rc = l->all ? 0 : probe_add_target(l->probe, tgid, err);
-	if (!rc)
-		rc = target_read_maps(l->targets, id, err);
-	if (!rc)
-		l->alive++;
-	return rc;
+	return rc ? rc : target_read_maps(l->targets, id, err);
 }
 
 void live_drop(struct live *l, uint32_t tgid)
@@ -432,7 +427,7 @@ int live_run(struct live *l, int signals, struct err *err)
 		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
 		{ .fd = roster_fd(l->roster), .events = POLLIN },
 	};
-	while (l->alive && !l->finished && !time_is_over(l)) {
+	while (target_count(l->targets) && !l->finished && !time_is_over(l)) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)

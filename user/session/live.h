@@ -48,7 +48,6 @@ struct live {
 		uint32_t tgid;
 		struct proc_id id;
 	} last; /* most events come in runs of one process */
-	size_t alive;
 	bool finished;  /* a tap has what it wanted */
 	bool abandoned; /* memory ran out: what was recorded is kept */
 

@@ -259,8 +259,8 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	if (!l->started_ns)
 		start(l);
 	about_sampling(l);
-	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", l->alive, l->alive == 1 ? "" : "es",
-		 l->functions_cnt);
+	size_t alive = target_count(l->targets);
+	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es", l->functions_cnt);
 	struct err broken = { 0 };
 	if (live_run(l, r->signals, &broken))
 		log_err("%s", broken.text);

@@ -220,12 +220,6 @@ int roster_work(struct roster *r)
 	return r->news ? -1 : (int)(RESCAN_NS / 1000000);
 }
 
-static void fork_into(struct roster *r, uint32_t parent, uint32_t child)
-{
-	if (target_fork(r->live->targets, parent, child).n)
-		r->live->alive++;
-}
-
 void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
 {
 	bool known = target_find(r->live->targets, parent).n;
@@ -233,7 +227,7 @@ void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
 	map_del(&r->standing, child);
 	if (!r->select) {
 		if (known)
-			fork_into(r, parent, child);
+			target_fork(r->live->targets, parent, child);
 		return;
 	}
 	if (known && !r->live->o->follow) {
@@ -275,7 +269,7 @@ struct proc_id roster_take(struct roster *r, uint32_t tgid)
 		return none;
 	r->counts.looked++;
 	if (parent && target_find(r->live->targets, (uint32_t)*parent).n)
-		fork_into(r, (uint32_t)*parent, tgid);
+		target_fork(r->live->targets, (uint32_t)*parent, tgid);
 	else
 		live_add(r->live, tgid, &err);
 	map_del(&r->parents, tgid);

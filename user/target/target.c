@@ -31,8 +31,8 @@ struct process {
 struct target_table {
 	struct catalog *catalog;
 	struct target_ops ops;
-	struct process **procs; /* index = id - 1 */
-	size_t procs_cnt, procs_cap;
+	struct map procs;   /* proc_id -> struct process *, since the last target_move */
+	uint32_t procs_cnt; /* ever */
 	struct map current; /* tgid -> proc_id */
 	struct module_table modules;
 	uint32_t maps_cnt;
@@ -64,9 +64,10 @@ void target_free(struct target_table *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->procs_cnt; i++)
-		process_free(t->procs[i]);
-	free(t->procs);
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&t->procs, &i));)
+		process_free((struct process *)(uintptr_t)s->value);
+	map_free(&t->procs);
 	map_free(&t->current);
 	module_table_free(&t->modules);
 	free(t);
@@ -74,21 +75,21 @@ void target_free(struct target_table *t)
 
 static struct process *process_of(const struct target_table *t, struct proc_id id)
 {
-	return id.n && id.n <= t->procs_cnt ? t->procs[id.n - 1] : NULL;
+	const uint64_t *p = map_get(&t->procs, id.n);
+	return p ? (struct process *)(uintptr_t)*p : NULL;
 }
 
 static struct process *process_new(struct target_table *t, uint32_t tgid, int pidfd)
 {
 	struct process *p = calloc(1, sizeof(*p));
 	uint64_t *current = map_put(&t->current, tgid);
-	struct process **place = VEC_PUSH(t, procs);
-	if (!p || !current || !place) {
+	uint64_t *place = p && current ? map_put(&t->procs, t->procs_cnt + 1) : NULL;
+	if (!place) {
 		free(p);
-		t->procs_cnt -= place ? 1 : 0;
 		return NULL;
 	}
-	*place = p;
-	*p = (struct process){ .id = { (uint32_t)t->procs_cnt }, .tgid = tgid, .pidfd = pidfd };
+	*place = (uintptr_t)p;
+	*p = (struct process){ .id = { ++t->procs_cnt }, .tgid = tgid, .pidfd = pidfd };
 	*current = p->id.n;
 	return p;
 }
@@ -150,6 +151,11 @@ refuse:
 	if (pidfd >= 0)
 		close(pidfd);
 	return none;
+}
+
+size_t target_count(const struct target_table *t)
+{
+	return t->current.count;
 }
 
 struct proc_id target_find(const struct target_table *t, uint32_t tgid)
@@ -248,17 +254,36 @@ void target_gone(struct target_table *t, uint32_t tgid)
 	map_del(&t->current, tgid);
 }
 
+/* The others into a new table: as many as there ever were must not be walked each time. */
+static int drop_ended(struct target_table *t)
+{
+	struct map kept = { 0 };
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&t->current, &i));) {
+		const uint64_t *p = map_get(&t->procs, s->value);
+		uint64_t *place = p ? map_put(&kept, s->value) : NULL;
+		if (place)
+			*place = *p;
+		else if (p) {
+			map_free(&kept);
+			return -ENOMEM;
+		}
+	}
+	for (size_t i = 0; (s = map_next(&t->procs, &i));) {
+		if (!map_get(&kept, s->key))
+			process_free((struct process *)(uintptr_t)s->value);
+	}
+	map_free(&t->procs);
+	t->procs = kept;
+	return 0;
+}
+
 int target_move(struct target_table *t, struct catalog *c)
 {
 	uint8_t *used = calloc(t->modules.modules_cnt + 1, 1);
-	if (!used)
+	if (!used || drop_ended(t)) {
+		free(used);
 		return -ENOMEM;
-	for (size_t i = 0; i < t->procs_cnt; i++) {
-		struct process *p = t->procs[i];
-		if (!p || target_find(t, p->tgid).n == p->id.n)
-			continue;
-		process_free(p);
-		t->procs[i] = NULL;
 	}
 	for (size_t i = 0; i < t->modules.modules_cnt; i++)
 		used[i] = catalog_module(c, t->modules.modules[i].id) != NULL;
@@ -409,9 +434,10 @@ int target_module_fd(const struct target_table *t, struct module_id id)
 
 int target_open_perf_map(const struct target_table *t, struct module_id id)
 {
-	for (size_t i = 0; i < t->procs_cnt; i++) {
-		const struct jit *j = t->procs[i] ? &t->procs[i]->jit : NULL;
-		if (j && j->map.n && j->module.n == id.n)
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&t->procs, &i));) {
+		const struct jit *j = &((const struct process *)(uintptr_t)s->value)->jit;
+		if (j->map.n && j->module.n == id.n)
 			return jit_open(j);
 	}
 	return -1;

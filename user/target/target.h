@@ -37,6 +37,8 @@ void target_free(struct target_table *t);
 struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id parent, struct err *err);
 /* The current incarnation of a tgid, 0 when it is not traced. */
 struct proc_id target_find(const struct target_table *t, uint32_t tgid);
+/* How many are traced now; one that ended counts until target_gone. */
+size_t target_count(const struct target_table *t);
 /* exec: a new proc_id, an empty map list. 0 when tgid was not traced or is gone already. */
 struct proc_id target_exec(struct target_table *t, uint32_t tgid);
 /* fork: the child's proc_id with a copy of its parent's map list. */
