@@ -234,7 +234,7 @@ static __always_inline void finish_realloc(const struct pending *p, __u64 addr)
 	if (kept) {
 		emit_realloc(p, addr, old);
 	} else if (wanted && !old) {
-		count(ALYS_ST_LOST_SAMPLED_FULL);
+		lose(ALYS_ST_LOST_SAMPLED_FULL);
 	} else if (old) {
 		if (wanted)
 			count(ALYS_ST_HALF_REALLOC);
@@ -250,7 +250,7 @@ static __always_inline void finish_alloc(const struct pending *p, __u64 addr)
 	if (!p->sampled)
 		count(ALYS_ST_UNSAMPLED);
 	else if (is_selective() && !remember(p, addr))
-		count(ALYS_ST_LOST_SAMPLED_FULL);
+		lose(ALYS_ST_LOST_SAMPLED_FULL);
 	else
 		emit_alloc(p, addr);
 }
@@ -261,7 +261,7 @@ static __always_inline void call_finish(const struct pending *p, __u64 result)
 	if (p->shape == ALYS_SHAPE_OUTPTR) {
 		addr = 0;
 		if ((__u32)result == 0 && bpf_probe_read_user(&addr, sizeof(addr), (void *)p->out)) {
-			count(ALYS_ST_LOST_READ);
+			lose(ALYS_ST_LOST_READ);
 			return;
 		}
 	}
@@ -284,7 +284,10 @@ static __always_inline void call_superseded(struct pending *p, bool jumped)
 	if (p->shape == SHAPE_MARK)
 		return;
 	count(ALYS_ST_WAIT_END);
-	count(jumped ? ALYS_ST_NESTED : ALYS_ST_LOST_NO_RETURN);
+	if (jumped)
+		count(ALYS_ST_NESTED);
+	else
+		lose(ALYS_ST_LOST_NO_RETURN);
 }
 
 /*
@@ -311,7 +314,7 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	struct pending *p = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
 						 BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!p) {
-		count(ALYS_ST_LOST_PENDING);
+		lose(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
@@ -486,7 +489,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
 						      BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!room) {
-		count(ALYS_ST_LOST_PENDING);
+		lose(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
 	mark_thread(site, cfa);
@@ -524,7 +527,7 @@ static __noinline int frame_end(struct call_room *room)
 	}
 	struct pending *waiting = frame_call(&key);
 	if (!waiting) {
-		count(ALYS_ST_LOST_PENDING);
+		lose(ALYS_ST_LOST_PENDING);
 		return 0;
 	}
 	*waiting = room->now;
@@ -582,11 +585,11 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
 						      BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!room) {
-		count(ALYS_ST_LOST_PENDING);
+		lose(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
 	if (!lists_known(room, site, o, bias_of(ctx, site)) || !refill_read(room, o, register_of(ctx, site))) {
-		count(ALYS_ST_LOST_READ);
+		lose(ALYS_ST_LOST_READ);
 		return NULL;
 	}
 	read_gc(ctx, site, &room->now);

@@ -266,6 +266,15 @@ struct alys_stats {
 	__u64 n[ALYS_ST_CNT];
 };
 
+/* The counters of class LOST: of each process, too. */
+#define ALYS_LOSS_FIRST ALYS_ST_LOST_RING_ALLOC
+#define ALYS_LOSS_CNT 7
+
+struct alys_losses {
+	__u64 n[ALYS_LOSS_CNT]; /* from ALYS_LOSS_FIRST on */
+};
+
+_Static_assert(ALYS_LOSS_FIRST + ALYS_LOSS_CNT - 1 == ALYS_ST_LOST_SAMPLED_FULL, "wire");
 _Static_assert(sizeof(struct alys_head) == 24, "wire");
 _Static_assert(sizeof(struct alys_ev_alloc) == 64, "wire");
 _Static_assert(sizeof(struct alys_ev_realloc) == 80, "wire");

@@ -28,7 +28,7 @@ static __always_inline void emit_free(__u64 addr, __u64 stack, __u64 time)
 {
 	struct alys_ev_free *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		count(ALYS_ST_LOST_RING_FREE);
+		lose(ALYS_ST_LOST_RING_FREE);
 		return;
 	}
 	head_fill(&e->h, ALYS_EV_FREE);
@@ -58,7 +58,7 @@ static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
 {
 	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		count(ALYS_ST_LOST_RING_ALLOC);
+		lose(ALYS_ST_LOST_RING_ALLOC);
 		return;
 	}
 	alloc_fill(e, ALYS_EV_ALLOC, p, addr);
@@ -70,7 +70,7 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
 {
 	struct alys_ev_realloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		count(ALYS_ST_LOST_RING_REALLOC);
+		lose(ALYS_ST_LOST_RING_REALLOC);
 		return;
 	}
 	alloc_fill(&e->a, ALYS_EV_REALLOC, p, addr);

@@ -57,6 +57,15 @@ struct {
 	__type(value, struct alys_stats);
 } stats SEC(".maps") __weak;
 
+/* The losses of each process that has some, by tgid. Written by programs, read by the loader, which takes a process
+ * out when it has ended. Full: a loss is counted in stats only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ALYS_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, struct alys_losses);
+} losses SEC(".maps") __weak;
+
 /* Traced processes by tgid, and excluded ones: ALYS_TRACED, ALYS_EXCLUDED. Written by the loader and, for
  * children, by the fork and exit programs. Full: the child is not traced; counted by the loader, which
  * never hears of it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* count(ALYS_ST_X): the only way to count. Atomic, because on preemptible kernels two tasks of one
+/* count(ALYS_ST_X), and lose(ALYS_ST_LOST_X) for events that should have been: the only ways to count. Atomic, because on preemptible kernels two tasks of one
  * CPU may be in these programs at the same time. */
 #ifndef ALYS_STATS_BPF_H
 #define ALYS_STATS_BPF_H
@@ -10,6 +10,26 @@ static __always_inline void count(enum alys_stat id)
 	struct alys_stats *s = bpf_map_lookup_elem(&stats, &zero);
 	if (s)
 		__sync_fetch_and_add(&s->n[id], 1);
+}
+
+static const struct alys_losses no_losses;
+
+/* Global, so that the verifier looks at it once and not at each place that loses. */
+__weak __noinline int lose(__u32 id)
+{
+	__u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, i = id - ALYS_LOSS_FIRST;
+	struct alys_stats *s = bpf_map_lookup_elem(&stats, &zero);
+	if (!s || i >= ALYS_LOSS_CNT)
+		return 0;
+	__sync_fetch_and_add(&s->n[ALYS_LOSS_FIRST + i], 1);
+	struct alys_losses *l = bpf_map_lookup_elem(&losses, &tgid);
+	if (!l) {
+		bpf_map_update_elem(&losses, &tgid, &no_losses, BPF_NOEXIST);
+		l = bpf_map_lookup_elem(&losses, &tgid);
+	}
+	if (l)
+		__sync_fetch_and_add(&l->n[i], 1);
+	return 0;
 }
 
 #endif

@@ -317,3 +317,21 @@ int probe_stats(const struct probe *p, struct probe_stats *out)
 	out->misses = count_misses(p);
 	return rc;
 }
+
+void probe_losses(const struct probe *p, uint32_t tgid, struct alys_losses *out)
+{
+	*out = (struct alys_losses){ 0 };
+	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.losses), &tgid, out);
+}
+
+void probe_forget_losses(struct probe *p, uint32_t tgid)
+{
+	int fd = bpf_map__fd(p->skel->maps.losses);
+	if (tgid)
+		bpf_map_delete_elem(fd, &tgid);
+	/* The first key, each time: the one before it is gone. */
+	while (!tgid && !bpf_map_get_next_key(fd, NULL, &tgid)) {
+		bpf_map_delete_elem(fd, &tgid);
+		tgid = 0;
+	}
+}

@@ -115,6 +115,10 @@ struct probe_stats {
 };
 
 int probe_stats(const struct probe *p, struct probe_stats *out);
+/* The part of the losses that programs counted for this process, since it was forgotten last; mostly zeros. */
+void probe_losses(const struct probe *p, uint32_t tgid, struct alys_losses *out);
+/* tgid 0: of all processes. */
+void probe_forget_losses(struct probe *p, uint32_t tgid);
 
 /* What this kernel offers and what this user may do, in words, a line each; true when -p would work. */
 bool probe_doctor(struct buf *out);
