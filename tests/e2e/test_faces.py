@@ -140,6 +140,32 @@ def test_metrics_hold_the_law(growing, served):
     assert live > 100 << 10
 
 
+def test_losses_are_those_of_their_processes(started, served, tmp_path):
+    """Too small a ring: what each process lost is told of it, by every face, and the parts make the whole."""
+    need("go")
+    targets = [started.program("c_busy").wait_ready().go() for _ in range(2)]
+    server = served("--ring", "4k", "--sample", "bytes:16", *(w for t in targets for w in ("-p", t.pid)))
+    stages = lambda text: {name: int(n) for name, n in re.findall(r"((?:ring|pending|sampled)-full[a-z-]*|no-return|unreadable) (\d+)", text)}
+    wait_for(lambda: all(metrics(server, "").get(f'alys_target_lost_total{{pid="{t.pid}",comm="c_busy"}}', 0) > 100
+                         for t in targets), 60)
+    server.ctl("off")
+    told = server.ctl("status").decode()
+    whole = stages(re.search(r"^account .*", told, re.M).group())
+    table = {int(pid): (int(recorded), int(lost)) for pid, recorded, lost in
+             re.findall(r"^ +(\d+)  c_busy .* (\d+) +(\d+)$", told, re.M)}
+    assert set(table) == {t.pid for t in targets}, told
+    assert sum(lost for _, lost in table.values()) == sum(whole.values()) > 200, told
+    for pid, (recorded, lost) in table.items():
+        found = metrics(server, f"?pid={pid}")
+        of = lambda name: found[f'alys_target_{name}_total{{pid="{pid}",comm="c_busy"}}']
+        assert (of("hits"), of("recorded"), of("lost")) == (recorded + lost, recorded, lost)
+        path = tmp_path / f"{pid}.pb.gz"
+        path.write_bytes(server.ctl("snapshot", pid))
+        own, rest = re.search(r"^(hits .*)\n(of all processes.*)$", pprof("-comments", path), re.M).groups()
+        assert own.startswith(f"hits {recorded + lost} = recorded {recorded} + set aside 0 + lost {lost} (ring-full-"), own
+        assert sum(stages(own).values()) == lost and stages(rest) == whole
+
+
 def test_pages_and_the_report(growing, served, tmp_path):
     target = growing()
     server = served("-p", target.pid)

@@ -66,10 +66,10 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 {
 	struct fake *f = ctx;
 	struct http_process shop = { .pid = 4242, .comm = "shop", .exe = "/bin/shop", .live_bytes = f->history[59],
-				     .alloc_rate = 20000, .hits = f->grown + 12, .recorded = f->grown + 2, .aside = 10,
+				     .alloc_rate = 20000, .recorded = f->grown + 2,
 				     .history = f->history, .history_cnt = 60 };
 	struct http_process evil = { .pid = 4243, .comm = "<b>\x1b[31m\"\\\n", .exe = "/bin/</td><script>alert(1)</script>",
-				     .live_bytes = 512, .hits = 5, .recorded = 1, .lost = 4 };
+				     .live_bytes = 512, .recorded = 1, .lost = 4 };
 	memset(evil.comm + 10, 'x', 6); /* without a NUL */
 	int rc = fn(fn_ctx, &shop);
 	if (!rc)

@@ -64,7 +64,8 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 	if (!l->list_cnt)
 		return;
 	qsort(l->list, l->list_cnt, sizeof(l->list[0]), largest_first);
-	buf_addf(out, "\n%8s  %-15s %12s %12s %10s\n", "PID", "NAME", "LIVE", "PER SECOND", "SAMPLES");
+	buf_addf(out, "\n%8s  %-15s %12s %12s %10s %8s\n", "PID", "NAME", "LIVE", "PER SECOND", "SAMPLES",
+		 "LOST");
 	for (size_t i = 0; i < l->list_cnt && i < LISTED; i++) {
 		const struct continuous_process *p = &l->list[i];
 		struct buf name = { 0 };
@@ -73,7 +74,7 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 		add_bytes(out, p->live);
 		buf_u8(out, ' ');
 		add_bytes(out, p->rate);
-		buf_addf(out, " %10llu\n", (unsigned long long)p->events);
+		buf_addf(out, " %10llu %8llu\n", (unsigned long long)p->events, (unsigned long long)p->lost);
 		buf_free(&name);
 	}
 	if (l->list_cnt > LISTED)

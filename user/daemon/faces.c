@@ -41,7 +41,7 @@ static int give_process(void *ctx, const struct continuous_process *p)
 	const struct each *e = ctx;
 	struct http_process out = {
 		.pid = p->tgid, .start_ns = p->start_ns + e->asleep_ns, .live_bytes = p->live, .alloc_rate = p->rate,
-		.hits = p->events, .recorded = p->events, .history = p->history, .history_cnt = p->history_cnt,
+		.recorded = p->events, .lost = p->lost, .history = p->history, .history_cnt = p->history_cnt,
 	};
 	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);
 	strncpy(out.exe, p->exe, sizeof(out.exe) - 1);

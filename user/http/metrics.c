@@ -116,7 +116,7 @@ static double rate_of(const struct roll_entry *p)
 
 static double hits_of(const struct roll_entry *p)
 {
-	return (double)p->hits;
+	return (double)(p->recorded + p->lost);
 }
 
 static double recorded_of(const struct roll_entry *p)
@@ -135,9 +135,9 @@ static const struct {
 } of_process[] = {
 	{ "alys_target_live_bytes", "gauge", "Live heap of a traced process (the 100 largest have series).", live_of },
 	{ "alys_target_allocation_rate_bytes", "gauge", "Bytes that a traced process allocates a second.", rate_of },
-	{ "alys_target_hits_total", "counter", "Probe hits of a traced process.", hits_of },
+	{ "alys_target_hits_total", "counter", "Hits of a traced process that were to be recorded: those recorded and those lost.", hits_of },
 	{ "alys_target_recorded_total", "counter", "Recorded events of a traced process.", recorded_of },
-	{ "alys_target_lost_total", "counter", "Lost events of a traced process.", lost_of },
+	{ "alys_target_lost_total", "counter", "Hits of a traced process that its probes lost; alys_events_lost_total holds all losses by stage.", lost_of },
 };
 
 static void put_processes(const struct roll *r, struct buf *out)

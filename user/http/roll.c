@@ -40,9 +40,7 @@ static int add(void *ctx, const struct http_process *p)
 	memcpy(e->exe, p->exe, sizeof(p->exe));
 	e->live_bytes = sane(p->live_bytes);
 	e->alloc_rate = sane(p->alloc_rate);
-	e->hits = p->hits;
 	e->recorded = p->recorded;
-	e->aside = p->aside;
 	e->lost = p->lost;
 	copy_history(e, p);
 	r->live_bytes += e->live_bytes;

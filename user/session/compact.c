@@ -17,7 +17,8 @@ static void copy_living(const struct live *l, struct subset *s)
 	const struct proc *p;
 	const struct mapping *m;
 	const struct stack *k;
-	subset_about(s);
+	subset_meta(s);
+	subset_counts(s);
 	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
 		if (is_current(l, p->id))
 			subset_proc(s, p->id);

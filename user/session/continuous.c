@@ -71,10 +71,11 @@ static uint64_t resident_bytes(void)
 static void describe(const struct continuous *c, const struct heap_of *o, struct continuous_process *out)
 {
 	const struct proc *p = catalog_proc(c->live.catalog, o->proc);
+	struct account a = account_read(c->live.probe, p ? p->tgid : 0, o->events);
 	*out = (struct continuous_process){
 		.tgid = p ? p->tgid : 0, .proc = o->proc, .comm = p ? p->comm : "", .exe = p ? p->exe : "",
 		.start_ns = p ? p->start_ns : 0, .live = heap_totals(o->heap)->est_live_sz, .rate = o->rate,
-		.events = o->events, .history = o->history, .history_cnt = o->history_cnt,
+		.events = a.recorded, .lost = account_lost(&a), .history = o->history, .history_cnt = o->history_cnt,
 	};
 }
 
@@ -203,6 +204,7 @@ static void forget_processes(struct continuous *c)
 		probe_remove_target(l->probe, p->tgid);
 	}
 	probe_exclude(l->probe, (uint32_t)getpid(), NULL);
+	probe_forget_losses(l->probe, 0);
 	heaps_free(&c->heaps);
 	l->last.id.n = 0;
 }
@@ -436,7 +438,13 @@ uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes)
 
 struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc)
 {
-	return heaps_mark(&c->heaps, proc);
+	const struct proc *p = catalog_proc(c->live.catalog, proc);
+	const struct heap_of *o = heaps_get(&c->heaps, proc);
+	struct account now = account_read(c->live.probe, p ? p->tgid : 0, o ? o->events : 0);
+	struct heap_mark *m = heaps_mark(&c->heaps, proc);
+	if (m)
+		heap_mark_note(m, &now);
+	return m;
 }
 
 const struct catalog *continuous_ledger(struct continuous *c)

@@ -13,6 +13,7 @@ struct heap_mark {
 	struct totals *rows;
 	size_t rows_cnt, rows_cap;
 	uint64_t time_ns;
+	struct account account;
 };
 
 void heaps_free(struct heaps *h)
@@ -231,6 +232,16 @@ void heap_mark_free(struct heap_mark *m)
 uint64_t heap_mark_time(const struct heap_mark *m)
 {
 	return m->time_ns;
+}
+
+void heap_mark_note(struct heap_mark *m, const struct account *a)
+{
+	m->account = *a;
+}
+
+const struct account *heap_mark_account(const struct heap_mark *m)
+{
+	return &m->account;
 }
 
 static void count_from(struct totals *t, const struct totals *base)

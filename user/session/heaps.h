@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "model/model.h"
+#include "session/account.h"
 
 #define HISTORY_CNT 60
 
@@ -55,6 +56,9 @@ struct heap_mark;
 struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc);
 void heap_mark_free(struct heap_mark *m);
 uint64_t heap_mark_time(const struct heap_mark *m);
+/* The process' account up to then; zeros until it is noted. */
+void heap_mark_note(struct heap_mark *m, const struct account *a);
+const struct account *heap_mark_account(const struct heap_mark *m);
 /*
  * proc 0: all processes together. With a mark, allocations count from there, and what lives is as it is.
  * rows_max: the largest rows are kept, and the others put into one without a stack; 0 = no limit.

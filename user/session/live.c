@@ -233,10 +233,12 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 	case INTAKE_EXEC:
 		if (target_find(l->targets, who->tgid).n)
 			on_exec(l, who);
+		probe_forget_losses(l->probe, who->tgid);
 		roster_on_exec(l->roster, who->tgid);
 		break;
 	case INTAKE_EXIT:
 		on_end(l, who);
+		probe_forget_losses(l->probe, who->tgid);
 		roster_on_exit(l->roster, who->tgid);
 		break;
 	case INTAKE_FORK:
@@ -354,6 +356,7 @@ void live_drop(struct live *l, uint32_t tgid)
 	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
 	on_end(l, &who);
 	probe_remove_target(l->probe, tgid);
+	probe_forget_losses(l->probe, tgid);
 	l->last.id.n = 0;
 }
 

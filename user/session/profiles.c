@@ -20,6 +20,7 @@ struct waiting {
 	struct snapshot *snapshot;
 	struct buf events;  /* struct event: what lives, for formats that are made of events */
 	uint32_t stacks_cnt; /* stacks that there were when it was asked */
+	struct account account; /* of the one process */
 	uint64_t begun_ns, asked_ns;
 };
 
@@ -86,13 +87,28 @@ static void put_window(struct catalog *c, const struct waiting *w)
 		catalog_put_meta(c, "ended", w->r.cause);
 }
 
+/* One process has an account of its own, the rest is told beside it. */
+static void put_account(struct subset *part, const struct waiting *w)
+{
+	struct buf whole = { 0 };
+	if (!w->r.proc.n) {
+		subset_counts(part);
+		return;
+	}
+	catalog_ledger_text(part->from, &whole);
+	part->failed |= whole.failed || catalog_put_meta(part->to, "whole_ledger", buf_str(&whole)) ||
+			account_put(&w->account, part->to);
+	buf_free(&whole);
+}
+
 /* Only what the profile shows, so that other processes' files are not in it. */
 static struct catalog *part_of(const struct profiles *p, const struct waiting *w)
 {
 	struct subset part = { .from = p->live->catalog, .to = catalog_new() };
 	if (!part.to)
 		return NULL;
-	subset_about(&part);
+	subset_meta(&part);
+	put_account(&part, w);
 	subset_proc(&part, w->r.proc);
 	for (size_t i = 0; i < w->snapshot->n; i++) {
 		const struct stack *s = catalog_stack(part.from, w->snapshot->rows[i].stack);
@@ -166,6 +182,13 @@ static void answer(const struct profiles *p, struct waiting *w)
 	waiting_free(w);
 }
 
+static struct account account_of(const struct profiles *p, const struct waiting *w, const struct heap_of *one)
+{
+	const struct proc *proc = catalog_proc(p->live->catalog, w->r.proc);
+	struct account now = account_read(p->live->probe, proc ? proc->tgid : 0, one ? one->events : 0);
+	return w->r.since ? account_since(&now, heap_mark_account(w->r.since)) : now;
+}
+
 static int capture(const struct profiles *p, struct waiting *w)
 {
 	const struct heaps *h = p->heaps;
@@ -174,6 +197,7 @@ static int capture(const struct profiles *p, struct waiting *w)
 	w->stacks_cnt = p->live->stacks_cnt;
 	w->asked_ns = now_ns();
 	w->begun_ns = w->r.since ? heap_mark_time(w->r.since) : one ? one->begun_ns : p->live->started_ns;
+	w->account = account_of(p, w, one);
 	w->r.since = NULL;
 	int rc = w->snapshot ? 0 : -ENOMEM;
 	for (size_t i = 0; !rc && !w->sink->render && i < h->at_cnt; i++) {

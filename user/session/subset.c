@@ -40,12 +40,16 @@ void subset_stack(struct subset *s, const struct stack *stack)
 	s->failed |= catalog_put_stack(s->to, stack) != 0;
 }
 
-void subset_about(struct subset *s)
+void subset_meta(struct subset *s)
 {
 	const char *key, *value;
-	const struct count *n;
 	for (size_t i = 0; catalog_next_meta(s->from, &i, &key, &value);)
 		s->failed |= catalog_put_meta(s->to, key, value) != 0;
+}
+
+void subset_counts(struct subset *s)
+{
+	const struct count *n;
 	for (size_t i = 0; (n = catalog_next_count(s->from, &i));)
 		s->failed |= catalog_put_count(s->to, n) != 0;
 }

@@ -20,8 +20,9 @@ void subset_proc(struct subset *s, struct proc_id id);
 void subset_mapping(struct subset *s, const struct mapping *m);
 /* The stack with its mappings, their files, its process, and what names are known. */
 void subset_stack(struct subset *s, const struct stack *stack);
-/* What the recording says about itself: meta and counts. */
-void subset_about(struct subset *s);
+/* What the recording says about itself. */
+void subset_meta(struct subset *s);
+void subset_counts(struct subset *s);
 /* Names that `to` knows and `from` does not, the other way round: from `to` into a catalog. */
 void subset_give_names(const struct subset *s, struct catalog *back);
 
