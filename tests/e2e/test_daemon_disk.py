@@ -68,6 +68,45 @@ def test_traces_on_disk(started, daemon, tmp_path):
     assert program.finish() == 0
 
 
+def in_use(path):
+    """{function: bytes} in use at the end of a profile or trace, and those allocated in it."""
+    if path.suffix == ".alys":
+        done = alys("convert", "-f", "pprof", path, path.with_suffix(".pb.gz"))
+        assert done.returncode == 0, done.stderr
+        path = path.with_suffix(".pb.gz")
+    top = lambda index: {name: float(n) for n, name in re.findall(
+        r"^ +([\d.]+)B? +\S+% +\S+% +\S+ +\S+% +(\S+)",
+        pprof("-top", "-nodecount=0", "-nodefraction=0", f"-sample_index={index}", "-unit=B", path), re.M)}
+    return top("inuse_space"), top("alloc_space")
+
+
+def test_traces_carry_over_what_lives(started, daemon, tmp_path):
+    """A later file holds the blocks of the files before that still live, as in use and not as allocated."""
+    program = started.program("c_grow").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:1", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
+    whole = lambda: float(re.search(rf"^ +{program.pid}  c_grow +([\d.]+) [KM]iB", d.ctl("status").decode(), re.M).group(1))
+    d.until(lambda: re.search(rf"^ +{program.pid}  c_grow +[\d.]+ [KM]iB", d.ctl("status").decode(), re.M) and whole() > 0, timeout=30)
+    for n in range(1, 4):
+        time.sleep(0.7)
+        d.ctl("rotate")
+        d.until(lambda: int(d.status()["profiles"].split()[0]) >= n, timeout=30)
+    d.ctl("off")
+    snapshot = tmp_path / "whole.pb.gz"
+    snapshot.write_bytes(d.ctl("snapshot", program.pid))
+    d.end()
+    files = sorted((tmp_path / "p").glob("*.alys"), key=lambda p: int(p.stem.rsplit("-", 1)[1]))
+    live, _ = in_use(snapshot)
+    assert live["site_grow_fast"] > 100 << 10, live
+    last, made = in_use(files[-1])
+    for site in ("site_grow_fast", "site_grow_slow"):
+        assert abs(last[site] - live[site]) <= live[site] / 1000, (last, live)
+        assert made.get(site, 0) < live[site] / 2, (made, live)
+    assert re.search(r"^carried over \d+ blocks", alys("info", files[-1]).stdout, re.M)
+    assert "carried over" not in alys("info", files[0]).stdout
+    assert "site_grow_fast" in alys("diff", files[1], files[-1]).stdout
+    assert program.finish() == 0
+
+
 def test_traces_are_rotated(started, daemon, tmp_path):
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys",

@@ -292,10 +292,37 @@ static void test_against_oracle(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void test_carried_over(void **state)
+{
+	struct heap *h = *state;
+	APPLY(.kind = EVENT_ALLOC, .flags = EVENT_F_CARRIED, .time_ns = 100, .enter_ns = 7, .addr = 0x10, .size = 64, .stack = { 3 });
+	APPLY(.kind = EVENT_ALLOC, .flags = EVENT_F_CARRIED, .time_ns = 100, .enter_ns = 9, .addr = 0x20, .size = 1, .stack = { 3 },
+	      .interval = 10);
+	assert_live(h, 2, 65);
+	struct snapshot s = look(h);
+	assert_int_equal(s.all.alloc_cnt, 0);
+	assert_int_equal(s.all.alloc_sz, 0);
+	assert_true(s.all.est_alloc_sz == 0 && s.all.var_alloc_sz == 0);
+	assert_true(s.all.est_live_sz > 74 && s.all.est_live_sz < 75 && s.all.var_live_sz > 90);
+	assert_int_equal(s.facts.carried, 2);
+	assert_int_equal(s.facts.events, 0);
+	/* Its age counts from its allocation. */
+	REALLOC(110, 8, 0x20, 0x30, 5, 4);
+	assert_int_equal(look(h).facts.stale_free, 1);
+	FREE(120, 0x10);
+	FREE(121, 0x20);
+	assert_live(h, 1, 5);
+	s = look(h);
+	assert_int_equal(s.all.alloc_sz, 5);
+	assert_int_equal(s.facts.events, 3);
+	assert_int_equal(s.facts.unknown_free, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_alloc_and_free),
+		T(test_carried_over),
 		T(test_unknown_and_double_free),
 		T(test_same_address_in_two_processes),
 		T(test_replaced),

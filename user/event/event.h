@@ -28,6 +28,7 @@ enum event_flag {
 	EVENT_F_ATOMIC = 1, /* pointer-free object of a collector (kind 0 of GC_malloc_kind) */
 	EVENT_F_GC = 2,     /* has gc_no */
 	EVENT_F_BY_GC = 4,  /* a free by the collector, not by a call; time_ns is when the collection was over */
+	EVENT_F_CARRIED = 8, /* no call: a block that lived when the trace began, at time_ns; allocated at enter_ns */
 };
 
 struct event {
@@ -41,7 +42,7 @@ struct event {
 	uint64_t addr;     /* the block; for realloc the new one, 0 when realloc(p, 0) freed it */
 	uint64_t old_addr; /* realloc: the block that went in, 0 = none */
 	uint64_t size;     /* bytes asked for */
-	uint64_t enter_ns; /* realloc: when the call began (old_addr may be handed out again before time_ns) */
+	uint64_t enter_ns; /* realloc: when the call began (old_addr may be handed out again before time_ns); see CARRIED */
 	uint64_t interval; /* bytes between samples in force, 0 = every call recorded */
 	uint32_t batch;    /* blocks that this one stands for before thinning: a refill's; 0 = itself */
 	uint32_t span;     /* bytes by which it was sampled, 0 = size */

@@ -180,18 +180,21 @@ static double variance_of(const struct block *b)
 	return b->weight > 1 ? est_sz * (est_sz - (double)b->size) : 0;
 }
 
-static void add_to(struct totals *t, const struct block *b)
+static void add_allocated(struct totals *t, const struct block *b)
 {
-	double est_sz = b->weight * (double)b->size;
 	t->alloc_cnt++;
 	t->alloc_sz += b->size;
 	t->est_alloc_cnt += b->weight;
-	t->est_alloc_sz += est_sz;
+	t->est_alloc_sz += b->weight * (double)b->size;
+	t->var_alloc_sz += variance_of(b);
+}
+
+static void add_live(struct totals *t, const struct block *b)
+{
 	t->live_cnt++;
 	t->live_sz += b->size;
 	t->est_live_cnt += b->weight;
-	t->est_live_sz += est_sz;
-	t->var_alloc_sz += variance_of(b);
+	t->est_live_sz += b->weight * (double)b->size;
 	t->var_live_sz += variance_of(b);
 }
 
@@ -199,9 +202,8 @@ static void take_from(struct totals *t, const struct block *b)
 {
 	t->live_cnt--;
 	t->live_sz -= b->size;
-	double est_sz = b->weight * (double)b->size;
 	t->est_live_cnt -= b->weight;
-	t->est_live_sz -= est_sz;
+	t->est_live_sz -= b->weight * (double)b->size;
 	t->var_live_sz -= variance_of(b);
 	/* Rounding of many additions must not outlive the last block. */
 	if (!t->live_cnt)
@@ -243,8 +245,12 @@ static void begin_block(struct heap *h, struct block *b, const struct event *e)
 	struct watched change = watched_of(h, b, e);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);
-	add_to(&h->rows[b->row].t, b);
-	add_to(&h->all, b);
+	add_live(&h->rows[b->row].t, b);
+	add_live(&h->all, b);
+	if (!(e->flags & EVENT_F_CARRIED)) {
+		add_allocated(&h->rows[b->row].t, b);
+		add_allocated(&h->all, b);
+	}
 	if (h->watch.what)
 		watch_begun(&h->watch, &change);
 	if (h->listener.begun) {
@@ -294,8 +300,8 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	}
 	*live = (uint64_t)place;
 	struct block *b = &h->blocks[place];
-	*b = (struct block){ .id = id, .size = e->size, .time_ns = e->time_ns, .weight = weight,
-			     .row = row };
+	*b = (struct block){ .id = id, .size = e->size, .weight = weight, .row = row,
+			     .time_ns = e->flags & EVENT_F_CARRIED ? e->enter_ns : e->time_ns };
 	begin_block(h, b, e);
 	return 0;
 }
@@ -388,7 +394,10 @@ static void note_loss(struct heap *h, const struct event *e)
 static void note_event(struct heap_facts *f, const struct event *e)
 {
 	f->sampled = f->sampled || e->interval;
-	f->events += e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;
+	if (e->flags & EVENT_F_CARRIED)
+		f->carried++;
+	else
+		f->events += e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;
 	if (!e->time_ns)
 		return;
 	if (!f->first_ns || e->time_ns < f->first_ns)
@@ -436,14 +445,8 @@ static void reweigh(struct totals *t, struct block *b, bool kept)
 	take_from(t, &was);
 	if (!kept)
 		return;
-	struct totals sums = *t;
 	was.weight *= 2;
-	add_to(t, &was);
-	t->alloc_cnt = sums.alloc_cnt;
-	t->alloc_sz = sums.alloc_sz;
-	t->est_alloc_cnt = sums.est_alloc_cnt;
-	t->est_alloc_sz = sums.est_alloc_sz;
-	t->var_alloc_sz = sums.var_alloc_sz;
+	add_live(t, &was);
 }
 
 /* Decided for a whole table first: one that is walked must not change. */
@@ -511,22 +514,38 @@ static int by_time(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx)
+int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx)
 {
 	const struct map_slot *s;
+	int rc = 0;
+	for (size_t p = 0; !rc && p < h->procs_cnt; p++) {
+		for (size_t i = 0; !rc && (s = map_next(&h->procs[p].live, &i));) {
+			const struct block *b = &h->blocks[s->value];
+			struct event e = { .kind = EVENT_ALLOC, .proc = h->rows[b->row].proc,
+					   .stack = h->rows[b->row].stack, .time_ns = b->time_ns, .addr = s->key,
+					   .size = b->size, .interval = interval_of(b) };
+			rc = fn(ctx, &e);
+		}
+	}
+	return rc;
+}
+
+static int gather_event(void *ctx, const struct event *e)
+{
+	struct event **next = ctx;
+	*(*next)++ = *e;
+	return 0;
+}
+
+int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx)
+{
 	size_t n = 0;
 	int rc = 0;
 	for (size_t p = 0; p < h->procs_cnt; p++)
 		n += h->procs[p].live.count;
-	struct event *all = calloc(n + 1, sizeof(*all)), *e = all;
-	for (size_t p = 0; all && p < h->procs_cnt; p++) {
-		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i)); e++) {
-			const struct block *b = &h->blocks[s->value];
-			*e = (struct event){ .kind = EVENT_ALLOC, .proc = h->rows[b->row].proc,
-					     .stack = h->rows[b->row].stack, .time_ns = b->time_ns, .addr = s->key,
-					     .size = b->size, .interval = interval_of(b) };
-		}
-	}
+	struct event *all = calloc(n + 1, sizeof(*all)), *next = all;
+	if (all)
+		heap_visit_live(h, gather_event, &next);
 	if (all && n)
 		qsort(all, n, sizeof(*all), by_time);
 	for (size_t i = 0; all && i < n && !rc; i++)
@@ -552,7 +571,7 @@ static uint32_t *sorted_rows(const struct heap *h, size_t *n)
 	*n = 0;
 	for (size_t i = 0; order && i < h->rows_cnt; i++) {
 		/* With splits, the row that stands for a whole stack has nothing of its own. */
-		if (!(h->watch.what & HEAP_SPLITS) || h->rows[i].t.alloc_cnt)
+		if (!(h->watch.what & HEAP_SPLITS) || h->rows[i].t.alloc_cnt || h->rows[i].t.live_cnt)
 			order[(*n)++] = (uint32_t)i;
 	}
 	if (order && *n)

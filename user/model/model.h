@@ -109,6 +109,7 @@ struct heap_facts {
 	uint64_t lost_frees;   /* when not 0, in-use is an upper bound */
 	uint64_t lost_allocs;
 	uint64_t thinned; /* live blocks that others stand for */
+	uint64_t carried; /* blocks that were there when the trace began: among what is live, not among what is allocated */
 	uint64_t first_ns, last_ns;
 	bool sampled;
 };
@@ -179,6 +180,8 @@ void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx);
  * returns non-zero to stop with that value.
  */
 int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
+/* The same in no order, and without memory for one. */
+int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
 struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */
 void snapshot_free(struct snapshot *s);
 

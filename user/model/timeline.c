@@ -64,6 +64,8 @@ static struct time_slice *after(struct timing *t, const struct watched *w)
 void timing_begun(struct timing *t, const struct watched *w)
 {
 	struct time_slice *s = after(t, w);
+	if (w->event->flags & EVENT_F_CARRIED)
+		return;
 	s->alloc_cnt += w->cnt;
 	s->alloc_sz += w->sz;
 }

@@ -21,7 +21,8 @@ static int add_collection(struct collection_list *l, const struct event *e, uint
 int collections_note(struct collection_list *l, const struct event *e, const struct applied *a)
 {
 	bool begins = e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC;
-	if ((!begins && e->kind != EVENT_FREE && e->kind != EVENT_GC) || e->flags & EVENT_F_BY_GC)
+	if ((!begins && e->kind != EVENT_FREE && e->kind != EVENT_GC) ||
+	    e->flags & (EVENT_F_BY_GC | EVENT_F_CARRIED))
 		return 0;
 	uint64_t *net = map_put(&l->net_sz, e->proc.n);
 	if (!net)

@@ -283,7 +283,7 @@ static int check(const struct groups *g, struct err *err)
 		stacks += s->rows[i].stack.n != 0;
 		rows += is_of_process(g, &s->rows[i]);
 	}
-	if (!s->all.alloc_cnt)
+	if (!s->all.alloc_cnt && !s->facts.carried)
 		return err_set(err, ENOENT, "no allocation in the trace or in the interval asked for");
 	if (!rows)
 		return err_set(err, ENOENT, "process %" PRIu32 " has no allocation in the trace: `alys-bpf info` lists its processes",

@@ -143,7 +143,7 @@ static int open_rooms(struct continuous *c, struct err *err)
 	l->roster = NULL;
 	c->naming = rc ? NULL : naming_new(l, err);
 	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming) : NULL;
-	c->traces = c->profiles ? traces_new(l, c->naming) : NULL;
+	c->traces = c->profiles ? traces_new(l, &c->heaps, c->naming) : NULL;
 	if (!rc)
 		about_begin(l);
 	return rc ? rc : c->traces ? 0 : err_set(err, ENOMEM, "out of memory");

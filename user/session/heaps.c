@@ -149,6 +149,7 @@ static void add_facts(struct heap_facts *sum, const struct heap_facts *f)
 	if (f->lost_allocs > sum->lost_allocs)
 		sum->lost_allocs = f->lost_allocs;
 	sum->thinned += f->thinned;
+	sum->carried += f->carried;
 	if (f->first_ns && (!sum->first_ns || f->first_ns < sum->first_ns))
 		sum->first_ns = f->first_ns;
 	if (f->last_ns > sum->last_ns)

@@ -131,6 +131,8 @@ static void add_heap(struct buf *out, const struct snapshot *s)
 {
 	const struct totals *t = &s->all;
 	buf_addf(out, "events       %" PRIu64 " in %zu stacks\n", s->facts.events, s->n);
+	if (s->facts.carried)
+		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
 	buf_adds(out, "allocated    ");
 	text_count(out, (uint64_t)t->est_alloc_cnt);
 	buf_adds(out, " blocks, ");

@@ -23,6 +23,7 @@ struct closing {
 
 struct traces {
 	struct live *live; /* its writer is the file that events go to */
+	const struct heaps *heaps;
 	struct naming *naming;
 	struct trace_end end;
 	uint64_t events;
@@ -32,11 +33,11 @@ struct traces {
 	uint32_t settle_at; /* stacks whose names are waited for, 0 = none */
 };
 
-struct traces *traces_new(struct live *l, struct naming *n)
+struct traces *traces_new(struct live *l, const struct heaps *h, struct naming *n)
 {
 	struct traces *t = calloc(1, sizeof(*t));
 	if (t)
-		*t = (struct traces){ .live = l, .naming = n };
+		*t = (struct traces){ .live = l, .heaps = h, .naming = n };
 	return t;
 }
 
@@ -107,6 +108,30 @@ static void end_file(struct traces *t, struct closing *place)
 	l->writer = NULL;
 }
 
+struct carrying {
+	struct trace_writer *to;
+	uint64_t now_ns;
+};
+
+static int carry(void *ctx, const struct event *live)
+{
+	const struct carrying *c = ctx;
+	struct event e = *live;
+	e.flags |= EVENT_F_CARRIED;
+	e.enter_ns = live->time_ns;
+	e.time_ns = c->now_ns;
+	trace_write_event(c->to, &e);
+	return 0;
+}
+
+/* Whoever reads this file alone would take their frees for those of unknown blocks. */
+static void carry_over(const struct traces *t)
+{
+	struct carrying c = { .to = t->live->writer, .now_ns = now_ns() };
+	for (size_t i = 0; i < t->heaps->at_cnt; i++)
+		heap_visit_live(t->heaps->at[i]->heap, carry, &c);
+}
+
 static void begin_file(struct traces *t, struct trace_writer *w, const struct trace_end *end, struct catalog *account)
 {
 	struct live *l = t->live;
@@ -119,6 +144,7 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 	t->end = *end;
 	about_begin(l);
 	about_sampling(l);
+	carry_over(t);
 }
 
 int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct err *err)

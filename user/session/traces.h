@@ -1,11 +1,12 @@
 /*
  * session/traces: a recording that goes on, as .alys files one after another. In: descriptors of new files,
- * and events. Out: files of which each can be read alone: what its events name is in it, and its account is
- * that of its own time. It names, makes and removes no files. One thread.
+ * and events. Out: files of which each can be read alone: what its events name is in it, blocks that lived when it
+ * began are in it, and its account is that of its own time. It names, makes and removes no files. One thread.
  */
 #ifndef ALYS_SESSION_TRACES_H
 #define ALYS_SESSION_TRACES_H
 
+#include "session/heaps.h"
 #include "session/live.h"
 #include "session/naming.h"
 
@@ -17,7 +18,8 @@ struct trace_end {
 
 struct traces;
 
-struct traces *traces_new(struct live *l, struct naming *n);
+/* Borrows; what lives in the heaps when a file begins is carried over into it. */
+struct traces *traces_new(struct live *l, const struct heaps *h, struct naming *n);
 /* Closes all files, with the names that are there. */
 void traces_free(struct traces *t);
 /* As continuous_record. */

@@ -156,6 +156,9 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (facts->lost_frees)
 		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n",
 			 facts->lost_frees);
+	if (facts->carried)
+		buf_addf(out, "%" PRIu64 " blocks lived when the trace began: they are in use, but not among the allocations\n",
+			 facts->carried);
 	add_liveness(in->catalog, out);
 	const char *at = catalog_meta(in->catalog, "sample_at");
 	if (at && !strcmp(at, "refill"))

@@ -194,6 +194,10 @@ static void put_extras(struct json *j, const struct event *e, const struct appli
 		put_key(j, b, 2, ',', "atomic");
 		buf_adds(b, "true");
 	}
+	if (e->flags & EVENT_F_CARRIED) {
+		put_key(j, b, 2, ',', "carried");
+		buf_adds(b, "true");
+	}
 	if (e->flags & EVENT_F_GC)
 		put_field(j, "gc_no", e->gc_no);
 	if (e->flags & EVENT_F_BY_GC) {

@@ -140,10 +140,10 @@ void columns_put(struct column_writer *w, const struct event *e)
 	w->last_ns = e->time_ns;
 	if (kind == EVENT_LOSS) {
 		w->tally.of[e->lost_kind < COLUMNS_KINDS ? e->lost_kind : 0] += e->size;
-		w->tally.losses++;
 	} else {
 		w->tally.of[kind]++;
 	}
+	w->tally.silent += kind == EVENT_LOSS || e->flags & EVENT_F_CARRIED;
 }
 
 size_t columns_size(const struct column_writer *w)

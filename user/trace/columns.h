@@ -39,7 +39,7 @@ struct column_state {
 /* What is lost when the frame is. Events that tell of losses count as the losses they tell of. */
 struct column_tally {
 	uint64_t of[COLUMNS_KINDS];
-	uint32_t losses;
+	uint32_t silent; /* that are nobody's call: losses, and blocks carried over */
 };
 
 struct column_writer {

@@ -180,7 +180,7 @@ static int flush_columns(struct trace_writer *w)
 	columns_finish(&w->events, &w->raw);
 	int rc = put_frame(w, FRAME_EVENTS, &w->raw, cnt, w->events.last_ns);
 	if (rc) {
-		w->dropped += cnt - tally.losses;
+		w->dropped += cnt - tally.silent;
 		for (int k = 0; k < COLUMNS_KINDS; k++)
 			w->lost[k] += tally.of[k];
 	} else {
