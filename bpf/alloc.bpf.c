@@ -353,7 +353,11 @@ static __noinline int thread_return(struct pt_regs *ctx)
 	return 0;
 }
 
+#ifndef ALYS_NO_KFUNCS
 extern bool bpf_session_is_return(void) __ksym __weak;
+#else
+static bool bpf_session_is_return(void) { return false; } /* no kernel without it has sessions */
+#endif
 
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)

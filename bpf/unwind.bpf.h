@@ -85,8 +85,13 @@ __u64 pc_cache[1 << PAGE_CACHE_BITS] __weak = {};
 enum { WALK_DONE, WALK_MORE, WALK_FAULT, WALK_MISS };
 enum { RULE_OK, RULE_STOP, RULE_FAULT };
 
+#ifndef ALYS_NO_KFUNCS
 extern void bpf_preempt_disable(void) __ksym __weak; /* 6.10, commit fc7566ad0a82 */
 extern void bpf_preempt_enable(void) __ksym __weak;
+#else
+static void (*const bpf_preempt_disable)(void) = 0;
+static void (*const bpf_preempt_enable)(void) = 0;
+#endif
 
 /* Global, because the verifier would follow each of the 8 ways out of the loop through the program. */
 __noinline int slot_claim(void)

@@ -12,8 +12,23 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*.h)
 $(BUILD)/bpf/alys.bpf.linked: $(BPF_PARTS:%=$(BUILD)/bpf/%.bpf.o)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
+# The same without the kernel's functions, for kernels and rights that do not have them: see user/probe/object.h.
+$(BUILD)/bpf/%.lean.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*.h)
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -DALYS_NO_KFUNCS -c -o $@ $<
+	$(Q)$(STRIP) -g $@
+
+$(BUILD)/bpf/alys.lean.linked: $(BPF_PARTS:%=$(BUILD)/bpf/%.lean.o)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
 $(BUILD)/alys.skel.h: $(BUILD)/bpf/alys.bpf.linked
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name alys_bpf > $@
 
-$(BUILD)/user/probe/load.o $(BUILD)/user/probe/attach.o $(BUILD)/user/probe/programs.o $(BUILD)/user/probe/watchers.o: $(BUILD)/alys.skel.h
+$(BUILD)/alys.lean.skel.h: $(BUILD)/bpf/alys.lean.linked
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name alys_lean_bpf > $@
+
+$(BUILD)/user/probe/object.o: $(BUILD)/alys.lean.skel.h
+$(BUILD)/user/probe/object.o $(BUILD)/user/probe/load.o $(BUILD)/user/probe/attach.o $(BUILD)/user/probe/programs.o $(BUILD)/user/probe/watchers.o: $(BUILD)/alys.skel.h

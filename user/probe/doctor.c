@@ -2,14 +2,27 @@
 #include "probe/probe.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "probe/tier.h"
 
 static void line(struct buf *out, const char *what, bool ok, const char *words)
 {
 	buf_addf(out, "%-14s %-4s %s\n", what, ok ? "yes" : "no", words);
+}
+
+static void rights_line(struct buf *out, const struct kernel_facts *k)
+{
+	int lacks = tier_lacks(k);
+	line(out, "rights", lacks < 0,
+	     geteuid() == 0 ? "root may probe any process" :
+	     lacks < 0 ? "not root, but the capabilities that probes need" :
+	     lacks == CAP_SYS_ADMIN ? "not root, and kernel.perf_event_paranoid is above 2: probes need CAP_SYS_ADMIN, too" :
+	     "not root: recording needs sudo; convert and info do not");
 }
 
 static void kernel_lines(struct buf *out, const struct kernel_facts *k)
@@ -48,11 +61,9 @@ static bool try_load(struct buf *out)
 bool probe_doctor(struct buf *out)
 {
 	struct kernel_facts k = kernel_facts();
-	line(out, "root", geteuid() == 0,
-	     geteuid() == 0 ? "may probe any process" :
-			      "not root: recording needs sudo; convert and info do not");
+	rights_line(out, &k);
 	kernel_lines(out, &k);
-	bool maps = access("/proc/1/map_files", R_OK | X_OK) == 0;
+	bool maps = faccessat(AT_FDCWD, "/proc/1/map_files", R_OK | X_OK, AT_EACCESS) == 0;
 	line(out, "map_files", maps,
 	     maps ? "files of other namespaces and deleted files can be read" :
 		    "deleted and replaced files of targets cannot be read");

@@ -38,7 +38,7 @@ void batch_free(struct batch *b)
 static int refused(int code, const char *path, struct err *err)
 {
 	if (code == EPERM || code == EACCES)
-		return err_set(err, code, "not allowed to probe %s: run as root (sudo)", path);
+		return err_set(err, code, "not allowed to probe %s: run as root (sudo), or see `alys-bpf doctor`", path);
 	if (code == ESRCH)
 		return err_set(err, code, "the process ended before it could be probed");
 	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));

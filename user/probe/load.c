@@ -16,6 +16,7 @@
 #include "alys.skel.h"
 #include "base/log.h"
 #include "base/rights.h"
+#include "probe/object.h"
 #include "probe/programs.h"
 
 /* A refused program prints its whole verification: the sentence before it is enough without -vv. */
@@ -60,7 +61,7 @@ static int size_maps(struct probe *p, const struct probe_config *cfg)
  * the walk itself (see unwind.bpf.h), and multi links. */
 static uint8_t choose_walk(const struct probe *p, uint8_t wanted)
 {
-	bool may_sleep = p->facts.preempt_off && p->tier != PROBE_TIER_PERF;
+	bool may_sleep = object_has_kfuncs(&p->facts) && p->facts.preempt_off && p->tier != PROBE_TIER_PERF;
 	return wanted == ALYS_WALK_SLEEP && !may_sleep ? ALYS_WALK_TABLES : wanted;
 }
 
@@ -138,7 +139,7 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	p->tier = tier_of(&p->facts);
 	p->walk = choose_walk(p, cfg->walk);
 	programs_register();
-	p->skel = alys_bpf__open();
+	p->skel = object_open(&p->facts);
 	if (!p->skel)
 		return explain_load(-errno, err);
 	set_config(p, cfg);

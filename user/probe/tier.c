@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <linux/btf.h>
+#include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include "base/caps.h"
 
 #define NAME_MAX_SZ 64
 
@@ -59,9 +62,19 @@ static bool in_seccomp_window(void)
 	return major == 6 && minor >= 11 && minor <= 13;
 }
 
+static bool is_perf_restricted(void)
+{
+	int level = 0;
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	bool read = f && fscanf(f, "%d", &level) == 1;
+	if (f)
+		fclose(f);
+	return read && level > 2;
+}
+
 static struct kernel_facts find_facts(void)
 {
-	struct kernel_facts k = { .kills_seccomp = in_seccomp_window() };
+	struct kernel_facts k = { .kills_seccomp = in_seccomp_window(), .perf_admin = is_perf_restricted() };
 	int fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return k;
@@ -86,6 +99,21 @@ enum probe_tier tier_of(const struct kernel_facts *k)
 	return k->uprobe_session ? PROBE_TIER_SESSION :
 	       k->uprobe_multi   ? PROBE_TIER_MULTI :
 				   PROBE_TIER_PERF;
+}
+
+int tier_lacks(const struct kernel_facts *k)
+{
+	if (caps_has(CAP_SYS_ADMIN))
+		return -1;
+	if (k->perf_admin && tier_of(k) == PROBE_TIER_PERF)
+		return CAP_SYS_ADMIN;
+	return !caps_has(CAP_BPF) ? CAP_BPF : !caps_has(CAP_PERFMON) ? CAP_PERFMON : -1;
+}
+
+void probe_drop_admin(void)
+{
+	if (geteuid() && !kernel_facts().perf_admin)
+		caps_drop(CAP_SYS_ADMIN);
 }
 
 const char *probe_tier_name(enum probe_tier tier)

@@ -11,11 +11,14 @@ struct kernel_facts {
 	bool uprobe_multi;   /* commit 89ae89f53d20 ("bpf: Add multi uprobe link"), 6.6 */
 	bool uprobe_session; /* commit d920179b3d48 ("bpf: Add support for uprobe multi session attach"), 6.13 */
 	bool preempt_off;    /* commit fc7566ad0a82 ("bpf: Introduce bpf_preempt_[disable,enable]"), 6.10 */
+	bool perf_admin;     /* perf events want CAP_SYS_ADMIN, not only CAP_PERFMON: Debian's own kernel.perf_event_paranoid of 3 */
 	bool oom;            /* tells whom it kills for want of memory */
 	bool kills_seccomp;  /* uretprobe is a system call that seccomp filters kill: 6.11 until fixed in 6.14 */
 };
 
 struct kernel_facts kernel_facts(void);
 enum probe_tier tier_of(const struct kernel_facts *k);
+/* The capability (CAP_...) that this process lacks to probe others here; -1: none. */
+int tier_lacks(const struct kernel_facts *k);
 
 #endif

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/rights.h"
 #include "session/fence.h"
 
@@ -331,10 +332,7 @@ int broker_serve(struct broker *b, int signals)
 
 void broker_choose_user(struct broker *b)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 };
-	bool may = !syscall(SYS_capget, &head, have) && have[0].effective & 1u << CAP_SETUID &&
-		   have[0].effective & 1u << CAP_SETGID;
+	bool may = caps_has(CAP_SETUID) && caps_has(CAP_SETGID);
 	const struct passwd *p = may ? getpwnam(USER) : NULL;
 	b->uid = p ? p->pw_uid : may ? NOBODY : geteuid();
 	b->gid = p ? p->pw_gid : may ? NOBODY : getegid();
@@ -342,14 +340,11 @@ void broker_choose_user(struct broker *b)
 
 static int give_up_rights(const struct broker *b)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	struct rlimit no_core = { 0, 0 };
 	if (b->uid != geteuid() && ((setgroups(0, NULL) && errno != EPERM) || setresgid(b->gid, b->gid, b->gid) ||
 				    setresuid(b->uid, b->uid, b->uid)))
 		return -errno;
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capset, &head, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	if (caps_drop_all() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    setrlimit(RLIMIT_CORE, &no_core) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return -errno;
 	return 0;

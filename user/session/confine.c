@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -15,6 +14,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/caps.h"
 
 #define NOBODY 65534
 #define SECONDS 5 /* of CPU; whoever waits for us is less patient */
@@ -55,15 +56,13 @@ static struct sock_filter filter[] = {
 static bool drop_rights(void)
 {
 	struct rlimit none = { 0, 0 }, cpu = { SECONDS, SECONDS };
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct caps[2] = { 0 };
 
 	if (setrlimit(RLIMIT_CORE, &none) || setrlimit(RLIMIT_FSIZE, &none) || setrlimit(RLIMIT_CPU, &cpu))
 		return false;
 	if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			       setresuid(NOBODY, NOBODY, NOBODY)))
 		return false;
-	return !syscall(SYS_capset, &head, caps) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	return !caps_drop_all() && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
 	       !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 

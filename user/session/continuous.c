@@ -156,6 +156,7 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
+	probe_drop_admin();
 	c->o = o;
 	c->ops = *ops;
 	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -15,6 +14,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/caps.h"
 
 #define NOBODY 65534
 
@@ -46,8 +47,6 @@ static int set_limits(void)
 /* In a user namespace nobody may have no number: then root is only the root of that namespace. */
 static int become_nobody(void)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	if (geteuid() == 0) {
 		if (setgroups(0, NULL) && errno != EPERM)
 			return -errno;
@@ -56,7 +55,7 @@ static int become_nobody(void)
 		if (setresuid(NOBODY, NOBODY, NOBODY) && errno != EINVAL)
 			return -errno;
 	}
-	return syscall(SYS_capset, &header, none) ? -errno : 0;
+	return caps_drop_all();
 }
 
 /* No right on any file: the numbers of rights by version of the interface (Linux 5.13 to 6.10). */

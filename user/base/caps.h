@@ -1,0 +1,13 @@
+/* base/caps: what this process may do without being root (capabilities(7)), and giving it up. All give 0 or -errno. */
+#ifndef ALYS_BASE_CAPS_H
+#define ALYS_BASE_CAPS_H
+
+#include <stdbool.h>
+
+/* Is this one (CAP_...) in effect? */
+bool caps_has(int cap);
+/* One less, for this process and what it starts. */
+int caps_drop(int cap);
+int caps_drop_all(void);
+
+#endif
