@@ -566,7 +566,7 @@ static __noinline bool refill_read(struct call_room *room, const struct alys_obj
 	p->batch = list_length(room->result);
 	p->sampled = p->size >= config.min_size;
 	p->unfreed = 1;
-	return true;
+	return p->batch || !room->result;
 }
 
 /*

@@ -15,11 +15,49 @@ static __always_inline bool read_word(__u64 *out, __u64 addr)
 
 /* A list that was just filled holds at most as many blocks as fit. */
 #define LIST_MAX (ALYS_REFILL_SPAN / GRANULE)
+#define LIST_WINDOW 512
 
-/* Blocks hanging together by their first words. Global: the verifier looks at it once. */
+struct list_walk {
+	__u64 block;
+	__u64 window; /* where what was read last comes from */
+	__u64 *words;
+};
+
+/* Neighbours mostly: a window of them is read at once. */
+static long list_step(__u32 i, struct list_walk *l)
+{
+	__u64 window = l->block & ~(LIST_WINDOW - 1ull);
+	(void)i;
+	if (window != l->window && bpf_probe_read_user(l->words, LIST_WINDOW, (void *)window))
+		return 1;
+	l->window = window;
+	l->block = l->words[l->block % LIST_WINDOW / 8];
+	return !l->block;
+}
+
+static __always_inline int list_walk(__u64 block)
+{
+	__s32 slot = slot_claim();
+	struct walk_slot *w = slot < 0 ? NULL : slot_at(slot);
+	if (!w)
+		return 0;
+	struct list_walk l = { .block = block, .words = w->ips };
+	long n = bpf_loop(LIST_MAX, list_step, &l, 0);
+	slot_release(slot);
+	return n;
+}
+
+/*
+ * Blocks hanging together by their first words, 0 when that cannot be told. Global: the verifier looks at it once.
+ * bpf_loop (5.17, commit e6f2dd0f8067): unrolled by the verifier, the windows would take too many instructions.
+ */
 __weak int list_length(__u64 block)
 {
 	int n = 0;
+	if (!block)
+		return 0;
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		return list_walk(block);
 	for (int i = 0; i < LIST_MAX && block; i++) {
 		n++;
 		if (!read_word(&block, block))
