@@ -145,6 +145,31 @@ def test_longjmp_leaves_calls_without_return(started, tmp_path):
     assert_law(trace, lost=None)
 
 
+def waiting_calls(tgids):
+    """Entries of these processes in the tables of calls that wait for their return, whoever holds them."""
+    found = []
+    for table in conftest.bpftool("map", "show"):
+        if table.get("name") == "frame_calls":
+            found += [e["formatted"]["key"] for e in conftest.bpftool("map", "dump", "id", str(table["id"]))]
+    return [key for key in found if key["tgid"] in tgids]
+
+
+def test_calls_of_the_dead_are_forgotten(started, tmp_path):
+    program = started.program("c_dies").wait_ready()
+    tracer = started.tracer("-p", program.pid, "--follow", "-o", tmp_path / "t.alys").recording()
+    program.go()
+    children = {int(pid) for pid in program.line().split()}
+    assert len(children) == 12
+    end = time.monotonic() + 60
+    while waiting_calls(children) and time.monotonic() < end:
+        time.sleep(0.2)
+    left = waiting_calls(children)
+    tracer.stop()
+    assert not left
+    # They were in it: each ended in the middle of its only call.
+    assert_law(tmp_path / "t.alys", lost=None)
+
+
 @pytest.mark.parametrize("run", [attach, command])
 def test_follow_takes_in_children(started, tmp_path, run):
     trace = tmp_path / "t.alys"

@@ -241,6 +241,27 @@ void probe_forget_blocks(struct probe *p)
 	} while (!rc);
 }
 
+/* In batches too: to go from one key to the next would begin anew at each that goes meanwhile. */
+void probe_forget_calls(struct probe *p, uint32_t tgid)
+{
+	static struct {
+		uint64_t cfa, tgid;
+	} keys[1024];
+	uint32_t at = 0, n;
+	struct bpf_map *calls = p->skel->maps.frame_calls;
+	void *values = malloc(sizeof(keys) / sizeof(keys[0]) * bpf_map__value_size(calls));
+	int rc = values ? 0 : -ENOMEM;
+	for (bool first = true; !rc; first = false) {
+		n = sizeof(keys) / sizeof(keys[0]);
+		rc = bpf_map_lookup_batch(bpf_map__fd(calls), first ? NULL : &at, &at, keys, values, &n, NULL);
+		for (uint32_t i = 0; (!rc || rc == -ENOENT) && i < n; i++) {
+			if (keys[i].tgid == tgid)
+				bpf_map_delete_elem(bpf_map__fd(calls), &keys[i]);
+		}
+	}
+	free(values);
+}
+
 int probe_listen(struct probe *p, bool on, struct err *err)
 {
 	const struct {

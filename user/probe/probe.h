@@ -71,6 +71,8 @@ void probe_remove_target(struct probe *p, uint32_t tgid);
 int probe_exclude(struct probe *p, uint32_t tgid, struct err *err);
 /* Forgets the sampled blocks whose frees are waited for. */
 void probe_forget_blocks(struct probe *p);
+/* Forgets the calls that a process was in when it ended: no return will ask for them. */
+void probe_forget_calls(struct probe *p, uint32_t tgid);
 /* Whether processes that begin and end are told of at all; they are after probe_open. */
 int probe_listen(struct probe *p, bool on, struct err *err);
 /* Stacks that were sent are sent again: the reader has thrown some away. */

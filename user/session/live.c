@@ -202,6 +202,7 @@ static void on_end(struct live *l, const struct intake_who *who)
 	write_mark(l, EVENT_EXIT, proc, who);
 	target_gone(l->targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->probe), who->tgid);
+	probe_forget_calls(l->probe, who->tgid);
 	attach_forget(l, who->tgid);
 }
 
