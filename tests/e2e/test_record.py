@@ -1,8 +1,10 @@
 """What is recorded is what happened: counts and bytes per call site against the programs' own truth."""
 
 import math
+import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 import urllib.request
@@ -143,6 +145,23 @@ def test_longjmp_leaves_calls_without_return(started, tmp_path):
     jumps = int(program.said[0].split()[1])
     assert 0 <= seen["site_jumped"]["allocs"] - truth["sites"]["site_jumped"]["allocs"] <= jumps
     assert_law(trace, lost=None)
+
+
+def test_child_whose_fork_was_lost(started, tmp_path):
+    program = started.program("c_orphan").wait_ready()
+    tracer = started.tracer("-p", program.pid, "--follow", "--ring", "64k", "-o", tmp_path / "t.alys").recording()
+    os.kill(tracer.proc.pid, signal.SIGSTOP)
+    program.go()
+    child = int(program.line())
+    os.kill(tracer.proc.pid, signal.SIGCONT)
+    # The ring is read again before the child goes on.
+    time.sleep(1)
+    program.go()
+    assert program.line() == "done"
+    tracer.stop()
+    sites = tally(events_of(tmp_path / "t.alys", tmp_path))
+    assert sites[child]["site_of_child"]["allocs"] > 100, sites.keys()
+    assert_law(tmp_path / "t.alys", lost=None)
 
 
 def waiting_calls(tgids):

@@ -265,7 +265,8 @@ struct proc_id roster_take(struct roster *r, uint32_t tgid)
 	const uint64_t *parent = map_get(&r->parents, tgid);
 	const struct proc_id none = { 0 };
 	struct err err;
-	if (!r->select || map_get(&r->unseen, tgid) || roster_is_banned(r, tgid))
+	/* Without select it is a child that the kernel took in, and the word of its fork was lost. */
+	if (!(r->select || r->live->o->follow) || map_get(&r->unseen, tgid) || roster_is_banned(r, tgid))
 		return none;
 	r->counts.looked++;
 	if (parent && target_find(r->live->targets, (uint32_t)*parent).n)
