@@ -24,6 +24,8 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* A thread that seems to be this deep inside an allocator has left it by a jump. */
 #define NEST_SPAN (1 << 20)
+/* So has one with so many calls below it: allocators make few of their own, even when they set themselves up. */
+#define NEST_CALLS 256
 
 /*
  * verifier: context fields must be read at constant offsets; without the asm, clang would join the
@@ -124,6 +126,7 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	p->unfreed = !!(site->flags & ALYS_SITE_UNFREED);
 	p->trial = !!(site->flags & ALYS_SITE_TRIAL);
 	p->foretold = 0;
+	p->below = 0;
 	switch (site->shape) {
 	case ALYS_SHAPE_MUL:
 		p->size = a * b; /* when this overflows the call returns NULL */
@@ -300,7 +303,9 @@ static __noinline bool is_below(struct pending *p, __u64 cfa)
 	__u64 caller;
 	if (p->cfa <= cfa || p->cfa - cfa >= NEST_SPAN)
 		return false;
-	return p->shape != SHAPE_MARK || (probes && probes->return_instances) || !read_word(&caller, p->cfa - 8) ||
+	if (p->shape != SHAPE_MARK)
+		return p->below++ < NEST_CALLS;
+	return (probes && probes->return_instances) || !read_word(&caller, p->cfa - 8) ||
 	       caller == p->caller;
 }
 

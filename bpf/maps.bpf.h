@@ -37,7 +37,7 @@ struct pending {
 	__u8 collected; /* mostly freed by a collector, which nobody tells here */
 	__u8 trial;     /* ALYS_SITE_TRIAL */
 	__u8 foretold;
-	__u8 pad[4];
+	__u32 below; /* calls seen below this one */
 	__u64 told; /* when foretold: the result, as the site or prediction on trial says */
 	__u64 caller; /* of a mark: its return address */
 };

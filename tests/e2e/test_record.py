@@ -147,6 +147,20 @@ def test_longjmp_leaves_calls_without_return(started, tmp_path):
     assert_law(trace, lost=None)
 
 
+@pytest.mark.parametrize("how", [(), ("--return-probes",)], ids=["exits", "return probes"])
+def test_call_that_a_signal_left_does_not_hide_the_next(started, tmp_path, how):
+    trace = tmp_path / "t.alys"
+    program = started.program("c_siglongjmp").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace, *how).recording()
+    truth = program.go().truths()[0]
+    tracer.stop()
+    assert program.finish() == 0
+    seen = tally(events_of(trace, tmp_path))[program.pid]["site_after_jump"]["allocs"]
+    made = truth["sites"]["site_after_jump"]["allocs"]
+    assert made == 5000 and made - 300 < seen <= made
+    assert_law(trace, lost=None)
+
+
 def test_child_whose_fork_was_lost(started, tmp_path):
     program = started.program("c_orphan").wait_ready()
     tracer = started.tracer("-p", program.pid, "--follow", "--ring", "64k", "-o", tmp_path / "t.alys").recording()
@@ -154,7 +168,6 @@ def test_child_whose_fork_was_lost(started, tmp_path):
     program.go()
     child = int(program.line())
     os.kill(tracer.proc.pid, signal.SIGCONT)
-    # The ring is read again before the child goes on.
     time.sleep(1)
     program.go()
     assert program.line() == "done"

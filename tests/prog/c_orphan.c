@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #define BEFORE 100000
-#define CALLS 200
+#define CALLS 3000
 
 static void *volatile kept;
 
