@@ -1,6 +1,8 @@
 """What the daemon leaves on disk: profiles and traces, rotated, on full disks, of processes long gone."""
 
+import os
 import re
+import signal
 import stat
 import subprocess
 import time
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import alys, pprof
-from test_daemon import daemon, group  # noqa: F401 (fixtures)
+from test_daemon import daemon, group, talk  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.bpf
 
@@ -26,6 +28,32 @@ def test_profiles_on_disk(started, daemon, tmp_path):
         assert "Type:" in pprof("-top", path)
     assert program.finish() == 0
     d.until(lambda: list((tmp_path / "p").glob("*-exit.pb.gz")))
+    d.end()
+
+
+def test_many_profiles_do_not_hold_up_the_ring(started, daemon, tmp_path):
+    """They are made some at a time, and in between everything else is done."""
+    programs = [started.program("c_grow").wait_ready().go() for _ in range(6)]
+    d = daemon(*(word for p in programs for word in ("-p", p.pid)), "--sample", "bytes:4k", "--profile-dir", tmp_path / "p",
+               "--every", "1h", "--keep", "9")
+    d.until(lambda: len(d.status()["table"]) == 6, timeout=30)
+    time.sleep(0.5)
+    d.ctl("rotate")
+    d.until(lambda: d.status()["profiles"].startswith("6 written"), timeout=30)
+    time.sleep(1.1)  # so that they have other names
+    # Names are known now. Both questions are there when it looks, and are answered one after the other.
+    first, second = talk(d.socket), talk(d.socket)
+    collector = d.collector()
+    os.kill(collector, signal.SIGSTOP)
+    try:
+        first.send(b"A\x01rotate\0")
+        second.send(b"A\x01status\0")
+    finally:
+        os.kill(collector, signal.SIGCONT)
+    assert b"being written" in first.recv(65536)
+    assert re.search(rb"^names +6 profiles wait", second.recv(65536), re.M)
+    d.until(lambda: d.status()["profiles"].startswith("12 written, 0 failed, 3 old ones removed"), timeout=30)
+    assert len(list((tmp_path / "p").iterdir())) == 9
     d.end()
 
 

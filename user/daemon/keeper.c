@@ -29,6 +29,8 @@ struct keeper {
 	struct keeper_counts counts;
 	char current[64]; /* the trace that is written, "" = none */
 	uint32_t traces;
+	size_t waiting; /* profiles that were asked for and are not there yet */
+	bool grown;     /* old files are to be removed when all of those are */
 	uint64_t next_ns;
 	bool failing;
 };
@@ -140,6 +142,7 @@ static void on_profile(void *ctx, int rc, struct buf *bytes, const struct err *w
 	struct wanted *w = ctx;
 	struct err err = { 0 };
 	struct outfile f;
+	w->keeper->waiting--;
 	if (rc) {
 		if (rc != -ECANCELED)
 			fail(w->keeper, why);
@@ -245,11 +248,13 @@ static void ask(struct keeper *k, struct continuous *c, const struct continuous_
 	w->keeper = k;
 	name_file(k, p, why, w->path, sizeof(w->path));
 	struct profile_request r = {
-		.format = "pprof", .proc = p->proc, .cause = why, .done = on_profile, .ctx = w,
+		.format = "pprof", .proc = p->proc, .cause = why, .patient = true, .done = on_profile, .ctx = w,
 		.since = mark ? (const struct heap_mark *)(uintptr_t)*mark : NULL,
 	};
+	k->waiting++;
 	if (!continuous_profile(c, &r, &err))
 		return;
+	k->waiting--;
 	fail(k, &err);
 	free(w);
 }
@@ -323,6 +328,7 @@ static void remove_old(struct keeper *k)
 	struct old_files files = { 0 };
 	uint64_t size = 0;
 	DIR *dir = opendir(k->place);
+	k->grown = false;
 	if (!dir)
 		return;
 	list_files(dir, k->o.traces ? TRACE_ENDING : ENDING, &files);
@@ -367,7 +373,7 @@ void keeper_write_all(struct keeper *k, struct continuous *c)
 		turn_used(k, c);
 	else
 		ask_for_all(k, c);
-	remove_old(k);
+	k->grown = true;
 }
 
 void keeper_end(struct keeper *k, struct continuous *c)
@@ -396,6 +402,8 @@ int keeper_work(struct keeper *k, struct continuous *c)
 		while (k->next_ns <= now)
 			k->next_ns += every;
 	}
+	if (k->grown && !k->waiting)
+		remove_old(k);
 	return (int)((k->next_ns - now) / 1000000) + 1;
 }
 

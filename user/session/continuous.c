@@ -381,7 +381,8 @@ int continuous_work(struct continuous *c, struct err *err)
 	int ms = c->on ? record(c, err) : (int)(LOOK_NS / 1000000);
 	uint64_t now = now_ns();
 	naming_collect(c->naming);
-	profiles_work(c->profiles);
+	if (profiles_work(c->profiles))
+		ms = 0;
 	traces_work(c->traces);
 	if (now - c->looked_ns >= LOOK_NS)
 		look_at_use(c, now);

@@ -13,6 +13,8 @@
 #include "sink/sink.h"
 
 #define WAITING_MAX 1024
+/* Nobody empties the ring meanwhile: a daemon of 500 processes would be away for seconds. */
+#define TURN_NS 20000000ull
 
 struct waiting {
 	struct profile_request r;
@@ -212,13 +214,36 @@ static bool is_named(const struct profiles *p, const struct waiting *w)
 	return naming_reached(p->naming) >= w->stacks_cnt;
 }
 
+/* One at least. True when the time was over before all that could be were answered. */
+static bool answer_some(struct profiles *p, bool all, uint64_t until_ns)
+{
+	size_t kept = 0, i = 0;
+	bool over = false;
+	for (; i < p->queue_cnt && !over; i++) {
+		if (!all && !is_named(p, p->queue[i])) {
+			p->queue[kept++] = p->queue[i];
+			continue;
+		}
+		answer(p, p->queue[i]);
+		over = until_ns != UINT64_MAX && now_ns() >= until_ns;
+	}
+	bool more = i < p->queue_cnt;
+	while (i < p->queue_cnt)
+		p->queue[kept++] = p->queue[i++];
+	p->queue_cnt = kept;
+	return more;
+}
+
 int profiles_ask(struct profiles *p, const struct profile_request *r, struct err *err)
 {
+	struct err why;
 	const struct sink_ops *sink = sink_find(r->format);
 	if (!sink)
 		return err_set(err, EINVAL, "no format \"%s\"", r->format);
 	if (r->proc.n && !heaps_get(p->heaps, r->proc))
 		return err_set(err, ESRCH, "nothing is known of this process yet");
+	if (p->queue_cnt >= WAITING_MAX)
+		answer_some(p, false, UINT64_MAX);
 	if (p->queue_cnt >= WAITING_MAX)
 		return err_set(err, EBUSY, "too many profiles are waiting for their names");
 	struct waiting *w = calloc(1, sizeof(*w));
@@ -233,32 +258,27 @@ int profiles_ask(struct profiles *p, const struct profile_request *r, struct err
 		waiting_free(w);
 		return err_set(err, ENOMEM, "out of memory");
 	}
-	profiles_work(p);
+	if (r->patient)
+		return 0;
+	if (is_named(p, w)) {
+		p->queue_cnt--;
+		answer(p, w);
+	} else if (naming_begin(p->naming, &why)) {
+		answer_some(p, true, UINT64_MAX);
+	}
 	return 0;
 }
 
-static void answer_some(struct profiles *p, bool all)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < p->queue_cnt; i++) {
-		if (all || is_named(p, p->queue[i]))
-			answer(p, p->queue[i]);
-		else
-			p->queue[kept++] = p->queue[i];
-	}
-	p->queue_cnt = kept;
-}
-
-void profiles_work(struct profiles *p)
+bool profiles_work(struct profiles *p)
 {
 	struct err err;
-	answer_some(p, false);
+	if (answer_some(p, false, now_ns() + TURN_NS))
+		return true;
 	/* Names are a comfort: without memory for them, addresses have to do. */
-	if (p->queue_cnt && naming_begin(p->naming, &err))
-		answer_some(p, true);
+	return p->queue_cnt && naming_begin(p->naming, &err) && answer_some(p, true, now_ns() + TURN_NS);
 }
 
 void profiles_flush(struct profiles *p)
 {
-	answer_some(p, true);
+	answer_some(p, true, UINT64_MAX);
 }

@@ -6,6 +6,8 @@
 #ifndef ALYS_SESSION_PROFILES_H
 #define ALYS_SESSION_PROFILES_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "session/heaps.h"
 #include "session/naming.h"
@@ -17,7 +19,8 @@ struct profile_request {
 	const struct heap_mark *since; /* borrowed until the request returns; NULL = from the beginning */
 	size_t rows_max;    /* as for heaps_snapshot */
 	const char *cause;  /* why this is the last one, as words for its comment; NULL = it is not */
-	/* Exactly once; takes what is in out when rc is 0. Within profiles_ask when all is known. */
+	bool patient;       /* one of many that nobody waits for: never made within profiles_ask */
+	/* Exactly once; takes what is in out when rc is 0. Within profiles_ask when all is known, if not patient. */
 	void (*done)(void *ctx, int rc, struct buf *out, const struct err *err);
 	void *ctx;
 };
@@ -29,8 +32,11 @@ struct profiles *profiles_new(struct live *l, const struct heaps *h, struct nami
 void profiles_free(struct profiles *p);
 /* 0: done() was or will be called. Else it will not: -ESRCH no such process, -EINVAL, -ENOMEM. */
 int profiles_ask(struct profiles *p, const struct profile_request *r, struct err *err);
-/* Answers what can be answered, and has names looked for. To be called after naming_collect, and often. */
-void profiles_work(struct profiles *p);
+/*
+ * Answers what can be answered, for some milliseconds, and has names looked for. To be called after naming_collect,
+ * and often; at once again when true.
+ */
+bool profiles_work(struct profiles *p);
 /* While this is not 0, the catalog must keep what it has. */
 size_t profiles_waiting(const struct profiles *p);
 /* Answers what waits with the names that are there. */
