@@ -127,6 +127,20 @@ struct alys_gc_site {
 /* What a refill counts as when samples are drawn, whatever it hands out: libgc's HBLKSIZE, its most. */
 #define ALYS_REFILL_SPAN 4096
 
+/*
+ * A sampled object of a collected heap, noted before its record is sent: who reads the marks of a collection must know
+ * what is to be judged by them sooner than the main ring is read. number: how many were noted before it, and one; written
+ * last, 0 while the rest is written.
+ */
+struct alys_born {
+	__u64 number;
+	__u64 addr;
+	__u64 time; /* CLOCK_MONOTONIC, ns */
+	__u32 tgid;
+	__u32 pad;
+};
+#define ALYS_BORN_SLOTS 8192 /* a power of two */
+
 /* How nested calls of one allocator into itself are told from the program's own. */
 #define ALYS_NEST_THREAD 1 /* plain C allocators: a second entry before the first one returned */
 #define ALYS_NEST_CALLER 2 /* collectors: the return address lies in the allocator's own code */

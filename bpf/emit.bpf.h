@@ -3,6 +3,8 @@
 #ifndef ALYS_EMIT_BPF_H
 #define ALYS_EMIT_BPF_H
 
+#include "gc_maps.bpf.h"
+
 /* A wake-up costs the traced thread over 2 us, so the reader polls and is woken only when the ring
  * fills faster than it looks. */
 static __always_inline __u64 wake_flag(void)
@@ -54,8 +56,36 @@ static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const
 	e->span = p->span;
 }
 
+#define WRITTEN() asm volatile("" ::: "memory") /* stores stay in order: x86 keeps it */
+
+/* Global: the verifier looks at it once. */
+__weak int note_born(__u64 addr)
+{
+	__u64 n = __sync_fetch_and_add(&born_cnt, 1);
+	__u32 i = n & (ALYS_BORN_SLOTS - 1);
+	struct alys_born *b = bpf_map_lookup_elem(&born, &i);
+	if (!b)
+		return 0;
+	b->number = 0;
+	WRITTEN();
+	b->addr = addr;
+	b->time = bpf_ktime_get_ns();
+	b->tgid = bpf_get_current_pid_tgid() >> 32;
+	WRITTEN();
+	b->number = n + 1;
+	return 0;
+}
+
+/* Before the record: what stands in the ring before the marks of a collection must be known at its end. */
+static __always_inline void note_object(const struct pending *p, __u64 addr)
+{
+	if (config.interval && p->flags & ALYS_F_GC && addr)
+		note_born(addr);
+}
+
 static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
 {
+	note_object(p, addr);
 	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		lose(ALYS_ST_LOST_RING_ALLOC);
@@ -68,6 +98,7 @@ static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
 
 static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __u64 old)
 {
+	note_object(p, addr);
 	struct alys_ev_realloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		lose(ALYS_ST_LOST_RING_REALLOC);

@@ -30,6 +30,18 @@ struct {
 	__type(value, struct alys_gc_site);
 } gc_sites SEC(".maps") __weak;
 
+/* Sampled objects, round and round; born_cnt says how many there have been. Written by the allocation programs,
+ * read by the loader (mapped into its memory). Overwritten before they were read: it reads all marks from then on. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ALYS_BORN_SLOTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct alys_born);
+} born SEC(".maps") __weak;
+
+__u64 born_cnt __weak = 0;
+
 /* Begins and ends of collections for the thread that reads marks: each wakes it. Full: it finds the
  * marks overwritten and says so; a thousand collections would have to pass unread. */
 struct {

@@ -116,6 +116,45 @@ static void test_all_kinds_of_marks(void **state)
 	}
 }
 
+static uint64_t *asked(const uint64_t *addrs, size_t cnt)
+{
+	uint64_t *out = calloc(cnt + 1, sizeof(*out));
+	memcpy(out, addrs, cnt * sizeof(*out));
+	return out;
+}
+
+static void test_some_blocks(void **state)
+{
+	struct heapimage im;
+	struct layout l;
+	struct boehm_heap h;
+	struct heap_object o;
+	struct err err;
+	(void)state;
+	image_begin(&im, LAYOUT_MARK_BYTES);
+	struct sample s = fill(&im);
+	const uint64_t some[] = { IMAGE_BLOCKS - 1, s.small + 48, s.gap + 16, s.large + 9000 };
+	assert_int_equal(image_layout(&im, &l, &err), 0);
+	assert_int_equal(boehm_heap_read_some(&im.memory, &l, asked(some, 4), 4, &h, &err), 0);
+	assert_int_equal(h.blocks_cnt, 2);
+	assert_int_equal(h.gc_no, IMAGE_CYCLE);
+	assert_int_equal(h.heap_bytes, 0); /* unknown */
+	assert_true(boehm_heap_find(&h, s.small, &o) && o.marked);
+	assert_true(boehm_heap_find(&h, s.small + 48, &o) && !o.marked);
+	assert_true(boehm_heap_find(&h, s.large + 9000, &o) && o.base == s.large && o.marked);
+	assert_false(boehm_heap_find(&h, s.atomic, &o));
+	for (size_t i = 0; i < 4; i++)
+		assert_true(boehm_heap_covers(&h, some[i]));
+	assert_false(boehm_heap_covers(&h, s.small));
+	assert_false(boehm_heap_covers(&h, s.atomic));
+	boehm_heap_free(&h);
+	assert_int_equal(boehm_heap_read_some(&im.memory, &l, asked(some, 0), 0, &h, &err), 0);
+	assert_int_equal(h.blocks_cnt, 0);
+	assert_false(boehm_heap_covers(&h, s.small + 48));
+	boehm_heap_free(&h);
+	image_end(&im);
+}
+
 static void expect_no_layout(struct heapimage *im, int code)
 {
 	struct layout l;
@@ -483,6 +522,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reading_over_holes), cmocka_unit_test(test_space),
 		cmocka_unit_test(test_all_kinds_of_marks), cmocka_unit_test(test_what_is_no_layout),
+		cmocka_unit_test(test_some_blocks),
 		cmocka_unit_test(test_waits_for_the_end_of_a_cycle), cmocka_unit_test(test_cycle_that_sleeps),
 		cmocka_unit_test(test_hostile_headers), cmocka_unit_test(test_circles), cmocka_unit_test(test_census),
 		cmocka_unit_test(test_census_of_two_sizes), cmocka_unit_test(test_one_claims_terabytes),

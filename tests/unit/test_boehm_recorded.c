@@ -116,6 +116,34 @@ static void test_who_dies(void **state)
 	boehm_heap_free(&h);
 }
 
+/* A reading of some blocks says nothing about objects that it was not asked for, wherever they lie. */
+static void test_reading_in_part(void **state)
+{
+	(void)state;
+	static struct dead dead;
+	uint8_t marks[4096 / 64] = { [1] = 1 };
+	struct boehm_heap h = made_heap(1, 64, HEAP_NORMAL, marks);
+	struct recorded o = { 0 };
+	uint64_t old, *asked = calloc(3, sizeof(*asked));
+	dead = (struct dead){ 0 };
+	for (uint64_t i = 0; i < 3; i++)
+		recorded_put(&o, BASE + 64 * i, 1, &old);
+	recorded_put(&o, BASE + 2 * BOEHM_BLOCK, 1, &old);
+	recorded_put(&o, BASE + 3 * BOEHM_BLOCK, 1, &old);
+	recorded_marked(&o);
+	asked[0] = BASE;
+	asked[1] = BASE + 64;
+	asked[2] = BASE + 2 * BOEHM_BLOCK;
+	h.asked = asked;
+	h.asked_cnt = 3;
+	assert_int_equal(recorded_apply(&o, &h, on_dead, &dead), 0);
+	assert_int_equal(dead.cnt, 2);
+	assert_int_equal(dead.addr[0], BASE);
+	assert_int_equal(dead.addr[1], BASE + 2 * BOEHM_BLOCK);
+	recorded_free(&o);
+	boehm_heap_free(&h);
+}
+
 static double seconds(void)
 {
 	struct timespec ts;
@@ -159,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_put_and_take),
 		cmocka_unit_test(test_who_dies),
+		cmocka_unit_test(test_reading_in_part),
 		cmocka_unit_test(test_a_million),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ void boehm_heap_free(struct boehm_heap *h)
 	free(h->marks);
 	free(h->gaps);
 	free(h->pages);
+	free(h->asked);
 	*h = (struct boehm_heap){ 0 };
 }
 
@@ -243,9 +244,11 @@ static int read_once(struct memory *m, const struct layout *l, struct boehm_heap
 	if (rc)
 		return rc;
 	h->bad_headers = x.strange;
+	if (h->asked)
+		index_keep(&x, h->asked, h->asked_cnt);
 	rc = take_headers(&r, &x);
 	index_free(&x);
-	if (!rc)
+	if (!rc && !h->asked)
 		rc = compare_witnesses(m, l, h, &changed);
 	if (!rc && l->gc_no)
 		rc = boehm_gc_no(m, l, &after);
@@ -364,4 +367,32 @@ int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap 
 int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
 {
 	return read_patiently(m, l, 0, out, err);
+}
+
+int boehm_heap_read_some(struct memory *m, const struct layout *l, uint64_t *asked, size_t cnt, struct boehm_heap *out,
+			 struct err *err)
+{
+	uint64_t start = clock_ns();
+	*out = (struct boehm_heap){ .asked = asked, .asked_cnt = cnt };
+	int rc = read_once(m, l, out);
+	if (rc) {
+		boehm_heap_free(out);
+		return err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
+	}
+	out->heap_bytes = out->free_bytes = out->unmapped_bytes = 0;
+	out->torn = false;
+	out->read_ns = start;
+	out->took_ns = clock_ns() - start;
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+bool boehm_heap_covers(const struct boehm_heap *h, uint64_t addr)
+{
+	return !h->asked || bsearch(&addr, h->asked, h->asked_cnt, sizeof(addr), by_address);
 }

@@ -59,6 +59,8 @@ struct boehm_heap {
 	uint32_t retries;
 	uint32_t bad_headers;      /* left out: did not look like headers of blocks */
 	bool torn;                 /* marks are not of one cycle */
+	uint64_t *asked;           /* not NULL: only blocks that hold these addresses (ascending) were read */
+	size_t asked_cnt;
 	bool unnumbered;           /* no cycle counter was found: gc_no is the latest sweep's, 16 bits */
 };
 
@@ -66,6 +68,14 @@ struct boehm_heap {
 int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err);
 /* The same without waiting for the end of a collection: for a process that stands still, or for blocks alone. */
 int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err);
+/*
+ * The same for the blocks that hold these addresses alone (ascending; malloc'ed and taken over, also when it fails): what
+ * the heap has besides is not told, nor whether a collection went on.
+ */
+int boehm_heap_read_some(struct memory *m, const struct layout *l, uint64_t *asked, size_t cnt, struct boehm_heap *out,
+			 struct err *err);
+/* Does the reading tell of this address? */
+bool boehm_heap_covers(const struct boehm_heap *h, uint64_t addr);
 void boehm_heap_free(struct boehm_heap *h);
 
 struct heap_object {

@@ -137,6 +137,20 @@ int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct b
 	return rc;
 }
 
+void index_keep(struct block_index *x, const uint64_t *addrs, size_t cnt)
+{
+	size_t kept = 0, next = 0;
+	for (size_t i = 0; i < x->entries_cnt && next < cnt; i++) {
+		uint64_t end = i + 1 < x->entries_cnt ? x->entries[i + 1].block : UINT64_MAX;
+		bool wanted = false;
+		for (; next < cnt && addrs[next] < end; next++)
+			wanted |= addrs[next] >= x->entries[i].block;
+		if (wanted)
+			x->entries[kept++] = x->entries[i];
+	}
+	x->entries_cnt = kept;
+}
+
 void index_free(struct block_index *x)
 {
 	free(x->entries);

@@ -111,9 +111,11 @@ void recorded_marked(struct recorded *o)
 	o->epoch = (o->epoch + 1) & EPOCH_MASK;
 }
 
-static bool is_dead(const struct boehm_heap *h, uint64_t addr)
+bool recorded_is_dead(const struct boehm_heap *h, uint64_t addr)
 {
 	struct heap_object found;
+	if (!boehm_heap_covers(h, addr))
+		return false;
 	if (!boehm_heap_find(h, addr, &found))
 		return true;
 	return !found.marked && found.kind != HEAP_UNCOLLECTABLE && found.kind != HEAP_ATOMIC_UNCOLLECTABLE;
@@ -135,7 +137,7 @@ static void list_dead(const struct recorded *o, const struct boehm_heap *h, stru
 	for (size_t i = 0; i < o->cap; i++) {
 		const struct recorded_slot *s = &o->slots[i];
 		uint64_t addr = slot_place(s) << 4;
-		if (!s->at || (s->at & EPOCH_MASK) == o->epoch || !is_dead(h, addr))
+		if (!s->at || (s->at & EPOCH_MASK) == o->epoch || !recorded_is_dead(h, addr))
 			continue;
 		l->at[l->cnt++] = (struct dead){ addr, s->size };
 		l->least = addr < l->least ? addr : l->least;

@@ -5,7 +5,8 @@
  *   put A, put B, | marked n |, put C, apply(marks of n): A and B may be dead, C was born too late
  *
  * An object is dead when no block in use holds its address or the object there is not marked. One that
- * another object's inside covers counts as that one: aligned allocations point inside of theirs.
+ * another object's inside covers counts as that one: aligned allocations point inside of theirs. What a reading does not
+ * cover is left alone.
  */
 #ifndef ALYS_BOEHM_RECORDED_H
 #define ALYS_BOEHM_RECORDED_H
@@ -41,6 +42,8 @@ void recorded_marked(struct recorded *o);
  */
 int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(void *ctx, uint64_t addr, uint64_t size),
 		  void *ctx);
+/* Would recorded_apply call an object at this address dead, were it old enough? */
+bool recorded_is_dead(const struct boehm_heap *h, uint64_t addr);
 void recorded_free(struct recorded *o);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <bpf/bpf.h>
@@ -315,6 +316,8 @@ void probe_close(struct probe *p)
 	probe_detach(p, 0);
 	probe_listen(p, false, NULL);
 	tables_free(p->tables);
+	if (p->born)
+		munmap((void *)p->born, BORN_SZ);
 	free(p->attachments);
 	programs_close(p->programs);
 	free(p->files);

@@ -42,6 +42,11 @@ int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const 
 int probe_collections_fd(const struct probe *p);
 /* How many collections have begun in the process; 0 when none was seen. */
 uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid);
+/*
+ * Sampled objects of collected heaps, sooner than their events come: the next one behind *at (0 at first), which moves on.
+ * 1; 0 = there is none yet; -EOVERFLOW = more have come than are kept, or nothing is sampled.
+ */
+int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out);
 /* Also call at begins. */
 void probe_call_at_begins(struct probe *p, int on);
 /* Targets may be stopped at the end of a collection until then (CLOCK_MONOTONIC). */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -127,6 +128,13 @@ int probe_ready(const struct probe *p, struct err *err)
 	return rc ? explain_load(rc, err) : 0;
 }
 
+/* NULL: then all marks are read at each collection, which takes longer. */
+static const struct alys_born *map_born(const struct probe *p)
+{
+	void *at = mmap(NULL, BORN_SZ, PROT_READ, MAP_SHARED, bpf_map__fd(p->skel->maps.born), 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
 static int load(struct probe *p, const struct probe_config *cfg, struct err *err)
 {
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
@@ -159,6 +167,8 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	p->tables = tables_new(&maps, err);
 	if (!p->tables)
 		return -err->code;
+	if (cfg->interval)
+		p->born = map_born(p);
 	return probe_listen(p, true, err);
 }
 

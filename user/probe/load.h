@@ -32,6 +32,8 @@ struct described {
 
 #define LISTENING 4
 
+#define BORN_SZ (ALYS_BORN_SLOTS * sizeof(struct alys_born))
+
 struct probe {
 	struct alys_bpf *skel;
 	struct programs *programs;
@@ -43,6 +45,7 @@ struct probe {
 	size_t attachments_cnt, attachments_cap;
 	uint32_t sites_cnt, objects_cnt, gc_sites_cnt, trials_cnt;
 	struct alys_gc_site gc_sites[ALYS_MAX_GC_SITES]; /* as the kernel has them */
+	const struct alys_born *born; /* as the programs write it; NULL = nothing is sampled */
 	int listening[LISTENING]; /* raw tracepoints, 0 = not attached */
 	struct described *files;
 	size_t files_cnt, files_cap;

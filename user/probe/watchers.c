@@ -70,6 +70,26 @@ uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid)
 	return state[0];
 }
 
+int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out)
+{
+	uint64_t cnt = p->born ? __atomic_load_n(&p->skel->bss->born_cnt, __ATOMIC_ACQUIRE) : UINT64_MAX;
+	if (cnt - *at >= ALYS_BORN_SLOTS)
+		return -EOVERFLOW;
+	if (cnt == *at)
+		return 0;
+	const struct alys_born *b = &p->born[*at & (ALYS_BORN_SLOTS - 1)];
+	uint64_t before = __atomic_load_n(&b->number, __ATOMIC_ACQUIRE);
+	*out = *b;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	uint64_t after = __atomic_load_n(&b->number, __ATOMIC_RELAXED);
+	if (before == *at + 1 && after == before) {
+		++*at;
+		return 1;
+	}
+	/* Its writer is in the middle of it, or a later one is: then this one has gone. */
+	return before > *at + 1 || after > *at + 1 ? -EOVERFLOW : 0;
+}
+
 void probe_call_at_begins(struct probe *p, int on)
 {
 	__atomic_store_n(&p->skel->bss->gc_wake_begins, on, __ATOMIC_RELEASE);

@@ -48,10 +48,10 @@ static double heap_reclaimed(const struct collection_list *l, size_t i)
 {
 	const struct collection_row *r = &l->rows[i], *before = NULL;
 	for (size_t k = i; k-- > 0 && !before;) {
-		if (l->rows[k].event.proc.n == r->event.proc.n)
+		if (l->rows[k].event.proc.n == r->event.proc.n && l->rows[k].event.gc.live_sz)
 			before = &l->rows[k];
 	}
-	if (!before || !before->event.gc.live_sz || !r->event.gc.live_sz)
+	if (!before || !r->event.gc.live_sz)
 		return 0;
 	double gone = (double)before->event.gc.live_sz + ((double)r->net_sz - (double)before->net_sz) -
 		      (double)r->event.gc.live_sz;

@@ -133,6 +133,7 @@ static void put_collections(struct live *l)
 	put(l, "reclaimed", "blocks that a collector reclaimed", COUNT_NOTE, n.reclaimed);
 	put(l, "reclaimed-unseen", "blocks whose place a collector had given away again", COUNT_NOTE, n.reused);
 	put(l, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
+	put(l, "marks-in-part", "collections at which only marks of sampled objects were read", COUNT_NOTE, cost.parts);
 	put_state(l, "marks-longest-us", "microseconds that the longest reading of marks took", cost.longest_ns / 1000);
 	put_state(l, "judged-longest-us", "microseconds of the processor, at most, to find the dead of a collection and write them",
 		  n.longest_ns / 1000);

@@ -156,7 +156,8 @@ static int conclude(struct liveness *l, struct heap_state *h)
 		return 0;
 	if (h->reading) {
 		h->over.gc.heap_sz = h->reading->heap.heap_bytes;
-		h->over.gc.live_sz = marked_bytes(&h->reading->heap);
+		/* Blocks of sampled objects are no measure of the heap. */
+		h->over.gc.live_sz = h->reading->heap.asked ? 0 : marked_bytes(&h->reading->heap);
 		uint64_t from = cpu_now();
 		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
 		uint64_t took = cpu_now() - from;

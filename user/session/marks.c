@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "intake/bell.h"
 #include "probe/collections.h"
+#include "session/births.h"
 #include "session/collector.h"
 #include "session/keeper.h"
 
@@ -25,6 +26,7 @@
 #define TAKE_NS 2000000000ull
 #define READINGS 3 /* tries at one collection */
 #define SETTLE_NS 500000000ull
+#define WHOLE_SHARE 100       /* sampling, the marks of whole heaps are read for a hundredth of the time */
 #define KEEP_SZ (256u << 20)   /* of readings that nobody took yet */
 
 struct watched {
@@ -32,6 +34,8 @@ struct watched {
 	enum marks_state state;
 	bool gone, tried;
 	uint64_t serial;            /* of the last collection that was dealt with, + 1 */
+	uint64_t gone_ns;           /* when gone */
+	uint64_t whole_ns;          /* not before then are all its marks read, when those of sampled objects will do */
 	struct collector collector; /* when ready: memory and layout are the reader's, the rest the prover's */
 	pthread_t prover;
 	bool proving, proved; /* began, ended */
@@ -44,6 +48,7 @@ struct marks {
 	struct bell *bell;
 	bool stop;
 	struct keeper keeper;
+	struct births births; /* the thread's own */
 	pthread_t thread;
 	bool running;
 	int events; /* eventfd: look at the lists */
@@ -76,7 +81,7 @@ void mark_reading_free(struct mark_reading *r)
 
 static size_t reading_sz(const struct mark_reading *r)
 {
-	return r->heap.blocks_cap * sizeof(*r->heap.blocks) + r->heap.marks_cap +
+	return r->heap.blocks_cap * sizeof(*r->heap.blocks) + r->heap.marks_cap + r->heap.asked_cnt * sizeof(*r->heap.asked) +
 	       r->heap.pages_cnt * sizeof(*r->heap.pages);
 }
 
@@ -102,6 +107,7 @@ static void free_gone(struct marks *m)
 		}
 		if (w->proving)
 			pthread_join(w->prover, NULL);
+		births_forget(&m->births, w->tgid, w->gone_ns);
 		collector_close(&w->collector);
 		free(w);
 	}
@@ -215,27 +221,45 @@ static const char *objection(struct marks *m, const struct mark_reading *r, int 
 	return r->heap.bad_headers ? "some block headers make no sense" : NULL;
 }
 
+/*
+ * Of few sampled objects few blocks tell what became of them: reading all of a heap at each of hundreds of collections a
+ * second took a fifth of a processor. Now and then all are read, to know what the heap holds.
+ */
+static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from)
+{
+	struct err err;
+	size_t cnt = 0;
+	uint64_t *asked = from < w->whole_ns ? births_of(&m->births, w->tgid, &cnt) : NULL;
+	if (asked)
+		return boehm_heap_read_some(&w->collector.memory, &w->collector.layout, asked, cnt, &r->heap, &err);
+	int rc = boehm_heap_read_now(&w->collector.memory, &w->collector.layout, &r->heap, &err);
+	uint64_t now = clock_now();
+	w->whole_ns = now + (now - from) * WHOLE_SHARE;
+	return rc;
+}
+
 /* A header that is being set up at this moment makes no sense yet. */
-static const char *try_reading(struct marks *m, struct watched *w, struct mark_reading *r)
+static const char *try_reading(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from)
 {
 	const char *why = NULL;
-	struct err err;
 	for (int i = 0; i < READINGS && (!i || r->heap.bad_headers); i++) {
 		boehm_heap_free(&r->heap);
-		int rc = boehm_heap_read_now(&w->collector.memory, &w->collector.layout, &r->heap, &err);
+		int rc = read_heap(m, w, r, from);
 		r->until_ns = clock_now();
 		why = objection(m, r, rc);
 	}
 	return why;
 }
 
-static void read_marks(struct marks *m, struct watched *w, struct mark_reading *r)
+static void read_marks(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t begun_ns)
 {
 	const char *why = "the next one had begun before the reader woke";
 	uint64_t from = clock_now();
 	if (probe_collections_begun(m->probe, r->tgid) == r->serial)
-		why = try_reading(m, w, r);
+		why = try_reading(m, w, r, from);
 	r->good = !why;
+	if (r->good && begun_ns)
+		births_judge(&m->births, r->tgid, &r->heap, begun_ns);
 	if (why)
 		log_info("collection %u of process %u: no marks: %s", r->gc_no, r->tgid, why);
 	uint64_t took = clock_now() - from;
@@ -243,6 +267,7 @@ static void read_marks(struct marks *m, struct watched *w, struct mark_reading *
 	m->cost.readings++;
 	m->cost.total_ns += took;
 	m->cost.late += !r->good;
+	m->cost.parts += r->heap.asked != NULL;
 	if (took > m->cost.longest_ns)
 		m->cost.longest_ns = took;
 	pthread_mutex_unlock(&m->lock);
@@ -259,7 +284,7 @@ static void deal_with(struct marks *m, const struct intake_collection *c)
 	if (r)
 		*r = (struct mark_reading){ .tgid = c->who.tgid, .gc_no = c->gc_no, .serial = c->serial };
 	if (r && w && w->state == MARKS_READY)
-		read_marks(m, w, r);
+		read_marks(m, w, r, c->begun_ns);
 	/* First of all it goes on. */
 	if (m->stop)
 		kill((pid_t)c->who.tgid, SIGCONT);
@@ -275,6 +300,7 @@ static void deal_with(struct marks *m, const struct intake_collection *c)
 static void on_bell(void *ctx, const struct intake_collection *c, bool over)
 {
 	struct marks *m = ctx;
+	births_read(&m->births, m->probe);
 	if (over)
 		deal_with(m, c);
 	else
@@ -304,6 +330,7 @@ static void *run(void *arg)
 		poll(fds, 2, BEAT_MS);
 		if (fds[0].revents && read(m->events, &word, sizeof(word)) < 0)
 			log_dbg("eventfd: %s", strerror(errno));
+		births_read(&m->births, m->probe);
 		bell_drain(m->bell);
 		open_waiting(m);
 		pthread_mutex_lock(&m->lock);
@@ -379,6 +406,7 @@ void marks_free(struct marks *m)
 	for (size_t i = 0; i < m->list_cnt; i++)
 		m->list[i]->gone = true;
 	free_gone(m);
+	births_free(&m->births);
 	keeper_stop(&m->keeper);
 	for (size_t i = 0; i < m->readings_cnt; i++)
 		mark_reading_free(m->readings[i]);
@@ -434,8 +462,10 @@ void marks_forget(struct marks *m, uint32_t tgid)
 {
 	pthread_mutex_lock(&m->lock);
 	struct watched *w = find(m, tgid);
-	if (w)
+	if (w) {
 		w->gone = true;
+		w->gone_ns = clock_now();
+	}
 	pthread_mutex_unlock(&m->lock);
 }
 

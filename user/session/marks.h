@@ -23,7 +23,7 @@ struct mark_reading {
 	uint32_t tgid, gc_no;
 	uint64_t serial;   /* of the collection, as in its records */
 	uint64_t until_ns; /* end of the reading */
-	bool good;         /* heap holds the marks of this collection */
+	bool good;         /* heap holds the marks of this collection, all of them or those of sampled objects */
 	struct boehm_heap heap;
 };
 
@@ -53,6 +53,7 @@ enum marks_state marks_state(struct marks *m, uint32_t tgid, bool *incremental, 
 /* Times that readings took, for the ledger. */
 struct marks_cost {
 	uint64_t readings, total_ns, longest_ns, late; /* late: another collection had begun */
+	uint64_t parts; /* readings of the blocks of sampled objects alone */
 };
 
 struct marks_cost marks_cost(struct marks *m);
