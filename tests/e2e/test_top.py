@@ -55,10 +55,10 @@ class Terminal:
         return screen
 
     def row(self, name):
-        """The cells of the row with this name, and its line."""
+        """The cells of the row with this name, without that of the error, and its line."""
         for n, line in enumerate(self.lines):
             if name in line and re.match(r" *[\d.]+[KMG]? ", line):
-                return line.split(), n
+                return [cell for cell in line.split() if not re.fullmatch(r"\d+%", cell)], n
         return None, None
 
     def kill(self):
@@ -109,6 +109,7 @@ def test_a_process(terminal, growing):
     slow, slow_at = screen.row("site_grow_slow")
     churn, churn_at = screen.row("site_churn")
     assert 4 == fast_at < slow_at < churn_at
+    screen.shows(r"^ +LIVE +ERR +BLOCKS", r"^live [\d.]+[KM] \+-\d+%, ", r"^ +[\d.]+[KM] +\d+% .* site_grow_fast")
     # 2048 bytes each other turn, 1024 each sixteenth: sixteen times as much; turns last a bit over a millisecond.
     assert 10 < bytes_of(fast[0]) / bytes_of(slow[0]) < 25
     assert 100 << 10 < bytes_of(fast[2]) < 1200 << 10, fast
@@ -127,7 +128,7 @@ def test_keys(terminal, growing):
     screen = terminal("-p", target.pid, "--sample", "bytes:512")
     screen.shows("site_grow_fast", "site_grow_slow")
     screen.keys("Enter")
-    screen.shows(r"stack 1 of \d.*[KM] in .* blocks of", r"^ +site_grow_fast +.*c_grow\.c:\d+", r"^ +main +.*c_grow\.c:\d+")
+    screen.shows(r"stack 1 of \d.*[KM] \+-\d+% in .* blocks of", r"^ +site_grow_fast +.*c_grow\.c:\d+", r"^ +main +.*c_grow\.c:\d+")
     screen.keys("Escape")
     screen.keys("Down")
     screen.keys("/")

@@ -144,7 +144,7 @@ static void test_rates_and_growth(void **state)
 	take(&t->v, 1000 + 2048, 20, 3 * S);
 	/* 2048 bytes in two seconds: 1 KiB a second, 60 KiB a minute. */
 	assert_shows(t, "    3.0K       4     1.0K   +60.0K  String");
-	assert_shows(t, "live 3.0K, +60.0K/min; allocates 1.0K/s");
+	assert_shows(t, "live 3.0K, +60.0K/min; new 1.0K/s");
 	take(&t->v, 1000, 20, 5 * S);
 	assert_shows(t, "    1000       4        0        0  String");
 	close_view(t);
@@ -219,6 +219,38 @@ static void test_a_stack(void **state)
 	view_key(&t->v, VIEW_ESCAPE);
 	assert_hides(t, "stack 1");
 	close_view(t);
+}
+
+static void test_errors_of_estimates(void **state)
+{
+	static const char estimated[] =
+		"alys-feed\t1\nwhen\t1\t1\t524288\t1\nprocess\t42\tshop\t/usr/bin/shop\t4000\t8\t4000\t9\nerror\t500\n"
+		"process\t50\tcron\t/usr/sbin/cron\t6000\t1\t6000\t1\nframe\tCart.add\t/src/cart.cr:3\nframe\tmain\t\n"
+		"stack\t42\t1000\t2\t2000\t2\tItem\t0\nerror\t300\nstack\t42\t3000\t2\t2000\t2\tItem\t0,1\nerror\t400\nend\n";
+	static const char *const bad[] = { "alys-feed\t1\nerror\t1\nend\n", "alys-feed\t1\nprocess\t1\ta\tb\t1\t1\t1\t1\nerror\t-1\nend\n" };
+	struct shown *t = open_view(0);
+	struct feed f;
+	(void)state;
+	assert_int_equal(feed_parse(&f, estimated, sizeof(estimated) - 1, NULL), 0);
+	view_take(&t->v, &f, 1 * S);
+	feed_free(&f);
+	assert_shows(t, "live 9.8K +-5%, ");
+	assert_shows(t, "    LIVE  ERR  BLOCKS");
+	assert_int_equal(row_with(t, "    3.9K  13%       8"), 5);
+	assert_int_equal(row_with(t, "    5.9K            1"), 4);
+	view_key(&t->v, VIEW_DOWN);
+	view_key(&t->v, VIEW_ENTER);
+	/* Errors of independent parts: 300 and 400 make 500. */
+	assert_int_equal(row_with(t, "    3.9K  13%       4"), 4);
+	view_key(&t->v, VIEW_ENTER);
+	assert_shows(t, "stack 1 of 2 (left, right): 2.9K +-14% in 2 blocks");
+	t->s.cols = 59;
+	assert_hides(t, "ERR");
+	close_view(t);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(feed_parse(&f, bad[i], strlen(bad[i]), NULL), -EINVAL);
+		feed_free(&f);
+	}
 }
 
 static void test_types(void **state)
@@ -390,7 +422,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_processes_then_sites), cmocka_unit_test(test_rates_and_growth),
 		cmocka_unit_test(test_what_comes_later_grows_from_nothing), cmocka_unit_test(test_sorting),
-		cmocka_unit_test(test_a_chosen_row_stays_chosen), cmocka_unit_test(test_a_stack), cmocka_unit_test(test_types),
+		cmocka_unit_test(test_a_chosen_row_stays_chosen), cmocka_unit_test(test_a_stack), cmocka_unit_test(test_errors_of_estimates), cmocka_unit_test(test_types),
 		cmocka_unit_test(test_filter), cmocka_unit_test(test_pause_holds_all_but_losses),
 		cmocka_unit_test(test_losses_are_on_every_screen), cmocka_unit_test(test_small_and_large_screens),
 		cmocka_unit_test(test_scrolling), cmocka_unit_test(test_columns_of_wide_text),

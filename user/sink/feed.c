@@ -9,10 +9,14 @@
  *   process	PID	COMM	EXE	LIVE_BYTES	LIVE_COUNT	ALLOCATED_BYTES	ALLOCATED_COUNT
  *   frame	NAME	FILE:LINE
  *   stack	PID	LIVE_BYTES	LIVE_COUNT	ALLOCATED_BYTES	ALLOCATED_COUNT	TYPE	FRAME,FRAME,...
+ *   error	BYTES
  *   end
+ *
+ * An error is the standard error of the live bytes of the process or stack in the line before; none where it is 0.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,12 +54,19 @@ static void put_totals(struct buf *out, const struct totals *t)
 		buf_addf(out, "\t%" PRId64, value_of(t, order[i]));
 }
 
+static void put_error(struct buf *out, const struct totals *t)
+{
+	if (t->var_live_sz > 0)
+		buf_addf(out, "error\t%.0f\n", ceil(sqrt(t->var_live_sz)));
+}
+
 static void add_totals(struct totals *to, const struct totals *t)
 {
 	to->est_alloc_cnt += t->est_alloc_cnt;
 	to->est_alloc_sz += t->est_alloc_sz;
 	to->est_live_cnt += t->est_live_cnt;
 	to->est_live_sz += t->est_live_sz;
+	to->var_live_sz += t->var_live_sz;
 }
 
 static int gather_processes(struct feed *f)
@@ -126,6 +137,7 @@ static void put_processes(struct feed *f)
 		text_clean(f->out, p && p->exe ? p->exe : "", SIZE_MAX);
 		put_totals(f->out, &f->procs[i].t);
 		buf_adds(f->out, "\n");
+		put_error(f->out, &f->procs[i].t);
 	}
 }
 
@@ -168,6 +180,7 @@ static int put_stack(struct feed *f, const struct snapshot_row *row)
 	for (size_t i = 0; i < n; i++)
 		buf_addf(f->out, "%s%u", i ? "," : "", numbers[i]);
 	buf_adds(f->out, "\n");
+	put_error(f->out, &row->t);
 	bool failed = type.failed || (n < f->cut.frames_cnt && n < FRAMES_MAX);
 	buf_free(&type);
 	return failed ? -ENOMEM : 0;

@@ -11,6 +11,7 @@
 
 #define HEAD_ROWS 4
 #define FOOT_ROWS 1
+#define ERROR_COLS 5
 
 /* "1.5M", "17": at most 7 columns. */
 static void put_short(struct buf *out, double n, double unit, const char *suffixes, const char *sign)
@@ -45,6 +46,13 @@ static void put_cell(struct buf *line, double n, int cols, bool bytes, const cha
 		put_count(&text, n);
 	screen_put(line, buf_str(&text), cols, true);
 	buf_free(&text);
+}
+
+/* The standard error as a part of what it is of: "12%", at most 4 columns; nothing when that is exact. */
+static void put_error(struct buf *out, const char *before, double var, double of)
+{
+	if (var > 0 && of > 0)
+		buf_addf(out, "%s%.0f%%", before, fmin(ceil(100 * sqrt(var) / of), 999));
 }
 
 /* The whole line is one text. */
@@ -87,7 +95,7 @@ static void draw_title(const struct view *v, struct screen *s)
 
 static void draw_sums(const struct view *v, struct screen *s)
 {
-	double live = 0, rate = 0, rate_cnt = 0, growth = 0;
+	double live = 0, var = 0, rate = 0, rate_cnt = 0, growth = 0;
 	struct buf t = { 0 };
 	for (size_t i = 0; i < v->feed.processes_cnt; i++) {
 		const struct feed_process *f = &v->feed.processes[i];
@@ -95,15 +103,17 @@ static void draw_sums(const struct view *v, struct screen *s)
 		if (v->pid && f->pid != v->pid)
 			continue;
 		live += f->live_sz;
+		var += f->error * f->error;
 		rate += p ? p->rate_sz : 0;
 		rate_cnt += p ? p->rate_cnt : 0;
 		growth += p ? p->growth : 0;
 	}
 	buf_adds(&t, "live ");
 	put_bytes(&t, live, "");
+	put_error(&t, " +-", var, live);
 	buf_adds(&t, ", ");
 	put_bytes(&t, growth, "+");
-	buf_adds(&t, "/min; allocates ");
+	buf_adds(&t, "/min; new ");
 	put_bytes(&t, rate, "");
 	buf_adds(&t, "/s, ");
 	put_count(&t, rate_cnt);
@@ -144,22 +154,27 @@ static bool shows_growth(const struct screen *s)
 	return s->cols >= 50;
 }
 
-static int numbers_cols(const struct screen *s)
+static bool shows_errors(const struct view *v, const struct screen *s)
 {
-	return 8 + 9 + (shows_blocks(s) ? 8 : 0) + (shows_growth(s) ? 9 : 0);
+	return v->feed.inexact && s->cols >= 60;
+}
+
+static int numbers_cols(const struct view *v, const struct screen *s)
+{
+	return 8 + 9 + (shows_errors(v, s) ? ERROR_COLS : 0) + (shows_blocks(s) ? 8 : 0) + (shows_growth(s) ? 9 : 0);
 }
 
 /* What is left for the name. */
-static int name_cols(const struct screen *s, int middle)
+static int name_cols(const struct view *v, const struct screen *s, int middle)
 {
-	return s->cols - numbers_cols(s) - 2 - middle - (middle ? 1 : 0);
+	return s->cols - numbers_cols(v, s) - 2 - middle - (middle ? 1 : 0);
 }
 
 static int middle_cols(const struct view *v, const struct screen *s)
 {
 	if (v->by == VIEW_PROCESSES)
 		return s->cols >= 40 ? 8 : 0;
-	return v->by == VIEW_TYPES ? 0 : s->cols >= 120 ? 24 : s->cols >= 70 ? 14 : 0;
+	return v->by == VIEW_TYPES ? 0 : s->cols >= 120 ? 24 : s->cols >= 70 ? (shows_errors(v, s) ? 11 : 14) : 0;
 }
 
 static void draw_columns(const struct view *v, struct screen *s)
@@ -170,6 +185,8 @@ static void draw_columns(const struct view *v, struct screen *s)
 	if (!line)
 		return;
 	screen_put(line, "LIVE", 8, true);
+	if (shows_errors(v, s))
+		screen_put(line, "ERR", ERROR_COLS, true);
 	if (shows_blocks(s))
 		screen_put(line, "BLOCKS", 8, true);
 	screen_put(line, "ALLOC/S", 9, true);
@@ -180,7 +197,7 @@ static void draw_columns(const struct view *v, struct screen *s)
 		screen_put(line, v->by == VIEW_PROCESSES ? "PID" : "TYPE", middle, false);
 		buf_u8(line, ' ');
 	}
-	screen_put(line, what[v->by], name_cols(s, middle), false);
+	screen_put(line, what[v->by], name_cols(v, s, middle), false);
 }
 
 static const char *last_part(const char *path)
@@ -198,6 +215,12 @@ static void draw_row(const struct view *v, const struct view_row *r, struct scre
 		return;
 	snprintf(pid, sizeof(pid), "%u", r->pid);
 	put_cell(line, r->live_sz, 8, true, "");
+	if (shows_errors(v, s)) {
+		struct buf text = { 0 };
+		put_error(&text, "", r->var, r->live_sz);
+		screen_put(line, buf_str(&text), ERROR_COLS, true);
+		buf_free(&text);
+	}
 	if (shows_blocks(s))
 		put_cell(line, r->live_cnt, 8, false, "");
 	put_cell(line, r->rate_sz, 9, true, "");
@@ -208,7 +231,8 @@ static void draw_row(const struct view *v, const struct view_row *r, struct scre
 		screen_put(line, v->by == VIEW_PROCESSES ? pid : r->type, middle, false);
 		buf_u8(line, ' ');
 	}
-	screen_put_place(line, r->name, v->by == VIEW_PROCESSES ? r->place : last_part(r->place), name_cols(s, middle));
+	screen_put_place(line, r->name, v->by == VIEW_PROCESSES ? r->place : last_part(r->place),
+			 name_cols(v, s, middle));
 }
 
 /* The `which`th largest stack of a row; *cnt is how many it has. */
@@ -248,6 +272,7 @@ static int draw_stack(struct view *v, struct screen *s, int at, int end)
 		return at;
 	buf_addf(&t, "    stack %u of %u%s: ", v->which + 1, cnt, cnt > 1 ? " (left, right)" : "");
 	put_bytes(&t, st->live_sz, "");
+	put_error(&t, " +-", st->error * st->error, st->live_sz);
 	buf_adds(&t, " in ");
 	put_count(&t, st->live_cnt);
 	buf_addf(&t, " blocks of %s, process %u", st->type, st->pid);
@@ -338,6 +363,7 @@ static void draw_help(struct screen *s)
 		"",
 		"LIVE is what was allocated since tracing began and is not freed. GROW/MIN is",
 		"its change over the last minute. Lost events are always in the third line.",
+		"ERR is the standard error of LIVE, when that is estimated from samples.",
 	};
 	for (int i = 0; i < s->rows; i++) {
 		struct buf *line = screen_line(s, i, i ? LOOK_PLAIN : LOOK_HEAD);

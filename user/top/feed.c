@@ -82,6 +82,7 @@ static int take_process(struct feed *f, const struct fields *line)
 	struct feed_process *p = VEC_PUSH(f, processes);
 	if (!p)
 		return -ENOMEM;
+	f->error_of = &p->error;
 	*p = (struct feed_process){ .pid = (uint32_t)pid, .comm = line->at[2], .exe = line->at[3] };
 	return sums((char **)line->at + 4, &p->live_sz, &p->live_cnt, &p->alloc_sz, &p->alloc_cnt) ? 0 : -EINVAL;
 }
@@ -130,10 +131,21 @@ static int take_stack(struct feed *f, const struct fields *line)
 	struct feed_stack *s = VEC_PUSH(f, stacks);
 	if (!s)
 		return -ENOMEM;
+	f->error_of = &s->error;
 	*s = (struct feed_stack){ .pid = (uint32_t)pid, .type = line->at[6] };
 	if (!sums((char **)line->at + 2, &s->live_sz, &s->live_cnt, &s->alloc_sz, &s->alloc_cnt))
 		return -EINVAL;
 	return take_path(f, s, line->at[7]);
+}
+
+static int take_error(struct feed *f, const struct fields *line)
+{
+	uint64_t n;
+	if (line->n != 2 || !f->error_of || !number(line->at[1], &n))
+		return -EINVAL;
+	*f->error_of = (double)n;
+	f->inexact = true;
+	return 0;
 }
 
 static const struct {
@@ -142,6 +154,7 @@ static const struct {
 } kinds[] = {
 	{ "when", take_when },       { "ledger", take_ledger }, { "note", take_note },
 	{ "process", take_process }, { "frame", take_frame },   { "stack", take_stack },
+	{ "error", take_error },
 };
 
 /* Lines of kinds to come are passed over. */

@@ -22,11 +22,13 @@ struct feed_process {
 	uint32_t pid;
 	const char *comm, *exe;
 	double live_sz, live_cnt, alloc_sz, alloc_cnt;
+	double error; /* standard error of live_sz */
 };
 
 struct feed_stack {
 	uint32_t pid;
 	double live_sz, live_cnt, alloc_sz, alloc_cnt;
+	double error; /* as above */
 	const char *type;
 	uint32_t first, frames_cnt; /* in feed.path; innermost first, never 0 of them */
 	uint64_t key;               /* of pid and frames' texts: the same from feed to feed */
@@ -36,6 +38,8 @@ struct feed {
 	char *text; /* all strings are in here */
 	uint64_t now_ns, start_ns, interval;
 	bool sampled;
+	bool inexact; /* there are errors */
+	double *error_of; /* where an error goes that comes now; NULL */
 	double hits, recorded, aside, lost;
 	const char *note; /* the first; "" */
 	struct feed_process *processes;

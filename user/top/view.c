@@ -92,6 +92,7 @@ static void add_stack(struct view *v, struct map *index, const struct feed_stack
 	r->pid = s->pid;
 	r->live_sz += s->live_sz;
 	r->live_cnt += s->live_cnt;
+	r->var += s->error * s->error;
 	r->rate_sz += p ? p->rate_sz : 0;
 	r->rate_cnt += p ? p->rate_cnt : 0;
 	r->growth += p ? p->growth : 0;
@@ -107,7 +108,7 @@ static void add_process(struct view *v, const struct feed_process *f)
 	if (!r)
 		return;
 	*r = (struct view_row){ .key = view_process_key(f->pid), .pid = f->pid, .name = f->comm, .place = f->exe, .type = "",
-				.live_sz = f->live_sz, .live_cnt = f->live_cnt, .rate_sz = p ? p->rate_sz : 0,
+				.live_sz = f->live_sz, .live_cnt = f->live_cnt, .var = f->error * f->error, .rate_sz = p ? p->rate_sz : 0,
 				.rate_cnt = p ? p->rate_cnt : 0, .growth = p ? p->growth : 0 };
 }
 

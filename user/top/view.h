@@ -60,6 +60,7 @@ struct view_row {
 	uint32_t pid;
 	const char *name, *place, *type; /* in the feed */
 	double live_sz, live_cnt, rate_sz, rate_cnt, growth;
+	double var; /* of live_sz: its root is the standard error */
 	uint32_t stacks_cnt;
 };
 
