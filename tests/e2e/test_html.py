@@ -91,6 +91,13 @@ def test_samples_do_not_tell_what_was_temporary(pages, tmp_path):
     assert seen["sum"].startswith("Never freed: ")
 
 
+def test_what_was_too_small_makes_temporary_a_bound(pages, tmp_path):
+    script = "return { notices: await page.$$eval('.notice', (n) => n.map((x) => x.textContent)), tiles: await page.$$eval('.tile', (t) => t.map((x) => x.innerText)) };"
+    large, shop = on(pages, tmp_path, "large", script), on(pages, tmp_path, "shop", script)
+    assert any("less than 64 B" in text and "upper bound" in text for text in large["notices"]) and not shop["notices"]
+    assert [any("≤" in text for text in seen["tiles"]) for seen in (large, shop)] == [True, False]
+
+
 def test_estimates_state_their_error(pages, tmp_path):
     seen = on(pages, tmp_path, "fleet", """
     const sums = {};

@@ -156,6 +156,8 @@ static const struct question questions[] = {
 	{ "stack.csv", "cpp", OPTIONS(.by = BY_STACK, .format = FORMAT_CSV) },
 	{ "stack.json", "cpp", OPTIONS(.by = BY_STACK, .format = FORMAT_JSON) },
 	{ "sampled.txt", "sampled", OPTIONS() },
+	{ "large.txt", "large", OPTIONS(.show = SHOW_TEMPORARY) },
+	{ "large.json", "large", OPTIONS(.show = SHOW_TEMPORARY, .format = FORMAT_JSON) },
 	{ "sampled-peak.txt", "sampled", OPTIONS(.show = SHOW_PEAK) },
 	{ "sampled-leaked.json", "sampled", OPTIONS(.show = SHOW_LEAKED, .format = FORMAT_JSON) },
 	{ "sampled-freed.txt", "sampled", OPTIONS(.show = SHOW_FREED) },

@@ -55,6 +55,11 @@ static void pages_are_whole(void **state)
 	assert_true(has(&b, "\"errors\":{\"live\":5677,\"alloc\":5677,\"peak\":5677}"));
 	assert_true(has(&b, "\"sampled\":true,\"lost\":12,\"lost_frees\":12,\"unseen_frees\":true"));
 	buf_free(&b);
+	struct recording large = record_shop();
+	assert_int_equal(catalog_put_meta(large.c, "min_size", "64"), 0);
+	b = page_of(large, "large", &o);
+	assert_true(has(&b, "\"min_size\":64,"));
+	buf_free(&b);
 	struct recording empty = { .c = catalog_new() };
 	replay(&empty, NULL, 0);
 	b = page_of(empty, "empty", &(struct sink_options){ .title = "Nothing & <nobody>" });

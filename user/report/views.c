@@ -267,6 +267,8 @@ static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 		text_bytes(out, s->peak_sz);
 		buf_addf(out, " at %.3f s\n", (double)at / 1e9);
 	}
+	if (g->show == SHOW_TEMPORARY && format_min_size(g->in->catalog))
+		buf_adds(out, "temporary is an upper bound: the next allocation of the thread may have been one that was not recorded\n");
 	put_growth_note(g, out);
 	put_exit_note(g, out);
 	if (has_error(g))

@@ -75,21 +75,26 @@ uint64_t format_interval(const struct catalog *c)
 	return strtoull(sample + 6, NULL, 10);
 }
 
-static uint64_t meta_ns(const struct catalog *c, const char *key)
+static uint64_t meta_number(const struct catalog *c, const char *key)
 {
 	const char *text = catalog_meta(c, key);
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
+uint64_t format_min_size(const struct catalog *c)
+{
+	return meta_number(c, "min_size");
+}
+
 uint64_t format_start_ns(const struct sink_input *in)
 {
-	uint64_t start = meta_ns(in->catalog, "start_mono_ns");
+	uint64_t start = meta_number(in->catalog, "start_mono_ns");
 	return in->options->from_ns > start ? in->options->from_ns : start;
 }
 
 uint64_t format_end_ns(const struct sink_input *in)
 {
-	uint64_t end = meta_ns(in->catalog, "end_mono_ns"), until = in->options->until_ns;
+	uint64_t end = meta_number(in->catalog, "end_mono_ns"), until = in->options->until_ns;
 	return until && (!end || until < end) ? until : end;
 }
 
@@ -153,6 +158,9 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (facts->sampled)
 		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n",
 			 format_interval(in->catalog));
+	uint64_t least = format_min_size(in->catalog);
+	if (least)
+		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
 	if (facts->lost_frees)
 		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n",
 			 facts->lost_frees);

@@ -45,6 +45,8 @@ uint64_t format_start_ns(const struct sink_input *in);
 uint64_t format_end_ns(const struct sink_input *in);
 /* N of the recording's "bytes:N"; 0 when every call was recorded. */
 uint64_t format_interval(const struct catalog *c);
+/* Smaller allocations were not recorded; 0 when all were. */
+uint64_t format_min_size(const struct catalog *c);
 /* The recording does not tell what the garbage collector freed. */
 bool format_unseen_frees(const struct catalog *c);
 /* Some of what a collector freed was not seen: in-use is an upper bound. */

@@ -203,9 +203,9 @@ static void put_sums(const struct html *h, struct buf *b)
 		 t->last_ns > first ? t->last_ns - first : 0);
 	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz,
 		 t->peak.cnt, t->peak_ns > first ? t->peak_ns - first : 0);
-	buf_addf(b, ",\"from_ns\":%" PRIu64 ",\"partial\":%s,\"interval\":%" PRIu64 ",\"sampled\":%s,\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64
+	buf_addf(b, ",\"from_ns\":%" PRIu64 ",\"min_size\":%" PRIu64 ",\"partial\":%s,\"interval\":%" PRIu64 ",\"sampled\":%s,\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64
 		    ",\"unseen_frees\":%s,\"bounded\":%s",
-		 since_start(h, first), h->in.options->until_ns ? "true" : "false",
+		 since_start(h, first), format_min_size(h->in.catalog), h->in.options->until_ns ? "true" : "false",
 		 format_interval(h->in.catalog), h->sampled ? "true" : "false",
 		 catalog_sum(h->in.catalog, COUNT_LOST), t->lost_frees,
 		 format_unseen_frees(h->in.catalog) ? "true" : "false", format_bounded(h->in.catalog) ? "true" : "false");

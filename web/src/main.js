@@ -52,6 +52,7 @@ class Page {
       about.sampled ? `estimated from samples, one per ${bytes(about.interval)} on average` : "every call recorded",
     ].filter(Boolean).join(" · ");
     if (about.partial) this.notice(`Only ${this.timeline.words()} is shown: blocks allocated before are not.`);
+    if (about.min_size) this.notice(`Allocations of less than ${bytes(about.min_size)} were not recorded: what is temporary is an upper bound.`);
     if (about.lost) this.notice(`${count(about.lost)} events were lost: see “What was recorded”.`);
     if (about.lost_frees) this.notice(`In use is an upper bound: ${count(about.lost_frees)} frees were lost.`);
     if (about.bounded && !about.unseen_frees) this.notice("In use is an upper bound: not all that the garbage collector freed was seen.");
@@ -77,7 +78,7 @@ class Page {
       ["At peak", bytes(about.peak.bytes), `${this.error("peak")}${count(about.peak.blocks)} blocks, at ${this.timeline.clock(about.peak.ns / 1e9)}`],
       ["In use at the end", bytes(sum(data.sums.liveSz)), `${this.error("live")}${count(live)} blocks`],
       ["Allocated", bytes(sum(data.sums.allocSz)), `${this.error("alloc")}${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
-      ["Temporary", about.sampled ? "–" : count(temporary), about.sampled ? "not known from samples" : `${percent(temporary, allocs)} of all blocks`],
+      ["Temporary", about.sampled ? "–" : `${about.min_size ? "≤ " : ""}${count(temporary)}`, about.sampled ? "not known from samples" : `${percent(temporary, allocs)} of all blocks`],
       ["Stacks", count(data.paths.count), `${count(data.functions.length)} functions`],
       ["Lost", count(about.lost), about.lost ? "events: numbers are incomplete" : "events: nothing is missing"],
     ];
