@@ -107,6 +107,34 @@ static void absent_stacks_have_one_frame(void **state)
 	catalog_free(c);
 }
 
+static void cut_stacks_say_why(void **state)
+{
+	const char *const names[] = { "malloc", "inner" };
+	static const char *const want[STACK_END_CNT] = {
+		[STACK_END_COMPLETE] = "inner", [STACK_END_UNKNOWN] = "inner|[unknown]",
+		[STACK_END_TRUNCATED] = "inner|[truncated]", [STACK_END_FAULT] = "inner|[fault]",
+		[STACK_END_NO_TABLE] = "inner|[no-table]", [STACK_END_BAD_CFA] = "inner|[bad-cfa]",
+		[STACK_END_UNSUPPORTED] = "inner|[unsupported]", [STACK_END_LOST] = "inner|[lost]",
+		[STACK_END_NO_SLOT] = "inner|[no-slot]",
+	};
+	struct catalog *c = catalog_of(names, LEN(names));
+	(void)state;
+	for (uint32_t end = 0; end <= STACK_END_CNT; end++) {
+		struct stack s = *catalog_stack(c, (struct stack_id){ 1 });
+		s.id.n = 10 + end;
+		s.end = (uint8_t)end;
+		assert_int_equal(catalog_put_stack(c, &s), 0);
+		assert_stack(c, &(struct sink_options){ 0 }, s.id.n, end < STACK_END_CNT ? want[end] : "inner|[unknown]");
+		s.id.n += 100;
+		s.n = 1;
+		assert_int_equal(catalog_put_stack(c, &s), 0);
+		/* The allocator stays the site when nothing else is known. */
+		if (end == STACK_END_FAULT)
+			assert_stack(c, &(struct sink_options){ 0 }, s.id.n, "malloc|[fault]");
+	}
+	catalog_free(c);
+}
+
 static void inlined_frames_are_spread_with_their_addresses(void **state)
 {
 	struct recording r = record_shop();
@@ -145,6 +173,7 @@ int main(void)
 		cmocka_unit_test(last_frame_is_never_cut),
 		cmocka_unit_test(allocator_frames_stay_when_asked),
 		cmocka_unit_test(absent_stacks_have_one_frame),
+		cmocka_unit_test(cut_stacks_say_why),
 		cmocka_unit_test(inlined_frames_are_spread_with_their_addresses),
 		cmocka_unit_test(nameless_frames_say_where_they_are),
 	};

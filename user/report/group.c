@@ -138,6 +138,8 @@ static void label_stack(const struct gathering *w, struct buf *out)
 		if (i > first)
 			buf_u8(out, '\n');
 		frame_text(&w->stack.frames[i], out);
+		if (o->format == FORMAT_TEXT && w->stack.frames[i].inlined)
+			buf_adds(out, " (inlined)");
 	}
 }
 

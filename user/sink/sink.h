@@ -83,7 +83,7 @@ struct sink_stack {
 
 /*
  * Fills out (reused; free with sink_stack_free). 0 or -ENOMEM. An unknown stack gives one frame
- * "[lost]" or "[no stack]".
+ * "[lost]" or "[no stack]"; where the walk ended early, "[truncated]" or the like stands for the callers.
  */
 int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id,
 		  struct sink_stack *out);

@@ -11,7 +11,12 @@
 #include "base/vec.h"
 #include "sink/format.h"
 
-static const struct symbol lost_symbol = { .name = "[lost]" };
+/* What stands for the callers that a walk did not reach: why it ended, as `info` counts it. */
+static const struct symbol early[STACK_END_CNT] = {
+#define X(n, id, text, help) [n] = { .name = "[" text "]" },
+	STACK_END_LIST(X)
+#undef X
+};
 static const struct symbol none_symbol = { .name = "[no stack]" };
 
 static bool add_frame(struct sink_stack *out, const struct sink_frame *f)
@@ -134,7 +139,7 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 	out->frames_cnt = 0;
 	if (!s || !s->n) {
 		bool lost = s ? s->end == STACK_END_LOST : id.n != 0;
-		struct sink_frame f = { .symbol = lost ? &lost_symbol : &none_symbol };
+		struct sink_frame f = { .symbol = lost ? &early[STACK_END_LOST] : &none_symbol };
 		return add_frame(out, &f) ? 0 : -ENOMEM;
 	}
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -143,7 +148,10 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 	}
 	if (!o->keep_allocator_frames)
 		cut_allocator(out);
-	return 0;
+	if (s->end == STACK_END_COMPLETE)
+		return 0;
+	struct sink_frame cut = { .symbol = &early[s->end < STACK_END_CNT ? s->end : STACK_END_UNKNOWN] };
+	return add_frame(out, &cut) ? 0 : -ENOMEM;
 }
 
 void sink_stack_free(struct sink_stack *s)
