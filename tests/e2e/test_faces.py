@@ -166,6 +166,34 @@ def test_losses_are_those_of_their_processes(started, served, tmp_path):
         assert sum(stages(own).values()) == lost and stages(rest) == whole
 
 
+def test_stacks_that_hold_nothing_are_forgotten(started, served, tmp_path):
+    """In a process that lives on, so that its thousandth request costs no more memory than its first."""
+    need("go")
+    target = started.program("c_stacks").wait_ready().go()
+    server = served("-p", target.pid, "--sample", "bytes:1", "--idle-stacks", "2s")
+    note = lambda name: metrics(server).get(f'alys_note{{name="{name}"}}', 0)
+    burst = lambda: (target.proc.stdin.write(b"x"), target.proc.stdin.flush())
+    allocs = f"{server.url}/debug/pprof/allocs?pid={target.pid}"
+
+    def seen_again():
+        burst()
+        time.sleep(0.5)
+        path = tmp_path / "again"
+        path.write_bytes(get(allocs).body)
+        return functions(path, "alloc_space").get("site_seldom", 0) > 500 * 1000
+
+    wait_for(lambda: note("stacks") >= 1)
+    burst()
+    wait_for(lambda: note("stacks") > 512)
+    wait_for(lambda: 0 < note("stacks-kept") < 20, 60)
+    whole = functions(allocs, "alloc_space")
+    assert "site_seldom" not in whole
+    assert sum(whole.values()) - whole["site_often"] >= 511 * 1000, "what they allocated is not forgotten"
+    wait_for(seen_again, 60)
+    assert note("stacks") > 1024
+    assert target.finish() == 0
+
+
 def test_pages_and_the_report(growing, served, tmp_path):
     target = growing()
     server = served("-p", target.pid)

@@ -292,6 +292,43 @@ static void test_against_oracle(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void test_idle_rows_become_one(void **state)
+{
+	struct heap *h = *state;
+	for (uint64_t st = 1; st <= 4; st++)
+		ALLOC(st, st * 16, 10 * st, (uint32_t)st);
+	ALLOC(5, 0x500, 7, 1);
+	for (uint64_t st = 1; st <= 3; st++)
+		FREE(10, st * 16);
+	assert_int_equal(heap_forget_idle(h), 0);
+	/* Now 1 lives, 2 is idle, 3 is hit again and freed, 4 lives. */
+	ALLOC(11, 0x30, 1000, 3);
+	FREE(12, 0x30);
+	assert_int_equal(heap_forget_idle(h), 1);
+	assert_false(heap_knows(h, (struct proc_id){ 1 }, (struct stack_id){ 2 }));
+	assert_true(heap_knows(h, (struct proc_id){ 1 }, (struct stack_id){ 3 }));
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 4);
+	assert_int_equal(s->rows[0].stack.n, 0);
+	assert_int_equal(s->rows[0].t.alloc_sz, 20);
+	assert_int_equal(s->rows[2].stack.n, 3);
+	assert_int_equal(s->rows[2].t.alloc_sz, 1030);
+	assert_int_equal(s->all.alloc_sz, 107 + 1000);
+	snapshot_free(s);
+	assert_int_equal(heap_forget_idle(h), 1);
+	/* Blocks have found their rows. */
+	FREE(13, 0x40);
+	FREE(14, 0x500);
+	assert_live(h, 0, 0);
+	ALLOC(15, 0x20, 1, 2);
+	s = heap_snapshot(h);
+	assert_int_equal(s->n, 4);
+	assert_int_equal(s->rows[0].t.alloc_sz, 20 + 1030);
+	for (size_t i = 0; i < s->n; i++)
+		assert_int_equal(s->rows[i].t.live_sz, s->rows[i].stack.n == 2);
+	snapshot_free(s);
+}
+
 static void test_carried_over(void **state)
 {
 	struct heap *h = *state;
@@ -323,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_alloc_and_free),
 		T(test_carried_over),
+		T(test_idle_rows_become_one),
 		T(test_unknown_and_double_free),
 		T(test_same_address_in_two_processes),
 		T(test_replaced),

@@ -69,6 +69,29 @@ static void marks_count_from_there(void **state)
 	heaps_free(&h);
 }
 
+static void marks_know_what_was_forgotten(void **state)
+{
+	struct heaps h = { 0 };
+	(void)state;
+	put(&h, 1, 5, 1, 0);
+	put(&h, 1, 6, 2, 0);
+	drop(&h, 1, 1);
+	heaps_forget_idle(&h);
+	struct heap_mark *m = heaps_mark(&h, (struct proc_id){ 1 });
+	assert_int_equal(heaps_forget_idle(&h), 1);
+	assert_false(heaps_know(&h, (struct proc_id){ 1 }, (struct stack_id){ 5 }));
+	put(&h, 1, 6, 3, 0);
+	struct snapshot *s = heaps_snapshot(&h, (struct proc_id){ 1 }, m, 0);
+	assert_int_equal(s->n, 2);
+	assert_int_equal(s->rows[0].stack.n, 0);
+	assert_int_equal(s->rows[0].t.alloc_cnt, 0);
+	assert_int_equal(s->rows[1].t.alloc_cnt, 1);
+	assert_int_equal(s->all.alloc_cnt, 1);
+	snapshot_free(s);
+	heap_mark_free(m);
+	heaps_free(&h);
+}
+
 static void rows_beyond_the_limit_become_one(void **state)
 {
 	struct heaps h = { 0 };
@@ -179,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_are_apart_and_together),
 		cmocka_unit_test(marks_count_from_there),
+		cmocka_unit_test(marks_know_what_was_forgotten),
 		cmocka_unit_test(rows_beyond_the_limit_become_one),
 		cmocka_unit_test(thinning_has_no_bias),
 		cmocka_unit_test(live_blocks_come_back_as_events),

@@ -96,6 +96,7 @@ static const struct opt options[] = {
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL, "what stacks hold (default full)" },
 	{ "ring", 0, "BYTES", parse_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },
 	{ "max-memory", 0, "BYTES", parse_memory, AT(watch.max_memory), NULL, NULL, "what the daemon may use itself (default 256M)" },
+	{ "idle-stacks", 0, "TIME", parse_time, AT(watch.idle_stacks), NULL, NULL, "forget stacks that hold nothing and were not seen for so long (default 10m)" },
 	{ "max-overhead", 0, "PERCENT", parse_percent, AT(watch.max_overhead), NULL, NULL, "sample less when probes and daemon take more of the machine" },
 	{ "off", 0, NULL, opt_flag, AT(off), NULL, NULL, "begin switched off, until `alys-bpf ctl on`" },
 	{ "profile-dir", 'o', "DIR", opt_text, AT(profile_dir), NULL, NULL, "write profiles there" },

@@ -34,7 +34,7 @@ struct daemon_options {
 				.backtrace = 3 /* full */, .backtrace_limit = 256, .walk = 2,      \
 				.ring_sz = 8u << 20, .interval = 512u << 10,                       \
 			},                                                                         \
-			.max_memory = 256u << 20,                                                  \
+			.max_memory = 256u << 20, .idle_stacks = 600,                                                  \
 		},                                                                                 \
 		.every = 60, .keep = 1000, .keep_age = 7 * 86400.0, .keep_size = 1ull << 30,       \
 		.push_every = 15,                                                                  \

@@ -39,6 +39,8 @@ struct heap {
 	struct map row_index; /* (proc, stack): stack 0 is not of one process */
 	struct snapshot_row *rows;
 	size_t rows_cnt, rows_cap;
+	uint64_t *seen; /* allocations of the first rows when idle ones were looked for last */
+	size_t seen_cnt;
 	struct totals all;
 	struct heap_facts facts;
 	uint64_t last_id;
@@ -67,6 +69,7 @@ void heap_free(struct heap *h)
 	free(h->procs);
 	free(h->blocks);
 	free(h->rows);
+	free(h->seen);
 	free(h);
 }
 
@@ -142,9 +145,14 @@ static uint64_t *split_row(struct heap *h, const struct event *e, uint64_t base)
 	return known;
 }
 
+static uint64_t row_key(struct proc_id proc, struct stack_id stack)
+{
+	return (uint64_t)proc.n << 32 | stack.n;
+}
+
 static int row_of(struct heap *h, const struct event *e, uint32_t *row)
 {
-	uint64_t key = (uint64_t)e->proc.n << 32 | e->stack.n;
+	uint64_t key = row_key(e->proc, e->stack);
 	uint64_t *known = map_get(&h->row_index, key);
 	if (!known)
 		known = add_row(h, e, &h->row_index, key);
@@ -500,6 +508,87 @@ void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx)
 	for (size_t i = 0; i < h->procs_cnt; i++)
 		thin_proc(h, &h->procs[i].live, coin, ctx);
 	close_gaps(h);
+}
+
+static bool is_idle(const struct heap *h, size_t row)
+{
+	const struct snapshot_row *r = &h->rows[row];
+	return row < h->seen_cnt && r->stack.n && !r->t.live_cnt && h->seen[row] == r->t.alloc_cnt;
+}
+
+/* Of a row without live blocks. */
+static void move_totals(struct totals *to, const struct totals *from)
+{
+	to->alloc_cnt += from->alloc_cnt;
+	to->alloc_sz += from->alloc_sz;
+	to->est_alloc_cnt += from->est_alloc_cnt;
+	to->est_alloc_sz += from->est_alloc_sz;
+	to->var_alloc_sz += from->var_alloc_sz;
+}
+
+/* Closes the gaps; `to` has room for each row's new place. */
+static void remove_rows(struct heap *h, uint32_t *to)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < h->rows_cnt; i++) {
+		uint64_t key = row_key(h->rows[i].proc, h->rows[i].stack);
+		if (is_idle(h, i)) {
+			map_del(&h->row_index, key);
+			continue;
+		}
+		*map_get(&h->row_index, key) = to[i] = (uint32_t)kept;
+		h->rows[kept++] = h->rows[i];
+	}
+	h->rows_cnt = kept;
+	for (size_t p = 0; p < h->procs_cnt; p++) {
+		const struct map_slot *s;
+		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));)
+			h->blocks[s->value].row = to[h->blocks[s->value].row];
+	}
+}
+
+static int note_seen(struct heap *h)
+{
+	h->seen_cnt = 0; /* places have changed */
+	uint64_t *seen = reallocarray(h->seen, h->rows_cnt + 1, sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	h->seen = seen;
+	h->seen_cnt = h->rows_cnt;
+	for (size_t i = 0; i < h->rows_cnt; i++)
+		seen[i] = h->rows[i].t.alloc_cnt;
+	return 0;
+}
+
+long heap_forget_idle(struct heap *h)
+{
+	size_t before = h->rows_cnt;
+	long idle = 0;
+	/* A row each for the rest of a process, at most. */
+	uint32_t *to = h->watch.what ? NULL : calloc(2 * before + 1, sizeof(*to));
+	int rc = h->watch.what || to ? 0 : -ENOMEM;
+	for (size_t i = 0; to && !rc && i < before; i++) {
+		uint32_t rest;
+		struct event none = { .proc = h->rows[i].proc };
+		if (is_idle(h, i) && !(rc = row_of(h, &none, &rest)))
+			idle++;
+	}
+	for (size_t i = 0; to && !rc && i < before; i++) {
+		if (is_idle(h, i))
+			move_totals(&h->rows[*map_get(&h->row_index, row_key(h->rows[i].proc, (struct stack_id){ 0 }))].t,
+				    &h->rows[i].t);
+	}
+	if (to && !rc)
+		remove_rows(h, to);
+	if (to && !rc)
+		rc = note_seen(h);
+	free(to);
+	return rc ? rc : idle;
+}
+
+bool heap_knows(const struct heap *h, struct proc_id proc, struct stack_id stack)
+{
+	return map_get(&h->row_index, row_key(proc, stack)) != NULL;
 }
 
 /* Bytes between samples with which a block of this size has this weight. */

@@ -176,6 +176,13 @@ const struct totals *heap_totals(const struct heap *h);
  */
 void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx);
 /*
+ * Rows of stacks without live blocks to which nothing came since the last call become one row of their process,
+ * without a stack: what was allocated stays, where is forgotten. How many; or -ENOMEM. Nothing with heap_watch.
+ */
+long heap_forget_idle(struct heap *h);
+/* Is there a row of this stack? */
+bool heap_knows(const struct heap *h, struct proc_id proc, struct stack_id stack);
+/*
  * Every live block as the event that would have made it, oldest first: for formats that are made of events. fn
  * returns non-zero to stop with that value.
  */

@@ -12,8 +12,14 @@ static bool is_current(const struct live *l, struct proc_id id)
 	return p && target_find(l->targets, p->tgid).n == id.n;
 }
 
-static void copy_living(const struct live *l, struct subset *s)
+bool compact_keeps(const struct compact *c, const struct stack *s)
 {
+	return is_current(c->live, s->proc) && (s->id.n > c->young || heaps_know(c->heaps, s->proc, s->id));
+}
+
+static void copy_living(const struct compact *c, struct subset *s)
+{
+	const struct live *l = c->live;
 	const struct proc *p;
 	const struct mapping *m;
 	const struct stack *k;
@@ -28,7 +34,7 @@ static void copy_living(const struct live *l, struct subset *s)
 			subset_mapping(s, m);
 	}
 	for (size_t i = 0; (k = catalog_next_stack(l->catalog, &i));) {
-		if (is_current(l, k->proc))
+		if (compact_keeps(c, k))
 			subset_stack(s, k);
 	}
 }
@@ -48,13 +54,14 @@ static bool copy_hashes(const struct live *l, const struct catalog *kept, struct
 	return true;
 }
 
-int compact_catalog(struct live *l)
+int compact_catalog(const struct compact *c)
 {
+	struct live *l = c->live;
 	struct subset s = { .from = l->catalog, .to = catalog_new() };
 	struct map stacks = { 0 };
 	if (!s.to)
 		return -ENOMEM;
-	copy_living(l, &s);
+	copy_living(c, &s);
 	if (s.failed || !copy_hashes(l, s.to, &stacks) || target_move(l->targets, s.to)) {
 		catalog_free(s.to);
 		map_free(&stacks);

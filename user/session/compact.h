@@ -1,10 +1,22 @@
-/* session/compact: forgets what a recording that goes on and on knows of processes that are gone. */
+/*
+ * session/compact: forgets what a recording that goes on and on knows of processes that are gone, and of stacks
+ * that no heap has any more.
+ */
 #ifndef ALYS_SESSION_COMPACT_H
 #define ALYS_SESSION_COMPACT_H
 
+#include "session/heaps.h"
 #include "session/live.h"
 
+struct compact {
+	struct live *live;
+	const struct heaps *heaps;
+	uint32_t young; /* stacks above this number may have events on their way */
+};
+
+/* The stack is not to be forgotten. */
+bool compact_keeps(const struct compact *c, const struct stack *s);
 /* 0 or -ENOMEM; then all is as it was. Nobody may hold anything of the old catalog. */
-int compact_catalog(struct live *l);
+int compact_catalog(const struct compact *c);
 
 #endif

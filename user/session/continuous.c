@@ -23,6 +23,7 @@
 #define NOTE_NS 5000000000ull     /* between points of the histories */
 #define IDLE_MS 250               /* while on: the ring wakes nobody before a quarter of it is full */
 #define DEAD_MAX 64               /* processes that ended until the catalog is compacted */
+#define IDLE_MAX 256              /* the same of stacks */
 #define HIT_NS 700                /* what a probe costs besides its program; README's benchmark */
 
 struct continuous {
@@ -39,7 +40,8 @@ struct continuous {
 	struct select off; /* selects nobody */
 	bool on;
 	bool dropping; /* a process is let go, and has not ended */
-	uint64_t looked_ns, noted_ns, dead;
+	uint64_t looked_ns, noted_ns, idle_ns, dead, idle;
+	uint32_t young, stacks_then; /* stacks that there were when idle ones were forgotten, the last time but one and the last */
 	uint64_t looked_events, looked_memory;
 	double cpu_s, overhead; /* at the last look */
 	uint64_t hits;
@@ -236,7 +238,7 @@ int continuous_on(struct continuous *c, struct err *err)
 		return 0;
 	profiles_flush(c->profiles);
 	forget_processes(c);
-	c->looked_ns = c->noted_ns = l->started_ns = now_ns();
+	c->looked_ns = c->noted_ns = c->idle_ns = l->started_ns = now_ns();
 	l->warned_silent = true; /* a machine may well be silent */
 	l->abandoned = false;
 	l->roster = roster_new(l, &c->o->select, err);
@@ -359,11 +361,22 @@ static void look_at_use(struct continuous *c, uint64_t now)
 
 static void compact(struct continuous *c)
 {
-	if (c->dead < DEAD_MAX || profiles_waiting(c->profiles) || naming_is_busy(c->naming) || !traces_settle(c->traces))
+	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
+	if ((c->dead < DEAD_MAX && c->idle < IDLE_MAX) || profiles_waiting(c->profiles) || naming_is_busy(c->naming) ||
+	    !traces_settle(c->traces, &what))
 		return;
-	if (!compact_catalog(&c->live))
+	if (!compact_catalog(&what))
 		malloc_trim(0);
-	c->dead = 0;
+	c->dead = c->idle = 0;
+}
+
+static void forget_idle(struct continuous *c, uint64_t now)
+{
+	long n = heaps_forget_idle(&c->heaps);
+	c->idle += n > 0 ? (uint64_t)n : 0;
+	c->idle_ns = now;
+	c->young = c->stacks_then;
+	c->stacks_then = c->live.stacks_cnt;
 }
 
 static int record(struct continuous *c, struct err *err)
@@ -392,6 +405,8 @@ int continuous_work(struct continuous *c, struct err *err)
 		heaps_note(&c->heaps, (double)(now - c->noted_ns) / 1e9);
 		c->noted_ns = now;
 	}
+	if (c->on && (double)(now - c->idle_ns) >= c->o->idle_stacks * 1e9)
+		forget_idle(c, now);
 	compact(c);
 	return ms;
 }

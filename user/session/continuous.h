@@ -48,6 +48,7 @@ struct continuous_options {
 	struct select select;
 	uint64_t max_memory;
 	double max_overhead;
+	double idle_stacks; /* seconds; see heap_forget_idle */
 };
 
 struct continuous_ops {

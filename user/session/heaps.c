@@ -104,6 +104,24 @@ void heaps_thin(struct heaps *h)
 	h->thinned++;
 }
 
+long heaps_forget_idle(struct heaps *h)
+{
+	long sum = 0;
+	for (size_t i = 0; i < h->at_cnt; i++) {
+		long n = heap_forget_idle(h->at[i]->heap);
+		if (n < 0)
+			return n;
+		sum += n;
+	}
+	return sum;
+}
+
+bool heaps_know(const struct heaps *h, struct proc_id proc, struct stack_id stack)
+{
+	const struct heap_of *o = heaps_get(h, proc);
+	return o && heap_knows(o->heap, proc, stack);
+}
+
 void heaps_note(struct heaps *h, double seconds)
 {
 	for (size_t i = 0; i < h->at_cnt; i++) {
@@ -254,16 +272,28 @@ static void count_from(struct totals *t, const struct totals *base)
 	t->var_alloc_sz -= base->var_alloc_sz;
 }
 
-static void subtract(struct snapshot *s, const struct heap_mark *m)
+/* What a forgotten stack had then is in its process' row without a stack now. */
+static int subtract(struct snapshot *s, const struct heap_mark *m)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		const uint64_t *place = map_get(&m->index, row_key(&s->rows[i]));
+	struct map rows = { 0 };
+	const struct map_slot *slot;
+	bool failed = false;
+	for (size_t i = 0; i < s->n && !failed; i++) {
+		uint64_t *place = map_put(&rows, row_key(&s->rows[i]));
+		failed = !place;
+		if (place)
+			*place = i;
+	}
+	for (size_t i = 0; !failed && (slot = map_next(&m->index, &i));) {
+		const uint64_t *place = map_get(&rows, slot->key) ?: map_get(&rows, slot->key & ~(uint64_t)UINT32_MAX);
 		if (!place)
 			continue;
-		count_from(&s->rows[i].t, &m->rows[*place]);
-		count_from(&s->all, &m->rows[*place]);
+		count_from(&s->rows[*place].t, &m->rows[slot->value]);
+		count_from(&s->all, &m->rows[slot->value]);
 	}
+	map_free(&rows);
 	s->facts.first_ns = m->time_ns;
+	return failed ? -ENOMEM : 0;
 }
 
 static int by_size(const void *a, const void *b)
@@ -291,8 +321,10 @@ struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, cons
 				size_t rows_max)
 {
 	struct snapshot *s = plain_snapshot(h, proc);
-	if (s && since)
-		subtract(s, since);
+	if (s && since && subtract(s, since)) {
+		snapshot_free(s);
+		s = NULL;
+	}
 	if (s)
 		cut(s, rows_max);
 	return s;

@@ -46,6 +46,9 @@ struct heap_of *heaps_get(const struct heaps *h, struct proc_id proc);
 int heaps_apply(struct heaps *h, const struct event *e);
 void heaps_drop(struct heaps *h, struct proc_id proc);
 void heaps_thin(struct heaps *h);
+/* As heap_forget_idle, of all processes. */
+long heaps_forget_idle(struct heaps *h);
+bool heaps_know(const struct heaps *h, struct proc_id proc, struct stack_id stack);
 /* One more point of each history, and the rates; seconds since the last one. */
 void heaps_note(struct heaps *h, double seconds);
 

@@ -186,13 +186,11 @@ uint64_t traces_size(const struct traces *t, uint64_t *bytes)
 
 static bool is_leaving(void *ctx, const struct stack *s)
 {
-	const struct live *l = ctx;
-	const struct proc *p = catalog_proc(l->catalog, s->proc);
-	bool stays = p && target_find(l->targets, p->tgid).n == s->proc.n;
-	return !stays && trace_has_stack(l->writer, s->id);
+	const struct compact *kept = ctx;
+	return !compact_keeps(kept, s) && trace_has_stack(kept->live->writer, s->id);
 }
 
-bool traces_settle(struct traces *t)
+bool traces_settle(struct traces *t, const struct compact *kept)
 {
 	struct live *l = t->live;
 	struct err err;
@@ -205,7 +203,7 @@ bool traces_settle(struct traces *t)
 	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, &err))
 		return false;
 	t->settle_at = 0;
-	finish_names(l->catalog, l->writer, is_leaving, l);
+	finish_names(l->catalog, l->writer, is_leaving, (void *)(uintptr_t)kept);
 	return true;
 }
 

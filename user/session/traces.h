@@ -6,8 +6,7 @@
 #ifndef ALYS_SESSION_TRACES_H
 #define ALYS_SESSION_TRACES_H
 
-#include "session/heaps.h"
-#include "session/live.h"
+#include "session/compact.h"
 #include "session/naming.h"
 
 struct trace_end {
@@ -29,8 +28,8 @@ void traces_event(struct traces *t, const struct event *e);
 uint64_t traces_size(const struct traces *t, uint64_t *bytes);
 /* Completes files whose names are there. To be called after naming_collect, and often. */
 void traces_work(struct traces *t);
-/* The catalog may forget processes that are gone: their names are in the file. False: not yet. */
-bool traces_settle(struct traces *t);
+/* The catalog may forget what is not kept: its names are in the file. False: not yet. */
+bool traces_settle(struct traces *t, const struct compact *kept);
 /* Completes the files that wait; looks for their names for a second. */
 void traces_flush(struct traces *t);
 
