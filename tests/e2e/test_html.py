@@ -201,6 +201,17 @@ def test_search_marks_and_filters(pages, tmp_path):
     assert seen["clicked"] == [r"^Cart::checkout\(\)$", "97.0 % in 1 function"]
 
 
+def test_leaks_say_when_nothing_grew(pages, tmp_path):
+    script = """
+    await page.click("#tab-leaks");
+    await settle();
+    return { rows: (await column(7)).length, remarks: await page.$$eval("#table .remark", (n) => n.map((x) => x.textContent)) };
+    """
+    shrinking, shop = on(pages, tmp_path, "shrinking", script), on(pages, tmp_path, "shop", script)
+    assert shrinking["rows"] == 1 and len(shrinking["remarks"]) == 1 and "Nothing grew" in shrinking["remarks"][0]
+    assert shop["rows"] == 3 and shop["remarks"] == []
+
+
 def test_tables_sort_both_ways(pages, tmp_path):
     seen = on(pages, tmp_path, "shop", """
     const out = { names: [await column(4)] };

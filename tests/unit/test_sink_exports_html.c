@@ -60,6 +60,16 @@ static void pages_are_whole(void **state)
 	b = page_of(large, "large", &o);
 	assert_true(has(&b, "\"min_size\":64,"));
 	buf_free(&b);
+	static const struct event shrinks[] = {
+		{ .kind = EVENT_ALLOC, .proc = { 1 }, .stack = { 1 }, .time_ns = 5 * SECOND + 1, .addr = 16, .size = 100 },
+		{ .kind = EVENT_ALLOC, .proc = { 1 }, .stack = { 1 }, .time_ns = 5 * SECOND + 2, .addr = 32, .size = 100 },
+		{ .kind = EVENT_FREE, .proc = { 1 }, .time_ns = 7 * SECOND, .addr = 16 },
+	};
+	struct recording shrinking = record_shop();
+	shrinking.events = shrinks;
+	shrinking.n = LEN(shrinks);
+	b = page_of(shrinking, "shrinking", &o);
+	buf_free(&b);
 	struct recording empty = { .c = catalog_new() };
 	replay(&empty, NULL, 0);
 	b = page_of(empty, "empty", &(struct sink_options){ .title = "Nothing & <nobody>" });

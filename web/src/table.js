@@ -4,8 +4,8 @@ import { make } from "./text.js";
 const PAGE = 100;
 
 export class Table {
-  constructor(box, columns, { sort, open, caption }) {
-    Object.assign(this, { box, columns, open, caption });
+  constructor(box, columns, { sort, open, caption, remark }) {
+    Object.assign(this, { box, columns, open, caption, remark });
     this.by = sort;
     this.down = true;
     this.shown = PAGE;
@@ -87,6 +87,8 @@ export class Table {
     const scroll = make("div", "scroll");
     scroll.append(table);
     this.box.replaceChildren(scroll);
+    const remark = rows.length && this.remark?.(rows);
+    if (remark) this.box.prepend(make("p", "remark", remark));
     if (!rows.length) this.box.append(make("p", "empty", "Nothing to show here for this choice."));
     if (rows.length > this.shown) this.box.append(this.moreButton(rows.length));
   }

@@ -207,7 +207,12 @@ export class Views {
       { title: "Median age", number: true, help: "At the end of the recording, half of these bytes are older", of: (row) => row.age, text: (row) => seconds(row.age * this.about.slice_ns / 1e9) },
       { title: "In use over time", number: true, of: (row) => row.sz, cell: (row) => spark(pathSeries(this.data, row.key, this.series.length)) },
       { title: "Stack", of: (row) => this.pathTitle(row.key), cell: (row) => this.opener(this.pathTitle(row.key)) },
-    ], { sort: 0, caption: "Never freed, by stack", open: (row) => this.frames(row.key) });
+    ], { sort: 0, caption: "Never freed, by stack", open: (row) => this.frames(row.key), remark: (rows) => this.growthRemark(rows) });
+  }
+
+  growthRemark(rows) {
+    if (rows.some((row) => row.gained > 0)) return "";
+    return `Nothing grew: these blocks were in use at the end of the ${this.choice.interval ? "interval" : "recording"}, but none is a suspect.`;
   }
 
   leaksRows() {
