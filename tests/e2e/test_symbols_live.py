@@ -4,11 +4,13 @@ traces of other machines; names that want to harm a terminal.
 """
 
 import gzip
+import http.server
 import os
 import pty
 import re
 import shutil
 import subprocess
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -368,23 +370,31 @@ def test_raw_names(started, tmp_path):
     assert "_ZN5plant4treeEi 50" in folded(tmp_path / "t.alys", "--raw-names", "--symbolize", program)
 
 
-@pytest.mark.skipif(not os.path.exists("/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1"), reason="no libdebuginfod")
-def test_debuginfod(foreign, tmp_path):
-    """A directory as the server: libdebuginfod takes file:// as well. Never as root: as somebody who called sudo."""
-    trace, kept, _ = foreign
-    build_id = re.search(r"Build ID: (\w+)", subprocess.run(["readelf", "-n", kept], capture_output=True, text=True).stdout)[1]
+def serve_debug(program, tmp_path):
+    """The debug file where a server has it, under served/; a cache of nobody's, and an environment without users."""
+    build_id = re.search(r"Build ID: (\w+)", subprocess.run(["readelf", "-n", program], capture_output=True, text=True).stdout)[1]
     where = tmp_path / "served" / "buildid" / build_id
     where.mkdir(parents=True)
-    subprocess.run(["objcopy", "--only-keep-debug", kept, where / "debuginfo"], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, where / "debuginfo"], check=True)
     cache = tmp_path / "cache"
     cache.mkdir()
     os.chown(cache, 65534, 65534)
     for path in [tmp_path, *tmp_path.parents]:
         if str(path) != "/tmp" and str(path).startswith("/tmp"):
             path.chmod(0o755)
+    return cache, {k: v for k, v in os.environ.items() if not k.startswith(("SUDO_", "DEBUGINFOD_"))}
+
+
+needs_libdebuginfod = pytest.mark.skipif(not os.path.exists("/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1"), reason="no libdebuginfod")
+
+
+@needs_libdebuginfod
+def test_debuginfod(foreign, tmp_path):
+    """A directory as the server: libdebuginfod takes file:// as well. Never as root: as somebody who called sudo."""
+    trace, kept, _ = foreign
+    cache, plain = serve_debug(kept, tmp_path)
     served = {"DEBUGINFOD_URLS": f"file://{tmp_path}/served", "DEBUGINFOD_CACHE_PATH": str(cache)}
     args = ("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--debuginfod", trace, "-")
-    plain = {k: v for k, v in os.environ.items() if not k.startswith(("SUDO_", "DEBUGINFOD_"))}
     as_root = alys(*args, env={**plain, **served})
     assert as_root.returncode == 1 and "as root" in as_root.stderr
     nobody = alys(*args, env={**plain, **served, "SUDO_UID": "65534"})
@@ -394,6 +404,41 @@ def test_debuginfod(foreign, tmp_path):
     assert no_servers.returncode == 1 and "DEBUGINFOD_URLS" in no_servers.stderr
     silent = alys("convert", "-f", "folded-stacks", trace, "-", env={**plain, **served, "SUDO_UID": "65534"})
     assert silent.returncode == 0 and "plant" not in silent.stdout, "never unasked"
+
+
+class SlowFile(http.server.BaseHTTPRequestHandler):
+    """A server far away: sends a file in pieces."""
+
+    def do_GET(self):
+        path = self.server.root / self.path.lstrip("/")
+        if not path.is_file():
+            self.send_error(404)
+            return
+        data = path.read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        for i in range(16):
+            self.wfile.write(data[len(data) * i // 16:len(data) * (i + 1) // 16])
+            time.sleep(0.25)
+
+    def log_message(self, *args):
+        pass
+
+
+@needs_libdebuginfod
+def test_debuginfod_says_how_far_it_is(foreign, tmp_path):
+    trace, kept, _ = foreign
+    cache, plain = serve_debug(kept, tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), SlowFile) as server:
+        server.root = tmp_path / "served"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env = {**plain, "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}", "DEBUGINFOD_CACHE_PATH": str(cache),
+               "SUDO_UID": "65534"}
+        said, out = on_terminal("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--debuginfod", trace, "-", env=env)
+        server.shutdown()
+    assert f"{CHAIN} 50\n" in out
+    assert re.search(r"fetching debug information \[#* +\] +\d+%", said), said
 
 
 # Four million units of debug information: more than a worker may have, so several die of it, one after another.
@@ -411,10 +456,10 @@ HOG = """
 """
 
 
-def on_terminal(*args):
+def on_terminal(*args, env=None):
     """What a person sees on stderr."""
     ours, theirs = pty.openpty()
-    proc = subprocess.Popen([str(ALYS), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs)
+    proc = subprocess.Popen([str(ALYS), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env=env)
     os.close(theirs)
     said = b""
     try:

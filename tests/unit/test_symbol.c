@@ -259,6 +259,24 @@ static void test_inlined(void **state)
 	check_table("five.so", SYMBOL_DEPTH_NAME);
 }
 
+/* What runs at the place of an IFUNC is its resolver; a stripped library has no other name for it. */
+static void test_ifunc(void **state)
+{
+	char path[128];
+	(void)state;
+	run("cd %s && echo 'volatile int wide; static void a(void) {} static void b(void) {}"
+	    " static void (*resolver(void))(void) { return wide ? a : b; }"
+	    " void picked(void) __attribute__((ifunc(\"resolver\")));' > ifunc.c &&"
+	    " gcc -O0 -g0 -shared -fPIC -o ifunc.so ifunc.c && strip ifunc.so", dir);
+	struct spot spot = spot_of("ifunc.so", "picked");
+	assert_true(spot.size > 0);
+	int fd = open_at("ifunc.so", path);
+	struct catalog *c = ask(SYMBOL_DEPTH_FULL, fd, path, spot);
+	assert_int_equal(deepest(c, spot)->at[0].quality, SYMBOL_TABLE);
+	catalog_free(c);
+	close(fd);
+}
+
 static void test_debug_link(void **state)
 {
 	(void)state;
@@ -478,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_packed),	   cmocka_unit_test(test_packed_damaged),
 		cmocka_unit_test(test_too_large),  cmocka_unit_test(test_larger_than_memory),
 		cmocka_unit_test(test_no_answer),  cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_ifunc),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
