@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/handover.h"
 #include "base/outfile.h"
 #include "daemon/daemon.h"
 #include "daemon/protocol.h"
@@ -43,17 +44,11 @@ struct reply {
 
 static int receive(int fd, double patience, struct reply *out, struct err *err)
 {
-	char control[CMSG_SPACE(sizeof(int))];
-	struct iovec piece = { .iov_base = out->bytes, .iov_len = sizeof(out->bytes) };
-	struct msghdr m = { .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	out->fd = -1;
 	if (poll(&p, 1, (int)(patience * 1000)) <= 0)
 		return err_set(err, ETIMEDOUT, "the daemon did not answer within %.0f s", patience);
-	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
-		memcpy(&out->fd, CMSG_DATA(head), sizeof(int));
+	ssize_t n = handover_receive(fd, out->bytes, sizeof(out->bytes), &out->fd);
 	if (n <= 0)
 		return err_set(err, ECONNRESET, "the daemon hung up: it ends, or has %d callers already", 16);
 	out->n = (size_t)n;

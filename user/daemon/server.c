@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/handover.h"
 #include "base/log.h"
 
 #define GROUP "alys"
@@ -227,21 +228,10 @@ void server_work(struct server *s)
 void server_answer(struct client *c, int status, const char *text, int fd)
 {
 	struct buf out = { 0 };
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	answer_write(&out, status, text);
-	struct iovec piece = { .iov_base = out.data, .iov_len = out.len };
-	struct msghdr m = { .msg_iov = &piece, .msg_iovlen = 1 };
-	if (fd >= 0) {
-		m.msg_control = control;
-		m.msg_controllen = sizeof(control);
-		struct cmsghdr *head = CMSG_FIRSTHDR(&m);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(head), &fd, sizeof(int));
-	}
-	if (c->fd >= 0 && !out.failed && sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_info("control: an answer did not arrive: %s", strerror(errno));
+	int rc = c->fd < 0 || out.failed ? 0 : handover_send(c->fd, out.data, out.len, fd, MSG_DONTWAIT);
+	if (rc)
+		log_info("control: an answer did not arrive: %s", strerror(-rc));
 	c->asked = false;
 	c->since = seconds();
 	buf_free(&out);

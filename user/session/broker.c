@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/caps.h"
+#include "base/handover.h"
 #include "base/rights.h"
 #include "session/fence.h"
 
@@ -55,43 +56,6 @@ struct answer {
 	char text[PATH_SZ];
 };
 
-static int send_with(int sock, const void *bytes, size_t n, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec piece = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = n };
-	struct msghdr m = { .msg_iov = &piece, .msg_iovlen = 1 };
-	if (fd >= 0) {
-		m.msg_control = control;
-		m.msg_controllen = sizeof(control);
-		struct cmsghdr *head = CMSG_FIRSTHDR(&m);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(head), &fd, sizeof(int));
-	}
-	while (sendmsg(sock, &m, MSG_NOSIGNAL) < 0) {
-		if (errno != EINTR)
-			return -errno;
-	}
-	return 0;
-}
-
-/* Bytes received, 0 when the other one is gone. *fd is -1 when none came. */
-static ssize_t receive(int sock, void *bytes, size_t cap, int *fd)
-{
-	char control[CMSG_SPACE(sizeof(int))];
-	struct iovec piece = { .iov_base = bytes, .iov_len = cap };
-	struct msghdr m = { .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
-	ssize_t n;
-	*fd = -1;
-	while ((n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
-		;
-	const struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(head), sizeof(int));
-	return n > 0 ? n : 0;
-}
-
 /* --- the collector's side ---------------------------------------------------------------------- */
 
 static int call(void *ctx, const struct ask *a, size_t n, int fd, struct answer *out)
@@ -100,8 +64,8 @@ static int call(void *ctx, const struct ask *a, size_t n, int fd, struct answer 
 	const struct broker *b = ctx;
 	int got = -1;
 	pthread_mutex_lock(&one_by_one);
-	int rc = send_with(b->sock, a, n, fd);
-	if (!rc && receive(b->sock, out, sizeof(*out), &got) < (ssize_t)sizeof(out->rc))
+	int rc = handover_send(b->sock, a, n, fd, 0);
+	if (!rc && handover_receive(b->sock, out, sizeof(*out), &got) < (ssize_t)sizeof(out->rc))
 		rc = -EPIPE;
 	pthread_mutex_unlock(&one_by_one);
 	if (rc)
@@ -293,13 +257,13 @@ static bool serve_one(const struct broker *b)
 	struct answer out = { 0 };
 	int fd;
 	bool passes;
-	ssize_t n = receive(b->sock, &a, sizeof(a), &fd);
+	ssize_t n = handover_receive(b->sock, &a, sizeof(a), &fd);
 	if (n <= 0)
 		return false;
 	out.rc = grant(&a, (size_t)n, fd, &out, &passes);
 	int given = passes && out.rc >= 0 ? out.rc : -1;
 	size_t length = passes || out.rc < 0 ? sizeof(out.rc) : sizeof(out);
-	int rc = send_with(b->sock, &out, length, given);
+	int rc = handover_send(b->sock, &out, length, given, 0);
 	if (given >= 0)
 		close(given);
 	if (fd >= 0)
