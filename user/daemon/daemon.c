@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "daemon/commands.h"
 #include "daemon/faces.h"
 #include "daemon/notify.h"
@@ -73,20 +74,6 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 			 d->keeper && !d->o.profile_format ? ": its last profile is written" : "");
 	if (d->keeper)
 		keeper_on_ending(d->keeper, d->recording, p, why);
-}
-
-static int open_signals(struct err *err)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd >= 0 ? fd : err_set(err, errno, "signalfd: %s", strerror(errno));
 }
 
 /* Each traced file and process holds a descriptor. */
@@ -372,7 +359,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	broker_choose_user(&d->broker);
 	d->broker.hands_on = hands_on;
 	d->broker.ctx = d;
-	d->signals = open_signals(err);
+	d->signals = signals_open(err);
 	int status = d->signals < 0 || open_server(d, err) ? EXIT_ERROR : RELOAD;
 	while (status == RELOAD) {
 		status = live_once(d, err);

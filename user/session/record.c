@@ -6,16 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/outfile.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "session/about.h"
 #include "session/command.h"
@@ -148,36 +147,6 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 	return rc || l->functions_cnt ? rc : nothing_found(l, err);
 }
 
-static int open_signals(struct err *err)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* A file size limit and a reader that went away are errors of write(), not ends. */
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd >= 0 ? fd : err_set(err, errno, "signalfd: %s", strerror(errno));
-}
-
-/* The first Ctrl-C ends the recording; from here on a second one ends the program. */
-static void restore_signals(struct recording *r)
-{
-	struct signalfd_siginfo info;
-	sigset_t set;
-	while (read(r->signals, &info, sizeof(info)) > 0)
-		;
-	close(r->signals);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
 static void end_recording(struct recording *r)
 {
 	struct live *l = &r->live;
@@ -265,7 +234,8 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	if (live_run(l, r->signals, &broken))
 		log_err("%s", broken.text);
 	end_recording(r);
-	restore_signals(r);
+	/* The first Ctrl-C ended the recording; a second one ends the program. */
+	signals_close(r->signals);
 	rc = complete_trace(r, err);
 	if (!rc && r->converts)
 		rc = convert_trace(r, o, err);
@@ -282,7 +252,7 @@ int session_record(const struct record_options *o, struct err *err)
 	struct recording *r = calloc(1, sizeof(*r));
 	if (!r)
 		return -err_set(err, ENOMEM, "out of memory");
-	r->signals = open_signals(err);
+	r->signals = signals_open(err);
 	int rc = r->signals < 0 ? r->signals : record(r, o, err);
 	int status = status_of(rc);
 	/* Like other tools that start a program: its failure is the result. */

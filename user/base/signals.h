@@ -1,0 +1,12 @@
+/* base/signals: the signals that end a long run, as something to read. */
+#ifndef ALYS_BASE_SIGNALS_H
+#define ALYS_BASE_SIGNALS_H
+
+#include "base/err.h"
+
+/* SIGINT, SIGTERM and SIGHUP of this process come out of this descriptor (signalfd) from now on; or -errno. */
+int signals_open(struct err *err);
+/* What waits in it is forgotten, and they end the process again. */
+void signals_close(int fd);
+
+#endif
