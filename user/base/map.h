@@ -1,6 +1,7 @@
 /*
- * base/map: u64 -> u64, open addressing, linear probing. The hot table of the heap model.
- * Key 0 is allowed. A zeroed struct is an empty map. Adding may fail for lack of memory only.
+ * base/map: u64 -> u64, the hot table of the heap model. Grows by a few kilobytes at a time, however large it is: who
+ * holds to a limit of memory sees it come. Key 0 is allowed. A zeroed struct is an empty map. Adding may fail for lack
+ * of memory only.
  */
 #ifndef ALYS_BASE_MAP_H
 #define ALYS_BASE_MAP_H
@@ -14,9 +15,11 @@ struct map_slot {
 	bool used;
 };
 
+struct map_part;
+
 struct map {
-	struct map_slot *slots;
-	size_t cap; /* power of two or 0 */
+	struct map_part **parts;
+	size_t parts_cnt; /* power of two or 0 */
 	size_t count;
 };
 
@@ -25,6 +28,8 @@ uint64_t *map_get(const struct map *m, uint64_t key);
 /* The value's place for key, made (value 0) when new; NULL when memory is out. */
 uint64_t *map_put(struct map *m, uint64_t key);
 bool map_del(struct map *m, uint64_t key);
+/* Without those that are not wanted; each is asked for once. Takes no memory, and gives back what is free now. */
+void map_keep(struct map *m, bool (*wanted)(void *ctx, const struct map_slot *s), void *ctx);
 /* for (size_t i = 0; (s = map_next(m, &i));) walks all entries in table order. */
 const struct map_slot *map_next(const struct map *m, size_t *i);
 void map_free(struct map *m);
