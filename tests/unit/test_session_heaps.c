@@ -140,6 +140,13 @@ static int add_weight(void *ctx, const struct event *e)
 	return 0;
 }
 
+static int count_blocks(void *ctx, const struct event *e)
+{
+	assert_int_equal(e->size, SIZE);
+	++*(size_t *)ctx;
+	return 0;
+}
+
 static void live_blocks_come_back_as_events(void **state)
 {
 	struct heaps h = { .seed = 99 };
@@ -185,6 +192,51 @@ static void memory_goes_down_the_ladder_and_back(void **state)
 	assert_null(l.reason);
 }
 
+/* There, a moment's wait would be too long. */
+static void no_pause_at_the_limit(void **state)
+{
+	struct limits l = { .memory_max = 1000 };
+	(void)state;
+	limits_set_interval(&l, 4096);
+	assert_int_equal(step(&l, 1, 890, 0), LIMITS_THIN);
+	assert_int_equal(step(&l, 1, 890, 0), LIMITS_FINE);
+	assert_int_equal(step(&l, 1, 935, 0), LIMITS_REFUSE);
+	assert_false(limits_is_full(&l, 960));
+	assert_int_equal(step(&l, 1, 960, 0), LIMITS_FINE);
+	assert_true(limits_is_full(&l, 980));
+	assert_int_equal(step(&l, 1, 980, 0), LIMITS_THIN);
+	assert_int_equal(step(&l, 1, 970, 0), LIMITS_THIN);
+	assert_int_equal(step(&l, 8, 700, 0), LIMITS_ACCEPT);
+	assert_false(limits_is_full(&l, 980));
+}
+
+/* What stays is found where it was, what is freed is free, and both make room that is used again. */
+static void thinned_blocks_are_found(void **state)
+{
+	struct heaps h = { .seed = 7 };
+	struct totals all;
+	(void)state;
+	for (uint64_t round = 0; round < 3; round++) {
+		for (uint64_t i = 1; i <= 5000; i++)
+			put(&h, 1 + i % 3, 5, i * 16 + round * 1000000, 0);
+		heaps_thin(&h);
+	}
+	for (uint32_t p = 1; p <= 3; p++) {
+		const struct heap *heap = heaps_get(&h, (struct proc_id){ p })->heap;
+		size_t blocks = 0;
+		assert_int_equal(heap_each_live(heap, count_blocks, &blocks), 0);
+		all = *heap_totals(heap);
+		assert_int_equal(all.live_cnt, blocks);
+		assert_int_equal(all.live_sz, blocks * SIZE);
+		for (uint64_t round = 0; round < 3; round++) {
+			for (uint64_t i = 1; i <= 5000; i++)
+				drop(&h, p, i * 16 + round * 1000000);
+		}
+		assert_int_equal(heap_totals(heap)->live_cnt, 0);
+	}
+	heaps_free(&h);
+}
+
 static void overhead_lowers_the_rate(void **state)
 {
 	struct limits l = { .memory_max = 1000, .overhead_max = 2 };
@@ -207,6 +259,8 @@ int main(void)
 		cmocka_unit_test(thinning_has_no_bias),
 		cmocka_unit_test(live_blocks_come_back_as_events),
 		cmocka_unit_test(memory_goes_down_the_ladder_and_back),
+		cmocka_unit_test(no_pause_at_the_limit),
+		cmocka_unit_test(thinned_blocks_are_found),
 		cmocka_unit_test(overhead_lowers_the_rate),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

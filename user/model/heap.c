@@ -457,56 +457,82 @@ static void reweigh(struct totals *t, struct block *b, bool kept)
 	add_live(t, &was);
 }
 
-/* Decided for a whole table first: one that is walked must not change. */
-static void thin_proc(struct heap *h, struct map *live, uint64_t (*coin)(void *ctx), void *ctx)
+struct thinning {
+	struct heap *heap;
+	uint64_t (*coin)(void *ctx);
+	void *ctx;
+};
+
+static bool is_kept(void *ctx, const struct map_slot *s)
 {
-	struct map kept = { 0 };
-	const struct map_slot *s;
-	for (size_t i = 0; (s = map_next(live, &i));) {
-		struct block *b = &h->blocks[s->value];
-		uint64_t *place = coin(ctx) & 1 ? map_put(&kept, s->key) : NULL;
-		reweigh(&h->rows[b->row].t, b, place);
-		reweigh(&h->all, b, place);
-		if (place) {
-			*place = s->value;
-			b->weight *= 2;
-		} else {
-			give_block(h, s->value);
-			h->facts.thinned++;
-		}
+	const struct thinning *t = ctx;
+	struct heap *h = t->heap;
+	struct block *b = &h->blocks[s->value];
+	bool kept = t->coin(t->ctx) & 1;
+	reweigh(&h->rows[b->row].t, b, kept);
+	reweigh(&h->all, b, kept);
+	if (kept) {
+		b->weight *= 2;
+	} else {
+		give_block(h, s->value);
+		h->facts.thinned++;
 	}
-	map_free(live);
-	*live = kept;
+	return kept;
 }
 
-/* Without the gaps, and in no more memory than the blocks need. Without memory for that, gaps stay. */
-static void close_gaps(struct heap *h)
+/* A bit for each of the first n blocks: is it in use? NULL when memory is out. */
+static uint8_t *used_blocks(const struct heap *h, size_t n)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < h->procs_cnt; i++)
-		n += h->procs[i].live.count;
-	struct block *fresh = n + n / 8 < h->blocks_cnt ? calloc(n + 1, sizeof(*fresh)) : NULL;
-	if (!fresh)
-		return;
-	size_t at = 0;
-	for (size_t p = 0; p < h->procs_cnt; p++) {
+	uint8_t *used = calloc(n / 8 + 1, 1);
+	for (size_t p = 0; used && p < h->procs_cnt; p++) {
 		const struct map_slot *s;
-		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i)); at++) {
-			fresh[at] = h->blocks[s->value];
-			*map_get(&h->procs[p].live, s->key) = at;
+		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));) {
+			if (s->value < n)
+				used[s->value / 8] |= (uint8_t)(1u << s->value % 8);
 		}
 	}
-	free(h->blocks);
-	h->blocks = fresh;
+	return used;
+}
+
+static void move_down(struct heap *h, struct map *live, size_t n, const uint8_t *used, size_t *gap)
+{
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(live, &i));) {
+		if (s->value < n)
+			continue;
+		while (used[*gap / 8] >> *gap % 8 & 1)
+			++*gap;
+		h->blocks[*gap] = h->blocks[s->value];
+		*map_get(live, s->key) = (*gap)++;
+	}
+}
+
+/* The last blocks into the gaps, for this is done where memory is scarce. Without room for a bit each, gaps stay. */
+static void close_gaps(struct heap *h)
+{
+	size_t n = 0, gap = 0;
+	for (size_t i = 0; i < h->procs_cnt; i++)
+		n += h->procs[i].live.count;
+	uint8_t *used = n + n / 8 < h->blocks_cnt ? used_blocks(h, n) : NULL;
+	if (!used)
+		return;
+	for (size_t p = 0; p < h->procs_cnt; p++)
+		move_down(h, &h->procs[p].live, n, used, &gap);
+	free(used);
 	h->blocks_cnt = n;
-	h->blocks_cap = n + 1;
 	h->free_head = 0;
+	struct block *fewer = realloc(h->blocks, (n + 1) * sizeof(*fewer));
+	if (!fewer)
+		return;
+	h->blocks = fewer;
+	h->blocks_cap = n + 1;
 }
 
 void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx)
 {
+	struct thinning t = { .heap = h, .coin = coin, .ctx = ctx };
 	for (size_t i = 0; i < h->procs_cnt; i++)
-		thin_proc(h, &h->procs[i].live, coin, ctx);
+		map_keep(&h->procs[i].live, is_kept, &t);
 	close_gaps(h);
 }
 

@@ -5,8 +5,10 @@
 
 /* One step must show what it does before the next one is taken. */
 #define PAUSE_NS 1000000000ull
-/* Where the limit is passed there is no time for that. */
+/* Near the limit there is no time for that, and at it none at all. */
 #define HURRY_NS 100000000ull
+#define REFUSE_PERCENT 93
+#define FULL_PERCENT 97
 /* Going back is tried seldom, so that the rate does not swing. */
 #define CALM_NS 30000000000ull
 #define USELESS_MAX 3
@@ -40,7 +42,7 @@ static enum limits_step less_memory(struct limits *l, const struct limits_use *u
 	uint64_t percent = u->memory * 100 / l->memory_max;
 	if (is_at_bottom(l, u->memory))
 		return LIMITS_FINE;
-	if (percent >= 93 && !l->refusing) {
+	if (percent >= REFUSE_PERCENT && !l->refusing) {
 		l->refusing = true;
 		l->reason = reason;
 		return LIMITS_REFUSE;
@@ -78,10 +80,21 @@ static enum limits_step back(struct limits *l, const struct limits_use *u)
 	return LIMITS_REFINE;
 }
 
+static uint64_t pause_of(const struct limits *l, uint64_t percent)
+{
+	if (percent >= FULL_PERCENT || (percent >= REFUSE_PERCENT && !l->refusing))
+		return 0;
+	return percent >= REFUSE_PERCENT ? HURRY_NS : PAUSE_NS;
+}
+
+bool limits_is_full(const struct limits *l, uint64_t memory)
+{
+	return l->refusing && memory * 100 / l->memory_max >= FULL_PERCENT;
+}
+
 enum limits_step limits_next(struct limits *l, const struct limits_use *u)
 {
-	uint64_t pause = u->memory * 100 / l->memory_max >= 93 ? HURRY_NS : PAUSE_NS;
-	if (l->stepped_ns && u->now_ns - l->stepped_ns < pause)
+	if (l->stepped_ns && u->now_ns - l->stepped_ns < pause_of(l, u->memory * 100 / l->memory_max))
 		return LIMITS_FINE;
 	enum limits_step step = less_memory(l, u);
 	if (step == LIMITS_FINE && l->overhead_max > 0 && u->overhead > l->overhead_max && l->interval < INTERVAL_MAX) {

@@ -40,6 +40,8 @@ enum limits_step {
 };
 
 enum limits_step limits_next(struct limits *l, const struct limits_use *u);
+/* Nothing more is to be taken in, no process either. */
+bool limits_is_full(const struct limits *l, uint64_t memory);
 void limits_set_interval(struct limits *l, uint64_t interval);
 
 #endif
