@@ -229,7 +229,7 @@ static int status(void *ctx, struct http_status *out)
 	counts[1].value = f->grown + 3;
 	counts[0].value = f->grown + 17;
 	*out = (struct http_status){ .on = true, .ready = true, .interval = 1 << 20, .interval_wanted = 1 << 19,
-				     .processes = 2 + f->many, .files = 3, .memory = 20 << 20, .memory_max = 256 << 20,
+				     .processes = 2 + f->many, .files = 3, .memory = 20 << 20, .memory_kernel = 7 << 20, .memory_max = 256 << 20,
 				     .notice = "sampling was halved: --max-memory <256M> is reached", .counts = counts,
 				     .counts_cnt = sizeof(counts) / sizeof(counts[0]) };
 	out->cpu_seconds = (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec / 1e6;

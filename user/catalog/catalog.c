@@ -49,6 +49,11 @@ void catalog_free(struct catalog *c)
 	free(c);
 }
 
+uint64_t catalog_memory(const struct catalog *c)
+{
+	return c->store.bytes + table_memory(&c->stacks) + table_memory(&c->mappings) + table_memory(&c->procs);
+}
+
 const char *catalog_text(struct catalog *c, const char *text)
 {
 	return store_text(&c->store, text);

@@ -113,6 +113,8 @@ struct catalog;
 
 struct catalog *catalog_new(void); /* NULL when memory is out */
 void catalog_free(struct catalog *c);
+/* Bytes that it takes, about. */
+uint64_t catalog_memory(const struct catalog *c);
 
 int catalog_put_meta(struct catalog *c, const char *key, const char *value);
 int catalog_put_proc(struct catalog *c, const struct proc *p);

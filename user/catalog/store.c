@@ -28,6 +28,7 @@ static struct store_block *add_block(struct store *s, size_t n)
 	b->cap = cap;
 	b->next = s->blocks;
 	s->blocks = b;
+	s->bytes += sizeof(*b) + cap;
 	return b;
 }
 
@@ -123,6 +124,12 @@ void *table_put(struct table *t, struct store *s, uint64_t key, size_t n)
 void *table_next(const struct table *t, size_t *i)
 {
 	return *i < t->rows_cnt ? t->rows[(*i)++] : NULL;
+}
+
+uint64_t table_memory(const struct table *t)
+{
+	/* Half of an index is free on average. */
+	return t->rows_cnt * sizeof(*t->rows) + t->index.count * 2 * sizeof(struct map_slot);
 }
 
 void table_free(struct table *t)

@@ -15,6 +15,7 @@ struct store_block;
 struct store {
 	struct store_block *blocks; /* newest first; the newest has room */
 	struct map texts;           /* hash of a text -> struct store_text */
+	uint64_t bytes;             /* of the blocks */
 };
 
 /* Rows under a 64-bit key, walked in order of arrival. Ids may be sparse: a file can claim any. */
@@ -33,6 +34,7 @@ void store_free(struct store *s);
 void *table_put(struct table *t, struct store *s, uint64_t key, size_t n);
 void *table_get(const struct table *t, uint64_t key);
 void *table_next(const struct table *t, size_t *i);
+uint64_t table_memory(const struct table *t);
 void table_free(struct table *t);
 
 #endif

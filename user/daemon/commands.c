@@ -99,9 +99,14 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 	text_bytes(out, (double)s->memory);
 	buf_adds(out, " of ");
 	text_bytes(out, (double)s->memory_max);
+	buf_adds(out, " (");
+	text_bytes(out, (double)s->memory_kernel);
+	buf_adds(out, " in the kernel, ");
+	text_bytes(out, (double)s->memory_set_by);
+	buf_adds(out, " more set by for profiles)");
 	buf_addf(out, "\nprocessor  %.2f s own; probes and daemon take about %.2f %% of the machine\n", s->cpu_s, s->overhead);
-	buf_addf(out, "bounds     stacks refused %llu, live blocks thinned %llu times%s%s\n",
-		 (unsigned long long)s->refused_stacks, (unsigned long long)s->thinned, s->reason ? "; " : "", s->reason ?: "");
+	buf_addf(out, "bounds     stacks refused %llu, processes refused %llu, live blocks thinned %llu times%s%s\n",
+		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes, (unsigned long long)s->thinned, s->reason ? "; " : "", s->reason ?: "");
 	buf_addf(out, "names      %zu profiles wait, %llu failures of workers\n", s->waiting,
 		 (unsigned long long)s->workers_failed);
 }

@@ -79,7 +79,8 @@ static void put_daemon(const struct http_status *st, struct buf *out)
 		st->cpu_seconds);
 	put_one(out, "process_resident_memory_bytes", "gauge", "Resident memory of all processes of the daemon.",
 		(double)st->memory);
-	put_one(out, "alys_memory_max_bytes", "gauge", "The limit of --max-memory.", (double)st->memory_max);
+	put_one(out, "alys_kernel_memory_bytes", "gauge", "Memory of the daemon's BPF maps.", (double)st->memory_kernel);
+	put_one(out, "alys_memory_max_bytes", "gauge", "The limit of --max-memory, for both together.", (double)st->memory_max);
 	put_one(out, "alys_refused_stacks_total", "counter", "Events whose stack the full tables refused.",
 		(double)st->refused_stacks);
 	put_one(out, "alys_symbol_worker_restarts_total", "counter", "Symbol workers that died or hung.",

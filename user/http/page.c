@@ -77,7 +77,7 @@ static void put_state(const struct http_status *st, const struct roll *r, struct
 		buf_adds(out, "every allocation");
 	}
 	buf_addf(out, "; %.1f s of CPU, ", st->cpu_seconds);
-	text_bytes(out, (double)st->memory);
+	text_bytes(out, (double)(st->memory + st->memory_kernel));
 	buf_adds(out, " of at most ");
 	text_bytes(out, (double)st->memory_max);
 	buf_adds(out, " of memory.</p>\n<p id=\"ledger\">hits ");

@@ -83,7 +83,8 @@ struct http_status {
 	uint64_t files;             /* files with probes in them */
 	double cpu_seconds;         /* user and system, of all processes of the daemon */
 	uint64_t memory;            /* their resident bytes */
-	uint64_t memory_max;        /* --max-memory */
+	uint64_t memory_kernel;     /* in maps of their BPF programs */
+	uint64_t memory_max;        /* --max-memory, of both together */
 	uint64_t refused_stacks;    /* events whose stack the full tables refused */
 	uint64_t workers_restarted; /* symbol workers that died or hung */
 	uint64_t bytes_written;     /* profiles and traces on disk */

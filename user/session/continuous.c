@@ -15,14 +15,15 @@
 #include "session/attach.h"
 #include "session/calibrate.h"
 #include "session/compact.h"
+#include "session/footprint.h"
 #include "session/ledger.h"
 #include "session/roster.h"
 
 #define LOOK_NS 1000000000ull     /* between looks at what is used */
-#define LOOK_EVENTS 4096           /* or after so many */
+#define LOOK_EVENTS 512            /* or after so many */
 #define NOTE_NS 5000000000ull     /* between points of the histories */
 #define IDLE_MS 250               /* while on: the ring wakes nobody before a quarter of it is full */
-#define DEAD_MAX 64               /* processes that ended until the catalog is compacted */
+#define DEAD_MAX 64               /* processes that ended until the catalog is compacted, once a second at most */
 #define IDLE_MAX 256              /* the same of stacks */
 #define HIT_NS 700                /* what a probe costs besides its program; README's benchmark */
 
@@ -40,9 +41,10 @@ struct continuous {
 	struct select off; /* selects nobody */
 	bool on;
 	bool dropping; /* a process is let go, and has not ended */
-	uint64_t looked_ns, noted_ns, idle_ns, dead, idle;
+	uint64_t looked_ns, noted_ns, idle_ns, compacted_ns, dead, idle;
 	uint32_t young, stacks_then; /* stacks that there were when idle ones were forgotten, the last time but one and the last */
 	uint64_t looked_events, looked_memory;
+	struct footprint memory;
 	double cpu_s, overhead; /* at the last look */
 	uint64_t hits;
 };
@@ -57,17 +59,6 @@ static double cpu_seconds(void)
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
 		sum += (double)t[i]->tv_sec + (double)t[i]->tv_usec / 1e6;
 	return sum;
-}
-
-static uint64_t resident_bytes(void)
-{
-	unsigned long total = 0, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-	if (f && fscanf(f, "%lu %lu", &total, &resident) != 2)
-		resident = 0;
-	if (f)
-		fclose(f);
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void describe(const struct continuous *c, const struct heap_of *o, struct continuous_process *out)
@@ -93,6 +84,48 @@ static void end_process(struct continuous *c, struct proc_id proc, enum ending w
 	c->dead++;
 }
 
+static void apply_interval(struct continuous *c)
+{
+	struct live *l = &c->live;
+	probe_set_interval(l->probe, c->limits.interval);
+	c->record.interval = l->interval = c->limits.interval;
+}
+
+static void take_step(struct continuous *c, enum limits_step step)
+{
+	if (step == LIMITS_THIN)
+		heaps_thin(&c->heaps);
+	if (step == LIMITS_THIN || step == LIMITS_COARSEN || step == LIMITS_REFINE)
+		apply_interval(c);
+	if (step == LIMITS_ACCEPT)
+		probe_forget_stacks(c->live.probe);
+	c->live.refusing = c->limits.refusing;
+	if (step == LIMITS_THIN || step == LIMITS_REFUSE)
+		malloc_trim(0);
+	if (step != LIMITS_FINE)
+		log_info("%s: one sample every %llu bytes%s", c->limits.reason ?: "there is room again",
+			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
+}
+
+/* Where the catalog is compacted, or a profile is made of it, it is there twice: that is not to come as a surprise. */
+static uint64_t set_by(const struct continuous *c)
+{
+	return catalog_memory(c->live.catalog) / 2 * 3;
+}
+
+static void keep_limits(struct continuous *c, uint64_t now)
+{
+	footprint_look_own(&c->memory);
+	uint64_t memory = footprint_sum(&c->memory), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
+	/* What came since the last look may come again before the next. */
+	struct limits_use use = { .now_ns = now, .memory = memory + grown + set_by(c), .overhead = c->overhead };
+	c->looked_events = c->heaps.events;
+	c->looked_memory = memory;
+	if (c->on)
+		take_step(c, limits_next(&c->limits, &use));
+	c->live.full = limits_is_full(&c->limits, use.memory);
+}
+
 static int on_event(void *ctx, const struct event *e)
 {
 	struct continuous *c = ctx;
@@ -101,7 +134,10 @@ static int on_event(void *ctx, const struct event *e)
 		end_process(c, e->proc, c->dropping ? ENDING_LEFT : e->kind == EVENT_EXIT ? ENDING_EXIT : ENDING_EXEC);
 		return 0;
 	}
-	return heaps_apply(&c->heaps, e);
+	int rc = heaps_apply(&c->heaps, e);
+	if (c->heaps.events - c->looked_events >= LOOK_EVENTS)
+		keep_limits(c, now_ns());
+	return rc;
 }
 
 static void on_oom(void *ctx, struct proc_id proc)
@@ -151,6 +187,12 @@ static int open_rooms(struct continuous *c, struct err *err)
 	return rc ? rc : c->traces ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
+/* A table that grows is to grow where it is, and one that is freed to be gone: not so in the allocator's own arena. */
+static void keep_tables_apart(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+}
+
 struct continuous *continuous_new(const struct continuous_options *o, const struct continuous_ops *ops, struct err *err)
 {
 	struct continuous *c = calloc(1, sizeof(*c));
@@ -159,6 +201,7 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 		return NULL;
 	}
 	probe_drop_admin();
+	keep_tables_apart();
 	c->o = o;
 	c->ops = *ops;
 	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };
@@ -231,14 +274,31 @@ static int add_pids(struct continuous *c, struct err *err)
 	return rc;
 }
 
+/* A limit that is passed before anything was seen would only ever be missed. */
+static int check_room(struct continuous *c, struct err *err)
+{
+	footprint_look(&c->memory);
+	if (c->live.stacks_cnt)
+		return 0;
+	uint64_t taken = footprint_sum(&c->memory), wanted = taken * 5 / 4 + (8 << 20);
+	if (wanted <= c->limits.memory_max)
+		return 0;
+	return err_set(err, ENOMEM, "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
+		       "give it %llu MiB, or --ring less", (unsigned long long)c->limits.memory_max >> 20,
+		       (unsigned long long)taken >> 20, ((unsigned long long)wanted >> 20) + 1);
+}
+
 int continuous_on(struct continuous *c, struct err *err)
 {
 	struct live *l = &c->live;
 	if (c->on)
 		return 0;
+	if (check_room(c, err))
+		return -ENOMEM;
 	profiles_flush(c->profiles);
 	forget_processes(c);
 	c->looked_ns = c->noted_ns = c->idle_ns = l->started_ns = now_ns();
+	c->looked_memory = footprint_sum(&c->memory);
 	l->warned_silent = true; /* a machine may well be silent */
 	l->abandoned = false;
 	l->roster = roster_new(l, &c->o->select, err);
@@ -296,13 +356,6 @@ int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
 	return c->live.all ? probe_exclude(c->live.probe, tgid, err) : 0;
 }
 
-static void apply_interval(struct continuous *c)
-{
-	struct live *l = &c->live;
-	probe_set_interval(l->probe, c->limits.interval);
-	c->record.interval = l->interval = c->limits.interval;
-}
-
 void continuous_set_interval(struct continuous *c, uint64_t interval)
 {
 	limits_set_interval(&c->limits, interval);
@@ -320,33 +373,6 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out)
 	return n;
 }
 
-static void take_step(struct continuous *c, enum limits_step step)
-{
-	if (step == LIMITS_THIN)
-		heaps_thin(&c->heaps);
-	if (step == LIMITS_THIN || step == LIMITS_COARSEN || step == LIMITS_REFINE)
-		apply_interval(c);
-	if (step == LIMITS_ACCEPT)
-		probe_forget_stacks(c->live.probe);
-	c->live.refusing = c->limits.refusing;
-	if (step == LIMITS_THIN || step == LIMITS_REFUSE)
-		malloc_trim(0);
-	if (step != LIMITS_FINE)
-		log_info("%s: one sample every %llu bytes%s", c->limits.reason ?: "there is room again",
-			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
-}
-
-static void keep_limits(struct continuous *c, uint64_t now)
-{
-	uint64_t memory = resident_bytes(), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
-	/* Tables double when they grow: what came since the last look may come again before the next. */
-	struct limits_use use = { .now_ns = now, .memory = memory + grown, .overhead = c->overhead };
-	c->looked_events = c->heaps.events;
-	c->looked_memory = memory;
-	if (c->on)
-		take_step(c, limits_next(&c->limits, &use));
-}
-
 static void look_at_use(struct continuous *c, uint64_t now)
 {
 	double seconds = (double)(now - c->looked_ns) / 1e9, cpu_s = cpu_seconds();
@@ -356,17 +382,19 @@ static void look_at_use(struct continuous *c, uint64_t now)
 	c->cpu_s = cpu_s;
 	c->hits = hits;
 	c->looked_ns = now;
+	footprint_look(&c->memory);
 	keep_limits(c, now);
 }
 
-static void compact(struct continuous *c)
+static void compact(struct continuous *c, uint64_t now)
 {
 	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
-	if ((c->dead < DEAD_MAX && c->idle < IDLE_MAX) || profiles_waiting(c->profiles) || naming_is_busy(c->naming) ||
-	    !traces_settle(c->traces, &what))
+	if ((c->dead < DEAD_MAX && c->idle < IDLE_MAX) || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) ||
+	    naming_is_busy(c->naming) || !traces_settle(c->traces, &what))
 		return;
 	if (!compact_catalog(&what))
 		malloc_trim(0);
+	c->compacted_ns = now;
 	c->dead = c->idle = 0;
 }
 
@@ -399,15 +427,13 @@ int continuous_work(struct continuous *c, struct err *err)
 	traces_work(c->traces);
 	if (now - c->looked_ns >= LOOK_NS)
 		look_at_use(c, now);
-	else if (c->heaps.events - c->looked_events >= LOOK_EVENTS)
-		keep_limits(c, now);
 	if (c->on && now - c->noted_ns >= NOTE_NS) {
 		heaps_note(&c->heaps, (double)(now - c->noted_ns) / 1e9);
 		c->noted_ns = now;
 	}
 	if (c->on && (double)(now - c->idle_ns) >= c->o->idle_stacks * 1e9)
 		forget_idle(c, now);
-	compact(c);
+	compact(c, now);
 	return ms;
 }
 
@@ -483,9 +509,9 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
 		.interval = c->limits.interval, .interval_wanted = c->limits.interval_wanted, .reason = c->limits.reason,
 		.processes = target_count(l->targets), .ended = c->heaps.ended, .files = attach_files(l), .links = s.links, .sites = s.sites,
-		.cpu_s = cpu_seconds(), .memory = resident_bytes(), .memory_max = c->limits.memory_max,
+		.cpu_s = cpu_seconds(), .memory = footprint_sum(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c), .memory_max = c->limits.memory_max,
 		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,
-		.workers_failed = naming_failures(c->naming), .unseen = r.unseen,
+		.workers_failed = naming_failures(c->naming), .unseen = r.unseen, .refused_processes = r.refused,
 		.waiting = profiles_waiting(c->profiles),
 	};
 }

@@ -37,9 +37,10 @@ struct continuous_status {
 	size_t files;       /* with probes */
 	uint32_t links, sites;
 	double cpu_s;       /* our own and our workers', since the start */
-	uint64_t memory, memory_max;
+	uint64_t memory, memory_max; /* of all processes and in the kernel */
+	uint64_t memory_kernel, memory_set_by; /* the part in the kernel; set by for profiles */
 	double overhead;    /* percent of all processors: probes and ourselves */
-	uint64_t refused_stacks, thinned, workers_failed, unseen;
+	uint64_t refused_stacks, refused_processes, thinned, workers_failed, unseen;
 	size_t waiting;     /* profiles whose names are looked for */
 };
 

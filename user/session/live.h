@@ -68,6 +68,7 @@ struct live {
 	uint64_t interval;        /* bytes:N in force, 0 = exact */
 	uint64_t rate_changes, last_rate_ns;
 	bool refusing;           /* takes no new stacks: memory is short */
+	bool full;               /* takes no new processes, either */
 	uint64_t refused_stacks; /* stacks that were not taken */
 
 	uint32_t families;        /* of --allocator, 0 = all */

@@ -17,6 +17,7 @@
 #include "session/subset.h"
 
 #define PATIENCE_NS 300000000 /* with a job on its way, at the end */
+#define STACKS_MAX 16384      /* in a job: they are copied for it */
 
 /* What the thread has; the owner looks at it only when the thread has ended. */
 struct job {
@@ -144,9 +145,13 @@ static struct job *prepare(struct naming *n, struct err *err)
 	struct subset part = { .from = l->catalog, .to = j->catalog };
 	if (!j->symbolizer || !j->catalog)
 		goto failed;
-	for (size_t i = 0; (s = catalog_next_stack(l->catalog, &i));) {
-		if (s->id.n > n->reached)
-			subset_stack(&part, s);
+	size_t taken = 0;
+	for (size_t i = 0; taken < STACKS_MAX && (s = catalog_next_stack(l->catalog, &i));) {
+		if (s->id.n <= n->reached)
+			continue;
+		subset_stack(&part, s);
+		if (++taken == STACKS_MAX)
+			j->upto = s->id.n;
 	}
 	lend_files(l, j);
 	return j;

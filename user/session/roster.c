@@ -29,10 +29,10 @@ struct roster {
 	struct map due;      /* tgid -> when to look at it */
 	struct map parents;  /* child -> parent, until the child is taken in */
 	struct map standing; /* tgid -> enum standing */
-	struct map unseen;   /* tgid -> 1: ended before it could be looked at */
+	struct map unseen;   /* tgid -> 1: ended before it could be looked at, or there was no room for it */
 	struct roster_counts counts;
 	uint64_t last_scan_ns;
-	bool lost;
+	bool lost, refused;
 };
 
 static void set_due(struct roster *r, uint32_t tgid, uint64_t recheck)
@@ -129,11 +129,26 @@ static bool is_wanted(const struct roster *r, uint32_t tgid)
 	return r->select && !proc_read(tgid, &f, NULL) && select_wants(r->select, tgid, &f) && !is_own(tgid);
 }
 
+static bool is_refused(struct roster *r)
+{
+	r->counts.refused += r->live->full;
+	r->refused |= r->live->full;
+	return r->live->full;
+}
+
+/* Those that there was no room for: whoever is still there is found. */
+static void take_refused(struct roster *r)
+{
+	map_free(&r->unseen);
+	r->lost = true;
+	r->refused = false;
+}
+
 static void add(struct roster *r, uint32_t tgid)
 {
 	struct err err = { 0 };
 	r->counts.looked++;
-	if (live_add(r->live, tgid, &err) && err.code != ESRCH)
+	if (!is_refused(r) && live_add(r->live, tgid, &err) && err.code != ESRCH)
 		log_info("%s", err.text);
 }
 
@@ -203,6 +218,8 @@ int roster_work(struct roster *r)
 	struct map_slot due[64];
 	uint64_t next, now = now_ns();
 	size_t n;
+	if (!r->live->full && r->refused)
+		take_refused(r);
 	if (r->news)
 		news_read(r->news);
 	if (r->lost || (!r->news && now - r->last_scan_ns >= RESCAN_NS))
@@ -269,14 +286,15 @@ struct proc_id roster_take(struct roster *r, uint32_t tgid)
 	if (!(r->select || r->live->o->follow) || map_get(&r->unseen, tgid) || roster_is_banned(r, tgid))
 		return none;
 	r->counts.looked++;
-	if (parent && target_find(r->live->targets, (uint32_t)*parent).n)
+	bool refused = is_refused(r);
+	if (!refused && parent && target_find(r->live->targets, (uint32_t)*parent).n)
 		target_fork(r->live->targets, (uint32_t)*parent, tgid);
-	else
+	else if (!refused)
 		live_add(r->live, tgid, &err);
 	map_del(&r->parents, tgid);
 	struct proc_id id = target_find(r->live->targets, tgid);
 	if (!id.n) {
-		r->counts.unseen++;
+		r->counts.unseen += !refused;
 		if (r->unseen.count > UNSEEN_MAX)
 			map_free(&r->unseen);
 		map_put(&r->unseen, tgid);
