@@ -294,11 +294,13 @@ def test_other_namespaces(started, daemon, tmp_path):
     d.end()
 
 
-def test_storm(started, daemon, group):
+@pytest.mark.parametrize("how_chosen", ["cgroup", "follow"])
+def test_storm(started, daemon, group, how_chosen):
     """Forked, executed, loading, short-lived: not one block is missed, and none is counted twice."""
     short = 40
     program = started_in(group, started, "c_storm", PROGS / "lib_plugin.so", short).wait_ready()
-    d = daemon("--cgroup", group, "--sample", "bytes:1")
+    chosen = {"cgroup": ("--cgroup", group), "follow": ("--exe", PROGS / "c_storm", "--follow")}[how_chosen]
+    d = daemon(*chosen, "--sample", "bytes:1")
     program.go()
     children = {}
     while (line := program.line()) != "all":

@@ -91,6 +91,7 @@ static const struct opt options[] = {
 	{ "exe", 0, "GLOB", parse_word, AT(watch.select.exes), NULL, NULL, "processes whose executable matches, such as '/srv/*'" },
 	{ "cgroup", 0, "PATH", parse_word, AT(watch.select.cgroups), NULL, NULL, "processes of this control group and those below it" },
 	{ "user", 'u', "USER", parse_word, AT(watch.select.users), NULL, NULL, "processes of this user" },
+	{ "follow", 'F', NULL, opt_flag, AT(watch.record.follow), NULL, NULL, "see their children from the first call on: all programs with these libraries pay" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "one allocation every N bytes on average (default 512k)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL, "what stacks hold (default full)" },

@@ -162,7 +162,7 @@ static void set_record(struct continuous *c)
 	c->record.tap = &c->tap;
 	c->record.no_free_stacks = true;
 	/* Groups of processes that fork a lot share their links, and the kernel takes the children in. */
-	c->record.follow = s->all || s->cgroups.at_cnt || s->users.at_cnt;
+	c->record.follow |= s->all || s->cgroups.at_cnt || s->users.at_cnt;
 }
 
 static int open_rooms(struct continuous *c, struct err *err)

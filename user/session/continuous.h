@@ -45,7 +45,7 @@ struct continuous_status {
 };
 
 struct continuous_options {
-	struct record_options record; /* of which these count: pids, interval, allocators, ring_sz ... */
+	struct record_options record; /* of which these count: pids, follow, interval, allocators, ring_sz ... */
 	struct select select;
 	uint64_t max_memory;
 	double max_overhead;
