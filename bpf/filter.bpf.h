@@ -22,9 +22,9 @@ static __always_inline bool is_told(void)
 	return mark ? *mark : config.tell_all;
 }
 
-/* What the program sits on, NULL when the hit is not wanted. A link that the kernel filters to one
+/* What the program sits on, of this table; NULL when the hit is not wanted. A link that the kernel filters to one
  * process says so in its cookie, which saves looking the process up. */
-static __always_inline const struct alys_site *wanted_site(void *ctx)
+static __always_inline const void *wanted_of(void *ctx, void *table)
 {
 	if (!recording)
 		return NULL;
@@ -32,7 +32,12 @@ static __always_inline const struct alys_site *wanted_site(void *ctx)
 	if (!(cookie & ALYS_COOKIE_FILTERED) && !is_target())
 		return NULL;
 	__u32 i = cookie;
-	return bpf_map_lookup_elem(&sites, &i);
+	return bpf_map_lookup_elem(table, &i);
+}
+
+static __always_inline const struct alys_site *wanted_site(void *ctx)
+{
+	return wanted_of(ctx, &sites);
 }
 
 #endif

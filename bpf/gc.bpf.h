@@ -16,13 +16,7 @@
 
 static __always_inline const struct alys_gc_site *wanted_gc_site(void *ctx)
 {
-	if (!recording)
-		return NULL;
-	__u64 cookie = bpf_get_attach_cookie(ctx);
-	if (!(cookie & ALYS_COOKIE_FILTERED) && !is_target())
-		return NULL;
-	__u32 i = cookie;
-	return bpf_map_lookup_elem(&gc_sites, &i);
+	return wanted_of(ctx, &gc_sites);
 }
 
 static const struct gc_state no_state;
