@@ -34,15 +34,6 @@ static int parse_word(const struct opt *o, const char *text, void *dest, struct 
 	return 0;
 }
 
-static int parse_ring(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	uint64_t n = 0;
-	if (opt_size(o, text, &n, NULL) || n < 4096 || n > 1u << 30 || (n & (n - 1)))
-		return err_set(err, EINVAL, "--ring wants a power of two from 4k to 1G, got \"%s\"", text);
-	*(uint64_t *)dest = n;
-	return 0;
-}
-
 #define MEMORY_MIN (32ull << 20)
 
 static int parse_memory(const struct opt *o, const char *text, void *dest, struct err *err)
@@ -95,7 +86,7 @@ static const struct opt options[] = {
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "one allocation every N bytes on average (default 512k)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL, "what stacks hold (default full)" },
-	{ "ring", 0, "BYTES", parse_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },
+	{ "ring", 0, "BYTES", opt_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },
 	{ "max-memory", 0, "BYTES", parse_memory, AT(watch.max_memory), NULL, NULL, "what the daemon may use itself (default 256M)" },
 	{ "idle-stacks", 0, "TIME", parse_time, AT(watch.idle_stacks), NULL, NULL, "forget stacks that hold nothing and were not seen for so long (default 10m)" },
 	{ "max-overhead", 0, "PERCENT", parse_percent, AT(watch.max_overhead), NULL, NULL, "sample less when probes and daemon take more of the machine" },

@@ -61,6 +61,15 @@ int opt_size(const struct opt *o, const char *text, void *dest, struct err *err)
 	return 0;
 }
 
+int opt_ring(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint64_t n = 0;
+	if (opt_size(o, text, &n, NULL) || n < 4096 || n > 1u << 30 || (n & (n - 1)))
+		return err_set(err, EINVAL, "--%s wants a power of two from 4k to 1G, got \"%s\"", o->name, text);
+	*(uint64_t *)dest = n;
+	return 0;
+}
+
 int opt_interval(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	uint64_t n = 0;

@@ -39,15 +39,6 @@ static int parse_limit(const struct opt *o, const char *text, void *dest, struct
 	return 0;
 }
 
-static int parse_ring(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	uint64_t n = 0;
-	if (opt_size(o, text, &n, NULL) || n < 4096 || n > 1u << 30 || (n & (n - 1)))
-		return err_set(err, EINVAL, "--ring wants a power of two from 4k to 1G, got \"%s\"", text);
-	*(uint64_t *)dest = n;
-	return 0;
-}
-
 #define AT(field) offsetof(struct record_options, field)
 
 static const struct opt options[] = {
@@ -67,7 +58,7 @@ static const struct opt options[] = {
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
 	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL, "stop a collected program after each collection until its marks are read" },
 	{ "return-probes", 0, NULL, opt_flag, AT(return_probes), NULL, NULL, "return probes everywhere (can kill fiber programs)" },
-	{ "ring", 0, "BYTES", parse_ring, AT(ring_sz), NULL, NULL, "ring buffer (default 64M)" },
+	{ "ring", 0, "BYTES", opt_ring, AT(ring_sz), NULL, NULL, "ring buffer (default 64M)" },
 	{ "raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "names as the compiler wrote them" },
 	{ "debuginfod", 0, NULL, opt_flag, AT(debuginfod), NULL, NULL, "fetch missing debug information from DEBUGINFOD_URLS" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
