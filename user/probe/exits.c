@@ -169,19 +169,72 @@ static void drop_superfluous(struct cut *c)
 	}
 }
 
-/* Each round turns at least one cheap site into `ret`s, so this ends. */
+/* Marks in ahead what control may reach from the node; false when it may come by the node again. */
+static bool list_ahead(struct cut *c, int32_t node, uint8_t *ahead)
+{
+	start(c);
+	push_next(c, node);
+	while (c->todo_cnt)
+		push_next(c, c->todo[--c->todo_cnt]);
+	memcpy(ahead, c->seen, c->w->nodes_cnt);
+	return !ahead[node];
+}
+
+/*
+ * Gives site k up: calls that come to it by no other site are seen further back, though not behind the site that
+ * it is in conflict with. False when there is a way without such a place.
+ */
+static bool move_back(struct cut *c, int32_t k, const uint8_t *ahead)
+{
+	c->picked[k] = 0;
+	start(c);
+	push_preds(c, k);
+	while (c->todo_cnt) {
+		int32_t i = c->todo[--c->todo_cnt];
+		const struct flow_node *n = &c->w->nodes[i];
+		if (c->picked[i])
+			continue;
+		if (!ahead[i] && is_candidate(c, n)) {
+			c->picked[i] = 1;
+			continue;
+		}
+		if (!n->holds || n->root)
+			return false;
+		push_preds(c, i);
+	}
+	return !c->w->nodes[k].root;
+}
+
+/* Two ways part behind a site, and one of them has another: the first one then sees both. */
+static bool move_all_back(struct cut *c, int32_t node)
+{
+	size_t n = c->w->nodes_cnt;
+	uint8_t *ahead = calloc(n + 1, 1);
+	bool moved = ahead && list_ahead(c, node, ahead);
+	for (size_t k = 0; k < n && moved; k++) {
+		if (ahead[k] && c->picked[k])
+			moved = c->w->nodes[k].leave != FLOW_RETURNS && move_back(c, (int32_t)k, ahead);
+	}
+	free(ahead);
+	return moved;
+}
+
+#define MOVES_MAX 16
+
+/* The first rounds may move sites, each later one turns at least one cheap site into `ret`s, so this ends. */
 static void settle_conflicts(struct cut *c)
 {
 	bool changed = true;
-	while (changed) {
+	for (int round = 0; changed; round++) {
 		changed = false;
 		for (size_t i = 0; i < c->w->nodes_cnt; i++) {
 			if (!c->picked[i] || c->w->nodes[i].leave == FLOW_RETURNS)
 				continue;
-			if (look_ahead(c, (int32_t)i).site) {
+			if (!look_ahead(c, (int32_t)i).site)
+				continue;
+			if (round >= MOVES_MAX || !move_all_back(c, (int32_t)i))
 				fall_back(c, (int32_t)i);
-				changed = true;
-			}
+			changed = true;
 		}
 	}
 }

@@ -5,6 +5,7 @@
 #include "probe/values.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define ALL_REGS 0xffffu
 #define MAX_ROUNDS 64 /* compilers' code needs a few; hostile code is given up */
@@ -17,6 +18,15 @@ static uint16_t holds_before(const struct insn *in, uint16_t after)
 	if (in->copy_to >= 0 && (after & INSN_BIT(in->copy_to)))
 		before |= INSN_BIT(in->copy_from);
 	return before & ~INSN_BIT(INSN_RSP);
+}
+
+/*
+ * Memory is out: libgc jumps to a user's function, from which no block comes unless it was made to. Exits before it see that
+ * there is none. Were this way asked for its result, GC_generic_malloc would have to be left by its single-stepped `ret`.
+ */
+static bool is_last_resort(const struct flow_node *n)
+{
+	return n->in.flow == INSN_CALL && n->to && !strcmp(n->to, "GC_get_oom_fn");
 }
 
 /* One backward step at node n: true when something changed. */
@@ -36,7 +46,7 @@ static bool step_back(struct flow *w, struct flow_node *n)
 		after &= w->nodes[to[k]].holds;
 		calls |= w->nodes[to[k]].calls_later;
 	}
-	uint16_t holds = n->no_return ? n->holds : holds_before(&n->in, after);
+	uint16_t holds = n->no_return || is_last_resort(n) ? n->holds : holds_before(&n->in, after);
 	if (n->leave == FLOW_RETURNS)
 		holds = INSN_BIT(INSN_RAX);
 	bool changed = holds != n->holds || calls != n->calls_later;
