@@ -385,9 +385,9 @@ int plain_return(struct pt_regs *ctx)
 	return thread_return(ctx);
 }
 
-static __always_inline __u64 register_of(struct pt_regs *ctx, const struct alys_site *site)
+static __noinline __u64 register_no(struct pt_regs *ctx, __u32 reg)
 {
-	switch (site->reg) {
+	switch (reg) {
 	case ALYS_REG_RBX:
 		return REGISTER(ctx, bx);
 	case ALYS_REG_RCX:
@@ -419,6 +419,11 @@ static __always_inline __u64 register_of(struct pt_regs *ctx, const struct alys_
 	default:
 		return REGISTER(ctx, ax);
 	}
+}
+
+static __always_inline __u64 register_of(struct pt_regs *ctx, const struct alys_site *site)
+{
+	return register_no(ctx, site->reg);
 }
 
 static const struct pending no_call;
@@ -574,6 +579,38 @@ static __noinline bool refill_read(struct call_room *room, const struct alys_obj
 	return p->batch || !room->result;
 }
 
+/* A call that is over, its size and kind still in registers: no entry had to be probed for it. */
+static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struct alys_site *site)
+{
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, size = register_no(ctx, site->arg[0]);
+	__u64 drawn_for = sample_point(size);
+	if (!drawn_for) {
+		count(ALYS_ST_UNSAMPLED);
+		return NULL;
+	}
+	if (is_internal(ctx, site, cfa)) {
+		count(ALYS_ST_NESTED);
+		return NULL;
+	}
+	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
+						      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!room) {
+		lose(ALYS_ST_LOST_PENDING);
+		return NULL;
+	}
+	struct pending *p = &room->now;
+	*p = no_call;
+	p->size = size;
+	p->flags = holds_no_pointers(register_no(ctx, site->kind_arg)) ? ALYS_F_ATOMIC : 0;
+	p->sampled = size >= config.min_size;
+	p->unfreed = 1;
+	p->interval = drawn_for;
+	p->frame = cfa;
+	read_gc(ctx, site, p);
+	room->result = register_of(ctx, site);
+	return room;
+}
+
 /*
  * A thread's empty free list has got a page's worth of blocks; the call that found it empty takes the first
  * of them. One probe behind the refill, in GC_malloc_kind's own frame: few refills are taken, and for the
@@ -586,6 +623,8 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 	if (!o)
 		return NULL;
 	count_hit(site->shape);
+	if (site->flags & ALYS_SITE_WHOLE)
+		return whole_begin(ctx, site);
 	__u64 drawn_for = sample_point(ALYS_REFILL_SPAN);
 	if (!drawn_for) {
 		count(ALYS_ST_UNSAMPLED);

@@ -106,6 +106,8 @@ def test_refill_in_crystal(tmp_path, build):
     for event in events_of(trace, tmp_path):
         if event["kind"] == "alloc" and (site_of(event), event["size"]) in found:
             found[site_of(event), event["size"]].append(event["weight"] * event["size"])
+            # Both sites hold numbers only.
+            assert event["atomic"] is True, event
     for (site, size), sizes in found.items():
         error = math.sqrt(sum(w * (w - size) for w in sizes))
         assert abs(sum(sizes) - 4000 * size) <= 4 * error, (site, sizes)

@@ -373,6 +373,41 @@ static bool in_wrappers(const struct site_list *l, uint64_t vaddr)
 	return in;
 }
 
+/* Every large block leaves there, wherever it was asked for: a single-stepped exit would be what costs. */
+static void expect_cheap_end(const struct site_list *l)
+{
+	size_t generic = 0;
+	for (size_t i = 0; i < l->exits_cnt; i++) {
+		if (strcmp(l->exits[i].in, "GC_generic_malloc"))
+			continue;
+		generic++;
+		assert_true(l->exits[i].emulated);
+	}
+	assert_true(generic > 0);
+}
+
+/* Blocks off the list of all threads are seen by one probe, the others as before, from the call that gets them. */
+static void expect_direct(struct site_list *l)
+{
+	const struct site *large = site_named(l, "GC_malloc_kind_global");
+	size_t before = large->exits_cnt, whole = 0;
+	assert_true(large->late.vaddr > large->vaddr && large->late.vaddr < large->func + large->size);
+	sites_go_direct(l);
+	for (size_t i = 0; i < l->exits_cnt; i++) {
+		const struct site_exit *x = &l->exits[i];
+		if (!x->whole_of)
+			continue;
+		whole++;
+		assert_ptr_equal(&l->sites[x->whole_of - 1], large);
+		assert_true(x->emulated && x->size_reg != x->kind_reg && x->size_reg != x->reg && x->kind_reg != x->reg);
+		for (size_t k = 0; k < large->exits_cnt; k++)
+			assert_int_not_equal(large->exits[k], i);
+	}
+	assert_true(l->direct && whole > 0 && large->exits_cnt > 0);
+	assert_int_equal(large->exits_cnt + whole, before);
+	assert_int_equal(large->vaddr, large->late.vaddr);
+}
+
 /* At refills: where lists are filled and where large blocks come from, instead of every call. */
 static void test_refills(void **state)
 {
@@ -400,15 +435,10 @@ static void test_refills(void **state)
 	static const uint8_t kept[] = { ALYS_REG_RBX, ALYS_REG_RBP, 11, 12, 13, 14 };
 	assert_non_null(memchr(kept, fill->reg, sizeof(kept)));
 	assert_true(in_wrappers(&o.list, grow->func) && !in_wrappers(&calls.list, grow->func));
-	/* Every large block leaves there, wherever it was asked for: a single-stepped exit would be what costs. */
-	size_t generic = 0;
-	for (size_t i = 0; i < o.list.exits_cnt; i++) {
-		if (strcmp(o.list.exits[i].in, "GC_generic_malloc"))
-			continue;
-		generic++;
-		assert_true(o.list.exits[i].emulated);
-	}
-	assert_true(generic > 0);
+	expect_cheap_end(&o.list);
+	expect_direct(&o.list);
+	close_sites(&o);
+	open_sites(&o, LIBGC, &opts);
 	/* What such a file is tried against: the same probes, and ways out of the large blocks' function only. */
 	opts.cheap_exits = false;
 	open_sites(&plain, LIBGC, &opts);

@@ -197,6 +197,23 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 	return rc;
 }
 
+/* Calls that one probe sees whole are refills to their program: sampled without an entry. */
+static int plan_whole(struct plan *plan, struct probe *p, const struct site_list *l, struct err *err)
+{
+	int rc = 0;
+	for (size_t x = 0; x < l->exits_cnt && l->direct && !rc; x++) {
+		struct alys_site wire;
+		uint64_t cookie;
+		if (!l->exits[x].whole_of)
+			continue;
+		sites_fill_whole(l, &l->exits[x], plan->object, &wire);
+		rc = publish_site(plan, p, &wire, &cookie, err);
+		if (!rc)
+			rc = batch_add(&plan->refill, l->exits[x].offset, cookie);
+	}
+	return rc;
+}
+
 static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 {
 	const struct order *o = plan->order;
@@ -212,6 +229,8 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 		rc = plan_exits(plan, p, o->proof, &plan->frame_exit, err);
 	if (!rc)
 		rc = plan_exits(plan, p, o->sites, o->proof ? &plan->frame_foretell : &plan->frame_exit, err);
+	if (!rc)
+		rc = plan_whole(plan, p, o->sites, err);
 	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : rc;
 }
 

@@ -190,14 +190,18 @@ static void set_writes(const struct decoded *d, struct insn *out)
 static void set_values(const struct decoded *d, struct insn *out)
 {
 	const ZydisDecodedOperand *a = &d->op[0], *b = &d->op[1];
-	out->copy_to = out->copy_from = out->zeroes = out->tests = INSN_NO_REG;
+	out->copy_to = out->copy_from = out->low_to = out->low_from = out->zeroes = out->tests = INSN_NO_REG;
 	if (d->in.operand_count_visible != 2 || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return;
 	bool same = is_reg(b, a->reg.value);
-	if (d->in.mnemonic == ZYDIS_MNEMONIC_MOV && d->in.operand_width == 64 &&
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_MOV && d->in.operand_width >= 32 &&
 	    b->type == ZYDIS_OPERAND_TYPE_REGISTER && reg_of(a->reg.value) >= 0 && reg_of(b->reg.value) >= 0) {
-		out->copy_to = (int8_t)reg_of(a->reg.value);
-		out->copy_from = (int8_t)reg_of(b->reg.value);
+		out->low_to = (int8_t)reg_of(a->reg.value);
+		out->low_from = (int8_t)reg_of(b->reg.value);
+	}
+	if (d->in.operand_width == 64) {
+		out->copy_to = out->low_to;
+		out->copy_from = out->low_from;
 	}
 	if (d->in.mnemonic == ZYDIS_MNEMONIC_XOR && same && d->in.operand_width >= 32)
 		out->zeroes = (int8_t)reg_of(a->reg.value);

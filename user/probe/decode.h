@@ -59,6 +59,7 @@ struct insn {
 	enum insn_frame frame;
 	enum insn_when when;        /* of a branch */
 	int8_t copy_to, copy_from;  /* a 64-bit move between registers */
+	int8_t low_to, low_from;    /* one of 32 bits or more */
 	int8_t zeroes;              /* the register that it sets to 0 */
 	int8_t tests;               /* the 64-bit register that it compares with 0 */
 	bool stores;                /* to memory other than the stack's push */

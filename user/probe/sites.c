@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "probe/direct.h"
 #include "probe/entry.h"
 #include "probe/leave.h"
 #include "probe/lists.h"
@@ -206,6 +207,19 @@ static int find_predictions(struct plan *p)
 	return rc;
 }
 
+/* Sampled at refills; at calls GC_malloc_kind, which comes before, is probed. */
+static int find_direct(struct plan *p)
+{
+	int rc = 0;
+	for (size_t i = 0; i < p->list->sites_cnt && !rc; i++) {
+		struct site *s = &p->list->sites[i];
+		if (s->state == SITE_PROBED && s->row->at == SAMPLE_AT_REFILL && s->row->flags & ALYS_SITE_GC_KIND &&
+		    p->options->cheap_exits)
+			rc = direct_find(p, s);
+	}
+	return rc;
+}
+
 /*
  * Functions of the collector that allocate because the program asked them to, and are no rows of the
  * table: their calls count as the program's. Sampled at refills, the rows of calls are not there either.
@@ -316,6 +330,8 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 		rc = find_leaves(&p);
 	if (!rc)
 		rc = find_predictions(&p);
+	if (!rc)
+		rc = find_direct(&p);
 	if (rc) {
 		sites_free(out);
 		err_set(err, -rc, "%s: looking for probe sites: %s", path, strerror(-rc));
@@ -337,6 +353,36 @@ void sites_free(struct site_list *l)
 	free(l->sites);
 	free(l->exits);
 	*l = (struct site_list){ 0 };
+}
+
+void sites_go_direct(struct site_list *l)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		struct site *s = &l->sites[i];
+		size_t kept = 0;
+		if (!s->late.vaddr)
+			continue;
+		s->vaddr = s->late.vaddr;
+		s->offset = s->late.offset;
+		s->cfa_off = s->late.cfa_off;
+		for (size_t k = 0; k < s->exits_cnt; k++) {
+			if (!l->exits[s->exits[k]].whole_of)
+				s->exits[kept++] = s->exits[k];
+		}
+		s->exits_cnt = kept;
+		l->direct = true;
+	}
+}
+
+void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint32_t object, struct alys_site *out)
+{
+	sites_fill_entry(&l->sites[x->whole_of - 1], object, out);
+	out->vaddr = x->vaddr;
+	out->cfa_off = x->cfa_off;
+	out->reg = x->reg;
+	out->arg[0] = x->size_reg;
+	out->kind_arg = x->kind_reg;
+	out->flags |= ALYS_SITE_WHOLE | ALYS_SITE_UNFREED;
 }
 
 void sites_fill_object(const struct site_list *l, struct alys_object *out)

@@ -40,6 +40,9 @@ struct site_exit {
 	uint8_t reg; /* ALYS_REG_* */
 	bool emulated;
 	const char *why; /* of a `ret`: why nothing cheaper, static text; else NULL */
+	/* A site (index + 1) whose calls can be seen whole here, 0 = none: registers of its size and kind. */
+	uint32_t whole_of;
+	uint8_t size_reg, kind_reg;
 	char in[40];     /* the function that it lies in, cut; "" = nameless */
 	uint64_t in_off;
 };
@@ -60,6 +63,10 @@ struct site {
 	bool return_probe;
 	uint32_t *exits; /* indices into the list's exits */
 	size_t exits_cnt, exits_cap;
+	struct {
+		uint64_t vaddr, offset; /* 0 = there are no exits that see calls whole */
+		uint32_t cfa_off;
+	} late;                         /* entry of the calls that these do not see */
 	bool leaf; /* ends in no other probed function */
 	/* Most results can be read from a free list at the entry; the others leave by slow_exits. */
 	bool predicted;
@@ -79,6 +86,7 @@ struct site_list {
 	uint64_t text_lo, text_hi; /* the collector's own code, 0 without one */
 	uint64_t gc_no_vaddr;
 	enum sample_at at; /* call or refill */
+	bool direct; /* exits that see calls whole do so */
 	struct alys_lists lists; /* when a site is predicted, or at refills */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */
 	const char *provider; /* of malloc, free...; NULL = nobody known, or not here */
@@ -94,6 +102,10 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, struct alys_site *out);
 /* The exits that a site wants probed: all, or with predictions the slow ones. */
 size_t sites_exits(const struct site *s, bool predict, const uint32_t **out);
+/* From now on, where exits can see calls whole they do. Proven sites only: on trial each call needs its entry. */
+void sites_go_direct(struct site_list *l);
+/* What BPF is told about such an exit. */
+void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint32_t object, struct alys_site *out);
 /* For people: a paragraph a function. */
 void sites_print(const struct site_list *l, struct buf *out);
 

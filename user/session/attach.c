@@ -284,6 +284,8 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 		f->calibrated = true;
 		prove_sites(l->families, fd, m->path, &f->list, &c);
 		f->unproven = c.verdict == VERDICT_UNPROVEN;
+		if (c.verdict == VERDICT_AGREED)
+			sites_go_direct(&f->list);
 		log_info("%s: %s", m->path, c.text);
 	}
 	if (attach_sites(l, tgid, m->path, f, fd, returns, &err)) {
