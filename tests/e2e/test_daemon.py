@@ -410,6 +410,28 @@ def test_strangers(started, daemon, tmp_path):
         ctl.unlink()
 
 
+def test_members_of_the_group(daemon, tmp_path):
+    """Whoever is in the group alys may what root may; the daemon sees a group file of its own here."""
+    groups = tmp_path / "group"
+    groups.write_text(re.sub(r"^alys:.*\n", "", Path("/etc/group").read_text(), flags=re.M) + "alys:x:64123:\n")
+    d = daemon("--off", "-p", os.getpid(), launcher=["unshare", "-m", "sh", "-c", f'mount --bind {groups} /etc/group && exec "$@"', "sh"])
+    for parent in (tmp_path, *tmp_path.parents):
+        if str(parent).startswith("/tmp/"):
+            os.chmod(parent, 0o755)
+    ctl = tmp_path / "alys-bpf"
+    shutil.copy(ALYS, ctl)
+
+    def ask(group, *words):
+        return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", *group, ctl, "ctl", "--socket", d.socket, *words],
+                              capture_output=True, timeout=TIMEOUT)
+    done = ask(["--clear-groups"], "sample", "bytes:64k")
+    assert done.returncode == 1 and b"not allowed" in done.stderr
+    done = ask(["--groups", "64123"], "sample", "bytes:64k")
+    assert done.returncode == 0, done.stderr
+    assert ask(["--groups", "64124"], "stop").returncode == 1 and d.proc.poll() is None
+    assert ask(["--groups", "64123"], "stop").returncode == 0 and d.proc.wait(TIMEOUT) == 0
+
+
 def talk(path):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.connect(str(path))
@@ -629,6 +651,17 @@ def test_memory_is_bounded(started, daemon, group):
     law(d)
     d.end()
     assert [program.finish() for program in hogs] == [0, 0]
+
+
+def test_overhead_is_bounded(started, daemon):
+    """Probes that take more of the machine than they may: fewer samples, and why."""
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:1k", "--max-overhead", "0.01")
+    d.until(lambda: "--max-overhead" in d.status()["bounds"] and "instead of 1024" in d.status()["tracing"], TIMEOUT)
+    d.ctl("off")
+    law(d)
+    d.end()
+    assert program.finish() == 0
 
 
 def test_a_limit_that_cannot_hold(tmp_path):
