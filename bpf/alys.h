@@ -271,7 +271,8 @@ struct alys_config {
 	X(21, WAIT_BEGIN, NOTE, "calls-begun", "calls that waited for their return")                          \
 	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")                        \
 	X(23, LOST_GC, NOTE, "collections-lost", "collection records that found the ring full")                 \
-	X(24, HALF_REALLOC, NOTE, "reallocations-halved", "of which only the free of the old block was sent: no room for the new address")
+	X(24, HALF_REALLOC, NOTE, "reallocations-halved", "of which only the free of the old block was sent: no room for the new address") \
+	X(25, GC_NO_ROOM, NOTE, "collections-no-room", "collections of processes that found no room to be followed")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

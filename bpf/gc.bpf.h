@@ -66,6 +66,8 @@ static __noinline struct gc_state *begin(struct pt_regs *ctx)
 {
 	const struct alys_gc_site *site = wanted_gc_site(ctx);
 	struct gc_state *s = site ? gc_state_now(true) : NULL;
+	if (site && !s)
+		count(ALYS_ST_GC_NO_ROOM);
 	if (!s)
 		return NULL;
 	/* First: who reads marks now must know that they are about to go. */
@@ -127,8 +129,8 @@ int gc_end(struct pt_regs *ctx)
 	if (!e)
 		return 0;
 	gc_fill(e, ALYS_EV_GC_DONE, s);
-	if (config.stop_at_gc && e->h.time < gc_stop_until)
-		bpf_send_signal(SIGSTOP);
+	if (config.stop_at_gc && e->h.time < gc_stop_until && !bpf_send_signal(SIGSTOP))
+		s->stops++;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

@@ -6,6 +6,7 @@
 /* The collection that a process is in. One at a time: collectors work under their own lock. */
 struct gc_state {
 	__u64 serial; /* collections begun so far */
+	__u64 stops;  /* of the process, at ends; more than collections when begins are not seen any more */
 	__u64 frame;  /* CFA at the begin of the last one */
 	__u64 begun, marked;
 	__u64 stack;
@@ -14,7 +15,7 @@ struct gc_state {
 };
 
 /* By tgid. Written by the collection programs, read by the loader, which learns from `serial` whether
- * another collection began meanwhile. Full: the process' collections are not seen. */
+ * another collection began meanwhile. Full: the process' collections are not seen, and counted (GC_NO_ROOM). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ALYS_MAX_TARGETS);

@@ -285,3 +285,47 @@ def test_incremental_collector(tmp_path):
     assert re.fullmatch(r"upper bound \(process \d+ collects incrementally\)", liveness_of(trace))
     sites, _ = in_use(trace, tmp_path)
     compare(json.loads(done.stdout), sites, False)
+
+
+def is_stopped(pid, seconds):
+    """All the time, for so long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if state_of(pid) != "T":
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def wait_state(pid, wanted, seconds=20):
+    end = time.monotonic() + seconds
+    while (state_of(pid) == "T") != wanted:
+        assert time.monotonic() < end, f"state {state_of(pid)}"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+def test_leaves_stopped_what_others_stopped(signum, tmp_path, started):
+    """Whoever else stops a process while we stop it at each collection is obeyed: then, and when we end or are killed."""
+    p = started.program("c_gclive", "3000", "600").wait_ready()
+    tracer = started.tracer("-p", p.pid, "--stop-at-gc", "-o", tmp_path / "t.alys").recording()
+    p.go()
+    time.sleep(0.3)
+    for run in range(40):
+        os.kill(p.pid, signal.SIGSTOP)
+        wait_state(p.pid, True)
+        # Until it collects again nobody touches it: a stop of ours that was under way is over in this time.
+        time.sleep(0.02)
+        assert is_stopped(p.pid, 0.03), "somebody else had stopped it"
+        os.kill(p.pid, signal.SIGCONT)
+        wait_state(p.pid, False)
+        time.sleep(0.001 * (run % 7))
+    os.kill(p.pid, signal.SIGSTOP)
+    wait_state(p.pid, True)
+    time.sleep(0.02)
+    tracer.proc.send_signal(signum)
+    tracer.proc.wait(30)
+    assert is_stopped(p.pid, 4), "somebody else had stopped it"
+    os.kill(p.pid, signal.SIGCONT)
+    wait_state(p.pid, False)
+    p.kill()

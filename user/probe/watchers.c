@@ -60,14 +60,32 @@ int probe_collections_fd(const struct probe *p)
 	return bpf_map__fd(p->skel->maps.gc_wakes);
 }
 
-/* The first word of the program's struct gc_state is the number asked for. */
+/* The programs' struct gc_state, as far as it is looked at; the map's values are longer. */
+struct state {
+	uint64_t serial, stops;
+	uint64_t rest[6];
+};
+
+static struct state state_of(int states_fd, uint32_t tgid)
+{
+	struct state s = { 0 };
+	return bpf_map_lookup_elem(states_fd, &tgid, &s) ? (struct state){ 0 } : s;
+}
+
+int probe_collections_states(const struct probe *p)
+{
+	return bpf_map__value_size(p->skel->maps.gc_states) <= sizeof(struct state) ?
+		       bpf_map__fd(p->skel->maps.gc_states) : -1;
+}
+
 uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid)
 {
-	uint64_t state[8] = { 0 };
-	if (bpf_map__value_size(p->skel->maps.gc_states) > sizeof(state) ||
-	    bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.gc_states), &tgid, state))
-		return 0;
-	return state[0];
+	return state_of(probe_collections_states(p), tgid).serial;
+}
+
+uint64_t probe_stops(int states_fd, uint32_t tgid)
+{
+	return state_of(states_fd, tgid).stops;
 }
 
 int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out)

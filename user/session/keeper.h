@@ -1,7 +1,7 @@
 /*
- * session/keeper: a small process of our own that lets stopped targets go on when we cannot any more: it
- * continues all that it was told of when our end of its pipe closes (we died, however that came) or when
- * nothing was heard from us for two seconds (we were stopped ourselves).
+ * session/keeper: a small process of our own that lets targets go on that we stopped, when we cannot any more: of all
+ * that it was told of, when our end of its pipe closes (we died, however that came) or when nothing was
+ * heard from us for two seconds (we were stopped ourselves).
  */
 #ifndef ALYS_SESSION_KEEPER_H
 #define ALYS_SESSION_KEEPER_H
@@ -17,10 +17,10 @@ struct keeper {
 
 #define KEEPER_NONE { .fd = -1 }
 
-/* Before threads are made. */
-int keeper_start(struct keeper *k, struct err *err);
-/* From now on it cares for this process as well. */
-void keeper_add(struct keeper *k, uint32_t tgid);
+/* Before threads are made. states: probe_collections_states. */
+int keeper_start(struct keeper *k, int states, struct err *err);
+/* From now on it cares for this process as well; over: see stops_end. */
+void keeper_add(struct keeper *k, uint32_t tgid, uint32_t over);
 /* To be heard now and then, more than once a second. */
 void keeper_beat(struct keeper *k);
 /* It continues all of them a last time and ends. */

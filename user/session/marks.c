@@ -20,6 +20,7 @@
 #include "session/births.h"
 #include "session/collector.h"
 #include "session/keeper.h"
+#include "session/stops.h"
 
 #define BEAT_MS 100
 #define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
@@ -36,6 +37,7 @@ struct watched {
 	uint64_t serial;            /* of the last collection that was dealt with, + 1 */
 	uint64_t gone_ns;           /* when gone */
 	uint64_t whole_ns;          /* not before then are all its marks read, when those of sampled objects will do */
+	uint32_t over;              /* the reader's, see stops_end */
 	struct collector collector; /* when ready: memory and layout are the reader's, the rest the prover's */
 	pthread_t prover;
 	bool proving, proved; /* began, ended */
@@ -273,6 +275,16 @@ static void read_marks(struct marks *m, struct watched *w, struct mark_reading *
 	pthread_mutex_unlock(&m->lock);
 }
 
+/* The keeper hears of it afterwards: should we die between, it ends a stop twice rather than never. */
+static void go_on(struct marks *m, struct watched *w, uint32_t tgid)
+{
+	uint32_t over = w ? w->over : 0;
+	stops_end(probe_collections_states(m->probe), tgid, -1, &over);
+	keeper_add(&m->keeper, tgid, over);
+	if (w)
+		w->over = over;
+}
+
 static void deal_with(struct marks *m, const struct intake_collection *c)
 {
 	pthread_mutex_lock(&m->lock);
@@ -287,7 +299,7 @@ static void deal_with(struct marks *m, const struct intake_collection *c)
 		read_marks(m, w, r, c->begun_ns);
 	/* First of all it goes on. */
 	if (m->stop)
-		kill((pid_t)c->who.tgid, SIGCONT);
+		go_on(m, w, c->who.tgid);
 	pthread_mutex_lock(&m->lock);
 	if (r)
 		keep(m, r);
@@ -343,7 +355,7 @@ static void *run(void *arg)
 static int start(struct marks *m, struct err *err)
 {
 	sigset_t all, was;
-	if (m->stop && keeper_start(&m->keeper, err))
+	if (m->stop && keeper_start(&m->keeper, probe_collections_states(m->probe), err))
 		return -err->code;
 	m->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->events < 0)
@@ -438,7 +450,7 @@ void marks_watch(struct marks *m, uint32_t tgid)
 	if (!slot)
 		return;
 	if (m->stop)
-		keeper_add(&m->keeper, tgid);
+		keeper_add(&m->keeper, tgid, 0);
 	wake(m);
 }
 

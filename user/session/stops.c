@@ -1,0 +1,56 @@
+/* session/stops: see stops.h. Used by the keeper too, which has lost everything but a map and a pipe. */
+#include "session/stops.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "probe/collections.h"
+
+#define STATUS_SZ 4096
+#define STOP_SIGNALS (1ull << (SIGSTOP - 1) | 1ull << (SIGTSTP - 1) | 1ull << (SIGTTIN - 1) | 1ull << (SIGTTOU - 1))
+
+static bool read_status(uint32_t tgid, char *out)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", tgid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, out, STATUS_SZ - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	out[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/*
+ * A stopped process takes no signal, so a second stop waits: one of the two was ours. SIGCONT would throw the
+ * other away as well.
+ */
+static bool is_stopped_twice(uint32_t tgid)
+{
+	char status[STATUS_SZ];
+	if (!read_status(tgid, status))
+		return false;
+	const char *state = strstr(status, "\nState:\t"), *pending = strstr(status, "\nShdPnd:\t");
+	return state && pending && state[8] == 'T' && strtoull(pending + 9, NULL, 16) & STOP_SIGNALS;
+}
+
+void stops_end(int states, uint32_t tgid, int pidfd, uint32_t *over)
+{
+	uint32_t stops = (uint32_t)probe_stops(states, tgid);
+	if (!stops || stops == *over)
+		return;
+	*over = stops;
+	if (is_stopped_twice(tgid))
+		return;
+	if (pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, NULL, 0);
+	else
+		kill((pid_t)tgid, SIGCONT);
+}

@@ -1,0 +1,16 @@
+/*
+ * session/stops: lets processes go on that our program stopped at the end of a collection, and no others: one
+ * that somebody else stopped, before, meanwhile or instead, is left as it is.
+ */
+#ifndef ALYS_SESSION_STOPS_H
+#define ALYS_SESSION_STOPS_H
+
+#include <stdint.h>
+
+/*
+ * states: probe_collections_states. *over: how many stops of it have been ended (the low half); it is moved on
+ * when there was another one since, which is ended. pidfd: of the process, -1 = none is open.
+ */
+void stops_end(int states, uint32_t tgid, int pidfd, uint32_t *over);
+
+#endif
