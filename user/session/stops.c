@@ -14,6 +14,8 @@
 #include "probe/collections.h"
 
 #define STATUS_SZ 4096
+#define LOOKS 20
+#define LOOK_PAUSE_US 200
 #define STOP_SIGNALS (1ull << (SIGSTOP - 1) | 1ull << (SIGTSTP - 1) | 1ull << (SIGTTIN - 1) | 1ull << (SIGTTOU - 1))
 
 static bool read_status(uint32_t tgid, char *out)
@@ -30,15 +32,20 @@ static bool read_status(uint32_t tgid, char *out)
 
 /*
  * A stopped process takes no signal, so a second stop waits: one of the two was ours. SIGCONT would throw the
- * other away as well.
+ * other away as well. While one that waits is about to be taken, it is not known yet which.
  */
 static bool is_stopped_twice(uint32_t tgid)
 {
 	char status[STATUS_SZ];
-	if (!read_status(tgid, status))
-		return false;
-	const char *state = strstr(status, "\nState:\t"), *pending = strstr(status, "\nShdPnd:\t");
-	return state && pending && state[8] == 'T' && strtoull(pending + 9, NULL, 16) & STOP_SIGNALS;
+	for (int i = 0; i < LOOKS && read_status(tgid, status); i++) {
+		const char *state = strstr(status, "\nState:\t"), *pending = strstr(status, "\nShdPnd:\t");
+		if (!state || !pending || !(strtoull(pending + 9, NULL, 16) & STOP_SIGNALS))
+			return false;
+		if (state[8] == 'T')
+			return true;
+		usleep(LOOK_PAUSE_US);
+	}
+	return false;
 }
 
 void stops_end(int states, uint32_t tgid, int pidfd, uint32_t *over)
