@@ -236,6 +236,18 @@ def test_accounts_add_up(started, command):
     assert "resident memory of the process" in text and "Under 1/4 live" in text
 
 
+@pytest.mark.parametrize("program", ["census.debug", "census.mt"])
+def test_accounts_and_census_count_the_same(started, program):
+    """Free slots that threads keep are marked: live to nobody."""
+    process = started.program(program)
+    process.line()
+    accounts, types = (json.loads(alys(*verb, "-p", process.pid, "-f", "json").stdout) for verb in (["report", "--heap"], ["census"]))
+    assert accounts["collection"] == types["collection"]
+    assert all(any("look like free ones that threads keep" in line for line in answer["notes"]) for answer in (accounts, types))
+    assert accounts["live_bytes"] == types["total"]["bytes"]
+    assert accounts["total"]["live"] == types["total"]["count"]
+
+
 @pytest.mark.bpf
 def test_whose_survivors_pin_blocks(started):
     program = started.program("c_pins").wait_ready()

@@ -44,18 +44,22 @@ static void check(const struct boehm_heap *h)
 		abort();
 }
 
-static void take(struct heapimage *im, const struct boehm_heap *h)
+static void take(struct heapimage *im, struct boehm_heap *h)
 {
 	struct types t;
 	struct census c;
 	struct accounts a;
 	uint32_t *pinned;
-	if (!types_begin(&t) && !census_take(&im->memory, h, &t, false, &c, NULL))
+	uint64_t *words;
+	if (boehm_unlist(&im->memory, h, &words))
+		return;
+	if (!types_begin(&t) && !census_take(h, words, &t, false, &c, NULL))
 		census_free(&c);
 	if (!accounts_take(h, &a))
 		accounts_free(&a);
 	accounts_pinned(h, 0.5, &pinned);
 	free(pinned);
+	free(words);
 	types_free(&t);
 }
 

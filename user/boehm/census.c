@@ -101,7 +101,6 @@ struct taking {
 	const struct boehm_heap *h;
 	const struct types *types;
 	const uint64_t *words;
-	const uint8_t *free_listed;
 	bool without_types;
 	struct shapes shapes;
 	struct map rows; /* id -> place in census.types + 1 */
@@ -115,7 +114,7 @@ static int count_shapes(struct taking *k)
 		const struct heap_block *b = &k->h->blocks[i];
 		for (size_t at = b->marks; !rc && b->live && at < b->marks + b->objects; at++) {
 			uint32_t id = (uint32_t)k->words[at];
-			if (k->h->marks[at] && !k->free_listed[at] && may_be_id(k->types, id))
+			if (k->h->marks[at] && may_be_id(k->types, id))
 				rc = count_shape(&k->shapes, id, b);
 		}
 	}
@@ -126,8 +125,6 @@ static uint32_t id_of(const struct taking *k, const struct heap_block *b, size_t
 {
 	uint64_t word = k->words[at];
 	uint32_t plain = b->kind == HEAP_ATOMIC || b->kind == HEAP_ATOMIC_UNCOLLECTABLE ? CENSUS_DATA : CENSUS_BUFFER;
-	if (k->free_listed[at])
-		return CENSUS_FREE;
 	if (k->without_types)
 		return plain;
 	if (is_string(b, word))
@@ -154,10 +151,8 @@ static int add_to_row(struct taking *k, uint32_t id, const struct heap_block *b)
 	row = &c->types[*place - 1];
 	row->cnt++;
 	row->bytes += b->size;
-	if (id != CENSUS_FREE) {
-		c->cnt++;
-		c->bytes += b->size;
-	}
+	c->cnt++;
+	c->bytes += b->size;
 	return 0;
 }
 
@@ -184,27 +179,21 @@ static int by_bytes(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-int census_take(struct memory *m, const struct boehm_heap *h, const struct types *t, bool without_types,
+int census_take(const struct boehm_heap *h, const uint64_t *words, const struct types *t, bool without_types,
 		struct census *out, struct err *err)
 {
-	uint64_t *words = calloc(h->marks_cnt + 1, sizeof(*words));
-	uint8_t *listed = calloc(h->marks_cnt + 1, 1);
 	*out = (struct census){ .ids = calloc(h->marks_cnt + 1, sizeof(*out->ids)) };
-	struct taking k = { .h = h, .types = t, .words = words, .free_listed = listed, .without_types = without_types, .out = out };
-	int rc = words && listed && out->ids ? boehm_first_words(m, h, words) : -ENOMEM;
-	if (!rc)
-		rc = boehm_free_listed(m, h, words, listed);
+	struct taking k = { .h = h, .types = t, .words = words, .without_types = without_types, .out = out };
+	int rc = out->ids ? 0 : -ENOMEM;
 	if (!rc && !without_types)
 		rc = count_shapes(&k);
 	if (!rc)
 		rc = assign(&k);
-	free(words);
-	free(listed);
 	free_shapes(&k.shapes);
 	map_free(&k.rows);
 	if (rc) {
 		census_free(out);
-		return err_set(err, -rc, "its objects cannot be read: %s", strerror(-rc));
+		return err_set(err, ENOMEM, "out of memory");
 	}
 	qsort(out->types, out->types_cnt, sizeof(*out->types), by_bytes);
 	return 0;

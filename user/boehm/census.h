@@ -1,7 +1,7 @@
 /*
  * boehm/census: what the marked objects of a heap are: Crystal's type ids where objects have them, told
- * from buffers, which have none, and from free slots that threads keep. In: a heap, the first words of
- * its objects, what is known of types. Out: a type an object, and sums.
+ * from buffers, which have none. In: a heap and the first words of its objects (boehm_unlist), what is known of
+ * types. Out: a type an object, and sums.
  *
  * An id is believed when it can be one: not above the ids of classes, where those are known, and only
  * in objects of the kind and about the size (types_cells_alike) that most objects with this id have, for
@@ -17,8 +17,7 @@
 #define CENSUS_UNMARKED 0u
 #define CENSUS_BUFFER UINT32_MAX     /* of a kind that holds pointers, no type id in front */
 #define CENSUS_DATA (UINT32_MAX - 1) /* the same, without pointers */
-#define CENSUS_FREE (UINT32_MAX - 2) /* on a free list of a thread */
-#define CENSUS_IS_TYPE(id) ((id) != CENSUS_UNMARKED && (id) < CENSUS_FREE)
+#define CENSUS_IS_TYPE(id) ((id) != CENSUS_UNMARKED && (id) < CENSUS_DATA)
 
 struct census_type {
 	uint32_t id;
@@ -29,15 +28,14 @@ struct census {
 	uint32_t *ids;  /* in the order of boehm_heap.marks */
 	struct census_type *types; /* most bytes first; with those of CENSUS_ */
 	size_t types_cnt, types_cap;
-	uint64_t cnt, bytes; /* of all that is marked, without free lists */
+	uint64_t cnt, bytes; /* of all that is marked */
 	uint64_t doubted;    /* objects that begin with an id but have not its shape: counted as buffers */
 };
 
 /*
- * without_types: the program is not Crystal's, no first word means anything. 0, or -ESRCH, -EPERM,
- * -ENOMEM. Then census_free.
+ * without_types: the program is not Crystal's, no first word means anything. 0 or -ENOMEM. Then census_free.
  */
-int census_take(struct memory *m, const struct boehm_heap *h, const struct types *t, bool without_types,
+int census_take(const struct boehm_heap *h, const uint64_t *words, const struct types *t, bool without_types,
 		struct census *out, struct err *err);
 void census_free(struct census *c);
 

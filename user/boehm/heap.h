@@ -54,6 +54,7 @@ struct boehm_heap {
 	uint64_t heap_bytes;       /* all the collector has: blocks, free and unmapped */
 	uint64_t free_bytes;       /* in gaps, mapped */
 	uint64_t unmapped_bytes;
+	uint64_t listed_cnt, listed_bytes; /* marked as free ones of threads; see boehm_unlist */
 	uint64_t read_ns;          /* CLOCK_MONOTONIC, begin of the reading */
 	uint64_t took_ns;
 	uint32_t retries;
@@ -93,15 +94,13 @@ struct heap_object boehm_heap_object(const struct boehm_heap *h, size_t block, u
 /* GC_gc_no at this moment; -ENOENT when where it is is unknown. */
 int boehm_gc_no(struct memory *m, const struct layout *l, uint64_t *out);
 /*
- * The first eight bytes of each marked object, in the order of marks (out has marks_cnt places; 0: not
- * marked, or could not be read); the lower half is Crystal's type id. 0, or -ESRCH, -EPERM, -ENOMEM.
+ * Threads keep lists of free objects, which a cycle marks so that nobody else gets them: takes the marks off what
+ * looks like members (listed_cnt, listed_bytes): the first word leads to an object of the same size and kind, and,
+ * where the kind holds pointers, the rest is zero. What is marked then is what is live to all who count.
+ *
+ * *words, the caller's to free: the first eight bytes of each marked object, in the order of marks (0: not marked, or
+ * could not be read); the lower half is Crystal's type id. 0, or -ESRCH, -EPERM, -ENOMEM (*words is NULL).
  */
-int boehm_first_words(struct memory *m, const struct boehm_heap *h, uint64_t *out);
-/*
- * Threads keep lists of free objects, which a cycle marks so that nobody else gets them: sets [i] of out
- * (marks_cnt bytes) to 1 for marked objects that look like members: the first word leads to an object
- * of the same size and kind, and, where the kind holds pointers, the rest is zero. words: as above.
- */
-int boehm_free_listed(struct memory *m, const struct boehm_heap *h, const uint64_t *words, uint8_t *out);
+int boehm_unlist(struct memory *m, struct boehm_heap *h, uint64_t **words);
 
 #endif

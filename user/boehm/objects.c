@@ -33,7 +33,7 @@ static void take_words(const struct boehm_heap *h, const struct heap_block *b, c
 	}
 }
 
-int boehm_first_words(struct memory *m, const struct boehm_heap *h, uint64_t *out)
+static int first_words(struct memory *m, const struct boehm_heap *h, uint64_t *out)
 {
 	struct memory_range spans[BATCH_BLOCKS];
 	uint8_t *bytes = malloc((size_t)BATCH_BLOCKS * BOEHM_BLOCK);
@@ -124,12 +124,11 @@ static void take_ends(const struct boehm_heap *h, const uint64_t *words, uint8_t
 
 #define CANDIDATES 8192
 
-int boehm_free_listed(struct memory *m, const struct boehm_heap *h, const uint64_t *words, uint8_t *out)
+static int find_listed(struct memory *m, const struct boehm_heap *h, const uint64_t *words, uint8_t *out)
 {
 	struct candidates c = { malloc(CANDIDATES * sizeof(*c.rest)), malloc(CANDIDATES * sizeof(*c.places)), 0, 0 };
 	uint8_t *bytes = malloc((size_t)CANDIDATES * BOEHM_BLOCK / 2);
 	int rc = c.rest && c.places && bytes ? 0 : -ENOMEM;
-	memset(out, 0, h->marks_cnt);
 	for (size_t block = 0; !rc && block < h->blocks_cnt;) {
 		gather(h, words, &block, CANDIDATES, &c);
 		rc = judge(m, &c, bytes, out);
@@ -139,5 +138,38 @@ int boehm_free_listed(struct memory *m, const struct boehm_heap *h, const uint64
 	free(c.rest);
 	free(c.places);
 	free(bytes);
+	return rc;
+}
+
+static void take_marks_off(struct boehm_heap *h, const uint8_t *listed, uint64_t *words)
+{
+	for (size_t k = 0; k < h->blocks_cnt; k++) {
+		struct heap_block *b = &h->blocks[k];
+		for (size_t at = b->marks; at < b->marks + b->objects; at++) {
+			if (!listed[at])
+				continue;
+			h->marks[at] = 0;
+			words[at] = 0;
+			b->live--;
+			h->listed_cnt++;
+			h->listed_bytes += b->size;
+		}
+	}
+}
+
+int boehm_unlist(struct memory *m, struct boehm_heap *h, uint64_t **words)
+{
+	uint8_t *listed = calloc(h->marks_cnt + 1, 1);
+	*words = calloc(h->marks_cnt + 1, sizeof(**words));
+	int rc = listed && *words ? first_words(m, h, *words) : -ENOMEM;
+	if (!rc)
+		rc = find_listed(m, h, *words, listed);
+	if (!rc)
+		take_marks_off(h, listed, *words);
+	free(listed);
+	if (rc) {
+		free(*words);
+		*words = NULL;
+	}
 	return rc;
 }

@@ -28,6 +28,7 @@ struct taking {
 	const struct census_options *o;
 	struct collector collector;
 	struct boehm_heap heap;
+	uint64_t *words; /* of its objects */
 	struct types types;
 	struct buf notes;
 	char layout[600];
@@ -80,6 +81,9 @@ static void describe(struct taking *t)
 	if (c->layout.incremental)
 		buf_adds(&t->notes, "it collects in steps: what is marked is an upper bound\n");
 	buf_addf(&t->notes, "%s: %s; read in %.1f ms, without stopping it\n", c->layout.file, t->layout, (double)h->took_ns / 1e6);
+	if (h->listed_cnt)
+		buf_addf(&t->notes, "%" PRIu64 " marked slots (%" PRIu64 " bytes) look like free ones that threads keep: left out\n",
+			 h->listed_cnt, h->listed_bytes);
 	if (h->bad_headers)
 		buf_addf(&t->notes, "%u blocks changed while they were read and were left out\n", h->bad_headers);
 }
@@ -120,11 +124,9 @@ static int add_rows(const struct taking *t, const struct census *c, struct type_
 {
 	for (size_t i = 0; i < c->types_cnt; i++) {
 		const struct census_type *from = &c->types[i];
-		struct type_row *row = from->id == CENSUS_FREE ? NULL : VEC_PUSH(out, rows);
+		struct type_row *row = VEC_PUSH(out, rows);
 		struct buf name = { 0 };
 		const char *known;
-		if (from->id == CENSUS_FREE)
-			continue;
 		name_row(&t->types, from->id, &name, &known);
 		char *copy = row && !name.failed ? strdup(buf_str(&name)) : NULL;
 		buf_free(&name);
@@ -150,9 +152,6 @@ static void note_census(struct taking *t, const struct census *c, bool typed)
 	size_t named = 0, unnamed = 0;
 	for (size_t i = 0; i < c->types_cnt; i++) {
 		const struct census_type *row = &c->types[i];
-		if (row->id == CENSUS_FREE)
-			buf_addf(&t->notes, "%" PRIu64 " marked slots (%" PRIu64 " bytes) look like free ones that threads keep: left out\n",
-				 row->cnt, row->bytes);
 		named += CENSUS_IS_TYPE(row->id) && types_get(&t->types, row->id);
 		unnamed += CENSUS_IS_TYPE(row->id) && !types_get(&t->types, row->id);
 	}
@@ -184,7 +183,7 @@ static int take_census(struct taking *t, struct sink_out *out, struct err *err)
 {
 	struct census c;
 	bool typed = t->o->type_ids || t->o->learn || t->types.names_cnt > 1 || collector_is_crystal(&t->collector);
-	int rc = census_take(&t->collector.memory, &t->heap, &t->types, !typed, &c, err);
+	int rc = census_take(&t->heap, t->words, &t->types, !typed, &c, err);
 	if (rc)
 		return rc;
 	note_census(t, &c, typed);
@@ -241,6 +240,13 @@ static int take_accounts(struct taking *t, struct sink_out *out, struct err *err
 	return rc;
 }
 
+static int unlist(struct taking *t, struct err *err)
+{
+	int rc = boehm_unlist(&t->collector.memory, &t->heap, &t->words);
+	return rc ? err_set(err, -rc, "process %u (%s): its objects cannot be read: %s", t->collector.memory.tgid,
+			    t->collector.comm, strerror(-rc)) : 0;
+}
+
 /* What the recorded objects that are still there begin with. */
 static int learn(struct taking *t, struct err *err)
 {
@@ -266,6 +272,8 @@ static int take(struct taking *t, struct sink_out *out, struct err *err)
 		rc = await_collection(t, err);
 	if (!rc)
 		rc = collector_read(&t->collector, &t->heap, err);
+	if (!rc)
+		rc = unlist(t, err);
 	if (!rc && t->o->learn)
 		rc = learn(t, err);
 	if (rc)
@@ -286,6 +294,7 @@ int census_write(const struct census_options *o, struct boehm_heap *heap, struct
 		*heap = t.heap;
 	else
 		boehm_heap_free(&t.heap);
+	free(t.words);
 	types_free(&t.types);
 	buf_free(&t.notes);
 	return rc;
