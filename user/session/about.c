@@ -70,7 +70,7 @@ void about_sampling(struct live *l)
 
 void about_liveness(struct live *l)
 {
-	char liveness[512];
+	char liveness[1024];
 	live_liveness(l, liveness, sizeof(liveness));
 	if (liveness[0])
 		meta(l, "liveness", "%s", liveness);

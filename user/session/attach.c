@@ -31,6 +31,7 @@ struct file_sites {
 	struct trial *trials;     /* that go on, one a process; the first verdict ends all */
 	size_t trials_cnt, trials_cap;
 	struct collection_sites collections; /* of a collector */
+	char unwatched[300]; /* why no process' collections by it can be seen, "" = they can */
 };
 
 struct site_cache {
@@ -122,41 +123,58 @@ static void note_refills(struct live *l, const char *path, const struct site_lis
 	}
 }
 
-static void find_collections(struct live *l, int fd, const char *path, struct collection_sites *out)
+static void find_collections(int fd, const char *path, struct file_sites *f)
 {
 	struct err err = { 0 };
 	struct elf *e = elf_open(fd, path, &err);
-	int rc = e ? collections_find(e, path, out, &err) : -err.code;
+	int rc = e ? collections_find(e, path, &f->collections, &err) : -err.code;
 	elf_close(e);
 	if (!rc)
 		return;
 	log_info("%s", err.text);
-	live_collections_unseen(l, err.text);
+	snprintf(f->unwatched, sizeof(f->unwatched), "%.299s", err.text);
 }
 
-static void watch_collections(struct live *l, uint32_t tgid, const struct proc *p, const struct file_sites *f, int fd)
+static void note_unwatched(struct live *l, const struct proc *p, const struct file_sites *f)
+{
+	if (f && f->unwatched[0])
+		live_collections_unseen(l, p, f->unwatched, f->list.gc_no_vaddr);
+}
+
+static void watch_collections(struct live *l, uint32_t tgid, const struct proc *p, struct file_sites *f, int fd)
 {
 	struct err err = { 0 };
+	note_unwatched(l, p, f);
 	if (!f->collections.sites_cnt)
 		return;
 	int rc = live_watch_collector(l, p->tgid, &err);
 	if (!rc)
 		rc = probe_attach_collections(l->probe, tgid, fd, &f->collections, &err);
-	if (rc) {
-		log_warn("collections will not be seen: %s", err.text);
-		live_collections_unseen(l, err.text);
+	if (!rc)
+		return;
+	log_warn("collections of process %" PRIu32 " will not be seen: %s", p->tgid, err.text);
+	if (!tgid)
+		snprintf(f->unwatched, sizeof(f->unwatched), "%.299s", err.text);
+	live_collections_unseen(l, p, err.text, f->list.gc_no_vaddr);
+}
+
+static struct file_sites *known_file(const struct site_cache *c, struct module_id module)
+{
+	for (size_t i = 0; c && i < c->files_cnt; i++) {
+		if (c->files[i].module.n == module.n)
+			return &c->files[i];
 	}
+	return NULL;
 }
 
 /* NULL: the file could not be examined; l->attach_err keeps the first reason. */
 static struct file_sites *sites_of(struct live *l, const struct module *m, int fd)
 {
 	struct site_cache *c = l->sites;
-	for (size_t i = 0; i < c->files_cnt; i++) {
-		if (c->files[i].module.n == m->id.n)
-			return &c->files[i];
-	}
-	struct file_sites *f = VEC_PUSH(c, files);
+	struct file_sites *f = known_file(c, m->id);
+	if (f)
+		return f;
+	f = VEC_PUSH(c, files);
 	struct err err = { 0 };
 	if (!f)
 		return NULL;
@@ -169,7 +187,7 @@ static struct file_sites *sites_of(struct live *l, const struct module *m, int f
 	f->probed = count_probed(&f->list);
 	l->functions_cnt += f->probed;
 	if (f->probed && f->list.text_lo)
-		find_collections(l, fd, m->path, &f->collections);
+		find_collections(fd, m->path, f);
 	return f;
 }
 
@@ -271,6 +289,8 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	if (!l->sites)
 		l->sites = calloc(1, sizeof(*l->sites));
 	uint64_t *done = l->sites ? map_put(&l->sites->done, (uint64_t)tgid << 32 | m->id.n) : NULL;
+	if (done && *done)
+		note_unwatched(l, p, known_file(l->sites, m->id));
 	if (!done || *done)
 		return;
 	*done = 1;
@@ -299,6 +319,13 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	watch_collections(l, tgid, p, f, fd);
 	note_refills(l, m->path, &f->list);
 	log_info("%s: %zu functions under probes", m->path, f->probed);
+}
+
+void attach_child(struct live *l, const struct proc *p)
+{
+	const struct mapping *map;
+	for (size_t i = 0; p && (map = target_mapping(l->targets, p->id, i)); i++)
+		note_unwatched(l, p, known_file(l->sites, map->module));
 }
 
 void attach_forget(struct live *l, uint32_t tgid)

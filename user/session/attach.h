@@ -12,6 +12,8 @@
 int attach_families(const char *names, uint32_t *out, struct err *err);
 /* Failures are logged, and the first is kept in l->attach_err. */
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd);
+/* A child has what its parent had mapped. */
+void attach_child(struct live *l, const struct proc *p);
 /* To be called often: ends trials of sites that have seen enough calls. */
 void attach_look(struct live *l);
 /* The process is gone: its links too. */

@@ -2,6 +2,7 @@
 #include "session/live.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "session/attach.h"
 #include "session/ledger.h"
 #include "session/pressure.h"
@@ -105,9 +107,16 @@ int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
 	return 0;
 }
 
-void live_collections_unseen(struct live *l, const char *why)
+void live_collections_unseen(struct live *l, const struct proc *p, const char *why, bool told)
 {
-	snprintf(l->unseen, sizeof(l->unseen), "%s", why);
+	struct err err = { 0 };
+	struct buf text = { 0 };
+	buf_addf(&text, "process %" PRIu32 " (", p->tgid);
+	text_clean(&text, p->comm ?: "", SIZE_MAX);
+	buf_addf(&text, "): %s", why);
+	if (live_watch_collector(l, p->tgid, &err) || liveness_unseen(l->liveness, p->id, p->tgid, buf_str(&text), told))
+		snprintf(l->unseen, sizeof(l->unseen), "%s", why);
+	buf_free(&text);
 }
 
 void live_liveness(struct live *l, char *out, size_t cap)
@@ -385,6 +394,13 @@ static void warn_when_silent(struct live *l, uint64_t now)
 		 "found; `alys-bpf doctor --probes PID` lists what is probed");
 }
 
+static void count_followed(struct live *l)
+{
+	struct probe_stats s;
+	if (l->liveness && !probe_stats(l->probe, &s))
+		l->gc_no_room = s.n[ALYS_ST_GC_NO_ROOM];
+}
+
 static void tick(struct live *l)
 {
 	uint64_t now = now_ns();
@@ -392,6 +408,7 @@ static void tick(struct live *l)
 		return;
 	l->last_tick_ns = now;
 	ledger_publish(l, now);
+	count_followed(l);
 	reap_silent_exits(l);
 	warn_when_silent(l, now);
 	trace_tick(l->writer, now);
@@ -419,6 +436,8 @@ int live_step(struct live *l)
 	pressure_look(l);
 	attach_look(l);
 	drain(l);
+	if (l->liveness)
+		liveness_ask(l->liveness, now_ns(), l->gc_no_room);
 	int ms = roster_work(l->roster);
 	tick(l);
 	return ms;

@@ -75,7 +75,8 @@ struct live {
 	bool collected;           /* some target's heap is a collector's */
 	struct marks *marks;      /* NULL until a collector is found, like liveness */
 	struct liveness *liveness;
-	char unseen[400];         /* why collections cannot be seen, "" = they can */
+	char unseen[400];         /* why no collections at all can be seen, "" = some can */
+	uint64_t gc_no_room;      /* collections of processes that could not be followed, when last looked */
 	struct site_cache *sites; /* sites by module, see attach.h */
 	size_t functions_cnt;     /* probed functions over all files */
 	size_t refills_cnt;       /* attached files that are sampled at refills */
@@ -103,8 +104,8 @@ void live_drop(struct live *l, uint32_t tgid);
 void live_write_event(struct live *l, const struct event *e);
 /* A process whose collections will be seen; the first one makes the reader of marks. */
 int live_watch_collector(struct live *l, uint32_t tgid, struct err *err);
-/* They cannot be seen: why. */
-void live_collections_unseen(struct live *l, const char *why);
+/* They cannot be seen: why. told: its objects are told from others' in events. */
+void live_collections_unseen(struct live *l, const struct proc *p, const char *why, bool told);
 /* What is to be thought of blocks in use, "" when no heap is a collector's. */
 void live_liveness(struct live *l, char *out, size_t cap);
 /* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */

@@ -8,9 +8,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "boehm/recorded.h"
+
+#define ASK_NS 100000000ull
 
 /* One collected heap. */
 struct heap_state {
@@ -24,15 +27,17 @@ struct heap_state {
 	struct event over;           /* the collection that is over and not applied */
 	struct mark_reading *reading; /* of it, NULL = none */
 	uint64_t collections, missed;
-	enum marks_state state;
-	bool incremental;
-	char why[400];
+	struct marks_facts facts;
+	char unseen[400]; /* why its collections are not seen, "" = they are */
+	bool told;        /* its events are told from others' */
+	bool based;       /* when asked: what is known now was known when its counter was at base */
+	uint64_t base;
 };
 
-/* Of heaps: why one could not be judged, which collects incrementally. */
+/* Of heaps: how many; which could not be judged, are asked, collect incrementally, and why, of one of each. */
 struct summary {
-	bool any;
-	char unjudged[400];
+	size_t heaps, unjudged, asked;
+	char unjudged_why[400], asked_why[400];
 	uint32_t stepwise;
 };
 
@@ -44,6 +49,7 @@ struct liveness {
 	struct map by_proc; /* proc -> index */
 	struct heap_state *last;
 	size_t pending;     /* heaps with a reading that is not applied */
+	uint64_t asked_ns, no_room;
 	struct summary gone;
 	struct liveness_counts counts;
 };
@@ -104,6 +110,7 @@ static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint3
 	*slot = h;
 	h->proc = proc;
 	h->tgid = tgid;
+	h->told = true;
 	if (l->marks)
 		marks_watch(l->marks, tgid);
 	return l->last = h;
@@ -189,7 +196,7 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 	}
 	/* The one that was there had died unseen. */
 	struct event died = free_by_gc(h, e, e->addr);
-	if (h->heard)
+	if (h->heard && !h->unseen[0])
 		died.gc_no = h->gc_no;
 	l->counts.reused++;
 	l->ops.event(l->ops.ctx, &died);
@@ -275,6 +282,11 @@ int liveness_collection(struct liveness *l, const struct intake_collection *c, c
 	struct heap_state *h = heap_of(l, e->proc, c->who.tgid);
 	if (!h)
 		return -ENOMEM;
+	if (h->unseen[0]) { /* who is asked has answered already */
+		if (c->phase != INTAKE_GC_MARKED)
+			mark_reading_free(marks_take(l->marks, h->tgid, c->serial));
+		return 0;
+	}
 	return c->phase == INTAKE_GC_MARKED ? on_marked(l, h, c) : on_over(l, h, c, e);
 }
 
@@ -290,24 +302,107 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns)
 	return rc;
 }
 
+static void set_unseen(struct heap_state *h, const char *why)
+{
+	if (!h->unseen[0])
+		snprintf(h->unseen, sizeof(h->unseen), "%s", why);
+}
+
+/* Where the kernel had no room for some process, it is one that it knows nothing of. */
 static void look(struct liveness *l, struct heap_state *h)
 {
-	h->state = marks_state(l->marks, h->tgid, &h->incremental, h->why, sizeof(h->why));
+	char why[120];
+	h->facts = marks_facts(l->marks, h->tgid);
+	if (!l->no_room || h->collections || h->facts.begun)
+		return;
+	snprintf(why, sizeof(why), "process %" PRIu32 ": too many processes collect garbage at once, no room was left for it",
+		 h->tgid);
+	set_unseen(h, why);
+}
+
+static bool is_asked(const struct heap_state *h)
+{
+	return h->unseen[0] && h->told && h->facts.counted;
+}
+
+int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, const char *why, bool told)
+{
+	struct heap_state *h = heap_of(l, proc, tgid);
+	if (!h)
+		return -ENOMEM;
+	h->told = told;
+	set_unseen(h, why);
+	return 0;
+}
+
+/* What is known by now was born before the next collection. */
+static void base_at(struct heap_state *h, uint64_t gc_no)
+{
+	h->base = gc_no;
+	h->based = true;
+	if (!h->heard)
+		h->gc_no = (uint32_t)gc_no;
+	h->heard = true;
+	recorded_marked(&h->objects);
+}
+
+static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
+{
+	uint64_t gc_no;
+	if (marks_count(l->marks, h->tgid, &gc_no))
+		return;
+	if (!h->based || gc_no == h->base) {
+		base_at(h, gc_no);
+		return;
+	}
+	struct mark_reading *r = marks_read(l->marks, h->tgid);
+	if (!r || r->heap.gc_no == h->base) { /* in a moment again */
+		mark_reading_free(r);
+		return;
+	}
+	count_up_to(l, h, r->gc_no);
+	h->based = false;
+	h->reading = r;
+	l->pending++;
+	h->over = (struct event){ .kind = EVENT_GC, .flags = EVENT_F_GC, .proc = h->proc, .tid = h->tgid, .time_ns = now,
+				  .enter_ns = now, .gc_no = r->gc_no };
+}
+
+void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
+{
+	l->no_room = no_room;
+	if (now_ns - l->asked_ns < ASK_NS)
+		return;
+	l->asked_ns = now_ns;
+	for (size_t i = 0; i < l->heaps_cnt; i++) {
+		struct heap_state *h = l->heaps[i];
+		if (h->unseen[0] || l->no_room)
+			look(l, h);
+		if (is_asked(h) && !h->over.kind)
+			ask(l, h, now_ns);
+	}
 }
 
 /* A collector that never collected has reclaimed nothing. */
 static bool is_unjudged(const struct heap_state *h)
 {
-	return h->state == MARKS_IMPOSSIBLE || (h->state == MARKS_WAITING && h->collections);
+	if (h->unseen[0])
+		return !is_asked(h);
+	return h->facts.state == MARKS_IMPOSSIBLE || (h->facts.state == MARKS_WAITING && h->collections);
 }
 
 static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 {
 	look(l, h);
-	s->any = true;
-	if (is_unjudged(h))
-		snprintf(s->unjudged, sizeof(s->unjudged), "%s", h->why);
-	if (h->incremental)
+	s->heaps++;
+	if (is_unjudged(h)) {
+		s->unjudged++;
+		snprintf(s->unjudged_why, sizeof(s->unjudged_why), "%s", h->unseen[0] ? h->unseen : h->facts.why);
+	} else if (is_asked(h)) {
+		s->asked++;
+		snprintf(s->asked_why, sizeof(s->asked_why), "%s", h->unseen);
+	}
+	if (h->facts.incremental)
 		s->stepwise = h->tgid;
 }
 
@@ -336,25 +431,54 @@ void liveness_gone(struct liveness *l, struct proc_id proc)
 	drop(l, h);
 }
 
+static void add_more(struct buf *out, size_t cnt)
+{
+	if (cnt > 1)
+		buf_addf(out, ", and %zu more process%s", cnt - 1, cnt > 2 ? "es" : "");
+}
+
+/* "exact" when nothing bounds it. */
+static void add_bounds(const struct liveness *l, const struct summary *s, uint64_t lost, struct buf *out)
+{
+	struct buf why = { 0 };
+	if (s->asked) {
+		buf_addf(&why, "; %s: its counter is read ten times a second instead", s->asked_why);
+		add_more(&why, s->asked);
+	}
+	if (s->stepwise)
+		buf_addf(&why, "; process %" PRIu32 " collects incrementally", s->stepwise);
+	if (l->counts.missed)
+		buf_addf(&why, "; %" PRIu64 " of %" PRIu64 " collections missed", l->counts.missed, l->counts.collections);
+	else if (lost)
+		buf_addf(&why, "; %" PRIu64 " records of collections lost", lost);
+	const char *others = why.len ? buf_str(&why) : "; of the others all was seen";
+	if (s->unjudged) {
+		buf_addf(out, "upper bound (nothing of %s", s->unjudged_why);
+		add_more(out, s->unjudged);
+		buf_addf(out, "%s)", others);
+	} else if (why.len) {
+		buf_addf(out, "upper bound (%s)", others + 2);
+	} else {
+		buf_adds(out, "exact");
+	}
+	buf_free(&why);
+}
+
 void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap)
 {
 	struct summary all = l->gone;
-	out[0] = 0;
+	struct buf text = { 0 };
 	for (size_t i = 0; i < l->heaps_cnt; i++)
 		sum_up(l, l->heaps[i], &all);
-	if (!all.any)
-		return;
-	if (all.unjudged[0])
-		snprintf(out, cap, "none (%s)", all.unjudged);
-	else if (all.stepwise)
-		snprintf(out, cap, "upper bound (process %" PRIu32 " collects incrementally)", all.stepwise);
-	else if (l->counts.missed)
-		snprintf(out, cap, "upper bound (%" PRIu64 " of %" PRIu64 " collections missed)", l->counts.missed,
-			 l->counts.collections);
-	else if (lost)
-		snprintf(out, cap, "upper bound (%" PRIu64 " records of collections lost)", lost);
-	else
-		snprintf(out, cap, "exact");
+	if (all.heaps && all.unjudged == all.heaps) {
+		buf_addf(&text, "none (%s", all.unjudged_why);
+		add_more(&text, all.unjudged);
+		buf_adds(&text, ")");
+	} else if (all.heaps) {
+		add_bounds(l, &all, lost, &text);
+	}
+	snprintf(out, cap, "%s", buf_str(&text));
+	buf_free(&text);
 }
 
 struct liveness_counts liveness_counts(const struct liveness *l)

@@ -11,6 +11,11 @@
  *
  * Where a collection was not read in time (missed) objects can look alive until their place is used again: an
  * upper bound from there on. A live object is never called dead.
+ *
+ * Of a process whose collections are not seen, its counter of them is read every now and then (asked). Objects whose
+ * records had been read when it was still at n are judged by any later collection's marks:
+ *
+ *   counter n: A is known | collection n+1 | counter n+1: read, apply: A may be dead, B came behind the last look
  */
 #ifndef ALYS_SESSION_LIVENESS_H
 #define ALYS_SESSION_LIVENESS_H
@@ -36,11 +41,18 @@ int liveness_event(struct liveness *l, uint32_t tgid, const struct event *e);
 int liveness_collection(struct liveness *l, const struct intake_collection *c, const struct event *e);
 /* All records sent before this time have been read. */
 int liveness_read_until(struct liveness *l, uint64_t time_ns);
+/*
+ * The collections of this process cannot be seen: why, a sentence that names it. told: its objects are told from
+ * others' in events (EVENT_F_GC), so that it can be asked. -ENOMEM.
+ */
+int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, const char *why, bool told);
+/* To be called often: asks whom it is time to ask. no_room: collections of processes that could not be followed. */
+void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room);
 /* The heap of this process is gone: exit, exec. */
 void liveness_gone(struct liveness *l, struct proc_id proc);
 /*
- * "exact", "upper bound (2 of 40 collections missed)", "none (why)"; "" when no heap was a collector's.
- * lost: records of collections that found the ring full; of the last ones nothing else would tell.
+ * "exact", "upper bound (2 of 40 collections missed)", "none (why)": of no heap at all; "" when no heap was a
+ * collector's. lost: records of collections that found the ring full; of the last ones nothing else would tell.
  */
 void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap);
 

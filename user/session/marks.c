@@ -511,16 +511,65 @@ struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
 	return r;
 }
 
-enum marks_state marks_state(struct marks *m, uint32_t tgid, bool *incremental, char *why, size_t cap)
+/* Memory of our own: the reader's thread has its. False: the layout is not known. */
+static bool to_ask(struct marks *m, uint32_t tgid, struct memory *memory, struct layout *layout)
 {
 	pthread_mutex_lock(&m->lock);
 	const struct watched *w = find(m, tgid);
-	enum marks_state state = w ? w->state : MARKS_IMPOSSIBLE;
-	*incremental = state == MARKS_READY && w->collector.layout.incremental;
-	if (why)
-		snprintf(why, cap, "%s", w ? w->why : "");
+	bool ready = w && w->state == MARKS_READY;
+	if (ready) {
+		*memory = (struct memory){ .tgid = tgid, .through = w->collector.memory.through };
+		*layout = w->collector.layout;
+	}
 	pthread_mutex_unlock(&m->lock);
-	return state;
+	return ready;
+}
+
+int marks_count(struct marks *m, uint32_t tgid, uint64_t *gc_no)
+{
+	struct memory memory;
+	struct layout layout;
+	if (!to_ask(m, tgid, &memory, &layout))
+		return -ENOENT;
+	int rc = boehm_gc_no(&memory, &layout, gc_no);
+	memory_close(&memory);
+	return rc;
+}
+
+struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
+{
+	struct memory memory;
+	struct layout layout;
+	struct err err;
+	struct mark_reading *r = to_ask(m, tgid, &memory, &layout) ? calloc(1, sizeof(*r)) : NULL;
+	if (!r)
+		return NULL;
+	int rc = boehm_heap_read_now(&memory, &layout, &r->heap, &err);
+	memory_close(&memory);
+	r->tgid = tgid;
+	r->gc_no = (uint32_t)r->heap.gc_no;
+	r->until_ns = clock_now();
+	r->good = !rc && !r->heap.torn && !r->heap.bad_headers;
+	if (r->good)
+		return r;
+	mark_reading_free(r);
+	return NULL;
+}
+
+struct marks_facts marks_facts(struct marks *m, uint32_t tgid)
+{
+	struct marks_facts f = { .state = MARKS_IMPOSSIBLE };
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, tgid);
+	if (w) {
+		f.state = w->state;
+		f.incremental = w->state == MARKS_READY && w->collector.layout.incremental;
+		f.counted = w->state == MARKS_READY && w->collector.layout.gc_no;
+		snprintf(f.why, sizeof(f.why), "%s", w->why);
+	}
+	pthread_mutex_unlock(&m->lock);
+	f.begun = probe_collections_begun(m->probe, tgid);
+	return f;
 }
 
 struct marks_cost marks_cost(struct marks *m)

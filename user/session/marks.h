@@ -45,10 +45,26 @@ void marks_forget(struct marks *m, uint32_t tgid);
 struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial);
 void mark_reading_free(struct mark_reading *r);
 
+/*
+ * For a process whose collections nothing tells of: its counter of them, -ENOENT when where it is is not known (yet),
+ * -ESRCH; and its marks as they are now, NULL when they are of two collections. By the thread that calls
+ * marks_forget.
+ */
+int marks_count(struct marks *m, uint32_t tgid, uint64_t *gc_no);
+struct mark_reading *marks_read(struct marks *m, uint32_t tgid);
+
 enum marks_state { MARKS_WAITING, MARKS_READY, MARKS_IMPOSSIBLE };
 
-/* How it stands with a process; why (may be NULL) is a sentence. incremental: its marks come in steps. */
-enum marks_state marks_state(struct marks *m, uint32_t tgid, bool *incremental, char *why, size_t cap);
+/* How it stands with a process. */
+struct marks_facts {
+	enum marks_state state;
+	bool incremental; /* its marks come in steps */
+	bool counted;     /* marks_count works */
+	bool begun;       /* a collection of it was seen to begin */
+	char why[400];    /* a sentence */
+};
+
+struct marks_facts marks_facts(struct marks *m, uint32_t tgid);
 
 /* Times that readings took, for the ledger. */
 struct marks_cost {

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/rights.h"
+#include "session/attach.h"
 #include "target/news.h"
 
 /* From the first news of a process until it is looked at. */
@@ -237,6 +238,13 @@ int roster_work(struct roster *r)
 	return r->news ? -1 : (int)(RESCAN_NS / 1000000);
 }
 
+static void fork_into(struct roster *r, uint32_t parent, uint32_t child)
+{
+	struct proc_id id = target_fork(r->live->targets, parent, child);
+	if (id.n)
+		attach_child(r->live, catalog_proc(r->live->catalog, id));
+}
+
 void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
 {
 	bool known = target_find(r->live->targets, parent).n;
@@ -244,7 +252,7 @@ void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
 	map_del(&r->standing, child);
 	if (!r->select) {
 		if (known)
-			target_fork(r->live->targets, parent, child);
+			fork_into(r, parent, child);
 		return;
 	}
 	if (known && !r->live->o->follow) {
@@ -288,7 +296,7 @@ struct proc_id roster_take(struct roster *r, uint32_t tgid)
 	r->counts.looked++;
 	bool refused = is_refused(r);
 	if (!refused && parent && target_find(r->live->targets, (uint32_t)*parent).n)
-		target_fork(r->live->targets, (uint32_t)*parent, tgid);
+		fork_into(r, (uint32_t)*parent, tgid);
 	else if (!refused)
 		live_add(r->live, tgid, &err);
 	map_del(&r->parents, tgid);
