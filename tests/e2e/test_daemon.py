@@ -290,7 +290,7 @@ def test_other_namespaces(started, daemon, tmp_path):
     d.until(lambda: len(d.status()["table"]) == 1)
     (pid,) = d.status()["table"]
     assert os.readlink(f"/proc/{pid}/exe") == "/mnt/c_inner"
-    assert any("site" in (name or "") or "main" in (name or "") for name in d.top(pid))
+    d.until(lambda: any("site" in (name or "") or "main" in (name or "") for name in d.top(pid)), timeout=30)
     d.end()
 
 
