@@ -93,6 +93,14 @@ static void add_keeper(const struct commands *c, struct buf *out)
 		 n->last_error);
 }
 
+static void add_liveness(const struct commands *c, struct buf *out)
+{
+	char liveness[1024];
+	continuous_liveness(*c->recording, liveness, sizeof(liveness));
+	if (liveness[0])
+		buf_addf(out, "liveness   %s\n", liveness);
+}
+
 static void add_use(const struct continuous_status *s, struct buf *out)
 {
 	buf_adds(out, "memory     ");
@@ -131,6 +139,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	buf_adds(&out, "account    ");
 	catalog_ledger_text(continuous_ledger(*c->recording), &out);
 	buf_u8(&out, '\n');
+	add_liveness(c, &out);
 	add_use(&s, &out);
 	add_keeper(c, &out);
 	buf_addf(&out, "rights     %s\n", c->fence);

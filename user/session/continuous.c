@@ -515,3 +515,10 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.waiting = profiles_waiting(c->profiles),
 	};
 }
+
+void continuous_liveness(struct continuous *c, char *out, size_t cap)
+{
+	out[0] = 0;
+	if (c->on)
+		live_liveness(&c->live, out, cap);
+}

@@ -95,6 +95,8 @@ int continuous_record(struct continuous *c, int fd, const struct trace_end *end,
 uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes);
 struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc);
 void continuous_status(const struct continuous *c, struct continuous_status *out);
+/* What is to be thought of what collected heaps have in use, as of live_liveness; "" when none is traced. */
+void continuous_liveness(struct continuous *c, char *out, size_t cap);
 /* The ledger, as of now; borrowed. */
 const struct catalog *continuous_ledger(struct continuous *c);
 
