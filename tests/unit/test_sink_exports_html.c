@@ -141,7 +141,33 @@ static void cells_are_bounded(void **state)
 			assert_true(cells_add(&c, p, (uint64_t)s << 20, CELL_ALLOC, &by));
 		assert_true(c.cnt <= CELLS_MAX);
 	}
-	assert_true(c.reached > 16);
+	assert_true(c.reached == CELL_SLICES && c.rows[0].coarse > 0);
+	cells_free(&c);
+}
+
+/* Of many paths that are busy all the time, those with most bytes stay in slices as fine as time allows. */
+static void heavy_paths_stay_fine(void **state)
+{
+	struct cells c = { 0 };
+	const struct amount light = { 1, 20 }, heavy = { 4, 200000 };
+	double sum = 0;
+	(void)state;
+	for (uint64_t s = 0; s < CELL_SLICES; s++) {
+		for (uint32_t p = 0; p < 20000; p++)
+			assert_true(cells_add(&c, p, s << 20, CELL_ALLOC, p < 500 ? &heavy : &light));
+	}
+	assert_true(c.cnt <= CELLS_MAX);
+	assert_int_equal(c.reached, CELL_SLICES);
+	for (uint32_t p = 0; p < 500; p++)
+		assert_true(!c.rows[p].coarse && c.rows[p].at_cnt == CELL_SLICES);
+	for (size_t p = 0; p < c.rows_cnt; p++) {
+		for (size_t i = 0; i < c.rows[p].at_cnt; i++)
+			sum += c.rows[p].at[i].v[CELL_ALLOC].sz;
+	}
+	assert_true(sum == CELL_SLICES * (500 * heavy.sz + 19500 * light.sz));
+	/* Time that runs on makes all of them as coarse as it must. */
+	assert_true(cells_add(&c, 0, (uint64_t)CELL_SLICES << 20, CELL_ALLOC, &heavy));
+	assert_true(c.scale == 1 && c.rows[0].at_cnt == CELL_SLICES / 2 + 1);
 	cells_free(&c);
 }
 
@@ -234,6 +260,7 @@ int main(void)
 		cmocka_unit_test(hostile_names_stay_text),
 		cmocka_unit_test(cells_keep_their_sums),
 		cmocka_unit_test(cells_are_bounded),
+		cmocka_unit_test(heavy_paths_stay_fine),
 		cmocka_unit_test(large_page_is_small),
 	};
 	make_out_dir(out_dir);

@@ -14,7 +14,7 @@ static void add_amount(struct amount *to, const struct amount *by)
 	to->sz += by->sz;
 }
 
-static size_t halve_row(struct cell_row *r)
+static void halve_row(struct cell_row *r)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < r->at_cnt; i++) {
@@ -28,16 +28,56 @@ static size_t halve_row(struct cell_row *r)
 			add_amount(&r->at[kept - 1].v[v], &from->v[v]);
 	}
 	r->at_cnt = kept;
-	return kept;
 }
 
 static void halve(struct cells *c)
 {
 	c->cnt = 0;
-	for (size_t i = 0; i < c->rows_cnt; i++)
-		c->cnt += halve_row(&c->rows[i]);
+	for (size_t i = 0; i < c->rows_cnt; i++) {
+		struct cell_row *r = &c->rows[i];
+		if (r->coarse)
+			r->coarse--;
+		else
+			halve_row(r);
+		c->cnt += r->at_cnt;
+	}
 	c->reached = (c->reached + 1) / 2;
 	c->scale++;
+}
+
+static double bytes_of(const struct cell_row *r)
+{
+	double sz = 0;
+	for (size_t i = 0; i < r->at_cnt; i++)
+		sz += r->at[i].v[CELL_ALLOC].sz + r->at[i].v[CELL_FREED].sz;
+	return sz;
+}
+
+/*
+ * Doubles the slices of the paths that have at most twice the mean of bytes a cell: those have half of all cells
+ * or more. False when every path is down to one slice.
+ */
+static bool thin(struct cells *c)
+{
+	double sz = 0, cnt = 0;
+	bool any = false;
+	for (size_t i = 0; i < c->rows_cnt; i++) {
+		if (c->rows[i].at_cnt > 1) {
+			sz += bytes_of(&c->rows[i]);
+			cnt += (double)c->rows[i].at_cnt;
+		}
+	}
+	c->cnt = 0;
+	for (size_t i = 0; i < c->rows_cnt; i++) {
+		struct cell_row *r = &c->rows[i];
+		if (r->at_cnt > 1 && bytes_of(r) * cnt <= 2 * sz * (double)r->at_cnt) {
+			halve_row(r);
+			r->coarse++;
+			any = true;
+		}
+		c->cnt += r->at_cnt;
+	}
+	return any;
 }
 
 static void halve_heap(struct cells *c)
@@ -52,7 +92,7 @@ static void halve_heap(struct cells *c)
 	c->heap_scale++;
 }
 
-static uint32_t slice_of(struct cells *c, uint64_t ns)
+static uint32_t slice_of(struct cells *c, const struct cell_row *r, uint64_t ns)
 {
 	uint64_t since = ns > c->first_ns ? ns - c->first_ns : 0;
 	while (since >> (FINEST + c->scale) >= CELL_SLICES)
@@ -60,7 +100,7 @@ static uint32_t slice_of(struct cells *c, uint64_t ns)
 	uint32_t slice = (uint32_t)(since >> (FINEST + c->scale));
 	if (slice >= c->reached)
 		c->reached = slice + 1;
-	return slice;
+	return slice >> r->coarse;
 }
 
 /* The last cell is nearly always the one: time goes on. */
@@ -86,10 +126,14 @@ bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
 		if (!VEC_PUSH(c, rows))
 			return false;
 	}
-	/* One slice can need a cell for each path: no bound holds there. */
-	while (c->cnt >= CELLS_MAX && c->reached > 1)
-		halve(c);
-	struct cell *cell = cell_of(c, &c->rows[path], slice_of(c, ns));
+	/* Each path can need a cell: no bound holds there. To three quarters, that it is not done for each cell. */
+	if (c->cnt >= CELLS_MAX) {
+		while (c->cnt > CELLS_MAX / 4 * 3 && thin(c))
+			;
+	}
+	struct cell_row *r = &c->rows[path];
+	uint32_t slice = slice_of(c, r, ns);
+	struct cell *cell = cell_of(c, r, slice);
 	if (cell)
 		add_amount(&cell->v[v], by);
 	return cell;

@@ -1,9 +1,9 @@
 /*
  * sink/cells: what each path did in each slice of time, kept sparsely, and what the whole heap did
- * in slices of its own, finer ones. Slices double their width when time runs over the last one and
- * a path's also when there are too many cells, so memory and output are bounded whatever the
- * recording. All begin at first_ns, so a path's slice is a whole number of the heap's. Not for
- * other rooms.
+ * in slices of its own. Slices double their width when time runs over the last one; those of paths with
+ * few bytes a cell also when there are too many cells, so memory and output are bounded whatever the
+ * recording, and what weighs most is kept finest. All begin at first_ns, so wider slices are whole
+ * numbers of narrower ones. Not for other rooms.
  *
  *   path 0 | slice 0: allocated 96 B | slice 7: freed 96 B
  *   path 1 | slice 3: allocated 64 B, all of it alive at the end
@@ -30,6 +30,7 @@ struct cell {
 };
 
 struct cell_row {
+	uint32_t coarse; /* its slices are 2^coarse times as wide as c->scale says */
 	struct cell *at; /* sorted by slice */
 	size_t at_cnt, at_cap;
 };
@@ -44,7 +45,7 @@ struct cells {
 	size_t rows_cnt, rows_cap;
 	size_t cnt;
 	uint64_t first_ns;
-	uint32_t scale;   /* a path's slice has 2^(20 + scale) ns */
+	uint32_t scale;   /* a path's finest slice has 2^(20 + scale) ns */
 	uint32_t reached; /* of them used */
 	struct heap_slice heap[CELL_SLICES];
 	uint32_t heap_scale, heap_reached;

@@ -7,7 +7,7 @@
  *   paths    count, then each: type, frames shared, frames added, the added labels
  *   sums     a column each: allocated blocks, bytes, live blocks, bytes, at-peak blocks, bytes,
  *            own largest bytes, lifetime in us
- *   cells    count by path; slices as differences; a column of blocks and one of bytes for each
+ *   cells    count by path; by path the power of two by which its slices are wider; slices as differences; a column of blocks and one of bytes for each
  *            enum cell_value
  *   heap     count of its slices; a column of bytes allocated, freed, and highest live
  */
@@ -103,6 +103,8 @@ static void put_cells(const struct cells *c, const uint32_t *order, size_t n, st
 #define ROW(i) (order[i] < c->rows_cnt ? &c->rows[order[i]] : &none)
 	for (size_t i = 0; i < n; i++)
 		buf_varint(b, ROW(i)->at_cnt);
+	for (size_t i = 0; i < n; i++)
+		buf_varint(b, ROW(i)->coarse);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t last = 0;
 		for (size_t k = 0; k < ROW(i)->at_cnt; k++) {

@@ -78,20 +78,21 @@ function readPaths(r) {
 
 const SUMS = ["allocCnt", "allocSz", "liveCnt", "liveSz", "peakCnt", "peakSz", "maxSz", "lifeUs"];
 
-// Cells of path p are first[p] .. first[p + 1] - 1.
+// Cells of path p are first[p] .. first[p + 1] - 1; each covers width[p] slices from slice[i] on.
 function readCells(r, paths) {
   const first = new Int32Array(paths + 1);
   for (let p = 0; p < paths; p++) first[p + 1] = first[p] + r.number();
+  const width = Uint16Array.from({ length: paths }, () => 2 ** r.number());
   const slice = new Uint16Array(first[paths]);
   for (let p = 0; p < paths; p++) {
     let at = 0;
-    for (let i = first[p]; i < first[p + 1]; i++) slice[i] = at += r.number();
+    for (let i = first[p]; i < first[p + 1]; i++) slice[i] = (at += r.number()) * width[p];
   }
   const values = Object.keys(CELL).map(() => {
     const cnt = r.column(new Float64Array(slice.length));
     return { cnt, sz: r.column(new Float64Array(slice.length)) };
   });
-  return { first, slice, values };
+  return { first, width, slice, values };
 }
 
 export async function decode(base64) {

@@ -2,7 +2,7 @@
 // parts show.
 import { decode } from "./decode.js";
 import { Flame } from "./flame.js";
-import { METRICS, heapSeries, measure, pathSlices } from "./measure.js";
+import { METRICS, coarseness, heapSeries, measure, pathSlices } from "./measure.js";
 import { Timeline } from "./timeline.js";
 import { buildTree, sumTree } from "./tree.js";
 import { Views } from "./views.js";
@@ -19,6 +19,7 @@ class Page {
     this.choice = { metric: about.unseen_frees ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
     // What a thread allocated last, and so what was temporary, is not known from samples.
     this.metrics = METRICS.filter((metric) => metric.id !== "temporary" || !about.sampled);
+    this.coarse = coarseness(data);
     this.trees = new Map();
     this.views = new Views(data, this.series, about, (name) => this.searchFor(name));
     this.flame = new Flame(id("flame"), id("flame-details"), id("tip"), (n) => { id("reset").disabled = !n; this.matched(); });
@@ -248,11 +249,18 @@ class Page {
     id("table").setAttribute("aria-labelledby", `tab-${choice.tab}`);
     id("invert").setAttribute("aria-pressed", String(choice.invert));
     id("merge").setAttribute("aria-pressed", String(choice.merge));
-    id("interval").textContent = this.timeline.words();
+    id("interval").textContent = this.timeline.words() + (choice.interval ? this.blur() : "");
     id("whole").hidden = !choice.interval;
     const { title, help } = METRICS.find((m) => m.id === choice.metric);
     const error = choice.unit === "sz" && !choice.interval ? ` ${this.error(choice.metric)}`.replace(/,? $/, "") : "";
     id("flame-sum").textContent = `${title}: ${amount(choice.sum, choice.unit)}${choice.unit === "cnt" ? " blocks" : ""}${error}. ${help}.`;
+  }
+
+  // What an interval does not tell exactly.
+  blur() {
+    const { part, widest } = this.coarse;
+    if (widest < 2) return "";
+    return `; of stacks with little (${percent(part, 1)} of all bytes) it takes its share of steps of up to ${seconds(widest * this.about.slice_ns / 1e9)}`;
   }
 
   // What the search found, each path counted once however many of its frames match.

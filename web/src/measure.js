@@ -12,14 +12,22 @@ export const METRICS = [
 
 const EXACT = { live: ["liveCnt", "liveSz"], alloc: ["allocCnt", "allocSz"], peak: ["peakCnt", "peakSz"] };
 
-function sumCells({ cells, paths }, signed, from, to, unit) {
+// How much of the slices [from, to] a cell of path p covers, as a share of its own: those of paths with little
+// are wide, and what they hold is taken to be spread evenly.
+function within(cells, p, i, from, to, length) {
+  const begin = cells.slice[i];
+  const end = Math.min(length, begin + cells.width[p]);
+  return Math.max(0, Math.min(to + 1, end) - Math.max(from, begin)) / (end - begin);
+}
+
+function sumCells({ cells, paths }, signed, from, to, unit, length) {
   const out = new Float64Array(paths.count);
   for (const [value, sign] of signed) {
     const column = cells.values[value][unit];
     for (let p = 0; p < paths.count; p++) {
       let sum = 0;
       for (let i = cells.first[p]; i < cells.first[p + 1] && cells.slice[i] <= to; i++)
-        if (cells.slice[i] >= from) sum += column[i];
+        sum += within(cells, p, i, from, to, length) * column[i];
       out[p] += sign * sum;
     }
   }
@@ -34,9 +42,9 @@ export function measure(data, series, metric, unit, interval) {
   const { from, to } = interval ?? { from: 0, to: series.length - 1 };
   if (!interval && EXACT[metric]) return data.sums[EXACT[metric][unit === "sz" ? 1 : 0]];
   switch (metric) {
-    case "live": return sumCells(data, LIVE, 0, to, unit);
-    case "peak": return sumCells(data, LIVE, 0, highestEnd(series, from, to), unit);
-    default: return sumCells(data, [[CELL[metric], 1]], from, to, unit);
+    case "live": return sumCells(data, LIVE, 0, to, unit, series.length);
+    case "peak": return sumCells(data, LIVE, 0, highestEnd(series, from, to), unit, series.length);
+    default: return sumCells(data, [[CELL[metric], 1]], from, to, unit, series.length);
   }
 }
 
@@ -69,25 +77,37 @@ export function pathSlices(heap, ratio) {
 
 // Bytes of one path in use at the end of each slice.
 export function pathSeries({ cells }, path, length) {
-  const live = new Float64Array(length);
-  let i = cells.first[path];
-  for (let s = 0, now = 0; s < length; s++) {
-    for (; i < cells.first[path + 1] && cells.slice[i] === s; i++)
-      now += cells.values[CELL.alloc].sz[i] - cells.values[CELL.freed].sz[i];
-    live[s] = Math.max(0, now);
+  const change = new Float64Array(length);
+  for (let i = cells.first[path]; i < cells.first[path + 1]; i++) {
+    const end = Math.min(length, cells.slice[i] + cells.width[path]);
+    const each = (cells.values[CELL.alloc].sz[i] - cells.values[CELL.freed].sz[i]) / (end - cells.slice[i]);
+    for (let s = cells.slice[i]; s < end; s++) change[s] += each;
   }
-  return live;
+  let now = 0;
+  return change.map((by) => Math.max(0, now += by));
 }
 
 // The age, in slices, that half of what a path left behind for good is older than.
 export function medianAge({ cells }, path, from, to, last) {
   const kept = cells.values[CELL.kept].sz;
-  const within = [];
+  const some = [];
   for (let i = cells.first[path]; i < cells.first[path + 1]; i++)
-    if (cells.slice[i] >= from && cells.slice[i] <= to && kept[i] > 0) within.push(i);
-  let half = within.reduce((sum, i) => sum + kept[i], 0) / 2;
-  const middle = within.find((i) => (half -= kept[i]) <= 0);
-  return last - (cells.slice[middle] ?? last);
+    if (within(cells, path, i, from, to, last + 1) > 0 && kept[i] > 0) some.push(i);
+  let half = some.reduce((sum, i) => sum + kept[i], 0) / 2;
+  const middle = some.find((i) => (half -= kept[i]) <= 0);
+  if (middle === undefined) return 0;
+  return last - Math.min(last, cells.slice[middle] + (cells.width[path] - 1) / 2);
+}
+
+// Which part of all allocated bytes is of paths whose slices are wide, and how wide the widest are.
+export function coarseness({ cells, sums }) {
+  let [coarse, all, widest] = [0, 0, 1];
+  cells.width.forEach((width, p) => {
+    all += sums.allocSz[p];
+    if (width > 1) coarse += sums.allocSz[p];
+    widest = Math.max(widest, width);
+  });
+  return { part: coarse / all || 0, widest };
 }
 
 // How a path's bytes in use grew over the interval, by the rule of `report --show leaked`: bytes gained, and
