@@ -509,7 +509,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	mark_thread(site, cfa);
 	if (!call_read(ctx, site, &room->now, cfa))
 		return NULL;
-	room->pair = cfa;
+	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
 	frame_foresee(ctx, site, room);
 	return room;
 }

@@ -152,6 +152,7 @@ struct alys_born {
 #define ALYS_SITE_LEAF 16     /* ends in no other probed function: an unsampled call need not be followed */
 #define ALYS_SITE_UNFREED 32  /* frees of its blocks are not probed */
 #define ALYS_SITE_WHOLE 128   /* an exit at which registers (ALYS_REG_*) hold size and kind as well: arg[0], kind_arg, reg */
+#define ALYS_SITE_CALLEE 256  /* a call instruction: the exits are those of the function that it calls */
 #define ALYS_SITE_TRIAL 64    /* results are read at `ret`s; what others say of them is only compared */
 
 /* Where an exit finds the result. */

@@ -4,12 +4,16 @@
  *
  *	entry -- list not empty --> [whole exit: size and kind still in registers, result too] --> ret
  *	      `- [late entry: call GC_generic_malloc(size, kind)] --> [exit: result] --> ret
+ *
+ * The last exit is GC_generic_malloc's own, where that has some for the sake of others.
  */
 #include "probe/direct.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/vec.h"
 
 #define MAX_ROUNDS 64
 #define CALLEE "GC_generic_malloc"
@@ -157,11 +161,29 @@ static size_t cast(struct plan *p, const struct facts *f, const struct site *s, 
 	return found;
 }
 
-static void take(struct plan *p, const struct facts *f, struct site *s, size_t late)
+/*
+ * Others jump to the function that is called: where they need its exits, the call is seen there too, and once only. What it
+ * gives is what its caller returns, through GC_clear_stack.
+ */
+static int take_exits(struct plan *p, struct site *s, uint64_t callee)
+{
+	for (size_t i = 0; i < p->bodies_cnt; i++) {
+		const struct body *b = p->bodies[i];
+		for (size_t k = 0; b->flow.entry == callee && k < b->exits_cnt; k++) {
+			uint32_t *slot = VEC_PUSH(&s->late, exits);
+			if (!slot)
+				return -ENOMEM;
+			*slot = b->exits[k];
+		}
+	}
+	return 0;
+}
+
+static int take(struct plan *p, const struct facts *f, struct site *s, size_t late)
 {
 	const struct flow_node *n = &f->w->nodes[late];
 	if (!elf_offset_of(p->funcs.elf, n->in.vaddr, &s->late.offset))
-		return;
+		return 0;
 	s->late.vaddr = n->in.vaddr;
 	s->late.cfa_off = (uint32_t)n->cfa;
 	for (size_t k = 0; k < s->exits_cnt; k++) {
@@ -173,6 +195,7 @@ static void take(struct plan *p, const struct facts *f, struct site *s, size_t l
 		x->size_reg = plan_wire_reg(f->size[i]);
 		x->kind_reg = plan_wire_reg(f->kind[i]);
 	}
+	return n->dest ? take_exits(p, s, n->dest) : 0;
 }
 
 int direct_find(struct plan *p, struct site *s)
@@ -182,11 +205,12 @@ int direct_find(struct plan *p, struct site *s)
 	struct facts f = { .w = b ? &b->flow : NULL, .size = calloc(n + 1, 2), .kind = calloc(n + 1, 2),
 			   .role = calloc(n + 1, 1), .seen = calloc(n + 1, 1) };
 	bool room = b && f.size && f.kind && f.role && f.seen;
+	int rc = room ? 0 : -ENOMEM;
 	if (room && n && !f.w->unproven && follow_arguments(&f, s) && cast(p, &f, s, &late) == 1 && parts_calls(&f))
-		take(p, &f, s, late);
+		rc = take(p, &f, s, late);
 	free(f.size);
 	free(f.kind);
 	free(f.role);
 	free(f.seen);
-	return room ? 0 : -ENOMEM;
+	return rc;
 }

@@ -349,6 +349,7 @@ void sites_free(struct site_list *l)
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		free(l->sites[i].exits);
 		free(l->sites[i].slow_exits);
+		free(l->sites[i].late.exits);
 	}
 	free(l->sites);
 	free(l->exits);
@@ -366,10 +367,11 @@ void sites_go_direct(struct site_list *l)
 		s->offset = s->late.offset;
 		s->cfa_off = s->late.cfa_off;
 		for (size_t k = 0; k < s->exits_cnt; k++) {
-			if (!l->exits[s->exits[k]].whole_of)
+			if (!l->exits[s->exits[k]].whole_of && !s->late.exits_cnt)
 				s->exits[kept++] = s->exits[k];
 		}
 		s->exits_cnt = kept;
+		s->at_callee = s->late.exits_cnt != 0;
 		l->direct = true;
 	}
 }
@@ -408,7 +410,8 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 		.arg = { s->arg[0], s->arg[1], s->arg[2] },
 		.kind_arg = s->kind_arg,
 		.reg = s->reg,
-		.flags = (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0)),
+		.flags = (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0) |
+				    (s->at_callee ? ALYS_SITE_CALLEE : 0)),
 	};
 }
 
@@ -421,6 +424,10 @@ void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, s
 
 size_t sites_exits(const struct site *s, bool predict, const uint32_t **out)
 {
+	if (s->at_callee) {
+		*out = s->late.exits;
+		return s->late.exits_cnt;
+	}
 	predict &= s->predicted;
 	*out = predict ? s->slow_exits : s->exits;
 	return predict ? s->slow_exits_cnt : s->exits_cnt;

@@ -66,7 +66,11 @@ struct site {
 	struct {
 		uint64_t vaddr, offset; /* 0 = there are no exits that see calls whole */
 		uint32_t cfa_off;
-	} late;                         /* entry of the calls that these do not see */
+		/* Exits of the function that is called there, when they are probed anyway: indices; then it needs no others. */
+		uint32_t *exits;
+		size_t exits_cnt, exits_cap;
+	} late;         /* entry of the calls that these do not see */
+	bool at_callee; /* the exits are those of late */
 	bool leaf; /* ends in no other probed function */
 	/* Most results can be read from a free list at the entry; the others leave by slow_exits. */
 	bool predicted;
