@@ -170,24 +170,6 @@ def test_on_and_off(started, daemon):
     assert not leftovers(before)
 
 
-def test_status_says_what_live_means(started, daemon, tmp_path):
-    """Of programs that collect garbage; who cannot be watched is named."""
-    blind = tmp_path / "blind"
-    subprocess.run(["objcopy", "--strip-symbol=GC_gc_no", "--strip-symbol=GC_get_gc_no", PROGS / "c_gclive_odd", blind], check=True)
-    odd, sound, plain = (started.program(name).wait_ready() for name in (blind, "c_gclive", "c_busy"))
-    d = daemon("-p", plain.pid, "--sample", "bytes:4k")
-    d.until(lambda: d.traced() == 1)
-    assert "liveness" not in d.status()
-    for p in (odd, sound):
-        d.ctl("add", p.pid)
-        p.go()
-        p.truths()
-    d.until(lambda: {odd.pid, sound.pid} <= set(d.status()["table"]))
-    assert d.status()["liveness"].startswith(f"upper bound (nothing of process {odd.pid} (blind): ")
-    d.ctl("remove", odd.pid)
-    assert odd.finish() == 0 and sound.finish() == 0
-
-
 def test_every_verb(started, daemon, tmp_path):
     program, other = (started.program("c_busy").wait_ready().go() for _ in range(2))
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1h")

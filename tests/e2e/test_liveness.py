@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ALYS, PROGS, STRAIGHT, Tally, alys, bpftool, convert, each_event, site_of
+from test_daemon import daemon  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
 
@@ -425,3 +426,20 @@ def test_no_room_for_a_collector(tmp_path, started):
     sites, by_gc = in_use(trace, tmp_path)
     compare(truth, sites, False)
     assert by_gc
+
+
+def test_status_of_the_daemon(started, daemon, tmp_path):
+    """Of programs that collect garbage; who cannot be watched is named."""
+    blind = without_symbols("c_gclive_odd", tmp_path / "blind", "GC_gc_no", "GC_get_gc_no")
+    odd, sound, plain = (started.program(name).wait_ready() for name in (blind, "c_gclive", "c_busy"))
+    d = daemon("-p", plain.pid, "--sample", "bytes:4k")
+    d.until(lambda: d.traced() == 1)
+    assert "liveness" not in d.status()
+    for p in (odd, sound):
+        d.ctl("add", p.pid)
+        p.go()
+        p.truths()
+    d.until(lambda: {odd.pid, sound.pid} <= set(d.status()["table"]))
+    assert d.status()["liveness"].startswith(f"upper bound (nothing of process {odd.pid} (blind): ")
+    d.ctl("remove", odd.pid)
+    assert odd.finish() == 0 and sound.finish() == 0
