@@ -210,6 +210,8 @@ def test_nobody_there(tmp_path):
     assert d_none.returncode == 2 and "--all" in d_none.stderr
     done = alys("daemon", "--socket", tmp_path / "s", "-p", "999999999")
     assert done.returncode == 3 and "no process 999999999" in done.stderr and not (tmp_path / "s").exists()
+    done = alys("daemon", "--socket", tmp_path / "s", "--user", "nobody-of-this-name")
+    assert done.returncode != 0 and "no such user" in done.stderr
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
@@ -273,11 +275,6 @@ def test_by_user(started, daemon, tmp_path):
         d.end()
     finally:
         copy.unlink()
-
-
-def test_unknown_user(tmp_path):
-    done = alys("daemon", "--socket", tmp_path / "s", "--user", "nobody-of-this-name")
-    assert done.returncode != 0 and "no such user" in done.stderr
 
 
 def test_other_namespaces(started, daemon, tmp_path):
