@@ -2,8 +2,6 @@
 #include "probe/link.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +11,7 @@
 
 #include "base/rights.h"
 #include "base/vec.h"
-
-#define DETACH_THREADS 31
+#include "probe/leaving.h"
 
 #define MULTI_RETURN 1u /* BPF_F_UPROBE_MULTI_RETURN */
 
@@ -101,48 +98,6 @@ int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file
 					    attach_multi(b, p, tgid, file_fd, path, err);
 }
 
-static void detach_one(struct attachment *a)
-{
-	if (a->fd >= 0)
-		close(a->fd);
-	bpf_link__destroy(a->perf);
-}
-
-/* What is to be detached, taken one by one. */
-struct leaving {
-	struct attachment *list;
-	size_t n, next;
-};
-
-static void *detach_some(void *ctx)
-{
-	struct leaving *l = ctx;
-	for (;;) {
-		size_t i = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
-		if (i >= l->n)
-			return NULL;
-		detach_one(&l->list[i]);
-	}
-}
-
-/* The kernel waits for a grace period or two at each link, 20 to 500 ms; many can wait at once. */
-static void detach_all(struct attachment *list, size_t n)
-{
-	struct leaving l = { .list = list, .n = n };
-	pthread_t threads[DETACH_THREADS];
-	size_t threads_cnt = 0;
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (threads_cnt < DETACH_THREADS && threads_cnt + 1 < n &&
-	       !pthread_create(&threads[threads_cnt], NULL, detach_some, &l))
-		threads_cnt++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	detach_some(&l);
-	while (threads_cnt)
-		pthread_join(threads[--threads_cnt], NULL);
-}
-
 static bool is_of(const struct attachment *a, uint32_t tgid, uint32_t trial)
 {
 	return (!tgid || a->tgid == tgid) && (!trial || a->trial == trial);
@@ -158,15 +113,23 @@ static void detach(struct probe *p, uint32_t tgid, uint32_t trial)
 		p->attachments[i] = p->attachments[kept];
 		p->attachments[kept++] = a;
 	}
-	detach_all(p->attachments + kept, p->attachments_cnt - kept);
+	leaving_put(p->attachments + kept, p->attachments_cnt - kept);
 	p->attachments_cnt = kept;
 }
 
 void probe_detach(struct probe *p, uint32_t tgid)
 {
 	detach(p, tgid, 0);
-	for (size_t i = 0; i < p->files_cnt && !tgid; i++)
+	if (tgid)
+		return;
+	for (size_t i = 0; i < p->files_cnt; i++)
 		p->files[i].attached = false;
+	probe_await_detached();
+}
+
+void probe_await_detached(void)
+{
+	leaving_await();
 }
 
 void detach_trial(struct probe *p, uint32_t trial)

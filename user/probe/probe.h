@@ -100,8 +100,10 @@ int probe_trial_look(const struct probe *p, struct probe_trial *t);
 /* Ends a trial: from now on calls are seen at the exits of `sites`, whichever list that is. */
 int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, const struct site_list *sites,
 		    enum probe_returns returns, struct err *err);
-/* Takes the probes of one process away, or all of them (0). */
+/* Takes the probes of one process away, in its own time; or all of them (0), and waits until they are gone. */
 void probe_detach(struct probe *p, uint32_t tgid);
+/* Until those of single processes are gone, too. */
+void probe_await_detached(void);
 
 /* Where unwind rows and mapping lists go; borrowed. */
 struct tables *probe_tables(struct probe *p);

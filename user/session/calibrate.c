@@ -289,8 +289,6 @@ static void close_aside(struct probe *p)
 	static bool registered;
 	pthread_attr_t attr;
 	pthread_t thread;
-	if (p == kept && p)
-		probe_detach(p, 0);
 	if (!p || p == kept)
 		return;
 	registered = registered || atexit(await_closing) == 0;
@@ -320,6 +318,8 @@ void calibrate(const struct site_list *l, int file_fd, struct calibration *out)
 		buf_free(&why);
 	}
 	intake_free(c.intake);
+	if (kept && c.helper.pid)
+		probe_detach(kept, (uint32_t)c.helper.pid);
 	close_aside(c.probe);
 	helper_end(&c.helper);
 	free(c.calls);
