@@ -99,6 +99,8 @@ struct site_list {
 /* An empty list is no error: most files define no allocator. */
 int sites_find(const struct elf *e, const char *path, const struct sites_options *o,
 	       struct site_list *out, struct err *err);
+/* The same in an open file, which must be a whole ELF file for x86-64 (else -ENOEXEC). */
+int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
 /* What BPF is told about the file, an entry, and an exit; `object` is the file's index. */
 void sites_fill_object(const struct site_list *l, struct alys_object *out);
