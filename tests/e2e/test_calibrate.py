@@ -35,6 +35,7 @@ void *malloc(size_t n)
         return NULL;
     void *p = heap + used;
     used += (n + 31) & ~15ull;
+    asm volatile("jmp 1f; 1:" : "+a"(p)); /* an exit that the kernel emulates */
     return p;
 }
 void free(void *p) { if (p == heap + sizeof(heap)) used = 0; }

@@ -13,6 +13,7 @@
 #include "elf/elf.h"
 #include "probe/collections.h"
 #include "session/calibrate.h"
+#include "session/verdicts.h"
 #include "target/proc.h"
 
 struct trial {
@@ -25,8 +26,11 @@ struct file_sites {
 	struct module_id module;
 	struct site_list list;
 	size_t probed; /* functions */
-	bool calibrated; /* tried once, whatever came of it */
-	bool unproven;   /* that is what came of it: the first calls are to show whether the sites are right */
+	bool calibrated; /* tried once, or being tried, whatever comes of it */
+	bool asked;      /* the verdict is to come */
+	bool unproven;   /* until it is there, or without one: the first calls are to show whether the sites are right */
+	uint32_t *waiting; /* processes, for the verdict */
+	size_t waiting_cnt, waiting_cap;
 	struct site_list proof;   /* during trials: the same without cheap exits */
 	struct trial *trials;     /* that go on, one a process; the first verdict ends all */
 	size_t trials_cnt, trials_cap;
@@ -38,6 +42,7 @@ struct site_cache {
 	struct file_sites *files;
 	size_t files_cnt, files_cap;
 	struct map done; /* tgid << 32 | module: attached */
+	struct verdicts *verdicts; /* NULL until one is asked for */
 };
 
 int attach_families(const char *names, uint32_t *out, struct err *err)
@@ -68,38 +73,11 @@ static bool wants_refill(const struct record_options *o)
 	return o->sample_at == SAMPLE_AT_REFILL || (o->interval >= REFILL_FROM && !o->min_size);
 }
 
-static int find_sites(uint32_t families, bool cheap, bool refill, int fd, const char *path,
-		      struct site_list *out, struct err *err)
+static int find_sites(const struct live *l, bool cheap, int fd, const char *path, struct site_list *out,
+		      struct err *err)
 {
-	struct sites_options o = { .families = families, .cheap_exits = cheap, .refill = refill };
-	struct elf *e = elf_open(fd, path, err);
-	if (!e)
-		return -err->code;
-	int rc = sites_find(e, path, &o, out, err);
-	elf_close(e);
-	return rc;
-}
-
-/*
- * Sites that were wrong once give way to plain `ret`s. Sites that could not be tried stay: what they
- * rest on is read from the code itself, and most of these files (executables) can never be tried alone.
- * A refill is no single call that could be compared: for it the sites of calls are tried, which rest on
- * the same facts.
- */
-static void prove_sites(uint32_t families, int fd, const char *path, struct site_list *list,
-			struct calibration *out)
-{
-	struct site_list calls = { 0 }, plain = { 0 };
-	struct err err = { 0 };
-	*out = (struct calibration){ 0 };
-	if (list->at == SAMPLE_AT_REFILL && find_sites(families, true, false, fd, path, &calls, &err))
-		return;
-	calibrate(list->at == SAMPLE_AT_REFILL ? &calls : list, fd, out);
-	sites_free(&calls);
-	if (out->verdict != VERDICT_WRONG || find_sites(families, false, false, fd, path, &plain, &err))
-		return;
-	sites_free(list);
-	*list = plain;
+	struct sites_options o = { .families = l->families, .cheap_exits = cheap, .refill = wants_refill(l->o) };
+	return sites_find_in(fd, path, &o, out, err);
 }
 
 static size_t count_probed(const struct site_list *l)
@@ -179,7 +157,7 @@ static struct file_sites *sites_of(struct live *l, const struct module *m, int f
 	if (!f)
 		return NULL;
 	f->module = m->id;
-	if (find_sites(l->families, true, wants_refill(l->o), fd, m->path, &f->list, &err)) {
+	if (find_sites(l, true, fd, m->path, &f->list, &err)) {
 		log_info("%s: %s", m->path, err.text);
 		if (err.code != ENOEXEC && !l->attach_err.code)
 			l->attach_err = err;
@@ -226,8 +204,7 @@ static int attach_sites(struct live *l, uint32_t tgid, const char *path, struct 
 			enum probe_returns returns, struct err *err)
 {
 	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
-	bool refill = f->list.at == SAMPLE_AT_REFILL;
-	if (!f->unproven || (!f->trials_cnt && find_sites(l->families, false, refill, fd, path, &f->proof, err)))
+	if (!f->unproven || (!f->trials_cnt && find_sites(l, false, fd, path, &f->proof, err)))
 		return probe_attach(l->probe, tgid, fd, &f->list, returns, err);
 	struct trial *t = VEC_PUSH(f, trials);
 	if (!t)
@@ -240,76 +217,79 @@ static int attach_sites(struct live *l, uint32_t tgid, const char *path, struct 
 	return rc;
 }
 
-static void judge(struct live *l, struct file_sites *f, const struct probe_trial *decisive)
+/* Plain sites are what the list gives way to when it was wrong; with trials they are there already. */
+static void settle(struct live *l, struct file_sites *f, bool right, struct site_list *plain)
 {
-	const struct module *m = catalog_module(l->catalog, f->module);
-	bool right = !decisive->wrong;
 	struct err err = { 0 };
-	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", m->path,
-		 decisive->agreed, decisive->wrong, right ? "at cheap exits now" : "where functions return");
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		const struct trial *t = &f->trials[i];
 		if (probe_trial_end(l->probe, &t->at, target_module_fd(l->targets, f->module),
-				    right ? &f->list : &f->proof, t->returns, &err))
-			log_warn("%s: %s", m->path, err.text);
+				    right ? &f->list : plain, t->returns, &err))
+			log_warn("%s: %s", catalog_module(l->catalog, f->module)->path, err.text);
 	}
 	f->unproven = false;
 	if (!right) {
 		sites_free(&f->list);
-		f->list = f->proof;
-		f->proof = (struct site_list){ 0 };
+		f->list = *plain;
+		*plain = (struct site_list){ 0 };
 	}
 	forget_trials(f, 0);
 }
 
+static void judge(struct live *l, struct file_sites *f, const struct probe_trial *decisive)
+{
+	bool right = !decisive->wrong;
+	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s",
+		 catalog_module(l->catalog, f->module)->path, decisive->agreed, decisive->wrong,
+		 right ? "at cheap exits now" : "where functions return");
+	settle(l, f, right, &f->proof);
+}
+
+/* A trial that finds a call wrong needs no other verdict; one that finds none waits for it. */
 static void look(struct live *l, struct file_sites *f)
 {
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		struct probe_trial *t = &f->trials[i].at;
-		if (!probe_trial_look(l->probe, t) && (t->wrong || t->agreed >= TRIAL_CALLS)) {
+		if (!probe_trial_look(l->probe, t) && (t->wrong || (t->agreed >= TRIAL_CALLS && !f->asked))) {
 			judge(l, f, t);
 			return;
 		}
 	}
 }
 
-void attach_look(struct live *l)
+/* Takes the verdict's sites over when they are wanted. */
+static void accept_verdict(struct live *l, struct file_sites *f, struct verdict_on *v)
 {
-	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++)
-		look(l, &l->sites->files[i]);
+	if (v->said.text[0])
+		log_info("%s: %s", catalog_module(l->catalog, f->module)->path, v->said.text);
+	f->asked = false;
+	/* The trial may have found the sites wrong meanwhile. */
+	if (f->unproven && v->said.verdict != VERDICT_UNPROVEN) {
+		bool untouched = !f->trials_cnt;
+		settle(l, f, v->said.verdict == VERDICT_AGREED, &v->plain);
+		/* Entries go elsewhere then: not under those that are attached. */
+		if (v->said.verdict == VERDICT_AGREED && untouched)
+			sites_go_direct(&f->list);
+	}
+	sites_free(&v->plain);
 }
 
-void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
+/*
+ * When children are followed, one link serves all processes and BPF tells them apart. So it does where
+ * the first thread has exited: the kernel would look for the process' memory there.
+ */
+static uint32_t link_tgid(const struct live *l, uint32_t pid)
 {
-	/*
-	 * When children are followed, one link serves all processes and BPF tells them apart. So it does where
-	 * the first thread has exited: the kernel would look for the process' memory there.
-	 */
-	uint32_t tgid = l->o->follow || proc_holder(p->tgid) != p->tgid ? 0 : p->tgid;
-	if (!l->sites)
-		l->sites = calloc(1, sizeof(*l->sites));
-	uint64_t *done = l->sites ? map_put(&l->sites->done, (uint64_t)tgid << 32 | m->id.n) : NULL;
-	if (done && *done)
-		note_unwatched(l, p, known_file(l->sites, m->id));
-	if (!done || *done)
-		return;
-	*done = 1;
-	struct file_sites *f = sites_of(l, m, fd);
-	enum probe_returns returns = returns_for(l, p->tgid);
+	return l->o->follow || proc_holder(pid) != pid ? 0 : pid;
+}
+
+static void attach_file(struct live *l, const struct proc *p, struct file_sites *f, int fd)
+{
+	const char *path = catalog_module(l->catalog, f->module)->path;
+	uint32_t tgid = link_tgid(l, p->tgid);
 	struct err err = { 0 };
-	if (!f || !f->probed)
-		return;
-	if (!f->calibrated && calibrate_wanted(&f->list, returns)) {
-		struct calibration c;
-		f->calibrated = true;
-		prove_sites(l->families, fd, m->path, &f->list, &c);
-		f->unproven = c.verdict == VERDICT_UNPROVEN;
-		if (c.verdict == VERDICT_AGREED)
-			sites_go_direct(&f->list);
-		log_info("%s: %s", m->path, c.text);
-	}
-	if (attach_sites(l, tgid, m->path, f, fd, returns, &err)) {
-		log_warn("%s: %s", m->path, err.text);
+	if (attach_sites(l, tgid, path, f, fd, returns_for(l, p->tgid), &err)) {
+		log_warn("%s: %s", path, err.text);
 		if (!l->attach_err.code)
 			l->attach_err = err;
 		l->functions_cnt -= f->probed;
@@ -317,8 +297,102 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	}
 	l->collected |= f->list.text_lo != 0;
 	watch_collections(l, tgid, p, f, fd);
-	note_refills(l, m->path, &f->list);
-	log_info("%s: %zu functions under probes", m->path, f->probed);
+	note_refills(l, path, &f->list);
+	log_info("%s: %zu functions under probes", path, f->probed);
+}
+
+static void serve_waiting(struct live *l, struct file_sites *f)
+{
+	for (size_t i = 0; i < f->waiting_cnt; i++) {
+		const struct proc *p = catalog_proc(l->catalog, target_find(l->targets, f->waiting[i]));
+		if (p)
+			attach_file(l, p, f, target_module_fd(l->targets, f->module));
+	}
+	f->waiting_cnt = 0;
+}
+
+static void take_verdicts(struct live *l)
+{
+	struct site_cache *c = l->sites;
+	struct verdict_on v;
+	while (c->verdicts && verdicts_take(c->verdicts, &v)) {
+		struct file_sites *f = known_file(c, v.module);
+		if (!f) { /* forgotten meanwhile */
+			sites_free(&v.plain);
+			continue;
+		}
+		accept_verdict(l, f, &v);
+		serve_waiting(l, f);
+	}
+}
+
+void attach_look(struct live *l)
+{
+	if (!l->sites)
+		return;
+	take_verdicts(l);
+	for (size_t i = 0; i < l->sites->files_cnt; i++)
+		look(l, &l->sites->files[i]);
+}
+
+int attach_fd(const struct live *l)
+{
+	return l->sites && l->sites->verdicts ? verdicts_fd(l->sites->verdicts) : -1;
+}
+
+/* While nothing else goes on, the verdict is waited for: then no call is ever seen another way. */
+static void calibrate_file(struct live *l, struct file_sites *f, const struct module *m, int fd)
+{
+	struct site_cache *c = l->sites;
+	struct verdict_order o = { .module = m->id, .fd = fd, .path = m->path, .families = l->families };
+	struct verdict_on v;
+	f->calibrated = f->unproven = true;
+	if (l->flowing && !c->verdicts)
+		c->verdicts = verdicts_new();
+	f->asked = l->flowing && c->verdicts && !verdicts_ask(c->verdicts, &o);
+	if (f->asked)
+		return;
+	verdict_now(&o, &v);
+	accept_verdict(l, f, &v);
+}
+
+/* Plain calls can be seen safely before the verdict is there; what is seen of a collector is another matter with it. */
+static bool waits(struct file_sites *f, uint32_t pid)
+{
+	uint32_t *place = f->asked && f->list.text_lo ? VEC_PUSH(f, waiting) : NULL;
+	if (place)
+		*place = pid;
+	return place;
+}
+
+void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
+{
+	if (!l->sites)
+		l->sites = calloc(1, sizeof(*l->sites));
+	uint64_t key = (uint64_t)link_tgid(l, p->tgid) << 32 | m->id.n;
+	uint64_t *done = l->sites ? map_put(&l->sites->done, key) : NULL;
+	if (done && *done)
+		note_unwatched(l, p, known_file(l->sites, m->id));
+	if (!done || *done)
+		return;
+	*done = 1;
+	struct file_sites *f = sites_of(l, m, fd);
+	if (!f || !f->probed)
+		return;
+	if (!f->calibrated && calibrate_wanted(&f->list, returns_for(l, p->tgid)))
+		calibrate_file(l, f, m, fd);
+	if (!waits(f, p->tgid))
+		attach_file(l, p, f, fd);
+}
+
+static void forget_waiting(struct file_sites *f, uint32_t pid)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < f->waiting_cnt; i++) {
+		if (f->waiting[i] != pid)
+			f->waiting[kept++] = f->waiting[i];
+	}
+	f->waiting_cnt = kept;
 }
 
 void attach_child(struct live *l, const struct proc *p)
@@ -332,8 +406,10 @@ void attach_forget(struct live *l, uint32_t tgid)
 {
 	const struct module *m;
 	probe_detach(l->probe, tgid);
-	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++)
+	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++) {
 		forget_trials(&l->sites->files[i], tgid);
+		forget_waiting(&l->sites->files[i], tgid);
+	}
 	for (size_t i = 0; l->sites && (m = catalog_next_module(l->catalog, &i));)
 		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
 }
@@ -343,8 +419,10 @@ void attach_reset(struct live *l)
 	if (!l->sites)
 		return;
 	map_free(&l->sites->done);
-	for (size_t i = 0; i < l->sites->files_cnt; i++)
+	for (size_t i = 0; i < l->sites->files_cnt; i++) {
 		forget_trials(&l->sites->files[i], 0);
+		l->sites->files[i].waiting_cnt = 0;
+	}
 }
 
 static void file_free(struct file_sites *f)
@@ -352,6 +430,7 @@ static void file_free(struct file_sites *f)
 	sites_free(&f->list);
 	sites_free(&f->proof);
 	free(f->trials);
+	free(f->waiting);
 	collections_free(&f->collections);
 }
 
@@ -385,6 +464,7 @@ void attach_free(struct live *l)
 		return;
 	for (size_t i = 0; i < l->sites->files_cnt; i++)
 		file_free(&l->sites->files[i]);
+	verdicts_free(l->sites->verdicts);
 	free(l->sites->files);
 	map_free(&l->sites->done);
 	free(l->sites);
@@ -394,19 +474,22 @@ void attach_free(struct live *l)
 static void list_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct buf *out = ctx;
+	struct sites_options all = { .cheap_exits = true };
+	struct verdict_order o = { .module = m->id, .fd = fd, .path = m->path };
+	struct verdict_on v = { 0 };
 	struct site_list list = { 0 };
-	struct calibration c = { 0 };
 	struct err err;
 	(void)p;
-	if (!find_sites(0, true, false, fd, m->path, &list, &err) && list.sites_cnt) {
+	if (!sites_find_in(fd, m->path, &all, &list, &err) && list.sites_cnt) {
 		text_clean(out, m->path, SIZE_MAX);
 		if (calibrate_wanted(&list, PROBE_RETURNS_PLAIN))
-			prove_sites(0, fd, m->path, &list, &c);
-		buf_addf(out, "\n%s%s%s", c.text,
-			 c.verdict == VERDICT_UNPROVEN ? "; a recording compares the first thousand calls" : "",
-			 c.text[0] ? "\n" : "");
-		sites_print(&list, out);
+			verdict_now(&o, &v);
+		buf_addf(out, "\n%s%s%s", v.said.text,
+			 v.said.verdict == VERDICT_UNPROVEN ? "; a recording compares the first thousand calls" : "",
+			 v.said.text[0] ? "\n" : "");
+		sites_print(v.said.verdict == VERDICT_WRONG ? &v.plain : &list, out);
 	}
+	sites_free(&v.plain);
 	sites_free(&list);
 }
 

@@ -14,8 +14,10 @@ int attach_families(const char *names, uint32_t *out, struct err *err);
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd);
 /* A child has what its parent had mapped. */
 void attach_child(struct live *l, const struct proc *p);
-/* To be called often: ends trials of sites that have seen enough calls. */
+/* To be called often, and when attach_fd is readable: ends trials of sites that have seen enough calls. */
 void attach_look(struct live *l);
+/* Readable when a calibration has ended; -1 before there was one. */
+int attach_fd(const struct live *l);
 /* The process is gone: its links too. */
 void attach_forget(struct live *l, uint32_t tgid);
 /* All links are gone: files that are mapped are to be attached again. */

@@ -353,6 +353,8 @@ int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
 	c->dropping = true;
 	live_drop(&c->live, tgid);
 	c->dropping = false;
+	/* Who asked for it may look whether they are gone. */
+	probe_await_detached();
 	return c->live.all ? probe_exclude(c->live.probe, tgid, err) : 0;
 }
 
@@ -370,6 +372,7 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out)
 		return n;
 	out[n++] = (struct pollfd){ .fd = intake_epoll_fd(c->live.intake), .events = POLLIN };
 	out[n++] = (struct pollfd){ .fd = roster_fd(c->live.roster), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = attach_fd(&c->live), .events = POLLIN };
 	return n;
 }
 

@@ -73,7 +73,7 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err);
 int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err);
 void continuous_set_interval(struct continuous *c, uint64_t interval);
 
-#define CONTINUOUS_FDS 3
+#define CONTINUOUS_FDS 4
 /* What to poll for; how many. */
 size_t continuous_fds(const struct continuous *c, struct pollfd *out);
 /* Does what there is to do; how many ms it may be left alone at most. -ENOMEM: the recording is off now. */

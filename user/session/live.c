@@ -281,8 +281,11 @@ static void on_mapping(void *ctx, const struct mapping *map, const struct module
 
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
-	rows_publish(ctx, m, fd);
-	attach_module(ctx, p, m, fd);
+	struct live *l = ctx;
+	/* At first, while the kernel looks at our programs. Later calls would be missed meanwhile, and rows wait. */
+	if (!l->flowing)
+		rows_publish(l, m, fd);
+	attach_module(l, p, m, fd);
 }
 
 static void on_maps(void *ctx, const struct proc *p)
@@ -433,6 +436,7 @@ static long drain(struct live *l)
 
 int live_step(struct live *l)
 {
+	l->flowing = true;
 	pressure_look(l);
 	attach_look(l);
 	drain(l);

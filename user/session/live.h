@@ -48,6 +48,7 @@ struct live {
 		uint32_t tgid;
 		struct proc_id id;
 	} last; /* most events come in runs of one process */
+	bool flowing;   /* the ring is being read, and processes looked after: nothing may take its time */
 	bool finished;  /* a tap has what it wanted */
 	bool abandoned; /* memory ran out: what was recorded is kept */
 

@@ -8,8 +8,8 @@
 #include "session/live.h"
 
 /*
- * A file is mapped: the sooner it is known, the more of this is done while the kernel looks at our
- * programs. A file without usable rows is noted in the counters; its frames are walked by frame pointer.
+ * A file is mapped: at first, the sooner this is called the more of it is done while the kernel looks at our
+ * programs. rows_map does it for all files of a process that it was not done for. A file without usable rows is noted in the counters; its frames are walked by frame pointer.
  */
 void rows_publish(struct live *l, const struct module *m, int fd);
 /* The process' mappings are others than before. */

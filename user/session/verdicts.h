@@ -1,0 +1,41 @@
+/*
+ * session/verdicts: what calibrations say of files, found by a thread while the recording goes on: a helper takes
+ * its time to start, and a hostile library as much as it likes. One file at a time, in the order of asking.
+ * All calls come from one thread.
+ */
+#ifndef ALYS_SESSION_VERDICTS_H
+#define ALYS_SESSION_VERDICTS_H
+
+#include "event/event.h"
+#include "session/calibrate.h"
+
+struct verdict_order {
+	struct module_id module;
+	int fd;
+	const char *path;  /* for messages, and for what only a path tells */
+	uint32_t families; /* as in struct sites_options */
+};
+
+struct verdict_on {
+	struct module_id module;
+	struct calibration said;
+	struct site_list plain; /* VERDICT_WRONG: the file's sites without cheap exits; sites_free */
+};
+
+/* At once: until the helper has ended or was given up, two seconds at most. */
+void verdict_now(const struct verdict_order *o, struct verdict_on *out);
+
+struct verdicts;
+
+/* NULL without memory or descriptors. */
+struct verdicts *verdicts_new(void);
+/* Waits for the helper at work. */
+void verdicts_free(struct verdicts *v);
+/* Readable when there is something to take. */
+int verdicts_fd(const struct verdicts *v);
+/* Copies what it needs, the descriptor too. 0 or -errno: then nothing will come. */
+int verdicts_ask(struct verdicts *v, const struct verdict_order *o);
+/* False when there is none. What *out has is the caller's. */
+bool verdicts_take(struct verdicts *v, struct verdict_on *out);
+
+#endif
