@@ -1,17 +1,19 @@
-"""The daemon over a whole machine: what 50 processes under allocation load lose, and what it takes itself."""
+"""The daemon: what 50 processes under allocation load lose, what it takes itself, and how soon probes are there."""
 import os
 import re
+import shutil
 import statistics
 import struct
 import subprocess
 import tempfile
 import time
 
-from harness import ALYS, QUICK, Target, program, table, verdict
+from harness import ALYS, QUICK, REPETITIONS, Target, interleave, program, table, verdict
 
 PROCESSES = 50
 SECONDS = 3 if QUICK else 10
 ROUNDS = 3 if QUICK else 5
+LIBRARY = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -84,9 +86,50 @@ def measure(folder):
     return found
 
 
+def arrival(*words):
+    """Milliseconds until the process that this begins finds itself probed."""
+    target = Target(program("arrive"), *words)
+    time.sleep(0.5)
+    took = float(target.run()[0])
+    target.close()
+    time.sleep(0.5)
+    return took
+
+
+def begin():
+    target = subprocess.Popen([program("arrive"), "since", str(time.monotonic_ns())], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    took = float(target.stdout.readline())
+    target.communicate()
+    time.sleep(0.5)
+    return took
+
+
+def open_unknown(folder):
+    """A file that is new each time, so that its calibration goes on meanwhile."""
+    copy = os.path.join(folder, f"{time.monotonic_ns()}.so")
+    shutil.copy(LIBRARY, copy)
+    return arrival(copy, "tc_malloc")
+
+
+def arrivals(folder):
+    sock = os.path.join(folder, "ctl")
+    daemon = subprocess.Popen([ALYS, "daemon", "--name", "arrive", "--socket", sock], stderr=subprocess.PIPE, text=True)
+    daemon.stderr.readline()
+    try:
+        found = interleave({"new process": begin, "exec": lambda: arrival("exec"),
+                            "dlopen of a library never seen": lambda: open_unknown(folder)}, REPETITIONS)
+        ctl(sock, "stop")
+        daemon.wait(20)
+    finally:
+        daemon.kill()
+    return found
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         found = measure(folder)
+        soon = arrivals(folder)
     middle = {name: statistics.median(values) for name, values in found.items()}
     title = (f"{PROCESSES} processes, 20 mallocs and frees a millisecond of work each; alys-bpf daemon --all at bytes:512k")
     table(title, ["", "median", "from", "to"], [
@@ -101,6 +144,8 @@ def main():
                                      ("off", 1000, 1000, "switching off, ms")):
         measured = factor * middle[name]
         verdict(what, f"at most {most}", f"{measured:.1f}", measured <= most)
+    for what, measured in soon.items():
+        verdict(f"probes after: {what}, ms", "at most 100", f"{measured:.1f}", measured <= 100)
 
 
 main()
