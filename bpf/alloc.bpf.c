@@ -742,6 +742,8 @@ int free_enter(struct pt_regs *ctx)
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	if (!addr)
 		count(ALYS_ST_FREE_NULL);
+	else if (is_selective() && !may_be_sampled(addr))
+		count(ALYS_ST_UNSAMPLED); /* nested or not */
 	else if (is_nested_call(ctx, site, cfa))
 		count(ALYS_ST_NESTED);
 	else if (is_selective() && !sampled_del(addr, ~0ull))

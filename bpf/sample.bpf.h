@@ -74,26 +74,45 @@ static __always_inline struct block_key block_key(__u64 addr)
 	return (struct block_key){ .addr = addr, .tgid = bpf_get_current_pid_tgid() >> 32 };
 }
 
+static __always_inline __u32 *mark_of(__u64 addr)
+{
+	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
+	return &sampled_marks[((addr >> 4 ^ tgid << 40) * 0x9e3779b97f4a7c15ull) >> (64 - ALYS_MARK_BITS)];
+}
+
+/* Hardly any block was sampled: one word in a processor's cache tells, where the table is a miss in memory. */
+static __always_inline bool may_be_sampled(__u64 addr)
+{
+	return *mark_of(addr);
+}
+
+/* The mark first: no free may find the entry without it. An entry that is replaced leaves a mark too many. */
 static __always_inline bool sampled_put(__u64 addr, __u64 time)
 {
 	struct block_key key = block_key(addr);
-	return bpf_map_update_elem(&sampled, &key, &time, BPF_ANY) == 0;
+	__u32 *mark = mark_of(addr);
+	__sync_fetch_and_add(mark, 1);
+	if (bpf_map_update_elem(&sampled, &key, &time, BPF_ANY) == 0)
+		return true;
+	__sync_fetch_and_add(mark, -1);
+	return false;
 }
 
 static __always_inline bool sampled_has(__u64 addr)
 {
 	struct block_key key = block_key(addr);
-	return is_selective() && bpf_map_lookup_elem(&sampled, &key) != NULL;
+	return is_selective() && may_be_sampled(addr) && bpf_map_lookup_elem(&sampled, &key) != NULL;
 }
 
 /* Forgets a block that was sampled before `before`; a younger one at the address is another's. */
 static __always_inline bool sampled_del(__u64 addr, __u64 before)
 {
 	struct block_key key = block_key(addr);
-	__u64 *time = bpf_map_lookup_elem(&sampled, &key);
-	if (!time || *time > before)
+	__u64 *time = may_be_sampled(addr) ? bpf_map_lookup_elem(&sampled, &key) : NULL;
+	if (!time || *time > before || bpf_map_delete_elem(&sampled, &key))
 		return false;
-	return bpf_map_delete_elem(&sampled, &key) == 0;
+	__sync_fetch_and_add(mark_of(addr), -1);
+	return true;
 }
 
 #endif

@@ -249,6 +249,7 @@ void probe_forget_blocks(struct probe *p)
 		rc = bpf_map_lookup_and_delete_batch(fd, first ? NULL : &at, &at, keys, values, &n, NULL);
 		first = false;
 	} while (!rc);
+	memset(p->skel->bss->sampled_marks, 0, sizeof(p->skel->bss->sampled_marks));
 }
 
 /* In batches too: to go from one key to the next would begin anew at each that goes meanwhile. */
