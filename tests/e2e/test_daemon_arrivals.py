@@ -1,0 +1,76 @@
+"""Libraries that come later, to processes that the daemon traces."""
+
+import pytest
+
+from test_calibrate import own_library
+from test_daemon import daemon  # noqa: F401 (fixture)
+
+pytestmark = pytest.mark.bpf
+
+LOADER = """
+import ctypes, sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+library = ctypes.CDLL("libmimalloc.so.2")
+library.mi_malloc.argtypes = [ctypes.c_size_t]
+library.mi_malloc.restype = ctypes.c_void_p
+begun = time.monotonic()
+kept = []
+while len(kept) < 1000:
+    time.sleep(max(0, begun + len(kept) / 1000 - time.monotonic()))
+    kept += [library.mi_malloc(5000) for _ in range(10)]
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_library_loaded_later(started, daemon):
+    """An allocator that dlopen brings is under probes soon; nobody polled for it."""
+    program = started.program("/usr/bin/python3", "-c", LOADER).wait_ready()
+    d = daemon("-p", program.pid, "--sample", "bytes:1")
+    assert "looked for four times" not in d.status()["probes"]
+    program.proc.stdin.write(b"g\n")
+    program.proc.stdin.flush()
+    assert program.line() == "done"
+    d.until(lambda: program.pid in d.status()["table"])
+    # Ten blocks every ten milliseconds: what is missing says how long it took.
+    unseen = 1 - d.top(program.pid, "alloc_space")[None] / (1000 * 5000)
+    assert unseen <= 0.5
+    assert int(d.status()["probes"].split()[0]) == 2
+    d.end()
+    program.kill()
+
+
+OPENER = """
+import ctypes, sys
+print("ready", flush=True)
+sys.stdin.readline()
+library = ctypes.CDLL(sys.argv[1])
+library.malloc.argtypes = [ctypes.c_size_t]
+library.malloc.restype = ctypes.c_void_p
+print("open", flush=True)
+while sys.stdin.readline() == "more\\n":
+    kept = [library.malloc(5000) for _ in range(100)]
+    print("done", flush=True)
+"""
+
+
+def test_library_that_stops_its_helper(started, daemon, tmp_path):
+    """It is under probes before the helper that tries it is given up, and so is what comes after it."""
+    library = own_library(tmp_path, 'if (!getenv("HOME")) for (;;) pause()')
+    program = started.program("/usr/bin/python3", "-c", OPENER, library).wait_ready()
+    d = daemon("-p", program.pid, "--sample", "bytes:1")
+
+    def tell(word):
+        program.proc.stdin.write(word + b"\n")
+        program.proc.stdin.flush()
+        return program.line()
+    assert tell(b"go") == "open"
+    d.until(lambda: "libown.so" in d.log(), timeout=20)
+    assert tell(b"more") == "done"
+    d.until(lambda: "libown.so: not calibrated" in d.log(), timeout=20)
+    told = d.log()
+    assert 0 < told.index("libown.so: 2 functions under probes") < told.index("libown.so: not calibrated")
+    d.until(lambda: d.top(program.pid, "alloc_space")[None] >= 100 * 5000, timeout=20)
+    d.end()
+    program.kill()
