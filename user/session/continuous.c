@@ -280,7 +280,7 @@ static int check_room(struct continuous *c, struct err *err)
 	footprint_look(&c->memory);
 	if (c->live.stacks_cnt)
 		return 0;
-	uint64_t taken = footprint_sum(&c->memory), wanted = taken * 5 / 4 + (8 << 20);
+	uint64_t taken = footprint_sum(&c->memory), wanted = taken * 9 / 8;
 	if (wanted <= c->limits.memory_max)
 		return 0;
 	return err_set(err, ENOMEM, "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
