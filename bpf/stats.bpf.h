@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* count(ALYS_ST_X), and lose(ALYS_ST_LOST_X) for events that should have been: the only ways to count. Atomic, because on preemptible kernels two tasks of one
- * CPU may be in these programs at the same time. */
+/* count(ALYS_ST_X), and lose(ALYS_ST_LOST_X) for events that should have been: the only ways to count. Atomic, because
+ * on preemptible kernels two tasks of one CPU may be in these programs at the same time. */
 #ifndef ALYS_STATS_BPF_H
 #define ALYS_STATS_BPF_H
 
@@ -18,6 +18,8 @@ static const struct alys_losses no_losses;
 __weak __noinline int lose(__u32 id)
 {
 	__u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, i = id - ALYS_LOSS_FIRST;
+	/* Or the compiler compares i and reaches by id, of which old verifiers then know nothing. */
+	barrier_var(i);
 	struct alys_stats *s = bpf_map_lookup_elem(&stats, &zero);
 	if (!s || i >= ALYS_LOSS_CNT)
 		return 0;
