@@ -14,6 +14,8 @@
 #include "boehm/recorded.h"
 
 #define ASK_NS 100000000ull
+#define AGAIN_NS 10000000ull /* where a collection was just counted */
+#define LOOKS 10
 
 /* One collected heap. */
 struct heap_state {
@@ -31,7 +33,8 @@ struct heap_state {
 	char unseen[400]; /* why its collections are not seen, "" = they are */
 	bool told;        /* its events are told from others' */
 	bool based;       /* when asked: what is known now was known when its counter was at base */
-	uint64_t base;
+	uint64_t base, counted; /* counted: what the counter was at the last look */
+	uint32_t looks;         /* since it was at base */
 };
 
 /* Of heaps: how many; which could not be judged, are asked, collect incrementally, and why, of one of each. */
@@ -50,6 +53,7 @@ struct liveness {
 	struct heap_state *last;
 	size_t pending;     /* heaps with a reading that is not applied */
 	uint64_t asked_ns, no_room;
+	bool again; /* some counter has just moved */
 	struct summary gone;
 	struct liveness_counts counts;
 };
@@ -340,10 +344,25 @@ static void base_at(struct heap_state *h, uint64_t gc_no)
 {
 	h->base = gc_no;
 	h->based = true;
+	h->looks = 0;
 	if (!h->heard)
 		h->gc_no = (uint32_t)gc_no;
 	h->heard = true;
 	recorded_marked(&h->objects);
+}
+
+/*
+ * It counts before finalizable objects get their marks: they have them when it stands still, or when a
+ * reading finds nothing unfinished.
+ */
+static bool is_settled(struct liveness *l, struct heap_state *h, uint64_t gc_no)
+{
+	bool still = h->looks && gc_no == h->counted;
+	h->counted = gc_no;
+	if (still || h->looks++ >= LOOKS)
+		return true;
+	l->again = true;
+	return false;
 }
 
 static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
@@ -355,6 +374,8 @@ static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
 		base_at(h, gc_no);
 		return;
 	}
+	if (!is_settled(l, h, gc_no))
+		return;
 	struct mark_reading *r = marks_read(l->marks, h->tgid);
 	if (!r || r->heap.gc_no == h->base) { /* in a moment again */
 		mark_reading_free(r);
@@ -371,9 +392,10 @@ static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
 void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 {
 	l->no_room = no_room;
-	if (now_ns - l->asked_ns < ASK_NS)
+	if (now_ns - l->asked_ns < (l->again ? AGAIN_NS : ASK_NS))
 		return;
 	l->asked_ns = now_ns;
+	l->again = false;
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
 		struct heap_state *h = l->heaps[i];
 		if (h->unseen[0] || l->no_room)
