@@ -62,7 +62,7 @@ class Daemon:
     def traced(self):
         return int(self.status()["processes"].split()[0])
 
-    def until(self, wanted, timeout=5):
+    def until(self, wanted, timeout=TIMEOUT):
         end = time.monotonic() + timeout
         while not wanted():
             assert time.monotonic() < end, (self.status(), self.log())
@@ -640,6 +640,19 @@ def test_few_rights_are_enough(started, daemon):
     d = daemon("-p", program.pid, "--sample", "bytes:4k", launcher=with_rights(*RIGHTS))
     d.until(lambda: program.pid in d.status()["table"])
     assert d.end() < 2
+
+
+def test_unreadable_target(started, daemon, tmp_path):
+    """Of a process whose files cannot be opened nothing can be seen, and that is said, and counted."""
+    program = started.program("c_busy").wait_ready().go()
+    few = with_rights("bpf", "perfmon")
+    d = daemon("-p", program.pid, launcher=few)
+    d.until(lambda: "files could not be opened" in d.status()["probes"])
+    d.until(lambda: "CAP_SYS_PTRACE" in d.log())
+    d.end()
+    done = subprocess.run([*few, ALYS, "-o", tmp_path / "t.alys", "-p", str(program.pid)], capture_output=True, text=True,
+                          timeout=TIMEOUT)
+    assert done.returncode == 1 and "not allowed to open the files of the process" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("missing", ["bpf", "perfmon"])

@@ -134,8 +134,11 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 		buf_addf(&out, " instead of %llu", (unsigned long long)s.interval_wanted);
 	buf_addf(&out, "\nprocesses  %zu traced, %llu ended, %llu ended unseen\n", s.on ? s.processes : 0,
 		 (unsigned long long)s.ended, (unsigned long long)s.unseen);
-	buf_addf(&out, "probes     %zu files, %u places, %u links%s\n", s.on ? s.files : 0, s.on ? s.sites : 0, s.links,
+	buf_addf(&out, "probes     %zu files, %u places, %u links%s", s.on ? s.files : 0, s.on ? s.sites : 0, s.links,
 		 s.rescans ? "; new libraries are looked for four times a second" : "");
+	if (s.closed_files)
+		buf_addf(&out, "; %zu files could not be opened", s.closed_files);
+	buf_u8(&out, '\n');
 	buf_adds(&out, "account    ");
 	catalog_ledger_text(continuous_ledger(*c->recording), &out);
 	buf_u8(&out, '\n');

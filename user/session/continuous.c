@@ -511,8 +511,10 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	*out = (struct continuous_status){
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
 		.interval = c->limits.interval, .interval_wanted = c->limits.interval_wanted, .reason = c->limits.reason,
-		.processes = target_count(l->targets), .ended = c->heaps.ended, .files = attach_files(l), .links = s.links, .sites = s.sites,
-		.cpu_s = cpu_seconds(), .memory = footprint_sum(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c), .memory_max = c->limits.memory_max,
+		.processes = target_count(l->targets), .ended = c->heaps.ended, .files = attach_files(l),
+		.closed_files = target_closed_files(l->targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
+		.memory = footprint_sum(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
+		.memory_max = c->limits.memory_max,
 		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,
 		.workers_failed = naming_failures(c->naming), .unseen = r.unseen, .refused_processes = r.refused,
 		.waiting = profiles_waiting(c->profiles),

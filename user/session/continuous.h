@@ -35,6 +35,7 @@ struct continuous_status {
 	size_t processes;
 	uint64_t ended;
 	size_t files;       /* with probes */
+	size_t closed_files; /* mapped, but not to be opened */
 	uint32_t links, sites;
 	double cpu_s;       /* our own and our workers', since the start */
 	uint64_t memory, memory_max; /* of all processes and in the kernel */

@@ -385,6 +385,17 @@ static void reap_silent_exits(struct live *l)
 	}
 }
 
+static void warn_when_closed(struct live *l)
+{
+	size_t closed = l->warned_closed ? 0 : target_closed_files(l->targets);
+	if (!closed)
+		return;
+	l->warned_closed = true;
+	log_warn("%zu %s of traced processes could not be opened, so their functions are neither probed nor named: run as "
+		 "root (sudo), or with CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE",
+		 closed, closed == 1 ? "file" : "files");
+}
+
 static void warn_when_silent(struct live *l, uint64_t now)
 {
 	if (l->warned_silent || now - l->started_ns < SILENCE_NS)
@@ -413,6 +424,7 @@ static void tick(struct live *l)
 	ledger_publish(l, now);
 	count_followed(l);
 	reap_silent_exits(l);
+	warn_when_closed(l);
 	warn_when_silent(l, now);
 	trace_tick(l->writer, now);
 	if (l->o->tap)

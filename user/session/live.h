@@ -66,6 +66,7 @@ struct live {
 	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
 	bool warned_silent;
+	bool warned_closed;
 	uint64_t interval;        /* bytes:N in force, 0 = exact */
 	uint64_t rate_changes, last_rate_ns;
 	bool refusing;           /* takes no new stacks: memory is short */

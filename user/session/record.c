@@ -102,6 +102,9 @@ static int nothing_found(struct live *l, struct err *err)
 	}
 	int rc = l->attach_err.code ?
 			 err_set(err, ENOENT, "no allocator could be probed: %s", l->attach_err.text) :
+		 target_closed_files(l->targets) ?
+			 err_set(err, EACCES, "not allowed to open the files of the process (%s): run as root (sudo)",
+				 buf_str(&searched)) :
 			 err_set(err, ENOENT,
 				 "no allocator found in %s: the process may bring its own under other names%s",
 				 buf_str(&searched),

@@ -72,6 +72,7 @@ const struct open_module *module_of(struct module_table *t, struct catalog *c, u
 	o->dev = line->dev;
 	o->ino = line->ino;
 	o->fd = line->ino ? module_open(tgid, line) : -1;
+	t->closed += line->ino && o->fd < 0;
 	o->elf = o->fd >= 0 ? elf_open(o->fd, line->path, NULL) : NULL;
 	struct module m;
 	name_module(&m, o, line);

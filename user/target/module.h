@@ -19,6 +19,7 @@ struct module_table {
 	struct open_module *modules;
 	size_t modules_cnt, modules_cap;
 	struct map index; /* device and inode -> place + 1 of the module taken in last */
+	size_t closed;    /* files so far that could not be opened */
 };
 
 /* The mapped file itself, also when it was deleted or replaced: a descriptor, the caller's, or -1. */

@@ -158,6 +158,11 @@ size_t target_count(const struct target_table *t)
 	return t->current.count;
 }
 
+size_t target_closed_files(const struct target_table *t)
+{
+	return t->modules.closed;
+}
+
 struct proc_id target_find(const struct target_table *t, uint32_t tgid)
 {
 	const uint64_t *id = map_get(&t->current, tgid);

@@ -35,6 +35,8 @@ void target_free(struct target_table *t);
  * whose pid was handed on while we looked. Does not read its maps yet.
  */
 struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id parent, struct err *err);
+/* Files so far that were mapped but could not be opened: nothing of theirs can be probed, walked by rows or named. */
+size_t target_closed_files(const struct target_table *t);
 /* The current incarnation of a tgid, 0 when it is not traced. */
 struct proc_id target_find(const struct target_table *t, uint32_t tgid);
 /* How many are traced now; one that ended counts until target_gone. */
