@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from test_safety import changed_text
 
 pytestmark = pytest.mark.bpf
 
+CAP_SYS_ADMIN, CAP_BPF = 21, 39
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
 
@@ -640,6 +642,24 @@ def test_few_rights_are_enough(started, daemon):
     d = daemon("-p", program.pid, "--sample", "bytes:4k", launcher=with_rights(*RIGHTS))
     d.until(lambda: program.pid in d.status()["table"])
     assert d.end() < 2
+
+
+def test_administrator_only_where_needed(started):
+    """As the service starts it: another user, and a right that few kernels ask for, given up on all others."""
+    program = started.program("c_busy").wait_ready().go()
+    caps = ",".join("+" + name for name in [*RIGHTS, "checkpoint_restore", "sys_admin"])
+    launcher = [*NOBODY, "--inh-caps", "-all," + caps, "--ambient-caps", caps]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, 65534, 65534)
+        d = Daemon(Path(folder), "-p", program.pid, "--sample", "bytes:4k", launcher=launcher).wait_ready()
+        try:
+            d.until(lambda: program.pid in d.status()["table"])
+            effective = int(re.search(r"^CapEff:\s+(\w+)", Path(f"/proc/{d.proc.pid}/status").read_text(), re.M).group(1), 16)
+            needed = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) > 2
+            assert bool(effective >> CAP_SYS_ADMIN & 1) == needed and effective >> CAP_BPF & 1
+            d.end()
+        finally:
+            d.kill()
 
 
 def test_unreadable_target(started, daemon, tmp_path):
