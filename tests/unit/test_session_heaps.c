@@ -88,6 +88,13 @@ static void marks_know_what_was_forgotten(void **state)
 	assert_int_equal(s->rows[1].t.alloc_cnt, 1);
 	assert_int_equal(s->all.alloc_cnt, 1);
 	snapshot_free(s);
+	put(&h, 1, 5, 4, 0); /* comes again, and begins anew */
+	put(&h, 1, 5, 5, 0);
+	s = heaps_snapshot(&h, (struct proc_id){ 1 }, m, 0);
+	assert_int_equal(s->rows[0].t.alloc_cnt, 0);
+	assert_int_equal(s->rows[1].stack.n, 5);
+	assert_int_equal(s->rows[1].t.alloc_cnt, 2);
+	snapshot_free(s);
 	heap_mark_free(m);
 	heaps_free(&h);
 }

@@ -39,6 +39,7 @@ struct heap {
 	struct map row_index; /* (proc, stack): stack 0 is not of one process */
 	struct snapshot_row *rows;
 	size_t rows_cnt, rows_cap;
+	uint64_t rows_made;
 	uint64_t *seen; /* allocations of the first rows when idle ones were looked for last */
 	size_t seen_cnt;
 	struct totals all;
@@ -120,6 +121,7 @@ static uint64_t *add_row(struct heap *h, const struct event *e, struct map *inde
 		return NULL;
 	r->stack = e->stack;
 	r->proc = e->proc;
+	r->no = ++h->rows_made;
 	uint64_t *place = watch_add_row(&h->watch, h->rows_cnt) ? NULL : map_put(index, key);
 	if (!place) {
 		h->rows_cnt--;

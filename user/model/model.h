@@ -43,6 +43,7 @@ struct snapshot_row {
 	struct stack_id stack;
 	struct proc_id proc;
 	uint64_t split; /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
+	uint64_t no;    /* of the heap's rows: another one when its stack was forgotten and came again */
 	struct totals t;
 };
 

@@ -10,7 +10,7 @@
 
 struct heap_mark {
 	struct map index; /* (proc, stack) -> place in rows */
-	struct totals *rows;
+	struct snapshot_row *rows;
 	size_t rows_cnt, rows_cap;
 	uint64_t time_ns;
 	struct account account;
@@ -223,14 +223,14 @@ struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc)
 	struct snapshot *s = plain_snapshot(h, proc);
 	struct heap_mark *m = s ? calloc(1, sizeof(*m)) : NULL;
 	for (size_t i = 0; m && i < s->n; i++) {
-		struct totals *t = VEC_PUSH(m, rows);
-		uint64_t *place = t ? map_put(&m->index, row_key(&s->rows[i])) : NULL;
+		struct snapshot_row *r = VEC_PUSH(m, rows);
+		uint64_t *place = r ? map_put(&m->index, row_key(&s->rows[i])) : NULL;
 		if (!place) {
 			heap_mark_free(m);
 			m = NULL;
 			break;
 		}
-		*t = s->rows[i].t;
+		*r = s->rows[i];
 		*place = m->rows_cnt - 1;
 	}
 	snapshot_free(s);
@@ -272,7 +272,7 @@ static void count_from(struct totals *t, const struct totals *base)
 	t->var_alloc_sz -= base->var_alloc_sz;
 }
 
-/* What a forgotten stack had then is in its process' row without a stack now. */
+/* What a forgotten stack had then is in its process' row without a stack now, though it came again. */
 static int subtract(struct snapshot *s, const struct heap_mark *m)
 {
 	struct map rows = { 0 };
@@ -285,11 +285,14 @@ static int subtract(struct snapshot *s, const struct heap_mark *m)
 			*place = i;
 	}
 	for (size_t i = 0; !failed && (slot = map_next(&m->index, &i));) {
-		const uint64_t *place = map_get(&rows, slot->key) ?: map_get(&rows, slot->key & ~(uint64_t)UINT32_MAX);
+		const struct snapshot_row *base = &m->rows[slot->value];
+		const uint64_t *place = map_get(&rows, slot->key);
+		if (!place || s->rows[*place].no != base->no)
+			place = map_get(&rows, slot->key & ~(uint64_t)UINT32_MAX);
 		if (!place)
 			continue;
-		count_from(&s->rows[*place].t, &m->rows[slot->value]);
-		count_from(&s->all, &m->rows[slot->value]);
+		count_from(&s->rows[*place].t, &base->t);
+		count_from(&s->all, &base->t);
 	}
 	map_free(&rows);
 	s->facts.first_ns = m->time_ns;
