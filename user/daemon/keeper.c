@@ -19,7 +19,7 @@
 
 #define ENDING ".pb.gz"
 #define TRACE_ENDING ".alys"
-#define FILES_MIN 4 /* that --keep-size has room for: no trace grows larger than that */
+#define FILES_MIN 4 /* that --keep-size has room for: no trace grows by more than that */
 #define SHORT_NS 1000000000ull /* processes that lived shorter leave no last profile */
 
 struct keeper {

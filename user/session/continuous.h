@@ -92,7 +92,7 @@ void continuous_flush(struct continuous *c);
  * its names are there. When it cannot begin, the file before goes on and end->done will not be called.
  */
 int continuous_record(struct continuous *c, int fd, const struct trace_end *end, struct err *err);
-/* Events in the file so far, and its size. */
+/* Events in the file so far, and the bytes by which it grew since it began. */
 uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes);
 struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc);
 void continuous_status(const struct continuous *c, struct continuous_status *out);

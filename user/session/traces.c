@@ -26,7 +26,7 @@ struct traces {
 	const struct heaps *heaps;
 	struct naming *naming;
 	struct trace_end end;
-	uint64_t events;
+	uint64_t events, carried; /* in the file; bytes that it began with */
 	struct catalog *account;
 	struct closing *queue;
 	size_t queue_cnt, queue_cap;
@@ -145,6 +145,7 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 	about_begin(l);
 	about_sampling(l);
 	carry_over(t);
+	t->carried = trace_bytes(w);
 }
 
 int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct err *err)
@@ -180,7 +181,7 @@ void traces_event(struct traces *t, const struct event *e)
 
 uint64_t traces_size(const struct traces *t, uint64_t *bytes)
 {
-	*bytes = t->live->writer ? trace_bytes(t->live->writer) : 0;
+	*bytes = t->live->writer ? trace_bytes(t->live->writer) - t->carried : 0;
 	return t->events;
 }
 

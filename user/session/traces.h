@@ -24,7 +24,7 @@ void traces_free(struct traces *t);
 /* As continuous_record. */
 int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct err *err);
 void traces_event(struct traces *t, const struct event *e);
-/* Events in the file so far; its bytes. */
+/* Events in the file so far; the bytes by which it grew since it began. */
 uint64_t traces_size(const struct traces *t, uint64_t *bytes);
 /* Completes files whose names are there. To be called after naming_collect, and often. */
 void traces_work(struct traces *t);
