@@ -70,6 +70,17 @@ static void pages_are_whole(void **state)
 	shrinking.n = LEN(shrinks);
 	b = page_of(shrinking, "shrinking", &o);
 	buf_free(&b);
+	static const struct event goes_on[] = {
+		{ .kind = EVENT_ALLOC, .flags = EVENT_F_CARRIED, .proc = { 1 }, .stack = { 1 }, .time_ns = 5 * SECOND, .enter_ns = 2 * SECOND,
+		  .addr = 16, .size = 1000 },
+		{ .kind = EVENT_ALLOC, .proc = { 1 }, .stack = { 1 }, .time_ns = 6 * SECOND, .addr = 32, .size = 100 },
+		{ .kind = EVENT_FREE, .proc = { 1 }, .time_ns = 8 * SECOND, .addr = 16 },
+	};
+	struct recording going = record_shop();
+	going.events = goes_on;
+	going.n = LEN(goes_on);
+	b = page_of(going, "carried", &o);
+	buf_free(&b);
 	struct recording empty = { .c = catalog_new() };
 	replay(&empty, NULL, 0);
 	b = page_of(empty, "empty", &(struct sink_options){ .title = "Nothing & <nobody>" });

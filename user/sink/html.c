@@ -76,11 +76,11 @@ static void on_change(void *ctx, const struct tally_change *c)
 	enum cell_value v = c->how < 0 ? CELL_ALLOC : left ? CELL_KEPT : CELL_FREED;
 	uint64_t ns = left ? c->life->born_ns : c->time_ns;
 	h->cells.first_ns = h->tally.first_ns;
-	bool ok = cells_add(&h->cells, c->path, ns, v, &c->by);
+	bool ok = c->carried || cells_add(&h->cells, c->path, ns, v, &c->by);
 	if (ok && c->life->temporary)
 		ok = cells_add(&h->cells, c->path, ns, CELL_TEMPORARY, &c->by);
 	if (!left)
-		cells_note(&h->cells, ns, c->how < 0 ? c->by.sz : 0, c->how < 0 ? 0 : c->by.sz,
+		cells_note(&h->cells, ns, c->how < 0 && !c->carried ? c->by.sz : 0, c->how < 0 ? 0 : c->by.sz,
 			   h->tally.live.sz);
 	h->failed |= !ok;
 }

@@ -40,7 +40,8 @@ static struct tally_row *row_of(struct tally *t, struct stack_id id, uint32_t *p
 static uint32_t on_begin(void *ctx, const struct life *life, const struct event *e)
 {
 	struct tally *t = ctx;
-	struct tally_change c = { .how = -1, .life = life, .by = amount_of(life), .time_ns = e->time_ns };
+	struct tally_change c = { .how = -1, .life = life, .by = amount_of(life), .time_ns = e->time_ns,
+				  .carried = e->flags & EVENT_F_CARRIED };
 	struct tally_row *r = row_of(t, e->stack, &c.path);
 	if (!r) {
 		t->failed = true;
@@ -50,6 +51,8 @@ static uint32_t on_begin(void *ctx, const struct life *life, const struct event 
 		t->first_ns = e->time_ns;
 	add(&r->live, &c.by);
 	add(&t->live, &c.by);
+	if (c.carried)
+		add(&r->carried, &c.by);
 	if (r->live.sz > r->max.sz)
 		r->max = r->live;
 	if (t->changed)

@@ -16,6 +16,7 @@ struct amount {
 struct tally_row {
 	struct amount live;
 	struct amount max; /* own largest live, whenever that was */
+	struct amount carried; /* live when the recording began: not allocated in it */
 	double life_ns;    /* sum over the ended, and over the rest until the end */
 	/* After tally_end: */
 	struct amount alloc;
@@ -29,6 +30,7 @@ struct tally_change {
 	const struct life *life;
 	struct amount by;
 	uint64_t time_ns;
+	bool carried; /* a block that lived when the recording began */
 };
 
 struct tally {

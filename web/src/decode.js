@@ -76,7 +76,8 @@ function readPaths(r) {
   return { count, leaf, type, parent: Int32Array.from(parent), label: Int32Array.from(label) };
 }
 
-const SUMS = ["allocCnt", "allocSz", "liveCnt", "liveSz", "peakCnt", "peakSz", "maxSz", "lifeUs"];
+const SUMS = ["allocCnt", "allocSz", "liveCnt", "liveSz", "peakCnt", "peakSz", "maxSz", "lifeUs",
+  "carriedCnt", "carriedSz"];
 
 // Cells of path p are first[p] .. first[p + 1] - 1; each covers width[p] slices from slice[i] on.
 function readCells(r, paths) {

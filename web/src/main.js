@@ -40,7 +40,7 @@ class Page {
   }
 
   heading() {
-    const { about } = this;
+    const { about, data } = this;
     const meta = new Map(about.meta);
     const start = Number(meta.get("start_real_ns")) / 1e6;
     const name = about.title.split("/").pop();
@@ -54,6 +54,8 @@ class Page {
     ].filter(Boolean).join(" · ");
     if (about.partial) this.notice(`Only ${this.timeline.words()} is shown: blocks allocated before are not.`);
     if (about.min_size) this.notice(`Allocations of less than ${bytes(about.min_size)} were not recorded: what is temporary is an upper bound.`);
+    const carried = data.sums.carriedCnt.reduce((a, b) => a + b, 0);
+    if (carried) this.notice(`${count(carried)} blocks were in use when the recording began: not allocated in it.`);
     if (about.lost) this.notice(`${count(about.lost)} events were lost: see “What was recorded”.`);
     if (about.lost_frees) this.notice(`In use is an upper bound: ${count(about.lost_frees)} frees were lost.`);
     if (about.bounded && !about.unseen_frees) this.notice("In use is an upper bound: not all that the garbage collector freed was seen.");

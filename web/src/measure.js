@@ -20,8 +20,7 @@ function within(cells, p, i, from, to, length) {
   return Math.max(0, Math.min(to + 1, end) - Math.max(from, begin)) / (end - begin);
 }
 
-function sumCells({ cells, paths }, signed, from, to, unit, length) {
-  const out = new Float64Array(paths.count);
+function sumCells({ cells, paths }, signed, from, to, unit, length, out = new Float64Array(paths.count)) {
   for (const [value, sign] of signed) {
     const column = cells.values[value][unit];
     for (let p = 0; p < paths.count; p++) {
@@ -36,14 +35,16 @@ function sumCells({ cells, paths }, signed, from, to, unit, length) {
   return out;
 }
 
+// Beside what was in use when the recording began.
 const LIVE = [[CELL.alloc, 1], [CELL.freed, -1]];
 
 export function measure(data, series, metric, unit, interval) {
   const { from, to } = interval ?? { from: 0, to: series.length - 1 };
   if (!interval && EXACT[metric]) return data.sums[EXACT[metric][unit === "sz" ? 1 : 0]];
+  const carried = () => data.sums[unit === "sz" ? "carriedSz" : "carriedCnt"].slice();
   switch (metric) {
-    case "live": return sumCells(data, LIVE, 0, to, unit, series.length);
-    case "peak": return sumCells(data, LIVE, 0, highestEnd(series, from, to), unit, series.length);
+    case "live": return sumCells(data, LIVE, 0, to, unit, series.length, carried());
+    case "peak": return sumCells(data, LIVE, 0, highestEnd(series, from, to), unit, series.length, carried());
     default: return sumCells(data, [[CELL[metric], 1]], from, to, unit, series.length);
   }
 }
@@ -56,11 +57,11 @@ function highestEnd(series, from, to) {
 }
 
 // The whole heap in slices of its own, at least as fine as those of paths.
-export function heapSeries({ heap }) {
+export function heapSeries({ heap, sums }) {
   const pad = (values) => (values.length ? values : new Float64Array(1));
   const [alloc, freed, highest] = [heap.alloc, heap.freed, heap.highest].map(pad);
   const [live, top] = [new Float64Array(alloc.length), new Float64Array(alloc.length)];
-  for (let s = 0, now = 0; s < alloc.length; s++) {
+  for (let s = 0, now = sums.carriedSz.reduce((a, b) => a + b, 0); s < alloc.length; s++) {
     const before = now;
     live[s] = now = Math.max(0, now + alloc[s] - freed[s]);
     top[s] = Math.max(highest[s], before, now);
@@ -76,14 +77,14 @@ export function pathSlices(heap, ratio) {
 }
 
 // Bytes of one path in use at the end of each slice.
-export function pathSeries({ cells }, path, length) {
+export function pathSeries({ cells, sums }, path, length) {
   const change = new Float64Array(length);
   for (let i = cells.first[path]; i < cells.first[path + 1]; i++) {
     const end = Math.min(length, cells.slice[i] + cells.width[path]);
     const each = (cells.values[CELL.alloc].sz[i] - cells.values[CELL.freed].sz[i]) / (end - cells.slice[i]);
     for (let s = cells.slice[i]; s < end; s++) change[s] += each;
   }
-  let now = 0;
+  let now = sums.carriedSz[path];
   return change.map((by) => Math.max(0, now += by));
 }
 

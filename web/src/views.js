@@ -159,12 +159,13 @@ export class Views {
 
   stacks(box) {
     const { sums } = this.data;
+    const meanLife = (key) => sums.lifeUs[key] / (sums.allocCnt[key] + sums.carriedCnt[key]) || 0;
     return new Table(box, [
       this.valueColumns("own", "Size"),
       this.shareColumn("own"),
       { title: "Blocks", number: true, help: "Allocated in the whole recording", of: ({ key }) => sums.allocCnt[key], text: ({ key }) => count(sums.allocCnt[key]) },
       { title: "Mean size", number: true, of: ({ key }) => sums.allocSz[key] / sums.allocCnt[key] || 0, text: ({ key }) => bytes(sums.allocSz[key] / sums.allocCnt[key] || 0) },
-      { title: "Mean life", number: true, help: "From allocation to free or to the end of the recording", of: ({ key }) => sums.lifeUs[key] / sums.allocCnt[key] || 0, text: ({ key }) => seconds(sums.lifeUs[key] / sums.allocCnt[key] / 1e6 || 0) },
+      { title: "Mean life", number: true, help: "From allocation to free or to the end of the recording", of: ({ key }) => meanLife(key), text: ({ key }) => seconds(meanLife(key) / 1e6) },
       { title: "Own peak", number: true, of: ({ key }) => sums.maxSz[key], text: ({ key }) => bytes(sums.maxSz[key]) },
       { title: "Stack", of: (row) => this.pathTitle(row.key), cell: (row) => this.opener(this.pathTitle(row.key)) },
     ], { sort: 0, caption: "By stack", open: (row) => this.frames(row.key) });
@@ -225,7 +226,7 @@ export class Views {
     const rows = [];
     sz.forEach((value, key) => {
       if (value > 0 && this.pathWanted(key))
-        rows.push({ key, sz: value, cnt: cnt[key], made: made[key], ...growth(this.data, key, from, to, this.series.length), age: medianAge(this.data, key, from, to, this.series.length - 1) });
+        rows.push({ key, sz: value, cnt: cnt[key], made: made[key] + (from ? 0 : this.data.sums.carriedCnt[key]), ...growth(this.data, key, from, to, this.series.length), age: medianAge(this.data, key, from, to, this.series.length - 1) });
     });
     return rows;
   }
