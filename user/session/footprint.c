@@ -1,4 +1,4 @@
-/* session/footprint: see memory.h. */
+/* session/footprint: see footprint.h. */
 #include "session/footprint.h"
 
 #include <dirent.h>
