@@ -411,6 +411,8 @@ void sites_go_direct(struct site_list *l)
 		s->vaddr = s->late.vaddr;
 		s->offset = s->late.offset;
 		s->cfa_off = s->late.cfa_off;
+		memcpy(s->arg, s->row->arg, sizeof(s->arg));
+		s->kind_arg = s->row->kind_arg;
 		for (size_t k = 0; k < s->exits_cnt; k++) {
 			if (!l->exits[s->exits[k]].whole_of && !s->late.exits_cnt)
 				s->exits[kept++] = s->exits[k];
