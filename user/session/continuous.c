@@ -245,6 +245,7 @@ static void forget_processes(struct continuous *c)
 	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
 		if (target_find(l->targets, p->tgid).n != p->id.n)
 			continue;
+		live_heap_gone(l, p->id, p->tgid);
 		target_gone(l->targets, p->tgid);
 		tables_drop_mappings(probe_tables(l->probe), p->tgid);
 		probe_remove_target(l->probe, p->tgid);

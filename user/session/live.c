@@ -129,11 +129,13 @@ void live_liveness(struct live *l, char *out, size_t cap)
 		liveness_describe(l->liveness, probe_stats(l->probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
 }
 
-/* The heap is of another process number than before, or gone. */
-static void heap_gone(struct live *l, struct proc_id proc)
+void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid)
 {
 	if (l->liveness)
 		liveness_gone(l->liveness, proc);
+	/* Its collector may be known though nothing of its heap was recorded. */
+	if (l->marks)
+		marks_forget(l->marks, tgid);
 }
 
 static void refresh_maps(struct live *l, struct proc_id id)
@@ -193,7 +195,7 @@ static void write_mark(struct live *l, enum event_kind kind, struct proc_id proc
 
 static void on_exec(struct live *l, const struct intake_who *who)
 {
-	heap_gone(l, target_find(l->targets, who->tgid));
+	live_heap_gone(l, target_find(l->targets, who->tgid), who->tgid);
 	write_mark(l, EVENT_EXEC, target_find(l->targets, who->tgid), who);
 	struct proc_id id = target_exec(l->targets, who->tgid);
 	if (id.n)
@@ -207,7 +209,7 @@ static void on_end(struct live *l, const struct intake_who *who)
 	struct proc_id proc = target_find(l->targets, who->tgid);
 	if (!proc.n)
 		return;
-	heap_gone(l, proc);
+	live_heap_gone(l, proc, who->tgid);
 	write_mark(l, EVENT_EXIT, proc, who);
 	target_gone(l->targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->probe), who->tgid);

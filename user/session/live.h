@@ -108,6 +108,8 @@ void live_write_event(struct live *l, const struct event *e);
 int live_watch_collector(struct live *l, uint32_t tgid, struct err *err);
 /* They cannot be seen: why. told: its objects are told from others' in events. */
 void live_collections_unseen(struct live *l, const struct proc *p, const char *why, bool told);
+/* The heap is of another process number than before, or gone, or not looked at any more. */
+void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid);
 /* What is to be thought of blocks in use, "" when no heap is a collector's. */
 void live_liveness(struct live *l, char *out, size_t cap);
 /* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */
