@@ -301,14 +301,26 @@ static void attach_file(struct live *l, const struct proc *p, struct file_sites 
 	log_info("%s: %zu functions under probes", path, f->probed);
 }
 
+/*
+ * One link serves all where children are followed: the first one that is still there stands for them. When none is, the
+ * next one to map the file asks again.
+ */
 static void serve_waiting(struct live *l, struct file_sites *f)
 {
+	bool shared = false, served = false;
 	for (size_t i = 0; i < f->waiting_cnt; i++) {
 		const struct proc *p = catalog_proc(l->catalog, target_find(l->targets, f->waiting[i]));
-		if (p)
+		bool shares = p && !link_tgid(l, p->tgid);
+		if (p && !(shares && shared))
 			attach_file(l, p, f, target_module_fd(l->targets, f->module));
+		else if (p)
+			note_unwatched(l, p, f);
+		shared |= shares;
+		served |= p != NULL;
 	}
 	f->waiting_cnt = 0;
+	if (f->list.text_lo && !served)
+		map_del(&l->sites->done, f->module.n);
 }
 
 static void take_verdicts(struct live *l)
@@ -350,7 +362,8 @@ static void calibrate_file(struct live *l, struct file_sites *f, const struct mo
 	if (l->flowing && !c->verdicts)
 		c->verdicts = verdicts_new();
 	f->asked = l->flowing && c->verdicts && !verdicts_ask(c->verdicts, &o);
-	if (f->asked)
+	/* Not beside the thread, either: programs are tried one after the other. Trials say what can be said. */
+	if (f->asked || c->verdicts)
 		return;
 	verdict_now(&o, &v);
 	accept_verdict(l, f, &v);
@@ -359,10 +372,23 @@ static void calibrate_file(struct live *l, struct file_sites *f, const struct mo
 /* Plain calls can be seen safely before the verdict is there; what is seen of a collector is another matter with it. */
 static bool waits(struct file_sites *f, uint32_t pid)
 {
-	uint32_t *place = f->asked && f->list.text_lo ? VEC_PUSH(f, waiting) : NULL;
+	bool due = f->asked && f->list.text_lo;
+	for (size_t i = 0; due && i < f->waiting_cnt; i++) {
+		if (f->waiting[i] == pid)
+			return true;
+	}
+	uint32_t *place = due ? VEC_PUSH(f, waiting) : NULL;
 	if (place)
 		*place = pid;
 	return place;
+}
+
+/* The file's probes are there, or are to come with another process: which may end before. */
+static void share(struct live *l, const struct proc *p, struct file_sites *f)
+{
+	note_unwatched(l, p, f);
+	if (f && f->asked && !link_tgid(l, p->tgid))
+		waits(f, p->tgid);
 }
 
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
@@ -372,7 +398,7 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	uint64_t key = (uint64_t)link_tgid(l, p->tgid) << 32 | m->id.n;
 	uint64_t *done = l->sites ? map_put(&l->sites->done, key) : NULL;
 	if (done && *done)
-		note_unwatched(l, p, known_file(l->sites, m->id));
+		share(l, p, known_file(l->sites, m->id));
 	if (!done || *done)
 		return;
 	*done = 1;
@@ -399,7 +425,7 @@ void attach_child(struct live *l, const struct proc *p)
 {
 	const struct mapping *map;
 	for (size_t i = 0; p && (map = target_mapping(l->targets, p->id, i)); i++)
-		note_unwatched(l, p, known_file(l->sites, map->module));
+		share(l, p, known_file(l->sites, map->module));
 }
 
 void attach_forget(struct live *l, uint32_t tgid)
