@@ -58,6 +58,7 @@ static void marks_count_from_there(void **state)
 	(void)state;
 	put(&h, 1, 5, 1, 0);
 	struct heap_mark *m = heaps_mark(&h, (struct proc_id){ 1 });
+	assert_true(heap_mark_is_of(m, (struct proc_id){ 1 }) && !heap_mark_is_of(m, (struct proc_id){ 2 }));
 	put(&h, 1, 5, 2, 0);
 	put(&h, 1, 6, 3, 0);
 	struct snapshot *s = heaps_snapshot(&h, (struct proc_id){ 1 }, m, 0);

@@ -13,6 +13,7 @@ struct heap_mark {
 	struct snapshot_row *rows;
 	size_t rows_cnt, rows_cap;
 	uint64_t time_ns;
+	struct proc_id proc;
 	struct account account;
 };
 
@@ -234,8 +235,10 @@ struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc)
 		*place = m->rows_cnt - 1;
 	}
 	snapshot_free(s);
-	if (m)
+	if (m) {
 		m->time_ns = now_ns();
+		m->proc = proc;
+	}
 	return m;
 }
 
@@ -251,6 +254,11 @@ void heap_mark_free(struct heap_mark *m)
 uint64_t heap_mark_time(const struct heap_mark *m)
 {
 	return m->time_ns;
+}
+
+bool heap_mark_is_of(const struct heap_mark *m, struct proc_id proc)
+{
+	return m->proc.n == proc.n;
 }
 
 void heap_mark_note(struct heap_mark *m, const struct account *a)

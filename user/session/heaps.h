@@ -59,6 +59,8 @@ struct heap_mark;
 struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc);
 void heap_mark_free(struct heap_mark *m);
 uint64_t heap_mark_time(const struct heap_mark *m);
+/* False also after an exec, or when tracing began anew: then it says nothing of this process. */
+bool heap_mark_is_of(const struct heap_mark *m, struct proc_id proc);
 /* The process' account up to then; zeros until it is noted. */
 void heap_mark_note(struct heap_mark *m, const struct account *a);
 const struct account *heap_mark_account(const struct heap_mark *m);

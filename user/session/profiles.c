@@ -188,7 +188,8 @@ static struct account account_of(const struct profiles *p, const struct waiting 
 {
 	const struct proc *proc = catalog_proc(p->live->catalog, w->r.proc);
 	struct account now = account_read(p->live->probe, proc ? proc->tgid : 0, one ? one->events : 0);
-	return w->r.since ? account_since(&now, heap_mark_account(w->r.since)) : now;
+	bool from_mark = w->r.since && heap_mark_is_of(w->r.since, w->r.proc);
+	return from_mark ? account_since(&now, heap_mark_account(w->r.since)) : now;
 }
 
 static int capture(const struct profiles *p, struct waiting *w)
