@@ -369,6 +369,9 @@ static void ask_for_all(struct keeper *k, struct continuous *c)
 
 void keeper_write_all(struct keeper *k, struct continuous *c)
 {
+	/* Where processes end all the time, some of theirs are always on their way. */
+	if (k->grown)
+		remove_old(k);
 	if (k->o.traces)
 		turn_used(k, c);
 	else
