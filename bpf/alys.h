@@ -222,6 +222,11 @@ struct alys_object {
 #define ALYS_EXCLUDED 0 /* never, nor its children: the tracer itself */
 #define ALYS_TRACED 1
 
+/* Which word of sampled_marks is a block's. */
+#define ALYS_MARK_BITS 16
+#define ALYS_MARK_OF(addr, tgid)                                                                   \
+	((((__u64)(addr) >> 4 ^ (__u64)(tgid) << 40) * 0x9e3779b97f4a7c15ull) >> (64 - ALYS_MARK_BITS))
+
 /* How stacks are walked. */
 #define ALYS_WALK_KERNEL 0 /* bpf_get_stack: by frame pointers */
 #define ALYS_WALK_TABLES 1 /* by unwind rows */

@@ -153,8 +153,7 @@ struct {
 } sampled SEC(".maps") __weak;
 
 /* How many of them share a slot of the address' hash; 0 = the address is none of them. May be too many. Taken back
- * together with the table by the loader. */
-#define ALYS_MARK_BITS 16
+ * by the loader, too, with entries of processes that have ended and with the whole table. */
 __u32 sampled_marks[1 << ALYS_MARK_BITS] __weak = {};
 
 /* Bytes until the next sample. */

@@ -77,7 +77,7 @@ static __always_inline struct block_key block_key(__u64 addr)
 static __always_inline __u32 *mark_of(__u64 addr)
 {
 	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
-	return &sampled_marks[((addr >> 4 ^ tgid << 40) * 0x9e3779b97f4a7c15ull) >> (64 - ALYS_MARK_BITS)];
+	return &sampled_marks[ALYS_MARK_OF(addr, tgid)];
 }
 
 /* Hardly any block was sampled: one word in a processor's cache tells, where the table is a miss in memory. */

@@ -234,12 +234,15 @@ int probe_exclude(struct probe *p, uint32_t tgid, struct err *err)
 	return mark_target(p, tgid, ALYS_EXCLUDED, err);
 }
 
+/* As the programs have it. */
+struct block_key {
+	uint64_t addr, tgid;
+};
+
 /* In batches: one by one, each would be looked for from the table's begin, which takes a minute for a full one. */
 void probe_forget_blocks(struct probe *p)
 {
-	static struct {
-		uint64_t addr, tgid;
-	} keys[4096];
+	static struct block_key keys[4096];
 	static uint64_t values[4096];
 	uint32_t at = 0, n;
 	int fd = bpf_map__fd(p->skel->maps.sampled), rc;
@@ -250,6 +253,28 @@ void probe_forget_blocks(struct probe *p)
 		first = false;
 	} while (!rc);
 	memset(p->skel->bss->sampled_marks, 0, sizeof(p->skel->bss->sampled_marks));
+}
+
+/* The mark last: no free may find an entry without it. */
+static void forget_block(struct probe *p, const struct block_key *key, uint64_t time, const struct map *ended)
+{
+	const uint64_t *end = map_get(ended, key->tgid);
+	if (end && time <= *end && !bpf_map_delete_elem(bpf_map__fd(p->skel->maps.sampled), key))
+		__atomic_fetch_sub(&p->skel->bss->sampled_marks[ALYS_MARK_OF(key->addr, key->tgid)], 1, __ATOMIC_RELAXED);
+}
+
+void probe_forget_blocks_of(struct probe *p, const struct map *ended)
+{
+	static struct block_key keys[4096];
+	static uint64_t times[4096];
+	uint32_t at = 0, n;
+	int rc = 0;
+	for (bool first = true; !rc; first = false) {
+		n = sizeof(keys) / sizeof(keys[0]);
+		rc = bpf_map_lookup_batch(bpf_map__fd(p->skel->maps.sampled), first ? NULL : &at, &at, keys, times, &n, NULL);
+		for (uint32_t i = 0; (!rc || rc == -ENOENT) && i < n; i++)
+			forget_block(p, &keys[i], times[i], ended);
+	}
 }
 
 /* In batches too: to go from one key to the next would begin anew at each that goes meanwhile. */

@@ -13,6 +13,7 @@
 #include "alys.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "probe/sites.h"
 #include "probe/tables.h"
 
@@ -71,6 +72,8 @@ void probe_remove_target(struct probe *p, uint32_t tgid);
 int probe_exclude(struct probe *p, uint32_t tgid, struct err *err);
 /* Forgets the sampled blocks whose frees are waited for. */
 void probe_forget_blocks(struct probe *p);
+/* Those only that were allocated before their process ended; ended: tgid -> when, CLOCK_MONOTONIC, ns. */
+void probe_forget_blocks_of(struct probe *p, const struct map *ended);
 /* Forgets the calls that a process was in when it ended: no return will ask for them. */
 void probe_forget_calls(struct probe *p, uint32_t tgid);
 /* Whether processes that begin and end are told of at all; they are after probe_open. */

@@ -24,6 +24,8 @@
 #define MAPS_PAUSE_NS 5000000ull
 #define TICK_NS 250000000ull
 #define SILENCE_NS 3000000000ull
+/* The kernel's table of sampled blocks is gone through this often: most programs end without freeing all. */
+#define SWEEP_NS 5000000000ull
 
 uint64_t now_ns(void)
 {
@@ -204,9 +206,27 @@ static void on_exec(struct live *l, const struct intake_who *who)
 		l->abandoned = true;
 }
 
+static void note_ended(struct live *l, const struct intake_who *who)
+{
+	bool selective = l->o->interval || l->o->min_size;
+	uint64_t *when = selective ? map_put(&l->ended, who->tgid) : NULL;
+	if (when)
+		*when = who->time_ns;
+}
+
+static void sweep_ended(struct live *l, uint64_t now)
+{
+	if (!l->ended.count || now - l->last_sweep_ns < SWEEP_NS)
+		return;
+	probe_forget_blocks_of(l->probe, &l->ended);
+	map_free(&l->ended);
+	l->last_sweep_ns = now;
+}
+
 static void on_end(struct live *l, const struct intake_who *who)
 {
 	struct proc_id proc = target_find(l->targets, who->tgid);
+	note_ended(l, who); /* whether it was looked at in time or not */
 	if (!proc.n)
 		return;
 	live_heap_gone(l, proc, who->tgid);
@@ -355,6 +375,7 @@ void live_close(struct live *l)
 	target_free(l->targets);
 	catalog_free(l->catalog);
 	map_free(&l->stacks);
+	map_free(&l->ended);
 }
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)
@@ -426,6 +447,7 @@ static void tick(struct live *l)
 	ledger_publish(l, now);
 	count_followed(l);
 	reap_silent_exits(l);
+	sweep_ended(l, now);
 	warn_when_closed(l);
 	warn_when_silent(l, now);
 	trace_tick(l->writer, now);

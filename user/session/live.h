@@ -64,7 +64,8 @@ struct live {
 	uint64_t stack_ends[STACK_END_CNT];
 	uint64_t rowless[ROWLESS_CNT]; /* files whose frames are walked by frame pointer */
 	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
-	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
+	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns, last_sweep_ns;
+	struct map ended; /* tgid -> when: the kernel's table still has their sampled blocks */
 	bool warned_silent;
 	bool warned_closed;
 	uint64_t interval;        /* bytes:N in force, 0 = exact */
