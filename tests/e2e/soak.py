@@ -156,12 +156,13 @@ class Soak:
               f"daemon: {status['processor']}")
 
     def judge(self):
-        bad = []
+        bad, unseen = [], {self.d.proc.pid, self.collector}
         for pid, was, now, files_were, files_are in self.growth.figures(self.rounds):
             print(f"process {pid}: {was / (1 << 20):.1f} -> {now / (1 << 20):.1f} MB, {files_were:.0f} -> {files_are:.0f} files")
+            unseen.discard(pid)
             if now - was > MEMORY_GROWTH or files_are - files_were > FILES_GROWTH:
                 bad.append(pid)
-        assert not bad, f"grew: {bad}"
+        assert not bad and not unseen, f"grew: {bad}, not looked at: {unseen}"
 
     def close(self):
         if self.d:
