@@ -5,6 +5,7 @@
  */
 #include "unit/test_sink_shop.h"
 
+#include <time.h>
 
 #include "sink/cells.h"
 
@@ -156,6 +157,20 @@ static void cells_are_bounded(void **state)
 	cells_free(&c);
 }
 
+/* One slice each is the least; looking for more to save must not take its time with each of them. */
+static void more_paths_than_cells(void **state)
+{
+	struct cells c = { 0 };
+	const struct amount by = { 1, 1 };
+	clock_t begun = clock();
+	(void)state;
+	for (uint32_t i = 0; i < 2 * CELLS_MAX; i++)
+		assert_true(cells_add(&c, i, 0, CELL_ALLOC, &by));
+	assert_int_equal(c.cnt, 2 * CELLS_MAX);
+	assert_true(clock() - begun < 20 * CLOCKS_PER_SEC);
+	cells_free(&c);
+}
+
 /* Of many paths that are busy all the time, those with most bytes stay in slices as fine as time allows. */
 static void heavy_paths_stay_fine(void **state)
 {
@@ -271,6 +286,7 @@ int main(void)
 		cmocka_unit_test(hostile_names_stay_text),
 		cmocka_unit_test(cells_keep_their_sums),
 		cmocka_unit_test(cells_are_bounded),
+		cmocka_unit_test(more_paths_than_cells),
 		cmocka_unit_test(heavy_paths_stay_fine),
 		cmocka_unit_test(large_page_is_small),
 	};

@@ -80,6 +80,14 @@ static bool thin(struct cells *c)
 	return any;
 }
 
+/* Each path can need a cell: no bound holds there. For a quarter, that it is not done for each cell. */
+static void make_room(struct cells *c)
+{
+	while (c->cnt > CELLS_MAX / 4 * 3 && thin(c))
+		;
+	c->most = c->cnt > CELLS_MAX / 4 * 3 ? c->cnt + CELLS_MAX / 4 : CELLS_MAX;
+}
+
 static void halve_heap(struct cells *c)
 {
 	for (size_t i = 0; i < CELL_SLICES / 2; i++) {
@@ -126,11 +134,8 @@ bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
 		if (!VEC_PUSH(c, rows))
 			return false;
 	}
-	/* Each path can need a cell: no bound holds there. To three quarters, that it is not done for each cell. */
-	if (c->cnt >= CELLS_MAX) {
-		while (c->cnt > CELLS_MAX / 4 * 3 && thin(c))
-			;
-	}
+	if (c->cnt >= (c->most ?: CELLS_MAX))
+		make_room(c);
 	struct cell_row *r = &c->rows[path];
 	uint32_t slice = slice_of(c, r, ns);
 	struct cell *cell = cell_of(c, r, slice);

@@ -43,7 +43,7 @@ struct heap_slice {
 struct cells {
 	struct cell_row *rows; /* by path */
 	size_t rows_cnt, rows_cap;
-	size_t cnt;
+	size_t cnt, most; /* cells; so many are let in before slices are made wider again, 0 = CELLS_MAX */
 	uint64_t first_ns;
 	uint32_t scale;   /* a path's finest slice has 2^(20 + scale) ns */
 	uint32_t reached; /* of them used */
