@@ -130,7 +130,7 @@ int gc_end(struct pt_regs *ctx)
 		return 0;
 	gc_fill(e, ALYS_EV_GC_DONE, s);
 	if (config.stop_at_gc && e->h.time < gc_stop_until && !bpf_send_signal(SIGSTOP))
-		s->stops++;
+		s->stop = e->h.time | 1;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

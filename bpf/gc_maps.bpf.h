@@ -6,7 +6,7 @@
 /* The collection that a process is in. One at a time: collectors work under their own lock. */
 struct gc_state {
 	__u64 serial; /* collections begun so far */
-	__u64 stops;  /* of the process, at ends; more than collections when begins are not seen any more */
+	__u64 stop;   /* the last one of the process, at an end: when, never 0. Exec begins at 0 again, so it is no count */
 	__u64 frame;  /* CFA at the begin of the last one */
 	__u64 begun, marked;
 	__u64 stack;

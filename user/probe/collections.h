@@ -47,10 +47,10 @@ uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid);
  * 1; 0 = there is none yet; -EOVERFLOW = more have come than are kept, or nothing is sampled.
  */
 int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out);
-/* What probe_stops looks into: a map, which keeps no probe alive. */
+/* What probe_last_stop looks into: a map, which keeps no probe alive. */
 int probe_collections_states(const struct probe *p);
-/* How often the process was stopped at the end of a collection. */
-uint64_t probe_stops(int states_fd, uint32_t tgid);
+/* The last stop of the process at the end of a collection, told from others by its value; 0 = none. */
+uint64_t probe_last_stop(int states_fd, uint32_t tgid);
 /* Also call at begins. */
 void probe_call_at_begins(struct probe *p, int on);
 /* Targets may be stopped at the end of a collection until then (CLOCK_MONOTONIC). */

@@ -62,7 +62,7 @@ int probe_collections_fd(const struct probe *p)
 
 /* The programs' struct gc_state, as far as it is looked at; the map's values are longer. */
 struct state {
-	uint64_t serial, stops;
+	uint64_t serial, stop;
 	uint64_t rest[6];
 };
 
@@ -83,9 +83,9 @@ uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid)
 	return state_of(probe_collections_states(p), tgid).serial;
 }
 
-uint64_t probe_stops(int states_fd, uint32_t tgid)
+uint64_t probe_last_stop(int states_fd, uint32_t tgid)
 {
-	return state_of(states_fd, tgid).stops;
+	return state_of(states_fd, tgid).stop;
 }
 
 int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out)

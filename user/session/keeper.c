@@ -33,7 +33,7 @@ struct kept {
 /* What the pipe carries: less than PIPE_BUF, so whole or not at all. */
 struct word {
 	uint32_t tgid; /* 0: only a beat; WORD_END */
-	uint32_t over; /* stops of it that have been ended */
+	uint32_t over; /* see stops_end */
 };
 
 static void continue_all(struct kept *k)
@@ -42,8 +42,26 @@ static void continue_all(struct kept *k)
 		stops_end(k->states, k->tgids[i], k->pidfds[i], &k->over[i]);
 }
 
+static void drop_ended(struct kept *k)
+{
+	size_t left = 0;
+	for (size_t i = 0; i < k->cnt; i++) {
+		struct pollfd p = { .fd = k->pidfds[i], .events = POLLIN };
+		if (poll(&p, 1, 0) > 0) {
+			close(k->pidfds[i]);
+			continue;
+		}
+		k->pidfds[left] = k->pidfds[i];
+		k->tgids[left] = k->tgids[i];
+		k->over[left++] = k->over[i];
+	}
+	k->cnt = left;
+}
+
+/* Its number may have been another's, so those that ended go first. */
 static void take_in(struct kept *k, const struct word *w)
 {
+	drop_ended(k);
 	for (size_t i = 0; i < k->cnt; i++) {
 		if (k->tgids[i] != w->tgid)
 			continue;

@@ -17,7 +17,7 @@ struct keeper {
 
 #define KEEPER_NONE { .fd = -1 }
 
-/* Before threads are made. states: probe_collections_states. */
+/* states: probe_collections_states. The process that it forks calls nothing that takes a lock: threads may be there. */
 int keeper_start(struct keeper *k, int states, struct err *err);
 /* From now on it cares for this process as well; over: see stops_end. */
 void keeper_add(struct keeper *k, uint32_t tgid, uint32_t over);

@@ -50,10 +50,10 @@ static bool is_stopped_twice(uint32_t tgid)
 
 void stops_end(int states, uint32_t tgid, int pidfd, uint32_t *over)
 {
-	uint32_t stops = (uint32_t)probe_stops(states, tgid);
-	if (!stops || stops == *over)
+	uint32_t stop = (uint32_t)probe_last_stop(states, tgid);
+	if (!stop || stop == *over)
 		return;
-	*over = stops;
+	*over = stop;
 	if (is_stopped_twice(tgid))
 		return;
 	if (pidfd >= 0)

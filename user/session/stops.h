@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * states: probe_collections_states. *over: how many stops of it have been ended (the low half); it is moved on
- * when there was another one since, which is ended. pidfd: of the process, -1 = none is open.
+ * states: probe_collections_states. *over: the stop that was ended last (the low half of probe_last_stop), 0 = none; when
+ * there was another one since, that is ended and put there. pidfd: of the process, -1 = none is open.
  */
 void stops_end(int states, uint32_t tgid, int pidfd, uint32_t *over);
 
