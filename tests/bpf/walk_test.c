@@ -36,7 +36,9 @@ struct options {
 	double seconds;
 	bool sleep, plain, verbose;
 	/* demands */
-	uint64_t at_least, walks, truncated;
+	uint64_t at_least, walks;
+	uint32_t ended;        /* a way to end ... */
+	uint64_t ended_so;     /* ... for at least so many stacks */
 	uint32_t frames;
 	int end;          /* of all stacks; -1 = any */
 	double complete;  /* percent of stacks */
@@ -264,7 +266,7 @@ static bool report(int status)
 	demand(!sums.wrong_frames, "number of frames of every stack", &ok);
 	demand(!sums.wrong_end, "end of every stack", &ok);
 	demand(100.0 * (double)c->ends[0] >= opt.complete * (double)(c->walks - c->fresh), "stacks complete", &ok);
-	demand(c->ends[ALYS_STOP_TRUNCATED] >= opt.truncated, "truncated stacks, marked", &ok);
+	demand(c->ends[opt.ended] >= opt.ended_so, "enough stacks that ended as wanted", &ok);
 	if (opt.pending) {
 		printf("%lu stacks with return probes pending\n", sums.hidden);
 		demand(sums.hidden >= opt.at_least, "stacks with pending return probes", &ok);
@@ -283,7 +285,7 @@ static void parse(int argc, char **argv)
 		{ "file", 1, 0, 'f' },   { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
 		{ "max", 1, 0, 'm' },    { "time", 1, 0, 't' },    { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
 		{ "at-least", 1, 0, 'l' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
-		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "record", 1, 0, 'R' }, { "truncated", 1, 0, 'T' },   { 0 },
+		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "record", 1, 0, 'R' }, { "ended", 1, 0, 'T' },   { 0 },
 	};
 	int o;
 	while ((o = getopt_long(argc, argv, "vp:", longs, NULL)) != -1) {
@@ -302,7 +304,10 @@ static void parse(int argc, char **argv)
 		case 'E': opt.end = atoi(optarg); break;
 		case 'c': opt.complete = atof(optarg); break;
 		case 'P': opt.pending = optarg; break;
-		case 'T': opt.truncated = strtoull(optarg, NULL, 0); break;
+		case 'T':
+			if (sscanf(optarg, "%u:%lu", &opt.ended, &opt.ended_so) != 2 || opt.ended > ALYS_STOP_UNSUPPORTED)
+				exit(2);
+			break;
 		case 'R': opt.record = optarg; break;
 		case 'p': opt.pid = (uint32_t)atoi(optarg); break;
 		default: exit(2);
