@@ -188,6 +188,57 @@ static void test_growth_and_ages(void **state)
 	snapshot_free(s);
 }
 
+#define RUN 3000
+
+struct lived {
+	uint64_t born, died; /* 0: never */
+	uint64_t stack;
+	double var;
+};
+
+/* What is in use at one of the two ends of the growth alone makes its error. */
+static double var_of_gain(const struct lived *blocks, uint64_t stack, uint64_t slice_ns)
+{
+	double var = 0;
+	for (size_t i = 0; i < RUN; i++) {
+		const struct lived *b = &blocks[i];
+		bool before = (b->born - 1) < slice_ns && (!b->died || b->died - 1 >= slice_ns);
+		var += b->stack == stack && before != !b->died ? b->var : 0;
+	}
+	return var;
+}
+
+/* Blocks of two processes, one of which ends halfway with what it had; halvings lie before, after and between. */
+static void test_error_of_growth(void **state)
+{
+	static struct lived blocks[RUN];
+	struct heap *h = *state;
+	srand(4);
+	for (uint64_t i = 0; i < RUN; i++) {
+		uint64_t now = 1 + i * i * MS / 400, proc = i < RUN / 2 ? 1 + i % 2 : 1, size = 1 + (uint64_t)rand() % 4000;
+		uint64_t stack = 3 * (proc - 1) + 1 + i % 3;
+		double est = (double)size * sample_weight(size, 1000);
+		blocks[i] = (struct lived){ .born = now, .stack = stack, .var = est * (est - (double)size) };
+		APPLY(.kind = EVENT_ALLOC, .time_ns = now, .addr = 0x10 + i, .size = size, .stack = { stack },
+		      .interval = 1000, .proc = { proc });
+		uint64_t old = (uint64_t)rand() % (i + 1), of = old < RUN / 2 ? 1 + old % 2 : 1;
+		if (!blocks[old].died && (of == 1 || i < RUN / 2)) {
+			APPLY(.kind = EVENT_FREE, .time_ns = now, .addr = 0x10 + old, .proc = { of });
+			blocks[old].died = now;
+		}
+		if (i == RUN / 2)
+			APPLY(.kind = EVENT_EXIT, .time_ns = now, .proc = { 2 });
+	}
+	struct snapshot *s = heap_snapshot(h);
+	assert_int_equal(s->n, 6);
+	for (uint64_t stack = 1; stack <= 6; stack++) {
+		double want = var_of_gain(blocks, stack, s->growth_slice_ns);
+		assert_true(want > 0 && want < s->rows[stack - 1].t.var_live_sz * 3);
+		assert_double(s->growth[stack - 1].gained_var, want);
+	}
+	snapshot_free(s);
+}
+
 static void test_timeline(void **state)
 {
 	struct heap *h = *state;
@@ -362,6 +413,7 @@ int main(void)
 		T(test_samples_tell_nothing_of_temporary),
 		T(test_lifetimes),
 		T(test_growth_and_ages),
+		T(test_error_of_growth),
 		T(test_timeline),
 		T(test_splits),
 		T(test_standard_error),

@@ -21,34 +21,73 @@ static uint64_t slice_of(struct growth *g, uint64_t now)
 	return since >> (FINEST + g->scale);
 }
 
+static unsigned int band_of(uint64_t slice)
+{
+	unsigned int band = 0;
+	for (; slice && band + 1 < GROWTH_BANDS; slice >>= 1)
+		band++;
+	return band;
+}
+
 /* Two slices become one; it ends where the second of them ended. */
 static void halve(struct growth_row *r)
 {
 	for (uint32_t i = 0; i < r->n / 2; i++)
 		r->live_sz[i] = r->live_sz[2 * i + 1];
+	r->kept_var[1] += r->kept_var[0];
+	for (size_t i = 0; i + 1 < GROWTH_BANDS; i++) {
+		r->live_var[i] = r->live_var[i + 1];
+		r->kept_var[i] = r->kept_var[i + 1];
+	}
+	r->kept_var[GROWTH_BANDS - 1] = 0;
 	r->n /= 2;
 	r->scale++;
+}
+
+/* The slice of `now`, with the row at the scale that it takes. */
+static uint64_t scale_row(struct growth *g, struct growth_row *r, uint64_t now)
+{
+	uint64_t slice = slice_of(g, now);
+	while (r->scale < g->scale)
+		halve(r);
+	return slice;
 }
 
 void growth_reach(struct growth *g, uint32_t row, const struct totals *t, uint64_t now)
 {
 	struct growth_row *r = &g->rows[row];
-	uint64_t slice = slice_of(g, now);
-	while (r->scale < g->scale)
-		halve(r);
-	while (r->n < slice)
-		r->live_sz[r->n++] = t->est_live_sz;
+	uint64_t slice = scale_row(g, r, now);
+	for (; r->n < slice; r->n++) {
+		r->live_sz[r->n] = t->est_live_sz;
+		r->live_var[band_of(r->n)] = t->var_live_sz;
+	}
 }
 
-void growth_note_age(struct growth_row *r, uint64_t born_ns, uint64_t now, double cnt)
+void growth_note_live(struct growth *g, uint32_t row, const struct life *life, double var, uint64_t now)
 {
-	uint64_t age = now > born_ns ? now - born_ns : 0;
+	struct growth_row *r = &g->rows[row];
+	uint64_t age = now > life->born_ns ? now - life->born_ns : 0;
 	size_t i = 0;
 	while (age >= age_limits_ns[i] && i + 1 < AGE_CNT)
 		i++;
-	r->ages[i] += cnt;
-	if (!r->oldest_ns || born_ns < r->oldest_ns)
-		r->oldest_ns = born_ns;
+	r->ages[i] += life->cnt;
+	if (!r->oldest_ns || life->born_ns < r->oldest_ns)
+		r->oldest_ns = life->born_ns;
+	scale_row(g, r, now);
+	uint64_t since = life->born_ns > g->first_ns ? life->born_ns - g->first_ns : 0;
+	r->kept_var[band_of(since >> (FINEST + g->scale))] += var;
+}
+
+/*
+ * What lives through from the end of the first slice adds to the bytes at both ends alike, so nothing to
+ * their difference. Of thinned blocks it is no longer known what they added then: an upper bound.
+ */
+static double gained_var(const struct growth_row *r, double now_var, bool thinned)
+{
+	if (!r->n)
+		return now_var;
+	double var = r->live_var[0] + now_var - (thinned ? 0 : 2 * r->kept_var[0]);
+	return var > 0 ? var : 0;
 }
 
 int growth_copy(const struct growth *g, struct growth *out)
@@ -68,9 +107,11 @@ int growth_fill(const struct growth *g, struct snapshot *s, const uint32_t *orde
 	if (!s->growth)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n; i++) {
-		s->growth[i] = g->rows[order[i]];
+		struct growth_row *r = &s->growth[i];
+		*r = g->rows[order[i]];
+		r->gained_var = gained_var(r, s->rows[i].t.var_live_sz, s->facts.thinned);
 		/* The slice that time is in ends here. */
-		s->growth[i].live_sz[s->growth[i].n++] = s->rows[i].t.est_live_sz;
+		r->live_sz[r->n++] = s->rows[i].t.est_live_sz;
 	}
 	s->growth_slice_ns = 1ull << (FINEST + g->scale);
 	return 0;

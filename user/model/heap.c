@@ -356,11 +356,12 @@ static int apply_realloc(struct heap *h, const struct event *e, struct applied *
 	return apply_alloc(h, e, out);
 }
 
-static void note_age(const struct heap *h, struct growth *g, size_t place, uint64_t now)
+static void note_live(const struct heap *h, struct growth *g, size_t place, uint64_t now)
 {
 	const struct block *b = &h->blocks[place];
+	const struct life life = life_of(b, false);
 	if (h->watch.what & HEAP_GROWTH)
-		growth_note_age(&g->rows[b->row], b->time_ns, now, b->weight);
+		growth_note_live(g, b->row, &life, variance_of(b), now);
 }
 
 /* Closes the heap of a process. After exec its blocks are gone; after exit they count as in use. */
@@ -377,7 +378,7 @@ static void close_heap(struct heap *h, const struct event *e)
 			end_block(h, (size_t)s->value, LIFE_EXEC, e);
 			continue;
 		}
-		note_age(h, &h->watch.growth, (size_t)s->value, e->time_ns);
+		note_live(h, &h->watch.growth, (size_t)s->value, e->time_ns);
 		tell_end(h, &h->blocks[s->value], false, LIFE_EXIT, e);
 		give_block(h, (size_t)s->value);
 	}
@@ -696,12 +697,12 @@ static uint32_t *sorted_rows(const struct heap *h, size_t *n)
 	return order;
 }
 
-static void add_ages(const struct heap *h, struct growth *g)
+static void add_left(const struct heap *h, struct growth *g)
 {
 	for (size_t p = 0; p < h->procs_cnt; p++) {
 		const struct map_slot *s;
 		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));)
-			note_age(h, g, (size_t)s->value, h->facts.last_ns);
+			note_live(h, g, (size_t)s->value, h->facts.last_ns);
 	}
 }
 
@@ -713,7 +714,7 @@ static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t 
 		return 0;
 	if (growth_copy(&h->watch.growth, &now))
 		return -ENOMEM;
-	add_ages(h, &now);
+	add_left(h, &now);
 	for (size_t i = 0; i < h->rows_cnt; i++)
 		growth_reach(&now, (uint32_t)i, &h->rows[i].t, h->facts.last_ns);
 	int rc = growth_fill(&now, s, order);

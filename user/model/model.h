@@ -78,13 +78,18 @@ struct lifetime_row {
 
 /* Slices double their width when time runs over the last one, so at least half of them are in use. */
 #define GROWTH_SLICES 32
+#define GROWTH_BANDS 6 /* slice 0, 1, 2-3, 4-7, 8-15, 16-31: what has been slice 0 after so many halvings */
 
 struct growth_row {
 	double live_sz[GROWTH_SLICES]; /* at the end of each slice */
+	double gained_var;             /* of the bytes gained from the end of slice 0 on; of all when there is no other */
 	double ages[AGE_CNT];          /* live blocks by age at the end (at their process' end) */
 	uint64_t oldest_ns;            /* birth of the oldest of them, 0 = none */
 	uint32_t n;                    /* slices filled */
-	uint32_t scale;                /* the heap's business */
+	/* The heap's business: */
+	uint32_t scale;
+	double live_var[GROWTH_BANDS]; /* of live_sz at the end of a band's last slice */
+	double kept_var[GROWTH_BANDS]; /* of what was born in a band and is live at the end */
 };
 
 struct time_slice {

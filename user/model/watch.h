@@ -59,7 +59,8 @@ struct growth {
 
 /* Brings a row up to the slice of `now`: it had `t` all the time since its last change. */
 void growth_reach(struct growth *g, uint32_t row, const struct totals *t, uint64_t now);
-void growth_note_age(struct growth_row *r, uint64_t born_ns, uint64_t now, double cnt);
+/* A block that is live now, at the end of the recording or of its process; `var` is that of its bytes. */
+void growth_note_live(struct growth *g, uint32_t row, const struct life *life, double var, uint64_t now);
 int growth_copy(const struct growth *g, struct growth *out);
 int growth_fill(const struct growth *g, struct snapshot *s, const uint32_t *order);
 void growth_free(struct growth *g);

@@ -85,6 +85,7 @@ static void add_growth(struct growth_row *to, const struct growth_row *r)
 {
 	for (uint32_t i = 0; i < r->n; i++)
 		to->live_sz[i] += r->live_sz[i];
+	to->gained_var += r->gained_var;
 	for (size_t i = 0; i < AGE_CNT; i++)
 		to->ages[i] += r->ages[i];
 	to->n = r->n > to->n ? r->n : to->n;

@@ -131,6 +131,8 @@ static void leaked_columns(const struct groups *g, struct sheet *t)
 	if (has_error(g))
 		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
 	sheet_add_column(t, "Growth", "growth", COLUMN_CHANGE);
+	if (has_error(g))
+		sheet_add_column(t, "+- growth", "growth_error", COLUMN_BYTES);
 	sheet_add_column(t, "% steady", "steady", COLUMN_PERCENT);
 	sheet_add_column(t, "Oldest s", "oldest", COLUMN_SECONDS);
 	sheet_add_column(t, "Ages", "ages", COLUMN_TEXT);
@@ -156,6 +158,8 @@ static int leaked_fill(const struct groups *g, const struct group *v, struct she
 	if (has_error(g))
 		*row++ = (struct cell){ .number = sqrt(v->var) };
 	*row++ = (struct cell){ .number = growth_gained(r) };
+	if (has_error(g))
+		*row++ = (struct cell){ .number = sqrt(r->gained_var) };
 	*row++ = (struct cell){ .number = 100 * growth_steadiness(r) };
 	*row++ = (struct cell){ .number = r->oldest_ns && now > r->oldest_ns ? (double)(now - r->oldest_ns) / 1e9 : 0 };
 	*row++ = (struct cell){ .text = text };
@@ -245,13 +249,15 @@ static void put_error_note(const struct groups *g, struct buf *out)
 
 static void put_growth_note(const struct groups *g, struct buf *out)
 {
+	bool grew = false;
 	if (g->show != SHOW_LEAKED)
 		return;
-	for (size_t i = 0; i < g->growth_cnt; i++) {
-		if (growth_gained(&g->growth[i]) > 0)
-			return;
-	}
-	buf_adds(out, "nothing grew: these blocks were in use at the end, but none is a suspect\n");
+	for (size_t i = 0; i < g->growth_cnt; i++)
+		grew |= growth_gained(&g->growth[i]) > 0;
+	if (!grew)
+		buf_adds(out, "nothing grew: these blocks were in use at the end, but none is a suspect\n");
+	else if (has_error(g))
+		buf_adds(out, "growth of less than twice its standard error (+-) may be chance\n");
 }
 
 static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
