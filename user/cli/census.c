@@ -18,7 +18,7 @@ static const struct opt options[] = {
 	{ "counts", 0, NULL, opt_flag, AT(counts), NULL, NULL, "objects by class in lines: how many lines follow, then COUNT<tab>TYPE" },
 	{ "sort", 0, "HOW", opt_choice, TABLE_AT(sort), "size|count|name", NULL, "order of rows, largest first (default size)" },
 	{ "ascending", 0, NULL, opt_flag, TABLE_AT(ascending), NULL, NULL, "turn the order round" },
-	{ "top", 0, "N", opt_size, TABLE_AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },
+	{ "top", 0, "N", opt_rows, TABLE_AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },
 	{ "min-bytes", 0, "N", opt_size, TABLE_AT(min_bytes), NULL, NULL, "hide smaller rows" },
 	{ "min-count", 0, "N", opt_count, TABLE_AT(min_count), NULL, NULL, "hide rows of fewer objects" },
 	{ "columns", 0, "NAME,...", opt_text, TABLE_AT(columns), NULL, NULL, "these columns in this order; -f csv names them" },

@@ -30,7 +30,7 @@ static const struct opt options[] = {
 	{ "value", 0, "VALUE", opt_text, AT(value), NULL, NULL, "alloc_objects alloc_space inuse_objects inuse_space" },
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "only what happened until then, from the recording's begin" },
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what happened between these seconds" },
-	{ "top", 0, "N", opt_size, AT(top), NULL, NULL, "text: rows" },
+	{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "text: rows" },
 	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL, "keep malloc and the like in stacks" },
 	{ "no-addresses", 0, NULL, opt_flag, AT(no_addresses), NULL, NULL, "write no memory addresses" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },

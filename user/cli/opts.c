@@ -80,15 +80,32 @@ int opt_interval(const struct opt *o, const char *text, void *dest, struct err *
 	return 0;
 }
 
-int opt_count(const struct opt *o, const char *text, void *dest, struct err *err)
+static int parse_whole(const struct opt *o, const char *text, uint64_t most, uint64_t *out, struct err *err)
 {
 	char *end;
 	errno = 0;
-	unsigned long n = strtoul(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || n > UINT32_MAX)
+	*out = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || *out > most)
 		return err_set(err, EINVAL, "--%s wants a whole number, got \"%s\"", o->name, text);
-	*(uint32_t *)dest = (uint32_t)n;
 	return 0;
+}
+
+int opt_count(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint64_t n;
+	int rc = parse_whole(o, text, UINT32_MAX, &n, err);
+	if (!rc)
+		*(uint32_t *)dest = (uint32_t)n;
+	return rc;
+}
+
+int opt_rows(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint64_t n;
+	int rc = parse_whole(o, text, UINT32_MAX, &n, err);
+	if (!rc)
+		*(uint64_t *)dest = n;
+	return rc;
 }
 
 int opt_seconds(const struct opt *o, const char *text, void *dest, struct err *err)

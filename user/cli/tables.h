@@ -20,7 +20,7 @@
 	{ "show", 0, "WHAT", opt_choice, AT(show), REPORT_SHOW, NULL, "which blocks count (default live, where frees are known)" }, \
 	{ "sort", 0, "HOW", opt_choice, AT(sort), REPORT_SORT, NULL, "order of rows, largest first (default size)" },      \
 	{ "ascending", 0, NULL, opt_flag, AT(ascending), NULL, NULL, "turn the order round" },                             \
-	{ "top", 0, "N", opt_size, AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },           \
+	{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },           \
 	{ "min-bytes", 0, "N", opt_size, AT(min_bytes), NULL, "MEMPROF_MIN_BYTES", "hide smaller rows" },                  \
 	{ "min-count", 0, "N", opt_count, AT(min_count), NULL, "TRACE_MIN_COUNT", "hide rows of fewer allocations" },      \
 	{ "depth", 0, "N", opt_count, AT(depth), NULL, "MEMPROF_STACK_DEPTH", "by stack: frames shown and told apart (default 5, 0 = all)" }, \
