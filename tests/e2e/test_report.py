@@ -95,6 +95,13 @@ def test_at_a_time(traces):
     assert live("--at", "99") == live() == (55, 5301)
 
 
+def test_at_a_time_after_the_end(traces):
+    """The heap was so when the recording ended, and that is said."""
+    late, inside = (alys("report", "--at", at, traces / "cpp.alys") for at in ("99", "1.7"))
+    assert late.returncode == inside.returncode == 0 and inside.stderr == ""
+    assert late.stderr == "alys-bpf: the recording lasts 5.500 s: this is its end, not what was after 99 s\n"
+
+
 def test_between(traces):
     """Only what was allocated then counts; frees of older blocks are not its business."""
     told = json.loads(ask("report", "--by", "function", "-f", "json", "--between", "2.55,4.2s", traces / "cpp.alys"))
@@ -122,6 +129,7 @@ def test_between(traces):
     (3, "process 4 has no allocation in the trace", ["-p", "4", "cpp"]),
     (1, 'no column "nope"', ["--columns", "nope", "cpp"]),
     (2, "--by wants one of", ["--by", "colour", "cpp"]),
+    (2, "--top wants a whole number", ["--top", "4k", "cpp"]),
     (2, "--every and --duration are for -p PID", ["--every", "5", "cpp"]),
     (2, "--html writes the page of all questions", ["--html", "/dev/null", "--by", "type", "cpp"]),
     (2, "--html writes the page of all questions", ["--html", "/dev/null", "--focus", "serve", "cpp"]),
