@@ -520,7 +520,7 @@ def evil_source():
 
 def assert_clean(data, what):
     text = data.decode("utf-8")  # valid, or the test fails here
-    bad = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]", text)
+    bad = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]", text)
     assert not bad, f"{what}: {bad.group()!r} in {text[max(0, bad.start() - 60):bad.end() + 20]!r}"
 
 

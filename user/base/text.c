@@ -29,10 +29,11 @@ static size_t utf8_len(const uint8_t *s, size_t left, uint32_t *code)
 	return n;
 }
 
+/* All that Unicode calls Bidi_Control among them: also the marks, which move what stands beside them. */
 static bool is_unsafe(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+	       (c >= 0x2066 && c <= 0x2069) || c == 0x61c || c == 0x200e || c == 0x200f || c == 0xfeff;
 }
 
 void text_clean(struct buf *out, const char *s, size_t max)

@@ -12,7 +12,8 @@
 
 /*
  * Appends s (up to max bytes or its NUL) with control characters (C0, DEL, C1), bidi controls
- * (U+202A..202E, U+2066..2069), U+2028/9 and invalid UTF-8 written as \xNN. The result is valid UTF-8.
+ * (U+061C, U+200E/F, U+202A..202E, U+2066..2069), U+2028/9, U+FEFF and invalid UTF-8 written as \xNN. The
+ * result is valid UTF-8.
  */
 void text_clean(struct buf *out, const char *s, size_t max);
 /* Appends s as a JSON string with quotes; cleaned first, so the only escapes are \" and \\. */
