@@ -234,6 +234,9 @@ static const struct refusal refusals[] = {
 	{ "cpp", OPTIONS(.callers = "a", .callees = "b"), EINVAL, "exclude each other" },
 	{ "cpp", OPTIONS(.by = BY_FILE, .inclusive = true), EINVAL, "are for --by function" },
 	{ "cpp", OPTIONS(.by = BY_TIME, .focus = "x"), EINVAL, "about the whole heap" },
+	{ "cpp", OPTIONS(.by = BY_TIME, .sort = SORT_NAME), EINVAL, "in order of time" },
+	{ "cpp", OPTIONS(.by = BY_TIME, .ascending = true), EINVAL, "in order of time" },
+	{ "cpp", OPTIONS(.by = BY_TIME, .format = FORMAT_TALLY), EINVAL, "tally" },
 	{ "cpp", OPTIONS(.sort = SORT_GROWTH), EINVAL, "--sort growth is for --show leaked" },
 	{ "nostacks", OPTIONS(.by = BY_STACK), ENOENT, "the trace has no call stacks" },
 	{ "nostacks", OPTIONS(), ENOENT, "the trace has no call stacks" },
@@ -315,6 +318,27 @@ static void test_difference_refusals(void **state)
 	buf_free(&out);
 }
 
+/* As many rows as there are slices, or at most as many as were asked for. */
+static void test_rows_of_time(void **state)
+{
+	struct report_options o = OPTIONS(.by = BY_TIME, .format = FORMAT_TSV);
+	struct scene s = play("cpp", report_needs(&o));
+	uint64_t n = s.s->timeline.n, tops[] = { REPORT_TOP_STANDARD, 0, n + 1, n, n - 1, 1 };
+	struct report_input in = { s.c, s.s, FEED_START_NS };
+	(void)state;
+	assert_true(n > 2);
+	for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
+		struct buf out = { 0 };
+		struct sink_out to = { collect, &out };
+		struct err err = { 0 };
+		o.top = tops[i];
+		assert_int_equal(report_render(&in, &o, &to, &err), 0);
+		assert_int_equal(strtoull(buf_str(&out), NULL, 10), tops[i] == n - 1 ? (n + 1) / 2 : tops[i] == 1 ? 1 : n);
+		buf_free(&out);
+	}
+	forget(&s);
+}
+
 /* A recording of nothing at all, and of blocks of no size. */
 static void test_nothing(void **state)
 {
@@ -347,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_difference_refusals),
+		cmocka_unit_test(test_rows_of_time),
 		cmocka_unit_test(test_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

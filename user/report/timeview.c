@@ -10,7 +10,7 @@
 static size_t slices_a_row(const struct timeline *t, const struct report_options *o)
 {
 	size_t limit = rank_limit(o);
-	return (t->n + limit - 1) / limit;
+	return limit < t->n ? (t->n + limit - 1) / limit : 1;
 }
 
 static void add_slice(struct time_slice *to, const struct time_slice *s)

@@ -339,6 +339,8 @@ static int check_options(const struct report_options *o, struct err *err)
 		return err_set(err, EINVAL, "--callers and --callees are inclusive already");
 	if (by == BY_TIME && (o->focus || o->ignore || o->type || o->pid || o->show < SHOW_STANDARD))
 		return err_set(err, EINVAL, "--by time is about the whole heap: it takes no --show, --focus, --ignore, --type and -p");
+	if (by == BY_TIME && (o->sort != SORT_STANDARD || o->ascending))
+		return err_set(err, EINVAL, "--by time is in order of time: it takes no --sort and --ascending");
 	if (o->sort == SORT_GROWTH && o->show != SHOW_LEAKED)
 		return err_set(err, EINVAL, "--sort growth is for --show leaked");
 	return 0;
