@@ -4,7 +4,8 @@
 
 #include "cli/opts.h"
 
-extern const struct verb verb_record, verb_convert, verb_report, verb_diff, verb_info, verb_doctor, verb_daemon, verb_ctl, verb_top, verb_census, verb_graph, verb_dump;
+extern const struct verb verb_record, verb_convert, verb_report, verb_diff, verb_info, verb_doctor;
+extern const struct verb verb_daemon, verb_ctl, verb_top, verb_census, verb_graph, verb_dump;
 
 /* "1,2,3" into the pids of a struct record_options (dest: that field); the option may be given several times. */
 int record_pids(const struct opt *o, const char *text, void *dest, struct err *err);

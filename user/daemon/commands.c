@@ -114,7 +114,8 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 	buf_adds(out, " more set by for profiles)");
 	buf_addf(out, "\nprocessor  %.2f s own; probes and daemon take about %.2f %% of the machine\n", s->cpu_s, s->overhead);
 	buf_addf(out, "bounds     stacks refused %llu, processes refused %llu, live blocks thinned %llu times%s%s\n",
-		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes, (unsigned long long)s->thinned, s->reason ? "; " : "", s->reason ?: "");
+		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes,
+		 (unsigned long long)s->thinned, s->reason ? "; " : "", s->reason ?: "");
 	buf_addf(out, "names      %zu profiles wait, %llu failures of workers\n", s->waiting,
 		 (unsigned long long)s->workers_failed);
 }

@@ -164,8 +164,9 @@ static int status(void *ctx, struct http_status *out)
 	*out = (struct http_status){
 		.on = s.on, .ready = true, .interval = s.interval, .interval_wanted = s.interval_wanted,
 		.processes = s.processes, .exited = s.ended, .files = s.files, .cpu_seconds = s.cpu_s,
-		.memory = s.memory - s.memory_kernel, .memory_kernel = s.memory_kernel, .memory_max = s.memory_max, .refused_stacks = s.refused_stacks,
-		.workers_restarted = s.workers_failed, .bytes_written = k ? keeper_counts(k)->bytes : 0,
+		.memory = s.memory - s.memory_kernel, .memory_kernel = s.memory_kernel, .memory_max = s.memory_max,
+		.refused_stacks = s.refused_stacks, .workers_restarted = s.workers_failed,
+		.bytes_written = k ? keeper_counts(k)->bytes : 0,
 		.notice = s.reason, .counts = f->counts, .counts_cnt = f->counts_cnt,
 	};
 	return 0;

@@ -9,7 +9,8 @@
 
 /*
  * A file is mapped: at first, the sooner this is called the more of it is done while the kernel looks at our
- * programs. rows_map does it for all files of a process that it was not done for. A file without usable rows is noted in the counters; its frames are walked by frame pointer.
+ * programs. rows_map does it for all files of a process that it was not done for. A file without usable rows
+ * is noted in the counters; its frames are walked by frame pointer.
  */
 void rows_publish(struct live *l, const struct module *m, int fd);
 /* The process' mappings are others than before. */

@@ -203,12 +203,19 @@ static void put_sums(const struct html *h, struct buf *b)
 		 t->last_ns > first ? t->last_ns - first : 0);
 	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz,
 		 t->peak.cnt, t->peak_ns > first ? t->peak_ns - first : 0);
-	buf_addf(b, ",\"from_ns\":%" PRIu64 ",\"min_size\":%" PRIu64 ",\"partial\":%s,\"interval\":%" PRIu64 ",\"sampled\":%s,\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64
-		    ",\"unseen_frees\":%s,\"bounded\":%s",
-		 since_start(h, first), format_min_size(h->in.catalog), h->in.options->until_ns ? "true" : "false",
-		 format_interval(h->in.catalog), h->sampled ? "true" : "false",
-		 catalog_sum(h->in.catalog, COUNT_LOST), t->lost_frees,
-		 format_unseen_frees(h->in.catalog) ? "true" : "false", format_bounded(h->in.catalog) ? "true" : "false");
+	buf_addf(b, ",\"from_ns\":%" PRIu64, since_start(h, first));
+}
+
+/* How far the numbers can be believed. */
+static void put_limits(const struct html *h, struct buf *b)
+{
+	const struct catalog *c = h->in.catalog;
+	buf_addf(b, ",\"min_size\":%" PRIu64 ",\"partial\":%s", format_min_size(c),
+		 h->in.options->until_ns ? "true" : "false");
+	buf_addf(b, ",\"interval\":%" PRIu64 ",\"sampled\":%s", format_interval(c), h->sampled ? "true" : "false");
+	buf_addf(b, ",\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64, catalog_sum(c, COUNT_LOST), h->tally.lost_frees);
+	buf_addf(b, ",\"unseen_frees\":%s,\"bounded\":%s", format_unseen_frees(c) ? "true" : "false",
+		 format_bounded(c) ? "true" : "false");
 }
 
 /* Standard errors of the sums of bytes over the whole recording. */
@@ -240,6 +247,7 @@ static void put_about(struct html *h)
 	put_json(b, h->in.options->title ? h->in.options->title : buf_str(&command));
 	buf_free(&command);
 	put_sums(h, b);
+	put_limits(h, b);
 	put_errors(h, b);
 	put_marks(h, b);
 	put_metas(h->in.catalog, b);

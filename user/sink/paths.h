@@ -1,7 +1,7 @@
 /*
  * sink/paths: display stacks by content, numbered in order of arrival: stacks of two processes that
- * look the same are one path, unless types are told apart and theirs differ. A zeroed struct with catalog, options and label set is empty. Not for
- * other rooms.
+ * look the same are one path, unless types are told apart and theirs differ. A zeroed struct with
+ * catalog, options and label set is empty. Not for other rooms.
  */
 #ifndef ALYS_SINK_PATHS_H
 #define ALYS_SINK_PATHS_H

@@ -10,8 +10,9 @@
  *   ASK {n, pc...}               ->
  *                                <- ANSWERS {item...}         as many as it takes
  *
- * lacks is 1 when there is debug information, but too much of it. An item is TEXT {bytes}, which gets the next number from 1 on, or ANSWER {frames, each {quality,
- * inlined, name, file, line, column}} to the next address asked; 0 stands for no text.
+ * lacks is 1 when there is debug information, but too much of it. An item is TEXT {bytes}, which gets the
+ * next number from 1 on, or ANSWER {frames, each {quality, inlined, name, file, line, column}} to the next
+ * address asked; 0 stands for no text.
  */
 #ifndef ALYS_SYMBOL_PACKET_H
 #define ALYS_SYMBOL_PACKET_H

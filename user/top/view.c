@@ -108,8 +108,9 @@ static void add_process(struct view *v, const struct feed_process *f)
 	if (!r)
 		return;
 	*r = (struct view_row){ .key = view_process_key(f->pid), .pid = f->pid, .name = f->comm, .place = f->exe, .type = "",
-				.live_sz = f->live_sz, .live_cnt = f->live_cnt, .var = f->error * f->error, .rate_sz = p ? p->rate_sz : 0,
-				.rate_cnt = p ? p->rate_cnt : 0, .growth = p ? p->growth : 0 };
+				.live_sz = f->live_sz, .live_cnt = f->live_cnt, .var = f->error * f->error,
+				.rate_sz = p ? p->rate_sz : 0, .rate_cnt = p ? p->rate_cnt : 0,
+				.growth = p ? p->growth : 0 };
 }
 
 static double value_of(const struct view_row *r, enum view_sort sort)
