@@ -30,7 +30,7 @@ struct drawing {
 	size_t written;	 /* members of the JSON list being written */
 };
 
-static bool asked_for(const struct picture *p, uint32_t object)
+bool picture_asks(const struct picture *p, uint32_t object)
 {
 	const uint32_t type = p->graph->objects[object].type;
 	if (p->object != GRAPH_NONE)
@@ -99,7 +99,7 @@ static void put_node(struct drawing *d, uint32_t object)
 	if (d->style == JSON) {
 		text_json(d->out, buf_str(&name));
 		buf_addf(d->out, ",\"class\":%u,\"bytes\":%" PRIu64 ",\"kind\":%u,\"target\":%s}", o->type,
-			 o->asked ?: o->size, o->kind, asked_for(d->p, object) ? "true" : "false");
+			 o->asked ?: o->size, o->kind, picture_asks(d->p, object) ? "true" : "false");
 	} else {
 		quoted(d, buf_str(&name));
 		buf_adds(d->out, d->style == MERMAID ? "\"]" : "\"];\n");
@@ -166,7 +166,7 @@ static int measure(struct drawing *d)
 	memset(d->level, 0xff, g->objects_cnt * sizeof(*d->level));
 	/* From the highest on: the collector hands out cells of a block downwards, so the oldest comes first. */
 	for (size_t i = g->objects_cnt; i-- && (!d->p->limit || d->targets_cnt < d->p->limit);) {
-		if (!asked_for(d->p, (uint32_t)i))
+		if (!picture_asks(d->p, (uint32_t)i))
 			continue;
 		d->targets[d->targets_cnt++] = queue[tail++] = (uint32_t)i;
 		d->level[i] = 0;

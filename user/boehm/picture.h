@@ -28,6 +28,9 @@ struct picture {
 	void *ctx;
 };
 
+/* Is it one of those whose holders are drawn, as far as limit allows? */
+bool picture_asks(const struct picture *p, uint32_t object);
+
 /* All: 0 or -ENOMEM. */
 int picture_mermaid(const struct picture *p, struct buf *out);
 int picture_dot(const struct picture *p, struct buf *out);

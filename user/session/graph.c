@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,8 +13,6 @@
 #include "session/dumpfile.h"
 #include "session/objects.h"
 #include "session/output.h"
-
-#define IDS_MAX 64 /* types that one name may mean */
 
 enum { SHOW_GRAPH, SHOW_COUNTS, SHOW_SIZES };
 enum { AS_MERMAID, AS_DOT, AS_JSON };
@@ -30,19 +29,37 @@ static void put_facts(const struct objects *o, struct buf *out)
 	buf_free(&comm);
 }
 
-static int draw(const struct objects *o, const struct graph_options *ask, struct picture *p, struct buf *out,
-		struct err *err)
+/* A picture without a node is as right as one of a misread name: the reader shall know which it is. */
+static void say_if_none(const struct objects *o, const struct picture *p)
 {
-	uint32_t ids[IDS_MAX];
-	int rc = ask->object ? 0 : objects_type(o, ask->type, ids, IDS_MAX, &p->ids_cnt, err);
+	struct buf type = { 0 };
+	for (size_t i = 0; i < o->graph.objects_cnt; i++) {
+		if (picture_asks(p, (uint32_t)i))
+			return;
+	}
+	text_clean(&type, p->type, 200);
+	log_warn("no object of type %s lives in process %u: --show counts lists the types of those that do", buf_str(&type), o->tgid);
+	buf_free(&type);
+}
+
+static int find_asked(const struct objects *o, const struct graph_options *ask, struct picture *p, uint32_t **ids,
+		      struct err *err)
+{
 	if (ask->object) {
 		p->object = graph_find(&o->graph, ask->object);
-		if (p->object == GRAPH_NONE)
-			rc = err_set(err, ENOENT, "no live object at 0x%" PRIx64 " in process %u", ask->object, o->tgid);
+		return p->object != GRAPH_NONE ? 0 : err_set(err, ENOENT, "no live object at 0x%" PRIx64 " in process %u",
+							     ask->object, o->tgid);
 	}
-	if (rc)
-		return rc;
-	p->ids = ids;
+	int rc = objects_type(o, ask->type, ids, &p->ids_cnt, err);
+	p->ids = *ids;
+	if (!rc)
+		say_if_none(o, p);
+	return rc;
+}
+
+static int draw(const struct objects *o, const struct graph_options *ask, const struct picture *p, struct buf *out)
+{
+	int rc;
 	if (ask->format == AS_MERMAID)
 		rc = picture_mermaid(p, out);
 	else if (ask->format == AS_DOT)
@@ -54,7 +71,18 @@ static int draw(const struct objects *o, const struct graph_options *ask, struct
 		rc = picture_json(p, out);
 		buf_adds(out, "}\n");
 	}
-	return rc ? err_set(err, -rc, "out of memory") : 0;
+	return rc;
+}
+
+static int find_and_draw(const struct objects *o, const struct graph_options *ask, struct picture *p, struct buf *out,
+			 struct err *err)
+{
+	uint32_t *ids = NULL;
+	int rc = find_asked(o, ask, p, &ids, err);
+	if (!rc && draw(o, ask, p, out))
+		rc = err_set(err, ENOMEM, "out of memory");
+	free(ids);
+	return rc;
 }
 
 /* Nothing is there for an object of no heap: a literal, or one that is gone. So say the seeds, too. */
@@ -89,7 +117,7 @@ static int answer(struct objects *o, const struct graph_options *ask, struct buf
 	else if (ask->show == SHOW_SIZES)
 		rc = picture_sizes(&p, out);
 	else
-		return draw(o, ask, &p, out, err);
+		return find_and_draw(o, ask, &p, out, err);
 	return rc ? err_set(err, -rc, "out of memory") : 0;
 }
 

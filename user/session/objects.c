@@ -397,19 +397,8 @@ void objects_describe(const struct objects *o, struct buf *out)
 		buf_addf(out, "; %" PRIu64 " parts could not be read", o->unreadable);
 }
 
-int objects_type(const struct objects *o, const char *name, uint32_t *ids, size_t cap, size_t *cnt, struct err *err)
+static int no_type(const struct objects *o, const char *name, struct err *err)
 {
-	char *end;
-	*cnt = types_find(&o->types, name, ids, cap);
-	if (*cnt)
-		return 0;
-	/* As it is printed when there is no name for it. */
-	unsigned long id = strncmp(name, "(class ", 7) ? 0 : strtoul(name + 7, &end, 10);
-	if (id && id < UINT32_MAX && !strcmp(end, ")")) {
-		ids[0] = (uint32_t)id;
-		*cnt = 1;
-		return 0;
-	}
 	struct buf near = { 0 }, asked = { 0 };
 	types_nearest(&o->types, name, &near);
 	text_clean(&asked, name, 200);
@@ -421,4 +410,21 @@ int objects_type(const struct objects *o, const char *name, uint32_t *ids, size_
 	buf_free(&near);
 	buf_free(&asked);
 	return -ENOENT;
+}
+
+int objects_type(const struct objects *o, const char *name, uint32_t **ids, size_t *cnt, struct err *err)
+{
+	char *end;
+	*cnt = types_find(&o->types, name, NULL, 0);
+	*ids = malloc((*cnt + 1) * sizeof(**ids));
+	if (!*ids)
+		return err_set(err, ENOMEM, "out of memory");
+	if (types_find(&o->types, name, *ids, *cnt))
+		return 0;
+	/* As it is printed when there is no name for it. */
+	unsigned long id = strncmp(name, "(class ", 7) ? 0 : strtoul(name + 7, &end, 10);
+	if (!id || id >= UINT32_MAX || strcmp(end, ")"))
+		return no_type(o, name, err);
+	(*ids)[(*cnt)++] = (uint32_t)id;
+	return 0;
 }
