@@ -361,6 +361,30 @@ static void test_tables(void **state)
 	world_free(w);
 }
 
+/* Held by two, holding one of them in turn, by its begin and by its inside: each counts once, for a type and for an object. */
+static void test_nothing_counts_twice(void **state)
+{
+	(void)state;
+	struct world *w = world_new();
+	struct types t = { 0 };
+	struct buf out = { 0 };
+	uint64_t bytes;
+	name_types(&t, NULL);
+	*word(w, obj(0, 1)) = B + 10, *word(w, obj(0, 1) + 8) = obj(0, 3), *word(w, obj(0, 1) + 16) = obj(0, 3) + 8;
+	*word(w, obj(0, 2)) = B + 10, *word(w, obj(0, 2) + 8) = obj(0, 3);
+	*word(w, obj(0, 3)) = C + 10, *word(w, obj(0, 3) + 8) = obj(0, 1), *word(w, obj(0, 3) + 16) = obj(0, 3);
+	w->data[0] = obj(0, 1), w->data[1] = obj(0, 2);
+	scan(w, GRAPH_REACHED, NULL, 0);
+	struct picture p = picture_of(w, &t, NULL);
+	assert_int_equal(picture_sizes(&p, &out), 0);
+	assert_string_equal(buf_str(&out), "2\n96\tB\n64\tC\n");
+	assert_int_equal(picture_size(&p, graph_find(&w->g, obj(0, 2)), &bytes), 0);
+	assert_int_equal(bytes, 96);
+	buf_free(&out);
+	types_free(&t);
+	world_free(w);
+}
+
 /* --- parts ------------------------------------------------------------------------------------- */
 
 struct file {
@@ -466,7 +490,7 @@ int main(void)
 		cmocka_unit_test(test_excluded_data), cmocka_unit_test(test_fibers),
 		cmocka_unit_test(test_heap_behind_stack), cmocka_unit_test(test_marked),
 		cmocka_unit_test(test_mermaid),	      cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_nothing_counts_twice), cmocka_unit_test(test_parts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
