@@ -1,4 +1,5 @@
 /* boehm: memory, layouts, readings and censuses over a heap made by hand, sound and spoiled; names of types. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -490,6 +491,36 @@ static void test_list_of_the_compiler(void **state)
 	types_free(&t);
 }
 
+#define CONSTANT(name, size, number)                                                                   \
+	__asm__(".pushsection .rodata\n.balign 8\n.type \"" name "\", @object\n.size \"" name "\", " #size "\n\"" name \
+		"\": .quad " #number "\n.popsection\n")
+
+CONSTANT("Shop::Cart(Int32):type_id", 4, 90);
+CONSTANT("Nothing:type_id", 4, 0);
+CONSTANT("Wide:type_id", 8, 91);
+CONSTANT(":type_id", 4, 92);
+CONSTANT("Foo:type_ids", 4, 93);
+
+/* Of this very program. */
+static void test_constants_of_the_compiler(void **state)
+{
+	struct types t;
+	struct err err;
+	(void)state;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf *e = elf_open(fd, "self", &err);
+	struct memory self = { .tgid = (uint32_t)getpid() };
+	assert_non_null(e);
+	assert_int_equal(types_begin(&t), 0);
+	assert_int_equal(types_read_symbols(&t, &self, e, 0), 0);
+	assert_int_equal(t.names_cnt, 2);
+	text_is(&t, 90, "Shop::Cart(Int32)");
+	assert_int_equal(types_get(&t, 90)->known, TYPE_FROM_SYMBOLS);
+	types_free(&t);
+	elf_close(e);
+	close(fd);
+}
+
 static void test_better_names_win(void **state)
 {
 	struct types t;
@@ -539,7 +570,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_headers), cmocka_unit_test(test_circles), cmocka_unit_test(test_census),
 		cmocka_unit_test(test_census_of_two_sizes), cmocka_unit_test(test_one_claims_terabytes),
 		cmocka_unit_test(test_accounts), cmocka_unit_test(test_list_of_the_compiler),
-		cmocka_unit_test(test_better_names_win), cmocka_unit_test(test_names_asked_for),
+		cmocka_unit_test(test_constants_of_the_compiler), cmocka_unit_test(test_better_names_win), cmocka_unit_test(test_names_asked_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,7 +290,7 @@ int objects_read(struct objects *o, const struct heap_ask *ask, struct err *err)
 	if (!rc)
 		rc = typing_begin(&typing, &o->types, &o->fields) ? err_set(err, ENOMEM, "out of memory") : 0;
 	/* A stripped program does not say what it is; who has names for its types knows. */
-	typing.none = !ask->type_ids && !ask->learn && !collector_is_crystal(&collector);
+	typing.none = !ask->type_ids && !ask->learn && o->types.names_cnt < 2 && !collector_is_crystal(&collector);
 	if (!rc) {
 		struct graph_typing how = { typing_of, typing_settle, &typing };
 		rc = graph_scan(&o->graph, &c.heap, &c.words, &c.roots, ask->live, &how);
