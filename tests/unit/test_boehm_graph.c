@@ -361,7 +361,7 @@ static void test_tables(void **state)
 	world_free(w);
 }
 
-/* Held by two, holding one of them in turn, by its begin and by its inside: each counts once, for a type and for an object. */
+/* Held by two, by its begin and by its inside, and holding one of them in turn: each counts once. */
 static void test_nothing_counts_twice(void **state)
 {
 	(void)state;

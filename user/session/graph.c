@@ -38,17 +38,19 @@ static void say_if_none(const struct objects *o, const struct picture *p)
 			return;
 	}
 	text_clean(&type, p->type, 200);
-	log_warn("no object of type %s lives in process %u: --show counts lists the types of those that do", buf_str(&type), o->tgid);
+	log_warn("no object of type %s lives in process %u: --show counts lists the types of those that do",
+		 buf_str(&type), o->tgid);
 	buf_free(&type);
 }
 
-static int find_asked(const struct objects *o, const struct graph_options *ask, struct picture *p, uint32_t **ids,
-		      struct err *err)
+static int find_asked(const struct objects *o, const struct graph_options *ask, struct picture *p,
+		      uint32_t **ids, struct err *err)
 {
 	if (ask->object) {
 		p->object = graph_find(&o->graph, ask->object);
-		return p->object != GRAPH_NONE ? 0 : err_set(err, ENOENT, "no live object at 0x%" PRIx64 " in process %u",
-							     ask->object, o->tgid);
+		if (p->object != GRAPH_NONE)
+			return 0;
+		return err_set(err, ENOENT, "no live object at 0x%" PRIx64 " in process %u", ask->object, o->tgid);
 	}
 	int rc = objects_type(o, ask->type, ids, &p->ids_cnt, err);
 	p->ids = *ids;
@@ -74,8 +76,8 @@ static int draw(const struct objects *o, const struct graph_options *ask, const 
 	return rc;
 }
 
-static int find_and_draw(const struct objects *o, const struct graph_options *ask, struct picture *p, struct buf *out,
-			 struct err *err)
+static int find_and_draw(const struct objects *o, const struct graph_options *ask, struct picture *p,
+			 struct buf *out, struct err *err)
 {
 	uint32_t *ids = NULL;
 	int rc = find_asked(o, ask, p, &ids, err);

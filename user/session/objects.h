@@ -50,7 +50,7 @@ void objects_free(struct objects *o);
 void objects_root_name(void *ctx, const struct graph_root *root, struct buf *out);
 /* "process 12 (site): 4,544 live objects, 1.2 MiB; approximate: ...", for people. */
 void objects_describe(const struct objects *o, struct buf *out);
-/* All type ids that a name means, *ids the caller's to free; -ENOENT when there is none, with the nearest names. */
+/* All type ids that a name means, *ids the caller's to free; -ENOENT with the nearest names when none does. */
 int objects_type(const struct objects *o, const char *name, uint32_t **ids, size_t *cnt, struct err *err);
 
 #endif
