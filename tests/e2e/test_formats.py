@@ -128,6 +128,7 @@ def test_go_tool_pprof_numbers(tmp_path):
     comments = run("go", "tool", "pprof", "-comments", SINK / "fleet.pb.gz", env=env).decode()
     assert "lost 12 (ring-full 12)" in comments
     assert "in-use is an upper bound: 12 frees were lost" in comments
+    assert "standard error of the total of live bytes 5.5 KiB (0.5 %), of allocated bytes 5.5 KiB" in comments
 
 
 @pytest.mark.parametrize("name", NAMES)

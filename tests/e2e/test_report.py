@@ -102,6 +102,13 @@ def test_at_a_time_after_the_end(traces):
     assert late.stderr == "alys-bpf: the recording lasts 5.500 s: this is its end, not what was after 99 s\n"
 
 
+def test_info_states_the_error_of_estimates(traces):
+    sampled, exact = (ask("info", traces / f"{name}.alys") for name in ("sampled", "cpp"))
+    assert re.search(r"^allocated +188 blocks, 372.3 KiB \+- 25.2 KiB \(estimated\)$", sampled, re.M), sampled
+    assert re.search(r"^in use +141 blocks, 327.2 KiB \+- 21.9 KiB at the end", sampled, re.M), sampled
+    assert "+-" not in exact
+
+
 def test_between(traces):
     """Only what was allocated then counts; frees of older blocks are not its business."""
     told = json.loads(ask("report", "--by", "function", "-f", "json", "--between", "2.55,4.2s", traces / "cpp.alys"))

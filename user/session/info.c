@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,15 @@ static void add_ledger(struct buf *out, const struct catalog *c)
 	}
 }
 
+static void add_bytes(struct buf *out, double sz, double var)
+{
+	text_bytes(out, sz);
+	if (!(var > 0))
+		return;
+	buf_adds(out, " +- ");
+	text_bytes(out, sqrt(var));
+}
+
 static void add_heap(struct buf *out, const struct snapshot *s)
 {
 	const struct totals *t = &s->all;
@@ -134,14 +144,14 @@ static void add_heap(struct buf *out, const struct snapshot *s)
 	if (s->facts.carried)
 		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
 	buf_adds(out, "allocated    ");
-	text_count(out, (uint64_t)t->est_alloc_cnt);
+	text_count(out, (uint64_t)llround(t->est_alloc_cnt));
 	buf_adds(out, " blocks, ");
-	text_bytes(out, t->est_alloc_sz);
+	add_bytes(out, t->est_alloc_sz, t->var_alloc_sz);
 	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
 	buf_adds(out, "in use       ");
-	text_count(out, (uint64_t)t->est_live_cnt);
+	text_count(out, (uint64_t)llround(t->est_live_cnt));
 	buf_adds(out, " blocks, ");
-	text_bytes(out, t->est_live_sz);
+	add_bytes(out, t->est_live_sz, t->var_live_sz);
 	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
 	if (s->facts.unknown_free)
 		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording\n",

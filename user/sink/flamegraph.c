@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,6 +284,22 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 	buf_adds(b, "</g>\n");
 }
 
+/* With the standard error, where one is known: of bytes, and not of a difference. */
+static void put_estimated(struct buf *b, const struct flame *f)
+{
+	const struct totals *t = &f->in->snapshot->all;
+	double var = f->value == VALUE_ALLOC_SPACE ? t->var_alloc_sz :
+		     f->value == VALUE_INUSE_SPACE ? t->var_live_sz : 0;
+	if (!f->in->snapshot->facts.sampled)
+		return;
+	buf_adds(b, " (estimated");
+	if (var > 0 && !f->in->options->before) {
+		buf_adds(b, " ± ");
+		text_bytes(b, sqrt(var));
+	}
+	buf_u8(b, ')');
+}
+
 static void put_head(struct buf *b, const struct flame *f)
 {
 	const char *title =
@@ -301,7 +318,7 @@ static void put_head(struct buf *b, const struct flame *f)
 		value_text(b, f->value, f->sum.before);
 		buf_adds(b, "; red grew, blue shrank, as wide as the larger of both");
 	}
-	buf_adds(b, f->in->snapshot->facts.sampled ? " (estimated)" : "");
+	put_estimated(b, f);
 	if ((f->value == VALUE_INUSE_SPACE || f->value == VALUE_INUSE_OBJECTS) &&
 	    format_upper_bound(f->in))
 		buf_adds(b, " (an upper bound)");
@@ -319,6 +336,7 @@ static void put_start(struct buf *b, const struct flame *f)
 	struct buf notes = { 0 };
 	uint64_t height = HEAD + (f->deepest + 1ull) * ROW + PAD;
 	format_notes(f->in, &notes);
+	format_errors(f->in, &notes);
 	buf_addf(b,
 		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		 "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"alys-graph\" width=\"%d\" "

@@ -174,6 +174,23 @@ void format_notes(const struct sink_input *in, struct buf *out)
 			      "found one empty, small sizes are those of blocks, GC_free is not recorded\n");
 }
 
+/* Exact for what was sampled: see var_* in model.h. */
+void format_errors(const struct sink_input *in, struct buf *out)
+{
+	const struct totals *t = &in->snapshot->all;
+	const double estimates[] = { t->est_live_sz, t->est_alloc_sz };
+	const double vars[] = { t->var_live_sz, t->var_alloc_sz };
+	static const char *const of[] = { "live", "allocated" };
+	for (int i = 0; in->snapshot->facts.sampled && i < 2; i++) {
+		double error = vars[i] > 0 ? sqrt(vars[i]) : 0;
+		buf_addf(out, "%s%s bytes ", i ? ", of " : "standard error of the total of ", of[i]);
+		text_bytes(out, error);
+		if (estimates[i] > 0)
+			buf_addf(out, " (%.1f %%)", 100 * error / estimates[i]);
+		buf_adds(out, i ? "\n" : "");
+	}
+}
+
 int format_refuse_samples(const struct catalog *c, const char *format, struct err *err)
 {
 	if (c && !format_interval(c))

@@ -185,6 +185,7 @@ static void put_head(struct massif *m)
 {
 	struct buf notes = { 0 };
 	format_notes(m->in, &notes);
+	format_errors(m->in, &notes);
 	for (size_t i = 0; i < notes.len; i++)
 		notes.data[i] = notes.data[i] == '\n' ? ';' : notes.data[i];
 	buf_addf(&m->buf, "desc: recorded by alys-bpf: %s\ncmd: ", buf_str(&notes));

@@ -154,6 +154,7 @@ static void add_comments(struct pprof *p)
 	text_clean(&b, buf_str(&plain), SIZE_MAX);
 	buf_u8(&b, '\n');
 	format_notes(p->in, &b);
+	format_errors(p->in, &b);
 	p->failed |= plain.failed || b.failed;
 	const char *at = buf_str(&b);
 	for (const char *end; (end = strchr(at, '\n')); at = end + 1)

@@ -112,6 +112,7 @@ static void put_name(struct speedscope *s)
 	format_command(s->in->catalog, &text);
 	buf_adds(&text, "; ");
 	format_notes(s->in, &text);
+	format_errors(s->in, &text);
 	for (size_t i = 0; i < text.len; i++)
 		text.data[i] = text.data[i] != '\n' ? text.data[i] : i + 1 < text.len ? ';' : ' ';
 	text_json(&s->buf, buf_str(&text));

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,23 +101,6 @@ static void put_row(struct buf *b, const struct totals *t, const char *label)
 	buf_u8(b, '\n');
 }
 
-/* Exact for what was sampled: see var_* in model.h. */
-static void put_error(struct buf *b, const struct sink_input *in)
-{
-	const struct totals *t = &in->snapshot->all;
-	const double estimates[] = { t->est_live_sz, t->est_alloc_sz };
-	const double errors[] = { sqrt(t->var_live_sz), sqrt(t->var_alloc_sz) };
-	static const char *const of[] = { "live", "allocated" };
-	for (int i = 0; i < 2; i++) {
-		buf_adds(b, i ? ", of " : "standard error of the total of ");
-		buf_addf(b, "%s bytes ", of[i]);
-		text_bytes(b, errors[i]);
-		if (estimates[i] > 0)
-			buf_addf(b, " (%.1f %%)", 100 * errors[i] / estimates[i]);
-	}
-	buf_u8(b, '\n');
-}
-
 static void put_table(struct buf *b, const struct sink_input *in, const struct sites *s)
 {
 	size_t top =
@@ -139,8 +121,7 @@ static void put_table(struct buf *b, const struct sink_input *in, const struct s
 	put_row(b, &in->snapshot->all, "[total]");
 	buf_u8(b, '\n');
 	format_notes(in, b);
-	if (in->snapshot->facts.sampled)
-		put_error(b, in);
+	format_errors(in, b);
 }
 
 static int text_render(const struct sink_input *in, struct sink_out *out, struct err *err)
