@@ -17,7 +17,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from conftest import PROGS, Program, leftovers, probe_programs, why_no_bpf
+from conftest import PROGS, Program, children_of, leftovers, probe_programs, why_no_bpf
 from test_daemon import Daemon, free_port, law
 
 SECONDS = float(os.environ.get("ALYS_SOAK_SECONDS", "600"))
@@ -31,7 +31,12 @@ FILES_GROWTH = 5
 
 
 def unused_user():
-    used = {os.stat(p).st_uid for p in Path("/proc").glob("[0-9]*") if p.exists()}
+    used = set()
+    for process in children_of("/proc"):
+        try:
+            used.add(process.stat().st_uid)
+        except OSError:  # it has ended
+            continue
     return next(uid for uid in range(61000 + os.getpid() % 1000, 65000) if uid not in used)
 
 

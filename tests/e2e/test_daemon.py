@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, PROGS, TIMEOUT, alys, leftovers, pprof, probe_programs
+from conftest import ALYS, PROGS, TIMEOUT, alys, children_of, fdinfo, leftovers, pprof, probe_programs
 from test_safety import changed_text
 
 pytestmark = pytest.mark.bpf
@@ -549,9 +549,9 @@ def with_rights(*names):
 def family(pid):
     """The process and all that come from it."""
     found = [pid]
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+    for task in children_of(f"/proc/{pid}/task"):
         try:
-            found += [one for child in children.read_text().split() for one in family(int(child))]
+            found += [one for child in (task / "children").read_text().split() for one in family(int(child))]
         except OSError:
             continue
     return found
@@ -571,8 +571,8 @@ def most_memory(pids):
 def map_memory(pid):
     """Megabytes of the BPF maps that the process has; a ring is mapped, and so is among its own pages."""
     maps = {}
-    for info in Path(f"/proc/{pid}/fdinfo").iterdir():
-        told = dict(re.findall(r"^(map_type|map_id|memlock):\s+(\d+)", info.read_text(), re.M))
+    for text in fdinfo(pid):
+        told = dict(re.findall(r"^(map_type|map_id|memlock):\s+(\d+)", text, re.M))
         if "map_id" in told and told["map_type"] != "27":
             maps[told["map_id"]] = int(told["memlock"])
     return sum(maps.values()) / (1 << 20)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, PROGS, STRAIGHT, Tally, alys, bpftool, convert, each_event, site_of
+from conftest import ALYS, PROGS, STRAIGHT, Tally, alys, bpftool, convert, each_event, fdinfo, site_of
 from test_daemon import daemon  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
@@ -398,8 +398,8 @@ def test_none_of_the_collectors_can_be_watched(tmp_path):
 
 def map_of(pid, name):
     """Number and value size of the BPF map that this process has by that name."""
-    for info in Path(f"/proc/{pid}/fdinfo").iterdir():
-        found = re.search(r"^map_id:\s*(\d+)", info.read_text(), re.M)
+    for text in fdinfo(pid):
+        found = re.search(r"^map_id:\s*(\d+)", text, re.M)
         shown = found and bpftool("map", "show", "id", found[1])
         if shown and shown.get("name") == name:
             return shown["id"], shown["bytes_value"], shown["max_entries"]
