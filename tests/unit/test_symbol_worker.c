@@ -23,6 +23,9 @@
 
 static char dir[64];
 
+/* Even on a crowded machine nobody is silent for so long who is not meant to be. */
+#define PATIENT_MS 20000
+
 /*
  * A worker that speaks the protocol, so that each deviation of it is one line: what OPENED sends
  * after the file came, what ASKED sends for each question.
@@ -41,7 +44,7 @@ static const char fake[] =
 	"static int asks(unsigned char what) { for (ssize_t i = 1; i < got; i += 8) if (in[i] == what) return 1;\n"
 	"  return 0; }\n"
 	"static void meet(const char *a, const char *b) { if (mkdir(a, 0700)) mkdir(b, 0700);\n"
-	"  for (int i = 0; i < 200 && access(b, 0); i++) usleep(1000);\n"
+	"  for (int i = 0; i < 15000 && access(b, 0); i++) usleep(1000);\n"
 	"  if (access(b, 0)) abort(); }\n"
 	"static size_t asked(void) { return (size_t)(got - 1) / 8; }\n"
 	"int main(void) { recv(3, in, sizeof(in), 0); OPENED;\n"
@@ -135,7 +138,7 @@ static struct catalog *work_with(const char *worker, uint32_t modules, uint32_t 
 	for (uint32_t m = 1; m <= modules; m++)
 		assert_int_equal(symbolizer_add_file(s, (struct module_id){ m }, fd, path, &err), 0);
 	assert_int_equal(symbolizer_run(s, c, NULL, NULL, &err), 0);
-	assert_true(seconds() - from < 10 + 4e-3 * patience_ms);
+	assert_true(seconds() - from < 60 + 4e-3 * patience_ms);
 	symbolizer_free(s);
 	close(fd);
 	/* Nothing is left of any worker. */
@@ -160,12 +163,17 @@ static unsigned int named(const struct catalog *c, uint32_t module)
 
 static const char good[] = "u8(13); text(4); for (size_t i = 0; i < asked(); i++) answer(1, 2, 1, 7); sent()";
 
-static struct catalog *with_fake(const char *opened, const char *asked, uint32_t modules)
+static struct catalog *with_silent(const char *opened, const char *asked, uint32_t modules, uint32_t patience_ms)
 {
 	char program[128];
 	run("cd %s && gcc -O1 -o fake -D'OPENED=%s' -D'ASKED=%s' fake.c", dir, opened, asked);
 	snprintf(program, sizeof(program), "%s/fake", dir);
-	return work_with(program, modules, 300);
+	return work_with(program, modules, patience_ms);
+}
+
+static struct catalog *with_fake(const char *opened, const char *asked, uint32_t modules)
+{
+	return with_silent(opened, asked, modules, PATIENT_MS);
 }
 
 static void test_good(void **state)
@@ -222,7 +230,8 @@ static void test_bad(void **state)
 		{ "say(11)", "u8(13); n += 69000; sent()", "symbols-worker-lied" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct catalog *c = with_fake(rows[i].opened, rows[i].asked, 1);
+		bool silent = strstr(rows[i].count, "silent");
+		struct catalog *c = with_silent(rows[i].opened, rows[i].asked, 1, silent ? 300 : PATIENT_MS);
 		print_message("%s | %s\n", rows[i].opened, rows[i].asked);
 		assert_true(catalog_count(c, rows[i].count) > 0);
 		assert_in_range(problems, 1, 8);
@@ -267,7 +276,7 @@ static void test_refuses(void **state)
 static void test_no_program(void **state)
 {
 	(void)state;
-	struct catalog *c = work_with("/nonexistent/worker", 1, 300);
+	struct catalog *c = work_with("/nonexistent/worker", 1, PATIENT_MS);
 	assert_int_equal(named(c, 1), 0);
 	assert_int_equal(catalog_count(c, "symbols-unanswered"), ADDRESSES);
 	catalog_free(c);
@@ -278,7 +287,7 @@ static void test_truncated(void **state)
 {
 	(void)state;
 	run("cp %s/t.so %s/keep.so && truncate -s 5000 %s/t.so", dir, dir, dir);
-	struct catalog *c = work_with(NULL, 1, 300);
+	struct catalog *c = work_with(NULL, 1, PATIENT_MS);
 	assert_int_equal(named(c, 1), 0);
 	assert_int_equal(catalog_count(c, "symbols-worker-died"), 0);
 	catalog_free(c);
@@ -350,7 +359,7 @@ static void test_hog(void **state)
 	write_file("hog.s", ".section .note.GNU-stack\n.section .debug_abbrev\n.byte 1, 0x11, 0, 0, 0, 0\n"
 			    ".section .debug_info\n.rept 4000000\n.long 8\n.short 4\n.long 0\n.byte 8, 1\n.endr\n");
 	run("cd %s && mv t.so keep.so && gcc -O1 -shared -fPIC -o t.so t.c hog.s", dir);
-	struct catalog *c = work_with(NULL, 1, 20000);
+	struct catalog *c = work_with(NULL, 1, PATIENT_MS);
 	assert_int_equal(catalog_count(c, "symbols-worker-died"), 3);
 	assert_int_equal(catalog_count(c, "symbols-unanswered"), 0); /* the symbol tables answer */
 	catalog_free(c);
