@@ -436,7 +436,7 @@ def test_debuginfod_says_how_far_it_is(foreign, tmp_path):
                "SUDO_UID": "65534"}
         said, out = on_terminal("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--debuginfod", trace, "-", env=env)
         server.shutdown()
-    assert f"{CHAIN} 50\n" in out
+    assert f"{CHAIN} 50\n" in out, said
     assert re.search(r"fetching debug information \[#* +\] +\d+%", said), said
 
 
