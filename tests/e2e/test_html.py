@@ -116,8 +116,41 @@ def test_estimates_state_their_error(pages, tmp_path):
     assert len(seen["sums"]) == 4 and all(stated.search(text) for text in seen["sums"].values()), seen
     assert not stated.search(seen["blocks"])
     assert sum(bool(stated.search(text)) for text in seen["tiles"]) == 3, seen["tiles"]
-    exact = on(pages, tmp_path, "shop", "return await text('body');")
+    exact = on(pages, tmp_path, "shop", """
+    const out = [];
+    for (const tab of ["functions", "types", "stacks", "leaks"]) { await page.click(`#tab-${tab}`); await settle(); out.push(await text("body")); }
+    return out.join();
+    """)
     assert "±" not in exact
+
+
+def test_estimates_of_an_interval_state_their_error(pages, tmp_path):
+    """An interval that holds all that happened has the error of the whole; one that holds nothing has none."""
+    seen = on(pages, tmp_path, "fleet", """
+    const out = {};
+    const rows = async () => { const all = []; for (const tab of ["functions", "types", "stacks", "leaks"]) {
+      await page.click(`#tab-${tab}`); await settle(); all.push(await text("#table tbody")); } return all; };
+    await page.click("#metrics [data-id=alloc]");
+    await settle();
+    out.whole = [await text("#flame-sum"), await rows()];
+    const box = await page.locator("#timeline .overlay").boundingBox();
+    await page.mouse.move(box.x + 1, box.y + 50);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 2, box.y + 50);
+    await page.mouse.move(box.x + box.width - 1, box.y + 50);
+    await page.mouse.up();
+    await settle();
+    out.interval = [await text("#flame-sum"), await rows(), await text("#interval")];
+    await page.click("#units [data-id=cnt]");
+    await settle();
+    out.blocks = await text("#flame-sum");
+    return out;
+    """)
+    stated = re.compile(r"± \d[\d.]* [KM]?i?B\b")
+    assert not seen["interval"][2].startswith("whole recording"), seen
+    assert stated.search(seen["whole"][0]) and seen["interval"][0] == seen["whole"][0], seen
+    assert len(seen["whole"][1]) == 4 and all(stated.search(row) for row in seen["whole"][1] + seen["interval"][1]), seen
+    assert "±" not in seen["blocks"]
 
 
 def test_brush_restricts_everything_else(pages, tmp_path):
@@ -354,18 +387,19 @@ def test_wide_slices_are_taken_in_proportion(tmp_path):
     """Of two paths one has a cell of three slices: four wide, but the recording ends before."""
     script = tmp_path / "measure.mjs"
     script.write_text("""
-    import { coarseness, measure, medianAge, pathSeries } from "%s/measure.js";
+    import { coarseness, growth, measure, medianAge, pathSeries, variances } from "%s/measure.js";
     const f = (...a) => Float64Array.from(a);
     const cells = { first: Int32Array.from([0, 2, 3]), width: Uint16Array.from([1, 4]), slice: Uint16Array.from([0, 3, 4]),
       values: [{ sz: f(10, 20, 60) }, { sz: f(0, 10, 30) }, { sz: f(0, 0, 0) }, { sz: f(0, 20, 30) }] };
-    const data = { cells, paths: { count: 2 }, sums: { allocSz: f(30, 60), carriedSz: f(5, 0) } };
+    const data = { cells, paths: { count: 2 }, sums: { allocSz: f(30, 60), carriedSz: f(5, 0), varPerByte: f(3, 10) } };
     const of = (metric, from, to) => Array.from(measure(data, { length: 7 }, metric, "sz", { from, to }));
     console.log(JSON.stringify([of("alloc", 4, 4), of("alloc", 0, 6), of("live", 5, 5), Array.from(pathSeries(data, 1, 7)),
-      medianAge(data, 1, 0, 6, 6), medianAge(data, 0, 0, 6, 6), coarseness(data).widest]));
+      medianAge(data, 1, 0, 6, 6), medianAge(data, 0, 0, 6, 6), coarseness(data).widest,
+      Array.from(variances(data, f(2, 1))), growth(data, 0, 0, 6, 7).gainedVar, growth(data, 0, 5, 5, 7).gainedVar]));
     """ % (ROOT / "web" / "src"))
     done = subprocess.run(["node", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[0, 20], [30, 60], [25, 20], [0, 0, 0, 0, 10, 20, 30], 0.5, 3, 4]
+    assert json.loads(done.stdout) == [[0, 20], [30, 60], [25, 20], [0, 0, 0, 0, 10, 20, 30], 0.5, 3, 4, [6, 10], 3 * 30, 3 * 25]
 
 
 def test_fifty_thousand_stacks_are_on_screen(pages, tmp_path):
@@ -401,7 +435,7 @@ def test_what_is_carried_over_is_not_allocated(pages, tmp_path):
     out.alloc = await text("#flame-sum");
     return out;
     """)
-    assert "1 blocks were in use when the recording began" in seen["notice"]
+    assert "1 block was in use when the recording began" in seen["notice"]
     assert re.search(r"Allocated\s+100 B", seen["tiles"], re.I) and re.search(r"At peak\s+1.07 KiB", seen["tiles"], re.I)
     assert seen["bars"] == [1, 1]
     assert "In use: 1000 B" in seen["live"] and "Allocated: 0 B" in seen["alloc"]

@@ -6,9 +6,10 @@
  *   types    count, then each: its name; the first one stands for no type
  *   paths    count, then each: type, frames shared, frames added, the added labels
  *   sums     a column each: allocated blocks, bytes, live blocks, bytes, at-peak blocks, bytes,
- *            own largest bytes, lifetime in us, carried-over blocks, bytes
- *   cells    count by path; by path the power of two by which its slices are wider; slices as differences; a column of blocks and one of bytes for each
- *            enum cell_value
+ *            own largest bytes, lifetime in us, carried-over blocks, bytes; what a byte adds to the
+ *            variance of estimated bytes
+ *   cells    count by path; by path the power of two by which its slices are wider; slices as
+ *            differences; a column of blocks and one of bytes for each enum cell_value
  *   heap     count of its slices; a column of bytes allocated, freed, and highest live
  */
 #include "sink/pack.h"
@@ -17,6 +18,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <zlib.h>
+
+#include "sink/format.h"
 
 static void put_real(struct buf *b, double v)
 {
@@ -82,18 +85,26 @@ static void put_paths(const struct paths *p, const uint32_t *order, size_t n, st
 	}
 }
 
-static double sum_of(const struct tally_row *r, int column)
+/* Blocks of one path are much alike, so this holds for any of them; none is known where all were carried over. */
+static double var_per_byte(const struct tally *t, const struct tally_row *r)
 {
-	const double of[] = { r->alloc.cnt, r->alloc.sz, r->live.cnt, r->live.sz,
-			      r->peak.cnt,  r->peak.sz,  r->max.sz,   r->life_ns / 1000, r->carried.cnt, r->carried.sz };
+	return r->alloc.sz > 0 ? r->var_alloc / r->alloc.sz : (double)format_interval(t->paths.catalog);
+}
+
+static double sum_of(const struct tally *t, const struct tally_row *r, int column)
+{
+	const double of[] = {
+		r->alloc.cnt, r->alloc.sz,	 r->live.cnt,	 r->live.sz,	r->peak.cnt,	    r->peak.sz,
+		r->max.sz,    r->life_ns / 1000, r->carried.cnt, r->carried.sz, var_per_byte(t, r),
+	};
 	return of[column];
 }
 
 static void put_sums(const struct tally *t, const uint32_t *order, size_t n, struct buf *b)
 {
-	for (int column = 0; column < 10; column++) {
+	for (int column = 0; column < 11; column++) {
 		for (size_t i = 0; i < n; i++)
-			put_real(b, sum_of(&t->rows[order[i]], column));
+			put_real(b, sum_of(t, &t->rows[order[i]], column));
 	}
 }
 

@@ -103,6 +103,7 @@ static int add_sums(struct tally *t, const struct snapshot *s)
 		if (!r)
 			return -ENOMEM;
 		add(&r->alloc, &(struct amount){ s->rows[i].t.est_alloc_cnt, s->rows[i].t.est_alloc_sz });
+		r->var_alloc += s->rows[i].t.var_alloc_sz;
 		add(&r->peak, &(struct amount){ s->peak[i].cnt, s->peak[i].sz });
 	}
 	t->peak = (struct amount){ s->peak_cnt, s->peak_sz };

@@ -77,7 +77,7 @@ function readPaths(r) {
 }
 
 const SUMS = ["allocCnt", "allocSz", "liveCnt", "liveSz", "peakCnt", "peakSz", "maxSz", "lifeUs",
-  "carriedCnt", "carriedSz"];
+  "carriedCnt", "carriedSz", "varPerByte"];
 
 // Cells of path p are first[p] .. first[p + 1] - 1; each covers width[p] slices from slice[i] on.
 function readCells(r, paths) {

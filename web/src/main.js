@@ -2,11 +2,11 @@
 // parts show.
 import { decode } from "./decode.js";
 import { Flame } from "./flame.js";
-import { METRICS, coarseness, heapSeries, measure, pathSlices } from "./measure.js";
+import { METRICS, coarseness, heapSeries, measure, pathSlices, variances } from "./measure.js";
 import { Timeline } from "./timeline.js";
 import { buildTree, sumTree } from "./tree.js";
 import { Views } from "./views.js";
-import { amount, bytes, count, make, percent, seconds } from "./text.js";
+import { amount, bytes, count, make, percent, seconds, spread } from "./text.js";
 
 const id = (name) => document.getElementById(name);
 const UNITS = [{ id: "sz", title: "Bytes" }, { id: "cnt", title: "Blocks" }];
@@ -55,7 +55,7 @@ class Page {
     if (about.partial) this.notice(`Only ${this.timeline.words()} is shown: blocks allocated before are not.`);
     if (about.min_size) this.notice(`Allocations of less than ${bytes(about.min_size)} were not recorded: what is temporary is an upper bound.`);
     const carried = data.sums.carriedCnt.reduce((a, b) => a + b, 0);
-    if (carried) this.notice(`${count(carried)} blocks were in use when the recording began: not allocated in it.`);
+    if (carried) this.notice(`${count(carried)} block${Math.round(carried) === 1 ? " was" : "s were"} in use when the recording began: not allocated in it.`);
     if (about.lost) this.notice(`${count(about.lost)} events were lost: see “What was recorded”.`);
     if (about.lost_frees) this.notice(`In use is an upper bound: ${count(about.lost_frees)} frees were lost.`);
     if (about.bounded && !about.unseen_frees) this.notice("In use is an upper bound: not all that the garbage collector freed was seen.");
@@ -69,7 +69,14 @@ class Page {
   // The standard error that estimated bytes of the whole recording have.
   error(metric) {
     const of = this.about.errors[metric === "kept" ? "live" : metric];
-    return this.about.sampled && of !== undefined ? `± ${bytes(of)}, ` : "";
+    return this.about.sampled && of !== undefined ? spread(of * of) : "";
+  }
+
+  // That of the present choice.
+  errorOfSum() {
+    const { metric, unit, interval, weights } = this.choice;
+    if (unit !== "sz") return "";
+    return interval ? spread(variances(this.data, weights).reduce((a, b) => a + b, 0)) : this.error(metric);
   }
 
   tiles() {
@@ -77,10 +84,11 @@ class Page {
     const sum = (column) => column.reduce((a, b) => a + b, 0);
     const temporary = sum(measure(data, this.series, "temporary", "cnt", null));
     const [allocs, live] = [sum(data.sums.allocCnt), sum(data.sums.liveCnt)];
+    const error = (metric) => this.error(metric).replace(/^ (.+)$/, "$1, ");
     const tiles = [
-      ["At peak", bytes(about.peak.bytes), `${this.error("peak")}${count(about.peak.blocks)} blocks, at ${this.timeline.clock(about.peak.ns / 1e9)}`],
-      ["In use at the end", bytes(sum(data.sums.liveSz)), `${this.error("live")}${count(live)} blocks`],
-      ["Allocated", bytes(sum(data.sums.allocSz)), `${this.error("alloc")}${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
+      ["At peak", bytes(about.peak.bytes), `${error("peak")}${count(about.peak.blocks)} blocks, at ${this.timeline.clock(about.peak.ns / 1e9)}`],
+      ["In use at the end", bytes(sum(data.sums.liveSz)), `${error("live")}${count(live)} blocks`],
+      ["Allocated", bytes(sum(data.sums.allocSz)), `${error("alloc")}${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
       ["Temporary", about.sampled ? "–" : `${about.min_size ? "≤ " : ""}${count(temporary)}`, about.sampled ? "not known from samples" : `${percent(temporary, allocs)} of all blocks`],
       ["Stacks", count(data.paths.count), `${count(data.functions.length)} functions`],
       ["Lost", count(about.lost), about.lost ? "events: numbers are incomplete" : "events: nothing is missing"],
@@ -254,8 +262,7 @@ class Page {
     id("interval").textContent = this.timeline.words() + (choice.interval ? this.blur() : "");
     id("whole").hidden = !choice.interval;
     const { title, help } = METRICS.find((m) => m.id === choice.metric);
-    const error = choice.unit === "sz" && !choice.interval ? ` ${this.error(choice.metric)}`.replace(/,? $/, "") : "";
-    id("flame-sum").textContent = `${title}: ${amount(choice.sum, choice.unit)}${choice.unit === "cnt" ? " blocks" : ""}${error}. ${help}.`;
+    id("flame-sum").textContent = `${title}: ${amount(choice.sum, choice.unit)}${choice.unit === "cnt" ? " blocks" : ""}${this.errorOfSum()}. ${help}.`;
   }
 
   // What an interval does not tell exactly.

@@ -49,6 +49,11 @@ export function measure(data, series, metric, unit, interval) {
   }
 }
 
+// The variance of estimated bytes, path by path: samples of one path stand for about as much each.
+export function variances({ sums }, weights) {
+  return weights.map((w, p) => w * sums.varPerByte[p]);
+}
+
 // The slice at whose end most was in use.
 function highestEnd(series, from, to) {
   let best = from;
@@ -121,5 +126,16 @@ export function growth(data, path, from, to, length) {
   let rose = 0;
   for (let i = 0; i < n; i++) for (let k = i + 1; k < n; k++) rose += (at[k] > at[i]) - (at[k] < at[i]);
   const gained = n > 1 ? at[n - 1] - at[0] : at[0];
-  return { gained, steady: rose > 0 ? 2 * rose / (n * (n - 1)) : 0 };
+  return { gained, gainedVar: turnover(data, path, at, { from, to, length }) * data.sums.varPerByte[path], steady: rose > 0 ? 2 * rose / (n * (n - 1)) : 0 };
+}
+
+// Bytes that may be in use at one end of the interval alone: no more than are at either, and than came and went.
+function turnover({ cells }, path, at, { from, to, length }) {
+  const { values: { [CELL.alloc]: came, [CELL.freed]: went }, first } = cells;
+  if (at.length < 2) return at[0];
+  const begin = from + Math.ceil((to - from + 1) / at.length);
+  let moved = 0;
+  for (let i = first[path]; i < first[path + 1] && cells.slice[i] <= to; i++)
+    moved += within(cells, path, i, begin, to, length) * (came.sz[i] + went.sz[i]);
+  return Math.min(moved, at[0] + at[at.length - 1]);
 }

@@ -10,6 +10,9 @@ export function bytes(n) {
 export const count = (n) => Math.round(n).toLocaleString("en-US");
 export const amount = (n, unit) => (unit === "sz" ? bytes(n) : count(n));
 
+// The standard error of estimated bytes.
+export const spread = (variance) => (variance > 0 ? ` ± ${bytes(Math.sqrt(variance))}` : "");
+
 export function percent(part, whole) {
   if (!whole) return "–";
   const p = 100 * part / whole;

@@ -1,13 +1,14 @@
 // The tables: what they are of, their columns and their rows for the present choice.
-import { growth, measure, medianAge, pathSeries } from "./measure.js";
-import { amount, bytes, count, make, percent, seconds } from "./text.js";
+import { growth, measure, medianAge, pathSeries, variances } from "./measure.js";
+import { amount, bytes, count, make, percent, seconds, spread } from "./text.js";
 import { Table } from "./table.js";
 
-function share(value, whole, unit) {
+function share(value, whole, unit, variance) {
   const cell = make("span", "share");
   const bar = make("span", "share-bar");
   bar.style.inlineSize = `${whole ? Math.max(0, Math.min(100, 100 * value / whole)) : 0}%`;
   cell.append(bar, make("span", "", amount(value, unit)));
+  if (unit === "sz" && variance > 0) cell.append(make("span", "soft", spread(variance)));
   return cell;
 }
 
@@ -97,7 +98,7 @@ export class Views {
   valueColumns(key, title) {
     return {
       title, number: true, of: (row) => row[key],
-      cell: (row) => share(row[key], this.choice.sum, this.choice.unit),
+      cell: (row) => share(row[key], this.choice.sum, this.choice.unit, row[`${key}Var`]),
     };
   }
 
@@ -119,18 +120,24 @@ export class Views {
     const { parent, label, leaf } = this.data.paths;
     const { labels, functions } = this.data;
     const [own, total] = [new Float64Array(functions.length), new Float64Array(functions.length)];
+    const [ownVar, totalVar, vars] = [own.slice(), own.slice(), variances(this.data, weights)];
     const seen = new Int32Array(functions.length).fill(-1);
     for (let p = 0; p < weights.length; p++) {
       if (!weights[p]) continue;
-      if (this.leafFn[p] >= 0) own[this.leafFn[p]] += weights[p];
+      if (this.leafFn[p] >= 0) {
+        own[this.leafFn[p]] += weights[p];
+        ownVar[this.leafFn[p]] += vars[p];
+      }
       for (let n = leaf[p]; n > 0; n = parent[n]) {
         const { fn } = labels[label[n]];
-        if (seen[fn] !== p) total[fn] += weights[p];
+        if (seen[fn] === p) continue;
+        total[fn] += weights[p];
+        totalVar[fn] += vars[p];
         seen[fn] = p;
       }
     }
     const rows = [];
-    total.forEach((value, fn) => value > 0 && this.wanted(fn) && rows.push({ key: fn, fn, own: own[fn], total: value }));
+    total.forEach((value, fn) => value > 0 && this.wanted(fn) && rows.push({ key: fn, fn, own: own[fn], ownVar: ownVar[fn], total: value, totalVar: totalVar[fn] }));
     return rows;
   }
 
@@ -145,12 +152,14 @@ export class Views {
   }
 
   typesRows() {
-    const rows = this.data.types.map((_, key) => ({ key, own: 0, blocks: 0, stacks: 0 }));
+    const rows = this.data.types.map((_, key) => ({ key, own: 0, ownVar: 0, blocks: 0, stacks: 0 }));
+    const vars = variances(this.data, this.choice.weights);
     const blocks = measure(this.data, this.series, "alloc", "cnt", this.choice.interval);
     this.choice.weights.forEach((value, p) => {
       const row = rows[this.data.paths.type[p]];
       if (!value || !this.pathWanted(p)) return;
       row.own += value;
+      row.ownVar += vars[p];
       row.blocks += blocks[p];
       row.stacks++;
     });
@@ -195,14 +204,15 @@ export class Views {
 
   stacksRows() {
     const rows = [];
-    this.choice.weights.forEach((own, key) => own > 0 && this.pathWanted(key) && rows.push({ key, own }));
+    const vars = variances(this.data, this.choice.weights);
+    this.choice.weights.forEach((own, key) => own > 0 && this.pathWanted(key) && rows.push({ key, own, ownVar: vars[key] }));
     return rows;
   }
 
   leaks(box) {
     return new Table(box, [
-      { title: "Steady growth", number: true, help: "Bytes more in use at the end of the interval than at its begin, and how steadily they came: sorted by the product, as what grows steadily is suspect before what is merely large.", of: suspicion, text: (row) => `${row.gained < 0 ? "−" : "+"}${bytes(Math.abs(row.gained))}, ${Math.round(100 * row.steady)} %` },
-      { title: "Never freed", number: true, of: (row) => row.sz, cell: (row) => share(row.sz, this.leakSum, "sz") },
+      { title: "Steady growth", number: true, help: "Bytes more in use at the end of the interval than at its begin, and how steadily they came: sorted by the product, as what grows steadily is suspect before what is merely large.", of: suspicion, text: (row) => `${row.gained < 0 ? "−" : "+"}${bytes(Math.abs(row.gained))}${spread(row.gainedVar)}, ${Math.round(100 * row.steady)} %` },
+      { title: "Never freed", number: true, of: (row) => row.sz, cell: (row) => share(row.sz, this.leakSum, "sz", row.szVar) },
       { title: "Blocks", number: true, of: (row) => row.cnt, text: (row) => count(row.cnt) },
       { title: "Of its allocations", number: true, of: (row) => row.cnt / row.made || 0, text: (row) => percent(row.cnt, row.made) },
       { title: "Median age", number: true, help: "At the end of the recording, half of these bytes are older", of: (row) => row.age, text: (row) => seconds(row.age * this.about.slice_ns / 1e9) },
@@ -222,11 +232,12 @@ export class Views {
     const cnt = measure(this.data, this.series, "kept", "cnt", interval);
     const made = measure(this.data, this.series, "alloc", "cnt", interval);
     const { from, to } = interval ?? { from: 0, to: this.series.length - 1 };
+    const vars = variances(this.data, sz);
     this.leakSum = sz.reduce((a, b) => a + b, 0);
     const rows = [];
     sz.forEach((value, key) => {
       if (value > 0 && this.pathWanted(key))
-        rows.push({ key, sz: value, cnt: cnt[key], made: made[key] + (from ? 0 : this.data.sums.carriedCnt[key]), ...growth(this.data, key, from, to, this.series.length), age: medianAge(this.data, key, from, to, this.series.length - 1) });
+        rows.push({ key, sz: value, szVar: vars[key], cnt: cnt[key], made: made[key] + (from ? 0 : this.data.sums.carriedCnt[key]), ...growth(this.data, key, from, to, this.series.length), age: medianAge(this.data, key, from, to, this.series.length - 1) });
     });
     return rows;
   }
