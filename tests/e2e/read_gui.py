@@ -1,4 +1,4 @@
-"""Starts a Qt program and prints every text in its windows, once one matches: read_gui.py REGEX PROGRAM ARGS...
+"""Starts a Qt program and prints every text in its windows, once all are there: read_gui.py REGEX... -- PROGRAM ARGS...
 
 For test_exports.py, under dbus-run-session and xvfb-run: texts come through the interface for screen readers.
 """
@@ -12,7 +12,7 @@ import time
 import gi
 
 gi.require_version("Atspi", "2.0")
-from gi.repository import Atspi  # noqa: E402
+from gi.repository import Atspi, GLib  # noqa: E402
 
 
 def texts(node, depth=30):
@@ -28,15 +28,19 @@ def texts(node, depth=30):
 def shown(name):
     desktop = Atspi.get_desktop(0)
     programs = [desktop.get_child_at_index(i) for i in range(desktop.get_child_count())]
-    return "\n".join(t for p in programs if p and p.get_name() == name for t in texts(p))
+    try:
+        return "\n".join(t for p in programs if p and p.get_name() == name for t in texts(p))
+    except GLib.Error:
+        return ""  # a window that opens or closes meanwhile, or a program too busy to answer
 
 
 def main():
-    wanted, *argv = sys.argv[1:]
+    at = sys.argv.index("--")
+    wanted, argv = sys.argv[1:at], sys.argv[at + 1:]
     env = {**os.environ, "QT_QPA_PLATFORM": "xcb", "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1"}
     program = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end, text = time.monotonic() + 30, ""
-    while time.monotonic() < end and not re.search(wanted, text):
+    end, text = time.monotonic() + 180, ""
+    while time.monotonic() < end and not all(re.search(one, text) for one in wanted):
         time.sleep(0.3)
         text = shown(os.path.basename(argv[0]))
     program.kill()

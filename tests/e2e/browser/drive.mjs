@@ -10,13 +10,14 @@ const { chromium } = createRequire(join(resolve(modules), "x.js"))("playwright-c
 const options = JSON.parse(args);
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: options.chromium,
+  timeout: 120000,
   viewport: { width: 1400, height: 1000 },
   colorScheme: options.dark ? "dark" : "light",
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync"],
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"], // a container's may be too small for a page
 });
 const page = context.pages()[0] ?? await context.newPage();
-page.setDefaultTimeout(20000);
+page.setDefaultTimeout(100000); // nothing that works takes a second, but on machines that have much else to do
 const complaints = [];
 const asked = [];
 page.on("console", (m) => ["error", "warning"].includes(m.type()) && complaints.push(m.text()));
