@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,10 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "elf/elf.h"
+#include "target/module.h"
+#include "target/proc.h"
 
 /* Only a failure comes back through the pipe: success closes it. */
 static void run_child(char **argv, int failure)
@@ -48,65 +53,116 @@ int command_spawn(struct command *c, char **argv, struct err *err)
 	if (forked || code)
 		return err_set(err, ENOENT, "cannot start %s: %s; check its name and that it is executable",
 			       argv[0], strerror(forked ? forked : code));
+	c->name = argv[0];
 	ptrace(PTRACE_SETOPTIONS, c->pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
 	return 0;
 }
 
-/* Where the dynamic linker's own code lies; false for a static program. */
-static bool linker_range(int pid, uint64_t *lo, uint64_t *hi)
+/* The dynamic linker of a process. */
+struct linker {
+	uint32_t tgid;
+	uint64_t base, lo, hi; /* where its own code lies */
+	uint64_t entry;        /* the program's first instruction, if the linker is its C library, too; else 0 */
+};
+
+/* musl is both in one file: no system call of the program would come from elsewhere. */
+static int is_start(void *ctx, const struct elf_symbol *s)
+{
+	(void)ctx;
+	return s->defined && !strcmp(s->name, "__libc_start_main");
+}
+
+static bool is_c_library(const struct linker *l, const struct map_line *line)
+{
+	int fd = module_open(l->tgid, line);
+	struct elf *e = fd >= 0 ? elf_open(fd, line->path, NULL) : NULL;
+	bool yes = e && elf_each_symbol(e, is_start, NULL);
+	elf_close(e);
+	if (fd >= 0)
+		close(fd);
+	return yes;
+}
+
+/* The linker is mapped in one piece from its base on: its lines follow each other. */
+static int take_line(void *ctx, const struct map_line *line)
+{
+	struct linker *l = ctx;
+	if (line->start != l->hi)
+		return 0;
+	if (line->start == l->base && !is_c_library(l, line))
+		l->entry = 0;
+	l->hi = line->end;
+	return 0;
+}
+
+/* False for a static program. */
+static bool find_linker(struct linker *l)
 {
 	char path[64];
-	uint64_t pair[2], base = 0;
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	uint64_t pair[2];
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/auxv", l->tgid);
 	FILE *f = fopen(path, "re");
 	while (f && fread(pair, sizeof(pair), 1, f) == 1) {
 		if (pair[0] == AT_BASE)
-			base = pair[1];
+			l->base = pair[1];
+		else if (pair[0] == AT_ENTRY)
+			l->entry = pair[1];
 	}
 	if (f)
 		fclose(f);
-	if (!base)
-		return false;
-	/* The linker is mapped in one piece from its base on: its lines follow each other. */
-	uint64_t start, end;
-	char line[512];
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	f = fopen(path, "re");
-	*lo = *hi = base;
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && start == *hi)
-			*hi = end;
-	}
-	if (f)
-		fclose(f);
-	return *hi > *lo;
+	l->lo = l->hi = l->base;
+	return l->base && !proc_each_map(l->tgid, take_line, l, NULL) && l->hi > l->lo;
+}
+
+/* By a debug register: nothing is written to the program. An address of 0: no more. */
+static bool stop_at(int pid, uint64_t address)
+{
+	const size_t at = offsetof(struct user, u_debugreg);
+	return !ptrace(PTRACE_POKEUSER, pid, at, address) &&
+	       !ptrace(PTRACE_POKEUSER, pid, at + 7 * sizeof(long), address ? 1l : 0l);
+}
+
+static void note_end(struct command *c, int status)
+{
+	c->pid = 0;
+	c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Waits for the next stop; true when it is one of a system call, with its registers. */
-static bool next_syscall(int pid, struct user_regs_struct *regs)
+static bool next_syscall(struct command *c, uint64_t entry, struct user_regs_struct *regs)
 {
 	int status, sig = 0;
 	do {
-		if (ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(long)sig) || waitpid(pid, &status, 0) < 0 ||
-		    !WIFSTOPPED(status))
+		if (ptrace(PTRACE_SYSCALL, c->pid, NULL, (void *)(long)sig) || waitpid(c->pid, &status, 0) < 0)
 			return false;
+		if (!WIFSTOPPED(status)) {
+			note_end(c, status);
+			return false;
+		}
 		sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+		if (ptrace(PTRACE_GETREGS, c->pid, NULL, regs) || (entry && regs->rip == entry))
+			return false;
 	} while (WSTOPSIG(status) != (SIGTRAP | 0x80));
-	return ptrace(PTRACE_GETREGS, pid, NULL, regs) == 0;
+	return true;
 }
 
 int command_release(struct command *c, void (*mapped)(void *ctx), void *ctx, struct err *err)
 {
-	uint64_t lo, hi;
+	struct linker l = { .tgid = (uint32_t)c->pid };
 	struct user_regs_struct regs;
 	mapped(ctx);
-	if (linker_range(c->pid, &lo, &hi)) {
+	if (find_linker(&l) && (!l.entry || stop_at(c->pid, l.entry))) {
 		/* Entry and exit of a call stop alike; the maps have changed after the exit of mmap. */
-		while (next_syscall(c->pid, &regs) && regs.rip >= lo && regs.rip < hi) {
+		while (next_syscall(c, l.entry, &regs) && regs.rip >= l.lo && regs.rip < l.hi) {
 			if (regs.orig_rax == SYS_mmap && (regs.rdx & 4 /* PROT_EXEC */))
 				mapped(ctx);
 		}
 	}
+	if (!c->pid)
+		return err_set(err, ENOENT, "%s ended while its libraries were loaded, with status %d: run it alone to see why",
+			       c->name, c->status);
+	if (l.entry)
+		stop_at(c->pid, 0);
 	if (ptrace(PTRACE_DETACH, c->pid, NULL, NULL) && errno != ESRCH)
 		return err_set(err, errno, "cannot let the program run: %s", strerror(errno));
 	return 0;
@@ -115,10 +171,9 @@ int command_release(struct command *c, void (*mapped)(void *ctx), void *ctx, str
 int command_status(struct command *c)
 {
 	int status;
-	if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
-		return -1;
-	c->pid = 0;
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (c->pid && waitpid(c->pid, &status, WNOHANG) == c->pid)
+		note_end(c, status);
+	return c->pid || !c->name ? -1 : c->status;
 }
 
 void command_kill(struct command *c)

@@ -10,7 +10,9 @@
 #include "base/err.h"
 
 struct command {
-	int pid; /* 0 = none */
+	const char *name; /* the caller's: argv[0] */
+	int pid;          /* 0 = none, or it has ended */
+	int status;       /* when it has ended: as command_status */
 };
 
 /* Stopped at its first instruction, nothing of its libraries mapped yet. */
@@ -18,9 +20,10 @@ int command_spawn(struct command *c, char **argv, struct err *err);
 /*
  * Runs it until the dynamic linker hands over; after each library that was mapped, mapped() is called
  * while the program stands still. Constructors run later, so every allocation comes after its probe.
+ * -ENOENT: it ended before that.
  */
 int command_release(struct command *c, void (*mapped)(void *ctx), void *ctx, struct err *err);
-/* Its exit status as a shell would show it; -1 while it runs. */
+/* Its exit status as a shell would show it; -1 while it runs, or when there is none. */
 int command_status(struct command *c);
 void command_kill(struct command *c);
 
