@@ -153,6 +153,9 @@ int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l),
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (!f && fd == -EACCES)
 		return err_set(err, EACCES, "not allowed to look into process %u: run as root (sudo), outside of any container", tgid);
+	if (fd == -EMFILE || fd == -ENFILE)
+		return err_set(err, -fd, "too many files are open to look into process %u: raise the limit (ulimit -n), or choose fewer processes",
+			       tgid);
 	if (!f)
 		return no_such(tgid, err);
 	char *text = NULL;

@@ -49,12 +49,19 @@ struct target_table *target_new(struct catalog *c, const struct target_ops *ops)
 	return t;
 }
 
+static void forget_descriptor(struct process *p)
+{
+	if (p && p->pidfd >= 0) {
+		close(p->pidfd);
+		p->pidfd = -1;
+	}
+}
+
 static void process_free(struct process *p)
 {
 	if (!p)
 		return;
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	forget_descriptor(p);
 	free(p->ranges);
 	jit_close(&p->jit);
 	free(p);
@@ -79,9 +86,10 @@ static struct process *process_of(const struct target_table *t, struct proc_id i
 	return p ? (struct process *)(uintptr_t)*p : NULL;
 }
 
+/* What the process was before an exec has ended with it. */
 static struct process *process_new(struct target_table *t, uint32_t tgid, int pidfd)
 {
-	struct process *p = calloc(1, sizeof(*p));
+	struct process *p = calloc(1, sizeof(*p)), *before = process_of(t, target_find(t, tgid));
 	uint64_t *current = map_put(&t->current, tgid);
 	uint64_t *place = p && current ? map_put(&t->procs, t->procs_cnt + 1) : NULL;
 	if (!place) {
@@ -91,6 +99,7 @@ static struct process *process_new(struct target_table *t, uint32_t tgid, int pi
 	*place = (uintptr_t)p;
 	*p = (struct process){ .id = { ++t->procs_cnt }, .tgid = tgid, .pidfd = pidfd };
 	*current = p->id.n;
+	forget_descriptor(before);
 	return p;
 }
 
@@ -251,11 +260,7 @@ struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t chi
 
 void target_gone(struct target_table *t, uint32_t tgid)
 {
-	struct process *p = process_of(t, target_find(t, tgid));
-	if (p && p->pidfd >= 0) {
-		close(p->pidfd);
-		p->pidfd = -1;
-	}
+	forget_descriptor(process_of(t, target_find(t, tgid)));
 	map_del(&t->current, tgid);
 }
 
@@ -296,12 +301,6 @@ int target_move(struct target_table *t, struct catalog *c)
 	free(used);
 	t->catalog = c;
 	return 0;
-}
-
-int target_pidfd(const struct target_table *t, struct proc_id id)
-{
-	const struct process *p = process_of(t, id);
-	return p ? p->pidfd : -1;
 }
 
 bool target_alive(const struct target_table *t, struct proc_id id)

@@ -51,8 +51,7 @@ void target_gone(struct target_table *t, uint32_t tgid);
  * the same ids. Others are forgotten, and the files that it does not name are closed.
  */
 int target_move(struct target_table *t, struct catalog *c);
-/* A descriptor that polls readable when the process has ended; -1 when there is none. */
-int target_pidfd(const struct target_table *t, struct proc_id id);
+/* False of what the process was before an exec, too. */
 bool target_alive(const struct target_table *t, struct proc_id id);
 
 /* Reads /proc/PID/maps again. 0, or -ESRCH when the process is gone. */
