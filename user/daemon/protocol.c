@@ -30,11 +30,6 @@ static const struct {
 	[REQUEST_STOP] = { "stop", 0, 0, "stop" },
 };
 
-const char *request_name(enum request_verb verb)
-{
-	return verbs[verb].name;
-}
-
 static int parse_pid(const char *word, uint32_t *out, struct err *err)
 {
 	char *end;

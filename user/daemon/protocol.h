@@ -37,7 +37,6 @@ struct request {
 	char format[32];   /* "" = pprof */
 };
 
-const char *request_name(enum request_verb verb);
 /* What a user typed: "sample", "bytes:512k". */
 int request_of_words(struct request *r, size_t n, const char *const *words, struct err *err);
 void request_write(const struct request *r, struct buf *out);

@@ -232,11 +232,6 @@ bool continuous_can_split(const struct continuous *c)
 	return probe_tier(c->live.probe) != PROBE_TIER_PERF;
 }
 
-bool continuous_is_on(const struct continuous *c)
-{
-	return c->on;
-}
-
 /* Everything that was known of processes: what they did while nobody looked is not known. */
 static void forget_processes(struct continuous *c)
 {

@@ -68,7 +68,6 @@ bool continuous_can_split(const struct continuous *c);
 int continuous_on(struct continuous *c, struct err *err);
 /* No probe stays; what is known stays readable. */
 void continuous_off(struct continuous *c);
-bool continuous_is_on(const struct continuous *c);
 /* Takes one more process in, or leaves it out from now on. -ESRCH when there is no such. */
 int continuous_add(struct continuous *c, uint32_t tgid, struct err *err);
 int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err);

@@ -11,7 +11,8 @@ static void say_problem(void *ctx, const char *path, const char *why)
 	log_info("%s: names: %s", path, why);
 }
 
-int namer_fetch(void *ctx, const uint8_t *id, size_t id_sz)
+/* For those that have no file at all: its debug information, or -1. */
+static int fetch(void *ctx, const uint8_t *id, size_t id_sz)
 {
 	struct progress p = progress_begin("fetching debug information");
 	(void)ctx;
@@ -26,7 +27,7 @@ int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool ra
 	*out = (struct symbolizer_config){
 		.depth = depth,
 		.raw_names = raw_names,
-		.fetch = debuginfod ? namer_fetch : NULL,
+		.fetch = debuginfod ? fetch : NULL,
 		.problem = say_problem,
 	};
 	return debuginfod ? fetch_check(err) : 0;

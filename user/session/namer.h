@@ -7,7 +7,5 @@
 /* Refuses --debuginfod where it cannot work. */
 int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool raw_names, bool debuginfod,
 		 struct err *err);
-/* For those that have no file at all: its debug information, or -1. */
-int namer_fetch(void *ctx, const uint8_t *id, size_t id_sz);
 
 #endif

@@ -123,7 +123,8 @@ static bool match_cgroup(const struct select_words *w, uint32_t tgid)
 	return found;
 }
 
-long select_user_of(uint32_t tgid)
+/* The user that the process runs as; -1 when it is gone. */
+static long user_of(uint32_t tgid)
 {
 	char path[64];
 	struct stat st;
@@ -135,7 +136,7 @@ long select_user_of(uint32_t tgid)
 
 static bool match_user(const struct select_words *w, uint32_t tgid)
 {
-	long uid = w->at_cnt ? select_user_of(tgid) : -1;
+	long uid = w->at_cnt ? user_of(tgid) : -1;
 	for (size_t i = 0; uid >= 0 && i < w->at_cnt; i++) {
 		if (user_number(w->at[i]) == uid)
 			return true;

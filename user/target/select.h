@@ -33,7 +33,5 @@ int select_check(const struct select *s, struct err *err);
 /* Conditions that processes of the future may fulfil as well: not only numbers. */
 bool select_is_open(const struct select *s);
 bool select_wants(const struct select *s, uint32_t tgid, const struct proc_facts *f);
-/* The user that the process runs as; -1 when it is gone. */
-long select_user_of(uint32_t tgid);
 
 #endif
