@@ -145,8 +145,6 @@ static int on_record(void *ctx, void *data, size_t size)
 {
 	struct intake *in = ctx;
 	const struct alys_head *h = data;
-	in->counts.records++;
-	in->counts.bytes += size;
 	if (size < sizeof(*h) || h->kind >= sizeof(least_size) / sizeof(least_size[0]) ||
 	    !least_size[h->kind])
 		in->counts.unknown++;

@@ -56,8 +56,9 @@ struct intake_ops {
 
 struct intake;
 
+/* Records that were passed over: smaller than they say, or of no known kind. */
 struct intake_counts {
-	uint64_t records, bytes, bad, unknown;
+	uint64_t bad, unknown;
 };
 
 struct intake *intake_new(int ring_map_fd, const struct intake_ops *ops, struct err *err);

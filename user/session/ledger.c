@@ -71,6 +71,7 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	uint64_t got = l->written[EVENT_ALLOC] + l->written[EVENT_REALLOC] + l->written[EVENT_FREE];
 	uint64_t by_gc = l->liveness ? frees_by_gc(l) : 0;
 	uint64_t dropped = l->dropped_before + trace_dropped(l->writer);
+	struct intake_counts in = intake_counts(l->intake);
 	uint64_t begun = s->n[ALYS_ST_WAIT_BEGIN], ended = s->n[ALYS_ST_WAIT_END];
 	put(l, "recorded", "events in the trace", COUNT_RECORDED, got + by_gc - dropped);
 	if (by_gc)
@@ -87,6 +88,7 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "disk-full", "events that could not be written to the file", COUNT_LOST, dropped);
 	put(l, "not-run", "probe hits that the kernel did not hand to the program", COUNT_LOST, s->misses);
 	put(l, "hits-not-run", "the same, as hits", COUNT_HIT, s->misses);
+	put(l, "records-unusable", "records of the ring that made no sense", COUNT_NOTE, in.bad + in.unknown);
 	put_state(l, "stacks", "distinct call stacks", l->stacks_cnt);
 	put_state(l, "stacks-kept", "distinct call stacks, without those that were forgotten",
 		  l->stacks.count < l->stacks_cnt ? l->stacks.count : 0);
