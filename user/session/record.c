@@ -76,6 +76,8 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 	if (fd < 0)
 		return o->tap ? err_set(err, errno, "cannot open /dev/null: %s", strerror(errno)) : fd;
 	r->live.writer = trace_writer_new(fd, &clock, err);
+	if (!r->live.writer && !o->tap)
+		unlink(r->trace_path);
 	return r->live.writer ? 0 : -EIO;
 }
 
@@ -133,7 +135,7 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 {
 	struct live *l = &r->live;
 	for (size_t i = 0; i < o->pids_cnt; i++) {
-		int rc = live_add(l, o->pids[i], err);
+		int rc = target_find(l->targets, o->pids[i]).n ? 0 : live_add(l, o->pids[i], err);
 		if (rc)
 			return rc;
 	}
@@ -234,7 +236,8 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	size_t alive = target_count(l->targets);
 	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es", l->functions_cnt);
 	struct err broken = { 0 };
-	if (live_run(l, r->signals, &broken))
+	int cut = live_run(l, r->signals, &broken);
+	if (cut)
 		log_err("%s", broken.text);
 	end_recording(r);
 	/* The first Ctrl-C ended the recording; a second one ends the program. */
@@ -242,7 +245,7 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	rc = complete_trace(r, err);
 	if (!rc && r->converts)
 		rc = convert_trace(r, o, err);
-	return rc;
+	return rc ? rc : cut;
 }
 
 static int status_of(int rc)
