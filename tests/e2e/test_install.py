@@ -28,6 +28,7 @@ def test_everything_is_there(installed):
     for path in WANTED:
         assert (installed / path).stat().st_size > 0, path
     assert os.readlink(installed / "usr/bin/alys_converter") == "alys-bpf"
+    assert re.search(r"^\.TH ALYS-BPF 1 ", (installed / "usr/share/man/man1/alys-bpf.1").read_text(), re.M), "where it lies"
     assert "/usr/bin/alys-bpf daemon" in (installed / "lib/systemd/system/alys-bpf.service").read_text()
     help_text = subprocess.run([installed / "usr/bin/alys-bpf", "daemon", "--help"], capture_output=True, text=True,
                                timeout=TIMEOUT).stdout

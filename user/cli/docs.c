@@ -38,7 +38,7 @@ static void man_option(const struct opt *o, struct buf *out)
 
 void opts_man(const struct verb *const *verbs, struct buf *out)
 {
-	buf_adds(out, ".TH ALYS-BPF 8 \"\" \"alys-bpf " ALYS_VERSION "\" \"System administration\"\n"
+	buf_adds(out, ".TH ALYS-BPF 1 \"\" \"alys-bpf " ALYS_VERSION "\" \"User Commands\"\n"
 		      ".SH NAME\nalys-bpf \\- record and explain the memory allocations of running programs\n"
 		      ".SH SYNOPSIS\n.nf\n");
 	for (size_t v = 0; verbs[v]; v++) {
