@@ -11,21 +11,33 @@ from pathlib import Path
 import pytest
 
 from conftest import alys, pprof
-from test_daemon import daemon, group, talk  # noqa: F401 (fixtures)
+from test_daemon import QUICK, daemon, group, talk  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.bpf
+
+
+def recorded(d):
+    return int(re.search(r" recorded (\d+) ", d.status()["account"]).group(1))
+
+
+def await_more(d, events):
+    wanted = recorded(d) + events
+    d.until(lambda: recorded(d) >= wanted)
 
 
 def test_profiles_on_disk(started, daemon, tmp_path):
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1s", "--keep", "3")
-    d.until(lambda: int(d.status()["profiles"].split()[0]) >= 6, timeout=20)
+    d.until(lambda: int(d.status()["profiles"].split()[0]) >= 6)
+    d.end()  # or the next one would take a file's place while that is read
     files = list((tmp_path / "p").iterdir())
-    assert 1 <= len(files) <= 4
+    assert 1 <= len(files) <= 3
     for path in files:
-        assert re.fullmatch(rf"c_busy-{program.pid}-\d+T\d+Z-\d+\.pb\.gz", path.name), path
+        assert re.fullmatch(rf"c_busy-{program.pid}-\d+T\d+Z-\d+-\d+\.pb\.gz", path.name), path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert "Type:" in pprof("-top", path)
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1h")
+    await_more(d, 1)
     assert program.finish() == 0
     d.until(lambda: list((tmp_path / "p").glob("*-exit.pb.gz")))
     d.end()
@@ -40,7 +52,6 @@ def test_many_profiles_do_not_hold_up_the_ring(started, daemon, tmp_path):
     time.sleep(0.5)
     d.ctl("rotate")
     d.until(lambda: d.status()["profiles"].startswith("6 written"), timeout=30)
-    time.sleep(1.1)  # so that they have other names
     # Names are known now. Both questions are there when it looks, and are answered one after the other.
     first, second = talk(d.socket), talk(d.socket)
     collector = d.collector()
@@ -54,6 +65,18 @@ def test_many_profiles_do_not_hold_up_the_ring(started, daemon, tmp_path):
     assert re.search(rb"^names +6 profiles wait", second.recv(65536), re.M)
     d.until(lambda: d.status()["profiles"].startswith("12 written, 0 failed, 3 old ones removed"), timeout=30)
     assert len(list((tmp_path / "p").iterdir())) == 9
+    d.end()
+
+
+def test_profiles_of_one_second_are_all_kept(started, daemon, tmp_path):
+    """Each holds what was allocated since the one before: none may take another's place."""
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1h")
+    await_more(d, 1)
+    for _ in range(4):
+        d.ctl("rotate")
+    d.until(lambda: d.status()["profiles"].startswith("4 written, 0 failed"))
+    assert len(list((tmp_path / "p").glob("*.pb.gz"))) == 4
     d.end()
 
 
@@ -78,13 +101,13 @@ def test_traces_on_disk(started, daemon, tmp_path):
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
     for n in (1, 2):
-        time.sleep(0.7)
+        await_more(d, 100)
         assert d.ctl("rotate") == b"files are being written\n"
         d.until(lambda: d.status()["profiles"].startswith(f"{n} written, 0 failed"))
-    time.sleep(0.3)
+    await_more(d, 100)
     d.ctl("off")
     whole = re.search(r"hits (\d+) = recorded (\d+) .* lost (\d+)", d.status()["account"]).groups()
-    assert d.end() < 2
+    assert d.end() < QUICK
     files = sorted((tmp_path / "p").iterdir())
     assert len(files) == 3
     for path in files:
@@ -151,8 +174,14 @@ def test_traces_are_rotated(started, daemon, tmp_path):
 def test_trace_of_many_short_lived(daemon, group, tmp_path):
     """Processes that the daemon has long forgotten when their file ends."""
     d = daemon("--cgroup", group, "--sample", "bytes:64", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
-    subprocess.run(["sh", "-c", f"echo $$ > {group}/cgroup.procs; timeout 0.3 ls -R /usr >/dev/null; n=0; "
-                    "while [ $n -lt 100 ]; do sleep 0.03; n=$((n+1)); done"], timeout=60, check=True)
+    join = f"echo $$ > {group}/cgroup.procs; "
+    first = subprocess.Popen(["sh", "-c", join + "while :; do ls -R /usr; done"], stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        await_more(d, 1000)
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    subprocess.run(["sh", "-c", join + "n=0; while [ $n -lt 80 ]; do sleep 0.1; n=$((n+1)); done"], timeout=120, check=True)
     d.until(lambda: d.traced() == 0)
     d.end()
     [path] = (tmp_path / "p").iterdir()
@@ -160,7 +189,7 @@ def test_trace_of_many_short_lived(daemon, group, tmp_path):
     assert "alloc_dir" in report, "what only the first of them called has its name"
     assert "_nl_make_l10nflist" in report
     text = alys("info", path).stdout
-    assert len(re.findall(r"^process +\d+ sleep ", text, re.M)) > 50, text
+    assert len(re.findall(r"^process +\d+ sleep ", text, re.M)) > 40, text
 
 
 def test_files_change_nowhere_else(daemon, tmp_path):

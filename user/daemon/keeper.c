@@ -28,7 +28,7 @@ struct keeper {
 	struct map marks; /* proc -> struct heap_mark *, of its last profile */
 	struct keeper_counts counts;
 	char current[64]; /* the trace that is written, "" = none */
-	uint32_t traces;
+	uint32_t traces, profiles; /* that there were so far */
 	size_t waiting; /* profiles that were asked for and are not there yet */
 	bool grown;     /* old files are to be removed when all of those are */
 	uint64_t next_ns;
@@ -116,15 +116,16 @@ static void put_name(char *out, size_t cap, const char *comm)
 	out[n ? n : 1] = 0;
 }
 
-static void name_file(const struct keeper *k, const struct continuous_process *p, const char *why, char *out, size_t cap)
+static void name_file(struct keeper *k, const struct continuous_process *p, const char *why, char *out, size_t cap)
 {
 	char name[32], stamp[32];
 	time_t now = time(NULL);
 	struct tm tm;
 	put_name(name, sizeof(name), p->comm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-	/* An address of the process' generation, so that two of a second do not meet. */
-	snprintf(out, cap, "%s/%s-%u-%s-%u%s%s" ENDING, k->place, name, p->tgid, stamp, p->proc.n, why ? "-" : "", why ?: "");
+	/* The process' generation and a number of its own, so that two of a second do not meet: the one's end is the other's begin. */
+	snprintf(out, cap, "%s/%s-%u-%s-%u-%u%s%s" ENDING, k->place, name, p->tgid, stamp, p->proc.n, ++k->profiles, why ? "-" : "",
+		 why ?: "");
 }
 
 static void fail(struct keeper *k, const struct err *err)
