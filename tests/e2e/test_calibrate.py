@@ -131,7 +131,7 @@ def test_hostile_library_costs_two_seconds_at_most(tmp_path, constructor, words)
     verdict, _, text = run_case(library, "good")
     assert words in text
     assert verdict != "agreed"
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 15  # it would wait for ever
 
 
 def test_helper_word_alone_is_harmless():

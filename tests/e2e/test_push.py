@@ -176,11 +176,11 @@ def test_a_server_that_hangs_holds_nobody_up(backend, pushing):
     backend.how = lambda request: (held.wait(60), (200, {}, b""))[1]
     server = pushing(f"http://127.0.0.1:{backend.port}")
     wait_for(lambda: backend.asked)
-    assert get(f"{server.url}/-/healthy", timeout=2).status == 200
+    assert get(f"{server.url}/-/healthy", timeout=20).status == 200
     begun = time.monotonic()
     server.stop()
     held.set()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 20  # of the 60 s that the answer takes, and the 30 s that are waited for one
 
 
 def test_the_last_ones_leave_at_the_end(backend, pushing):
