@@ -64,8 +64,9 @@ static int parse_time(const struct opt *o, const char *text, void *dest, struct 
 	} units[] = { { 0, 1 }, { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
 	char *end;
 	double n = strtod(text, &end);
-	for (size_t i = 0; end != text && n > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
-		if (*end != units[i].letter || (*end && end[1]) || n * units[i].seconds > 1e9)
+	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(units[0]); i++) {
+		/* Not less than what can be waited for. */
+		if (*end != units[i].letter || (*end && end[1]) || !(n * units[i].seconds >= 1e-3) || n * units[i].seconds > 1e9)
 			continue;
 		*(double *)dest = n * units[i].seconds;
 		return 0;

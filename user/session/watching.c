@@ -91,8 +91,9 @@ static void tick(void *ctx, struct live *l, uint64_t now)
 	if (finish_symbols(l, &err) || print_report(w, l, now, &err))
 		log_warn("%s", err.text);
 	/* A report that takes longer than the interval must not be followed by two at once. */
-	while (w->next_ns <= now_ns())
-		w->next_ns += every;
+	now = now_ns();
+	if (w->next_ns <= now)
+		w->next_ns += ((now - w->next_ns) / every + 1) * every;
 }
 
 static int end(void *ctx, struct live *l, struct err *err)
