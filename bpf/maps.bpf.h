@@ -158,7 +158,7 @@ __u32 sampled_marks[1 << ALYS_MARK_BITS] __weak = {};
 
 /* Bytes until the next sample. */
 struct countdown {
-	__s64 left;
+	__u64 left;
 	__u64 interval; /* that `left` was drawn for */
 };
 

@@ -13,7 +13,7 @@
 /* -ln(1/2 + (i + 1/2) / 2048) * 2^16, filled by the loader. */
 const volatile __u32 neg_ln_q16[1024] __weak = {};
 
-static __always_inline __s64 next_gap(__u64 mean)
+static __always_inline __u64 next_gap(__u64 mean)
 {
 	__u32 r = bpf_get_prandom_u32();
 	/* k = leading zeros of 22 random bits; the chance of all being zero, 2^-22, cuts the tail. */
@@ -45,9 +45,11 @@ static __always_inline __u64 sample_point(__u64 size)
 	if (!c)
 		return 0;
 	follow_rate(c);
-	__s64 rest = c->left - (__s64)size;
-	if (rest > 0) {
-		c->left = rest;
+	/* Without a sign: a size that no allocator grants would put the next point off for ever. Read once: so would another
+	 * thread's step between the comparison and the difference. */
+	__u64 left = c->left;
+	if (size < left) {
+		c->left = left - size;
 		return 0;
 	}
 	/* The point after the one inside this block: whatever of it is left of the block is

@@ -114,6 +114,14 @@ def test_refill_in_crystal(tmp_path, build):
         assert truth[site]["allocs"] >= 4000
 
 
+def test_a_size_that_nobody_grants(tmp_path):
+    """A call that was refused does not hide those that follow it."""
+    trace = tmp_path / "t.alys"
+    exact = sampled(trace, "c_refused", args=("-s", "bytes:64k"))["site_granted"]["bytes"]
+    size, error = estimates(trace)["site_granted"]
+    assert exact >= 4000 * 8192 and abs(size - exact) <= 5 * error, (size, error, exact)
+
+
 def place(trace, name, *args):
     sampled(trace, name, args=args)
     done = alys("info", trace)
