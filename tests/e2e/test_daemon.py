@@ -294,7 +294,7 @@ def test_other_namespaces(started, daemon, tmp_path):
     d.until(lambda: len(d.status()["table"]) == 1)
     (pid,) = d.status()["table"]
     assert os.readlink(f"/proc/{pid}/exe") == "/mnt/c_inner"
-    d.until(lambda: any("site" in (name or "") or "main" in (name or "") for name in d.top(pid)), timeout=30)
+    d.until(lambda: any("site" in (name or "") or "main" in (name or "") for name in d.top(pid)))
     d.end()
 
 
@@ -705,7 +705,7 @@ class Servers:
     def add(self, name, argv, ask, load=None, **kw):
         proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **kw)
         self.all[name] = (proc, ask, load or ask)
-        end = time.monotonic() + 20
+        end = time.monotonic() + TIMEOUT
         while not self.answers(name):
             assert proc.poll() is None and time.monotonic() < end, f"{name} does not start"
             time.sleep(0.1)
@@ -784,7 +784,7 @@ def test_servers_side_by_side(started, daemon, servers):
     for name in servers.all:
         servers.load(name)
     subprocess.run(["wrk", "-t1", "-c4", "-d1", crystal.url + "/"], stdout=subprocess.DEVNULL, check=True)
-    d.until(lambda: crystal.pid in d.status()["table"], timeout=10)
+    d.until(lambda: crystal.pid in d.status()["table"])
     seen = set(d.status()["table"].values())
     assert not {d.proc.pid, d.collector()} & set(d.status()["table"]), "it must not feed itself"
     missing = sorted(set(servers.all) - seen)

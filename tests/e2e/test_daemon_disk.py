@@ -48,10 +48,10 @@ def test_many_profiles_do_not_hold_up_the_ring(started, daemon, tmp_path):
     programs = [started.program("c_grow").wait_ready().go() for _ in range(6)]
     d = daemon(*(word for p in programs for word in ("-p", p.pid)), "--sample", "bytes:4k", "--profile-dir", tmp_path / "p",
                "--every", "1h", "--keep", "9")
-    d.until(lambda: len(d.status()["table"]) == 6, timeout=30)
+    d.until(lambda: len(d.status()["table"]) == 6)
     time.sleep(0.5)
     d.ctl("rotate")
-    d.until(lambda: d.status()["profiles"].startswith("6 written"), timeout=30)
+    d.until(lambda: d.status()["profiles"].startswith("6 written"))
     # Names are known now. Both questions are there when it looks, and are answered one after the other.
     first, second = talk(d.socket), talk(d.socket)
     collector = d.collector()
@@ -63,7 +63,7 @@ def test_many_profiles_do_not_hold_up_the_ring(started, daemon, tmp_path):
         os.kill(collector, signal.SIGCONT)
     assert b"being written" in first.recv(65536)
     assert re.search(rb"^names +6 profiles wait", second.recv(65536), re.M)
-    d.until(lambda: d.status()["profiles"].startswith("12 written, 0 failed, 3 old ones removed"), timeout=30)
+    d.until(lambda: d.status()["profiles"].startswith("12 written, 0 failed, 3 old ones removed"))
     assert len(list((tmp_path / "p").iterdir())) == 9
     d.end()
 
@@ -136,11 +136,11 @@ def test_traces_carry_over_what_lives(started, daemon, tmp_path):
     program = started.program("c_grow").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:1", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
     whole = lambda: float(re.search(rf"^ +{program.pid}  c_grow +([\d.]+) [KM]iB", d.ctl("status").decode(), re.M).group(1))
-    d.until(lambda: re.search(rf"^ +{program.pid}  c_grow +[\d.]+ [KM]iB", d.ctl("status").decode(), re.M) and whole() > 0, timeout=30)
+    d.until(lambda: re.search(rf"^ +{program.pid}  c_grow +[\d.]+ [KM]iB", d.ctl("status").decode(), re.M) and whole() > 0)
     for n in range(1, 4):
         time.sleep(0.7)
         d.ctl("rotate")
-        d.until(lambda: int(d.status()["profiles"].split()[0]) >= n, timeout=30)
+        d.until(lambda: int(d.status()["profiles"].split()[0]) >= n)
     d.ctl("off")
     snapshot = tmp_path / "whole.pb.gz"
     snapshot.write_bytes(d.ctl("snapshot", program.pid))
@@ -162,7 +162,7 @@ def test_traces_are_rotated(started, daemon, tmp_path):
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys",
                "--every", "0.3s", "--keep", "3")
-    d.until(lambda: int(d.status()["profiles"].split()[0]) >= 5, timeout=20)
+    d.until(lambda: int(d.status()["profiles"].split()[0]) >= 5)
     d.end()
     files = list((tmp_path / "p").iterdir())
     assert 2 <= len(files) <= 3, files
@@ -220,12 +220,12 @@ def test_full_disk_of_traces(started, daemon, tmp_path):
         (small / "filler").write_bytes(b"x" * (800 << 10))
         d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", small, "--profile-format", "alys", "--every", "0.3s",
                    "--keep", "0")
-        d.until(lambda: ", 0 failed" not in d.status()["profiles"], timeout=20)
+        d.until(lambda: ", 0 failed" not in d.status()["profiles"])
         assert "No space left" in d.status()["profiles"]
-        d.until(lambda: "disk-full" in d.status()["account"], timeout=10)
+        d.until(lambda: "disk-full" in d.status()["account"])
         (small / "filler").unlink()
         written = int(d.status()["profiles"].split()[0])
-        d.until(lambda: int(d.status()["profiles"].split()[0]) > written, timeout=10)
+        d.until(lambda: int(d.status()["profiles"].split()[0]) > written)
         d.end()
         assert program.finish() == 0
         files = list(small.iterdir())
@@ -245,12 +245,12 @@ def test_full_disk(started, daemon, tmp_path):
         program = started.program("c_busy").wait_ready().go()
         (small / "filler").write_bytes(b"x" * 12288)
         d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", small, "--every", "0.3s")
-        d.until(lambda: ", 0 failed" not in d.status()["profiles"], timeout=20)
+        d.until(lambda: ", 0 failed" not in d.status()["profiles"])
         assert "No space left" in d.status()["profiles"]
         assert d.log().count("No space left") == 1, "said once, counted then"
         (small / "filler").unlink()
         written = int(d.status()["profiles"].split()[0])
-        d.until(lambda: int(d.status()["profiles"].split()[0]) > written, timeout=10)
+        d.until(lambda: int(d.status()["profiles"].split()[0]) > written)
         assert not [p for p in small.iterdir() if ".tmp" in p.name]
         d.end()
     finally:

@@ -113,7 +113,7 @@ def test_one_window_at_a_time_and_gone_clients_free_it(own):
     assert refused.status == 429 and refused.headers["retry-after"] == "5" and "ask again" in refused.text
     assert get(f"{server.url}/debug/pprof/heap").status == 200, "whole profiles are served meanwhile"
     held.close()
-    wait_for(lambda: get(f"{server.url}/debug/pprof/heap?seconds=1").status == 200, patience=10)
+    wait_for(lambda: get(f"{server.url}/debug/pprof/heap?seconds=1").status == 200)
 
 
 def test_ends_while_clients_wait(own):
@@ -177,7 +177,7 @@ scrape_configs:
             return []
 
     try:
-        wait_for(lambda: len(query("alys_target_live_bytes")) == 4, patience=40)
+        wait_for(lambda: len(query("alys_target_live_bytes")) == 4)
         build = query("alys_build_info")
         assert len(build) == 1 and build[0]["metric"]["job"] == "daemon"
         each = [r["metric"] for r in query("alys_target_live_bytes") if r["metric"]["job"] == "processes"]
@@ -313,7 +313,7 @@ def test_garbage(own):
             except ConnectionResetError:
                 pass
     assert get(f"{server.url}/-/healthy").status == 200
-    wait_for(lambda: len(os.listdir(f"/proc/{server.proc.pid}/fd")) <= fds + 1, patience=15)
+    wait_for(lambda: len(os.listdir(f"/proc/{server.proc.pid}/fd")) <= fds + 1)
 
 
 def test_slow_clients_are_sent_away(own):
@@ -354,7 +354,7 @@ def test_more_clients_than_places(own):
     fds = len(os.listdir(f"/proc/{server.proc.pid}/fd"))
     for _ in range(200):
         assert get(f"{server.url}/-/healthy").status == 200
-    wait_for(lambda: len(os.listdir(f"/proc/{server.proc.pid}/fd")) <= fds, patience=5)
+    wait_for(lambda: len(os.listdir(f"/proc/{server.proc.pid}/fd")) <= fds)
 
 
 def test_addresses_that_are_refused(fake):

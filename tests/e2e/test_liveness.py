@@ -439,6 +439,6 @@ def test_status_of_the_daemon(started, daemon, tmp_path):
         d.ctl("add", p.pid)
         p.go()
         p.truths()
-    d.until(lambda: f"process {odd.pid} (blind): " in d.status().get("liveness", ""), timeout=30)
+    d.until(lambda: f"process {odd.pid} (blind): " in d.status().get("liveness", ""))
     d.ctl("remove", odd.pid)
     assert odd.finish() == 0 and sound.finish() == 0

@@ -39,7 +39,7 @@ class Terminal:
     def keys(self, *keys):
         self.tmux("send-keys", *keys)
 
-    def shows(self, *patterns, patience=20):
+    def shows(self, *patterns, patience=60):
         """The screen, once it shows all of these."""
         screen = ""
 
@@ -184,7 +184,7 @@ def test_a_process_that_ends(terminal, growing):
 def test_every_process(terminal, growing):
     one, two = growing(), growing()
     screen = terminal("--all", "--sample", "bytes:2k")
-    screen.shows("by process", rf" {one.pid} +c_grow", rf" {two.pid} +c_grow", patience=40)
+    screen.shows("by process", rf" {one.pid} +c_grow", rf" {two.pid} +c_grow")
     screen.keys("/")
     screen.keys("c_grow")
     screen.keys("Enter")

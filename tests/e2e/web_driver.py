@@ -9,7 +9,7 @@ import urllib.parse
 
 from browser_driver import BUILD, ROOT, run
 
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 def build(name):
