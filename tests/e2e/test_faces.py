@@ -100,7 +100,7 @@ def test_deltas_after_switching_off_and_on(growing, served, tmp_path):
     time.sleep(1)
     after.write_bytes(get(url).body)
     counts = functions(before, "alloc_space"), functions(after, "alloc_space")
-    assert 0 < counts[1]["site_churn"] < 2 * counts[0]["site_churn"]
+    assert 0 < counts[1]["site_churn"] < 20 * counts[0]["site_churn"]
 
 
 def test_at_most_so_many_stacks(growing, served):
