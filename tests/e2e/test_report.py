@@ -157,6 +157,22 @@ def test_refused_without_a_trace(traces, tmp_path):
     assert "--by thread" in refused(1, "diff", "--by", "thread", traces / "cpp.alys", traces / "cpp.alys")
 
 
+@pytest.mark.parametrize("words", [["--print-man"], ["--help"], ["info", "TRACE"], ["report", "TRACE"], ["convert", "TRACE", "-"],
+                                   ["doctor", "--unwind", ALYS]])
+def test_output_that_cannot_be_written(traces, words):
+    """Long or short: what is lost is no success."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([ALYS, *(traces / "cpp.alys" if w == "TRACE" else w for w in words)], stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "No space left" in done.stderr, done.stderr
+
+
+def test_no_such_verb():
+    done = subprocess.run([ALYS, "repot", "a.alys"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert 'no verb "repot"' in done.stderr and "report" in done.stderr
+
+
 # --- hostile names in Markdown -----------------------------------------------------------------------
 
 @pytest.mark.skipif(not shutil.which("cmark-gfm"), reason="no cmark-gfm")

@@ -1,11 +1,13 @@
 /* cli: finds the verb, parses its options, runs it, prints what went wrong. */
 #include "cli/cli.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/outfile.h"
 #include "cli/verbs.h"
 #include "session/guest.h"
 #include "session/session.h"
@@ -28,9 +30,11 @@ static const struct {
 
 static int print(struct buf *text)
 {
-	fwrite(text->data, 1, text->len, stdout);
+	int rc = text->failed ? -ENOMEM : outfile_write(STDOUT_FILENO, text->data, text->len);
 	buf_free(text);
-	return fflush(stdout) ? EXIT_ERROR : EXIT_OK;
+	if (rc)
+		log_err("cannot write: %s", strerror(-rc));
+	return rc ? EXIT_ERROR : EXIT_OK;
 }
 
 /* --version and the generated documents; -1 when the word is none of them. */
@@ -110,6 +114,17 @@ static const struct verb *verb_named(const char *name)
 	return NULL;
 }
 
+/* Options and a command to run are what may stand there without a verb. */
+static int no_such_verb(const char *word)
+{
+	struct buf names = { 0 };
+	for (size_t i = 0; verbs[i]; i++)
+		buf_addf(&names, "%s%s", i ? ", " : "", verbs[i]->name);
+	log_err("there is no verb \"%s\": choose from %s; each has its own --help", word, buf_str(&names));
+	buf_free(&names);
+	return EXIT_USAGE;
+}
+
 int cli_main(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -125,5 +140,7 @@ int cli_main(int argc, char **argv)
 	if (argc < 2)
 		return run_verb(verbs[0], 2, ask_help);
 	const struct verb *v = verb_named(argv[1]);
+	if (!v && argv[1][0] != '-')
+		return no_such_verb(argv[1]);
 	return v ? run_verb(v, argc - 1, argv + 1) : run_verb(verbs[0], argc, argv);
 }

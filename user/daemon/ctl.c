@@ -103,6 +103,12 @@ static int ask(int fd, const struct request *r, double patience, struct reply *r
 	return rc ? rc : receive(fd, patience, reply, err);
 }
 
+static int print(const char *text, struct err *err)
+{
+	int rc = outfile_write(STDOUT_FILENO, text, strlen(text));
+	return rc ? err_set(err, -rc, "cannot write to stdout: %s", strerror(-rc)) : 0;
+}
+
 static int converse(const struct ctl_options *o, const struct request *r, int fd, struct err *err)
 {
 	struct reply reply;
@@ -115,7 +121,7 @@ static int converse(const struct ctl_options *o, const struct request *r, int fd
 	else if (!status && reply.fd >= 0)
 		status = save(o, r, reply.fd, err) ? EXIT_ERROR : EXIT_OK;
 	else if (!status)
-		fputs(text, stdout);
+		status = print(text, err) ? EXIT_ERROR : EXIT_OK;
 	if (reply.fd >= 0)
 		close(reply.fd);
 	return status < 0 ? EXIT_ERROR : status;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/outfile.h"
 #include "elf/elf.h"
 #include "probe/probe.h"
 #include "session/attach.h"
@@ -20,7 +21,9 @@ static int print_rows(const char *path, struct err *err)
 		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
 	struct elf *e = elf_open(fd, path, err);
 	struct unwind_table *rows = e ? unwind_compile(e, err) : NULL;
-	int rc = rows ? unwind_dump(rows, stdout) : e ? err_wrap(err, "%s", path) : -err->code;
+	int rc = rows ? 0 : e ? err_wrap(err, "%s", path) : -err->code;
+	if (rows && (unwind_dump(rows, stdout) || fflush(stdout)))
+		rc = err_set(err, errno, "cannot write: %s", strerror(errno));
 	unwind_free(rows);
 	elf_close(e);
 	close(fd);
@@ -38,7 +41,9 @@ int session_doctor(const struct doctor_options *o, struct err *err)
 		rc = attach_list(o->probes_pid, &out, err);
 	else
 		works = probe_doctor(&out);
-	fwrite(out.data, 1, out.len, stdout);
+	int written = outfile_write(STDOUT_FILENO, out.data, out.len);
 	buf_free(&out);
+	if (written && !rc)
+		rc = err_set(err, -written, "cannot write: %s", strerror(-written));
 	return rc == -ESRCH ? EXIT_NOTHING : rc || !works ? EXIT_ERROR : EXIT_OK;
 }

@@ -9,8 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/outfile.h"
 #include "base/text.h"
 #include "session/replay.h"
 
@@ -186,9 +188,9 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 			buf_addf(&out, "file size    %.1f bytes an event\n",
 				 (double)r->health.bytes / (double)snap->facts.events);
 		add_ledger(&out, r->catalog);
-		fwrite(out.data, 1, out.len, stdout);
-		if (fflush(stdout))
-			rc = err_set(err, errno, "cannot write: %s", strerror(errno));
+		rc = out.failed ? -ENOMEM : outfile_write(STDOUT_FILENO, out.data, out.len);
+		if (rc)
+			err_set(err, -rc, "cannot write: %s", strerror(-rc));
 	}
 	if (!rc && damaged)
 		rc = o->strict ? err_set(err, EILSEQ, "%s: %s", o->input, buf_str(&damage)) : 0;

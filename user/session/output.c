@@ -32,5 +32,5 @@ int output_finish(struct output *o, int rc, struct err *err)
 {
 	int flushed = flush(o);
 	buf_free(&o->pending);
-	return rc || !flushed ? rc : err_set(err, -flushed, "%s", strerror(-flushed));
+	return rc || !flushed ? rc : err_set(err, -flushed, "cannot write: %s", strerror(-flushed));
 }
