@@ -19,8 +19,7 @@ from test_safety import changed_text
 pytestmark = pytest.mark.bpf
 
 CAP_SYS_ADMIN, CAP_BPF = 21, 39
-# Tenths of a second, as a rule; on the slowest machine still less than this.
-QUICK = 9
+QUICK = 9  # seconds, on the slowest machine; tenths as a rule
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
 
@@ -216,9 +215,6 @@ def test_nobody_there(tmp_path):
     assert done.returncode == 3 and "no process 999999999" in done.stderr and not (tmp_path / "s").exists()
     done = alys("daemon", "--socket", tmp_path / "s", "--user", "nobody-of-this-name")
     assert done.returncode != 0 and "no such user" in done.stderr
-    for never in ("0", "0.0000000001", "nan"):
-        done = alys("daemon", "--socket", tmp_path / "s", "--off", "--every", never)
-        assert done.returncode == 2 and "--every wants a time" in done.stderr
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])

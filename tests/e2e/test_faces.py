@@ -261,8 +261,10 @@ def test_pushes(growing, served, tmp_path):
     (("--listen", "0.0.0.0:0"), "--listen-insecure"),
     (("--listen", "somewhere"), "--listen wants PORT"),
     (("--push", "ftp://h"), "--push wants"),
+    (("--every", "0"), "--every wants a time"),
+    (("--push-every", "0.0000000001"), "--push-every wants a time"),
 ])
-def test_wrong_addresses(tmp_path, words, said):
+def test_wrong_words(tmp_path, words, said):
     done = subprocess.run([ALYS, "daemon", "--off", "--socket", tmp_path / "ctl", *words], capture_output=True, text=True, timeout=30)
     assert done.returncode != 0 and said in done.stderr
 
