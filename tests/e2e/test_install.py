@@ -37,6 +37,18 @@ def test_everything_is_there(installed):
             assert f"--{line.split()[0]}" in help_text, line
 
 
+@pytest.mark.parametrize("line, words", [
+    ("alys-bpf graph --show ", "graph counts sizes"), ("alys-bpf report --show ", "live alloc peak temporary leaked freed"),
+    ("alys-bpf --backtrace ", "none addr name full"), ("alys-bpf ctl --tim", "--timeout"),
+])
+def test_completion_knows_the_verb(installed, line, words):
+    """Options of one name take other words elsewhere."""
+    script = ('source "$0"; COMP_WORDS=($1); [[ $1 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); '
+              '_alys_bpf; echo "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", script, installed / WANTED[3], line], capture_output=True, text=True, timeout=TIMEOUT, cwd=installed)
+    assert done.stdout.split() == words.split(), done.stderr
+
+
 def test_changed_configuration_stays(installed):
     conf = installed / "etc/alys-bpf/daemon.conf"
     conf.write_text("all\n")

@@ -83,13 +83,13 @@ void opts_bash(const struct verb *const *verbs, struct buf *out)
 		      "\tfor w in \"${COMP_WORDS[@]:1}\"; do case $w in ");
 	for (size_t v = 0; verbs[v]; v++)
 		buf_addf(out, "%s%s", v ? "|" : "", verbs[v]->name);
-	buf_adds(out, ") verb=$w; break;; esac; done\n\tcase $prev in\n");
+	buf_adds(out, ") verb=$w; break;; esac; done\n\tcase $verb$prev in\n");
 	for (size_t v = 0; verbs[v]; v++) {
 		for (size_t i = 0; verbs[v]->opts[i].name; i++) {
 			const struct opt *o = &verbs[v]->opts[i];
 			if (!o->choices)
 				continue;
-			buf_addf(out, "\t--%s) COMPREPLY=($(compgen -W '", o->name);
+			buf_addf(out, "\t%s--%s) COMPREPLY=($(compgen -W '", verbs[v]->name, o->name);
 			add_choices(out, o->choices, " ");
 			buf_adds(out, "' -- \"$cur\")); return;;\n");
 		}
