@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import stat
 import subprocess
@@ -198,6 +199,16 @@ def test_disk_that_fills_up(started, tmp_path):
         assert sum(1 for _ in each_event(convert(small / "t.alys", "json", tmp_path / "t.json"))) > 1000
     finally:
         subprocess.run(["umount", "-l", small], check=True)
+
+
+@pytest.mark.bpf
+def test_disk_that_is_full_from_the_begin(target, tmp_path):
+    """Nothing was recorded: nothing is left that would be in the way of the next try."""
+    trace = tmp_path / "t.alys"
+    done = subprocess.run([str(ALYS), "-p", str(target.pid), "-d", "1", "-o", str(trace)], capture_output=True, text=True, timeout=60,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)))
+    assert_refused(done, "cannot begin the trace")
+    assert not trace.exists()
 
 
 def wait_until_full(trace):

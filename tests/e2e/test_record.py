@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import urllib.request
 import pytest
 
 import conftest
-from conftest import ALYS, assert_law, assert_same, convert, each_event, events_of, pprof, site_of, tally
+from conftest import ALYS, alys, assert_law, assert_same, convert, each_event, events_of, pprof, site_of, tally
 
 pytestmark = pytest.mark.bpf
 
@@ -432,6 +433,28 @@ def test_duration_ends_the_recording(started, tmp_path):
     assert 1 <= conftest.time.monotonic() - begun < 20
     assert program.finish() == 0
     assert_law(tmp_path / "t.alys", lost=None)
+
+
+def test_a_process_that_is_named_twice(started, tmp_path):
+    trace = tmp_path / "t.alys"
+    program = started.program("c_libc").wait_ready()
+    tracer = started.tracer("-p", f"{program.pid},{program.pid}", "-p", program.pid, "-o", trace).recording()
+    truth = program.go().truths()[0]
+    tracer.stop()
+    assert_same(truth["sites"], tally(events_of(trace, tmp_path))[program.pid])
+    assert len(re.findall(r"^process ", alys("info", trace).stdout, re.M)) == 1
+
+
+def test_many_programs_with_few_descriptors(tmp_path):
+    """Each is a shell's child that becomes another program, and leaves nothing open here."""
+    trace = tmp_path / "t.alys"
+    done = subprocess.run([str(ALYS), "-q", "--follow", "-o", str(trace), "--", "sh", "-c", "n=0; while [ $n -lt 400 ]; do /bin/true; "
+                           "n=$((n+1)); done"], capture_output=True, text=True, timeout=300,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096)))
+    assert done.returncode == 0, done.stderr
+    info = alys("info", trace).stdout
+    assert len(re.findall(r"^process .*, after exec 1$", info, re.M)) >= 400, done.stderr
+    assert_law(trace)
 
 
 def test_time_begins_when_probes_go_on(started, tmp_path):

@@ -1,6 +1,6 @@
 /*
- * report: one question about one snapshot as a table. Catalog, snapshot and options in, bytes in one
- * of five formats out; same input, same bytes. Asks no process, file or clock; draws no pictures.
+ * report: one question about one snapshot as a table. Catalog, snapshot and options in, bytes in one of
+ * REPORT_FORMAT out; same input, same bytes. Asks no process, file or clock; draws no pictures.
  */
 #ifndef ALYS_REPORT_H
 #define ALYS_REPORT_H
