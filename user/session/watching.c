@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "session/about.h"
+#include "session/collector.h"
 #include "session/finish.h"
 #include "session/live.h"
 #include "session/output.h"
@@ -122,8 +123,24 @@ static int run(struct watching *w, struct err *err)
 	return session_record(&r, err);
 }
 
+/* What only a collector can tell is not waited for where there is none; all else the recording says. */
+static bool lacks_collector(const struct report_request *o, struct err *err)
+{
+	struct collector c;
+	struct err why;
+	int rc = o->gc_wait || o->heap ? collector_find(&c, o->report.pid, &why) : -ENODATA;
+	if (!rc)
+		collector_close(&c);
+	if (rc != -ENOENT)
+		return false;
+	err_set(err, ENOENT, "%s: %s", o->heap ? "--heap" : "--live", why.text);
+	return true;
+}
+
 int watching_report(const struct report_request *o, struct err *err)
 {
+	if (lacks_collector(o, err))
+		return EXIT_NOTHING;
 	struct watching w = { .o = o, .report = o->report, .heap = heap_new(), .wait_ns = UINT64_MAX };
 	if (!w.heap)
 		return -err_set(err, ENOMEM, "out of memory");
