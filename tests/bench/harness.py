@@ -33,6 +33,10 @@ class Target:
         self.process.stdin.flush()
         return self.process.stdout.readline().split()
 
+    def was_stopped(self):
+        """Ever: the kernel keeps for a parent that a child stopped or went on."""
+        return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG | os.WNOWAIT) is not None
+
     def close(self):
         self.process.stdin.close()
         self.process.wait(20)
