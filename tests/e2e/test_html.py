@@ -190,6 +190,24 @@ def test_brush_restricts_everything_else(pages, tmp_path):
     assert seen["whole"][2] is False and seen["whole"][3] == 3
 
 
+def test_collections_are_ticks_on_the_time_line(pages, tmp_path):
+    """Where each began, with what it took and brought; the key explains them only where there are any."""
+    page = (pages / "shop.html").read_text()
+    assert page.count('"collections":[]') == 1
+    marked = tmp_path / "marked.html"
+    marked.write_text(page.replace('"collections":[]', '"collections":[[500000000,2000000,4096],[1500000000,3000000,8192]]'))
+    script = READY + HELPERS + """
+    return { ticks: await page.$$eval("#timeline g.gc line", (all) => all.map((l) => [Number(l.getAttribute("x1")), l.textContent])),
+             key: await page.locator("#key-gc").isVisible() };
+    """
+    seen = drive(tmp_path, f"file://{marked}", script)
+    assert [title for _, title in seen["ticks"]] == ["collection at 500 ms: 4.00 KiB reclaimed, paused 2.0 ms",
+                                                     "collection at 1.50 s: 8.00 KiB reclaimed, paused 3.0 ms"]
+    assert seen["ticks"][0][0] < seen["ticks"][1][0] and seen["key"]
+    plain = drive(tmp_path, f"file://{pages / 'shop.html'}", script)
+    assert plain == {"ticks": [], "key": False}
+
+
 def test_time_line_by_keyboard(pages, tmp_path):
     seen = on(pages, tmp_path, "shop", """
     await page.focus("#timeline");
