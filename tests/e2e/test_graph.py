@@ -117,7 +117,8 @@ def test_threads_that_run_and_collect(programs):
         graph = ask(*args, "--type", "C")
         assert numbered(graph).replace("@buffer", "@(field 16)") == numbered(DOCUMENTED)
         foos = table(ask(*args, "--show", "counts"))["Foo"]
-        assert 2000 <= foos <= (2020 if freeze else 2200)
+        # Words on the stacks of those that ran hold garbage, too, which there is far more of.
+        assert 2000 <= foos <= (2100 if freeze else 5000)
     assert obey(program, "go on") == "done"
 
 
@@ -142,10 +143,46 @@ def test_levels_and_limit(programs):
     args = ("graph", "-p", program.pid, "--type", "C", "--type-ids", types, "--fields", FIELDS)
     two = ask(*args, "--levels", "2", "--limit", "1")
     assert numbered(two) == numbered("".join(DOCUMENTED.splitlines(True)[i] for i in (0, 1, 3, 4)))
-    assert numbered(ask(*args, "--levels", "0", "--limit", "0")).startswith(numbered(ask(*args)).split("A\"]")[0])
     env = {**os.environ, "MEMPROF_REF_LEVEL": "1"}
     one = subprocess.run([str(ALYS), *map(str, args)], capture_output=True, text=True, env=env, timeout=60).stdout
     assert len(one.splitlines()) == 5
+
+
+def test_limit_0_is_unlimited(programs):
+    program, _, types = crystal(programs, "debug", FOOS="30")
+
+    def drawn(*args, **env):
+        done = subprocess.run([str(ALYS), "graph", "-p", str(program.pid), "--type", "Foo", "--type-ids", str(types), *args],
+                              capture_output=True, text=True, env={**os.environ, **env}, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return len(re.findall(r'^  0x[0-9a-f]+\["0x[0-9a-f]+ Foo"\]$', done.stdout, re.M))
+
+    assert (drawn(), drawn("--limit", "3"), drawn("--limit", "0")) == (10, 3, 30)
+    assert (drawn(MEMPROF_REF_LIMIT="7"), drawn(MEMPROF_REF_LIMIT="0")) == (7, 30)
+
+
+def test_levels_0_is_unlimited(programs):
+    """The first of a chain of twenty, of which each holds the next two: ten steps are the shortest way, not nineteen."""
+    program = programs("c_graph", "20")
+    first = told(program)["chain0"][0]
+
+    def levels(*args):
+        return sorted({edge["level"] for edge in drawing(program, first, *args)["edges"]})
+
+    assert levels() == list(range(5)) and levels("--levels", "7") == list(range(7))
+    assert levels("--levels", "0") == list(range(10))
+    way = drawing(program, first)["paths"][0]
+    assert way["root"]["name"] == "global root_chain" and len(way["steps"]) == 10
+
+
+def test_many_types_of_one_name(programs, tmp_path):
+    """The last part of a name is enough, however many types it means."""
+    program, _, types = crystal(programs, "debug", FOOS="30")
+    foo = int(re.search(r"\{\d+ - (\d+)\}: Foo$", types.read_text(), re.M)[1])
+    ids = [n for n in range(10000, 10300)] + [foo]
+    (tmp_path / "ids").write_text("".join(f"{{{n} - {n}}}: M{n}::Foo\n" for n in ids))
+    graph = ask("graph", "-p", program.pid, "--type", "Foo", "--type-ids", tmp_path / "ids", "--limit", "0")
+    assert len(re.findall(rf' M{foo}::Foo"\]$', graph, re.M)) == 30
 
 
 def test_counts_and_sizes(programs):
@@ -203,6 +240,16 @@ def test_known_structure(programs, busy):
     d, found = edges("kept")
     assert found == {("hidden", 24, "kept", 0)} and d["paths"][0]["root"]["kind"] == "uncollectable"
     assert edges("plain")[1] == {("top", 0, "plain", 0)}
+
+    def size(name):
+        return int(ask("graph", "-p", program.pid, "--freeze", "--size", hex(where[name])))
+
+    def own(name):
+        return next(o["bytes"] for o in drawing(program, where[name])["objects"] if o["target"])
+
+    # The ring leads back to itself, and what is pointer-free to nothing; each counts once.
+    assert size("ring") == size("ring2") == own("ring") + own("ring2") and size("plain") == own("plain") >= 80
+    assert size("top") == sum(map(own, ("top", "leaf0", "leaf1", "plain", "ring", "ring2")))
     lost = alys("graph", "-p", program.pid, "--freeze", "--object", hex(where["lost"]))
     assert lost.returncode == 3 and "no live object at" in lost.stderr
     assert obey(program, "x") == "alive"
@@ -262,14 +309,37 @@ def test_tracer_is_ended_while_target_is_frozen(programs, how):
 def test_frozen_time_is_told_and_short(programs):
     program = programs("c_graph", "200000", "busy")
     top = told(program)["top"][0]
-    done = alys("graph", "-p", program.pid, "--freeze", "--object", hex(top))
-    ms = float(re.search(r"frozen for ([0-9.]+) ms", done.stderr)[1])
-    assert 0 < ms < 2000
-    # What the program itself has seen of it; it waits for a processor now and then, too.
-    assert int(obey(program, "gap")) / 1000 < ms + 500
+    seen = []
+    # What the program itself sees of it is no more; but for a processor it waits now and then, too.
+    while len(seen) < 10 and (not seen or min(seen) >= 500):
+        obey(program, "gap")
+        done = alys("graph", "-p", program.pid, "--freeze", "--object", hex(top))
+        ms = float(re.search(r"frozen for ([0-9.]+) ms", done.stderr)[1])
+        assert 0 < ms < 2000
+        seen.append(int(obey(program, "gap")) / 1000 - ms)
+    assert min(seen) < 500, seen
     done = alys("graph", "-p", program.pid, "--object", hex(top))
     assert "approximate" in done.stderr and "frozen" not in done.stderr.replace("--freeze", "")
     assert states(program.pid).count("t") == 0
+
+
+def test_nothing_is_written_and_nobody_stopped_unasked(programs, tmp_path):
+    """By what the kernel is asked for."""
+    program = programs("c_graph", "1000")
+    top = hex(told(program)["top"][0])
+    held = {"SEIZE", "INTERRUPT", "GETREGS", "GETSIGINFO", "DETACH"}
+    for i, (verb, *args) in enumerate([["census"], ["report", "--heap"], ["dump", "-o", tmp_path / "heap.alys"],
+                                       ["graph", "--object", top], ["graph", "--object", top, "--freeze"]]):
+        said = tmp_path / f"calls{i}"
+        subprocess.run(["strace", "-f", "-o", said, "-e", "trace=process_vm_readv,process_vm_writev,ptrace,openat,kill,tgkill",
+                        ALYS, verb, "-p", str(program.pid), *map(str, args)], check=True, timeout=120, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        calls = said.read_text()
+        assert f"process_vm_readv({program.pid}, " in calls and "process_vm_writev" not in calls
+        assert set(re.findall(r"ptrace\(PTRACE_(\w+)", calls)) == (held if "--freeze" in args else set())
+        assert not re.search(rf'/proc/{program.pid}/(task/\d+/)?mem", .*O_(WRONLY|RDWR)', calls)
+        assert not re.search(rf"kill\({program.pid}, SIG", calls)
+    assert obey(program, "x") == "alive"
 
 
 def test_stopped_process_stays_stopped(programs):
@@ -308,7 +378,7 @@ def test_process_that_dies_midway(programs, freeze):
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         time.sleep(pause)
         program.proc.kill()
-        said = tracer.communicate(timeout=30)[1]
+        said = tracer.communicate(timeout=120)[1]
         assert tracer.returncode in (0, 1, 3), said
         assert tracer.returncode == 0 or len(said.strip().splitlines()) == 1, said
 
@@ -322,6 +392,10 @@ def test_no_such_type(programs):
     assert f"no type Foox in process {program.pid}; nearest: Foo" in done.stderr
     done = alys("graph", "-p", program.pid, "--type", "Foo")
     assert done.returncode == 3 and "--type-ids FILE" in done.stderr
+    # The compiler knows it, but there is none.
+    done = alys("graph", "-p", program.pid, "--type", "Late", "--type-ids", types)
+    assert done.returncode == 0 and done.stdout == "graph LR\n"
+    assert f"no object of type Late lives in process {program.pid}" in done.stderr
 
 
 def test_wrong_words(programs):
@@ -346,6 +420,9 @@ def test_dump(programs, tmp_path):
     ask(*args, "-o", before)
     live = ask("graph", "-p", program.pid, "--type", "C", "--type-ids", types, "--fields", FIELDS, "--paths", "--freeze")
     assert ask("graph", before, "--type", "C", "--paths") == live
+    asked = ("-p", program.pid, "--type-ids", types, "--fields", FIELDS, "--freeze")
+    for question in (("--size", hex(where["Array(Foo)"][0])), ("--show", "sizes")):
+        assert ask("graph", before, *question) == ask("graph", *asked, *question)
     counts = table(ask("graph", before, "--show", "counts"))
     assert counts["Foo"] == 5000
     report = ask("report", "--by", "type", "--top", "0", "-f", "tsv", "--columns", "type,count,bytes", before)

@@ -6,7 +6,7 @@
  *
  *   top (global) -> table -> leaf[0], leaf[1] (through its inside), ring -> ring2 -> ring
  *   hidden (uncollectable) -> kept;  lost: nobody holds it;  plain (pointer-free) "holds" kept, but says nothing
- *   root_chain -> OBJECTS objects of 32 and 64 bytes, each holding the next and the one before the last
+ *   root_chain -> OBJECTS objects of 32 and 64 bytes, each holding the next and the one after it, down to chain0
  */
 #define GC_THREADS
 #include <gc.h>
@@ -71,6 +71,8 @@ static void __attribute__((noinline)) chain(long n)
 		void **at = GC_malloc(i & 1 ? 24 : 60);
 		at[0] = last;
 		at[2] = before;
+		if (!last)
+			say("chain0", at);
 		before = last;
 		last = at;
 	}
