@@ -145,6 +145,8 @@ def test_doctor_and_recording_say_it(started, tmp_path):
     assert listed.returncode == 0, listed.stderr
     paragraph = listed.stdout[listed.stdout.index("libgc.so"):]
     assert re.match(r"\S+\ncalibrated: \d+ calls agreed\n", paragraph), paragraph[:300]
+    refills = paragraph[paragraph.index("\nwith --sample-at refill instead of GC_malloc_kind, "):]
+    assert "\nGC_generic_malloc_many (libgc) at 0x" in refills and ": the whole call, size in r" in refills, refills
     tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
     assert re.search(r"libgc\.so\S*: calibrated: \d+ calls agreed", tracer.text), tracer.text
     tracer.stop()

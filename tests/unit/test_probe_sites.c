@@ -558,6 +558,63 @@ static void test_print(void **state)
 	close_sites(&o);
 }
 
+/* The part of a listing that is about one function, which must be there. */
+static char *paragraph(const char *text, const char *function)
+{
+	const char *at = strstr(text, function), *end = at;
+	assert_non_null(at);
+	do
+		end = strchr(end, '\n') + 1;
+	while (*end == ' ');
+	return strndup(at, (size_t)(end - at));
+}
+
+static void expect_words(const char *text, const char *function, const char *const *words, size_t n)
+{
+	char *of = paragraph(text, function);
+	for (size_t i = 0; i < n; i++)
+		assert_non_null(strstr(of, words[i]));
+	free(of);
+}
+
+/* Only what is not as at calls, and where it goes. */
+static void test_print_refills(void **state)
+{
+	static const char *const fill[] = {
+		"seen once a refill", "in GC_malloc_kind, behind the refill", "the list in r",
+	};
+	static const char *const large[] = {
+		"the whole call, size in r", "that no single exit sees whole", "exit  GC_generic_malloc+",
+	};
+	struct sites_options at_calls = { .cheap_exits = true };
+	struct sites_options at_refills = { .cheap_exits = true, .refill = true };
+	struct opened calls, refills;
+	struct buf b = { 0 };
+	(void)state;
+	open_sites(&calls, LIBGC, &at_calls);
+	open_sites(&refills, LIBGC, &at_refills);
+	sites_go_direct(&refills.list);
+	sites_print_refills(&calls.list, &refills.list, &b);
+	const char *text = buf_str(&b);
+	assert_ptr_equal(strstr(text, "with --sample-at refill instead of GC_malloc_kind, "), text);
+	assert_non_null(strstr(text, ", GC_free:\n"));
+	expect_words(text, "GC_generic_malloc_many (libgc) at 0x", fill, 3);
+	expect_words(text, "GC_malloc_kind_global (libgc) at 0x", large, 3);
+	assert_null(strstr(text, "GC_malloc_explicitly_typed (libgc)"));
+	buf_free(&b);
+	sites_print_refills(&calls.list, &calls.list, &b);
+	assert_string_equal(buf_str(&b), "with --sample-at refill: the same, "
+					 "no free lists of threads were found in it\n");
+	buf_free(&b);
+	close_sites(&refills);
+	close_sites(&calls);
+
+	open_sites(&calls, GLIBC, &at_calls);
+	sites_print_refills(&calls.list, &calls.list, &b);
+	assert_int_equal(b.len, 0);
+	close_sites(&calls);
+}
+
 static void test_wire(void **state)
 {
 	struct sites_options opts = { .cheap_exits = true };
@@ -621,6 +678,7 @@ int main(void)
 		cmocka_unit_test(test_own_malloc),
 		cmocka_unit_test(test_crafted),
 		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_print_refills),
 		cmocka_unit_test(test_wire),
 		cmocka_unit_test(test_predictions),
 	};

@@ -411,6 +411,7 @@ void sites_go_direct(struct site_list *l)
 		s->vaddr = s->late.vaddr;
 		s->offset = s->late.offset;
 		s->cfa_off = s->late.cfa_off;
+		snprintf(s->why, sizeof(s->why), "calls of it that no single exit sees whole");
 		memcpy(s->arg, s->row->arg, sizeof(s->arg));
 		s->kind_arg = s->row->kind_arg;
 		for (size_t k = 0; k < s->exits_cnt; k++) {
@@ -483,49 +484,111 @@ size_t sites_exits(const struct site *s, bool predict, const uint32_t **out)
 static const char *const regs[] = { "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "r8",
 				    "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "the list's head" };
 
-static void print_exit(const struct site_exit *x, struct buf *out)
+static void print_place(const struct site_exit *x, struct buf *out)
 {
 	if (x->in[0])
 		buf_addf(out, "    exit  %s+%" PRIu64, x->in, x->in_off);
 	else
 		buf_addf(out, "    exit  0x%" PRIx64, x->vaddr);
+}
+
+static void print_exit(const struct site_exit *x, struct buf *out)
+{
+	print_place(x, out);
 	buf_addf(out, ": result in %s, CFA sp+%u, %s%s%s\n", regs[x->reg], x->cfa_off,
 		 x->emulated ? "emulated" : "single-stepped ret", x->why ? ": " : "", x->why ? x->why : "");
 }
 
-void sites_print(const struct site_list *l, struct buf *out)
+static void print_whole_exits(const struct site_list *l, const struct site *s, struct buf *out)
+{
+	for (size_t i = 0; i < l->exits_cnt && l->direct; i++) {
+		const struct site_exit *x = &l->exits[i];
+		if (x->whole_of != (uint32_t)(s - l->sites) + 1)
+			continue;
+		print_place(x, out);
+		buf_addf(out, ": the whole call, size in %s, kind in %s, result in %s, "
+			 "CFA sp+%u, emulated\n",
+			 regs[x->size_reg], regs[x->kind_reg], regs[x->reg], x->cfa_off);
+	}
+}
+
+static void print_exits(const struct site_list *l, const struct site *s, struct buf *out)
+{
+	const uint32_t *exits;
+	size_t n = sites_exits(s, true, &exits);
+	print_whole_exits(l, s, out);
+	for (size_t k = 0; k < n; k++)
+		print_exit(&l->exits[exits[k]], out);
+	if (s->passed_on)
+		buf_addf(out, "    %u jumps on to other probed functions\n", s->passed_on);
+	if (s->lost)
+		buf_addf(out, "    %u ways out not followed: %s\n", s->lost, s->lost_why);
+}
+
+static void print_site(const struct site_list *l, const struct site *s, struct buf *out)
 {
 	static const char *const states[] = { "probed", "not probed", "refused" };
+	buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s", s->row->symbol, alloc_family_name(s->family),
+		 s->func, states[s->state]);
+	if (s->state != SITE_PROBED) {
+		buf_addf(out, ": %s\n", s->why);
+		return;
+	}
+	if (s->row->shape == ALYS_SHAPE_REFILL) {
+		buf_addf(out, ", seen once a refill\n    at 0x%" PRIx64 ", %s: "
+			 "CFA sp+%u, the list in %s, emulated\n",
+			 s->vaddr, s->why, s->cfa_off, regs[s->reg]);
+		return;
+	}
+	buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: %s\n",
+		 s->row->shape == ALYS_SHAPE_FREE ? "entry only" :
+		 s->return_probe		 ? "return probe" :
+						   "exit sites",
+		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped",
+		 s->why);
+	if (s->predicted)
+		buf_addf(out, "    result predicted at the entry from the thread's free lists "
+			 "(%u kinds of %u)\n", l->lists.kinds, l->lists.per_kind);
+	print_exits(l, s, out);
+}
+
+void sites_print(const struct site_list *l, struct buf *out)
+{
 	if (l->provider)
 		buf_addf(out, "malloc by %s\n", l->provider);
+	for (size_t i = 0; i < l->sites_cnt; i++)
+		print_site(l, &l->sites[i], out);
+}
+
+static bool is_collected(const struct site_list *l)
+{
 	for (size_t i = 0; i < l->sites_cnt; i++) {
-		const struct site *s = &l->sites[i];
-		buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s", s->row->symbol, alloc_family_name(s->family),
-			 s->func, states[s->state]);
-		if (s->state != SITE_PROBED) {
-			buf_addf(out, ": %s\n", s->why);
+		if (l->sites[i].row->family == ALLOC_LIBGC)
+			return true;
+	}
+	return false;
+}
+
+void sites_print_refills(const struct site_list *calls, const struct site_list *refills,
+			 struct buf *out)
+{
+	const char *comma = " instead of ";
+	if (!is_collected(calls))
+		return;
+	buf_adds(out, "with --sample-at refill");
+	if (refills->at != SAMPLE_AT_REFILL) {
+		buf_adds(out, ": the same, no free lists of threads were found in it\n");
+		return;
+	}
+	for (size_t i = 0; i < calls->sites_cnt; i++) {
+		if (calls->sites[i].row->at != SAMPLE_AT_CALL)
 			continue;
-		}
-		if (s->row->shape == ALYS_SHAPE_REFILL) {
-			buf_addf(out, ", seen once a refill\n    at 0x%" PRIx64 ", %s: CFA sp+%u, the list in %s, emulated\n",
-				 s->vaddr, s->why, s->cfa_off, regs[s->reg]);
-			continue;
-		}
-		buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: %s\n",
-			 s->row->shape == ALYS_SHAPE_FREE ? "entry only" :
-			 s->return_probe		 ? "return probe" :
-							   "exit sites",
-			 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped", s->why);
-		if (s->predicted)
-			buf_addf(out, "    result predicted at the entry from the thread's free lists (%u kinds of %u)\n",
-				 l->lists.kinds, l->lists.per_kind);
-		const uint32_t *exits;
-		size_t n = sites_exits(s, true, &exits);
-		for (size_t k = 0; k < n; k++)
-			print_exit(&l->exits[exits[k]], out);
-		if (s->passed_on)
-			buf_addf(out, "    %u jumps on to other probed functions\n", s->passed_on);
-		if (s->lost)
-			buf_addf(out, "    %u ways out not followed: %s\n", s->lost, s->lost_why);
+		buf_addf(out, "%s%s", comma, calls->sites[i].row->symbol);
+		comma = ", ";
+	}
+	buf_adds(out, ":\n");
+	for (size_t i = 0; i < refills->sites_cnt; i++) {
+		if (refills->sites[i].row->at == SAMPLE_AT_REFILL)
+			print_site(refills, &refills->sites[i], out);
 	}
 }

@@ -114,5 +114,11 @@ void sites_go_direct(struct site_list *l);
 void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint32_t object, struct alys_site *out);
 /* For people: a paragraph a function. */
 void sites_print(const struct site_list *l, struct buf *out);
+/*
+ * The same of a collector's file, sampled at refills: only what is not as at calls. Of other files
+ * nothing.
+ */
+void sites_print_refills(const struct site_list *calls, const struct site_list *refills,
+			 struct buf *out);
 
 #endif

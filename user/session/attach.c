@@ -497,6 +497,20 @@ void attach_free(struct live *l)
 	l->sites = NULL;
 }
 
+static void list_refills(const struct site_list *calls, const struct verdict_order *o,
+			 enum verdict verdict, struct buf *out)
+{
+	struct sites_options at_refills = { .cheap_exits = true, .refill = true };
+	struct site_list list;
+	struct err err;
+	if (sites_find_in(o->fd, o->path, &at_refills, &list, &err))
+		return;
+	if (verdict == VERDICT_AGREED)
+		sites_go_direct(&list);
+	sites_print_refills(calls, &list, out);
+	sites_free(&list);
+}
+
 static void list_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct buf *out = ctx;
@@ -514,6 +528,9 @@ static void list_module(void *ctx, const struct proc *p, const struct module *m,
 			 v.said.verdict == VERDICT_UNPROVEN ? "; a recording compares the first thousand calls" : "",
 			 v.said.text[0] ? "\n" : "");
 		sites_print(v.said.verdict == VERDICT_WRONG ? &v.plain : &list, out);
+		/* Calls that were seen wrong have refills given up, too. */
+		if (v.said.verdict != VERDICT_WRONG)
+			list_refills(&list, &o, v.said.verdict, out);
 	}
 	sites_free(&v.plain);
 	sites_free(&list);
