@@ -1,26 +1,35 @@
 """(d) The Crystal server under wrk: requests a second, however it is traced."""
 import statistics
 import subprocess
+import time
 
 import chart
 import harness
 from harness import ALYS, QUICK, REPETITIONS, Recording, table, verdict
 from server import Server
+from tracers import Floor
 
 SECONDS = 1 if QUICK else 4
 # What a request costs to trace is what it allocates: a short answer and a long one.
 PATHS = {"/": "short", "/page/7": "long"}
+FLOOR = "floor: empty probes at refills"
+
+
+def recording(*options):
+    return lambda pid: Recording(pid, *options, output="server.alys")
 
 
 def cases():
-    rows = {"untraced": None, "exact, full stacks": ()}
+    """Rows, and what attaches their tracer to a process."""
+    rows = {"untraced": None, "exact, full stacks": recording()}
     text = subprocess.run([ALYS, "--help"], capture_output=True, text=True, check=True).stdout
     for n in ("512k", "4k"):
         if "--sample-at" not in text:
-            rows[f"sampled {n}"] = ("--sample", f"bytes:{n}")
+            rows[f"sampled {n}"] = recording("--sample", f"bytes:{n}")
             continue
         for where in ("call", "refill"):
-            rows[f"sampled {n} at {where}s"] = ("--sample", f"bytes:{n}", "--sample-at", where)
+            rows[f"sampled {n} at {where}s"] = recording("--sample", f"bytes:{n}", "--sample-at", where)
+    rows[FLOOR] = lambda pid: Floor(pid, "refill")
     return rows
 
 
@@ -28,37 +37,61 @@ def allocations(path):
     """Of one request, exactly."""
     server = Server()
     try:
-        recording = Recording(server.pid, "--no-free-stacks", output="server.alys")
+        tracer = recording("--no-free-stacks")(server.pid)
         requests = server.load(1, path)
-        recording.stop()
-        return (recording.counts["#recorded-alloc"] + recording.counts.get("#recorded-realloc", 0)) / requests
+        tracer.stop()
+        return (tracer.counts["#recorded-alloc"] + tracer.counts.get("#recorded-realloc", 0)) / requests
     finally:
         server.close()
 
 
-def run(path, options, facts):
+def timed(server, path, tracer, facts):
+    """A rate; facts get what server and tracer took meanwhile, and the tracer's sums when it has ended."""
+    pids = [p.pid for p in (server, tracer and tracer.process) if p]
+    began, before = time.monotonic(), [harness.cpu_of(pid) for pid in pids]
+    rate = server.load(SECONDS, path)
+    took, busy = time.monotonic() - began, [harness.cpu_of(pid) - cpu for pid, cpu in zip(pids, before)]
+    fact = {"each": busy[0] / (rate * SECONDS) * 1e6}
+    facts.append(fact)
+    if tracer:
+        counts = getattr(tracer.stop(), "counts", {})
+        events = counts.get("recorded")
+        fact.update(events=events, lost=counts.get("lost"), bytes=tracer.bytes / max(events, 1) if counts else None,
+                    cpu=busy[1] / took * 100, peak=tracer.peak_mb)
+    return rate
+
+
+def run(path, attach, facts):
     server = Server()
     try:
+        tracer = attach(server.pid) if attach else None
+        # Sites that could not be tried before are tried in the first calls, and their probes move then.
         server.load(1, path)
-        if options is None:
-            return server.load(SECONDS, path)
-        recording = Recording(server.pid, *options, output="server.alys")
-        rate = server.load(SECONDS, path)
-        recording.stop()
-        facts.append((recording.counts["recorded"], recording.counts["lost"], recording.bytes, recording.cpu,
-                      recording.peak_mb))
-        return rate
+        return timed(server, path, tracer, facts)
     finally:
         server.close()
+
+
+def median(facts, name):
+    values = [f[name] for f in facts if f.get(name) is not None]
+    return statistics.median(values) if values else None
 
 
 def line(row, rate, untraced, facts):
     cells = [row, f"{rate:.0f}", f"{rate / untraced:.3f}"]
-    if not facts:
-        return cells + ["-"] * 5
-    events, lost, size, cpu, peak = (statistics.median(f[n] for f in facts) for n in range(5))
-    return cells + [f"{events:.0f}", f"{lost:.0f}", f"{size / max(events, 1):.1f}", f"{cpu / SECONDS * 100:.0f}",
-                    f"{peak:.0f}"]
+    for name, form in (("each", ".1f"), ("events", ".0f"), ("lost", ".0f"), ("bytes", ".1f"), ("cpu", ".1f"), ("peak", ".0f")):
+        value = median(facts, name)
+        cells.append(format(value, form) if value is not None else "-")
+    return cells
+
+
+def tell_floor(kind, row, facts):
+    """How much of what a row costs is the traps' alone, which no program behind them can win back."""
+    untraced, floor, ours = (median(facts[name], "each") for name in ("untraced", FLOOR, row))
+    share = f" ({(floor - untraced) / (ours - untraced):.0%})" if ours > untraced else ""
+    print(f"  floor: a request, {kind} answers, takes the server {untraced:.1f} us; {row}: {ours - untraced:.1f} us more, of which "
+          f"empty probes on the same places take {floor - untraced:.1f}{share}; at most {untraced / floor:.3f} of untraced is "
+          "left by them alone")
 
 
 def measure(path, kind):
@@ -66,16 +99,17 @@ def measure(path, kind):
     facts = {row: [] for row in rows}
     rate = harness.interleave({row: (lambda row=row, o=o: run(path, o, facts[row])) for row, o in rows.items()}, REPETITIONS)
     table(f"(d) requests a second of the Crystal server (--release) under wrk, {kind} answers ({path}) of "
-          f"{allocations(path):.0f} allocations, median of {REPETITIONS}",
-          ["", "requests/s", "of untraced", "events", "lost", "bytes/event", "tracer CPU %", "peak MB"],
+          f"{allocations(path):.0f} allocations, median of {REPETITIONS}; a second before them is traced, too, and not timed",
+          ["", "requests/s", "of untraced", "server's CPU us each", "events", "lost", "bytes/event", "tracer CPU %", "peak MB"],
           [line(row, rate[row], rate["untraced"], facts[row]) for row in rows])
     chart.bars(f"server-{kind}", f"Requests a second of the Crystal server, {kind} answers",
-               [(row if row == "untraced" else f"alys-bpf {row}", value) for row, value in rate.items()], "/s")
+               [(row if row in ("untraced", FLOOR) else f"alys-bpf {row}", value) for row, value in rate.items()], "/s")
     for n, wanted in (("512k", 0.97), ("4k", 0.90)):
         # By refill is what libgc gets unless asked otherwise.
         row = next(r for r in (f"sampled {n} at refills", f"sampled {n}") if r in rate)
         share = rate[row] / rate["untraced"]
         verdict(f"(d) requests/s, {kind} answers, {row}", f"at least {wanted:.2f} of untraced", f"{share:.3f}", share >= wanted)
+        tell_floor(kind, row, facts)
 
 
 def main():

@@ -72,6 +72,11 @@ class Recording:
         return self
 
 
+def cpu_of(pid):
+    """Seconds of processor time that a process has taken so far, all its threads, not its children: its CPU-time clock."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
 def ledger(path):
     """The counters of `alys-bpf info`, by name; sums of classes under "hit", "recorded", "set aside", "lost"."""
     text = subprocess.run([ALYS, "info", path], capture_output=True, text=True, check=True).stdout

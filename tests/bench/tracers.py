@@ -26,11 +26,11 @@ class Tracer:
 
 
 class Floor(Tracer):
-    """Empty programs on the sites that alys-bpf probes."""
+    """Empty programs on the sites that alys-bpf probes; Floor(pid, "refill"): on those where it samples refills."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, *where):
         super().__init__()
-        self.process = subprocess.Popen([program("floor"), str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([program("floor"), str(pid), *where], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         if self.process.stdout.readline() != "ready\n":
             raise RuntimeError("the floor's programs did not attach")

@@ -1,6 +1,7 @@
 /*
- * Attaches empty programs to the very sites that alys-bpf would probe: `floor PID`. Prints "ready", holds them
- * until stdin ends. Needs a kernel with uprobe.session.
+ * Attaches empty programs to the very sites that alys-bpf would probe: `floor PID`, or where it
+ * samples refills `floor PID refill`. Prints "ready", holds them until stdin ends. Needs a kernel
+ * with uprobe.session.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,44 +13,79 @@
 #include <bpf/libbpf.h>
 
 #include "floor.skel.h"
+#include "probe/collections.h"
 #include "probe/link.h"
 #include "probe/sites.h"
 
 static struct probe here = { .tier = PROBE_TIER_SESSION };
 
-static int attach_file(struct floor_bpf *skel, uint32_t pid, int fd, const char *path)
+struct floor {
+	struct floor_bpf *skel;
+	uint32_t tgid;
+	bool refill;
+};
+
+static void add_calls(const struct site_list *l, struct batch *session, struct batch *entry)
 {
-	struct err err = { 0 };
-	struct site_list l;
-	struct sites_options o = { .cheap_exits = true };
-	struct batch session = { .prog = skel->progs.empty_session, .session = true };
-	struct batch entry = { .prog = skel->progs.empty_entry };
-	struct elf *e = elf_open(fd, path, &err);
-	if (!e || sites_find(e, path, &o, &l, &err))
-		return -1;
 	bool used[4096] = { false };
-	for (size_t i = 0; i < l.sites_cnt; i++) {
-		const struct site *s = &l.sites[i];
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
 		const uint32_t *exits;
 		size_t n = sites_exits(s, true, &exits);
 		if (s->state != SITE_PROBED)
 			continue;
-		batch_add(s->return_probe ? &session : &entry, s->offset, 0);
+		batch_add(s->return_probe ? session : entry, s->offset, 0);
 		for (size_t k = 0; k < n && !s->return_probe; k++) {
 			if (!used[exits[k]])
-				batch_add(&entry, l.exits[exits[k]].offset, 0);
+				batch_add(entry, l->exits[exits[k]].offset, 0);
 			used[exits[k]] = true;
 		}
 	}
-	return batch_attach(&session, &here, pid, fd, &err) || batch_attach(&entry, &here, pid, fd, &err) ? -1 : 0;
+	for (size_t x = 0; x < l->exits_cnt && l->direct; x++) {
+		if (l->exits[x].whole_of)
+			batch_add(entry, l->exits[x].offset, 0);
+	}
+}
+
+static void add_collections(const struct elf *e, const char *path, struct batch *entry)
+{
+	struct collection_sites c = { 0 };
+	struct err err;
+	if (!collections_find(e, path, &c, &err)) {
+		for (size_t i = 0; i < c.sites_cnt; i++)
+			batch_add(entry, c.sites[i].offset, 0);
+	}
+	collections_free(&c);
+}
+
+static int attach_file(const struct floor *f, int fd, const char *path)
+{
+	struct err err = { 0 };
+	struct site_list l;
+	struct sites_options o = { .cheap_exits = true, .refill = f->refill };
+	struct batch session = { .prog = f->skel->progs.empty_session, .session = true };
+	struct batch entry = { .prog = f->skel->progs.empty_entry };
+	struct elf *e = elf_open(fd, path, &err);
+	if (!e || sites_find(e, path, &o, &l, &err))
+		return -1;
+	if (l.at == SAMPLE_AT_REFILL)
+		sites_go_direct(&l);
+	add_calls(&l, &session, &entry);
+	if (l.text_lo)
+		add_collections(e, path, &entry);
+	int rc = batch_attach(&session, &here, f->tgid, fd, &err);
+	return rc ? rc : batch_attach(&entry, &here, f->tgid, fd, &err);
 }
 
 int main(int argc, char **argv)
 {
 	struct floor_bpf *skel = floor_bpf__open();
+	struct floor floor = { .skel = skel };
 	char line[512], maps[64], path[512];
 	if (!skel || argc < 2)
 		return 1;
+	floor.tgid = (uint32_t)atoi(argv[1]);
+	floor.refill = argc > 2 && !strcmp(argv[2], "refill");
 	bpf_program__set_expected_attach_type(skel->progs.empty_session, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(skel->progs.empty_entry, ATTACH_UPROBE_MULTI);
 	snprintf(maps, sizeof(maps), "/proc/%s/maps", argv[1]);
@@ -61,7 +97,7 @@ int main(int argc, char **argv)
 			continue;
 		int fd = open(path, O_RDONLY);
 		if (fd >= 0)
-			attach_file(skel, (uint32_t)atoi(argv[1]), fd, path);
+			attach_file(&floor, fd, path);
 	}
 	printf("ready\n");
 	fflush(stdout);
