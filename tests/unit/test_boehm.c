@@ -156,6 +156,65 @@ static void test_some_blocks(void **state)
 	image_end(&im);
 }
 
+#define UNIT (4ull << 20) /* what one lower table tells of */
+#define SECOND_BOTTOM (IMAGE_BASE + 0xc000)
+
+/* A lower table for the addresses behind those of the image's own. */
+static void add_second_unit(struct heapimage *im)
+{
+	uint64_t key = IMAGE_BASE / UNIT + 1;
+	image_put(im, IMAGE_TOP + key % 2048 * 8, SECOND_BOTTOM, 8);
+	image_put(im, SECOND_BOTTOM + 0x2010, key, 8);
+	image_put(im, SECOND_BOTTOM + 0x2018, IMAGE_NILS, 8);
+}
+
+/* Marked as a whole, or not there; gives how many bytes were read for that. */
+static uint64_t expect_asked(struct heapimage *im, const uint64_t *addrs, size_t cnt, uint64_t base)
+{
+	struct layout l;
+	struct boehm_heap h;
+	struct heap_object o;
+	struct err err;
+	assert_int_equal(image_layout(im, &l, &err), 0);
+	uint64_t before = im->memory.bytes;
+	uint64_t *some = asked(addrs, cnt);
+	assert_int_equal(boehm_heap_read_some(&im->memory, &l, some, cnt, &h, &err), 0);
+	assert_int_equal(h.gc_no, IMAGE_CYCLE);
+	for (size_t i = 0; i < cnt; i++) {
+		bool found = boehm_heap_find(&h, addrs[i], &o);
+		assert_int_equal(found && o.marked ? o.base : 0, i == cnt - 1 ? base : 0);
+	}
+	boehm_heap_free(&h);
+	return im->memory.bytes - before;
+}
+
+/* Only what leads to the blocks is read of the index, however the way to them goes. */
+static void test_ways_to_some_blocks(void **state)
+{
+	struct heapimage im;
+	uint64_t many[40];
+	(void)state;
+	image_begin(&im, LAYOUT_MARK_BYTES);
+	struct sample s = fill(&im);
+	add_second_unit(&im);
+	im.next = IMAGE_BASE + UNIT - 8192;
+	uint64_t border = image_block(&im, 5 * 4096, HEAP_NORMAL, 1);
+	for (uint64_t i = 0; i < 3; i++)
+		image_put(&im, SECOND_BOTTOM + i * 8, i + 2, 8);
+
+	assert_int_equal(expect_asked(&im, &s.small, 0, 0), 8);
+	assert_true(expect_asked(&im, &s.small, 1, s.small) < 2048 * 8);
+	/* Inside the block that began a table before. */
+	const uint64_t inside = IMAGE_BASE + UNIT + 4096, behind = IMAGE_BASE + UNIT + 3 * 4096;
+	expect_asked(&im, &inside, 1, border);
+	expect_asked(&im, &behind, 1, 0);
+	/* Everywhere: more tables than are asked for one by one. */
+	for (size_t i = 0; i < 40; i++)
+		many[i] = IMAGE_BASE - (39 - i) * UNIT + (i == 39 ? s.small - IMAGE_BASE : 0);
+	expect_asked(&im, many, 40, s.small);
+	image_end(&im);
+}
+
 static void expect_no_layout(struct heapimage *im, int code)
 {
 	struct layout l;
@@ -566,6 +625,7 @@ int main(void)
 		cmocka_unit_test(test_reading_over_holes), cmocka_unit_test(test_space),
 		cmocka_unit_test(test_all_kinds_of_marks), cmocka_unit_test(test_what_is_no_layout),
 		cmocka_unit_test(test_some_blocks),
+		cmocka_unit_test(test_ways_to_some_blocks),
 		cmocka_unit_test(test_waits_for_the_end_of_a_cycle), cmocka_unit_test(test_cycle_that_sleeps),
 		cmocka_unit_test(test_hostile_headers), cmocka_unit_test(test_circles), cmocka_unit_test(test_census),
 		cmocka_unit_test(test_census_of_two_sizes), cmocka_unit_test(test_one_claims_terabytes),

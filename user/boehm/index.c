@@ -15,6 +15,7 @@
 #define BOTTOMS_MAX (1u << 16) /* of 4 MiB each */
 #define ENTRIES_MAX (1u << 25)
 #define BATCH 128
+#define FEW_SLOTS 16 /* of the upper table, that are read one by one */
 
 struct bottom {
 	uint64_t addr;
@@ -122,14 +123,13 @@ static void sort_entries(struct block_index *x)
 	x->entries_cnt = kept;
 }
 
-int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct block_index *out)
+/* Takes the list of lower tables over; top_rc: what came of reading it. */
+static int read_below(struct memory *m, struct bottoms *b, int top_rc, uint64_t all_nils,
+		      struct block_index *out)
 {
-	struct bottoms b = { 0 };
 	*out = (struct block_index){ 0 };
-	int rc = read_top(m, top_index, all_nils, &b);
-	if (!rc)
-		rc = read_bottoms(m, &b, all_nils, out);
-	free(b.list);
+	int rc = top_rc ? top_rc : read_bottoms(m, b, all_nils, out);
+	free(b->list);
 	if (rc)
 		index_free(out);
 	else
@@ -137,7 +137,48 @@ int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct b
 	return rc;
 }
 
-void index_keep(struct block_index *x, const uint64_t *addrs, size_t cnt)
+int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct block_index *out)
+{
+	struct bottoms b = { 0 };
+	int rc = read_top(m, top_index, all_nils, &b);
+	return read_below(m, &b, rc, all_nils, out);
+}
+
+/* Slots that lead to these addresses; more than FEW_SLOTS when they are not few. */
+static size_t slots_of(const uint64_t *addrs, size_t cnt, uint32_t *slots)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < cnt && n <= FEW_SLOTS; i++) {
+		uint32_t slot = (addrs[i] >> KEY_SHIFT) % INDEX_TOP;
+		if (n && slots[n - 1] == slot)
+			continue;
+		if (n < FEW_SLOTS)
+			slots[n] = slot;
+		n++;
+	}
+	return n;
+}
+
+static int read_slots(struct memory *m, uint64_t top_index, uint64_t all_nils,
+		      const uint32_t *slots, size_t cnt, struct bottoms *b)
+{
+	struct memory_range ranges[FEW_SLOTS];
+	uint64_t words[FEW_SLOTS];
+	size_t unreadable;
+	for (size_t i = 0; i < cnt; i++)
+		ranges[i] = (struct memory_range){ top_index + slots[i] * 8ull, 8 };
+	int rc = memory_read_ranges(m, ranges, cnt, words, &unreadable);
+	if (!rc && unreadable)
+		rc = -EFAULT;
+	for (size_t i = 0; !rc && i < cnt; i++) {
+		if (words[i] != all_nils && words[i])
+			rc = push_bottom(b, words[i], slots[i]);
+	}
+	return rc;
+}
+
+/* The last entry before or at each address (ascending). */
+static void keep(struct block_index *x, const uint64_t *addrs, size_t cnt)
 {
 	size_t kept = 0, next = 0;
 	for (size_t i = 0; i < x->entries_cnt && next < cnt; i++) {
@@ -149,6 +190,45 @@ void index_keep(struct block_index *x, const uint64_t *addrs, size_t cnt)
 			x->entries[kept++] = x->entries[i];
 	}
 	x->entries_cnt = kept;
+}
+
+/*
+ * A large block that holds an address may begin below the 4 MiB of its lower table: nothing is known
+ * of that one.
+ */
+static bool begin_below(const struct block_index *x, const uint64_t *addrs, size_t cnt)
+{
+	size_t next = 0;
+	for (size_t i = 0; i < cnt; i++) {
+		while (next < x->entries_cnt && x->entries[next].block <= addrs[i])
+			next++;
+		if (!next || x->entries[next - 1].block >> KEY_SHIFT != addrs[i] >> KEY_SHIFT)
+			return true;
+	}
+	return false;
+}
+
+int index_read_of(struct memory *m, uint64_t top_index, uint64_t all_nils, const uint64_t *addrs,
+		  size_t cnt, struct block_index *out)
+{
+	struct bottoms b = { 0 };
+	uint32_t slots[FEW_SLOTS];
+	size_t n = slots_of(addrs, cnt, slots);
+	int rc = -E2BIG;
+	*out = (struct block_index){ 0 };
+	if (!cnt)
+		return 0;
+	if (n <= FEW_SLOTS) {
+		rc = read_slots(m, top_index, all_nils, slots, n, &b);
+		rc = read_below(m, &b, rc, all_nils, out);
+	}
+	if (n > FEW_SLOTS || (!rc && begin_below(out, addrs, cnt))) {
+		index_free(out);
+		rc = index_read(m, top_index, all_nils, out);
+	}
+	if (!rc)
+		keep(out, addrs, cnt);
+	return rc;
 }
 
 void index_free(struct block_index *x)

@@ -33,8 +33,9 @@ struct block_index { /* a zeroed one is empty */
 
 /* 0, or -EFAULT (the upper table cannot be read), -ESRCH, -EPERM, -ENOMEM, -E2BIG. */
 int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct block_index *out);
-/* Leaves those that addresses may lie in: the last entry before or at each of them (ascending). */
-void index_keep(struct block_index *x, const uint64_t *addrs, size_t cnt);
+/* Those alone that addresses may lie in: the last entry before or at each of them (ascending). */
+int index_read_of(struct memory *m, uint64_t top_index, uint64_t all_nils, const uint64_t *addrs,
+		  size_t cnt, struct block_index *out);
 void index_free(struct block_index *x);
 
 #endif
