@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "probe/collections.h"
+#include "probe/decode.h"
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
 
@@ -38,6 +39,23 @@ static size_t count_phase(const struct collection_sites *c, uint32_t phase)
 	return n;
 }
 
+/*
+ * Nothing but the return comes behind it, and it is not single-stepped: Debian's build has stack
+ * protectors.
+ */
+static void expect_cheap_end(const struct elf *e, uint64_t vaddr)
+{
+	struct insn in = { 0 };
+	for (int i = 0; in.flow != INSN_RETURN; i++) {
+		const uint8_t *b = elf_bytes(e, vaddr, INSN_MAX_LEN);
+		assert_non_null(b);
+		assert_true(insn_decode(b, INSN_MAX_LEN, vaddr, &in));
+		assert_int_not_equal(in.flow, INSN_CALL);
+		assert_true(i ? i < 8 && in.flow != INSN_BRANCH : in.cost == INSN_EMULATED);
+		vaddr += in.len;
+	}
+}
+
 static void test_shared_library(void **state)
 {
 	(void)state;
@@ -52,12 +70,10 @@ static void test_shared_library(void **state)
 	for (size_t i = 0; i < c.sites_cnt; i++) {
 		const struct collection_site *s = &c.sites[i];
 		uint64_t offset;
-		const uint8_t *b = elf_bytes(e, s->wire.vaddr, 1);
-		assert_non_null(b);
 		assert_true(elf_offset_of(e, s->wire.vaddr, &offset));
 		assert_int_equal(offset, s->offset);
 		if (s->wire.phase == ALYS_GC_ENDS)
-			assert_true(*b == 0xc3 || *b == 0xe9 || *b == 0xeb);
+			expect_cheap_end(e, s->wire.vaddr);
 		if (s->wire.phase == ALYS_GC_BEGINS)
 			assert_int_equal(s->wire.cfa_off, 8);
 	}

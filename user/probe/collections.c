@@ -181,6 +181,32 @@ static int find_callers(struct search *s)
 	return rc;
 }
 
+/* Only the way to `on` is left behind this node. */
+static bool leads_only_to(const struct flow *w, const struct flow_node *n, int32_t on)
+{
+	int32_t other = n->next == on ? n->jump : n->next;
+	return n->in.flow != INSN_CALL && (other < 0 || w->nodes[other].no_return);
+}
+
+/*
+ * A `ret` is single-stepped, at ten times the price of what the kernel emulates. Between the stack
+ * protector's branch and the return nothing happens, and its other way ends the program.
+ */
+static const struct flow_node *cheapest_end(const struct flow *w, const struct flow_node *ret)
+{
+	int32_t i = (int32_t)(ret - w->nodes);
+	while (!w->unproven && w->nodes[i].preds == 1 && !w->nodes[i].root) {
+		int32_t before = flow_before(w, i);
+		const struct flow_node *n = &w->nodes[before];
+		if (!leads_only_to(w, n, i))
+			break;
+		if (n->in.cost == INSN_EMULATED)
+			return n;
+		i = before;
+	}
+	return ret;
+}
+
 static int watch_caller(struct search *s, const struct part *p)
 {
 	struct flow w;
@@ -191,8 +217,11 @@ static int watch_caller(struct search *s, const struct part *p)
 	add_site(s, p->lo, 8, ALYS_GC_BEGINS);
 	for (size_t i = 0; i < w.nodes_cnt; i++) {
 		const struct flow_node *n = &w.nodes[i];
-		if ((n->leave == FLOW_RETURNS || n->leave == FLOW_JUMPS_ON) && n->in.vaddr != p->lo &&
-		    n->in.cost != INSN_REFUSED)
+		if (n->leave == FLOW_RETURNS)
+			n = cheapest_end(&w, n);
+		else if (n->leave != FLOW_JUMPS_ON)
+			continue;
+		if (n->in.vaddr != p->lo && n->in.cost != INSN_REFUSED)
 			add_site(s, n->in.vaddr, 0, ALYS_GC_ENDS);
 	}
 	/* A begin without an end would promise marks that never come. */

@@ -5,7 +5,8 @@
  *   marked   behind each instruction that adds one to GC_gc_no. There is one function with such (bdwgc's
  *            GC_stopped_mark): all is marked then and the world still stands
  *   begins   the entry of each function that calls that one (GC_try_to_collect_inner)
- *   ends     the returns of the same: finalizable objects are marked by then, the lock is still held
+ *   ends     the returns of the same, or the cheaper branch that a stack protector puts before
+ *            them: finalizable objects are marked by then, the lock is still held
  *
  * In: the file. Out: addresses, or the reason in words why there are none. Attaches nothing.
  */

@@ -291,6 +291,14 @@ int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t s
 	return rc;
 }
 
+int32_t flow_before(const struct flow *w, int32_t node)
+{
+	int32_t i = 0;
+	while (w->nodes[i].next != node && w->nodes[i].jump != node)
+		i++;
+	return i;
+}
+
 int32_t flow_not_null(const struct flow *w, int32_t at, int reg)
 {
 	const struct flow_node *n = &w->nodes[at];

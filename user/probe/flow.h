@@ -49,6 +49,8 @@ struct flow {
 int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t size);
 void flow_free(struct flow *w);
 int32_t flow_find(const struct flow *w, uint64_t vaddr); /* node index or -1 */
+/* The only node that leads to this one; its preds must be 1. */
+int32_t flow_before(const struct flow *w, int32_t node);
 
 /* For the branch n behind a test of reg: the way taken when reg is not NULL; -1 = n is no such thing. */
 int32_t flow_not_null(const struct flow *w, int32_t n, int reg);

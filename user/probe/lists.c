@@ -105,22 +105,13 @@ static struct refill behind_refill(struct plan *p, const struct flow *w, int32_t
 	return (struct refill){ 0 };
 }
 
-/* The only node that leads to this one. */
-static int32_t before(const struct flow *w, int32_t node)
-{
-	int32_t i = 0;
-	while (w->nodes[i].next != node && w->nodes[i].jump != node)
-		i++;
-	return i;
-}
-
 /* Registers that were copied to the one of the refill's last argument, &list, and not changed before the call. */
 static uint16_t list_registers(const struct flow *w, int32_t call)
 {
 	uint16_t list = INSN_BIT(INSN_RDX), changed = 0;
 	int32_t i = call;
 	for (int steps = 0; steps < BEFORE_CALL && w->nodes[i].preds == 1 && !w->nodes[i].root; steps++) {
-		i = before(w, i);
+		i = flow_before(w, i);
 		const struct insn *in = &w->nodes[i].in;
 		if (in->copy_to == INSN_RDX)
 			return list | (INSN_BIT(in->copy_from) & (uint16_t)~changed);
