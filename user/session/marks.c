@@ -27,7 +27,12 @@
 #define TAKE_NS 2000000000ull
 #define READINGS 3 /* tries at one collection */
 #define SETTLE_NS 500000000ull
-#define WHOLE_SHARE 100       /* sampling, the marks of whole heaps are read for a hundredth of the time */
+/*
+ * Sampling, the marks of whole heaps are read for a hundredth of the time at most, and not more often
+ * than somebody looks: those of a small heap take no time, but it is the target's.
+ */
+#define WHOLE_SHARE 100
+#define WHOLE_PAUSE_NS 50000000ull
 #define KEEP_SZ (256u << 20)   /* of readings that nobody took yet */
 
 struct watched {
@@ -235,8 +240,8 @@ static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r,
 	if (asked)
 		return boehm_heap_read_some(&w->collector.memory, &w->collector.layout, asked, cnt, &r->heap, &err);
 	int rc = boehm_heap_read_now(&w->collector.memory, &w->collector.layout, &r->heap, &err);
-	uint64_t now = clock_now();
-	w->whole_ns = now + (now - from) * WHOLE_SHARE;
+	uint64_t now = clock_now(), pause = (now - from) * WHOLE_SHARE;
+	w->whole_ns = now + (pause > WHOLE_PAUSE_NS ? pause : WHOLE_PAUSE_NS);
 	return rc;
 }
 
