@@ -10,6 +10,7 @@
 #include "unwind/ehframe.h"
 
 #define MAX_REGION (8u << 20) /* of a collector's code */
+#define AHEAD 8 /* instructions to look for a cheap one among */
 
 /* A function by its unwind entry. */
 struct part {
@@ -109,6 +110,37 @@ static void add_site(struct search *s, uint64_t vaddr, uint32_t cfa_off, uint32_
 		s->rc = -ENOMEM;
 }
 
+/* Does control come to some place behind `lo`, up to `hi`, other than from the one before? */
+static bool is_entered(const struct search *s, const struct part *p, uint64_t lo, uint64_t hi)
+{
+	struct insn in;
+	const uint8_t *bytes;
+	for (uint64_t at = p->lo; at < p->hi && decode(s, at, p->hi, &in, &bytes); at += in.len) {
+		if (in.target > lo && in.target <= hi)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The first instruction from here on that is not single-stepped: that takes ten times as long, and the
+ * world waits. Until something is called or jumped to, nothing that matters here changes.
+ */
+static uint64_t cheapest_from(const struct search *s, const struct part *p, uint64_t from)
+{
+	struct insn in;
+	const uint8_t *bytes;
+	uint64_t at = from;
+	for (int i = 0; i < AHEAD && at < p->hi && decode(s, at, p->hi, &in, &bytes); i++) {
+		if (in.cost == INSN_EMULATED)
+			return is_entered(s, p, from, at) ? from : at;
+		if (in.flow != INSN_NEXT)
+			break;
+		at += in.len;
+	}
+	return from;
+}
+
 /* True when the function counts collections. */
 static bool find_counting(struct search *s, const struct part *p)
 {
@@ -121,7 +153,7 @@ static bool find_counting(struct search *s, const struct part *p)
 		insn_use_of(bytes, in.len, at, &u);
 		if (!step(s, &in, &u, &r))
 			continue;
-		add_site(s, at + in.len, 0, ALYS_GC_MARKED);
+		add_site(s, cheapest_from(s, p, at + in.len), 0, ALYS_GC_MARKED);
 		found = true;
 	}
 	return found;

@@ -2,8 +2,9 @@
  * probe/collections: where Boehm's collector can be watched at work, in one ELF file. It exports no
  * function that is called when a collection ends, so the places are read from its code:
  *
- *   marked   behind each instruction that adds one to GC_gc_no. There is one function with such (bdwgc's
- *            GC_stopped_mark): all is marked then and the world still stands
+ *   marked   behind each instruction that adds one to GC_gc_no, at the first that is not
+ *            single-stepped. There is one function with such (bdwgc's GC_stopped_mark): all is
+ *            marked then and the world still stands
  *   begins   the entry of each function that calls that one (GC_try_to_collect_inner)
  *   ends     the returns of the same, or the cheaper branch that a stack protector puts before
  *            them: finalizable objects are marked by then, the lock is still held
