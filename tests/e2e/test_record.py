@@ -445,10 +445,26 @@ def test_a_process_that_is_named_twice(started, tmp_path):
     assert len(re.findall(r"^process ", alys("info", trace).stdout, re.M)) == 1
 
 
+def test_a_process_that_ended_while_nobody_read(started, tmp_path):
+    """Its end is noticed while more of its events wait in the ring than are read at a time: they are its own all the same."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_fixed").wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    tracer.proc.send_signal(signal.SIGSTOP)
+    try:
+        truth = program.go().truths()[0]
+        assert program.finish() == 0
+    finally:
+        tracer.proc.send_signal(signal.SIGCONT)
+    assert tracer.wait() == 0, tracer.text
+    assert_same(truth["sites"], tally(events_of(trace, tmp_path))[program.pid])
+    assert_law(trace)
+
+
 def test_many_programs_with_few_descriptors(tmp_path):
     """Each is a shell's child that becomes another program, and leaves nothing open here."""
     trace = tmp_path / "t.alys"
-    done = subprocess.run([str(ALYS), "-q", "--follow", "-o", str(trace), "--", "sh", "-c", "n=0; while [ $n -lt 400 ]; do /bin/true; "
+    done = subprocess.run([str(ALYS), "-q", "--follow", "-o", str(trace), "--", "sh", "-c", "n=0; while [ $n -lt 400 ]; do /bin/ls /; "
                            "n=$((n+1)); done"], capture_output=True, text=True, timeout=300,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096)))
     assert done.returncode == 0, done.stderr

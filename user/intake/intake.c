@@ -19,9 +19,6 @@ struct intake {
 	unsigned int budget; /* records left of this drain */
 };
 
-/* A busy target refills the ring as fast as it is read: signals and timers must get their turn. */
-#define DRAIN_BUDGET 32768
-
 static struct intake_who who_of(const struct alys_head *h)
 {
 	return (struct intake_who){ .tgid = h->tgid, .tid = h->tid, .time_ns = h->time };
@@ -209,9 +206,9 @@ int intake_epoll_fd(const struct intake *in)
 
 long intake_drain(struct intake *in)
 {
-	in->budget = DRAIN_BUDGET;
+	in->budget = INTAKE_DRAIN_MAX;
 	int rc = ring_buffer__consume(in->ring);
-	return rc == -EAGAIN ? DRAIN_BUDGET : rc;
+	return rc == -EAGAIN ? INTAKE_DRAIN_MAX : rc;
 }
 
 uint64_t intake_backlog(const struct intake *in)

@@ -64,7 +64,12 @@ struct intake_counts {
 struct intake *intake_new(int ring_map_fd, const struct intake_ops *ops, struct err *err);
 void intake_free(struct intake *in);
 int intake_epoll_fd(const struct intake *in);
-/* What is in the ring now, a bounded number. Returns how many records, 0 when the ring was empty. */
+/* A busy target refills the ring as fast as it is read: signals and timers must get their turn. */
+#define INTAKE_DRAIN_MAX 32768
+/*
+ * What is in the ring now, so many records at most. Returns how many, 0 when the ring was empty; of fewer than
+ * the most they are all that had been in it.
+ */
 long intake_drain(struct intake *in);
 struct intake_counts intake_counts(const struct intake *in);
 /* Bytes that wait in the ring now. */

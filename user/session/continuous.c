@@ -248,6 +248,7 @@ static void forget_processes(struct continuous *c)
 	probe_exclude(l->probe, (uint32_t)getpid(), NULL);
 	probe_forget_losses(l->probe, 0);
 	heaps_free(&c->heaps);
+	map_free(&l->silent);
 	l->last.id.n = 0;
 }
 

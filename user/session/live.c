@@ -227,6 +227,7 @@ static void on_end(struct live *l, const struct intake_who *who)
 {
 	struct proc_id proc = target_find(l->targets, who->tgid);
 	note_ended(l, who); /* whether it was looked at in time or not */
+	map_del(&l->silent, who->tgid);
 	if (!proc.n)
 		return;
 	live_heap_gone(l, proc, who->tgid);
@@ -376,6 +377,7 @@ void live_close(struct live *l)
 	catalog_free(l->catalog);
 	map_free(&l->stacks);
 	map_free(&l->ended);
+	map_free(&l->silent);
 }
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)
@@ -396,12 +398,22 @@ void live_drop(struct live *l, uint32_t tgid)
 	l->last.id.n = 0;
 }
 
+/* Nothing of it is to come: all has been read that was in the ring when it had ended. */
+static bool has_fallen_silent(struct live *l, uint32_t tgid)
+{
+	uint64_t *found = map_put(&l->silent, tgid);
+	if (found && !*found)
+		*found = now_ns();
+	return !found || *found < l->read_ns;
+}
+
 /* The exit record is the rule; a process whose record was lost is found by its descriptor. */
 static void reap_silent_exits(struct live *l)
 {
 	const struct proc *p;
 	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
-		if (target_find(l->targets, p->tgid).n != p->id.n || target_alive(l->targets, p->id))
+		if (target_find(l->targets, p->tgid).n != p->id.n || target_alive(l->targets, p->id) ||
+		    !has_fallen_silent(l, p->tgid))
 			continue;
 		struct intake_who who = { .tgid = p->tgid, .tid = p->tgid, .time_ns = now_ns() };
 		on_note(l, &who, INTAKE_EXIT, 0);
@@ -465,6 +477,8 @@ static long drain(struct live *l)
 {
 	uint64_t before = now_ns();
 	long n = intake_drain(l->intake);
+	if (n < INTAKE_DRAIN_MAX)
+		l->read_ns = before;
 	if (!n && l->liveness && liveness_read_until(l->liveness, before))
 		l->abandoned = true;
 	return n;
