@@ -507,14 +507,14 @@ def test_crystal_server_under_load(started, tmp_path, build):
     server = started.server(build)
     pages = ["/", "/json", "/page/3", "/page/77"]
     right = {page: fetch(server.url + page) for page in pages}
-    load = subprocess.Popen(["wrk", "-t1", "-c8", "-d8", server.url + "/page/3"], stdout=subprocess.PIPE, text=True)
+    load = subprocess.Popen(["wrk", "-t1", "-c8", "-d8", "--timeout", "60s", server.url + "/page/3"], stdout=subprocess.PIPE, text=True)
     try:
         trace = tmp_path / "t.alys"
         tracer = started.tracer("-p", server.pid, "-d", "3", "-o", trace).recording()
         for page in pages * 5:
             assert fetch(server.url + page) == right[page]
         assert tracer.wait() == 0, tracer.text
-        out, _ = load.communicate(timeout=30)
+        out, _ = load.communicate(timeout=120)
     finally:
         load.kill()
         load.wait()
