@@ -215,7 +215,7 @@ console.log("ready");
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="no node")
-@pytest.mark.parametrize("wrap", [(), ("unshare", "-pfm", "--mount-proc")], ids=["here", "pid namespace"])
+@pytest.mark.parametrize("wrap", [(), ("unshare", "--kill-child", "-pfm", "--mount-proc")], ids=["here", "pid namespace"])
 def test_node(started, tmp_path, wrap, monkeypatch):
     monkeypatch.chdir(tmp_path)  # node leaves a log where it runs
     script = tmp_path / "forest.js"
