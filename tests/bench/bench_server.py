@@ -1,4 +1,7 @@
-"""(d) The Crystal server under wrk: requests a second, however it is traced."""
+"""
+(d) The Crystal server under wrk: requests a second, however it is traced. What a request takes of the
+server's own processor time tells more than its rate where others keep the machine busy.
+"""
 import statistics
 import subprocess
 import time
@@ -86,7 +89,7 @@ def line(row, rate, untraced, facts):
 
 
 def tell_floor(kind, row, facts):
-    """How much of what a row costs is the traps' alone, which no program behind them can win back."""
+    """How much of what a row costs is the traps' alone: a server that fills its lists often pays more for them than is wanted."""
     untraced, floor, ours = (median(facts[name], "each") for name in ("untraced", FLOOR, row))
     share = f" ({(floor - untraced) / (ours - untraced):.0%})" if ours > untraced else ""
     print(f"  floor: a request, {kind} answers, takes the server {untraced:.1f} us; {row}: {ours - untraced:.1f} us more, of which "
