@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -73,6 +75,44 @@ static void test_another_program(void **state)
 	births_free(&b);
 }
 
+static bool is_seven(void *ctx, uint32_t tgid)
+{
+	(void)ctx;
+	return tgid == 7;
+}
+
+/*
+ * Who was never watched, or only for as long as it took to be born, does not fill the table for
+ * those who are.
+ */
+static void test_nobody_asks(void **state)
+{
+	struct births b = { 0 };
+	uint64_t now = 100 * BIRTHS_SWEEP_NS;
+	uint32_t alive = (uint32_t)getpid();
+	pid_t dead = fork();
+	(void)state;
+	if (!dead)
+		_exit(0);
+	assert_int_equal(waitpid(dead, NULL, 0), dead);
+	births_add(&b, 7, BASE, 10);
+	births_add(&b, alive, BASE, 10);
+	births_add(&b, (uint32_t)dead, BASE, now);
+	births_sweep(&b, is_seven, NULL, now);
+	expect(&b, (uint32_t)dead, NULL, 0);
+	/* Its first record may not have been read yet. */
+	expect(&b, alive, (uint64_t[]){ BASE }, 1);
+	for (int i = 0; i < 20; i++) {
+		now += BIRTHS_SWEEP_NS;
+		births_sweep(&b, is_seven, NULL, now);
+		births_add(&b, alive, BASE + 64, now);
+	}
+	expect(&b, 7, (uint64_t[]){ BASE }, 1);
+	expect(&b, alive, (uint64_t[]){ BASE + 64 }, 1);
+	assert_int_equal(b.count, 2);
+	births_free(&b);
+}
+
 /* Whoever does not know of all must not seem to. */
 static void test_too_many(void **state)
 {
@@ -94,7 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_until_found_dead),
 		cmocka_unit_test(test_another_program),
-		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_nobody_asks), cmocka_unit_test(test_too_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

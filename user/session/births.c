@@ -1,15 +1,20 @@
 /* session/births: see births.h. */
 #include "session/births.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "boehm/recorded.h"
 #include "probe/collections.h"
 
 #define BIRTHS_MAX (1u << 18) /* so many hold most blocks of a heap: all may be read as well */
+#define SWEEPS_UNWANTED 6      /* by then whoever asks for a process would have */
 
 struct birth_list {
-	struct map times; /* address -> CLOCK_MONOTONIC, ns */
+	struct map times;  /* address -> CLOCK_MONOTONIC, ns */
+	uint32_t unwanted; /* sweeps that nobody wanted it at */
 };
 
 static struct birth_list *list_known(const struct births *b, uint32_t tgid)
@@ -109,4 +114,45 @@ void births_judge(struct births *b, uint32_t tgid, const struct boehm_heap *h, u
 void births_forget(struct births *b, uint32_t tgid, uint64_t time_ns)
 {
 	drop(b, tgid, time_ns, NULL);
+}
+
+static bool has_ended(uint32_t tgid)
+{
+	return kill((pid_t)tgid, 0) && errno == ESRCH;
+}
+
+struct unwanted {
+	uint32_t *tgids;
+	size_t tgids_cnt, tgids_cap;
+};
+
+/* The table must not change while it is walked. Without memory: at the next sweep. */
+static void list_unwanted(struct births *b, bool (*wanted)(void *ctx, uint32_t tgid), void *ctx,
+			  struct unwanted *out)
+{
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&b->by_process, &i));) {
+		struct birth_list *l = (struct birth_list *)(uintptr_t)s->value;
+		uint32_t tgid = (uint32_t)s->key, *slot;
+		if (!l)
+			continue;
+		l->unwanted = wanted(ctx, tgid) ? 0 : l->unwanted + 1;
+		if (!l->unwanted || (l->unwanted < SWEEPS_UNWANTED && !has_ended(tgid)))
+			continue;
+		slot = VEC_PUSH(out, tgids);
+		if (slot)
+			*slot = tgid;
+	}
+}
+
+/* Who wants a process does so when its first record is read; no record waits as long as this. */
+void births_sweep(struct births *b, bool (*wanted)(void *ctx, uint32_t tgid), void *ctx,
+		  uint64_t now_ns)
+{
+	struct unwanted u = { 0 };
+	uint64_t span = SWEEPS_UNWANTED * BIRTHS_SWEEP_NS, then = now_ns > span ? now_ns - span : 0;
+	list_unwanted(b, wanted, ctx, &u);
+	for (size_t i = 0; i < u.tgids_cnt; i++)
+		drop(b, u.tgids[i], has_ended(u.tgids[i]) ? UINT64_MAX : then, NULL);
+	free(u.tgids);
 }

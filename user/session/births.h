@@ -33,6 +33,13 @@ uint64_t *births_of(struct births *b, uint32_t tgid, size_t *cnt);
 void births_judge(struct births *b, uint32_t tgid, const struct boehm_heap *h, uint64_t begun_ns);
 /* The process has ended, or begun another program, at that time. */
 void births_forget(struct births *b, uint32_t tgid, uint64_t time_ns);
+/*
+ * Drops births that nobody will ask for: of processes that `wanted` does not name and that have
+ * ended, or were not named for half a minute. To be called every BIRTHS_SWEEP_NS.
+ */
+#define BIRTHS_SWEEP_NS 5000000000ull
+void births_sweep(struct births *b, bool (*wanted)(void *ctx, uint32_t tgid), void *ctx,
+		  uint64_t now_ns);
 void births_free(struct births *b);
 
 #endif

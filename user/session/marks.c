@@ -56,6 +56,7 @@ struct marks {
 	bool stop;
 	struct keeper keeper;
 	struct births births; /* the thread's own */
+	uint64_t swept_ns;    /* when births were given back last */
 	pthread_t thread;
 	bool running;
 	int events; /* eventfd: look at the lists */
@@ -332,6 +333,24 @@ static void beat(struct marks *m)
 	probe_allow_stops(m->probe, clock_now() + STOPS_NS);
 }
 
+static bool is_watched(void *ctx, uint32_t tgid)
+{
+	struct marks *m = ctx;
+	pthread_mutex_lock(&m->lock);
+	bool watched = find(m, tgid) != NULL;
+	pthread_mutex_unlock(&m->lock);
+	return watched;
+}
+
+static void sweep_births(struct marks *m)
+{
+	uint64_t now = clock_now();
+	if (now - m->swept_ns < BIRTHS_SWEEP_NS)
+		return;
+	births_sweep(&m->births, is_watched, m, now);
+	m->swept_ns = now;
+}
+
 static void *run(void *arg)
 {
 	struct marks *m = arg;
@@ -350,6 +369,7 @@ static void *run(void *arg)
 		births_read(&m->births, m->probe);
 		bell_drain(m->bell);
 		open_waiting(m);
+		sweep_births(m);
 		pthread_mutex_lock(&m->lock);
 		ending = m->ending;
 		pthread_mutex_unlock(&m->lock);
