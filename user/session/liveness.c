@@ -29,6 +29,7 @@ struct heap_state {
 	struct event over;           /* the collection that is over and not applied */
 	struct mark_reading *reading; /* of it, NULL = none */
 	uint64_t collections, missed;
+	uint64_t no_room; /* as counted for all before its first record was sent: of others */
 	struct marks_facts facts;
 	char unseen[400]; /* why its collections are not seen, "" = they are */
 	bool told;        /* its events are told from others' */
@@ -53,6 +54,7 @@ struct liveness {
 	struct heap_state *last;
 	size_t pending;     /* heaps with a reading that is not applied */
 	uint64_t asked_ns, no_room;
+	uint64_t no_room_past; /* the same; all that was sent before it was counted has been read */
 	bool again; /* some counter has just moved */
 	struct summary gone;
 	struct liveness_counts counts;
@@ -115,6 +117,7 @@ static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint3
 	h->proc = proc;
 	h->tgid = tgid;
 	h->told = true;
+	h->no_room = l->no_room_past;
 	if (l->marks)
 		marks_watch(l->marks, tgid);
 	return l->last = h;
@@ -297,6 +300,7 @@ int liveness_collection(struct liveness *l, const struct intake_collection *c, c
 int liveness_read_until(struct liveness *l, uint64_t time_ns)
 {
 	int rc = 0;
+	l->no_room_past = l->no_room;
 	for (size_t i = 0; i < l->heaps_cnt && l->pending; i++) {
 		if (is_due(l->heaps[i], time_ns)) {
 			int one = conclude(l, l->heaps[i]);
@@ -312,12 +316,15 @@ static void set_unseen(struct heap_state *h, const char *why)
 		snprintf(h->unseen, sizeof(h->unseen), "%s", why);
 }
 
-/* Where the kernel had no room for some process, it is one that it knows nothing of. */
+/*
+ * Where the kernel had no room for some process, it is one that it knows nothing of. It counts each
+ * collection, so who was met after the last of them is none of those.
+ */
 static void look(struct liveness *l, struct heap_state *h)
 {
 	char why[120];
 	h->facts = marks_facts(l->marks, h->tgid);
-	if (!l->no_room || h->collections || h->facts.begun)
+	if (l->no_room == h->no_room || h->collections || h->facts.begun)
 		return;
 	snprintf(why, sizeof(why), "process %" PRIu32 ": too many processes collect garbage at once, no room was left for it",
 		 h->tgid);
@@ -398,7 +405,7 @@ void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 	l->again = false;
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
 		struct heap_state *h = l->heaps[i];
-		if (h->unseen[0] || l->no_room)
+		if (h->unseen[0] || l->no_room != h->no_room)
 			look(l, h);
 		if (is_asked(h) && !h->over.kind)
 			ask(l, h, now_ns);
