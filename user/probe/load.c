@@ -278,7 +278,7 @@ void probe_forget_blocks_of(struct probe *p, const struct map *ended)
 }
 
 /* In batches too: to go from one key to the next would begin anew at each that goes meanwhile. */
-void probe_forget_calls(struct probe *p, uint32_t tgid)
+void probe_forget_calls_of(struct probe *p, const struct map *ended)
 {
 	static struct {
 		uint64_t cfa, tgid;
@@ -291,7 +291,7 @@ void probe_forget_calls(struct probe *p, uint32_t tgid)
 		n = sizeof(keys) / sizeof(keys[0]);
 		rc = bpf_map_lookup_batch(bpf_map__fd(calls), first ? NULL : &at, &at, keys, values, &n, NULL);
 		for (uint32_t i = 0; (!rc || rc == -ENOENT) && i < n; i++) {
-			if (keys[i].tgid == tgid)
+			if (map_get(ended, keys[i].tgid))
 				bpf_map_delete_elem(bpf_map__fd(calls), &keys[i]);
 		}
 	}

@@ -74,8 +74,8 @@ int probe_exclude(struct probe *p, uint32_t tgid, struct err *err);
 void probe_forget_blocks(struct probe *p);
 /* Those only that were allocated before their process ended; ended: tgid -> when, CLOCK_MONOTONIC, ns. */
 void probe_forget_blocks_of(struct probe *p, const struct map *ended);
-/* Forgets the calls that a process was in when it ended: no return will ask for them. */
-void probe_forget_calls(struct probe *p, uint32_t tgid);
+/* Forgets the calls that processes (tgid -> anything) were in when they ended: no return will ask for them. */
+void probe_forget_calls_of(struct probe *p, const struct map *ended);
 /* Whether processes that begin and end are told of at all; they are after probe_open. */
 int probe_listen(struct probe *p, bool on, struct err *err);
 /* Stacks that were sent are sent again: the reader has thrown some away. */

@@ -436,7 +436,8 @@ void attach_forget(struct live *l, uint32_t tgid)
 		forget_trials(&l->sites->files[i], tgid);
 		forget_waiting(&l->sites->files[i], tgid);
 	}
-	for (size_t i = 0; l->sites && (m = catalog_next_module(l->catalog, &i));)
+	/* Where links are shared, none is this one's: to ask of each file at thousands of ends a second would cost more than all else. */
+	for (size_t i = 0; l->sites && !l->o->follow && (m = catalog_next_module(l->catalog, &i));)
 		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
 }
 

@@ -24,7 +24,7 @@
 #define MAPS_PAUSE_NS 5000000ull
 #define TICK_NS 250000000ull
 #define SILENCE_NS 3000000000ull
-/* The kernel's table of sampled blocks is gone through this often: most programs end without freeing all. */
+/* The kernel's tables of sampled blocks and waiting calls are gone through this often: most programs end without freeing all. */
 #define SWEEP_NS 5000000000ull
 
 uint64_t now_ns(void)
@@ -208,17 +208,32 @@ static void on_exec(struct live *l, const struct intake_who *who)
 
 static void note_ended(struct live *l, const struct intake_who *who)
 {
-	bool selective = l->o->interval || l->o->min_size;
-	uint64_t *when = selective ? map_put(&l->ended, who->tgid) : NULL;
+	uint64_t *when = map_put(&l->ended, who->tgid);
 	if (when)
 		*when = who->time_ns;
+}
+
+/* Whose number is another's by now keeps its calls: they may be the other's, and a call has no time in an exact recording. */
+static void forget_calls(struct live *l)
+{
+	struct map ended = { 0 };
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&l->ended, &i));) {
+		if (!target_find(l->targets, (uint32_t)s->key).n)
+			map_put(&ended, s->key);
+	}
+	if (ended.count)
+		probe_forget_calls_of(l->probe, &ended);
+	map_free(&ended);
 }
 
 static void sweep_ended(struct live *l, uint64_t now)
 {
 	if (!l->ended.count || now - l->last_sweep_ns < SWEEP_NS)
 		return;
-	probe_forget_blocks_of(l->probe, &l->ended);
+	if (l->o->interval || l->o->min_size)
+		probe_forget_blocks_of(l->probe, &l->ended);
+	forget_calls(l);
 	map_free(&l->ended);
 	l->last_sweep_ns = now;
 }
@@ -234,7 +249,6 @@ static void on_end(struct live *l, const struct intake_who *who)
 	write_mark(l, EVENT_EXIT, proc, who);
 	target_gone(l->targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->probe), who->tgid);
-	probe_forget_calls(l->probe, who->tgid);
 	attach_forget(l, who->tgid);
 }
 

@@ -65,7 +65,7 @@ struct live {
 	uint64_t rowless[ROWLESS_CNT]; /* files whose frames are walked by frame pointer */
 	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns, last_sweep_ns;
-	struct map ended; /* tgid -> when: the kernel's table still has their sampled blocks */
+	struct map ended; /* tgid -> when: blocks and calls of theirs are in the kernel's tables */
 	struct map silent; /* tgid -> when it was found ended: its last events may be in the ring yet */
 	uint64_t read_ns; /* what was sent before then has been read */
 	bool warned_silent;
