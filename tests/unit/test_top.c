@@ -165,6 +165,63 @@ static void test_what_comes_later_grows_from_nothing(void **state)
 	close_view(t);
 }
 
+static void take_text(struct shown *t, const char *text, uint64_t ns)
+{
+	struct feed f;
+	assert_int_equal(feed_parse(&f, text, strlen(text), NULL), 0);
+	view_take(&t->v, &f, ns);
+	feed_free(&f);
+}
+
+/*
+ * What they had allocated is in the row without a stack then, though nobody has allocated it since.
+ */
+static void test_forgotten_stacks_are_no_news(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t5000\t5\n"
+		     "frame\tbusy\t\nframe\tonce\t\n"
+		     "stack\t42\t1\t1\t3000\t3\tT\t0\nstack\t42\t0\t0\t2000\t2\tT\t1\nend\n",
+		  1 * S);
+	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t7048\t7\n"
+		     "frame\tbusy\t\nframe\t[no stack]\t\n"
+		     "stack\t42\t1\t1\t5048\t5\tT\t0\nstack\t42\t0\t0\t2000\t2\t-\t1\nend\n",
+		  3 * S);
+	assert_shows(t, "       1       1     1.0K");
+	assert_shows(t, "       0       0        0        0");
+	/* Calls of which no stack is known are news. */
+	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t9096\t9\n"
+		     "frame\tbusy\t\nframe\t[no stack]\t\n"
+		     "stack\t42\t1\t1\t5048\t5\tT\t0\nstack\t42\t0\t0\t4048\t4\t-\t1\nend\n",
+		  5 * S);
+	assert_shows(t, "       1       1        0");
+	assert_shows(t, "       0       0     1.0K        0");
+	close_view(t);
+}
+
+/* Two calls in one line: two stacks to the kernel, one to the eye. */
+static void test_stacks_that_read_the_same(void **state)
+{
+	static const char one[] =
+		"alys-feed\t1\nprocess\t42\tshop\t/shop\t30\t3\t%d\t9\nframe\tboth\t\n"
+		"stack\t42\t10\t1\t%d\t4\tT\t0\nerror\t3\n"
+		"stack\t42\t20\t2\t%d\t5\tT\t0\nerror\t4\nend\n";
+	struct shown *t = open_view(42);
+	char text[512];
+	(void)state;
+	snprintf(text, sizeof(text), one, 5000, 1000, 4000);
+	take_text(t, text, 1 * S);
+	snprintf(text, sizeof(text), one, 9096, 2024, 7072);
+	take_text(t, text, 3 * S);
+	assert_int_equal(t->v.feed.stacks_cnt, 1);
+	assert_true(t->v.feed.stacks[0].error == 5);
+	assert_shows(t, "2.0K");
+	assert_int_equal(t->v.rows_cnt, 1);
+	assert_true(t->v.rows[0].live_sz == 30 && t->v.rows[0].rate_sz == 2048);
+	close_view(t);
+}
+
 static void test_sorting(void **state)
 {
 	struct shown *t = open_view(42);
@@ -420,7 +477,10 @@ static void test_lists_that_are_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_processes_then_sites), cmocka_unit_test(test_rates_and_growth),
+		cmocka_unit_test(test_processes_then_sites),
+		cmocka_unit_test(test_forgotten_stacks_are_no_news),
+		cmocka_unit_test(test_stacks_that_read_the_same),
+		cmocka_unit_test(test_rates_and_growth),
 		cmocka_unit_test(test_what_comes_later_grows_from_nothing), cmocka_unit_test(test_sorting),
 		cmocka_unit_test(test_a_chosen_row_stays_chosen), cmocka_unit_test(test_a_stack), cmocka_unit_test(test_errors_of_estimates), cmocka_unit_test(test_types),
 		cmocka_unit_test(test_filter), cmocka_unit_test(test_pause_holds_all_but_losses),

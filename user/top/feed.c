@@ -123,6 +123,28 @@ static int take_path(struct feed *f, struct feed_stack *s, char *text)
 	return 0;
 }
 
+/* Stacks that differ by addresses alone read the same: to whoever looks at texts they are one. */
+static int join_stack(struct feed *f)
+{
+	struct feed_stack *s = &f->stacks[f->stacks_cnt - 1];
+	uint64_t *place = map_put(&f->stack_index, s->key);
+	if (!place)
+		return -ENOMEM;
+	if (!*place) {
+		*place = f->stacks_cnt;
+		return 0;
+	}
+	struct feed_stack *same = &f->stacks[*place - 1];
+	same->live_sz += s->live_sz;
+	same->live_cnt += s->live_cnt;
+	same->alloc_sz += s->alloc_sz;
+	same->alloc_cnt += s->alloc_cnt;
+	f->error_of = &same->error;
+	f->path_cnt = s->first;
+	f->stacks_cnt--;
+	return 0;
+}
+
 static int take_stack(struct feed *f, const struct fields *line)
 {
 	uint64_t pid;
@@ -135,7 +157,8 @@ static int take_stack(struct feed *f, const struct fields *line)
 	*s = (struct feed_stack){ .pid = (uint32_t)pid, .type = line->at[6] };
 	if (!sums((char **)line->at + 2, &s->live_sz, &s->live_cnt, &s->alloc_sz, &s->alloc_cnt))
 		return -EINVAL;
-	return take_path(f, s, line->at[7]);
+	int rc = take_path(f, s, line->at[7]);
+	return rc ? rc : join_stack(f);
 }
 
 static int take_error(struct feed *f, const struct fields *line)
@@ -143,7 +166,7 @@ static int take_error(struct feed *f, const struct fields *line)
 	uint64_t n;
 	if (line->n != 2 || !f->error_of || !number(line->at[1], &n))
 		return -EINVAL;
-	*f->error_of = (double)n;
+	*f->error_of = hypot(*f->error_of, (double)n);
 	f->inexact = true;
 	return 0;
 }
@@ -210,5 +233,6 @@ void feed_free(struct feed *f)
 	free(f->frames);
 	free(f->path);
 	free(f->stacks);
+	map_free(&f->stack_index);
 	*f = (struct feed){ 0 };
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/map.h"
 
 #define FEED_STACKS_MAX 20000
 #define FEED_FRAMES_MAX 64
@@ -31,7 +32,7 @@ struct feed_stack {
 	double error; /* as above */
 	const char *type;
 	uint32_t first, frames_cnt; /* in feed.path; innermost first, never 0 of them */
-	uint64_t key;               /* of pid and frames' texts: the same from feed to feed */
+	uint64_t key; /* of pid, type and frames' texts: the same from feed to feed, no other's */
 };
 
 struct feed {
@@ -50,6 +51,7 @@ struct feed {
 	size_t path_cnt, path_cap;
 	struct feed_stack *stacks;
 	size_t stacks_cnt, stacks_cap;
+	struct map stack_index; /* key -> place in stacks + 1 */
 };
 
 /* 0, -ENOMEM, or -EINVAL and a sentence: nothing of such a feed is to be used. feed_free in any case. */

@@ -1,5 +1,6 @@
 /* top/past: rates and growth of stacks and processes from one list to the next. See view.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "top/view.h"
@@ -65,6 +66,7 @@ static void learn(struct view *v, uint64_t key, uint64_t now, const double sums[
 	p->growth = minutes > 0 ? (sums[0] - p->at[0].live) / minutes : 0;
 	p->alloc_sz = sums[1];
 	p->alloc_cnt = sums[2];
+	p->told_sz = p->told_cnt = 0;
 	p->when_ns = now;
 	p->round = v->round + 1;
 }
@@ -88,6 +90,49 @@ static void forget(struct view *v)
 	}
 }
 
+static bool has_no_stack(const struct feed *f, const struct feed_stack *s)
+{
+	return s->frames_cnt == 1 && !strcmp(f->frames[f->path[s->first]].name, "[no stack]");
+}
+
+/* Of a process, as of this list; NULL when it is not in it. */
+static struct past *process_of(struct view *v, const struct feed_stack *s)
+{
+	const uint64_t *place = map_get(&v->past_index, view_process_key(s->pid));
+	struct past *p = place ? &v->past[*place] : NULL;
+	return p && p->round == v->round + 1 ? p : NULL;
+}
+
+static double least(double a, double b)
+{
+	return a < b ? a : b > 0 ? b : 0;
+}
+
+/*
+ * A stack that is forgotten leaves what it ever allocated to its process' row without a stack,
+ * where it looks as if it had come since the last list. The process has allocated no more than
+ * before: what its other rows do not account for is new.
+ */
+static void correct_rates(struct view *v, const struct feed *f)
+{
+	for (size_t i = 0; i < f->stacks_cnt; i++) {
+		const struct past *p = view_past(v, f->stacks[i].key);
+		struct past *all = process_of(v, &f->stacks[i]);
+		if (!p || !all || has_no_stack(f, &f->stacks[i]))
+			continue;
+		all->told_sz += p->rate_sz;
+		all->told_cnt += p->rate_cnt;
+	}
+	for (size_t i = 0; i < f->stacks_cnt; i++) {
+		const struct past *all = process_of(v, &f->stacks[i]);
+		struct past *p;
+		if (!all || !has_no_stack(f, &f->stacks[i]) || !(p = find(v, f->stacks[i].key)))
+			continue;
+		p->rate_sz = least(p->rate_sz, all->rate_sz - all->told_sz);
+		p->rate_cnt = least(p->rate_cnt, all->rate_cnt - all->told_cnt);
+	}
+}
+
 static void learn_all(struct view *v, const struct feed *f, uint64_t now)
 {
 	for (size_t i = 0; i < f->stacks_cnt; i++) {
@@ -98,6 +143,7 @@ static void learn_all(struct view *v, const struct feed *f, uint64_t now)
 		const struct feed_process *p = &f->processes[i];
 		learn(v, view_process_key(p->pid), now, (double[]){ p->live_sz, p->alloc_sz, p->alloc_cnt });
 	}
+	correct_rates(v, f);
 	v->round++;
 	forget(v);
 	v->now_ns = now;

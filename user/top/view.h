@@ -47,6 +47,7 @@ struct past {
 	uint64_t key, round, when_ns;
 	double alloc_sz, alloc_cnt;
 	double rate_sz, rate_cnt; /* a second */
+	double told_sz, told_cnt; /* of a process: the part of its rates that stacks have */
 	double growth;            /* live bytes a minute */
 	struct {
 		uint64_t ns;
