@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "alys.skel.h"
-#include "base/vec.h"
 #include "probe/link.h"
 #include "probe/programs.h"
 
@@ -29,15 +27,17 @@ struct order {
 /* One batch a program; a site may be in several. */
 struct plan {
 	const struct order *order;
-	uint32_t object;
-	uint32_t next_site; /* index of the next site that is described */
+	struct described *way;
+	size_t next_place; /* of the way: where the next site is described */
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
 };
 
-static void plan_begin(struct plan *plan, const struct order *order, struct probe *p)
+static void plan_begin(struct plan *plan, const struct order *order, struct probe *p,
+		       struct described *way)
 {
 	*plan = (struct plan){
 		.order = order,
+		.way = way,
 		.session = { .prog = p->skel->progs.call_session, .session = true },
 		.plain_enter = { .prog = p->skel->progs.plain_enter },
 		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true },
@@ -57,57 +57,73 @@ static bool returns_of(const struct site *s, enum probe_returns returns)
 	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->cfa_off == 8;
 }
 
+static int take_place(struct plan *plan, struct probe *p, uint32_t *index, struct err *err)
+{
+	int rc = files_place(&p->files, plan->way, plan->next_place, index);
+	if (rc == -ENOSPC && files_await(p))
+		rc = files_place(&p->files, plan->way, plan->next_place, index);
+	if (rc == -ENOSPC)
+		return err_set(err, ENOSPC, "more than %d probe sites: choose fewer processes or --allocator",
+			       ALYS_MAX_SITES);
+	return rc;
+}
+
 static int publish_site(struct plan *plan, struct probe *p, const struct alys_site *s,
 			uint64_t *cookie, struct err *err)
 {
-	uint32_t index = plan->next_site;
-	if (index >= ALYS_MAX_SITES)
-		return err_set(err, ENOSPC, "more than %d probe sites: choose fewer processes or --allocator",
-			       ALYS_MAX_SITES);
+	uint32_t index;
+	int rc = take_place(plan, p, &index, err);
+	if (rc)
+		return rc;
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.sites), &index, s, BPF_ANY))
 		return err_set(err, errno, "cannot describe a probe site: %s", strerror(errno));
-	if (++plan->next_site > p->sites_cnt)
-		p->sites_cnt = plan->next_site;
+	plan->next_place++;
 	*cookie = index | (plan->order->tgid ? ALYS_COOKIE_FILTERED : 0);
 	return 0;
 }
 
-/* The places of a file, its old ones when it has some. NULL when memory is out. */
-static struct described *describe_file(struct probe *p, const struct order *o)
+static int publish_object(struct probe *p, uint32_t index, const struct alys_object *o,
+			  struct err *err)
 {
-	struct stat st = { 0 };
-	fstat(o->file_fd, &st);
-	struct described now = { .dev = st.st_dev, .ino = st.st_ino, .returns = o->returns, .trial = o->proof != NULL,
-				 .sites_cnt = o->sites->sites_cnt, .exits_cnt = o->sites->exits_cnt,
-				 .object = p->objects_cnt, .first_site = p->sites_cnt };
-	for (size_t i = 0; i < p->files_cnt; i++) {
-		struct described *d = &p->files[i];
-		if (d->dev == now.dev && d->ino == now.ino && d->returns == now.returns && d->trial == now.trial &&
-		    d->sites_cnt == now.sites_cnt && d->exits_cnt == now.exits_cnt)
-			return d;
-	}
-	struct described *d = VEC_PUSH(p, files);
-	if (d) {
-		*d = now;
-		p->objects_cnt++;
-	}
-	return d;
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), &index, o, BPF_ANY))
+		return err_set(err, errno, "cannot describe a file: %s", strerror(errno));
+	return 0;
 }
 
-static int publish_object(struct probe *p, const struct site_list *l, uint32_t index, struct err *err)
+/* The places of a file, its old ones when it has some. NULL: err. */
+static struct described *describe_file(struct probe *p, struct probed_file *file,
+				       const struct order *o, struct err *err)
+{
+	const struct described like = {
+		.returns = o->returns, .trial = o->proof != NULL,
+		.sites_cnt = o->sites->sites_cnt, .exits_cnt = o->sites->exits_cnt,
+	};
+	const struct alys_object none = { 0 };
+	bool made;
+	int rc;
+	struct described *d = files_describe(&p->files, file, &like, &made, &rc);
+	if (rc == -ENOSPC && files_await(p))
+		d = files_describe(&p->files, file, &like, &made, &rc);
+	if (rc == -ENOSPC)
+		err_set(err, ENOSPC,
+			"more than %d files with allocators: choose fewer processes or --allocator",
+			ALYS_MAX_OBJECTS);
+	else if (rc)
+		err_set(err, -rc, "out of memory");
+	/* What a trial found of the file that had the number before is not this one's. */
+	return !d || (made && publish_object(p, d->object, &none, err)) ? NULL : d;
+}
+
+static int describe_object(struct probe *p, const struct site_list *l, uint32_t index,
+			   struct err *err)
 {
 	struct alys_object wire, known = { 0 };
-	if (index >= ALYS_MAX_OBJECTS)
-		return err_set(err, ENOSPC, "more than %d files with allocators: choose fewer processes or --allocator",
-			       ALYS_MAX_OBJECTS);
 	sites_fill_object(l, &wire);
 	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.objects), &index, &known);
 	/* What a trial has found so far, with another process coming in. */
 	wire.agreed = known.agreed;
 	wire.wrong = known.wrong;
-	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), &index, &wire, BPF_ANY))
-		return err_set(err, errno, "cannot describe a file: %s", strerror(errno));
-	return 0;
+	return publish_object(p, index, &wire, err);
 }
 
 /* The batches that the site's program belongs into, by frame or otherwise. */
@@ -134,7 +150,7 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, 
 			!returns_of(s, o->returns);
 	struct alys_site wire;
 	uint64_t cookie;
-	sites_fill_entry(s, plan->object, &wire);
+	sites_fill_entry(s, plan->way->object, &wire);
 	if (s->predicted)
 		wire.flags |= ALYS_SITE_LISTS;
 	if (o->sites->at == SAMPLE_AT_REFILL && s->row->family == ALLOC_LIBGC)
@@ -187,7 +203,7 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 		uint64_t cookie;
 		if (!s || (shared && batch == &plan->frame_foretell))
 			continue;
-		sites_fill_exit(&l->exits[x], plan->object, s->row->nest, &wire);
+		sites_fill_exit(&l->exits[x], plan->way->object, s->row->nest, &wire);
 		if (other && !shared)
 			wire.flags |= ALYS_SITE_TRIAL;
 		rc = publish_site(plan, p, &wire, &cookie, err);
@@ -206,7 +222,7 @@ static int plan_whole(struct plan *plan, struct probe *p, const struct site_list
 		uint64_t cookie;
 		if (!l->exits[x].whole_of)
 			continue;
-		sites_fill_whole(l, &l->exits[x], plan->object, &wire);
+		sites_fill_whole(l, &l->exits[x], plan->way->object, &wire);
 		rc = publish_site(plan, p, &wire, &cookie, err);
 		if (!rc)
 			rc = batch_add(&plan->refill, l->exits[x].offset, cookie);
@@ -217,14 +233,14 @@ static int plan_whole(struct plan *plan, struct probe *p, const struct site_list
 static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 {
 	const struct order *o = plan->order;
-	int rc = publish_object(p, o->sites, plan->object, err);
+	int rc = describe_object(p, o->sites, plan->way->object, err);
 	for (size_t i = 0; i < o->sites->sites_cnt && !rc; i++) {
 		if (o->sites->sites[i].state == SITE_PROBED)
 			rc = plan_entry(plan, p, &o->sites->sites[i], err);
 	}
 	/* The places of exits on trial are in use until these here are attached. */
 	if (o->exits_only)
-		plan->next_site = p->sites_cnt;
+		plan->next_place = plan->way->places_cnt;
 	if (!rc && o->proof)
 		rc = plan_exits(plan, p, o->proof, &plan->frame_exit, err);
 	if (!rc)
@@ -252,30 +268,25 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 	return rc;
 }
 
-/* Twice for all would be every call twice, be it with a trial or without. */
-static bool is_attached(const struct probe *p, const struct described *d)
-{
-	bool attached = false;
-	for (size_t i = 0; i < p->files_cnt; i++)
-		attached |= p->files[i].dev == d->dev && p->files[i].ino == d->ino && p->files[i].attached;
-	return attached;
-}
-
-/* Where the file is described stays in *place. */
-static int attach(struct probe *p, const struct order *o, struct described *place, struct err *err)
+/*
+ * Where the file is described stays in *object. Twice for all would be every call twice, be it with
+ * a trial or without.
+ */
+static int attach(struct probe *p, const struct order *o, uint32_t *object, struct err *err)
 {
 	struct plan plan;
-	struct described *d = describe_file(p, o);
-	if (!d)
+	struct probed_file *file = file_enter(p, probe_file_of(o->file_fd), o->tgid);
+	if (!file)
 		return err_set(err, ENOMEM, "out of memory");
-	*place = *d;
-	if (!o->tgid && is_attached(p, d))
+	struct described *d = describe_file(p, file, o, err);
+	if (!d)
+		return -err->code;
+	*object = d->object;
+	if (o->tgid ? is_attached(p, o->tgid, file->id) : file->attached)
 		return 0;
-	plan_begin(&plan, o, p);
-	plan.object = d->object;
-	plan.next_site = d->first_site;
+	plan_begin(&plan, o, p, d);
 	int rc = plan_attach(&plan, p, err);
-	d->attached |= !o->tgid && !rc;
+	file->attached |= !o->tgid && !rc;
 	return rc;
 }
 
@@ -283,8 +294,8 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
 		 enum probe_returns returns, struct err *err)
 {
 	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .returns = returns };
-	struct described place;
-	return attach(p, &o, &place, err);
+	uint32_t object;
+	return attach(p, &o, &object, err);
 }
 
 int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
@@ -293,11 +304,8 @@ int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const str
 {
 	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .proof = proof, .returns = returns,
 			   .trial = ++p->trials_cnt };
-	struct described place = { 0 };
-	int rc = attach(p, &o, &place, err);
-	*out = (struct probe_trial){ .number = o.trial, .tgid = tgid, .object = place.object,
-				     .first_site = place.first_site };
-	return rc;
+	*out = (struct probe_trial){ .number = o.trial, .tgid = tgid };
+	return attach(p, &o, &out->object, err);
 }
 
 int probe_trial_look(const struct probe *p, struct probe_trial *t)
@@ -318,10 +326,11 @@ int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, c
 		    enum probe_returns returns, struct err *err)
 {
 	struct order o = { .tgid = t->tgid, .file_fd = file_fd, .sites = sites, .returns = returns, .exits_only = true };
+	struct described *way = files_way(&p->files, t->object);
 	struct plan plan;
-	plan_begin(&plan, &o, p);
-	plan.object = t->object;
-	plan.next_site = t->first_site;
+	if (!way)
+		return err_set(err, ENOENT, "the trial's file is not in use any more");
+	plan_begin(&plan, &o, p, way);
 	int rc = plan_attach(&plan, p, err);
 	if (!rc)
 		detach_trial(p, t->number);
@@ -339,7 +348,7 @@ void probe_close(struct probe *p)
 		munmap((void *)p->born, BORN_SZ);
 	free(p->attachments);
 	programs_close(p->programs);
-	free(p->files);
+	files_free(&p->files);
 	alys_bpf__destroy(p->skel);
 	free(p);
 }

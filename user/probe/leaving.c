@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,13 +15,20 @@
 /* Descriptors are held until then. */
 #define WAITING_MAX 1024
 
+struct departure {
+	struct attachment what;
+	uint64_t no; /* descriptors are used again: this tells them apart */
+	bool begun;
+};
+
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t less;
-	struct attachment *list;
+	struct departure *list; /* until they are gone */
 	size_t list_cnt, list_cap;
-	size_t under_way; /* taken from the list, not gone yet */
+	size_t waiting; /* not begun */
 	size_t threads;
+	uint64_t last_no;
 } leaving = { .lock = PTHREAD_MUTEX_INITIALIZER, .less = PTHREAD_COND_INITIALIZER };
 
 static void let_go(const struct attachment *a)
@@ -32,16 +38,28 @@ static void let_go(const struct attachment *a)
 	bpf_link__destroy(a->perf);
 }
 
-/* The lock is held, but not while the kernel works. */
-static void let_go_first(void)
+static void take_out(uint64_t no)
 {
-	struct attachment a = leaving.list[0];
-	memmove(leaving.list, leaving.list + 1, --leaving.list_cnt * sizeof(a));
-	leaving.under_way++;
+	size_t i = 0;
+	while (leaving.list[i].no != no)
+		i++;
+	size_t behind = --leaving.list_cnt - i;
+	memmove(leaving.list + i, leaving.list + i + 1, behind * sizeof(*leaving.list));
+}
+
+/* The lock is held, but not while the kernel works. Some are waiting. */
+static void let_go_next(void)
+{
+	struct departure *d = leaving.list;
+	while (d->begun)
+		d++;
+	struct departure mine = *d;
+	d->begun = true;
+	leaving.waiting--;
 	pthread_mutex_unlock(&leaving.lock);
-	let_go(&a);
+	let_go(&mine.what);
 	pthread_mutex_lock(&leaving.lock);
-	leaving.under_way--;
+	take_out(mine.no);
 	pthread_cond_broadcast(&leaving.less);
 }
 
@@ -49,8 +67,8 @@ static void *let_go_some(void *ctx)
 {
 	(void)ctx;
 	pthread_mutex_lock(&leaving.lock);
-	while (leaving.list_cnt)
-		let_go_first();
+	while (leaving.waiting)
+		let_go_next();
 	leaving.threads--;
 	pthread_cond_broadcast(&leaving.less);
 	pthread_mutex_unlock(&leaving.lock);
@@ -85,26 +103,55 @@ void leaving_put(const struct attachment *list, size_t n)
 {
 	pthread_mutex_lock(&leaving.lock);
 	for (size_t i = 0; i < n; i++) {
-		struct attachment *a = VEC_PUSH(&leaving, list);
-		if (a)
-			*a = list[i];
+		struct departure *d = VEC_PUSH(&leaving, list);
+		if (d)
+			*d = (struct departure){ .what = list[i], .no = ++leaving.last_no };
 		else
 			let_go(&list[i]);
+		leaving.waiting += d != NULL;
 	}
 	while (will_be_awaited() && leaving.threads < THREADS_MAX &&
-	       leaving.threads < leaving.list_cnt + leaving.under_way && add_thread())
+	       leaving.threads < leaving.list_cnt && add_thread())
 		;
-	while (leaving.threads && leaving.list_cnt > WAITING_MAX)
+	while (leaving.threads && leaving.waiting > WAITING_MAX)
 		pthread_cond_wait(&leaving.less, &leaving.lock);
-	while (!leaving.threads && leaving.list_cnt)
-		let_go_first();
+	while (!leaving.threads && leaving.waiting)
+		let_go_next();
 	pthread_mutex_unlock(&leaving.lock);
 }
 
 void leaving_await(void)
 {
 	pthread_mutex_lock(&leaving.lock);
-	while (leaving.list_cnt || leaving.under_way || leaving.threads)
+	while (leaving.list_cnt || leaving.threads)
+		pthread_cond_wait(&leaving.less, &leaving.lock);
+	pthread_mutex_unlock(&leaving.lock);
+}
+
+/* The lock is held. */
+static bool holds(struct probe_file file, uint32_t tgid)
+{
+	for (size_t i = 0; i < leaving.list_cnt; i++) {
+		const struct attachment *a = &leaving.list[i].what;
+		if (a->file.dev == file.dev && a->file.ino == file.ino &&
+		    (!tgid || !a->tgid || a->tgid == tgid))
+			return true;
+	}
+	return false;
+}
+
+bool leaving_holds(struct probe_file file, uint32_t tgid)
+{
+	pthread_mutex_lock(&leaving.lock);
+	bool held = holds(file, tgid);
+	pthread_mutex_unlock(&leaving.lock);
+	return held;
+}
+
+void leaving_await_of(struct probe_file file, uint32_t tgid)
+{
+	pthread_mutex_lock(&leaving.lock);
+	while (holds(file, tgid))
 		pthread_cond_wait(&leaving.less, &leaving.lock);
 	pthread_mutex_unlock(&leaving.lock);
 }

@@ -5,6 +5,7 @@
 #ifndef ALYS_PROBE_LEAVING_H
 #define ALYS_PROBE_LEAVING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "probe/load.h"
@@ -13,5 +14,12 @@
 void leaving_put(const struct attachment *list, size_t n);
 /* Until all that were put are gone, whoever put them. */
 void leaving_await(void);
+/*
+ * Whether some of this file are still there that see calls of the process; 0 = of any. What is
+ * attached to all sees those of each.
+ */
+bool leaving_holds(struct probe_file file, uint32_t tgid);
+/* Until none are. */
+void leaving_await_of(struct probe_file file, uint32_t tgid);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
@@ -59,6 +60,7 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 		return err_set(err, ENOMEM, "out of memory");
 	a->tgid = tgid;
 	a->trial = b->trial;
+	a->file = probe_file_of(file_fd);
 	a->fd = rights_link(&l);
 	if (a->fd >= 0)
 		return 0;
@@ -66,8 +68,8 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 	return refused(-a->fd, path, err);
 }
 
-static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, const char *path,
-		       struct err *err)
+static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd,
+		       const char *path, struct err *err)
 {
 	for (size_t i = 0; i < b->offsets_cnt; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .retprobe = b->at_return);
@@ -76,6 +78,7 @@ static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, co
 			return err_set(err, ENOMEM, "out of memory");
 		a->tgid = tgid;
 		a->trial = b->trial;
+		a->file = probe_file_of(file_fd);
 		a->fd = -1;
 		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i],
 							  &opts);
@@ -94,21 +97,45 @@ int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file_fd);
 	if (!b->offsets_cnt)
 		return 0;
-	return p->tier == PROBE_TIER_PERF ? attach_perf(b, p, tgid, path, err) :
+	return p->tier == PROBE_TIER_PERF ? attach_perf(b, p, tgid, file_fd, path, err) :
 					    attach_multi(b, p, tgid, file_fd, path, err);
 }
 
-static bool is_of(const struct attachment *a, uint32_t tgid, uint32_t trial)
+struct probe_file probe_file_of(int fd)
 {
-	return (!tgid || a->tgid == tgid) && (!trial || a->trial == trial);
+	struct stat st;
+	bool known = !fstat(fd, &st);
+	return known ? (struct probe_file){ st.st_dev, st.st_ino } : (struct probe_file){ 0 };
 }
 
-static void detach(struct probe *p, uint32_t tgid, uint32_t trial)
+/* Which attachments: 0 and NULL are any. */
+struct chosen {
+	uint32_t tgid, trial;
+	const struct probe_file *file;
+};
+
+static bool is_of(const struct attachment *a, const struct chosen *c)
+{
+	return (!c->tgid || a->tgid == c->tgid) && (!c->trial || a->trial == c->trial) &&
+	       (!c->file || (a->file.dev == c->file->dev && a->file.ino == c->file->ino));
+}
+
+bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file)
+{
+	const struct chosen c = { .tgid = tgid, .file = &file };
+	for (size_t i = 0; i < p->attachments_cnt; i++) {
+		if (is_of(&p->attachments[i], &c))
+			return true;
+	}
+	return false;
+}
+
+static void detach(struct probe *p, const struct chosen *c)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
 		struct attachment a = p->attachments[i];
-		if (is_of(&a, tgid, trial))
+		if (is_of(&a, c))
 			continue;
 		p->attachments[i] = p->attachments[kept];
 		p->attachments[kept++] = a;
@@ -117,13 +144,48 @@ static void detach(struct probe *p, uint32_t tgid, uint32_t trial)
 	p->attachments_cnt = kept;
 }
 
+/* No program runs any more that has these numbers in mind. */
+static void forget_left(struct probe *p)
+{
+	for (size_t i = p->files.list_cnt; i--;) {
+		struct probed_file *file = p->files.list[i];
+		if (file->leaving && !leaving_holds(file->id, 0))
+			files_forget(&p->files, file);
+	}
+}
+
+struct probed_file *file_enter(struct probe *p, struct probe_file id, uint32_t tgid)
+{
+	const struct probed_file *known = files_find(&p->files, id);
+	leaving_await_of(id, known && known->leaving ? 0 : tgid);
+	forget_left(p);
+	return files_put(&p->files, id);
+}
+
+bool files_await(struct probe *p)
+{
+	size_t before = p->files.list_cnt;
+	leaving_await();
+	forget_left(p);
+	return p->files.list_cnt < before;
+}
+
+void probe_leave_file(struct probe *p, struct probe_file id)
+{
+	struct probed_file *file = files_find(&p->files, id);
+	if (!file)
+		return;
+	file->leaving = true;
+	detach(p, &(struct chosen){ .file = &id });
+}
+
 void probe_detach(struct probe *p, uint32_t tgid)
 {
-	detach(p, tgid, 0);
+	detach(p, &(struct chosen){ .tgid = tgid });
 	if (tgid)
 		return;
-	for (size_t i = 0; i < p->files_cnt; i++)
-		p->files[i].attached = false;
+	for (size_t i = 0; i < p->files.list_cnt; i++)
+		p->files.list[i]->attached = p->files.list[i]->watched = false;
 	probe_await_detached();
 }
 
@@ -134,5 +196,5 @@ void probe_await_detached(void)
 
 void detach_trial(struct probe *p, uint32_t trial)
 {
-	detach(p, 0, trial);
+	detach(p, &(struct chosen){ .trial = trial });
 }

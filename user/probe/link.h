@@ -30,6 +30,15 @@ int batch_add(struct batch *b, uint64_t offset, uint64_t cookie);
 /* Attaches the batch to one process (tgid) or to all (0). An empty batch is fine. */
 int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err);
 void batch_free(struct batch *b);
+/* The process has probes of its own in the file. */
+bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file);
 void detach_trial(struct probe *p, uint32_t trial);
+/*
+ * Before a process (tgid, or 0) gets probes of this file: until none of them are on their way out,
+ * for both would see each call. NULL: no memory.
+ */
+struct probed_file *file_enter(struct probe *p, struct probe_file id, uint32_t tgid);
+/* Numbers have run out: waits for those that are on their way back. False when there are none. */
+bool files_await(struct probe *p);
 
 #endif

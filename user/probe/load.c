@@ -179,7 +179,7 @@ struct probe *probe_open(const struct probe_config *cfg, struct err *err)
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	if (load(p, cfg, err)) {
+	if (files_init(&p->files) ? err_set(err, ENOMEM, "out of memory") : load(p, cfg, err)) {
 		probe_close(p);
 		return NULL;
 	}
@@ -360,7 +360,8 @@ static uint64_t count_misses(const struct probe *p)
 
 int probe_stats(const struct probe *p, struct probe_stats *out)
 {
-	*out = (struct probe_stats){ .sites = p->sites_cnt, .links = (uint32_t)p->attachments_cnt };
+	*out = (struct probe_stats){ .sites = files_sites(&p->files),
+				     .links = (uint32_t)p->attachments_cnt };
 	int cpus = libbpf_num_possible_cpus();
 	struct alys_stats *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
 	uint32_t zero = 0;

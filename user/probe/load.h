@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probe/files.h"
 #include "probe/probe.h"
 #include "probe/tier.h"
 
@@ -16,18 +17,9 @@ struct programs;
 struct attachment {
 	uint32_t tgid; /* 0 = all targets */
 	uint32_t trial; /* number of the trial that it is for, 0 = none */
+	struct probe_file file;
 	int fd;        /* multi link; -1 when perf */
 	void *perf;    /* struct bpf_link of libbpf */
-};
-
-/* What was told to the kernel about a file; the same file has the same places again. */
-struct described {
-	uint64_t dev, ino;
-	enum probe_returns returns;
-	bool trial;
-	size_t sites_cnt, exits_cnt;
-	uint32_t object, first_site;
-	bool attached; /* for all processes */
 };
 
 #define LISTENING 4
@@ -43,12 +35,10 @@ struct probe {
 	struct tables *tables;
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
-	uint32_t sites_cnt, objects_cnt, gc_sites_cnt, trials_cnt;
-	struct alys_gc_site gc_sites[ALYS_MAX_GC_SITES]; /* as the kernel has them */
+	uint32_t trials_cnt;
+	struct files files;
 	const struct alys_born *born; /* as the programs write it; NULL = nothing is sampled */
 	int listening[LISTENING]; /* raw tracepoints, 0 = not attached */
-	struct described *files;
-	size_t files_cnt, files_cap;
 };
 
 /* Waits until the program is in the kernel. */

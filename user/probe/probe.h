@@ -74,14 +74,22 @@ int probe_exclude(struct probe *p, uint32_t tgid, struct err *err);
 void probe_forget_blocks(struct probe *p);
 /* Those only that were allocated before their process ended; ended: tgid -> when, CLOCK_MONOTONIC, ns. */
 void probe_forget_blocks_of(struct probe *p, const struct map *ended);
-/* Forgets the calls that processes (tgid -> anything) were in when they ended: no return will ask for them. */
+/*
+ * Forgets the calls that processes (tgid -> anything) were in when they ended: no return will ask
+ * for them.
+ */
 void probe_forget_calls_of(struct probe *p, const struct map *ended);
 /* Whether processes that begin and end are told of at all; they are after probe_open. */
 int probe_listen(struct probe *p, bool on, struct err *err);
 /* Stacks that were sent are sent again: the reader has thrown some away. */
 void probe_forget_stacks(struct probe *p);
+/* A file, as fstat tells it; zeros when it cannot. */
+struct probe_file {
+	uint64_t dev, ino;
+};
+struct probe_file probe_file_of(int fd);
 /*
- * A file (told by device and inode) is described to the kernel once, however often it is attached.
+ * A file is described to the kernel once, however often it is attached.
  * Puts the listed sites of one file under probes, for one process (tgid) or for all that the target
  * list names (0).
  */
@@ -93,7 +101,7 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
  */
 struct probe_trial {
 	uint32_t number;        /* never 0 */
-	uint32_t tgid, object, first_site; /* whose, and where it is described */
+	uint32_t tgid, object;  /* whose, and where it is described */
 	uint64_t agreed, wrong; /* calls so far */
 };
 int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
@@ -103,6 +111,11 @@ int probe_trial_look(const struct probe *p, struct probe_trial *t);
 /* Ends a trial: from now on calls are seen at the exits of `sites`, whichever list that is. */
 int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, const struct site_list *sites,
 		    enum probe_returns returns, struct err *err);
+/*
+ * No process uses the file any more: takes all its probes away, in its own time, and its
+ * description.
+ */
+void probe_leave_file(struct probe *p, struct probe_file file);
 /* Takes the probes of one process away, in its own time; or all of them (0), and waits until they are gone. */
 void probe_detach(struct probe *p, uint32_t tgid);
 /* Until those of single processes are gone, too. */

@@ -10,19 +10,22 @@
 #include "alys.skel.h"
 #include "probe/link.h"
 
-/* Addresses are those of a file, so that equal descriptions will do for each other. */
-static int publish(struct probe *p, const struct alys_gc_site *site, uint32_t *index, struct err *err)
+static int publish(struct probe *p, struct probed_file *file, const struct alys_gc_site *site,
+		   uint32_t *index, struct err *err)
 {
-	for (*index = 0; *index < p->gc_sites_cnt; ++*index) {
-		if (!memcmp(&p->gc_sites[*index], site, sizeof(*site)))
-			return 0;
-	}
-	if (*index >= ALYS_MAX_GC_SITES)
-		return err_set(err, ENOSPC, "more than %d places to watch collections at: choose fewer processes",
+	bool made = false;
+	int rc = files_gc_place(&p->files, file, site, index, &made);
+	if (rc == -ENOSPC && files_await(p))
+		rc = files_gc_place(&p->files, file, site, index, &made);
+	if (rc == -ENOSPC)
+		return err_set(err, ENOSPC,
+			       "more than %d places to watch collections at: choose fewer "
+			       "processes",
 			       ALYS_MAX_GC_SITES);
-	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.gc_sites), index, site, BPF_ANY))
+	if (rc)
+		return err_set(err, -rc, "out of memory");
+	if (made && bpf_map_update_elem(bpf_map__fd(p->skel->maps.gc_sites), index, site, BPF_ANY))
 		return err_set(err, errno, "cannot describe a collector: %s", strerror(errno));
-	p->gc_sites[p->gc_sites_cnt++] = *site;
 	return 0;
 }
 
@@ -36,13 +39,17 @@ int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const 
 	const size_t n = sizeof(phases) / sizeof(phases[0]);
 	static const uint32_t order[] = { ALYS_GC_ENDS, ALYS_GC_MARKED, ALYS_GC_BEGINS };
 	uint64_t flags = tgid ? ALYS_COOKIE_FILTERED : 0;
-	int rc = 0;
+	struct probed_file *file = file_enter(p, probe_file_of(file_fd), tgid);
+	int rc = file ? 0 : err_set(err, ENOMEM, "out of memory");
+	/* It was left attached to all when nobody used it: twice would be each collection twice. */
+	if (rc || (!tgid && file->watched))
+		return rc;
 	for (size_t i = 0; i < n * c->sites_cnt && !rc; i++) {
 		const struct collection_site *s = &c->sites[i % c->sites_cnt];
 		uint32_t index;
 		if (s->wire.phase != order[i / c->sites_cnt])
 			continue;
-		rc = publish(p, &s->wire, &index, err);
+		rc = publish(p, file, &s->wire, &index, err);
 		if (!rc && batch_add(&phases[i / c->sites_cnt], s->offset, index | flags))
 			rc = err_set(err, ENOMEM, "out of memory");
 	}
@@ -50,6 +57,7 @@ int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const 
 		rc = program_ready(p, phases[i].prog, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = batch_attach(&phases[i], p, tgid, file_fd, err);
+	file->watched |= !tgid && !rc;
 	for (size_t i = 0; i < n; i++)
 		batch_free(&phases[i]);
 	return rc;

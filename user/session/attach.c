@@ -24,6 +24,9 @@ struct trial {
 /* What a file offers, found once. */
 struct file_sites {
 	struct module_id module;
+	struct probe_file file;
+	uint64_t unused_ns; /* no process has it mapped since then; 0 = some had at the last look */
+	bool left;          /* its probes were taken away for that */
 	struct site_list list;
 	size_t probed; /* functions */
 	bool calibrated; /* tried once, or being tried, whatever comes of it */
@@ -42,6 +45,7 @@ struct site_cache {
 	struct file_sites *files;
 	size_t files_cnt, files_cap;
 	struct map done; /* tgid << 32 | module: attached */
+	uint64_t looked_ns; /* for files that are unused */
 	struct verdicts *verdicts; /* NULL until one is asked for */
 };
 
@@ -157,6 +161,7 @@ static struct file_sites *sites_of(struct live *l, const struct module *m, int f
 	if (!f)
 		return NULL;
 	f->module = m->id;
+	f->file = probe_file_of(fd);
 	if (find_sites(l, true, fd, m->path, &f->list, &err)) {
 		log_info("%s: %s", m->path, err.text);
 		if (err.code != ENOEXEC && !l->attach_err.code)
@@ -182,6 +187,9 @@ static enum probe_returns returns_for(const struct live *l, uint32_t tgid)
 		return PROBE_RETURNS_ALL;
 	return returns_safe(l, tgid) ? PROBE_RETURNS_PLAIN : PROBE_RETURNS_NONE;
 }
+
+#define UNUSED_LOOK_NS 500000000ull
+#define UNUSED_NS 2000000000ull
 
 /* Calls that must agree before cheap exits are believed that no helper could try. */
 #define TRIAL_CALLS 1000
@@ -338,6 +346,101 @@ static void take_verdicts(struct live *l)
 	}
 }
 
+/* The table must not change while it is walked; entries of one file are few. */
+static void forget_done(struct site_cache *c, struct module_id module)
+{
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&c->done, &i));) {
+		if ((uint32_t)s->key != module.n)
+			continue;
+		map_del(&c->done, s->key);
+		i = 0;
+	}
+}
+
+static bool is_same_file(const struct file_sites *a, const struct file_sites *b)
+{
+	return a != b && a->file.dev == b->file.dev && a->file.ino == b->file.ino;
+}
+
+/* Another process may come to use it: it is attached anew then. */
+static void forget_links(struct live *l, struct file_sites *f)
+{
+	forget_done(l->sites, f->module);
+	forget_trials(f, 0);
+	f->left = true;
+}
+
+static void leave_file(struct live *l, struct file_sites *f)
+{
+	bool in_use = false;
+	if (!f->probed || f->left)
+		return;
+	forget_links(l, f);
+	for (size_t i = 0; i < l->sites->files_cnt; i++) {
+		const struct file_sites *other = &l->sites->files[i];
+		in_use |= is_same_file(f, other) && other->probed && !other->left;
+	}
+	if (!in_use)
+		probe_leave_file(l->probe, f->file);
+}
+
+/*
+ * A file that was written anew in its place is another module: shared probes were for what it has
+ * been. A process' own probes go with the process.
+ */
+static void leave_outdated(struct live *l, const struct file_sites *now)
+{
+	for (size_t i = 0; l->o->follow && i < l->sites->files_cnt; i++) {
+		struct file_sites *f = &l->sites->files[i];
+		if (!is_same_file(f, now) || !f->probed || f->left)
+			continue;
+		forget_links(l, f);
+		probe_leave_file(l->probe, f->file);
+	}
+}
+
+/* Modules that processes have mapped now. False: no memory. */
+static bool list_used(const struct live *l, struct map *used)
+{
+	const struct proc *p;
+	const struct mapping *map;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (target_find(l->targets, p->tgid).n != p->id.n)
+			continue;
+		for (size_t k = 0; (map = target_mapping(l->targets, p->id, k)); k++) {
+			if (!map_put(used, map->module.n))
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * While nobody runs a file it may be written anew in its place, as cp does: probes that are left
+ * would then be put into the middle of other instructions, in the next process that maps it. A
+ * recording of some programs is short, and is to see each of them from its first call on.
+ */
+static void leave_unused(struct live *l, uint64_t now)
+{
+	struct site_cache *c = l->sites;
+	struct map used = { 0 };
+	if (!l->select || now - c->looked_ns < UNUSED_LOOK_NS)
+		return;
+	c->looked_ns = now;
+	bool known = list_used(l, &used);
+	for (size_t i = 0; known && i < c->files_cnt; i++) {
+		struct file_sites *f = &c->files[i];
+		if (map_get(&used, f->module.n))
+			f->unused_ns = 0;
+		else if (!f->unused_ns)
+			f->unused_ns = now;
+		else if (now - f->unused_ns >= UNUSED_NS)
+			leave_file(l, f);
+	}
+	map_free(&used);
+}
+
 void attach_look(struct live *l)
 {
 	if (!l->sites)
@@ -345,6 +448,7 @@ void attach_look(struct live *l)
 	take_verdicts(l);
 	for (size_t i = 0; i < l->sites->files_cnt; i++)
 		look(l, &l->sites->files[i]);
+	leave_unused(l, now_ns());
 }
 
 int attach_fd(const struct live *l)
@@ -402,9 +506,14 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	if (!done || *done)
 		return;
 	*done = 1;
+	bool known = known_file(l->sites, m->id);
 	struct file_sites *f = sites_of(l, m, fd);
+	if (f && !known)
+		leave_outdated(l, f);
 	if (!f || !f->probed)
 		return;
+	f->left = false;
+	f->unused_ns = 0;
 	if (!f->calibrated && calibrate_wanted(&f->list, returns_for(l, p->tgid)))
 		calibrate_file(l, f, m, fd);
 	if (!waits(f, p->tgid))
@@ -436,7 +545,10 @@ void attach_forget(struct live *l, uint32_t tgid)
 		forget_trials(&l->sites->files[i], tgid);
 		forget_waiting(&l->sites->files[i], tgid);
 	}
-	/* Where links are shared, none is this one's: to ask of each file at thousands of ends a second would cost more than all else. */
+	/*
+	 * Where links are shared, none is this one's: to ask of each file at thousands of ends a
+	 * second would cost more than all else.
+	 */
 	for (size_t i = 0; l->sites && !l->o->follow && (m = catalog_next_module(l->catalog, &i));)
 		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
 }
@@ -470,7 +582,7 @@ void attach_prune(struct live *l, const struct catalog *kept)
 			l->sites->files[n++] = *f;
 			continue;
 		}
-		map_del(&l->sites->done, f->module.n);
+		leave_file(l, f);
 		file_free(f);
 	}
 	if (l->sites)
@@ -481,7 +593,7 @@ size_t attach_files(const struct live *l)
 {
 	size_t n = 0;
 	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++)
-		n += l->sites->files[i].probed != 0;
+		n += l->sites->files[i].probed && !l->sites->files[i].left;
 	return n;
 }
 
