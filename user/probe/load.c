@@ -322,9 +322,14 @@ int probe_listen(struct probe *p, bool on, struct err *err)
 
 void probe_forget_stacks(struct probe *p)
 {
-	uint64_t none = 0;
-	for (uint32_t i = 0; i < ALYS_SEEN_SLOTS; i++)
-		bpf_map_update_elem(bpf_map__fd(p->skel->maps.seen), &i, &none, BPF_ANY);
+	static const uint64_t none[4096];
+	static uint32_t slots[4096];
+	for (uint32_t at = 0; at < ALYS_SEEN_SLOTS;) {
+		uint32_t n = 0;
+		while (n < sizeof(slots) / sizeof(slots[0]) && at < ALYS_SEEN_SLOTS)
+			slots[n++] = at++;
+		bpf_map_update_batch(bpf_map__fd(p->skel->maps.seen), slots, none, &n, NULL);
+	}
 }
 
 void probe_start(struct probe *p)

@@ -14,7 +14,9 @@ static bool is_current(const struct live *l, struct proc_id id)
 
 bool compact_keeps(const struct compact *c, const struct stack *s)
 {
-	return is_current(c->live, s->proc) && (s->id.n > c->young || heaps_know(c->heaps, s->proc, s->id));
+	return is_current(c->live, s->proc) &&
+	       (s->id.n > c->young || map_get(&c->live->recalled, s->id.n) ||
+		heaps_know(c->heaps, s->proc, s->id));
 }
 
 static void copy_living(const struct compact *c, struct subset *s)
@@ -54,6 +56,13 @@ static bool copy_hashes(const struct live *l, const struct catalog *kept, struct
 	return true;
 }
 
+void compact_prepare(struct live *l)
+{
+	l->forgets = true;
+	map_free(&l->recalled);
+	probe_forget_stacks(l->probe);
+}
+
 int compact_catalog(const struct compact *c)
 {
 	struct live *l = c->live;
@@ -72,6 +81,6 @@ int compact_catalog(const struct compact *c)
 	attach_prune(l, s.to);
 	catalog_free(l->catalog);
 	l->catalog = s.to;
-	probe_forget_stacks(l->probe);
+	compact_prepare(l);
 	return 0;
 }

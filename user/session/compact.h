@@ -14,9 +14,18 @@ struct compact {
 	uint32_t young; /* stacks above this number may have events on their way */
 };
 
+/*
+ * Makes the kernel send all stacks again. Those that it sent are known to be in use from then on;
+ * of the others no event can come any more once the ring has been read, so that compact_catalog may
+ * forget them: no sooner.
+ */
+void compact_prepare(struct live *l);
 /* The stack is not to be forgotten. */
 bool compact_keeps(const struct compact *c, const struct stack *s);
-/* 0 or -ENOMEM; then all is as it was. Nobody may hold anything of the old catalog. */
+/*
+ * 0 or -ENOMEM; then all is as it was. Nobody may hold anything of the old catalog. Prepares the
+ * next one.
+ */
 int compact_catalog(const struct compact *c);
 
 #endif

@@ -390,11 +390,18 @@ static void compact(struct continuous *c, uint64_t now)
 {
 	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
 	if ((c->dead < DEAD_MAX && c->idle < IDLE_MAX) || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) ||
-	    naming_is_busy(c->naming) || !traces_settle(c->traces, &what))
+	    naming_is_busy(c->naming))
+		return;
+	if (!c->live.forgets) {
+		compact_prepare(&c->live);
+		c->compacted_ns = now;
+		return;
+	}
+	if (c->live.read_ns < c->compacted_ns || !traces_settle(c->traces, &what))
 		return;
 	if (!compact_catalog(&what))
 		malloc_trim(0);
-	c->compacted_ns = now;
+	c->compacted_ns = now_ns();
 	c->dead = c->idle = 0;
 }
 

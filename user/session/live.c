@@ -24,7 +24,10 @@
 #define MAPS_PAUSE_NS 5000000ull
 #define TICK_NS 250000000ull
 #define SILENCE_NS 3000000000ull
-/* The kernel's tables of sampled blocks and waiting calls are gone through this often: most programs end without freeing all. */
+/*
+ * The kernel's tables of sampled blocks and waiting calls are gone through this often: most
+ * programs end without freeing all.
+ */
 #define SWEEP_NS 5000000000ull
 
 uint64_t now_ns(void)
@@ -173,8 +176,11 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 		l->abandoned = true;
 		return;
 	}
-	if (*id) /* sent again after a collision in the kernel's table */
+	/* Sent again after a collision in the kernel's table, or because that was emptied. */
+	if (*id) {
+		l->abandoned |= l->forgets && !map_put(&l->recalled, *id);
 		return;
+	}
 	if (!resolve_all(l, proc, s, frames)) {
 		refresh_maps(l, proc);
 		l->unresolved_ips += !resolve_all(l, proc, s, frames);
@@ -213,7 +219,10 @@ static void note_ended(struct live *l, const struct intake_who *who)
 		*when = who->time_ns;
 }
 
-/* Whose number is another's by now keeps its calls: they may be the other's, and a call has no time in an exact recording. */
+/*
+ * Whose number is another's by now keeps its calls: they may be the other's, and a call has no time
+ * in an exact recording.
+ */
 static void forget_calls(struct live *l)
 {
 	struct map ended = { 0 };
@@ -390,6 +399,7 @@ void live_close(struct live *l)
 	target_free(l->targets);
 	catalog_free(l->catalog);
 	map_free(&l->stacks);
+	map_free(&l->recalled);
 	map_free(&l->ended);
 	map_free(&l->silent);
 }

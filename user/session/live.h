@@ -44,6 +44,8 @@ struct live {
 
 	struct map stacks; /* hash -> stack_id */
 	uint32_t stacks_cnt;
+	bool forgets;        /* stacks are thrown away now and then, see session/compact */
+	struct map recalled; /* then: those that were sent again since, by id */
 	struct {
 		uint32_t tgid;
 		struct proc_id id;
