@@ -1,0 +1,105 @@
+"""What a daemon that runs for weeks must not run out of, or lose: in minutes."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import PROGS
+from test_daemon import daemon  # noqa: F401 (a fixture)
+from test_faces import metrics, served  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.bpf
+
+LONG = 120
+
+
+class Copies:
+    """Programs that nobody has seen before, running."""
+
+    def __init__(self, folder, names):
+        self.paths = [folder / name for name in names]
+        for path in self.paths:
+            shutil.copy(PROGS / "c_own", path)
+        self.procs = [subprocess.Popen([path], stdin=subprocess.DEVNULL) for path in self.paths]
+        self.pids = {p.pid for p in self.procs}
+
+    def end(self):
+        for p in self.procs:
+            p.kill()
+            p.wait()
+        for path in self.paths:
+            path.unlink()
+
+
+def test_more_files_than_places(daemon, tmp_path):
+    """Each of these has an allocator; together they want more places than the kernel's tables have."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    d = daemon("--exe", f"{folder}/*", "--sample", "bytes:4k", "--follow")
+    for first in range(0, 1150, 50):
+        copies = Copies(folder, (str(first + i) for i in range(50)))
+        try:
+            d.until(lambda: copies.pids <= set(d.status()["table"]), LONG)
+        finally:
+            copies.end()
+        d.until(lambda: d.traced() == 0, LONG)
+        d.log()  # or else the pipe fills up
+    assert "more than" not in d.log()
+
+
+def test_a_program_written_anew_in_its_place(daemon, tmp_path, started):
+    """As cp does: the same file, other instructions. Probes for the old ones must not be put into these."""
+    path = tmp_path / "prog"
+    d = daemon("--exe", path, "--sample", "bytes:4k", "--follow")
+    shutil.copy(PROGS / "c_own", path)
+    first = started.program(path)
+    d.until(lambda: first.pid in d.status()["table"], LONG)
+    number = path.stat().st_ino
+    first.kill()
+    d.until(lambda: d.status()["probes"].startswith("0 files"), LONG)
+    shutil.copy(PROGS / "c_static", path)
+    assert path.stat().st_ino == number
+    second = started.program(path).wait_ready()
+    d.until(lambda: d.status()["probes"].startswith("1 files"), LONG)
+    second.go().truths()
+    d.until(lambda: second.pid in d.status()["table"], LONG)
+    assert second.finish() == 0
+
+
+def order(program, what):
+    program.proc.stdin.write(what)
+    program.proc.stdin.flush()
+    for _ in what:
+        assert program.line() == "done"
+
+
+def recorded(server, pid):
+    return sum(n for name, n in metrics(server).items() if name.startswith(f'alys_target_recorded_total{{pid="{pid}"'))
+
+
+def test_no_stack_is_forgotten_under_its_events(started, served):
+    """Events of a stack that nobody has seen for long wait in the ring while dead processes are forgotten, and it with them."""
+    one = started.program("c_rare").wait_ready()
+    server = served("--exe", PROGS / "c_rare", "--sample", "bytes:1", "--idle-stacks", "1s")
+    note = lambda name: metrics(server).get(f'alys_note{{name="{name}"}}', 0)
+    for _ in range(2):
+        others = [started.program("c_rare").wait_ready() for _ in range(70)]
+        server.until(lambda: server.traced() == 71, LONG)
+        order(one, b"r")
+        time.sleep(6)  # the longer the better: by then its row has gone
+        was = recorded(server, one.pid)
+        collector = server.collector()
+        os.kill(collector, signal.SIGSTOP)
+        try:
+            for other in others:
+                other.kill()
+            order(one, b"br")
+        finally:
+            os.kill(collector, signal.SIGCONT)
+        server.until(lambda: server.traced() == 1 and recorded(server, one.pid) >= was + 100000, LONG)
+        time.sleep(3)  # what is left in the ring
+        assert note("events-without-stack") == 0
+    assert one.finish() == 0
