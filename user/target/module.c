@@ -52,28 +52,62 @@ static void name_module(struct module *m, const struct open_module *o, const str
 		m->build_id_sz = (uint8_t)elf_build_id(o->elf, m->build_id, sizeof(m->build_id));
 }
 
+/* Written anew in its place, as cp does: what is known of it is of another file. */
+static bool is_rewritten(const struct open_module *o)
+{
+	struct stat st;
+	return o->elf && !fstat(o->fd, &st) &&
+	       (st.st_size != o->size || st.st_mtim.tv_sec != o->mtime.tv_sec ||
+		st.st_mtim.tv_nsec != o->mtime.tv_nsec);
+}
+
+static bool is_of(const struct open_module *o, const struct map_line *line)
+{
+	return o->ino == line->ino && o->dev == line->dev && !o->outdated;
+}
+
+static struct open_module *find_module(struct module_table *t, uint64_t place,
+				       const struct map_line *line)
+{
+	if (!place || is_of(&t->modules[place - 1], line))
+		return place ? &t->modules[place - 1] : NULL;
+	/* Two files may share a key. */
+	for (size_t i = 0; i < t->modules_cnt; i++) {
+		if (is_of(&t->modules[i], line))
+			return &t->modules[i];
+	}
+	return NULL;
+}
+
+static void open_file(struct open_module *o, uint32_t tgid, const struct map_line *line)
+{
+	struct stat st;
+	o->dev = line->dev;
+	o->ino = line->ino;
+	o->fd = line->ino ? module_open(tgid, line) : -1;
+	o->elf = o->fd >= 0 ? elf_open(o->fd, line->path, NULL) : NULL;
+	if (o->fd < 0 || fstat(o->fd, &st))
+		return;
+	o->size = st.st_size;
+	o->mtime = st.st_mtim;
+}
+
 const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid,
 				    const struct map_line *line)
 {
 	uint64_t *place = map_put(&t->index, line->dev << 40 ^ line->ino);
-	const struct open_module *known = place && *place ? &t->modules[*place - 1] : NULL;
-	if (known && known->ino == line->ino && known->dev == line->dev)
+	struct open_module *known = place ? find_module(t, *place, line) : NULL;
+	if (known && !is_rewritten(known))
 		return known;
-	/* Two files may share a key. */
-	for (size_t i = 0; known && i < t->modules_cnt; i++) {
-		if (t->modules[i].ino == line->ino && t->modules[i].dev == line->dev)
-			return &t->modules[i];
-	}
+	if (known)
+		known->outdated = true;
 	struct open_module *o = place ? VEC_PUSH(t, modules) : NULL;
 	if (!o)
 		return NULL;
 	*place = t->modules_cnt;
-	o->id = (struct module_id){ (uint32_t)t->modules_cnt };
-	o->dev = line->dev;
-	o->ino = line->ino;
-	o->fd = line->ino ? module_open(tgid, line) : -1;
+	o->id = (struct module_id){ ++t->last_id };
+	open_file(o, tgid, line);
 	t->closed += line->ino && o->fd < 0;
-	o->elf = o->fd >= 0 ? elf_open(o->fd, line->path, NULL) : NULL;
 	struct module m;
 	name_module(&m, o, line);
 	return catalog_put_module(c, &m) ? NULL : o;
@@ -86,37 +120,63 @@ const struct open_module *module_made(struct module_table *t, struct catalog *c,
 	if (!o)
 		return NULL;
 	snprintf(name, sizeof(name), "[jit] %u", tgid);
-	*o = (struct open_module){ .id = { (uint32_t)t->modules_cnt }, .dev = UINT64_MAX, .ino = key, .fd = -1 };
+	*o = (struct open_module){ .id = { ++t->last_id }, .dev = UINT64_MAX, .ino = key, .fd = -1 };
 	struct module m = { .id = o->id, .path = name, .dev = o->dev, .ino = o->ino };
 	return catalog_put_module(c, &m) ? NULL : o;
 }
 
+static int compare_ids(const void *key, const void *module)
+{
+	uint32_t a = *(const uint32_t *)key, b = ((const struct open_module *)module)->id.n;
+	return a < b ? -1 : a > b;
+}
+
 const struct open_module *module_by_id(const struct module_table *t, struct module_id id)
 {
-	return id.n && id.n <= t->modules_cnt ? &t->modules[id.n - 1] : NULL;
+	if (!t->modules_cnt)
+		return NULL;
+	return bsearch(&id.n, t->modules, t->modules_cnt, sizeof(*t->modules), compare_ids);
+}
+
+static void close_module(struct open_module *o)
+{
+	elf_close(o->elf);
+	if (o->fd >= 0)
+		close(o->fd);
+}
+
+/* Without memory a file will be taken for a new one: that costs work, but tells nothing wrong. */
+static void index_modules(struct module_table *t)
+{
+	map_free(&t->index);
+	for (size_t i = 0; i < t->modules_cnt; i++) {
+		const struct open_module *o = &t->modules[i];
+		bool found = o->dev != UINT64_MAX && !o->outdated;
+		uint64_t *place = found ? map_put(&t->index, o->dev << 40 ^ o->ino) : NULL;
+		if (place)
+			*place = i + 1;
+	}
 }
 
 void module_table_prune(struct module_table *t, const uint8_t *used)
 {
+	size_t kept = 0;
 	for (size_t i = 0; i < t->modules_cnt; i++) {
-		struct open_module *o = &t->modules[i];
-		if (used[i] || !o->ino || o->dev == UINT64_MAX)
-			continue;
-		elf_close(o->elf);
-		if (o->fd >= 0)
-			close(o->fd);
-		map_del(&t->index, o->dev << 40 ^ o->ino);
-		*o = (struct open_module){ .id = o->id, .fd = -1 };
+		if (used[i])
+			t->modules[kept++] = t->modules[i];
+		else
+			close_module(&t->modules[i]);
 	}
+	if (kept == t->modules_cnt)
+		return;
+	t->modules_cnt = kept;
+	index_modules(t);
 }
 
 void module_table_free(struct module_table *t)
 {
-	for (size_t i = 0; i < t->modules_cnt; i++) {
-		elf_close(t->modules[i].elf);
-		if (t->modules[i].fd >= 0)
-			close(t->modules[i].fd);
-	}
+	for (size_t i = 0; i < t->modules_cnt; i++)
+		close_module(&t->modules[i]);
 	free(t->modules);
 	map_free(&t->index);
 	*t = (struct module_table){ 0 };
