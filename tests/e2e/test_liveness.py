@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, PROGS, STRAIGHT, Tally, alys, bpftool, convert, each_event, fdinfo, lying_collector, pprof
+from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, convert, each_event, fdinfo, lying_collector,
+                      pprof, site_of)
 from test_daemon import daemon  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
@@ -505,17 +506,27 @@ def map_of(pid, name):
     raise AssertionError(f"no map {name}")
 
 
+def no_room(tracer, tmp_path):
+    """Fills the kernel's table of collecting processes; what is called makes room again."""
+    number, size, room = map_of(tracer, "gc_states")
+    # Numbers that no process has: above the kernel's largest.
+    keys = [" ".join(f"{byte:02x}" for byte in (0x40000000 + i).to_bytes(4, "little")) for i in range(room)]
+
+    def batch(verb, value):
+        path = tmp_path / verb
+        path.write_text("".join(f"map {verb} id {number} key hex {key}{value}\n" for key in keys))
+        subprocess.run(["bpftool", "batch", "file", path], check=True, stdout=subprocess.DEVNULL, timeout=TIMEOUT)
+
+    batch("update", f" value hex {' 00' * size}")
+    return lambda: batch("delete", "")
+
+
 def test_no_room_for_a_collector(tmp_path, started):
     """The kernel's table of collecting processes is full: who found no room is asked instead, and it is said."""
     p = started.program("c_gclive", "20000", "3").wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", p.pid, "-o", trace).recording()
-    number, size, room = map_of(tracer.proc.pid, "gc_states")
-    batch = tmp_path / "batch"
-    # Numbers that no process has: above the kernel's largest.
-    keys = (" ".join(f"{byte:02x}" for byte in (0x40000000 + i).to_bytes(4, "little")) for i in range(room))
-    batch.write_text("".join(f"map update id {number} key hex {key} value hex {' 00' * size}\n" for key in keys))
-    subprocess.run(["bpftool", "batch", "file", batch], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    no_room(tracer.proc.pid, tmp_path)
     truth = p.go().truths()[0]
     assert p.finish() == 0
     tracer.wait()
@@ -542,17 +553,53 @@ def test_layout_that_is_proven_wrong(tmp_path, started):
     assert p.finish() == 0
 
 
+def added(d, program, file):
+    """The daemon watches its collector: that waits for a verdict on the file."""
+    d.ctl("add", program.pid)
+    line = re.escape(str(file)) + r"\S*: \d+ functions under probes"
+    d.until(lambda: re.search(line, d.log()), TIMEOUT)
+
+
+def test_a_collector_met_when_there_was_room_again(started, daemon, tmp_path):
+    """That another one found none says nothing of it."""
+    first = started.program("c_gclive", "20000").wait_ready()
+    later = started.program("c_gcfixed", env={"GC_DONT_GC": "1"}).wait_ready()
+    plain = started.program("c_busy").wait_ready()
+    d = daemon("-p", plain.pid, "--sample", "bytes:4k")
+    added(d, first, "libgc")
+    make_room = no_room(d.collector(), tmp_path)
+    first.go().truths()
+    said = f"process {first.pid}: too many processes collect garbage at once"
+    d.until(lambda: said in d.status().get("liveness", ""), TIMEOUT)
+    make_room()
+    for _ in range(3):  # all that had been sent by then has been read
+        time.sleep(0.5)
+        d.status()
+    links = lambda: int(re.search(r"(\d+) links", d.status()["probes"]).group(1))
+    before = links()
+    d.ctl("add", later.pid)
+    d.until(lambda: links() > before, TIMEOUT)
+    later.go().truths()
+    d.until(lambda: later.pid in d.status()["table"], TIMEOUT)
+    time.sleep(0.5)
+    assert "more process" not in d.status()["liveness"] and said in d.status()["liveness"]
+    assert first.finish() == 0 and later.finish() == 0
+
+
 def test_status_of_the_daemon(started, daemon, tmp_path):
-    """Of programs that collect garbage; who cannot be watched is named."""
+    """Of programs that collect garbage; who cannot be watched is named, and that all others were seen."""
     blind = without_symbols("c_gclive_odd", tmp_path / "blind", "GC_gc_no", "GC_get_gc_no")
     odd, sound, plain = (started.program(name).wait_ready() for name in (blind, "c_gclive", "c_busy"))
     d = daemon("-p", plain.pid, "--sample", "bytes:4k")
     d.until(lambda: d.traced() == 1)
     assert "liveness" not in d.status()
-    for p in (odd, sound):
-        d.ctl("add", p.pid)
+    for p, file in ((odd, blind), (sound, "libgc")):
+        added(d, p, file)
         p.go()
         p.truths()
-    d.until(lambda: f"process {odd.pid} (blind): " in d.status().get("liveness", ""))
+    # A collector that was met just now may not have been found yet.
+    first = f"upper bound (nothing of process {odd.pid} (blind): "
+    d.until(lambda: {odd.pid, sound.pid} <= set(d.status()["table"]), TIMEOUT)
+    d.until(lambda: d.status()["liveness"].startswith(first), TIMEOUT)
     d.ctl("remove", odd.pid)
     assert odd.finish() == 0 and sound.finish() == 0
