@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, convert, each_event, fdinfo, lying_collector,
-                      pprof, site_of)
+                      pprof)
 from test_daemon import daemon  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
