@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -258,6 +259,31 @@ def started():
     yield Starter()
     for one in reversed(running):
         one.kill()
+
+
+def has_ended(pid):
+    """An orphan may stay a zombie for good: in a container nobody may be there to ask how it ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.fixture
+def public():
+    """Copies a program to where every user may run it, wherever the project lies."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o755)
+
+    def copy(program):
+        there = folder / Path(program).name
+        shutil.copy(program, there)
+        there.chmod(0o755)
+        return there
+
+    copy.folder = folder
+    yield copy
+    shutil.rmtree(folder)
 
 
 def alys(*args, timeout=TIMEOUT, **kw):

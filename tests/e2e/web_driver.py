@@ -9,7 +9,7 @@ import urllib.parse
 
 from browser_driver import BUILD, ROOT, run
 
-TIMEOUT = 60
+TIMEOUT = 120
 
 
 def build(name):
@@ -34,7 +34,7 @@ class Fake:
         if self.proc.poll() is None:
             self.proc.send_signal(signal.SIGTERM)
         try:
-            return self.proc.communicate(timeout=10)
+            return self.proc.communicate(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             self.proc.kill()
             self.proc.communicate()
