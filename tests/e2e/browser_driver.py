@@ -17,7 +17,7 @@ NODE = BUILD / "tests" / "node"
 
 
 def run(*args, **kwargs):
-    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, timeout=240, **kwargs)
+    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, timeout=600, **kwargs)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
