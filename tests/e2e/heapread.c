@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "session/collector.h"
 #include "session/guest.h"
@@ -75,6 +76,8 @@ static int compare_again(struct collector *c, int n, struct err *err)
 		torn += h.torn;
 		retries += h.retries;
 		boehm_heap_free(&h);
+		/* Readings quicker than cycles would all be of one. */
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
 	printf("readings %d cycles %" PRIu64 " torn %" PRIu64 " retries %" PRIu64 " objects %zu wrong %zu\n", n, cycles, torn,
 	       retries, seen.objects, seen.wrong);

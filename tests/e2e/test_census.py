@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, BUILD, PROGS, ROOT, alys, lying_collector
+from conftest import ALYS, BUILD, PROGS, ROOT, TIMEOUT, alys, lying_collector
+from web_driver import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")
 
@@ -224,12 +225,10 @@ def test_steps_of_an_incremental_collector_are_said(started):
 def test_first_thread_has_exited(started):
     program = started.program("c_leader")
     assert program.line() == "ready"
-    end = time.monotonic() + 60
-    while ") Z " not in Path(f"/proc/{program.pid}/stat").read_text():
-        assert time.monotonic() < end, "its first thread does not exit"
+    wait_for(lambda: ") Z " in Path(f"/proc/{program.pid}/stat").read_text())
     assert by_type(program)[0]["(buffer)"]["count"] == 300
     accounts = json.loads(census(program, "--heap", "-f", "json").stdout)
-    assert accounts["rss_bytes"] > accounts["live_bytes"] >= 300 * 200
+    assert accounts["live_bytes"] >= 300 * 200
     for args in ([], ["--freeze"]):
         done = alys("graph", "-p", program.pid, "--show", "counts", *args)
         assert done.returncode == 0 and int(re.search(r"(\d+) live objects", done.stderr).group(1)) >= 300, done
@@ -245,10 +244,15 @@ def test_zombie():
 
 # --- accounts --------------------------------------------------------------------------------------
 
+def resident(program):
+    return int(Path(f"/proc/{program.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
 @pytest.mark.parametrize("command", [["census", "--heap"], ["report", "--heap"]])
 def test_accounts_add_up(started, command):
     program = started.program("c_heap")
     numbers, _ = told(program)
+    before = resident(program)
     done = alys(*command, "-p", program.pid, "-f", "json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -256,7 +260,8 @@ def test_accounts_add_up(started, command):
     assert answer["free_bytes"] == numbers["free"]
     assert answer["live_bytes"] + answer["slack_bytes"] + answer["free_bytes"] + answer["unmapped_bytes"] == answer["heap_bytes"]
     assert sum(r["live_bytes"] for r in answer["rows"]) == answer["live_bytes"] == answer["total"]["live_bytes"]
-    assert answer["rss_bytes"] > answer["live_bytes"]
+    # It stands still, but pages that it does not use may be taken from it.
+    assert resident(program) / 2 <= answer["rss_bytes"] <= before * 2
     text = alys(*command, "-p", program.pid).stdout
     assert "resident memory of the process" in text and "Under 1/4 live" in text
 
@@ -276,14 +281,15 @@ def test_accounts_and_census_count_the_same(started, program):
 @pytest.mark.bpf
 def test_whose_survivors_pin_blocks(started):
     program = started.program("c_pins").wait_ready()
-    running = subprocess.Popen([ALYS, "report", "--heap", "-v", "-p", str(program.pid), "-d", "4", "-f", "json"], text=True,
+    running = subprocess.Popen([ALYS, "report", "--heap", "-v", "-p", str(program.pid), "-d", "1000", "-f", "json"], text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     for line in running.stderr:
         if "recording" in line:
             break
     program.go()
     assert program.line() == "kept 200"
-    out, err = running.communicate(timeout=120)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=TIMEOUT)
     assert running.returncode == 0, err
     accounts, end = json.JSONDecoder().raw_decode(out)
     sites = json.loads(out[end:])
@@ -326,11 +332,11 @@ def test_no_such_process():
     refused(alys("census", "-p", 4194304 - 1), "no process")
 
 
-def test_nobody_may_not_look(started):
+def test_nobody_may_not_look(started, public):
     program = started.program("c_heap")
     told(program)
-    done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", str(ALYS), "census", "-p",
-                           str(program.pid)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", public(ALYS), "census", "-p",
+                           str(program.pid)], capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 1 and re.fullmatch(r"alys-bpf: not allowed to .*run as root.*\n", done.stderr), done
 
 
@@ -370,7 +376,7 @@ def test_process_dies_midway(started, after):
     time.sleep(after)
     program.proc.send_signal(signal.SIGKILL)
     program.proc.wait()
-    out, err = running.communicate(timeout=120)
+    out, err = running.communicate(timeout=TIMEOUT)
     # Either it was quicker, or it says what happened.
     assert running.returncode == 0 or (running.returncode == NOTHING and re.fullmatch(r"alys-bpf: .+\n", err)), (out, err)
 
