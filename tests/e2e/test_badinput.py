@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, PROGS, STRAIGHT, alys, assert_law, each_event, convert, ledger
+from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, assert_law, each_event, convert, ledger
 
 MESSAGE = re.compile(r"alys-bpf: .+\n")
 
@@ -75,7 +75,7 @@ def test_kernel_thread(tmp_path):
 @pytest.mark.bpf
 def test_zombie(tmp_path):
     child = subprocess.Popen(["true"])
-    time.sleep(0.3)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     try:
         assert_refused(alys("-p", child.pid, "-o", tmp_path / "t.alys"), str(child.pid))
         assert not list(tmp_path.iterdir())
@@ -212,15 +212,12 @@ def test_disk_that_is_full_from_the_begin(target, tmp_path):
 
 
 def wait_until_full(trace):
-    """Free space says little: the writer may have set it aside. The file ends to grow."""
-    before = -1
-    for _ in range(60):
-        now = trace.stat().st_size
-        if now == before and now > 100000:
-            return
-        before = now
+    """Free space says little: the writer may have set it aside. The file ends to grow, and not for a moment only."""
+    sizes, end = [], time.monotonic() + TIMEOUT
+    while len(sizes) < 5 or len(set(sizes[-5:])) > 1 or sizes[-1] <= 100000:
+        assert time.monotonic() < end, "the disk did not fill up"
         time.sleep(0.7)
-    pytest.fail("the disk did not fill up")
+        sizes.append(trace.stat().st_size)
 
 
 @pytest.mark.bpf
@@ -333,6 +330,7 @@ def test_good_trace_has_its_ledger(recorded, tmp_path):
     ("-p 1 -d soon", ["--duration", "soon"]),
     ("-p 1 --backtrace deep", ["--backtrace", "none", "deep"]),
     ("-p 1 --backtrace-limit 0", ["--backtrace-limit"]),
+    ("-p 1 --backtrace-limit 513", ["--backtrace-limit", "to 512"]),
     ("-p 1 --min-size lots", ["--min-size", "lots"]),
     ("-p 1 --ring 5000", ["--ring", "power of two"]),
     ("-p 1 -o", ["-o"]),

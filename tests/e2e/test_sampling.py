@@ -17,6 +17,8 @@ pytestmark = pytest.mark.bpf
 # A hundred take a few minutes.
 RUNS = int(os.environ.get("ALYS_SAMPLE_RUNS", 100))
 EVERY = "bytes:16k"
+# Standard errors: of one look in thousands one is beyond four of them, and none beyond six.
+FAR = 6
 
 
 def sampled(trace, name, *words, args=()):
@@ -74,11 +76,13 @@ def test_no_bias(tmp_path, name, words, args):
         assert near >= 0.75 * len(pairs), (site, pairs)
     near = sum(abs(error) <= 2 * stated for pairs in found.values() for error, stated in pairs)
     assert near >= 0.88 * sum(map(len, found.values())), found
+    # Of so many means one now and then lies that far out by chance, but not the same one again and again.
     suspects = biased(found)
-    if suspects:
-        # Of so many means one now and then lies that far out by chance, but not the same one twice.
-        again = biased(runs(tmp_path / "t.alys", RUNS, name, *words, args=args))
-        assert not suspects.keys() & again.keys(), (suspects, again)
+    for _ in range(2):
+        if suspects:
+            again = biased(runs(tmp_path / "t.alys", RUNS, name, *words, args=args))
+            suspects = {site: far for site, far in suspects.items() if site in again}
+    assert not suspects
 
 
 def test_refill_with_realloc_and_large_blocks(tmp_path):
@@ -93,7 +97,7 @@ def test_refill_with_realloc_and_large_blocks(tmp_path):
             # A block is up to 16 bytes larger than what was asked for; memalign takes one that is larger still.
             size, error = told[site]
             most = exact + 16 * (t["allocs"] + t["reallocs"])
-            assert exact - 4 * error <= size <= most + 4 * error, (site, size, error, exact)
+            assert exact - FAR * error <= size <= most + FAR * error, (site, size, error, exact)
 
 
 @pytest.mark.parametrize("build", ["release", "staticgc"])
@@ -110,7 +114,7 @@ def test_refill_in_crystal(tmp_path, build):
             assert event["atomic"] is True, event
     for (site, size), sizes in found.items():
         error = math.sqrt(sum(w * (w - size) for w in sizes))
-        assert abs(sum(sizes) - 4000 * size) <= 4 * error, (site, sizes)
+        assert abs(sum(sizes) - 4000 * size) <= FAR * error, (site, sizes)
         assert truth[site]["allocs"] >= 4000
 
 
@@ -174,4 +178,4 @@ def test_a_slow_reader_lowers_the_rate(started, tmp_path):
         size, error = told.get(site, (0, 0))
         # What did not fit into the ring before the rate was lowered is missing, and counted.
         missing = book.lost * 2 * 3584
-        assert t["bytes"] - 4 * error - missing <= size <= t["bytes"] + 4 * error, (site, size, t["bytes"], error)
+        assert t["bytes"] - FAR * error - missing <= size <= t["bytes"] + FAR * error, (site, size, t["bytes"], error)
