@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, BUILD, DEMO, ROOT, alys, convert, each_event
+from conftest import ALYS, BUILD, DEMO, ROOT, TIMEOUT, alys, convert, each_event
+from web_driver import wait_for
 
 pytestmark = pytest.mark.bpf
 LLVM = shutil.which("llvm-symbolizer-14") or shutil.which("llvm-symbolizer")
@@ -46,7 +47,7 @@ CHAIN = "main;harvest;sow;plant"
 def build(path, *flags, source=SOURCE):
     code = path.parent / "field.c"
     code.write_text(source)
-    subprocess.run(["gcc", "-O2", "-g", "-DPLANT=plant", *flags, "-o", path, code], check=True, timeout=60)
+    subprocess.run(["gcc", "-O2", "-g", "-DPLANT=plant", *flags, "-o", path, code], check=True, timeout=TIMEOUT)
     return path
 
 
@@ -136,7 +137,7 @@ def test_closed_library(started, tmp_path):
             if (read(0, &byte, 1) != 1) return 1;
             void *lib = dlopen("{tmp_path}/libfield.so", RTLD_NOW);
             void *(*plant)(int) = (void *(*)(int))dlsym(lib, "plant");
-            for (int i = 0; i < 50; i++) {{ free(plant(i + 1)); usleep(2000); }}
+            for (int i = 0; i < 50; i++) {{ free(plant(i + 1)); usleep(40000); }}
             dlclose(lib);
             puts("done"); fflush(stdout);
             while (read(0, &byte, 1) > 0) {{}}
@@ -193,7 +194,7 @@ def test_crystal_server_like_llvm(started, tmp_path, name, deepest):
     base = mapped(server.pid, program)
     tracer = started.tracer("-p", server.pid, "-o", tmp_path / "t.alys", "--backtrace", "full").recording()
     for page in ["/", "/json", "/page/3", "/page/77"] * 5:
-        urllib.request.urlopen(server.url + page, timeout=20).read()
+        urllib.request.urlopen(server.url + page, timeout=TIMEOUT).read()
     tracer.stop()
     chains = {}
     for event in each_event(convert(tmp_path / "t.alys", "json", tmp_path / "t.json", "--keep-allocator-frames")):
@@ -214,24 +215,29 @@ console.log("ready");
 """
 
 
+# A node that is the first process of its namespace, and has a /tmp of its own for names: others may be first in theirs.
+FIRST = "exec 3< %s; mount -t tmpfs none /tmp && cat <&3 >/tmp/forest.js && exec 3<&- node --perf-basic-prof /tmp/forest.js"
+
+
 @pytest.mark.skipif(not shutil.which("node"), reason="no node")
-@pytest.mark.parametrize("wrap", [(), ("unshare", "--kill-child", "-pfm", "--mount-proc")], ids=["here", "pid namespace"])
-def test_node(started, tmp_path, wrap, monkeypatch):
+@pytest.mark.parametrize("first", [False, True], ids=["here", "pid namespace"])
+def test_node(started, tmp_path, first, monkeypatch):
     monkeypatch.chdir(tmp_path)  # node leaves a log where it runs
     script = tmp_path / "forest.js"
     script.write_text(NODE)
-    argv = [*wrap, "node", "--perf-basic-prof", str(script)]
+    argv = ("unshare", "-pfm", "--kill-child", "--mount-proc", "sh", "-c", FIRST % script) if first else ("node", "--perf-basic-prof", script)
     running = started.program(shutil.which(argv[0]), *argv[1:]).wait_ready()
     pid = running.pid
-    if wrap:
+    if first:
         pid = int(subprocess.run(["pgrep", "-P", str(running.pid)], capture_output=True, text=True, check=True).stdout)
-    time.sleep(1)
+    names = Path(f"/proc/{pid}/root/tmp/perf-{1 if first else pid}.map")
+    # Until then it is interpreted, and has no code of its own that could be seen.
+    wait_for(lambda: names.exists() and re.search(r":[*^]plantForest ", names.read_text(errors="replace")))
     tracer = started.tracer("-p", pid, "-d", 2, "-o", tmp_path / "t.alys").recording()
     assert tracer.wait() == 0
     text = folded(tmp_path / "t.alys")
-    for map_file in ("/tmp/perf-1.map" if wrap else f"/tmp/perf-{pid}.map",):
-        if os.path.exists(map_file):
-            os.unlink(map_file)
+    if not first:
+        names.unlink()
     assert ";plantForest;" in text and ";listOnTimeout;" in text
     assert "node::" in text, "C++ frames are named too"
     with open(convert(tmp_path / "t.alys", "json", tmp_path / "t.json")) as lines:  # too long to be held whole
@@ -273,7 +279,7 @@ int main(int argc, char **argv)
     int child = fork();
     if (child == 0) {
         if (argc > 1) name("made_by_child");
-        for (int i = 0; i < 50; i++) { free(code(77)); usleep(1000); }
+        for (int i = 0; i < 50; i++) { free(code(77)); usleep(20000); }
         _exit(0);
     }
     wait(NULL);
@@ -479,7 +485,8 @@ def test_hog(started, tmp_path):
     program = build(tmp_path / "field", "-g0", str(hog))
     record(started, program, tmp_path / "t.alys")
     info = alys("info", tmp_path / "t.alys").stdout
-    assert re.search(r"symbols-worker-died +3 ", info), info
+    # A slow machine may not even let them die.
+    assert sum(int(n) for n in re.findall(r"symbols-worker-(?:died|silent) +(\d+) ", info)) == 3, info
     args = ("convert", "-f", "folded-stacks", "--value", "alloc_objects", "--symbolize", program, tmp_path / "t.alys", "-")
     begun = time.monotonic()
     said, text = on_terminal(*args)
@@ -543,7 +550,7 @@ def test_hostile_names(started, tmp_path, flags):
     program = tmp_path / "evil\x1b]0;x\x07\u202e\n"
     code = tmp_path / "evil.c"
     code.write_text(evil_source())
-    subprocess.run(["clang-14", "-O1", *flags, "-o", program, code], check=True, timeout=60)
+    subprocess.run(["clang-14", "-O1", *flags, "-o", program, code], check=True, timeout=TIMEOUT)
     trace = tmp_path / "t.alys"
     tracer = record(started, program, trace)
     assert_clean(tracer.text.encode().replace(b"\r\x1b[K", b""), "record -v")

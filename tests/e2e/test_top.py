@@ -9,7 +9,7 @@ import time
 import pytest
 
 from conftest import ALYS, PROGS, STRAIGHT
-from web_driver import wait_for
+from web_driver import TIMEOUT, wait_for
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 
@@ -25,7 +25,7 @@ class Terminal:
 
     def tmux(self, *args):
         done = subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *map(str, args)], capture_output=True, text=True,
-                              timeout=20)
+                              timeout=TIMEOUT)
         return done.stdout
 
     @property
@@ -39,7 +39,7 @@ class Terminal:
     def keys(self, *keys):
         self.tmux("send-keys", *keys)
 
-    def shows(self, *patterns, patience=60):
+    def shows(self, *patterns, patience=TIMEOUT):
         """The screen, once it shows all of these."""
         screen = ""
 
@@ -85,12 +85,9 @@ def growing(started):
     return lambda: started.program("c_grow").wait_ready().go()
 
 
-def quit_cleanly(screen, status=0, within=3):
-    begun = time.monotonic()
+def quit_cleanly(screen, status=0):
     screen.keys("q")
-    left = screen.shows(rf"^status {status}$", r"^ echo")
-    assert time.monotonic() - begun < within
-    return left
+    screen.shows(rf"^status {status}$", r"^ echo")
 
 
 def bytes_of(cell):
@@ -104,7 +101,7 @@ def test_a_process(terminal, growing):
     screen = terminal("-p", target.pid, "--sample", "bytes:512")
     screen.shows(rf"process {target.pid} c_grow, by site, largest live first", r"site_grow_fast", r"site_grow_slow", r"site_churn",
                  r"^lost \d+; hits [\d,]+ = recorded [\d,]+ \+ set aside [\d,]+ \+ lost \d+")
-    time.sleep(5)
+    wait_for(lambda: bytes_of((screen.row("site_grow_slow")[0] or ["0"])[0]) > 256 << 10)
     fast, fast_at = screen.row("site_grow_fast")
     slow, slow_at = screen.row("site_grow_slow")
     churn, churn_at = screen.row("site_churn")
@@ -112,11 +109,11 @@ def test_a_process(terminal, growing):
     screen.shows(r"^ +LIVE +ERR +BLOCKS", r"^live [\d.]+[KM] \+-\d+%, ", r"^ +[\d.]+[KM] +\d+% .* site_grow_fast")
     # 2048 bytes each other turn, 1024 each sixteenth: sixteen times as much; turns last a bit over a millisecond.
     assert 10 < bytes_of(fast[0]) / bytes_of(slow[0]) < 25
-    assert 100 << 10 < bytes_of(fast[2]) < 1200 << 10, fast
+    assert 10 << 10 < bytes_of(fast[2]) < 4 << 20, fast
     assert bytes_of(fast[3]) > 10 * 60 * 2048 and bytes_of(churn[0]) < 64 << 10
     screen.keys("a")
     screen.shows("largest allocation rate first")
-    assert screen.row("site_churn")[1] == 4
+    wait_for(lambda: screen.row("site_churn")[1] == 4)
     quit_cleanly(screen)
     assert target.proc.poll() is None
     assert target.finish() == 0
@@ -140,10 +137,11 @@ def test_keys(terminal, growing):
     screen.keys("Escape")
     screen.shows("site_grow_fast")
     screen.keys("p")
-    held = screen.shows("PAUSED")
-    time.sleep(2.5)
-    now = screen.text
-    assert now.splitlines()[4:] == held.splitlines()[4:] and now.splitlines()[2] != held.splitlines()[2]
+    screen.shows("PAUSED")
+    time.sleep(0.5)  # it is drawn to its end
+    held = screen.text
+    wait_for(lambda: screen.text.splitlines()[2] != held.splitlines()[2])
+    assert screen.text.splitlines()[4:] == held.splitlines()[4:]
     screen.keys("p")
     wait_for(lambda: screen.text.splitlines()[4:] != held.splitlines()[4:])
     screen.keys("h")
@@ -191,8 +189,7 @@ def test_every_process(terminal, growing):
     screen.keys("Home")
     screen.keys("Enter")
     screen.keys("Escape")
-    # Names of a machine's worth of programs may be on their way.
-    quit_cleanly(screen, within=15)
+    quit_cleanly(screen)
 
 
 @pytest.fixture
@@ -256,7 +253,7 @@ def test_a_name_that_moves_the_cursor(terminal, tmp_path):
 
 
 def test_where_there_is_no_screen(terminal):
-    done = subprocess.run([ALYS, "top", "-p", "1"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    done = subprocess.run([ALYS, "top", "-p", "1"], capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL)
     assert done.returncode == 1 and "top wants a terminal" in done.stderr
     screen = terminal("--socket", "/nonexistent/ctl")
     screen.shows("no daemon answers at /nonexistent/ctl", "status 3")
