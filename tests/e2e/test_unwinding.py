@@ -186,11 +186,13 @@ def test_stacks_are_whole_while_mappings_come_and_go(started, tmp_path):
 # --- signals, depth, fibers ----------------------------------------------------------------------------
 
 @bpf
-def test_handlers_of_signals_and_deep_recursion(started, tmp_path):
+@pytest.mark.parametrize("limit", [None, 300, 512])
+def test_handlers_of_signals_and_deep_recursion(started, tmp_path, limit):
     """A handler's stack goes on with what it interrupted; what is too deep is cut and says so."""
     trace = tmp_path / "t.alys"
     program = started.program("c_depths").wait_ready()
-    tracer = started.tracer("-p", program.pid, "--backtrace-limit", "300", "-o", trace).recording()
+    args = ("--backtrace-limit", limit) if limit else ()
+    tracer = started.tracer("-p", program.pid, *args, "-o", trace).recording()
     program.go().truths()
     tracer.stop()
     program.finish()
@@ -201,7 +203,7 @@ def test_handlers_of_signals_and_deep_recursion(started, tmp_path):
             assert names[:2] == ["site_handler", "handler"] and names[-5:] == ["raise", *START], names
     assert found[1301] == [["site_deep", *["down"] * 101, *START]] * 20
     assert found[1401] == [["site_deep", *["down"] * (len(found[1401][0]) - 2), "[truncated]"]] * 20
-    assert len(found[1401][0]) in (300, 301), "with the probed function itself, which is not shown"
+    assert len(found[1401][0]) == (limit or 256), "without the probed function, with the word for the cut"
     assert ledger(trace).rows["stack-end-truncated"] == 1
 
 
@@ -221,7 +223,7 @@ def test_every_stack_of_a_release_server_is_whole(started, tmp_path):
         bottom = stack.split(";")[0]
         if "[unknown]" in stack or not (bottom in ("Fiber#run", "_start", "clone3", "__clone3")):
             broken += int(n)
-    assert every > 10000
+    assert every > 1000
     assert broken <= every / 1000, folded.read_text()[:3000]
 
 
@@ -235,13 +237,13 @@ def test_misses_do_not_make_us_read_for_ever(started, tmp_path):
     trace = tmp_path / "t.alys"
     program = started.program("c_maps", "jit").wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", trace).recording()
-    before = reads_of(tracer.proc.pid)
+    before, begun = reads_of(tracer.proc.pid), time.monotonic()
     calls = int(program.go().line())
-    reads = reads_of(tracer.proc.pid) - before
+    reads, took = reads_of(tracer.proc.pid) - before, time.monotonic() - begun
     program.truths()
     program.finish()
     assert tracer.wait() == 0, tracer.text
-    assert calls > 20000
+    assert calls >= 30000
     # 50 questions a second, and 4 looks without any, of some reads each.
-    assert reads < 2000
+    assert reads < 2000 * took
     assert ledger(trace).rows.get("stack-end-no-table", 0) <= 1
