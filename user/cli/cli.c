@@ -89,8 +89,10 @@ static int run_verb(const struct verb *v, int argc, char **argv)
 		return print(&text);
 	}
 	char *options = calloc(1, v->options_sz), *line = words_of(argc, argv);
-	if (!options || !line)
+	if (!options || !line) {
+		log_err("out of memory");
 		return EXIT_ERROR;
+	}
 	if (v->defaults)
 		memcpy(options, v->defaults, v->options_sz);
 	if (v->line_offset)

@@ -348,8 +348,10 @@ static void read_again(struct daemon *d)
 int daemon_run(const struct daemon_options *o, struct err *err)
 {
 	struct daemon *d = calloc(1, sizeof(*d));
-	if (!d)
-		return -err_set(err, ENOMEM, "out of memory");
+	if (!d) {
+		err_set(err, ENOMEM, "out of memory");
+		return EXIT_ERROR;
+	}
 	d->o = *o;
 	d->profiles = -1;
 	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now() };

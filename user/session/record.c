@@ -256,8 +256,10 @@ static int status_of(int rc)
 int session_record(const struct record_options *o, struct err *err)
 {
 	struct recording *r = calloc(1, sizeof(*r));
-	if (!r)
-		return -err_set(err, ENOMEM, "out of memory");
+	if (!r) {
+		err_set(err, ENOMEM, "out of memory");
+		return EXIT_ERROR;
+	}
 	r->signals = signals_open(err);
 	int rc = r->signals < 0 ? r->signals : record(r, o, err);
 	int status = status_of(rc);

@@ -142,8 +142,10 @@ int watching_report(const struct report_request *o, struct err *err)
 	if (lacks_collector(o, err))
 		return EXIT_NOTHING;
 	struct watching w = { .o = o, .report = o->report, .heap = heap_new(), .wait_ns = UINT64_MAX };
-	if (!w.heap)
-		return -err_set(err, ENOMEM, "out of memory");
+	if (!w.heap) {
+		err_set(err, ENOMEM, "out of memory");
+		return EXIT_ERROR;
+	}
 	/* Forked children keep the number of their own; what exec made of the process counts as well. */
 	w.report.pid = 0;
 	heap_watch(w.heap, report_needs(&w.report));
