@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/signals.h"
 #include "session/command.h"
 #include "target/proc.h"
 
@@ -111,6 +112,22 @@ static void test_ended_while_loaded(void **state)
 	assert_int_equal(command_status(&c), 127);
 }
 
+/* What a recording asks of signals is its own business. */
+static void test_signals_are_the_program_s(void **state)
+{
+	static const char looks[] = "#include <signal.h>\nstatic int ignored(int s) { struct sigaction a; sigaction(s, 0, &a); "
+				    "return a.sa_handler == SIG_IGN; }\nint main(void) { sigset_t m; sigprocmask(0, 0, &m); "
+				    "return ignored(SIGPIPE) + 2 * ignored(SIGXFSZ) + 4 * sigismember(&m, SIGINT); }";
+	struct command c = { 0 };
+	struct err err = { 0 };
+	int mapped = 0, fd = signals_open(&err);
+	(void)state;
+	assert_true(fd >= 0);
+	start(&c, compile("gcc", "t", looks), &mapped);
+	assert_int_equal(end_of(&c), 0);
+	signals_close(fd);
+}
+
 static void test_none(void **state)
 {
 	struct command c = { 0 };
@@ -128,6 +145,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_let_go, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_musl_let_go, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(test_ended_while_loaded, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_signals_are_the_program_s, make_dir, remove_dir),
 		cmocka_unit_test(test_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

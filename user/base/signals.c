@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -17,13 +18,36 @@ static sigset_t ends(void)
 	return set;
 }
 
+/* As signals_open found them. */
+static struct {
+	bool taken;
+	sigset_t mask;
+	struct sigaction file_size, pipe;
+} before;
+
+/* A file size limit and a reader that went away are errors of write(), not ends. */
+static void ignore(int signum, struct sigaction *was)
+{
+	struct sigaction none = { .sa_handler = SIG_IGN };
+	sigaction(signum, &none, was);
+}
+
+void signals_give_back(void)
+{
+	if (!before.taken)
+		return;
+	sigaction(SIGXFSZ, &before.file_size, NULL);
+	sigaction(SIGPIPE, &before.pipe, NULL);
+	sigprocmask(SIG_SETMASK, &before.mask, NULL);
+}
+
 int signals_open(struct err *err)
 {
 	sigset_t set = ends();
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* A file size limit and a reader that went away are errors of write(), not ends. */
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, &before.mask);
+	ignore(SIGXFSZ, &before.file_size);
+	ignore(SIGPIPE, &before.pipe);
+	before.taken = true;
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd >= 0 ? fd : err_set(err, errno, "signalfd: %s", strerror(errno));
 }

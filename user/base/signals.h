@@ -8,5 +8,7 @@
 int signals_open(struct err *err);
 /* What waits in it is forgotten, and they end the process again. */
 void signals_close(int fd);
+/* In a forked child that becomes another program: signals are what they were before signals_open. */
+void signals_give_back(void);
 
 #endif

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "elf/elf.h"
 #include "target/module.h"
 #include "target/proc.h"
@@ -24,9 +25,7 @@
 /* Only a failure comes back through the pipe: success closes it. */
 static void run_child(char **argv, int failure)
 {
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_give_back();
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	execvp(argv[0], argv);
 	int code = errno;
