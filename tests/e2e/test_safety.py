@@ -115,11 +115,25 @@ def test_forty_probes_go_at_once(started, tmp_path):
 def test_signals_end_cleanly(started, tmp_path, signum):
     before = probe_programs()
     program = started.program("c_busy").wait_ready().go()
-    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
+    # Who runs the tests may ignore hangups.
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys",
+                            preexec_fn=lambda: signal.signal(signum, signal.SIG_DFL)).recording()
     time.sleep(0.3)
     tracer.stop(signum)
     assert_clean(program.pid, before)
     assert_law(tmp_path / "t.alys", lost=None)
+    assert program.finish() == 0
+
+
+def test_nohup_outlives_a_hangup(started, tmp_path):
+    """Ignored by whoever started it, it ends nothing; an interrupt does."""
+    program = started.program("c_busy").wait_ready().go()
+    tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys",
+                            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)).recording()
+    tracer.proc.send_signal(signal.SIGHUP)
+    time.sleep(1)
+    assert tracer.proc.poll() is None, tracer.text
+    tracer.stop()
     assert program.finish() == 0
 
 

@@ -120,7 +120,7 @@ static void test_signals_are_the_program_s(void **state)
 				    "return ignored(SIGPIPE) + 2 * ignored(SIGXFSZ) + 4 * sigismember(&m, SIGINT); }";
 	struct command c = { 0 };
 	struct err err = { 0 };
-	int mapped = 0, fd = signals_open(&err);
+	int mapped = 0, fd = signals_open(false, &err);
 	(void)state;
 	assert_true(fd >= 0);
 	start(&c, compile("gcc", "t", looks), &mapped);

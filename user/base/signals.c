@@ -3,25 +3,14 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static sigset_t ends(void)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	return set;
-}
-
 /* As signals_open found them. */
 static struct {
 	bool taken;
-	sigset_t mask;
+	sigset_t mask, ends;
 	struct sigaction file_size, pipe;
 } before;
 
@@ -41,23 +30,32 @@ void signals_give_back(void)
 	sigprocmask(SIG_SETMASK, &before.mask, NULL);
 }
 
-int signals_open(struct err *err)
+static void choose_ends(bool hangup)
 {
-	sigset_t set = ends();
-	sigprocmask(SIG_BLOCK, &set, &before.mask);
+	struct sigaction now;
+	sigemptyset(&before.ends);
+	sigaddset(&before.ends, SIGINT);
+	sigaddset(&before.ends, SIGTERM);
+	if (hangup || sigaction(SIGHUP, NULL, &now) || now.sa_handler != SIG_IGN)
+		sigaddset(&before.ends, SIGHUP);
+}
+
+int signals_open(bool hangup, struct err *err)
+{
+	choose_ends(hangup);
+	sigprocmask(SIG_BLOCK, &before.ends, &before.mask);
 	ignore(SIGXFSZ, &before.file_size);
 	ignore(SIGPIPE, &before.pipe);
 	before.taken = true;
-	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	int fd = signalfd(-1, &before.ends, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd >= 0 ? fd : err_set(err, errno, "signalfd: %s", strerror(errno));
 }
 
 void signals_close(int fd)
 {
 	struct signalfd_siginfo info;
-	sigset_t set = ends();
 	while (read(fd, &info, sizeof(info)) > 0)
 		;
 	close(fd);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(SIG_UNBLOCK, &before.ends, NULL);
 }

@@ -361,7 +361,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	broker_choose_user(&d->broker);
 	d->broker.hands_on = hands_on;
 	d->broker.ctx = d;
-	d->signals = signals_open(err);
+	d->signals = signals_open(true, err);
 	int status = d->signals < 0 || open_server(d, err) ? EXIT_ERROR : RELOAD;
 	while (status == RELOAD) {
 		status = live_once(d, err);

@@ -260,7 +260,7 @@ int session_record(const struct record_options *o, struct err *err)
 		err_set(err, ENOMEM, "out of memory");
 		return EXIT_ERROR;
 	}
-	r->signals = signals_open(err);
+	r->signals = signals_open(false, err);
 	int rc = r->signals < 0 ? r->signals : record(r, o, err);
 	int status = status_of(rc);
 	/* Like other tools that start a program: its failure is the result. */
