@@ -38,7 +38,7 @@ void files_free(struct files *f)
 	*f = (struct files){ 0 };
 }
 
-static bool is_same(struct probe_file a, struct probe_file b)
+bool files_same(struct probe_file a, struct probe_file b)
 {
 	return a.dev == b.dev && a.ino == b.ino;
 }
@@ -46,7 +46,7 @@ static bool is_same(struct probe_file a, struct probe_file b)
 struct probed_file *files_find(const struct files *f, struct probe_file id)
 {
 	for (size_t i = 0; i < f->list_cnt; i++) {
-		if (is_same(f->list[i]->id, id))
+		if (files_same(f->list[i]->id, id))
 			return f->list[i];
 	}
 	return NULL;

@@ -117,7 +117,7 @@ struct chosen {
 static bool is_of(const struct attachment *a, const struct chosen *c)
 {
 	return (!c->tgid || a->tgid == c->tgid) && (!c->trial || a->trial == c->trial) &&
-	       (!c->file || (a->file.dev == c->file->dev && a->file.ino == c->file->ino));
+	       (!c->file || files_same(a->file, *c->file));
 }
 
 bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file)
