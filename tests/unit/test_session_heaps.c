@@ -120,6 +120,27 @@ static void rows_beyond_the_limit_become_one(void **state)
 	heaps_free(&h);
 }
 
+static void rows_beyond_the_limit_stay_with_their_process(void **state)
+{
+	struct heaps h = { 0 };
+	uint64_t live[4] = { 0 };
+	(void)state;
+	for (uint32_t proc = 1; proc <= 3; proc++) {
+		for (uint32_t i = 1; i <= 10; i++) {
+			for (uint32_t k = 0; k < proc; k++)
+				put(&h, proc, i, i * 100 + k, 0);
+		}
+	}
+	struct snapshot *s = heaps_snapshot(&h, (struct proc_id){ 0 }, NULL, 5);
+	assert_int_equal(s->n, 4 + 3);
+	for (size_t i = 0; i < s->n; i++)
+		live[s->rows[i].proc.n] += s->rows[i].t.live_cnt;
+	for (uint32_t proc = 1; proc <= 3; proc++)
+		assert_int_equal(live[proc], 10 * proc);
+	snapshot_free(s);
+	heaps_free(&h);
+}
+
 /* 20,000 blocks thinned four times: the estimate has a standard error of sqrt(15 * 20000) = 548 blocks. */
 static void thinning_has_no_bias(void **state)
 {
@@ -264,6 +285,7 @@ int main(void)
 		cmocka_unit_test(marks_count_from_there),
 		cmocka_unit_test(marks_know_what_was_forgotten),
 		cmocka_unit_test(rows_beyond_the_limit_become_one),
+		cmocka_unit_test(rows_beyond_the_limit_stay_with_their_process),
 		cmocka_unit_test(thinning_has_no_bias),
 		cmocka_unit_test(live_blocks_come_back_as_events),
 		cmocka_unit_test(memory_goes_down_the_ladder_and_back),

@@ -314,17 +314,31 @@ static int by_size(const void *a, const void *b)
 	return dx > dy ? -1 : dx < dy ? 1 : by_stack(a, b);
 }
 
+static int by_proc(const void *a, const void *b)
+{
+	const struct snapshot_row *x = a, *y = b;
+	return x->proc.n != y->proc.n ? (x->proc.n < y->proc.n ? -1 : 1) : by_size(a, b);
+}
+
+/* A row for the rest of each process: one process must not get what others hold. */
 static void cut(struct snapshot *s, size_t rows_max)
 {
 	if (!rows_max || s->n <= rows_max)
 		return;
 	qsort(s->rows, s->n, sizeof(*s->rows), by_size);
-	struct snapshot_row *rest = &s->rows[rows_max - 1];
-	rest->stack.n = 0;
-	rest->split = 0;
-	for (size_t i = rows_max; i < s->n; i++)
-		add_totals(&rest->t, &s->rows[i].t);
-	s->n = rows_max;
+	size_t kept = rows_max - 1, n = kept;
+	qsort(s->rows + kept, s->n - kept, sizeof(*s->rows), by_proc);
+	for (size_t i = kept; i < s->n; i++) {
+		const struct snapshot_row *r = &s->rows[i];
+		if (n > kept && s->rows[n - 1].proc.n == r->proc.n) {
+			add_totals(&s->rows[n - 1].t, &r->t);
+			continue;
+		}
+		s->rows[n] = *r;
+		s->rows[n].stack.n = 0;
+		s->rows[n++].split = 0;
+	}
+	s->n = n;
 	qsort(s->rows, s->n, sizeof(*s->rows), by_stack);
 }
 

@@ -66,7 +66,7 @@ void heap_mark_note(struct heap_mark *m, const struct account *a);
 const struct account *heap_mark_account(const struct heap_mark *m);
 /*
  * proc 0: all processes together. With a mark, allocations count from there, and what lives is as it is.
- * rows_max: the largest rows are kept, and the others put into one without a stack; 0 = no limit.
+ * rows_max: the largest rows are kept, and the others put into one of each process, without a stack; 0 = no limit.
  */
 struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since,
 				size_t rows_max);
