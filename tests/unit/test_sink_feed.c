@@ -15,6 +15,20 @@ static size_t lines_with(struct buf *b, const char *start)
 	return n;
 }
 
+/* Of a column of the stacks; the word is column 0. */
+static uint64_t sum_of(struct buf *b, int column)
+{
+	uint64_t sum = 0;
+	for (const char *at = buf_str(b); *at; at = strchrnul(at, '\n'), at += *at == '\n') {
+		const char *field = at;
+		for (int i = 0; i < column && field; i++)
+			field = strchr(field + (i > 0), '\t');
+		if (field && !strncmp(at, "stack\t", 6))
+			sum += strtoull(field + 1, NULL, 10);
+	}
+	return sum;
+}
+
 static void the_heaviest_rows_stay(void **state)
 {
 	struct recording r = record_shop();
@@ -27,7 +41,12 @@ static void the_heaviest_rows_stay(void **state)
 		assert_int_equal(sink_find("feed")->render(&in, &out, NULL), 0);
 	}
 	assert_true(lines_with(&all, "stack\t") > 2);
-	assert_int_equal(lines_with(&one, "stack\t"), 1);
+	assert_int_equal(lines_with(&one, "stack\t"), 2);
+	assert_int_equal(lines_with(&one, "frame\t[other]\t"), 1);
+	assert_int_equal(lines_with(&all, "frame\t[other]\t"), 0);
+	/* Nothing is missing. */
+	for (int column = 2; column <= 5; column++)
+		assert_true(sum_of(&all, column) == sum_of(&one, column));
 	/* The process as a whole is the same line. */
 	char *process = strstr(buf_str(&all), "process\t");
 	assert_non_null(process);

@@ -78,8 +78,8 @@ static void put_number(struct catalog *c, const char *key, uint64_t n)
 	catalog_put_meta(c, key, text);
 }
 
-/* The window that the profile is of, and why there will be no other. */
-static void put_window(struct catalog *c, const struct waiting *w)
+/* The window that the profile is of, and why there will be no other, or none yet. */
+static void put_window(const struct profiles *p, struct catalog *c, const struct waiting *w)
 {
 	struct trace_clock now = about_clock();
 	put_number(c, "start_mono_ns", w->begun_ns);
@@ -87,6 +87,8 @@ static void put_window(struct catalog *c, const struct waiting *w)
 	put_number(c, "end_mono_ns", w->asked_ns);
 	if (w->r.cause)
 		catalog_put_meta(c, "ended", w->r.cause);
+	if (!p->live->roster)
+		catalog_put_meta(c, "tracing", "off");
 }
 
 /* One process has an account of its own, the rest is told beside it. */
@@ -118,7 +120,7 @@ static struct catalog *part_of(const struct profiles *p, const struct waiting *w
 		if (s)
 			subset_stack(&part, s);
 	}
-	put_window(part.to, w);
+	put_window(p, part.to, w);
 	if (!part.failed)
 		return part.to;
 	catalog_free(part.to);

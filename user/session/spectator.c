@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #define EVERY_NS 1000000000ull
-/* More stacks than that are one, "[other]". */
-#define ROWS_MAX 2000
 
 struct spectator {
 	struct continuous *recording;
@@ -34,7 +32,7 @@ static void on_list(void *ctx, int rc, struct buf *out, const struct err *err)
 
 static int ask(struct spectator *s, struct proc_id proc, struct err *err)
 {
-	struct profile_request r = { .format = "feed", .proc = proc, .rows_max = ROWS_MAX, .done = on_list, .ctx = s };
+	struct profile_request r = { .format = "feed", .proc = proc, .done = on_list, .ctx = s };
 	s->asked = true;
 	int rc = continuous_profile(s->recording, &r, err);
 	if (rc)

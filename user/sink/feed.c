@@ -13,6 +13,7 @@
  *   end
  *
  * An error is the standard error of the live bytes of the process or stack in the line before; none where it is 0.
+ * Of more stacks than anybody looks at, the lightest of each process are one of the frame "[other]".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +33,7 @@
 
 struct feed_process {
 	struct proc_id proc;
-	struct totals t;
+	struct totals t, rest; /* rest: of rows that are not written one by one */
 };
 
 struct feed {
@@ -43,8 +44,8 @@ struct feed {
 	struct feed_process *procs;
 	size_t procs_cnt, procs_cap;
 	struct map index; /* proc -> place in procs */
-	uint32_t *rows;   /* places in the snapshot, those to write */
-	size_t rows_cnt;
+	uint32_t *rows;   /* places in the snapshot, those to write first */
+	size_t rows_cnt;  /* those to write */
 };
 
 static void put_totals(struct buf *out, const struct totals *t)
@@ -121,6 +122,8 @@ static void put_head(struct feed *f)
 		 format_interval(c), facts->sampled);
 	buf_addf(f->out, "ledger\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", catalog_sum(c, COUNT_HIT),
 		 catalog_sum(c, COUNT_RECORDED), catalog_sum(c, COUNT_ASIDE), catalog_sum(c, COUNT_LOST));
+	if (catalog_meta(c, "tracing"))
+		buf_adds(f->out, "note\ttracing is off, and this stands still: `alys-bpf ctl on` begins anew\n");
 	if (facts->lost_frees)
 		buf_addf(f->out, "note\tlive is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
 	if (format_unseen_frees(c))
@@ -186,6 +189,33 @@ static int put_stack(struct feed *f, const struct snapshot_row *row)
 	return failed ? -ENOMEM : 0;
 }
 
+/* What a process has beyond the stacks that are written. */
+static int put_rest(struct feed *f)
+{
+	static const struct symbol other = { .name = "[other]" };
+	const struct sink_frame frame = { .symbol = &other };
+	uint32_t number;
+	for (size_t i = f->rows_cnt; i < f->in->snapshot->n; i++) {
+		const struct snapshot_row *row = &f->in->snapshot->rows[f->rows[i]];
+		const uint64_t *place = map_get(&f->index, row->proc.n);
+		if (place)
+			add_totals(&f->procs[*place - 1].rest, &row->t);
+	}
+	for (size_t i = 0; i < f->procs_cnt; i++) {
+		const struct proc *p = catalog_proc(f->in->catalog, f->procs[i].proc);
+		const struct totals *t = &f->procs[i].rest;
+		if (t->est_alloc_cnt <= 0)
+			continue;
+		if (!frame_number(f, &frame, &number))
+			return -ENOMEM;
+		buf_addf(f->out, "stack\t%u", p ? p->tgid : 0);
+		put_totals(f->out, t);
+		buf_addf(f->out, "\t" TYPE_UNKNOWN "\t%u\n", number);
+		put_error(f->out, t);
+	}
+	return 0;
+}
+
 static int write_lines(struct feed *f)
 {
 	int rc = gather_processes(f);
@@ -197,6 +227,8 @@ static int write_lines(struct feed *f)
 	put_processes(f);
 	for (size_t i = 0; !rc && i < f->rows_cnt; i++)
 		rc = put_stack(f, &f->in->snapshot->rows[f->rows[i]]);
+	if (!rc)
+		rc = put_rest(f);
 	buf_adds(f->out, "end\n");
 	return rc;
 }
