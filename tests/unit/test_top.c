@@ -200,6 +200,33 @@ static void test_forgotten_stacks_are_no_news(void **state)
 	close_view(t);
 }
 
+/* Beyond the heaviest stacks all are one: what leaves that for a row of its own was not allocated just now. */
+static void test_moved_stacks_are_no_news(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t900\t9\t9000\t90\n"
+		     "frame\tbusy\t\nframe\t[other]\t\n"
+		     "stack\t42\t100\t1\t3000\t30\tT\t0\nstack\t42\t800\t8\t6000\t60\tT\t1\nend\n",
+		  1 * S);
+	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t900\t9\t11048\t92\n"
+		     "frame\tbusy\t\nframe\t[other]\t\nframe\tmoved\t\n"
+		     "stack\t42\t100\t1\t5048\t32\tT\t0\nstack\t42\t300\t3\t2000\t20\tT\t1\n"
+		     "stack\t42\t500\t5\t4000\t40\tT\t2\nend\n",
+		  3 * S);
+	assert_shows(t, "     100       1     1.0K        0  T              busy");
+	assert_shows(t, "     500       5        0        0  T              moved");
+	/* It is as others are from there on; and one that comes while some are the rest may be new. */
+	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t5896\t9\t16044\t92\n"
+		     "frame\tbusy\t\nframe\t[other]\t\nframe\tmoved\t\nframe\tnew\t\n"
+		     "stack\t42\t100\t1\t5048\t32\tT\t0\nstack\t42\t300\t3\t2000\t20\tT\t1\n"
+		     "stack\t42\t1400\t5\t4900\t40\tT\t2\nstack\t42\t4096\t4\t4096\t4\tT\t3\nend\n",
+		  5 * S);
+	assert_shows(t, "    1.4K       5      450   +26.4K  T              moved");
+	assert_shows(t, "    4.0K       4     2.0K  +120.0K  T              new");
+	close_view(t);
+}
+
 /* Two calls in one line: two stacks to the kernel, one to the eye. */
 static void test_stacks_that_read_the_same(void **state)
 {
@@ -275,6 +302,66 @@ static void test_a_stack(void **state)
 	assert_shows(t, "stack 1 of 2");
 	view_key(&t->v, VIEW_ESCAPE);
 	assert_hides(t, "stack 1");
+	close_view(t);
+}
+
+/* Of 60 frames, f_0 innermost, and of another site. */
+static void take_deep_stack(struct shown *t)
+{
+	struct buf text = { 0 };
+	buf_adds(&text, "alys-feed\t1\n");
+	for (int i = 0; i < 60; i++)
+		buf_addf(&text, "frame\tf_%d\t\n", i);
+	buf_adds(&text, "frame\tflat\t\nstack\t42\t10\t1\t10\t1\tT\t60\nstack\t42\t20\t1\t20\t1\tT\t0");
+	for (int i = 1; i < 60; i++)
+		buf_addf(&text, ",%d", i);
+	buf_adds(&text, "\nend\n");
+	take_text(t, buf_str(&text), 1 * S);
+	buf_free(&text);
+}
+
+static void test_a_stack_longer_than_the_screen(void **state)
+{
+	struct shown *t = open_view(42);
+	bool seen[60] = { false };
+	char name[16];
+	(void)state;
+	take_deep_stack(t);
+	view_key(&t->v, VIEW_ENTER);
+	assert_int_equal(row_with(t, "... 44 more (down)"), 22);
+	for (int key = 0; key < 60; key++) {
+		for (int i = 0; i < 60; i++) {
+			snprintf(name, sizeof(name), "      f_%d ", i);
+			seen[i] |= row_with(t, name) > 0;
+		}
+		if (!row_with(t, "(down)"))
+			break;
+		view_key(&t->v, key ? VIEW_DOWN : VIEW_PAGE_DOWN);
+	}
+	for (int i = 0; i < 60; i++)
+		assert_true(seen[i]);
+	assert_int_equal(row_with(t, "      f_59"), 22);
+	assert_int_equal(t->s.look[4], LOOK_CHOSEN);
+	/* The next row is not where the stack pushed it: it is chosen, and to be seen. */
+	view_key(&t->v, VIEW_DOWN);
+	assert_int_equal(t->s.look[row_with(t, "flat")], LOOK_CHOSEN);
+	view_key(&t->v, VIEW_UP);
+	assert_int_equal(t->s.look[row_with(t, "f_0")], LOOK_CHOSEN);
+	for (int key = 0; key < 60 && row_with(t, "(up)"); key++)
+		view_key(&t->v, 'k');
+	assert_shows(t, "      f_1 ");
+	assert_shows(t, "... 44 more (down)");
+	close_view(t);
+}
+
+static void test_state_and_filter_fit_the_title(void **state)
+{
+	struct shown *t = open_view(4194304);
+	(void)state;
+	take_text(t, "alys-feed\t1\nprocess\t4194304\tfifteen-letters\t/x\t1\t1\t1\t1\nend\n", 1 * S);
+	type(t, "ap/slow");
+	view_key(&t->v, VIEW_ENTER);
+	assert_shows(t, "alys-bpf top [PAUSED]: process 4194304 fifteen-letters, by site, /slow, largest");
 	close_view(t);
 }
 
@@ -361,7 +448,10 @@ static void test_pause_holds_all_but_losses(void **state)
 	assert_shows(t, "[PAUSED]");
 	assert_hides(t, "8.8K");
 	assert_shows(t, "hits 1,234");
-	type(t, "p");
+	/* Rates and growth are part of the picture, however it is sorted. */
+	type(t, "a");
+	assert_shows(t, "live 100, +0/min; new 0/s, 0 blocks/s");
+	type(t, "lp");
 	take(&t->v, 9000, 1234, 3 * S);
 	assert_shows(t, "8.8K");
 	close_view(t);
@@ -381,6 +471,8 @@ static void test_losses_are_on_every_screen(void **state)
 		assert_shows(t, "lost 3; hits 10 = recorded 7 + set aside 0 + lost 3");
 		assert_int_equal(t->s.look[2], LOOK_BAD);
 	}
+	assert_shows(t, "arrows, j k, PgUp PgDn, Home End   choose a row");
+	assert_shows(t, "ERR is the standard error");
 	close_view(t);
 }
 
@@ -479,7 +571,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_processes_then_sites),
 		cmocka_unit_test(test_forgotten_stacks_are_no_news),
+		cmocka_unit_test(test_moved_stacks_are_no_news),
 		cmocka_unit_test(test_stacks_that_read_the_same),
+		cmocka_unit_test(test_a_stack_longer_than_the_screen),
+		cmocka_unit_test(test_state_and_filter_fit_the_title),
 		cmocka_unit_test(test_rates_and_growth),
 		cmocka_unit_test(test_what_comes_later_grows_from_nothing), cmocka_unit_test(test_sorting),
 		cmocka_unit_test(test_a_chosen_row_stays_chosen), cmocka_unit_test(test_a_stack), cmocka_unit_test(test_errors_of_estimates), cmocka_unit_test(test_types),

@@ -81,15 +81,19 @@ static void draw_title(const struct view *v, struct screen *s)
 	static const char *const sorts[] = { "live", "allocation rate", "growth", "blocks", "name" };
 	const struct feed_process *p = v->pid ? process_of(v, v->pid) : NULL;
 	struct buf t = { 0 };
-	buf_adds(&t, "alys-bpf top: ");
+	/* Narrow screens cut the end: what must not be missed comes first. */
+	buf_addf(&t, "alys-bpf top%s", v->ended ? " [ENDED]" : v->paused ? " [PAUSED]" : "");
+	if (v->late_s && !v->ended)
+		buf_addf(&t, " [%u s OLD]", v->late_s);
+	buf_adds(&t, ": ");
 	if (v->pid)
 		buf_addf(&t, "process %u %s", v->pid, p ? p->comm : "");
 	else
-		buf_addf(&t, "%zu processes", v->feed.processes_cnt);
-	buf_addf(&t, ", by %s, largest %s %s", nouns[v->by], sorts[v->sort], v->turned ? "last" : "first");
+		buf_addf(&t, "%zu process%s", v->feed.processes_cnt, v->feed.processes_cnt == 1 ? "" : "es");
+	buf_addf(&t, ", by %s", nouns[v->by]);
 	if (*v->filter)
 		buf_addf(&t, ", /%s", v->filter);
-	buf_adds(&t, v->ended ? " [ENDED]" : v->paused ? " [PAUSED]" : "");
+	buf_addf(&t, ", largest %s %s", sorts[v->sort], v->turned ? "last" : "first");
 	put_line(s, 0, LOOK_HEAD, &t);
 }
 
@@ -262,6 +266,36 @@ static const struct feed_stack *stack_of(struct view *v, uint64_t row, uint32_t 
 	return best;
 }
 
+/* How many frames there are beyond what is shown, and the key that leads there. */
+static void put_beyond(struct screen *s, int at, uint32_t n, const char *key)
+{
+	struct buf t = { 0 };
+	buf_addf(&t, "      ... %u more (%s)", n, key);
+	put_line(s, at, LOOK_SOFT, &t);
+}
+
+static int draw_frames(struct view *v, const struct feed_stack *st, struct screen *s, int at, int end)
+{
+	bool marks = end - at > 3; /* there is room for more than them */
+	v->from = v->from < st->frames_cnt ? v->from : st->frames_cnt - 1;
+	if (v->from && marks)
+		put_beyond(s, at++, v->from, "up");
+	uint32_t rest = st->frames_cnt - v->from, room = end > at ? (uint32_t)(end - at) : 0;
+	v->shown = rest <= room ? rest : room - marks;
+	v->below = rest - v->shown;
+	for (uint32_t i = 0; i < v->shown; i++) {
+		const struct feed_frame *f = &v->feed.frames[v->feed.path[st->first + v->from + i]];
+		struct buf *line = screen_line(s, at++, LOOK_SOFT);
+		if (!line)
+			continue;
+		screen_put(line, "", s->cols < 6 ? s->cols : 6, false);
+		screen_put_place(line, f->name, f->place, s->cols - 6);
+	}
+	if (v->below && marks)
+		put_beyond(s, at++, v->below, "down");
+	return at;
+}
+
 /* Its frames, innermost first; returns the row after them. */
 static int draw_stack(struct view *v, struct screen *s, int at, int end)
 {
@@ -277,39 +311,44 @@ static int draw_stack(struct view *v, struct screen *s, int at, int end)
 	put_count(&t, st->live_cnt);
 	buf_addf(&t, " blocks of %s, process %u", st->type, st->pid);
 	put_line(s, at++, LOOK_SOFT, &t);
-	for (uint32_t i = 0; i < st->frames_cnt && at < end; i++) {
-		const struct feed_frame *f = &v->feed.frames[v->feed.path[st->first + i]];
-		struct buf *line = screen_line(s, at++, LOOK_SOFT);
-		if (!line)
-			continue;
-		screen_put(line, "", s->cols < 6 ? s->cols : 6, false);
-		screen_put_place(line, f->name, f->place, s->cols - 6);
-	}
-	return at;
+	return draw_frames(v, st, s, at, end);
 }
 
-static void keep_in_sight(struct view *v, size_t place, int height)
+static size_t place_of(const struct view *v, uint64_t key)
 {
+	size_t i = 0;
+	while (i < v->rows_cnt && v->rows[i].key != key)
+		i++;
+	return i;
+}
+
+static void keep_in_sight(struct view *v, size_t place, size_t height)
+{
+	size_t expanded = v->expanded ? place_of(v, v->expanded) : v->rows_cnt;
+	uint32_t cnt;
 	if (place < v->scroll)
 		v->scroll = place;
 	/* With its stack the chosen row is at the top, or the stack would be below the screen. */
-	if (v->expanded && v->rows[place].key == v->expanded && place >= v->scroll + (size_t)(height > 4 ? height / 3 : 1))
+	if (expanded == place && place >= v->scroll + (height > 4 ? height / 3 : 1))
 		v->scroll = place;
-	if (place >= v->scroll + (size_t)height)
-		v->scroll = place - (size_t)height + 1;
+	if (expanded < place && expanded >= v->scroll) {
+		const struct feed_stack *st = stack_of(v, v->expanded, &cnt);
+		if (st && place - v->scroll + 1 + st->frames_cnt >= height)
+			v->scroll = expanded + 1;
+	}
+	if (place >= v->scroll + height)
+		v->scroll = place - height + 1;
 }
 
 static void draw_rows(struct view *v, struct screen *s)
 {
 	int at = HEAD_ROWS, end = s->rows - FOOT_ROWS;
-	size_t chosen = 0;
-	while (chosen < v->rows_cnt && v->rows[chosen].key != v->chosen)
-		chosen++;
+	size_t chosen = place_of(v, v->chosen);
 	if (chosen == v->rows_cnt)
 		chosen = 0;
 	v->page = end > at ? end - at : 1;
 	if (v->rows_cnt)
-		keep_in_sight(v, chosen, v->page);
+		keep_in_sight(v, chosen, (size_t)v->page);
 	if (v->scroll >= v->rows_cnt)
 		v->scroll = 0;
 	for (size_t i = v->scroll; i < v->rows_cnt && at < end; i++) {
@@ -352,8 +391,10 @@ static void draw_help(struct screen *s)
 	static const char *const lines[] = {
 		"alys-bpf top",
 		"",
+		"", /* what was lost */
 		"arrows, j k, PgUp PgDn, Home End   choose a row",
-		"Enter        the row's largest stack; left and right: its other stacks",
+		"Enter        the row's largest stack; left and right: its other stacks;",
+		"             up and down go through it when it is longer than the screen",
 		"             in the list of processes: that process' sites",
 		"Esc          one step back: stack, filter, process",
 		"Tab          rows are sites, types, processes",

@@ -67,6 +67,8 @@ static void learn(struct view *v, uint64_t key, uint64_t now, const double sums[
 	p->alloc_sz = sums[1];
 	p->alloc_cnt = sums[2];
 	p->told_sz = p->told_cnt = 0;
+	p->fresh = !p->round && !first;
+	p->cut = false;
 	p->when_ns = now;
 	p->round = v->round + 1;
 }
@@ -90,9 +92,20 @@ static void forget(struct view *v)
 	}
 }
 
-static bool has_no_stack(const struct feed *f, const struct feed_stack *s)
+static const char *lone_name(const struct feed *f, const struct feed_stack *s)
 {
-	return s->frames_cnt == 1 && !strcmp(f->frames[f->path[s->first]].name, "[no stack]");
+	return s->frames_cnt == 1 ? f->frames[f->path[s->first]].name : "";
+}
+
+static bool is_rest(const struct feed *f, const struct feed_stack *s)
+{
+	return !strcmp(lone_name(f, s), "[other]");
+}
+
+/* Of stacks that come to it and leave it with all that they ever allocated. */
+static bool is_mixed(const struct feed *f, const struct feed_stack *s)
+{
+	return is_rest(f, s) || !strcmp(lone_name(f, s), "[no stack]");
 }
 
 /* Of a process, as of this list; NULL when it is not in it. */
@@ -108,29 +121,72 @@ static double least(double a, double b)
 	return a < b ? a : b > 0 ? b : 0;
 }
 
+/* What a process allocated, without what is told of its other rows; more of a row is none of its own. */
+static void take_share(struct past *p, struct past *all)
+{
+	p->rate_sz = least(p->rate_sz, all->rate_sz - all->told_sz);
+	p->rate_cnt = least(p->rate_cnt, all->rate_cnt - all->told_cnt);
+	all->told_sz += p->rate_sz;
+	all->told_cnt += p->rate_cnt;
+}
+
+/* It was among the rest before: it did not come from nothing. */
+static void take_moved(struct past *p, struct past *all, double live)
+{
+	double claimed = p->rate_sz;
+	take_share(p, all);
+	if (claimed <= p->rate_sz * 1.01 + 1)
+		return;
+	p->growth = 0;
+	p->at_cnt = 0;
+	add_point(p, p->when_ns, live);
+}
+
+enum share { SHARE_OWN, SHARE_MOVED, SHARE_MIXED, SHARE_CNT };
+
+static enum share share_of(const struct feed *f, const struct feed_stack *s, const struct past *p, const struct past *all)
+{
+	return is_mixed(f, s) ? SHARE_MIXED : all->cut && p->fresh ? SHARE_MOVED : SHARE_OWN;
+}
+
+static void take_part(const struct feed_stack *s, enum share share, struct past *p, struct past *all)
+{
+	if (share == SHARE_MOVED) {
+		take_moved(p, all, s->live_sz);
+	} else if (share == SHARE_MIXED) {
+		take_share(p, all);
+	} else {
+		all->told_sz += p->rate_sz;
+		all->told_cnt += p->rate_cnt;
+	}
+}
+
+static void take_parts(struct view *v, const struct feed *f, enum share share)
+{
+	for (size_t i = 0; i < f->stacks_cnt; i++) {
+		const struct feed_stack *s = &f->stacks[i];
+		const uint64_t *place = map_get(&v->past_index, s->key);
+		struct past *p = place ? &v->past[*place] : NULL, *all = process_of(v, s);
+		if (p && all && share_of(f, s, p, all) == share)
+			take_part(s, share, p, all);
+	}
+}
+
 /*
- * A stack that is forgotten leaves what it ever allocated to its process' row without a stack,
- * where it looks as if it had come since the last list. The process has allocated no more than
- * before: what its other rows do not account for is new.
+ * A stack that is forgotten, or that is no longer among the heaviest, leaves what it ever allocated to its
+ * process' row for such stacks, where it looks as if it had come since the last list; and one that was in
+ * such a row looks so when it has a row of its own. The process has allocated no more than before: what
+ * the rows that are sure do not account for is new.
  */
 static void correct_rates(struct view *v, const struct feed *f)
 {
 	for (size_t i = 0; i < f->stacks_cnt; i++) {
-		const struct past *p = view_past(v, f->stacks[i].key);
 		struct past *all = process_of(v, &f->stacks[i]);
-		if (!p || !all || has_no_stack(f, &f->stacks[i]))
-			continue;
-		all->told_sz += p->rate_sz;
-		all->told_cnt += p->rate_cnt;
+		if (all && is_rest(f, &f->stacks[i]))
+			all->cut = true;
 	}
-	for (size_t i = 0; i < f->stacks_cnt; i++) {
-		const struct past *all = process_of(v, &f->stacks[i]);
-		struct past *p;
-		if (!all || !has_no_stack(f, &f->stacks[i]) || !(p = find(v, f->stacks[i].key)))
-			continue;
-		p->rate_sz = least(p->rate_sz, all->rate_sz - all->told_sz);
-		p->rate_cnt = least(p->rate_cnt, all->rate_cnt - all->told_cnt);
-	}
+	for (enum share share = SHARE_OWN; share < SHARE_CNT; share++)
+		take_parts(v, f, share);
 }
 
 static void learn_all(struct view *v, const struct feed *f, uint64_t now)
@@ -151,9 +207,8 @@ static void learn_all(struct view *v, const struct feed *f, uint64_t now)
 
 void view_take(struct view *v, struct feed *f, uint64_t now_ns)
 {
-	if (!v->first_ns)
-		v->first_ns = now_ns;
-	learn_all(v, f, now_ns);
+	v->taken_ns = now_ns;
+	v->late_s = 0;
 	v->hits = f->hits;
 	v->recorded = f->recorded;
 	v->aside = f->aside;
@@ -162,6 +217,7 @@ void view_take(struct view *v, struct feed *f, uint64_t now_ns)
 		feed_free(f);
 		return;
 	}
+	learn_all(v, f, now_ns);
 	feed_free(&v->feed);
 	v->feed = *f;
 	*f = (struct feed){ 0 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 /* How long a key may wait for a new list, and the other way round. */
 #define WAIT_MS 50
 #define OVERHEARD_MAX 16384
+/* A list comes every second: when none has for so long, that is to be seen. */
+#define LATE_NS 4000000000ull
 
 static uint64_t now_ns(void)
 {
@@ -175,11 +178,28 @@ static bool poll_source(const struct top_source *source, struct view *v, struct 
 	return news;
 }
 
+/* Whether the screen has to say another time. */
+static bool look_at_age(struct view *v)
+{
+	uint64_t age = v->taken_ns && !v->ended ? now_ns() - v->taken_ns : 0;
+	uint32_t late_s = age >= LATE_NS ? (uint32_t)(age / 1000000000) : 0;
+	bool changed = late_s != v->late_s;
+	v->late_s = late_s;
+	return changed;
+}
+
 int top_check(struct err *err)
 {
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		return 0;
 	return err_set(err, ENOTTY, "top wants a terminal: for a file or a pipe use `alys-bpf report -p PID --every 5s`");
+}
+
+/* A terminal that is not our own session's sends no SIGHUP, and its end reads as no key at once. */
+static bool is_gone(void)
+{
+	struct pollfd p = { .fd = STDIN_FILENO };
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
 static int open_terminal(struct err *err)
@@ -217,10 +237,12 @@ static void loop(const struct top_source *source, struct view *v, struct screen 
 		int c = getch();
 		news = poll_source(source, v, &text, why);
 		const char *said = listen_in(&heard);
+		/* Read, or never: the keys are explained in the same line. */
+		if (c != ERR && !v->ended)
+			v->message = NULL;
 		v->message = said ? said : v->message;
-		news |= said || c != ERR;
-		if (c != ERR)
-			on = c == KEY_RESIZE || view_key(v, key_of(c));
+		news |= look_at_age(v) || said || c != ERR;
+		on = c == ERR ? !is_gone() : c == KEY_RESIZE || view_key(v, key_of(c));
 	}
 	/* Terminals without a second screen go on in the last line. */
 	move(LINES - 1, 0);

@@ -160,6 +160,24 @@ static size_t chosen_place(const struct view *v)
 	return 0;
 }
 
+/* A stack that is longer than the screen is gone through before the next row is chosen. */
+static bool move_in_stack(struct view *v, long by)
+{
+	if (!v->expanded || !v->rows_cnt || v->rows[chosen_place(v)].key != v->expanded)
+		return false;
+	long room = by < 0 ? (long)v->from : (long)v->below, most = v->shown ? (long)v->shown : 1;
+	long steps = labs(by) < most ? labs(by) : most;
+	steps = steps < room ? steps : room;
+	v->from = (uint32_t)((long)v->from + (by < 0 ? -steps : steps));
+	return room;
+}
+
+static void turn_to_stack(struct view *v, uint32_t which)
+{
+	v->which = which;
+	v->from = 0;
+}
+
 static void move(struct view *v, long by)
 {
 	long at = (long)chosen_place(v) + by;
@@ -189,7 +207,7 @@ static void enter(struct view *v)
 	}
 	v->chosen = r->key;
 	v->expanded = v->expanded == r->key ? 0 : r->key;
-	v->which = 0;
+	turn_to_stack(v, 0);
 }
 
 /* One step out: the stack, the filter, the process. */
@@ -231,22 +249,28 @@ static void sort_by(struct view *v, enum view_sort sort)
 	view_rows(v);
 }
 
+static void step(struct view *v, long by)
+{
+	if (!move_in_stack(v, by))
+		move(v, by);
+}
+
 static bool move_key(struct view *v, int key)
 {
 	switch (key) {
 	case VIEW_UP:
 	case 'k':
-		move(v, -1);
+		step(v, -1);
 		return true;
 	case VIEW_DOWN:
 	case 'j':
-		move(v, 1);
+		step(v, 1);
 		return true;
 	case VIEW_PAGE_UP:
-		move(v, -v->page);
+		step(v, -v->page);
 		return true;
 	case VIEW_PAGE_DOWN:
-		move(v, v->page);
+		step(v, v->page);
 		return true;
 	case VIEW_HOME:
 		move(v, -(long)v->rows_cnt);
@@ -255,10 +279,10 @@ static bool move_key(struct view *v, int key)
 		move(v, (long)v->rows_cnt);
 		return true;
 	case VIEW_LEFT:
-		v->which -= v->which > 0;
+		turn_to_stack(v, v->which - (v->which > 0));
 		return true;
 	case VIEW_RIGHT:
-		v->which++; /* the drawing knows how many there are */
+		turn_to_stack(v, v->which + 1); /* the drawing knows how many there are */
 		return true;
 	default:
 		return false;

@@ -45,6 +45,8 @@ enum view_sort { SORT_LIVE, SORT_RATE, SORT_GROWTH, SORT_BLOCKS, SORT_NAME, SORT
 /* What was seen of a stack or a process before, for rates and growth. */
 struct past {
 	uint64_t key, round, when_ns;
+	bool fresh; /* not in the list before the newest */
+	bool cut;   /* of a process: not all of its stacks are in the list, and others may be in the next */
 	double alloc_sz, alloc_cnt;
 	double rate_sz, rate_cnt; /* a second */
 	double told_sz, told_cnt; /* of a process: the part of its rates that stacks have */
@@ -73,7 +75,9 @@ struct view {
 	struct past *past;
 	size_t past_cnt, past_cap;
 	struct map past_index; /* key -> place in past */
-	uint64_t round, first_ns, now_ns;
+	uint64_t round, now_ns;
+	uint64_t taken_ns; /* when the newest list came, also when paused; 0 = none did */
+	uint32_t late_s;   /* seconds since then, when that is longer than it should be */
 
 	uint32_t pid;   /* this process alone, 0 = all */
 	uint32_t fixed; /* the pid that was asked for: one cannot leave it */
@@ -84,6 +88,7 @@ struct view {
 	uint64_t chosen;   /* key of a row */
 	uint64_t expanded; /* key of the row whose stack is shown; 0 = none */
 	uint32_t which;    /* of its stacks */
+	uint32_t from, shown, below; /* its frames: above the first that is on the screen, there, and below */
 	size_t scroll;
 	int page; /* rows that were shown last */
 
