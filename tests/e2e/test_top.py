@@ -1,14 +1,17 @@
 """`alys-bpf top` in a terminal of 80x24 columns (tmux), looking at real programs and at a real daemon."""
 
 import os
+import pty
 import re
+import select
 import shutil
+import signal
 import subprocess
 import time
 
 import pytest
 
-from conftest import ALYS, PROGS, STRAIGHT
+from conftest import ALYS, PROGS, STRAIGHT, alys
 from web_driver import TIMEOUT, wait_for
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
@@ -236,6 +239,61 @@ def test_one_process_of_a_daemon(terminal, growing, daemon):
     quit_cleanly(screen)
     stranger = terminal("--socket", server.socket, "-p", os.getpid())
     stranger.shows(rf"process {os.getpid()} is not traced", "status 1")
+
+
+@pytest.mark.bpf
+def test_a_daemon_that_is_switched(terminal, growing, daemon):
+    target = growing()
+    server = daemon(target.pid)
+    screen = terminal("--socket", server.socket, "-p", target.pid)
+    screen.shows("site_grow_fast", "^q quit")
+    assert alys("ctl", "--socket", server.socket, "off").returncode == 0
+    screen.shows("^tracing is off, and this stands still", "site_grow_fast")
+    assert alys("ctl", "--socket", server.socket, "on").returncode == 0
+    screen.shows("site_grow_fast", "^q quit")
+    quit_cleanly(screen)
+
+
+@pytest.mark.bpf
+def test_a_daemon_that_does_not_answer(terminal, growing, daemon):
+    """What is on the screen then is old, and says so; and nobody has to wait to leave."""
+    target = growing()
+    server = daemon(target.pid)
+    status = alys("ctl", "--socket", server.socket, "status").stdout
+    collector = int(re.search(r"^daemon .*process (\d+)", status, re.M).group(1))
+    screen = terminal("--socket", server.socket)
+    screen.shows("1 process, by process")
+    os.kill(collector, signal.SIGSTOP)
+    try:
+        screen.shows(r"^alys-bpf top \[\d+ s OLD\]: 1 process")
+        os.kill(collector, signal.SIGCONT)
+        screen.shows("^alys-bpf top: 1 process")
+        os.kill(collector, signal.SIGSTOP)
+        screen.shows(r"\[\d+ s OLD\]")
+        quit_cleanly(screen)
+    finally:
+        os.kill(collector, signal.SIGCONT)
+
+
+@pytest.mark.bpf
+def test_a_terminal_that_goes(growing):
+    """One that is not the session's own sends no signal: nobody could ever end what goes on behind it."""
+    target = growing()
+    ours, theirs = pty.openpty()
+    top = subprocess.Popen([ALYS, "top", "-p", str(target.pid), "--sample", "bytes:512"], stdin=theirs, stdout=theirs, stderr=theirs,
+                           start_new_session=True, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    try:
+        shown = b""
+        while b"site_grow_fast" not in shown:
+            assert select.select([ours], [], [], TIMEOUT)[0], shown
+            shown += os.read(ours, 65536)
+        os.close(ours)
+        top.wait(TIMEOUT)
+    finally:
+        top.kill()
+        top.wait()
+    assert target.proc.poll() is None
 
 
 @pytest.mark.bpf

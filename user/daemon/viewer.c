@@ -13,8 +13,10 @@
 #include "daemon/protocol.h"
 
 #define EVERY_S 1
-/* An answer may wait for names; a key press that ends top waits for the answer. */
-#define PATIENCE_S 5
+/* An answer may wait for names: of a whole machine's programs that can take long. */
+#define PATIENCE_S 60
+/* Who ends top does not wait for that. */
+#define FAREWELL_NS 200000000
 
 struct viewer {
 	const char *socket;
@@ -113,14 +115,26 @@ struct top_source viewer_source(struct viewer *v)
 	return (struct top_source){ .ctx = v, .poll = poll_list };
 }
 
-void viewer_free(struct viewer *v)
+/* False: the thread waits for an answer still. */
+static bool end_thread(struct viewer *v)
 {
+	struct timespec until;
 	pthread_mutex_lock(&v->lock);
 	v->ending = true;
 	pthread_cond_signal(&v->changed);
 	pthread_mutex_unlock(&v->lock);
-	if (v->running)
-		pthread_join(v->thread, NULL);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += FAREWELL_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return !v->running || !pthread_timedjoin_np(v->thread, NULL, &until);
+}
+
+void viewer_free(struct viewer *v)
+{
+	/* What it uses ends with the process. */
+	if (!end_thread(v))
+		return;
 	pthread_cond_destroy(&v->changed);
 	pthread_mutex_destroy(&v->lock);
 	buf_free(&v->list);
