@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TIMEOUT, alys, pprof
-from test_daemon import daemon, group, talk  # noqa: F401 (fixtures)
+from conftest import PROGS, TIMEOUT, alys, convert, pprof
+from test_daemon import daemon, group, law, started_in, talk  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.bpf
 
@@ -83,6 +84,69 @@ def test_profiles_of_one_second_are_all_kept(started, daemon, tmp_path):
     d.until(lambda: d.status()["profiles"].startswith("4 written, 0 failed"))
     assert len(list((tmp_path / "p").glob("*.pb.gz"))) == 4
     d.end()
+
+
+def put_profile(folder, stamp, age, size=100, name="old-7-{}-1-1.pb.gz"):
+    """A file as an earlier daemon has left it."""
+    path = folder / name.format(stamp)
+    path.write_bytes(b"x" * size)
+    path.chmod(0o666)
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+@pytest.mark.parametrize("limit,kept", [(("--keep-age", "1h"), 2), (("--keep-size", "250k"), 2), (("--keep", "3"), 2)])
+def test_old_profiles_go(started, daemon, tmp_path, limit, kept):
+    """By age, size and number; those of daemons before, too, but not what others have put there."""
+    folder = tmp_path / "p"
+    folder.mkdir()
+    folder.chmod(0o777)
+    ages = (600, 1200, 7200, 9000)
+    ours = [put_profile(folder, f"20260101T00000{i}Z", age, 100_000) for i, age in enumerate(ages)]
+    half = put_profile(folder, "20260101T000009Z", 99999, name=".old-7-{}-1-1.pb.gz.4711.tmp")
+    others = [put_profile(folder, "", 99999, name=name) for name in ("mine.pb.gz", "heap-20260101.pb.gz", "notes.txt", ".rc", "a.alys")]
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", folder, "--every", "1h", *limit)
+    await_more(d, 1)
+    d.ctl("rotate")
+    d.until(lambda: re.match(r"1 written, 0 failed, 3 old", d.status()["profiles"]))
+    assert [path.exists() for path in ours] == [i < kept for i in range(len(ours))]
+    assert all(path.exists() for path in others) and not half.exists()
+    assert len(list(folder.glob("c_busy-*.pb.gz"))) == 1
+    d.end()
+
+
+def test_old_traces_go(started, daemon, tmp_path):
+    folder = tmp_path / "p"
+    folder.mkdir()
+    folder.chmod(0o777)
+    old = put_profile(folder, "20260101T000000Z", 7200, name="{}-7-1.alys")
+    others = [put_profile(folder, "", 7200, name=name) for name in ("server.alys", "old-7-20260101T000000Z-1-1.pb.gz")]
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", folder, "--profile-format", "alys", "--every", "1h",
+               "--keep-age", "1h")
+    await_more(d, 1)
+    d.ctl("rotate")
+    d.until(lambda: "1 old ones removed" in d.status()["profiles"])
+    d.end()
+    assert not old.exists() and all(path.exists() for path in others)
+
+
+def test_last_profiles_do_not_pile_up(daemon, tmp_path):
+    """Where processes end all the time, limits are kept between intervals, too."""
+    program = tmp_path / "sleepy"
+    shutil.copy("/bin/sleep", program)
+    d = daemon("--exe", program, "--follow", "--sample", "bytes:1", "--profile-dir", tmp_path / "p", "--every", "1h", "--keep", "5")
+    written = lambda: int(d.status()["profiles"].split()[0])
+    end = time.monotonic() + 10 * TIMEOUT
+    while written() < 110:
+        assert time.monotonic() < end, d.status()
+        procs = [subprocess.Popen([program, "1.5"], stdin=subprocess.DEVNULL) for _ in range(30)]
+        assert [p.wait(TIMEOUT) for p in procs] == [0] * len(procs)
+    d.until(lambda: not re.search(r" 0 old ones removed", d.status()["profiles"]))
+    assert len(list((tmp_path / "p").iterdir())) < 110
+    d.end()
+    assert len(list((tmp_path / "p").iterdir())) == 5
 
 
 def told_by_file(path, may_be_short=False):
@@ -203,6 +267,28 @@ def test_trace_of_many_short_lived(daemon, group, tmp_path):
     assert len(re.findall(r"^process +\d+ sleep ", text, re.M)) > 40, text
 
 
+def test_trace_of_a_storm(started, daemon, group, tmp_path):
+    """Each call of a hundred processes that end at once, and of those that stay, is in the file or counted as lost."""
+    short, calls = 100, 500
+    program = started_in(group, started, "c_storm", PROGS / "lib_plugin.so", short).wait_ready()
+    d = daemon("--cgroup", group, "--sample", "bytes:1", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
+    program.go()
+    told = [program.line() for _ in range(12 + 1)]
+    assert sum(line.startswith("child ") for line in told) == 12 and "all" in told
+    d.ctl("off")
+    hits, _, _, lost = law(d)
+    d.ctl("rotate")  # names have time then
+    d.until(lambda: d.status()["profiles"].startswith("1 written, 0 failed"))
+    d.end()
+    path = min((tmp_path / "p").iterdir())
+    profile = convert(path, "pprof", tmp_path / "storm.pb.gz")
+    counted = pprof("-top", "-nodecount=0", "-nodefraction=0", "-sample_index=alloc_objects", profile)
+    made = int(re.search(r"^ +(\d+) .* site_storm$", counted, re.M).group(1))
+    truth = (short + 12) * calls
+    assert 0 <= truth - made <= lost and hits >= truth, (truth, made, hits, lost)
+    assert program.finish() == 0
+
+
 def test_files_change_nowhere_else(daemon, tmp_path):
     """That the fence holds is the unit test's; here it is up, and traces pass."""
     program = subprocess.Popen(["sleep", "1000"])
@@ -258,9 +344,12 @@ def test_full_disk(started, daemon, tmp_path):
         d.until(lambda: "No space left" in d.status()["profiles"])
         assert d.log().count("No space left") == 1, "said once, counted then"
         (small / "filler").unlink()
+        before = set(finished(small))
         written = int(d.status()["profiles"].split()[0])
         d.until(lambda: int(d.status()["profiles"].split()[0]) > written)
         d.end()
         assert finished(small) == sorted(small.iterdir())
+        assert before <= set(finished(small))
+        assert all("Type:" in pprof("-top", path) for path in finished(small))
     finally:
         subprocess.run(["umount", "-l", small], check=False)

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,14 @@
 
 #define ENDING ".pb.gz"
 #define TRACE_ENDING ".alys"
+/* Names as name_file and name_trace make them. */
+#define DIGITS "[0-9][0-9][0-9][0-9]"
+#define STAMPS DIGITS DIGITS "T" DIGITS "[0-9][0-9]Z-[0-9]*-[0-9]*"
+#define PROFILES "*-[0-9]*-" STAMPS ENDING
+#define TRACES STAMPS TRACE_ENDING
+#define UNFINISHED "." PROFILES ".[0-9]*.tmp" /* a daemon was killed over it */
 #define FILES_MIN 4 /* that --keep-size has room for: no trace grows by more than that */
+#define FRESH_MAX 100 /* files that may come between two looks at all of them: where processes end all the time, an interval is long */
 #define SHORT_NS 1000000000ull /* processes that lived shorter leave no last profile */
 
 struct keeper {
@@ -29,6 +37,7 @@ struct keeper {
 	struct keeper_counts counts;
 	char current[64]; /* the trace that is written, "" = none */
 	uint32_t traces, profiles; /* that there were so far */
+	uint32_t fresh; /* profiles written since old ones were removed */
 	size_t waiting; /* profiles that were asked for and are not there yet */
 	bool grown;     /* old files are to be removed when all of those are */
 	uint64_t next_ns;
@@ -162,6 +171,7 @@ static void on_profile(void *ctx, int rc, struct buf *bytes, const struct err *w
 		fail(w->keeper, &err);
 	} else {
 		w->keeper->counts.written++;
+		w->keeper->fresh++;
 		w->keeper->counts.bytes += bytes->len;
 		w->keeper->failing = false;
 	}
@@ -306,14 +316,18 @@ static int youngest_first(const void *a, const void *b)
 	return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp(y->name, x->name);
 }
 
-static void list_files(DIR *dir, const char *ending, struct old_files *out)
+/* What others keep beside them is not ours to remove. */
+static bool is_ours(const struct keeper *k, const char *name)
+{
+	return k->o.traces ? !fnmatch(TRACES, name, 0) : !fnmatch(PROFILES, name, FNM_PERIOD) || !fnmatch(UNFINISHED, name, FNM_PERIOD);
+}
+
+static void list_files(const struct keeper *k, DIR *dir, struct old_files *out)
 {
 	const struct dirent *e;
 	while ((e = readdir(dir))) {
-		size_t n = strlen(e->d_name);
 		struct stat st;
-		if (n <= strlen(ending) || strcmp(e->d_name + n - strlen(ending), ending) ||
-		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		if (!is_ours(k, e->d_name) || fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		struct old_file *f = VEC_PUSH(out, at);
 		if (!f)
@@ -330,9 +344,10 @@ static void remove_old(struct keeper *k)
 	uint64_t size = 0;
 	DIR *dir = opendir(k->place);
 	k->grown = false;
+	k->fresh = 0;
 	if (!dir)
 		return;
-	list_files(dir, k->o.traces ? TRACE_ENDING : ENDING, &files);
+	list_files(k, dir, &files);
 	if (files.at_cnt)
 		qsort(files.at, files.at_cnt, sizeof(files.at[0]), youngest_first);
 	time_t now = time(NULL);
@@ -406,7 +421,7 @@ int keeper_work(struct keeper *k, struct continuous *c)
 		while (k->next_ns <= now)
 			k->next_ns += every;
 	}
-	if (k->grown && !k->waiting)
+	if ((k->grown && !k->waiting) || k->fresh >= FRESH_MAX)
 		remove_old(k);
 	return (int)((k->next_ns - now) / 1000000) + 1;
 }
