@@ -34,6 +34,7 @@ static const char script[] =
 
 struct http_mark {
 	struct snapshot *at;
+	uint64_t time_ns;
 };
 
 struct fake {
@@ -41,6 +42,7 @@ struct fake {
 	struct heap *heap;
 	double history[60];
 	uint64_t grown;
+	uint64_t begun_ns;
 	uint64_t later_ms;
 	uint32_t many;
 	size_t marks;
@@ -118,17 +120,19 @@ static int render_report(struct fake *f, struct buf *out, struct err *err)
 	return rc;
 }
 
-static int keep(struct snapshot *s, uint32_t pid)
+static bool is_known(const struct fake *f, uint32_t pid)
+{
+	return !pid || pid == 4242 || pid == 4243 || (pid >= 10000 && pid < 10000 + f->many);
+}
+
+static void keep(struct snapshot *s, uint32_t pid)
 {
 	size_t n = 0;
-	if (pid && pid != 4242 && pid != 4243)
-		return -ENOENT;
 	for (size_t i = 0; i < s->n; i++) {
 		if (!pid || s->rows[i].proc.n == pid - 4241)
 			s->rows[n++] = s->rows[i];
 	}
 	s->n = n;
-	return 0;
 }
 
 /* No row comes before an older one: stacks are only added at the end. */
@@ -146,17 +150,39 @@ static void subtract(struct snapshot *now, const struct snapshot *then)
 	}
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static void put_time(struct catalog *c, const char *key, uint64_t ns)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)ns);
+	catalog_put_meta(c, key, text);
+}
+
+static void put_window(const struct fake *f, const struct http_profile_request *r)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), begin = r->since ? r->since->time_ns : f->begun_ns;
+	put_time(f->catalog, "start_mono_ns", begin);
+	put_time(f->catalog, "start_real_ns", clock_ns(CLOCK_REALTIME) - (now - begin));
+	put_time(f->catalog, "end_mono_ns", now);
+}
+
 static int render(struct fake *f, const struct http_profile_request *r, struct buf *out, struct err *err)
 {
-	struct sink_options o = { .value = r->what == HTTP_PROFILE_ALLOCS ? "alloc_space" : "inuse_space" };
+	struct sink_options o = { .value = r->what == HTTP_PROFILE_ALLOCS ? "alloc_space" : "inuse_space", .moment = !r->since };
 	struct snapshot *s = heap_snapshot(f->heap);
 	if (r->since)
 		subtract(s, r->since->at);
-	int rc = keep(s, r->pid);
-	if (rc)
-		err_set(err, -rc, "process %u is not traced\x1b", r->pid);
+	int rc = is_known(f, r->pid) ? 0 : err_set(err, ENOENT, "process %u is not traced\x1b", r->pid);
+	keep(s, r->pid);
 	struct sink_input in = { .catalog = f->catalog, .snapshot = s, .options = &o };
 	struct sink_out to = { to_buf, out };
+	put_window(f, r);
 	if (!rc)
 		rc = r->what == HTTP_PROFILE_REPORT ? render_report(f, out, err) : sink_find("pprof")->render(&in, &to, err);
 	snapshot_free(s);
@@ -199,10 +225,11 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 static int mark(void *ctx, uint32_t pid, struct http_mark **out, struct err *err)
 {
 	struct fake *f = ctx;
-	if (pid && pid != 4242 && pid != 4243)
+	if (!is_known(f, pid))
 		return err_set(err, ENOENT, "process %u is not traced", pid);
 	*out = calloc(1, sizeof(**out));
 	(*out)->at = heap_snapshot(f->heap);
+	(*out)->time_ns = clock_ns(CLOCK_MONOTONIC);
 	f->marks++;
 	return 0;
 }
@@ -287,7 +314,7 @@ static void run(struct fake *f, struct http *h, struct push *p, int signals)
 
 int main(int argc, char **argv)
 {
-	struct fake f = { .catalog = catalog_new(), .heap = heap_new() };
+	struct fake f = { .catalog = catalog_new(), .heap = heap_new(), .begun_ns = clock_ns(CLOCK_MONOTONIC) };
 	struct words w = { .http.listen = "0", .fake = &f };
 	struct http_source source = { &f, each_process, profile, mark, unmark, status };
 	struct err err = { 0 };

@@ -9,6 +9,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "user/sink/profile.pb-c.h"
+
 static char out_dir[PATH_MAX];
 
 static void write_file(const char *path, const struct buf *b)
@@ -320,6 +322,32 @@ static void order_does_not_depend_on_ids(void **state)
 	forget(&b);
 }
 
+static void read_times(struct recording *r, bool moment, int64_t *time, int64_t *duration)
+{
+	struct buf b = { 0 };
+	render(r, sink_find("pprof"), &(struct sink_options){ .moment = moment }, &b);
+	unzip(&b);
+	Perftools__Profiles__Profile *p = perftools__profiles__profile__unpack(NULL, b.len, b.data);
+	assert_non_null(p);
+	*time = p->time_nanos;
+	*duration = p->duration_nanos;
+	perftools__profiles__profile__free_unpacked(p, NULL);
+	buf_free(&b);
+}
+
+/* What is asked for again and again must not be dated at the same start each time. */
+static void a_moment_is_dated_at_its_end(void **state)
+{
+	struct recording r = record_shop();
+	int64_t start, length, moment, none;
+	(void)state;
+	read_times(&r, false, &start, &length);
+	read_times(&r, true, &moment, &none);
+	assert_true(start == 1700000000000000000 && length == 2500000000);
+	assert_true(moment == start + length && !none);
+	forget(&r);
+}
+
 static void formats_are_found(void **state)
 {
 	(void)state;
@@ -340,6 +368,7 @@ int main(void)
 		cmocka_unit_test(full_disk_ends_each_format),
 		cmocka_unit_test(unknown_value_is_refused),
 		cmocka_unit_test(order_does_not_depend_on_ids),
+		cmocka_unit_test(a_moment_is_dated_at_its_end),
 		cmocka_unit_test(formats_are_found),
 	};
 	make_out_dir(out_dir);

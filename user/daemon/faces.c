@@ -90,7 +90,8 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 	struct profile_request ask = {
 		.format = r->what == HTTP_PROFILE_REPORT ? "html" : "pprof",
 		.value = r->what == HTTP_PROFILE_REPORT ? NULL : values[r->what],
-		.since = r->since ? r->since->of : NULL, .rows_max = r->samples_max, .done = on_profile, .ctx = q,
+		.since = r->since ? r->since->of : NULL, .moment = !r->since, .rows_max = r->samples_max,
+		.done = on_profile, .ctx = q,
 	};
 	if (!q)
 		return err_set(err, ENOMEM, "out of memory");

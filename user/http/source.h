@@ -49,10 +49,12 @@ struct http_profile_request {
 	uint32_t pid; /* 0 = all processes */
 	/*
 	 * Not NULL: alloc_* count from there, inuse_* are as of now (a difference of those would
-	 * have no meaning); time_nanos and duration_nanos are of the window.
+	 * have no meaning); time_nanos and duration_nanos are of the window. NULL: as a Go program's heap,
+	 * dated now and without a duration: Parca takes what has one for a difference and adds it up, and
+	 * Pyroscope refuses what is dated an hour ago.
 	 */
 	const struct http_mark *since;
-	size_t samples_max; /* further ones go into one stack "[other]", said in a comment; 0 = no limit */
+	size_t samples_max; /* further ones go into one without a stack, said in a comment; 0 = no limit */
 	struct http_later *later;
 };
 
@@ -108,6 +110,6 @@ struct http_source {
 	int (*status)(void *ctx, struct http_status *out);
 };
 
-#define HTTP_MARKS 64
+#define HTTP_MARKS 256
 
 #endif

@@ -85,6 +85,8 @@ static void put_window(const struct profiles *p, struct catalog *c, const struct
 	put_number(c, "start_mono_ns", w->begun_ns);
 	put_number(c, "start_real_ns", now.real_ns - (now.mono_ns - w->begun_ns));
 	put_number(c, "end_mono_ns", w->asked_ns);
+	if (w->r.rows_max && w->snapshot->n == w->r.rows_max)
+		put_number(c, "stacks_max", w->r.rows_max);
 	if (w->r.cause)
 		catalog_put_meta(c, "ended", w->r.cause);
 	if (!p->live->roster)
@@ -166,7 +168,7 @@ static int give_events(const struct waiting *w, const struct sink_input *in, str
 
 static int render(const struct profiles *p, const struct waiting *w, struct buf *bytes, struct err *err)
 {
-	struct sink_options o = { .value = w->r.value };
+	struct sink_options o = { .value = w->r.value, .moment = w->r.moment };
 	struct sink_input in = { .catalog = part_of(p, w), .snapshot = w->snapshot, .options = &o };
 	struct sink_out out = { .write = take, .ctx = bytes };
 	if (!in.catalog)

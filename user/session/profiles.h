@@ -19,6 +19,7 @@ struct profile_request {
 	const struct heap_mark *since; /* borrowed until the request returns; NULL = from the beginning */
 	size_t rows_max;    /* as for heaps_snapshot */
 	const char *cause;  /* why this is the last one, as words for its comment; NULL = it is not */
+	bool moment;        /* as in struct sink_options */
 	bool patient;       /* one of many that nobody waits for: never made within profiles_ask */
 	/* Exactly once; takes what is in out when rc is 0. Within profiles_ask when all is known, if not patient. */
 	void (*done)(void *ctx, int rc, struct buf *out, const struct err *err);

@@ -167,6 +167,9 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (facts->carried)
 		buf_addf(out, "%" PRIu64 " blocks lived when the trace began: they are in use, but not among the allocations\n",
 			 facts->carried);
+	uint64_t most = meta_number(in->catalog, "stacks_max");
+	if (most)
+		buf_addf(out, "at most %" PRIu64 " stacks are told apart, all others are in [no stack]\n", most);
 	add_liveness(in->catalog, out);
 	const char *at = catalog_meta(in->catalog, "sample_at");
 	if (at && !strcmp(at, "refill"))

@@ -192,6 +192,8 @@ static void add_header(struct pprof *p, enum value standard)
 	m.period_type = &period;
 	m.period = interval ? (int64_t)interval : 1;
 	m.default_sample_type = string_of(p, value_types[standard].name);
+	if (p->in->options->moment && end)
+		start = end;
 	m.time_nanos = (int64_t)(meta_number(c, "start_real_ns") + start - meta_number(c, "start_mono_ns"));
 	/* A recording that was killed has no end; its last event then is. */
 	start = start ? start : facts->first_ns;

@@ -25,6 +25,7 @@ struct sink_options {
 	const char *title;          /* flamegraph */
 	size_t top;                 /* text: rows, 0 = all */
 	uint64_t from_ns, until_ns; /* the events are of this part of the recording; 0 = no limit */
+	bool moment;                /* pprof: dated at its end and without a duration */
 	const struct sink_input *before; /* flamegraph: an earlier recording to compare with; NULL = none */
 };
 
