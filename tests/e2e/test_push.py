@@ -1,6 +1,7 @@
 """--push against a server that takes profiles, refuses, hangs, goes and comes back. No root needed."""
 
 import base64
+import concurrent.futures
 import gzip
 import http.server
 import json
@@ -13,6 +14,7 @@ import time
 
 import pytest
 
+import pprof_rules
 from conftest import pprof
 from web_driver import Fake, build, get, wait_for
 
@@ -51,6 +53,40 @@ class Backend:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class Parca:
+    """Takes what Parca takes, and as it does: by gRPC, here that of other people, so that all of the wire is theirs."""
+
+    def __init__(self, port=0):
+        grpc = pytest.importorskip("grpc")
+
+        def write_raw(data, context):
+            self.asked.append(time.monotonic())
+            code, text = self.how()
+            if code:
+                context.abort(getattr(grpc.StatusCode, code), text)
+            self.taken.append(data)
+            return b""
+
+        service = grpc.method_handlers_generic_handler("parca.profilestore.v1alpha1.ProfileStoreService",
+                                                       {"WriteRaw": grpc.unary_unary_rpc_method_handler(write_raw)})
+        self.asked, self.taken = [], []
+        self.how = lambda: (None, "")
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(2), handlers=(service,), options=(("grpc.so_reuseport", 0),))
+        self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
+        self.url = f"parca+http://127.0.0.1:{self.port}"
+        self.server.start()
+
+    def close(self):
+        self.server.stop(0).wait()
+
+
+@pytest.fixture
+def parca():
+    one = Parca()
+    yield one
+    one.close()
 
 
 @pytest.fixture
@@ -94,21 +130,15 @@ def values(raw, path):
 
 
 @pytest.mark.parametrize("later", [0, 30])
-@pytest.mark.parametrize("kind", ["pyroscope", "parca"])
-def test_profiles_arrive(backend, pushing, tmp_path, kind, later):
-    url = f"http://127.0.0.1:{backend.port}/"
-    server = pushing(url if kind == "pyroscope" else "parca+" + url, "--later", later)
+def test_profiles_arrive(backend, pushing, tmp_path, later):
+    server = pushing(f"http://127.0.0.1:{backend.port}/", "--later", later)
     wait_for(lambda: len(backend.taken) >= 6)
     series = []
-    for path, headers, body in backend.taken:
-        assert headers["Content-Type"] == "application/json"
-        assert path == ("/push.v1.PusherService/Push" if kind == "pyroscope" else "/profiles/writeraw")
-        (one,) = body["series"]
-        labels = one["labels"] if kind == "pyroscope" else one["labels"]["labels"]
-        (sample,) = one["samples"]
-        series.append(({k["name"]: k["value"] for k in labels}, sample["rawProfile"]))
-    assert all(s[0]["__name__"] == "memory" for s in series)
-    shop = [values(raw, tmp_path / "shop") for labels, raw in series if labels["pid"] == "4242"]
+    for path, headers, body in list(backend.taken):
+        assert headers["Content-Type"] == "application/json" and path == "/push.v1.PusherService/Push"
+        labels, profile = pprof_rules.check_push(body)
+        series.append((labels, profile, body["series"][0]["samples"][0]["rawProfile"]))
+    shop = [values(raw, tmp_path / "shop") for labels, _, raw in series if labels["pid"] == "4242"]
     assert {s[0]["service_name"] for s in series if s[0]["pid"] == "4242"} == {"shop"}
     assert "\x1b" not in "".join(s[0]["service_name"] for s in series)
     # The first says what was there; the others what came since, so that sums are whole.
@@ -116,6 +146,57 @@ def test_profiles_arrive(backend, pushing, tmp_path, kind, later):
     assert sum(s[1] for s in shop) == shop[-1][3]
     assert metric(server, "alys_push_sent_total") >= 6
     assert dropped(server, "refused") == dropped(server, "queue-full") == dropped(server, "not-made") == 0
+
+
+@pytest.mark.parametrize("later", [0, 30])
+def test_profiles_arrive_at_parca(parca, pushing, later):
+    """Whole each time, and without a duration: what has one is a difference to Parca, also what is in use in it."""
+    server = pushing(parca.url + "/", "--later", later)
+    wait_for(lambda: len(parca.taken) >= 6)
+    series = [pprof_rules.check_write_raw(data) for data in list(parca.taken)]
+    assert {(labels["__name__"], labels["service_name"]) for labels, _ in series if labels["pid"] == "4242"} == {("memory", "shop")}
+    assert "\x1b" not in "".join(labels["service_name"] for labels, _ in series)
+    shop = [p for labels, p in series if labels["pid"] == "4242"]
+    assert not [p for p in shop if p.duration_ns]
+    times = [p.time_ns for p in shop]
+    assert len(shop) >= 2 and times == sorted(set(times))
+    assert all(p.total("alloc_space") == p.total("inuse_space") > 5000 for p in shop)
+    assert metric(server, "alys_push_sent_total") >= 6
+    assert dropped(server, "refused") == dropped(server, "queue-full") == dropped(server, "not-made") == 0
+
+
+def test_parca_that_is_away_refuses_and_comes_back(pushing):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+    server = pushing(f"parca+http://127.0.0.1:{port}")
+    wait_for(lambda: metric(server, "alys_push_retries_total") >= 1)
+    one = Parca(port)
+    try:
+        one.how = lambda: ("UNAVAILABLE", "not now")
+        wait_for(lambda: one.asked)
+        wait_for(lambda: metric(server, "alys_push_retries_total") >= 2)
+        assert metric(server, "alys_push_sent_total") == 0 == dropped(server, "refused")
+        one.how = lambda: (None, "")
+        wait_for(lambda: metric(server, "alys_push_sent_total") >= 3)
+        one.how = lambda: ("INVALID_ARGUMENT", "location id is \x07not sequential")
+        wait_for(lambda: dropped(server, "refused") >= 2)
+        said = server.stop()[1]
+        assert said.count("--push") == 2 and "gRPC 3 location id is %07not sequential" in said, said
+    finally:
+        one.close()
+
+
+def test_a_web_server_is_no_backend(backend, pushing):
+    """A page is no receipt, nor is an answer of HTTP one of gRPC: nothing counts as sent that nobody keeps."""
+    backend.how = lambda request: (200, {"Content-Type": "text/html; charset=utf-8"}, b"<!doctype html>")
+    server = pushing(f"http://127.0.0.1:{backend.port}")
+    wait_for(lambda: dropped(server, "refused") >= 2)
+    assert metric(server, "alys_push_sent_total") == 0
+    assert "not as Pyroscope" in server.stop()[1]
+    server = pushing(f"parca+http://127.0.0.1:{backend.port}")
+    wait_for(lambda: metric(server, "alys_push_retries_total") + dropped(server, "refused") >= 1)
+    assert metric(server, "alys_push_sent_total") == 0
+    assert "--push" in server.stop()[1]
 
 
 def test_a_server_that_is_away_and_comes_back(pushing, tmp_path):
@@ -210,9 +291,20 @@ def test_without_the_library(pushing):
     assert done.returncode == 1 and "--push needs libcurl.so.4" in done.stderr
 
 
-def test_a_password_is_not_told(pushing):
-    server = pushing("http://user:s3cret@127.0.0.1:1")
+def test_a_password_is_sent_but_not_told(backend, pushing):
+    keys = []
+    backend.how = lambda request: (keys.append(request.headers["Authorization"]), (503, {}, b"later"))[1]
+    server = pushing(f"http://user:s3cret@127.0.0.1:{backend.port}/profiles")
     wait_for(lambda: metric(server, "alys_push_retries_total") >= 1)
+    assert keys[0] == "Basic " + base64.b64encode(b"user:s3cret").decode()
+    assert backend.asked[0][1] == "/profiles/push.v1.PusherService/Push"
     assert "s3cret" not in get(f"{server.url}/metrics").text
     said = server.stop()[1]
     assert "--push" in said and "s3cret" not in said
+
+
+def test_encryption_is_not_given_up(backend, pushing):
+    """A server that cannot prove who it is hears nothing."""
+    server = pushing(f"https://127.0.0.1:{backend.port}")
+    wait_for(lambda: metric(server, "alys_push_retries_total") >= 1)
+    assert not backend.asked and metric(server, "alys_push_sent_total") == 0

@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "push/parcel.h"
 
-static void check_body(enum push_kind kind, const char *comm, const char *bytes, size_t n, const char *expected)
+static void check_body(enum push_kind kind, const char *comm, const char *bytes, size_t n, const char *expected,
+		       size_t expected_sz)
 {
 	struct parcel_who who = { .pid = 7 };
 	struct buf pprof = { 0 };
@@ -18,26 +19,49 @@ static void check_body(enum push_kind kind, const char *comm, const char *bytes,
 	buf_add(&pprof, bytes, n);
 	struct parcel *p = parcel_new(kind, &who, &pprof);
 	assert_non_null(p);
-	assert_string_equal(buf_str(&p->body), expected);
+	assert_int_equal(p->body.len, expected_sz);
+	assert_memory_equal(p->body.data, expected, expected_sz);
 	parcel_free(p);
 	buf_free(&pprof);
 }
 
 #define PYROSCOPE(comm, data)                                                                      \
 	"{\"series\":[{\"labels\":[{\"name\":\"__name__\",\"value\":\"memory\"},{\"name\":\"service_name\",\"value\":\"" comm \
-	"\"},{\"name\":\"pid\",\"value\":\"7\"}],\"samples\":[{\"rawProfile\":\"" data "\"}]}]}"
+	"\"},{\"name\":\"pid\",\"value\":\"7\"},{\"name\":\"__delta__\",\"value\":\"false\"}],\"samples\":[{\"rawProfile\":\"" data "\"}]}]}"
+
+static void check_json(const char *comm, const char *bytes, size_t n, const char *expected)
+{
+	check_body(PUSH_PYROSCOPE, comm, bytes, n, expected, strlen(expected));
+}
 
 static void test_bodies(void **state)
 {
 	(void)state;
-	check_body(PUSH_PYROSCOPE, "shop", "", 0, PYROSCOPE("shop", ""));
-	check_body(PUSH_PYROSCOPE, "shop", "\xff", 1, PYROSCOPE("shop", "/w=="));
-	check_body(PUSH_PYROSCOPE, "shop", "\xfb\xef", 2, PYROSCOPE("shop", "++8="));
-	check_body(PUSH_PYROSCOPE, "", "\0\x10\x83", 3, PYROSCOPE("unknown", "ABCD"));
-	check_body(PUSH_PYROSCOPE, "a\"\x1b", "Mann", 4, PYROSCOPE("a\\\"\\\\x1b", "TWFubg=="));
-	check_body(PUSH_PARCA, "shop", "Man", 3,
-		   "{\"series\":[{\"labels\":{\"labels\":[{\"name\":\"__name__\",\"value\":\"memory\"},{\"name\":\"service_name\","
-		   "\"value\":\"shop\"},{\"name\":\"pid\",\"value\":\"7\"}]},\"samples\":[{\"rawProfile\":\"TWFu\"}]}]}");
+	check_json("shop", "", 0, PYROSCOPE("shop", ""));
+	check_json("shop", "\xff", 1, PYROSCOPE("shop", "/w=="));
+	check_json("shop", "\xfb\xef", 2, PYROSCOPE("shop", "++8="));
+	check_json("", "\0\x10\x83", 3, PYROSCOPE("unknown", "ABCD"));
+	check_json("a\"\x1b", "Mann", 4, PYROSCOPE("a\\\"\\\\x1b", "TWFubg=="));
+	check_json("\xc3\xff", "Man", 3, PYROSCOPE("\\\\xc3\\\\xff", "TWFu"));
+}
+
+/* The numbers in front are lengths: of all behind, of the series, of its labels, of each of them. */
+#define PARCA_LABELS(comm_field_sz, comm) \
+	"\x0a\x12\x0a\x08__name__\x12\x06memory" "\x0a" comm_field_sz "\x0a\x0cservice_name\x12" comm \
+	"\x0a\x08\x0a\x03pid\x12\x01" "7"
+
+static void test_messages(void **state)
+{
+	static const char small[] = "\0\0\0\0\x40\x12\x3e\x0a\x34" PARCA_LABELS("\x14", "\x04shop") "\x12\x06\x0a\x04M\0n\n";
+	static const char hostile[] = "\0\0\0\0\x3f\x12\x3d\x0a\x35" PARCA_LABELS("\x15", "\x05x\\x1b") "\x12\x04\x0a\x02" "ab";
+	static const char head[] = "\0\0\0\x01\x6b\x12\xe8\x02\x0a\x34" PARCA_LABELS("\x14", "\x04shop") "\x12\xaf\x02\x0a\xac\x02";
+	char large[sizeof(head) - 1 + 300];
+	(void)state;
+	check_body(PUSH_PARCA, "shop", "M\0n\n", 4, small, sizeof(small) - 1);
+	check_body(PUSH_PARCA, "x\x1b", "ab", 2, hostile, sizeof(hostile) - 1);
+	memset(large, 'z', sizeof(large));
+	memcpy(large, head, sizeof(head) - 1);
+	check_body(PUSH_PARCA, "shop", large + sizeof(head) - 1, 300, large, sizeof(large));
 }
 
 static struct parcel *parcel_of(size_t n)
@@ -97,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_queue_is_bounded),
 		cmocka_unit_test(test_addresses),
 	};

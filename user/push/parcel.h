@@ -20,7 +20,10 @@ struct parcel {
 	struct buf body;
 };
 
-/* JSON of one series with the labels of `who`; NULL when memory is out. */
+/*
+ * One series with the labels of `who`: JSON for Pyroscope, a message of gRPC for Parca, which answers to nothing
+ * else. NULL when memory is out.
+ */
 struct parcel *parcel_new(enum push_kind kind, const struct parcel_who *who, const struct buf *pprof);
 void parcel_free(struct parcel *p);
 

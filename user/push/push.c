@@ -16,6 +16,8 @@
 #define EVERY_STANDARD 15.0
 /* What Pyroscope takes in one profile. */
 #define SAMPLES_MAX 16000
+/* Processes with the most live bytes, each a profile a round. */
+#define FOLLOWED_MAX 64
 
 /* A profile asked for, until the owner has let go of what it counts from. */
 struct order {
@@ -37,7 +39,7 @@ struct push {
 	enum push_kind kind;
 	struct sender *sender;
 	int epoll_fd, wake_fd, timer_fd;
-	struct followed followed[HTTP_MARKS];
+	struct followed followed[FOLLOWED_MAX];
 	uint64_t round;
 
 	pthread_mutex_t lock; /* of the rest */
@@ -150,7 +152,7 @@ static void ask(struct push *p, const struct parcel_who *who, struct http_mark *
 static struct followed *place_of(struct push *p, uint32_t pid)
 {
 	struct followed *free_one = NULL;
-	for (size_t i = 0; i < HTTP_MARKS; i++) {
+	for (size_t i = 0; i < FOLLOWED_MAX; i++) {
 		struct followed *f = &p->followed[i];
 		if (f->mark && f->pid == pid)
 			return f;
@@ -165,9 +167,13 @@ static void follow(struct push *p, const struct roll_entry *e)
 	struct followed *f = place_of(p, e->pid);
 	struct parcel_who who = { .pid = e->pid };
 	struct http_mark *now;
+	memcpy(who.comm, e->comm, sizeof(who.comm));
+	if (p->kind == PUSH_PARCA) {
+		ask(p, &who, NULL);
+		return;
+	}
 	if (!f || p->source->mark(p->source->ctx, e->pid, &now, NULL))
 		return;
-	memcpy(who.comm, e->comm, sizeof(who.comm));
 	struct http_mark *since = f->mark;
 	*f = (struct followed){ .pid = e->pid, .mark = now, .round = p->round };
 	ask(p, &who, since);
@@ -175,7 +181,7 @@ static void follow(struct push *p, const struct roll_entry *e)
 
 static void forget_gone(struct push *p)
 {
-	for (size_t i = 0; i < HTTP_MARKS; i++) {
+	for (size_t i = 0; i < FOLLOWED_MAX; i++) {
 		if (!p->followed[i].mark || p->followed[i].round == p->round)
 			continue;
 		unmark(p, p->followed[i].mark);
@@ -189,13 +195,13 @@ static void next_round(struct push *p)
 	p->round++;
 	if (!roll_read(&r, p->source)) {
 		/* Two passes, so that the places of those gone are free for new ones. */
-		for (size_t i = 0; i < r.at_cnt && i < HTTP_MARKS; i++) {
+		for (size_t i = 0; i < r.at_cnt && i < FOLLOWED_MAX; i++) {
 			struct followed *f = place_of(p, r.at[i].pid);
 			if (f && f->mark)
 				f->round = p->round;
 		}
 		forget_gone(p);
-		for (size_t i = 0; i < r.at_cnt && i < HTTP_MARKS; i++)
+		for (size_t i = 0; i < r.at_cnt && i < FOLLOWED_MAX; i++)
 			follow(p, &r.at[i]);
 	}
 	roll_free(&r);

@@ -1,11 +1,11 @@
 /*
  * push: sends profiles to a Pyroscope or Parca server as time passes. In: a URL and a source
- * (http/source.h), which it asks every few seconds for what each process allocated since the last
- * time. Out: HTTP POSTs from a thread of its own. A server that is slow, refuses or is down for an
+ * (http/source.h), which it asks every few seconds for each process: for Pyroscope what was allocated
+ * since the last time, for Parca, which would add up what is in use, too, all of it. Out: HTTP POSTs from a thread of its own. A server that is slow, refuses or is down for an
  * hour costs a bounded queue: the oldest profiles are dropped and counted. Writes no files.
  *
- *   http://HOST:4040                 Pyroscope: POST /push.v1.PusherService/Push
- *   parca+http://HOST:7070           Parca: POST /profiles/writeraw (also https)
+ *   http://HOST:4040                 Pyroscope: POST /push.v1.PusherService/Push (also https)
+ *   parca+http://HOST:7070           Parca: gRPC, ProfileStoreService.WriteRaw (also https)
  */
 #ifndef ALYS_PUSH_H
 #define ALYS_PUSH_H

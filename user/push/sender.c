@@ -22,8 +22,10 @@ struct sender {
 	const struct curl_calls *lib;
 	CURL *curl;
 	struct curl_slist *headers;
+	enum push_kind kind;
 	char answer[ANSWER_MAX + 1];
 	size_t answer_len;
+	long grpc_status; /* of the answer, -1 = it has none */
 	pthread_t thread;
 
 	pthread_mutex_t lock; /* of the rest */
@@ -117,6 +119,25 @@ static size_t on_answer(char *data, size_t one, size_t n, void *ctx)
 	return n;
 }
 
+/* gRPC says in headers and trailers how it went; to libcurl both are headers, and end in a line's end. */
+static size_t on_header(char *data, size_t one, size_t n, void *ctx)
+{
+	static const char status[] = "grpc-status:", message[] = "grpc-message:";
+	struct sender *s = ctx;
+	char line[ANSWER_MAX] = "";
+	memcpy(line, data, n < sizeof(line) ? n : sizeof(line) - 1);
+	line[strcspn(line, "\r\n")] = 0;
+	if (!strncasecmp(line, status, sizeof(status) - 1)) {
+		s->grpc_status = strtol(line + sizeof(status) - 1, NULL, 10);
+	} else if (!strncasecmp(line, message, sizeof(message) - 1)) {
+		char *text = line + sizeof(message) - 1;
+		text += strspn(text, " ");
+		s->answer_len = 0;
+		on_answer(text, one, strlen(text), ctx);
+	}
+	return n;
+}
+
 /* Ends a transfer for which there is no time left. */
 static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
@@ -142,13 +163,56 @@ static void complain(struct sender *s, const char *what, const char *next)
 	buf_free(&clean);
 }
 
+/* -1: whoever answers does not speak gRPC. The others but those named will say the same again. */
+static enum outcome judge_grpc(long status)
+{
+	enum { DEADLINE_EXCEEDED = 4, RESOURCE_EXHAUSTED = 8, ABORTED = 10, UNAVAILABLE = 14 };
+	if (!status)
+		return SENT;
+	bool later = status == DEADLINE_EXCEEDED || status == RESOURCE_EXHAUSTED || status == ABORTED || status == UNAVAILABLE;
+	return later ? AGAIN : REFUSED;
+}
+
+/* What is no Pyroscope may have a page for any path. */
+static bool is_page(struct sender *s)
+{
+	char *type = NULL;
+	s->lib->easy_getinfo(s->curl, CURLINFO_CONTENT_TYPE, &type);
+	return type && !strncasecmp(type, "text/html", 9);
+}
+
+static enum outcome judge(struct sender *s, long status)
+{
+	if (status == 429 || status == 408 || status >= 500)
+		return AGAIN;
+	if (status < 200 || status >= 300)
+		return REFUSED;
+	if (s->kind == PUSH_PARCA)
+		return judge_grpc(s->grpc_status);
+	return is_page(s) ? REFUSED : SENT;
+}
+
+static void tell(struct sender *s, enum outcome how, long status)
+{
+	char what[ANSWER_MAX + 96];
+	if (s->grpc_status >= 0)
+		snprintf(what, sizeof(what), "the server says gRPC %ld %s", s->grpc_status, s->answer);
+	else if (status >= 200 && status < 300)
+		snprintf(what, sizeof(what), "the server answers, but not as %s",
+			 s->kind == PUSH_PARCA ? "Parca (gRPC)" : "Pyroscope");
+	else
+		snprintf(what, sizeof(what), "the server says %ld %s", status, s->answer);
+	complain(s, what, how == AGAIN ? "profiles wait until it takes them" :
+		 "this profile is dropped, and so will be others that it refuses");
+}
+
 static enum outcome post(struct sender *s, const struct parcel *p, uint64_t *pause_ms)
 {
 	curl_off_t wait = 0;
 	long status = 0;
-	char what[ANSWER_MAX + 64];
 	s->answer_len = 0;
 	*s->answer = 0;
+	s->grpc_status = -1;
 	s->lib->easy_setopt(s->curl, CURLOPT_POSTFIELDS, (char *)p->body.data);
 	s->lib->easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->body.len);
 	CURLcode rc = s->lib->easy_perform(s->curl);
@@ -157,20 +221,18 @@ static enum outcome post(struct sender *s, const struct parcel *p, uint64_t *pau
 		return AGAIN;
 	}
 	s->lib->easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
-	snprintf(what, sizeof(what), "the server says %ld %s", status, s->answer);
-	if (status >= 200 && status < 300) {
+	enum outcome how = judge(s, status);
+	if (how == SENT) {
 		s->complained = false;
-		return SENT;
+		return how;
 	}
-	if (status == 429 || status == 408 || status >= 500) {
+	if (how == AGAIN) {
 		s->lib->easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &wait);
 		if (wait > 0 && wait <= 300 && (uint64_t)wait * 1000 > *pause_ms)
 			*pause_ms = (uint64_t)wait * 1000;
-		complain(s, what, "profiles wait until it takes them");
-		return AGAIN;
 	}
-	complain(s, what, "this profile is dropped, and so will be others that it refuses");
-	return REFUSED;
+	tell(s, how, status);
+	return how;
 }
 
 /* --- the thread -------------------------------------------------------------------------------- */
@@ -250,14 +312,15 @@ static void sender_free(struct sender *s)
 }
 
 /* Not the URL itself in words: it may hold a password. */
-static int set_url(struct sender *s, enum push_kind kind, const char *url, struct err *err)
+static int set_url(struct sender *s, const char *url, struct err *err)
 {
 	struct buf whole = { 0 };
 	size_t len = strlen(url);
 	while (len && url[len - 1] == '/')
 		len--;
 	buf_add(&whole, url, len);
-	buf_adds(&whole, kind == PUSH_PARCA ? "/profiles/writeraw" : "/push.v1.PusherService/Push");
+	buf_adds(&whole, s->kind == PUSH_PARCA ? "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw" :
+		 "/push.v1.PusherService/Push");
 	CURLU *parts = s->lib->url();
 	bool ok = parts && !whole.failed && (!strncmp(url, "http://", 7) || !strncmp(url, "https://", 8)) &&
 		  !strpbrk(url, "?#") && !s->lib->url_set(parts, CURLUPART_URL, url, 0);
@@ -271,8 +334,12 @@ static int set_url(struct sender *s, enum push_kind kind, const char *url, struc
 static void set_headers(struct sender *s, const struct push_options *o)
 {
 	struct buf tenant = { 0 };
-	s->headers = s->lib->slist_append(s->headers, "Content-Type: application/json");
-	s->headers = s->lib->slist_append(s->headers, "Connect-Protocol-Version: 1");
+	static const char *const of_kind[][2] = {
+		[PUSH_PYROSCOPE] = { "Content-Type: application/json", "Connect-Protocol-Version: 1" },
+		[PUSH_PARCA] = { "Content-Type: application/grpc", "TE: trailers" },
+	};
+	for (size_t i = 0; i < 2; i++)
+		s->headers = s->lib->slist_append(s->headers, of_kind[s->kind][i]);
 	s->headers = s->lib->slist_append(s->headers, "Expect:");
 	if (o->tenant) {
 		buf_addf(&tenant, "X-Scope-OrgID: %s", o->tenant);
@@ -294,6 +361,21 @@ static void set_manners(struct sender *s)
 	s->lib->easy_setopt(s->curl, CURLOPT_NOPROGRESS, 0l);
 	s->lib->easy_setopt(s->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
 	s->lib->easy_setopt(s->curl, CURLOPT_XFERINFODATA, s);
+}
+
+/* gRPC is HTTP/2; without TLS there is nobody to agree on that with. */
+static int set_version(struct sender *s, const char *url, struct err *err)
+{
+	long version = !strncmp(url, "https:", 6) ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+	if (s->kind != PUSH_PARCA)
+		return 0;
+	s->lib->easy_setopt(s->curl, CURLOPT_HEADERFUNCTION, on_header);
+	s->lib->easy_setopt(s->curl, CURLOPT_HEADERDATA, s);
+	/* libcurl 7.88 fails on a second transfer over such a connection, and keeps it. */
+	s->lib->easy_setopt(s->curl, CURLOPT_FORBID_REUSE, 1l);
+	if (!s->lib->easy_setopt(s->curl, CURLOPT_HTTP_VERSION, version))
+		return 0;
+	return err_set(err, ENOTSUP, "--push parca+ needs HTTP/2, which this machine's libcurl.so.4 was built without");
 }
 
 static int start(struct sender *s, struct err *err)
@@ -319,6 +401,7 @@ struct sender *sender_new(enum push_kind kind, const struct push_options *o, str
 		return NULL;
 	}
 	s->lib = lib;
+	s->kind = kind;
 	s->queue_max = o->queue_max ? o->queue_max : QUEUE_STANDARD;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&monotonic);
@@ -327,7 +410,7 @@ struct sender *sender_new(enum push_kind kind, const struct push_options *o, str
 	pthread_condattr_destroy(&monotonic);
 	set_headers(s, o);
 	set_manners(s);
-	if (set_url(s, kind, o->url, err) || start(s, err)) {
+	if (set_url(s, o->url, err) || set_version(s, o->url, err) || start(s, err)) {
 		sender_free(s);
 		return NULL;
 	}
