@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import pprof_rules
 from browser_driver import drive, need
 from conftest import ALYS, TIMEOUT, pprof
 from test_daemon import Daemon
@@ -88,6 +89,35 @@ def test_deltas_add_up(growing, served, tmp_path):
     assert least * 0.999 <= first + second + third <= most * 1.001
 
 
+def test_scrapers_find_what_they_want(growing, served):
+    """Each process by its series, as Parca and Alloy ask: dated when it was asked for, and windows of all at once."""
+    targets = [growing(), growing()]
+    server = served(*(word for t in targets for word in ("-p", t.pid)))
+    series = {str(t.pid) for t in targets}
+    wait_for(lambda: {g["labels"]["__param_pid"] for g in json.loads(get(f"{server.url}/sd").text)} == series)
+    for path in ("allocs", "heap", "delta_heap"):
+        for pid in series:
+            pprof_rules.check_answer(get(f"{server.url}/debug/pprof/{path}?pid={pid}"))
+    for pid in series:
+        url = f"{server.url}/debug/pprof/allocs?pid={pid}"
+        wait_for(lambda: pprof_rules.check_answer(get(url)).total("inuse_space"))
+        begun = time.time_ns()
+        first, later = (pprof_rules.check_answer(get(url)) for _ in range(2))
+        assert begun - 10**10 < first.time_ns < later.time_ns < time.time_ns() + 10**10
+        assert first.duration_ns == later.duration_ns == 0
+        before, after = first.values("alloc_space"), later.values("alloc_space")
+        assert all(after[k] >= n for k, n in before.items())
+    answers = []
+    asking = [threading.Thread(target=lambda pid=pid: answers.append(get(f"{server.url}/debug/pprof/allocs?pid={pid}&seconds=2")))
+              for pid in series]
+    for one in asking:
+        one.start()
+    for one in asking:
+        one.join(TIMEOUT)
+    windows = [pprof_rules.check_answer(a) for a in answers]
+    assert len(windows) == 2 and all(w.duration_ns >= 2e9 and w.total("alloc_space") > 0 for w in windows)
+
+
 def test_deltas_after_switching_off_and_on(growing, served, tmp_path):
     need("go")
     target = growing()
@@ -115,6 +145,8 @@ def test_at_most_so_many_stacks(growing, served):
     leaves = {name: n for name, n in cut.items() if n}
     assert len(leaves) == 2 and "site_churn" in leaves
     assert sum(leaves.values()) >= sum(whole.values())
+    assert "at most 2 stacks are told apart" in pprof("-comments", f"{allocs}&samples=2")
+    assert "told apart" not in pprof("-comments", allocs)
 
 
 def test_metrics_hold_the_law(growing, served):
@@ -245,9 +277,9 @@ def test_pushes(growing, served, tmp_path):
         target = growing()
         server = served("-p", target.pid, "--push", f"http://127.0.0.1:{backend.port}", "--push-every", "1")
         wait_for(lambda: len(backend.taken) >= 4)
-        (series,) = backend.taken[-1][2]["series"]
-        assert {k["name"]: k["value"] for k in series["labels"]} == {"__name__": "memory", "service_name": "c_grow",
-                                                                      "pid": str(target.pid)}
+        for _, _, body in list(backend.taken):
+            labels, _ = pprof_rules.check_push(body)
+            assert (labels["service_name"], labels["pid"]) == ("c_grow", str(target.pid))
         sums = [values(b["series"][0]["samples"][0]["rawProfile"], tmp_path / "pushed") for _, _, b in list(backend.taken)]
         assert sums[-1][3] > sums[0][3], "in use grows"
         path = tmp_path / "whole"

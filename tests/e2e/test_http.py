@@ -9,12 +9,14 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.request
 
 import pytest
 
+import pprof_rules
 from browser_driver import drive, need
 from conftest import pprof
-from web_driver import Fake, build, get, raw, wait_for
+from web_driver import TIMEOUT, Fake, build, get, raw, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -103,17 +105,95 @@ def test_what_alloy_wants_of_an_answer(fake):
     assert "/debug/pprof/heap" in get(f"{fake.url}/debug/pprof/profile").text
 
 
-def test_one_window_at_a_time_and_gone_clients_free_it(own):
+def test_scrapers_find_what_they_want(own):
+    """As Parca and Alloy go about it: whom /sd names, each path with its parameters, and what they do with the answers."""
+    server = own("--later", 10)
+    groups = json.loads(get(f"{server.url}/sd").text)
+    pids = [g["labels"]["__param_pid"] for g in groups]
+    assert pids == ["4242", "4243"]
+    for g in groups:
+        pprof_rules.check_labels([("__name__", "memory"), *g["labels"].items()])
+    for pid in pids:
+        for path in ("allocs", "heap", "delta_heap"):
+            p = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/{path}?pid={pid}"))
+            assert p.default_type == ("alloc_space" if path == "allocs" else "inuse_space")
+    first, later = (pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242")) for _ in range(2))
+    window = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242&seconds=1&seconds=1"))
+    last = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242"))
+    # Whole ones are dated one after the other and have no duration; from one to the next Alloy subtracts what was allocated.
+    assert first.time_ns < later.time_ns < last.time_ns and not first.duration_ns and not last.duration_ns
+    for name in ("alloc_objects", "alloc_space"):
+        before, after = first.values(name), last.values(name)
+        assert before.keys() <= after.keys() and all(after[k] >= n for k, n in before.items())
+    assert 1e9 <= window.duration_ns < 60e9
+    assert 0 < window.total("alloc_space") <= last.total("alloc_space") - later.total("alloc_space")
+    assert window.total("inuse_space") > 5000, "in use is no difference"
+
+
+def test_a_window_outlasts_every_patience(own):
+    """Alloy's are 14 seconds unless told otherwise; whoever sends nothing else is sent away after 10."""
     server = own()
-    url = f"{server.url}/debug/pprof/heap?seconds=300"
-    held = socket.create_connection(("127.0.0.1", server.port))
-    held.sendall(f"GET /debug/pprof/heap?seconds=300 HTTP/1.1\r\nHost: {server.address}\r\n\r\n".encode())
+    p = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242&seconds=14"))
+    assert p.duration_ns >= 14e9
+
+
+def ask_for_windows(server, n):
+    request = f"GET /debug/pprof/heap?seconds=300 HTTP/1.1\r\nHost: {server.address}\r\n\r\n".encode()
+    held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(n)]
+    for s in held:
+        s.sendall(request)
+    return held
+
+
+def test_windows_of_all_processes_at_once(own):
+    server = own("--later", 10)
+    held = ask_for_windows(server, 14)
+    answers = []
+    threads = [threading.Thread(target=lambda pid=pid: answers.append(get(f"{server.url}/debug/pprof/allocs?pid={pid}&seconds=2")))
+               for pid in (4242, 4243)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert [pprof_rules.check_answer(a).duration_ns >= 2e9 for a in answers] == [True, True]
+    for s in held:
+        s.close()
+
+
+def test_windows_have_a_limit_and_gone_clients_free_them(own):
+    server = own()
+    held = ask_for_windows(server, 16)
     wait_for(lambda: get(f"{server.url}/debug/pprof/heap?seconds=1", timeout=5).status == 429)
-    refused = get(url)
+    refused = get(f"{server.url}/debug/pprof/heap?seconds=300")
     assert refused.status == 429 and refused.headers["retry-after"] == "5" and "ask again" in refused.text
     assert get(f"{server.url}/debug/pprof/heap").status == 200, "whole profiles are served meanwhile"
-    held.close()
+    held.pop().close()
     wait_for(lambda: get(f"{server.url}/debug/pprof/heap?seconds=1").status == 200)
+    for s in held:
+        s.close()
+
+
+def test_deltas_of_many_processes(own):
+    """Each has a time to count from of its own: nobody's is lost to the others'."""
+    server = own("--many", 150)
+    delta = lambda pid: pprof_rules.check_answer(get(f"{server.url}/debug/pprof/delta_heap?pid={pid}"))
+    assert delta(4243).total("alloc_space") == 512
+    for pid in range(10000, 10150):
+        assert delta(pid).total("alloc_space") == 0
+    assert delta(4243).total("alloc_space") == 0
+
+
+def test_ipv6(own):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no ::1")
+    server = own("--listen", "[::1]:0")
+    answer = urllib.request.urlopen(f"{server.url}/sd", timeout=TIMEOUT)
+    assert re.fullmatch(r"\[::1\]:\d+", server.address)
+    assert {t for g in json.load(answer) for t in g["targets"]} == {server.address}
+    done = subprocess.run([build("webfake"), "--listen", server.address], capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 1 and f"{server.address} is in use" in done.stderr
 
 
 def test_ends_while_clients_wait(own):

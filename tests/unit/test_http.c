@@ -49,7 +49,7 @@ static void test_parameters(void **state)
 {
 	static const char *const bad[] = {
 		"pid=", "pid", "pid=0", "pid=-1", "pid=+1", "pid= 1", "pid=0x10", "pid=1.5", "pid=%31", "pid=2147483648",
-		"pid=18446744073709551617", "pid=1&pid=2", "seconds=0", "seconds=301", "seconds=1e2", "seconds=5&seconds=5",
+		"pid=18446744073709551617", "pid=1&pid=2", "seconds=0", "seconds=301", "seconds=1e2", "seconds=x&seconds=5",
 		"seconds=", "samples=", "samples=-1", "debug=1", "debug=x", "x=1&&debug=2",
 	};
 	char uri[128];
@@ -57,6 +57,8 @@ static void test_parameters(void **state)
 	(void)state;
 	assert_int_equal(parse("/debug/pprof/heap?pid=2147483647&seconds=300&samples=0&debug=0&gc=1&x&=&", &r), 0);
 	assert_true(r.pid == 2147483647 && r.seconds == 300 && r.samples == 0);
+	assert_int_equal(parse("/debug/pprof/allocs?seconds=14&pid=7&seconds=15&seconds=15", &r), 0);
+	assert_true(r.pid == 7 && r.seconds == 14);
 	assert_int_equal(parse("/debug/pprof/allocs?pids=4&xseconds=5", &r), 0);
 	assert_true(!r.pid && !r.seconds && r.samples == REQUEST_SAMPLES);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

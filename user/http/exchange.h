@@ -18,6 +18,9 @@
 #include "http/request.h"
 
 #define HTTP_CLIENTS 32
+/* Scrapers ask for windows of all processes at once; half of the places are left for everything else. */
+#define HTTP_WINDOWS 16
+#define HTTP_BASELINES (HTTP_MARKS - HTTP_WINDOWS)
 
 struct exchange {
 	struct http_later later; /* first: its address is the exchange's */
@@ -52,6 +55,7 @@ struct baseline {
 	struct http_mark *mark;
 	uint32_t pid;
 	uint64_t used; /* the least recently used one gives way */
+	bool traced;   /* while those of processes that are gone are looked for */
 };
 
 #define HTTP_STATUSES(X) X(200) X(400) X(403) X(404) X(405) X(429) X(500) X(503)
@@ -82,8 +86,8 @@ struct http {
 	uint64_t timed_out;
 	size_t farewells; /* answers on their way when the server was closed */
 
-	struct exchange *window; /* the one delta that is being collected */
-	struct baseline baselines[HTTP_MARKS - 1];
+	struct exchange *windows[HTTP_WINDOWS]; /* deltas that are being collected; NULL = a free place */
+	struct baseline baselines[HTTP_BASELINES];
 	uint64_t uses;
 	bool ticking;
 };
@@ -95,6 +99,8 @@ void exchange_later(struct http_later *later, int rc, struct buf *out, const str
 void exchange_put(struct exchange *x);
 void http_put(struct http *h);
 
+/* Gives back what it counts from. */
+void serve_unmark(struct exchange *x);
 /* Lets go of what a profile that came later held. */
 void serve_release(struct exchange *x);
 

@@ -490,8 +490,10 @@ static void let_go(struct http *h)
 		serve_release(x);
 	}
 	for (size_t i = 0; i < HTTP_CLIENTS; i++) {
-		if (waiting[i])
-			exchange_fail(waiting[i], 503, "the daemon is ending");
+		if (!waiting[i])
+			continue;
+		serve_unmark(waiting[i]);
+		exchange_fail(waiting[i], 503, "the daemon is ending");
 	}
 	for (int ms = 0; ms < FAREWELL_MS && farewells(h); ms += 5)
 		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
@@ -501,9 +503,7 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
-	if (h->window)
-		h->source->unmark(h->source->ctx, h->window->since);
-	for (size_t i = 0; i < HTTP_MARKS - 1; i++) {
+	for (size_t i = 0; i < HTTP_BASELINES; i++) {
 		if (h->baselines[i].mark)
 			h->source->unmark(h->source->ctx, h->baselines[i].mark);
 	}

@@ -80,7 +80,10 @@ static unsigned int take_parameter(size_t route, struct span key, struct span va
 			return refuse(err, 400, "pid wants one process number, such as pid=1234");
 		out->pid = n;
 	} else if (routes[route].profile && span_is(key, "seconds")) {
-		if (!span_number(value, REQUEST_SECONDS_MAX, &n) || !n || out->seconds)
+		/* Scrapers with parameters of their own add theirs to it for each target; the first counts, as with Go. */
+		if (out->seconds)
+			return 0;
+		if (!span_number(value, REQUEST_SECONDS_MAX, &n) || !n)
 			return refuse(err, 400, "seconds wants one whole number from 1 to 300");
 		out->seconds = n;
 	} else if (routes[route].profile && span_is(key, "samples")) {

@@ -45,11 +45,16 @@ static const char *profile_mime(const struct exchange *x)
 	return x->req.route == ROUTE_REPORT ? mime_html : "application/octet-stream";
 }
 
-static void finish(struct exchange *x, int rc, struct buf *body, const struct err *err)
+void serve_unmark(struct exchange *x)
 {
 	if (x->since)
 		x->h->source->unmark(x->h->source->ctx, x->since);
 	x->since = NULL;
+}
+
+static void finish(struct exchange *x, int rc, struct buf *body, const struct err *err)
+{
+	serve_unmark(x);
 	if (rc)
 		fail(x, rc, err);
 	else
@@ -93,9 +98,7 @@ static void ask_profile(struct exchange *x)
 void serve_release(struct exchange *x)
 {
 	struct http *h = x->h;
-	if (x->since)
-		h->source->unmark(h->source->ctx, x->since);
-	x->since = NULL;
+	serve_unmark(x);
 	exchange_put(x);
 	http_put(h);
 }
@@ -121,8 +124,11 @@ static void begin_window(struct exchange *x)
 {
 	struct http *h = x->h;
 	struct err err = { 0 };
-	if (h->window) {
-		exchange_fail(x, 429, "another profile over some seconds is being collected: ask again later");
+	size_t i = 0;
+	while (i < HTTP_WINDOWS && h->windows[i])
+		i++;
+	if (i == HTTP_WINDOWS) {
+		exchange_fail(x, 429, "too many profiles over some seconds are being collected: ask again later");
 		return;
 	}
 	int rc = h->source->mark(h->source->ctx, x->req.pid, &x->since, &err);
@@ -131,37 +137,64 @@ static void begin_window(struct exchange *x)
 		return;
 	}
 	x->due_ns = http_now_ns() + x->req.seconds * 1000000000ull;
-	h->window = x;
+	h->windows[i] = x;
 }
 
-static void check_window(struct http *h, uint64_t now)
+static void check_window(struct exchange **window, uint64_t now)
 {
-	struct exchange *x = h->window;
+	struct exchange *x = *window;
 	if (!x)
 		return;
 	/* Nobody else hears of a connection that is suspended. */
 	if (http_is_gone(x->fd)) {
-		h->window = NULL;
+		*window = NULL;
 		finish(x, -EBUSY, &(struct buf){ 0 }, NULL);
 	} else if (now >= x->due_ns) {
-		h->window = NULL;
+		*window = NULL;
 		ask_profile(x);
+	}
+}
+
+static void forget(struct http *h, struct baseline *b)
+{
+	if (b->mark)
+		h->source->unmark(h->source->ctx, b->mark);
+	*b = (struct baseline){ 0 };
+}
+
+static int note_traced(void *ctx, const struct http_process *p)
+{
+	struct http *h = ctx;
+	for (size_t i = 0; i < HTTP_BASELINES; i++)
+		h->baselines[i].traced |= h->baselines[i].pid == p->pid;
+	return 0;
+}
+
+static void forget_gone(struct http *h)
+{
+	for (size_t i = 0; i < HTTP_BASELINES; i++)
+		h->baselines[i].traced = !h->baselines[i].pid;
+	h->source->each_process(h->source->ctx, note_traced, h);
+	for (size_t i = 0; i < HTTP_BASELINES; i++) {
+		if (!h->baselines[i].traced)
+			forget(h, &h->baselines[i]);
 	}
 }
 
 static struct baseline *baseline_of(struct http *h, uint32_t pid)
 {
 	struct baseline *oldest = &h->baselines[0];
-	for (size_t i = 0; i < HTTP_MARKS - 1; i++) {
-		struct baseline *b = &h->baselines[i];
-		if (b->mark && b->pid == pid)
-			return b;
-		if (b->used < oldest->used)
-			oldest = b;
+	for (size_t i = 0; i < HTTP_BASELINES; i++) {
+		if (h->baselines[i].mark && h->baselines[i].pid == pid)
+			return &h->baselines[i];
 	}
-	if (oldest->mark)
-		h->source->unmark(h->source->ctx, oldest->mark);
-	*oldest = (struct baseline){ .pid = pid };
+	forget_gone(h);
+	for (size_t i = 0; i < HTTP_BASELINES; i++) {
+		if (h->baselines[i].used < oldest->used)
+			oldest = &h->baselines[i];
+	}
+	forget(h, oldest);
+	oldest->pid = pid;
 	return oldest;
 }
 
@@ -292,7 +325,8 @@ void http_serve_pending(struct http *h)
 		;
 	uint64_t now = http_now_ns();
 	take_finished(h);
-	check_window(h, now);
+	for (size_t i = 0; i < HTTP_WINDOWS; i++)
+		check_window(&h->windows[i], now);
 	take_queued(h);
 	http_sweep(h, now);
 	set_timer(h);
