@@ -145,13 +145,28 @@ static uint32_t split_path(const char *path, const char **rest)
 	return pid;
 }
 
-/* A file in the process' own view; links stay in it. Nothing but files is given out, and /tmp as a place. */
+/*
+ * What a descriptor of O_PATH, which is taken, stands for, to be read, if that is a file: of pipes and devices the opening
+ * alone would be felt by others.
+ */
+static int open_file(int place)
+{
+	char path[32];
+	struct stat st;
+	if (place < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	int rc = fstat(place, &st) ? -errno : !S_ISREG(st.st_mode) ? -EACCES : rights_own.open(NULL, path, O_RDONLY | O_NONBLOCK);
+	close(place);
+	return rc;
+}
+
+/* In the process' own view; links stay in it. Nothing but files is given out, and /tmp as a place. */
 static int open_in_root(uint32_t pid, const char *path, int flags)
 {
 	char root[32];
-	struct stat st;
 	bool place = flags & O_PATH;
-	struct open_how how = { .flags = place ? O_PATH | O_DIRECTORY | O_CLOEXEC : O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (place ? O_DIRECTORY : 0),
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	if (place && strcmp(path, "tmp"))
 		return -EACCES;
@@ -161,29 +176,15 @@ static int open_in_root(uint32_t pid, const char *path, int flags)
 		return -errno;
 	int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how)), code = errno;
 	close(at);
-	if (fd < 0)
-		return -code;
-	if (!place && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		return -EACCES;
-	}
-	return fd;
+	errno = code;
+	return fd >= 0 && place ? fd : open_file(fd);
 }
 
-/* A mapped file; of devices and the like nothing is given out. */
 static int open_mapped(uint32_t pid, uint64_t start, uint64_t end)
 {
 	char path[96];
-	struct stat st;
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return -EACCES;
-	}
-	return fd;
+	return open_file(open(path, O_PATH | O_CLOEXEC));
 }
 
 /* Paths are made anew from what they mean; what means nothing here is refused. */
@@ -277,8 +278,11 @@ int broker_serve(struct broker *b, int signals)
 	struct signalfd_siginfo info;
 	int status;
 	for (bool there = true; there;) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		if (poll(fds, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
 			break;
+		}
 		while (read(signals, &info, sizeof(info)) == sizeof(info)) {
 			if (!b->hands_on || b->hands_on(b->ctx, (int)info.ssi_signo))
 				kill(b->pid, (int)info.ssi_signo);
