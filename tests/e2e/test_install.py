@@ -3,11 +3,23 @@
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
+from as_service import account, settings
+from browser_driver import need
 from conftest import BUILD, ROOT, TIMEOUT
+from test_daemon import daemon  # noqa: F401 (a fixture)
+from test_faces import functions
+from web_driver import wait_for
+
+HERE = Path(__file__).parent
 
 WANTED = ["usr/bin/alys-bpf", "usr/bin/alys_converter", "usr/share/man/man1/alys-bpf.1",
           "usr/share/bash-completion/completions/alys-bpf", "usr/share/zsh/site-functions/_alys-bpf",
@@ -64,3 +76,72 @@ def test_exposure_of_the_service(installed):
                           text=True, timeout=TIMEOUT)
     score = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
     assert score and float(score.group(1)) <= 3.5, done.stdout + done.stderr
+
+
+# --- as the service --------------------------------------------------------------------------------
+
+class Supervisor:
+    """Hears what a service of Type=notify says."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(path))
+        path.chmod(0o666)
+        self.socket.settimeout(TIMEOUT)
+        self.heard = []
+
+    def hear(self, word):
+        while word not in self.heard:
+            self.heard += self.socket.recv(4096).decode().splitlines()
+        self.heard = self.heard[self.heard.index(word) + 1:]
+
+
+@pytest.fixture
+def state(installed):
+    """What systemd makes for the service: a directory that is its own."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chown(folder, *account(settings(installed / "lib/systemd/system/alys-bpf.service")))
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+def configure(state, pid):
+    """The installed options, but for places that may be taken here, and for processes of others."""
+    text = (ROOT / "dist/daemon.conf").read_text()
+    for line, ours in ((r"all", f"pid {pid}"), (r"listen .*", "listen 127.0.0.1:0"), (r"profile-dir .*", f"profile-dir {state}/profiles")):
+        text, n = re.subn(f"^{line}$", ours, text, flags=re.M)
+        assert n == 1, line
+    (state / "conf").write_text(text)
+    return state / "conf"
+
+
+@pytest.mark.bpf
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+def test_as_the_service_is_run(installed, started, daemon, public, state, monkeypatch):
+    """The unit's user, capabilities, system calls and limits are enough, the fence included; and it says what Type=notify is to hear."""
+    need("go")
+    unit = installed / "lib/systemd/system/alys-bpf.service"
+    assert re.search(r"^Type=notify\nNotifyAccess=all$", unit.read_text(), re.M)
+    supervisor = Supervisor(state / "notify")
+    monkeypatch.setenv("NOTIFY_SOCKET", str(state / "notify"))
+    monkeypatch.setenv("WATCHDOG_USEC", "3000000")
+    program = started.program("c_grow").wait_ready().go()
+    d = daemon("--config", configure(state, program.pid), place=state, binary=public(installed / "usr/bin/alys-bpf"),
+               launcher=[sys.executable, HERE / "as_service.py", unit])
+    supervisor.hear("READY=1")
+    supervisor.hear("WATCHDOG=1")
+    url = re.search(r"http://[\d.:]+", d.log()).group() + f"/debug/pprof/heap?pid={program.pid}"
+    wait_for(lambda: functions(url, "inuse_space").get("site_grow_fast", 0) > 0)
+    told = d.status()
+    assert "refused" not in told["rights"] and told["names"].endswith(", 0 failures of workers"), told
+    assert "could not be opened" not in told["probes"], told
+    d.proc.send_signal(signal.SIGHUP)
+    supervisor.hear("RELOADING=1")
+    supervisor.hear("READY=1")
+    d.until(lambda: program.pid in d.status()["table"])
+    d.ctl("off")
+    supervisor.hear("STATUS=off")
+    d.end()
+    supervisor.hear("STOPPING=1")
+    assert list((state / "profiles").glob("c_grow-*.pb.gz"))
+    assert program.finish() == 0

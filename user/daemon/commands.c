@@ -13,6 +13,7 @@
 #include "base/outfile.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "daemon/notify.h"
 #include "session/session.h"
 
 #define LISTED 200 /* processes in a status */
@@ -220,6 +221,8 @@ static void turn(const struct commands *c, struct client *from, bool on)
 	else
 		continuous_off(*c->recording);
 	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!rc)
+		notify(on ? NOTIFY_ON : NOTIFY_OFF);
 	snprintf(done, sizeof(done), "tracing is %s (%.0f ms)\n", on ? "on" : "off: no probe is left",
 		 (double)(now.tv_sec - begun.tv_sec) * 1e3 + (double)(now.tv_nsec - begun.tv_nsec) / 1e6);
 	finish(from, rc, done, &err);

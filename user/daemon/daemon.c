@@ -262,7 +262,8 @@ static void say_ready(const struct daemon *d)
 	continuous_status(d->recording, &s);
 	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)getpid(),
 	       s.on ? "tracing" : "off", s.processes, s.files, d->http ? "; http://" : "", d->http ? http_address(d->http) : "");
-	notify("READY=1\nSTATUS=tracing");
+	notify("READY=1");
+	notify(s.on ? NOTIFY_ON : NOTIFY_OFF);
 }
 
 /* The recording's life, in the process that has no rights left. RELOAD, or the daemon's exit status. */

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+#define NOTIFY_ON "STATUS=tracing"
+#define NOTIFY_OFF "STATUS=off"
+
 /* "READY=1", "STATUS=...", "STOPPING=1", "WATCHDOG=1". Failures are of no consequence. */
 void notify(const char *state);
 /* Microseconds within which the manager wants to hear WATCHDOG=1; 0 = it does not. */
