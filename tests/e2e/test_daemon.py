@@ -645,7 +645,7 @@ def test_a_limit_that_cannot_hold(tmp_path):
     done = alys("daemon", "--socket", tmp_path / "s", "-p", os.getpid(), "--max-memory", "32M")
     told = re.search(r"--max-memory of 32 MiB leaves no room: (\d+) MiB are taken.*give it (\d+) MiB", done.stderr)
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and told, done.stderr
-    assert 32 < int(told.group(1)) < int(told.group(2)) <= 256
+    assert 32 < int(told.group(1)) < int(told.group(2)) <= 384
 
 
 def test_few_rights_are_enough(started, daemon):

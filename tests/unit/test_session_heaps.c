@@ -221,6 +221,19 @@ static void memory_goes_down_the_ladder_and_back(void **state)
 	assert_null(l.reason);
 }
 
+/* What is always taken would leave no calm: the rate comes back all the same, where there is half of the rest. */
+static void rate_comes_back_in_a_tight_place(void **state)
+{
+	struct limits l = { .memory_max = 1000, .memory_least = 700, .overhead_max = 2 };
+	(void)state;
+	limits_set_interval(&l, 4096);
+	assert_int_equal(step(&l, 1, 700, 3), LIMITS_COARSEN);
+	assert_int_equal(step(&l, 100, 760, 0), LIMITS_FINE);
+	assert_int_equal(step(&l, 101, 740, 0), LIMITS_REFINE);
+	assert_int_equal(l.interval, 4096);
+	assert_null(l.reason);
+}
+
 /* There, a moment's wait would be too long. */
 static void no_pause_at_the_limit(void **state)
 {
@@ -289,6 +302,7 @@ int main(void)
 		cmocka_unit_test(thinning_has_no_bias),
 		cmocka_unit_test(live_blocks_come_back_as_events),
 		cmocka_unit_test(memory_goes_down_the_ladder_and_back),
+		cmocka_unit_test(rate_comes_back_in_a_tight_place),
 		cmocka_unit_test(no_pause_at_the_limit),
 		cmocka_unit_test(thinned_blocks_are_found),
 		cmocka_unit_test(overhead_lowers_the_rate),

@@ -271,14 +271,15 @@ static int add_pids(struct continuous *c, struct err *err)
 	return rc;
 }
 
-/* A limit that is passed before anything was seen would only ever be missed. */
+/* With a limit that is near before anything was seen, nothing ever would be. */
 static int check_room(struct continuous *c, struct err *err)
 {
 	footprint_look(&c->memory);
 	if (c->live.stacks_cnt)
 		return 0;
-	uint64_t taken = footprint_sum(&c->memory), wanted = taken * 9 / 8;
-	if (wanted <= c->limits.memory_max)
+	uint64_t taken = footprint_sum(&c->memory), wanted = taken * 3 / 2;
+	c->limits.memory_least = taken;
+	if (taken < c->limits.memory_max / 100 * LIMITS_PERCENT)
 		return 0;
 	return err_set(err, ENOMEM, "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
 		       "give it %llu MiB, or --ring less", (unsigned long long)c->limits.memory_max >> 20,

@@ -7,8 +7,10 @@
 #define PAUSE_NS 1000000000ull
 /* Near the limit there is no time for that, and at it none at all. */
 #define HURRY_NS 100000000ull
+#define THIN_PERCENT 88
 #define REFUSE_PERCENT 93
 #define FULL_PERCENT 97
+#define CALM_PERCENT 60
 /* Going back is tried seldom, so that the rate does not swing. */
 #define CALM_NS 30000000000ull
 #define USELESS_MAX 3
@@ -47,7 +49,7 @@ static enum limits_step less_memory(struct limits *l, const struct limits_use *u
 		l->reason = reason;
 		return LIMITS_REFUSE;
 	}
-	if (percent >= 88) {
+	if (percent >= THIN_PERCENT) {
 		if (l->interval < INTERVAL_MAX)
 			coarsen(l, reason);
 		l->thinned++;
@@ -55,21 +57,29 @@ static enum limits_step less_memory(struct limits *l, const struct limits_use *u
 		l->memory = u->memory;
 		return LIMITS_THIN;
 	}
-	if (percent >= 80 && l->interval < INTERVAL_MAX) {
+	if (percent >= LIMITS_PERCENT && l->interval < INTERVAL_MAX) {
 		coarsen(l, reason);
 		return LIMITS_COARSEN;
 	}
 	return LIMITS_FINE;
 }
 
+/* More samples may come where much is free: of all, or of what is not taken for good. */
+static bool has_room(const struct limits *l, uint64_t memory)
+{
+	uint64_t first = l->memory_max / 100 * LIMITS_PERCENT, half = l->memory_least / 2 + first / 2;
+	uint64_t calm = l->memory_max / 100 * CALM_PERCENT;
+	return memory < (half > calm && half < first ? half : calm);
+}
+
 static enum limits_step back(struct limits *l, const struct limits_use *u)
 {
-	if (l->refusing && u->memory * 100 / l->memory_max < 80) {
+	if (l->refusing && u->memory * 100 / l->memory_max < LIMITS_PERCENT) {
 		l->refusing = false;
 		l->reason = l->interval > l->interval_wanted ? l->reason : NULL;
 		return LIMITS_ACCEPT;
 	}
-	if (l->interval <= l->interval_wanted || u->memory * 100 / l->memory_max >= 60 ||
+	if (l->interval <= l->interval_wanted || !has_room(l, u->memory) ||
 	    (l->overhead_max > 0 && u->overhead * 2 > l->overhead_max) || u->now_ns - l->stepped_ns < CALM_NS)
 		return LIMITS_FINE;
 	l->interval /= 2;

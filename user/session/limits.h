@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define LIMITS_PERCENT 80 /* of the memory: here the first step is taken */
+
 struct limits {
 	uint64_t memory_max;   /* bytes */
+	uint64_t memory_least; /* taken before anything is seen: no step makes it less */
 	double overhead_max;   /* percent of all processors; 0 = no limit */
 	uint64_t interval_wanted; /* bytes between samples as asked for */
 
