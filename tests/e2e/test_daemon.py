@@ -509,44 +509,6 @@ def test_the_collector_has_no_rights(daemon):
     d.end()
 
 
-# --- what it writes --------------------------------------------------------------------------------
-
-def test_out_of_memory(daemon, tmp_path):
-    """The last profile of a process that the kernel kills, with the cause in its name."""
-    limit = next((p for p in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")) if (p / "cgroup.procs").exists()), None)
-    group = limit / f"alys-oom-{os.getpid()}" if limit else None
-    try:
-        group.mkdir()
-        knob = group / ("memory.limit_in_bytes" if (group / "memory.limit_in_bytes").exists() else "memory.max")
-        knob.write_text("60000000")
-        # What may be swapped out does not run out.
-        for name, value in (("memory.swap.max", "0"), ("memory.memsw.limit_in_bytes", "60000000")):
-            if (group / name).exists():
-                (group / name).write_text(value)
-    except (OSError, AttributeError):
-        if group and group.exists():
-            group.rmdir()
-        pytest.skip("no memory control group can be made here")
-    eater = "import sys, time\nsys.stdin.readline()\nkept = []\nwhile True:\n    kept.append(b'x' * 1000000)\n    time.sleep(0.01)\n"
-    victim = subprocess.Popen(["/usr/bin/python3", "-c", eater], stdin=subprocess.PIPE)
-    try:
-        (group / "cgroup.procs").write_text(str(victim.pid))
-        d = daemon("-p", victim.pid, "--profile-dir", tmp_path / "p", "--every", "1h")
-        victim.stdin.write(b"go\n")
-        victim.stdin.flush()
-        assert victim.wait(TIMEOUT) == -signal.SIGKILL
-        d.until(lambda: list((tmp_path / "p").glob("*-out-of-memory.pb.gz")))
-        (path,) = (tmp_path / "p").glob("*-out-of-memory.pb.gz")
-        text = pprof("-top", "-sample_index=inuse_space", "-unit=MB", path)
-        assert float(re.search(r"of ([\d.]+)MB total", text).group(1)) > 30
-        assert "for want of memory" in d.log()
-        d.end()
-    finally:
-        victim.kill()
-        victim.wait()
-        remove_group(group)
-
-
 # --- limits and rights -----------------------------------------------------------------------------
 
 RIGHTS = ["bpf", "perfmon", "sys_ptrace", "dac_read_search"]

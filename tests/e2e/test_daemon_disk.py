@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import PROGS, TIMEOUT, alys, convert, pprof
-from test_daemon import daemon, group, law, started_in, talk  # noqa: F401 (fixtures)
+from test_daemon import daemon, group, law, remove_group, started_in, talk  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.bpf
 
@@ -353,3 +353,68 @@ def test_full_disk(started, daemon, tmp_path):
         assert all("Type:" in pprof("-top", path) for path in finished(small))
     finally:
         subprocess.run(["umount", "-l", small], check=False)
+
+
+@pytest.fixture
+def starving():
+    """A program that takes more memory than its control group has, when told to."""
+    limit = next((p for p in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")) if (p / "cgroup.procs").exists()), None)
+    group = limit / f"alys-oom-{os.getpid()}" if limit else None
+    try:
+        group.mkdir()
+        knob = group / ("memory.limit_in_bytes" if (group / "memory.limit_in_bytes").exists() else "memory.max")
+        knob.write_text("60000000")
+        # What may be swapped out does not run out.
+        for name, value in (("memory.swap.max", "0"), ("memory.memsw.limit_in_bytes", "60000000")):
+            if (group / name).exists():
+                (group / name).write_text(value)
+    except (OSError, AttributeError):
+        if group and group.exists():
+            group.rmdir()
+        pytest.skip("no memory control group can be made here")
+    eater = "import sys, time\nsys.stdin.readline()\nkept = []\nwhile True:\n    kept.append(b'x' * 1000000)\n    time.sleep(0.01)\n"
+    victim = subprocess.Popen(["/usr/bin/python3", "-c", eater], stdin=subprocess.PIPE)
+
+    def die():
+        victim.stdin.write(b"go\n")
+        victim.stdin.flush()
+        assert victim.wait(TIMEOUT) == -signal.SIGKILL
+
+    victim.die = die
+    try:
+        (group / "cgroup.procs").write_text(str(victim.pid))
+        yield victim
+    finally:
+        victim.kill()
+        victim.wait()
+        remove_group(group)
+
+
+def test_out_of_memory(daemon, tmp_path, starving):
+    """The last profile of a process that the kernel kills, with the cause in its name and in itself."""
+    d = daemon("-p", starving.pid, "--profile-dir", tmp_path / "p", "--every", "1h")
+    starving.die()
+    d.until(lambda: list((tmp_path / "p").glob("*-out-of-memory.pb.gz")))
+    (path,) = (tmp_path / "p").glob("*-out-of-memory.pb.gz")
+    text = pprof("-top", "-sample_index=inuse_space", "-unit=MB", path)
+    assert float(re.search(r"of ([\d.]+)MB total", text).group(1)) > 30
+    assert "last profile of the process: out-of-memory" in pprof("-comments", path)
+    assert "for want of memory" in d.log()
+    d.end()
+
+
+@pytest.mark.parametrize("how", ["daemon", "recording"])
+def test_out_of_memory_in_a_trace(started, daemon, tmp_path, starving, how):
+    if how == "daemon":
+        d = daemon("-p", starving.pid, "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
+        starving.die()
+        d.until(lambda: d.traced() == 0)
+        d.end()
+        (path,) = (tmp_path / "p").glob("*.alys")
+    else:
+        path = tmp_path / "t.alys"
+        tracer = started.tracer("-p", starving.pid, "--sample", "bytes:512k", "-o", path).recording()
+        starving.die()
+        assert tracer.wait() == 0, tracer.text
+    told = alys("info", path).stdout
+    assert re.search(rf"^killed +{starving.pid} python3 by the kernel, for want of memory, at [\d.]+ s$", told, re.M), told

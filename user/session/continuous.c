@@ -74,11 +74,12 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 
 static void end_process(struct continuous *c, struct proc_id proc, enum ending why)
 {
-	const struct heap_of *o = heaps_get(&c->heaps, proc);
+	/* Of one that ran out of memory is told, whatever was seen of it. */
+	const struct heap_of *o = why == ENDING_OUT_OF_MEMORY ? heaps_put(&c->heaps, proc) : heaps_get(&c->heaps, proc);
 	struct continuous_process p;
 	if (o && c->ops.ending) {
 		describe(c, o, &p);
-		c->ops.ending(c->ops.ctx, &p, o->out_of_memory ? ENDING_OUT_OF_MEMORY : why);
+		c->ops.ending(c->ops.ctx, &p, why);
 	}
 	heaps_drop(&c->heaps, proc);
 	c->dead++;
@@ -126,26 +127,27 @@ static void keep_limits(struct continuous *c, uint64_t now)
 	c->live.full = limits_is_full(&c->limits, use.memory);
 }
 
+static enum ending ending_of(const struct continuous *c, const struct event *e)
+{
+	if (c->dropping)
+		return ENDING_LEFT;
+	if (e->kind == EVENT_EXEC)
+		return ENDING_EXEC;
+	return e->flags & EVENT_F_OUT_OF_MEMORY ? ENDING_OUT_OF_MEMORY : ENDING_EXIT;
+}
+
 static int on_event(void *ctx, const struct event *e)
 {
 	struct continuous *c = ctx;
 	traces_event(c->traces, e);
 	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
-		end_process(c, e->proc, c->dropping ? ENDING_LEFT : e->kind == EVENT_EXIT ? ENDING_EXIT : ENDING_EXEC);
+		end_process(c, e->proc, ending_of(c, e));
 		return 0;
 	}
 	int rc = heaps_apply(&c->heaps, e);
 	if (c->heaps.events - c->looked_events >= LOOK_EVENTS)
 		keep_limits(c, now_ns());
 	return rc;
-}
-
-static void on_oom(void *ctx, struct proc_id proc)
-{
-	struct continuous *c = ctx;
-	struct heap_of *o = heaps_put(&c->heaps, proc);
-	if (o)
-		o->out_of_memory = true;
 }
 
 static void on_tick(void *ctx, struct live *l, uint64_t now)
@@ -158,7 +160,7 @@ static void set_record(struct continuous *c)
 {
 	const struct select *s = &c->o->select;
 	c->record = c->o->record;
-	c->tap = (struct live_tap){ .ctx = c, .event = on_event, .tick = on_tick, .out_of_memory = on_oom };
+	c->tap = (struct live_tap){ .ctx = c, .event = on_event, .tick = on_tick };
 	c->record.tap = &c->tap;
 	c->record.no_free_stacks = true;
 	/* Groups of processes that fork a lot share their links, and the kernel takes the children in. */
@@ -249,6 +251,7 @@ static void forget_processes(struct continuous *c)
 	probe_forget_losses(l->probe, 0);
 	heaps_free(&c->heaps);
 	map_free(&l->silent);
+	map_free(&l->victims);
 	l->last.id.n = 0;
 }
 

@@ -23,7 +23,6 @@ struct heap_of {
 	struct heap *heap;
 	uint64_t events;
 	uint64_t begun_ns;  /* first event */
-	bool out_of_memory; /* the kernel is killing it */
 	double rate;        /* bytes allocated a second, over the last interval of the history */
 	double rate_base;   /* allocated then */
 	double history[HISTORY_CNT]; /* live bytes, oldest first */

@@ -62,28 +62,41 @@ static void add_meta(struct buf *out, const struct catalog *c)
 
 #define RATES_SHOWN 16
 
-/* Changes of the sampling interval, as lines. */
-struct rates {
-	struct buf text;
+/* What is told of single events, as lines. */
+struct incidents {
+	const struct catalog *catalog;
 	uint64_t start_ns;
-	unsigned int cnt;
+	struct buf rates; /* changes of the sampling interval */
+	unsigned int rates_cnt;
+	struct buf victims;
 };
 
-static int note_rate(void *ctx, const struct event *e, const struct applied *a)
+static double seconds_of(const struct incidents *in, const struct event *e)
 {
-	struct rates *r = ctx;
+	return e->time_ns > in->start_ns ? (double)(e->time_ns - in->start_ns) / 1e9 : 0.0;
+}
+
+static int note_incident(void *ctx, const struct event *e, const struct applied *a)
+{
+	struct incidents *in = ctx;
 	(void)a;
-	if (e->kind == EVENT_RATE && r->cnt++ < RATES_SHOWN)
-		buf_addf(&r->text, "rate         bytes:%" PRIu64 " from %.3f s on\n", e->interval,
-			 e->time_ns > r->start_ns ? (double)(e->time_ns - r->start_ns) / 1e9 : 0.0);
+	if (e->kind == EVENT_RATE && in->rates_cnt++ < RATES_SHOWN)
+		buf_addf(&in->rates, "rate         bytes:%" PRIu64 " from %.3f s on\n", e->interval, seconds_of(in, e));
+	if (e->kind == EVENT_EXIT && e->flags & EVENT_F_OUT_OF_MEMORY) {
+		const struct proc *p = catalog_proc(in->catalog, e->proc);
+		buf_addf(&in->victims, "killed       %" PRIu32 " ", p ? p->tgid : 0);
+		add_clean(&in->victims, p && p->comm ? p->comm : "");
+		buf_addf(&in->victims, " by the kernel, for want of memory, at %.3f s\n", seconds_of(in, e));
+	}
 	return 0;
 }
 
-static void add_rates(struct buf *out, struct rates *r)
+static void add_incidents(struct buf *out, struct incidents *in)
 {
-	buf_adds(out, buf_str(&r->text));
-	if (r->cnt > RATES_SHOWN)
-		buf_addf(out, "             and %u changes more\n", r->cnt - RATES_SHOWN);
+	buf_adds(out, buf_str(&in->rates));
+	if (in->rates_cnt > RATES_SHOWN)
+		buf_addf(out, "             and %u changes more\n", in->rates_cnt - RATES_SHOWN);
+	buf_adds(out, buf_str(&in->victims));
 }
 
 static void add_processes(struct buf *out, const struct catalog *c)
@@ -167,8 +180,8 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 {
 	struct buf out = { 0 };
 	struct buf damage = { 0 };
-	struct rates rates = { .start_ns = replay_start_ns(r) };
-	int rc = replay_events(r, note_rate, &rates, err);
+	struct incidents seen = { .catalog = r->catalog, .start_ns = replay_start_ns(r) };
+	int rc = replay_events(r, note_incident, &seen, err);
 	struct snapshot *snap = rc ? NULL : heap_snapshot(r->heap);
 	bool damaged = replay_damage(r, &damage);
 	if (!rc && !snap)
@@ -180,7 +193,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 			buf_addf(&out, "damage       %s\n", buf_str(&damage));
 		add_when(&out, r);
 		add_meta(&out, r->catalog);
-		add_rates(&out, &rates);
+		add_incidents(&out, &seen);
 		add_processes(&out, r->catalog);
 		add_modules(&out, r->catalog);
 		add_heap(&out, snap);
@@ -199,7 +212,8 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 	snapshot_free(snap);
 	buf_free(&out);
 	buf_free(&damage);
-	buf_free(&rates.text);
+	buf_free(&seen.rates);
+	buf_free(&seen.victims);
 	return rc;
 }
 

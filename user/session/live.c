@@ -194,17 +194,17 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 		l->abandoned = true;
 }
 
-static void write_mark(struct live *l, enum event_kind kind, struct proc_id proc,
+static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, struct proc_id proc,
 		       const struct intake_who *who)
 {
-	struct event e = { .kind = (uint8_t)kind, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
+	struct event e = { .kind = (uint8_t)kind, .flags = flags, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
 	live_write_event(l, &e);
 }
 
 static void on_exec(struct live *l, const struct intake_who *who)
 {
 	live_heap_gone(l, target_find(l->targets, who->tgid), who->tgid);
-	write_mark(l, EVENT_EXEC, target_find(l->targets, who->tgid), who);
+	write_mark(l, EVENT_EXEC, 0, target_find(l->targets, who->tgid), who);
 	struct proc_id id = target_exec(l->targets, who->tgid);
 	if (id.n)
 		target_read_maps(l->targets, id, NULL);
@@ -255,7 +255,8 @@ static void on_end(struct live *l, const struct intake_who *who)
 	if (!proc.n)
 		return;
 	live_heap_gone(l, proc, who->tgid);
-	write_mark(l, EVENT_EXIT, proc, who);
+	write_mark(l, EVENT_EXIT, map_get(&l->victims, proc.n) ? EVENT_F_OUT_OF_MEMORY : 0, proc, who);
+	map_del(&l->victims, proc.n);
 	target_gone(l->targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->probe), who->tgid);
 	attach_forget(l, who->tgid);
@@ -270,10 +271,10 @@ static void on_miss(struct live *l, const struct intake_who *who)
 
 static void on_oom(struct live *l, uint32_t victim)
 {
-	const struct live_tap *tap = l->o->tap;
 	struct proc_id proc = target_find(l->targets, victim);
-	if (proc.n && tap && tap->out_of_memory)
-		tap->out_of_memory(tap->ctx, proc);
+	uint64_t *found = proc.n ? map_put(&l->victims, proc.n) : NULL;
+	if (found)
+		*found = 1;
 }
 
 static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
@@ -402,6 +403,7 @@ void live_close(struct live *l)
 	map_free(&l->recalled);
 	map_free(&l->ended);
 	map_free(&l->silent);
+	map_free(&l->victims);
 }
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)

@@ -27,8 +27,6 @@ struct live_tap {
 	int (*event)(void *ctx, const struct event *e); /* -ENOMEM ends the recording */
 	void (*tick)(void *ctx, struct live *l, uint64_t now); /* some times a second */
 	int (*end)(void *ctx, struct live *l, struct err *err); /* names are there, and the whole ledger */
-	/* The kernel is about to kill this process for want of memory; may be NULL. */
-	void (*out_of_memory)(void *ctx, struct proc_id proc);
 };
 
 struct live {
@@ -69,6 +67,7 @@ struct live {
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns, last_sweep_ns;
 	struct map ended; /* tgid -> when: blocks and calls of theirs are in the kernel's tables */
 	struct map silent; /* tgid -> when it was found ended: its last events may be in the ring yet */
+	struct map victims; /* processes that the kernel is ending for want of memory */
 	uint64_t read_ns; /* what was sent before then has been read */
 	bool warned_silent;
 	bool warned_closed;

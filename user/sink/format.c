@@ -147,12 +147,17 @@ bool format_upper_bound(const struct sink_input *in)
 void format_notes(const struct sink_input *in, struct buf *out)
 {
 	const struct heap_facts *facts = &in->snapshot->facts;
-	const char *whole = catalog_meta(in->catalog, "whole_ledger");
+	const char *whole = catalog_meta(in->catalog, "whole_ledger"), *ended = catalog_meta(in->catalog, "ended");
 	catalog_ledger_text(in->catalog, out);
 	buf_u8(out, '\n');
 	if (whole) {
 		buf_adds(out, "of all processes, since tracing began: ");
 		text_clean(out, whole, SIZE_MAX);
+		buf_u8(out, '\n');
+	}
+	if (ended) {
+		buf_adds(out, "last profile of the process: ");
+		text_clean(out, ended, SIZE_MAX);
 		buf_u8(out, '\n');
 	}
 	if (facts->sampled)
