@@ -57,9 +57,16 @@ void about_begin(struct live *l)
 	if (l->o->backtrace != BACKTRACE_NONE)
 		meta(l, "walk", "%s", walks[probe_walk(l->probe)]);
 	if (l->o->interval)
-		meta(l, "sample", "bytes:%" PRIu64, l->o->interval);
+		meta(l, "sample", "bytes:%" PRIu64, l->interval);
 	if (l->o->min_size)
 		meta(l, "min_size", "%" PRIu64, l->o->min_size);
+}
+
+void about_rate(struct live *l)
+{
+	char value[32];
+	snprintf(value, sizeof(value), "bytes:%" PRIu64, l->interval);
+	catalog_put_meta(l->catalog, "sample", value);
 }
 
 void about_sampling(struct live *l)

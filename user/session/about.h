@@ -8,6 +8,8 @@ struct trace_clock about_clock(void);
 void about_begin(struct live *l);
 /* Again when probes go on: times of events count from the last one. */
 void about_start(struct live *l);
+/* The rate in force, for profiles of what still goes on; a file has events that tell of it. */
+void about_rate(struct live *l);
 /* Known when the files are; a library may still come later. */
 void about_sampling(struct live *l);
 /* What a collector does not tell; also while the recording goes on. */

@@ -17,6 +17,7 @@
 #include "session/compact.h"
 #include "session/footprint.h"
 #include "session/ledger.h"
+#include "session/pressure.h"
 #include "session/roster.h"
 
 #define LOOK_NS 1000000000ull     /* between looks at what is used */
@@ -87,9 +88,8 @@ static void end_process(struct continuous *c, struct proc_id proc, enum ending w
 
 static void apply_interval(struct continuous *c)
 {
-	struct live *l = &c->live;
-	probe_set_interval(l->probe, c->limits.interval);
-	c->record.interval = l->interval = c->limits.interval;
+	c->record.interval = c->limits.interval;
+	pressure_set(&c->live, c->limits.interval);
 }
 
 static void take_step(struct continuous *c, enum limits_step step)
@@ -140,6 +140,10 @@ static int on_event(void *ctx, const struct event *e)
 {
 	struct continuous *c = ctx;
 	traces_event(c->traces, e);
+	if (e->kind == EVENT_RATE) {
+		about_rate(&c->live);
+		return 0;
+	}
 	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
 		end_process(c, e->proc, ending_of(c, e));
 		return 0;
@@ -508,6 +512,12 @@ const struct catalog *continuous_ledger(struct continuous *c)
 	return c->live.catalog;
 }
 
+/* Why samples are rarer than they were asked for. */
+static const char *reason_of(const struct continuous *c)
+{
+	return c->limits.reason ?: c->live.interval > c->limits.interval ? PRESSURE_REASON : NULL;
+}
+
 void continuous_status(const struct continuous *c, struct continuous_status *out)
 {
 	const struct live *l = &c->live;
@@ -518,7 +528,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		r = roster_counts(l->roster);
 	*out = (struct continuous_status){
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
-		.interval = c->limits.interval, .interval_wanted = c->limits.interval_wanted, .reason = c->limits.reason,
+		.interval = l->interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
 		.processes = target_count(l->targets), .ended = c->heaps.ended, .files = attach_files(l),
 		.closed_files = target_closed_files(l->targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
 		.memory = footprint_sum(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),

@@ -10,14 +10,21 @@
 #define CALM_BEFORE_FASTER_NS 3000000000ull
 #define SLOWEST 1024 /* times the interval asked for */
 
-static void change(struct live *l, uint64_t interval, uint64_t now)
+void pressure_set(struct live *l, uint64_t interval)
 {
-	struct event e = { .kind = EVENT_RATE, .time_ns = now, .interval = interval };
+	struct event e = { .kind = EVENT_RATE, .time_ns = now_ns(), .interval = interval };
+	if (interval == l->interval)
+		return;
+	l->interval = interval;
 	probe_set_interval(l->probe, interval);
 	live_write_event(l, &e);
+}
+
+static void change(struct live *l, uint64_t interval, uint64_t now)
+{
 	log_info("%s: sampling every %" PRIu64 " bytes now",
-		 interval > l->interval ? "the reader falls behind" : "the reader has caught up", interval);
-	l->interval = interval;
+		 interval > l->interval ? PRESSURE_REASON : "the reader has caught up", interval);
+	pressure_set(l, interval);
 	l->rate_changes++;
 	l->last_rate_ns = now;
 }

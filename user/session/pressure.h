@@ -8,7 +8,11 @@
 
 #include "session/live.h"
 
+#define PRESSURE_REASON "the reader falls behind"
+
 /* To be called often, before the ring is read. */
 void pressure_look(struct live *l);
+/* Another rate, for whatever reason. */
+void pressure_set(struct live *l, uint64_t interval);
 
 #endif
