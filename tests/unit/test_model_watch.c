@@ -306,6 +306,7 @@ static void test_standard_error(void **state)
 {
 	(void)state;
 	double sum = 0, square = 0, stated = 0, truth = 0, freed = 0, freed_square = 0, freed_stated = 0;
+	double counted = 0, counted_square = 0, counted_stated = 0;
 	const int rounds = 400;
 	srandom(11);
 	for (int r = 0; r < rounds; r++) {
@@ -320,6 +321,7 @@ static void test_standard_error(void **state)
 		}
 		struct snapshot *s = heap_snapshot(h);
 		assert_double(s->all.var_alloc_sz, s->all.var_live_sz);
+		assert_double(s->all.var_alloc_cnt, s->all.var_live_cnt);
 		snapshot_free(s);
 		for (uint64_t i = 0; i < 1000; i++)
 			APPLY(.kind = EVENT_FREE, .addr = 8 + i, .interval = 1000);
@@ -327,6 +329,9 @@ static void test_standard_error(void **state)
 		sum += s->all.est_alloc_sz;
 		square += s->all.est_alloc_sz * s->all.est_alloc_sz;
 		stated += s->all.var_alloc_sz;
+		counted += s->all.est_alloc_cnt;
+		counted_square += s->all.est_alloc_cnt * s->all.est_alloc_cnt;
+		counted_stated += s->all.var_alloc_cnt;
 		assert_double(s->peak_var, s->all.var_alloc_sz);
 		assert_double(s->peak[0].var, s->all.var_alloc_sz);
 		const struct lifetime_row *l = &s->lifetimes[0];
@@ -341,6 +346,10 @@ static void test_standard_error(void **state)
 	double mean = sum / rounds, spread = sqrt(square / rounds - mean * mean);
 	assert_true(fabs(mean - truth) < 4 * spread / sqrt(rounds));
 	assert_true(fabs(sqrt(stated / rounds) / spread - 1) < 0.12);
+	mean = counted / rounds;
+	spread = sqrt(counted_square / rounds - mean * mean);
+	assert_true(fabs(mean - 2000) < 4 * spread / sqrt(rounds));
+	assert_true(fabs(sqrt(counted_stated / rounds) / spread - 1) < 0.12);
 	mean = freed / rounds;
 	spread = sqrt(freed_square / rounds - mean * mean);
 	assert_true(fabs(sqrt(freed_stated / rounds) / spread - 1) < 0.12);

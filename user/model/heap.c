@@ -190,12 +190,19 @@ static double variance_of(const struct block *b)
 	return b->weight > 1 ? est_sz * (est_sz - (double)b->size) : 0;
 }
 
+/* The same of their number. */
+static double spread_of(const struct block *b)
+{
+	return b->weight > 1 ? b->weight * (b->weight - 1) : 0;
+}
+
 static void add_allocated(struct totals *t, const struct block *b)
 {
 	t->alloc_cnt++;
 	t->alloc_sz += b->size;
 	t->est_alloc_cnt += b->weight;
 	t->est_alloc_sz += b->weight * (double)b->size;
+	t->var_alloc_cnt += spread_of(b);
 	t->var_alloc_sz += variance_of(b);
 }
 
@@ -205,6 +212,7 @@ static void add_live(struct totals *t, const struct block *b)
 	t->live_sz += b->size;
 	t->est_live_cnt += b->weight;
 	t->est_live_sz += b->weight * (double)b->size;
+	t->var_live_cnt += spread_of(b);
 	t->var_live_sz += variance_of(b);
 }
 
@@ -214,12 +222,13 @@ static void take_from(struct totals *t, const struct block *b)
 	t->live_sz -= b->size;
 	t->est_live_cnt -= b->weight;
 	t->est_live_sz -= b->weight * (double)b->size;
+	t->var_live_cnt -= spread_of(b);
 	t->var_live_sz -= variance_of(b);
 	/* Rounding of many additions must not outlive the last block. */
 	if (!t->live_cnt)
-		t->est_live_cnt = t->est_live_sz = t->var_live_sz = 0;
-	if (t->var_live_sz < 0)
-		t->var_live_sz = 0;
+		t->est_live_cnt = t->est_live_sz = t->var_live_cnt = t->var_live_sz = 0;
+	t->var_live_cnt = fmax(t->var_live_cnt, 0);
+	t->var_live_sz = fmax(t->var_live_sz, 0);
 }
 
 static struct watched watched_of(const struct heap *h, const struct block *b, const struct event *e)
@@ -552,6 +561,7 @@ static void move_totals(struct totals *to, const struct totals *from)
 	to->alloc_sz += from->alloc_sz;
 	to->est_alloc_cnt += from->est_alloc_cnt;
 	to->est_alloc_sz += from->est_alloc_sz;
+	to->var_alloc_cnt += from->var_alloc_cnt;
 	to->var_alloc_sz += from->var_alloc_sz;
 }
 

@@ -33,9 +33,10 @@ struct totals {
 	double est_alloc_cnt, est_alloc_sz;
 	double est_live_cnt, est_live_sz;
 	/*
-	 * Variance of the estimates: each sampled block of weight w adds w * (w - 1) * size^2, which
-	 * is Horvitz and Thompson's for blocks hit independently. Its root is the standard error.
+	 * Variance of the estimates: each sampled block of weight w adds w * (w - 1), times size^2 for bytes,
+	 * which is Horvitz and Thompson's for blocks hit independently. Its root is the standard error.
 	 */
+	double var_alloc_cnt, var_live_cnt;
 	double var_alloc_sz, var_live_sz;
 };
 

@@ -151,6 +151,8 @@ static void add_totals(struct totals *sum, const struct totals *t)
 	sum->est_alloc_sz += t->est_alloc_sz;
 	sum->est_live_cnt += t->est_live_cnt;
 	sum->est_live_sz += t->est_live_sz;
+	sum->var_alloc_cnt += t->var_alloc_cnt;
+	sum->var_live_cnt += t->var_live_cnt;
 	sum->var_alloc_sz += t->var_alloc_sz;
 	sum->var_live_sz += t->var_live_sz;
 }
@@ -277,6 +279,7 @@ static void count_from(struct totals *t, const struct totals *base)
 	t->alloc_sz -= base->alloc_sz;
 	t->est_alloc_cnt -= base->est_alloc_cnt;
 	t->est_alloc_sz -= base->est_alloc_sz;
+	t->var_alloc_cnt -= base->var_alloc_cnt;
 	t->var_alloc_sz -= base->var_alloc_sz;
 }
 

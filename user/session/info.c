@@ -143,13 +143,18 @@ static void add_ledger(struct buf *out, const struct catalog *c)
 	}
 }
 
-static void add_bytes(struct buf *out, double sz, double var)
+/* Each with its standard error, where they are estimated. */
+static void add_sums(struct buf *out, double cnt, double cnt_var, double sz, double sz_var)
 {
+	text_count(out, (uint64_t)llround(cnt));
+	if (cnt_var > 0)
+		buf_addf(out, " +- %.0f", ceil(sqrt(cnt_var)));
+	buf_adds(out, " blocks, ");
 	text_bytes(out, sz);
-	if (!(var > 0))
+	if (!(sz_var > 0))
 		return;
 	buf_adds(out, " +- ");
-	text_bytes(out, sqrt(var));
+	text_bytes(out, sqrt(sz_var));
 }
 
 static void add_heap(struct buf *out, const struct snapshot *s)
@@ -159,14 +164,10 @@ static void add_heap(struct buf *out, const struct snapshot *s)
 	if (s->facts.carried)
 		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
 	buf_adds(out, "allocated    ");
-	text_count(out, (uint64_t)llround(t->est_alloc_cnt));
-	buf_adds(out, " blocks, ");
-	add_bytes(out, t->est_alloc_sz, t->var_alloc_sz);
+	add_sums(out, t->est_alloc_cnt, t->var_alloc_cnt, t->est_alloc_sz, t->var_alloc_sz);
 	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
 	buf_adds(out, "in use       ");
-	text_count(out, (uint64_t)llround(t->est_live_cnt));
-	buf_adds(out, " blocks, ");
-	add_bytes(out, t->est_live_sz, t->var_live_sz);
+	add_sums(out, t->est_live_cnt, t->var_live_cnt, t->est_live_sz, t->var_live_sz);
 	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
 	if (s->facts.unknown_free)
 		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording\n",

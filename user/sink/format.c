@@ -186,17 +186,28 @@ void format_notes(const struct sink_input *in, struct buf *out)
 void format_errors(const struct sink_input *in, struct buf *out)
 {
 	const struct totals *t = &in->snapshot->all;
-	const double estimates[] = { t->est_live_sz, t->est_alloc_sz };
-	const double vars[] = { t->var_live_sz, t->var_alloc_sz };
-	static const char *const of[] = { "live", "allocated" };
-	for (int i = 0; in->snapshot->facts.sampled && i < 2; i++) {
-		double error = vars[i] > 0 ? sqrt(vars[i]) : 0;
-		buf_addf(out, "%s%s bytes ", i ? ", of " : "standard error of the total of ", of[i]);
-		text_bytes(out, error);
-		if (estimates[i] > 0)
-			buf_addf(out, " (%.1f %%)", 100 * error / estimates[i]);
-		buf_adds(out, i ? "\n" : "");
+	const struct {
+		const char *of;
+		bool bytes;
+		double estimate, var;
+	} sums[] = {
+		{ "live bytes", true, t->est_live_sz, t->var_live_sz },
+		{ "allocated bytes", true, t->est_alloc_sz, t->var_alloc_sz },
+		{ "live blocks", false, t->est_live_cnt, t->var_live_cnt },
+		{ "allocated blocks", false, t->est_alloc_cnt, t->var_alloc_cnt },
+	};
+	size_t n = in->snapshot->facts.sampled ? sizeof(sums) / sizeof(sums[0]) : 0;
+	for (size_t i = 0; i < n; i++) {
+		double error = sums[i].var > 0 ? sqrt(sums[i].var) : 0;
+		buf_addf(out, "%s%s ", i ? ", of " : "standard error of the total of ", sums[i].of);
+		if (sums[i].bytes)
+			text_bytes(out, error);
+		else
+			buf_addf(out, "%.1f", error);
+		if (sums[i].estimate > 0)
+			buf_addf(out, " (%.1f %%)", 100 * error / sums[i].estimate);
 	}
+	buf_adds(out, n ? "\n" : "");
 }
 
 int format_refuse_samples(const struct catalog *c, const char *format, struct err *err)

@@ -40,7 +40,7 @@ void value_text(struct buf *out, enum value v, int64_t n);
 int format_flush(struct sink_out *out, struct buf *b, struct err *err);
 /* Ledger, sampling, and why in-use is an upper bound: cleaned lines, each ended by a newline. */
 void format_notes(const struct sink_input *in, struct buf *out);
-/* A line with the standard errors of live and allocated bytes in all; none where every call was recorded. */
+/* A line with the standard errors of live and allocated bytes and blocks in all; none where every call was recorded. */
 void format_errors(const struct sink_input *in, struct buf *out);
 /* When the part of the recording that is shown begins and ends; 0 when the recording does not say. */
 uint64_t format_start_ns(const struct sink_input *in);
