@@ -101,7 +101,7 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 	static const double history[] = { 0, NAN, -5, INFINITY, 10 };
 	size_t n = *(size_t *)ctx;
 	struct http_process evil = { .pid = 66, .comm = HOSTILE, .exe = "/bin/</small><script>", .live_bytes = 1e6,
-				     .alloc_rate = NAN, .lost = 3, .history = history, .history_cnt = 5 };
+				     .live_error = 20480, .alloc_rate = NAN, .lost = 3, .history = history, .history_cnt = 5 };
 	memset(evil.comm + 12, 'x', 4);
 	int rc = fn(fn_ctx, &evil);
 	for (size_t i = 0; !rc && i < n; i++) {
@@ -116,7 +116,8 @@ static int status(void *ctx, struct http_status *out)
 	static const struct http_count counts[] = { { "hit", "malloc", "", 10 }, { "recorded", "alloc", "", 7 },
 						    { "lost", "ring\"full\\", "", 3 } };
 	(void)ctx;
-	*out = (struct http_status){ .on = true, .notice = "<i>" HOSTILE, .counts = counts, .counts_cnt = 3 };
+	*out = (struct http_status){ .on = true, .notice = "<i>" HOSTILE, .counts = counts, .counts_cnt = 3,
+				     .overhead = 0.25, .thinned = 2, .refused_processes = 5 };
 	return 0;
 }
 
@@ -152,6 +153,8 @@ static void test_page(void **state)
 	assert_null(strstr(text, "nan"));
 	assert_null(strstr(text, "inf"));
 	assert_int_equal(times(text, "<tr><td>"), 500);
+	assert_int_equal(times(text, "± 20.0 KiB"), 1);
+	assert_int_equal(times(text, "±"), 1);
 	assert_non_null(strstr(text, "and 101 smaller ones"));
 	assert_non_null(strstr(text, "<b class=\"bad\">lost 3</b>"));
 	/* The largest first. */
@@ -171,8 +174,12 @@ static void test_metrics(void **state)
 	assert_non_null(strstr(buf_str(&all), "alys_events_lost_total{stage=\"ring\\\"full\\\\\"} 3\n"));
 	assert_non_null(strstr(buf_str(&all), "comm=\"<b>\\\\x1b\\\"\\\\\\\\x0a'"));
 	assert_int_equal(times(buf_str(&all), "\nalys_target_live_bytes{"), 100);
+	assert_non_null(strstr(buf_str(&all), "\nalys_target_live_error_bytes{pid=\"66\""));
+	assert_non_null(strstr(buf_str(&all), "\nalys_overhead_ratio 0.25\n"));
+	assert_non_null(strstr(buf_str(&all), "\nalys_thinned_total 2\n"));
+	assert_non_null(strstr(buf_str(&all), "\nalys_refused_processes_total 5\n"));
 	assert_int_equal(metrics_write(&h, 105, &one), 0);
-	assert_int_equal(times(buf_str(&one), "pid=\"105\""), 5);
+	assert_int_equal(times(buf_str(&one), "pid=\"105\""), 6);
 	assert_null(strstr(buf_str(&one), "pid=\"66\""));
 	assert_null(strstr(buf_str(&one), "alys_build_info"));
 	assert_int_equal(metrics_write(&h, 7, &none), -ENOENT);

@@ -2,6 +2,7 @@
 #include "daemon/commands.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,13 +60,22 @@ static void add_bytes(struct buf *out, double n)
 	buf_free(&text);
 }
 
+/* As a part of what it is the standard error of; nothing when that is exact. */
+static void add_error(struct buf *out, const struct continuous_process *p)
+{
+	char text[8] = "";
+	if (p->live_error > 0 && p->live > 0)
+		snprintf(text, sizeof(text), "%.0f%%", fmin(ceil(100 * p->live_error / p->live), 999));
+	buf_addf(out, " %5s ", text);
+}
+
 static void add_processes(const struct commands *c, struct listed *l, struct buf *out)
 {
 	continuous_each(*c->recording, list, l);
 	if (!l->list_cnt)
 		return;
 	qsort(l->list, l->list_cnt, sizeof(l->list[0]), largest_first);
-	buf_addf(out, "\n%8s  %-15s %12s %12s %10s %8s\n", "PID", "NAME", "LIVE", "PER SECOND", "SAMPLES",
+	buf_addf(out, "\n%8s  %-15s %12s %5s %12s %10s %8s\n", "PID", "NAME", "LIVE", "ERR", "PER SECOND", "SAMPLES",
 		 "LOST");
 	for (size_t i = 0; i < l->list_cnt && i < LISTED; i++) {
 		const struct continuous_process *p = &l->list[i];
@@ -73,7 +83,7 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 		text_clean(&name, p->comm, 64);
 		buf_addf(out, "%8u  %-15s ", p->tgid, buf_str(&name));
 		add_bytes(out, p->live);
-		buf_u8(out, ' ');
+		add_error(out, p);
 		add_bytes(out, p->rate);
 		buf_addf(out, " %10llu %8llu\n", (unsigned long long)p->events, (unsigned long long)p->lost);
 		buf_free(&name);

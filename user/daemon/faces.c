@@ -40,7 +40,8 @@ static int give_process(void *ctx, const struct continuous_process *p)
 {
 	const struct each *e = ctx;
 	struct http_process out = {
-		.pid = p->tgid, .start_ns = p->start_ns + e->asleep_ns, .live_bytes = p->live, .alloc_rate = p->rate,
+		.pid = p->tgid, .start_ns = p->start_ns + e->asleep_ns, .live_bytes = p->live,
+		.live_error = p->live_error, .alloc_rate = p->rate,
 		.recorded = p->events, .lost = p->lost, .history = p->history, .history_cnt = p->history_cnt,
 	};
 	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);
@@ -166,7 +167,8 @@ static int status(void *ctx, struct http_status *out)
 		.on = s.on, .ready = true, .interval = s.interval, .interval_wanted = s.interval_wanted,
 		.processes = s.processes, .exited = s.ended, .files = s.files, .cpu_seconds = s.cpu_s,
 		.memory = s.memory - s.memory_kernel, .memory_kernel = s.memory_kernel, .memory_max = s.memory_max,
-		.refused_stacks = s.refused_stacks, .workers_restarted = s.workers_failed,
+		.overhead = s.overhead / 100, .thinned = s.thinned,
+		.refused_stacks = s.refused_stacks, .refused_processes = s.refused_processes, .workers_restarted = s.workers_failed,
 		.bytes_written = k ? keeper_counts(k)->bytes : 0,
 		.notice = s.reason, .counts = f->counts, .counts_cnt = f->counts_cnt,
 	};

@@ -81,8 +81,13 @@ static void put_daemon(const struct http_status *st, struct buf *out)
 		(double)st->memory);
 	put_one(out, "alys_kernel_memory_bytes", "gauge", "Memory of the daemon's BPF maps.", (double)st->memory_kernel);
 	put_one(out, "alys_memory_max_bytes", "gauge", "The limit of --max-memory, for both together.", (double)st->memory_max);
+	put_one(out, "alys_overhead_ratio", "gauge", "Share of all processors that probes and daemon take.", st->overhead);
+	put_one(out, "alys_thinned_total", "counter", "Times that live blocks were thinned, and the others stood for them.",
+		(double)st->thinned);
 	put_one(out, "alys_refused_stacks_total", "counter", "Events whose stack the full tables refused.",
 		(double)st->refused_stacks);
+	put_one(out, "alys_refused_processes_total", "counter", "Processes that there was no room for.",
+		(double)st->refused_processes);
 	put_one(out, "alys_symbol_worker_restarts_total", "counter", "Symbol workers that died or hung.",
 		(double)st->workers_restarted);
 	put_one(out, "alys_written_bytes_total", "counter", "Bytes of profiles and traces written to disk.",
@@ -110,6 +115,11 @@ static double live_of(const struct roll_entry *p)
 	return p->live_bytes;
 }
 
+static double error_of(const struct roll_entry *p)
+{
+	return p->live_error;
+}
+
 static double rate_of(const struct roll_entry *p)
 {
 	return p->alloc_rate;
@@ -135,6 +145,7 @@ static const struct {
 	double (*value)(const struct roll_entry *p);
 } of_process[] = {
 	{ "alys_target_live_bytes", "gauge", "Live heap of a traced process (the 100 largest have series).", live_of },
+	{ "alys_target_live_error_bytes", "gauge", "Standard error of alys_target_live_bytes, which is estimated from samples.", error_of },
 	{ "alys_target_allocation_rate_bytes", "gauge", "Bytes that a traced process allocates a second.", rate_of },
 	{ "alys_target_hits_total", "counter", "Hits of a traced process that were to be recorded: those recorded and those lost.", hits_of },
 	{ "alys_target_recorded_total", "counter", "Recorded events of a traced process.", recorded_of },

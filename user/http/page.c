@@ -121,6 +121,11 @@ static void put_row(struct buf *out, const struct roll_entry *p)
 	put_text(out, p->exe);
 	buf_adds(out, "</small></td><td>");
 	text_bytes(out, p->live_bytes);
+	if (p->live_error > 0) {
+		buf_adds(out, " <small>± ");
+		text_bytes(out, p->live_error);
+		buf_adds(out, "</small>");
+	}
 	buf_adds(out, "</td><td>");
 	text_bytes(out, p->alloc_rate);
 	buf_adds(out, "/s</td><td>");

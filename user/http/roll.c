@@ -39,6 +39,7 @@ static int add(void *ctx, const struct http_process *p)
 	memcpy(e->comm, p->comm, sizeof(p->comm));
 	memcpy(e->exe, p->exe, sizeof(p->exe));
 	e->live_bytes = sane(p->live_bytes);
+	e->live_error = sane(p->live_error);
 	e->alloc_rate = sane(p->alloc_rate);
 	e->recorded = p->recorded;
 	e->lost = p->lost;

@@ -27,6 +27,7 @@ struct http_process {
 	char exe[256];
 	uint64_t start_ns;     /* CLOCK_BOOTTIME of the process' start: with pid its identity */
 	double live_bytes;     /* estimated when sampled */
+	double live_error;     /* its standard error */
 	double alloc_rate;     /* bytes allocated a second, over the last seconds */
 	uint64_t recorded, lost; /* what is set aside, or lost behind the probes, is known of all processes only */
 	const double *history; /* live bytes at even distances, oldest first; NULL = none */
@@ -87,7 +88,10 @@ struct http_status {
 	uint64_t memory;            /* their resident bytes */
 	uint64_t memory_kernel;     /* in maps of their BPF programs */
 	uint64_t memory_max;        /* --max-memory, of both together */
+	double overhead;            /* share of all processors that probes and daemon take */
+	uint64_t thinned;           /* times that live blocks were thinned */
 	uint64_t refused_stacks;    /* events whose stack the full tables refused */
+	uint64_t refused_processes; /* there was no room for them */
 	uint64_t workers_restarted; /* symbol workers that died or hung */
 	uint64_t bytes_written;     /* profiles and traces on disk */
 	const char *notice;         /* one sentence on what limits it now; NULL = nothing */

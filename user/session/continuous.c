@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,9 +67,10 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 {
 	const struct proc *p = catalog_proc(c->live.catalog, o->proc);
 	struct account a = account_read(c->live.probe, p ? p->tgid : 0, o->events);
+	const struct totals *t = heap_totals(o->heap);
 	*out = (struct continuous_process){
 		.tgid = p ? p->tgid : 0, .proc = o->proc, .comm = p ? p->comm : "", .exe = p ? p->exe : "",
-		.start_ns = p ? p->start_ns : 0, .live = heap_totals(o->heap)->est_live_sz, .rate = o->rate,
+		.start_ns = p ? p->start_ns : 0, .live = t->est_live_sz, .live_error = sqrt(t->var_live_sz), .rate = o->rate,
 		.events = a.recorded, .lost = account_lost(&a), .history = o->history, .history_cnt = o->history_cnt,
 	};
 }

@@ -22,6 +22,7 @@ struct continuous_process {
 	const char *comm, *exe;
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	double live, rate; /* bytes, bytes a second; estimates */
+	double live_error; /* its standard error */
 	uint64_t events, lost; /* lost: by the probes' programs, which know whose it is */
 	const double *history;
 	size_t history_cnt;
