@@ -184,6 +184,8 @@ def test_every_verb(started, daemon, tmp_path):
     assert d.traced() == 1 and changed_text(other.pid) == {}
     d.ctl("sample", "bytes:64k")
     assert "every 65536 bytes" in d.status()["tracing"]
+    (tmp_path / "now.pb.gz").write_bytes(d.ctl("snapshot", program.pid))
+    assert "one per 65536 bytes on average" in pprof("-comments", tmp_path / "now.pb.gz")
     assert gzip.decompress(d.ctl("snapshot", program.pid))
     assert b"<html" in d.ctl("snapshot", program.pid, "html").lower()
     assert gzip.decompress(d.ctl("snapshot"))
@@ -598,6 +600,22 @@ def test_overhead_is_bounded(started, daemon):
     d.until(lambda: "--max-overhead" in d.status()["bounds"] and "instead of 1024" in d.status()["tracing"], TIMEOUT)
     d.ctl("off")
     law(d)
+    d.end()
+    assert program.finish() == 0
+
+
+def test_a_slow_reader_is_told_of(started, daemon):
+    """It takes fewer samples until it has caught up: status says how few, and why."""
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:256", "--ring", "64k")
+    d.until(lambda: program.pid in d.status()["table"])
+    collector, told, end = d.collector(), {"bounds": ""}, time.monotonic() + TIMEOUT
+    while "the reader falls behind" not in told["bounds"] and time.monotonic() < end:
+        os.kill(collector, signal.SIGSTOP)
+        time.sleep(0.5)
+        os.kill(collector, signal.SIGCONT)
+        told = d.status()
+    assert "the reader falls behind" in told["bounds"] and "instead of 256" in told["tracing"], told
     d.end()
     assert program.finish() == 0
 

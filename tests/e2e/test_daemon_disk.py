@@ -172,6 +172,7 @@ def test_traces_on_disk(started, daemon, tmp_path):
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
     for n in (1, 2):
         await_more(d, 100)
+        d.ctl("sample", f"bytes:{8 * n}k")
         assert d.ctl("rotate") == b"files are being written\n"
         d.until(lambda: d.status()["profiles"].startswith(f"{n} written, 0 failed"))
     await_more(d, 100)
@@ -183,6 +184,9 @@ def test_traces_on_disk(started, daemon, tmp_path):
     for path in files:
         assert re.fullmatch(r"\d+T\d+Z-\d+-\d\.alys", path.name), path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for path, begun, changed in zip(files, ("4096", "8192", "16384"), ("8192", "16384", None)):
+        told = alys("info", path).stdout
+        assert re.search(rf"^sample +bytes:{begun}$", told, re.M) and re.findall(r"^rate +bytes:(\d+) from", told, re.M) == [changed][:bool(changed)]
     parts = [told_by_file(path) for path in files]
     assert all(recorded > 10 for recorded in parts), parts
     assert sum(parts) == int(whole[1]), (parts, whole)
