@@ -111,44 +111,37 @@ static __always_inline void read_gc(struct pt_regs *ctx, const struct alys_site 
 	p->flags |= ALYS_F_GC;
 }
 
+static __always_inline bool is_reallocation(__u8 shape)
+{
+	return shape == ALYS_SHAPE_REALLOC || shape == ALYS_SHAPE_MULREALLOC;
+}
+
+/* Bytes that the call asks for. */
+static __always_inline __u64 size_asked(struct pt_regs *ctx, const struct alys_site *site)
+{
+	__u64 a = argument(ctx, site->arg[0]);
+	if (site->shape == ALYS_SHAPE_SIZE)
+		return a;
+	__u64 b = argument(ctx, site->arg[1]);
+	if (site->shape == ALYS_SHAPE_MUL)
+		return a * b; /* when this overflows the call returns NULL */
+	return site->shape == ALYS_SHAPE_MULREALLOC ? b * argument(ctx, site->arg[2]) : b;
+}
+
 static __always_inline void read_arguments(struct pt_regs *ctx, const struct alys_site *site,
 					   struct pending *p)
 {
 	__u64 a = argument(ctx, site->arg[0]);
-	__u64 b = argument(ctx, site->arg[1]);
-	p->old = 0;
-	p->out = 0;
+	p->old = is_reallocation(site->shape) ? a : 0;
+	p->out = site->shape == ALYS_SHAPE_OUTPTR ? a : 0;
 	p->batch = 0;
 	p->span = 0;
-	p->size = a;
 	p->shape = site->shape;
 	p->frees_on_zero = !!(site->flags & ALYS_SITE_FREES_ON_ZERO);
 	p->unfreed = !!(site->flags & ALYS_SITE_UNFREED);
 	p->trial = !!(site->flags & ALYS_SITE_TRIAL);
 	p->foretold = 0;
 	p->below = 0;
-	switch (site->shape) {
-	case ALYS_SHAPE_MUL:
-		p->size = a * b; /* when this overflows the call returns NULL */
-		break;
-	case ALYS_SHAPE_REALLOC:
-		p->old = a;
-		p->size = b;
-		break;
-	case ALYS_SHAPE_MULREALLOC:
-		p->old = a;
-		p->size = b * argument(ctx, site->arg[2]);
-		break;
-	case ALYS_SHAPE_OUTPTR:
-		p->out = a;
-		p->size = b;
-		break;
-	}
-}
-
-static __always_inline bool is_reallocation(const struct pending *p)
-{
-	return p->shape == ALYS_SHAPE_REALLOC || p->shape == ALYS_SHAPE_MULREALLOC;
 }
 
 /* GC_malloc_kind's kinds 0 and 3: PTRFREE and AUNCOLLECTABLE (gc_priv.h). */
@@ -164,27 +157,48 @@ static __always_inline bool is_atomic(struct pt_regs *ctx, const struct alys_sit
 	return holds_no_pointers(argument(ctx, site->kind_arg));
 }
 
-/* Nobody will ask for the outcome of this call. */
-static __always_inline bool is_idle(const struct pending *p)
+/* What the call asks for, and whether it is recorded for that. */
+struct wish {
+	__u64 size;
+	__u64 drawn_for; /* the interval in force when it was taken; NOT_TAKEN */
+};
+
+#define NOT_TAKEN ~0ull
+
+/*
+ * Before anything else is asked: most calls end here when a recording samples. Also the bytes of calls that turn
+ * out to be nested go by: what falls into them is dropped, and the points in the others stay a Poisson process.
+ */
+static __always_inline struct wish call_wish(struct pt_regs *ctx, const struct alys_site *site)
 {
-	return !p->sampled && (!is_reallocation(p) || !p->old || !sampled_has(p->old));
+	struct wish w = { .size = size_asked(ctx, site), .drawn_for = NOT_TAKEN };
+	if (w.size >= config.min_size)
+		w.drawn_for = config.interval ? sample_point(w.size) ?: NOT_TAKEN : 0;
+	return w;
 }
 
-/* What is known at the entry but for the stack. False when that is all there is to do. */
-static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_site *site,
+/* Nobody will ask for the outcome of this call, nor for what it calls. On trial all are followed: the first
+ * thousand calls are to end it, not as many samples. */
+static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w)
+{
+	if (w->drawn_for != NOT_TAKEN || !(site->flags & ALYS_SITE_LEAF) || site->flags & ALYS_SITE_TRIAL)
+		return false;
+	__u64 old = is_reallocation(site->shape) ? argument(ctx, site->arg[0]) : 0;
+	return !old || !sampled_has(old);
+}
+
+/* What is known at the entry but for the stack. */
+static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w,
 				      struct pending *p, __u64 cfa)
 {
 	p->frame = cfa;
 	p->collected = site->nest == ALYS_NEST_CALLER;
 	read_arguments(ctx, site, p);
-	p->sampled = p->size >= config.min_size && sample_take(p, p->size);
-	/* On trial all are followed: the first thousand calls are to end it, not as many samples. */
-	if ((site->flags & ALYS_SITE_LEAF) && !p->trial && is_idle(p)) {
-		count(ALYS_ST_UNSAMPLED);
-		return false;
-	}
+	p->size = w->size;
+	p->sampled = w->drawn_for != NOT_TAKEN;
+	p->interval = p->sampled ? w->drawn_for : 0;
 	/* Asked for only by those who compare it: a clock costs as much as a map. */
-	p->enter = is_reallocation(p) || is_selective() ? bpf_ktime_get_ns() : 0;
+	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
 	p->flags = 0;
 	p->stack = 0;
 	if (p->sampled) {
@@ -192,7 +206,6 @@ static __always_inline bool call_read(struct pt_regs *ctx, const struct alys_sit
 			p->flags = ALYS_F_ATOMIC;
 		read_gc(ctx, site, p);
 	}
-	return true;
 }
 
 /*
@@ -268,9 +281,9 @@ static __always_inline void call_finish(const struct pending *p, __u64 result)
 			return;
 		}
 	}
-	if (!addr && !(is_reallocation(p) && p->old && !p->size && p->frees_on_zero))
+	if (!addr && !(is_reallocation(p->shape) && p->old && !p->size && p->frees_on_zero))
 		count(ALYS_ST_FAILED);
-	else if (is_reallocation(p) && p->old)
+	else if (is_reallocation(p->shape) && p->old)
 		finish_realloc(p, addr);
 	else
 		finish_alloc(p, addr);
@@ -316,6 +329,11 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	if (!site)
 		return NULL;
 	count_hit(site->shape);
+	struct wish w = call_wish(ctx, site);
+	if (is_idle(ctx, site, &w)) {
+		count(ALYS_ST_UNSAMPLED);
+		return NULL;
+	}
 	struct pending *p = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
 						 BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!p) {
@@ -329,7 +347,8 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	}
 	if (p->cfa)
 		call_superseded(p, p->cfa == cfa);
-	return call_read(ctx, site, p, cfa) ? p : NULL;
+	call_read(ctx, site, &w, p, cfa);
+	return p;
 }
 
 /* Returns 0 when the return is to be waited for. */
@@ -496,6 +515,11 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 		return NULL;
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	count_hit(site->shape);
+	struct wish w = call_wish(ctx, site);
+	if (is_idle(ctx, site, &w)) {
+		count(ALYS_ST_UNSAMPLED);
+		return NULL;
+	}
 	if (is_nested_call(ctx, site, cfa)) {
 		count(ALYS_ST_NESTED);
 		return NULL;
@@ -507,8 +531,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 		return NULL;
 	}
 	mark_thread(site, cfa);
-	if (!call_read(ctx, site, &room->now, cfa))
-		return NULL;
+	call_read(ctx, site, &w, &room->now, cfa);
 	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
 	frame_foresee(ctx, site, room);
 	return room;

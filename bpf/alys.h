@@ -222,10 +222,18 @@ struct alys_object {
 #define ALYS_EXCLUDED 0 /* never, nor its children: the tracer itself */
 #define ALYS_TRACED 1
 
-/* Which word of sampled_marks is a block's. */
+/*
+ * Which word of sampled_marks is a block's: a page of them for each MiB of a process, a word for each KiB in it, because
+ * a program frees near where it freed before. Spread over the whole table, each free would miss in the cache.
+ */
 #define ALYS_MARK_BITS 16
+#define ALYS_MARK_PAGE_BITS 10
+#define ALYS_MARK_PAGE(addr, tgid)                                                                 \
+	((((__u64)(addr) >> 20 ^ (__u64)(tgid) << 40) * 0x9e3779b97f4a7c15ull) >>                  \
+	 (64 - ALYS_MARK_BITS + ALYS_MARK_PAGE_BITS))
 #define ALYS_MARK_OF(addr, tgid)                                                                   \
-	((((__u64)(addr) >> 4 ^ (__u64)(tgid) << 40) * 0x9e3779b97f4a7c15ull) >> (64 - ALYS_MARK_BITS))
+	(ALYS_MARK_PAGE(addr, tgid) << ALYS_MARK_PAGE_BITS |                                       \
+	 ((__u64)(addr) >> 10 & ((1 << ALYS_MARK_PAGE_BITS) - 1)))
 
 /* How stacks are walked. */
 #define ALYS_WALK_KERNEL 0 /* bpf_get_stack: by frame pointers */

@@ -58,13 +58,6 @@ static __always_inline __u64 sample_point(__u64 size)
 	return c->interval;
 }
 
-/* Decides about a call of that many bytes. */
-static __always_inline bool sample_take(struct pending *p, __u64 size)
-{
-	p->interval = config.interval ? sample_point(size) : 0;
-	return !config.interval || p->interval;
-}
-
 /* Only then are frees of unknown blocks dropped here. */
 static __always_inline bool is_selective(void)
 {
