@@ -12,6 +12,12 @@ int empty_session(void *ctx)
 }
 
 SEC("uprobe")
+int skipped_session(void *ctx)
+{
+	return 1;
+}
+
+SEC("uprobe")
 int empty_entry(void *ctx)
 {
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * Attaches empty programs to the very sites that alys-bpf would probe: `floor PID`, or where it
- * samples refills `floor PID refill`. Prints "ready", holds them until stdin ends. Needs a kernel
- * with uprobe.session.
+ * samples refills `floor PID refill`, or for all processes and calls that it samples `floor PID all`.
+ * Prints "ready", holds them until stdin ends. Needs a kernel with uprobe.session.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,8 +21,9 @@ static struct probe here = { .tier = PROBE_TIER_SESSION };
 
 struct floor {
 	struct floor_bpf *skel;
-	uint32_t tgid;
+	uint32_t tgid; /* 0 = all */
 	bool refill;
+	bool sampled; /* hardly any return is waited for */
 };
 
 static void add_calls(const struct site_list *l, struct batch *session, struct batch *entry)
@@ -63,8 +64,9 @@ static int attach_file(const struct floor *f, int fd, const char *path)
 	struct err err = { 0 };
 	struct site_list l;
 	struct sites_options o = { .cheap_exits = true, .refill = f->refill };
-	struct batch session = { .prog = f->skel->progs.empty_session, .session = true };
+	struct batch session = { .session = true };
 	struct batch entry = { .prog = f->skel->progs.empty_entry };
+	session.prog = f->sampled ? f->skel->progs.skipped_session : f->skel->progs.empty_session;
 	struct elf *e = elf_open(fd, path, &err);
 	if (!e || sites_find(e, path, &o, &l, &err))
 		return -1;
@@ -84,9 +86,11 @@ int main(int argc, char **argv)
 	char line[512], maps[64], path[512];
 	if (!skel || argc < 2)
 		return 1;
-	floor.tgid = (uint32_t)atoi(argv[1]);
+	floor.sampled = argc > 2 && !strcmp(argv[2], "all");
+	floor.tgid = floor.sampled ? 0 : (uint32_t)atoi(argv[1]);
 	floor.refill = argc > 2 && !strcmp(argv[2], "refill");
 	bpf_program__set_expected_attach_type(skel->progs.empty_session, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(skel->progs.skipped_session, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(skel->progs.empty_entry, ATTACH_UPROBE_MULTI);
 	snprintf(maps, sizeof(maps), "/proc/%s/maps", argv[1]);
 	FILE *f = fopen(maps, "r");
