@@ -122,9 +122,13 @@ int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err)
 	/* A thread's number also has a folder in /proc; only its leader's names a process. */
 	if (!read_stat(tgid, out) || proc_status_value(tgid, "Tgid") != (long)tgid)
 		return no_such(tgid, err);
-	int n = read_exe(proc_holder(tgid), out->exe, sizeof(out->exe) - 1);
+	if (out->kernel_thread)
+		return 0;
+	int n = read_exe(tgid, out->exe, sizeof(out->exe) - 1);
+	if (n == -ENOENT)
+		n = read_exe(proc_holder(tgid), out->exe, sizeof(out->exe) - 1);
 	out->exe[n > 0 ? n : 0] = 0;
-	out->ended = n == -ENOENT && !out->kernel_thread;
+	out->ended = n == -ENOENT;
 	return 0;
 }
 

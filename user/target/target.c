@@ -6,6 +6,7 @@
 #include <string.h>
 #include <poll.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -130,28 +131,30 @@ static bool pidfd_ended(int pidfd)
 struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id parent, struct err *err)
 {
 	struct proc_id none = { 0 };
-	struct proc_facts before, after;
+	struct proc_facts f;
+	struct timespec opened;
 	/* The descriptor first: what is read while it has not ended is about this process, not about
 	 * a later one of the same number. */
 	int pidfd = (int)syscall(SYS_pidfd_open, tgid, 0);
-	if (proc_read(tgid, &before, err) || proc_read(tgid, &after, err))
+	clock_gettime(CLOCK_MONOTONIC, &opened);
+	if (proc_read(tgid, &f, err))
 		goto refuse;
-	if (before.kernel_thread) {
+	if (f.kernel_thread) {
 		err_set(err, EINVAL, "process %u (%s) is a kernel thread, which has no heap: choose a user process",
-			tgid, before.comm);
+			tgid, f.comm);
 		goto refuse;
 	}
-	if (before.ended) {
-		err_set(err, ESRCH, "process %u (%s) has ended; only its parent does not know yet", tgid, before.comm);
+	if (f.ended) {
+		err_set(err, ESRCH, "process %u (%s) has ended; only its parent does not know yet", tgid, f.comm);
 		goto refuse;
 	}
-	if (before.start_ns / 1000000 != after.start_ns / 1000000 &&
+	if (f.start_ns / 1000000 > (uint64_t)opened.tv_sec * 1000 + (uint64_t)opened.tv_nsec / 1000000 &&
 	    (pidfd < 0 || pidfd_ended(pidfd))) {
 		err_set(err, ESRCH, "process %u ended while it was looked at", tgid);
 		goto refuse;
 	}
 	struct process *p = process_new(t, tgid, pidfd);
-	if (p && !publish_proc(t, p, &after, parent))
+	if (p && !publish_proc(t, p, &f, parent))
 		return p->id;
 	if (p)
 		return none;
