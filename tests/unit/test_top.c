@@ -216,14 +216,15 @@ static void test_moved_stacks_are_no_news(void **state)
 		  3 * S);
 	assert_shows(t, "     100       1     1.0K        0  T              busy");
 	assert_shows(t, "     500       5        0        0  T              moved");
-	/* It is as others are from there on; and one that comes while some are the rest may be new. */
+	/* It is as others are from there on. One that comes was among the rest, or is new: the rates of all are known then. */
 	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t5896\t9\t16044\t92\n"
 		     "frame\tbusy\t\nframe\t[other]\t\nframe\tmoved\t\nframe\tnew\t\n"
 		     "stack\t42\t100\t1\t5048\t32\tT\t0\nstack\t42\t300\t3\t2000\t20\tT\t1\n"
 		     "stack\t42\t1400\t5\t4900\t40\tT\t2\nstack\t42\t4096\t4\t4096\t4\tT\t3\nend\n",
 		  5 * S);
+	assert_shows(t, "     300       3        0");
 	assert_shows(t, "    1.4K       5      450   +26.4K  T              moved");
-	assert_shows(t, "    4.0K       4     2.0K  +120.0K  T              new");
+	assert_shows(t, "    4.0K       4        0        0  T              new");
 	close_view(t);
 }
 
@@ -324,7 +325,7 @@ static void test_a_stack_longer_than_the_screen(void **state)
 {
 	struct shown *t = open_view(42);
 	bool seen[60] = { false };
-	char name[16];
+	char name[32];
 	(void)state;
 	take_deep_stack(t);
 	view_key(&t->v, VIEW_ENTER);
@@ -395,6 +396,19 @@ static void test_errors_of_estimates(void **state)
 		assert_int_equal(feed_parse(&f, bad[i], strlen(bad[i]), NULL), -EINVAL);
 		feed_free(&f);
 	}
+}
+
+static void test_names_have_the_room_of_no_types(void **state)
+{
+	struct shown *t = open_view(50);
+	(void)state;
+	take(&t->v, 100, 10, 1 * S);
+	assert_shows(t, "GROW/MIN  SITE  ");
+	assert_shows(t, "       0        0  load_users");
+	t->v.pid = 42;
+	view_rows(&t->v);
+	assert_shows(t, "GROW/MIN  TYPE           SITE");
+	close_view(t);
 }
 
 static void test_types(void **state)
@@ -547,6 +561,40 @@ static void test_columns_of_wide_text(void **state)
 	buf_free(&b);
 }
 
+/* The end of a qualified name tells most, the arguments of templates least. */
+static void test_names_too_long(void **state)
+{
+	static const struct {
+		const char *name, *place;
+		int cols;
+		const char *shown;
+	} cases[] = {
+		{ "shop::Cart::add(Item const&)", "cart.cc:7", 39, "shop::Cart::add(Item const&)  cart.cc:7" },
+		{ "shop::Cart::add(Item const&)", "cart.cc:7", 38, "shop::Cart::add  cart.cc:7            " },
+		{ "shop::Cart::add(Item const&)", "cart.cc:7", 25, "shop::Cart::add  ~rt.cc:7" },
+		{ "shop::Cart::add(Item const&)", "cart.cc:7", 15, "~add  cart.cc:7" },
+		{ "shop::Cart::put_item_away()", "", 10, "~put_item~" },
+		{ "void std::vector<std::pair<int, A<(b)1> > >::_M_insert<A*>(A*) const", "", 30, "std::vector<>::_M_insert<>    " },
+		{ "std::map<int, long>& (anonymous namespace)::made(std::map<int, long>)", "", 30, "~made                         " },
+		{ "main::{lambda(a::b)#1}::operator()(a::b) const", "", 25, "~operator()(a::b) const  " },
+		{ "a_plain_function_of_c.part.0", "main.c:1", 24, "a_plain_functi~  ~in.c:1" },
+		{ "cut::off<std::map<int, long>, st...", "", 14, "cut::off<...  " },
+		{ "cut::off(std::map<int, long> const&, st...", "", 14, "cut::off      " },
+		{ "<", "", 1, "<" },
+		{ "::", "", 1, "~" },
+		{ "(((((((", "", 3, "((~" },
+		{ ">>>->::<<<(", "", 4, ">>>~" },
+	};
+	struct buf b = { 0 };
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		buf_reset(&b);
+		screen_put_place(&b, cases[i].name, cases[i].place, cases[i].cols);
+		assert_string_equal(buf_str(&b), cases[i].shown);
+	}
+	buf_free(&b);
+}
+
 static void test_lists_that_are_none(void **state)
 {
 	static const char *const bad[] = {
@@ -574,6 +622,8 @@ int main(void)
 		cmocka_unit_test(test_moved_stacks_are_no_news),
 		cmocka_unit_test(test_stacks_that_read_the_same),
 		cmocka_unit_test(test_a_stack_longer_than_the_screen),
+		cmocka_unit_test(test_names_too_long),
+		cmocka_unit_test(test_names_have_the_room_of_no_types),
 		cmocka_unit_test(test_state_and_filter_fit_the_title),
 		cmocka_unit_test(test_rates_and_growth),
 		cmocka_unit_test(test_what_comes_later_grows_from_nothing), cmocka_unit_test(test_sorting),

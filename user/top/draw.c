@@ -87,7 +87,7 @@ static void draw_title(const struct view *v, struct screen *s)
 		buf_addf(&t, " [%u s OLD]", v->late_s);
 	buf_adds(&t, ": ");
 	if (v->pid)
-		buf_addf(&t, "process %u %s", v->pid, p ? p->comm : "");
+		buf_addf(&t, "process %u%s%s", v->pid, p ? " " : "", p ? p->comm : "");
 	else
 		buf_addf(&t, "%zu process%s", v->feed.processes_cnt, v->feed.processes_cnt == 1 ? "" : "es");
 	buf_addf(&t, ", by %s", nouns[v->by]);
@@ -178,7 +178,10 @@ static int middle_cols(const struct view *v, const struct screen *s)
 {
 	if (v->by == VIEW_PROCESSES)
 		return s->cols >= 40 ? 8 : 0;
-	return v->by == VIEW_TYPES ? 0 : s->cols >= 120 ? 24 : s->cols >= 70 ? (shows_errors(v, s) ? 11 : 14) : 0;
+	/* Without garbage collection there are no types, but long names. */
+	if (v->by == VIEW_TYPES || !v->typed)
+		return 0;
+	return s->cols >= 120 ? 24 : s->cols >= 70 ? (shows_errors(v, s) ? 11 : 14) : 0;
 }
 
 static void draw_columns(const struct view *v, struct screen *s)
@@ -235,8 +238,11 @@ static void draw_row(const struct view *v, const struct view_row *r, struct scre
 		screen_put(line, v->by == VIEW_PROCESSES ? pid : r->type, middle, false);
 		buf_u8(line, ' ');
 	}
-	screen_put_place(line, r->name, v->by == VIEW_PROCESSES ? r->place : last_part(r->place),
-			 name_cols(v, s, middle));
+	if (v->by == VIEW_TYPES)
+		screen_put(line, r->name, name_cols(v, s, middle), false);
+	else
+		screen_put_place(line, r->name, v->by == VIEW_PROCESSES ? r->place : last_part(r->place),
+				 name_cols(v, s, middle));
 }
 
 /* The `which`th largest stack of a row; *cnt is how many it has. */

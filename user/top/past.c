@@ -68,6 +68,7 @@ static void learn(struct view *v, uint64_t key, uint64_t now, const double sums[
 	p->alloc_cnt = sums[2];
 	p->told_sz = p->told_cnt = 0;
 	p->fresh = !p->round && !first;
+	p->was_cut = p->cut;
 	p->cut = false;
 	p->when_ns = now;
 	p->round = v->round + 1;
@@ -121,43 +122,37 @@ static double least(double a, double b)
 	return a < b ? a : b > 0 ? b : 0;
 }
 
-/* What a process allocated, without what is told of its other rows; more of a row is none of its own. */
-static void take_share(struct past *p, struct past *all)
+static void tell(const struct past *p, struct past *all)
 {
-	p->rate_sz = least(p->rate_sz, all->rate_sz - all->told_sz);
-	p->rate_cnt = least(p->rate_cnt, all->rate_cnt - all->told_cnt);
 	all->told_sz += p->rate_sz;
 	all->told_cnt += p->rate_cnt;
 }
 
-/* It was among the rest before: it did not come from nothing. */
-static void take_moved(struct past *p, struct past *all, double live)
+/* What it had before, among the rest, is not known: it counts from here. */
+static void begin_anew(struct past *p, double live)
 {
-	double claimed = p->rate_sz;
-	take_share(p, all);
-	if (claimed <= p->rate_sz * 1.01 + 1)
-		return;
-	p->growth = 0;
+	p->rate_sz = p->rate_cnt = p->growth = 0;
 	p->at_cnt = 0;
 	add_point(p, p->when_ns, live);
 }
 
-enum share { SHARE_OWN, SHARE_MOVED, SHARE_MIXED, SHARE_CNT };
+enum share { SHARE_OWN, SHARE_MOVED, SHARE_MIXED };
 
 static enum share share_of(const struct feed *f, const struct feed_stack *s, const struct past *p, const struct past *all)
 {
-	return is_mixed(f, s) ? SHARE_MIXED : all->cut && p->fresh ? SHARE_MOVED : SHARE_OWN;
+	return is_mixed(f, s) ? SHARE_MIXED : all->was_cut && p->fresh ? SHARE_MOVED : SHARE_OWN;
 }
 
 static void take_part(const struct feed_stack *s, enum share share, struct past *p, struct past *all)
 {
 	if (share == SHARE_MOVED) {
-		take_moved(p, all, s->live_sz);
+		begin_anew(p, s->live_sz);
 	} else if (share == SHARE_MIXED) {
-		take_share(p, all);
+		p->rate_sz = least(p->rate_sz, all->rate_sz - all->told_sz);
+		p->rate_cnt = least(p->rate_cnt, all->rate_cnt - all->told_cnt);
+		tell(p, all);
 	} else {
-		all->told_sz += p->rate_sz;
-		all->told_cnt += p->rate_cnt;
+		tell(p, all);
 	}
 }
 
@@ -185,7 +180,7 @@ static void correct_rates(struct view *v, const struct feed *f)
 		if (all && is_rest(f, &f->stacks[i]))
 			all->cut = true;
 	}
-	for (enum share share = SHARE_OWN; share < SHARE_CNT; share++)
+	for (enum share share = SHARE_OWN; share <= SHARE_MIXED; share++)
 		take_parts(v, f, share);
 }
 

@@ -1,4 +1,5 @@
 /* top/screen: lines of a screen, measured in columns. See view.h. */
+#include <ctype.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -93,21 +94,104 @@ static const char *tail(const char *text, int cols)
 	return text;
 }
 
+/* --- names too long for their place ------------------------------------------------------------ */
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '>';
+}
+
+/* The end of what the bracket at `at` opens, or NULL. */
+static const char *closing(const char *at)
+{
+	char open = *at, close = open == '<' ? '>' : ')';
+	for (int depth = 0; *at; at++) {
+		depth += (*at == open) - (*at == close && at[-1] != '-');
+		if (!depth)
+			return at;
+	}
+	return NULL;
+}
+
+/* What the bracket at `at` holds, as it is to be shown; returns its end, NULL when that was cut off. */
+static const char *collapse_bracket(const char *at, bool arguments, struct buf *out)
+{
+	const char *end = closing(at);
+	if (*at == '<')
+		buf_adds(out, end ? "<>" : "<...");
+	else if (!arguments && end)
+		buf_add(out, at, (size_t)(end - at) + 1); /* (anonymous namespace) */
+	return end;
+}
+
+/* Without results and what is between brackets: "void a::B<int>::c(long) const" is "a::B<>::c". */
+static void collapse(const char *name, struct buf *out)
+{
+	size_t result = 0;
+	for (const char *c = name; *c && strcmp(c, " const"); c++) {
+		if (*c == '<' || *c == '(') {
+			c = collapse_bracket(c, c != name && is_word(c[-1]), out);
+			if (!c)
+				break;
+			continue;
+		}
+		buf_u8(out, (uint8_t)*c);
+		if (*c == ' ' && is_word(c[1]))
+			result = out->len;
+	}
+	if (result && !out->failed)
+		memmove(out->data, out->data + result, out->len -= result);
+}
+
+/* The next part of a qualified name, NULL when this is the last. */
+static const char *next_part(const char *name)
+{
+	int depth = 0;
+	for (const char *c = name; *c; c++) {
+		depth += (strchr("<({", *c) != NULL) - (strchr(">)}", *c) != NULL);
+		if (!depth && c[0] == ':' && c[1] == ':')
+			return c + 2;
+	}
+	return NULL;
+}
+
+/* What fits into so many columns and tells most: of qualified names that is the end. */
+static void shorten(const char *name, int cols, struct buf *out)
+{
+	struct buf plain = { 0 };
+	if (width_of(name) > cols && !strstr(name, "operator"))
+		collapse(name, &plain);
+	const char *rest = plain.len ? buf_str(&plain) : name, *next;
+	bool cut = false;
+	while (width_of(rest) + cut > cols && (next = next_part(rest))) {
+		rest = next;
+		cut = true;
+	}
+	if (cut)
+		buf_u8(out, '~');
+	buf_adds(out, rest);
+	buf_free(&plain);
+}
+
 void screen_put_place(struct buf *line, const char *name, const char *place, int cols)
 {
-	int name_cols = width_of(name), place_cols = width_of(place), room = cols - 2;
+	int place_cols = width_of(place), room = cols - 2;
+	struct buf text = { 0 };
 	if (!*place || room < 8) {
-		screen_put(line, name, cols, false);
+		shorten(name, cols, &text);
+		screen_put(line, buf_str(&text), cols, false);
+		buf_free(&text);
 		return;
 	}
-	if (name_cols + place_cols > room) {
-		/* The name comes first, but the place keeps a third of the room. */
-		int least = place_cols < room / 3 ? place_cols : room / 3;
-		name_cols = name_cols < room - least ? name_cols : room - least;
-		place_cols = place_cols < room - name_cols ? place_cols : room - name_cols;
-	}
-	screen_put(line, name, name_cols, false);
+	/* The name comes first, but the place keeps a third of the room. */
+	int least = place_cols < room / 3 ? place_cols : room / 3;
+	shorten(name, room - least, &text);
+	int name_cols = width_of(buf_str(&text));
+	name_cols = name_cols < room - least ? name_cols : room - least;
+	screen_put(line, buf_str(&text), name_cols, false);
+	buf_free(&text);
 	buf_adds(line, "  ");
+	place_cols = place_cols < room - name_cols ? place_cols : room - name_cols;
 	bool cut = width_of(place) > place_cols;
 	if (cut)
 		buf_u8(line, '~');

@@ -89,6 +89,7 @@ static void add_stack(struct view *v, struct map *index, const struct feed_stack
 	r->name = types ? s->type : f->name;
 	r->place = types ? "" : f->place;
 	r->type = !r->type || !strcmp(r->type, s->type) ? s->type : "several";
+	v->typed |= strcmp(s->type, "[no type]") != 0;
 	r->pid = s->pid;
 	r->live_sz += s->live_sz;
 	r->live_cnt += s->live_cnt;
@@ -135,6 +136,7 @@ void view_rows(struct view *v)
 {
 	struct map index = { 0 };
 	v->rows_cnt = 0;
+	v->typed = false;
 	if (v->by == VIEW_PROCESSES) {
 		for (size_t i = 0; i < v->feed.processes_cnt; i++)
 			add_process(v, &v->feed.processes[i]);

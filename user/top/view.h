@@ -46,7 +46,7 @@ enum view_sort { SORT_LIVE, SORT_RATE, SORT_GROWTH, SORT_BLOCKS, SORT_NAME, SORT
 struct past {
 	uint64_t key, round, when_ns;
 	bool fresh; /* not in the list before the newest */
-	bool cut;   /* of a process: not all of its stacks are in the list, and others may be in the next */
+	bool cut, was_cut; /* of a process: not all of its stacks are in the list, were in the one before: others may be in the next */
 	double alloc_sz, alloc_cnt;
 	double rate_sz, rate_cnt; /* a second */
 	double told_sz, told_cnt; /* of a process: the part of its rates that stacks have */
@@ -84,6 +84,7 @@ struct view {
 	enum view_by by;
 	enum view_sort sort;
 	bool turned, paused, help, typing;
+	bool typed; /* a type is known of one row at least */
 	char filter[FILTER_MAX + 1];
 	uint64_t chosen;   /* key of a row */
 	uint64_t expanded; /* key of the row whose stack is shown; 0 = none */
@@ -120,7 +121,10 @@ void screen_free(struct screen *s);
 struct buf *screen_line(struct screen *s, int row, enum look look);
 /* Appends text cut or padded to `cols` columns; right: flush right. */
 void screen_put(struct buf *line, const char *text, int cols, bool right);
-/* A name and where that is, in `cols` columns; of a place that is too long the end is shown. */
+/*
+ * A name and where that is, in `cols` columns. Of a place that is too long the end is shown; a name that is too
+ * long loses its arguments, then what it is qualified by, then its end.
+ */
 void screen_put_place(struct buf *line, const char *name, const char *place, int cols);
 
 #endif
