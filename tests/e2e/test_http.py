@@ -120,12 +120,12 @@ def test_scrapers_find_what_they_want(own):
     first, later = (pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242")) for _ in range(2))
     window = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242&seconds=1&seconds=1"))
     last = pprof_rules.check_answer(get(f"{server.url}/debug/pprof/allocs?pid=4242"))
-    # Whole ones are dated one after the other and have no duration; from one to the next Alloy subtracts what was allocated.
-    assert first.time_ns < later.time_ns < last.time_ns and not first.duration_ns and not last.duration_ns
+    # Whole ones have a date of their own and no duration; from one to the next Alloy subtracts what was allocated.
+    assert len({p.time_ns for p in (first, later, last)}) == 3 and not first.duration_ns and not last.duration_ns
     for name in ("alloc_objects", "alloc_space"):
         before, after = first.values(name), last.values(name)
         assert before.keys() <= after.keys() and all(after[k] >= n for k, n in before.items())
-    assert 1e9 <= window.duration_ns < 60e9
+    assert window.duration_ns >= 1e9
     assert 0 < window.total("alloc_space") <= last.total("alloc_space") - later.total("alloc_space")
     assert window.total("inuse_space") > 5000, "in use is no difference"
 
@@ -197,12 +197,16 @@ def test_ipv6(own):
 
 
 def test_ends_while_clients_wait(own):
-    server = own("--later", 300)
-    answers = []
+    server = own("--later", 3000)
+    fds = lambda: len(os.listdir(f"/proc/{server.proc.pid}/fd"))
+    idle, answers = fds(), []
+    assert get(f"{server.url}/debug/pprof/delta_heap").status == 200  # so that there is a mark to count from
+    wait_for(lambda: fds() <= idle)
     threads = [threading.Thread(target=lambda u=u: answers.append(get(server.url + u).status))
                for u in ("/debug/pprof/heap?seconds=300", "/report?pid=4242", "/debug/pprof/delta_heap")]
     for t in threads:
         t.start()
+    wait_for(lambda: fds() >= idle + 3)
     time.sleep(1)
     begun = time.monotonic()
     said, _ = server.stop()
