@@ -123,6 +123,18 @@ def test_a_process(terminal, growing):
 
 
 @pytest.mark.bpf
+def test_what_is_sampled_rarely(terminal, growing):
+    """A stack that holds nothing between its samples keeps what it allocated."""
+    target = growing()
+    screen = terminal("-p", target.pid, "--sample", "bytes:8M")
+    screen.shows("site_churn")
+    everything = lambda: bytes_of(re.search(r"; new ([\d.]+[KMG]?)/s", screen.text).group(1))
+    wait_for(lambda: bytes_of((screen.row("site_churn")[0] or ["0"] * 3)[2]) > everything() / 2 > 0)
+    quit_cleanly(screen)
+    assert target.finish() == 0
+
+
+@pytest.mark.bpf
 def test_keys(terminal, growing):
     target = growing()
     screen = terminal("-p", target.pid, "--sample", "bytes:512")

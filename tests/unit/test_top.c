@@ -398,6 +398,19 @@ static void test_errors_of_estimates(void **state)
 	}
 }
 
+static void test_types_that_are_long(void **state)
+{
+	struct shown *t = open_view(42);
+	(void)state;
+	take_text(t, "alys-feed\t1\nframe\tf\t\nframe\tg\t\n"
+		     "stack\t42\t9\t1\t9\t1\tstd::map<int, std::string>\t0\n"
+		     "stack\t42\t7\t1\t7\t1\tHash(String, Array(Item))\t1\nend\n",
+		  1 * S);
+	assert_shows(t, "  std::map<>     f");
+	assert_shows(t, "  Hash(String, ~ g");
+	close_view(t);
+}
+
 static void test_names_have_the_room_of_no_types(void **state)
 {
 	struct shown *t = open_view(50);
@@ -623,6 +636,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_that_read_the_same),
 		cmocka_unit_test(test_a_stack_longer_than_the_screen),
 		cmocka_unit_test(test_names_too_long),
+		cmocka_unit_test(test_types_that_are_long),
 		cmocka_unit_test(test_names_have_the_room_of_no_types),
 		cmocka_unit_test(test_state_and_filter_fit_the_title),
 		cmocka_unit_test(test_rates_and_growth),

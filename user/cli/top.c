@@ -35,7 +35,7 @@ static const struct top_request defaults = {
 			.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */,
 			.ring_sz = 64u << 20, .interval = 64u << 10,
 		},
-		.max_memory = 512u << 20,
+		.max_memory = 512u << 20, .idle_stacks = 600,
 	},
 };
 

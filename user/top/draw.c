@@ -235,7 +235,11 @@ static void draw_row(const struct view *v, const struct view_row *r, struct scre
 		put_cell(line, r->growth, 9, true, r->growth > 0 ? "+" : "");
 	buf_adds(line, r->key == v->expanded ? " -" : "  ");
 	if (middle) {
-		screen_put(line, v->by == VIEW_PROCESSES ? pid : r->type, middle, false);
+		/* Types of C++ are as long as its names. */
+		if (v->by != VIEW_PROCESSES && strchr(r->type, '<'))
+			screen_put_place(line, r->type, "", middle);
+		else
+			screen_put(line, v->by == VIEW_PROCESSES ? pid : r->type, middle, false);
 		buf_u8(line, ' ');
 	}
 	if (v->by == VIEW_TYPES)
