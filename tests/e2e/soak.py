@@ -17,7 +17,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from conftest import PROGS, Program, children_of, leftovers, probe_programs, why_no_bpf
+from conftest import PROGS, Program, bpftool, children_of, fdinfo, leftovers, probe_programs, why_no_bpf
 from test_daemon import Daemon, free_port, law
 
 SECONDS = float(os.environ.get("ALYS_SOAK_SECONDS", "600"))
@@ -28,6 +28,7 @@ WARM_UP = 0.25      # of the rounds: pools fill, names are read
 # What a process may have grown by from its first fifth after that to its last one, however long it runs.
 MEMORY_GROWTH = 5 << 20
 FILES_GROWTH = 5
+ENTRIES_GROWTH = 5  # of a table in the kernel, from one moment of standing still to the last
 
 
 def unused_user():
@@ -55,11 +56,18 @@ def family(pid):
     return found
 
 
+def entries(pids):
+    """{table: entries} of the kernel's tables that grow by themselves."""
+    ids = {int(n) for pid in pids for text in fdinfo(pid) for n in re.findall(r"^map_id:\s*(\d+)", text, re.M)}
+    tables = [m for m in bpftool("map") if m["id"] in ids and m["type"] == "hash"]
+    return {m["name"]: len(bpftool("map", "dump", "id", str(m["id"]))) for m in tables}
+
+
 class Growth:
     """Memory and descriptors of each process of the daemon, round by round."""
 
     def __init__(self):
-        self.series = {}
+        self.series, self.tables = {}, []
 
     def look(self, d):
         for pid in family(d.proc.pid):
@@ -116,6 +124,7 @@ class Soak:
         """Off, the account of what was on, on again; one process left out and taken in."""
         self.d.ctl("off")
         law(self.d)
+        self.growth.tables.append(entries(family(self.d.proc.pid)))
         self.d.ctl("on")
         self.d.ctl("remove", pid)
         self.d.ctl("add", pid)
@@ -167,7 +176,13 @@ class Soak:
             unseen.discard(pid)
             if now - was > MEMORY_GROWTH or files_are - files_were > FILES_GROWTH:
                 bad.append(pid)
+        bad += self.judge_tables()
         assert not bad and not unseen, f"grew: {bad}, not looked at: {unseen}"
+
+    def judge_tables(self):
+        tables = self.growth.tables
+        print(f"tables in the kernel: {tables[0]} -> {tables[-1]}" if tables else "tables in the kernel: not looked at")
+        return [name for name, n in (tables[-1].items() if tables else ()) if n > tables[0].get(name, 0) + ENTRIES_GROWTH]
 
     def close(self):
         if self.d:
