@@ -526,6 +526,20 @@ def test_crystal_server_under_load(started, tmp_path, build):
     assert re.search(r"Catalog#page|Pages#document|GC\.malloc_atomic", names), names
 
 
+def few_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def test_more_processes_than_descriptors(started, tmp_path):
+    """Each takes some, more than there are unless asked for; the limit of a program that is started stays its own."""
+    programs = [started.program("c_busy").wait_ready().go() for _ in range(12)]
+    trace = tmp_path / "t.alys"
+    started.tracer("-o", trace, *(word for p in programs for word in ("-p", p.pid)), preexec_fn=few_descriptors).recording().stop()
+    assert len(re.findall(r"^process +\d+ c_busy", alys("info", trace).stdout, re.M)) == len(programs)
+    done = alys("-o", tmp_path / "c.alys", "--", "/bin/sh", "-c", "ulimit -n", preexec_fn=few_descriptors)
+    assert done.stdout == "64\n", done.stderr
+
+
 def test_help_and_version_need_no_rights():
     for word in ("--help", "--version"):
         done = subprocess.run([str(ALYS), word], capture_output=True, text=True)

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "daemon/commands.h"
@@ -24,7 +25,6 @@
 #include "session/broker.h"
 #include "session/session.h"
 
-#define FILES_MAX 65536
 #define PRIORITY (-15)
 #define RELOAD 75 /* not an exit status that anybody sees */
 #define RUN_DIR "/run/alys-bpf"
@@ -74,16 +74,6 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 			 d->keeper && !d->o.profile_format ? ": its last profile is written" : "");
 	if (d->keeper)
 		keeper_on_ending(d->keeper, d->recording, p, why);
-}
-
-/* Each traced file and process holds a descriptor. */
-static void raise_limits(void)
-{
-	struct rlimit l;
-	if (getrlimit(RLIMIT_NOFILE, &l))
-		return;
-	l.rlim_cur = l.rlim_max > FILES_MAX || l.rlim_max == RLIM_INFINITY ? FILES_MAX : l.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &l);
 }
 
 /* It takes little, but must get that at once when the machine is busy. Without the right to it, so be it. */
@@ -357,7 +347,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	d->profiles = -1;
 	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now() };
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
-	raise_limits();
+	descriptors_raise();
 	go_first();
 	broker_choose_user(&d->broker);
 	d->broker.hands_on = hands_on;

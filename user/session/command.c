@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/signals.h"
 #include "elf/elf.h"
 #include "target/module.h"
@@ -26,6 +27,7 @@
 static void run_child(char **argv, int failure)
 {
 	signals_give_back();
+	descriptors_give_back();
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	execvp(argv[0], argv);
 	int code = errno;

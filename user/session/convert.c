@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/outfile.h"
 #include "base/vec.h"
@@ -109,6 +110,7 @@ static pid_t start_inferno(const struct convert_options *o, int out_fd, int *to,
 	if (pid == 0) {
 		dup2(pipe_fds[0], STDIN_FILENO);
 		dup2(out_fd, STDOUT_FILENO);
+		descriptors_give_back();
 		execvp(a.argv[0], a.argv);
 		_exit(errno == ENOENT ? 127 : 126);
 	}

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/outfile.h"
 #include "base/signals.h"
@@ -260,6 +261,7 @@ int session_record(const struct record_options *o, struct err *err)
 		err_set(err, ENOMEM, "out of memory");
 		return EXIT_ERROR;
 	}
+	descriptors_raise();
 	r->signals = signals_open(false, err);
 	int rc = r->signals < 0 ? r->signals : record(r, o, err);
 	int status = status_of(rc);
