@@ -2,13 +2,23 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/text.h"
 
+/* With each byte escaped, and the words before them, less than PIPE_BUF. */
+#define RAW_MAX 1000
+
 static enum log_level limit = LOG_NORMAL;
+static bool never_waits;
+/* Several threads write lines. */
+static _Atomic uint64_t lost, told;
 
 void log_set_level(enum log_level level)
 {
@@ -20,12 +30,44 @@ enum log_level log_get_level(void)
 	return limit;
 }
 
+void log_never_wait(void)
+{
+	never_waits = true;
+}
+
+uint64_t log_lost(void)
+{
+	return lost;
+}
+
+/* Whoever has a pipe may want to wait for it, so it stays as it is: one that is writable has room for PIPE_BUF bytes. */
+static bool has_room(void)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	return poll(&p, 1, 0) > 0 && p.revents == POLLOUT;
+}
+
+static void put(const char *line)
+{
+	if (never_waits && !has_room()) {
+		lost++;
+		return;
+	}
+	uint64_t now = lost, missing = now - told;
+	told = now;
+	if (missing)
+		fprintf(stderr, "alys-bpf: %" PRIu64 " lines before this one were lost: nobody read them\nalys-bpf: %s\n",
+			missing, line);
+	else
+		fprintf(stderr, "alys-bpf: %s\n", line);
+}
+
 void log_at(enum log_level level, const char *fmt, ...)
 {
 	if (level > limit)
 		return;
 	int saved = errno;
-	char raw[1024];
+	char raw[RAW_MAX];
 	va_list ap;
 	va_start(ap, fmt);
 	vsnprintf(raw, sizeof(raw), fmt, ap);
@@ -33,7 +75,7 @@ void log_at(enum log_level level, const char *fmt, ...)
 
 	struct buf line = { 0 };
 	text_clean(&line, raw, sizeof(raw));
-	fprintf(stderr, "alys-bpf: %s\n", buf_str(&line));
+	put(buf_str(&line));
 	buf_free(&line);
 	errno = saved;
 }

@@ -5,11 +5,20 @@
 #ifndef ALYS_BASE_LOG_H
 #define ALYS_BASE_LOG_H
 
+#include <stdint.h>
+
 enum log_level { LOG_QUIET = -1, LOG_NORMAL = 0, LOG_VERBOSE = 1, LOG_DEBUG = 2 };
 
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * From here on a line for which stderr has no room, because its reader stalls, is lost and counted; the next one
+ * that there is room for says how many were. For whoever has more to do than to be read.
+ */
+void log_never_wait(void);
+/* Lines lost so far. */
+uint64_t log_lost(void);
 
 #define log_err(...) log_at(LOG_QUIET, __VA_ARGS__)
 #define log_warn(...) log_at(LOG_NORMAL, __VA_ARGS__)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/outfile.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -131,6 +132,13 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 		 (unsigned long long)s->workers_failed);
 }
 
+static void add_log(struct buf *out)
+{
+	uint64_t lost = log_lost();
+	if (lost)
+		buf_addf(out, "log        %llu lines lost: whoever reads stderr does not keep up\n", (unsigned long long)lost);
+}
+
 static void status(const struct commands *c, struct client *from, uid_t uid, bool full)
 {
 	struct continuous_status s;
@@ -157,6 +165,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	add_liveness(c, &out);
 	add_use(&s, &out);
 	add_keeper(c, &out);
+	add_log(&out);
 	buf_addf(&out, "rights     %s\n", c->fence);
 	if (c->http_address)
 		buf_addf(&out, "http       http://%s/\n", c->http_address);

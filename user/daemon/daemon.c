@@ -347,6 +347,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	d->profiles = -1;
 	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now() };
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
+	log_never_wait();
 	descriptors_raise();
 	go_first();
 	broker_choose_user(&d->broker);

@@ -1,13 +1,15 @@
 /* daemon/notify: see notify.h. */
 #include "daemon/notify.h"
 
+#include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/log.h"
 
 void notify(const char *state)
 {
@@ -24,7 +26,7 @@ void notify(const char *state)
 		return;
 	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, len) < 0)
-		perror("NOTIFY_SOCKET");
+		log_info("NOTIFY_SOCKET: %s", strerror(errno));
 	close(fd);
 }
 
