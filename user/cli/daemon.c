@@ -195,10 +195,21 @@ static int parse_again(const char *config, struct daemon_request *out, struct er
 	return rc;
 }
 
+static int check_targets(const struct daemon_options *o, struct err *err)
+{
+	const struct select *s = &o->watch.select;
+	if (s->all || s->names.at_cnt || s->exes.at_cnt || s->cgroups.at_cnt || s->users.at_cnt || o->watch.record.pids_cnt || o->off)
+		return 0;
+	return err_set(err, EINVAL, "nothing to trace: give --all, --name, --exe, --cgroup, --user or -p; or --off, and processes "
+				    "later with `alys-bpf ctl add PID`");
+}
+
 static int reload(void *ctx, struct daemon_options *out, struct err *err)
 {
 	struct daemon_request again;
 	int rc = parse_again(ctx, &again, err);
+	if (!rc)
+		rc = check_targets(&again.daemon, err);
 	if (!rc)
 		*out = again.daemon;
 	return rc;
@@ -211,13 +222,8 @@ static int run(void *opts, struct err *err)
 	char *words = r->words;
 	if (config && parse_again(config, r, err))
 		return EXIT_USAGE;
-	const struct select *s = &r->daemon.watch.select;
-	if (!s->all && !s->names.at_cnt && !s->exes.at_cnt && !s->cgroups.at_cnt && !s->users.at_cnt &&
-	    !r->daemon.watch.record.pids_cnt && !r->daemon.off) {
-		err_set(err, EINVAL, "nothing to trace: give --all, --name, --exe, --cgroup, --user or -p; or --off, and "
-				     "processes later with `alys-bpf ctl add PID`");
+	if (check_targets(&r->daemon, err))
 		return EXIT_USAGE;
-	}
 	r->daemon.watch.record.words = words;
 	r->daemon.reload = config ? reload : NULL;
 	r->daemon.reload_ctx = (void *)(uintptr_t)config;

@@ -26,12 +26,15 @@
 #include "session/session.h"
 
 #define PRIORITY (-15)
-#define RELOAD 75 /* not an exit status that anybody sees */
+/* Not exit statuses that anybody sees: the second is added to one. */
+#define RELOAD 32
+#define NOT_BEGUN 64
 #define RUN_DIR "/run/alys-bpf"
 
 struct daemon {
 	struct daemon_options o;
-	struct daemon_options *reloaded; /* what o is a copy of, after a reload */
+	struct daemon_options before; /* what o was before a reload */
+	bool may_go_back;             /* to these */
 	struct continuous *recording;
 	struct keeper *keeper;
 	struct server *server;
@@ -256,16 +259,17 @@ static void say_ready(const struct daemon *d)
 	notify(s.on ? NOTIFY_ON : NOTIFY_OFF);
 }
 
-/* The recording's life, in the process that has no rights left. RELOAD, or the daemon's exit status. */
+/* The recording's life, in the process that has no rights left. RELOAD, or the daemon's exit status, with NOT_BEGUN maybe. */
 static int collect(struct daemon *d)
 {
 	struct err err = { 0 };
-	int rc = open_keeper(d, &err);
+	int begun = NOT_BEGUN, rc = open_keeper(d, &err);
 	if (!rc)
 		rc = open_faces(d, &err);
 	if (!rc && !d->o.off)
 		rc = continuous_on(d->recording, &err);
 	if (!rc) {
+		begun = 0;
 		say_ready(d);
 		rc = serve(d, &err);
 		notify(rc == RELOAD ? "RELOADING=1" : "STOPPING=1");
@@ -274,7 +278,7 @@ static int collect(struct daemon *d)
 	close_faces(d);
 	if (rc < 0)
 		log_err("%s", err.text);
-	return rc == RELOAD ? RELOAD : !rc ? EXIT_OK : rc == -ESRCH ? EXIT_NOTHING : EXIT_ERROR;
+	return rc == RELOAD ? RELOAD : !rc ? EXIT_OK : begun | (rc == -ESRCH ? EXIT_NOTHING : EXIT_ERROR);
 }
 
 static int status_of(int wait_status)
@@ -294,12 +298,12 @@ static const char *fence_text(const struct daemon *d)
 	return d->o.profile_dir ? "none; files change in --profile-dir only (landlock)" : "none; no file can be changed (landlock)";
 }
 
-/* In two processes where the kernel allows it. RELOAD, or the daemon's exit status. */
+/* In two processes where the kernel allows it. What collect gives. */
 static int live_once(struct daemon *d, struct err *err)
 {
 	d->recording = open_recording(d, err);
 	if (!d->recording)
-		return EXIT_ERROR;
+		return NOT_BEGUN | EXIT_ERROR;
 	d->split = continuous_can_split(d->recording);
 	if (!d->split)
 		log_warn("this kernel has no links that could be handed on: one process with all rights does everything");
@@ -320,20 +324,29 @@ static int live_once(struct daemon *d, struct err *err)
 
 static void read_again(struct daemon *d)
 {
-	struct daemon_options *o = d->o.reload ? calloc(1, sizeof(*o)) : NULL;
+	struct daemon_options o;
 	struct err why = { 0 };
-	if (o && !d->o.reload(d->o.reload_ctx, o, &why)) {
-		o->socket = d->o.socket;
-		o->reload = d->o.reload;
-		o->reload_ctx = d->o.reload_ctx;
-		d->o = *o;
-		free(d->reloaded);
-		d->reloaded = o;
-	} else {
-		free(o);
+	d->before = d->o;
+	d->may_go_back = d->o.reload && !d->o.reload(d->o.reload_ctx, &o, &why);
+	if (d->may_go_back) {
+		o.socket = d->o.socket;
+		o.reload = d->o.reload;
+		o.reload_ctx = d->o.reload_ctx;
+		d->o = o;
 	}
 	d->reload = false;
 	log_at(LOG_NORMAL, "beginning anew, with the options as they are now");
+}
+
+/* What only shows when they are used: a user whom nobody knows, an address in use. It ends no daemon that runs. */
+static void go_back(struct daemon *d, struct err *err)
+{
+	if (err->code)
+		log_err("%s", err->text);
+	*err = (struct err){ 0 };
+	d->o = d->before;
+	d->may_go_back = false;
+	log_err("the options that were read cannot be used: beginning anew with those before");
 }
 
 int daemon_run(const struct daemon_options *o, struct err *err)
@@ -360,13 +373,16 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 		if (d->profiles >= 0)
 			close(d->profiles);
 		d->profiles = -1;
-		if (status == RELOAD)
+		if (status == RELOAD) {
 			read_again(d);
+		} else if (status & NOT_BEGUN && d->may_go_back) {
+			go_back(d, err);
+			status = RELOAD;
+		}
 	}
 	server_close(d->server);
 	if (d->signals >= 0)
 		close(d->signals);
-	free(d->reloaded);
 	free(d);
-	return status;
+	return status & ~NOT_BEGUN;
 }
