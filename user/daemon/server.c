@@ -164,27 +164,54 @@ static bool is_member(int fd, const struct ucred *peer)
 	return member;
 }
 
+/*
+ * Strangers that say nothing cannot keep out whoever may do everything: the one that has been there for longest makes
+ * room. SERVER_CLIENTS: there is none.
+ */
+static size_t place_for(struct server *s, const struct client *c)
+{
+	size_t longest = SERVER_CLIENTS;
+	for (size_t i = 0; i < SERVER_CLIENTS; i++) {
+		const struct client *o = s->clients[i];
+		if (!o)
+			return i;
+		if (c->full && !o->full && !o->asked && (longest == SERVER_CLIENTS || o->since < s->clients[longest]->since))
+			longest = i;
+	}
+	if (longest < SERVER_CLIENTS)
+		hang_up(s, longest);
+	return longest;
+}
+
+static struct client *client_new(int fd)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	socklen_t size = sizeof(c->peer);
+	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size)) {
+		free(c);
+		return NULL;
+	}
+	c->fd = fd;
+	c->full = is_member(fd, &c->peer);
+	c->since = seconds();
+	c->held = 1;
+	return c;
+}
+
 /* False when there is nobody. */
 static bool accept_client(struct server *s)
 {
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return false;
-	struct client *c = calloc(1, sizeof(*c));
-	socklen_t size = sizeof(c->peer);
-	size_t place = 0;
-	while (place < SERVER_CLIENTS && s->clients[place])
-		place++;
-	if (!c || place == SERVER_CLIENTS || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size)) {
-		free(c);
-		close(fd);
+	struct client *c = client_new(fd);
+	size_t place = c ? place_for(s, c) : SERVER_CLIENTS;
+	if (place < SERVER_CLIENTS) {
+		s->clients[place] = c;
 		return true;
 	}
-	c->fd = fd;
-	c->full = is_member(fd, &c->peer);
-	c->since = seconds();
-	c->held = 1;
-	s->clients[place] = c;
+	free(c);
+	close(fd);
 	return true;
 }
 
