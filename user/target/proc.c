@@ -98,6 +98,13 @@ static int read_exe(uint32_t tid, char *out, size_t cap)
 	return rights_read_link(link, out, cap);
 }
 
+size_t proc_exe_len(const char *exe)
+{
+	static const char gone[] = " (deleted)";
+	size_t n = strlen(exe), tail = sizeof(gone) - 1;
+	return n > tail && !strcmp(exe + n - tail, gone) ? n - tail : n;
+}
+
 uint32_t proc_holder(uint32_t tgid)
 {
 	char path[64];

@@ -3,6 +3,7 @@
 #define ALYS_TARGET_PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -20,6 +21,8 @@ struct proc_facts {
  * and left the others to go on. With none of them left, the first again.
  */
 uint32_t proc_holder(uint32_t tgid);
+/* Bytes of an executable's path without " (deleted)", which the kernel adds when the file is gone. */
+size_t proc_exe_len(const char *exe);
 /* -ESRCH when there is no such process. */
 int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err);
 /* One numeric "Key:\tvalue" line of /proc/PID/status; -1 when missing. */

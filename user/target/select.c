@@ -53,11 +53,8 @@ static bool match_name(const struct select_words *w, const char *comm)
 
 static bool match_exe(const struct select_words *w, const char *exe)
 {
-	static const char gone[] = " (deleted)";
 	char path[4096];
-	size_t n = (size_t)snprintf(path, sizeof(path), "%s", exe);
-	if (n >= sizeof(gone) && n < sizeof(path) && !strcmp(path + n - (sizeof(gone) - 1), gone))
-		path[n - (sizeof(gone) - 1)] = 0;
+	snprintf(path, sizeof(path), "%.*s", (int)proc_exe_len(exe), exe);
 	const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
 	for (size_t i = 0; *path && i < w->at_cnt; i++) {
 		if (!fnmatch(w->at[i], strchr(w->at[i], '/') ? path : last, 0))
@@ -92,6 +89,8 @@ static bool match_group_line(const struct select_words *w, const char *controlle
 	const size_t root = sizeof(GROUP_ROOT) - 1;
 	for (size_t i = 0; i < w->at_cnt; i++) {
 		const char *wanted = w->at[i];
+		if (!strcmp(wanted, GROUP_ROOT))
+			return true;
 		if (strncmp(wanted, GROUP_ROOT "/", root + 1)) {
 			if (is_within(group, wanted))
 				return true;
