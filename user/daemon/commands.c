@@ -139,6 +139,16 @@ static void add_log(struct buf *out)
 		buf_addf(out, "log        %llu lines lost: whoever reads stderr does not keep up\n", (unsigned long long)lost);
 }
 
+static void add_probes(const struct continuous_status *s, struct buf *out)
+{
+	buf_addf(out, "probes     %zu files, %u places, %u links; %llu files examined%s", s->on ? s->files : 0,
+		 s->on ? s->sites : 0, s->links, (unsigned long long)s->examined,
+		 s->rescans ? "; new libraries are looked for four times a second" : "");
+	if (s->closed_files)
+		buf_addf(out, "; %zu files could not be opened", s->closed_files);
+	buf_u8(out, '\n');
+}
+
 static void status(const struct commands *c, struct client *from, uid_t uid, bool full)
 {
 	struct continuous_status s;
@@ -154,11 +164,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 		buf_addf(&out, " instead of %llu", (unsigned long long)s.interval_wanted);
 	buf_addf(&out, "\nprocesses  %zu traced, %llu ended, %llu ended unseen\n", s.on ? s.processes : 0,
 		 (unsigned long long)s.ended, (unsigned long long)s.unseen);
-	buf_addf(&out, "probes     %zu files, %u places, %u links%s", s.on ? s.files : 0, s.on ? s.sites : 0, s.links,
-		 s.rescans ? "; new libraries are looked for four times a second" : "");
-	if (s.closed_files)
-		buf_addf(&out, "; %zu files could not be opened", s.closed_files);
-	buf_u8(&out, '\n');
+	add_probes(&s, &out);
 	buf_adds(&out, "account    ");
 	catalog_ledger_text(continuous_ledger(*c->recording), &out);
 	buf_u8(&out, '\n');

@@ -46,6 +46,7 @@ struct site_cache {
 	size_t files_cnt, files_cap;
 	struct map done; /* tgid << 32 | module: attached */
 	uint64_t looked_ns; /* for files that are unused */
+	uint64_t examined;  /* files so far */
 	struct verdicts *verdicts; /* NULL until one is asked for */
 };
 
@@ -160,6 +161,7 @@ static struct file_sites *sites_of(struct live *l, const struct module *m, int f
 	struct err err = { 0 };
 	if (!f)
 		return NULL;
+	c->examined++;
 	f->module = m->id;
 	f->file = probe_file_of(fd);
 	if (find_sites(l, true, fd, m->path, &f->list, &err)) {
@@ -595,6 +597,11 @@ size_t attach_files(const struct live *l)
 	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++)
 		n += l->sites->files[i].probed && !l->sites->files[i].left;
 	return n;
+}
+
+uint64_t attach_examined(const struct live *l)
+{
+	return l->sites ? l->sites->examined : 0;
 }
 
 void attach_free(struct live *l)

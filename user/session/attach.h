@@ -26,6 +26,8 @@ void attach_reset(struct live *l);
 void attach_prune(struct live *l, const struct catalog *kept);
 /* Files with allocators in them that are under probes. */
 size_t attach_files(const struct live *l);
+/* Files so far that were searched for allocators. */
+uint64_t attach_examined(const struct live *l);
 void attach_free(struct live *l);
 /* For people: where the files of a process would be probed, and why there. Attaches nothing. */
 int attach_list(uint32_t tgid, struct buf *out, struct err *err);

@@ -532,7 +532,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
 		.interval = l->interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
 		.processes = target_count(l->targets), .ended = c->heaps.ended, .files = attach_files(l),
-		.closed_files = target_closed_files(l->targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
+		.examined = attach_examined(l), .closed_files = target_closed_files(l->targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
 		.memory = footprint_sum(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
 		.memory_max = c->limits.memory_max,
 		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,

@@ -36,6 +36,7 @@ struct continuous_status {
 	size_t processes;
 	uint64_t ended;
 	size_t files;       /* with probes */
+	uint64_t examined;  /* files so far that were searched for allocators */
 	size_t closed_files; /* mapped, but not to be opened */
 	uint32_t links, sites;
 	double cpu_s;       /* our own and our workers', since the start */
