@@ -261,6 +261,12 @@ static void forget_processes(struct continuous *c)
 	l->last.id.n = 0;
 }
 
+/* Each event of its own would make another one. */
+static int refuse_own(uint32_t tgid, struct err *err)
+{
+	return roster_is_own(tgid) ? err_set(err, EINVAL, "process %u is part of the daemon, which does not trace itself", tgid) : 0;
+}
+
 /* Those that are gone are no error, unless there is nothing else to wait for. */
 static int add_pids(struct continuous *c, struct err *err)
 {
@@ -269,8 +275,10 @@ static int add_pids(struct continuous *c, struct err *err)
 	for (size_t i = 0; i < c->record.pids_cnt; i++) {
 		struct err why;
 		uint32_t tgid = c->record.pids[i];
-		roster_pin(c->live.roster, tgid);
-		if (target_find(c->live.targets, tgid).n || !live_add(&c->live, tgid, &why))
+		bool own = refuse_own(tgid, &why);
+		if (!own)
+			roster_pin(c->live.roster, tgid);
+		if (!own && (target_find(c->live.targets, tgid).n || !live_add(&c->live, tgid, &why)))
 			continue;
 		if (++failed == c->record.pids_cnt && !select_is_open(&c->o->select))
 			rc = err_set(err, why.code, "%s", why.text);
@@ -347,6 +355,9 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
 		return err_set(err, EAGAIN, "tracing is off: switch it on first with `alys-bpf ctl on`");
 	if (target_find(c->live.targets, tgid).n && !roster_is_banned(c->live.roster, tgid))
 		return 0;
+	int rc = refuse_own(tgid, err);
+	if (rc)
+		return rc;
 	roster_pin(c->live.roster, tgid);
 	probe_remove_target(c->live.probe, tgid); /* it may have been excluded */
 	return live_add(&c->live, tgid, err);

@@ -34,6 +34,7 @@ struct roster {
 	struct roster_counts counts;
 	uint64_t last_scan_ns;
 	bool lost, refused;
+	char *program; /* our own executable, NULL = not known */
 };
 
 static void set_due(struct roster *r, uint32_t tgid, uint64_t recheck)
@@ -70,6 +71,9 @@ struct roster *roster_new(struct live *l, const struct select *select, struct er
 	}
 	r->live = l;
 	r->select = select;
+	struct proc_facts self;
+	if (!proc_read((uint32_t)getpid(), &self, NULL))
+		r->program = strndup(self.exe, proc_exe_len(self.exe));
 	struct news_ops ops = { .ctx = r, .on_mapped = on_mapped, .on_lost = on_lost };
 	r->news = news_open(&ops, &why);
 	if (!r->news)
@@ -86,6 +90,7 @@ void roster_free(struct roster *r)
 	map_free(&r->parents);
 	map_free(&r->standing);
 	map_free(&r->unseen);
+	free(r->program);
 	free(r);
 }
 
@@ -115,10 +120,17 @@ bool roster_is_banned(const struct roster *r, uint32_t tgid)
 }
 
 /* Helpers of ours come and go, too. */
-static bool is_own(uint32_t tgid)
+bool roster_is_own(uint32_t tgid)
 {
 	return tgid == (uint32_t)getpid() || proc_status_value(tgid, "PPid") == (long)getpid() ||
 	       (rights_lent() && tgid == (uint32_t)getppid());
+}
+
+/* Another of us, such as who asks over the socket: what a recording sees of recordings is about itself. */
+static bool is_program(const struct roster *r, const char *exe)
+{
+	size_t n = proc_exe_len(exe);
+	return r->program && *r->program && strlen(r->program) == n && !memcmp(r->program, exe, n);
 }
 
 static bool is_wanted(const struct roster *r, uint32_t tgid)
@@ -127,7 +139,8 @@ static bool is_wanted(const struct roster *r, uint32_t tgid)
 	const uint64_t *s = map_get(&r->standing, tgid);
 	if (s)
 		return *s == STANDING_PINNED;
-	return r->select && !proc_read(tgid, &f, NULL) && select_wants(r->select, tgid, &f) && !is_own(tgid);
+	return r->select && !proc_read(tgid, &f, NULL) && select_wants(r->select, tgid, &f) && !is_program(r, f.exe) &&
+	       !roster_is_own(tgid);
 }
 
 static bool is_refused(struct roster *r)
@@ -135,6 +148,18 @@ static bool is_refused(struct roster *r)
 	r->counts.refused += r->live->full;
 	r->refused |= r->live->full;
 	return r->live->full;
+}
+
+/* It was taken in with its parent, or before it was looked at. */
+static bool leave_program(struct roster *r, uint32_t tgid)
+{
+	const struct proc *p = catalog_proc(r->live->catalog, target_find(r->live->targets, tgid));
+	if (!r->select || !p || map_get(&r->standing, tgid) || !is_program(r, p->exe))
+		return false;
+	live_drop(r->live, tgid);
+	if (r->live->all)
+		probe_exclude(r->live->probe, tgid, NULL);
+	return true;
 }
 
 /* Those that there was no room for: whoever is still there is found. */
@@ -275,7 +300,8 @@ void roster_on_exec(struct roster *r, uint32_t tgid)
 	if (!r->select)
 		return;
 	map_del(&r->parents, tgid);
-	set_due(r, tgid, RECHECK);
+	if (!leave_program(r, tgid))
+		set_due(r, tgid, RECHECK);
 }
 
 void roster_on_exit(struct roster *r, uint32_t tgid)
@@ -300,9 +326,10 @@ struct proc_id roster_take(struct roster *r, uint32_t tgid)
 	else if (!refused)
 		live_add(r->live, tgid, &err);
 	map_del(&r->parents, tgid);
+	bool left = leave_program(r, tgid);
 	struct proc_id id = target_find(r->live->targets, tgid);
 	if (!id.n) {
-		r->counts.unseen += !refused;
+		r->counts.unseen += !refused && !left;
 		if (r->unseen.count > UNSEEN_MAX)
 			map_free(&r->unseen);
 		map_put(&r->unseen, tgid);

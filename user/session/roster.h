@@ -34,6 +34,8 @@ int roster_work(struct roster *r);
 void roster_pin(struct roster *r, uint32_t tgid);
 void roster_ban(struct roster *r, uint32_t tgid);
 bool roster_is_banned(const struct roster *r, uint32_t tgid);
+/* The recording itself: its processes and helpers. */
+bool roster_is_own(uint32_t tgid);
 
 /* Notes from the ring, of any process. */
 void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child);
