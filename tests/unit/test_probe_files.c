@@ -23,7 +23,7 @@ static struct probed_file *put_file(struct files *f, uint64_t ino)
 {
 	const struct described like = { .sites_cnt = 10, .exits_cnt = 20 };
 	struct alys_gc_site site = { .vaddr = ino };
-	struct probed_file *file = files_put(f, (struct probe_file){ 1, ino });
+	struct probed_file *file = files_put(f, (struct probe_file){ .dev = 1, .ino = ino });
 	uint32_t number;
 	bool made;
 	int rc;
@@ -38,7 +38,7 @@ static struct probed_file *put_file(struct files *f, uint64_t ino)
 /* Weeks of programs that run once each. */
 static void test_files_come_and_go(void **state)
 {
-	const struct probe_file stays = { 1, 1 };
+	const struct probe_file stays = { .dev = 1, .ino = 1 };
 	struct files f = { 0 };
 	(void)state;
 	assert_int_equal(files_init(&f), 0);
@@ -47,10 +47,10 @@ static void test_files_come_and_go(void **state)
 		put_file(&f, ino);
 		put_file(&f, ino); /* once more: what is known is told again */
 		assert_int_equal(files_sites(&f), 2 * SITES);
-		files_forget(&f, files_find(&f, (struct probe_file){ 1, ino }));
+		files_forget(&f, files_find(&f, (struct probe_file){ .dev = 1, .ino = ino }));
 	}
 	assert_non_null(files_find(&f, stays));
-	assert_null(files_find(&f, (struct probe_file){ 1, 2 }));
+	assert_null(files_find(&f, (struct probe_file){ .dev = 1, .ino = 2 }));
 	assert_int_equal(f.objects.cnt, ALYS_MAX_OBJECTS - 1);
 	files_free(&f);
 }
@@ -82,8 +82,8 @@ static void test_equal_collectors(void **state)
 	bool made;
 	(void)state;
 	assert_int_equal(files_init(&f), 0);
-	struct probed_file *a = files_put(&f, (struct probe_file){ 1, 1 });
-	struct probed_file *b = files_put(&f, (struct probe_file){ 1, 2 });
+	struct probed_file *a = files_put(&f, (struct probe_file){ .dev = 1, .ino = 1 });
+	struct probed_file *b = files_put(&f, (struct probe_file){ .dev = 1, .ino = 2 });
 	assert_int_equal(files_gc_place(&f, a, &site, &first, &made), 0);
 	assert_true(made);
 	assert_int_equal(files_gc_place(&f, a, &site, &number, &made), 0);
@@ -132,7 +132,7 @@ static void read_all(int fd)
 /* Probes on their way out see calls: whoever puts others there must know. */
 static void test_leaving(void **state)
 {
-	const struct probe_file file = { 1, 7 }, other = { 1, 8 };
+	const struct probe_file file = { .dev = 1, .ino = 7 }, other = { .dev = 1, .ino = 8 };
 	int readers[2];
 	(void)state;
 	struct attachment list[] = {

@@ -268,8 +268,10 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 	return rc;
 }
 
+#define NO_OBJECT UINT32_MAX
+
 /*
- * Where the file is described stays in *object. Twice for all would be every call twice, be it with
+ * Where the file is described stays in *object; NO_OBJECT: it was attached before. Twice for all would be every call twice, be it with
  * a trial or without.
  */
 static int attach(struct probe *p, const struct order *o, uint32_t *object, struct err *err)
@@ -282,8 +284,10 @@ static int attach(struct probe *p, const struct order *o, uint32_t *object, stru
 	if (!d)
 		return -err->code;
 	*object = d->object;
-	if (o->tgid ? is_attached(p, o->tgid, file->id) : file->attached)
+	if (o->tgid ? is_attached(p, o->tgid, file->id) : file->attached) {
+		*object = NO_OBJECT;
 		return 0;
+	}
 	plan_begin(&plan, o, p, d);
 	int rc = plan_attach(&plan, p, err);
 	file->attached |= !o->tgid && !rc;
@@ -305,7 +309,10 @@ int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const str
 	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .proof = proof, .returns = returns,
 			   .trial = ++p->trials_cnt };
 	*out = (struct probe_trial){ .number = o.trial, .tgid = tgid };
-	return attach(p, &o, &out->object, err);
+	int rc = attach(p, &o, &out->object, err);
+	if (!rc && out->object == NO_OBJECT)
+		out->number = 0;
+	return rc;
 }
 
 int probe_trial_look(const struct probe *p, struct probe_trial *t)

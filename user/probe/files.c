@@ -38,15 +38,10 @@ void files_free(struct files *f)
 	*f = (struct files){ 0 };
 }
 
-bool files_same(struct probe_file a, struct probe_file b)
-{
-	return a.dev == b.dev && a.ino == b.ino;
-}
-
 struct probed_file *files_find(const struct files *f, struct probe_file id)
 {
 	for (size_t i = 0; i < f->list_cnt; i++) {
-		if (files_same(f->list[i]->id, id))
+		if (probe_file_same(f->list[i]->id, id))
 			return f->list[i];
 	}
 	return NULL;

@@ -43,7 +43,6 @@ struct files {
 	uint32_t gc_users[ALYS_MAX_GC_SITES];            /* files; 0 = free */
 };
 
-bool files_same(struct probe_file a, struct probe_file b);
 int files_init(struct files *f);
 void files_free(struct files *f);
 struct probed_file *files_find(const struct files *f, struct probe_file id);

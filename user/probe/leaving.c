@@ -133,7 +133,7 @@ static bool holds(struct probe_file file, uint32_t tgid)
 {
 	for (size_t i = 0; i < leaving.list_cnt; i++) {
 		const struct attachment *a = &leaving.list[i].what;
-		if (files_same(a->file, file) && (!tgid || !a->tgid || a->tgid == tgid))
+		if (probe_file_same(a->file, file) && (!tgid || !a->tgid || a->tgid == tgid))
 			return true;
 	}
 	return false;

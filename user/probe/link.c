@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
@@ -101,13 +100,6 @@ int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file
 					    attach_multi(b, p, tgid, file_fd, path, err);
 }
 
-struct probe_file probe_file_of(int fd)
-{
-	struct stat st;
-	bool known = !fstat(fd, &st);
-	return known ? (struct probe_file){ st.st_dev, st.st_ino } : (struct probe_file){ 0 };
-}
-
 /* Which attachments: 0 and NULL are any. */
 struct chosen {
 	uint32_t tgid, trial;
@@ -117,7 +109,7 @@ struct chosen {
 static bool is_of(const struct attachment *a, const struct chosen *c)
 {
 	return (!c->tgid || a->tgid == c->tgid) && (!c->trial || a->trial == c->trial) &&
-	       (!c->file || files_same(a->file, *c->file));
+	       (!c->file || probe_file_same(a->file, *c->file));
 }
 
 bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file)

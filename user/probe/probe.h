@@ -86,8 +86,12 @@ void probe_forget_stacks(struct probe *p);
 /* A file, as fstat tells it; zeros when it cannot. */
 struct probe_file {
 	uint64_t dev, ino;
+	uint64_t stored; /* what it is where it is stored, whichever way leads there; 0 = not known */
+	bool overlay;    /* it is stored elsewhere */
 };
 struct probe_file probe_file_of(int fd);
+/* Probes of one sit on the other, too. */
+bool probe_file_same(struct probe_file a, struct probe_file b);
 /*
  * A file is described to the kernel once, however often it is attached.
  * Puts the listed sites of one file under probes, for one process (tgid) or for all that the target
@@ -100,7 +104,7 @@ int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_
  * the same file's list without cheap ones, and those of `sites` only say what they would have said.
  */
 struct probe_trial {
-	uint32_t number;        /* never 0 */
+	uint32_t number;        /* 0 = none began: the file had its probes already */
 	uint32_t tgid, object;  /* whose, and where it is described */
 	uint64_t agreed, wrong; /* calls so far */
 };

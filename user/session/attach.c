@@ -221,7 +221,7 @@ static int attach_sites(struct live *l, uint32_t tgid, const char *path, struct 
 		return err_set(err, ENOMEM, "out of memory");
 	t->returns = returns;
 	int rc = probe_attach_on_trial(l->probe, tgid, fd, &f->list, &f->proof, returns, &t->at, err);
-	f->trials_cnt -= rc != 0;
+	f->trials_cnt -= rc || !t->at.number;
 	if (!f->trials_cnt)
 		sites_free(&f->proof);
 	return rc;
@@ -360,9 +360,15 @@ static void forget_done(struct site_cache *c, struct module_id module)
 	}
 }
 
-static bool is_same_file(const struct file_sites *a, const struct file_sites *b)
+/* Its probes serve another module too, beside `but`: a container's name for the same file. */
+static bool is_shared(const struct live *l, const struct file_sites *f, const struct file_sites *but)
 {
-	return a != b && a->file.dev == b->file.dev && a->file.ino == b->file.ino;
+	bool shared = false;
+	for (size_t i = 0; i < l->sites->files_cnt; i++) {
+		const struct file_sites *other = &l->sites->files[i];
+		shared |= other != f && other != but && probe_file_same(f->file, other->file) && other->probed && !other->left;
+	}
+	return shared;
 }
 
 /* Another process may come to use it: it is attached anew then. */
@@ -373,17 +379,13 @@ static void forget_links(struct live *l, struct file_sites *f)
 	f->left = true;
 }
 
-static void leave_file(struct live *l, struct file_sites *f)
+/* Not for `heir`. */
+static void leave_file(struct live *l, struct file_sites *f, const struct file_sites *heir)
 {
-	bool in_use = false;
 	if (!f->probed || f->left)
 		return;
 	forget_links(l, f);
-	for (size_t i = 0; i < l->sites->files_cnt; i++) {
-		const struct file_sites *other = &l->sites->files[i];
-		in_use |= is_same_file(f, other) && other->probed && !other->left;
-	}
-	if (!in_use)
+	if (!is_shared(l, f, heir))
 		probe_leave_file(l->probe, f->file);
 }
 
@@ -395,10 +397,8 @@ static void leave_outdated(struct live *l, const struct file_sites *now)
 {
 	for (size_t i = 0; l->o->follow && i < l->sites->files_cnt; i++) {
 		struct file_sites *f = &l->sites->files[i];
-		if (!is_same_file(f, now) || !f->probed || f->left)
-			continue;
-		forget_links(l, f);
-		probe_leave_file(l->probe, f->file);
+		if (f != now && f->file.dev == now->file.dev && f->file.ino == now->file.ino)
+			leave_file(l, f, now);
 	}
 }
 
@@ -438,7 +438,7 @@ static void leave_unused(struct live *l, uint64_t now)
 		else if (!f->unused_ns)
 			f->unused_ns = now;
 		else if (now - f->unused_ns >= UNUSED_NS)
-			leave_file(l, f);
+			leave_file(l, f, NULL);
 	}
 	map_free(&used);
 }
@@ -584,7 +584,7 @@ void attach_prune(struct live *l, const struct catalog *kept)
 			l->sites->files[n++] = *f;
 			continue;
 		}
-		leave_file(l, f);
+		leave_file(l, f, NULL);
 		file_free(f);
 	}
 	if (l->sites)
