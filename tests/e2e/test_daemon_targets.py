@@ -1,0 +1,337 @@
+"""Whom the daemon traces: chosen in each way, in containers, coming back, each file looked into once, never itself."""
+
+import fcntl
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import ALYS, PROGS, TIMEOUT
+from test_daemon import NOBODY, daemon, group, law  # noqa: F401 (fixtures)
+from test_safety import changed_text
+
+pytestmark = pytest.mark.bpf
+
+# Of c_libc and its like: sites that nothing but their own calls leads to.
+PLAIN = ("site_malloc_kept", "site_malloc", "site_calloc", "site_memalign")
+
+
+def copy(program, place):
+    shutil.copy(PROGS / program, place)
+    return str(place)
+
+
+def assert_seen_once(d, program, truth):
+    """After `off`, when all has been read: each call, and none twice."""
+    found = d.top(program.pid)
+    for site in PLAIN:
+        wanted = truth["sites"][site]["allocs"]
+        assert abs(found.get(site, 0) - wanted) <= wanted / 100, (site, wanted, found)
+
+
+def is_probed(program, name):
+    return any(path.endswith("/" + name) for path in changed_text(program.pid))
+
+
+def joining(group, program):
+    """What puts only itself into the control group, and becomes the program there."""
+    return "/bin/sh", "-c", f"echo $$ > {group}/cgroup.procs && exec {program}"
+
+
+# --- chosen ----------------------------------------------------------------------------------------
+
+def lonely_user():
+    """One that has a name, and no process."""
+    busy = set(subprocess.run(["ps", "-eo", "ruid="], capture_output=True, text=True, check=True).stdout.split())
+    return next(p for p in pwd.getpwall() if str(p.pw_uid) not in busy)
+
+
+def test_several_of_each(started, daemon, tmp_path, public):
+    """One condition is enough, and those that nothing fulfils do no harm."""
+    names = ("c_one", "c_two", "c_a_name_of_more_than_fifteen", "c_nobody_wants", "c_number")
+    one, two, long, other, number = (started.program(copy("c_busy", tmp_path / name)).wait_ready().go() for name in names)
+    user = lonely_user()
+    theirs = started.program("/usr/bin/setpriv", "--reuid", user.pw_uid, "--regid", "65534", "--clear-groups", public(PROGS / "c_busy"))
+    theirs.wait_ready().go()
+    d = daemon("--name", "no-such-name", "--name", "c_one", "-n", names[2], "--exe", "/no/such/*", "--exe", f"{tmp_path}/c_tw?",
+               "--user", user.pw_name, "--user", "64222", "--cgroup", "/no-such-group", "-p", number.pid, "--sample", "bytes:4k")
+    d.until(lambda: set(d.status()["table"]) == {one.pid, two.pid, long.pid, number.pid, theirs.pid})
+    assert other.pid not in d.status()["table"] and d.traced() == 5
+    d.end()
+
+
+def test_nobody_yet(started, daemon, tmp_path):
+    """A daemon may be there before those whom it is to watch."""
+    d = daemon("--name", "c_late", "--sample", "bytes:4k")
+    assert d.traced() == 0 and d.status()["probes"].startswith("0 files, 0 places, 0 links")
+    late = started.program(copy("c_busy", tmp_path / "c_late")).wait_ready().go()
+    d.until(lambda: late.pid in d.status()["table"])
+    d.end()
+
+
+def test_program_that_was_deleted(started, daemon, tmp_path):
+    path = copy("c_busy", tmp_path / "c_gone")
+    program = started.program(path).wait_ready().go()
+    os.unlink(path)
+    d = daemon("--exe", path, "--sample", "bytes:4k")
+    d.until(lambda: program.pid in d.status()["table"])
+    d.until(lambda: {"work", "main"} & set(d.top(program.pid)))
+    d.end()
+    assert program.finish() == 0
+
+
+def test_never_itself(group, started, daemon, tmp_path):
+    """Neither its parts when somebody asks for them, nor another of its kind, nor a thread of the kernel."""
+    d = daemon("--cgroup", group, "--sample", "bytes:1")
+    for pid in (d.proc.pid, d.collector()):
+        done = d.run("add", pid)
+        assert done.returncode == 1 and b"does not trace itself" in done.stderr, done
+    done = d.run("add", 2)
+    assert done.returncode == 1 and b"kernel thread" in done.stderr, done
+    second = subprocess.Popen(joining(group, f"{ALYS} daemon --off --socket {tmp_path}/other"), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        assert b"daemon" in second.stderr.readline()
+        program = started.program(*joining(group, PROGS / "c_busy")).wait_ready().go()
+        d.until(lambda: program.pid in d.status()["table"])
+        assert "alys-bpf" not in d.status()["table"].values()
+        d.until(lambda: d.traced() == 1)
+    finally:
+        second.terminate()
+        second.communicate(timeout=TIMEOUT)
+    d.ctl("off")
+    law(d)
+    d.end()
+
+
+# --- containers ------------------------------------------------------------------------------------
+
+@pytest.fixture
+def containers(tmp_path):
+    """A folder with a program, and the same under two overlays, each a device of its own."""
+    place = tmp_path / "containers"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    folders = [place / name for name in ("layer", "one", "two")]
+    (place / "empty").mkdir()
+    try:
+        for folder in folders:
+            folder.mkdir()
+        copy("c_static", folders[0] / "c_static")
+        copy("c_gcfixed", folders[0] / "c_gcfixed")
+        shutil.copy("/usr/lib/x86_64-linux-gnu/libgc.so.1", folders[0])
+        for folder in folders[1:]:
+            done = subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={place}/empty:{folders[0]}", "none", folder])
+            if done.returncode:
+                pytest.skip("no overlay can be mounted here")
+        yield folders
+    finally:
+        for folder in (*folders[1:], place):
+            subprocess.run(["umount", "-l", folder], check=False, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("how_chosen", ["cgroup", "exe"])
+def test_containers_of_one_image(group, containers, started, daemon, how_chosen):
+    """Their program is one file to the kernel, whatever device each sees it on: a call is a call once."""
+    d = daemon(*{"cgroup": ("--cgroup", group), "exe": ("--exe", "*/c_static")}[how_chosen], "--sample", "bytes:1")
+    programs = [started.program(*joining(group, folder / "c_static")).wait_ready() for folder in containers]
+    d.until(lambda: d.traced() == 3 and all(is_probed(p, "c_static") for p in programs))
+    truths = [program.go().truths()[0] for program in programs]
+    d.ctl("off")
+    for program, truth in zip(programs, truths):
+        assert_seen_once(d, program, truth)
+    law(d)
+    d.end()
+
+
+def test_samples_in_containers_of_one_image(group, containers, started, daemon):
+    """Of refills each probe tells by itself: twice the probes would be twice the bytes."""
+    d = daemon("--cgroup", group, "--sample", "bytes:4k")
+    programs = [started.program(*joining(group, f"env LD_LIBRARY_PATH={folder} {folder}/c_gcfixed blocks")).wait_ready()
+                for folder in containers]
+    d.until(lambda: d.traced() == 3 and all(is_probed(p, "libgc.so.1") for p in programs))
+    truths = [program.go().truths()[0]["sites"] for program in programs]
+    d.ctl("off")
+    for program, truth in zip(programs, truths):
+        wanted = sum(site["bytes"] for name, site in truth.items() if name.startswith("site_list"))
+        found = sum(n for name, n in d.top(program.pid, "alloc_space").items() if name and name.startswith("site_list"))
+        assert 0.75 * wanted < found < 1.3 * wanted, (wanted, found)
+    d.end()
+
+
+def test_a_container_that_ends_leaves_the_others(group, containers, started, daemon):
+    """Nobody has its name of the file any more: the probes under it are another's as well."""
+    d = daemon("--cgroup", group, "--sample", "bytes:1")
+    first, second = (started.program(*joining(group, folder / "c_static")).wait_ready() for folder in containers[1:])
+    d.until(lambda: d.traced() == 2 and d.status()["probes"].startswith("2 files"))
+    first.kill()
+    d.until(lambda: d.status()["probes"].startswith("1 files"))
+    truth = second.go().truths()[0]
+    d.ctl("off")
+    assert_seen_once(d, second, truth)
+    d.end()
+
+
+# --- once, and again -------------------------------------------------------------------------------
+
+def examined(d):
+    return int(d.status()["probes"].rsplit("; ", 1)[1].split()[0])
+
+
+@pytest.mark.parametrize("more", [[], ["--follow"]])
+def test_files_are_examined_once(started, daemon, tmp_path, more):
+    """Not once a process, nor once each time that tracing is switched on."""
+    path = copy("c_busy", tmp_path / "c_many")
+    programs = [started.program(path).wait_ready().go()]
+    d = daemon("--exe", f"{tmp_path}/*", "--sample", "bytes:4k", *more)
+    d.until(lambda: d.traced() == 1)
+    first = examined(d)
+    assert first >= 2
+    for _ in range(2):
+        programs += [started.program(path).wait_ready().go() for _ in range(4)]
+        d.until(lambda: {p.pid for p in programs} <= set(d.status()["table"]))
+        d.ctl("off")
+        d.ctl("on")
+    d.until(lambda: {p.pid for p in programs} <= set(d.status()["table"]))
+    assert examined(d) == first
+    another = started.program(copy("c_busy", tmp_path / "c_more")).wait_ready().go()
+    d.until(lambda: another.pid in d.status()["table"])
+    assert examined(d) == first + 1, "its libraries were known"
+    d.end()
+
+
+def attached(d, name):
+    return d.log().count(f"{name}: ")
+
+
+def test_a_process_that_is_wanted_again(started, daemon, tmp_path):
+    """As another program it is left alone. Its old probes are gone before new ones come, or each call would be two."""
+    for name, program in (("w_first", "/bin/sh"), ("not_wanted", "/bin/sh"), ("w_last", PROGS / "c_libc")):
+        shutil.copy(program, tmp_path / name)
+    script = f"echo ready; read x; exec {tmp_path}/not_wanted -c 'echo not; read x; exec {tmp_path}/w_last'"
+    program = started.program(str(tmp_path / "w_first"), "-c", script).wait_ready()
+    d = daemon("--exe", f"{tmp_path}/w_*", "--sample", "bytes:1")
+    d.until(lambda: attached(d, "libc.so.6") == 1)
+    program.proc.stdin.write(b"\n")
+    program.proc.stdin.flush()
+    assert program.line() == "not"
+    d.until(lambda: d.traced() == 0)
+    program.proc.stdin.write(b"\n")
+    program.proc.stdin.flush()
+    program.wait_ready()
+    d.until(lambda: attached(d, "libc.so.6") == 2)
+    truth = program.go().truths()[0]
+    d.ctl("off")
+    assert_seen_once(d, program, truth)
+    law(d)
+    d.end()
+    assert program.finish() == 0
+
+
+def test_a_file_that_is_used_again(group, started, daemon):
+    """Nobody has it for a while and its probes go; while they are going somebody has it again."""
+    d = daemon("--cgroup", group, "--sample", "bytes:1")
+    for _ in range(2):
+        program = started.program(*joining(group, PROGS / "c_static")).wait_ready()
+        d.until(lambda: d.traced() == 1 and d.status()["probes"].startswith("1 files"))
+        program.kill()
+        d.until(lambda: d.status()["probes"].startswith("0 files"))
+    program = started.program(*joining(group, PROGS / "c_static")).wait_ready()
+    d.until(lambda: d.traced() == 1 and d.status()["probes"].startswith("1 files"))
+    truth = program.go().truths()[0]
+    d.ctl("off")
+    assert_seen_once(d, program, truth)
+    law(d)
+    d.end()
+
+
+# --- what holds it up ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words, said", [("user nobody-of-this-name", "no such user"), ("listen {port}", "{port}"), ("", "nothing to trace"),
+                                         ("profile-dir /proc/none", "--profile-dir /proc/none")])
+def test_reload_of_what_cannot_be_used(started, daemon, tmp_path, words, said):
+    """What is wrong with options may show only when they are used: the daemon goes on with those that it had."""
+    program = started.program("c_busy").wait_ready().go()
+    config = tmp_path / "conf"
+    config.write_text(f"pid {program.pid}\nsample bytes:4k\n")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        d = daemon("--config", config)
+        chosen = f"\npid {program.pid}" if words else ""
+        config.write_text(words.format(port=port) + chosen + "\nsample bytes:64k\n")
+        d.proc.send_signal(signal.SIGHUP)
+        d.until(lambda: said.format(port=port) in d.log())
+        d.until(lambda: d.run("status").returncode == 0 and program.pid in d.status()["table"])
+        assert "every 4096 bytes" in d.status()["tracing"]
+    config.write_text(f"pid {program.pid}\nsample bytes:32k\n")
+    d.proc.send_signal(signal.SIGHUP)
+    d.until(lambda: d.run("status").returncode == 0 and "every 32768 bytes" in d.status()["tracing"])
+    d.end()
+
+
+def test_a_log_that_nobody_reads(daemon):
+    """Lines are lost then, and counted; whoever asks is answered."""
+    idle = [subprocess.Popen(["sleep", "10000"]) for _ in range(8)]
+    try:
+        d = daemon("--off", "-p", ",".join(str(p.pid) for p in idle))
+        fcntl.fcntl(d.proc.stderr, fcntl.F_SETPIPE_SZ, 4096)
+
+        def switch_and_look():
+            d.ctl("on")
+            d.ctl("off")
+            return "lines lost" in d.status().get("log", "")
+        d.until(switch_and_look)
+        assert "were lost" not in d.log()
+        d.ctl("on")
+        d.until(lambda: "lines before this one were lost" in d.log())
+        d.end()
+    finally:
+        for p in idle:
+            p.kill()
+            p.wait()
+
+
+SILENT = """
+import socket, sys
+held = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(16)]
+for one in held:
+    one.connect(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_strangers_that_say_nothing(daemon, public):
+    """All the places there are: whoever may do everything gets one of them at once."""
+    d = daemon("--off", place=public.folder)
+    strangers = subprocess.Popen([*NOBODY, "/usr/bin/python3", "-c", SILENT, d.socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert strangers.stdout.readline() == b"ready\n"
+        for _ in range(3):
+            assert d.run("status").returncode == 0
+    finally:
+        strangers.kill()
+        strangers.communicate()
+    d.end()
+
+
+def test_a_target_that_stands_still(started, daemon):
+    """It can be watched and left; what was stopped is stopped, and none but itself goes on."""
+    program = started.program("c_busy").wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k")
+    d.until(lambda: program.pid in d.status()["table"])
+    os.kill(program.pid, signal.SIGSTOP)
+    d.ctl("off")
+    assert changed_text(program.pid) == {}
+    d.ctl("on")
+    d.end()
+    assert changed_text(program.pid) == {}
+    assert Path(f"/proc/{program.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+    os.kill(program.pid, signal.SIGCONT)
+    assert program.finish() == 0
