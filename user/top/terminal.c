@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <term.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -202,14 +203,24 @@ static bool is_gone(void)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
+/* One without an address for its cursor would get all lines into one. */
+static bool has_screen(void)
+{
+	int known;
+	if (setupterm(NULL, STDOUT_FILENO, &known) != OK)
+		return false;
+	const char *move_to = tigetstr("cup");
+	return move_to && move_to != (const char *)-1;
+}
+
 static int open_terminal(struct err *err)
 {
 	if (top_check(err))
 		return -err->code;
 	setlocale(LC_CTYPE, "");
-	SCREEN *s = newterm(NULL, stdout, stdin);
+	SCREEN *s = has_screen() ? newterm(NULL, stdout, stdin) : NULL;
 	if (!s)
-		return err_set(err, ENOTTY, "the terminal type \"%s\" is not known: set TERM, for example to xterm",
+		return err_set(err, ENOTTY, "the terminal type \"%s\" is not known or has no screen: set TERM, for example to xterm",
 			       getenv("TERM") ? getenv("TERM") : "");
 	set_escdelay(50);
 	cbreak();
