@@ -23,7 +23,7 @@ static void show(struct view *v, struct screen *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct screen s = { .rows = 24, .cols = 80 };
-	static const int keys[] = { VIEW_TAB, VIEW_ENTER, VIEW_RIGHT, VIEW_END, 'g', VIEW_ENTER, VIEW_TAB, '/', 'a', VIEW_ENTER };
+	static const int keys[] = { VIEW_TAB, VIEW_ENTER, VIEW_PAGE_DOWN, VIEW_DOWN, VIEW_UP, VIEW_RIGHT, VIEW_END, 'g', VIEW_ENTER, VIEW_TAB, '/', 'a', VIEW_ENTER };
 	struct view v;
 	struct feed f;
 	view_begin(&v, 0);

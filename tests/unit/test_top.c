@@ -459,6 +459,13 @@ static void test_filter(void **state)
 	view_key(&t->v, VIEW_ENTER);
 	assert_shows(t, "Page.render");
 	assert_hides(t, "Cart.add");
+	t->v.fixed = 0;
+	view_key(&t->v, VIEW_ESCAPE);
+	view_key(&t->v, VIEW_ESCAPE);
+	type(t, "/42");
+	view_key(&t->v, VIEW_ENTER);
+	assert_shows(t, "shop  /usr/bin/shop");
+	assert_hides(t, "cron");
 	for (int i = 0; i < 200; i++)
 		type(t, i ? "x" : "/");
 	assert_int_equal(strlen(t->v.filter), FILTER_MAX);

@@ -1,6 +1,7 @@
 /* top/view: rows and keys; see view.h. */
 #include "top/view.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +104,9 @@ static void add_stack(struct view *v, struct map *index, const struct feed_stack
 static void add_process(struct view *v, const struct feed_process *f)
 {
 	const struct past *p = view_past(v, view_process_key(f->pid));
-	if (*v->filter && !matches(v, f->comm) && !matches(v, f->exe))
+	char pid[16];
+	snprintf(pid, sizeof(pid), "%u", f->pid);
+	if (*v->filter && !matches(v, f->comm) && !matches(v, f->exe) && !matches(v, pid))
 		return;
 	struct view_row *r = VEC_PUSH(v, rows);
 	if (!r)
