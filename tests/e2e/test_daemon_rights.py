@@ -1,0 +1,75 @@
+"""That the service has no right too many: without any one of them something cannot be seen, and that is said."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from conftest import ALYS, PROGS, TIMEOUT
+from test_daemon import NOBODY, RIGHTS, Daemon
+
+pytestmark = pytest.mark.bpf
+
+# Here perf events ask for it; elsewhere the daemon gives it up at once.
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+ADMIN = ["sys_admin"] if PARANOID.exists() and int(PARANOID.read_text()) > 2 else []
+ALL = [*RIGHTS, "checkpoint_restore"]
+
+
+@pytest.fixture
+def secret(started, public):
+    """A running program whose file only root may read, and which is no longer there."""
+    path = public.folder / "secret"
+    shutil.copy(PROGS / "c_grow", path)
+    path.chmod(0o700)
+    program = started.program(path).wait_ready()
+    path.unlink()
+    return program.go()
+
+
+@pytest.fixture
+def state():
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chown(folder, 65534, 65534)
+        yield Path(folder)
+
+
+def start(state, binary, pid, *names):
+    caps = ",".join("+" + name for name in names)
+    launcher = [*NOBODY, "--bounding-set", "-all," + caps, "--inh-caps", "-all," + caps, "--ambient-caps", caps, "--no-new-privs"]
+    return Daemon(state, "-p", pid, "--sample", "bytes:4k", launcher=launcher, binary=binary)
+
+
+def test_all_are_enough(secret, public, state):
+    d = start(state, public(ALYS), secret.pid, *ALL, *ADMIN).wait_ready()
+    try:
+        d.until(lambda: secret.pid in d.status()["table"])
+        assert "could not be opened" not in d.status()["probes"]
+        d.end()
+    finally:
+        d.kill()
+
+
+@pytest.mark.parametrize("missing", ["sys_ptrace", "dac_read_search", "checkpoint_restore"])
+def test_without_this_one_files_stay_closed(secret, public, state, missing):
+    if missing == "checkpoint_restore" and ADMIN:
+        pytest.skip("who may administrate everything may do this, too")
+    d = start(state, public(ALYS), secret.pid, *(name for name in ALL if name != missing), *ADMIN).wait_ready()
+    try:
+        d.until(lambda: "could not be opened" in d.status()["probes"])
+        d.until(lambda: f"CAP_{missing.upper()}" in d.log())
+        d.end()
+    finally:
+        d.kill()
+
+
+@pytest.mark.parametrize("missing", ["bpf", "perfmon"])
+def test_without_this_one_nothing_starts(secret, public, state, missing):
+    d = start(state, public(ALYS), secret.pid, *(name for name in ALL if name != missing))
+    try:
+        _, text = d.proc.communicate(timeout=TIMEOUT)
+        assert d.proc.returncode == 1 and b"not allowed" in text, text
+    finally:
+        d.kill()
