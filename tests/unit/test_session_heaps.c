@@ -192,7 +192,7 @@ static void live_blocks_come_back_as_events(void **state)
 
 static enum limits_step step(struct limits *l, uint64_t second, uint64_t memory, double overhead)
 {
-	struct limits_use u = { .now_ns = (second + 1) * 1000000000ull, .memory = memory, .overhead = overhead };
+	struct limits_use u = { .now_ns = (second + 1) * 1000000000ull, .memory = memory, .overhead = overhead, .samples = overhead };
 	return limits_next(l, &u);
 }
 
@@ -286,9 +286,33 @@ static void overhead_lowers_the_rate(void **state)
 	limits_set_interval(&l, 4096);
 	assert_int_equal(step(&l, 0, 1, 1.9), LIMITS_FINE);
 	assert_int_equal(step(&l, 1, 1, 2.1), LIMITS_COARSEN);
+	assert_int_equal(step(&l, 3, 1, 2.1), LIMITS_FINE); /* what that saves is not seen yet */
 	assert_int_equal(step(&l, 100, 1, 1.5), LIMITS_FINE); /* twice of it would be too much again */
 	assert_int_equal(step(&l, 101, 1, 0.5), LIMITS_REFINE);
 	assert_int_equal(l.interval, 4096);
+}
+
+/* Where calls cost the most, fewer samples would only tell less. */
+static void overhead_of_calls_is_left_alone(void **state)
+{
+	struct limits l = { .memory_max = 1000, .overhead_max = 2 };
+	struct limits_use u = { .now_ns = 1000000000, .memory = 1, .overhead = 10, .samples = 0.9 };
+	(void)state;
+	limits_set_interval(&l, 4096);
+	assert_int_equal(limits_next(&l, &u), LIMITS_FINE);
+	assert_non_null(strstr(l.reason, "calls"));
+	u.samples = 1.1;
+	assert_int_equal(limits_next(&l, &u), LIMITS_COARSEN);
+	u.now_ns += 60000000000ull;
+	u.samples = 0.5;
+	assert_int_equal(limits_next(&l, &u), LIMITS_FINE);
+	assert_non_null(strstr(l.reason, "calls"));
+	u.overhead = 1.5;
+	assert_int_equal(limits_next(&l, &u), LIMITS_FINE);
+	assert_null(strstr(l.reason, "calls"));
+	u.overhead = 0.5;
+	assert_int_equal(limits_next(&l, &u), LIMITS_REFINE);
+	assert_null(l.reason);
 }
 
 int main(void)
@@ -306,6 +330,7 @@ int main(void)
 		cmocka_unit_test(no_pause_at_the_limit),
 		cmocka_unit_test(thinned_blocks_are_found),
 		cmocka_unit_test(overhead_lowers_the_rate),
+		cmocka_unit_test(overhead_of_calls_is_left_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

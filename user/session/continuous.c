@@ -28,6 +28,8 @@
 #define DEAD_MAX 64               /* processes that ended until the catalog is compacted, once a second at most */
 #define IDLE_MAX 256              /* the same of stacks */
 #define HIT_NS 700                /* what a probe costs besides its program; README's benchmark */
+#define EVENT_NS 2000             /* and what a stack and a record take; likewise */
+#define SMOOTH_S 5                /* the overhead is that of the last seconds */
 
 struct continuous {
 	const struct continuous_options *o;
@@ -47,8 +49,8 @@ struct continuous {
 	uint32_t young, stacks_then; /* stacks that there were when idle ones were forgotten, the last time but one and the last */
 	uint64_t looked_events, looked_memory;
 	struct footprint memory;
-	double cpu_s, overhead; /* at the last look */
-	uint64_t hits;
+	double cpu_s, overhead, samples; /* at the last look; shares of all processors, in percent */
+	uint64_t hits, recorded;
 };
 
 static double cpu_seconds(void)
@@ -105,8 +107,9 @@ static void take_step(struct continuous *c, enum limits_step step)
 	c->live.refusing = c->limits.refusing;
 	if (step == LIMITS_THIN || step == LIMITS_REFUSE)
 		malloc_trim(0);
+	bool eased = step == LIMITS_REFINE || step == LIMITS_ACCEPT;
 	if (step != LIMITS_FINE)
-		log_info("%s: one sample every %llu bytes%s", c->limits.reason ?: "there is room again",
+		log_info("%s: one sample every %llu bytes%s", eased || !c->limits.reason ? "there is room again" : c->limits.reason,
 			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
 }
 
@@ -121,7 +124,8 @@ static void keep_limits(struct continuous *c, uint64_t now)
 	footprint_look_own(&c->memory);
 	uint64_t memory = footprint_sum(&c->memory), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
 	/* What came since the last look may come again before the next. */
-	struct limits_use use = { .now_ns = now, .memory = memory + grown + set_by(c), .overhead = c->overhead };
+	struct limits_use use = { .now_ns = now, .memory = memory + grown + set_by(c), .overhead = c->overhead,
+				  .samples = c->samples };
 	c->looked_events = c->heaps.events;
 	c->looked_memory = memory;
 	if (c->on)
@@ -303,6 +307,13 @@ static int check_room(struct continuous *c, struct err *err)
 		       (unsigned long long)taken >> 20, ((unsigned long long)wanted >> 20) + 1);
 }
 
+static void count_spent(struct continuous *c)
+{
+	c->cpu_s = cpu_seconds();
+	c->hits = catalog_sum(c->live.catalog, COUNT_HIT);
+	c->recorded = catalog_sum(c->live.catalog, COUNT_RECORDED);
+}
+
 int continuous_on(struct continuous *c, struct err *err)
 {
 	struct live *l = &c->live;
@@ -314,6 +325,7 @@ int continuous_on(struct continuous *c, struct err *err)
 	forget_processes(c);
 	c->looked_ns = c->noted_ns = c->idle_ns = l->started_ns = now_ns();
 	c->looked_memory = footprint_sum(&c->memory);
+	count_spent(c);
 	l->warned_silent = true; /* a machine may well be silent */
 	l->abandoned = false;
 	l->roster = roster_new(l, &c->o->select, err);
@@ -396,12 +408,16 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out)
 
 static void look_at_use(struct continuous *c, uint64_t now)
 {
-	double seconds = (double)(now - c->looked_ns) / 1e9, cpu_s = cpu_seconds();
-	uint64_t hits = catalog_sum(c->live.catalog, COUNT_HIT);
-	double spent = cpu_s - c->cpu_s + (double)(hits - c->hits) * HIT_NS / 1e9;
-	c->overhead = spent * 100 / (seconds * get_nprocs());
-	c->cpu_s = cpu_s;
-	c->hits = hits;
+	double seconds = (double)(now - c->looked_ns) / 1e9, cpu_s = c->cpu_s;
+	uint64_t hits = c->hits, recorded = c->recorded;
+	count_spent(c);
+	double percent = 100 / (seconds * get_nprocs()), share = 1 - exp(-seconds / SMOOTH_S);
+	/* Events that did not fit on a disk are recorded no more. */
+	double events = c->recorded > recorded ? (double)(c->recorded - recorded) : 0;
+	double samples = (c->cpu_s - cpu_s + events * EVENT_NS / 1e9) * percent;
+	double calls = (double)(c->hits - hits) * HIT_NS / 1e9 * percent;
+	c->samples += (samples - c->samples) * share;
+	c->overhead += (samples + calls - c->overhead) * share;
 	c->looked_ns = now;
 	footprint_look(&c->memory);
 	keep_limits(c, now);

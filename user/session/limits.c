@@ -13,6 +13,8 @@
 #define CALM_PERCENT 60
 /* Going back is tried seldom, so that the rate does not swing. */
 #define CALM_NS 30000000000ull
+/* A burst of a second is no reason for fewer samples, and what fewer ones save is seen after some seconds. */
+#define OVERHEAD_PAUSE_NS 5000000000ull
 #define USELESS_MAX 3
 #define INTERVAL_MAX (64ull << 20)
 
@@ -90,6 +92,24 @@ static enum limits_step back(struct limits *l, const struct limits_use *u)
 	return LIMITS_REFINE;
 }
 
+/* Samples that cost a tenth of it are not what makes it too much. */
+static enum limits_step less_overhead(struct limits *l, const struct limits_use *u)
+{
+	static const char reached[] = "--max-overhead is reached";
+	static const char calls[] = "--max-overhead is passed by calls, not by samples: trace fewer processes";
+	bool ours = !l->reason || l->reason == reached || l->reason == calls;
+	bool over = l->overhead_max > 0 && u->overhead > l->overhead_max, helps = u->samples * 10 >= u->overhead;
+	if (over && helps && l->interval < INTERVAL_MAX && (!l->stepped_ns || u->now_ns - l->stepped_ns >= OVERHEAD_PAUSE_NS)) {
+		coarsen(l, reached);
+		return LIMITS_COARSEN;
+	}
+	if (ours && over && !helps)
+		l->reason = calls;
+	else if (!over && l->reason == calls)
+		l->reason = l->interval > l->interval_wanted ? reached : NULL;
+	return LIMITS_FINE;
+}
+
 static uint64_t pause_of(const struct limits *l, uint64_t percent)
 {
 	if (percent >= FULL_PERCENT || (percent >= REFUSE_PERCENT && !l->refusing))
@@ -107,10 +127,8 @@ enum limits_step limits_next(struct limits *l, const struct limits_use *u)
 	if (l->stepped_ns && u->now_ns - l->stepped_ns < pause_of(l, u->memory * 100 / l->memory_max))
 		return LIMITS_FINE;
 	enum limits_step step = less_memory(l, u);
-	if (step == LIMITS_FINE && l->overhead_max > 0 && u->overhead > l->overhead_max && l->interval < INTERVAL_MAX) {
-		coarsen(l, "--max-overhead is reached");
-		step = LIMITS_COARSEN;
-	}
+	if (step == LIMITS_FINE)
+		step = less_overhead(l, u);
 	if (step == LIMITS_FINE)
 		step = back(l, u);
 	if (step != LIMITS_FINE)

@@ -31,6 +31,7 @@ struct limits_use {
 	uint64_t now_ns;
 	uint64_t memory;
 	double overhead; /* percent of all processors, over the last seconds */
+	double samples;  /* the part of it that fewer samples lower */
 };
 
 enum limits_step {
