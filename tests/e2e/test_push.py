@@ -272,6 +272,12 @@ def test_the_last_ones_leave_at_the_end(backend, pushing):
     assert backend.taken
 
 
+def test_ends_with_profiles_in_the_making(backend, pushing):
+    server = pushing(f"http://127.0.0.1:{backend.port}", "--later", 1000)
+    wait_for(lambda: metric(server, "alys_push_sent_total") >= 3)
+    assert server.stop()[0] == "marks left 0\n"
+
+
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1:1", "file:///etc/passwd", "parca+ftp://x", "127.0.0.1:4040", "http://", "http://a b", ""])
 def test_addresses_that_are_refused(url):
     server = Fake("--push", url)

@@ -89,6 +89,7 @@ static void ask_profile(struct exchange *x)
 	struct err err = { 0 };
 	refs_add(x, 1); /* before: it may be done before profile returns */
 	int rc = s->profile(s->ctx, &r, &body, &err);
+	serve_unmark(x);
 	if (rc == HTTP_LATER)
 		return;
 	refs_add(x, -1); /* http's thread still has one */
@@ -98,7 +99,6 @@ static void ask_profile(struct exchange *x)
 void serve_release(struct exchange *x)
 {
 	struct http *h = x->h;
-	serve_unmark(x);
 	exchange_put(x);
 	http_put(h);
 }

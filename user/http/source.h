@@ -103,11 +103,13 @@ struct http_source {
 	void *ctx;
 	/* Calls fn for each traced process until it returns non-zero; returns that. */
 	int (*each_process)(void *ctx, int (*fn)(void *fn_ctx, const struct http_process *p), void *fn_ctx);
-	/* 0: *out is complete. HTTP_LATER. -ENOENT: no such process is traced; -EBUSY; else -errno, err filled. */
+	/*
+	 * 0: *out is complete. HTTP_LATER. -ENOENT: no such process is traced; -EBUSY; else -errno, err filled. What
+	 * r->since counts from is read before it returns.
+	 */
 	int (*profile)(void *ctx, const struct http_profile_request *r, struct buf *out, struct err *err);
 	/*
-	 * 0, *out to be given to unmark; -errno as of profile. Each face keeps at most HTTP_MARKS of them,
-	 * and those that profiles still to come count from.
+	 * 0, *out to be given to unmark; -errno as of profile. Each face keeps at most HTTP_MARKS of them.
 	 */
 	int (*mark)(void *ctx, uint32_t pid, struct http_mark **out, struct err *err);
 	void (*unmark)(void *ctx, struct http_mark *m);

@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -19,13 +17,11 @@
 /* Processes with the most live bytes, each a profile a round. */
 #define FOLLOWED_MAX 64
 
-/* A profile asked for, until the owner has let go of what it counts from. */
+/* A profile asked for, until it is there. */
 struct order {
 	struct http_later later; /* first */
 	struct push *p;
-	struct order *next;
 	struct parcel_who who;
-	struct http_mark *since;
 };
 
 struct followed {
@@ -38,12 +34,11 @@ struct push {
 	const struct http_source *source;
 	enum push_kind kind;
 	struct sender *sender;
-	int epoll_fd, wake_fd, timer_fd;
+	int timer_fd;
 	struct followed followed[FOLLOWED_MAX];
 	uint64_t round;
 
 	pthread_mutex_t lock; /* of the rest */
-	struct order *done;
 	unsigned int refs; /* the owner, and profiles that will come later */
 	bool closed;
 };
@@ -56,8 +51,6 @@ static void push_put(struct push *p)
 	if (!last)
 		return;
 	close(p->timer_fd);
-	close(p->wake_fd);
-	close(p->epoll_fd);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -71,49 +64,26 @@ static void send_profile(struct push *p, const struct parcel_who *who, int rc, c
 		sender_note_failed(p->sender);
 }
 
-/* Any thread. The mark goes back to the source on the owner's. */
+/* Any thread. */
 static void on_done(struct http_later *later, int rc, struct buf *out, const struct err *err)
 {
 	struct order *o = (struct order *)later;
 	struct push *p = o->p;
-	uint64_t one = 1;
 	(void)err;
 	pthread_mutex_lock(&p->lock);
-	bool wanted = !p->closed;
-	if (wanted) {
-		/* Under the lock: push_close ends the sender only after it has set `closed`. */
+	/* Under the lock: push_close ends the sender only after it has set `closed`. */
+	if (!p->closed)
 		send_profile(p, &o->who, rc, out);
-		o->next = p->done;
-		p->done = o;
-	}
 	pthread_mutex_unlock(&p->lock);
 	buf_free(out);
-	if (!wanted) {
-		free(o);
-		push_put(p);
-	} else if (write(p->wake_fd, &one, sizeof(one)) < 0) {
-		return; /* full: it is awake already */
-	}
+	free(o);
+	push_put(p);
 }
 
 static void unmark(struct push *p, struct http_mark *m)
 {
 	if (m)
 		p->source->unmark(p->source->ctx, m);
-}
-
-static void take_done(struct push *p)
-{
-	pthread_mutex_lock(&p->lock);
-	struct order *o = p->done, *next;
-	p->done = NULL;
-	pthread_mutex_unlock(&p->lock);
-	for (; o; o = next) {
-		next = o->next;
-		unmark(p, o->since);
-		free(o);
-		push_put(p);
-	}
 }
 
 static void refs_add(struct push *p, int n)
@@ -136,15 +106,15 @@ static void ask(struct push *p, const struct parcel_who *who, struct http_mark *
 		sender_note_failed(p->sender);
 		return;
 	}
-	*o = (struct order){ .later.done = on_done, .p = p, .who = *who, .since = since };
+	*o = (struct order){ .later.done = on_done, .p = p, .who = *who };
 	r.later = &o->later;
 	refs_add(p, 1);
 	int rc = p->source->profile(p->source->ctx, &r, &out, &err);
+	unmark(p, since);
 	if (rc == HTTP_LATER)
 		return;
 	refs_add(p, -1);
 	send_profile(p, who, rc, &out);
-	unmark(p, since);
 	buf_free(&out);
 	free(o);
 }
@@ -211,27 +181,18 @@ void push_serve_pending(struct push *p)
 {
 	uint64_t n;
 	bool due = false;
-	while (read(p->wake_fd, &n, sizeof(n)) > 0)
-		;
 	while (read(p->timer_fd, &n, sizeof(n)) > 0)
 		due = true;
-	take_done(p);
 	if (due)
 		next_round(p);
 }
 
-static int open_descriptors(struct push *p, double every, struct err *err)
+static int open_timer(struct push *p, double every, struct err *err)
 {
 	struct timespec ts = { .tv_sec = (time_t)every, .tv_nsec = (long)((every - (double)(time_t)every) * 1e9) };
-	struct epoll_event in = { .events = EPOLLIN };
-	p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (p->epoll_fd < 0 || p->wake_fd < 0 || p->timer_fd < 0 ||
-	    epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &in) ||
-	    epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->timer_fd, &in) ||
-	    timerfd_settime(p->timer_fd, 0, &(struct itimerspec){ ts, ts }, NULL))
-		return err_set(err, errno, "no descriptors for --push: %s", strerror(errno));
+	if (p->timer_fd < 0 || timerfd_settime(p->timer_fd, 0, &(struct itimerspec){ ts, ts }, NULL))
+		return err_set(err, errno, "no timer for --push: %s", strerror(errno));
 	return 0;
 }
 
@@ -243,7 +204,7 @@ struct push *push_open(const struct push_options *o, const struct http_source *s
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	p->epoll_fd = p->wake_fd = p->timer_fd = -1;
+	p->timer_fd = -1;
 	p->source = source;
 	p->refs = 1;
 	pthread_mutex_init(&p->lock, NULL);
@@ -251,7 +212,7 @@ struct push *push_open(const struct push_options *o, const struct http_source *s
 		p->kind = PUSH_PARCA;
 		plain.url += 6;
 	}
-	if (!open_descriptors(p, o->every > 0 ? o->every : EVERY_STANDARD, err))
+	if (!open_timer(p, o->every > 0 ? o->every : EVERY_STANDARD, err))
 		p->sender = sender_new(p->kind, &plain, err);
 	if (!p->sender) {
 		push_put(p);
@@ -262,7 +223,7 @@ struct push *push_open(const struct push_options *o, const struct http_source *s
 
 int push_fd(const struct push *p)
 {
-	return p->epoll_fd;
+	return p->timer_fd;
 }
 
 static void put_metric(struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
@@ -295,7 +256,6 @@ void push_close(struct push *p)
 	pthread_mutex_lock(&p->lock);
 	p->closed = true;
 	pthread_mutex_unlock(&p->lock);
-	take_done(p);
 	p->round++;
 	forget_gone(p);
 	sender_end(p->sender);
