@@ -2,17 +2,19 @@
 
 import base64
 import json
+import os
 import re
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import pprof_rules
 from browser_driver import drive, need
-from conftest import ALYS, TIMEOUT, pprof
-from test_daemon import Daemon
+from conftest import ALYS, TIMEOUT, children_of, pprof
+from test_daemon import Daemon, family
 from test_push import Backend, values
 from web_driver import get, wait_for
 
@@ -291,6 +293,26 @@ def test_pushes(growing, served, tmp_path):
         assert metrics(server)["alys_push_sent_total"] >= 4
     finally:
         backend.close()
+
+
+def holds_internet(pid):
+    """Whether the process has a socket of TCP."""
+    inodes = {line.split()[9] for name in ("tcp", "tcp6") if Path(f"/proc/{pid}/net/{name}").exists()
+              for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]}
+    held = set()
+    for fd in children_of(f"/proc/{pid}/fd"):
+        try:
+            held.add(os.readlink(fd))
+        except OSError:  # it is closed already
+            pass
+    return bool({f"socket:[{i}]" for i in inodes} & held)
+
+
+def test_only_who_has_no_rights_talks(served):
+    server = served("--off", "--push", "http://127.0.0.1:1")
+    assert server.collector() != server.proc.pid
+    for what in (holds_internet, lambda pid: "libcurl" in Path(f"/proc/{pid}/maps").read_text()):
+        assert [pid for pid in family(server.proc.pid) if what(pid)] == [server.collector()]
 
 
 @pytest.mark.parametrize("words,said", [
