@@ -493,7 +493,7 @@ static void test_pause_holds_all_but_losses(void **state)
 
 static void test_losses_are_on_every_screen(void **state)
 {
-	static const char bad[] = "alys-feed\t1\nledger\t10\t7\t0\t3\nend\n";
+	static const char bad[] = "alys-feed\t1\nledger\t10\t7\t0\t3\nlost\tring-full\t2\nlost\tforeign\t1\nend\n";
 	struct shown *t = open_view(0);
 	struct feed f;
 	(void)state;
@@ -502,7 +502,7 @@ static void test_losses_are_on_every_screen(void **state)
 	feed_free(&f);
 	for (const char *keys = "\1 h"; *keys; keys++) {
 		view_key(&t->v, *keys);
-		assert_shows(t, "lost 3; hits 10 = recorded 7 + set aside 0 + lost 3");
+		assert_shows(t, "lost 3; hits 10 = recorded 7 + set aside 0 + lost 3 (ring-full 2, foreign 1)");
 		assert_int_equal(t->s.look[2], LOOK_BAD);
 	}
 	assert_shows(t, "arrows, j k, PgUp PgDn, Home End   choose a row");
@@ -623,6 +623,7 @@ static void test_lists_that_are_none(void **state)
 		"alys-feed\t1\nframe\ta\t\nstack\t1\t1\t1\t1\t-1\tT\t0\nend\n", "alys-feed\t1\nledger\t1\t2\t3\tx\nend\n",
 		"alys-feed\t1\nframe\ta\t\nstack\t99999999999\t1\t1\t1\t1\tT\t0\nend\n", "alys-feed\t1\nnote\t\x1b[31m\nend\n",
 		"alys-feed\t1\nframe\ta\tb\tc\td\te\tf\tg\th\ti\nend\n", "alys-feed\t1\nend", "alys-feed\t1\nen",
+		"alys-feed\t1\nlost\ta\nend\n", "alys-feed\t1\nlost\ta\t-1\nend\n",
 	};
 	struct feed f;
 	struct err err;

@@ -5,6 +5,7 @@
  *   alys-feed	1
  *   when	LAST_NS	START_NS	INTERVAL	SAMPLED
  *   ledger	HITS	RECORDED	ASIDE	LOST
+ *   lost	STAGE	COUNT
  *   note	SENTENCE
  *   process	PID	COMM	EXE	LIVE_BYTES	LIVE_COUNT	ALLOCATED_BYTES	ALLOCATED_COUNT
  *   frame	NAME	FILE:LINE
@@ -113,6 +114,18 @@ static int choose_rows(struct feed *f)
 	return 0;
 }
 
+static void put_losses(struct feed *f)
+{
+	const struct count *n;
+	for (size_t i = 0; (n = catalog_next_count(f->in->catalog, &i));) {
+		if (n->class != COUNT_LOST || !n->value)
+			continue;
+		buf_adds(f->out, "lost\t");
+		text_clean(f->out, n->name, SIZE_MAX);
+		buf_addf(f->out, "\t%" PRIu64 "\n", n->value);
+	}
+}
+
 static void put_head(struct feed *f)
 {
 	const struct catalog *c = f->in->catalog;
@@ -122,6 +135,7 @@ static void put_head(struct feed *f)
 		 format_interval(c), facts->sampled);
 	buf_addf(f->out, "ledger\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", catalog_sum(c, COUNT_HIT),
 		 catalog_sum(c, COUNT_RECORDED), catalog_sum(c, COUNT_ASIDE), catalog_sum(c, COUNT_LOST));
+	put_losses(f);
 	if (catalog_meta(c, "tracing"))
 		buf_adds(f->out, "note\ttracing is off, and this stands still: `alys-bpf ctl on` begins anew\n");
 	if (facts->lost_frees)

@@ -129,7 +129,7 @@ static void draw_sums(const struct view *v, struct screen *s)
 	put_line(s, 1, LOOK_PLAIN, &t);
 }
 
-static void draw_ledger(const struct view *v, struct screen *s)
+static void draw_ledger(struct view *v, struct screen *s)
 {
 	struct buf t = { 0 };
 	buf_adds(&t, "lost ");
@@ -142,6 +142,8 @@ static void draw_ledger(const struct view *v, struct screen *s)
 	text_count(&t, (uint64_t)v->aside);
 	buf_adds(&t, " + lost ");
 	text_count(&t, (uint64_t)v->lost);
+	if (v->causes.len)
+		buf_addf(&t, " (%s)", buf_str(&v->causes));
 	put_line(s, 2, v->lost > 0 ? LOOK_BAD : LOOK_PLAIN, &t);
 }
 

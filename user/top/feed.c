@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 
 #define FIELDS_MAX 8
@@ -63,6 +64,18 @@ static int take_ledger(struct feed *f, const struct fields *line)
 	if (line->n != 5)
 		return -EINVAL;
 	return sums((char **)line->at + 1, &f->hits, &f->recorded, &f->aside, &f->lost) ? 0 : -EINVAL;
+}
+
+static int take_lost(struct feed *f, const struct fields *line)
+{
+	uint64_t n;
+	if (line->n != 3 || !number(line->at[2], &n))
+		return -EINVAL;
+	if (f->causes.len + strlen(line->at[1]) > FEED_CAUSES_MAX)
+		return 0;
+	buf_addf(&f->causes, "%s%s ", f->causes.len ? ", " : "", line->at[1]);
+	text_count(&f->causes, n);
+	return f->causes.failed ? -ENOMEM : 0;
 }
 
 static int take_note(struct feed *f, const struct fields *line)
@@ -177,7 +190,7 @@ static const struct {
 } kinds[] = {
 	{ "when", take_when },       { "ledger", take_ledger }, { "note", take_note },
 	{ "process", take_process }, { "frame", take_frame },   { "stack", take_stack },
-	{ "error", take_error },
+	{ "error", take_error },     { "lost", take_lost },
 };
 
 /* Lines of kinds to come are passed over. */
@@ -234,5 +247,6 @@ void feed_free(struct feed *f)
 	free(f->path);
 	free(f->stacks);
 	map_free(&f->stack_index);
+	buf_free(&f->causes);
 	*f = (struct feed){ 0 };
 }

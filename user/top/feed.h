@@ -9,11 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 
 #define FEED_STACKS_MAX 20000
 #define FEED_FRAMES_MAX 64
+#define FEED_CAUSES_MAX 400 /* bytes */
 
 struct feed_frame {
 	const char *name, *place; /* "FILE:LINE" or "" */
@@ -42,6 +44,7 @@ struct feed {
 	bool inexact; /* there are errors */
 	double *error_of; /* where an error goes that comes now; NULL */
 	double hits, recorded, aside, lost;
+	struct buf causes; /* of losses: "ring-full 12, foreign 3" */
 	const char *note; /* the first; "" */
 	struct feed_process *processes;
 	size_t processes_cnt, processes_cap;

@@ -208,6 +208,9 @@ void view_take(struct view *v, struct feed *f, uint64_t now_ns)
 	v->recorded = f->recorded;
 	v->aside = f->aside;
 	v->lost = f->lost;
+	buf_free(&v->causes);
+	v->causes = f->causes;
+	f->causes = (struct buf){ 0 };
 	if (v->paused) {
 		feed_free(f);
 		return;

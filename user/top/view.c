@@ -15,6 +15,7 @@ void view_begin(struct view *v, uint32_t pid)
 void view_free(struct view *v)
 {
 	feed_free(&v->feed);
+	buf_free(&v->causes);
 	map_free(&v->past_index);
 	free(v->past);
 	free(v->rows);

@@ -72,6 +72,7 @@ struct view_row {
 struct view {
 	struct feed feed; /* what is shown */
 	double hits, recorded, aside, lost; /* of the newest, also when paused */
+	struct buf causes; /* the same, of what was lost */
 	struct past *past;
 	size_t past_cnt, past_cap;
 	struct map past_index; /* key -> place in past */
