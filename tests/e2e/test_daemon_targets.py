@@ -204,6 +204,30 @@ def test_files_are_examined_once(started, daemon, tmp_path, more):
     d.end()
 
 
+def test_very_many_processes(started, daemon, tmp_path):
+    """Links of their own would take the kernel long to take away: they share some then, and others are left out as ever."""
+    shutil.copy("/bin/sleep", tmp_path / "w_sleep")
+    idle = [subprocess.Popen([tmp_path / "w_sleep", "10000"]) for _ in range(140)]
+    try:
+        wanted, other = (started.program(copy("c_libc", tmp_path / name)).wait_ready() for name in ("w_libc", "other"))
+        d = daemon("--exe", f"{tmp_path}/w_*", "--sample", "bytes:1")
+        assert d.traced() == len(idle) + 1
+        assert int(d.status()["probes"].split(", ")[2].split()[0]) < len(idle)
+        late = started.program(str(tmp_path / "w_libc")).wait_ready()
+        d.until(lambda: d.traced() == len(idle) + 2)
+        truths = [(program, program.go().truths()[0]) for program in (wanted, other, late)]
+        d.ctl("off")
+        assert other.pid not in d.status()["table"]
+        for program, truth in truths[::2]:
+            assert_seen_once(d, program, truth)
+        law(d)
+        d.end()
+    finally:
+        for p in idle:
+            p.kill()
+            p.wait()
+
+
 def attached(d, name):
     return d.log().count(f"{name}: ")
 

@@ -285,12 +285,12 @@ static void accept_verdict(struct live *l, struct file_sites *f, struct verdict_
 }
 
 /*
- * When children are followed, one link serves all processes and BPF tells them apart. So it does where
+ * When children are followed, or processes are very many, one link serves all and BPF tells them apart. So it does where
  * the first thread has exited: the kernel would look for the process' memory there.
  */
 static uint32_t link_tgid(const struct live *l, uint32_t pid)
 {
-	return l->o->follow || proc_holder(pid) != pid ? 0 : pid;
+	return l->shared || proc_holder(pid) != pid ? 0 : pid;
 }
 
 static void attach_file(struct live *l, const struct proc *p, struct file_sites *f, int fd)
@@ -395,7 +395,7 @@ static void leave_file(struct live *l, struct file_sites *f, const struct file_s
  */
 static void leave_outdated(struct live *l, const struct file_sites *now)
 {
-	for (size_t i = 0; l->o->follow && i < l->sites->files_cnt; i++) {
+	for (size_t i = 0; l->shared && i < l->sites->files_cnt; i++) {
 		struct file_sites *f = &l->sites->files[i];
 		if (f != now && f->file.dev == now->file.dev && f->file.ino == now->file.ino)
 			leave_file(l, f, now);
@@ -551,7 +551,7 @@ void attach_forget(struct live *l, uint32_t tgid)
 	 * Where links are shared, none is this one's: to ask of each file at thousands of ends a
 	 * second would cost more than all else.
 	 */
-	for (size_t i = 0; l->sites && !l->o->follow && (m = catalog_next_module(l->catalog, &i));)
+	for (size_t i = 0; l->sites && !l->shared && (m = catalog_next_module(l->catalog, &i));)
 		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
 }
 

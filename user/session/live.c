@@ -380,6 +380,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->interval = o->interval;
 	l->select = select;
 	l->all = select && select->all;
+	l->shared = o->follow;
 	if (attach_families(o->allocators, &l->families, err))
 		return -err->code;
 	l->catalog = catalog_new();

@@ -39,6 +39,7 @@ struct live {
 	struct trace_writer *writer;
 	const struct select *select; /* who is taken in by itself; NULL = nobody */
 	bool all; /* the kernel takes every process for a target */
+	bool shared; /* processes share their links, and our programs tell them apart */
 
 	struct map stacks; /* hash -> stack_id */
 	uint32_t stacks_cnt;

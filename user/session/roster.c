@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/rights.h"
+#include "base/vec.h"
 #include "session/attach.h"
 #include "target/news.h"
 
@@ -17,6 +18,11 @@
 /* Without news of the kernel's. */
 #define RESCAN_NS 250000000ull
 #define UNSEEN_MAX 8192
+/*
+ * Processes with links of their own. What putting one there and taking it away costs grows with the others on the same
+ * file: measured with 64, 128, 256 and 500 of them, all go in 0.3, 0.6, 1.9 and 16 s.
+ */
+#define OWN_LINKS_MAX 128
 
 /* Due times are even; the lowest bit says that the process may not be wanted any more. */
 #define RECHECK 1ull
@@ -210,21 +216,40 @@ static size_t collect_due(struct roster *r, uint64_t now, struct map_slot *out, 
 	return n;
 }
 
+struct found {
+	uint32_t *at;
+	size_t at_cnt, at_cap;
+};
+
+static int find_wanted(struct roster *r, struct found *out, struct err *err)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *e;
+	if (!dir)
+		return err_set(err, errno, "cannot read /proc: %s", strerror(errno));
+	while ((e = readdir(dir))) {
+		uint32_t tgid = (uint32_t)strtoul(e->d_name, NULL, 10);
+		bool wanted = tgid && !target_find(r->live->targets, tgid).n && is_wanted(r, tgid);
+		uint32_t *place = wanted ? VEC_PUSH(out, at) : NULL;
+		if (place)
+			*place = tgid;
+	}
+	closedir(dir);
+	return 0;
+}
+
 int roster_scan(struct roster *r, struct err *err)
 {
-	DIR *dir = r->select ? opendir("/proc") : NULL;
-	const struct dirent *e;
-	if (r->select && !dir)
-		return err_set(err, errno, "cannot read /proc: %s", strerror(errno));
-	while (dir && (e = readdir(dir))) {
-		uint32_t tgid = (uint32_t)strtoul(e->d_name, NULL, 10);
-		if (tgid && !target_find(r->live->targets, tgid).n && is_wanted(r, tgid))
-			add(r, tgid);
-	}
-	if (dir)
-		closedir(dir);
+	struct found found = { 0 };
+	int rc = r->select ? find_wanted(r, &found, err) : 0;
+	/* At the begin, when nobody has any: a call must not be seen through two. */
+	if (!r->last_scan_ns)
+		r->live->shared = r->live->o->follow || r->live->o->pids_cnt + found.at_cnt > OWN_LINKS_MAX;
+	for (size_t i = 0; i < found.at_cnt; i++)
+		add(r, found.at[i]);
+	free(found.at);
 	r->last_scan_ns = now_ns();
-	return 0;
+	return rc;
 }
 
 static void rescan(struct roster *r)
