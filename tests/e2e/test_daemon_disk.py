@@ -132,21 +132,24 @@ def test_old_traces_go(started, daemon, tmp_path):
     assert not old.exists() and all(path.exists() for path in others)
 
 
-def test_last_profiles_do_not_pile_up(daemon, tmp_path):
+def test_last_profiles_do_not_pile_up(started, daemon, tmp_path):
     """Where processes end all the time, limits are kept between intervals, too."""
-    program = tmp_path / "sleepy"
-    shutil.copy("/bin/sleep", program)
-    d = daemon("--exe", program, "--follow", "--sample", "bytes:1", "--profile-dir", tmp_path / "p", "--every", "1h", "--keep", "5")
-    written = lambda: int(d.status()["profiles"].split()[0])
-    end = time.monotonic() + 10 * TIMEOUT
-    while written() < 110:
-        assert time.monotonic() < end, d.status()
-        procs = [subprocess.Popen([program, "1.5"], stdin=subprocess.DEVNULL) for _ in range(30)]
-        assert [p.wait(TIMEOUT) for p in procs] == [0] * len(procs)
+    program, folder = tmp_path / "c_leaver", tmp_path / "p"
+    shutil.copy(PROGS / "c_grow", program)
+    d = daemon("--exe", program, "--follow", "--sample", "bytes:1k", "--profile-dir", folder, "--every", "1h", "--keep", "5")
+    for _ in range(4):
+        programs = [started.program(program).wait_ready() for _ in range(30)]
+        d.until(lambda: d.traced() == len(programs))
+        for p in programs:
+            p.go()
+        d.until(lambda: {p.pid for p in programs} <= set(d.status()["table"]))
+        time.sleep(1)  # who lives shorter leaves no profile
+        assert [p.finish() for p in programs] == [0] * len(programs)
+        d.until(lambda: d.traced() == 0)
     d.until(lambda: not re.search(r" 0 old ones removed", d.status()["profiles"]))
-    assert len(list((tmp_path / "p").iterdir())) < 110
+    assert len(list(folder.iterdir())) < 110
     d.end()
-    assert len(list((tmp_path / "p").iterdir())) == 5
+    assert len(list(folder.iterdir())) == 5
 
 
 def told_by_file(path, may_be_short=False):
