@@ -25,6 +25,7 @@ OWN_ALLOCATOR = """
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 static char heap[1 << 26];
@@ -128,6 +129,7 @@ def test_library_gets_no_rights(tmp_path):
 @pytest.mark.parametrize("constructor, words", [
     ("for (;;) pause()", LATE),
     ("__builtin_trap()", "did not survive"),
+    ("__builtin_memset(mmap(0, 200 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 200 << 20)", "did not survive"),
     ('write(5, "r", 1); write(5, malloc(1 << 20), 1 << 20)', "calibrat"),
 ])
 def test_hostile_library_is_given_up(tmp_path, constructor, words):

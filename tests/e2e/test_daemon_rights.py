@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -73,3 +74,12 @@ def test_without_this_one_nothing_starts(secret, public, state, missing):
         assert d.proc.returncode == 1 and b"not allowed" in text, text
     finally:
         d.kill()
+
+
+@pytest.mark.parametrize("words", [["-p", "1", "-o", "t.alys"], ["daemon", "-p", "1", "--socket", "s"]])
+def test_in_a_process_namespace_of_its_own(tmp_path, words):
+    """The kernel's numbers are not those that it sees there: all would be lost."""
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", ALYS, *words], capture_output=True, text=True,
+                          timeout=TIMEOUT, cwd=tmp_path, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1 and "process namespace" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not list(tmp_path.iterdir())

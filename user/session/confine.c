@@ -19,6 +19,7 @@
 
 #define NOBODY 65534
 #define SECONDS 5 /* of CPU; whoever waits for us is less patient */
+#define MEMORY (128ull << 20) /* more than any allocator wants for some thousand calls */
 
 #define FIELD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define GIVE(action) BPF_STMT(BPF_RET | BPF_K, action)
@@ -55,8 +56,12 @@ static struct sock_filter filter[] = {
 
 static bool drop_rights(void)
 {
-	struct rlimit none = { 0, 0 }, cpu = { SECONDS, SECONDS };
+	struct rlimit none = { 0, 0 }, cpu = { SECONDS, SECONDS }, memory = { MEMORY, MEMORY };
 
+#ifndef __SANITIZE_ADDRESS__ /* whose shadow is terabytes */
+	if (setrlimit(RLIMIT_DATA, &memory))
+		return false;
+#endif
 	if (setrlimit(RLIMIT_CORE, &none) || setrlimit(RLIMIT_FSIZE, &none) || setrlimit(RLIMIT_CPU, &cpu))
 		return false;
 	if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||

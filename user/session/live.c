@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 /* How long an address in no known mapping makes us wait before /proc/PID/maps is read again. */
 #define MAPS_PAUSE_NS 5000000ull
 #define TICK_NS 250000000ull
+#define FIRST_PID_NS 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define SILENCE_NS 3000000000ull
 /*
  * The kernel's tables of sampled blocks and waiting calls are gone through this often: most
@@ -372,6 +374,16 @@ static int open_probes(struct live *l, struct err *err)
 	return l->roster ? 0 : -err->code;
 }
 
+/* The kernel's records have the numbers of the first namespace: in another one, no process would be known by them. */
+static int check_numbers(struct err *err)
+{
+	struct stat st;
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS)
+		return 0;
+	return err_set(err, ENOTSUP, "cannot trace from within a process namespace of its own, such as a container's: run it "
+		       "outside, or in the host's (docker run --pid=host, hostPID: true)");
+}
+
 int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err)
 {
 	struct target_ops out = live_target_ops;
@@ -381,7 +393,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->select = select;
 	l->all = select && select->all;
 	l->shared = o->follow;
-	if (attach_families(o->allocators, &l->families, err))
+	if (check_numbers(err) || attach_families(o->allocators, &l->families, err))
 		return -err->code;
 	l->catalog = catalog_new();
 	l->targets = l->catalog ? target_new(l->catalog, &out) : NULL;
