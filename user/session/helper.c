@@ -16,6 +16,9 @@
 #include "session/live.h"
 
 #define PATIENCE_NS 2000000000ull
+#define LOOK_MS 50
+
+static _Atomic bool in_a_hurry;
 
 /* Above the numbers that the helper's own descriptors get. */
 static int lift(int fd)
@@ -75,6 +78,11 @@ int helper_start(struct helper *h, const char *word, int file_fd, struct err *er
 	return rc ? err_set(err, rc, "the helper cannot be started: %s", strerror(rc)) : 0;
 }
 
+void helper_hurry(bool on)
+{
+	in_a_hurry = on;
+}
+
 void helper_end(struct helper *h)
 {
 	if (h->pid) {
@@ -89,10 +97,13 @@ void helper_end(struct helper *h)
 
 ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *err)
 {
-	uint64_t now = now_ns();
 	struct pollfd fd = { .fd = h->out, .events = POLLIN };
-	int ms = now < h->until_ns ? (int)((h->until_ns - now) / 1000000) : 0;
-	int rc = poll(&fd, 1, ms);
+	uint64_t now;
+	int rc;
+	do {
+		now = now_ns();
+		rc = poll(&fd, 1, now < h->until_ns ? LOOK_MS : 0);
+	} while (!rc && now < h->until_ns && !in_a_hurry);
 	if (rc <= 0)
 		return err_set(err, rc ? errno : ETIMEDOUT, "the helper did not answer in time");
 	ssize_t got = read(h->out, bytes, n);

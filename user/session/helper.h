@@ -27,6 +27,8 @@ void helper_go(struct helper *h);
 /* Bytes read, 0 at the end; -errno. */
 ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *err);
 void helper_end(struct helper *h);
+/* While on, a helper that does not answer at once is given up, whoever listens to it: all is to end. */
+void helper_hurry(bool on);
 /* Spares the attempt: an executable, which the loader would refuse. */
 bool helper_cannot_load(int file_fd);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "session/helper.h"
 
 struct verdicts {
 	int bell;
@@ -121,8 +122,10 @@ void verdicts_free(struct verdicts *v)
 		return;
 	pthread_mutex_lock(&v->lock);
 	v->closing = true;
+	helper_hurry(true);
 	while (v->working)
 		pthread_cond_wait(&v->idle, &v->lock);
+	helper_hurry(false);
 	pthread_mutex_unlock(&v->lock);
 	for (size_t i = 0; i < v->orders_cnt; i++)
 		order_free(&v->orders[i]);

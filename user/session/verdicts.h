@@ -29,7 +29,7 @@ struct verdicts;
 
 /* NULL without memory or descriptors. */
 struct verdicts *verdicts_new(void);
-/* Waits for the helper at work. */
+/* Gives up the helper at work, if any. */
 void verdicts_free(struct verdicts *v);
 /* Readable when there is something to take. */
 int verdicts_fd(const struct verdicts *v);
