@@ -74,6 +74,16 @@ def test_nobody_yet(started, daemon, tmp_path):
     d.end()
 
 
+def test_by_a_link_to_the_program(started, daemon, tmp_path):
+    """Which the kernel does not call so: as /bin/sh on most machines."""
+    path = copy("c_busy", tmp_path / "c_own_name")
+    (tmp_path / "link").symlink_to(path)
+    program = started.program(path).wait_ready().go()
+    d = daemon("--exe", tmp_path / "link", "--sample", "bytes:4k")
+    d.until(lambda: program.pid in d.status()["table"])
+    d.end()
+
+
 def test_program_that_was_deleted(started, daemon, tmp_path):
     path = copy("c_busy", tmp_path / "c_gone")
     program = started.program(path).wait_ready().go()

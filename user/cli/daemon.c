@@ -34,6 +34,18 @@ static int parse_word(const struct opt *o, const char *text, void *dest, struct 
 	return 0;
 }
 
+/* The kernel calls a program by its own name, whatever link leads to it: /bin/sh, say. */
+static int parse_exe(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	int rc = parse_word(o, text, dest, err);
+	char *own = !rc && strchr(text, '/') && !strpbrk(text, "*?[\\") ? realpath(text, NULL) : NULL;
+	if (!own || !strcmp(own, text)) {
+		free(own);
+		return rc;
+	}
+	return parse_word(o, own, dest, err); /* which keeps it */
+}
+
 #define MEMORY_MIN (32ull << 20)
 
 static int parse_memory(const struct opt *o, const char *text, void *dest, struct err *err)
@@ -80,7 +92,7 @@ static const struct opt options[] = {
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, those to come included" },
 	{ "pid", 'p', "PID[,PID]", record_pids, AT(watch.record.pids), NULL, NULL, "these processes" },
 	{ "name", 'n', "NAME", parse_word, AT(watch.select.names), NULL, NULL, "processes of this short name (as `ps` shows it)" },
-	{ "exe", 0, "GLOB", parse_word, AT(watch.select.exes), NULL, NULL, "processes whose executable matches, such as '/srv/*'" },
+	{ "exe", 0, "GLOB", parse_exe, AT(watch.select.exes), NULL, NULL, "processes whose executable matches, such as '/srv/*'" },
 	{ "cgroup", 0, "PATH", parse_word, AT(watch.select.cgroups), NULL, NULL, "processes of this control group and those below it" },
 	{ "user", 'u', "USER", parse_word, AT(watch.select.users), NULL, NULL, "processes of this user" },
 	{ "follow", 'F', NULL, opt_flag, AT(watch.record.follow), NULL, NULL, "see their children from the first call on: all programs with these libraries pay" },
