@@ -136,7 +136,7 @@ def test_scrapers_find_what_they_want(own):
 def go_program(tmp_path):
     need("go")
     subprocess.run(["go", "build", "-o", tmp_path / "program", Path(__file__).parent / "go_program.go"], check=True, timeout=5 * TIMEOUT,
-                   env={**os.environ, "GOCACHE": str(tmp_path / "cache"), "GO111MODULE": "off"})
+                   env={**os.environ, "GOCACHE": str(tmp_path / "cache"), "GOPATH": str(tmp_path / "go"), "GO111MODULE": "off"})
     proc = subprocess.Popen([tmp_path / "program"], stdout=subprocess.PIPE, text=True)
     yield "http://" + proc.stdout.readline().strip()
     proc.kill()
