@@ -315,6 +315,15 @@ def test_only_who_has_no_rights_talks(served):
         assert [pid for pid in family(server.proc.pid) if what(pid)] == [server.collector()]
 
 
+def test_nobody_listens_unless_told(tmp_path):
+    silent = Daemon(tmp_path, "--off").wait_ready()
+    try:
+        assert "http" not in silent.log()
+        assert not [pid for pid in family(silent.proc.pid) if holds_internet(pid)]
+    finally:
+        silent.kill()
+
+
 @pytest.mark.parametrize("words,said", [
     (("--listen", "0.0.0.0:0"), "--listen-insecure"),
     (("--listen", "somewhere"), "--listen wants PORT"),
