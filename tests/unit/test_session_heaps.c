@@ -240,6 +240,9 @@ static void no_pause_at_the_limit(void **state)
 	struct limits l = { .memory_max = 1000 };
 	(void)state;
 	limits_set_interval(&l, 4096);
+	assert_int_equal(limits_room(&l, 500), 380); /* to where blocks are thinned */
+	assert_int_equal(limits_room(&l, 880), 0);
+	assert_int_equal(limits_room(&l, 2000), 0);
 	assert_int_equal(step(&l, 1, 890, 0), LIMITS_THIN);
 	assert_int_equal(step(&l, 1, 890, 0), LIMITS_FINE);
 	assert_int_equal(step(&l, 1, 935, 0), LIMITS_REFUSE);

@@ -399,7 +399,7 @@ static int try_to_break_out(void)
 	struct err err = { 0 };
 	struct stat st;
 	void *m;
-	if (jail_enter(&err))
+	if (jail_enter(0, &err))
 		return 1;
 	if (!refused(open("/etc/passwd", O_RDONLY)) || !refused(open("/tmp/x", O_CREAT | O_WRONLY, 0600)))
 		return 3;
@@ -421,18 +421,39 @@ static int try_to_break_out(void)
 	return m == MAP_FAILED ? 9 : 0;
 }
 
-static void test_jail(void **state)
+static int take_more_than_was_given(void)
 {
-	(void)state;
+	struct err err = { 0 };
+	if (jail_memory() != JAIL_MEMORY || jail_enter(64 << 20, &err) || jail_memory() != 64 << 20)
+		return 1;
+	if (mmap(NULL, 96 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		return 2;
+	return mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? 3 : 0;
+}
+
+static void expect_none(int (*tried)(void))
+{
 #ifdef __SANITIZE_ADDRESS__
 	skip(); /* it makes calls of its own */
 #endif
 	int status, pid = fork();
 	if (pid == 0)
-		_exit(try_to_break_out());
+		_exit(tried());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_jail(void **state)
+{
+	(void)state;
+	expect_none(try_to_break_out);
+}
+
+static void test_less_memory(void **state)
+{
+	(void)state;
+	expect_none(take_more_than_was_given);
 }
 
 static long status_value(int pid, const char *key, int base)
@@ -460,7 +481,7 @@ static void test_jailed_rights(void **state)
 	int pid = fork();
 	if (pid == 0) {
 		close(stop[1]);
-		if (!jail_enter(&err))
+		if (!jail_enter(0, &err))
 			byte = 'j';
 		_exit(write(done[1], &byte, 1) != 1 || read(stop[0], &byte, 1) != 0);
 	}
@@ -488,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_truncated),  cmocka_unit_test(test_truncated_meanwhile),
 		cmocka_unit_test(test_hog),	   cmocka_unit_test(test_at_once),
 		cmocka_unit_test(test_once),	   cmocka_unit_test(test_jail),
+		cmocka_unit_test(test_less_memory),
 		cmocka_unit_test(test_jailed_rights),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

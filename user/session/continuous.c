@@ -420,6 +420,9 @@ static void look_at_use(struct continuous *c, uint64_t now)
 	c->overhead += (samples + calls - c->overhead) * share;
 	c->looked_ns = now;
 	footprint_look(&c->memory);
+	/* What a worker takes is none that it lacks. */
+	if (!naming_is_busy(c->naming))
+		naming_set_room(c->naming, limits_room(&c->limits, footprint_sum(&c->memory) + set_by(c)));
 	keep_limits(c, now);
 }
 

@@ -117,6 +117,12 @@ static uint64_t pause_of(const struct limits *l, uint64_t percent)
 	return percent >= REFUSE_PERCENT ? HURRY_NS : PAUSE_NS;
 }
 
+uint64_t limits_room(const struct limits *l, uint64_t memory)
+{
+	uint64_t most = l->memory_max / 100 * THIN_PERCENT;
+	return most > memory ? most - memory : 0;
+}
+
 bool limits_is_full(const struct limits *l, uint64_t memory)
 {
 	return l->refusing && memory * 100 / l->memory_max >= FULL_PERCENT;

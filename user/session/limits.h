@@ -44,6 +44,8 @@ enum limits_step {
 };
 
 enum limits_step limits_next(struct limits *l, const struct limits_use *u);
+/* What may be taken for a while before blocks are thinned. */
+uint64_t limits_room(const struct limits *l, uint64_t memory);
 /* Nothing more is to be taken in, no process either. */
 bool limits_is_full(const struct limits *l, uint64_t memory);
 void limits_set_interval(struct limits *l, uint64_t interval);

@@ -18,6 +18,7 @@
 
 #define PATIENCE_NS 300000000 /* with a job on its way, at the end */
 #define STACKS_MAX 16384      /* in a job: they are copied for it */
+#define ROOM_LEAST (32ull << 20)
 
 /* What the thread has; the owner looks at it only when the thread has ended. */
 struct job {
@@ -36,6 +37,7 @@ struct naming {
 	int done;
 	uint32_t reached;
 	uint64_t failures;
+	uint64_t room;
 };
 
 struct naming *naming_new(struct live *l, struct err *err)
@@ -138,6 +140,7 @@ static struct job *prepare(struct naming *n, struct err *err)
 	if (!j || namer_config(&config, l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
 			       l->o->raw_names, l->o->debuginfod, err))
 		goto failed;
+	config.memory = n->room > ROOM_LEAST ? n->room : ROOM_LEAST;
 	j->done = n->done;
 	j->upto = l->stacks_cnt;
 	j->symbolizer = symbolizer_new(&config);
@@ -176,6 +179,11 @@ int naming_begin(struct naming *n, struct err *err)
 	else
 		job_free(j);
 	return rc;
+}
+
+void naming_set_room(struct naming *n, uint64_t bytes)
+{
+	n->room = bytes;
 }
 
 static void note_failures(struct naming *n, const struct catalog *c)

@@ -12,7 +12,6 @@
 
 #include "symbol/jail.h"
 
-#define UNPACKED_SZ_MAX (JAIL_MEMORY / 3 * 2) /* the rest is for what libdw makes of it */
 #define CRC_SZ_MAX	(2ull << 30)
 
 /* What libdw takes of memory for it: others are mapped. */
@@ -33,6 +32,7 @@ static int look_for_debug(Elf *elf)
 	Elf_Scn *scn = NULL;
 	size_t names;
 	uint64_t sum = 0;
+	uint64_t most = jail_memory() / 3 * 2; /* the rest is for what libdw makes of it */
 	bool info = false;
 	if (elf_getshdrstrndx(elf, &names))
 		return -ENOENT;
@@ -46,7 +46,7 @@ static int look_for_debug(Elf *elf)
 		if (strncmp(name, ".debug_", 7))
 			continue;
 		uint64_t size = unpacked_size(scn, &sh);
-		if (size > UNPACKED_SZ_MAX - sum)
+		if (size > most - sum)
 			return -E2BIG;
 		sum += size;
 		info |= !strcmp(name, ".debug_info");

@@ -101,6 +101,7 @@ static int send_open(struct inquiry *q)
 	buf_u8(&out, q->file->perf_map);
 	buf_u8(&out, q->config->depth < depth ? q->config->depth : depth);
 	buf_u8(&out, q->config->raw_names);
+	buf_varint(&out, q->config->memory >> 20);
 	int rc = packet_send(q->worker.sock, &out, q->file->fd);
 	buf_free(&out);
 	return rc;

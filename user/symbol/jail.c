@@ -31,9 +31,16 @@ static int limit(int what, rlim_t value)
 	return setrlimit((__rlimit_resource_t)what, &l) ? -errno : 0;
 }
 
+static uint64_t given = JAIL_MEMORY;
+
+uint64_t jail_memory(void)
+{
+	return given;
+}
+
 static int set_limits(void)
 {
-	int rc = SANITIZED ? 0 : limit(RLIMIT_DATA, JAIL_MEMORY);
+	int rc = SANITIZED ? 0 : limit(RLIMIT_DATA, given);
 	/* The soft limit is a signal that may be caught, so both are the same. */
 	if (!rc)
 		rc = limit(RLIMIT_CPU, JAIL_SECONDS);
@@ -107,9 +114,10 @@ static int allow_few_calls(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 }
 
-int jail_enter(struct err *err)
+int jail_enter(uint64_t memory, struct err *err)
 {
 	const char *what = "limits";
+	given = memory && memory < JAIL_MEMORY ? memory : JAIL_MEMORY;
 	int rc = set_limits();
 	if (!rc) {
 		what = "user";

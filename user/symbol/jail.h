@@ -5,9 +5,11 @@
 #ifndef ALYS_SYMBOL_JAIL_H
 #define ALYS_SYMBOL_JAIL_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 
-/* That it may write to. With its code and what it touches of a mapped file it stays below 300 MB. */
+/* That it may write to at most. With its code and what it touches of a mapped file it stays below 300 MB. */
 #define JAIL_MEMORY (256ull << 20)
 #define JAIL_SECONDS 60
 
@@ -15,6 +17,8 @@
  * There is no way back. An error means that less was taken than promised, so the caller has to end.
  * Kernels without landlock do without.
  */
-int jail_enter(struct err *err);
+int jail_enter(uint64_t memory, struct err *err); /* at most JAIL_MEMORY; 0: that */
+/* What this process was given. */
+uint64_t jail_memory(void);
 
 #endif

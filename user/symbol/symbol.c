@@ -261,7 +261,7 @@ static int wait_and_hear(struct inquiry **active, size_t n)
 static int work(struct run *r)
 {
 	struct inquiry *active[WORKERS_MAX];
-	size_t n = 0, next = 0, most = workers_wanted();
+	size_t n = 0, next = 0, most = r->s->config.memory ? 1 : workers_wanted();
 	int rc = 0;
 	while (!rc) {
 		for (size_t i = n; i-- > 0;)

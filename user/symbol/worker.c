@@ -72,9 +72,10 @@ static int open_file(struct worker *w, struct err *err)
 	w->perf_map = cursor_u8(&c);
 	w->depth = cursor_u8(&c);
 	w->raw_names = cursor_u8(&c);
+	uint64_t memory = cursor_varint(&c) << 20;
 	if (c.bad || w->fd < 0)
 		return err_set(err, EPROTO, "no file was handed over");
-	int rc = jail_enter(err);
+	int rc = jail_enter(memory, err);
 	if (rc || w->perf_map)
 		return rc;
 	const struct want_source more = { .open = ask_for_file, .ctx = w };
