@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -35,6 +37,7 @@ struct sender {
 	struct push_counts counts;
 	bool ending;
 	uint64_t until_ms; /* when ending */
+	int sock;          /* the connection, -1 = none */
 	bool complained;
 };
 
@@ -147,6 +150,38 @@ static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl
 	bool over = s->ending && now_ms() > s->until_ms;
 	pthread_mutex_unlock(&s->lock);
 	return over;
+}
+
+/* libcurl looks whether there is time left once a second: whoever cannot wait for that cuts it off. */
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	struct sender *s = ctx;
+	(void)purpose;
+	int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+	pthread_mutex_lock(&s->lock);
+	s->sock = fd;
+	pthread_mutex_unlock(&s->lock);
+	return fd;
+}
+
+/* Under the lock, so that nobody cuts off what has got the same number. */
+static int close_socket(void *ctx, curl_socket_t fd)
+{
+	struct sender *s = ctx;
+	pthread_mutex_lock(&s->lock);
+	if (s->sock == fd)
+		s->sock = -1;
+	int rc = close(fd);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+static void cut_off(struct sender *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->sock >= 0)
+		shutdown(s->sock, SHUT_RDWR);
+	pthread_mutex_unlock(&s->lock);
 }
 
 enum outcome { SENT, REFUSED, AGAIN };
@@ -361,6 +396,10 @@ static void set_manners(struct sender *s)
 	s->lib->easy_setopt(s->curl, CURLOPT_NOPROGRESS, 0l);
 	s->lib->easy_setopt(s->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
 	s->lib->easy_setopt(s->curl, CURLOPT_XFERINFODATA, s);
+	s->lib->easy_setopt(s->curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	s->lib->easy_setopt(s->curl, CURLOPT_OPENSOCKETDATA, s);
+	s->lib->easy_setopt(s->curl, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+	s->lib->easy_setopt(s->curl, CURLOPT_CLOSESOCKETDATA, s);
 }
 
 /* gRPC is HTTP/2; without TLS there is nobody to agree on that with. */
@@ -402,6 +441,7 @@ struct sender *sender_new(enum push_kind kind, const struct push_options *o, str
 	}
 	s->lib = lib;
 	s->kind = kind;
+	s->sock = -1;
 	s->queue_max = o->queue_max ? o->queue_max : QUEUE_STANDARD;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&monotonic);
@@ -422,8 +462,14 @@ void sender_end(struct sender *s)
 	pthread_mutex_lock(&s->lock);
 	s->ending = true;
 	s->until_ms = now_ms() + FAREWELL_MS;
+	/* A moment later, when it is over for the thread as well. */
+	uint64_t until_ms = s->until_ms + 10;
 	pthread_cond_signal(&s->changed);
 	pthread_mutex_unlock(&s->lock);
-	pthread_join(s->thread, NULL);
+	struct timespec until = { .tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000 };
+	if (pthread_clockjoin_np(s->thread, NULL, CLOCK_MONOTONIC, &until)) {
+		cut_off(s);
+		pthread_join(s->thread, NULL);
+	}
 	sender_free(s);
 }
