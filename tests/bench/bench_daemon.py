@@ -64,6 +64,14 @@ def ctl(path, *words):
     return int(took.group(1)) / 1000 if took else None
 
 
+def end(daemon):
+    """Seconds that it takes to go when it is told to, with all that it has under probes."""
+    begun = time.monotonic()
+    daemon.terminate()
+    daemon.wait(60)
+    return time.monotonic() - begun
+
+
 def measure(folder):
     counts, sock = os.path.join(folder, "counts"), os.path.join(folder, "ctl")
     target = Target(program("requests"), str(PROCESSES), counts)
@@ -85,8 +93,8 @@ def measure(folder):
             floor = Floor(target.pid, "all")
             found["floor"].append(1 - rate(counts, SECONDS) / plain)
             floor.stop()
-        ctl(sock, "stop")
-        daemon.wait(20)
+        ctl(sock, "on")
+        found["end"] = [end(daemon)]
     finally:
         daemon.kill()
         target.close()
@@ -146,10 +154,11 @@ def main():
         ["daemon, MB", *(f"{n:.0f}" for n in (middle["memory"], min(found["memory"]), max(found["memory"])))],
         ["on, ms", *(f"{1000 * n:.0f}" for n in (middle["on"], min(found["on"]), max(found["on"])))],
         ["off, ms", *(f"{1000 * n:.0f}" for n in (middle["off"], min(found["off"]), max(found["off"])))],
+        ["end, ms", f"{1000 * middle['end']:.0f}", "", ""],
     ])
     for name, factor, most, what in (("lost", 100, 3, "throughput that they lose, %"), ("cpu", 100, 3, "daemon, % of a CPU"),
                                      ("memory", 1, 256, "daemon's memory, MB"), ("on", 1000, 300, "switching on, ms"),
-                                     ("off", 1000, 1000, "switching off, ms")):
+                                     ("off", 1000, 1000, "switching off, ms"), ("end", 1000, 2000, "from SIGTERM to the end, ms")):
         measured = factor * middle[name]
         verdict(what, f"at most {most}", f"{measured:.1f}", measured <= most)
     for what, measured in soon.items():

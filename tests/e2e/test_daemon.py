@@ -165,7 +165,8 @@ def test_on_and_off(started, daemon):
         d.until(lambda: program.pid in d.status()["table"])
         d.ctl("off")
         assert changed_text(program.pid) == {}
-        assert "links" in d.status()["probes"] and " 0 links" in d.status()["probes"]
+        assert " 0 links" in d.status()["probes"]
+        assert not [text for pid in (d.proc.pid, d.collector()) for text in fdinfo(pid) if "link_id" in text]
     assert program.pid in d.status()["table"], "what was known stays readable"
     d.end()
     assert program.finish() == 0
