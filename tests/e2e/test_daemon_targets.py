@@ -67,7 +67,8 @@ def test_several_of_each(started, daemon, tmp_path, public):
 
 def test_nobody_yet(started, daemon, tmp_path):
     """A daemon may be there before those whom it is to watch."""
-    d = daemon("--name", "c_late", "--sample", "bytes:4k")
+    d = daemon("--name", "c_late")
+    assert d.status()["tracing"] == "on; one sample every 524288 bytes"
     assert d.traced() == 0 and d.status()["probes"].startswith("0 files, 0 places, 0 links")
     late = started.program(copy("c_busy", tmp_path / "c_late")).wait_ready().go()
     d.until(lambda: late.pid in d.status()["table"])
