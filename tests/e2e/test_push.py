@@ -148,6 +148,15 @@ def test_profiles_arrive(backend, pushing, tmp_path, later):
     assert dropped(server, "refused") == dropped(server, "queue-full") == dropped(server, "not-made") == 0
 
 
+def test_who_is_small_for_a_while_is_not_sent_twice(backend, pushing):
+    """Of more processes than are sent a round, the one with allocations drops out and comes back again and again."""
+    server = pushing(f"http://127.0.0.1:{backend.port}", "--many", 100)
+    shop = lambda: [p for labels, p in (pprof_rules.check_push(body) for _, _, body in list(backend.taken)) if labels["pid"] == "4242"]
+    wait_for(lambda: len(shop()) >= 6)
+    assert server.stop()[0] == "marks left 0\n"
+    assert sum(p.total("alloc_space") for p in shop()) == shop()[-1].total("inuse_space")
+
+
 @pytest.mark.parametrize("later", [0, 30])
 def test_profiles_arrive_at_parca(parca, pushing, later):
     """Whole each time, and without a duration: what has one is a difference to Parca, also what is in use in it."""

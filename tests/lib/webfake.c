@@ -77,7 +77,9 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 	if (!rc)
 		rc = fn(fn_ctx, &evil);
 	for (uint32_t i = 0; !rc && i < f->many; i++) {
-		struct http_process more = { .pid = 10000 + i, .comm = "crowd", .exe = "/bin/crowd", .live_bytes = i };
+		struct http_process more = { .pid = 10000 + i, .comm = "crowd", .exe = "/bin/crowd" };
+		/* Now smaller and now larger than the others. */
+		more.live_bytes = i + (f->grown / 10 % 2 ? 1e9 : 0);
 		rc = fn(fn_ctx, &more);
 	}
 	return rc;

@@ -35,7 +35,7 @@ struct push {
 	enum push_kind kind;
 	struct sender *sender;
 	int timer_fd;
-	struct followed followed[FOLLOWED_MAX];
+	struct followed followed[HTTP_MARKS];
 	uint64_t round;
 
 	pthread_mutex_t lock; /* of the rest */
@@ -122,7 +122,7 @@ static void ask(struct push *p, const struct parcel_who *who, struct http_mark *
 static struct followed *place_of(struct push *p, uint32_t pid)
 {
 	struct followed *free_one = NULL;
-	for (size_t i = 0; i < FOLLOWED_MAX; i++) {
+	for (size_t i = 0; i < HTTP_MARKS; i++) {
 		struct followed *f = &p->followed[i];
 		if (f->mark && f->pid == pid)
 			return f;
@@ -151,7 +151,7 @@ static void follow(struct push *p, const struct roll_entry *e)
 
 static void forget_gone(struct push *p)
 {
-	for (size_t i = 0; i < FOLLOWED_MAX; i++) {
+	for (size_t i = 0; i < HTTP_MARKS; i++) {
 		if (!p->followed[i].mark || p->followed[i].round == p->round)
 			continue;
 		unmark(p, p->followed[i].mark);
@@ -164,8 +164,11 @@ static void next_round(struct push *p)
 	struct roll r = { 0 };
 	p->round++;
 	if (!roll_read(&r, p->source)) {
-		/* Two passes, so that the places of those gone are free for new ones. */
-		for (size_t i = 0; i < r.at_cnt && i < FOLLOWED_MAX; i++) {
+		/*
+		 * Two passes, so that the places of those gone are free for new ones. Who is small for a while keeps its
+		 * place: else all that it ever allocated would be sent once more.
+		 */
+		for (size_t i = 0; i < r.at_cnt; i++) {
 			struct followed *f = place_of(p, r.at[i].pid);
 			if (f && f->mark)
 				f->round = p->round;
