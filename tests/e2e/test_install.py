@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -81,19 +82,22 @@ def test_exposure_of_the_service(installed):
 # --- as the service --------------------------------------------------------------------------------
 
 class Supervisor:
-    """Hears what a service of Type=notify says."""
+    """Hears what a service of Type=notify says, all the time: for those who speak there is little room."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(path))
         path.chmod(0o666)
-        self.socket.settimeout(TIMEOUT)
-        self.heard = []
+        self.heard, self.past = [], 0
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        while True:
+            self.heard += self.socket.recv(4096).decode().splitlines()
 
     def hear(self, word):
-        while word not in self.heard:
-            self.heard += self.socket.recv(4096).decode().splitlines()
-        self.heard = self.heard[self.heard.index(word) + 1:]
+        wait_for(lambda: word in self.heard[self.past:])
+        self.past = self.heard.index(word, self.past) + 1
 
 
 @pytest.fixture
