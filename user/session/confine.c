@@ -21,6 +21,12 @@
 #define SECONDS 5 /* of CPU; whoever waits for us is less patient */
 #define MEMORY (128ull << 20) /* more than any allocator wants for some thousand calls */
 
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1 /* its shadow memory is terabytes */
+#else
+#define SANITIZED 0
+#endif
+
 #define FIELD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define GIVE(action) BPF_STMT(BPF_RET | BPF_K, action)
 #define REFUSE(code) GIVE(SECCOMP_RET_ERRNO | (code))
@@ -58,10 +64,8 @@ static bool drop_rights(void)
 {
 	struct rlimit none = { 0, 0 }, cpu = { SECONDS, SECONDS }, memory = { MEMORY, MEMORY };
 
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow is terabytes */
-	if (setrlimit(RLIMIT_DATA, &memory))
+	if (!SANITIZED && setrlimit(RLIMIT_DATA, &memory))
 		return false;
-#endif
 	if (setrlimit(RLIMIT_CORE, &none) || setrlimit(RLIMIT_FSIZE, &none) || setrlimit(RLIMIT_CPU, &cpu))
 		return false;
 	if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
