@@ -239,6 +239,25 @@ def test_very_many_processes(started, daemon, tmp_path):
             p.wait()
 
 
+def test_many_that_come_one_by_one(daemon, tmp_path):
+    """They have links of their own until tracing is switched on anew, which is told."""
+    shutil.copy("/bin/sleep", tmp_path / "w_sleep")
+    d = daemon("--exe", tmp_path / "w_sleep")
+    idle = [subprocess.Popen([tmp_path / "w_sleep", "10000"]) for _ in range(140)]
+    try:
+        links = lambda: int(d.status()["probes"].split(", ")[2].split()[0])
+        d.until(lambda: d.traced() == len(idle))
+        assert links() > len(idle) and d.log().count("`alys-bpf ctl off` and `on`") == 1
+        d.ctl("off")
+        d.ctl("on")
+        assert d.traced() == len(idle) and links() < len(idle)
+        d.end()
+    finally:
+        for p in idle:
+            p.kill()
+            p.wait()
+
+
 def attached(d, name):
     return d.log().count(f"{name}: ")
 

@@ -40,6 +40,7 @@ struct roster {
 	struct roster_counts counts;
 	uint64_t last_scan_ns;
 	bool lost, refused;
+	bool warned; /* of too many processes with links of their own */
 	char *program; /* our own executable, NULL = not known */
 };
 
@@ -176,12 +177,22 @@ static void take_refused(struct roster *r)
 	r->refused = false;
 }
 
+static void warn_of_many(struct roster *r)
+{
+	if (r->warned || r->live->shared || target_count(r->live->targets) <= OWN_LINKS_MAX)
+		return;
+	log_warn("more than %d processes have probes of their own, which take long to be taken away: `alys-bpf ctl off` and `on` has "
+		 "them share some, as --follow does from the begin", OWN_LINKS_MAX);
+	r->warned = true;
+}
+
 static void add(struct roster *r, uint32_t tgid)
 {
 	struct err err = { 0 };
 	r->counts.looked++;
 	if (!is_refused(r) && live_add(r->live, tgid, &err) && err.code != ESRCH)
 		log_info("%s", err.text);
+	warn_of_many(r);
 }
 
 static void look_at(struct roster *r, uint32_t tgid, bool recheck)
