@@ -25,6 +25,8 @@
 #include "session/broker.h"
 
 #define PATIENCE_S 120
+/* Exit statuses beside those of the tests. */
+enum { CANNOT_SPLIT = 100, KILLED, NOBODY_IS_NOBODY /* in a user namespace there may be no other user */ };
 
 static struct {
 	char dir[64], file[80], pipe[80], mapped[64]; /* the last one below /proc/PID/ */
@@ -171,7 +173,8 @@ static bool make_place(void)
 	bool made = write(fd, "x", 1) == 1 && !mkfifo(place.pipe, 0600);
 	close(fd);
 	place.opened = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	made = made && inotify_add_watch(place.opened, place.pipe, IN_OPEN) >= 0;
+	/* Others may have taken all there are. */
+	made = made && (place.opened < 0 || inotify_add_watch(place.opened, place.pipe, IN_OPEN) >= 0);
 	place.maps = caps_has(CAP_CHECKPOINT_RESTORE);
 	return made && find_mapping(place.mapped, sizeof(place.mapped));
 }
@@ -188,16 +191,17 @@ static void remove_place(void)
 static int live(int (*does)(const struct broker *b))
 {
 	struct broker b = { .writable = -1 };
+	struct err err;
 	sigset_t none;
 	sigemptyset(&none);
 	alarm(PATIENCE_S);
 	broker_choose_user(&b);
-	if (broker_split(&b, NULL))
-		return 100;
+	if (broker_split(&b, &err))
+		return err.code == EINVAL ? NOBODY_IS_NOBODY : CANNOT_SPLIT;
 	if (!b.pid)
 		return does(&b);
 	int status = broker_serve(&b, signalfd(-1, &none, SFD_NONBLOCK));
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 101;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : KILLED;
 }
 
 static void expect_fine(int (*does)(const struct broker *b))
@@ -210,6 +214,8 @@ static void expect_fine(int (*does)(const struct broker *b))
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	remove_place();
 	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == NOBODY_IS_NOBODY)
+		skip();
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -240,7 +246,7 @@ static void test_nonsense(void **state)
 static void test_no_rights(void **state)
 {
 	(void)state;
-	if (geteuid())
+	if (!caps_has(CAP_SETUID) || !caps_has(CAP_SETGID))
 		skip();
 	expect_fine(has_nothing_left);
 }
