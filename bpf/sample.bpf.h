@@ -72,7 +72,10 @@ static __always_inline struct block_key block_key(__u64 addr)
 static __always_inline __u32 *mark_of(__u64 addr)
 {
 	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
-	return &sampled_marks[ALYS_MARK_OF(addr, tgid)];
+	__u64 i = ALYS_MARK_OF(addr, tgid);
+	barrier_var(i);
+	/* verifier: of two bounded halves in one number Linux 6.1 knows no bound. */
+	return &sampled_marks[i & ((1 << ALYS_MARK_BITS) - 1)];
 }
 
 /* Hardly any block was sampled: one word in a processor's cache tells, where the table is a miss in memory. */
