@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """
-A day of the daemon in ALYS_SOAK_SECONDS (600): servers, programs that become others, a thousand short-lived processes a
+A day of the daemon in ALYS_SOAK_SECONDS (180): servers, programs that become others, a thousand short-lived processes a
 second in every round, every face of the daemon asked. Status 0: nothing grew, crashed, wedged or was lost uncounted, and
 nothing is left in the kernel; 1: something did; 77: no BPF here. Its processes are those of a user that nobody else is,
 with a C library that nobody else maps: what else runs on the machine meets none of its probes.
@@ -20,7 +20,7 @@ from pathlib import Path
 from conftest import PROGS, Program, bpftool, children_of, fdinfo, leftovers, probe_programs, why_no_bpf
 from test_daemon import Daemon, free_port, law
 
-SECONDS = float(os.environ.get("ALYS_SOAK_SECONDS", "600"))
+SECONDS = float(os.environ.get("ALYS_SOAK_SECONDS", "180"))
 ROUND = 10          # seconds
 NEWBORN = 1000      # in a second of each round
 PATIENCE = 120      # seconds in which whatever does not hang has answered, however loaded the machine
