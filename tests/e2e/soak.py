@@ -17,6 +17,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+
 from conftest import PROGS, Program, bpftool, children_of, fdinfo, leftovers, probe_programs, why_no_bpf
 from test_daemon import Daemon, free_port, law
 

@@ -1,4 +1,4 @@
-"""End to end: start real programs, put the real tracer on them, compare what it says with what they say."""
+"""For tests with real probes: start real programs, put the real tracer on them, compare what it says with what they say."""
 
 import collections
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("BUILD", ROOT / "build")).resolve()
 ALYS = BUILD / "alys-bpf"
 PROGS = BUILD / "tests" / "prog"
