@@ -15,18 +15,20 @@ static struct elf *file_at(uint32_t tgid, uint64_t addr, int *fd, uint64_t *vadd
 {
 	char path[64], line[1024];
 	unsigned long start, end, offset;
+	char perms[8];
 	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
 	FILE *f = fopen(path, "r");
 	struct elf *e = NULL;
 	while (f && !e && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) != 3 || addr < start || addr >= end)
+		if (sscanf(line, "%lx-%lx %7s %lx", &start, &end, perms, &offset) != 4 || addr < start || addr >= end)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%u/map_files/%lx-%lx", tgid, start, end);
 		*fd = open(path, O_RDONLY | O_CLOEXEC);
 		e = *fd >= 0 ? elf_open(*fd, path, NULL) : NULL;
 		if (!e)
 			break;
-		if (elf_vaddr_of(e, offset, vaddr))
+		const struct elf_mapped part = { offset, end - start, perms[2] == 'x' };
+		if (elf_mapped_vaddr(e, &part, vaddr))
 			*vaddr += addr - start;
 	}
 	if (f)

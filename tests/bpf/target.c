@@ -64,8 +64,9 @@ static void add_file(struct target *t, struct list *list, const struct line *l)
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%lx-%lx", t->tgid, l->start, l->end);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct elf *e = fd >= 0 ? elf_open(fd, l->path, NULL) : NULL;
+	const struct elf_mapped part = { .offset = l->offset, .size = l->end - l->start, .exec = true };
 	uint64_t vaddr;
-	if (e && elf_vaddr_of(e, l->offset, &vaddr)) {
+	if (e && elf_mapped_vaddr(e, &part, &vaddr)) {
 		m.file = l->ino ^ (uint64_t)makedev(l->major, l->minor) << 40;
 		m.bias = l->start - vaddr;
 		if (!tables_has(t->tables, m.file))

@@ -34,7 +34,8 @@ static void ask(const struct elf *e)
 			elf_plt_target(e, at + k);
 	}
 	for (size_t i = 0; i < n; i++)
-		sink += elf_offset_of(e, seg[i].vaddr, &at) + elf_vaddr_of(e, seg[i].offset, &at);
+		sink += elf_offset_of(e, seg[i].vaddr, &at) +
+			elf_mapped_vaddr(e, &(struct elf_mapped){ seg[i].offset, seg[i].filesz, true }, &at);
 	elf_each_symbol(e, touch, (void *)(uintptr_t)e);
 }
 

@@ -99,7 +99,7 @@ static void test_own_symbols(void **state)
 	assert_memory_equal(code, (void *)(uintptr_t)&own_bias, w.found.size);
 	uint64_t offset, back;
 	assert_true(elf_offset_of(e, w.found.vaddr, &offset));
-	assert_true(elf_vaddr_of(e, offset, &back));
+	assert_true(elf_mapped_vaddr(e, &(struct elf_mapped){ offset, 1, true }, &back));
 	assert_int_equal(back, w.found.vaddr);
 	/* .symtab says memfd_create@GLIBC_2.27. */
 	w = find(e, "memfd_create", false);
@@ -153,6 +153,48 @@ static void test_libc(void **state)
 	assert_null(elf_section(e, ".nothing", &size, &vaddr));
 	elf_close(e);
 	close(fd);
+}
+
+/* Text and constants share the file's first page, which is mapped twice: so do lld and mold. */
+static void test_segments_that_share_a_page(void **state)
+{
+	static const struct {
+		struct elf_mapped part;
+		bool found;
+		uint64_t vaddr;
+	} wanted[] = {
+		{ { 0, 0x1000, false }, true, 0x200000 },
+		{ { 0, 0x3000, true }, true, 0x201000 },
+		{ { 0, 0x1000, true }, true, 0x201000 },       /* the begin of it, after mprotect */
+		{ { 0x1000, 0x2000, true }, true, 0x202000 },  /* the rest */
+		{ { 0x2000, 0x2000, true }, true, 0x204000 },  /* another one with code */
+		{ { 0x3000, 0x1000, false }, true, 0x206000 }, /* data */
+		{ { 0x4000, 0x1000, true }, false, 0 },
+	};
+	struct {
+		Elf64_Ehdr eh;
+		Elf64_Phdr ph[4];
+	} file = {
+		.eh = { .e_ident = ELFMAG, .e_machine = EM_X86_64, .e_type = ET_EXEC, .e_phoff = sizeof(Elf64_Ehdr),
+			.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 4 },
+		.ph = { { .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x200000, .p_filesz = 0x5d0 },
+			{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5d0, .p_vaddr = 0x2015d0, .p_filesz = 0x2000 },
+			{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x25d0, .p_vaddr = 0x2045d0, .p_filesz = 0x1000 },
+			{ .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_offset = 0x35d0, .p_vaddr = 0x2065d0, .p_filesz = 0x100 } },
+	};
+	(void)state;
+	file.eh.e_ident[EI_CLASS] = ELFCLASS64;
+	file.eh.e_ident[EI_DATA] = ELFDATA2LSB;
+	for (size_t i = 0; i < 4; i++)
+		file.ph[i].p_memsz = file.ph[i].p_filesz;
+	struct elf *e = elf_open_bytes(&file, sizeof(file), "layout", NULL);
+	assert_non_null(e);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		uint64_t vaddr = 0;
+		assert_int_equal(elf_mapped_vaddr(e, &wanted[i].part, &vaddr), wanted[i].found);
+		assert_int_equal(vaddr, wanted[i].vaddr);
+	}
+	elf_close(e);
 }
 
 static int first_note(struct dl_phdr_info *info, size_t sz, void *ctx)
@@ -322,7 +364,7 @@ static void exercise(int fd)
 		if (bytes && seg[i].filesz)
 			n += bytes[seg[i].filesz - 1];
 		elf_offset_of(e, seg[i].vaddr + 1, &at);
-		elf_vaddr_of(e, seg[i].offset + 1, &at);
+		elf_mapped_vaddr(e, &(struct elf_mapped){ seg[i].offset + 1, seg[i].memsz, true }, &at);
 		elf_plt_target(e, seg[i].vaddr + 0x20);
 	}
 	assert_true(n < UINT64_MAX);
@@ -415,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_symbols), cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_segments_that_share_a_page),
 		cmocka_unit_test(test_build_id),    cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_at_names),    cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_damaged),	    cmocka_unit_test(test_truncated_meanwhile),

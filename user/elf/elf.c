@@ -11,6 +11,7 @@
 
 #define SECTIONS_MAX (1u << 20)
 #define SEGMENTS_MAX (1u << 16)
+#define PAGE_SZ	     4096ull
 
 static bool read_at(const struct elf *e, uint64_t offset, void *out, size_t n)
 {
@@ -262,14 +263,29 @@ bool elf_offset_of(const struct elf *e, uint64_t vaddr, uint64_t *offset)
 	return false;
 }
 
-bool elf_vaddr_of(const struct elf *e, uint64_t offset, uint64_t *vaddr)
+static uint64_t page_of(uint64_t offset)
 {
+	return offset & ~(PAGE_SZ - 1);
+}
+
+/* How well a mapping fits a segment: 0 not at all. Pages are mapped, segments need not begin at one. */
+static unsigned int fit(const struct elf_segment *s, const struct elf_mapped *m)
+{
+	uint64_t first = page_of(s->offset), end = page_of(s->offset + s->filesz + PAGE_SZ - 1);
+	if (!s->filesz || m->offset < first || m->offset >= end)
+		return 0;
+	return 1 + 4 * (s->exec == m->exec) + 2 * (m->offset == first) + (m->size == end - m->offset);
+}
+
+bool elf_mapped_vaddr(const struct elf *e, const struct elf_mapped *m, uint64_t *vaddr)
+{
+	const struct elf_segment *best = NULL;
 	for (size_t i = 0; i < e->segments_cnt; i++) {
 		const struct elf_segment *s = &e->segments[i];
-		if (offset >= s->offset && offset - s->offset < s->filesz) {
-			*vaddr = s->vaddr + (offset - s->offset);
-			return true;
-		}
+		if (fit(s, m) > (best ? fit(best, m) : 0))
+			best = s;
 	}
-	return false;
+	if (best)
+		*vaddr = best->vaddr - best->offset + m->offset;
+	return best != NULL;
 }

@@ -19,6 +19,11 @@ struct elf_segment { /* PT_LOAD */
 	bool exec;
 };
 
+struct elf_mapped { /* a part of the file in a process, as the kernel lists it */
+	uint64_t offset, size;
+	bool exec;
+};
+
 struct elf_symbol {
 	const char *name; /* borrowed, without version suffix */
 	uint64_t vaddr, size;
@@ -45,9 +50,14 @@ const uint8_t *elf_section(const struct elf *e, const char *name, size_t *size, 
 const uint8_t *elf_eh_frame_hdr(const struct elf *e, size_t *size, uint64_t *vaddr);
 /* File bytes behind [vaddr, vaddr+n), borrowed; NULL when not wholly in one file-backed segment. */
 const uint8_t *elf_bytes(const struct elf *e, uint64_t vaddr, size_t n);
-/* Address in the file's image <-> offset in the file; false when no segment holds it. */
+/* The offset in the file of an address in its image; false when no segment holds it. */
 bool elf_offset_of(const struct elf *e, uint64_t vaddr, uint64_t *offset);
-bool elf_vaddr_of(const struct elf *e, uint64_t offset, uint64_t *vaddr);
+/*
+ * The address in the file's image at which a mapping begins; false when it shows no segment. One page
+ * of the file may be mapped for several segments (lld and mold lay them out so), at an address for each:
+ * the mapping's rights and size tell which one it is.
+ */
+bool elf_mapped_vaddr(const struct elf *e, const struct elf_mapped *m, uint64_t *vaddr);
 /* The symbol that a PLT entry at vaddr jumps to, NULL when vaddr is no PLT entry with a known target. */
 const char *elf_plt_target(const struct elf *e, uint64_t vaddr);
 /* The symbol whose address the loader puts into the word at vaddr, NULL when there is none. */

@@ -14,8 +14,6 @@
 #include "target/module.h"
 #include "target/proc.h"
 
-#define PAGE_MASK 0xfffull
-
 /* --- what is mapped ----------------------------------------------------------------------------- */
 
 static int take_line(void *ctx, const struct map_line *line)
@@ -42,15 +40,13 @@ int collector_space(uint32_t tgid, struct space *out, struct err *err)
 
 bool collector_bias(const struct elf *e, const struct space *s, uint64_t dev, uint64_t ino, uint64_t *bias)
 {
-	const struct elf_segment *segments;
-	size_t n = elf_segments(e, &segments);
 	for (size_t i = 0; i < s->regions_cnt; i++) {
 		const struct space_region *r = &s->regions[i];
-		for (size_t k = 0; r->exec && r->dev == dev && r->ino == ino && k < n; k++) {
-			if (segments[k].exec && (segments[k].offset & ~PAGE_MASK) == r->offset) {
-				*bias = r->start - (segments[k].vaddr & ~PAGE_MASK);
-				return true;
-			}
+		const struct elf_mapped part = { .offset = r->offset, .size = r->end - r->start, .exec = r->exec };
+		uint64_t vaddr;
+		if (r->exec && r->dev == dev && r->ino == ino && elf_mapped_vaddr(e, &part, &vaddr)) {
+			*bias = r->start - vaddr;
+			return true;
 		}
 	}
 	return false;

@@ -230,16 +230,12 @@ static int by_start(const void *a, const void *b)
 /* Variables of the program itself: those of libraries are named by their file alone. */
 static void read_globals(struct objects *o)
 {
-	for (size_t i = 0; o->program && i < o->space.regions_cnt; i++) {
-		const struct space_region *r = &o->space.regions[i];
-		struct taking t = { .o = o };
-		uint64_t vaddr;
-		if (strcmp(r->path, o->exe) || !elf_vaddr_of(o->program, r->offset, &vaddr))
-			continue;
-		t.bias = r->start - vaddr;
+	struct taking t = { .o = o };
+	const struct space_region *r = NULL;
+	for (size_t i = 0; !r && i < o->space.regions_cnt; i++)
+		r = strcmp(o->space.regions[i].path, o->exe) ? NULL : &o->space.regions[i];
+	if (r && o->program && collector_bias(o->program, &o->space, r->dev, r->ino, &t.bias))
 		elf_each_symbol(o->program, take_global, &t);
-		break;
-	}
 	if (o->globals_cnt)
 		qsort(o->globals, o->globals_cnt, sizeof(*o->globals), by_start);
 }

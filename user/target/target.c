@@ -349,9 +349,10 @@ static int on_map_line(void *ctx, const struct map_line *line)
 	const struct open_module *o = module_of(&m->t->modules, m->t->catalog, m->p->tgid, line);
 	if (!o)
 		return -ENOMEM;
+	const struct elf_mapped part = { .offset = line->offset, .size = line->end - line->start, .exec = true };
 	uint64_t vaddr = line->offset;
 	if (o->elf)
-		elf_vaddr_of(o->elf, line->offset, &vaddr);
+		elf_mapped_vaddr(o->elf, &part, &vaddr);
 	struct range r = { .start = line->start, .end = line->end, .bias = line->start - vaddr };
 	const struct range *old = find_range(m->p, r.start);
 	if (old && old->start == r.start && old->end == r.end && old->bias == r.bias &&
