@@ -108,7 +108,7 @@ static const struct question questions[] = {
 	{ "memprof-min-bytes.tsv", "crystal",
 	  OPTIONS(.by = BY_STACK, .show = SHOW_LIVE, .format = FORMAT_TSV, .min_bytes = 100) },
 	{ "memprof-depth-skip.tsv", "crystal",
-	  { STANDARD, .by = BY_STACK, .show = SHOW_LIVE, .format = FORMAT_TSV, .depth = 2, .skip = 1 } },
+	  { STANDARD, .by = BY_STACK, .show = SHOW_LIVE, .format = FORMAT_TSV, .depth = 2, .skip = { .frames = 1 } } },
 	{ "counts.tsv", "crystal", OPTIONS(.by = BY_TYPE, .format = FORMAT_TSV, .columns = "count,type") },
 	{ "sizes.tsv", "crystal", OPTIONS(.by = BY_TYPE, .format = FORMAT_TSV, .columns = "bytes,type") },
 	{ "tally.txt", "crystal",

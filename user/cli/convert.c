@@ -32,6 +32,7 @@ static const struct opt options[] = {
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what happened between these seconds" },
 	{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "text: rows" },
 	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL, "keep malloc and the like in stacks" },
+	SKIP_OPTIONS(AT, "MEMPROF_STACK_SKIP"),
 	{ "no-addresses", 0, NULL, opt_flag, AT(no_addresses), NULL, NULL, "write no memory addresses" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "base/log.h"
+#include "cli/tables.h"
 #include "daemon/daemon.h"
 #include "session/session.h"
 
@@ -87,6 +88,7 @@ static int parse_time(const struct opt *o, const char *text, void *dest, struct 
 }
 
 #define AT(field) offsetof(struct daemon_request, daemon.field)
+#define WATCH_AT(field) offsetof(struct daemon_request, daemon.watch.field)
 
 static const struct opt options[] = {
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, those to come included" },
@@ -98,6 +100,7 @@ static const struct opt options[] = {
 	{ "follow", 'F', NULL, opt_flag, AT(watch.record.follow), NULL, NULL, "see their children from the first call on: all programs with these libraries pay" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "one allocation every N bytes on average (default 512k)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
+	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL, "what stacks hold (default full)" },
 	{ "ring", 0, "BYTES", opt_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },
 	{ "max-memory", 0, "BYTES", parse_memory, AT(watch.max_memory), NULL, NULL, "what the daemon may use itself (default 256M)" },

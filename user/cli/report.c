@@ -74,7 +74,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	if (!r->input && (r->until || asks_names(&r->names) || r->html))
 		return err_set(err, EINVAL, "--at, --between, --html and where names come from are for a trace: make one with `alys-bpf record`");
 	if (r->html && narrows(&r->report))
-		return err_set(err, EINVAL, "--html writes the page of all questions: only --at, --between, --keep-allocator-frames and where names come from go with it");
+		return err_set(err, EINVAL, "--html writes the page of all questions: only --at, --between, --keep-allocator-frames, --skip, --no-skip and where names come from go with it");
 	if (r->heap && (r->input || r->every))
 		return err_set(err, EINVAL, "--heap is for a running process, once: give -p PID without a trace and without --every");
 	return depth_of_environment(r, err);

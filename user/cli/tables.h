@@ -1,6 +1,6 @@
 /*
- * cli/tables: options that several verbs share: how to group, filter and write a table, and where names
- * come from.
+ * cli/tables: options that several verbs share: how to group, filter and write a table, and which
+ * frames are passed over, and where names come from.
  */
 #ifndef ALYS_CLI_TABLES_H
 #define ALYS_CLI_TABLES_H
@@ -14,6 +14,15 @@
 		.top = REPORT_TOP_STANDARD,                                                        \
 	}
 
+/* A regular expression or a number of frames into a struct skip; a flag for none. */
+int opt_skip(const struct opt *o, const char *text, void *dest, struct err *err);
+int opt_no_skip(const struct opt *o, const char *text, void *dest, struct err *err);
+
+/* AT(skip) is the place of a struct skip: what any view of stacks passes over. */
+#define SKIP_OPTIONS(AT, ENV)                                                                                          \
+	{ "skip", 0, "REGEX|N", opt_skip, AT(skip), NULL, ENV, "pass over innermost frames that match (function, file or library), or N; repeatable" }, \
+	{ "no-skip", 0, NULL, opt_no_skip, AT(skip), NULL, NULL, "pass over none: keep zmalloc, std::allocator and other known wrappers" }
+
 /* AT(field) gives the place of a field of struct report_options within the verb's options. */
 #define TABLE_OPTIONS(AT)                                                                                              \
 	{ "by", 0, "WHAT", opt_choice, AT(by), REPORT_BY, NULL, "what a row stands for (default site; diff: function)" },  \
@@ -24,7 +33,7 @@
 	{ "min-bytes", 0, "N", opt_size, AT(min_bytes), NULL, "MEMPROF_MIN_BYTES", "hide smaller rows" },                  \
 	{ "min-count", 0, "N", opt_count, AT(min_count), NULL, "TRACE_MIN_COUNT", "hide rows of fewer allocations" },      \
 	{ "depth", 0, "N", opt_count, AT(depth), NULL, "MEMPROF_STACK_DEPTH", "by stack: frames shown and told apart (default 5, 0 = all)" }, \
-	{ "skip", 0, "N", opt_count, AT(skip), NULL, "MEMPROF_STACK_SKIP", "by stack: leave out this many innermost frames" }, \
+	SKIP_OPTIONS(AT, "MEMPROF_STACK_SKIP"),                                                                                         \
 	{ "focus", 0, "REGEX", opt_text, AT(focus), NULL, NULL, "only stacks with a function, file or library that matches" }, \
 	{ "ignore", 0, "REGEX", opt_text, AT(ignore), NULL, NULL, "no stacks with a function, file or library that matches" }, \
 	{ "format", 'f', "FORMAT", opt_choice, AT(format), REPORT_FORMAT, NULL, "how to write the table (default text)" }, \

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/tables.h"
 #include "daemon/daemon.h"
 #include "daemon/viewer.h"
 #include "session/session.h"
@@ -17,12 +18,14 @@ struct top_request {
 };
 
 #define AT(field) offsetof(struct top_request, field)
+#define WATCH_AT(field) offsetof(struct top_request, watch.field)
 
 static const struct opt options[] = {
 	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "this process, in a recording of its own" },
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, in a recording of its own" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "-p, -a: one allocation every N bytes on average (default 64k)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
+	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "the daemon's control socket; with -p that process of the daemon's" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
 	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
@@ -77,6 +80,11 @@ static int run(void *opts, struct err *err)
 	bool own = r->watch.select.all || (r->pid && !r->socket);
 	if (r->watch.select.all && (r->pid || r->socket)) {
 		err_set(err, EINVAL, "--all is a recording of its own, of every process: it goes with neither -p nor --socket");
+		return EXIT_USAGE;
+	}
+	const struct skip *skip = &r->watch.skip;
+	if (!own && (skip->keep_known || skip->patterns_cnt || skip->frames)) {
+		err_set(err, EINVAL, "--skip and --no-skip are for a recording of its own, -p or --all: what a daemon shows is by the daemon's own --skip");
 		return EXIT_USAGE;
 	}
 	/* Before anything is traced. */

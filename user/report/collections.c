@@ -158,7 +158,7 @@ static int fill(struct filling *f, const struct report_options *o)
 int report_collections(const struct report_input *in, const struct collection_list *l, const struct report_options *o,
 		       struct sink_out *out, struct err *err)
 {
-	struct filling f = { .in = in, .list = l, .display = { .keep_allocator_frames = o->keep_allocator_frames } };
+	struct filling f = { .in = in, .list = l, .display = { .keep_allocator_frames = o->keep_allocator_frames, .skip = &o->skip } };
 	f.sheet.texts = &f.texts;
 	add_columns(&f.sheet);
 	int rc = fill(&f, o);

@@ -56,22 +56,12 @@ void frame_file(const struct sink_frame *f, struct buf *out)
 	buf_u8(out, ']');
 }
 
-static int compile(regex_t *to, const char *option, const char *text, struct err *err)
-{
-	char why[160];
-	int rc = regcomp(to, text, REG_EXTENDED | REG_NOSUB);
-	if (!rc)
-		return 0;
-	regerror(rc, to, why, sizeof(why));
-	return err_set(err, EINVAL, "%s \"%.200s\" is no regular expression: %s", option, text, why);
-}
-
 int filter_open(struct filter *f, const struct report_options *o, struct err *err)
 {
-	int rc = o->focus ? compile(&f->focus, "--focus", o->focus, err) : 0;
+	int rc = o->focus ? pattern_compile(&f->focus, "--focus", o->focus, err) : 0;
 	f->has_focus = o->focus && !rc;
 	if (!rc && o->ignore)
-		rc = compile(&f->ignore, "--ignore", o->ignore, err);
+		rc = pattern_compile(&f->ignore, "--ignore", o->ignore, err);
 	f->has_ignore = o->ignore && !rc;
 	return rc;
 }
@@ -79,22 +69,14 @@ int filter_open(struct filter *f, const struct report_options *o, struct err *er
 #define FILTER_FOCUS 1
 #define FILTER_IGNORE 2
 
-static bool matches(const regex_t *r, const struct sink_frame *f, struct buf *name)
-{
-	if (!regexec(r, buf_str(name), 0, NULL, 0))
-		return true;
-	return (has_file(f) && !regexec(r, f->symbol->file, 0, NULL, 0)) ||
-	       (has_module(f) && !regexec(r, f->module->path, 0, NULL, 0));
-}
-
 static unsigned int judge(struct filter *f, const struct sink_frame *frame)
 {
 	struct buf name = { 0 };
 	unsigned int is = 0;
 	sink_frame_name(frame, &name);
-	if (f->has_focus && matches(&f->focus, frame, &name))
+	if (f->has_focus && pattern_matches(&f->focus, frame, buf_str(&name)))
 		is |= FILTER_FOCUS;
-	if (f->has_ignore && matches(&f->ignore, frame, &name))
+	if (f->has_ignore && pattern_matches(&f->ignore, frame, buf_str(&name)))
 		is |= FILTER_IGNORE;
 	buf_free(&name);
 	return is;

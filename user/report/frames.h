@@ -2,11 +2,10 @@
 #ifndef ALYS_REPORT_FRAMES_H
 #define ALYS_REPORT_FRAMES_H
 
-#include <regex.h>
-
 #include "base/map.h"
 #include "report/report.h"
 #include "sink/format.h"
+#include "sink/pattern.h"
 
 /* "file:line:column in 'name'", as Crystal prints its backtraces. */
 void frame_text(const struct sink_frame *f, struct buf *out);

@@ -133,10 +133,9 @@ static int add_to_group(struct gathering *w, size_t row, const struct group *v)
 static void label_stack(const struct gathering *w, struct buf *out)
 {
 	const struct report_options *o = w->g->o;
-	size_t n = w->stack.frames_cnt, first = o->skip < n ? o->skip : n - 1;
-	size_t end = o->depth && o->depth < n - first ? first + o->depth : n;
-	for (size_t i = first; i < end; i++) {
-		if (i > first)
+	size_t n = w->stack.frames_cnt, end = o->depth && o->depth < n ? o->depth : n;
+	for (size_t i = 0; i < end; i++) {
+		if (i)
 			buf_u8(out, '\n');
 		frame_text(&w->stack.frames[i], out);
 		if (o->format == FORMAT_TEXT && w->stack.frames[i].inlined)
@@ -174,7 +173,7 @@ static void label_row(const struct gathering *w, const struct snapshot_row *row,
 		frame_library(leaf, out);
 		break;
 	case BY_TYPE:
-		type_of(&w->uncut, &w->stack, out);
+		type_of(&w->uncut, out);
 		break;
 	case BY_SIZE:
 		buf_addf(out, "%" PRIu64, row->split);
@@ -233,7 +232,7 @@ static int add_functions(struct gathering *w, size_t row, const struct group *v)
 static bool is_of_type(struct gathering *w, const char *type)
 {
 	buf_reset(&w->label);
-	type_of(&w->uncut, &w->stack, &w->label);
+	type_of(&w->uncut, &w->label);
 	return !strcmp(buf_str(&w->label), type);
 }
 
@@ -300,6 +299,11 @@ static int check(const struct groups *g, struct err *err)
 	return 0;
 }
 
+static const char *passed_over(const struct report_options *o)
+{
+	return o->skip.keep_known && !o->skip.patterns_cnt ? "" : "; --no-skip keeps wrappers of the allocator";
+}
+
 static int nothing_found(const struct gathering *w, struct err *err)
 {
 	const struct report_options *o = w->g->o;
@@ -316,10 +320,10 @@ static int nothing_found(const struct gathering *w, struct err *err)
 	if (o->type && !w->met)
 		return err_set(err, ENOENT, "no allocation is of type \"%.200s\": `report --by type` lists the types", o->type);
 	if ((o->callers || o->callees) && !w->met)
-		return err_set(err, ENOENT, "no stack has a function \"%.200s\": `report --by function --inclusive` lists them",
-			       o->callers ?: o->callees);
+		return err_set(err, ENOENT, "no stack has a function \"%.200s\": `report --by function --inclusive` lists them%s",
+			       o->callers ?: o->callees, passed_over(o));
 	if (w->filter.has_focus || w->filter.has_ignore)
-		return err_set(err, ENOENT, "no stack passes --focus and --ignore");
+		return err_set(err, ENOENT, "no stack passes --focus and --ignore%s", passed_over(o));
 	return err_set(err, ENODATA, "%s", what[w->g->show]);
 }
 
@@ -347,7 +351,7 @@ int groups_fill(struct groups *g, const struct report_input *in, const struct re
 	*g = (struct groups){ .in = in, .o = o, .by = report_by_of(o), .show = report_show_of(o, in) };
 	struct gathering w = {
 		.g = g,
-		.cut = { .keep_allocator_frames = o->keep_allocator_frames },
+		.cut = { .keep_allocator_frames = o->keep_allocator_frames, .skip = &o->skip },
 		.whole = { .keep_allocator_frames = true },
 	};
 	int rc = check(g, err);

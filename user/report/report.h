@@ -12,6 +12,7 @@
 #include "catalog/catalog.h"
 #include "model/model.h"
 #include "sink/sink.h"
+#include "sink/skip.h"
 
 #define REPORT_TOP_STANDARD UINT64_MAX
 
@@ -41,7 +42,8 @@ struct report_options {
 	uint64_t top;         /* rows, 0 = all; REPORT_TOP_STANDARD: what fits the format */
 	uint64_t min_bytes;   /* smaller groups are hidden */
 	uint32_t min_count;
-	uint32_t depth, skip; /* frames of a stack; depth 0 = whole */
+	uint32_t depth;       /* frames of a stack that are shown, 0 = all */
+	struct skip skip;     /* frames at the leaf that are not */
 	const char *focus, *ignore;    /* regular expressions on function and file names */
 	const char *type;              /* the stacks of this type alone */
 	const char *callers, *callees; /* of this function */

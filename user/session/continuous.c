@@ -192,7 +192,7 @@ static int open_rooms(struct continuous *c, struct err *err)
 	roster_free(l->roster);
 	l->roster = NULL;
 	c->naming = rc ? NULL : naming_new(l, err);
-	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming) : NULL;
+	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming, &c->o->skip) : NULL;
 	c->traces = c->profiles ? traces_new(l, &c->heaps, c->naming) : NULL;
 	if (!rc)
 		about_begin(l);

@@ -53,6 +53,7 @@ struct continuous_options {
 	uint64_t max_memory;
 	double max_overhead;
 	double idle_stacks; /* seconds; see heap_forget_idle */
+	struct skip skip;   /* frames at the leaf that profiles do not show */
 };
 
 struct continuous_ops {

@@ -58,9 +58,12 @@ static int write_picture(const struct side *sides, const struct diff_request *o,
 {
 	static const char *const values[] = { [SHOW_LIVE] = "inuse_space", [SHOW_ALLOC] = "alloc_space" };
 	const char *value = o->report.show <= SHOW_ALLOC ? values[o->report.show] : "alloc_space";
-	struct sink_options plain = { .value = value };
+	struct sink_options plain = {
+		.value = value, .keep_allocator_frames = o->report.keep_allocator_frames, .skip = &o->report.skip,
+	};
 	struct sink_input before = { sides[0].replay.catalog, sides[0].snapshot, NULL, &plain };
-	struct sink_options compared = { .value = value, .before = &before };
+	struct sink_options compared = plain;
+	compared.before = &before;
 	struct sink_input in = { sides[1].replay.catalog, sides[1].snapshot, NULL, &compared };
 	struct outfile file;
 	int rc = outfile_begin(&file, o->flamegraph, o->force, err);

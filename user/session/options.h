@@ -67,6 +67,7 @@ struct convert_options {
 	bool indent;
 	bool force;
 	bool keep_allocator_frames;
+	struct skip skip;
 	bool crystal_style;
 	bool no_addresses;
 };

@@ -30,15 +30,16 @@ struct profiles {
 	struct live *live;
 	const struct heaps *heaps;
 	struct naming *naming;
+	const struct skip *skip;
 	struct waiting **queue;
 	size_t queue_cnt, queue_cap;
 };
 
-struct profiles *profiles_new(struct live *l, const struct heaps *h, struct naming *n)
+struct profiles *profiles_new(struct live *l, const struct heaps *h, struct naming *n, const struct skip *skip)
 {
 	struct profiles *p = calloc(1, sizeof(*p));
 	if (p)
-		*p = (struct profiles){ .live = l, .heaps = h, .naming = n };
+		*p = (struct profiles){ .live = l, .heaps = h, .naming = n, .skip = skip };
 	return p;
 }
 
@@ -168,7 +169,7 @@ static int give_events(const struct waiting *w, const struct sink_input *in, str
 
 static int render(const struct profiles *p, const struct waiting *w, struct buf *bytes, struct err *err)
 {
-	struct sink_options o = { .value = w->r.value, .moment = w->r.moment };
+	struct sink_options o = { .value = w->r.value, .moment = w->r.moment, .skip = p->skip };
 	struct sink_input in = { .catalog = part_of(p, w), .snapshot = w->snapshot, .options = &o };
 	struct sink_out out = { .write = take, .ctx = bytes };
 	if (!in.catalog)

@@ -28,7 +28,8 @@ struct profile_request {
 
 struct profiles;
 
-struct profiles *profiles_new(struct live *l, const struct heaps *h, struct naming *n);
+/* Borrows all; skip: frames at the leaf that no profile shows. */
+struct profiles *profiles_new(struct live *l, const struct heaps *h, struct naming *n, const struct skip *skip);
 /* Those that wait are answered with -ECANCELED. */
 void profiles_free(struct profiles *p);
 /* 0: done() was or will be called. Else it will not: -ESRCH no such process, -EINVAL, -ENOMEM. */

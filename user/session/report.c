@@ -93,6 +93,7 @@ static int write_page(const struct report_request *o, struct err *err)
 		.until = o->until,
 		.force = o->force,
 		.keep_allocator_frames = o->report.keep_allocator_frames,
+		.skip = o->report.skip,
 	};
 	return session_convert(&c, err);
 }

@@ -185,12 +185,13 @@ static int put_stack(struct feed *f, const struct snapshot_row *row)
 	uint32_t numbers[FRAMES_MAX];
 	size_t n = 0;
 	uncut.keep_allocator_frames = true;
+	uncut.skip = NULL;
 	if (sink_stack_of(f->in->catalog, f->in->options, row->stack, &f->cut) ||
 	    sink_stack_of(f->in->catalog, &uncut, row->stack, &f->whole))
 		return -ENOMEM;
 	while (n < f->cut.frames_cnt && n < FRAMES_MAX && frame_number(f, &f->cut.frames[n], &numbers[n]))
 		n++;
-	type_of(&f->whole, &f->cut, &type);
+	type_of(&f->whole, &type);
 	buf_addf(f->out, "stack\t%u", p ? p->tgid : 0);
 	put_totals(f->out, &row->t);
 	buf_addf(f->out, "\t%s\t", buf_str(&type));

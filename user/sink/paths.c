@@ -25,13 +25,14 @@ static uint32_t type_of_stack(struct paths *p, struct stack_id id)
 {
 	struct sink_options whole = *p->options;
 	whole.keep_allocator_frames = true;
+	whole.skip = NULL;
 	if (!p->typed)
 		return 0;
 	if (names_put(&p->types, TYPE_UNKNOWN, strlen(TYPE_UNKNOWN)) ||
 	    sink_stack_of(p->catalog, &whole, id, &p->whole))
 		return NAMES_FAILED;
 	buf_reset(&p->text);
-	type_of(&p->whole, &p->stack, &p->text);
+	type_of(&p->whole, &p->text);
 	return p->text.failed ? NAMES_FAILED : names_put(&p->types, p->text.data, p->text.len);
 }
 

@@ -15,10 +15,12 @@
 #include "model/model.h"
 
 struct sink_input;
+struct skip;
 
 struct sink_options {
 	bool indent;                /* json */
 	bool keep_allocator_frames; /* default: leaf frames inside the allocator are cut */
+	const struct skip *skip;    /* beyond these: sink/skip.h; NULL = none */
 	bool crystal_style;         /* frames read file:line:column in 'name' */
 	bool no_addresses;          /* print 0 for addresses */
 	const char *value;          /* {alloc,inuse}_{objects,space}; NULL = format's default */
@@ -63,7 +65,7 @@ const struct sink_ops *sink_find(const char *name); /* NULL when unknown */
 const struct sink_ops *sink_next(size_t *i);        /* all, for help texts */
 
 /*
- * One display stack: a snapshot stack with inlined frames spread out and allocator frames cut,
+ * One display stack: a snapshot stack with inlined frames spread out, allocator frames cut and wrappers skipped,
  * innermost first. Shared by all sinks so that they agree.
  */
 struct sink_frame {
@@ -89,6 +91,8 @@ struct sink_stack {
 int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id,
 		  struct sink_stack *out);
 void sink_stack_free(struct sink_stack *s);
+/* How many frames of a stack made with keep_allocator_frames are the allocator's. */
+size_t sink_allocator_frames(const struct sink_stack *s);
 /* "Foo#bar", else "libx.so+0x12ab", else "[unknown]": cleaned text. In Crystal's style with its place. */
 void sink_frame_name(const struct sink_frame *f, struct buf *out);
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "sink/format.h"
+#include "sink/skip.h"
 
 /* What stands for the callers that a walk did not reach: why it ended, as `info` counts it. */
 static const struct symbol early[STACK_END_CNT] = {
@@ -117,17 +118,29 @@ static bool is_allocator(const struct sink_frame *f)
 		is_allocator_file(f->symbol->file));
 }
 
-static void cut_allocator(struct sink_stack *out)
+size_t sink_allocator_frames(const struct sink_stack *s)
 {
-	struct sink_frame *f = out->frames;
+	const struct sink_frame *f = s->frames;
 	size_t cut = 0;
 	/* The innermost machine frame is the allocator by construction, whatever its name. */
-	while (cut + 1 < out->frames_cnt && f[cut].inlined)
+	while (cut + 1 < s->frames_cnt && f[cut].inlined)
 		cut++;
-	if (cut + 1 < out->frames_cnt)
+	if (cut + 1 < s->frames_cnt)
 		cut++;
-	while (cut + 1 < out->frames_cnt && is_allocator(&f[cut]))
+	while (cut + 1 < s->frames_cnt && is_allocator(&f[cut]))
 		cut++;
+	return cut;
+}
+
+/* A wrapper may stand between two of the allocator's own. The outermost frame stays, whatever it is. */
+static void cut_leaf(struct sink_stack *out, const struct sink_options *o)
+{
+	struct sink_frame *f = out->frames;
+	size_t most = out->frames_cnt - 1, cut = o->keep_allocator_frames ? 0 : sink_allocator_frames(out);
+	while (o->skip && cut < most && ((!o->keep_allocator_frames && is_allocator(&f[cut])) || skip_wants(o->skip, &f[cut])))
+		cut++;
+	if (o->skip)
+		cut = o->skip->frames < most - cut ? cut + o->skip->frames : most;
 	memmove(f, f + cut, (out->frames_cnt - cut) * sizeof(*f));
 	out->frames_cnt -= cut;
 }
@@ -146,8 +159,7 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 		if (!add_machine_frame(c, o, s, i, out))
 			return -ENOMEM;
 	}
-	if (!o->keep_allocator_frames)
-		cut_allocator(out);
+	cut_leaf(out, o);
 	if (s->end == STACK_END_COMPLETE)
 		return 0;
 	struct sink_frame cut = { .symbol = &early[s->end < STACK_END_CNT ? s->end : STACK_END_UNKNOWN] };

@@ -164,12 +164,14 @@ static bool cxx_type(const struct sink_stack *s, struct buf *out)
 	return false;
 }
 
-void type_of(const struct sink_stack *whole, const struct sink_stack *cut, struct buf *out)
+void type_of(const struct sink_stack *whole, struct buf *out)
 {
-	bool buffer = is_pointer_buffer(whole, whole->frames_cnt - cut->frames_cnt);
-	bool known = cut->frames_cnt && format_is_named(&cut->frames[0]) &&
-		     (crystal_type(cut, buffer, out) || cxx_type(cut, out) ||
-		      crystal_file_type(&cut->frames[0], buffer, out));
+	size_t n = sink_allocator_frames(whole);
+	const struct sink_stack cut = { .frames = whole->frames + n, .frames_cnt = whole->frames_cnt - n };
+	bool buffer = is_pointer_buffer(whole, n);
+	bool known = cut.frames_cnt && format_is_named(&cut.frames[0]) &&
+		     (crystal_type(&cut, buffer, out) || cxx_type(&cut, out) ||
+		      crystal_file_type(&cut.frames[0], buffer, out));
 	if (!known)
 		buf_adds(out, TYPE_UNKNOWN);
 }

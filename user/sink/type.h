@@ -8,8 +8,8 @@
 
 /*
  * "Foo", "Array(Foo) (buffer)", or TYPE_UNKNOWN: cleaned text. whole is the stack with the
- * allocator's frames, cut the same without.
+ * allocator's frames: what is shown of it does not matter.
  */
-void type_of(const struct sink_stack *whole, const struct sink_stack *cut, struct buf *out);
+void type_of(const struct sink_stack *whole, struct buf *out);
 
 #endif
