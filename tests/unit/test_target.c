@@ -28,8 +28,14 @@ static void on_mapping(void *ctx, const struct mapping *map, const struct module
 	(void)ctx, (void)map, (void)m;
 }
 
+static void on_translated(void *ctx, const struct proc *p, const char *name)
+{
+	(void)ctx, (void)p, (void)name;
+}
+
 static const struct target_ops ops = {
 	.on_module = on_module, .on_proc = on_proc, .on_mapping = on_mapping, .on_maps = on_proc,
+	.on_translated = on_translated,
 };
 
 static size_t open_descriptors(void)

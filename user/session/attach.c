@@ -532,10 +532,35 @@ static void forget_waiting(struct file_sites *f, uint32_t pid)
 	f->waiting_cnt = kept;
 }
 
+static void attach_mapped(struct live *l, const struct proc *p)
+{
+	const struct mapping *map;
+	for (size_t i = 0; (map = target_mapping(l->targets, p->id, i)); i++) {
+		const struct module *m = catalog_module(l->catalog, map->module);
+		int fd = m ? target_module_fd(l->targets, m->id) : -1;
+		if (fd >= 0)
+			attach_module(l, p, m, fd);
+	}
+}
+
+void attach_split(struct live *l)
+{
+	const struct proc *p;
+	probe_detach(l->probe, 0);
+	attach_reset(l);
+	l->shared = false;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (target_find(l->targets, p->tgid).n == p->id.n)
+			attach_mapped(l, p);
+	}
+}
+
 void attach_child(struct live *l, const struct proc *p)
 {
 	const struct mapping *map;
-	for (size_t i = 0; p && (map = target_mapping(l->targets, p->id, i)); i++)
+	if (p && !l->shared)
+		attach_mapped(l, p);
+	for (size_t i = 0; p && l->shared && (map = target_mapping(l->targets, p->id, i)); i++)
 		share(l, p, known_file(l->sites, map->module));
 }
 
@@ -671,11 +696,16 @@ static void ignore_mapping(void *ctx, const struct mapping *map, const struct mo
 	(void)ctx, (void)map, (void)m;
 }
 
+static void ignore_translated(void *ctx, const struct proc *p, const char *name)
+{
+	(void)ctx, (void)p, (void)name;
+}
+
 int attach_list(uint32_t tgid, struct buf *out, struct err *err)
 {
 	struct target_ops ops = {
 		.ctx = out, .on_module = list_module, .on_proc = ignore_proc, .on_mapping = ignore_mapping,
-		.on_maps = ignore_maps,
+		.on_maps = ignore_maps, .on_translated = ignore_translated,
 	};
 	struct catalog *c = catalog_new();
 	struct target_table *t = c ? target_new(c, &ops) : NULL;

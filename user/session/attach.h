@@ -14,6 +14,8 @@ int attach_families(const char *names, uint32_t *out, struct err *err);
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd);
 /* A child has what its parent had mapped. */
 void attach_child(struct live *l, const struct proc *p);
+/* Links are shared no more: each process gets its own. What happens meanwhile is not seen. */
+void attach_split(struct live *l);
 /* To be called often, and when attach_fd is readable: ends trials of sites that have seen enough calls. */
 void attach_look(struct live *l);
 /* Readable when a calibration has ended; -1 before there was one. */

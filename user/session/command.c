@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -175,6 +176,16 @@ int command_status(struct command *c)
 	if (c->pid && waitpid(c->pid, &status, WNOHANG) == c->pid)
 		note_end(c, status);
 	return c->pid || !c->name ? -1 : c->status;
+}
+
+void command_await(const struct command *c, int signals)
+{
+	int ended = c->pid ? (int)syscall(SYS_pidfd_open, c->pid, 0) : -1;
+	struct pollfd fds[] = { { .fd = ended, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
+	while (ended >= 0 && poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	if (ended >= 0)
+		close(ended);
 }
 
 void command_kill(struct command *c)

@@ -23,6 +23,8 @@ int command_spawn(struct command *c, char **argv, struct err *err);
  * -ENOENT: it ended before that.
  */
 int command_release(struct command *c, void (*mapped)(void *ctx), void *ctx, struct err *err);
+/* Until it has ended, or `signals` (a signalfd) has something. */
+void command_await(const struct command *c, int signals);
 /* Its exit status as a shell would show it; -1 while it runs, or when there is none. */
 int command_status(struct command *c);
 void command_kill(struct command *c);

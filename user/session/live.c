@@ -342,11 +342,20 @@ static void on_maps(void *ctx, const struct proc *p)
 	rows_map(ctx, p);
 }
 
+static void on_translated(void *ctx, const struct proc *p, const char *name)
+{
+	struct live *l = ctx;
+	log_warn("process %" PRIu32 " (%s) runs under %s now, where a probe would kill it: its probes are taken away, and what it "
+		 "does from here on is not seen", p->tgid, p->comm ?: "", name);
+	live_drop(l, p->tgid);
+}
+
 static const struct target_ops live_target_ops = {
 	.on_module = on_module,
 	.on_proc = on_proc,
 	.on_mapping = on_mapping,
 	.on_maps = on_maps,
+	.on_translated = on_translated,
 };
 
 static int open_probes(struct live *l, struct err *err)
@@ -371,7 +380,10 @@ static int open_probes(struct live *l, struct err *err)
 		return -err->code;
 	l->intake = intake_new(probe_ring_fd(l->probe), &in, err);
 	l->roster = l->intake ? roster_new(l, l->select, err) : NULL;
-	return l->roster ? 0 : -err->code;
+	if (!l->roster)
+		return -err->code;
+	l->shared = o->follow && roster_may_share(l->roster);
+	return 0;
 }
 
 /* The kernel's records have the numbers of the first namespace: in another one, no process would be known by them. */
@@ -392,7 +404,6 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->interval = o->interval;
 	l->select = select;
 	l->all = select && select->all;
-	l->shared = o->follow;
 	if (check_numbers(err) || attach_families(o->allocators, &l->families, err))
 		return -err->code;
 	l->catalog = catalog_new();

@@ -241,6 +241,9 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	if (cut)
 		log_err("%s", broken.text);
 	end_recording(r);
+	/* One that runs under a translator now is no target any more, but still somebody's program. */
+	if (!target_count(l->targets))
+		command_await(&r->command, r->signals);
 	/* The first Ctrl-C ended the recording; a second one ends the program. */
 	signals_close(r->signals);
 	rc = complete_trace(r, err);

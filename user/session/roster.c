@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "session/attach.h"
 #include "target/news.h"
+#include "target/translator.h"
 
 /* From the first news of a process until it is looked at. */
 #define QUIET_NS 10000000ull
@@ -36,6 +37,7 @@ struct roster {
 	struct map due;      /* tgid -> when to look at it */
 	struct map parents;  /* child -> parent, until the child is taken in */
 	struct map standing; /* tgid -> enum standing */
+	struct map translated; /* tgid -> 1: runs under a translator */
 	struct map unseen;   /* tgid -> 1: ended before it could be looked at, or there was no room for it */
 	struct roster_counts counts;
 	uint64_t last_scan_ns;
@@ -62,6 +64,33 @@ static void on_mapped(void *ctx, uint32_t tgid)
 		set_due(r, tgid, 0);
 }
 
+static void split(struct roster *r, uint32_t tgid, const char *name)
+{
+	log_warn("process %u runs under %s, and dies of probes that processes share: each traced one has its own from now on, "
+		 "and children are traced some milliseconds after they begin", tgid, name);
+	if (r->live->shared)
+		attach_split(r->live);
+}
+
+static void on_translator(void *ctx, uint32_t tgid, const char *name)
+{
+	struct roster *r = ctx;
+	struct proc_id id = target_find(r->live->targets, tgid);
+	if (r->live->shared)
+		split(r, tgid, name);
+	if (id.n)
+		target_read_maps(r->live->targets, id, NULL);
+}
+
+bool roster_may_share(struct roster *r)
+{
+	const char *name;
+	uint32_t tgid = translator_search(&name);
+	if (tgid)
+		split(r, tgid, name);
+	return !tgid;
+}
+
 static void on_lost(void *ctx)
 {
 	struct roster *r = ctx;
@@ -81,7 +110,7 @@ struct roster *roster_new(struct live *l, const struct select *select, struct er
 	struct proc_facts self;
 	if (!proc_read((uint32_t)getpid(), &self, NULL))
 		r->program = strndup(self.exe, proc_exe_len(self.exe));
-	struct news_ops ops = { .ctx = r, .on_mapped = on_mapped, .on_lost = on_lost };
+	struct news_ops ops = { .ctx = r, .on_mapped = on_mapped, .on_translator = on_translator, .on_lost = on_lost };
 	r->news = news_open(&ops, &why);
 	if (!r->news)
 		log_info("%s: processes are looked at four times a second instead", why.text);
@@ -96,6 +125,7 @@ void roster_free(struct roster *r)
 	map_free(&r->due);
 	map_free(&r->parents);
 	map_free(&r->standing);
+	map_free(&r->translated);
 	map_free(&r->unseen);
 	free(r->program);
 	free(r);
@@ -144,6 +174,8 @@ static bool is_wanted(const struct roster *r, uint32_t tgid)
 {
 	struct proc_facts f;
 	const uint64_t *s = map_get(&r->standing, tgid);
+	if (map_get(&r->translated, tgid))
+		return false;
 	if (s)
 		return *s == STANDING_PINNED;
 	return r->select && !proc_read(tgid, &f, NULL) && select_wants(r->select, tgid, &f) && !is_program(r, f.exe) &&
@@ -191,7 +223,9 @@ static void add(struct roster *r, uint32_t tgid)
 	struct err err = { 0 };
 	r->counts.looked++;
 	if (!is_refused(r) && live_add(r->live, tgid, &err) && err.code != ESRCH)
-		log_info("%s", err.text);
+		log_at(err.code == ENOTSUP ? LOG_NORMAL : LOG_VERBOSE, "%s", err.text);
+	if (err.code == ENOTSUP)
+		map_put(&r->translated, tgid);
 	warn_of_many(r);
 }
 
@@ -255,7 +289,8 @@ int roster_scan(struct roster *r, struct err *err)
 	int rc = r->select ? find_wanted(r, &found, err) : 0;
 	/* At the begin, when nobody has any: a call must not be seen through two. */
 	if (!r->last_scan_ns)
-		r->live->shared = r->live->o->follow || r->live->o->pids_cnt + found.at_cnt > OWN_LINKS_MAX;
+		r->live->shared = (r->live->o->follow || r->live->o->pids_cnt + found.at_cnt > OWN_LINKS_MAX) &&
+				  roster_may_share(r);
 	for (size_t i = 0; i < found.at_cnt; i++)
 		add(r, found.at[i]);
 	free(found.at);
@@ -266,6 +301,8 @@ int roster_scan(struct roster *r, struct err *err)
 static void rescan(struct roster *r)
 {
 	const struct proc *p;
+	if (r->live->shared)
+		roster_may_share(r);
 	for (size_t i = 0; (p = catalog_next_proc(r->live->catalog, &i));) {
 		if (target_find(r->live->targets, p->tgid).n == p->id.n)
 			target_read_maps(r->live->targets, p->id, NULL);
@@ -316,10 +353,15 @@ void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
 			fork_into(r, parent, child);
 		return;
 	}
+	/* Its links are its parent's no more: each moment without its own is lost. */
 	if (known && !r->live->o->follow) {
-		/* Its links are its parent's no more: each moment without its own is lost. */
 		if (is_wanted(r, child))
 			add(r, child);
+		return;
+	}
+	if (known && !r->live->shared) {
+		if (!is_refused(r))
+			fork_into(r, parent, child);
 		return;
 	}
 	/* Nobody tells of a process that was moved into a group: what it begins there does. */
@@ -336,6 +378,7 @@ void roster_on_exec(struct roster *r, uint32_t tgid)
 	if (!r->select)
 		return;
 	map_del(&r->parents, tgid);
+	map_del(&r->translated, tgid);
 	if (!leave_program(r, tgid))
 		set_due(r, tgid, RECHECK);
 }
@@ -345,6 +388,7 @@ void roster_on_exit(struct roster *r, uint32_t tgid)
 	map_del(&r->due, tgid);
 	map_del(&r->parents, tgid);
 	map_del(&r->standing, tgid);
+	map_del(&r->translated, tgid);
 }
 
 struct proc_id roster_take(struct roster *r, uint32_t tgid)

@@ -26,6 +26,11 @@ struct roster *roster_new(struct live *l, const struct select *select, struct er
 void roster_free(struct roster *r);
 /* Readable when there are news; -1: this kernel tells none, and roster_work looks for itself. */
 int roster_fd(const struct roster *r);
+/*
+ * A shared link's probe is in every process that maps the file, and kills one that runs under a translator. Says so
+ * when there is one; where one begins later, links are shared no more.
+ */
+bool roster_may_share(struct roster *r);
 /* Takes in every wanted process that is there. */
 int roster_scan(struct roster *r, struct err *err);
 /* Looks at what is due; how many ms until it wants to be called again at most, -1 = only when there are news. */

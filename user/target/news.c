@@ -12,6 +12,7 @@
 
 #include "base/rights.h"
 #include "base/vec.h"
+#include "target/translator.h"
 
 #define DATA_PAGES 32
 #define PAGE ((size_t)4096)
@@ -97,6 +98,22 @@ static void copy_out(const struct lane *l, uint64_t at, void *dst, size_t n)
 	memcpy((char *)dst + first, data, n - first);
 }
 
+/* PERF_RECORD_MMAP2, see perf_event_open(2): the path is behind what follows the two numbers. */
+#define MMAP2_PATH 72
+
+static void look_at_path(struct news *n, const struct lane *l, uint64_t at, size_t size, uint32_t tgid)
+{
+	char path[512];
+	size_t len = size > MMAP2_PATH ? size - MMAP2_PATH : 0;
+	/* The last part of it tells. */
+	size_t skip = len > sizeof(path) - 1 ? len - (sizeof(path) - 1) : 0;
+	copy_out(l, at + MMAP2_PATH + skip, path, len - skip);
+	path[len - skip] = 0;
+	const char *name = translator_by_file(path);
+	if (name)
+		n->ops.on_translator(n->ops.ctx, tgid, name);
+}
+
 static void read_lane(struct news *n, struct lane *l)
 {
 	uint64_t head = __atomic_load_n(&l->head->data_head, __ATOMIC_ACQUIRE), tail = l->head->data_tail;
@@ -107,6 +124,8 @@ static void read_lane(struct news *n, struct lane *l)
 	} record;
 	while (head - tail >= sizeof(record)) {
 		copy_out(l, tail, &record, sizeof(record));
+		if (record.h.type == PERF_RECORD_MMAP2)
+			look_at_path(n, l, tail, record.h.size, record.pid);
 		/* A process maps several files in a row. */
 		if (record.h.type == PERF_RECORD_MMAP2 && record.pid != last)
 			n->ops.on_mapped(n->ops.ctx, last = record.pid);

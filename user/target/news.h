@@ -16,6 +16,8 @@ struct news;
 struct news_ops {
 	void *ctx;
 	void (*on_mapped)(void *ctx, uint32_t tgid);
+	/* What it has mapped is part of a translator, see translator.h. */
+	void (*on_translator)(void *ctx, uint32_t tgid, const char *name);
 	/* Records were lost: any process may have changed. */
 	void (*on_lost)(void *ctx);
 };

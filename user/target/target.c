@@ -14,6 +14,7 @@
 #include "target/jit.h"
 #include "target/module.h"
 #include "target/proc.h"
+#include "target/translator.h"
 
 struct range {
 	uint64_t start, end, bias;
@@ -151,6 +152,11 @@ struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id 
 	if (f.start_ns / 1000000 > (uint64_t)opened.tv_sec * 1000 + (uint64_t)opened.tv_nsec / 1000000 &&
 	    (pidfd < 0 || pidfd_ended(pidfd))) {
 		err_set(err, ESRCH, "process %u ended while it was looked at", tgid);
+		goto refuse;
+	}
+	const char *translator = translator_of(tgid);
+	if (translator) {
+		translator_refuse(tgid, translator, err);
 		goto refuse;
 	}
 	struct process *p = process_new(t, tgid, pidfd);
@@ -397,6 +403,11 @@ int target_read_maps(struct target_table *t, struct proc_id id, struct err *err)
 	struct process *p = process_of(t, id);
 	if (!p)
 		return err_set(err, ESRCH, "no such process");
+	const char *translator = translator_of(p->tgid);
+	if (translator) {
+		t->ops.on_translated(t->ops.ctx, catalog_proc(t->catalog, id), translator);
+		return translator_refuse(p->tgid, translator, err);
+	}
 	struct maps_reading m = { .t = t, .p = p };
 	int rc = proc_each_map(p->tgid, on_map_line, &m, err);
 	/* A process that is ending shows no maps: what was known is still right for its last events. */

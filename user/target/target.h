@@ -24,6 +24,8 @@ struct target_ops {
 	void (*on_mapping)(void *ctx, const struct mapping *map, const struct module *m);
 	/* The process' list of executable mappings is another one than before: see target_mapping. */
 	void (*on_maps)(void *ctx, const struct proc *p);
+	/* It runs under a translator now: see translator.h. Its maps are not read. */
+	void (*on_translated)(void *ctx, const struct proc *p, const char *name);
 };
 
 /* Borrows the catalog. */
@@ -31,8 +33,8 @@ struct target_table *target_new(struct catalog *c, const struct target_ops *ops)
 void target_free(struct target_table *t);
 
 /*
- * Takes a process in: refuses one that does not exist (ESRCH) or is a kernel thread (EINVAL), and one
- * whose pid was handed on while we looked. Does not read its maps yet.
+ * Takes a process in: refuses one that does not exist (ESRCH), is a kernel thread (EINVAL) or runs under a
+ * translator (ENOTSUP), and one whose pid was handed on while we looked. Does not read its maps yet.
  */
 struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id parent, struct err *err);
 /* Files so far that were mapped but could not be opened: nothing of theirs can be probed, walked by rows or named. */
@@ -54,7 +56,7 @@ int target_move(struct target_table *t, struct catalog *c);
 /* False of what the process was before an exec, too. */
 bool target_alive(const struct target_table *t, struct proc_id id);
 
-/* Reads /proc/PID/maps again. 0, or -ESRCH when the process is gone. */
+/* Reads /proc/PID/maps again. 0, -ESRCH when the process is gone, -ENOTSUP when it runs under a translator. */
 int target_read_maps(struct target_table *t, struct proc_id id, struct err *err);
 /* The i-th executable mapping of the process now, by address; NULL behind the last one. */
 const struct mapping *target_mapping(const struct target_table *t, struct proc_id id, size_t i);

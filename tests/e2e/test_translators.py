@@ -1,0 +1,113 @@
+"""Programs that run under valgrind or an emulator have their code copied, probes and all: they are left alone."""
+
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_law
+
+pytestmark = pytest.mark.bpf
+
+TRANSLATORS = {
+    "none": ["/usr/bin/valgrind", "-q", "--tool=none"],
+    "memcheck": ["/usr/bin/valgrind", "-q"],
+    "callgrind": ["/usr/bin/valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"],
+    "cachegrind": ["/usr/bin/valgrind", "-q", "--tool=cachegrind", "--cachegrind-out-file=/dev/null"],
+    "qemu": ["/usr/bin/qemu-x86_64"],
+}
+NAMES = {"qemu": "qemu"}
+
+
+def translated(started, kind, program="c_busy"):
+    command = TRANSLATORS[kind]
+    return started.program(command[0], *command[1:], PROGS / program)
+
+
+def goes_on(program, seconds=2):
+    """Its allocations go through whatever probes there are; it checks its blocks itself."""
+    program.go()
+    time.sleep(seconds)
+    assert program.proc.poll() is None
+    assert program.finish() == 0
+    assert re.match(r"rounds [1-9]\d{3,}", program.line())
+
+
+@pytest.mark.parametrize("kind", TRANSLATORS)
+def test_attaching_is_refused(started, tmp_path, kind):
+    program = translated(started, kind).wait_ready()
+    done = alys("-p", program.proc.pid, "-o", tmp_path / "t.alys")
+    assert done.returncode != 0
+    assert re.search(rf"process {program.proc.pid} runs under {NAMES.get(kind, 'valgrind')}, ", done.stderr), done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "t.alys").exists()
+    goes_on(program)
+
+
+@pytest.mark.parametrize("kind", ["none", "qemu"])
+def test_one_that_runs_meets_no_shared_probe(started, tmp_path, kind):
+    """Another process is followed: its probes in libc must not be in this one."""
+    stranger = translated(started, kind).wait_ready()
+    program = started.program("c_fork").wait_ready()
+    tracer = started.tracer("--follow", "-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
+    assert f"process {stranger.proc.pid} runs under" in tracer.text, tracer.text
+    goes_on(stranger)
+    program.go()
+    program.truths(3)
+    assert program.finish() == 0
+    assert tracer.wait() == 0, tracer.text
+    assert assert_law(tmp_path / "t.alys", lost=None).recorded > 300
+
+
+@pytest.mark.parametrize("kind", ["none", "callgrind"])
+def test_one_that_begins_later_meets_none_for_long(started, tmp_path, kind):
+    """Shared probes are taken away when a translator begins; the traced process keeps its own."""
+    program = started.program("c_busy").wait_ready()
+    tracer = started.tracer("--follow", "-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
+    program.go()
+    stranger = translated(started, kind).wait_ready()
+    goes_on(stranger)
+    assert program.finish() == 0
+    assert tracer.wait() == 0, tracer.text
+    assert "dies of probes that processes share" in tracer.text
+    assert assert_law(tmp_path / "t.alys", lost=None).recorded > 10000
+
+
+@pytest.mark.parametrize("follow", [[], ["--follow"]])
+@pytest.mark.parametrize("kind", ["none", "cachegrind"])
+def test_program_that_becomes_a_translated_one(started, tmp_path, kind, follow):
+    """A traced shell executes valgrind: from then on it is not traced, and lives."""
+    command = " ".join(TRANSLATORS[kind])
+    program = started.program("/bin/sh", "-c", f"read x; exec {command} {PROGS / 'c_busy'}")
+    tracer = started.tracer(*follow, "-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
+    program.proc.stdin.write(b"\n")
+    program.proc.stdin.flush()
+    program.wait_ready()
+    goes_on(program)
+    assert tracer.wait() == 0, tracer.text
+    assert re.search(rf"process {program.proc.pid} .*runs under valgrind", tracer.text)
+
+
+def test_command_under_an_emulator_is_refused(tmp_path):
+    done = alys("-o", tmp_path / "t.alys", "--", *TRANSLATORS["qemu"], PROGS / "c_busy")
+    assert done.returncode != 0 and "runs under qemu" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("follow", [[], ["--follow"]])
+def test_command_under_valgrind_runs_to_its_end(tmp_path, follow):
+    done = alys(*follow, "-o", tmp_path / "t.alys", "--", *TRANSLATORS["none"], "/bin/sh", "-c", "echo lived; exit 3",
+                env=STRAIGHT)
+    assert done.returncode == 3 and "runs under valgrind" in done.stderr, done.stderr
+    assert "lived" in done.stdout
+
+
+def test_library_of_a_translator_is_recognized(started, tmp_path):
+    """Not the real DynamoRIO: what is seen of one from outside."""
+    library = tmp_path / "libdynamorio.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "/dev/null", "-o", library], check=True, timeout=TIMEOUT)
+    program = started.program("c_busy", env={**os.environ, "LD_PRELOAD": str(library)}).wait_ready()
+    done = alys("-p", program.proc.pid, "-o", tmp_path / "t.alys")
+    assert done.returncode != 0 and "runs under DynamoRIO" in done.stderr, done.stderr
+    program.go()
+    assert program.finish() == 0

@@ -1,0 +1,120 @@
+/* target/translator: see translator.h. */
+#include "target/translator.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "target/proc.h"
+
+/*
+ * Emulators of other machines are none: their guests' files have no probes of ours. rr takes no code elsewhere,
+ * but counts the branches that it runs, of which a probe takes some away: nothing could be replayed.
+ */
+static const struct {
+	const char *name;
+	const char *files; /* fnmatch pattern of a mapped file's path */
+} translators[] = {
+	{ "valgrind", "*/valgrind/*-linux" },
+	{ "valgrind", "*/vgpreload_*.so" },
+	{ "qemu", "*/qemu-x86_64*" },
+	{ "DynamoRIO", "*/libdynamorio.so*" },
+	{ "Pin", "*/pinbin" },
+	{ "rr", "*/librrpreload.so" },
+	{ "rr", "*/librrpage.so" },
+	{ "Frida", "*frida-agent*.so*" },
+	{ "Frida", "*/*frida-gadget*.so*" },
+	{ "QBDI", "*/libQBDI*.so*" },
+	{ "blink", "*/blink" },
+};
+
+const char *translator_by_file(const char *path)
+{
+	for (size_t i = 0; i < sizeof(translators) / sizeof(translators[0]); i++) {
+		if (!fnmatch(translators[i].files, path, 0))
+			return translators[i].name;
+	}
+	return NULL;
+}
+
+#define PAGE 4096
+#define PARTS_MAX 1024 /* of a process, for each is compared with all */
+
+/* A part of a file that is mapped as code, or to be read. */
+struct part {
+	uint64_t dev, ino, offset, size;
+	bool exec;
+};
+
+struct looking {
+	const char *found;
+	struct part *parts;
+	size_t parts_cnt, parts_cap;
+};
+
+static bool is_twin(const struct part *a, const struct part *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->offset == b->offset && a->size == b->size && a->exec != b->exec;
+}
+
+/*
+ * An emulator of this machine that shares a library with its guest has the code of it twice: its own runs,
+ * the guest's is only read. Loaders map no code without the right to run it; only a page that code shares with the
+ * next segment is there twice.
+ */
+static bool has_twin(struct looking *l, const struct map_line *line)
+{
+	struct part now = { line->dev, line->ino, line->offset, line->end - line->start, line->exec };
+	if (!line->ino || !line->offset || line->writable || now.size <= PAGE || l->parts_cnt >= PARTS_MAX)
+		return false;
+	for (size_t i = 0; i < l->parts_cnt; i++) {
+		if (is_twin(&l->parts[i], &now))
+			return true;
+	}
+	struct part *place = VEC_PUSH(l, parts);
+	if (place)
+		*place = now;
+	return false;
+}
+
+static int look_at_line(void *ctx, const struct map_line *line)
+{
+	struct looking *l = ctx;
+	l->found = line->exec ? translator_by_file(line->path) : NULL;
+	if (!l->found && has_twin(l, line))
+		l->found = "an emulator";
+	return l->found != NULL;
+}
+
+const char *translator_of(uint32_t tgid)
+{
+	struct looking l = { 0 };
+	proc_each_map(tgid, look_at_line, &l, NULL);
+	free(l.parts);
+	return l.found;
+}
+
+uint32_t translator_search(const char **name)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *e;
+	uint32_t found = 0;
+	while (dir && !found && (e = readdir(dir))) {
+		uint32_t tgid = (uint32_t)strtoul(e->d_name, NULL, 10);
+		*name = tgid ? translator_of(tgid) : NULL;
+		found = *name ? tgid : 0;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+int translator_refuse(uint32_t tgid, const char *name, struct err *err)
+{
+	return err_set(err, ENOTSUP, "process %u runs under %s, where a probe would be an instruction of the program that kills it: "
+		       "start the program without to trace it", tgid, name);
+}
