@@ -18,6 +18,7 @@
 #include "sample.bpf.h"
 #include "stack.bpf.h"
 #include "predict.bpf.h"
+#include "registers.bpf.h"
 #include "gc.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -26,33 +27,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define NEST_SPAN (1 << 20)
 /* So has one with so many calls below it: allocators make few of their own, even when they set themselves up. */
 #define NEST_CALLS 256
-
-/*
- * verifier: context fields must be read at constant offsets; without the asm, clang would join the
- * branches of a switch into one read at a computed offset.
- */
-#define REGISTER(ctx, name)                                                                        \
-	({                                                                                         \
-		__u64 value_ = (ctx)->name;                                                        \
-		asm volatile("/* " #name " */" : "+r"(value_));                                    \
-		value_;                                                                            \
-	})
-
-static __always_inline __u64 argument(struct pt_regs *ctx, __u32 n)
-{
-	switch (n) {
-	case 0:
-		return REGISTER(ctx, di);
-	case 1:
-		return REGISTER(ctx, si);
-	case 2:
-		return REGISTER(ctx, dx);
-	case 3:
-		return REGISTER(ctx, cx);
-	default:
-		return REGISTER(ctx, r8);
-	}
-}
 
 static __always_inline void count_hit(__u8 shape)
 {
@@ -120,7 +94,7 @@ static __always_inline bool is_reallocation(__u8 shape)
 static __always_inline __u64 size_asked(struct pt_regs *ctx, const struct alys_site *site)
 {
 	__u64 a = argument(ctx, site->arg[0]);
-	if (site->shape == ALYS_SHAPE_SIZE)
+	if (site->shape == ALYS_SHAPE_SIZE || site->shape == ALYS_SHAPE_BATCH)
 		return a;
 	__u64 b = argument(ctx, site->arg[1]);
 	if (site->shape == ALYS_SHAPE_MUL)
@@ -134,6 +108,8 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	__u64 a = argument(ctx, site->arg[0]);
 	p->old = is_reallocation(site->shape) ? a : 0;
 	p->out = site->shape == ALYS_SHAPE_OUTPTR ? a : 0;
+	if (site->shape == ALYS_SHAPE_BATCH)
+		p->out = argument(ctx, site->arg[1]);
 	p->batch = 0;
 	p->span = 0;
 	p->shape = site->shape;
@@ -165,6 +141,12 @@ struct wish {
 
 #define NOT_TAKEN ~0ull
 
+/* A list counts as the page that it mostly is: how many blocks are in it is not known yet. */
+static __always_inline __u64 weight_of(const struct alys_site *site, __u64 size)
+{
+	return site->shape == ALYS_SHAPE_BATCH ? ALYS_REFILL_SPAN : size;
+}
+
 /*
  * Before anything else is asked: most calls end here when a recording samples. Also the bytes of calls that turn
  * out to be nested go by: what falls into them is dropped, and the points in the others stay a Poisson process.
@@ -173,7 +155,7 @@ static __always_inline struct wish call_wish(struct pt_regs *ctx, const struct a
 {
 	struct wish w = { .size = size_asked(ctx, site), .drawn_for = NOT_TAKEN };
 	if (w.size >= config.min_size)
-		w.drawn_for = config.interval ? sample_point(w.size) ?: NOT_TAKEN : 0;
+		w.drawn_for = config.interval ? sample_point(weight_of(site, w.size)) ?: NOT_TAKEN : 0;
 	return w;
 }
 
@@ -269,6 +251,47 @@ static __always_inline void finish_alloc(const struct pending *p, __u64 addr)
 		lose(ALYS_ST_LOST_SAMPLED_FULL);
 	else
 		emit_alloc(p, addr);
+}
+
+/* The blocks of a list, one after the other. */
+struct batch {
+	const struct pending *p;
+	__u64 block;
+};
+
+/* The call was one hit; each block more is one, too. */
+static long batch_step(__u32 i, struct batch *b)
+{
+	__u64 next;
+	if (!b->block)
+		return 1;
+	if (i)
+		count(ALYS_ST_HIT_ALLOC);
+	count(ALYS_ST_BATCHED);
+	finish_alloc(b->p, b->block);
+	if (!read_word(&next, b->block))
+		next = 0;
+	b->block = next;
+	return 0;
+}
+
+/* Sampled, the first block of a list stands for all. */
+static __noinline int finish_batch(struct pending *p, __u64 head)
+{
+	struct batch b = { .p = p, .block = head };
+	if (!head) {
+		count(ALYS_ST_FAILED);
+		return 0;
+	}
+	count(ALYS_ST_BATCHES);
+	if (p->interval || !p->sampled || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		p->batch = list_length(head);
+		p->span = ALYS_REFILL_SPAN;
+		finish_alloc(p, head);
+		return 0;
+	}
+	bpf_loop(LIST_MAX, batch_step, &b, 0);
+	return 0;
 }
 
 static __always_inline void call_finish(const struct pending *p, __u64 result)
@@ -404,47 +427,6 @@ int plain_return(struct pt_regs *ctx)
 	return thread_return(ctx);
 }
 
-static __noinline __u64 register_no(struct pt_regs *ctx, __u32 reg)
-{
-	switch (reg) {
-	case ALYS_REG_RBX:
-		return REGISTER(ctx, bx);
-	case ALYS_REG_RCX:
-		return REGISTER(ctx, cx);
-	case ALYS_REG_RDX:
-		return REGISTER(ctx, dx);
-	case ALYS_REG_RSI:
-		return REGISTER(ctx, si);
-	case ALYS_REG_RDI:
-		return REGISTER(ctx, di);
-	case ALYS_REG_RBP:
-		return REGISTER(ctx, bp);
-	case ALYS_REG_R8:
-		return REGISTER(ctx, r8);
-	case ALYS_REG_R8 + 1:
-		return REGISTER(ctx, r9);
-	case ALYS_REG_R8 + 2:
-		return REGISTER(ctx, r10);
-	case ALYS_REG_R8 + 3:
-		return REGISTER(ctx, r11);
-	case ALYS_REG_R8 + 4:
-		return REGISTER(ctx, r12);
-	case ALYS_REG_R8 + 5:
-		return REGISTER(ctx, r13);
-	case ALYS_REG_R8 + 6:
-		return REGISTER(ctx, r14);
-	case ALYS_REG_R8 + 7:
-		return REGISTER(ctx, r15);
-	default:
-		return REGISTER(ctx, ax);
-	}
-}
-
-static __always_inline __u64 register_of(struct pt_regs *ctx, const struct alys_site *site)
-{
-	return register_no(ctx, site->reg);
-}
-
 static const struct pending no_call;
 
 /* The waiting call of this frame, made when there is none; NULL when the table is full. */
@@ -514,14 +496,14 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	if (!site)
 		return NULL;
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
-	count_hit(site->shape);
 	struct wish w = call_wish(ctx, site);
-	if (is_idle(ctx, site, &w)) {
-		count(ALYS_ST_UNSAMPLED);
+	bool idle = is_idle(ctx, site, &w), nested = !idle && is_nested_call(ctx, site, cfa);
+	/* The collector refills the lists of its threads: nobody has asked for a block yet. */
+	if (nested && site->shape == ALYS_SHAPE_BATCH)
 		return NULL;
-	}
-	if (is_nested_call(ctx, site, cfa)) {
-		count(ALYS_ST_NESTED);
+	count_hit(site->shape);
+	if (idle || nested) {
+		count(idle ? ALYS_ST_UNSAMPLED : ALYS_ST_NESTED);
 		return NULL;
 	}
 	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
@@ -567,6 +549,9 @@ static __noinline int frame_end(struct call_room *room)
 		lose(ALYS_ST_LOST_PENDING);
 		return 0;
 	}
+	/* A collector that jumps on takes off the byte that it would have added. */
+	if (waiting->collected && waiting->size == room->now.size + 1)
+		room->now.size++;
 	*waiting = room->now;
 	room->waiting = key.cfa;
 	call_wait(waiting, key.cfa);
@@ -699,7 +684,7 @@ static __always_inline struct call_key frame_key(struct pt_regs *ctx, const stru
 static __always_inline __u64 result_at(struct pt_regs *ctx, const struct alys_site *site, const struct pending *p)
 {
 	__u64 result = 0;
-	if (site->reg != ALYS_REG_LIST)
+	if (site->reg != ALYS_REG_LIST && p->shape != ALYS_SHAPE_BATCH)
 		result = register_of(ctx, site);
 	else if (!p->out || !read_word(&result, p->out))
 		count(ALYS_ST_EXIT_UNPAIRED);
@@ -731,7 +716,10 @@ int frame_exit(struct pt_regs *ctx)
 	if (p->trial && (site->flags & ALYS_SITE_TRIAL))
 		judge(site, p, result);
 	count(ALYS_ST_WAIT_END);
-	call_finish(p, result);
+	if (p->shape == ALYS_SHAPE_BATCH)
+		finish_batch(p, result);
+	else
+		call_finish(p, result);
 	p->cfa = 0;
 	bpf_map_delete_elem(&frame_calls, &key);
 	return 0;

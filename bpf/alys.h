@@ -123,6 +123,7 @@ struct alys_gc_site {
 #define ALYS_SHAPE_FREE 5    /* f(p) */
 #define ALYS_SHAPE_MULREALLOC 6 /* p = f(old, count, size) */
 #define ALYS_SHAPE_REFILL 7  /* a thread's free list got a page's worth of blocks; its address is in `reg` */
+#define ALYS_SHAPE_BATCH 8   /* f(size, ..., &list): a list of blocks for free lists that the program keeps itself */
 
 /* What a refill counts as when samples are drawn, whatever it hands out: libgc's HBLKSIZE, its most. */
 #define ALYS_REFILL_SPAN 4096
@@ -286,7 +287,9 @@ struct alys_config {
 	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")                        \
 	X(23, LOST_GC, NOTE, "collections-lost", "collection records that found the ring full")                 \
 	X(24, HALF_REALLOC, NOTE, "reallocations-halved", "of which only the free of the old block was sent: no room for the new address") \
-	X(25, GC_NO_ROOM, NOTE, "collections-no-room", "collections of processes that found no room to be followed")
+	X(25, GC_NO_ROOM, NOTE, "collections-no-room", "collections of processes that found no room to be followed") \
+	X(26, BATCHES, NOTE, "batches", "lists of blocks that a program took for free lists of its own")           \
+	X(27, BATCHED, NOTE, "batched", "blocks in them: each counts from when the list was taken, used or not")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

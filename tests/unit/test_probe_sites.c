@@ -424,11 +424,12 @@ static void test_refills(void **state)
 	assert_int_equal(o.list.at, SAMPLE_AT_REFILL);
 	const struct site *kind = site_named(&calls.list, "GC_malloc_kind");
 	const struct site *grow = site_named(&calls.list, "GC_realloc");
-	const struct site *fill = site_named(&o.list, "GC_generic_malloc_many");
+	const struct site *fill = site_named(&o.list, "GC_malloc_kind");
 	const struct site *large = site_named(&o.list, "GC_malloc_kind_global");
 	assert_true(kind && grow && fill && large && fill->emulated && large->emulated);
-	assert_null(site_named(&calls.list, "GC_generic_malloc_many"));
-	assert_null(site_named(&o.list, "GC_malloc_kind"));
+	assert_int_equal(site_named(&calls.list, "GC_generic_malloc_many")->row->shape, ALYS_SHAPE_BATCH);
+	assert_null(site_named(&o.list, "GC_generic_malloc_many"));
+	assert_int_equal(fill->row->shape, ALYS_SHAPE_REFILL);
 	assert_null(site_named(&o.list, "GC_realloc"));
 	assert_null(site_named(&o.list, "GC_free"));
 	assert_int_equal(fill->exits_cnt, 0);
@@ -598,7 +599,7 @@ static void test_print_refills(void **state)
 	const char *text = buf_str(&b);
 	assert_ptr_equal(strstr(text, "with --sample-at refill instead of GC_malloc_kind, "), text);
 	assert_non_null(strstr(text, ", GC_free:\n"));
-	expect_words(text, "GC_generic_malloc_many (libgc) at 0x", fill, 3);
+	expect_words(text, "GC_malloc_kind (libgc) at 0x", fill, 3);
 	expect_words(text, "GC_malloc_kind_global (libgc) at 0x", large, 3);
 	assert_null(strstr(text, "GC_malloc_explicitly_typed (libgc)"));
 	buf_free(&b);

@@ -220,7 +220,8 @@ static void at_entry(struct watch *w, const struct site *s, const struct user_re
 		return;
 	}
 	unsigned int size_arg = s->row->shape == ALYS_SHAPE_MULREALLOC ? 2 : s->row->shape == ALYS_SHAPE_SIZE ? 0 : 1;
-	assert_true(argument(r, s->arg[size_arg]) >= sizes[i / CALLS]);
+	/* A collector that jumps on has taken off the byte that it would have added. */
+	assert_true(argument(r, s->arg[size_arg]) + (s->row->nest == ALYS_NEST_CALLER) >= sizes[i / CALLS]);
 	if (!strcmp(c->symbol, s->row->symbol))
 		assert_int_equal(argument(r, s->arg[size_arg]), sizes[i / CALLS]);
 }

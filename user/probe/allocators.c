@@ -39,9 +39,16 @@ static const struct allocator rows[] = {
 	LIBC("free", FREE, 0, 0, 0),
 
 	/* By refill, what GC_memalign and GC_realloc take inside is counted: their results are no other blocks. */
-	GC("GC_generic_malloc_many", REFILL, 0, 0, 0, .at = SAMPLE_AT_REFILL),
+	GC("GC_malloc_kind", REFILL, 0, 0, 0, .at = SAMPLE_AT_REFILL),
 	GC("GC_malloc_kind_global", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_REFILL),
 	GC("GC_malloc_kind", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_CALL),
+	/* For free lists that are inlined into the program: gc_inline.h's, Guile's. GC_malloc_many is a wrapper of it. */
+	GC("GC_generic_malloc_many", BATCH, 0, 2, 0, KIND = 1, .at = SAMPLE_AT_CALL),
+	GC("GC_generic_malloc", SIZE, 0, 0, 0, KIND = 1),
+	GC("GC_generic_or_special_malloc", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_CALL),
+	GC("GC_gcj_malloc", SIZE, 0, 0, 0),
+	GC("GC_gcj_malloc_ignore_off_page", SIZE, 0, 0, 0),
+	GC("GC_debug_gcj_malloc", SIZE, 0, 0, 0),
 	GC("GC_malloc", SIZE, 0, 0, 0, .unless = "GC_malloc_kind"),
 	GC("GC_malloc_atomic", SIZE, 0, 0, 0, ATOMIC, .unless = "GC_malloc_kind"),
 	GC("GC_generic_malloc_uncollectable", SIZE, 0, 0, 0, KIND = 1),

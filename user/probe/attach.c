@@ -52,7 +52,7 @@ static void plan_begin(struct plan *plan, const struct order *order, struct prob
 /* A return probe takes the return address from where sp points: with a frame begun, that is not it. */
 static bool returns_of(const struct site *s, enum probe_returns returns)
 {
-	if (s->row->shape == ALYS_SHAPE_REFILL)
+	if (s->row->shape == ALYS_SHAPE_REFILL || s->row->shape == ALYS_SHAPE_BATCH)
 		return false;
 	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->cfa_off == 8;
 }

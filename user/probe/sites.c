@@ -96,6 +96,8 @@ static bool same_effect(const struct allocator *what, const struct allocator *by
 		return false;
 	if (what->shape == ALYS_SHAPE_OUTPTR || by->shape == ALYS_SHAPE_OUTPTR)
 		return false;
+	if (what->shape == ALYS_SHAPE_BATCH || by->shape == ALYS_SHAPE_BATCH)
+		return false;
 	return grows == by_grows && (what->shape == ALYS_SHAPE_FREE) == (by->shape == ALYS_SHAPE_FREE);
 }
 
@@ -229,6 +231,7 @@ static bool is_wrapper(const char *name, enum sample_at at)
 	static const char *const at_refill[] = { "GC_realloc", "GC_memalign", "GC_posix_memalign" };
 	static const char *const prefixes[] = {
 		"GC_strdup",	      "GC_strndup",    "GC_wcsdup",	   "GC_finalized_malloc",
+		"GC_malloc_many",
 		"GC_debug_malloc",    "GC_debug_free", "GC_debug_realloc", "GC_debug_generic_or_special_malloc",
 		"GC_debug_strdup",    "GC_debug_strndup", "GC_debug_wcsdup",
 	};
