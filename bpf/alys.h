@@ -28,12 +28,13 @@
 #define ALYS_EV_GC_MARKED 10 /* struct alys_ev_gc: all is marked, the world still stands */
 #define ALYS_EV_GC_DONE 11   /* the same collection is over: its marks hold until the next one begins */
 #define ALYS_EV_GC_BEGUN 12  /* never in the main ring */
+#define ALYS_EV_MAPPED 13    /* the dynamic linker has mapped libraries, or taken some away */
 
 /* Head of every record. */
 struct alys_head {
 	__u8 kind;
 	__u8 flags; /* ALYS_F_* */
-	__u16 pad;
+	__u16 held; /* exec, mapped: the thread waits until all is seen, and called this one to be held (struct alys_hold); 0 = none */
 	__u32 tgid;
 	__u32 tid;
 	__u32 gc_no; /* collector's cycle counter, low 32 bits; 0 unless ALYS_F_GC */
@@ -89,6 +90,18 @@ struct alys_ev_proc {
 	struct alys_head h;
 	__u64 other;
 };
+
+/*
+ * A thread that is to be held, of a process that we started: it goes on by itself after ALYS_HOLD_WAIT_NS, unless it was
+ * stopped (ptrace) by then. In small rings of their own, which wake who stops it: two of them, 1 from processors of even
+ * number and 2 from odd ones, for who answers must not want the processor that the thread waits on.
+ */
+struct alys_hold {
+	__u64 time; /* that of the record in the main ring */
+	__u32 tid;
+	__u32 pad;
+};
+#define ALYS_HOLD_WAIT_NS 2000000ull
 
 /*
  * A collection. In the main ring, because its place among the allocations says which of them it could
@@ -222,6 +235,7 @@ struct alys_object {
 /* Values of the map of targets. */
 #define ALYS_EXCLUDED 0 /* never, nor its children: the tracer itself */
 #define ALYS_TRACED 1
+#define ALYS_OURS 2 /* traced, and started by the tracer: may be held */
 
 /*
  * Which word of sampled_marks is a block's: a page of them for each MiB of a process, a word for each KiB in it, because
@@ -289,7 +303,8 @@ struct alys_config {
 	X(24, HALF_REALLOC, NOTE, "reallocations-halved", "of which only the free of the old block was sent: no room for the new address") \
 	X(25, GC_NO_ROOM, NOTE, "collections-no-room", "collections of processes that found no room to be followed") \
 	X(26, BATCHES, NOTE, "batches", "lists of blocks that a program took for free lists of its own")           \
-	X(27, BATCHED, NOTE, "batched", "blocks in them: each counts from when the list was taken, used or not")
+	X(27, BATCHED, NOTE, "batched", "blocks in them: each counts from when the list was taken, used or not") \
+	X(28, UNHELD, NOTE, "not-held", "times that a process started here began a program or loaded libraries and could not be held: its first calls may be missing")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -316,5 +331,6 @@ _Static_assert(sizeof(struct alys_ev_stack) == 40, "wire");
 _Static_assert(sizeof(struct alys_site) == 32, "wire");
 _Static_assert(sizeof(struct alys_ev_gc) == 56, "wire");
 _Static_assert(sizeof(struct alys_gc_site) == 24, "wire");
+_Static_assert(sizeof(struct alys_hold) == 16, "wire");
 
 #endif

@@ -19,7 +19,7 @@ static __always_inline void head_fill(struct alys_head *h, __u8 kind)
 	__u64 id = bpf_get_current_pid_tgid();
 	h->kind = kind;
 	h->flags = 0;
-	h->pad = 0;
+	h->held = 0;
 	h->tgid = id >> 32;
 	h->tid = (__u32)id;
 	h->gc_no = 0;
@@ -111,7 +111,8 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
 	count(ALYS_ST_REC_REALLOC);
 }
 
-static __always_inline void emit_proc(__u8 kind, __u64 other)
+/* held: whom the thread is about to call to be held, see struct alys_hold; 0 = nobody. */
+static __always_inline void emit_proc_at(__u8 kind, __u64 other, __u64 time, __u16 held)
 {
 	struct alys_ev_proc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
@@ -119,8 +120,15 @@ static __always_inline void emit_proc(__u8 kind, __u64 other)
 		return;
 	}
 	head_fill(&e->h, kind);
+	e->h.held = held;
+	e->h.time = time;
 	e->other = other;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline void emit_proc(__u8 kind, __u64 other)
+{
+	emit_proc_at(kind, other, bpf_ktime_get_ns(), 0);
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include "emit.bpf.h"
 #include "gc_maps.bpf.h"
 #include "unwind_maps.bpf.h"
+#include "hold.bpf.h"
 
 SEC("raw_tp/sched_process_fork")
 int on_fork(struct bpf_raw_tracepoint_args *ctx)
@@ -44,7 +45,24 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	map_list_drop(tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);
-	emit_proc(ALYS_EV_EXEC, 0);
+	struct hold held = hold_wanted();
+	emit_proc_at(ALYS_EV_EXEC, 0, held.time, held.who);
+	hold(&held);
+	return 0;
+}
+
+/*
+ * At the function that dynamic linkers call for debuggers: _dl_debug_state, before anything is mapped or taken away, and
+ * when all is there, before the first of its code runs.
+ */
+SEC("uprobe")
+int on_link(struct pt_regs *ctx)
+{
+	if (!is_target())
+		return 0;
+	struct hold held = hold_wanted();
+	emit_proc_at(ALYS_EV_MAPPED, 0, held.time, held.who);
+	hold(&held);
 	return 0;
 }
 

@@ -31,4 +31,4 @@ $(BUILD)/alys.lean.skel.h: $(BUILD)/bpf/alys.lean.linked
 	$(Q)$(BPFTOOL) gen skeleton $< name alys_lean_bpf > $@
 
 $(BUILD)/user/probe/object.o: $(BUILD)/alys.lean.skel.h
-$(BUILD)/user/probe/object.o $(BUILD)/user/probe/load.o $(BUILD)/user/probe/attach.o $(BUILD)/user/probe/programs.o $(BUILD)/user/probe/watchers.o: $(BUILD)/alys.skel.h
+$(BUILD)/user/probe/object.o $(BUILD)/user/probe/load.o $(BUILD)/user/probe/attach.o $(BUILD)/user/probe/programs.o $(BUILD)/user/probe/watchers.o $(BUILD)/user/probe/linker.o: $(BUILD)/alys.skel.h

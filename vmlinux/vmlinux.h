@@ -52,6 +52,8 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
 	struct thread_struct thread;
+	unsigned int ptrace;
+	unsigned long jobctl;
 };
 
 #pragma clang attribute pop

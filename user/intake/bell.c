@@ -9,22 +9,18 @@
 
 struct bell {
 	struct ring_buffer *ring;
-	void (*fn)(void *ctx, const struct intake_collection *c, bool over);
+	void (*fn)(void *ctx, const void *record, size_t size);
 	void *ctx;
 };
 
 static int on_record(void *ctx, void *data, size_t size)
 {
 	struct bell *b = ctx;
-	struct intake_collection c;
-	bool over;
-	if (intake_collection_of(data, size, &c, &over))
-		b->fn(b->ctx, &c, over);
+	b->fn(b->ctx, data, size);
 	return 0;
 }
 
-struct bell *bell_new(int ring_map_fd, void (*fn)(void *ctx, const struct intake_collection *c, bool over), void *ctx,
-		      struct err *err)
+struct bell *bell_new(int ring_map_fd, void (*fn)(void *ctx, const void *record, size_t size), void *ctx, struct err *err)
 {
 	struct bell *b = calloc(1, sizeof(*b));
 	if (b) {
@@ -34,7 +30,7 @@ struct bell *bell_new(int ring_map_fd, void (*fn)(void *ctx, const struct intake
 	}
 	if (b && b->ring)
 		return b;
-	err_set(err, errno ?: ENOMEM, "cannot open the ring of collections: %s", strerror(errno ?: ENOMEM));
+	err_set(err, errno ?: ENOMEM, "cannot open a ring that calls: %s", strerror(errno ?: ENOMEM));
 	free(b);
 	return NULL;
 }

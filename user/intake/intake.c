@@ -93,8 +93,10 @@ static void give_note(struct intake *in, const struct alys_ev_proc *p)
 		[ALYS_EV_FORK] = INTAKE_FORK,
 		[ALYS_EV_MISS] = INTAKE_MISS,
 		[ALYS_EV_OOM] = INTAKE_OOM,
+		[ALYS_EV_MAPPED] = INTAKE_MAPPED,
 	};
 	struct intake_who who = who_of(&p->h);
+	who.held = p->h.held;
 	in->ops.on_note(in->ops.ctx, &who, notes[p->h.kind], p->other);
 }
 
@@ -134,7 +136,7 @@ static const size_t least_size[] = {
 	[ALYS_EV_FREE] = sizeof(struct alys_ev_free),       [ALYS_EV_STACK] = sizeof(struct alys_ev_stack),
 	[ALYS_EV_EXEC] = sizeof(struct alys_ev_proc),       [ALYS_EV_EXIT] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_FORK] = sizeof(struct alys_ev_proc),       [ALYS_EV_MISS] = sizeof(struct alys_ev_proc),
-	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),
+	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),        [ALYS_EV_MAPPED] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_GC_MARKED] = sizeof(struct alys_ev_gc),    [ALYS_EV_GC_DONE] = sizeof(struct alys_ev_gc),
 };
 
@@ -151,7 +153,7 @@ static int on_record(void *ctx, void *data, size_t size)
 		give_event(in, h);
 	else if (h->kind == ALYS_EV_STACK)
 		give_stack(in, data, size);
-	else if (h->kind >= ALYS_EV_GC_MARKED)
+	else if (h->kind == ALYS_EV_GC_MARKED || h->kind == ALYS_EV_GC_DONE)
 		give_collection(in, data);
 	else
 		give_note(in, data);

@@ -20,6 +20,7 @@
 struct intake_who {
 	uint32_t tgid, tid;
 	uint64_t time_ns;
+	uint16_t held; /* the thread waits until the note has been dealt with, called for by this number; 0 = it does not */
 };
 
 struct intake_stack {
@@ -42,7 +43,8 @@ struct intake_collection {
 	uint64_t stack_hash;
 };
 
-enum intake_note { INTAKE_EXEC, INTAKE_EXIT, INTAKE_FORK, INTAKE_MISS, INTAKE_OOM };
+/* MAPPED: the dynamic linker has loaded libraries, or unloaded some, or is about to. */
+enum intake_note { INTAKE_EXEC, INTAKE_EXIT, INTAKE_FORK, INTAKE_MISS, INTAKE_OOM, INTAKE_MAPPED };
 
 struct intake_ops {
 	void *ctx;

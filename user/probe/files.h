@@ -32,6 +32,7 @@ struct probed_file {
 	size_t gc_places_cnt, gc_places_cap;
 	bool attached; /* for all processes */
 	bool watched;  /* its collections, for all */
+	bool linked;   /* its calls to debuggers, for all */
 	bool leaving;  /* its probes are on their way out: until then it has its numbers */
 };
 

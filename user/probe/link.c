@@ -59,6 +59,7 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 		return err_set(err, ENOMEM, "out of memory");
 	a->tgid = tgid;
 	a->trial = b->trial;
+	a->beside = b->beside;
 	a->file = probe_file_of(file_fd);
 	a->fd = rights_link(&l);
 	if (a->fd >= 0)
@@ -77,6 +78,7 @@ static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, in
 			return err_set(err, ENOMEM, "out of memory");
 		a->tgid = tgid;
 		a->trial = b->trial;
+		a->beside = b->beside;
 		a->file = probe_file_of(file_fd);
 		a->fd = -1;
 		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i],
@@ -116,7 +118,7 @@ bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file)
 {
 	const struct chosen c = { .tgid = tgid, .file = &file };
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
-		if (is_of(&p->attachments[i], &c))
+		if (is_of(&p->attachments[i], &c) && !p->attachments[i].beside)
 			return true;
 	}
 	return false;

@@ -83,7 +83,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 		p->skel->progs.plain_enter, p->skel->progs.plain_return, p->skel->progs.frame_enter,
 		p->skel->progs.frame_exit,  p->skel->progs.free_enter, p->skel->progs.refill,
 		p->skel->progs.gc_begin,    p->skel->progs.gc_mark,    p->skel->progs.gc_end,
-		p->skel->progs.frame_foretell,
+		p->skel->progs.frame_foretell, p->skel->progs.on_link,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);
@@ -224,6 +224,11 @@ int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
 	return mark_target(p, tgid, ALYS_TRACED, err);
 }
 
+int probe_add_own(struct probe *p, uint32_t tgid, struct err *err)
+{
+	return mark_target(p, tgid, ALYS_OURS, err);
+}
+
 void probe_remove_target(struct probe *p, uint32_t tgid)
 {
 	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.targets), &tgid);
@@ -296,6 +301,16 @@ void probe_forget_calls_of(struct probe *p, const struct map *ended)
 		}
 	}
 	free(values);
+}
+
+int probe_hold_ring_fd(const struct probe *p, bool odd)
+{
+	return bpf_map__fd(odd ? p->skel->maps.hold_calls_odd : p->skel->maps.hold_calls_even);
+}
+
+void probe_allow_holds(struct probe *p)
+{
+	__atomic_store_n(&p->skel->bss->hold_answered, 1, __ATOMIC_RELEASE);
 }
 
 int probe_listen(struct probe *p, bool on, struct err *err)

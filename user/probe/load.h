@@ -17,6 +17,7 @@ struct programs;
 struct attachment {
 	uint32_t tgid; /* 0 = all targets */
 	uint32_t trial; /* number of the trial that it is for, 0 = none */
+	bool beside; /* see struct batch */
 	struct probe_file file;
 	int fd;        /* multi link; -1 when perf */
 	void *perf;    /* struct bpf_link of libbpf */

@@ -67,6 +67,11 @@ uint8_t probe_walk(const struct probe *p);
 int probe_ring_fd(const struct probe *p);
 
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);
+/* The same for a process that we started: it, and its children, may be held from probe_allow_holds on. */
+int probe_add_own(struct probe *p, uint32_t tgid, struct err *err);
+/* Where calls come through from processors of even or odd number, as struct alys_hold. */
+int probe_hold_ring_fd(const struct probe *p, bool odd);
+void probe_allow_holds(struct probe *p);
 void probe_remove_target(struct probe *p, uint32_t tgid);
 /* This process and its children to come are left alone. */
 int probe_exclude(struct probe *p, uint32_t tgid, struct err *err);

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "elf/elf.h"
 #include "probe/collections.h"
+#include "probe/linker.h"
 #include "session/calibrate.h"
 #include "session/verdicts.h"
 #include "target/proc.h"
@@ -38,6 +39,7 @@ struct file_sites {
 	struct trial *trials;     /* that go on, one a process; the first verdict ends all */
 	size_t trials_cnt, trials_cap;
 	struct collection_sites collections; /* of a collector */
+	uint64_t link_offset; /* of a dynamic linker, see probe/linker.h */
 	char unwatched[300]; /* why no process' collections by it can be seen, "" = they can */
 };
 
@@ -118,6 +120,14 @@ static void find_collections(int fd, const char *path, struct file_sites *f)
 	snprintf(f->unwatched, sizeof(f->unwatched), "%.299s", err.text);
 }
 
+/* Where processes are many and others', that they have changed is known from the kernel's news only. */
+static void find_linker(const struct live *l, int fd, const char *path, struct file_sites *f)
+{
+	struct elf *e = l->select ? NULL : elf_open(fd, path, NULL);
+	f->link_offset = e ? linker_find(e) : 0;
+	elf_close(e);
+}
+
 static void note_unwatched(struct live *l, const struct proc *p, const struct file_sites *f)
 {
 	if (f && f->unwatched[0])
@@ -169,6 +179,7 @@ static struct file_sites *sites_of(struct live *l, const struct module *m, int f
 		if (err.code != ENOEXEC && !l->attach_err.code)
 			l->attach_err = err;
 	}
+	find_linker(l, fd, m->path, f);
 	f->probed = count_probed(&f->list);
 	l->functions_cnt += f->probed;
 	if (f->probed && f->list.text_lo)
@@ -291,6 +302,13 @@ static void accept_verdict(struct live *l, struct file_sites *f, struct verdict_
 static uint32_t link_tgid(const struct live *l, uint32_t pid)
 {
 	return l->shared || proc_holder(pid) != pid ? 0 : pid;
+}
+
+static void listen_to_linker(struct live *l, uint32_t pid, const struct file_sites *f, int fd)
+{
+	struct err err;
+	if (f->link_offset && linker_attach(l->probe, link_tgid(l, pid), fd, f->link_offset, &err))
+		log_info("libraries that process %" PRIu32 " loads are not told of: %s", pid, err.text);
 }
 
 static void attach_file(struct live *l, const struct proc *p, struct file_sites *f, int fd)
@@ -458,16 +476,17 @@ int attach_fd(const struct live *l)
 	return l->sites && l->sites->verdicts ? verdicts_fd(l->sites->verdicts) : -1;
 }
 
-/* While nothing else goes on, the verdict is waited for: then no call is ever seen another way. */
+/* While nothing else goes on, or the process is held, the verdict is waited for: then no call is ever seen another way. */
 static void calibrate_file(struct live *l, struct file_sites *f, const struct module *m, int fd)
 {
 	struct site_cache *c = l->sites;
 	struct verdict_order o = { .module = m->id, .fd = fd, .path = m->path, .families = l->families };
 	struct verdict_on v;
 	f->calibrated = f->unproven = true;
-	if (l->flowing && !c->verdicts)
+	bool waiting = !l->flowing || l->held;
+	if (!waiting && !c->verdicts)
 		c->verdicts = verdicts_new();
-	f->asked = l->flowing && c->verdicts && !verdicts_ask(c->verdicts, &o);
+	f->asked = !waiting && c->verdicts && !verdicts_ask(c->verdicts, &o);
 	/* Not beside the thread, either: programs are tried one after the other. Trials say what can be said. */
 	if (f->asked || c->verdicts)
 		return;
@@ -512,6 +531,8 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	struct file_sites *f = sites_of(l, m, fd);
 	if (f && !known)
 		leave_outdated(l, f);
+	if (f)
+		listen_to_linker(l, p->tgid, f, fd);
 	if (!f || !f->probed)
 		return;
 	f->left = false;

@@ -8,11 +8,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -24,39 +24,51 @@
 #include "target/module.h"
 #include "target/proc.h"
 
-/* Only a failure comes back through the pipe: success closes it. */
-static void run_child(char **argv, int failure)
+/* Waits for its tracer. Only a failure comes back through the socket: success closes it. */
+static void run_child(char **argv, int word)
 {
+	char go;
 	signals_give_back();
 	descriptors_give_back();
-	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	if (read(word, &go, 1) != 1)
+		_exit(126);
 	execvp(argv[0], argv);
 	int code = errno;
-	ssize_t put = write(failure, &code, sizeof(code));
+	ssize_t put = write(word, &code, sizeof(code));
 	_exit(put == sizeof(code) ? 127 : 126);
+}
+
+/* Seized, not attached to: so it goes on unharmed from any stop if we die. 0, or why it did not begin. */
+static int begin(int pid, int word)
+{
+	int status, code = 0;
+	if (ptrace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC))
+		return errno;
+	if (write(word, "", 1) != 1 || waitpid(pid, &status, 0) < 0 || !WIFSTOPPED(status))
+		return read(word, &code, sizeof(code)) == sizeof(code) ? code : EIO;
+	return 0;
 }
 
 int command_spawn(struct command *c, char **argv, struct err *err)
 {
-	int status, failure[2], code = 0;
+	int words[2];
 	fflush(NULL);
-	if (pipe2(failure, O_CLOEXEC))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, words))
 		return err_set(err, errno, "cannot start %s: %s", argv[0], strerror(errno));
 	c->pid = fork();
-	if (c->pid == 0)
-		run_child(argv, failure[1]);
-	int forked = c->pid < 0 ? errno : 0;
-	close(failure[1]);
-	if (!forked && (waitpid(c->pid, &status, 0) < 0 || !WIFSTOPPED(status))) {
-		c->pid = 0;
-		code = read(failure[0], &code, sizeof(code)) == sizeof(code) ? code : EIO;
+	if (c->pid == 0) {
+		close(words[0]);
+		run_child(argv, words[1]);
 	}
-	close(failure[0]);
-	if (forked || code)
-		return err_set(err, ENOENT, "cannot start %s: %s; check its name and that it is executable",
-			       argv[0], strerror(forked ? forked : code));
+	close(words[1]);
+	int code = c->pid < 0 ? errno : begin(c->pid, words[0]);
+	close(words[0]);
+	if (code) {
+		c->pid = 0;
+		return err_set(err, ENOENT, "cannot start %s: %s; check its name and that it is executable", argv[0],
+			       strerror(code));
+	}
 	c->name = argv[0];
-	ptrace(PTRACE_SETOPTIONS, c->pid, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
 	return 0;
 }
 
@@ -64,10 +76,9 @@ int command_spawn(struct command *c, char **argv, struct err *err)
 struct linker {
 	uint32_t tgid;
 	uint64_t base, lo, hi; /* where its own code lies */
-	uint64_t entry;        /* the program's first instruction, if the linker is its C library, too; else 0 */
+	bool apart;            /* from the C library: musl is both in one file, and all system calls come from there */
 };
 
-/* musl is both in one file: no system call of the program would come from elsewhere. */
 static int is_start(void *ctx, const struct elf_symbol *s)
 {
 	(void)ctx;
@@ -91,13 +102,13 @@ static int take_line(void *ctx, const struct map_line *line)
 	struct linker *l = ctx;
 	if (line->start != l->hi)
 		return 0;
-	if (line->start == l->base && !is_c_library(l, line))
-		l->entry = 0;
+	if (line->start == l->base)
+		l->apart = !is_c_library(l, line);
 	l->hi = line->end;
 	return 0;
 }
 
-/* False for a static program. */
+/* False for a static program, and where its end could not be told from the program's begin. */
 static bool find_linker(struct linker *l)
 {
 	char path[64];
@@ -107,21 +118,11 @@ static bool find_linker(struct linker *l)
 	while (f && fread(pair, sizeof(pair), 1, f) == 1) {
 		if (pair[0] == AT_BASE)
 			l->base = pair[1];
-		else if (pair[0] == AT_ENTRY)
-			l->entry = pair[1];
 	}
 	if (f)
 		fclose(f);
 	l->lo = l->hi = l->base;
-	return l->base && !proc_each_map(l->tgid, take_line, l, NULL) && l->hi > l->lo;
-}
-
-/* By a debug register: nothing is written to the program. An address of 0: no more. */
-static bool stop_at(int pid, uint64_t address)
-{
-	const size_t at = offsetof(struct user, u_debugreg);
-	return !ptrace(PTRACE_POKEUSER, pid, at, address) &&
-	       !ptrace(PTRACE_POKEUSER, pid, at + 7 * sizeof(long), address ? 1l : 0l);
+	return l->base && !proc_each_map(l->tgid, take_line, l, NULL) && l->hi > l->lo && l->apart;
 }
 
 static void note_end(struct command *c, int status)
@@ -131,7 +132,7 @@ static void note_end(struct command *c, int status)
 }
 
 /* Waits for the next stop; true when it is one of a system call, with its registers. */
-static bool next_syscall(struct command *c, uint64_t entry, struct user_regs_struct *regs)
+static bool next_syscall(struct command *c, struct user_regs_struct *regs)
 {
 	int status, sig = 0;
 	do {
@@ -141,9 +142,10 @@ static bool next_syscall(struct command *c, uint64_t entry, struct user_regs_str
 			note_end(c, status);
 			return false;
 		}
-		sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
-		if (ptrace(PTRACE_GETREGS, c->pid, NULL, regs) || (entry && regs->rip == entry))
+		/* Stopped by somebody, as a job: so it is to stay. */
+		if (status >> 16 == PTRACE_EVENT_STOP || ptrace(PTRACE_GETREGS, c->pid, NULL, regs))
 			return false;
+		sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 	} while (WSTOPSIG(status) != (SIGTRAP | 0x80));
 	return true;
 }
@@ -153,9 +155,9 @@ int command_release(struct command *c, void (*mapped)(void *ctx), void *ctx, str
 	struct linker l = { .tgid = (uint32_t)c->pid };
 	struct user_regs_struct regs;
 	mapped(ctx);
-	if (find_linker(&l) && (!l.entry || stop_at(c->pid, l.entry))) {
+	if (find_linker(&l)) {
 		/* Entry and exit of a call stop alike; the maps have changed after the exit of mmap. */
-		while (next_syscall(c, l.entry, &regs) && regs.rip >= l.lo && regs.rip < l.hi) {
+		while (next_syscall(c, &regs) && regs.rip >= l.lo && regs.rip < l.hi) {
 			if (regs.orig_rax == SYS_mmap && (regs.rdx & 4 /* PROT_EXEC */))
 				mapped(ctx);
 		}
@@ -163,8 +165,6 @@ int command_release(struct command *c, void (*mapped)(void *ctx), void *ctx, str
 	if (!c->pid)
 		return err_set(err, ENOENT, "%s ended while its libraries were loaded, with status %d: run it alone to see why",
 			       c->name, c->status);
-	if (l.entry)
-		stop_at(c->pid, 0);
 	if (ptrace(PTRACE_DETACH, c->pid, NULL, NULL) && errno != ESRCH)
 		return err_set(err, errno, "cannot let the program run: %s", strerror(errno));
 	return 0;

@@ -271,6 +271,14 @@ static void on_miss(struct live *l, const struct intake_who *who)
 		refresh_maps(l, proc);
 }
 
+/* Its place among the events says which of them saw the libraries that were there before. */
+static void on_libraries(struct live *l, const struct intake_who *who)
+{
+	struct proc_id proc = proc_of(l, who->tgid);
+	if (proc.n)
+		target_read_maps(l->targets, proc, NULL);
+}
+
 static void on_oom(struct live *l, uint32_t victim)
 {
 	struct proc_id proc = target_find(l->targets, victim);
@@ -279,15 +287,17 @@ static void on_oom(struct live *l, uint32_t victim)
 		*found = 1;
 }
 
-static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
+static void on_told(struct live *l, const struct intake_who *who, enum intake_note note, uint64_t other)
 {
-	struct live *l = ctx;
 	switch (note) {
 	case INTAKE_MISS:
 		on_miss(l, who);
 		return;
 	case INTAKE_OOM:
 		on_oom(l, (uint32_t)other);
+		return;
+	case INTAKE_MAPPED:
+		on_libraries(l, who);
 		return;
 	case INTAKE_EXEC:
 		if (target_find(l->targets, who->tgid).n)
@@ -305,6 +315,16 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 		break;
 	}
 	l->last.id.n = 0;
+}
+
+static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
+{
+	struct live *l = ctx;
+	l->held = who->held;
+	on_told(l, who, note, other);
+	l->held = false;
+	if (who->held && who->held <= HOLDERS)
+		holder_release(&l->holders[who->held - 1], who->tid, who->time_ns);
 }
 
 static const struct intake_ops live_intake_ops = {
@@ -415,6 +435,8 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 
 void live_close(struct live *l)
 {
+	for (int i = 0; i < HOLDERS; i++)
+		holder_stop(&l->holders[i]);
 	intake_free(l->intake);
 	liveness_free(l->liveness);
 	marks_free(l->marks);

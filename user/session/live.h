@@ -11,6 +11,7 @@
 #include "catalog/catalog.h"
 #include "intake/intake.h"
 #include "probe/probe.h"
+#include "session/holder.h"
 #include "session/liveness.h"
 #include "session/options.h"
 #include "target/target.h"
@@ -35,6 +36,8 @@ struct live {
 	struct target_table *targets;
 	struct probe *probe;
 	struct intake *intake;
+	struct holder holders[HOLDERS]; /* of programs that we started, by the number that they are called by, less one */
+	bool held;             /* the process that is being dealt with waits for that */
 	struct roster *roster; /* NULL until targets are taken in */
 	struct trace_writer *writer;
 	const struct select *select; /* who is taken in by itself; NULL = nobody */

@@ -315,12 +315,16 @@ static void deal_with(struct marks *m, const struct intake_collection *c)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static void on_bell(void *ctx, const struct intake_collection *c, bool over)
+static void on_bell(void *ctx, const void *record, size_t size)
 {
 	struct marks *m = ctx;
+	struct intake_collection c;
+	bool over;
+	if (!intake_collection_of(record, size, &c, &over))
+		return;
 	births_read(&m->births, m->probe);
 	if (over)
-		deal_with(m, c);
+		deal_with(m, &c);
 	else
 		open_waiting(m);
 }

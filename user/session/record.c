@@ -142,11 +142,18 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 	}
 	if (!o->command)
 		return l->functions_cnt ? 0 : nothing_found(l, err);
-	int rc = command_spawn(&r->command, o->command, err);
+	int rc = probe_ready(l->probe, err);
+	for (int i = 0; i < HOLDERS && !rc; i++)
+		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->probe, i), i, err);
+	if (!rc)
+		rc = command_spawn(&r->command, o->command, err);
 	if (!rc)
 		rc = live_add(l, (uint32_t)r->command.pid, err);
+	if (!rc)
+		rc = probe_add_own(l->probe, (uint32_t)r->command.pid, err);
 	if (rc)
 		return rc;
+	probe_allow_holds(l->probe);
 	/* It stands still, so nothing of it is recorded before its libraries are there. */
 	start(l);
 	rc = command_release(&r->command, on_command_mapped, l, err);

@@ -1,0 +1,153 @@
+"""Programs that we start are seen from their first moment, whatever is in between; held for that, and never harmed by it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import conftest
+from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_law, events_of
+
+SHORT, ROUNDS, SIZE = PROGS / "c_short", 20000, 77
+JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+
+
+def root_of_its_own(folder):
+    """The program and its libraries at the places where they are here: other files than ours."""
+    for file in [str(SHORT), *re.findall(r"/\S+", subprocess.check_output(["ldd", SHORT], text=True))]:
+        there = Path(f"{folder}/{file}")
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, there)
+    return folder
+
+
+WAYS = {
+    "preloaded": lambda tmp: ["env", f"LD_PRELOAD={JEMALLOC}", SHORT],
+    "chroot": lambda tmp: ["chroot", root_of_its_own(tmp / "root"), SHORT],
+    "shell": lambda tmp: ["--follow", "sh", "-c", f"true; LD_PRELOAD={JEMALLOC} {SHORT}; true"],
+    "musl": lambda tmp: ["env", PROGS / "c_short_musl"],
+    "static": lambda tmp: ["env", PROGS / "c_short_static"],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_short_programs_behind_others(tmp_path, way):
+    words, options = WAYS[way](tmp_path), []
+    if words[0] == "--follow":
+        options.append(words.pop(0))
+    trace = tmp_path / "t.alys"
+    done = alys("-q", *options, "-o", trace, "--", *words, env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    ours = [e for e in events_of(trace, tmp_path) if e.get("size") == SIZE and e["kind"] == "alloc"]
+    named = [e for e in ours if conftest.site_of(e) == "site_short"]
+    assert (len(ours), len(named)) == (ROUNDS, ROUNDS), alys("info", trace).stdout
+    assert_law(trace)
+
+
+def test_a_compiler_s_children_have_whole_stacks(tmp_path):
+    source, trace = tmp_path / "f.c", tmp_path / "t.alys"
+    source.write_text("#include <stdio.h>\nint main(void) { return printf(\"x\"); }\n")
+    done = alys("-q", "--follow", "-o", trace, "--", "gcc", "-c", source, "-o", tmp_path / "f.o")
+    assert done.returncode == 0, done.stderr
+    calls = [e for e in events_of(trace, tmp_path) if e["kind"] == "alloc"]
+    cut = [e for e in calls if "[no-table]" in str(e["stack"])]
+    assert len(calls) > 1000 and len(cut) <= len(calls) / 200, (len(cut), len(calls), alys("info", trace).stdout)
+
+
+def test_a_library_loaded_by_the_program_is_named_from_its_first_call(tmp_path):
+    trace = tmp_path / "t.alys"
+    done = alys("-q", "-o", trace, "--", PROGS / "c_dlopen", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    calls = [e for e in events_of(trace, tmp_path) if e.get("size") == 88 and e["kind"] == "alloc"]
+    assert len(calls) == 700
+    assert all(conftest.site_of(e) == "site_plugin" for e in calls)
+    assert all("main" in str(e["stack"]) for e in calls)
+
+
+PARENT = """
+import os, signal, sys
+heard = []
+signal.signal(signal.SIGCHLD, lambda *_: heard.append(1))
+pid = os.fork()
+if not pid:
+    os.execv(sys.argv[1], sys.argv[1:])
+seen = []
+while not seen or not (os.WIFEXITED(seen[-1]) or os.WIFSIGNALED(seen[-1])):
+    seen.append(os.waitpid(pid, os.WUNTRACED | os.WCONTINUED)[1])
+print(seen, len(heard))
+"""
+
+
+def test_the_parent_hears_of_no_stop(tmp_path):
+    done = alys("-q", "--follow", "-o", tmp_path / "t.alys", "--", "/usr/bin/python3", "-c", PARENT, SHORT, env=STRAIGHT)
+    assert (done.returncode, done.stdout.strip()) == (0, "[0] 1"), done.stderr
+
+
+def test_set_user_id_programs_keep_their_rights(public, tmp_path):
+    program = public("/usr/bin/id")
+    program.chmod(0o4755)
+    done = alys("-q", "-o", tmp_path / "t.alys", "--", "setpriv", "--reuid=65534", "--clear-groups", program, "-u")
+    assert (done.returncode, done.stdout.strip()) == (0, "0"), done.stderr
+
+
+def test_who_is_traced_by_another_is_left_to_him(tmp_path):
+    log = tmp_path / "strace"
+    done = alys("-q", "--follow", "-o", tmp_path / "t.alys", "--", "strace", "-f", "-o", log, "env", SHORT, env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    assert "+++ exited with 0 +++" in log.read_text()
+
+
+def state_of(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return "gone"
+
+
+def await_state(pid, wanted, timeout=TIMEOUT):
+    end = time.monotonic() + timeout
+    while state_of(pid) not in wanted:
+        assert time.monotonic() < end, (pid, state_of(pid))
+        time.sleep(0.01)
+
+
+def holders_of(tracer):
+    found = []
+    for pid in conftest.os.listdir("/proc"):
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text() if pid.isdigit() else ""
+        except OSError:
+            continue
+        if "(alys-holder)" in stat and stat.rsplit(")", 1)[1].split()[1] == str(tracer):
+            found.append(int(pid))
+    return found
+
+
+@pytest.mark.parametrize("dies", ["tracer", "holders", "nobody"])
+def test_nothing_stays_held(started, tmp_path, dies):
+    """The tracer is stopped, so that a program stays held at its begin; then one of the two goes, or takes too long."""
+    said, go = tmp_path / "said", tmp_path / "go"
+    os.mkfifo(go)
+    script = f"echo $$ > {said}; read x < {go}; exec env sh -c 'echo done >> {said}'"
+    tracer = started.tracer("-o", tmp_path / "t.alys", "--", "sh", "-c", script).recording()
+    while not said.exists() or not said.read_text().endswith("\n"):
+        time.sleep(0.01)
+    pid = int(said.read_text())
+    holders = holders_of(tracer.proc.pid)
+    assert len(holders) == 2
+    tracer.proc.send_signal(signal.SIGSTOP)
+    go.write_text("x\n")
+    await_state(pid, "t")
+    if dies == "tracer":
+        tracer.proc.kill()
+    for holder in holders if dies == "holders" else []:
+        os.kill(holder, signal.SIGKILL)
+    await_state(pid, ("Z", "gone"))
+    tracer.proc.send_signal(signal.SIGCONT)
+    assert said.read_text().split() == [str(pid), "done"]
+    tracer.wait()

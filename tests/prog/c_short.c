@@ -1,0 +1,22 @@
+/* Short: 20000 blocks, freed at once, from its first moment, and it is over. */
+#include <stdlib.h>
+
+#define ROUNDS 20000
+#define SIZE 77
+
+void *site_short(void);
+
+__attribute__((noipa)) void *site_short(void)
+{
+	void *p = malloc(SIZE);
+
+	__asm__ volatile("" : "+r"(p));
+	return p;
+}
+
+int main(void)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		free(site_short());
+	return 0;
+}

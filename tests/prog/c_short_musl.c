@@ -1,0 +1,2 @@
+/* cc: musl-gcc */
+#include "c_short.c"

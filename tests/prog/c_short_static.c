@@ -1,0 +1,2 @@
+/* flags: -static */
+#include "c_short.c"
