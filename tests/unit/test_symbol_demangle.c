@@ -49,6 +49,8 @@ static void test_crystal_methods(void **state)
 		  "NamedTuple(a: Int32, b: {Int32, String})#keys" },
 		{ "*Exception+@Exception#message:(String | Nil)", "Exception#message" },
 		{ "*struct.LibC::Stat#st_mode:UInt32", "struct.LibC::Stat#st_mode" },
+		{ "*Array(Shape+)@Array(T)#push<Shape+>:Array(Shape+)", "Array(Shape)#push" },
+		{ "*Hash(String, (Shape+ | Nil))@Hash(K, V)#+<Int32>:Nil", "Hash(String, (Shape | Nil))#+" },
 		{ "*Range(Char, Char)@Range(B, E)#includes?<Char>:Bool", "Range(Char, Char)#includes?" },
 		{ "*Enum#to_i32!:Int32", "Enum#to_i32!" },
 		{ "*Array(UInt8)@Array(T)#size=<Int32>:Int32", "Array(UInt8)#size=" },
@@ -57,6 +59,31 @@ static void test_crystal_methods(void **state)
 		{ "*puts:Nil", "puts" },
 		{ "*_u128_div_rem<UInt128, UInt128>:Tuple(UInt128, UInt128)", "_u128_div_rem" },
 		{ "*main_loop", "main_loop" },
+	};
+	CHECK(rows);
+}
+
+/* Private at the top level of a file: the file's path stands in front. */
+static void test_crystal_private(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "*/src/p.cr::Foo#grow<Int32>:Int32", "Foo#grow" },
+		{ "*/src/p.cr::Foo::make<Int32>:/src/p.cr::Foo", "Foo.make" },
+		{ "*/src/my dir (2)/a+b.x.cr::Foo@Reference::new:/src/my dir (2)/a+b.x.cr::Foo", "Foo.new" },
+		{ "*/src/p.cr::Mod::In::new:/src/p.cr::Mod::In", "Mod::In.new" },
+		{ "*/src/p.cr::Color@Enum#to_s:String", "Color#to_s" },
+		{ "*/src/p.cr::helper<Int32>:String", "helper" },
+		{ "*Bar(Int64)@/src/p.cr::Bar(T)::new<Int64>:Bar(Int64)", "Bar(Int64).new" },
+		{ "*Array(/src/p.cr::Foo)@Array(T)#<<</src/p.cr::Foo>:Array(/src/p.cr::Foo)", "Array(Foo)#<<" },
+		{ "*Hash(/src/p.cr::Foo, /src/q.cr::Sh+)@Hash(K, V)#[]=</src/p.cr::Foo>:Nil", "Hash(Foo, Sh)#[]=" },
+		{ "*(/src/p.cr::Foo | Nil)@Object#to_s:String", "(Foo | Nil)#to_s" },
+		{ "*NamedTuple(a: /src/p.cr::Foo)#keys:Nil", "NamedTuple(a: Foo)#keys" },
+		{ "~procProc(/src/p.cr::Foo, Nil)@/src/p.cr:12", "proc@/src/p.cr:12" },
+		{ "~/src/p.cr::LIMIT:init", "~LIMIT:init" },
+		{ "*/src/p::Foo#bar", "Foo#bar" }, /* a program need not be called .cr */
+		{ "*/src/p", "/src/p" },
+		{ "*Int32#//<Int32>:Int32", "Int32#//" },
 	};
 	CHECK(rows);
 }
@@ -218,7 +245,7 @@ static void test_crystal_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crystal_methods), cmocka_unit_test(test_crystal_operators),
+		cmocka_unit_test(test_crystal_methods), cmocka_unit_test(test_crystal_private), cmocka_unit_test(test_crystal_operators),
 		cmocka_unit_test(test_crystal_short),
 		cmocka_unit_test(test_crystal_others),  cmocka_unit_test(test_cpp_and_rust),
 		cmocka_unit_test(test_bombs),		cmocka_unit_test(test_any_bytes),

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "session/blocks.h"
 #include "sink/sink.h"
+#include "sink/type.h"
 
 struct vote {
 	uint32_t id;
@@ -22,29 +23,25 @@ struct votes {
 	size_t names_cnt, names_cap;
 };
 
-static bool is_allocator(const char *name)
+/* The class of an object; buffers, and what is known by its file alone, have no number in front. */
+static bool is_class(const char *type)
 {
-	return !strncmp(name, "__crystal_malloc", 16) || !strncmp(name, "GC.", 3);
+	static const char buffer[] = " (buffer)";
+	size_t n = strlen(type);
+	return n && !strchr("([", *type) && (n < strlen(buffer) || strcmp(type + n - strlen(buffer), buffer));
 }
 
-/* "Array(Foo)" of a stack whose innermost frame is Array(Foo).new, as a new text; NULL: it is none. */
+/* "Array(Foo)" of a stack that makes one, as a new text; NULL: it makes none. */
 static char *type_of_stack(const struct catalog *c, struct stack_id id)
 {
-	struct sink_options o = { 0 };
-	struct sink_stack s = { 0 };
-	char *type = NULL;
-	if (sink_stack_of(c, &o, id, &s))
-		return NULL;
-	for (size_t i = 0; i < s.frames_cnt && i < 4; i++) {
-		const char *name = s.frames[i].symbol ? s.frames[i].symbol->name : NULL;
-		size_t n = name ? strlen(name) : 0;
-		if (name && is_allocator(name))
-			continue;
-		if (n > 4 && !strcmp(name + n - 4, ".new") && strncmp(name, "Pointer(", 8))
-			type = strndup(name, n - 4);
-		break;
-	}
-	sink_stack_free(&s);
+	const struct sink_options o = { .keep_allocator_frames = true };
+	struct sink_stack whole = { 0 };
+	struct buf text = { 0 };
+	if (!sink_stack_of(c, &o, id, &whole))
+		type_of(&whole, &text);
+	char *type = !text.failed && is_class(buf_str(&text)) ? strdup(buf_str(&text)) : NULL;
+	buf_free(&text);
+	sink_stack_free(&whole);
 	return type;
 }
 

@@ -1,6 +1,7 @@
 /*
- * sink/type: the type of an allocation from its frames. Crystal allocates objects in `Foo.new` and
- * buffers through Pointer(T).malloc, called by a method of the buffer's owner. A C++ stack names a
+ * sink/type: the type of an allocation from its frames. Crystal allocates objects in `Foo.new`, or in a
+ * `Foo.allocate` of the program's own, and buffers through Pointer(T).malloc, called by a method of the
+ * buffer's owner. A C++ stack names a
  * type only inside a constructor or an allocator<T>, for `new Foo` constructs after it allocated.
  */
 #include "sink/type.h"
@@ -36,10 +37,21 @@ static bool is_new(const char *method)
 	return !strcmp(method, "new") || !strcmp(method, "allocate");
 }
 
+/* What a builder fills is the String that comes of it. */
+static bool is_string(const char *type, size_t n)
+{
+	return (n == strlen("String") && starts(type, "String")) ||
+	       (n == strlen("String::Builder") && starts(type, "String::Builder"));
+}
+
 static void put_owner(const char *type, size_t n, bool buffer, struct buf *out)
 {
+	if (buffer && is_string(type, n)) {
+		buf_adds(out, "String");
+		return;
+	}
 	text_clean(out, type, n);
-	if (buffer && !(n == 6 && starts(type, "String")))
+	if (buffer)
 		buf_adds(out, " (buffer)");
 }
 
@@ -62,6 +74,7 @@ static bool is_owner(const char *type, const char *method, bool buffer)
 static bool crystal_type(const struct sink_stack *s, bool buffer, struct buf *out)
 {
 	const char *first = s->frames[0].symbol->name;
+	bool others = false; /* came by class methods that own nothing */
 	for (size_t i = 0; i < s->frames_cnt && format_is_named(&s->frames[i]); i++) {
 		const char *name = s->frames[i].symbol->name, *dot = crystal_method(name);
 		if (!dot)
@@ -71,15 +84,27 @@ static bool crystal_type(const struct sink_stack *s, bool buffer, struct buf *ou
 			buffer = true;
 			continue;
 		}
-		if (!is_owner(name, dot, buffer))
+		/* However a program's own allocate comes by its memory, it is for an object of its class. */
+		bool object = !strcmp(dot, ".allocate");
+		others |= !is_owner(name, dot, buffer);
+		if (others && !object && *dot == '.')
+			continue;
+		if (others && !object)
 			break;
-		put_owner(name, (size_t)(dot - name), buffer || !is_new(dot + 1), out);
+		put_owner(name, (size_t)(dot - name), !object && (buffer || !is_new(dot + 1)), out);
 		return true;
 	}
 	const char *dot = starts(first, "Pointer(") ? crystal_method(first) : NULL;
 	if (dot)
 		text_clean(out, first, (size_t)(dot - first));
 	return dot;
+}
+
+static bool is_string_builder(const char *file)
+{
+	static const char end[] = "/string/builder.cr";
+	size_t n = strlen(file);
+	return n >= strlen(end) && !strcmp(file + n - strlen(end), end);
 }
 
 /* Optimized code has short names: the file is all that is known of the type. */
@@ -89,11 +114,11 @@ static bool crystal_file_type(const struct sink_frame *f, bool buffer, struct bu
 	size_t n = strlen(file);
 	if (n < 4 || strcmp(file + n - 3, ".cr") || !strcmp(file, "boehm.cr") || crystal_method(f->symbol->name))
 		return false;
-	if (!strcmp(file, "string.cr")) {
+	buffer |= !is_new(f->symbol->name);
+	if (!strcmp(file, "string.cr") || (buffer && is_string_builder(f->symbol->file))) {
 		buf_adds(out, "String");
 		return true;
 	}
-	buffer |= !is_new(f->symbol->name);
 	buf_adds(out, buffer ? "(buffer in " : "(new in ");
 	text_clean(out, file, n);
 	buf_u8(out, ')');

@@ -5,6 +5,9 @@
  *    self type  owner    name args  result            self type name named args result
  *   -> Array(Foo)#push                               -> Foo::Bar.new
  *
+ * What is private at the top level of a file carries the file's path, wherever it is named:
+ *   *Array(/src/app.cr::Foo)@Array(T)#push</src/app.cr::Foo>:Nil -> Array(Foo)#push
+ *
  * Types nest by () {} only, so that < and > are free for operators: "#<<<Foo>" is << of a Foo, but
  * "#<<Int32>" is < of an Int32.
  */
@@ -68,6 +71,14 @@ static const char *type_end(const char *p)
 	return NULL;
 }
 
+/* Foo+ is Foo or a subclass: the compiler's business. */
+static void add_type(struct buf *out, const char *type, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (type[i] != '+' || !i)
+			buf_u8(out, (uint8_t)type[i]);
+}
+
 static bool method_of_type(struct buf *out, const char *type)
 {
 	const char *end = type_end(type), *at = end;
@@ -79,10 +90,7 @@ static bool method_of_type(struct buf *out, const char *type)
 	size_t n = method_length(name), type_n = (size_t)(end - type);
 	if (!n || !type_n)
 		return false;
-	/* Foo+ is Foo or a subclass: the compiler's business. */
-	if (type_n > 1 && type[type_n - 1] == '+')
-		type_n--;
-	buf_add(out, type, type_n);
+	add_type(out, type, type_n);
 	buf_adds(out, *at == '#' ? "#" : ".");
 	buf_add(out, name, n);
 	return true;
@@ -105,16 +113,53 @@ void demangle_crystal_short(struct buf *out, const char *name)
 	buf_add(out, name, n ? n : strlen(name));
 }
 
-bool demangle_crystal(struct buf *out, const char *name)
+static bool method(struct buf *out, const char *name)
 {
-	if (*name == '~')
-		return procedure(out, name);
-	if (*name != '*')
-		return false;
-	name++;
 	if (starts_type(name))
 		return method_of_type(out, name);
 	size_t n = method_length(name);
 	buf_add(out, name, n);
 	return n;
+}
+
+/* Where the name goes on behind the path of a file, NULL when none begins at p. */
+static const char *behind_path(const char *name, const char *p)
+{
+	if (*p != '/' || (p > name && !strchr("(<{@ ", p[-1])))
+		return NULL;
+	p = strstr(p, "::");
+	return p ? p + 2 : NULL;
+}
+
+static void add_without_paths(struct buf *out, const char *name)
+{
+	for (const char *p = name, *next; *p; p = next) {
+		next = behind_path(name, p);
+		if (!next) {
+			buf_u8(out, (uint8_t)*p);
+			next = p + 1;
+		}
+	}
+}
+
+static bool constant(struct buf *out, const char *name)
+{
+	if (!behind_path(name, name))
+		return false;
+	buf_u8(out, '~');
+	add_without_paths(out, name);
+	return true;
+}
+
+bool demangle_crystal(struct buf *out, const char *name)
+{
+	struct buf plain = { 0 };
+	if (*name == '~')
+		return procedure(out, name) || constant(out, name + 1);
+	if (*name != '*')
+		return false;
+	add_without_paths(&plain, name + 1);
+	bool known = !plain.failed && method(out, buf_str(&plain));
+	buf_free(&plain);
+	return known;
 }
