@@ -29,6 +29,12 @@ bool caps_has(int cap)
 	return !caps_get(&c) && c.data[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap);
 }
 
+const char *caps_advice(void)
+{
+	return geteuid() ? "run as root (sudo)" :
+			   "root here has not all rights (a container, a security module, dropped capabilities): see `alys-bpf doctor`";
+}
+
 /* The ambient set follows the others. */
 int caps_drop(int cap)
 {

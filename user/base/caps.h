@@ -6,6 +6,8 @@
 
 /* Is this one (CAP_...) in effect? */
 bool caps_has(int cap);
+/* What somebody may do who was not let: the end of a sentence. To root it does not say that root is needed. */
+const char *caps_advice(void);
 /* One less, for this process and what it starts. */
 int caps_drop(int cap);
 int caps_drop_all(void);

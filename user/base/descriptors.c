@@ -2,12 +2,25 @@
 #include "base/descriptors.h"
 
 #include <stdbool.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define ENOUGH 65536
 
 static struct rlimit before;
 static bool raised;
+
+/* The lowest one that is free is taken, opened so that its use fails as that of a closed one does. */
+void descriptors_fill(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", fcntl(STDIN_FILENO, F_GETFD) < 0 ? O_WRONLY : O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
 
 void descriptors_raise(void)
 {

@@ -5,6 +5,11 @@
 #ifndef ALYS_BASE_DESCRIPTORS_H
 #define ALYS_BASE_DESCRIPTORS_H
 
+/*
+ * Whoever starts us with standard input, output or error closed gets errors of reading and writing, and not a file of ours
+ * there, into which words for somebody else would go.
+ */
+void descriptors_fill(void);
 /* As many as it may raise its limit to by itself, up to 65536. */
 void descriptors_raise(void);
 /* In a forked child that becomes another program: the limit is what it was before. */

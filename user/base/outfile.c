@@ -20,6 +20,18 @@ static void give_to_caller(int fd)
 	}
 }
 
+bool outfile_is_stdout(const char *path)
+{
+	return !strcmp(path, "-");
+}
+
+int outfile_refuse_terminal(const char *path, const char *what, struct err *err)
+{
+	if (!outfile_is_stdout(path) || !isatty(STDOUT_FILENO))
+		return 0;
+	return err_set(err, EINVAL, "%s is not for a terminal: redirect standard output, or name a file with -o", what);
+}
+
 static int refuse_existing(const char *path, bool force, struct err *err)
 {
 	struct stat st;
@@ -43,8 +55,16 @@ static int create_new(const char *path, struct err *err)
 	return fd;
 }
 
+static int share_stdout(struct err *err)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return fd < 0 ? outfile_failed(NULL, errno, err) : fd;
+}
+
 int outfile_create(const char *path, bool force, struct err *err)
 {
+	if (outfile_is_stdout(path))
+		return share_stdout(err);
 	int rc = refuse_existing(path, force, err);
 	if (rc)
 		return rc;
@@ -57,6 +77,10 @@ int outfile_begin(struct outfile *o, const char *path, bool force, struct err *e
 {
 	char dir[4096], base[4096];
 	*o = (struct outfile){ .fd = -1 };
+	if (outfile_is_stdout(path)) {
+		o->fd = STDOUT_FILENO;
+		return 0;
+	}
 	int rc = refuse_existing(path, force, err);
 	if (rc)
 		return rc;
@@ -75,7 +99,12 @@ int outfile_begin(struct outfile *o, const char *path, bool force, struct err *e
 
 int outfile_commit(struct outfile *o, struct err *err)
 {
+	struct stat st;
 	int code = 0;
+	if (!*o->path) {
+		o->fd = -1;
+		return 0;
+	}
 	if (fsync(o->fd) && errno != EINVAL)
 		code = errno;
 	if (close(o->fd) && !code)
@@ -83,15 +112,17 @@ int outfile_commit(struct outfile *o, struct err *err)
 	o->fd = -1;
 	if (!code && rename(o->temp, o->path))
 		code = errno;
-	if (!code)
+	if (!code) {
+		o->size = lstat(o->path, &st) ? 0 : (uint64_t)st.st_size;
 		return 0;
+	}
 	unlink(o->temp);
-	return err_set(err, code, "cannot write %s: %s", o->path, strerror(code));
+	return outfile_failed(o->path, code, err);
 }
 
 void outfile_abort(struct outfile *o)
 {
-	if (o->fd < 0)
+	if (o->fd < 0 || !*o->path)
 		return;
 	close(o->fd);
 	unlink(o->temp);
@@ -113,4 +144,21 @@ int outfile_write(int fd, const void *bytes, unsigned long n)
 		n -= (unsigned long)put;
 	}
 	return 0;
+}
+
+int outfile_failed(const char *path, int code, struct err *err)
+{
+	bool file = path && !outfile_is_stdout(path);
+	if (code == EPIPE)
+		return err_set(err, code, "cannot write %s: its reader is gone", file ? path : "standard output");
+	if (code == EBADF && !file)
+		return err_set(err, code, "standard output is closed: redirect it into a file");
+	const char *advice = code == ENOSPC || code == EDQUOT ? "; make room there, or write elsewhere" : "";
+	return err_set(err, code, "cannot write %s: %s%s", file ? path : "standard output", strerror(code), advice);
+}
+
+int outfile_print(const void *bytes, unsigned long n, struct err *err)
+{
+	int rc = outfile_write(STDOUT_FILENO, bytes, n);
+	return rc ? outfile_failed(NULL, -rc, err) : 0;
 }

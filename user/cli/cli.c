@@ -30,10 +30,11 @@ static const struct {
 
 static int print(struct buf *text)
 {
-	int rc = text->failed ? -ENOMEM : outfile_write(STDOUT_FILENO, text->data, text->len);
+	struct err err;
+	int rc = text->failed ? err_set(&err, ENOMEM, "out of memory") : outfile_print(text->data, text->len, &err);
 	buf_free(text);
 	if (rc)
-		log_err("cannot write: %s", strerror(-rc));
+		log_err("%s", err.text);
 	return rc ? EXIT_ERROR : EXIT_OK;
 }
 

@@ -21,6 +21,7 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 #define NAMES_AT(field) offsetof(struct convert_options, names.field)
 
 static const struct opt options[] = {
+	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "where to write, as OUT: - is standard output (default: by IN's name)" },
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
 	  "json (default), pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope, html" },
 	NAME_OPTIONS(NAMES_AT),
@@ -44,7 +45,9 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	struct convert_options *c = opts;
 	(void)command;
 	c->input = words[0];
-	c->output = n > 1 ? words[1] : NULL;
+	if (n > 1 && c->output)
+		return err_set(err, EINVAL, "two outputs: -o %s and %s; give one", c->output, words[1]);
+	c->output = n > 1 ? words[1] : c->output;
 	if (c->inferno_cnt && (!c->format || c->format[0] != 'i'))
 		return err_set(err, EINVAL, "--inferno-opt is for -f inferno-flamegraph only");
 	return 0;
@@ -58,14 +61,14 @@ static int run(void *opts, struct err *err)
 const struct verb verb_convert = {
 	.name = "convert",
 	.usage = "convert [OPTIONS] IN.alys [OUT]",
-	.summary = "Turn a trace into JSON, pprof, folded stacks, a flame graph or a table. OUT may be \"-\".",
+	.summary = "Turn a trace into JSON, pprof, folded stacks, a flame graph or a table.",
 	.opts = options,
 	.options_sz = sizeof(struct convert_options),
 	.words_min = 1,
 	.words_max = 2,
 	.words = take_words,
 	.run = run,
-	.notes = "-f inferno-flamegraph draws with that program. Without OUT the name is made from IN:\n"
+	.notes = "-f inferno-flamegraph draws with that program. OUT of - is standard output; without OUT the name is made from IN:\n"
 		 ".json, .pb.gz, .folded, .svg, .txt and so on. For kcachegrind: -f pprof, then\n"
 		 "go tool pprof -callgrind. Needs no root.",
 };

@@ -43,7 +43,7 @@ static int parse_limit(const struct opt *o, const char *text, void *dest, struct
 
 static const struct opt options[] = {
 	{ "pid", 'p', "PID[,PID]", record_pids, AT(pids), NULL, NULL, "attach to these running processes" },
-	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "where to write (default TIME.alys)" },
+	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "where to write (default TIME.alys); - is standard output, and COMMAND's goes to standard error" },
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "write json, pprof, folded-stacks, flamegraph or text instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },

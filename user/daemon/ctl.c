@@ -72,23 +72,21 @@ static int save(const struct ctl_options *o, const struct request *r, int fd, st
 	char name[4096];
 	const struct sink_ops *sink = sink_find(r->format[0] ? r->format : "pprof");
 	struct outfile out;
-	if ((!o->output && !isatty(STDOUT_FILENO)) || (o->output && !strcmp(o->output, "-"))) {
-		int rc = copy(fd, STDOUT_FILENO);
-		return rc ? err_set(err, -rc, "cannot write to stdout: %s", strerror(-rc)) : 0;
-	}
-	if (o->output)
-		snprintf(name, sizeof(name), "%s", o->output);
+	if (o->output || !isatty(STDOUT_FILENO))
+		snprintf(name, sizeof(name), "%s", o->output ?: "-");
 	else if (r->pid)
 		snprintf(name, sizeof(name), "%u%s", r->pid, sink ? sink->ext : "");
 	else
 		snprintf(name, sizeof(name), "all%s", sink ? sink->ext : "");
-	int rc = outfile_begin(&out, name, o->force, err);
+	int rc = sink && sink->binary ? outfile_refuse_terminal(name, "a profile", err) : 0;
+	if (!rc)
+		rc = outfile_begin(&out, name, o->force, err);
 	if (rc)
 		return rc;
 	rc = copy(fd, out.fd);
-	rc = rc ? err_set(err, -rc, "%s: %s", name, strerror(-rc)) : outfile_commit(&out, err);
+	rc = rc ? outfile_failed(name, -rc, err) : outfile_commit(&out, err);
 	outfile_abort(&out);
-	if (!rc)
+	if (!rc && !outfile_is_stdout(name))
 		fprintf(stderr, "alys-bpf: %s\n", name);
 	return rc;
 }
@@ -105,8 +103,7 @@ static int ask(int fd, const struct request *r, double patience, struct reply *r
 
 static int print(const char *text, struct err *err)
 {
-	int rc = outfile_write(STDOUT_FILENO, text, strlen(text));
-	return rc ? err_set(err, -rc, "cannot write to stdout: %s", strerror(-rc)) : 0;
+	return outfile_print(text, strlen(text), err);
 }
 
 static int converse(const struct ctl_options *o, const struct request *r, int fd, struct err *err)

@@ -9,6 +9,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "base/caps.h"
 #include "base/rights.h"
 #include "base/vec.h"
 #include "probe/leaving.h"
@@ -35,7 +36,7 @@ void batch_free(struct batch *b)
 static int refused(int code, const char *path, struct err *err)
 {
 	if (code == EPERM || code == EACCES)
-		return err_set(err, code, "not allowed to probe %s: run as root (sudo), or see `alys-bpf doctor`", path);
+		return err_set(err, code, "not allowed to probe %s: %s", path, caps_advice());
 	if (code == ESRCH)
 		return err_set(err, code, "the process ended before it could be probed");
 	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));

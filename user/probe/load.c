@@ -15,6 +15,7 @@
 #include <bpf/libbpf.h>
 
 #include "alys.skel.h"
+#include "base/caps.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "probe/object.h"
@@ -99,7 +100,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 static int explain_load(int rc, struct err *err)
 {
 	if (rc == -EPERM)
-		return err_set(err, EPERM, "not allowed to load BPF programs: run as root (sudo), or see `alys-bpf doctor`");
+		return err_set(err, EPERM, "not allowed to load BPF programs: %s", caps_advice());
 	return err_set(err, -rc, "the kernel refused the BPF programs: %s; see `alys-bpf doctor`, and -vv for its words",
 		       strerror(-rc));
 }

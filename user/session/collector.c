@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/text.h"
 #include "session/prove.h"
 #include "target/module.h"
@@ -153,8 +154,8 @@ static int check_access(struct collector *c, struct err *err)
 			continue;
 		int rc = memory_read(&c->memory, c->space.regions[i].start, &word, sizeof(word));
 		if (rc == -EPERM)
-			return err_set(err, EACCES, "not allowed to read the memory of process %u (%s): run as root (sudo)",
-				       c->memory.tgid, c->comm);
+			return err_set(err, EACCES, "not allowed to read the memory of process %u (%s): %s",
+				       c->memory.tgid, c->comm, caps_advice());
 		return rc == -ESRCH ? err_set(err, ESRCH, "process %u (%s) has ended", c->memory.tgid, c->comm) : 0;
 	}
 	return 0;

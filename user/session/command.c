@@ -25,9 +25,11 @@
 #include "target/proc.h"
 
 /* Waits for its tracer. Only a failure comes back through the socket: success closes it. */
-static void run_child(char **argv, int word)
+static void run_child(const struct command *c, char **argv, int word)
 {
 	char go;
+	if (c->stdout_taken)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 	signals_give_back();
 	descriptors_give_back();
 	if (read(word, &go, 1) != 1)
@@ -58,7 +60,7 @@ int command_spawn(struct command *c, char **argv, struct err *err)
 	c->pid = fork();
 	if (c->pid == 0) {
 		close(words[0]);
-		run_child(argv, words[1]);
+		run_child(c, argv, words[1]);
 	}
 	close(words[1]);
 	int code = c->pid < 0 ? errno : begin(c->pid, words[0]);

@@ -5,12 +5,14 @@
 #ifndef ALYS_SESSION_COMMAND_H
 #define ALYS_SESSION_COMMAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
 struct command {
 	const char *name; /* the caller's: argv[0] */
+	bool stdout_taken; /* standard output is for us: what it prints there goes to standard error */
 	int pid;          /* 0 = none, or it has ended */
 	int status;       /* when it has ended: as command_status */
 };

@@ -61,7 +61,7 @@ static int run_snapshot_sink(struct replay *r, const struct sink_ops *sink, stru
 }
 
 static int run_sink(struct replay *r, const struct sink_ops *sink, const struct convert_options *o,
-		    int fd, struct err *err)
+		    int fd, const char *path, struct err *err)
 {
 	struct sink_options so = {
 		.indent = o->indent,
@@ -75,7 +75,7 @@ static int run_sink(struct replay *r, const struct sink_ops *sink, const struct 
 		.until_ns = r->until_ns,
 	};
 	struct sink_input in = { .catalog = r->catalog, .options = &so };
-	struct output dst = { .fd = fd };
+	struct output dst = { .fd = fd, .path = path };
 	struct sink_out out = output_sink(&dst);
 	int rc = sink->render ? run_snapshot_sink(r, sink, &in, &out, err) :
 				run_event_sink(r, sink, &in, &out, err);
@@ -133,7 +133,7 @@ static int run_inferno(struct replay *r, const struct convert_options *o, int fd
 	pid_t pid = start_inferno(o, fd, &to, err);
 	if (pid < 0)
 		return -err->code;
-	int rc = run_sink(r, sink_find("folded-stacks"), o, to, err);
+	int rc = run_sink(r, sink_find("folded-stacks"), o, to, "to inferno-flamegraph", err);
 	close(to);
 	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return err_set(err, ENOENT, "inferno-flamegraph is not installed: get it with `cargo install inferno`, "
@@ -143,37 +143,35 @@ static int run_inferno(struct replay *r, const struct convert_options *o, int fd
 	return rc;
 }
 
-static int render(struct replay *r, const struct convert_options *o, const struct sink_ops *sink, int fd,
-		  struct err *err)
-{
-	return sink ? run_sink(r, sink, o, fd, err) : run_inferno(r, o, fd, err);
-}
-
-static int render_to_file(struct replay *r, const struct convert_options *o, const struct sink_ops *sink,
-			  const char *path, struct err *err)
+static int write_file(struct replay *r, const struct convert_options *o, const struct sink_ops *sink,
+		      const char *path, struct err *err)
 {
 	struct outfile out;
-	int rc = outfile_begin(&out, path, o->force, err);
+	int rc = sink && sink->binary ? outfile_refuse_terminal(path, "this format", err) : 0;
+	if (!rc)
+		rc = outfile_begin(&out, path, o->force, err);
 	if (rc)
 		return rc;
-	rc = render(r, o, sink, out.fd, err);
+	rc = sink ? run_sink(r, sink, o, out.fd, path, err) : run_inferno(r, o, out.fd, err);
 	if (rc)
 		outfile_abort(&out);
 	else
 		rc = outfile_commit(&out, err);
-	if (!rc)
-		log_at(LOG_NORMAL, "%s", path);
+	if (!rc && o->size)
+		*o->size = out.size;
+	else if (!rc)
+		output_say(path, out.size, NULL);
 	return rc;
 }
 
-static void say_facts(const struct replay *r)
+static void say_facts(const struct replay *r, const struct convert_options *o)
 {
 	struct buf line = { 0 };
 	if (replay_damage(r, &line))
 		log_warn("%s", buf_str(&line));
 	buf_reset(&line);
 	catalog_ledger_text(r->catalog, &line);
-	if (line.len)
+	if (line.len && !o->size)
 		log_at(LOG_NORMAL, "%s", buf_str(&line));
 	buf_free(&line);
 }
@@ -189,15 +187,13 @@ static int convert(const struct convert_options *o, struct err *err)
 	int rc = replay_open(&r, o->input, err);
 	if (rc)
 		return rc;
-	say_facts(&r);
+	say_facts(&r, o);
 	replay_limit(&r, o->from, o->until);
 	rc = symbolize_trace(r.catalog, &o->names, err);
 	char named[4096];
 	name_output(named, sizeof(named), o->input, sink ? sink->ext : ".svg");
 	if (!rc)
-		rc = o->output && !strcmp(o->output, "-") ?
-			     render(&r, o, sink, STDOUT_FILENO, err) :
-			     render_to_file(&r, o, sink, o->output ?: named, err);
+		rc = write_file(&r, o, sink, o->output ?: named, err);
 	replay_close(&r);
 	return rc;
 }

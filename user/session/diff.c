@@ -69,7 +69,7 @@ static int write_picture(const struct side *sides, const struct diff_request *o,
 	int rc = outfile_begin(&file, o->flamegraph, o->force, err);
 	if (rc)
 		return rc;
-	struct output dst = { .fd = file.fd };
+	struct output dst = { .fd = file.fd, .path = o->flamegraph };
 	struct sink_out out = output_sink(&dst);
 	rc = output_finish(&dst, sink_find("flamegraph")->render(&in, &out, err), err);
 	if (rc)
@@ -77,7 +77,7 @@ static int write_picture(const struct side *sides, const struct diff_request *o,
 	else
 		rc = outfile_commit(&file, err);
 	if (!rc)
-		log_at(LOG_NORMAL, "%s", o->flamegraph);
+		output_say(o->flamegraph, file.size, NULL);
 	return rc;
 }
 

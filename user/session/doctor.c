@@ -41,9 +41,12 @@ int session_doctor(const struct doctor_options *o, struct err *err)
 		rc = attach_list(o->probes_pid, &out, err);
 	else
 		works = probe_doctor(&out);
-	int written = outfile_write(STDOUT_FILENO, out.data, out.len);
+	struct err unwritten;
+	int written = outfile_print(out.data, out.len, &unwritten);
 	buf_free(&out);
-	if (written && !rc)
-		rc = err_set(err, -written, "cannot write: %s", strerror(-written));
+	if (written && !rc) {
+		*err = unwritten;
+		rc = written;
+	}
 	return rc == -ESRCH ? EXIT_NOTHING : rc || !works ? EXIT_ERROR : EXIT_OK;
 }

@@ -3,13 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/outfile.h"
 #include "session/dumpfile.h"
+#include "session/output.h"
 
-static int write_file(struct objects *o, const struct dump_options *ask, struct err *err)
+static int write_file(struct objects *o, const struct dump_options *ask, uint64_t *size, struct err *err)
 {
 	struct blocks sites;
 	int rc = ask->sites ? blocks_read(&sites, ask->sites, o->tgid, err) : 0;
@@ -25,6 +27,7 @@ static int write_file(struct objects *o, const struct dump_options *ask, struct 
 			outfile_abort(&file);
 		else
 			rc = outfile_commit(&file, err);
+		*size = file.size;
 	}
 	if (ask->sites)
 		blocks_free(&sites);
@@ -35,13 +38,18 @@ int session_dump(const struct dump_options *ask, struct err *err)
 {
 	struct objects o;
 	struct buf said = { 0 };
-	int rc = objects_read(&o, &ask->heap, err);
+	signal(SIGPIPE, SIG_IGN);
+	int rc = outfile_refuse_terminal(ask->output, "a dump", err);
+	if (rc)
+		return EXIT_ERROR;
+	rc = objects_read(&o, &ask->heap, err);
 	if (rc)
 		return rc == -ENOENT || rc == -ESRCH || rc == -ENODATA ? EXIT_NOTHING : EXIT_ERROR;
-	rc = write_file(&o, ask, err);
+	uint64_t size = 0;
+	rc = write_file(&o, ask, &size, err);
 	objects_describe(&o, &said);
 	if (!rc)
-		log_at(LOG_NORMAL, "%s: %s", ask->output, buf_str(&said));
+		output_say(ask->output, size, buf_str(&said));
 	buf_free(&said);
 	objects_free(&o);
 	return rc ? EXIT_ERROR : EXIT_OK;

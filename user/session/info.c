@@ -202,9 +202,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 			buf_addf(&out, "file size    %.1f bytes an event\n",
 				 (double)r->health.bytes / (double)snap->facts.events);
 		add_ledger(&out, r->catalog);
-		rc = out.failed ? -ENOMEM : outfile_write(STDOUT_FILENO, out.data, out.len);
-		if (rc)
-			err_set(err, -rc, "cannot write: %s", strerror(-rc));
+		rc = out.failed ? err_set(err, ENOMEM, "out of memory") : outfile_print(out.data, out.len, err);
 	}
 	if (!rc && damaged)
 		rc = o->strict ? err_set(err, EILSEQ, "%s: %s", o->input, buf_str(&damage)) : 0;

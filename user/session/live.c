@@ -494,13 +494,13 @@ static void reap_silent_exits(struct live *l)
 
 static void warn_when_closed(struct live *l)
 {
-	size_t closed = l->warned_closed ? 0 : target_closed_files(l->targets);
-	if (!closed)
+	struct buf why = { 0 };
+	if (l->warned_closed || !target_closed_files(l->targets))
 		return;
 	l->warned_closed = true;
-	log_warn("%zu %s of traced processes could not be opened, so their functions are neither probed nor named: run as "
-		 "root (sudo), or with CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE",
-		 closed, closed == 1 ? "file" : "files");
+	target_closed_text(l->targets, &why);
+	log_warn("neither probed nor named: %s", buf_str(&why));
+	buf_free(&why);
 }
 
 static void warn_when_silent(struct live *l, uint64_t now)
@@ -582,6 +582,8 @@ int live_run(struct live *l, int signals, struct err *err)
 		if (fds[0].revents)
 			break;
 		live_step(l);
+		if (trace_unread(l->writer))
+			return err_set(err, EPIPE, "nobody reads the trace any more");
 		if (l->abandoned)
 			return err_set(err, ENOMEM, "out of memory: the recording ends here, what it has is kept");
 	}

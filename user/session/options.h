@@ -57,6 +57,7 @@ struct name_options {
 struct convert_options {
 	const char *input;
 	const char *output; /* NULL: input's name with the format's ending; "-": stdout */
+	uint64_t *size;     /* of the file made, for who says what is to be said of it; NULL = convert does */
 	const char *format; /* NULL: json */
 	struct name_options names;
 	const char **inferno;  /* K[=V] options for inferno-flamegraph */

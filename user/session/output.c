@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/outfile.h"
+#include "base/text.h"
 
 #define PIECE (1 << 18)
 
@@ -30,7 +32,25 @@ struct sink_out output_sink(struct output *o)
 
 int output_finish(struct output *o, int rc, struct err *err)
 {
-	int flushed = flush(o);
+	/* A sink that failed otherwise left half of something: of that no more goes out than has. */
+	int code = rc && !o->failed ? 0 : -flush(o);
 	buf_free(&o->pending);
-	return rc || !flushed ? rc : err_set(err, -flushed, "cannot write: %s", strerror(-flushed));
+	if (!code)
+		return rc;
+	*err = (struct err){ 0 };
+	return outfile_failed(o->path, code, err);
+}
+
+void output_say(const char *path, uint64_t size, const char *about)
+{
+	struct buf line = { 0 };
+	if (!outfile_is_stdout(path)) {
+		buf_addf(&line, "%s (", path);
+		text_bytes(&line, (double)size);
+		buf_addf(&line, ")%s", about ? ": " : "");
+	}
+	buf_adds(&line, about ?: "");
+	if (line.len)
+		log_at(LOG_NORMAL, "%s", buf_str(&line));
+	buf_free(&line);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ static bool is_trace_format(const char *format)
 
 static void name_output(struct recording *r, const struct record_options *o, const char *ext)
 {
+	bool streams = o->output && outfile_is_stdout(o->output);
 	char stamp[64];
 	time_t now = time(NULL);
 	struct tm tm;
@@ -50,9 +52,15 @@ static void name_output(struct recording *r, const struct record_options *o, con
 		snprintf(r->output, sizeof(r->output), "%s%s", stamp, ext);
 	/* A hidden neighbour, so that a full disk is met where the result will lie. */
 	if (r->converts)
-		snprintf(r->trace_path, sizeof(r->trace_path), "%.4000s.alys-%d", r->output, (int)getpid());
+		snprintf(r->trace_path, sizeof(r->trace_path), "%.4000s.alys-%d", streams ? stamp : r->output, (int)getpid());
 	else
 		snprintf(r->trace_path, sizeof(r->trace_path), "%s", r->output);
+}
+
+static void forget_trace(const struct recording *r)
+{
+	if (!outfile_is_stdout(r->trace_path))
+		unlink(r->trace_path);
 }
 
 static int open_output(struct recording *r, const struct record_options *o, struct err *err)
@@ -64,6 +72,8 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 	r->converts = sink != NULL;
 	if (!o->tap)
 		name_output(r, o, sink ? sink->ext : ".alys");
+	if (!o->tap && (!sink || sink->binary) && outfile_refuse_terminal(r->output, sink ? "this format" : "a trace", err))
+		return -err->code;
 	if (r->converts) {
 		/* Found out now rather than after the recording. */
 		struct outfile probe_only;
@@ -77,8 +87,10 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 	if (fd < 0)
 		return o->tap ? err_set(err, errno, "cannot open /dev/null: %s", strerror(errno)) : fd;
 	r->live.writer = trace_writer_new(fd, &clock, err);
-	if (!r->live.writer && !o->tap)
-		unlink(r->trace_path);
+	if (!r->live.writer && !o->tap) {
+		outfile_failed(r->trace_path, err->code, err);
+		forget_trace(r);
+	}
 	return r->live.writer ? 0 : -EIO;
 }
 
@@ -97,22 +109,24 @@ static int open_rooms(struct recording *r, const struct record_options *o, struc
 
 static int nothing_found(struct live *l, struct err *err)
 {
-	struct buf searched = { 0 };
+	struct buf searched = { 0 }, closed = { 0 };
 	const struct module *m;
 	for (size_t i = 0; (m = catalog_next_module(l->catalog, &i)) && searched.len < 400;) {
 		if (m->path[0] == '/')
 			buf_addf(&searched, "%s%s", searched.len ? ", " : "", m->path);
 	}
+	if (target_closed_files(l->targets))
+		target_closed_text(l->targets, &closed);
 	int rc = l->attach_err.code ?
 			 err_set(err, ENOENT, "no allocator could be probed: %s", l->attach_err.text) :
-		 target_closed_files(l->targets) ?
-			 err_set(err, EACCES, "not allowed to open the files of the process (%s): run as root (sudo)",
-				 buf_str(&searched)) :
+		 closed.len ?
+			 err_set(err, EACCES, "no allocator found: %s", buf_str(&closed)) :
 			 err_set(err, ENOENT,
 				 "no allocator found in %s: the process may bring its own under other names%s",
 				 buf_str(&searched),
 				 l->o->allocators ? ", or --allocator leaves out the one it uses" : "");
 	buf_free(&searched);
+	buf_free(&closed);
 	return rc;
 }
 
@@ -145,6 +159,8 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 	int rc = probe_ready(l->probe, err);
 	for (int i = 0; i < HOLDERS && !rc; i++)
 		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->probe, i), i, err);
+	/* What the program prints would be in the middle of it. */
+	r->command.stdout_taken = outfile_is_stdout(r->output);
 	if (!rc)
 		rc = command_spawn(&r->command, o->command, err);
 	if (!rc)
@@ -173,28 +189,42 @@ static void end_recording(struct recording *r)
 	trace_tick(l->writer, now_ns());
 }
 
-static void say_result(const struct recording *r, uint64_t bytes)
+/* Of the file that is there now, which was closed. */
+static void say_result(const struct recording *r, const char *path, uint64_t bytes)
 {
-	struct buf line = { 0 }, size = { 0 };
+	struct buf line = { 0 };
 	const struct live *l = &r->live;
-	text_bytes(&size, (double)bytes);
+	buf_addf(&line, "%.1f s, ", (double)(l->stopped_ns - l->started_ns) / 1e9);
 	catalog_ledger_text(l->catalog, &line);
-	log_at(LOG_NORMAL, "%.1f s, %s; %s (%s)", (double)(l->stopped_ns - l->started_ns) / 1e9, buf_str(&line),
-	       r->output, buf_str(&size));
+	if (!outfile_is_stdout(path)) {
+		buf_addf(&line, "; %s (", path);
+		text_bytes(&line, (double)bytes);
+		buf_u8(&line, ')');
+	}
+	log_at(LOG_NORMAL, "%s", buf_str(&line));
 	buf_free(&line);
-	buf_free(&size);
+}
+
+static uint64_t size_of(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) ? 0 : (uint64_t)st.st_size;
 }
 
 static int convert_trace(const struct recording *r, const struct record_options *o, struct err *err)
 {
+	uint64_t size = 0;
 	struct convert_options c = {
-		.input = r->trace_path, .output = r->output, .format = o->format, .force = o->force,
+		.input = r->trace_path, .output = r->output, .size = &size, .format = o->format, .force = o->force,
 	};
 	int rc = session_convert(&c, err);
-	if (rc)
+	if (rc) {
+		say_result(r, r->trace_path, size_of(r->trace_path));
 		err_wrap(err, "the recording is kept in %s", r->trace_path);
-	else
+	} else {
 		unlink(r->trace_path);
+		say_result(r, r->output, size);
+	}
 	return rc;
 }
 
@@ -207,10 +237,12 @@ static int complete_trace(struct recording *r, struct err *err)
 		log_warn("%s", names.text);
 	if (l->o->tap)
 		return l->o->tap->end(l->o->tap->ctx, l, err);
-	uint64_t bytes = trace_bytes(l->writer);
 	int rc = trace_writer_close(l->writer, err);
 	l->writer = NULL;
-	say_result(r, bytes);
+	if (rc || !r->converts)
+		say_result(r, r->trace_path, size_of(r->trace_path));
+	if (rc && outfile_is_stdout(r->trace_path))
+		return outfile_failed(NULL, -rc, err);
 	if (rc)
 		err_wrap(err, "%s is incomplete, what it holds can be read", r->trace_path);
 	return rc;
@@ -226,7 +258,7 @@ static void close_rooms(struct recording *r)
 	if (l->writer) {
 		/* Refused before anything was recorded: an empty trace helps nobody. */
 		trace_writer_close(l->writer, NULL);
-		unlink(r->trace_path);
+		forget_trace(r);
 	}
 }
 
@@ -245,7 +277,8 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es", l->functions_cnt);
 	struct err broken = { 0 };
 	int cut = live_run(l, r->signals, &broken);
-	if (cut)
+	/* Of a reader that is gone the writing speaks, too. */
+	if (cut && cut != -EPIPE)
 		log_err("%s", broken.text);
 	end_recording(r);
 	/* One that runs under a translator now is no target any more, but still somebody's program. */

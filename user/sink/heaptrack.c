@@ -269,6 +269,7 @@ const struct sink_ops sink_heaptrack = {
 	.name = "heaptrack",
 	.ext = ".heaptrack.zst",
 	.mime = "application/zstd",
+	.binary = true,
 	.help = "every event, for heaptrack_gui and heaptrack_print",
 	.begin = heaptrack_begin,
 	.event = heaptrack_event,

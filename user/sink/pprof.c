@@ -498,6 +498,7 @@ const struct sink_ops sink_pprof = {
 	.name = "pprof",
 	.ext = ".pb.gz",
 	.mime = "application/octet-stream",
+	.binary = true,
 	.help = "gzipped profile.proto for go tool pprof, Pyroscope, Parca, speedscope",
 	.render = pprof_render,
 };

@@ -48,6 +48,7 @@ struct sink_ops {
 	const char *name;        /* as given to -f */
 	const char *ext;         /* ".json" */
 	const char *mime;
+	bool binary;             /* not for a terminal */
 	const char *help;
 	unsigned int watch;      /* enum heap_watch: what the snapshot must hold beyond totals */
 	/*

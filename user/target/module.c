@@ -1,15 +1,19 @@
 /* target/module: see module.h. */
 #include "target/module.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/rights.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 static int open_regular(const char *path)
@@ -18,7 +22,7 @@ static int open_regular(const char *path)
 	int fd = rights_open(path, O_RDONLY | O_NONBLOCK);
 	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		close(fd);
-		fd = -1;
+		fd = -ENODEV;
 	}
 	return fd;
 }
@@ -32,7 +36,7 @@ int module_open(uint32_t tgid, const struct map_line *line)
 	char path[4200];
 	tgid = proc_holder(tgid);
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, line->start, line->end);
-	int fd = open_regular(path);
+	int fd = open_regular(path), first = fd;
 	if (fd >= 0)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%u/root%s", tgid, line->path);
@@ -40,9 +44,9 @@ int module_open(uint32_t tgid, const struct map_line *line)
 	struct stat st;
 	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != line->ino)) {
 		close(fd);
-		fd = -1;
+		fd = -ESTALE;
 	}
-	return fd;
+	return fd >= 0 || (first != -EPERM && first != -EACCES) ? fd : first;
 }
 
 static void name_module(struct module *m, const struct open_module *o, const struct map_line *line)
@@ -79,12 +83,68 @@ static struct open_module *find_module(struct module_table *t, uint64_t place,
 	return NULL;
 }
 
-static void open_file(struct open_module *o, uint32_t tgid, const struct map_line *line)
+static void note_closed(struct module_table *t, uint32_t tgid, const char *path, int code)
+{
+	if (!t->closed.cnt++) {
+		snprintf(t->closed.path, sizeof(t->closed.path), "%s", path);
+		t->closed.tgid = tgid;
+		t->closed.code = code;
+	}
+}
+
+static const char *reason(int code)
+{
+	switch (code) {
+	case ENODEV:
+		return "it is no regular file";
+	case ESTALE:
+		return "another file is in its place";
+	case ENOENT:
+	case ESRCH:
+		return "it, or the process, was gone by then";
+	default:
+		return strerror(code);
+	}
+}
+
+/* What the opening of others' files takes, as far as we have it not. */
+static void add_missing(struct buf *out)
+{
+	static const struct {
+		int cap;
+		const char *name;
+	} needed[] = {
+		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" }, { CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
+		{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE" },
+	};
+	const char *before = geteuid() ? "; run as root (sudo), or with " : "; root here lacks ";
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		if (caps_has(needed[i].cap))
+			continue;
+		buf_addf(out, "%s%s", before, needed[i].name);
+		before = ", ";
+	}
+}
+
+void closed_text(const struct closed_files *c, struct buf *out)
+{
+	text_clean(out, c->path, SIZE_MAX);
+	buf_addf(out, " of process %u", c->tgid);
+	if (c->cnt > 1)
+		buf_addf(out, " (and %zu more file%s)", c->cnt - 1, c->cnt > 2 ? "s" : "");
+	buf_addf(out, " could not be opened: %s", reason(c->code));
+	if (c->code == EPERM || c->code == EACCES)
+		add_missing(out);
+}
+
+static void open_file(struct module_table *t, struct open_module *o, uint32_t tgid, const struct map_line *line)
 {
 	struct stat st;
 	o->dev = line->dev;
 	o->ino = line->ino;
 	o->fd = line->ino ? module_open(tgid, line) : -1;
+	if (line->ino && o->fd < 0)
+		note_closed(t, tgid, line->path, -o->fd);
 	o->elf = o->fd >= 0 ? elf_open(o->fd, line->path, NULL) : NULL;
 	if (o->fd < 0 || fstat(o->fd, &st))
 		return;
@@ -106,8 +166,7 @@ const struct open_module *module_of(struct module_table *t, struct catalog *c, u
 		return NULL;
 	*place = t->modules_cnt;
 	o->id = (struct module_id){ ++t->last_id };
-	open_file(o, tgid, line);
-	t->closed += line->ino && o->fd < 0;
+	open_file(t, o, tgid, line);
 	struct module m;
 	name_module(&m, o, line);
 	return catalog_put_module(c, &m) ? NULL : o;

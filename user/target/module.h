@@ -5,6 +5,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "catalog/catalog.h"
@@ -14,11 +15,19 @@
 struct open_module {
 	struct module_id id;
 	uint64_t dev, ino;
-	int fd;          /* -1: could not be opened */
+	int fd;          /* negative: could not be opened */
 	struct elf *elf; /* NULL: not an ELF file of this machine */
 	off_t size;      /* when it was opened, as the next one */
 	struct timespec mtime;
 	bool outdated; /* written anew since: another module is in its place */
+};
+
+/* Files so far that could not be opened: how many, and of the first one whose it was, and why. */
+struct closed_files {
+	size_t cnt;
+	char path[256];
+	uint32_t tgid;
+	int code; /* ENODEV: no regular file; ESTALE: another one is in its place */
 };
 
 struct module_table {
@@ -26,10 +35,12 @@ struct module_table {
 	size_t modules_cnt, modules_cap;
 	uint32_t last_id;
 	struct map index; /* device and inode -> place + 1 of the module taken in last */
-	size_t closed;    /* files so far that could not be opened */
+	struct closed_files closed;
 };
 
-/* The mapped file itself, also when it was deleted or replaced: a descriptor, the caller's, or -1. */
+void closed_text(const struct closed_files *c, struct buf *out);
+
+/* The mapped file itself, also when it was deleted or replaced: a descriptor, the caller's, or -errno. */
 int module_open(uint32_t tgid, const struct map_line *line);
 /*
  * The module of a mapping, opened through the process when it is new, or written anew since. NULL

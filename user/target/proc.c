@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/rights.h"
 
 #define KERNEL_THREAD 0x00200000 /* PF_KTHREAD, include/linux/sched.h */
@@ -163,7 +164,7 @@ int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l),
 	int fd = rights_open(path, O_RDONLY);
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (!f && fd == -EACCES)
-		return err_set(err, EACCES, "not allowed to look into process %u: run as root (sudo), outside of any container", tgid);
+		return err_set(err, EACCES, "not allowed to look into process %u: %s", tgid, caps_advice());
 	if (fd == -EMFILE || fd == -ENFILE)
 		return err_set(err, -fd, "too many files are open to look into process %u: raise the limit (ulimit -n), or choose fewer processes",
 			       tgid);

@@ -178,7 +178,12 @@ size_t target_count(const struct target_table *t)
 
 size_t target_closed_files(const struct target_table *t)
 {
-	return t->modules.closed;
+	return t->modules.closed.cnt;
+}
+
+void target_closed_text(const struct target_table *t, struct buf *out)
+{
+	closed_text(&t->modules.closed, out);
 }
 
 struct proc_id target_find(const struct target_table *t, uint32_t tgid)

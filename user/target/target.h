@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
 
@@ -39,6 +40,8 @@ void target_free(struct target_table *t);
 struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id parent, struct err *err);
 /* Files so far that were mapped but could not be opened: nothing of theirs can be probed, walked by rows or named. */
 size_t target_closed_files(const struct target_table *t);
+/* "FILE of process N (and 2 more files) could not be opened: REASON", and what to do where rights are missing. */
+void target_closed_text(const struct target_table *t, struct buf *out);
 /* The current incarnation of a tgid, 0 when it is not traced. */
 struct proc_id target_find(const struct target_table *t, uint32_t tgid);
 /* How many are traced now; one that ended counts until target_gone. */

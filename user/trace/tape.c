@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RESERVE_STEP (1024 * 1024)
@@ -12,15 +13,24 @@ static bool is_full(int code)
 	return code == ENOSPC || code == EDQUOT || code == EFBIG;
 }
 
+/* A shell's >> leads to the end of a file that has something in it. */
+void tape_begin(struct tape *t, int fd)
+{
+	struct stat st;
+	off_t at = fcntl(fd, F_GETFL) & O_APPEND ? lseek(fd, 0, SEEK_END) : lseek(fd, 0, SEEK_CUR);
+	bool at_end = at >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == at;
+	*t = (struct tape){ .fd = fd, .begin = at_end ? (uint64_t)at : 0, .no_reserve = !at_end, .streams = !at_end };
+}
+
 static int reserve(struct tape *t, uint64_t n)
 {
 	if (t->no_reserve || t->pos + n <= t->reserved_to)
 		return 0;
 	uint64_t ask = n > RESERVE_STEP ? n : RESERVE_STEP;
-	int rc = fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)t->pos, (off_t)ask);
+	int rc = fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)(t->begin + t->pos), (off_t)ask);
 	if (rc && is_full(errno)) {
 		ask = n;
-		rc = fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)t->pos, (off_t)ask);
+		rc = fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)(t->begin + t->pos), (off_t)ask);
 	}
 	if (!rc)
 		t->reserved_to = t->pos + ask;
@@ -34,8 +44,8 @@ static int reserve(struct tape *t, uint64_t n)
 /* A piece that did not fit must not stay: what comes later would follow its torn half. */
 static int undo(struct tape *t, int code)
 {
-	if (!ftruncate(t->fd, (off_t)t->pos)) {
-		lseek(t->fd, (off_t)t->pos, SEEK_SET);
+	if (!t->streams && !ftruncate(t->fd, (off_t)(t->begin + t->pos))) {
+		lseek(t->fd, (off_t)(t->begin + t->pos), SEEK_SET);
 		if (t->reserved_to > t->pos)
 			t->reserved_to = t->pos; /* the cut gave the reserve back */
 	}
@@ -63,7 +73,7 @@ int tape_write(struct tape *t, const void *bytes, size_t n, size_t keep)
 int tape_close(struct tape *t)
 {
 	int rc = 0;
-	if (t->reserved_to > t->pos && ftruncate(t->fd, (off_t)t->pos))
+	if (!t->streams && t->reserved_to > t->pos && ftruncate(t->fd, (off_t)(t->begin + t->pos)))
 		rc = -errno;
 	if (close(t->fd) && !rc)
 		rc = -errno;

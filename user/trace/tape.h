@@ -14,10 +14,15 @@
 
 struct tape {
 	int fd;
-	uint64_t pos;
+	uint64_t begin; /* of the first piece in the file */
+	uint64_t pos;   /* from there on */
 	uint64_t reserved_to;
 	bool no_reserve; /* a pipe, or a file system without fallocate */
+	bool streams;    /* a pipe, or somebody's file in whose middle we are: never cut */
 };
+
+/* From where fd is. */
+void tape_begin(struct tape *t, int fd);
 
 /* Leaves `keep` bytes of the reserve for later. 0 or -errno; after an error nothing was written. */
 int tape_write(struct tape *t, const void *bytes, size_t n, size_t keep);

@@ -20,7 +20,7 @@ struct trace_clock {
 };
 
 /*
- * Takes fd (a new, empty, writable file) and writes the header at once. Frames leave when 64 KiB of
+ * Takes fd (writable: a new file, the end of one, or a pipe) and writes the header at once. Frames leave when 64 KiB of
  * raw bytes are gathered or trace_tick says that a second has passed, each by whole write()s.
  * When the disk is full the writer keeps what it wrote, counts what it drops, and goes on trying
  * (-ENOSPC from calls is a state, not an end): see trace_dropped.
@@ -48,6 +48,8 @@ int trace_tick(struct trace_writer *w, uint64_t now_ns); /* flushes frames older
 /* Events dropped because the file could not be written. */
 uint64_t trace_dropped(const struct trace_writer *w);
 uint64_t trace_bytes(const struct trace_writer *w);
+/* It went into a pipe, and its reader is gone. */
+bool trace_unread(const struct trace_writer *w);
 /* Writes what is pending and the END frame, closes fd, frees w. First error of the whole life. */
 int trace_writer_close(struct trace_writer *w, struct err *err);
 

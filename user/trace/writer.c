@@ -76,7 +76,7 @@ struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, s
 	struct trace_writer *w = calloc(1, sizeof(*w));
 	int rc = -ENOMEM;
 	if (w) {
-		w->tape.fd = fd;
+		tape_begin(&w->tape, fd);
 		w->segment_sz = SEGMENT_SZ;
 		w->segment = 1;
 		w->keep = TAPE_RESERVE;
@@ -465,6 +465,11 @@ uint64_t trace_dropped(const struct trace_writer *w)
 uint64_t trace_bytes(const struct trace_writer *w)
 {
 	return w->tape.pos;
+}
+
+bool trace_unread(const struct trace_writer *w)
+{
+	return w->first.code == EPIPE;
 }
 
 static int put_end(struct trace_writer *w)
