@@ -20,11 +20,11 @@
 #include "predict.bpf.h"
 #include "registers.bpf.h"
 #include "gc.bpf.h"
+#include "caller.bpf.h"
+#include "free.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* A thread that seems to be this deep inside an allocator has left it by a jump. */
-#define NEST_SPAN (1 << 20)
 /* So has one with so many calls below it: allocators make few of their own, even when they set themselves up. */
 #define NEST_CALLS 256
 
@@ -36,43 +36,6 @@ static __always_inline void count_hit(__u8 shape)
 		count(ALYS_ST_HIT_REALLOC);
 	else
 		count(ALYS_ST_HIT_ALLOC);
-}
-
-/* The load bias needs no table: the probed address is known in the file and in the process. */
-static __always_inline __u64 bias_of(struct pt_regs *ctx, const struct alys_site *site)
-{
-	return PT_REGS_IP(ctx) - site->vaddr;
-}
-
-static __always_inline struct alys_object *object_of(const struct alys_site *site)
-{
-	__u32 i = site->object;
-	return bpf_map_lookup_elem(&objects, &i);
-}
-
-/* Who called, also where another tracer's return probe has put its trampoline in place of the address. */
-static __always_inline bool read_caller(__u64 cfa, __u64 *caller)
-{
-	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
-	*caller = probes && probes->return_instances ? return_probe_at(cfa - 8) : 0;
-	return *caller || read_word(caller, cfa - 8);
-}
-
-/* Does the allocator's own code make this call, other than for the program's sake (GC_strdup)? */
-static __always_inline bool is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
-{
-	const struct alys_object *o = object_of(site);
-	__u64 caller;
-	if (!o || !read_caller(cfa, &caller))
-		return false;
-	caller -= bias_of(ctx, site);
-	if (caller < o->text_lo || caller >= o->text_hi)
-		return false;
-	for (int i = 0; i < ALYS_MAX_WRAPPERS && o->wrappers[i].lo; i++) {
-		if (caller >= o->wrappers[i].lo && caller < o->wrappers[i].hi)
-			return false;
-	}
-	return true;
 }
 
 static __always_inline void read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p)
@@ -759,7 +722,7 @@ int free_enter(struct pt_regs *ctx)
 		count(ALYS_ST_NESTED);
 	else if (is_selective() && !sampled_del(addr, ~0ull))
 		count(ALYS_ST_UNSAMPLED);
-	else
+	else if (is_selective() || is_programs_free(ctx, site))
 		emit_free(addr, config.free_stacks ? stack_take(ctx, cfa) : 0, 0);
 	return 0;
 }

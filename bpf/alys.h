@@ -205,6 +205,7 @@ struct alys_range {
 };
 
 #define ALYS_MAX_WRAPPERS 16
+#define ALYS_MAX_OWN_FREES 4
 
 /*
  * Free lists of a thread, as libgc keeps them (thread_local_alloc.c): the word that GC_malloc_kind
@@ -226,6 +227,8 @@ struct alys_object {
 	__u64 gc_no_vaddr;      /* the collector's cycle counter, 0 = none */
 	struct alys_lists lists;
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends them */
+	struct alys_range code;   /* all of the file's, from the first to the last */
+	__u64 own_frees[ALYS_MAX_OWN_FREES]; /* where calls of free return to that the allocator makes for itself; 0 ends them */
 	__u64 agreed, wrong; /* with ALYS_SITE_TRIAL: calls that were compared, counted by programs */
 };
 
@@ -304,7 +307,8 @@ struct alys_config {
 	X(25, GC_NO_ROOM, NOTE, "collections-no-room", "collections of processes that found no room to be followed") \
 	X(26, BATCHES, NOTE, "batches", "lists of blocks that a program took for free lists of its own")           \
 	X(27, BATCHED, NOTE, "batched", "blocks in them: each counts from when the list was taken, used or not") \
-	X(28, UNHELD, NOTE, "not-held", "times that a process started here began a program or loaded libraries and could not be held: its first calls may be missing")
+	X(28, UNHELD, NOTE, "not-held", "times that a process started here began a program or loaded libraries and could not be held: its first calls may be missing") \
+	X(29, THREAD_CACHE, ASIDE, "thread-cache", "blocks freed before, which the C library frees from a thread's cache when it ends")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

@@ -102,6 +102,22 @@ struct {
 	__type(value, struct pending);
 } thread_calls SEC(".maps") __weak;
 
+/* The free that a thread was seen to enter last. Who it is for is found by its frame. */
+struct freeing {
+	__u64 cfa;
+	__u64 caller;
+	__u64 addr;
+	__u64 code_lo, code_hi; /* of its file, in the process */
+	__u64 entry;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct freeing);
+} thread_frees SEC(".maps") __weak;
+
 /* A thread's room for the call whose entry is being looked at, and where its free lists are: found once,
  * then one read a call. fsbase tells a thread that became another program. */
 struct call_room {

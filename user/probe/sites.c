@@ -15,6 +15,7 @@
 #include "probe/entry.h"
 #include "probe/leave.h"
 #include "probe/lists.h"
+#include "probe/ownfrees.h"
 #include "probe/plan.h"
 
 static bool defines(void *ctx, const char *symbol)
@@ -377,6 +378,7 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 		out->provider = p.provider && funcs_named(&p.funcs, "malloc") ? p.provider->name : NULL;
 		find_text(&p);
 		find_wrappers(&p);
+		ownfrees_find(&p);
 	}
 	plan_free(&p);
 	return rc;
@@ -447,6 +449,8 @@ void sites_fill_object(const struct site_list *l, struct alys_object *out)
 		.lists = l->lists,
 	};
 	memcpy(out->wrappers, l->wrappers, sizeof(out->wrappers));
+	out->code = l->code;
+	memcpy(out->own_frees, l->own_frees, sizeof(out->own_frees));
 }
 
 void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *out)

@@ -93,6 +93,8 @@ struct site_list {
 	bool direct; /* exits that see calls whole do so */
 	struct alys_lists lists; /* when a site is predicted, or at refills */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */
+	struct alys_range code; /* of the file */
+	uint64_t own_frees[ALYS_MAX_OWN_FREES]; /* see ownfrees.h */
 	const char *provider; /* of malloc, free...; NULL = nobody known, or not here */
 };
 

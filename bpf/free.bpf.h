@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Whose a call of free is: the program's, or that of the allocator, which frees within free or when a thread ends. */
+#ifndef ALYS_FREE_BPF_H
+#define ALYS_FREE_BPF_H
+
+/* An interposer's header before a block: at most so far from it. */
+#define HEADER_SPAN 4096
+
+static __always_inline bool is_own_free(const struct alys_object *o, __u64 caller)
+{
+	for (int i = 0; i < ALYS_MAX_OWN_FREES && o->own_frees[i]; i++) {
+		if (o->own_frees[i] == caller)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Was this free made by the one before it, which was another function? That one jumped to it, and left its frame to it;
+ * or called it from its own file and waits for it, its return address still in place.
+ */
+static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, __u64 cfa, __u64 caller, __u64 addr)
+{
+	__u64 waits_for;
+	if (!f->cfa || f->entry == entry || !f->caller)
+		return false;
+	if (f->cfa == cfa)
+		return f->caller == caller && f->addr - addr <= HEADER_SPAN;
+	return f->cfa > cfa && f->cfa - cfa < NEST_SPAN && caller >= f->code_lo && caller < f->code_hi &&
+	       read_word(&waits_for, f->cfa - 8) && waits_for == f->caller;
+}
+
+/* False: the allocator's own business. What it calls on the way is told from what the program calls next. */
+static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site)
+{
+	const struct alys_object *o = object_of(site);
+	struct freeing *f = bpf_task_storage_get(&thread_frees, bpf_get_current_task_btf(), NULL,
+						 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]), caller;
+	if (!o || !f || !read_caller(cfa, &caller))
+		return true;
+	__u64 bias = bias_of(ctx, site);
+	if (is_own_free(o, caller - bias)) {
+		count(ALYS_ST_THREAD_CACHE);
+		return false;
+	}
+	if (is_passed_on(f, PT_REGS_IP(ctx), cfa, caller, addr)) {
+		count(ALYS_ST_NESTED);
+		return false;
+	}
+	*f = (struct freeing){
+		.cfa = cfa, .caller = caller, .addr = addr, .entry = PT_REGS_IP(ctx),
+		.code_lo = o->code.lo + bias, .code_hi = o->code.hi + bias,
+	};
+	return true;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* flags: -fno-builtin */
+/* libs: -lpthread */
+/* Threads that end with full caches: glibc frees what is in them once more. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define THREADS 100
+#define BLOCKS 300
+
+static void *work(void *arg)
+{
+	void *blocks[BLOCKS];
+
+	for (int i = 0; i < BLOCKS; i++)
+		blocks[i] = malloc(20 + (size_t)i % 7 * 40);
+	for (int i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+	return arg;
+}
+
+int main(void)
+{
+	char byte;
+
+	if (write(1, "ready\n", 6) != 6 || read(0, &byte, 1) < 0)
+		return 7;
+	for (int i = 0; i < THREADS; i++) {
+		pthread_t t;
+
+		if (pthread_create(&t, NULL, work, NULL) || pthread_join(t, NULL))
+			return 7;
+	}
+	return 0;
+}
