@@ -63,11 +63,11 @@ void ownfrees_find(struct plan *p)
 	const struct func *shutdown = funcs_named(&p->funcs, "__malloc_arena_thread_freeres");
 	struct calls found = { 0 };
 	note_code(p);
-	if (!to || !p->list->provider || strcmp(p->list->provider, "glibc"))
+	if (!to)
 		return;
 	if (shutdown && shutdown->size)
 		find_calls(p->funcs.elf, shutdown->vaddr, shutdown->vaddr + shutdown->size, to->vaddr, &found);
-	else
+	else if (funcs_named(&p->funcs, "gnu_get_libc_version"))
 		find_everywhere(p->funcs.elf, to->vaddr, &found);
 	if (found.n <= ALYS_MAX_OWN_FREES)
 		memcpy(p->list->own_frees, found.returns, sizeof(found.returns));
