@@ -51,11 +51,41 @@ static bool by_libiberty(struct buf *out, const char *name, const char *original
 	return known;
 }
 
-/* _Z3foov.cold and _Z3foov.constprop.0 are parts and copies of _Z3foov: "foo()" says enough. */
+/*
+ * "foo() [clone .cold]": parts and copies of foo() are foo(), for that says enough. What a coroutine is
+ * resumed and destroyed by are functions of their own.
+ */
+static void drop_copies(struct buf *out, size_t start)
+{
+	static const char clone[] = " [clone .";
+	static const char *const parts[] = { "actor]", "resume]", "destroy]", "cleanup]" };
+	for (;;) {
+		size_t at = out->len;
+		if (out->failed || at == start || out->data[at - 1] != ']')
+			return;
+		while (at > start && out->data[at] != '[')
+			at--;
+		if (at <= start || strncmp((const char *)out->data + at - 1, clone, strlen(clone)))
+			return;
+		const char *part = (const char *)out->data + at - 1 + strlen(clone);
+		for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+			if (strlen(parts[i]) == out->len - (size_t)(part - (const char *)out->data) &&
+			    !strncmp(part, parts[i], strlen(parts[i])))
+				return;
+		out->len = at - 1;
+	}
+}
+
+/* Suffixes that libiberty knows, else without: _Z3foov.llvm.123@ is foo(), too. */
 static bool mangled(struct buf *out, const char *name)
 {
 	struct buf original = { 0 };
-	buf_add(&original, name, strcspn(name, "."));
+	size_t start = out->len, n = strcspn(name, ".");
+	if (name[n] && by_libiberty(out, name, name)) {
+		drop_copies(out, start);
+		return true;
+	}
+	buf_add(&original, name, n);
 	bool known = by_libiberty(out, name, buf_str(&original));
 	buf_free(&original);
 	return known;
