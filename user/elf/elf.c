@@ -150,6 +150,7 @@ static int read_headers(struct elf *e)
 	    eh.e_machine != EM_X86_64)
 		return -ENOEXEC;
 	e->pie = eh.e_type == ET_DYN;
+	e->entry = eh.e_entry;
 	find_sections(e, &eh, &first);
 	int rc = read_segments(e, &eh, &first);
 	if (!rc && !e->build_id_sz && elf_section_find(e, ".note.gnu.build-id", &note)) {
@@ -233,6 +234,11 @@ const uint8_t *elf_eh_frame_hdr(const struct elf *e, size_t *size, uint64_t *vad
 	*size = e->eh_frame_hdr_sz;
 	*vaddr = e->eh_frame_hdr;
 	return *size ? elf_bytes(e, *vaddr, *size) : NULL;
+}
+
+uint64_t elf_entry(const struct elf *e)
+{
+	return e->entry;
 }
 
 bool elf_is_pie(const struct elf *e)

@@ -42,6 +42,8 @@ void elf_close(struct elf *e);
 size_t elf_build_id(const struct elf *e, uint8_t *out, size_t cap);
 size_t elf_segments(const struct elf *e, const struct elf_segment **out);
 bool elf_is_pie(const struct elf *e); /* ET_DYN */
+/* Where a program, or a library that is one, begins; 0 = nowhere. */
+uint64_t elf_entry(const struct elf *e);
 /* Both symbol tables, .dynsym first. fn returns non-zero to stop with that value. */
 int elf_each_symbol(const struct elf *e, int (*fn)(void *ctx, const struct elf_symbol *s), void *ctx);
 /* Bytes of a section (not compressed ones), borrowed; NULL when missing, damaged or without bytes. */

@@ -24,6 +24,7 @@ struct elf {
 	struct elf_segment *segments;
 	size_t segments_cnt, segments_cap;
 	bool pie;
+	uint64_t entry;
 	uint64_t shoff;
 	uint32_t shnum, shstrndx;
 	uint64_t eh_frame_hdr, eh_frame_hdr_sz; /* PT_GNU_EH_FRAME */

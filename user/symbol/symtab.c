@@ -127,6 +127,12 @@ const char *symtab_find(const struct symtab *t, uint64_t pc)
 	return item == SPANS_NONE ? NULL : t->names[item];
 }
 
+bool symtab_inside(const struct symtab *t, uint64_t pc)
+{
+	uint32_t item = spans_find(&t->sized, pc);
+	return item != SPANS_NONE && item == spans_find(&t->sized, pc + 1);
+}
+
 void symtab_free(struct symtab *t)
 {
 	free(t->names);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "unwind/bottom.h"
 #include "unwind/cfi.h"
 #include "unwind/ehframe.h"
 #include "unwind/section.h"
@@ -15,7 +16,11 @@
 struct fde_ctx {
 	struct row_writer w;
 	bool signal;
+	const struct bottom *bottom;
 };
+
+/* An entry point without an FDE is a few lines of assembler: a stack, then a call. */
+#define ENTRY_SZ 128
 
 static uint32_t spec_row(void *ctx, const struct alys_spec *spec)
 {
@@ -42,26 +47,47 @@ static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct e
 	return cfi_run(&run, cursor_over(fde->program, fde->program_sz), &state);
 }
 
+static const uint32_t none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0), end = ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0);
+
+/* Code without an FDE: where the program begins, nobody called. */
+static int write_gap(struct fde_ctx *x, uint64_t lo, uint64_t hi)
+{
+	uint64_t entry = x->bottom ? x->bottom->entry : 0;
+	int rc = row_write(&x->w, lo, none);
+	if (rc || entry < lo || entry >= hi)
+		return rc;
+	rc = row_write(&x->w, entry, end);
+	return rc || hi - entry <= ENTRY_SZ ? rc : row_write(&x->w, entry + ENTRY_SZ, none);
+}
+
+/* What makecontext's functions return to; the call that they never came from is one byte before it. */
+static int write_context(struct fde_ctx *x, const struct eh_frame *f, size_t i)
+{
+	const struct eh_fde *fde = &f->fdes[i];
+	bool apart = i && f->fdes[i - 1].hi < fde->lo;
+	return row_write(&x->w, fde->lo - apart, end);
+}
+
 static int write_all(struct fde_ctx *x, const struct eh_frame *f, struct err *err)
 {
-	const uint32_t none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0);
-	int rc = 0;
+	int rc = write_gap(x, x->w.t->page0 << ALYS_PAGE_SHIFT, f->fdes[0].lo);
 	for (size_t i = 0; !rc && i < f->fdes_cnt; i++) {
 		const struct eh_fde *fde = &f->fdes[i];
-		rc = write_fde(x, f, fde);
+		bool context = x->bottom && bottom_is_context(x->bottom, fde->lo, fde->hi);
+		rc = context ? write_context(x, f, i) : write_fde(x, f, fde);
 		if (rc == -EBADMSG)
 			return err_set(err, EBADMSG, ".eh_frame: damaged program for the code at %#llx",
 				       (unsigned long long)fde->lo);
-		bool last = i + 1 == f->fdes_cnt;
-		if (!rc && (last || f->fdes[i + 1].lo - fde->hi >= GAP_MIN) && fde->hi < x->w.pages_end)
-			rc = row_write(&x->w, fde->hi, none);
+		uint64_t next = i + 1 == f->fdes_cnt ? x->w.pages_end : f->fdes[i + 1].lo;
+		if (!rc && (i + 1 == f->fdes_cnt || next - fde->hi >= GAP_MIN) && fde->hi < x->w.pages_end)
+			rc = write_gap(x, fde->hi, next);
 	}
 	return rc ? err_set(err, -rc, ".eh_frame: out of memory") : 0;
 }
 
-static int compile(struct unwind_table *t, const struct eh_frame *f, struct err *err)
+static int compile(struct unwind_table *t, const struct eh_frame *f, const struct bottom *b, struct err *err)
 {
-	struct fde_ctx x;
+	struct fde_ctx x = { .bottom = b };
 	uint64_t lo = f->fdes[0].lo, hi = f->fdes[f->fdes_cnt - 1].hi;
 	int rc = row_writer_open(&x.w, t, lo, hi);
 	if (rc)
@@ -73,7 +99,7 @@ static int compile(struct unwind_table *t, const struct eh_frame *f, struct err 
 	return rc ? rc : closed ? err_set(err, -closed, ".eh_frame: out of memory") : 0;
 }
 
-struct unwind_table *unwind_compile_section(const struct unwind_section *s, struct err *err)
+static struct unwind_table *compile_section(const struct unwind_section *s, const struct bottom *b, struct err *err)
 {
 	struct eh_frame f;
 	struct unwind_table *t = NULL;
@@ -87,7 +113,7 @@ struct unwind_table *unwind_compile_section(const struct unwind_section *s, stru
 	if (!rc && !(t = calloc(1, sizeof(*t))))
 		rc = err_set(err, ENOMEM, ".eh_frame: out of memory");
 	if (!rc)
-		rc = compile(t, &f, err);
+		rc = compile(t, &f, b, err);
 	eh_frame_free(&f);
 	if (!rc)
 		return t;
@@ -95,10 +121,17 @@ struct unwind_table *unwind_compile_section(const struct unwind_section *s, stru
 	return NULL;
 }
 
+struct unwind_table *unwind_compile_section(const struct unwind_section *s, struct err *err)
+{
+	return compile_section(s, NULL, err);
+}
+
 struct unwind_table *unwind_compile(const struct elf *e, struct err *err)
 {
 	struct unwind_section s;
-	return section_find(e, &s, err) ? NULL : unwind_compile_section(&s, err);
+	struct bottom b;
+	bottom_find(e, &b);
+	return section_find(e, &s, err) ? NULL : compile_section(&s, &b, err);
 }
 
 void unwind_free(struct unwind_table *t)
