@@ -137,10 +137,45 @@ def test_ms_print_opens_massif(sink, name):
         assert "estimated from samples, one per 4096 bytes" in done.stdout
 
 
+# --- json ------------------------------------------------------------------------------------------
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_json_keeps_its_schema(sink, tmp_path):
+    schema = ROOT / "user/sink/json.schema.json"
+    names = [f"{n}.{ext}" for n in ["fleet", *ALL, "shop-once", "fleet-once"] for ext in ("json", "jsonl")]
+    run("node", ROOT / "tests/e2e/browser/schema.mjs", modules(), schema, *(sink / n for n in names))
+    # A check that cannot fail is none.
+    for spoiled in ({"kind": "alloc"}, {"kind": "stack", "id": 1}, {**lines_of(sink / "shop.jsonl")[0], "prev_addr": 1}):
+        bad = tmp_path / "bad.jsonl"
+        bad.write_text(json.dumps(spoiled) + "\n")
+        assert subprocess.run(["node", ROOT / "tests/e2e/browser/schema.mjs", modules(), schema, bad], capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize("name", ["shop", "fleet"])
+def test_json_shapes_say_the_same(sink, name):
+    """One array, as many lines, a table of stacks before the events, a line before a stack's first event."""
+    whole = json.loads((sink / f"{name}.json").read_text())
+    assert lines_of(sink / f"{name}.jsonl") == whole
+    once = json.loads((sink / f"{name}-once.json").read_text())
+    frames = {row["id"]: row["frames"] for row in once["stacks"]}
+    assert len(frames) == len(once["stacks"]) and frames[0] == []
+    assert [{**e, "stack": frames[e["stack"]]} for e in once["events"]] == whole
+    known, events = {}, []
+    for row in lines_of(sink / f"{name}-once.jsonl"):
+        if row["kind"] == "stack":
+            assert known.setdefault(row["id"], row["frames"]) is row["frames"], "each once"
+        else:
+            events.append({**row, "stack": known[row["stack"]]})
+    assert events == whole
+
+
 # --- speedscope ------------------------------------------------------------------------------------
 
 def test_speedscope_keeps_its_schema(sink):
-    run("node", ROOT / "tests/e2e/browser/schema.mjs", modules(), *(sink / f"{n}.speedscope.json" for n in ["fleet", *ALL]))
+    run("node", ROOT / "tests/e2e/browser/schema.mjs", modules(), "speedscope/dist/release/file-format-schema.json", *(sink / f"{n}.speedscope.json" for n in ["fleet", *ALL]))
     data = json.loads((sink / "shop.speedscope.json").read_text())
     assert [p["endValue"] for p in data["profiles"]] == [5, 5320, 3, 4224]
     assert data["profiles"][data["activeProfileIndex"]]["name"] == "Bytes in use"

@@ -11,7 +11,7 @@ import pytest
 from conftest import ALYS, PROGS, alys
 
 pytestmark = pytest.mark.bpf
-FORMATS = ["json", "pprof", "folded-stacks", "flamegraph", "text", "dhat", "heaptrack", "massif", "speedscope", "html"]
+FORMATS = ["json", "jsonl", "pprof", "folded-stacks", "flamegraph", "text", "dhat", "heaptrack", "massif", "speedscope", "html"]
 BINARY = ["pprof", "heaptrack"]
 TARGET = PROGS / "cpp_wrappers"
 
@@ -142,6 +142,53 @@ def test_the_size_said_is_that_of_the_file(trace, tmp_path, format):
     if format != "alys":
         done = alys("convert", "-f", format, "-o", later, trace)
         assert done.returncode == 0 and sizes(done.stderr) == {str(later): said_of(later)}, done.stderr
+
+
+# --- json that does not repeat stacks ---------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A hundred thousand events of few stacks."""
+    out = tmp_path_factory.mktemp("many") / "t.alys"
+    code = "x = [str(i) * 200 for i in range(60000)]; y = sorted(x); del x, y"
+    done = alys("-o", out, "--", "/usr/bin/python3", "-S", "-c", code, timeout=180)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def measured(trace, *args):
+    """What convert wrote, and its greatest memory in bytes."""
+    out = trace.parent / "out"
+    pid = os.posix_spawn(ALYS, [str(ALYS), "convert", "-q", "--force", *args, "-o", str(out), str(trace)], os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0
+    return out, usage.ru_maxrss << 10
+
+
+def test_json_of_many_events(many):
+    """A fraction of the size, the same events, and the memory that one without stacks takes."""
+    each, _ = measured(many, "-f", "json")
+    size, whole = each.stat().st_size, json.loads(each.read_text())
+    assert len(whole) > 100000
+    _, least = measured(many, "-f", "folded-stacks")
+    for format in ("json", "jsonl"):
+        once, most = measured(many, "-f", format, "--stacks", "once")
+        assert once.stat().st_size < size / 4
+        assert most < least + (16 << 20), (most, least)
+        if format == "json":
+            told = json.loads(once.read_text())
+            frames = {row["id"]: row["frames"] for row in told["stacks"]}
+            assert [{**e, "stack": frames[e["stack"]]} for e in told["events"]] == whole
+        else:
+            rows = [json.loads(line) for line in once.open()]
+            assert sum(r["kind"] != "stack" for r in rows) == len(whole)
+
+
+def test_options_of_json(trace):
+    for args, words in ((["-f", "pprof", "--stacks", "once"], "--stacks is for -f json and -f jsonl"), (["--stacks", "two"], "each|once"),
+                        (["-f", "jsonl", "--indent"], "--indent is for -f json")):
+        done = alys("convert", *args, trace)
+        assert done.returncode == 2 and words in done.stderr, done.stderr
 
 
 # --- what goes wrong -------------------------------------------------------------------------------

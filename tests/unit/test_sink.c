@@ -166,6 +166,23 @@ static void options_are_golden(void **state)
 	check_all(record_shop(), "options", &o);
 }
 
+/* The frames of each stack once: a table before the events, or a line before the first that has it. */
+static void stacks_once_are_golden(void **state)
+{
+	static const char *const formats[] = { "json", "jsonl" };
+	(void)state;
+	for (size_t i = 0; i < 2 * LEN(formats); i++) {
+		struct recording r = i < LEN(formats) ? record_shop() : record_fleet();
+		const struct sink_ops *ops = sink_find(formats[i % LEN(formats)]);
+		const char *name = i < LEN(formats) ? "shop-once" : "fleet-once";
+		struct buf b = { 0 };
+		render_to(&r, name, ops, &(struct sink_options){ .stacks_once = true }, &b);
+		compare_golden(name, ops->ext, &b);
+		buf_free(&b);
+		forget(&r);
+	}
+}
+
 static void empty_recording_is_golden(void **state)
 {
 	struct recording r = { .c = catalog_new() };
@@ -245,7 +262,10 @@ static void full_disk_ends_each_format(void **state)
 		if (ops->render) {
 			assert_int_equal(ops->render(&in, &out, &err), -ENOSPC);
 		} else {
+			struct applied a;
 			assert_int_equal(ops->begin(&in, &out, &s, &err), 0);
+			assert_int_equal(heap_apply(h, &r.events[0], &a), 0);
+			assert_int_equal(ops->event(s, &r.events[0], &a, &err), 0);
 			assert_int_equal(ops->end(s, &err), -ENOSPC);
 		}
 		heap_free(h);
@@ -364,6 +384,7 @@ int main(void)
 		cmocka_unit_test(fleet_is_golden),
 		cmocka_unit_test(options_are_golden),
 		cmocka_unit_test(empty_recording_is_golden),
+		cmocka_unit_test(stacks_once_are_golden),
 		cmocka_unit_test(hostile_names_are_harmless),
 		cmocka_unit_test(full_disk_ends_each_format),
 		cmocka_unit_test(unknown_value_is_refused),

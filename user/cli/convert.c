@@ -2,6 +2,7 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "cli/tables.h"
@@ -23,10 +24,11 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 static const struct opt options[] = {
 	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "where to write, as OUT: - is standard output (default: by IN's name)" },
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
-	  "json (default), pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope, html" },
+	  "json (default), jsonl, pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope, html" },
 	NAME_OPTIONS(NAMES_AT),
 	{ "crystal-style", 0, NULL, opt_flag, AT(crystal_style), NULL, NULL, "frames as Crystal prints them: file:line:column in 'name'" },
 	{ "indent", 0, NULL, opt_flag, AT(indent), NULL, NULL, "json: one line a value" },
+	{ "stacks", 0, "HOW", opt_choice, AT(stacks), CONVERT_STACKS, NULL, "json, jsonl: frames with each event (default), or once and events have their number" },
 	{ "inferno-opt", 0, "K[=V]", parse_inferno, AT(inferno), NULL, NULL, "pass --K[=V] to inferno-flamegraph" },
 	{ "value", 0, "VALUE", opt_text, AT(value), NULL, NULL, "alloc_objects alloc_space inuse_objects inuse_space" },
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "only what happened until then, from the recording's begin" },
@@ -48,6 +50,10 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	if (n > 1 && c->output)
 		return err_set(err, EINVAL, "two outputs: -o %s and %s; give one", c->output, words[1]);
 	c->output = n > 1 ? words[1] : c->output;
+	if (c->stacks && c->format && strncmp(c->format, "json", 4))
+		return err_set(err, EINVAL, "--stacks is for -f json and -f jsonl: in -f %s no stack is repeated", c->format);
+	if (c->indent && c->format && strcmp(c->format, "json"))
+		return err_set(err, EINVAL, "--indent is for -f json");
 	if (c->inferno_cnt && (!c->format || c->format[0] != 'i'))
 		return err_set(err, EINVAL, "--inferno-opt is for -f inferno-flamegraph only");
 	return 0;

@@ -65,6 +65,7 @@ static int run_sink(struct replay *r, const struct sink_ops *sink, const struct 
 {
 	struct sink_options so = {
 		.indent = o->indent,
+		.stacks_once = o->stacks == STACKS_ONCE,
 		.keep_allocator_frames = o->keep_allocator_frames,
 		.skip = &o->skip,
 		.crystal_style = o->crystal_style,

@@ -54,6 +54,9 @@ struct name_options {
 	bool raw_names;        /* as the compiler wrote them */
 };
 
+#define CONVERT_STACKS "each|once"
+enum { STACKS_EACH, STACKS_ONCE };
+
 struct convert_options {
 	const char *input;
 	const char *output; /* NULL: input's name with the format's ending; "-": stdout */
@@ -66,6 +69,7 @@ struct convert_options {
 	double from, until;    /* only what happened between these seconds of the recording; until 0 = all */
 	uint64_t top;
 	bool indent;
+	uint32_t stacks; /* STACKS_* */
 	bool force;
 	bool keep_allocator_frames;
 	struct skip skip;

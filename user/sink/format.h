@@ -7,7 +7,7 @@
 
 #include "sink/sink.h"
 
-extern const struct sink_ops sink_json, sink_pprof, sink_folded, sink_flamegraph, sink_text, sink_dhat,
+extern const struct sink_ops sink_json, sink_jsonl, sink_pprof, sink_folded, sink_flamegraph, sink_text, sink_dhat,
 	sink_heaptrack, sink_massif, sink_speedscope, sink_html, sink_feed;
 
 /* In pprof's order, by which it knows a heap profile. */

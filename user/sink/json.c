@@ -1,6 +1,8 @@
 /*
- * sink/json: the events as one JSON array, one object each, in the order they come. Streams; the
- * text of each stack is made once and copied from then on, as few stacks make most events.
+ * sink/json: the events as objects in the order they come: one JSON array, or as many lines. Frames stand with each
+ * event, or once for each stack, and events have its number: in a table before them, in lines just before the first
+ * event that has it. The shape is json.schema.json. Streams: what is kept is texts of stacks, up to a limit, as few
+ * stacks make most events.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +15,7 @@
 #include "sink/format.h"
 
 #define FLUSH_SZ (256 * 1024)
+#define TEXTS_MAX (32 << 20)
 
 struct stack_text {
 	size_t at, len;
@@ -21,15 +24,17 @@ struct stack_text {
 struct json {
 	struct sink_input in;
 	struct sink_out *out;
+	bool lines, indent;
 	struct buf buf;
 	uint64_t events;
+	uint32_t lost; /* number of the table's row for stacks that are not there */
 	bool failed;         /* the output is broken: end() must not go on writing */
 	struct proc_id proc; /* of the cached lines below */
 	uint64_t start_ns;
 	uint32_t tgid;
 	struct sink_stack stack;
 	struct buf texts;
-	struct map text_of; /* stack id -> index into spans */
+	struct map text_of; /* stack id -> index into spans; once, in lines: those that were written */
 	struct stack_text *spans;
 	size_t spans_cnt, spans_cap;
 };
@@ -49,7 +54,7 @@ static void put_number(struct buf *b, uint64_t v)
 static void put_break(const struct json *j, struct buf *b, unsigned int depth)
 {
 	static const char spaces[] = "\n          ";
-	if (j->in.options->indent)
+	if (j->indent)
 		buf_add(b, spaces, 1 + 2 * (size_t)depth);
 }
 
@@ -61,7 +66,7 @@ static void put_key(const struct json *j, struct buf *b, unsigned int depth, cha
 	put_break(j, b, depth);
 	buf_u8(b, '"');
 	buf_adds(b, key);
-	buf_adds(b, j->in.options->indent ? "\": " : "\":");
+	buf_adds(b, j->indent ? "\": " : "\":");
 }
 
 static void put_field(struct json *j, const char *key, uint64_t v)
@@ -125,8 +130,81 @@ static int make_text(struct json *j, struct stack_id id, struct stack_text *span
 	return j->texts.failed ? -ENOMEM : 0;
 }
 
+/* "id":1,"frames":[...]} */
+static int put_row(struct json *j, struct stack_id id, uint32_t number)
+{
+	struct stack_text span;
+	put_number(&j->buf, number);
+	put_key(j, &j->buf, 2, ',', "frames");
+	int rc = make_text(j, id, &span);
+	buf_add(&j->buf, j->texts.data + span.at, span.len);
+	buf_reset(&j->texts);
+	put_break(j, &j->buf, 1);
+	buf_u8(&j->buf, '}');
+	return rc;
+}
+
+static int put_table_row(struct json *j, struct stack_id id, uint32_t number, struct err *err)
+{
+	if (number)
+		buf_u8(&j->buf, ',');
+	buf_adds(&j->buf, j->indent ? "\n  " : "\n");
+	put_key(j, &j->buf, 2, '{', "id");
+	if (put_row(j, id, number))
+		return err_set(err, ENOMEM, "out of memory for the texts of the stacks");
+	return j->buf.len >= FLUSH_SZ ? format_flush(j->out, &j->buf, err) : 0;
+}
+
+/* Of the whole recording: which of them the events will have is not known yet. */
+static int put_table(struct json *j, struct err *err)
+{
+	const struct stack *s;
+	buf_adds(&j->buf, "{\"stacks\":[");
+	int rc = put_table_row(j, (struct stack_id){ 0 }, 0, err);
+	for (size_t i = 0; !rc && (s = catalog_next_stack(j->in.catalog, &i));) {
+		rc = put_table_row(j, s->id, s->id.n, err);
+		j->lost = s->id.n > j->lost ? s->id.n : j->lost;
+	}
+	j->lost++;
+	/* None has this number, so its row says that it is lost. */
+	rc = rc ? rc : put_table_row(j, (struct stack_id){ j->lost }, j->lost, err);
+	buf_adds(&j->buf, "\n],\n\"events\":[");
+	return rc;
+}
+
+/* The line of a stack, before the first event that has it. */
+static int put_stack_line(struct json *j, struct stack_id id)
+{
+	uint64_t *written = map_put(&j->text_of, id.n);
+	if (!written || *written)
+		return written ? 0 : -ENOMEM;
+	*written = 1;
+	buf_adds(&j->buf, "{\"kind\":\"stack\",\"id\":");
+	int rc = put_row(j, id, id.n);
+	buf_u8(&j->buf, '\n');
+	return rc;
+}
+
+static void forget_texts(struct json *j)
+{
+	buf_reset(&j->texts);
+	map_free(&j->text_of);
+	j->spans_cnt = 0;
+}
+
+static int put_stack_number(struct json *j, struct stack_id id)
+{
+	bool known = j->lines || !id.n || catalog_stack(j->in.catalog, id);
+	put_field(j, "stack", known ? id.n : j->lost);
+	return 0;
+}
+
 static int put_stack(struct json *j, struct stack_id id)
 {
+	if (j->in.options->stacks_once)
+		return put_stack_number(j, id);
+	if (j->texts.len > TEXTS_MAX)
+		forget_texts(j);
 	uint64_t *index = map_get(&j->text_of, id.n);
 	if (!index) {
 		struct stack_text *span = VEC_PUSH(j, spans);
@@ -206,17 +284,49 @@ static void put_extras(struct json *j, const struct event *e, const struct appli
 	}
 }
 
-static int json_begin(const struct sink_input *in, struct sink_out *out, void **state,
-		      struct err *err)
+static void json_free(struct json *j)
+{
+	sink_stack_free(&j->stack);
+	buf_free(&j->buf);
+	buf_free(&j->texts);
+	map_free(&j->text_of);
+	free(j->spans);
+	free(j);
+}
+
+static int begin(const struct sink_input *in, struct sink_out *out, bool lines, void **state, struct err *err)
 {
 	struct json *j = calloc(1, sizeof(*j));
-	if (!j)
-		return err_set(err, ENOMEM, "out of memory");
-	j->in = *in;
-	j->out = out;
-	buf_u8(&j->buf, '[');
-	*state = j;
-	return 0;
+	int rc = j ? 0 : err_set(err, ENOMEM, "out of memory");
+	if (rc)
+		return rc;
+	*j = (struct json){ .in = *in, .out = out, .lines = lines, .indent = in->options->indent && !lines };
+	if (!lines && in->options->stacks_once)
+		rc = put_table(j, err);
+	else if (!lines)
+		buf_u8(&j->buf, '[');
+	*state = rc ? NULL : j;
+	if (rc)
+		json_free(j);
+	return rc;
+}
+
+static int json_begin(const struct sink_input *in, struct sink_out *out, void **state, struct err *err)
+{
+	return begin(in, out, false, state, err);
+}
+
+static int jsonl_begin(const struct sink_input *in, struct sink_out *out, void **state, struct err *err)
+{
+	return begin(in, out, true, state, err);
+}
+
+/* What is between two events, or before the first. */
+static void put_separator(struct json *j)
+{
+	if (j->events++)
+		buf_u8(&j->buf, ',');
+	buf_adds(&j->buf, j->indent ? "\n  " : "\n");
 }
 
 static int json_event(void *state, const struct event *e, const struct applied *a, struct err *err)
@@ -231,9 +341,11 @@ static int json_event(void *state, const struct event *e, const struct applied *
 	if (e->kind < EVENT_ALLOC || e->kind > EVENT_FREE)
 		return 0;
 	find_proc(j, e->proc, e->time_ns);
-	if (j->events++)
-		buf_u8(b, ',');
-	buf_adds(b, j->in.options->indent ? "\n  " : "\n");
+	int rc = j->lines && j->in.options->stacks_once ? put_stack_line(j, e->stack) : 0;
+	if (j->lines)
+		j->events++;
+	else
+		put_separator(j);
 	put_key(j, b, 2, '{', "id");
 	put_number(b, a->id);
 	put_time(j, e->time_ns);
@@ -241,11 +353,10 @@ static int json_event(void *state, const struct event *e, const struct applied *
 	buf_adds(b, kinds[e->kind]);
 	put_block(j, e, a);
 	put_extras(j, e, a);
-	int rc = put_stack(j, e->stack)
-			 ? err_set(err, ENOMEM, "out of memory for the texts of the stacks")
-			 : 0;
+	if (rc || put_stack(j, e->stack))
+		rc = err_set(err, ENOMEM, "out of memory for the texts of the stacks");
 	put_break(j, b, 1);
-	buf_u8(b, '}');
+	buf_adds(b, j->lines ? "}\n" : "}");
 	if (!rc && b->len >= FLUSH_SZ)
 		rc = format_flush(j->out, b, err);
 	j->failed |= rc != 0;
@@ -257,15 +368,11 @@ static int json_end(void *state, struct err *err)
 	struct json *j = state;
 	int rc = 0;
 	if (!j->failed) {
-		buf_adds(&j->buf, "\n]\n");
+		if (!j->lines)
+			buf_adds(&j->buf, j->in.options->stacks_once ? "\n]}\n" : "\n]\n");
 		rc = format_flush(j->out, &j->buf, err);
 	}
-	sink_stack_free(&j->stack);
-	buf_free(&j->buf);
-	buf_free(&j->texts);
-	map_free(&j->text_of);
-	free(j->spans);
-	free(j);
+	json_free(j);
 	return rc;
 }
 
@@ -275,6 +382,16 @@ const struct sink_ops sink_json = {
 	.mime = "application/json",
 	.help = "every event as an object of one array",
 	.begin = json_begin,
+	.event = json_event,
+	.end = json_end,
+};
+
+const struct sink_ops sink_jsonl = {
+	.name = "jsonl",
+	.ext = ".jsonl",
+	.mime = "application/x-ndjson",
+	.help = "every event as a line of JSON",
+	.begin = jsonl_begin,
 	.event = json_event,
 	.end = json_end,
 };

@@ -6,7 +6,7 @@
 #include "sink/format.h"
 
 static const struct sink_ops *const formats[] = {
-	&sink_json,   &sink_pprof,  &sink_folded,     &sink_flamegraph, &sink_text, &sink_dhat,
+	&sink_json,   &sink_jsonl,  &sink_pprof,  &sink_folded,     &sink_flamegraph, &sink_text, &sink_dhat,
 	&sink_heaptrack, &sink_massif, &sink_speedscope, &sink_html, &sink_feed,
 };
 

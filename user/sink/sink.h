@@ -19,6 +19,7 @@ struct skip;
 
 struct sink_options {
 	bool indent;                /* json */
+	bool stacks_once;           /* json, jsonl: frames once for each stack, events have its number */
 	bool keep_allocator_frames; /* default: leaf frames inside the allocator are cut */
 	const struct skip *skip;    /* beyond these: sink/skip.h; NULL = none */
 	bool crystal_style;         /* frames read file:line:column in 'name' */
