@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGS, ROOT, TIMEOUT, alys, assert_law
+from conftest import PROGS, ROOT, STRAIGHT, TIMEOUT, alys, assert_law
 
 pytestmark = pytest.mark.bpf
 
@@ -69,3 +69,30 @@ def test_thread_caches_are_the_allocators_own(started, tmp_path, args):
     if not args:
         assert counted(text, "thread-cache") > 1000
         assert re.search(r"set aside +thread-cache .*C library", text)
+
+
+@pytest.mark.parametrize("start", ["attach", "from its start"])
+def test_forked_child_frees_its_parents_blocks(started, tmp_path, start):
+    if start == "attach":
+        program = started.program("c_fork").wait_ready()
+        tracer = started.tracer("--follow", "-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
+        program.go()
+        program.truths(3)
+        assert program.finish() == 0
+        assert tracer.wait() == 0, tracer.text
+    else:
+        done = alys("--follow", "-o", tmp_path / "t.alys", "--", PROGS / "c_fork", env=STRAIGHT)
+        assert done.returncode == 0, done.stderr
+    text = info(tmp_path)
+    assert re.search(r"^ +300 frees by forked children of blocks that they got from their parent$", text, re.M), text
+    assert "before the recording" not in text
+    assert re.search(r"in use +600 blocks", text)
+
+
+def test_children_that_execute_free_nothing_of_ours(tmp_path):
+    """fork and vfork with exec, as shells and posix_spawn do it."""
+    done = alys("--follow", "-o", tmp_path / "t.alys", "--", "/bin/bash", "-c",
+                "for i in 1 2 3; do /bin/true; (/bin/echo $i); done; python3 -c 'import os; os.posix_spawn(\"/bin/true\", [\"true\"], {})'")
+    assert done.returncode == 0, done.stderr
+    text = info(tmp_path)
+    assert not re.search(r"\d+ frees of blocks from before", text), text

@@ -89,6 +89,67 @@ static void test_unknown_and_double_free(void **state)
 	assert_live(h, 0, 0);
 }
 
+#define FORK(t, p, c) APPLY(.kind = EVENT_FORK, .time_ns = t, .proc = { c }, .old_addr = p)
+#define FREE_IN(p, t, a) APPLY(.kind = EVENT_FREE, .proc = { p }, .time_ns = t, .addr = a)
+
+static void assert_frees(struct heap *h, uint64_t inherited, uint64_t unknown)
+{
+	assert_int_equal(look(h).facts.inherited_free, inherited);
+	assert_int_equal(look(h).facts.unknown_free, unknown);
+}
+
+static void test_child_frees_what_its_parent_had(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 8, 1);
+	ALLOC(2, 0x20, 8, 1);
+	FREE(3, 0x20);
+	FORK(4, 1, 2);
+	ALLOC(5, 0x30, 8, 1);
+	FREE(6, 0x10); /* the child has it still */
+	FREE_IN(2, 7, 0x10);
+	assert_frees(h, 1, 0);
+	FREE_IN(2, 8, 0x10); /* twice */
+	FREE_IN(2, 9, 0x20); /* gone before the fork */
+	FREE_IN(2, 10, 0x30); /* not there yet */
+	assert_frees(h, 1, 3);
+	assert_live(h, 1, 8);
+}
+
+static void test_child_outlives_its_parent(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 8, 1);
+	ALLOC(2, 0x20, 8, 1);
+	FORK(3, 1, 2);
+	FORK(4, 2, 3);
+	APPLY(.kind = EVENT_EXIT, .proc = { 1 }, .time_ns = 5);
+	FREE_IN(2, 6, 0x10);
+	FREE_IN(3, 7, 0x10); /* a grandchild has its own copy */
+	assert_frees(h, 2, 0);
+	FORK(8, 2, 4);
+	FREE_IN(4, 9, 0x10); /* its parent had freed it by then */
+	FREE_IN(4, 10, 0x20);
+	assert_frees(h, 3, 1);
+	APPLY(.kind = EVENT_REALLOC, .proc = { 3 }, .time_ns = 12, .enter_ns = 11, .old_addr = 0x20, .addr = 0x40, .size = 9);
+	assert_frees(h, 4, 1);
+}
+
+static void test_child_that_executes_has_nothing_of_its_parent(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 8, 1);
+	FORK(2, 1, 2);
+	APPLY(.kind = EVENT_EXEC, .proc = { 2 }, .time_ns = 3);
+	FREE_IN(2, 4, 0x10);
+	FREE_IN(3, 4, 0x10);
+	assert_frees(h, 0, 2);
+	FORK(5, 77, 5); /* of a process that nothing is known of */
+	FORK(5, 1, 1);
+	FREE_IN(5, 6, 0x10);
+	assert_frees(h, 0, 3);
+}
+
 static void test_same_address_in_two_processes(void **state)
 {
 	struct heap *h = *state;
@@ -362,6 +423,9 @@ int main(void)
 		T(test_carried_over),
 		T(test_idle_rows_become_one),
 		T(test_unknown_and_double_free),
+		T(test_child_frees_what_its_parent_had),
+		T(test_child_outlives_its_parent),
+		T(test_child_that_executes_has_nothing_of_its_parent),
 		T(test_same_address_in_two_processes),
 		T(test_replaced),
 		T(test_stale_free),

@@ -22,6 +22,7 @@ enum event_kind {
 	EVENT_RATE = 6, /* from here on `interval` is in force for `proc` (0 = all processes) */
 	EVENT_LOSS = 7, /* `size` events of kind `lost_kind` were lost shortly before this time */
 	EVENT_GC = 8,   /* a collection, from enter_ns to time_ns; its frees follow or came before */
+	EVENT_FORK = 9, /* `proc` begins with a copy of the heap of the process whose proc_id is in old_addr */
 };
 
 enum event_flag {
@@ -41,7 +42,7 @@ struct event {
 	struct stack_id stack;
 	uint64_t time_ns;  /* CLOCK_MONOTONIC; a call's end, a free's begin */
 	uint64_t addr;     /* the block; for realloc the new one, 0 when realloc(p, 0) freed it */
-	uint64_t old_addr; /* realloc: the block that went in, 0 = none */
+	uint64_t old_addr; /* realloc: the block that went in, 0 = none; see FORK */
 	uint64_t size;     /* bytes asked for */
 	uint64_t enter_ns; /* realloc: when the call began (old_addr may be handed out again before time_ns); see CARRIED */
 	uint64_t interval; /* bytes between samples in force, 0 = every call recorded */

@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "model/lineage.h"
 #include "model/model.h"
 #include "model/watch.h"
 
@@ -27,6 +28,7 @@ struct block {
 /* Live blocks of one process: address -> place in heap.blocks. */
 struct proc_heap {
 	struct map live;
+	struct lineage line;
 };
 
 struct heap {
@@ -60,8 +62,10 @@ void heap_free(struct heap *h)
 {
 	if (!h)
 		return;
-	for (size_t i = 0; i < h->procs_cnt; i++)
+	for (size_t i = 0; i < h->procs_cnt; i++) {
 		map_free(&h->procs[i].live);
+		lineage_free(&h->procs[i].line);
+	}
 	map_free(&h->proc_index);
 	map_free(&h->row_index);
 	map_free(&h->split_index);
@@ -82,20 +86,6 @@ void heap_watch(struct heap *h, unsigned int what)
 void heap_listen(struct heap *h, const struct heap_listener *l)
 {
 	h->listener = *l;
-}
-
-double sample_weight(uint64_t size, uint64_t interval)
-{
-	if (!interval)
-		return 1;
-	/* A block of 0 bytes is never hit; one that is there all the same counts as 1 byte. */
-	double bytes = size ? (double)size : 1;
-	return -1 / expm1(-bytes / (double)interval);
-}
-
-double event_weight(const struct event *e)
-{
-	return (e->batch ? e->batch : 1) * sample_weight(e->span ? e->span : e->size, e->interval);
 }
 
 /* Borrowed until the next proc comes. */
@@ -325,6 +315,49 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	return 0;
 }
 
+/* Was the address a block of the process at that time? */
+static bool was_live(const struct heap *h, const struct proc_heap *p, uint64_t addr, uint64_t at)
+{
+	const uint64_t *live = map_get(&p->live, addr), *gone = map_get(&p->line.gone, addr);
+	return (live && h->blocks[*live].time_ns <= at) || (gone && *gone > at);
+}
+
+/* Did the process get a block from a parent, and does it still have it? */
+static bool is_inherited(const struct heap *h, const struct proc_heap *p, uint64_t addr, uint64_t now)
+{
+	for (uint64_t at = now; p->line.parent; at = p->line.forked_ns, p = &h->procs[p->line.parent - 1]) {
+		const uint64_t *let_go = map_get(&p->line.let_go, addr);
+		if (let_go && *let_go <= at)
+			return false;
+		if (was_live(h, &h->procs[p->line.parent - 1], addr, p->line.forked_ns))
+			return true;
+	}
+	return false;
+}
+
+/* Not a block of its own: its parent's, whose it stays, or nobody knows. */
+static void free_other(struct heap *h, struct proc_heap *p, const struct event *e, uint64_t addr)
+{
+	/* When sampling, a block that nobody knows is the normal case, not a fact. */
+	if (e->interval)
+		return;
+	uint64_t *when = p && is_inherited(h, p, addr, e->time_ns) ? map_put(&p->line.let_go, addr) : NULL;
+	++*(when ? &h->facts.inherited_free : &h->facts.unknown_free);
+	if (when)
+		*when = e->time_ns;
+}
+
+/* A parent that nothing is known of has nothing to hand down. */
+static int begin_child(struct heap *h, const struct event *e)
+{
+	const uint64_t *known = map_get(&h->proc_index, (uint32_t)e->old_addr);
+	size_t place = known ? (size_t)*known : 0;
+	struct proc_heap *child = known ? proc_of(h, e->proc) : NULL;
+	if (child && !child->line.parent && child != &h->procs[place])
+		lineage_begin(&child->line, place, &h->procs[place].line, e->time_ns);
+	return known && !child ? -ENOMEM : 0;
+}
+
 /* Frees the block at addr unless it is younger than the call; what it was goes to out. */
 static void free_older(struct heap *h, const struct event *e, uint64_t addr, uint64_t call_ns,
 		       struct applied *out)
@@ -333,8 +366,7 @@ static void free_older(struct heap *h, const struct event *e, uint64_t addr, uin
 	struct proc_heap *p = known ? &h->procs[*known] : NULL;
 	uint64_t *live = p ? map_get(&p->live, addr) : NULL;
 	if (!live) {
-		/* When sampling, a block that nobody knows is the normal case, not a fact. */
-		h->facts.unknown_free += e->interval ? 0 : 1;
+		free_other(h, p, e, addr);
 		return;
 	}
 	const struct block *b = &h->blocks[*live];
@@ -344,6 +376,7 @@ static void free_older(struct heap *h, const struct event *e, uint64_t addr, uin
 	}
 	*out = (struct applied){ .id = b->id, .prev_addr = addr, .prev_size = b->size,
 				 .weight = b->weight };
+	lineage_gone(&p->line, addr, b->time_ns, e->time_ns);
 	end_block(h, (size_t)*live, e->kind == EVENT_REALLOC && e->addr ? LIFE_MOVED : LIFE_FREED, e);
 	map_del(&p->live, addr);
 }
@@ -380,9 +413,11 @@ static void close_heap(struct heap *h, const struct event *e)
 	if (!known)
 		return;
 	struct map *live = &h->procs[*known].live;
+	struct lineage *line = &h->procs[*known].line;
 	h->facts.ended_live += live->count;
 	const struct map_slot *s;
 	for (size_t i = 0; (s = map_next(live, &i));) {
+		lineage_gone(line, s->key, h->blocks[s->value].time_ns, e->time_ns);
 		if (e->kind == EVENT_EXEC) {
 			end_block(h, (size_t)s->value, LIFE_EXEC, e);
 			continue;
@@ -392,6 +427,8 @@ static void close_heap(struct heap *h, const struct event *e)
 		give_block(h, (size_t)s->value);
 	}
 	map_free(live);
+	if (line->parent)
+		lineage_end(line, &h->procs[line->parent - 1].line);
 }
 
 void heap_tell_left(const struct heap *h)
@@ -441,6 +478,8 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	case EVENT_FREE:
 		free_older(h, e, e->addr, e->time_ns, out);
 		return 0;
+	case EVENT_FORK:
+		return begin_child(h, e);
 	case EVENT_EXEC:
 	case EVENT_EXIT:
 		close_heap(h, e);
@@ -630,12 +669,6 @@ bool heap_knows(const struct heap *h, struct proc_id proc, struct stack_id stack
 	return map_get(&h->row_index, row_key(proc, stack)) != NULL;
 }
 
-/* Bytes between samples with which a block of this size has this weight. */
-static uint64_t interval_of(const struct block *b)
-{
-	return b->weight > 1 ? (uint64_t)(-(double)(b->size ? b->size : 1) / log1p(-1 / b->weight) + 0.5) : 0;
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct event *x = a, *y = b;
@@ -651,7 +684,7 @@ int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct even
 			const struct block *b = &h->blocks[s->value];
 			struct event e = { .kind = EVENT_ALLOC, .proc = h->rows[b->row].proc,
 					   .stack = h->rows[b->row].stack, .time_ns = b->time_ns, .addr = s->key,
-					   .size = b->size, .interval = interval_of(b) };
+					   .size = b->size, .interval = sample_interval(b->size, b->weight) };
 			rc = fn(ctx, &e);
 		}
 	}

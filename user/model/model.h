@@ -110,6 +110,7 @@ struct timeline {
 struct heap_facts {
 	uint64_t events;       /* allocs + reallocs + frees applied */
 	uint64_t unknown_free; /* of blocks that were there before the recording, or whose allocation was lost */
+	uint64_t inherited_free; /* by a forked process, of its parent's blocks, which stay the parent's; by realloc, too */
 	uint64_t replaced;     /* allocation at an address that was live: its free was missed */
 	uint64_t stale_free;   /* free older than the live block at that address: ignored */
 	uint64_t ended_live;   /* blocks alive when their process exited or changed its program */
@@ -204,6 +205,14 @@ void snapshot_free(struct snapshot *s);
  * of the chance that a Poisson process of one point per `interval` bytes hits the block.
  */
 double sample_weight(uint64_t size, uint64_t interval);
+/* Bytes between samples with which a block of this size has this weight. */
+uint64_t sample_interval(uint64_t size, double weight);
+/*
+ * Bytes that a heap in which nothing was sampled is below, with 95 % confidence: points of a Poisson process, one per
+ * `interval` bytes, all miss B bytes with the chance exp(-B / interval), which is 5 % at B = -ln(0.05) intervals, about 3:
+ * the "rule of three" (Hanley and Lippman-Hand, JAMA 249, 1983, p. 1743). 0 when every call is recorded.
+ */
+double unsampled_below(uint64_t interval);
 /* Allocations that an event stands for: all blocks of a refill, which was sampled by its span. */
 double event_weight(const struct event *e);
 

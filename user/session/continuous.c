@@ -154,7 +154,8 @@ static int on_event(void *ctx, const struct event *e)
 		end_process(c, e->proc, ending_of(c, e));
 		return 0;
 	}
-	int rc = heaps_apply(&c->heaps, e);
+	/* Each process has a heap of its own here. */
+	int rc = e->kind == EVENT_FORK ? 0 : heaps_apply(&c->heaps, e);
 	if (c->heaps.events - c->looked_events >= LOOK_EVENTS)
 		keep_limits(c, now_ns());
 	return rc;

@@ -161,6 +161,7 @@ static void add_facts(struct heap_facts *sum, const struct heap_facts *f)
 {
 	sum->events += f->events;
 	sum->unknown_free += f->unknown_free;
+	sum->inherited_free += f->inherited_free;
 	sum->replaced += f->replaced;
 	sum->stale_free += f->stale_free;
 	sum->ended_live += f->ended_live;

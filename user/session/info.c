@@ -169,6 +169,9 @@ static void add_heap(struct buf *out, const struct snapshot *s)
 	buf_adds(out, "in use       ");
 	add_sums(out, t->est_live_cnt, t->var_live_cnt, t->est_live_sz, t->var_live_sz);
 	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
+	if (s->facts.inherited_free)
+		buf_addf(out, "             %" PRIu64 " frees by forked children of blocks that they got from their parent\n",
+			 s->facts.inherited_free);
 	if (s->facts.unknown_free)
 		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording\n",
 			 s->facts.unknown_free);

@@ -311,7 +311,7 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 		roster_on_exit(l->roster, who->tgid);
 		break;
 	case INTAKE_FORK:
-		roster_on_fork(l->roster, who->tgid, (uint32_t)other);
+		roster_on_fork(l->roster, who->tgid, (uint32_t)other, who->time_ns);
 		break;
 	}
 	l->last.id.n = 0;

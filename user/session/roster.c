@@ -336,21 +336,24 @@ int roster_work(struct roster *r)
 	return r->news ? -1 : (int)(RESCAN_NS / 1000000);
 }
 
-static void fork_into(struct roster *r, uint32_t parent, uint32_t child)
+static void fork_into(struct roster *r, uint32_t parent, uint32_t child, uint64_t time_ns)
 {
-	struct proc_id id = target_fork(r->live->targets, parent, child);
+	struct proc_id from = target_find(r->live->targets, parent), id = target_fork(r->live->targets, parent, child);
+	struct event e = { .kind = EVENT_FORK, .proc = id, .tid = child, .old_addr = from.n, .time_ns = time_ns };
+	if (id.n)
+		live_write_event(r->live, &e);
 	if (id.n)
 		attach_child(r->live, catalog_proc(r->live->catalog, id));
 }
 
-void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
+void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child, uint64_t time_ns)
 {
 	bool known = target_find(r->live->targets, parent).n;
 	map_del(&r->unseen, child);
 	map_del(&r->standing, child);
 	if (!r->select) {
 		if (known)
-			fork_into(r, parent, child);
+			fork_into(r, parent, child, time_ns);
 		return;
 	}
 	/* Its links are its parent's no more: each moment without its own is lost. */
@@ -361,7 +364,7 @@ void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child)
 	}
 	if (known && !r->live->shared) {
 		if (!is_refused(r))
-			fork_into(r, parent, child);
+			fork_into(r, parent, child, time_ns);
 		return;
 	}
 	/* Nobody tells of a process that was moved into a group: what it begins there does. */
@@ -402,7 +405,7 @@ struct proc_id roster_take(struct roster *r, uint32_t tgid)
 	r->counts.looked++;
 	bool refused = is_refused(r);
 	if (!refused && parent && target_find(r->live->targets, (uint32_t)*parent).n)
-		fork_into(r, (uint32_t)*parent, tgid);
+		fork_into(r, (uint32_t)*parent, tgid, now_ns());
 	else if (!refused)
 		live_add(r->live, tgid, &err);
 	map_del(&r->parents, tgid);

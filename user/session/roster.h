@@ -43,7 +43,7 @@ bool roster_is_banned(const struct roster *r, uint32_t tgid);
 bool roster_is_own(uint32_t tgid);
 
 /* Notes from the ring, of any process. */
-void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child);
+void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child, uint64_t time_ns);
 void roster_on_exec(struct roster *r, uint32_t tgid);
 void roster_on_exit(struct roster *r, uint32_t tgid);
 /* Events come of a process that is not in the recording: takes it in when it is wanted. 0: it is not. */
