@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+import conftest
 from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, convert, each_event, fdinfo, lying_collector,
                       pprof)
 from test_daemon import daemon  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
+
+SOURCES = Path(__file__).parents[1] / "prog"
 
 # More of them find rarer things.
 RUNS = int(os.environ.get("ALYS_LIVENESS_RUNS", 2))
@@ -604,3 +607,64 @@ def test_status_of_the_daemon(started, daemon, tmp_path):
     d.until(lambda: d.status()["liveness"].startswith(first), TIMEOUT)
     d.ctl("remove", odd.pid)
     assert odd.finish() == 0 and sound.finish() == 0
+
+
+def known_truth(started, trace, program):
+    """A program that runs already; what it says, and what the recording says of itself."""
+    p = started.program(program).wait_ready()
+    tracer = started.tracer("-p", p.pid, "-o", trace).recording()
+    truth = p.go().truths()[0]
+    time.sleep(0.3)
+    tracer.stop()
+    assert p.finish() == 0
+    return truth["sites"], conftest.ledger(trace).rows, liveness_of(trace)
+
+
+def test_what_was_there_before_is_told_apart(started, tmp_path):
+    """Objects from before the recording are no secret doors."""
+    _, rows, said = known_truth(started, tmp_path / "t.alys", "alive.staticgc")
+    assert rows["marked-older"] > 10 and rows.get("marked-unknown", 0) < 10
+    assert "not known" not in said
+
+
+def hidden_doors(folder, names):
+    """c_gcdoors with its own collector, some functions of which have no name: nobody can know of their calls."""
+    built = folder / "doors"
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fomit-frame-pointer", f"-I{SOURCES}", "-o", built,
+                    SOURCES / "c_gcdoors.c", "-l:libgc.a", "-lpthread", "-ldl"], check=True)
+    subprocess.run(["objcopy", *(f"--strip-symbol={name}" for name in names), built], check=True)
+    return built
+
+
+@pytest.mark.parametrize("hidden", [[], ["GC_generic_malloc_many", "GC_gcj_malloc"]], ids=["none", "lists"])
+def test_unseen_doors_are_told(hidden, tmp_path):
+    """What the collector marks is compared with what is recorded: exact is said only when they agree."""
+    trace = tmp_path / "t.alys"
+    done = alys("-q", "--stop-at-gc", "-o", trace, "--", hidden_doors(tmp_path, hidden), env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    sites = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
+    rows, said = conftest.ledger(trace).rows, liveness_of(trace)
+    if not hidden:
+        assert said == "exact" and "marked-unknown" not in rows
+        return
+    unseen = sum(sites[name]["live"] for name in ("site_inlined", "site_macro", "site_many", "site_gcj"))
+    assert abs(rows["marked-unknown"] - unseen) < 600  # what was left on their lists
+    told = re.search(r"of what the last collection marked, (\d+) objects, \S+ \S+ of \S+ \S+ \((\S+) %\), are not known to the recording", said)
+    assert told and int(told[1]) == rows["marked-unknown"] and float(told[2]) > 20, said
+
+
+CONSES = """(define keep (let loop ((i 0) (l '())) (if (= i 300000) l (loop (+ i 1) (cons i l)))))
+(gc) (gc) (display (length keep)) (newline)"""
+
+
+def test_pairs_of_guile(tmp_path):
+    """Its pairs come from free lists of its own; only their refills are calls."""
+    trace, source = tmp_path / "t.alys", tmp_path / "conses.scm"
+    source.write_text(CONSES)
+    done = alys("-q", "--stop-at-gc", "-o", trace, "--", "guile-3.0", "--no-auto-compile", source)
+    assert done.returncode == 0 and done.stdout.endswith("300000\n"), done
+    book = conftest.assert_law(trace)
+    assert book.rows["batched"] > 300000 > book.rows["batches"] > 300000 / 256
+    pairs = collections.Counter(e["size"] for e in conftest.events_of(trace, tmp_path) if e["kind"] == "alloc")
+    assert pairs[16] > 300000
+    assert liveness_of(trace) == "exact"

@@ -53,7 +53,22 @@ static void *counted(const char *name, void *list, size_t n)
 	return list;
 }
 
-SITE void site_many(size_t n) { counted(__func__, GC_malloc_many(n), (n + 16) / 16 * 16); }
+/* Takes the first block of a list: what is used looks used. */
+static void *pop(void **list, size_t n)
+{
+	void *p = *list;
+
+	*list = GC_NEXT(p);
+	return memset(p, 0x11, n);
+}
+
+SITE void site_many(size_t n)
+{
+	void *list = counted(__func__, GC_malloc_many(n), (n + 16) / 16 * 16);
+
+	while (list)
+		pop(&list, n);
+}
 
 /* As Guile's pairs: a list of its own, refilled when it is empty. */
 SITE void site_inlined(int cnt)
@@ -65,7 +80,7 @@ SITE void site_inlined(int cnt)
 			GC_generic_malloc_many(32, GC_I_NORMAL, &list);
 			counted(__func__, list, 32);
 		}
-		list = GC_NEXT(list);
+		pop(&list, 32);
 	}
 }
 
@@ -83,7 +98,7 @@ SITE void site_macro(int cnt)
 			keep(truth_alloc(__func__, p, 48));
 			counted(__func__, lists[3], 48);
 		}
-		last = p;
+		last = memset(p, 0x11, 48);
 	}
 	(void)last;
 }

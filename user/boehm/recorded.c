@@ -188,6 +188,17 @@ int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(voi
 	return rc;
 }
 
+bool recorded_next(const struct recorded *o, size_t *i, uint64_t *addr)
+{
+	while (*i < o->cap) {
+		const struct recorded_slot *s = &o->slots[(*i)++];
+		*addr = slot_place(s) << 4;
+		if (s->at)
+			return true;
+	}
+	return false;
+}
+
 void recorded_free(struct recorded *o)
 {
 	free(o->slots);

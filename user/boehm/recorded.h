@@ -44,6 +44,8 @@ int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(voi
 		  void *ctx);
 /* Would recorded_apply call an object at this address dead, were it old enough? */
 bool recorded_is_dead(const struct boehm_heap *h, uint64_t addr);
+/* All addresses: for (size_t i = 0; recorded_next(o, &i, &addr);) */
+bool recorded_next(const struct recorded *o, size_t *i, uint64_t *addr);
 void recorded_free(struct recorded *o);
 
 #endif

@@ -136,6 +136,10 @@ static void put_collections(struct live *l)
 	put(l, "collections-missed", "collections whose marks could not be read in time", COUNT_NOTE, n.missed);
 	put(l, "reclaimed", "blocks that a collector reclaimed", COUNT_NOTE, n.reclaimed);
 	put(l, "reclaimed-unseen", "blocks whose place a collector had given away again", COUNT_NOTE, n.reused);
+	put_state(l, "marked-unknown", "objects that the last collection marked and no record tells of", n.unknown);
+	put_state(l, "marked-unknown-bytes", "bytes of them, as the collector rounds them", n.unknown_sz);
+	put_state(l, "marked-older", "objects that the last collection marked and that were there before the recording", n.older);
+	put_state(l, "marked-older-bytes", "bytes of them, as the collector rounds them", n.older_sz);
 	put(l, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
 	put(l, "marks-in-part", "collections at which only marks of sampled objects were read", COUNT_NOTE, cost.parts);
 	put_state(l, "marks-longest-us", "microseconds that the longest reading of marks took", cost.longest_ns / 1000);

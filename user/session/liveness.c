@@ -10,12 +10,16 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "boehm/recorded.h"
+#include "session/strangers.h"
 
 #define ASK_NS 100000000ull
 #define AGAIN_NS 10000000ull /* where a collection was just counted */
 #define LOOKS 10
+#define AGREE 1000 /* parts of what is marked: less than one that is not known may be the collector's own */
+#define COMPARE_SHARE 50 /* marks are compared with records for a fiftieth of the time at most */
 
 /* One collected heap. */
 struct heap_state {
@@ -36,6 +40,8 @@ struct heap_state {
 	bool based;       /* when asked: what is known now was known when its counter was at base */
 	uint64_t base, counted; /* counted: what the counter was at the last look */
 	uint32_t looks;         /* since it was at base */
+	struct strangers strangers;
+	uint64_t compare_ns;    /* not before then */
 };
 
 /* Of heaps: how many; which could not be judged, are asked, collect incrementally, and why, of one of each. */
@@ -43,6 +49,7 @@ struct summary {
 	size_t heaps, unjudged, asked;
 	char unjudged_why[400], asked_why[400];
 	uint32_t stepwise;
+	uint64_t unknown, unknown_sz, older, older_sz, marked_sz;
 };
 
 struct liveness {
@@ -84,6 +91,7 @@ void liveness_free(struct liveness *l)
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
 		recorded_free(&l->heaps[i]->objects);
 		mark_reading_free(l->heaps[i]->reading);
+		strangers_free(&l->heaps[i]->strangers);
 		free(l->heaps[i]);
 	}
 	free(l->heaps);
@@ -117,6 +125,7 @@ static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint3
 	h->proc = proc;
 	h->tgid = tgid;
 	h->told = true;
+	h->strangers.whole = l->ops.began(l->ops.ctx, proc);
 	h->no_room = l->no_room_past;
 	if (l->marks)
 		marks_watch(l->marks, tgid);
@@ -161,6 +170,20 @@ static uint64_t marked_bytes(const struct boehm_heap *h)
 	return sum;
 }
 
+/* What is left of a reading when the dead are gone is alive and known, or not known. */
+static int compare(struct liveness *l, struct heap_state *h)
+{
+	struct unknown u;
+	uint64_t from = h->over.time_ns, began = cpu_now();
+	if (!l->ops.all || h->reading->heap.asked || from < h->compare_ns)
+		return 0;
+	int rc = marks_compare(l->marks, h->reading, &h->objects, &u);
+	if (!rc)
+		rc = strangers_note(&h->strangers, &u);
+	h->compare_ns = from + (cpu_now() - began) * COMPARE_SHARE;
+	return rc == -ENOMEM ? rc : 0;
+}
+
 /* Writes the collection that is over, after the frees that it caused. */
 static int conclude(struct liveness *l, struct heap_state *h)
 {
@@ -176,6 +199,8 @@ static int conclude(struct liveness *l, struct heap_state *h)
 		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
 		uint64_t took = cpu_now() - from;
 		l->counts.longest_ns = took > l->counts.longest_ns ? took : l->counts.longest_ns;
+		int compared = compare(l, h);
+		rc = rc ? rc : compared;
 		mark_reading_free(h->reading);
 		h->reading = NULL;
 		l->pending--;
@@ -193,6 +218,7 @@ static bool is_due(const struct heap_state *h, uint64_t time_ns)
 static int remember(struct liveness *l, struct heap_state *h, const struct event *e)
 {
 	uint64_t size;
+	strangers_know(&h->strangers, e->addr);
 	int rc = recorded_put(&h->objects, e->addr, e->size, &size);
 	if (rc <= 0)
 		return rc;
@@ -420,6 +446,15 @@ static bool is_unjudged(const struct heap_state *h)
 	return h->facts.state == MARKS_IMPOSSIBLE || (h->facts.state == MARKS_WAITING && h->collections);
 }
 
+static void add_strangers(struct summary *s, const struct strangers *of)
+{
+	s->unknown += of->last.objects.count;
+	s->unknown_sz += of->bytes;
+	s->older += of->older_cnt;
+	s->older_sz += of->older_bytes;
+	s->marked_sz += of->last.marked_bytes;
+}
+
 static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 {
 	look(l, h);
@@ -433,6 +468,7 @@ static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 	}
 	if (h->facts.incremental)
 		s->stepwise = h->tgid;
+	add_strangers(s, &h->strangers);
 }
 
 static void drop(struct liveness *l, struct heap_state *h)
@@ -446,6 +482,7 @@ static void drop(struct liveness *l, struct heap_state *h)
 	map_del(&l->by_proc, h->proc.n);
 	l->last = NULL;
 	recorded_free(&h->objects);
+	strangers_free(&h->strangers);
 	free(h);
 }
 
@@ -480,6 +517,13 @@ static void add_bounds(const struct liveness *l, const struct summary *s, uint64
 		buf_addf(&why, "; %" PRIu64 " of %" PRIu64 " collections missed", l->counts.missed, l->counts.collections);
 	else if (lost)
 		buf_addf(&why, "; %" PRIu64 " records of collections lost", lost);
+	if (s->unknown_sz > s->marked_sz / AGREE) {
+		buf_addf(&why, "; of what the last collection marked, %" PRIu64 " objects, ", s->unknown);
+		text_bytes(&why, (double)s->unknown_sz);
+		buf_adds(&why, " of ");
+		text_bytes(&why, (double)s->marked_sz);
+		buf_addf(&why, " (%.3g %%), are not known to the recording", 100.0 * (double)s->unknown_sz / (double)s->marked_sz);
+	}
 	const char *others = why.len ? buf_str(&why) : "; of the others all was seen";
 	if (s->unjudged) {
 		buf_addf(out, "upper bound (nothing of %s", s->unjudged_why);
@@ -512,5 +556,13 @@ void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap)
 
 struct liveness_counts liveness_counts(const struct liveness *l)
 {
-	return l->counts;
+	struct liveness_counts c = l->counts;
+	struct summary s = l->gone;
+	for (size_t i = 0; i < l->heaps_cnt; i++)
+		add_strangers(&s, &l->heaps[i]->strangers);
+	c.unknown = s.unknown;
+	c.unknown_sz = s.unknown_sz;
+	c.older = s.older;
+	c.older_sz = s.older_sz;
+	return c;
 }

@@ -10,7 +10,8 @@
  * read up to the time of their reading.
  *
  * Where a collection was not read in time (missed) objects can look alive until their place is used again: an
- * upper bound from there on. A live object is never called dead.
+ * upper bound from there on. A live object is never called dead. Nor is anything exact where the collector marks what
+ * no record tells of: objects that came by other ways, or were there before; see session/strangers.
  *
  * Of a process whose collections are not seen, its counter of them is read every now and then (asked). Objects whose
  * records had been read when it was still at n are judged by any later collection's marks:
@@ -30,6 +31,9 @@ struct liveness_ops {
 	void *ctx;
 	/* Frees and collections, to be written before the event at hand. */
 	void (*event)(void *ctx, const struct event *e);
+	/* Did the heap of this process begin in the recording? */
+	bool (*began)(void *ctx, struct proc_id proc);
+	bool all; /* every object is recorded: what is marked can be compared with what is known */
 };
 
 struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops);
@@ -58,6 +62,8 @@ void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap)
 
 struct liveness_counts {
 	uint64_t collections, missed, reclaimed, reclaimed_sz, reused;
+	uint64_t unknown, unknown_sz; /* marked by the last collections that were compared, and not recorded */
+	uint64_t older, older_sz;     /* the same, there before the recording */
 	uint64_t longest_ns; /* of the processor, at most, for the objects of one collection, their frees written */
 };
 

@@ -21,6 +21,7 @@
 #include "session/collector.h"
 #include "session/keeper.h"
 #include "session/stops.h"
+#include "session/variables.h"
 
 #define BEAT_MS 100
 #define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
@@ -47,6 +48,7 @@ struct watched {
 	pthread_t prover;
 	bool proving, proved; /* began, ended */
 	struct marks *marks;
+	struct own_places own; /* of the collector, when ready */
 	char why[400];
 };
 
@@ -172,6 +174,7 @@ static void try_open(struct watched *w)
 		set_state(w, rc == -ENODATA ? MARKS_WAITING : MARKS_IMPOSSIBLE, err.text);
 		return;
 	}
+	variables_of(&w->collector, &w->own);
 	set_state(w, MARKS_READY, "the reading is not proven yet");
 	/* An ordinary thread: the priority is not inherited (SCHED_RESET_ON_FORK). */
 	w->proving = !pthread_create(&w->prover, NULL, prove, w);
@@ -583,6 +586,23 @@ struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
 		return r;
 	mark_reading_free(r);
 	return NULL;
+}
+
+int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o, struct unknown *out)
+{
+	struct memory memory;
+	struct layout layout;
+	struct own_places own = { 0 };
+	if (!to_ask(m, r->tgid, &memory, &layout))
+		return -ENOENT;
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, r->tgid);
+	if (w)
+		own = w->own;
+	pthread_mutex_unlock(&m->lock);
+	int rc = unknown_find(&memory, &own, &r->heap, o, out);
+	memory_close(&memory);
+	return rc;
 }
 
 struct marks_facts marks_facts(struct marks *m, uint32_t tgid)

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "boehm/heap.h"
+#include "boehm/unknown.h"
 #include "probe/probe.h"
 
 struct marks;
@@ -63,6 +63,12 @@ struct marks_facts {
 	bool begun;       /* a collection of it was seen to begin */
 	char why[400];    /* a sentence */
 };
+
+/*
+ * What the reading's marks and the recorded objects of the process do not agree about. -ENOENT when where its collector
+ * keeps its variables is not known, or as unknown_find; by the thread that calls marks_forget.
+ */
+int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o, struct unknown *out);
 
 struct marks_facts marks_facts(struct marks *m, uint32_t tgid);
 

@@ -16,11 +16,7 @@
 #include "session/live.h"
 #include "session/threads.h"
 #include "session/typing.h"
-
-#define EXCLUDES_MAX 16
-/* Of GC_arrays in front of its index of blocks, where no symbol says how long it is (8.2, x86-64). */
-#define ARRAYS_BEFORE_INDEX 0x28a00
-#define INDEX_SZ 0x4000
+#include "session/variables.h"
 
 struct copy {
 	struct collector *collector;
@@ -28,8 +24,6 @@ struct copy {
 	struct words words;
 	struct roots roots;
 	struct threads threads;
-	struct root_exclude excludes[EXCLUDES_MAX];
-	size_t excludes_cnt;
 };
 
 uint64_t objects_memory(void)
@@ -42,50 +36,6 @@ uint64_t objects_memory(void)
 	if (f)
 		fclose(f);
 	return kib ? kib * 512 : 1ull << 30;
-}
-
-static void exclude(struct copy *c, uint64_t start, uint64_t end)
-{
-	if (c->excludes_cnt < EXCLUDES_MAX)
-		c->excludes[c->excludes_cnt++] = (struct root_exclude){ start, end };
-}
-
-static int note_arrays(void *ctx, const struct elf_symbol *s)
-{
-	struct elf_symbol *out = ctx;
-	if (!s->defined || !s->size || strcmp(s->name, "GC_arrays"))
-		return 0;
-	*out = *s;
-	return 1;
-}
-
-/*
- * The collector's own variables are no roots: its lists of free objects would all seem alive. A library
- * is left out whole; in a program, what it calls GC_arrays.
- */
-static void exclude_collector(struct copy *c, const char *exe)
-{
-	const struct collector *g = c->collector;
-	const struct elf_segment *segments;
-	const char *path = elf_segments(g->elf, &segments) ? "" : NULL;
-	const struct space_region *r = path ? space_find(&g->space, g->bias + segments[0].vaddr) : NULL;
-	struct elf_symbol arrays = { 0 };
-	path = r ? r->path : "";
-	if (*path && strcmp(path, exe)) {
-		uint64_t end = 0;
-		for (size_t i = 0; i < g->space.regions_cnt; i++) {
-			r = &g->space.regions[i];
-			if (r->writable && (!strcmp(r->path, path) || (!*r->path && r->start == end))) {
-				exclude(c, r->start, r->end);
-				end = r->end;
-			}
-		}
-		return;
-	}
-	if (elf_each_symbol(g->elf, note_arrays, &arrays))
-		exclude(c, g->bias + arrays.vaddr, g->bias + arrays.vaddr + arrays.size);
-	else
-		exclude(c, g->layout.top_index - ARRAYS_BEFORE_INDEX, g->layout.top_index + INDEX_SZ);
 }
 
 static int too_big(uint32_t tgid, int rc, struct err *err)
@@ -113,7 +63,7 @@ static int read_blocks(struct collector *g, bool wait, struct boehm_heap *out, s
 }
 
 /* All that is needed of the process; nothing here takes longer than reading does. */
-static int copy_now(struct copy *c, const char *exe, uint32_t live, struct err *err)
+static int copy_now(struct copy *c, uint32_t live, struct err *err)
 {
 	struct collector *g = c->collector;
 	int rc = collector_refresh(g, err);
@@ -121,13 +71,14 @@ static int copy_now(struct copy *c, const char *exe, uint32_t live, struct err *
 		rc = read_blocks(g, live == GRAPH_MARKED && !c->threads.frozen, &c->heap, err);
 	if (rc)
 		return rc;
-	exclude_collector(c, exe);
+	struct own_places own;
+	variables_of(g, &own);
 	struct root_plan plan = {
 		.space = &g->space,
 		.threads = c->threads.list,
 		.threads_cnt = c->threads.list_cnt,
-		.excludes = c->excludes,
-		.excludes_cnt = c->excludes_cnt,
+		.excludes = own.variables,
+		.excludes_cnt = own.variables_cnt,
 		.max = objects_memory() / 2,
 	};
 	uint64_t deadline = threads_deadline(&c->threads);
@@ -166,7 +117,7 @@ static int copy_process(struct copy *c, struct objects *o, const struct heap_ask
 		rc = ask->freeze ? threads_freeze(&c->threads, tgid, err) : threads_look(&c->threads, tgid, err);
 	o->read_ns = now_ns();
 	if (!rc)
-		rc = copy_now(c, o->exe, ask->live, err);
+		rc = copy_now(c, ask->live, err);
 	o->frozen_ns = threads_thaw(&c->threads);
 	return rc;
 }
