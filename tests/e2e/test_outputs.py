@@ -249,6 +249,20 @@ def test_a_reader_that_goes_ends_the_recording(tmp_path, started):
     assert program.finish() == 0
 
 
+@pytest.mark.parametrize("args", [["dump", "-o", "-"], ["census"], ["graph", "--show", "counts"], ["report", "--heap"]], ids=" ".join)
+def test_views_of_a_heap_whose_output_fails(started, args):
+    program = started.program("c_types").wait_ready()
+    with open("/dev/full", "wb") as full:
+        done = raw(*args, "-p", program.pid, stdout=full)
+    assert done.returncode == 1 and done.stderr.decode().splitlines()[-1] == f"alys-bpf: {FULL}", done
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as out:
+        done = raw(*args, "-p", program.pid, stdout=out)
+    assert done.returncode == 1 and done.stderr.decode().splitlines()[-1] == \
+        "alys-bpf: cannot write standard output: its reader is gone", done
+
+
 @pytest.mark.parametrize("args", [["convert", "-f", "json", "-o", "-"], ["report", "--by", "time", "--top", "0"]], ids=" ".join)
 def test_a_reader_that_goes(trace, args):
     read, write = os.pipe()

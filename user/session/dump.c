@@ -23,6 +23,8 @@ static int write_file(struct objects *o, const struct dump_options *ask, uint64_
 		int fd = fcntl(file.fd, F_DUPFD_CLOEXEC, 0); /* the writer closes its own */
 		rc = fd < 0 ? err_set(err, errno, "cannot write %s: %s", ask->output, strerror(errno)) :
 			      dumpfile_write(o, ask->sites ? &sites : NULL, ask->words, fd, err);
+		if (rc && rc != -ENOMEM)
+			outfile_failed(ask->output, -rc, err);
 		if (rc)
 			outfile_abort(&file);
 		else
