@@ -217,6 +217,14 @@ def test_differential_flame_graph(traces, tmp_path):
     assert red_over_blue("Cache::Cache(unsigned long)") > 40
     assert red_over_blue("Session::open(int)") < -40
     assert red_over_blue("grow") < red_over_blue("Session::open(int)")
+    assert "Bytes allocated, before and after" in out.read_text()
+    # Unless told otherwise that of the table, which says what it is.
+    live, table = tmp_path / "live.svg", ask("diff", traces / "cpp.alys", traces / "later.alys")
+    ask("diff", "--flamegraph", live, traces / "cpp.alys", traces / "later.alys")
+    assert "Bytes in use at the end, before and after" in live.read_text() and "inuse_space: " in live.read_text()
+    assert "Before and After are bytes in use at the end of each recording" in table
+    assert "--show live or --show alloc" in refused(1, "diff", "--show", "peak", "--flamegraph", tmp_path / "p.svg",
+                                                    traces / "cpp.alys", traces / "later.alys")
     assert "d.svg" in refused(1, "diff", "--flamegraph", out, traces / "cpp.alys", traces / "later.alys")
 
 

@@ -137,8 +137,19 @@ static int fill_table(struct diff *d, struct sheet *t)
 	return rc ? rc : fill(d, &all, "", t->total);
 }
 
+/* What the two columns of bytes are. */
+static const char *quantity(enum report_show show)
+{
+	static const char *const of[] = {
+		[SHOW_LIVE] = "bytes in use at the end", [SHOW_ALLOC] = "bytes allocated", [SHOW_PEAK] = "bytes in use at the highest moment",
+		[SHOW_TEMPORARY] = "bytes allocated and freed at once", [SHOW_FREED] = "bytes freed",
+	};
+	return of[show] ?: "bytes";
+}
+
 static void put_notes(const struct diff *d, size_t hidden, struct buf *out)
 {
+	buf_addf(out, "Before and After are %s of each recording\n", quantity(d->sides[0].show));
 	if (hidden)
 		buf_addf(out, "%zu more row%s hidden by --top, --min-bytes or --min-count\n", hidden, hidden == 1 ? "" : "s");
 	if (d->sampled)

@@ -35,7 +35,6 @@ void groups_free(struct groups *g);
 
 /* What the options leave open, as the recording at hand suggests. */
 enum report_by report_by_of(const struct report_options *o);
-enum report_show report_show_of(const struct report_options *o, const struct report_input *in);
 
 /*
  * How steadily a group grew, from 0 to 1: of all pairs of moments, the share in which the later one

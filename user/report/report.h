@@ -59,6 +59,8 @@ struct report_input {
 
 /* What a heap must watch to answer: enum heap_watch, or-ed. */
 unsigned int report_needs(const struct report_options *o);
+/* Which blocks count where the options leave it open, as the recording suggests. */
+enum report_show report_show_of(const struct report_options *o, const struct report_input *in);
 /*
  * 0 or -errno: -ENODATA when there is nothing to show, -ENOENT when a name or number given is not in
  * the recording (err tells where to find one that is), -EINVAL when options do not fit together.

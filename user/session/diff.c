@@ -53,20 +53,37 @@ static int write_table(const struct side *sides, const struct diff_request *o, s
 	return output_finish(&dst, report_diff(&a, &b, &o->report, &out, err), err);
 }
 
+/* The quantity that the table would compare. */
+static int choose_view(const struct side *sides, const struct report_options *o, struct sink_options *out, struct err *err)
+{
+	struct report_input a = input_of(&sides[0]), b = input_of(&sides[1]);
+	enum report_show show = report_show_of(o, &a);
+	if (show != SHOW_LIVE && show != SHOW_ALLOC)
+		return err_set(err, EINVAL, "--flamegraph compares what is live or was allocated: --show live or --show alloc");
+	if (show != report_show_of(o, &b))
+		return err_set(err, EINVAL, "one of the recordings does not tell what was freed: compare with --show alloc");
+	*out = (struct sink_options){
+		.value = show == SHOW_LIVE ? "inuse_space" : "alloc_space",
+		.title = show == SHOW_LIVE ? "Bytes in use at the end, before and after" : "Bytes allocated, before and after",
+		.keep_allocator_frames = o->keep_allocator_frames,
+		.skip = &o->skip,
+	};
+	return 0;
+}
+
 /* Frames are as wide as in the second recording, coloured by what they gained on the first. */
 static int write_picture(const struct side *sides, const struct diff_request *o, struct err *err)
 {
-	static const char *const values[] = { [SHOW_LIVE] = "inuse_space", [SHOW_ALLOC] = "alloc_space" };
-	const char *value = o->report.show <= SHOW_ALLOC ? values[o->report.show] : "alloc_space";
-	struct sink_options plain = {
-		.value = value, .keep_allocator_frames = o->report.keep_allocator_frames, .skip = &o->report.skip,
-	};
+	struct sink_options plain;
+	int rc = choose_view(sides, &o->report, &plain, err);
+	if (rc)
+		return rc;
 	struct sink_input before = { sides[0].replay.catalog, sides[0].snapshot, NULL, &plain };
 	struct sink_options compared = plain;
 	compared.before = &before;
 	struct sink_input in = { sides[1].replay.catalog, sides[1].snapshot, NULL, &compared };
 	struct outfile file;
-	int rc = outfile_begin(&file, o->flamegraph, o->force, err);
+	rc = outfile_begin(&file, o->flamegraph, o->force, err);
 	if (rc)
 		return rc;
 	struct output dst = { .fd = file.fd, .path = o->flamegraph };
