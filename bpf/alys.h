@@ -84,8 +84,11 @@ struct alys_ev_stack {
 #define ALYS_STOP_BAD_CFA 5
 #define ALYS_STOP_UNSUPPORTED 6
 
-/* exec, exit, fork (tgid/tid = parent, other = child's tgid), miss (other = address), oom (other = victim's
- * tgid, whoever is running). */
+/* Of an exit: other holds the status, as wait(2) has it. */
+#define ALYS_EXIT_STATUS (1ull << 32)
+
+/* exec, exit (other = status), fork (tgid/tid = parent, other = child's tgid), miss (other = address), oom (other =
+ * victim's tgid, whoever is running). */
 struct alys_ev_proc {
 	struct alys_head h;
 	__u64 other;

@@ -76,7 +76,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	if (is_told()) {
 		map_list_drop(tgid);
-		emit_proc(ALYS_EV_EXIT, 0);
+		emit_proc(ALYS_EV_EXIT, ALYS_EXIT_STATUS | (__u32)BPF_CORE_READ(task, exit_code));
 	}
 	bpf_map_delete_elem(&targets, &tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);

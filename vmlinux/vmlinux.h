@@ -48,6 +48,7 @@ struct thread_struct {
 struct task_struct {
 	int pid;
 	int tgid;
+	int exit_code;
 	unsigned long long self_exec_id;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;

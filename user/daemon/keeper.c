@@ -428,14 +428,10 @@ int keeper_work(struct keeper *k, struct continuous *c)
 
 void keeper_on_ending(struct keeper *k, struct continuous *c, const struct continuous_process *p, enum ending why)
 {
-	static const char *const words[] = {
-		[ENDING_EXIT] = "exit", [ENDING_EXEC] = "exec", [ENDING_OUT_OF_MEMORY] = "out-of-memory",
-		[ENDING_LEFT] = "left",
-	};
 	if (k->o.traces)
 		return;
 	bool lived = p->start_ns && now_of(CLOCK_MONOTONIC) - p->start_ns >= SHORT_NS;
-	if (p->events && (lived || why == ENDING_OUT_OF_MEMORY || why == ENDING_LEFT))
-		ask(k, c, p, words[why]);
+	if (p->events && (lived || (why != ENDING_EXIT && why != ENDING_EXEC)))
+		ask(k, c, p, ending_name(why));
 	drop_mark(k, p->proc.n);
 }

@@ -31,6 +31,7 @@ enum event_flag {
 	EVENT_F_BY_GC = 4,  /* a free by the collector, not by a call; time_ns is when the collection was over */
 	EVENT_F_CARRIED = 8, /* no call: a block that lived when the trace began, at time_ns; allocated at enter_ns */
 	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the kernel ended it for want of memory */
+	EVENT_F_STATUS = 32,        /* an exit: size is its status as wait(2) has it */
 };
 
 struct event {

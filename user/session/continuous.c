@@ -133,15 +133,6 @@ static void keep_limits(struct continuous *c, uint64_t now)
 	c->live.full = limits_is_full(&c->limits, use.memory);
 }
 
-static enum ending ending_of(const struct continuous *c, const struct event *e)
-{
-	if (c->dropping)
-		return ENDING_LEFT;
-	if (e->kind == EVENT_EXEC)
-		return ENDING_EXEC;
-	return e->flags & EVENT_F_OUT_OF_MEMORY ? ENDING_OUT_OF_MEMORY : ENDING_EXIT;
-}
-
 static int on_event(void *ctx, const struct event *e)
 {
 	struct continuous *c = ctx;
@@ -151,7 +142,7 @@ static int on_event(void *ctx, const struct event *e)
 		return 0;
 	}
 	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
-		end_process(c, e->proc, ending_of(c, e));
+		end_process(c, e->proc, c->dropping ? ENDING_LEFT : ending_of(e));
 		return 0;
 	}
 	/* Each process has a heap of its own here. */

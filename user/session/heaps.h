@@ -12,11 +12,9 @@
 #include "base/map.h"
 #include "model/model.h"
 #include "session/account.h"
+#include "session/ending.h"
 
 #define HISTORY_CNT 60
-
-/* Why a process is no more. */
-enum ending { ENDING_EXIT, ENDING_EXEC, ENDING_OUT_OF_MEMORY, ENDING_LEFT /* the daemon let it go */ };
 
 struct heap_of {
 	struct proc_id proc;

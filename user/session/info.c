@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/outfile.h"
 #include "base/text.h"
+#include "session/ending.h"
 #include "session/replay.h"
 
 static void add_clean(struct buf *out, const char *text)
@@ -68,12 +69,26 @@ struct incidents {
 	uint64_t start_ns;
 	struct buf rates; /* changes of the sampling interval */
 	unsigned int rates_cnt;
-	struct buf victims;
+	struct buf ends;
 };
 
 static double seconds_of(const struct incidents *in, const struct event *e)
 {
 	return e->time_ns > in->start_ns ? (double)(e->time_ns - in->start_ns) / 1e9 : 0.0;
+}
+
+static void note_end(struct incidents *in, const struct event *e)
+{
+	const struct proc *p = catalog_proc(in->catalog, e->proc);
+	bool starved = e->flags & EVENT_F_OUT_OF_MEMORY;
+	if (!starved && !(e->flags & EVENT_F_STATUS))
+		return;
+	buf_addf(&in->ends, "%-12s %" PRIu32 " ", starved ? "killed" : "ended", p ? p->tgid : 0);
+	add_clean(&in->ends, p && p->comm ? p->comm : "");
+	buf_adds(&in->ends, starved ? " by the kernel, for want of memory" : ": ");
+	if (!starved)
+		ending_text(e, &in->ends);
+	buf_addf(&in->ends, ", at %.3f s\n", seconds_of(in, e));
 }
 
 static int note_incident(void *ctx, const struct event *e, const struct applied *a)
@@ -82,12 +97,8 @@ static int note_incident(void *ctx, const struct event *e, const struct applied 
 	(void)a;
 	if (e->kind == EVENT_RATE && in->rates_cnt++ < RATES_SHOWN)
 		buf_addf(&in->rates, "rate         bytes:%" PRIu64 " from %.3f s on\n", e->interval, seconds_of(in, e));
-	if (e->kind == EVENT_EXIT && e->flags & EVENT_F_OUT_OF_MEMORY) {
-		const struct proc *p = catalog_proc(in->catalog, e->proc);
-		buf_addf(&in->victims, "killed       %" PRIu32 " ", p ? p->tgid : 0);
-		add_clean(&in->victims, p && p->comm ? p->comm : "");
-		buf_addf(&in->victims, " by the kernel, for want of memory, at %.3f s\n", seconds_of(in, e));
-	}
+	if (e->kind == EVENT_EXIT)
+		note_end(in, e);
 	return 0;
 }
 
@@ -96,7 +107,7 @@ static void add_incidents(struct buf *out, struct incidents *in)
 	buf_adds(out, buf_str(&in->rates));
 	if (in->rates_cnt > RATES_SHOWN)
 		buf_addf(out, "             and %u changes more\n", in->rates_cnt - RATES_SHOWN);
-	buf_adds(out, buf_str(&in->victims));
+	buf_adds(out, buf_str(&in->ends));
 }
 
 static void add_processes(struct buf *out, const struct catalog *c)
@@ -215,7 +226,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 	buf_free(&out);
 	buf_free(&damage);
 	buf_free(&seen.rates);
-	buf_free(&seen.victims);
+	buf_free(&seen.ends);
 	return rc;
 }
 

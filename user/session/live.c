@@ -212,6 +212,14 @@ static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, stru
 	live_write_event(l, &e);
 }
 
+static void write_exit(struct live *l, struct proc_id proc, const struct intake_who *who, uint64_t status)
+{
+	struct event e = { .kind = EVENT_EXIT, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
+	e.flags = (map_get(&l->victims, proc.n) ? EVENT_F_OUT_OF_MEMORY : 0) | (status & ALYS_EXIT_STATUS ? EVENT_F_STATUS : 0);
+	e.size = (uint32_t)status;
+	live_write_event(l, &e);
+}
+
 static void on_exec(struct live *l, const struct intake_who *who)
 {
 	live_heap_gone(l, target_find(l->targets, who->tgid), who->tgid);
@@ -258,7 +266,8 @@ static void sweep_ended(struct live *l, uint64_t now)
 	l->last_sweep_ns = now;
 }
 
-static void on_end(struct live *l, const struct intake_who *who)
+/* status: with ALYS_EXIT_STATUS, or 0 when nobody told. */
+static void on_end(struct live *l, const struct intake_who *who, uint64_t status)
 {
 	struct proc_id proc = target_find(l->targets, who->tgid);
 	note_ended(l, who); /* whether it was looked at in time or not */
@@ -266,7 +275,7 @@ static void on_end(struct live *l, const struct intake_who *who)
 	if (!proc.n)
 		return;
 	live_heap_gone(l, proc, who->tgid);
-	write_mark(l, EVENT_EXIT, map_get(&l->victims, proc.n) ? EVENT_F_OUT_OF_MEMORY : 0, proc, who);
+	write_exit(l, proc, who, status);
 	map_del(&l->victims, proc.n);
 	target_gone(l->targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->probe), who->tgid);
@@ -315,7 +324,7 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 		roster_on_exec(l->roster, who->tgid);
 		break;
 	case INTAKE_EXIT:
-		on_end(l, who);
+		on_end(l, who, other);
 		probe_forget_losses(l->probe, who->tgid);
 		roster_on_exit(l->roster, who->tgid);
 		break;
@@ -473,7 +482,7 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 void live_drop(struct live *l, uint32_t tgid)
 {
 	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
-	on_end(l, &who);
+	on_end(l, &who, 0);
 	probe_remove_target(l->probe, tgid);
 	probe_forget_losses(l->probe, tgid);
 	l->last.id.n = 0;
