@@ -1,5 +1,6 @@
 """Samples against the exact truth, many times: do estimates keep to the error they state, and are they without bias?"""
 
+import gzip
 import json
 import math
 import os
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import PROGS, STRAIGHT, alys, assert_law, events_of, site_of
+from conftest import PROGS, STRAIGHT, alys, assert_law, convert, events_of, site_of
 
 pytestmark = pytest.mark.bpf
 
@@ -179,3 +180,35 @@ def test_a_slow_reader_lowers_the_rate(started, tmp_path):
         # What did not fit into the ring before the rate was lowered is missing, and counted.
         missing = book.lost * 2 * 3584
         assert t["bytes"] - FAR * error - missing <= size <= t["bytes"] + FAR * error, (site, size, t["bytes"], error)
+
+
+@pytest.mark.parametrize("interval, bound", [(1 << 28, r"76\d\.\d MiB"), (1 << 30, r"3\.0 GiB")])
+def test_nothing_sampled_is_below_three_intervals(started, tmp_path, interval, bound):
+    """5.1 MiB in 10,000 blocks: that none of them was hit does not mean that there was none."""
+    trace = tmp_path / "t.alys"
+    for _ in range(5):  # One recording in fifty has a sample after all.
+        program = started.program("c_ownfree").wait_ready()
+        tracer = started.tracer("--force", "--sample", f"bytes:{interval}", "-p", program.proc.pid, "-o", trace).recording()
+        program.go()
+        assert program.finish() == 0
+        assert tracer.wait() == 0, tracer.text
+        if not assert_law(trace).recorded:
+            break
+    below = rf"none sampled: below {bound} with 95 % confidence"
+    info = alys("info", trace).stdout
+    assert re.search(rf"^allocated +{below}$", info, re.M) and re.search(rf"^in use +{below} at the end$", info, re.M), info
+    for args in [[], ["--by", "time"], ["-f", "json"]]:
+        report = alys("report", *args, trace)
+        assert report.returncode != 0 and re.search(below, report.stderr), report.stderr
+    for form in ["text", "speedscope", "massif", "flamegraph"]:
+        assert re.search(below, convert(trace, form, tmp_path / f"t.{form}").read_text()), form
+    comments = gzip.decompress(convert(trace, "pprof", tmp_path / "t.pb.gz").read_bytes())
+    assert re.search(below.encode(), comments)
+
+
+def test_a_process_without_calls_holds_nothing(started, tmp_path):
+    """No call passed over: then zero is zero."""
+    program = started.program("c_ownfree").wait_ready()
+    tracer = started.tracer("--sample", "bytes:1M", "-d", "0.5", "-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
+    assert tracer.wait() == 0, tracer.text
+    assert re.search(r"^allocated +0 blocks, 0 B", alys("info", tmp_path / "t.alys").stdout, re.M)

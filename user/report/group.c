@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "report/rank.h"
 #include "sink/type.h"
 
 /* The work of one pass over the rows. */
@@ -286,7 +287,7 @@ static int check(const struct groups *g, struct err *err)
 		rows += is_of_process(g, &s->rows[i]);
 	}
 	if (!s->all.alloc_cnt && !s->facts.carried)
-		return err_set(err, ENOENT, "no allocation in the trace or in the interval asked for");
+		return report_refuse_empty(g->in, err);
 	if (!rows)
 		return err_set(err, ENOENT, "process %" PRIu32 " has no allocation in the trace: `alys-bpf info` lists its processes",
 			       g->o->pid);

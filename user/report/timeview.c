@@ -64,7 +64,7 @@ int write_times(const struct report_input *in, const struct report_options *o, s
 {
 	struct sheet t = { 0 };
 	if (!in->snapshot->timeline.n)
-		return err_set(err, ENOENT, "no allocation in the trace or in the interval asked for");
+		return report_refuse_empty(in, err);
 	sheet_add_column(&t, "From s", "time", COLUMN_SECONDS);
 	sheet_add_column(&t, "Live", "live_count", COLUMN_COUNT);
 	sheet_add_column(&t, "Live bytes", "live_bytes", COLUMN_BYTES);

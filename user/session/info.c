@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "session/ending.h"
 #include "session/replay.h"
+#include "sink/format.h"
 
 static void add_clean(struct buf *out, const char *text)
 {
@@ -168,17 +169,27 @@ static void add_sums(struct buf *out, double cnt, double cnt_var, double sz, dou
 	text_bytes(out, sqrt(sz_var));
 }
 
-static void add_heap(struct buf *out, const struct snapshot *s)
+/* What was sampled, or that nothing was. */
+static void add_estimate(struct buf *out, double below, double cnt, double cnt_var, double sz, double sz_var)
+{
+	if (below)
+		format_none_sampled(below, out);
+	else
+		add_sums(out, cnt, cnt_var, sz, sz_var);
+}
+
+static void add_heap(struct buf *out, const struct catalog *c, const struct snapshot *s)
 {
 	const struct totals *t = &s->all;
+	double below = format_below(c, t);
 	buf_addf(out, "events       %" PRIu64 " in %zu stacks\n", s->facts.events, s->n);
 	if (s->facts.carried)
 		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
 	buf_adds(out, "allocated    ");
-	add_sums(out, t->est_alloc_cnt, t->var_alloc_cnt, t->est_alloc_sz, t->var_alloc_sz);
+	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, t->var_alloc_cnt, t->est_alloc_sz, t->var_alloc_sz);
 	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
 	buf_adds(out, "in use       ");
-	add_sums(out, t->est_live_cnt, t->var_live_cnt, t->est_live_sz, t->var_live_sz);
+	add_estimate(out, below, t->est_live_cnt, t->var_live_cnt, t->est_live_sz, t->var_live_sz);
 	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
 	if (s->facts.inherited_free)
 		buf_addf(out, "             %" PRIu64 " frees by forked children of blocks that they got from their parent\n",
@@ -211,7 +222,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 		add_incidents(&out, &seen);
 		add_processes(&out, r->catalog);
 		add_modules(&out, r->catalog);
-		add_heap(&out, snap);
+		add_heap(&out, r->catalog, snap);
 		if (snap->facts.events)
 			buf_addf(&out, "file size    %.1f bytes an event\n",
 				 (double)r->health.bytes / (double)snap->facts.events);

@@ -140,6 +140,12 @@ static void put_head(struct feed *f)
 		buf_adds(f->out, "note\ttracing is off, and this stands still: `alys-bpf ctl on` begins anew\n");
 	if (facts->lost_frees)
 		buf_addf(f->out, "note\tlive is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
+	double below = format_below(c, &f->in->snapshot->all);
+	if (below) {
+		buf_adds(f->out, "note\tlive: ");
+		format_none_sampled(below, f->out);
+		buf_u8(f->out, '\n');
+	}
 	if (format_unseen_frees(c))
 		buf_adds(f->out, "note\tlive is an upper bound: what the garbage collector frees is not recorded\n");
 }

@@ -144,6 +144,29 @@ bool format_upper_bound(const struct sink_input *in)
 	return in->snapshot->facts.lost_frees || format_bounded(in->catalog);
 }
 
+double format_below(const struct catalog *c, const struct totals *t)
+{
+	return t->live_cnt || !catalog_count(c, "unsampled") ? 0 : unsampled_below(format_interval(c));
+}
+
+void format_none_sampled(double below, struct buf *out)
+{
+	buf_adds(out, "none sampled: below ");
+	text_bytes(out, below);
+	buf_adds(out, " with 95 % confidence");
+}
+
+static void add_below(const struct sink_input *in, struct buf *out)
+{
+	const struct totals *t = &in->snapshot->all;
+	double below = format_below(in->catalog, t);
+	if (!below)
+		return;
+	buf_addf(out, "%s: ", t->alloc_cnt ? "in use" : "allocated");
+	format_none_sampled(below, out);
+	buf_u8(out, '\n');
+}
+
 void format_notes(const struct sink_input *in, struct buf *out)
 {
 	const struct heap_facts *facts = &in->snapshot->facts;
@@ -163,6 +186,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (facts->sampled)
 		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n",
 			 format_interval(in->catalog));
+	add_below(in, out);
 	uint64_t least = format_min_size(in->catalog);
 	if (least)
 		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
