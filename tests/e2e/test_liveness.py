@@ -640,7 +640,7 @@ def hidden_doors(folder, names):
 def test_unseen_doors_are_told(hidden, tmp_path):
     """What the collector marks is compared with what is recorded: exact is said only when they agree."""
     trace = tmp_path / "t.alys"
-    done = alys("-q", "--stop-at-gc", "-o", trace, "--", hidden_doors(tmp_path, hidden), env=STRAIGHT)
+    done = alys("-q", "--stop-at-gc", "-o", trace, "--", hidden_doors(tmp_path, hidden), "10", env=STRAIGHT)
     assert done.returncode == 0, done.stderr
     sites = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
     rows, said = conftest.ledger(trace).rows, liveness_of(trace)
@@ -650,7 +650,7 @@ def test_unseen_doors_are_told(hidden, tmp_path):
     unseen = sum(sites[name]["live"] for name in ("site_inlined", "site_macro", "site_many", "site_gcj"))
     assert abs(rows["marked-unknown"] - unseen) < 600  # what was left on their lists
     told = re.search(r"of what the last collection marked, (\d+) objects, \S+ \S+ of \S+ \S+ \((\S+) %\), are not known to the recording", said)
-    assert told and int(told[1]) == rows["marked-unknown"] and float(told[2]) > 20, said
+    assert told and int(told[1]) == rows["marked-unknown"] and float(told[2]) > 10, said
 
 
 CONSES = """(define keep (let loop ((i 0) (l '())) (if (= i 300000) l (loop (+ i 1) (cons i l)))))
@@ -667,4 +667,47 @@ def test_pairs_of_guile(tmp_path):
     assert book.rows["batched"] > 300000 > book.rows["batches"] > 300000 / 256
     pairs = collections.Counter(e["size"] for e in conftest.events_of(trace, tmp_path) if e["kind"] == "alloc")
     assert pairs[16] > 300000
+    assert liveness_of(trace) == "exact"
+
+
+# The collector asks for its settings while it sets itself up: whoever looks meanwhile sees a heap without blocks.
+SLOW_START = r"""
+#include <gc.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+extern char **environ;
+char *getenv(const char *name)
+{
+	if (!strncmp(name, "GC_", 3))
+		nanosleep(&(struct timespec){ .tv_nsec = 60000000 }, NULL);
+	for (char **e = environ; *e; e++) {
+		if (!strncmp(*e, name, strlen(name)) && (*e)[strlen(name)] == '=')
+			return *e + strlen(name) + 1;
+	}
+	return NULL;
+}
+static void *volatile kept[1000];
+int main(void)
+{
+	GC_INIT();
+	nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
+	for (int i = 0; i < 200000; i++)
+		kept[i % 1000] = (GC_malloc)(64);
+	for (int i = 0; i < 5; i++) {
+		GC_gcollect();
+		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	}
+	return 0;
+}
+"""
+
+
+def test_a_collector_that_is_just_setting_itself_up(tmp_path):
+    """Looked at too early it shows no layout that is known: not yet is not never."""
+    trace, source = tmp_path / "t.alys", tmp_path / "slow.c"
+    source.write_text(SLOW_START)
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "slow", source, "-lgc"], check=True)
+    done = alys("-q", "--stop-at-gc", "-o", trace, "--", tmp_path / "slow", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
     assert liveness_of(trace) == "exact"

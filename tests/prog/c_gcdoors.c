@@ -2,6 +2,7 @@
 /*
  * libgc by its other doors: blocks of a kind, typed ones, those of GCJ, whole lists of them, and lists that the program
  * itself takes from, as compilers and interpreters do. All are kept.
+ * c_gcdoors [COLLECTIONS]
  */
 #define GC_NO_THREAD_REDIRECTS
 #include <gc.h>
@@ -9,6 +10,8 @@
 #include <gc/gc_inline.h>
 #include <gc/gc_mark.h>
 #include <gc/gc_typed.h>
+
+#include <time.h>
 
 #include "truth.h"
 
@@ -122,7 +125,7 @@ static void round_of(int i)
 	site_macro(200);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	GC_word bits = 1;
 
@@ -136,7 +139,10 @@ int main(void)
 	truth_ready();
 	for (int i = 0; i < ROUNDS; i++)
 		round_of(i);
-	GC_gcollect();
-	GC_gcollect();
+	/* Time to look at what is marked: nothing happens meanwhile. */
+	for (int i = argc > 1 ? atoi(argv[1]) : 1; i > 0; i--) {
+		GC_gcollect();
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
 	return truth_done();
 }

@@ -19,7 +19,9 @@
 #define AGAIN_NS 10000000ull /* where a collection was just counted */
 #define LOOKS 10
 #define AGREE 1000 /* parts of what is marked: less than one that is not known may be the collector's own */
-#define COMPARE_SHARE 50 /* marks are compared with records for a fiftieth of the time at most */
+/* Marks are compared with records for a fiftieth of the time at most, but for the first ones. */
+#define COMPARE_SHARE 50
+#define COMPARE_NS 200000000ull
 
 /* One collected heap. */
 struct heap_state {
@@ -41,7 +43,8 @@ struct heap_state {
 	uint64_t base, counted; /* counted: what the counter was at the last look */
 	uint32_t looks;         /* since it was at base */
 	struct strangers strangers;
-	uint64_t compare_ns;    /* not before then */
+	uint64_t compared_ns;   /* of the processor, so far */
+	uint64_t since_ns;      /* its first collection */
 };
 
 /* Of heaps: how many; which could not be judged, are asked, collect incrementally, and why, of one of each. */
@@ -174,13 +177,14 @@ static uint64_t marked_bytes(const struct boehm_heap *h)
 static int compare(struct liveness *l, struct heap_state *h)
 {
 	struct unknown u;
-	uint64_t from = h->over.time_ns, began = cpu_now();
-	if (!l->ops.all || h->reading->heap.asked || from < h->compare_ns)
+	uint64_t now = h->over.time_ns, began = cpu_now();
+	h->since_ns = h->since_ns ?: now;
+	if (!l->ops.all || h->reading->heap.asked || h->compared_ns > COMPARE_NS + (now - h->since_ns) / COMPARE_SHARE)
 		return 0;
 	int rc = marks_compare(l->marks, h->reading, &h->objects, &u);
 	if (!rc)
 		rc = strangers_note(&h->strangers, &u);
-	h->compare_ns = from + (cpu_now() - began) * COMPARE_SHARE;
+	h->compared_ns += cpu_now() - began;
 	return rc == -ENOMEM ? rc : 0;
 }
 

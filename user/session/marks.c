@@ -26,6 +26,7 @@
 #define BEAT_MS 100
 #define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
 #define TAKE_NS 2000000000ull
+#define TRY_SHARE 50 /* a collector is looked for during a fiftieth of the time at most, but for the first tries */
 #define READINGS 3 /* tries at one collection */
 #define SETTLE_NS 500000000ull
 /*
@@ -40,6 +41,8 @@ struct watched {
 	uint32_t tgid;
 	enum marks_state state;
 	bool gone, tried;
+	uint64_t try_ns;            /* while it waits: not before then */
+	uint32_t tries;
 	uint64_t serial;            /* of the last collection that was dealt with, + 1 */
 	uint64_t gone_ns;           /* when gone */
 	uint64_t whole_ns;          /* not before then are all its marks read, when those of sampled objects will do */
@@ -164,14 +167,24 @@ static void be_prompt(bool prompt)
 		log_dbg("the reader of marks keeps its priority");
 }
 
+/*
+ * A collector that is just setting itself up has nothing yet that could be recognized, and looks like one of an unknown
+ * layout: not yet is not never.
+ */
 static void try_open(struct watched *w)
 {
 	struct err err = { 0 };
+	uint64_t from = clock_now();
+	if (from < w->try_ns)
+		return;
 	be_prompt(false);
 	int rc = collector_find(&w->collector, w->tgid, &err);
 	be_prompt(true);
 	if (rc) {
-		set_state(w, rc == -ENODATA ? MARKS_WAITING : MARKS_IMPOSSIBLE, err.text);
+		bool not_yet = rc == -ENODATA || rc == -ENOTSUP;
+		uint64_t now = clock_now();
+		w->try_ns = now + (now - from) * (w->tries < TRY_SHARE ? w->tries++ : TRY_SHARE);
+		set_state(w, not_yet ? MARKS_WAITING : MARKS_IMPOSSIBLE, err.text);
 		return;
 	}
 	variables_of(&w->collector, &w->own);
