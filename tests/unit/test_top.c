@@ -447,14 +447,17 @@ static void test_filter(void **state)
 	type(t, "/CHECKq");
 	assert_shows(t, "filter: CHECKq_");
 	assert_shows(t, "nothing matches the filter");
+	assert_shows(t, "filtered: live 0, ");
 	view_key(&t->v, VIEW_ERASE);
 	/* A caller's name will do, and what is not of such stacks does not count. */
 	assert_shows(t, "    1000       2");
+	assert_shows(t, "filtered: live 1000, ");
 	assert_hides(t, "Page.render");
 	view_key(&t->v, VIEW_ENTER);
 	assert_shows(t, ", /CHECK");
 	view_key(&t->v, VIEW_ESCAPE);
 	assert_shows(t, "Page.render");
+	assert_hides(t, "filtered:");
 	type(t, "/string");
 	view_key(&t->v, VIEW_ENTER);
 	assert_shows(t, "Page.render");

@@ -97,30 +97,47 @@ static void draw_title(const struct view *v, struct screen *s)
 	put_line(s, 0, LOOK_HEAD, &t);
 }
 
-static void draw_sums(const struct view *v, struct screen *s)
+static void add_row(struct view_row *to, const struct view_row *r)
 {
-	double live = 0, var = 0, rate = 0, rate_cnt = 0, growth = 0;
-	struct buf t = { 0 };
-	for (size_t i = 0; i < v->feed.processes_cnt; i++) {
+	to->live_sz += r->live_sz;
+	to->var += r->var;
+	to->rate_sz += r->rate_sz;
+	to->rate_cnt += r->rate_cnt;
+	to->growth += r->growth;
+}
+
+/* Of the rows that the filter leaves, or of all that the processes have. */
+static struct view_row sum_of(const struct view *v)
+{
+	struct view_row sum = { 0 };
+	for (size_t i = 0; *v->filter && i < v->rows_cnt; i++)
+		add_row(&sum, &v->rows[i]);
+	for (size_t i = 0; !*v->filter && i < v->feed.processes_cnt; i++) {
 		const struct feed_process *f = &v->feed.processes[i];
 		const struct past *p = view_past(v, view_process_key(f->pid));
+		struct view_row r = { .live_sz = f->live_sz, .var = f->error * f->error };
 		if (v->pid && f->pid != v->pid)
 			continue;
-		live += f->live_sz;
-		var += f->error * f->error;
-		rate += p ? p->rate_sz : 0;
-		rate_cnt += p ? p->rate_cnt : 0;
-		growth += p ? p->growth : 0;
+		if (p)
+			r.rate_sz = p->rate_sz, r.rate_cnt = p->rate_cnt, r.growth = p->growth;
+		add_row(&sum, &r);
 	}
-	buf_adds(&t, "live ");
-	put_bytes(&t, live, "");
-	put_error(&t, " +-", var, live);
+	return sum;
+}
+
+static void draw_sums(const struct view *v, struct screen *s)
+{
+	const struct view_row sum = sum_of(v);
+	struct buf t = { 0 };
+	buf_adds(&t, *v->filter ? "filtered: live " : "live ");
+	put_bytes(&t, sum.live_sz, "");
+	put_error(&t, " +-", sum.var, sum.live_sz);
 	buf_adds(&t, ", ");
-	put_bytes(&t, growth, "+");
+	put_bytes(&t, sum.growth, "+");
 	buf_adds(&t, "/min; new ");
-	put_bytes(&t, rate, "");
+	put_bytes(&t, sum.rate_sz, "");
 	buf_adds(&t, "/s, ");
-	put_count(&t, rate_cnt);
+	put_count(&t, sum.rate_cnt);
 	buf_adds(&t, " blocks/s");
 	if (v->feed.interval) {
 		buf_adds(&t, "; sampled by ");
