@@ -14,6 +14,7 @@
 #include "elf/elf.h"
 #include "session/namer.h"
 #include "session/progress.h"
+#include "session/rebase.h"
 
 struct naming {
 	struct catalog *catalog;
@@ -78,6 +79,15 @@ static const struct module *counterpart(const struct catalog *c, int fd, const c
 	return named;
 }
 
+/* The traced file itself; without memory its names stay as they are. */
+static void put_right(struct naming *n, const struct module *m, int fd)
+{
+	struct elf *e = m->build_id_sz && same_build(m, fd, m->path) ? elf_open(fd, m->path, NULL) : NULL;
+	if (e)
+		rebase_module(n->catalog, m->id, e);
+	elf_close(e);
+}
+
 static int lend_given(struct naming *n, const char *path, struct err *err)
 {
 	int fd = open_at(n, path);
@@ -90,6 +100,7 @@ static int lend_given(struct naming *n, const char *path, struct err *err)
 		return err_set(err, EINVAL, "%s is another build than the traced %s: its names would be wrong; give the binary "
 					    "with the build id that `alys-bpf info` shows, or insist with --any-build",
 			       path, m->path);
+	put_right(n, m, fd);
 	return symbolizer_add_file(n->symbolizer, m->id, fd, path, err);
 }
 
@@ -113,8 +124,10 @@ static void lend_others(struct naming *n)
 		int fd = m == n->given ? -1 : find_file(n, m);
 		if (fd < 0 && m != n->given && m->build_id_sz && n->config.fetch)
 			fd = keep_open(n, n->config.fetch(n->config.ctx, m->build_id, m->build_id_sz));
-		if (fd >= 0)
-			symbolizer_add_file(n->symbolizer, m->id, fd, m->path, NULL);
+		if (fd < 0)
+			continue;
+		put_right(n, m, fd);
+		symbolizer_add_file(n->symbolizer, m->id, fd, m->path, NULL);
 	}
 	if (n->root >= 0 && n->other_builds)
 		log_warn("--sysroot: %u files there are of other builds than the traced ones and were left out",
