@@ -151,3 +151,12 @@ def test_nothing_stays_held(started, tmp_path, dies):
     tracer.proc.send_signal(signal.SIGCONT)
     assert said.read_text().split() == [str(pid), "done"]
     tracer.wait()
+
+
+def test_cut_stacks_are_counted_by_event(tmp_path):
+    trace = tmp_path / "t.alys"
+    done = alys("-q", "--backtrace-limit", "2", "-o", trace, "--", SHORT, env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    info = alys("info", trace).stdout
+    cut = int(re.search(r"^cut stacks +(\d+) of \d+ events: truncated \1$", info, re.M).group(1))
+    assert 2 * ROUNDS <= cut <= conftest.ledger(trace).recorded

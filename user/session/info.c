@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/outfile.h"
 #include "base/text.h"
 #include "session/ending.h"
@@ -71,6 +72,9 @@ struct incidents {
 	struct buf rates; /* changes of the sampling interval */
 	unsigned int rates_cnt;
 	struct buf ends;
+	struct map faults; /* stack -> enum fault of it, as far as stacks were looked at */
+	uint64_t stacked;  /* calls that have a stack, and of these by how it ends, and in no known file */
+	uint64_t cuts[STACK_END_CNT], strange;
 };
 
 static double seconds_of(const struct incidents *in, const struct event *e)
@@ -92,10 +96,38 @@ static void note_end(struct incidents *in, const struct event *e)
 	buf_addf(&in->ends, ", at %.3f s\n", seconds_of(in, e));
 }
 
+#define STRANGE 0x100 /* beside the stack's end: some frame lies in no known file */
+
+static uint64_t faults_of(const struct catalog *c, struct stack_id id)
+{
+	const struct stack *s = catalog_stack(c, id);
+	uint64_t faults = !s ? STACK_END_LOST : s->end < STACK_END_CNT ? s->end : STACK_END_UNKNOWN;
+	for (uint32_t i = 0; s && i < s->n; i++)
+		faults |= s->frames[i].map.n ? 0 : STRANGE;
+	return faults;
+}
+
+/* By event, for the stacks that are cut may be few, and those of most calls. */
+static int note_stack(struct incidents *in, const struct event *e)
+{
+	uint64_t *known = e->stack.n ? map_put(&in->faults, e->stack.n) : NULL;
+	if (!known)
+		return e->stack.n ? -ENOMEM : 0;
+	if (!*known)
+		*known = faults_of(in->catalog, e->stack) + 1;
+	uint64_t faults = *known - 1;
+	in->stacked++;
+	in->strange += faults / STRANGE;
+	in->cuts[faults % STRANGE]++;
+	return 0;
+}
+
 static int note_incident(void *ctx, const struct event *e, const struct applied *a)
 {
 	struct incidents *in = ctx;
 	(void)a;
+	if (e->kind <= EVENT_FREE && !(e->flags & EVENT_F_CARRIED) && note_stack(in, e))
+		return -ENOMEM;
 	if (e->kind == EVENT_RATE && in->rates_cnt++ < RATES_SHOWN)
 		buf_addf(&in->rates, "rate         bytes:%" PRIu64 " from %.3f s on\n", e->interval, seconds_of(in, e));
 	if (e->kind == EVENT_EXIT)
@@ -109,6 +141,25 @@ static void add_incidents(struct buf *out, struct incidents *in)
 	if (in->rates_cnt > RATES_SHOWN)
 		buf_addf(out, "             and %u changes more\n", in->rates_cnt - RATES_SHOWN);
 	buf_adds(out, buf_str(&in->ends));
+}
+
+/* What the stacks of calls lack. */
+static void add_cuts(struct buf *out, const struct incidents *in)
+{
+	const char *comma = ":";
+	uint64_t cut = in->stacked - in->cuts[STACK_END_COMPLETE];
+	if (cut)
+		buf_addf(out, "cut stacks   %" PRIu64 " of %" PRIu64 " events", cut, in->stacked);
+	for (int i = 0; i < STACK_END_CNT; i++) {
+		if (i == STACK_END_COMPLETE || !in->cuts[i])
+			continue;
+		buf_addf(out, "%s %s %" PRIu64, comma, stack_end_name((enum stack_end)i), in->cuts[i]);
+		comma = ",";
+	}
+	buf_adds(out, cut ? "\n" : "");
+	if (in->strange)
+		buf_addf(out, "unknown code %" PRIu64 " of %" PRIu64 " events have a frame that lies in no known file\n",
+			 in->strange, in->stacked);
 }
 
 static void add_processes(struct buf *out, const struct catalog *c)
@@ -223,6 +274,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 		add_processes(&out, r->catalog);
 		add_modules(&out, r->catalog);
 		add_heap(&out, r->catalog, snap);
+		add_cuts(&out, &seen);
 		if (snap->facts.events)
 			buf_addf(&out, "file size    %.1f bytes an event\n",
 				 (double)r->health.bytes / (double)snap->facts.events);
@@ -238,6 +290,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 	buf_free(&damage);
 	buf_free(&seen.rates);
 	buf_free(&seen.ends);
+	map_free(&seen.faults);
 	return rc;
 }
 
