@@ -62,7 +62,7 @@ static void test_execs_leave_no_descriptors(void **state)
 	assert_true(target_alive(t, first));
 	size_t before = open_descriptors();
 	for (int i = 0; i < 20; i++)
-		last = target_exec(t, self);
+		last = target_exec(t, self, UINT64_MAX);
 	assert_int_equal(open_descriptors(), before);
 	assert_int_equal(target_find(t, self).n, last.n);
 	assert_true(target_alive(t, last));
@@ -88,7 +88,7 @@ static void test_too_many_files(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	none.rlim_max = was.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	int rc = target_read_maps(t, id, &err);
+	int rc = target_read_maps(t, id, UINT64_MAX, &err);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_int_equal(rc, -EMFILE);
 	assert_non_null(strstr(err.text, "ulimit -n"));

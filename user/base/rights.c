@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The head of union bpf_attr for BPF_LINK_CREATE with a multi uprobe, include/uapi/linux/bpf.h of 6.6:
@@ -75,6 +76,10 @@ static int own_mappings(void *ctx, int cpu)
 		.config = PERF_COUNT_SW_DUMMY,
 		.mmap = 1,
 		.mmap2 = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC, /* as in the records of our programs */
 		.wakeup_events = 1,
 	};
 	(void)ctx;

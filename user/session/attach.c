@@ -734,7 +734,7 @@ int attach_list(uint32_t tgid, struct buf *out, struct err *err)
 	struct proc_id id = { 0 };
 	if (!rc) {
 		id = target_add(t, tgid, id, err);
-		rc = id.n ? target_read_maps(t, id, err) : -err->code;
+		rc = id.n ? target_read_maps(t, id, UINT64_MAX, err) : -err->code;
 	}
 	if (!rc && !out->len)
 		rc = err_set(err, ENOENT, "no allocator found in the files of process %u", tgid);

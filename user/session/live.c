@@ -46,8 +46,66 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 		l->last.id = target_find(l->targets, tgid);
 		if (!l->last.id.n && l->roster)
 			l->last.id = roster_take(l->roster, tgid);
+		l->last.epoch = target_epoch(l->targets, l->last.id);
 	}
 	return l->last.id;
+}
+
+/* Whose it is, with its mappings as they were at that time. */
+static struct proc_id proc_at(struct live *l, const struct intake_who *who)
+{
+	if (who->time_ns >= target_due(l->targets)) {
+		target_settle(l->targets, who->time_ns);
+		l->last.id.n = 0;
+	}
+	return proc_of(l, who->tgid);
+}
+
+/* A process sends equal addresses once, whatever lies there. */
+static uint64_t stack_key(uint64_t hash, uint32_t epoch)
+{
+	return hash ^ epoch * 0x9e3779b97f4a7c15ull;
+}
+
+/* False when memory is out. */
+static bool put_stack(struct live *l, struct proc_id proc, uint8_t end, uint32_t n, const struct frame *frames, uint64_t *id)
+{
+	*id = ++l->stacks_cnt;
+	struct stack out = { .id = { l->stacks_cnt }, .proc = proc, .end = end, .n = n, .frames = frames };
+	l->stack_ends[end < STACK_END_CNT ? end : STACK_END_UNKNOWN]++;
+	return !catalog_put_stack(l->catalog, &out) && trace_write_stack(l->writer, &out) != -ENOMEM;
+}
+
+/* What a stack of an older epoch is now: the same one, unless something else lies at its addresses. */
+static uint64_t stack_again(struct live *l, struct proc_id proc, const struct stack *old)
+{
+	struct frame frames[ALYS_MAX_FRAMES];
+	uint64_t id = old->id.n;
+	bool same = true;
+	if (old->n > ALYS_MAX_FRAMES)
+		return id;
+	for (uint32_t i = 0; i < old->n; i++) {
+		target_resolve(l->targets, proc, frame_ip(l->catalog, &old->frames[i]), &frames[i]);
+		same &= frames[i].map.n == old->frames[i].map.n;
+	}
+	if (!same)
+		l->abandoned |= !put_stack(l, proc, old->end, old->n, frames, &id);
+	return id;
+}
+
+static uint32_t stack_of(struct live *l, struct proc_id proc, uint64_t hash)
+{
+	uint32_t epoch = l->last.epoch;
+	const uint64_t *id = map_get(&l->stacks, stack_key(hash, epoch));
+	for (uint32_t before = epoch; !id && before-- > 0;) {
+		const uint64_t *known = map_get(&l->stacks, stack_key(hash, before));
+		const struct stack *old = known ? catalog_stack(l->catalog, (struct stack_id){ (uint32_t)*known }) : NULL;
+		uint64_t *place = old ? map_put(&l->stacks, stack_key(hash, epoch)) : NULL;
+		if (place)
+			*place = stack_again(l, proc, old);
+		id = place;
+	}
+	return id ? (uint32_t)*id : 0;
 }
 
 void live_write_event(struct live *l, const struct event *e)
@@ -61,18 +119,14 @@ void live_write_event(struct live *l, const struct event *e)
 static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
 {
 	struct live *l = ctx;
-	e->proc = proc_of(l, who->tgid);
+	e->proc = proc_at(l, who);
 	if (!e->proc.n) {
 		l->foreign++;
 		return;
 	}
-	if (stack_hash) {
-		const uint64_t *id = map_get(&l->stacks, stack_hash);
-		if (id)
-			e->stack.n = (uint32_t)*id;
-		else
-			l->unknown_stacks++;
-	}
+	if (stack_hash)
+		e->stack.n = stack_of(l, e->proc, stack_hash);
+	l->unknown_stacks += stack_hash && !e->stack.n;
 	l->written[e->kind]++;
 	if (l->liveness && liveness_event(l->liveness, who->tgid, e))
 		l->abandoned = true;
@@ -83,12 +137,11 @@ static void on_collection(void *ctx, const struct intake_collection *c)
 {
 	struct live *l = ctx;
 	struct event e = {
-		.kind = EVENT_GC, .flags = EVENT_F_GC, .proc = proc_of(l, c->who.tgid), .tid = c->who.tid,
+		.kind = EVENT_GC, .flags = EVENT_F_GC, .proc = proc_at(l, &c->who), .tid = c->who.tid,
 		.time_ns = c->who.time_ns, .enter_ns = c->begun_ns ?: c->marked_ns, .gc_no = c->gc_no,
 	};
-	const uint64_t *stack = c->stack_hash ? map_get(&l->stacks, c->stack_hash) : NULL;
-	if (stack)
-		e.stack.n = (uint32_t)*stack;
+	if (c->stack_hash)
+		e.stack.n = stack_of(l, e.proc, c->stack_hash);
 	if (e.proc.n && l->liveness && liveness_collection(l->liveness, c, &e))
 		l->abandoned = true;
 }
@@ -154,12 +207,12 @@ void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid)
 		marks_forget(l->marks, tgid);
 }
 
-static void refresh_maps(struct live *l, struct proc_id id)
+static void refresh_maps(struct live *l, struct proc_id id, uint64_t until_ns)
 {
 	uint64_t now = now_ns();
 	if (now - l->last_maps_ns < MAPS_PAUSE_NS)
 		return;
-	target_read_maps(l->targets, id, NULL);
+	target_read_maps(l->targets, id, until_ns, NULL);
 	l->last_maps_ns = now_ns();
 }
 
@@ -171,37 +224,41 @@ static bool resolve_all(struct live *l, struct proc_id id, const struct intake_s
 	return all;
 }
 
+/* The kernel has told of what is mapped by itself; where it has not, /proc knows. */
+static void resolve(struct live *l, struct proc_id proc, const struct intake_stack *s, struct frame *out)
+{
+	if (resolve_all(l, proc, s, out))
+		return;
+	roster_hear(l->roster);
+	target_settle_one(l->targets, proc, s->who.time_ns);
+	if (resolve_all(l, proc, s, out))
+		return;
+	refresh_maps(l, proc, s->who.time_ns);
+	l->unresolved_ips += !resolve_all(l, proc, s, out);
+}
+
 static void on_stack(void *ctx, const struct intake_stack *s)
 {
 	struct live *l = ctx;
 	struct frame frames[ALYS_MAX_FRAMES];
-	struct proc_id proc = proc_of(l, s->who.tgid);
+	struct proc_id proc = proc_at(l, &s->who);
 	if (!proc.n || s->n > ALYS_MAX_FRAMES)
 		return;
-	if (l->refusing && !map_get(&l->stacks, s->hash)) {
+	if (l->refusing && !stack_of(l, proc, s->hash)) {
 		l->refused_stacks++;
 		return;
 	}
-	uint64_t *id = map_put(&l->stacks, s->hash);
-	if (!id) {
-		l->abandoned = true;
-		return;
-	}
 	/* Sent again after a collision in the kernel's table, or because that was emptied. */
-	if (*id) {
-		l->abandoned |= l->forgets && !map_put(&l->recalled, *id);
+	uint32_t known = stack_of(l, proc, s->hash);
+	if (known) {
+		l->abandoned |= l->forgets && !map_put(&l->recalled, known);
 		return;
 	}
-	if (!resolve_all(l, proc, s, frames)) {
-		refresh_maps(l, proc);
-		l->unresolved_ips += !resolve_all(l, proc, s, frames);
-	}
-	*id = ++l->stacks_cnt;
-	struct stack out = {
-		.id = { l->stacks_cnt }, .proc = proc, .end = (uint8_t)s->end, .n = s->n, .frames = frames,
-	};
-	l->stack_ends[s->end < STACK_END_CNT ? s->end : STACK_END_UNKNOWN]++;
-	if (catalog_put_stack(l->catalog, &out) || trace_write_stack(l->writer, &out) == -ENOMEM)
+	resolve(l, proc, s, frames);
+	uint32_t epoch = target_epoch(l->targets, proc);
+	l->last.epoch = epoch;
+	uint64_t *id = map_put(&l->stacks, stack_key(s->hash, epoch));
+	if (!id || !put_stack(l, proc, (uint8_t)s->end, s->n, frames, id))
 		l->abandoned = true;
 }
 
@@ -224,9 +281,9 @@ static void on_exec(struct live *l, const struct intake_who *who)
 {
 	live_heap_gone(l, target_find(l->targets, who->tgid), who->tgid);
 	write_mark(l, EVENT_EXEC, 0, target_find(l->targets, who->tgid), who);
-	struct proc_id id = target_exec(l->targets, who->tgid);
+	struct proc_id id = target_exec(l->targets, who->tgid, who->time_ns);
 	if (id.n)
-		target_read_maps(l->targets, id, NULL);
+		target_read_maps(l->targets, id, who->time_ns, NULL);
 	else
 		l->abandoned = true;
 }
@@ -286,7 +343,8 @@ static void on_miss(struct live *l, const struct intake_who *who)
 {
 	struct proc_id proc = proc_of(l, who->tgid);
 	if (proc.n)
-		refresh_maps(l, proc);
+		refresh_maps(l, proc, who->time_ns);
+	l->last.id.n = 0;
 }
 
 /* Its place among the events says which of them saw the libraries that were there before. */
@@ -294,7 +352,8 @@ static void on_libraries(struct live *l, const struct intake_who *who)
 {
 	struct proc_id proc = proc_of(l, who->tgid);
 	if (proc.n)
-		target_read_maps(l->targets, proc, NULL);
+		target_read_maps(l->targets, proc, who->time_ns, NULL);
+	l->last.id.n = 0;
 }
 
 static void on_oom(struct live *l, uint32_t victim)
@@ -388,7 +447,15 @@ static void on_translated(void *ctx, const struct proc *p, const char *name)
 	live_drop(l, p->tgid);
 }
 
+static void on_hear(void *ctx)
+{
+	const struct live *l = ctx;
+	if (l->roster)
+		roster_hear(l->roster);
+}
+
 static const struct target_ops live_target_ops = {
+	.hear = on_hear,
 	.on_module = on_module,
 	.on_proc = on_proc,
 	.on_mapping = on_mapping,
@@ -476,7 +543,7 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	if (!id.n)
 		return -err->code;
 	int rc = l->all ? 0 : probe_add_target(l->probe, tgid, err);
-	return rc ? rc : target_read_maps(l->targets, id, err);
+	return rc ? rc : target_read_maps(l->targets, id, UINT64_MAX, err);
 }
 
 void live_drop(struct live *l, uint32_t tgid)

@@ -44,12 +44,12 @@ struct live {
 	bool all; /* the kernel takes every process for a target */
 	bool shared; /* processes share their links, and our programs tell them apart */
 
-	struct map stacks; /* hash -> stack_id */
+	struct map stacks; /* hash, and the process' epoch -> stack_id */
 	uint32_t stacks_cnt;
 	bool forgets;        /* stacks are thrown away now and then, see session/compact */
 	struct map recalled; /* then: those that were sent again since, by id */
 	struct {
-		uint32_t tgid;
+		uint32_t tgid, epoch; /* see target_epoch */
 		struct proc_id id;
 	} last; /* most events come in runs of one process */
 	bool flowing;   /* the ring is being read, and processes looked after: nothing may take its time */

@@ -135,7 +135,7 @@ static void on_command_mapped(void *ctx)
 	struct live *l = ctx;
 	const struct proc *p;
 	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));)
-		target_read_maps(l->targets, p->id, NULL);
+		target_read_maps(l->targets, p->id, UINT64_MAX, NULL);
 }
 
 /* Time counts from here, not from when files were searched for what to probe, which takes a second at times. */

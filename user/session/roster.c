@@ -57,11 +57,12 @@ static void set_due(struct roster *r, uint32_t tgid, uint64_t recheck)
 		*due |= recheck;
 }
 
-static void on_mapped(void *ctx, uint32_t tgid)
+static void on_mapped(void *ctx, const struct report *report)
 {
 	struct roster *r = ctx;
-	if (r->select || target_find(r->live->targets, tgid).n)
-		set_due(r, tgid, 0);
+	if (r->select || target_find(r->live->targets, report->tgid).n)
+		set_due(r, report->tgid, 0);
+	target_report(r->live->targets, report);
 }
 
 static void split(struct roster *r, uint32_t tgid, const char *name)
@@ -79,7 +80,7 @@ static void on_translator(void *ctx, uint32_t tgid, const char *name)
 	if (r->live->shared)
 		split(r, tgid, name);
 	if (id.n)
-		target_read_maps(r->live->targets, id, NULL);
+		target_read_maps(r->live->targets, id, UINT64_MAX, NULL);
 }
 
 bool roster_may_share(struct roster *r)
@@ -236,7 +237,7 @@ static void look_at(struct roster *r, uint32_t tgid, bool recheck)
 	if (id.n && recheck && r->select && !is_wanted(r, tgid))
 		live_drop(r->live, tgid);
 	else if (id.n)
-		target_read_maps(r->live->targets, id, NULL);
+		target_read_maps(r->live->targets, id, r->live->read_ns, NULL);
 	else if (parent && r->live->o->follow && target_find(r->live->targets, (uint32_t)*parent).n)
 		roster_take(r, tgid);
 	else if (is_wanted(r, tgid))
@@ -305,11 +306,17 @@ static void rescan(struct roster *r)
 		roster_may_share(r);
 	for (size_t i = 0; (p = catalog_next_proc(r->live->catalog, &i));) {
 		if (target_find(r->live->targets, p->tgid).n == p->id.n)
-			target_read_maps(r->live->targets, p->id, NULL);
+			target_read_maps(r->live->targets, p->id, r->live->read_ns, NULL);
 	}
 	roster_scan(r, NULL);
 	r->counts.rescans++;
 	r->lost = false;
+}
+
+void roster_hear(struct roster *r)
+{
+	if (r->news)
+		news_read(r->news);
 }
 
 int roster_work(struct roster *r)
@@ -319,8 +326,7 @@ int roster_work(struct roster *r)
 	size_t n;
 	if (!r->live->full && r->refused)
 		take_refused(r);
-	if (r->news)
-		news_read(r->news);
+	roster_hear(r);
 	if (r->lost || (!r->news && now - r->last_scan_ns >= RESCAN_NS))
 		rescan(r);
 	do {

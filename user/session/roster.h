@@ -33,6 +33,8 @@ int roster_fd(const struct roster *r);
 bool roster_may_share(struct roster *r);
 /* Takes in every wanted process that is there. */
 int roster_scan(struct roster *r, struct err *err);
+/* Takes in what the kernel has told up to now, and looks at nothing. */
+void roster_hear(struct roster *r);
 /* Looks at what is due; how many ms until it wants to be called again at most, -1 = only when there are news. */
 int roster_work(struct roster *r);
 /* A process is traced in spite of what select says, or not any more (then also its children). */

@@ -27,6 +27,12 @@ static int open_regular(const char *path)
 	return fd;
 }
 
+static bool is_inode(int fd, const struct map_line *line)
+{
+	struct stat st;
+	return !fstat(fd, &st) && st.st_ino == line->ino;
+}
+
 /*
  * map_files leads to the mapped file itself, also when it was deleted, replaced or lies in another
  * mount namespace; it wants privileges, so the path through the process's root is tried next.
@@ -37,12 +43,17 @@ int module_open(uint32_t tgid, const struct map_line *line)
 	tgid = proc_holder(tgid);
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, line->start, line->end);
 	int fd = open_regular(path), first = fd;
-	if (fd >= 0)
+	if (fd >= 0 && (!line->past || is_inode(fd, line)))
 		return fd;
+	if (fd >= 0)
+		close(fd);
 	snprintf(path, sizeof(path), "/proc/%u/root%s", tgid, line->path);
 	fd = open_regular(path);
 	struct stat st;
-	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != line->ino)) {
+	/* Of a process that has ended, whose root is most often ours. */
+	if (fd < 0 && !stat(line->path, &st) && S_ISREG(st.st_mode) && st.st_dev == line->dev && st.st_ino == line->ino)
+		fd = open_regular(line->path);
+	if (fd >= 0 && !is_inode(fd, line)) {
 		close(fd);
 		fd = -ESTALE;
 	}
@@ -143,7 +154,7 @@ static void open_file(struct module_table *t, struct open_module *o, uint32_t tg
 	o->dev = line->dev;
 	o->ino = line->ino;
 	o->fd = line->ino ? module_open(tgid, line) : -1;
-	if (line->ino && o->fd < 0)
+	if (line->ino && o->fd < 0 && !line->past)
 		note_closed(t, tgid, line->path, -o->fd);
 	o->elf = o->fd >= 0 ? elf_open(o->fd, line->path, NULL) : NULL;
 	if (o->fd < 0 || fstat(o->fd, &st))
@@ -164,9 +175,12 @@ const struct open_module *module_of(struct module_table *t, struct catalog *c, u
 	struct open_module *o = place ? VEC_PUSH(t, modules) : NULL;
 	if (!o)
 		return NULL;
-	*place = t->modules_cnt;
 	o->id = (struct module_id){ ++t->last_id };
 	open_file(t, o, tgid, line);
+	/* What is gone by now is known by its path alone; whoever maps the file again may be seen in time. */
+	o->outdated = line->past && o->fd < 0;
+	if (!o->outdated)
+		*place = t->modules_cnt;
 	struct module m;
 	name_module(&m, o, line);
 	return catalog_put_module(c, &m) ? NULL : o;

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/rights.h"
@@ -98,42 +99,51 @@ static void copy_out(const struct lane *l, uint64_t at, void *dst, size_t n)
 	memcpy((char *)dst + first, data, n - first);
 }
 
-/* PERF_RECORD_MMAP2, see perf_event_open(2): the path is behind what follows the two numbers. */
-#define MMAP2_PATH 72
+/* PERF_RECORD_MMAP2, linux/perf_event.h. The time stands at its end. */
+struct mmap_record {
+	struct perf_event_header h;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+	char path[];
+};
 
-static void look_at_path(struct news *n, const struct lane *l, uint64_t at, size_t size, uint32_t tgid)
+static void give_mapping(struct news *n, const struct mmap_record *m)
 {
-	char path[512];
-	size_t len = size > MMAP2_PATH ? size - MMAP2_PATH : 0;
-	/* The last part of it tells. */
-	size_t skip = len > sizeof(path) - 1 ? len - (sizeof(path) - 1) : 0;
-	copy_out(l, at + MMAP2_PATH + skip, path, len - skip);
-	path[len - skip] = 0;
-	const char *name = translator_by_file(path);
-	if (name)
-		n->ops.on_translator(n->ops.ctx, tgid, name);
+	uint64_t time;
+	size_t rest = m->h.size - sizeof(*m);
+	if (m->h.size < sizeof(*m) + sizeof(time) || !memchr(m->path, 0, rest - sizeof(time)))
+		return;
+	memcpy(&time, (const char *)m + m->h.size - sizeof(time), sizeof(time));
+	const struct report report = {
+		.tgid = m->pid,
+		.time_ns = time,
+		.line = { .start = m->addr, .end = m->addr + m->len, .offset = m->pgoff, .dev = makedev(m->maj, m->min),
+			  .ino = m->ino, .readable = true, .exec = true, .past = true, .path = m->path },
+	};
+	const char *translator = translator_by_file(m->path);
+	if (translator)
+		n->ops.on_translator(n->ops.ctx, m->pid, translator);
+	n->ops.on_mapped(n->ops.ctx, &report);
 }
 
 static void read_lane(struct news *n, struct lane *l)
 {
+	static _Alignas(8) char record[UINT16_MAX + 1]; /* the news are one thread's */
+	const struct perf_event_header *h = (const void *)record;
 	uint64_t head = __atomic_load_n(&l->head->data_head, __ATOMIC_ACQUIRE), tail = l->head->data_tail;
-	uint32_t last = 0;
-	struct {
-		struct perf_event_header h;
-		uint32_t pid;
-	} record;
-	while (head - tail >= sizeof(record)) {
-		copy_out(l, tail, &record, sizeof(record));
-		if (record.h.type == PERF_RECORD_MMAP2)
-			look_at_path(n, l, tail, record.h.size, record.pid);
-		/* A process maps several files in a row. */
-		if (record.h.type == PERF_RECORD_MMAP2 && record.pid != last)
-			n->ops.on_mapped(n->ops.ctx, last = record.pid);
-		else if (record.h.type == PERF_RECORD_LOST)
-			n->ops.on_lost(n->ops.ctx);
-		if (record.h.size < sizeof(record.h))
+	while (head - tail >= sizeof(*h)) {
+		copy_out(l, tail, record, sizeof(*h));
+		if (h->size < sizeof(*h))
 			break;
-		tail += record.h.size;
+		copy_out(l, tail, record, h->size);
+		if (h->type == PERF_RECORD_MMAP2)
+			give_mapping(n, (const void *)record);
+		else if (h->type == PERF_RECORD_LOST)
+			n->ops.on_lost(n->ops.ctx);
+		tail += h->size;
 	}
 	__atomic_store_n(&l->head->data_tail, head, __ATOMIC_RELEASE);
 }

@@ -1,7 +1,7 @@
 /*
  * target/news: the kernel says when a process maps code: which processes have changed, and so have to be
  * looked at again. In: perf's side-band records of all processes (executable mappings only). Out:
- * numbers of processes, each several times maybe. Needs CAP_PERFMON. One thread.
+ * these, nearly in the order of time. Needs CAP_PERFMON. One thread.
  */
 #ifndef ALYS_TARGET_NEWS_H
 #define ALYS_TARGET_NEWS_H
@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "target/reports.h"
 
 struct news;
 
 struct news_ops {
 	void *ctx;
-	void (*on_mapped)(void *ctx, uint32_t tgid);
+	void (*on_mapped)(void *ctx, const struct report *report);
 	/* What it has mapped is part of a translator, see translator.h. */
 	void (*on_translator)(void *ctx, uint32_t tgid, const char *name);
 	/* Records were lost: any process may have changed. */

@@ -153,6 +153,7 @@ static bool parse_map_line(char *text, struct map_line *out)
 	out->readable = perms[0] == 'r';
 	out->writable = perms[1] == 'w';
 	out->exec = perms[2] == 'x';
+	out->past = false;
 	out->path = path_at ? text + path_at : "";
 	return true;
 }

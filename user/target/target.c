@@ -14,6 +14,7 @@
 #include "target/jit.h"
 #include "target/module.h"
 #include "target/proc.h"
+#include "target/reports.h"
 #include "target/translator.h"
 
 struct range {
@@ -25,6 +26,7 @@ struct process {
 	struct proc_id id;
 	uint32_t tgid, generation;
 	int pidfd;
+	uint32_t epoch;       /* how often something came to lie where something else did */
 	struct range *ranges; /* sorted by start */
 	size_t ranges_cnt, ranges_cap;
 	struct jit jit;
@@ -37,6 +39,8 @@ struct target_table {
 	uint32_t procs_cnt; /* ever */
 	struct map current; /* tgid -> proc_id */
 	struct module_table modules;
+	struct reports reports; /* of processes that are traced */
+	uint64_t due_ns;        /* see target_due */
 	uint32_t maps_cnt;
 	uint32_t generations;
 };
@@ -47,6 +51,7 @@ struct target_table *target_new(struct catalog *c, const struct target_ops *ops)
 	if (t) {
 		t->catalog = c;
 		t->ops = *ops;
+		t->due_ns = UINT64_MAX;
 	}
 	return t;
 }
@@ -79,6 +84,7 @@ void target_free(struct target_table *t)
 	map_free(&t->procs);
 	map_free(&t->current);
 	module_table_free(&t->modules);
+	reports_free(&t->reports);
 	free(t);
 }
 
@@ -207,8 +213,16 @@ static struct process *next_incarnation(struct target_table *t, uint32_t tgid, s
 	return publish_proc(t, p, &f, parent) ? NULL : p;
 }
 
-struct proc_id target_exec(struct target_table *t, uint32_t tgid)
+static void forget_reports(struct target_table *t, uint32_t tgid, uint64_t until_ns)
 {
+	reports_forget(&t->reports, tgid, until_ns);
+	t->due_ns = reports_due(&t->reports);
+}
+
+struct proc_id target_exec(struct target_table *t, uint32_t tgid, uint64_t time_ns)
+{
+	/* Of what the process was, or there when it is looked at now. */
+	forget_reports(t, tgid, time_ns);
 	struct process *old = process_of(t, target_find(t, tgid));
 	struct process *p = old ? next_incarnation(t, tgid, old->id) : NULL;
 	return p ? p->id : (struct proc_id){ 0 };
@@ -275,6 +289,7 @@ struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t chi
 void target_gone(struct target_table *t, uint32_t tgid)
 {
 	forget_descriptor(process_of(t, target_find(t, tgid)));
+	forget_reports(t, tgid, UINT64_MAX);
 	map_del(&t->current, tgid);
 }
 
@@ -346,8 +361,26 @@ struct maps_reading {
 	struct target_table *t;
 	struct process *p;
 	struct process fresh; /* ranges only */
+	uint64_t until_ns;    /* as of when */
 	bool added;           /* some range was not there before */
+	bool replaced;        /* one lies where another did */
 };
+
+static bool overlaps(const struct process *p, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < p->ranges_cnt; i++) {
+		if (p->ranges[i].start < end && start < p->ranges[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* It came to lie where something else does at the time in question, or did in between: its own time will come. */
+static bool is_early(const struct maps_reading *m, uint64_t start, uint64_t end)
+{
+	size_t later = reports_overlapping(&m->t->reports, m->p->tgid, m->until_ns, start, end);
+	return later > 1 || (later && overlaps(m->p, start, end));
+}
 
 static int on_map_line(void *ctx, const struct map_line *line)
 {
@@ -382,18 +415,27 @@ static int on_map_line(void *ctx, const struct map_line *line)
 	return rc;
 }
 
+/* The linker may map a file larger than it leaves it. */
+static bool is_other(const struct target_table *t, const struct range *a, const struct range *b)
+{
+	return a->bias != b->bias || catalog_mapping(t->catalog, a->map)->module.n != catalog_mapping(t->catalog, b->map)->module.n;
+}
+
 /*
  * What is mapped no longer is kept until something else lies there: stacks that were taken before a
  * library was closed, or before exec, are resolved after it.
  */
-static int keep_vanished(struct process *fresh, const struct process *p)
+static int keep_vanished(struct maps_reading *m)
 {
+	struct process *fresh = &m->fresh;
 	size_t now = fresh->ranges_cnt;
-	for (size_t i = 0; i < p->ranges_cnt; i++) {
-		const struct range *old = &p->ranges[i];
+	for (size_t i = 0; i < m->p->ranges_cnt; i++) {
+		const struct range *old = &m->p->ranges[i];
 		bool taken = false;
-		for (size_t k = 0; k < now && !taken; k++)
+		for (size_t k = 0; k < now && !taken; k++) {
 			taken = fresh->ranges[k].start < old->end && old->start < fresh->ranges[k].end;
+			m->replaced |= taken && is_other(m->t, &fresh->ranges[k], old);
+		}
 		struct range *kept = taken ? NULL : VEC_PUSH(fresh, ranges);
 		if (kept)
 			*kept = *old;
@@ -403,7 +445,118 @@ static int keep_vanished(struct process *fresh, const struct process *p)
 	return 0;
 }
 
-int target_read_maps(struct target_table *t, struct proc_id id, struct err *err)
+/*
+ * When all was read and then heard, the kernel has told of all that was read. What is left out is known by what it told before, or was
+ * found before, which is still kept.
+ */
+static void leave_out_early(struct maps_reading *m)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < m->fresh.ranges_cnt; i++) {
+		const struct range r = m->fresh.ranges[i];
+		if (!is_early(m, r.start, r.end))
+			m->fresh.ranges[kept++] = r;
+	}
+	m->fresh.ranges_cnt = kept;
+}
+
+/* What was read is what the process has from now on. */
+static int take_over(struct maps_reading *m)
+{
+	struct process *p = m->p;
+	int rc = keep_vanished(m);
+	bool changed = m->added || m->fresh.ranges_cnt != p->ranges_cnt;
+	free(p->ranges);
+	p->ranges = m->fresh.ranges;
+	p->ranges_cnt = m->fresh.ranges_cnt;
+	p->ranges_cap = m->fresh.ranges_cap;
+	p->epoch += m->replaced;
+	qsort(p->ranges, p->ranges_cnt, sizeof(*p->ranges), compare_ranges);
+	if (changed)
+		m->t->ops.on_maps(m->t->ops.ctx, catalog_proc(m->t->catalog, p->id));
+	return rc;
+}
+
+static void apply_report(struct target_table *t, const struct report *report)
+{
+	struct process *p = process_of(t, target_find(t, report->tgid));
+	struct maps_reading m = { .t = t, .p = p, .until_ns = UINT64_MAX };
+	if (p && !on_map_line(&m, &report->line) && m.fresh.ranges_cnt)
+		take_over(&m);
+	else
+		free(m.fresh.ranges);
+	reports_drop(&t->reports, report);
+}
+
+static void apply_until(struct target_table *t, uint32_t tgid, uint64_t until_ns)
+{
+	const struct report *report;
+	while ((report = reports_first(&t->reports, tgid, until_ns)))
+		apply_report(t, report);
+	t->due_ns = reports_due(&t->reports);
+}
+
+void target_report(struct target_table *t, const struct report *report)
+{
+	const struct process *p = process_of(t, target_find(t, report->tgid));
+	const struct map_line *line = &report->line;
+	if (!p || !line->ino)
+		return;
+	struct report kept = *report;
+	kept.replaces = overlaps(p, line->start, line->end) || reports_overlapping(&t->reports, report->tgid, 0, line->start, line->end);
+	if (!reports_put(&t->reports, &kept))
+		t->due_ns = reports_due(&t->reports);
+}
+
+uint64_t target_due(const struct target_table *t)
+{
+	return t->due_ns;
+}
+
+void target_settle(struct target_table *t, uint64_t until_ns)
+{
+	const struct report *first;
+	while ((first = reports_first_replacing(&t->reports)) && first->time_ns <= until_ns)
+		apply_until(t, first->tgid, first->time_ns);
+}
+
+void target_settle_one(struct target_table *t, struct proc_id id, uint64_t until_ns)
+{
+	const struct process *p = t->reports.list_cnt ? process_of(t, id) : NULL;
+	if (p)
+		apply_until(t, p->tgid, until_ns);
+}
+
+uint32_t target_epoch(const struct target_table *t, struct proc_id id)
+{
+	const struct process *p = process_of(t, id);
+	return p ? p->epoch : 0;
+}
+
+/* What was unmapped before it could be seen in /proc is known by its report alone. */
+static void apply_unseen(struct target_table *t, struct process *p, uint64_t until_ns)
+{
+	const struct report *report;
+	while ((report = reports_first(&t->reports, p->tgid, until_ns))) {
+		if (overlaps(p, report->line.start, report->line.end))
+			reports_drop(&t->reports, report);
+		else
+			apply_report(t, report);
+	}
+	t->due_ns = reports_due(&t->reports);
+}
+
+/* Where several have lain, they have done so one after the other. */
+static void apply_crowded(struct target_table *t, const struct process *p, uint64_t until_ns)
+{
+	bool crowded = false;
+	for (size_t i = 0; i < t->reports.list_cnt && !crowded; i++)
+		crowded = t->reports.list[i].replaces && t->reports.list[i].tgid == p->tgid;
+	if (crowded)
+		apply_until(t, p->tgid, until_ns);
+}
+
+int target_read_maps(struct target_table *t, struct proc_id id, uint64_t until_ns, struct err *err)
 {
 	struct process *p = process_of(t, id);
 	if (!p)
@@ -413,22 +566,19 @@ int target_read_maps(struct target_table *t, struct proc_id id, struct err *err)
 		t->ops.on_translated(t->ops.ctx, catalog_proc(t->catalog, id), translator);
 		return translator_refuse(p->tgid, translator, err);
 	}
-	struct maps_reading m = { .t = t, .p = p };
+	struct maps_reading m = { .t = t, .p = p, .until_ns = until_ns };
 	int rc = proc_each_map(p->tgid, on_map_line, &m, err);
 	/* A process that is ending shows no maps: what was known is still right for its last events. */
 	if (rc || !m.fresh.ranges_cnt) {
 		free(m.fresh.ranges);
 		return rc;
 	}
-	rc = keep_vanished(&m.fresh, p);
-	bool changed = m.added || m.fresh.ranges_cnt != p->ranges_cnt;
-	free(p->ranges);
-	p->ranges = m.fresh.ranges;
-	p->ranges_cnt = m.fresh.ranges_cnt;
-	p->ranges_cap = m.fresh.ranges_cap;
-	qsort(p->ranges, p->ranges_cnt, sizeof(*p->ranges), compare_ranges);
-	if (changed)
-		t->ops.on_maps(t->ops.ctx, catalog_proc(t->catalog, id));
+	if (t->ops.hear)
+		t->ops.hear(t->ops.ctx);
+	apply_crowded(t, p, until_ns);
+	leave_out_early(&m);
+	rc = take_over(&m);
+	apply_unseen(t, p, until_ns);
 	return rc ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 

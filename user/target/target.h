@@ -23,6 +23,8 @@ struct target_ops {
 	/* New facts are in the catalog: for whoever keeps a record of them. */
 	void (*on_proc)(void *ctx, const struct proc *p);
 	void (*on_mapping)(void *ctx, const struct mapping *map, const struct module *m);
+	/* Takes in all that the kernel has told of mappings up to now, by target_report; NULL: it tells nothing. */
+	void (*hear)(void *ctx);
 	/* The process' list of executable mappings is another one than before: see target_mapping. */
 	void (*on_maps)(void *ctx, const struct proc *p);
 	/* It runs under a translator now: see translator.h. Its maps are not read. */
@@ -47,7 +49,7 @@ struct proc_id target_find(const struct target_table *t, uint32_t tgid);
 /* How many are traced now; one that ended counts until target_gone. */
 size_t target_count(const struct target_table *t);
 /* exec: a new proc_id, an empty map list. 0 when tgid was not traced or is gone already. */
-struct proc_id target_exec(struct target_table *t, uint32_t tgid);
+struct proc_id target_exec(struct target_table *t, uint32_t tgid, uint64_t time_ns);
 /* fork: the child's proc_id with a copy of its parent's map list. */
 struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t child);
 void target_gone(struct target_table *t, uint32_t tgid);
@@ -59,8 +61,21 @@ int target_move(struct target_table *t, struct catalog *c);
 /* False of what the process was before an exec, too. */
 bool target_alive(const struct target_table *t, struct proc_id id);
 
-/* Reads /proc/PID/maps again. 0, -ESRCH when the process is gone, -ENOTSUP when it runs under a translator. */
-int target_read_maps(struct target_table *t, struct proc_id id, struct err *err);
+/*
+ * Reads /proc/PID/maps again, for what happens at that time (UINT64_MAX = now) and later: what came to lie where something else did only
+ * afterwards is left out. 0, -ESRCH when the process is gone, -ENOTSUP when it runs under a translator.
+ */
+int target_read_maps(struct target_table *t, struct proc_id id, uint64_t until_ns, struct err *err);
+/* The kernel told of a mapping; of processes that are not traced it is not kept. */
+struct report;
+void target_report(struct target_table *t, const struct report *report);
+/* Mappings come to hold in time: before something that happened when target_due was over is resolved, it must be settled until then. */
+uint64_t target_due(const struct target_table *t);
+void target_settle(struct target_table *t, uint64_t until_ns);
+/* All that was told of one process until then, although nothing lay there before: for an address that is in no known mapping. */
+void target_settle_one(struct target_table *t, struct proc_id id, uint64_t until_ns);
+/* Changes when something comes to lie where something else did: the same addresses are other frames then. */
+uint32_t target_epoch(const struct target_table *t, struct proc_id id);
 /* The i-th executable mapping of the process now, by address; NULL behind the last one. */
 const struct mapping *target_mapping(const struct target_table *t, struct proc_id id, size_t i);
 /* False when no known mapping holds the address; then frame is the plain address. */

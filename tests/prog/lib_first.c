@@ -1,0 +1,12 @@
+/* One of two that c_swap loads in turn: the same code under another name. */
+#include <stdlib.h>
+
+void *site_first(size_t n);
+
+__attribute__((noipa)) void *site_first(size_t n)
+{
+	void *p = malloc(n);
+
+	__asm__ volatile("" : "+r"(p));
+	return p;
+}
