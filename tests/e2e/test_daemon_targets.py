@@ -3,10 +3,12 @@
 import fcntl
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,33 @@ def test_nobody_yet(started, daemon, tmp_path):
     assert d.traced() == 0 and d.status()["probes"].startswith("0 files, 0 places, 0 links")
     late = started.program(copy("c_busy", tmp_path / "c_late")).wait_ready().go()
     d.until(lambda: late.pid in d.status()["table"])
+    d.end()
+
+
+def test_heap_without_a_sample_is_below_something(started, daemon):
+    """All that it allocates is freed at once: 0 B is what was sampled, not what is there."""
+    busy = started.program("c_busy").wait_ready()
+    d = daemon("-p", busy.pid, "--sample", "bytes:1M")
+    busy.go()
+    d.until(lambda: re.search(rf"^ +{busy.pid}  c_busy +<3\.0 MiB ", d.ctl("status").decode(), re.M))
+    d.end()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_translators_outlive_a_daemon_that_watches_all(started, daemon, when):
+    valgrind = ("/usr/bin/valgrind", "-q", "--tool=none", PROGS / "c_busy")
+    early = started.program(*valgrind).wait_ready() if when == "before" else None
+    native = started.program("c_busy").wait_ready().go()
+    d = daemon("--all", "--sample", "bytes:4k")
+    d.until(lambda: native.pid in d.status()["table"])
+    stranger = early or started.program(*valgrind).wait_ready()
+    stranger.go()
+    time.sleep(2)
+    assert stranger.proc.poll() is None and stranger.pid not in d.status()["table"]
+    assert "runs under valgrind" in d.log()
+    assert stranger.finish() == 0
+    before = d.top(native.pid).get(None, 0)
+    d.until(lambda: d.top(native.pid).get(None, 0) > before)
     d.end()
 
 

@@ -53,9 +53,10 @@ static int largest_first(const void *a, const void *b)
 	return x->live > y->live ? -1 : x->live < y->live ? 1 : x->tgid < y->tgid ? -1 : x->tgid > y->tgid;
 }
 
-static void add_bytes(struct buf *out, double n)
+static void add_bytes(struct buf *out, const char *before, double n)
 {
 	struct buf text = { 0 };
+	buf_adds(&text, before);
 	text_bytes(&text, n);
 	buf_addf(out, "%12s", buf_str(&text));
 	buf_free(&text);
@@ -83,9 +84,9 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 		struct buf name = { 0 };
 		text_clean(&name, p->comm, 64);
 		buf_addf(out, "%8u  %-15s ", p->tgid, buf_str(&name));
-		add_bytes(out, p->live);
+		add_bytes(out, p->live_below ? "<" : "", p->live_below ? p->live_below : p->live);
 		add_error(out, p);
-		add_bytes(out, p->rate);
+		add_bytes(out, "", p->rate);
 		buf_addf(out, " %10llu %8llu\n", (unsigned long long)p->events, (unsigned long long)p->lost);
 		buf_free(&name);
 	}

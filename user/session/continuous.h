@@ -23,6 +23,7 @@ struct continuous_process {
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	double live, rate; /* bytes, bytes a second; estimates */
 	double live_error; /* its standard error */
+	double live_below; /* nothing of it was sampled: it is below that with 95 % confidence; 0 = something was */
 	uint64_t events, lost; /* lost: by the probes' programs, which know whose it is */
 	const double *history;
 	size_t history_cnt;

@@ -212,7 +212,12 @@ static void put_limits(const struct html *h, struct buf *b)
 	const struct catalog *c = h->in.catalog;
 	buf_addf(b, ",\"min_size\":%" PRIu64 ",\"partial\":%s", format_min_size(c),
 		 h->in.options->until_ns ? "true" : "false");
-	buf_addf(b, ",\"interval\":%" PRIu64 ",\"sampled\":%s", format_interval(c), h->sampled ? "true" : "false");
+	/* Also where every call was passed over. */
+	const struct totals drawn = { .live_cnt = h->sampled };
+	double below = format_below(c, &drawn);
+	buf_addf(b, ",\"interval\":%" PRIu64 ",\"sampled\":%s", format_interval(c), h->sampled || below ? "true" : "false");
+	if (below)
+		buf_addf(b, ",\"below\":%.0f", below);
 	buf_addf(b, ",\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64, catalog_sum(c, COUNT_LOST), h->tally.lost_frees);
 	buf_addf(b, ",\"unseen_frees\":%s,\"bounded\":%s", format_unseen_frees(c) ? "true" : "false",
 		 format_bounded(c) ? "true" : "false");

@@ -51,6 +51,7 @@ class Page {
       start > 0 && new Date(start).toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC"),
       about.partial ? this.timeline.words() : `${seconds(about.length_ns / 1e9)} recorded`,
       about.sampled ? `estimated from samples, one per ${bytes(about.interval)} on average` : "every call recorded",
+      about.below ? `none sampled: below ${bytes(about.below)} with 95 % confidence` : "",
     ].filter(Boolean).join(" · ");
     if (about.partial) this.notice(`Only ${this.timeline.words()} is shown: blocks allocated before are not.`);
     if (about.min_size) this.notice(`Allocations of less than ${bytes(about.min_size)} were not recorded: what is temporary is an upper bound.`);
