@@ -251,6 +251,11 @@ def started():
             running.append(Tracer(args, **popen))
             return running[-1]
 
+        def other(self, one):
+            """Whatever has a kill() of its own."""
+            running.append(one)
+            return one
+
         def server(self, name="server"):
             running.append(Program([DEMO / name, "0"]))
             running[-1].url = "http://" + running[-1].line().split()[-1]

@@ -18,7 +18,11 @@
 #include <unistd.h>
 
 /* Kept whole and under its own name; the barrier keeps the last call from becoming a jump. */
+#ifdef __clang__
+#define SITE __attribute__((noinline)) static
+#else
 #define SITE __attribute__((noipa)) static
+#endif
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
 #define TRUTH_SITES 64

@@ -1,0 +1,64 @@
+"""Debian's programs as they come: what is recorded, against what they were counted to ask for."""
+
+import collections
+import subprocess
+
+import pytest
+
+from conftest import TIMEOUT, assert_law, events_of
+from programs import GUESTS, Counts, counts_below, start, supplies
+
+pytestmark = pytest.mark.bpf
+each_guest = pytest.mark.parametrize("guest", GUESTS, ids=lambda g: g.name)
+
+
+@pytest.fixture
+def place(public, guest):
+    """A folder that any user may reach and write to, with what the programs work on."""
+    folder = public.folder
+    folder.chmod(0o777)
+    supplies(folder)
+    (folder / "counts").mkdir()
+    (folder / "counts").chmod(0o777)
+    if guest.user:
+        subprocess.run(["/usr/lib/postgresql/15/bin/initdb", "-D", folder / "cluster", "-A", "trust", "-N"], user=guest.user,
+                       cwd=folder, check=True, capture_output=True, timeout=TIMEOUT)
+    return folder
+
+
+def record(started, guest, folder, trace, *options):
+    """One recording of the program's whole work: what was counted, by process."""
+    for old in (folder / "counts").iterdir():
+        old.unlink()
+    counted = started.other(start(guest, folder, folder / "counts"))
+    counted.hears("ready")
+    tracer = started.tracer("-p", counted.pid, "-o", trace, "--force", "-b", "none", *guest.options, *options).recording()
+    counted.go()
+    if guest.drive:
+        guest.drive(folder, counted)
+    status, said = counted.finish()
+    assert status in guest.statuses, said
+    assert tracer.wait() == 0, tracer.text
+    return counts_below(folder / "counts")
+
+
+def counts_of(events):
+    """The same numbers of what was recorded."""
+    found = collections.defaultdict(lambda: [0] * 5)
+    for event in events:
+        row = found[event["tgid"]]
+        if event["kind"] == "free" or not event["addr"]:
+            row[4] += 1
+        else:
+            at = 2 if event["kind"] == "realloc" and event.get("prev_addr") else 0
+            row[at] += 1
+            row[at + 1] += event["size"]
+    return {tgid: Counts(*row) for tgid, row in found.items()}
+
+
+@each_guest
+def test_exact(started, tmp_path, guest, place):
+    trace = tmp_path / "t.alys"
+    told = record(started, guest, place, trace)
+    assert counts_of(events_of(trace, tmp_path)) == told
+    assert_law(trace)

@@ -1,0 +1,41 @@
+"""A program whose work is known, of every compiler, linker and allocator: counted exactly."""
+
+import pytest
+
+import variants
+from conftest import FIELDS, assert_law, assert_same, events_of, pooled, tally
+from variants import VARIANTS
+
+pytestmark = pytest.mark.bpf
+each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
+# Below it the unwinder takes and gives what it pleases.
+THROWS = "site_new_refused"
+
+
+def record(started, variant, trace, rounds, *options):
+    """One recording of the waiting program's work: what it says of itself."""
+    program = started.program(str(variants.build(variant)), str(rounds), env=variant.env).wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace, "--force", *options).recording()
+    truth = program.go().truths()[0]
+    tracer.stop()
+    assert program.finish() == 0
+    return truth
+
+
+@each_variant
+def test_exact(started, tmp_path, variant):
+    trace = tmp_path / "t.alys"
+    told = record(started, variant, trace, 700)
+    truth = told["sites"]
+    (seen,) = tally(events_of(trace, tmp_path)).values()
+    seen.pop(THROWS, None)
+    if not variant.named:
+        assert pooled(seen, seen) == pooled(truth, truth)
+    elif variant.bare:
+        assert_same(truth, seen, deep={"site_strdup"})
+        assert assert_law(trace).rows["stack-end-no-table"] > 0
+    else:
+        assert_same(truth, seen)
+        # Nothing but what is thrown is allocated beside the sites.
+        assert seen.get(None, {}).get("allocs", 0) == told.get("failed", 0)
+    assert_law(trace)
