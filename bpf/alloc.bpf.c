@@ -21,12 +21,11 @@
 #include "registers.bpf.h"
 #include "gc.bpf.h"
 #include "caller.bpf.h"
+#include "nest.bpf.h"
 #include "free.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* So has one with so many calls below it: allocators make few of their own, even when they set themselves up. */
-#define NEST_CALLS 256
 
 static __always_inline void count_hit(__u8 shape)
 {
@@ -81,6 +80,10 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	p->trial = !!(site->flags & ALYS_SITE_TRIAL);
 	p->foretold = 0;
 	p->below = 0;
+	p->account = site->account;
+	p->user = 0;
+	p->throws = !!(site->flags & ALYS_SITE_THROWS);
+	p->jumps = !!(site->flags & ALYS_SITE_JUMPS);
 }
 
 /* GC_malloc_kind's kinds 0 and 3: PTRFREE and AUNCOLLECTABLE (gc_priv.h). */
@@ -95,14 +98,6 @@ static __always_inline bool is_atomic(struct pt_regs *ctx, const struct alys_sit
 		return site->flags & ALYS_SITE_ATOMIC;
 	return holds_no_pointers(argument(ctx, site->kind_arg));
 }
-
-/* What the call asks for, and whether it is recorded for that. */
-struct wish {
-	__u64 size;
-	__u64 drawn_for; /* the interval in force when it was taken; NOT_TAKEN */
-};
-
-#define NOT_TAKEN ~0ull
 
 /* A list counts as the page that it mostly is: how many blocks are in it is not known yet. */
 static __always_inline __u64 weight_of(const struct alys_site *site, __u64 size)
@@ -122,14 +117,21 @@ static __always_inline struct wish call_wish(struct pt_regs *ctx, const struct a
 	return w;
 }
 
-/* Nobody will ask for the outcome of this call, nor for what it calls. On trial all are followed: the first
- * thousand calls are to end it, not as many samples. */
-static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w)
+/* Nobody will ask for the outcome of this call. On trial all are followed: the first thousand calls are to end it, not as
+ * many samples. */
+static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w)
 {
-	if (w->drawn_for != NOT_TAKEN || !(site->flags & ALYS_SITE_LEAF) || site->flags & ALYS_SITE_TRIAL)
+	if (w->drawn_for != NOT_TAKEN || site->flags & ALYS_SITE_TRIAL)
 		return false;
 	__u64 old = is_reallocation(site->shape) ? argument(ctx, site->arg[0]) : 0;
 	return !old || !sampled_has(old);
+}
+
+/* Nor for what it calls, nor does it take the place of a call that waits. */
+static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w, __u64 cfa)
+{
+	struct call_key key = call_key(cfa);
+	return site->flags & ALYS_SITE_LEAF && is_unwanted(ctx, site, w) && !may_wait(&key);
 }
 
 /* What is known at the entry but for the stack. */
@@ -145,7 +147,9 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	/* Asked for only by those who compare it: a clock costs as much as a map. */
 	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
 	p->flags = 0;
-	p->stack = 0;
+	p->stack = w->stack;
+	if (p->jumps)
+		p->caller = caller_at(cfa);
 	if (p->sampled) {
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
@@ -160,7 +164,7 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
  */
 static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 {
-	if (p->sampled)
+	if (p->sampled && !p->stack)
 		p->stack = stack_take(ctx, p->frame);
 }
 
@@ -168,7 +172,7 @@ static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 static __always_inline void call_wait(struct pending *p, __u64 cfa)
 {
 	p->cfa = cfa;
-	count(ALYS_ST_WAIT_BEGIN);
+	call_begun(p);
 }
 
 /*
@@ -275,39 +279,6 @@ static __always_inline void call_finish(const struct pending *p, __u64 result)
 		finish_alloc(p, addr);
 }
 
-/* Not a call that waits, only the mark that this thread is inside one that is paired by frame. */
-#define SHAPE_MARK 0
-
-/* A call that began in the frame of one that still waits was jumped to by it: realloc(NULL, n) ends
- * in malloc(n). The last one knows best what comes out. */
-static __always_inline void call_superseded(struct pending *p, bool jumped)
-{
-	p->cfa = 0;
-	if (p->shape == SHAPE_MARK)
-		return;
-	count(ALYS_ST_WAIT_END);
-	if (jumped)
-		count(ALYS_ST_NESTED);
-	else
-		lose(ALYS_ST_LOST_NO_RETURN);
-}
-
-/*
- * Is the thread below a call that it is in? A marked one may have been left by an exception: then what came
- * later has most likely used the place of its return address. While return probes wait, they may have.
- */
-static __noinline bool is_below(struct pending *p, __u64 cfa)
-{
-	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
-	__u64 caller;
-	if (p->cfa <= cfa || p->cfa - cfa >= NEST_SPAN)
-		return false;
-	if (p->shape != SHAPE_MARK)
-		return p->below++ < NEST_CALLS;
-	return (probes && probes->return_instances) || !read_word(&caller, p->cfa - 8) ||
-	       caller == p->caller;
-}
-
 /* By thread. The call that is to be waited for, or NULL. */
 static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 {
@@ -315,26 +286,24 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	if (!site)
 		return NULL;
 	count_hit(site->shape);
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	struct wish w = call_wish(ctx, site);
-	if (is_idle(ctx, site, &w)) {
+	if (is_idle(ctx, site, &w, cfa)) {
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
-	struct pending *p = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
-						 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!p) {
+	struct thread_call *t = thread_call(true);
+	if (!t) {
 		lose(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
-	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
-	if (is_below(p, cfa)) {
+	if (is_inside(t, cfa)) {
 		count(ALYS_ST_NESTED);
 		return NULL;
 	}
-	if (p->cfa)
-		call_superseded(p, p->cfa == cfa);
-	call_read(ctx, site, &w, p, cfa);
-	return p;
+	thread_succeed(&t->call, site, cfa, &w);
+	call_read(ctx, site, &w, &t->call, cfa);
+	return &t->call;
 }
 
 /* Returns 0 when the return is to be waited for. */
@@ -353,11 +322,11 @@ static __noinline int thread_return(struct pt_regs *ctx)
 	/* A call waits only where it was wanted. */
 	if (!recording)
 		return 0;
-	struct pending *p =
-		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
+	struct thread_call *t = thread_call(false);
+	struct pending *p = t ? &t->call : NULL;
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
 		return 0;
-	count(ALYS_ST_WAIT_END);
+	call_ended(p);
 	call_finish(p, PT_REGS_RC(ctx));
 	p->cfa = 0;
 	return 0;
@@ -392,16 +361,9 @@ int plain_return(struct pt_regs *ctx)
 
 static const struct pending no_call;
 
-/* The waiting call of this frame, made when there is none; NULL when the table is full. */
-static __always_inline struct pending *frame_call(const struct call_key *key)
+static __always_inline struct call_room *thread_room(void)
 {
-	struct pending *p = bpf_map_lookup_elem(&frame_calls, key);
-	if (p && p->cfa)
-		call_superseded(p, true);
-	if (p)
-		return p;
-	bpf_map_update_elem(&frame_calls, key, &no_call, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&frame_calls, key);
+	return bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 /* How the result will be known. */
@@ -420,36 +382,51 @@ static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct aly
 {
 	if (site->nest == ALYS_NEST_CALLER)
 		return is_internal(ctx, site, cfa);
-	struct pending *p =
-		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
-	return p && is_below(p, cfa);
+	struct thread_call *t = thread_call(false);
+	return t && is_inside(t, cfa);
 }
 
-/* Plain calls nest by thread, also those that are paired by frame. */
-static __always_inline void mark_thread(const struct alys_site *site, __u64 cfa)
+/*
+ * A collector's calls are told apart by their caller and leave no mark, but for those that nobody asks for and that may end in
+ * a jump: the lot is not drawn a second time.
+ */
+static __noinline int gc_pass(const struct alys_site *site, __u64 cfa)
 {
-	if (site->nest != ALYS_NEST_THREAD)
-		return;
-	struct pending *p = bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
-						 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!p)
-		return;
-	if (p->cfa)
-		call_superseded(p, p->cfa == cfa);
-	p->shape = SHAPE_MARK;
-	if (!read_word(&p->caller, cfa - 8))
-		p->caller = 0;
-	p->cfa = cfa;
+	struct call_room *room = thread_room();
+	if (!room)
+		return 0;
+	room->passed.account = site->account;
+	room->passed.caller = caller_at(cfa);
+	room->passed.cfa = cfa;
+	return 0;
 }
 
-static __always_inline void unmark_thread(const struct alys_site *site, __u64 cfa)
+/* Was the call jumped to by one that is not recorded? */
+static __always_inline bool is_passed(const struct call_room *room, const struct alys_site *site, __u64 cfa)
 {
-	if (site->nest != ALYS_NEST_THREAD)
-		return;
-	struct pending *p =
-		bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, 0);
-	if (p && p->cfa == cfa && p->shape == SHAPE_MARK)
-		p->cfa = 0;
+	return site->nest == ALYS_NEST_CALLER && config.interval && room->passed.cfa == cfa &&
+	       room->passed.account != site->account && room->passed.caller == caller_at(cfa);
+}
+
+/* Not followed, or not by itself. */
+static __noinline int frame_leave(const struct alys_site *site, __u64 cfa, __u32 why)
+{
+	if (why == ALYS_ST_UNSAMPLED && site->nest == ALYS_NEST_CALLER && site->flags & ALYS_SITE_JUMPS)
+		gc_pass(site, cfa);
+	count(why);
+	return 0;
+}
+
+/* The call takes its place in the frame, and what it inherits there. */
+static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, struct wish *w,
+				 __u64 cfa)
+{
+	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
+	struct call_key key = call_key(room->pair);
+	if (site->nest == ALYS_NEST_THREAD)
+		thread_mark(ctx, site, cfa, w);
+	frame_succeed(&key, site, w);
+	return 0;
 }
 
 /* By (tgid, CFA). The call, gathered in the thread's own room, or NULL when nothing is to be followed. */
@@ -460,64 +437,50 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 		return NULL;
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	struct wish w = call_wish(ctx, site);
-	bool idle = is_idle(ctx, site, &w), nested = !idle && is_nested_call(ctx, site, cfa);
+	__u32 why = is_idle(ctx, site, &w, cfa) ? ALYS_ST_UNSAMPLED : is_nested_call(ctx, site, cfa) ? ALYS_ST_NESTED : 0;
 	/* The collector refills the lists of its threads: nobody has asked for a block yet. */
-	if (nested && site->shape == ALYS_SHAPE_BATCH)
+	if (why == ALYS_ST_NESTED && site->shape == ALYS_SHAPE_BATCH)
 		return NULL;
 	count_hit(site->shape);
-	if (idle || nested) {
-		count(idle ? ALYS_ST_UNSAMPLED : ALYS_ST_NESTED);
-		return NULL;
-	}
-	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
-						      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (why)
+		goto leave;
+	struct call_room *room = thread_room();
 	if (!room) {
 		lose(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
-	mark_thread(site, cfa);
+	why = ALYS_ST_NESTED;
+	if (is_passed(room, site, cfa))
+		goto leave;
+	call_place(ctx, site, room, &w, cfa);
+	why = ALYS_ST_UNSAMPLED;
+	if (is_unwanted(ctx, site, &w))
+		goto leave;
 	call_read(ctx, site, &w, &room->now, cfa);
-	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
 	frame_foresee(ctx, site, room);
 	return room;
-}
-
-/* A call that waits in this very frame has jumped to the one whose result is known already. */
-static __always_inline void frame_supersede(struct call_room *room, const struct call_key *key)
-{
-	if (room->waiting != key->cfa)
-		return;
-	struct pending *p = bpf_map_lookup_elem(&frame_calls, key);
-	if (p && p->cfa) {
-		call_superseded(p, true);
-		bpf_map_delete_elem(&frame_calls, key);
-	}
-	room->waiting = 0;
+leave:
+	frame_leave(site, cfa, why);
+	return NULL;
 }
 
 /* What can be told at once is told; the rest waits for one of the exits. */
 static __noinline int frame_end(struct call_room *room)
 {
-	struct call_key key = { .cfa = room->pair, .tgid = bpf_get_current_pid_tgid() >> 32 };
-	if (room->foreseen == PREDICT_RESULT && room->now.trial) {
-		room->now.foretold = 1;
-		room->now.told = room->result;
-	} else if (room->foreseen == PREDICT_RESULT) {
-		frame_supersede(room, &key);
+	struct call_key key = call_key(room->pair);
+	if (room->foreseen == PREDICT_RESULT && !room->now.trial) {
 		call_finish(&room->now, room->result);
 		return 0;
 	}
-	struct pending *waiting = frame_call(&key);
-	if (!waiting) {
-		lose(ALYS_ST_LOST_PENDING);
-		return 0;
+	if (room->foreseen == PREDICT_RESULT) {
+		room->now.foretold = 1;
+		room->now.told = room->result;
 	}
-	/* A collector that jumps on takes off the byte that it would have added. */
-	if (waiting->collected && waiting->size == room->now.size + 1)
-		room->now.size++;
-	*waiting = room->now;
-	room->waiting = key.cfa;
-	call_wait(waiting, key.cfa);
+	room->now.cfa = key.cfa;
+	if (frame_put(&key, &room->now))
+		call_begun(&room->now);
+	else
+		lose(ALYS_ST_LOST_PENDING);
 	return 0;
 }
 
@@ -563,8 +526,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 		count(ALYS_ST_NESTED);
 		return NULL;
 	}
-	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
-						      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct call_room *room = thread_room();
 	if (!room) {
 		lose(ALYS_ST_LOST_PENDING);
 		return NULL;
@@ -601,8 +563,7 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
-	struct call_room *room = bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL,
-						      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct call_room *room = thread_room();
 	if (!room) {
 		lose(ALYS_ST_LOST_PENDING);
 		return NULL;
@@ -636,14 +597,6 @@ int refill(struct pt_regs *ctx)
 	return refill_end(room);
 }
 
-static __always_inline struct call_key frame_key(struct pt_regs *ctx, const struct alys_site *site)
-{
-	return (struct call_key){
-		.cfa = PT_REGS_SP(ctx) + site->cfa_off,
-		.tgid = bpf_get_current_pid_tgid() >> 32,
-	};
-}
-
 static __always_inline __u64 result_at(struct pt_regs *ctx, const struct alys_site *site, const struct pending *p)
 {
 	__u64 result = 0;
@@ -668,23 +621,23 @@ int frame_exit(struct pt_regs *ctx)
 	const struct alys_site *site = wanted_site(ctx);
 	if (!site)
 		return 0;
-	struct call_key key = frame_key(ctx, site);
-	struct pending *p = bpf_map_lookup_elem(&frame_calls, &key);
-	unmark_thread(site, key.cfa);
-	if (!p || !p->cfa) {
+	struct call_key key = call_key(PT_REGS_SP(ctx) + site->cfa_off);
+	struct pending *p = frame_find(&key);
+	if (site->nest == ALYS_NEST_THREAD)
+		thread_unmark(key.cfa);
+	if (!p) {
 		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
 	__u64 result = result_at(ctx, site, p);
 	if (p->trial && (site->flags & ALYS_SITE_TRIAL))
 		judge(site, p, result);
-	count(ALYS_ST_WAIT_END);
+	call_ended(p);
 	if (p->shape == ALYS_SHAPE_BATCH)
 		finish_batch(p, result);
 	else
 		call_finish(p, result);
-	p->cfa = 0;
-	bpf_map_delete_elem(&frame_calls, &key);
+	frame_drop(&key);
 	return 0;
 }
 
@@ -695,9 +648,9 @@ int frame_foretell(struct pt_regs *ctx)
 	const struct alys_site *site = wanted_site(ctx);
 	if (!site)
 		return 0;
-	struct call_key key = frame_key(ctx, site);
-	struct pending *p = bpf_map_lookup_elem(&frame_calls, &key);
-	if (!p || !p->cfa || !p->trial)
+	struct call_key key = call_key(PT_REGS_SP(ctx) + site->cfa_off);
+	struct pending *p = frame_find(&key);
+	if (!p || !p->trial)
 		return 0;
 	p->told = result_at(ctx, site, p);
 	p->foretold = 1;

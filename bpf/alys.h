@@ -13,6 +13,7 @@
 #define ALYS_MAX_SITES 16384  /* probe sites of all attached files */
 #define ALYS_MAX_OBJECTS 1024 /* attached files */
 #define ALYS_MAX_TARGETS 4096
+#define ALYS_MAX_ACCOUNTS 4096 /* functions whose calls are counted in and out, by name and file; 0 = all others */
 #define ALYS_SEEN_SLOTS 65536 /* direct-mapped: stacks sent lately */
 
 /* Record kinds in the ring. */
@@ -166,10 +167,13 @@ struct alys_born {
 #define ALYS_SITE_ATOMIC 2    /* the function always gives pointer-free blocks */
 #define ALYS_SITE_FREES_ON_ZERO 4 /* realloc(p, 0) frees p */
 #define ALYS_SITE_LISTS 8     /* results are predicted from the thread's free lists */
-#define ALYS_SITE_LEAF 16     /* ends in no other probed function: an unsampled call need not be followed */
+#define ALYS_SITE_LEAF 16     /* comes to no other probed function: an unsampled call need not be followed */
 #define ALYS_SITE_UNFREED 32  /* frees of its blocks are not probed */
 #define ALYS_SITE_WHOLE 128   /* an exit at which registers (ALYS_REG_*) hold size and kind as well: arg[0], kind_arg, reg */
 #define ALYS_SITE_CALLEE 256  /* a call instruction: the exits are those of the function that it calls */
+#define ALYS_SITE_JUMPS 512   /* may end in a jump to another probed function, in this file or another one */
+#define ALYS_SITE_USER 1024   /* may run the program's own code, as operator new does: only the object's `inner` code nests */
+#define ALYS_SITE_THROWS 2048 /* by exceptions, and by nothing else, it is left unseen */
 #define ALYS_SITE_TRIAL 64    /* results are read at `ret`s; what others say of them is only compared */
 
 /* Where an exit finds the result. */
@@ -199,8 +203,26 @@ struct alys_site {
 	__u8 kind_arg;      /* with ALYS_SITE_GC_KIND */
 	__u16 flags;        /* ALYS_SITE_* */
 	__u8 reg;           /* ALYS_REG_* that holds the result at an exit, the list's address at a refill; else 0 */
-	__u8 pad[5];
+	__u8 pad;
+	__u16 account;      /* of an entry: the function's number in `calls` */
+	__u16 pad2;
 };
+
+/* Calls of one function that were followed from their entry on. */
+struct alys_calls {
+	__u64 begun;
+	__u64 ended; /* well or not */
+	__u64 lost;  /* of these: nobody saw them leave */
+};
+
+/* Where a waiting call has the number of its function. */
+#define ALYS_PENDING_ACCOUNT 8
+#define ALYS_PENDING_THROWS 10
+
+/* Which word of frame_marks is a frame's. */
+#define ALYS_FRAME_MARK_BITS 12
+#define ALYS_FRAME_MARK_OF(cfa, tgid)                                                              \
+	((((__u64)(cfa) >> 3 ^ (__u64)(tgid) << 40) * 0x9e3779b97f4a7c15ull) >> (64 - ALYS_FRAME_MARK_BITS))
 
 /* Code whose calls into the allocator are the program's own, although it lies in the allocator. */
 struct alys_range {
@@ -209,6 +231,7 @@ struct alys_range {
 
 #define ALYS_MAX_WRAPPERS 16
 #define ALYS_MAX_OWN_FREES 4
+#define ALYS_MAX_INNER 4
 
 /*
  * Free lists of a thread, as libgc keeps them (thread_local_alloc.c): the word that GC_malloc_kind
@@ -232,6 +255,7 @@ struct alys_object {
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends them */
 	struct alys_range code;   /* all of the file's, from the first to the last */
 	__u64 own_frees[ALYS_MAX_OWN_FREES]; /* where calls of free return to that the allocator makes for itself; 0 ends them */
+	struct alys_range inner[ALYS_MAX_INNER]; /* code below ALYS_SITE_USER that calls probed functions for its own ends */
 	__u64 agreed, wrong; /* with ALYS_SITE_TRIAL: calls that were compared, counted by programs */
 };
 

@@ -5,6 +5,7 @@
 
 /* A thread that seems to be this deep inside an allocator has left it by a jump. */
 #define NEST_SPAN (1 << 20)
+
 /* The load bias needs no table: the probed address is known in the file and in the process. */
 static __always_inline __u64 bias_of(struct pt_regs *ctx, const struct alys_site *site)
 {
@@ -17,20 +18,23 @@ static __always_inline struct alys_object *object_of(const struct alys_site *sit
 	return bpf_map_lookup_elem(&objects, &i);
 }
 
-/* Who called, also where another tracer's return probe has put its trampoline in place of the address. */
-static __always_inline bool read_caller(__u64 cfa, __u64 *caller)
+/* Who called, also where a return probe has put its trampoline in place of the address; 0 = cannot be read. Global: the
+ * verifier looks at it once. */
+__weak __noinline __u64 caller_at(__u64 cfa)
 {
 	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
-	*caller = probes && probes->return_instances ? return_probe_at(cfa - 8) : 0;
-	return *caller || read_word(caller, cfa - 8);
+	__u64 caller = probes && probes->return_instances ? return_probe_at(cfa - 8) : 0;
+	if (!caller && !read_word(&caller, cfa - 8))
+		return 0;
+	return caller;
 }
 
 /* Does the allocator's own code make this call, other than for the program's sake (GC_strdup)? */
 static __always_inline bool is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
 {
 	const struct alys_object *o = object_of(site);
-	__u64 caller;
-	if (!o || !read_caller(cfa, &caller))
+	__u64 caller = o ? caller_at(cfa) : 0;
+	if (!caller)
 		return false;
 	caller -= bias_of(ctx, site);
 	if (caller < o->text_lo || caller >= o->text_hi)

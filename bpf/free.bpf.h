@@ -36,8 +36,9 @@ static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_s
 	const struct alys_object *o = object_of(site);
 	struct freeing *f = bpf_task_storage_get(&thread_frees, bpf_get_current_task_btf(), NULL,
 						 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]), caller;
-	if (!o || !f || !read_caller(cfa, &caller))
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]);
+	__u64 caller = caller_at(cfa);
+	if (!o || !f || !caller)
 		return true;
 	__u64 bias = bias_of(ctx, site);
 	if (is_own_free(o, caller - bias)) {

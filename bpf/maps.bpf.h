@@ -19,6 +19,10 @@ __u64 interval __weak = 0;
 /* A call between its entry and its return. */
 struct pending {
 	__u64 cfa;   /* 0 = no call waits */
+	__u16 account; /* of the function, in `calls`; the loader looks for it here */
+	__u8 throws; /* left by an exception when by none of its ways out; the loader looks at it, too */
+	__u8 jumps;  /* may end in a jump to another probed function */
+	__u32 below; /* calls seen below this one */
 	__u64 frame; /* the same, from the begin of the entry on */
 	__u64 size;
 	__u64 old;
@@ -37,9 +41,20 @@ struct pending {
 	__u8 collected; /* mostly freed by a collector, which nobody tells here */
 	__u8 trial;     /* ALYS_SITE_TRIAL */
 	__u8 foretold;
-	__u32 below; /* calls seen below this one */
+	__u64 user; /* of a mark: the call may run the program's code, whose calls are its own */
 	__u64 told; /* when foretold: the result, as the site or prediction on trial says */
-	__u64 caller; /* of a mark: its return address */
+	__u64 caller; /* its return address: of a mark, and of a call that may jump */
+};
+_Static_assert(__builtin_offsetof(struct pending, account) == ALYS_PENDING_ACCOUNT, "wire");
+_Static_assert(__builtin_offsetof(struct pending, throws) == ALYS_PENDING_THROWS, "wire");
+
+/* The call of a plain allocator that a thread is in, and the innermost operator new that may run the program's code. */
+struct thread_call {
+	struct pending call;
+	__u64 new_cfa; /* 0 = in none */
+	__u64 new_bias;
+	__u32 new_object;
+	__u32 pad;
 };
 
 /* All records, in causal order per address. Written by all programs, read by the loader, sized by
@@ -99,7 +114,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct pending);
+	__type(value, struct thread_call);
 } thread_calls SEC(".maps") __weak;
 
 /* The free that a thread was seen to enter last. Who it is for is found by its frame. */
@@ -128,7 +143,9 @@ struct call_room {
 	__u64 result; /* with PREDICT_RESULT */
 	__u64 foreseen; /* enum prediction */
 	__u64 pair;     /* CFA that the exit will see */
-	__u64 waiting;  /* the last one that was left to wait */
+	struct {
+		__u64 cfa, caller, account;
+	} passed; /* the collector's last call that nobody asks for and that may jump */
 	struct pending now;
 };
 
@@ -152,6 +169,17 @@ struct {
 	__type(key, struct call_key);
 	__type(value, struct pending);
 } frame_calls SEC(".maps") __weak;
+
+/* How many of them share a slot of the frame's hash; 0 = none waits there. Taken back by the loader, too. */
+__u32 frame_marks[1 << ALYS_FRAME_MARK_BITS] __weak = {};
+
+/* Calls that waited for their way out, by function: the number is in the site. Written by programs, read by the loader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ALYS_MAX_ACCOUNTS);
+	__type(key, __u32);
+	__type(value, struct alys_calls);
+} calls SEC(".maps") __weak;
 
 struct block_key {
 	__u64 addr;

@@ -25,7 +25,7 @@
 #endif
 #define NO_TAIL_CALL() __asm__ volatile("" ::: "memory")
 
-#define TRUTH_SITES 64
+#define TRUTH_SITES 96
 #define TRUTH_SLOTS (1u << 17)
 
 struct truth_site {

@@ -59,7 +59,8 @@ static void check_exit(const struct opened *o, const struct site_exit *x, bool c
 	assert_true(elf_offset_of(o->elf, x->vaddr, &offset));
 	assert_int_equal(offset, x->offset);
 	if (x->emulated) {
-		assert_true(cheap && emulated_bytes(b));
+		/* A jump to memset has the result, too. */
+		assert_true((cheap || b[0] == 0xe9 || b[0] == 0xeb) && emulated_bytes(b));
 	} else {
 		assert_true(b[0] == 0xc3 || (b[0] == 0xf3 && b[1] == 0xc3));
 		assert_int_equal(x->cfa_off, 8);
@@ -146,7 +147,7 @@ static void test_rets_are_objdumps(void **state)
 		objdump_rets(libraries[i], &rets);
 		open_sites(&o, libraries[i], &opts);
 		for (size_t k = 0; k < o.list.exits_cnt; k++)
-			assert_non_null(map_get(&rets, o.list.exits[k].vaddr));
+			assert_true(o.list.exits[k].emulated || map_get(&rets, o.list.exits[k].vaddr));
 		for (size_t k = 0; k < o.list.sites_cnt; k++) {
 			const struct site *s = &o.list.sites[k];
 			const struct map_slot *slot;

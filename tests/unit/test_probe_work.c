@@ -363,7 +363,8 @@ static void test_sites_at_work(void **state)
 	skip(); /* the sanitizer brings its own malloc */
 #endif
 	for (size_t i = 0; i < sizeof(at_work) / sizeof(*at_work); i++) {
-		assert_int_equal(watch_library(at_work[i], false), 0);
+		unsigned int jumps = watch_library(at_work[i], false);
+		assert_true(!strcmp(at_work[i], GLIBC) ? jumps > 0 : !jumps); /* calloc's to memset */
 		unsigned int cheap = watch_library(at_work[i], true);
 		if (strcmp(at_work[i], GLIBC))
 			assert_true(cheap > 20);

@@ -209,6 +209,7 @@ void elf_close(struct elf *e)
 		free_texts(&e->cache->joined);
 		map_free(&e->cache->versions);
 		map_free(&e->cache->targets);
+		map_free(&e->cache->resolvers);
 		image_close(&e->cache->image);
 	}
 	free(e->cache);

@@ -62,6 +62,10 @@ bool elf_offset_of(const struct elf *e, uint64_t vaddr, uint64_t *offset);
 bool elf_mapped_vaddr(const struct elf *e, const struct elf_mapped *m, uint64_t *vaddr);
 /* The symbol that a PLT entry at vaddr jumps to, NULL when vaddr is no PLT entry with a known target. */
 const char *elf_plt_target(const struct elf *e, uint64_t vaddr);
+/* The name of the function that the instruction there jumps to or calls through a slot of the GOT; NULL. */
+const char *elf_got_target(const struct elf *e, uint64_t vaddr);
+/* The IFUNC that fills this slot, by its address; 0 = none. */
+uint64_t elf_got_resolver(const struct elf *e, uint64_t vaddr);
 /* The symbol whose address the loader puts into the word at vaddr, NULL when there is none. */
 const char *elf_slot_target(const struct elf *e, uint64_t vaddr);
 

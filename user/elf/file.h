@@ -16,6 +16,7 @@ struct elf_cache {
 	struct map joined;  /* number of a dynamic symbol -> copy of name and version */
 	struct map versions; /* number of a version definition -> its name */
 	struct map targets; /* address of a GOT slot -> name */
+	struct map resolvers; /* address of a GOT slot -> of the IFUNC that fills it */
 	bool targets_ready, versions_ready;
 };
 

@@ -129,20 +129,31 @@ int elf_each_symbol(const struct elf *e, int (*fn)(void *ctx, const struct elf_s
 	return 0;
 }
 
+/* A slot that is filled by a resolver has no symbol, but the resolver's address. */
+static void add_resolver(const struct elf *e, const Elf64_Rela *r)
+{
+	uint64_t *slot = map_put(&e->cache->resolvers, r->r_offset);
+	if (slot)
+		*slot = (uint64_t)r->r_addend;
+}
+
 static void add_targets(const struct elf *e, const char *section)
 {
 	Elf64_Shdr rela, symbols;
-	struct table t;
+	struct table t = { 0 };
 	const uint8_t *bytes = elf_section_find(e, section, &rela) ? elf_section_bytes(e, &rela) : NULL;
-	if (!bytes || rela.sh_type != SHT_RELA || !elf_section_header(e, rela.sh_link, &symbols) ||
-	    !table_open(e, &symbols, &t))
+	if (!bytes || rela.sh_type != SHT_RELA)
 		return;
+	if (!elf_section_header(e, rela.sh_link, &symbols) || !table_open(e, &symbols, &t))
+		t.n = 0; /* a static program's */
 	size_t n = rela.sh_size / sizeof(Elf64_Rela);
 	for (size_t i = 0; i < n && i < RELOCATIONS_MAX; i++) {
 		Elf64_Rela r;
 		Elf64_Sym sym;
 		memcpy(&r, bytes + i * sizeof(r), sizeof(r));
 		uint64_t type = ELF64_R_TYPE(r.r_info), index = ELF64_R_SYM(r.r_info);
+		if (type == R_X86_64_IRELATIVE)
+			add_resolver(e, &r);
 		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || index >= t.n)
 			continue;
 		memcpy(&sym, t.symbol_bytes + index * sizeof(sym), sizeof(sym));
@@ -164,10 +175,10 @@ static bool in_plt(const struct elf *e, uint64_t vaddr)
 	return false;
 }
 
-/* [endbr64] [bnd] jmp *disp32(%rip): the address of the GOT slot, or 0. */
+/* [endbr64] [bnd] jmp or call *disp32(%rip): the address of the GOT slot, or 0. */
 static uint64_t stub_slot(const struct elf *e, uint64_t vaddr)
 {
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa }, jmp[] = { 0xff, 0x25 };
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa }, jmp[] = { 0xff, 0x25 }, call[] = { 0xff, 0x15 };
 	const uint8_t *p = elf_bytes(e, vaddr, 4);
 	int32_t disp;
 	if (p && !memcmp(p, endbr64, 4))
@@ -176,7 +187,7 @@ static uint64_t stub_slot(const struct elf *e, uint64_t vaddr)
 	if (p && *p == 0xf2)
 		vaddr++;
 	p = elf_bytes(e, vaddr, 6);
-	if (!p || memcmp(p, jmp, 2))
+	if (!p || (memcmp(p, jmp, 2) && memcmp(p, call, 2)))
 		return 0;
 	memcpy(&disp, p + 2, sizeof(disp));
 	return vaddr + 6 + (uint64_t)(int64_t)disp;
@@ -194,8 +205,20 @@ const char *elf_slot_target(const struct elf *e, uint64_t vaddr)
 	return name ? (const char *)(uintptr_t)*name : NULL;
 }
 
+uint64_t elf_got_resolver(const struct elf *e, uint64_t vaddr)
+{
+	uint64_t slot = stub_slot(e, vaddr);
+	const uint64_t *resolver = slot && !elf_slot_target(e, slot) ? map_get(&e->cache->resolvers, slot) : NULL;
+	return resolver ? *resolver : 0;
+}
+
+const char *elf_got_target(const struct elf *e, uint64_t vaddr)
+{
+	uint64_t slot = stub_slot(e, vaddr);
+	return slot ? elf_slot_target(e, slot) : NULL;
+}
+
 const char *elf_plt_target(const struct elf *e, uint64_t vaddr)
 {
-	uint64_t slot = in_plt(e, vaddr) ? stub_slot(e, vaddr) : 0;
-	return slot ? elf_slot_target(e, slot) : NULL;
+	return in_plt(e, vaddr) ? elf_got_target(e, vaddr) : NULL;
 }

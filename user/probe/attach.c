@@ -151,6 +151,7 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, 
 	struct alys_site wire;
 	uint64_t cookie;
 	sites_fill_entry(s, plan->way->object, &wire);
+	wire.account = calls_number(p, s->row->symbol, o->file_fd);
 	if (s->predicted)
 		wire.flags |= ALYS_SITE_LISTS;
 	if (o->sites->at == SAMPLE_AT_REFILL && s->row->family == ALLOC_LIBGC)
@@ -356,6 +357,7 @@ void probe_close(struct probe *p)
 	free(p->attachments);
 	programs_close(p->programs);
 	files_free(&p->files);
+	calls_free(&p->counted);
 	alys_bpf__destroy(p->skel);
 	free(p);
 }

@@ -190,6 +190,8 @@ static int go_on(struct flow *w, int32_t i)
 		return 0;
 	case INSN_INDIRECT:
 		n->leave = FLOW_LOST;
+		if (funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to) && n->cfa == 8)
+			n->leave = FLOW_JUMPS_ON;
 		if (n->cfa != 8)
 			doubt(w, "it has a computed jump");
 		return 0;
@@ -199,7 +201,8 @@ static int go_on(struct flow *w, int32_t i)
 		rc = jump_to_target(w, i, after);
 		return rc ? rc : fall_through(w, i, after);
 	case INSN_CALL:
-		if (n->in.target && !funcs_follow(w->funcs, n->in.target, &n->dest, &n->to))
+		if (n->in.target ? !funcs_follow(w->funcs, n->in.target, &n->dest, &n->to) :
+				   !funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to))
 			n->dest = 0;
 		n->no_return = never_returns(n->to);
 		return n->no_return ? 0 : fall_through(w, i, after);
@@ -227,7 +230,7 @@ static int explore(struct flow *w, uint64_t from, struct state s)
 static bool has_computed_jump(const struct flow *w)
 {
 	for (size_t i = 0; i < w->nodes_cnt; i++)
-		if (w->nodes[i].in.flow == INSN_INDIRECT)
+		if (w->nodes[i].in.flow == INSN_INDIRECT && !w->nodes[i].to)
 			return true;
 	return false;
 }

@@ -139,18 +139,29 @@ uint64_t funcs_end(const struct funcs *f, uint64_t vaddr, uint64_t max)
 	return end - vaddr > max ? vaddr + max : end;
 }
 
+static bool follow_name(const struct funcs *f, const char *name, uint64_t *to)
+{
+	const struct func *fn = name ? funcs_named(f, name) : NULL;
+	if (!fn || fn->indirect)
+		return false;
+	*to = fn->vaddr;
+	return true;
+}
+
+bool funcs_follow_slot(const struct funcs *f, uint64_t vaddr, uint64_t *to, const char **name)
+{
+	*name = elf_got_target(f->elf, vaddr);
+	return follow_name(f, *name, to);
+}
+
 bool funcs_follow(const struct funcs *f, uint64_t vaddr, uint64_t *to, const char **name)
 {
 	*name = elf_plt_target(f->elf, vaddr);
-	if (*name) {
-		const struct func *fn = funcs_named(f, *name);
-		if (!fn || fn->indirect)
-			return false;
-		*to = fn->vaddr;
-		return true;
-	}
-	const struct func *fn = funcs_at(f, vaddr);
-	if (fn && fn->vaddr == vaddr) {
+	if (*name)
+		return follow_name(f, *name, to);
+	uint64_t resolver = elf_got_resolver(f->elf, vaddr);
+	const struct func *fn = funcs_at(f, resolver ? resolver : vaddr);
+	if (fn && fn->vaddr == (resolver ? resolver : vaddr)) {
 		*name = fn->name;
 		if (fn->indirect)
 			return false;

@@ -35,6 +35,8 @@ uint64_t funcs_end(const struct funcs *f, uint64_t vaddr, uint64_t max);
  * *name is what is known of the target, or NULL. False when it leaves the file or is an IFUNC.
  */
 bool funcs_follow(const struct funcs *f, uint64_t vaddr, uint64_t *to, const char **name);
+/* The same for a jump or call at vaddr through a slot of the GOT (-fno-plt); *name NULL: through anything else. */
+bool funcs_follow_slot(const struct funcs *f, uint64_t vaddr, uint64_t *to, const char **name);
 bool funcs_is_code(const struct funcs *f, uint64_t vaddr);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "probe/exits.h"
 
-#define MAX_DEPTH 4
+#define MAX_DEPTH 8
 #define MAX_BODIES 256
 
 /* What one site can end in. */
@@ -26,14 +26,19 @@ struct trail {
 	size_t through_cnt, through_cap;
 };
 
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+	for (size_t i = 0; name && i < n; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 /* Busy functions that allocators like to end in: probing those costs more than it tells. */
 static bool is_busy(const char *name)
 {
 	static const char *const names[] = { "memset", "memcpy", "memmove", "pthread_mutex_unlock" };
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
+	return is_one_of(name, names, sizeof(names) / sizeof(*names));
 }
 
 static void lose(struct site *s, const struct flow_node *n, const char *why)
@@ -44,14 +49,17 @@ static void lose(struct site *s, const struct flow_node *n, const char *why)
 }
 
 /*
- * libgc's allocators end in GC_clear_stack(result), which gives back its argument. Its own ways out are
- * single-stepped, and every refill and collection passes them: the jump is the better exit.
+ * Some functions give back their first argument, so that at a jump to them the result is there: a calloc of somebody's own ends
+ * in memset(result, 0, n), libgc's allocators in GC_clear_stack(result). Others pass the ways out of those all the time, and
+ * they may lie in another file: the jump is the better exit. Where only `ret`s are trusted, it is the only one for memset.
  */
 static bool hands_through(const struct plan *p, const struct flow_node *n)
 {
-	return p->options->cheap_exits && n->leave == FLOW_JUMPS_ON && n->next < 0 && n->to &&
-	       !strcmp(n->to, "GC_clear_stack") && n->in.cost == INSN_EMULATED && n->cfa &&
-	       plan_cfa_ok((void *)p, n);
+	static const char *const copy[] = { "memset", "memcpy", "memmove" }, *const clear[] = { "GC_clear_stack" };
+	bool gone = (n->in.flow == INSN_JUMP || n->in.flow == INSN_INDIRECT) && n->cfa == 8 && n->in.cost != INSN_REFUSED &&
+		    (n->leave == FLOW_JUMPS_ON || n->leave == FLOW_LOST) && plan_cfa_ok((void *)p, n);
+	return gone && (is_one_of(n->to, copy, 3) ||
+			(p->options->cheap_exits && n->in.cost == INSN_EMULATED && is_one_of(n->to, clear, 1)));
 }
 
 static bool returns_block(const struct site *s)
@@ -108,7 +116,7 @@ static int follow(struct trail *t, struct body *b, int depth)
 		int rc = 0;
 		if (n->leave == FLOW_JUMPS_ON && !hands_through(t->plan, n))
 			rc = follow_jump(t, n, depth);
-		else if (n->leave == FLOW_LOST)
+		else if (n->leave == FLOW_LOST && !hands_through(t->plan, n))
 			lose(t->site, n, n->in.flow == INSN_INDIRECT ? "a computed jump" :
 					 n->to			     ? "another file's function" :
 								       "where to is not known");
@@ -166,7 +174,7 @@ static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
 		x.why = ret_reason(p, b);
 	} else if (hands_through(p, n)) {
 		x.reg = ALYS_REG_RDI;
-		x.emulated = true;
+		x.emulated = n->in.cost == INSN_EMULATED;
 	} else {
 		x.reg = plan_wire_reg(n->holds);
 		x.emulated = true;

@@ -283,27 +283,6 @@ void probe_forget_blocks_of(struct probe *p, const struct map *ended)
 	}
 }
 
-/* In batches too: to go from one key to the next would begin anew at each that goes meanwhile. */
-void probe_forget_calls_of(struct probe *p, const struct map *ended)
-{
-	static struct {
-		uint64_t cfa, tgid;
-	} keys[1024];
-	uint32_t at = 0, n;
-	struct bpf_map *calls = p->skel->maps.frame_calls;
-	void *values = malloc(sizeof(keys) / sizeof(keys[0]) * bpf_map__value_size(calls));
-	int rc = values ? 0 : -ENOMEM;
-	for (bool first = true; !rc; first = false) {
-		n = sizeof(keys) / sizeof(keys[0]);
-		rc = bpf_map_lookup_batch(bpf_map__fd(calls), first ? NULL : &at, &at, keys, values, &n, NULL);
-		for (uint32_t i = 0; (!rc || rc == -ENOENT) && i < n; i++) {
-			if (map_get(ended, keys[i].tgid))
-				bpf_map_delete_elem(bpf_map__fd(calls), &keys[i]);
-		}
-	}
-	free(values);
-}
-
 int probe_hold_ring_fd(const struct probe *p, bool odd)
 {
 	return bpf_map__fd(odd ? p->skel->maps.hold_calls_odd : p->skel->maps.hold_calls_even);
@@ -379,6 +358,17 @@ static uint64_t count_misses(const struct probe *p)
 	return sum;
 }
 
+static void sum_calls(const struct probe *p, struct probe_stats *out)
+{
+	struct probe_calls c;
+	for (size_t i = 0; !probe_calls(p, i, &c); i++) {
+		out->n[ALYS_ST_WAIT_BEGIN] += c.begun;
+		out->n[ALYS_ST_WAIT_END] += c.ended;
+		out->n[ALYS_ST_LOST_NO_RETURN] += p->counted.functions[i].settled;
+		out->n[ALYS_ST_FAILED] += p->counted.functions[i].thrown;
+	}
+}
+
 int probe_stats(const struct probe *p, struct probe_stats *out)
 {
 	*out = (struct probe_stats){ .sites = files_sites(&p->files),
@@ -395,6 +385,7 @@ int probe_stats(const struct probe *p, struct probe_stats *out)
 	}
 	free(each);
 	out->misses = count_misses(p);
+	sum_calls(p, out);
 	return rc;
 }
 

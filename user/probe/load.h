@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probe/calls.h"
 #include "probe/files.h"
 #include "probe/probe.h"
 #include "probe/tier.h"
@@ -38,6 +39,7 @@ struct probe {
 	size_t attachments_cnt, attachments_cap;
 	uint32_t trials_cnt;
 	struct files files;
+	struct counted_list counted;
 	const struct alys_born *born; /* as the programs write it; NULL = nothing is sampled */
 	int listening[LISTENING]; /* raw tracepoints, 0 = not attached */
 };

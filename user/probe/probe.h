@@ -81,9 +81,22 @@ void probe_forget_blocks(struct probe *p);
 void probe_forget_blocks_of(struct probe *p, const struct map *ended);
 /*
  * Forgets the calls that processes (tgid -> anything) were in when they ended: no return will ask
- * for them.
+ * for them. They are lost.
  */
 void probe_forget_calls_of(struct probe *p, const struct map *ended);
+/* The recording is over: calls that nobody can be in any more are lost. */
+void probe_settle_calls(struct probe *p);
+
+#define PROBE_FUNCTION_LEN 128
+
+/* The account of one function, in all processes: calls that were followed from their entry on. */
+struct probe_calls {
+	const char *function;  /* malloc@libc.so.6; the first one stands for all that found no place */
+	uint64_t begun, ended;
+	uint64_t lost; /* of those ended: nobody saw them leave */
+};
+/* 0; -ENOENT: there are no more; -ENOMEM. */
+int probe_calls(const struct probe *p, size_t i, struct probe_calls *out);
 /* Whether processes that begin and end are told of at all; they are after probe_open. */
 int probe_listen(struct probe *p, bool on, struct err *err);
 /* Stacks that were sent are sent again: the reader has thrown some away. */

@@ -17,6 +17,7 @@
 #include "probe/lists.h"
 #include "probe/ownfrees.h"
 #include "probe/plan.h"
+#include "probe/reach.h"
 
 static bool defines(void *ctx, const char *symbol)
 {
@@ -172,30 +173,6 @@ static bool is_library(const struct funcs *f, size_t gc)
 	uint64_t vaddr;
 	return gc > f->list_cnt / 2 && elf_is_pie(f->elf) && !elf_section(f->elf, ".interp", &size, &vaddr) &&
 	       !funcs_named(f, "_start") && !funcs_named(f, "main");
-}
-
-/* Does the function call, or end in, another one that is probed or stands for one? */
-static bool reaches_others(const struct plan *p, const struct site *s, const struct flow *w)
-{
-	for (size_t i = 0; i < w->nodes_cnt; i++) {
-		const struct site *to = w->nodes[i].dest ? site_at(p->list, w->nodes[i].dest) : NULL;
-		if (to && to != s && to->state != SITE_REFUSED && to->row->shape != ALYS_SHAPE_FREE)
-			return true;
-	}
-	return false;
-}
-
-static int find_leaves(struct plan *p)
-{
-	for (size_t i = 0; i < p->list->sites_cnt; i++) {
-		struct site *s = &p->list->sites[i];
-		struct body *b = s->state == SITE_PROBED ? plan_body(p, s->func, s->size) : NULL;
-		if (s->state == SITE_PROBED && !b)
-			return -ENOMEM;
-		/* A collector's calls of itself are told by their caller, whoever follows the outer one. */
-		s->leaf = b && (s->row->nest == ALYS_NEST_CALLER || !reaches_others(p, s, &b->flow));
-	}
-	return 0;
 }
 
 static int find_predictions(struct plan *p)
@@ -366,7 +343,7 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 	if (!rc)
 		rc = leave_find(&p);
 	if (!rc)
-		rc = find_leaves(&p);
+		rc = reach_find(&p);
 	if (!rc)
 		rc = find_predictions(&p);
 	if (!rc)
@@ -451,6 +428,15 @@ void sites_fill_object(const struct site_list *l, struct alys_object *out)
 	memcpy(out->wrappers, l->wrappers, sizeof(out->wrappers));
 	out->code = l->code;
 	memcpy(out->own_frees, l->own_frees, sizeof(out->own_frees));
+	memcpy(out->inner, l->inner, sizeof(out->inner));
+}
+
+static uint16_t entry_flags(const struct site *s)
+{
+	bool user = s->row->runs_user_code && s->row->nest == ALYS_NEST_THREAD;
+	return (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0) | (s->jumps ? ALYS_SITE_JUMPS : 0) |
+			  (user ? ALYS_SITE_USER : 0) | (user && !s->lost ? ALYS_SITE_THROWS : 0) |
+			  (s->at_callee ? ALYS_SITE_CALLEE : 0));
 }
 
 void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *out)
@@ -465,8 +451,7 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 		.arg = { s->arg[0], s->arg[1], s->arg[2] },
 		.kind_arg = s->kind_arg,
 		.reg = s->reg,
-		.flags = (uint16_t)(s->row->flags | (s->leaf ? ALYS_SITE_LEAF : 0) |
-				    (s->at_callee ? ALYS_SITE_CALLEE : 0)),
+		.flags = entry_flags(s),
 	};
 }
 
@@ -503,7 +488,7 @@ static void print_exit(const struct site_exit *x, struct buf *out)
 {
 	print_place(x, out);
 	buf_addf(out, ": result in %s, CFA sp+%u, %s%s%s\n", regs[x->reg], x->cfa_off,
-		 x->emulated ? "emulated" : "single-stepped ret", x->why ? ": " : "", x->why ? x->why : "");
+		 x->emulated ? "emulated" : x->reg == ALYS_REG_RAX ? "single-stepped ret" : "single-stepped jump", x->why ? ": " : "", x->why ? x->why : "");
 }
 
 static void print_whole_exits(const struct site_list *l, const struct site *s, struct buf *out)

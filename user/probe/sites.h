@@ -71,7 +71,8 @@ struct site {
 		size_t exits_cnt, exits_cap;
 	} late;         /* entry of the calls that these do not see */
 	bool at_callee; /* the exits are those of late */
-	bool leaf; /* ends in no other probed function */
+	bool leaf;  /* comes to no other probed function */
+	bool jumps; /* may end in a jump to one, in this file or another */
 	/* Most results can be read from a free list at the entry; the others leave by slow_exits. */
 	bool predicted;
 	uint32_t *slow_exits;
@@ -95,6 +96,7 @@ struct site_list {
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */
 	struct alys_range code; /* of the file */
 	uint64_t own_frees[ALYS_MAX_OWN_FREES]; /* see ownfrees.h */
+	struct alys_range inner[ALYS_MAX_INNER]; /* code below operator new that calls probed functions for its own ends */
 	const char *provider; /* of malloc, free...; NULL = nobody known, or not here */
 };
 

@@ -54,9 +54,25 @@ static void put_kernel(struct live *l, const struct probe_stats *s)
 #undef X
 	};
 	for (int i = 0; i < ALYS_ST_CNT; i++) {
-		if (rows[i].class && i != ALYS_ST_WAIT_BEGIN && i != ALYS_ST_WAIT_END)
+		if (rows[i].class && i != ALYS_ST_WAIT_BEGIN && i != ALYS_ST_WAIT_END && i != ALYS_ST_LOST_NO_RETURN)
 			put(l, rows[i].name, rows[i].help, (enum count_class)rows[i].class, s->n[i]);
 	}
+}
+
+/* Calls that entered and were not seen to leave, by function. */
+static void put_calls(struct live *l, const struct probe_stats *s)
+{
+	uint64_t rest = s->n[ALYS_ST_LOST_NO_RETURN];
+	struct probe_calls c;
+	for (size_t i = 0; !probe_calls(l->probe, i, &c); i++) {
+		char name[PROBE_FUNCTION_LEN + 16];
+		if (!c.lost)
+			continue;
+		snprintf(name, sizeof(name), "no-return-%s", c.function);
+		put(l, name, "calls of this function that were not seen to leave", COUNT_LOST, c.lost);
+		rest -= c.lost < rest ? c.lost : rest;
+	}
+	put(l, "no-return", "calls left by an exception, longjmp or thread exit", COUNT_LOST, rest);
 }
 
 static uint64_t frees_by_gc(const struct live *l)
@@ -174,6 +190,7 @@ void ledger_publish(struct live *l, uint64_t now)
 	if (probe_stats(l->probe, &s))
 		return;
 	put_kernel(l, &s);
+	put_calls(l, &s);
 	put_own(l, &s);
 	put_rows(l);
 	put_collections(l);

@@ -183,6 +183,7 @@ static void end_recording(struct recording *r)
 	l->stopped_ns = now_ns();
 	probe_detach(l->probe, 0);
 	live_drain(l);
+	probe_settle_calls(l->probe);
 	ledger_publish(l, l->stopped_ns);
 	about_sampling(l);
 	about_end(l);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Calls inside calls: which one is the program's own, which one was jumped to by another, and which one was left
+ * unseen. A thread remembers the plain call that it is in; calls that are paired by frame wait in frame_calls.
+ */
+#ifndef ALYS_NEST_BPF_H
+#define ALYS_NEST_BPF_H
+
+/* A thread with so many calls below one that it seems to be in has left that by a jump: allocators make few of their own, even when they set themselves up. */
+#define NEST_CALLS 256
+
+/* Not a call that waits, only the mark that this thread is inside one that is paired by frame. */
+#define SHAPE_MARK 0
+
+/* What the call asks for, and whether it is recorded for that. */
+struct wish {
+	__u64 size;
+	__u64 drawn_for; /* the interval in force when it was taken; NOT_TAKEN */
+	__u64 stack;     /* 0 = to be taken yet */
+};
+
+#define NOT_TAKEN ~0ull
+
+static __always_inline struct alys_calls *calls_of(const struct pending *p)
+{
+	__u32 i = p->account;
+	return bpf_map_lookup_elem(&calls, &i);
+}
+
+static __always_inline void call_begun(const struct pending *p)
+{
+	struct alys_calls *c = calls_of(p);
+	if (c)
+		__sync_fetch_and_add(&c->begun, 1);
+}
+
+static __always_inline void call_ended(const struct pending *p)
+{
+	struct alys_calls *c = calls_of(p);
+	if (c)
+		__sync_fetch_and_add(&c->ended, 1);
+}
+
+/* Nobody saw it leave. An operator new all of whose ways out are known has thrown. */
+static __noinline int call_lost(struct pending *p)
+{
+	struct alys_calls *c = calls_of(p);
+	bool waits = p->cfa && p->shape != SHAPE_MARK;
+	p->cfa = 0;
+	if (!waits)
+		return 0;
+	call_ended(p);
+	if (p->throws) {
+		count(ALYS_ST_FAILED);
+		return 0;
+	}
+	if (c)
+		__sync_fetch_and_add(&c->lost, 1);
+	lose(ALYS_ST_LOST_NO_RETURN);
+	return 0;
+}
+
+static __always_inline struct call_key call_key(__u64 cfa)
+{
+	return (struct call_key){ .cfa = cfa, .tgid = bpf_get_current_pid_tgid() >> 32 };
+}
+
+static __always_inline __u32 *frame_mark(const struct call_key *key)
+{
+	__u64 i = ALYS_FRAME_MARK_OF(key->cfa, key->tgid);
+	barrier_var(i);
+	return &frame_marks[i & ((1 << ALYS_FRAME_MARK_BITS) - 1)];
+}
+
+/* Hardly ever does a call wait while samples are drawn: one word in a processor's cache tells. */
+static __always_inline bool may_wait(const struct call_key *key)
+{
+	return *frame_mark(key);
+}
+
+/* The call that waits in this frame. */
+static __always_inline struct pending *frame_find(const struct call_key *key)
+{
+	return may_wait(key) ? bpf_map_lookup_elem(&frame_calls, key) : NULL;
+}
+
+/* The mark first: no exit may find the call without it. */
+static __always_inline bool frame_put(const struct call_key *key, const struct pending *p)
+{
+	__u32 *mark = frame_mark(key);
+	__sync_fetch_and_add(mark, 1);
+	if (!bpf_map_update_elem(&frame_calls, key, p, BPF_NOEXIST))
+		return true;
+	__sync_fetch_and_add(mark, -1);
+	return false;
+}
+
+static __always_inline void frame_drop(const struct call_key *key)
+{
+	if (!bpf_map_delete_elem(&frame_calls, key))
+		__sync_fetch_and_add(frame_mark(key), -1);
+}
+
+/*
+ * A call that began in the frame of one that may end in a jump, with the same return address, was jumped to: realloc(NULL, n)
+ * ends in malloc(n). Any other has come after one that was left unseen.
+ */
+static __always_inline bool is_heir(const struct pending *p, const struct alys_site *site)
+{
+	return p->jumps && p->account != site->account && caller_at(p->cfa) == p->caller;
+}
+
+/* The lot that was drawn, and what for, are those of the first call. Where none are drawn, the last one knows best. */
+static __always_inline void inherit(const struct pending *outer, struct wish *w)
+{
+	if (config.interval) {
+		w->size = outer->size;
+		w->stack = outer->stack;
+		w->drawn_for = outer->sampled ? outer->interval : NOT_TAKEN;
+	} else if (outer->collected && outer->size == w->size + 1) {
+		w->size++; /* a collector that jumps on takes off the byte that it would have added */
+	}
+	call_ended(outer);
+	count(ALYS_ST_NESTED);
+}
+
+/* The call p that waits in a frame has another begin in its place. */
+static __noinline int frame_succeed(const struct call_key *key, const struct alys_site *site, struct wish *w)
+{
+	struct pending *p = frame_find(key);
+	if (!p)
+		return 0;
+	if (is_heir(p, site))
+		inherit(p, w);
+	else
+		call_lost(p);
+	frame_drop(key);
+	return 0;
+}
+
+/* The same for the call that the thread was in; of one that is paired by frame there is only a mark. */
+static __noinline int thread_succeed(struct pending *p, const struct alys_site *site, __u64 cfa, struct wish *w)
+{
+	if (!p->cfa)
+		return 0;
+	if (p->cfa != cfa || !is_heir(p, site)) {
+		call_lost(p);
+		return 0;
+	}
+	struct call_key key = call_key(cfa);
+	if (p->shape != SHAPE_MARK)
+		inherit(p, w);
+	else if (!p->sampled && config.interval)
+		w->drawn_for = NOT_TAKEN;
+	else
+		frame_succeed(&key, site, w);
+	p->cfa = 0;
+	return 0;
+}
+
+/*
+ * Is the thread below a call that it is in? A marked one may have been left by an exception: then what came
+ * later has most likely used the place of its return address.
+ */
+static __noinline bool is_below(struct pending *p, __u64 cfa)
+{
+	if (p->user || p->cfa <= cfa || p->cfa - cfa >= NEST_SPAN || p->below++ >= NEST_CALLS)
+		return false;
+	return p->shape != SHAPE_MARK || caller_at(p->cfa) == p->caller;
+}
+
+static __noinline bool lies_inside(const struct alys_range *ranges, __u64 addr)
+{
+	for (int i = 0; i < ALYS_MAX_INNER && ranges[i].lo; i++) {
+		if (addr >= ranges[i].lo && addr < ranges[i].hi)
+			return true;
+	}
+	return false;
+}
+
+/* Below an operator new that runs the program's code, only its own calls are nested. */
+static __noinline bool is_below_new(const struct thread_call *t, __u64 cfa)
+{
+	__u32 i = t->new_object;
+	if (t->new_cfa <= cfa || t->new_cfa - cfa >= NEST_SPAN)
+		return false;
+	const struct alys_object *o = bpf_map_lookup_elem(&objects, &i);
+	return o && lies_inside(o->inner, caller_at(cfa) - t->new_bias);
+}
+
+static __always_inline bool is_inside(struct thread_call *t, __u64 cfa)
+{
+	return is_below(&t->call, cfa) || is_below_new(t, cfa);
+}
+
+static __always_inline struct thread_call *thread_call(bool made)
+{
+	return bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
+				    made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+}
+
+/* Plain calls nest by thread, also those that are paired by frame: one of them begins. An operator new that calls no
+ * allocator by itself needs no mark: what is seen below it is the program's. */
+static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, struct wish *w)
+{
+	bool bare = site->flags & ALYS_SITE_LEAF && site->flags & ALYS_SITE_USER;
+	struct thread_call *t = thread_call(!bare);
+	if (!t)
+		return;
+	struct pending *p = &t->call;
+	thread_succeed(p, site, cfa, w);
+	if (bare)
+		return;
+	p->shape = SHAPE_MARK;
+	p->below = 0;
+	p->account = site->account;
+	p->user = !!(site->flags & ALYS_SITE_USER);
+	p->jumps = !!(site->flags & ALYS_SITE_JUMPS);
+	p->sampled = w->drawn_for != NOT_TAKEN;
+	p->caller = caller_at(cfa);
+	if (p->user) {
+		t->new_object = site->object;
+		t->new_bias = bias_of(ctx, site);
+		t->new_cfa = cfa;
+	}
+	p->cfa = cfa;
+}
+
+static __always_inline void thread_unmark(__u64 cfa)
+{
+	struct thread_call *t = thread_call(false);
+	if (t && t->call.cfa == cfa && t->call.shape == SHAPE_MARK)
+		t->call.cfa = 0;
+	if (t && t->new_cfa == cfa)
+		t->new_cfa = 0;
+}
+
+#endif

@@ -1,0 +1,165 @@
+"""Entries against exits: each call counts once, whichever way it takes through an allocator, and what does not leave is named."""
+
+import json
+import math
+import subprocess
+
+import pytest
+
+from conftest import alys, assert_law, events_of, site_of
+
+pytestmark = pytest.mark.bpf
+
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+ALLOCATORS = {
+    "glibc": ("c_entries", None),
+    "jemalloc": ("c_entries", "libjemalloc.so.2"),
+    "tcmalloc": ("c_entries", "libtcmalloc_minimal.so.4"),
+    "mimalloc": ("c_entries", "libmimalloc.so.2.0"),
+    "musl": ("c_entries_musl", None),
+}
+RUNS, RATES = 20, (1024, 8192, 65536)
+SIZE, OTHERS = 192, {"site_inner": 16, "site_pvalloc": 4096}
+# In standard errors: of 150 entries one is beyond four of them once in a hundred suites.
+FAR = 4
+
+
+def run(started, trace, program, *words, preload=None, args=()):
+    """One recording of a program that waits until its allocator is probed; its truth by site."""
+    env = {"LD_PRELOAD": preload if preload.startswith("/") else f"{LIBRARIES}/{preload}"} if preload else {}
+    target = started.program(program, *words, env=env).wait_ready()
+    tracer = started.tracer("--force", "-p", target.pid, "-o", trace, *args).recording()
+    target.go()
+    truth = target.truths()[0]
+    tracer.stop()
+    target.kill()
+    return truth
+
+
+def asked(site):
+    return site["allocs"] + site["reallocs"], site["bytes"] + site["realloc_bytes"]
+
+
+def estimates(trace):
+    done = alys("report", "--show", "alloc", "-f", "json", trace)
+    assert done.returncode == 0, done.stderr
+    return {row["site"].split()[0]: row["bytes"] for row in json.loads(done.stdout)["rows"]}
+
+
+def variance(calls, size, interval):
+    """Of an estimate: a block is taken with p = 1 - exp(-size / interval), and stands for size / p then."""
+    p = -math.expm1(-size / interval)
+    return calls * size * size * (1 - p) / p
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+def test_every_entry_sampled(started, tmp_path, name):
+    """A call that nobody asks for is not asked for again inside: 20 runs at several rates against the truth."""
+    program, preload = ALLOCATORS[name]
+    sums = {}
+    for i in range(RUNS):
+        interval, trace = RATES[i % len(RATES)], tmp_path / "t.alys"
+        truth = run(started, trace, program, preload=preload, args=("-s", f"bytes:{interval}"))["sites"]
+        told = estimates(trace)
+        for site, t in truth.items():
+            calls, exact = asked(t)
+            error, spread = sums.get(site, (0, 0))
+            spread += variance(calls, OTHERS.get(site, SIZE), interval)
+            sums[site] = error + told.pop(site, 0) - exact, spread
+        assert not [site for site in told if site.startswith("site_")]
+    scores = {site: error / math.sqrt(spread) for site, (error, spread) in sums.items() if spread}
+    assert len(scores) >= 11
+    far = {site: round(z, 1) for site, z in scores.items() if abs(z) > FAR}
+    assert not far, (far, scores)
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+def test_every_entry_exact(started, tmp_path, name):
+    program, preload = ALLOCATORS[name]
+    trace = tmp_path / "t.alys"
+    truth = run(started, trace, program, "300", preload=preload)["sites"]
+    seen = {}
+    for event in events_of(trace, tmp_path):
+        if event["kind"] in ("alloc", "realloc") and site_of(event) in truth:
+            calls, size = seen.get(site_of(event), (0, 0))
+            seen[site_of(event)] = calls + 1, size + event["size"]
+    assert seen == {site: asked(t) for site, t in truth.items() if asked(t)[0]}
+    assert_law(trace)
+
+
+THROWING = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"]
+
+
+@pytest.mark.parametrize("library", THROWING)
+def test_requests_that_throw_sampled(started, tmp_path, library):
+    """Every one of them is taken, none of them returns: no later call leaves in their place."""
+    trace = tmp_path / "t.alys"
+    exact = asked(run(started, trace, "cpp_throws", preload=library, args=("-s", "bytes:4k"))["sites"]["site_new"])[1]
+    far = 5 * math.sqrt(variance(2000, 100, 4096))
+    assert abs(estimates(trace)["site_new(unsigned"] - exact) <= far
+    sizes = [e["size"] for e in events_of(trace, tmp_path) if e["kind"] == "alloc"]
+    assert sizes and max(sizes) < 1 << 20
+    assert_law(trace)
+
+
+@pytest.mark.parametrize("library", THROWING)
+def test_requests_that_throw_exact(started, tmp_path, library):
+    """They have failed; the exceptions, which are allocated and freed below operator new, are the program's own."""
+    trace = tmp_path / "t.alys"
+    truth = run(started, trace, "cpp_throws", preload=library)["sites"]["site_new"]
+    events = list(events_of(trace, tmp_path))
+    assert sum(e["kind"] == "alloc" and (site_of(e) or "").startswith("site_new") and e["size"] == 100
+               for e in events) == truth["allocs"] == 2000
+    others = [e for e in events if e["size"] != 100]
+    thrown = [e for e in others if e["kind"] == "alloc" and e["size"] > 100]
+    assert len(thrown) == 100, others
+    freed = {e["addr"] for e in events if e["kind"] == "free"}
+    assert {e["addr"] for e in thrown} <= freed
+    book = assert_law(trace)
+    # The last one may be the one that the process is in.
+    assert 99 <= book.rows["failed"] <= 100 and book.rows["failed"] + book.rows.get("in-flight", 0) == 100
+
+
+def seen_at(trace, tmp_path):
+    counts = {}
+    for event in events_of(trace, tmp_path):
+        if event["kind"] == "alloc":
+            counts[site_of(event)] = counts.get(site_of(event), 0) + 1
+    return counts
+
+
+def test_a_calloc_that_ends_in_a_jump_to_memset(started, tmp_path):
+    trace = tmp_path / "t.alys"
+    run(started, trace, "c_strange")
+    assert seen_at(trace, tmp_path) == {"site_calloc": 1000, "site_reallocarray": 1000, "site_malloc": 1000}
+    assert_law(trace)
+
+
+def test_an_interposer(started, tmp_path):
+    """glibc's libmemusage.so asks the real malloc by a pointer, and its calloc ends in memset, in another file."""
+    trace = tmp_path / "t.alys"
+    truth = run(started, trace, "c_entries", "300", preload="libmemusage.so")["sites"]
+    seen = seen_at(trace, tmp_path)
+    for site in ("site_malloc", "site_calloc", "site_realloc_null", "site_aligned_alloc_large", "site_posix_memalign_small"):
+        assert seen[site] == truth[site]["allocs"] == 300
+    assert_law(trace)
+
+
+def test_what_does_not_leave_is_lost_by_name(started, tmp_path):
+    """A way out that nobody can follow: whatever says what became of the calls says whose they were."""
+    trace = tmp_path / "t.alys"
+    target = started.program("c_strange", "away").wait_ready()
+    tracer = started.tracer("-p", target.pid, "-o", trace).recording()
+    target.go()
+    target.truths()
+    target.kill()
+    tracer.wait()
+    lost = "no-return-malloc@c_strange"
+    book = assert_law(trace, lost=500)
+    assert book.rows[lost] == 500 and f"{lost} 500" in tracer.text
+    assert lost in alys("info", trace).stdout
+    assert lost in alys("report", trace).stdout
+    alys("convert", "-f", "pprof", trace, tmp_path / "t.pb.gz")
+    raw = subprocess.run(["gzip", "-dc", tmp_path / "t.pb.gz"], capture_output=True, check=True).stdout
+    assert lost.encode() in raw
+    assert seen_at(trace, tmp_path) == {"site_calloc": 1000, "site_reallocarray": 1000, "site_malloc": 1000}

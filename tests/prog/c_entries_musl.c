@@ -1,0 +1,3 @@
+/* cc: musl-gcc */
+/* The same with musl's libc: its malloc, and no C++. */
+#include "c_entries.c"

@@ -1,0 +1,170 @@
+/* probe/calls: see calls.h. */
+#include "probe/calls.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "alys.h"
+#include "alys.skel.h"
+#include "base/vec.h"
+#include "probe/load.h"
+
+static void name_of(const char *function, int file_fd, char out[PROBE_FUNCTION_LEN])
+{
+	char link[32], path[4096];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file_fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	const char *base = strrchr(path, '/');
+	snprintf(out, PROBE_FUNCTION_LEN, "%.*s@%.48s", PROBE_FUNCTION_LEN - 64, function, base ? base + 1 : path);
+	out[strcspn(out, " ")] = '\0'; /* (deleted) */
+}
+
+static int add(struct counted_list *l, const char *name)
+{
+	struct counted *f = VEC_PUSH(l, functions);
+	if (!f)
+		return -ENOMEM;
+	*f = (struct counted){ .name = strdup(name) };
+	l->functions_cnt -= !f->name;
+	return f->name ? 0 : -ENOMEM;
+}
+
+uint16_t calls_number(struct probe *p, const char *function, int file_fd)
+{
+	struct counted_list *l = &p->counted;
+	char name[PROBE_FUNCTION_LEN];
+	name_of(function, file_fd, name);
+	if (!l->functions_cnt && add(l, "others"))
+		return 0;
+	for (size_t i = 1; i < l->functions_cnt; i++) {
+		if (!strcmp(l->functions[i].name, name))
+			return (uint16_t)i;
+	}
+	if (l->functions_cnt >= ALYS_MAX_ACCOUNTS || add(l, name))
+		return 0;
+	return (uint16_t)(l->functions_cnt - 1);
+}
+
+void calls_free(struct counted_list *l)
+{
+	for (size_t i = 0; i < l->functions_cnt; i++)
+		free(l->functions[i].name);
+	free(l->functions);
+	*l = (struct counted_list){ 0 };
+}
+
+int probe_calls(const struct probe *p, size_t i, struct probe_calls *out)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint32_t number = (uint32_t)i;
+	if (i >= p->counted.functions_cnt)
+		return -ENOENT;
+	struct alys_calls *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	if (!each)
+		return -ENOMEM;
+	const struct counted *f = &p->counted.functions[i];
+	*out = (struct probe_calls){ .function = f->name, .ended = f->settled + f->thrown, .lost = f->settled };
+	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.calls), &number, each);
+	for (int c = 0; !rc && c < cpus; c++) {
+		out->begun += each[c].begun;
+		out->ended += each[c].ended;
+		out->lost += each[c].lost;
+	}
+	free(each);
+	return rc;
+}
+
+/* As the programs have them. */
+struct call_key {
+	uint64_t cfa, tgid;
+};
+
+static void forget(struct probe *p, const struct call_key *key, const uint8_t *call)
+{
+	uint16_t number;
+	memcpy(&number, call + ALYS_PENDING_ACCOUNT, sizeof(number));
+	if (bpf_map_delete_elem(bpf_map__fd(p->skel->maps.frame_calls), key))
+		return;
+	__atomic_fetch_sub(&p->skel->bss->frame_marks[ALYS_FRAME_MARK_OF(key->cfa, key->tgid)], 1, __ATOMIC_RELAXED);
+	if (number >= p->counted.functions_cnt)
+		return;
+	if (call[ALYS_PENDING_THROWS])
+		p->counted.functions[number].thrown++;
+	else
+		p->counted.functions[number].settled++;
+}
+
+typedef bool (*unwanted_fn)(void *ctx, uint32_t tgid);
+
+/* In batches: to go from one key to the next would begin anew at each that goes meanwhile. */
+static void forget_calls(struct probe *p, unwanted_fn unwanted, void *ctx)
+{
+	static struct call_key keys[1024];
+	uint32_t at = 0, n;
+	struct bpf_map *calls = p->skel->maps.frame_calls;
+	size_t size = bpf_map__value_size(calls);
+	uint8_t *values = malloc(sizeof(keys) / sizeof(keys[0]) * size);
+	int rc = values ? 0 : -ENOMEM;
+	for (bool first = true; !rc; first = false) {
+		n = sizeof(keys) / sizeof(keys[0]);
+		rc = bpf_map_lookup_batch(bpf_map__fd(calls), first ? NULL : &at, &at, keys, values, &n, NULL);
+		for (uint32_t i = 0; (!rc || rc == -ENOENT) && i < n; i++) {
+			if (unwanted(ctx, (uint32_t)keys[i].tgid))
+				forget(p, &keys[i], values + i * size);
+		}
+	}
+	free(values);
+}
+
+static bool is_ended(void *ctx, uint32_t tgid)
+{
+	return map_get(ctx, tgid) != NULL;
+}
+
+void probe_forget_calls_of(struct probe *p, const struct map *ended)
+{
+	forget_calls(p, is_ended, (void *)ended);
+}
+
+static uint64_t count_threads(uint32_t tgid)
+{
+	char path[32];
+	uint64_t n = 0;
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	DIR *d = opendir(path);
+	for (const struct dirent *e; d && (e = readdir(d));)
+		n += e->d_name[0] != '.';
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* One more than its threads can be in. Number of those left, and one, by process. */
+static bool is_too_much(void *ctx, uint32_t tgid)
+{
+	bool known = map_get(ctx, tgid) != NULL;
+	uint64_t *left = map_put(ctx, tgid);
+	if (!left)
+		return false;
+	if (!known)
+		*left = count_threads(tgid);
+	if (!*left)
+		return true;
+	--*left;
+	return false;
+}
+
+void probe_settle_calls(struct probe *p)
+{
+	struct map left = { 0 };
+	forget_calls(p, is_too_much, &left);
+	map_free(&left);
+}
