@@ -619,10 +619,28 @@ static void test_names_asked_for(void **state)
 	types_free(&t);
 }
 
+/* Array is the type of nothing where Array(Int32) is one of something. */
+static void test_generic_types(void **state)
+{
+	static const char *const names[] = { "Array", "Array(Int32)", "Arrayed", "(Array | Nil)", "Hash(Int32, Array)", "Hash" };
+	struct types t;
+	struct map generic = { 0 };
+	(void)state;
+	assert_int_equal(types_begin(&t), 0);
+	for (uint32_t i = 0; i < 6; i++)
+		types_put(&t, 10 + i, names[i], strlen(names[i]), TYPE_FROM_COMPILER);
+	assert_int_equal(types_generic(&t, &generic), 0);
+	assert_int_equal(generic.count, 2);
+	assert_non_null(map_get(&generic, 10));
+	assert_non_null(map_get(&generic, 15));
+	map_free(&generic);
+	types_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reading_over_holes), cmocka_unit_test(test_space),
+		cmocka_unit_test(test_generic_types), cmocka_unit_test(test_reading_over_holes), cmocka_unit_test(test_space),
 		cmocka_unit_test(test_all_kinds_of_marks), cmocka_unit_test(test_what_is_no_layout),
 		cmocka_unit_test(test_some_blocks),
 		cmocka_unit_test(test_ways_to_some_blocks),

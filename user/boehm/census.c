@@ -102,6 +102,7 @@ struct taking {
 	const struct types *types;
 	const uint64_t *words;
 	bool without_types;
+	struct map generic; /* ids of types that have no instances: those of Array(T), not of Array(Int32) */
 	struct shapes shapes;
 	struct map rows; /* id -> place in census.types + 1 */
 	struct census *out;
@@ -114,7 +115,7 @@ static int count_shapes(struct taking *k)
 		const struct heap_block *b = &k->h->blocks[i];
 		for (size_t at = b->marks; !rc && b->live && at < b->marks + b->objects; at++) {
 			uint32_t id = (uint32_t)k->words[at];
-			if (k->h->marks[at] && may_be_id(k->types, id))
+			if (k->h->marks[at] && may_be_id(k->types, id) && !map_get(&k->generic, id))
 				rc = count_shape(&k->shapes, id, b);
 		}
 	}
@@ -129,7 +130,7 @@ static uint32_t id_of(const struct taking *k, const struct heap_block *b, size_t
 		return plain;
 	if (is_string(b, word))
 		return TYPE_ID_STRING;
-	if (!may_be_id(k->types, (uint32_t)word))
+	if (!may_be_id(k->types, (uint32_t)word) || map_get(&k->generic, (uint32_t)word))
 		return plain;
 	if (is_best(&k->shapes, (uint32_t)word, b))
 		return (uint32_t)word;
@@ -186,10 +187,13 @@ int census_take(const struct boehm_heap *h, const uint64_t *words, const struct 
 	struct taking k = { .h = h, .types = t, .words = words, .without_types = without_types, .out = out };
 	int rc = out->ids ? 0 : -ENOMEM;
 	if (!rc && !without_types)
+		rc = types_generic(t, &k.generic);
+	if (!rc && !without_types)
 		rc = count_shapes(&k);
 	if (!rc)
 		rc = assign(&k);
 	free_shapes(&k.shapes);
+	map_free(&k.generic);
 	map_free(&k.rows);
 	if (rc) {
 		census_free(out);

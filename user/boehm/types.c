@@ -76,6 +76,33 @@ const struct type_name *types_get(const struct types *t, uint32_t id)
 	return place && t->names[*place].name ? &t->names[*place] : NULL;
 }
 
+static uint64_t hash_name(const char *name, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uint8_t)name[i]) * 0x100000001b3ull;
+	return h;
+}
+
+int types_generic(const struct types *t, struct map *out)
+{
+	struct map bases = { 0 };
+	int rc = 0;
+	for (size_t i = 0; i < t->names_cnt && !rc; i++) {
+		const char *name = t->names[i].name, *open = strchr(name, '(');
+		if (open && open > name && !map_put(&bases, hash_name(name, (size_t)(open - name))))
+			rc = -ENOMEM;
+	}
+	for (size_t i = 0; i < t->names_cnt && !rc; i++) {
+		const char *name = t->names[i].name;
+		bool generic = !strchr(name, '(') && map_get(&bases, hash_name(name, strlen(name)));
+		if (generic && !map_put(out, t->names[i].id))
+			rc = -ENOMEM;
+	}
+	map_free(&bases);
+	return rc;
+}
+
 void types_text(const struct types *t, uint32_t id, struct buf *out)
 {
 	const struct type_name *n = types_get(t, id);

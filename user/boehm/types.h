@@ -56,6 +56,8 @@ void types_free(struct types *t);
 int types_put(struct types *t, uint32_t id, const char *name, size_t n, enum type_known known);
 /* NULL: unknown. Borrowed until the next put. */
 const struct type_name *types_get(const struct types *t, uint32_t id);
+/* Ids of generic types without arguments, which no object is of: Array, where there is an Array(Int32). -ENOMEM. */
+int types_generic(const struct types *t, struct map *out);
 /* The name, or "(class 88)". */
 void types_text(const struct types *t, uint32_t id, struct buf *out);
 /*

@@ -250,6 +250,28 @@ uint64_t threads_thaw(struct threads *t)
 	return took;
 }
 
+static bool is_marker(uint32_t tgid, uint32_t tid)
+{
+	char path[64], name[32] = "";
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", tgid, tid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return false;
+	bool got = fgets(name, sizeof(name), f) != NULL;
+	fclose(f);
+	return got && !strncmp(name, "GC-marker-", 10);
+}
+
+size_t threads_of_program(const struct threads *t, uint32_t tgid, struct root_thread *out)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < t->list_cnt; i++) {
+		if (!is_marker(tgid, t->list[i].tid))
+			out[n++] = t->list[i];
+	}
+	return n;
+}
+
 void threads_free(struct threads *t)
 {
 	threads_thaw(t);

@@ -36,6 +36,11 @@ uint64_t threads_deadline(const struct threads *t);
 /* Lets them go on; how long they stood still, in ns. Nothing when not frozen. */
 uint64_t threads_thaw(struct threads *t);
 /* Thaws as well. */
+/*
+ * Those that the collector scans, into room for all; how many. Its own ones (GC-marker-0, ...) it never does. A frozen
+ * process keeps the others: they are to be let go, too.
+ */
+size_t threads_of_program(const struct threads *t, uint32_t tgid, struct root_thread *out);
 void threads_free(struct threads *t);
 
 #endif

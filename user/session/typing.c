@@ -22,18 +22,19 @@ int typing_begin(struct typing *t, const struct types *types, const struct field
 			return -ENOMEM;
 		*size = c->size;
 	}
-	return 0;
+	return types_generic(types, &t->generic);
 }
 
 void typing_end(struct typing *t)
 {
 	map_free(&t->sizes);
+	map_free(&t->generic);
 }
 
 uint32_t typing_of(void *ctx, uint32_t first, uint64_t size, uint8_t kind)
 {
 	const struct typing *t = ctx;
-	if (t->none || !first || first >= t->ids_end)
+	if (t->none || !first || first >= t->ids_end || map_get(&t->generic, first))
 		return 0;
 	if (first == TYPE_ID_STRING)
 		return kind == HEAP_ATOMIC ? first : 0;

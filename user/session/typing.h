@@ -14,6 +14,7 @@
 struct typing {
 	const struct types *types;
 	struct map sizes;  /* type id -> bytes of an instance, where known */
+	struct map generic; /* ids that no object has */
 	uint32_t ids_end;  /* numbers from here on are none of a class */
 	bool complete;     /* every class has a name */
 	bool none;         /* not a program of Crystal's: first words mean nothing */
