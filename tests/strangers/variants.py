@@ -101,6 +101,7 @@ VARIANTS = [
     c("jemalloc", env=preloaded("libjemalloc.so.2")),
     c("tcmalloc", env=preloaded("libtcmalloc_minimal.so.4")),
     c("mimalloc", env=preloaded("libmimalloc.so.2.0")),
+    c("memusage", env=preloaded("libmemusage.so", MEMUSAGE_OUTPUT="/dev/null")),
 
     cc("gcc-O0", "g++ -O0"),
     cc("gcc-O2"),
@@ -111,7 +112,10 @@ VARIANTS = [
     cc("static", "g++ -O2", "-static"),
     cc("static-libstdc++", "g++ -O2", "-static-libstdc++ -static-libgcc"),
     cc("debuglink", after=DEBUGLINK),
+    cc("jemalloc", env=preloaded("libjemalloc.so.2")),
+    cc("tcmalloc", env=preloaded("libtcmalloc_minimal.so.4")),
     cc("mimalloc", env=preloaded("libmimalloc.so.2.0", KNOWN_NO_REFUSAL="1")),
+    cc("memusage", env=preloaded("libmemusage.so", MEMUSAGE_OUTPUT="/dev/null")),
 
     rust("debug", RUSTC),
     rust("release"),
