@@ -30,5 +30,7 @@ $(BUILD)/alys.lean.skel.h: $(BUILD)/bpf/alys.lean.linked
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name alys_lean_bpf > $@
 
-$(BUILD)/user/probe/object.o: $(BUILD)/alys.lean.skel.h
-$(BUILD)/user/probe/object.o $(BUILD)/user/probe/load.o $(BUILD)/user/probe/attach.o $(BUILD)/user/probe/programs.o $(BUILD)/user/probe/watchers.o $(BUILD)/user/probe/linker.o: $(BUILD)/alys.skel.h
+# Who loads them cannot be compiled before they are there; later, the compiler's own lists of headers tell.
+includes = $(patsubst %.c,$(BUILD)/%.o,$(shell grep -l '"$(1)"' user/probe/*.c))
+$(call includes,alys.skel.h): $(BUILD)/alys.skel.h
+$(call includes,alys.lean.skel.h): $(BUILD)/alys.lean.skel.h
