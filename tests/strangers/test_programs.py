@@ -1,11 +1,14 @@
-"""Debian's programs as they come: what is recorded, against what they were counted to ask for."""
+"""Debian's programs as they come: what is recorded, and what is estimated, against what they were counted to ask for."""
 
 import collections
+import math
+import re
 import subprocess
 
 import pytest
 
-from conftest import TIMEOUT, assert_law, events_of
+from conftest import TIMEOUT, alys, assert_law, events_of
+from estimates import FAR
 from programs import GUESTS, Counts, counts_below, start, supplies
 
 pytestmark = pytest.mark.bpf
@@ -62,3 +65,24 @@ def test_exact(started, tmp_path, guest, place):
     told = record(started, guest, place, trace)
     assert counts_of(events_of(trace, tmp_path)) == told
     assert_law(trace)
+
+
+def sampled(started, guest, folder, trace):
+    """How many of the errors that are stated, bytes and blocks are away from what was counted."""
+    told = record(started, guest, folder, trace, "-s", f"bytes:{guest.every}").values()
+    assert_law(trace)
+    total = alys("report", "--by", "process", "--show", "alloc", "-f", "json", trace)
+    assert total.returncode == 0, total.stderr
+    size, error = re.search(r'"total":{"count":\d+,"bytes":(\d+),"error":(\d+)', total.stdout).groups()
+    blocks, wide = re.search(r"^allocated +([\d,]+) \+- ([\d,]+) blocks", alys("info", trace).stdout, re.M).groups()
+    number = lambda text: int(text.replace(",", ""))
+    return ((number(size) - sum(t.bytes + t.realloc_bytes for t in told)) / max(1, number(error)),
+            (number(blocks) - sum(t.allocs + t.reallocs for t in told)) / max(1, number(wide)))
+
+
+@each_guest
+def test_sampled(started, tmp_path, guest, place):
+    scores = sampled(started, guest, place, tmp_path / "t.alys")
+    if max(map(abs, scores)) >= FAR:
+        scores = sampled(started, guest, place, tmp_path / "t.alys")
+    assert max(map(abs, scores)) < FAR, scores

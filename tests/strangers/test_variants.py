@@ -1,13 +1,15 @@
-"""A program whose work is known, of every compiler, linker and allocator: counted exactly."""
+"""A program whose work is known, of every compiler, linker and allocator: counted exactly, estimated, seen by gdb."""
 
 import pytest
 
 import variants
 from conftest import FIELDS, assert_law, assert_same, events_of, pooled, tally
+from estimates import far_off, rows
 from variants import VARIANTS
 
 pytestmark = pytest.mark.bpf
 each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
+EVERY = 8192
 # Below it the unwinder takes and gives what it pleases.
 THROWS = "site_new_refused"
 
@@ -39,3 +41,29 @@ def test_exact(started, tmp_path, variant):
         # Nothing but what is thrown is allocated beside the sites.
         assert seen.get(None, {}).get("allocs", 0) == told.get("failed", 0)
     assert_law(trace)
+
+
+def sampled(started, variant, trace):
+    """What is too far from the truth in one recording."""
+    truth = record(started, variant, trace, 4000, "-s", f"bytes:{EVERY}")["sites"]
+    book = assert_law(trace)
+    assert book.aside > book.recorded > 0
+    made = {site: (t["bytes"] + t["realloc_bytes"], t["allocs"] + t["reallocs"]) for site, t in truth.items()}
+    live = {site: (t["live_bytes"], t["live"]) for site, t in truth.items()}
+    found = {}
+    for show, true in (("alloc", made), ("live", live)):
+        told = rows(trace, show)
+        told.pop(THROWS, None)
+        if not variant.named or variant.bare:
+            told, true = ({None: tuple(map(sum, zip(*d.values())))} for d in (told, true))
+        found |= {(show, site): z for site, z in far_off(told, true, EVERY).items()}
+    return found
+
+
+@each_variant
+def test_sampled(started, tmp_path, variant):
+    far = sampled(started, variant, tmp_path / "t.alys")
+    if far:
+        again = sampled(started, variant, tmp_path / "t.alys")
+        far = {what: (z, again[what]) for what, z in far.items() if what in again}
+    assert not far

@@ -1,0 +1,59 @@
+"""What the tracer estimates, with the error that it states, against what is true."""
+
+import json
+import math
+import re
+
+from conftest import alys
+
+# Of a hundred thousand honest estimates six are as many standard errors away; once more and it is no accident.
+FAR = 4
+# Below so many samples an estimate is not spread as errors are.
+FEW = 40
+
+
+def rows(trace, show):
+    """Site -> bytes and the square of their stated error; under None what is nobody's."""
+    done = alys("report", "--by", "stack", "--show", show, "-f", "json", "--top", "0", trace)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for row in json.loads(done.stdout)["rows"]:
+        site = site_among(row["stack"])
+        size, square = found.get(site, (0, 0))
+        found[site] = size + row["bytes"], square + row["error"] ** 2
+    return found
+
+
+def site_among(frames):
+    """By the innermost frame that is a site, as conftest's site_of."""
+    for frame in frames:
+        if "__cxa_allocate_exception" in frame:
+            return None
+        site = re.search(r"\bsite_\w+", frame.rsplit(" in ", 1)[-1])
+        if site:
+            return site.group()
+    return None
+
+
+def expected_error(size, calls, every):
+    """The standard error that nobody can stay below: for what was not sampled at all, none is stated."""
+    mean = size / calls
+    return math.sqrt(size * mean / math.expm1(mean / every))
+
+
+def far_off(estimates, truth, every):
+    """
+    Site -> z of every one that is too far from the truth. `truth` is site -> (bytes, calls); sites of which so few samples
+    are expected that errors are not normal count together.
+    """
+    pools = {}
+    for site, (size, calls) in truth.items():
+        pool = pools.setdefault(site if size >= FEW * every else None, [0, 0, 0, 0])
+        found, square = estimates.get(site, (0, 0))
+        for i, n in enumerate((found, square, size, calls)):
+            pool[i] += n
+    scores = {}
+    for site, (found, square, size, calls) in pools.items():
+        if size:
+            scores[site] = (found - size) / max(math.sqrt(square), 1 if square else expected_error(size, calls, every))
+    return {site: z for site, z in scores.items() if abs(z) >= FAR}
