@@ -14,7 +14,7 @@ FEW = 40
 
 def rows(trace, show):
     """Site -> bytes and the square of their stated error; under None what is nobody's."""
-    done = alys("report", "--by", "stack", "--show", show, "-f", "json", "--top", "0", trace)
+    done = alys("report", "--by", "stack", "--show", show, "-f", "json", "--top", "0", "--depth", "128", trace)
     assert done.returncode == 0, done.stderr
     found = {}
     for row in json.loads(done.stdout)["rows"]:
