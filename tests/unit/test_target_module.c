@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -117,11 +118,128 @@ static void test_written_anew(void **state)
 	end(w);
 }
 
+/* Its number is nobody's by now. */
+static uint32_t ended_process(void)
+{
+	pid_t pid = fork();
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return (uint32_t)pid;
+}
+
+static void put_another(const char *path)
+{
+	char beside[80];
+	snprintf(beside, sizeof(beside), "%s.new", path);
+	write_file(beside, "another", 7);
+	assert_int_equal(rename(beside, path), 0);
+}
+
+static const struct open_module *look_past(struct world *w, uint32_t tgid)
+{
+	w->line.past = true;
+	const struct open_module *o = module_of(&w->table, w->catalog, tgid, &w->line);
+	assert_non_null(o);
+	return o;
+}
+
+/* Its folder in /proc is gone with it: there is only the plain path. */
+static void test_file_of_an_ended_process(void **state)
+{
+	size_t n;
+	char *bytes = read_self(&n);
+	struct world *w = begin(bytes, n);
+	uint32_t tgid = ended_process();
+	struct stat st;
+	(void)state;
+	const struct open_module *o = look_past(w, tgid);
+	assert_true(o->fd >= 0);
+	assert_int_equal(fstat(o->fd, &st), 0);
+	assert_int_equal(st.st_ino, w->line.ino);
+	assert_int_equal(st.st_dev, w->line.dev);
+	assert_non_null(o->elf);
+	uint32_t id = o->id.n;
+	assert_int_equal(look_past(w, tgid)->id.n, id);
+	free(bytes);
+	end(w);
+}
+
+/* Nothing of it is said, and it is not held against who maps the file in time. */
+static void assert_unnamed(struct world *w, uint32_t tgid)
+{
+	const struct open_module *o = look_past(w, tgid);
+	uint32_t id = o->id.n;
+	assert_true(o->fd < 0);
+	assert_null(o->elf);
+	assert_int_equal(catalog_module(w->catalog, o->id)->build_id_sz, 0);
+	assert_int_not_equal(look_past(w, tgid)->id.n, id);
+	assert_int_equal(w->table.closed.cnt, 0);
+}
+
+static void test_another_file_in_its_place(void **state)
+{
+	struct world *w = begin("text", 4);
+	(void)state;
+	put_another(w->path);
+	assert_unnamed(w, ended_process());
+	/* Nor where the process is there, but has it mapped no more. */
+	assert_unnamed(w, (uint32_t)getpid());
+	end(w);
+}
+
+/* A number that another file system gave, too. */
+static void test_inode_of_another_device(void **state)
+{
+	struct world *w = begin("text", 4);
+	(void)state;
+	w->line.dev++;
+	assert_unnamed(w, ended_process());
+	end(w);
+}
+
+/* Opening one may wait for ever, or be heard. */
+static void test_no_regular_file_in_its_place(void **state)
+{
+	struct world *w = begin("text", 4);
+	struct stat st;
+	(void)state;
+	unlink(w->path);
+	assert_unnamed(w, ended_process());
+	assert_int_equal(mkfifo(w->path, 0600), 0);
+	assert_int_equal(stat(w->path, &st), 0);
+	w->line.ino = st.st_ino;
+	assert_unnamed(w, ended_process());
+	assert_unnamed(w, (uint32_t)getpid());
+	end(w);
+}
+
+/* Of whom it was unnamed: the next one is seen in time. */
+static void test_file_that_comes_back(void **state)
+{
+	struct world *w = begin("text", 4);
+	char aside[80];
+	(void)state;
+	snprintf(aside, sizeof(aside), "%s.aside", w->path);
+	assert_int_equal(rename(w->path, aside), 0);
+	assert_unnamed(w, ended_process());
+	assert_int_equal(rename(aside, w->path), 0);
+	w->line.past = false;
+	uint32_t id = look(w);
+	assert_int_equal(look(w), id);
+	end(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forgotten_modules_leave_nothing),
 		cmocka_unit_test(test_written_anew),
+		cmocka_unit_test(test_file_of_an_ended_process),
+		cmocka_unit_test(test_another_file_in_its_place),
+		cmocka_unit_test(test_inode_of_another_device),
+		cmocka_unit_test(test_no_regular_file_in_its_place),
+		cmocka_unit_test(test_file_that_comes_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
