@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import signal
 import subprocess
 import time
 
@@ -111,3 +113,19 @@ def test_library_of_a_translator_is_recognized(started, tmp_path):
     assert done.returncode != 0 and "runs under DynamoRIO" in done.stderr, done.stderr
     program.go()
     assert program.finish() == 0
+
+
+def test_library_of_a_translator_that_is_gone_when_it_is_told(started, tmp_path):
+    """It was mapped and taken away again before anybody looked: whoever is told looks at the process, which shows none."""
+    shutil.copy(PROGS / "c_swap", tmp_path)
+    shutil.copy(PROGS / "lib_other.so", tmp_path)
+    shutil.copy(PROGS / "lib_first.so", tmp_path / "frida-agent.so")
+    (tmp_path / "lib_first.so").symlink_to("frida-agent.so")
+    program = started.program(str(tmp_path / "c_swap"), "wait").wait_ready()
+    tracer = started.tracer("-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
+    tracer.proc.send_signal(signal.SIGSTOP)
+    program.go().line()
+    tracer.proc.send_signal(signal.SIGCONT)
+    tracer.stop()
+    assert program.finish() == 0
+    assert assert_law(tmp_path / "t.alys", lost=None).recorded >= 2 * 2 * 20 * 50

@@ -30,6 +30,7 @@ struct news {
 	struct lane *lanes;
 	size_t lanes_cnt, lanes_cap;
 	int epoll;
+	bool reading;
 };
 
 /* 1: taken in; 0: no such CPU now; or -errno. */
@@ -148,8 +149,13 @@ static void read_lane(struct news *n, struct lane *l)
 	__atomic_store_n(&l->head->data_tail, head, __ATOMIC_RELEASE);
 }
 
+/* Who is told of a translator looks at the process, and wants to hear what there is. */
 void news_read(struct news *n)
 {
+	if (n->reading)
+		return;
+	n->reading = true;
 	for (size_t i = 0; i < n->lanes_cnt; i++)
 		read_lane(n, &n->lanes[i]);
+	n->reading = false;
 }

@@ -27,6 +27,7 @@ struct news *news_open(const struct news_ops *ops, struct err *err);
 void news_close(struct news *n);
 /* Readable when there is something to read; level-triggered until news_read. */
 int news_fd(const struct news *n);
+/* Does nothing when called from an op: what is being read comes first. */
 void news_read(struct news *n);
 
 #endif
