@@ -111,19 +111,20 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
 	count(ALYS_ST_REC_REALLOC);
 }
 
-/* held: whom the thread is about to call to be held, see struct alys_hold; 0 = nobody. */
-static __always_inline void emit_proc_at(__u8 kind, __u64 other, __u64 time, __u16 held)
+/* held: whom the thread is about to call to be held, see struct alys_hold; 0 = nobody. False when it is lost. */
+static __always_inline bool emit_proc_at(__u8 kind, __u64 other, __u64 time, __u16 held)
 {
 	struct alys_ev_proc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		count(ALYS_ST_LOST_PROC);
-		return;
+		return false;
 	}
 	head_fill(&e->h, kind);
 	e->h.held = held;
 	e->h.time = time;
 	e->other = other;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
+	return true;
 }
 
 static __always_inline void emit_proc(__u8 kind, __u64 other)

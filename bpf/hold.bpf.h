@@ -56,14 +56,14 @@ static __always_inline bool hold_call(const struct hold *h)
 			     !bpf_ringbuf_output(&hold_calls_odd, &c, sizeof(c), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Behind the record in the main ring that tells why. */
-static __always_inline void hold(const struct hold *h)
+/* Behind the record in the main ring that tells why: where that is lost (told is false), no word would let the thread go. */
+static __always_inline void hold(const struct hold *h, bool told)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 until = h->time + ALYS_HOLD_WAIT_NS;
 	if (!h->who)
 		return;
-	if (hold_call(h))
+	if (told && hold_call(h))
 		bpf_loop(HOLD_LOOKS, hold_look, &until, 0);
 	if (!(task->jobctl & JOBCTL_TRAP_STOP))
 		count(ALYS_ST_UNHELD);

@@ -46,8 +46,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	map_list_drop(tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);
 	struct hold held = hold_wanted();
-	emit_proc_at(ALYS_EV_EXEC, 0, held.time, held.who);
-	hold(&held);
+	hold(&held, emit_proc_at(ALYS_EV_EXEC, 0, held.time, held.who));
 	return 0;
 }
 
@@ -61,8 +60,7 @@ int on_link(struct pt_regs *ctx)
 	if (!is_target())
 		return 0;
 	struct hold held = hold_wanted();
-	emit_proc_at(ALYS_EV_MAPPED, 0, held.time, held.who);
-	hold(&held);
+	hold(&held, emit_proc_at(ALYS_EV_MAPPED, 0, held.time, held.who));
 	return 0;
 }
 

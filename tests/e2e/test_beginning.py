@@ -153,6 +153,26 @@ def test_nothing_stays_held(started, tmp_path, dies):
     tracer.wait()
 
 
+def test_nobody_is_held_whose_word_is_lost(started, tmp_path):
+    """The ring is full, so nobody would hear why it waits: it goes on at once, and is counted."""
+    said, go, trace = tmp_path / "said", tmp_path / "go", tmp_path / "t.alys"
+    os.mkfifo(go)
+    script = (f"echo $$ > {said}; read x < {go}; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; "
+              f"exec env sh -c 'echo done >> {said}'")
+    tracer = started.tracer("--ring", "64k", "-o", trace, "--", "sh", "-c", script).recording()
+    while not said.exists() or not said.read_text().endswith("\n"):
+        time.sleep(0.01)
+    pid = int(said.read_text())
+    tracer.proc.send_signal(signal.SIGSTOP)
+    go.write_text("x\n")
+    await_state(pid, ("Z", "gone"))
+    tracer.proc.send_signal(signal.SIGCONT)
+    assert said.read_text().split() == [str(pid), "done"]
+    tracer.wait()
+    book = assert_law(trace, lost=None)
+    assert book.lost and book.rows["process-events-lost"] and book.rows["not-held"] >= 2, book.rows
+
+
 def test_cut_stacks_are_counted_by_event(tmp_path):
     trace = tmp_path / "t.alys"
     done = alys("-q", "--backtrace-limit", "2", "-o", trace, "--", SHORT, env=STRAIGHT)
