@@ -105,7 +105,8 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 	memset(evil.comm + 12, 'x', 4);
 	int rc = fn(fn_ctx, &evil);
 	for (size_t i = 0; !rc && i < n; i++) {
-		struct http_process p = { .pid = (uint32_t)(100 + i), .comm = "crowd", .live_bytes = (double)i };
+		struct http_process p = { .pid = (uint32_t)(100 + i), .comm = "crowd", .live_bytes = (double)i,
+					  .live_below = i % 500 == 5 ? 3 << 20 : 0 };
 		rc = fn(fn_ctx, &p);
 	}
 	return rc;
@@ -155,6 +156,7 @@ static void test_page(void **state)
 	assert_int_equal(times(text, "<tr><td>"), 500);
 	assert_int_equal(times(text, "± 20.0 KiB"), 1);
 	assert_int_equal(times(text, "±"), 1);
+	assert_int_equal(times(text, "none sampled: below this with 95 % confidence\">&lt; 3.0 MiB<"), 1);
 	assert_non_null(strstr(text, "and 101 smaller ones"));
 	assert_non_null(strstr(text, "<b class=\"bad\">lost 3</b>"));
 	/* The largest first. */
@@ -179,7 +181,8 @@ static void test_metrics(void **state)
 	assert_non_null(strstr(buf_str(&all), "\nalys_thinned_total 2\n"));
 	assert_non_null(strstr(buf_str(&all), "\nalys_refused_processes_total 5\n"));
 	assert_int_equal(metrics_write(&h, 105, &one), 0);
-	assert_int_equal(times(buf_str(&one), "pid=\"105\""), 6);
+	assert_int_equal(times(buf_str(&one), "pid=\"105\""), 7);
+	assert_non_null(strstr(buf_str(&one), "\nalys_target_live_below_bytes{pid=\"105\",comm=\"crowd\"} 3145728\n"));
 	assert_null(strstr(buf_str(&one), "pid=\"66\""));
 	assert_null(strstr(buf_str(&one), "alys_build_info"));
 	assert_int_equal(metrics_write(&h, 7, &none), -ENOENT);

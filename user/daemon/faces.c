@@ -41,7 +41,7 @@ static int give_process(void *ctx, const struct continuous_process *p)
 	const struct each *e = ctx;
 	struct http_process out = {
 		.pid = p->tgid, .start_ns = p->start_ns + e->asleep_ns, .live_bytes = p->live,
-		.live_error = p->live_error, .alloc_rate = p->rate,
+		.live_error = p->live_error, .live_below = p->live_below, .alloc_rate = p->rate,
 		.recorded = p->events, .lost = p->lost, .history = p->history, .history_cnt = p->history_cnt,
 	};
 	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);

@@ -120,6 +120,11 @@ static double error_of(const struct roll_entry *p)
 	return p->live_error;
 }
 
+static double below_of(const struct roll_entry *p)
+{
+	return p->live_below;
+}
+
 static double rate_of(const struct roll_entry *p)
 {
 	return p->alloc_rate;
@@ -146,6 +151,7 @@ static const struct {
 } of_process[] = {
 	{ "alys_target_live_bytes", "gauge", "Live heap of a traced process (the 100 largest have series).", live_of },
 	{ "alys_target_live_error_bytes", "gauge", "Standard error of alys_target_live_bytes, which is estimated from samples.", error_of },
+	{ "alys_target_live_below_bytes", "gauge", "Where nothing live was sampled: what the live heap is below with 95 % confidence; else 0.", below_of },
 	{ "alys_target_allocation_rate_bytes", "gauge", "Bytes that a traced process allocates a second.", rate_of },
 	{ "alys_target_hits_total", "counter", "Hits of a traced process that were to be recorded: those recorded and those lost.", hits_of },
 	{ "alys_target_recorded_total", "counter", "Recorded events of a traced process.", recorded_of },

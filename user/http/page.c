@@ -113,6 +113,22 @@ static void put_spark(struct buf *out, const struct roll_entry *p)
 	buf_adds(out, "\"/></svg>");
 }
 
+static void put_live(struct buf *out, const struct roll_entry *p)
+{
+	if (p->live_below > 0) {
+		buf_adds(out, "<span title=\"none sampled: below this with 95 % confidence\">&lt; ");
+		text_bytes(out, p->live_below);
+		buf_adds(out, "</span>");
+		return;
+	}
+	text_bytes(out, p->live_bytes);
+	if (p->live_error > 0) {
+		buf_adds(out, " <small>± ");
+		text_bytes(out, p->live_error);
+		buf_adds(out, "</small>");
+	}
+}
+
 static void put_row(struct buf *out, const struct roll_entry *p)
 {
 	buf_addf(out, "<tr><td>%u</td><td>", p->pid);
@@ -120,12 +136,7 @@ static void put_row(struct buf *out, const struct roll_entry *p)
 	buf_adds(out, " <small>");
 	put_text(out, p->exe);
 	buf_adds(out, "</small></td><td>");
-	text_bytes(out, p->live_bytes);
-	if (p->live_error > 0) {
-		buf_adds(out, " <small>± ");
-		text_bytes(out, p->live_error);
-		buf_adds(out, "</small>");
-	}
+	put_live(out, p);
 	buf_adds(out, "</td><td>");
 	text_bytes(out, p->alloc_rate);
 	buf_adds(out, "/s</td><td>");

@@ -40,6 +40,7 @@ static int add(void *ctx, const struct http_process *p)
 	memcpy(e->exe, p->exe, sizeof(p->exe));
 	e->live_bytes = sane(p->live_bytes);
 	e->live_error = sane(p->live_error);
+	e->live_below = sane(p->live_below);
 	e->alloc_rate = sane(p->alloc_rate);
 	e->recorded = p->recorded;
 	e->lost = p->lost;

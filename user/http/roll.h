@@ -10,7 +10,7 @@
 struct roll_entry {
 	uint32_t pid;
 	char comm[17], exe[257];
-	double live_bytes, live_error, alloc_rate;
+	double live_bytes, live_error, live_below, alloc_rate;
 	uint64_t recorded, lost;
 	double history[ROLL_HISTORY]; /* the newest */
 	size_t history_cnt;

@@ -28,6 +28,7 @@ struct http_process {
 	uint64_t start_ns;     /* CLOCK_BOOTTIME of the process' start: with pid its identity */
 	double live_bytes;     /* estimated when sampled */
 	double live_error;     /* its standard error */
+	double live_below;     /* nothing of it was sampled: it is below that with 95 % confidence; 0 = something was */
 	double alloc_rate;     /* bytes allocated a second, over the last seconds */
 	uint64_t recorded, lost; /* what is set aside, or lost behind the probes, is known of all processes only */
 	const double *history; /* live bytes at even distances, oldest first; NULL = none */
