@@ -129,3 +129,23 @@ def test_library_of_a_translator_that_is_gone_when_it_is_told(started, tmp_path)
     tracer.stop()
     assert program.finish() == 0
     assert assert_law(tmp_path / "t.alys", lost=None).recorded >= 2 * 2 * 20 * 50
+
+
+def test_library_loaded_twice_without_the_right_to_run(started, tmp_path):
+    """As an emulator has it that nobody has named: its guest's libc beside its own."""
+    program = started.program("c_twice", "emulator").wait_ready()
+    done = alys("-p", program.proc.pid, "-o", tmp_path / "t.alys")
+    assert done.returncode != 0 and "runs under an emulator" in done.stderr, done.stderr
+    program.go()
+    assert program.finish() == 0
+
+
+@pytest.mark.parametrize("how", ["parser", "file"])
+def test_who_maps_files_to_read_them_is_none(started, tmp_path, how):
+    """Profilers, debuggers and what prints backtraces, Rust's and libbacktrace's for two."""
+    program = started.program("c_twice", how).wait_ready()
+    tracer = started.tracer("-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()
+    program.go()
+    assert program.finish() == 0
+    assert tracer.wait() == 0, tracer.text
+    assert assert_law(tmp_path / "t.alys", lost=None).recorded >= 1000

@@ -44,10 +44,10 @@ const char *translator_by_file(const char *path)
 #define PAGE 4096
 #define PARTS_MAX 1024 /* of a process, for each is compared with all */
 
-/* A part of a file that is mapped as code, or to be read. */
+/* A part of a file that is mapped: as code, to be read, or as data. */
 struct part {
-	uint64_t dev, ino, offset, size;
-	bool exec;
+	uint64_t dev, ino, offset, size, start;
+	bool exec, writable;
 };
 
 struct looking {
@@ -56,37 +56,59 @@ struct looking {
 	size_t parts_cnt, parts_cap;
 };
 
-static bool is_twin(const struct part *a, const struct part *b)
+static bool is_same(const struct part *a, const struct part *b)
 {
-	return a->dev == b->dev && a->ino == b->ino && a->offset == b->offset && a->size == b->size && a->exec != b->exec;
+	return a->dev == b->dev && a->ino == b->ino && a->offset == b->offset && a->size == b->size;
+}
+
+/* Both have a writable part of the file, at the same distance. */
+static bool have_data(const struct looking *l, const struct part *a, const struct part *b, const struct part *data)
+{
+	for (size_t i = 0; i < l->parts_cnt; i++) {
+		const struct part *other = &l->parts[i];
+		if (other != data && other->writable && is_same(other, data) &&
+		    data->start - a->start == other->start - b->start)
+			return true;
+	}
+	return false;
 }
 
 /*
- * An emulator of this machine that shares a library with its guest has the code of it twice: its own runs,
- * the guest's is only read. Loaders map no code without the right to run it; only a page that code shares with the
- * next segment is there twice.
+ * An emulator of this machine that shares a library with its guest has loaded it twice: the code of its own runs,
+ * the guest's is only read, and each has its data behind it. Loaders map no code without the right to run it. Who
+ * maps a file to parse it (profilers, what prints backtraces) has no data of it at that distance.
  */
-static bool has_twin(struct looking *l, const struct map_line *line)
+static bool has_twin(const struct looking *l, const struct part *code)
 {
-	struct part now = { line->dev, line->ino, line->offset, line->end - line->start, line->exec };
-	if (!line->ino || !line->offset || line->writable || now.size <= PAGE || l->parts_cnt >= PARTS_MAX)
-		return false;
 	for (size_t i = 0; i < l->parts_cnt; i++) {
-		if (is_twin(&l->parts[i], &now))
-			return true;
+		const struct part *twin = &l->parts[i];
+		if (!is_same(code, twin) || twin->exec || twin->writable)
+			continue;
+		for (size_t k = 0; k < l->parts_cnt; k++) {
+			const struct part *data = &l->parts[k];
+			if (data->writable && data->dev == code->dev && data->ino == code->ino && have_data(l, code, twin, data))
+				return true;
+		}
 	}
-	struct part *place = VEC_PUSH(l, parts);
-	if (place)
-		*place = now;
 	return false;
+}
+
+static void add_part(struct looking *l, const struct map_line *line)
+{
+	struct part *place = NULL;
+	bool large = line->writable || line->end - line->start > PAGE;
+	if (line->ino && line->offset && large && l->parts_cnt < PARTS_MAX)
+		place = VEC_PUSH(l, parts);
+	if (place)
+		*place = (struct part){ line->dev, line->ino, line->offset, line->end - line->start, line->start,
+					line->exec, line->writable };
 }
 
 static int look_at_line(void *ctx, const struct map_line *line)
 {
 	struct looking *l = ctx;
 	l->found = line->exec ? translator_by_file(line->path) : NULL;
-	if (!l->found && has_twin(l, line))
-		l->found = "an emulator";
+	add_part(l, line);
 	return l->found != NULL;
 }
 
@@ -94,6 +116,8 @@ const char *translator_of(uint32_t tgid)
 {
 	struct looking l = { 0 };
 	proc_each_map(tgid, look_at_line, &l, NULL);
+	for (size_t i = 0; i < l.parts_cnt && !l.found; i++)
+		l.found = l.parts[i].exec && has_twin(&l, &l.parts[i]) ? "an emulator" : NULL;
 	free(l.parts);
 	return l.found;
 }
