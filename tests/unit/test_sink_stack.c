@@ -115,7 +115,7 @@ static void cut_stacks_say_why(void **state)
 		[STACK_END_TRUNCATED] = "inner|[truncated]", [STACK_END_FAULT] = "inner|[fault]",
 		[STACK_END_NO_TABLE] = "inner|[no-table]", [STACK_END_BAD_CFA] = "inner|[bad-cfa]",
 		[STACK_END_UNSUPPORTED] = "inner|[unsupported]", [STACK_END_LOST] = "inner|[lost]",
-		[STACK_END_NO_SLOT] = "inner|[no-slot]",
+		[STACK_END_NO_SLOT] = "inner|[no-slot]", [STACK_END_NO_FRAME_POINTER] = "inner|[no-frame-pointer]",
 	};
 	struct catalog *c = catalog_of(names, LEN(names));
 	(void)state;

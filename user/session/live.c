@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "session/attach.h"
+#include "session/bottoms.h"
 #include "session/ledger.h"
 #include "session/pressure.h"
 #include "session/roster.h"
@@ -258,7 +259,7 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 	uint32_t epoch = target_epoch(l->targets, proc);
 	l->last.epoch = epoch;
 	uint64_t *id = map_put(&l->stacks, stack_key(s->hash, epoch));
-	if (!id || !put_stack(l, proc, (uint8_t)s->end, s->n, frames, id))
+	if (!id || !put_stack(l, proc, bottoms_end(l, s, frames), s->n, frames, id))
 		l->abandoned = true;
 }
 
@@ -535,6 +536,7 @@ void live_close(struct live *l)
 	map_free(&l->ended);
 	map_free(&l->silent);
 	map_free(&l->victims);
+	bottoms_free(l);
 }
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)

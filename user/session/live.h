@@ -46,6 +46,8 @@ struct live {
 
 	struct map stacks; /* hash, and the process' epoch -> stack_id */
 	uint32_t stacks_cnt;
+	struct map bottoms;  /* module -> its unwind rows, or 0: see session/bottoms */
+	uint32_t kernel_depth; /* frames of the kernel's own walk at most, 0 = not read yet */
 	bool forgets;        /* stacks are thrown away now and then, see session/compact */
 	struct map recalled; /* then: those that were sent again since, by id */
 	struct {

@@ -1,0 +1,15 @@
+/*
+ * session/bottoms: how the kernel's own walk ended (--walk kernel). It follows frame pointers and
+ * stops without a word, at the bottom of the stack as where a function keeps none.
+ */
+#ifndef ALYS_SESSION_BOTTOMS_H
+#define ALYS_SESSION_BOTTOMS_H
+
+#include "intake/intake.h"
+#include "session/live.h"
+
+/* enum stack_end of a new stack; what another walk has said stands. */
+uint8_t bottoms_end(struct live *l, const struct intake_stack *s, const struct frame *frames);
+void bottoms_free(struct live *l);
+
+#endif
