@@ -120,6 +120,15 @@ def test_requests_that_throw_exact(started, tmp_path, library):
     assert 99 <= book.rows["failed"] <= 100 and book.rows["failed"] + book.rows.get("in-flight", 0) == 100
 
 
+@pytest.mark.parametrize("name", ["cpp_new", "cpp_throws", "cpp_exceptions"])
+@pytest.mark.parametrize("library", [*THROWING, "libtcmalloc.so.4"])
+def test_what_was_thrown_is_no_block_from_before(started, tmp_path, library, name):
+    trace = tmp_path / "t.alys"
+    run(started, trace, name, preload=library)
+    info = alys("info", trace).stdout
+    assert "in use" in info and "from before the recording" not in info, info
+
+
 def seen_at(trace, tmp_path):
     counts = {}
     for event in events_of(trace, tmp_path):

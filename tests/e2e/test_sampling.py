@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from browser_driver import drive
 from conftest import PROGS, STRAIGHT, alys, assert_law, convert, events_of, site_of
 
 pytestmark = pytest.mark.bpf
@@ -204,6 +205,12 @@ def test_nothing_sampled_is_below_three_intervals(started, tmp_path, interval, b
         assert re.search(below, convert(trace, form, tmp_path / f"t.{form}").read_text()), form
     comments = gzip.decompress(convert(trace, "pprof", tmp_path / "t.pb.gz").read_bytes())
     assert re.search(below.encode(), comments)
+    convert(trace, "html", tmp_path / "t.html")
+    page = drive(tmp_path, f"file://{tmp_path}/t.html", """
+    await page.waitForFunction(() => document.documentElement.dataset.shown);
+    return page.locator("#subtitle").innerText();
+    """)
+    assert re.search(r"none sampled: below (767 M|3\.00 G)iB with 95 % confidence", page), page
 
 
 def test_a_process_without_calls_holds_nothing(started, tmp_path):
