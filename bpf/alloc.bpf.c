@@ -423,6 +423,7 @@ static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *si
 {
 	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
 	struct call_key key = call_key(room->pair);
+	room->passed.cfa = 0; /* whoever is jumped to from here comes after this call, not after one before */
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_mark(ctx, site, cfa, w);
 	frame_succeed(&key, site, w);
