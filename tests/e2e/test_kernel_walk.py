@@ -1,8 +1,11 @@
 """--walk kernel follows frame pointers, and says how each walk ended."""
 
+import os
+import subprocess
+
 import pytest
 
-from conftest import alys, assert_law, events_of
+from conftest import TIMEOUT, alys, assert_law, events_of, need
 from test_frames import build
 
 pytestmark = pytest.mark.bpf
@@ -32,10 +35,26 @@ int main(void);
 __attribute__((noipa, used)) void begin(void) { exit(main()); }
 """
 
+GO = """
+package main
 
-def ends(program, folder):
+/*
+#include <stdlib.h>
+void *volatile kept;
+__attribute__((noipa)) static void site(int n) { kept = malloc(n); __asm__ volatile(""); }
+*/
+import "C"
+
+//go:noinline
+func middle() { C.site(7001) }
+
+func main() { middle() }
+"""
+
+
+def ends(program, folder, walk="kernel"):
     trace = folder / "t.alys"
-    done = alys("record", "--walk", "kernel", "--backtrace-limit", "512", "-o", trace, "--", program)
+    done = alys("record", "--walk", walk, "--backtrace-limit", "512", "-o", trace, "--", program)
     assert done.returncode == 0, done.stderr
     stacks = {e["size"]: [f.get("name", "?") for f in e["stack"]] for e in events_of(trace, folder) if e["size"] in (7001, 7002)}
     return stacks, assert_law(trace).rows
@@ -55,3 +74,26 @@ def test_without_frame_pointers(tmp_path):
     assert stacks[7001][-1] == "[no-frame-pointer]" and "main" in stacks[7001], stacks
     assert rows["stack-end-no-frame-pointer"] >= 1 and "stack-end-unknown" not in rows, rows
     assert "no-frame-pointer" in alys("info", tmp_path / "t.alys").stdout
+
+
+@pytest.fixture
+def cgo(tmp_path):
+    need("go")
+    source, program = tmp_path / "program.go", tmp_path / "program"
+    source.write_text(GO)
+    subprocess.run(["go", "build", "-o", program, source], check=True, timeout=5 * TIMEOUT,
+                   env={**os.environ, "CGO_ENABLED": "1", "GOCACHE": str(tmp_path / "cache"),
+                        "GOPATH": str(tmp_path / "go"), "GO111MODULE": "off"})
+    return program
+
+
+def test_go_across_stacks(tmp_path, cgo):
+    """Go keeps frame pointers, and asmcgocall leaves rbp alone: the goroutine is found from C, on another stack."""
+    stacks, _ = ends(cgo, tmp_path)
+    assert stacks[7001][-5:] == ["main.middle", "main.main", "runtime.main", "runtime.goexit", "[no-frame-pointer]"], stacks
+
+
+def test_go_ends_where_its_stack_does(tmp_path, cgo):
+    stacks, rows = ends(cgo, tmp_path, "sleep")
+    assert stacks[7001][0] == "site" and stacks[7001][-2:] == ["runtime.asmcgocall", "[no-table]"], stacks
+    assert rows["stack-end-no-table"] >= 1
