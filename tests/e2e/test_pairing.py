@@ -143,9 +143,10 @@ def seen_at(trace, tmp_path):
     return counts
 
 
-def test_a_calloc_that_ends_in_a_jump_to_memset(started, tmp_path):
+@pytest.mark.parametrize("program", ["c_strange", "c_strange_noplt"])
+def test_a_calloc_that_ends_in_a_jump_to_memset(started, tmp_path, program):
     trace = tmp_path / "t.alys"
-    run(started, trace, "c_strange")
+    run(started, trace, program)
     assert seen_at(trace, tmp_path) == {"site_calloc": 1000, "site_reallocarray": 1000, "site_malloc": 1000}
     assert_law(trace)
 
