@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from conftest import TIMEOUT, alys, assert_law, events_of, need
+from browser_driver import need
+from conftest import TIMEOUT, alys, assert_law, events_of
 from test_frames import build
 
 pytestmark = pytest.mark.bpf
