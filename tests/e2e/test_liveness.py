@@ -346,6 +346,38 @@ def test_report_waits_for_a_collection(started):
     raise AssertionError("each first collection was missed")
 
 
+COLLECTS_ON_SIGNAL = """
+Signal::USR1.trap { GC.collect }
+kept = Array.new(100) { |i| "kept #{i}" }
+puts "ready"
+STDOUT.flush
+loop { sleep 0.02; kept << "x" * 40 if kept.size < 200 }
+"""
+
+
+def test_report_says_how_to_have_a_collection(tmp_path):
+    """What it advises does it: the program allocates too little to collect by itself."""
+    source, program = tmp_path / "signal.cr", tmp_path / "signal"
+    source.write_text(COLLECTS_ON_SIGNAL)
+    subprocess.run(["crystal", "build", source, "-o", program], check=True)
+    p = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
+    try:
+        assert p.stdout.readline() == "ready\n"
+        watching = subprocess.Popen([str(ALYS), "report", "-p", str(p.pid), "--live", "-f", "json"], text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        advice = next(line for line in watching.stderr if "collection" in line)
+        assert "cannot be asked for from outside" in advice and "Signal::USR1.trap { GC.collect }" in advice
+        assert f"`kill -USR1 {p.pid}`" in advice
+        p.send_signal(signal.SIGUSR1)
+        out, said = watching.communicate(timeout=120)
+        assert watching.returncode == 0 and "no collection came" not in said, said
+        assert json.loads(out)
+        assert p.poll() is None
+    finally:
+        p.kill()
+        p.wait()
+
+
 def test_report_says_that_none_came(started):
     p = started.program("c_gclive").wait_ready()
     done = alys("report", "-p", p.pid, "--gc-wait", "0.5")

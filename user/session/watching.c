@@ -44,8 +44,11 @@ static void await_collection(struct watching *w, struct live *l, uint64_t now)
 	uint64_t from = l->started_ns + (uint64_t)(w->o->duration * 1e9);
 	if (!w->o->gc_wait || now < from)
 		return;
-	if (w->wait_ns == UINT64_MAX)
+	if (w->wait_ns == UINT64_MAX) {
 		w->wait_ns = from;
+		log_warn("waiting for a collection, which cannot be asked for from outside; a Crystal program with Signal::USR1.trap { GC.collect } collects on `kill -USR1 %u`",
+			 w->o->report.pid);
+	}
 	l->finished = w->collected || now >= from + (uint64_t)(w->o->gc_wait * 1e9);
 	if (l->finished && !w->collected)
 		log_warn("no collection came in %g s: what is in use may be garbage already", w->o->gc_wait);
