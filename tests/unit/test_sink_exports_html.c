@@ -278,10 +278,35 @@ static void large_page_is_small(void **state)
 	catalog_free(c);
 }
 
+/* Times count from the recording's start, also where no block was ever seen. */
+static void page_without_blocks_has_its_length(void **state)
+{
+	const struct sink_ops *ops = sink_find("html");
+	const struct sink_options o = { 0 };
+	struct buf b = { 0 };
+	struct sink_out out = { collect, &b };
+	struct recording r = { .c = catalog_new(), .h = heap_new() };
+	const struct sink_input in = { .catalog = r.c, .heap = r.h, .options = &o };
+	struct event e = { .kind = EVENT_EXIT, .proc = { 1 }, .time_ns = 3000000000 };
+	struct applied a;
+	struct err err = { 0 };
+	void *s;
+	(void)state;
+	assert_int_equal(catalog_put_meta(r.c, "start_mono_ns", "1000000000"), 0);
+	assert_int_equal(ops->begin(&in, &out, &s, &err), 0);
+	assert_int_equal(heap_apply(r.h, &e, &a), 0);
+	assert_int_equal(ops->event(s, &e, &a, &err), 0);
+	assert_int_equal(ops->end(s, &err), 0);
+	assert_true(has(&b, "\"length_ns\":2000000000,"));
+	buf_free(&b);
+	forget(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_are_whole),
+		cmocka_unit_test(page_without_blocks_has_its_length),
 		cmocka_unit_test(same_input_same_bytes),
 		cmocka_unit_test(hostile_names_stay_text),
 		cmocka_unit_test(cells_keep_their_sums),

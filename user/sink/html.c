@@ -197,7 +197,7 @@ static uint64_t since_start(const struct html *h, uint64_t ns)
 static void put_sums(const struct html *h, struct buf *b)
 {
 	const struct tally *t = &h->tally;
-	uint64_t first = h->cells.first_ns;
+	uint64_t first = h->tally.first_ns;
 	buf_addf(b, ",\n\"slice_ns\":%" PRIu64 ",\"heap_slice_ns\":%" PRIu64 ",\"length_ns\":%" PRIu64,
 		 cells_slice_ns(h->cells.scale), cells_slice_ns(h->cells.heap_scale),
 		 t->last_ns > first ? t->last_ns - first : 0);
@@ -233,7 +233,7 @@ static void put_errors(const struct html *h, struct buf *b)
 
 static void put_marks(const struct html *h, struct buf *b)
 {
-	uint64_t first = h->cells.first_ns;
+	uint64_t first = h->tally.first_ns;
 	buf_adds(b, ",\n\"collections\":[");
 	for (size_t i = 0; i < h->marks_cnt; i++) {
 		const struct mark *m = &h->marks[i];
