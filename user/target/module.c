@@ -50,8 +50,9 @@ int module_open(uint32_t tgid, const struct map_line *line)
 	snprintf(path, sizeof(path), "/proc/%u/root%s", tgid, line->path);
 	fd = open_regular(path);
 	struct stat st;
-	/* Of a process that has ended, whose root is most often ours. */
-	if (fd < 0 && !stat(line->path, &st) && S_ISREG(st.st_mode) && st.st_dev == line->dev && st.st_ino == line->ino)
+	/* Of a process that has ended, whose root was most often ours. */
+	bool gone = fd == -ENOENT || fd == -ESRCH;
+	if (gone && !stat(line->path, &st) && S_ISREG(st.st_mode) && st.st_dev == line->dev && st.st_ino == line->ino)
 		fd = open_regular(line->path);
 	if (fd >= 0 && !is_inode(fd, line)) {
 		close(fd);
