@@ -657,6 +657,84 @@ def test_what_was_there_before_is_told_apart(started, tmp_path):
     _, rows, said = known_truth(started, tmp_path / "t.alys", "alive.staticgc")
     assert rows["marked-older"] > 10 and rows.get("marked-unknown", 0) < 10
     assert "not known" not in said
+    table = alys("report", tmp_path / "t.alys").stdout
+    assert before_in(table) == (rows["marked-older"], rows["marked-older-bytes"])
+
+
+BEFORE = r"^\[before the recording\] (\S+) objects, (\S+) bytes, from the collector's marks at its last collection, without stacks"
+
+
+def before_in(table):
+    said = re.search(BEFORE, table, re.M)
+    return said and tuple(int(n.replace(",", "")) for n in said.groups())
+
+
+def attached_before(started, *options, collections=3):
+    """Of 3000 objects from before the attach 1000 are dropped, 100 are new."""
+    p = started.program("c_gcbefore", "3000", "1000", collections).wait_ready()
+    tracer = started.tracer("-p", p.pid, *options).recording()
+    p.go().truths()
+    time.sleep(0.3)
+    tracer.stop()
+    assert p.finish() == 0
+
+
+def is_the_rest(told):
+    """One or two may look like the collector's own, or hang from its old stack."""
+    count, size = told
+    return abs(count - 2000) <= 3 and abs(size - 1000 * (64 + 128)) < 4096
+
+
+def test_objects_from_before_the_recording(started, tmp_path):
+    """They have a line of their own wherever a table tells what is live, and none elsewhere."""
+    trace = tmp_path / "t.alys"
+    attached_before(started, "-o", trace)
+    table, notes = alys("report", trace).stdout.split("\n\n")
+    assert is_the_rest(before_in(notes)), notes
+    assert re.search(r"^ +100 +4,000 +100.00% +\[total\]", table, re.M), table
+    assert before_in(alys("report", "--show", "live", "--by", "type", trace).stdout) == before_in(notes)
+    assert before_in(convert(trace, "text", tmp_path / "t.txt").read_text()) == before_in(notes)
+    told = json.loads(alys("report", "-f", "json", trace).stdout)["before"]
+    assert (told["count"], told["bytes"], told["heaps_not_counted"]) == (*before_in(notes), 0)
+    for other in (["--show", "alloc"], ["--focus", "site_after"], ["--between", "0,100"]):
+        assert "before the recording" not in alys("report", *other, trace).stdout, other
+
+
+def test_objects_from_before_in_tables_of_what_runs(started, tmp_path):
+    attached_before(started, "-f", "text", "-o", tmp_path / "t.txt")
+    assert is_the_rest(before_in((tmp_path / "t.txt").read_text()))
+    p = started.program("c_gcbefore", "3000", "1000", 100).wait_ready()
+    watching = subprocess.Popen([str(ALYS), "report", "-v", "-p", str(p.pid), "-d", "1", "--live"], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+    try:
+        while "recording " not in watching.stderr.readline():
+            assert watching.poll() is None
+        p.go()
+        out, said = watching.communicate(timeout=TIMEOUT)
+    finally:
+        watching.kill()
+    assert is_the_rest(before_in(out)), out + said
+
+
+def test_objects_from_before_fork_are_not_from_before_the_recording(tmp_path):
+    trace = tmp_path / "t.alys"
+    done = alys("-q", "--follow", "-o", trace, "--", PROGS / "c_gcbefore", "3000", "0", "3", "fork", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    rows = conftest.ledger(trace).rows
+    assert abs(rows["marked-inherited"] - 3100) <= 3 and abs(rows["marked-inherited-bytes"] - (1500 * 192 + 100 * 48)) < 4096
+    assert "marked-older" not in rows and "heaps-not-compared" not in rows
+    assert "before the recording" not in alys("report", trace).stdout
+
+
+@pytest.mark.parametrize("options, collections, why", [
+    ([], 0, "no collection was compared with the records\n"),
+    (["--sample", "bytes:64"], 3, "no collection was compared with the records, which takes a recording of all\n"),
+], ids=["no collection", "samples"])
+def test_objects_from_before_that_nobody_counted(options, collections, why, started, tmp_path):
+    attached_before(started, "-o", tmp_path / "t.alys", *options, collections=collections)
+    table = alys("report", tmp_path / "t.alys").stdout
+    assert "[before the recording] not counted in 1 collected heap: " + why in table
+    assert before_in(table) is None
 
 
 def hidden_doors(folder, names):

@@ -89,7 +89,7 @@ static void forget(struct scene *s)
 static int render(const char *script, const struct report_options *o, struct buf *out, struct err *err)
 {
 	struct scene s = play(script, report_needs(o));
-	struct report_input in = { s.c, s.s, FEED_START_NS };
+	struct report_input in = { .catalog = s.c, .snapshot = s.s, .start_ns = FEED_START_NS };
 	struct sink_out to = { collect, out };
 	int rc = report_render(&in, o, &to, err);
 	forget(&s);
@@ -280,7 +280,7 @@ static const struct question differences[] = {
 static int compare(const char *after, const struct report_options *o, struct buf *out, struct err *err)
 {
 	struct scene a = play("cpp", report_needs(o)), b = play(after, report_needs(o));
-	struct report_input before = { a.c, a.s, FEED_START_NS }, now = { b.c, b.s, FEED_START_NS };
+	struct report_input before = { .catalog = a.c, .snapshot = a.s, .start_ns = FEED_START_NS }, now = { .catalog = b.c, .snapshot = b.s, .start_ns = FEED_START_NS };
 	struct sink_out to = { collect, out };
 	int rc = report_diff(&before, &now, o, &to, err);
 	forget(&a);
@@ -324,7 +324,7 @@ static void test_rows_of_time(void **state)
 	struct report_options o = OPTIONS(.by = BY_TIME, .format = FORMAT_TSV);
 	struct scene s = play("cpp", report_needs(&o));
 	uint64_t n = s.s->timeline.n, tops[] = { REPORT_TOP_STANDARD, 0, n + 1, n, n - 1, 1 };
-	struct report_input in = { s.c, s.s, FEED_START_NS };
+	struct report_input in = { .catalog = s.c, .snapshot = s.s, .start_ns = FEED_START_NS };
 	(void)state;
 	assert_true(n > 2);
 	for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
@@ -347,7 +347,7 @@ static void test_nothing(void **state)
 	struct err err = { 0 };
 	struct heap *h = heap_new();
 	struct scene s = { catalog_new(), heap_snapshot(h) };
-	struct report_input in = { s.c, s.s, 0 };
+	struct report_input in = { .catalog = s.c, .snapshot = s.s, .start_ns = 0 };
 	struct sink_out to = { collect, &out };
 	(void)state;
 	assert_int_equal(report_render(&in, &o, &to, &err), -ENOENT);

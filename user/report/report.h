@@ -55,6 +55,7 @@ struct report_input {
 	const struct catalog *catalog;
 	const struct snapshot *snapshot;
 	uint64_t start_ns; /* where times count from */
+	bool part;         /* the snapshot is of a part of the recording */
 };
 
 /* What a heap must watch to answer: enum heap_watch, or-ed. */

@@ -260,6 +260,23 @@ static void put_growth_note(const struct groups *g, struct buf *out)
 		buf_adds(out, "growth of less than twice its standard error (+-) may be chance\n");
 }
 
+/* It has no stack, no type and no time that a question could choose it by. */
+static bool counts_before(const struct groups *g)
+{
+	const struct report_options *o = g->o;
+	return g->show == SHOW_LIVE && !g->in->part && !o->focus && !o->ignore && !o->type && !o->callers && !o->callees && !o->pid;
+}
+
+static void put_before(const struct groups *g, struct sheet *t)
+{
+	struct before b;
+	if (!counts_before(g) || !format_before(g->in->catalog, &b))
+		return;
+	format_before_note(g->in->catalog, &t->notes);
+	buf_addf(&t->facts, "\"before\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"heaps_not_counted\":%" PRIu64 "},", b.cnt, b.sz,
+		 b.heaps);
+}
+
 static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 {
 	const struct snapshot *s = g->in->snapshot;
@@ -336,8 +353,9 @@ static int write_groups(struct groups *g, const struct report_options *o, struct
 	if (o->type && g->by == BY_STACK && o->format == FORMAT_TEXT && !o->columns)
 		return write_callstacks(g, out, err);
 	int rc = fill_table(g, &t) ? err_set(err, ENOMEM, "out of memory for the report") : 0;
-	put_notes(g, hidden, &t.notes);
 	put_facts(g->in, by_name(g->by), show_name(g->show), &t.facts);
+	put_before(g, &t);
+	put_notes(g, hidden, &t.notes);
 	buf_addf(&t.facts, "\"hidden\":%zu,", hidden);
 	return sheet_finish(&t, rc, o, out, err);
 }

@@ -42,7 +42,9 @@ static void unload(struct side *s)
 
 static struct report_input input_of(const struct side *s)
 {
-	return (struct report_input){ s->replay.catalog, s->snapshot, replay_start_ns(&s->replay) };
+	return (struct report_input){
+		.catalog = s->replay.catalog, .snapshot = s->snapshot, .start_ns = replay_start_ns(&s->replay),
+	};
 }
 
 static int write_table(const struct side *sides, const struct diff_request *o, struct err *err)

@@ -17,11 +17,11 @@ static void put(struct live *l, const char *name, const char *help, enum count_c
 	trace_write_count(l->writer, &c);
 }
 
-/* What does not add up over time. */
+/* What does not add up over time, and may be nothing again. */
 static void put_state(struct live *l, const char *name, const char *help, uint64_t value)
 {
 	struct count c = { .name = name, .help = help, .class = COUNT_NOTE, .value = value };
-	if (!value)
+	if (!value && !catalog_count(l->catalog, name))
 		return;
 	catalog_put_count(l->catalog, &c);
 	trace_write_count(l->writer, &c);
@@ -156,6 +156,10 @@ static void put_collections(struct live *l)
 	put_state(l, "marked-unknown-bytes", "bytes of them, as the collector rounds them", n.unknown_sz);
 	put_state(l, "marked-older", "objects that the last collection marked and that were there before the recording", n.older);
 	put_state(l, "marked-older-bytes", "bytes of them, as the collector rounds them", n.older_sz);
+	put_state(l, "marked-inherited", "objects that the last collection marked and that a child has from its parent", n.inherited);
+	put_state(l, "marked-inherited-bytes", "bytes of them, as the collector rounds them", n.inherited_sz);
+	put_state(l, "heaps-not-compared", "collected heaps from before the recording of which no collection was compared with the records",
+		  n.uncompared);
 	put(l, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
 	put(l, "marks-in-part", "collections at which only marks of sampled objects were read", COUNT_NOTE, cost.parts);
 	put_state(l, "marks-longest-us", "microseconds that the longest reading of marks took", cost.longest_ns / 1000);

@@ -153,16 +153,18 @@ static void on_reclaimed(void *ctx, const struct event *e)
 }
 
 /* An exec begins it anew; a child begins with its parent's. */
-static bool began(void *ctx, struct proc_id proc)
+static enum heap_origin origin(void *ctx, struct proc_id proc)
 {
 	const struct live *l = ctx;
 	const struct proc *p = catalog_proc(l->catalog, proc);
-	return p && p->generation;
+	if (p && p->generation)
+		return ORIGIN_RECORDING;
+	return p && p->parent.n ? ORIGIN_PARENT : ORIGIN_BEFORE;
 }
 
 int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
 {
-	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed, .began = began,
+	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed, .origin = origin,
 				    .all = !l->o->interval && !l->o->min_size };
 	if (!l->marks)
 		l->marks = marks_new(l->probe, l->o->stop_at_gc, err);

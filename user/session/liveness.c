@@ -27,6 +27,7 @@
 struct heap_state {
 	struct proc_id proc;
 	uint32_t tgid;
+	enum heap_origin origin;
 	struct recorded objects;
 	uint64_t marked;             /* serial + 1 of the collection that has marked and is not over, 0 = none */
 	uint32_t gc_no;              /* of the last collection that was heard of */
@@ -52,7 +53,7 @@ struct summary {
 	size_t heaps, unjudged, asked;
 	char unjudged_why[400], asked_why[400];
 	uint32_t stepwise;
-	uint64_t unknown, unknown_sz, older, older_sz, marked_sz;
+	uint64_t unknown, unknown_sz, older, older_sz, inherited, inherited_sz, uncompared, marked_sz;
 };
 
 struct liveness {
@@ -128,7 +129,8 @@ static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint3
 	h->proc = proc;
 	h->tgid = tgid;
 	h->told = true;
-	h->strangers.whole = l->ops.began(l->ops.ctx, proc);
+	h->origin = l->ops.origin(l->ops.ctx, proc);
+	h->strangers.whole = h->origin == ORIGIN_RECORDING;
 	h->no_room = l->no_room_past;
 	if (l->marks)
 		marks_watch(l->marks, tgid);
@@ -450,12 +452,15 @@ static bool is_unjudged(const struct heap_state *h)
 	return h->facts.state == MARKS_IMPOSSIBLE || (h->facts.state == MARKS_WAITING && h->collections);
 }
 
-static void add_strangers(struct summary *s, const struct strangers *of)
+static void add_strangers(struct summary *s, const struct heap_state *h)
 {
+	const struct strangers *of = &h->strangers;
+	bool copied = h->origin == ORIGIN_PARENT;
 	s->unknown += of->last.objects.count;
 	s->unknown_sz += of->bytes;
-	s->older += of->older_cnt;
-	s->older_sz += of->older_bytes;
+	*(copied ? &s->inherited : &s->older) += of->older_cnt;
+	*(copied ? &s->inherited_sz : &s->older_sz) += of->older_bytes;
+	s->uncompared += h->origin == ORIGIN_BEFORE && !of->looked;
 	s->marked_sz += of->last.marked_bytes;
 }
 
@@ -472,7 +477,7 @@ static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 	}
 	if (h->facts.incremental)
 		s->stepwise = h->tgid;
-	add_strangers(s, &h->strangers);
+	add_strangers(s, h);
 }
 
 static void drop(struct liveness *l, struct heap_state *h)
@@ -563,10 +568,13 @@ struct liveness_counts liveness_counts(const struct liveness *l)
 	struct liveness_counts c = l->counts;
 	struct summary s = l->gone;
 	for (size_t i = 0; i < l->heaps_cnt; i++)
-		add_strangers(&s, &l->heaps[i]->strangers);
+		add_strangers(&s, l->heaps[i]);
 	c.unknown = s.unknown;
 	c.unknown_sz = s.unknown_sz;
 	c.older = s.older;
 	c.older_sz = s.older_sz;
+	c.inherited = s.inherited;
+	c.inherited_sz = s.inherited_sz;
+	c.uncompared = s.uncompared;
 	return c;
 }

@@ -27,12 +27,18 @@
 
 struct liveness;
 
+/* Where the heap of a process comes from. */
+enum heap_origin {
+	ORIGIN_BEFORE,    /* it was there before the recording */
+	ORIGIN_RECORDING, /* it began in it */
+	ORIGIN_PARENT,    /* a copy, made by fork in the recording */
+};
+
 struct liveness_ops {
 	void *ctx;
 	/* Frees and collections, to be written before the event at hand. */
 	void (*event)(void *ctx, const struct event *e);
-	/* Did the heap of this process begin in the recording? */
-	bool (*began)(void *ctx, struct proc_id proc);
+	enum heap_origin (*origin)(void *ctx, struct proc_id proc);
 	bool all; /* every object is recorded: what is marked can be compared with what is known */
 };
 
@@ -64,6 +70,8 @@ struct liveness_counts {
 	uint64_t collections, missed, reclaimed, reclaimed_sz, reused;
 	uint64_t unknown, unknown_sz; /* marked by the last collections that were compared, and not recorded */
 	uint64_t older, older_sz;     /* the same, there before the recording */
+	uint64_t inherited, inherited_sz; /* the same, of a parent's heap at fork */
+	uint64_t uncompared; /* heaps from before the recording of which no collection was compared */
 	uint64_t longest_ns; /* of the processor, at most, for the objects of one collection, their frees written */
 };
 

@@ -33,7 +33,9 @@ static int write_table(struct replay *r, const struct report_request *o, struct 
 	int rc = replay(r, o, report_needs(&o->report), &snap, err);
 	if (rc)
 		return rc;
-	struct report_input in = { r->catalog, snap, replay_start_ns(r) };
+	struct report_input in = {
+		.catalog = r->catalog, .snapshot = snap, .start_ns = replay_start_ns(r), .part = o->from || o->until,
+	};
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
 	rc = output_finish(&dst, report_render(&in, &o->report, &out, err), err);
@@ -54,7 +56,7 @@ static int write_collections(struct replay *r, const struct report_request *o, s
 	struct snapshot *snap = rc ? NULL : heap_snapshot(r->heap);
 	if (!rc && !snap)
 		rc = err_set(err, ENOMEM, "out of memory");
-	struct report_input in = { r->catalog, snap, replay_start_ns(r) };
+	struct report_input in = { .catalog = r->catalog, .snapshot = snap, .start_ns = replay_start_ns(r) };
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
 	if (!rc)

@@ -70,7 +70,7 @@ static int print_report(struct watching *w, struct live *l, uint64_t now, struct
 	struct snapshot *snap = heap_snapshot(w->heap);
 	if (!snap)
 		return err_set(err, ENOMEM, "out of memory");
-	struct report_input in = { l->catalog, snap, l->started_ns };
+	struct report_input in = { .catalog = l->catalog, .snapshot = snap, .start_ns = l->started_ns };
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
 	put_heading(w, (double)(now - l->started_ns) / 1e9, &out);

@@ -206,6 +206,34 @@ void format_notes(const struct sink_input *in, struct buf *out)
 			      "found one empty, small sizes are those of blocks, GC_free is not recorded\n");
 }
 
+bool format_before(const struct catalog *c, struct before *out)
+{
+	*out = (struct before){
+		.cnt = catalog_count(c, "marked-older"),
+		.sz = catalog_count(c, "marked-older-bytes"),
+		.heaps = catalog_count(c, "heaps-not-compared"),
+	};
+	return out->cnt || out->heaps;
+}
+
+void format_before_note(const struct catalog *c, struct buf *out)
+{
+	struct before b;
+	format_before(c, &b);
+	if (b.cnt) {
+		buf_adds(out, "[before the recording] ");
+		text_count(out, b.cnt);
+		buf_addf(out, " object%s, ", b.cnt == 1 ? "" : "s");
+		text_count(out, b.sz);
+		buf_adds(out, " bytes, from the collector's marks at its last collection, without stacks: in no row\n");
+	}
+	if (b.heaps)
+		buf_addf(out, "[before the recording] not counted in %" PRIu64 " collected heap%s: no collection was compared with the "
+			      "records%s\n",
+			 b.heaps, b.heaps == 1 ? "" : "s",
+			 format_interval(c) || format_min_size(c) ? ", which takes a recording of all" : "");
+}
+
 /* Exact for what was sampled: see var_* in model.h. */
 void format_errors(const struct sink_input *in, struct buf *out)
 {

@@ -42,13 +42,22 @@ int format_flush(struct sink_out *out, struct buf *b, struct err *err);
 void format_notes(const struct sink_input *in, struct buf *out);
 /* A line with the standard errors of live and allocated bytes and blocks in all; none where every call was recorded. */
 void format_errors(const struct sink_input *in, struct buf *out);
-/* When the part of the recording that is shown begins and ends; 0 when the recording does not say. */
+/* What lives since before the recording, as far as a collector's marks tell. */
+struct before {
+	uint64_t cnt, sz; /* marked at the last collection, sizes as the collector rounds them */
+	uint64_t heaps;   /* of which that is not known */
+};
+/* False: there is nothing to say. */
+bool format_before(const struct catalog *c, struct before *out);
+/* The same in words, for tables of what is live: lines, or nothing. */
+void format_before_note(const struct catalog *c, struct buf *out);
 /*
  * No block of the heap was sampled: bytes that it is below with 95 % confidence (unsampled_below in model.h), in words
  * by format_none_sampled. 0 when something was sampled, or when nothing was there to be: then zero is zero.
  */
 double format_below(const struct catalog *c, const struct totals *t);
 void format_none_sampled(double below, struct buf *out);
+/* When the part of the recording that is shown begins and ends; 0 when the recording does not say. */
 uint64_t format_start_ns(const struct sink_input *in);
 uint64_t format_end_ns(const struct sink_input *in);
 /* N of the recording's "bytes:N"; 0 when every call was recorded. */

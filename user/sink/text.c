@@ -120,6 +120,8 @@ static void put_table(struct buf *b, const struct sink_input *in, const struct s
 	}
 	put_row(b, &in->snapshot->all, "[total]");
 	buf_u8(b, '\n');
+	if (!in->options->from_ns && !in->options->until_ns)
+		format_before_note(in->catalog, b);
 	format_notes(in, b);
 	format_errors(in, b);
 }

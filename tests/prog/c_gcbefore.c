@@ -1,0 +1,47 @@
+/* libs: -lgc */
+/*
+ * libgc: a known number of objects from before the recording, some of them dropped in it, and a few from it that are
+ * kept. Before it: half of GC_size 64, half of 128. c_gcbefore OBJECTS DROPPED [COLLECTIONS [fork]]: then a child does
+ * the same with what it has from its parent.
+ */
+#define GC_NO_THREAD_REDIRECTS
+#include <gc.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "truth.h"
+
+#define KEPT 5000
+#define NEWER 100
+
+/* Roots. */
+static void *volatile before[KEPT], *volatile after[NEWER];
+
+SITE void *site_after(size_t n) { return ALLOC((GC_malloc)(n), n); }
+
+int main(int argc, char **argv)
+{
+	int objects = argc > 2 ? atoi(argv[1]) : 1000, dropped = argc > 2 ? atoi(argv[2]) : 0;
+	pid_t child;
+
+	GC_set_handle_fork(argc > 4);
+	GC_INIT();
+	if (objects > KEPT || dropped > objects)
+		return 2;
+	for (int i = 0; i < objects; i++)
+		before[i] = i % 2 ? memset((GC_malloc)(60), 0x11, 60) : memset((GC_malloc_atomic)(120), 0x11, 120);
+	truth_ready();
+	for (int i = 0; i < dropped; i++)
+		before[i] = NULL;
+	for (int i = 0; i < NEWER; i++)
+		after[i] = memset(site_after(40), 0x11, 40);
+	child = argc > 4 ? fork() : -1;
+	/* Time to look at what is marked: nothing happens meanwhile. */
+	for (int i = argc > 3 ? atoi(argv[3]) : 3; i > 0; i--) {
+		GC_gcollect();
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
+	if (child == 0)
+		_exit(0);
+	return truth_done() || (child > 0 && waitpid(child, NULL, 0) != child);
+}
