@@ -76,6 +76,8 @@ static void test_settle(void **state)
 	};
 	struct graph g = { .objects = objects, .objects_cnt = 6 };
 	begin(&t, &types, &fields, list);
+	for (size_t i = 0; i < g.objects_cnt; i++)
+		assert_int_equal(typing_of(&t, objects[i].type, objects[i].size, objects[i].kind), objects[i].type);
 	assert_int_equal(typing_settle(&t, &g), 0);
 	assert_int_equal(objects[0].type, 2);
 	assert_int_equal(objects[2].type, 2);

@@ -3,9 +3,7 @@
  * from buffers, which have none. In: a heap and the first words of its objects (boehm_unlist), what is known of
  * types. Out: a type an object, and sums.
  *
- * An id is believed when it can be one: not above the ids of classes, where those are known, and only
- * in objects of the kind and about the size (types_cells_alike) that most objects with this id have, for
- * a class has one of each; a single one must not be large. A String says its own length, which must fit.
+ * An id is believed in objects of its class' shape (boehm/shapes). A String says its own length, which must fit.
  */
 #ifndef ALYS_BOEHM_CENSUS_H
 #define ALYS_BOEHM_CENSUS_H

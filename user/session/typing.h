@@ -1,22 +1,19 @@
 /*
  * session/typing: is what an object's first four bytes say its type? Names and sizes of instances say
- * which numbers can be one; where no size is known, about the one that most objects with the number have,
- * for all instances of a class have one. Raw memory that begins with such a number by chance, in a cell of
- * such a size, is taken for an object: there is nothing more to tell them apart by.
+ * which numbers can be one; where no size is known, the shape of its class does (boehm/shapes). Raw memory that begins
+ * with such a number by chance, in a cell of such a size, is taken for an object.
  */
 #ifndef ALYS_SESSION_TYPING_H
 #define ALYS_SESSION_TYPING_H
 
 #include "boehm/fields.h"
 #include "boehm/graph.h"
-#include "boehm/types.h"
+#include "boehm/shapes.h"
 
 struct typing {
-	const struct types *types;
-	struct map sizes;  /* type id -> bytes of an instance, where known */
-	struct map generic; /* ids that no object has */
-	uint32_t ids_end;  /* numbers from here on are none of a class */
-	bool complete;     /* every class has a name */
+	struct map sizes; /* type id -> bytes of an instance, where known */
+	struct shapes shapes;
+	bool failed;       /* no memory to count with */
 	bool none;         /* not a program of Crystal's: first words mean nothing */
 };
 
