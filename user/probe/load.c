@@ -52,6 +52,8 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 static int size_maps(struct probe *p, const struct probe_config *cfg)
 {
 	int rc = bpf_map__set_max_entries(p->skel->maps.events, cfg->ring_sz);
+	if (!rc && cfg->calls_max)
+		rc = bpf_map__set_max_entries(p->skel->maps.frame_calls, cfg->calls_max);
 	/* Each live sampled block holds an entry; small intervals make many of them. */
 	if (!rc && (cfg->interval || cfg->min_size))
 		rc = bpf_map__set_max_entries(p->skel->maps.sampled,

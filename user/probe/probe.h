@@ -36,6 +36,7 @@ struct probe_config {
 	uint64_t min_size;
 	uint32_t max_frames; /* 0 = no stacks */
 	uint32_t ring_sz;    /* bytes, power of two */
+	uint32_t calls_max;  /* calls that may be under way at once; 0 = as many as the programs allow */
 	bool follow;
 	bool all;      /* every process that is not excluded, those to come included */
 	bool tell_all; /* tell of all processes that begin and end */

@@ -18,6 +18,7 @@
 #include "session/live.h"
 
 #define RING_SZ (2u << 20) /* all events of CALLS_MAX calls */
+#define AT_ONCE_MAX 256
 
 struct calibrating {
 	const struct site_list *list;
@@ -99,7 +100,8 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 	(void)ctx, (void)who, (void)note, (void)other;
 }
 
-static const struct probe_config config = { .ring_sz = RING_SZ };
+/* One helper at a time calls one function at a time. */
+static const struct probe_config config = { .ring_sz = RING_SZ, .calls_max = AT_ONCE_MAX };
 
 static int count_losses(const struct calibrating *c, uint64_t *out)
 {
