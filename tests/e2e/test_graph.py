@@ -175,6 +175,29 @@ def test_levels_0_is_unlimited(programs):
     assert way["root"]["name"] == "global root_chain" and len(way["steps"]) == 10
 
 
+@pytest.mark.parametrize("verb", ["graph", "dump"])
+@pytest.mark.parametrize("freeze", [(), ("--freeze",)])
+@pytest.mark.parametrize("name", ["c_markers", "c_markers_static"])
+def test_marker_threads_are_no_roots(programs, tmp_path, name, verb, freeze):
+    """On their stacks lies what they marked last, and is dropped now; a thread of the program's may be called like them."""
+    program = programs(name, GC_MARKERS="4")
+    said = {name: value for name, value in (line.split() for line in iter(program.line, "ready"))}
+    names = {path.parent.name: path.read_text().strip() for path in Path(f"/proc/{program.pid}/task").glob("*/comm")}
+    assert said["markers"] == "3" and names.pop(said["named"]) == "GC-marker-9"
+    assert sorted(names.values()) == ["GC-marker-0", "GC-marker-1", "GC-marker-2", name[:15]]
+    if verb == "dump":
+        source = tmp_path / "heap.alys"
+        text = alys("dump", "-p", program.pid, "-o", source, *freeze).stderr
+        way = ("graph", source)
+    else:
+        way = ("graph", "-p", program.pid, *freeze)
+        text = alys(*way, "--show", "counts").stderr
+    # What the program's own stacks still hold of the tree by chance are a few; the markers' hold two hundred.
+    assert int(re.search(r"([\d,]+) live objects", text)[1].replace(",", "")) <= 20, text
+    path = json.loads(ask(*way, "--object", said["held"], "--paths", "-f", "json"))["paths"][0]
+    assert path["root"]["name"].startswith(f"stack of thread {said['named']} at "), path
+
+
 def test_many_types_of_one_name(programs, tmp_path):
     """The last part of a name is enough, however many types it means."""
     program, _, types = crystal(programs, "debug", FOOS="30")

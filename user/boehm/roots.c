@@ -99,7 +99,7 @@ static int plan_stacks(struct roots *r, const struct root_plan *plan, bool waiti
 		const struct root_thread *t = thread_in(plan, g);
 		bool main_stack = !strcmp(g->path, "[stack]");
 		struct root_range range = { .kind = ROOT_STACK, .start = g->start, .end = g->end & ~7ull };
-		if (!t && !main_stack && !likely_stack(plan->space, i))
+		if (t ? t->marker : !main_stack && !likely_stack(plan->space, i))
 			continue;
 		range.waits = !t;
 		if (range.waits && !main_stack)
@@ -118,10 +118,10 @@ static int plan_registers(struct roots *r, const struct root_plan *plan)
 {
 	int rc = 0;
 	for (size_t i = 0; i < plan->threads_cnt; i++)
-		r->unknown_stacks += !plan->threads[i].sp;
+		r->unknown_stacks += !plan->threads[i].sp && !plan->threads[i].marker;
 	for (size_t i = 0; i < plan->threads_cnt && !rc; i++) {
 		const struct root_thread *t = &plan->threads[i];
-		if (t->registers_cnt)
+		if (t->registers_cnt && !t->marker)
 			rc = add(r, &(struct root_range){ .kind = ROOT_REGISTERS, .tid = t->tid, .end = t->registers_cnt * 8 });
 	}
 	return rc;
@@ -132,7 +132,7 @@ static void place_registers(struct roots *r, const struct root_plan *plan)
 	size_t at = 0;
 	for (size_t i = 0; i < plan->threads_cnt; i++) {
 		const struct root_thread *t = &plan->threads[i];
-		if (t->registers_cnt)
+		if (t->registers_cnt && !t->marker)
 			memcpy(r->bytes + r->ranges[at++].at, t->registers, t->registers_cnt * 8);
 	}
 }

@@ -24,7 +24,6 @@ struct copy {
 	struct words words;
 	struct roots roots;
 	struct threads threads;
-	struct root_thread *scanned; /* of threads */
 };
 
 uint64_t objects_memory(void)
@@ -74,13 +73,11 @@ static int copy_now(struct copy *c, uint32_t live, struct err *err)
 		return rc;
 	struct own_places own;
 	variables_of(g, &own);
-	c->scanned = malloc((c->threads.list_cnt + 1) * sizeof(*c->scanned));
-	if (!c->scanned)
-		return err_set(err, ENOMEM, "out of memory");
+	threads_tell_markers(&c->threads, &g->memory, &g->space, &own);
 	struct root_plan plan = {
 		.space = &g->space,
-		.threads = c->scanned,
-		.threads_cnt = threads_of_program(&c->threads, g->memory.tgid, c->scanned),
+		.threads = c->threads.list,
+		.threads_cnt = c->threads.list_cnt,
 		.excludes = own.variables,
 		.excludes_cnt = own.variables_cnt,
 		.max = objects_memory() / 2,
@@ -129,7 +126,6 @@ static int copy_process(struct copy *c, struct objects *o, const struct heap_ask
 static void copy_free(struct copy *c)
 {
 	threads_free(&c->threads);
-	free(c->scanned);
 	roots_free(&c->roots);
 	words_free(&c->words);
 	boehm_heap_free(&c->heap);

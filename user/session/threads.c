@@ -250,7 +250,7 @@ uint64_t threads_thaw(struct threads *t)
 	return took;
 }
 
-static bool is_marker(uint32_t tgid, uint32_t tid)
+static bool is_named_marker(uint32_t tgid, uint32_t tid)
 {
 	char path[64], name[32] = "";
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", tgid, tid);
@@ -262,14 +262,37 @@ static bool is_marker(uint32_t tgid, uint32_t tid)
 	return got && !strncmp(name, "GC-marker-", 10);
 }
 
-size_t threads_of_program(const struct threads *t, uint32_t tgid, struct root_thread *out)
+/* A thread's control block lies above its stack, in the same mapping, and begins with its own address. */
+static bool is_block_of(struct memory *m, uint64_t word, uint64_t sp, const struct space_region *stack)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < t->list_cnt; i++) {
-		if (!is_marker(tgid, t->list[i].tid))
-			out[n++] = t->list[i];
+	uint64_t self;
+	return word > sp && word < stack->end && !(word & 7) && !memory_read(m, word, &self, sizeof(self)) && self == word;
+}
+
+/* Of its own threads the collector keeps handles among its variables; of the program's, in records on the heap. */
+static bool is_kept(struct memory *m, const struct own_places *own, uint64_t sp, const struct space_region *stack)
+{
+	bool kept = false;
+	for (size_t i = 0; i < own->variables_cnt && !kept; i++) {
+		struct memory_range at = { own->variables[i].start, own->variables[i].end - own->variables[i].start };
+		uint64_t *words = malloc(at.n + 8);
+		/* What cannot be read is zero. */
+		if (words && !memory_read_ranges(m, &at, 1, words, &(size_t){ 0 })) {
+			for (size_t k = 0; k < at.n / 8 && !kept; k++)
+				kept = is_block_of(m, words[k], sp, stack);
+		}
+		free(words);
 	}
-	return n;
+	return kept;
+}
+
+void threads_tell_markers(struct threads *t, struct memory *m, const struct space *space, const struct own_places *own)
+{
+	for (size_t i = 0; i < t->list_cnt; i++) {
+		struct root_thread *at = &t->list[i];
+		const struct space_region *stack = at->sp ? space_find(space, at->sp) : NULL;
+		at->marker = is_named_marker(m->tgid, at->tid) && (!stack || is_kept(m, own, at->sp, stack));
+	}
 }
 
 void threads_free(struct threads *t)

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "boehm/roots.h"
+#include "boehm/unknown.h"
 
 #define FREEZE_MAX_NS 2000000000ull /* what may stand still at most */
 
@@ -35,12 +36,12 @@ int threads_freeze(struct threads *t, uint32_t tgid, struct err *err);
 uint64_t threads_deadline(const struct threads *t);
 /* Lets them go on; how long they stood still, in ns. Nothing when not frozen. */
 uint64_t threads_thaw(struct threads *t);
-/* Thaws as well. */
 /*
- * Those that the collector scans, into room for all; how many. Its own ones (GC-marker-0, ...) it never does. A frozen
- * process keeps the others: they are to be let go, too.
+ * Which of them are the collector's own, by name (GC-marker-0, ...) and by the handle that it keeps of each; of those that
+ * run just then, by name. What a collector has that does not name them counts as the program's.
  */
-size_t threads_of_program(const struct threads *t, uint32_t tgid, struct root_thread *out);
+void threads_tell_markers(struct threads *t, struct memory *m, const struct space *space, const struct own_places *own);
+/* Thaws as well. */
 void threads_free(struct threads *t);
 
 #endif

@@ -1,0 +1,3 @@
+/* libs: -l:libgc.a -lpthread -ldl */
+/* As c_markers.c, with the collector inside the program. */
+#include "c_markers.c"
