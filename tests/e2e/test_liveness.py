@@ -746,11 +746,13 @@ def hidden_doors(folder, names):
     return built
 
 
-@pytest.mark.parametrize("hidden", [[], ["GC_generic_malloc_many", "GC_gcj_malloc"]], ids=["none", "lists"])
-def test_unseen_doors_are_told(hidden, tmp_path):
-    """What the collector marks is compared with what is recorded: exact is said only when they agree."""
+@pytest.mark.parametrize("hidden, room", [([], "0"), (["GC_generic_malloc_many", "GC_gcj_malloc"], "0"),
+                                          (["GC_generic_malloc_many", "GC_gcj_malloc"], "200000000")], ids=["none", "lists", "late"])
+def test_unseen_doors_are_told(hidden, room, tmp_path):
+    """What the collector marks is compared with what is recorded: exact is said only when they agree. With room, the first look is the last."""
     trace = tmp_path / "t.alys"
-    done = alys("-q", "--stop-at-gc", "-o", trace, "--", hidden_doors(tmp_path, hidden), "10", env=STRAIGHT)
+    done = alys("-q", "--stop-at-gc", "-o", trace, "--", hidden_doors(tmp_path, hidden), "10",
+                env={**STRAIGHT, "GC_INITIAL_HEAP_SIZE": room})
     assert done.returncode == 0, done.stderr
     sites = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
     rows, said = conftest.ledger(trace).rows, liveness_of(trace)
@@ -778,6 +780,59 @@ def test_pairs_of_guile(tmp_path):
     pairs = collections.Counter(e["size"] for e in conftest.events_of(trace, tmp_path) if e["kind"] == "alloc")
     assert pairs[16] > 300000
     assert liveness_of(trace) == "exact"
+
+
+GAP = r"^not sampled +objects from free lists that (\S+) takes from libgc itself; --sample-at call samples them$"
+SAMPLED = "exact for what was sampled"
+
+
+def sampled(trace, *command, options=()):
+    done = alys("-q", "--stop-at-gc", "--sample", "bytes:4k", "-o", trace, *options, "--", *command, env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    info = alys("info", trace).stdout
+    taker = re.search(GAP, info, re.M)
+    table = alys("report", trace).stdout
+    assert ("not sampled: objects" in table) == (taker is not None) and "before the recording" not in table
+    return info, taker and taker[1]
+
+
+def pairs_in_use(info):
+    """As far as estimates say: bytes."""
+    amount, unit = re.search(r"^in use .* blocks, (\S+) (\S+) \+-", info, re.M).groups()
+    return float(amount) * {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
+
+
+def test_samples_of_refills_do_not_see_lists_of_others(tmp_path):
+    """That is said where a file takes lists itself, with the remedy; and the remedy is one."""
+    source = tmp_path / "conses.scm"
+    source.write_text(CONSES)
+    guile = "guile-3.0", "--no-auto-compile", source
+    info, taker = sampled(tmp_path / "refill.alys", *guile)
+    assert "libguile" in taker and liveness_of(tmp_path / "refill.alys") == SAMPLED
+    assert pairs_in_use(info) < 300000 * 16
+    info, taker = sampled(tmp_path / "call.alys", *guile, options=["--sample-at", "call"])
+    assert taker is None and liveness_of(tmp_path / "call.alys") == SAMPLED
+    assert pairs_in_use(info) > 300000 * 16 * 0.8
+
+
+@pytest.mark.parametrize("libs", [["-lgc"], ["-l:libgc.a"]], ids=["shared", "static"])
+def test_files_that_take_lists(libs, tmp_path):
+    """By import, or by calls of what is linked into the program."""
+    for program, takes in (("c_gcdoors", True), ("c_gcfixed", False)):
+        built = tmp_path / program
+        subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", f"-I{SOURCES}", "-o", built, SOURCES / f"{program}.c",
+                        *libs, "-lpthread", "-ldl"], check=True)
+        info, taker = sampled(tmp_path / f"{program}.alys", built)
+        assert re.search(r"^sampled at +refill", info, re.M), info
+        assert (taker is not None and taker.endswith(program)) if takes else taker is None, info
+        assert liveness_of(tmp_path / f"{program}.alys") in (None, SAMPLED)
+
+
+def test_exact_of_what_is_large_enough(tmp_path):
+    """Marks are not compared with a recording of some sizes alone."""
+    record(tmp_path / "t.alys", "c_gclive", options=["--stop-at-gc", "--min-size", "100"])
+    assert liveness_of(tmp_path / "t.alys") == "exact for what was recorded"
+    assert "what the garbage collector freed of what was recorded is recorded" in alys("report", tmp_path / "t.alys").stdout
 
 
 # The collector asks for its settings while it sets itself up: whoever looks meanwhile sees a heap without blocks.

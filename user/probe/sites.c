@@ -18,6 +18,7 @@
 #include "probe/ownfrees.h"
 #include "probe/plan.h"
 #include "probe/reach.h"
+#include "probe/takers.h"
 
 static bool defines(void *ctx, const char *symbol)
 {
@@ -327,8 +328,10 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 	struct plan p = { .options = o, .list = out, .path = path };
 	*out = (struct site_list){ 0 };
 	int rc = has_row(e);
-	if (rc <= 0)
+	if (rc <= 0) {
+		out->takes_lists = !rc && o->refill && takers_in(e, out);
 		return rc ? err_set(err, ENOMEM, "out of memory") : 0;
+	}
 	rc = funcs_load(&p.funcs, e, err);
 	if (rc)
 		return rc;
@@ -354,6 +357,7 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 	} else {
 		out->provider = p.provider && funcs_named(&p.funcs, "malloc") ? p.provider->name : NULL;
 		find_text(&p);
+		out->takes_lists = o->refill && takers_in(e, out);
 		find_wrappers(&p);
 		ownfrees_find(&p);
 	}

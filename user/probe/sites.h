@@ -91,6 +91,7 @@ struct site_list {
 	uint64_t text_lo, text_hi; /* the collector's own code, 0 without one */
 	uint64_t gc_no_vaddr;
 	enum sample_at at; /* call or refill */
+	bool takes_lists; /* where refills are looked for: code of the file takes libgc's lists for itself, see takers.h */
 	bool direct; /* exits that see calls whole do so */
 	struct alys_lists lists; /* when a site is predicted, or at refills */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */

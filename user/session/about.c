@@ -71,8 +71,14 @@ void about_rate(struct live *l)
 
 void about_sampling(struct live *l)
 {
+	char more[48] = "";
 	if (l->o->interval)
 		meta(l, "sample_at", "%s", l->refills_cnt ? "refill" : "call");
+	if (!l->refills_cnt || !l->takers_cnt)
+		return;
+	if (l->takers_cnt > 1)
+		snprintf(more, sizeof(more), " (and %zu more file%s)", l->takers_cnt - 1, l->takers_cnt > 2 ? "s" : "");
+	meta(l, "sample_gap", "objects from free lists that %s%s takes from libgc itself; --sample-at call samples them", l->taker, more);
 }
 
 void about_liveness(struct live *l)

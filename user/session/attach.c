@@ -108,6 +108,13 @@ static void note_refills(struct live *l, const char *path, const struct site_lis
 	}
 }
 
+/* Refills show the lists of the collector's own threads alone. */
+static void note_taker(struct live *l, const char *path, const struct site_list *list)
+{
+	if (list->takes_lists && !l->takers_cnt++)
+		snprintf(l->taker, sizeof(l->taker), "%s", path);
+}
+
 static void find_collections(int fd, const char *path, struct file_sites *f)
 {
 	struct err err = { 0 };
@@ -180,6 +187,7 @@ static struct file_sites *sites_of(struct live *l, const struct module *m, int f
 			l->attach_err = err;
 	}
 	find_linker(l, fd, m->path, f);
+	note_taker(l, m->path, &f->list);
 	f->probed = count_probed(&f->list);
 	l->functions_cnt += f->probed;
 	if (f->probed && f->list.text_lo)

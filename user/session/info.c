@@ -50,6 +50,7 @@ static void add_meta(struct buf *out, const struct catalog *c)
 		{ "hostname", "host" },       { "kernel", "kernel" }, { "version", "alys-bpf" },
 		{ "options", "options" },     { "tier", "probes" },   { "walk", "stack walk" },
 		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "sample_at", "sampled at" },
+		{ "sample_gap", "not sampled" },
 		{ "min_size", "min size" },   { "liveness", "liveness" },
 		{ "dump", "heap" },
 	};

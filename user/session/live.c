@@ -152,20 +152,27 @@ static void on_reclaimed(void *ctx, const struct event *e)
 	live_write_event(ctx, e);
 }
 
-/* An exec begins it anew; a child begins with its parent's. */
+/* An exec begins it anew, and our own command stood still until we were ready; a child begins with its parent's. */
 static enum heap_origin origin(void *ctx, struct proc_id proc)
 {
 	const struct live *l = ctx;
 	const struct proc *p = catalog_proc(l->catalog, proc);
 	if (p && p->generation)
 		return ORIGIN_RECORDING;
-	return p && p->parent.n ? ORIGIN_PARENT : ORIGIN_BEFORE;
+	if (p && p->parent.n)
+		return ORIGIN_PARENT;
+	return l->o->command ? ORIGIN_RECORDING : ORIGIN_BEFORE;
+}
+
+static const char *recorded_part(const struct record_options *o)
+{
+	return o->interval ? "what was sampled" : o->min_size ? "what was recorded" : NULL;
 }
 
 int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
 {
 	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed, .origin = origin,
-				    .all = !l->o->interval && !l->o->min_size };
+				    .part = recorded_part(l->o) };
 	if (!l->marks)
 		l->marks = marks_new(l->probe, l->o->stop_at_gc, err);
 	if (!l->marks)

@@ -92,6 +92,8 @@ struct live {
 	struct site_cache *sites; /* sites by module, see attach.h */
 	size_t functions_cnt;     /* probed functions over all files */
 	size_t refills_cnt;       /* attached files that are sampled at refills */
+	size_t takers_cnt;        /* files whose code takes libgc's lists for itself */
+	char taker[300];          /* the first of them */
 	struct err attach_err;    /* the first file that could not be probed */
 };
 

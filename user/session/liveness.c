@@ -181,7 +181,7 @@ static int compare(struct liveness *l, struct heap_state *h)
 	struct unknown u;
 	uint64_t now = h->over.time_ns, began = cpu_now();
 	h->since_ns = h->since_ns ?: now;
-	if (!l->ops.all || h->reading->heap.asked || h->compared_ns > COMPARE_NS + (now - h->since_ns) / COMPARE_SHARE)
+	if (l->ops.part || h->reading->heap.asked || h->compared_ns > COMPARE_NS + (now - h->since_ns) / COMPARE_SHARE)
 		return 0;
 	int rc = marks_compare(l->marks, h->reading, &h->objects, &u);
 	if (!rc)
@@ -541,7 +541,7 @@ static void add_bounds(const struct liveness *l, const struct summary *s, uint64
 	} else if (why.len) {
 		buf_addf(out, "upper bound (%s)", others + 2);
 	} else {
-		buf_adds(out, "exact");
+		buf_addf(out, "exact%s%s", l->ops.part ? " for " : "", l->ops.part ?: "");
 	}
 	buf_free(&why);
 }

@@ -39,7 +39,8 @@ struct liveness_ops {
 	/* Frees and collections, to be written before the event at hand. */
 	void (*event)(void *ctx, const struct event *e);
 	enum heap_origin (*origin)(void *ctx, struct proc_id proc);
-	bool all; /* every object is recorded: what is marked can be compared with what is known */
+	/* "what was sampled"; NULL: every object is recorded, so what is marked can be compared with what is known. */
+	const char *part;
 };
 
 struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops);
@@ -61,7 +62,7 @@ void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room);
 /* The heap of this process is gone: exit, exec. */
 void liveness_gone(struct liveness *l, struct proc_id proc);
 /*
- * "exact", "upper bound (2 of 40 collections missed)", "none (why)": of no heap at all; "" when no heap was a
+ * "exact", "exact for what was sampled", "upper bound (2 of 40 collections missed)", "none (why)": of no heap at all; "" when no heap was a
  * collector's. lost: records of collections that found the ring full; of the last ones nothing else would tell.
  */
 void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap);

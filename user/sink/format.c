@@ -104,10 +104,16 @@ bool format_unseen_frees(const struct catalog *c)
 	return liveness && !strncmp(liveness, "none", 4);
 }
 
+/* Of a part of the calls it is "exact for what was sampled". */
+static bool is_exact(const char *liveness)
+{
+	return !strncmp(liveness, "exact", 5);
+}
+
 bool format_bounded(const struct catalog *c)
 {
 	const char *liveness = catalog_meta(c, "liveness");
-	return liveness && strcmp(liveness, "exact");
+	return liveness && !is_exact(liveness);
 }
 
 /* What is behind the first word: " (2 of 40 collections missed)" as ": 2 of 40 collections missed". */
@@ -128,8 +134,14 @@ static void add_liveness(const struct catalog *c, struct buf *out)
 	const char *liveness = catalog_meta(c, "liveness");
 	if (!liveness)
 		return;
-	if (!strcmp(liveness, "exact")) {
-		buf_adds(out, "what the garbage collector freed is recorded, up to its last collection\n");
+	if (is_exact(liveness)) {
+		const char *part = strstr(liveness, " for ");
+		buf_adds(out, "what the garbage collector freed");
+		if (part) {
+			buf_adds(out, " of ");
+			text_clean(out, part + strlen(" for "), SIZE_MAX);
+		}
+		buf_adds(out, " is recorded, up to its last collection\n");
 		return;
 	}
 	buf_adds(out, "in-use is an upper bound: ");
@@ -204,6 +216,12 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (at && !strcmp(at, "refill"))
 		buf_adds(out, "libgc was sampled where its free lists are filled: a stack is that of the allocation that "
 			      "found one empty, small sizes are those of blocks, GC_free is not recorded\n");
+	const char *gap = catalog_meta(in->catalog, "sample_gap");
+	if (!gap)
+		return;
+	buf_adds(out, "not sampled: ");
+	text_clean(out, gap, SIZE_MAX);
+	buf_u8(out, '\n');
 }
 
 bool format_before(const struct catalog *c, struct before *out)
