@@ -198,6 +198,23 @@ def test_marker_threads_are_no_roots(programs, tmp_path, name, verb, freeze):
     assert path["root"]["name"].startswith(f"stack of thread {said['named']} at "), path
 
 
+@pytest.mark.parametrize("verb", ["graph", "dump"])
+def test_a_collector_inside_the_program_changes_no_count(programs, tmp_path, verb):
+    """Its variables lie among the program's: no free slot that only its lists hold is live, and nothing of the program's is dead."""
+    counts = []
+    for variant in ("debug", "staticgc"):
+        program, _, ids = crystal(programs, variant, FOOS="20000")
+        way = ("-p", program.pid, "--freeze", "--type-ids", ids)
+        if verb == "dump":
+            ask("dump", "-o", tmp_path / f"{variant}.alys", *way)
+            way = (tmp_path / f"{variant}.alys",)
+        rows = [line.split("\t") for line in ask("graph", "--show", "counts", *way).splitlines()[1:]]
+        counts.append({name: int(n) for n, name in rows})
+        text = alys("graph", "--show", "counts", *way).stderr
+        counts[-1]["all"] = int(re.search(r"([\d,]+) live objects", text)[1].replace(",", ""))
+    assert counts[0] == counts[1] and counts[0]["Foo"] == 20000 and counts[0]["IO::FileDescriptor"] >= 3
+
+
 def test_many_types_of_one_name(programs, tmp_path):
     """The last part of a name is enough, however many types it means."""
     program, _, types = crystal(programs, "debug", FOOS="30")

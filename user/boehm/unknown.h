@@ -14,7 +14,7 @@
 #include "boehm/recorded.h"
 #include "boehm/roots.h"
 
-#define OWN_VARIABLES_MAX 32
+#define OWN_VARIABLES_MAX 128
 
 /* Of a collector. */
 struct own_places {
