@@ -27,6 +27,7 @@ def texts(node, depth=30):
 
 def shown(name):
     desktop = Atspi.get_desktop(0)
+    desktop.clear_cache()  # A program that begins later would never be in it.
     programs = [desktop.get_child_at_index(i) for i in range(desktop.get_child_count())]
     try:
         return "\n".join(t for p in programs if p and p.get_name() == name for t in texts(p))
