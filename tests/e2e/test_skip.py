@@ -117,8 +117,8 @@ def test_page_and_differences(trace, tmp_path):
 def test_top(terminal, started):
     target = started.program("c_grow").wait_ready().go()
     screen = terminal("-p", target.pid, "--sample", "bytes:512", "--skip", "^site_")
-    screen.shows(rf"process {target.pid} c_grow, by site", r" main ")
-    assert "site_" not in screen.text
+    # Stacks that end at such a frame, as those before there are tables do, keep it.
+    screen.shows(rf"process {target.pid} c_grow, by site", r"SITE\n[^\n]* main ")
     quit_cleanly(screen)
     assert target.finish() == 0
 

@@ -19,6 +19,9 @@
 #define AGAIN_NS 10000000ull /* where a collection was just counted */
 #define LOOKS 10
 #define AGREE 1000 /* parts of what is marked: less than one that is not known may be the collector's own */
+/* A table that the collector outgrew is garbage, but a stale word may keep it marked. */
+#define OUTGROWN 4
+#define OUTGROWN_AGREE 100
 /* Marks are compared with records for a fiftieth of the time at most, but for the first ones. */
 #define COMPARE_SHARE 50
 #define COMPARE_NS 200000000ull
@@ -512,6 +515,12 @@ static void add_more(struct buf *out, size_t cnt)
 		buf_addf(out, ", and %zu more process%s", cnt - 1, cnt > 2 ? "es" : "");
 }
 
+/* What is marked and known to nobody can be the collector's own. The ledger counts it all the same. */
+static bool is_agreed(const struct summary *s)
+{
+	return s->unknown_sz <= s->marked_sz / (s->unknown <= OUTGROWN * s->heaps ? OUTGROWN_AGREE : AGREE);
+}
+
 /* "exact" when nothing bounds it. */
 static void add_bounds(const struct liveness *l, const struct summary *s, uint64_t lost, struct buf *out)
 {
@@ -526,7 +535,7 @@ static void add_bounds(const struct liveness *l, const struct summary *s, uint64
 		buf_addf(&why, "; %" PRIu64 " of %" PRIu64 " collections missed", l->counts.missed, l->counts.collections);
 	else if (lost)
 		buf_addf(&why, "; %" PRIu64 " records of collections lost", lost);
-	if (s->unknown_sz > s->marked_sz / AGREE) {
+	if (!is_agreed(s)) {
 		buf_addf(&why, "; of what the last collection marked, %" PRIu64 " objects, ", s->unknown);
 		text_bytes(&why, (double)s->unknown_sz);
 		buf_adds(&why, " of ");
