@@ -1,0 +1,252 @@
+"""Objects that a recording does not know: from before it, from doors that it does not see, of lists that others take."""
+
+import collections
+import json
+import re
+import subprocess
+import time
+
+import pytest
+
+import conftest
+from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, convert
+from test_liveness import SOURCES, liveness_of, record
+
+pytestmark = pytest.mark.bpf
+
+
+def known_truth(started, trace, program):
+    """A program that runs already; what it says, and what the recording says of itself."""
+    p = started.program(program).wait_ready()
+    tracer = started.tracer("-p", p.pid, "-o", trace).recording()
+    truth = p.go().truths()[0]
+    time.sleep(0.3)
+    tracer.stop()
+    assert p.finish() == 0
+    return truth["sites"], conftest.ledger(trace).rows, liveness_of(trace)
+
+
+def test_what_was_there_before_is_told_apart(started, tmp_path):
+    """Objects from before the recording are no secret doors."""
+    _, rows, said = known_truth(started, tmp_path / "t.alys", "alive.staticgc")
+    assert rows["marked-older"] > 10 and rows.get("marked-unknown", 0) < 10
+    assert "not known" not in said
+    table = alys("report", tmp_path / "t.alys").stdout
+    assert before_in(table) == (rows["marked-older"], rows["marked-older-bytes"])
+
+
+BEFORE = r"^\[before the recording\] (\S+) objects, (\S+) bytes, from the collector's marks at its last collection, without stacks"
+
+
+def before_in(table):
+    said = re.search(BEFORE, table, re.M)
+    return said and tuple(int(n.replace(",", "")) for n in said.groups())
+
+
+def attached_before(started, *options, collections=3):
+    """Of 3000 objects from before the attach 1000 are dropped, 100 are new."""
+    p = started.program("c_gcbefore", "3000", "1000", collections).wait_ready()
+    tracer = started.tracer("-p", p.pid, *options).recording()
+    p.go().truths()
+    time.sleep(0.3)
+    tracer.stop()
+    assert p.finish() == 0
+
+
+def is_the_rest(told):
+    """One or two may look like the collector's own, or hang from its old stack."""
+    count, size = told
+    return abs(count - 2000) <= 3 and abs(size - 1000 * (64 + 128)) < 4096
+
+
+def test_objects_from_before_the_recording(started, tmp_path):
+    """They have a line of their own wherever a table tells what is live, and none elsewhere."""
+    trace = tmp_path / "t.alys"
+    attached_before(started, "-o", trace)
+    table, notes = alys("report", trace).stdout.split("\n\n")
+    assert is_the_rest(before_in(notes)), notes
+    assert re.search(r"^ +100 +4,000 +100.00% +\[total\]", table, re.M), table
+    assert before_in(alys("report", "--show", "live", "--by", "type", trace).stdout) == before_in(notes)
+    assert before_in(convert(trace, "text", tmp_path / "t.txt").read_text()) == before_in(notes)
+    told = json.loads(alys("report", "-f", "json", trace).stdout)["before"]
+    assert (told["count"], told["bytes"], told["heaps_not_counted"]) == (*before_in(notes), 0)
+    for other in (["--show", "alloc"], ["--focus", "site_after"], ["--between", "0,100"]):
+        assert "before the recording" not in alys("report", *other, trace).stdout, other
+
+
+def test_objects_from_before_in_tables_of_what_runs(started, tmp_path):
+    attached_before(started, "-f", "text", "-o", tmp_path / "t.txt")
+    assert is_the_rest(before_in((tmp_path / "t.txt").read_text()))
+    p = started.program("c_gcbefore", "3000", "1000", 100).wait_ready()
+    watching = subprocess.Popen([str(ALYS), "report", "-v", "-p", str(p.pid), "-d", "1", "--live"], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+    try:
+        while "recording " not in watching.stderr.readline():
+            assert watching.poll() is None
+        p.go()
+        out, said = watching.communicate(timeout=TIMEOUT)
+    finally:
+        watching.kill()
+    assert is_the_rest(before_in(out)), out + said
+
+
+def test_objects_from_before_fork_are_not_from_before_the_recording(tmp_path):
+    trace = tmp_path / "t.alys"
+    done = alys("-q", "--follow", "-o", trace, "--", PROGS / "c_gcbefore", "3000", "0", "3", "fork", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    rows = conftest.ledger(trace).rows
+    assert abs(rows["marked-inherited"] - 3100) <= 3 and abs(rows["marked-inherited-bytes"] - (1500 * 192 + 100 * 48)) < 4096
+    assert "marked-older" not in rows and "heaps-not-compared" not in rows
+    assert "before the recording" not in alys("report", trace).stdout
+
+
+@pytest.mark.parametrize("options, collections, why", [
+    ([], 0, "no collection was compared with the records\n"),
+    (["--sample", "bytes:64"], 3, "no collection was compared with the records, which takes a recording of all\n"),
+], ids=["no collection", "samples"])
+def test_objects_from_before_that_nobody_counted(options, collections, why, started, tmp_path):
+    attached_before(started, "-o", tmp_path / "t.alys", *options, collections=collections)
+    table = alys("report", tmp_path / "t.alys").stdout
+    assert "[before the recording] not counted in 1 collected heap: " + why in table
+    assert before_in(table) is None
+
+
+def hidden_doors(folder, names):
+    """c_gcdoors with its own collector, some functions of which have no name: nobody can know of their calls."""
+    built = folder / "doors"
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fomit-frame-pointer", f"-I{SOURCES}", "-o", built,
+                    SOURCES / "c_gcdoors.c", "-l:libgc.a", "-lpthread", "-ldl"], check=True)
+    subprocess.run(["objcopy", *(f"--strip-symbol={name}" for name in names), built], check=True)
+    return built
+
+
+@pytest.mark.parametrize("hidden, room", [([], "0"), (["GC_generic_malloc_many", "GC_gcj_malloc"], "0"),
+                                          (["GC_generic_malloc_many", "GC_gcj_malloc"], "200000000")], ids=["none", "lists", "late"])
+def test_unseen_doors_are_told(hidden, room, tmp_path):
+    """What the collector marks is compared with what is recorded: exact is said only when they agree. With room, the first look is the last."""
+    trace = tmp_path / "t.alys"
+    done = alys("-q", "--stop-at-gc", "-o", trace, "--", hidden_doors(tmp_path, hidden), "10",
+                env={**STRAIGHT, "GC_INITIAL_HEAP_SIZE": room})
+    assert done.returncode == 0, done.stderr
+    sites = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
+    rows, said = conftest.ledger(trace).rows, liveness_of(trace)
+    if not hidden:
+        assert said == "exact" and "marked-unknown" not in rows
+        return
+    unseen = sum(sites[name]["live"] for name in ("site_inlined", "site_macro", "site_many", "site_gcj"))
+    assert abs(rows["marked-unknown"] - unseen) < 600  # what was left on their lists
+    told = re.search(r"of what the last collection marked, (\d+) objects, \S+ \S+ of \S+ \S+ \((\S+) %\), are not known to the recording", said)
+    assert told and int(told[1]) == rows["marked-unknown"] and float(told[2]) > 10, said
+
+
+CONSES = """(define keep (let loop ((i 0) (l '())) (if (= i 300000) l (loop (+ i 1) (cons i l)))))
+(gc) (gc) (display (length keep)) (newline)"""
+
+
+def test_pairs_of_guile(tmp_path):
+    """Its pairs come from free lists of its own; only their refills are calls."""
+    trace, source = tmp_path / "t.alys", tmp_path / "conses.scm"
+    source.write_text(CONSES)
+    done = alys("-q", "--stop-at-gc", "-o", trace, "--", "guile-3.0", "--no-auto-compile", source)
+    assert done.returncode == 0 and done.stdout.endswith("300000\n"), done
+    book = conftest.assert_law(trace)
+    assert book.rows["batched"] > 300000 > book.rows["batches"] > 300000 / 256
+    pairs = collections.Counter(e["size"] for e in conftest.events_of(trace, tmp_path) if e["kind"] == "alloc")
+    assert pairs[16] > 300000
+    assert liveness_of(trace) == "exact"
+
+
+GAP = r"^not sampled +objects from free lists that (\S+) takes from libgc itself; --sample-at call samples them$"
+SAMPLED = "exact for what was sampled"
+
+
+def sampled(trace, *command, options=()):
+    done = alys("-q", "--stop-at-gc", "--sample", "bytes:4k", "-o", trace, *options, "--", *command, env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    info = alys("info", trace).stdout
+    taker = re.search(GAP, info, re.M)
+    table = alys("report", trace).stdout
+    assert ("not sampled: objects" in table) == (taker is not None) and "before the recording" not in table
+    return info, taker and taker[1]
+
+
+def pairs_in_use(info):
+    """As far as estimates say: bytes."""
+    amount, unit = re.search(r"^in use .* blocks, (\S+) (\S+) \+-", info, re.M).groups()
+    return float(amount) * {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
+
+
+def test_samples_of_refills_do_not_see_lists_of_others(tmp_path):
+    """That is said where a file takes lists itself, with the remedy; and the remedy is one."""
+    source = tmp_path / "conses.scm"
+    source.write_text(CONSES)
+    guile = "guile-3.0", "--no-auto-compile", source
+    info, taker = sampled(tmp_path / "refill.alys", *guile)
+    assert "libguile" in taker and liveness_of(tmp_path / "refill.alys") == SAMPLED
+    assert pairs_in_use(info) < 300000 * 16
+    info, taker = sampled(tmp_path / "call.alys", *guile, options=["--sample-at", "call"])
+    assert taker is None and liveness_of(tmp_path / "call.alys") == SAMPLED
+    assert pairs_in_use(info) > 300000 * 16 * 0.8
+
+
+@pytest.mark.parametrize("libs", [["-lgc"], ["-l:libgc.a"]], ids=["shared", "static"])
+def test_files_that_take_lists(libs, tmp_path):
+    """By import, or by calls of what is linked into the program."""
+    for program, takes in (("c_gcdoors", True), ("c_gcfixed", False)):
+        built = tmp_path / program
+        subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", f"-I{SOURCES}", "-o", built, SOURCES / f"{program}.c",
+                        *libs, "-lpthread", "-ldl"], check=True)
+        info, taker = sampled(tmp_path / f"{program}.alys", built)
+        assert re.search(r"^sampled at +refill", info, re.M), info
+        assert (taker is not None and taker.endswith(program)) if takes else taker is None, info
+        assert liveness_of(tmp_path / f"{program}.alys") in (None, SAMPLED)
+
+
+def test_exact_of_what_is_large_enough(tmp_path):
+    """Marks are not compared with a recording of some sizes alone."""
+    record(tmp_path / "t.alys", "c_gclive", options=["--stop-at-gc", "--min-size", "100"])
+    assert liveness_of(tmp_path / "t.alys") == "exact for what was recorded"
+    assert "what the garbage collector freed of what was recorded is recorded" in alys("report", tmp_path / "t.alys").stdout
+
+
+# The collector asks for its settings while it sets itself up: whoever looks meanwhile sees a heap without blocks.
+SLOW_START = r"""
+#include <gc.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+extern char **environ;
+char *getenv(const char *name)
+{
+	if (!strncmp(name, "GC_", 3))
+		nanosleep(&(struct timespec){ .tv_nsec = 60000000 }, NULL);
+	for (char **e = environ; *e; e++) {
+		if (!strncmp(*e, name, strlen(name)) && (*e)[strlen(name)] == '=')
+			return *e + strlen(name) + 1;
+	}
+	return NULL;
+}
+static void *volatile kept[1000];
+int main(void)
+{
+	GC_INIT();
+	nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
+	for (int i = 0; i < 200000; i++)
+		kept[i % 1000] = (GC_malloc)(64);
+	for (int i = 0; i < 5; i++) {
+		GC_gcollect();
+		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	}
+	return 0;
+}
+"""
+
+
+def test_a_collector_that_is_just_setting_itself_up(tmp_path):
+    """Looked at too early it shows no layout that is known: not yet is not never."""
+    trace, source = tmp_path / "t.alys", tmp_path / "slow.c"
+    source.write_text(SLOW_START)
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "slow", source, "-lgc"], check=True)
+    done = alys("-q", "--stop-at-gc", "-o", trace, "--", tmp_path / "slow", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    assert liveness_of(trace) == "exact"
