@@ -19,9 +19,9 @@
 #define AGAIN_NS 10000000ull /* where a collection was just counted */
 #define LOOKS 10
 #define AGREE 1000 /* parts of what is marked: less than one that is not known may be the collector's own */
-/* A table that the collector outgrew is garbage, but a stale word may keep it marked. */
-#define OUTGROWN 4
-#define OUTGROWN_AGREE 100
+/* Tables that the collector outgrew are garbage, but stale words may keep them marked: a few objects, of a twentieth at most. */
+#define OUTGROWN 8
+#define OUTGROWN_AGREE 20
 /* Marks are compared with records for a fiftieth of the time at most, but for the first ones. */
 #define COMPARE_SHARE 50
 #define COMPARE_NS 200000000ull
