@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/vec.h"
+#include "base/infile.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "cli/tables.h"
 #include "daemon/daemon.h"
 #include "session/session.h"
@@ -141,7 +142,6 @@ static int add_argument(struct arguments *a, const char *fmt, const char *text)
 /* "name value" or "name = value"; # begins a remark. */
 static int add_line(struct arguments *a, char *line)
 {
-	line[strcspn(line, "\n")] = 0;
 	while (isspace((unsigned char)*line))
 		line++;
 	size_t end = strlen(line);
@@ -158,19 +158,29 @@ static int add_line(struct arguments *a, char *line)
 	return rc || !*value ? rc : add_argument(a, "%s", value);
 }
 
+static int add_lines(struct arguments *a, struct buf *text)
+{
+	char *line = (char *)text->data, *end;
+	int rc = 0;
+	for (; !rc && line && (end = strchr(line, '\n')); line = end + 1) {
+		*end = 0;
+		rc = add_line(a, line);
+	}
+	return rc || !line ? rc : add_line(a, line);
+}
+
 static int add_file(struct arguments *a, const char *path, struct err *err)
 {
-	char line[4096];
-	long total = 0;
-	FILE *f = fopen(path, "re");
-	int rc = f ? 0 : err_set(err, errno, "--config %s: %s", path, strerror(errno));
-	while (!rc && f && fgets(line, sizeof(line), f)) {
-		total += (long)strlen(line);
-		rc = total > CONFIG_MAX ? err_set(err, EFBIG, "--config %s: longer than a list of options can be", path) :
-		     add_line(a, line)  ? err_set(err, ENOMEM, "out of memory") : 0;
-	}
-	if (f)
-		fclose(f);
+	struct buf text = { 0 };
+	int rc = infile_read(path, CONFIG_MAX, &text, err);
+	if (rc)
+		err_wrap(err, "--config");
+	else if (text.len && memchr(text.data, 0, text.len))
+		rc = err_set(err, EINVAL, "--config %s is no text: it has a NUL byte in it", path);
+	buf_u8(&text, 0);
+	if (!rc && (text.failed || add_lines(a, &text)))
+		rc = err_set(err, ENOMEM, "out of memory");
+	buf_free(&text);
 	return rc;
 }
 

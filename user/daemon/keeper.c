@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,11 +58,44 @@ static uint64_t now_of(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+static void name_user(uid_t uid, char *out, size_t cap)
+{
+	const struct passwd *p = getpwuid(uid);
+	if (p)
+		snprintf(out, cap, "%s", p->pw_name);
+	else
+		snprintf(out, cap, "%u", (unsigned int)uid);
+}
+
+/* What somebody who may can do about it. */
+static int refuse_to_make(const char *dir, uid_t uid, int code, struct err *err)
+{
+	char user[64];
+	name_user(uid, user, sizeof(user));
+	if (code == ENOTDIR || code == ENAMETOOLONG || code == ELOOP)
+		return err_set(err, code, "--profile-dir %s: %s: name another one", dir, strerror(code));
+	return err_set(err, code, "--profile-dir %s cannot be made: %s; `install -d -m 700 -o %s %s` as root makes it", dir,
+		       strerror(code), user, dir);
+}
+
+static int refuse_to_write(const char *dir, int dir_fd, int code, struct err *err)
+{
+	char user[64];
+	struct stat st;
+	bool own = !fstat(dir_fd, &st) && st.st_uid == geteuid();
+	name_user(geteuid(), user, sizeof(user));
+	if (code == EROFS)
+		return err_set(err, code, "--profile-dir %s: nothing can be written there, the file system is mounted read-only for "
+			       "this program: name another one, or give the unit ReadWritePaths=%s", dir, dir);
+	return err_set(err, code, "--profile-dir %s: user %s, which writes the profiles, cannot write there: `%s %s%s %s` as root "
+		       "lets it, or name another one", dir, user, own ? "chmod" : "chown", own ? "u+rwx" : user, own ? "" : ":", dir);
+}
+
 int keeper_open_dir(const char *dir, uid_t uid, gid_t gid, struct err *err)
 {
 	bool fresh = !mkdir(dir, 0700);
 	if (!fresh && errno != EEXIST)
-		return err_set(err, errno, "--profile-dir %s: %s", dir, strerror(errno));
+		return refuse_to_make(dir, uid, errno, err);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(err, errno, "--profile-dir %s: %s", dir, strerror(errno));
@@ -75,8 +109,7 @@ int keeper_open_dir(const char *dir, uid_t uid, gid_t gid, struct err *err)
 struct keeper *keeper_new(const struct keeper_options *o, int dir_fd, struct err *err)
 {
 	if (faccessat(dir_fd, ".", W_OK | X_OK, AT_EACCESS)) {
-		err_set(err, errno, "--profile-dir %s: user %u, which writes the profiles, cannot write there", o->dir,
-			(unsigned int)geteuid());
+		refuse_to_write(o->dir, dir_fd, errno, err);
 		return NULL;
 	}
 	struct keeper *k = calloc(1, sizeof(*k));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/infile.h"
 #include "base/outfile.h"
 #include "elf/elf.h"
 #include "probe/probe.h"
@@ -16,9 +17,9 @@
 
 static int print_rows(const char *path, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = infile_open(path, err);
 	if (fd < 0)
-		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
+		return fd;
 	struct elf *e = elf_open(fd, path, err);
 	struct unwind_table *rows = e ? unwind_compile(e, err) : NULL;
 	int rc = rows ? 0 : e ? err_wrap(err, "%s", path) : -err->code;

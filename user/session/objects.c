@@ -2,13 +2,13 @@
 #include "session/objects.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/infile.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -133,12 +133,8 @@ static void copy_free(struct copy *c)
 
 static struct elf *open_elf(const char *path, const char *name, int *fd, struct err *err)
 {
-	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (*fd < 0) {
-		err_set(err, errno, "cannot open %s: %s", name, strerror(errno));
-		return NULL;
-	}
-	return elf_open(*fd, name, err);
+	*fd = infile_open(path, err);
+	return *fd < 0 ? NULL : elf_open(*fd, name, err);
 }
 
 /* Names of fields are worth having, but no reason to fail, unless a file was given for them. */

@@ -2,32 +2,17 @@
 #include "session/replay.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/infile.h"
 #include "base/log.h"
-
-static int open_input(const char *path, struct err *err)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return err_set(err, EINVAL, "%s is not a regular file: give a .alys trace", path);
-	}
-	return fd;
-}
 
 int replay_open(struct replay *r, const char *path, struct err *err)
 {
 	*r = (struct replay){ 0 };
-	int rc = open_input(path, err);
+	int rc = infile_open(path, err);
 	if (rc < 0)
 		return rc;
 	r->trace = trace_open(rc, path, err);
