@@ -9,9 +9,12 @@ to       = $(DESTDIR)$(PREFIX)
 install: all
 	$(Q)$(put) 755 $(program) $(to)/bin/alys-bpf
 	$(Q)ln -sf alys-bpf $(to)/bin/alys_converter
-	$(Q)for what in man completion-bash completion-zsh completion-fish; do \
+	$(Q)for what in man verbs completion-bash completion-zsh completion-fish; do \
 		$(program) --print-$$what > $(BUILD)/alys-bpf.$$what || exit 1; done
 	$(Q)$(put) 644 $(BUILD)/alys-bpf.man $(to)/share/man/man1/alys-bpf.1
+	$(Q)for verb in $$(cat $(BUILD)/alys-bpf.verbs); do \
+		$(program) --print-man $$verb > $(BUILD)/alys-bpf-$$verb.man && \
+		$(put) 644 $(BUILD)/alys-bpf-$$verb.man $(to)/share/man/man1/alys-bpf-$$verb.1 || exit 1; done
 	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-bash $(to)/share/bash-completion/completions/alys-bpf
 	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-zsh $(to)/share/zsh/site-functions/_alys-bpf
 	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-fish $(to)/share/fish/vendor_completions.d/alys-bpf.fish

@@ -50,6 +50,24 @@ def test_everything_is_there(installed):
             assert f"--{line.split()[0]}" in help_text, line
 
 
+def verbs_of(installed):
+    done = subprocess.run([installed / "usr/bin/alys-bpf", "--print-verbs"], capture_output=True, text=True, timeout=TIMEOUT)
+    return done.stdout.split()
+
+
+def test_every_verb_has_its_page(installed):
+    """With all its options, and without a complaint from man."""
+    assert {"record", "report", "daemon", "census"} <= set(verbs_of(installed))
+    for verb in verbs_of(installed):
+        page = installed / f"usr/share/man/man1/alys-bpf-{verb}.1"
+        done = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=os.environ | {"MANWIDTH": "200", "LC_ALL": "C.UTF-8"})
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        help_text = subprocess.run([installed / "usr/bin/alys-bpf", verb, "--help"], capture_output=True, text=True, timeout=TIMEOUT).stdout
+        for option in re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", help_text, re.M):
+            assert option in done.stdout.replace("\N{HYPHEN}", "-"), (verb, option)
+
+
 @pytest.mark.parametrize("line, words", [
     ("alys-bpf graph --show ", "graph counts sizes"), ("alys-bpf report --show ", "live alloc peak temporary leaked freed"),
     ("alys-bpf --backtrace ", "none addr name full"), ("alys-bpf ctl --tim", "--timeout"),

@@ -18,11 +18,17 @@ static const struct verb *const verbs[] = {
 	&verb_census, &verb_graph, &verb_dump, NULL,
 };
 
+static void print_verbs(const struct verb *const *all, struct buf *out)
+{
+	for (size_t i = 0; all[i]; i++)
+		buf_addf(out, "%s\n", all[i]->name);
+}
+
 static const struct {
 	const char *name;
 	void (*write)(const struct verb *const *verbs, struct buf *out);
 } documents[] = {
-	{ "--print-man", opts_man },
+	{ "--print-verbs", print_verbs },
 	{ "--print-completion-bash", opts_bash },
 	{ "--print-completion-zsh", opts_zsh },
 	{ "--print-completion-fish", opts_fish },
@@ -53,6 +59,40 @@ static int print_about(const char *word)
 		}
 	}
 	return -1;
+}
+
+static const struct verb *verb_named(const char *name)
+{
+	for (size_t i = 0; verbs[i]; i++) {
+		if (!strcmp(verbs[i]->name, name))
+			return verbs[i];
+	}
+	return NULL;
+}
+
+/* Options and a command to run are what may stand there without a verb. */
+static int no_such_verb(const char *word)
+{
+	struct buf names = { 0 };
+	for (size_t i = 0; verbs[i]; i++)
+		buf_addf(&names, "%s%s", i ? ", " : "", verbs[i]->name);
+	log_err("there is no verb \"%s\": choose from %s; each has its own --help", word, buf_str(&names));
+	buf_free(&names);
+	return EXIT_USAGE;
+}
+
+/* name: of a verb, NULL = the program's page. */
+static int print_man(const char *name)
+{
+	const struct verb *v = name ? verb_named(name) : NULL;
+	if (name && !v)
+		return no_such_verb(name);
+	struct buf text = { 0 };
+	if (v)
+		man_verb(v, &text);
+	else
+		man_program(verbs, &text);
+	return print(&text);
 }
 
 static bool wants_help(int argc, char **argv)
@@ -108,26 +148,6 @@ static int run_verb(const struct verb *v, int argc, char **argv)
 	return status;
 }
 
-static const struct verb *verb_named(const char *name)
-{
-	for (size_t i = 0; verbs[i]; i++) {
-		if (!strcmp(verbs[i]->name, name))
-			return verbs[i];
-	}
-	return NULL;
-}
-
-/* Options and a command to run are what may stand there without a verb. */
-static int no_such_verb(const char *word)
-{
-	struct buf names = { 0 };
-	for (size_t i = 0; verbs[i]; i++)
-		buf_addf(&names, "%s%s", i ? ", " : "", verbs[i]->name);
-	log_err("there is no verb \"%s\": choose from %s; each has its own --help", word, buf_str(&names));
-	buf_free(&names);
-	return EXIT_USAGE;
-}
-
 int cli_main(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -136,6 +156,8 @@ int cli_main(int argc, char **argv)
 	int guest = argc == 2 ? guest_main(argv[1]) : -1;
 	if (guest >= 0)
 		return guest;
+	if (argc > 1 && !strcmp(argv[1], "--print-man"))
+		return print_man(argv[2]);
 	int about = argc > 1 ? print_about(argv[1]) : -1;
 	if (about >= 0)
 		return about;

@@ -60,8 +60,9 @@ int opt_level(const struct opt *o, const char *text, void *dest, struct err *err
 int opts_parse(const struct verb *v, int argc, char **argv, void *options, struct err *err);
 void opts_help(const struct verb *v, struct buf *out);
 
-/* Texts made of the whole table. */
-void opts_man(const struct verb *const *verbs, struct buf *out);
+/* Texts made of the whole table: manual pages (roff) and completions. */
+void man_program(const struct verb *const *verbs, struct buf *out);
+void man_verb(const struct verb *v, struct buf *out);
 void opts_bash(const struct verb *const *verbs, struct buf *out);
 void opts_zsh(const struct verb *const *verbs, struct buf *out);
 void opts_fish(const struct verb *const *verbs, struct buf *out);

@@ -1,70 +1,7 @@
-/* cli/docs: man page and shell completions, written from the verbs' tables. */
+/* cli/completions: for bash, zsh and fish, written from the verbs' tables. */
 #include "cli/opts.h"
 
-#include <ctype.h>
 #include <string.h>
-
-/* mdoc and roff take a leading dot or quote for a command and a backslash for an escape. */
-static void roff(struct buf *out, const char *text)
-{
-	if (*text == '.' || *text == '\'')
-		buf_adds(out, "\\&");
-	for (; *text; text++) {
-		if (*text == '\\' || *text == '-')
-			buf_u8(out, '\\');
-		buf_u8(out, (uint8_t)*text);
-	}
-}
-
-static void man_option(const struct opt *o, struct buf *out)
-{
-	buf_adds(out, ".TP\n\\fB");
-	if (o->letter)
-		buf_addf(out, "\\-%c\\fR, \\fB", o->letter);
-	buf_adds(out, "\\-\\-");
-	roff(out, o->name);
-	buf_adds(out, "\\fR");
-	if (o->arg) {
-		buf_adds(out, " \\fI");
-		roff(out, o->choices ? o->choices : o->arg);
-		buf_adds(out, "\\fR");
-	}
-	buf_adds(out, "\n");
-	roff(out, o->help);
-	if (o->env)
-		buf_addf(out, ". Default from the environment variable %s", o->env);
-	buf_adds(out, ".\n");
-}
-
-void opts_man(const struct verb *const *verbs, struct buf *out)
-{
-	buf_adds(out, ".TH ALYS-BPF 1 \"\" \"alys-bpf " ALYS_VERSION "\" \"User Commands\"\n"
-		      ".SH NAME\nalys-bpf \\- record and explain the memory allocations of running programs\n"
-		      ".SH SYNOPSIS\n.nf\n");
-	for (size_t v = 0; verbs[v]; v++) {
-		buf_adds(out, "alys\\-bpf ");
-		roff(out, verbs[v]->usage);
-		buf_adds(out, "\n");
-	}
-	buf_adds(out, ".fi\n");
-	for (size_t v = 0; verbs[v]; v++) {
-		buf_adds(out, ".SH ");
-		for (const char *c = verbs[v]->name; *c; c++)
-			buf_u8(out, (uint8_t)toupper(*c));
-		buf_adds(out, "\n");
-		roff(out, verbs[v]->summary);
-		buf_adds(out, "\n");
-		for (size_t i = 0; verbs[v]->opts[i].name; i++)
-			man_option(&verbs[v]->opts[i], out);
-		if (verbs[v]->notes) {
-			buf_adds(out, ".PP\n");
-			roff(out, verbs[v]->notes);
-			buf_adds(out, "\n");
-		}
-	}
-	buf_adds(out, ".SH EXIT STATUS\n0 done; 1 failed; 2 wrong usage; 3 nothing to trace or to read. A program "
-		      "started with \\-\\- gives its own.\n");
-}
 
 static void add_choices(struct buf *out, const char *choices, const char *between)
 {
