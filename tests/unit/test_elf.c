@@ -434,6 +434,76 @@ static void test_sparse(void **state)
 	close(fd);
 }
 
+/* A file of 64 KiB at most, made to say that the named section has a gigabyte. */
+static struct elf *open_huge(const char *name, int *fd, bool stored)
+{
+	size_t n;
+	struct err err = { 0 };
+	uint8_t *data = slurp(libc_path(), &n);
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)data;
+	Elf64_Shdr *sh = (Elf64_Shdr *)(data + eh->e_shoff);
+	const char *names = (const char *)data + sh[eh->e_shstrndx].sh_offset;
+	uint64_t most = stored ? 4ull << 20 : 1ull << 30;
+	for (int i = 1; i < eh->e_shnum; i++) {
+		if (strcmp(names + sh[i].sh_name, name))
+			continue;
+		sh[i].sh_offset = n;
+		sh[i].sh_size = most;
+	}
+	*fd = memory_file(data, n);
+	assert_int_equal(ftruncate(*fd, (off_t)(n + most)), 0);
+	free(data);
+	struct elf *e = elf_open(*fd, "huge", &err);
+	assert_non_null(e);
+	return e;
+}
+
+static void test_huge_sections(void **state)
+{
+	(void)state;
+	static const char *const names[] = { ".dynsym", ".dynstr", ".eh_frame", ".rela.dyn", ".rodata", ".gnu.version_d" };
+	for (size_t i = 0; i < 2 * sizeof(names) / sizeof(names[0]); i++) {
+		size_t size;
+		int fd;
+		struct elf *e = open_huge(names[i / 2], &fd, i % 2);
+		assert_null(elf_section(e, names[i / 2], &size, NULL));
+		assert_non_null(elf_refusal(e));
+		elf_close(e);
+		close(fd);
+	}
+}
+
+/* All parts together are bounded, too, and what was read before stays. */
+static void test_huge_altogether(void **state)
+{
+	(void)state;
+	size_t n;
+	struct err err = { 0 };
+	uint8_t *data = slurp("/proc/self/exe", &n);
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)data;
+	Elf64_Phdr *ph = (Elf64_Phdr *)(data + eh->e_phoff);
+	for (int i = 0; i < eh->e_phnum; i++) {
+		if (ph[i].p_type != PT_LOAD)
+			continue;
+		ph[i].p_vaddr = ph[i].p_offset = 0;
+		ph[i].p_filesz = ph[i].p_memsz = 4ull << 30;
+	}
+	int fd = memory_file(data, n);
+	free(data);
+	assert_int_equal(ftruncate(fd, 4ll << 30), 0);
+	struct elf *e = elf_open(fd, "huge", &err);
+	assert_non_null(e);
+	const uint8_t *first = elf_bytes(e, 0, 4);
+	size_t given = 0;
+	for (uint64_t at = 0; at < 4ull << 30; at += 1 << 20)
+		given += elf_bytes(e, at, 512 << 10) != NULL;
+	assert_true(given <= 1024);
+	assert_non_null(elf_refusal(e));
+	assert_memory_equal(first, ELFMAG, SELFMAG);
+	elf_close(e);
+	close(fd);
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -462,6 +532,8 @@ int main(void)
 		cmocka_unit_test(test_at_names),    cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_damaged),	    cmocka_unit_test(test_truncated_meanwhile),
 		cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_huge_sections),
+		cmocka_unit_test(test_huge_altogether),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -9,9 +9,13 @@
 #include "base/vec.h"
 #include "elf/file.h"
 
-#define SECTIONS_MAX (1u << 20)
-#define SEGMENTS_MAX (1u << 16)
+#define SECTIONS_MAX (1u << 16)
+#define SEGMENTS_MAX (65536 / sizeof(Elf64_Phdr)) /* the kernel runs no program with more */
+#define NOTES_MAX    (64ull << 10)
+#define SYMBOLS_MAX  (8ull << 20) /* Chromium with all its names has 3 millions */
 #define PAGE_SZ	     4096ull
+/* Unwind entries for each byte of code: a tenth is usual, a program of tiny functions has as much as code. */
+#define FRAMES_PER_TEXT 4
 
 static bool read_at(const struct elf *e, uint64_t offset, void *out, size_t n)
 {
@@ -26,10 +30,41 @@ bool elf_section_header(const struct elf *e, uint32_t index, Elf64_Shdr *out)
 	return index < e->shnum && read_at(e, e->shoff + index * sizeof(*out), out, sizeof(*out));
 }
 
+static uint64_t text_size(const struct elf *e)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < e->segments_cnt; i++)
+		sum += e->segments[i].exec ? e->segments[i].filesz : 0;
+	return sum;
+}
+
+/* Bytes that a section of this kind has at most. */
+static uint64_t most_of(const struct elf *e, const Elf64_Shdr *sh)
+{
+	switch (sh->sh_type) {
+	case SHT_NOTE:
+	case SHT_DYNAMIC:
+		return NOTES_MAX;
+	case SHT_SYMTAB:
+	case SHT_DYNSYM:
+		return SYMBOLS_MAX * sizeof(Elf64_Sym);
+	case SHT_GNU_versym:
+		return SYMBOLS_MAX * sizeof(uint16_t);
+	case SHT_X86_64_UNWIND:
+		return PAGE_SZ + text_size(e) * FRAMES_PER_TEXT;
+	default:
+		return UINT64_MAX; /* what any part may have, see image.c */
+	}
+}
+
 const uint8_t *elf_section_bytes(const struct elf *e, const Elf64_Shdr *sh)
 {
 	if (sh->sh_type == SHT_NOBITS || sh->sh_type == SHT_NULL || sh->sh_flags & SHF_COMPRESSED)
 		return NULL;
+	if (sh->sh_size > most_of(e, sh)) {
+		e->cache->image.refusal = e->cache->image.refusal ?: IMAGE_TOO_LARGE;
+		return NULL;
+	}
 	return sh->sh_size ? image_at(&e->cache->image, sh->sh_offset, sh->sh_size) : NULL;
 }
 
@@ -49,10 +84,21 @@ bool elf_section_find(const struct elf *e, const char *name, Elf64_Shdr *out)
 	return false;
 }
 
+bool elf_has_section(const struct elf *e, const char *name)
+{
+	Elf64_Shdr sh;
+	return elf_section_find(e, name, &sh);
+}
+
 const uint8_t *elf_section(const struct elf *e, const char *name, size_t *size, uint64_t *vaddr)
 {
 	Elf64_Shdr sh;
-	const uint8_t *bytes = elf_section_find(e, name, &sh) ? elf_section_bytes(e, &sh) : NULL;
+	const uint8_t *bytes = NULL;
+	if (elf_section_find(e, name, &sh)) {
+		if (!strcmp(name, ".eh_frame"))
+			sh.sh_type = SHT_X86_64_UNWIND; /* most linkers write PROGBITS */
+		bytes = elf_section_bytes(e, &sh);
+	}
 	if (bytes && size)
 		*size = sh.sh_size;
 	if (bytes && vaddr)
@@ -90,7 +136,7 @@ static void take_build_id(struct elf *e, const uint8_t *notes, size_t n, uint64_
 static int take_segment(struct elf *e, const Elf64_Phdr *ph)
 {
 	if (ph->p_type == PT_NOTE && !e->build_id_sz) {
-		const uint8_t *notes = image_at(&e->cache->image, ph->p_offset, ph->p_filesz);
+		const uint8_t *notes = ph->p_filesz > NOTES_MAX ? NULL : image_at(&e->cache->image, ph->p_offset, ph->p_filesz);
 		if (notes)
 			take_build_id(e, notes, ph->p_filesz, ph->p_align);
 	}
@@ -215,6 +261,15 @@ void elf_close(struct elf *e)
 	free(e->cache);
 	free(e->segments);
 	free(e);
+}
+
+const char *elf_refusal(const struct elf *e)
+{
+	static const char *const words[] = {
+		[IMAGE_TOO_LARGE] = "a part of it is larger than such a part can be",
+		[IMAGE_HOLES] = "a part of it is nothing but holes",
+	};
+	return words[e->cache->image.refusal];
 }
 
 size_t elf_build_id(const struct elf *e, uint8_t *out, size_t cap)

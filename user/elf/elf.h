@@ -37,6 +37,8 @@ struct elf *elf_open(int fd, const char *name, struct err *err);
 /* The same of a file that lies in memory; copies it. */
 struct elf *elf_open_bytes(const void *bytes, size_t n, const char *name, struct err *err);
 void elf_close(struct elf *e);
+/* Why a part of the file was not read although it is there; NULL: none was refused. */
+const char *elf_refusal(const struct elf *e);
 
 /* Build id bytes, 0 when there is none. */
 size_t elf_build_id(const struct elf *e, uint8_t *out, size_t cap);
@@ -46,7 +48,8 @@ bool elf_is_pie(const struct elf *e); /* ET_DYN */
 uint64_t elf_entry(const struct elf *e);
 /* Both symbol tables, .dynsym first. fn returns non-zero to stop with that value. */
 int elf_each_symbol(const struct elf *e, int (*fn)(void *ctx, const struct elf_symbol *s), void *ctx);
-/* Bytes of a section (not compressed ones), borrowed; NULL when missing, damaged or without bytes. */
+bool elf_has_section(const struct elf *e, const char *name);
+/* Bytes of a section (not compressed ones), borrowed; NULL when missing, damaged, without bytes or larger than it can be. */
 const uint8_t *elf_section(const struct elf *e, const char *name, size_t *size, uint64_t *vaddr);
 /* The index of .eh_frame that a program header names (PT_GNU_EH_FRAME): there without sections, too. */
 const uint8_t *elf_eh_frame_hdr(const struct elf *e, size_t *size, uint64_t *vaddr);

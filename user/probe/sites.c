@@ -371,6 +371,8 @@ int sites_find_in(int fd, const char *path, const struct sites_options *o, struc
 	if (!e)
 		return -err->code;
 	int rc = sites_find(e, path, o, out, err);
+	if (!rc && !out->sites_cnt && elf_refusal(e))
+		rc = err_set(err, EFBIG, "it is not searched for allocators: %s", elf_refusal(e));
 	elf_close(e);
 	return rc;
 }

@@ -15,7 +15,7 @@ static bool has_name(const struct elf *e, const char *section, const char *name)
 
 void bottom_find(const struct elf *e, struct bottom *out)
 {
-	bool dynamic = elf_section(e, ".dynsym", NULL, NULL);
+	bool dynamic = elf_has_section(e, ".dynsym");
 	*out = (struct bottom){
 		.e = e, .entry = elf_entry(e),
 		.contexts = has_name(e, dynamic ? ".dynstr" : ".strtab", "makecontext"),

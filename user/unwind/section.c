@@ -73,7 +73,9 @@ int section_find(const struct elf *e, struct unwind_section *s, struct err *err)
 	s->bytes = elf_section(e, ".eh_frame", &s->size, &s->vaddr);
 	if ((s->bytes || find_by_index(e, s)) && s->text_hi)
 		return 0;
-	if (elf_section(e, ".debug_frame", NULL, NULL))
+	if (elf_refusal(e))
+		return err_set(err, EFBIG, "its unwind information is not read: %s", elf_refusal(e));
+	if (elf_has_section(e, ".debug_frame"))
 		return err_set(err, ENOTSUP, "no .eh_frame, and .debug_frame is not read");
 	return err_set(err, ENODATA, "no .eh_frame");
 }
