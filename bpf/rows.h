@@ -51,16 +51,20 @@
 
 #define ALYS_ROW_SPECIAL_OF(kind, aux) (ALYS_ROW_SPECIAL | (__u32)(aux) << ALYS_ROW_AUX_SHIFT | (kind))
 
-/* A rule that does not fit into a row: realigned stacks, hand-written code, huge frames. */
+/* A rule that does not fit into a row: realigned stacks, hand-written code, huge frames, other stacks. */
 struct alys_spec {
-	__s32 off;     /* CFA = base + off, or *(base + off) + add */
+	__s32 off;     /* CFA = base + off, or *(base + off) + add, or see far */
 	__s32 add;
 	__s32 bp_off;  /* where rbp was saved, see bp */
 	__u8 base_bp;  /* base is rbp, not rsp */
 	__u8 deref;
 	__u8 bp;       /* ALYS_SPEC_BP_* */
-	__u8 pad;
+	__u8 far;      /* the caller is on another stack: ALYS_SPEC_FAR, or an offset, see there */
 };
+
+/* Offsets are of the word at rsp where Go keeps the goroutine g: CFA = g->stack.hi - *(base + off) + add. */
+#define ALYS_SPEC_FAR 1
+#define ALYS_SPEC_GO_STACK_HI 8 /* the offset of stack.hi in a g */
 
 #define ALYS_SPEC_BP_SAME 0   /* not saved */
 #define ALYS_SPEC_BP_AT_CFA 1 /* at CFA + bp_off */

@@ -55,7 +55,7 @@ struct walk_state {
 	__u8 may_sleep; /* unreadable memory is reported, not yet the end */
 	__u8 by_fp;     /* the last step went by the frame pointer */
 	__u8 signal;    /* the rule in hand is a signal frame */
-	__u8 pad;
+	__u8 far;       /* the rule in hand leads to another stack */
 };
 
 struct walk_slot {
@@ -263,6 +263,18 @@ static __always_inline int rule_signal(struct walk_slot *w)
 	return RULE_OK;
 }
 
+/* Where in the goroutine's stack: what is kept is how deep below its upper end. */
+static __always_inline int go_stack(struct walk_slot *w, __u32 g_off, __u64 *at)
+{
+	__u64 g, hi;
+	int read = stack_word(w, w->s.sp + g_off, &g);
+	if (read == RULE_OK)
+		read = stack_word(w, g + ALYS_SPEC_GO_STACK_HI, &hi);
+	if (read == RULE_OK)
+		*at = hi - *at;
+	return read;
+}
+
 static __always_inline int rule_spec(struct walk_slot *w, __u32 index)
 {
 	struct walk_state *s = &w->s;
@@ -272,10 +284,13 @@ static __always_inline int rule_spec(struct walk_slot *w, __u32 index)
 	__u64 cfa = (spec->base_bp ? s->bp : s->sp) + (__s64)spec->off;
 	if (spec->deref) {
 		int read = stack_word(w, cfa, &cfa);
+		if (read == RULE_OK && spec->far)
+			read = go_stack(w, spec->far, &cfa);
 		if (read != RULE_OK)
 			return read;
 		cfa += (__s64)spec->add;
 	}
+	s->far = spec->far;
 	s->cfa = cfa;
 	s->ra_at = cfa - 8;
 	s->bp_at = 0;
@@ -325,8 +340,8 @@ static __always_inline int step_up(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	__u64 bp = s->bp, ip;
-	/* The stack grows down, so a caller's frame lies above; only a signal may have changed stacks. */
-	if (!s->signal && (s->cfa <= s->sp || (s->cfa & 7)))
+	/* The stack grows down, so a caller's frame lies above, unless it is on another one. */
+	if (!s->signal && !s->far && (s->cfa <= s->sp || (s->cfa & 7)))
 		return rule_stop(w, ALYS_STOP_BAD_CFA);
 	/* rbp first: it lies below, so that a window that begins there holds both. */
 	int read = s->bp_at ? stack_word(w, s->bp_at, &bp) : RULE_OK;
@@ -394,6 +409,7 @@ static __always_inline int frame_next(struct walk_slot *w)
 		row = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0);
 	}
 	s->signal = 0;
+	s->far = 0;
 	if (row & ALYS_ROW_SPECIAL)
 		step = rule_special(w, row);
 	else
@@ -401,7 +417,7 @@ static __always_inline int frame_next(struct walk_slot *w)
 	if (step == RULE_OK)
 		step = step_up(w);
 	if ((row & (ALYS_ROW_SPECIAL | ALYS_ROW_KIND)) != ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0))
-		s->by_fp = 0;
+		s->by_fp = s->far; /* Go keeps frame pointers */
 	return frame_take(w, ip, step);
 }
 
@@ -524,6 +540,7 @@ static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64
 	s->may_sleep = config.walk == ALYS_WALK_SLEEP;
 	s->by_fp = 0;
 	s->signal = 0;
+	s->far = 0;
 	return 0;
 }
 

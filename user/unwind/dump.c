@@ -7,7 +7,9 @@ static void print_cfa(FILE *out, const struct alys_spec *r)
 {
 	const char *base = r->base_bp ? "rbp" : "rsp";
 	char text[64];
-	if (!r->deref)
+	if (r->deref && r->far)
+		snprintf(text, sizeof(text), "g(rsp%+d)-*(%s%+d)%+d", r->far, base, r->off, r->add);
+	else if (!r->deref)
 		snprintf(text, sizeof(text), "%s%+d", base, r->off);
 	else if (r->add)
 		snprintf(text, sizeof(text), "*(%s%+d)%+d", base, r->off, r->add);

@@ -7,16 +7,25 @@
 #include "unwind/bottom.h"
 #include "unwind/cfi.h"
 #include "unwind/ehframe.h"
+#include "unwind/goswitch.h"
 #include "unwind/section.h"
 #include "unwind/writer.h"
 
 /* Between functions, up to the next multiple of 16, nothing is executed: no row for so little. */
 #define GAP_MIN 16
 
+/* Code without an FDE of which more is known. */
+struct known {
+	uint64_t lo, hi;
+	uint32_t row;
+};
+
 struct fde_ctx {
 	struct row_writer w;
 	bool signal;
 	const struct bottom *bottom;
+	struct known known[GO_SWITCHES + 1];
+	size_t known_cnt;
 };
 
 /* An entry point without an FDE is a few lines of assembler: a stack, then a call. */
@@ -49,15 +58,39 @@ static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct e
 
 static const uint32_t none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0), end = ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0);
 
-/* Code without an FDE: where the program begins, nobody called. */
+static int by_address(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Where the program begins, nobody called; callers are looked up one byte back, in the call. */
+static void gather_known(struct fde_ctx *x)
+{
+	struct go_switch go[GO_SWITCHES];
+	uint64_t entry = x->bottom->entry;
+	size_t n = go_switches(x->bottom->e, go);
+	x->known[x->known_cnt++] = (struct known){ entry, entry + ENTRY_SZ, end };
+	for (size_t i = 0; i < n; i++) {
+		uint32_t row = go[i].bottom ? end : row_of_spec(&x->w, &go[i].spec);
+		x->known[x->known_cnt++] = (struct known){ go[i].ret - 1, go[i].ret, row };
+	}
+	qsort(x->known, x->known_cnt, sizeof(*x->known), by_address);
+}
+
 static int write_gap(struct fde_ctx *x, uint64_t lo, uint64_t hi)
 {
-	uint64_t entry = x->bottom ? x->bottom->entry : 0;
 	int rc = row_write(&x->w, lo, none);
-	if (rc || entry < lo || entry >= hi)
-		return rc;
-	rc = row_write(&x->w, entry, end);
-	return rc || hi - entry <= ENTRY_SZ ? rc : row_write(&x->w, entry + ENTRY_SZ, none);
+	for (size_t i = 0; i < x->known_cnt && !rc; i++) {
+		const struct known *k = &x->known[i];
+		if (k->lo < lo || k->lo >= hi)
+			continue;
+		rc = row_write(&x->w, k->lo, k->row);
+		bool ends = k->hi < hi && (i + 1 == x->known_cnt || k[1].lo >= k->hi);
+		if (!rc && ends)
+			rc = row_write(&x->w, k->hi, none);
+	}
+	return rc;
 }
 
 /* What makecontext's functions return to; the call that they never came from is one byte before it. */
@@ -92,6 +125,8 @@ static int compile(struct unwind_table *t, const struct eh_frame *f, const struc
 	int rc = row_writer_open(&x.w, t, lo, hi);
 	if (rc)
 		return err_set(err, -rc, ".eh_frame: out of memory");
+	if (b)
+		gather_known(&x);
 	t->counts.fdes = f->fdes_cnt;
 	t->counts.outside = f->outside;
 	rc = write_all(&x, f, err);
