@@ -243,10 +243,10 @@ static void judge(struct calibrating *c, struct calibration *out)
 
 static int run(struct calibrating *c, int file_fd, struct err *err)
 {
-	if (helper_cannot_load(file_fd))
-		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
+	int rc = helper_refuses(file_fd, err);
 	/* It starts while the programs are loaded. */
-	int rc = helper_start(&c->helper, GUEST_CALLS, file_fd, err);
+	if (!rc)
+		rc = helper_start(&c->helper, GUEST_CALLS, file_fd, err);
 	if (!rc)
 		rc = open_probe(c, err);
 	if (!rc)

@@ -3,13 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "session/calls.h"
 #include "session/confine.h"
 #include "session/heapfill.h"
+#include "session/needed.h"
 
 bool guest_put(const void *bytes, size_t n)
 {
@@ -42,15 +42,27 @@ bool guest_await(void)
 	return read(GUEST_FD_GO, &byte, 1) == 0;
 }
 
+static struct needed needed;
+
+static int open_known(const char *path)
+{
+	int known = strcmp(path, GUEST_LIBRARY) ? needed_find(&needed, path) : GUEST_FD_LIBRARY;
+	int fd = known < 0 ? -1 : dup(known);
+	return fd < 0 || lseek(fd, 0, SEEK_SET) ? -ENOENT : fd;
+}
+
 void *guest_library(void)
 {
-	char path[32];
-	if (!confine_self()) {
-		guest_fail("the helper cannot give up its rights");
+	if (!confine_to_libraries()) {
+		guest_fail("the helper cannot give up its rights (it needs landlock and seccomp)");
 		return NULL;
 	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", GUEST_FD_LIBRARY);
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	needed_open(&needed, GUEST_FD_LIBRARY);
+	if (!confine_wholly(open_known)) {
+		guest_fail("the helper cannot give up the rest of its rights");
+		return NULL;
+	}
+	void *library = dlopen(GUEST_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		guest_fail(dlerror());
 		return NULL;

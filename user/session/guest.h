@@ -1,7 +1,7 @@
 /*
  * session/guest: the side of the helper (helper.h) within: what its programs have in common. It is our
  * own executable started again, so that it holds nothing of a recording. Maps the library, gives up all
- * rights before, and says through a pipe what came of it.
+ * rights before (confine.h), and says through a pipe what came of it: which may be the library's words.
  */
 #ifndef ALYS_SESSION_GUEST_H
 #define ALYS_SESSION_GUEST_H
@@ -19,6 +19,9 @@ enum {
 	GUEST_FD_GO = 4, /* its end is the sign to go on */
 	GUEST_FD_OUT = 5,
 };
+
+/* How the library is called in the helper, where it has no path. */
+#define GUEST_LIBRARY "/library"
 
 /* First byte that it says: the library is there, and records follow; or only words why it is not. */
 #define GUEST_READY 'r'

@@ -7,10 +7,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "elf/elf.h"
 #include "session/guest.h"
 #include "session/live.h"
@@ -110,17 +113,22 @@ ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *e
 	return got < 0 ? err_set(err, errno, "the helper: %s", strerror(errno)) : got;
 }
 
+/* From here on the library's code may have run in the helper: the words may be its own. */
 static int hear_failure(const struct helper *h, struct err *err)
 {
-	char why[200];
-	size_t len = 0;
+	static const char prefix[] = GUEST_LIBRARY ": ";
+	char why[201] = "";
+	struct buf words = { 0 };
+	size_t len = 0, from;
 	ssize_t got;
-	while (len < sizeof(why) && (got = helper_hear(h, why + len, sizeof(why) - len, NULL)) > 0)
+	while (len < sizeof(why) - 1 && (got = helper_hear(h, why + len, sizeof(why) - 1 - len, NULL)) > 0)
 		len += (size_t)got;
-	/* The loader names the file as we had to. */
-	char *colon = memmem(why, len, ": ", 2);
-	size_t from = colon && !strncmp(why, "/proc/self/fd/", 14) ? (size_t)(colon + 2 - why) : 0;
-	return err_set(err, ELIBACC, "it cannot be loaded alone: %.*s", (int)(len - from), why + from);
+	why[len] = 0;
+	from = strncmp(why, prefix, strlen(prefix)) ? 0 : strlen(prefix);
+	text_json(&words, why + from);
+	err_set(err, ELIBACC, "it cannot be loaded alone; said there: %s", buf_str(&words));
+	buf_free(&words);
+	return -ELIBACC;
 }
 
 void helper_go(struct helper *h)
@@ -140,8 +148,8 @@ int helper_await(const struct helper *h, struct err *err)
 	return got == 1 && first == GUEST_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
 }
 
-/* Spares the attempt: the loader would refuse it (DF_1_PIE of DT_FLAGS_1, or no position to choose). */
-bool helper_cannot_load(int file_fd)
+/* The loader would refuse it (DF_1_PIE of DT_FLAGS_1, or no position to choose). */
+static bool is_executable(int file_fd)
 {
 	struct elf *e = elf_open(file_fd, "", NULL);
 	uint64_t vaddr;
@@ -156,3 +164,22 @@ bool helper_cannot_load(int file_fd)
 	return yes;
 }
 
+/* What it needs is looked for among our libraries: those of a container, or of a directory of its own, are others. */
+static bool is_elsewhere(int file_fd)
+{
+	char link[40], path[4096];
+	struct stat file, found;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file_fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	return n <= 0 || fstat(file_fd, &file) || stat(path, &found) || file.st_dev != found.st_dev || file.st_ino != found.st_ino;
+}
+
+int helper_refuses(int file_fd, struct err *err)
+{
+	if (is_executable(file_fd))
+		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
+	if (is_elsewhere(file_fd))
+		return err_set(err, ELIBACC, "a file that is not among ours (of a container, deleted, replaced) is not loaded alone");
+	return 0;
+}

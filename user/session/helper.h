@@ -20,7 +20,7 @@ struct helper { /* begins as { .go = -1, .out = -1 } */
 
 /* word: which guest (GUEST_... of guest.h). 0, then helper_end. */
 int helper_start(struct helper *h, const char *word, int file_fd, struct err *err);
-/* Until the library is there. 0, or -ELIBACC with the loader's reason, -EPIPE, -ETIMEDOUT. */
+/* Until the library is there. 0, or -ELIBACC with the words said there, -EPIPE, -ETIMEDOUT. */
 int helper_await(const struct helper *h, struct err *err);
 /* The sign that it waits for. */
 void helper_go(struct helper *h);
@@ -29,7 +29,7 @@ ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *e
 void helper_end(struct helper *h);
 /* While on, a helper that does not answer at once is given up, whoever listens to it: all is to end. */
 void helper_hurry(bool on);
-/* Spares the attempt: an executable, which the loader would refuse. */
-bool helper_cannot_load(int file_fd);
+/* 0, or the reason why this file is not even tried: an executable, or a file of somewhere else (a container). */
+int helper_refuses(int file_fd, struct err *err);
 
 #endif

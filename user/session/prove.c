@@ -127,9 +127,9 @@ static int compare(struct proving *p, struct err *err)
 
 static int run(struct proving *p, int fd, struct err *err)
 {
-	if (helper_cannot_load(fd))
-		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
-	int rc = helper_start(&p->helper, GUEST_HEAP, fd, err);
+	int rc = helper_refuses(fd, err);
+	if (!rc)
+		rc = helper_start(&p->helper, GUEST_HEAP, fd, err);
 	if (!rc)
 		rc = helper_await(&p->helper, err);
 	if (!rc)

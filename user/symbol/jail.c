@@ -3,19 +3,16 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/caps.h"
+#include "base/filter.h"
+#include "base/landlock.h"
 
 #define NOBODY 65534
 
@@ -65,57 +62,25 @@ static int become_nobody(void)
 	return caps_drop_all();
 }
 
-/* No right on any file: the numbers of rights by version of the interface (Linux 5.13 to 6.10). */
-static int close_file_system(void)
-{
-	static const uint64_t rights[] = { 0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff };
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* ask for the version */);
-	if (version <= 0)
-		return 0;
-	uint64_t handled = rights[version > 5 ? 5 : version];
-	int fd = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
-	if (fd < 0)
-		return -errno;
-	int rc = syscall(SYS_landlock_restrict_self, fd, 0) ? -errno : 0;
-	close(fd);
-	return rc;
-}
-
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
-#define ALLOW(name) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), RETURN(SECCOMP_RET_ALLOW)
-
 /*
  * What libdw, zlib and malloc were seen to need. Others fail with EPERM rather than end the process:
  * a C library that begins to ask for one more fact has a way to do without.
  */
-static int allow_few_calls(void)
-{
-	static struct sock_filter code[] = {
-		LOAD(arch),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
-		RETURN(SECCOMP_RET_KILL_PROCESS),
-		LOAD(nr),
-		ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(close), ALLOW(fstat),
-		ALLOW(newfstatat), ALLOW(lseek), ALLOW(munmap), ALLOW(mprotect),
-		ALLOW(brk), ALLOW(mremap), ALLOW(madvise), ALLOW(futex), ALLOW(exit_group),
-		ALLOW(fcntl), ALLOW(dup), ALLOW(dup3), ALLOW(recvmsg), ALLOW(sendmsg),
-		ALLOW(getrandom), ALLOW(rt_sigreturn), ALLOW(clock_gettime),
-		/* Shared memory would not be counted as its data. */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 4),
-		LOAD(args[3]),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, MAP_TYPE),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MAP_PRIVATE, 0, 1),
-		RETURN(SECCOMP_RET_ALLOW),
-		RETURN(SECCOMP_RET_ERRNO | EPERM),
-	};
-	struct sock_fprog program = { .len = sizeof(code) / sizeof(*code), .filter = code };
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
-}
+static const struct sock_filter few_calls[] = {
+	FILTER_BEGIN,
+	ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(close), ALLOW(fstat),
+	ALLOW(newfstatat), ALLOW(lseek), ALLOW(munmap), ALLOW(mprotect),
+	ALLOW(brk), ALLOW(mremap), ALLOW(madvise), ALLOW(futex), ALLOW(exit_group),
+	ALLOW(fcntl), ALLOW(dup), ALLOW(dup3), ALLOW(recvmsg), ALLOW(sendmsg),
+	ALLOW(getrandom), ALLOW(rt_sigreturn), ALLOW(clock_gettime),
+	/* Shared memory would not be counted as its data. */
+	ALLOW_VALUE(mmap, 3, MAP_TYPE, MAP_PRIVATE),
+	FILTER_END,
+};
 
 int jail_enter(uint64_t memory, struct err *err)
 {
+	static const char *const nothing[] = { NULL };
 	const char *what = "limits";
 	given = memory && memory < JAIL_MEMORY ? memory : JAIL_MEMORY;
 	int rc = set_limits();
@@ -129,11 +94,12 @@ int jail_enter(uint64_t memory, struct err *err)
 	}
 	if (!rc) {
 		what = "landlock";
-		rc = close_file_system();
+		rc = landlock_leave(nothing);
+		rc = rc < 0 ? rc : 0;
 	}
 	if (!rc) {
 		what = "seccomp";
-		rc = allow_few_calls();
+		rc = FILTER_ENTER(few_calls);
 	}
 	return rc ? err_set(err, -rc, "cannot give up rights (%s): %s", what, strerror(-rc)) : 0;
 }
