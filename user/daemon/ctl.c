@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -31,6 +32,36 @@ static int call(const char *path, struct err *err)
 	if (code == ENOENT || code == ECONNREFUSED)
 		return err_set(err, code, "no daemon answers at %s: start one with `alys-bpf daemon`, or name its --socket", path);
 	return err_set(err, code, "%s: %s", path, strerror(code));
+}
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+/* The process that listens, which is the last one of a daemon to go; -1: it is not known here. */
+static int process_behind(int fd)
+{
+	struct ucred peer;
+	int pidfd = -1;
+	socklen_t size = sizeof(pidfd);
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
+		return pidfd;
+	size = sizeof(peer);
+	/* It has no number in another process namespace. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, peer.pid, 0);
+}
+
+/* Until the daemon is gone, so that the next one finds its place free. */
+static int await_end(int fd, double patience, struct err *err)
+{
+	int process = process_behind(fd);
+	struct pollfd p = { .fd = process >= 0 ? process : fd, .events = POLLIN };
+	int ready = poll(&p, 1, (int)(patience * 1000));
+	if (process >= 0)
+		close(process);
+	return ready > 0 ? 0 : err_set(err, ETIMEDOUT, "the daemon was told to end, but is still there after %.0f s", patience);
 }
 
 /* Of what a daemon may make us read. */
@@ -117,6 +148,8 @@ static int converse(const struct ctl_options *o, const struct request *r, int fd
 		err_set(err, EIO, "%s", text);
 	else if (!status && reply.fd >= 0)
 		status = save(o, r, reply.fd, err) ? EXIT_ERROR : EXIT_OK;
+	else if (!status && r->verb == REQUEST_STOP && await_end(fd, o->patience, err))
+		status = EXIT_ERROR;
 	else if (!status)
 		status = print(text, err) ? EXIT_ERROR : EXIT_OK;
 	if (reply.fd >= 0)
