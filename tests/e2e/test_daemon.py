@@ -60,7 +60,7 @@ class Daemon:
 
     def collector(self):
         """The process without rights; the one started is the broker."""
-        return int(re.search(r"process (\d+)", self.status()["daemon"]).group(1))
+        return int(re.search(r"records in (\d+)", self.status()["daemon"]).group(1))
 
     def traced(self):
         return int(self.status()["processes"].split()[0])

@@ -260,20 +260,6 @@ def test_processes_come_and_go(started, growing, served):
     assert get(f"{server.url}/debug/pprof/heap?pid={one.pid}").status == 200
 
 
-def test_a_window_over_the_end_of_its_process(growing, served):
-    target = growing()
-    server = served("-p", target.pid)
-    time.sleep(0.5)
-    answers = []
-    asking = threading.Thread(target=lambda: answers.append(get(f"{server.url}/debug/pprof/heap?pid={target.pid}&seconds=2")))
-    asking.start()
-    time.sleep(0.5)
-    target.finish()
-    asking.join(TIMEOUT)
-    assert answers[0].status in (200, 404)
-    assert get(f"{server.url}/-/healthy").status == 200
-
-
 def test_pushes(growing, served, tmp_path):
     need("go")
     backend = Backend()

@@ -273,7 +273,7 @@ def test_a_daemon_that_does_not_answer(terminal, growing, daemon):
     target = growing()
     server = daemon(target.pid)
     status = alys("ctl", "--socket", server.socket, "status").stdout
-    collector = int(re.search(r"^daemon .*process (\d+)", status, re.M).group(1))
+    collector = int(re.search(r"^daemon .*records in (\d+)", status, re.M).group(1))
     screen = terminal("--socket", server.socket)
     screen.shows("1 process, by process")
     os.kill(collector, signal.SIGSTOP)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Length of the valid UTF-8 sequence at s (Unicode 15, table 3-7), 0 when there is none. */
 static size_t utf8_len(const uint8_t *s, size_t left, uint32_t *code)
@@ -90,4 +91,17 @@ void text_count(struct buf *out, uint64_t n)
 			buf_u8(out, ',');
 		buf_u8(out, (uint8_t)digits[i]);
 	}
+}
+
+void text_moment(struct buf *out, uint64_t mono_ns)
+{
+	char stamp[32];
+	struct timespec real, mono;
+	struct tm tm;
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	int64_t ago_ns = mono.tv_sec * 1000000000ll + mono.tv_nsec - (int64_t)mono_ns;
+	time_t then = (time_t)((real.tv_sec * 1000000000ll + real.tv_nsec - ago_ns) / 1000000000);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&then, &tm));
+	buf_adds(out, stamp);
 }

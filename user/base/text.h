@@ -22,5 +22,7 @@ void text_json(struct buf *out, const char *s);
 void text_bytes(struct buf *out, double bytes);
 /* "12,345,678" */
 void text_count(struct buf *out, uint64_t n);
+/* "2026-01-31T23:59:59Z", of a moment of CLOCK_MONOTONIC. */
+void text_moment(struct buf *out, uint64_t mono_ns);
 
 #endif

@@ -23,6 +23,7 @@
 struct listed {
 	struct continuous_process *list;
 	size_t list_cnt, list_cap;
+	const struct continuous *recording;
 	uid_t uid;
 	bool full;
 };
@@ -36,10 +37,16 @@ static long owner_of(uint32_t pid)
 	return stat(path, &st) ? -1 : (long)st.st_uid;
 }
 
+/* Asked for first: what is there afterwards was there then. */
+static bool is_owner(const struct continuous *c, uint32_t pid, uid_t uid)
+{
+	return owner_of(pid) == (long)uid && (!continuous_find(c, pid).n || continuous_is_there(c, pid));
+}
+
 static int list(void *ctx, const struct continuous_process *p)
 {
 	struct listed *l = ctx;
-	if (!l->full && owner_of(p->tgid) != (long)l->uid)
+	if (!l->full && !is_owner(l->recording, p->tgid, l->uid))
 		return 0;
 	struct continuous_process *place = VEC_PUSH(l, list);
 	if (place)
@@ -77,8 +84,8 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 	if (!l->list_cnt)
 		return;
 	qsort(l->list, l->list_cnt, sizeof(l->list[0]), largest_first);
-	buf_addf(out, "\n%8s  %-15s %12s %5s %12s %10s %8s\n", "PID", "NAME", "LIVE", "ERR", "PER SECOND", "SAMPLES",
-		 "LOST");
+	buf_addf(out, "\n%8s  %-15s %12s %5s %12s %10s %8s  %s\n", "PID", "NAME", "LIVE", "ERR", "PER SECOND", "SAMPLES",
+		 "LOST", "BEGAN");
 	for (size_t i = 0; i < l->list_cnt && i < LISTED; i++) {
 		const struct continuous_process *p = &l->list[i];
 		struct buf name = { 0 };
@@ -87,7 +94,9 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 		add_bytes(out, p->live_below ? "<" : "", p->live_below ? p->live_below : p->live);
 		add_error(out, p);
 		add_bytes(out, "", p->rate);
-		buf_addf(out, " %10llu %8llu\n", (unsigned long long)p->events, (unsigned long long)p->lost);
+		buf_addf(out, " %10llu %8llu  ", (unsigned long long)p->events, (unsigned long long)p->lost);
+		text_moment(out, p->start_ns);
+		buf_u8(out, '\n');
 		buf_free(&name);
 	}
 	if (l->list_cnt > LISTED)
@@ -101,8 +110,9 @@ static void add_keeper(const struct commands *c, struct buf *out)
 	if (!k)
 		return;
 	const struct keeper_counts *n = keeper_counts(k);
-	buf_addf(out, "profiles   %llu written, %llu failed, %llu old ones removed%s%s\n", (unsigned long long)n->written,
-		 (unsigned long long)n->failed, (unsigned long long)n->removed, n->last_error[0] ? "; last failure: " : "",
+	buf_addf(out, "profiles   %llu written, %llu failed, %llu old ones removed, %llu processes too short-lived for one%s%s\n",
+		 (unsigned long long)n->written, (unsigned long long)n->failed, (unsigned long long)n->removed,
+		 (unsigned long long)n->too_short, n->last_error[0] ? "; last failure: " : "",
 		 n->last_error);
 }
 
@@ -140,9 +150,27 @@ static void add_log(struct buf *out)
 		buf_addf(out, "log        %llu lines lost: whoever reads stderr does not keep up\n", (unsigned long long)lost);
 }
 
+/* "3 ended (2 exit, 1 crash), 1 left, 0 ended unseen" */
+static void add_ended(const struct continuous_status *s, struct buf *out)
+{
+	struct buf ways = { 0 };
+	uint64_t sum = 0;
+	for (size_t i = 0; i < ENDING_CNT; i++) {
+		uint64_t n = i == ENDING_EXEC || i == ENDING_LEFT ? 0 : s->ended[i];
+		if (n)
+			buf_addf(&ways, "%s%llu %s", sum ? ", " : "", (unsigned long long)n, ending_name((enum ending)i));
+		sum += n;
+	}
+	buf_addf(out, "%llu ended", (unsigned long long)sum);
+	if (sum)
+		buf_addf(out, " (%s)", buf_str(&ways));
+	buf_addf(out, ", %llu left, %llu ended unseen\n", (unsigned long long)s->ended[ENDING_LEFT], (unsigned long long)s->unseen);
+	buf_free(&ways);
+}
+
 static void add_probes(const struct continuous_status *s, struct buf *out)
 {
-	buf_addf(out, "probes     %zu files, %u places, %u links; %llu files examined%s", s->on ? s->files : 0,
+	buf_addf(out, "probes     %zu files, %u places, %u links; %llu files examined so far%s", s->on ? s->files : 0,
 		 s->on ? s->sites : 0, s->links, (unsigned long long)s->examined,
 		 s->rescans ? "; new libraries are looked for four times a second" : "");
 	if (s->closed_files)
@@ -153,18 +181,20 @@ static void add_probes(const struct continuous_status *s, struct buf *out)
 static void status(const struct commands *c, struct client *from, uid_t uid, bool full)
 {
 	struct continuous_status s;
-	struct listed l = { .uid = uid, .full = full };
+	struct listed l = { .recording = *c->recording, .uid = uid, .full = full };
 	struct buf out = { 0 };
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	continuous_status(*c->recording, &s);
-	buf_addf(&out, "daemon     alys-bpf %s, process %d, up %lld s\n", ALYS_VERSION, (int)getpid(),
-		 (long long)now.tv_sec - (long long)(c->begun_ns / 1000000000));
+	buf_addf(&out, "daemon     alys-bpf %s, process %d", ALYS_VERSION, (int)c->pid);
+	if (c->pid != getpid())
+		buf_addf(&out, " (records in %d)", (int)getpid());
+	buf_addf(&out, ", up %lld s\n", (long long)now.tv_sec - (long long)(c->begun_ns / 1000000000));
 	buf_addf(&out, "tracing    %s; one sample every %llu bytes", s.on ? "on" : "off", (unsigned long long)s.interval);
 	if (s.interval != s.interval_wanted)
 		buf_addf(&out, " instead of %llu", (unsigned long long)s.interval_wanted);
-	buf_addf(&out, "\nprocesses  %zu traced, %llu ended, %llu ended unseen\n", s.on ? s.processes : 0,
-		 (unsigned long long)s.ended, (unsigned long long)s.unseen);
+	buf_addf(&out, "\nprocesses  %zu traced; so far ", s.on ? s.processes : 0);
+	add_ended(&s, &out);
 	add_probes(&s, &out);
 	buf_adds(&out, "account    ");
 	catalog_ledger_text(continuous_ledger(*c->recording), &out);
@@ -217,10 +247,10 @@ static void snapshot(const struct commands *c, struct client *from, const struct
 	finish(from, rc, "", &err);
 }
 
-static bool is_allowed(const struct request *r, uid_t uid, bool full)
+static bool is_allowed(const struct continuous *c, const struct request *r, uid_t uid, bool full)
 {
 	bool about_own = (r->verb == REQUEST_ADD || r->verb == REQUEST_REMOVE || r->verb == REQUEST_SNAPSHOT) && r->pid &&
-			 owner_of(r->pid) == (long)uid;
+			 is_owner(c, r->pid, uid);
 	return full || r->verb == REQUEST_STATUS || about_own;
 }
 
@@ -258,7 +288,7 @@ void commands_run(struct commands *c, struct client *from, const struct request 
 {
 	struct err err = { 0 };
 	char done[128];
-	if (!is_allowed(r, uid, full)) {
+	if (!is_allowed(*c->recording, r, uid, full)) {
 		server_answer(from, EXIT_ERROR, "not allowed: root and members of the group alys may, others only `status`, and "
 						"`add`, `remove` and `snapshot` of their own processes", -1);
 		return;
@@ -292,6 +322,6 @@ void commands_run(struct commands *c, struct client *from, const struct request 
 		break;
 	default:
 		c->stop = true;
-		finish(from, 0, "the daemon ends\n", &err);
+		finish(from, 0, "the daemon has ended\n", &err);
 	}
 }

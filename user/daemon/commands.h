@@ -12,6 +12,7 @@ struct commands {
 	const char *fence;         /* what keeps this process from changing files */
 	bool stop;                     /* was asked for */
 	uint64_t begun_ns;
+	pid_t pid;                     /* that signals are for */
 };
 
 /* Answers the client, at once or when a profile is ready. */

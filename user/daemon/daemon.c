@@ -77,6 +77,8 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 			 d->keeper && !d->o.profile_format ? ": its last profile is written" : "");
 	if (d->keeper)
 		keeper_on_ending(d->keeper, d->recording, p, why);
+	if (d->http)
+		http_process_ends(d->http, p->tgid, ending_name(why));
 }
 
 /* It takes little, but must get that at once when the machine is busy. Without the right to it, so be it. */
@@ -253,7 +255,7 @@ static void say_ready(const struct daemon *d)
 {
 	struct continuous_status s;
 	continuous_status(d->recording, &s);
-	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)getpid(),
+	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)d->commands.pid,
 	       s.on ? "tracing" : "off", s.processes, s.files, d->http ? "; http://" : "", d->http ? http_address(d->http) : "");
 	notify("READY=1");
 	notify(s.on ? NOTIFY_ON : NOTIFY_OFF);
@@ -358,7 +360,8 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	}
 	d->o = *o;
 	d->profiles = -1;
-	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now() };
+	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now(),
+					.pid = getpid() };
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
 	log_never_wait();
 	descriptors_raise();

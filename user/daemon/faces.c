@@ -91,7 +91,7 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 	struct profile_request ask = {
 		.format = r->what == HTTP_PROFILE_REPORT ? "html" : "pprof",
 		.value = r->what == HTTP_PROFILE_REPORT ? NULL : values[r->what],
-		.since = r->since ? r->since->of : NULL, .moment = !r->since, .rows_max = r->samples_max,
+		.since = r->since ? r->since->of : NULL, .moment = !r->since, .rows_max = r->samples_max, .cause = r->cause,
 		.done = on_profile, .ctx = q,
 	};
 	if (!q)
@@ -156,6 +156,14 @@ static void fill_counts(struct faces *f, const struct catalog *c)
 	}
 }
 
+static uint64_t ended_of(const struct continuous_status *s)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < ENDING_CNT; i++)
+		sum += i == ENDING_EXEC || i == ENDING_LEFT ? 0 : s->ended[i];
+	return sum;
+}
+
 static int status(void *ctx, struct http_status *out)
 {
 	struct faces *f = ctx;
@@ -165,7 +173,7 @@ static int status(void *ctx, struct http_status *out)
 	fill_counts(f, continuous_ledger(*f->recording));
 	*out = (struct http_status){
 		.on = s.on, .ready = true, .interval = s.interval, .interval_wanted = s.interval_wanted,
-		.processes = s.processes, .exited = s.ended, .files = s.files, .cpu_seconds = s.cpu_s,
+		.processes = s.processes, .exited = ended_of(&s), .files = s.files, .cpu_seconds = s.cpu_s,
 		.memory = s.memory - s.memory_kernel, .memory_kernel = s.memory_kernel, .memory_max = s.memory_max,
 		.overhead = s.overhead / 100, .thinned = s.thinned,
 		.refused_stacks = s.refused_stacks, .refused_processes = s.refused_processes, .workers_restarted = s.workers_failed,

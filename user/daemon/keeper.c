@@ -464,7 +464,9 @@ void keeper_on_ending(struct keeper *k, struct continuous *c, const struct conti
 	if (k->o.traces)
 		return;
 	bool lived = p->start_ns && now_of(CLOCK_MONOTONIC) - p->start_ns >= SHORT_NS;
-	if (p->events && (lived || (why != ENDING_EXIT && why != ENDING_EXEC)))
+	bool asked = p->events && (lived || (why != ENDING_EXIT && why != ENDING_EXEC));
+	if (asked)
 		ask(k, c, p, ending_name(why));
+	k->counts.too_short += p->events && !asked;
 	drop_mark(k, p->proc.n);
 }

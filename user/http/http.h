@@ -36,6 +36,11 @@ struct http *http_open(const struct http_options *o, const struct http_source *s
 int http_fd(const struct http *h);
 /* Asks the source what clients want to know; does not block. On the thread that owns the source. */
 void http_serve_pending(struct http *h);
+/*
+ * A process ends, and the source can give its profile for the last time: who waits for more of it is answered with what
+ * there is. why: a word, "exit". On the thread that owns the source.
+ */
+void http_process_ends(struct http *h, uint32_t pid, const char *why);
 /* The address in use, "127.0.0.1:6060". */
 const char *http_address(const struct http *h);
 /* Answers that are still to come are let go: their http_later_done stays allowed and does nothing. */

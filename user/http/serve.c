@@ -75,7 +75,8 @@ static void refs_add(struct exchange *x, int n)
 	pthread_mutex_unlock(&x->h->lock);
 }
 
-static void ask_profile(struct exchange *x)
+/* cause: see struct http_profile_request. */
+static void ask_profile(struct exchange *x, const char *cause)
 {
 	const struct http_source *s = x->h->source;
 	struct http_profile_request r = {
@@ -83,6 +84,7 @@ static void ask_profile(struct exchange *x)
 		.pid = x->req.pid,
 		.since = x->since,
 		.samples_max = x->req.samples,
+		.cause = cause,
 		.later = &x->later,
 	};
 	struct buf body = { 0 };
@@ -151,7 +153,18 @@ static void check_window(struct exchange **window, uint64_t now)
 		finish(x, -EBUSY, &(struct buf){ 0 }, NULL);
 	} else if (now >= x->due_ns) {
 		*window = NULL;
-		ask_profile(x);
+		ask_profile(x, NULL);
+	}
+}
+
+void http_process_ends(struct http *h, uint32_t pid, const char *why)
+{
+	for (size_t i = 0; i < HTTP_WINDOWS; i++) {
+		struct exchange *x = h->windows[i];
+		if (!x || x->req.pid != pid)
+			continue;
+		h->windows[i] = NULL;
+		ask_profile(x, why);
 	}
 }
 
@@ -213,7 +226,7 @@ static void ask_delta(struct exchange *x)
 	x->since = b->mark;
 	b->mark = now;
 	b->used = ++h->uses;
-	ask_profile(x);
+	ask_profile(x, NULL);
 }
 
 /* --- everything else --------------------------------------------------------------------------- */
@@ -270,10 +283,10 @@ static void serve(struct exchange *x)
 		else if (x->req.route == ROUTE_DELTA_HEAP)
 			ask_delta(x);
 		else
-			ask_profile(x);
+			ask_profile(x, NULL);
 		return;
 	case ROUTE_REPORT:
-		ask_profile(x);
+		ask_profile(x, NULL);
 		return;
 	case ROUTE_READY:
 		answer_ready(x);

@@ -57,6 +57,7 @@ struct http_profile_request {
 	 */
 	const struct http_mark *since;
 	size_t samples_max; /* further ones go into one without a stack, said in a comment; 0 = no limit */
+	const char *cause; /* of the end of the process, which is why the profile ends here; NULL = it has not ended */
 	struct http_later *later;
 };
 

@@ -182,5 +182,11 @@ void files_forget(struct files *f, struct probed_file *file)
 
 uint32_t files_sites(const struct files *f)
 {
-	return f->sites.max - f->sites.cnt;
+	size_t sum = 0;
+	for (size_t i = 0; i < f->list_cnt; i++) {
+		const struct probed_file *file = f->list[i];
+		for (size_t k = 0; !file->leaving && k < file->ways_cnt; k++)
+			sum += file->ways[k]->places_cnt;
+	}
+	return (uint32_t)sum;
 }

@@ -64,6 +64,7 @@ int files_gc_place(struct files *f, struct probed_file *file, const struct alys_
 		   uint32_t *out, bool *made);
 /* Takes back what a file has; its probes are gone. */
 void files_forget(struct files *f, struct probed_file *file);
+/* Places of files that are under probes: those of one that is left are not given to another before all of it is gone. */
 uint32_t files_sites(const struct files *f);
 
 #endif

@@ -20,6 +20,7 @@
 #include "session/ledger.h"
 #include "session/pressure.h"
 #include "session/roster.h"
+#include "target/proc.h"
 
 #define LOOK_NS 1000000000ull     /* between looks at what is used */
 #define LOOK_EVENTS 512            /* or after so many */
@@ -29,6 +30,7 @@
 #define IDLE_MAX 256              /* the same of stacks */
 #define HIT_NS 700                /* what a probe costs besides its program; README's benchmark */
 #define EVENT_NS 2000             /* and what a stack and a record take; likewise */
+#define TICK_NS 10000000ull       /* of the kernel's clock of beginnings */
 #define SMOOTH_S 5                /* the overhead is that of the last seconds */
 
 struct continuous {
@@ -44,7 +46,8 @@ struct continuous {
 	struct limits limits;
 	struct select off; /* selects nobody */
 	bool on;
-	bool dropping; /* a process is let go, and has not ended */
+	uint64_t ended[ENDING_CNT];
+	uint64_t *begun; /* of record.pids: when each began; 0 = it was not there */
 	uint64_t looked_ns, noted_ns, idle_ns, compacted_ns, dead, idle;
 	uint32_t young, stacks_then; /* stacks that there were when idle ones were forgotten, the last time but one and the last */
 	uint64_t looked_events, looked_memory;
@@ -87,6 +90,7 @@ static void end_process(struct continuous *c, struct proc_id proc, enum ending w
 		describe(c, o, &p);
 		c->ops.ending(c->ops.ctx, &p, why);
 	}
+	c->ended[why]++;
 	heaps_drop(&c->heaps, proc);
 	c->dead++;
 }
@@ -143,7 +147,7 @@ static int on_event(void *ctx, const struct event *e)
 		return 0;
 	}
 	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
-		end_process(c, e->proc, c->dropping ? ENDING_LEFT : ending_of(e));
+		end_process(c, e->proc, c->live.dropping ? ENDING_LEFT : ending_of(e));
 		return 0;
 	}
 	/* Each process has a heap of its own here. */
@@ -198,6 +202,23 @@ static void keep_tables_apart(void)
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 }
 
+/* When it began, that a later process of its number is not taken for it; 0: it is not there. */
+static uint64_t begin_of(uint32_t tgid)
+{
+	struct proc_facts f;
+	return proc_read(tgid, &f, NULL) ? 0 : f.start_ns;
+}
+
+static int note_begins(struct continuous *c, struct err *err)
+{
+	c->begun = calloc(c->record.pids_cnt + 1, sizeof(*c->begun));
+	if (!c->begun)
+		return err_set(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < c->record.pids_cnt; i++)
+		c->begun[i] = begin_of(c->record.pids[i]);
+	return 0;
+}
+
 struct continuous *continuous_new(const struct continuous_options *o, const struct continuous_ops *ops, struct err *err)
 {
 	struct continuous *c = calloc(1, sizeof(*c));
@@ -212,7 +233,7 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };
 	limits_set_interval(&c->limits, o->record.interval);
 	set_record(c);
-	if (select_check(&o->select, err) || open_rooms(c, err)) {
+	if (note_begins(c, err) || select_check(&o->select, err) || open_rooms(c, err)) {
 		continuous_free(c);
 		return NULL;
 	}
@@ -229,6 +250,7 @@ void continuous_free(struct continuous *c)
 	naming_free(c->naming);
 	heaps_free(&c->heaps);
 	live_close(&c->live);
+	free(c->begun);
 	free(c);
 }
 
@@ -258,6 +280,17 @@ static void forget_processes(struct continuous *c)
 	l->last.id.n = 0;
 }
 
+/* What is read twice of one process differs by less than a tick. */
+static int refuse_successor(const struct continuous *c, size_t i, struct err *err)
+{
+	uint32_t tgid = c->record.pids[i];
+	uint64_t now = begin_of(tgid);
+	if (!now || !c->begun[i] || now < c->begun[i] + TICK_NS)
+		return 0;
+	return err_set(err, ESRCH, "process %u is another one than was named, which has ended: `alys-bpf ctl add %u` takes it in",
+		       tgid, tgid);
+}
+
 /* Each event of its own would make another one. */
 static int refuse_own(uint32_t tgid, struct err *err)
 {
@@ -272,7 +305,7 @@ static int add_pids(struct continuous *c, struct err *err)
 	for (size_t i = 0; i < c->record.pids_cnt; i++) {
 		struct err why;
 		uint32_t tgid = c->record.pids[i];
-		bool own = refuse_own(tgid, &why);
+		bool own = refuse_own(tgid, &why) || refuse_successor(c, i, &why);
 		if (!own)
 			roster_pin(c->live.roster, tgid);
 		if (!own && (target_find(c->live.targets, tgid).n || !live_add(&c->live, tgid, &why)))
@@ -358,6 +391,7 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
 {
 	if (!c->on)
 		return err_set(err, EAGAIN, "tracing is off: switch it on first with `alys-bpf ctl on`");
+	live_bury(&c->live, tgid);
 	if (target_find(c->live.targets, tgid).n && !roster_is_banned(c->live.roster, tgid))
 		return 0;
 	int rc = refuse_own(tgid, err);
@@ -373,9 +407,7 @@ int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
 	if (!c->on || !target_find(c->live.targets, tgid).n)
 		return err_set(err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", tgid);
 	roster_ban(c->live.roster, tgid);
-	c->dropping = true;
 	live_drop(&c->live, tgid);
-	c->dropping = false;
 	/* Who asked for it may look whether they are gone. */
 	probe_await_detached();
 	return c->live.all ? probe_exclude(c->live.probe, tgid, err) : 0;
@@ -494,6 +526,11 @@ struct proc_id continuous_find(const struct continuous *c, uint32_t tgid)
 	return target_find(c->live.targets, tgid);
 }
 
+bool continuous_is_there(const struct continuous *c, uint32_t tgid)
+{
+	return live_has(&c->live, tgid);
+}
+
 int continuous_profile(struct continuous *c, const struct profile_request *r, struct err *err)
 {
 	if (r->proc.n)
@@ -519,10 +556,10 @@ uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes)
 	return traces_size(c->traces, bytes);
 }
 
-struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc)
+struct heap_mark *continuous_mark(struct continuous *c, struct proc_id proc)
 {
 	const struct proc *p = catalog_proc(c->live.catalog, proc);
-	const struct heap_of *o = heaps_get(&c->heaps, proc);
+	const struct heap_of *o = proc.n ? heaps_put(&c->heaps, proc) : NULL; /* it may have allocated nothing yet */
 	struct account now = account_read(c->live.probe, p ? p->tgid : 0, o ? o->events : 0);
 	struct heap_mark *m = heaps_mark(&c->heaps, proc);
 	if (m)
@@ -554,7 +591,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	*out = (struct continuous_status){
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
 		.interval = l->interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
-		.processes = target_count(l->targets), .ended = c->heaps.ended, .files = attach_files(l),
+		.processes = target_count(l->targets), .files = attach_files(l),
 		.examined = attach_examined(l), .closed_files = target_closed_files(l->targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
 		.memory = footprint_sum(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
 		.memory_max = c->limits.memory_max,
@@ -562,6 +599,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.workers_failed = naming_failures(c->naming), .unseen = r.unseen, .refused_processes = r.refused,
 		.waiting = profiles_waiting(c->profiles),
 	};
+	memcpy(out->ended, c->ended, sizeof(out->ended));
 }
 
 void continuous_liveness(struct continuous *c, char *out, size_t cap)

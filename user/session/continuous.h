@@ -35,7 +35,7 @@ struct continuous_status {
 	uint64_t interval, interval_wanted;
 	const char *reason; /* why these differ, or stacks are refused; NULL */
 	size_t processes;
-	uint64_t ended;
+	uint64_t ended[ENDING_CNT]; /* so far; an exec ends a program, not the process */
 	size_t files;       /* with probes */
 	uint64_t examined;  /* files so far that were searched for allocators */
 	size_t closed_files; /* mapped, but not to be opened */
@@ -87,6 +87,8 @@ int continuous_work(struct continuous *c, struct err *err);
 int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx);
 /* The process as it is traced now; 0 when it is not. */
 struct proc_id continuous_find(const struct continuous *c, uint32_t tgid);
+/* Whether it is that process which has the number now: it may have ended, and what is known of it be there yet. */
+bool continuous_is_there(const struct continuous *c, uint32_t tgid);
 int continuous_profile(struct continuous *c, const struct profile_request *r, struct err *err);
 /* Answers what waits for names with those that are there; files wait for theirs a second. */
 void continuous_flush(struct continuous *c);
@@ -97,7 +99,7 @@ void continuous_flush(struct continuous *c);
 int continuous_record(struct continuous *c, int fd, const struct trace_end *end, struct err *err);
 /* Events in the file so far, and the bytes by which it grew since it began. */
 uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes);
-struct heap_mark *continuous_mark(const struct continuous *c, struct proc_id proc);
+struct heap_mark *continuous_mark(struct continuous *c, struct proc_id proc);
 void continuous_status(const struct continuous *c, struct continuous_status *out);
 /* What is to be thought of what collected heaps have in use, as of live_liveness; "" when none is traced. */
 void continuous_liveness(struct continuous *c, char *out, size_t cap);

@@ -13,6 +13,7 @@ enum ending {
 	ENDING_CRASH,
 	ENDING_ABORT,
 	ENDING_KILLED, /* by a signal that says nothing of the program */
+	ENDING_CNT,
 };
 
 /* Of an EVENT_EXEC or EVENT_EXIT; without a status an exit is one like others. */

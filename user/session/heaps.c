@@ -68,7 +68,6 @@ void heaps_drop(struct heaps *h, struct proc_id proc)
 	map_del(&h->index, proc.n);
 	heap_free(o->heap);
 	free(o);
-	h->ended++;
 }
 
 int heaps_apply(struct heaps *h, const struct event *e)

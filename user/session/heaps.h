@@ -31,7 +31,7 @@ struct heaps {
 	struct heap_of **at;
 	size_t at_cnt, at_cap;
 	struct map index; /* proc -> place in at */
-	uint64_t events, ended, thinned, seed;
+	uint64_t events, thinned, seed;
 	uint64_t sampled_ns; /* when the histories were written last */
 };
 

@@ -398,6 +398,7 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 		roster_on_exit(l->roster, who->tgid);
 		break;
 	case INTAKE_FORK:
+		live_bury(l, (uint32_t)other);
 		roster_on_fork(l->roster, who->tgid, (uint32_t)other, who->time_ns);
 		break;
 	}
@@ -560,9 +561,28 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 void live_drop(struct live *l, uint32_t tgid)
 {
 	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
+	l->dropping = true;
 	on_end(l, &who, 0);
+	l->dropping = false;
 	probe_remove_target(l->probe, tgid);
 	probe_forget_losses(l->probe, tgid);
+	l->last.id.n = 0;
+}
+
+bool live_has(const struct live *l, uint32_t tgid)
+{
+	struct proc_id id = target_find(l->targets, tgid);
+	return id.n && target_alive(l->targets, id);
+}
+
+void live_bury(struct live *l, uint32_t tgid)
+{
+	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
+	if (!target_find(l->targets, tgid).n || live_has(l, tgid))
+		return;
+	on_end(l, &who, 0);
+	probe_forget_losses(l->probe, tgid);
+	roster_on_exit(l->roster, tgid);
 	l->last.id.n = 0;
 }
 

@@ -37,6 +37,7 @@ struct live {
 	struct probe *probe;
 	struct intake *intake;
 	struct holder holders[HOLDERS]; /* of programs that we started, by the number that they are called by, less one */
+	bool dropping;         /* the process that is being dealt with is let go, and has not ended */
 	bool held;             /* the process that is being dealt with waits for that */
 	struct roster *roster; /* NULL until targets are taken in */
 	struct trace_writer *writer;
@@ -113,6 +114,10 @@ void live_close(struct live *l);
 int live_add(struct live *l, uint32_t tgid, struct err *err);
 /* Lets a process go that is not wanted any more: as if it had ended. */
 void live_drop(struct live *l, uint32_t tgid);
+/* False when no process of this number is traced, or it has ended and its number may be another's by now. */
+bool live_has(const struct live *l, uint32_t tgid);
+/* One that has ended is not waited for: its number is another's. */
+void live_bury(struct live *l, uint32_t tgid);
 
 /* Into the trace, and where the tap leads. */
 void live_write_event(struct live *l, const struct event *e);

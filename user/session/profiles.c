@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "session/about.h"
 #include "session/subset.h"
@@ -79,6 +80,21 @@ static void put_number(struct catalog *c, const char *key, uint64_t n)
 	catalog_put_meta(c, key, text);
 }
 
+/* A number alone may be another's by the time that somebody reads of it. */
+static void put_process(const struct profiles *p, struct catalog *c, struct proc_id id)
+{
+	const struct proc *proc = catalog_proc(p->live->catalog, id);
+	struct buf text = { 0 };
+	if (!proc)
+		return;
+	buf_addf(&text, "%u (", proc->tgid);
+	text_clean(&text, proc->comm ?: "", SIZE_MAX);
+	buf_adds(&text, "), which began at ");
+	text_moment(&text, proc->start_ns);
+	catalog_put_meta(c, "of_process", buf_str(&text));
+	buf_free(&text);
+}
+
 /* The window that the profile is of, and why there will be no other, or none yet. */
 static void put_window(const struct profiles *p, struct catalog *c, const struct waiting *w)
 {
@@ -88,6 +104,7 @@ static void put_window(const struct profiles *p, struct catalog *c, const struct
 	put_number(c, "end_mono_ns", w->asked_ns);
 	if (w->r.rows_max && w->snapshot->n == w->r.rows_max)
 		put_number(c, "stacks_max", w->r.rows_max);
+	put_process(p, c, w->r.proc);
 	if (w->r.cause)
 		catalog_put_meta(c, "ended", w->r.cause);
 	if (!p->live->roster)

@@ -38,7 +38,7 @@ struct roster {
 	struct map parents;  /* child -> parent, until the child is taken in */
 	struct map standing; /* tgid -> enum standing */
 	struct map translated; /* tgid -> 1: runs under a translator */
-	struct map unseen;   /* tgid -> 1: ended before it could be looked at, or there was no room for it */
+	struct map unseen;   /* tgid -> 1: ended before it could be looked at, or there was no room for it, or it was left */
 	struct roster_counts counts;
 	uint64_t last_scan_ns;
 	bool lost, refused;
@@ -230,12 +230,19 @@ static void add(struct roster *r, uint32_t tgid)
 	warn_of_many(r);
 }
 
+/* Its last events may be in the ring yet: they are not to take it in again. */
+static void leave(struct roster *r, uint32_t tgid)
+{
+	live_drop(r->live, tgid);
+	map_put(&r->unseen, tgid);
+}
+
 static void look_at(struct roster *r, uint32_t tgid, bool recheck)
 {
 	struct proc_id id = target_find(r->live->targets, tgid);
 	const uint64_t *parent = map_get(&r->parents, tgid);
 	if (id.n && recheck && r->select && !is_wanted(r, tgid))
-		live_drop(r->live, tgid);
+		leave(r, tgid);
 	else if (id.n)
 		target_read_maps(r->live->targets, id, r->live->read_ns, NULL);
 	else if (parent && r->live->o->follow && target_find(r->live->targets, (uint32_t)*parent).n)

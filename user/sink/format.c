@@ -183,11 +183,17 @@ void format_notes(const struct sink_input *in, struct buf *out)
 {
 	const struct heap_facts *facts = &in->snapshot->facts;
 	const char *whole = catalog_meta(in->catalog, "whole_ledger"), *ended = catalog_meta(in->catalog, "ended");
+	const char *process = catalog_meta(in->catalog, "of_process");
 	catalog_ledger_text(in->catalog, out);
 	buf_u8(out, '\n');
 	if (whole) {
 		buf_adds(out, "of all processes, since tracing began: ");
 		text_clean(out, whole, SIZE_MAX);
+		buf_u8(out, '\n');
+	}
+	if (process) {
+		buf_adds(out, "of process ");
+		text_clean(out, process, SIZE_MAX);
 		buf_u8(out, '\n');
 	}
 	if (ended) {
