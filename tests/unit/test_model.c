@@ -135,6 +135,28 @@ static void test_child_outlives_its_parent(void **state)
 	assert_frees(h, 4, 1);
 }
 
+static void test_daemon_has_what_its_first_parent_had(void **state)
+{
+	struct heap *h = *state;
+	ALLOC(1, 0x10, 8, 1);
+	ALLOC(2, 0x20, 8, 1);
+	ALLOC(2, 0x30, 8, 1);
+	FORK(3, 1, 2);
+	FREE_IN(2, 4, 0x30);
+	FORK(5, 2, 3);
+	APPLY(.kind = EVENT_EXIT, .proc = { 2 }, .time_ns = 6);
+	FREE_IN(3, 7, 0x10);
+	FREE(8, 0x20); /* the daemon has it still */
+	APPLY(.kind = EVENT_EXIT, .proc = { 1 }, .time_ns = 9);
+	FREE_IN(3, 10, 0x20);
+	assert_frees(h, 3, 0);
+	FREE_IN(3, 11, 0x30); /* its parent had freed it by then */
+	assert_frees(h, 3, 1);
+	APPLY(.kind = EVENT_EXIT, .proc = { 3 }, .time_ns = 12);
+	FREE_IN(3, 13, 0x10);
+	assert_frees(h, 3, 2);
+}
+
 static void test_child_that_executes_has_nothing_of_its_parent(void **state)
 {
 	struct heap *h = *state;
@@ -425,6 +447,7 @@ int main(void)
 		T(test_unknown_and_double_free),
 		T(test_child_frees_what_its_parent_had),
 		T(test_child_outlives_its_parent),
+		T(test_daemon_has_what_its_first_parent_had),
 		T(test_child_that_executes_has_nothing_of_its_parent),
 		T(test_same_address_in_two_processes),
 		T(test_replaced),

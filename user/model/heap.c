@@ -406,6 +406,17 @@ static void note_live(const struct heap *h, struct growth *g, size_t place, uint
 		growth_note_live(g, b->row, &life, variance_of(b), now);
 }
 
+/* Who has children that go on, such as a daemon's first one, is asked by them for what it had of its own parent. */
+static void end_line(struct heap *h, struct lineage *line)
+{
+	line->over = true;
+	while (line->over && line->parent && !line->children) {
+		struct lineage *parent = &h->procs[line->parent - 1].line;
+		lineage_end(line, parent);
+		line = parent;
+	}
+}
+
 /* Closes the heap of a process. After exec its blocks are gone; after exit they count as in use. */
 static void close_heap(struct heap *h, const struct event *e)
 {
@@ -427,8 +438,7 @@ static void close_heap(struct heap *h, const struct event *e)
 		give_block(h, (size_t)s->value);
 	}
 	map_free(live);
-	if (line->parent)
-		lineage_end(line, &h->procs[line->parent - 1].line);
+	end_line(h, line);
 }
 
 void heap_tell_left(const struct heap *h)

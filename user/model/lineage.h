@@ -19,6 +19,7 @@ struct lineage {
 	uint64_t forked_ns;    /* from it */
 	uint64_t last_fork_ns; /* of a child's */
 	uint32_t children;     /* that may ask */
+	bool over;             /* it has ended, or is another program now */
 	struct map gone;       /* its own blocks that a child may have: address -> when they went */
 	struct map let_go;     /* its parent's blocks that it freed: address -> when */
 };
@@ -27,7 +28,7 @@ void lineage_free(struct lineage *l);
 void lineage_begin(struct lineage *child, size_t parent_place, struct lineage *parent, uint64_t now);
 /* A block of its own goes. Without memory a child's free of it is of an unknown block. */
 void lineage_gone(struct lineage *l, uint64_t addr, uint64_t born_ns, uint64_t now);
-/* It ends, or becomes another program: it asks no more. */
+/* It asks no more, and nobody asks through it. */
 void lineage_end(struct lineage *l, struct lineage *parent);
 
 #endif
