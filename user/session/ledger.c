@@ -107,7 +107,7 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "records-unusable", "records of the ring that made no sense", COUNT_NOTE, in.bad + in.unknown);
 	put_state(l, "stacks", "distinct call stacks", l->stacks_cnt);
 	put_state(l, "stacks-kept", "distinct call stacks, without those that were forgotten",
-		  l->stacks.count < l->stacks_cnt ? l->stacks.count : 0);
+		  l->forgets && l->stacks.count < l->stacks_cnt ? l->stacks.count : 0);
 	put(l, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, l->unresolved_ips);
 	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->unknown_stacks);
 	put_state(l, "probe-sites", "probed addresses", s->sites);

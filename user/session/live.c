@@ -62,10 +62,10 @@ static struct proc_id proc_at(struct live *l, const struct intake_who *who)
 	return proc_of(l, who->tgid);
 }
 
-/* A process sends equal addresses once, whatever lies there. */
-static uint64_t stack_key(uint64_t hash, uint32_t epoch)
+/* A process sends equal addresses once, whatever lies there: of each, what they were last, and in which epoch. */
+static uint64_t known_stack(uint32_t epoch, uint64_t id)
 {
-	return hash ^ epoch * 0x9e3779b97f4a7c15ull;
+	return (uint64_t)epoch << 32 | (uint32_t)id;
 }
 
 /* False when memory is out. */
@@ -78,12 +78,12 @@ static bool put_stack(struct live *l, struct proc_id proc, uint8_t end, uint32_t
 }
 
 /* What a stack of an older epoch is now: the same one, unless something else lies at its addresses. */
-static uint64_t stack_again(struct live *l, struct proc_id proc, const struct stack *old)
+static uint64_t stack_again(struct live *l, struct proc_id proc, uint64_t id)
 {
+	const struct stack *old = catalog_stack(l->catalog, (struct stack_id){ (uint32_t)id });
 	struct frame frames[ALYS_MAX_FRAMES];
-	uint64_t id = old->id.n;
 	bool same = true;
-	if (old->n > ALYS_MAX_FRAMES)
+	if (!old || old->n > ALYS_MAX_FRAMES)
 		return id;
 	for (uint32_t i = 0; i < old->n; i++) {
 		target_resolve(l->targets, proc, frame_ip(l->catalog, &old->frames[i]), &frames[i]);
@@ -96,17 +96,10 @@ static uint64_t stack_again(struct live *l, struct proc_id proc, const struct st
 
 static uint32_t stack_of(struct live *l, struct proc_id proc, uint64_t hash)
 {
-	uint32_t epoch = l->last.epoch;
-	const uint64_t *id = map_get(&l->stacks, stack_key(hash, epoch));
-	for (uint32_t before = epoch; !id && before-- > 0;) {
-		const uint64_t *known = map_get(&l->stacks, stack_key(hash, before));
-		const struct stack *old = known ? catalog_stack(l->catalog, (struct stack_id){ (uint32_t)*known }) : NULL;
-		uint64_t *place = old ? map_put(&l->stacks, stack_key(hash, epoch)) : NULL;
-		if (place)
-			*place = stack_again(l, proc, old);
-		id = place;
-	}
-	return id ? (uint32_t)*id : 0;
+	uint64_t *known = map_get(&l->stacks, hash);
+	if (known && *known >> 32 != l->last.epoch)
+		*known = known_stack(l->last.epoch, stack_again(l, proc, (uint32_t)*known));
+	return known ? (uint32_t)*known : 0;
 }
 
 void live_write_event(struct live *l, const struct event *e)
@@ -265,10 +258,11 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 		return;
 	}
 	resolve(l, proc, s, frames);
-	uint32_t epoch = target_epoch(l->targets, proc);
-	l->last.epoch = epoch;
-	uint64_t *id = map_put(&l->stacks, stack_key(s->hash, epoch));
-	if (!id || !put_stack(l, proc, bottoms_end(l, s, frames), s->n, frames, id))
+	l->last.epoch = target_epoch(l->targets, proc);
+	uint64_t id, *place = map_put(&l->stacks, s->hash);
+	if (place && put_stack(l, proc, bottoms_end(l, s, frames), s->n, frames, &id))
+		*place = known_stack(l->last.epoch, id);
+	else
 		l->abandoned = true;
 }
 

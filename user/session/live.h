@@ -45,7 +45,7 @@ struct live {
 	bool all; /* the kernel takes every process for a target */
 	bool shared; /* processes share their links, and our programs tell them apart */
 
-	struct map stacks; /* hash, and the process' epoch -> stack_id */
+	struct map stacks; /* hash -> the process' epoch << 32 | stack_id */
 	uint32_t stacks_cnt;
 	struct map bottoms;  /* module -> its unwind rows, or 0: see session/bottoms */
 	uint32_t kernel_depth; /* frames of the kernel's own walk at most, 0 = not read yet */
