@@ -603,17 +603,6 @@ static bool is_idle(const struct heap *h, size_t row)
 	return row < h->seen_cnt && r->stack.n && !r->t.live_cnt && h->seen[row] == r->t.alloc_cnt;
 }
 
-/* Of a row without live blocks. */
-static void move_totals(struct totals *to, const struct totals *from)
-{
-	to->alloc_cnt += from->alloc_cnt;
-	to->alloc_sz += from->alloc_sz;
-	to->est_alloc_cnt += from->est_alloc_cnt;
-	to->est_alloc_sz += from->est_alloc_sz;
-	to->var_alloc_cnt += from->var_alloc_cnt;
-	to->var_alloc_sz += from->var_alloc_sz;
-}
-
 /* Closes the gaps; `to` has room for each row's new place. */
 static void remove_rows(struct heap *h, uint32_t *to)
 {
@@ -663,8 +652,8 @@ long heap_forget_idle(struct heap *h)
 	}
 	for (size_t i = 0; to && !rc && i < before; i++) {
 		if (is_idle(h, i))
-			move_totals(&h->rows[*map_get(&h->row_index, row_key(h->rows[i].proc, (struct stack_id){ 0 }))].t,
-				    &h->rows[i].t);
+			totals_add(&h->rows[*map_get(&h->row_index, row_key(h->rows[i].proc, (struct stack_id){ 0 }))].t,
+				   &h->rows[i].t);
 	}
 	if (to && !rc)
 		remove_rows(h, to);

@@ -213,6 +213,7 @@ uint64_t sample_interval(uint64_t size, double weight);
  * the "rule of three" (Hanley and Lippman-Hand, JAMA 249, 1983, p. 1743). 0 when every call is recorded.
  */
 double unsampled_below(uint64_t interval);
+void totals_add(struct totals *sum, const struct totals *t);
 /* Allocations that an event stands for: all blocks of a refill, which was sampled by its span. */
 double event_weight(const struct event *e);
 

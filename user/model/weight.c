@@ -1,4 +1,4 @@
-/* model/weight: what a sample stands for, and what none says; see model.h. */
+/* model/weight: what a sample stands for, what none says, and their sums; see model.h. */
 #include <math.h>
 
 #include "model/model.h"
@@ -25,4 +25,20 @@ double event_weight(const struct event *e)
 double unsampled_below(uint64_t interval)
 {
 	return -log(0.05) * (double)interval;
+}
+
+void totals_add(struct totals *sum, const struct totals *t)
+{
+	sum->alloc_cnt += t->alloc_cnt;
+	sum->alloc_sz += t->alloc_sz;
+	sum->live_cnt += t->live_cnt;
+	sum->live_sz += t->live_sz;
+	sum->est_alloc_cnt += t->est_alloc_cnt;
+	sum->est_alloc_sz += t->est_alloc_sz;
+	sum->est_live_cnt += t->est_live_cnt;
+	sum->est_live_sz += t->est_live_sz;
+	sum->var_alloc_cnt += t->var_alloc_cnt;
+	sum->var_live_cnt += t->var_live_cnt;
+	sum->var_alloc_sz += t->var_alloc_sz;
+	sum->var_live_sz += t->var_live_sz;
 }

@@ -140,22 +140,6 @@ static uint64_t row_key(const struct snapshot_row *r)
 	return (uint64_t)r->proc.n << 32 | r->stack.n;
 }
 
-static void add_totals(struct totals *sum, const struct totals *t)
-{
-	sum->alloc_cnt += t->alloc_cnt;
-	sum->alloc_sz += t->alloc_sz;
-	sum->live_cnt += t->live_cnt;
-	sum->live_sz += t->live_sz;
-	sum->est_alloc_cnt += t->est_alloc_cnt;
-	sum->est_alloc_sz += t->est_alloc_sz;
-	sum->est_live_cnt += t->est_live_cnt;
-	sum->est_live_sz += t->est_live_sz;
-	sum->var_alloc_cnt += t->var_alloc_cnt;
-	sum->var_live_cnt += t->var_live_cnt;
-	sum->var_alloc_sz += t->var_alloc_sz;
-	sum->var_live_sz += t->var_live_sz;
-}
-
 static void add_facts(struct heap_facts *sum, const struct heap_facts *f)
 {
 	sum->events += f->events;
@@ -204,7 +188,7 @@ static struct snapshot *merge(const struct heaps *h)
 		all->rows = rows;
 		memcpy(rows + all->n, one->rows, one->n * sizeof(*rows));
 		all->n += one->n;
-		add_totals(&all->all, &one->all);
+		totals_add(&all->all, &one->all);
 		add_facts(&all->facts, &one->facts);
 		snapshot_free(one);
 	}
@@ -334,7 +318,7 @@ static void cut(struct snapshot *s, size_t rows_max)
 	for (size_t i = kept; i < s->n; i++) {
 		const struct snapshot_row *r = &s->rows[i];
 		if (n > kept && s->rows[n - 1].proc.n == r->proc.n) {
-			add_totals(&s->rows[n - 1].t, &r->t);
+			totals_add(&s->rows[n - 1].t, &r->t);
 			continue;
 		}
 		s->rows[n] = *r;

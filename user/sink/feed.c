@@ -62,15 +62,6 @@ static void put_error(struct buf *out, const struct totals *t)
 		buf_addf(out, "error\t%.0f\n", ceil(sqrt(t->var_live_sz)));
 }
 
-static void add_totals(struct totals *to, const struct totals *t)
-{
-	to->est_alloc_cnt += t->est_alloc_cnt;
-	to->est_alloc_sz += t->est_alloc_sz;
-	to->est_live_cnt += t->est_live_cnt;
-	to->est_live_sz += t->est_live_sz;
-	to->var_live_sz += t->var_live_sz;
-}
-
 static int gather_processes(struct feed *f)
 {
 	for (size_t i = 0; i < f->in->snapshot->n; i++) {
@@ -82,7 +73,7 @@ static int gather_processes(struct feed *f)
 		if (!*place)
 			*place = f->procs_cnt;
 		p->proc = row->proc;
-		add_totals(&p->t, &row->t);
+		totals_add(&p->t, &row->t);
 	}
 	return 0;
 }
@@ -220,7 +211,7 @@ static int put_rest(struct feed *f)
 		const struct snapshot_row *row = &f->in->snapshot->rows[f->rows[i]];
 		const uint64_t *place = map_get(&f->index, row->proc.n);
 		if (place)
-			add_totals(&f->procs[*place - 1].rest, &row->t);
+			totals_add(&f->procs[*place - 1].rest, &row->t);
 	}
 	for (size_t i = 0; i < f->procs_cnt; i++) {
 		const struct proc *p = catalog_proc(f->in->catalog, f->procs[i].proc);

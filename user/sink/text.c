@@ -42,14 +42,6 @@ static void put_label(struct buf *b, const struct sink_frame *f)
 		buf_addf(b, ":%" PRIu32, f->symbol->line);
 }
 
-static void add_totals(struct totals *to, const struct totals *t)
-{
-	to->est_alloc_cnt += t->est_alloc_cnt;
-	to->est_alloc_sz += t->est_alloc_sz;
-	to->est_live_cnt += t->est_live_cnt;
-	to->est_live_sz += t->est_live_sz;
-}
-
 static int gather(struct sites *s, const struct sink_input *in)
 {
 	struct sink_stack stack = { 0 };
@@ -69,7 +61,7 @@ static int gather(struct sites *s, const struct sink_input *in)
 		ok = site;
 		if (ok) {
 			site->label = label;
-			add_totals(&site->t, &row->t);
+			totals_add(&site->t, &row->t);
 		}
 	}
 	sink_stack_free(&stack);
@@ -114,7 +106,7 @@ static void put_table(struct buf *b, const struct sink_input *in, const struct s
 		struct totals rest = { 0 };
 		char label[64];
 		for (size_t i = top; i < s->at_cnt; i++)
-			add_totals(&rest, &s->at[i].t);
+			totals_add(&rest, &s->at[i].t);
 		snprintf(label, sizeof(label), "[other sites: %zu]", s->at_cnt - top);
 		put_row(b, &rest, label);
 	}
