@@ -2,11 +2,12 @@
 
 import json
 import math
+import shutil
 import subprocess
 
 import pytest
 
-from conftest import alys, assert_law, events_of, site_of
+from conftest import PROGS, alys, assert_law, events_of, site_of
 
 pytestmark = pytest.mark.bpf
 
@@ -161,16 +162,29 @@ def test_an_interposer(started, tmp_path):
     assert_law(trace)
 
 
-def test_what_does_not_leave_is_lost_by_name(started, tmp_path):
+def test_an_interposer_that_jumps_on_sampled(started, tmp_path):
+    """A realloc that is asked only for what it takes, the old block, waits for nothing when it hands on."""
+    source, library, trace = tmp_path / "hands_on.c", tmp_path / "libhands_on.so", tmp_path / "t.alys"
+    source.write_text("#include <stddef.h>\nextern void *__libc_realloc(void *, size_t);\n"
+                      "void *realloc(void *p, size_t n) { return __libc_realloc(p, n); }\n")
+    subprocess.run(["gcc", "-O2", "-fno-plt", "-shared", "-fPIC", source, "-o", library], check=True)
+    run(started, trace, "c_entries", "3000", preload=str(library), args=("-s", "bytes:64"))
+    assert_law(trace)
+    assert "site_realloc_grow" in estimates(trace)
+
+
+@pytest.mark.parametrize("name, shown", [("c_strange", "c_strange"), ("a strange\n(deleted) one", "a_strange_(deleted)_one")])
+def test_what_does_not_leave_is_lost_by_name(started, tmp_path, name, shown):
     """A way out that nobody can follow: whatever says what became of the calls says whose they were."""
     trace = tmp_path / "t.alys"
-    target = started.program("c_strange", "away").wait_ready()
+    shutil.copy(PROGS / "c_strange", tmp_path / name)
+    target = started.program(str(tmp_path / name), "away").wait_ready()
     tracer = started.tracer("-p", target.pid, "-o", trace).recording()
     target.go()
     target.truths()
     target.kill()
     tracer.wait()
-    lost = "no-return-malloc@c_strange"
+    lost = f"no-return-malloc@{shown}"
     book = assert_law(trace, lost=500)
     assert book.rows[lost] == 500 and f"{lost} 500" in tracer.text
     assert lost in alys("info", trace).stdout

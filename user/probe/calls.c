@@ -16,15 +16,21 @@
 #include "base/vec.h"
 #include "probe/load.h"
 
+/* One word, whatever the file is called. */
 static void name_of(const char *function, int file_fd, char out[PROBE_FUNCTION_LEN])
 {
+	static const char gone[] = " (deleted)";
 	char link[32], path[4096];
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", file_fd);
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = '\0';
+	size_t tail = strlen(gone), len = strlen(path);
+	if (len > tail && !strcmp(path + len - tail, gone))
+		path[len - tail] = '\0';
 	const char *base = strrchr(path, '/');
 	snprintf(out, PROBE_FUNCTION_LEN, "%.*s@%.48s", PROBE_FUNCTION_LEN - 64, function, base ? base + 1 : path);
-	out[strcspn(out, " ")] = '\0'; /* (deleted) */
+	for (char *c = out; *c; c++)
+		*c = (unsigned char)*c <= ' ' || *c == 0x7f ? '_' : *c;
 }
 
 static int add(struct counted_list *l, const char *name)
@@ -147,7 +153,7 @@ static uint64_t count_threads(uint32_t tgid)
 	return n;
 }
 
-/* One more than its threads can be in. Number of those left, and one, by process. */
+/* One more than its threads can be in. ctx: process -> how many more they can. */
 static bool is_too_much(void *ctx, uint32_t tgid)
 {
 	bool known = map_get(ctx, tgid) != NULL;

@@ -180,7 +180,7 @@ void probe_detach(struct probe *p, uint32_t tgid)
 	if (tgid)
 		return;
 	for (size_t i = 0; i < p->files.list_cnt; i++)
-		p->files.list[i]->attached = p->files.list[i]->watched = false;
+		p->files.list[i]->attached = p->files.list[i]->watched = p->files.list[i]->linked = false;
 	probe_await_detached();
 }
 
