@@ -26,7 +26,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-
 static __always_inline void count_hit(__u8 shape)
 {
 	if (shape == ALYS_SHAPE_FREE)

@@ -21,13 +21,12 @@ static __always_inline bool is_own_free(const struct alys_object *o, __u64 calle
  */
 static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, __u64 cfa, __u64 caller, __u64 addr)
 {
-	__u64 waits_for;
 	if (!f->cfa || f->entry == entry || !f->caller)
 		return false;
 	if (f->cfa == cfa)
 		return f->caller == caller && f->addr - addr <= HEADER_SPAN;
 	return f->cfa > cfa && f->cfa - cfa < NEST_SPAN && caller >= f->code_lo && caller < f->code_hi &&
-	       read_word(&waits_for, f->cfa - 8) && waits_for == f->caller;
+	       caller_at(f->cfa) == f->caller;
 }
 
 /* False: the allocator's own business. What it calls on the way is told from what the program calls next. */

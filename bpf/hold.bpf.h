@@ -63,7 +63,8 @@ static __always_inline void hold(const struct hold *h, bool told)
 	__u64 until = h->time + ALYS_HOLD_WAIT_NS;
 	if (!h->who)
 		return;
-	if (told && hold_call(h))
+	/* Without bpf_loop (5.17, commit e6f2dd0f8067) there is no waiting. */
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop) && told && hold_call(h))
 		bpf_loop(HOLD_LOOKS, hold_look, &until, 0);
 	if (!(task->jobctl & JOBCTL_TRAP_STOP))
 		count(ALYS_ST_UNHELD);

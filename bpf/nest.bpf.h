@@ -148,12 +148,13 @@ static __noinline int thread_succeed(struct pending *p, const struct alys_site *
 		return 0;
 	}
 	struct call_key key = call_key(cfa);
-	if (p->shape != SHAPE_MARK)
-		inherit(p, w);
-	else if (!p->sampled && config.interval)
+	/* Nobody asked for what a call gives of which there is only a mark; or only for what it takes: then it waits in its frame. */
+	if (p->shape == SHAPE_MARK && !p->sampled && config.interval)
 		w->drawn_for = NOT_TAKEN;
-	else
+	if (p->shape == SHAPE_MARK)
 		frame_succeed(&key, site, w);
+	else
+		inherit(p, w);
 	p->cfa = 0;
 	return 0;
 }
