@@ -56,6 +56,7 @@ def sampled(started, variant, trace):
         told.pop(THROWS, None)
         if not variant.named or variant.bare:
             told, true = ({None: tuple(map(sum, zip(*d.values())))} for d in (told, true))
+        assert told.keys() <= true.keys() | {None}, "a site that asked for nothing"
         found |= {(show, site): z for site, z in far_off(told, true, EVERY).items()}
     return found
 
