@@ -61,3 +61,18 @@ def drive(tmp_path, url, script, **args):
         assert not answer["complaints"], answer["complaints"]
         assert not answer["asked"], answer["asked"]
     return answer["result"]
+
+
+READY = "await page.waitForFunction(() => document.documentElement.dataset.shown);\n"
+# Lets the page show what was asked of it: it does so once per frame.
+HELPERS = """
+const settle = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const text = (at) => page.locator(at).innerText();
+const column = (n) => page.$$eval(`#table tbody tr:not(.more) td:nth-child(${n})`, (cells) => cells.map((c) => c.innerText));
+const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent);
+"""
+
+
+def on(pages, tmp_path, name, script, **args):
+    """Drives one of the pages of test_sink_exports_html."""
+    return drive(tmp_path, f"file://{pages}/{name}.html", READY + HELPERS + script, **args)

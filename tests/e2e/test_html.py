@@ -6,25 +6,11 @@ import subprocess
 
 import pytest
 
-from browser_driver import ROOT, drive, outputs
-
-READY = "await page.waitForFunction(() => document.documentElement.dataset.shown);\n"
-# Lets the page show what was asked of it: it does so once per frame.
-HELPERS = """
-const settle = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-const text = (at) => page.locator(at).innerText();
-const column = (n) => page.$$eval(`#table tbody tr:not(.more) td:nth-child(${n})`, (cells) => cells.map((c) => c.innerText));
-const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent);
-"""
-
+from browser_driver import HELPERS, READY, ROOT, drive, on, outputs
 
 @pytest.fixture(scope="module")
 def pages():
     return outputs("test_sink_exports_html")
-
-
-def on(pages, tmp_path, name, script, **args):
-    return drive(tmp_path, f"file://{pages}/{name}.html", READY + HELPERS + script, **args)
 
 
 @pytest.mark.parametrize("name", ["shop", "fleet", "empty", "hostile"])
@@ -181,7 +167,7 @@ def test_brush_restricts_everything_else(pages, tmp_path):
     """)
     # Two allocations in the first moment, a reallocation and one after a second, the last after two.
     assert seen["first"][1].startswith("Allocated: 1.07 KiB.")
-    assert set(seen["first"][2]) == {"Cart::add(Item const&)", "Cart::checkout()", "main", 'Parser#read; "<json>"'}
+    assert set(seen["first"][2]) == {"Cart::add(Item const&)", 'Parser#read; "<json>"'}
     assert seen["middle"][1].startswith("Allocated: 4.06 KiB.")
     assert "libblob.so+0x1600" in seen["middle"][2]
     assert len(seen["leaks"]) == 2 and seen["ages"] == ["998 ms", "998 ms"]
@@ -239,6 +225,7 @@ def test_search_marks_and_filters(pages, tmp_path):
     await page.keyboard.press("Escape");
     await settle();
     out.cleared = await page.inputValue("#search");
+    await page.click(".unfold");
     await page.click("#table button.link >> text=Cart::checkout()");
     await settle();
     out.clicked = [await page.inputValue("#search"), await text("#matched")];
@@ -261,7 +248,7 @@ def test_leaks_say_when_nothing_grew(pages, tmp_path):
     return { rows: (await column(7)).length, remarks: await page.$$eval("#table .remark", (n) => n.map((x) => x.textContent)) };
     """
     shrinking, shop = on(pages, tmp_path, "shrinking", script), on(pages, tmp_path, "shop", script)
-    assert shrinking["rows"] == 1 and len(shrinking["remarks"]) == 1 and "Nothing grew" in shrinking["remarks"][0]
+    assert shrinking == {"rows": 0, "remarks": ["Nothing grew: 1 stack with 100 B never freed did not grow, so none is a suspect."]}
     assert shop["rows"] == 3 and shop["remarks"] == []
 
 
@@ -288,6 +275,77 @@ def test_tables_sort_both_ways(pages, tmp_path):
     assert seen["total"][0][0] == "main" and seen["total"][1][2] == "descending"
     assert seen["frames"] == ["Cart::add(Item const&) /src/cart.h:17", "Cart::checkout() /src/cart.cc:42", "main /src/main.cc:7"]
     assert seen["closed"] == 0
+
+
+def test_rows_of_nothing_are_folded_and_ties_are_by_callees(pages, tmp_path):
+    seen = on(pages, tmp_path, "shop", """
+    const out = { names: await column(4), button: await text(".unfold") };
+    await page.focus(".unfold");
+    await page.keyboard.press("Enter");
+    out.all = await column(4);
+    out.left = await page.locator(".unfold").count();
+    await page.reload();
+    await page.waitForFunction(() => document.documentElement.dataset.shown);
+    await page.click("#table th:nth-child(3) button");
+    out.totals = await column(4);
+    await page.click("#tab-recording");
+    await settle();
+    out.ledger = [await page.locator("details.folded").count(), await text("#table")];
+    return out;
+    """)
+    assert seen["names"] == ["Cart::add(Item const&)", "libblob.so+0x1600", "[lost]"]
+    assert seen["button"] == "Show 4 more with 0 in “Own”" and seen["left"] == 0
+    # Of the four that own nothing the one with most below it comes first.
+    assert seen["all"][len(seen["names"]):][:2] == ["main", "Cart::checkout()"]
+    assert set(seen["totals"]) == set(seen["all"])
+    assert seen["ledger"][0] == 0
+
+
+def test_counters_at_0_are_folded(pages, tmp_path):
+    seen = on(pages, tmp_path, "names", """
+    await page.click("#tab-recording");
+    await settle();
+    const out = { closed: await page.locator("details.folded table").isVisible(), summary: await text("details.folded summary") };
+    await page.focus("details.folded summary");
+    await page.keyboard.press("Enter");
+    return { ...out, open: await text("details.folded table") };
+    """)
+    assert seen["closed"] is False and seen["summary"] == "2 more that never happened"
+    assert "ring-full" in seen["open"] and "failed" in seen["open"]
+
+
+def test_equal_names_are_told_apart_by_place(pages, tmp_path):
+    """What was inlined has a plain name, which is every class's; a whole name is one function, wherever its lines are."""
+    seen = on(pages, tmp_path, "names", """
+    await page.click("#metrics [data-id=alloc]");
+    await settle();
+    return { names: await column(4), own: await column(1) };
+    """)
+    assert dict(zip(seen["names"], seen["own"])) == {
+        "new /src/a.cr:3": "400 B", "new /src/a.cr:9": "300 B", "initialize /src/b.cr:5": "200 B",
+        "initialize /src/c.cr:5": "100 B", "Pool#grow": "150 B", "only": "10 B"}
+
+
+PHONE = "await page.setViewportSize({ width: 390, height: 844 });\nawait settle();\n"
+
+
+@pytest.mark.parametrize("tab", ["functions", "types", "stacks", "leaks"])
+def test_on_a_phone_the_name_comes_first(pages, tmp_path, tab):
+    seen = on(pages, tmp_path, "shop", PHONE + """
+    await page.click(`#tab-${args.tab}`);
+    await settle();
+    return page.evaluate(() => {
+      const row = document.querySelector("#table tbody tr");
+      const cells = Array.from(row.cells, (c) => ({ name: c.className === "name", top: c.getBoundingClientRect().top,
+        right: c.getBoundingClientRect().right, label: getComputedStyle(c, "::before").content }));
+      return { cells, wide: document.documentElement.scrollWidth, name: row.querySelector("td.name").getBoundingClientRect().width };
+    });
+    """, tab=tab)
+    name = next(c for c in seen["cells"] if c["name"])
+    numbers = [c for c in seen["cells"] if not c["name"]]
+    assert all(c["top"] > name["top"] for c in numbers), "numbers are below the name"
+    assert all("attr" in c["label"] or c["label"] not in ("none", "normal") for c in numbers), "each says what it is"
+    assert seen["name"] > 250 and seen["wide"] <= 390 and all(c["right"] <= 390 for c in seen["cells"])
 
 
 def test_flame_graph_by_mouse_and_keyboard(pages, tmp_path):
@@ -405,19 +463,22 @@ def test_wide_slices_are_taken_in_proportion(tmp_path):
     """Of two paths one has a cell of three slices: four wide, but the recording ends before."""
     script = tmp_path / "measure.mjs"
     script.write_text("""
-    import { coarseness, growth, measure, medianAge, pathSeries, variances } from "%s/measure.js";
+    import { coarseness, growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "%s/measure.js";
     const f = (...a) => Float64Array.from(a);
     const cells = { first: Int32Array.from([0, 2, 3]), width: Uint16Array.from([1, 4]), slice: Uint16Array.from([0, 3, 4]),
-      values: [{ sz: f(10, 20, 60) }, { sz: f(0, 10, 30) }, { sz: f(0, 0, 0) }, { sz: f(0, 20, 30) }] };
-    const data = { cells, paths: { count: 2 }, sums: { allocSz: f(30, 60), carriedSz: f(5, 0), varPerByte: f(3, 10) } };
+      values: [{ sz: f(10, 20, 60) }, { sz: f(0, 10, 30) }, { sz: f(0, 0, 0) }, { sz: f(0, 20, 30) }, { cnt: f(7, 8, 90) }] };
+    const data = { cells, paths: { count: 2 }, sums: { allocSz: f(30, 60), carriedSz: f(5, 0), varPerByte: f(3, 10), lifeUs: f(40, 90) } };
     const of = (metric, from, to) => Array.from(measure(data, { length: 7 }, metric, "sz", { from, to }));
     console.log(JSON.stringify([of("alloc", 4, 4), of("alloc", 0, 6), of("live", 5, 5), Array.from(pathSeries(data, 1, 7)),
       medianAge(data, 1, 0, 6, 6), medianAge(data, 0, 0, 6, 6), coarseness(data).widest,
-      Array.from(variances(data, f(2, 1))), growth(data, 0, 0, 6, 7).gainedVar, growth(data, 0, 5, 5, 7).gainedVar]));
+      Array.from(variances(data, f(2, 1))), growth(data, 0, { from: 0, to: 6 }, 7).gainedVar, growth(data, 0, { from: 5, to: 5 }, 7).gainedVar,
+      [pathPeak(data, 0, 0, 6, 7), pathPeak(data, 0, 1, 2, 7), pathPeak(data, 1, 4, 5, 7), pathPeak(data, 1, 0, 3, 7)],
+      [null, { from: 0, to: 2 }, { from: 4, to: 4 }].map((at) => Array.from(lives(data, { length: 7 }, at)))]));
     """ % (ROOT / "web" / "src"))
     done = subprocess.run(["node", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[0, 20], [30, 60], [25, 20], [0, 0, 0, 0, 10, 20, 30], 0.5, 3, 4, [6, 10], 3 * 30, 3 * 25]
+    assert json.loads(done.stdout) == [[0, 20], [30, 60], [25, 20], [0, 0, 0, 0, 10, 20, 30], 0.5, 3, 4, [6, 10], 3 * 30, 3 * 25,
+                                       [25, 15, 20, 0], [[40, 90], [7, 0], [0, 30]]]
 
 
 def test_fifty_thousand_stacks_are_on_screen(pages, tmp_path):

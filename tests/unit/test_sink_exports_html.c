@@ -40,6 +40,47 @@ static struct buf page_of(struct recording r, const char *name, const struct sin
 	return b;
 }
 
+/* Inlined functions of equal names in one file and in two, and a function whose lines are of two. */
+static struct recording record_names(void)
+{
+	static const struct {
+		const char *name, *file;
+		uint32_t line, size;
+	} at[] = {
+		{ "new", "/src/a.cr", 3, 400 },	     { "new", "/src/a.cr", 9, 300 },
+		{ "initialize", "/src/b.cr", 5, 200 }, { "initialize", "/src/c.cr", 5, 100 },
+		{ "Pool#grow", "/src/a.cr", 20, 90 },  { "Pool#grow", "/src/b.cr", 21, 60 },
+		{ "only", "/src/a.cr", 30, 10 },
+	};
+	static struct event events[LEN(at)];
+	const struct proc p = { .id = { 1 }, .tgid = 1, .comm = "names", .exe = "/bin/names" };
+	struct recording r = { .c = catalog_new() };
+	assert_int_equal(catalog_put_proc(r.c, &p), 0);
+	put_module(r.c, 1, "/bin/names", 20);
+	put_mapping(r.c, 1, 1, 1, SHOP_BIAS);
+	put_module(r.c, 2, "/usr/lib/libc.so.6", 20);
+	put_mapping(r.c, 2, 1, 2, LIBC_BIAS);
+	put_symbol(r.c, 2, 0x1100, "malloc", NULL, 0);
+	for (uint32_t i = 0; i < LEN(at); i++) {
+		struct symbol both[] = {
+			{ at[i].name, at[i].file, at[i].line, 1, SYMBOL_EXACT, true },
+			{ "App#run", "/src/app.cr", i + 1, 1, SYMBOL_EXACT, false },
+		};
+		struct symbols s = { 2, both };
+		const struct frame f[] = { { { 2 }, 0x1100 }, { { 1 }, 0x1001 + i } };
+		assert_int_equal(catalog_put_symbols(r.c, (struct module_id){ 1 }, 0x1000 + i, &s), 0);
+		put_stack(r.c, i + 1, 1, f, LEN(f));
+		events[i] = (struct event){ .kind = EVENT_ALLOC, .proc = { 1 }, .stack = { i + 1 }, .time_ns = SECOND * (i + 1),
+					    .addr = 16 * (i + 1), .size = at[i].size };
+	}
+	put_count(r.c, "hits", COUNT_HIT, LEN(at));
+	put_count(r.c, "recorded", COUNT_RECORDED, LEN(at));
+	put_count(r.c, "failed", COUNT_ASIDE, 0);
+	put_count(r.c, "ring-full", COUNT_LOST, 0);
+	replay(&r, events, LEN(at));
+	return r;
+}
+
 static void pages_are_whole(void **state)
 {
 	const struct sink_options o = { 0 };
@@ -51,6 +92,8 @@ static void pages_are_whole(void **state)
 	assert_true(has(&b, "hits 9 = recorded 7 + set aside 2 (nested 2) + lost 0"));
 	assert_true(has(&b, "\"peak\":{\"bytes\":5160,\"blocks\":3,\"ns\":1000000005}"));
 	assert_false(has(&b, "https://"));
+	buf_free(&b);
+	b = page_of(record_names(), "names", &o);
 	buf_free(&b);
 	b = page_of(record_fleet(), "fleet", &o);
 	assert_true(has(&b, "\"errors\":{\"live\":5677,\"alloc\":5677,\"peak\":5677}"));

@@ -122,3 +122,36 @@ void growth_free(struct growth *g)
 	free(g->rows);
 	*g = (struct growth){ 0 };
 }
+
+void growth_row_add(struct growth_row *to, const struct growth_row *r)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		to->live_sz[i] += r->live_sz[i];
+	to->gained_var += r->gained_var;
+	for (size_t i = 0; i < AGE_CNT; i++)
+		to->ages[i] += r->ages[i];
+	to->n = r->n > to->n ? r->n : to->n;
+	if (r->oldest_ns && (!to->oldest_ns || r->oldest_ns < to->oldest_ns))
+		to->oldest_ns = r->oldest_ns;
+}
+
+double growth_row_steadiness(const struct growth_row *r)
+{
+	int rose = 0;
+	for (uint32_t i = 0; i < r->n; i++) {
+		for (uint32_t k = i + 1; k < r->n; k++)
+			rose += (r->live_sz[k] > r->live_sz[i]) - (r->live_sz[k] < r->live_sz[i]);
+	}
+	return rose > 0 ? 2.0 * rose / ((double)r->n * (r->n - 1)) : 0;
+}
+
+double growth_row_gained(const struct growth_row *r)
+{
+	return r->n ? r->live_sz[r->n - 1] - (r->n > 1 ? r->live_sz[0] : 0) : 0;
+}
+
+double growth_row_score(const struct growth_row *r)
+{
+	double gained = growth_row_gained(r);
+	return gained > 0 ? gained * growth_row_steadiness(r) : 0;
+}

@@ -93,6 +93,19 @@ struct growth_row {
 	double kept_var[GROWTH_BANDS]; /* of what was born in a band and is live at the end */
 };
 
+/* Slices of a row that ended before the last are those of a shorter recording: none. */
+void growth_row_add(struct growth_row *to, const struct growth_row *r);
+/*
+ * How steadily a row grew, from 0 to 1: of all pairs of moments, the share in which the later one
+ * holds more, less that in which it holds less (Kendall's tau). A leak has about 1 however coarse its
+ * steps; what was filled once and kept has 0.5 at most, and little when that was at the start.
+ */
+double growth_row_steadiness(const struct growth_row *r);
+/* Bytes gained over the recording; below 0 when it shrank. */
+double growth_row_gained(const struct growth_row *r);
+/* What suspects are ranked by; 0 is none. */
+double growth_row_score(const struct growth_row *r);
+
 struct time_slice {
 	double alloc_cnt, alloc_sz, freed_cnt, freed_sz;
 	double live_cnt, live_sz; /* at its end */

@@ -81,19 +81,6 @@ static void add_value(struct group *to, const struct group *v)
 	to->of_cnt += v->of_cnt;
 }
 
-/* Slices of a row that ended before the last are those of a shorter recording: none. */
-static void add_growth(struct growth_row *to, const struct growth_row *r)
-{
-	for (uint32_t i = 0; i < r->n; i++)
-		to->live_sz[i] += r->live_sz[i];
-	to->gained_var += r->gained_var;
-	for (size_t i = 0; i < AGE_CNT; i++)
-		to->ages[i] += r->ages[i];
-	to->n = r->n > to->n ? r->n : to->n;
-	if (r->oldest_ns && (!to->oldest_ns || r->oldest_ns < to->oldest_ns))
-		to->oldest_ns = r->oldest_ns;
-}
-
 static void add_lives(struct lifetime_row *to, const struct lifetime_row *r)
 {
 	to->freed_cnt += r->freed_cnt;
@@ -125,7 +112,7 @@ static int add_to_group(struct gathering *w, size_t row, const struct group *v)
 	to->label = label;
 	add_value(to, v);
 	if (g->show == SHOW_LEAKED)
-		add_growth(&g->growth[label], &g->in->snapshot->growth[row]);
+		growth_row_add(&g->growth[label], &g->in->snapshot->growth[row]);
 	if (g->show == SHOW_FREED)
 		add_lives(&g->lives[label], &g->in->snapshot->lifetimes[row]);
 	return 0;

@@ -36,16 +36,6 @@ void groups_free(struct groups *g);
 /* What the options leave open, as the recording at hand suggests. */
 enum report_by report_by_of(const struct report_options *o);
 
-/*
- * How steadily a group grew, from 0 to 1: of all pairs of moments, the share in which the later one
- * holds more, less that in which it holds less (Kendall's tau). A leak has about 1 however coarse its
- * steps; what was filled once and kept has 0.5 at most, and little when that was at the start.
- */
-double growth_steadiness(const struct growth_row *r);
-/* Bytes gained over the recording; below 0 when it shrank. */
-double growth_gained(const struct growth_row *r);
-/* What suspects are ranked by. */
-double growth_score(const struct growth_row *r);
 /* "<1s:3 <10s:5" */
 void ages_text(const double ages[AGE_CNT], struct buf *out);
 

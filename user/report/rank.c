@@ -35,7 +35,7 @@ static int compare(const void *a, const void *b, void *ctx)
 	if (sort == SORT_NAME)
 		return by_name;
 	if (sort == SORT_GROWTH)
-		diff = descending(growth_score(&g->growth[x->label]), growth_score(&g->growth[y->label]));
+		diff = descending(growth_row_score(&g->growth[x->label]), growth_row_score(&g->growth[y->label]));
 	if (sort == SORT_COUNT)
 		diff = descending(x->cnt, y->cnt);
 	diff = diff ?: descending(x->sz, y->sz);

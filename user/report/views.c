@@ -157,10 +157,10 @@ static int leaked_fill(const struct groups *g, const struct group *v, struct she
 	*row++ = (struct cell){ .number = v->sz };
 	if (has_error(g))
 		*row++ = (struct cell){ .number = sqrt(v->var) };
-	*row++ = (struct cell){ .number = growth_gained(r) };
+	*row++ = (struct cell){ .number = growth_row_gained(r) };
 	if (has_error(g))
 		*row++ = (struct cell){ .number = sqrt(r->gained_var) };
-	*row++ = (struct cell){ .number = 100 * growth_steadiness(r) };
+	*row++ = (struct cell){ .number = 100 * growth_row_steadiness(r) };
 	*row++ = (struct cell){ .number = r->oldest_ns && now > r->oldest_ns ? (double)(now - r->oldest_ns) / 1e9 : 0 };
 	*row++ = (struct cell){ .text = text };
 	*row = (struct cell){ .text = v->label };
@@ -253,7 +253,7 @@ static void put_growth_note(const struct groups *g, struct buf *out)
 	if (g->show != SHOW_LEAKED)
 		return;
 	for (size_t i = 0; i < g->growth_cnt; i++)
-		grew |= growth_gained(&g->growth[i]) > 0;
+		grew |= growth_row_gained(&g->growth[i]) > 0;
 	if (!grew)
 		buf_adds(out, "nothing grew: these blocks were in use at the end, but none is a suspect\n");
 	else if (has_error(g))

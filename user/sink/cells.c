@@ -111,12 +111,26 @@ static uint32_t slice_of(struct cells *c, const struct cell_row *r, uint64_t ns)
 	return slice >> r->coarse;
 }
 
-/* The last cell is nearly always the one: time goes on. */
+/* How many cells of the row begin at `slice` or before. */
+static size_t cells_until(const struct cell_row *r, uint32_t slice)
+{
+	size_t low = 0, high = r->at_cnt;
+	/* The last cell is nearly always the one: time goes on. */
+	if (high && r->at[high - 1].slice <= slice)
+		return high;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (r->at[middle].slice <= slice)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static struct cell *cell_of(struct cells *c, struct cell_row *r, uint32_t slice)
 {
-	size_t i = r->at_cnt;
-	while (i && r->at[i - 1].slice > slice)
-		i--;
+	size_t i = cells_until(r, slice);
 	if (i && r->at[i - 1].slice == slice)
 		return &r->at[i - 1];
 	if (!VEC_PUSH(r, at))

@@ -21,6 +21,7 @@ enum cell_value {
 	CELL_FREED,
 	CELL_TEMPORARY, /* the part of the freed that was */
 	CELL_KEPT,      /* the part of the allocated that nobody freed */
+	CELL_LIFE,      /* in .cnt the microseconds that the allocated lived, to the recording's end at most */
 	CELL_VALUES,
 };
 

@@ -69,6 +69,16 @@ static void note_collection(struct html *h, const struct event *e)
 	h->failed |= !m;
 }
 
+/* How long it lived belongs to the slice that it was allocated in. What is older than the recording was in none. */
+static bool note_life(struct html *h, const struct tally_change *c)
+{
+	uint64_t born = c->life->born_ns;
+	if (c->how < 0 || born < h->tally.first_ns || c->time_ns <= born)
+		return true;
+	const struct amount lived = { c->life->cnt * (double)(c->time_ns - born) / 1000, 0 };
+	return cells_add(&h->cells, c->path, born, CELL_LIFE, &lived);
+}
+
 static void on_change(void *ctx, const struct tally_change *c)
 {
 	struct html *h = ctx;
@@ -79,10 +89,19 @@ static void on_change(void *ctx, const struct tally_change *c)
 	bool ok = c->carried || cells_add(&h->cells, c->path, ns, v, &c->by);
 	if (ok && c->life->temporary)
 		ok = cells_add(&h->cells, c->path, ns, CELL_TEMPORARY, &c->by);
+	ok = ok && note_life(h, c);
 	if (!left)
 		cells_note(&h->cells, ns, c->how < 0 && !c->carried ? c->by.sz : 0, c->how < 0 ? 0 : c->by.sz,
 			   h->tally.live.sz);
 	h->failed |= !ok;
+}
+
+/* The compiler's plain names of what it inlined, "new", can stand for many functions: the page tells them apart. */
+static void label_frame(const struct sink_frame *f, const struct sink_options *o, struct buf *out)
+{
+	paths_label_source(f, o, out);
+	buf_u8(out, 0);
+	buf_addf(out, "%d", f->inlined);
 }
 
 static int html_begin(const struct sink_input *in, struct sink_out *out, void **state,
@@ -93,7 +112,8 @@ static int html_begin(const struct sink_input *in, struct sink_out *out, void **
 		return err_set(err, ENOMEM, "out of memory");
 	h->in = *in;
 	h->out = out;
-	h->tally.paths.label = paths_label_source;
+	h->tally.paths.label = label_frame;
+	h->tally.grows = true;
 	h->tally.paths.typed = true;
 	h->tally.changed = on_change;
 	h->tally.ctx = h;

@@ -2,14 +2,14 @@
  * sink/pack: see pack.h. All numbers are LEB128. Paths come root first and sorted, each as how many
  * frames it shares with the one before and the rest, which is the tree of all paths in preorder.
  *
- *   labels   count, then each: name, file (length and bytes), line, module
+ *   labels   count, then each: name, file (length and bytes), line, module, whether it was inlined
  *   types    count, then each: its name; the first one stands for no type
  *   paths    count, then each: type, frames shared, frames added, the added labels
  *   sums     a column each: allocated blocks, bytes, live blocks, bytes, at-peak blocks, bytes,
  *            own largest bytes, lifetime in us, carried-over blocks, bytes; what a byte adds to the
- *            variance of estimated bytes
+ *            variance of estimated bytes; bytes gained, how steadily in millionths, their standard error
  *   cells    count by path; by path the power of two by which its slices are wider; slices as
- *            differences; a column of blocks and one of bytes for each enum cell_value
+ *            differences; a column of blocks and one of bytes for each enum cell_value, of lives one
  *   heap     count of its slices; a column of bytes allocated, freed, and highest live
  */
 #include "sink/pack.h"
@@ -55,12 +55,13 @@ static void put_labels(const struct paths *p, struct buf *b)
 {
 	buf_varint(b, p->labels.spans_cnt);
 	for (size_t i = 0; i < p->labels.spans_cnt; i++) {
-		const char *part[4];
-		paths_split(paths_label(p, (uint32_t)i), part);
+		const char *part[5];
+		paths_split(paths_label(p, (uint32_t)i), 5, part);
 		buf_lenstr(b, part[0]);
 		buf_lenstr(b, part[1]);
 		buf_varint(b, strtoul(part[2], NULL, 10));
 		buf_lenstr(b, part[3]);
+		buf_varint(b, strtoul(part[4], NULL, 10));
 	}
 }
 
@@ -91,21 +92,34 @@ static double var_per_byte(const struct tally *t, const struct tally_row *r)
 	return r->alloc.sz > 0 ? r->var_alloc / r->alloc.sz : (double)format_interval(t->paths.catalog);
 }
 
-static double sum_of(const struct tally *t, const struct tally_row *r, int column)
+#define SUMS 14
+
+static double sum_of(const struct tally *t, uint32_t path, int column)
 {
-	const double of[] = {
+	const struct tally_row *r = &t->rows[path];
+	const struct tally_growth *g = &t->growth[path];
+	const double of[SUMS] = {
 		r->alloc.cnt, r->alloc.sz,	 r->live.cnt,	 r->live.sz,	r->peak.cnt,	    r->peak.sz,
-		r->max.sz,    r->life_ns / 1000, r->carried.cnt, r->carried.sz, var_per_byte(t, r),
+		r->max.sz,    r->life_ns / 1000, r->carried.cnt, r->carried.sz, var_per_byte(t, r), g->gained,
+		1e6 * g->steadiness, sqrt(g->gained_var),
 	};
 	return of[column];
 }
 
 static void put_sums(const struct tally *t, const uint32_t *order, size_t n, struct buf *b)
 {
-	for (int column = 0; column < 11; column++) {
+	for (int column = 0; column < SUMS; column++) {
 		for (size_t i = 0; i < n; i++)
-			put_real(b, sum_of(t, &t->rows[order[i]], column));
+			put_real(b, sum_of(t, order[i], column));
 	}
+}
+
+/* To twelve binary digits: more are not shown of a mean life, and make a page a fifth larger. */
+static double rounded(double v)
+{
+	int exponent;
+	double part = frexp(v, &exponent);
+	return exponent > 12 ? ldexp(round(ldexp(part, 12)), exponent - 12) : v;
 }
 
 static void put_cells(const struct cells *c, const uint32_t *order, size_t n, struct buf *b)
@@ -123,11 +137,11 @@ static void put_cells(const struct cells *c, const uint32_t *order, size_t n, st
 			last = ROW(i)->at[k].slice;
 		}
 	}
-	for (int column = 0; column < 2 * CELL_VALUES; column++) {
+	for (int column = 0; column <= 2 * CELL_LIFE; column++) {
 		for (size_t i = 0; i < n; i++) {
 			for (size_t k = 0; k < ROW(i)->at_cnt; k++) {
 				const struct amount *v = &ROW(i)->at[k].v[column / 2];
-				put_real(b, column % 2 ? v->sz : v->cnt);
+				put_real(b, column == 2 * CELL_LIFE ? rounded(v->cnt) : column % 2 ? v->sz : v->cnt);
 			}
 		}
 	}

@@ -134,9 +134,9 @@ void paths_label_source(const struct sink_frame *f, const struct sink_options *o
 		text_clean(out, format_basename(f->module->path), SIZE_MAX);
 }
 
-void paths_split(const char *label, const char *parts[4])
+void paths_split(const char *label, size_t n, const char **parts)
 {
-	for (int i = 0; i < 4; i++) {
+	for (size_t i = 0; i < n; i++) {
 		parts[i] = label;
 		label += strlen(label) + 1;
 	}

@@ -39,7 +39,7 @@ void paths_free(struct paths *p);
 void paths_label_valgrind(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
 /* Name, file, line as text, module: each ended by a NUL but the last. */
 void paths_label_source(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
-/* The four parts of such a label. */
-void paths_split(const char *label, const char *parts[4]);
+/* The n parts of such a label, or of one that goes on with more. */
+void paths_split(const char *label, size_t n, const char **parts);
 
 #endif

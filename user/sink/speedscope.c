@@ -48,7 +48,7 @@ static void put_frames(struct speedscope *s)
 	struct buf *b = &s->buf;
 	for (size_t i = 0; i < s->paths.labels.spans_cnt; i++) {
 		const char *part[4];
-		paths_split(paths_label(&s->paths, (uint32_t)i), part);
+		paths_split(paths_label(&s->paths, (uint32_t)i), 4, part);
 		buf_adds(b, i ? ",\n{\"name\":" : "\n{\"name\":");
 		text_json(b, part[0]);
 		if (*part[1]) {

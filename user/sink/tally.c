@@ -90,7 +90,7 @@ void tally_begin(struct tally *t, const struct sink_input *in)
 	t->paths.options = in->options;
 	t->first_ns = format_start_ns(in);
 	t->heap = in->heap;
-	heap_watch(t->heap, HEAP_PEAK | HEAP_LIFETIMES);
+	heap_watch(t->heap, HEAP_PEAK | HEAP_LIFETIMES | (t->grows ? HEAP_GROWTH : 0));
 	heap_listen(t->heap, &listener);
 }
 
@@ -115,6 +115,21 @@ static int add_sums(struct tally *t, const struct snapshot *s)
 	return 0;
 }
 
+static int add_growth(struct tally *t, const struct snapshot *s)
+{
+	struct growth_row *sums = calloc(t->rows_cnt + 1, sizeof(*sums));
+	t->growth = calloc(t->rows_cnt + 1, sizeof(*t->growth));
+	for (size_t i = 0; sums && t->growth && i < s->n; i++) {
+		uint32_t path;
+		if (row_of(t, s->rows[i].stack, &path))
+			growth_row_add(&sums[path], &s->growth[i]);
+	}
+	for (size_t i = 0; sums && t->growth && i < t->rows_cnt; i++)
+		t->growth[i] = (struct tally_growth){ growth_row_gained(&sums[i]), growth_row_steadiness(&sums[i]), sums[i].gained_var };
+	free(sums);
+	return sums && t->growth ? 0 : -ENOMEM;
+}
+
 int tally_end(struct tally *t)
 {
 	struct snapshot *s = heap_snapshot(t->heap);
@@ -123,6 +138,8 @@ int tally_end(struct tally *t)
 	t->last_ns = s->facts.last_ns > t->first_ns ? s->facts.last_ns : t->first_ns;
 	heap_tell_left(t->heap);
 	int rc = add_sums(t, s);
+	if (!rc && t->grows)
+		rc = add_growth(t, s);
 	snapshot_free(s);
 	return t->failed ? -ENOMEM : rc;
 }
@@ -131,4 +148,5 @@ void tally_free(struct tally *t)
 {
 	paths_free(&t->paths);
 	free(t->rows);
+	free(t->growth);
 }

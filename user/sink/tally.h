@@ -24,6 +24,11 @@ struct tally_row {
 	struct amount peak; /* live when the whole heap was at its largest */
 };
 
+/* How a path's live bytes grew, by the rule of model.h. */
+struct tally_growth {
+	double gained, steadiness, gained_var;
+};
+
 /* A block that begins (how is -1) or ends. */
 struct tally_change {
 	uint32_t path;
@@ -38,6 +43,8 @@ struct tally {
 	struct paths paths;
 	struct tally_row *rows; /* by path */
 	size_t rows_cnt, rows_cap;
+	struct tally_growth *growth; /* by path, after tally_end; when grows is set */
+	bool grows;
 	struct heap *heap;
 	struct amount live, peak;
 	double var_live, var_alloc, var_peak; /* of bytes, after tally_end: see model.h */

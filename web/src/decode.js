@@ -1,5 +1,5 @@
 // The packed recording as typed arrays. The format stands at the head of user/sink/pack.c.
-export const CELL = { alloc: 0, freed: 1, temporary: 2, kept: 3 };
+export const CELL = { alloc: 0, freed: 1, temporary: 2, kept: 3, life: 4 };
 
 async function inflate(base64) {
   const text = atob(base64);
@@ -43,14 +43,14 @@ function readLabels(r) {
   const labels = new Array(r.number());
   const functions = { names: [], of: new Map() };
   for (let i = 0; i < labels.length; i++) {
-    const [name, file, line, module] = [r.text(), r.text(), r.number(), r.text()];
+    const [name, file, line, module, inlined] = [r.text(), r.text(), r.number(), r.text(), r.number() === 1];
     let fn = functions.of.get(name);
     if (fn === undefined) {
       fn = functions.names.length;
       functions.of.set(name, fn);
       functions.names.push(name);
     }
-    labels[i] = { name, file, line, module, fn };
+    labels[i] = { name, file, line, module, inlined, fn };
   }
   return { labels, functions: functions.names };
 }
@@ -77,7 +77,7 @@ function readPaths(r) {
 }
 
 const SUMS = ["allocCnt", "allocSz", "liveCnt", "liveSz", "peakCnt", "peakSz", "maxSz", "lifeUs",
-  "carriedCnt", "carriedSz", "varPerByte"];
+  "carriedCnt", "carriedSz", "varPerByte", "gainedSz", "steadyPpm", "gainedError"];
 
 // Cells of path p are first[p] .. first[p + 1] - 1; each covers width[p] slices from slice[i] on.
 function readCells(r, paths) {
@@ -89,9 +89,9 @@ function readCells(r, paths) {
     let at = 0;
     for (let i = first[p]; i < first[p + 1]; i++) slice[i] = (at += r.number()) * width[p];
   }
-  const values = Object.keys(CELL).map(() => {
+  const values = Object.values(CELL).map((value) => {
     const cnt = r.column(new Float64Array(slice.length));
-    return { cnt, sz: r.column(new Float64Array(slice.length)) };
+    return value === CELL.life ? { cnt } : { cnt, sz: r.column(new Float64Array(slice.length)) };
   });
   return { first, width, slice, values };
 }

@@ -3,6 +3,7 @@
 import { decode } from "./decode.js";
 import { Flame } from "./flame.js";
 import { METRICS, coarseness, heapSeries, measure, pathSlices, variances } from "./measure.js";
+import { Summary } from "./summary.js";
 import { Timeline } from "./timeline.js";
 import { buildTree, sumTree } from "./tree.js";
 import { Views } from "./views.js";
@@ -23,13 +24,13 @@ class Page {
     this.trees = new Map();
     this.views = new Views(data, this.series, about, (name) => this.searchFor(name));
     this.flame = new Flame(id("flame"), id("flame-details"), id("tip"), (n) => { id("reset").disabled = !n; this.matched(); });
-    this.timeline = new Timeline(id("timeline"), heap, about, this.series.length, (interval) => this.change({ interval }));
+    this.timeline = new Timeline(id("timeline"), id("moment"), id("tip"), heap, about, this.series.length, (interval) => this.change({ interval }));
+    this.summary = new Summary(id("tiles"), data, heap, this.series, about, (s) => this.timeline.clock(s));
     id("key-gc").hidden = !about.collections?.length;
   }
 
   start() {
     this.heading();
-    this.tiles();
     this.radios(id("metrics"), this.metrics, "metric");
     this.radios(id("units"), UNITS, "unit");
     this.tabs();
@@ -78,27 +79,6 @@ class Page {
     const { metric, unit, interval, weights } = this.choice;
     if (unit !== "sz") return "";
     return interval ? spread(variances(this.data, weights).reduce((a, b) => a + b, 0)) : this.error(metric);
-  }
-
-  tiles() {
-    const { about, data } = this;
-    const sum = (column) => column.reduce((a, b) => a + b, 0);
-    const temporary = sum(measure(data, this.series, "temporary", "cnt", null));
-    const [allocs, live] = [sum(data.sums.allocCnt), sum(data.sums.liveCnt)];
-    const error = (metric) => this.error(metric).replace(/^ (.+)$/, "$1, ");
-    const tiles = [
-      ["At peak", bytes(about.peak.bytes), `${error("peak")}${count(about.peak.blocks)} blocks, at ${this.timeline.clock(about.peak.ns / 1e9)}`],
-      ["In use at the end", bytes(sum(data.sums.liveSz)), `${error("live")}${count(live)} blocks`],
-      ["Allocated", bytes(sum(data.sums.allocSz)), `${error("alloc")}${count(allocs)} blocks, ${count(allocs / Math.max(1e-9, about.length_ns / 1e9))} per second`],
-      ["Temporary", about.sampled ? "–" : `${about.min_size ? "≤ " : ""}${count(temporary)}`, about.sampled ? "not known from samples" : `${percent(temporary, allocs)} of all blocks`],
-      ["Stacks", count(data.paths.count), `${count(data.functions.length)} functions`],
-      ["Lost", count(about.lost), about.lost ? "events: numbers are incomplete" : "events: nothing is missing"],
-    ];
-    id("tiles").append(...tiles.map(([title, value, more]) => {
-      const tile = make("div", title === "Lost" && about.lost ? "tile bad" : "tile");
-      tile.append(make("span", "tile-title", title), make("span", "tile-value", value), make("span", "soft", more));
-      return tile;
-    }));
   }
 
   radios(box, options, key) {
@@ -232,8 +212,15 @@ class Page {
     this.flame.setValues(sumTree(tree, choice.weights), choice.unit);
     this.state();
     this.matched();
+    this.showSummary();
     this.showTable();
     document.documentElement.dataset.shown = String(Number(document.documentElement.dataset.shown || 0) + 1);
+  }
+
+  showSummary() {
+    if (this.summed === this.choice.interval) return;
+    this.summed = this.choice.interval;
+    this.summary.show(this.summed);
   }
 
   // Not when only the tree took another shape: rows that are open stay open.

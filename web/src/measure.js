@@ -49,6 +49,11 @@ export function measure(data, series, metric, unit, interval) {
   }
 }
 
+// Microseconds that the blocks allocated in the interval lived, each until it was freed or the recording ended.
+export function lives(data, series, interval) {
+  return interval ? sumCells(data, [[CELL.life, 1]], interval.from, interval.to, "cnt", series.length) : data.sums.lifeUs;
+}
+
 // The variance of estimated bytes, path by path: samples of one path stand for about as much each.
 export function variances({ sums }, weights) {
   return weights.map((w, p) => w * sums.varPerByte[p]);
@@ -93,6 +98,21 @@ export function pathSeries({ cells, sums }, path, length) {
   return change.map((by) => Math.max(0, now += by));
 }
 
+// The most bytes of one path in use within the interval. What is known of it are the ends of slices.
+export function pathPeak({ cells, sums }, path, from, to, length) {
+  let now = sums.carriedSz[path];
+  let most = now;
+  for (let i = cells.first[path]; i < cells.first[path + 1] && cells.slice[i] <= to; i++) {
+    const begin = cells.slice[i];
+    const end = Math.min(length, begin + cells.width[path]);
+    const by = cells.values[CELL.alloc].sz[i] - cells.values[CELL.freed].sz[i];
+    const level = (x) => now + by * (x - begin) / (end - begin);
+    most = Math.max(end <= from ? 0 : begin < from ? level(from) : most, level(Math.min(end, to + 1)));
+    now += by;
+  }
+  return Math.max(0, most);
+}
+
 // The age, in slices, that half of what a path left behind for good is older than.
 export function medianAge({ cells }, path, from, to, last) {
   const kept = cells.values[CELL.kept].sz;
@@ -116,10 +136,14 @@ export function coarseness({ cells, sums }) {
   return { part: coarse / all || 0, widest };
 }
 
-// How a path's bytes in use grew over the interval, by the rule of `report --show leaked`: bytes gained, and
-// of all pairs of moments the share in which the later one holds more, less that in which it holds less.
+// How a path's bytes in use grew, by the rule of `report --show leaked`: bytes gained, and of all pairs of moments
+// the share in which the later one holds more, less that in which it holds less. Of the whole recording, that
+// command's own numbers.
 const MOMENTS = 32;
-export function growth(data, path, from, to, length) {
+export function growth(data, path, interval, length) {
+  const { gainedSz, steadyPpm, gainedError } = data.sums;
+  if (!interval) return { gained: gainedSz[path], steady: steadyPpm[path] / 1e6, gainedVar: gainedError[path] ** 2 };
+  const { from, to } = interval;
   const live = pathSeries(data, path, length);
   const n = Math.min(MOMENTS, to - from + 1);
   const at = Array.from({ length: n }, (_, i) => live[from + Math.ceil((i + 1) * (to - from + 1) / n) - 1]);

@@ -1,14 +1,16 @@
-// A sortable table. Columns: { title, help, of(row), text(row), cell(row) -> element, number }.
-import { make } from "./text.js";
+// A sortable table. Columns: { title, help, of(row), text(row), cell(row) -> element, number }. Rows that are equal in
+// the column it is sorted by are in the order of the column `then`; those that have nothing there are folded.
+import { count, make } from "./text.js";
 
 const PAGE = 100;
 
 export class Table {
-  constructor(box, columns, { sort, open, caption, remark }) {
-    Object.assign(this, { box, columns, open, caption, remark });
+  constructor(box, columns, { sort, then, open, caption, remark, all }) {
+    Object.assign(this, { box, columns, then, open, caption, remark, all });
     this.by = sort;
     this.down = true;
     this.shown = PAGE;
+    this.unfolded = false;
   }
 
   setRows(rows) {
@@ -20,7 +22,16 @@ export class Table {
     const { of, number } = this.columns[this.by];
     const sign = this.down ? -1 : 1;
     const compare = number ? (a, b) => of(a) - of(b) : (a, b) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0);
-    return this.rows.slice().sort((a, b) => sign * compare(a, b) || a.key - b.key);
+    const tie = this.columns[this.then]?.of ?? (() => 0);
+    return this.rows.slice().sort((a, b) => sign * compare(a, b) || tie(b) - tie(a) || a.key - b.key);
+  }
+
+  // How many rows have something in the column they are sorted by. Of those that a search named, none is folded.
+  wanted(rows) {
+    const { of, number } = this.columns[this.by];
+    if (!number || this.unfolded || this.all?.()) return rows;
+    const some = rows.filter((row) => of(row) !== 0);
+    return some.length ? some : rows;
   }
 
   sortBy(i) {
@@ -52,6 +63,7 @@ export class Table {
     const line = make("tr");
     this.columns.forEach((column) => {
       const cell = make("td", column.number ? "number" : "name");
+      cell.dataset.label = column.title;
       if (column.cell) cell.append(column.cell(row));
       else cell.textContent = column.text(row);
       line.append(cell);
@@ -73,7 +85,8 @@ export class Table {
   }
 
   render() {
-    const rows = this.sorted();
+    const sorted = this.sorted();
+    const rows = this.wanted(sorted);
     const table = make("table");
     table.append(make("caption", "sr", this.caption), this.head());
     const body = make("tbody");
@@ -87,17 +100,21 @@ export class Table {
     const scroll = make("div", "scroll");
     scroll.append(table);
     this.box.replaceChildren(scroll);
-    const remark = rows.length && this.remark?.(rows);
+    const remark = this.remark?.();
     if (remark) this.box.prepend(make("p", "remark", remark));
-    if (!rows.length) this.box.append(make("p", "empty", "Nothing to show here for this choice."));
-    if (rows.length > this.shown) this.box.append(this.moreButton(rows.length));
+    if (!rows.length && remark) scroll.remove();
+    else if (!rows.length) this.box.append(make("p", "empty", "Nothing to show here for this choice."));
+    if (rows.length > this.shown)
+      this.box.append(this.button("more-rows", `Show more (${this.shown} of ${count(rows.length)})`, () => { this.shown *= 4; }));
+    else if (rows.length < sorted.length)
+      this.box.append(this.button("unfold", `Show ${count(sorted.length - rows.length)} more with 0 in “${this.columns[this.by].title}”`, () => { this.unfolded = true; }));
   }
 
-  moreButton(all) {
-    const button = make("button", "more-rows", `Show more (${this.shown} of ${all.toLocaleString("en-US")})`);
+  button(className, text, act) {
+    const button = make("button", className, text);
     button.type = "button";
     button.addEventListener("click", () => {
-      this.shown *= 4;
+      act();
       this.render();
     });
     return button;

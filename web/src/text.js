@@ -20,8 +20,8 @@ export function percent(part, whole) {
 }
 
 export function seconds(s) {
-  if (s < 1e-3) return `${(s * 1e6).toFixed(0)} µs`;
-  if (s < 1) return `${(s * 1e3).toFixed(s < 0.1 ? 1 : 0)} ms`;
+  if (s < 0.9995e-3) return `${(s * 1e6).toFixed(0)} µs`;
+  if (s < 0.9995) return `${(s * 1e3).toFixed(s < 0.1 ? 1 : 0)} ms`;
   if (s < 120) return `${s.toFixed(2)} s`;
   return s < 7200 ? `${(s / 60).toFixed(1)} min` : `${(s / 3600).toFixed(1)} h`;
 }

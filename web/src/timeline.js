@@ -5,6 +5,7 @@ import { brushX } from "d3-brush";
 import { scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import { area, curveStepAfter } from "d3-shape";
+import { Readout } from "./readout.js";
 import { bytes, seconds } from "./text.js";
 
 const HEIGHT = 182;
@@ -12,13 +13,14 @@ const SPLIT = 124; /* the area ends, the bars begin */
 const MARGIN = { left: 76, right: 24, top: 20, bottom: 24 };
 
 export class Timeline {
-  constructor(box, series, about, slices, onInterval) {
+  constructor(box, readout, tip, series, about, slices, onInterval) {
     Object.assign(this, { box, series, slices, onInterval, peak: about.peak, collections: about.collections, partial: about.partial, start: about.from_ns / 1e9 });
     this.drawn = about.heap_slice_ns / 1e9;
     this.slice = about.slice_ns / 1e9;
     this.end = Math.max(about.length_ns / 1e9, this.drawn / 1e6);
     this.interval = null;
     this.svg = select(box).append("svg").attr("height", HEIGHT).attr("aria-hidden", "true");
+    this.readout = new Readout(this, readout, tip);
     box.addEventListener("keydown", (e) => this.key(e));
     new ResizeObserver(() => this.draw()).observe(box);
   }
@@ -43,6 +45,7 @@ export class Timeline {
     svg.append("g").attr("class", "axis").attr("transform", `translate(${MARGIN.left},0)`)
       .call(axisLeft(y).tickValues(ticks).tickFormat(bytes).tickSizeOuter(0));
     this.drawBrush(width);
+    this.rule = svg.append("line").attr("class", "rule").attr("y1", MARGIN.top - 8).attr("y2", HEIGHT - MARGIN.bottom).attr("visibility", "hidden");
   }
 
   drawBars(bar) {
@@ -102,6 +105,7 @@ export class Timeline {
   choose(interval, dragging = false) {
     const same = JSON.stringify(interval) === JSON.stringify(this.interval);
     this.interval = interval;
+    this.readout.show();
     if (!dragging) this.showBrush();
     if (!same) this.onInterval(interval);
   }

@@ -1,5 +1,6 @@
 // The tables: what they are of, their columns and their rows for the present choice.
-import { growth, measure, medianAge, pathSeries, variances } from "./measure.js";
+import { growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "./measure.js";
+import { placeFunctions } from "./place.js";
 import { amount, bytes, count, make, percent, seconds, spread } from "./text.js";
 import { Table } from "./table.js";
 
@@ -36,13 +37,12 @@ function readable([key, value]) {
   return key.endsWith("_ns") ? [] : [[key, value]];
 }
 
-// Of those that did not grow, the larger one first.
-const suspicion = (row) => (row.gained > 0 && row.steady * row.gained) || -1 / (1 + row.sz);
+const suspicion = (row) => (row.gained > 0 ? row.steady * row.gained : 0);
 
 export class Views {
   constructor(data, series, about, onFunction) {
     Object.assign(this, { data, series, about, onFunction });
-    this.leafFn = data.paths.leaf.map((leaf) => (leaf ? data.labels[data.paths.label[leaf]].fn : -1));
+    this.functions_ = placeFunctions(data);
   }
 
   list() {
@@ -111,33 +111,40 @@ export class Views {
       this.valueColumns("own", "Own"),
       this.shareColumn("own"),
       this.valueColumns("total", "With callees"),
-      { title: "Function", of: (row) => this.data.functions[row.fn], cell: (row) => this.link(row.fn) },
-    ], { sort: 0, caption: "By function" });
+      { title: "Function", of: (row) => this.data.functions[row.fn], cell: (row) => this.placed(row) },
+    ], { sort: 0, then: 2, caption: "By function", all: () => this.choice.matches });
+  }
+
+  placed({ key, fn }) {
+    const cell = make("span");
+    cell.append(this.link(fn));
+    if (this.functions_.place[key]) cell.append(make("span", "soft place", ` ${this.functions_.place[key]}`));
+    return cell;
   }
 
   functionsRows() {
     const { weights } = this.choice;
     const { parent, label, leaf } = this.data.paths;
-    const { labels, functions } = this.data;
-    const [own, total] = [new Float64Array(functions.length), new Float64Array(functions.length)];
+    const { of, fn } = this.functions_;
+    const [own, total] = [new Float64Array(fn.length), new Float64Array(fn.length)];
     const [ownVar, totalVar, vars] = [own.slice(), own.slice(), variances(this.data, weights)];
-    const seen = new Int32Array(functions.length).fill(-1);
+    const seen = new Int32Array(fn.length).fill(-1);
     for (let p = 0; p < weights.length; p++) {
       if (!weights[p]) continue;
-      if (this.leafFn[p] >= 0) {
-        own[this.leafFn[p]] += weights[p];
-        ownVar[this.leafFn[p]] += vars[p];
+      if (leaf[p]) {
+        own[of[label[leaf[p]]]] += weights[p];
+        ownVar[of[label[leaf[p]]]] += vars[p];
       }
       for (let n = leaf[p]; n > 0; n = parent[n]) {
-        const { fn } = labels[label[n]];
-        if (seen[fn] === p) continue;
-        total[fn] += weights[p];
-        totalVar[fn] += vars[p];
-        seen[fn] = p;
+        const f = of[label[n]];
+        if (seen[f] === p) continue;
+        total[f] += weights[p];
+        totalVar[f] += vars[p];
+        seen[f] = p;
       }
     }
     const rows = [];
-    total.forEach((value, fn) => value > 0 && this.wanted(fn) && rows.push({ key: fn, fn, own: own[fn], ownVar: ownVar[fn], total: value, totalVar: totalVar[fn] }));
+    total.forEach((value, f) => value > 0 && this.wanted(fn[f]) && rows.push({ key: f, fn: fn[f], own: own[f], ownVar: ownVar[f], total: value, totalVar: totalVar[f] }));
     return rows;
   }
 
@@ -167,15 +174,16 @@ export class Views {
   }
 
   stacks(box) {
-    const { sums } = this.data;
-    const meanLife = (key) => sums.lifeUs[key] / (sums.allocCnt[key] + sums.carriedCnt[key]) || 0;
+    const mean = (row) => row.allocated / row.blocks || 0;
+    const life = (row) => row.lived / (row.blocks + row.carried) / 1e6 || 0;
+    const peak = (row) => this.ownPeak(row);
     return new Table(box, [
       this.valueColumns("own", "Size"),
       this.shareColumn("own"),
-      { title: "Blocks", number: true, help: "Allocated in the whole recording", of: ({ key }) => sums.allocCnt[key], text: ({ key }) => count(sums.allocCnt[key]) },
-      { title: "Mean size", number: true, of: ({ key }) => sums.allocSz[key] / sums.allocCnt[key] || 0, text: ({ key }) => bytes(sums.allocSz[key] / sums.allocCnt[key] || 0) },
-      { title: "Mean life", number: true, help: "From allocation to free or to the end of the recording", of: ({ key }) => meanLife(key), text: ({ key }) => seconds(meanLife(key) / 1e6) },
-      { title: "Own peak", number: true, of: ({ key }) => sums.maxSz[key], text: ({ key }) => bytes(sums.maxSz[key]) },
+      { title: "Blocks", number: true, help: "Allocated in the interval", of: (row) => row.blocks, text: (row) => count(row.blocks) },
+      { title: "Mean size", number: true, help: "Of the blocks allocated in the interval", of: mean, text: (row) => bytes(mean(row)) },
+      { title: "Mean life", number: true, help: "Of the blocks allocated in the interval: from allocation to free or to the end of the recording", of: life, text: (row) => seconds(life(row)) },
+      { title: "Own peak", number: true, help: "The most bytes of this stack in use at one moment of the interval", of: peak, text: (row) => bytes(peak(row)) },
       { title: "Stack", of: (row) => this.pathTitle(row.key), cell: (row) => this.opener(this.pathTitle(row.key)) },
     ], { sort: 0, caption: "By stack", open: (row) => this.frames(row.key) });
   }
@@ -203,27 +211,47 @@ export class Views {
   }
 
   stacksRows() {
+    const { weights, interval } = this.choice;
+    const { data, series } = this;
     const rows = [];
-    const vars = variances(this.data, this.choice.weights);
-    this.choice.weights.forEach((own, key) => own > 0 && this.pathWanted(key) && rows.push({ key, own, ownVar: vars[key] }));
+    const vars = variances(data, weights);
+    const [blocks, allocated] = ["cnt", "sz"].map((unit) => measure(data, series, "alloc", unit, interval));
+    const lived = lives(data, series, interval);
+    weights.forEach((own, key) => {
+      if (own > 0 && this.pathWanted(key))
+        rows.push({ key, own, ownVar: vars[key], blocks: blocks[key], allocated: allocated[key], lived: lived[key], carried: interval ? 0 : data.sums.carriedCnt[key] });
+    });
     return rows;
+  }
+
+  ownPeak(row) {
+    const { interval } = this.choice;
+    row.peak ??= interval ? pathPeak(this.data, row.key, interval.from, interval.to, this.series.length) : this.data.sums.maxSz[row.key];
+    return row.peak;
   }
 
   leaks(box) {
     return new Table(box, [
-      { title: "Steady growth", number: true, help: "Bytes more in use at the end of the interval than at its begin, and how steadily they came: sorted by the product, as what grows steadily is suspect before what is merely large.", of: suspicion, text: (row) => `${row.gained < 0 ? "−" : "+"}${bytes(Math.abs(row.gained))}${spread(row.gainedVar)}, ${Math.round(100 * row.steady)} %` },
+      { title: "Steady growth", number: true, help: "Bytes more in use at the end of the interval than at its begin, and how steadily they came: sorted by the product, as what grows steadily is suspect before what is merely large. As `report --show leaked` measures it.", of: suspicion, text: (row) => `+${bytes(row.gained)}${spread(row.gainedVar)}, ${Math.round(100 * row.steady)} %` },
       { title: "Never freed", number: true, of: (row) => row.sz, cell: (row) => share(row.sz, this.leakSum, "sz", row.szVar) },
       { title: "Blocks", number: true, of: (row) => row.cnt, text: (row) => count(row.cnt) },
       { title: "Of its allocations", number: true, of: (row) => row.cnt / row.made || 0, text: (row) => percent(row.cnt, row.made) },
       { title: "Median age", number: true, help: "At the end of the recording, half of these bytes are older", of: (row) => row.age, text: (row) => seconds(row.age * this.about.slice_ns / 1e9) },
-      { title: "In use over time", number: true, of: (row) => row.sz, cell: (row) => spark(pathSeries(this.data, row.key, this.series.length)) },
+      { title: "In use over time", number: true, of: (row) => row.sz, cell: (row) => spark(this.seriesOf(row.key)) },
       { title: "Stack", of: (row) => this.pathTitle(row.key), cell: (row) => this.opener(this.pathTitle(row.key)) },
-    ], { sort: 0, caption: "Never freed, by stack", open: (row) => this.frames(row.key), remark: (rows) => this.growthRemark(rows) });
+    ], { sort: 0, then: 1, caption: "What grew and was never freed, by stack", open: (row) => this.frames(row.key), remark: () => this.growthRemark() });
   }
 
-  growthRemark(rows) {
-    if (rows.some((row) => row.gained > 0)) return "";
-    return `Nothing grew: these blocks were in use at the end of the ${this.choice.interval ? "interval" : "recording"}, but none is a suspect.`;
+  seriesOf(p) {
+    const { from, to } = this.choice.interval ?? { from: 0, to: this.series.length - 1 };
+    return pathSeries(this.data, p, this.series.length).slice(from, to + 1);
+  }
+
+  growthRemark() {
+    const { cnt, sz, grew } = this.still;
+    const rest = `${count(cnt)} stack${cnt === 1 ? "" : "s"} with ${bytes(sz)} never freed did not grow`;
+    if (grew) return cnt ? `${rest}, and ${cnt === 1 ? "is" : "are"} not listed: “Never freed” under “Stacks” has all.` : "";
+    return cnt ? `Nothing grew: ${rest}, so none is a suspect.` : "";
   }
 
   leaksRows() {
@@ -234,11 +262,16 @@ export class Views {
     const { from, to } = interval ?? { from: 0, to: this.series.length - 1 };
     const vars = variances(this.data, sz);
     this.leakSum = sz.reduce((a, b) => a + b, 0);
+    this.still = { cnt: 0, sz: 0, grew: false };
     const rows = [];
     sz.forEach((value, key) => {
-      if (value > 0 && this.pathWanted(key))
-        rows.push({ key, sz: value, szVar: vars[key], cnt: cnt[key], made: made[key] + (from ? 0 : this.data.sums.carriedCnt[key]), ...growth(this.data, key, from, to, this.series.length), age: medianAge(this.data, key, from, to, this.series.length - 1) });
+      if (!(value > 0) || !this.pathWanted(key)) return;
+      const row = { key, sz: value, szVar: vars[key], cnt: cnt[key], made: made[key] + (from ? 0 : this.data.sums.carriedCnt[key]), ...growth(this.data, key, interval, this.series.length) };
+      if (suspicion(row) > 0) return rows.push({ ...row, age: medianAge(this.data, key, from, to, this.series.length - 1) });
+      this.still.cnt++;
+      this.still.sz += value;
     });
+    this.still.grew = rows.length > 0;
     return rows;
   }
 
@@ -246,8 +279,20 @@ export class Views {
     this.table = null;
     const { about } = this;
     const facts = [["program", about.title], ...about.procs.map((p) => [`process ${p.pid}`, `${p.comm} ${p.exe}${p.exec ? `, after exec ${p.exec}` : ""}`]), ...about.meta.flatMap(readable)];
-    box.replaceChildren(make("p", "law", about.ledger), this.plain("The account of every call", ["", "what", "number", "meaning"], about.counts.map(([kind, name, value, help]) => [kind, name, count(value), help]), 2),
-      this.plain("The recording", ["", ""], facts, -1));
+    const heads = ["", "what", "number", "meaning"];
+    const counts = about.counts.map(([kind, name, value, help]) => [kind, name, count(value), help]);
+    const [some, none] = [counts.filter((row) => row[2] !== "0"), counts.filter((row) => row[2] === "0")];
+    box.replaceChildren(make("p", "law", about.ledger));
+    if (this.choice.interval) box.append(make("p", "remark", "These are of the whole recording, whatever the interval: what was counted has no time."));
+    box.append(this.plain("The account of every call", heads, some, 2));
+    if (none.length) box.append(this.folded(`${count(none.length)} more that never happened`, this.plain("", heads, none, 2)));
+    box.append(this.plain("The recording", ["", ""], facts, -1));
+  }
+
+  folded(title, content) {
+    const box = make("details", "folded");
+    box.append(make("summary", "", title), content);
+    return box;
   }
 
   plain(title, heads, rows, number) {
@@ -266,7 +311,8 @@ export class Views {
     table.append(thead, body);
     const scroll = make("div", "scroll");
     scroll.append(table);
-    section.append(make("h3", "", title), scroll);
+    if (title) section.append(make("h3", "", title));
+    section.append(scroll);
     return section;
   }
 }
