@@ -27,7 +27,7 @@ class Fake:
         ready, _, _ = select.select([self.proc.stdout], [], [], TIMEOUT)
         self.address = self.proc.stdout.readline().strip() if ready else ""
         self.url = f"http://{self.address}"
-        self.port = int(self.address.rsplit(":", 1)[1]) if self.address else 0
+        self.port = int(self.address.rsplit(":", 1)[1]) if ":" in self.address else 0
 
     def stop(self):
         """Its last words, and what it said on stderr."""

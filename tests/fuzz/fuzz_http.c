@@ -1,5 +1,5 @@
 /*
- * A request target, a newline and a Host header of any bytes. What is accepted keeps the limits of
+ * A request target, a newline and a Host header of any bytes, and the same as a head that comes byte by byte. What is accepted keeps the limits of
  * request.h, and no host passes the strict test that fails the lax one.
  */
 #include <stdint.h>
@@ -24,11 +24,25 @@ static void parse(const char *uri)
 		abort();
 }
 
+/* Whole is whole, however much has come behind it. */
+static void hear(const char *bytes, size_t n)
+{
+	struct err err = { 0 };
+	bool whole, before = false;
+	for (size_t i = 0; i <= n; i++) {
+		unsigned int status = request_head(bytes, i, &whole, &err);
+		if ((status && !*err.text) || (before && (status || !whole)))
+			abort();
+		before = !status && whole;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
 	memcpy(text, data, size);
 	text[size] = 0;
+	hear(text, size < 512 ? size : 512);
 	char *host = strchr(text, '\n');
 	if (host)
 		*host++ = 0;

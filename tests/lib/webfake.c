@@ -192,6 +192,8 @@ static int render(struct fake *f, const struct http_profile_request *r, struct b
 }
 
 struct slow {
+	struct slow *next;
+	bool forgotten;
 	struct http_later *later;
 	struct buf out;
 	struct err err;
@@ -199,14 +201,52 @@ struct slow {
 	uint64_t ms;
 };
 
+/* Those on their way. */
+static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct slow *slow_ones;
+
+static bool is_due(struct slow *s, uint64_t due_ns)
+{
+	pthread_mutex_lock(&slow_lock);
+	bool due = s->forgotten || clock_ns(CLOCK_MONOTONIC) >= due_ns;
+	struct slow **place = &slow_ones;
+	while (*place != s)
+		place = &(*place)->next;
+	if (due)
+		*place = s->next;
+	pthread_mutex_unlock(&slow_lock);
+	return due;
+}
+
 static void *answer_slowly(void *arg)
 {
 	struct slow *s = arg;
-	usleep((useconds_t)s->ms * 1000);
-	http_later_done(s->later, s->rc, &s->out, &s->err);
+	uint64_t due_ns = clock_ns(CLOCK_MONOTONIC) + s->ms * 1000000;
+	while (!is_due(s, due_ns))
+		usleep(5000);
+	http_later_done(s->later, s->forgotten ? -ECANCELED : s->rc, &s->out, &s->err);
 	buf_free(&s->out);
 	free(s);
 	return NULL;
+}
+
+static void forget(void *ctx, const struct http_later *later)
+{
+	(void)ctx;
+	pthread_mutex_lock(&slow_lock);
+	for (struct slow *s = slow_ones; s; s = s->next)
+		s->forgotten |= s->later == later;
+	pthread_mutex_unlock(&slow_lock);
+}
+
+static uint64_t slow_cnt(void)
+{
+	uint64_t n = 0;
+	pthread_mutex_lock(&slow_lock);
+	for (const struct slow *s = slow_ones; s; s = s->next)
+		n++;
+	pthread_mutex_unlock(&slow_lock);
+	return n;
 }
 
 static int profile(void *ctx, const struct http_profile_request *r, struct buf *out, struct err *err)
@@ -219,6 +259,10 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 	s->later = r->later;
 	s->ms = f->later_ms;
 	s->rc = render(f, r, &s->out, &s->err);
+	pthread_mutex_lock(&slow_lock);
+	s->next = slow_ones;
+	slow_ones = s;
+	pthread_mutex_unlock(&slow_lock);
 	pthread_create(&thread, NULL, answer_slowly, s);
 	pthread_detach(thread);
 	return HTTP_LATER;
@@ -252,11 +296,13 @@ static int status(void *ctx, struct http_status *out)
 		{ "aside", "nested", "inside another call", 10 },
 		{ "lost", "ring-full", "the ring was full", 4 },
 		{ "note", "ring-bytes", "size of the ring", 65536 },
+		{ "note", "answers-to-come", "profiles on their way", 0 },
 	};
 	struct rusage u;
 	getrusage(RUSAGE_SELF, &u);
 	counts[1].value = f->grown + 3;
 	counts[0].value = f->grown + 17;
+	counts[5].value = slow_cnt();
 	*out = (struct http_status){ .on = true, .ready = true, .interval = 1 << 20, .interval_wanted = 1 << 19,
 				     .processes = 2 + f->many, .files = 3, .memory = 20 << 20, .memory_kernel = 7 << 20, .memory_max = 256 << 20,
 				     .notice = "sampling was halved: --max-memory <256M> is reached", .counts = counts,
@@ -318,7 +364,7 @@ int main(int argc, char **argv)
 {
 	struct fake f = { .catalog = catalog_new(), .heap = heap_new(), .begun_ns = clock_ns(CLOCK_MONOTONIC) };
 	struct words w = { .http.listen = "0", .fake = &f };
-	struct http_source source = { &f, each_process, profile, mark, unmark, status };
+	struct http_source source = { &f, each_process, profile, forget, mark, unmark, status };
 	struct err err = { 0 };
 	sigset_t ends;
 	parse(&w, argc, argv);
@@ -330,15 +376,17 @@ int main(int argc, char **argv)
 	struct push *p = w.push.url ? push_open(&w.push, &source, &err) : NULL;
 	w.http.metrics = p ? push_metrics : NULL;
 	w.http.metrics_ctx = p;
-	struct http *h = err.code ? NULL : http_open(&w.http, &source, &err);
+	struct http_listener listener;
+	struct http *h = err.code || http_listen(&w.http, &listener, &err) ? NULL : http_open(&w.http, &listener, &source, &err);
 	if (!h) {
 		fprintf(stderr, "webfake: %s\n", err.text);
 		return 1;
 	}
-	printf("%s\n", http_address(h));
+	printf("%s\n", listener.address);
 	fflush(stdout);
 	run(&f, h, p, signalfd(-1, &ends, SFD_CLOEXEC));
 	http_close(h);
+	http_unlisten(&listener);
 	push_close(p);
 	printf("marks left %zu\n", f.marks);
 	heap_free(f.heap);

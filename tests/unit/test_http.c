@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -207,37 +209,104 @@ static void test_sd(void **state)
 
 /* --- addresses --------------------------------------------------------------------------------- */
 
-static int try_listen(const char *address, bool insecure, char *got)
+static int try_listen(const char *address, bool insecure, struct http_listener *got)
 {
 	struct http_options o = { .listen = address, .insecure = insecure };
 	struct err err = { 0 };
-	int fd = http_listen(&o, got, 80, &err);
-	if (fd >= 0)
-		return fd;
-	assert_true(*err.text && err.code > 0);
-	return -err.code;
+	int rc = http_listen(&o, got, &err);
+	assert_true(!rc || (*err.text && err.code > 0 && got->fd == -1));
+	return rc;
 }
 
 static void test_addresses(void **state)
 {
 	static const char *const bad[] = { "", "x", ":0", "6060x", "65536", "-1", "+5", " 5", "127.0.0.1", "127.0.0.1:", "host:1",
 					   "[::1]", "[::1:5", "::1:80", "127.0.0.1:80:80", "[127.0.0.1]:0" };
-	char got[80], again[80];
+	struct http_listener got, again;
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(try_listen(bad[i], true, got), -EINVAL);
-	assert_int_equal(try_listen("0.0.0.0:0", false, got), -EINVAL);
-	assert_int_equal(try_listen("[::]:0", false, got), -EINVAL);
-	int fd = try_listen("0.0.0.0:0", true, got);
-	assert_true(fd >= 0 && !strncmp(got, "0.0.0.0:", 8));
-	close(fd);
-	fd = try_listen("0", false, got);
-	assert_true(fd >= 0 && !strncmp(got, "127.0.0.1:", 10) && strcmp(got, "127.0.0.1:0"));
-	assert_int_equal(try_listen(got, false, again), -EADDRINUSE);
-	close(fd);
-	fd = try_listen("localhost:0", false, got);
-	assert_true(fd >= 0);
-	close(fd);
+		assert_int_equal(try_listen(bad[i], true, &got), -EINVAL);
+	assert_int_equal(try_listen("0.0.0.0:0", false, &got), -EINVAL);
+	assert_int_equal(try_listen("[::]:0", false, &got), -EINVAL);
+	assert_int_equal(try_listen("0.0.0.0:0", true, &got), 0);
+	assert_true(!strncmp(got.address, "0.0.0.0:", 8));
+	http_unlisten(&got);
+	assert_int_equal(try_listen("0", false, &got), 0);
+	assert_true(!strncmp(got.address, "127.0.0.1:", 10) && strcmp(got.address, "127.0.0.1:0"));
+	assert_int_equal(try_listen(got.address, false, &again), -EADDRINUSE);
+	http_unlisten(&got);
+	assert_int_equal(try_listen("localhost:0", false, &got), 0);
+	http_unlisten(&got);
+}
+
+static void test_local_addresses(void **state)
+{
+	char folder[] = "/tmp/alys-http-XXXXXX", path[64], file[64];
+	struct http_listener got, again;
+	struct stat st;
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/http", folder);
+	snprintf(file, sizeof(file), "%s/file", folder);
+	assert_int_equal(try_listen(path, false, &got), 0);
+	assert_true(got.local && !strcmp(got.address, path));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07, 0);
+	assert_int_equal(try_listen(path, false, &again), -EADDRINUSE);
+	/* Killed: what is left of it is in nobody's way. */
+	http_listener_close(&got);
+	assert_int_equal(try_listen(path, false, &again), 0);
+	http_unlisten(&again);
+	assert_int_equal(stat(path, &st), -1);
+	assert_int_equal(try_listen("/no/such/place", false, &got), -ENOENT);
+	assert_int_equal(mknod(file, S_IFREG | 0600, 0), 0);
+	assert_int_equal(try_listen(file, false, &got), -EEXIST);
+	unlink(file);
+	rmdir(folder);
+}
+
+/* --- heads ------------------------------------------------------------------------------------- */
+
+/* The status to refuse with, 0 or, when the head is whole, 1. */
+static unsigned int head(const char *bytes, size_t n)
+{
+	struct err err = { 0 };
+	bool whole;
+	unsigned int status = request_head(bytes, n, &whole, &err);
+	assert_int_equal(!status, !*err.text);
+	return status ? status : whole;
+}
+
+static void test_heads(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned int status;
+	} heads[] = {
+		{ "", 0 }, { "GET / HTTP/1.1\r\n", 0 }, { "GET / HTTP/1.1\r\n\r", 0 }, { "GET / HTTP/1.1\r\n\r\n", 1 },
+		{ "GET / HTTP/1.1\n\n", 1 }, { "GET / HTTP/1.1\r\rx", 1 }, { "GET / HTTP/1.1\r\na: b\r\n\r\nbody", 1 },
+		{ "\r\n\r\nGET /", 400 }, { "\n", 400 }, { "\r", 400 },
+	};
+	char huge[REQUEST_HEAD_MAX];
+	(void)state;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		assert_int_equal(head(heads[i].text, strlen(heads[i].text)), heads[i].status);
+	memset(huge, 'a', sizeof(huge));
+	assert_int_equal(head(huge, sizeof(huge) - 1), 0);
+	assert_int_equal(head(huge, sizeof(huge)), 414);
+	huge[10] = '\n';
+	assert_int_equal(head(huge, sizeof(huge)), 431);
+	memset(huge, '&', sizeof(huge));
+	assert_int_equal(head(huge, REQUEST_PARTS_MAX), 0);
+	assert_int_equal(head(huge, REQUEST_PARTS_MAX + 1), 414);
+	for (size_t i = 0; i < sizeof(huge); i++)
+		huge[i] = i % 2 ? '\n' : 'a';
+	assert_int_equal(head(huge, 2 * REQUEST_LINES_MAX), 0);
+	assert_int_equal(head(huge, 2 * REQUEST_LINES_MAX + 2), 431);
+	/* What comes behind the head is not counted. */
+	memset(huge, '&', sizeof(huge));
+	memcpy(huge, "GET / HTTP/1.1\r\n\r\n", 18);
+	assert_int_equal(head(huge, sizeof(huge)), 1);
 }
 
 int main(void)
@@ -245,7 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_routes), cmocka_unit_test(test_parameters), cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_page),   cmocka_unit_test(test_metrics),    cmocka_unit_test(test_sd),
-		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_addresses), cmocka_unit_test(test_local_addresses), cmocka_unit_test(test_heads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

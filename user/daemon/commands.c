@@ -205,7 +205,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	add_log(&out);
 	buf_addf(&out, "rights     %s\n", c->fence);
 	if (c->http_address)
-		buf_addf(&out, "http       http://%s/\n", c->http_address);
+		buf_addf(&out, *c->http_address == '/' ? "http       %s\n" : "http       http://%s/\n", c->http_address);
 	add_processes(c, &l, &out);
 	server_answer(from, EXIT_OK, buf_str(&out), -1);
 	buf_free(&out);
@@ -236,7 +236,7 @@ static void snapshot(const struct commands *c, struct client *from, const struct
 {
 	struct err err = { 0 };
 	struct profile_request p = {
-		.format = r->format[0] ? r->format : "pprof", .done = on_profile, .ctx = client_hold(from),
+		.format = r->format[0] ? r->format : "pprof", .done = on_profile, .ctx = client_hold(from), .caller = from,
 		.proc = r->pid ? continuous_find(*c->recording, r->pid) : (struct proc_id){ 0 },
 	};
 	int rc = r->pid && !p.proc.n ? err_set(&err, ESRCH, "process %u is not traced", r->pid) :
@@ -245,6 +245,12 @@ static void snapshot(const struct commands *c, struct client *from, const struct
 		return;
 	client_let_go(from);
 	finish(from, rc, "", &err);
+}
+
+void commands_leave(const struct commands *c, const struct client *gone)
+{
+	if (*c->recording)
+		continuous_forget(*c->recording, gone);
 }
 
 static bool is_allowed(const struct continuous *c, const struct request *r, uid_t uid, bool full)

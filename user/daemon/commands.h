@@ -18,4 +18,7 @@ struct commands {
 /* Answers the client, at once or when a profile is ready. */
 void commands_run(struct commands *c, struct client *from, const struct request *r, uid_t uid, bool full);
 
+/* Whatever it waits for, nobody will read. */
+void commands_leave(const struct commands *c, const struct client *gone);
+
 #endif

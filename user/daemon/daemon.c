@@ -38,6 +38,7 @@ struct daemon {
 	struct continuous *recording;
 	struct keeper *keeper;
 	struct server *server;
+	struct http_listener listener;
 	struct http *http;
 	struct push *push;
 	struct faces faces;
@@ -69,6 +70,12 @@ static void on_request(void *ctx, struct client *c, const struct request *r, uid
 	commands_run(&d->commands, c, r, uid, full);
 }
 
+static void on_gone(void *ctx, const struct client *c)
+{
+	const struct daemon *d = ctx;
+	commands_leave(&d->commands, c);
+}
+
 static void on_ending(void *ctx, const struct continuous_process *p, enum ending why)
 {
 	struct daemon *d = ctx;
@@ -90,7 +97,7 @@ static void go_first(void)
 
 static int open_server(struct daemon *d, struct err *err)
 {
-	struct server_ops ops = { .ctx = d, .request = on_request };
+	struct server_ops ops = { .ctx = d, .request = on_request, .gone = on_gone };
 	const char *path = d->o.socket ? d->o.socket : daemon_socket();
 	if (!d->o.socket && geteuid() == 0 && mkdir(RUN_DIR, 0755) && errno != EEXIST)
 		return err_set(err, errno, "cannot make " RUN_DIR ": %s", strerror(errno));
@@ -135,6 +142,7 @@ static int open_faces(struct daemon *d, struct err *err)
 {
 	struct push_options push = { .url = d->o.push, .every = d->o.push_every, .tenant = d->o.push_tenant };
 	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
+	d->commands.http_address = NULL;
 	d->faces = (struct faces){ .recording = &d->recording, .keeper = (const struct keeper *const *)&d->keeper };
 	d->source = faces_source(&d->faces);
 	if (push.url && !(d->push = push_open(&push, &d->source, err)))
@@ -143,9 +151,10 @@ static int open_faces(struct daemon *d, struct err *err)
 		http.metrics = push_metrics;
 		http.metrics_ctx = d->push;
 	}
-	if (http.listen && !(d->http = http_open(&http, &d->source, err)))
+	if (http.listen && !(d->http = http_open(&http, &d->listener, &d->source, err)))
 		return -err->code;
-	d->commands.http_address = d->http ? http_address(d->http) : NULL;
+	if (d->http)
+		d->commands.http_address = d->listener.address;
 	return 0;
 }
 
@@ -256,7 +265,8 @@ static void say_ready(const struct daemon *d)
 	struct continuous_status s;
 	continuous_status(d->recording, &s);
 	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)d->commands.pid,
-	       s.on ? "tracing" : "off", s.processes, s.files, d->http ? "; http://" : "", d->http ? http_address(d->http) : "");
+	       s.on ? "tracing" : "off", s.processes, s.files, !d->http ? "" : d->listener.local ? "; http at " : "; http://",
+	       d->http ? d->listener.address : "");
 	notify("READY=1");
 	notify(s.on ? NOTIFY_ON : NOTIFY_OFF);
 }
@@ -300,11 +310,20 @@ static const char *fence_text(const struct daemon *d)
 	return d->o.profile_dir ? "none; files change in --profile-dir only (landlock)" : "none; no file can be changed (landlock)";
 }
 
+/* What needs rights to be opened. */
+static int open_all(struct daemon *d, struct err *err)
+{
+	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
+	if (http.listen && http_listen(&http, &d->listener, err))
+		return -1;
+	d->recording = open_recording(d, err);
+	return d->recording ? 0 : -1;
+}
+
 /* In two processes where the kernel allows it. What collect gives. */
 static int live_once(struct daemon *d, struct err *err)
 {
-	d->recording = open_recording(d, err);
-	if (!d->recording)
+	if (open_all(d, err))
 		return NOT_BEGUN | EXIT_ERROR;
 	d->split = continuous_can_split(d->recording);
 	if (!d->split)
@@ -313,6 +332,7 @@ static int live_once(struct daemon *d, struct err *err)
 	if (d->split && broker_split(&d->broker, err))
 		return EXIT_ERROR;
 	if (d->split && d->broker.pid) {
+		http_listener_close(&d->listener);
 		int status = status_of(broker_serve(&d->broker, d->signals));
 		close_recording(d);
 		return status;
@@ -321,6 +341,16 @@ static int live_once(struct daemon *d, struct err *err)
 	int status = collect(d);
 	if (d->split)
 		exit(status);
+	return status;
+}
+
+static int live(struct daemon *d, struct err *err)
+{
+	int status = live_once(d, err);
+	http_unlisten(&d->listener);
+	if (d->profiles >= 0)
+		close(d->profiles);
+	d->profiles = -1;
 	return status;
 }
 
@@ -360,6 +390,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	}
 	d->o = *o;
 	d->profiles = -1;
+	d->listener = (struct http_listener)HTTP_LISTENER_NONE;
 	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = clock_now(),
 					.pid = getpid() };
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
@@ -372,10 +403,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	d->signals = signals_open(true, err);
 	int status = d->signals < 0 || open_server(d, err) ? EXIT_ERROR : RELOAD;
 	while (status == RELOAD) {
-		status = live_once(d, err);
-		if (d->profiles >= 0)
-			close(d->profiles);
-		d->profiles = -1;
+		status = live(d, err);
 		if (status == RELOAD) {
 			read_again(d);
 		} else if (status & NOT_BEGUN && d->may_go_back) {

@@ -92,7 +92,7 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 		.format = r->what == HTTP_PROFILE_REPORT ? "html" : "pprof",
 		.value = r->what == HTTP_PROFILE_REPORT ? NULL : values[r->what],
 		.since = r->since ? r->since->of : NULL, .moment = !r->since, .rows_max = r->samples_max, .cause = r->cause,
-		.done = on_profile, .ctx = q,
+		.done = on_profile, .ctx = q, .caller = r->later,
 	};
 	if (!q)
 		return err_set(err, ENOMEM, "out of memory");
@@ -108,6 +108,12 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 	rc = rc ? rc : q->rc;
 	free(q);
 	return rc;
+}
+
+static void forget(void *ctx, const struct http_later *later)
+{
+	const struct faces *f = ctx;
+	continuous_forget(*f->recording, later);
 }
 
 static int mark(void *ctx, uint32_t pid, struct http_mark **out, struct err *err)
@@ -186,7 +192,8 @@ static int status(void *ctx, struct http_status *out)
 struct http_source faces_source(struct faces *f)
 {
 	return (struct http_source){
-		.ctx = f, .each_process = each_process, .profile = profile, .mark = mark, .unmark = unmark, .status = status,
+		.ctx = f, .each_process = each_process, .profile = profile, .forget = forget, .mark = mark, .unmark = unmark,
+		.status = status,
 	};
 }
 

@@ -2,19 +2,17 @@
 #include "daemon/server.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/handover.h"
+#include "base/local.h"
 #include "base/log.h"
 
-#define GROUP "alys"
 #define PATIENCE_S 10  /* with a client that says nothing */
 #define GROUPS_MAX 256
 
@@ -29,7 +27,7 @@ struct client {
 
 struct server {
 	struct server_ops ops;
-	struct sockaddr_un address;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	int fd;
 	struct client *clients[SERVER_CLIENTS];
 };
@@ -41,44 +39,6 @@ static time_t seconds(void)
 	return ts.tv_sec;
 }
 
-static bool is_answered(const struct sockaddr_un *a)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool yes = fd >= 0 && (!connect(fd, (const struct sockaddr *)a, sizeof(*a)) || errno == EAGAIN);
-	if (fd >= 0)
-		close(fd);
-	return yes;
-}
-
-/* What a daemon left that was killed; nothing else is touched. */
-static int clear_place(const struct sockaddr_un *a, struct err *err)
-{
-	struct stat st;
-	if (lstat(a->sun_path, &st))
-		return 0;
-	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, EEXIST, "%s is there and no socket: choose another place with --socket", a->sun_path);
-	if (is_answered(a))
-		return err_set(err, EADDRINUSE, "another alys-bpf daemon answers at %s: stop it with `alys-bpf ctl stop`, or "
-						"give this one its own --socket", a->sun_path);
-	return unlink(a->sun_path) ? err_set(err, errno, "cannot take over %s: %s", a->sun_path, strerror(errno)) : 0;
-}
-
-static int listen_at(struct server *s, struct err *err)
-{
-	int rc = clear_place(&s->address, err);
-	if (rc)
-		return rc;
-	s->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Everybody may knock: who may do what is asked of the kernel for each. */
-	mode_t mask = umask(0);
-	if (s->fd < 0 || bind(s->fd, (const struct sockaddr *)&s->address, sizeof(s->address)) ||
-	    chmod(s->address.sun_path, 0666) || listen(s->fd, SERVER_CLIENTS))
-		rc = err_set(err, errno, "cannot listen at %s: %s", s->address.sun_path, strerror(errno));
-	umask(mask);
-	return rc;
-}
-
 struct server *server_open(const char *path, const struct server_ops *ops, struct err *err)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -87,20 +47,15 @@ struct server *server_open(const char *path, const struct server_ops *ops, struc
 		return NULL;
 	}
 	s->ops = *ops;
-	s->fd = -1;
-	s->address.sun_family = AF_UNIX;
-	if (strlen(path) >= sizeof(s->address.sun_path)) {
-		err_set(err, ENAMETOOLONG, "--socket %s is longer than a socket's path may be", path);
+	/* Everybody may knock: who may do what is asked of the kernel for each. */
+	struct local_place place = { .path = path, .option = "--socket", .type = SOCK_SEQPACKET, .mode = 0666, .backlog = SERVER_CLIENTS };
+	s->fd = local_listen(&place, err);
+	if (s->fd < 0) {
 		free(s);
 		return NULL;
 	}
-	strcpy(s->address.sun_path, path);
-	if (!listen_at(s, err))
-		return s;
-	if (s->fd >= 0)
-		close(s->fd);
-	free(s);
-	return NULL;
+	strcpy(s->path, path);
+	return s;
 }
 
 void client_let_go(struct client *c)
@@ -121,6 +76,8 @@ static void hang_up(struct server *s, size_t i)
 	close(c->fd);
 	c->fd = -1;
 	s->clients[i] = NULL;
+	if (c->asked)
+		s->ops.gone(s->ops.ctx, c);
 	client_let_go(c);
 }
 
@@ -133,7 +90,7 @@ void server_close(struct server *s)
 			hang_up(s, i);
 	}
 	close(s->fd);
-	unlink(s->address.sun_path);
+	unlink(s->path);
 	free(s);
 }
 
@@ -151,36 +108,56 @@ static bool is_member(int fd, const struct ucred *peer)
 {
 	gid_t groups[GROUPS_MAX];
 	socklen_t size = sizeof(groups);
-	const struct group *g = getgrnam(GROUP);
+	gid_t group = local_group();
 	if (peer->uid == 0)
 		return true;
-	if (!g)
+	if (group == (gid_t)-1)
 		return false;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size))
 		size = 0;
-	bool member = peer->gid == g->gr_gid;
+	bool member = peer->gid == group;
 	for (size_t i = 0; i < size / sizeof(groups[0]); i++)
-		member |= groups[i] == g->gr_gid;
+		member |= groups[i] == group;
 	return member;
 }
 
+static size_t places_of(const struct server *s, uid_t uid)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < SERVER_CLIENTS; i++)
+		n += s->clients[i] && s->clients[i]->peer.uid == uid;
+	return n;
+}
+
+/* Strangers go before those who may do everything, the user of most places before others, who says nothing before who waits. */
+static bool goes_before(const struct server *s, const struct client *a, const struct client *b)
+{
+	size_t of_a = places_of(s, a->peer.uid), of_b = places_of(s, b->peer.uid);
+	if (a->full != b->full)
+		return b->full;
+	if (of_a != of_b)
+		return of_a > of_b;
+	return a->asked != b->asked ? b->asked : a->since < b->since;
+}
+
 /*
- * Strangers that say nothing cannot keep out whoever may do everything: the one that has been there for longest makes
- * room. SERVER_CLIENTS: there is none.
+ * Nobody can keep out others, whatever they ask: who has more places than the newcomer's user will have makes room, and
+ * strangers make room for whoever may do everything. SERVER_CLIENTS: there is none.
  */
 static size_t place_for(struct server *s, const struct client *c)
 {
-	size_t longest = SERVER_CLIENTS;
+	size_t first = SERVER_CLIENTS, own = places_of(s, c->peer.uid) + 1;
 	for (size_t i = 0; i < SERVER_CLIENTS; i++) {
 		const struct client *o = s->clients[i];
 		if (!o)
 			return i;
-		if (c->full && !o->full && !o->asked && (longest == SERVER_CLIENTS || o->since < s->clients[longest]->since))
-			longest = i;
+		bool may = (c->full && !o->full) || (c->full == o->full && (places_of(s, o->peer.uid) > own || (o->peer.uid == c->peer.uid && !o->asked)));
+		if (may && (first == SERVER_CLIENTS || goes_before(s, o, s->clients[first])))
+			first = i;
 	}
-	if (longest < SERVER_CLIENTS)
-		hang_up(s, longest);
-	return longest;
+	if (first < SERVER_CLIENTS)
+		hang_up(s, first);
+	return first;
 }
 
 static struct client *client_new(int fd)
@@ -235,6 +212,17 @@ static bool serve(struct server *s, struct client *c)
 	return true;
 }
 
+/* One request of each user in a round: the others' are in their sockets until the next. */
+static bool is_turn(const struct client *c, uid_t *served, size_t *served_cnt)
+{
+	for (size_t i = 0; i < *served_cnt; i++) {
+		if (served[i] == c->peer.uid)
+			return false;
+	}
+	served[(*served_cnt)++] = c->peer.uid;
+	return true;
+}
+
 void server_work(struct server *s)
 {
 	struct pollfd fds[SERVER_FDS];
@@ -244,9 +232,12 @@ void server_work(struct server *s)
 	for (int i = 0; fds[SERVER_CLIENTS].revents && i < 2 * SERVER_CLIENTS && accept_client(s); i++)
 		;
 	time_t now = seconds();
+	uid_t served[SERVER_CLIENTS];
+	size_t served_cnt = 0;
 	for (size_t i = 0; i < SERVER_CLIENTS; i++) {
 		struct client *c = s->clients[i];
-		bool stays = !c || fds[i].fd != c->fd || !fds[i].revents || serve(s, c);
+		bool asks = c && fds[i].fd == c->fd && fds[i].revents && is_turn(c, served, &served_cnt);
+		bool stays = !asks || serve(s, c);
 		if (!stays || (c && !c->asked && now - c->since > PATIENCE_S))
 			hang_up(s, i);
 	}

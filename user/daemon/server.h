@@ -21,6 +21,8 @@ struct server_ops {
 	void *ctx;
 	/* One request; server_answer(client) now or later. uid is the sender's; full: it may do everything. */
 	void (*request)(void *ctx, struct client *c, const struct request *r, uid_t uid, bool full);
+	/* Hung up before its answer came. */
+	void (*gone)(void *ctx, const struct client *c);
 };
 
 /* Refuses a path where another daemon answers; takes over one where nobody does. */

@@ -1,6 +1,6 @@
 /*
- * http/http: the side of the clients: libmicrohttpd's thread. It refuses what may not be asked, hands
- * the rest to the owner (serve.c) and sends the answers. See http.h.
+ * http/http: the side of the clients: what libmicrohttpd calls, on http's thread (door.c). It refuses what may not be
+ * asked, hands the rest to the owner (serve.c) and sends the answers. See http.h.
  */
 #include "http/http.h"
 
@@ -22,8 +22,10 @@
 #define PATIENCE_NS 10000000000ull
 /* What the slowest client that we wait for reads in a second. */
 #define SLOWEST 65536
-/* The head of a request lies in here as a whole. */
-#define HEAD_MAX 8192
+/* More than any head takes that is let in: one that is used up, libmicrohttpd may wait for without end. */
+#define ROOM (128 * 1024)
+/* For the owner to come round again. */
+#define STUCK_NS 60000000000ull
 /* For clients to hear that the server ends. */
 #define FAREWELL_MS 200
 
@@ -42,7 +44,7 @@ static struct client *client_of(struct MHD_Connection *conn)
 	return info ? info->socket_context : NULL;
 }
 
-static void wake(struct http *h)
+void http_wake(struct http *h)
 {
 	uint64_t one = 1;
 	if (write(h->wake_fd, &one, sizeof(one)) < 0)
@@ -56,7 +58,7 @@ bool http_is_gone(int fd)
 	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/* libmicrohttpd tells of the end before it closes the descriptor, so a used client's is open. */
+/* libmicrohttpd tells of the end before it closes the descriptor, so that of a client who asks is open. */
 static void on_connection(void *ctx, struct MHD_Connection *conn, void **place,
 			  enum MHD_ConnectionNotificationCode code)
 {
@@ -64,39 +66,14 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **place,
 	struct client *c = *place;
 	pthread_mutex_lock(&h->lock);
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED && c) {
-		c->used = false;
-		h->clients_cnt--;
+		h->clients_cnt -= c->state == CLIENT_ASKS;
+		c->state = CLIENT_NONE;
 	}
-	for (size_t i = 0; code == MHD_CONNECTION_NOTIFY_STARTED && i < HTTP_CLIENTS; i++) {
-		c = &h->clients[i];
-		if (c->used)
-			continue;
-		*c = (struct client){ .used = true };
-		c->fd = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-		c->deadline_ns = http_now_ns() + PATIENCE_NS;
-		h->clients_cnt++;
-		*place = c;
-		break;
-	}
-	pthread_mutex_unlock(&h->lock);
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		wake(h);
-}
-
-void http_sweep(struct http *h, uint64_t now)
-{
-	pthread_mutex_lock(&h->lock);
-	for (size_t i = 0; i < HTTP_CLIENTS; i++) {
-		struct client *c = &h->clients[i];
-		if (!c->used || !c->deadline_ns)
-			continue;
-		/* libmicrohttpd would keep a place for the rest of a request that nobody will send. */
-		bool late = now >= c->deadline_ns;
-		if (!late && (c->answered || !http_is_gone(c->fd)))
-			continue;
-		shutdown(c->fd, SHUT_RDWR);
-		c->deadline_ns = 0;
-		h->timed_out += late;
+	int fd = code == MHD_CONNECTION_NOTIFY_STARTED ?
+			 MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd : -1;
+	for (size_t i = 0; fd >= 0 && i < HTTP_PLACES; i++) {
+		if (h->clients[i].state == CLIENT_ASKS && h->clients[i].fd == fd)
+			*place = &h->clients[i];
 	}
 	pthread_mutex_unlock(&h->lock);
 }
@@ -111,9 +88,11 @@ void http_put(struct http *h)
 	if (!last)
 		return;
 	pthread_mutex_destroy(&h->lock);
-	close(h->timer_fd);
-	close(h->wake_fd);
-	close(h->epoll_fd);
+	int fds[] = { h->timer_fd, h->wake_fd, h->epoll_fd, h->stir_fd, h->door_fd };
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
 	free(h);
 }
 
@@ -131,7 +110,7 @@ void exchange_put(struct exchange *x)
 /* The lock is held. False when it was answered before. */
 static bool leave_waiting(struct exchange *x)
 {
-	for (size_t i = 0; i < HTTP_CLIENTS; i++) {
+	for (size_t i = 0; i < HTTP_PLACES; i++) {
 		if (x->h->waiting[i] == x) {
 			x->h->waiting[i] = NULL;
 			return true;
@@ -143,6 +122,7 @@ static bool leave_waiting(struct exchange *x)
 void exchange_answer(struct exchange *x, unsigned int status, const char *mime, struct buf *body)
 {
 	struct MHD_Connection *conn = x->conn;
+	struct http *h = x->h;
 	if (body->failed) {
 		buf_free(body);
 		exchange_fail(x, 503, "out of memory for the answer");
@@ -159,8 +139,10 @@ void exchange_answer(struct exchange *x, unsigned int status, const char *mime, 
 	}
 	pthread_mutex_unlock(&x->h->lock);
 	buf_free(body);
-	if (wanted)
+	if (wanted) {
 		MHD_resume_connection(conn);
+		door_stir(h);
+	}
 }
 
 void exchange_fail(struct exchange *x, unsigned int status, const char *text)
@@ -192,7 +174,7 @@ void exchange_later(struct http_later *later, int rc, struct buf *out, const str
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (wanted) {
-		wake(h); /* and the owner lets go of it */
+		http_wake(h); /* and the owner lets go of it */
 		return;
 	}
 	buf_free(out);
@@ -278,20 +260,25 @@ static void check(struct exchange *x, const char *method)
 	}
 }
 
-static void note_sent(struct http *h, struct client *c, unsigned int status, size_t len)
+void http_count_sent(struct http *h, unsigned int status)
 {
 	static const unsigned int known[] = {
 #define X(n) n,
 		HTTP_STATUSES(X)
 #undef X
 	};
+	for (size_t i = 0; i < STATUS_PLACES; i++)
+		h->sent[i] += known[i] == status;
+}
+
+static void note_sent(struct http *h, struct client *c, unsigned int status, size_t len)
+{
 	pthread_mutex_lock(&h->lock);
 	if (c) {
 		c->answered = true;
 		c->deadline_ns = http_now_ns() + PATIENCE_NS + len / SLOWEST * 1000000000ull;
 	}
-	for (size_t i = 0; i < STATUS_PLACES; i++)
-		h->sent[i] += known[i] == status;
+	http_count_sent(h, status);
 	pthread_mutex_unlock(&h->lock);
 }
 
@@ -354,25 +341,42 @@ static enum MHD_Result hand_over(struct exchange *x)
 	MHD_suspend_connection(x->conn);
 	pthread_mutex_lock(&h->lock);
 	size_t i = 0;
-	while (i < HTTP_CLIENTS && h->waiting[i])
+	while (i < HTTP_PLACES && h->waiting[i])
 		i++;
-	bool taken = !h->closed && c && i < HTTP_CLIENTS;
+	bool taken = !h->closed && c && i < HTTP_PLACES;
 	if (taken) {
 		h->waiting[i] = x;
 		c->deadline_ns = 0;
 		x->fd = c->fd;
+		x->who = c->peer.who;
 		x->next = h->queued;
 		h->queued = x;
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (taken) {
-		wake(h);
+		http_wake(h);
 	} else {
 		x->refused = 503;
 		err_set(&x->err, EBUSY, "the server is ending");
 		MHD_resume_connection(x->conn);
 	}
 	return MHD_YES;
+}
+
+/* Whether the owner turns: it is not asked, so that it may be told of when it does not. */
+static enum MHD_Result answer_healthy(struct exchange *x)
+{
+	pthread_mutex_lock(&x->h->lock);
+	uint64_t idle_ns = http_now_ns() - x->h->turned_ns;
+	pthread_mutex_unlock(&x->h->lock);
+	bool turns = idle_ns < STUCK_NS;
+	x->status = turns ? 200 : 503;
+	x->mime = "text/plain; charset=utf-8";
+	if (turns)
+		buf_adds(&x->body, "healthy\n");
+	else
+		buf_addf(&x->body, "the recording has not turned for %llu s\n", (unsigned long long)(idle_ns / 1000000000));
+	return send_answer(x);
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const char *url, const char *method,
@@ -387,27 +391,32 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 		x->seen = true;
 		check(x, method);
 		if (!x->refused)
-			return hand_over(x);
+			return x->req.route == ROUTE_HEALTHY ? answer_healthy(x) : hand_over(x);
 	}
 	return x->answered ? send_answer(x) : refuse(x);
 }
 
 /* --- opening and closing ----------------------------------------------------------------------- */
 
-static struct MHD_Daemon *start(struct http *h, int fd)
+static struct MHD_Daemon *start(struct http *h)
+{
+	return MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, h,
+		MHD_OPTION_CONNECTION_LIMIT, HTTP_PLACES,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ROOM, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned int)(PATIENCE_NS / 1000000000ull), MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+}
+
+static int start_thread(struct http *h)
 {
 	sigset_t all, old;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	struct MHD_Daemon *d = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL, on_request, h,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, HTTP_CLIENTS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned int)(PATIENCE_NS / 1000000000ull), MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	int rc = pthread_create(&h->thread, NULL, door_run, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return d;
+	return rc;
 }
 
 static int open_descriptors(struct http *h, struct err *err)
@@ -415,51 +424,50 @@ static int open_descriptors(struct http *h, struct err *err)
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	h->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	h->door_fd = epoll_create1(EPOLL_CLOEXEC);
+	h->stir_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	struct epoll_event in = { .events = EPOLLIN };
-	if (h->epoll_fd < 0 || h->wake_fd < 0 || h->timer_fd < 0 ||
+	if (h->epoll_fd < 0 || h->wake_fd < 0 || h->timer_fd < 0 || h->door_fd < 0 || h->stir_fd < 0 ||
 	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->wake_fd, &in) ||
 	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->timer_fd, &in))
 		return err_set(err, errno, "no descriptors for the HTTP server: %s", strerror(errno));
 	return 0;
 }
 
-struct http *http_open(const struct http_options *o, const struct http_source *source, struct err *err)
+struct http *http_open(const struct http_options *o, const struct http_listener *l, const struct http_source *source,
+		       struct err *err)
 {
 	struct http *h = calloc(1, sizeof(*h));
 	if (!h) {
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	h->epoll_fd = h->wake_fd = h->timer_fd = -1;
+	h->epoll_fd = h->wake_fd = h->timer_fd = h->door_fd = h->stir_fd = -1;
 	h->source = source;
 	h->metrics = o->metrics;
 	h->metrics_ctx = o->metrics_ctx;
 	h->insecure = o->insecure;
+	h->listener = l;
 	h->refs = 1;
+	h->turned_ns = http_now_ns();
 	pthread_mutex_init(&h->lock, NULL);
-	int fd = open_descriptors(h, err) ? -1 : http_listen(o, h->address, sizeof(h->address), err);
-	if (fd < 0) {
+	if (open_descriptors(h, err)) {
 		http_put(h);
 		return NULL;
 	}
-	h->mhd = start(h, fd);
-	if (!h->mhd) {
-		err_set(err, EIO, "the HTTP server at %s does not start", h->address);
-		close(fd);
-		http_put(h);
-		return NULL;
-	}
-	return h;
+	h->mhd = start(h);
+	if (h->mhd && !start_thread(h))
+		return h;
+	err_set(err, EIO, "the HTTP server at %s does not start", l->address);
+	if (h->mhd)
+		MHD_stop_daemon(h->mhd);
+	http_put(h);
+	return NULL;
 }
 
 int http_fd(const struct http *h)
 {
 	return h->epoll_fd;
-}
-
-const char *http_address(const struct http *h)
-{
-	return h->address;
 }
 
 static size_t farewells(struct http *h)
@@ -473,11 +481,11 @@ static size_t farewells(struct http *h)
 /* libmicrohttpd does not end while a connection is suspended, and when it ends, it sends nothing more. */
 static void let_go(struct http *h)
 {
-	struct exchange *waiting[HTTP_CLIENTS], *x, *next;
+	struct exchange *waiting[HTTP_PLACES], *x, *next;
 	pthread_mutex_lock(&h->lock);
 	h->closed = true;
 	memcpy(waiting, h->waiting, sizeof(waiting));
-	for (size_t i = 0; i < HTTP_CLIENTS; i++) {
+	for (size_t i = 0; i < HTTP_PLACES; i++) {
 		if (waiting[i])
 			waiting[i]->farewell = true;
 		h->farewells += waiting[i] != NULL;
@@ -489,7 +497,7 @@ static void let_go(struct http *h)
 		next = x->next;
 		serve_release(x);
 	}
-	for (size_t i = 0; i < HTTP_CLIENTS; i++) {
+	for (size_t i = 0; i < HTTP_PLACES; i++) {
 		if (!waiting[i])
 			continue;
 		serve_unmark(waiting[i]);
@@ -508,6 +516,12 @@ void http_close(struct http *h)
 			h->source->unmark(h->source->ctx, h->baselines[i].mark);
 	}
 	let_go(h);
+	pthread_mutex_lock(&h->lock);
+	h->ending = true;
+	pthread_mutex_unlock(&h->lock);
+	door_stir(h);
+	pthread_join(h->thread, NULL);
 	MHD_stop_daemon(h->mhd);
+	door_clear(h);
 	http_put(h);
 }

@@ -7,31 +7,49 @@
  *   /  /report?pid=N                       pages for people
  *   /-/healthy /-/ready
  *
- * Loopback only, unless told otherwise: whoever reaches the port can read the stacks of all traced
- * processes. A page in a browser of this machine reaches it too, hence the rules on Host and origin.
+ * A unix socket for one group, or a port of loopback; more only when told so: whoever reaches it can read the stacks
+ * of all traced processes. A page in a browser of this machine reaches a port too, hence the rules on Host and origin.
  */
 #ifndef ALYS_HTTP_H
 #define ALYS_HTTP_H
 
 #include <stdint.h>
 
+#include "http/peer.h"
 #include "http/source.h"
 
 struct http;
 
 struct http_options {
-	const char *listen; /* "PORT", "127.0.0.1:PORT", "[::1]:PORT" or "localhost:PORT"; port 0 = any free one */
+	const char *listen; /* "/PATH", "PORT", "127.0.0.1:PORT", "[::1]:PORT" or "localhost:PORT"; port 0 = any free one */
 	bool insecure;      /* other addresses too, and any Host */
 	void (*metrics)(void *ctx, struct buf *out); /* appended to /metrics, e.g. push_metrics; NULL = none */
 	void *metrics_ctx;
 };
 
+/* A socket that listens, and what tells whose its clients are: to be opened while there are rights to it. */
+struct http_listener {
+	int fd;
+	bool local; /* a unix socket, at the path `address` */
+	struct peer_tables peers;
+	char address[112]; /* in use: "127.0.0.1:6060", "/run/alys-bpf/http" */
+};
+
+#define HTTP_LISTENER_NONE { .fd = -1, .peers = { { -1, -1 } } }
+
+/* 0, or -errno and err: -EADDRINUSE and -EINVAL (address) among them. */
+int http_listen(const struct http_options *o, struct http_listener *out, struct err *err);
+/* Leaves it to those who have copies of its descriptors. */
+void http_listener_close(struct http_listener *l);
+/* The same, and nothing is left of it in the file system. */
+void http_unlisten(struct http_listener *l);
+
 /*
- * Listens, and starts the one thread that talks to clients; it has all signals blocked. Start it
- * after dropping privileges. `source` is borrowed until http_close. NULL: err says why, -EADDRINUSE
- * and -EINVAL (address) told apart by err->code.
+ * Starts the one thread that talks to clients; it has all signals blocked. Start it after dropping privileges. `source`
+ * and `l` are borrowed until http_close. NULL: err says why.
  */
-struct http *http_open(const struct http_options *o, const struct http_source *source, struct err *err);
+struct http *http_open(const struct http_options *o, const struct http_listener *l, const struct http_source *source,
+		       struct err *err);
 /* Readable when http_serve_pending has something to do. To be polled, not read. */
 int http_fd(const struct http *h);
 /* Asks the source what clients want to know; does not block. On the thread that owns the source. */
@@ -41,8 +59,6 @@ void http_serve_pending(struct http *h);
  * there is. why: a word, "exit". On the thread that owns the source.
  */
 void http_process_ends(struct http *h, uint32_t pid, const char *why);
-/* The address in use, "127.0.0.1:6060". */
-const char *http_address(const struct http *h);
 /* Answers that are still to come are let go: their http_later_done stays allowed and does nothing. */
 void http_close(struct http *h);
 

@@ -1,4 +1,4 @@
-/* http/listen: an address as people write it, and the socket that listens there. */
+/* http/listen: an address as people write it, and the socket that listens there. See http.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,7 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/local.h"
 #include "http/exchange.h"
+
+#define BACKLOG 1024
 
 union address {
 	struct sockaddr any;
@@ -69,7 +72,7 @@ static void print_address(const union address *a, char *out, size_t cap)
 static int check(const struct http_options *o, const union address *a, bool parsed, struct err *err)
 {
 	if (!parsed)
-		return err_set(err, EINVAL, "--listen wants PORT, 127.0.0.1:PORT or [::1]:PORT, got \"%s\"", o->listen);
+		return err_set(err, EINVAL, "--listen wants /PATH of a unix socket, PORT, 127.0.0.1:PORT or [::1]:PORT, got \"%s\"", o->listen);
 	if (!address_is_loopback(a) && !o->insecure)
 		return err_set(err, EINVAL, "--listen %s would show every traced program's stacks to whoever reaches that "
 			       "address: give 127.0.0.1, or --listen-insecure if that is meant", o->listen);
@@ -83,26 +86,63 @@ static int refuse(struct err *err, const char *address)
 	return err_set(err, errno, "cannot listen at %s: %s", address, strerror(errno));
 }
 
-int http_listen(const struct http_options *o, char *address, size_t cap, struct err *err)
+static int listen_local(const struct http_options *o, struct http_listener *out, struct err *err)
+{
+	struct local_place place = { .path = o->listen, .option = "--listen", .type = SOCK_STREAM, .mode = 0660, .backlog = BACKLOG };
+	int fd = local_listen(&place, err);
+	if (fd < 0)
+		return fd;
+	out->fd = fd;
+	snprintf(out->address, sizeof(out->address), "%s", o->listen);
+	out->local = true;
+	return 0;
+}
+
+static int listen_at(const union address *at, struct http_listener *out, struct err *err)
+{
+	union address a = *at;
+	socklen_t len = a.any.sa_family == AF_INET6 ? sizeof(a.v6) : sizeof(a.v4);
+	int on = 1;
+	print_address(&a, out->address, sizeof(out->address));
+	out->fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (out->fd < 0)
+		return refuse(err, out->address);
+	setsockopt(out->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (a.any.sa_family == AF_INET6)
+		setsockopt(out->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	if (bind(out->fd, &a.any, len) || listen(out->fd, BACKLOG) || getsockname(out->fd, &a.any, &len))
+		return refuse(err, out->address);
+	print_address(&a, out->address, sizeof(out->address));
+	out->peers = peer_tables_open();
+	return 0;
+}
+
+int http_listen(const struct http_options *o, struct http_listener *out, struct err *err)
 {
 	union address a;
-	if (check(o, &a, parse_address(o->listen, &a), err))
-		return -1;
-	print_address(&a, address, cap);
-	socklen_t len = a.any.sa_family == AF_INET6 ? sizeof(a.v6) : sizeof(a.v4);
-	int on = 1, fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		refuse(err, address);
-		return -1;
-	}
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (a.any.sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (bind(fd, &a.any, len) || listen(fd, 64) || getsockname(fd, &a.any, &len)) {
-		refuse(err, address);
-		close(fd);
-		return -1;
-	}
-	print_address(&a, address, cap);
-	return fd;
+	*out = (struct http_listener)HTTP_LISTENER_NONE;
+	if (*o->listen == '/')
+		return listen_local(o, out, err);
+	int rc = check(o, &a, parse_address(o->listen, &a), err);
+	if (!rc)
+		rc = listen_at(&a, out, err);
+	if (rc)
+		http_unlisten(out);
+	return rc;
+}
+
+void http_listener_close(struct http_listener *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
+	peer_tables_close(&l->peers);
+}
+
+void http_unlisten(struct http_listener *l)
+{
+	http_listener_close(l);
+	if (l->local)
+		unlink(l->address);
+	*l = (struct http_listener)HTTP_LISTENER_NONE;
 }

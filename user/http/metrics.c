@@ -105,8 +105,10 @@ static void put_server(struct http *h, struct buf *out)
 	pthread_mutex_lock(&h->lock);
 	for (size_t i = 0; i < STATUS_PLACES; i++)
 		buf_addf(out, "alys_http_responses_total{code=\"%u\"} %" PRIu64 "\n", known[i], h->sent[i]);
-	uint64_t timed_out = h->timed_out;
+	uint64_t timed_out = h->timed_out, gave_way = h->gave_way;
 	pthread_mutex_unlock(&h->lock);
+	put_one(out, "alys_http_evictions_total", "counter",
+		"HTTP clients sent away when all places were taken, of the user who had most of them.", (double)gave_way);
 	put_one(out, "alys_http_timeouts_total", "counter", "HTTP clients sent away for being slow.", (double)timed_out);
 }
 

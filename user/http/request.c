@@ -56,6 +56,47 @@ static unsigned int refuse(struct err *err, unsigned int status, const char *tex
 	return status;
 }
 
+static size_t count_parts(const char *bytes, size_t n)
+{
+	size_t parts = 0;
+	for (size_t i = 0; i < n; i++)
+		parts += bytes[i] == '&' || bytes[i] == ';';
+	return parts;
+}
+
+/* CR LF, CR or LF; 0 when the line goes on, or its end may be half there. */
+static size_t end_of_line(const char *at, size_t n)
+{
+	if (!n || (*at != '\r' && *at != '\n'))
+		return 0;
+	if (*at == '\r' && n < 2)
+		return 0;
+	return *at == '\r' && at[1] == '\n' ? 2 : 1;
+}
+
+unsigned int request_head(const char *bytes, size_t n, bool *whole, struct err *err)
+{
+	size_t lines = 0, line = 0, at = 0, end;
+	*whole = false;
+	if (n && (*bytes == '\r' || *bytes == '\n'))
+		return refuse(err, 400, "a request begins with its method");
+	for (; at < n && !*whole; at += end ? end : 1) {
+		end = end_of_line(bytes + at, n - at);
+		if (end) {
+			*whole = at == line;
+			line = at + end;
+			lines++;
+		}
+	}
+	if (count_parts(bytes, at) > REQUEST_PARTS_MAX)
+		return refuse(err, lines ? 431 : 414, "a request has at most 256 parameters and cookies here");
+	if (lines > REQUEST_LINES_MAX)
+		return refuse(err, 431, "a request has at most 100 headers here");
+	if (!*whole && n >= REQUEST_HEAD_MAX)
+		return refuse(err, lines ? 431 : 414, "the head of a request has at most 8192 bytes here");
+	return 0;
+}
+
 static unsigned int find_route(struct span path, size_t *out, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {

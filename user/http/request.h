@@ -6,6 +6,7 @@
 #define ALYS_HTTP_REQUEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -36,6 +37,16 @@ struct request {
 	uint32_t samples; /* most stacks of a profile, 0 = all */
 };
 
+/* The head of a request as a whole; lines of it; what separates parameters and cookies in it. */
+#define REQUEST_HEAD_MAX 8192
+#define REQUEST_LINES_MAX 100
+#define REQUEST_PARTS_MAX 256
+
+/*
+ * What has come of a request so far: 0, and `whole` says whether its head is complete; or the HTTP status to refuse with
+ * and a sentence in err. Ends of lines are what libmicrohttpd takes for them, so that both see the same head.
+ */
+unsigned int request_head(const char *bytes, size_t n, bool *whole, struct err *err);
 /* A path of this server, with its query. 0, or the HTTP status to refuse with and a sentence in err. */
 unsigned int request_parse(const char *uri, struct request *out, struct err *err);
 /*

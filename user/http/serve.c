@@ -12,8 +12,11 @@
 
 /* How exactly a window ends, and how late a slow client is noticed. */
 #define TICK_NS 200000000l
+/* For answers, before the recording goes on. */
+#define TURN_NS 20000000ull
 
 static const char *const mime_text = "text/plain; charset=utf-8";
+static const char gone[] = "the client hung up";
 static const char *const mime_html = "text/html; charset=utf-8";
 
 /* -errno of a source as HTTP has it. */
@@ -26,6 +29,7 @@ static unsigned int status_of(int rc)
 	case EBUSY:
 	case EAGAIN:
 	case ENOMEM:
+	case ECANCELED:
 		return 503;
 	default:
 		return 500;
@@ -89,6 +93,7 @@ static void ask_profile(struct exchange *x, const char *cause)
 	};
 	struct buf body = { 0 };
 	struct err err = { 0 };
+	x->stage = STAGE_ASKED;
 	refs_add(x, 1); /* before: it may be done before profile returns */
 	int rc = s->profile(s->ctx, &r, &body, &err);
 	serve_unmark(x);
@@ -122,23 +127,53 @@ static void take_finished(struct http *h)
 
 /* --- deltas ------------------------------------------------------------------------------------ */
 
+static const char too_many[] = "too many profiles over some seconds are being collected: ask again later";
+
+static size_t windows_of(const struct http *h, uint64_t who)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < HTTP_WINDOWS; i++)
+		n += h->windows[i] && h->windows[i]->who == who;
+	return n;
+}
+
+/* A free place; else that of whoever has most of them, and two more than this one; the last to come. HTTP_WINDOWS: none. */
+static size_t place_for(struct http *h, uint64_t who)
+{
+	size_t found = HTTP_WINDOWS, most = windows_of(h, who) + 1;
+	for (size_t i = 0; i < HTTP_WINDOWS; i++) {
+		if (!h->windows[i])
+			return i;
+		size_t n = windows_of(h, h->windows[i]->who);
+		if (n > most || (n == most && found < HTTP_WINDOWS && h->windows[i]->due_ns > h->windows[found]->due_ns)) {
+			found = i;
+			most = n;
+		}
+	}
+	if (found < HTTP_WINDOWS) {
+		serve_unmark(h->windows[found]);
+		exchange_fail(h->windows[found], 429, too_many);
+	}
+	return found;
+}
+
 static void begin_window(struct exchange *x)
 {
 	struct http *h = x->h;
 	struct err err = { 0 };
-	size_t i = 0;
-	while (i < HTTP_WINDOWS && h->windows[i])
-		i++;
+	size_t i = place_for(h, x->who);
 	if (i == HTTP_WINDOWS) {
-		exchange_fail(x, 429, "too many profiles over some seconds are being collected: ask again later");
+		exchange_fail(x, 429, too_many);
 		return;
 	}
+	h->windows[i] = NULL;
 	int rc = h->source->mark(h->source->ctx, x->req.pid, &x->since, &err);
 	if (rc) {
 		fail(x, rc, &err);
 		return;
 	}
 	x->due_ns = http_now_ns() + x->req.seconds * 1000000000ull;
+	x->stage = STAGE_WINDOW;
 	h->windows[i] = x;
 }
 
@@ -147,10 +182,10 @@ static void check_window(struct exchange **window, uint64_t now)
 	struct exchange *x = *window;
 	if (!x)
 		return;
-	/* Nobody else hears of a connection that is suspended. */
 	if (http_is_gone(x->fd)) {
 		*window = NULL;
-		finish(x, -EBUSY, &(struct buf){ 0 }, NULL);
+		serve_unmark(x);
+		exchange_fail(x, 503, gone);
 	} else if (now >= x->due_ns) {
 		*window = NULL;
 		ask_profile(x, NULL);
@@ -263,9 +298,7 @@ static int write_page(struct exchange *x, struct buf *out, const char **mime)
 		*mime = "text/plain; version=0.0.4; charset=utf-8";
 		return metrics_write(x->h, x->req.pid, out);
 	default:
-		*mime = mime_text;
-		buf_adds(out, "healthy\n");
-		return 0;
+		return -ENOENT;
 	}
 }
 
@@ -306,16 +339,78 @@ static void take_queued(struct http *h)
 	pthread_mutex_lock(&h->lock);
 	struct exchange *newest = h->queued, *oldest = NULL, *next;
 	h->queued = NULL;
+	h->turned_ns = http_now_ns();
 	pthread_mutex_unlock(&h->lock);
 	for (; newest; newest = next) {
 		next = newest->next;
 		newest->next = oldest;
 		oldest = newest;
 	}
-	for (; oldest; oldest = next) {
-		next = oldest->next; /* an answered exchange is not ours any more */
-		serve(oldest);
+	for (; oldest; oldest = oldest->next)
+		h->pending[h->pending_cnt++] = oldest;
+}
+
+/* When this user's turn was last; who was not there for long is forgotten for whoever is new. */
+static struct turn *turn_of(struct http *h, uint64_t who)
+{
+	struct turn *oldest = &h->turns[0];
+	for (size_t i = 0; i < HTTP_TURNS; i++) {
+		if (h->turns[i].no && h->turns[i].who == who)
+			return &h->turns[i];
+		if (h->turns[i].no < oldest->no)
+			oldest = &h->turns[i];
 	}
+	*oldest = (struct turn){ .who = who };
+	return oldest;
+}
+
+/* Of the user whose turn was longest ago, the oldest. */
+static struct exchange *next_pending(struct http *h)
+{
+	size_t best = 0;
+	uint64_t least = UINT64_MAX;
+	for (size_t i = 0; i < h->pending_cnt; i++) {
+		uint64_t no = turn_of(h, h->pending[i]->who)->no;
+		if (no < least) {
+			best = i;
+			least = no;
+		}
+	}
+	struct exchange *x = h->pending[best];
+	memmove(h->pending + best, h->pending + best + 1, (--h->pending_cnt - best) * sizeof(h->pending[0]));
+	turn_of(h, x->who)->no = ++h->turns_cnt;
+	return x;
+}
+
+/* Nobody empties the ring meanwhile: what takes longer goes on when it is our turn again. */
+static void serve_some(struct http *h)
+{
+	uint64_t end = http_now_ns() + TURN_NS;
+	while (h->pending_cnt && http_now_ns() < end) {
+		struct exchange *x = next_pending(h);
+		if (http_is_gone(x->fd))
+			exchange_fail(x, 503, gone);
+		else
+			serve(x);
+	}
+	if (h->pending_cnt)
+		http_wake(h);
+}
+
+/* Nobody else hears of a connection that is suspended: work for it ends here. Windows look for themselves. */
+static void leave_gone(struct http *h)
+{
+	struct exchange *left[HTTP_PLACES];
+	size_t n = 0;
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < HTTP_PLACES; i++) {
+		struct exchange *x = h->waiting[i];
+		if (x && x->stage == STAGE_ASKED && http_is_gone(x->fd))
+			left[n++] = x;
+	}
+	pthread_mutex_unlock(&h->lock);
+	for (size_t i = 0; i < n && h->source->forget; i++)
+		h->source->forget(h->source->ctx, &left[i]->later);
 }
 
 /* Ticks only while somebody is connected. */
@@ -341,6 +436,10 @@ void http_serve_pending(struct http *h)
 	for (size_t i = 0; i < HTTP_WINDOWS; i++)
 		check_window(&h->windows[i], now);
 	take_queued(h);
-	http_sweep(h, now);
+	serve_some(h);
+	if (now - h->looked_ns >= TICK_NS) {
+		leave_gone(h);
+		h->looked_ns = now;
+	}
 	set_timer(h);
 }

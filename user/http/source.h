@@ -110,6 +110,8 @@ struct http_source {
 	 * r->since counts from is read before it returns.
 	 */
 	int (*profile)(void *ctx, const struct http_profile_request *r, struct buf *out, struct err *err);
+	/* Nobody waits for it any more: http_later_done comes at once, if it is still to come. NULL: it cannot. */
+	void (*forget)(void *ctx, const struct http_later *later);
 	/*
 	 * 0, *out to be given to unmark; -errno as of profile. Each face keeps at most HTTP_MARKS of them.
 	 */

@@ -538,6 +538,11 @@ int continuous_profile(struct continuous *c, const struct profile_request *r, st
 	return profiles_ask(c->profiles, r, err);
 }
 
+void continuous_forget(struct continuous *c, const void *caller)
+{
+	profiles_forget(c->profiles, caller);
+}
+
 void continuous_flush(struct continuous *c)
 {
 	profiles_flush(c->profiles);

@@ -90,6 +90,8 @@ struct proc_id continuous_find(const struct continuous *c, uint32_t tgid);
 /* Whether it is that process which has the number now: it may have ended, and what is known of it be there yet. */
 bool continuous_is_there(const struct continuous *c, uint32_t tgid);
 int continuous_profile(struct continuous *c, const struct profile_request *r, struct err *err);
+/* As profiles_forget. */
+void continuous_forget(struct continuous *c, const void *caller);
 /* Answers what waits for names with those that are there; files wait for theirs a second. */
 void continuous_flush(struct continuous *c);
 /*

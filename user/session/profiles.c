@@ -53,19 +53,34 @@ static void waiting_free(struct waiting *w)
 	free(w);
 }
 
+static void cancel(struct waiting *w, const char *why)
+{
+	struct err err = { 0 };
+	int rc = err_set(&err, ECANCELED, "%s", why);
+	w->r.done(w->r.ctx, rc, NULL, &err);
+	waiting_free(w);
+}
+
 void profiles_free(struct profiles *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->queue_cnt; i++) {
-		struct waiting *w = p->queue[i];
-		struct err err = { 0 };
-		int rc = err_set(&err, ECANCELED, "the daemon ends");
-		w->r.done(w->r.ctx, rc, NULL, &err);
-		waiting_free(w);
-	}
+	for (size_t i = 0; i < p->queue_cnt; i++)
+		cancel(p->queue[i], "the daemon ends");
 	free(p->queue);
 	free(p);
+}
+
+void profiles_forget(struct profiles *p, const void *caller)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < p->queue_cnt; i++) {
+		if (p->queue[i]->r.caller == caller)
+			cancel(p->queue[i], "nobody waits for it");
+		else
+			p->queue[kept++] = p->queue[i];
+	}
+	p->queue_cnt = kept;
 }
 
 size_t profiles_waiting(const struct profiles *p)

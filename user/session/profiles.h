@@ -21,6 +21,7 @@ struct profile_request {
 	const char *cause;  /* why this is the last one, as words for its comment; NULL = it is not */
 	bool moment;        /* as in struct sink_options */
 	bool patient;       /* one of many that nobody waits for: never made within profiles_ask */
+	const void *caller; /* on whose behalf, for profiles_forget; NULL = nobody who could go */
 	/* Exactly once; takes what is in out when rc is 0. Within profiles_ask when all is known, if not patient. */
 	void (*done)(void *ctx, int rc, struct buf *out, const struct err *err);
 	void *ctx;
@@ -32,6 +33,8 @@ struct profiles;
 struct profiles *profiles_new(struct live *l, const struct heaps *h, struct naming *n, const struct skip *skip);
 /* Those that wait are answered with -ECANCELED. */
 void profiles_free(struct profiles *p);
+/* The caller is gone: what it waits for is answered with -ECANCELED, unseen. */
+void profiles_forget(struct profiles *p, const void *caller);
 /* 0: done() was or will be called. Else it will not: -ESRCH no such process, -EINVAL, -ENOMEM. */
 int profiles_ask(struct profiles *p, const struct profile_request *r, struct err *err);
 /*
