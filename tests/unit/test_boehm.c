@@ -20,7 +20,7 @@ static void test_reading_over_holes(void **state)
 	mprotect(pages + 4096, 4096, PROT_NONE);
 	struct memory m = { .tgid = (uint32_t)getpid() };
 	uint64_t at = (uintptr_t)pages;
-	struct memory_range r[] = { { at, 8 }, { at + 4096, 8 }, { at + 4096 - 4, 8 }, { at, 0 }, { at + 8192, 8 }, { 0, 8 } };
+	struct rights_range r[] = { { at, 8 }, { at + 4096, 8 }, { at + 4096 - 4, 8 }, { at, 0 }, { at + 8192, 8 }, { 0, 8 } };
 	size_t unreadable = 0;
 	memset(out, 1, sizeof(out));
 	assert_int_equal(memory_read_ranges(&m, r, 6, out, &unreadable), 0);

@@ -1,6 +1,8 @@
 /* session/broker: what the broker does for a collector that asks for it, and for one that asks for anything else. */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,54 +24,53 @@
 #include <cmocka.h>
 
 #include "base/caps.h"
+#include "base/handover.h"
+#include "base/log.h"
 #include "base/rights.h"
 #include "session/broker.h"
 
 #define PATIENCE_S 120
+#define WORDS_SZ ((size_t)3 << 20) /* more than goes over at once */
 /* Exit statuses beside those of the tests. */
-enum { CANNOT_SPLIT = 100, KILLED, NOBODY_IS_NOBODY /* in a user namespace there may be no other user */ };
+enum { CANNOT_SPLIT = 100, KILLED, NO_NAMES, NOBODY_IS_NOBODY /* in a user namespace there may be no other user */ };
 
 static struct {
-	char dir[64], file[80], pipe[80], mapped[64]; /* the last one below /proc/PID/ */
-	int opened; /* tells of the pipe's opening */
-	bool maps;  /* map_files can be opened here */
+	char dir[64], secret[80], elf[80], core[80], pipe[80], link[80];
+	uint64_t run[2], data[2], text[2], stack[2]; /* where the broker has mapped: its own code, its data, a text file, its stack */
+	int opened;                                  /* tells of the pipe's opening */
+	bool maps;                                   /* map_files can be opened here */
 } place;
 
-/* The broker's own files: those a process without rights may open. */
-static int ask_for(const char *rest, int flags)
+/* In the broker's memory. */
+static char *words;
+
+static uint32_t broker_pid(void)
 {
-	char path[160];
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)getppid(), rest);
-	return rights_open(path, flags);
+	return (uint32_t)getppid();
 }
 
-static int read_only(const char *rest, int flags)
+/* 0, or why not. */
+static int result(int fd)
 {
-	char first;
-	int fd = ask_for(rest, flags), rc = fd < 0 ? fd : 0;
-	if (!rc && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
-		rc = -EROFS;
-	if (!rc && !strstr(rest, "mem") && pread(fd, &first, 1, 0) != 1)
-		rc = -EIO;
-	close(fd);
-	return rc;
-}
-
-static int below_root(const char *path, int flags)
-{
-	char rest[128];
-	snprintf(rest, sizeof(rest), "root%s", path);
-	int fd = ask_for(rest, flags);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return fd < 0 ? fd : 0;
 }
 
-static int read_link(const char *rest)
+static int mapped(const uint64_t at[2])
 {
-	char path[64], out[4096];
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)getppid(), rest);
-	int n = rights_read_link(path, out, sizeof(out));
-	return n > 0 ? 0 : n;
+	return result(rights_mapped(broker_pid(), at[0], at[1]));
+}
+
+static int file(const char *path)
+{
+	return result(rights_file(broker_pid(), path));
+}
+
+static int64_t memory(const void *at, size_t n, void *out)
+{
+	const struct rights_range r = { (uintptr_t)at, n };
+	return rights_memory(broker_pid(), &r, 1, out);
 }
 
 static bool was_opened(void)
@@ -81,51 +83,154 @@ static bool was_opened(void)
 
 static int is_given_files(const struct broker *b)
 {
+	char exe[4096], self[4096];
+	int n = rights_exe(broker_pid(), exe, sizeof(exe));
 	(void)b;
-	return read_only("maps", O_RDONLY) ? 1 : read_only("mem", O_RDWR) ? 2 : below_root(place.file, O_RDWR) ? 3 :
-	       place.maps && read_only(place.mapped, O_RDONLY) ? 4 : read_link("exe") ? 5 :
-	       below_root("/tmp", O_PATH | O_DIRECTORY) ? 6 : 0;
+	self[readlink("/proc/self/exe", self, sizeof(self) - 1)] = 0;
+	return result(rights_maps(broker_pid())) ? 1 : n <= 0 || strncmp(exe, self, (size_t)n) ? 2 :
+	       place.maps && mapped(place.run) ? 3 : file(self) ? 4 : 0;
 }
 
-static int is_refused_the_rest(const struct broker *b)
+static int is_refused_other_files(const struct broker *b)
 {
+	char path[128];
 	(void)b;
-	return rights_open("/etc/passwd", O_RDONLY) != -EACCES ? 1 : read_only("environ", O_RDONLY) != -EACCES ? 2 :
-	       read_only("fd/0", O_RDONLY) != -EACCES ? 3 : read_only("maps/../environ", O_RDONLY) != -EACCES ? 4 :
-	       below_root("/dev/null", O_RDONLY) != -EACCES ? 5 : below_root("/tmp", O_RDONLY) != -EACCES ? 6 :
-	       below_root("/etc", O_PATH | O_DIRECTORY) != -EACCES ? 7 : read_link("cwd") != -EACCES ? 8 :
-	       below_root("/no/such/file", O_RDONLY) != -ENOENT ? 9 : 0;
+	snprintf(path, sizeof(path), "/proc/%u/environ", broker_pid());
+	return file("/etc/shadow") != -ENOEXEC ? 1 : file("/etc/passwd") != -ENOEXEC ? 2 : file(path) != -ENOEXEC ? 3 :
+	       file("/proc/self/mem") != -EIO && file("/proc/self/mem") != -ENOEXEC ? 4 : file(place.secret) != -ENOEXEC ? 5 :
+	       file(place.elf) != -EACCES ? 6 : file(place.core) != -ENOEXEC ? 7 : file("/dev/null") != -ENODEV ? 8 :
+	       file("/tmp") != -ENODEV ? 9 : file("/proc/self/fd/0") >= 0 ? 10 : file("../../etc/shadow") != -ENOEXEC ? 11 :
+	       file("") >= 0 ? 12 : file("/no/such/file") != -ENOENT ? 13 : place.maps && mapped(place.text) != -ENOEXEC ? 14 :
+	       mapped(place.data) >= 0 ? 15 : mapped((uint64_t[]){ 0, UINT64_MAX }) >= 0 ? 16 : 0;
+}
+
+/* A name that is one file and then another: what was opened is what is judged. */
+static int is_not_raced(const struct broker *b)
+{
+	char self[4096], other[100];
+	(void)b;
+	self[readlink("/proc/self/exe", self, sizeof(self) - 1)] = 0;
+	snprintf(other, sizeof(other), "%s/other", place.dir);
+	pid_t swapper = fork();
+	while (!swapper) {
+		(void)!symlink(self, other), rename(other, place.link);
+		(void)!symlink(place.secret, other), rename(other, place.link);
+		(void)!symlink(place.elf, other), rename(other, place.link);
+	}
+	int wrong = 0;
+	for (int i = 0; i < 3000 && !wrong; i++) {
+		char head[4] = "";
+		struct stat st, own;
+		int fd = rights_file(broker_pid(), place.link);
+		if (fd >= 0)
+			wrong = pread(fd, head, 4, 0) != 4 || memcmp(head, "\177ELF", 4) ? 1 : fstat(fd, &st) || stat(self, &own) || st.st_ino != own.st_ino ? 2 : 0;
+		result(fd);
+	}
+	kill(swapper, SIGKILL);
+	waitpid(swapper, NULL, 0);
+	return wrong;
+}
+
+static int is_given_memory(const struct broker *b)
+{
+	static char large[WORDS_SZ];
+	char text[8] = "";
+	const struct rights_range two[] = { { (uintptr_t)words, 2 }, { (uintptr_t)words + 3, 2 } };
+	(void)b;
+	return memory(words, 6, text) != 6 || memcmp(text, "secret", 6) ? 1 :
+	       rights_memory(broker_pid(), two, 2, text) != 4 || memcmp(text, "sere", 4) ? 2 :
+	       memory(words, sizeof(large), large) != sizeof(large) || memcmp(large + sizeof(large) - 4, "last", 4) ? 3 : 0;
+}
+
+static int is_refused_other_memory(const struct broker *b)
+{
+	char text[64];
+	const struct rights_range both[] = { { (uintptr_t)words, 2 }, { place.stack[0], 2 } };
+	(void)b;
+	return memory((void *)(place.stack[1] - 64), 64, text) != -EFAULT ? 1 : memory(environ[0], 8, text) != -EFAULT ? 2 :
+	       memory((void *)place.text[0], 8, text) != -EFAULT ? 3 : memory(b->window, 8, text) != -EFAULT ? 4 :
+	       memory((void *)-64ul, 128, text) != -EFAULT ? 5 : memory(NULL, 8, text) != -EFAULT ? 6 :
+	       rights_memory(broker_pid(), both, 2, text) != 2 ? 7 : 0;
+}
+
+/* What stands at /tmp/perf-PID.map, and what is said to who asks for it. */
+static const struct named {
+	const char *what;
+	int expected;
+} names[] = { { "nothing", -ENOENT }, { "own", 0 }, { "another's", -EACCES }, { "link", -ENODEV }, { "hard link", -EACCES }, { "pipe", -ENODEV } };
+
+static const struct named *named = names;
+
+static bool make_names(void)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	if (!strcmp(named->what, "nothing"))
+		return true;
+	if (!strcmp(named->what, "link"))
+		return !symlink(place.secret, path);
+	if (!strcmp(named->what, "hard link"))
+		return !link(place.secret, path);
+	if (!strcmp(named->what, "pipe"))
+		return !mkfifo(path, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	close(fd);
+	return fd >= 0 && (strcmp(named->what, "another's") || !chown(path, 1, 1));
+}
+
+static void remove_names(void)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	unlink(path);
+}
+
+static int is_given_names_of_its_user(const struct broker *b)
+{
+	int n = rights_place(PLACE_OPEN, (int)broker_pid());
+	(void)b;
+	return n <= 0 ? 1 : result(rights_place(PLACE_MAP, n)) != named->expected ? 2 : rights_place(PLACE_SHARE, n) != n ? 3 :
+	       rights_place(PLACE_CLOSE, n) ? 4 : result(rights_place(PLACE_MAP, n)) != named->expected ? 5 :
+	       rights_place(PLACE_CLOSE, n) ? 6 : rights_place(PLACE_MAP, n) != -EBADF ? 7 :
+	       rights_place(PLACE_MAP, 0) != -EBADF || rights_place(PLACE_MAP, -1) != -EBADF || rights_place(PLACE_MAP, 1 << 30) != -EBADF ? 8 : 0;
 }
 
 static int leaves_pipes_alone(const struct broker *b)
 {
 	(void)b;
-	return below_root(place.pipe, O_RDONLY) != -EACCES ? 1 : was_opened() ? 2 : 0;
+	return file(place.pipe) != -ENODEV ? 1 : was_opened() ? 2 : 0;
 }
 
-static int says(const struct broker *b, const void *bytes, size_t n)
+/* --- packets that rights.h would not make --------------------------------------------------------- */
+
+static int says(const struct broker *b, const void *bytes, size_t n, int fd, char *why)
 {
-	char answer[8192];
+	static char answer[8192];
 	int32_t rc = 1;
-	if (send(b->sock, bytes, n, 0) != (ssize_t)n || recv(b->sock, answer, sizeof(answer), 0) != sizeof(rc))
+	int got = -1;
+	if (handover_send(b->sock, bytes, n, fd, 0))
+		return 1;
+	ssize_t len = handover_receive(b->sock, answer, sizeof(answer), &got);
+	if (len < (ssize_t)sizeof(rc))
 		return 1;
 	memcpy(&rc, answer, sizeof(rc));
-	return rc;
+	if (why)
+		snprintf(why, 200, "%.199s", len > (ssize_t)sizeof(rc) ? answer + sizeof(rc) : "");
+	return got >= 0 ? 1 : rc;
 }
 
 /* Heads of every wish, bodies that are none of theirs. */
 static bool refuses_nonsense(const struct broker *b)
 {
-	static const uint8_t fills[] = { 0, 1, '/', 0xff };
-	static uint8_t bytes[30000];
+	static const uint8_t fills[] = { 1, '/', 0xff };
+	static uint8_t bytes[60000];
 	bool refused = true;
 	for (size_t n = 1; n < sizeof(bytes); n = n * 3 + 1) {
-		for (uint32_t i = 0; i < 8 * sizeof(fills); i++) {
+		for (uint32_t i = 0; i < 14 * sizeof(fills); i++) {
 			uint32_t wish = i / sizeof(fills);
-			bool sound = wish == 6 && !fills[i % sizeof(fills)]; /* what the first CPU maps */
 			memset(bytes, fills[i % sizeof(fills)], n);
 			memcpy(bytes, &wish, n < sizeof(wish) ? n : sizeof(wish));
-			refused &= sound || says(b, bytes, n) < 0;
+			refused &= says(b, bytes, n, -1, NULL) < 0;
 		}
 	}
 	return refused;
@@ -133,11 +238,77 @@ static bool refuses_nonsense(const struct broker *b)
 
 static int survives_nonsense(const struct broker *b)
 {
-	const struct rights_link link = { .prog_fd = 0, .file_fd = b->sock, .cnt = 1, .offsets = &(uint64_t){ 1 }, .cookies = &(uint64_t){ 1 } };
-	struct rights_link many = link;
-	many.cnt = 1 << 20;
-	return !refuses_nonsense(b) ? 1 : rights_link(&link) >= 0 ? 2 : rights_link(&many) != -E2BIG ? 3 : rights_tracepoint("no_such", 0) >= 0 ? 4 :
-	       read_only("maps", O_RDONLY) ? 5 : 0;
+	return !refuses_nonsense(b) ? 1 : rights_tracepoint("no_such", 0) >= 0 ? 2 : result(rights_maps(broker_pid())) ? 3 : 0;
+}
+
+/* As the packet of a link is laid out. */
+static int link_of(const struct broker *b, int fd, uint32_t type, uint32_t flags, uint64_t offset, char *why)
+{
+	static struct {
+		uint32_t wish;
+		int32_t number;
+		uint32_t tid, cnt, type, flags;
+		uint64_t offsets[2048], cookies[2048];
+	} a;
+	a.wish = 7;
+	a.tid = broker_pid();
+	a.cnt = 1;
+	a.type = type;
+	a.flags = flags;
+	a.offsets[0] = offset;
+	return says(b, &a, sizeof(a), fd, why);
+}
+
+/* Where the code of an ELF file begins in it. */
+static uint64_t code_of(int fd)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr p = { 0 };
+	bool read_ok = pread(fd, &head, sizeof(head), 0) == sizeof(head);
+	for (unsigned i = 0; read_ok && i < head.e_phnum && !(p.p_type == PT_LOAD && p.p_flags & PF_X); i++)
+		read_ok = pread(fd, &p, sizeof(p), (off_t)(head.e_phoff + i * sizeof(p))) == sizeof(p);
+	return p.p_offset;
+}
+
+static int is_refused_probes(const struct broker *b)
+{
+	char why[200];
+	int own = open("/proc/self/exe", O_RDONLY), elf = open(place.elf, O_RDONLY), dir = open("/proc", O_RDONLY | O_DIRECTORY);
+	int place_only = open("/proc/self/exe", O_PATH);
+	return link_of(b, dir, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 1 :
+	       link_of(b, place_only, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 2 :
+	       link_of(b, b->sock, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 3 :
+	       link_of(b, own, 48, 0, 0, why) >= 0 || !strstr(why, "not on code") ? 4 :
+	       link_of(b, own, 48, 0, 1ull << 40, why) >= 0 || !strstr(why, "not on code") ? 5 :
+	       link_of(b, own, 48, 2, 4096, why) >= 0 || !strstr(why, "none of a probe") ? 6 :
+	       link_of(b, own, 1, 0, 4096, why) >= 0 || !strstr(why, "none of a probe") ? 7 :
+	       link_of(b, elf, 48, 0, code_of(elf), why) >= 0 || !strstr(why, "does not run this file") ? 8 :
+	       link_of(b, -1, 48, 0, 4096, why) >= 0 || !strstr(why, "no request") ? 9 : 0;
+}
+
+static int is_refused_other_tables(const struct broker *b)
+{
+	(void)b;
+	return rights_tracepoint("sys_enter", 0) != -EACCES ? 1 : rights_array("alys_chunk", 8) != -EACCES ? 2 :
+	       rights_array("other", 64 << 20) != -EACCES ? 3 : 0;
+}
+
+static int is_told_why(const struct broker *b)
+{
+	struct {
+		uint32_t wish;
+		int32_t number;
+		uint32_t tid, cnt, type, flags;
+		char path[sizeof(place.elf)];
+	} a = { .wish = 4, .tid = broker_pid(), .path = "/etc/passwd" };
+	char why[200];
+	if (says(b, &a, sizeof(a), -1, why) != -ENOEXEC || !strstr(why, "is not given out: it is no ELF program or library"))
+		return 1;
+	snprintf(a.path, sizeof(a.path), "%s", place.elf);
+	if (says(b, &a, sizeof(a), -1, why) != -EACCES || !strstr(why, "has not mapped it to be run"))
+		return 2;
+	a.wish = 99;
+	return says(b, &a, sizeof(a), -1, why) != -EPROTO || !strstr(why, "no request") ? 3 : 0;
 }
 
 static int has_nothing_left(const struct broker *b)
@@ -145,45 +316,88 @@ static int has_nothing_left(const struct broker *b)
 	return !b->pid && !caps_has(CAP_BPF) && !caps_has(CAP_SYS_PTRACE) && !caps_has(CAP_SETUID) && getuid() && getgid() ? 0 : 1;
 }
 
-/* A file's, as /proc/self/maps has it. */
-static bool find_mapping(char *out, size_t cap)
+/* --- the broker's files and memory ---------------------------------------------------------------- */
+
+/* As /proc/self/maps has it: of a path's beginning and these rights. */
+static bool find_mapping(const char *path, const char *rights, uint64_t out[2])
 {
-	char line[512];
-	unsigned long start, end, inode = 0;
+	char line[512], has[8];
+	bool found = false;
 	FILE *maps = fopen("/proc/self/maps", "re");
-	while (maps && !inode && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx %*s %*s %*s %lu", &start, &end, &inode) != 3)
-			inode = 0;
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		int at = 0;
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %n", &out[0], &out[1], has, &at) == 3 && at)
+			found = !strncmp(line + at, path, strlen(path)) && !strcmp(has, rights);
 	}
 	if (maps)
 		fclose(maps);
-	if (inode)
-		snprintf(out, cap, "map_files/%lx-%lx", start, end);
-	return inode;
+	return found;
+}
+
+static bool write_file(const char *path, const void *bytes, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+	bool wrote = write(fd, bytes, n) == (ssize_t)n;
+	close(fd);
+	return wrote;
+}
+
+static bool make_files(void)
+{
+	char self[4096];
+	Elf64_Ehdr head;
+	int fd = open("/proc/self/exe", O_RDONLY);
+	size_t n = (size_t)lseek(fd, 0, SEEK_END);
+	void *all = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
+	bool made = all != MAP_FAILED && write_file(place.elf, all, n) && write_file(place.secret, "a secret", 8);
+	memcpy(&head, all, sizeof(head));
+	head.e_type = ET_CORE;
+	munmap(all, n);
+	close(fd);
+	self[readlink("/proc/self/exe", self, sizeof(self) - 1)] = 0;
+	fd = open(place.secret, O_RDONLY);
+	void *text = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	return made && text != MAP_FAILED && write_file(place.core, &head, sizeof(head)) && !mkfifo(place.pipe, 0600) &&
+	       find_mapping(self, "r-xp", place.run) && find_mapping(place.secret, "r--p", place.text) && find_mapping("[stack]", "rw-p", place.stack);
 }
 
 static bool make_place(void)
 {
 	strcpy(place.dir, "/tmp/broker-XXXXXX");
-	if (!mkdtemp(place.dir))
+	if (!mkdtemp(place.dir) || chmod(place.dir, 0777))
 		return false;
-	snprintf(place.file, sizeof(place.file), "%s/file", place.dir);
+	snprintf(place.secret, sizeof(place.secret), "%s/secret", place.dir);
+	snprintf(place.elf, sizeof(place.elf), "%s/elf", place.dir);
+	snprintf(place.core, sizeof(place.core), "%s/core", place.dir);
 	snprintf(place.pipe, sizeof(place.pipe), "%s/pipe", place.dir);
-	int fd = open(place.file, O_WRONLY | O_CREAT, 0600);
-	bool made = write(fd, "x", 1) == 1 && !mkfifo(place.pipe, 0600);
-	close(fd);
+	snprintf(place.link, sizeof(place.link), "%s/link", place.dir);
+	words = mmap(NULL, WORDS_SZ, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (words == MAP_FAILED)
+		return false;
+	strcpy(words, "secret");
+	memcpy(words + WORDS_SZ - 4, "last", 4);
+	place.data[0] = (uintptr_t)words;
+	place.data[1] = place.data[0] + WORDS_SZ;
+	bool made = make_files();
 	place.opened = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	/* Others may have taken all there are. */
 	made = made && (place.opened < 0 || inotify_add_watch(place.opened, place.pipe, IN_OPEN) >= 0);
 	place.maps = caps_has(CAP_CHECKPOINT_RESTORE);
-	return made && find_mapping(place.mapped, sizeof(place.mapped));
+	return made;
 }
 
 static void remove_place(void)
 {
+	const char *const paths[] = { place.secret, place.elf, place.core, place.pipe, place.link };
+	char other[100];
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		unlink(paths[i]);
+	snprintf(other, sizeof(other), "%s/other", place.dir);
+	unlink(other);
+	munmap(words, WORDS_SZ);
+	munmap((void *)place.text[0], 4096);
 	close(place.opened);
-	unlink(place.file);
-	unlink(place.pipe);
 	rmdir(place.dir);
 }
 
@@ -195,12 +409,16 @@ static int live(int (*does)(const struct broker *b))
 	sigset_t none;
 	sigemptyset(&none);
 	alarm(PATIENCE_S);
+	log_set_level(LOG_QUIET);
 	broker_choose_user(&b);
+	if (!make_names())
+		return NO_NAMES;
 	if (broker_split(&b, &err))
 		return err.code == EINVAL ? NOBODY_IS_NOBODY : CANNOT_SPLIT;
 	if (!b.pid)
-		return does(&b);
+		_exit(does(&b));
 	int status = broker_serve(&b, signalfd(-1, &none, SFD_NONBLOCK));
+	remove_names();
 	return WIFEXITED(status) ? WEXITSTATUS(status) : KILLED;
 }
 
@@ -219,28 +437,35 @@ static void expect_fine(int (*does)(const struct broker *b))
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_files(void **state)
-{
-	(void)state;
-	expect_fine(is_given_files);
-}
+#define TEST(name, does)                                                                           \
+	static void name(void **state)                                                             \
+	{                                                                                          \
+		(void)state;                                                                       \
+		expect_fine(does);                                                                 \
+	}
 
-static void test_nothing_else(void **state)
-{
-	(void)state;
-	expect_fine(is_refused_the_rest);
-}
+TEST(test_files, is_given_files)
+TEST(test_other_files, is_refused_other_files)
+TEST(test_races, is_not_raced)
+TEST(test_memory, is_given_memory)
+TEST(test_other_memory, is_refused_other_memory)
+TEST(test_pipes, leaves_pipes_alone)
+TEST(test_nonsense, survives_nonsense)
+TEST(test_probes, is_refused_probes)
+TEST(test_tables, is_refused_other_tables)
+TEST(test_sentences, is_told_why)
 
-static void test_pipes(void **state)
+static void test_names(void **state)
 {
 	(void)state;
-	expect_fine(leaves_pipes_alone);
-}
-
-static void test_nonsense(void **state)
-{
-	(void)state;
-	expect_fine(survives_nonsense);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		named = &names[i];
+		/* Only root gives files away. */
+		if (!strcmp(named->what, "another's") && geteuid())
+			continue;
+		expect_fine(is_given_names_of_its_user);
+	}
+	named = names;
 }
 
 static void test_no_rights(void **state)
@@ -254,11 +479,10 @@ static void test_no_rights(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_nothing_else),
-		cmocka_unit_test(test_pipes),
-		cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_no_rights),
+		cmocka_unit_test(test_files), cmocka_unit_test(test_other_files), cmocka_unit_test(test_races),
+		cmocka_unit_test(test_memory), cmocka_unit_test(test_other_memory), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_pipes), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_tables), cmocka_unit_test(test_sentences), cmocka_unit_test(test_no_rights),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

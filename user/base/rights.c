@@ -3,13 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/places.h"
+#include "base/theirs.h"
 
 /* The head of union bpf_attr for BPF_LINK_CREATE with a multi uprobe, include/uapi/linux/bpf.h of 6.6:
  * the system headers of Debian 12 are older. */
@@ -19,18 +24,63 @@ struct link_create_uprobe_multi {
 	__u32 cnt, multi_flags, pid, pad;
 };
 
-static int own_open(void *ctx, const char *path, int flags)
+static int own_maps(void *ctx, uint32_t tid)
 {
+	char path[32];
 	(void)ctx;
-	int fd = open(path, flags | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%u/maps", tid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-static int own_read_link(void *ctx, const char *path, char *out, size_t cap)
+static int own_exe(void *ctx, uint32_t tid, char *out, size_t cap)
 {
+	char path[32];
 	(void)ctx;
+	snprintf(path, sizeof(path), "/proc/%u/exe", tid);
 	ssize_t n = readlink(path, out, cap);
 	return n < 0 ? -errno : (int)n;
+}
+
+static int own_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
+{
+	(void)ctx;
+	return theirs_mapped(tid, start, end);
+}
+
+static int own_file(void *ctx, uint32_t tid, const char *path)
+{
+	(void)ctx;
+	return theirs_file(tid, path);
+}
+
+static int64_t own_memory(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
+{
+	struct iovec here = { out, 0 }, there[IOV_MAX];
+	(void)ctx;
+	cnt = cnt < IOV_MAX ? cnt : IOV_MAX;
+	for (size_t i = 0; i < cnt; i++) {
+		there[i] = (struct iovec){ (void *)(uintptr_t)r[i].addr, r[i].n };
+		here.iov_len += r[i].n;
+	}
+	ssize_t got = process_vm_readv((pid_t)tid, &here, 1, there, cnt, 0);
+	return got < 0 ? -errno : got;
+}
+
+static int own_place(void *ctx, enum rights_place what, int number)
+{
+	(void)ctx;
+	switch (what) {
+	case PLACE_OPEN:
+		return place_open((uint32_t)number);
+	case PLACE_SHARE:
+		return place_share(number);
+	case PLACE_MAP:
+		return place_map(number);
+	default:
+		place_close(number);
+		return 0;
+	}
 }
 
 static int own_link(void *ctx, const struct rights_link *l)
@@ -88,8 +138,8 @@ static int own_mappings(void *ctx, int cpu)
 }
 
 const struct rights rights_own = {
-	.open = own_open, .read_link = own_read_link, .link = own_link, .tracepoint = own_tracepoint,
-	.array = own_array, .mappings = own_mappings,
+	.maps = own_maps, .exe = own_exe, .mapped = own_mapped, .file = own_file, .memory = own_memory, .place = own_place,
+	.link = own_link, .tracepoint = own_tracepoint, .array = own_array, .mappings = own_mappings,
 };
 
 static const struct rights *lent;
@@ -109,14 +159,34 @@ static const struct rights *now(void)
 	return lent ? lent : &rights_own;
 }
 
-int rights_open(const char *path, int flags)
+int rights_maps(uint32_t tid)
 {
-	return now()->open(now()->ctx, path, flags);
+	return now()->maps(now()->ctx, tid);
 }
 
-int rights_read_link(const char *path, char *out, size_t cap)
+int rights_exe(uint32_t tid, char *out, size_t cap)
 {
-	return now()->read_link(now()->ctx, path, out, cap);
+	return now()->exe(now()->ctx, tid, out, cap);
+}
+
+int rights_mapped(uint32_t tid, uint64_t start, uint64_t end)
+{
+	return now()->mapped(now()->ctx, tid, start, end);
+}
+
+int rights_file(uint32_t tid, const char *path)
+{
+	return now()->file(now()->ctx, tid, path);
+}
+
+int64_t rights_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
+{
+	return now()->memory(now()->ctx, tid, r, cnt, out);
+}
+
+int rights_place(enum rights_place what, int number)
+{
+	return now()->place(now()->ctx, what, number);
 }
 
 int rights_link(const struct rights_link *l)

@@ -39,28 +39,28 @@ static int by_header(const void *a, const void *b)
 }
 
 /* Headers lie side by side: one range for many of them is cheaper than one each. */
-static size_t make_spans(const struct order *o, size_t cnt, size_t each, struct memory_range *spans, size_t *total)
+static size_t make_spans(const struct order *o, size_t cnt, size_t each, struct rights_range *spans, size_t *total)
 {
 	size_t n = 0;
 	*total = 0;
 	for (size_t i = 0; i < cnt; i++) {
-		struct memory_range *last = n ? &spans[n - 1] : NULL;
+		struct rights_range *last = n ? &spans[n - 1] : NULL;
 		uint64_t end = o[i].header + each;
 		if (last && o[i].header <= last->addr + last->n + NEAR && end > o[i].header) {
 			*total += end - (last->addr + last->n);
 			last->n = end - last->addr;
 		} else {
-			spans[n++] = (struct memory_range){ o[i].header, each };
+			spans[n++] = (struct rights_range){ o[i].header, each };
 			*total += each;
 		}
 	}
 	return n;
 }
 
-static void spread(const struct order *o, size_t cnt, size_t each, const struct memory_range *spans,
+static void spread(const struct order *o, size_t cnt, size_t each, const struct rights_range *spans,
 		   const uint8_t *bytes, uint8_t *out)
 {
-	const struct memory_range *s = spans;
+	const struct rights_range *s = spans;
 	for (size_t i = 0; i < cnt; i++) {
 		while (o[i].header - s->addr >= s->n)
 			bytes += s++->n;
@@ -71,7 +71,7 @@ static void spread(const struct order *o, size_t cnt, size_t each, const struct 
 int headers_read(struct memory *m, const struct index_entry *e, size_t cnt, size_t each, uint8_t *out)
 {
 	struct order *order = malloc(cnt * sizeof(*order));
-	struct memory_range *spans = malloc(cnt * sizeof(*spans));
+	struct rights_range *spans = malloc(cnt * sizeof(*spans));
 	uint8_t *bytes = NULL;
 	size_t total, spans_cnt;
 	int rc = -ENOMEM;

@@ -171,11 +171,11 @@ static size_t choose_witnesses(const struct boehm_heap *h, size_t *out)
 static int compare_witnesses(struct memory *m, const struct layout *l, const struct boehm_heap *h, bool *changed)
 {
 	size_t chosen[WITNESSES], n = choose_witnesses(h, chosen);
-	struct memory_range ranges[WITNESSES] = { 0 };
+	struct rights_range ranges[WITNESSES] = { 0 };
 	struct witness *seen = malloc(sizeof(*seen) * WITNESSES);
 	int rc = seen ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		ranges[i] = (struct memory_range){ h->blocks[chosen[i]].header + 0x10, sizeof(*seen) };
+		ranges[i] = (struct rights_range){ h->blocks[chosen[i]].header + 0x10, sizeof(*seen) };
 	if (!rc)
 		rc = memory_read_ranges(m, ranges, n, seen, NULL);
 	for (size_t i = 0; !rc && i < n; i++) {

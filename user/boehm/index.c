@@ -87,10 +87,10 @@ static int read_bottoms(struct memory *m, struct bottoms *b, uint64_t all_nils, 
 	uint8_t *raw = malloc((size_t)BATCH * BOTTOM_SZ);
 	int rc = raw ? 0 : -ENOMEM;
 	for (size_t at = 0; !rc && at < b->list_cnt;) {
-		struct memory_range ranges[BATCH];
+		struct rights_range ranges[BATCH];
 		size_t n = 0;
 		for (; n < BATCH && at + n < b->list_cnt; n++)
-			ranges[n] = (struct memory_range){ b->list[at + n].addr, BOTTOM_SZ };
+			ranges[n] = (struct rights_range){ b->list[at + n].addr, BOTTOM_SZ };
 		rc = memory_read_ranges(m, ranges, n, raw, NULL);
 		for (size_t i = 0; !rc && i < n; i++, at++) {
 			struct bottom from = b->list[at];
@@ -162,11 +162,11 @@ static size_t slots_of(const uint64_t *addrs, size_t cnt, uint32_t *slots)
 static int read_slots(struct memory *m, uint64_t top_index, uint64_t all_nils,
 		      const uint32_t *slots, size_t cnt, struct bottoms *b)
 {
-	struct memory_range ranges[FEW_SLOTS];
+	struct rights_range ranges[FEW_SLOTS];
 	uint64_t words[FEW_SLOTS];
 	size_t unreadable;
 	for (size_t i = 0; i < cnt; i++)
-		ranges[i] = (struct memory_range){ top_index + slots[i] * 8ull, 8 };
+		ranges[i] = (struct rights_range){ top_index + slots[i] * 8ull, 8 };
 	int rc = memory_read_ranges(m, ranges, cnt, words, &unreadable);
 	if (!rc && unreadable)
 		rc = -EFAULT;

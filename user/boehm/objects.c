@@ -9,20 +9,20 @@
 #define WORD 8
 
 /* From the first marked object to the last one: cheaper than a range each. n = 0: none is marked. */
-static struct memory_range span_of(const struct boehm_heap *h, const struct heap_block *b)
+static struct rights_range span_of(const struct boehm_heap *h, const struct heap_block *b)
 {
 	const uint8_t *marks = h->marks + b->marks;
 	uint32_t first = 0, last = b->objects;
 	if (!b->live)
-		return (struct memory_range){ b->addr, 0 };
+		return (struct rights_range){ b->addr, 0 };
 	while (!marks[first])
 		first++;
 	while (!marks[last - 1])
 		last--;
-	return (struct memory_range){ b->addr + first * b->size, (last - 1 - first) * b->size + WORD };
+	return (struct rights_range){ b->addr + first * b->size, (last - 1 - first) * b->size + WORD };
 }
 
-static void take_words(const struct boehm_heap *h, const struct heap_block *b, const struct memory_range *span,
+static void take_words(const struct boehm_heap *h, const struct heap_block *b, const struct rights_range *span,
 		       const uint8_t *bytes, uint64_t *out)
 {
 	for (uint32_t i = 0; i < b->objects; i++) {
@@ -35,7 +35,7 @@ static void take_words(const struct boehm_heap *h, const struct heap_block *b, c
 
 static int first_words(struct memory *m, const struct boehm_heap *h, uint64_t *out)
 {
-	struct memory_range spans[BATCH_BLOCKS];
+	struct rights_range spans[BATCH_BLOCKS];
 	uint8_t *bytes = malloc((size_t)BATCH_BLOCKS * BOEHM_BLOCK);
 	int rc = bytes ? 0 : -ENOMEM;
 	for (size_t at = 0; !rc && at < h->blocks_cnt;) {
@@ -69,7 +69,7 @@ static bool is_listed_size(const struct heap_block *b)
 }
 
 struct candidates {
-	struct memory_range *rest; /* of the object, behind its first word */
+	struct rights_range *rest; /* of the object, behind its first word */
 	size_t *places;
 	size_t cnt;
 	uint64_t total;
@@ -86,7 +86,7 @@ static void gather(const struct boehm_heap *h, const uint64_t *words, size_t *bl
 			size_t place = b->marks + i;
 			if (!h->marks[place] || led_to(h, b, words[place]) == SIZE_MAX)
 				continue;
-			c->rest[c->cnt] = (struct memory_range){ b->addr + i * b->size + WORD,
+			c->rest[c->cnt] = (struct rights_range){ b->addr + i * b->size + WORD,
 								 b->kind == HEAP_ATOMIC ? 0 : b->size - WORD };
 			c->total += c->rest[c->cnt].n;
 			c->places[c->cnt++] = place;

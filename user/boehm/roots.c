@@ -316,13 +316,13 @@ static int copy_range(struct roots *r, struct memory *m, const struct root_range
 {
 	for (uint64_t at = g->start; at < g->end;) {
 		uint64_t n = g->end - at < PART_MAX ? g->end - at : PART_MAX;
-		struct memory_range part = { at, n };
+		struct rights_range part = { at, n };
 		size_t gone = 0;
 		int rc = words_late(deadline_ns) ? -ETIMEDOUT :
 						   memory_read_ranges(m, &part, 1, r->bytes + g->at + (at - g->start), &gone);
 		for (uint64_t p = at; !rc && gone && p < at + n;) {
 			uint64_t next = (p & ~(PAGE - 1)) + PAGE;
-			part = (struct memory_range){ p, (next < at + n ? next : at + n) - p };
+			part = (struct rights_range){ p, (next < at + n ? next : at + n) - p };
 			rc = memory_read_ranges(m, &part, 1, r->bytes + g->at + (p - g->start), &gone);
 			r->unreadable += gone;
 			gone = 1;

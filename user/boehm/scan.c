@@ -37,10 +37,10 @@ static bool is_empty_table(struct memory *m, uint64_t addr)
 /* Keys of the lower tables that words [from, until) lead to; UINT64_MAX where they do not. */
 static int read_keys(struct memory *m, const struct words *w, size_t from, size_t until, uint64_t nil, uint64_t *keys)
 {
-	struct memory_range ranges[2 * INDEX_TOP];
+	struct rights_range ranges[2 * INDEX_TOP];
 	for (size_t i = from; i < until; i++) {
 		bool leads = w->at[i] != nil && is_pointer(w->at[i]);
-		ranges[i - from] = (struct memory_range){ w->at[i] + BOTTOM_KEY, leads ? 8 : 0 };
+		ranges[i - from] = (struct rights_range){ w->at[i] + BOTTOM_KEY, leads ? 8 : 0 };
 	}
 	uint64_t packed[2 * INDEX_TOP];
 	int rc = memory_read_ranges(m, ranges, until - from, packed, NULL);
@@ -112,14 +112,14 @@ static int search(struct memory *m, const struct words *w, struct scan_hit *out)
 /* What is not readable, or not writable, reads as zeroes. */
 static int read_words(struct memory *m, const struct space *s, uint64_t start, uint64_t end, uint64_t *out)
 {
-	struct memory_range pages[CHUNK / PAGE + 1];
+	struct rights_range pages[CHUNK / PAGE + 1];
 	size_t cnt = 0;
 	for (uint64_t at = start; at < end;) {
 		uint64_t next = (at / PAGE + 1) * PAGE;
 		next = next < end ? next : end;
 		const struct space_region *r = space_find(s, at);
 		bool wanted = r && r->readable && r->writable;
-		pages[cnt++] = (struct memory_range){ wanted ? at : 0, next - at };
+		pages[cnt++] = (struct rights_range){ wanted ? at : 0, next - at };
 		at = next;
 	}
 	return memory_read_ranges(m, pages, cnt, out, NULL);

@@ -98,7 +98,7 @@ static int take_variables(struct search *s, const struct root_exclude *v, size_t
 	int rc = words ? 0 : -ENOMEM;
 	for (size_t i = 0; i < cnt && !rc; i++) {
 		for (uint64_t at = v[i].start, end = v[i].end; at < end && !rc;) {
-			struct memory_range part = { at, end - at < PART ? end - at : PART };
+			struct rights_range part = { at, end - at < PART ? end - at : PART };
 			rc = memory_read_ranges(s->m, &part, 1, words, NULL);
 			if (!rc)
 				rc = take_words(s, words, part.n / WORD);
@@ -121,7 +121,7 @@ static int follow(struct search *s, const struct object *from, const uint64_t *w
 	return may_be_own(s, words[0], &to) && to.size == o.size && to.kind == o.kind ? take(s, &to) : 0;
 }
 
-static size_t fill_ranges(const struct search *s, size_t from, struct memory_range *ranges)
+static size_t fill_ranges(const struct search *s, size_t from, struct rights_range *ranges)
 {
 	size_t n = 0;
 	for (uint64_t sum = 0; from + n < s->wave_cnt; n++) {
@@ -129,14 +129,14 @@ static size_t fill_ranges(const struct search *s, size_t from, struct memory_ran
 		if (n && sum + o.size > BATCH_BYTES)
 			break;
 		sum += o.size;
-		ranges[n] = (struct memory_range){ o.base, o.size };
+		ranges[n] = (struct rights_range){ o.base, o.size };
 	}
 	return n;
 }
 
 static int run_wave(struct search *s, bool first)
 {
-	struct memory_range *ranges = malloc(s->wave_cnt * sizeof(*ranges));
+	struct rights_range *ranges = malloc(s->wave_cnt * sizeof(*ranges));
 	int rc = ranges ? 0 : -ENOMEM;
 	for (size_t at = 0, n; at < s->wave_cnt && !rc; at += n) {
 		uint64_t sum = 0;
@@ -255,7 +255,7 @@ static bool has_unknown(const struct search *s, const struct heap_block *b, bool
 /* Of large ones the first page. */
 static int judge_left(struct search *s, bool large)
 {
-	struct memory_range ranges[BATCH_BLOCKS];
+	struct rights_range ranges[BATCH_BLOCKS];
 	size_t blocks[BATCH_BLOCKS];
 	uint64_t *words = malloc((size_t)BATCH_BLOCKS * BOEHM_BLOCK);
 	int rc = words ? 0 : -ENOMEM;
@@ -265,7 +265,7 @@ static int judge_left(struct search *s, bool large)
 			if (!has_unknown(s, &s->h->blocks[b], large))
 				continue;
 			blocks[n] = b;
-			ranges[n++] = (struct memory_range){ s->h->blocks[b].addr, BOEHM_BLOCK };
+			ranges[n++] = (struct rights_range){ s->h->blocks[b].addr, BOEHM_BLOCK };
 		}
 		rc = memory_read_ranges(s->m, ranges, n, words, NULL);
 		for (size_t i = 0; i < n && !rc; i++)

@@ -60,7 +60,7 @@ bool words_late(uint64_t deadline_ns)
 struct batch {
 	struct memory *memory;
 	struct words *words;
-	struct memory_range ranges[RANGES_MAX];
+	struct rights_range ranges[RANGES_MAX];
 	size_t cnt;
 	uint64_t at, bytes; /* in the copy */
 	uint64_t deadline_ns;
@@ -83,7 +83,7 @@ static int batch_read(struct batch *b)
 static int batch_add(struct batch *b, uint64_t addr, uint64_t n)
 {
 	while (n) {
-		struct memory_range *last = b->cnt ? &b->ranges[b->cnt - 1] : NULL;
+		struct rights_range *last = b->cnt ? &b->ranges[b->cnt - 1] : NULL;
 		uint64_t part = n < RUN_MAX ? n : RUN_MAX;
 		if (last && last->addr + last->n == addr && last->n + part <= RUN_MAX) {
 			last->n += part;
@@ -91,7 +91,7 @@ static int batch_add(struct batch *b, uint64_t addr, uint64_t n)
 			int rc = b->cnt == RANGES_MAX || b->bytes >= BATCH_MAX ? batch_read(b) : 0;
 			if (rc)
 				return rc;
-			b->ranges[b->cnt++] = (struct memory_range){ addr, part };
+			b->ranges[b->cnt++] = (struct rights_range){ addr, part };
 		}
 		b->bytes += part;
 		addr += part;
@@ -126,7 +126,7 @@ static void take_first(struct words *w, const struct heap_block *b, const uint8_
 /* A pointer-free block is read whole when small objects fill it: cheaper than object by object. */
 static int copy_first(struct words *w, struct memory *m, const struct boehm_heap *h, uint64_t deadline_ns)
 {
-	struct memory_range ranges[RANGES_MAX];
+	struct rights_range ranges[RANGES_MAX];
 	size_t blocks[RANGES_MAX], cnt = 0;
 	uint8_t *bytes = malloc(RANGES_MAX * BOEHM_BLOCK);
 	int rc = bytes ? 0 : -ENOMEM;
@@ -143,7 +143,7 @@ static int copy_first(struct words *w, struct memory *m, const struct boehm_heap
 		if (b && w->at[i] == WORDS_NONE) {
 			bool large = b->objects <= 1 || b->bytes > BOEHM_BLOCK;
 			blocks[cnt] = i;
-			ranges[cnt++] = (struct memory_range){ b->addr, large ? 4 : b->bytes };
+			ranges[cnt++] = (struct rights_range){ b->addr, large ? 4 : b->bytes };
 		}
 	}
 	free(bytes);

@@ -86,7 +86,7 @@ int chunks_grow(struct chunks *c)
 {
 	if (c->at_cnt == ALYS_MAX_CHUNKS)
 		return -ENOSPC;
-	int fd = rights_array("alys_chunk", sizeof(struct alys_chunk));
+	int fd = rights_array(CHUNK_NAME, sizeof(struct alys_chunk));
 	if (fd < 0)
 		return fd;
 	int rc = publish(c, fd);

@@ -13,6 +13,8 @@
 
 #include "rows.h"
 
+#define CHUNK_NAME "alys_chunk" /* of its map in the kernel */
+
 struct extent {
 	uint32_t chunk, off, n; /* words */
 };

@@ -14,8 +14,6 @@
 #include "base/vec.h"
 #include "probe/leaving.h"
 
-#define MULTI_RETURN 1u /* BPF_F_UPROBE_MULTI_RETURN */
-
 int batch_add(struct batch *b, uint64_t offset, uint64_t cookie)
 {
 	uint64_t *o = VEC_PUSH(b, offsets), *c = VEC_PUSH(b, cookies);

@@ -11,6 +11,7 @@
 /* libbpf's attach types end at 6.1: these two are newer (enum bpf_attach_type, linux/bpf.h). */
 #define ATTACH_UPROBE_MULTI 48
 #define ATTACH_UPROBE_SESSION 57
+#define MULTI_RETURN 1u /* BPF_F_UPROBE_MULTI_RETURN */
 
 struct bpf_program;
 

@@ -2,11 +2,9 @@
 #include "session/broker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -16,35 +14,40 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/caps.h"
 #include "base/handover.h"
+#include "base/log.h"
 #include "base/rights.h"
 #include "session/fence.h"
+#include "session/grants.h"
 
 #define USER "alys"
 #define NOBODY 65534
 #define SITES_MAX 2048
+#define REFUSALS_TOLD 20
 #define PATH_SZ 4200
-#define ARRAY_MAX (64u << 20)
+#define WINDOW_SZ (1u << 20) /* of memory, which comes through a mapping that both have */
 
-enum wish { WISH_OPEN = 1, WISH_READ_LINK, WISH_LINK, WISH_TRACEPOINT, WISH_ARRAY, WISH_MAPPINGS };
+enum wish {
+	WISH_MAPS = 1, WISH_EXE, WISH_MAPPED, WISH_FILE, WISH_MEMORY, WISH_PLACE, WISH_LINK, WISH_TRACEPOINT, WISH_ARRAY, WISH_MAPPINGS,
+};
 
 /* One packet each way; a descriptor may go along. */
 struct ask {
 	uint32_t wish;
-	int32_t number; /* flags, CPU, or a program's descriptor: the broker has the same ones */
-	uint32_t attach_type, flags, tgid, cnt;
+	int32_t number; /* CPU, size, place, or a program's descriptor: the broker has the same ones */
+	uint32_t tid, cnt, attach_type, flags;
 	union {
 		char path[PATH_SZ];
+		struct rights_range ranges[SITES_MAX]; /* of WISH_MAPPED one: from, to */
 		struct {
 			uint64_t offsets[SITES_MAX], cookies[SITES_MAX];
 		};
@@ -53,46 +56,58 @@ struct ask {
 
 struct answer {
 	int32_t rc;
-	char text[PATH_SZ];
+	char text[PATH_SZ]; /* a path, or why not */
 };
 
 /* --- the collector's side ---------------------------------------------------------------------- */
 
-static int call(void *ctx, const struct ask *a, size_t n, int fd, struct answer *out)
+static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under the lock. */
+static int call_locked(const struct broker *b, const struct ask *a, size_t n, int fd, struct answer *out)
 {
-	static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
-	const struct broker *b = ctx;
-	int got = -1;
-	pthread_mutex_lock(&one_by_one);
-	int rc = handover_send(b->sock, a, n, fd, 0);
+	int got = -1, rc = handover_send(b->sock, a, n, fd, 0);
 	if (!rc && handover_receive(b->sock, out, sizeof(*out), &got) < (ssize_t)sizeof(out->rc))
 		rc = -EPIPE;
-	pthread_mutex_unlock(&one_by_one);
-	if (rc)
-		return rc;
-	return out->rc < 0 || got < 0 ? out->rc : got;
+	return rc ? rc : out->rc < 0 || got < 0 ? out->rc : got;
 }
 
-static int call_path(void *ctx, enum wish wish, const char *path, int number, struct answer *out)
+static int call(void *ctx, const struct ask *a, size_t n, int fd, struct answer *out)
 {
-	struct ask a = { .wish = wish, .number = number };
+	pthread_mutex_lock(&one_by_one);
+	int rc = call_locked(ctx, a, n, fd, out);
+	pthread_mutex_unlock(&one_by_one);
+	return rc;
+}
+
+/* What fits into the head. */
+static int call_short(void *ctx, enum wish wish, uint32_t tid, int number, struct answer *out)
+{
+	struct ask a = { .wish = wish, .tid = tid, .number = number };
+	return call(ctx, &a, offsetof(struct ask, path), -1, out);
+}
+
+static int call_path(void *ctx, enum wish wish, uint32_t tid, const char *path, int number)
+{
+	struct ask a = { .wish = wish, .tid = tid, .number = number };
+	struct answer out;
 	size_t n = strlen(path) + 1;
 	if (n > sizeof(a.path))
 		return -ENAMETOOLONG;
 	memcpy(a.path, path, n);
-	return call(ctx, &a, offsetof(struct ask, path) + n, -1, out);
+	return call(ctx, &a, offsetof(struct ask, path) + n, -1, &out);
 }
 
-static int ask_open(void *ctx, const char *path, int flags)
+static int ask_maps(void *ctx, uint32_t tid)
 {
 	struct answer out;
-	return call_path(ctx, WISH_OPEN, path, flags, &out);
+	return call_short(ctx, WISH_MAPS, tid, 0, &out);
 }
 
-static int ask_read_link(void *ctx, const char *path, char *out, size_t cap)
+static int ask_exe(void *ctx, uint32_t tid, char *out, size_t cap)
 {
 	struct answer a;
-	int rc = call_path(ctx, WISH_READ_LINK, path, 0, &a);
+	int rc = call_short(ctx, WISH_EXE, tid, 0, &a);
 	if (rc < 0)
 		return rc;
 	size_t n = (size_t)rc < cap ? (size_t)rc : cap;
@@ -102,10 +117,68 @@ static int ask_read_link(void *ctx, const char *path, char *out, size_t cap)
 	return (int)n;
 }
 
+static int ask_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
+{
+	struct ask a = { .wish = WISH_MAPPED, .tid = tid, .ranges = { { start, end } } };
+	struct answer out;
+	return call(ctx, &a, offsetof(struct ask, ranges) + sizeof(a.ranges[0]), -1, &out);
+}
+
+static int ask_file(void *ctx, uint32_t tid, const char *path)
+{
+	return call_path(ctx, WISH_FILE, tid, path, 0);
+}
+
+/* As much of the ranges as goes through the window at once: whole ones, and the rest of one that is larger. */
+static size_t pieces_of(struct rights_range first, const struct rights_range *r, size_t cnt, struct ask *a)
+{
+	size_t n = 0, total = 0;
+	while (n < IOV_MAX && n < cnt && total < WINDOW_SZ) {
+		struct rights_range p = n ? r[n] : first;
+		p.n = p.n < WINDOW_SZ - total ? p.n : WINDOW_SZ - total;
+		a->ranges[n++] = p;
+		total += p.n;
+	}
+	a->cnt = (uint32_t)n;
+	return total;
+}
+
+static int64_t ask_memory(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
+{
+	static struct ask a; /* too large for a stack */
+	const struct broker *b = ctx;
+	struct answer answer;
+	uint64_t sum = 0, off = 0; /* off: of *r, that was read */
+	int64_t rc = 0;
+	pthread_mutex_lock(&one_by_one);
+	while (cnt) {
+		a.wish = WISH_MEMORY;
+		a.tid = tid;
+		size_t wanted = pieces_of((struct rights_range){ r->addr + off, r->n - off }, r, cnt, &a);
+		rc = call_locked(b, &a, offsetof(struct ask, ranges) + a.cnt * sizeof(a.ranges[0]), -1, &answer);
+		if (rc < 0 || rc > (int64_t)wanted)
+			break;
+		memcpy((char *)out + sum, b->window, (size_t)rc);
+		sum += (uint64_t)rc;
+		if ((size_t)rc < wanted)
+			break;
+		for (off += wanted; cnt && off >= r->n; cnt--)
+			off -= r++->n;
+	}
+	pthread_mutex_unlock(&one_by_one);
+	return sum ? (int64_t)sum : rc > 0 ? -EPROTO : rc;
+}
+
+static int ask_place(void *ctx, enum rights_place what, int number)
+{
+	struct answer out;
+	return call_short(ctx, WISH_PLACE, what, number, &out);
+}
+
 static int ask_link(void *ctx, const struct rights_link *l)
 {
 	struct ask a = { .wish = WISH_LINK, .number = l->prog_fd, .attach_type = l->attach_type, .flags = l->flags,
-			 .tgid = l->tgid, .cnt = l->cnt };
+			 .tid = l->tgid, .cnt = l->cnt };
 	struct answer out;
 	if (l->cnt > SITES_MAX)
 		return -E2BIG;
@@ -116,159 +189,124 @@ static int ask_link(void *ctx, const struct rights_link *l)
 
 static int ask_tracepoint(void *ctx, const char *name, int prog_fd)
 {
-	struct answer out;
-	return call_path(ctx, WISH_TRACEPOINT, name, prog_fd, &out);
+	return call_path(ctx, WISH_TRACEPOINT, 0, name, prog_fd);
 }
 
 static int ask_array(void *ctx, const char *name, uint32_t value_sz)
 {
-	struct answer out;
-	return call_path(ctx, WISH_ARRAY, name, (int)value_sz, &out);
+	return call_path(ctx, WISH_ARRAY, 0, name, (int)value_sz);
 }
 
 static int ask_mappings(void *ctx, int cpu)
 {
 	struct answer out;
-	return call_path(ctx, WISH_MAPPINGS, "", cpu, &out);
+	return call_short(ctx, WISH_MAPPINGS, 0, cpu, &out);
 }
 
 /* --- the broker's side ------------------------------------------------------------------------- */
 
-/* The digits behind "/proc/"; what follows them goes to *rest. 0: no such path. */
-static uint32_t split_path(const char *path, const char **rest)
+/* A packet as it came. */
+struct request {
+	struct ask *ask;
+	size_t body; /* bytes behind the head */
+	int fd;
+};
+
+static bool has_path(const struct request *q)
 {
-	uint32_t pid;
-	int n = 0;
-	if (sscanf(path, "/proc/%9" SCNu32 "/%n", &pid, &n) != 1 || !n)
-		return 0;
-	*rest = path + n;
-	return pid;
+	return q->body && q->body <= sizeof(q->ask->path) && memchr(q->ask->path, 0, q->body);
 }
 
-/*
- * What a descriptor of O_PATH, which is taken, stands for, to be read, if that is a file: of pipes and devices the opening
- * alone would be felt by others.
- */
-static int open_file(int place)
+static bool has_ranges(const struct request *q, size_t cnt)
 {
-	char path[32];
-	struct stat st;
-	if (place < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	int rc = fstat(place, &st) ? -errno : !S_ISREG(st.st_mode) ? -EACCES : rights_own.open(NULL, path, O_RDONLY | O_NONBLOCK);
-	close(place);
-	return rc;
+	return cnt && cnt <= SITES_MAX && q->body == cnt * sizeof(q->ask->ranges[0]);
 }
 
-/* In the process' own view; links stay in it. Nothing but files is given out, and /tmp as a place. */
-static int open_in_root(uint32_t pid, const char *path, int flags)
+static int no_such_wish(struct err *why)
 {
-	char root[32];
-	bool place = flags & O_PATH;
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (place ? O_DIRECTORY : 0),
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	if (place && strcmp(path, "tmp"))
-		return -EACCES;
-	snprintf(root, sizeof(root), "/proc/%u/root", pid);
-	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (at < 0)
-		return -errno;
-	int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how)), code = errno;
-	close(at);
-	errno = code;
-	return fd >= 0 && place ? fd : open_file(fd);
+	return err_set(why, EPROTO, "a packet is refused: it is no request");
 }
 
-static int open_mapped(uint32_t pid, uint64_t start, uint64_t end)
+static int do_link(const struct request *q, struct err *why)
 {
-	char path[96];
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
-	return open_file(open(path, O_PATH | O_CLOEXEC));
-}
-
-/* Paths are made anew from what they mean; what means nothing here is refused. */
-static int do_open(const char *path, int flags)
-{
-	char again[64];
-	const char *rest;
-	uint64_t start, end;
-	int n = 0;
-	uint32_t pid = split_path(path, &rest);
-	if (!pid)
-		return -EACCES;
-	if (!strncmp(rest, "root/", 5))
-		return open_in_root(pid, rest + 5, flags);
-	if (sscanf(rest, "map_files/%" SCNx64 "-%" SCNx64 "%n", &start, &end, &n) == 2 && !rest[n])
-		return open_mapped(pid, start, end);
-	if (strcmp(rest, "maps") && strcmp(rest, "mem"))
-		return -EACCES;
-	snprintf(again, sizeof(again), "/proc/%u/%s", pid, rest);
-	return rights_own.open(NULL, again, O_RDONLY);
-}
-
-static int do_read_link(const char *path, struct answer *out)
-{
-	char again[64];
-	const char *rest;
-	uint32_t pid = split_path(path, &rest);
-	if (!pid || strcmp(rest, "exe"))
-		return -EACCES;
-	snprintf(again, sizeof(again), "/proc/%u/exe", pid);
-	return rights_own.read_link(NULL, again, out->text, sizeof(out->text));
-}
-
-static int do_link(const struct ask *a, size_t n, int file_fd)
-{
-	struct rights_link l = { .prog_fd = a->number, .file_fd = file_fd, .attach_type = a->attach_type,
-				 .flags = a->flags, .tgid = a->tgid, .cnt = a->cnt,
+	const struct ask *a = q->ask;
+	struct rights_link l = { .prog_fd = a->number, .file_fd = q->fd, .attach_type = a->attach_type,
+				 .flags = a->flags, .tgid = a->tid, .cnt = a->cnt,
 				 .offsets = a->offsets, .cookies = a->cookies };
-	return n == sizeof(*a) && a->cnt <= SITES_MAX && file_fd >= 0 ? rights_own.link(NULL, &l) : -EPROTO;
+	bool whole = q->body == sizeof(*a) - offsetof(struct ask, path) && a->cnt <= SITES_MAX && q->fd >= 0;
+	return whole ? grant_link(&l, why) : no_such_wish(why);
 }
 
-/* A descriptor, or a number; *passes says which. */
-static int grant(struct ask *a, size_t n, int fd, struct answer *out, bool *passes)
+static int do_place(const struct ask *a)
 {
-	bool text = n > offsetof(struct ask, path) && n <= sizeof(*a) && memchr(a->path, 0, n - offsetof(struct ask, path));
-	*passes = a->wish != WISH_READ_LINK;
-	if (n < offsetof(struct ask, path) || (a->wish != WISH_LINK && !text))
-		return -EPROTO;
+	return a->tid <= PLACE_MAP ? rights_own.place(NULL, (enum rights_place)a->tid, a->number) : -EPROTO;
+}
+
+/* With a descriptor as what comes back, or a number. */
+static int grant(const struct broker *b, const struct request *q, struct answer *out, struct err *why)
+{
+	const struct ask *a = q->ask;
 	switch (a->wish) {
-	case WISH_OPEN:
-		return do_open(a->path, a->number);
-	case WISH_READ_LINK:
-		return do_read_link(a->path, out);
+	case WISH_MAPS:
+		return rights_own.maps(NULL, a->tid);
+	case WISH_EXE:
+		return rights_own.exe(NULL, a->tid, out->text, sizeof(out->text));
+	case WISH_MAPPED:
+		return has_ranges(q, 1) ? grant_mapped(a->tid, a->ranges[0].addr, a->ranges[0].n, why) : no_such_wish(why);
+	case WISH_FILE:
+		return has_path(q) ? grant_file(a->tid, a->path, why) : no_such_wish(why);
+	case WISH_MEMORY:
+		return has_ranges(q, a->cnt) ? (int)grant_memory(a->tid, a->ranges, a->cnt, b->window, WINDOW_SZ) : no_such_wish(why);
+	case WISH_PLACE:
+		return do_place(a);
 	case WISH_LINK:
-		return do_link(a, n, fd);
+		return do_link(q, why);
 	case WISH_TRACEPOINT:
-		return rights_own.tracepoint(NULL, a->path, a->number);
+		return has_path(q) ? grant_tracepoint(a->path, a->number, why) : no_such_wish(why);
 	case WISH_ARRAY:
-		return (uint32_t)a->number <= ARRAY_MAX ? rights_own.array(NULL, a->path, (uint32_t)a->number) : -E2BIG;
+		return has_path(q) ? grant_array(a->path, (uint32_t)a->number, why) : no_such_wish(why);
 	case WISH_MAPPINGS:
 		return rights_own.mappings(NULL, a->number);
 	default:
-		return -EPROTO;
+		return no_such_wish(why);
 	}
+}
+
+static bool passes(const struct ask *a)
+{
+	return a->wish != WISH_EXE && a->wish != WISH_MEMORY && (a->wish != WISH_PLACE || a->tid == PLACE_MAP);
+}
+
+/* What no collector of ours would ask for; files that are no programs it meets every day. */
+static void tell(const struct err *why)
+{
+	static unsigned told;
+	if (why->code && why->code != ENOEXEC && told++ < REFUSALS_TOLD)
+		log_warn("the part without rights asked for too much: %s%s", why->text, told == REFUSALS_TOLD ? " (no more of these are told)" : "");
 }
 
 /* False when the collector is gone. */
 static bool serve_one(const struct broker *b)
 {
 	static struct ask a; /* too large for a stack */
-	struct answer out = { 0 };
-	int fd;
-	bool passes;
-	ssize_t n = handover_receive(b->sock, &a, sizeof(a), &fd);
+	static struct answer out;
+	struct request q = { .ask = &a };
+	struct err why = { 0 };
+	ssize_t n = handover_receive(b->sock, &a, sizeof(a), &q.fd);
 	if (n <= 0)
 		return false;
-	out.rc = grant(&a, (size_t)n, fd, &out, &passes);
-	int given = passes && out.rc >= 0 ? out.rc : -1;
-	size_t length = passes || out.rc < 0 ? sizeof(out.rc) : sizeof(out);
-	int rc = handover_send(b->sock, &out, length, given, 0);
+	q.body = (size_t)n - offsetof(struct ask, path);
+	out = (struct answer){ 0 };
+	out.rc = (size_t)n < offsetof(struct ask, path) ? no_such_wish(&why) : grant(b, &q, &out, &why);
+	tell(&why);
+	int given = out.rc >= 0 && passes(&a) ? out.rc : -1;
+	if (why.code)
+		snprintf(out.text, sizeof(out.text), "%s", why.text);
+	int rc = handover_send(b->sock, &out, why.code || a.wish == WISH_EXE ? sizeof(out) : sizeof(out.rc), given, 0);
 	if (given >= 0)
 		close(given);
-	if (fd >= 0)
-		close(fd);
+	if (q.fd >= 0)
+		close(q.fd);
 	return !rc;
 }
 
@@ -291,6 +329,7 @@ int broker_serve(struct broker *b, int signals)
 			there = serve_one(b);
 	}
 	close(b->sock);
+	munmap(b->window, WINDOW_SZ);
 	while (waitpid(b->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return status;
@@ -321,10 +360,13 @@ static int give_up_rights(const struct broker *b)
 int broker_split(struct broker *b, struct err *err)
 {
 	static struct rights asking = {
-		.open = ask_open, .read_link = ask_read_link, .link = ask_link, .tracepoint = ask_tracepoint,
-		.array = ask_array, .mappings = ask_mappings,
+		.maps = ask_maps, .exe = ask_exe, .mapped = ask_mapped, .file = ask_file, .memory = ask_memory,
+		.place = ask_place, .link = ask_link, .tracepoint = ask_tracepoint, .array = ask_array, .mappings = ask_mappings,
 	};
 	int pair[2], size = 4 * (int)sizeof(struct ask);
+	b->window = mmap(NULL, WINDOW_SZ, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (b->window == MAP_FAILED)
+		return err_set(err, errno, "mmap: %s", strerror(errno));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return err_set(err, errno, "socketpair: %s", strerror(errno));
 	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));

@@ -1,6 +1,6 @@
 /*
  * session/broker: splits a program that has opened everything in two: the broker keeps the rights and does
- * with them what base/rights names, and nothing else; the other process has no rights at all from here on,
+ * with them what base/rights names, as far as grants.h goes; the other process has no rights at all from here on,
  * and asks. Neither outlives the other for long.
  *
  *   broker: rights, opens and attaches, parses nothing <-- socketpair --> collector: all bytes of others, no rights
@@ -19,6 +19,7 @@ struct broker {
 	uid_t uid; /* the collector's */
 	gid_t gid;
 	int writable; /* the one directory that the collector may change files in, -1 = none */
+	void *window; /* through which memory of others comes */
 	int fenced;   /* in the collector: what fence_raise said of it */
 	bool (*hands_on)(void *ctx, int signal); /* asked by the broker; NULL: all are */
 	void *ctx;

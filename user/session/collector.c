@@ -249,7 +249,6 @@ int collector_open(struct collector *c, uint32_t tgid, struct err *err)
 
 void collector_close(struct collector *c)
 {
-	memory_close(&c->memory);
 	space_free(&c->space);
 	elf_close(c->elf);
 	if (c->fd >= 0)

@@ -577,7 +577,6 @@ int marks_count(struct marks *m, uint32_t tgid, uint64_t *gc_no)
 	if (!to_ask(m, tgid, &memory, &layout))
 		return -ENOENT;
 	int rc = boehm_gc_no(&memory, &layout, gc_no);
-	memory_close(&memory);
 	return rc;
 }
 
@@ -590,7 +589,6 @@ struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
 	if (!r)
 		return NULL;
 	int rc = boehm_heap_read_now(&memory, &layout, &r->heap, &err);
-	memory_close(&memory);
 	r->tgid = tgid;
 	r->gc_no = (uint32_t)r->heap.gc_no;
 	r->until_ns = clock_now();
@@ -614,7 +612,6 @@ int marks_compare(struct marks *m, const struct mark_reading *r, const struct re
 		own = w->own;
 	pthread_mutex_unlock(&m->lock);
 	int rc = unknown_find(&memory, &own, &r->heap, o, out);
-	memory_close(&memory);
 	return rc;
 }
 

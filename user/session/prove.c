@@ -120,7 +120,6 @@ static int compare(struct proving *p, struct err *err)
 		rc = compare_layouts(p, &l, bias, err);
 	if (!rc)
 		rc = compare_heap(p, &m, &l, err);
-	memory_close(&m);
 	space_free(&s);
 	return rc;
 }

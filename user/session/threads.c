@@ -274,7 +274,7 @@ static bool is_kept(struct memory *m, const struct own_places *own, uint64_t sp,
 {
 	bool kept = false;
 	for (size_t i = 0; i < own->variables_cnt && !kept; i++) {
-		struct memory_range at = { own->variables[i].start, own->variables[i].end - own->variables[i].start };
+		struct rights_range at = { own->variables[i].start, own->variables[i].end - own->variables[i].start };
 		uint64_t *words = malloc(at.n + 8);
 		/* What cannot be read is zero. */
 		if (words && !memory_read_ranges(m, &at, 1, words, &(size_t){ 0 })) {

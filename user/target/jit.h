@@ -8,28 +8,21 @@
 #include "catalog/catalog.h"
 #include "target/proc.h"
 
-/* Where a process has its names written. */
-struct jit_names {
-	int tmp;      /* the process's own /tmp, or -1: it outlives the process */
-	uint32_t pid; /* its number as it sees it */
-	uint32_t owner;
-};
-
 struct jit {
 	struct map_id map; /* 0: the process has no such memory */
 	struct module_id module;
 	uint64_t start, end;
-	struct jit_names own, inherited;
+	int own, inherited; /* where its names are written (base/places): not above 0 = nowhere */
 };
 
 /* Whether a line of maps is such memory. */
 bool jit_is(const struct map_line *line);
 /* Takes it in; false when it was in already. */
 bool jit_grow(struct jit *j, const struct map_line *line);
-void jit_find_tmp(struct jit *j, uint32_t tgid);
+void jit_find_names(struct jit *j, uint32_t tgid);
 /*
  * After a fork: the child runs its parent's code, and the file that names it is still open in both,
- * for what they make from now on. Comes after jit_find_tmp.
+ * for what they make from now on. Comes after jit_find_names.
  */
 void jit_inherit(struct jit *child, const struct jit *parent);
 /* /tmp/perf-PID.map as it is now, its parent's when there is none: a descriptor, the caller's, or -1. */

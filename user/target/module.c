@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +14,6 @@
 #include "base/rights.h"
 #include "base/text.h"
 #include "base/vec.h"
-
-static int open_regular(const char *path)
-{
-	struct stat st;
-	int fd = rights_open(path, O_RDONLY | O_NONBLOCK);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		fd = -ENODEV;
-	}
-	return fd;
-}
 
 static bool is_inode(int fd, const struct map_line *line)
 {
@@ -39,21 +27,20 @@ static bool is_inode(int fd, const struct map_line *line)
  */
 int module_open(uint32_t tgid, const struct map_line *line)
 {
-	char path[4200];
 	tgid = proc_holder(tgid);
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, line->start, line->end);
-	int fd = open_regular(path), first = fd;
+	int fd = rights_mapped(tgid, line->start, line->end), first = fd;
 	if (fd >= 0 && (!line->past || is_inode(fd, line)))
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	snprintf(path, sizeof(path), "/proc/%u/root%s", tgid, line->path);
-	fd = open_regular(path);
+	fd = rights_file(tgid, line->path);
 	struct stat st;
 	/* Of a process that has ended, whose root was most often ours. */
 	bool gone = fd == -ENOENT || fd == -ESRCH;
-	if (gone && !stat(line->path, &st) && S_ISREG(st.st_mode) && st.st_dev == line->dev && st.st_ino == line->ino)
-		fd = open_regular(line->path);
+	if (gone && !stat(line->path, &st) && S_ISREG(st.st_mode) && st.st_dev == line->dev && st.st_ino == line->ino) {
+		fd = open(line->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
+	}
 	if (fd >= 0 && !is_inode(fd, line)) {
 		close(fd);
 		fd = -ESTALE;
@@ -155,7 +142,8 @@ static void open_file(struct module_table *t, struct open_module *o, uint32_t tg
 	o->dev = line->dev;
 	o->ino = line->ino;
 	o->fd = line->ino ? module_open(tgid, line) : -1;
-	if (line->ino && o->fd < 0 && !line->past)
+	/* What is no ELF file may stay closed. */
+	if (line->ino && o->fd < 0 && o->fd != -ENOEXEC && !line->past)
 		note_closed(t, tgid, line->path, -o->fd);
 	o->elf = o->fd >= 0 ? elf_open(o->fd, line->path, NULL) : NULL;
 	if (o->fd < 0 || fstat(o->fd, &st))

@@ -94,9 +94,7 @@ long proc_status_value(uint32_t tgid, const char *key)
 
 static int read_exe(uint32_t tid, char *out, size_t cap)
 {
-	char link[64];
-	snprintf(link, sizeof(link), "/proc/%u/exe", tid);
-	return rights_read_link(link, out, cap);
+	return rights_exe(tid, out, cap);
 }
 
 size_t proc_exe_len(const char *exe)
@@ -153,6 +151,7 @@ static bool parse_map_line(char *text, struct map_line *out)
 	out->readable = perms[0] == 'r';
 	out->writable = perms[1] == 'w';
 	out->exec = perms[2] == 'x';
+	out->shared = perms[3] == 's';
 	out->past = false;
 	out->path = path_at ? text + path_at : "";
 	return true;
@@ -160,9 +159,7 @@ static bool parse_map_line(char *text, struct map_line *out)
 
 int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l), void *ctx, struct err *err)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%u/maps", proc_holder(tgid));
-	int fd = rights_open(path, O_RDONLY);
+	int fd = rights_maps(proc_holder(tgid));
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (!f && fd == -EACCES)
 		return err_set(err, EACCES, "not allowed to look into process %u: %s", tgid, caps_advice());

@@ -30,7 +30,7 @@ long proc_status_value(uint32_t tgid, const char *key);
 
 struct map_line {
 	uint64_t start, end, offset, dev, ino;
-	bool readable, writable, exec;
+	bool readable, writable, exec, shared;
 	bool past; /* as it was when the kernel told of it: something else may lie there by now */
 	const char *path; /* borrowed until the next line */
 };

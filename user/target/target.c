@@ -258,7 +258,7 @@ static int add_jit(struct target_table *t, struct process *p, const struct map_l
 			return -ENOMEM;
 		j->module = o->id;
 		j->map = (struct map_id){ ++t->maps_cnt };
-		jit_find_tmp(j, p->tgid);
+		jit_find_names(j, p->tgid);
 	}
 	struct mapping m = { .id = j->map, .proc = p->id, .module = j->module,
 			     .start = j->start, .end = j->end };
