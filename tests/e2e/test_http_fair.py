@@ -1,5 +1,6 @@
 """The HTTP server under attack: whatever one user's clients do, another user's are answered. No tracing needed."""
 
+import json
 import os
 import re
 import resource
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from browser_driver import need
+from browser_driver import ROOT, need
+from conftest import pprof
 from web_driver import TIMEOUT, Answer, Fake, get, wait_for
 
 NOBODY, ATTACKER = 65534, 65533
@@ -200,12 +202,49 @@ def test_requests_of_many_parts(served):
 
 
 def test_local_socket_is_the_groups(own, tmp_path):
-    """Mode 0660 and gone with the server; curl speaks to it, and a proxy makes a port of it for those who cannot."""
+    """Nobody else's, and gone with the server; curl speaks to it, and go tool pprof reads what curl brought."""
     path = tmp_path / "http"
     server = own("--listen", path)
     assert path.stat().st_mode & 0o7 == 0 and server.address == str(path)
     done = subprocess.run(["curl", "-sS", "--fail", "--unix-socket", path, "http://localhost/-/ready"], capture_output=True, text=True,
                           timeout=TIMEOUT)
     assert (done.returncode, done.stdout) == (0, "ready\n"), done.stderr
+    need("go")
+    subprocess.run(["curl", "-sS", "--fail", "--unix-socket", path, "-o", tmp_path / "heap.pb.gz",
+                    "http://localhost/debug/pprof/heap?pid=4242"], check=True, timeout=TIMEOUT)
+    assert "Page.render" in pprof("-top", tmp_path / "heap.pb.gz")
     server.stop()
     assert not path.exists()
+
+
+def test_a_proxy_makes_a_port_of_it(own, tmp_path):
+    """As README.md says, for those who know no unix sockets; pages of other sites have no way in there, either."""
+    need("systemd-socket-activate")
+    need("go")
+    server = own("--listen", tmp_path / "http")
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+    proxy = subprocess.Popen(["systemd-socket-activate", "-l", f"127.0.0.1:{port}", "/lib/systemd/systemd-socket-proxyd", server.address],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for(lambda: is_served(url))
+        assert "Page.render" in pprof("-top", f"{url}/debug/pprof/heap?pid=4242")
+        assert json.loads(get(f"{url}/sd").text)[0]["targets"] == [f"127.0.0.1:{port}"]
+        assert get(f"{url}/metrics", headers={"Host": "evil.example"}).status == 403
+    finally:
+        proxy.terminate()
+        proxy.wait(TIMEOUT)
+
+
+def is_served(url):
+    try:
+        return get(f"{url}/-/ready").status == 200
+    except OSError:
+        return False
+
+
+def test_a_port_only_where_it_is_asked_for():
+    """What is installed listens nowhere but at its socket."""
+    listens = [line for line in (ROOT / "dist/daemon.conf").read_text().splitlines() if line.startswith("listen")]
+    assert listens == ["listen /run/alys-bpf/http"]

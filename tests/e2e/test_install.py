@@ -130,7 +130,7 @@ def state(installed):
 def configure(state, pid):
     """The installed options, but for places that may be taken here, and for processes of others."""
     text = (ROOT / "dist/daemon.conf").read_text()
-    for line, ours in ((r"all", f"pid {pid}"), (r"listen .*", "listen 127.0.0.1:0"), (r"profile-dir .*", f"profile-dir {state}/profiles")):
+    for line, ours in ((r"all", f"pid {pid}"), (r"listen .*", f"listen {state}/http"), (r"profile-dir .*", f"profile-dir {state}/profiles")):
         text, n = re.subn(f"^{line}$", ours, text, flags=re.M)
         assert n == 1, line
     (state / "conf").write_text(text)
@@ -152,9 +152,18 @@ def test_as_the_service_is_run(installed, started, daemon, public, state, monkey
                launcher=[sys.executable, HERE / "as_service.py", unit])
     supervisor.hear("READY=1")
     supervisor.hear("WATCHDOG=1")
-    url = re.search(r"http://[\d.:]+", d.log()).group() + f"/debug/pprof/heap?pid={program.pid}"
-    wait_for(lambda: functions(url, "inuse_space").get("site_grow_fast", 0) > 0)
+    ours = (state / "http").stat()
+    assert ours.st_mode & 0o777 in (0o660, 0o600) and ours.st_uid == account(settings(unit))[0], "no other user may connect"
+
+    def heap():
+        """The two commands that README.md names, one after the other: pprof itself cannot speak to a unix socket."""
+        subprocess.run(["curl", "-sS", "--fail", "--unix-socket", state / "http", "-o", state / "heap.pb.gz",
+                        f"http://localhost/debug/pprof/heap?pid={program.pid}"], check=True, timeout=TIMEOUT)
+        return functions(state / "heap.pb.gz", "inuse_space")
+
+    wait_for(lambda: heap().get("site_grow_fast", 0) > 0)
     told = d.status()
+    assert told["http"] == str(state / "http")
     assert "refused" not in told["rights"] and told["names"].endswith(", 0 failures of workers"), told
     assert "could not be opened" not in told["probes"], told
     d.proc.send_signal(signal.SIGHUP)
@@ -164,6 +173,7 @@ def test_as_the_service_is_run(installed, started, daemon, public, state, monkey
     d.ctl("off")
     supervisor.hear("STATUS=off")
     d.end()
+    assert not (state / "http").exists()
     supervisor.hear("STOPPING=1")
     assert list((state / "profiles").glob("c_grow-*.pb.gz"))
     assert program.finish() == 0

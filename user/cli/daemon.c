@@ -114,7 +114,7 @@ static const struct opt options[] = {
 	{ "keep", 0, "N", opt_count, AT(keep), NULL, NULL, "files kept there at most (default 1000, 0 = all)" },
 	{ "keep-age", 0, "TIME", parse_time, AT(keep_age), NULL, NULL, "how long they are kept (default 7d)" },
 	{ "keep-size", 0, "BYTES", opt_size, AT(keep_size), NULL, NULL, "how much of the disk they take (default 1G, 0 = any)" },
-	{ "listen", 'l', "ADDRESS", opt_text, AT(listen), NULL, NULL, "serve HTTP at PORT, 127.0.0.1:PORT or [::1]:PORT (default: off)" },
+	{ "listen", 'l', "ADDRESS", opt_text, AT(listen), NULL, NULL, "serve HTTP at /PATH, a unix socket of the group alys; or PORT, [::1]:PORT of loopback, for all users (default: off)" },
 	{ "listen-insecure", 0, NULL, opt_flag, AT(listen_insecure), NULL, NULL, "let --listen be any address: whoever reaches it reads stacks" },
 	{ "push", 0, "URL", opt_text, AT(push), NULL, NULL, "send profiles to a Pyroscope (http://...) or Parca (parca+http://...)" },
 	{ "push-every", 0, "TIME", parse_time, AT(push_every), NULL, NULL, "how often (default 15s)" },
