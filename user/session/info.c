@@ -16,6 +16,7 @@
 #include "base/outfile.h"
 #include "base/text.h"
 #include "session/ending.h"
+#include "session/ledger.h"
 #include "session/replay.h"
 #include "sink/format.h"
 
@@ -247,8 +248,8 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 		buf_addf(out, "             %" PRIu64 " frees by forked children of blocks that they got from their parent\n",
 			 s->facts.inherited_free);
 	if (s->facts.unknown_free)
-		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording\n",
-			 s->facts.unknown_free);
+		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording%s\n", s->facts.unknown_free,
+			 catalog_count(c, CHILDREN_LATE) ? ", or from before a child had its probes" : "");
 	if (s->facts.replaced)
 		buf_addf(out, "             %" PRIu64 " blocks whose address was handed out again unseen\n",
 			 s->facts.replaced);

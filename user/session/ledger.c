@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "session/roster.h"
 #include "unwind/unwind.h"
 
 static void put(struct live *l, const char *name, const char *help, enum count_class class, uint64_t value)
@@ -116,6 +117,13 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put_state(l, "ring-bytes", "size of the ring buffer", l->o->ring_sz);
 }
 
+static void put_children(struct live *l)
+{
+	if (l->roster)
+		put(l, CHILDREN_LATE, "forked children that had probes of their own a moment after they began: what they did before is missing",
+		    COUNT_NOTE, roster_counts(l->roster).late);
+}
+
 /* What the stack walk has to go by, and what it lacks. */
 static void put_rows(struct live *l)
 {
@@ -196,6 +204,7 @@ void ledger_publish(struct live *l, uint64_t now)
 	put_kernel(l, &s);
 	put_calls(l, &s);
 	put_own(l, &s);
+	put_children(l);
 	put_rows(l);
 	put_collections(l);
 	put_stack_ends(l);

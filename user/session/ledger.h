@@ -4,6 +4,9 @@
 
 #include "session/live.h"
 
+/* A name of the account that others ask for. */
+#define CHILDREN_LATE "children-late"
+
 /* Brings the account up to date; new losses also become events, at time `now`. */
 void ledger_publish(struct live *l, uint64_t now);
 /*

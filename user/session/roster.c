@@ -355,6 +355,7 @@ static void fork_into(struct roster *r, uint32_t parent, uint32_t child, uint64_
 	struct event e = { .kind = EVENT_FORK, .proc = id, .tid = child, .old_addr = from.n, .time_ns = time_ns };
 	if (id.n)
 		live_write_event(r->live, &e);
+	r->counts.late += id.n && !r->live->shared;
 	if (id.n)
 		attach_child(r->live, catalog_proc(r->live->catalog, id));
 }
