@@ -333,7 +333,7 @@ def test_many_processes_do_not_mean_many_series(own):
     server = own("--many", 2000)
     assert get(f"{server.url}/metrics").text.count("alys_target_live_bytes{") == 100
     assert len(json.loads(get(f"{server.url}/sd").text)) == 2002
-    assert "and 1502 smaller ones" in get(f"{server.url}/").text
+    assert "and 1502 more" in get(f"{server.url}/").text
 
 
 # --- pages -----------------------------------------------------------------------------------------
@@ -353,9 +353,64 @@ def test_pages_in_a_browser(fake, tmp_path):
     """, foreign=True)
     assert seen["title"] == "alys-bpf: live heaps" and "2 processes" in seen["state"]
     assert "<256M>" in seen["notice"]
-    assert len(seen["rows"]) == 2 and seen["rows"][0].startswith("4242") and "<script>" in seen["rows"][1]
+    assert len(seen["rows"]) == 2 and seen["rows"][0].startswith("shop") and "4242" in seen["rows"][0] and "<script>" in seen["rows"][1]
     assert seen["lines"] == 1 and seen["paper"] == "collapse", "the style is there"
     assert "heap report" in seen["report"].lower() and "Cart.add" in seen["sites"]
+
+
+def test_the_list_of_processes_is_sorted_by_its_columns(fake, tmp_path):
+    """By mouse and by keyboard, without a script; the order stays when the page looks again."""
+    seen = drive(tmp_path, f"{fake.url}/", """
+    const state = async () => ({ pids: await page.$$eval("tbody tr", (rows) => rows.map((r) => r.cells[1].innerText)),
+        sort: await page.$$eval("th[aria-sort]", (all) => Object.fromEntries(all.map((h) => [h.innerText.trim(), h.getAttribute("aria-sort")]))) });
+    const out = { first: await state() };
+    await page.click("th >> text=RSS");
+    out.rss = await state();
+    await page.focus("th#rss a");
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+    out.turned = await state();
+    out.refresh = await page.getAttribute("meta[http-equiv=refresh]", "content");
+    await page.click("th >> text=program");
+    out.program = await state();
+    await page.focus("th#program a");
+    await page.keyboard.press("Tab");
+    out.next = await page.evaluate(() => document.activeElement.textContent);
+    return out;
+    """, foreign=True)
+    assert seen["first"]["pids"] == ["4242", "4243"] and seen["first"]["sort"]["live"] == "descending"
+    assert seen["rss"]["pids"] == ["4243", "4242"] and seen["rss"]["sort"] == {**dict.fromkeys(seen["first"]["sort"], "none"), "RSS": "descending"}
+    assert seen["turned"]["pids"] == ["4242", "4243"] and seen["turned"]["sort"]["RSS"] == "ascending"
+    assert seen["program"]["sort"]["program"] == "ascending" and seen["next"] == "PID"
+    assert seen["refresh"] == "10", "without an address: that of the order at hand"
+    refused = get(f"{fake.url}/?sort=nonsense")
+    assert refused.status == 400 and "sort wants a column: live, program" in refused.text
+
+
+def test_the_list_says_how_large_and_since_when(fake):
+    page = get(f"{fake.url}/").text
+    rows = dict(re.findall(r"(?s)<tr><td>([^ ]+) .*?</td>(.*?)</tr>", page))
+    shop = re.sub(r"<[^>]*>", " ", rows["shop"])
+    assert re.search(r" 3\.0 MiB .* 12 min ", shop, re.S), shop
+    assert re.search(r"0 to \d+(\.\d)? [KM]iB, last 295 s|0 to .*, last 5 min", shop), "the scale of the line, and of its time"
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_names_stay_whole_on_a_phone(fake, tmp_path, width):
+    seen = drive(tmp_path, f"{fake.url}/", """
+    await page.setViewportSize({ width: args.width, height: 844 });
+    return page.evaluate(() => {
+      const box = (e) => { const { top, width, right } = e.getBoundingClientRect(); return { top, width, right }; };
+      const [row] = document.querySelectorAll("tbody tr");
+      return { wide: document.documentElement.scrollWidth, name: box(row.cells[0]), others: Array.from(row.cells).slice(1).map(box),
+               label: getComputedStyle(row.cells[2], "::before").content };
+    });
+    """, foreign=True, width=width)
+    assert seen["wide"] <= width and seen["name"]["width"] >= 200
+    if width == 390:
+        assert all(cell["top"] > seen["name"]["top"] and cell["right"] <= width for cell in seen["others"])
+        assert seen["name"]["width"] > 300 and seen["label"] not in ("none", "normal")
+    else:
+        assert all(cell["top"] == seen["name"]["top"] for cell in seen["others"]) and seen["label"] in ("none", "normal")
 
 
 @pytest.mark.parametrize("path", ["/", "/debug/pprof/", "/report?pid=4242", "/metrics", "/style.css", "/nowhere"])

@@ -69,9 +69,10 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 	struct fake *f = ctx;
 	struct http_process shop = { .pid = 4242, .comm = "shop", .exe = "/bin/shop", .live_bytes = f->history[59],
 				     .alloc_rate = 20000, .recorded = f->grown + 2,
-				     .history = f->history, .history_cnt = 60 };
+				     .history = f->history, .history_cnt = 60, .history_step_s = 5,
+				     .resident_bytes = 3 << 20, .traced_s = 725 };
 	struct http_process evil = { .pid = 4243, .comm = "<b>\x1b[31m\"\\\n", .exe = "/bin/</td><script>alert(1)</script>",
-				     .live_bytes = 512, .recorded = 1, .lost = 4 };
+				     .live_bytes = 512, .recorded = 1, .lost = 4, .resident_bytes = 9 << 20, .traced_s = 3 };
 	memset(evil.comm + 10, 'x', 6); /* without a NUL */
 	int rc = fn(fn_ctx, &shop);
 	if (!rc)

@@ -147,7 +147,7 @@ static void test_page(void **state)
 	struct http_source s = { .ctx = &crowd, .each_process = each_process, .status = status };
 	struct buf b = { 0 };
 	(void)state;
-	assert_int_equal(page_write(&s, &b), 0);
+	assert_int_equal(page_write(&s, &(struct request){ 0 }, &b), 0);
 	const char *text = buf_str(&b);
 	check_clean(&b);
 	assert_non_null(strstr(text, "&lt;b&gt;\\x1b&quot;\\\\x0a&#39;"));
@@ -159,10 +159,17 @@ static void test_page(void **state)
 	assert_int_equal(times(text, "± 20.0 KiB"), 1);
 	assert_int_equal(times(text, "±"), 1);
 	assert_int_equal(times(text, "none sampled: below this with 95 % confidence\">&lt; 3.0 MiB<"), 1);
-	assert_non_null(strstr(text, "and 101 smaller ones"));
+	assert_non_null(strstr(text, "and 101 more"));
 	assert_non_null(strstr(text, "<b class=\"bad\">lost 3</b>"));
 	/* The largest first. */
-	assert_true(strstr(text, "<td>66</td>") < strstr(text, "<td>699</td>"));
+	assert_true(strstr(text, ">66</td>") < strstr(text, ">699</td>"));
+	buf_reset(&b);
+	/* The order is of all processes, not of those that are shown. */
+	assert_int_equal(page_write(&s, &(struct request){ .sort = SORT_PID, .turned = true }, &b), 0);
+	text = buf_str(&b);
+	assert_true(strstr(text, ">699</td>") < strstr(text, ">698</td>"));
+	assert_non_null(strstr(text, "id=\"pid\" aria-sort=\"descending\"><a href=\"/?sort=pid#pid\""));
+	assert_int_equal(times(text, "aria-sort=\"none\""), 7);
 	buf_free(&b);
 }
 

@@ -22,18 +22,17 @@ struct question {
 	struct err *err;
 };
 
-static uint64_t asleep_ns(void)
+static uint64_t clock_ns(clockid_t id)
 {
-	struct timespec boot, mono;
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	return (uint64_t)(boot.tv_sec - mono.tv_sec) * 1000000000ull + (uint64_t)(boot.tv_nsec - mono.tv_nsec);
+	struct timespec t;
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
 struct each {
 	int (*fn)(void *ctx, const struct http_process *p);
 	void *ctx;
-	uint64_t asleep_ns;
+	uint64_t now_ns, asleep_ns;
 };
 
 static int give_process(void *ctx, const struct continuous_process *p)
@@ -43,6 +42,8 @@ static int give_process(void *ctx, const struct continuous_process *p)
 		.pid = p->tgid, .start_ns = p->start_ns + e->asleep_ns, .live_bytes = p->live,
 		.live_error = p->live_error, .live_below = p->live_below, .alloc_rate = p->rate,
 		.recorded = p->events, .lost = p->lost, .history = p->history, .history_cnt = p->history_cnt,
+		.history_step_s = p->history_step_s, .resident_bytes = (double)p->resident,
+		.traced_s = p->begun_ns && e->now_ns > p->begun_ns ? (double)(e->now_ns - p->begun_ns) / 1e9 : 0,
 	};
 	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);
 	strncpy(out.exe, p->exe, sizeof(out.exe) - 1);
@@ -52,7 +53,8 @@ static int give_process(void *ctx, const struct continuous_process *p)
 static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_process *p), void *fn_ctx)
 {
 	const struct faces *f = ctx;
-	struct each e = { fn, fn_ctx, asleep_ns() };
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct each e = { fn, fn_ctx, now, clock_ns(CLOCK_BOOTTIME) - now };
 	return continuous_each(*f->recording, give_process, &e);
 }
 

@@ -153,7 +153,7 @@ void door_stir(struct http *h);
 void door_clear(struct http *h);
 
 /* The pages: pure functions of what the source says now. 0 or -errno of the source. */
-int page_write(const struct http_source *s, struct buf *out);
+int page_write(const struct http_source *s, const struct request *r, struct buf *out);
 void page_index(struct buf *out);
 extern const char page_style[];
 int metrics_write(struct http *h, uint32_t pid, struct buf *out);

@@ -16,18 +16,27 @@
 
 const char page_style[] =
 	":root{color-scheme:light dark;--ink:#1a1d21;--soft:#5c6570;--paper:#f6f7f9;--card:#fff;--line:#dde1e7;"
-	"--live:#3b76d6;--bad:#b3261e}\n"
+	"--live:#3b76d6;--ring:#0b57d0;--bad:#b3261e}\n"
 	"@media(prefers-color-scheme:dark){:root{--ink:#e7eaee;--soft:#9aa5b1;--paper:#121417;--card:#1a1d22;"
-	"--line:#2e343c;--live:#5b93ea;--bad:#ff9a92}}\n"
-	"body{margin:0 auto;max-width:1200px;padding:18px 24px;background:var(--paper);color:var(--ink);"
+	"--line:#2e343c;--live:#5b93ea;--ring:#8ab4f8;--bad:#ff9a92}}\n"
+	"body{margin:0 auto;max-width:1280px;padding:18px 24px;background:var(--paper);color:var(--ink);"
 	"font:14px/1.45 system-ui,sans-serif}\n"
 	"h1{font-size:22px;margin:0 0 8px}p{margin:4px 0;color:var(--soft)}a{color:var(--live)}\n"
+	":focus-visible{outline:2px solid var(--ring);outline-offset:1px}\n"
 	".bad{color:var(--bad)}\n"
 	"table{border-collapse:collapse;width:100%;margin-top:14px;background:var(--card)}\n"
 	"th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;"
 	"font-variant-numeric:tabular-nums}\n"
-	"th:nth-child(2),td:nth-child(2){text-align:left;white-space:normal;overflow-wrap:anywhere}\n"
-	"td small{color:var(--soft)}svg{vertical-align:middle}polyline{fill:none;stroke:var(--live);stroke-width:1.5}\n";
+	"th:first-child,td:first-child{text-align:left}td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:200px}\n"
+	"th,th a{color:var(--soft);text-decoration:none}th a:hover{text-decoration:underline}\n"
+	"th[aria-sort=ascending] a,th[aria-sort=descending] a{color:var(--ink)}\n"
+	"th[aria-sort=descending] a::after{content:\" \\2193\"}th[aria-sort=ascending] a::after{content:\" \\2191\"}\n"
+	"small{color:var(--soft)}svg{vertical-align:middle}polyline{fill:none;stroke:var(--live);stroke-width:1.5}\n"
+	/* On a phone a row is a card: the program, then each number with its column's name. */
+	"@media(max-width:700px){body{padding:12px}table,tbody,thead{display:block}"
+	"tr{display:flex;flex-wrap:wrap;gap:2px 14px;padding:8px 10px;border-bottom:1px solid var(--line)}"
+	"th,td{border:0;padding:0;text-align:left}th:not([aria-sort]),td:empty{display:none}th a{display:inline-block;padding:4px 0}"
+	"td:first-child{flex:1 0 100%}td[data-label]::before{content:attr(data-label) \" \";color:var(--soft);font-size:11px}}\n";
 
 static void put_text(struct buf *out, const char *text)
 {
@@ -96,6 +105,19 @@ static void put_state(const struct http_status *st, const struct roll *r, struct
 	}
 }
 
+static void put_duration(struct buf *out, double seconds)
+{
+	if (seconds < 120)
+		buf_addf(out, "%.0f s", seconds);
+	else if (seconds < 7200)
+		buf_addf(out, "%.0f min", seconds / 60);
+	else if (seconds < 2 * 86400)
+		buf_addf(out, "%.0f h", seconds / 3600);
+	else
+		buf_addf(out, "%.0f days", seconds / 86400);
+}
+
+/* From 0 to the highest of its own, which stands beside it: heaps of a machine differ by thousands. */
 static void put_spark(struct buf *out, const struct roll_entry *p)
 {
 	double top = 1;
@@ -110,7 +132,13 @@ static void put_spark(struct buf *out, const struct roll_entry *p)
 		buf_addf(out, "%.1f,%.1f ", 1 + (SPARK_W - 2.0) * (double)i / (double)(p->history_cnt - 1),
 			 SPARK_H - 2 - (SPARK_H - 4) * v / top);
 	}
-	buf_adds(out, "\"/></svg>");
+	buf_adds(out, "\"/></svg> <small>0 to ");
+	text_bytes(out, top);
+	if (p->history_step_s > 0) {
+		buf_adds(out, ", last ");
+		put_duration(out, p->history_step_s * (double)(p->history_cnt - 1));
+	}
+	buf_adds(out, "</small>");
 }
 
 static void put_live(struct buf *out, const struct roll_entry *p)
@@ -131,25 +159,57 @@ static void put_live(struct buf *out, const struct roll_entry *p)
 
 static void put_row(struct buf *out, const struct roll_entry *p)
 {
-	buf_addf(out, "<tr><td>%u</td><td>", p->pid);
+	buf_adds(out, "<tr><td>");
 	put_text(out, p->comm);
 	buf_adds(out, " <small>");
 	put_text(out, p->exe);
-	buf_adds(out, "</small></td><td>");
+	buf_addf(out, "</small></td><td data-label=\"PID\">%u</td><td data-label=\"live\">", p->pid);
 	put_live(out, p);
-	buf_adds(out, "</td><td>");
+	buf_adds(out, "</td><td data-label=\"RSS\">");
+	if (p->resident_bytes > 0)
+		text_bytes(out, p->resident_bytes);
+	else
+		buf_adds(out, "–");
+	buf_adds(out, "</td><td data-label=\"allocates\">");
 	text_bytes(out, p->alloc_rate);
-	buf_adds(out, "/s</td><td>");
+	buf_adds(out, "/s</td><td data-label=\"live, lately\">");
 	put_spark(out, p);
-	buf_adds(out, "</td><td>");
+	buf_adds(out, "</td><td data-label=\"counted for\">");
+	if (p->traced_s > 0)
+		put_duration(out, p->traced_s);
+	buf_adds(out, "</td><td data-label=\"recorded\">");
 	text_count(out, p->recorded);
-	buf_addf(out, "</td><td%s>", p->lost ? " class=\"bad\"" : "");
+	buf_addf(out, "</td><td data-label=\"lost\"%s>", p->lost ? " class=\"bad\"" : "");
 	text_count(out, p->lost);
 	buf_addf(out, "</td><td><a href=\"/report?pid=%u\">report</a> <a href=\"/debug/pprof/heap?pid=%u\">pprof</a></td></tr>\n",
 		 p->pid, p->pid);
 }
 
-int page_write(const struct http_source *s, struct buf *out)
+/* The page has no script, so a column's head is a link to the same list in another order. */
+static void put_column(struct buf *out, const struct request *r, enum request_sort by, const char *title, const char *help)
+{
+	bool rises = by == SORT_PROGRAM || by == SORT_PID, now = r->sort == by;
+	const char *name = request_sort_name(by);
+	buf_addf(out, "<th scope=\"col\" id=\"%s\" aria-sort=\"%s\"><a href=\"/?sort=%s%s#%s\" title=\"%s\">%s</a></th>", name,
+		 !now ? "none" : rises != r->turned ? "ascending" : "descending", now && !r->turned ? "-" : "", name, name, help, title);
+}
+
+static void put_columns(struct buf *out, const struct request *r)
+{
+	buf_adds(out, "<table>\n<thead><tr>");
+	put_column(out, r, SORT_PROGRAM, "program", "its name and its file");
+	put_column(out, r, SORT_PID, "PID", "the process");
+	put_column(out, r, SORT_LIVE, "live", "allocated since counting began and not freed");
+	put_column(out, r, SORT_RSS, "RSS", "all memory that the process has resident, its heap and the rest");
+	put_column(out, r, SORT_RATE, "allocates", "bytes allocated a second, over the last seconds");
+	buf_adds(out, "<th scope=\"col\">live, lately</th>");
+	put_column(out, r, SORT_SINCE, "counted for", "how long ago counting began: what is older is not in live");
+	put_column(out, r, SORT_RECORDED, "recorded", "events recorded");
+	put_column(out, r, SORT_LOST, "lost", "events lost: numbers are incomplete");
+	buf_adds(out, "<th></th></tr></thead>\n<tbody>\n");
+}
+
+int page_write(const struct http_source *s, const struct request *rq, struct buf *out)
 {
 	struct http_status st = { 0 };
 	struct roll r = { 0 };
@@ -159,13 +219,13 @@ int page_write(const struct http_source *s, struct buf *out)
 	if (!rc) {
 		put_head(out, "alys-bpf: live heaps", true);
 		put_state(&st, &r, out);
-		buf_adds(out, "<table>\n<thead><tr><th>PID</th><th>program</th><th>live</th><th>allocates</th>"
-			      "<th>live, lately</th><th>recorded</th><th>lost</th><th></th></tr></thead>\n<tbody>\n");
+		roll_sort(&r, rq->sort, rq->turned);
+		put_columns(out, rq);
 		for (size_t i = 0; i < r.at_cnt && i < PAGE_PROCESSES; i++)
 			put_row(out, &r.at[i]);
 		buf_adds(out, "</tbody>\n</table>\n");
 		if (r.at_cnt > PAGE_PROCESSES)
-			buf_addf(out, "<p>and %zu smaller ones: see <a href=\"/sd\">/sd</a></p>\n", r.at_cnt - PAGE_PROCESSES);
+			buf_addf(out, "<p>and %zu more: see <a href=\"/sd\">/sd</a></p>\n", r.at_cnt - PAGE_PROCESSES);
 		buf_adds(out, "<p><a href=\"/debug/pprof/\">profiles</a> <a href=\"/metrics\">metrics</a></p>\n</body>\n</html>\n");
 	}
 	roll_free(&r);

@@ -111,6 +111,30 @@ static unsigned int find_route(struct span path, size_t *out, struct err *err)
 	return refuse(err, 404, "there is no such page: / lists the processes, /debug/pprof/ the profiles");
 }
 
+static const char *const sorts[] = {
+#define X(id, name) name,
+	REQUEST_SORTS(X)
+#undef X
+};
+
+const char *request_sort_name(enum request_sort s)
+{
+	return sorts[s];
+}
+
+static unsigned int take_sort(struct span value, struct request *out, struct err *err)
+{
+	out->turned = value.len && *value.at == '-';
+	struct span name = { value.at + out->turned, value.len - out->turned };
+	for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++) {
+		if (!span_is(name, sorts[i]))
+			continue;
+		out->sort = (enum request_sort)i;
+		return 0;
+	}
+	return refuse(err, 400, "sort wants a column: live, program, pid, rss, rate, since, recorded or lost; -rss turns the order round");
+}
+
 /* A parameter that this page has no use for is nobody's error: scrapers add their own. */
 static unsigned int take_parameter(size_t route, struct span key, struct span value, struct request *out,
 				   struct err *err)
@@ -120,6 +144,8 @@ static unsigned int take_parameter(size_t route, struct span key, struct span va
 		if (!span_number(value, INT_MAX, &n) || !n || out->pid)
 			return refuse(err, 400, "pid wants one process number, such as pid=1234");
 		out->pid = n;
+	} else if (routes[route].route == ROUTE_PAGE && span_is(key, "sort")) {
+		return take_sort(value, out, err);
 	} else if (routes[route].profile && span_is(key, "seconds")) {
 		/* Scrapers with parameters of their own add theirs to it for each target; the first counts, as with Go. */
 		if (out->seconds)

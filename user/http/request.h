@@ -30,8 +30,21 @@ enum route {
 	ROUTE_READY,
 };
 
+/* The columns of the list of processes, by which it can be sorted: /?sort=rss, the other way round /?sort=-rss. */
+#define REQUEST_SORTS(X)                                                                                               \
+	X(SORT_LIVE, "live") X(SORT_PROGRAM, "program") X(SORT_PID, "pid") X(SORT_RSS, "rss") X(SORT_RATE, "rate")     \
+	X(SORT_SINCE, "since") X(SORT_RECORDED, "recorded") X(SORT_LOST, "lost")
+
+enum request_sort {
+#define X(id, name) id,
+	REQUEST_SORTS(X)
+#undef X
+};
+
 struct request {
 	enum route route;
+	enum request_sort sort; /* of ROUTE_PAGE */
+	bool turned;
 	uint32_t pid;     /* 0 = none given */
 	uint32_t seconds; /* 0 = none given */
 	uint32_t samples; /* most stacks of a profile, 0 = all */
@@ -47,6 +60,7 @@ struct request {
  * and a sentence in err. Ends of lines are what libmicrohttpd takes for them, so that both see the same head.
  */
 unsigned int request_head(const char *bytes, size_t n, bool *whole, struct err *err);
+const char *request_sort_name(enum request_sort s);
 /* A path of this server, with its query. 0, or the HTTP status to refuse with and a sentence in err. */
 unsigned int request_parse(const char *uri, struct request *out, struct err *err);
 /*

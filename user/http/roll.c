@@ -45,23 +45,61 @@ static int add(void *ctx, const struct http_process *p)
 	e->recorded = p->recorded;
 	e->lost = p->lost;
 	copy_history(e, p);
+	e->history_step_s = sane(p->history_step_s);
+	e->resident_bytes = sane(p->resident_bytes);
+	e->traced_s = sane(p->traced_s);
 	r->live_bytes += e->live_bytes;
 	return 0;
 }
 
-static int larger(const void *a, const void *b)
+static double value_of(const struct roll_entry *e, enum request_sort by)
 {
+	switch (by) {
+	case SORT_RSS:
+		return e->resident_bytes;
+	case SORT_RATE:
+		return e->alloc_rate;
+	case SORT_SINCE:
+		return e->traced_s;
+	case SORT_RECORDED:
+		return (double)e->recorded;
+	case SORT_LOST:
+		return (double)e->lost;
+	default:
+		return e->live_bytes;
+	}
+}
+
+struct order {
+	enum request_sort by;
+	bool turned;
+};
+
+/* Names and numbers of processes from the first on, all else from the largest on; what is equal by live bytes. */
+static int compare(const void *a, const void *b, void *ctx)
+{
+	const struct order *o = ctx;
 	const struct roll_entry *x = a, *y = b;
-	if (x->live_bytes != y->live_bytes)
-		return x->live_bytes < y->live_bytes ? 1 : -1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
+	double vx = value_of(x, o->by), vy = value_of(y, o->by);
+	int by_pid = x->pid < y->pid ? -1 : x->pid > y->pid;
+	int order = o->by == SORT_PROGRAM ? strncmp(x->comm, y->comm, sizeof(x->comm)) : o->by == SORT_PID ? by_pid : (vx < vy) - (vx > vy);
+	order = o->turned ? -order : order;
+	order = order ? order : (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
+	return order ? order : by_pid;
+}
+
+void roll_sort(struct roll *r, enum request_sort by, bool turned)
+{
+	struct order o = { by, turned };
+	if (r->at_cnt)
+		qsort_r(r->at, r->at_cnt, sizeof(*r->at), compare, &o);
 }
 
 int roll_read(struct roll *r, const struct http_source *s)
 {
 	int rc = s->each_process(s->ctx, add, r);
-	if (!rc && r->at_cnt)
-		qsort(r->at, r->at_cnt, sizeof(*r->at), larger);
+	if (!rc)
+		roll_sort(r, SORT_LIVE, false);
 	return rc;
 }
 

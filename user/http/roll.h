@@ -2,6 +2,7 @@
 #ifndef ALYS_HTTP_ROLL_H
 #define ALYS_HTTP_ROLL_H
 
+#include "http/request.h"
 #include "http/source.h"
 
 #define ROLL_HISTORY 60
@@ -14,16 +15,19 @@ struct roll_entry {
 	uint64_t recorded, lost;
 	double history[ROLL_HISTORY]; /* the newest */
 	size_t history_cnt;
+	double history_step_s, resident_bytes, traced_s;
 };
 
 struct roll {
 	uint32_t pid; /* this one alone; 0 = all */
-	struct roll_entry *at; /* most live bytes first, then by pid */
+	struct roll_entry *at; /* as roll_read leaves it: most live bytes first, then by pid */
 	size_t at_cnt, at_cap;
 	double live_bytes; /* of all */
 };
 
 int roll_read(struct roll *r, const struct http_source *s); /* 0 or -errno; then roll_free */
+/* In the order of a column of the page: see http/request.h. */
+void roll_sort(struct roll *r, enum request_sort by, bool turned);
 void roll_free(struct roll *r);
 
 #endif

@@ -282,7 +282,7 @@ static int write_page(struct exchange *x, struct buf *out, const char **mime)
 	switch (x->req.route) {
 	case ROUTE_PAGE:
 		*mime = mime_html;
-		return page_write(h->source, out);
+		return page_write(h->source, &x->req, out);
 	case ROUTE_INDEX:
 		*mime = mime_html;
 		page_index(out);

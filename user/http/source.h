@@ -33,6 +33,9 @@ struct http_process {
 	uint64_t recorded, lost; /* what is set aside, or lost behind the probes, is known of all processes only */
 	const double *history; /* live bytes at even distances, oldest first; NULL = none */
 	size_t history_cnt;
+	double history_step_s; /* between two of them; 0 = not known */
+	double resident_bytes; /* in memory (RSS); 0 = not known */
+	double traced_s;       /* for so long all this has been counted; 0 = not known */
 };
 
 enum http_profile {

@@ -78,6 +78,7 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 		.start_ns = p ? p->start_ns : 0, .live = t->est_live_sz, .live_error = sqrt(t->var_live_sz), .rate = o->rate,
 		.live_below = t->live_cnt ? 0 : unsampled_below(c->live.interval),
 		.events = a.recorded, .lost = account_lost(&a), .history = o->history, .history_cnt = o->history_cnt,
+		.history_step_s = NOTE_NS / 1e9, .resident = o->resident, .begun_ns = o->begun_ns,
 	};
 }
 
@@ -489,6 +490,15 @@ static int record(struct continuous *c, struct err *err)
 	return err_set(err, ENOMEM, "out of memory: tracing is off now, `alys-bpf ctl on` begins anew");
 }
 
+static void note_resident(struct continuous *c)
+{
+	for (size_t i = 0; i < c->heaps.at_cnt; i++) {
+		struct heap_of *o = c->heaps.at[i];
+		const struct proc *p = catalog_proc(c->live.catalog, o->proc);
+		o->resident = p ? proc_resident(p->tgid) : 0;
+	}
+}
+
 int continuous_work(struct continuous *c, struct err *err)
 {
 	int ms = c->on ? record(c, err) : (int)(LOOK_NS / 1000000);
@@ -501,6 +511,7 @@ int continuous_work(struct continuous *c, struct err *err)
 		look_at_use(c, now);
 	if (c->on && now - c->noted_ns >= NOTE_NS) {
 		heaps_note(&c->heaps, (double)(now - c->noted_ns) / 1e9);
+		note_resident(c);
 		c->noted_ns = now;
 	}
 	if (c->on && (double)(now - c->idle_ns) >= c->o->idle_stacks * 1e9)

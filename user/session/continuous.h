@@ -27,6 +27,9 @@ struct continuous_process {
 	uint64_t events, lost; /* lost: by the probes' programs, which know whose it is */
 	const double *history;
 	size_t history_cnt;
+	double history_step_s; /* between its points */
+	uint64_t resident;     /* bytes in memory (RSS); 0 = not known */
+	uint64_t begun_ns;     /* CLOCK_MONOTONIC: since when all this is counted */
 };
 
 struct continuous_status {

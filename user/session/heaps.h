@@ -24,6 +24,7 @@ struct heap_of {
 	double rate;        /* bytes allocated a second, over the last interval of the history */
 	double rate_base;   /* allocated then */
 	double history[HISTORY_CNT]; /* live bytes, oldest first */
+	uint64_t resident;  /* bytes of the process in memory, as of the newest point of the history; 0 = not known */
 	size_t history_cnt;
 };
 

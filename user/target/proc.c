@@ -92,6 +92,23 @@ long proc_status_value(uint32_t tgid, const char *key)
 	return value;
 }
 
+static uint64_t resident_of(uint32_t tid)
+{
+	unsigned long total, resident = 0;
+	FILE *f = open_proc(tid, "statm");
+	if (f && fscanf(f, "%lu %lu", &total, &resident) != 2)
+		resident = 0;
+	if (f)
+		fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t proc_resident(uint32_t tgid)
+{
+	uint64_t bytes = resident_of(tgid);
+	return bytes ? bytes : resident_of(proc_holder(tgid));
+}
+
 static int read_exe(uint32_t tid, char *out, size_t cap)
 {
 	return rights_exe(tid, out, cap);

@@ -27,6 +27,8 @@ size_t proc_exe_len(const char *exe);
 int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err);
 /* One numeric "Key:\tvalue" line of /proc/PID/status; -1 when missing. */
 long proc_status_value(uint32_t tgid, const char *key);
+/* Bytes of it that are in memory (RSS); 0 when that is not to be known. */
+uint64_t proc_resident(uint32_t tgid);
 
 struct map_line {
 	uint64_t start, end, offset, dev, ino;
