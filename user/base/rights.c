@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/places.h"
+#include "base/smaps.h"
 #include "base/theirs.h"
 
 /* The head of union bpf_attr for BPF_LINK_CREATE with a multi uprobe, include/uapi/linux/bpf.h of 6.6:
@@ -137,9 +138,17 @@ static int own_mappings(void *ctx, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
+static int own_footprint(void *ctx)
+{
+	uint64_t kib = smaps_of_family((uint32_t)getpid()) / 1024;
+	(void)ctx;
+	return kib < INT_MAX ? (int)kib : INT_MAX;
+}
+
 const struct rights rights_own = {
 	.maps = own_maps, .exe = own_exe, .mapped = own_mapped, .file = own_file, .memory = own_memory, .place = own_place,
 	.link = own_link, .tracepoint = own_tracepoint, .array = own_array, .mappings = own_mappings,
+	.footprint = own_footprint,
 };
 
 static const struct rights *lent;
@@ -207,4 +216,9 @@ int rights_array(const char *name, uint32_t value_sz)
 int rights_mappings(int cpu)
 {
 	return now()->mappings(now()->ctx, cpu);
+}
+
+int rights_footprint(void)
+{
+	return now()->footprint(now()->ctx);
 }

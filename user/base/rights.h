@@ -40,6 +40,7 @@ struct rights {
 	int (*tracepoint)(void *ctx, const char *name, int prog_fd);       /* a raw one */
 	int (*array)(void *ctx, const char *name, uint32_t value_sz);      /* one value, mappable */
 	int (*mappings)(void *ctx, int cpu); /* perf event that tells of executable mappings of all processes */
+	int (*footprint)(void *ctx); /* KiB of it and of all processes that come from it, see base/smaps */
 };
 
 /* From here on somebody else does it; NULL: this process itself. Borrowed. */
@@ -58,5 +59,6 @@ int rights_link(const struct rights_link *l);
 int rights_tracepoint(const char *name, int prog_fd);
 int rights_array(const char *name, uint32_t value_sz);
 int rights_mappings(int cpu);
+int rights_footprint(void);
 
 #endif

@@ -134,7 +134,7 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 	text_bytes(out, (double)s->memory_kernel);
 	buf_adds(out, " in the kernel, ");
 	text_bytes(out, (double)s->memory_set_by);
-	buf_adds(out, " more set by for profiles)");
+	buf_adds(out, " more set by for profiles and names)");
 	buf_addf(out, "\nprocessor  %.2f s own; probes and daemon take about %.2f %% of the machine\n", s->cpu_s, s->overhead);
 	buf_addf(out, "bounds     stacks refused %llu, processes refused %llu, live blocks thinned %llu times%s%s\n",
 		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes,
@@ -192,7 +192,8 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	buf_addf(&out, ", up %lld s\n", (long long)now.tv_sec - (long long)(c->begun_ns / 1000000000));
 	buf_addf(&out, "tracing    %s; one sample every %llu bytes", s.on ? "on" : "off", (unsigned long long)s.interval);
 	if (s.interval != s.interval_wanted)
-		buf_addf(&out, " instead of %llu", (unsigned long long)s.interval_wanted);
+		buf_addf(&out, " instead of %llu%s", (unsigned long long)s.interval_wanted,
+			 s.reason ? "" : ", which comes back step by step");
 	buf_addf(&out, "\nprocesses  %zu traced; so far ", s.on ? s.processes : 0);
 	add_ended(&s, &out);
 	add_probes(&s, &out);

@@ -78,19 +78,22 @@ static int publish(struct chunks *c, int fd)
 		munmap(at, sizeof(struct alys_chunk));
 		return rc;
 	}
+	c->fds[c->at_cnt] = fd;
 	c->at[c->at_cnt++] = at;
 	return chunks_give(c, (struct extent){ index, 0, ALYS_CHUNK_WORDS });
 }
 
 int chunks_grow(struct chunks *c)
 {
-	if (c->at_cnt == ALYS_MAX_CHUNKS)
+	if (c->at_cnt == c->max)
 		return -ENOSPC;
 	int fd = rights_array(CHUNK_NAME, sizeof(struct alys_chunk));
 	if (fd < 0)
 		return fd;
+	size_t had = c->at_cnt;
 	int rc = publish(c, fd);
-	close(fd); /* the outer map and the mapping keep it */
+	if (c->at_cnt == had)
+		close(fd);
 	return rc;
 }
 
@@ -101,7 +104,9 @@ uint32_t *chunks_words(const struct chunks *c, const struct extent *e)
 
 void chunks_free(struct chunks *c)
 {
-	for (size_t i = 0; i < c->at_cnt; i++)
+	for (size_t i = 0; i < c->at_cnt; i++) {
 		munmap(c->at[i], sizeof(struct alys_chunk));
+		close(c->fds[i]);
+	}
 	free(c->free);
 }

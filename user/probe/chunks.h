@@ -22,6 +22,8 @@ struct extent {
 struct chunks {
 	int outer; /* the map of maps, borrowed */
 	struct alys_chunk *at[ALYS_MAX_CHUNKS]; /* mapped */
+	int fds[ALYS_MAX_CHUNKS]; /* by which the kernel tells what they take */
+	size_t max; /* that there may be */
 	size_t at_cnt;
 	struct extent *free; /* by place; none touches the next */
 	size_t free_cnt, free_cap;

@@ -20,6 +20,7 @@
 #include "base/rights.h"
 #include "probe/object.h"
 #include "probe/programs.h"
+#include "probe/sizes.h"
 
 /* A refused program prints its whole verification: the sentence before it is enough without -vv. */
 static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -47,18 +48,6 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 	for (int i = 0; i < 1024; i++)
 		p->skel->rodata->neg_ln_q16[i] =
 			(uint32_t)lround(-log(0.5 + (i + 0.5) / 2048) * 65536);
-}
-
-static int size_maps(struct probe *p, const struct probe_config *cfg)
-{
-	int rc = bpf_map__set_max_entries(p->skel->maps.events, cfg->ring_sz);
-	if (!rc && cfg->calls_max)
-		rc = bpf_map__set_max_entries(p->skel->maps.frame_calls, cfg->calls_max);
-	/* Each live sampled block holds an entry; small intervals make many of them. */
-	if (!rc && (cfg->interval || cfg->min_size))
-		rc = bpf_map__set_max_entries(p->skel->maps.sampled,
-					      cfg->interval && cfg->interval < 4096 ? 1 << 20 : 1 << 18);
-	return rc;
 }
 
 /* Programs that may sleep read in stack pages that are away. They need to switch preemption off around
@@ -156,7 +145,7 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	set_config(p, cfg);
 	choose_programs(p, cfg);
 	let_sleep(p);
-	int rc = size_maps(p, cfg);
+	int rc = sizes_set(p->skel, cfg);
 	if (!rc)
 		rc = load_programs(p);
 	if (rc)
@@ -166,6 +155,7 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 		.specs = bpf_map__fd(p->skel->maps.specs),
 		.mappings = bpf_map__fd(p->skel->maps.mappings),
 		.map_lists = bpf_map__fd(p->skel->maps.map_lists),
+		.chunks_max = sizes_of(cfg).chunks, .mappings_max = sizes_of(cfg).mappings,
 	};
 	p->tables = tables_new(&maps, err);
 	if (!p->tables)

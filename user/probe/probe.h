@@ -36,7 +36,8 @@ struct probe_config {
 	uint64_t min_size;
 	uint32_t max_frames; /* 0 = no stacks */
 	uint32_t ring_sz;    /* bytes, power of two */
-	uint32_t calls_max;  /* calls that may be under way at once; 0 = as many as the programs allow */
+	uint32_t calls_max;  /* for a few processes, which have this many calls under way at once; 0 = for any */
+	uint64_t memory;     /* that all of the recording may take: maps get shares of it; 0 = no limit */
 	bool follow;
 	bool all;      /* every process that is not excluded, those to come included */
 	bool tell_all; /* tell of all processes that begin and end */
@@ -65,6 +66,10 @@ const char *probe_tier_name(enum probe_tier tier);
 bool probe_returns_kill_seccomp(const struct probe *p);
 /* ALYS_WALK_* in use: the wanted one, or the next best that this kernel has. */
 uint8_t probe_walk(const struct probe *p);
+/* Bytes of those maps that are sized by the memory that there is. */
+uint64_t probe_sized(const struct probe_config *cfg);
+/* The ring's size where so much memory is for all: as asked for, or less. */
+uint32_t probe_ring_share(uint64_t memory, uint32_t ring_sz);
 int probe_ring_fd(const struct probe *p);
 
 int probe_add_target(struct probe *p, uint32_t tgid, struct err *err);

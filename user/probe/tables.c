@@ -58,7 +58,11 @@ struct tables {
 #define KEEP_NS 10000000000ull
 /* A file is cut to fill a hole only when that leaves pieces of this many words. */
 #define PIECE_MIN (ALYS_CHUNK_WORDS / 16)
-#define MAPPINGS_SZ (ALYS_MAX_MAPPINGS * sizeof(struct alys_mapping))
+
+static size_t mappings_sz(const struct tables *t)
+{
+	return t->maps.mappings_max * sizeof(struct alys_mapping);
+}
 
 struct tables *tables_new(const struct table_maps *maps, struct err *err)
 {
@@ -69,8 +73,10 @@ struct tables *tables_new(const struct table_maps *maps, struct err *err)
 	}
 	t->maps = *maps;
 	t->maps.keep_ns = maps->keep_ns ?: KEEP_NS;
+	t->maps.mappings_max = maps->mappings_max ?: ALYS_MAX_MAPPINGS;
+	t->chunks.max = maps->chunks_max ?: ALYS_MAX_CHUNKS;
 	t->chunks.outer = maps->chunks;
-	t->mappings = mmap(NULL, MAPPINGS_SZ, PROT_READ | PROT_WRITE, MAP_SHARED, maps->mappings, 0);
+	t->mappings = mmap(NULL, mappings_sz(t), PROT_READ | PROT_WRITE, MAP_SHARED, maps->mappings, 0);
 	if (t->mappings == MAP_FAILED) {
 		err_set(err, errno, "cannot map the list of mappings: %s", strerror(errno));
 		free(t);
@@ -86,7 +92,7 @@ void tables_free(struct tables *t)
 	if (!t)
 		return;
 	chunks_free(&t->chunks);
-	munmap(t->mappings, MAPPINGS_SZ);
+	munmap(t->mappings, mappings_sz(t));
 	for (size_t i = 0; i < t->files_cnt; i++)
 		free(t->files[i].pieces);
 	for (size_t i = 0; i < t->runs_cnt; i++)
@@ -347,7 +353,7 @@ static bool find_room(const struct tables *t, uint32_t n, uint32_t *first)
 	bool wrapped = false;
 	for (;;) {
 		const struct run *in_way = NULL;
-		if (at > ALYS_MAX_MAPPINGS - n) {
+		if (at > t->maps.mappings_max - n) {
 			if (wrapped)
 				return false;
 			wrapped = true;
@@ -406,7 +412,7 @@ static int publish(struct tables *t, const struct alys_mapping *all, struct run 
 {
 	struct alys_map_list list = { .n = r->n, .salt = t->salt += 0x9e3779b97f4a7c15ull };
 	struct run *old = run_of(t, r->tgid);
-	if (r->n > ALYS_MAX_MAPPINGS || !find_room(t, r->n, &list.first))
+	if (r->n > t->maps.mappings_max || !find_room(t, r->n, &list.first))
 		return -ENOSPC;
 	if (!old && !(old = VEC_PUSH(t, runs)))
 		return -ENOMEM;
@@ -442,8 +448,8 @@ int tables_put_mappings(struct tables *t, uint32_t tgid, const struct table_mapp
 	size_t parts = 0;
 	for (size_t i = 0; i < n; i++)
 		parts += pieces_of(t, list[i].file);
-	struct alys_mapping *all = parts <= ALYS_MAX_MAPPINGS ? calloc(parts + 1, sizeof(*all)) : NULL;
-	int rc = all ? put_list(t, tgid, list, n, all) : parts <= ALYS_MAX_MAPPINGS ? -ENOMEM : -ENOSPC;
+	struct alys_mapping *all = parts <= t->maps.mappings_max ? calloc(parts + 1, sizeof(*all)) : NULL;
+	int rc = all ? put_list(t, tgid, list, n, all) : parts <= t->maps.mappings_max ? -ENOMEM : -ENOSPC;
 	free(all);
 	if (rc)
 		return err_set(err, -rc, "cannot publish the mappings of process %u: %s", tgid, strerror(-rc));

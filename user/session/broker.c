@@ -38,6 +38,7 @@
 
 enum wish {
 	WISH_MAPS = 1, WISH_EXE, WISH_MAPPED, WISH_FILE, WISH_MEMORY, WISH_PLACE, WISH_LINK, WISH_TRACEPOINT, WISH_ARRAY, WISH_MAPPINGS,
+	WISH_FOOTPRINT,
 };
 
 /* One packet each way; a descriptor may go along. */
@@ -203,6 +204,12 @@ static int ask_mappings(void *ctx, int cpu)
 	return call_short(ctx, WISH_MAPPINGS, 0, cpu, &out);
 }
 
+static int ask_footprint(void *ctx)
+{
+	struct answer out;
+	return call_short(ctx, WISH_FOOTPRINT, 0, 0, &out);
+}
+
 /* --- the broker's side ------------------------------------------------------------------------- */
 
 /* A packet as it came. */
@@ -267,6 +274,8 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 		return has_path(q) ? grant_array(a->path, (uint32_t)a->number, why) : no_such_wish(why);
 	case WISH_MAPPINGS:
 		return rights_own.mappings(NULL, a->number);
+	case WISH_FOOTPRINT:
+		return rights_own.footprint(NULL);
 	default:
 		return no_such_wish(why);
 	}
@@ -274,7 +283,7 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 
 static bool passes(const struct ask *a)
 {
-	return a->wish != WISH_EXE && a->wish != WISH_MEMORY && (a->wish != WISH_PLACE || a->tid == PLACE_MAP);
+	return a->wish != WISH_EXE && a->wish != WISH_MEMORY && a->wish != WISH_FOOTPRINT && (a->wish != WISH_PLACE || a->tid == PLACE_MAP);
 }
 
 /* What no collector of ours would ask for; files that are no programs it meets every day. */
@@ -362,6 +371,7 @@ int broker_split(struct broker *b, struct err *err)
 	static struct rights asking = {
 		.maps = ask_maps, .exe = ask_exe, .mapped = ask_mapped, .file = ask_file, .memory = ask_memory,
 		.place = ask_place, .link = ask_link, .tracepoint = ask_tracepoint, .array = ask_array, .mappings = ask_mappings,
+		.footprint = ask_footprint,
 	};
 	int pair[2], size = 4 * (int)sizeof(struct ask);
 	b->window = mmap(NULL, WINDOW_SZ, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -31,6 +31,8 @@
 #define HIT_NS 700                /* what a probe costs besides its program; README's benchmark */
 #define EVENT_NS 2000             /* and what a stack and a record take; likewise */
 #define TICK_NS 10000000ull       /* of the kernel's clock of beginnings */
+#define NAMES_ROOM (16ull << 20)
+#define FIRST_ROOM (8ull << 20)    /* for the first process: rows of its files, and what is known of them */
 #define SMOOTH_S 5                /* the overhead is that of the last seconds */
 
 struct continuous {
@@ -119,16 +121,21 @@ static void take_step(struct continuous *c, enum limits_step step)
 			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
 }
 
+/* For a worker that looks names up, whenever that is. */
+static uint64_t names_room(uint64_t limit)
+{
+	return limit / 8 < NAMES_ROOM ? limit / 8 : NAMES_ROOM;
+}
+
 /* Where the catalog is compacted, or a profile is made of it, it is there twice: that is not to come as a surprise. */
 static uint64_t set_by(const struct continuous *c)
 {
-	return catalog_memory(c->live.catalog) / 2 * 3;
+	return catalog_memory(c->live.catalog) / 2 * 3 + (naming_is_busy(c->naming) ? 0 : names_room(c->limits.memory_max));
 }
 
 static void keep_limits(struct continuous *c, uint64_t now)
 {
-	footprint_look_own(&c->memory);
-	uint64_t memory = footprint_sum(&c->memory), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
+	uint64_t memory = footprint_now(&c->memory), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
 	/* What came since the last look may come again before the next. */
 	struct limits_use use = { .now_ns = now, .memory = memory + grown + set_by(c), .overhead = c->overhead,
 				  .samples = c->samples };
@@ -171,6 +178,10 @@ static void set_record(struct continuous *c)
 	c->tap = (struct live_tap){ .ctx = c, .event = on_event, .tick = on_tick };
 	c->record.tap = &c->tap;
 	c->record.no_free_stacks = true;
+	c->record.memory = c->o->max_memory;
+	c->record.ring_sz = probe_ring_share(c->o->max_memory, (uint32_t)c->o->record.ring_sz);
+	if (c->record.ring_sz < c->o->record.ring_sz)
+		log_info("the ring has %u KiB, its share of --max-memory", (unsigned int)(c->record.ring_sz >> 10));
 	/* Groups of processes that fork a lot share their links, and the kernel takes the children in. */
 	c->record.follow |= s->all || s->cgroups.at_cnt || s->users.at_cnt;
 }
@@ -201,6 +212,30 @@ static int open_rooms(struct continuous *c, struct err *err)
 static void keep_tables_apart(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+}
+
+/* What it would take of another limit. */
+static uint64_t least_taken(const struct continuous *c, uint64_t taken, uint64_t limit)
+{
+	struct probe_config was = { .ring_sz = (uint32_t)c->record.ring_sz, .interval = c->record.interval, .memory = c->limits.memory_max };
+	struct probe_config would = was;
+	would.memory = limit;
+	would.ring_sz = probe_ring_share(limit, (uint32_t)c->o->record.ring_sz);
+	return taken - probe_sized(&was) + probe_sized(&would);
+}
+
+/* With a limit that is near before anything was seen, nothing ever would be. */
+static int check_room(struct continuous *c, uint64_t taken, uint64_t more, struct err *err)
+{
+	uint64_t wanted = c->limits.memory_max;
+	c->limits.memory_least = taken + set_by(c) + FIRST_ROOM;
+	while (least_taken(c, taken, wanted) + names_room(wanted) + more >= wanted / 100 * LIMITS_PERCENT)
+		wanted += 1ull << 20;
+	if (wanted == c->limits.memory_max)
+		return 0;
+	return err_set(err, ENOMEM, "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
+		       "give it %llu MiB, or --ring less", (unsigned long long)c->limits.memory_max >> 20,
+		       (unsigned long long)taken >> 20, ((unsigned long long)wanted >> 20) + 1);
 }
 
 /* When it began, that a later process of its number is not taken for it; 0: it is not there. */
@@ -234,11 +269,15 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };
 	limits_set_interval(&c->limits, o->record.interval);
 	set_record(c);
-	if (note_begins(c, err) || select_check(&o->select, err) || open_rooms(c, err)) {
-		continuous_free(c);
-		return NULL;
+	int rc = note_begins(c, err) || select_check(&o->select, err) || open_rooms(c, err);
+	if (!rc) {
+		footprint_look(&c->memory);
+		rc = check_room(c, footprint_now(&c->memory), FIRST_ROOM, err);
 	}
-	return c;
+	if (!rc)
+		return c;
+	continuous_free(c);
+	return NULL;
 }
 
 void continuous_free(struct continuous *c)
@@ -319,21 +358,6 @@ static int add_pids(struct continuous *c, struct err *err)
 	return rc;
 }
 
-/* With a limit that is near before anything was seen, nothing ever would be. */
-static int check_room(struct continuous *c, struct err *err)
-{
-	footprint_look(&c->memory);
-	if (c->live.stacks_cnt)
-		return 0;
-	uint64_t taken = footprint_sum(&c->memory), wanted = taken * 3 / 2;
-	c->limits.memory_least = taken;
-	if (taken < c->limits.memory_max / 100 * LIMITS_PERCENT)
-		return 0;
-	return err_set(err, ENOMEM, "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
-		       "give it %llu MiB, or --ring less", (unsigned long long)c->limits.memory_max >> 20,
-		       (unsigned long long)taken >> 20, ((unsigned long long)wanted >> 20) + 1);
-}
-
 static void count_spent(struct continuous *c)
 {
 	c->cpu_s = cpu_seconds();
@@ -341,17 +365,26 @@ static void count_spent(struct continuous *c)
 	c->recorded = catalog_sum(c->live.catalog, COUNT_RECORDED);
 }
 
+/* What a worker takes is none that it lacks. */
+static void set_names_room(struct continuous *c)
+{
+	if (!naming_is_busy(c->naming))
+		naming_set_room(c->naming, names_room(c->limits.memory_max) + limits_room(&c->limits, footprint_now(&c->memory) + set_by(c)));
+}
+
 int continuous_on(struct continuous *c, struct err *err)
 {
 	struct live *l = &c->live;
 	if (c->on)
 		return 0;
-	if (check_room(c, err))
+	footprint_look(&c->memory);
+	if (!c->live.stacks_cnt && check_room(c, footprint_now(&c->memory), 0, err))
 		return -ENOMEM;
 	profiles_flush(c->profiles);
 	forget_processes(c);
 	c->looked_ns = c->noted_ns = c->idle_ns = l->started_ns = now_ns();
-	c->looked_memory = footprint_sum(&c->memory);
+	c->looked_memory = footprint_now(&c->memory);
+	set_names_room(c);
 	count_spent(c);
 	l->warned_silent = true; /* a machine may well be silent */
 	l->abandoned = false;
@@ -446,16 +479,16 @@ static void look_at_use(struct continuous *c, uint64_t now)
 	c->overhead += (samples + calls - c->overhead) * share;
 	c->looked_ns = now;
 	footprint_look(&c->memory);
-	/* What a worker takes is none that it lacks. */
-	if (!naming_is_busy(c->naming))
-		naming_set_room(c->naming, limits_room(&c->limits, footprint_sum(&c->memory) + set_by(c)));
+	set_names_room(c);
 	keep_limits(c, now);
 }
 
 static void compact(struct continuous *c, uint64_t now)
 {
 	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
-	if ((c->dead < DEAD_MAX && c->idle < IDLE_MAX) || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) ||
+	/* Where memory is short, whatever can be forgotten is. */
+	bool due = c->dead >= DEAD_MAX || c->idle >= IDLE_MAX || (c->limits.reason && (c->dead || c->idle));
+	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) ||
 	    naming_is_busy(c->naming))
 		return;
 	if (!c->live.forgets) {
@@ -609,7 +642,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.interval = l->interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
 		.processes = target_count(l->targets), .files = attach_files(l),
 		.examined = attach_examined(l), .closed_files = target_closed_files(l->targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
-		.memory = footprint_sum(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
+		.memory = footprint_now(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
 		.memory_max = c->limits.memory_max,
 		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,
 		.workers_failed = naming_failures(c->naming), .unseen = r.unseen, .refused_processes = r.refused,

@@ -1,6 +1,6 @@
 /*
- * session/footprint: what all that belongs to a recording takes of the machine's memory. In: /proc. Out: bytes. Other
- * processes count with the most they ever had, and pages that several of them have count for each.
+ * session/footprint: what all that belongs to a recording takes of the machine's memory, each page of it once: what its
+ * processes have for themselves, and the maps of its BPF programs. In: /proc. Out: bytes.
  */
 #ifndef ALYS_SESSION_FOOTPRINT_H
 #define ALYS_SESSION_FOOTPRINT_H
@@ -8,15 +8,14 @@
 #include <stdint.h>
 
 struct footprint {
-	uint64_t own;    /* resident in this process, the ring that it maps included */
-	uint64_t others; /* in the process with the rights, and in helpers */
-	uint64_t kernel; /* in maps of BPF programs, but for the ring */
+	uint64_t processes; /* the one with the rights, this one, helpers */
+	uint64_t kernel;    /* in maps, rings among them */
+	uint64_t resident;  /* in this process, maps included, when the others were looked at */
 };
 
-/* Only what changes quickly; costs microseconds. */
-void footprint_look_own(struct footprint *m);
+/* Only what changes quickly, this process; costs microseconds. Bytes of all. */
+uint64_t footprint_now(const struct footprint *m);
 /* All of it; costs a millisecond. */
 void footprint_look(struct footprint *m);
-uint64_t footprint_sum(const struct footprint *m);
 
 #endif

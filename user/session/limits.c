@@ -10,9 +10,9 @@
 #define THIN_PERCENT 88
 #define REFUSE_PERCENT 93
 #define FULL_PERCENT 97
-#define CALM_PERCENT 60
+#define CALM_PERCENT 70
 /* Going back is tried seldom, so that the rate does not swing. */
-#define CALM_NS 30000000000ull
+#define CALM_NS 10000000000ull
 /* A burst of a second is no reason for fewer samples, and what fewer ones save is seen after some seconds. */
 #define OVERHEAD_PAUSE_NS 5000000000ull
 #define USELESS_MAX 3
@@ -40,27 +40,35 @@ static bool is_at_bottom(struct limits *l, uint64_t memory)
 	return l->refusing && l->useless >= USELESS_MAX;
 }
 
+static const char used_up[] = "--max-memory is nearly used up";
+
+/* What was said of a pressure that is gone is not true any more, though the rate comes back only step by step. */
+static void forget_pressure(struct limits *l, uint64_t memory)
+{
+	if (l->reason == used_up && !l->refusing && memory * 100 / l->memory_max < LIMITS_PERCENT)
+		l->reason = NULL;
+}
+
 static enum limits_step less_memory(struct limits *l, const struct limits_use *u)
 {
-	static const char reason[] = "--max-memory is nearly used up";
 	uint64_t percent = u->memory * 100 / l->memory_max;
 	if (is_at_bottom(l, u->memory))
 		return LIMITS_FINE;
 	if (percent >= REFUSE_PERCENT && !l->refusing) {
 		l->refusing = true;
-		l->reason = reason;
+		l->reason = used_up;
 		return LIMITS_REFUSE;
 	}
 	if (percent >= THIN_PERCENT) {
 		if (l->interval < INTERVAL_MAX)
-			coarsen(l, reason);
+			coarsen(l, used_up);
 		l->thinned++;
 		l->useless = u->memory > l->memory - l->memory / 50 ? l->useless + 1 : 0;
 		l->memory = u->memory;
 		return LIMITS_THIN;
 	}
 	if (percent >= LIMITS_PERCENT && l->interval < INTERVAL_MAX) {
-		coarsen(l, reason);
+		coarsen(l, used_up);
 		return LIMITS_COARSEN;
 	}
 	return LIMITS_FINE;
@@ -130,6 +138,7 @@ bool limits_is_full(const struct limits *l, uint64_t memory)
 
 enum limits_step limits_next(struct limits *l, const struct limits_use *u)
 {
+	forget_pressure(l, u->memory);
 	if (l->stepped_ns && u->now_ns - l->stepped_ns < pause_of(l, u->memory * 100 / l->memory_max))
 		return LIMITS_FINE;
 	enum limits_step step = less_memory(l, u);

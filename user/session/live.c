@@ -476,6 +476,7 @@ static int open_probes(struct live *l, struct err *err)
 		.min_size = o->min_size,
 		.max_frames = o->backtrace == BACKTRACE_NONE ? 0 : o->backtrace_limit,
 		.ring_sz = (uint32_t)o->ring_sz,
+		.memory = o->memory,
 		.follow = o->follow,
 		.all = l->all,
 		.tell_all = l->select != NULL,

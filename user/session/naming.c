@@ -18,7 +18,7 @@
 
 #define PATIENCE_NS 300000000 /* with a job on its way, at the end */
 #define STACKS_MAX 16384      /* in a job: they are copied for it */
-#define ROOM_LEAST (32ull << 20)
+#define ROOM_LEAST (4ull << 20)
 
 /* What the thread has; the owner looks at it only when the thread has ended. */
 struct job {

@@ -21,7 +21,7 @@ bool naming_is_busy(const struct naming *n);
 int naming_begin(struct naming *n, struct err *err);
 /* Takes the names of a finished job into the catalog. True when there was one. */
 bool naming_collect(struct naming *n);
-/* Memory that a worker of later jobs may take, alone at its work; never less than most programs' names want. */
+/* Memory that a worker of later jobs may take, alone at its work. */
 void naming_set_room(struct naming *n, uint64_t bytes);
 /* Symbol workers that died, hung or lied, over all jobs. */
 uint64_t naming_failures(const struct naming *n);

@@ -33,6 +33,7 @@ struct record_options {
 	uint32_t backtrace;   /* enum backtrace */
 	uint32_t backtrace_limit;
 	uint64_t ring_sz;
+	uint64_t memory;  /* that all of the recording may take, 0 = any; see struct probe_config */
 	const char *allocators; /* comma-separated families, NULL = all */
 	bool follow;
 	bool no_free_stacks;

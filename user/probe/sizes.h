@@ -1,0 +1,26 @@
+/*
+ * probe/sizes: how large the maps of our programs are made: as large as they are of use, within a share each of the memory
+ * that there is. Not for other rooms, but for probe_sized and probe_ring_share in probe.h.
+ */
+#ifndef ALYS_PROBE_SIZES_H
+#define ALYS_PROBE_SIZES_H
+
+#include <stdint.h>
+
+#include "probe/probe.h"
+
+struct alys_bpf;
+
+struct sizes {
+	uint32_t sampled;  /* blocks */
+	uint32_t calls;    /* under way in exit sites */
+	uint32_t mappings; /* of all processes */
+	uint32_t chunks;   /* of rows */
+	uint32_t slots;    /* walks at the same time */
+};
+
+struct sizes sizes_of(const struct probe_config *cfg);
+/* Of maps that are not opened yet. 0 or -errno. */
+int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg);
+
+#endif
