@@ -275,7 +275,7 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 	case WISH_MAPPINGS:
 		return rights_own.mappings(NULL, a->number);
 	case WISH_FOOTPRINT:
-		return rights_own.footprint(NULL);
+		return q->body ? no_such_wish(why) : rights_own.footprint(NULL);
 	default:
 		return no_such_wish(why);
 	}
