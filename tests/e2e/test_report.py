@@ -83,8 +83,41 @@ def test_report(traces, golden, args, env):
     ("diff-stack.txt", ["--by", "stack", "--show", "alloc", "--top", "3"]),
 ])
 def test_diff(traces, golden, args):
-    told = ask("diff", *args, traces / "cpp.alys", traces / "later.alys")
-    assert told == (GOLDEN / golden).read_text()
+    told = ask("diff", "--per", "recording", *args, traces / "cpp.alys", traces / "later.alys")
+    # The goldens' recordings do not say how long they are.
+    assert re.sub(r"(- `|\")?before was recorded for[^\n\"`]*(`\n|\",|\n)", "", told) == (GOLDEN / golden).read_text()
+
+
+def test_recordings_of_unequal_length_are_compared_per_second(traces, tmp_path):
+    """What was allocated, unless asked otherwise; what is in use at the end only when asked. The title says which."""
+    both = (traces / "cpp.alys", traces / "later.alys")
+    before, after = (float(s) for s in re.search(r"before was recorded for ([\d.]+) s, after for ([\d.]+) s: compared per second",
+                                                 ask("diff", "--show", "alloc", *both)).groups())
+    assert abs(before - after) > 0.05 * max(before, after)
+    rate, sums = (json.loads(ask("diff", "--show", "alloc", "-f", "json", *more, *both)) for more in ([], ["--per", "recording"]))
+    assert rate["per_second"] and not sums["per_second"]
+    of = {row["function"]: row for row in sums["rows"]}
+    for row in rate["rows"]:
+        assert abs(row["before_bytes"] - of[row["function"]]["before_bytes"] / before) <= 1 + row["before_bytes"] * 0.01
+        assert abs(row["after_bytes"] - of[row["function"]]["after_bytes"] / after) <= 1 + row["after_bytes"] * 0.01
+    assert ask("diff", "--show", "alloc", *both).startswith("Bytes allocated per second, before and after\n\n")
+    live = ask("diff", *both)
+    assert live.startswith("Bytes in use at the end, before and after\n\n") and "not compared per second; --per second does" in live
+    assert ask("diff", "--per", "second", *both).startswith("Bytes in use at the end per second recorded, before and after")
+    # The picture says the same of the same.
+    for more, title in (["--show", "alloc"], "Bytes allocated per second, before and after"), ([], "Bytes in use at the end, before and after"):
+        out = tmp_path / f"{len(more)}.svg"
+        ask("diff", "--flamegraph", out, *more, *both)
+        assert f">{title}<" in out.read_text()
+    text = (tmp_path / "2.svg").read_text()
+    opened = next(row for row in rate["rows"] if row["function"] == "Session::open(int)")
+    said = re.search(r"<title>Session::open\(int\)\n(?:.*\n)*?from ([\d.]+) B/s to ([\d.]+) B/s", text)
+    assert said and [float(n) for n in said.groups()] == [opened["before_bytes"], opened["after_bytes"]]
+
+
+def test_recordings_of_equal_length_are_compared_as_they_are(traces):
+    told = ask("diff", "--show", "alloc", traces / "cpp.alys", traces / "cpp.alys")
+    assert told.startswith("Bytes allocated, before and after\n\n") and "was recorded for" not in told
 
 
 def test_at_a_time(traces):
@@ -203,7 +236,7 @@ def test_hostile_names_in_markdown_do_nothing(traces, tmp_path, by):
 
 def test_differential_flame_graph(traces, tmp_path):
     out = tmp_path / "d.svg"
-    ask("diff", "--show", "alloc", "--flamegraph", out, traces / "cpp.alys", traces / "later.alys")
+    ask("diff", "--show", "alloc", "--per", "recording", "--flamegraph", out, traces / "cpp.alys", traces / "later.alys")
     svg = xml.dom.minidom.parse(str(out))
     tips = {t.firstChild.data.split("\n")[0]: (t.firstChild.data, t.parentNode.getElementsByTagName("rect")[0])
             for t in svg.getElementsByTagName("title")}
@@ -222,7 +255,7 @@ def test_differential_flame_graph(traces, tmp_path):
     live, table = tmp_path / "live.svg", ask("diff", traces / "cpp.alys", traces / "later.alys")
     ask("diff", "--flamegraph", live, traces / "cpp.alys", traces / "later.alys")
     assert "Bytes in use at the end, before and after" in live.read_text() and "inuse_space: " in live.read_text()
-    assert "Before and After are bytes in use at the end of each recording" in table
+    assert table.startswith("Bytes in use at the end, before and after\n")
     assert "--show live or --show alloc" in refused(1, "diff", "--show", "peak", "--flamegraph", tmp_path / "p.svg",
                                                     traces / "cpp.alys", traces / "later.alys")
     assert "d.svg" in refused(1, "diff", "--flamegraph", out, traces / "cpp.alys", traces / "later.alys")
@@ -236,7 +269,7 @@ def test_pprof_diff_base(traces, tmp_path):
                            "-nodefraction=0", f"-diff_base={tmp_path}/cpp.pb.gz", str(tmp_path / "later.pb.gz")],
                           capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": str(tmp_path)})
     flat = {line.split(None, 5)[5]: line.split()[0] for line in said.stdout.split("\n") if re.match(r"\s+-?\d+B ", line)}
-    ours = json.loads(ask("diff", "--show", "alloc", "-f", "json", traces / "cpp.alys", traces / "later.alys"))
+    ours = json.loads(ask("diff", "--show", "alloc", "--per", "recording", "-f", "json", traces / "cpp.alys", traces / "later.alys"))
     named = [r for r in ours["rows"] if r["function"] in ("Session::open(int)", "Pool::Pool()", "grow")]
     assert len(named) == 3, said.stderr
     for row in named:

@@ -10,7 +10,7 @@
 
 #define TABLE_DEFAULTS                                                                             \
 	{                                                                                          \
-		.by = BY_STANDARD, .show = SHOW_STANDARD, .sort = SORT_STANDARD, .depth = REPORT_DEPTH, \
+		.by = BY_STANDARD, .show = SHOW_STANDARD, .sort = SORT_STANDARD, .per = PER_STANDARD, .depth = REPORT_DEPTH, \
 		.top = REPORT_TOP_STANDARD,                                                        \
 	}
 

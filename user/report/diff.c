@@ -23,12 +23,19 @@ struct diff {
 	struct names labels;
 	struct pair *at; /* as many as labels until sorted */
 	size_t at_cnt, at_cap;
-	bool sampled;
+	bool sampled, per_second;
 };
+
+static struct group a_second(const struct group *v, double length_s)
+{
+	return (struct group){ v->label, v->cnt / length_s, v->sz / length_s, v->var / (length_s * length_s), v->of_cnt / length_s };
+}
 
 static int take_side(struct diff *d, size_t side)
 {
-	const struct groups *g = &d->sides[side];
+	struct groups *g = &d->sides[side];
+	if (d->per_second)
+		g->all = a_second(&g->all, g->in->length_s);
 	for (size_t i = 0; i < g->at_cnt; i++) {
 		const char *name = names_at(&g->labels, g->at[i].label);
 		uint32_t label = names_put(&d->labels, name, strlen(name));
@@ -36,7 +43,7 @@ static int take_side(struct diff *d, size_t side)
 		if (!p)
 			return -ENOMEM;
 		p->label = label;
-		*(side ? &p->b : &p->a) = g->at[i];
+		*(side ? &p->b : &p->a) = d->per_second ? a_second(&g->at[i], g->in->length_s) : g->at[i];
 	}
 	return 0;
 }
@@ -99,12 +106,13 @@ static size_t rank(struct diff *d)
 static void add_columns(const struct diff *d, struct sheet *t)
 {
 	enum report_by by = d->sides[0].by;
-	sheet_add_column(t, "Before", "before_bytes", COLUMN_BYTES);
-	sheet_add_column(t, "After", "after_bytes", COLUMN_BYTES);
-	sheet_add_column(t, "Change", "change_bytes", COLUMN_CHANGE);
+	bool rate = d->per_second;
+	sheet_add_column(t, rate ? "Before/s" : "Before", "before_bytes", COLUMN_BYTES);
+	sheet_add_column(t, rate ? "After/s" : "After", "after_bytes", COLUMN_BYTES);
+	sheet_add_column(t, rate ? "Change/s" : "Change", "change_bytes", COLUMN_CHANGE);
 	if (d->sampled)
 		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
-	sheet_add_column(t, "Blocks", "change_count", COLUMN_CHANGE);
+	sheet_add_column(t, rate ? "Blocks/s" : "Blocks", "change_count", COLUMN_CHANGE);
 	sheet_add_column(t, "What", "what", COLUMN_TEXT);
 	sheet_add_column(t, by_title(by), by_name(by), by == BY_STACK ? COLUMN_LINES : COLUMN_TEXT);
 }
@@ -137,19 +145,53 @@ static int fill_table(struct diff *d, struct sheet *t)
 	return rc ? rc : fill(d, &all, "", t->total);
 }
 
-/* What the two columns of bytes are. */
-static const char *quantity(enum report_show show)
+const char *report_diff_title(enum report_show show, bool per_second)
 {
-	static const char *const of[] = {
-		[SHOW_LIVE] = "bytes in use at the end", [SHOW_ALLOC] = "bytes allocated", [SHOW_PEAK] = "bytes in use at the highest moment",
-		[SHOW_TEMPORARY] = "bytes allocated and freed at once", [SHOW_FREED] = "bytes freed",
+	static const char *const of[][2] = {
+		[SHOW_LIVE] = { "Bytes in use at the end, before and after", "Bytes in use at the end per second recorded, before and after" },
+		[SHOW_ALLOC] = { "Bytes allocated, before and after", "Bytes allocated per second, before and after" },
+		[SHOW_PEAK] = { "Bytes in use at the highest moment, before and after",
+				"Bytes in use at the highest moment per second recorded, before and after" },
+		[SHOW_TEMPORARY] = { "Bytes allocated and freed at once, before and after",
+				     "Bytes allocated and freed at once per second, before and after" },
+		[SHOW_FREED] = { "Bytes freed, before and after", "Bytes freed per second, before and after" },
 	};
-	return of[show] ?: "bytes";
+	return of[show][per_second];
+}
+
+/* Lengths that differ by less are those of two runs of the same. */
+#define ALIKE 0.05
+
+static bool lengths_differ(double a, double b)
+{
+	return a > 0 && b > 0 && fabs(a - b) > ALIKE * (a > b ? a : b);
+}
+
+int report_diff_per_second(const struct report_input *a, const struct report_input *b, const struct report_options *o, bool *out,
+			   struct err *err)
+{
+	enum report_show show = report_show_of(o, a);
+	/* What is in use is there at one moment, however long it took to get there. */
+	bool flows = show == SHOW_ALLOC || show == SHOW_TEMPORARY || show == SHOW_FREED;
+	*out = o->per == PER_SECOND || (o->per == PER_STANDARD && flows && lengths_differ(a->length_s, b->length_s));
+	if (*out && !(a->length_s > 0 && b->length_s > 0))
+		return err_set(err, EINVAL, "--per second: one of the two does not say how long it was recorded");
+	return 0;
+}
+
+static void put_lengths(const struct diff *d, struct buf *out)
+{
+	const struct report_input *a = d->sides[0].in, *b = d->sides[1].in;
+	if (!lengths_differ(a->length_s, b->length_s))
+		return;
+	buf_addf(out, "before was recorded for %.3g s, after for %.3g s: ", a->length_s, b->length_s);
+	buf_adds(out, d->per_second ? "compared per second; --per recording compares the sums\n" :
+				      "not compared per second; --per second does\n");
 }
 
 static void put_notes(const struct diff *d, size_t hidden, struct buf *out)
 {
-	buf_addf(out, "Before and After are %s of each recording\n", quantity(d->sides[0].show));
+	put_lengths(d, out);
 	if (hidden)
 		buf_addf(out, "%zu more row%s hidden by --top, --min-bytes or --min-count\n", hidden, hidden == 1 ? "" : "s");
 	if (d->sampled)
@@ -169,9 +211,10 @@ static int write_diff(struct diff *d, struct sink_out *out, struct err *err)
 	struct sheet t = { 0 };
 	size_t hidden = rank(d);
 	int rc = fill_table(d, &t) ? err_set(err, ENOMEM, "out of memory for the comparison") : 0;
+	t.title = report_diff_title(d->sides[0].show, d->per_second);
 	put_notes(d, hidden, &t.notes);
-	buf_addf(&t.facts, "\"by\":\"%s\",\"sampled\":%s,\"hidden\":%zu,", by_name(d->sides[0].by),
-		 d->sampled ? "true" : "false", hidden);
+	buf_addf(&t.facts, "\"by\":\"%s\",\"title\":\"%s\",\"per_second\":%s,\"sampled\":%s,\"hidden\":%zu,", by_name(d->sides[0].by),
+		 t.title, d->per_second ? "true" : "false", d->sampled ? "true" : "false", hidden);
 	return sheet_finish(&t, rc, d->o, out, err);
 }
 
@@ -197,6 +240,8 @@ int report_diff(const struct report_input *a, const struct report_input *b, cons
 		rc = groups_fill_side(&d.sides[1], b, o, err);
 	if (!rc && d.sides[0].show != d.sides[1].show)
 		rc = err_set(err, EINVAL, "one of the recordings does not tell what was freed: compare with --show alloc");
+	if (!rc)
+		rc = report_diff_per_second(a, b, o, &d.per_second, err);
 	if (!rc && (take_side(&d, 0) || take_side(&d, 1)))
 		rc = err_set(err, ENOMEM, "out of memory for the comparison");
 	if (!rc)

@@ -32,10 +32,14 @@ enum report_sort { SORT_SIZE, SORT_COUNT, SORT_NAME, SORT_GROWTH, SORT_STANDARD 
 #define REPORT_FORMAT "text|markdown|tsv|json|csv|tally"
 enum report_format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_TSV, FORMAT_JSON, FORMAT_CSV, FORMAT_TALLY };
 
+/* Of diff: sums of each recording, or what they come to a second; unless asked, as their lengths suggest. */
+#define REPORT_PER "recording|second"
+enum report_per { PER_RECORDING, PER_SECOND, PER_STANDARD };
+
 #define REPORT_DEPTH 5 /* frames of a stack that are shown and told apart, unless asked otherwise */
 
 struct report_options {
-	uint32_t by, show, sort, format;
+	uint32_t by, show, sort, format, per;
 	bool ascending;
 	bool inclusive; /* by function: what its callees allocate counts too */
 	bool keep_allocator_frames;
@@ -56,6 +60,7 @@ struct report_input {
 	const struct snapshot *snapshot;
 	uint64_t start_ns; /* where times count from */
 	bool part;         /* the snapshot is of a part of the recording */
+	double length_s;   /* of the recording, for diff; 0 = not known */
 };
 
 /* What a heap must watch to answer: enum heap_watch, or-ed. */
@@ -68,6 +73,11 @@ enum report_show report_show_of(const struct report_options *o, const struct rep
  */
 int report_render(const struct report_input *in, const struct report_options *o, struct sink_out *out,
 		  struct err *err);
+/* What diff compares, as a title: "Bytes allocated per second, before and after". */
+const char *report_diff_title(enum report_show show, bool per_second);
+/* Whether diff compares what two recordings did a second. 0, or -EINVAL when that cannot be told. */
+int report_diff_per_second(const struct report_input *a, const struct report_input *b, const struct report_options *o, bool *out,
+			   struct err *err);
 /* What differs from a to b, group by group. */
 int report_diff(const struct report_input *a, const struct report_input *b, const struct report_options *o,
 		struct sink_out *out, struct err *err);

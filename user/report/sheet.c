@@ -253,6 +253,8 @@ static int write_text(const struct sheet *t, struct sink_out *out, struct err *e
 		widen(t, t->cells + at, false, widths);
 	if (t->has_total)
 		widen(t, t->total, true, widths);
+	if (t->title)
+		buf_addf(&b, "%s\n\n", t->title);
 	text_head(t, widths, &b);
 	for (size_t at = 0; !rc && at < t->cells_cnt; at += t->columns_cnt) {
 		text_row(t, t->cells + at, false, widths, &b);
@@ -360,6 +362,8 @@ static int write_markdown(const struct sheet *t, struct sink_out *out, struct er
 	int rc = 0;
 	for (size_t at = 0; at < t->cells_cnt; at += t->columns_cnt)
 		widen(t, t->cells + at, false, widths);
+	if (t->title)
+		buf_addf(&b, "%s\n\n", t->title);
 	markdown_head(t, &b);
 	for (size_t at = 0; !rc && at < t->cells_cnt; at += t->columns_cnt) {
 		markdown_row(t, t->cells + at, widths, &b);

@@ -33,6 +33,7 @@ struct cell {
 #define COLUMNS_MAX 10
 
 struct sheet {
+	const char *title; /* above the table, for people; NULL = none */
 	struct column columns[COLUMNS_MAX];
 	size_t columns_cnt;
 	struct cell *cells; /* row by row */

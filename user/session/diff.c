@@ -44,6 +44,7 @@ static struct report_input input_of(const struct side *s)
 {
 	return (struct report_input){
 		.catalog = s->replay.catalog, .snapshot = s->snapshot, .start_ns = replay_start_ns(&s->replay),
+		.length_s = replay_length_s(&s->replay),
 	};
 }
 
@@ -55,7 +56,7 @@ static int write_table(const struct side *sides, const struct diff_request *o, s
 	return output_finish(&dst, report_diff(&a, &b, &o->report, &out, err), err);
 }
 
-/* The quantity that the table would compare. */
+/* The quantity that the table would compare, for either side. */
 static int choose_view(const struct side *sides, const struct report_options *o, struct sink_options *out, struct err *err)
 {
 	struct report_input a = input_of(&sides[0]), b = input_of(&sides[1]);
@@ -64,26 +65,30 @@ static int choose_view(const struct side *sides, const struct report_options *o,
 		return err_set(err, EINVAL, "--flamegraph compares what is live or was allocated: --show live or --show alloc");
 	if (show != report_show_of(o, &b))
 		return err_set(err, EINVAL, "one of the recordings does not tell what was freed: compare with --show alloc");
-	*out = (struct sink_options){
-		.value = show == SHOW_LIVE ? "inuse_space" : "alloc_space",
-		.title = show == SHOW_LIVE ? "Bytes in use at the end, before and after" : "Bytes allocated, before and after",
-		.keep_allocator_frames = o->keep_allocator_frames,
-		.skip = &o->skip,
-	};
-	return 0;
+	bool per_second;
+	int rc = report_diff_per_second(&a, &b, o, &per_second, err);
+	for (int i = 0; !rc && i < 2; i++) {
+		out[i] = (struct sink_options){
+			.value = show == SHOW_LIVE ? "inuse_space" : "alloc_space",
+			.title = report_diff_title(show, per_second),
+			.keep_allocator_frames = o->keep_allocator_frames,
+			.skip = &o->skip,
+			.seconds = per_second ? (i ? b : a).length_s : 0,
+		};
+	}
+	return rc;
 }
 
-/* Frames are as wide as in the second recording, coloured by what they gained on the first. */
+/* Frames are as wide as in the larger of both, coloured by what they gained or lost. */
 static int write_picture(const struct side *sides, const struct diff_request *o, struct err *err)
 {
-	struct sink_options plain;
-	int rc = choose_view(sides, &o->report, &plain, err);
+	struct sink_options views[2];
+	int rc = choose_view(sides, &o->report, views, err);
 	if (rc)
 		return rc;
-	struct sink_input before = { sides[0].replay.catalog, sides[0].snapshot, NULL, &plain };
-	struct sink_options compared = plain;
-	compared.before = &before;
-	struct sink_input in = { sides[1].replay.catalog, sides[1].snapshot, NULL, &compared };
+	struct sink_input before = { sides[0].replay.catalog, sides[0].snapshot, NULL, &views[0] };
+	views[1].before = &before;
+	struct sink_input in = { sides[1].replay.catalog, sides[1].snapshot, NULL, &views[1] };
 	struct outfile file;
 	rc = outfile_begin(&file, o->flamegraph, o->force, err);
 	if (rc)

@@ -52,13 +52,19 @@ static int on_event(void *ctx, const struct event *e)
 	return !rc && to->fn ? to->fn(to->ctx, e, &did) : rc;
 }
 
-/* Whether anything is in the part that was asked for; a moment after the end is not what it says it is. */
-static int check_part(const struct replay *r, struct err *err)
+double replay_length_s(const struct replay *r)
 {
 	const char *ended = catalog_meta(r->catalog, "end_mono_ns");
 	uint64_t start = replay_start_ns(r), end = ended ? strtoull(ended, NULL, 10) : r->health.last_ns;
-	double length = end > start ? (double)(end - start) / 1e9 : 0, until = (double)(r->until_ns - start) / 1e9;
-	if (r->within && !r->from_ns && r->until_ns > end)
+	return end > start ? (double)(end - start) / 1e9 : 0;
+}
+
+/* Whether anything is in the part that was asked for; a moment after the end is not what it says it is. */
+static int check_part(const struct replay *r, struct err *err)
+{
+	uint64_t start = replay_start_ns(r);
+	double length = replay_length_s(r), until = (double)(r->until_ns - start) / 1e9;
+	if (r->within && !r->from_ns && until > length)
 		log_warn("the recording lasts %.3f s: this is its end, not what was after %g s", length, until);
 	if (r->within)
 		return 0;

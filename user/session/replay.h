@@ -32,6 +32,8 @@ int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, 
 		  void *ctx, struct err *err);
 /* When the recording began, CLOCK_MONOTONIC. */
 uint64_t replay_start_ns(const struct replay *r);
+/* Of the whole recording; after replay_events. */
+double replay_length_s(const struct replay *r);
 /* "unclean end: ...", appended when the file is not whole; false when it is. */
 bool replay_damage(const struct replay *r, struct buf *out);
 void replay_close(struct replay *r);

@@ -224,7 +224,8 @@ static size_t fitting(const char *name, size_t n, double room, bool *cut)
 
 static const char *unit_text(const struct flame *f)
 {
-	return value_types[f->value].unit[0] == 'c' ? " objects" : "";
+	bool counts = value_types[f->value].unit[0] == 'c', rate = f->in->options->seconds > 0;
+	return counts ? (rate ? " objects/s" : " objects") : rate ? "/s" : "";
 }
 
 static void put_change(struct buf *b, const struct flame *f, const struct box *box)
@@ -232,10 +233,12 @@ static void put_change(struct buf *b, const struct flame *f, const struct box *b
 	bool less = box->after < box->before;
 	buf_adds(b, "from ");
 	value_text(b, f->value, box->before);
+	buf_adds(b, unit_text(f));
 	buf_adds(b, " to ");
 	value_text(b, f->value, box->after);
 	buf_addf(b, "%s, %c", unit_text(f), less ? '-' : '+');
 	value_text(b, f->value, less ? box->before - box->after : box->after - box->before);
+	buf_adds(b, unit_text(f));
 	buf_adds(b, "</title>");
 }
 

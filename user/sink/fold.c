@@ -2,6 +2,7 @@
 #include "sink/fold.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +136,8 @@ static int add_rows(struct folding *w, const struct sink_input *in, enum value v
 	for (size_t i = 0; !rc && i < in->snapshot->n; i++) {
 		const struct snapshot_row *row = &in->snapshot->rows[i];
 		struct fold_stack of = { .row = (uint32_t)i };
-		*(before ? &of.before : &of.value) = value_of(&row->t, v);
+		int64_t sum = value_of(&row->t, v);
+		*(before ? &of.before : &of.value) = in->options->seconds > 0 ? llround((double)sum / in->options->seconds) : sum;
 		rc = sink_stack_of(in->catalog, in->options, row->stack, &stack);
 		if (!rc)
 			rc = add_stack(w, &stack, &of);

@@ -29,6 +29,7 @@ struct sink_options {
 	size_t top;                 /* text: rows, 0 = all */
 	uint64_t from_ns, until_ns; /* the events are of this part of the recording; 0 = no limit */
 	bool moment;                /* pprof: dated at its end and without a duration */
+	double seconds; /* flamegraph: how long was recorded, and values are what that comes to a second; 0 = as they are */
 	const struct sink_input *before; /* flamegraph: an earlier recording to compare with; NULL = none */
 };
 
