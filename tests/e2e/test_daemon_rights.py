@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ALYS, PROGS, TIMEOUT
-from test_daemon import NOBODY, RIGHTS, Daemon
+from test_daemon import NOBODY, RIGHTS, Daemon, daemon  # noqa: F401
 
 pytestmark = pytest.mark.bpf
 
@@ -83,3 +84,47 @@ def test_in_a_process_namespace_of_its_own(tmp_path, words):
                           timeout=TIMEOUT, cwd=tmp_path, stdin=subprocess.DEVNULL)
     assert done.returncode == 1 and "process namespace" in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert not list(tmp_path.iterdir())
+
+
+CAPABILITIES = {"kill": 5, "setgid": 6, "setuid": 7, "chown": 0, "sys_ptrace": 19, "dac_read_search": 2, "sys_admin": 21,
+                "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
+AS_ANOTHER = ["kill", "setgid", "setuid", "chown"]  # what makes the next collector another user
+
+
+def bits(names):
+    return sum(1 << CAPABILITIES[name] for name in names)
+
+
+def facts(pid):
+    return dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+
+
+def assert_little_left(d, most):
+    """The broker has no right but these, its collector none, and both are asked for few system calls."""
+    broker, collector = facts(d.proc.pid), facts(d.collector())
+    for key in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+        assert int(collector[key], 16) == 0 and int(broker[key], 16) & ~most == 0, (key, broker[key], collector[key])
+    for each in (broker, collector):
+        assert each["Seccomp"] == "2" and each["NoNewPrivs"] == "1", each
+
+
+def test_by_hand_rights_that_are_not_used_go(daemon):
+    most = bits(ALL) | bits(ADMIN) | bits(AS_ANOTHER)
+    d = daemon("--name", "none_of_these")
+    assert_little_left(d, most)
+    before = d.collector()
+    d.proc.send_signal(signal.SIGHUP)
+    d.until(lambda: d.collector() != before)
+    assert_little_left(d, most)
+
+
+def test_as_a_service_rights_that_are_not_used_go(public, state):
+    names = [*ALL, "sys_admin"]
+    caps = ",".join("+" + name for name in names)
+    launcher = [*NOBODY, "--inh-caps", "-all," + caps, "--ambient-caps", caps, "--no-new-privs"]
+    d = Daemon(state, "--name", "none_of_these", launcher=launcher, binary=public(ALYS)).wait_ready()
+    try:
+        assert_little_left(d, bits(ALL) | bits(ADMIN))
+        d.end()
+    finally:
+        d.kill()

@@ -54,3 +54,15 @@ int caps_drop_all(void)
 	struct caps none = { .head = { .version = _LINUX_CAPABILITY_VERSION_3 } };
 	return caps_set(&none);
 }
+
+int caps_keep(const int *caps, size_t cnt)
+{
+	struct caps now, less = { .head = { .version = _LINUX_CAPABILITY_VERSION_3 } };
+	int rc = caps_get(&now);
+	for (size_t i = 0; !rc && i < cnt; i++) {
+		struct __user_cap_data_struct *from = &now.data[CAP_TO_INDEX(caps[i])], *to = &less.data[CAP_TO_INDEX(caps[i])];
+		to->permitted |= from->permitted & CAP_TO_MASK(caps[i]);
+		to->effective |= from->effective & CAP_TO_MASK(caps[i]);
+	}
+	return rc ? rc : caps_set(&less);
+}

@@ -3,6 +3,7 @@
 #define ALYS_BASE_CAPS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Is this one (CAP_...) in effect? */
 bool caps_has(int cap);
@@ -10,6 +11,8 @@ bool caps_has(int cap);
 const char *caps_advice(void);
 /* One less, for this process and what it starts. */
 int caps_drop(int cap);
+/* All but these, of which it keeps what it has. */
+int caps_keep(const int *caps, size_t cnt);
 int caps_drop_all(void);
 
 #endif

@@ -48,7 +48,7 @@ struct probe_config {
 
 struct probe;
 
-/* Gives up CAP_SYS_ADMIN, for good, where this kernel lets lesser capabilities do. Root keeps what it has. */
+/* Gives up CAP_SYS_ADMIN, for good, where this kernel lets lesser capabilities do. */
 void probe_drop_admin(void);
 /*
  * Begins to load the programs; nothing is attached to any target yet. probe_attach waits for those

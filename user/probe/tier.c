@@ -112,7 +112,7 @@ int tier_lacks(const struct kernel_facts *k)
 
 void probe_drop_admin(void)
 {
-	if (geteuid() && !kernel_facts().perf_admin)
+	if (!kernel_facts().perf_admin)
 		caps_drop(CAP_SYS_ADMIN);
 }
 

@@ -26,6 +26,7 @@
 #include "base/handover.h"
 #include "base/log.h"
 #include "base/rights.h"
+#include "session/allowed.h"
 #include "session/fence.h"
 #include "session/grants.h"
 
@@ -366,6 +367,22 @@ static int give_up_rights(const struct broker *b)
 	return 0;
 }
 
+/* Once: what is needed to look, and, where the next collector is to be another user, to make it that. */
+static int keep_rights(const struct broker *b)
+{
+	static const int looking[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN,
+				       CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_CHOWN };
+	static bool done;
+	size_t cnt = sizeof(looking) / sizeof(looking[0]);
+	if (done)
+		return 0;
+	done = true;
+	int rc = caps_keep(looking, b->uid == geteuid() ? cnt - 4 : cnt);
+	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		rc = -errno;
+	return rc ? rc : allowed_to_broker();
+}
+
 int broker_split(struct broker *b, struct err *err)
 {
 	static struct rights asking = {
@@ -389,13 +406,18 @@ int broker_split(struct broker *b, struct err *err)
 	}
 	b->sock = pair[b->pid ? 0 : 1];
 	close(pair[b->pid ? 1 : 0]);
+	int rc = b->pid ? keep_rights(b) : give_up_rights(b);
+	if (rc && b->pid)
+		kill(b->pid, SIGKILL);
+	if (rc)
+		return err_set(err, -rc, "the %s cannot give up its rights: %s", b->pid ? "broker" : "collector", strerror(-rc));
 	if (b->pid)
 		return 0;
-	int rc = give_up_rights(b);
-	if (rc)
-		return err_set(err, -rc, "the collector cannot give up its rights: %s", strerror(-rc));
 	/* One wall more than those above: the daemon goes on without it, and says so. */
 	b->fenced = fence_raise(b->writable);
+	rc = allowed_to_collector();
+	if (rc)
+		return err_set(err, -rc, "the collector cannot give up its calls: %s", strerror(-rc));
 	asking.ctx = b;
 	rights_lend(&asking);
 	return 0;
