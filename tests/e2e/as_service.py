@@ -41,6 +41,16 @@ def calls_of(name):
     return set().union(*map(calls_of, words))
 
 
+def allowed_calls(unit):
+    """Words behind a ~ are taken away again, to the next key: these stand last."""
+    words, taken = unit["SystemCallFilter"], []
+    for i, word in enumerate(words):
+        if word.startswith("~"):
+            words, taken = words[:i], [word[1:], *words[i + 1:]]
+            break
+    return set().union(*map(calls_of, ["@default", *words])) - set().union(*map(calls_of, taken))
+
+
 def bounded(unit):
     """Calls that are allowed with some arguments only: alternatives, each (which argument, how, mask or value, value)."""
     families = [getattr(socket, name) for name in unit["RestrictAddressFamilies"]]
@@ -60,7 +70,7 @@ def filter_calls(unit):
     refusal = {"EPERM": EPERM}[unit["SystemCallErrorNumber"][0]]
     book = lib.seccomp_init(REFUSE | refusal)
     some = bounded(unit)
-    for name in set().union(*map(calls_of, ["@default", *unit["SystemCallFilter"]])):
+    for name in allowed_calls(unit):
         number = lib.seccomp_syscall_resolve_name(name.encode())
         if number < 0:
             continue  # of another architecture

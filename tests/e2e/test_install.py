@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -99,6 +100,14 @@ def test_exposure_of_the_service(installed):
 
 # --- as the service --------------------------------------------------------------------------------
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+def test_the_service_is_exposed_to_little(installed):
+    """What `systemd-analyze security` says of the unit, in tenths."""
+    unit = installed / "lib/systemd/system/alys-bpf.service"
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=24", unit], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-200:] + done.stderr
+
+
 class Supervisor:
     """Hears what a service of Type=notify says, all the time: for those who speak there is little room."""
 
@@ -106,12 +115,15 @@ class Supervisor:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(path))
         path.chmod(0o666)
-        self.heard, self.past = [], 0
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.heard, self.past, self.speakers = [], 0, set()
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self):
         while True:
-            self.heard += self.socket.recv(4096).decode().splitlines()
+            words, control, *_ = self.socket.recvmsg(4096, socket.CMSG_SPACE(12))
+            self.speakers.add(struct.unpack("iII", control[0][2])[0])
+            self.heard += words.decode().splitlines()
 
     def hear(self, word):
         wait_for(lambda: word in self.heard[self.past:])
@@ -143,7 +155,7 @@ def test_as_the_service_is_run(installed, started, daemon, public, state, monkey
     """The unit's user, capabilities, system calls and limits are enough, the fence included; and it says what Type=notify is to hear."""
     need("go")
     unit = installed / "lib/systemd/system/alys-bpf.service"
-    assert re.search(r"^Type=notify\nNotifyAccess=all$", unit.read_text(), re.M)
+    assert re.search(r"^Type=notify\nNotifyAccess=main$", unit.read_text(), re.M)
     supervisor = Supervisor(state / "notify")
     monkeypatch.setenv("NOTIFY_SOCKET", str(state / "notify"))
     monkeypatch.setenv("WATCHDOG_USEC", "3000000")
@@ -172,6 +184,7 @@ def test_as_the_service_is_run(installed, started, daemon, public, state, monkey
     d.until(lambda: program.pid in d.status()["table"])
     d.ctl("off")
     supervisor.hear("STATUS=off")
+    assert supervisor.speakers == {d.proc.pid}, "systemd would not listen to another process than the one it started"
     d.end()
     assert not (state / "http").exists()
     supervisor.hear("STOPPING=1")

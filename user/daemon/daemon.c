@@ -194,12 +194,20 @@ static bool hands_on(void *ctx, int signal)
 	return false;
 }
 
+/* The manager listens to the process that it started alone. */
+static void tells(void *ctx, int what)
+{
+	(void)ctx;
+	if (what >= 0 && what < NOTIFY_CNT)
+		notify((enum notify)what);
+}
+
 static void beat(struct daemon *d)
 {
 	uint64_t now = clock_now();
 	if (!d->beat_every_ns || now - d->beat_ns < d->beat_every_ns)
 		return;
-	notify("WATCHDOG=1");
+	notify(NOTIFY_ALIVE);
 	d->beat_ns = now;
 }
 
@@ -267,7 +275,7 @@ static void say_ready(const struct daemon *d)
 	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)d->commands.pid,
 	       s.on ? "tracing" : "off", s.processes, s.files, !d->http ? "" : d->listener.local ? "; http at " : "; http://",
 	       d->http ? d->listener.address : "");
-	notify("READY=1");
+	notify(NOTIFY_READY);
 	notify(s.on ? NOTIFY_ON : NOTIFY_OFF);
 }
 
@@ -284,7 +292,7 @@ static int collect(struct daemon *d)
 		begun = 0;
 		say_ready(d);
 		rc = serve(d, &err);
-		notify(rc == RELOAD ? "RELOADING=1" : "STOPPING=1");
+		notify(rc == RELOAD ? NOTIFY_RELOADING : NOTIFY_STOPPING);
 	}
 	close_recording(d);
 	close_faces(d);
@@ -337,6 +345,8 @@ static int live_once(struct daemon *d, struct err *err)
 		close_recording(d);
 		return status;
 	}
+	if (d->split)
+		notify_through(broker_tell, &d->broker);
 	d->commands.fence = fence_text(d);
 	int status = collect(d);
 	if (d->split)
@@ -399,6 +409,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	go_first();
 	broker_choose_user(&d->broker);
 	d->broker.hands_on = hands_on;
+	d->broker.tells = tells;
 	d->broker.ctx = d;
 	d->signals = signals_open(true, err);
 	int status = d->signals < 0 || open_server(d, err) ? EXIT_ERROR : RELOAD;

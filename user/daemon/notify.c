@@ -11,7 +11,21 @@
 
 #include "base/log.h"
 
-void notify(const char *state)
+static const char *const states[NOTIFY_CNT] = {
+	[NOTIFY_READY] = "READY=1", [NOTIFY_ON] = "STATUS=tracing", [NOTIFY_OFF] = "STATUS=off",
+	[NOTIFY_RELOADING] = "RELOADING=1", [NOTIFY_STOPPING] = "STOPPING=1", [NOTIFY_ALIVE] = "WATCHDOG=1",
+};
+
+static int (*through)(void *ctx, int what);
+static void *through_ctx;
+
+void notify_through(int (*tell)(void *ctx, int what), void *ctx)
+{
+	through = tell;
+	through_ctx = ctx;
+}
+
+static void say(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -28,6 +42,14 @@ void notify(const char *state)
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, len) < 0)
 		log_info("NOTIFY_SOCKET: %s", strerror(errno));
 	close(fd);
+}
+
+void notify(enum notify what)
+{
+	if (through)
+		through(through_ctx, what);
+	else if (what < NOTIFY_CNT)
+		say(states[what]);
 }
 
 uint64_t notify_watchdog_us(void)

@@ -4,11 +4,12 @@
 
 #include <stdint.h>
 
-#define NOTIFY_ON "STATUS=tracing"
-#define NOTIFY_OFF "STATUS=off"
+enum notify { NOTIFY_READY, NOTIFY_ON, NOTIFY_OFF, NOTIFY_RELOADING, NOTIFY_STOPPING, NOTIFY_ALIVE, NOTIFY_CNT };
 
-/* "READY=1", "STATUS=...", "STOPPING=1", "WATCHDOG=1". Failures are of no consequence. */
-void notify(const char *state);
+/* Failures are of no consequence. */
+void notify(enum notify what);
+/* From here on somebody else says it: a process that the manager listens to. */
+void notify_through(int (*tell)(void *ctx, int what), void *ctx);
 /* Microseconds within which the manager wants to hear WATCHDOG=1; 0 = it does not. */
 uint64_t notify_watchdog_us(void);
 

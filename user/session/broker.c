@@ -39,7 +39,7 @@
 
 enum wish {
 	WISH_MAPS = 1, WISH_EXE, WISH_MAPPED, WISH_FILE, WISH_MEMORY, WISH_PLACE, WISH_LINK, WISH_TRACEPOINT, WISH_ARRAY, WISH_MAPPINGS,
-	WISH_FOOTPRINT,
+	WISH_FOOTPRINT, WISH_TELL,
 };
 
 /* One packet each way; a descriptor may go along. */
@@ -211,6 +211,12 @@ static int ask_footprint(void *ctx)
 	return call_short(ctx, WISH_FOOTPRINT, 0, 0, &out);
 }
 
+int broker_tell(void *broker, int what)
+{
+	struct answer out;
+	return call_short(broker, WISH_TELL, 0, what, &out);
+}
+
 /* --- the broker's side ------------------------------------------------------------------------- */
 
 /* A packet as it came. */
@@ -277,6 +283,11 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 		return rights_own.mappings(NULL, a->number);
 	case WISH_FOOTPRINT:
 		return q->body ? no_such_wish(why) : rights_own.footprint(NULL);
+	case WISH_TELL:
+		if (!b->tells || q->body)
+			return no_such_wish(why);
+		b->tells(b->ctx, a->number);
+		return 0;
 	default:
 		return no_such_wish(why);
 	}
@@ -284,7 +295,17 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 
 static bool passes(const struct ask *a)
 {
-	return a->wish != WISH_EXE && a->wish != WISH_MEMORY && a->wish != WISH_FOOTPRINT && (a->wish != WISH_PLACE || a->tid == PLACE_MAP);
+	switch (a->wish) {
+	case WISH_EXE:
+	case WISH_MEMORY:
+	case WISH_FOOTPRINT:
+	case WISH_TELL:
+		return false;
+	case WISH_PLACE:
+		return a->tid == PLACE_MAP;
+	default:
+		return true;
+	}
 }
 
 /* What no collector of ours would ask for; files that are no programs it meets every day. */

@@ -22,6 +22,7 @@ struct broker {
 	void *window; /* through which memory of others comes */
 	int fenced;   /* in the collector: what fence_raise said of it */
 	bool (*hands_on)(void *ctx, int signal); /* asked by the broker; NULL: all are */
+	void (*tells)(void *ctx, int what); /* in the broker: the collector's broker_tell, whatever it says */
 	void *ctx;
 };
 
@@ -32,6 +33,8 @@ void broker_choose_user(struct broker *b);
  * no other threads.
  */
 int broker_split(struct broker *b, struct err *err);
+/* In the collector: 0 or -errno. broker: a struct broker. */
+int broker_tell(void *broker, int what);
 /* In the broker: serves until the collector has ended; its status as of waitpid. Signals of `signals` are handed on. */
 int broker_serve(struct broker *b, int signals);
 
