@@ -387,12 +387,19 @@ static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct aly
 
 /*
  * A collector's calls are told apart by their caller and leave no mark, but for those that nobody asks for and that may end in
- * a jump: the lot is not drawn a second time.
+ * a jump: the lot is not drawn a second time. A call whose result the lists already have does not jump.
  */
-static __noinline int gc_pass(const struct alys_site *site, __u64 cfa)
+static __noinline int gc_pass(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 size)
 {
 	struct call_room *room = thread_room();
 	if (!room)
+		return 0;
+	room->passed.cfa = 0;
+	if (!(site->flags & ALYS_SITE_JUMPS))
+		return 0;
+	room->now.size = size;
+	frame_foresee(ctx, site, room);
+	if (room->foreseen == PREDICT_RESULT)
 		return 0;
 	room->passed.account = site->account;
 	room->passed.caller = caller_at(cfa);
@@ -400,18 +407,31 @@ static __noinline int gc_pass(const struct alys_site *site, __u64 cfa)
 	return 0;
 }
 
-/* Was the call jumped to by one that is not recorded? */
-static __always_inline bool is_passed(const struct call_room *room, const struct alys_site *site, __u64 cfa)
+/* It has returned, not jumped, or the one that it jumped to has. */
+static __noinline int gc_passed(__u64 cfa)
 {
-	return site->nest == ALYS_NEST_CALLER && config.interval && room->passed.cfa == cfa &&
-	       room->passed.account != site->account && room->passed.caller == caller_at(cfa);
+	struct call_room *room = thread_room();
+	if (room && room->passed.cfa == cfa)
+		room->passed.cfa = 0;
+	return 0;
+}
+
+/* Was the call jumped to by one that is not recorded? It may jump on. */
+static __always_inline bool is_passed(struct call_room *room, const struct alys_site *site, __u64 cfa)
+{
+	if (site->nest != ALYS_NEST_CALLER || !config.interval || room->passed.cfa != cfa)
+		return false;
+	bool passed = room->passed.account != site->account && room->passed.caller == caller_at(cfa);
+	room->passed.account = site->account;
+	room->passed.cfa = passed && site->flags & ALYS_SITE_JUMPS ? cfa : 0;
+	return passed;
 }
 
 /* Not followed, or not by itself. */
-static __noinline int frame_leave(const struct alys_site *site, __u64 cfa, __u32 why)
+static __noinline int frame_leave(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 size, __u32 why)
 {
-	if (why == ALYS_ST_UNSAMPLED && site->nest == ALYS_NEST_CALLER && site->flags & ALYS_SITE_JUMPS)
-		gc_pass(site, cfa);
+	if (why == ALYS_ST_UNSAMPLED && site->nest == ALYS_NEST_CALLER && config.interval)
+		gc_pass(ctx, site, cfa, size);
 	count(why);
 	return 0;
 }
@@ -460,7 +480,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	frame_foresee(ctx, site, room);
 	return room;
 leave:
-	frame_leave(site, cfa, why);
+	frame_leave(ctx, site, cfa, w.size, why);
 	return NULL;
 }
 
@@ -626,6 +646,8 @@ int frame_exit(struct pt_regs *ctx)
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_unmark(key.cfa);
 	if (!p) {
+		if (site->nest == ALYS_NEST_CALLER && config.interval)
+			gc_passed(key.cfa);
 		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}

@@ -22,6 +22,21 @@ OF_KIND(GC_malloc_kind)
 OF_KIND(GC_malloc_kind_global)
 OF_KIND(GC_generic_malloc)
 OF_KIND(GC_generic_malloc_ignore_off_page)
+/* Several through one call instruction, so with one frame and one return address. */
+SITE void *site_turns(size_t n)
+{
+	static void *(*volatile const turns[])(size_t) = {
+		GC_malloc, GC_malloc_uncollectable, GC_malloc_ignore_off_page, GC_malloc_atomic, GC_malloc_atomic_uncollectable,
+	};
+	static size_t turn;
+	return ALLOC(turns[turn++ % (sizeof(turns) / sizeof(*turns))](n), n);
+}
+SITE void *site_turns_of_kind(size_t n)
+{
+	static void *(*volatile const turns[])(size_t, int) = { GC_malloc_kind, GC_malloc_kind_global, GC_generic_malloc };
+	static size_t turn;
+	return ALLOC(turns[turn++ % (sizeof(turns) / sizeof(*turns))](n, GC_I_NORMAL), n);
+}
 SITE void *site_inner(size_t n) { return ALLOC((GC_malloc)(n), n); }
 SITE void *site_GC_realloc_null(size_t n) { return ALLOC((GC_realloc)(NULL, n), n); }
 SITE void *site_GC_realloc_grow(size_t n)
@@ -61,6 +76,7 @@ int main(int argc, char **argv)
 		site_GC_generic_malloc, site_GC_generic_malloc_atomic, site_GC_generic_malloc_ignore_off_page,
 		site_GC_generic_malloc_ignore_off_page_atomic, site_GC_realloc_null, site_GC_realloc_grow, site_GC_memalign_small,
 		site_GC_memalign_large, site_GC_posix_memalign, site_GC_typed, site_GC_typed_calloc, site_GC_strdup, site_GC_strndup,
+		site_turns, site_turns_of_kind,
 	};
 	int calls = argc > 1 ? atoi(argv[1]) : 2000;
 	GC_INIT();
