@@ -147,8 +147,6 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
 	p->flags = 0;
 	p->stack = w->stack;
-	if (p->jumps)
-		p->caller = caller_at(cfa);
 	if (p->sampled) {
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
@@ -302,6 +300,7 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	}
 	thread_succeed(&t->call, site, cfa, &w);
 	call_read(ctx, site, &w, &t->call, cfa);
+	t->call.caller = t->call.jumps ? caller_at(cfa) : 0;
 	return &t->call;
 }
 
@@ -377,62 +376,52 @@ static __always_inline void frame_foresee(struct pt_regs *ctx, const struct alys
 }
 
 /* The thread is inside a plain call: what it calls on the way is not the program's own. */
-static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
+static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller)
 {
 	if (site->nest == ALYS_NEST_CALLER)
-		return is_internal(ctx, site, cfa);
+		return is_internal(ctx, site, caller);
 	struct thread_call *t = thread_call(false);
 	return t && is_inside(t, cfa);
 }
 
-/*
- * A collector's calls are told apart by their caller and leave no mark, but for those that nobody asks for and that may end in
- * a jump: the lot is not drawn a second time. A call whose result the lists already have does not jump.
- */
-static __noinline int gc_pass(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 size)
+/* Would the call that was passed over have got its block from a list? It comes back then, by no probed way. */
+static __always_inline bool lists_gave(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room,
+				       const struct passed_call *p)
 {
-	struct call_room *room = thread_room();
-	if (!room)
-		return 0;
-	room->passed.cfa = 0;
-	if (!(site->flags & ALYS_SITE_JUMPS))
-		return 0;
-	room->now.size = size;
-	frame_foresee(ctx, site, room);
-	if (room->foreseen == PREDICT_RESULT)
-		return 0;
-	room->passed.account = site->account;
-	room->passed.caller = caller_at(cfa);
-	room->passed.cfa = cfa;
-	return 0;
-}
-
-/* It has returned, not jumped, or the one that it jumped to has. */
-static __noinline int gc_passed(__u64 cfa)
-{
-	struct call_room *room = thread_room();
-	if (room && room->passed.cfa == cfa)
-		room->passed.cfa = 0;
-	return 0;
+	const struct alys_object *o = object_of(site);
+	return p->lists && o && lists_known(room, site, o, bias_of(ctx, site)) &&
+	       predict(o, room, p->size, p->kind, &room->result, &room->now.out) != PREDICT_NOTHING;
 }
 
 /* Was the call jumped to by one that is not recorded? It may jump on. */
-static __always_inline bool is_passed(struct call_room *room, const struct alys_site *site, __u64 cfa)
+static __noinline bool is_passed(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, __u64 cfa)
 {
-	if (site->nest != ALYS_NEST_CALLER || !config.interval || room->passed.cfa != cfa)
+	struct call_key key = call_key(cfa);
+	struct passed_call *p = passed_at(&key);
+	if (site->nest != ALYS_NEST_CALLER || !p || p->cfa != cfa || p->tgid != key.tgid)
 		return false;
-	bool passed = room->passed.account != site->account && room->passed.caller == caller_at(cfa);
-	room->passed.account = site->account;
-	room->passed.cfa = passed && site->flags & ALYS_SITE_JUMPS ? cfa : 0;
-	return passed;
+	p->cfa = 0;
+	if (p->account == site->account || lists_gave(ctx, site, room, p))
+		return false;
+	if (site->flags & ALYS_SITE_JUMPS) {
+		p->account = site->account;
+		p->lists = 0;
+		p->cfa = cfa;
+	}
+	return true;
 }
 
 /* Not followed, or not by itself. */
 static __noinline int frame_leave(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 size, __u32 why)
 {
-	if (why == ALYS_ST_UNSAMPLED && site->nest == ALYS_NEST_CALLER && config.interval)
-		gc_pass(ctx, site, cfa, size);
+	struct call_key key = call_key(cfa);
 	count(why);
+	if (why != ALYS_ST_UNSAMPLED || site->nest != ALYS_NEST_CALLER)
+		return 0;
+	if (site->flags & ALYS_SITE_JUMPS)
+		gc_pass(&key, site, size, argument(ctx, site->kind_arg));
+	else
+		gc_passed(&key);
 	return 0;
 }
 
@@ -441,10 +430,11 @@ static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *si
 				 __u64 cfa)
 {
 	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
-	struct call_key key = call_key(room->pair);
-	room->passed.cfa = 0; /* whoever is jumped to from here comes after this call, not after one before */
+	struct call_key key = call_key(room->pair), own = call_key(cfa);
+	if (config.interval)
+		gc_passed(&own); /* whoever is jumped to from here comes after this call, not after one before */
 	if (site->nest == ALYS_NEST_THREAD)
-		thread_mark(ctx, site, cfa, w);
+		thread_mark(ctx, site, cfa, room->now.caller, w);
 	frame_succeed(&key, site, w);
 	return 0;
 }
@@ -457,20 +447,27 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 		return NULL;
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	struct wish w = call_wish(ctx, site);
-	__u32 why = is_idle(ctx, site, &w, cfa) ? ALYS_ST_UNSAMPLED : is_nested_call(ctx, site, cfa) ? ALYS_ST_NESTED : 0;
+	__u32 why = ALYS_ST_UNSAMPLED;
+	if (is_idle(ctx, site, &w, cfa)) {
+		count_hit(site->shape);
+		goto leave;
+	}
+	struct call_room *room = thread_room();
+	if (!room) {
+		count_hit(site->shape);
+		lose(ALYS_ST_LOST_PENDING);
+		return NULL;
+	}
+	room->now.caller = caller_at(cfa);
+	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
 	/* The collector refills the lists of its threads: nobody has asked for a block yet. */
 	if (why == ALYS_ST_NESTED && site->shape == ALYS_SHAPE_BATCH)
 		return NULL;
 	count_hit(site->shape);
 	if (why)
 		goto leave;
-	struct call_room *room = thread_room();
-	if (!room) {
-		lose(ALYS_ST_LOST_PENDING);
-		return NULL;
-	}
 	why = ALYS_ST_NESTED;
-	if (is_passed(room, site, cfa))
+	if (config.interval && is_passed(ctx, site, room, cfa))
 		goto leave;
 	call_place(ctx, site, room, &w, cfa);
 	why = ALYS_ST_UNSAMPLED;
@@ -542,7 +539,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
-	if (is_internal(ctx, site, cfa)) {
+	if (is_internal(ctx, site, caller_at(cfa))) {
 		count(ALYS_ST_NESTED);
 		return NULL;
 	}
@@ -646,8 +643,8 @@ int frame_exit(struct pt_regs *ctx)
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_unmark(key.cfa);
 	if (!p) {
-		if (site->nest == ALYS_NEST_CALLER && config.interval)
-			gc_passed(key.cfa);
+		if (site->nest == ALYS_NEST_CALLER)
+			gc_passed(&key);
 		count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
@@ -693,7 +690,7 @@ int free_enter(struct pt_regs *ctx)
 		count(ALYS_ST_FREE_NULL);
 	else if (is_selective() && !may_be_sampled(addr))
 		count(ALYS_ST_UNSAMPLED); /* nested or not */
-	else if (is_nested_call(ctx, site, cfa))
+	else if (is_nested_call(ctx, site, cfa, site->nest == ALYS_NEST_CALLER ? caller_at(cfa) : 0))
 		count(ALYS_ST_NESTED);
 	else if (is_selective() && !sampled_del(addr, ~0ull))
 		count(ALYS_ST_UNSAMPLED);

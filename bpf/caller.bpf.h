@@ -30,11 +30,10 @@ __weak __noinline __u64 caller_at(__u64 cfa)
 }
 
 /* Does the allocator's own code make this call, other than for the program's sake (GC_strdup)? */
-static __always_inline bool is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa)
+static __always_inline bool is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
 {
 	const struct alys_object *o = object_of(site);
-	__u64 caller = o ? caller_at(cfa) : 0;
-	if (!caller)
+	if (!o || !caller)
 		return false;
 	caller -= bias_of(ctx, site);
 	if (caller < o->text_lo || caller >= o->text_hi)

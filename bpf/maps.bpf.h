@@ -143,9 +143,6 @@ struct call_room {
 	__u64 result; /* with PREDICT_RESULT */
 	__u64 foreseen; /* enum prediction */
 	__u64 pair;     /* CFA that the exit will see */
-	struct {
-		__u64 cfa, caller, account;
-	} passed; /* the collector's last call that nobody asks for and that may jump */
 	struct pending now;
 };
 
@@ -172,6 +169,23 @@ struct {
 
 /* How many of them share a slot of the frame's hash; 0 = none waits there. Taken back by the loader, too. */
 __u32 frame_marks[1 << ALYS_FRAME_MARK_BITS] __weak = {};
+
+/* The collector's last call in a frame that nobody asks for and that may jump to another. A frame with the same slot takes it. */
+struct passed_call {
+	__u64 cfa; /* 0 = none: it has come back */
+	__u32 tgid;
+	__u32 size; /* what it asked for, to look into the lists */
+	__u16 account;
+	__u8 kind;
+	__u8 lists; /* its way out with a block from a list is not probed */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << ALYS_FRAME_MARK_BITS);
+	__type(key, __u32);
+	__type(value, struct passed_call);
+} passed_calls SEC(".maps") __weak;
 
 /* Calls that waited for their way out, by function: the number is in the site. Written by programs, read by the loader. */
 struct {

@@ -65,11 +65,16 @@ static __always_inline struct call_key call_key(__u64 cfa)
 	return (struct call_key){ .cfa = cfa, .tgid = bpf_get_current_pid_tgid() >> 32 };
 }
 
-static __always_inline __u32 *frame_mark(const struct call_key *key)
+static __always_inline __u64 frame_slot(const struct call_key *key)
 {
 	__u64 i = ALYS_FRAME_MARK_OF(key->cfa, key->tgid);
 	barrier_var(i);
-	return &frame_marks[i & ((1 << ALYS_FRAME_MARK_BITS) - 1)];
+	return i & ((1 << ALYS_FRAME_MARK_BITS) - 1);
+}
+
+static __always_inline __u32 *frame_mark(const struct call_key *key)
+{
+	return &frame_marks[frame_slot(key)];
 }
 
 /* Hardly ever does a call wait while samples are drawn: one word in a processor's cache tells. */
@@ -159,6 +164,37 @@ static __noinline int thread_succeed(struct pending *p, const struct alys_site *
 	return 0;
 }
 
+static __always_inline struct passed_call *passed_at(const struct call_key *key)
+{
+	__u32 i = frame_slot(key);
+	return bpf_map_lookup_elem(&passed_calls, &i);
+}
+
+/*
+ * A collector's calls are told apart by their caller and leave no mark, but for those that nobody asks for and that may end in
+ * a jump: the lot is not drawn a second time. Nothing of the program is read for it: most calls of a sampled recording end here.
+ */
+static __always_inline void gc_pass(const struct call_key *key, const struct alys_site *site, __u64 size, __u32 kind)
+{
+	struct passed_call *p = passed_at(key);
+	if (!p)
+		return;
+	p->tgid = key->tgid;
+	p->size = size < ~0u ? size : ~0u;
+	p->account = site->account;
+	p->kind = kind < 0xff ? kind : 0xff;
+	p->lists = !!(site->flags & ALYS_SITE_LISTS);
+	p->cfa = key->cfa;
+}
+
+/* It has returned, or the one that it jumped to has. */
+static __always_inline void gc_passed(const struct call_key *key)
+{
+	struct passed_call *p = passed_at(key);
+	if (p && p->cfa == key->cfa)
+		p->cfa = 0;
+}
+
 /*
  * Is the thread below a call that it is in? A marked one may have been left by an exception: then what came
  * later has most likely used the place of its return address.
@@ -202,7 +238,7 @@ static __always_inline struct thread_call *thread_call(bool made)
 
 /* Plain calls nest by thread, also those that are paired by frame: one of them begins. An operator new that calls no
  * allocator by itself needs no mark: what is seen below it is the program's. */
-static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, struct wish *w)
+static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller, struct wish *w)
 {
 	bool bare = site->flags & ALYS_SITE_LEAF && site->flags & ALYS_SITE_USER;
 	struct thread_call *t = thread_call(!bare);
@@ -218,7 +254,7 @@ static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_s
 	p->user = !!(site->flags & ALYS_SITE_USER);
 	p->jumps = !!(site->flags & ALYS_SITE_JUMPS);
 	p->sampled = w->drawn_for != NOT_TAKEN;
-	p->caller = caller_at(cfa);
+	p->caller = caller;
 	if (p->user) {
 		t->new_object = site->object;
 		t->new_bias = bias_of(ctx, site);
