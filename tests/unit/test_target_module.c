@@ -1,11 +1,15 @@
 /* target/module: files of traced processes, over time. */
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -195,7 +199,94 @@ static void test_inode_of_another_device(void **state)
 	(void)state;
 	w->line.dev++;
 	assert_unnamed(w, ended_process());
+	assert_unnamed(w, (uint32_t)getpid());
+	w->line.past = false;
+	assert_int_equal(module_open((uint32_t)getpid(), &w->line), -ESTALE);
 	end(w);
+}
+
+struct sought {
+	uint64_t at;
+	struct map_line found;
+};
+
+static int take_line(void *ctx, const struct map_line *line)
+{
+	struct sought *s = ctx;
+	if (line->start != s->at)
+		return 0;
+	s->found = *line;
+	return 1;
+}
+
+/* As the kernel lists it, not as stat calls it. */
+static struct map_line line_of(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *at = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct sought s = { .at = (uint64_t)at };
+	struct err err;
+	assert_true(at != MAP_FAILED);
+	close(fd);
+	assert_int_equal(proc_each_map((uint32_t)getpid(), take_line, &s, &err), 1);
+	munmap(at, 1);
+	s.found.path = path;
+	s.found.start = s.found.end = 0; /* nobody may look at map_files */
+	return s.found;
+}
+
+/* Of two file systems: these are numbered anew. The file is from the lower one. */
+static void overlay_in(const char *folder)
+{
+	char path[4][128], options[512], file[160];
+	static const char *const parts[] = { "low", "up", "work", "all" };
+	assert_int_equal(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	assert_int_equal(mount("test", folder, "tmpfs", 0, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/%s", folder, parts[i]);
+		assert_int_equal(mkdir(path[i], 0700), 0);
+	}
+	assert_int_equal(mount("test", path[0], "tmpfs", 0, NULL), 0);
+	snprintf(file, sizeof(file), "%s/file", path[0]);
+	write_file(file, "text", 4);
+	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s", path[0], path[1], path[2]);
+	assert_int_equal(mount("test", path[3], "overlay", 0, options), 0);
+}
+
+static void look_through_overlay(const char *folder)
+{
+	char path[128];
+	struct stat st;
+	overlay_in(folder);
+	snprintf(path, sizeof(path), "%s/all/file", folder);
+	struct map_line line = line_of(path);
+	int fd = module_open((uint32_t)getpid(), &line);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true(st.st_dev != line.dev || st.st_ino != line.ino);
+	close(fd);
+	put_another(path);
+	assert_int_equal(module_open((uint32_t)getpid(), &line), -ESTALE);
+}
+
+/* In containers, files have numbers of their own. */
+static void test_overlay(void **state)
+{
+	char folder[] = "/tmp/alys-overlay-XXXXXX";
+	int status;
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	pid_t pid = fork();
+	if (!pid) {
+		/* Without root, a user namespace gives the right to mount. */
+		if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS))
+			_exit(77);
+		look_through_overlay(folder);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	rmdir(folder);
+	assert_int_equal(status, 0);
 }
 
 /* Opening one may wait for ever, or be heard. */
@@ -238,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_file_of_an_ended_process),
 		cmocka_unit_test(test_another_file_in_its_place),
 		cmocka_unit_test(test_inode_of_another_device),
+		cmocka_unit_test(test_overlay),
 		cmocka_unit_test(test_no_regular_file_in_its_place),
 		cmocka_unit_test(test_file_that_comes_back),
 	};

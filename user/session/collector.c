@@ -57,7 +57,7 @@ bool collector_bias(const struct elf *e, const struct space *s, uint64_t dev, ui
 
 static struct elf *open_file(uint32_t tgid, const struct space_region *r, int *fd)
 {
-	const struct map_line line = { .start = r->start, .end = r->end, .ino = r->ino, .path = r->path };
+	const struct map_line line = { .start = r->start, .end = r->end, .dev = r->dev, .ino = r->ino, .path = r->path };
 	*fd = r->ino ? module_open(tgid, &line) : -1;
 	struct elf *e = *fd >= 0 ? elf_open(*fd, r->path, NULL) : NULL;
 	if (!e && *fd >= 0)

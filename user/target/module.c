@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,10 +16,40 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-static bool is_inode(int fd, const struct map_line *line)
+/* A mapping of our own, and what it is to show. */
+struct shown {
+	uint64_t at;
+	const struct map_line *line;
+	bool same;
+};
+
+static int compare_line(void *ctx, const struct map_line *own)
+{
+	struct shown *s = ctx;
+	if (s->at < own->start || s->at >= own->end)
+		return 0;
+	s->same = own->dev == s->line->dev && own->ino == s->line->ino;
+	return 1;
+}
+
+/* On overlayfs and btrfs, fstat gives other numbers than lists of mappings do: our own list is asked. */
+static bool is_listed_so(int fd, const struct map_line *line)
+{
+	void *at = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct shown s = { .at = (uint64_t)at, .line = line };
+	struct err err;
+	if (at == MAP_FAILED)
+		return false;
+	proc_each_map((uint32_t)getpid(), compare_line, &s, &err);
+	munmap(at, 1);
+	return s.same;
+}
+
+/* One number is given out by each file system anew. */
+static bool is_file(int fd, const struct map_line *line)
 {
 	struct stat st;
-	return !fstat(fd, &st) && st.st_ino == line->ino;
+	return !fstat(fd, &st) && ((st.st_ino == line->ino && st.st_dev == line->dev) || is_listed_so(fd, line));
 }
 
 /*
@@ -29,7 +60,7 @@ int module_open(uint32_t tgid, const struct map_line *line)
 {
 	tgid = proc_holder(tgid);
 	int fd = rights_mapped(tgid, line->start, line->end), first = fd;
-	if (fd >= 0 && (!line->past || is_inode(fd, line)))
+	if (fd >= 0 && (!line->past || is_file(fd, line)))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -37,11 +68,11 @@ int module_open(uint32_t tgid, const struct map_line *line)
 	struct stat st;
 	/* Of a process that has ended, whose root was most often ours. */
 	bool gone = fd == -ENOENT || fd == -ESRCH;
-	if (gone && !stat(line->path, &st) && S_ISREG(st.st_mode) && st.st_dev == line->dev && st.st_ino == line->ino) {
+	if (gone && !stat(line->path, &st) && S_ISREG(st.st_mode)) {
 		fd = open(line->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		fd = fd < 0 ? -errno : fd;
 	}
-	if (fd >= 0 && !is_inode(fd, line)) {
+	if (fd >= 0 && !is_file(fd, line)) {
 		close(fd);
 		fd = -ESTALE;
 	}
