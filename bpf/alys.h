@@ -349,8 +349,15 @@ struct alys_stats {
 #define ALYS_LOSS_FIRST ALYS_ST_LOST_RING_ALLOC
 #define ALYS_LOSS_CNT 7
 
+/* Of those that did not return, by function: as many functions as one process may well have trouble with. */
+#define ALYS_LOST_FUNCTIONS 4
+
 struct alys_losses {
 	__u64 n[ALYS_LOSS_CNT]; /* from ALYS_LOSS_FIRST on */
+	struct {
+		__u64 account; /* the function's number in `calls`; 0 = none yet */
+		__u64 n;
+	} left[ALYS_LOST_FUNCTIONS];
 };
 
 _Static_assert(ALYS_LOSS_FIRST + ALYS_LOSS_CNT - 1 == ALYS_ST_LOST_SAMPLED_FULL, "wire");

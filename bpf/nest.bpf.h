@@ -57,6 +57,7 @@ static __noinline int call_lost(struct pending *p)
 	if (c)
 		__sync_fetch_and_add(&c->lost, 1);
 	lose(ALYS_ST_LOST_NO_RETURN);
+	lose_call(p->account);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 """Whom the daemon traces: chosen in each way, in containers, coming back, each file looked into once, never itself."""
 
 import fcntl
+import gzip
 import os
 import pwd
 import re
@@ -418,3 +419,16 @@ def test_a_target_that_stands_still(started, daemon):
     assert Path(f"/proc/{program.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
     os.kill(program.pid, signal.SIGCONT)
     assert program.finish() == 0
+
+
+def test_losses_of_a_process_name_the_function(daemon, started):
+    """As the sum of all processes does: what entered malloc and left by a way that nobody can follow."""
+    target = started.program("c_strange", "away").wait_ready()
+    d = daemon("-p", target.pid, "--sample", "bytes:1")
+    target.go()
+    target.truths()
+    lost = re.compile(r"no-return-malloc@c_strange (\d+)")
+    d.until(lambda: lost.search(d.status()["account"]))
+    text = gzip.decompress(d.ctl("snapshot", target.pid)).decode(errors="replace")
+    # The last one may be the call that the process is in.
+    assert 499 <= int(lost.search(text).group(1)) <= 500, text

@@ -67,6 +67,11 @@ void calls_free(struct counted_list *l)
 	*l = (struct counted_list){ 0 };
 }
 
+const char *probe_function(const struct probe *p, uint64_t number)
+{
+	return number < p->counted.functions_cnt ? p->counted.functions[number].name : NULL;
+}
+
 int probe_calls(const struct probe *p, size_t i, struct probe_calls *out)
 {
 	int cpus = libbpf_num_possible_cpus();

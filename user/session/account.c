@@ -2,11 +2,14 @@
 #include "session/account.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 struct account account_read(const struct probe *p, uint32_t tgid, uint64_t recorded)
 {
 	struct account a = { .recorded = recorded };
 	probe_losses(p, tgid, &a.lost);
+	for (int i = 0; i < ALYS_LOST_FUNCTIONS; i++)
+		a.left[i] = a.lost.left[i].account ? probe_function(p, a.lost.left[i].account) : NULL;
 	return a;
 }
 
@@ -23,7 +26,28 @@ struct account account_since(const struct account *now, const struct account *be
 	struct account out = { .recorded = now->recorded - before->recorded };
 	for (int i = 0; i < ALYS_LOSS_CNT; i++)
 		out.lost.n[i] = now->lost.n[i] - before->lost.n[i];
+	for (int i = 0; i < ALYS_LOST_FUNCTIONS; i++) {
+		out.left[i] = now->left[i];
+		out.lost.left[i].n = now->lost.left[i].n - before->lost.left[i].n;
+	}
 	return out;
+}
+
+/* Takes what is said by function off *rest. */
+static int put_functions(const struct account *a, struct catalog *to, uint64_t *rest)
+{
+	int rc = 0;
+	for (int i = 0; i < ALYS_LOST_FUNCTIONS && !rc; i++) {
+		char name[PROBE_FUNCTION_LEN + 16];
+		uint64_t n = a->lost.left[i].n < *rest ? a->lost.left[i].n : *rest;
+		if (!a->left[i] || !n)
+			continue;
+		snprintf(name, sizeof(name), "no-return-%s", a->left[i]);
+		*rest -= n;
+		rc = catalog_put_count(to, &(struct count){ .name = name, .class = COUNT_LOST, .value = n,
+							    .help = "calls of this function that were not seen to leave" });
+	}
+	return rc;
 }
 
 int account_put(const struct account *a, struct catalog *to)
@@ -42,9 +66,12 @@ int account_put(const struct account *a, struct catalog *to)
 	};
 	int rc = catalog_put_count(to, &sums[0]);
 	rc = rc ? rc : catalog_put_count(to, &sums[1]);
+	const int no_return = ALYS_ST_LOST_NO_RETURN - ALYS_LOSS_FIRST;
+	uint64_t rest = a->lost.n[no_return];
+	rc = rc ? rc : put_functions(a, to, &rest);
 	for (int i = 0; !rc && i < ALYS_LOSS_CNT; i++) {
 		struct count c = { .name = stages[ALYS_LOSS_FIRST + i].name, .help = stages[ALYS_LOSS_FIRST + i].help,
-				   .class = COUNT_LOST, .value = a->lost.n[i] };
+				   .class = COUNT_LOST, .value = i == no_return ? rest : a->lost.n[i] };
 		rc = catalog_put_count(to, &c);
 	}
 	return rc ? -ENOMEM : 0;

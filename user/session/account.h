@@ -14,6 +14,7 @@
 struct account {
 	uint64_t recorded;
 	struct alys_losses lost;
+	const char *left[ALYS_LOST_FUNCTIONS]; /* functions of lost.left, the probe's */
 };
 
 /* As it is now; recorded: events of the process that came. */
