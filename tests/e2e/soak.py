@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """
 A day of the daemon in ALYS_SOAK_SECONDS (180): servers, programs that become others, a thousand short-lived processes a
-second in every round, every face of the daemon asked. Status 0: nothing grew, crashed, wedged or was lost uncounted, and
-nothing is left in the kernel; 1: something did; 77: no BPF here. Its processes are those of a user that nobody else is,
+second in every round, every face of the daemon asked, and one daemon after the other at the end. Status 0: nothing grew,
+crashed, wedged or was lost uncounted, what was told of memory and of ends was true, and nothing is left in the kernel;
+1: something did; 77: no BPF here. Its processes are those of a user that nobody else is,
 with a C library that nobody else maps: what else runs on the machine meets none of its probes.
 """
 import os
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -21,6 +23,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
 from conftest import PROGS, Program, bpftool, children_of, fdinfo, leftovers, probe_programs, why_no_bpf
 from test_daemon import Daemon, free_port, law
+from test_daemon_memory import account, agrees, told
 
 SECONDS = float(os.environ.get("ALYS_SOAK_SECONDS", "180"))
 ROUND = 10          # seconds
@@ -30,6 +33,7 @@ WARM_UP = 0.25      # of the rounds: pools fill, names are read
 # What a process may have grown by from its first fifth after that to its last one, however long it runs.
 MEMORY_GROWTH = 5 << 20
 FILES_GROWTH = 5
+RESTARTS = 5
 ENTRIES_GROWTH = 5  # of a table in the kernel, from one moment of standing still to the last
 
 
@@ -94,7 +98,7 @@ class Soak:
     def __init__(self, folder):
         self.folder, self.uid, self.port = folder, unused_user(), free_port()
         self.growth, self.rounds, self.born, self.slowest = Growth(), 0, 0, 0
-        self.targets, self.d = [], None
+        self.targets, self.d, self.most, self.ended = [], None, 0, 0
 
     def as_user(self, *argv):
         return ["setpriv", "--reuid", str(self.uid), "--regid", str(self.uid), "--clear-groups", "nice", "-n", "5", "env",
@@ -107,9 +111,11 @@ class Soak:
         program, plugin = self.folder / "c_soak", self.folder / "lib_plugin.so"
         modes = [("server", plugin)] * 3 + [("phoenix",), ("nursery", NEWBORN)]
         self.targets = [Program(self.as_user(program, *mode)).wait_ready() for mode in modes]
-        profiles = self.folder / "profiles"
+        self.daemon()
+
+    def daemon(self):
         self.d = Daemon(self.folder, "--user", self.uid, "--sample", "bytes:16k", "--listen", self.port, "--profile-dir",
-                        profiles, "--every", "7s", "--keep", 20, launcher=["setpriv", "--pdeathsig", "TERM"])
+                        self.folder / "profiles", "--every", "7s", "--keep", 20, launcher=["setpriv", "--pdeathsig", "TERM"])
         self.d.wait_ready()
         self.collector = self.d.collector()
 
@@ -122,9 +128,34 @@ class Soak:
             self.get(path)
         assert self.d.ctl("snapshot", pid) and self.d.ctl("snapshot", pid, "html")
 
+    def end_in_a_window(self):
+        """Who asks for what comes is answered when there is no more to come."""
+        answers = []
+        brief = Program(self.as_user(self.folder / "c_soak", "server", self.folder / "lib_plugin.so")).wait_ready()
+        try:
+            self.d.until(lambda: brief.pid in self.d.status()["table"], PATIENCE)
+            path = f"/debug/pprof/heap?pid={brief.pid}&seconds=300"
+            asking = threading.Thread(target=lambda: answers.append(self.get(path)), daemon=True)
+            asking.start()
+            time.sleep(0.5)
+        finally:
+            brief.kill()
+        asking.join(PATIENCE)
+        assert answers == [None], "a window outlives its process"
+
+    def look_at_account(self):
+        """Memory as it is told, and those that ended, which are no fewer than they were."""
+        self.d.until(lambda: agrees(self.d), PATIENCE)
+        self.most = max(self.most, account(self.d))
+        assert self.most <= told(self.d)[1], f"{self.most} bytes are more than the limit"
+        ended = int(re.search(r"so far (\d+) ended", self.d.status()["processes"]).group(1))
+        assert ended >= self.ended, f"{ended} ended, {self.ended} before"
+        self.ended = ended
+
     def switch(self, pid):
         """Off, the account of what was on, on again; one process left out and taken in."""
         self.d.ctl("off")
+        assert self.d.status()["probes"].startswith("0 files, 0 places, 0 links;")
         law(self.d)
         self.growth.tables.append(entries(family(self.d.proc.pid)))
         self.d.ctl("on")
@@ -139,6 +170,8 @@ class Soak:
         assert failed == 0, f"{failed} of {born} short-lived processes crashed"
         self.born, self.slowest = self.born + born, max(self.slowest, ms)
         self.d.until(lambda: self.d.traced() == len(self.targets), PATIENCE)
+        self.end_in_a_window()
+        self.look_at_account()
         assert all(t.proc.poll() is None for t in self.targets), "a target ended"
         assert self.d.proc.poll() is None and self.d.collector() == self.collector, "a process of the daemon ended"
         if self.rounds % 6 == 5:
@@ -165,14 +198,25 @@ class Soak:
         self.d.ctl("off")
         law(self.d)
         status = self.d.status()
+        self.restart()
         self.d.end()
         for t in self.targets:
             assert t.finish() == 0, f"{t.proc.args}: status {t.proc.returncode}"
-        print(f"{status['account']}\n{self.born} short-lived processes, the slowest thousand in {self.slowest} ms; "
+        print(f"{status['account']}\n{status['processes']}\n{status['profiles']}\n{self.most / (1 << 20):.1f} MB at most\n{self.born} short-lived processes, the slowest thousand in {self.slowest} ms; "
               f"daemon: {status['processor']}")
 
+    def restart(self):
+        """The next one may begin as soon as `ctl stop` returns."""
+        self.d.log()
+        self.kept = self.d.proc.pid, self.collector
+        for _ in range(RESTARTS):
+            self.d.ctl("stop")
+            assert self.d.proc.wait(PATIENCE) == 0
+            self.daemon()
+            self.d.until(lambda: self.d.traced() == len(self.targets), PATIENCE)
+
     def judge(self):
-        bad, unseen = [], {self.d.proc.pid, self.collector}
+        bad, unseen = [], set(self.kept)
         for pid, was, now, files_were, files_are in self.growth.figures(self.rounds):
             print(f"process {pid}: {was / (1 << 20):.1f} -> {now / (1 << 20):.1f} MB, {files_were:.0f} -> {files_are:.0f} files")
             unseen.discard(pid)

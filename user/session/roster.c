@@ -241,7 +241,8 @@ static void look_at(struct roster *r, uint32_t tgid, bool recheck)
 {
 	struct proc_id id = target_find(r->live->targets, tgid);
 	const uint64_t *parent = map_get(&r->parents, tgid);
-	if (id.n && recheck && r->select && !is_wanted(r, tgid))
+	/* Of one that has ended nothing can be read, and how it ended is to come. */
+	if (id.n && recheck && r->select && !is_wanted(r, tgid) && live_has(r->live, tgid))
 		leave(r, tgid);
 	else if (id.n)
 		target_read_maps(r->live->targets, id, r->live->read_ns, NULL);
