@@ -119,6 +119,11 @@ $(BUILD)/tests/feedfile: tests/lib/feedfile.c tests/lib/feed.h $(call room_objec
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
+$(BUILD)/tests/bombfile: tests/lib/bombfile.c $(call room_objects,$(call rooms_of,trace))
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
+
 # Pages, metrics and pushes of a daemon that traces nothing (tests/e2e/test_http.py, test_push.py).
 $(BUILD)/tests/webfake: tests/lib/webfake.c tests/lib/feed.h $(call room_objects,$(call rooms_of,push sink))
 	$(call say,TEST,$@)

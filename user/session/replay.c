@@ -8,6 +8,25 @@
 
 #include "base/infile.h"
 #include "base/log.h"
+#include "session/allowance.h"
+
+/* Nothing that the file says may take more than its size allows. */
+static int read_definitions(struct replay *r, const char *path, struct err *err)
+{
+	uint64_t size = trace_size(r->trace);
+	allowance_add(size);
+	r->catalog = catalog_new();
+	r->heap = heap_new();
+	int rc = r->catalog && r->heap ? trace_read_catalog(r->trace, r->catalog, &r->health, err) :
+					 err_set(err, ENOMEM, "out of memory");
+	if (rc == -ENOMEM)
+		return err_set(err, ENOMEM, "%s: out of memory: its definitions want more than the %llu MiB that a file of its size may take",
+			       path, (unsigned long long)allowance() >> 20);
+	if (!rc && !allowance_covers(r->catalog, size))
+		return err_set(err, E2BIG, "%s: its stacks, written out, are more text than any recording of its size has: it is damaged, or "
+			       "was made to use up memory", path);
+	return rc;
+}
 
 int replay_open(struct replay *r, const char *path, struct err *err)
 {
@@ -18,10 +37,7 @@ int replay_open(struct replay *r, const char *path, struct err *err)
 	r->trace = trace_open(rc, path, err);
 	if (!r->trace)
 		return -err->code;
-	r->catalog = catalog_new();
-	r->heap = heap_new();
-	rc = r->catalog && r->heap ? trace_read_catalog(r->trace, r->catalog, &r->health, err) :
-				     err_set(err, ENOMEM, "out of memory");
+	rc = read_definitions(r, path, err);
 	if (rc)
 		replay_close(r);
 	return rc;
@@ -80,7 +96,8 @@ int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, 
 	struct applying to = { .replay = r, .fn = fn, .ctx = ctx };
 	int rc = trace_each_event(r->trace, on_event, &to, err);
 	if (rc == -ENOMEM)
-		err_set(err, ENOMEM, "out of memory while replaying the trace");
+		err_set(err, ENOMEM, "out of memory while replaying the trace: it wants more than the %llu MiB that a file of its size may "
+			"take", (unsigned long long)allowance() >> 20);
 	return !rc && r->until_ns ? check_part(r, err) : rc;
 }
 

@@ -41,6 +41,8 @@ struct walk {
 	unsigned int want; /* bit n: frames of type n are unpacked, others only checked */
 	const void *raw;   /* payload, unpacked; borrowed until the next step */
 	uint64_t bad, skipped, skipped_bytes;
+	uint64_t unpacked; /* bytes of the frames that are wanted */
+	uint64_t events;
 	int rc;
 };
 
@@ -108,6 +110,11 @@ struct trace *trace_open(int fd, const char *name, struct err *err)
 		return t;
 	trace_close(t);
 	return NULL;
+}
+
+uint64_t trace_size(const struct trace *t)
+{
+	return t->size;
 }
 
 void trace_close(struct trace *t)
@@ -178,6 +185,18 @@ static const void *unpack(struct walk *w, const uint8_t *stored)
 	return n == h->raw_len ? t->raw : NULL;
 }
 
+/* Before it is unpacked. */
+static bool is_too_much(struct walk *w)
+{
+	const struct frame_head *h = &w->head;
+	uint64_t most = h->type == FRAME_HEAP ? TRACE_PARTS_MAX(w->t->size) : TRACE_UNPACKED_MAX(w->t->size);
+	if (!(w->want & 1u << h->type))
+		return false;
+	w->unpacked += h->raw_len;
+	w->events += h->type == FRAME_EVENTS ? h->count : 0;
+	return w->unpacked > most || w->events > TRACE_EVENTS_MAX(w->t->size);
+}
+
 static bool known(const struct frame_head *h)
 {
 	return ((h->type >= FRAME_DEFS && h->type <= FRAME_END) || h->type == FRAME_HEAP) &&
@@ -217,6 +236,10 @@ static bool step(struct walk *w)
 			w->rc = -EPROTONOSUPPORT;
 			return false;
 		}
+		if (ordered && is_too_much(w)) {
+			w->rc = -E2BIG;
+			return false;
+		}
 		w->raw = ordered ? unpack(w, stored) : NULL;
 		if (w->raw)
 			return true;
@@ -241,6 +264,9 @@ static int say_end(const struct walk *w, struct err *err)
 			       "%s has a frame of type %u, which this program must know and does "
 			       "not: use a newer one",
 			       w->t->name, w->head.type);
+	if (w->rc == -E2BIG)
+		return err_set(err, E2BIG, "%s unpacks to more than any recording of its size does: it is damaged, or was made to use "
+			       "up memory", w->t->name);
 	if (w->rc)
 		return err_set(err, -w->rc, "cannot read %s: %s", w->t->name, strerror(-w->rc));
 	return 0;

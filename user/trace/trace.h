@@ -66,6 +66,14 @@ struct trace_health {
 
 struct trace;
 
+/*
+ * What a file of so many bytes may hold. Recordings unpack to seven times their size and have 0.8 events a byte at most
+ * (of 586 of them); a file with several times that was made to take memory and time, and reading it ends with -E2BIG.
+ */
+#define TRACE_UNPACKED_MAX(bytes) ((16ull << 20) + 20 * (bytes))
+#define TRACE_PARTS_MAX(bytes) ((64ull << 20) + 256 * (bytes)) /* heaps may be as regular as they like */
+#define TRACE_EVENTS_MAX(bytes) ((256ull << 10) + 4 * (bytes))
+
 /* Takes fd. Refuses what is not a .alys file, a newer major version, an unknown required feature. */
 struct trace *trace_open(int fd, const char *name, struct err *err);
 /* First pass: everything but events goes into the catalog; event frames are skipped unread. */
@@ -74,6 +82,8 @@ int trace_read_catalog(struct trace *t, struct catalog *c, struct trace_health *
 int trace_each_event(struct trace *t, int (*fn)(void *ctx, const struct event *e), void *ctx, struct err *err);
 /* The parts that were written, in order, undamaged ones only. fn returns non-zero to stop with that value. */
 int trace_each_part(struct trace *t, int (*fn)(void *ctx, const void *bytes, size_t n), void *ctx, struct err *err);
+/* Bytes of the file. */
+uint64_t trace_size(const struct trace *t);
 void trace_close(struct trace *t);
 
 #endif
