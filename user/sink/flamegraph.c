@@ -18,7 +18,8 @@
 /* Pixels. The script lays out anew for the window; this is what programs without it show. */
 #define WIDTH 1200
 #define PAD 10
-#define HEAD 96
+#define HEAD 118
+#define LEGEND 6 /* libraries */
 #define ROW 18
 #define NARROWEST 0.1
 #define EM 7.25 /* a column of the 12 px monospaced font */
@@ -35,6 +36,7 @@ struct box {
 	int64_t after, before;
 	uint32_t depth;
 	uint32_t name; /* number in the fold; of depth 0 unused */
+	uint32_t at;   /* in fold.at's numbers */
 };
 
 /* Sums over the stacks up to where the walk is. */
@@ -44,7 +46,7 @@ struct place {
 
 struct open_box {
 	struct place start;
-	uint32_t name;
+	uint32_t name, at;
 };
 
 struct flame {
@@ -110,6 +112,7 @@ static bool close_to(struct flame *f, size_t depth, const struct place *now)
 			.before = now->before - o->start.before,
 			.depth = (uint32_t)f->open_cnt + 1,
 			.name = o->name,
+			.at = o->at,
 		};
 		if (box->depth > f->deepest)
 			f->deepest = box->depth;
@@ -142,17 +145,19 @@ static int lay_boxes(struct flame *f)
 	*root = (struct box){ .value = f->total, .after = f->sum.after, .before = f->sum.before };
 	for (size_t i = 0; i < f->fold.stacks_cnt; i++) {
 		const struct fold_stack *s = &f->fold.stacks[i];
-		const uint32_t *names = f->fold.frames + s->first;
+		const uint32_t *names = f->fold.frames + s->first, *at = f->fold.at + s->first;
 		size_t same = 0;
 		while (same < f->open_cnt && same < s->n && f->open[same].name == names[same])
 			same++;
 		if (!close_to(f, same, &now))
 			return -ENOMEM;
+		for (size_t k = 0; k < same; k++)
+			f->open[k].at |= f->open[k].at == at[k] ? 0 : FOLD_SEVERAL;
 		for (size_t k = same; k < s->n; k++) {
 			struct open_box *o = VEC_PUSH(f, open);
 			if (!o)
 				return -ENOMEM;
-			*o = (struct open_box){ now, names[k] };
+			*o = (struct open_box){ now, names[k], at[k] };
 		}
 		advance(&now, s);
 	}
@@ -188,6 +193,12 @@ static void put_colour(struct buf *b, const char *module, const char *name)
 	double hue = (hash_of(module) % 48) / 4.0;
 	buf_addf(b, "#%02x%02x%02x", channel(light, chroma, hue, 0), channel(light, chroma, hue, 8),
 		 channel(light, chroma, hue, 4));
+}
+
+static void put_library_colour(struct buf *b, const char *module)
+{
+	double hue = (hash_of(module) % 48) / 4.0, light = 0.72, chroma = *module ? 0.62 * (1 - light) : 0.05;
+	buf_addf(b, "#%02x%02x%02x", channel(light, chroma, hue, 0), channel(light, chroma, hue, 8), channel(light, chroma, hue, 4));
 }
 
 /* Red what grew, blue what shrank, the paler the less of it. */
@@ -247,6 +258,15 @@ static void put_tip(struct buf *b, const struct flame *f, const struct box *box,
 {
 	buf_adds(b, "<title>");
 	put_xml(b, name, strlen(name));
+	if (box->depth) {
+		bool several;
+		const char *at = fold_place(&f->fold, box->at, &several);
+		if (*at) {
+			buf_u8(b, '\n');
+			put_xml(b, at, strlen(at));
+			buf_adds(b, several ? " and other lines" : "");
+		}
+	}
 	if (*module) {
 		buf_adds(b, "\nin ");
 		put_xml(b, module, strlen(module));
@@ -303,12 +323,91 @@ static void put_estimated(struct buf *b, const struct flame *f)
 	buf_u8(b, ')');
 }
 
+/* The script moves them into as many lines as the window's width takes; data-w is how much of it each wants. */
+static void put_key(struct buf *b, double *x, const char *colour, const char *text)
+{
+	double w = (colour ? 16 : 0) + EM * (double)strlen(text) + 14;
+	buf_addf(b, "<g class=\"key\" data-w=\"%.0f\" transform=\"translate(%.0f,92)\">", w, *x);
+	if (colour)
+		buf_addf(b, "<rect width=\"11\" height=\"11\" rx=\"2\" fill=\"%s\"/>", colour);
+	buf_addf(b, "<text x=\"%d\" y=\"10\" font-size=\"12\">", colour ? 16 : 0);
+	put_xml(b, text, strlen(text));
+	buf_adds(b, "</text></g>\n");
+	*x += w;
+}
+
+static void put_change_keys(struct buf *b, double *x)
+{
+	static const struct {
+		const char *text;
+		int64_t after, before;
+	} keys[] = { { "grew", 1, 0 }, { "as before", 1, 1 }, { "shrank", 0, 1 } };
+	put_key(b, x, NULL, "as wide as the larger of both:");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct buf colour = { 0 };
+		put_change_colour(&colour, keys[i].after, keys[i].before);
+		put_key(b, x, buf_str(&colour), keys[i].text);
+		buf_free(&colour);
+	}
+}
+
+struct library {
+	const char *name;
+	int64_t value;
+};
+
+static int compare_libraries(const void *a, const void *b)
+{
+	const struct library *x = a, *y = b;
+	return x->value != y->value ? (x->value < y->value ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+/* Those with most area in the picture. */
+static void put_library_keys(struct buf *b, const struct flame *f, double *x)
+{
+	const struct names *files = &f->fold.files;
+	struct library *all = calloc(files->spans_cnt + 1, sizeof(*all));
+	for (uint32_t i = 0; all && i < files->spans_cnt; i++)
+		all[i].name = names_at(files, i);
+	for (size_t i = 0; all && i < f->boxes_cnt; i++) {
+		const struct box *box = &f->boxes[i];
+		uint32_t file = box->depth ? f->fold.modules[f->fold.order[box->name]] : 0;
+		if (box->depth)
+			all[file].value = value_add(all[file].value, box->value);
+	}
+	if (all)
+		qsort(all, files->spans_cnt, sizeof(*all), compare_libraries);
+	b->failed |= !all;
+	put_key(b, x, NULL, "coloured by library:");
+	for (size_t i = 0; all && i < files->spans_cnt && i < LEGEND && all[i].value; i++) {
+		struct buf colour = { 0 };
+		put_library_colour(&colour, all[i].name);
+		put_key(b, x, buf_str(&colour), *all[i].name ? all[i].name : "in no known file");
+		buf_free(&colour);
+	}
+	if (all && files->spans_cnt > LEGEND && all[LEGEND].value)
+		put_key(b, x, NULL, "and others");
+	free(all);
+}
+
+static void put_legend(struct buf *b, const struct flame *f)
+{
+	double x = PAD;
+	buf_adds(b, "<g id=\"legend\">\n");
+	if (f->in->options->before)
+		put_change_keys(b, &x);
+	else
+		put_library_keys(b, f, &x);
+	put_key(b, &x, "#7b2ff2", "found by the search");
+	buf_adds(b, "</g>\n");
+}
+
 static void put_head(struct buf *b, const struct flame *f)
 {
 	const char *title =
 		f->in->options->title ? f->in->options->title : value_types[f->value].title;
 	buf_addf(b,
-		 "<g id=\"head\"><rect class=\"paper wide\" fill=\"#fff\" width=\"%d\" "
+		 "<g id=\"head\"><rect class=\"paper wide\" id=\"back\" fill=\"#fff\" width=\"%d\" "
 		 "height=\"%d\"/>\n",
 		 WIDTH, HEAD - 4);
 	buf_addf(b, "<text class=\"title\" x=\"%d\" y=\"31\" font-size=\"17\">", PAD);
@@ -316,10 +415,11 @@ static void put_head(struct buf *b, const struct flame *f)
 	buf_addf(b, "</text>\n<text class=\"note\" x=\"%d\" y=\"55\" font-size=\"12\">%s: ", PAD,
 		 value_types[f->value].name);
 	value_text(b, f->value, f->sum.after);
+	buf_adds(b, unit_text(f));
 	if (f->in->options->before) {
 		buf_adds(b, ", before ");
 		value_text(b, f->value, f->sum.before);
-		buf_adds(b, "; red grew, blue shrank, as wide as the larger of both");
+		buf_adds(b, unit_text(f));
 	}
 	put_estimated(b, f);
 	if ((f->value == VALUE_INUSE_SPACE || f->value == VALUE_INUSE_OBJECTS) &&
@@ -330,6 +430,7 @@ static void put_head(struct buf *b, const struct flame *f)
 		 "Click or Enter zooms into a frame, Escape goes back.</text>\n"
 		 "<text id=\"matched\" x=\"%d\" y=\"79\" font-size=\"12\"></text>\n",
 		 PAD, WIDTH - PAD);
+	put_legend(b, f);
 	buf_addf(b, "<line class=\"rule\" x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/></g>\n", WIDTH,
 		 HEAD - 6, HEAD - 6);
 }
@@ -381,7 +482,7 @@ static int write_page(const struct flame *f, struct sink_out *out, struct err *e
 
 static int flamegraph_render(const struct sink_input *in, struct sink_out *out, struct err *err)
 {
-	struct flame f = { .in = in };
+	struct flame f = { .in = in, .fold.placed = true };
 	int rc = value_choose(in->options, VALUE_ALLOC_SPACE, &f.value, err);
 	if (!rc && fold_fill(&f.fold, in, f.value))
 		rc = err_set(err, ENOMEM, "out of memory for the stacks");

@@ -2,13 +2,15 @@
 (function () {
 	const graph = document.getElementById("alys-graph");
 	const SVG = "http://www.w3.org/2000/svg", HTML = "http://www.w3.org/1999/xhtml";
-	const PAD = 10, LEAST_WIDTH = 480, LEAST_FRAME = 0.1, EM = 7.25;
+	const PAD = 10, LEGEND_Y = 92, LEAST_WIDTH = 280, TOOLS_WIDTH = 400, LEAST_FRAME = 0.1, EM = 7.25;
 	const details = document.getElementById("details");
 	const matched = document.getElementById("matched");
-	const head = document.getElementById("head");
+	const head = document.getElementById("head"), back = document.getElementById("back");
+	const tall = Number(graph.getAttribute("height")), headHeight = Number(back.getAttribute("height"));
 	const idle = details.textContent;
 	const frames = Array.from(graph.querySelectorAll(".f"), read);
 	let zoom = frames[0], pattern = "", width = 0;
+	let narrow = false; /* the title and the tools have no room in one line */
 	let input, clear, reset;
 
 	/* The numbers are exact in the data attributes; x and width in the file are rounded. */
@@ -71,21 +73,54 @@
 		label(f, x, w);
 	}
 
+	/* The keys of the legend, in as many lines as they need below `top`; how much higher the head gets by that. */
+	function layLegend(top) {
+		let x = PAD, y = top;
+		for (const key of head.querySelectorAll(".key")) {
+			const w = Number(key.getAttribute("data-w"));
+			if (x > PAD && x + w > width - PAD) {
+				x = PAD;
+				y += 18;
+			}
+			key.setAttribute("transform", "translate(" + x + "," + y + ")");
+			x += w;
+		}
+		return y - LEGEND_Y;
+	}
+
+	/* Where there is no room for all, the tools are in a line of their own, and what the search found is in that of the sum. */
+	function layHead() {
+		narrow = head.querySelector(".title").getComputedTextLength() + TOOLS_WIDTH + 3 * PAD > width;
+		const more = layLegend(narrow ? LEGEND_Y + 34 : LEGEND_Y);
+		tools.setAttribute("x", narrow ? PAD : width - PAD - TOOLS_WIDTH);
+		tools.setAttribute("y", narrow ? LEGEND_Y : 12);
+		tools.setAttribute("width", narrow ? width - 2 * PAD : TOOLS_WIDTH);
+		tools.firstChild.classList.toggle("left", narrow);
+		matched.setAttribute("x", width - PAD);
+		matched.setAttribute("y", narrow ? 55 : 79);
+		back.setAttribute("height", headHeight + more);
+		document.getElementById("frames").setAttribute("transform", "translate(0," + more + ")");
+		for (const line of graph.querySelectorAll(".rule")) {
+			line.setAttribute("x2", width);
+			line.setAttribute("transform", "translate(0," + more + ")");
+		}
+		return more;
+	}
+
 	function layout() {
-		const height = Number(graph.getAttribute("height"));
-		const bar = height > window.innerHeight ? 16 : 0;
+		const bar = tall > window.innerHeight ? 16 : 0;
 		width = Math.max(LEAST_WIDTH, (window.innerWidth || 1200) - bar);
+		const height = tall + layHead();
 		graph.setAttribute("width", width);
+		graph.setAttribute("height", height);
 		graph.setAttribute("viewBox", "0 0 " + width + " " + height);
 		for (const f of frames)
 			place(f, (width - 2 * PAD) / zoom.value);
 		for (const wide of graph.querySelectorAll(".wide"))
 			wide.setAttribute("width", width);
-		for (const line of graph.querySelectorAll(".rule"))
-			line.setAttribute("x2", width);
-		matched.setAttribute("x", width - PAD);
-		tools.setAttribute("x", width - PAD - 400);
+		graph.querySelector(".paper").setAttribute("height", height);
 		reset.disabled = zoom === frames[0];
+		show(frameOf(document.activeElement));
 	}
 
 	function compile(text) {
@@ -160,7 +195,7 @@
 	function makeTools() {
 		const box = document.createElementNS(SVG, "foreignObject");
 		box.setAttribute("y", 12);
-		box.setAttribute("width", 400);
+		box.setAttribute("width", TOOLS_WIDTH);
 		box.setAttribute("height", 32);
 		head.appendChild(box);
 		const bar = element("div", { class: "bar" }, box);
@@ -192,7 +227,7 @@
 	}
 
 	function show(f) {
-		details.textContent = f ? fit(f.tip.replaceAll("\n", "  "), width - 2 * PAD - 240) : idle;
+		details.textContent = fit(f ? f.tip.replaceAll("\n", "  ") : idle, width - 2 * PAD - (narrow ? 0 : 240));
 	}
 
 	function visible(f) {

@@ -2,6 +2,7 @@
 #include "sink/fold.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,22 @@ static uint32_t name_of(struct folding *w, const struct sink_frame *frame)
 	return id;
 }
 
+static bool note_place(struct folding *w, const struct sink_frame *frame)
+{
+	const struct symbol *s = frame->symbol;
+	buf_reset(&w->name);
+	if (s && s->file) {
+		text_clean(&w->name, s->file, SIZE_MAX);
+		if (s->line)
+			buf_addf(&w->name, ":%" PRIu32, s->line);
+	}
+	uint32_t id = w->name.failed ? NAMES_FAILED : names_put(&w->f->places, w->name.data, w->name.len);
+	uint32_t *at = id == NAMES_FAILED ? NULL : VEC_PUSH(w->f, at);
+	if (at)
+		*at = id;
+	return at;
+}
+
 static int add_stack(struct folding *w, const struct sink_stack *s, const struct fold_stack *of)
 {
 	struct fold *f = w->f;
@@ -68,7 +85,7 @@ static int add_stack(struct folding *w, const struct sink_stack *s, const struct
 	for (size_t i = s->frames_cnt; i-- > 0;) {
 		uint32_t id = name_of(w, &s->frames[i]);
 		uint32_t *at = id == NAMES_FAILED ? NULL : VEC_PUSH(f, frames);
-		if (!at)
+		if (!at || (f->placed && !note_place(w, &s->frames[i])))
 			return -ENOMEM;
 		*at = id;
 	}
@@ -161,6 +178,14 @@ int fold_fill(struct fold *f, const struct sink_input *in, enum value v)
 	return rc;
 }
 
+static void merge_places(struct fold *f, const struct fold_stack *to, const struct fold_stack *s)
+{
+	for (uint32_t k = 0; f->placed && k < s->n; k++) {
+		if ((f->at[to->first + k] & ~FOLD_SEVERAL) != f->at[s->first + k])
+			f->at[to->first + k] |= FOLD_SEVERAL;
+	}
+}
+
 void fold_merge(struct fold *f)
 {
 	size_t kept = 0;
@@ -172,6 +197,7 @@ void fold_merge(struct fold *f)
 		if (last && !compare_frames(f, last, s)) {
 			last->value = value_add(last->value, s->value);
 			last->before = value_add(last->before, s->before);
+			merge_places(f, last, s);
 		} else {
 			f->stacks[kept++] = *s;
 		}
@@ -195,6 +221,12 @@ const char *fold_module(const struct fold *f, uint32_t number)
 	return names_at(&f->files, f->modules[f->order[number]]);
 }
 
+const char *fold_place(const struct fold *f, uint32_t at, bool *several)
+{
+	*several = at & FOLD_SEVERAL;
+	return names_at(&f->places, at & ~FOLD_SEVERAL);
+}
+
 void fold_free(struct fold *f)
 {
 	names_free(&f->names);
@@ -203,5 +235,7 @@ void fold_free(struct fold *f)
 	free(f->modules);
 	free(f->stacks);
 	free(f->frames);
+	names_free(&f->places);
+	free(f->at);
 	*f = (struct fold){ 0 };
 }

@@ -31,7 +31,14 @@ struct fold {
 	size_t stacks_cnt, stacks_cap;
 	uint32_t *frames;
 	size_t frames_cnt, frames_cap;
+	bool placed;        /* set before fold_fill: keep where frames are */
+	struct names places; /* "file:line", "" when not known */
+	uint32_t *at;       /* as many as frames: ids in places, with FOLD_SEVERAL */
+	size_t at_cnt, at_cap;
 };
+
+/* The first of several places: stacks of equal names can be of different lines. */
+#define FOLD_SEVERAL (1u << 31)
 
 /*
  * One stack for each row of the snapshot, and of that of options.before, sorted by content. 0 or
@@ -45,6 +52,8 @@ void fold_rank(struct fold *f);
 const char *fold_name(const struct fold *f, uint32_t number);
 /* File name of the module, "" when not known. */
 const char *fold_module(const struct fold *f, uint32_t number);
+/* Of fold.at; several tells that there are others. */
+const char *fold_place(const struct fold *f, uint32_t at, bool *several);
 void fold_free(struct fold *f);
 
 #endif
