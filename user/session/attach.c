@@ -578,6 +578,7 @@ void attach_split(struct live *l)
 	probe_detach(l->probe, 0);
 	attach_reset(l);
 	l->shared = false;
+	l->renewals++;
 	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
 		if (target_find(l->targets, p->tgid).n == p->id.n)
 			attach_mapped(l, p);

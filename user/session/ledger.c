@@ -114,6 +114,8 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put_state(l, "probe-sites", "probed addresses", s->sites);
 	put(l, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up",
 	    COUNT_NOTE, l->rate_changes);
+	put(l, "probes-renewed", "times that all probes were taken away and put back for the sake of another program: calls meanwhile were not seen",
+	    COUNT_NOTE, l->renewals);
 	put_state(l, "ring-bytes", "size of the ring buffer", l->o->ring_sz);
 }
 

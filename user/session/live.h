@@ -80,6 +80,7 @@ struct live {
 	bool warned_closed;
 	uint64_t interval;        /* bytes:N in force, 0 = exact */
 	uint64_t rate_changes, last_rate_ns;
+	uint64_t renewals; /* of all probes, see attach_split */
 	bool refusing;           /* takes no new stacks: memory is short */
 	bool full;               /* takes no new processes, either */
 	uint64_t refused_stacks; /* stacks that were not taken */
