@@ -72,25 +72,48 @@ const char *probe_function(const struct probe *p, uint64_t number)
 	return number < p->counted.functions_cnt ? p->counted.functions[number].name : NULL;
 }
 
-int probe_calls(const struct probe *p, size_t i, struct probe_calls *out)
+/* Of all functions at once, by processor: the ledger asks often, and functions are many. */
+static int read_accounts(const struct probe *p, uint32_t n, struct alys_calls *each)
 {
-	int cpus = libbpf_num_possible_cpus();
-	uint32_t number = (uint32_t)i;
-	if (i >= p->counted.functions_cnt)
-		return -ENOENT;
-	struct alys_calls *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
-	if (!each)
-		return -ENOMEM;
-	const struct counted *f = &p->counted.functions[i];
-	*out = (struct probe_calls){ .function = f->name, .ended = f->settled + f->thrown, .lost = f->settled };
-	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.calls), &number, each);
-	for (int c = 0; !rc && c < cpus; c++) {
-		out->begun += each[c].begun;
-		out->ended += each[c].ended;
-		out->lost += each[c].lost;
+	uint32_t *numbers = calloc(n, sizeof(*numbers)), next;
+	int rc = numbers ? bpf_map_lookup_batch(bpf_map__fd(p->skel->maps.calls), NULL, &next, numbers, each, &n, NULL) :
+			   -ENOMEM;
+	free(numbers);
+	return rc == -ENOENT ? 0 : rc; /* that was the table's end */
+}
+
+static struct probe_calls sum_of(const struct counted *f, const struct alys_calls *each, int cpus)
+{
+	struct probe_calls sum = { .function = f->name, .ended = f->settled + f->thrown, .lost = f->settled };
+	for (int c = 0; c < cpus; c++) {
+		sum.begun += each[c].begun;
+		sum.ended += each[c].ended;
+		sum.lost += each[c].lost;
 	}
+	return sum;
+}
+
+int probe_calls(const struct probe *p, struct probe_calls **out, size_t *n)
+{
+	const struct counted_list *l = &p->counted;
+	int cpus = libbpf_num_possible_cpus();
+	*out = NULL;
+	*n = 0;
+	if (cpus < 0 || !l->functions_cnt)
+		return cpus < 0 ? cpus : 0;
+	struct alys_calls *each = calloc(l->functions_cnt * (size_t)cpus, sizeof(*each));
+	struct probe_calls *calls = calloc(l->functions_cnt, sizeof(*calls));
+	int rc = each && calls ? read_accounts(p, (uint32_t)l->functions_cnt, each) : -ENOMEM;
+	for (size_t i = 0; !rc && i < l->functions_cnt; i++)
+		calls[i] = sum_of(&l->functions[i], each + i * (size_t)cpus, cpus);
 	free(each);
-	return rc;
+	if (rc) {
+		free(calls);
+		return rc;
+	}
+	*out = calls;
+	*n = l->functions_cnt;
+	return 0;
 }
 
 /* As the programs have them. */

@@ -350,15 +350,19 @@ static uint64_t count_misses(const struct probe *p)
 	return sum;
 }
 
-static void sum_calls(const struct probe *p, struct probe_stats *out)
+static int sum_calls(const struct probe *p, struct probe_stats *out)
 {
-	struct probe_calls c;
-	for (size_t i = 0; !probe_calls(p, i, &c); i++) {
-		out->n[ALYS_ST_WAIT_BEGIN] += c.begun;
-		out->n[ALYS_ST_WAIT_END] += c.ended;
+	struct probe_calls *calls;
+	size_t n;
+	int rc = probe_calls(p, &calls, &n);
+	for (size_t i = 0; i < n; i++) {
+		out->n[ALYS_ST_WAIT_BEGIN] += calls[i].begun;
+		out->n[ALYS_ST_WAIT_END] += calls[i].ended;
 		out->n[ALYS_ST_LOST_NO_RETURN] += p->counted.functions[i].settled;
 		out->n[ALYS_ST_FAILED] += p->counted.functions[i].thrown;
 	}
+	free(calls);
+	return rc;
 }
 
 int probe_stats(const struct probe *p, struct probe_stats *out)
@@ -377,8 +381,7 @@ int probe_stats(const struct probe *p, struct probe_stats *out)
 	}
 	free(each);
 	out->misses = count_misses(p);
-	sum_calls(p, out);
-	return rc;
+	return rc ? rc : sum_calls(p, out);
 }
 
 void probe_losses(const struct probe *p, uint32_t tgid, struct alys_losses *out)

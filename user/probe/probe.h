@@ -101,10 +101,10 @@ struct probe_calls {
 	uint64_t begun, ended;
 	uint64_t lost; /* of those ended: nobody saw them leave */
 };
-/* 0; -ENOENT: there are no more; -ENOMEM. */
-int probe_calls(const struct probe *p, size_t i, struct probe_calls *out);
 /* The name alone, for as long as the probe is open; NULL when there is no such function. */
 const char *probe_function(const struct probe *p, uint64_t number);
+/* All of them, *n, to be freed. 0 or -errno. */
+int probe_calls(const struct probe *p, struct probe_calls **out, size_t *n);
 /* Whether processes that begin and end are told of at all; they are after probe_open. */
 int probe_listen(struct probe *p, bool on, struct err *err);
 /* Stacks that were sent are sent again: the reader has thrown some away. */

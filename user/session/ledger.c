@@ -2,6 +2,7 @@
 #include "session/ledger.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "session/roster.h"
 #include "unwind/unwind.h"
@@ -64,15 +65,18 @@ static void put_kernel(struct live *l, const struct probe_stats *s)
 static void put_calls(struct live *l, const struct probe_stats *s)
 {
 	uint64_t rest = s->n[ALYS_ST_LOST_NO_RETURN];
-	struct probe_calls c;
-	for (size_t i = 0; !probe_calls(l->probe, i, &c); i++) {
+	struct probe_calls *calls;
+	size_t n;
+	probe_calls(l->probe, &calls, &n);
+	for (size_t i = 0; i < n; i++) {
 		char name[PROBE_FUNCTION_LEN + 16];
-		if (!c.lost)
+		if (!calls[i].lost)
 			continue;
-		snprintf(name, sizeof(name), "no-return-%s", c.function);
-		put(l, name, "calls of this function that were not seen to leave", COUNT_LOST, c.lost);
-		rest -= c.lost < rest ? c.lost : rest;
+		snprintf(name, sizeof(name), "no-return-%s", calls[i].function);
+		put(l, name, "calls of this function that were not seen to leave", COUNT_LOST, calls[i].lost);
+		rest -= calls[i].lost < rest ? calls[i].lost : rest;
 	}
+	free(calls);
 	put(l, "no-return", "calls left by an exception, longjmp or thread exit", COUNT_LOST, rest);
 }
 
