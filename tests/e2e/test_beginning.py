@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import conftest
-from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_law, events_of
+from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, assert_law, events_of
 
 SHORT, ROUNDS, SIZE = PROGS / "c_short", 20000, 77
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
@@ -151,6 +151,36 @@ def test_nothing_stays_held(started, tmp_path, dies):
     tracer.proc.send_signal(signal.SIGCONT)
     assert said.read_text().split() == [str(pid), "done"]
     tracer.wait()
+
+
+@pytest.fixture
+def vforks(tmp_path):
+    """c_vforks under a tracer, and who holds it."""
+    tracer = subprocess.Popen([ALYS, "-q", "-o", tmp_path / "t.alys", "--", PROGS / "c_vforks"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, bufsize=1)
+    assert tracer.stdout.readline() == "ready\n"
+    children = Path(f"/proc/{tracer.pid}/task/{tracer.pid}/children").read_text().split()
+    names = {int(pid): Path(f"/proc/{pid}/comm").read_text().strip() for pid in children}
+    yield tracer, [pid for pid in names if names[pid] == "c_vforks"][0], [pid for pid in names if names[pid] == "alys-holder"]
+    for pid in names:
+        if tracer.poll() is None:
+            os.kill(pid, signal.SIGKILL)
+    tracer.communicate()
+
+
+def test_a_thread_that_cannot_stop_keeps_nobody(vforks):
+    """Who holds comes late, when one of the threads that called is in vfork: the other one does not wait for that."""
+    tracer, pid, holders = vforks
+    for holder in holders:
+        os.kill(holder, signal.SIGSTOP)
+    tracer.stdin.write("\n")
+    assert tracer.stdout.readline() == "both\n"
+    for holder in holders:
+        os.kill(holder, signal.SIGCONT)
+    while "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text():
+        time.sleep(0.001)
+    tracer.stdin.write("\n")
+    assert tracer.wait(TIMEOUT) == 0
 
 
 def test_nobody_is_held_whose_word_is_lost(started, tmp_path):

@@ -23,36 +23,42 @@
 /* The files of the largest programs take about a second. */
 #define PATIENCE_NS 5000000000ull
 
-/* Threads that are held, and words that came before the call that they answer. */
+/* Threads that are held, whose word may have come already, and words that came before the call that they answer. */
 struct held {
-	struct alys_hold at[HELD_MAX];
+	struct holding {
+		struct alys_hold call;
+		bool over;
+	} at[HELD_MAX];
 	size_t cnt;
 	struct alys_hold early[HELD_MAX];
 	size_t early_cnt;
 };
 
-static void wait_for(int tid, int *status)
-{
-	while (waitpid(tid, status, __WALL) < 0 && errno == EINTR)
-		;
-}
-
-/* A signal that was on its way is given on. Who has ended was waited for, or its parent would not hear of it. */
-static void let_go(uint32_t tid)
+/*
+ * False: it has not stopped yet, as when it sleeps in the kernel; nobody else is to wait for that. A signal that was on its way is
+ * given on. Who has ended was waited for, or its parent would not hear of it.
+ */
+static bool let_go(uint32_t tid)
 {
 	int status = 0;
-	wait_for((int)tid, &status);
+	pid_t got = waitpid((pid_t)tid, &status, __WALL | WNOHANG);
 	bool by_us = status >> 16 == PTRACE_EVENT_STOP;
-	if (WIFSTOPPED(status))
+	if (got > 0 && WIFSTOPPED(status))
 		ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)(by_us ? 0 : WSTOPSIG(status)));
+	return got;
 }
 
-static bool take_out(struct alys_hold *list, size_t *cnt, const struct alys_hold *h)
+static bool is_same(const struct alys_hold *a, const struct alys_hold *b)
 {
-	for (size_t i = 0; i < *cnt; i++) {
-		if (list[i].tid != h->tid || list[i].time != h->time)
+	return a->tid == b->tid && a->time == b->time;
+}
+
+static bool take_early(struct held *held, const struct alys_hold *call)
+{
+	for (size_t i = 0; i < held->early_cnt; i++) {
+		if (!is_same(&held->early[i], call))
 			continue;
-		list[i] = list[--*cnt];
+		held->early[i] = held->early[--held->early_cnt];
 		return true;
 	}
 	return false;
@@ -65,54 +71,62 @@ static void on_call(void *ctx, const void *record, size_t size)
 	if (size < sizeof(*call) || held->cnt == HELD_MAX || ptrace(PTRACE_SEIZE, call->tid, NULL, NULL))
 		return;
 	ptrace(PTRACE_INTERRUPT, call->tid, NULL, NULL);
-	if (take_out(held->early, &held->early_cnt, call))
-		let_go(call->tid);
-	else
-		held->at[held->cnt++] = *call;
+	held->at[held->cnt++] = (struct holding){ *call, take_early(held, call) };
+}
+
+static bool end_hold(struct held *held, const struct alys_hold *word)
+{
+	for (size_t i = 0; i < held->cnt; i++) {
+		if (!is_same(&held->at[i].call, word))
+			continue;
+		held->at[i].over = true;
+		return true;
+	}
+	return false;
 }
 
 static void on_word(struct held *held, struct bell *bell, const struct alys_hold *word)
 {
-	if (!take_out(held->at, &held->cnt, word)) {
-		bell_drain(bell);
-		if (!take_out(held->at, &held->cnt, word)) {
-			held->early_cnt %= HELD_MAX; /* of calls that nobody could answer: the oldest words */
-			held->early[held->early_cnt++] = *word;
-			return;
-		}
-	}
-	let_go(word->tid);
+	if (end_hold(held, word))
+		return;
+	bell_drain(bell);
+	if (end_hold(held, word))
+		return;
+	held->early_cnt %= HELD_MAX; /* of calls that nobody could answer: the oldest words */
+	held->early[held->early_cnt++] = *word;
 }
 
-static void lose_patience(struct held *held, uint64_t now)
+/* How long to wait for news, in ms. */
+static int let_go_of_all(struct held *held, uint64_t now)
 {
+	int wait = held->cnt ? 1000 : -1;
 	for (size_t i = held->cnt; i-- > 0;) {
-		struct alys_hold h = held->at[i];
-		if (now - h.time < PATIENCE_NS)
-			continue;
-		take_out(held->at, &held->cnt, &h);
-		let_go(h.tid);
+		struct holding *h = &held->at[i];
+		h->over |= now - h->call.time >= PATIENCE_NS;
+		if (h->over && let_go(h->call.tid))
+			*h = held->at[--held->cnt];
+		else if (h->over)
+			wait = 1;
 	}
+	return wait;
 }
 
+/* Those that are held when it ends, the kernel lets go. */
 static void answer(int words, struct bell *bell, struct held *held)
 {
 	struct pollfd p[] = { { .fd = words, .events = POLLIN }, { .fd = bell_fd(bell), .events = POLLIN } };
 	struct alys_hold word;
-	for (;;) {
-		int ready = poll(p, 2, held->cnt ? 1000 : -1);
+	for (int wait = -1;; wait = let_go_of_all(held, now_ns())) {
+		int ready = poll(p, 2, wait);
 		if (ready < 0 && errno != EINTR)
-			break;
+			return;
 		bell_drain(bell);
 		if (ready > 0 && p[0].revents) {
 			if (recv(words, &word, sizeof(word), 0) != (ssize_t)sizeof(word))
-				break;
+				return;
 			on_word(held, bell, &word);
 		}
-		lose_patience(held, now_ns());
 	}
-	while (held->cnt)
-		let_go(held->at[--held->cnt].tid);
 }
 
 /* Threads wait for it at work, for a moment only: it comes at once, and to a processor of the other parity. */
