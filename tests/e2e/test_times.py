@@ -1,19 +1,21 @@
 """Mappings have times: an address is named by what lay there when its event happened."""
 
+import subprocess
+
 import pytest
 
 import conftest
-from conftest import PROGS, STRAIGHT, alys, assert_law, events_of
+from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_law, events_of
 
 TURNS, CALLS = 20, 50
 
 
-def assert_named(trace, tmp_path):
+def assert_named(trace, tmp_path, turns=TURNS):
     """Each plugin's calls by its own name, its file and line with it; gives them all."""
     events = list(events_of(trace, tmp_path))
     for size, name in ((901, "first"), (902, "other")):
         calls = [e for e in events if e.get("size") == size and e["kind"] == "alloc"]
-        assert len(calls) == TURNS * CALLS
+        assert len(calls) == turns * CALLS
         assert {conftest.site_of(e) for e in calls} == {f"site_{name}"}, size
         assert all(f"lib_{name}.c" in str(e["stack"]) for e in calls)
     assert_law(trace)
@@ -37,3 +39,25 @@ def test_plugins_of_a_running_program(started, tmp_path, options):
     tracer.stop()
     assert program.finish() == 0
     assert_named(trace, tmp_path)
+
+
+def code(tmp_path, name):
+    """A file whose code needs no linker: it is told whom to ask for memory."""
+    source, out = tmp_path / f"lib_{name}.c", tmp_path / f"{name}.so"
+    source.write_text(f"void *site_{name}(void *(*ask)(unsigned long), unsigned long n)\n"
+                      "{\n\tvoid *volatile p = ask(n);\n\treturn p;\n}\n")
+    subprocess.run(["gcc", "-g", "-O1", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,separate-code", source, "-o", out],
+                   check=True, timeout=TIMEOUT)
+    return out
+
+
+@pytest.mark.parametrize("turns, pause", [(200, 0), (4, 60000)], ids=["at once", "slowly"])
+def test_code_that_no_linker_tells_of(started, tmp_path, turns, pause):
+    """The kernel tells of the mappings, and the program of its calls: what was told first counts first."""
+    trace = tmp_path / "t.alys"
+    program = started.program("c_loader", code(tmp_path, "first"), code(tmp_path, "other"), turns, pause).wait_ready()
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    assert program.go().line() == "done"
+    tracer.stop()
+    assert program.finish() == 0
+    assert_named(trace, tmp_path, turns)

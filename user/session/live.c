@@ -52,9 +52,19 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 	return l->last.id;
 }
 
+/* What a thread has mapped before it does something else, the kernel has told of by then. */
+static void hear_until(struct live *l, uint64_t time_ns)
+{
+	if (time_ns <= l->heard_ns || !l->roster)
+		return;
+	l->heard_ns = now_ns();
+	roster_hear(l->roster);
+}
+
 /* Whose it is, with its mappings as they were at that time. */
 static struct proc_id proc_at(struct live *l, const struct intake_who *who)
 {
+	hear_until(l, who->time_ns);
 	if (who->time_ns >= target_due(l->targets)) {
 		target_settle(l->targets, who->time_ns);
 		l->last.id.n = 0;
@@ -441,7 +451,9 @@ static void on_module(void *ctx, const struct proc *p, const struct module *m, i
 
 static void on_maps(void *ctx, const struct proc *p)
 {
-	rows_map(ctx, p);
+	struct live *l = ctx;
+	l->last.id.n = 0; /* its epoch may be another one now */
+	rows_map(l, p);
 }
 
 static void on_translated(void *ctx, const struct proc *p, const char *name)

@@ -76,6 +76,7 @@ struct live {
 	struct map silent; /* tgid -> when it was found ended: its last events may be in the ring yet */
 	struct map victims; /* processes that the kernel is ending for want of memory */
 	uint64_t read_ns; /* what was sent before then has been read */
+	uint64_t heard_ns; /* what was mapped before then has been heard of */
 	bool warned_silent;
 	bool warned_closed;
 	uint64_t interval;        /* bytes:N in force, 0 = exact */
