@@ -328,3 +328,49 @@ def test_a_port_in_use(served, tmp_path):
                           text=True, timeout=TIMEOUT)
     assert done.returncode != 0 and "is in use by another program" in done.stderr
     assert get(f"{server.url}/-/ready").status == 200, "the first one is unmoved"
+
+
+def test_what_is_lost_explains_itself(started, served):
+    """The page says by which stage and of whom, without a script; all of it is what the ledger has lost."""
+    target = started.program("c_busy").wait_ready().go()
+    server = served("--ring", "4k", "--sample", "bytes:16", "-p", target.pid)
+    wait_for(lambda: metrics(server).get(f'alys_target_lost_total{{pid="{target.pid}",comm="c_busy"}}', 0) > 100)
+    server.ctl("off")
+    found, page = metrics(server), get(f"{server.url}/").text
+    losses = re.search(r'<details id="losses">(.*?)</details>', page, re.S).group(1)
+    number = lambda text: int(text.replace(",", "").replace("\u202f", "").replace(" ", ""))
+    stages = {name: number(n) for n, name in re.findall(r"<li>([\d, \u202f]+) ([a-z-]+)<small>", losses)}
+    assert stages == {stage: n for stage, n in ((re.search(r'stage="(.*)"', name).group(1), n) for name, n in found.items()
+                                                if name.startswith("alys_events_lost_total")) if n}
+    whose, how = re.search(rf"<li>{target.pid} c_busy: ([\d, \u202f]+) <small>(.*?)</small>", losses).groups()
+    assert number(whose) == found[f'alys_target_lost_total{{pid="{target.pid}",comm="c_busy"}}']
+    assert sum(int(n) for n in re.findall(r" (\d+)(?:,|$)", how)) == number(whose)
+
+
+def test_metrics_of_profiles_and_of_time(started, served, tmp_path):
+    """What was written, what failed, what lies there now, and for how much of the time anything was seen."""
+    target = started.program("c_grow").wait_ready().go()
+    folder = tmp_path / "profiles"
+    server = served("-p", target.pid, "--profile-dir", folder, "--every", "1h")
+    assert metrics(server)['alys_profiles_total{result="written"}'] == 0
+    wait_for(lambda: metrics(server, f"?pid={target.pid}").get(f'alys_target_recorded_total{{pid="{target.pid}",comm="c_grow"}}', 0))
+    server.ctl("rotate")
+    wait_for(lambda: metrics(server)['alys_profiles_total{result="written"}'] == 1)
+    found = metrics(server)
+    assert found["alys_profile_files"] == 1 and found['alys_profiles_total{result="failed"}'] == 0
+    assert found["alys_profile_files_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
+    assert 0 < found["alys_covered_ratio"] <= 1 and found["alys_recording_seconds_total"] > 0
+    server.ctl("off")
+    off = metrics(server)
+    time.sleep(0.2)
+    later = metrics(server)
+    assert later["alys_recording_seconds_total"] == off["alys_recording_seconds_total"]
+    assert later["alys_covered_ratio"] < off["alys_covered_ratio"]
+    # The directory goes away under it.
+    server.ctl("on")
+    wait_for(lambda: metrics(server, f"?pid={target.pid}").get(f'alys_target_recorded_total{{pid="{target.pid}",comm="c_grow"}}', 0))
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+    server.ctl("rotate")
+    wait_for(lambda: metrics(server)['alys_profiles_total{result="failed"}'] >= 1)

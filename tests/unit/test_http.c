@@ -103,7 +103,7 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 	static const double history[] = { 0, NAN, -5, INFINITY, 10 };
 	size_t n = *(size_t *)ctx;
 	struct http_process evil = { .pid = 66, .comm = HOSTILE, .exe = "/bin/</small><script>", .live_bytes = 1e6,
-				     .live_error = 20480, .alloc_rate = NAN, .lost = 3, .history = history, .history_cnt = 5 };
+				     .live_error = 20480, .alloc_rate = NAN, .lost = 2, .lost_by = "ring<full 2", .history = history, .history_cnt = 5 };
 	memset(evil.comm + 12, 'x', 4);
 	int rc = fn(fn_ctx, &evil);
 	for (size_t i = 0; !rc && i < n; i++) {
@@ -117,10 +117,11 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 static int status(void *ctx, struct http_status *out)
 {
 	static const struct http_count counts[] = { { "hit", "malloc", "", 10 }, { "recorded", "alloc", "", 7 },
-						    { "lost", "ring\"full\\", "", 3 } };
+						    { "lost", "ring\"full\\", "the <ring> was full", 3 } };
 	(void)ctx;
 	*out = (struct http_status){ .on = true, .notice = "<i>" HOSTILE, .counts = counts, .counts_cnt = 3,
-				     .overhead = 0.25, .thinned = 2, .refused_processes = 5 };
+				     .overhead = 0.25, .thinned = 2, .refused_processes = 5, .recording_s = 30, .age_s = 40, .keeps = true,
+				     .profiles_written = 4, .profiles_failed = 1, .profiles_stored = 9, .bytes_stored = 12345 };
 	return 0;
 }
 
@@ -161,6 +162,11 @@ static void test_page(void **state)
 	assert_int_equal(times(text, "none sampled: below this with 95 % confidence\">&lt; 3.0 MiB<"), 1);
 	assert_non_null(strstr(text, "and 101 more"));
 	assert_non_null(strstr(text, "<b class=\"bad\">lost 3</b>"));
+	assert_non_null(strstr(text, "<li>3 ring&quot;full\\<small>: the &lt;ring&gt; was full</small></li>"));
+	assert_non_null(strstr(text, "<li>66 &lt;b&gt;"));
+	assert_non_null(strstr(text, ": 2 <small>ring&lt;full 2</small></li>"));
+	assert_non_null(strstr(text, "<li>1 of others, of processes that ended, or of nobody who is known</li>"));
+	assert_int_equal(times(text, "title=\"ring&lt;full 2\">2</td>"), 1);
 	/* The largest first. */
 	assert_true(strstr(text, ">66</td>") < strstr(text, ">699</td>"));
 	buf_reset(&b);
@@ -188,6 +194,10 @@ static void test_metrics(void **state)
 	assert_non_null(strstr(buf_str(&all), "\nalys_target_live_error_bytes{pid=\"66\""));
 	assert_non_null(strstr(buf_str(&all), "\nalys_overhead_ratio 0.25\n"));
 	assert_non_null(strstr(buf_str(&all), "\nalys_thinned_total 2\n"));
+	assert_non_null(strstr(buf_str(&all), "\nalys_covered_ratio 0.75\n"));
+	assert_non_null(strstr(buf_str(&all), "\nalys_profiles_total{result=\"written\"} 4\n"));
+	assert_non_null(strstr(buf_str(&all), "\nalys_profiles_total{result=\"failed\"} 1\n"));
+	assert_non_null(strstr(buf_str(&all), "\nalys_profile_files_bytes 12345\n"));
 	assert_non_null(strstr(buf_str(&all), "\nalys_refused_processes_total 5\n"));
 	assert_int_equal(metrics_write(&h, 105, &one), 0);
 	assert_int_equal(times(buf_str(&one), "pid=\"105\""), 7);

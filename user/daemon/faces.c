@@ -41,7 +41,7 @@ static int give_process(void *ctx, const struct continuous_process *p)
 	struct http_process out = {
 		.pid = p->tgid, .start_ns = p->start_ns + e->asleep_ns, .live_bytes = p->live,
 		.live_error = p->live_error, .live_below = p->live_below, .alloc_rate = p->rate,
-		.recorded = p->events, .lost = p->lost, .history = p->history, .history_cnt = p->history_cnt,
+		.recorded = p->events, .lost = p->lost, .lost_by = p->lost_by, .history = p->history, .history_cnt = p->history_cnt,
 		.history_step_s = p->history_step_s, .resident_bytes = (double)p->resident,
 		.traced_s = p->begun_ns && e->now_ns > p->begun_ns ? (double)(e->now_ns - p->begun_ns) / 1e9 : 0,
 	};
@@ -175,7 +175,8 @@ static uint64_t ended_of(const struct continuous_status *s)
 static int status(void *ctx, struct http_status *out)
 {
 	struct faces *f = ctx;
-	const struct keeper *k = *f->keeper;
+	static const struct keeper_counts none;
+	const struct keeper_counts *k = *f->keeper ? keeper_counts(*f->keeper) : &none;
 	struct continuous_status s;
 	continuous_status(*f->recording, &s);
 	fill_counts(f, continuous_ledger(*f->recording));
@@ -185,7 +186,9 @@ static int status(void *ctx, struct http_status *out)
 		.memory = s.memory - s.memory_kernel, .memory_kernel = s.memory_kernel, .memory_max = s.memory_max,
 		.overhead = s.overhead / 100, .thinned = s.thinned,
 		.refused_stacks = s.refused_stacks, .refused_processes = s.refused_processes, .workers_restarted = s.workers_failed,
-		.bytes_written = k ? keeper_counts(k)->bytes : 0,
+		.recording_s = s.recording_s, .age_s = s.age_s, .keeps = *f->keeper, .profiles_written = k->written,
+		.profiles_failed = k->failed, .profiles_removed = k->removed, .profiles_short = k->too_short,
+		.profiles_stored = k->files, .bytes_stored = k->stored, .bytes_written = k->bytes,
 		.notice = s.reason, .counts = f->counts, .counts_cnt = f->counts_cnt,
 	};
 	return 0;

@@ -206,6 +206,8 @@ static void on_profile(void *ctx, int rc, struct buf *bytes, const struct err *w
 		w->keeper->counts.written++;
 		w->keeper->fresh++;
 		w->keeper->counts.bytes += bytes->len;
+		w->keeper->counts.files++;
+		w->keeper->counts.stored += bytes->len;
 		w->keeper->failing = false;
 	}
 	free(w);
@@ -230,8 +232,11 @@ static void on_trace_end(void *ctx, int rc, const struct err *why)
 	char path[128];
 	struct stat st;
 	trace_path(k, t->name, path, sizeof(path));
-	if (!stat(path, &st))
+	if (!stat(path, &st)) {
 		k->counts.bytes += (uint64_t)st.st_size;
+		k->counts.files++;
+		k->counts.stored += (uint64_t)st.st_size;
+	}
 	if (rc) {
 		err_set(&err, -rc, "%s/%s is incomplete, what it holds can be read: %s", k->o.dir, t->name, why->text);
 		fail(k, &err);
@@ -275,11 +280,6 @@ static int turn(struct keeper *k, struct continuous *c, struct err *err)
 	err_set(err, -rc, "%s/%s: %s", k->o.dir, t->name, strerror(-rc));
 	free(t);
 	return rc;
-}
-
-int keeper_begin(struct keeper *k, struct continuous *c, struct err *err)
-{
-	return k->o.traces ? turn(k, c, err) : 0;
 }
 
 static void ask(struct keeper *k, struct continuous *c, const struct continuous_process *p, const char *why)
@@ -371,6 +371,27 @@ static void list_files(const struct keeper *k, DIR *dir, struct old_files *out)
 	}
 }
 
+/* Those of earlier daemons. */
+static void count_files(struct keeper *k)
+{
+	struct old_files files = { 0 };
+	DIR *dir = opendir(k->place);
+	if (!dir)
+		return;
+	list_files(k, dir, &files);
+	for (size_t i = 0; i < files.at_cnt; i++)
+		k->counts.stored += files.at[i].size;
+	k->counts.files = files.at_cnt;
+	closedir(dir);
+	free(files.at);
+}
+
+int keeper_begin(struct keeper *k, struct continuous *c, struct err *err)
+{
+	count_files(k);
+	return k->o.traces ? turn(k, c, err) : 0;
+}
+
 static void remove_old(struct keeper *k)
 {
 	struct old_files files = { 0 };
@@ -381,6 +402,7 @@ static void remove_old(struct keeper *k)
 	if (!dir)
 		return;
 	list_files(k, dir, &files);
+	k->counts.files = k->counts.stored = 0;
 	if (files.at_cnt)
 		qsort(files.at, files.at_cnt, sizeof(files.at[0]), youngest_first);
 	time_t now = time(NULL);
@@ -389,8 +411,12 @@ static void remove_old(struct keeper *k)
 		size += f->size;
 		bool over = (k->o.keep && i >= k->o.keep) || (k->o.keep_size && size > k->o.keep_size) ||
 			    (k->o.keep_age > 0 && (double)(now - f->time) > k->o.keep_age);
-		if (over && strcmp(f->name, k->current) && !unlinkat(dirfd(dir), f->name, 0))
+		if (over && strcmp(f->name, k->current) && !unlinkat(dirfd(dir), f->name, 0)) {
 			k->counts.removed++;
+		} else if (strcmp(f->name, k->current)) {
+			k->counts.files++;
+			k->counts.stored += f->size;
+		}
 	}
 	closedir(dir);
 	free(files.at);

@@ -22,6 +22,7 @@ struct keeper_options {
 
 struct keeper_counts {
 	uint64_t written, bytes, failed, removed;
+	uint64_t files, stored; /* that are there now, and their bytes: those of earlier daemons, too */
 	uint64_t too_short; /* processes with samples that ended so soon that no last profile was asked for */
 	char last_error[256]; /* "" = none */
 };

@@ -90,8 +90,26 @@ static void put_daemon(const struct http_status *st, struct buf *out)
 		(double)st->refused_processes);
 	put_one(out, "alys_symbol_worker_restarts_total", "counter", "Symbol workers that died or hung.",
 		(double)st->workers_restarted);
+	put_one(out, "alys_recording_seconds_total", "counter", "Time for which it was switched on, since the options were read last.",
+		st->recording_s);
+	put_one(out, "alys_covered_ratio", "gauge", "Share of the time since the options were read last for which it was switched on.",
+		st->age_s > 0 ? st->recording_s / st->age_s : 0);
 	put_one(out, "alys_written_bytes_total", "counter", "Bytes of profiles and traces written to disk.",
 		(double)st->bytes_written);
+}
+
+static void put_profiles(const struct http_status *st, struct buf *out)
+{
+	if (!st->keeps)
+		return;
+	put_head(out, "alys_profiles_total", "counter", "Profiles and traces for --profile-dir: written, failed, removed because they were old, "
+		 "or none because the process lived too short.");
+	buf_addf(out, "alys_profiles_total{result=\"written\"} %" PRIu64 "\n", st->profiles_written);
+	buf_addf(out, "alys_profiles_total{result=\"failed\"} %" PRIu64 "\n", st->profiles_failed);
+	buf_addf(out, "alys_profiles_total{result=\"removed\"} %" PRIu64 "\n", st->profiles_removed);
+	buf_addf(out, "alys_profiles_total{result=\"too-short\"} %" PRIu64 "\n", st->profiles_short);
+	put_one(out, "alys_profile_files", "gauge", "Profiles and traces that are in --profile-dir.", (double)st->profiles_stored);
+	put_one(out, "alys_profile_files_bytes", "gauge", "Bytes of those.", (double)st->bytes_stored);
 }
 
 static void put_server(struct http *h, struct buf *out)
@@ -185,6 +203,7 @@ int metrics_write(struct http *h, uint32_t pid, struct buf *out)
 	if (!rc && !pid) {
 		put_daemon(&st, out);
 		put_ledger(&st, out);
+		put_profiles(&st, out);
 		put_server(h, out);
 		if (h->metrics)
 			h->metrics(h->metrics_ctx, out);

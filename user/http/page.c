@@ -11,6 +11,7 @@
 #include "http/roll.h"
 
 #define PAGE_PROCESSES 500
+#define PAGE_LOSERS 10
 #define SPARK_W 120
 #define SPARK_H 24
 
@@ -69,6 +70,59 @@ static uint64_t sum_of(const struct http_status *st, const char *class)
 	for (size_t i = 0; i < st->counts_cnt; i++)
 		sum += strcmp(st->counts[i].class, class) ? 0 : st->counts[i].value;
 	return sum;
+}
+
+/* Nothing of it is a mystery: each stage with its number and what it means. */
+static void put_stages(const struct http_status *st, struct buf *out)
+{
+	for (size_t i = 0; i < st->counts_cnt; i++) {
+		const struct http_count *c = &st->counts[i];
+		if (strcmp(c->class, "lost") || !c->value)
+			continue;
+		buf_adds(out, "<li>");
+		text_count(out, c->value);
+		buf_adds(out, " ");
+		put_text(out, c->name);
+		buf_adds(out, "<small>: ");
+		put_text(out, c->help);
+		buf_adds(out, "</small></li>\n");
+	}
+}
+
+/* Who lost most; what is lost behind the probes' programs is nobody's. */
+static void put_losers(uint64_t lost, struct roll *r, struct buf *out)
+{
+	uint64_t rest = lost;
+	roll_sort(r, SORT_LOST, false);
+	for (size_t i = 0; i < r->at_cnt && i < PAGE_LOSERS && r->at[i].lost; i++) {
+		const struct roll_entry *p = &r->at[i];
+		buf_addf(out, "<li>%u ", p->pid);
+		put_text(out, p->comm);
+		buf_adds(out, ": ");
+		text_count(out, p->lost);
+		buf_adds(out, " <small>");
+		put_text(out, p->lost_by);
+		buf_adds(out, "</small></li>\n");
+		rest -= p->lost < rest ? p->lost : rest;
+	}
+	if (!rest)
+		return;
+	buf_adds(out, "<li>");
+	text_count(out, rest);
+	buf_adds(out, " of others, of processes that ended, or of nobody who is known</li>\n");
+}
+
+/* The page has no script: it opens without one. */
+static void put_losses(const struct http_status *st, struct roll *r, struct buf *out)
+{
+	uint64_t lost = sum_of(st, "lost");
+	if (!lost)
+		return;
+	buf_adds(out, "<details id=\"losses\"><summary>what was lost, where and by whom</summary>\n<ul>\n");
+	put_stages(st, out);
+	buf_adds(out, "</ul>\n<ul>\n");
+	put_losers(lost, r, out);
+	buf_adds(out, "</ul></details>\n");
 }
 
 static void put_state(const struct http_status *st, const struct roll *r, struct buf *out)
@@ -179,7 +233,9 @@ static void put_row(struct buf *out, const struct roll_entry *p)
 		put_duration(out, p->traced_s);
 	buf_adds(out, "</td><td data-label=\"recorded\">");
 	text_count(out, p->recorded);
-	buf_addf(out, "</td><td data-label=\"lost\"%s>", p->lost ? " class=\"bad\"" : "");
+	buf_addf(out, "</td><td data-label=\"lost\"%s title=\"", p->lost ? " class=\"bad\"" : "");
+	put_text(out, p->lost_by);
+	buf_adds(out, "\">");
 	text_count(out, p->lost);
 	buf_addf(out, "</td><td><a href=\"/report?pid=%u\">report</a> <a href=\"/debug/pprof/heap?pid=%u\">pprof</a></td></tr>\n",
 		 p->pid, p->pid);
@@ -219,6 +275,7 @@ int page_write(const struct http_source *s, const struct request *rq, struct buf
 	if (!rc) {
 		put_head(out, "alys-bpf: live heaps", true);
 		put_state(&st, &r, out);
+		put_losses(&st, &r, out);
 		roll_sort(&r, rq->sort, rq->turned);
 		put_columns(out, rq);
 		for (size_t i = 0; i < r.at_cnt && i < PAGE_PROCESSES; i++)

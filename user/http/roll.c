@@ -44,6 +44,8 @@ static int add(void *ctx, const struct http_process *p)
 	e->alloc_rate = sane(p->alloc_rate);
 	e->recorded = p->recorded;
 	e->lost = p->lost;
+	if (p->lost_by)
+		strncpy(e->lost_by, p->lost_by, sizeof(e->lost_by) - 1);
 	copy_history(e, p);
 	e->history_step_s = sane(p->history_step_s);
 	e->resident_bytes = sane(p->resident_bytes);

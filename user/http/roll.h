@@ -13,6 +13,7 @@ struct roll_entry {
 	char comm[17], exe[257];
 	double live_bytes, live_error, live_below, alloc_rate;
 	uint64_t recorded, lost;
+	char lost_by[160];
 	double history[ROLL_HISTORY]; /* the newest */
 	size_t history_cnt;
 	double history_step_s, resident_bytes, traced_s;

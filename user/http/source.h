@@ -30,6 +30,7 @@ struct http_process {
 	double live_error;     /* its standard error */
 	double live_below;     /* nothing of it was sampled: it is below that with 95 % confidence; 0 = something was */
 	double alloc_rate;     /* bytes allocated a second, over the last seconds */
+	const char *lost_by;   /* the stages that lost something: "ring-full 3, unreadable 2"; NULL = not known */
 	uint64_t recorded, lost; /* what is set aside, or lost behind the probes, is known of all processes only */
 	const double *history; /* live bytes at even distances, oldest first; NULL = none */
 	size_t history_cnt;
@@ -98,7 +99,10 @@ struct http_status {
 	uint64_t refused_stacks;    /* events whose stack the full tables refused */
 	uint64_t refused_processes; /* there was no room for them */
 	uint64_t workers_restarted; /* symbol workers that died or hung */
-	uint64_t bytes_written;     /* profiles and traces on disk */
+	double recording_s, age_s;  /* was switched on so long, of so long */
+	bool keeps;                 /* profiles or traces on disk; what follows is of them */
+	uint64_t profiles_written, profiles_failed, profiles_removed, profiles_short; /* short: none of so short a life */
+	uint64_t profiles_stored, bytes_stored, bytes_written; /* stored: there now */
 	const char *notice;         /* one sentence on what limits it now; NULL = nothing */
 	const struct http_count *counts;
 	size_t counts_cnt;

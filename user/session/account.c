@@ -21,6 +21,22 @@ uint64_t account_lost(const struct account *a)
 	return sum;
 }
 
+void account_lost_by(const struct account *a, char *out, size_t cap)
+{
+	static const char *const names[ALYS_ST_CNT] = {
+#define X(n, id, cls, text, what) [n] = text,
+		ALYS_STAT_LIST(X)
+#undef X
+	};
+	size_t n = 0;
+	*out = 0;
+	for (int i = 0; i < ALYS_LOSS_CNT && n < cap; i++) {
+		if (a->lost.n[i])
+			n += (size_t)snprintf(out + n, cap - n, "%s%s %llu", n ? ", " : "", names[ALYS_LOSS_FIRST + i],
+					      (unsigned long long)a->lost.n[i]);
+	}
+}
+
 struct account account_since(const struct account *now, const struct account *before)
 {
 	struct account out = { .recorded = now->recorded - before->recorded };

@@ -20,6 +20,8 @@ struct account {
 /* As it is now; recorded: events of the process that came. */
 struct account account_read(const struct probe *p, uint32_t tgid, uint64_t recorded);
 uint64_t account_lost(const struct account *a);
+/* "ring-full-alloc 3, unreadable 2": the stages that lost something. */
+void account_lost_by(const struct account *a, char *out, size_t cap);
 /* What came since an earlier one of the same process. */
 struct account account_since(const struct account *now, const struct account *before);
 /* As a ledger: hits = recorded + lost. 0 or -ENOMEM. */

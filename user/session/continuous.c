@@ -48,6 +48,7 @@ struct continuous {
 	struct limits limits;
 	struct select off; /* selects nobody */
 	bool on;
+	uint64_t begun_ns, on_since_ns, on_ns; /* on_ns: before it was switched on last */
 	uint64_t ended[ENDING_CNT];
 	uint64_t *begun; /* of record.pids: when each began; 0 = it was not there */
 	uint64_t looked_ns, noted_ns, idle_ns, compacted_ns, dead, idle;
@@ -82,6 +83,7 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 		.events = a.recorded, .lost = account_lost(&a), .history = o->history, .history_cnt = o->history_cnt,
 		.history_step_s = NOTE_NS / 1e9, .resident = o->resident, .begun_ns = o->begun_ns,
 	};
+	account_lost_by(&a, out->lost_by, sizeof(out->lost_by));
 }
 
 static void end_process(struct continuous *c, struct proc_id proc, enum ending why)
@@ -266,6 +268,7 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 	keep_tables_apart();
 	c->o = o;
 	c->ops = *ops;
+	c->begun_ns = now_ns();
 	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };
 	limits_set_interval(&c->limits, o->record.interval);
 	set_record(c);
@@ -394,6 +397,7 @@ int continuous_on(struct continuous *c, struct err *err)
 		return rc;
 	probe_start(l->probe);
 	c->on = true;
+	c->on_since_ns = now_ns();
 	rc = roster_scan(l->roster, err);
 	if (!rc)
 		rc = add_pids(c, err);
@@ -410,6 +414,7 @@ void continuous_off(struct continuous *c)
 	if (!c->on)
 		return;
 	c->on = false;
+	c->on_ns += now_ns() - c->on_since_ns;
 	probe_stop(l->probe);
 	probe_detach(l->probe, 0);
 	probe_listen(l->probe, false, NULL);
@@ -647,6 +652,8 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,
 		.workers_failed = naming_failures(c->naming), .unseen = r.unseen, .refused_processes = r.refused,
 		.waiting = profiles_waiting(c->profiles),
+		.recording_s = (double)(c->on_ns + (c->on ? now_ns() - c->on_since_ns : 0)) / 1e9,
+		.age_s = (double)(now_ns() - c->begun_ns) / 1e9,
 	};
 	memcpy(out->ended, c->ended, sizeof(out->ended));
 }

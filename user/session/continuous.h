@@ -25,6 +25,7 @@ struct continuous_process {
 	double live_error; /* its standard error */
 	double live_below; /* nothing of it was sampled: it is below that with 95 % confidence; 0 = something was */
 	uint64_t events, lost; /* lost: by the probes' programs, which know whose it is */
+	char lost_by[160];     /* by which stages */
 	const double *history;
 	size_t history_cnt;
 	double history_step_s; /* between its points */
@@ -49,6 +50,7 @@ struct continuous_status {
 	double overhead;    /* percent of all processors: probes and ourselves */
 	uint64_t refused_stacks, refused_processes, thinned, workers_failed, unseen;
 	size_t waiting;     /* profiles whose names are looked for */
+	double recording_s, age_s; /* switched on so long, of so long; since the options were read */
 };
 
 struct continuous_options {
