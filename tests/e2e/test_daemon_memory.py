@@ -124,21 +124,38 @@ while not select.select([0], [], [], 0.05)[0]:
 """
 
 
+def with_libraries(started, folder, n):
+    """A program that has mapped so many files."""
+    script, paths = folder / "many.py", [folder / f"lib{i}.so" for i in range(n)]
+    for path in paths:
+        shutil.copy(PROGS / "lib_plugin.so", path)
+    script.write_text(MANY)
+    return started.program("/usr/bin/python3", script, *paths).wait_ready()
+
+
 @pytest.mark.parametrize("limit", [64, 256])
 def test_many_small_libraries(started, daemon, tmp_path, limit):
     """What is known of each file is within the limit, too."""
-    paths = [tmp_path / f"lib{i}.so" for i in range(800)]
-    for path in paths:
-        shutil.copy(PROGS / "lib_plugin.so", path)
-    script = tmp_path / "many.py"
-    script.write_text(MANY)
-    program = started.program("/usr/bin/python3", script, *paths).wait_ready()
+    program = with_libraries(started, tmp_path, 800)
     d = daemon("-p", program.pid, "--sample", "bytes:64k", "--max-memory", f"{limit}M")
     with Peak(d) as peak:
         d.until(lambda: program.pid in d.status()["table"])
-        d.until(lambda: int(re.search(r"(\d+) files examined", d.status()["probes"]).group(1)) > 800)
+        d.until(lambda: int(re.search(r"(\d+) files examined", d.status()["probes"]).group(1)) > (800 if limit > 64 else 400))
         d.until(lambda: agrees(d))
     assert peak.most <= limit * MIB, peak.most / MIB
+    d.end()
+
+
+def test_more_libraries_than_there_is_room_for(started, daemon, tmp_path):
+    """Those that there is no room for stay closed, which is told; not so those without which nothing would be seen."""
+    program = with_libraries(started, tmp_path, 2000)
+    d = daemon("-p", program.pid, "--sample", "bytes:64k", "--max-memory", "64M")
+    with Peak(d) as peak:
+        d.until(lambda: "files could not be opened" in d.status()["probes"])
+        d.until(lambda: "there is no room in memory" in d.log())
+        d.until(lambda: program.pid in d.status()["table"])
+        d.until(lambda: agrees(d))
+    assert peak.most <= 64 * MIB, peak.most / MIB
     d.end()
 
 

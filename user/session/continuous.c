@@ -167,6 +167,25 @@ static int on_event(void *ctx, const struct event *e)
 	return rc;
 }
 
+/* By its name: what is in it is known only when it has been opened. */
+static bool has_allocator(const char *path)
+{
+	static const char *const names[] = {
+		"/libc.", "/libc-", "/libstdc++.", "/libgc.", "/libjemalloc.", "/libtcmalloc", "/libmimalloc.", "/ld-",
+	};
+	const char *name = strrchr(path, '/');
+	bool known = false;
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		known |= !strncmp(name, names[i], strlen(names[i]));
+	return known;
+}
+
+static bool has_room(void *ctx, const char *path)
+{
+	const struct continuous *c = ctx;
+	return limits_has_room(&c->limits, footprint_now(&c->memory) + set_by(c), has_allocator(path));
+}
+
 static void on_tick(void *ctx, struct live *l, uint64_t now)
 {
 	(void)ctx, (void)l, (void)now;
@@ -177,7 +196,7 @@ static void set_record(struct continuous *c)
 {
 	const struct select *s = &c->o->select;
 	c->record = c->o->record;
-	c->tap = (struct live_tap){ .ctx = c, .event = on_event, .tick = on_tick };
+	c->tap = (struct live_tap){ .ctx = c, .event = on_event, .tick = on_tick, .has_room = has_room };
 	c->record.tap = &c->tap;
 	c->record.no_free_stacks = true;
 	c->record.memory = c->o->max_memory;

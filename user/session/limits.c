@@ -131,6 +131,11 @@ uint64_t limits_room(const struct limits *l, uint64_t memory)
 	return most > memory ? most - memory : 0;
 }
 
+bool limits_has_room(const struct limits *l, uint64_t memory, bool needed)
+{
+	return memory * 100 / l->memory_max < (needed ? 100 : REFUSE_PERCENT);
+}
+
 bool limits_is_full(const struct limits *l, uint64_t memory)
 {
 	return l->refusing && memory * 100 / l->memory_max >= FULL_PERCENT;

@@ -46,6 +46,8 @@ enum limits_step {
 enum limits_step limits_next(struct limits *l, const struct limits_use *u);
 /* What may be taken for a while before blocks are thinned. */
 uint64_t limits_room(const struct limits *l, uint64_t memory);
+/* For what is known of one more file; the last of it is for those without which nothing would be seen. */
+bool limits_has_room(const struct limits *l, uint64_t memory, bool needed);
 /* Nothing more is to be taken in, no process either. */
 bool limits_is_full(const struct limits *l, uint64_t memory);
 void limits_set_interval(struct limits *l, uint64_t interval);

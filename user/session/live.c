@@ -471,6 +471,12 @@ static void on_hear(void *ctx)
 		roster_hear(l->roster);
 }
 
+static bool on_room(void *ctx, const char *path)
+{
+	const struct live_tap *tap = ((const struct live *)ctx)->o->tap;
+	return !tap || !tap->has_room || tap->has_room(tap->ctx, path);
+}
+
 static const struct target_ops live_target_ops = {
 	.hear = on_hear,
 	.on_module = on_module,
@@ -478,6 +484,7 @@ static const struct target_ops live_target_ops = {
 	.on_mapping = on_mapping,
 	.on_maps = on_maps,
 	.on_translated = on_translated,
+	.has_room = on_room,
 };
 
 static int open_probes(struct live *l, struct err *err)

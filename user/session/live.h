@@ -27,6 +27,7 @@ struct live_tap {
 	void *ctx;
 	int (*event)(void *ctx, const struct event *e); /* -ENOMEM ends the recording */
 	void (*tick)(void *ctx, struct live *l, uint64_t now); /* some times a second */
+	bool (*has_room)(void *ctx, const char *path); /* for what is known of one more file; NULL: always */
 	int (*end)(void *ctx, struct live *l, struct err *err); /* names are there, and the whole ledger */
 };
 

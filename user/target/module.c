@@ -129,6 +129,8 @@ static const char *reason(int code)
 		return "it is no regular file";
 	case ESTALE:
 		return "another file is in its place";
+	case ENOMEM:
+		return "there is no room in memory for what would be known of it";
 	case ENOENT:
 	case ESRCH:
 		return "it, or the process, was gone by then";
@@ -167,12 +169,18 @@ void closed_text(const struct closed_files *c, struct buf *out)
 		add_missing(out);
 }
 
+static bool has_room(const struct module_table *t, const struct map_line *line)
+{
+	return !t->has_room || t->has_room(t->ctx, line->path);
+}
+
 static void open_file(struct module_table *t, struct open_module *o, uint32_t tgid, const struct map_line *line)
 {
 	struct stat st;
 	o->dev = line->dev;
 	o->ino = line->ino;
-	o->fd = line->ino ? module_open(tgid, line) : -1;
+	o->refused = line->ino && !has_room(t, line);
+	o->fd = o->refused ? -ENOMEM : line->ino ? module_open(tgid, line) : -1;
 	/* What is no ELF file may stay closed. */
 	if (line->ino && o->fd < 0 && o->fd != -ENOEXEC && !line->past)
 		note_closed(t, tgid, line->path, -o->fd);
@@ -188,7 +196,7 @@ const struct open_module *module_of(struct module_table *t, struct catalog *c, u
 {
 	uint64_t *place = map_put(&t->index, line->dev << 40 ^ line->ino);
 	struct open_module *known = place ? find_module(t, *place, line) : NULL;
-	if (known && !is_rewritten(known))
+	if (known && !is_rewritten(known) && !(known->refused && has_room(t, line)))
 		return known;
 	if (known)
 		known->outdated = true;

@@ -20,6 +20,7 @@ struct open_module {
 	off_t size;      /* when it was opened, as the next one */
 	struct timespec mtime;
 	bool outdated; /* written anew since: another module is in its place */
+	bool refused;  /* there was no room for it */
 };
 
 /* Files so far that could not be opened: how many, and of the first one whose it was, and why. */
@@ -27,7 +28,7 @@ struct closed_files {
 	size_t cnt;
 	char path[256];
 	uint32_t tgid;
-	int code; /* ENODEV: no regular file; ESTALE: another one is in its place */
+	int code; /* ENODEV: no regular file; ESTALE: another one is in its place; ENOMEM: no room */
 };
 
 struct module_table {
@@ -36,6 +37,8 @@ struct module_table {
 	uint32_t last_id;
 	struct map index; /* device and inode -> place + 1 of the module taken in last */
 	struct closed_files closed;
+	bool (*has_room)(void *ctx, const char *path); /* for what is known of one more file; NULL: always */
+	void *ctx;
 };
 
 void closed_text(const struct closed_files *c, struct buf *out);

@@ -52,6 +52,8 @@ struct target_table *target_new(struct catalog *c, const struct target_ops *ops)
 		t->catalog = c;
 		t->ops = *ops;
 		t->due_ns = UINT64_MAX;
+		t->modules.has_room = ops->has_room;
+		t->modules.ctx = ops->ctx;
 	}
 	return t;
 }

@@ -23,6 +23,8 @@ struct target_ops {
 	/* New facts are in the catalog: for whoever keeps a record of them. */
 	void (*on_proc)(void *ctx, const struct proc *p);
 	void (*on_mapping)(void *ctx, const struct mapping *map, const struct module *m);
+	/* False: new files are not opened, because of what would be known of them; NULL: there always is. */
+	bool (*has_room)(void *ctx, const char *path);
 	/* Takes in all that the kernel has told of mappings up to now, by target_report; NULL: it tells nothing. */
 	void (*hear)(void *ctx);
 	/* The process' list of executable mappings is another one than before: see target_mapping. */
