@@ -261,9 +261,9 @@ def test_a_daemon_that_is_switched(terminal, growing, daemon):
     screen = terminal("--socket", server.socket, "-p", target.pid)
     screen.shows("site_grow_fast", "^q quit")
     assert alys("ctl", "--socket", server.socket, "off").returncode == 0
-    screen.shows("^tracing is off, and this stands still", "site_grow_fast")
+    screen.shows(r"^alys-bpf top \[OFF\]: process", "^tracing is off, and this stands still", "site_grow_fast")
     assert alys("ctl", "--socket", server.socket, "on").returncode == 0
-    screen.shows("site_grow_fast", "^q quit")
+    screen.shows("^alys-bpf top: process", "site_grow_fast", "^q quit")
     quit_cleanly(screen)
 
 

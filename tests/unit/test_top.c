@@ -355,6 +355,37 @@ static void test_a_stack_longer_than_the_screen(void **state)
 	close_view(t);
 }
 
+static void test_the_head_is_of_what_the_filter_leaves(void **state)
+{
+	struct shown *t = open_view(0);
+	(void)state;
+	take(&t->v, 100, 10, 1 * S);
+	assert_shows(t, "alys-bpf top: 2 processes, by process,");
+	type(t, "/cron");
+	assert_shows(t, "alys-bpf top: 1 of 2 processes, by process, /cron,");
+	assert_shows(t, "filtered: live 2.9K, ");
+	view_key(&t->v, VIEW_ENTER);
+	view_key(&t->v, VIEW_ESCAPE);
+	view_key(&t->v, VIEW_TAB);
+	type(t, "/add");
+	/* Of the sites' stacks: those of one process have it. */
+	assert_shows(t, "alys-bpf top: 1 of 2 processes, by site, /add,");
+	type(t, "q");
+	assert_shows(t, "alys-bpf top: 0 of 2 processes, by site, /addq,");
+	close_view(t);
+}
+
+static void test_tracing_that_is_off_is_in_the_title(void **state)
+{
+	struct shown *t = open_view(0);
+	(void)state;
+	take_text(t, "alys-feed\t1\noff\nnote\ttracing is off\nprocess\t42\tshop\t/x\t1\t1\t1\t1\nend\n", 1 * S);
+	assert_shows(t, "alys-bpf top [OFF]: 1 process, by process");
+	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/x\t1\t1\t1\t1\nend\n", 2 * S);
+	assert_shows(t, "alys-bpf top: 1 process, by process");
+	close_view(t);
+}
+
 static void test_state_and_filter_fit_the_title(void **state)
 {
 	struct shown *t = open_view(4194304);
@@ -650,6 +681,7 @@ int main(void)
 		cmocka_unit_test(test_types_that_are_long),
 		cmocka_unit_test(test_names_have_the_room_of_no_types),
 		cmocka_unit_test(test_state_and_filter_fit_the_title),
+		cmocka_unit_test(test_the_head_is_of_what_the_filter_leaves), cmocka_unit_test(test_tracing_that_is_off_is_in_the_title),
 		cmocka_unit_test(test_rates_and_growth),
 		cmocka_unit_test(test_what_comes_later_grows_from_nothing), cmocka_unit_test(test_sorting),
 		cmocka_unit_test(test_a_chosen_row_stays_chosen), cmocka_unit_test(test_a_stack), cmocka_unit_test(test_errors_of_estimates), cmocka_unit_test(test_types),

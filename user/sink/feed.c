@@ -6,6 +6,7 @@
  *   when	LAST_NS	START_NS	INTERVAL	SAMPLED
  *   ledger	HITS	RECORDED	ASIDE	LOST
  *   lost	STAGE	COUNT
+ *   off
  *   note	SENTENCE
  *   process	PID	COMM	EXE	LIVE_BYTES	LIVE_COUNT	ALLOCATED_BYTES	ALLOCATED_COUNT
  *   frame	NAME	FILE:LINE
@@ -13,7 +14,7 @@
  *   error	BYTES
  *   end
  *
- * An error is the standard error of the live bytes of the process or stack in the line before; none where it is 0.
+ * "off": the daemon's tracing is switched off. An error is the standard error of the live bytes of the process or stack in the line before; none where it is 0.
  * Of more stacks than anybody looks at, the lightest of each process are one of the frame "[other]".
  */
 #include <errno.h>
@@ -128,7 +129,7 @@ static void put_head(struct feed *f)
 		 catalog_sum(c, COUNT_RECORDED), catalog_sum(c, COUNT_ASIDE), catalog_sum(c, COUNT_LOST));
 	put_losses(f);
 	if (catalog_meta(c, "tracing"))
-		buf_adds(f->out, "note\ttracing is off, and this stands still: `alys-bpf ctl on` begins anew\n");
+		buf_adds(f->out, "off\nnote\ttracing is off, and this stands still: `alys-bpf ctl on` begins anew\n");
 	if (facts->lost_frees)
 		buf_addf(f->out, "note\tlive is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
 	double below = format_below(c, &f->in->snapshot->all);

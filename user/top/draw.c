@@ -75,6 +75,23 @@ static const struct feed_process *process_of(const struct view *v, uint32_t pid)
 
 /* --- head -------------------------------------------------------------------------------------- */
 
+/* Of those that are listed as processes, or whose stacks are behind the rows. */
+static size_t processes_shown(const struct view *v)
+{
+	struct map seen = { 0 };
+	size_t n = 0;
+	if (v->by == VIEW_PROCESSES)
+		return v->rows_cnt;
+	for (size_t i = 0; i < v->feed.stacks_cnt; i++) {
+		uint64_t *at = view_wants(v, &v->feed.stacks[i]) ? map_put(&seen, v->feed.stacks[i].pid + 1ull) : NULL;
+		n += at && !*at;
+		if (at)
+			*at = 1;
+	}
+	map_free(&seen);
+	return n;
+}
+
 static void draw_title(const struct view *v, struct screen *s)
 {
 	static const char *const nouns[] = { "process", "site", "type" };
@@ -82,12 +99,14 @@ static void draw_title(const struct view *v, struct screen *s)
 	const struct feed_process *p = v->pid ? process_of(v, v->pid) : NULL;
 	struct buf t = { 0 };
 	/* Narrow screens cut the end: what must not be missed comes first. */
-	buf_addf(&t, "alys-bpf top%s", v->ended ? " [ENDED]" : v->paused ? " [PAUSED]" : "");
+	buf_addf(&t, "alys-bpf top%s", v->ended ? " [ENDED]" : v->feed.off ? " [OFF]" : v->paused ? " [PAUSED]" : "");
 	if (v->late_s && !v->ended)
 		buf_addf(&t, " [%u s OLD]", v->late_s);
 	buf_adds(&t, ": ");
 	if (v->pid)
 		buf_addf(&t, "process %u%s%s", v->pid, p ? " " : "", p ? p->comm : "");
+	else if (*v->filter)
+		buf_addf(&t, "%zu of %zu processes", processes_shown(v), v->feed.processes_cnt);
 	else
 		buf_addf(&t, "%zu process%s", v->feed.processes_cnt, v->feed.processes_cnt == 1 ? "" : "es");
 	buf_addf(&t, ", by %s", nouns[v->by]);

@@ -184,13 +184,19 @@ static int take_error(struct feed *f, const struct fields *line)
 	return 0;
 }
 
+static int take_off(struct feed *f, const struct fields *line)
+{
+	f->off = line->n == 1;
+	return f->off ? 0 : -EINVAL;
+}
+
 static const struct {
 	const char *word;
 	int (*take)(struct feed *f, const struct fields *line);
 } kinds[] = {
 	{ "when", take_when },       { "ledger", take_ledger }, { "note", take_note },
 	{ "process", take_process }, { "frame", take_frame },   { "stack", take_stack },
-	{ "error", take_error },     { "lost", take_lost },
+	{ "error", take_error },     { "lost", take_lost },       { "off", take_off },
 };
 
 /* Lines of kinds to come are passed over. */

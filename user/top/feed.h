@@ -42,6 +42,7 @@ struct feed {
 	uint64_t now_ns, start_ns, interval;
 	bool sampled;
 	bool inexact; /* there are errors */
+	bool off;     /* the daemon's tracing is switched off */
 	double *error_of; /* where an error goes that comes now; NULL */
 	double hits, recorded, aside, lost;
 	struct buf causes; /* of losses: "ring-full 12, foreign 3" */
