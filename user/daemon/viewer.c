@@ -36,6 +36,12 @@ static int fetch(struct viewer *v, struct buf *out, struct err *err)
 	return ctl_fetch(v->socket, &v->request, PATIENCE_S, out, err);
 }
 
+/* Daemons are restarted. What they answer is for good: that a process is not traced. */
+static bool is_absent(const struct err *err)
+{
+	return err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECONNRESET || err->code == EPIPE;
+}
+
 /* The lock is held. */
 static void pause_for(struct viewer *v, int seconds)
 {
@@ -50,7 +56,7 @@ static void *run(void *arg)
 {
 	struct viewer *v = arg;
 	pthread_mutex_lock(&v->lock);
-	while (!v->ending && !v->err.code) {
+	while (!v->ending && (!v->err.code || is_absent(&v->err))) {
 		struct buf list = { 0 };
 		struct err err = { 0 };
 		pthread_mutex_unlock(&v->lock);
@@ -60,10 +66,11 @@ static void *run(void *arg)
 		if (!err.code) {
 			buf_free(&v->list);
 			v->list = list;
-			pause_for(v, EVERY_S);
 		} else {
 			buf_free(&list);
 		}
+		if (!err.code || is_absent(&err))
+			pause_for(v, EVERY_S);
 	}
 	pthread_mutex_unlock(&v->lock);
 	return NULL;
@@ -81,7 +88,7 @@ static int poll_list(void *ctx, struct buf *out, struct err *err)
 		rc = 1;
 	} else if (v->err.code) {
 		*err = v->err;
-		rc = -err->code;
+		rc = is_absent(err) ? -EAGAIN : -err->code;
 	}
 	pthread_mutex_unlock(&v->lock);
 	return rc;

@@ -99,7 +99,7 @@ static void draw_title(const struct view *v, struct screen *s)
 	const struct feed_process *p = v->pid ? process_of(v, v->pid) : NULL;
 	struct buf t = { 0 };
 	/* Narrow screens cut the end: what must not be missed comes first. */
-	buf_addf(&t, "alys-bpf top%s", v->ended ? " [ENDED]" : v->feed.off ? " [OFF]" : v->paused ? " [PAUSED]" : "");
+	buf_addf(&t, "alys-bpf top%s", v->waiting ? " [WAITING]" : v->ended ? " [ENDED]" : v->feed.off ? " [OFF]" : v->paused ? " [PAUSED]" : "");
 	if (v->late_s && !v->ended)
 		buf_addf(&t, " [%u s OLD]", v->late_s);
 	buf_adds(&t, ": ");

@@ -161,7 +161,7 @@ static void catch_signals(void)
 static bool poll_source(const struct top_source *source, struct view *v, struct buf *text, struct err *err)
 {
 	struct feed f;
-	if (v->ended)
+	if (v->ended && !v->waiting)
 		return false;
 	int rc = source->poll(source->ctx, text, err);
 	bool news = false;
@@ -172,8 +172,15 @@ static bool poll_source(const struct top_source *source, struct view *v, struct 
 		feed_free(&f);
 		news = true;
 	}
+	if (!rc && news && v->waiting) {
+		v->ended = v->waiting = false;
+		v->message = NULL;
+		*err = (struct err){ 0 };
+	}
 	if (rc < 0) {
-		v->ended = news = true;
+		news = true;
+		v->ended = true;
+		v->waiting = rc == -EAGAIN;
 		v->message = *err->text ? err->text : "the traced processes have ended: q quits";
 	}
 	return news;

@@ -14,7 +14,8 @@ struct top_source {
 	void *ctx;
 	/*
 	 * 1: *out holds a newer list; 0: nothing new; -errno: there will be none, err says why (an empty
-	 * sentence: the processes ended by themselves). Called several times a second; does not block.
+	 * sentence: the processes ended by themselves); -EAGAIN: none for now, and it goes on being asked. Called several
+	 * times a second; does not block.
 	 */
 	int (*poll)(void *ctx, struct buf *out, struct err *err);
 };

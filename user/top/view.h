@@ -97,7 +97,7 @@ struct view {
 	struct view_row *rows;
 	size_t rows_cnt, rows_cap;
 	const char *message; /* borrowed; NULL */
-	bool ended;
+	bool ended, waiting; /* waiting: what has ended may begin again */
 };
 
 void view_begin(struct view *v, uint32_t pid);
