@@ -212,9 +212,11 @@ static bool serve(struct server *s, struct client *c)
 	return true;
 }
 
-/* One request of each user in a round: the others' are in their sockets until the next. */
+/* One request of each stranger in a round: the others are in their sockets until the next. */
 static bool is_turn(const struct client *c, uid_t *served, size_t *served_cnt)
 {
+	if (c->full)
+		return true;
 	for (size_t i = 0; i < *served_cnt; i++) {
 		if (served[i] == c->peer.uid)
 			return false;
