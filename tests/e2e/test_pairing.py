@@ -77,6 +77,34 @@ def test_every_entry_sampled(started, tmp_path, name):
     assert not far, (far, scores)
 
 
+# Where libgc's lists are filled, a block counts as large as its class; what has no lists is seen at the call.
+FROM_LISTS = {"site_inner": 32, "site_GC_memalign_large": 448, "site_GC_posix_memalign": 256, **dict.fromkeys(
+    (f"site_GC_{name}" for name in ("malloc", "malloc_atomic", "malloc_kind", "malloc_kind_atomic", "realloc_null", "realloc_grow",
+                                    "memalign_small", "strdup", "strndup")), 208)}
+AT_THE_CALL = {"site_GC_malloc_kind_global": 208, "site_GC_malloc_kind_global_atomic": 208}
+PAGE = 4096
+
+
+def test_every_refill_sampled(started, tmp_path):
+    sums = {}
+    for i in range(RUNS):
+        interval, trace = (4096, 16384, 65536)[i % 3], tmp_path / "t.alys"
+        truth = run(started, trace, "c_entries_gc", args=("-s", f"bytes:{interval}", "--sample-at", "refill"))["sites"]
+        told = estimates(trace)
+        for site, t in truth.items():
+            if site.startswith("site_turns"):
+                continue # of both kinds
+            size = FROM_LISTS.get(site) or AT_THE_CALL.get(site) or SIZE
+            calls = asked(t)[0]
+            error, spread = sums.get(site, (0, 0))
+            spread += variance(calls * size / PAGE, PAGE, interval) if site in FROM_LISTS else variance(calls, size, interval)
+            sums[site] = error + told.get(site, 0) - calls * size, spread
+    scores = {site: error / math.sqrt(spread) for site, (error, spread) in sums.items()}
+    assert len(scores) >= 20
+    far = {site: round(z, 1) for site, z in scores.items() if abs(z) > FAR}
+    assert not far, (far, scores)
+
+
 @pytest.mark.parametrize("name", ALLOCATORS)
 def test_every_entry_exact(started, tmp_path, name):
     program, preload = ALLOCATORS[name]
@@ -125,6 +153,40 @@ def test_requests_that_throw_exact(started, tmp_path, library):
     book = assert_law(trace)
     # The last one may be the one that the process is in.
     assert 99 <= book.rows["failed"] <= 100 and book.rows["failed"] + book.rows.get("in-flight", 0) == 100
+
+
+# site -> its blocks' size; what the handler asks for is asked for below operator new.
+HANDLED = {"site_new": 100, "site_handler": 144, "site_handler_malloc": 176}
+WITH_HANDLER = pytest.mark.parametrize("library", [None, *THROWING])
+
+
+@WITH_HANDLER
+def test_a_handler_that_allocates_and_gives_up(started, tmp_path, library):
+    trace = tmp_path / "t.alys"
+    truth = run(started, trace, "cpp_handler", preload=library)["sites"]
+    assert [truth[site]["allocs"] for site in HANDLED] == [2000, 300, 300]
+    seen = {}
+    for event in events_of(trace, tmp_path):
+        site = (site_of(event) or "").split("(")[0]
+        if event["kind"] == "alloc" and site in HANDLED and event["size"] == HANDLED[site]:
+            seen[site] = seen.get(site, 0) + 1
+    assert seen == {site: truth[site]["allocs"] for site in HANDLED}
+    book = assert_law(trace)
+    assert book.rows.get("failed", 0) + book.rows.get("in-flight", 0) >= 100, book.rows
+
+
+@WITH_HANDLER
+def test_a_handler_that_allocates_and_gives_up_sampled(started, tmp_path, library):
+    sums = {}
+    for i in range(RUNS):
+        interval, trace = RATES[i % len(RATES)], tmp_path / "t.alys"
+        truth = run(started, trace, "cpp_handler", preload=library, args=("-s", f"bytes:{interval}"))["sites"]
+        told = {site.split("(")[0]: size for site, size in estimates(trace).items()}
+        for site, size in HANDLED.items():
+            error, spread = sums.get(site, (0, 0))
+            sums[site] = error + told.get(site, 0) - asked(truth[site])[1], spread + variance(truth[site]["allocs"], size, interval)
+    scores = {site: round(error / math.sqrt(spread), 1) for site, (error, spread) in sums.items()}
+    assert all(abs(z) <= FAR for z in scores.values()), scores
 
 
 @pytest.mark.parametrize("name", ["cpp_new", "cpp_throws", "cpp_exceptions"])
