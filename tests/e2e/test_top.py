@@ -135,6 +135,16 @@ def test_what_is_sampled_rarely(terminal, growing):
 
 
 @pytest.mark.bpf
+def test_nothing_sampled(terminal, growing):
+    """Zero is not what it holds: none of its blocks was drawn."""
+    target = growing()
+    screen = terminal("-p", target.pid, "--sample", "bytes:1024G")
+    screen.shows(r"live: none sampled: below 3\S* [GT]iB with 95 % confidence", "nothing was sampled yet")
+    quit_cleanly(screen)
+    assert target.finish() == 0
+
+
+@pytest.mark.bpf
 def test_keys(terminal, growing):
     target = growing()
     screen = terminal("-p", target.pid, "--sample", "bytes:512")

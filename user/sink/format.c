@@ -158,7 +158,9 @@ bool format_upper_bound(const struct sink_input *in)
 
 double format_below(const struct catalog *c, const struct totals *t)
 {
-	return t->live_cnt || !catalog_count(c, "unsampled") ? 0 : unsampled_below(format_interval(c));
+	/* Of one process alone it is not known how many were passed over. */
+	bool some = catalog_count(c, "unsampled") || catalog_meta(c, "whole_ledger");
+	return t->live_cnt || !some ? 0 : unsampled_below(format_interval(c));
 }
 
 void format_none_sampled(double below, struct buf *out)

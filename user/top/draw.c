@@ -407,7 +407,7 @@ static void draw_rows(struct view *v, struct screen *s)
 	if (!v->rows_cnt && at < end) {
 		struct buf t = { 0 };
 		buf_adds(&t, *v->filter ? "nothing matches the filter (Esc clears it)" :
-			     v->round	? "nothing was allocated yet" :
+			     v->round	? v->feed.interval ? "nothing was sampled yet" : "nothing was allocated yet" :
 					  "waiting for the first numbers");
 		put_line(s, at++, LOOK_SOFT, &t);
 	}
