@@ -56,6 +56,24 @@ def total(found, prefix):
     return sum(n for name, n in found.items() if name.startswith(prefix + "{"))
 
 
+def test_the_list_has_the_size_that_the_kernel_says(growing, served):
+    """RSS and since when, of a process that is traced by a real daemon."""
+    target = growing()
+    server = served("-p", target.pid)
+
+    def cell(label):
+        found = re.search(rf'data-label="{label}">([^<]*)</td>', get(f"{server.url}/").text)
+        return found[1] if found and found[1] not in ("", "–") else None
+
+    text = wait_for(lambda: cell("RSS"))
+    number, unit = re.fullmatch(r"([\d.]+) ([KM]iB)", text).groups()
+    said = float(number) * {"KiB": 1, "MiB": 1024}[unit]
+    now = int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{target.pid}/status").read_text())[1])
+    # It only grows, and what is shown is a few seconds old.
+    assert 500 < said <= now * 1.1, (said, now)
+    assert re.fullmatch(r"\d+ (s|min)", cell("counted for"))
+
+
 def test_go_tool_pprof_of_a_running_program(growing, served):
     need("go")
     target = growing()
