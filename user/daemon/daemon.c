@@ -312,7 +312,7 @@ static int status_of(int wait_status)
 static const char *fence_text(const struct daemon *d)
 {
 	if (!d->split)
-		return "all: this kernel leaves no other way";
+		return "those of a broker: this kernel leaves no other way";
 	if (d->broker.fenced <= 0)
 		return d->broker.fenced ? "none; landlock refused to close the file system" : "none; this kernel has no landlock";
 	return d->o.profile_dir ? "none; files change in --profile-dir only (landlock)" : "none; no file can be changed (landlock)";
@@ -335,9 +335,9 @@ static int live_once(struct daemon *d, struct err *err)
 		return NOT_BEGUN | EXIT_ERROR;
 	d->split = continuous_can_split(d->recording);
 	if (!d->split)
-		log_warn("this kernel has no links that could be handed on: one process with all rights does everything");
+		log_warn("this kernel has no links that could be handed on: one process does everything");
 	d->broker.writable = d->profiles;
-	if (d->split && broker_split(&d->broker, err))
+	if (d->split ? broker_split(&d->broker, err) : broker_stay_alone(&d->broker, err))
 		return EXIT_ERROR;
 	if (d->split && d->broker.pid) {
 		http_listener_close(&d->listener);

@@ -388,20 +388,32 @@ static int give_up_rights(const struct broker *b)
 	return 0;
 }
 
-/* Once: what is needed to look, and, where the next collector is to be another user, to make it that. */
-static int keep_rights(const struct broker *b)
+#define OF_LOOKING 6
+#define OF_ANOTHER_USER 4
+
+/*
+ * Once: what is needed to look; where the next collector is to be another user, to make it that; and where there is none,
+ * to write into the directory that was given to it.
+ */
+static int keep_rights(const struct broker *b, bool alone)
 {
-	static const int looking[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN,
-				       CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_CHOWN };
+	static const int used[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN,
+				    CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_CHOWN, CAP_DAC_OVERRIDE };
 	static bool done;
-	size_t cnt = sizeof(looking) / sizeof(looking[0]);
+	size_t cnt = OF_LOOKING + (b->uid != geteuid() ? OF_ANOTHER_USER + alone : 0);
 	if (done)
 		return 0;
 	done = true;
-	int rc = caps_keep(looking, b->uid == geteuid() ? cnt - 4 : cnt);
+	int rc = caps_keep(used, cnt);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rc = -errno;
 	return rc ? rc : allowed_to_broker();
+}
+
+int broker_stay_alone(const struct broker *b, struct err *err)
+{
+	int rc = keep_rights(b, true);
+	return rc ? err_set(err, -rc, "the daemon cannot give up the rights that it does not use: %s", strerror(-rc)) : 0;
 }
 
 int broker_split(struct broker *b, struct err *err)
@@ -427,7 +439,7 @@ int broker_split(struct broker *b, struct err *err)
 	}
 	b->sock = pair[b->pid ? 0 : 1];
 	close(pair[b->pid ? 1 : 0]);
-	int rc = b->pid ? keep_rights(b) : give_up_rights(b);
+	int rc = b->pid ? keep_rights(b, false) : give_up_rights(b);
 	if (rc && b->pid)
 		kill(b->pid, SIGKILL);
 	if (rc)

@@ -33,6 +33,8 @@ void broker_choose_user(struct broker *b);
  * no other threads.
  */
 int broker_split(struct broker *b, struct err *err);
+/* Where that is not possible: this process keeps the broker's rights, and no others, for good. 0 or -errno. */
+int broker_stay_alone(const struct broker *b, struct err *err);
 /* In the collector: 0 or -errno. broker: a struct broker. */
 int broker_tell(void *broker, int what);
 /* In the broker: serves until the collector has ended; its status as of waitpid. Signals of `signals` are handed on. */
