@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -96,10 +97,10 @@ static int is_refused_other_files(const struct broker *b)
 	char path[128];
 	(void)b;
 	snprintf(path, sizeof(path), "/proc/%u/environ", broker_pid());
-	return file("/etc/shadow") != -ENOEXEC ? 1 : file("/etc/passwd") != -ENOEXEC ? 2 : file(path) != -ENOEXEC ? 3 :
+	return file("/etc/shadow") >= 0 ? 1 : file("/etc/passwd") != -ENOEXEC ? 2 : file(path) != -ENOEXEC ? 3 :
 	       file("/proc/self/mem") != -EIO && file("/proc/self/mem") != -ENOEXEC ? 4 : file(place.secret) != -ENOEXEC ? 5 :
 	       file(place.elf) != -EACCES ? 6 : file(place.core) != -ENOEXEC ? 7 : file("/dev/null") != -ENODEV ? 8 :
-	       file("/tmp") != -ENODEV ? 9 : file("/proc/self/fd/0") >= 0 ? 10 : file("../../etc/shadow") != -ENOEXEC ? 11 :
+	       file("/tmp") != -ENODEV ? 9 : file("/proc/self/fd/0") >= 0 ? 10 : file("../../etc/shadow") >= 0 ? 11 :
 	       file("") >= 0 ? 12 : file("/no/such/file") != -ENOENT ? 13 : place.maps && mapped(place.text) != -ENOEXEC ? 14 :
 	       mapped(place.data) >= 0 ? 15 : mapped((uint64_t[]){ 0, UINT64_MAX }) >= 0 ? 16 : 0;
 }
@@ -476,13 +477,43 @@ static void test_no_rights(void **state)
 	expect_fine(has_nothing_left);
 }
 
+/* Where it cannot be split: 0, or what is wrong. */
+static int stays_alone(void)
+{
+	struct broker b = { .writable = -1 };
+	struct err err;
+	bool root = caps_has(CAP_SETUID);
+	broker_choose_user(&b);
+	if (broker_stay_alone(&b, &err))
+		return CANNOT_SPLIT;
+	static const int gone[] = { CAP_NET_ADMIN, CAP_SYS_MODULE, CAP_SYS_BOOT, CAP_FOWNER, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_MKNOD };
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		if (caps_has(gone[i]))
+			return 1;
+	}
+	return root && !caps_has(CAP_SYS_PTRACE) ? 2 : prctl(PR_GET_SECCOMP) != -1 && prctl(PR_GET_SECCOMP) != 2 ? 3 :
+	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 ? 4 : 0;
+}
+
+static void test_alone(void **state)
+{
+	int status = 0;
+	(void)state;
+	pid_t pid = fork();
+	if (!pid)
+		_exit(stays_alone());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files), cmocka_unit_test(test_other_files), cmocka_unit_test(test_races),
 		cmocka_unit_test(test_memory), cmocka_unit_test(test_other_memory), cmocka_unit_test(test_names),
 		cmocka_unit_test(test_pipes), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_probes),
-		cmocka_unit_test(test_tables), cmocka_unit_test(test_sentences), cmocka_unit_test(test_no_rights),
+		cmocka_unit_test(test_tables), cmocka_unit_test(test_sentences), cmocka_unit_test(test_no_rights), cmocka_unit_test(test_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
