@@ -212,6 +212,8 @@ static void memory_goes_down_the_ladder_and_back(void **state)
 	assert_int_equal(step(&l, 12, 960, 0), LIMITS_THIN);
 	assert_int_equal(step(&l, 16, 700, 0), LIMITS_ACCEPT);
 	assert_int_equal(step(&l, 20, 500, 0), LIMITS_FINE); /* not yet calm for long */
+	assert_true(l.interval > 4096);
+	assert_null(l.reason); /* what was short is not any more */
 	uint64_t second = 60;
 	while (l.interval > 4096 && second < 1000) {
 		step(&l, second, 500, 0);
