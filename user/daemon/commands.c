@@ -173,6 +173,10 @@ static void add_probes(const struct continuous_status *s, struct buf *out)
 	buf_addf(out, "probes     %zu files, %u places, %u links; %llu files examined so far%s", s->on ? s->files : 0,
 		 s->on ? s->sites : 0, s->links, (unsigned long long)s->examined,
 		 s->rescans ? "; new libraries are looked for four times a second" : "");
+	if (s->given_up)
+		buf_addf(out, "; %llu given up, too large for what they are or too much work", (unsigned long long)s->given_up);
+	if (s->to_examine)
+		buf_addf(out, "; %llu wait for that", (unsigned long long)s->to_examine);
 	if (s->closed_files)
 		buf_addf(out, "; %zu files could not be opened", s->closed_files);
 	buf_u8(out, '\n');

@@ -302,6 +302,18 @@ bool elf_is_pie(const struct elf *e)
 	return e->pie;
 }
 
+bool elf_is_program(const struct elf *e)
+{
+	size_t size = 0;
+	const uint8_t *at = elf_section(e, ".dynamic", &size, NULL);
+	bool yes = !elf_is_pie(e);
+	for (Elf64_Dyn d; at && size >= sizeof(d) && !yes; at += sizeof(d), size -= sizeof(d)) {
+		memcpy(&d, at, sizeof(d));
+		yes = d.d_tag == DT_FLAGS_1 && (d.d_un.d_val & DF_1_PIE);
+	}
+	return yes;
+}
+
 const uint8_t *elf_bytes(const struct elf *e, uint64_t vaddr, size_t n)
 {
 	for (size_t i = 0; i < e->segments_cnt; i++) {

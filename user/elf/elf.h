@@ -44,6 +44,8 @@ const char *elf_refusal(const struct elf *e);
 size_t elf_build_id(const struct elf *e, uint8_t *out, size_t cap);
 size_t elf_segments(const struct elf *e, const struct elf_segment **out);
 bool elf_is_pie(const struct elf *e); /* ET_DYN */
+/* A program, not a library: the loader refuses to load it alone (DF_1_PIE of DT_FLAGS_1, or no position to choose). */
+bool elf_is_program(const struct elf *e);
 /* Where a program, or a library that is one, begins; 0 = nowhere. */
 uint64_t elf_entry(const struct elf *e);
 /* Both symbol tables, .dynsym first. fn returns non-zero to stop with that value. */

@@ -217,3 +217,12 @@ const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const cha
 			return &marks[i].is;
 	return path && strstr(path, "musl") ? &musl : NULL;
 }
+
+const char *alloc_provider_known(const char *name)
+{
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+		if (!strcmp(marks[i].is.name, name))
+			return marks[i].is.name;
+	}
+	return NULL;
+}

@@ -56,5 +56,7 @@ int alloc_family_by_name(const char *name);
  */
 const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx,
 					    const char *path);
+/* The name of the provider that is called so, for ever; NULL: none is. */
+const char *alloc_provider_known(const char *name);
 
 #endif

@@ -150,7 +150,7 @@ static int find_overlaps(struct plan *p)
 static const char *ret_reason(const struct plan *p, const struct body *b)
 {
 	if (!p->options->cheap_exits)
-		return NULL;
+		return "";
 	if (b->flow.unproven)
 		return b->flow.unproven;
 	if (b->ret_only)
@@ -171,7 +171,7 @@ static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
 {
 	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa };
 	if (n->leave == FLOW_RETURNS) {
-		x.why = ret_reason(p, b);
+		snprintf(x.why, sizeof(x.why), "%s", ret_reason(p, b));
 	} else if (hands_through(p, n)) {
 		x.reg = ALYS_REG_RDI;
 		x.emulated = n->in.cost == INSN_EMULATED;

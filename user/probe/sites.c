@@ -322,11 +322,11 @@ static int has_row(const struct elf *e)
 	return rc;
 }
 
-int sites_find(const struct elf *e, const char *path, const struct sites_options *o,
+static int find(const struct elf *e, const char *path, const struct sites_options *o,
 	       struct site_list *out, struct err *err)
 {
 	struct plan p = { .options = o, .list = out, .path = path };
-	*out = (struct site_list){ 0 };
+	*out = (struct site_list){ .program = elf_is_program(e) };
 	int rc = has_row(e);
 	if (rc <= 0) {
 		out->takes_lists = !rc && o->refill && takers_in(e, out);
@@ -365,14 +365,20 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 	return rc;
 }
 
+int sites_find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
+{
+	int rc = find(e, path, o, out, err);
+	if (!rc && !out->sites_cnt && elf_refusal(e))
+		return err_set(err, EFBIG, "it is not searched for allocators: %s", elf_refusal(e));
+	return rc;
+}
+
 int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
 {
 	struct elf *e = elf_open(fd, path, err);
 	if (!e)
 		return -err->code;
 	int rc = sites_find(e, path, o, out, err);
-	if (!rc && !out->sites_cnt && elf_refusal(e))
-		rc = err_set(err, EFBIG, "it is not searched for allocators: %s", elf_refusal(e));
 	elf_close(e);
 	return rc;
 }
@@ -494,7 +500,7 @@ static void print_exit(const struct site_exit *x, struct buf *out)
 {
 	print_place(x, out);
 	buf_addf(out, ": result in %s, CFA sp+%u, %s%s%s\n", regs[x->reg], x->cfa_off,
-		 x->emulated ? "emulated" : x->reg == ALYS_REG_RAX ? "single-stepped ret" : "single-stepped jump", x->why ? ": " : "", x->why ? x->why : "");
+		 x->emulated ? "emulated" : x->reg == ALYS_REG_RAX ? "single-stepped ret" : "single-stepped jump", x->why[0] ? ": " : "", x->why);
 }
 
 static void print_whole_exits(const struct site_list *l, const struct site *s, struct buf *out)

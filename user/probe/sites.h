@@ -39,7 +39,7 @@ struct site_exit {
 	uint32_t cfa_off;
 	uint8_t reg; /* ALYS_REG_* */
 	bool emulated;
-	const char *why; /* of a `ret`: why nothing cheaper, static text; else NULL */
+	char why[96]; /* of a `ret`: why nothing cheaper; else "" */
 	/* A site (index + 1) whose calls can be seen whole here, 0 = none: registers of its size and kind. */
 	uint32_t whole_of;
 	uint8_t size_reg, kind_reg;
@@ -92,6 +92,7 @@ struct site_list {
 	uint64_t gc_no_vaddr;
 	enum sample_at at; /* call or refill */
 	bool takes_lists; /* where refills are looked for: code of the file takes libgc's lists for itself, see takers.h */
+	bool program; /* not a library: nothing loads it alone */
 	bool direct; /* exits that see calls whole do so */
 	struct alys_lists lists; /* when a site is predicted, or at refills */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */

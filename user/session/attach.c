@@ -10,10 +10,11 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "elf/elf.h"
 #include "probe/collections.h"
 #include "probe/linker.h"
 #include "session/calibrate.h"
+#include "session/rows.h"
+#include "session/study.h"
 #include "session/verdicts.h"
 #include "target/proc.h"
 
@@ -28,14 +29,16 @@ struct file_sites {
 	struct probe_file file;
 	uint64_t unused_ns; /* no process has it mapped since then; 0 = some had at the last look */
 	bool left;          /* its probes were taken away for that */
+	bool pending;       /* what it offers is being found out */
 	struct site_list list;
+	struct site_list proof;        /* the same without cheap exits, for trials */
+	struct site_list calls, plain; /* until the calibration: see struct findings */
 	size_t probed; /* functions */
 	bool calibrated; /* tried once, or being tried, whatever comes of it */
 	bool asked;      /* the verdict is to come */
 	bool unproven;   /* until it is there, or without one: the first calls are to show whether the sites are right */
-	uint32_t *waiting; /* processes, for the verdict */
+	uint32_t *waiting; /* processes, for what it offers, or for the verdict */
 	size_t waiting_cnt, waiting_cap;
-	struct site_list proof;   /* during trials: the same without cheap exits */
 	struct trial *trials;     /* that go on, one a process; the first verdict ends all */
 	size_t trials_cnt, trials_cap;
 	struct collection_sites collections; /* of a collector */
@@ -73,18 +76,11 @@ int attach_families(const char *names, uint32_t *out, struct err *err)
 #define REFILL_FROM ALYS_REFILL_SPAN
 
 /* Blocks are all that a refill knows: which requests were smaller than --min-size it cannot tell. */
-static bool wants_refill(const struct record_options *o)
+bool attach_wants_refill(const struct record_options *o)
 {
 	if (!o->interval || o->return_probes || o->sample_at == SAMPLE_AT_CALL)
 		return false;
 	return o->sample_at == SAMPLE_AT_REFILL || (o->interval >= REFILL_FROM && !o->min_size);
-}
-
-static int find_sites(const struct live *l, bool cheap, int fd, const char *path, struct site_list *out,
-		      struct err *err)
-{
-	struct sites_options o = { .families = l->families, .cheap_exits = cheap, .refill = wants_refill(l->o) };
-	return sites_find_in(fd, path, &o, out, err);
 }
 
 static size_t count_probed(const struct site_list *l)
@@ -113,26 +109,6 @@ static void note_taker(struct live *l, const char *path, const struct site_list 
 {
 	if (list->takes_lists && !l->takers_cnt++)
 		snprintf(l->taker, sizeof(l->taker), "%s", path);
-}
-
-static void find_collections(int fd, const char *path, struct file_sites *f)
-{
-	struct err err = { 0 };
-	struct elf *e = elf_open(fd, path, &err);
-	int rc = e ? collections_find(e, path, &f->collections, &err) : -err.code;
-	elf_close(e);
-	if (!rc)
-		return;
-	log_info("%s", err.text);
-	snprintf(f->unwatched, sizeof(f->unwatched), "%.299s", err.text);
-}
-
-/* Where processes are many and others', that they have changed is known from the kernel's news only. */
-static void find_linker(const struct live *l, int fd, const char *path, struct file_sites *f)
-{
-	struct elf *e = l->select ? NULL : elf_open(fd, path, NULL);
-	f->link_offset = e ? linker_find(e) : 0;
-	elf_close(e);
 }
 
 static void note_unwatched(struct live *l, const struct proc *p, const struct file_sites *f)
@@ -167,32 +143,44 @@ static struct file_sites *known_file(const struct site_cache *c, struct module_i
 	return NULL;
 }
 
-/* NULL: the file could not be examined; l->attach_err keeps the first reason. */
-static struct file_sites *sites_of(struct live *l, const struct module *m, int fd)
+/* The first reason why something is not under probes. */
+static void note_failure(struct live *l, const char *path, const struct err *err)
 {
-	struct site_cache *c = l->sites;
-	struct file_sites *f = known_file(c, m->id);
-	if (f)
-		return f;
-	f = VEC_PUSH(c, files);
-	struct err err = { 0 };
-	if (!f)
-		return NULL;
-	c->examined++;
-	f->module = m->id;
-	f->file = probe_file_of(fd);
-	if (find_sites(l, true, fd, m->path, &f->list, &err)) {
-		log_info("%s: %s", m->path, err.text);
-		if (err.code != ENOEXEC && !l->attach_err.code)
-			l->attach_err = err;
-	}
-	find_linker(l, fd, m->path, f);
-	note_taker(l, m->path, &f->list);
+	if (!err->code)
+		return;
+	log_info("%s: %s", path, err->text);
+	if (err->code != ENOEXEC && !l->attach_err.code)
+		l->attach_err = *err;
+}
+
+static struct site_list take_list(struct site_list *l)
+{
+	struct site_list taken = *l;
+	*l = (struct site_list){ 0 };
+	return taken;
+}
+
+static void take_findings(struct live *l, struct file_sites *f, struct findings *found)
+{
+	const char *path = catalog_module(l->catalog, f->module)->path;
+	note_failure(l, path, found->failed.code ? &found->failed : &found->sites.err);
+	f->pending = false;
+	f->list = take_list(&found->sites.list);
+	f->proof = take_list(&found->sites.proof);
+	f->calls = take_list(&found->sites.calls);
+	f->plain = take_list(&found->sites.plain);
+	/* Where processes are many and others', that they have changed is known from the kernel's news only. */
+	f->link_offset = l->select ? 0 : found->sites.link_offset;
+	note_taker(l, path, &f->list);
 	f->probed = count_probed(&f->list);
 	l->functions_cnt += f->probed;
-	if (f->probed && f->list.text_lo)
-		find_collections(fd, m->path, f);
-	return f;
+	if (!f->probed || !f->list.text_lo)
+		return;
+	f->collections = found->sites.collections;
+	found->sites.collections = (struct collection_sites){ 0 };
+	if (found->sites.unwatched[0])
+		log_info("%s", found->sites.unwatched);
+	snprintf(f->unwatched, sizeof(f->unwatched), "%s", found->sites.unwatched);
 }
 
 /* Kernels that kill seccomp-confined processes at a return probe get exit sites there instead. */
@@ -224,16 +212,13 @@ static void forget_trials(struct file_sites *f, uint32_t tgid)
 			f->trials[kept++] = f->trials[i];
 	}
 	f->trials_cnt = kept;
-	if (!kept)
-		sites_free(&f->proof);
 }
 
 /* Where the proof cannot be had, calls are seen as if proven. */
-static int attach_sites(struct live *l, uint32_t tgid, const char *path, struct file_sites *f, int fd,
-			enum probe_returns returns, struct err *err)
+static int attach_sites(struct live *l, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns, struct err *err)
 {
 	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
-	if (!f->unproven || (!f->trials_cnt && find_sites(l, false, fd, path, &f->proof, err)))
+	if (!f->unproven)
 		return probe_attach(l->probe, tgid, fd, &f->list, returns, err);
 	struct trial *t = VEC_PUSH(f, trials);
 	if (!t)
@@ -241,8 +226,6 @@ static int attach_sites(struct live *l, uint32_t tgid, const char *path, struct 
 	t->returns = returns;
 	int rc = probe_attach_on_trial(l->probe, tgid, fd, &f->list, &f->proof, returns, &t->at, err);
 	f->trials_cnt -= rc || !t->at.number;
-	if (!f->trials_cnt)
-		sites_free(&f->proof);
 	return rc;
 }
 
@@ -324,7 +307,7 @@ static void attach_file(struct live *l, const struct proc *p, struct file_sites 
 	const char *path = catalog_module(l->catalog, f->module)->path;
 	uint32_t tgid = link_tgid(l, p->tgid);
 	struct err err = { 0 };
-	if (attach_sites(l, tgid, path, f, fd, returns_for(l, p->tgid), &err)) {
+	if (attach_sites(l, tgid, f, fd, returns_for(l, p->tgid), &err)) {
 		log_warn("%s: %s", path, err.text);
 		if (!l->attach_err.code)
 			l->attach_err = err;
@@ -341,21 +324,26 @@ static void attach_file(struct live *l, const struct proc *p, struct file_sites 
  * One link serves all where children are followed: the first one that is still there stands for them. When none is, the
  * next one to map the file asks again.
  */
-static void serve_waiting(struct live *l, struct file_sites *f)
+static void serve_waiting(struct live *l, struct file_sites *f, bool first,
+			  void (*serve)(struct live *l, const struct proc *p, struct file_sites *f, int fd))
 {
 	bool shared = false, served = false;
-	for (size_t i = 0; i < f->waiting_cnt; i++) {
-		const struct proc *p = catalog_proc(l->catalog, target_find(l->targets, f->waiting[i]));
+	uint32_t *waiting = f->waiting;
+	size_t cnt = f->waiting_cnt;
+	f->waiting = NULL;
+	f->waiting_cnt = f->waiting_cap = 0;
+	for (size_t i = 0; i < cnt; i++) {
+		const struct proc *p = catalog_proc(l->catalog, target_find(l->targets, waiting[i]));
 		bool shares = p && !link_tgid(l, p->tgid);
 		if (p && !(shares && shared))
-			attach_file(l, p, f, target_module_fd(l->targets, f->module));
+			serve(l, p, f, target_module_fd(l->targets, f->module));
 		else if (p)
 			note_unwatched(l, p, f);
 		shared |= shares;
 		served |= p != NULL;
 	}
-	f->waiting_cnt = 0;
-	if (f->list.text_lo && !served)
+	free(waiting);
+	if ((first || f->list.text_lo) && !served)
 		map_del(&l->sites->done, f->module.n);
 }
 
@@ -370,7 +358,7 @@ static void take_verdicts(struct live *l)
 			continue;
 		}
 		accept_verdict(l, f, &v);
-		serve_waiting(l, f);
+		serve_waiting(l, f, false, attach_file);
 	}
 }
 
@@ -488,24 +476,30 @@ int attach_fd(const struct live *l)
 static void calibrate_file(struct live *l, struct file_sites *f, const struct module *m, int fd)
 {
 	struct site_cache *c = l->sites;
-	struct verdict_order o = { .module = m->id, .fd = fd, .path = m->path, .families = l->families };
+	struct verdict_order o = { .module = m->id, .fd = fd, .calls = take_list(&f->calls), .plain = take_list(&f->plain) };
 	struct verdict_on v;
 	f->calibrated = f->unproven = true;
 	bool waiting = !l->flowing || l->held;
 	if (!waiting && !c->verdicts)
 		c->verdicts = verdicts_new();
 	f->asked = !waiting && c->verdicts && !verdicts_ask(c->verdicts, &o);
-	/* Not beside the thread, either: programs are tried one after the other. Trials say what can be said. */
-	if (f->asked || c->verdicts)
+	if (f->asked)
 		return;
-	verdict_now(&o, &v);
-	accept_verdict(l, f, &v);
+	/* Not beside the thread, either: programs are tried one after the other. Trials say what can be said. */
+	if (!c->verdicts) {
+		verdict_now(&o, &v);
+		accept_verdict(l, f, &v);
+	}
+	verdict_order_free(&o);
 }
 
-/* Plain calls can be seen safely before the verdict is there; what is seen of a collector is another matter with it. */
+/*
+ * What a file offers must be known first. Plain calls can be seen safely before the verdict is there; what is seen of a
+ * collector is another matter with it.
+ */
 static bool waits(struct file_sites *f, uint32_t pid)
 {
-	bool due = f->asked && f->list.text_lo;
+	bool due = f->pending || (f->asked && f->list.text_lo);
 	for (size_t i = 0; due && i < f->waiting_cnt; i++) {
 		if (f->waiting[i] == pid)
 			return true;
@@ -520,8 +514,41 @@ static bool waits(struct file_sites *f, uint32_t pid)
 static void share(struct live *l, const struct proc *p, struct file_sites *f)
 {
 	note_unwatched(l, p, f);
-	if (f && f->asked && !link_tgid(l, p->tgid))
+	if (f && (f->pending || f->asked) && !link_tgid(l, p->tgid))
 		waits(f, p->tgid);
+}
+
+/* What it offers is known. */
+static void begin_file(struct live *l, const struct proc *p, struct file_sites *f, int fd)
+{
+	listen_to_linker(l, p->tgid, f, fd);
+	if (!f->probed)
+		return;
+	f->left = false;
+	f->unused_ns = 0;
+	if (!f->calibrated && calibrate_wanted(&f->list, returns_for(l, p->tgid)))
+		calibrate_file(l, f, catalog_module(l->catalog, f->module), fd);
+	if (!waits(f, p->tgid))
+		attach_file(l, p, f, fd);
+}
+
+/* What it offers is asked for when nobody did yet, and waited for by a process that is held. */
+static struct file_sites *file_of(struct live *l, const struct module *m, int fd)
+{
+	struct site_cache *c = l->sites;
+	struct file_sites *f = known_file(c, m->id);
+	bool known = f;
+	if (!known) {
+		f = VEC_PUSH(c, files);
+		if (!f)
+			return NULL;
+		c->examined++;
+		*f = (struct file_sites){ .module = m->id, .file = probe_file_of(fd), .pending = true };
+		leave_outdated(l, f);
+	}
+	if (!known || (f->pending && l->held))
+		study_file(l, m, fd, FINDINGS_SITES | rows_wanted(l, m));
+	return f;
 }
 
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd)
@@ -535,20 +562,19 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 	if (!done || *done)
 		return;
 	*done = 1;
-	bool known = known_file(l->sites, m->id);
-	struct file_sites *f = sites_of(l, m, fd);
-	if (f && !known)
-		leave_outdated(l, f);
-	if (f)
-		listen_to_linker(l, p->tgid, f, fd);
-	if (!f || !f->probed)
+	struct file_sites *f = file_of(l, m, fd);
+	if (f && !waits(f, p->tgid))
+		begin_file(l, p, f, fd);
+}
+
+void attach_found(struct live *l, struct findings *found)
+{
+	struct file_sites *f = known_file(l->sites, found->module);
+	if (!f || !f->pending)
 		return;
-	f->left = false;
-	f->unused_ns = 0;
-	if (!f->calibrated && calibrate_wanted(&f->list, returns_for(l, p->tgid)))
-		calibrate_file(l, f, m, fd);
-	if (!waits(f, p->tgid))
-		attach_file(l, p, f, fd);
+	take_findings(l, f, found);
+	if (f->waiting_cnt)
+		serve_waiting(l, f, true, begin_file);
 }
 
 static void forget_waiting(struct file_sites *f, uint32_t pid)
@@ -625,6 +651,8 @@ static void file_free(struct file_sites *f)
 {
 	sites_free(&f->list);
 	sites_free(&f->proof);
+	sites_free(&f->calls);
+	sites_free(&f->plain);
 	free(f->trials);
 	free(f->waiting);
 	collections_free(&f->collections);
@@ -670,84 +698,4 @@ void attach_free(struct live *l)
 	map_free(&l->sites->done);
 	free(l->sites);
 	l->sites = NULL;
-}
-
-static void list_refills(const struct site_list *calls, const struct verdict_order *o,
-			 enum verdict verdict, struct buf *out)
-{
-	struct sites_options at_refills = { .cheap_exits = true, .refill = true };
-	struct site_list list;
-	struct err err;
-	if (sites_find_in(o->fd, o->path, &at_refills, &list, &err))
-		return;
-	if (verdict == VERDICT_AGREED)
-		sites_go_direct(&list);
-	sites_print_refills(calls, &list, out);
-	sites_free(&list);
-}
-
-static void list_module(void *ctx, const struct proc *p, const struct module *m, int fd)
-{
-	struct buf *out = ctx;
-	struct sites_options all = { .cheap_exits = true };
-	struct verdict_order o = { .module = m->id, .fd = fd, .path = m->path };
-	struct verdict_on v = { 0 };
-	struct site_list list = { 0 };
-	struct err err;
-	(void)p;
-	if (!sites_find_in(fd, m->path, &all, &list, &err) && list.sites_cnt) {
-		text_clean(out, m->path, SIZE_MAX);
-		if (calibrate_wanted(&list, PROBE_RETURNS_PLAIN))
-			verdict_now(&o, &v);
-		buf_addf(out, "\n%s%s%s", v.said.text,
-			 v.said.verdict == VERDICT_UNPROVEN ? "; a recording compares the first thousand calls" : "",
-			 v.said.text[0] ? "\n" : "");
-		sites_print(v.said.verdict == VERDICT_WRONG ? &v.plain : &list, out);
-		/* Calls that were seen wrong have refills given up, too. */
-		if (v.said.verdict != VERDICT_WRONG)
-			list_refills(&list, &o, v.said.verdict, out);
-	}
-	sites_free(&v.plain);
-	sites_free(&list);
-}
-
-static void ignore_proc(void *ctx, const struct proc *p)
-{
-	(void)ctx, (void)p;
-}
-
-static void ignore_maps(void *ctx, const struct proc *p)
-{
-	(void)ctx, (void)p;
-}
-
-static void ignore_mapping(void *ctx, const struct mapping *map, const struct module *m)
-{
-	(void)ctx, (void)map, (void)m;
-}
-
-static void ignore_translated(void *ctx, const struct proc *p, const char *name)
-{
-	(void)ctx, (void)p, (void)name;
-}
-
-int attach_list(uint32_t tgid, struct buf *out, struct err *err)
-{
-	struct target_ops ops = {
-		.ctx = out, .on_module = list_module, .on_proc = ignore_proc, .on_mapping = ignore_mapping,
-		.on_maps = ignore_maps, .on_translated = ignore_translated,
-	};
-	struct catalog *c = catalog_new();
-	struct target_table *t = c ? target_new(c, &ops) : NULL;
-	int rc = t ? 0 : err_set(err, ENOMEM, "out of memory");
-	struct proc_id id = { 0 };
-	if (!rc) {
-		id = target_add(t, tgid, id, err);
-		rc = id.n ? target_read_maps(t, id, UINT64_MAX, err) : -err->code;
-	}
-	if (!rc && !out->len)
-		rc = err_set(err, ENOENT, "no allocator found in the files of process %u", tgid);
-	target_free(t);
-	catalog_free(c);
-	return rc;
 }

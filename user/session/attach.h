@@ -5,13 +5,17 @@
 #ifndef ALYS_SESSION_ATTACH_H
 #define ALYS_SESSION_ATTACH_H
 
-#include "base/buf.h"
+#include "session/findings.h"
 #include "session/live.h"
 
 /* "libc,libgc" as a mask of families; NULL = all (0). */
 int attach_families(const char *names, uint32_t *out, struct err *err);
 /* Failures are logged, and the first is kept in l->attach_err. */
 void attach_module(struct live *l, const struct proc *p, const struct module *m, int fd);
+/* What a file offers, which was asked for by the former; what is in f is taken. */
+void attach_found(struct live *l, struct findings *f);
+/* Are samples to be taken at refills, where a file has them? */
+bool attach_wants_refill(const struct record_options *o);
 /* A child has what its parent had mapped. */
 void attach_child(struct live *l, const struct proc *p);
 /* Links are shared no more: each process gets its own. What happens meanwhile is not seen. */
@@ -31,7 +35,5 @@ size_t attach_files(const struct live *l);
 /* Files so far that were searched for allocators. */
 uint64_t attach_examined(const struct live *l);
 void attach_free(struct live *l);
-/* For people: where the files of a process would be probed, and why there. Attaches nothing. */
-int attach_list(uint32_t tgid, struct buf *out, struct err *err);
 
 #endif

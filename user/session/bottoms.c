@@ -5,31 +5,27 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 
-#include "elf/elf.h"
+#include "session/study.h"
 #include "unwind/unwind.h"
 
-static struct unwind_table *compile(struct live *l, struct module_id module)
-{
-	struct err err = {0};
-	const struct module *m = catalog_module(l->catalog, module);
-	int fd = target_module_fd(l->targets, module);
-	struct elf *e = m && fd >= 0 ? elf_open(fd, m->path, &err) : NULL;
-	struct unwind_table *rows = e ? unwind_compile(e, &err) : NULL;
-	elf_close(e);
-	return rows;
-}
-
-/* Of the few files in which stacks end: each is looked at once. */
+/* Of the few files in which stacks end: each is asked for once. NULL until it is there. */
 static const struct unwind_table *rows_of(struct live *l, struct module_id module)
 {
+	const struct module *m = catalog_module(l->catalog, module);
+	int fd = target_module_fd(l->targets, module);
+	if (!map_get(&l->bottoms, module.n) && map_put(&l->bottoms, module.n) && m && fd >= 0)
+		study_file(l, m, fd, FINDINGS_ROWS);
 	const uint64_t *known = map_get(&l->bottoms, module.n);
-	if (known)
-		return (const struct unwind_table *)(uintptr_t)*known;
-	uint64_t *place = map_put(&l->bottoms, module.n);
-	struct unwind_table *rows = place ? compile(l, module) : NULL;
-	if (place)
-		*place = (uintptr_t)rows;
-	return rows;
+	return known ? (const struct unwind_table *)(uintptr_t)*known : NULL;
+}
+
+void bottoms_found(struct live *l, struct findings *f)
+{
+	uint64_t *place = map_get(&l->bottoms, f->module.n);
+	if (!place || *place)
+		return;
+	*place = (uintptr_t)f->rows.table;
+	f->rows.table = NULL;
 }
 
 /* Did nothing call the function that this frame returns to? */

@@ -6,10 +6,13 @@
 #define ALYS_SESSION_BOTTOMS_H
 
 #include "intake/intake.h"
+#include "session/findings.h"
 #include "session/live.h"
 
 /* enum stack_end of a new stack; what another walk has said stands. */
 uint8_t bottoms_end(struct live *l, const struct intake_stack *s, const struct frame *frames);
+/* The rows of a file that was asked for. */
+void bottoms_found(struct live *l, struct findings *f);
 void bottoms_free(struct live *l);
 
 #endif

@@ -243,7 +243,7 @@ static void judge(struct calibrating *c, struct calibration *out)
 
 static int run(struct calibrating *c, int file_fd, struct err *err)
 {
-	int rc = helper_refuses(file_fd, err);
+	int rc = helper_refuses(file_fd, c->list->program, err);
 	/* It starts while the programs are loaded. */
 	if (!rc)
 		rc = helper_start(&c->helper, GUEST_CALLS, file_fd, err);

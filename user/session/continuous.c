@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +21,15 @@
 #include "session/ledger.h"
 #include "session/pressure.h"
 #include "session/roster.h"
+#include "session/study.h"
 #include "target/proc.h"
 
 #define LOOK_NS 1000000000ull     /* between looks at what is used */
 #define LOOK_EVENTS 512            /* or after so many */
 #define NOTE_NS 5000000000ull     /* between points of the histories */
 #define IDLE_MS 250               /* while on: the ring wakes nobody before a quarter of it is full */
+#define FILES_NS 3000000000ull    /* for the files that are there when it begins */
+#define FILES_MS 10
 #define DEAD_MAX 64               /* processes that ended until the catalog is compacted, once a second at most */
 #define IDLE_MAX 256              /* the same of stacks */
 #define HIT_NS 700                /* what a probe costs besides its program; README's benchmark */
@@ -387,11 +391,26 @@ static void count_spent(struct continuous *c)
 	c->recorded = catalog_sum(c->live.catalog, COUNT_RECORDED);
 }
 
-/* What a worker takes is none that it lacks. */
-static void set_names_room(struct continuous *c)
+/* Names and files are looked into by processes of their own. What they take is none that they lack. */
+static void set_room(struct continuous *c)
 {
+	uint64_t room = names_room(c->limits.memory_max) + limits_room(&c->limits, footprint_now(&c->memory) + set_by(c));
+	bool examines = examinations_are_busy(c->live.examinations);
 	if (!naming_is_busy(c->naming))
-		naming_set_room(c->naming, names_room(c->limits.memory_max) + limits_room(&c->limits, footprint_now(&c->memory) + set_by(c)));
+		naming_set_room(c->naming, examines ? room / 2 : room);
+	if (!examines)
+		examinations_set_room(c->live.examinations, room / 2);
+}
+
+/* Whoever is told that it is on finds probes where they are quickly put; files that take long take it beside all else. */
+static void await_files(struct continuous *c)
+{
+	struct pollfd found = { .fd = study_fd(&c->live), .events = POLLIN };
+	uint64_t until = now_ns() + FILES_NS;
+	while (c->on && !c->live.abandoned && study_is_busy(&c->live) && now_ns() < until) {
+		poll(&found, 1, FILES_MS);
+		live_step(&c->live);
+	}
 }
 
 int continuous_on(struct continuous *c, struct err *err)
@@ -406,7 +425,7 @@ int continuous_on(struct continuous *c, struct err *err)
 	forget_processes(c);
 	c->looked_ns = c->noted_ns = c->idle_ns = l->started_ns = now_ns();
 	c->looked_memory = footprint_now(&c->memory);
-	set_names_room(c);
+	set_room(c);
 	count_spent(c);
 	l->warned_silent = true; /* a machine may well be silent */
 	l->abandoned = false;
@@ -420,6 +439,7 @@ int continuous_on(struct continuous *c, struct err *err)
 	rc = roster_scan(l->roster, err);
 	if (!rc)
 		rc = add_pids(c, err);
+	await_files(c);
 	about_sampling(l);
 	about_liveness(l);
 	if (rc)
@@ -486,6 +506,7 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out)
 	out[n++] = (struct pollfd){ .fd = intake_epoll_fd(c->live.intake), .events = POLLIN };
 	out[n++] = (struct pollfd){ .fd = roster_fd(c->live.roster), .events = POLLIN };
 	out[n++] = (struct pollfd){ .fd = attach_fd(&c->live), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = study_fd(&c->live), .events = POLLIN };
 	return n;
 }
 
@@ -503,7 +524,7 @@ static void look_at_use(struct continuous *c, uint64_t now)
 	c->overhead += (samples + calls - c->overhead) * share;
 	c->looked_ns = now;
 	footprint_look(&c->memory);
-	set_names_room(c);
+	set_room(c);
 	keep_limits(c, now);
 }
 
@@ -658,9 +679,11 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	const struct live *l = &c->live;
 	struct probe_stats s = { 0 };
 	struct roster_counts r = { 0 };
+	struct examinations_counts n;
 	probe_stats(l->probe, &s);
 	if (l->roster)
 		r = roster_counts(l->roster);
+	examinations_counts(l->examinations, &n);
 	*out = (struct continuous_status){
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
 		.interval = l->interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
@@ -673,6 +696,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.waiting = profiles_waiting(c->profiles),
 		.recording_s = (double)(c->on_ns + (c->on ? now_ns() - c->on_since_ns : 0)) / 1e9,
 		.age_s = (double)(now_ns() - c->begun_ns) / 1e9,
+		.given_up = n.given_up, .to_examine = n.waiting,
 	};
 	memcpy(out->ended, c->ended, sizeof(out->ended));
 }

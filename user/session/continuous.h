@@ -42,6 +42,7 @@ struct continuous_status {
 	uint64_t ended[ENDING_CNT]; /* so far; an exec ends a program, not the process */
 	size_t files;       /* with probes */
 	uint64_t examined;  /* files so far that were searched for allocators */
+	uint64_t given_up, to_examine; /* files: of these, see session/examination.h; that wait for it */
 	size_t closed_files; /* mapped, but not to be opened */
 	uint32_t links, sites;
 	double cpu_s;       /* our own and our workers', since the start */
@@ -82,7 +83,7 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err);
 int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err);
 void continuous_set_interval(struct continuous *c, uint64_t interval);
 
-#define CONTINUOUS_FDS 4
+#define CONTINUOUS_FDS 5
 /* What to poll for; how many. */
 size_t continuous_fds(const struct continuous *c, struct pollfd *out);
 /* Does what there is to do; how many ms it may be left alone at most. -ENOMEM: the recording is off now. */

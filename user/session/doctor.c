@@ -12,7 +12,7 @@
 #include "base/outfile.h"
 #include "elf/elf.h"
 #include "probe/probe.h"
-#include "session/attach.h"
+#include "session/places.h"
 #include "unwind/unwind.h"
 
 static int print_rows(const char *path, struct err *err)
@@ -39,7 +39,7 @@ int session_doctor(const struct doctor_options *o, struct err *err)
 	if (o->unwind)
 		rc = print_rows(o->unwind, err);
 	else if (o->probes_pid)
-		rc = attach_list(o->probes_pid, &out, err);
+		rc = places_list(o->probes_pid, &out, err);
 	else
 		works = probe_doctor(&out);
 	struct err unwritten;

@@ -1,7 +1,6 @@
 /* session/helper: see helper.h. */
 #include "session/helper.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "elf/elf.h"
 #include "session/guest.h"
 #include "session/live.h"
 
@@ -148,22 +146,6 @@ int helper_await(const struct helper *h, struct err *err)
 	return got == 1 && first == GUEST_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
 }
 
-/* The loader would refuse it (DF_1_PIE of DT_FLAGS_1, or no position to choose). */
-static bool is_executable(int file_fd)
-{
-	struct elf *e = elf_open(file_fd, "", NULL);
-	uint64_t vaddr;
-	size_t size = 0;
-	const uint8_t *at = e ? elf_section(e, ".dynamic", &size, &vaddr) : NULL;
-	bool yes = e && !elf_is_pie(e);
-	for (Elf64_Dyn d; at && size >= sizeof(d) && !yes; at += sizeof(d), size -= sizeof(d)) {
-		memcpy(&d, at, sizeof(d));
-		yes = d.d_tag == DT_FLAGS_1 && (d.d_un.d_val & DF_1_PIE);
-	}
-	elf_close(e);
-	return yes;
-}
-
 /* What it needs is looked for among our libraries: those of a container, or of a directory of its own, are others. */
 static bool is_elsewhere(int file_fd)
 {
@@ -175,9 +157,9 @@ static bool is_elsewhere(int file_fd)
 	return n <= 0 || fstat(file_fd, &file) || stat(path, &found) || file.st_dev != found.st_dev || file.st_ino != found.st_ino;
 }
 
-int helper_refuses(int file_fd, struct err *err)
+int helper_refuses(int file_fd, bool program, struct err *err)
 {
-	if (is_executable(file_fd))
+	if (program)
 		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
 	if (is_elsewhere(file_fd))
 		return err_set(err, ELIBACC, "a file that is not among ours (of a container, deleted, replaced) is not loaded alone");

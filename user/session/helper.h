@@ -29,7 +29,7 @@ ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *e
 void helper_end(struct helper *h);
 /* While on, a helper that does not answer at once is given up, whoever listens to it: all is to end. */
 void helper_hurry(bool on);
-/* 0, or the reason why this file is not even tried: an executable, or a file of somewhere else (a container). */
-int helper_refuses(int file_fd, struct err *err);
+/* 0, or the reason why this file is not even tried: a program (elf_is_program), or a file of somewhere else (a container). */
+int helper_refuses(int file_fd, bool program, struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "session/examination.h"
 #include "session/roster.h"
 #include "unwind/unwind.h"
 
@@ -153,6 +154,10 @@ static void put_rows(struct live *l)
 	}
 	for (int i = 0; i < ROWLESS_CNT; i++)
 		put_state(l, rowless[i][0], rowless[i][1], l->rowless[i]);
+	struct examinations_counts n;
+	examinations_counts(l->examinations, &n);
+	put_state(l, "files-given-up", "files of which parts were not read, larger than such parts can be, holes, or too much work: they may lack probes, rows and names",
+		  n.given_up);
 }
 
 /* Frees that no call asked for. */

@@ -19,6 +19,7 @@
 #include "session/pressure.h"
 #include "session/roster.h"
 #include "session/rows.h"
+#include "session/study.h"
 
 /* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
 #define POLL_MS 10
@@ -443,9 +444,6 @@ static void on_mapping(void *ctx, const struct mapping *map, const struct module
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct live *l = ctx;
-	/* At first, while the kernel looks at our programs. Later calls would be missed meanwhile, and rows wait. */
-	if (!l->flowing)
-		rows_publish(l, m, fd);
 	attach_module(l, p, m, fd);
 }
 
@@ -477,7 +475,13 @@ static bool on_room(void *ctx, const char *path)
 	return !tap || !tap->has_room || tap->has_room(tap->ctx, path);
 }
 
+static struct elf *outline(void *ctx, int fd, const char *path)
+{
+	return study_outline(ctx, fd, path);
+}
+
 static const struct target_ops live_target_ops = {
+	.outline = outline,
 	.hear = on_hear,
 	.on_module = on_module,
 	.on_proc = on_proc,
@@ -534,7 +538,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->interval = o->interval;
 	l->select = select;
 	l->all = select && select->all;
-	if (check_numbers(err) || attach_families(o->allocators, &l->families, err))
+	if (check_numbers(err) || attach_families(o->allocators, &l->families, err) || study_open(l, err))
 		return -err->code;
 	l->catalog = catalog_new();
 	l->targets = l->catalog ? target_new(l->catalog, &out) : NULL;
@@ -554,6 +558,8 @@ void live_close(struct live *l)
 	attach_free(l);
 	roster_free(l->roster);
 	target_free(l->targets);
+	study_close(l);
+	map_free(&l->rows_asked);
 	catalog_free(l->catalog);
 	map_free(&l->stacks);
 	map_free(&l->recalled);
@@ -690,6 +696,7 @@ int live_step(struct live *l)
 {
 	l->flowing = true;
 	pressure_look(l);
+	study_look(l);
 	attach_look(l);
 	drain(l);
 	if (l->liveness)
@@ -705,6 +712,7 @@ int live_run(struct live *l, int signals, struct err *err)
 		{ .fd = signals, .events = POLLIN },
 		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
 		{ .fd = roster_fd(l->roster), .events = POLLIN },
+		{ .fd = study_fd(l), .events = POLLIN },
 	};
 	while (target_count(l->targets) && !l->finished && !time_is_over(l)) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)

@@ -41,6 +41,8 @@ struct live {
 	bool dropping;         /* the process that is being dealt with is let go, and has not ended */
 	bool held;             /* the process that is being dealt with waits for that */
 	struct roster *roster; /* NULL until targets are taken in */
+	struct examinations *examinations; /* of files, see session/study */
+	struct map rows_asked; /* modules whose rows are on their way */
 	struct trace_writer *writer;
 	const struct select *select; /* who is taken in by itself; NULL = nobody */
 	bool all; /* the kernel takes every process for a target */

@@ -126,7 +126,7 @@ static int compare(struct proving *p, struct err *err)
 
 static int run(struct proving *p, int fd, struct err *err)
 {
-	int rc = helper_refuses(fd, err);
+	int rc = helper_refuses(fd, elf_is_program(p->elf), err);
 	if (!rc)
 		rc = helper_start(&p->helper, GUEST_HEAP, fd, err);
 	if (!rc)

@@ -7,7 +7,8 @@
 
 #include "base/log.h"
 #include "base/vec.h"
-#include "elf/elf.h"
+#include "session/bottoms.h"
+#include "session/study.h"
 #include "unwind/unwind.h"
 
 static bool is_wanted(const struct live *l)
@@ -38,14 +39,31 @@ static void put(struct live *l, const struct module *m, struct unwind_table *row
 	unwind_free(rows);
 }
 
-void rows_publish(struct live *l, const struct module *m, int fd)
+uint32_t rows_wanted(struct live *l, const struct module *m)
 {
-	struct err err = { 0 };
-	if (!is_wanted(l) || tables_has(probe_tables(l->probe), m->id.n))
-		return;
-	struct elf *e = elf_open(fd, m->path, &err);
-	put(l, m, e ? unwind_compile(e, &err) : NULL, &err);
-	elf_close(e);
+	if (!is_wanted(l) || tables_has(probe_tables(l->probe), m->id.n) || map_get(&l->rows_asked, m->id.n))
+		return 0;
+	map_put(&l->rows_asked, m->id.n);
+	return FINDINGS_ROWS;
+}
+
+static void put_found(struct live *l, const struct module *m, struct findings *f)
+{
+	struct err err = f->failed.code ? f->failed : f->rows.err;
+	if (f->failed.code == EBADMSG)
+		err.code = EIO; /* who read it was ended, which says nothing of .eh_frame */
+	put(l, m, f->rows.table, &err);
+	f->rows.table = NULL;
+}
+
+void rows_found(struct live *l, struct findings *f)
+{
+	const struct module *m = catalog_module(l->catalog, f->module);
+	map_del(&l->rows_asked, f->module.n);
+	if (!is_wanted(l))
+		bottoms_found(l, f);
+	else if (m && !tables_has(probe_tables(l->probe), m->id.n))
+		put_found(l, m, f);
 }
 
 /* The kernel's own code in every process: mapped from no file, and at its start its addresses begin. */
@@ -60,9 +78,9 @@ static void publish_vdso(struct live *l, const struct module *m)
 static void publish(struct live *l, const struct module *m)
 {
 	int fd = target_module_fd(l->targets, m->id);
-	if (fd >= 0)
-		rows_publish(l, m, fd);
-	else if (!strcmp(m->path, "[vdso]"))
+	if (fd >= 0 && rows_wanted(l, m))
+		study_file(l, m, fd, FINDINGS_ROWS);
+	else if (fd < 0 && !strcmp(m->path, "[vdso]"))
 		publish_vdso(l, m);
 }
 
@@ -87,4 +105,23 @@ void rows_map(struct live *l, const struct proc *p)
 	if (tables_put_mappings(probe_tables(l->probe), p->tgid, list.maps, list.maps_cnt, &err))
 		log_warn("process %u: its stacks will be incomplete: %s", p->tgid, err.text);
 	free(list.maps);
+}
+
+static bool maps(const struct live *l, const struct proc *p, struct module_id module)
+{
+	const struct mapping *m;
+	for (size_t i = 0; (m = target_mapping(l->targets, p->id, i)); i++) {
+		if (m->module.n == module.n)
+			return true;
+	}
+	return false;
+}
+
+void rows_renew(struct live *l, struct module_id module)
+{
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (target_find(l->targets, p->tgid).n == p->id.n && maps(l, p, module))
+			rows_map(l, p);
+	}
 }

@@ -5,15 +5,19 @@
 #ifndef ALYS_SESSION_ROWS_H
 #define ALYS_SESSION_ROWS_H
 
+#include "session/findings.h"
 #include "session/live.h"
 
+/* FINDINGS_ROWS when the file's rows are wanted, not there and not on their way yet: then whoever asks this asks for them. */
+uint32_t rows_wanted(struct live *l, const struct module *m);
 /*
- * A file is mapped: at first, the sooner this is called the more of it is done while the kernel looks at our
- * programs. rows_map does it for all files of a process that it was not done for. A file without usable rows
- * is noted in the counters; its frames are walked by frame pointer.
+ * They are there: what is in f is taken. A file without usable rows is noted in the counters; its frames are walked by
+ * frame pointer.
  */
-void rows_publish(struct live *l, const struct module *m, int fd);
-/* The process' mappings are others than before. */
+void rows_found(struct live *l, struct findings *f);
+/* The process' mappings are others than before. Asks for the rows of files that nobody asked for. */
 void rows_map(struct live *l, const struct proc *p);
+/* The rows of a file came while processes had it mapped already. */
+void rows_renew(struct live *l, struct module_id module);
 
 #endif

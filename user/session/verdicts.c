@@ -24,35 +24,32 @@ struct verdicts {
 	size_t done_cnt, done_cap;
 };
 
-static int find_sites(const struct verdict_order *o, bool cheap, struct site_list *out)
-{
-	struct sites_options sites = { .families = o->families, .cheap_exits = cheap };
-	struct err err;
-	return sites_find_in(o->fd, o->path, &sites, out, &err);
-}
-
 /*
  * Sites that were wrong once give way to plain `ret`s. Sites that could not be tried stay: what they
  * rest on is read from the code itself, and most of these files (executables) can never be tried alone.
  * A refill is no single call that could be compared: for it, too, the sites of calls are tried, which rest on
  * the same facts.
  */
-void verdict_now(const struct verdict_order *o, struct verdict_on *out)
+void verdict_now(struct verdict_order *o, struct verdict_on *out)
 {
-	struct site_list calls = { 0 };
 	*out = (struct verdict_on){ .module = o->module, .said = { .verdict = VERDICT_UNPROVEN } };
-	if (find_sites(o, true, &calls))
+	calibrate(&o->calls, o->fd, &out->said);
+	if (out->said.verdict != VERDICT_WRONG)
 		return;
-	calibrate(&calls, o->fd, &out->said);
-	sites_free(&calls);
-	if (out->said.verdict == VERDICT_WRONG && find_sites(o, false, &out->plain))
-		out->said.verdict = VERDICT_UNPROVEN;
+	out->plain = o->plain;
+	o->plain = (struct site_list){ 0 };
+}
+
+void verdict_order_free(struct verdict_order *o)
+{
+	sites_free(&o->calls);
+	sites_free(&o->plain);
 }
 
 static void order_free(struct verdict_order *o)
 {
 	close(o->fd);
-	free((char *)(uintptr_t)o->path);
+	verdict_order_free(o);
 }
 
 /* The lock is held, but not while the helper works. */
@@ -147,9 +144,8 @@ int verdicts_fd(const struct verdicts *v)
 int verdicts_ask(struct verdicts *v, const struct verdict_order *o)
 {
 	struct verdict_order copy = *o;
-	copy.path = strdup(o->path);
 	copy.fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
-	int rc = !copy.path ? -ENOMEM : copy.fd < 0 ? -errno : 0;
+	int rc = copy.fd < 0 ? -errno : 0;
 	pthread_mutex_lock(&v->lock);
 	struct verdict_order *place = rc ? NULL : VEC_PUSH(v, orders);
 	if (place) {
@@ -162,8 +158,6 @@ int verdicts_ask(struct verdicts *v, const struct verdict_order *o)
 	pthread_mutex_unlock(&v->lock);
 	if (rc && copy.fd >= 0)
 		close(copy.fd);
-	if (rc)
-		free((char *)(uintptr_t)copy.path);
 	return rc;
 }
 

@@ -12,8 +12,7 @@
 struct verdict_order {
 	struct module_id module;
 	int fd;
-	const char *path;  /* for messages, and for what only a path tells */
-	uint32_t families; /* as in struct sites_options */
+	struct site_list calls, plain; /* sites of the file, see struct findings */
 };
 
 struct verdict_on {
@@ -22,8 +21,10 @@ struct verdict_on {
 	struct site_list plain; /* VERDICT_WRONG: the file's sites without cheap exits; sites_free */
 };
 
-/* At once: until the helper has ended or was given up, two seconds at most. */
-void verdict_now(const struct verdict_order *o, struct verdict_on *out);
+/* At once: until the helper has ended or was given up, two seconds at most. Takes what it gives of o's sites. */
+void verdict_now(struct verdict_order *o, struct verdict_on *out);
+/* Not its descriptor. */
+void verdict_order_free(struct verdict_order *o);
 
 struct verdicts;
 
@@ -33,7 +34,7 @@ struct verdicts *verdicts_new(void);
 void verdicts_free(struct verdicts *v);
 /* Readable when there is something to take. */
 int verdicts_fd(const struct verdicts *v);
-/* Copies what it needs, the descriptor too. 0 or -errno: then nothing will come. */
+/* Takes o's sites, and copies the descriptor. 0 or -errno: then nothing is taken, and nothing will come. */
 int verdicts_ask(struct verdicts *v, const struct verdict_order *o);
 /* False when there is none. What *out has is the caller's. */
 bool verdicts_take(struct verdicts *v, struct verdict_on *out);

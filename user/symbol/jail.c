@@ -22,9 +22,13 @@
 #define SANITIZED 0
 #endif
 
+/* A limit that is lower already stays. */
 static int limit(int what, rlim_t value)
 {
-	struct rlimit l = { value, value };
+	struct rlimit l;
+	if (getrlimit((__rlimit_resource_t)what, &l))
+		return -errno;
+	l.rlim_max = l.rlim_cur = l.rlim_max < value ? l.rlim_max : value;
 	return setrlimit((__rlimit_resource_t)what, &l) ? -errno : 0;
 }
 
@@ -78,16 +82,16 @@ static const struct sock_filter few_calls[] = {
 	FILTER_END,
 };
 
-int jail_enter(uint64_t memory, struct err *err)
+static int failed(const char *what, int rc, struct err *err)
+{
+	return err_set(err, -rc, "cannot give up rights (%s): %s", what, strerror(-rc));
+}
+
+int jail_leave_rights(struct err *err)
 {
 	static const char *const nothing[] = { NULL };
-	const char *what = "limits";
-	given = memory && memory < JAIL_MEMORY ? memory : JAIL_MEMORY;
-	int rc = set_limits();
-	if (!rc) {
-		what = "user";
-		rc = become_nobody();
-	}
+	const char *what = "user";
+	int rc = become_nobody();
 	if (!rc) {
 		what = "no_new_privs";
 		rc = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0) ? -errno : 0;
@@ -97,9 +101,18 @@ int jail_enter(uint64_t memory, struct err *err)
 		rc = landlock_leave(nothing);
 		rc = rc < 0 ? rc : 0;
 	}
-	if (!rc) {
-		what = "seccomp";
-		rc = FILTER_ENTER(few_calls);
-	}
-	return rc ? err_set(err, -rc, "cannot give up rights (%s): %s", what, strerror(-rc)) : 0;
+	return rc ? failed(what, rc, err) : 0;
+}
+
+int jail_enter(uint64_t memory, struct err *err)
+{
+	given = memory && memory < JAIL_MEMORY ? memory : JAIL_MEMORY;
+	int rc = set_limits();
+	if (rc)
+		return failed("limits", rc, err);
+	rc = jail_leave_rights(err);
+	if (rc)
+		return rc;
+	rc = FILTER_ENTER(few_calls);
+	return rc ? failed("seccomp", rc, err) : 0;
 }

@@ -18,6 +18,10 @@
  * Kernels without landlock do without.
  */
 int jail_enter(uint64_t memory, struct err *err); /* at most JAIL_MEMORY; 0: that */
+/*
+ * Takes what is no limit: user, capabilities, files. For a process that reads nothing itself, but starts such that do.
+ */
+int jail_leave_rights(struct err *err);
 /* What this process was given. */
 uint64_t jail_memory(void);
 

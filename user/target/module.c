@@ -184,7 +184,8 @@ static void open_file(struct module_table *t, struct open_module *o, uint32_t tg
 	/* What is no ELF file may stay closed. */
 	if (line->ino && o->fd < 0 && o->fd != -ENOEXEC && !line->past)
 		note_closed(t, tgid, line->path, -o->fd);
-	o->elf = o->fd >= 0 ? elf_open(o->fd, line->path, NULL) : NULL;
+	if (o->fd >= 0)
+		o->elf = t->outline ? t->outline(t->ctx, o->fd, line->path) : elf_open(o->fd, line->path, NULL);
 	if (o->fd < 0 || fstat(o->fd, &st))
 		return;
 	o->size = st.st_size;
@@ -280,5 +281,5 @@ void module_table_free(struct module_table *t)
 		close_module(&t->modules[i]);
 	free(t->modules);
 	map_free(&t->index);
-	*t = (struct module_table){ 0 };
+	*t = (struct module_table){ .outline = t->outline, .ctx = t->ctx };
 }

@@ -38,6 +38,7 @@ struct module_table {
 	struct map index; /* device and inode -> place + 1 of the module taken in last */
 	struct closed_files closed;
 	bool (*has_room)(void *ctx, const char *path); /* for what is known of one more file; NULL: always */
+	struct elf *(*outline)(void *ctx, int fd, const char *path); /* as in struct target_ops */
 	void *ctx;
 };
 

@@ -51,6 +51,7 @@ struct target_table *target_new(struct catalog *c, const struct target_ops *ops)
 	if (t) {
 		t->catalog = c;
 		t->ops = *ops;
+		t->modules.outline = ops->outline;
 		t->due_ns = UINT64_MAX;
 		t->modules.has_room = ops->has_room;
 		t->modules.ctx = ops->ctx;

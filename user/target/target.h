@@ -16,8 +16,12 @@
 
 struct target_table;
 
+struct elf;
+
 struct target_ops {
 	void *ctx;
+	/* Segments and build id of an open file, now the caller's; NULL: it has none. Without this, it is looked for here. */
+	struct elf *(*outline)(void *ctx, int fd, const char *path);
 	/* A file is mapped executable into the process for the first time: proc, module, open file. */
 	void (*on_module)(void *ctx, const struct proc *p, const struct module *m, int fd);
 	/* New facts are in the catalog: for whoever keeps a record of them. */

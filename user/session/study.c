@@ -1,0 +1,94 @@
+/* session/study: see study.h. */
+#include "session/study.h"
+
+#include <errno.h>
+
+#include "session/attach.h"
+#include "session/rows.h"
+
+static bool open_module(void *ctx, struct module_id module, int *fd, const char **path)
+{
+	const struct live *l = ctx;
+	const struct module *m = catalog_module(l->catalog, module);
+	*fd = m ? target_module_fd(l->targets, module) : -1;
+	*path = m ? m->path : NULL;
+	return *fd >= 0;
+}
+
+int study_open(struct live *l, struct err *err)
+{
+	const struct examinations_ops ops = { .ctx = l, .open = open_module };
+	l->examinations = examinations_new(&ops, err);
+	return l->examinations ? 0 : -err->code;
+}
+
+void study_close(struct live *l)
+{
+	examinations_free(l->examinations);
+}
+
+struct elf *study_outline(struct live *l, int fd, const char *path)
+{
+	const struct examination e = { .fd = fd, .path = path, .ask = { .parts = FINDINGS_OUTLINE } };
+	struct findings f;
+	examinations_now(l->examinations, &e, &f);
+	struct elf *outline = f.outline;
+	f.outline = NULL;
+	findings_free(&f);
+	return outline;
+}
+
+/* Rows first: what probes show from their first moment on is walked by them. */
+static void hand_on(struct live *l, struct findings *f)
+{
+	if (f->asked & FINDINGS_ROWS)
+		rows_found(l, f);
+	if (f->asked & FINDINGS_ROWS && l->flowing)
+		rows_renew(l, f->module);
+	if (f->asked & FINDINGS_SITES)
+		attach_found(l, f);
+	findings_free(f);
+}
+
+static struct findings refused(const struct module *m, uint32_t parts)
+{
+	struct findings f = { .module = m->id, .asked = parts };
+	err_set(&f.failed, ENOBUFS, "it is not looked into: too many files of its user wait for that");
+	return f;
+}
+
+void study_file(struct live *l, const struct module *m, int fd, uint32_t parts)
+{
+	const struct examination e = {
+		.module = m->id, .fd = fd, .path = m->path,
+		.ask = { .parts = parts, .families = l->families, .refill = attach_wants_refill(l->o) },
+	};
+	struct findings f;
+	bool waits = l->held || (!l->flowing && !l->select);
+	if (!waits && !examinations_ask(l->examinations, &e))
+		return;
+	if (waits)
+		examinations_now(l->examinations, &e, &f);
+	else
+		f = refused(m, parts);
+	hand_on(l, &f);
+}
+
+void study_look(struct live *l)
+{
+	struct findings f;
+	while (examinations_take(l->examinations, &f))
+		hand_on(l, &f);
+}
+
+int study_fd(const struct live *l)
+{
+	return examinations_fd(l->examinations);
+}
+
+bool study_is_busy(const struct live *l)
+{
+	struct examinations_counts n;
+	examinations_counts(l->examinations, &n);
+	return n.waiting || examinations_are_busy(l->examinations);
+}
