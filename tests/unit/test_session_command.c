@@ -13,6 +13,7 @@
 
 #include "base/signals.h"
 #include "session/command.h"
+#include "session/examination.h"
 #include "target/proc.h"
 
 #define HANGS_S 120 /* a test that takes longer fails */
@@ -52,12 +53,34 @@ static void count(void *ctx)
 	++*(int *)ctx;
 }
 
+/* As a recording asks. */
+static bool is_c_library(void *ctx, int fd, const char *path)
+{
+	struct err err;
+	struct examinations *x = examinations_new(NULL, &err);
+	const struct examination e = { .fd = fd, .path = path, .ask = { .parts = FINDINGS_START } };
+	struct findings f;
+	(void)ctx;
+	assert_non_null(x);
+	examinations_now(x, &e, &f);
+	bool yes = f.starts_programs;
+	findings_free(&f);
+	examinations_free(x);
+	return yes;
+}
+
+static int release(struct command *c, int *mapped, struct err *err)
+{
+	const struct command_ops ops = { .ctx = mapped, .mapped = count, .is_c_library = is_c_library };
+	return command_release(c, &ops, err);
+}
+
 static void start(struct command *c, char *program, int *mapped)
 {
 	char *argv[] = { program, NULL };
 	struct err err = { 0 };
 	assert_int_equal(command_spawn(c, argv, &err), 0);
-	assert_int_equal(command_release(c, count, mapped, &err), 0);
+	assert_int_equal(release(c, mapped, &err), 0);
 	assert_int_equal(proc_status_value((uint32_t)c->pid, "TracerPid"), 0);
 }
 
@@ -106,7 +129,7 @@ static void test_ended_while_loaded(void **state)
 	assert_int_equal(unlink(library), 0);
 	free(library);
 	assert_int_equal(command_spawn(&c, argv, &err), 0);
-	assert_int_equal(command_release(&c, count, &mapped, &err), -ENOENT);
+	assert_int_equal(release(&c, &mapped, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "ended while its libraries were loaded, with status 127"));
 	assert_int_equal(c.pid, 0);
 	assert_int_equal(command_status(&c), 127);

@@ -20,7 +20,6 @@
 
 #include "base/descriptors.h"
 #include "base/signals.h"
-#include "elf/elf.h"
 #include "target/module.h"
 #include "target/proc.h"
 
@@ -76,23 +75,16 @@ int command_spawn(struct command *c, char **argv, struct err *err)
 
 /* The dynamic linker of a process. */
 struct linker {
+	const struct command_ops *ops;
 	uint32_t tgid;
 	uint64_t base, lo, hi; /* where its own code lies */
 	bool apart;            /* from the C library: musl is both in one file, and all system calls come from there */
 };
 
-static int is_start(void *ctx, const struct elf_symbol *s)
-{
-	(void)ctx;
-	return s->defined && !strcmp(s->name, "__libc_start_main");
-}
-
 static bool is_c_library(const struct linker *l, const struct map_line *line)
 {
 	int fd = module_open(l->tgid, line);
-	struct elf *e = fd >= 0 ? elf_open(fd, line->path, NULL) : NULL;
-	bool yes = e && elf_each_symbol(e, is_start, NULL);
-	elf_close(e);
+	bool yes = fd >= 0 && l->ops->is_c_library(l->ops->ctx, fd, line->path);
 	if (fd >= 0)
 		close(fd);
 	return yes;
@@ -152,16 +144,16 @@ static bool next_syscall(struct command *c, struct user_regs_struct *regs)
 	return true;
 }
 
-int command_release(struct command *c, void (*mapped)(void *ctx), void *ctx, struct err *err)
+int command_release(struct command *c, const struct command_ops *ops, struct err *err)
 {
-	struct linker l = { .tgid = (uint32_t)c->pid };
+	struct linker l = { .ops = ops, .tgid = (uint32_t)c->pid };
 	struct user_regs_struct regs;
-	mapped(ctx);
+	ops->mapped(ops->ctx);
 	if (find_linker(&l)) {
 		/* Entry and exit of a call stop alike; the maps have changed after the exit of mmap. */
 		while (next_syscall(c, &regs) && regs.rip >= l.lo && regs.rip < l.hi) {
 			if (regs.orig_rax == SYS_mmap && (regs.rdx & 4 /* PROT_EXEC */))
-				mapped(ctx);
+				ops->mapped(ops->ctx);
 		}
 	}
 	if (!c->pid)

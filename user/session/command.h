@@ -19,12 +19,19 @@ struct command {
 
 /* Stopped at its first instruction, nothing of its libraries mapped yet. */
 int command_spawn(struct command *c, char **argv, struct err *err);
+struct command_ops {
+	void *ctx;
+	void (*mapped)(void *ctx);
+	/* Is the start of programs in it? Nothing is read here of the program's files. */
+	bool (*is_c_library)(void *ctx, int fd, const char *path);
+};
+
 /*
  * Runs it until the dynamic linker hands over; after each library that was mapped, mapped() is called
  * while the program stands still. Constructors run later, so every allocation comes after its probe.
  * -ENOENT: it ended before that.
  */
-int command_release(struct command *c, void (*mapped)(void *ctx), void *ctx, struct err *err);
+int command_release(struct command *c, const struct command_ops *ops, struct err *err);
 /* Until it has ended, or `signals` (a signalfd) has something. */
 void command_await(const struct command *c, int signals);
 /* Its exit status as a shell would show it; -1 while it runs, or when there is none. */

@@ -10,23 +10,34 @@
 #include "base/buf.h"
 #include "base/infile.h"
 #include "base/outfile.h"
-#include "elf/elf.h"
 #include "probe/probe.h"
+#include "session/examination.h"
 #include "session/places.h"
-#include "unwind/unwind.h"
+
+static int examine_rows(struct examinations *x, int fd, const char *path, struct err *err)
+{
+	const struct examination e = { .fd = fd, .path = path, .ask = { .parts = FINDINGS_ROWS } };
+	struct findings f;
+	int rc = 0;
+	examinations_now(x, &e, &f);
+	if (f.failed.code || f.rows.err.code)
+		*err = f.failed.code ? f.failed : f.rows.err;
+	if (f.rows.table && (unwind_dump(f.rows.table, stdout) || fflush(stdout)))
+		rc = err_set(err, errno, "cannot write: %s", strerror(errno));
+	else if (!f.rows.table)
+		rc = err_wrap(err, "%s", path);
+	findings_free(&f);
+	return rc;
+}
 
 static int print_rows(const char *path, struct err *err)
 {
 	int fd = infile_open(path, err);
 	if (fd < 0)
 		return fd;
-	struct elf *e = elf_open(fd, path, err);
-	struct unwind_table *rows = e ? unwind_compile(e, err) : NULL;
-	int rc = rows ? 0 : e ? err_wrap(err, "%s", path) : -err->code;
-	if (rows && (unwind_dump(rows, stdout) || fflush(stdout)))
-		rc = err_set(err, errno, "cannot write: %s", strerror(errno));
-	unwind_free(rows);
-	elf_close(e);
+	struct examinations *x = examinations_new(NULL, err);
+	int rc = x ? examine_rows(x, fd, path, err) : -err->code;
+	examinations_free(x);
 	close(fd);
 	return rc;
 }

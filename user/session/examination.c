@@ -252,7 +252,7 @@ struct examinations *examinations_new(const struct examinations_ops *ops, struct
 		return NULL;
 	}
 	struct stat usr;
-	x->ops = *ops;
+	x->ops = ops ? *ops : (struct examinations_ops){ 0 };
 	x->system = stat("/usr", &usr) ? 0 : (uint64_t)usr.st_dev << 32;
 	x->bell = epoll_create1(EPOLL_CLOEXEC);
 	if (x->bell >= 0)
@@ -298,6 +298,17 @@ void examinations_now(struct examinations *x, const struct examination *e, struc
 	while (!hear(&x->now) && !is_late(&x->now))
 		poll(&pipe, 1, 1000);
 	end(x, &x->now, out);
+}
+
+struct elf *examinations_outline(struct examinations *x, int fd, const char *path)
+{
+	const struct examination e = { .fd = fd, .path = path, .ask = { .parts = FINDINGS_OUTLINE } };
+	struct findings f;
+	examinations_now(x, &e, &f);
+	struct elf *outline = f.outline;
+	f.outline = NULL;
+	findings_free(&f);
+	return outline;
 }
 
 int examinations_ask(struct examinations *x, const struct examination *e)

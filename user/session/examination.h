@@ -35,10 +35,13 @@ struct examinations_counts {
 	uint64_t waiting;
 };
 
+/* ops NULL: nothing will be queued. */
 struct examinations *examinations_new(const struct examinations_ops *ops, struct err *err);
 void examinations_free(struct examinations *x);
 /* Waits for it. What cannot be known is said in it. Then findings_free. */
 void examinations_now(struct examinations *x, const struct examination *e, struct findings *out);
+/* Its outline, waited for, now the caller's; NULL: no ELF file, or none that can be read. */
+struct elf *examinations_outline(struct examinations *x, int fd, const char *path);
 /* Queues it; e->fd and e->path are asked for when it begins. 0 or -errno: nothing will come. */
 int examinations_ask(struct examinations *x, const struct examination *e);
 /* To be called often, and when examinations_fd is readable: the next that is done, what it has is the caller's. */

@@ -55,14 +55,19 @@ static int is_start(void *ctx, const struct elf_symbol *s)
 	return *(bool *)ctx || !s->dynamic;
 }
 
+static void put_start(const struct elf *e, struct buf *out)
+{
+	bool starts = false;
+	elf_each_symbol(e, is_start, &starts);
+	buf_u8(out, starts);
+}
+
 static void put_sites(const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
 {
 	struct collection_sites found = { 0 };
 	struct err err = { 0 };
-	bool starts = false, collector = put_lists(e, path, ask, out);
-	elf_each_symbol(e, is_start, &starts);
+	bool collector = put_lists(e, path, ask, out);
 	buf_varint(out, linker_find(e));
-	buf_u8(out, starts);
 	if (collector)
 		collections_find(e, path, &found, &err);
 	collections_write(&found, out);
@@ -84,6 +89,8 @@ void findings_make(int fd, const char *path, const struct findings_ask *ask, str
 {
 	struct err err = { 0 };
 	struct elf *e = elf_open(fd, path, &err);
+	if (!e) /* who asks names it */
+		err_set(&err, err.code, "%s", err.code == ENOEXEC ? "not a whole ELF file for x86-64" : strerror(err.code));
 	put_err(out, &err);
 	if (e && ask->parts & FINDINGS_OUTLINE)
 		elf_outline_write(e, out);
@@ -91,6 +98,8 @@ void findings_make(int fd, const char *path, const struct findings_ask *ask, str
 		put_sites(e, path, ask, out);
 	if (e && ask->parts & FINDINGS_ROWS)
 		put_rows(e, out);
+	if (e && ask->parts & FINDINGS_START)
+		put_start(e, out);
 	buf_lenstr(out, e ? elf_refusal(e) : NULL);
 	buf_u8(out, END);
 	elf_close(e);
@@ -116,7 +125,6 @@ static int take_sites(struct cursor *c, struct findings *f)
 	for (size_t i = 0; !rc && i < sizeof(lists) / sizeof(lists[0]); i++)
 		rc = sites_read(c, lists[i]);
 	f->sites.link_offset = cursor_varint(c);
-	f->sites.starts_programs = cursor_u8(c);
 	if (!rc)
 		rc = collections_read(c, &f->sites.collections);
 	cursor_lenstr(c, f->sites.unwatched, sizeof(f->sites.unwatched));
@@ -139,6 +147,8 @@ static int take_parts(struct cursor *c, uint32_t parts, struct findings *f)
 		rc = take_sites(c, f);
 	if (!rc && parts & FINDINGS_ROWS)
 		rc = take_rows(c, f);
+	if (!rc && parts & FINDINGS_START)
+		f->starts_programs = cursor_u8(c);
 	f->parts = parts;
 	return rc;
 }

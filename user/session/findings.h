@@ -14,7 +14,7 @@
 #include "unwind/unwind.h"
 
 /* Parts of it: what is asked for, and what is there. */
-enum { FINDINGS_OUTLINE = 1, FINDINGS_SITES = 2, FINDINGS_ROWS = 4 };
+enum { FINDINGS_OUTLINE = 1, FINDINGS_SITES = 2, FINDINGS_ROWS = 4, FINDINGS_START = 8 };
 
 struct findings {
 	struct module_id module;
@@ -22,13 +22,13 @@ struct findings {
 	struct err failed;   /* of the whole file: no ELF file, or it could not be read to its end */
 	char refused[80];    /* why a part of it was not read, as of elf_refusal; "" = all were */
 	struct elf *outline; /* NULL: no ELF file */
+	bool starts_programs; /* a C library: the start of programs is in it */
 	struct {
 		struct err err;       /* why list is empty; code 0: because there is nothing in it */
 		struct site_list list, /* as wanted: with refills or without */
 			proof,         /* the same without cheap exits: what a trial compares with */
 			calls, plain;  /* these two without refills: what a calibration tries, and what it falls back to */
 		uint64_t link_offset;  /* of a dynamic linker, see probe/linker.h; 0 = it is none */
-		bool starts_programs;  /* a C library: the start of programs is in it */
 		struct collection_sites collections; /* of a collector */
 		char unwatched[300];   /* why there are none of these, "" = there are */
 	} sites;

@@ -14,22 +14,10 @@ struct listing {
 	struct buf *out;
 };
 
-static bool open_nothing(void *ctx, struct module_id module, int *fd, const char **path)
-{
-	(void)ctx, (void)module, (void)fd, (void)path;
-	return false;
-}
-
 static struct elf *outline(void *ctx, int fd, const char *path)
 {
 	const struct listing *l = ctx;
-	const struct examination e = { .fd = fd, .path = path, .ask = { .parts = FINDINGS_OUTLINE } };
-	struct findings f;
-	examinations_now(l->examinations, &e, &f);
-	struct elf *outline = f.outline;
-	f.outline = NULL;
-	findings_free(&f);
-	return outline;
+	return examinations_outline(l->examinations, fd, path);
 }
 
 /* Calls that were seen wrong have refills given up, too. */
@@ -124,8 +112,7 @@ static int list_process(struct listing *l, uint32_t tgid, struct err *err)
 
 int places_list(uint32_t tgid, struct buf *out, struct err *err)
 {
-	const struct examinations_ops ops = { .open = open_nothing };
-	struct listing l = { .out = out, .examinations = examinations_new(&ops, err) };
+	struct listing l = { .out = out, .examinations = examinations_new(NULL, err) };
 	int rc = l.examinations ? list_process(&l, tgid, err) : -err->code;
 	examinations_free(l.examinations);
 	return rc;

@@ -23,6 +23,7 @@
 #include "session/finish.h"
 #include "session/ledger.h"
 #include "session/live.h"
+#include "session/study.h"
 #include "sink/sink.h"
 
 struct recording {
@@ -138,6 +139,11 @@ static void on_command_mapped(void *ctx)
 		target_read_maps(l->targets, p->id, UINT64_MAX, NULL);
 }
 
+static bool is_c_library(void *ctx, int fd, const char *path)
+{
+	return study_starts_programs(ctx, fd, path);
+}
+
 /* Time counts from here, not from when files were searched for what to probe, which takes a second at times. */
 static void start(struct live *l)
 {
@@ -172,7 +178,8 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 	probe_allow_holds(l->probe);
 	/* It stands still, so nothing of it is recorded before its libraries are there. */
 	start(l);
-	rc = command_release(&r->command, on_command_mapped, l, err);
+	const struct command_ops ops = { .ctx = l, .mapped = on_command_mapped, .is_c_library = is_c_library };
+	rc = command_release(&r->command, &ops, err);
 	return rc || l->functions_cnt ? rc : nothing_found(l, err);
 }
 

@@ -29,13 +29,17 @@ void study_close(struct live *l)
 
 struct elf *study_outline(struct live *l, int fd, const char *path)
 {
-	const struct examination e = { .fd = fd, .path = path, .ask = { .parts = FINDINGS_OUTLINE } };
+	return examinations_outline(l->examinations, fd, path);
+}
+
+bool study_starts_programs(struct live *l, int fd, const char *path)
+{
+	const struct examination e = { .fd = fd, .path = path, .ask = { .parts = FINDINGS_START } };
 	struct findings f;
 	examinations_now(l->examinations, &e, &f);
-	struct elf *outline = f.outline;
-	f.outline = NULL;
+	bool yes = f.starts_programs;
 	findings_free(&f);
-	return outline;
+	return yes;
 }
 
 /* Rows first: what probes show from their first moment on is walked by them. */

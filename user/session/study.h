@@ -13,6 +13,8 @@ int study_open(struct live *l, struct err *err);
 void study_close(struct live *l);
 /* Its segments and build id, at once; NULL: no ELF file, or none that can be read. */
 struct elf *study_outline(struct live *l, int fd, const char *path);
+/* Is it a C library, with the start of programs in it? At once. */
+bool study_starts_programs(struct live *l, int fd, const char *path);
 /*
  * Parts of FINDINGS_*: they come by attach_found and rows_found, maybe before this returns, in any case once: what did
  * not come to its end comes empty, with the reason.
