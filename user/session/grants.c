@@ -70,6 +70,15 @@ static bool is_run(const struct stat *st, uint64_t at)
 	return false;
 }
 
+/* What was mapped since the last look counts, too. */
+static bool is_run_now(uint32_t tid, const struct stat *st, uint64_t at)
+{
+	if (!look(tid) && is_run(st, at))
+		return true;
+	view.tid = 0;
+	return !look(tid) && is_run(st, at);
+}
+
 static bool is_run_file(const struct region *of)
 {
 	const struct stat st = { .st_dev = of->dev, .st_ino = of->ino };
@@ -94,7 +103,7 @@ static int check_file(uint32_t tid, int fd, uint64_t at, struct err *why)
 		return fd;
 	if (!read_head(fd, &head))
 		rc = err_set(why, ENOEXEC, "a file of process %u is not given out: it is no ELF program or library", tid);
-	else if (fstat(fd, &st) || look(tid) || !is_run(&st, at))
+	else if (fstat(fd, &st) || !is_run_now(tid, &st, at))
 		rc = err_set(why, EACCES, "a file is not given out: process %u has not mapped it to be run", tid);
 	if (rc < 0)
 		close(fd);
@@ -167,7 +176,7 @@ int grant_link(const struct rights_link *l, struct err *why)
 		return err_set(why, EINVAL, "a link is refused: it is none of a probe");
 	if (fstat(l->file_fd, &st) || !S_ISREG(st.st_mode) || !are_code(l))
 		return err_set(why, EACCES, "probes are refused: they are not on code of an ELF file");
-	if (l->tgid && !look(l->tgid) && !is_run(&st, ANYWHERE))
+	if (l->tgid && !is_run_now(l->tgid, &st, ANYWHERE))
 		return err_set(why, EACCES, "probes are refused: process %u does not run this file", l->tgid);
 	return rights_own.link(NULL, l);
 }
