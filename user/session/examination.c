@@ -28,7 +28,7 @@
 #define USERS_MAX 256
 #define QUEUE_MAX 4096		   /* files that wait, of one user */
 #define ANSWER_MAX (96ull << 20)
-#define ROOM_MIN (32ull << 20)
+#define ROOM_MIN (16ull << 20)
 #define IDLE_NS 1000000000ull /* then the examiner ends, until there is a file again */
 #define STEP (1u << 20) /* bytes of an answer that are taken at a time */
 /* What files of one user may take of one CPU in the long run, and at a stretch. */
