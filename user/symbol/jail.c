@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -52,10 +53,13 @@ static int set_limits(void)
 	return rc ? rc : limit(RLIMIT_NOFILE, 16);
 }
 
-/* In a user namespace nobody may have no number: then root is only the root of that namespace. */
+/*
+ * In a user namespace nobody may have no number: then root is only the root of that namespace. A root that was started
+ * without the right to be somebody else stays: without capabilities and files its name is worth nothing.
+ */
 static int become_nobody(void)
 {
-	if (geteuid() == 0) {
+	if (geteuid() == 0 && caps_has(CAP_SETUID) && caps_has(CAP_SETGID)) {
 		if (setgroups(0, NULL) && errno != EPERM)
 			return -errno;
 		if (setresgid(NOBODY, NOBODY, NOBODY) && errno != EINVAL)
