@@ -281,5 +281,5 @@ void module_table_free(struct module_table *t)
 		close_module(&t->modules[i]);
 	free(t->modules);
 	map_free(&t->index);
-	*t = (struct module_table){ .outline = t->outline, .ctx = t->ctx };
+	*t = (struct module_table){ 0 };
 }
