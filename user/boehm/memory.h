@@ -1,7 +1,7 @@
 /*
  * boehm/memory: the memory of another process, read only (process_vm_readv, by who has the right to): it is never stopped for it
  * and never written to. What comes back is what was there at that moment, piece by piece; nothing in it
- * is to be believed. An image in our own memory takes the process' place in tests (source).
+ * is to be believed. A copy takes its place when there is one (source): boehm/copy, tests.
  */
 #ifndef ALYS_BOEHM_MEMORY_H
 #define ALYS_BOEHM_MEMORY_H

@@ -12,11 +12,14 @@
 #define BATCH_BYTES (4u << 20)
 #define HIDDEN_SHIFT 47     /* the complement of a user's address has all bits from here on */
 #define HIDDEN_LEAST 0x10000
-#define LINK_SZ 32       /* of three words, and what the collector adds */
-#define FINALIZER_SZ 64  /* of six */
-#define BATCH_BLOCKS 1024
+#define LINK_WORDS 3
+#define FINALIZER_WORDS 6
+#define GRANULE 16
+#define ROUNDED(bytes) (((bytes) + GRANULE - 1) / GRANULE * GRANULE)
+#define ENTRIES 256 /* of a table, read at once */
 
-enum { NOT_MARKED, KNOWN, UNKNOWN, OWN, PASSED };
+/* LED: the collector's, right from a variable. */
+enum { NOT_MARKED, KNOWN, UNKNOWN, OWN, LED, TABLE, PASSED, EMPTY };
 
 struct object {
 	size_t block;
@@ -27,6 +30,8 @@ struct search {
 	struct memory *m;
 	const struct boehm_heap *h;
 	const struct own_places *own;
+	const struct map *tables; /* known before */
+	uint8_t taken;   /* what becomes of what is found now */
 	uint8_t *state; /* in the order of marks */
 	struct object *wave, *next;
 	size_t wave_cnt, wave_cap, next_cnt, next_cap;
@@ -77,19 +82,74 @@ static int take(struct search *s, const struct heap_object *o)
 	*to = (struct object){ o->block, o->index };
 	uint8_t *state = state_of(s, o);
 	s->left -= *state == UNKNOWN;
-	*state = *state == UNKNOWN ? OWN : PASSED;
+	*state = *state == UNKNOWN ? s->taken : PASSED;
 	return 0;
+}
+
+static bool all_zero(const uint64_t *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (words[i])
+			return false;
+	}
+	return true;
+}
+
+/* A thread's record: side by side lists of objects, each of a granule more than the one before. */
+static bool leads_to_lists(const struct search *s, const uint64_t *words, size_t n)
+{
+	struct heap_object to;
+	for (size_t i = 0, seen = SIZE_MAX, size = 0; i < n; i++) {
+		if (!may_be_own(s, words[i], &to))
+			continue;
+		if (seen != SIZE_MAX && to.size == size + (i - seen) * GRANULE)
+			return true;
+		seen = i;
+		size = to.size;
+	}
+	return false;
+}
+
+/* The lists of a kind: as many granules as their place says. */
+static bool is_lists(const struct search *s, const uint64_t *words, size_t n)
+{
+	struct heap_object to;
+	for (size_t i = 0; i < n; i++) {
+		if (words[i] && (!may_be_own(s, words[i], &to) || to.size != i * GRANULE))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Where a block begins variables point for other reasons, too: a section of the heap begins there, a scan has come so far.
+ * 1, 0, or -ENOMEM, -ESRCH, -EPERM.
+ */
+static int is_meant(struct search *s, const struct heap_object *o)
+{
+	struct rights_range all = { o->base, o->size };
+	if (o->base % BOEHM_BLOCK)
+		return 1;
+	bool large = s->h->blocks[o->block].objects == 1;
+	uint64_t *words = malloc(o->size);
+	size_t n = o->size / WORD;
+	int rc = words ? memory_read_ranges(s->m, &all, 1, words, NULL) : -ENOMEM;
+	if (!rc)
+		rc = large ? o->kind == HEAP_NORMAL && all_zero(words, n) : is_lists(s, words, n) || leads_to_lists(s, words, n);
+	free(words);
+	return rc;
 }
 
 static int take_words(struct search *s, const uint64_t *words, size_t n)
 {
 	struct heap_object o;
 	int rc = 0;
-	for (size_t i = 0; i < n && !rc; i++) {
-		if (may_be_own(s, words[i], &o))
+	for (size_t i = 0; i < n && rc >= 0; i++) {
+		rc = may_be_own(s, words[i], &o) ? is_meant(s, &o) : 0;
+		if (rc > 0)
 			rc = take(s, &o);
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 static int take_variables(struct search *s, const struct root_exclude *v, size_t cnt)
@@ -110,13 +170,13 @@ static int take_variables(struct search *s, const struct root_exclude *v, size_t
 }
 
 /*
- * What a variable leads to may be a table or a thread's record: all its words count. Further on only links of lists do,
- * for the collector's own ones hold the program's, too.
+ * What a variable leads to may be a table or a thread's record: all its words count. Of entries and further on only links
+ * of lists do, for the collector's own ones hold the program's, too.
  */
 static int follow(struct search *s, const struct object *from, const uint64_t *words, bool first)
 {
 	struct heap_object o = boehm_heap_object(s->h, from->block, from->index), to;
-	if (first)
+	if (first && o.size > ROUNDED(FINALIZER_WORDS * WORD + 1))
 		return take_words(s, words, o.size / WORD);
 	return may_be_own(s, words[0], &to) && to.size == o.size && to.kind == o.kind ? take(s, &to) : 0;
 }
@@ -155,7 +215,9 @@ static int run_wave(struct search *s, bool first)
 
 static int take_own(struct search *s)
 {
+	s->taken = LED;
 	int rc = take_variables(s, s->own->variables, s->own->variables_cnt);
+	s->taken = OWN;
 	for (bool first = true; !rc && s->next_cnt; first = false) {
 		struct object *was = s->wave;
 		size_t cap = s->wave_cap;
@@ -174,13 +236,10 @@ static int take_own(struct search *s)
 
 /* --- by their looks ------------------------------------------------------------------------------ */
 
-static bool all_zero(const uint64_t *words, size_t n)
+static void settle(struct search *s, const struct heap_object *o, uint8_t state)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (words[i])
-			return false;
-	}
-	return true;
+	s->left -= *state_of(s, o) == UNKNOWN;
+	*state_of(s, o) = state;
 }
 
 static bool is_hidden(uint64_t word)
@@ -188,115 +247,199 @@ static bool is_hidden(uint64_t word)
 	return word >> HIDDEN_SHIFT == UINT64_MAX >> HIDDEN_SHIFT && ~word >= HIDDEN_LEAST;
 }
 
+static bool is_hidden_object(const struct search *s, uint64_t word)
+{
+	struct heap_object to;
+	return is_hidden(word) && boehm_heap_find(s->h, ~word, &to);
+}
+
+/* Objects without pointers are not cleared when they are given back. */
 static bool looks_free(const struct search *s, const struct heap_object *o, const uint64_t *words)
 {
 	struct heap_object to;
-	bool links = !words[0] || (boehm_heap_find(s->h, words[0], &to) && to.base == words[0] && to.size == o->size &&
-				   to.kind == o->kind);
-	return links && all_zero(words + 1, o->size / WORD - 1);
+	return boehm_heap_find(s->h, words[0], &to) && to.base == words[0] && to.size == o->size && to.kind == o->kind &&
+	       (o->kind == HEAP_ATOMIC || all_zero(words + 1, o->size / WORD - 1));
+}
+
+/* With and without the byte that pointers to an object's end cost. */
+static bool holds(uint64_t size, uint64_t words)
+{
+	return size == ROUNDED(words * WORD) || size == ROUNDED(words * WORD + 1);
 }
 
 /* Whose link it is, the next entry, whose object. */
-static bool looks_linked(const struct heap_object *o, const uint64_t *words)
+static bool looks_linked(const struct search *s, const struct heap_object *o, const uint64_t *words)
 {
-	return o->size == LINK_SZ && is_hidden(words[0]) && is_hidden(words[2]);
+	struct heap_object next;
+	bool ends = !words[1] || (boehm_heap_find(s->h, words[1], &next) && next.base == words[1] && next.size == o->size);
+	return holds(o->size, LINK_WORDS) && ends && is_hidden(words[0]) && is_hidden_object(s, words[2]);
 }
 
 /* Whose finalizer it is (hidden until it is due), the next entry, what to call with what, a size, how to mark. */
 static bool looks_final(const struct search *s, const struct heap_object *o, const uint64_t *words)
 {
 	const struct root_exclude *code = &s->own->code;
-	return o->size == FINALIZER_SZ && words[2] && words[5] >= code->start && words[5] < code->end;
+	return holds(o->size, FINALIZER_WORDS) && words[2] && words[5] >= code->start && words[5] < code->end;
 }
 
-/* A table that was given up for a larger one: all that it holds are entries. */
-static bool looks_tabled(const struct search *s, const uint64_t *words)
-{
-	bool any = false;
-	for (size_t i = 0; i < BOEHM_BLOCK / WORD; i++) {
-		struct heap_object to;
-		if (!words[i])
-			continue;
-		any = boehm_heap_find(s->h, words[i], &to) && to.base == words[i] && *state_of(s, &to) == OWN;
-		if (!any)
-			return false;
-	}
-	return any;
-}
-
-static void judge_large(struct search *s, size_t block, const uint64_t *words)
-{
-	struct heap_object o = boehm_heap_object(s->h, block, 0);
-	if (!looks_tabled(s, words))
-		return;
-	*state_of(s, &o) = OWN;
-	s->left--;
-}
-
-static void judge_block(struct search *s, size_t block, const uint64_t *words)
+static int judge_small(struct search *s, size_t block)
 {
 	const struct heap_block *b = &s->h->blocks[block];
-	for (uint32_t i = 0; i < b->objects; i++) {
+	uint64_t words[BOEHM_BLOCK / WORD];
+	struct rights_range all = { b->addr, sizeof(words) };
+	int rc = b->objects > 1 ? memory_read_ranges(s->m, &all, 1, words, NULL) : 0;
+	for (uint32_t i = 0; i < b->objects && b->objects > 1 && !rc; i++) {
 		struct heap_object o = boehm_heap_object(s->h, block, i);
 		const uint64_t *at = words + (o.base - b->addr) / WORD;
-		uint8_t *state = state_of(s, &o);
-		if (*state == UNKNOWN && (looks_free(s, &o, at) || looks_linked(&o, at) || looks_final(s, &o, at))) {
-			*state = OWN;
-			s->left--;
+		if (*state_of(s, &o) != UNKNOWN)
+			continue;
+		if (all_zero(at, o.size / WORD))
+			settle(s, &o, EMPTY);
+		else if (looks_free(s, &o, at) || looks_linked(s, &o, at) || looks_final(s, &o, at))
+			settle(s, &o, OWN);
+	}
+	return rc;
+}
+
+/* --- tables that were given up for larger ones ---------------------------------------------------- */
+
+/* As the collector places entries (gc_priv.h: HASH3). */
+static uint64_t place(uint64_t key, uint64_t slots)
+{
+	return (key >> 3 ^ key >> (3 + __builtin_ctzll(slots))) & (slots - 1);
+}
+
+static bool may_be_entry(const struct search *s, uint64_t word)
+{
+	struct heap_object to;
+	return boehm_heap_find(s->h, word, &to) && to.base == word && *state_of(s, &to) == OWN &&
+	       (holds(to.size, LINK_WORDS) || holds(to.size, FINALIZER_WORDS));
+}
+
+/* Of an entry: whose it is, 0 = it is none. Of finalizers that are due it is told plainly. */
+static uint64_t key_of(const struct search *s, const uint64_t *entry)
+{
+	if (is_hidden(entry[0]))
+		return ~entry[0];
+	return entry[5] >= s->own->code.start && entry[5] < s->own->code.end ? entry[0] : 0;
+}
+
+/*
+ * Nobody but the collector knows where its entries are: one at the very place that its key has in a table of this size is
+ * proof. 1 or 0, or -ESRCH, -EPERM.
+ */
+static int holds_entries(struct search *s, const uint64_t *words, uint64_t slots)
+{
+	struct rights_range ranges[ENTRIES];
+	uint64_t entries[ENTRIES][FINALIZER_WORDS], places[ENTRIES];
+	int rc = 0;
+	for (uint64_t i = 0; i < slots && !rc;) {
+		size_t n = 0;
+		for (; i < slots && n < ENTRIES; i++) {
+			if (!may_be_entry(s, words[i]))
+				continue;
+			places[n] = i;
+			ranges[n++] = (struct rights_range){ words[i], sizeof(entries[0]) };
+		}
+		rc = memory_read_ranges(s->m, ranges, n, entries, NULL);
+		for (size_t k = 0; k < n && !rc; k++) {
+			uint64_t key = key_of(s, entries[k]);
+			rc = key && place(key, slots) == places[k];
 		}
 	}
+	return rc;
 }
 
-static bool has_unknown(const struct search *s, const struct heap_block *b, bool large)
+/* Entries may be gone, and used for something else: their addresses stay. */
+static bool holds_addresses(const struct search *s, const uint64_t *words, size_t n)
 {
-	return (b->objects == 1) == large && memchr(s->state + b->marks, UNKNOWN, b->objects);
+	const struct heap_block *first = s->h->blocks, *last = first + s->h->blocks_cnt - 1;
+	for (size_t i = 0; i < n; i++) {
+		if (words[i] && (words[i] % GRANULE || words[i] < first->addr || words[i] >= last->addr + last->bytes))
+			return false;
+	}
+	return true;
 }
 
-/* Of large ones the first page. */
-static int judge_left(struct search *s, bool large)
+/*
+ * What is behind the table is what the collector rounds up: twice its size at most. One that has been marked ever since it
+ * was known is still the same.
+ */
+static int judge_object(struct search *s, const struct heap_object *o, const uint64_t *words)
 {
-	struct rights_range ranges[BATCH_BLOCKS];
-	size_t blocks[BATCH_BLOCKS];
-	uint64_t *words = malloc((size_t)BATCH_BLOCKS * BOEHM_BLOCK);
-	int rc = words ? 0 : -ENOMEM;
-	for (size_t b = 0; b < s->h->blocks_cnt && !rc;) {
-		size_t n = 0;
-		for (; b < s->h->blocks_cnt && n < BATCH_BLOCKS; b++) {
-			if (!has_unknown(s, &s->h->blocks[b], large))
-				continue;
-			blocks[n] = b;
-			ranges[n++] = (struct rights_range){ s->h->blocks[b].addr, BOEHM_BLOCK };
-		}
-		rc = memory_read_ranges(s->m, ranges, n, words, NULL);
-		for (size_t i = 0; i < n && !rc; i++)
-			(large ? judge_large : judge_block)(s, blocks[i], words + i * (BOEHM_BLOCK / WORD));
+	uint64_t all = o->size / WORD, slots = 1;
+	int rc = 0;
+	while (slots <= all / 2)
+		slots *= 2;
+	for (int i = 0; i < 2 && slots && !rc; i++, slots /= 2) {
+		if (all_zero(words + slots, all - slots) && holds_addresses(s, words, slots))
+			rc = map_get(s->tables, o->base) ? 1 : holds_entries(s, words, slots);
+	}
+	if (rc > 0)
+		settle(s, o, TABLE);
+	return rc < 0 ? rc : 0;
+}
+
+static int judge_tables(struct search *s, size_t block)
+{
+	const struct heap_block *b = &s->h->blocks[block];
+	struct rights_range all = { b->addr, b->objects > 1 ? BOEHM_BLOCK : b->size };
+	uint64_t *words = b->kind == HEAP_NORMAL ? malloc(all.n) : NULL;
+	int rc = words ? memory_read_ranges(s->m, &all, 1, words, NULL) : b->kind == HEAP_NORMAL ? -ENOMEM : 0;
+	for (uint32_t i = 0; words && i < b->objects && !rc; i++) {
+		struct heap_object o = boehm_heap_object(s->h, block, i);
+		if (*state_of(s, &o) == UNKNOWN || *state_of(s, &o) == LED)
+			rc = judge_object(s, &o, words + (o.base - b->addr) / WORD);
 	}
 	free(words);
 	return rc;
 }
 
+static bool has(const struct search *s, const struct heap_block *b, uint8_t state)
+{
+	return memchr(s->state + b->marks, state, b->objects) != NULL;
+}
+
+static int judge_left(struct search *s, int (*judge)(struct search *s, size_t block), uint8_t other)
+{
+	int rc = 0;
+	for (size_t b = 0; b < s->h->blocks_cnt && !rc; b++) {
+		const struct heap_block *block = &s->h->blocks[b];
+		if (has(s, block, UNKNOWN) || has(s, block, other))
+			rc = judge(s, b);
+	}
+	return rc;
+}
+
+static int put(struct map *to, uint64_t addr, uint64_t size)
+{
+	uint64_t *slot = map_put(to, addr);
+	if (slot)
+		*slot = size;
+	return slot ? 0 : -ENOMEM;
+}
+
 static int put_left(const struct search *s, struct unknown *out)
 {
+	int rc = 0;
 	for (size_t b = 0; b < s->h->blocks_cnt; b++) {
 		const struct heap_block *block = &s->h->blocks[b];
-		for (uint32_t i = 0; i < block->objects; i++) {
+		for (uint32_t i = 0; i < block->objects && !rc; i++) {
 			uint8_t state = s->state[block->marks + i];
-			uint64_t *size = state == UNKNOWN ? map_put(&out->objects, block->addr + i * block->size) : NULL;
-			if (state == UNKNOWN && !size)
-				return -ENOMEM;
-			if (size)
-				*size = block->size;
 			out->marked_cnt += state == KNOWN || state == UNKNOWN;
 			out->marked_bytes += state == KNOWN || state == UNKNOWN ? block->size : 0;
+			struct map *to = state == UNKNOWN ? &out->objects : state == EMPTY ? &out->empty : state == TABLE ? &out->tables : NULL;
+			if (to)
+				rc = put(to, block->addr + i * block->size, block->size);
 		}
 	}
-	return 0;
+	return rc;
 }
 
 int unknown_find(struct memory *m, const struct own_places *own, const struct boehm_heap *h, const struct recorded *o,
-		 struct unknown *out)
+		 const struct map *tables, struct unknown *out)
 {
-	struct search s = { .m = m, .h = h, .own = own, .state = malloc(h->marks_cnt + 1) };
+	struct search s = { .m = m, .h = h, .own = own, .tables = tables, .state = malloc(h->marks_cnt + 1) };
 	*out = (struct unknown){ 0 };
 	int rc = s.state ? 0 : -ENOMEM;
 	if (!rc) {
@@ -305,8 +448,10 @@ int unknown_find(struct memory *m, const struct own_places *own, const struct bo
 	}
 	if (!rc && s.left)
 		rc = take_own(&s);
-	for (int large = 0; !rc && s.left && large < 2; large++)
-		rc = judge_left(&s, large);
+	if (!rc && s.left)
+		rc = judge_left(&s, judge_small, UNKNOWN);
+	if (!rc)
+		rc = judge_left(&s, judge_tables, LED);
 	if (!rc)
 		rc = put_left(&s, out);
 	free(s.state);
@@ -318,5 +463,7 @@ int unknown_find(struct memory *m, const struct own_places *own, const struct bo
 void unknown_free(struct unknown *u)
 {
 	map_free(&u->objects);
+	map_free(&u->empty);
+	map_free(&u->tables);
 	*u = (struct unknown){ 0 };
 }

@@ -5,7 +5,9 @@
  *   variables -> tables, threads' records -> lists of free objects, linked by their first words
  *
  * What hangs nowhere any more when we come is told by its looks: a free object is empty but for its link, an entry of
- * the tables of links holds two hidden addresses, one of the finalizers' the collector's own code.
+ * the tables of links holds two hidden addresses, one of the finalizers' the collector's own code. A table that was given
+ * up for a larger one, and that a stale word keeps, has entries at the very places that their keys have in one of its size;
+ * when all of them are gone, it is known from when it was in use.
  */
 #ifndef ALYS_BOEHM_UNKNOWN_H
 #define ALYS_BOEHM_UNKNOWN_H
@@ -26,12 +28,17 @@ struct own_places {
 /* A zeroed struct is an empty one. */
 struct unknown {
 	struct map objects; /* address -> size as the collector rounds it */
+	struct map empty;   /* the same: maybe free, maybe not written to yet */
+	struct map tables;  /* the same: the collector's, in use or not any more */
 	uint64_t marked_cnt, marked_bytes; /* of all, the collector's own left out */
 };
 
-/* The heap must have been read whole. 0, -ENOMEM, -ESRCH or -EPERM; then unknown_free. */
+/*
+ * The heap must have been read whole; tables: those that were found last, which may be from another reading. 0, -ENOMEM,
+ * -ESRCH or -EPERM; then unknown_free.
+ */
 int unknown_find(struct memory *m, const struct own_places *own, const struct boehm_heap *h, const struct recorded *o,
-		 struct unknown *out);
+		 const struct map *tables, struct unknown *out);
 void unknown_free(struct unknown *u);
 
 #endif

@@ -178,7 +178,7 @@ int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
 	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed, .origin = origin,
 				    .part = recorded_part(l->o) };
 	if (!l->marks)
-		l->marks = marks_new(l->probe, l->o->stop_at_gc, err);
+		l->marks = marks_new(l->probe, l->o->stop_at_gc, !ops.part, err);
 	if (!l->marks)
 		return -err->code;
 	if (!l->liveness)

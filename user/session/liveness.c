@@ -13,15 +13,12 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "boehm/recorded.h"
+#include "boehm/risen.h"
 #include "session/strangers.h"
 
 #define ASK_NS 100000000ull
 #define AGAIN_NS 10000000ull /* where a collection was just counted */
 #define LOOKS 10
-#define AGREE 1000 /* parts of what is marked: less than one that is not known may be the collector's own */
-/* Tables that the collector outgrew are garbage, but stale words may keep them marked: a few objects, of a twentieth at most. */
-#define OUTGROWN 8
-#define OUTGROWN_AGREE 20
 /* Marks are compared with records for a fiftieth of the time at most, but for the first ones. */
 #define COMPARE_SHARE 50
 #define COMPARE_NS 200000000ull
@@ -38,6 +35,8 @@ struct heap_state {
 	bool at_stake;               /* there were objects that it could reclaim */
 	struct event over;           /* the collection that is over and not applied */
 	struct mark_reading *reading; /* of it, NULL = none */
+	struct risen risen;
+	struct map freed;            /* since it marked: alive for the marks, gone for the records */
 	uint64_t collections, missed;
 	uint64_t no_room; /* as counted for all before its first record was sent: of others */
 	struct marks_facts facts;
@@ -57,6 +56,7 @@ struct summary {
 	char unjudged_why[400], asked_why[400];
 	uint32_t stepwise;
 	uint64_t unknown, unknown_sz, older, older_sz, inherited, inherited_sz, uncompared, marked_sz;
+	size_t untold; /* collected, and never compared with the records */
 };
 
 struct liveness {
@@ -99,6 +99,8 @@ void liveness_free(struct liveness *l)
 		recorded_free(&l->heaps[i]->objects);
 		mark_reading_free(l->heaps[i]->reading);
 		strangers_free(&l->heaps[i]->strangers);
+		map_free(&l->heaps[i]->freed);
+		risen_free(&l->heaps[i]->risen);
 		free(l->heaps[i]);
 	}
 	free(l->heaps);
@@ -178,19 +180,35 @@ static uint64_t marked_bytes(const struct boehm_heap *h)
 	return sum;
 }
 
-/* What is left of a reading when the dead are gone is alive and known, or not known. */
+static void know_all(struct strangers *s, const struct map *objects)
+{
+	const struct map_slot *slot;
+	for (size_t i = 0; (slot = map_next(objects, &i));)
+		strangers_know(s, slot->key);
+}
+
+static bool is_compared(const struct liveness *l, const struct heap_state *h, uint64_t now)
+{
+	return !l->ops.part && !h->reading->heap.asked && h->compared_ns <= COMPARE_NS + (now - h->since_ns) / COMPARE_SHARE;
+}
+
+/* What is left of a reading when the dead are gone is alive and known, or not known. Takes its heap. */
 static int compare(struct liveness *l, struct heap_state *h)
 {
 	struct unknown u;
 	uint64_t now = h->over.time_ns, began = cpu_now();
 	h->since_ns = h->since_ns ?: now;
-	if (l->ops.part || h->reading->heap.asked || h->compared_ns > COMPARE_NS + (now - h->since_ns) / COMPARE_SHARE)
-		return 0;
-	int rc = marks_compare(l->marks, h->reading, &h->objects, &u);
+	const struct map *tables = &h->strangers.last.tables;
+	int rc = is_compared(l, h, now) ? marks_compare(l->marks, h->reading, &h->objects, tables, &u) : -EAGAIN;
+	int noted = l->ops.part ? 0 : risen_note(&h->risen, &h->reading->heap);
 	if (!rc)
 		rc = strangers_note(&h->strangers, &u);
-	h->compared_ns += cpu_now() - began;
-	return rc == -ENOMEM ? rc : 0;
+	if (!rc) {
+		know_all(&h->strangers, &h->freed);
+		know_all(&h->strangers, &h->risen.objects);
+		h->compared_ns += cpu_now() - began;
+	}
+	return noted ?: rc == -ENOMEM ? rc : 0;
 }
 
 /* Writes the collection that is over, after the frees that it caused. */
@@ -214,6 +232,7 @@ static int conclude(struct liveness *l, struct heap_state *h)
 		h->reading = NULL;
 		l->pending--;
 	}
+	map_free(&h->freed);
 	l->ops.event(l->ops.ctx, &h->over);
 	h->over.kind = 0;
 	return rc;
@@ -245,20 +264,27 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 	return 0;
 }
 
+/* -ENOMEM. */
+static int forget(struct heap_state *h, uint64_t addr)
+{
+	uint64_t size;
+	bool held = recorded_take(&h->objects, addr, &size) && (h->marked || h->over.kind);
+	return held && !map_put(&h->freed, addr) ? -ENOMEM : 0;
+}
+
 int liveness_event(struct liveness *l, uint32_t tgid, const struct event *e)
 {
 	bool begins = e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC;
 	struct heap_state *h = begins && e->flags & EVENT_F_GC ? heap_of(l, e->proc, tgid) : heap_known(l, e->proc);
-	uint64_t size;
 	int rc = 0;
 	if (!h)
 		return begins && e->flags & EVENT_F_GC ? -ENOMEM : 0;
 	if (l->pending && is_due(h, e->time_ns))
 		rc = conclude(l, h);
-	if (e->kind == EVENT_FREE)
-		recorded_take(&h->objects, e->addr, &size);
-	if (e->kind == EVENT_REALLOC && e->old_addr)
-		recorded_take(&h->objects, e->old_addr, &size);
+	if (e->kind == EVENT_FREE && !rc)
+		rc = forget(h, e->addr);
+	if (e->kind == EVENT_REALLOC && e->old_addr && !rc)
+		rc = forget(h, e->old_addr);
 	if (begins && e->flags & EVENT_F_GC && e->addr && !rc)
 		rc = remember(l, h, e);
 	return rc;
@@ -292,6 +318,7 @@ static int on_marked(struct liveness *l, struct heap_state *h, const struct inta
 		miss(l, h, 1);
 	count_up_to(l, h, c->gc_no);
 	h->at_stake = h->objects.count > 0;
+	map_free(&h->freed);
 	recorded_marked(&h->objects);
 	h->marked = c->serial + 1;
 	return rc;
@@ -480,6 +507,7 @@ static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 	}
 	if (h->facts.incremental)
 		s->stepwise = h->tgid;
+	s->untold += h->collections && !h->strangers.looked;
 	add_strangers(s, h);
 }
 
@@ -495,6 +523,8 @@ static void drop(struct liveness *l, struct heap_state *h)
 	l->last = NULL;
 	recorded_free(&h->objects);
 	strangers_free(&h->strangers);
+	map_free(&h->freed);
+	risen_free(&h->risen);
 	free(h);
 }
 
@@ -515,12 +545,6 @@ static void add_more(struct buf *out, size_t cnt)
 		buf_addf(out, ", and %zu more process%s", cnt - 1, cnt > 2 ? "es" : "");
 }
 
-/* What is marked and known to nobody can be the collector's own. The ledger counts it all the same. */
-static bool is_agreed(const struct summary *s)
-{
-	return s->unknown_sz <= s->marked_sz / (s->unknown <= OUTGROWN * s->heaps ? OUTGROWN_AGREE : AGREE);
-}
-
 /* "exact" when nothing bounds it. */
 static void add_bounds(const struct liveness *l, const struct summary *s, uint64_t lost, struct buf *out)
 {
@@ -535,13 +559,15 @@ static void add_bounds(const struct liveness *l, const struct summary *s, uint64
 		buf_addf(&why, "; %" PRIu64 " of %" PRIu64 " collections missed", l->counts.missed, l->counts.collections);
 	else if (lost)
 		buf_addf(&why, "; %" PRIu64 " records of collections lost", lost);
-	if (!is_agreed(s)) {
+	if (s->unknown) {
 		buf_addf(&why, "; of what the last collection marked, %" PRIu64 " objects, ", s->unknown);
 		text_bytes(&why, (double)s->unknown_sz);
 		buf_adds(&why, " of ");
 		text_bytes(&why, (double)s->marked_sz);
 		buf_addf(&why, " (%.3g %%), are not known to the recording", 100.0 * (double)s->unknown_sz / (double)s->marked_sz);
 	}
+	if (s->untold && !l->ops.part && !why.len)
+		buf_adds(&why, "; no collection could be compared with the records in time");
 	const char *others = why.len ? buf_str(&why) : "; of the others all was seen";
 	if (s->unjudged) {
 		buf_addf(out, "upper bound (nothing of %s", s->unjudged_why);

@@ -36,6 +36,10 @@
 #define WHOLE_SHARE 100
 #define WHOLE_PAUSE_NS 50000000ull
 #define KEEP_SZ (256u << 20)   /* of readings that nobody took yet */
+/* Small heaps are copied, to be compared with the records when those are there: for a fiftieth of the time at most. */
+#define COPY_MAX (8u << 20)
+#define COPY_SHARE 50
+#define COPY_NS 200000000ull /* but for the first ones */
 
 struct watched {
 	uint32_t tgid;
@@ -46,6 +50,7 @@ struct watched {
 	uint64_t serial;            /* of the last collection that was dealt with, + 1 */
 	uint64_t gone_ns;           /* when gone */
 	uint64_t whole_ns;          /* not before then are all its marks read, when those of sampled objects will do */
+	uint64_t since_ns, copied_ns; /* its first reading; time that copies took */
 	uint32_t over;              /* the reader's, see stops_end */
 	struct collector collector; /* when ready: memory and layout are the reader's, the rest the prover's */
 	pthread_t prover;
@@ -58,7 +63,7 @@ struct watched {
 struct marks {
 	struct probe *probe;
 	struct bell *bell;
-	bool stop;
+	bool stop, compare;
 	struct keeper keeper;
 	struct births births; /* the thread's own */
 	uint64_t swept_ns;    /* when births were given back last */
@@ -89,13 +94,14 @@ void mark_reading_free(struct mark_reading *r)
 	if (!r)
 		return;
 	boehm_heap_free(&r->heap);
+	heap_copy_free(r->copy);
 	free(r);
 }
 
 static size_t reading_sz(const struct mark_reading *r)
 {
 	return r->heap.blocks_cap * sizeof(*r->heap.blocks) + r->heap.marks_cap + r->heap.asked_cnt * sizeof(*r->heap.asked) +
-	       r->heap.pages_cnt * sizeof(*r->heap.pages);
+	       r->heap.pages_cnt * sizeof(*r->heap.pages) + (r->copy ? heap_copy_bytes(r->copy) : 0);
 }
 
 /* Under the lock. */
@@ -275,6 +281,25 @@ static const char *try_reading(struct marks *m, struct watched *w, struct mark_r
 	return why;
 }
 
+static void copy_heap(struct marks *m, struct watched *w, struct mark_reading *r)
+{
+	struct rights_range variables[OWN_VARIABLES_MAX];
+	uint64_t from = clock_now();
+	w->since_ns = w->since_ns ?: from;
+	if (!m->compare || r->heap.asked || w->copied_ns > COPY_NS + (from - w->since_ns) / COPY_SHARE)
+		return;
+	for (size_t i = 0; i < w->own.variables_cnt; i++) {
+		const struct root_exclude *v = &w->own.variables[i];
+		variables[i] = (struct rights_range){ v->start, v->end - v->start };
+	}
+	int rc = heap_copy_new(&w->collector.memory, &r->heap, variables, w->own.variables_cnt, COPY_MAX, &r->copy);
+	if (rc || probe_collections_begun(m->probe, r->tgid) != r->serial) {
+		heap_copy_free(r->copy);
+		r->copy = NULL;
+	}
+	w->copied_ns += clock_now() - from;
+}
+
 static void read_marks(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t begun_ns)
 {
 	const char *why = "the next one had begun before the reader woke";
@@ -284,6 +309,8 @@ static void read_marks(struct marks *m, struct watched *w, struct mark_reading *
 	r->good = !why;
 	if (r->good && begun_ns)
 		births_judge(&m->births, r->tgid, &r->heap, begun_ns);
+	if (r->good)
+		copy_heap(m, w, r);
 	if (why)
 		log_info("collection %u of process %u: no marks: %s", r->gc_no, r->tgid, why);
 	uint64_t took = clock_now() - from;
@@ -312,8 +339,11 @@ static void deal_with(struct marks *m, const struct intake_collection *c)
 	pthread_mutex_lock(&m->lock);
 	struct watched *w = find(m, c->who.tgid);
 	pthread_mutex_unlock(&m->lock);
-	if (w && w->state == MARKS_WAITING)
+	if (w && w->state == MARKS_WAITING) {
+		/* What collects has a heap: it need not wait for its turn, at first. */
+		w->try_ns = w->tries < TRY_SHARE ? 0 : w->try_ns;
 		try_open(w);
+	}
 	struct mark_reading *r = calloc(1, sizeof(*r));
 	if (r)
 		*r = (struct mark_reading){ .tgid = c->who.tgid, .gc_no = c->gc_no, .serial = c->serial };
@@ -418,7 +448,7 @@ static int start(struct marks *m, struct err *err)
 	return rc ? err_set(err, rc, "cannot start a thread: %s", strerror(rc)) : 0;
 }
 
-struct marks *marks_new(struct probe *p, bool stop, struct err *err)
+struct marks *marks_new(struct probe *p, bool stop, bool compare, struct err *err)
 {
 	struct marks *m = calloc(1, sizeof(*m));
 	pthread_condattr_t monotonic;
@@ -428,6 +458,7 @@ struct marks *marks_new(struct probe *p, bool stop, struct err *err)
 	}
 	m->probe = p;
 	m->stop = stop;
+	m->compare = compare;
 	m->events = -1;
 	m->keeper = (struct keeper)KEEPER_NONE;
 	pthread_mutex_init(&m->lock, NULL);
@@ -599,7 +630,17 @@ struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
 	return NULL;
 }
 
-int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o, struct unknown *out)
+/* The marks still hold, and so does what is linked with what. */
+static bool is_current(struct marks *m, const struct mark_reading *r, struct memory *memory, const struct layout *layout)
+{
+	uint64_t gc_no;
+	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
+		return false;
+	return boehm_gc_no(memory, layout, &gc_no) || gc_no == r->heap.gc_no;
+}
+
+int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o,
+		  const struct map *tables, struct unknown *out)
 {
 	struct memory memory;
 	struct layout layout;
@@ -611,7 +652,13 @@ int marks_compare(struct marks *m, const struct mark_reading *r, const struct re
 	if (w)
 		own = w->own;
 	pthread_mutex_unlock(&m->lock);
-	int rc = unknown_find(&memory, &own, &r->heap, o, out);
+	if (r->copy)
+		memory.source = heap_copy_source(r->copy);
+	int rc = unknown_find(&memory, &own, &r->heap, o, tables, out);
+	if (!rc && !r->copy && !is_current(m, r, &memory, &layout)) {
+		unknown_free(out);
+		rc = -EAGAIN;
+	}
 	return rc;
 }
 

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "boehm/copy.h"
 #include "boehm/unknown.h"
 #include "probe/probe.h"
 
@@ -25,10 +26,14 @@ struct mark_reading {
 	uint64_t until_ns; /* end of the reading */
 	bool good;         /* heap holds the marks of this collection, all of them or those of sampled objects */
 	struct boehm_heap heap;
+	struct heap_copy *copy; /* what its objects held then, NULL = not copied */
 };
 
-/* stop: processes are stopped at the end of each collection until it is read. Borrows the probe. */
-struct marks *marks_new(struct probe *p, bool stop, struct err *err);
+/*
+ * stop: processes are stopped at the end of each collection until it is read. compare: marks_compare will be called.
+ * Borrows the probe.
+ */
+struct marks *marks_new(struct probe *p, bool stop, bool compare, struct err *err);
 /* Ends the thread; nothing stays stopped. */
 void marks_free(struct marks *m);
 
@@ -66,9 +71,11 @@ struct marks_facts {
 
 /*
  * What the reading's marks and the recorded objects of the process do not agree about. -ENOENT when where its collector
- * keeps its variables is not known, or as unknown_find; by the thread that calls marks_forget.
+ * keeps its variables is not known, -EAGAIN when the next collection began meanwhile and nothing was copied in time, or as
+ * unknown_find, which wants the tables that were found last; by the thread that calls marks_forget.
  */
-int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o, struct unknown *out);
+int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o,
+		  const struct map *tables, struct unknown *out);
 
 struct marks_facts marks_facts(struct marks *m, uint32_t tgid);
 

@@ -19,7 +19,7 @@ static bool is_no_older(void *ctx, const struct map_slot *slot)
 static bool is_marked_still(void *ctx, const struct map_slot *slot)
 {
 	const struct strangers *s = ctx;
-	return map_get(&s->last.objects, slot->key) != NULL;
+	return map_get(&s->last.objects, slot->key) || map_get(&s->last.empty, slot->key);
 }
 
 static int copy(struct map *to, const struct map *from)
@@ -39,7 +39,10 @@ int strangers_note(struct strangers *s, struct unknown *u)
 	unknown_free(&s->last);
 	s->last = *u;
 	*u = (struct unknown){ 0 };
-	int rc = s->whole || s->looked ? 0 : copy(&s->older, &s->last.objects);
+	bool first = !s->whole && !s->looked;
+	int rc = first ? copy(&s->older, &s->last.objects) : 0;
+	if (!rc && first)
+		rc = copy(&s->older, &s->last.empty);
 	s->looked = true;
 	map_keep(&s->older, is_marked_still, s);
 	s->bytes = s->older_cnt = s->older_bytes = 0;
@@ -55,11 +58,12 @@ void strangers_know(struct strangers *s, uint64_t addr)
 		map_del(&s->last.objects, addr);
 	}
 	size = s->older.count ? map_get(&s->older, addr) : NULL;
-	if (size) {
+	if (size && !map_get(&s->last.empty, addr)) {
 		s->older_cnt--;
 		s->older_bytes -= *size;
-		map_del(&s->older, addr);
 	}
+	if (size)
+		map_del(&s->older, addr);
 }
 
 void strangers_free(struct strangers *s)
