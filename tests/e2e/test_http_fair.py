@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -66,6 +67,7 @@ def served(request, own, tmp_path):
             server.connect = lambda: socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT)
             return server
         folder = Path(tempfile.mkdtemp(dir="/tmp"))
+        request.addfinalizer(lambda: shutil.rmtree(folder))
         folder.chmod(0o755)
         server = own("--listen", folder / "http", *args)
         (folder / "http").chmod(0o666)
