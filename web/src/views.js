@@ -27,6 +27,7 @@ function spark(values) {
     g.fillRect(i * width / values.length, height - h, Math.ceil(width / values.length), h);
   });
   canvas.setAttribute("role", "img");
+  canvas.title = `in use over time, from 0 to ${bytes(most)}`;
   canvas.setAttribute("aria-label", `in use over time, at most ${bytes(most)}`);
   return canvas;
 }
