@@ -1,4 +1,4 @@
-# Who holds the C objects? For the object graph of README.md. Prints "ready" and waits for the end of its input.
+# Who holds the C objects? For the object graph of docs/heap-inspection.md. Prints "ready" and waits for the end of its input.
 class A
   @bs = Array(B).new
 

@@ -1,4 +1,4 @@
-# Many small objects and what the standard library makes at start: for the tables of README.md. Build it without
+# Many small objects and what the standard library makes at start: for the tables of docs/crystal.md. Build it without
 # --release: names of types stand in debug builds.
 class Foo
 end

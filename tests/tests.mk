@@ -5,7 +5,7 @@ FUZZ  := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out tests/prog/lib_%,\
 	$(sort $(wildcard tests/prog/*.c tests/prog/*.cc)))) $(patsubst %.c,%.so,$(wildcard tests/prog/lib_*.c))) \
 	$(foreach p,alloc torture alive,$(foreach v,debug release,$(BUILD)/tests/prog/$(p).$(v))) \
-	$(BUILD)/tests/prog/alloc.staticgc $(BUILD)/tests/prog/alive.staticgc $(BUILD)/tests/prog/alive.mt $(foreach v,debug release,$(BUILD)/tests/prog/closures.$(v)) $(foreach v,debug release,$(BUILD)/tests/prog/private.$(v)) $(foreach v,debug release staticgc fields mt,$(BUILD)/tests/prog/graph.$(v)) $(foreach v,debug release staticgc mt,$(BUILD)/tests/prog/census.$(v)) $(BUILD)/demo/server.debug $(BUILD)/demo/server
+	$(BUILD)/tests/prog/alloc.staticgc $(BUILD)/tests/prog/alive.staticgc $(BUILD)/tests/prog/alive.mt $(foreach v,debug release,$(BUILD)/tests/prog/closures.$(v)) $(foreach v,debug release,$(BUILD)/tests/prog/private.$(v)) $(foreach v,debug release staticgc fields mt,$(BUILD)/tests/prog/graph.$(v)) $(foreach v,debug release staticgc mt,$(BUILD)/tests/prog/census.$(v)) $(BUILD)/demo/server.debug $(BUILD)/demo/server $(BUILD)/demo/objects.debug $(BUILD)/demo/holders.debug
 
 room_objects = $(foreach r,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/$(r)/*.c)) \
 	$(if $(filter sink,$(r)),$(BUILD)/user/sink/profile.pb-c.o))

@@ -32,7 +32,7 @@
 #define FILES_MS 10
 #define DEAD_MAX 64               /* processes that ended until the catalog is compacted, once a second at most */
 #define IDLE_MAX 256              /* the same of stacks */
-#define HIT_NS 700                /* what a probe costs besides its program; README's benchmark */
+#define HIT_NS 700                /* what a probe costs besides its program; docs/overhead.md */
 #define EVENT_NS 2000             /* and what a stack and a record take; likewise */
 #define TICK_NS 10000000ull       /* of the kernel's clock of beginnings */
 #define NAMES_ROOM (16ull << 20)
