@@ -212,7 +212,9 @@ def test_pairs_of_guile(tmp_path):
     assert liveness_of(trace) == "exact"
 
 
-GAP = r"^not sampled +objects from free lists that (\S+) takes from libgc itself; --sample-at call samples them$"
+GAP = r"^not sampled +objects from free lists that (\S+) takes from libgc itself; --sample-at call samples them; (.*)$"
+AT_MOST = (r"at most (\S+) objects?, (\S+) bytes of them, for that is what the last collection whose marks were all read had marked, "
+           r"sampled or not(?: \((\d+) collections? since\))?")
 SAMPLED = "exact for what was sampled"
 
 
@@ -223,7 +225,16 @@ def sampled(trace, *command, options=()):
     taker = re.search(GAP, info, re.M)
     table = alys("report", trace).stdout
     assert ("not sampled: objects" in table) == (taker is not None) and "before the recording" not in table
+    assert (taker is None) == ("not_sampled" not in json.loads(alys("report", "-f", "json", trace).stdout))
     return info, taker and taker[1]
+
+
+def at_most(info):
+    """What is not sampled, at most: objects, bytes; None: not known."""
+    said = re.search(GAP, info, re.M)[2]
+    found = re.fullmatch(AT_MOST, said)
+    assert found or said == "how many is not known, the marks of no collection were all read", said
+    return found and tuple(int((n or "0").replace(",", "")) for n in found.groups())
 
 
 def pairs_in_use(info):
@@ -233,13 +244,19 @@ def pairs_in_use(info):
 
 
 def test_samples_of_refills_do_not_see_lists_of_others(tmp_path):
-    """That is said where a file takes lists itself, with the remedy; and the remedy is one."""
+    """That is said where a file takes lists itself, with a bound and the remedy; and the remedy is one."""
     source = tmp_path / "conses.scm"
-    source.write_text(CONSES)
+    source.write_text(CONSES + "(do ((i 0 (+ i 1))) ((= i 40)) (gc) (usleep 50000)) (display (length keep))")
     guile = "guile-3.0", "--no-auto-compile", source
     info, taker = sampled(tmp_path / "refill.alys", *guile)
     assert "libguile" in taker and liveness_of(tmp_path / "refill.alys") == SAMPLED
     assert pairs_in_use(info) < 300000 * 16
+    objects, size, since = at_most(info)
+    assert 300000 < objects < 1000000 and 300000 * 16 < size < 64 << 20
+    told = json.loads(alys("report", "-f", "json", tmp_path / "refill.alys").stdout)["not_sampled"]
+    assert told == {"count_at_most": objects, "bytes_at_most": size, "collections_since": since, "heaps_not_counted": 0}
+    rows = conftest.ledger(tmp_path / "refill.alys").rows
+    assert (rows["marked-all"], rows["marked-all-bytes"]) == (objects, size)
     info, taker = sampled(tmp_path / "call.alys", *guile, options=["--sample-at", "call"])
     assert taker is None and liveness_of(tmp_path / "call.alys") == SAMPLED
     assert pairs_in_use(info) > 300000 * 16 * 0.8
@@ -255,6 +272,7 @@ def test_files_that_take_lists(libs, tmp_path):
         info, taker = sampled(tmp_path / f"{program}.alys", built)
         assert re.search(r"^sampled at +refill", info, re.M), info
         assert (taker is not None and taker.endswith(program)) if takes else taker is None, info
+        assert not takes or at_most(info) is None or at_most(info)[0] > 0
         assert liveness_of(tmp_path / f"{program}.alys") in (None, SAMPLED)
 
 

@@ -277,6 +277,14 @@ static void put_before(const struct groups *g, struct sheet *t)
 		 b.heaps);
 }
 
+static void put_unsampled(const struct groups *g, struct sheet *t)
+{
+	struct unsampled u;
+	if (format_unsampled(g->in->catalog, &u))
+		buf_addf(&t->facts, "\"not_sampled\":{\"count_at_most\":%" PRIu64 ",\"bytes_at_most\":%" PRIu64 ",\"collections_since\":%" PRIu64
+			 ",\"heaps_not_counted\":%" PRIu64 "},", u.cnt, u.sz, u.since, u.heaps);
+}
+
 static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 {
 	const struct snapshot *s = g->in->snapshot;
@@ -355,6 +363,7 @@ static int write_groups(struct groups *g, const struct report_options *o, struct
 	int rc = fill_table(g, &t) ? err_set(err, ENOMEM, "out of memory for the report") : 0;
 	put_facts(g->in, by_name(g->by), show_name(g->show), &t.facts);
 	put_before(g, &t);
+	put_unsampled(g, &t);
 	put_notes(g, hidden, &t.notes);
 	buf_addf(&t.facts, "\"hidden\":%zu,", hidden);
 	return sheet_finish(&t, rc, o, out, err);

@@ -74,7 +74,7 @@ void about_sampling(struct live *l)
 	char more[48] = "";
 	if (l->o->interval)
 		meta(l, "sample_at", "%s", l->refills_cnt ? "refill" : "call");
-	if (!l->refills_cnt || !l->takers_cnt)
+	if (!live_sample_gap(l))
 		return;
 	if (l->takers_cnt > 1)
 		snprintf(more, sizeof(more), " (and %zu more file%s)", l->takers_cnt - 1, l->takers_cnt > 2 ? "s" : "");

@@ -51,7 +51,6 @@ static void add_meta(struct buf *out, const struct catalog *c)
 		{ "hostname", "host" },       { "kernel", "kernel" }, { "version", "alys-bpf" },
 		{ "options", "options" },     { "tier", "probes" },   { "walk", "stack walk" },
 		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "sample_at", "sampled at" },
-		{ "sample_gap", "not sampled" },
 		{ "min_size", "min size" },   { "liveness", "liveness" },
 		{ "dump", "heap" },
 	};
@@ -63,6 +62,15 @@ static void add_meta(struct buf *out, const struct catalog *c)
 		add_clean(out, value);
 		buf_adds(out, "\n");
 	}
+}
+
+static void add_gap(struct buf *out, const struct catalog *c)
+{
+	struct buf gap = { 0 };
+	format_gap(c, &gap);
+	if (gap.len)
+		buf_addf(out, "%-12s %s\n", "not sampled", buf_str(&gap));
+	buf_free(&gap);
 }
 
 #define RATES_SHOWN 16
@@ -272,6 +280,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 			buf_addf(&out, "damage       %s\n", buf_str(&damage));
 		add_when(&out, r);
 		add_meta(&out, r->catalog);
+		add_gap(&out, r->catalog);
 		add_incidents(&out, &seen);
 		add_processes(&out, r->catalog);
 		add_modules(&out, r->catalog);

@@ -179,6 +179,12 @@ static void put_collections(struct live *l)
 	put_state(l, "marked-inherited-bytes", "bytes of them, as the collector rounds them", n.inherited_sz);
 	put_state(l, "heaps-not-compared", "collected heaps from before the recording of which no collection was compared with the records",
 		  n.uncompared);
+	if (live_sample_gap(l)) {
+		put_state(l, "marked-all", "objects that the last collection marked whose marks were all read, sampled or not", n.reached);
+		put_state(l, "marked-all-bytes", "bytes of them, as the collector rounds them", n.reached_sz);
+		put_state(l, "collections-since", "collections after that one", n.since);
+		put_state(l, "heaps-not-read", "collected heaps of which no collection's marks were all read", n.unread);
+	}
 	put(l, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
 	put(l, "marks-in-part", "collections at which only marks of sampled objects were read", COUNT_NOTE, cost.parts);
 	put_state(l, "marks-longest-us", "microseconds that the longest reading of marks took", cost.longest_ns / 1000);

@@ -103,6 +103,12 @@ struct live {
 	struct err attach_err;    /* the first file that could not be probed */
 };
 
+/* Sampled at refills, while others fill lists of their own. */
+static inline bool live_sample_gap(const struct live *l)
+{
+	return l->refills_cnt && l->takers_cnt;
+}
+
 uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
 struct select;

@@ -46,6 +46,8 @@ struct heap_state {
 	uint64_t base, counted; /* counted: what the counter was at the last look */
 	uint32_t looks;         /* since it was at base */
 	struct strangers strangers;
+	uint64_t read_whole;  /* the number in `collections` of the last one whose marks were all read; reached: what it had marked */
+	uint64_t reached, reached_sz;
 	uint64_t compared_ns;   /* of the processor, so far */
 	uint64_t since_ns;      /* its first collection */
 };
@@ -56,6 +58,7 @@ struct summary {
 	char unjudged_why[400], asked_why[400];
 	uint32_t stepwise;
 	uint64_t unknown, unknown_sz, older, older_sz, inherited, inherited_sz, uncompared, marked_sz;
+	uint64_t reached, reached_sz, unread, since;
 	size_t untold; /* collected, and never compared with the records */
 };
 
@@ -172,12 +175,19 @@ static int on_dead(void *ctx, uint64_t addr, uint64_t size)
 	return 0;
 }
 
-static uint64_t marked_bytes(const struct boehm_heap *h)
+/* Blocks of sampled objects are no measure of the heap. */
+static void measure(struct heap_state *h, const struct boehm_heap *heap)
 {
-	uint64_t sum = 0;
-	for (size_t i = 0; i < h->blocks_cnt; i++)
-		sum += h->blocks[i].live * h->blocks[i].size;
-	return sum;
+	h->over.gc.heap_sz = heap->heap_bytes;
+	if (heap->asked)
+		return;
+	h->read_whole = h->collections;
+	h->reached = h->reached_sz = 0;
+	for (size_t i = 0; i < heap->blocks_cnt; i++) {
+		h->reached += heap->blocks[i].live;
+		h->reached_sz += heap->blocks[i].live * heap->blocks[i].size;
+	}
+	h->over.gc.live_sz = h->reached_sz;
 }
 
 static void know_all(struct strangers *s, const struct map *objects)
@@ -219,9 +229,7 @@ static int conclude(struct liveness *l, struct heap_state *h)
 	if (!h->over.kind)
 		return 0;
 	if (h->reading) {
-		h->over.gc.heap_sz = h->reading->heap.heap_bytes;
-		/* Blocks of sampled objects are no measure of the heap. */
-		h->over.gc.live_sz = h->reading->heap.asked ? 0 : marked_bytes(&h->reading->heap);
+		measure(h, &h->reading->heap);
 		uint64_t from = cpu_now();
 		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
 		uint64_t took = cpu_now() - from;
@@ -494,6 +502,14 @@ static void add_strangers(struct summary *s, const struct heap_state *h)
 	s->marked_sz += of->last.marked_bytes;
 }
 
+static void add_reached(struct summary *s, const struct heap_state *h)
+{
+	s->reached += h->reached;
+	s->reached_sz += h->reached_sz;
+	s->unread += !h->read_whole;
+	s->since += h->read_whole ? h->collections - h->read_whole : 0;
+}
+
 static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 {
 	look(l, h);
@@ -509,6 +525,7 @@ static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 		s->stepwise = h->tgid;
 	s->untold += h->collections && !h->strangers.looked;
 	add_strangers(s, h);
+	add_reached(s, h);
 }
 
 static void drop(struct liveness *l, struct heap_state *h)
@@ -602,8 +619,10 @@ struct liveness_counts liveness_counts(const struct liveness *l)
 {
 	struct liveness_counts c = l->counts;
 	struct summary s = l->gone;
-	for (size_t i = 0; i < l->heaps_cnt; i++)
+	for (size_t i = 0; i < l->heaps_cnt; i++) {
 		add_strangers(&s, l->heaps[i]);
+		add_reached(&s, l->heaps[i]);
+	}
 	c.unknown = s.unknown;
 	c.unknown_sz = s.unknown_sz;
 	c.older = s.older;
@@ -611,5 +630,9 @@ struct liveness_counts liveness_counts(const struct liveness *l)
 	c.inherited = s.inherited;
 	c.inherited_sz = s.inherited_sz;
 	c.uncompared = s.uncompared;
+	c.reached = s.reached;
+	c.reached_sz = s.reached_sz;
+	c.unread = s.unread;
+	c.since = s.since;
 	return c;
 }

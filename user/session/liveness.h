@@ -73,6 +73,9 @@ struct liveness_counts {
 	uint64_t older, older_sz;     /* the same, there before the recording */
 	uint64_t inherited, inherited_sz; /* the same, of a parent's heap at fork */
 	uint64_t uncompared; /* heaps from before the recording of which no collection was compared */
+	uint64_t reached, reached_sz; /* marked by the last collections whose marks were all read, recorded or not */
+	uint64_t since;  /* collections after those */
+	uint64_t unread; /* heaps without such a collection */
 	uint64_t longest_ns; /* of the processor, at most, for the objects of one collection, their frees written */
 };
 

@@ -224,12 +224,43 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (at && !strcmp(at, "refill"))
 		buf_adds(out, "libgc was sampled where its free lists are filled: a stack is that of the allocation that "
 			      "found one empty, small sizes are those of blocks, GC_free is not recorded\n");
-	const char *gap = catalog_meta(in->catalog, "sample_gap");
-	if (!gap)
+	if (!catalog_meta(in->catalog, "sample_gap"))
 		return;
 	buf_adds(out, "not sampled: ");
-	text_clean(out, gap, SIZE_MAX);
+	format_gap(in->catalog, out);
 	buf_u8(out, '\n');
+}
+
+bool format_unsampled(const struct catalog *c, struct unsampled *out)
+{
+	*out = (struct unsampled){
+		.cnt = catalog_count(c, "marked-all"),
+		.sz = catalog_count(c, "marked-all-bytes"),
+		.since = catalog_count(c, "collections-since"),
+		.heaps = catalog_count(c, "heaps-not-read"),
+	};
+	return catalog_meta(c, "sample_gap") != NULL;
+}
+
+void format_gap(const struct catalog *c, struct buf *out)
+{
+	struct unsampled u;
+	if (!format_unsampled(c, &u))
+		return;
+	text_clean(out, catalog_meta(c, "sample_gap"), SIZE_MAX);
+	if (!u.cnt) {
+		buf_adds(out, "; how many is not known, the marks of no collection were all read");
+		return;
+	}
+	buf_adds(out, "; at most ");
+	text_count(out, u.cnt);
+	buf_addf(out, " object%s, ", u.cnt == 1 ? "" : "s");
+	text_count(out, u.sz);
+	buf_adds(out, " bytes of them, for that is what the last collection whose marks were all read had marked, sampled or not");
+	if (u.since)
+		buf_addf(out, " (%" PRIu64 " collection%s since)", u.since, u.since == 1 ? "" : "s");
+	if (u.heaps)
+		buf_addf(out, "; of %" PRIu64 " more collected heap%s that is not known", u.heaps, u.heaps == 1 ? "" : "s");
 }
 
 bool format_before(const struct catalog *c, struct before *out)

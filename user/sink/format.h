@@ -51,6 +51,16 @@ struct before {
 bool format_before(const struct catalog *c, struct before *out);
 /* The same in words, for tables of what is live: lines, or nothing. */
 void format_before_note(const struct catalog *c, struct buf *out);
+/* Objects of lists that others take, which refills do not sample. */
+struct unsampled {
+	uint64_t cnt, sz; /* at most that: all that was marked when all marks were read last; 0 = not known */
+	uint64_t since;   /* collections after that */
+	uint64_t heaps;   /* of which that is not known */
+};
+/* False: there are none. */
+bool format_unsampled(const struct catalog *c, struct unsampled *out);
+/* The same in words, without an end of line, or nothing. */
+void format_gap(const struct catalog *c, struct buf *out);
 /*
  * No block of the heap was sampled: bytes that it is below with 95 % confidence (unsampled_below in model.h), in words
  * by format_none_sampled. 0 when something was sampled, or when nothing was there to be: then zero is zero.
