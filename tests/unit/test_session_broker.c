@@ -243,7 +243,7 @@ static int survives_nonsense(const struct broker *b)
 }
 
 /* As the packet of a link is laid out. */
-static int link_of(const struct broker *b, int fd, uint32_t type, uint32_t flags, uint64_t offset, char *why)
+static int link_of(const struct broker *b, uint32_t tid, int fd, uint32_t type, uint32_t flags, uint64_t offset, char *why)
 {
 	static struct {
 		uint32_t wish;
@@ -252,7 +252,7 @@ static int link_of(const struct broker *b, int fd, uint32_t type, uint32_t flags
 		uint64_t offsets[2048], cookies[2048];
 	} a;
 	a.wish = 7;
-	a.tid = broker_pid();
+	a.tid = tid;
 	a.cnt = 1;
 	a.type = type;
 	a.flags = flags;
@@ -276,15 +276,41 @@ static int is_refused_probes(const struct broker *b)
 	char why[200];
 	int own = open("/proc/self/exe", O_RDONLY), elf = open(place.elf, O_RDONLY), dir = open("/proc", O_RDONLY | O_DIRECTORY);
 	int place_only = open("/proc/self/exe", O_PATH);
-	return link_of(b, dir, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 1 :
-	       link_of(b, place_only, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 2 :
-	       link_of(b, b->sock, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 3 :
-	       link_of(b, own, 48, 0, 0, why) >= 0 || !strstr(why, "not on code") ? 4 :
-	       link_of(b, own, 48, 0, 1ull << 40, why) >= 0 || !strstr(why, "not on code") ? 5 :
-	       link_of(b, own, 48, 2, 4096, why) >= 0 || !strstr(why, "none of a probe") ? 6 :
-	       link_of(b, own, 1, 0, 4096, why) >= 0 || !strstr(why, "none of a probe") ? 7 :
-	       link_of(b, elf, 48, 0, code_of(elf), why) >= 0 || !strstr(why, "does not run this file") ? 8 :
-	       link_of(b, -1, 48, 0, 4096, why) >= 0 || !strstr(why, "no request") ? 9 : 0;
+	uint32_t p = broker_pid();
+	return link_of(b, p, dir, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 1 :
+	       link_of(b, p, place_only, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 2 :
+	       link_of(b, p, b->sock, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 3 :
+	       link_of(b, p, own, 48, 0, 0, why) >= 0 || !strstr(why, "not on code") ? 4 :
+	       link_of(b, p, own, 48, 0, 1ull << 40, why) >= 0 || !strstr(why, "not on code") ? 5 :
+	       link_of(b, p, own, 48, 2, 4096, why) >= 0 || !strstr(why, "none of a probe") ? 6 :
+	       link_of(b, p, own, 1, 0, 4096, why) >= 0 || !strstr(why, "none of a probe") ? 7 :
+	       link_of(b, p, elf, 48, 0, code_of(elf), why) != -ESTALE || !strstr(why, "does not run this file") ? 8 :
+	       link_of(b, p, -1, 48, 0, 4096, why) >= 0 || !strstr(why, "no request") ? 9 : 0;
+}
+
+/* Who has ended, be it while it was asked for, is gone: nothing is refused. */
+static int is_told_of_ends(const struct broker *b)
+{
+	char why[200], self[4096];
+	int own = open("/proc/self/exe", O_RDONLY), wrong = 0;
+	uint64_t code = code_of(own);
+	self[readlink("/proc/self/exe", self, sizeof(self) - 1)] = 0;
+	for (int i = 0; i < 1000 && !wrong; i++) {
+		pid_t brief = fork();
+		if (!brief)
+			_exit(0);
+		/* It runs, is on the way out, or has ended; its parent does not know. */
+		int link = link_of(b, (uint32_t)brief, own, 48, 0, code, why), given = result(rights_file((uint32_t)brief, self));
+		wrong = link == -EACCES || link == -ESTALE || why[0] ? 1 : given && given != -ENOENT && given != -ESRCH ? 2 : 0;
+		if (!i) {
+			siginfo_t info;
+			waitid(P_PID, (id_t)brief, &info, WEXITED | WNOWAIT);
+			wrong = wrong ?: link_of(b, (uint32_t)brief, own, 48, 0, code, why) != -ESRCH || why[0] ? 3 : 0;
+		}
+		waitpid(brief, NULL, 0);
+		wrong = wrong ?: !i && (link_of(b, (uint32_t)brief, own, 48, 0, code, why) != -ESRCH || why[0]) ? 4 : 0;
+	}
+	return wrong;
 }
 
 static int is_refused_other_tables(const struct broker *b)
@@ -469,6 +495,15 @@ static void test_names(void **state)
 	named = names;
 }
 
+static void test_ends(void **state)
+{
+	(void)state;
+	/* Without it no other process is looked into. */
+	if (!caps_has(CAP_SYS_PTRACE))
+		skip();
+	expect_fine(is_told_of_ends);
+}
+
 static void test_no_rights(void **state)
 {
 	(void)state;
@@ -513,7 +548,7 @@ int main(void)
 		cmocka_unit_test(test_files), cmocka_unit_test(test_other_files), cmocka_unit_test(test_races),
 		cmocka_unit_test(test_memory), cmocka_unit_test(test_other_memory), cmocka_unit_test(test_names),
 		cmocka_unit_test(test_pipes), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_probes),
-		cmocka_unit_test(test_tables), cmocka_unit_test(test_sentences), cmocka_unit_test(test_no_rights), cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_tables), cmocka_unit_test(test_sentences), cmocka_unit_test(test_ends), cmocka_unit_test(test_no_rights), cmocka_unit_test(test_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,9 @@ struct file_sites {
 	struct site_list list;
 	struct site_list proof;        /* the same without cheap exits, for trials */
 	struct site_list calls, plain; /* until the calibration: see struct findings */
-	size_t probed; /* functions */
+	size_t probed;  /* functions */
+	size_t counted; /* of them, in live.functions_cnt */
+	bool served;    /* they were put under probes for somebody */
 	bool calibrated; /* tried once, or being tried, whatever comes of it */
 	bool asked;      /* the verdict is to come */
 	bool unproven;   /* until it is there, or without one: the first calls are to show whether the sites are right */
@@ -54,6 +56,11 @@ struct site_cache {
 	uint64_t examined;  /* files so far */
 	struct verdicts *verdicts; /* NULL until one is asked for */
 };
+
+static uint64_t done_key(uint32_t tgid, struct module_id module)
+{
+	return (uint64_t)tgid << 32 | module.n;
+}
 
 int attach_families(const char *names, uint32_t *out, struct err *err)
 {
@@ -172,8 +179,8 @@ static void take_findings(struct live *l, struct file_sites *f, struct findings 
 	/* Where processes are many and others', that they have changed is known from the kernel's news only. */
 	f->link_offset = l->select ? 0 : found->sites.link_offset;
 	note_taker(l, path, &f->list);
-	f->probed = count_probed(&f->list);
-	l->functions_cnt += f->probed;
+	f->probed = f->counted = count_probed(&f->list);
+	l->functions_cnt += f->counted;
 	if (!f->probed || !f->list.text_lo)
 		return;
 	f->collections = found->sites.collections;
@@ -302,18 +309,42 @@ static void listen_to_linker(struct live *l, uint32_t pid, const struct file_sit
 		log_info("libraries that process %" PRIu32 " loads are not told of: %s", pid, err.text);
 }
 
+/* Not the file's fault: who ends, or becomes another program, is not probed; another process may be, or this one when it maps the file anew. */
+static bool went(const struct err *err)
+{
+	return err->code == ESRCH || err->code == ESTALE;
+}
+
+static void note_unprobed(struct live *l, uint32_t tgid, struct file_sites *f, const struct err *err)
+{
+	log_at(went(err) ? LOG_VERBOSE : LOG_NORMAL, "%s: %s", catalog_module(l->catalog, f->module)->path, err->text);
+	if (!l->attach_err.code)
+		l->attach_err = *err;
+	if (went(err))
+		map_del(&l->sites->done, done_key(tgid, f->module));
+	if (!f->served)
+		l->functions_cnt -= f->counted;
+	if (!f->served)
+		f->counted = 0;
+}
+
+static void note_probed(struct live *l, struct file_sites *f)
+{
+	f->served = true;
+	l->functions_cnt += f->probed - f->counted;
+	f->counted = f->probed;
+}
+
 static void attach_file(struct live *l, const struct proc *p, struct file_sites *f, int fd)
 {
 	const char *path = catalog_module(l->catalog, f->module)->path;
 	uint32_t tgid = link_tgid(l, p->tgid);
 	struct err err = { 0 };
 	if (attach_sites(l, tgid, f, fd, returns_for(l, p->tgid), &err)) {
-		log_warn("%s: %s", path, err.text);
-		if (!l->attach_err.code)
-			l->attach_err = err;
-		l->functions_cnt -= f->probed;
+		note_unprobed(l, tgid, f, &err);
 		return;
 	}
+	note_probed(l, f);
 	l->collected |= f->list.text_lo != 0;
 	watch_collections(l, tgid, p, f, fd);
 	note_refills(l, path, &f->list);
@@ -555,7 +586,7 @@ void attach_module(struct live *l, const struct proc *p, const struct module *m,
 {
 	if (!l->sites)
 		l->sites = calloc(1, sizeof(*l->sites));
-	uint64_t key = (uint64_t)link_tgid(l, p->tgid) << 32 | m->id.n;
+	uint64_t key = done_key(link_tgid(l, p->tgid), m->id);
 	uint64_t *done = l->sites ? map_put(&l->sites->done, key) : NULL;
 	if (done && *done)
 		share(l, p, known_file(l->sites, m->id));
@@ -633,7 +664,7 @@ void attach_forget(struct live *l, uint32_t tgid)
 	 * second would cost more than all else.
 	 */
 	for (size_t i = 0; l->sites && !l->shared && (m = catalog_next_module(l->catalog, &i));)
-		map_del(&l->sites->done, (uint64_t)tgid << 32 | m->id.n);
+		map_del(&l->sites->done, done_key(tgid, m->id));
 }
 
 void attach_reset(struct live *l)

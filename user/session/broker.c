@@ -308,11 +308,11 @@ static bool passes(const struct ask *a)
 	}
 }
 
-/* What no collector of ours would ask for; files that are no programs it meets every day. */
+/* What no collector of ours would ask for; files that are no programs, and processes that change, it meets every day. */
 static void tell(const struct err *why)
 {
 	static unsigned told;
-	if (why->code && why->code != ENOEXEC && told++ < REFUSALS_TOLD)
+	if (why->code && why->code != ENOEXEC && why->code != ESTALE && told++ < REFUSALS_TOLD)
 		log_warn("the part without rights asked for too much: %s%s", why->text, told == REFUSALS_TOLD ? " (no more of these are told)" : "");
 }
 

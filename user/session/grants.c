@@ -43,6 +43,7 @@ static int take_line(void *ctx, const struct map_line *l)
 	return 0;
 }
 
+/* Without any mapping there is no memory: the process has ended, or is becoming another program. */
 static int look(uint32_t tid)
 {
 	uint64_t now = now_ns();
@@ -51,6 +52,8 @@ static int look(uint32_t tid)
 		return 0;
 	view.regions_cnt = 0;
 	int rc = proc_each_map(tid, take_line, NULL, &err);
+	if (!rc && !view.regions_cnt)
+		rc = -ESRCH;
 	view.tid = rc ? 0 : tid;
 	view.looked_ns = now;
 	return rc;
@@ -70,13 +73,14 @@ static bool is_run(const struct stat *st, uint64_t at)
 	return false;
 }
 
-/* What was mapped since the last look counts, too. */
-static bool is_run_now(uint32_t tid, const struct stat *st, uint64_t at)
+/* 0; -ESRCH when nobody is there to run it; -EACCES. What was mapped since the last look counts, too. */
+static int must_run(uint32_t tid, const struct stat *st, uint64_t at)
 {
 	if (!look(tid) && is_run(st, at))
-		return true;
+		return 0;
 	view.tid = 0;
-	return !look(tid) && is_run(st, at);
+	int rc = look(tid);
+	return rc ? rc : is_run(st, at) ? 0 : -EACCES;
 }
 
 static bool is_run_file(const struct region *of)
@@ -98,15 +102,18 @@ static int check_file(uint32_t tid, int fd, uint64_t at, struct err *why)
 {
 	struct stat st;
 	Elf64_Ehdr head;
-	int rc = fd;
 	if (fd < 0)
 		return fd;
-	if (!read_head(fd, &head))
+	int rc = fstat(fd, &st) ? -errno : 0;
+	if (!rc && !read_head(fd, &head))
 		rc = err_set(why, ENOEXEC, "a file of process %u is not given out: it is no ELF program or library", tid);
-	else if (fstat(fd, &st) || !is_run_now(tid, &st, at))
-		rc = err_set(why, EACCES, "a file is not given out: process %u has not mapped it to be run", tid);
-	if (rc < 0)
-		close(fd);
+	if (!rc)
+		rc = must_run(tid, &st, at);
+	if (rc == -EACCES)
+		err_set(why, EACCES, "a file is not given out: process %u has not mapped it to be run", tid);
+	if (!rc)
+		return fd;
+	close(fd);
 	return rc;
 }
 
@@ -176,9 +183,11 @@ int grant_link(const struct rights_link *l, struct err *why)
 		return err_set(why, EINVAL, "a link is refused: it is none of a probe");
 	if (fstat(l->file_fd, &st) || !S_ISREG(st.st_mode) || !are_code(l))
 		return err_set(why, EACCES, "probes are refused: they are not on code of an ELF file");
-	if (l->tgid && !is_run_now(l->tgid, &st, ANYWHERE))
-		return err_set(why, EACCES, "probes are refused: process %u does not run this file", l->tgid);
-	return rights_own.link(NULL, l);
+	int rc = l->tgid ? must_run(l->tgid, &st, ANYWHERE) : 0;
+	/* It may have run the file when the collector looked: it has let go of it since, or is another program. */
+	if (rc == -EACCES)
+		return err_set(why, ESTALE, "probes are refused: process %u does not run this file", l->tgid);
+	return rc ? rc : rights_own.link(NULL, l);
 }
 
 int grant_tracepoint(const char *name, int prog_fd, struct err *why)
