@@ -7,7 +7,10 @@
 
 #include <stdint.h>
 
-/* All give a number or -errno; -EMFILE: there are too many. */
+/*
+ * All give a number or -errno; -EMFILE: there are too many, and nobody has more than this one's user, so that no user
+ * takes those of others: who has most loses one to who has fewer, whose number is -EBADF from then on.
+ */
 int place_open(uint32_t tgid);
 /* One more who has it, until place_close by each. */
 int place_share(int place);
