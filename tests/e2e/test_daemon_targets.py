@@ -105,6 +105,24 @@ def test_translators_outlive_a_daemon_that_watches_all(started, daemon, when):
     d.end()
 
 
+def test_who_ends_before_its_own_probes_are_there(started, daemon, tmp_path):
+    """Hundreds end, or become other programs, while these are asked for: nothing is refused to anybody."""
+    path = copy("c_soak", tmp_path / "c_nursery")
+    d = daemon("--exe", path, "--sample", "bytes:4k")
+    nursery = started.program(path, "nursery", 500).wait_ready()
+    d.until(lambda: d.traced() == 1)
+    for _ in range(20):
+        nursery.go()
+        assert re.fullmatch(r"born 500 failed 0 ms \d+", nursery.line())
+        d.until(lambda: d.traced() == 1)
+        if "ended before it could be probed" in d.log():
+            break
+    assert "ended before it could be probed" in d.log()
+    assert "not allowed" not in d.log() and "asked for too much" not in d.log()
+    assert nursery.finish() == 0
+    d.end()
+
+
 def test_by_a_link_to_the_program(started, daemon, tmp_path):
     """Which the kernel does not call so: as /bin/sh on most machines."""
     path = copy("c_busy", tmp_path / "c_own_name")

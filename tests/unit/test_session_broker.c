@@ -99,7 +99,7 @@ static int is_refused_other_files(const struct broker *b)
 	snprintf(path, sizeof(path), "/proc/%u/environ", broker_pid());
 	return file("/etc/shadow") >= 0 ? 1 : file("/etc/passwd") != -ENOEXEC ? 2 : file(path) != -ENOEXEC ? 3 :
 	       file("/proc/self/mem") != -EIO && file("/proc/self/mem") != -ENOEXEC ? 4 : file(place.secret) != -ENOEXEC ? 5 :
-	       file(place.elf) != -EACCES ? 6 : file(place.core) != -ENOEXEC ? 7 : file("/dev/null") != -ENODEV ? 8 :
+	       file(place.elf) != -ESTALE ? 6 : file(place.core) != -ENOEXEC ? 7 : file("/dev/null") != -ENODEV ? 8 :
 	       file("/tmp") != -ENODEV ? 9 : file("/proc/self/fd/0") >= 0 ? 10 : file("../../etc/shadow") >= 0 ? 11 :
 	       file("") >= 0 ? 12 : file("/no/such/file") != -ENOENT ? 13 : place.maps && mapped(place.text) != -ENOEXEC ? 14 :
 	       mapped(place.data) >= 0 ? 15 : mapped((uint64_t[]){ 0, UINT64_MAX }) >= 0 ? 16 : 0;
@@ -332,7 +332,7 @@ static int is_told_why(const struct broker *b)
 	if (says(b, &a, sizeof(a), -1, why) != -ENOEXEC || !strstr(why, "is not given out: it is no ELF program or library"))
 		return 1;
 	snprintf(a.path, sizeof(a.path), "%s", place.elf);
-	if (says(b, &a, sizeof(a), -1, why) != -EACCES || !strstr(why, "has not mapped it to be run"))
+	if (says(b, &a, sizeof(a), -1, why) != -ESTALE || !strstr(why, "has not mapped it to be run"))
 		return 2;
 	a.wish = 99;
 	return says(b, &a, sizeof(a), -1, why) != -EPROTO || !strstr(why, "no request") ? 3 : 0;

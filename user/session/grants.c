@@ -73,14 +73,17 @@ static bool is_run(const struct stat *st, uint64_t at)
 	return false;
 }
 
-/* 0; -ESRCH when nobody is there to run it; -EACCES. What was mapped since the last look counts, too. */
+/*
+ * 0; -ESRCH when nobody is there to run it; -ESTALE: it does not, or not any more, for it may have let go of the file or have
+ * become another program since the collector looked. What was mapped since our last look counts, too.
+ */
 static int must_run(uint32_t tid, const struct stat *st, uint64_t at)
 {
 	if (!look(tid) && is_run(st, at))
 		return 0;
 	view.tid = 0;
 	int rc = look(tid);
-	return rc ? rc : is_run(st, at) ? 0 : -EACCES;
+	return rc ? rc : is_run(st, at) ? 0 : -ESTALE;
 }
 
 static bool is_run_file(const struct region *of)
@@ -109,8 +112,8 @@ static int check_file(uint32_t tid, int fd, uint64_t at, struct err *why)
 		rc = err_set(why, ENOEXEC, "a file of process %u is not given out: it is no ELF program or library", tid);
 	if (!rc)
 		rc = must_run(tid, &st, at);
-	if (rc == -EACCES)
-		err_set(why, EACCES, "a file is not given out: process %u has not mapped it to be run", tid);
+	if (rc == -ESTALE)
+		err_set(why, ESTALE, "a file is not given out: process %u has not mapped it to be run", tid);
 	if (!rc)
 		return fd;
 	close(fd);
@@ -184,8 +187,7 @@ int grant_link(const struct rights_link *l, struct err *why)
 	if (fstat(l->file_fd, &st) || !S_ISREG(st.st_mode) || !are_code(l))
 		return err_set(why, EACCES, "probes are refused: they are not on code of an ELF file");
 	int rc = l->tgid ? must_run(l->tgid, &st, ANYWHERE) : 0;
-	/* It may have run the file when the collector looked: it has let go of it since, or is another program. */
-	if (rc == -EACCES)
+	if (rc == -ESTALE)
 		return err_set(why, ESTALE, "probes are refused: process %u does not run this file", l->tgid);
 	return rc ? rc : rights_own.link(NULL, l);
 }

@@ -66,8 +66,8 @@ int module_open(uint32_t tgid, const struct map_line *line)
 		close(fd);
 	fd = rights_file(tgid, line->path);
 	struct stat st;
-	/* Of a process that has ended, whose root was most often ours. */
-	bool gone = fd == -ENOENT || fd == -ESRCH;
+	/* Of a process that has ended, or is another program by now: its root was most often ours. */
+	bool gone = fd == -ENOENT || fd == -ESRCH || fd == -ESTALE;
 	if (gone && !stat(line->path, &st) && S_ISREG(st.st_mode)) {
 		fd = open(line->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		fd = fd < 0 ? -errno : fd;
