@@ -292,6 +292,9 @@ static int attach(struct probe *p, const struct order *o, uint32_t *object, stru
 	plan_begin(&plan, o, p, d);
 	int rc = plan_attach(&plan, p, err);
 	file->attached |= !o->tgid && !rc;
+	/* Some of its links would pass for all when it is tried again. */
+	if (rc && o->tgid)
+		detach_of(p, o->tgid, file->id);
 	return rc;
 }
 

@@ -189,6 +189,11 @@ void probe_await_detached(void)
 	leaving_await();
 }
 
+void detach_of(struct probe *p, uint32_t tgid, struct probe_file file)
+{
+	detach(p, &(struct chosen){ .tgid = tgid, .file = &file });
+}
+
 void detach_trial(struct probe *p, uint32_t trial)
 {
 	detach(p, &(struct chosen){ .trial = trial });

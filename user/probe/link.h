@@ -35,6 +35,8 @@ void batch_free(struct batch *b);
 /* The process has probes of its own in the file. */
 bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file);
 void detach_trial(struct probe *p, uint32_t trial);
+/* The links of one process on a file. */
+void detach_of(struct probe *p, uint32_t tgid, struct probe_file file);
 /*
  * Before a process (tgid, or 0) gets probes of this file: until none of them are on their way out,
  * for both would see each call. NULL: no memory.
