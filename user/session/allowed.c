@@ -17,7 +17,7 @@
 	ALLOW(unlink), ALLOW(unlinkat), ALLOW(rmdir), ALLOW(rename), ALLOW(renameat), ALLOW(renameat2), ALLOW(linkat),           \
 	ALLOW(symlink), ALLOW(symlinkat), ALLOW(chmod), ALLOW(fchmod), ALLOW(fchmodat), ALLOW(ftruncate), ALLOW(fallocate),      \
 	ALLOW(fsync), ALLOW(fdatasync), ALLOW(fadvise64), ALLOW(utimensat), ALLOW(umask), ALLOW(sendfile), ALLOW(copy_file_range), \
-	ALLOW(memfd_create)
+	ALLOW(memfd_create), ALLOW(name_to_handle_at)
 
 #define WAITING                                                                                                            \
 	ALLOW(poll), ALLOW(ppoll), ALLOW(select), ALLOW(pselect6), ALLOW(epoll_create), ALLOW(epoll_create1), ALLOW(epoll_ctl),  \
