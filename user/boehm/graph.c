@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "boehm/freelists.h"
 
 #define FLAG_IGNORE_OFF_PAGE 1 /* hblkhdr: only addresses in the first page of this large object count */
 
@@ -61,9 +62,14 @@ static int reach(struct scan *s, const struct heap_object *o)
 static int scan_range(struct scan *s, const struct root_range *g, uint64_t from, uint64_t to)
 {
 	const uint64_t *words = (const void *)(s->r->bytes + g->at);
+	size_t cnt = (to - g->start) / 8;
+	struct freelists own = { 0 };
 	for (uint64_t at = from; at + 8 <= to; at += 8) {
 		struct heap_object o;
-		if (!find(s, words[(at - g->start) / 8], &o))
+		size_t i = (at - g->start) / 8;
+		if (g->kind == ROOT_GLOBAL && i >= own.end)
+			own = freelists_find(s->h, words, cnt, i);
+		if ((i >= own.from && i < own.end) || !find(s, words[i], &o))
 			continue;
 		struct graph_root *root = VEC_PUSH(s->g, roots);
 		if (!root || reach(s, &o))

@@ -22,6 +22,7 @@
 struct own_places {
 	struct root_exclude variables[OWN_VARIABLES_MAX];
 	size_t variables_cnt;
+	bool nameless; /* no symbols name the variables: of those beside its largest table nothing is known */
 	struct root_exclude code;
 };
 

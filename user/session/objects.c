@@ -20,6 +20,7 @@
 
 struct copy {
 	struct collector *collector;
+	bool nameless; /* its variables */
 	struct boehm_heap heap;
 	struct words words;
 	struct roots roots;
@@ -73,6 +74,7 @@ static int copy_now(struct copy *c, uint32_t live, struct err *err)
 		return rc;
 	struct own_places own;
 	variables_of(g, &own);
+	c->nameless = own.nameless;
 	threads_tell_markers(&c->threads, &g->memory, &g->space, &own);
 	struct root_plan plan = {
 		.space = &g->space,
@@ -211,6 +213,7 @@ static void note_facts(struct objects *o, struct copy *c)
 	o->torn = c->heap.torn;
 	o->unreadable = c->words.unreadable + c->roots.unreadable;
 	o->unknown_stacks = c->roots.unknown_stacks;
+	o->nameless = c->nameless;
 	/* The map list outlives the collector: roots are named by it. */
 	o->space = c->collector->space;
 	c->collector->space = (struct space){ 0 };
@@ -335,6 +338,8 @@ void objects_describe(const struct objects *o, struct buf *out)
 		buf_adds(out, "; approximate, for it ran meanwhile (--freeze stops it)");
 	if (o->unknown_stacks)
 		buf_addf(out, "; %u of its threads ran just then: of their stacks all was taken", o->unknown_stacks);
+	if (o->nameless && o->live != GRAPH_MARKED)
+		buf_adds(out, "; its collector's variables have no names: a few free objects that only they hold may be among these");
 	if (o->torn && o->live == GRAPH_MARKED)
 		buf_adds(out, "; a collection went on, so the marks are of two");
 	if (o->unreadable)

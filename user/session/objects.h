@@ -29,6 +29,7 @@ struct objects {
 	uint64_t unreadable; /* parts of the heap and of roots that were gone */
 	uint32_t live;	     /* enum graph_live */
 	uint32_t unknown_stacks;
+	bool nameless; /* the collector's variables have no names: some of them count as roots. Not in dumps */
 	bool torn;	     /* of a heap that was being collected */
 
 	/* Where names are borrowed from. */

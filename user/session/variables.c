@@ -76,7 +76,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static size_t of_program(const struct collector *c, struct root_exclude *out)
+static size_t of_program(const struct collector *c, struct root_exclude *out, bool *nameless)
 {
 	struct found f = { 0 };
 	size_t n = 0;
@@ -94,6 +94,7 @@ static size_t of_program(const struct collector *c, struct root_exclude *out)
 			out[n - 1].end = end;
 	}
 	free(f.list);
+	*nameless = !n;
 	if (!n)
 		out[n++] = (struct root_exclude){ c->layout.top_index - ARRAYS_BEFORE_INDEX, c->layout.top_index + INDEX_SZ };
 	return n;
@@ -130,6 +131,7 @@ void variables_of(const struct collector *c, struct own_places *out)
 	bool any = elf_segments(c->elf, &segments) != 0;
 	const struct space_region *r = any ? space_find(&c->space, c->bias + segments[0].vaddr) : NULL;
 	bool library = r && *r->path && strcmp(r->path, c->exe);
-	out->variables_cnt = library ? of_library(c, r->path, out->variables) : of_program(c, out->variables);
+	out->nameless = false;
+	out->variables_cnt = library ? of_library(c, r->path, out->variables) : of_program(c, out->variables, &out->nameless);
 	out->code = code_of(c);
 }
