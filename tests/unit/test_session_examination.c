@@ -234,6 +234,28 @@ static void test_fair(void **state)
 		close(q.fds[i]);
 }
 
+/* Of the files of one user, what others are traced by is not behind many others. */
+static void test_first(void **state)
+{
+	struct queue q;
+	const struct examinations_ops ops = { .ctx = &q, .open = open_queued };
+	struct err err;
+	struct examinations *x = examinations_new(&ops, &err);
+	size_t at = 0;
+	(void)state;
+	for (uint32_t i = 0; i < FILES; i++) {
+		q.fds[i] = open(GLIBC, O_RDONLY | O_CLOEXEC);
+		const struct examination e = { .module = { i }, .fd = q.fds[i], .ask = all, .first = i == FILES - 1 };
+		assert_int_equal(examinations_ask(x, &e), 0);
+	}
+	while (next_done(x) != FILES - 1)
+		at++;
+	assert_true(at <= 1);
+	examinations_free(x);
+	for (size_t i = 0; i < FILES; i++)
+		close(q.fds[i]);
+}
+
 /* A file that is gone by the time that it is its turn is passed over; the next one is not. */
 static void test_not_wanted_any_more(void **state)
 {
@@ -256,7 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_if_found_here), cmocka_unit_test(test_lies), cmocka_unit_test(test_by_a_process),
-		cmocka_unit_test(test_fair), cmocka_unit_test(test_not_wanted_any_more),
+		cmocka_unit_test(test_fair), cmocka_unit_test(test_first), cmocka_unit_test(test_not_wanted_any_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

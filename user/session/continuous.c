@@ -171,23 +171,10 @@ static int on_event(void *ctx, const struct event *e)
 	return rc;
 }
 
-/* By its name: what is in it is known only when it has been opened. */
-static bool has_allocator(const char *path)
-{
-	static const char *const names[] = {
-		"/libc.", "/libc-", "/libstdc++.", "/libgc.", "/libjemalloc.", "/libtcmalloc", "/libmimalloc.", "/ld-",
-	};
-	const char *name = strrchr(path, '/');
-	bool known = false;
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
-		known |= !strncmp(name, names[i], strlen(names[i]));
-	return known;
-}
-
 static bool has_room(void *ctx, const char *path)
 {
 	const struct continuous *c = ctx;
-	return limits_has_room(&c->limits, footprint_now(&c->memory) + set_by(c), has_allocator(path));
+	return limits_has_room(&c->limits, footprint_now(&c->memory) + set_by(c), study_comes_first(path));
 }
 
 static void on_tick(void *ctx, struct live *l, uint64_t now)

@@ -26,7 +26,8 @@
 #define SECONDS 10		   /* of CPU for a file; a browser's takes two */
 #define PATIENCE_NS 60000000000ull /* of time: a crowded machine, a slow disk */
 #define USERS_MAX 256
-#define QUEUE_MAX 4096		   /* files that wait, of one user */
+#define QUEUE_MAX 4096		   /* files that wait, of one user... */
+#define QUEUE_FIRST 256		   /* ...and more of those that come first */
 #define ANSWER_MAX (96ull << 20)
 #define ROOM_MIN (16ull << 20)
 #define IDLE_NS 1000000000ull /* then the examiner ends, until there is a file again */
@@ -125,10 +126,11 @@ static size_t choose(struct examinations *x)
 {
 	uint64_t now = now_ns(), least = STRETCH_NS;
 	size_t best = x->queue_cnt;
-	for (size_t i = 0; i < x->queue_cnt && least; i++) {
-		uint64_t who = x->queue[i].who;
-		uint64_t spent = is_served(x, who) ? STRETCH_NS : spent_by(x, who, now);
-		if (spent >= least)
+	for (size_t i = 0; i < x->queue_cnt; i++) {
+		const struct waiting *w = &x->queue[i];
+		uint64_t spent = is_served(x, w->who) ? STRETCH_NS : spent_by(x, w->who, now);
+		bool earlier = best < x->queue_cnt && w->what.first && !x->queue[best].what.first && spent == least;
+		if (spent >= least && !earlier)
 			continue;
 		least = spent;
 		best = i;
@@ -317,7 +319,7 @@ int examinations_ask(struct examinations *x, const struct examination *e)
 	size_t mine = 0;
 	for (size_t i = 0; i < x->queue_cnt; i++)
 		mine += x->queue[i].who == who;
-	struct waiting *w = mine < QUEUE_MAX ? VEC_PUSH(x, queue) : NULL;
+	struct waiting *w = mine < QUEUE_MAX + (e->first ? QUEUE_FIRST : 0) ? VEC_PUSH(x, queue) : NULL;
 	if (!w)
 		return -ENOBUFS;
 	*w = (struct waiting){ .what = *e, .who = who };

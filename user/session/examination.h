@@ -19,6 +19,7 @@ struct examination {
 	int fd;
 	const char *path;
 	struct findings_ask ask;
+	bool first; /* before others of the same user */
 };
 
 struct examinations;

@@ -42,6 +42,8 @@ struct live {
 	bool held;             /* the process that is being dealt with waits for that */
 	struct roster *roster; /* NULL until targets are taken in */
 	struct examinations *examinations; /* of files, see session/study */
+	struct map unlisted; /* modules whose rows are there, but not yet in the lists of processes that map them */
+	uint64_t renewed_ns; /* when they were put there last */
 	struct map rows_asked; /* modules whose rows are on their way */
 	struct trace_writer *writer;
 	const struct select *select; /* who is taken in by itself; NULL = nobody */

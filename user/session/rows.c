@@ -107,21 +107,21 @@ void rows_map(struct live *l, const struct proc *p)
 	free(list.maps);
 }
 
-static bool maps(const struct live *l, const struct proc *p, struct module_id module)
+static bool maps_one_of(const struct live *l, const struct proc *p, const struct map *modules)
 {
 	const struct mapping *m;
 	for (size_t i = 0; (m = target_mapping(l->targets, p->id, i)); i++) {
-		if (m->module.n == module.n)
+		if (map_get(modules, m->module.n))
 			return true;
 	}
 	return false;
 }
 
-void rows_renew(struct live *l, struct module_id module)
+void rows_renew(struct live *l, const struct map *modules)
 {
 	const struct proc *p;
 	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
-		if (target_find(l->targets, p->tgid).n == p->id.n && maps(l, p, module))
+		if (target_find(l->targets, p->tgid).n == p->id.n && maps_one_of(l, p, modules))
 			rows_map(l, p);
 	}
 }

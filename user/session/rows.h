@@ -17,7 +17,7 @@ uint32_t rows_wanted(struct live *l, const struct module *m);
 void rows_found(struct live *l, struct findings *f);
 /* The process' mappings are others than before. Asks for the rows of files that nobody asked for. */
 void rows_map(struct live *l, const struct proc *p);
-/* The rows of a file came while processes had it mapped already. */
-void rows_renew(struct live *l, struct module_id module);
+/* The rows of these files (numbers of modules) came while processes had them mapped already. */
+void rows_renew(struct live *l, const struct map *modules);
 
 #endif

@@ -2,9 +2,13 @@
 #include "session/study.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "session/attach.h"
 #include "session/rows.h"
+
+#define LOOK_MAX 8             /* findings at a time: events and requests wait meanwhile */
+#define RENEW_NS 100000000ull
 
 static bool open_module(void *ctx, struct module_id module, int *fd, const char **path)
 {
@@ -25,6 +29,19 @@ int study_open(struct live *l, struct err *err)
 void study_close(struct live *l)
 {
 	examinations_free(l->examinations);
+	map_free(&l->unlisted);
+}
+
+bool study_comes_first(const char *path)
+{
+	static const char *const names[] = {
+		"/libc.", "/libc-", "/libstdc++.", "/libgc.", "/libjemalloc.", "/libtcmalloc", "/libmimalloc.", "/ld-",
+	};
+	const char *name = path ? strrchr(path, '/') : NULL;
+	bool known = false;
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		known |= !strncmp(name, names[i], strlen(names[i]));
+	return known;
 }
 
 struct elf *study_outline(struct live *l, int fd, const char *path)
@@ -42,13 +59,24 @@ bool study_starts_programs(struct live *l, int fd, const char *path)
 	return yes;
 }
 
+/* A process has a list of all its mappings, so that many files at once are to cost one new list. */
+static void renew(struct live *l)
+{
+	if (l->unlisted.count)
+		rows_renew(l, &l->unlisted);
+	map_free(&l->unlisted);
+	l->unlisted = (struct map){ 0 };
+	l->renewed_ns = now_ns();
+}
+
 /* Rows first: what probes show from their first moment on is walked by them. */
 static void hand_on(struct live *l, struct findings *f)
 {
 	if (f->asked & FINDINGS_ROWS)
 		rows_found(l, f);
-	if (f->asked & FINDINGS_ROWS && l->flowing)
-		rows_renew(l, f->module);
+	bool noted = f->asked & FINDINGS_ROWS && l->flowing && map_put(&l->unlisted, f->module.n);
+	if (noted && f->sites.list.sites_cnt)
+		renew(l);
 	if (f->asked & FINDINGS_SITES)
 		attach_found(l, f);
 	findings_free(f);
@@ -66,6 +94,7 @@ void study_file(struct live *l, const struct module *m, int fd, uint32_t parts)
 	const struct examination e = {
 		.module = m->id, .fd = fd, .path = m->path,
 		.ask = { .parts = parts, .families = l->families, .refill = attach_wants_refill(l->o) },
+		.first = study_comes_first(m->path),
 	};
 	struct findings f;
 	bool waits = l->held || (!l->flowing && !l->select);
@@ -81,8 +110,10 @@ void study_file(struct live *l, const struct module *m, int fd, uint32_t parts)
 void study_look(struct live *l)
 {
 	struct findings f;
-	while (examinations_take(l->examinations, &f))
+	for (int i = 0; i < LOOK_MAX && examinations_take(l->examinations, &f); i++)
 		hand_on(l, &f);
+	if (l->unlisted.count && (!study_is_busy(l) || now_ns() - l->renewed_ns >= RENEW_NS))
+		renew(l);
 }
 
 int study_fd(const struct live *l)
