@@ -8,13 +8,13 @@
 #include "session/study.h"
 #include "unwind/unwind.h"
 
-/* Of the few files in which stacks end: each is asked for once. NULL until it is there. */
+/* Of the few files in which stacks end: each is asked for once, and waited for. NULL: there are none. */
 static const struct unwind_table *rows_of(struct live *l, struct module_id module)
 {
 	const struct module *m = catalog_module(l->catalog, module);
 	int fd = target_module_fd(l->targets, module);
 	if (!map_get(&l->bottoms, module.n) && map_put(&l->bottoms, module.n) && m && fd >= 0)
-		study_file(l, m, fd, FINDINGS_ROWS);
+		study_now(l, m, fd, FINDINGS_ROWS);
 	const uint64_t *known = map_get(&l->bottoms, module.n);
 	return known ? (const struct unwind_table *)(uintptr_t)*known : NULL;
 }

@@ -89,22 +89,32 @@ static struct findings refused(const struct module *m, uint32_t parts)
 	return f;
 }
 
-void study_file(struct live *l, const struct module *m, int fd, uint32_t parts)
+static struct examination examination_of(const struct live *l, const struct module *m, int fd, uint32_t parts)
 {
-	const struct examination e = {
+	return (struct examination){
 		.module = m->id, .fd = fd, .path = m->path,
 		.ask = { .parts = parts, .families = l->families, .refill = attach_wants_refill(l->o) },
 		.first = study_comes_first(m->path),
 	};
+}
+
+void study_now(struct live *l, const struct module *m, int fd, uint32_t parts)
+{
+	const struct examination e = examination_of(l, m, fd, parts);
 	struct findings f;
-	bool waits = l->held || (!l->flowing && !l->select);
-	if (!waits && !examinations_ask(l->examinations, &e))
-		return;
-	if (waits)
-		examinations_now(l->examinations, &e, &f);
-	else
-		f = refused(m, parts);
+	examinations_now(l->examinations, &e, &f);
 	hand_on(l, &f);
+}
+
+void study_file(struct live *l, const struct module *m, int fd, uint32_t parts)
+{
+	const struct examination e = examination_of(l, m, fd, parts);
+	if (l->held || (!l->flowing && !l->select)) {
+		study_now(l, m, fd, parts);
+	} else if (examinations_ask(l->examinations, &e)) {
+		struct findings f = refused(m, parts);
+		hand_on(l, &f);
+	}
 }
 
 void study_look(struct live *l)

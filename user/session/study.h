@@ -20,6 +20,8 @@ bool study_starts_programs(struct live *l, int fd, const char *path);
  * not come to its end comes empty, with the reason.
  */
 void study_file(struct live *l, const struct module *m, int fd, uint32_t parts);
+/* The same, waited for in any case. */
+void study_now(struct live *l, const struct module *m, int fd, uint32_t parts);
 /* By its name: probably an allocator is in it, or else whatever others are traced by. It is looked into before others. */
 bool study_comes_first(const char *path);
 /* To be called often, and when study_fd is readable. */
