@@ -305,7 +305,8 @@ static int is_told_of_ends(const struct broker *b)
 		if (!i) {
 			siginfo_t info;
 			waitid(P_PID, (id_t)brief, &info, WEXITED | WNOWAIT);
-			wrong = wrong ?: link_of(b, (uint32_t)brief, own, 48, 0, code, why) != -ESRCH || why[0] ? 3 : 0;
+			link = link_of(b, (uint32_t)brief, own, 48, 0, code, why);
+			wrong = wrong ?: link != -ESRCH || why[0] ? 3 : 0;
 		}
 		waitpid(brief, NULL, 0);
 		wrong = wrong ?: !i && (link_of(b, (uint32_t)brief, own, 48, 0, code, why) != -ESRCH || why[0]) ? 4 : 0;

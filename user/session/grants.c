@@ -189,7 +189,13 @@ int grant_link(const struct rights_link *l, struct err *why)
 	int rc = l->tgid ? must_run(l->tgid, &st, ANYWHERE) : 0;
 	if (rc == -ESTALE)
 		return err_set(why, ESTALE, "probes are refused: process %u does not run this file", l->tgid);
-	return rc ? rc : rights_own.link(NULL, l);
+	rc = rc ?: rights_own.link(NULL, l);
+	/* The kernel has other words for one that ended since we looked. */
+	if (rc < 0 && l->tgid) {
+		view.tid = 0;
+		rc = look(l->tgid) == -ESRCH ? -ESRCH : rc;
+	}
+	return rc;
 }
 
 int grant_tracepoint(const char *name, int prog_fd, struct err *why)
