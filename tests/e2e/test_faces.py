@@ -205,7 +205,7 @@ def test_losses_are_those_of_their_processes(started, served, tmp_path):
     told = server.ctl("status").decode()
     whole = stages(re.search(r"^account .*", told, re.M).group())
     table = {int(pid): (int(recorded), int(lost)) for pid, recorded, lost in
-             re.findall(r"^ +(\d+)  c_busy .* (\d+) +(\d+)$", told, re.M)}
+             re.findall(r"^ +(\d+)  c_busy .* (\d+) +(\d+)  \S+Z$", told, re.M)}
     assert set(table) == {t.pid for t in targets}, told
     assert sum(lost for _, lost in table.values()) == sum(whole.values()) > 200, told
     for pid, (recorded, lost) in table.items():
@@ -258,7 +258,7 @@ def test_pages_and_the_report(growing, served, tmp_path):
     out.sites = await page.locator("#table").innerText();
     return out;
     """, foreign=True)
-    assert len(seen["rows"]) == 1 and seen["rows"][0].startswith(str(target.pid)) and "c_grow" in seen["rows"][0]
+    assert len(seen["rows"]) == 1 and seen["rows"][0].startswith("c_grow") and f"\t{target.pid}\t" in seen["rows"][0]
     assert "site_grow_fast" in seen["sites"]
 
 
@@ -330,7 +330,7 @@ def test_nobody_listens_unless_told(tmp_path):
 
 @pytest.mark.parametrize("words,said", [
     (("--listen", "0.0.0.0:0"), "--listen-insecure"),
-    (("--listen", "somewhere"), "--listen wants PORT"),
+    (("--listen", "somewhere"), "--listen wants /PATH of a unix socket, PORT"),
     (("--push", "ftp://h"), "--push wants"),
     (("--every", "0"), "--every wants a time"),
     (("--push-every", "0.0000000001"), "--push-every wants a time"),
