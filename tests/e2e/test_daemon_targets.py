@@ -295,10 +295,11 @@ def test_many_that_come_one_by_one(daemon, tmp_path):
     try:
         links = lambda: int(d.status()["probes"].split(", ")[2].split()[0])
         d.until(lambda: d.traced() == len(idle))
-        assert links() > len(idle) and d.log().count("`alys-bpf ctl off` and `on`") == 1
+        d.until(lambda: links() > len(idle))
+        assert d.log().count("`alys-bpf ctl off` and `on`") == 1
         d.ctl("off")
         d.ctl("on")
-        assert d.traced() == len(idle) and links() < len(idle)
+        d.until(lambda: d.traced() == len(idle) and 0 < links() < len(idle))
         d.end()
     finally:
         for p in idle:
