@@ -185,7 +185,7 @@ GUESTS = [
     Guest("postgres", ["/usr/lib/postgresql/15/bin/postgres", "--single", "-D", "{dir}/cluster", "-j", "postgres"],
           input="{dir}/rows.sql", user="postgres"),
     Guest("sqlite3", ["sqlite3", ":memory:", SQLITE]),
-    Guest("xz", ["xz", "-T2", "-3", "--block-size=64KiB", "-k", "-c", "{dir}/numbers.txt"]),
+    Guest("xz", ["xz", "-T2", "-3", "--block-size=64KiB", "-k", "-c", "{dir}/numbers.txt"], every=64),  # few small blocks
     Guest("w3m", ["w3m", "-dump", "-T", "text/html", "{dir}/page.html"], {"HOME": "{dir}"}, options=["--allocator", "libc"]),
     Guest("jq", ["jq", "-c", "group_by(.name) | map({(.[0].name): map(.tags[0]) | unique})", "{dir}/numbers.json"]),
     Guest("gawk", ["gawk", AWK, "{dir}/numbers.txt"]),
