@@ -70,6 +70,15 @@ const settle = () => page.evaluate(() => new Promise((done) => requestAnimationF
 const text = (at) => page.locator(at).innerText();
 const column = (n) => page.$$eval(`#table tbody tr:not(.more) td:nth-child(${n})`, (cells) => cells.map((c) => c.innerText));
 const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent);
+const drag = async (from, to) => {
+    const box = await page.locator("#timeline .overlay").boundingBox();
+    await page.mouse.move(box.x + box.width * from, box.y + 50);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * (from + to) / 2, box.y + 50);
+    await page.mouse.move(box.x + box.width * to, box.y + 50);
+    await page.mouse.up();
+    await settle();
+};
 """
 
 

@@ -142,17 +142,8 @@ def test_estimates_of_an_interval_state_their_error(pages, tmp_path):
 def test_brush_restricts_everything_else(pages, tmp_path):
     seen = on(pages, tmp_path, "shop", """
     await page.click("#metrics [data-id=alloc]");
-    const box = await page.locator("#timeline .overlay").boundingBox();
-    const drag = async (from, to) => {
-        await page.mouse.move(box.x + box.width * from, box.y + 50);
-        await page.mouse.down();
-        await page.mouse.move(box.x + box.width * (from + to) / 2, box.y + 50);
-        await page.mouse.move(box.x + box.width * to, box.y + 50);
-        await page.mouse.up();
-        await settle();
-        return [await text("#interval"), await text("#flame-sum"), await column(4)];
-    };
-    const out = { first: await drag(0.001, 0.3), middle: await drag(0.45, 0.6) };
+    const brushed = async (from, to) => { await drag(from, to); return [await text("#interval"), await text("#flame-sum"), await column(4)]; };
+    const out = { first: await brushed(0.001, 0.3), middle: await brushed(0.45, 0.6) };
     await page.click("#tab-leaks");
     await settle();
     out.leaks = await column(7);

@@ -18,7 +18,7 @@ import pytest
 import pprof_rules
 from browser_driver import drive, need
 from conftest import pprof
-from web_driver import TIMEOUT, Fake, build, get, raw, wait_for
+from web_driver import TIMEOUT, Fake, build, get, own_servers, raw, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +32,8 @@ def fake():
 @pytest.fixture
 def own():
     """A server of its own with options."""
-    running = []
-
-    def start(*args):
-        running.append(Fake(*args))
-        return running[-1]
-
-    yield start
-    for one in running:
-        said, _ = one.stop()
-        assert said == "marks left 0\n"
+    with own_servers(complaints=True) as start:
+        yield start
 
 
 # --- profiles --------------------------------------------------------------------------------------

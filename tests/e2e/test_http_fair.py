@@ -15,7 +15,7 @@ import pytest
 
 from browser_driver import ROOT, need
 from conftest import pprof
-from web_driver import TIMEOUT, Answer, Fake, get, wait_for
+from web_driver import TIMEOUT, Answer, get, own_servers, wait_for
 
 NOBODY, ATTACKER = 65534, 65533
 # Of the innocent: far more than an answer takes on a busy machine, far less than any client's patience with the idle (10 s).
@@ -25,16 +25,8 @@ root = pytest.mark.skipif(os.geteuid() != 0, reason="other users are played by r
 
 @pytest.fixture
 def own():
-    running = []
-
-    def start(*args):
-        running.append(Fake(*args))
-        return running[-1]
-
-    yield start
-    for one in running:
-        said, complained = one.stop()
-        assert said == "marks left 0\n" and not complained
+    with own_servers(complaints=False) as start:
+        yield start
 
 
 @pytest.fixture(autouse=True)

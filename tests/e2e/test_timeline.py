@@ -12,23 +12,15 @@ def pages():
     return outputs("test_sink_exports_html")
 
 
-DRAG = """
+SIGHT = """
 const box = await page.locator("#timeline .overlay").boundingBox();
-const drag = async (from, to) => {
-    await page.mouse.move(box.x + box.width * from, box.y + 50);
-    await page.mouse.down();
-    await page.mouse.move(box.x + box.width * (from + to) / 2, box.y + 50);
-    await page.mouse.move(box.x + box.width * to, box.y + 50);
-    await page.mouse.up();
-    await settle();
-};
 const cards = () => page.$$eval(".tile", (all) => Object.fromEntries(all.map((x) => [x.children[0].textContent, x.children[1].textContent + "; " + x.children[2].textContent])));
 const row = async (name) => (await page.$$eval("#table tbody tr:not(.more)", (rows) => rows.map((r) => Array.from(r.cells, (c) => c.innerText)))).find((cells) => cells[cells.length - 1].includes(name));
 """
 
 
 def test_values_under_the_pointer(pages, tmp_path):
-    seen = on(pages, tmp_path, "shop", DRAG + """
+    seen = on(pages, tmp_path, "shop", SIGHT + """
     const at = async (part) => { await page.mouse.move(box.x + box.width * part, box.y + 40); return text("#tip"); };
     const out = { begin: await at(0.001), middle: await at(0.25), later: await at(0.75), rule: await page.getAttribute("#timeline line.rule", "visibility") };
     await page.mouse.move(5, 5);
@@ -64,7 +56,7 @@ def test_the_hint_and_the_keys_are_in_sight(pages, tmp_path):
 
 
 def test_cards_follow_the_interval(pages, tmp_path):
-    seen = on(pages, tmp_path, "shop", DRAG + """
+    seen = on(pages, tmp_path, "shop", SIGHT + """
     const out = { whole: await cards() };
     await drag(0.001, 0.3);
     out.first = await cards();
@@ -85,7 +77,7 @@ def test_cards_follow_the_interval(pages, tmp_path):
 
 def test_all_columns_of_stacks_follow_the_interval(pages, tmp_path):
     """Cart::add: 96 bytes from the begin on, which became 4096 after a second and lived for another one."""
-    seen = on(pages, tmp_path, "shop", DRAG + """
+    seen = on(pages, tmp_path, "shop", SIGHT + """
     await page.click("#metrics [data-id=alloc]");
     await page.click("#tab-stacks");
     await settle();
@@ -103,7 +95,7 @@ def test_all_columns_of_stacks_follow_the_interval(pages, tmp_path):
 
 
 def test_all_columns_of_the_other_tabs_follow_the_interval(pages, tmp_path):
-    seen = on(pages, tmp_path, "shop", DRAG + """
+    seen = on(pages, tmp_path, "shop", SIGHT + """
     await page.click("#metrics [data-id=alloc]");
     const tabs = async () => {
         const out = {};

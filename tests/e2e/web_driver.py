@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 import urllib.parse
+from contextlib import contextmanager
 
 from browser_driver import BUILD, ROOT, run
 
@@ -39,6 +40,21 @@ class Fake:
             self.proc.kill()
             self.proc.communicate()
             raise
+
+
+@contextmanager
+def own_servers(complaints):
+    """Gives what starts servers with options; complaints: they may have any."""
+    running = []
+
+    def start(*args):
+        running.append(Fake(*args))
+        return running[-1]
+
+    yield start
+    for one in running:
+        said, complained = one.stop()
+        assert said == "marks left 0\n" and (complaints or not complained)
 
 
 class Answer:
