@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What comes in at the entry of a call: whether it is wanted, what it asks for, its stack. */
+#ifndef ALYS_ENTRY_BPF_H
+#define ALYS_ENTRY_BPF_H
+
+static __always_inline void count_hit(__u8 shape)
+{
+	if (shape == ALYS_SHAPE_FREE)
+		count(ALYS_ST_HIT_FREE);
+	else if (shape == ALYS_SHAPE_REALLOC || shape == ALYS_SHAPE_MULREALLOC)
+		count(ALYS_ST_HIT_REALLOC);
+	else
+		count(ALYS_ST_HIT_ALLOC);
+}
+
+static __always_inline void read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p)
+{
+	const struct alys_object *o = object_of(site);
+	__u64 gc_no;
+	if (!o || !o->gc_no_vaddr || !read_word(&gc_no, o->gc_no_vaddr + bias_of(ctx, site)))
+		return;
+	p->gc_no = gc_no;
+	p->flags |= ALYS_F_GC;
+}
+
+static __always_inline bool is_reallocation(__u8 shape)
+{
+	return shape == ALYS_SHAPE_REALLOC || shape == ALYS_SHAPE_MULREALLOC;
+}
+
+/* Bytes that the call asks for. */
+static __always_inline __u64 size_asked(struct pt_regs *ctx, const struct alys_site *site)
+{
+	__u64 a = argument(ctx, site->arg[0]);
+	if (site->shape == ALYS_SHAPE_SIZE || site->shape == ALYS_SHAPE_BATCH)
+		return a;
+	__u64 b = argument(ctx, site->arg[1]);
+	if (site->shape == ALYS_SHAPE_MUL)
+		return a * b; /* when this overflows the call returns NULL */
+	return site->shape == ALYS_SHAPE_MULREALLOC ? b * argument(ctx, site->arg[2]) : b;
+}
+
+static __always_inline void read_arguments(struct pt_regs *ctx, const struct alys_site *site,
+					   struct pending *p)
+{
+	__u64 a = argument(ctx, site->arg[0]);
+	p->old = is_reallocation(site->shape) ? a : 0;
+	p->out = site->shape == ALYS_SHAPE_OUTPTR ? a : 0;
+	if (site->shape == ALYS_SHAPE_BATCH)
+		p->out = argument(ctx, site->arg[1]);
+	p->batch = 0;
+	p->span = 0;
+	p->shape = site->shape;
+	p->frees_on_zero = !!(site->flags & ALYS_SITE_FREES_ON_ZERO);
+	p->unfreed = !!(site->flags & ALYS_SITE_UNFREED);
+	p->trial = !!(site->flags & ALYS_SITE_TRIAL);
+	p->foretold = 0;
+	p->below = 0;
+	p->account = site->account;
+	p->user = 0;
+	p->throws = !!(site->flags & ALYS_SITE_THROWS);
+	p->jumps = !!(site->flags & ALYS_SITE_JUMPS);
+}
+
+/* GC_malloc_kind's kinds 0 and 3: PTRFREE and AUNCOLLECTABLE (gc_priv.h). */
+static __always_inline bool holds_no_pointers(__u32 kind)
+{
+	return kind == 0 || kind == 3;
+}
+
+static __always_inline bool is_atomic(struct pt_regs *ctx, const struct alys_site *site)
+{
+	if (!(site->flags & ALYS_SITE_GC_KIND))
+		return site->flags & ALYS_SITE_ATOMIC;
+	return holds_no_pointers(argument(ctx, site->kind_arg));
+}
+
+/* A list counts as the page that it mostly is: how many blocks are in it is not known yet. */
+static __always_inline __u64 weight_of(const struct alys_site *site, __u64 size)
+{
+	return site->shape == ALYS_SHAPE_BATCH ? ALYS_REFILL_SPAN : size;
+}
+
+/*
+ * Before anything else is asked: most calls end here when a recording samples. Also the bytes of calls that turn
+ * out to be nested go by: what falls into them is dropped, and the points in the others stay a Poisson process.
+ */
+static __always_inline struct wish call_wish(struct pt_regs *ctx, const struct alys_site *site)
+{
+	struct wish w = { .size = size_asked(ctx, site), .drawn_for = NOT_TAKEN };
+	if (w.size >= config.min_size)
+		w.drawn_for = config.interval ? sample_point(weight_of(site, w.size)) ?: NOT_TAKEN : 0;
+	return w;
+}
+
+/* Nobody will ask for the outcome of this call. On trial all are followed: the first thousand calls are to end it, not as
+ * many samples. */
+static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w)
+{
+	if (w->drawn_for != NOT_TAKEN || site->flags & ALYS_SITE_TRIAL)
+		return false;
+	__u64 old = is_reallocation(site->shape) ? argument(ctx, site->arg[0]) : 0;
+	return !old || !sampled_has(old);
+}
+
+/* Nor for what it calls, nor does it take the place of a call that waits. */
+static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w, __u64 cfa)
+{
+	struct call_key key = call_key(cfa);
+	return site->flags & ALYS_SITE_LEAF && is_unwanted(ctx, site, w) && !may_wait(&key);
+}
+
+/* What is known at the entry but for the stack. */
+static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w,
+				      struct pending *p, __u64 cfa)
+{
+	p->frame = cfa;
+	p->collected = site->nest == ALYS_NEST_CALLER;
+	read_arguments(ctx, site, p);
+	p->size = w->size;
+	p->sampled = w->drawn_for != NOT_TAKEN;
+	p->interval = p->sampled ? w->drawn_for : 0;
+	/* Asked for only by those who compare it: a clock costs as much as a map. */
+	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
+	p->flags = 0;
+	p->stack = w->stack;
+	if (p->sampled) {
+		if (is_atomic(ctx, site))
+			p->flags = ALYS_F_ATOMIC;
+		read_gc(ctx, site, p);
+	}
+}
+
+/*
+ * The walk may sleep while it waits for a page, and a function that sleeps must need less than 64 bytes
+ * of stack (see unwind.bpf.h). So the programs themselves do nothing but this, between a function that
+ * begins the call and one that ends the entry.
+ */
+static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
+{
+	if (p->sampled && !p->stack)
+		p->stack = stack_take(ctx, p->frame);
+}
+
+/* Last, so that an interrupting handler on this thread finds either all of it or nothing. */
+static __always_inline void call_wait(struct pending *p, __u64 cfa)
+{
+	p->cfa = cfa;
+	call_begun(p);
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What came of a call, once its result is known: an event, or the counter that says why there is none. */
+#ifndef ALYS_OUTCOME_BPF_H
+#define ALYS_OUTCOME_BPF_H
+
+/*
+ * Remembers a block whose free is to be seen; false when the table has no room. A collector's blocks
+ * fill it in time, because most of their ends are not seen here: those are recorded all the same, and only
+ * their explicit frees go unseen; the collector tells of the others.
+ */
+static __always_inline bool remember(const struct pending *p, __u64 addr)
+{
+	return p->unfreed || sampled_put(addr, p->enter) || p->collected;
+}
+
+/* Neither the old block nor the new one may be of interest to a selective recording. */
+static __always_inline void finish_realloc(const struct pending *p, __u64 addr)
+{
+	__u64 old = p->old;
+	if (!is_selective()) {
+		emit_realloc(p, addr, old);
+		return;
+	}
+	if (old && !sampled_del(old, p->enter))
+		old = 0;
+	bool wanted = addr && p->sampled, kept = wanted && remember(p, addr);
+	if (kept) {
+		emit_realloc(p, addr, old);
+	} else if (wanted && !old) {
+		lose(ALYS_ST_LOST_SAMPLED_FULL);
+	} else if (old) {
+		if (wanted)
+			count(ALYS_ST_HALF_REALLOC);
+		/* The block went away when the call began, not later: its address may have a new owner. */
+		emit_free(old, p->stack, p->enter);
+	} else {
+		count(ALYS_ST_UNSAMPLED);
+	}
+}
+
+static __always_inline void finish_alloc(const struct pending *p, __u64 addr)
+{
+	if (!p->sampled)
+		count(ALYS_ST_UNSAMPLED);
+	else if (is_selective() && !remember(p, addr))
+		lose(ALYS_ST_LOST_SAMPLED_FULL);
+	else
+		emit_alloc(p, addr);
+}
+
+/* The blocks of a list, one after the other. */
+struct batch {
+	const struct pending *p;
+	__u64 block;
+};
+
+/* The call was one hit; each block more is one, too. */
+static long batch_step(__u32 i, struct batch *b)
+{
+	__u64 next;
+	if (!b->block)
+		return 1;
+	if (i)
+		count(ALYS_ST_HIT_ALLOC);
+	count(ALYS_ST_BATCHED);
+	finish_alloc(b->p, b->block);
+	if (!read_word(&next, b->block))
+		next = 0;
+	b->block = next;
+	return 0;
+}
+
+/* Sampled, the first block of a list stands for all. */
+static __noinline int finish_batch(struct pending *p, __u64 head)
+{
+	struct batch b = { .p = p, .block = head };
+	if (!head) {
+		count(ALYS_ST_FAILED);
+		return 0;
+	}
+	count(ALYS_ST_BATCHES);
+	if (p->interval || !p->sampled || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		p->batch = list_length(head);
+		p->span = ALYS_REFILL_SPAN;
+		finish_alloc(p, head);
+		return 0;
+	}
+	bpf_loop(LIST_MAX, batch_step, &b, 0);
+	return 0;
+}
+
+static __always_inline void call_finish(const struct pending *p, __u64 result)
+{
+	__u64 addr = result;
+	if (p->shape == ALYS_SHAPE_OUTPTR) {
+		addr = 0;
+		if ((__u32)result == 0 && bpf_probe_read_user(&addr, sizeof(addr), (void *)p->out)) {
+			lose(ALYS_ST_LOST_READ);
+			return;
+		}
+	}
+	if (!addr && !(is_reallocation(p->shape) && p->old && !p->size && p->frees_on_zero))
+		count(ALYS_ST_FAILED);
+	else if (is_reallocation(p->shape) && p->old)
+		finish_realloc(p, addr);
+	else
+		finish_alloc(p, addr);
+}
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Entries and exits paired by (tgid, CFA): for calls that may run user code, whose return addresses are never touched (a
+ * fiber that switches inside would be killed by a return probe). The call waits in frame_calls, unless its result is
+ * known at the entry.
+ */
+#ifndef ALYS_PAIR_BY_FRAME_BPF_H
+#define ALYS_PAIR_BY_FRAME_BPF_H
+
+static __always_inline struct call_room *thread_room(void)
+{
+	return bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* How the result will be known. */
+static __always_inline void frame_foresee(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
+{
+	const struct alys_object *o = object_of(site);
+	struct pending *now = &room->now;
+	room->foreseen = PREDICT_NOTHING;
+	if ((site->flags & ALYS_SITE_LISTS) && o && lists_known(room, site, o, bias_of(ctx, site)))
+		room->foreseen = predict(o, room, now->size, argument(ctx, site->kind_arg), &room->result,
+					 &now->out);
+}
+
+/* The thread is inside a plain call: what it calls on the way is not the program's own. */
+static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller)
+{
+	if (site->nest == ALYS_NEST_CALLER)
+		return is_internal(ctx, site, caller);
+	struct thread_call *t = thread_call(false);
+	return t && is_inside(t, cfa);
+}
+
+/* Would the call that was passed over have got its block from a list? It comes back then, by no probed way. */
+static __always_inline bool lists_gave(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room,
+				       const struct passed_call *p)
+{
+	const struct alys_object *o = object_of(site);
+	return p->lists && o && lists_known(room, site, o, bias_of(ctx, site)) &&
+	       predict(o, room, p->size, p->kind, &room->result, &room->now.out) != PREDICT_NOTHING;
+}
+
+/* Was the call jumped to by one that is not recorded? It may jump on. */
+static __noinline bool is_passed(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, __u64 cfa)
+{
+	struct call_key key = call_key(cfa);
+	struct passed_call *p = passed_at(&key);
+	if (site->nest != ALYS_NEST_CALLER || !p || p->cfa != cfa || p->tgid != key.tgid)
+		return false;
+	p->cfa = 0;
+	if (p->account == site->account || lists_gave(ctx, site, room, p))
+		return false;
+	if (site->flags & ALYS_SITE_JUMPS) {
+		p->account = site->account;
+		p->lists = 0;
+		p->cfa = cfa;
+	}
+	return true;
+}
+
+/* Not followed, or not by itself. */
+static __noinline int frame_leave(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 size, __u32 why)
+{
+	struct call_key key = call_key(cfa);
+	count(why);
+	if (why != ALYS_ST_UNSAMPLED || site->nest != ALYS_NEST_CALLER)
+		return 0;
+	if (site->flags & ALYS_SITE_JUMPS)
+		gc_pass(&key, site, size, argument(ctx, site->kind_arg));
+	else
+		gc_passed(&key);
+	return 0;
+}
+
+/* The call takes its place in the frame, and what it inherits there. */
+static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, struct wish *w,
+				 __u64 cfa)
+{
+	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
+	struct call_key key = call_key(room->pair), own = call_key(cfa);
+	if (config.interval)
+		gc_passed(&own); /* whoever is jumped to from here comes after this call, not after one before */
+	if (site->nest == ALYS_NEST_THREAD)
+		thread_mark(ctx, site, cfa, room->now.caller, w);
+	frame_succeed(&key, site, w);
+	return 0;
+}
+
+/* By (tgid, CFA). The call, gathered in the thread's own room, or NULL when nothing is to be followed. */
+static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
+		return NULL;
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
+	struct wish w = call_wish(ctx, site);
+	__u32 why = ALYS_ST_UNSAMPLED;
+	if (is_idle(ctx, site, &w, cfa)) {
+		count_hit(site->shape);
+		goto leave;
+	}
+	struct call_room *room = thread_room();
+	if (!room) {
+		count_hit(site->shape);
+		lose(ALYS_ST_LOST_PENDING);
+		return NULL;
+	}
+	room->now.caller = caller_at(cfa);
+	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
+	/* The collector refills the lists of its threads: nobody has asked for a block yet. */
+	if (why == ALYS_ST_NESTED && site->shape == ALYS_SHAPE_BATCH)
+		return NULL;
+	count_hit(site->shape);
+	if (why)
+		goto leave;
+	why = ALYS_ST_NESTED;
+	if (config.interval && is_passed(ctx, site, room, cfa))
+		goto leave;
+	call_place(ctx, site, room, &w, cfa);
+	why = ALYS_ST_UNSAMPLED;
+	if (is_unwanted(ctx, site, &w))
+		goto leave;
+	call_read(ctx, site, &w, &room->now, cfa);
+	frame_foresee(ctx, site, room);
+	return room;
+leave:
+	frame_leave(ctx, site, cfa, w.size, why);
+	return NULL;
+}
+
+/* What can be told at once is told; the rest waits for one of the exits. */
+static __noinline int frame_end(struct call_room *room)
+{
+	struct call_key key = call_key(room->pair);
+	if (room->foreseen == PREDICT_RESULT && !room->now.trial) {
+		call_finish(&room->now, room->result);
+		return 0;
+	}
+	if (room->foreseen == PREDICT_RESULT) {
+		room->now.foretold = 1;
+		room->now.told = room->result;
+	}
+	room->now.cfa = key.cfa;
+	if (frame_put(&key, &room->now))
+		call_begun(&room->now);
+	else
+		lose(ALYS_ST_LOST_PENDING);
+	return 0;
+}
+
+static __always_inline __u64 result_at(struct pt_regs *ctx, const struct alys_site *site, const struct pending *p)
+{
+	__u64 result = 0;
+	if (site->reg != ALYS_REG_LIST && p->shape != ALYS_SHAPE_BATCH)
+		result = register_of(ctx, site);
+	else if (!p->out || !read_word(&result, p->out))
+		count(ALYS_ST_EXIT_UNPAIRED);
+	return result;
+}
+
+/* Did the site on trial say what the call came back with, and did it say anything? */
+static __always_inline void judge(const struct alys_site *site, const struct pending *p, __u64 result)
+{
+	struct alys_object *o = object_of(site);
+	if (o)
+		__sync_fetch_and_add(p->foretold && p->told == result ? &o->agreed : &o->wrong, 1);
+}
+
+static __always_inline int frame_return(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
+		return 0;
+	struct call_key key = call_key(PT_REGS_SP(ctx) + site->cfa_off);
+	struct pending *p = frame_find(&key);
+	if (site->nest == ALYS_NEST_THREAD)
+		thread_unmark(key.cfa);
+	if (!p) {
+		if (site->nest == ALYS_NEST_CALLER)
+			gc_passed(&key);
+		count(ALYS_ST_EXIT_UNPAIRED);
+		return 0;
+	}
+	__u64 result = result_at(ctx, site, p);
+	if (p->trial && (site->flags & ALYS_SITE_TRIAL))
+		judge(site, p, result);
+	call_ended(p);
+	if (p->shape == ALYS_SHAPE_BATCH)
+		finish_batch(p, result);
+	else
+		call_finish(p, result);
+	frame_drop(&key);
+	return 0;
+}
+
+/* An exit on trial: says what it would have said, and leaves the call to its `ret`. */
+static __always_inline int frame_tell(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
+		return 0;
+	struct call_key key = call_key(PT_REGS_SP(ctx) + site->cfa_off);
+	struct pending *p = frame_find(&key);
+	if (!p || !p->trial)
+		return 0;
+	p->told = result_at(ctx, site, p);
+	p->foretold = 1;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Nothing to pair: one probe behind a free list's refill, or behind a whole call, finds in registers and in the list what
+ * an entry would have told.
+ */
+#ifndef ALYS_PAIR_BY_REFILL_BPF_H
+#define ALYS_PAIR_BY_REFILL_BPF_H
+
+static const struct pending no_call;
+
+/* The size class and kind of a list say what its blocks are. False when the list is none of the thread's. */
+static __noinline bool refill_read(struct call_room *room, const struct alys_object *o, __u64 list)
+{
+	struct pending *p = &room->now;
+	__u64 index = (list - room->lists) / 8;
+	__u32 per_kind = o->lists.per_kind;
+	if (list < room->lists || !per_kind || index >= (__u64)o->lists.kinds * per_kind ||
+	    !read_word(&room->result, list))
+		return false;
+	*p = no_call;
+	p->size = index % per_kind * GRANULE ?: GRANULE;
+	p->flags = holds_no_pointers(index / per_kind) ? ALYS_F_ATOMIC : 0;
+	p->span = ALYS_REFILL_SPAN;
+	p->batch = list_length(room->result);
+	p->sampled = p->size >= config.min_size;
+	p->unfreed = 1;
+	return p->batch || !room->result;
+}
+
+/* A call that is over, its size and kind still in registers: no entry had to be probed for it. */
+static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struct alys_site *site)
+{
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, size = register_no(ctx, site->arg[0]);
+	__u64 drawn_for = sample_point(size);
+	if (!drawn_for) {
+		count(ALYS_ST_UNSAMPLED);
+		return NULL;
+	}
+	if (is_internal(ctx, site, caller_at(cfa))) {
+		count(ALYS_ST_NESTED);
+		return NULL;
+	}
+	struct call_room *room = thread_room();
+	if (!room) {
+		lose(ALYS_ST_LOST_PENDING);
+		return NULL;
+	}
+	struct pending *p = &room->now;
+	*p = no_call;
+	p->size = size;
+	p->flags = holds_no_pointers(register_no(ctx, site->kind_arg)) ? ALYS_F_ATOMIC : 0;
+	p->sampled = size >= config.min_size;
+	p->unfreed = 1;
+	p->interval = drawn_for;
+	p->frame = cfa;
+	read_gc(ctx, site, p);
+	room->result = register_of(ctx, site);
+	return room;
+}
+
+/*
+ * A thread's empty free list has got a page's worth of blocks; the call that found it empty takes the first
+ * of them. One probe behind the refill, in GC_malloc_kind's own frame: few refills are taken, and for the
+ * others a second probe at their begin would be what costs.
+ */
+static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	const struct alys_object *o = site ? object_of(site) : NULL;
+	if (!o)
+		return NULL;
+	count_hit(site->shape);
+	if (site->flags & ALYS_SITE_WHOLE)
+		return whole_begin(ctx, site);
+	__u64 drawn_for = sample_point(ALYS_REFILL_SPAN);
+	if (!drawn_for) {
+		count(ALYS_ST_UNSAMPLED);
+		return NULL;
+	}
+	struct call_room *room = thread_room();
+	if (!room) {
+		lose(ALYS_ST_LOST_PENDING);
+		return NULL;
+	}
+	if (!lists_known(room, site, o, bias_of(ctx, site)) || !refill_read(room, o, register_of(ctx, site))) {
+		lose(ALYS_ST_LOST_READ);
+		return NULL;
+	}
+	read_gc(ctx, site, &room->now);
+	room->now.interval = drawn_for;
+	room->now.frame = PT_REGS_SP(ctx) + site->cfa_off;
+	return room;
+}
+
+static __noinline int refill_end(struct call_room *room)
+{
+	if (room->result)
+		finish_alloc(&room->now, room->result);
+	else
+		count(ALYS_ST_FAILED);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Entries and returns paired by thread: for plain C allocators under a return probe, which never switch stacks. The
+ * call waits in the thread's own storage.
+ */
+#ifndef ALYS_PAIR_BY_THREAD_BPF_H
+#define ALYS_PAIR_BY_THREAD_BPF_H
+
+/* By thread. The call that is to be waited for, or NULL. */
+static __noinline struct pending *thread_begin(struct pt_regs *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	if (!site)
+		return NULL;
+	count_hit(site->shape);
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
+	struct wish w = call_wish(ctx, site);
+	if (is_idle(ctx, site, &w, cfa)) {
+		count(ALYS_ST_UNSAMPLED);
+		return NULL;
+	}
+	struct thread_call *t = thread_call(true);
+	if (!t) {
+		lose(ALYS_ST_LOST_PENDING);
+		return NULL;
+	}
+	if (is_inside(t, cfa)) {
+		count(ALYS_ST_NESTED);
+		return NULL;
+	}
+	thread_succeed(&t->call, site, cfa, &w);
+	call_read(ctx, site, &w, &t->call, cfa);
+	t->call.caller = t->call.jumps ? caller_at(cfa) : 0;
+	return &t->call;
+}
+
+/* Returns 0 when the return is to be waited for. */
+static __always_inline int thread_enter(struct pt_regs *ctx)
+{
+	struct pending *p = thread_begin(ctx);
+	if (!p)
+		return 1;
+	call_walk(ctx, p);
+	call_wait(p, p->frame);
+	return 0;
+}
+
+static __noinline int thread_return(struct pt_regs *ctx)
+{
+	/* A call waits only where it was wanted. */
+	if (!recording)
+		return 0;
+	struct thread_call *t = thread_call(false);
+	struct pending *p = t ? &t->call : NULL;
+	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
+		return 0;
+	call_ended(p);
+	call_finish(p, PT_REGS_RC(ctx));
+	p->cfa = 0;
+	return 0;
+}
+
+#endif
