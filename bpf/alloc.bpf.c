@@ -18,6 +18,7 @@
 #include "predict.bpf.h"
 #include "registers.bpf.h"
 #include "gc.bpf.h"
+#include "return_address.bpf.h"
 #include "caller.bpf.h"
 #include "nest.bpf.h"
 #include "free.bpf.h"
@@ -102,11 +103,7 @@ int free_enter(struct pt_regs *ctx)
 		count(ALYS_ST_FREE_NULL);
 	else if (is_selective() && !may_be_sampled(addr))
 		count(ALYS_ST_UNSAMPLED); /* nested or not */
-	else if (is_nested_call(ctx, site, cfa, site->nest == ALYS_NEST_CALLER ? caller_at(cfa) : 0))
-		count(ALYS_ST_NESTED);
-	else if (is_selective() && !sampled_del(addr, ~0ull))
-		count(ALYS_ST_UNSAMPLED);
-	else if (is_selective() || is_programs_free(ctx, site))
-		emit_free(addr, config.free_stacks ? stack_take(ctx, cfa) : 0, 0);
+	else
+		free_take(ctx, site, addr, cfa);
 	return 0;
 }

@@ -18,17 +18,6 @@ static __always_inline struct alys_object *object_of(const struct alys_site *sit
 	return bpf_map_lookup_elem(&objects, &i);
 }
 
-/* Who called, also where a return probe has put its trampoline in place of the address; 0 = cannot be read. Global: the
- * verifier looks at it once. */
-__weak __noinline __u64 caller_at(__u64 cfa)
-{
-	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
-	__u64 caller = probes && probes->return_instances ? return_probe_at(cfa - 8) : 0;
-	if (!caller && !read_word(&caller, cfa - 8))
-		return 0;
-	return caller;
-}
-
 /* Does the allocator's own code make this call, other than for the program's sake (GC_strdup)? */
 static __always_inline bool is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
 {

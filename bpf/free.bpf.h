@@ -30,13 +30,12 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 }
 
 /* False: the allocator's own business. What it calls on the way is told from what the program calls next. */
-static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site)
+static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
 {
 	const struct alys_object *o = object_of(site);
 	struct freeing *f = bpf_task_storage_get(&thread_frees, bpf_get_current_task_btf(), NULL,
 						 BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]);
-	__u64 caller = caller_at(cfa);
 	if (!o || !f || !caller)
 		return true;
 	__u64 bias = bias_of(ctx, site);
@@ -53,6 +52,33 @@ static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_s
 		.code_lo = o->code.lo + bias, .code_hi = o->code.hi + bias,
 	};
 	return true;
+}
+
+/* Who called it is read once, with what the walk that has begun (negative: none) reads anyway. */
+static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, __s32 slot)
+{
+	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
+	bool asks = !is_selective() || site->nest == ALYS_NEST_CALLER;
+	__u64 caller = asks ? caller_of(cfa, slot) : 0;
+	if (is_nested_call(ctx, site, cfa, caller)) {
+		count(ALYS_ST_NESTED);
+		return false;
+	}
+	if (!is_selective())
+		return is_programs_free(ctx, site, caller);
+	bool known = sampled_del(argument(ctx, site->arg[0]), ~0ull);
+	if (!known)
+		count(ALYS_ST_UNSAMPLED);
+	return known;
+}
+
+static __always_inline void free_take(struct pt_regs *ctx, const struct alys_site *site, __u64 addr, __u64 cfa)
+{
+	__s32 slot = config.free_stacks ? stack_begin(ctx, cfa) : -1;
+	if (is_wanted_free(ctx, site, slot))
+		emit_free(addr, config.free_stacks ? stack_end(ctx, cfa, slot) : 0, 0);
+	else
+		stack_drop(slot);
 }
 
 #endif

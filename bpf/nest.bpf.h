@@ -237,6 +237,15 @@ static __always_inline struct thread_call *thread_call(bool made)
 				    made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
+/* The thread is inside a plain call: what it calls on the way is not the program's own. */
+static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller)
+{
+	if (site->nest == ALYS_NEST_CALLER)
+		return is_internal(ctx, site, caller);
+	struct thread_call *t = thread_call(false);
+	return t && is_inside(t, cfa);
+}
+
 /* Plain calls nest by thread, also those that are paired by frame: one of them begins. An operator new that calls no
  * allocator by itself needs no mark: what is seen below it is the program's. */
 static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller, struct wish *w)

@@ -23,15 +23,6 @@ static __always_inline void frame_foresee(struct pt_regs *ctx, const struct alys
 					 &now->out);
 }
 
-/* The thread is inside a plain call: what it calls on the way is not the program's own. */
-static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller)
-{
-	if (site->nest == ALYS_NEST_CALLER)
-		return is_internal(ctx, site, caller);
-	struct thread_call *t = thread_call(false);
-	return t && is_inside(t, cfa);
-}
-
 /* Would the call that was passed over have got its block from a list? It comes back then, by no probed way. */
 static __always_inline bool lists_gave(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room,
 				       const struct passed_call *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A call stack: taken, hashed, and sent when the loader has not seen it. stack_take is the only
- * door, whatever walks behind it.
+ * A call stack: taken, hashed, and sent when the loader has not seen it. stack_take is the
+ * door, whatever walks behind it; who must look at the stack first begins and ends it apart.
  */
 #ifndef ALYS_STACK_BPF_H
 #define ALYS_STACK_BPF_H
@@ -34,7 +34,7 @@ static __noinline int walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_sl
 	w->ips[0] = PT_REGS_IP(ctx);
 	w->rec.n = 1;
 	w->rec.end = ALYS_STOP_FAULT;
-	if (bpf_probe_read_user(&w->ips[1], 8, (void *)(cfa - 8)))
+	if (stack_word(w, cfa - 8, &w->ips[1]) != RULE_OK)
 		return 0;
 	got = bpf_get_stack(ctx, &w->ips[2], 8 * KERNEL_FRAMES, KERNEL_FLAGS);
 	if (got >= 8 && w->ips[2] == w->ips[1]) {
@@ -83,19 +83,6 @@ static __always_inline void stack_send(struct walk_slot *w)
 		*known = w->rec.hash;
 }
 
-/* Walks. config is rodata, so that the verifier sees one of the two ways only. */
-static __always_inline void walk_take(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	/* Equal addresses in another process, or before and after exec, are other stacks. */
-	__u64 salt = (__u32)task->tgid | task->self_exec_id << 32;
-	walk_begin(ctx, w, cfa, stack_mix(0x243f6a8885a308d3ull, salt));
-	if (config.walk == ALYS_WALK_KERNEL)
-		walk_kernel(ctx, cfa, w);
-	else
-		walk_tables(slot);
-}
-
 /* What there is to say about a walk, and the end of it: its hash. */
 static __noinline __u64 walk_finish(__u32 slot)
 {
@@ -112,21 +99,53 @@ static __noinline __u64 walk_finish(__u32 slot)
 	return hash;
 }
 
-/* The call stack at a probe whose frame ends at cfa, as the hash that events carry; 0 = none. */
-static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa)
+/*
+ * The slot of the walk that begins at a probe whose frame ends at cfa; negative: no stack is wanted, or there is no
+ * room. To be given to stack_end or stack_drop.
+ */
+static __always_inline __s32 stack_begin(struct pt_regs *ctx, __u64 cfa)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__s32 slot = config.max_frames ? slot_claim() : -1;
+	struct walk_slot *w = slot_at(slot); /* none at -1 */
+	if (!w)
+		return slot;
+	/* Equal addresses in another process, or before and after exec, are other stacks. */
+	__u64 salt = (__u32)task->tgid | task->self_exec_id << 32;
+	walk_begin(ctx, w, cfa, stack_mix(0x243f6a8885a308d3ull, salt));
+	return slot;
+}
+
+/* Nobody wants the stack any more. */
+static __always_inline void stack_drop(__s32 slot)
+{
+	if (slot >= 0)
+		slot_release(slot);
+}
+
+/*
+ * Walks: the call stack as the hash that events carry; 0 = none. config is rodata, so that the verifier sees one of
+ * the two ways only.
+ */
+static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot)
 {
 	if (!config.max_frames)
 		return 0;
-	__s32 slot = slot_claim();
-	if (slot < 0) {
+	struct walk_slot *w = slot_at(slot);
+	if (!w) {
 		count(ALYS_ST_NO_SLOT);
 		return 0;
 	}
-	struct walk_slot *w = slot_at(slot);
-	if (!w)
-		return 0;
-	walk_take(ctx, cfa, slot, w);
+	if (config.walk == ALYS_WALK_KERNEL)
+		walk_kernel(ctx, cfa, w);
+	else
+		walk_tables(slot);
 	return walk_finish(slot);
+}
+
+static __always_inline __u64 stack_take(struct pt_regs *ctx, __u64 cfa)
+{
+	return stack_end(ctx, cfa, stack_begin(ctx, cfa));
 }
 
 #endif

@@ -22,6 +22,7 @@ long bpf_probe_read_user(void *dst, __u32 n, const void *addr);
 long bpf_copy_from_user(void *dst, __u32 n, const void *addr);
 __u64 bpf_get_current_pid_tgid(void);
 __u64 bpf_get_current_task(void);
+struct task_struct *bpf_get_current_task_btf(void);
 __u32 bpf_get_smp_processor_id(void);
 
 /* The kernel's memory of the host is the test's own. */

@@ -14,6 +14,7 @@
 
 static struct alys_config config = { .walk = ALYS_WALK_TABLES, .max_frames = 256 };
 
+#include "return_address.bpf.h"
 #include "unwind.bpf.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static struct {
 	uint64_t stack_at, stack_sz;
 	const uint8_t *stack;
 	uint64_t away_from; /* memory from here on is away until it is fetched */
-	uint32_t fetches;
+	uint32_t reads, fetches;
 	struct task_struct task;
 } host;
 
@@ -79,6 +80,7 @@ static long host_read(void *dst, uint32_t n, uint64_t addr)
 
 long bpf_probe_read_user(void *dst, __u32 n, const void *addr)
 {
+	host.reads++;
 	if ((uint64_t)addr + n > host.away_from)
 		return -14;
 	return host_read(dst, n, (uint64_t)addr);
@@ -98,6 +100,11 @@ __u64 bpf_get_current_pid_tgid(void)
 __u64 bpf_get_current_task(void)
 {
 	return (uint64_t)&host.task;
+}
+
+struct task_struct *bpf_get_current_task_btf(void)
+{
+	return &host.task;
 }
 
 __u32 bpf_get_smp_processor_id(void)

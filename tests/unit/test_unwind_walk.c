@@ -169,6 +169,30 @@ static void walk_with_return_probe(const struct recording *r, const char *name)
 	free(stack);
 }
 
+/* Whose call it was is asked before the walk, and costs it no read more. */
+static void walk_after_caller(const struct recording *r, const char *name)
+{
+	struct pt_regs regs = { .ip = r->ip, .sp = r->sp, .bp = r->bp };
+	uint64_t caller;
+	memcpy(&caller, r->ips + 8, 8);
+	walk_recording(r, name);
+	uint32_t reads = host.reads;
+	walk_begin(&regs, &host_slot, r->cfa, 1);
+	host.reads = 0;
+	assert_int_equal(caller_of(r->cfa, 0), caller);
+	assert_int_equal(host.reads, 1);
+	walk_tables(0);
+	assert_int_equal(host.reads, reads);
+	assert_int_equal(host_slot.rec.n, r->n);
+	assert_memory_equal(host_slot.ips, r->ips, r->n * 8ul);
+}
+
+static void test_caller(void **state)
+{
+	(void)state;
+	each_recording(walk_after_caller);
+}
+
 static void test_return_probe(void **state)
 {
 	(void)state;
@@ -282,7 +306,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorded),       cmocka_unit_test(test_pages_away),
-		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_return_probe),
+		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_caller),
+		cmocka_unit_test(test_return_probe),
 		cmocka_unit_test(test_zero_is_the_bottom), cmocka_unit_test(test_bad_frames),
 		cmocka_unit_test(test_frame_pointers), cmocka_unit_test(test_recursion_ends),
 		cmocka_unit_test(test_hash),
