@@ -14,13 +14,13 @@ HARDEN := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE -fcf-protection
 SAN ?=
 OPT  := $(if $(SAN),-O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all,-O2 $(HARDEN))
 VERSION := 0.1.0
-CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser -Ibpf -I$(BUILD) -MMD -MP
+CFLAGS  += -std=gnu11 -g $(OPT) $(WARN) -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf -I$(BUILD) -MMD -MP
 LDFLAGS += -pie $(if $(SAN),-fsanitize=$(SAN),-Wl,-z,relro,-z,now)
 LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c -lZydis -liberty -lmicrohttpd -lncursesw -lpthread -lm
 
-include scripts/rooms.mk
-SOURCES := $(foreach r,$(ROOMS),$(sort $(wildcard user/$(r)/*.c)))
-OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/user/sink/profile.pb-c.o
+include scripts/modules.mk
+SOURCES := $(foreach m,$(MODULES),$(sort $(wildcard $(call folder_of,$(m))/*.c)))
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/user/output/sink/profile.pb-c.o
 
 all: $(BUILD)/alys-bpf $(BUILD)/alys_converter
 
@@ -50,16 +50,16 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) $(both_names) -c -o $@ $<
 
 # protobuf-c's output is not ours to warn about.
-$(BUILD)/user/sink/profile.pb-c.c: user/sink/profile.proto
+$(BUILD)/user/output/sink/profile.pb-c.c: user/output/sink/profile.proto
 	$(call say,PROTO,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)protoc-c --proto_path=user/sink --c_out=$(@D) $<
+	$(Q)protoc-c --proto_path=user/output/sink --c_out=$(@D) $<
 
-$(BUILD)/user/sink/profile.pb-c.o: $(BUILD)/user/sink/profile.pb-c.c
+$(BUILD)/user/output/sink/profile.pb-c.o: $(BUILD)/user/output/sink/profile.pb-c.c
 	$(Q)$(CC) -std=gnu11 -g $(OPT) -c -o $@ $<
 
-$(BUILD)/user/sink/pprof.o: $(BUILD)/user/sink/profile.pb-c.c
-$(BUILD)/user/sink/flamegraph.o: user/sink/flamegraph.css user/sink/flamegraph.js
+$(BUILD)/user/output/sink/pprof.o: $(BUILD)/user/output/sink/profile.pb-c.c
+$(BUILD)/user/output/sink/flamegraph.o: user/output/sink/flamegraph.css user/output/sink/flamegraph.js
 
 clean:
 	rm -rf $(BUILD)

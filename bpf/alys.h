@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The wire: what BPF programs and the loader say to each other. Included by both sides, includes
- * nothing of ours. May change daily; the file format (user/trace) is another thing.
+ * nothing of ours. May change daily; the file format (user/output/trace) is another thing.
  * Rules: fixed-width fields, natural alignment, explicit zeroed pads, no bool, enum or pointer.
  */
 #ifndef ALYS_WIRE_H

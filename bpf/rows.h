@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Unwind rows: what the compiler of .eh_frame (user/unwind) writes and the walker (unwind.bpf.h)
+ * Unwind rows: what the compiler of .eh_frame (user/capture/unwind) writes and the walker (unwind.bpf.h)
  * reads. Included by both sides; includes nothing of ours.
  *
  * A row says how to find the caller's frame from one address on, up to the next row:

@@ -1,5 +1,5 @@
 # The page of -f html: npm's packages as web/package-lock.json pins them, bundled by esbuild, then taken into
-# user/sink/html.o. Everything that npm makes lies under the build folder.
+# user/output/sink/html.o. Everything that npm makes lies under the build folder.
 WEB := $(BUILD)/web
 NPM ?= npm
 NODE ?= node
@@ -15,5 +15,5 @@ $(WEB)/head.html: web/build.mjs $(wildcard web/src/*) $(WEB)/node_modules/.packa
 
 $(WEB)/tail.html: $(WEB)/head.html ;
 
-$(BUILD)/user/sink/html.o: CFLAGS += -DWEB='"$(WEB)"'
-$(BUILD)/user/sink/html.o: $(WEB)/head.html $(WEB)/tail.html
+$(BUILD)/user/output/sink/html.o: CFLAGS += -DWEB='"$(WEB)"'
+$(BUILD)/user/output/sink/html.o: $(WEB)/head.html $(WEB)/tail.html

@@ -1,5 +1,5 @@
-# tests/unit/test_ROOM[_more].c are linked with ROOM and the rooms below it (scripts/rooms.mk); more
-# rooms with `needs_test_x := room room`. tests/fuzz/fuzz_ROOM[_more].c likewise, replayed over their corpus.
+# tests/unit/test_MODULE[_more].c are linked with MODULE and the modules below it (scripts/modules.mk); more
+# modules with `needs_test_x := room room`. tests/fuzz/fuzz_MODULE[_more].c likewise, replayed over their corpus.
 UNIT  := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ  := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out tests/prog/lib_%,\
@@ -7,31 +7,32 @@ PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out t
 	$(foreach p,alloc torture alive,$(foreach v,debug release,$(BUILD)/tests/prog/$(p).$(v))) \
 	$(BUILD)/tests/prog/alloc.staticgc $(BUILD)/tests/prog/alive.staticgc $(BUILD)/tests/prog/alive.mt $(foreach v,debug release,$(BUILD)/tests/prog/closures.$(v)) $(foreach v,debug release,$(BUILD)/tests/prog/private.$(v)) $(foreach v,debug release staticgc fields mt,$(BUILD)/tests/prog/graph.$(v)) $(foreach v,debug release staticgc mt,$(BUILD)/tests/prog/census.$(v)) $(BUILD)/demo/server.debug $(BUILD)/demo/server $(BUILD)/demo/objects.debug $(BUILD)/demo/holders.debug
 
-room_objects = $(foreach r,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/$(r)/*.c)) \
-	$(if $(filter sink,$(r)),$(BUILD)/user/sink/profile.pb-c.o))
-rooms_for = $(call rooms_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
+module_objects = $(foreach m,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard $(call folder_of,$(m))/*.c)) \
+	$(if $(filter sink,$(m)),$(BUILD)/user/output/sink/profile.pb-c.o))
+modules_for = $(call modules_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
+needs_test_launch_command := examine
 # Of this room only the protocol is explored: the others would come along.
-sources_fuzz_daemon = user/daemon/protocol.c $(wildcard user/base/*.c)
+sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)
 
 .SECONDEXPANSION:
-$(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call room_objects,$$(call rooms_for,$$*))
+$(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_objects,$$(call modules_for,$$*))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 # One input a run: the corpus replay of `make check`. `make fuzz-NAME` explores with libFuzzer.
 $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c \
-		$$(call room_objects,$$(call rooms_for,$$*))
+		$$(call module_objects,$$(call modules_for,$$*))
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 fuzz-%: FORCE
 	$(Q)mkdir -p $(BUILD)/fuzz/$*
-	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser -Ibpf \
+	$(CLANG) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -DALYS_VERSION='"$(VERSION)"' -Iuser $(PARTS:%=-Iuser/%) -Ibpf \
 		-o $(BUILD)/fuzz/fuzz_$* tests/fuzz/fuzz_$*.c \
-		$(or $(sources_fuzz_$*),$(foreach r,$(call rooms_for,fuzz_$*),$(wildcard user/$(r)/*.c))) $(LDLIBS)
+		$(or $(sources_fuzz_$*),$(foreach m,$(call modules_for,fuzz_$*),$(wildcard $(call folder_of,$(m))/*.c))) $(LDLIBS)
 	$(BUILD)/fuzz/fuzz_$* -max_total_time=$(or $(SECONDS),60) $(BUILD)/fuzz/$* tests/fuzz/corpus/$*
 
 progs: $(PROGS)
@@ -96,36 +97,36 @@ $(BUILD)/demo/%: demo/%.cr
 	$(Q)$(call crystal_build,--release)
 
 # Names of addresses, for comparison with other tools' (tests/e2e/test_symbols.py).
-$(BUILD)/tests/symdump: tests/e2e/symdump.c $(call room_objects,$(call rooms_of,symbol))
+$(BUILD)/tests/symdump: tests/e2e/symdump.c $(call module_objects,$(call modules_of,symbol))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Readings of collected heaps against the truth (tests/e2e/test_census.py).
-$(BUILD)/tests/heapread: tests/e2e/heapread.c $(call room_objects,$(call rooms_of,session))
+$(BUILD)/tests/heapread: tests/e2e/heapread.c $(call module_objects,$(call modules_of,heapview))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Calibration of sites that are wrong on purpose (tests/e2e/test_calibrate.py).
-$(BUILD)/tests/calibrate_case: tests/e2e/calibrate_case.c $(call room_objects,$(call rooms_of,session))
+$(BUILD)/tests/calibrate_case: tests/e2e/calibrate_case.c $(call module_objects,$(call modules_of,calibrate))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # A scripted recording (tests/lib/feed.h) as a file, for tests of the verbs.
-$(BUILD)/tests/feedfile: tests/lib/feedfile.c tests/lib/feed.h $(call room_objects,$(call rooms_of,trace))
+$(BUILD)/tests/feedfile: tests/lib/feedfile.c tests/lib/feed.h $(call module_objects,$(call modules_of,trace))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
-$(BUILD)/tests/bombfile: tests/lib/bombfile.c $(call room_objects,$(call rooms_of,trace))
+$(BUILD)/tests/bombfile: tests/lib/bombfile.c $(call module_objects,$(call modules_of,trace))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
 # Pages, metrics and pushes of a daemon that traces nothing (tests/e2e/test_http.py, test_push.py).
-$(BUILD)/tests/webfake: tests/lib/webfake.c tests/lib/feed.h $(call room_objects,$(call rooms_of,push sink))
+$(BUILD)/tests/webfake: tests/lib/webfake.c tests/lib/feed.h $(call module_objects,$(call modules_of,push sink))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
@@ -159,12 +160,12 @@ $(BUILD)/bench-bpf/%.skel.h: tests/bench/floor/%.bpf.c
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $(@D)/$*.bpf.o $< && $(STRIP) -g $(@D)/$*.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $(@D)/$*.bpf.o name $*_bpf > $@
 
-$(BUILD)/tests/bench/floor: tests/bench/floor/floor.c $(BUILD)/bench-bpf/floor.skel.h $(call room_objects,$(call rooms_of,probe))
+$(BUILD)/tests/bench/floor: tests/bench/floor/floor.c $(BUILD)/bench-bpf/floor.skel.h $(call module_objects,$(call modules_of,probe))
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -I$(BUILD)/bench-bpf $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS)
 
-$(BUILD)/tests/bench/tables: tests/bench/tables/tables.c $(call room_objects,$(call rooms_of,unwind))
+$(BUILD)/tests/bench/tables: tests/bench/tables/tables.c $(call module_objects,$(call modules_of,unwind))
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -1,5 +1,5 @@
 // Bundles the page's script and style and cuts the page in two where the recording goes:
-// OUT/head.html and OUT/tail.html, which user/sink/html.c takes in. Usage: build.mjs MODULES OUT
+// OUT/head.html and OUT/tail.html, which user/output/sink/html.c takes in. Usage: build.mjs MODULES OUT
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "oracle.h"
-#include "probe/tables.h"
+#include "kernel/tables.h"
 
 struct target {
 	uint32_t tgid;

@@ -1,6 +1,6 @@
 # The test of the stack walk with real probes: tests/bpf/run-walk runs it, as root.
 WALK := $(BUILD)/tests/bpf
-WALK_OBJS = $(addprefix $(BUILD)/,user/probe/tables.o user/probe/chunks.o $(patsubst %.c,%.o,$(wildcard user/unwind/*.c user/elf/*.c user/base/*.c)))
+WALK_OBJS = $(addprefix $(BUILD)/,user/capture/kernel/tables.o user/capture/kernel/chunks.o $(patsubst %.c,%.o,$(wildcard user/capture/unwind/*.c user/capture/elf/*.c user/foundation/base/*.c user/foundation/access/*.c)))
 WALK_PROGS := $(patsubst tests/bpf/prog/%.c,$(WALK)/prog/%,$(sort $(wildcard tests/bpf/prog/*.c)))
 
 $(WALK)/walk.bpf.o: tests/bpf/walk.bpf.c $(wildcard bpf/*.h vmlinux/*.h tests/bpf/*.h)

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "elf/elf.h"
-#include "session/calibrate.h"
-#include "session/guest.h"
-#include "session/live.h"
+#include "calibrate/calibrate.h"
+#include "helper/child.h"
+#include "base/clock.h"
 
 static struct site *named(struct site_list *l, const char *name)
 {
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 	struct site_list list = { 0 };
 	struct calibration c;
 	struct err err = { 0 };
-	if (argc == 2 && guest_main(argv[1]) >= 0)
+	if (argc == 2 && helper_child(argv[1]) >= 0)
 		return 0;
 	if (argc < 3 || argc > 5)
 		return 2;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "session/collector.h"
-#include "session/guest.h"
+#include "collector/collector.h"
+#include "helper/child.h"
 
 struct seen {
 	size_t objects, found, marked, wrong;
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 {
 	struct collector c;
 	struct err err = { 0 };
-	if (argc == 2 && guest_main(argv[1]) >= 0)
+	if (argc == 2 && helper_child(argv[1]) >= 0)
 		return 0;
 	if (argc < 2)
 		return 2;

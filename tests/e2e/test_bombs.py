@@ -12,7 +12,7 @@ from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys
 from web_driver import build
 
 MIB = 1 << 20
-# As user/session/allowance.h and README.md have it, and what the program is itself.
+# As user/output/replay/allowance.h and README.md have it, and what the program is itself.
 STATED = lambda size: 256 * MIB + 512 * size
 OWN = 32 * MIB
 READERS = {

@@ -144,7 +144,7 @@ def lines_of(path):
 
 
 def test_json_keeps_its_schema(sink, tmp_path):
-    schema = ROOT / "user/sink/json.schema.json"
+    schema = ROOT / "user/output/sink/json.schema.json"
     names = [f"{n}.{ext}" for n in ["fleet", *ALL, "shop-once", "fleet-once"] for ext in ("json", "jsonl")]
     run("node", ROOT / "tests/e2e/browser/schema.mjs", modules(), schema, *(sink / n for n in names))
     # A check that cannot fail is none.

@@ -41,7 +41,7 @@ def outputs():
 def decode(name):
     """protoc's text form of a profile as a tree: {field: [values]}."""
     need("protoc")
-    text = run("protoc", "--decode=perftools.profiles.Profile", f"--proto_path={ROOT}/user/sink", "profile.proto",
+    text = run("protoc", "--decode=perftools.profiles.Profile", f"--proto_path={ROOT}/user/output/sink", "profile.proto",
                input=gzip.decompress((SINK / f"{name}.pb.gz").read_bytes())).decode()
     top = {}
     stack = [top]

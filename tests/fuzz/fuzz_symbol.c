@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dwarf/answer.h"
+#include "dwarf/demangle.h"
+#include "dwarf/perfmap.h"
 #include "elf/elf.h"
-#include "symbol/answer.h"
-#include "symbol/demangle.h"
-#include "symbol/perfmap.h"
 
 #define ADDRESSES 16
 

@@ -17,7 +17,8 @@
 #include "lib/feed.h"
 #include "model/model.h"
 #include "push/push.h"
-#include "sink/sink.h"
+#include "format/sink.h"
+#include "sink/registry.h"
 
 static const char script[] =
 	"meta command shop\n"

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 
 #include "base/map.h"
-#include "test_probe_shop.h"
+#include "test_sites_shop.h"
 
 #define SZ (-1)   /* the size */
 #define PREV (-2) /* what the call before returned */

@@ -9,7 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "user/sink/profile.pb-c.h"
+#include "user/output/sink/profile.pb-c.h"
 
 static char out_dir[PATH_MAX];
 

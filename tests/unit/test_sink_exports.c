@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "sink/paths.h"
+#include "format/paths.h"
+#include "sink/registry.h"
 #include "sink/tally.h"
 
 #define EVENTS 20000

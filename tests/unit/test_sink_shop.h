@@ -22,8 +22,9 @@
 #include <cmocka.h>
 
 #include "catalog/catalog.h"
+#include "format/sink.h"
 #include "model/model.h"
-#include "sink/sink.h"
+#include "sink/registry.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define SECOND 1000000000ull

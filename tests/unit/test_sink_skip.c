@@ -1,5 +1,5 @@
 /* What is passed over at the leaf beyond the allocator's own frames: known wrappers, patterns, numbers. */
-#include "sink/skip.h"
+#include "format/skip.h"
 #include "unit/test_sink_shop.h"
 
 static bool known(const char *name)

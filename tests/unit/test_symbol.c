@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dwarf/answer.h"
+#include "dwarf/spans.h"
 #include "elf/elf.h"
-#include "symbol/answer.h"
-#include "symbol/jail.h"
-#include "symbol/spans.h"
+#include "sandbox/jail.h"
 #include "symbol/symbol.h"
 
 static void test_spans(void **state)

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "symbol/jail.h"
+#include "sandbox/jail.h"
 #include "symbol/symbol.h"
 
 static char dir[64];

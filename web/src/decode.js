@@ -1,4 +1,4 @@
-// The packed recording as typed arrays. The format stands at the head of user/sink/pack.c.
+// The packed recording as typed arrays. The format stands at the head of user/output/sink/pack.c.
 export const CELL = { alloc: 0, freed: 1, temporary: 2, kept: 3, life: 4 };
 
 async function inflate(base64) {

@@ -13,9 +13,9 @@
 #include <bpf/libbpf.h>
 
 #include "floor.skel.h"
-#include "probe/collections.h"
+#include "sites/collections.h"
 #include "probe/link.h"
-#include "probe/sites.h"
+#include "sites/sites.h"
 
 static struct probe here = { .tier = PROBE_TIER_SESSION };
 

@@ -1,0 +1,61 @@
+# The parts of the program and their modules: a folder each, user/PART/MODULE. A module's name is its own in all of user/,
+# and #include "MODULE/file.h" leaves its part out.
+PARTS      := foundation capture heap output service interface
+foundation := base access sandbox event catalog
+capture    := elf unwind code sites kernel probe intake target examine helper calibrate launch recorder
+heap       := boehm marking heapgraph collector liveness heapview
+output     := model trace symbol dwarf naming format sink report replay
+service    := monitor broker daemon http push
+interface  := verbs top cli
+MODULES    := $(foreach p,$(PARTS),$($(p)))
+
+# Who may include whom: the one table. The linker takes a test's modules from it, and scripts/check-modules fails the build
+# on an #include that is not in it, and on a circle. `wire` is bpf/alys.h and bpf/rows.h.
+may_base       := 
+may_access     := base
+may_sandbox    := base
+may_event      := 
+may_catalog    := base event
+may_elf        := base
+may_unwind     := base elf wire
+may_code       := base elf
+may_sites      := base elf unwind code wire
+may_kernel     := base access sandbox unwind wire
+may_probe      := base access sandbox elf sites kernel wire
+may_intake     := base event wire
+may_target     := base access sandbox catalog elf
+may_examine    := base access sandbox event elf unwind sites probe dwarf
+may_helper     := base sandbox elf
+may_calibrate  := base event probe intake helper
+may_launch     := base intake target wire
+may_recorder   := base access event catalog unwind sites probe intake target examine calibrate launch liveness trace
+may_boehm      := base access elf
+may_marking    := base boehm
+may_heapgraph  := base elf boehm marking
+may_collector  := base sandbox elf target helper calibrate boehm marking heapgraph
+may_liveness   := base catalog sites probe intake boehm marking collector
+may_heapview   := base access target recorder boehm marking heapgraph collector model format sink report replay
+may_model      := base event
+may_trace      := base event catalog
+may_symbol     := base sandbox catalog dwarf
+may_dwarf      := base access sandbox catalog elf
+may_naming     := base catalog elf examine recorder symbol
+may_format     := base catalog model
+may_sink       := base access format
+may_report     := base catalog model format
+may_replay     := base access catalog model trace
+may_monitor    := base access target calibrate recorder model naming format sink top
+may_broker     := base access sandbox kernel probe target
+may_daemon     := base access format sink monitor broker http push top
+may_http       := base
+may_push       := base http
+may_verbs      := base access probe target examine calibrate launch recorder collector heapview naming format sink report replay
+may_top        := base
+may_cli        := base access helper heapview report monitor daemon verbs
+may_main       := base cli
+
+folder_of = $(firstword $(foreach p,$(PARTS),$(if $(filter $(1),$($(p))),user/$(p)/$(1))))
+# All modules below one, itself included, in link order (users before used).
+below = $(if $(1),$(1) $(call below,$(sort $(foreach m,$(1),$(may_$(m))))))
+uniq  = $(if $(1),$(call uniq,$(filter-out $(lastword $(1)),$(1))) $(lastword $(1)))
+modules_of = $(filter $(MODULES),$(call uniq,$(call below,$(1))))

@@ -1,0 +1,169 @@
+/* base/places: that they come back, and that one user does not take those of all. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "access/places.h"
+
+#define ALL 1024
+#define OTHER 65534
+
+static int taken[2 * ALL];
+static int taken_cnt;
+
+/* What came instead of a place. */
+static int take(pid_t pid, int max)
+{
+	for (int i = 0, n; i < max; i++) {
+		n = place_open((uint32_t)pid);
+		if (n <= 0)
+			return n;
+		taken[taken_cnt++] = n;
+	}
+	return 0;
+}
+
+/* -ENOENT is a place without a file. */
+static int held(int from, int to)
+{
+	int n = 0;
+	for (int i = from; i < to; i++) {
+		int rc = place_map(taken[i]);
+		if (rc >= 0)
+			close(rc);
+		n += rc != -EBADF;
+	}
+	return n;
+}
+
+static int give_back(void **state)
+{
+	(void)state;
+	while (taken_cnt)
+		place_close(taken[--taken_cnt]);
+	return 0;
+}
+
+/* Whoever runs this may open some more files than there are places. */
+static int have_room(void **state)
+{
+	struct rlimit l;
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &l);
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+	return l.rlim_max < ALL + 100 ? -1 : 0;
+}
+
+/* A process of another user, 0: there can be none. */
+static pid_t stranger(void)
+{
+	int ready[2];
+	char byte = 0;
+	if (pipe(ready))
+		return 0;
+	pid_t pid = fork();
+	if (!pid) {
+		/* One that changes its user belongs to root until it may be looked into. */
+		byte = !setresuid(OTHER, OTHER, OTHER) && !prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		(void)!write(ready[1], &byte, 1);
+		pause();
+	}
+	(void)!read(ready[0], &byte, 1);
+	close(ready[0]);
+	close(ready[1]);
+	if (byte)
+		return pid;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static void test_all_come_back(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(take(getpid(), ALL + 1), -EMFILE);
+		assert_int_equal(taken_cnt, ALL);
+		assert_int_equal(held(0, ALL), ALL);
+		give_back(state);
+	}
+}
+
+static void test_a_number_is_of_one_place(void **state)
+{
+	(void)state;
+	assert_int_equal(take(getpid(), 1), 0);
+	int was = taken[0];
+	assert_int_equal(place_share(was), was);
+	place_close(was);
+	assert_int_equal(held(0, 1), 1);
+	place_close(was);
+	assert_int_equal(place_map(was), -EBADF);
+	assert_int_equal(take(getpid(), 1), 0);
+	assert_int_not_equal(taken[1], was);
+	assert_int_equal(place_map(was), -EBADF);
+	place_close(was);
+	assert_int_equal(held(1, 2), 1);
+}
+
+static void test_one_user_leaves_some_to_others(void **state)
+{
+	(void)state;
+	pid_t pid = stranger();
+	if (!pid)
+		skip();
+	int all = take(getpid(), ALL), one = take(pid, 1), others_one = held(ALL, ALL + 1), own = held(0, ALL);
+	int half = take(pid, ALL), own_half = held(0, ALL), others_half = held(ALL, taken_cnt), more = take(getpid(), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(all, 0);
+	assert_int_equal(one, 0);
+	assert_int_equal(others_one, 1);
+	assert_int_equal(own, ALL - 1);
+	/* No further than to the same for both, and the first ones stay. */
+	assert_int_equal(half, -EMFILE);
+	assert_int_equal(own_half, ALL / 2);
+	assert_int_equal(others_half, ALL / 2);
+	assert_int_equal(held(0, ALL / 2), ALL / 2);
+	assert_int_equal(more, -EMFILE);
+}
+
+static void test_who_gave_back_has_fewer(void **state)
+{
+	(void)state;
+	pid_t pid = stranger();
+	if (!pid)
+		skip();
+	int first = take(pid, 600), rest = take(getpid(), ALL - 600);
+	for (int i = 0; i < 500; i++)
+		place_close(taken[i]);
+	int again = take(getpid(), 500), back = take(pid, 1), kept = held(500, 600);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(first | rest | again | back, 0);
+	assert_int_equal(kept, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_all_come_back, give_back),
+		cmocka_unit_test_teardown(test_a_number_is_of_one_place, give_back),
+		cmocka_unit_test_teardown(test_one_user_leaves_some_to_others, give_back),
+		cmocka_unit_test_teardown(test_who_gave_back_has_fewer, give_back),
+	};
+	return cmocka_run_group_tests(tests, have_room, NULL);
+}

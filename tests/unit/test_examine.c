@@ -1,0 +1,284 @@
+/* session/examination: what processes without rights find in files, whose files come first, and what is given up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "examine/examination.h"
+
+#define GLIBC "/lib/x86_64-linux-gnu/libc.so.6"
+#define LIBGC "/usr/lib/x86_64-linux-gnu/libgc.so.1"
+#define ALL (FINDINGS_OUTLINE | FINDINGS_SITES | FINDINGS_ROWS | FINDINGS_START)
+
+static const char *const paths[] = { GLIBC, LIBGC, "/proc/self/exe", "/lib64/ld-linux-x86-64.so.2", "/usr/bin/env" };
+static const struct findings_ask all = { .parts = ALL, .refill = true };
+
+static void make(const char *path, struct buf *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	findings_make(fd, path, &all, out);
+	close(fd);
+}
+
+static void same_sites(const struct site_list *a, const struct site_list *b)
+{
+	struct buf x = { 0 }, y = { 0 };
+	sites_print(a, &x);
+	sites_print(b, &y);
+	assert_string_equal(buf_str(&x), buf_str(&y));
+	assert_int_equal(a->takes_lists, b->takes_lists);
+	assert_memory_equal(&a->lists, &b->lists, sizeof(a->lists));
+	assert_int_equal(a->text_lo, b->text_lo);
+	buf_free(&x);
+	buf_free(&y);
+}
+
+static void same_rows(const struct unwind_table *a, const struct unwind_table *b)
+{
+	assert_int_equal(a->rows_cnt, b->rows_cnt);
+	assert_int_equal(a->pages_cnt, b->pages_cnt);
+	assert_int_equal(a->page0, b->page0);
+	assert_memory_equal(a->rows, b->rows, a->rows_cnt * sizeof(*a->rows));
+	assert_memory_equal(a->pages, b->pages, (a->pages_cnt + 1) * sizeof(*a->pages));
+	assert_memory_equal(a->specs, b->specs, a->specs_cnt * sizeof(*a->specs));
+}
+
+static void check(const char *path, const struct findings *f)
+{
+	const struct sites_options o = { .cheap_exits = true, .refill = true }, calls = { .cheap_exits = true };
+	struct err err = { 0 };
+	struct site_list list;
+	uint8_t id[64], other[64];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf *e = elf_open(fd, path, &err);
+	assert_int_equal(sites_find(e, path, &o, &list, &err), 0);
+	same_sites(&list, &f->sites.list);
+	sites_free(&list);
+	assert_int_equal(sites_find(e, path, &calls, &list, &err), 0);
+	same_sites(&list, &f->sites.calls);
+	sites_free(&list);
+	struct unwind_table *rows = unwind_compile(e, &err);
+	same_rows(rows, f->rows.table);
+	unwind_free(rows);
+	assert_int_equal(elf_build_id(e, id, sizeof(id)), elf_build_id(f->outline, other, sizeof(other)));
+	assert_memory_equal(id, other, elf_build_id(e, id, sizeof(id)));
+	assert_int_equal(f->starts_programs, !strcmp(path, GLIBC));
+	assert_int_equal(f->sites.collections.sites_cnt > 0, !strcmp(path, LIBGC));
+	assert_int_equal(f->sites.link_offset != 0, !strncmp(path, "/lib64/ld", 9));
+	assert_string_equal(f->refused, "");
+	elf_close(e);
+	close(fd);
+}
+
+static void test_as_if_found_here(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct buf bytes = { 0 };
+		struct findings f;
+		make(paths[i], &bytes);
+		assert_int_equal(findings_read(bytes.data, bytes.len, ALL, &f), 0);
+		check(paths[i], &f);
+		findings_free(&f);
+		assert_int_not_equal(findings_read(bytes.data, bytes.len - 1, ALL, &f), 0);
+		assert_int_not_equal(findings_read(bytes.data, bytes.len, FINDINGS_ROWS, &f), 0);
+		buf_free(&bytes);
+	}
+}
+
+static void look_everywhere(struct findings *f)
+{
+	struct buf text = { 0 };
+	struct unwind_row row;
+	sites_print(&f->sites.list, &text);
+	sites_go_direct(&f->sites.list);
+	sites_print_refills(&f->sites.calls, &f->sites.list, &text);
+	for (uint64_t page = 0; f->rows.table && page < f->rows.table->pages_cnt; page++)
+		unwind_row_at(f->rows.table, (f->rows.table->page0 + page) << 12, &row);
+	buf_free(&text);
+}
+
+/* Who reads a hostile file may answer anything. */
+static void test_lies(void **state)
+{
+	struct buf bytes = { 0 };
+	unsigned int seed = 1;
+	(void)state;
+	make(LIBGC, &bytes);
+	uint8_t *copy = malloc(bytes.len);
+	for (int i = 0; i < 2000; i++) {
+		struct findings f;
+		/* The lists are before the rows: most lies are to be there. */
+		size_t reach = i % 4 ? bytes.len / 4 : bytes.len;
+		memcpy(copy, bytes.data, bytes.len);
+		for (int n = i % 7; n >= 0; n--)
+			copy[(size_t)rand_r(&seed) % reach] = (uint8_t)(i % 3 ? rand_r(&seed) : 0xff);
+		if (findings_read(copy, bytes.len, ALL, &f))
+			continue;
+		look_everywhere(&f);
+		findings_free(&f);
+	}
+	free(copy);
+	buf_free(&bytes);
+}
+
+static void now(const char *path, int fd, uint32_t parts, struct findings *out)
+{
+	struct err err;
+	struct examinations *x = examinations_new(NULL, &err);
+	const struct examination e = { .fd = fd, .path = path, .ask = { .parts = parts, .refill = true } };
+	assert_non_null(x);
+	examinations_now(x, &e, out);
+	examinations_free(x);
+}
+
+static void test_by_a_process(void **state)
+{
+	struct findings f;
+	int fd = open(LIBGC, O_RDONLY | O_CLOEXEC);
+	(void)state;
+	now(LIBGC, fd, ALL, &f);
+	assert_int_equal(f.failed.code, 0);
+	check(LIBGC, &f);
+	findings_free(&f);
+	close(fd);
+	fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	now("passwd", fd, ALL, &f);
+	assert_int_equal(f.failed.code, ENOEXEC);
+	assert_null(f.outline);
+	findings_free(&f);
+	close(fd);
+}
+
+/* --- whose come first ---------------------------------------------------------------------------- */
+
+#define FILES 8
+
+struct queue {
+	int fds[FILES];
+};
+
+static bool open_queued(void *ctx, struct module_id module, int *fd, const char **path)
+{
+	const struct queue *q = ctx;
+	*fd = q->fds[module.n];
+	*path = "file";
+	return *fd >= 0;
+}
+
+static int copy_of(const char *path, uid_t owner)
+{
+	char name[] = "/tmp/test_examination.XXXXXX";
+	char bytes[65536];
+	ssize_t n;
+	int in = open(path, O_RDONLY | O_CLOEXEC), out = mkostemp(name, O_CLOEXEC);
+	assert_true(in >= 0 && out >= 0);
+	unlink(name);
+	while ((n = read(in, bytes, sizeof(bytes))) > 0)
+		assert_int_equal(write(out, bytes, (size_t)n), n);
+	assert_int_equal(fchown(out, owner, owner), 0);
+	close(in);
+	return out;
+}
+
+static uint32_t next_done(struct examinations *x)
+{
+	struct pollfd bell = { .fd = examinations_fd(x), .events = POLLIN };
+	struct findings f;
+	while (!examinations_take(x, &f))
+		poll(&bell, 1, 10);
+	uint32_t n = f.module.n;
+	assert_int_equal(f.failed.code, 0);
+	findings_free(&f);
+	return n;
+}
+
+/* One asked for many of hers; the other's one, asked for last, does not wait for all of them. */
+static void test_fair(void **state)
+{
+	struct queue q;
+	const struct examinations_ops ops = { .ctx = &q, .open = open_queued };
+	struct err err;
+	struct examinations *x = examinations_new(&ops, &err);
+	uint32_t order[FILES];
+	size_t at = 0;
+	(void)state;
+	if (geteuid()) {
+		examinations_free(x);
+		return;
+	}
+	for (uint32_t i = 0; i < FILES; i++) {
+		const struct examination e = { .module = { i }, .fd = copy_of(GLIBC, i == FILES - 1 ? 1001 : 1000), .ask = all };
+		q.fds[i] = e.fd;
+		assert_int_equal(examinations_ask(x, &e), 0);
+	}
+	for (size_t i = 0; i < FILES; i++)
+		order[i] = next_done(x);
+	while (order[at] != FILES - 1)
+		at++;
+	assert_true(at <= 2);
+	examinations_free(x);
+	for (size_t i = 0; i < FILES; i++)
+		close(q.fds[i]);
+}
+
+/* Of the files of one user, what others are traced by is not behind many others. */
+static void test_first(void **state)
+{
+	struct queue q;
+	const struct examinations_ops ops = { .ctx = &q, .open = open_queued };
+	struct err err;
+	struct examinations *x = examinations_new(&ops, &err);
+	size_t at = 0;
+	(void)state;
+	for (uint32_t i = 0; i < FILES; i++) {
+		q.fds[i] = open(GLIBC, O_RDONLY | O_CLOEXEC);
+		const struct examination e = { .module = { i }, .fd = q.fds[i], .ask = all, .first = i == FILES - 1 };
+		assert_int_equal(examinations_ask(x, &e), 0);
+	}
+	while (next_done(x) != FILES - 1)
+		at++;
+	assert_true(at <= 1);
+	examinations_free(x);
+	for (size_t i = 0; i < FILES; i++)
+		close(q.fds[i]);
+}
+
+/* A file that is gone by the time that it is its turn is passed over; the next one is not. */
+static void test_not_wanted_any_more(void **state)
+{
+	struct queue q = { .fds = { -1, open(GLIBC, O_RDONLY | O_CLOEXEC) } };
+	const struct examinations_ops ops = { .ctx = &q, .open = open_queued };
+	struct err err;
+	struct examinations *x = examinations_new(&ops, &err);
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct examination e = { .module = { i }, .fd = q.fds[1], .ask = all };
+		assert_int_equal(examinations_ask(x, &e), 0);
+	}
+	assert_int_equal(next_done(x), 1);
+	assert_false(examinations_are_busy(x));
+	examinations_free(x);
+	close(q.fds[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_as_if_found_here), cmocka_unit_test(test_lies), cmocka_unit_test(test_by_a_process),
+		cmocka_unit_test(test_fair), cmocka_unit_test(test_first), cmocka_unit_test(test_not_wanted_any_more),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

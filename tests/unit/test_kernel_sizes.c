@@ -1,0 +1,52 @@
+/* Maps within their shares of the memory that there is, and of some use whatever that is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "alys.h"
+#include "kernel/sizes.h"
+#include "rows.h"
+
+static void as_large_as_of_use(void **state)
+{
+	struct probe_config any = { .interval = 512 << 10, .ring_sz = 8 << 20 }, fine = { .interval = 16, .ring_sz = 8 << 20 };
+	(void)state;
+	assert_int_equal(sizes_of(&any).sampled, 1 << 18);
+	assert_int_equal(sizes_of(&fine).sampled, 1 << 20);
+	assert_int_equal(sizes_of(&any).chunks, ALYS_MAX_CHUNKS);
+	assert_int_equal(sizes_of(&any).mappings, ALYS_MAX_MAPPINGS);
+	assert_int_equal(sizes_of(&(struct probe_config){ 0 }).sampled, 1);
+}
+
+static void within_their_shares(void **state)
+{
+	(void)state;
+	for (uint64_t memory = 32ull << 20; memory <= 4ull << 30; memory *= 2) {
+		for (uint64_t interval = 16; interval < 1 << 20; interval *= 64) {
+			struct probe_config c = { .interval = interval, .memory = memory, .ring_sz = probe_ring_share(memory, 64 << 20) };
+			assert_true(probe_sized(&c) < memory / 2);
+			assert_true(sizes_of(&c).sampled >= 4096 && sizes_of(&c).calls >= 1024 && sizes_of(&c).chunks >= 1);
+		}
+	}
+	assert_int_equal(probe_ring_share(256ull << 20, 8 << 20), 8 << 20);
+	assert_int_equal(probe_ring_share(32ull << 20, 8 << 20), 2 << 20);
+}
+
+static void small_for_one_helper(void **state)
+{
+	struct probe_config c = { .calls_max = 256, .ring_sz = 2 << 20 };
+	(void)state;
+	assert_int_equal(sizes_of(&c).calls, 256);
+	assert_true(probe_sized(&c) < 3 << 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_large_as_of_use), cmocka_unit_test(within_their_shares), cmocka_unit_test(small_for_one_helper),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,328 @@
+/* calibrate: see calibrate.h. */
+#include "calibrate/calibrate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "event/event.h"
+#include "helper/calls.h"
+#include "helper/guest.h"
+#include "helper/helper.h"
+#include "intake/intake.h"
+
+#define RING_SZ (2u << 20) /* all events of CALLS_MAX calls */
+#define AT_ONCE_MAX 256
+
+struct calibrating {
+	const struct site_list *list;
+	int collector;
+	struct helper helper;
+	struct probe *probe;
+	struct intake *intake;
+	struct call *calls;
+	size_t calls_cnt, calls_cap;
+	struct event *events;
+	size_t events_cnt, events_cap;
+	uint64_t lost; /* before this calibration */
+};
+
+/* Programs that stay, see calibrate_prepare. */
+static struct probe *kept;
+
+static const struct site *site_named(const struct site_list *l, const char *name)
+{
+	for (size_t i = 0; name && i < l->sites_cnt; i++) {
+		if (l->sites[i].state != SITE_REFUSED && !strcmp(l->sites[i].row->symbol, name))
+			return &l->sites[i];
+	}
+	return NULL;
+}
+
+static bool is_cheap(const struct site_list *l, const struct site *s)
+{
+	bool cheap = s->predicted || s->row->shape == ALYS_SHAPE_REFILL;
+	for (size_t i = 0; i < s->exits_cnt; i++)
+		cheap |= l->exits[s->exits[i]].emulated;
+	return cheap;
+}
+
+bool calibrate_wanted(const struct site_list *l, enum probe_returns returns)
+{
+	for (size_t i = 0; i < l->sites_cnt && returns != PROBE_RETURNS_ALL; i++) {
+		const struct site *s = &l->sites[i];
+		bool returns_here = returns == PROBE_RETURNS_PLAIN && s->return_probe;
+		if (s->state == SITE_PROBED && !returns_here && is_cheap(l, s))
+			return true;
+	}
+	return false;
+}
+
+static int hear_calls(struct calibrating *c, struct err *err)
+{
+	size_t len = 0, room = CALLS_MAX * sizeof(*c->calls);
+	ssize_t got = 1;
+	c->calls = malloc(room);
+	if (!c->calls)
+		return err_set(err, ENOMEM, "out of memory");
+	while (len < room && (got = helper_hear(&c->helper, (char *)c->calls + len, room - len, err)) > 0)
+		len += (size_t)got;
+	if (got < 0)
+		return (int)got;
+	c->calls_cnt = len / sizeof(*c->calls);
+	return c->calls_cnt ? 0 : err_set(err, EPIPE, "the helper did not survive the calls");
+}
+
+/* --- what the probes say ---------------------------------------------------------------------- */
+
+static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
+{
+	struct calibrating *c = ctx;
+	struct event *slot = who->tgid == (uint32_t)c->helper.pid ? VEC_PUSH(c, events) : NULL;
+	(void)stack_hash;
+	if (slot)
+		*slot = *e;
+}
+
+static void on_stack(void *ctx, const struct intake_stack *s)
+{
+	(void)ctx, (void)s;
+}
+
+static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
+{
+	(void)ctx, (void)who, (void)note, (void)other;
+}
+
+/* One helper at a time calls one function at a time. */
+static const struct probe_config config = { .ring_sz = RING_SZ, .calls_max = AT_ONCE_MAX };
+
+static int count_losses(const struct calibrating *c, uint64_t *out)
+{
+	struct probe_stats s;
+	int rc = probe_stats(c->probe, &s);
+	*out = s.misses + s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_RING_REALLOC] +
+	       s.n[ALYS_ST_LOST_RING_FREE] + s.n[ALYS_ST_LOST_PENDING];
+	return rc;
+}
+
+static int open_probe(struct calibrating *c, struct err *err)
+{
+	struct intake_ops ops = { .ctx = c, .on_event = on_event, .on_stack = on_stack, .on_note = on_note };
+	c->probe = kept ? kept : probe_open(&config, err);
+	if (!c->probe)
+		return -err->code;
+	c->intake = intake_new(probe_ring_fd(c->probe), &ops, err);
+	if (!c->intake)
+		return -err->code;
+	/* What an earlier one left is not of this one. */
+	while (kept && intake_drain(c->intake) > 0)
+		;
+	c->events_cnt = 0;
+	return count_losses(c, &c->lost) ? err_set(err, EIO, "the counters could not be read") : 0;
+}
+
+int calibrate_prepare(struct err *err)
+{
+	if (kept)
+		return 0;
+	struct probe *p = probe_open(&config, err);
+	if (!p)
+		return -err->code;
+	int rc = probe_ready(p, err);
+	if (!rc)
+		rc = probe_listen(p, false, err);
+	if (rc)
+		probe_close(p);
+	else
+		kept = p;
+	return rc;
+}
+
+static int observe(struct calibrating *c, int file_fd, struct err *err)
+{
+	int rc = probe_attach(c->probe, (uint32_t)c->helper.pid, file_fd, c->list, PROBE_RETURNS_NONE, err);
+	if (rc)
+		return rc;
+	probe_start(c->probe);
+	helper_go(&c->helper);
+	rc = hear_calls(c, err);
+	probe_stop(c->probe);
+	while (!rc && intake_drain(c->intake) > 0)
+		;
+	return rc;
+}
+
+/* Losses of ours say nothing about the sites. */
+static int check_losses(const struct calibrating *c, struct err *err)
+{
+	uint64_t lost;
+	if (count_losses(c, &lost))
+		return err_set(err, EIO, "the counters could not be read");
+	lost -= c->lost;
+	return lost ? err_set(err, ENOBUFS, "%" PRIu64 " events were lost", lost) : 0;
+}
+
+/* --- the comparison --------------------------------------------------------------------------- */
+
+/* In a collector the plain functions end in GC_malloc_kind, where that is what is probed. */
+static bool is_seen(const struct calibrating *c, uint32_t called)
+{
+	if (called >= CALLED_CNT)
+		return false;
+	if (site_named(c->list, called_name((enum called)called, c->collector)))
+		return true;
+	return called <= CALLED_ATOMIC && c->collector && site_named(c->list, "GC_malloc_kind");
+}
+
+static bool agrees(const struct call *call, const struct event *e)
+{
+	if (call->called == CALLED_FREE)
+		return e->kind == EVENT_FREE && e->addr == call->old;
+	if (e->kind != (call->old ? EVENT_REALLOC : EVENT_ALLOC) || e->addr != call->result)
+		return false;
+	/* An aligned request may end in a plain one for whole pages, which then is what was asked for. */
+	bool size_ok = call->called == CALLED_MEMALIGN ? e->size >= call->size : e->size == call->size;
+	return size_ok && (!call->old || e->old_addr == call->old);
+}
+
+static void describe_wrong(const struct calibrating *c, const struct call *call, const struct event *e,
+			   struct err *err)
+{
+	const char *name = called_name((enum called)call->called, c->collector);
+	if (e)
+		err_set(err, EILSEQ, "%s(%" PRIu64 ") gave 0x%" PRIx64 ", its sites said %" PRIu64 " bytes at 0x%" PRIx64,
+			name, call->size, call->result, e->size, e->addr);
+	else
+		err_set(err, EILSEQ, "%s(%" PRIu64 ") gave 0x%" PRIx64 ", its sites said nothing", name, call->size,
+			call->result);
+}
+
+/* Calls that agreed; with err set, the one behind them did not. */
+static size_t compare(const struct calibrating *c, struct err *err)
+{
+	size_t at = 0;
+	for (size_t i = 0; i < c->calls_cnt; i++) {
+		const struct call *call = &c->calls[i];
+		bool failed = !call->result && call->called != CALLED_FREE;
+		if (failed || !is_seen(c, call->called))
+			continue;
+		const struct event *e = at < c->events_cnt ? &c->events[at] : NULL;
+		if (!e || !agrees(call, e)) {
+			describe_wrong(c, call, e, err);
+			return at;
+		}
+		at++;
+	}
+	if (at < c->events_cnt)
+		err_set(err, EILSEQ, "%zu calls were seen that nobody made", c->events_cnt - at);
+	return at;
+}
+
+static void judge(struct calibrating *c, struct calibration *out)
+{
+	struct err wrong = { 0 };
+	struct buf text = { 0 };
+	size_t agreed = compare(c, &wrong);
+	out->verdict = wrong.code ? VERDICT_WRONG : agreed ? VERDICT_AGREED : VERDICT_UNPROVEN;
+	if (wrong.code)
+		buf_addf(&text, "calibration: wrong after %zu calls: %s", agreed, wrong.text);
+	else if (agreed)
+		buf_addf(&text, "calibrated: %zu calls agreed", agreed);
+	else
+		buf_adds(&text, "not calibrated: none of its probed functions could be called");
+	snprintf(out->text, sizeof(out->text), "%s", buf_str(&text));
+	buf_free(&text);
+}
+
+static int run(struct calibrating *c, int file_fd, struct err *err)
+{
+	int rc = helper_refuses(file_fd, c->list->program, err);
+	/* It starts while the programs are loaded. */
+	if (!rc)
+		rc = helper_start(&c->helper, GUEST_CALLS, file_fd, err);
+	if (!rc)
+		rc = open_probe(c, err);
+	if (!rc)
+		rc = helper_await(&c->helper, err);
+	if (!rc)
+		rc = observe(c, file_fd, err);
+	return rc ? rc : check_losses(c, err);
+}
+
+/* Threads that are letting go of links. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t less;
+	int cnt;
+} closing = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
+
+static void *close_probe(void *probe)
+{
+	probe_close(probe);
+	pthread_mutex_lock(&closing.lock);
+	closing.cnt--;
+	pthread_cond_signal(&closing.less);
+	pthread_mutex_unlock(&closing.lock);
+	return NULL;
+}
+
+/* A thread that is ended in the middle leaves probes in the kernel that nobody owns any more. */
+static void await_closing(void)
+{
+	pthread_mutex_lock(&closing.lock);
+	while (closing.cnt)
+		pthread_cond_wait(&closing.less, &closing.lock);
+	pthread_mutex_unlock(&closing.lock);
+}
+
+/*
+ * The kernel lets go of a link only after all CPUs have been through a grace period, 50 ms each: nobody
+ * has to wait for that but the end of the program.
+ */
+static void close_aside(struct probe *p)
+{
+	static bool registered;
+	pthread_attr_t attr;
+	pthread_t thread;
+	if (!p || p == kept)
+		return;
+	registered = registered || atexit(await_closing) == 0;
+	pthread_mutex_lock(&closing.lock);
+	closing.cnt++;
+	pthread_mutex_unlock(&closing.lock);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (!registered || pthread_create(&thread, &attr, close_probe, p))
+		close_probe(p);
+	pthread_attr_destroy(&attr);
+}
+
+void calibrate(const struct site_list *l, int file_fd, struct calibration *out)
+{
+	struct calibrating c = { .list = l, .helper = { .go = -1, .out = -1 } };
+	struct err err = { 0 };
+	*out = (struct calibration){ 0 };
+	c.collector = site_named(l, "GC_malloc_kind") || site_named(l, "GC_malloc");
+	if (!run(&c, file_fd, &err)) {
+		judge(&c, out);
+	} else {
+		struct buf why = { 0 };
+		text_clean(&why, err.text, 240);
+		out->verdict = VERDICT_UNPROVEN;
+		snprintf(out->text, sizeof(out->text), "not calibrated: %s", buf_str(&why));
+		buf_free(&why);
+	}
+	intake_free(c.intake);
+	if (kept && c.helper.pid)
+		probe_detach(kept, (uint32_t)c.helper.pid);
+	close_aside(c.probe);
+	helper_end(&c.helper);
+	free(c.calls);
+	free(c.events);
+}

@@ -1,0 +1,319 @@
+/*
+ * code/decode: from Zydis' answer to struct insn. The cost of a probe follows the Linux kernel's
+ * arch/x86/kernel/uprobes.c (branch_setup_xol_ops, push_setup_xol_ops, is_prefix_bad).
+ */
+#include "code/decode.h"
+
+#include <limits.h>
+
+#include <Zydis/Zydis.h>
+
+struct decoded {
+	ZydisDecodedInstruction in;
+	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+	const uint8_t *bytes;
+};
+
+static int reg_of(ZydisRegister reg)
+{
+	ZydisRegister wide = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+	if (ZydisRegisterGetClass(wide) != ZYDIS_REGCLASS_GPR64)
+		return INSN_NO_REG;
+	return ZydisRegisterGetId(wide);
+}
+
+static bool is_reg(const ZydisDecodedOperand *op, ZydisRegister reg)
+{
+	return op->type == ZYDIS_OPERAND_TYPE_REGISTER && op->reg.value == reg;
+}
+
+static bool has_prefix(const struct decoded *d, uint8_t prefix)
+{
+	for (unsigned int i = 0; i < d->in.raw.prefix_count; i++)
+		if (d->in.raw.prefixes[i].value == prefix)
+			return true;
+	return false;
+}
+
+/*
+ * push of a whole register without any prefix but REX.B, nop (0x90 behind 0x66s only: 0xf3 makes it
+ * pause and REX.B an exchange), relative jumps, branches and calls. The long nops (0f 1f) and
+ * endbr64 are emulated by the newest kernels only, so they do not count.
+ */
+static enum insn_cost probe_cost(const struct decoded *d)
+{
+	static const uint8_t refused[] = { 0x26, 0x2e, 0x36, 0x3e, 0xf0 };
+	const uint8_t *b = d->bytes;
+	for (size_t i = 0; i < sizeof(refused); i++)
+		if (has_prefix(d, refused[i]))
+			return INSN_REFUSED;
+	switch (d->in.meta.category) {
+	case ZYDIS_CATEGORY_COND_BR:
+	case ZYDIS_CATEGORY_UNCOND_BR:
+	case ZYDIS_CATEGORY_CALL:
+		/* loop and jrcxz are stepped; a 16-bit branch is an error to the kernel. */
+		if (d->in.meta.branch_type == ZYDIS_BRANCH_TYPE_NONE || !d->in.raw.imm[0].is_relative ||
+		    (d->in.opcode >= 0xe0 && d->in.opcode <= 0xe3 && d->in.opcode_map == 0))
+			return INSN_STEPPED;
+		return has_prefix(d, 0x66) ? INSN_REFUSED : INSN_EMULATED;
+	case ZYDIS_CATEGORY_INTERRUPT:
+	case ZYDIS_CATEGORY_IO:
+	case ZYDIS_CATEGORY_IOSTRINGOP:
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_SYSRET:
+	case ZYDIS_CATEGORY_SYSTEM:
+		return INSN_REFUSED;
+	default:
+		break;
+	}
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_PUSH &&
+	    ((d->in.length == 1 && (b[0] & 0xf8) == 0x50) ||
+	     (d->in.length == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x50)))
+		return INSN_EMULATED;
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_NOP && b[d->in.length - 1] == 0x90) {
+		for (unsigned int i = 0; i + 1 < d->in.length; i++)
+			if (b[i] != 0x66)
+				return INSN_STEPPED;
+		return INSN_EMULATED;
+	}
+	return INSN_STEPPED;
+}
+
+static void set_flow(const struct decoded *d, struct insn *out)
+{
+	bool direct = d->in.operand_count_visible > 0 && d->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	if (direct && d->op[0].imm.is_relative)
+		out->target = out->vaddr + d->in.length + d->op[0].imm.value.u;
+	switch (d->in.meta.category) {
+	case ZYDIS_CATEGORY_COND_BR:
+		out->flow = INSN_BRANCH;
+		break;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		out->flow = direct ? INSN_JUMP : INSN_INDIRECT;
+		break;
+	case ZYDIS_CATEGORY_CALL:
+		out->flow = INSN_CALL;
+		break;
+	case ZYDIS_CATEGORY_RET:
+		out->flow = INSN_RETURN;
+		break;
+	default:
+		if (d->in.mnemonic == ZYDIS_MNEMONIC_UD2 || d->in.mnemonic == ZYDIS_MNEMONIC_HLT ||
+		    d->in.mnemonic == ZYDIS_MNEMONIC_INT3)
+			out->flow = INSN_STOP;
+	}
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_JZ)
+		out->when = INSN_IF_ZERO;
+	else if (d->in.mnemonic == ZYDIS_MNEMONIC_JNZ)
+		out->when = INSN_IF_NONZERO;
+}
+
+/* lea reg, [base + disp] or add/sub reg, imm or mov reg, base as "reg = base + delta". */
+static bool is_sum(const struct decoded *d, ZydisRegister *base, int64_t *delta)
+{
+	const ZydisDecodedOperand *a = &d->op[0], *b = &d->op[1];
+	if (d->in.operand_count_visible < 2 || d->in.operand_width != 64 ||
+	    a->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return false;
+	*delta = 0;
+	switch (d->in.mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+		*base = b->reg.value;
+		return b->type == ZYDIS_OPERAND_TYPE_REGISTER;
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+		*base = a->reg.value;
+		*delta = d->in.mnemonic == ZYDIS_MNEMONIC_ADD ? b->imm.value.s : -b->imm.value.s;
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+		*base = b->mem.base;
+		*delta = b->mem.disp.value;
+		return b->mem.index == ZYDIS_REGISTER_NONE && *delta > INT_MIN && *delta < INT_MAX;
+	default:
+		return false;
+	}
+	return b->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && *delta > INT_MIN && *delta < INT_MAX;
+}
+
+static void set_stack_pointer(const struct decoded *d, struct insn *out)
+{
+	ZydisRegister base;
+	int64_t delta;
+	int32_t word = d->in.operand_width / 8;
+
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_PUSH || d->in.mnemonic == ZYDIS_MNEMONIC_PUSHFQ) {
+		out->stack = INSN_SP_ADD;
+		out->sp_delta = -word;
+	} else if (d->in.mnemonic == ZYDIS_MNEMONIC_POPFQ ||
+		   (d->in.mnemonic == ZYDIS_MNEMONIC_POP && !is_reg(&d->op[0], ZYDIS_REGISTER_RSP))) {
+		out->stack = INSN_SP_ADD;
+		out->sp_delta = word;
+	} else if (d->in.mnemonic == ZYDIS_MNEMONIC_LEAVE) {
+		out->stack = INSN_SP_LEAVE;
+	} else if (is_sum(d, &base, &delta) && base == ZYDIS_REGISTER_RSP) {
+		out->stack = INSN_SP_ADD;
+		out->sp_delta = (int32_t)delta;
+	} else if (is_sum(d, &base, &delta) && base == ZYDIS_REGISTER_RBP) {
+		out->stack = INSN_SP_FROM_BP;
+		out->sp_delta = (int32_t)delta;
+	} else {
+		out->stack = INSN_SP_LOST;
+	}
+}
+
+static void set_frame_pointer(const struct decoded *d, struct insn *out)
+{
+	ZydisRegister base;
+	int64_t delta;
+	out->frame = INSN_BP_LOST;
+	if (is_sum(d, &base, &delta) && base == ZYDIS_REGISTER_RSP) {
+		out->frame = INSN_BP_FROM_SP;
+		out->bp_delta = (int32_t)delta;
+	}
+}
+
+static void set_writes(const struct decoded *d, struct insn *out)
+{
+	for (unsigned int i = 0; i < d->in.operand_count; i++) {
+		const ZydisDecodedOperand *op = &d->op[i];
+		if (!(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		int reg = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? reg_of(op->reg.value) : INSN_NO_REG;
+		if (reg != INSN_NO_REG)
+			out->writes |= INSN_BIT(reg);
+		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && d->in.meta.category != ZYDIS_CATEGORY_PUSH &&
+		    out->flow != INSN_CALL)
+			out->stores = true;
+	}
+}
+
+static void set_values(const struct decoded *d, struct insn *out)
+{
+	const ZydisDecodedOperand *a = &d->op[0], *b = &d->op[1];
+	out->copy_to = out->copy_from = out->low_to = out->low_from = out->zeroes = out->tests = INSN_NO_REG;
+	if (d->in.operand_count_visible != 2 || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return;
+	bool same = is_reg(b, a->reg.value);
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_MOV && d->in.operand_width >= 32 &&
+	    b->type == ZYDIS_OPERAND_TYPE_REGISTER && reg_of(a->reg.value) >= 0 && reg_of(b->reg.value) >= 0) {
+		out->low_to = (int8_t)reg_of(a->reg.value);
+		out->low_from = (int8_t)reg_of(b->reg.value);
+	}
+	if (d->in.operand_width == 64) {
+		out->copy_to = out->low_to;
+		out->copy_from = out->low_from;
+	}
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_XOR && same && d->in.operand_width >= 32)
+		out->zeroes = (int8_t)reg_of(a->reg.value);
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_TEST && same && d->in.operand_width == 64)
+		out->tests = (int8_t)reg_of(a->reg.value);
+}
+
+bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out)
+{
+	struct decoded d = { .bytes = bytes };
+	ZydisDecoder decoder;
+
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)))
+		return false;
+	*out = (struct insn){ .vaddr = vaddr, .len = d.in.length };
+	out->cost = probe_cost(&d);
+	set_flow(&d, out);
+	set_writes(&d, out);
+	set_values(&d, out);
+	if ((out->writes & INSN_BIT(INSN_RSP)) && out->flow != INSN_CALL)
+		set_stack_pointer(&d, out);
+	if (out->writes & INSN_BIT(INSN_RBP))
+		set_frame_pointer(&d, out);
+	out->padding = d.in.mnemonic == ZYDIS_MNEMONIC_NOP || d.in.mnemonic == ZYDIS_MNEMONIC_INT3;
+	return true;
+}
+
+void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out)
+{
+	struct decoded d = { .bytes = bytes };
+	ZydisDecoder decoder;
+
+	*out = (struct insn_constants){ 0 };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) ||
+	    d.in.operand_count_visible != 2)
+		return;
+	const ZydisDecodedOperand *a = &d.op[0], *b = &d.op[1];
+	out->compares = d.in.mnemonic == ZYDIS_MNEMONIC_CMP && b->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	out->imm = out->compares ? b->imm.value.u : 0;
+	if (b->type != ZYDIS_OPERAND_TYPE_MEMORY || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return;
+	out->reads_tls = d.in.mnemonic == ZYDIS_MNEMONIC_MOV && d.in.operand_width == 64 &&
+			 b->mem.segment == ZYDIS_REGISTER_FS && b->mem.base == ZYDIS_REGISTER_NONE &&
+			 b->mem.index == ZYDIS_REGISTER_NONE;
+	out->tls = out->reads_tls ? b->mem.disp.value : 0;
+	ZyanU64 address = 0;
+	out->takes_address = d.in.mnemonic == ZYDIS_MNEMONIC_LEA && b->mem.base == ZYDIS_REGISTER_RIP &&
+			     ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d.in, b, vaddr, &address));
+	out->address = address;
+}
+
+/* Where a memory operand lies, when that is a fixed address or just what a register holds. */
+static bool set_place(const struct decoded *d, const ZydisDecodedOperand *op, uint64_t vaddr, struct insn_use *out)
+{
+	ZyanU64 address = 0;
+	bool fixed = op->mem.base == ZYDIS_REGISTER_RIP || op->mem.base == ZYDIS_REGISTER_NONE;
+	if (op->mem.index != ZYDIS_REGISTER_NONE || op->mem.segment == ZYDIS_REGISTER_FS ||
+	    op->mem.segment == ZYDIS_REGISTER_GS)
+		return false;
+	if (fixed && !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d->in, op, vaddr, &address)))
+		return false;
+	out->address = address;
+	out->base = fixed ? INSN_NO_REG : (int8_t)reg_of(op->mem.base);
+	return fixed || (out->base >= 0 && op->mem.disp.value == 0);
+}
+
+static bool is_one(const struct decoded *d)
+{
+	return d->in.mnemonic == ZYDIS_MNEMONIC_INC ||
+	       (d->in.mnemonic == ZYDIS_MNEMONIC_ADD && d->op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+		d->op[1].imm.value.u == 1) ||
+	       (d->in.mnemonic == ZYDIS_MNEMONIC_SUB && d->op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+		d->op[1].imm.value.s == -1);
+}
+
+static enum insn_word use_of(const struct decoded *d, uint64_t vaddr, struct insn_use *out)
+{
+	const ZydisDecodedOperand *a = &d->op[0], *b = &d->op[1];
+	bool a_reg = a->type == ZYDIS_OPERAND_TYPE_REGISTER, b_reg = b->type == ZYDIS_OPERAND_TYPE_REGISTER;
+	bool move = d->in.mnemonic == ZYDIS_MNEMONIC_MOV;
+	if (a_reg)
+		out->reg = out->from = (int8_t)reg_of(a->reg.value);
+	if (a_reg && is_one(d))
+		return INSN_PLUS_1;
+	if (a->type == ZYDIS_OPERAND_TYPE_MEMORY && is_one(d))
+		return set_place(d, a, vaddr, out) ? INSN_COUNTS : INSN_OTHER;
+	if (a_reg && d->in.mnemonic == ZYDIS_MNEMONIC_LEA) {
+		out->from = (int8_t)reg_of(b->mem.base);
+		if (out->from >= 0 && b->mem.index == ZYDIS_REGISTER_NONE && b->mem.disp.value == 1)
+			return INSN_PLUS_1;
+		return set_place(d, b, vaddr, out) && out->base == INSN_NO_REG ? INSN_POINTS : INSN_OTHER;
+	}
+	if (move && a_reg && b->type == ZYDIS_OPERAND_TYPE_MEMORY)
+		return set_place(d, b, vaddr, out) ? INSN_LOADS : INSN_OTHER;
+	if (move && a->type == ZYDIS_OPERAND_TYPE_MEMORY && b_reg) {
+		out->reg = (int8_t)reg_of(b->reg.value);
+		return set_place(d, a, vaddr, out) ? INSN_STORES : INSN_OTHER;
+	}
+	return INSN_OTHER;
+}
+
+void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out)
+{
+	struct decoded d = { .bytes = bytes };
+	ZydisDecoder decoder;
+
+	*out = (struct insn_use){ .reg = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) ||
+	    d.in.operand_count_visible < 1 || d.in.operand_width != 64)
+		return;
+	out->does = use_of(&d, vaddr, out);
+}

@@ -1,0 +1,103 @@
+/*
+ * code/decode: one x86-64 instruction as the site finder sees it: where control goes, what a probe
+ * on it costs, which registers it overwrites and what it does to the stack. Knows no files.
+ */
+#ifndef ALYS_CODE_DECODE_H
+#define ALYS_CODE_DECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INSN_MAX_LEN 15
+
+/* General registers by their number in the instruction encoding; sets of them are bit masks. */
+#define INSN_RAX 0
+#define INSN_RCX 1
+#define INSN_RDX 2
+#define INSN_RBX 3
+#define INSN_RSP 4
+#define INSN_RBP 5
+#define INSN_RSI 6
+#define INSN_RDI 7
+#define INSN_R8 8
+#define INSN_R9 9
+#define INSN_NO_REG (-1)
+#define INSN_BIT(reg) (1u << (reg))
+/* rbx, rbp, r12..r15 survive a call (System V psABI 3.2.1); rsp is not data. */
+#define INSN_CALL_KEEPS 0xf028u
+
+enum insn_flow {
+	INSN_NEXT,     /* only the following instruction */
+	INSN_JUMP,     /* only target */
+	INSN_BRANCH,   /* target or the following one */
+	INSN_CALL,     /* target (0 when it is computed), then the following one */
+	INSN_RETURN,
+	INSN_INDIRECT, /* a jump to a computed address */
+	INSN_STOP,     /* never goes on: ud2, hlt, int3 */
+};
+
+/* What the kernel does with a uprobe on it. */
+enum insn_cost {
+	INSN_EMULATED, /* half a microsecond */
+	INSN_STEPPED,  /* ten times that: copied out and single-stepped */
+	INSN_REFUSED,  /* -EOPNOTSUPP on attaching */
+};
+
+enum insn_stack { INSN_SP_KEPT, INSN_SP_ADD, INSN_SP_FROM_BP, INSN_SP_LEAVE, INSN_SP_LOST };
+enum insn_frame { INSN_BP_KEPT, INSN_BP_FROM_SP, INSN_BP_LOST };
+enum insn_when { INSN_IF_OTHER, INSN_IF_ZERO, INSN_IF_NONZERO };
+
+struct insn {
+	uint64_t vaddr, target;
+	int32_t sp_delta, bp_delta; /* sp += d, sp = bp + d; bp = sp + d */
+	uint16_t writes;            /* registers overwritten, not counting what a callee does */
+	uint8_t len;
+	enum insn_flow flow;
+	enum insn_cost cost;
+	enum insn_stack stack;
+	enum insn_frame frame;
+	enum insn_when when;        /* of a branch */
+	int8_t copy_to, copy_from;  /* a 64-bit move between registers */
+	int8_t low_to, low_from;    /* one of 32 bits or more */
+	int8_t zeroes;              /* the register that it sets to 0 */
+	int8_t tests;               /* the 64-bit register that it compares with 0 */
+	bool stores;                /* to memory other than the stack's push */
+	bool padding;               /* does nothing: nop, also as filler between blocks */
+};
+
+/* Constants that tell what a function knows about its data. */
+struct insn_constants {
+	bool compares;    /* cmp with an immediate */
+	uint64_t imm;
+	bool reads_tls;   /* a 64-bit load at a fixed distance from the thread pointer */
+	int64_t tls;
+	bool takes_address; /* lea of a place in the file */
+	uint64_t address;
+};
+
+void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out);
+
+/* What an instruction does to a 64-bit word in memory, or to a sum in a register; all else is INSN_OTHER. */
+enum insn_word {
+	INSN_OTHER,
+	INSN_LOADS,   /* reg = [place] */
+	INSN_STORES,  /* [place] = reg */
+	INSN_COUNTS,  /* [place] += 1 */
+	INSN_POINTS,  /* reg = address of the place */
+	INSN_PLUS_1,  /* reg = from + 1 */
+};
+
+struct insn_use {
+	enum insn_word does;
+	int8_t reg, from;  /* numbers of registers, INSN_NO_REG = none */
+	int8_t base;       /* the place: [base] without displacement, or, without a base, address */
+	uint64_t address;
+};
+
+void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out);
+
+/* False when the bytes are no instruction. */
+bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out);
+
+#endif

@@ -1,0 +1,324 @@
+/*
+ * code/flow: discovers the instructions of one function from its entry, following direct jumps, and
+ * tracks the stack and frame pointers along. Code of the function that was not reached (jump
+ * tables, landing pads) is added as further roots, so that no way to a return is overlooked.
+ */
+#include "code/flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define MAX_NODES 8192
+#define MAX_SPAN 65536      /* bytes of one sized function */
+#define MAX_UNSIZED 16384
+#define MAX_FRAME (1 << 24)
+
+struct state {
+	int32_t cfa, frame;
+};
+
+static void doubt(struct flow *w, const char *why)
+{
+	if (!w->unproven)
+		w->unproven = why;
+}
+
+int32_t flow_find(const struct flow *w, uint64_t vaddr)
+{
+	const uint64_t *at = map_get(&w->at, vaddr);
+	return at ? (int32_t)*at : -1;
+}
+
+static bool decode_at(const struct flow *w, uint64_t vaddr, struct insn *in)
+{
+	for (size_t n = INSN_MAX_LEN; n; n--) {
+		const uint8_t *bytes = elf_bytes(w->funcs->elf, vaddr, n);
+		if (bytes)
+			return insn_decode(bytes, n, vaddr, in);
+	}
+	return false;
+}
+
+/* The node at vaddr, made when new. -1: no code there or too much of it; -ENOMEM. */
+static int32_t reach(struct flow *w, uint64_t vaddr, struct state s)
+{
+	int32_t known = flow_find(w, vaddr);
+	if (known >= 0) {
+		const struct flow_node *n = &w->nodes[known];
+		if (s.cfa && n->cfa && s.cfa != n->cfa)
+			doubt(w, "the stack differs between two ways to one place");
+		return known;
+	}
+	struct insn in;
+	if (w->nodes_cnt >= MAX_NODES || !funcs_is_code(w->funcs, vaddr) || !decode_at(w, vaddr, &in))
+		return -1;
+	struct flow_node *n = VEC_PUSH(w, nodes);
+	uint64_t *at = n ? map_put(&w->at, vaddr) : NULL;
+	if (!at)
+		return -ENOMEM;
+	*at = w->nodes_cnt - 1;
+	*n = (struct flow_node){ .in = in, .next = -1, .jump = -1, .cfa = s.cfa, .frame = s.frame };
+	return (int32_t)*at;
+}
+
+static int32_t plausible(int64_t off)
+{
+	return off > 0 && off < MAX_FRAME ? (int32_t)off : 0;
+}
+
+static struct state state_after(const struct flow_node *n)
+{
+	struct state s = { n->cfa, n->frame };
+	const struct insn *in = &n->in;
+
+	if (in->frame == INSN_BP_FROM_SP)
+		s.frame = n->cfa ? plausible((int64_t)n->cfa - in->bp_delta) : 0;
+	else if (in->frame == INSN_BP_LOST)
+		s.frame = 0;
+	switch (in->stack) {
+	case INSN_SP_KEPT:
+		break;
+	case INSN_SP_ADD:
+		s.cfa = n->cfa ? plausible((int64_t)n->cfa - in->sp_delta) : 0;
+		break;
+	case INSN_SP_FROM_BP:
+		s.cfa = n->frame ? plausible((int64_t)n->frame - in->sp_delta) : 0;
+		break;
+	case INSN_SP_LEAVE:
+		s.cfa = n->frame ? plausible((int64_t)n->frame - 8) : 0;
+		break;
+	case INSN_SP_LOST:
+		s.cfa = 0;
+		break;
+	}
+	return s;
+}
+
+static bool never_returns(const char *name)
+{
+	static const char *const names[] = { "__stack_chk_fail", "abort", "exit", "_exit", "__assert_fail",
+					     "__libc_fatal", "_Unwind_Resume", "__cxa_throw",
+					     "__cxa_rethrow", "_ZSt9terminatev" };
+	if (!name)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return !strncmp(name, "_ZSt", 4) && strstr(name, "__throw_");
+}
+
+static bool is_inside(const struct flow *w, uint64_t vaddr)
+{
+	return vaddr >= w->lo && vaddr < w->hi;
+}
+
+/* Running on from the last instruction into what follows: only padding or another function. */
+static bool is_border(const struct flow *w, uint64_t from, uint64_t next)
+{
+	if (is_inside(w, from) && next == w->hi)
+		return true;
+	const struct func *fn = funcs_at(w->funcs, next);
+	return fn && fn->vaddr == next && next != w->entry;
+}
+
+static int fall_through(struct flow *w, int32_t i, struct state after)
+{
+	struct flow_node *n = &w->nodes[i];
+	uint64_t next = n->in.vaddr + n->in.len;
+
+	if (is_border(w, n->in.vaddr, next)) {
+		n->no_return = n->in.flow == INSN_CALL || n->in.padding;
+		if (!n->no_return)
+			n->leave = FLOW_LOST;
+		return 0;
+	}
+	int32_t to = reach(w, next, after);
+	if (to == -ENOMEM)
+		return to;
+	w->nodes[i].next = to;
+	if (to < 0) {
+		w->nodes[i].leave = FLOW_LOST;
+		doubt(w, "its code could not be followed to the end");
+	}
+	return 0;
+}
+
+/*
+ * A jump stays in the function when it lands in its range, or when the frame still stands: then the
+ * target is a part that the compiler put elsewhere (.cold). Otherwise it is a tail call.
+ */
+static int jump_to_target(struct flow *w, int32_t i, struct state after)
+{
+	struct flow_node *n = &w->nodes[i];
+	uint64_t target = n->in.target;
+
+	if (!is_inside(w, target) && (n->cfa == 8 || !n->cfa)) {
+		n->leave = FLOW_LOST;
+		if (funcs_follow(w->funcs, target, &n->dest, &n->to) && n->cfa)
+			n->leave = FLOW_JUMPS_ON;
+		return 0;
+	}
+	int32_t to = reach(w, target, after);
+	if (to == -ENOMEM)
+		return to;
+	w->nodes[i].jump = to;
+	if (to < 0) {
+		w->nodes[i].leave = FLOW_LOST;
+		doubt(w, "its code could not be followed to the end");
+	}
+	return 0;
+}
+
+static int go_on(struct flow *w, int32_t i)
+{
+	struct flow_node *n = &w->nodes[i];
+	struct state after = state_after(n);
+	int rc = 0;
+
+	switch (n->in.flow) {
+	case INSN_RETURN:
+		n->leave = FLOW_RETURNS;
+		if (n->cfa && n->cfa != 8)
+			doubt(w, "the stack is not balanced at a return");
+		n->cfa = 8;
+		return 0;
+	case INSN_STOP:
+		n->no_return = true;
+		return 0;
+	case INSN_INDIRECT:
+		n->leave = FLOW_LOST;
+		if (funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to) && n->cfa == 8)
+			n->leave = FLOW_JUMPS_ON;
+		if (n->cfa != 8)
+			doubt(w, "it has a computed jump");
+		return 0;
+	case INSN_JUMP:
+		return jump_to_target(w, i, after);
+	case INSN_BRANCH:
+		rc = jump_to_target(w, i, after);
+		return rc ? rc : fall_through(w, i, after);
+	case INSN_CALL:
+		if (n->in.target ? !funcs_follow(w->funcs, n->in.target, &n->dest, &n->to) :
+				   !funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to))
+			n->dest = 0;
+		n->no_return = never_returns(n->to);
+		return n->no_return ? 0 : fall_through(w, i, after);
+	case INSN_NEXT:
+		return fall_through(w, i, after);
+	}
+	return 0;
+}
+
+static int explore(struct flow *w, uint64_t from, struct state s)
+{
+	size_t done = w->nodes_cnt;
+	int32_t root = reach(w, from, s);
+	if (root < 0)
+		return root == -ENOMEM ? root : 0;
+	w->nodes[root].root = true;
+	for (; done < w->nodes_cnt; done++) {
+		int rc = go_on(w, (int32_t)done);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static bool has_computed_jump(const struct flow *w)
+{
+	for (size_t i = 0; i < w->nodes_cnt; i++)
+		if (w->nodes[i].in.flow == INSN_INDIRECT && !w->nodes[i].to)
+			return true;
+	return false;
+}
+
+/* What lies in the function's range and was not reached, filler aside. */
+static int explore_rest(struct flow *w)
+{
+	bool computed = has_computed_jump(w);
+	for (uint64_t at = w->lo; at < w->hi;) {
+		int32_t i = flow_find(w, at);
+		struct insn in;
+		if (i >= 0 || !decode_at(w, at, &in)) {
+			at += i >= 0 ? w->nodes[i].in.len : 1;
+			continue;
+		}
+		if (in.padding) {
+			at += in.len;
+			continue;
+		}
+		if (computed)
+			doubt(w, "it has a computed jump");
+		size_t before = w->nodes_cnt;
+		int rc = explore(w, at, (struct state){ 0, 0 });
+		if (rc || w->nodes_cnt == before)
+			return rc;
+	}
+	return 0;
+}
+
+static void count_preds(struct flow *w)
+{
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		const struct flow_node *n = &w->nodes[i];
+		if (n->next >= 0)
+			w->nodes[n->next].preds++;
+		if (n->jump >= 0 && n->jump != n->next)
+			w->nodes[n->jump].preds++;
+	}
+}
+
+int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t size)
+{
+	*w = (struct flow){ .funcs = f, .entry = entry, .lo = entry };
+	bool sized = size && size <= MAX_SPAN;
+	w->hi = funcs_end(f, entry, MAX_UNSIZED);
+	if (sized && size < UINT64_MAX - entry)
+		w->hi = entry + size;
+	int rc = explore(w, entry, (struct state){ 8, 0 });
+	if (!rc && !w->nodes_cnt)
+		doubt(w, "its code cannot be decoded");
+	if (!rc && sized)
+		rc = explore_rest(w);
+	else if (!rc && has_computed_jump(w))
+		doubt(w, "it has a computed jump and no known size");
+	if (w->nodes_cnt >= MAX_NODES)
+		doubt(w, "it is too long");
+	if (rc)
+		flow_free(w);
+	else
+		count_preds(w);
+	return rc;
+}
+
+int32_t flow_before(const struct flow *w, int32_t node)
+{
+	int32_t i = 0;
+	while (w->nodes[i].next != node && w->nodes[i].jump != node)
+		i++;
+	return i;
+}
+
+int32_t flow_not_null(const struct flow *w, int32_t at, int reg)
+{
+	const struct flow_node *n = &w->nodes[at];
+	if (reg < 0 || n->in.flow != INSN_BRANCH || n->in.when == INSN_IF_OTHER || n->preds != 1 || n->root)
+		return -1;
+	/* The test must be the instruction before, and the only way here. */
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		const struct flow_node *p = &w->nodes[i];
+		if (p->next == at && p->in.flow == INSN_NEXT && p->in.tests == reg)
+			return n->in.when == INSN_IF_ZERO ? n->next : n->jump;
+	}
+	return -1;
+}
+
+void flow_free(struct flow *w)
+{
+	free(w->nodes);
+	map_free(&w->at);
+	*w = (struct flow){ 0 };
+}

@@ -1,0 +1,183 @@
+/*
+ * code/values: where values go. Backwards: which registers already hold what will be returned.
+ * Forwards: whether what is returned came from a function that is counted elsewhere.
+ */
+#include "code/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_REGS 0xffffu
+#define MAX_ROUNDS 64 /* compilers' code needs a few; hostile code is given up */
+
+static uint16_t holds_before(const struct insn *in, uint16_t after)
+{
+	if (in->flow == INSN_CALL)
+		return after & INSN_CALL_KEEPS;
+	uint16_t before = after & ~in->writes;
+	if (in->copy_to >= 0 && (after & INSN_BIT(in->copy_to)))
+		before |= INSN_BIT(in->copy_from);
+	return before & ~INSN_BIT(INSN_RSP);
+}
+
+/*
+ * Memory is out: libgc jumps to a user's function, from which no block comes unless it was made to. Exits before it see that
+ * there is none. Were this way asked for its result, GC_generic_malloc would have to be left by its single-stepped `ret`.
+ */
+static bool is_last_resort(const struct flow_node *n)
+{
+	return n->in.flow == INSN_CALL && n->to && !strcmp(n->to, "GC_get_oom_fn");
+}
+
+/* One backward step at node n: true when something changed. */
+static bool step_back(struct flow *w, struct flow_node *n)
+{
+	uint16_t after = ALL_REGS;
+	bool calls = n->in.flow == INSN_CALL;
+	const int32_t to[2] = { n->next, n->jump };
+
+	if (n->leave == FLOW_JUMPS_ON || n->leave == FLOW_LOST)
+		after = 0;
+	if (n->no_return)
+		calls = false;
+	for (int k = 0; k < 2; k++) {
+		if (to[k] < 0)
+			continue;
+		after &= w->nodes[to[k]].holds;
+		calls |= w->nodes[to[k]].calls_later;
+	}
+	uint16_t holds = n->no_return || is_last_resort(n) ? n->holds : holds_before(&n->in, after);
+	if (n->leave == FLOW_RETURNS)
+		holds = INSN_BIT(INSN_RAX);
+	bool changed = holds != n->holds || calls != n->calls_later;
+	n->holds = holds;
+	n->calls_later = calls;
+	return changed;
+}
+
+bool values_held(struct flow *w)
+{
+	bool changed = true;
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		w->nodes[i].holds = ALL_REGS & ~INSN_BIT(INSN_RSP);
+		w->nodes[i].calls_later = false;
+	}
+	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+		changed = false;
+		for (size_t i = w->nodes_cnt; i-- > 0;)
+			changed |= step_back(w, &w->nodes[i]);
+	}
+	return !changed;
+}
+
+struct origin {
+	struct flow *w;
+	counted_fn counted;
+	void *ctx;
+	uint16_t *from; /* per node: registers that hold a counted function's result, or 0 */
+};
+
+static uint16_t from_after(const struct origin *o, const struct flow_node *n, uint16_t before)
+{
+	const struct insn *in = &n->in;
+	if (in->flow == INSN_CALL) {
+		uint16_t kept = before & INSN_CALL_KEEPS;
+		return n->dest && o->counted(o->ctx, n->dest, true) ? kept | INSN_BIT(INSN_RAX) : kept;
+	}
+	uint16_t after = before & ~in->writes;
+	if (in->copy_to >= 0 && (before & INSN_BIT(in->copy_from)))
+		after |= INSN_BIT(in->copy_to);
+	if (in->zeroes >= 0)
+		after |= INSN_BIT(in->zeroes);
+	return after;
+}
+
+static bool step_forward(struct origin *o, size_t i)
+{
+	const struct flow_node *n = &o->w->nodes[i];
+	uint16_t after = from_after(o, n, o->from[i]);
+	const int32_t to[2] = { n->next, n->jump };
+	bool changed = false;
+
+	for (int k = 0; k < 2; k++) {
+		if (to[k] < 0 || (o->from[to[k]] & after) == o->from[to[k]])
+			continue;
+		o->from[to[k]] &= after;
+		changed = true;
+	}
+	return changed;
+}
+
+static bool ends_counted(const struct origin *o)
+{
+	bool any = false;
+	for (size_t i = 0; i < o->w->nodes_cnt; i++) {
+		const struct flow_node *n = &o->w->nodes[i];
+		if (n->leave == FLOW_LOST ||
+		    (n->leave == FLOW_RETURNS && !(o->from[i] & INSN_BIT(INSN_RAX))) ||
+		    (n->leave == FLOW_JUMPS_ON && !o->counted(o->ctx, n->dest, false)))
+			return false;
+		any |= n->leave != FLOW_STAYS;
+	}
+	return any;
+}
+
+bool values_come_counted(struct flow *w, counted_fn counted, void *ctx)
+{
+	struct origin o = { w, counted, ctx, NULL };
+	bool changed = true, yes = false;
+
+	if (w->unproven || !w->nodes_cnt)
+		return false;
+	o.from = malloc(w->nodes_cnt * sizeof(*o.from));
+	if (!o.from)
+		return false;
+	for (size_t i = 0; i < w->nodes_cnt; i++)
+		o.from[i] = w->nodes[i].root ? 0 : ALL_REGS;
+	for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+		changed = false;
+		for (size_t i = 0; i < w->nodes_cnt; i++)
+			changed |= step_forward(&o, i);
+	}
+	yes = !changed && ends_counted(&o);
+	free(o.from);
+	return yes;
+}
+
+bool values_go_counted(struct flow *w, int reg, counted_fn counted, void *ctx)
+{
+	bool yes = !w->unproven && w->nodes_cnt, any = false;
+	int32_t *todo = calloc(w->nodes_cnt * 2 + 1, sizeof(*todo));
+	uint8_t *seen = calloc(w->nodes_cnt + 1, 1);
+	size_t n_todo = 0;
+
+	if (!todo || !seen)
+		yes = false;
+	else if (w->nodes_cnt)
+		todo[n_todo++] = 0;
+	while (yes && n_todo) {
+		int32_t i = todo[--n_todo];
+		const struct flow_node *n = &w->nodes[i];
+		if (seen[i]++)
+			continue;
+		bool call = n->in.flow == INSN_CALL;
+		if (n->dest && counted(ctx, n->dest, call)) {
+			any = true;
+			if (n->in.flow == INSN_BRANCH && n->next >= 0)
+				todo[n_todo++] = n->next;
+			continue;
+		}
+		int32_t only = flow_not_null(w, i, reg);
+		/* Memory that it writes itself may be its own bookkeeping: then it frees by itself. */
+		yes = n->leave == FLOW_STAYS && !n->in.stores;
+		if (only < 0 && n->jump >= 0)
+			todo[n_todo++] = n->jump;
+		if (only < 0 && n->next >= 0)
+			todo[n_todo++] = n->next;
+		if (only >= 0)
+			todo[n_todo++] = only;
+	}
+	free(todo);
+	free(seen);
+	return yes && any;
+}

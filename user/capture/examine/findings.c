@@ -1,0 +1,180 @@
+/* examine/findings: see findings.h. */
+#include "examine/findings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "elf/outline.h"
+#include "probe/linker.h"
+#include "sites/listing.h"
+#include "unwind/bytes.h"
+
+#define END 0x5a /* the last byte of a whole answer */
+
+/* --- making -------------------------------------------------------------------------------------- */
+
+static void put_err(struct buf *out, const struct err *err)
+{
+	buf_varint(out, (uint64_t)err->code);
+	buf_lenstr(out, err->code ? err->text : "");
+}
+
+/* The others are there for a file with allocators only, where trials and calibrations want them. */
+static void put_others(const struct elf *e, const char *path, const struct findings_ask *ask, bool any, struct buf *out)
+{
+	for (int i = 1; i < 4; i++) {
+		const struct sites_options o = { .families = ask->families, .cheap_exits = !(i % 2), .refill = i < 2 && ask->refill };
+		struct site_list list = { 0 };
+		if (any)
+			sites_find(e, path, &o, &list, NULL);
+		sites_write(&list, out);
+		sites_free(&list);
+	}
+}
+
+/* True of a collector's file. */
+static bool put_lists(const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
+{
+	const struct sites_options o = { .families = ask->families, .cheap_exits = true, .refill = ask->refill };
+	struct site_list list = { 0 };
+	struct err err = { 0 };
+	sites_find(e, path, &o, &list, &err);
+	bool collector = list.text_lo;
+	put_err(out, &err);
+	sites_write(&list, out);
+	put_others(e, path, ask, list.sites_cnt, out);
+	sites_free(&list);
+	return collector;
+}
+
+/* Exported: other symbols may be very many. */
+static int is_start(void *ctx, const struct elf_symbol *s)
+{
+	*(bool *)ctx |= s->dynamic && s->defined && !strcmp(s->name, "__libc_start_main");
+	return *(bool *)ctx || !s->dynamic;
+}
+
+static void put_start(const struct elf *e, struct buf *out)
+{
+	bool starts = false;
+	elf_each_symbol(e, is_start, &starts);
+	buf_u8(out, starts);
+}
+
+static void put_sites(const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
+{
+	struct collection_sites found = { 0 };
+	struct err err = { 0 };
+	bool collector = put_lists(e, path, ask, out);
+	buf_varint(out, linker_find(e));
+	if (collector)
+		collections_find(e, path, &found, &err);
+	collections_write(&found, out);
+	buf_lenstr(out, err.code ? err.text : "");
+	collections_free(&found);
+}
+
+static void put_rows(const struct elf *e, struct buf *out)
+{
+	struct err err = { 0 };
+	struct unwind_table *t = unwind_compile(e, &err);
+	put_err(out, &err);
+	if (t)
+		unwind_write(t, out);
+	unwind_free(t);
+}
+
+void findings_make(int fd, const char *path, const struct findings_ask *ask, struct buf *out)
+{
+	struct err err = { 0 };
+	struct elf *e = elf_open(fd, path, &err);
+	if (!e) /* who asks names it */
+		err_set(&err, err.code, "%s", err.code == ENOEXEC ? "not a whole ELF file for x86-64" : strerror(err.code));
+	put_err(out, &err);
+	if (e && ask->parts & FINDINGS_OUTLINE)
+		elf_outline_write(e, out);
+	if (e && ask->parts & FINDINGS_SITES)
+		put_sites(e, path, ask, out);
+	if (e && ask->parts & FINDINGS_ROWS)
+		put_rows(e, out);
+	if (e && ask->parts & FINDINGS_START)
+		put_start(e, out);
+	buf_lenstr(out, e ? elf_refusal(e) : NULL);
+	buf_u8(out, END);
+	elf_close(e);
+}
+
+/* --- reading ------------------------------------------------------------------------------------- */
+
+static void take_err(struct cursor *c, struct err *err)
+{
+	char text[sizeof(err->text)];
+	uint64_t code = cursor_varint(c);
+	cursor_lenstr(c, text, sizeof(text));
+	*err = (struct err){ 0 };
+	if (code)
+		err_set(err, code < 4096 ? (int)code : EIO, "%s", text);
+}
+
+static int take_sites(struct cursor *c, struct findings *f)
+{
+	struct site_list *lists[] = { &f->sites.list, &f->sites.proof, &f->sites.calls, &f->sites.plain };
+	int rc = 0;
+	take_err(c, &f->sites.err);
+	for (size_t i = 0; !rc && i < sizeof(lists) / sizeof(lists[0]); i++)
+		rc = sites_read(c, lists[i]);
+	f->sites.link_offset = cursor_varint(c);
+	if (!rc)
+		rc = collections_read(c, &f->sites.collections);
+	cursor_lenstr(c, f->sites.unwatched, sizeof(f->sites.unwatched));
+	return rc;
+}
+
+static int take_rows(struct cursor *c, struct findings *f)
+{
+	take_err(c, &f->rows.err);
+	f->rows.table = f->rows.err.code ? NULL : unwind_read(c);
+	return f->rows.table || f->rows.err.code ? 0 : -EPROTO;
+}
+
+static int take_parts(struct cursor *c, uint32_t parts, struct findings *f)
+{
+	int rc = 0;
+	if (parts & FINDINGS_OUTLINE && !(f->outline = elf_outline_read(c)))
+		rc = -EPROTO;
+	if (!rc && parts & FINDINGS_SITES)
+		rc = take_sites(c, f);
+	if (!rc && parts & FINDINGS_ROWS)
+		rc = take_rows(c, f);
+	if (!rc && parts & FINDINGS_START)
+		f->starts_programs = cursor_u8(c);
+	f->parts = parts;
+	return rc;
+}
+
+int findings_read(const void *bytes, size_t n, uint32_t parts, struct findings *out)
+{
+	struct cursor c = cursor_over(bytes, n);
+	*out = (struct findings){ 0 };
+	take_err(&c, &out->failed);
+	int rc = out->failed.code ? 0 : take_parts(&c, parts, out);
+	cursor_lenstr(&c, out->refused, sizeof(out->refused));
+	if (!rc && (cursor_u8(&c) != END || c.bad || cursor_left(&c)))
+		rc = -EPROTO;
+	if (rc)
+		findings_free(out);
+	return rc;
+}
+
+void findings_free(struct findings *f)
+{
+	elf_close(f->outline);
+	sites_free(&f->sites.list);
+	sites_free(&f->sites.proof);
+	sites_free(&f->sites.calls);
+	sites_free(&f->sites.plain);
+	collections_free(&f->sites.collections);
+	unwind_free(f->rows.table);
+	*f = (struct findings){ 0 };
+}

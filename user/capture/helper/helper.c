@@ -1,0 +1,167 @@
+/* helper: see helper.h. */
+#include "helper/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "helper/guest.h"
+
+#define PATIENCE_NS 2000000000ull
+#define LOOK_MS 50
+
+static _Atomic bool in_a_hurry;
+
+/* Above the numbers that the helper's own descriptors get. */
+static int lift(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
+}
+
+/*
+ * All of the helper's environment: what is in ours is meant for us. jemalloc wants 2.6 KB of the room for
+ * threads' variables that libraries share which are loaded late, more than there usually is.
+ */
+#define STATIC_TLS "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384"
+
+static int spawn(struct helper *h, const char *word, int library, int go, int out)
+{
+	char *argv[] = { (char *)"alys-bpf", (char *)word, NULL }, *envp[] = { (char *)STATIC_TLS, NULL };
+	posix_spawn_file_actions_t acts;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&acts);
+	for (int fd = 0; fd < 3; fd++)
+		posix_spawn_file_actions_addopen(&acts, fd, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&acts, library, GUEST_FD_LIBRARY);
+	posix_spawn_file_actions_adddup2(&acts, go, GUEST_FD_GO);
+	posix_spawn_file_actions_adddup2(&acts, out, GUEST_FD_OUT);
+	posix_spawn_file_actions_addclosefrom_np(&acts, GUEST_FD_OUT + 1);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	int rc = posix_spawn(&h->pid, "/proc/self/exe", &acts, &attr, argv, envp);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&acts);
+	h->pid = rc ? 0 : h->pid;
+	return rc;
+}
+
+int helper_start(struct helper *h, const char *word, int file_fd, struct err *err)
+{
+	int go[2] = { -1, -1 }, out[2] = { -1, -1 }, rc = 0;
+	if (pipe2(go, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		rc = errno;
+	int theirs[] = { lift(file_fd), rc ? -1 : lift(go[0]), rc ? -1 : lift(out[1]) };
+	if (!rc)
+		rc = theirs[0] < 0 || theirs[1] < 0 || theirs[2] < 0 ? EMFILE :
+									 spawn(h, word, theirs[0], theirs[1], theirs[2]);
+	int spare[] = { theirs[0], theirs[1], theirs[2], go[0], out[1] };
+	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++) {
+		if (spare[i] >= 0)
+			close(spare[i]);
+	}
+	h->go = go[1];
+	h->out = out[0];
+	h->until_ns = now_ns() + PATIENCE_NS;
+	return rc ? err_set(err, rc, "the helper cannot be started: %s", strerror(rc)) : 0;
+}
+
+void helper_hurry(bool on)
+{
+	in_a_hurry = on;
+}
+
+void helper_end(struct helper *h)
+{
+	if (h->pid) {
+		kill(h->pid, SIGKILL);
+		waitpid(h->pid, NULL, 0);
+	}
+	if (h->go >= 0)
+		close(h->go);
+	if (h->out >= 0)
+		close(h->out);
+}
+
+ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *err)
+{
+	struct pollfd fd = { .fd = h->out, .events = POLLIN };
+	uint64_t now;
+	int rc;
+	do {
+		now = now_ns();
+		rc = poll(&fd, 1, now < h->until_ns ? LOOK_MS : 0);
+	} while (!rc && now < h->until_ns && !in_a_hurry);
+	if (rc <= 0)
+		return err_set(err, rc ? errno : ETIMEDOUT, "the helper did not answer in time");
+	ssize_t got = read(h->out, bytes, n);
+	return got < 0 ? err_set(err, errno, "the helper: %s", strerror(errno)) : got;
+}
+
+/* From here on the library's code may have run in the helper: the words may be its own. */
+static int hear_failure(const struct helper *h, struct err *err)
+{
+	static const char prefix[] = GUEST_LIBRARY ": ";
+	char why[201] = "";
+	struct buf words = { 0 };
+	size_t len = 0, from;
+	ssize_t got;
+	while (len < sizeof(why) - 1 && (got = helper_hear(h, why + len, sizeof(why) - 1 - len, NULL)) > 0)
+		len += (size_t)got;
+	why[len] = 0;
+	from = strncmp(why, prefix, strlen(prefix)) ? 0 : strlen(prefix);
+	text_json(&words, why + from);
+	err_set(err, ELIBACC, "it cannot be loaded alone; said there: %s", buf_str(&words));
+	buf_free(&words);
+	return -ELIBACC;
+}
+
+void helper_go(struct helper *h)
+{
+	close(h->go);
+	h->go = -1;
+}
+
+int helper_await(const struct helper *h, struct err *err)
+{
+	char first;
+	ssize_t got = helper_hear(h, &first, 1, err);
+	if (got < 0)
+		return (int)got;
+	if (got == 1 && first == GUEST_FAILED)
+		return hear_failure(h, err);
+	return got == 1 && first == GUEST_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
+}
+
+/* What it needs is looked for among our libraries: those of a container, or of a directory of its own, are others. */
+static bool is_elsewhere(int file_fd)
+{
+	char link[40], path[4096];
+	struct stat file, found;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file_fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	return n <= 0 || fstat(file_fd, &file) || stat(path, &found) || file.st_dev != found.st_dev || file.st_ino != found.st_ino;
+}
+
+int helper_refuses(int file_fd, bool program, struct err *err)
+{
+	if (program)
+		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
+	if (is_elsewhere(file_fd))
+		return err_set(err, ELIBACC, "a file that is not among ours (of a container, deleted, replaced) is not loaded alone");
+	return 0;
+}

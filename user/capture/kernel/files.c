@@ -1,0 +1,192 @@
+/* kernel/files: see files.h. */
+#include "kernel/files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+int files_init(struct files *f)
+{
+	int rc = numbers_init(&f->objects, ALYS_MAX_OBJECTS);
+	return rc ? rc : numbers_init(&f->sites, ALYS_MAX_SITES);
+}
+
+static void way_free(struct described *d)
+{
+	free(d->places);
+	free(d);
+}
+
+static void file_free(struct probed_file *file)
+{
+	for (size_t i = 0; i < file->ways_cnt; i++)
+		way_free(file->ways[i]);
+	free(file->ways);
+	free(file->gc_places);
+	free(file);
+}
+
+void files_free(struct files *f)
+{
+	for (size_t i = 0; i < f->list_cnt; i++)
+		file_free(f->list[i]);
+	free(f->list);
+	numbers_free(&f->objects);
+	numbers_free(&f->sites);
+	*f = (struct files){ 0 };
+}
+
+struct probed_file *files_find(const struct files *f, struct probe_file id)
+{
+	for (size_t i = 0; i < f->list_cnt; i++) {
+		if (probe_file_same(f->list[i]->id, id))
+			return f->list[i];
+	}
+	return NULL;
+}
+
+struct probed_file *files_put(struct files *f, struct probe_file id)
+{
+	struct probed_file *file = files_find(f, id);
+	if (file)
+		return file;
+	file = calloc(1, sizeof(*file));
+	struct probed_file **slot = file ? VEC_PUSH(f, list) : NULL;
+	if (!slot) {
+		free(file);
+		return NULL;
+	}
+	file->id = id;
+	return *slot = file;
+}
+
+static struct described *known_way(const struct probed_file *file, const struct described *like)
+{
+	for (size_t i = 0; i < file->ways_cnt; i++) {
+		struct described *d = file->ways[i];
+		if (d->returns == like->returns && d->trial == like->trial &&
+		    d->sites_cnt == like->sites_cnt && d->exits_cnt == like->exits_cnt)
+			return d;
+	}
+	return NULL;
+}
+
+struct described *files_describe(struct files *f, struct probed_file *file,
+				 const struct described *like, bool *made, int *rc)
+{
+	struct described *d = known_way(file, like);
+	*made = !d;
+	*rc = 0;
+	if (d)
+		return d;
+	d = calloc(1, sizeof(*d));
+	struct described **slot = d ? VEC_PUSH(file, ways) : NULL;
+	if (slot) {
+		*d = *like;
+		*rc = numbers_take(&f->objects, &d->object);
+		file->ways_cnt -= *rc != 0;
+	} else {
+		*rc = -ENOMEM;
+	}
+	if (!*rc)
+		return *slot = d;
+	free(d);
+	return NULL;
+}
+
+int files_place(struct files *f, struct described *d, size_t i, uint32_t *out)
+{
+	if (i < d->places_cnt) {
+		*out = d->places[i];
+		return 0;
+	}
+	uint32_t *slot = VEC_PUSH(d, places);
+	if (!slot)
+		return -ENOMEM;
+	int rc = numbers_take(&f->sites, slot);
+	d->places_cnt -= rc != 0;
+	*out = rc ? 0 : *slot;
+	return rc;
+}
+
+static bool has_gc_place(const struct probed_file *file, uint32_t number)
+{
+	for (size_t i = 0; i < file->gc_places_cnt; i++) {
+		if (file->gc_places[i] == number)
+			return true;
+	}
+	return false;
+}
+
+/* Addresses are those of a file, so that equal descriptions will do for each other. */
+static uint32_t find_gc_site(const struct files *f, const struct alys_gc_site *site)
+{
+	uint32_t unused = ALYS_MAX_GC_SITES;
+	for (uint32_t i = 0; i < ALYS_MAX_GC_SITES; i++) {
+		if (f->gc_users[i] && !memcmp(&f->gc_sites[i], site, sizeof(*site)))
+			return i;
+		if (!f->gc_users[i] && unused == ALYS_MAX_GC_SITES)
+			unused = i;
+	}
+	return unused;
+}
+
+int files_gc_place(struct files *f, struct probed_file *file, const struct alys_gc_site *site,
+		   uint32_t *out, bool *made)
+{
+	uint32_t number = find_gc_site(f, site);
+	if (number == ALYS_MAX_GC_SITES)
+		return -ENOSPC;
+	*made = !f->gc_users[number];
+	*out = number;
+	if (has_gc_place(file, number))
+		return 0;
+	uint32_t *slot = VEC_PUSH(file, gc_places);
+	if (!slot)
+		return -ENOMEM;
+	*slot = number;
+	f->gc_users[number]++;
+	f->gc_sites[number] = *site;
+	return 0;
+}
+
+struct described *files_way(const struct files *f, uint32_t object)
+{
+	for (size_t i = 0; i < f->list_cnt; i++) {
+		for (size_t k = 0; k < f->list[i]->ways_cnt; k++) {
+			if (f->list[i]->ways[k]->object == object)
+				return f->list[i]->ways[k];
+		}
+	}
+	return NULL;
+}
+
+void files_forget(struct files *f, struct probed_file *file)
+{
+	for (size_t i = 0; i < file->ways_cnt; i++) {
+		const struct described *d = file->ways[i];
+		for (size_t k = 0; k < d->places_cnt; k++)
+			numbers_give(&f->sites, d->places[k]);
+		numbers_give(&f->objects, d->object);
+	}
+	for (size_t i = 0; i < file->gc_places_cnt; i++)
+		f->gc_users[file->gc_places[i]]--;
+	for (size_t i = 0; i < f->list_cnt; i++) {
+		if (f->list[i] == file)
+			f->list[i] = f->list[--f->list_cnt];
+	}
+	file_free(file);
+}
+
+uint32_t files_sites(const struct files *f)
+{
+	size_t sum = 0;
+	for (size_t i = 0; i < f->list_cnt; i++) {
+		const struct probed_file *file = f->list[i];
+		for (size_t k = 0; !file->leaving && k < file->ways_cnt; k++)
+			sum += file->ways[k]->places_cnt;
+	}
+	return (uint32_t)sum;
+}

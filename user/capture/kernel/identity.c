@@ -1,0 +1,89 @@
+/*
+ * kernel/identity: see identity.h.
+ * An overlay, as containers have it, stores nothing itself: each mount of it shows the files of its layers
+ * under a device number of its own.
+ */
+#include "kernel/identity.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+/* For comparing only, so every file system has one; include/uapi/linux/fcntl.h of 6.5. */
+#define HANDLE_FID 0x200
+/* What an overlay gives: 3 bytes, then struct ovl_fb with the handle of the file that is stored, fs/overlayfs/overlayfs.h. */
+#define OVERLAY_TYPE 0xf8
+#define OVERLAY_MAGIC 0xfb
+
+struct overlay_handle {
+	uint8_t pad[3], version, magic, len, flags, type, uuid[16], stored[];
+};
+
+#define INO_GENERATION 1 /* FILEID_INO32_GEN */
+
+union handle {
+	struct file_handle head;
+	char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+};
+
+#define FNV_START 0xcbf29ce484222325ull
+#define FNV_PRIME 0x100000001b3ull
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ at[i]) * FNV_PRIME;
+	return hash;
+}
+
+/* The mount that changed the file has a copy of its own, under the same handle: it was made later. */
+static uint64_t number_of(int type, const uint8_t *bytes, size_t n, const struct stat *st)
+{
+	uint64_t hash = mix(FNV_START, &type, sizeof(type));
+	hash = mix(hash, &st->st_ctim.tv_sec, sizeof(st->st_ctim.tv_sec));
+	hash = mix(hash, &st->st_ctim.tv_nsec, sizeof(st->st_ctim.tv_nsec));
+	return mix(hash, bytes, n);
+}
+
+/*
+ * An image that is mounted twice is two file systems: where neither its name nor the file's generation is in the handle,
+ * as with squashfs, nothing tells these apart.
+ */
+static bool is_telling(const struct overlay_handle *o, size_t n)
+{
+	static const uint8_t none[16];
+	return memcmp(o->uuid, none, sizeof(none)) || o->type != INO_GENERATION || (n >= 8 && memcmp(o->stored + 4, none, 4));
+}
+
+static uint64_t stored_under(const union handle *h, const struct stat *st)
+{
+	const struct overlay_handle *o = (const void *)h->head.f_handle;
+	size_t n = h->head.handle_bytes - sizeof(*o);
+	if (h->head.handle_bytes <= sizeof(*o) || h->head.handle_type != OVERLAY_TYPE || o->version || o->magic != OVERLAY_MAGIC)
+		return 0;
+	return is_telling(o, n) ? number_of(o->type, o->stored, n, st) : 0;
+}
+
+struct probe_file probe_file_of(int fd)
+{
+	union handle h = { .head.handle_bytes = MAX_HANDLE_SZ };
+	struct statfs fs;
+	struct stat st;
+	int mount;
+	if (fstat(fd, &st))
+		return (struct probe_file){ 0 };
+	struct probe_file f = { .dev = st.st_dev, .ino = st.st_ino };
+	f.overlay = !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+	if (!name_to_handle_at(fd, "", &h.head, &mount, AT_EMPTY_PATH | HANDLE_FID))
+		f.stored = f.overlay ? stored_under(&h, &st) :
+				       number_of(h.head.handle_type, h.head.f_handle, h.head.handle_bytes, &st);
+	return f;
+}
+
+bool probe_file_same(struct probe_file a, struct probe_file b)
+{
+	return (a.dev == b.dev && a.ino == b.ino) || (a.stored && a.stored == b.stored && (a.overlay || b.overlay));
+}

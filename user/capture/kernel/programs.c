@@ -1,0 +1,235 @@
+/* kernel/programs: see programs.h. */
+#include "kernel/programs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "alys.h"
+#include "alys.skel.h"
+#include "base/log.h"
+
+#define PROGRAMS_MAX 16
+#define LOG_SZ (1u << 20)
+
+enum state { WAITING, BEGUN, DONE };
+
+/* A program as libbpf would have loaded it. */
+struct prepared {
+	struct bpf_program *prog;
+	struct bpf_insn *insns;
+	size_t insns_cnt;
+	struct bpf_prog_load_opts opts;
+	enum state state;
+	int rc; /* when done */
+};
+
+struct programs {
+	struct prepared list[PROGRAMS_MAX];
+	size_t cnt;
+	pthread_mutex_t lock; /* of states, and closing */
+	pthread_cond_t done;
+	pthread_t thread;
+	bool threaded, closing;
+};
+
+/* libbpf hands nothing of ours to its hook; it calls it in the thread that loads. */
+static __thread struct programs *collecting;
+
+static int prepare(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
+{
+	struct bpf_insn stub[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct programs *ps = collecting;
+	size_t n = bpf_program__insn_cnt(prog);
+	(void)cookie;
+	if (!ps)
+		return 0;
+	struct bpf_insn *insns = ps->cnt < PROGRAMS_MAX ? calloc(n, sizeof(*insns)) : NULL;
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
+	struct prepared *p = &ps->list[ps->cnt++];
+	*p = (struct prepared){ .prog = prog, .insns = insns, .insns_cnt = n, .opts = *opts };
+	p->opts.expected_attach_type = bpf_program__get_expected_attach_type(prog);
+	p->opts.fd_array = NULL; /* for functions of modules, and gone when libbpf is done */
+	opts->func_info_cnt = 0;
+	opts->line_info_cnt = 0;
+	return bpf_program__set_insns(prog, stub, sizeof(stub) / sizeof(stub[0]));
+}
+
+static void register_once(void)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = prepare);
+	libbpf_register_prog_handler("uprobe", BPF_PROG_TYPE_KPROBE, 0, &opts);
+}
+
+void programs_register(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, register_once);
+}
+
+/* What the verifier has to say against a program, for people who asked for it. */
+static void print_refusal(struct prepared *p, int rc)
+{
+	char *text = log_get_level() >= LOG_VERBOSE ? calloc(1, LOG_SZ) : NULL;
+	struct bpf_prog_load_opts opts = p->opts;
+	if (!text)
+		return;
+	opts.log_level = 1;
+	opts.log_buf = text;
+	opts.log_size = LOG_SZ;
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, bpf_program__name(p->prog), "GPL", p->insns, p->insns_cnt, &opts);
+	if (fd >= 0)
+		close(fd);
+	fprintf(stderr, "program %s: %s\n%s\n", bpf_program__name(p->prog), strerror(-rc), text);
+	free(text);
+}
+
+static int load_now(struct prepared *p)
+{
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, bpf_program__name(p->prog), "GPL", p->insns, p->insns_cnt,
+			       &p->opts);
+	int rc = fd < 0 ? -errno : 0;
+	if (rc) {
+		print_refusal(p, rc);
+		return rc;
+	}
+	if (dup3(fd, bpf_program__fd(p->prog), O_CLOEXEC) < 0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* The lock is held, but not while the kernel works. */
+static void bring(struct programs *ps, struct prepared *p)
+{
+	p->state = BEGUN;
+	pthread_mutex_unlock(&ps->lock);
+	int rc = load_now(p);
+	pthread_mutex_lock(&ps->lock);
+	p->rc = rc;
+	p->state = DONE;
+	pthread_cond_broadcast(&ps->done);
+}
+
+static void *bring_all(void *ctx)
+{
+	struct programs *ps = ctx;
+	pthread_mutex_lock(&ps->lock);
+	for (size_t i = 0; i < ps->cnt && !ps->closing; i++) {
+		if (ps->list[i].state == WAITING)
+			bring(ps, &ps->list[i]);
+	}
+	pthread_mutex_unlock(&ps->lock);
+	return NULL;
+}
+
+/* Signals are for the thread that knows what to do about them. Without a thread, who waits works. */
+static void start(struct programs *ps)
+{
+	pthread_attr_t attr;
+	sigset_t all;
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &all);
+	ps->threaded = pthread_create(&ps->thread, &attr, bring_all, ps) == 0;
+	pthread_attr_destroy(&attr);
+}
+
+static struct prepared *find(struct programs *ps, const struct bpf_program *prog)
+{
+	for (size_t i = 0; i < ps->cnt; i++) {
+		if (ps->list[i].prog == prog)
+			return &ps->list[i];
+	}
+	return NULL;
+}
+
+static void put_first(struct programs *ps, struct bpf_program *const *first, size_t n)
+{
+	size_t place = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct prepared *p = find(ps, first[i]);
+		if (!p)
+			continue;
+		struct prepared swap = ps->list[place];
+		ps->list[place++] = *p;
+		*p = swap;
+	}
+}
+
+struct programs *programs_load(struct alys_bpf *skel, struct bpf_program *const *first, size_t n, int *rc)
+{
+	struct programs *ps = calloc(1, sizeof(*ps));
+	*rc = -ENOMEM;
+	if (!ps)
+		return NULL;
+	pthread_mutex_init(&ps->lock, NULL);
+	pthread_cond_init(&ps->done, NULL);
+	collecting = ps;
+	*rc = alys_bpf__load(skel);
+	collecting = NULL;
+	if (*rc) {
+		programs_close(ps);
+		return NULL;
+	}
+	put_first(ps, first, n);
+	start(ps);
+	return ps;
+}
+
+int programs_await(struct programs *ps, const struct bpf_program *prog)
+{
+	struct prepared *p = ps ? find(ps, prog) : NULL;
+	if (!p)
+		return 0;
+	pthread_mutex_lock(&ps->lock);
+	if (p->state == WAITING)
+		bring(ps, p); /* sooner than the thread would */
+	while (p->state != DONE)
+		pthread_cond_wait(&ps->done, &ps->lock);
+	int rc = p->rc;
+	pthread_mutex_unlock(&ps->lock);
+	return rc;
+}
+
+int programs_await_all(struct programs *ps)
+{
+	int rc = 0;
+	for (size_t i = 0; i < ps->cnt && !rc; i++)
+		rc = programs_await(ps, ps->list[i].prog);
+	/* Nothing is left to do for it: whoever forks now takes nothing half done along. */
+	if (ps->threaded)
+		pthread_join(ps->thread, NULL);
+	ps->threaded = false;
+	return rc;
+}
+
+void programs_close(struct programs *ps)
+{
+	if (!ps)
+		return;
+	pthread_mutex_lock(&ps->lock);
+	ps->closing = true;
+	pthread_mutex_unlock(&ps->lock);
+	if (ps->threaded)
+		pthread_join(ps->thread, NULL);
+	for (size_t i = 0; i < ps->cnt; i++)
+		free(ps->list[i].insns);
+	pthread_cond_destroy(&ps->done);
+	pthread_mutex_destroy(&ps->lock);
+	free(ps);
+}

@@ -1,0 +1,127 @@
+/* kernel/tier: see tier.h. */
+#include "kernel/tier.h"
+
+#include <fcntl.h>
+#include <linux/btf.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "sandbox/caps.h"
+
+#define NAME_MAX_SZ 64
+
+static void note_names(struct kernel_facts *k, const char *text, size_t n)
+{
+	static const char multi[] = "\0BPF_TRACE_UPROBE_MULTI", session[] = "\0BPF_TRACE_UPROBE_SESSION",
+			  preempt[] = "\0bpf_preempt_disable", oom[] = "\0btf_trace_mark_victim";
+	k->uprobe_multi |= memmem(text, n, multi, sizeof(multi)) != NULL;
+	k->uprobe_session |= memmem(text, n, session, sizeof(session)) != NULL;
+	k->oom |= memmem(text, n, oom, sizeof(oom)) != NULL;
+	k->preempt_off |= memmem(text, n, preempt, sizeof(preempt)) != NULL;
+}
+
+/*
+ * The names of the kernel's functions and constants tell enough. To understand the types themselves
+ * takes ten times as long, and libbpf does it again.
+ */
+static void read_names(struct kernel_facts *k, int fd)
+{
+	char text[(1 << 14) + NAME_MAX_SZ];
+	struct btf_header h;
+	if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || h.magic != BTF_MAGIC)
+		return;
+	k->btf = true;
+	uint64_t at = (uint64_t)h.hdr_len + h.str_off, end = at + h.str_len;
+	size_t kept = 0; /* of the bytes before: a name may lie across */
+	while (at < end) {
+		ssize_t got = pread(fd, text + kept, sizeof(text) - kept, (off_t)at);
+		if (got <= 0)
+			return;
+		size_t have = kept + (size_t)got;
+		note_names(k, text, have);
+		at += (uint64_t)got;
+		kept = have < NAME_MAX_SZ ? have : NAME_MAX_SZ;
+		memmove(text, text + have - kept, kept);
+	}
+}
+
+/*
+ * The one fact that types do not tell: commit ff474a78cef5 made uretprobe a system call in 6.11, and
+ * seccomp let it pass only from 6.14 on.
+ */
+static bool in_seccomp_window(void)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+	if (uname(&u) || sscanf(u.release, "%d.%d", &major, &minor) != 2)
+		return false;
+	return major == 6 && minor >= 11 && minor <= 13;
+}
+
+static bool is_perf_restricted(void)
+{
+	int level = 0;
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	bool read = f && fscanf(f, "%d", &level) == 1;
+	if (f)
+		fclose(f);
+	return read && level > 2;
+}
+
+static struct kernel_facts find_facts(void)
+{
+	struct kernel_facts k = { .kills_seccomp = in_seccomp_window(), .perf_admin = is_perf_restricted() };
+	int fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return k;
+	read_names(&k, fd);
+	close(fd);
+	return k;
+}
+
+/* Once: it takes a millisecond or two. */
+struct kernel_facts kernel_facts(void)
+{
+	static struct kernel_facts facts;
+	static bool known;
+	if (!known)
+		facts = find_facts();
+	known = true;
+	return facts;
+}
+
+enum probe_tier tier_of(const struct kernel_facts *k)
+{
+	return k->uprobe_session ? PROBE_TIER_SESSION :
+	       k->uprobe_multi   ? PROBE_TIER_MULTI :
+				   PROBE_TIER_PERF;
+}
+
+int tier_lacks(const struct kernel_facts *k)
+{
+	if (caps_has(CAP_SYS_ADMIN))
+		return -1;
+	if (k->perf_admin && tier_of(k) == PROBE_TIER_PERF)
+		return CAP_SYS_ADMIN;
+	return !caps_has(CAP_BPF) ? CAP_BPF : !caps_has(CAP_PERFMON) ? CAP_PERFMON : -1;
+}
+
+void probe_drop_admin(void)
+{
+	if (!kernel_facts().perf_admin)
+		caps_drop(CAP_SYS_ADMIN);
+}
+
+const char *probe_tier_name(enum probe_tier tier)
+{
+	static const char *const names[] = {
+		[PROBE_TIER_SESSION] = "uprobe.session",
+		[PROBE_TIER_MULTI] = "uprobe.multi",
+		[PROBE_TIER_PERF] = "perf uprobe",
+	};
+	return names[tier];
+}

@@ -1,0 +1,368 @@
+/* probe/attach: the sites of a file, given to the programs that fit them. See probe.h. */
+#include "probe/calls.h"
+#include "probe/load.h"
+#include "probe/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "alys.skel.h"
+#include "kernel/programs.h"
+#include "probe/link.h"
+
+/* What is to be attached, and to whom. */
+struct order {
+	uint32_t tgid; /* 0 = all targets */
+	int file_fd;
+	const struct site_list *sites;
+	const struct site_list *proof; /* with a trial: where results are really seen */
+	enum probe_returns returns;
+	uint32_t trial;   /* its number, when this begins one */
+	bool exits_only;  /* entries are attached already */
+};
+
+/* One batch a program; a site may be in several. */
+struct plan {
+	const struct order *order;
+	struct described *way;
+	size_t next_place; /* of the way: where the next site is described */
+	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
+};
+
+static void plan_begin(struct plan *plan, const struct order *order, struct probe *p,
+		       struct described *way)
+{
+	*plan = (struct plan){
+		.order = order,
+		.way = way,
+		.session = { .prog = p->skel->progs.call_session, .session = true },
+		.plain_enter = { .prog = p->skel->progs.plain_enter },
+		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true },
+		.frame_enter = { .prog = p->skel->progs.frame_enter },
+		.frame_exit = { .prog = p->skel->progs.frame_exit, .trial = order->trial },
+		.frame_foretell = { .prog = p->skel->progs.frame_foretell, .trial = order->trial },
+		.free_enter = { .prog = p->skel->progs.free_enter },
+		.refill = { .prog = p->skel->progs.refill },
+	};
+}
+
+/* A return probe takes the return address from where sp points: with a frame begun, that is not it. */
+static bool returns_of(const struct site *s, enum probe_returns returns)
+{
+	if (s->row->shape == ALYS_SHAPE_REFILL || s->row->shape == ALYS_SHAPE_BATCH)
+		return false;
+	return returns == PROBE_RETURNS_PLAIN ? s->return_probe : returns == PROBE_RETURNS_ALL && s->cfa_off == 8;
+}
+
+static int take_place(struct plan *plan, struct probe *p, uint32_t *index, struct err *err)
+{
+	int rc = files_place(&p->files, plan->way, plan->next_place, index);
+	if (rc == -ENOSPC && files_await(p))
+		rc = files_place(&p->files, plan->way, plan->next_place, index);
+	if (rc == -ENOSPC)
+		return err_set(err, ENOSPC, "more than %d probe sites: choose fewer processes or --allocator",
+			       ALYS_MAX_SITES);
+	return rc;
+}
+
+static int publish_site(struct plan *plan, struct probe *p, const struct alys_site *s,
+			uint64_t *cookie, struct err *err)
+{
+	uint32_t index;
+	int rc = take_place(plan, p, &index, err);
+	if (rc)
+		return rc;
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.sites), &index, s, BPF_ANY))
+		return err_set(err, errno, "cannot describe a probe site: %s", strerror(errno));
+	plan->next_place++;
+	*cookie = index | (plan->order->tgid ? ALYS_COOKIE_FILTERED : 0);
+	return 0;
+}
+
+static int publish_object(struct probe *p, uint32_t index, const struct alys_object *o,
+			  struct err *err)
+{
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), &index, o, BPF_ANY))
+		return err_set(err, errno, "cannot describe a file: %s", strerror(errno));
+	return 0;
+}
+
+/* The places of a file, its old ones when it has some. NULL: err. */
+static struct described *describe_file(struct probe *p, struct probed_file *file,
+				       const struct order *o, struct err *err)
+{
+	const struct described like = {
+		.returns = o->returns, .trial = o->proof != NULL,
+		.sites_cnt = o->sites->sites_cnt, .exits_cnt = o->sites->exits_cnt,
+	};
+	const struct alys_object none = { 0 };
+	bool made;
+	int rc;
+	struct described *d = files_describe(&p->files, file, &like, &made, &rc);
+	if (rc == -ENOSPC && files_await(p))
+		d = files_describe(&p->files, file, &like, &made, &rc);
+	if (rc == -ENOSPC)
+		err_set(err, ENOSPC,
+			"more than %d files with allocators: choose fewer processes or --allocator",
+			ALYS_MAX_OBJECTS);
+	else if (rc)
+		err_set(err, -rc, "out of memory");
+	/* What a trial found of the file that had the number before is not this one's. */
+	return !d || (made && publish_object(p, d->object, &none, err)) ? NULL : d;
+}
+
+static int describe_object(struct probe *p, const struct site_list *l, uint32_t index,
+			   struct err *err)
+{
+	struct alys_object wire, known = { 0 };
+	sites_fill_object(l, &wire);
+	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.objects), &index, &known);
+	/* What a trial has found so far, with another process coming in. */
+	wire.agreed = known.agreed;
+	wire.wrong = known.wrong;
+	return publish_object(p, index, &wire, err);
+}
+
+/* The batches that the site's program belongs into, by frame or otherwise. */
+static int add_entry(struct plan *plan, const struct probe *p, const struct site *s, bool by_frame, uint64_t cookie)
+{
+	if (plan->order->exits_only)
+		return 0;
+	if (by_frame)
+		return batch_add(&plan->frame_enter, s->offset, cookie);
+	if (s->row->shape == ALYS_SHAPE_FREE)
+		return batch_add(&plan->free_enter, s->offset, cookie);
+	if (s->row->shape == ALYS_SHAPE_REFILL)
+		return batch_add(&plan->refill, s->offset, cookie);
+	if (p->tier == PROBE_TIER_SESSION)
+		return batch_add(&plan->session, s->offset, cookie);
+	int rc = batch_add(&plan->plain_enter, s->offset, cookie);
+	return rc ? rc : batch_add(&plan->plain_return, s->offset, cookie);
+}
+
+static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, struct err *err)
+{
+	const struct order *o = plan->order;
+	bool by_frame = s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL &&
+			!returns_of(s, o->returns);
+	struct alys_site wire;
+	uint64_t cookie;
+	sites_fill_entry(s, plan->way->object, &wire);
+	wire.account = calls_number(p, s->row->symbol, o->file_fd);
+	if (s->predicted)
+		wire.flags |= ALYS_SITE_LISTS;
+	if (o->sites->at == SAMPLE_AT_REFILL && s->row->family == ALLOC_LIBGC)
+		wire.flags |= ALYS_SITE_UNFREED;
+	if (by_frame && o->proof)
+		wire.flags |= ALYS_SITE_TRIAL;
+	int rc = publish_site(plan, p, &wire, &cookie, err);
+	return rc ? rc : add_entry(plan, p, s, by_frame, cookie);
+}
+
+/* A site whose results are seen at this exit, NULL when none are. */
+static const struct site *exit_user(const struct site_list *l, uint32_t exit, enum probe_returns returns)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
+		const uint32_t *exits;
+		size_t n = sites_exits(s, true, &exits);
+		if (s->state != SITE_PROBED || returns_of(s, returns))
+			continue;
+		for (size_t k = 0; k < n; k++) {
+			if (exits[k] == exit)
+				return s;
+		}
+	}
+	return NULL;
+}
+
+static bool has_exit(const struct site_list *l, uint64_t offset)
+{
+	for (size_t i = 0; i < l->exits_cnt; i++) {
+		if (l->exits[i].offset == offset)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Exits of functions that are seen by return probes stay free of probes. A `ret` that is in both lists of a trial
+ * has nothing to be compared with.
+ */
+static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, struct batch *batch,
+		      struct err *err)
+{
+	const struct site_list *other = l == plan->order->proof ? plan->order->sites : plan->order->proof;
+	int rc = 0;
+	for (uint32_t x = 0; x < l->exits_cnt && !rc; x++) {
+		const struct site *s = exit_user(l, x, plan->order->returns);
+		bool shared = other && has_exit(other, l->exits[x].offset);
+		struct alys_site wire;
+		uint64_t cookie;
+		if (!s || (shared && batch == &plan->frame_foretell))
+			continue;
+		sites_fill_exit(&l->exits[x], plan->way->object, s->row->nest, &wire);
+		if (other && !shared)
+			wire.flags |= ALYS_SITE_TRIAL;
+		rc = publish_site(plan, p, &wire, &cookie, err);
+		if (!rc)
+			rc = batch_add(batch, l->exits[x].offset, cookie);
+	}
+	return rc;
+}
+
+/* Calls that one probe sees whole are refills to their program: sampled without an entry. */
+static int plan_whole(struct plan *plan, struct probe *p, const struct site_list *l, struct err *err)
+{
+	int rc = 0;
+	for (size_t x = 0; x < l->exits_cnt && l->direct && !rc; x++) {
+		struct alys_site wire;
+		uint64_t cookie;
+		if (!l->exits[x].whole_of)
+			continue;
+		sites_fill_whole(l, &l->exits[x], plan->way->object, &wire);
+		rc = publish_site(plan, p, &wire, &cookie, err);
+		if (!rc)
+			rc = batch_add(&plan->refill, l->exits[x].offset, cookie);
+	}
+	return rc;
+}
+
+static int plan_all(struct plan *plan, struct probe *p, struct err *err)
+{
+	const struct order *o = plan->order;
+	int rc = describe_object(p, o->sites, plan->way->object, err);
+	for (size_t i = 0; i < o->sites->sites_cnt && !rc; i++) {
+		if (o->sites->sites[i].state == SITE_PROBED)
+			rc = plan_entry(plan, p, &o->sites->sites[i], err);
+	}
+	/* The places of exits on trial are in use until these here are attached. */
+	if (o->exits_only)
+		plan->next_place = plan->way->places_cnt;
+	if (!rc && o->proof)
+		rc = plan_exits(plan, p, o->proof, &plan->frame_exit, err);
+	if (!rc)
+		rc = plan_exits(plan, p, o->sites, o->proof ? &plan->frame_foretell : &plan->frame_exit, err);
+	if (!rc)
+		rc = plan_whole(plan, p, o->sites, err);
+	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : rc;
+}
+
+/* Ways out first: a call whose entry was seen must not get away. */
+static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
+{
+	struct batch *order[] = {
+		&plan->frame_exit, &plan->frame_foretell, &plan->plain_return, &plan->session,
+		&plan->plain_enter, &plan->frame_enter, &plan->free_enter, &plan->refill,
+	};
+	const size_t n = sizeof(order) / sizeof(order[0]);
+	int rc = plan_all(plan, p, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = order[i]->offsets_cnt ? program_ready(p, order[i]->prog, err) : 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = batch_attach(order[i], p, plan->order->tgid, plan->order->file_fd, err);
+	for (size_t i = 0; i < n; i++)
+		batch_free(order[i]);
+	return rc;
+}
+
+#define NO_OBJECT UINT32_MAX
+
+/*
+ * Where the file is described stays in *object; NO_OBJECT: it was attached before. Twice for all would be every call twice, be it with
+ * a trial or without.
+ */
+static int attach(struct probe *p, const struct order *o, uint32_t *object, struct err *err)
+{
+	struct plan plan;
+	struct probed_file *file = file_enter(p, probe_file_of(o->file_fd), o->tgid);
+	if (!file)
+		return err_set(err, ENOMEM, "out of memory");
+	struct described *d = describe_file(p, file, o, err);
+	if (!d)
+		return -err->code;
+	*object = d->object;
+	if (o->tgid ? is_attached(p, o->tgid, file->id) : file->attached) {
+		*object = NO_OBJECT;
+		return 0;
+	}
+	plan_begin(&plan, o, p, d);
+	int rc = plan_attach(&plan, p, err);
+	file->attached |= !o->tgid && !rc;
+	/* Some of its links would pass for all when it is tried again. */
+	if (rc && o->tgid)
+		detach_of(p, o->tgid, file->id);
+	return rc;
+}
+
+int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
+		 enum probe_returns returns, struct err *err)
+{
+	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .returns = returns };
+	uint32_t object;
+	return attach(p, &o, &object, err);
+}
+
+int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
+			  const struct site_list *proof, enum probe_returns returns, struct probe_trial *out,
+			  struct err *err)
+{
+	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .proof = proof, .returns = returns,
+			   .trial = ++p->trials_cnt };
+	*out = (struct probe_trial){ .number = o.trial, .tgid = tgid };
+	int rc = attach(p, &o, &out->object, err);
+	if (!rc && out->object == NO_OBJECT)
+		out->number = 0;
+	return rc;
+}
+
+int probe_trial_look(const struct probe *p, struct probe_trial *t)
+{
+	struct alys_object o;
+	if (bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.objects), &t->object, &o))
+		return -errno;
+	t->agreed = o.agreed;
+	t->wrong = o.wrong;
+	return 0;
+}
+
+/*
+ * Entries stay where they are and are only described anew. Both ways out are open for a moment: who comes second to
+ * a call finds nothing.
+ */
+int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, const struct site_list *sites,
+		    enum probe_returns returns, struct err *err)
+{
+	struct order o = { .tgid = t->tgid, .file_fd = file_fd, .sites = sites, .returns = returns, .exits_only = true };
+	struct described *way = files_way(&p->files, t->object);
+	struct plan plan;
+	if (!way)
+		return err_set(err, ENOENT, "the trial's file is not in use any more");
+	plan_begin(&plan, &o, p, way);
+	int rc = plan_attach(&plan, p, err);
+	if (!rc)
+		detach_trial(p, t->number);
+	return rc;
+}
+
+void probe_close(struct probe *p)
+{
+	if (!p)
+		return;
+	probe_detach(p, 0);
+	probe_listen(p, false, NULL);
+	tables_free(p->tables);
+	if (p->born)
+		munmap((void *)p->born, BORN_SZ);
+	free(p->attachments);
+	programs_close(p->programs);
+	files_free(&p->files);
+	calls_free(&p->counted);
+	alys_bpf__destroy(p->skel);
+	free(p);
+}

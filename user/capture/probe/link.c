@@ -1,0 +1,201 @@
+/* probe/link: see link.h. */
+#include "probe/link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "access/rights.h"
+#include "base/vec.h"
+#include "probe/leaving.h"
+#include "probe/load.h"
+#include "sandbox/caps.h"
+
+int batch_add(struct batch *b, uint64_t offset, uint64_t cookie)
+{
+	uint64_t *o = VEC_PUSH(b, offsets), *c = VEC_PUSH(b, cookies);
+	if (!o || !c)
+		return -ENOMEM;
+	*o = offset;
+	*c = cookie;
+	return 0;
+}
+
+void batch_free(struct batch *b)
+{
+	free(b->offsets);
+	free(b->cookies);
+	*b = (struct batch){ 0 };
+}
+
+static int refused(int code, const char *path, struct err *err)
+{
+	if (code == EPERM || code == EACCES)
+		return err_set(err, code, "not allowed to probe %s: %s", path, caps_advice());
+	if (code == ESRCH)
+		return err_set(err, code, "the process ended before it could be probed");
+	if (code == ESTALE)
+		return err_set(err, code, "the process did not run it any more when it was to be probed");
+	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));
+}
+
+static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, const char *path,
+			struct err *err)
+{
+	const struct rights_link l = {
+		.prog_fd = bpf_program__fd(b->prog),
+		.file_fd = file_fd,
+		.attach_type = b->session ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
+		.flags = b->at_return ? MULTI_RETURN : 0,
+		.tgid = tgid,
+		.cnt = (uint32_t)b->offsets_cnt,
+		.offsets = b->offsets,
+		.cookies = b->cookies,
+	};
+	struct attachment *a = VEC_PUSH(p, attachments);
+	if (!a)
+		return err_set(err, ENOMEM, "out of memory");
+	a->tgid = tgid;
+	a->trial = b->trial;
+	a->beside = b->beside;
+	a->file = probe_file_of(file_fd);
+	a->fd = rights_link(&l);
+	if (a->fd >= 0)
+		return 0;
+	p->attachments_cnt--;
+	return refused(-a->fd, path, err);
+}
+
+static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd,
+		       const char *path, struct err *err)
+{
+	for (size_t i = 0; i < b->offsets_cnt; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .retprobe = b->at_return);
+		struct attachment *a = VEC_PUSH(p, attachments);
+		if (!a)
+			return err_set(err, ENOMEM, "out of memory");
+		a->tgid = tgid;
+		a->trial = b->trial;
+		a->beside = b->beside;
+		a->file = probe_file_of(file_fd);
+		a->fd = -1;
+		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i],
+							  &opts);
+		if (a->perf)
+			continue;
+		p->attachments_cnt--;
+		return refused(errno, path, err);
+	}
+	return 0;
+}
+
+int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err)
+{
+	/* Through our own descriptor: the file's name may be gone, replaced, or of another namespace. */
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file_fd);
+	if (!b->offsets_cnt)
+		return 0;
+	return p->tier == PROBE_TIER_PERF ? attach_perf(b, p, tgid, file_fd, path, err) :
+					    attach_multi(b, p, tgid, file_fd, path, err);
+}
+
+/* Which attachments: 0 and NULL are any. */
+struct chosen {
+	uint32_t tgid, trial;
+	const struct probe_file *file;
+};
+
+static bool is_of(const struct attachment *a, const struct chosen *c)
+{
+	return (!c->tgid || a->tgid == c->tgid) && (!c->trial || a->trial == c->trial) &&
+	       (!c->file || probe_file_same(a->file, *c->file));
+}
+
+bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file)
+{
+	const struct chosen c = { .tgid = tgid, .file = &file };
+	for (size_t i = 0; i < p->attachments_cnt; i++) {
+		if (is_of(&p->attachments[i], &c) && !p->attachments[i].beside)
+			return true;
+	}
+	return false;
+}
+
+static void detach(struct probe *p, const struct chosen *c)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < p->attachments_cnt; i++) {
+		struct attachment a = p->attachments[i];
+		if (is_of(&a, c))
+			continue;
+		p->attachments[i] = p->attachments[kept];
+		p->attachments[kept++] = a;
+	}
+	leaving_put(p->attachments + kept, p->attachments_cnt - kept);
+	p->attachments_cnt = kept;
+}
+
+/* No program runs any more that has these numbers in mind. */
+static void forget_left(struct probe *p)
+{
+	for (size_t i = p->files.list_cnt; i--;) {
+		struct probed_file *file = p->files.list[i];
+		if (file->leaving && !leaving_holds(file->id, 0))
+			files_forget(&p->files, file);
+	}
+}
+
+struct probed_file *file_enter(struct probe *p, struct probe_file id, uint32_t tgid)
+{
+	const struct probed_file *known = files_find(&p->files, id);
+	leaving_await_of(id, known && known->leaving ? 0 : tgid);
+	forget_left(p);
+	return files_put(&p->files, id);
+}
+
+bool files_await(struct probe *p)
+{
+	size_t before = p->files.list_cnt;
+	leaving_await();
+	forget_left(p);
+	return p->files.list_cnt < before;
+}
+
+void probe_leave_file(struct probe *p, struct probe_file id)
+{
+	struct probed_file *file = files_find(&p->files, id);
+	if (!file)
+		return;
+	file->leaving = true;
+	detach(p, &(struct chosen){ .file = &id });
+}
+
+void probe_detach(struct probe *p, uint32_t tgid)
+{
+	detach(p, &(struct chosen){ .tgid = tgid });
+	if (tgid)
+		return;
+	for (size_t i = 0; i < p->files.list_cnt; i++)
+		p->files.list[i]->attached = p->files.list[i]->watched = p->files.list[i]->linked = false;
+	probe_await_detached();
+}
+
+void probe_await_detached(void)
+{
+	leaving_await();
+}
+
+void detach_of(struct probe *p, uint32_t tgid, struct probe_file file)
+{
+	detach(p, &(struct chosen){ .tgid = tgid, .file = &file });
+}
+
+void detach_trial(struct probe *p, uint32_t trial)
+{
+	detach(p, &(struct chosen){ .trial = trial });
+}

@@ -1,0 +1,40 @@
+/* probe/linker: see linker.h. */
+#include "probe/linker.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alys.skel.h"
+#include "probe/link.h"
+#include "probe/load.h"
+
+/* Exported, for debuggers find it that way too: other symbols, which come after those, may be very many. */
+static int look_at(void *ctx, const struct elf_symbol *s)
+{
+	if (s->dynamic && s->defined && !strcmp(s->name, "_dl_debug_state"))
+		*(uint64_t *)ctx = s->vaddr;
+	return !s->dynamic;
+}
+
+uint64_t linker_find(const struct elf *e)
+{
+	uint64_t vaddr = 0, offset;
+	elf_each_symbol(e, look_at, &vaddr);
+	return vaddr && elf_offset_of(e, vaddr, &offset) ? offset : 0;
+}
+
+int linker_attach(struct probe *p, uint32_t tgid, int file_fd, uint64_t offset, struct err *err)
+{
+	struct batch b = { .prog = p->skel->progs.on_link, .beside = true };
+	struct probed_file *file = file_enter(p, probe_file_of(file_fd), tgid);
+	int rc = file ? 0 : err_set(err, ENOMEM, "out of memory");
+	/* It was left attached to all when nobody used it. */
+	if (rc || (!tgid && file->linked))
+		return rc;
+	rc = batch_add(&b, offset, 0) ? err_set(err, ENOMEM, "out of memory") : program_ready(p, b.prog, err);
+	if (!rc)
+		rc = batch_attach(&b, p, tgid, file_fd, err);
+	file->linked |= !tgid && !rc;
+	batch_free(&b);
+	return rc;
+}

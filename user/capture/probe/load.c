@@ -1,0 +1,405 @@
+/* probe/load: opens, configures and loads the BPF programs; counters back out. See probe.h. */
+#include "probe/calls.h"
+#include "probe/link.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "access/rights.h"
+#include "alys.skel.h"
+#include "base/log.h"
+#include "kernel/object.h"
+#include "kernel/programs.h"
+#include "kernel/sizes.h"
+#include "probe/load.h"
+#include "sandbox/caps.h"
+
+/* A refused program prints its whole verification: the sentence before it is enough without -vv. */
+static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (log_get_level() >= LOG_DEBUG || (level == LIBBPF_WARN && log_get_level() >= LOG_VERBOSE))
+		return vfprintf(stderr, fmt, ap);
+	return 0;
+}
+
+static void set_config(struct probe *p, const struct probe_config *cfg)
+{
+	p->skel->rodata->config = (struct alys_config){
+		.interval = cfg->interval,
+		.min_size = cfg->min_size,
+		.max_frames = cfg->max_frames,
+		.wake_bytes = cfg->ring_sz / 4,
+		.follow = cfg->follow,
+		.free_stacks = cfg->free_stacks,
+		.walk = p->walk,
+		.all = cfg->all,
+		.tell_all = cfg->tell_all,
+		.stop_at_gc = cfg->stop_at_gc,
+	};
+	p->skel->bss->interval = cfg->interval;
+	for (int i = 0; i < 1024; i++)
+		p->skel->rodata->neg_ln_q16[i] =
+			(uint32_t)lround(-log(0.5 + (i + 0.5) / 2048) * 65536);
+}
+
+/* Programs that may sleep read in stack pages that are away. They need to switch preemption off around
+ * the walk itself (see unwind.bpf.h), and multi links. */
+static uint8_t choose_walk(const struct probe *p, uint8_t wanted)
+{
+	bool may_sleep = object_has_kfuncs(&p->facts) && p->facts.preempt_off && p->tier != PROBE_TIER_PERF;
+	return wanted == ALYS_WALK_SLEEP && !may_sleep ? ALYS_WALK_TABLES : wanted;
+}
+
+static void let_sleep(struct probe *p)
+{
+	struct bpf_program *walking[] = {
+		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.frame_enter,
+		p->skel->progs.refill, p->skel->progs.free_enter, p->skel->progs.gc_begin,
+	};
+	for (size_t i = 0; i < sizeof(walking) / sizeof(walking[0]) && p->walk == ALYS_WALK_SLEEP; i++)
+		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
+}
+
+static void choose_programs(struct probe *p, const struct probe_config *cfg)
+{
+	struct bpf_program *session = p->skel->progs.call_session;
+	struct bpf_program *multi[] = {
+		p->skel->progs.plain_enter, p->skel->progs.plain_return, p->skel->progs.frame_enter,
+		p->skel->progs.frame_exit,  p->skel->progs.free_enter, p->skel->progs.refill,
+		p->skel->progs.gc_begin,    p->skel->progs.gc_mark,    p->skel->progs.gc_end,
+		p->skel->progs.frame_foretell, p->skel->progs.on_link,
+	};
+	bool has_session = p->tier == PROBE_TIER_SESSION;
+	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);
+	bpf_program__set_autoload(session, has_session);
+	bpf_program__set_autoload(p->skel->progs.plain_enter, !has_session);
+	bpf_program__set_autoload(p->skel->progs.plain_return, !has_session);
+	bpf_program__set_autoload(p->skel->progs.refill, cfg->interval != 0);
+	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
+		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
+}
+
+static int explain_load(int rc, struct err *err)
+{
+	if (rc == -EPERM)
+		return err_set(err, EPERM, "not allowed to load BPF programs: %s", caps_advice());
+	return err_set(err, -rc, "the kernel refused the BPF programs: %s; see `alys-bpf doctor`, and -vv for its words",
+		       strerror(-rc));
+}
+
+/* What every C library needs comes first: most programs wait for nothing else. */
+static int load_programs(struct probe *p)
+{
+	struct bpf_program *const first[] = {
+		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.plain_return,
+		p->skel->progs.free_enter,
+	};
+	int rc;
+	p->programs = programs_load(p->skel, first, sizeof(first) / sizeof(first[0]), &rc);
+	return rc;
+}
+
+int program_ready(const struct probe *p, const struct bpf_program *prog, struct err *err)
+{
+	int rc = programs_await(p->programs, prog);
+	return rc ? explain_load(rc, err) : 0;
+}
+
+int probe_ready(const struct probe *p, struct err *err)
+{
+	int rc = programs_await_all(p->programs);
+	return rc ? explain_load(rc, err) : 0;
+}
+
+/* NULL: then all marks are read at each collection, which takes longer. */
+static const struct alys_born *map_born(const struct probe *p)
+{
+	void *at = mmap(NULL, BORN_SZ, PROT_READ, MAP_SHARED, bpf_map__fd(p->skel->maps.born), 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int load(struct probe *p, const struct probe_config *cfg, struct err *err)
+{
+	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	setrlimit(RLIMIT_MEMLOCK, &all); /* BPF memory counts against it before 5.11 */
+	libbpf_set_print(on_libbpf_print);
+	p->facts = kernel_facts();
+	if (!p->facts.btf)
+		return err_set(err, ENOTSUP, "this kernel has no type information (/sys/kernel/btf/vmlinux): "
+					     "boot one built with CONFIG_DEBUG_INFO_BTF");
+	p->tier = tier_of(&p->facts);
+	p->walk = choose_walk(p, cfg->walk);
+	programs_register();
+	p->skel = object_open(&p->facts);
+	if (!p->skel)
+		return explain_load(-errno, err);
+	set_config(p, cfg);
+	choose_programs(p, cfg);
+	let_sleep(p);
+	int rc = sizes_set(p->skel, cfg);
+	if (!rc)
+		rc = load_programs(p);
+	if (rc)
+		return explain_load(rc, err);
+	struct table_maps maps = {
+		.chunks = bpf_map__fd(p->skel->maps.chunks),
+		.specs = bpf_map__fd(p->skel->maps.specs),
+		.mappings = bpf_map__fd(p->skel->maps.mappings),
+		.map_lists = bpf_map__fd(p->skel->maps.map_lists),
+		.chunks_max = sizes_of(cfg).chunks, .mappings_max = sizes_of(cfg).mappings,
+	};
+	p->tables = tables_new(&maps, err);
+	if (!p->tables)
+		return -err->code;
+	if (cfg->interval)
+		p->born = map_born(p);
+	return probe_listen(p, true, err);
+}
+
+struct probe *probe_open(const struct probe_config *cfg, struct err *err)
+{
+	struct probe *p = calloc(1, sizeof(*p));
+	if (!p) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	if (files_init(&p->files) ? err_set(err, ENOMEM, "out of memory") : load(p, cfg, err)) {
+		probe_close(p);
+		return NULL;
+	}
+	return p;
+}
+
+enum probe_tier probe_tier(const struct probe *p)
+{
+	return p->tier;
+}
+
+bool probe_returns_kill_seccomp(const struct probe *p)
+{
+	return p->facts.kills_seccomp;
+}
+
+struct tables *probe_tables(struct probe *p)
+{
+	return p->tables;
+}
+
+uint8_t probe_walk(const struct probe *p)
+{
+	return p->walk;
+}
+
+int probe_ring_fd(const struct probe *p)
+{
+	return bpf_map__fd(p->skel->maps.events);
+}
+
+static int mark_target(struct probe *p, uint32_t tgid, uint8_t mark, struct err *err)
+{
+	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &mark, BPF_ANY))
+		return err_set(err, errno, "cannot trace process %u: %s (at most %d at a time)", tgid,
+			       strerror(errno), ALYS_MAX_TARGETS);
+	return 0;
+}
+
+int probe_add_target(struct probe *p, uint32_t tgid, struct err *err)
+{
+	return mark_target(p, tgid, ALYS_TRACED, err);
+}
+
+int probe_add_own(struct probe *p, uint32_t tgid, struct err *err)
+{
+	return mark_target(p, tgid, ALYS_OURS, err);
+}
+
+void probe_remove_target(struct probe *p, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(p->skel->maps.targets), &tgid);
+}
+
+int probe_exclude(struct probe *p, uint32_t tgid, struct err *err)
+{
+	return mark_target(p, tgid, ALYS_EXCLUDED, err);
+}
+
+/* As the programs have it. */
+struct block_key {
+	uint64_t addr, tgid;
+};
+
+/* In batches: one by one, each would be looked for from the table's begin, which takes a minute for a full one. */
+void probe_forget_blocks(struct probe *p)
+{
+	static struct block_key keys[4096];
+	static uint64_t values[4096];
+	uint32_t at = 0, n;
+	int fd = bpf_map__fd(p->skel->maps.sampled), rc;
+	bool first = true;
+	do {
+		n = sizeof(keys) / sizeof(keys[0]);
+		rc = bpf_map_lookup_and_delete_batch(fd, first ? NULL : &at, &at, keys, values, &n, NULL);
+		first = false;
+	} while (!rc);
+	memset(p->skel->bss->sampled_marks, 0, sizeof(p->skel->bss->sampled_marks));
+}
+
+/* The mark last: no free may find an entry without it. */
+static void forget_block(struct probe *p, const struct block_key *key, uint64_t time, const struct map *ended)
+{
+	const uint64_t *end = map_get(ended, key->tgid);
+	if (end && time <= *end && !bpf_map_delete_elem(bpf_map__fd(p->skel->maps.sampled), key))
+		__atomic_fetch_sub(&p->skel->bss->sampled_marks[ALYS_MARK_OF(key->addr, key->tgid)], 1, __ATOMIC_RELAXED);
+}
+
+void probe_forget_blocks_of(struct probe *p, const struct map *ended)
+{
+	static struct block_key keys[4096];
+	static uint64_t times[4096];
+	uint32_t at = 0, n;
+	int rc = 0;
+	for (bool first = true; !rc; first = false) {
+		n = sizeof(keys) / sizeof(keys[0]);
+		rc = bpf_map_lookup_batch(bpf_map__fd(p->skel->maps.sampled), first ? NULL : &at, &at, keys, times, &n, NULL);
+		for (uint32_t i = 0; (!rc || rc == -ENOENT) && i < n; i++)
+			forget_block(p, &keys[i], times[i], ended);
+	}
+}
+
+int probe_hold_ring_fd(const struct probe *p, bool odd)
+{
+	return bpf_map__fd(odd ? p->skel->maps.hold_calls_odd : p->skel->maps.hold_calls_even);
+}
+
+void probe_allow_holds(struct probe *p)
+{
+	__atomic_store_n(&p->skel->bss->hold_answered, 1, __ATOMIC_RELEASE);
+}
+
+int probe_listen(struct probe *p, bool on, struct err *err)
+{
+	const struct {
+		const char *name;
+		const struct bpf_program *prog;
+	} all[LISTENING] = {
+		{ "sched_process_fork", p->skel->progs.on_fork },
+		{ "sched_process_exec", p->skel->progs.on_exec },
+		{ "sched_process_exit", p->skel->progs.on_exit },
+		{ "mark_victim", p->facts.oom ? p->skel->progs.on_oom : NULL },
+	};
+	for (int i = 0; i < LISTENING; i++) {
+		int *fd = &p->listening[i];
+		if (*fd > 0 && !on)
+			close(*fd);
+		*fd = on && all[i].prog ? rights_tracepoint(all[i].name, bpf_program__fd(all[i].prog)) : 0;
+		if (*fd < 0)
+			return err_set(err, -*fd, "cannot watch processes: %s", strerror(-*fd));
+	}
+	return 0;
+}
+
+void probe_forget_stacks(struct probe *p)
+{
+	static const uint64_t none[4096];
+	static uint32_t slots[4096];
+	for (uint32_t at = 0; at < ALYS_SEEN_SLOTS;) {
+		uint32_t n = 0;
+		while (n < sizeof(slots) / sizeof(slots[0]) && at < ALYS_SEEN_SLOTS)
+			slots[n++] = at++;
+		bpf_map_update_batch(bpf_map__fd(p->skel->maps.seen), slots, none, &n, NULL);
+	}
+}
+
+void probe_start(struct probe *p)
+{
+	__atomic_store_n(&p->skel->bss->recording, 1, __ATOMIC_RELEASE);
+}
+
+void probe_stop(struct probe *p)
+{
+	__atomic_store_n(&p->skel->bss->recording, 0, __ATOMIC_RELEASE);
+}
+
+void probe_set_interval(struct probe *p, uint64_t interval)
+{
+	if (p->skel->rodata->config.interval && interval)
+		__atomic_store_n(&p->skel->bss->interval, interval, __ATOMIC_RELAXED);
+}
+
+/* Program runs that the kernel left out because the program was already running on that CPU. */
+static uint64_t count_misses(const struct probe *p)
+{
+	uint64_t sum = 0;
+	struct bpf_program *prog;
+	bpf_object__for_each_program(prog, p->skel->obj) {
+		struct bpf_prog_info info = { 0 };
+		__u32 size = sizeof(info);
+		int fd = bpf_program__fd(prog);
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+static int sum_calls(const struct probe *p, struct probe_stats *out)
+{
+	struct probe_calls *calls;
+	size_t n;
+	int rc = probe_calls(p, &calls, &n);
+	for (size_t i = 0; i < n; i++) {
+		out->n[ALYS_ST_WAIT_BEGIN] += calls[i].begun;
+		out->n[ALYS_ST_WAIT_END] += calls[i].ended;
+		out->n[ALYS_ST_LOST_NO_RETURN] += p->counted.functions[i].settled;
+		out->n[ALYS_ST_FAILED] += p->counted.functions[i].thrown;
+	}
+	free(calls);
+	return rc;
+}
+
+int probe_stats(const struct probe *p, struct probe_stats *out)
+{
+	*out = (struct probe_stats){ .sites = files_sites(&p->files),
+				     .links = (uint32_t)p->attachments_cnt };
+	int cpus = libbpf_num_possible_cpus();
+	struct alys_stats *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	uint32_t zero = 0;
+	if (!each)
+		return -ENOMEM;
+	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.stats), &zero, each);
+	for (int c = 0; !rc && c < cpus; c++) {
+		for (int i = 0; i < ALYS_ST_CNT; i++)
+			out->n[i] += each[c].n[i];
+	}
+	free(each);
+	out->misses = count_misses(p);
+	return rc ? rc : sum_calls(p, out);
+}
+
+void probe_losses(const struct probe *p, uint32_t tgid, struct alys_losses *out)
+{
+	*out = (struct alys_losses){ 0 };
+	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.losses), &tgid, out);
+}
+
+void probe_forget_losses(struct probe *p, uint32_t tgid)
+{
+	int fd = bpf_map__fd(p->skel->maps.losses);
+	if (tgid)
+		bpf_map_delete_elem(fd, &tgid);
+	/* The first key, each time: the one before it is gone. */
+	while (!tgid && !bpf_map_get_next_key(fd, NULL, &tgid)) {
+		bpf_map_delete_elem(fd, &tgid);
+		tgid = 0;
+	}
+}

@@ -1,0 +1,57 @@
+/* probe/state: the loaded programs and what is attached, shared by the files of this module. */
+#ifndef ALYS_PROBE_STATE_H
+#define ALYS_PROBE_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/files.h"
+#include "kernel/tier.h"
+#include "probe/probe.h"
+
+struct counted {
+	char *name;      /* malloc@libc.so.6 */
+	uint64_t settled; /* calls that were found lost when nobody could wait for them any more */
+	uint64_t thrown;  /* or failed, for they have thrown */
+};
+
+struct counted_list {
+	struct counted *functions; /* by number; the first one stands for all others */
+	size_t functions_cnt, functions_cap;
+};
+
+struct alys_bpf;
+struct bpf_program;
+struct programs;
+
+/* One attachment: a multi link for many sites, or a perf event for one. */
+struct attachment {
+	uint32_t tgid; /* 0 = all targets */
+	uint32_t trial; /* number of the trial that it is for, 0 = none */
+	bool beside; /* see struct batch */
+	struct probe_file file;
+	int fd;        /* multi link; -1 when perf */
+	void *perf;    /* struct bpf_link of libbpf */
+};
+
+#define LISTENING 4
+
+#define BORN_SZ (ALYS_BORN_SLOTS * sizeof(struct alys_born))
+
+struct probe {
+	struct alys_bpf *skel;
+	struct programs *programs;
+	struct kernel_facts facts;
+	enum probe_tier tier;
+	uint8_t walk; /* ALYS_WALK_* in use */
+	struct tables *tables;
+	struct attachment *attachments;
+	size_t attachments_cnt, attachments_cap;
+	uint32_t trials_cnt;
+	struct files files;
+	struct counted_list counted;
+	const struct alys_born *born; /* as the programs write it; NULL = nothing is sampled */
+	int listening[LISTENING]; /* raw tracepoints, 0 = not attached */
+};
+
+#endif

@@ -1,0 +1,128 @@
+/* probe/watchers: the programs that watch collections, put where collections.c found places for them. */
+#include "probe/load.h"
+#include "sites/collections.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "alys.skel.h"
+#include "probe/link.h"
+
+static int publish(struct probe *p, struct probed_file *file, const struct alys_gc_site *site,
+		   uint32_t *index, struct err *err)
+{
+	bool made = false;
+	int rc = files_gc_place(&p->files, file, site, index, &made);
+	if (rc == -ENOSPC && files_await(p))
+		rc = files_gc_place(&p->files, file, site, index, &made);
+	if (rc == -ENOSPC)
+		return err_set(err, ENOSPC,
+			       "more than %d places to watch collections at: choose fewer "
+			       "processes",
+			       ALYS_MAX_GC_SITES);
+	if (rc)
+		return err_set(err, -rc, "out of memory");
+	if (made && bpf_map_update_elem(bpf_map__fd(p->skel->maps.gc_sites), index, site, BPF_ANY))
+		return err_set(err, errno, "cannot describe a collector: %s", strerror(errno));
+	return 0;
+}
+
+int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c,
+			     struct err *err)
+{
+	/* Ends first: a begin that was seen promises an end. */
+	struct batch phases[] = {
+		{ .prog = p->skel->progs.gc_end }, { .prog = p->skel->progs.gc_mark }, { .prog = p->skel->progs.gc_begin },
+	};
+	const size_t n = sizeof(phases) / sizeof(phases[0]);
+	static const uint32_t order[] = { ALYS_GC_ENDS, ALYS_GC_MARKED, ALYS_GC_BEGINS };
+	uint64_t flags = tgid ? ALYS_COOKIE_FILTERED : 0;
+	struct probed_file *file = file_enter(p, probe_file_of(file_fd), tgid);
+	int rc = file ? 0 : err_set(err, ENOMEM, "out of memory");
+	/* It was left attached to all when nobody used it: twice would be each collection twice. */
+	if (rc || (!tgid && file->watched))
+		return rc;
+	for (size_t i = 0; i < n * c->sites_cnt && !rc; i++) {
+		const struct collection_site *s = &c->sites[i % c->sites_cnt];
+		uint32_t index;
+		if (s->wire.phase != order[i / c->sites_cnt])
+			continue;
+		rc = publish(p, file, &s->wire, &index, err);
+		if (!rc && batch_add(&phases[i / c->sites_cnt], s->offset, index | flags))
+			rc = err_set(err, ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = program_ready(p, phases[i].prog, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = batch_attach(&phases[i], p, tgid, file_fd, err);
+	file->watched |= !tgid && !rc;
+	for (size_t i = 0; i < n; i++)
+		batch_free(&phases[i]);
+	return rc;
+}
+
+int probe_collections_fd(const struct probe *p)
+{
+	return bpf_map__fd(p->skel->maps.gc_wakes);
+}
+
+/* The programs' struct gc_state, as far as it is looked at; the map's values are longer. */
+struct state {
+	uint64_t serial, stop;
+	uint64_t rest[6];
+};
+
+static struct state state_of(int states_fd, uint32_t tgid)
+{
+	struct state s = { 0 };
+	return bpf_map_lookup_elem(states_fd, &tgid, &s) ? (struct state){ 0 } : s;
+}
+
+int probe_collections_states(const struct probe *p)
+{
+	return bpf_map__value_size(p->skel->maps.gc_states) <= sizeof(struct state) ?
+		       bpf_map__fd(p->skel->maps.gc_states) : -1;
+}
+
+uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid)
+{
+	return state_of(probe_collections_states(p), tgid).serial;
+}
+
+uint64_t probe_last_stop(int states_fd, uint32_t tgid)
+{
+	return state_of(states_fd, tgid).stop;
+}
+
+int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out)
+{
+	uint64_t cnt = p->born ? __atomic_load_n(&p->skel->bss->born_cnt, __ATOMIC_ACQUIRE) : UINT64_MAX;
+	if (cnt - *at >= ALYS_BORN_SLOTS)
+		return -EOVERFLOW;
+	if (cnt == *at)
+		return 0;
+	const struct alys_born *b = &p->born[*at & (ALYS_BORN_SLOTS - 1)];
+	uint64_t before = __atomic_load_n(&b->number, __ATOMIC_ACQUIRE);
+	*out = *b;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	uint64_t after = __atomic_load_n(&b->number, __ATOMIC_RELAXED);
+	if (before == *at + 1 && after == before) {
+		++*at;
+		return 1;
+	}
+	/* Its writer is in the middle of it, or a later one is: then this one has gone. */
+	return before > *at + 1 || after > *at + 1 ? -EOVERFLOW : 0;
+}
+
+void probe_call_at_begins(struct probe *p, int on)
+{
+	__atomic_store_n(&p->skel->bss->gc_wake_begins, on, __ATOMIC_RELEASE);
+}
+
+void probe_allow_stops(struct probe *p, uint64_t until_ns)
+{
+	__atomic_store_n(&p->skel->bss->gc_stop_until, until_ns, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,98 @@
+/* recorder/about: see about.h. */
+#include "recorder/about.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+struct trace_clock about_clock(void)
+{
+	return (struct trace_clock){
+		.mono_ns = clock_ns(CLOCK_MONOTONIC),
+		.real_ns = clock_ns(CLOCK_REALTIME),
+		.boot_ns = clock_ns(CLOCK_BOOTTIME),
+	};
+}
+
+static void meta(struct live *l, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void meta(struct live *l, const char *key, const char *fmt, ...)
+{
+	char value[2048];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	catalog_put_meta(l->catalog, key, value);
+	trace_write_meta(l->writer, key, value);
+}
+
+void about_start(struct live *l)
+{
+	meta(l, "start_real_ns", "%" PRIu64, clock_ns(CLOCK_REALTIME));
+	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
+}
+
+void about_begin(struct live *l)
+{
+	static const char *const backtraces[] = { "none", "addr", "name", "full" };
+	static const char *const walks[] = { "frame pointers", "tables", "tables, sleepable" };
+	struct utsname u;
+	uname(&u);
+	meta(l, "version", "%s", ALYS_VERSION);
+	meta(l, "hostname", "%s", u.nodename);
+	meta(l, "kernel", "%s %s", u.release, u.machine);
+	meta(l, "options", "%s", l->o->words ?: "");
+	about_start(l);
+	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->probe)));
+	meta(l, "backtrace", "%s", backtraces[l->o->backtrace]);
+	if (l->o->backtrace != BACKTRACE_NONE)
+		meta(l, "walk", "%s", walks[probe_walk(l->probe)]);
+	if (l->o->interval)
+		meta(l, "sample", "bytes:%" PRIu64, l->interval);
+	if (l->o->min_size)
+		meta(l, "min_size", "%" PRIu64, l->o->min_size);
+}
+
+void about_rate(struct live *l)
+{
+	char value[32];
+	snprintf(value, sizeof(value), "bytes:%" PRIu64, l->interval);
+	catalog_put_meta(l->catalog, "sample", value);
+}
+
+void about_sampling(struct live *l)
+{
+	char more[48] = "";
+	if (l->o->interval)
+		meta(l, "sample_at", "%s", l->refills_cnt ? "refill" : "call");
+	if (!live_sample_gap(l))
+		return;
+	if (l->takers_cnt > 1)
+		snprintf(more, sizeof(more), " (and %zu more file%s)", l->takers_cnt - 1, l->takers_cnt > 2 ? "s" : "");
+	meta(l, "sample_gap", "objects from free lists that %s%s takes from libgc itself; --sample-at call samples them", l->taker, more);
+}
+
+void about_liveness(struct live *l)
+{
+	char liveness[1024];
+	live_liveness(l, liveness, sizeof(liveness));
+	if (liveness[0])
+		meta(l, "liveness", "%s", liveness);
+}
+
+void about_end(struct live *l)
+{
+	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
+	about_liveness(l);
+}

@@ -1,0 +1,729 @@
+/* recorder/live: see live.h. */
+#include "recorder/live.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "recorder/attach.h"
+#include "recorder/bottoms.h"
+#include "recorder/ledger.h"
+#include "recorder/pressure.h"
+#include "recorder/roster.h"
+#include "recorder/rows.h"
+#include "recorder/study.h"
+
+/* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
+#define POLL_MS 10
+/* How long an address in no known mapping makes us wait before /proc/PID/maps is read again. */
+#define MAPS_PAUSE_NS 5000000ull
+#define TICK_NS 250000000ull
+#define FIRST_PID_NS 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define SILENCE_NS 3000000000ull
+/*
+ * The kernel's tables of sampled blocks and waiting calls are gone through this often: most
+ * programs end without freeing all.
+ */
+#define SWEEP_NS 5000000000ull
+
+static struct proc_id proc_of(struct live *l, uint32_t tgid)
+{
+	if (l->last.tgid != tgid || !l->last.id.n) {
+		l->last.tgid = tgid;
+		l->last.id = target_find(l->targets, tgid);
+		if (!l->last.id.n && l->roster)
+			l->last.id = roster_take(l->roster, tgid);
+		l->last.epoch = target_epoch(l->targets, l->last.id);
+	}
+	return l->last.id;
+}
+
+/* What a thread has mapped before it does something else, the kernel has told of by then. */
+static void hear_until(struct live *l, uint64_t time_ns)
+{
+	if (time_ns <= l->heard_ns || !l->roster)
+		return;
+	l->heard_ns = now_ns();
+	roster_hear(l->roster);
+}
+
+/* Whose it is, with its mappings as they were at that time. */
+static struct proc_id proc_at(struct live *l, const struct intake_who *who)
+{
+	hear_until(l, who->time_ns);
+	if (who->time_ns >= target_due(l->targets)) {
+		target_settle(l->targets, who->time_ns);
+		l->last.id.n = 0;
+	}
+	return proc_of(l, who->tgid);
+}
+
+/* A process sends equal addresses once, whatever lies there: of each, what they were last, and in which epoch. */
+static uint64_t known_stack(uint32_t epoch, uint64_t id)
+{
+	return (uint64_t)epoch << 32 | (uint32_t)id;
+}
+
+/* False when memory is out. */
+static bool put_stack(struct live *l, struct proc_id proc, uint8_t end, uint32_t n, const struct frame *frames, uint64_t *id)
+{
+	*id = ++l->stacks_cnt;
+	struct stack out = { .id = { l->stacks_cnt }, .proc = proc, .end = end, .n = n, .frames = frames };
+	l->stack_ends[end < STACK_END_CNT ? end : STACK_END_UNKNOWN]++;
+	return !catalog_put_stack(l->catalog, &out) && trace_write_stack(l->writer, &out) != -ENOMEM;
+}
+
+/* What a stack of an older epoch is now: the same one, unless something else lies at its addresses. */
+static uint64_t stack_again(struct live *l, struct proc_id proc, uint64_t id)
+{
+	const struct stack *old = catalog_stack(l->catalog, (struct stack_id){ (uint32_t)id });
+	struct frame frames[ALYS_MAX_FRAMES];
+	bool same = true;
+	if (!old || old->n > ALYS_MAX_FRAMES)
+		return id;
+	for (uint32_t i = 0; i < old->n; i++) {
+		target_resolve(l->targets, proc, frame_ip(l->catalog, &old->frames[i]), &frames[i]);
+		same &= frames[i].map.n == old->frames[i].map.n;
+	}
+	if (!same)
+		l->abandoned |= !put_stack(l, proc, old->end, old->n, frames, &id);
+	return id;
+}
+
+static uint32_t stack_of(struct live *l, struct proc_id proc, uint64_t hash)
+{
+	uint64_t *known = map_get(&l->stacks, hash);
+	if (known && *known >> 32 != l->last.epoch)
+		*known = known_stack(l->last.epoch, stack_again(l, proc, (uint32_t)*known));
+	return known ? (uint32_t)*known : 0;
+}
+
+void live_write_event(struct live *l, const struct event *e)
+{
+	const struct live_tap *tap = l->o->tap;
+	int rc = tap ? tap->event(tap->ctx, e) : trace_write_event(l->writer, e);
+	if (rc == -ENOMEM)
+		l->abandoned = true;
+}
+
+static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
+{
+	struct live *l = ctx;
+	e->proc = proc_at(l, who);
+	if (!e->proc.n) {
+		l->foreign++;
+		return;
+	}
+	if (stack_hash)
+		e->stack.n = stack_of(l, e->proc, stack_hash);
+	l->unknown_stacks += stack_hash && !e->stack.n;
+	l->written[e->kind]++;
+	if (l->liveness && liveness_event(l->liveness, who->tgid, e))
+		l->abandoned = true;
+	live_write_event(l, e);
+}
+
+static void on_collection(void *ctx, const struct intake_collection *c)
+{
+	struct live *l = ctx;
+	struct event e = {
+		.kind = EVENT_GC, .flags = EVENT_F_GC, .proc = proc_at(l, &c->who), .tid = c->who.tid,
+		.time_ns = c->who.time_ns, .enter_ns = c->begun_ns ?: c->marked_ns, .gc_no = c->gc_no,
+	};
+	if (c->stack_hash)
+		e.stack.n = stack_of(l, e.proc, c->stack_hash);
+	if (e.proc.n && l->liveness && liveness_collection(l->liveness, c, &e))
+		l->abandoned = true;
+}
+
+static void on_reclaimed(void *ctx, const struct event *e)
+{
+	live_write_event(ctx, e);
+}
+
+/* An exec begins it anew, and our own command stood still until we were ready; a child begins with its parent's. */
+static enum heap_origin origin(void *ctx, struct proc_id proc)
+{
+	const struct live *l = ctx;
+	const struct proc *p = catalog_proc(l->catalog, proc);
+	if (p && p->generation)
+		return ORIGIN_RECORDING;
+	if (p && p->parent.n)
+		return ORIGIN_PARENT;
+	return l->o->command ? ORIGIN_RECORDING : ORIGIN_BEFORE;
+}
+
+static const char *recorded_part(const struct record_options *o)
+{
+	return o->interval ? "what was sampled" : o->min_size ? "what was recorded" : NULL;
+}
+
+int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
+{
+	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed, .origin = origin,
+				    .part = recorded_part(l->o) };
+	if (!l->marks)
+		l->marks = marks_new(l->probe, l->o->stop_at_gc, !ops.part, err);
+	if (!l->marks)
+		return -err->code;
+	if (!l->liveness)
+		l->liveness = liveness_new(l->marks, &ops);
+	if (!l->liveness)
+		return err_set(err, ENOMEM, "out of memory");
+	marks_watch(l->marks, tgid);
+	marks_settle(l->marks, tgid);
+	return 0;
+}
+
+void live_collections_unseen(struct live *l, const struct proc *p, const char *why, bool told)
+{
+	struct err err = { 0 };
+	struct buf text = { 0 };
+	buf_addf(&text, "process %" PRIu32 " (", p->tgid);
+	text_clean(&text, p->comm ?: "", SIZE_MAX);
+	buf_addf(&text, "): %s", why);
+	if (live_watch_collector(l, p->tgid, &err) || liveness_unseen(l->liveness, p->id, p->tgid, buf_str(&text), told))
+		snprintf(l->unseen, sizeof(l->unseen), "%s", why);
+	buf_free(&text);
+}
+
+void live_liveness(struct live *l, char *out, size_t cap)
+{
+	struct probe_stats s = { 0 };
+	out[0] = 0;
+	if (l->collected && l->unseen[0])
+		snprintf(out, cap, "none (%s)", l->unseen);
+	else if (l->liveness)
+		liveness_describe(l->liveness, probe_stats(l->probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
+}
+
+void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid)
+{
+	if (l->liveness)
+		liveness_gone(l->liveness, proc);
+	/* Its collector may be known though nothing of its heap was recorded. */
+	if (l->marks)
+		marks_forget(l->marks, tgid);
+}
+
+static void refresh_maps(struct live *l, struct proc_id id, uint64_t until_ns)
+{
+	uint64_t now = now_ns();
+	if (now - l->last_maps_ns < MAPS_PAUSE_NS)
+		return;
+	target_read_maps(l->targets, id, until_ns, NULL);
+	l->last_maps_ns = now_ns();
+}
+
+static bool resolve_all(struct live *l, struct proc_id id, const struct intake_stack *s, struct frame *out)
+{
+	bool all = true;
+	for (uint32_t i = 0; i < s->n; i++)
+		all &= target_resolve(l->targets, id, s->ips[i], &out[i]);
+	return all;
+}
+
+/* The kernel has told of what is mapped by itself; where it has not, /proc knows. */
+static void resolve(struct live *l, struct proc_id proc, const struct intake_stack *s, struct frame *out)
+{
+	if (resolve_all(l, proc, s, out))
+		return;
+	roster_hear(l->roster);
+	target_settle_one(l->targets, proc, s->who.time_ns);
+	if (resolve_all(l, proc, s, out))
+		return;
+	refresh_maps(l, proc, s->who.time_ns);
+	l->unresolved_ips += !resolve_all(l, proc, s, out);
+}
+
+static void on_stack(void *ctx, const struct intake_stack *s)
+{
+	struct live *l = ctx;
+	struct frame frames[ALYS_MAX_FRAMES];
+	struct proc_id proc = proc_at(l, &s->who);
+	if (!proc.n || s->n > ALYS_MAX_FRAMES)
+		return;
+	if (l->refusing && !stack_of(l, proc, s->hash)) {
+		l->refused_stacks++;
+		return;
+	}
+	/* Sent again after a collision in the kernel's table, or because that was emptied. */
+	uint32_t known = stack_of(l, proc, s->hash);
+	if (known) {
+		l->abandoned |= l->forgets && !map_put(&l->recalled, known);
+		return;
+	}
+	resolve(l, proc, s, frames);
+	l->last.epoch = target_epoch(l->targets, proc);
+	uint64_t id, *place = map_put(&l->stacks, s->hash);
+	if (place && put_stack(l, proc, bottoms_end(l, s, frames), s->n, frames, &id))
+		*place = known_stack(l->last.epoch, id);
+	else
+		l->abandoned = true;
+}
+
+static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, struct proc_id proc,
+		       const struct intake_who *who)
+{
+	struct event e = { .kind = (uint8_t)kind, .flags = flags, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
+	live_write_event(l, &e);
+}
+
+static void write_exit(struct live *l, struct proc_id proc, const struct intake_who *who, uint64_t status)
+{
+	struct event e = { .kind = EVENT_EXIT, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
+	e.flags = (map_get(&l->victims, proc.n) ? EVENT_F_OUT_OF_MEMORY : 0) | (status & ALYS_EXIT_STATUS ? EVENT_F_STATUS : 0);
+	e.size = (uint32_t)status;
+	live_write_event(l, &e);
+}
+
+static void on_exec(struct live *l, const struct intake_who *who)
+{
+	live_heap_gone(l, target_find(l->targets, who->tgid), who->tgid);
+	write_mark(l, EVENT_EXEC, 0, target_find(l->targets, who->tgid), who);
+	struct proc_id id = target_exec(l->targets, who->tgid, who->time_ns);
+	if (id.n)
+		target_read_maps(l->targets, id, who->time_ns, NULL);
+	else
+		l->abandoned = true;
+}
+
+static void note_ended(struct live *l, const struct intake_who *who)
+{
+	uint64_t *when = map_put(&l->ended, who->tgid);
+	if (when)
+		*when = who->time_ns;
+}
+
+/*
+ * Whose number is another's by now keeps its calls: they may be the other's, and a call has no time
+ * in an exact recording.
+ */
+static void forget_calls(struct live *l)
+{
+	struct map ended = { 0 };
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&l->ended, &i));) {
+		if (!target_find(l->targets, (uint32_t)s->key).n)
+			map_put(&ended, s->key);
+	}
+	if (ended.count)
+		probe_forget_calls_of(l->probe, &ended);
+	map_free(&ended);
+}
+
+static void sweep_ended(struct live *l, uint64_t now)
+{
+	if (!l->ended.count || now - l->last_sweep_ns < SWEEP_NS)
+		return;
+	if (l->o->interval || l->o->min_size)
+		probe_forget_blocks_of(l->probe, &l->ended);
+	forget_calls(l);
+	map_free(&l->ended);
+	l->last_sweep_ns = now;
+}
+
+/* status: with ALYS_EXIT_STATUS, or 0 when nobody told. */
+static void on_end(struct live *l, const struct intake_who *who, uint64_t status)
+{
+	struct proc_id proc = target_find(l->targets, who->tgid);
+	note_ended(l, who); /* whether it was looked at in time or not */
+	map_del(&l->silent, who->tgid);
+	if (!proc.n)
+		return;
+	live_heap_gone(l, proc, who->tgid);
+	write_exit(l, proc, who, status);
+	map_del(&l->victims, proc.n);
+	target_gone(l->targets, who->tgid);
+	tables_drop_mappings(probe_tables(l->probe), who->tgid);
+	attach_forget(l, who->tgid);
+}
+
+static void on_miss(struct live *l, const struct intake_who *who)
+{
+	struct proc_id proc = proc_of(l, who->tgid);
+	if (proc.n)
+		refresh_maps(l, proc, who->time_ns);
+	l->last.id.n = 0;
+}
+
+/* Its place among the events says which of them saw the libraries that were there before. */
+static void on_libraries(struct live *l, const struct intake_who *who)
+{
+	struct proc_id proc = proc_of(l, who->tgid);
+	if (proc.n)
+		target_read_maps(l->targets, proc, who->time_ns, NULL);
+	l->last.id.n = 0;
+}
+
+static void on_oom(struct live *l, uint32_t victim)
+{
+	struct proc_id proc = target_find(l->targets, victim);
+	uint64_t *found = proc.n ? map_put(&l->victims, proc.n) : NULL;
+	if (found)
+		*found = 1;
+}
+
+static void on_told(struct live *l, const struct intake_who *who, enum intake_note note, uint64_t other)
+{
+	switch (note) {
+	case INTAKE_MISS:
+		on_miss(l, who);
+		return;
+	case INTAKE_OOM:
+		on_oom(l, (uint32_t)other);
+		return;
+	case INTAKE_MAPPED:
+		on_libraries(l, who);
+		return;
+	case INTAKE_EXEC:
+		if (target_find(l->targets, who->tgid).n)
+			on_exec(l, who);
+		probe_forget_losses(l->probe, who->tgid);
+		roster_on_exec(l->roster, who->tgid);
+		break;
+	case INTAKE_EXIT:
+		on_end(l, who, other);
+		probe_forget_losses(l->probe, who->tgid);
+		roster_on_exit(l->roster, who->tgid);
+		break;
+	case INTAKE_FORK:
+		live_bury(l, (uint32_t)other);
+		roster_on_fork(l->roster, who->tgid, (uint32_t)other, who->time_ns);
+		break;
+	}
+	l->last.id.n = 0;
+}
+
+static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
+{
+	struct live *l = ctx;
+	l->held = who->held;
+	on_told(l, who, note, other);
+	l->held = false;
+	if (who->held && who->held <= HOLDERS)
+		holder_release(&l->holders[who->held - 1], who->tid, who->time_ns);
+}
+
+static const struct intake_ops live_intake_ops = {
+	.on_event = on_event,
+	.on_stack = on_stack,
+	.on_note = on_note,
+	.on_collection = on_collection,
+};
+
+static void on_proc(void *ctx, const struct proc *p)
+{
+	struct live *l = ctx;
+	trace_write_proc(l->writer, p);
+}
+
+static void on_mapping(void *ctx, const struct mapping *map, const struct module *m)
+{
+	struct live *l = ctx;
+	if (m)
+		trace_write_module(l->writer, m);
+	trace_write_mapping(l->writer, map);
+}
+
+static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
+{
+	struct live *l = ctx;
+	attach_module(l, p, m, fd);
+}
+
+static void on_maps(void *ctx, const struct proc *p)
+{
+	struct live *l = ctx;
+	l->last.id.n = 0; /* its epoch may be another one now */
+	rows_map(l, p);
+}
+
+static void on_translated(void *ctx, const struct proc *p, const char *name)
+{
+	struct live *l = ctx;
+	log_warn("process %" PRIu32 " (%s) runs under %s now, where a probe would kill it: its probes are taken away, and what it "
+		 "does from here on is not seen", p->tgid, p->comm ?: "", name);
+	live_drop(l, p->tgid);
+}
+
+static void on_hear(void *ctx)
+{
+	const struct live *l = ctx;
+	if (l->roster)
+		roster_hear(l->roster);
+}
+
+static bool on_room(void *ctx, const char *path)
+{
+	const struct live_tap *tap = ((const struct live *)ctx)->o->tap;
+	return !tap || !tap->has_room || tap->has_room(tap->ctx, path);
+}
+
+static struct elf *outline(void *ctx, int fd, const char *path)
+{
+	return study_outline(ctx, fd, path);
+}
+
+static const struct target_ops live_target_ops = {
+	.outline = outline,
+	.hear = on_hear,
+	.on_module = on_module,
+	.on_proc = on_proc,
+	.on_mapping = on_mapping,
+	.on_maps = on_maps,
+	.on_translated = on_translated,
+	.has_room = on_room,
+};
+
+static int open_probes(struct live *l, struct err *err)
+{
+	const struct record_options *o = l->o;
+	struct probe_config cfg = {
+		.interval = o->interval,
+		.min_size = o->min_size,
+		.max_frames = o->backtrace == BACKTRACE_NONE ? 0 : o->backtrace_limit,
+		.ring_sz = (uint32_t)o->ring_sz,
+		.memory = o->memory,
+		.follow = o->follow,
+		.all = l->all,
+		.tell_all = l->select != NULL,
+		.free_stacks = !o->no_free_stacks,
+		.walk = (uint8_t)o->walk,
+		.stop_at_gc = o->stop_at_gc,
+	};
+	struct intake_ops in = live_intake_ops;
+	in.ctx = l;
+	l->probe = probe_open(&cfg, err);
+	if (!l->probe)
+		return -err->code;
+	l->intake = intake_new(probe_ring_fd(l->probe), &in, err);
+	l->roster = l->intake ? roster_new(l, l->select, err) : NULL;
+	if (!l->roster)
+		return -err->code;
+	l->shared = o->follow && roster_may_share(l->roster);
+	return 0;
+}
+
+/* The kernel's records have the numbers of the first namespace: in another one, no process would be known by them. */
+static int check_numbers(struct err *err)
+{
+	struct stat st;
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS)
+		return 0;
+	return err_set(err, ENOTSUP, "cannot trace from within a process namespace of its own, such as a container's: run it "
+		       "outside, or in the host's (docker run --pid=host, hostPID: true)");
+}
+
+int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err)
+{
+	struct target_ops out = live_target_ops;
+	out.ctx = l;
+	l->o = o;
+	l->interval = o->interval;
+	l->select = select;
+	l->all = select && select->all;
+	if (check_numbers(err) || attach_families(o->allocators, &l->families, err) || study_open(l, err))
+		return -err->code;
+	l->catalog = catalog_new();
+	l->targets = l->catalog ? target_new(l->catalog, &out) : NULL;
+	if (!l->targets)
+		return err_set(err, ENOMEM, "out of memory");
+	return open_probes(l, err);
+}
+
+void live_close(struct live *l)
+{
+	for (int i = 0; i < HOLDERS; i++)
+		holder_stop(&l->holders[i]);
+	intake_free(l->intake);
+	liveness_free(l->liveness);
+	marks_free(l->marks);
+	probe_close(l->probe);
+	attach_free(l);
+	roster_free(l->roster);
+	target_free(l->targets);
+	study_close(l);
+	map_free(&l->rows_asked);
+	catalog_free(l->catalog);
+	map_free(&l->stacks);
+	map_free(&l->recalled);
+	map_free(&l->ended);
+	map_free(&l->silent);
+	map_free(&l->victims);
+	bottoms_free(l);
+}
+
+int live_add(struct live *l, uint32_t tgid, struct err *err)
+{
+	struct proc_id id = target_add(l->targets, tgid, (struct proc_id){ 0 }, err);
+	if (!id.n)
+		return -err->code;
+	int rc = l->all ? 0 : probe_add_target(l->probe, tgid, err);
+	return rc ? rc : target_read_maps(l->targets, id, UINT64_MAX, err);
+}
+
+void live_drop(struct live *l, uint32_t tgid)
+{
+	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
+	l->dropping = true;
+	on_end(l, &who, 0);
+	l->dropping = false;
+	probe_remove_target(l->probe, tgid);
+	probe_forget_losses(l->probe, tgid);
+	l->last.id.n = 0;
+}
+
+bool live_has(const struct live *l, uint32_t tgid)
+{
+	struct proc_id id = target_find(l->targets, tgid);
+	return id.n && target_alive(l->targets, id);
+}
+
+void live_bury(struct live *l, uint32_t tgid)
+{
+	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
+	if (!target_find(l->targets, tgid).n || live_has(l, tgid))
+		return;
+	on_end(l, &who, 0);
+	probe_forget_losses(l->probe, tgid);
+	roster_on_exit(l->roster, tgid);
+	l->last.id.n = 0;
+}
+
+/* Nothing of it is to come: all has been read that was in the ring when it had ended. */
+static bool has_fallen_silent(struct live *l, uint32_t tgid)
+{
+	uint64_t *found = map_put(&l->silent, tgid);
+	if (found && !*found)
+		*found = now_ns();
+	return !found || *found < l->read_ns;
+}
+
+/* The exit record is the rule; a process whose record was lost is found by its descriptor. */
+static void reap_silent_exits(struct live *l)
+{
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (target_find(l->targets, p->tgid).n != p->id.n || target_alive(l->targets, p->id) ||
+		    !has_fallen_silent(l, p->tgid))
+			continue;
+		struct intake_who who = { .tgid = p->tgid, .tid = p->tgid, .time_ns = now_ns() };
+		on_note(l, &who, INTAKE_EXIT, 0);
+	}
+}
+
+static void warn_when_closed(struct live *l)
+{
+	struct buf why = { 0 };
+	if (l->warned_closed || !target_closed_files(l->targets))
+		return;
+	l->warned_closed = true;
+	target_closed_text(l->targets, &why);
+	log_warn("neither probed nor named: %s", buf_str(&why));
+	buf_free(&why);
+}
+
+static void warn_when_silent(struct live *l, uint64_t now)
+{
+	if (l->warned_silent || now - l->started_ns < SILENCE_NS)
+		return;
+	l->warned_silent = true;
+	struct probe_stats s;
+	if (probe_stats(l->probe, &s) || catalog_sum(l->catalog, COUNT_HIT))
+		return;
+	log_warn("no allocation seen in 3 s: the process may be idle, or allocate through a library that was not "
+		 "found; `alys-bpf doctor --probes PID` lists what is probed");
+}
+
+static void count_followed(struct live *l)
+{
+	struct probe_stats s;
+	if (l->liveness && !probe_stats(l->probe, &s))
+		l->gc_no_room = s.n[ALYS_ST_GC_NO_ROOM];
+}
+
+static void tick(struct live *l)
+{
+	uint64_t now = now_ns();
+	if (now - l->last_tick_ns < TICK_NS)
+		return;
+	l->last_tick_ns = now;
+	ledger_publish(l, now);
+	count_followed(l);
+	reap_silent_exits(l);
+	sweep_ended(l, now);
+	warn_when_closed(l);
+	warn_when_silent(l, now);
+	trace_tick(l->writer, now);
+	if (l->o->tap)
+		l->o->tap->tick(l->o->tap->ctx, l, now);
+}
+
+static bool time_is_over(const struct live *l)
+{
+	return l->o->duration > 0 && (double)(now_ns() - l->started_ns) >= l->o->duration * 1e9;
+}
+
+/* An empty ring says how far everything has been read. */
+static long drain(struct live *l)
+{
+	uint64_t before = now_ns();
+	long n = intake_drain(l->intake);
+	if (n < INTAKE_DRAIN_MAX)
+		l->read_ns = before;
+	if (!n && l->liveness && liveness_read_until(l->liveness, before))
+		l->abandoned = true;
+	return n;
+}
+
+int live_step(struct live *l)
+{
+	l->flowing = true;
+	pressure_look(l);
+	study_look(l);
+	attach_look(l);
+	drain(l);
+	if (l->liveness)
+		liveness_ask(l->liveness, now_ns(), l->gc_no_room);
+	int ms = roster_work(l->roster);
+	tick(l);
+	return ms;
+}
+
+int live_run(struct live *l, int signals, struct err *err)
+{
+	struct pollfd fds[] = {
+		{ .fd = signals, .events = POLLIN },
+		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
+		{ .fd = roster_fd(l->roster), .events = POLLIN },
+		{ .fd = study_fd(l), .events = POLLIN },
+	};
+	while (target_count(l->targets) && !l->finished && !time_is_over(l)) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
+			return err_set(err, errno, "poll: %s", strerror(errno));
+		if (fds[0].revents)
+			break;
+		live_step(l);
+		if (trace_unread(l->writer))
+			return err_set(err, EPIPE, "nobody reads the trace any more");
+		if (l->abandoned)
+			return err_set(err, ENOMEM, "out of memory: the recording ends here, what it has is kept");
+	}
+	return 0;
+}
+
+void live_drain(struct live *l)
+{
+	while (drain(l) > 0)
+		;
+}

@@ -1,0 +1,47 @@
+/* recorder/options: what a recording was asked to do, already parsed and checked. */
+#ifndef ALYS_RECORDER_OPTIONS_H
+#define ALYS_RECORDER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a recording has unless told otherwise. */
+#define RECORD_DEFAULTS                                                                            \
+	{                                                                                          \
+		.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */,        \
+		.ring_sz = 64u << 20,                                                              \
+	}
+
+enum backtrace { BACKTRACE_NONE, BACKTRACE_ADDR, BACKTRACE_NAME, BACKTRACE_FULL };
+
+struct live_tap;
+
+struct record_options {
+	uint32_t *pids;
+	size_t pids_cnt, pids_cap;
+	char **command;       /* `-- CMD ARGS`, NULL-terminated; NULL = none */
+	const char *output;   /* NULL: TIME.alys */
+	const char *format;   /* NULL or "alys": the trace itself */
+	bool force;           /* replace an existing output */
+	double duration;      /* seconds, 0 = until the end or Ctrl-C */
+	uint64_t interval;    /* bytes:N, 0 = every call */
+	uint32_t sample_at;   /* enum sample_at, SAMPLE_AT_ANY = what suits */
+	uint64_t min_size;
+	uint32_t backtrace;   /* enum backtrace */
+	uint32_t backtrace_limit;
+	uint64_t ring_sz;
+	uint64_t memory;  /* that all of the recording may take, 0 = any; see struct probe_config */
+	const char *allocators; /* comma-separated families, NULL = all */
+	bool follow;
+	bool no_free_stacks;
+	bool return_probes;
+	bool stop_at_gc;      /* stop targets while the marks of a collection are read */
+	bool raw_names;       /* as the compiler wrote them */
+	bool debuginfod;      /* may ask the network */
+	uint32_t walk;        /* ALYS_WALK_* */
+	char *words;          /* the options as given, for `info` */
+	const struct live_tap *tap; /* events go there and not into a file; NULL = none */
+};
+
+#endif

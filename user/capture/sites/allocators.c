@@ -1,0 +1,228 @@
+/*
+ * sites/allocators: rows only. Where several names share an address the first row wins, so plain
+ * names stand before a library's own.
+ */
+#include "sites/allocators.h"
+
+#include <string.h>
+
+#include "alys.h"
+
+/* symbol, family, shape, arguments; then who is called inside and what the function may do */
+#define ROW(sym, fam, shp, a, b, c, ...) \
+	{ .symbol = sym, .family = ALLOC_##fam, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c },     \
+	  .nest = ALYS_NEST_THREAD, __VA_ARGS__ }
+#define LIBC(sym, shp, a, b, c, ...) ROW(sym, LIBC, shp, a, b, c, __VA_ARGS__)
+#define JE(sym, shp, a, b, c, ...) ROW(sym, JEMALLOC, shp, a, b, c, __VA_ARGS__)
+#define TC(sym, shp, a, b, c, ...) ROW(sym, TCMALLOC, shp, a, b, c, __VA_ARGS__)
+#define MI(sym, shp, a, b, c, ...) ROW(sym, MIMALLOC, shp, a, b, c, __VA_ARGS__)
+/* new handlers, exceptions */
+#define CXX(sym, shp) ROW(sym, CXX, shp, 0, 0, 0, .runs_user_code = true)
+/* finalizers run inside allocations; internal calls come from the collector's own text */
+#define GC(sym, shp, a, b, c, ...) \
+	{ .symbol = sym, .family = ALLOC_LIBGC, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c },     \
+	  .nest = ALYS_NEST_CALLER, .runs_user_code = true, __VA_ARGS__ }
+#define KIND .flags = ALYS_SITE_GC_KIND, .kind_arg
+#define ATOMIC .flags = ALYS_SITE_ATOMIC
+#define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO
+
+static const struct allocator rows[] = {
+	LIBC("malloc", SIZE, 0, 0, 0),
+	LIBC("calloc", MUL, 0, 1, 0),
+	LIBC("realloc", REALLOC, 0, 1, 0, ZERO_FREES),
+	LIBC("reallocarray", MULREALLOC, 0, 1, 2, ZERO_FREES),
+	LIBC("memalign", SIZE, 1, 0, 0),
+	LIBC("aligned_alloc", SIZE, 1, 0, 0),
+	LIBC("posix_memalign", OUTPTR, 0, 2, 0),
+	LIBC("valloc", SIZE, 0, 0, 0),
+	LIBC("pvalloc", SIZE, 0, 0, 0),
+	LIBC("free", FREE, 0, 0, 0),
+
+	/* By refill, what GC_memalign and GC_realloc take inside is counted: their results are no other blocks. */
+	GC("GC_malloc_kind", REFILL, 0, 0, 0, .at = SAMPLE_AT_REFILL),
+	GC("GC_malloc_kind_global", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_REFILL),
+	GC("GC_malloc_kind", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_CALL),
+	/* For free lists that are inlined into the program: gc_inline.h's, Guile's. GC_malloc_many is a wrapper of it. */
+	GC("GC_generic_malloc_many", BATCH, 0, 2, 0, KIND = 1, .at = SAMPLE_AT_CALL),
+	GC("GC_generic_malloc", SIZE, 0, 0, 0, KIND = 1),
+	GC("GC_generic_or_special_malloc", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_CALL),
+	GC("GC_gcj_malloc", SIZE, 0, 0, 0),
+	GC("GC_gcj_malloc_ignore_off_page", SIZE, 0, 0, 0),
+	GC("GC_debug_gcj_malloc", SIZE, 0, 0, 0),
+	GC("GC_malloc", SIZE, 0, 0, 0, .unless = "GC_malloc_kind"),
+	GC("GC_malloc_atomic", SIZE, 0, 0, 0, ATOMIC, .unless = "GC_malloc_kind"),
+	GC("GC_generic_malloc_uncollectable", SIZE, 0, 0, 0, KIND = 1),
+	GC("GC_malloc_uncollectable", SIZE, 0, 0, 0),
+	GC("GC_malloc_atomic_uncollectable", SIZE, 0, 0, 0, ATOMIC),
+	GC("GC_generic_malloc_ignore_off_page", SIZE, 0, 0, 0, KIND = 1),
+	GC("GC_malloc_ignore_off_page", SIZE, 0, 0, 0),
+	GC("GC_malloc_atomic_ignore_off_page", SIZE, 0, 0, 0, ATOMIC),
+	GC("GC_malloc_explicitly_typed", SIZE, 0, 0, 0),
+	GC("GC_malloc_explicitly_typed_ignore_off_page", SIZE, 0, 0, 0),
+	GC("GC_calloc_explicitly_typed", MUL, 0, 1, 0),
+	GC("GC_memalign", SIZE, 1, 0, 0, .at = SAMPLE_AT_CALL),
+	GC("GC_posix_memalign", OUTPTR, 0, 2, 0, .at = SAMPLE_AT_CALL),
+	GC("GC_realloc", REALLOC, 0, 1, 0, ZERO_FREES, .at = SAMPLE_AT_CALL),
+	/* Every GC_realloc calls it: between refills it would be what costs. */
+	GC("GC_free", FREE, 0, 0, 0, .at = SAMPLE_AT_CALL),
+
+	JE("mallocx", SIZE, 0, 0, 0),
+	JE("rallocx", REALLOC, 0, 1, 0),
+	JE("dallocx", FREE, 0, 0, 0),
+	JE("sdallocx", FREE, 0, 0, 0),
+	JE("je_malloc", SIZE, 0, 0, 0),
+	JE("je_calloc", MUL, 0, 1, 0),
+	JE("je_realloc", REALLOC, 0, 1, 0, ZERO_FREES),
+	JE("je_memalign", SIZE, 1, 0, 0),
+	JE("je_aligned_alloc", SIZE, 1, 0, 0),
+	JE("je_posix_memalign", OUTPTR, 0, 2, 0),
+	JE("je_valloc", SIZE, 0, 0, 0),
+	JE("je_free", FREE, 0, 0, 0),
+	JE("je_mallocx", SIZE, 0, 0, 0),
+	JE("je_rallocx", REALLOC, 0, 1, 0),
+	JE("je_dallocx", FREE, 0, 0, 0),
+	JE("je_sdallocx", FREE, 0, 0, 0),
+
+	TC("tc_malloc", SIZE, 0, 0, 0),
+	TC("tc_calloc", MUL, 0, 1, 0),
+	TC("tc_realloc", REALLOC, 0, 1, 0, ZERO_FREES),
+	TC("tc_memalign", SIZE, 1, 0, 0),
+	TC("tc_posix_memalign", OUTPTR, 0, 2, 0),
+	TC("tc_valloc", SIZE, 0, 0, 0),
+	TC("tc_pvalloc", SIZE, 0, 0, 0),
+	TC("tc_free", FREE, 0, 0, 0),
+	TC("tc_free_sized", FREE, 0, 0, 0),
+
+	MI("mi_malloc", SIZE, 0, 0, 0),
+	MI("mi_malloc_small", SIZE, 0, 0, 0),
+	MI("mi_zalloc", SIZE, 0, 0, 0),
+	MI("mi_zalloc_small", SIZE, 0, 0, 0),
+	MI("mi_calloc", MUL, 0, 1, 0),
+	MI("mi_mallocn", MUL, 0, 1, 0),
+	MI("mi_realloc", REALLOC, 0, 1, 0),
+	MI("mi_reallocf", REALLOC, 0, 1, 0),
+	MI("mi_rezalloc", REALLOC, 0, 1, 0),
+	MI("mi_reallocn", MULREALLOC, 0, 1, 2),
+	MI("mi_recalloc", MULREALLOC, 0, 1, 2),
+	MI("mi_reallocarray", MULREALLOC, 0, 1, 2),
+	MI("mi_malloc_aligned", SIZE, 0, 0, 0),
+	MI("mi_malloc_aligned_at", SIZE, 0, 0, 0),
+	MI("mi_zalloc_aligned", SIZE, 0, 0, 0),
+	MI("mi_zalloc_aligned_at", SIZE, 0, 0, 0),
+	MI("mi_calloc_aligned", MUL, 0, 1, 0),
+	MI("mi_calloc_aligned_at", MUL, 0, 1, 0),
+	MI("mi_realloc_aligned", REALLOC, 0, 1, 0),
+	MI("mi_realloc_aligned_at", REALLOC, 0, 1, 0),
+	MI("mi_rezalloc_aligned", REALLOC, 0, 1, 0),
+	MI("mi_recalloc_aligned", MULREALLOC, 0, 1, 2),
+	MI("mi_memalign", SIZE, 1, 0, 0),
+	MI("mi_aligned_alloc", SIZE, 1, 0, 0),
+	MI("mi_posix_memalign", OUTPTR, 0, 2, 0),
+	MI("mi_valloc", SIZE, 0, 0, 0),
+	MI("mi_pvalloc", SIZE, 0, 0, 0),
+	MI("mi_heap_malloc", SIZE, 1, 0, 0),
+	MI("mi_heap_malloc_small", SIZE, 1, 0, 0),
+	MI("mi_heap_zalloc", SIZE, 1, 0, 0),
+	MI("mi_heap_calloc", MUL, 1, 2, 0),
+	MI("mi_heap_mallocn", MUL, 1, 2, 0),
+	MI("mi_heap_realloc", REALLOC, 1, 2, 0),
+	MI("mi_heap_reallocf", REALLOC, 1, 2, 0),
+	MI("mi_heap_rezalloc", REALLOC, 1, 2, 0),
+	MI("mi_heap_reallocn", MULREALLOC, 1, 2, 3),
+	MI("mi_heap_recalloc", MULREALLOC, 1, 2, 3),
+	MI("mi_heap_malloc_aligned", SIZE, 1, 0, 0),
+	MI("mi_heap_zalloc_aligned", SIZE, 1, 0, 0),
+	MI("mi_heap_calloc_aligned", MUL, 1, 2, 0),
+	MI("mi_heap_realloc_aligned", REALLOC, 1, 2, 0),
+	MI("mi_new", SIZE, 0, 0, 0, .runs_user_code = true),
+	MI("mi_new_aligned", SIZE, 0, 0, 0, .runs_user_code = true),
+	MI("mi_new_nothrow", SIZE, 0, 0, 0, .runs_user_code = true),
+	MI("mi_new_aligned_nothrow", SIZE, 0, 0, 0, .runs_user_code = true),
+	MI("mi_new_n", MUL, 0, 1, 0, .runs_user_code = true),
+	MI("mi_new_realloc", REALLOC, 0, 1, 0, .runs_user_code = true),
+	MI("mi_new_reallocn", MULREALLOC, 0, 1, 2, .runs_user_code = true),
+	MI("mi_free", FREE, 0, 0, 0),
+	MI("mi_free_size", FREE, 0, 0, 0),
+	MI("mi_free_aligned", FREE, 0, 0, 0),
+	MI("mi_free_size_aligned", FREE, 0, 0, 0),
+
+	CXX("_Znwm", SIZE),
+	CXX("_Znam", SIZE),
+	CXX("_ZnwmRKSt9nothrow_t", SIZE),
+	CXX("_ZnamRKSt9nothrow_t", SIZE),
+	CXX("_ZnwmSt11align_val_t", SIZE),
+	CXX("_ZnamSt11align_val_t", SIZE),
+	CXX("_ZnwmSt11align_val_tRKSt9nothrow_t", SIZE),
+	CXX("_ZnamSt11align_val_tRKSt9nothrow_t", SIZE),
+	CXX("_ZdlPv", FREE),
+	CXX("_ZdaPv", FREE),
+	CXX("_ZdlPvm", FREE),
+	CXX("_ZdaPvm", FREE),
+	CXX("_ZdlPvRKSt9nothrow_t", FREE),
+	CXX("_ZdaPvRKSt9nothrow_t", FREE),
+	CXX("_ZdlPvSt11align_val_t", FREE),
+	CXX("_ZdaPvSt11align_val_t", FREE),
+	CXX("_ZdlPvmSt11align_val_t", FREE),
+	CXX("_ZdaPvmSt11align_val_t", FREE),
+	CXX("_ZdlPvSt11align_val_tRKSt9nothrow_t", FREE),
+	CXX("_ZdaPvSt11align_val_tRKSt9nothrow_t", FREE),
+};
+
+/* The special ones first: most of them also define names of glibc's. */
+static const struct {
+	const char *symbol;
+	struct alloc_provider is;
+} marks[] = {
+	{ "mallctl", { "jemalloc", ALLOC_JEMALLOC } },
+	{ "je_mallctl", { "jemalloc", ALLOC_JEMALLOC } },
+	{ "tc_malloc", { "tcmalloc", ALLOC_TCMALLOC } },
+	{ "MallocExtension_Internal_GetStats", { "tcmalloc", ALLOC_TCMALLOC } },
+	{ "mi_malloc", { "mimalloc", ALLOC_MIMALLOC } },
+	{ "gnu_get_libc_version", { "glibc", ALLOC_LIBC } },
+	{ "__libc_malloc", { "glibc", ALLOC_LIBC } },
+	{ "__libc_malloc_impl", { "musl", ALLOC_LIBC } },
+	{ "__malloc_alloc_meta", { "musl", ALLOC_LIBC } },
+};
+
+static const char *const families[ALLOC_FAMILIES] = {
+	[ALLOC_LIBC] = "libc",         [ALLOC_LIBGC] = "libgc",       [ALLOC_JEMALLOC] = "jemalloc",
+	[ALLOC_TCMALLOC] = "tcmalloc", [ALLOC_MIMALLOC] = "mimalloc", [ALLOC_CXX] = "c++",
+};
+
+const struct allocator *allocators(size_t *n)
+{
+	*n = sizeof(rows) / sizeof(*rows);
+	return rows;
+}
+
+const char *alloc_family_name(enum alloc_family family)
+{
+	return families[family];
+}
+
+int alloc_family_by_name(const char *name)
+{
+	for (int i = 0; i < ALLOC_FAMILIES; i++)
+		if (!strcmp(families[i], name))
+			return i;
+	return -1;
+}
+
+const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx,
+					    const char *path)
+{
+	static const struct alloc_provider musl = { "musl", ALLOC_LIBC };
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (defines(ctx, marks[i].symbol))
+			return &marks[i].is;
+	return path && strstr(path, "musl") ? &musl : NULL;
+}
+
+const char *alloc_provider_known(const char *name)
+{
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+		if (!strcmp(marks[i].is.name, name))
+			return marks[i].is.name;
+	}
+	return NULL;
+}

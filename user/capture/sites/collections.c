@@ -1,0 +1,322 @@
+/* sites/collections: see collections.h. */
+#include "sites/collections.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "code/flow.h"
+#include "unwind/ehframe.h"
+
+#define MAX_REGION (8u << 20) /* of a collector's code */
+#define AHEAD 8 /* instructions to look for a cheap one among */
+
+/* A function by its unwind entry. */
+struct part {
+	uint64_t lo, hi;
+};
+
+struct search {
+	struct funcs funcs;
+	struct eh_frame frames;
+	struct unwind_section section;
+	struct part *callers; /* of the function that counts */
+	size_t callers_cnt, callers_cap;
+	struct part counter;
+	struct collection_sites *out;
+	int rc;
+};
+
+/* What registers hold, as far as straight code tells. */
+struct regs {
+	uint16_t points; /* the counter's address */
+	uint16_t counts; /* its value */
+	uint16_t plus;   /* its value and one */
+};
+
+static bool is_collectors(const char *name)
+{
+	return !strncmp(name, "GC_", 3);
+}
+
+/* The collector's functions lie beside each other: from the first to the last name of its prefix. */
+static bool find_region(const struct funcs *f, uint64_t *lo, uint64_t *hi)
+{
+	*lo = UINT64_MAX;
+	*hi = 0;
+	for (size_t i = 0; i < f->list_cnt; i++) {
+		const struct func *fn = &f->list[i];
+		if (!is_collectors(fn->name))
+			continue;
+		*lo = fn->vaddr < *lo ? fn->vaddr : *lo;
+		*hi = fn->vaddr + fn->size > *hi ? fn->vaddr + fn->size : *hi;
+	}
+	return *lo < *hi && *hi - *lo < MAX_REGION;
+}
+
+static bool is_counter(const struct search *s, const struct regs *r, const struct insn_use *u)
+{
+	return u->base >= 0 ? (r->points & INSN_BIT(u->base)) != 0 : u->address == s->funcs.gc_no_vaddr;
+}
+
+static bool points_to_counter(const struct search *s, const struct insn_use *u)
+{
+	const char *name;
+	if (u->does == INSN_POINTS)
+		return u->address == s->funcs.gc_no_vaddr;
+	if (u->does != INSN_LOADS || u->base >= 0)
+		return false;
+	name = elf_slot_target(s->funcs.elf, u->address);
+	return name && !strcmp(name, "GC_gc_no");
+}
+
+/* Follows one instruction; true when it is the one that counts. */
+static bool step(const struct search *s, const struct insn *in, const struct insn_use *u, struct regs *r)
+{
+	struct regs was = *r;
+	uint16_t bit = u->reg >= 0 ? INSN_BIT(u->reg) : 0, kept = (uint16_t)~in->writes;
+	if (in->flow == INSN_CALL)
+		kept = INSN_CALL_KEEPS;
+	*r = (struct regs){ was.points & kept, was.counts & kept, was.plus & kept };
+	if (in->copy_to >= 0 && was.points & INSN_BIT(in->copy_from))
+		r->points |= INSN_BIT(in->copy_to);
+	if (points_to_counter(s, u))
+		r->points |= bit;
+	else if (u->does == INSN_LOADS && is_counter(s, &was, u))
+		r->counts |= bit;
+	else if (u->does == INSN_PLUS_1 && u->from >= 0 && was.counts & INSN_BIT(u->from))
+		r->plus |= bit;
+	return (u->does == INSN_COUNTS && is_counter(s, &was, u)) ||
+	       (u->does == INSN_STORES && was.plus & bit && is_counter(s, &was, u));
+}
+
+static bool decode(const struct search *s, uint64_t at, uint64_t hi, struct insn *in, const uint8_t **bytes)
+{
+	size_t n = hi - at < INSN_MAX_LEN ? hi - at : INSN_MAX_LEN;
+	*bytes = elf_bytes(s->funcs.elf, at, n);
+	return *bytes && insn_decode(*bytes, n, at, in);
+}
+
+static void add_site(struct search *s, uint64_t vaddr, uint32_t cfa_off, uint32_t phase)
+{
+	struct collection_site x = {
+		.wire = { .vaddr = vaddr, .gc_no_vaddr = s->funcs.gc_no_vaddr, .cfa_off = cfa_off, .phase = phase },
+	};
+	struct collection_site *slot = elf_offset_of(s->funcs.elf, vaddr, &x.offset) ? VEC_PUSH(s->out, sites) : NULL;
+	if (slot)
+		*slot = x;
+	else
+		s->rc = -ENOMEM;
+}
+
+/* Does control come to some place behind `lo`, up to `hi`, other than from the one before? */
+static bool is_entered(const struct search *s, const struct part *p, uint64_t lo, uint64_t hi)
+{
+	struct insn in;
+	const uint8_t *bytes;
+	for (uint64_t at = p->lo; at < p->hi && decode(s, at, p->hi, &in, &bytes); at += in.len) {
+		if (in.target > lo && in.target <= hi)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The first instruction from here on that is not single-stepped: that takes ten times as long, and the
+ * world waits. Until something is called or jumped to, nothing that matters here changes.
+ */
+static uint64_t cheapest_from(const struct search *s, const struct part *p, uint64_t from)
+{
+	struct insn in;
+	const uint8_t *bytes;
+	uint64_t at = from;
+	for (int i = 0; i < AHEAD && at < p->hi && decode(s, at, p->hi, &in, &bytes); i++) {
+		if (in.cost == INSN_EMULATED)
+			return is_entered(s, p, from, at) ? from : at;
+		if (in.flow != INSN_NEXT)
+			break;
+		at += in.len;
+	}
+	return from;
+}
+
+/* True when the function counts collections. */
+static bool find_counting(struct search *s, const struct part *p)
+{
+	struct regs r = { 0 };
+	bool found = false;
+	struct insn in;
+	const uint8_t *bytes;
+	for (uint64_t at = p->lo; at < p->hi && decode(s, at, p->hi, &in, &bytes); at += in.len) {
+		struct insn_use u;
+		insn_use_of(bytes, in.len, at, &u);
+		if (!step(s, &in, &u, &r))
+			continue;
+		add_site(s, cheapest_from(s, p, at + in.len), 0, ALYS_GC_MARKED);
+		found = true;
+	}
+	return found;
+}
+
+static bool calls(const struct search *s, const struct part *p, uint64_t target)
+{
+	struct insn in;
+	const uint8_t *bytes;
+	for (uint64_t at = p->lo; at < p->hi && decode(s, at, p->hi, &in, &bytes); at += in.len) {
+		if (in.flow == INSN_CALL && in.target == target)
+			return true;
+	}
+	return false;
+}
+
+/* A part that the compiler put elsewhere (.cold) is no function: its frame stands already. */
+static bool is_entry(const struct search *s, const struct part *p)
+{
+	struct unwind_section only = s->section;
+	struct unwind_row row;
+	struct err err;
+	only.text_lo = p->lo;
+	only.text_hi = p->hi;
+	struct unwind_table *t = unwind_compile_section(&only, &err);
+	bool is = t && unwind_row_at(t, p->lo, &row) && row.kind == ALYS_ROW_SPEC && !row.rule.base_bp &&
+		  !row.rule.deref && row.rule.off == 8;
+	unwind_free(t);
+	return is;
+}
+
+static int add_caller(struct search *s, const struct part *p)
+{
+	struct part *slot = VEC_PUSH(s, callers);
+	if (!slot)
+		return -ENOMEM;
+	*slot = *p;
+	return 0;
+}
+
+static struct part part_of(const struct eh_fde *f)
+{
+	return (struct part){ f->lo, f->hi };
+}
+
+static int find_callers(struct search *s)
+{
+	const struct func *inner = funcs_named(&s->funcs, "GC_try_to_collect_inner");
+	if (inner && inner->vaddr == s->counter.lo)
+		return add_caller(s, &s->counter);
+	int rc = 0;
+	for (size_t i = 0; i < s->frames.fdes_cnt && !rc; i++) {
+		struct part p = part_of(&s->frames.fdes[i]);
+		if (calls(s, &p, s->counter.lo) && is_entry(s, &p))
+			rc = add_caller(s, &p);
+	}
+	return rc;
+}
+
+/* Only the way to `on` is left behind this node. */
+static bool leads_only_to(const struct flow *w, const struct flow_node *n, int32_t on)
+{
+	int32_t other = n->next == on ? n->jump : n->next;
+	return n->in.flow != INSN_CALL && (other < 0 || w->nodes[other].no_return);
+}
+
+/*
+ * A `ret` is single-stepped, at ten times the price of what the kernel emulates. Between the stack
+ * protector's branch and the return nothing happens, and its other way ends the program.
+ */
+static const struct flow_node *cheapest_end(const struct flow *w, const struct flow_node *ret)
+{
+	int32_t i = (int32_t)(ret - w->nodes);
+	while (!w->unproven && w->nodes[i].preds == 1 && !w->nodes[i].root) {
+		int32_t before = flow_before(w, i);
+		const struct flow_node *n = &w->nodes[before];
+		if (!leads_only_to(w, n, i))
+			break;
+		if (n->in.cost == INSN_EMULATED)
+			return n;
+		i = before;
+	}
+	return ret;
+}
+
+static int watch_caller(struct search *s, const struct part *p)
+{
+	struct flow w;
+	size_t before = s->out->sites_cnt;
+	int rc = flow_build(&w, &s->funcs, p->lo, p->hi - p->lo);
+	if (rc)
+		return rc;
+	add_site(s, p->lo, 8, ALYS_GC_BEGINS);
+	for (size_t i = 0; i < w.nodes_cnt; i++) {
+		const struct flow_node *n = &w.nodes[i];
+		if (n->leave == FLOW_RETURNS)
+			n = cheapest_end(&w, n);
+		else if (n->leave != FLOW_JUMPS_ON)
+			continue;
+		if (n->in.vaddr != p->lo && n->in.cost != INSN_REFUSED)
+			add_site(s, n->in.vaddr, 0, ALYS_GC_ENDS);
+	}
+	/* A begin without an end would promise marks that never come. */
+	if (s->out->sites_cnt < before + 2)
+		s->out->sites_cnt = before;
+	flow_free(&w);
+	return s->rc;
+}
+
+static int find_all(struct search *s, const char *path, struct err *err)
+{
+	size_t counters = 0;
+	for (size_t i = 0; i < s->frames.fdes_cnt && !s->rc; i++) {
+		struct part p = part_of(&s->frames.fdes[i]);
+		if (!find_counting(s, &p))
+			continue;
+		s->counter = p;
+		counters++;
+	}
+	if (!s->rc && counters != 1)
+		return err_set(err, ENOENT, "%s: %s adds to GC_gc_no: collections cannot be watched", path,
+			       counters ? "more than one function" : "no function");
+	size_t marks = s->out->sites_cnt;
+	int rc = s->rc ? s->rc : find_callers(s);
+	for (size_t i = 0; i < s->callers_cnt && !rc; i++)
+		rc = watch_caller(s, &s->callers[i]);
+	if (!rc && s->out->sites_cnt == marks)
+		return err_set(err, ENOENT, "%s: no begin and end of collections found around GC_gc_no's count", path);
+	return rc ? err_set(err, -rc, "%s: looking for collections: %s", path, strerror(-rc)) : 0;
+}
+
+static int read_frames(struct search *s, const char *path, struct err *err)
+{
+	struct unwind_section *u = &s->section;
+	if (!s->funcs.gc_no_vaddr || !find_region(&s->funcs, &u->text_lo, &u->text_hi))
+		return err_set(err, ENOENT, "%s: no symbol GC_gc_no: collections cannot be watched", path);
+	u->bytes = elf_section(s->funcs.elf, ".eh_frame", &u->size, &u->vaddr);
+	if (!u->bytes)
+		return err_set(err, ENOENT, "%s: no .eh_frame: collections cannot be watched", path);
+	int rc = eh_frame_read(&s->frames, u, err);
+	return rc && rc != -ENOMEM ? err_wrap(err, "%s", path), -ENOENT : rc;
+}
+
+int collections_find(const struct elf *e, const char *path, struct collection_sites *out, struct err *err)
+{
+	struct search s = { .out = out };
+	*out = (struct collection_sites){ 0 };
+	int rc = funcs_load(&s.funcs, e, err);
+	if (rc)
+		return rc;
+	rc = read_frames(&s, path, err);
+	if (!rc)
+		rc = find_all(&s, path, err);
+	if (rc)
+		collections_free(out);
+	eh_frame_free(&s.frames);
+	funcs_free(&s.funcs);
+	free(s.callers);
+	return rc;
+}
+
+void collections_free(struct collection_sites *c)
+{
+	free(c->sites);
+	*c = (struct collection_sites){ 0 };
+}

@@ -1,0 +1,146 @@
+/*
+ * sites/entry: walks straight from a function's first instruction to the first one that the kernel
+ * emulates. Every call passes there, for nothing but this path leads to it. Behind a free's test for
+ * NULL the walk goes on, so that free(NULL) costs nothing.
+ */
+#include "sites/entry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_STEPS 64
+
+#define MAX_ARGS 4
+#define READABLE 5 /* BPF reads the registers of the first five arguments */
+
+struct walk {
+	struct plan *plan;
+	const struct flow *w;
+	int null_reg;   /* the freed argument's register, or INSN_NO_REG */
+	size_t args_cnt;
+	uint16_t args[MAX_ARGS];      /* registers that hold each argument here */
+	uint16_t best_args[MAX_ARGS]; /* and at the best place */
+	int32_t best;   /* emulated, -1 = none yet */
+	int32_t plain;  /* first one that can be probed at all, arguments untouched */
+	bool past_null;
+	const char *stop;
+};
+
+static void set_arguments(struct walk *k, const struct allocator *row)
+{
+	static const uint8_t counts[] = {
+		[ALYS_SHAPE_SIZE] = 1,   [ALYS_SHAPE_MUL] = 2,  [ALYS_SHAPE_REALLOC] = 2,
+		[ALYS_SHAPE_OUTPTR] = 2, [ALYS_SHAPE_FREE] = 1, [ALYS_SHAPE_MULREALLOC] = 3,
+		[ALYS_SHAPE_BATCH] = 2,
+	};
+	for (unsigned int i = 0; i < counts[row->shape]; i++)
+		k->args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->arg[i]));
+	if (row->flags & ALYS_SITE_GC_KIND)
+		k->args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->kind_arg));
+}
+
+/* The argument position whose register holds it, preferably its own; READABLE = none. */
+static unsigned int position_of(uint16_t regs, unsigned int own)
+{
+	if (regs & INSN_BIT(plan_arg_reg(own)))
+		return own;
+	unsigned int n = 0;
+	while (n < READABLE && !(regs & INSN_BIT(plan_arg_reg(n))))
+		n++;
+	return n;
+}
+
+static bool are_readable(const struct walk *k)
+{
+	bool all = true;
+	for (size_t i = 0; i < k->args_cnt; i++)
+		all &= position_of(k->args[i], 0) < READABLE;
+	return all;
+}
+
+static void move_arguments(struct walk *k, const struct insn *in)
+{
+	for (size_t i = 0; i < k->args_cnt; i++) {
+		bool copied = in->copy_to >= 0 && (k->args[i] & INSN_BIT(in->copy_from));
+		k->args[i] &= ~in->writes;
+		if (copied)
+			k->args[i] |= INSN_BIT(in->copy_to);
+	}
+}
+
+/* Where the walk goes after node i; -1 with a reason when it ends. */
+static int32_t step(struct walk *k, int32_t i)
+{
+	const struct flow_node *n = &k->w->nodes[i];
+	bool probable = n->cfa && plan_cfa_ok(k->plan, n);
+
+	if (i && (n->preds != 1 || n->root)) {
+		k->stop = "other code joins first";
+		return -1;
+	}
+	if (!probable) {
+		k->stop = "the distance to the frame is not certain";
+		return -1;
+	}
+	if (!are_readable(k)) {
+		k->stop = "an argument is overwritten first";
+		return -1;
+	}
+	if (k->plain < 0 && n->in.cost != INSN_REFUSED) {
+		k->plain = i;
+		memcpy(k->best_args, k->args, sizeof(k->args));
+	}
+	if (n->in.cost == INSN_EMULATED) {
+		int32_t on = flow_not_null(k->w, i, k->null_reg);
+		k->past_null = k->best >= 0;
+		k->best = i;
+		memcpy(k->best_args, k->args, sizeof(k->args));
+		return on;
+	}
+	if (n->in.flow != INSN_NEXT) {
+		k->stop = "it has none before it calls or leaves";
+		return -1;
+	}
+	move_arguments(k, &n->in);
+	return n->next;
+}
+
+static void place_arguments(const struct walk *k, struct site *s)
+{
+	memcpy(s->arg, s->row->arg, sizeof(s->arg));
+	s->kind_arg = s->row->kind_arg;
+	for (size_t i = 0; i < k->args_cnt; i++) {
+		bool is_kind = (s->row->flags & ALYS_SITE_GC_KIND) && i + 1 == k->args_cnt;
+		uint8_t *arg = is_kind ? &s->kind_arg : &s->arg[i];
+		*arg = (uint8_t)position_of(k->best_args[i], *arg);
+	}
+}
+
+void entry_choose(struct plan *p, const struct flow *w, struct site *s)
+{
+	struct walk k = { .plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1,
+			  .stop = "its code cannot be decoded" };
+	set_arguments(&k, s->row);
+	memcpy(k.best_args, k.args, sizeof(k.args));
+	if (s->row->shape == ALYS_SHAPE_FREE)
+		k.null_reg = plan_arg_reg(s->row->arg[0]);
+	int32_t i = w->nodes_cnt ? 0 : -1;
+	for (int n = 0; i >= 0 && n < MAX_STEPS; n++)
+		i = step(&k, i);
+	int32_t at = k.best >= 0 ? k.best : k.plain;
+	if (at < 0) {
+		s->state = SITE_REFUSED;
+		snprintf(s->why, sizeof(s->why), "no instruction that can be probed: %s", k.stop);
+		return;
+	}
+	s->vaddr = w->nodes[at].in.vaddr;
+	s->cfa_off = (uint32_t)w->nodes[at].cfa;
+	s->emulated = k.best >= 0;
+	place_arguments(&k, s);
+	if (!s->emulated)
+		snprintf(s->why, sizeof(s->why), "no emulated instruction: %s", k.stop);
+	else if (k.past_null)
+		snprintf(s->why, sizeof(s->why), "first emulated instruction behind the test for NULL");
+	else
+		snprintf(s->why, sizeof(s->why), "first emulated instruction");
+}

@@ -1,0 +1,274 @@
+/*
+ * sites/leave: a function may hand its caller over to others by tail jumps; their exits are its exits.
+ * First all functions are collected through which results leave, then each gets its exits once, then
+ * every site gets those of the functions that it can end in.
+ */
+#include "sites/leave.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "code/exits.h"
+
+#define MAX_DEPTH 8
+#define MAX_BODIES 256
+
+/* What one site can end in. */
+struct trail {
+	struct plan *plan;
+	struct site *site;
+	struct body **through;
+	size_t through_cnt, through_cap;
+};
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+	for (size_t i = 0; name && i < n; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Busy functions that allocators like to end in: probing those costs more than it tells. */
+static bool is_busy(const char *name)
+{
+	static const char *const names[] = { "memset", "memcpy", "memmove", "pthread_mutex_unlock" };
+	return is_one_of(name, names, sizeof(names) / sizeof(*names));
+}
+
+static void lose(struct site *s, const struct flow_node *n, const char *why)
+{
+	if (!s->lost++)
+		snprintf(s->lost_why, sizeof(s->lost_why), "0x%" PRIx64 "%s%s: %s", n->in.vaddr,
+			 n->to ? " to " : "", n->to ? n->to : "", why);
+}
+
+/*
+ * Some functions give back their first argument, so that at a jump to them the result is there: a calloc of somebody's own ends
+ * in memset(result, 0, n), libgc's allocators in GC_clear_stack(result). Others pass the ways out of those all the time, and
+ * they may lie in another file: the jump is the better exit. Where only `ret`s are trusted, it is the only one for memset.
+ */
+static bool hands_through(const struct plan *p, const struct flow_node *n)
+{
+	static const char *const copy[] = { "memset", "memcpy", "memmove" }, *const clear[] = { "GC_clear_stack" };
+	bool gone = (n->in.flow == INSN_JUMP || n->in.flow == INSN_INDIRECT) && n->cfa == 8 && n->in.cost != INSN_REFUSED &&
+		    (n->leave == FLOW_JUMPS_ON || n->leave == FLOW_LOST) && plan_cfa_ok((void *)p, n);
+	return gone && (is_one_of(n->to, copy, 3) ||
+			(p->options->cheap_exits && n->in.cost == INSN_EMULATED && is_one_of(n->to, clear, 1)));
+}
+
+static bool returns_block(const struct site *s)
+{
+	return s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL;
+}
+
+static int follow(struct trail *t, struct body *b, int depth);
+
+/* A probed function takes the waiting call over from the one that jumps to it. */
+static bool is_taken_over(const struct trail *t, uint64_t vaddr)
+{
+	for (size_t i = 0; i < t->plan->list->sites_cnt; i++) {
+		const struct site *s = &t->plan->list->sites[i];
+		if (s->func == vaddr && s->state == SITE_PROBED && returns_block(s))
+			return true;
+	}
+	return false;
+}
+
+static int follow_jump(struct trail *t, const struct flow_node *n, int depth)
+{
+	if (is_taken_over(t, n->dest)) {
+		t->site->passed_on++;
+		return 0;
+	}
+	if (is_busy(n->to)) {
+		lose(t->site, n, "too busy a function to be probed");
+		return 0;
+	}
+	if (depth >= MAX_DEPTH || t->plan->bodies_cnt >= MAX_BODIES) {
+		lose(t->site, n, "too long a chain of jumps");
+		return 0;
+	}
+	const struct func *fn = funcs_at(&t->plan->funcs, n->dest);
+	struct body *b = plan_body(t->plan, n->dest, fn && fn->vaddr == n->dest ? fn->size : 0);
+	return b ? follow(t, b, depth + 1) : -ENOMEM;
+}
+
+static int follow(struct trail *t, struct body *b, int depth)
+{
+	for (size_t i = 0; i < t->through_cnt; i++)
+		if (t->through[i] == b)
+			return 0;
+	struct body **slot = VEC_PUSH(t, through);
+	if (!slot)
+		return -ENOMEM;
+	*slot = b;
+	b->leads_out = true;
+	b->ret_only |= t->site->row->shape == ALYS_SHAPE_OUTPTR || t->site->row->shape == ALYS_SHAPE_BATCH;
+	b->with_calls &= t->site->row->nest == ALYS_NEST_CALLER;
+	for (size_t i = 0; i < b->flow.nodes_cnt; i++) {
+		const struct flow_node *n = &b->flow.nodes[i];
+		int rc = 0;
+		if (n->leave == FLOW_JUMPS_ON && !hands_through(t->plan, n))
+			rc = follow_jump(t, n, depth);
+		else if (n->leave == FLOW_LOST && !hands_through(t->plan, n))
+			lose(t->site, n, n->in.flow == INSN_INDIRECT ? "a computed jump" :
+					 n->to			     ? "another file's function" :
+								       "where to is not known");
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Two functions that share code: a site chosen for one would fire in calls of the other. */
+static int find_overlaps(struct plan *p)
+{
+	struct map owner = { 0 };
+	for (size_t i = 0; i < p->bodies_cnt; i++) {
+		struct body *b = p->bodies[i];
+		for (size_t k = 0; b->leads_out && k < b->flow.nodes_cnt; k++) {
+			uint64_t *o = map_put(&owner, b->flow.nodes[k].in.vaddr);
+			if (!o) {
+				map_free(&owner);
+				return -ENOMEM;
+			}
+			if (*o)
+				b->ret_only = p->bodies[*o - 1]->ret_only = true;
+			*o = i + 1;
+		}
+	}
+	map_free(&owner);
+	return 0;
+}
+
+static const char *ret_reason(const struct plan *p, const struct body *b)
+{
+	if (!p->options->cheap_exits)
+		return "";
+	if (b->flow.unproven)
+		return b->flow.unproven;
+	if (b->ret_only)
+		return "the result is complete only at the end, or the code is shared";
+	return "no emulated instruction on every way to it has the result in a register";
+}
+
+/* Places in the list's exits by address; -1 = not there yet. */
+static int64_t exit_at(const struct site_list *l, uint64_t vaddr)
+{
+	for (size_t i = 0; i < l->exits_cnt; i++)
+		if (l->exits[i].vaddr == vaddr)
+			return (int64_t)i;
+	return -1;
+}
+
+static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
+{
+	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa };
+	if (n->leave == FLOW_RETURNS) {
+		snprintf(x.why, sizeof(x.why), "%s", ret_reason(p, b));
+	} else if (hands_through(p, n)) {
+		x.reg = ALYS_REG_RDI;
+		x.emulated = n->in.cost == INSN_EMULATED;
+	} else {
+		x.reg = plan_wire_reg(n->holds);
+		x.emulated = true;
+	}
+	if (!elf_offset_of(p->funcs.elf, x.vaddr, &x.offset))
+		return 0;
+	const struct func *fn = funcs_at(&p->funcs, x.vaddr);
+	if (fn) {
+		snprintf(x.in, sizeof(x.in), "%.39s", fn->name);
+		x.in_off = x.vaddr - fn->vaddr;
+	}
+	int64_t at = exit_at(p->list, x.vaddr);
+	if (at < 0) {
+		struct site_exit *slot = VEC_PUSH(p->list, exits);
+		if (!slot)
+			return -ENOMEM;
+		*slot = x;
+		at = (int64_t)p->list->exits_cnt - 1;
+	}
+	uint32_t *mine = VEC_PUSH(b, exits);
+	if (!mine)
+		return -ENOMEM;
+	*mine = (uint32_t)at;
+	return 0;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+	const struct flow_node *const *x = a, *const *y = b;
+	return (*x)->in.vaddr < (*y)->in.vaddr ? -1 : (*x)->in.vaddr > (*y)->in.vaddr;
+}
+
+static int exits_of(struct plan *p, struct body *b)
+{
+	struct exit_rules rules = { .cheap = p->options->cheap_exits && !b->ret_only,
+				    .with_calls = b->with_calls, .cfa_ok = plan_cfa_ok, .ctx = p };
+	size_t n = b->flow.nodes_cnt, found = 0;
+	uint8_t *picked = calloc(n + 1, 1);
+	const struct flow_node **nodes = calloc(n + 1, sizeof(*nodes));
+	int rc = picked && nodes ? exits_pick(&b->flow, &rules, picked) : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < n; i++)
+		if (picked[i] || hands_through(p, &b->flow.nodes[i]))
+			nodes[found++] = &b->flow.nodes[i];
+	if (found)
+		qsort(nodes, found, sizeof(*nodes), compare_nodes);
+	for (size_t i = 0; !rc && i < found; i++)
+		rc = add_exit(p, b, nodes[i]);
+	free(picked);
+	free(nodes);
+	return rc;
+}
+
+static int give_exits(const struct trail *t)
+{
+	for (size_t i = 0; i < t->through_cnt; i++) {
+		const struct body *b = t->through[i];
+		for (size_t k = 0; k < b->exits_cnt; k++) {
+			bool known = false;
+			for (size_t m = 0; m < t->site->exits_cnt; m++)
+				known |= t->site->exits[m] == b->exits[k];
+			uint32_t *slot = known ? NULL : VEC_PUSH(t->site, exits);
+			if (!known && !slot)
+				return -ENOMEM;
+			if (slot)
+				*slot = b->exits[k];
+		}
+	}
+	return 0;
+}
+
+int leave_find(struct plan *p)
+{
+	size_t n = p->list->sites_cnt;
+	struct trail *trails = calloc(n + 1, sizeof(*trails));
+	int rc = trails ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct site *s = &p->list->sites[i];
+		trails[i] = (struct trail){ .plan = p, .site = s };
+		if (s->state != SITE_PROBED || !returns_block(s))
+			continue;
+		struct body *b = plan_body(p, s->func, s->size);
+		rc = b ? follow(&trails[i], b, 0) : -ENOMEM;
+	}
+	if (!rc)
+		rc = find_overlaps(p);
+	for (size_t i = 0; !rc && i < p->bodies_cnt; i++)
+		if (p->bodies[i]->leads_out)
+			rc = exits_of(p, p->bodies[i]);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = give_exits(&trails[i]);
+	for (size_t i = 0; trails && i < n; i++)
+		free(trails[i].through);
+	free(trails);
+	return rc;
+}

@@ -1,0 +1,220 @@
+/*
+ * sites/lists: see lists.h. The code is that of bdwgc's thread_local_alloc.c, GC_malloc_kind, and
+ * gc_inline.h, GC_FAST_MALLOC_GRANS, whatever a compiler made of it:
+ *
+ *	if (kind < KINDS && (tsd = thread local) != NULL && granules < PER_KIND) {
+ *		my_fl = &tsd->_freelists[kind][granules];
+ *		for (;;) {
+ *			my_entry = *my_fl;
+ *			if (my_entry > DIRECT + PER_KIND + 1) return my_entry;   -- predicted
+ *			if (my_entry in 1..DIRECT) { count up; break; }
+ *			GC_generic_malloc_many(bytes, kind, my_fl);              -- refill
+ *		}
+ *	}
+ *	return GC_malloc_kind_global(bytes, kind);
+ */
+#include "sites/lists.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define DIRECT 256    /* DIRECT_GRANULES: HBLKSIZE / GC_GRANULE_BYTES */
+#define GRANULE 16
+#define MAX_KINDS 16
+#define AFTER_CALL 6  /* instructions between the refill and the branch on its result */
+#define BEFORE_CALL 8 /* and between the refill's arguments and its call */
+
+/* Constants of one function, as found. */
+struct found {
+	uint32_t kinds, per_kind, top;
+	bool direct, tls;
+	struct alys_lists lists;
+};
+
+/* A comparison alone says little; all four together are the function above. */
+static void note_comparison(struct found *f, uint64_t imm)
+{
+	if (!f->kinds && imm < MAX_KINDS)
+		f->kinds = (uint32_t)imm + 1;
+	else if (imm == DIRECT)
+		f->direct = true;
+	else if (!f->per_kind && (imm + 1) % GRANULE == 0 && imm / GRANULE >= 4 && imm / GRANULE < DIRECT)
+		f->per_kind = (uint32_t)((imm + 1) / GRANULE);
+	else if (!f->top && imm > DIRECT && imm < 2 * DIRECT)
+		f->top = (uint32_t)imm;
+}
+
+static void note_instruction(struct plan *p, const struct flow *w, size_t i, struct found *f)
+{
+	const struct flow_node *n = &w->nodes[i];
+	const uint8_t *bytes = elf_bytes(p->funcs.elf, n->in.vaddr, n->in.len);
+	struct insn_constants c;
+	if (!bytes)
+		return;
+	insn_constants(bytes, n->in.len, n->in.vaddr, &c);
+	if (c.compares)
+		note_comparison(f, c.imm);
+	if (c.reads_tls && !f->tls) {
+		f->tls = true;
+		f->lists.tls_offset = c.tls;
+	}
+	if (c.takes_address && !f->tls && n->next >= 0 && w->nodes[n->next].to &&
+	    !strcmp(w->nodes[n->next].to, "__tls_get_addr")) {
+		f->tls = true;
+		f->lists.tls_index_vaddr = c.address;
+	}
+}
+
+static bool is_refill(const struct flow_node *n)
+{
+	return n->in.flow == INSN_CALL && n->to && !strcmp(n->to, "GC_generic_malloc_many");
+}
+
+/* The call that fills the list, as a node; -1 = there is none. */
+static int32_t refill_call(const struct flow *w)
+{
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		if (is_refill(&w->nodes[i]))
+			return (int32_t)i;
+	}
+	return -1;
+}
+
+/* Where the refill is seen. */
+struct refill {
+	const struct flow_node *exit; /* the first cheap instruction: the list's head is still the result */
+	uint16_t list;                /* registers that hold the list's address there */
+};
+
+static struct refill behind_refill(struct plan *p, const struct flow *w, int32_t call, uint16_t list)
+{
+	const struct flow_node *n = &w->nodes[call];
+	list &= INSN_CALL_KEEPS;
+	for (int steps = 0; steps < AFTER_CALL && n->next >= 0 && !n->in.stores; steps++) {
+		n = &w->nodes[n->next];
+		/* Calls that did not refill come by here. */
+		if (n->preds != 1 || n->root)
+			break;
+		if (n->in.cost == INSN_EMULATED && n->in.flow != INSN_CALL)
+			return (struct refill){ n->cfa && plan_cfa_ok(p, n) ? n : NULL, list };
+		list &= (uint16_t)~n->in.writes;
+	}
+	return (struct refill){ 0 };
+}
+
+/* Registers that were copied to the one of the refill's last argument, &list, and not changed before the call. */
+static uint16_t list_registers(const struct flow *w, int32_t call)
+{
+	uint16_t list = INSN_BIT(INSN_RDX), changed = 0;
+	int32_t i = call;
+	for (int steps = 0; steps < BEFORE_CALL && w->nodes[i].preds == 1 && !w->nodes[i].root; steps++) {
+		i = flow_before(w, i);
+		const struct insn *in = &w->nodes[i].in;
+		if (in->copy_to == INSN_RDX)
+			return list | (INSN_BIT(in->copy_from) & (uint16_t)~changed);
+		if (in->writes & INSN_BIT(INSN_RDX))
+			break;
+		changed |= in->writes;
+	}
+	return 0;
+}
+
+static struct refill find_refill(struct plan *p, const struct flow *w)
+{
+	int32_t call = refill_call(w);
+	return call < 0 ? (struct refill){ 0 } : behind_refill(p, w, call, list_registers(w, call));
+}
+
+static int add_exit_of(struct site *s, bool slow, uint32_t exit)
+{
+	uint32_t *slot = slow ? VEC_PUSH(s, slow_exits) : VEC_PUSH(s, exits);
+	if (slot)
+		*slot = exit;
+	return slot ? 0 : -ENOMEM;
+}
+
+static int add_refill_exit(struct plan *p, struct site *s, const struct flow_node *n)
+{
+	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa, .reg = ALYS_REG_LIST,
+			       .emulated = true, .why = "behind the refill of the list" };
+	struct site_exit *slot = elf_offset_of(p->funcs.elf, x.vaddr, &x.offset) ? VEC_PUSH(p->list, exits) : NULL;
+	if (!slot)
+		return -ENOMEM;
+	*slot = x;
+	return add_exit_of(s, true, (uint32_t)p->list->exits_cnt - 1);
+}
+
+/* False: this is another function. */
+static bool read_lists(struct plan *p, const struct body *b, struct alys_lists *out, struct refill *refill)
+{
+	struct found f = { 0 };
+	for (size_t i = 0; i < b->flow.nodes_cnt; i++)
+		note_instruction(p, &b->flow, i, &f);
+	*refill = find_refill(p, &b->flow);
+	if (!f.kinds || !f.per_kind || !f.direct || !f.tls || f.top != DIRECT + f.per_kind + 1 || !refill->exit ||
+	    !p->funcs.gc_extra_vaddr || b->flow.unproven)
+		return false;
+	f.lists.extra_vaddr = p->funcs.gc_extra_vaddr;
+	f.lists.kinds = f.kinds;
+	f.lists.per_kind = f.per_kind;
+	f.lists.counting = DIRECT;
+	f.lists.top = f.top;
+	*out = f.lists;
+	return true;
+}
+
+int lists_find(struct plan *p, struct site *s)
+{
+	struct body *b = plan_body(p, s->func, s->size);
+	if (!b)
+		return -ENOMEM;
+	struct refill refill;
+	if (!read_lists(p, b, &p->list->lists, &refill))
+		return 0;
+	s->predicted = true;
+	/* Inside the function itself results leave from the lists; all other ways are slow ones. */
+	int rc = add_refill_exit(p, s, refill.exit);
+	for (size_t i = 0; i < s->exits_cnt && !rc; i++) {
+		uint64_t at = p->list->exits[s->exits[i]].vaddr;
+		if (at < b->flow.lo || at >= b->flow.hi)
+			rc = add_exit_of(s, true, s->exits[i]);
+	}
+	return rc;
+}
+
+/* The body of GC_malloc_kind, which takes from the lists; NULL where there is none. */
+static int taker_body(struct plan *p, struct body **out)
+{
+	const struct func *fn = funcs_named(&p->funcs, "GC_malloc_kind");
+	*out = fn ? plan_body(p, fn->vaddr, fn->size) : NULL;
+	return fn && !*out ? -ENOMEM : 0;
+}
+
+int lists_can_refill(struct plan *p, bool *can)
+{
+	struct body *b;
+	struct alys_lists lists;
+	struct refill refill;
+	int rc = taker_body(p, &b);
+	*can = b && funcs_named(&p->funcs, "GC_generic_malloc_many") &&
+	       funcs_named(&p->funcs, "GC_malloc_kind_global") && read_lists(p, b, &lists, &refill) && refill.list;
+	return rc;
+}
+
+int lists_refill(struct plan *p, struct site *s)
+{
+	struct body *b;
+	struct refill refill;
+	int rc = taker_body(p, &b);
+	if (!b || !read_lists(p, b, &p->list->lists, &refill))
+		return rc;
+	s->vaddr = refill.exit->in.vaddr;
+	s->cfa_off = (uint32_t)refill.exit->cfa;
+	s->emulated = true;
+	s->reg = plan_wire_reg(refill.list);
+	snprintf(s->why, sizeof(s->why), "in GC_malloc_kind, behind the refill");
+	return rc;
+}

@@ -1,0 +1,74 @@
+/* sites/ownfrees: see ownfrees.h. */
+#include "sites/ownfrees.h"
+
+#include <string.h>
+
+#define CALL 0xe8
+#define CALL_LEN 5
+
+struct calls {
+	uint64_t returns[ALYS_MAX_OWN_FREES];
+	size_t n; /* also of those that found no room */
+};
+
+/* Direct calls of `to` between lo and hi: the bytes of one are hardly ever something else. */
+static void find_calls(const struct elf *e, uint64_t lo, uint64_t hi, uint64_t to, struct calls *out)
+{
+	const uint8_t *code = hi > lo ? elf_bytes(e, lo, hi - lo) : NULL;
+	for (uint64_t i = 0; code && i + CALL_LEN <= hi - lo; i++) {
+		int32_t distance;
+		uint64_t behind = lo + i + CALL_LEN;
+		memcpy(&distance, code + i + 1, sizeof(distance));
+		if (code[i] != CALL || behind + (uint64_t)(int64_t)distance != to)
+			continue;
+		if (out->n < ALYS_MAX_OWN_FREES)
+			out->returns[out->n] = behind;
+		out->n++;
+	}
+}
+
+/* Of the file's executable segments, each. */
+static void find_everywhere(const struct elf *e, uint64_t to, struct calls *out)
+{
+	const struct elf_segment *seg;
+	size_t n = elf_segments(e, &seg);
+	for (size_t i = 0; i < n; i++) {
+		if (seg[i].exec)
+			find_calls(e, seg[i].vaddr, seg[i].vaddr + seg[i].filesz, to, out);
+	}
+}
+
+static void note_code(struct plan *p)
+{
+	const struct elf_segment *seg;
+	size_t n = elf_segments(p->funcs.elf, &seg);
+	struct alys_range *code = &p->list->code;
+	for (size_t i = 0; i < n; i++) {
+		if (!seg[i].exec)
+			continue;
+		if (!code->hi || seg[i].vaddr < code->lo)
+			code->lo = seg[i].vaddr;
+		if (seg[i].vaddr + seg[i].memsz > code->hi)
+			code->hi = seg[i].vaddr + seg[i].memsz;
+	}
+}
+
+/*
+ * With symbols it is one function. Without: glibc's shared library calls free through its PLT, so that a program may
+ * bring another one, but for calls that are of its own allocator. There are three; linked into a program, dozens.
+ */
+void ownfrees_find(struct plan *p)
+{
+	const struct func *to = funcs_named(&p->funcs, "free");
+	const struct func *shutdown = funcs_named(&p->funcs, "__malloc_arena_thread_freeres");
+	struct calls found = { 0 };
+	note_code(p);
+	if (!to)
+		return;
+	if (shutdown && shutdown->size)
+		find_calls(p->funcs.elf, shutdown->vaddr, shutdown->vaddr + shutdown->size, to->vaddr, &found);
+	else if (funcs_named(&p->funcs, "gnu_get_libc_version"))
+		find_everywhere(p->funcs.elf, to->vaddr, &found);
+	if (found.n <= ALYS_MAX_OWN_FREES)
+		memcpy(p->list->own_frees, found.returns, sizeof(found.returns));
+}

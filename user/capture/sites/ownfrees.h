@@ -1,0 +1,13 @@
+/*
+ * sites/ownfrees: calls of free that an allocator makes for itself. When a thread ends, glibc hands the blocks of its
+ * cache (tcache) to free: the program has freed them before, so these are none of its frees.
+ */
+#ifndef ALYS_SITES_OWNFREES_H
+#define ALYS_SITES_OWNFREES_H
+
+#include "sites/plan.h"
+
+/* Fills the list's own_frees and code. */
+void ownfrees_find(struct plan *p);
+
+#endif

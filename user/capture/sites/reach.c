@@ -1,0 +1,164 @@
+/*
+ * sites/reach: follows the direct calls of a function through its file, but not into what never comes back: how a program is
+ * ended is nobody's allocation. In a known allocator computed calls (hooks for pages) and those of other files (locks,
+ * system calls) allocate nothing, and one function takes memory from another at once: what is found deeper sets a thread
+ * or the allocator up, a call in millions. What strangers' code does is not known.
+ */
+#include "sites/reach.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define MAX_REACHED 1024
+#define KNOWN_DEPTH 3 /* posix_memalign -> _mid_memalign -> malloc, and one to spare */
+
+struct reach {
+	struct plan *plan;
+	const struct site *site;
+	bool known; /* whose code it is */
+	bool found; /* another probed function, or nobody knows what */
+	struct reached {
+		struct body *body;
+		int depth;
+	} *bodies;
+	size_t bodies_cnt, bodies_cap;
+};
+
+static bool gives_blocks(const struct allocator *row)
+{
+	return row->shape != ALYS_SHAPE_FREE && row->shape != ALYS_SHAPE_REFILL;
+}
+
+static const struct site *probed_at(const struct site_list *l, uint64_t func)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
+		if (s->func == func && s->state == SITE_PROBED && gives_blocks(s->row))
+			return s;
+	}
+	return NULL;
+}
+
+static bool is_row(const char *name)
+{
+	size_t n;
+	const struct allocator *rows = allocators(&n);
+	for (size_t i = 0; i < n; i++) {
+		if (gives_blocks(&rows[i]) && !strcmp(rows[i].symbol, name))
+			return true;
+	}
+	return false;
+}
+
+static bool comes_back(const struct flow *w)
+{
+	for (size_t i = 0; i < w->nodes_cnt; i++) {
+		if (w->nodes[i].leave != FLOW_STAYS)
+			return true;
+	}
+	return !w->nodes_cnt;
+}
+
+#define NEIGHBOURS 64 /* bytes of filler between functions of one source */
+
+/* Its caller is the allocator itself when a probed function is called from there. Neighbours make one range, and so does what
+ * finds no place. */
+static void put_inner(struct alys_range *ranges, struct alys_range r)
+{
+	size_t i = 0;
+	while (i < ALYS_MAX_INNER - 1 && ranges[i].lo &&
+	       (r.lo > ranges[i].hi + NEIGHBOURS || r.hi + NEIGHBOURS < ranges[i].lo))
+		i++;
+	if (!ranges[i].lo)
+		ranges[i] = r;
+	ranges[i].lo = r.lo < ranges[i].lo ? r.lo : ranges[i].lo;
+	ranges[i].hi = r.hi > ranges[i].hi ? r.hi : ranges[i].hi;
+}
+
+/* Behind the last call of a function its return address is behind the function. */
+static void note_inner(struct reach *r, const struct flow_node *n)
+{
+	uint64_t back = n->in.vaddr + n->in.len;
+	const struct func *fn = funcs_at(&r->plan->funcs, n->in.vaddr);
+	struct alys_range range = { fn ? fn->vaddr : back, fn ? fn->vaddr + fn->size + 1 : back + 1 };
+	if (r->site->row->runs_user_code && n->in.flow == INSN_CALL)
+		put_inner(r->plan->list->inner, range);
+}
+
+static int visit(struct reach *r, uint64_t vaddr, uint64_t size, int depth)
+{
+	for (size_t i = 0; i < r->bodies_cnt; i++) {
+		if (r->bodies[i].body->flow.entry == vaddr)
+			return 0;
+	}
+	if (r->known && depth >= KNOWN_DEPTH)
+		return 0;
+	if (r->bodies_cnt >= MAX_REACHED) {
+		r->found = true;
+		return 0;
+	}
+	struct body *b = plan_body(r->plan, vaddr, size);
+	struct reached *slot = b ? VEC_PUSH(r, bodies) : NULL;
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct reached){ b, depth };
+	return 0;
+}
+
+static int look_at(struct reach *r, const struct flow_node *n, int depth)
+{
+	bool goes = n->in.flow == INSN_CALL || n->leave == FLOW_JUMPS_ON || n->leave == FLOW_LOST;
+	const struct site *to = n->dest ? probed_at(r->plan->list, n->dest) : NULL;
+	if (!goes || n->no_return)
+		return 0;
+	if (to || (!n->dest && n->to && is_row(n->to)) || (!n->dest && !r->known)) {
+		r->found = true;
+		note_inner(r, n);
+		return 0;
+	}
+	if (!n->dest)
+		return 0;
+	const struct func *fn = funcs_at(&r->plan->funcs, n->dest);
+	return visit(r, n->dest, fn && fn->vaddr == n->dest ? fn->size : 0, depth + 1);
+}
+
+static int follow(struct reach *r)
+{
+	int rc = visit(r, r->site->func, r->site->size, 0);
+	for (size_t i = 0; i < r->bodies_cnt && !rc; i++) {
+		const struct flow *w = &r->bodies[i].body->flow;
+		int depth = r->bodies[i].depth;
+		if (i && !comes_back(w))
+			continue;
+		for (size_t k = 0; k < w->nodes_cnt && !rc; k++)
+			rc = look_at(r, &w->nodes[k], depth);
+	}
+	return rc;
+}
+
+/* Whose rows are a provider's own. */
+static bool is_known(const struct plan *p, const struct site *s)
+{
+	return p->provider || (s->row->family != ALLOC_LIBC && s->row->family != ALLOC_CXX);
+}
+
+int reach_find(struct plan *p)
+{
+	int rc = 0;
+	for (size_t i = 0; i < p->list->sites_cnt && !rc; i++) {
+		struct site *s = &p->list->sites[i];
+		struct reach r = { .plan = p, .site = s, .known = is_known(p, s) };
+		if (s->state != SITE_PROBED || !gives_blocks(s->row))
+			continue;
+		s->jumps = s->passed_on || (s->lost && !r.known);
+		/* A collector's calls of itself are told by their caller, whoever follows the outer one. */
+		if (s->row->nest == ALYS_NEST_THREAD)
+			rc = follow(&r);
+		s->leaf = s->row->nest == ALYS_NEST_CALLER || !(r.found || s->jumps);
+		free(r.bodies);
+	}
+	return rc;
+}

@@ -1,0 +1,10 @@
+/* sites/reach: which probed functions may come to others, by calls and jumps of their own or of what they call. */
+#ifndef ALYS_SITES_REACH_H
+#define ALYS_SITES_REACH_H
+
+#include "sites/plan.h"
+
+/* Fills leaf and jumps of each probed site, and the list's inner code. After leave_find. -ENOMEM or 0. */
+int reach_find(struct plan *p);
+
+#endif

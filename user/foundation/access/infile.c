@@ -1,0 +1,57 @@
+/* access/infile: see infile.h. */
+#include "access/infile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PIECE 4096
+
+static const char *kind_of(mode_t mode)
+{
+	return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+static int refuse(const char *path, mode_t mode, struct err *err)
+{
+	return err_set(err, EINVAL, "%s is %s, not a regular file", path, kind_of(mode));
+}
+
+/* Looked at before it is opened, which may wake a device; and after, for it may be another by then. */
+int infile_open(const char *path, struct err *err)
+{
+	struct stat st;
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return refuse(path, st.st_mode, err);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return refuse(path, st.st_mode, err);
+}
+
+int infile_read(const char *path, uint64_t most, struct buf *out, struct err *err)
+{
+	uint64_t total = 0;
+	ssize_t got = 1;
+	int fd = infile_open(path, err);
+	if (fd < 0)
+		return fd;
+	while (got > 0 && total <= most) {
+		uint8_t *room = buf_room(out, PIECE);
+		errno = ENOMEM;
+		got = room ? read(fd, room, PIECE) : -1;
+		total += got > 0 ? (uint64_t)got : 0;
+		out->len += got > 0 ? (size_t)got : 0;
+	}
+	int rc = got < 0 ? err_set(err, errno, "cannot read %s: %s", path, strerror(errno)) : 0;
+	if (total > most)
+		rc = err_set(err, EFBIG, "%s has more than the %llu KiB that such a file may have", path,
+			     (unsigned long long)most >> 10);
+	close(fd);
+	return rc;
+}

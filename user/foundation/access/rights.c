@@ -1,0 +1,224 @@
+/* access/rights: see rights.h. */
+#include "access/rights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "access/places.h"
+#include "access/smaps.h"
+#include "access/theirs.h"
+
+/* The head of union bpf_attr for BPF_LINK_CREATE with a multi uprobe, include/uapi/linux/bpf.h of 6.6:
+ * the system headers of Debian 12 are older. */
+struct link_create_uprobe_multi {
+	__u32 prog_fd, target_fd, attach_type, flags;
+	__u64 path, offsets, ref_ctr_offsets, cookies;
+	__u32 cnt, multi_flags, pid, pad;
+};
+
+static int own_maps(void *ctx, uint32_t tid)
+{
+	char path[32];
+	(void)ctx;
+	snprintf(path, sizeof(path), "/proc/%u/maps", tid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int own_exe(void *ctx, uint32_t tid, char *out, size_t cap)
+{
+	char path[32];
+	(void)ctx;
+	snprintf(path, sizeof(path), "/proc/%u/exe", tid);
+	ssize_t n = readlink(path, out, cap);
+	return n < 0 ? -errno : (int)n;
+}
+
+static int own_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
+{
+	(void)ctx;
+	return theirs_mapped(tid, start, end);
+}
+
+static int own_file(void *ctx, uint32_t tid, const char *path)
+{
+	(void)ctx;
+	return theirs_file(tid, path);
+}
+
+static int64_t own_memory(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
+{
+	struct iovec here = { out, 0 }, there[IOV_MAX];
+	(void)ctx;
+	cnt = cnt < IOV_MAX ? cnt : IOV_MAX;
+	for (size_t i = 0; i < cnt; i++) {
+		there[i] = (struct iovec){ (void *)(uintptr_t)r[i].addr, r[i].n };
+		here.iov_len += r[i].n;
+	}
+	ssize_t got = process_vm_readv((pid_t)tid, &here, 1, there, cnt, 0);
+	return got < 0 ? -errno : got;
+}
+
+static int own_place(void *ctx, enum rights_place what, int number)
+{
+	(void)ctx;
+	switch (what) {
+	case PLACE_OPEN:
+		return place_open((uint32_t)number);
+	case PLACE_SHARE:
+		return place_share(number);
+	case PLACE_MAP:
+		return place_map(number);
+	default:
+		place_close(number);
+		return 0;
+	}
+}
+
+static int own_link(void *ctx, const struct rights_link *l)
+{
+	/* Through our own descriptor: the file's name may be gone, replaced, or of another namespace. */
+	char path[64];
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = (__u32)l->prog_fd, .attach_type = l->attach_type, .path = (__u64)(uintptr_t)path,
+		.offsets = (__u64)(uintptr_t)l->offsets, .cookies = (__u64)(uintptr_t)l->cookies, .cnt = l->cnt,
+		.multi_flags = l->flags, .pid = l->tgid,
+	};
+	(void)ctx;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->file_fd);
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return fd < 0 ? -errno : fd;
+}
+
+static int own_tracepoint(void *ctx, const char *name, int prog_fd)
+{
+	union bpf_attr attr = { 0 };
+	(void)ctx;
+	attr.raw_tracepoint.name = (__u64)(uintptr_t)name;
+	attr.raw_tracepoint.prog_fd = (__u32)prog_fd;
+	int fd = (int)syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
+	return fd < 0 ? -errno : fd;
+}
+
+static int own_array(void *ctx, const char *name, uint32_t value_sz)
+{
+	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = sizeof(uint32_t), .value_size = value_sz,
+				.max_entries = 1, .map_flags = BPF_F_MMAPABLE };
+	(void)ctx;
+	strncpy(attr.map_name, name, sizeof(attr.map_name) - 1);
+	int fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+	return fd < 0 ? -errno : fd;
+}
+
+static int own_mappings(void *ctx, int cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1,
+		.mmap2 = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC, /* as in the records of our programs */
+		.wakeup_events = 1,
+	};
+	(void)ctx;
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int own_footprint(void *ctx)
+{
+	uint64_t kib = smaps_of_family((uint32_t)getpid()) / 1024;
+	(void)ctx;
+	return kib < INT_MAX ? (int)kib : INT_MAX;
+}
+
+const struct rights rights_own = {
+	.maps = own_maps, .exe = own_exe, .mapped = own_mapped, .file = own_file, .memory = own_memory, .place = own_place,
+	.link = own_link, .tracepoint = own_tracepoint, .array = own_array, .mappings = own_mappings,
+	.footprint = own_footprint,
+};
+
+static const struct rights *lent;
+
+void rights_lend(const struct rights *r)
+{
+	lent = r;
+}
+
+const struct rights *rights_lent(void)
+{
+	return lent;
+}
+
+static const struct rights *now(void)
+{
+	return lent ? lent : &rights_own;
+}
+
+int rights_maps(uint32_t tid)
+{
+	return now()->maps(now()->ctx, tid);
+}
+
+int rights_exe(uint32_t tid, char *out, size_t cap)
+{
+	return now()->exe(now()->ctx, tid, out, cap);
+}
+
+int rights_mapped(uint32_t tid, uint64_t start, uint64_t end)
+{
+	return now()->mapped(now()->ctx, tid, start, end);
+}
+
+int rights_file(uint32_t tid, const char *path)
+{
+	return now()->file(now()->ctx, tid, path);
+}
+
+int64_t rights_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
+{
+	return now()->memory(now()->ctx, tid, r, cnt, out);
+}
+
+int rights_place(enum rights_place what, int number)
+{
+	return now()->place(now()->ctx, what, number);
+}
+
+int rights_link(const struct rights_link *l)
+{
+	return now()->link(now()->ctx, l);
+}
+
+int rights_tracepoint(const char *name, int prog_fd)
+{
+	return now()->tracepoint(now()->ctx, name, prog_fd);
+}
+
+int rights_array(const char *name, uint32_t value_sz)
+{
+	return now()->array(now()->ctx, name, value_sz);
+}
+
+int rights_mappings(int cpu)
+{
+	return now()->mappings(now()->ctx, cpu);
+}
+
+int rights_footprint(void)
+{
+	return now()->footprint(now()->ctx);
+}

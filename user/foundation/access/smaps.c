@@ -1,0 +1,83 @@
+/* access/smaps: see smaps.h. */
+#include "access/smaps.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static FILE *open_of(const char *place, const char *name)
+{
+	char path[96];
+	snprintf(path, sizeof(path), "/proc/%s/%s", place, name);
+	return fopen(path, "re");
+}
+
+/* Lines of numbers begin with a capital letter, the line of a mapping before them with its address. */
+static uint64_t shares(FILE *f)
+{
+	char line[4352];
+	uint64_t sum = 0, kib;
+	bool of_bpf = false;
+	while (fgets(line, sizeof(line), f)) {
+		if (!isupper((unsigned char)line[0]))
+			of_bpf = strstr(line, " anon_inode:bpf-map");
+		else if (!of_bpf && !strncmp(line, "Pss:", 4) && sscanf(line + 4, "%" SCNu64, &kib) == 1)
+			sum += kib;
+	}
+	return sum * 1024;
+}
+
+static uint64_t resident(const char *pid)
+{
+	char line[256];
+	uint64_t kib = 0;
+	FILE *f = open_of(pid, "status");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "VmRSS: %" SCNu64, &kib) != 1)
+		;
+	if (f)
+		fclose(f);
+	return kib * 1024;
+}
+
+static uint64_t of_process(const char *pid)
+{
+	FILE *f = open_of(pid, "smaps");
+	uint64_t sum = f ? shares(f) : resident(pid);
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+static uint64_t of_children(const char *pid, const char *task)
+{
+	char name[64];
+	uint32_t child;
+	uint64_t sum = 0;
+	snprintf(name, sizeof(name), "task/%.20s/children", task);
+	FILE *f = open_of(pid, name);
+	while (f && fscanf(f, "%" SCNu32, &child) == 1)
+		sum += smaps_of_family(child);
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* Each thread is told its own children only. */
+uint64_t smaps_of_family(uint32_t pid)
+{
+	char number[16], tasks[64];
+	snprintf(number, sizeof(number), "%u", pid);
+	snprintf(tasks, sizeof(tasks), "/proc/%u/task", pid);
+	uint64_t sum = of_process(number);
+	DIR *dir = opendir(tasks);
+	for (const struct dirent *e; dir && (e = readdir(dir));) {
+		if (e->d_name[0] != '.')
+			sum += of_children(number, e->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}

@@ -1,0 +1,9 @@
+/* base/clock: the time that never goes back. */
+#ifndef ALYS_BASE_CLOCK_H
+#define ALYS_BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t now_ns(void); /* CLOCK_MONOTONIC */
+
+#endif

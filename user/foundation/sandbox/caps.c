@@ -1,0 +1,68 @@
+/* sandbox/caps: see caps.h. By the system calls, as the two calls that are needed are no reason for libcap. */
+#include "sandbox/caps.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct caps {
+	struct __user_cap_header_struct head;
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+};
+
+static int caps_get(struct caps *c)
+{
+	*c = (struct caps){ .head = { .version = _LINUX_CAPABILITY_VERSION_3 } };
+	return syscall(SYS_capget, &c->head, c->data) ? -errno : 0;
+}
+
+static int caps_set(struct caps *c)
+{
+	return syscall(SYS_capset, &c->head, c->data) ? -errno : 0;
+}
+
+bool caps_has(int cap)
+{
+	struct caps c;
+	return !caps_get(&c) && c.data[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap);
+}
+
+const char *caps_advice(void)
+{
+	return geteuid() ? "run as root (sudo)" :
+			   "root here has not all rights (a container, a security module, dropped capabilities): see `alys-bpf doctor`";
+}
+
+/* The ambient set follows the others. */
+int caps_drop(int cap)
+{
+	struct caps c;
+	int rc = caps_get(&c);
+	struct __user_cap_data_struct *d = &c.data[CAP_TO_INDEX(cap)];
+	if (rc)
+		return rc;
+	d->effective &= ~CAP_TO_MASK(cap);
+	d->permitted &= ~CAP_TO_MASK(cap);
+	d->inheritable &= ~CAP_TO_MASK(cap);
+	return caps_set(&c);
+}
+
+int caps_drop_all(void)
+{
+	struct caps none = { .head = { .version = _LINUX_CAPABILITY_VERSION_3 } };
+	return caps_set(&none);
+}
+
+int caps_keep(const int *caps, size_t cnt)
+{
+	struct caps now, less = { .head = { .version = _LINUX_CAPABILITY_VERSION_3 } };
+	int rc = caps_get(&now);
+	for (size_t i = 0; !rc && i < cnt; i++) {
+		struct __user_cap_data_struct *from = &now.data[CAP_TO_INDEX(caps[i])], *to = &less.data[CAP_TO_INDEX(caps[i])];
+		to->permitted |= from->permitted & CAP_TO_MASK(caps[i]);
+		to->effective |= from->effective & CAP_TO_MASK(caps[i]);
+	}
+	return rc ? rc : caps_set(&less);
+}

@@ -1,0 +1,408 @@
+/* boehm/heap: see heap.h. */
+#include "boehm/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "boehm/header.h"
+
+#define PATIENCE_NS 2000000000ull /* for a moment without a collection */
+#define PAUSE_NS 200000
+#define WITNESSES 1024     /* blocks looked at twice */
+#define PAGES_SPREAD 8     /* a direct table of pages when the heap fills an eighth of its span */
+#define PAGES_MIN (1u << 20)
+#define PAGES_MAX (1u << 24) /* one header may claim any size: a table of 64 MiB at most */
+
+static bool is_collected(uint8_t kind)
+{
+	return kind != HEAP_UNCOLLECTABLE && kind != HEAP_ATOMIC_UNCOLLECTABLE;
+}
+
+void boehm_heap_free(struct boehm_heap *h)
+{
+	free(h->blocks);
+	free(h->marks);
+	free(h->gaps);
+	free(h->pages);
+	free(h->asked);
+	*h = (struct boehm_heap){ 0 };
+}
+
+/* --- one reading -------------------------------------------------------------------------------- */
+
+struct reading {
+	struct memory *m;
+	const struct layout *l;
+	struct boehm_heap *h;
+	uint64_t end; /* of the last block or gap taken: the next one begins behind it */
+	bool clearing; /* a block had not even the mark that all have */
+};
+
+/* Room for the marks of the block; they are doubled so that a large heap is not copied for each block. */
+static uint8_t *marks_room(struct boehm_heap *h, size_t more)
+{
+	if (h->marks_cap - h->marks_cnt < more) {
+		size_t cap = h->marks_cap * 2 + more + BOEHM_BLOCK;
+		uint8_t *grown = realloc(h->marks, cap);
+		if (!grown)
+			return NULL;
+		h->marks = grown;
+		h->marks_cap = cap;
+	}
+	h->marks_cnt += more;
+	return h->marks + h->marks_cnt - more;
+}
+
+static int take_gap(struct boehm_heap *h, const struct header *head)
+{
+	struct heap_gap *g = VEC_PUSH(h, gaps);
+	if (!g)
+		return -ENOMEM;
+	*g = (struct heap_gap){ head->block, head->bytes, head->flags & HEADER_UNMAPPED };
+	*(g->unmapped ? &h->unmapped_bytes : &h->free_bytes) += g->bytes;
+	return 0;
+}
+
+static int take_block(struct reading *r, const struct header *head, uint64_t header)
+{
+	struct boehm_heap *h = r->h;
+	struct heap_block *b = VEC_PUSH(h, blocks);
+	uint8_t *marks = b ? marks_room(h, head->objects) : NULL;
+	if (!marks)
+		return -ENOMEM;
+	*b = (struct heap_block){
+		.addr = head->block, .bytes = head->bytes, .size = head->size, .header = header, .objects = head->objects,
+		.n_marks = (uint32_t)head->n_marks, .marks = h->marks_cnt - head->objects,
+		.last_reclaimed = head->last_reclaimed, .kind = head->kind, .flags = head->flags,
+	};
+	b->live = header_marks(head, r->l, marks);
+	return 0;
+}
+
+static int take_header(struct reading *r, const uint8_t *raw, const struct index_entry *e)
+{
+	struct header head;
+	bool good = header_parse(raw, e, r->l, &head) && head.block >= r->end;
+	if (good && !header_is_free(&head) && !header_has_sentinel(&head, r->l)) {
+		r->clearing = true;
+		good = false;
+	}
+	if (!good) {
+		r->h->bad_headers++;
+		return 0;
+	}
+	r->end = head.block + head.bytes;
+	r->h->heap_bytes += head.bytes;
+	return header_is_free(&head) ? take_gap(r->h, &head) : take_block(r, &head, e->header);
+}
+
+static int take_headers(struct reading *r, const struct block_index *x)
+{
+	size_t each = header_bytes(r->l);
+	uint8_t *raw = malloc(HEADER_CHUNK * each);
+	int rc = raw ? 0 : -ENOMEM;
+	for (size_t at = 0; !rc && at < x->entries_cnt;) {
+		size_t n = x->entries_cnt - at < HEADER_CHUNK ? x->entries_cnt - at : HEADER_CHUNK;
+		rc = headers_read(r->m, x->entries + at, n, each, raw);
+		for (size_t i = 0; !rc && i < n; i++)
+			rc = take_header(r, raw + i * each, &x->entries[at + i]);
+		at += n;
+	}
+	free(raw);
+	return rc;
+}
+
+/* --- is it of one cycle? ------------------------------------------------------------------------ */
+
+/* The part of a header that a cycle changes, and what tells that it is still that block's. */
+struct witness {
+	uint64_t block;
+	uint8_t kind, flags;
+	uint16_t last_reclaimed;
+	uint32_t pad;
+	uint64_t size;
+	uint8_t between[0x40 - 0x28];
+};
+
+static bool says_otherwise(const struct heap_block *b, const struct witness *w, uint64_t n_marks)
+{
+	bool same = w->block == b->addr && w->kind == b->kind && w->size == b->size && w->flags == b->flags &&
+		    w->last_reclaimed == b->last_reclaimed;
+	return same && (uint32_t)n_marks != b->n_marks;
+}
+
+/* In the order of the collector's clearing: the last block with marks of the lowest 4 MiB that have any. */
+static size_t first_cleared(const struct boehm_heap *h)
+{
+	size_t found = SIZE_MAX;
+	for (size_t i = 0; i < h->blocks_cnt; i++) {
+		const struct heap_block *b = &h->blocks[i];
+		if (found != SIZE_MAX && b->addr >> 22 != h->blocks[found].addr >> 22)
+			break;
+		if (is_collected(b->kind) && b->n_marks)
+			found = i;
+	}
+	return found;
+}
+
+/* Blocks whose headers are looked at again; gives how many. */
+static size_t choose_witnesses(const struct boehm_heap *h, size_t *out)
+{
+	size_t n = 0, first = first_cleared(h), step = h->blocks_cnt / (WITNESSES - 1) + 1;
+	if (first != SIZE_MAX)
+		out[n++] = first;
+	for (size_t i = 0; i < h->blocks_cnt && n < WITNESSES; i += step) {
+		if (is_collected(h->blocks[i].kind))
+			out[n++] = i;
+	}
+	return n;
+}
+
+static int compare_witnesses(struct memory *m, const struct layout *l, const struct boehm_heap *h, bool *changed)
+{
+	size_t chosen[WITNESSES], n = choose_witnesses(h, chosen);
+	struct rights_range ranges[WITNESSES] = { 0 };
+	struct witness *seen = malloc(sizeof(*seen) * WITNESSES);
+	int rc = seen ? 0 : -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		ranges[i] = (struct rights_range){ h->blocks[chosen[i]].header + 0x10, sizeof(*seen) };
+	if (!rc)
+		rc = memory_read_ranges(m, ranges, n, seen, NULL);
+	for (size_t i = 0; !rc && i < n; i++) {
+		uint64_t n_marks;
+		memcpy(&n_marks, (uint8_t *)&seen[i] + l->n_marks_off - 0x10, sizeof(n_marks));
+		*changed |= says_otherwise(&h->blocks[chosen[i]], &seen[i], n_marks);
+	}
+	free(seen);
+	return rc;
+}
+
+/* Is a cycle clearing or marking at this moment? As far as it is known where the collector notes that. */
+static bool is_marking(struct memory *m, const struct layout *l)
+{
+	uint64_t stack[3];
+	uint32_t state;
+	if (l->mark_state && !memory_read(m, l->mark_state, &state, sizeof(state)) && state)
+		return true;
+	return l->mark_stack && !memory_read(m, l->mark_stack, stack, sizeof(stack)) && stack[2] >= stack[0] &&
+	       stack[2] < stack[1];
+}
+
+/*
+ * A cycle ends with giving back all blocks in which it marked nothing, so those without a mark are younger
+ * than it: set up in the cycle that is running now. Others mean that one is being cleared, marked or
+ * finished at this moment, though perhaps asleep, so that nothing changes.
+ */
+static bool is_unfinished(const struct boehm_heap *h)
+{
+	size_t collected = 0, marked = 0;
+	for (size_t i = 0; i < h->blocks_cnt; i++) {
+		const struct heap_block *b = &h->blocks[i];
+		if (!is_collected(b->kind))
+			continue;
+		if (!b->live && !b->n_marks && b->last_reclaimed != (uint16_t)h->gc_no)
+			return true;
+		collected++;
+		marked += b->live != 0;
+	}
+	/* The first cycle is that of the collector's own start: there was nothing yet. */
+	return collected && !marked && h->gc_no > 1;
+}
+
+static uint64_t latest_sweep(const struct boehm_heap *h)
+{
+	uint16_t latest = 0;
+	for (size_t i = 0; i < h->blocks_cnt; i++)
+		latest = h->blocks[i].last_reclaimed > latest ? h->blocks[i].last_reclaimed : latest;
+	return latest;
+}
+
+int boehm_gc_no(struct memory *m, const struct layout *l, uint64_t *out)
+{
+	return l->gc_no ? memory_read(m, l->gc_no, out, sizeof(*out)) : -ENOENT;
+}
+
+static int read_once(struct memory *m, const struct layout *l, struct boehm_heap *h)
+{
+	struct block_index x;
+	struct reading r = { .m = m, .l = l, .h = h };
+	uint64_t before = 0, after = 0;
+	bool changed = is_marking(m, l);
+	int rc = l->gc_no ? boehm_gc_no(m, l, &before) : 0;
+	if (!rc)
+		rc = index_read(m, l->top_index, l->all_nils, &x);
+	if (rc)
+		return rc;
+	h->bad_headers = x.strange;
+	rc = take_headers(&r, &x);
+	index_free(&x);
+	if (!rc)
+		rc = compare_witnesses(m, l, h, &changed);
+	if (!rc && l->gc_no)
+		rc = boehm_gc_no(m, l, &after);
+	h->unnumbered = !l->gc_no;
+	h->gc_no = l->gc_no ? before : latest_sweep(h);
+	h->torn = changed || r.clearing || before != after || is_marking(m, l) || (h->gc_no && is_unfinished(h));
+	return rc;
+}
+
+/* --- finding objects ---------------------------------------------------------------------------- */
+
+static int fill_pages(struct boehm_heap *h)
+{
+	if (!h->blocks_cnt)
+		return 0;
+	const struct heap_block *last = &h->blocks[h->blocks_cnt - 1];
+	uint64_t first = h->blocks[0].addr / BOEHM_BLOCK, end = (last->addr + last->bytes) / BOEHM_BLOCK;
+	uint64_t worthwhile = h->heap_bytes / BOEHM_BLOCK * PAGES_SPREAD + PAGES_MIN;
+	if (end - first > worthwhile || end - first > PAGES_MAX || h->blocks_cnt >= UINT32_MAX)
+		return 0;
+	h->pages = calloc(end - first, sizeof(*h->pages));
+	if (!h->pages)
+		return -ENOMEM;
+	h->first_page = first;
+	h->pages_cnt = end - first;
+	for (size_t i = 0; i < h->blocks_cnt; i++) {
+		const struct heap_block *b = &h->blocks[i];
+		for (uint64_t p = 0; p < b->bytes / BOEHM_BLOCK; p++)
+			h->pages[b->addr / BOEHM_BLOCK + p - first] = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static size_t search_block(const struct boehm_heap *h, uint64_t addr)
+{
+	size_t low = 0, high = h->blocks_cnt;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (h->blocks[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && addr - h->blocks[low - 1].addr < h->blocks[low - 1].bytes ? low - 1 : SIZE_MAX;
+}
+
+static size_t block_of(const struct boehm_heap *h, uint64_t addr)
+{
+	uint64_t page = addr / BOEHM_BLOCK - h->first_page;
+	if (!h->pages)
+		return search_block(h, addr);
+	return page < h->pages_cnt && h->pages[page] ? h->pages[page] - 1 : SIZE_MAX;
+}
+
+struct heap_object boehm_heap_object(const struct boehm_heap *h, size_t block, uint32_t index)
+{
+	const struct heap_block *b = &h->blocks[block];
+	return (struct heap_object){
+		.base = b->addr + index * b->size, .size = b->size, .block = block, .index = index, .kind = b->kind,
+		.marked = h->marks[b->marks + index],
+	};
+}
+
+bool boehm_heap_find(const struct boehm_heap *h, uint64_t addr, struct heap_object *out)
+{
+	size_t block = block_of(h, addr);
+	if (block == SIZE_MAX)
+		return false;
+	const struct heap_block *b = &h->blocks[block];
+	uint64_t offset = addr - b->addr;
+	uint32_t index = b->objects == 1 ? offset >= b->size : (uint32_t)offset / (uint32_t)b->size;
+	if (index >= b->objects)
+		return false;
+	*out = boehm_heap_object(h, block, index);
+	return true;
+}
+
+/* --- a reading that can be believed ------------------------------------------------------------- */
+
+static void restart(struct boehm_heap *h)
+{
+	uint32_t retries = h->retries;
+	boehm_heap_free(h);
+	h->retries = retries + 1;
+}
+
+static int read_patiently(struct memory *m, const struct layout *l, uint64_t patience_ns, struct boehm_heap *out,
+			  struct err *err)
+{
+	uint64_t began = now_ns(), start = began;
+	*out = (struct boehm_heap){ 0 };
+	int rc = read_once(m, l, out);
+	while (!rc && out->torn && now_ns() - began < patience_ns) {
+		struct timespec pause = { .tv_nsec = PAUSE_NS };
+		nanosleep(&pause, NULL);
+		restart(out);
+		start = now_ns();
+		rc = read_once(m, l, out);
+	}
+	if (!rc)
+		rc = fill_pages(out);
+	if (rc) {
+		boehm_heap_free(out);
+		return err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
+	}
+	out->read_ns = start;
+	out->took_ns = now_ns() - start;
+	return 0;
+}
+
+int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
+{
+	return read_patiently(m, l, PATIENCE_NS, out, err);
+}
+
+int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
+{
+	return read_patiently(m, l, 0, out, err);
+}
+
+/* Hundreds of times a second: nothing is read that does not tell of these blocks. */
+static int read_asked(struct memory *m, const struct layout *l, struct boehm_heap *h)
+{
+	struct block_index x;
+	struct reading r = { .m = m, .l = l, .h = h };
+	int rc = l->gc_no ? boehm_gc_no(m, l, &h->gc_no) : 0;
+	if (!rc)
+		rc = index_read_of(m, l->top_index, l->all_nils, h->asked, h->asked_cnt, &x);
+	if (rc)
+		return rc;
+	h->bad_headers = x.strange;
+	rc = take_headers(&r, &x);
+	index_free(&x);
+	h->unnumbered = !l->gc_no;
+	if (h->unnumbered)
+		h->gc_no = latest_sweep(h);
+	h->heap_bytes = h->free_bytes = h->unmapped_bytes = 0;
+	return rc;
+}
+
+int boehm_heap_read_some(struct memory *m, const struct layout *l, uint64_t *asked, size_t cnt, struct boehm_heap *out,
+			 struct err *err)
+{
+	uint64_t start = now_ns();
+	*out = (struct boehm_heap){ .asked = asked, .asked_cnt = cnt };
+	int rc = read_asked(m, l, out);
+	if (rc) {
+		boehm_heap_free(out);
+		return err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
+	}
+	out->read_ns = start;
+	out->took_ns = now_ns() - start;
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+bool boehm_heap_covers(const struct boehm_heap *h, uint64_t addr)
+{
+	return !h->asked || bsearch(&addr, h->asked, h->asked_cnt, sizeof(addr), by_address);
+}

@@ -1,0 +1,276 @@
+/* collector: see collector.h. */
+#include "collector/collector.h"
+
+#include <errno.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "collector/prove.h"
+#include "sandbox/caps.h"
+#include "target/module.h"
+#include "target/proc.h"
+
+/* --- what is mapped ----------------------------------------------------------------------------- */
+
+static int take_line(void *ctx, const struct map_line *line)
+{
+	const struct space_region r = {
+		.start = line->start, .end = line->end, .offset = line->offset, .dev = line->dev, .ino = line->ino,
+		.readable = line->readable, .writable = line->writable, .exec = line->exec, .path = line->path,
+	};
+	return space_add(ctx, &r);
+}
+
+int collector_space(uint32_t tgid, struct space *out, struct err *err)
+{
+	*out = (struct space){ 0 };
+	int rc = proc_each_map(tgid, take_line, out, err);
+	if (rc == -ENOMEM)
+		err_set(err, ENOMEM, "out of memory");
+	if (!rc && !out->regions_cnt)
+		rc = err_set(err, ESRCH, "process %u has ended", tgid);
+	if (rc)
+		space_free(out);
+	return rc;
+}
+
+bool collector_bias(const struct elf *e, const struct space *s, uint64_t dev, uint64_t ino, uint64_t *bias)
+{
+	for (size_t i = 0; i < s->regions_cnt; i++) {
+		const struct space_region *r = &s->regions[i];
+		const struct elf_mapped part = { .offset = r->offset, .size = r->end - r->start, .exec = r->exec };
+		uint64_t vaddr;
+		if (r->exec && r->dev == dev && r->ino == ino && elf_mapped_vaddr(e, &part, &vaddr)) {
+			*bias = r->start - vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- which file --------------------------------------------------------------------------------- */
+
+static struct elf *open_file(uint32_t tgid, const struct space_region *r, int *fd)
+{
+	const struct map_line line = { .start = r->start, .end = r->end, .dev = r->dev, .ino = r->ino, .path = r->path };
+	*fd = r->ino ? module_open(tgid, &line) : -1;
+	struct elf *e = *fd >= 0 ? elf_open(*fd, r->path, NULL) : NULL;
+	if (!e && *fd >= 0)
+		close(*fd);
+	return e;
+}
+
+struct functions {
+	bool malloc, init;
+};
+
+static int note_function(void *ctx, const struct elf_symbol *s)
+{
+	struct functions *f = ctx;
+	if (!s->defined || s->type != STT_FUNC || strncmp(s->name, "GC_", 3))
+		return 0;
+	f->malloc |= !strcmp(s->name, "GC_malloc") || !strcmp(s->name, "GC_malloc_kind");
+	f->init |= !strcmp(s->name, "GC_init");
+	return f->malloc && f->init;
+}
+
+static bool has_collector(const struct elf *e)
+{
+	struct functions f = { 0 };
+	return elf_each_symbol(e, note_function, &f) != 0;
+}
+
+static bool seen_before(const struct space *s, size_t i)
+{
+	for (size_t k = 0; k < i; k++) {
+		if (s->regions[k].exec && s->regions[k].ino == s->regions[i].ino && s->regions[k].dev == s->regions[i].dev)
+			return true;
+	}
+	return false;
+}
+
+/* The first mapped file that has a collector among its symbols; a path of region i for messages. */
+static const struct space_region *find_by_name(struct collector *c)
+{
+	for (size_t i = 0; i < c->space.regions_cnt; i++) {
+		const struct space_region *r = &c->space.regions[i];
+		if (!r->exec || !r->ino || seen_before(&c->space, i))
+			continue;
+		c->elf = open_file(c->memory.tgid, r, &c->fd);
+		if (c->elf && has_collector(c->elf) && collector_bias(c->elf, &c->space, r->dev, r->ino, &c->bias))
+			return r;
+		if (c->elf) {
+			elf_close(c->elf);
+			close(c->fd);
+		}
+		c->elf = NULL;
+		c->fd = -1;
+	}
+	return NULL;
+}
+
+static const struct space_region *program_region(const struct collector *c)
+{
+	for (size_t i = 0; i < c->space.regions_cnt; i++) {
+		const struct space_region *r = &c->space.regions[i];
+		if (r->exec && r->ino && !strcmp(r->path, c->exe))
+			return r;
+	}
+	return NULL;
+}
+
+struct elf *collector_program(const struct collector *c, int *fd, uint64_t *bias)
+{
+	const struct space_region *r = program_region(c);
+	struct elf *e = r ? open_file(c->memory.tgid, r, fd) : NULL;
+	if (e && !collector_bias(e, &c->space, r->dev, r->ino, bias)) {
+		elf_close(e);
+		close(*fd);
+		e = NULL;
+	}
+	*fd = e ? *fd : -1;
+	return e;
+}
+
+/* --- opening ------------------------------------------------------------------------------------ */
+
+static int no_collector(const struct collector *c, struct err *err)
+{
+	return err_set(err, ENOENT,
+		       "process %u (%s) has no collector of Boehm's: no file mapped into it has GC_malloc among its symbols, and its own data shows no block index",
+		       c->memory.tgid, c->comm);
+}
+
+static int check_access(struct collector *c, struct err *err)
+{
+	uint64_t word;
+	for (size_t i = 0; i < c->space.regions_cnt; i++) {
+		if (!c->space.regions[i].readable || c->space.regions[i].path[0] == '[')
+			continue;
+		int rc = memory_read(&c->memory, c->space.regions[i].start, &word, sizeof(word));
+		if (rc == -EPERM)
+			return err_set(err, EACCES, "not allowed to read the memory of process %u (%s): %s",
+				       c->memory.tgid, c->comm, caps_advice());
+		return rc == -ESRCH ? err_set(err, ESRCH, "process %u (%s) has ended", c->memory.tgid, c->comm) : 0;
+	}
+	return 0;
+}
+
+static int begin(struct collector *c, struct proc_facts *facts, struct err *err)
+{
+	struct buf name = { 0 };
+	int rc = proc_read(c->memory.tgid, facts, err);
+	if (rc)
+		return rc;
+	text_clean(&name, facts->comm, sizeof(facts->comm));
+	snprintf(c->comm, sizeof(c->comm), "%s", buf_str(&name));
+	buf_free(&name);
+	c->start_ns = facts->start_ns;
+	snprintf(c->exe, sizeof(c->exe), "%s", facts->exe);
+	if (facts->kernel_thread)
+		return err_set(err, ENOENT, "process %u (%s) is a kernel thread: it has no heap", c->memory.tgid, c->comm);
+	if (facts->ended)
+		return err_set(err, ESRCH, "process %u (%s) has ended", c->memory.tgid, c->comm);
+	c->memory.through = proc_holder(c->memory.tgid);
+	rc = collector_space(c->memory.tgid, &c->space, err);
+	return rc ?: check_access(c, err);
+}
+
+static int find_layout(struct collector *c, const struct space_region *file, bool named, struct err *err)
+{
+	struct buf path = { 0 };
+	text_clean(&path, file->path, 200);
+	int rc = layout_find(&c->memory, &c->space, c->elf, c->bias, buf_str(&path), &c->layout, err);
+	if (rc == -ENOTSUP && !named)
+		rc = no_collector(c, err);
+	else if (rc)
+		err_wrap(err, "process %u (%s): %s", c->memory.tgid, c->comm, buf_str(&path));
+	buf_free(&path);
+	return rc;
+}
+
+static int find(struct collector *c, struct err *err)
+{
+	struct proc_facts facts;
+	int rc = begin(c, &facts, err);
+	if (rc)
+		return rc;
+	const struct space_region *file = find_by_name(c);
+	bool named = file;
+	/* What is left: a collector linked into the program and stripped of names. */
+	if (!file)
+		c->elf = collector_program(c, &c->fd, &c->bias);
+	if (!c->elf)
+		return no_collector(c, err);
+	file = file ?: program_region(c);
+	c->dev = file->dev;
+	c->ino = file->ino;
+	c->trust = COLLECTOR_STRUCTURAL;
+	return find_layout(c, file, named, err);
+}
+
+int collector_find(struct collector *c, uint32_t tgid, struct err *err)
+{
+	*c = (struct collector){ .memory = { .tgid = tgid }, .fd = -1 };
+	int rc = find(c, err);
+	if (rc)
+		collector_close(c);
+	return rc;
+}
+
+int collector_prove(struct collector *c, struct err *err)
+{
+	struct calibration verdict = { 0 };
+	prove_layout(c->elf, c->fd, c->dev, c->ino, &c->layout, c->bias, &verdict);
+	c->trust = verdict.verdict == VERDICT_AGREED ? COLLECTOR_PROVEN : COLLECTOR_STRUCTURAL;
+	if (verdict.verdict == VERDICT_WRONG)
+		c->trust = COLLECTOR_WRONG;
+	snprintf(c->why, sizeof(c->why), "%s", verdict.text);
+	if (c->trust == COLLECTOR_WRONG)
+		return err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is not believed, %s", c->memory.tgid, c->comm,
+			       c->layout.file, c->why);
+	return 0;
+}
+
+int collector_open(struct collector *c, uint32_t tgid, struct err *err)
+{
+	int rc = collector_find(c, tgid, err);
+	if (!rc)
+		rc = collector_prove(c, err);
+	if (rc)
+		collector_close(c);
+	return rc;
+}
+
+void collector_close(struct collector *c)
+{
+	space_free(&c->space);
+	elf_close(c->elf);
+	if (c->fd >= 0)
+		close(c->fd);
+	*c = (struct collector){ .fd = -1 };
+}
+
+int collector_refresh(struct collector *c, struct err *err)
+{
+	struct space now;
+	int rc = collector_space(c->memory.tgid, &now, err);
+	if (rc)
+		return rc;
+	space_free(&c->space);
+	c->space = now;
+	return 0;
+}
+
+int collector_read(struct collector *c, struct boehm_heap *out, struct err *err)
+{
+	int rc = boehm_heap_read(&c->memory, &c->layout, out, err);
+	if (rc == -ESRCH)
+		return err_set(err, ESRCH, "process %u (%s) ended while its heap was read", c->memory.tgid, c->comm);
+	return rc ? err_wrap(err, "process %u (%s)", c->memory.tgid, c->comm) : 0;
+}

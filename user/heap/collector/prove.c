@@ -1,0 +1,180 @@
+/* collector/prove: see prove.h. */
+#include "collector/prove.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "boehm/heap.h"
+#include "collector/collector.h"
+#include "helper/guest.h"
+#include "helper/heapfill.h"
+#include "helper/helper.h"
+
+struct proving {
+	const struct elf *elf;
+	const struct layout *layout; /* of the traced process */
+	uint64_t bias, dev, ino;
+	struct helper helper;
+	struct heapfill_truth truth;
+	struct heapfill_object *objects;
+	size_t agreed;
+};
+
+static int hear_all(struct helper *h, void *bytes, size_t n, struct err *err)
+{
+	for (size_t len = 0; len < n;) {
+		ssize_t got = helper_hear(h, (char *)bytes + len, n - len, err);
+		if (got <= 0)
+			return got ? (int)got : err_set(err, EPIPE, "the helper did not survive filling a heap");
+		len += (size_t)got;
+	}
+	return 0;
+}
+
+static int hear_truth(struct proving *p, struct err *err)
+{
+	int rc = hear_all(&p->helper, &p->truth, sizeof(p->truth), err);
+	if (!rc && (!p->truth.objects || p->truth.objects > HEAPFILL_MAX))
+		return err_set(err, EPROTO, "the helper could not allocate");
+	p->objects = rc ? NULL : calloc(p->truth.objects, sizeof(*p->objects));
+	if (!rc && !p->objects)
+		return err_set(err, ENOMEM, "out of memory");
+	return rc ?: hear_all(&p->helper, p->objects, p->truth.objects * sizeof(*p->objects), err);
+}
+
+static int wrong(struct err *err, const char *what, uint64_t read, uint64_t says)
+{
+	return err_set(err, EILSEQ, "%s is 0x%" PRIx64 " as read, 0x%" PRIx64 " as the library says", what, read, says);
+}
+
+static int compare_layouts(const struct proving *p, const struct layout *theirs, uint64_t bias, struct err *err)
+{
+	const struct layout *l = p->layout;
+	if (theirs->marks != l->marks || theirs->marks_off != l->marks_off)
+		return err_set(err, EILSEQ, "marks are laid out otherwise in the helper");
+	if (theirs->top_index - bias != l->top_index - p->bias)
+		return wrong(err, "the place of the block index", l->top_index - p->bias, theirs->top_index - bias);
+	return 0;
+}
+
+static int compare_totals(const struct proving *p, const struct boehm_heap *h, struct err *err)
+{
+	const struct heapfill_truth *t = &p->truth;
+	if (!h->unnumbered && t->gc_no != UINT64_MAX && h->gc_no != t->gc_no)
+		return wrong(err, "the number of collections", h->gc_no, t->gc_no);
+	if (t->heap_bytes == UINT64_MAX || t->unmapped_bytes == UINT64_MAX)
+		return 0;
+	if (h->heap_bytes != t->heap_bytes && h->heap_bytes != t->heap_bytes + t->unmapped_bytes)
+		return wrong(err, "the heap's size", h->heap_bytes, t->heap_bytes);
+	return 0;
+}
+
+static int compare_object(const struct boehm_heap *h, const struct heapfill_object *o, struct err *err)
+{
+	struct heap_object found;
+	if (!boehm_heap_find(h, o->addr, &found))
+		return o->base ? wrong(err, "the base of an object", 0, o->base) : 0;
+	if (found.base != o->base)
+		return wrong(err, "the base of an object", found.base, o->base);
+	if (found.size != o->size)
+		return wrong(err, "the size of an object", found.size, o->size);
+	if (found.marked != (o->marked != 0))
+		return wrong(err, "the mark of an object", found.marked, o->marked);
+	/* A slot that was given back may have been handed out as another kind. */
+	return 0;
+}
+
+static int compare_heap(struct proving *p, struct memory *m, const struct layout *l, struct err *err)
+{
+	struct boehm_heap h;
+	int rc = boehm_heap_read(m, l, &h, err);
+	if (rc)
+		return rc;
+	rc = h.torn ? err_set(err, EBUSY, "the helper's heap did not stand still") : compare_totals(p, &h, err);
+	for (size_t i = 0; !rc && i < p->truth.objects; i++) {
+		rc = compare_object(&h, &p->objects[i], err);
+		p->agreed += !rc;
+	}
+	boehm_heap_free(&h);
+	return rc;
+}
+
+/* -EILSEQ: it was tried, and is wrong. */
+static int compare(struct proving *p, struct err *err)
+{
+	struct memory m = { .tgid = (uint32_t)p->helper.pid };
+	struct space s = { 0 };
+	struct layout l;
+	uint64_t bias;
+	int rc = collector_space((uint32_t)p->helper.pid, &s, err);
+	if (!rc && !collector_bias(p->elf, &s, p->dev, p->ino, &bias))
+		rc = err_set(err, ENOENT, "the helper has mapped another file");
+	if (!rc)
+		rc = layout_find(&m, &s, p->elf, bias, "", &l, err);
+	if (!rc)
+		rc = compare_layouts(p, &l, bias, err);
+	if (!rc)
+		rc = compare_heap(p, &m, &l, err);
+	space_free(&s);
+	return rc;
+}
+
+static int run(struct proving *p, int fd, struct err *err)
+{
+	int rc = helper_refuses(fd, elf_is_program(p->elf), err);
+	if (!rc)
+		rc = helper_start(&p->helper, GUEST_HEAP, fd, err);
+	if (!rc)
+		rc = helper_await(&p->helper, err);
+	if (!rc)
+		rc = hear_truth(p, err);
+	return rc ?: compare(p, err);
+}
+
+static void judge(const struct proving *p, int rc, const struct err *err, struct calibration *out)
+{
+	struct buf why = { 0 };
+	text_clean(&why, err->text, 240);
+	out->verdict = !rc ? VERDICT_AGREED : rc == -EILSEQ ? VERDICT_WRONG : VERDICT_UNPROVEN;
+	if (!rc)
+		snprintf(out->text, sizeof(out->text), "proven: %zu objects in a helper process read as the library answers",
+			 p->agreed);
+	else
+		snprintf(out->text, sizeof(out->text), "%s: %s", rc == -EILSEQ ? "proven wrong" : "not proven", buf_str(&why));
+	buf_free(&why);
+}
+
+struct proof {
+	uint64_t dev, ino;
+	struct calibration verdict;
+};
+
+static struct {
+	struct proof *proofs;
+	size_t proofs_cnt, proofs_cap;
+} known;
+
+void prove_layout(const struct elf *e, int fd, uint64_t dev, uint64_t ino, const struct layout *l, uint64_t bias,
+		  struct calibration *out)
+{
+	struct proving p = { .elf = e, .layout = l, .bias = bias, .dev = dev, .ino = ino, .helper = { .go = -1, .out = -1 } };
+	struct err err = { 0 };
+	for (size_t i = 0; i < known.proofs_cnt; i++) {
+		if (known.proofs[i].dev == dev && known.proofs[i].ino == ino) {
+			*out = known.proofs[i].verdict;
+			return;
+		}
+	}
+	int rc = run(&p, fd, &err);
+	judge(&p, rc, &err, out);
+	helper_end(&p.helper);
+	free(p.objects);
+	struct proof *slot = VEC_PUSH(&known, proofs);
+	if (slot)
+		*slot = (struct proof){ dev, ino, *out };
+}

@@ -1,0 +1,54 @@
+/* heapview: the heap of a running process, read from outside: census, graph, dump. Each returns the exit status. */
+#ifndef ALYS_HEAPVIEW_H
+#define ALYS_HEAPVIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "report/report.h"
+
+struct census_options {
+	struct report_options report; /* pid, format, order, what is hidden */
+	const char *type_ids; /* file of the compiler's list, NULL = none */
+	const char *learn;    /* a trace of the process: names of types from its call stacks; NULL = none */
+	double gc_wait;       /* seconds to wait for a collection */
+	bool heap, counts;
+};
+
+/* Which heap, and how it is read: what graph and dump share. */
+struct heap_ask {
+	uint32_t pid;
+	bool freeze;          /* stop the process while its heap is copied */
+	uint32_t live;        /* enum graph_live */
+	const char *type_ids; /* the compiler's list of types; NULL = none */
+	const char *fields;   /* a --debug build of the same program, for names of fields; NULL = the program itself */
+	const char *learn;    /* a trace of the process: names of types from its call stacks; NULL = none */
+};
+
+struct graph_options {
+	struct heap_ask heap;
+	const char *input; /* a dump; NULL: the live process heap.pid */
+	const char *type;
+	uint32_t levels, limit; /* 0 = all */
+	uint32_t format;        /* mermaid, dot, json */
+	uint32_t show;          /* graph, counts, sizes */
+	uint64_t object;        /* instead of a type: who holds the object at this address; 0 = none */
+	uint64_t address;       /* the size of this object alone; 0 = none */
+	bool paths;
+};
+
+struct dump_options {
+	struct heap_ask heap;
+	const char *output;
+	const char *sites; /* a trace of the process: where its objects were allocated; NULL = none */
+	bool force;
+	char *words; /* the options as given */
+};
+
+int run_census(const struct census_options *o, struct err *err);
+int run_graph(const struct graph_options *o, struct err *err);
+int run_dump(const struct dump_options *o, struct err *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* heapview/pins: see pins.h. */
+#include "heapview/pins.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "heapgraph/census.h"
+#include "heapview/census.h"
+
+struct joining {
+	const struct boehm_heap *heap;
+	bool *pinned;     /* by block */
+	uint64_t *known;  /* by block: recorded objects in it */
+	struct heap *out; /* of these alone */
+};
+
+static int join(void *ctx, const struct event *e)
+{
+	struct joining *j = ctx;
+	struct heap_object o;
+	if (!boehm_heap_find(j->heap, e->addr, &o) || !o.marked || !j->pinned[o.block])
+		return 0;
+	j->known[o.block]++;
+	return heap_apply(j->out, e, NULL);
+}
+
+static int begin(struct joining *j, const struct boehm_heap *h, size_t *blocks)
+{
+	uint32_t *list;
+	*j = (struct joining){ .heap = h, .pinned = calloc(h->blocks_cnt + 1, 1),
+			       .known = calloc(h->blocks_cnt + 1, sizeof(*j->known)), .out = heap_new() };
+	*blocks = accounts_pinned(h, CENSUS_PINNED_SHARE, &list);
+	for (size_t i = 0; j->pinned && i < *blocks; i++)
+		j->pinned[list[i]] = true;
+	bool made = list && j->pinned && j->known && j->out;
+	free(list);
+	return made ? 0 : -ENOMEM;
+}
+
+static void end(struct joining *j)
+{
+	free(j->pinned);
+	free(j->known);
+	heap_free(j->out);
+}
+
+/* Programs read the tables one after the other. */
+static bool is_for_reading(const struct report_options *o)
+{
+	return o->format == FORMAT_TEXT || o->format == FORMAT_MARKDOWN;
+}
+
+static int put_heading(const struct joining *j, size_t blocks, const struct report_options *o, struct sink_out *out)
+{
+	char line[200];
+	size_t known = 0;
+	for (size_t i = 0; i < j->heap->blocks_cnt; i++)
+		known += j->known[i] != 0;
+	if (!is_for_reading(o))
+		return 0;
+	int n = snprintf(line, sizeof(line),
+			 "\nWhose objects keep %zu blocks of which at most a tenth is live (objects recorded here are in %zu of them):\n\n",
+			 blocks, known);
+	return out->write(out->ctx, line, (size_t)n);
+}
+
+/* Where no object was recorded there is nothing to show, which is no failure. */
+static int put_none(const struct report_options *o, struct sink_out *out)
+{
+	static const char none[] = "none that was recorded\n";
+	return is_for_reading(o) ? out->write(out->ctx, none, sizeof(none) - 1) : 0;
+}
+
+static int write_sites(const struct joining *j, const struct report_input *of, const struct report_options *options,
+		       struct sink_out *out, struct err *err)
+{
+	struct report_options o = *options;
+	struct report_input in = *of;
+	struct snapshot *snap = heap_snapshot(j->out);
+	if (!snap)
+		return err_set(err, ENOMEM, "out of memory");
+	o.show = SHOW_LIVE;
+	o.pid = 0;
+	in.snapshot = snap;
+	int rc = snap->all.alloc_cnt ? report_render(&in, &o, out, err) : put_none(&o, out);
+	snapshot_free(snap);
+	return rc;
+}
+
+int pins_write(const struct heap *recorded, const struct report_input *in, const struct report_options *o,
+	       struct sink_out *out, struct err *err)
+{
+	const struct census_options accounts = { .report = *o, .heap = true };
+	struct boehm_heap h;
+	struct joining j;
+	size_t blocks;
+	int rc = census_write(&accounts, &h, out, err);
+	if (rc)
+		return rc;
+	rc = begin(&j, &h, &blocks);
+	rc = rc ?: heap_each_live(recorded, join, &j);
+	if (rc)
+		rc = err_set(err, ENOMEM, "out of memory");
+	rc = rc ?: put_heading(&j, blocks, o, out);
+	rc = rc ?: write_sites(&j, in, o, out, err);
+	end(&j);
+	boehm_heap_free(&h);
+	return rc;
+}

@@ -1,0 +1,47 @@
+/*
+ * heapview/threads: where the stacks of a process' threads are, with the process running or standing
+ * still. Only threads_freeze stops it, and only when a user asked for that.
+ *
+ * Frozen by ptrace (seized, then interrupted): when this process ends, in whatever way, the kernel lets
+ * the threads go on. So a timer that kills this process is the last guard of the promise that nothing
+ * stands still for more than two seconds, even when this process itself is stopped. System calls that
+ * were waiting go on by themselves, but for those that the kernel ends with EINTR whenever a thread is
+ * stopped, by a debugger or by SIGSTOP alike (epoll_wait, sigtimedwait, semop, ...: signal(7)).
+ */
+#ifndef ALYS_HEAPVIEW_THREADS_H
+#define ALYS_HEAPVIEW_THREADS_H
+
+#include <time.h>
+
+#include "base/err.h"
+#include "marking/roots.h"
+#include "marking/unknown.h"
+
+#define FREEZE_MAX_NS 2000000000ull /* what may stand still at most */
+
+struct threads {
+	struct root_thread *list;
+	size_t list_cnt, list_cap;
+	/* While frozen: */
+	bool frozen;
+	uint64_t since_ns;
+	timer_t guard;
+};
+
+/* Looks at all threads of a running process; sp of those that were on a processor is 0. -ESRCH, -ENOMEM. */
+int threads_look(struct threads *t, uint32_t tgid, struct err *err);
+/* Stops all of them. On failure none is left stopped. -ESRCH, -EPERM (someone else traces it), -ETIMEDOUT. */
+int threads_freeze(struct threads *t, uint32_t tgid, struct err *err);
+/* Time by which all must have been thawed again; 0 when not frozen. */
+uint64_t threads_deadline(const struct threads *t);
+/* Lets them go on; how long they stood still, in ns. Nothing when not frozen. */
+uint64_t threads_thaw(struct threads *t);
+/*
+ * Which of them are the collector's own, by name (GC-marker-0, ...) and by the handle that it keeps of each; of those that
+ * run just then, by name. What a collector has that does not name them counts as the program's.
+ */
+void threads_tell_markers(struct threads *t, struct memory *m, const struct space *space, const struct own_places *own);
+/* Thaws as well. */
+void threads_free(struct threads *t);
+
+#endif

@@ -1,0 +1,638 @@
+/* liveness: see liveness.h. One thread, the main ring's. */
+#include "liveness/liveness.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "liveness/strangers.h"
+#include "marking/recorded.h"
+#include "marking/risen.h"
+
+#define ASK_NS 100000000ull
+#define AGAIN_NS 10000000ull /* where a collection was just counted */
+#define LOOKS 10
+/* Marks are compared with records for a fiftieth of the time at most, but for the first ones. */
+#define COMPARE_SHARE 50
+#define COMPARE_NS 200000000ull
+
+/* One collected heap. */
+struct heap_state {
+	struct proc_id proc;
+	uint32_t tgid;
+	enum heap_origin origin;
+	struct recorded objects;
+	uint64_t marked;             /* serial + 1 of the collection that has marked and is not over, 0 = none */
+	uint32_t gc_no;              /* of the last collection that was heard of */
+	bool heard;
+	bool at_stake;               /* there were objects that it could reclaim */
+	struct event over;           /* the collection that is over and not applied */
+	struct mark_reading *reading; /* of it, NULL = none */
+	struct risen risen;
+	struct map freed;            /* since it marked: alive for the marks, gone for the records */
+	uint64_t collections, missed;
+	uint64_t no_room; /* as counted for all before its first record was sent: of others */
+	struct marks_facts facts;
+	char unseen[400]; /* why its collections are not seen, "" = they are */
+	bool told;        /* its events are told from others' */
+	bool based;       /* when asked: what is known now was known when its counter was at base */
+	uint64_t base, counted; /* counted: what the counter was at the last look */
+	uint32_t looks;         /* since it was at base */
+	struct strangers strangers;
+	uint64_t read_whole;  /* the number in `collections` of the last one whose marks were all read; reached: what it had marked */
+	uint64_t reached, reached_sz;
+	uint64_t compared_ns;   /* of the processor, so far */
+	uint64_t since_ns;      /* its first collection */
+};
+
+/* Of heaps: how many; which could not be judged, are asked, collect incrementally, and why, of one of each. */
+struct summary {
+	size_t heaps, unjudged, asked;
+	char unjudged_why[400], asked_why[400];
+	uint32_t stepwise;
+	uint64_t unknown, unknown_sz, older, older_sz, inherited, inherited_sz, uncompared, marked_sz;
+	uint64_t reached, reached_sz, unread, since;
+	size_t untold; /* collected, and never compared with the records */
+};
+
+struct liveness {
+	struct marks *marks;
+	struct liveness_ops ops;
+	struct heap_state **heaps; /* pointers, as places change */
+	size_t heaps_cnt, heaps_cap;
+	struct map by_proc; /* proc -> index */
+	struct heap_state *last;
+	size_t pending;     /* heaps with a reading that is not applied */
+	uint64_t asked_ns, no_room;
+	uint64_t no_room_past; /* the same; all that was sent before it was counted has been read */
+	bool again; /* some counter has just moved */
+	struct summary gone;
+	struct liveness_counts counts;
+};
+
+static uint64_t cpu_now(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops)
+{
+	struct liveness *l = calloc(1, sizeof(*l));
+	if (l) {
+		l->marks = m;
+		l->ops = *ops;
+	}
+	return l;
+}
+
+void liveness_free(struct liveness *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->heaps_cnt; i++) {
+		recorded_free(&l->heaps[i]->objects);
+		mark_reading_free(l->heaps[i]->reading);
+		strangers_free(&l->heaps[i]->strangers);
+		map_free(&l->heaps[i]->freed);
+		risen_free(&l->heaps[i]->risen);
+		free(l->heaps[i]);
+	}
+	free(l->heaps);
+	map_free(&l->by_proc);
+	free(l);
+}
+
+static struct heap_state *heap_known(struct liveness *l, struct proc_id proc)
+{
+	if (l->last && l->last->proc.n == proc.n)
+		return l->last;
+	const uint64_t *at = map_get(&l->by_proc, proc.n);
+	return at ? l->last = l->heaps[*at] : NULL;
+}
+
+static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint32_t tgid)
+{
+	struct heap_state *h = heap_known(l, proc);
+	if (h)
+		return h;
+	h = calloc(1, sizeof(*h));
+	struct heap_state **slot = h ? VEC_PUSH(l, heaps) : NULL;
+	uint64_t *at = slot ? map_put(&l->by_proc, proc.n) : NULL;
+	if (!at) {
+		l->heaps_cnt -= slot != NULL;
+		free(h);
+		return NULL;
+	}
+	*at = l->heaps_cnt - 1;
+	*slot = h;
+	h->proc = proc;
+	h->tgid = tgid;
+	h->told = true;
+	h->origin = l->ops.origin(l->ops.ctx, proc);
+	h->strangers.whole = h->origin == ORIGIN_RECORDING;
+	h->no_room = l->no_room_past;
+	if (l->marks)
+		marks_watch(l->marks, tgid);
+	return l->last = h;
+}
+
+static struct event free_by_gc(const struct heap_state *h, const struct event *cause, uint64_t addr)
+{
+	return (struct event){
+		.kind = EVENT_FREE,
+		.flags = EVENT_F_BY_GC | EVENT_F_GC,
+		.proc = h->proc,
+		.tid = cause->tid,
+		.time_ns = cause->time_ns,
+		.addr = addr,
+		.gc_no = cause->gc_no,
+	};
+}
+
+struct applying {
+	struct liveness *l;
+	struct heap_state *heap;
+};
+
+static int on_dead(void *ctx, uint64_t addr, uint64_t size)
+{
+	struct applying *a = ctx;
+	struct event e = free_by_gc(a->heap, &a->heap->over, addr);
+	a->heap->over.gc.dead_cnt++;
+	a->heap->over.gc.dead_sz += size;
+	a->l->counts.reclaimed++;
+	a->l->counts.reclaimed_sz += size;
+	a->l->ops.event(a->l->ops.ctx, &e);
+	return 0;
+}
+
+/* Blocks of sampled objects are no measure of the heap. */
+static void measure(struct heap_state *h, const struct boehm_heap *heap)
+{
+	h->over.gc.heap_sz = heap->heap_bytes;
+	if (heap->asked)
+		return;
+	h->read_whole = h->collections;
+	h->reached = h->reached_sz = 0;
+	for (size_t i = 0; i < heap->blocks_cnt; i++) {
+		h->reached += heap->blocks[i].live;
+		h->reached_sz += heap->blocks[i].live * heap->blocks[i].size;
+	}
+	h->over.gc.live_sz = h->reached_sz;
+}
+
+static void know_all(struct strangers *s, const struct map *objects)
+{
+	const struct map_slot *slot;
+	for (size_t i = 0; (slot = map_next(objects, &i));)
+		strangers_know(s, slot->key);
+}
+
+static bool is_compared(const struct liveness *l, const struct heap_state *h, uint64_t now)
+{
+	return !l->ops.part && !h->reading->heap.asked && h->compared_ns <= COMPARE_NS + (now - h->since_ns) / COMPARE_SHARE;
+}
+
+/* What is left of a reading when the dead are gone is alive and known, or not known. Takes its heap. */
+static int compare(struct liveness *l, struct heap_state *h)
+{
+	struct unknown u;
+	uint64_t now = h->over.time_ns, began = cpu_now();
+	h->since_ns = h->since_ns ?: now;
+	const struct map *tables = &h->strangers.last.tables;
+	int rc = is_compared(l, h, now) ? marks_compare(l->marks, h->reading, &h->objects, tables, &u) : -EAGAIN;
+	int noted = l->ops.part ? 0 : risen_note(&h->risen, &h->reading->heap);
+	if (!rc)
+		rc = strangers_note(&h->strangers, &u);
+	if (!rc) {
+		know_all(&h->strangers, &h->freed);
+		know_all(&h->strangers, &h->risen.objects);
+		h->compared_ns += cpu_now() - began;
+	}
+	return noted ?: rc == -ENOMEM ? rc : 0;
+}
+
+/* Writes the collection that is over, after the frees that it caused. */
+static int conclude(struct liveness *l, struct heap_state *h)
+{
+	struct applying a = { l, h };
+	int rc = 0;
+	if (!h->over.kind)
+		return 0;
+	if (h->reading) {
+		measure(h, &h->reading->heap);
+		uint64_t from = cpu_now();
+		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
+		uint64_t took = cpu_now() - from;
+		l->counts.longest_ns = took > l->counts.longest_ns ? took : l->counts.longest_ns;
+		int compared = compare(l, h);
+		rc = rc ? rc : compared;
+		mark_reading_free(h->reading);
+		h->reading = NULL;
+		l->pending--;
+	}
+	map_free(&h->freed);
+	l->ops.event(l->ops.ctx, &h->over);
+	h->over.kind = 0;
+	return rc;
+}
+
+static bool is_due(const struct heap_state *h, uint64_t time_ns)
+{
+	return h->over.kind && (!h->reading || h->reading->until_ns < time_ns);
+}
+
+static int remember(struct liveness *l, struct heap_state *h, const struct event *e)
+{
+	uint64_t size;
+	strangers_know(&h->strangers, e->addr);
+	int rc = recorded_put(&h->objects, e->addr, e->size, &size);
+	if (rc <= 0)
+		return rc;
+	/* Handed out again while the marks were read: they would have told the same. */
+	if (h->reading) {
+		struct applying a = { l, h };
+		return on_dead(&a, e->addr, size);
+	}
+	/* The one that was there had died unseen. */
+	struct event died = free_by_gc(h, e, e->addr);
+	if (h->heard && !h->unseen[0])
+		died.gc_no = h->gc_no;
+	l->counts.reused++;
+	l->ops.event(l->ops.ctx, &died);
+	return 0;
+}
+
+/* -ENOMEM. */
+static int forget(struct heap_state *h, uint64_t addr)
+{
+	uint64_t size;
+	bool held = recorded_take(&h->objects, addr, &size) && (h->marked || h->over.kind);
+	return held && !map_put(&h->freed, addr) ? -ENOMEM : 0;
+}
+
+int liveness_event(struct liveness *l, uint32_t tgid, const struct event *e)
+{
+	bool begins = e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC;
+	struct heap_state *h = begins && e->flags & EVENT_F_GC ? heap_of(l, e->proc, tgid) : heap_known(l, e->proc);
+	int rc = 0;
+	if (!h)
+		return begins && e->flags & EVENT_F_GC ? -ENOMEM : 0;
+	if (l->pending && is_due(h, e->time_ns))
+		rc = conclude(l, h);
+	if (e->kind == EVENT_FREE && !rc)
+		rc = forget(h, e->addr);
+	if (e->kind == EVENT_REALLOC && e->old_addr && !rc)
+		rc = forget(h, e->old_addr);
+	if (begins && e->flags & EVENT_F_GC && e->addr && !rc)
+		rc = remember(l, h, e);
+	return rc;
+}
+
+static void miss(struct liveness *l, struct heap_state *h, uint64_t n)
+{
+	h->missed += n;
+	l->counts.missed += n;
+}
+
+/* Collections between the last one heard of and this one left no record. */
+static void count_up_to(struct liveness *l, struct heap_state *h, uint32_t gc_no)
+{
+	uint32_t skipped = h->heard ? gc_no - h->gc_no - 1 : 0;
+	if (skipped && skipped < 1u << 31) {
+		h->collections += skipped;
+		l->counts.collections += skipped;
+		miss(l, h, skipped);
+	}
+	h->heard = true;
+	h->gc_no = gc_no;
+	h->collections++;
+	l->counts.collections++;
+}
+
+static int on_marked(struct liveness *l, struct heap_state *h, const struct intake_collection *c)
+{
+	int rc = conclude(l, h);
+	if (h->marked && h->at_stake) /* its end got lost */
+		miss(l, h, 1);
+	count_up_to(l, h, c->gc_no);
+	h->at_stake = h->objects.count > 0;
+	map_free(&h->freed);
+	recorded_marked(&h->objects);
+	h->marked = c->serial + 1;
+	return rc;
+}
+
+static int on_over(struct liveness *l, struct heap_state *h, const struct intake_collection *c, const struct event *e)
+{
+	int rc = conclude(l, h);
+	bool whole = h->marked == c->serial + 1;
+	if (!whole)
+		count_up_to(l, h, c->gc_no);
+	h->marked = 0;
+	h->over = *e;
+	h->over.gc.pause_ns = c->begun_ns && c->marked_ns > c->begun_ns ? c->marked_ns - c->begun_ns : 0;
+	struct mark_reading *r = marks_take(l->marks, h->tgid, c->serial);
+	if (r && r->good && whole) {
+		h->reading = r;
+		l->pending++;
+		return rc;
+	}
+	mark_reading_free(r);
+	if (h->at_stake || !whole)
+		miss(l, h, 1);
+	int told = conclude(l, h);
+	return rc ? rc : told;
+}
+
+int liveness_collection(struct liveness *l, const struct intake_collection *c, const struct event *e)
+{
+	struct heap_state *h = heap_of(l, e->proc, c->who.tgid);
+	if (!h)
+		return -ENOMEM;
+	if (h->unseen[0]) { /* who is asked has answered already */
+		if (c->phase != INTAKE_GC_MARKED)
+			mark_reading_free(marks_take(l->marks, h->tgid, c->serial));
+		return 0;
+	}
+	return c->phase == INTAKE_GC_MARKED ? on_marked(l, h, c) : on_over(l, h, c, e);
+}
+
+int liveness_read_until(struct liveness *l, uint64_t time_ns)
+{
+	int rc = 0;
+	l->no_room_past = l->no_room;
+	for (size_t i = 0; i < l->heaps_cnt && l->pending; i++) {
+		if (is_due(l->heaps[i], time_ns)) {
+			int one = conclude(l, l->heaps[i]);
+			rc = rc ? rc : one;
+		}
+	}
+	return rc;
+}
+
+static void set_unseen(struct heap_state *h, const char *why)
+{
+	if (!h->unseen[0])
+		snprintf(h->unseen, sizeof(h->unseen), "%s", why);
+}
+
+/*
+ * Where the kernel had no room for some process, it is one that it knows nothing of. It counts each
+ * collection, so who was met after the last of them is none of those.
+ */
+static void look(struct liveness *l, struct heap_state *h)
+{
+	char why[120];
+	h->facts = marks_facts(l->marks, h->tgid);
+	if (l->no_room == h->no_room || h->collections || h->facts.begun)
+		return;
+	snprintf(why, sizeof(why), "process %" PRIu32 ": too many processes collect garbage at once, no room was left for it",
+		 h->tgid);
+	set_unseen(h, why);
+}
+
+static bool is_asked(const struct heap_state *h)
+{
+	return h->unseen[0] && h->told && h->facts.counted;
+}
+
+int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, const char *why, bool told)
+{
+	struct heap_state *h = heap_of(l, proc, tgid);
+	if (!h)
+		return -ENOMEM;
+	h->told = told;
+	set_unseen(h, why);
+	return 0;
+}
+
+/* What is known by now was born before the next collection. */
+static void base_at(struct heap_state *h, uint64_t gc_no)
+{
+	h->base = gc_no;
+	h->based = true;
+	h->looks = 0;
+	if (!h->heard)
+		h->gc_no = (uint32_t)gc_no;
+	h->heard = true;
+	recorded_marked(&h->objects);
+}
+
+/*
+ * It counts before finalizable objects get their marks: they have them when it stands still, or when a
+ * reading finds nothing unfinished.
+ */
+static bool is_settled(struct liveness *l, struct heap_state *h, uint64_t gc_no)
+{
+	bool still = h->looks && gc_no == h->counted;
+	h->counted = gc_no;
+	if (still || h->looks++ >= LOOKS)
+		return true;
+	l->again = true;
+	return false;
+}
+
+static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
+{
+	uint64_t gc_no;
+	if (marks_count(l->marks, h->tgid, &gc_no))
+		return;
+	if (!h->based || gc_no == h->base) {
+		base_at(h, gc_no);
+		return;
+	}
+	if (!is_settled(l, h, gc_no))
+		return;
+	struct mark_reading *r = marks_read(l->marks, h->tgid);
+	if (!r || r->heap.gc_no == h->base) { /* in a moment again */
+		mark_reading_free(r);
+		return;
+	}
+	count_up_to(l, h, r->gc_no);
+	h->based = false;
+	h->reading = r;
+	l->pending++;
+	h->over = (struct event){ .kind = EVENT_GC, .flags = EVENT_F_GC, .proc = h->proc, .tid = h->tgid, .time_ns = now,
+				  .enter_ns = now, .gc_no = r->gc_no };
+}
+
+void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
+{
+	l->no_room = no_room;
+	if (now_ns - l->asked_ns < (l->again ? AGAIN_NS : ASK_NS))
+		return;
+	l->asked_ns = now_ns;
+	l->again = false;
+	for (size_t i = 0; i < l->heaps_cnt; i++) {
+		struct heap_state *h = l->heaps[i];
+		if (h->unseen[0] || l->no_room != h->no_room)
+			look(l, h);
+		if (is_asked(h) && !h->over.kind)
+			ask(l, h, now_ns);
+	}
+}
+
+/* A collector that never collected has reclaimed nothing. */
+static bool is_unjudged(const struct heap_state *h)
+{
+	if (h->unseen[0])
+		return !is_asked(h);
+	return h->facts.state == MARKS_IMPOSSIBLE || (h->facts.state == MARKS_WAITING && h->collections);
+}
+
+static void add_strangers(struct summary *s, const struct heap_state *h)
+{
+	const struct strangers *of = &h->strangers;
+	bool copied = h->origin == ORIGIN_PARENT;
+	s->unknown += of->last.objects.count;
+	s->unknown_sz += of->bytes;
+	*(copied ? &s->inherited : &s->older) += of->older_cnt;
+	*(copied ? &s->inherited_sz : &s->older_sz) += of->older_bytes;
+	s->uncompared += h->origin == ORIGIN_BEFORE && !of->looked;
+	s->marked_sz += of->last.marked_bytes;
+}
+
+static void add_reached(struct summary *s, const struct heap_state *h)
+{
+	s->reached += h->reached;
+	s->reached_sz += h->reached_sz;
+	s->unread += !h->read_whole;
+	s->since += h->read_whole ? h->collections - h->read_whole : 0;
+}
+
+static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
+{
+	look(l, h);
+	s->heaps++;
+	if (is_unjudged(h)) {
+		s->unjudged++;
+		snprintf(s->unjudged_why, sizeof(s->unjudged_why), "%s", h->unseen[0] ? h->unseen : h->facts.why);
+	} else if (is_asked(h)) {
+		s->asked++;
+		snprintf(s->asked_why, sizeof(s->asked_why), "%s", h->unseen);
+	}
+	if (h->facts.incremental)
+		s->stepwise = h->tgid;
+	s->untold += h->collections && !h->strangers.looked;
+	add_strangers(s, h);
+	add_reached(s, h);
+}
+
+static void drop(struct liveness *l, struct heap_state *h)
+{
+	uint64_t *at = map_get(&l->by_proc, h->proc.n);
+	struct heap_state *last = l->heaps[--l->heaps_cnt];
+	if (at) {
+		l->heaps[*at] = last;
+		*map_get(&l->by_proc, last->proc.n) = *at;
+	}
+	map_del(&l->by_proc, h->proc.n);
+	l->last = NULL;
+	recorded_free(&h->objects);
+	strangers_free(&h->strangers);
+	map_free(&h->freed);
+	risen_free(&h->risen);
+	free(h);
+}
+
+void liveness_gone(struct liveness *l, struct proc_id proc)
+{
+	struct heap_state *h = heap_known(l, proc);
+	if (!h)
+		return;
+	conclude(l, h);
+	sum_up(l, h, &l->gone);
+	marks_forget(l->marks, h->tgid);
+	drop(l, h);
+}
+
+static void add_more(struct buf *out, size_t cnt)
+{
+	if (cnt > 1)
+		buf_addf(out, ", and %zu more process%s", cnt - 1, cnt > 2 ? "es" : "");
+}
+
+/* "exact" when nothing bounds it. */
+static void add_bounds(const struct liveness *l, const struct summary *s, uint64_t lost, struct buf *out)
+{
+	struct buf why = { 0 };
+	if (s->asked) {
+		buf_addf(&why, "; %s: its counter is read ten times a second instead", s->asked_why);
+		add_more(&why, s->asked);
+	}
+	if (s->stepwise)
+		buf_addf(&why, "; process %" PRIu32 " collects incrementally", s->stepwise);
+	if (l->counts.missed)
+		buf_addf(&why, "; %" PRIu64 " of %" PRIu64 " collections missed", l->counts.missed, l->counts.collections);
+	else if (lost)
+		buf_addf(&why, "; %" PRIu64 " records of collections lost", lost);
+	if (s->unknown) {
+		buf_addf(&why, "; of what the last collection marked, %" PRIu64 " objects, ", s->unknown);
+		text_bytes(&why, (double)s->unknown_sz);
+		buf_adds(&why, " of ");
+		text_bytes(&why, (double)s->marked_sz);
+		buf_addf(&why, " (%.3g %%), are not known to the recording", 100.0 * (double)s->unknown_sz / (double)s->marked_sz);
+	}
+	if (s->untold && !l->ops.part && !why.len)
+		buf_adds(&why, "; no collection could be compared with the records in time");
+	const char *others = why.len ? buf_str(&why) : "; of the others all was seen";
+	if (s->unjudged) {
+		buf_addf(out, "upper bound (nothing of %s", s->unjudged_why);
+		add_more(out, s->unjudged);
+		buf_addf(out, "%s)", others);
+	} else if (why.len) {
+		buf_addf(out, "upper bound (%s)", others + 2);
+	} else {
+		buf_addf(out, "exact%s%s", l->ops.part ? " for " : "", l->ops.part ?: "");
+	}
+	buf_free(&why);
+}
+
+void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap)
+{
+	struct summary all = l->gone;
+	struct buf text = { 0 };
+	for (size_t i = 0; i < l->heaps_cnt; i++)
+		sum_up(l, l->heaps[i], &all);
+	if (all.heaps && all.unjudged == all.heaps) {
+		buf_addf(&text, "none (%s", all.unjudged_why);
+		add_more(&text, all.unjudged);
+		buf_adds(&text, ")");
+	} else if (all.heaps) {
+		add_bounds(l, &all, lost, &text);
+	}
+	snprintf(out, cap, "%s", buf_str(&text));
+	buf_free(&text);
+}
+
+struct liveness_counts liveness_counts(const struct liveness *l)
+{
+	struct liveness_counts c = l->counts;
+	struct summary s = l->gone;
+	for (size_t i = 0; i < l->heaps_cnt; i++) {
+		add_strangers(&s, l->heaps[i]);
+		add_reached(&s, l->heaps[i]);
+	}
+	c.unknown = s.unknown;
+	c.unknown_sz = s.unknown_sz;
+	c.older = s.older;
+	c.older_sz = s.older_sz;
+	c.inherited = s.inherited;
+	c.inherited_sz = s.inherited_sz;
+	c.uncompared = s.uncompared;
+	c.reached = s.reached;
+	c.reached_sz = s.reached_sz;
+	c.unread = s.unread;
+	c.since = s.since;
+	return c;
+}

@@ -1,0 +1,681 @@
+/* liveness/marks: see marks.h. One lock for the lists; readings are made without it. */
+#include "liveness/marks.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "collector/collector.h"
+#include "collector/variables.h"
+#include "intake/bell.h"
+#include "liveness/births.h"
+#include "liveness/keeper.h"
+#include "liveness/stops.h"
+#include "sites/collections.h"
+
+#define BEAT_MS 100
+#define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
+#define TAKE_NS 2000000000ull
+#define TRY_SHARE 50 /* a collector is looked for during a fiftieth of the time at most, but for the first tries */
+#define READINGS 3 /* tries at one collection */
+#define SETTLE_NS 500000000ull
+/*
+ * Sampling, the marks of whole heaps are read for a hundredth of the time at most, and not more often
+ * than somebody looks: those of a small heap take no time, but it is the target's.
+ */
+#define WHOLE_SHARE 100
+#define WHOLE_PAUSE_NS 50000000ull
+#define KEEP_SZ (256u << 20)   /* of readings that nobody took yet */
+/* Small heaps are copied, to be compared with the records when those are there: for a fiftieth of the time at most. */
+#define COPY_MAX (8u << 20)
+#define COPY_SHARE 50
+#define COPY_NS 200000000ull /* but for the first ones */
+
+struct watched {
+	uint32_t tgid;
+	enum marks_state state;
+	bool gone, tried;
+	uint64_t try_ns;            /* while it waits: not before then */
+	uint32_t tries;
+	uint64_t serial;            /* of the last collection that was dealt with, + 1 */
+	uint64_t gone_ns;           /* when gone */
+	uint64_t whole_ns;          /* not before then are all its marks read, when those of sampled objects will do */
+	uint64_t since_ns, copied_ns; /* its first reading; time that copies took */
+	uint32_t over;              /* the reader's, see stops_end */
+	struct collector collector; /* when ready: memory and layout are the reader's, the rest the prover's */
+	pthread_t prover;
+	bool proving, proved; /* began, ended */
+	struct marks *marks;
+	struct own_places own; /* of the collector, when ready */
+	char why[400];
+};
+
+struct marks {
+	struct probe *probe;
+	struct bell *bell;
+	bool stop, compare;
+	struct keeper keeper;
+	struct births births; /* the thread's own */
+	uint64_t swept_ns;    /* when births were given back last */
+	pthread_t thread;
+	bool running;
+	int events; /* eventfd: look at the lists */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool ending;
+	struct watched **list; /* pointers: the thread uses them without the lock */
+	size_t list_cnt, list_cap;
+	struct mark_reading **readings;
+	size_t readings_cnt, readings_cap;
+	size_t kept_sz;
+	struct marks_cost cost;
+};
+
+void mark_reading_free(struct mark_reading *r)
+{
+	if (!r)
+		return;
+	boehm_heap_free(&r->heap);
+	heap_copy_free(r->copy);
+	free(r);
+}
+
+static size_t reading_sz(const struct mark_reading *r)
+{
+	return r->heap.blocks_cap * sizeof(*r->heap.blocks) + r->heap.marks_cap + r->heap.asked_cnt * sizeof(*r->heap.asked) +
+	       r->heap.pages_cnt * sizeof(*r->heap.pages) + (r->copy ? heap_copy_bytes(r->copy) : 0);
+}
+
+/* Under the lock. */
+static struct watched *find(struct marks *m, uint32_t tgid)
+{
+	for (size_t i = 0; i < m->list_cnt; i++) {
+		if (m->list[i]->tgid == tgid && !m->list[i]->gone)
+			return m->list[i];
+	}
+	return NULL;
+}
+
+static void free_gone(struct marks *m)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < m->list_cnt; i++) {
+		struct watched *w = m->list[i];
+		/* A prover wants the lock that we have. */
+		if (!w->gone || (w->proving && !w->proved && !m->ending)) {
+			m->list[kept++] = w;
+			continue;
+		}
+		if (w->proving)
+			pthread_join(w->prover, NULL);
+		births_forget(&m->births, w->tgid, w->gone_ns);
+		collector_close(&w->collector);
+		free(w);
+	}
+	m->list_cnt = kept;
+}
+
+static void set_state(struct watched *w, enum marks_state state, const char *why)
+{
+	pthread_mutex_lock(&w->marks->lock);
+	bool changed = strcmp(w->why, why) != 0;
+	w->state = state;
+	w->tried = true;
+	pthread_cond_broadcast(&w->marks->changed);
+	snprintf(w->why, sizeof(w->why), "%.399s", why);
+	pthread_mutex_unlock(&w->marks->lock);
+	if (changed)
+		log_info("collections of process %u: %s", w->tgid, why);
+}
+
+/* A proof takes longer than a cycle; until it is there the marks are read on trust. */
+static void *prove(void *arg)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	struct watched *w = arg;
+	struct err err = { 0 };
+	pthread_mutex_lock(&one_at_a_time);
+	int rc = collector_prove(&w->collector, &err);
+	pthread_mutex_unlock(&one_at_a_time);
+	set_state(w, rc ? MARKS_IMPOSSIBLE : MARKS_READY, rc ? err.text : w->collector.why);
+	pthread_mutex_lock(&w->marks->lock);
+	w->proved = true;
+	pthread_mutex_unlock(&w->marks->lock);
+	return NULL;
+}
+
+/*
+ * Marks hold for a few milliseconds only: who is to read them must not queue behind whoever made them. All
+ * else that the thread does can wait its turn.
+ */
+static void be_prompt(bool prompt)
+{
+	struct sched_param param = { .sched_priority = prompt ? 1 : 0 };
+	if (sched_setscheduler(0, (prompt ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param))
+		log_dbg("the reader of marks keeps its priority");
+}
+
+/*
+ * A collector that is just setting itself up has nothing yet that could be recognized, and looks like one of an unknown
+ * layout: not yet is not never.
+ */
+static void try_open(struct watched *w)
+{
+	struct err err = { 0 };
+	uint64_t from = now_ns();
+	if (from < w->try_ns)
+		return;
+	be_prompt(false);
+	int rc = collector_find(&w->collector, w->tgid, &err);
+	be_prompt(true);
+	if (rc) {
+		bool not_yet = rc == -ENODATA || rc == -ENOTSUP;
+		uint64_t now = now_ns();
+		w->try_ns = now + (now - from) * (w->tries < TRY_SHARE ? w->tries++ : TRY_SHARE);
+		set_state(w, not_yet ? MARKS_WAITING : MARKS_IMPOSSIBLE, err.text);
+		return;
+	}
+	variables_of(&w->collector, &w->own);
+	set_state(w, MARKS_READY, "the reading is not proven yet");
+	/* An ordinary thread: the priority is not inherited (SCHED_RESET_ON_FORK). */
+	w->proving = !pthread_create(&w->prover, NULL, prove, w);
+}
+
+/* Opens what can be opened by now, and asks for begins while something is left. */
+static void open_waiting(struct marks *m)
+{
+	bool left = false;
+	for (size_t i = 0;; i++) {
+		pthread_mutex_lock(&m->lock);
+		if (!i)
+			free_gone(m);
+		struct watched *w = i < m->list_cnt ? m->list[i] : NULL;
+		bool waits = w && w->state == MARKS_WAITING && !w->gone;
+		pthread_mutex_unlock(&m->lock);
+		if (!w)
+			break;
+		if (waits)
+			try_open(w);
+		left |= w->state == MARKS_WAITING;
+	}
+	probe_call_at_begins(m->probe, left);
+}
+
+/* Under the lock: the oldest go when nobody takes them. */
+static void keep(struct marks *m, struct mark_reading *r)
+{
+	while (m->kept_sz + reading_sz(r) > KEEP_SZ && m->readings_cnt) {
+		m->kept_sz -= reading_sz(m->readings[0]);
+		mark_reading_free(m->readings[0]);
+		memmove(m->readings, m->readings + 1, --m->readings_cnt * sizeof(*m->readings));
+	}
+	struct mark_reading **slot = VEC_PUSH(m, readings);
+	if (!slot) {
+		mark_reading_free(r);
+		return;
+	}
+	*slot = r;
+	m->kept_sz += reading_sz(r);
+}
+
+/*
+ * NULL, or why the reading is not of this collection. Nothing touches marks between the two probes, so what the
+ * reading itself suspects of being torn is not: only the next begin can spoil it.
+ */
+static const char *objection(struct marks *m, const struct mark_reading *r, int rc)
+{
+	if (rc)
+		return "they cannot be read";
+	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
+		return "the next one began before they were read";
+	if (!r->heap.unnumbered && (uint32_t)r->heap.gc_no != r->gc_no)
+		return "the counter tells of another one";
+	return r->heap.bad_headers ? "some block headers make no sense" : NULL;
+}
+
+/*
+ * Of few sampled objects few blocks tell what became of them: reading all of a heap at each of hundreds of collections a
+ * second took a fifth of a processor. Now and then all are read, to know what the heap holds.
+ */
+static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from)
+{
+	struct err err;
+	size_t cnt = 0;
+	uint64_t *asked = from < w->whole_ns ? births_of(&m->births, w->tgid, &cnt) : NULL;
+	if (asked)
+		return boehm_heap_read_some(&w->collector.memory, &w->collector.layout, asked, cnt, &r->heap, &err);
+	int rc = boehm_heap_read_now(&w->collector.memory, &w->collector.layout, &r->heap, &err);
+	uint64_t now = now_ns(), pause = (now - from) * WHOLE_SHARE;
+	w->whole_ns = now + (pause > WHOLE_PAUSE_NS ? pause : WHOLE_PAUSE_NS);
+	return rc;
+}
+
+/* A header that is being set up at this moment makes no sense yet. */
+static const char *try_reading(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from)
+{
+	const char *why = NULL;
+	for (int i = 0; i < READINGS && (!i || r->heap.bad_headers); i++) {
+		boehm_heap_free(&r->heap);
+		int rc = read_heap(m, w, r, from);
+		r->until_ns = now_ns();
+		why = objection(m, r, rc);
+	}
+	return why;
+}
+
+static void copy_heap(struct marks *m, struct watched *w, struct mark_reading *r)
+{
+	struct rights_range variables[OWN_VARIABLES_MAX];
+	uint64_t from = now_ns();
+	w->since_ns = w->since_ns ?: from;
+	if (!m->compare || r->heap.asked || w->copied_ns > COPY_NS + (from - w->since_ns) / COPY_SHARE)
+		return;
+	for (size_t i = 0; i < w->own.variables_cnt; i++) {
+		const struct root_exclude *v = &w->own.variables[i];
+		variables[i] = (struct rights_range){ v->start, v->end - v->start };
+	}
+	int rc = heap_copy_new(&w->collector.memory, &r->heap, variables, w->own.variables_cnt, COPY_MAX, &r->copy);
+	if (rc || probe_collections_begun(m->probe, r->tgid) != r->serial) {
+		heap_copy_free(r->copy);
+		r->copy = NULL;
+	}
+	w->copied_ns += now_ns() - from;
+}
+
+static void read_marks(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t begun_ns)
+{
+	const char *why = "the next one had begun before the reader woke";
+	uint64_t from = now_ns();
+	if (probe_collections_begun(m->probe, r->tgid) == r->serial)
+		why = try_reading(m, w, r, from);
+	r->good = !why;
+	if (r->good && begun_ns)
+		births_judge(&m->births, r->tgid, &r->heap, begun_ns);
+	if (r->good)
+		copy_heap(m, w, r);
+	if (why)
+		log_info("collection %u of process %u: no marks: %s", r->gc_no, r->tgid, why);
+	uint64_t took = now_ns() - from;
+	pthread_mutex_lock(&m->lock);
+	m->cost.readings++;
+	m->cost.total_ns += took;
+	m->cost.late += !r->good;
+	m->cost.parts += r->heap.asked != NULL;
+	if (took > m->cost.longest_ns)
+		m->cost.longest_ns = took;
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* The keeper hears of it afterwards: should we die between, it ends a stop twice rather than never. */
+static void go_on(struct marks *m, struct watched *w, uint32_t tgid)
+{
+	uint32_t over = w ? w->over : 0;
+	stops_end(probe_collections_states(m->probe), tgid, -1, &over);
+	keeper_add(&m->keeper, tgid, over);
+	if (w)
+		w->over = over;
+}
+
+static void deal_with(struct marks *m, const struct intake_collection *c)
+{
+	pthread_mutex_lock(&m->lock);
+	struct watched *w = find(m, c->who.tgid);
+	pthread_mutex_unlock(&m->lock);
+	if (w && w->state == MARKS_WAITING) {
+		/* What collects has a heap: it need not wait for its turn, at first. */
+		w->try_ns = w->tries < TRY_SHARE ? 0 : w->try_ns;
+		try_open(w);
+	}
+	struct mark_reading *r = calloc(1, sizeof(*r));
+	if (r)
+		*r = (struct mark_reading){ .tgid = c->who.tgid, .gc_no = c->gc_no, .serial = c->serial };
+	if (r && w && w->state == MARKS_READY)
+		read_marks(m, w, r, c->begun_ns);
+	/* First of all it goes on. */
+	if (m->stop)
+		go_on(m, w, c->who.tgid);
+	pthread_mutex_lock(&m->lock);
+	if (r)
+		keep(m, r);
+	if (w)
+		w->serial = c->serial + 1;
+	pthread_cond_broadcast(&m->changed);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void on_bell(void *ctx, const void *record, size_t size)
+{
+	struct marks *m = ctx;
+	struct intake_collection c;
+	bool over;
+	if (!intake_collection_of(record, size, &c, &over))
+		return;
+	births_read(&m->births, m->probe);
+	if (over)
+		deal_with(m, &c);
+	else
+		open_waiting(m);
+}
+
+static void beat(struct marks *m)
+{
+	if (!m->stop)
+		return;
+	keeper_beat(&m->keeper);
+	probe_allow_stops(m->probe, now_ns() + STOPS_NS);
+}
+
+static bool is_watched(void *ctx, uint32_t tgid)
+{
+	struct marks *m = ctx;
+	pthread_mutex_lock(&m->lock);
+	bool watched = find(m, tgid) != NULL;
+	pthread_mutex_unlock(&m->lock);
+	return watched;
+}
+
+static void sweep_births(struct marks *m)
+{
+	uint64_t now = now_ns();
+	if (now - m->swept_ns < BIRTHS_SWEEP_NS)
+		return;
+	births_sweep(&m->births, is_watched, m, now);
+	m->swept_ns = now;
+}
+
+static void *run(void *arg)
+{
+	struct marks *m = arg;
+	struct pollfd fds[] = {
+		{ .fd = m->events, .events = POLLIN },
+		{ .fd = bell_fd(m->bell), .events = POLLIN },
+	};
+	bool ending = false;
+	be_prompt(true);
+	while (!ending) {
+		uint64_t word;
+		beat(m);
+		poll(fds, 2, BEAT_MS);
+		if (fds[0].revents && read(m->events, &word, sizeof(word)) < 0)
+			log_dbg("eventfd: %s", strerror(errno));
+		births_read(&m->births, m->probe);
+		bell_drain(m->bell);
+		open_waiting(m);
+		sweep_births(m);
+		pthread_mutex_lock(&m->lock);
+		ending = m->ending;
+		pthread_mutex_unlock(&m->lock);
+	}
+	return NULL;
+}
+
+static int start(struct marks *m, struct err *err)
+{
+	sigset_t all, was;
+	if (m->stop && keeper_start(&m->keeper, probe_collections_states(m->probe), err))
+		return -err->code;
+	m->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (m->events < 0)
+		return err_set(err, errno, "eventfd: %s", strerror(errno));
+	beat(m);
+	m->bell = bell_new(probe_collections_fd(m->probe), on_bell, m, err);
+	if (!m->bell)
+		return -err->code;
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	int rc = pthread_create(&m->thread, NULL, run, m);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	m->running = !rc;
+	return rc ? err_set(err, rc, "cannot start a thread: %s", strerror(rc)) : 0;
+}
+
+struct marks *marks_new(struct probe *p, bool stop, bool compare, struct err *err)
+{
+	struct marks *m = calloc(1, sizeof(*m));
+	pthread_condattr_t monotonic;
+	if (!m) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	m->probe = p;
+	m->stop = stop;
+	m->compare = compare;
+	m->events = -1;
+	m->keeper = (struct keeper)KEEPER_NONE;
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (!start(m, err))
+		return m;
+	marks_free(m);
+	return NULL;
+}
+
+static void wake(struct marks *m)
+{
+	uint64_t one = 1;
+	if (write(m->events, &one, sizeof(one)) < 0)
+		log_dbg("eventfd: %s", strerror(errno));
+}
+
+void marks_free(struct marks *m)
+{
+	if (!m)
+		return;
+	if (m->running) {
+		probe_allow_stops(m->probe, 0);
+		pthread_mutex_lock(&m->lock);
+		m->ending = true;
+		pthread_mutex_unlock(&m->lock);
+		wake(m);
+		pthread_join(m->thread, NULL);
+	}
+	for (size_t i = 0; i < m->list_cnt; i++)
+		m->list[i]->gone = true;
+	free_gone(m);
+	births_free(&m->births);
+	keeper_stop(&m->keeper);
+	for (size_t i = 0; i < m->readings_cnt; i++)
+		mark_reading_free(m->readings[i]);
+	free(m->readings);
+	free(m->list);
+	bell_free(m->bell);
+	if (m->events >= 0)
+		close(m->events);
+	pthread_cond_destroy(&m->changed);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+void marks_watch(struct marks *m, uint32_t tgid)
+{
+	pthread_mutex_lock(&m->lock);
+	bool known = find(m, tgid) != NULL;
+	struct watched *w = known ? NULL : calloc(1, sizeof(*w));
+	struct watched **slot = w ? VEC_PUSH(m, list) : NULL;
+	if (slot) {
+		w->tgid = tgid;
+		w->marks = m;
+		w->collector.fd = -1;
+		*slot = w;
+	} else {
+		free(w);
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (!slot)
+		return;
+	if (m->stop)
+		keeper_add(&m->keeper, tgid, 0);
+	wake(m);
+}
+
+static struct timespec until_then(uint64_t ns)
+{
+	uint64_t until = now_ns() + ns;
+	return (struct timespec){ .tv_sec = (time_t)(until / 1000000000ull), .tv_nsec = (long)(until % 1000000000ull) };
+}
+
+void marks_settle(struct marks *m, uint32_t tgid)
+{
+	struct timespec until = until_then(SETTLE_NS);
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, tgid);
+	for (int rc = 0; w && !w->tried && !rc; w = find(m, tgid))
+		rc = pthread_cond_timedwait(&m->changed, &m->lock, &until);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void marks_forget(struct marks *m, uint32_t tgid)
+{
+	pthread_mutex_lock(&m->lock);
+	struct watched *w = find(m, tgid);
+	if (w) {
+		w->gone = true;
+		w->gone_ns = now_ns();
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* Under the lock. */
+static struct mark_reading *pick(struct marks *m, uint32_t tgid, uint64_t serial)
+{
+	for (size_t i = 0; i < m->readings_cnt; i++) {
+		struct mark_reading *r = m->readings[i];
+		if (r->tgid != tgid || r->serial != serial)
+			continue;
+		m->kept_sz -= reading_sz(r);
+		memmove(m->readings + i, m->readings + i + 1, (--m->readings_cnt - i) * sizeof(*m->readings));
+		return r;
+	}
+	return NULL;
+}
+
+struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
+{
+	struct timespec until = until_then(TAKE_NS);
+	pthread_mutex_lock(&m->lock);
+	struct mark_reading *r = pick(m, tgid, serial);
+	for (int rc = 0; !r && !rc;) {
+		const struct watched *w = find(m, tgid);
+		if (!w || w->serial > serial)
+			break;
+		rc = pthread_cond_timedwait(&m->changed, &m->lock, &until);
+		r = pick(m, tgid, serial);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return r;
+}
+
+/* Memory of our own: the reader's thread has its. False: the layout is not known. */
+static bool to_ask(struct marks *m, uint32_t tgid, struct memory *memory, struct layout *layout)
+{
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, tgid);
+	bool ready = w && w->state == MARKS_READY;
+	if (ready) {
+		*memory = (struct memory){ .tgid = tgid, .through = w->collector.memory.through };
+		*layout = w->collector.layout;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return ready;
+}
+
+int marks_count(struct marks *m, uint32_t tgid, uint64_t *gc_no)
+{
+	struct memory memory;
+	struct layout layout;
+	if (!to_ask(m, tgid, &memory, &layout))
+		return -ENOENT;
+	int rc = boehm_gc_no(&memory, &layout, gc_no);
+	return rc;
+}
+
+struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
+{
+	struct memory memory;
+	struct layout layout;
+	struct err err;
+	struct mark_reading *r = to_ask(m, tgid, &memory, &layout) ? calloc(1, sizeof(*r)) : NULL;
+	if (!r)
+		return NULL;
+	int rc = boehm_heap_read_now(&memory, &layout, &r->heap, &err);
+	r->tgid = tgid;
+	r->gc_no = (uint32_t)r->heap.gc_no;
+	r->until_ns = now_ns();
+	r->good = !rc && !r->heap.torn && !r->heap.bad_headers;
+	if (r->good)
+		return r;
+	mark_reading_free(r);
+	return NULL;
+}
+
+/* The marks still hold, and so does what is linked with what. */
+static bool is_current(struct marks *m, const struct mark_reading *r, struct memory *memory, const struct layout *layout)
+{
+	uint64_t gc_no;
+	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
+		return false;
+	return boehm_gc_no(memory, layout, &gc_no) || gc_no == r->heap.gc_no;
+}
+
+int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o,
+		  const struct map *tables, struct unknown *out)
+{
+	struct memory memory;
+	struct layout layout;
+	struct own_places own = { 0 };
+	if (!to_ask(m, r->tgid, &memory, &layout))
+		return -ENOENT;
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, r->tgid);
+	if (w)
+		own = w->own;
+	pthread_mutex_unlock(&m->lock);
+	if (r->copy)
+		memory.source = heap_copy_source(r->copy);
+	int rc = unknown_find(&memory, &own, &r->heap, o, tables, out);
+	if (!rc && !r->copy && !is_current(m, r, &memory, &layout)) {
+		unknown_free(out);
+		rc = -EAGAIN;
+	}
+	return rc;
+}
+
+struct marks_facts marks_facts(struct marks *m, uint32_t tgid)
+{
+	struct marks_facts f = { .state = MARKS_IMPOSSIBLE };
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, tgid);
+	if (w) {
+		f.state = w->state;
+		f.incremental = w->state == MARKS_READY && w->collector.layout.incremental;
+		f.counted = w->state == MARKS_READY && w->collector.layout.gc_no;
+		snprintf(f.why, sizeof(f.why), "%s", w->why);
+	}
+	pthread_mutex_unlock(&m->lock);
+	f.begun = probe_collections_begun(m->probe, tgid);
+	return f;
+}
+
+struct marks_cost marks_cost(struct marks *m)
+{
+	pthread_mutex_lock(&m->lock);
+	struct marks_cost c = m->cost;
+	pthread_mutex_unlock(&m->lock);
+	return c;
+}

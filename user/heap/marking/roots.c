@@ -1,0 +1,361 @@
+/* marking/roots: see roots.h. */
+#include "marking/roots.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/vec.h"
+
+#define PAGE 4096ull
+#define RED_ZONE 128 /* bytes below the stack pointer that a function may use, x86-64 ABI */
+#define STACK_MIN (16u << 10)
+#define STACK_MAX (256u << 20)
+#define PART_MAX (1u << 20)
+#define NAMED_MAX 8 /* stacks that one object names */
+#define WHOLE_MAX 64 /* stacks of nobody known that are taken whole */
+
+const char *root_kind_name(enum root_kind kind)
+{
+	static const char *const names[ROOT_KIND_CNT] = {
+		[ROOT_GLOBAL] = "global", [ROOT_STACK] = "stack", [ROOT_FIBER] = "fiber stack",
+		[ROOT_REGISTERS] = "registers", [ROOT_UNCOLLECTABLE] = "uncollectable",
+	};
+	return kind < ROOT_KIND_CNT ? names[kind] : "?";
+}
+
+static int add(struct roots *r, const struct root_range *range)
+{
+	struct root_range *to = VEC_PUSH(r, ranges);
+	if (!to)
+		return -ENOMEM;
+	*to = *range;
+	return 0;
+}
+
+static bool is_file(const struct space_region *r)
+{
+	return r->path[0] == '/';
+}
+
+/* What lies before and behind what must be left out. */
+static int add_data(struct roots *r, const struct root_plan *plan, uint64_t start, uint64_t end)
+{
+	int rc = 0;
+	for (size_t i = 0; i < plan->excludes_cnt && !rc; i++) {
+		const struct root_exclude *x = &plan->excludes[i];
+		if (x->end <= start || x->start >= end)
+			continue;
+		if (x->start > start)
+			rc = add_data(r, plan, start, x->start & ~7ull);
+		start = x->end < end ? (x->end + 7) & ~7ull : end;
+	}
+	return rc || start >= end ? rc : add(r, &(struct root_range){ .kind = ROOT_GLOBAL, .start = start, .end = end });
+}
+
+/* A file's variables: its writable mapping, and the rest of them behind it, for which it has no bytes. */
+static int plan_globals(struct roots *r, const struct root_plan *plan)
+{
+	const struct space_region *files = NULL, *last = NULL;
+	int rc = 0;
+	for (size_t i = 0; i < plan->space->regions_cnt && !rc; i++) {
+		const struct space_region *g = &plan->space->regions[i];
+		bool bss = !*g->path && files && last && last->end == g->start && last->writable;
+		if (is_file(g))
+			files = g;
+		else if (!bss)
+			files = NULL;
+		if ((is_file(g) || bss) && g->writable && g->readable)
+			rc = add_data(r, plan, g->start, g->end);
+		last = g;
+	}
+	return rc;
+}
+
+/* Anonymous, with a page in front that nobody may touch: so are stacks of threads and fibers made. */
+static bool likely_stack(const struct space *s, size_t i)
+{
+	const struct space_region *g = &s->regions[i], *guard = i ? g - 1 : NULL;
+	uint64_t n = g->end - g->start;
+	return g->writable && g->readable && !*g->path && n >= STACK_MIN && n <= STACK_MAX && guard &&
+	       guard->end == g->start && !guard->readable && !guard->writable && !*guard->path;
+}
+
+static const struct root_thread *thread_in(const struct root_plan *plan, const struct space_region *g)
+{
+	for (size_t i = 0; i < plan->threads_cnt; i++) {
+		if (plan->threads[i].sp >= g->start && plan->threads[i].sp < g->end)
+			return &plan->threads[i];
+	}
+	return NULL;
+}
+
+static int plan_stacks(struct roots *r, const struct root_plan *plan, bool waiting)
+{
+	int rc = 0;
+	for (size_t i = 0; i < plan->space->regions_cnt && !rc; i++) {
+		const struct space_region *g = &plan->space->regions[i];
+		const struct root_thread *t = thread_in(plan, g);
+		bool main_stack = !strcmp(g->path, "[stack]");
+		struct root_range range = { .kind = ROOT_STACK, .start = g->start, .end = g->end & ~7ull };
+		if (t ? t->marker : !main_stack && !likely_stack(plan->space, i))
+			continue;
+		range.waits = !t;
+		if (range.waits && !main_stack)
+			range.kind = ROOT_FIBER;
+		if (t) {
+			range.tid = t->tid;
+			range.start = t->sp - g->start > RED_ZONE ? (t->sp - RED_ZONE) & ~7ull : g->start;
+		}
+		if (range.waits == waiting)
+			rc = add(r, &range);
+	}
+	return rc;
+}
+
+static int plan_registers(struct roots *r, const struct root_plan *plan)
+{
+	int rc = 0;
+	for (size_t i = 0; i < plan->threads_cnt; i++)
+		r->unknown_stacks += !plan->threads[i].sp && !plan->threads[i].marker;
+	for (size_t i = 0; i < plan->threads_cnt && !rc; i++) {
+		const struct root_thread *t = &plan->threads[i];
+		if (t->registers_cnt && !t->marker)
+			rc = add(r, &(struct root_range){ .kind = ROOT_REGISTERS, .tid = t->tid, .end = t->registers_cnt * 8 });
+	}
+	return rc;
+}
+
+static void place_registers(struct roots *r, const struct root_plan *plan)
+{
+	size_t at = 0;
+	for (size_t i = 0; i < plan->threads_cnt; i++) {
+		const struct root_thread *t = &plan->threads[i];
+		if (t->registers_cnt && !t->marker)
+			memcpy(r->bytes + r->ranges[at++].at, t->registers, t->registers_cnt * 8);
+	}
+}
+
+int roots_begin(struct roots *r, const struct root_plan *plan)
+{
+	*r = (struct roots){ 0 };
+	int rc = plan_registers(r, plan);
+	if (!rc)
+		rc = plan_globals(r, plan);
+	if (!rc)
+		rc = plan_stacks(r, plan, false);
+	r->waiting = r->ranges_cnt;
+	return rc ? rc : plan_stacks(r, plan, true);
+}
+
+static struct root_range *waiting_at(const struct roots *r, uint64_t addr)
+{
+	size_t lo = r->waiting, hi = r->ranges_cnt; /* one may be empty, cut by the heap */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (r->ranges[mid].end < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* The end itself is the bottom of an empty stack. */
+	return lo < r->ranges_cnt && addr >= r->ranges[lo].start ? &r->ranges[lo] : NULL;
+}
+
+/* Stacks lie next to each other: the guard of one begins where the next one ends, so both may be named. */
+const struct root_range *roots_owned(const struct roots *r, const uint64_t *words, size_t n, uint64_t *top,
+				     uint64_t *bottom)
+{
+	struct {
+		const struct root_range *range;
+		uint64_t top, bottom;
+	} seen[NAMED_MAX];
+	size_t cnt = 0;
+	uint64_t low = r->waiting < r->ranges_cnt ? r->ranges[r->waiting].start : UINT64_MAX;
+	uint64_t high = r->waiting < r->ranges_cnt ? r->ranges[r->ranges_cnt - 1].end : 0;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t v = words[i];
+		const struct root_range *g = v < low || v > high || v & 7 ? NULL : waiting_at(r, v);
+		size_t k = 0;
+		while (g && k < cnt && seen[k].range != g)
+			k++;
+		if (!g || k == NAMED_MAX)
+			continue;
+		if (k == cnt) {
+			seen[cnt].range = g;
+			seen[cnt].top = seen[cnt].bottom = v;
+			cnt++;
+		}
+		seen[k].top = v < seen[k].top ? v : seen[k].top;
+		seen[k].bottom = v > seen[k].bottom ? v : seen[k].bottom;
+	}
+	for (size_t k = 0; k < cnt; k++) {
+		if (seen[k].top < seen[k].bottom) {
+			*top = seen[k].top;
+			*bottom = seen[k].bottom;
+			return seen[k].range;
+		}
+	}
+	return NULL;
+}
+
+/* Where all owners' tops are, dead ones included: which of them live is not known yet. */
+static int find_tops(const struct roots *r, const struct words *w, const struct boehm_heap *h, uint64_t *tops)
+{
+	for (size_t b = 0; b < h->blocks_cnt; b++) {
+		size_t n;
+		for (uint32_t k = 0; k < h->blocks[b].objects; k++) {
+			uint64_t top, bottom;
+			const uint64_t *words = words_of(w, h, b, k, &n);
+			const struct root_range *g = words ? roots_owned(r, words, n, &top, &bottom) : NULL;
+			size_t i = g ? (size_t)(g - r->ranges) - r->waiting : 0;
+			if (g && top < tops[i])
+				tops[i] = top;
+		}
+	}
+	return 0;
+}
+
+static uint64_t first_block(const struct boehm_heap *h, uint64_t from, uint64_t to)
+{
+	size_t lo = 0, hi = h->blocks_cnt;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (h->blocks[mid].addr < from)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < h->blocks_cnt && h->blocks[lo].addr < to ? h->blocks[lo].addr : to;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* The kernel lists neighbours of the same kind as one: the heap itself may begin behind a stack. */
+static int cut_heap(struct roots *r, const struct boehm_heap *h)
+{
+	uint64_t *gaps = malloc((h->gaps_cnt + 1) * sizeof(*gaps));
+	if (!gaps)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->gaps_cnt; i++)
+		gaps[i] = h->gaps[i].addr;
+	qsort(gaps, h->gaps_cnt, sizeof(*gaps), by_number);
+	for (size_t i = 0; i < r->ranges_cnt; i++) {
+		struct root_range *g = &r->ranges[i];
+		if (g->kind == ROOT_REGISTERS)
+			continue;
+		size_t lo = 0, hi = h->gaps_cnt;
+		while (lo < hi) {
+			size_t mid = lo + (hi - lo) / 2;
+			if (gaps[mid] < g->start)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		g->end = first_block(h, g->start, g->end);
+		if (lo < h->gaps_cnt && gaps[lo] < g->end)
+			g->end = gaps[lo];
+	}
+	free(gaps);
+	return 0;
+}
+
+static int narrow(struct roots *r, const struct words *w, const struct boehm_heap *h)
+{
+	size_t n = r->ranges_cnt - r->waiting, kept = r->waiting;
+	uint32_t whole = 0;
+	uint64_t *tops = malloc((n + 1) * sizeof(*tops));
+	if (!tops)
+		return -ENOMEM;
+	memset(tops, 0xff, (n + 1) * sizeof(*tops));
+	find_tops(r, w, h, tops);
+	for (size_t i = 0; i < n; i++) {
+		struct root_range g = r->ranges[r->waiting + i];
+		/* The first thread's own stack has no end that its owner would name in other languages. */
+		bool owned = tops[i] != UINT64_MAX, first = g.kind == ROOT_STACK;
+		bool unknown = first ? !owned || r->unknown_stacks : !owned && r->unknown_stacks && whole < WHOLE_MAX;
+		if (!owned && !unknown) {
+			r->idle_stacks++;
+			continue;
+		}
+		whole += unknown;
+		g.start = unknown ? g.start : tops[i];
+		g.waits = !unknown;
+		g.kind = unknown ? ROOT_STACK : ROOT_FIBER;
+		r->ranges[kept++] = g;
+	}
+	r->ranges_cnt = kept;
+	free(tops);
+	return 0;
+}
+
+static int room(struct roots *r, const struct root_plan *plan)
+{
+	for (size_t i = 0; i < r->ranges_cnt; i++) {
+		r->ranges[i].at = r->bytes_cnt;
+		r->bytes_cnt += r->ranges[i].end - r->ranges[i].start;
+		if (r->bytes_cnt > plan->max)
+			return -EFBIG;
+	}
+	if (!r->bytes_cnt)
+		return 0;
+	/* Not touched beforehand: most of a stack never is. */
+	r->bytes = mmap(NULL, r->bytes_cnt, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (r->bytes == MAP_FAILED)
+		r->bytes = NULL;
+	return r->bytes ? 0 : -ENOMEM;
+}
+
+/* Page by page where a whole part cannot be read: a stack that shrank, a page that was protected. */
+static int copy_range(struct roots *r, struct memory *m, const struct root_range *g, uint64_t deadline_ns)
+{
+	for (uint64_t at = g->start; at < g->end;) {
+		uint64_t n = g->end - at < PART_MAX ? g->end - at : PART_MAX;
+		struct rights_range part = { at, n };
+		size_t gone = 0;
+		int rc = words_late(deadline_ns) ? -ETIMEDOUT :
+						   memory_read_ranges(m, &part, 1, r->bytes + g->at + (at - g->start), &gone);
+		for (uint64_t p = at; !rc && gone && p < at + n;) {
+			uint64_t next = (p & ~(PAGE - 1)) + PAGE;
+			part = (struct rights_range){ p, (next < at + n ? next : at + n) - p };
+			rc = memory_read_ranges(m, &part, 1, r->bytes + g->at + (p - g->start), &gone);
+			r->unreadable += gone;
+			gone = 1;
+			p += part.n;
+		}
+		if (rc)
+			return rc;
+		at += n;
+	}
+	return 0;
+}
+
+int roots_copy(struct roots *r, struct memory *m, const struct root_plan *plan, const struct words *w,
+	       const struct boehm_heap *h, uint64_t deadline_ns)
+{
+	int rc = cut_heap(r, h);
+	if (!rc && r->waiting < r->ranges_cnt)
+		rc = narrow(r, w, h);
+	if (!rc)
+		rc = room(r, plan);
+	if (!rc && r->bytes)
+		place_registers(r, plan);
+	for (size_t i = 0; i < r->ranges_cnt && !rc; i++) {
+		if (r->ranges[i].kind != ROOT_REGISTERS)
+			rc = copy_range(r, m, &r->ranges[i], deadline_ns);
+	}
+	return rc;
+}
+
+void roots_free(struct roots *r)
+{
+	if (r->bytes)
+		munmap(r->bytes, r->bytes_cnt);
+	free(r->ranges);
+	*r = (struct roots){ 0 };
+}

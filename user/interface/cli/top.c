@@ -1,0 +1,108 @@
+/* cli/top: `alys-bpf top`: live heaps in the terminal, from the daemon or from a recording of its own. */
+#include "base/exit_status.h"
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/tables.h"
+#include "daemon/daemon.h"
+#include "daemon/viewer.h"
+#include "monitor/spectator.h"
+#include "verbs/verbs.h"
+
+struct top_request {
+	struct continuous_options watch;
+	uint32_t pid;
+	const char *socket;
+	char *words;
+};
+
+#define AT(field) offsetof(struct top_request, field)
+#define WATCH_AT(field) offsetof(struct top_request, watch.field)
+
+static const struct opt options[] = {
+	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "this process, in a recording of its own" },
+	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, in a recording of its own" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "-p, -a: one allocation every N bytes on average (default 64k)" },
+	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
+	SKIP_OPTIONS(WATCH_AT, NULL),
+	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "the daemon's control socket; with -p that process of the daemon's" },
+	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
+	{ 0 },
+};
+
+static const struct top_request defaults = {
+	.watch = {
+		.record = {
+			.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */,
+			.ring_sz = 64u << 20, .interval = 64u << 10,
+		},
+		.max_memory = 512u << 20, .idle_stacks = 600,
+	},
+};
+
+static int status_of(int rc)
+{
+	return !rc ? EXIT_OK : rc == -ESRCH || rc == -ENOENT || rc == -ECONNREFUSED ? EXIT_NOTHING : EXIT_ERROR;
+}
+
+static int of_daemon(const struct top_request *r, struct err *err)
+{
+	struct viewer *v = viewer_new(r->socket, r->pid, err);
+	if (!v)
+		return -err->code;
+	struct top_source source = viewer_source(v);
+	int rc = top_run(&source, r->pid, err);
+	viewer_free(v);
+	return rc;
+}
+
+static int of_its_own(struct top_request *r, struct err *err)
+{
+	if (r->pid) {
+		r->watch.record.pids = &r->pid;
+		r->watch.record.pids_cnt = 1;
+	}
+	r->watch.record.words = r->words;
+	struct spectator *s = spectator_new(&r->watch, r->pid, err);
+	if (!s)
+		return -err->code;
+	struct top_source source = spectator_source(s);
+	int rc = top_run(&source, r->pid, err);
+	spectator_free(s);
+	return rc;
+}
+
+static int run(void *opts, struct err *err)
+{
+	struct top_request *r = opts;
+	bool own = r->watch.select.all || (r->pid && !r->socket);
+	if (r->watch.select.all && (r->pid || r->socket)) {
+		err_set(err, EINVAL, "--all is a recording of its own, of every process: it goes with neither -p nor --socket");
+		return EXIT_USAGE;
+	}
+	const struct skip *skip = &r->watch.skip;
+	if (!own && (skip->keep_known || skip->patterns_cnt || skip->frames)) {
+		err_set(err, EINVAL, "--skip and --no-skip are for a recording of its own, -p or --all: what a daemon shows is by the daemon's own --skip");
+		return EXIT_USAGE;
+	}
+	/* Before anything is traced. */
+	int rc = top_check(err);
+	if (!rc)
+		rc = own ? of_its_own(r, err) : of_daemon(r, err);
+	return status_of(rc);
+}
+
+const struct verb verb_top = {
+	.name = "top",
+	.usage = "top [OPTIONS] [-p PID | --all]",
+	.summary = "Watch live heaps in the terminal: the daemon's, or those of a recording of its own.",
+	.opts = options,
+	.options_sz = sizeof(struct top_request),
+	.defaults = &defaults,
+	.line_offset = AT(words),
+	.run = run,
+	.notes = "Keys: q ends, h lists the others. -p and --all need root; for the daemon's see `alys-bpf ctl --help`.",
+};

@@ -1,0 +1,288 @@
+/* top/terminal: the screen and the keyboard, through ncurses. See top.h. */
+#include <curses.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <term.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "top/top.h"
+#include "top/view.h"
+
+/* How long a key may wait for a new list, and the other way round. */
+#define WAIT_MS 50
+#define OVERHEARD_MAX 16384
+/* A list comes every second: when none has for so long, that is to be seen. */
+#define LATE_NS 4000000000ull
+
+static const struct {
+	int curses, view;
+} keys[] = {
+	{ KEY_UP, VIEW_UP },       { KEY_DOWN, VIEW_DOWN },     { KEY_LEFT, VIEW_LEFT },      { KEY_RIGHT, VIEW_RIGHT },
+	{ KEY_PPAGE, VIEW_PAGE_UP }, { KEY_NPAGE, VIEW_PAGE_DOWN }, { KEY_HOME, VIEW_HOME },  { KEY_END, VIEW_END },
+	{ KEY_ENTER, VIEW_ENTER }, { '\n', VIEW_ENTER },        { '\r', VIEW_ENTER },         { KEY_BACKSPACE, VIEW_ERASE },
+	{ 0x7f, VIEW_ERASE },      { '\b', VIEW_ERASE },        { 0x1b, VIEW_ESCAPE },        { '\t', VIEW_TAB },
+};
+
+static int key_of(int c)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (keys[i].curses == c)
+			return keys[i].view;
+	}
+	return c < 0x100 ? c : 0;
+}
+
+static attr_t attribute_of(enum look look)
+{
+	switch (look) {
+	case LOOK_HEAD:
+		return A_BOLD;
+	case LOOK_CHOSEN:
+		return A_REVERSE;
+	case LOOK_BAD:
+		return has_colors() ? A_BOLD | COLOR_PAIR(1) : A_BOLD | A_STANDOUT;
+	case LOOK_SOFT:
+		return has_colors() ? A_DIM : A_NORMAL;
+	default:
+		return A_NORMAL;
+	}
+}
+
+static void show(struct view *v, struct screen *s)
+{
+	getmaxyx(stdscr, s->rows, s->cols);
+	s->rows = s->rows > SCREEN_ROWS_MAX ? SCREEN_ROWS_MAX : s->rows;
+	s->cols = s->cols > SCREEN_COLS_MAX ? SCREEN_COLS_MAX : s->cols;
+	view_draw(v, s);
+	erase();
+	for (int i = 0; i < s->rows; i++) {
+		attrset((int)attribute_of(s->look[i]));
+		mvaddstr(i, 0, buf_str(&s->line[i]));
+	}
+	attrset(A_NORMAL);
+	refresh();
+}
+
+/* --- stderr ------------------------------------------------------------------------------------ */
+
+/* What others say on the terminal that the screen is on. */
+struct overheard {
+	int real, ear; /* -1: stderr is something else, and left alone */
+	struct buf text;
+};
+
+static void overhear(struct overheard *o)
+{
+	int ends[2];
+	*o = (struct overheard){ .real = -1, .ear = -1 };
+	if (!isatty(STDERR_FILENO) || pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return;
+	o->real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	o->ear = ends[0];
+	if (o->real >= 0)
+		dup2(ends[1], STDERR_FILENO);
+	close(ends[1]);
+}
+
+/* The newest line when there is one, else NULL. */
+static const char *listen_in(struct overheard *o)
+{
+	char piece[1024];
+	ssize_t n;
+	bool news = false;
+	while (o->ear >= 0 && (n = read(o->ear, piece, sizeof(piece) - 1)) > 0) {
+		/* Much is said by what goes wrong again and again. */
+		if (o->text.len > OVERHEARD_MAX)
+			buf_reset(&o->text);
+		buf_add(&o->text, piece, (size_t)n);
+		news = true;
+	}
+	if (!news)
+		return NULL;
+	const char *all = buf_str(&o->text);
+	size_t end = strlen(all);
+	while (end && all[end - 1] == '\n')
+		end--;
+	while (end && all[end - 1] != '\n')
+		end--;
+	return all + end;
+}
+
+static void stop_listening(struct overheard *o)
+{
+	listen_in(o);
+	if (o->real >= 0) {
+		dup2(o->real, STDERR_FILENO);
+		close(o->real);
+		if (o->text.len && write(STDERR_FILENO, o->text.data, o->text.len) < 0)
+			buf_reset(&o->text); /* nobody reads it */
+	}
+	if (o->ear >= 0)
+		close(o->ear);
+	buf_free(&o->text);
+}
+
+/* --- signals ----------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	told_to_end = 1;
+}
+
+/* After ncurses has put its own there, which would leave without a word to whoever traces. */
+static void catch_signals(void)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+	told_to_end = 0;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaction(ends[i], &act, NULL);
+}
+
+/* --- the loop ---------------------------------------------------------------------------------- */
+
+/* Whether there is something new to show. */
+static bool poll_source(const struct top_source *source, struct view *v, struct buf *text, struct err *err)
+{
+	struct feed f;
+	if (v->ended && !v->waiting)
+		return false;
+	int rc = source->poll(source->ctx, text, err);
+	bool news = false;
+	if (rc > 0) {
+		rc = feed_parse(&f, buf_str(text), text->len, err);
+		if (!rc)
+			view_take(v, &f, now_ns());
+		feed_free(&f);
+		news = true;
+	}
+	if (!rc && news && v->waiting) {
+		v->ended = v->waiting = false;
+		v->message = NULL;
+		*err = (struct err){ 0 };
+	}
+	if (rc < 0) {
+		news = true;
+		v->ended = true;
+		v->waiting = rc == -EAGAIN;
+		v->message = *err->text ? err->text : "the traced processes have ended: q quits";
+	}
+	return news;
+}
+
+/* Whether the screen has to say another time. */
+static bool look_at_age(struct view *v)
+{
+	uint64_t age = v->taken_ns && !v->ended ? now_ns() - v->taken_ns : 0;
+	uint32_t late_s = age >= LATE_NS ? (uint32_t)(age / 1000000000) : 0;
+	bool changed = late_s != v->late_s;
+	v->late_s = late_s;
+	return changed;
+}
+
+int top_check(struct err *err)
+{
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return 0;
+	return err_set(err, ENOTTY, "top wants a terminal: for a file or a pipe use `alys-bpf report -p PID --every 5s`");
+}
+
+/* A terminal that is not our own session's sends no SIGHUP, and its end reads as no key at once. */
+static bool is_gone(void)
+{
+	struct pollfd p = { .fd = STDIN_FILENO };
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* One without an address for its cursor would get all lines into one. */
+static bool has_screen(void)
+{
+	int known;
+	if (setupterm(NULL, STDOUT_FILENO, &known) != OK)
+		return false;
+	const char *move_to = tigetstr("cup");
+	return move_to && move_to != (const char *)-1;
+}
+
+static int open_terminal(struct err *err)
+{
+	if (top_check(err))
+		return -err->code;
+	setlocale(LC_CTYPE, "");
+	SCREEN *s = has_screen() ? newterm(NULL, stdout, stdin) : NULL;
+	if (!s)
+		return err_set(err, ENOTTY, "the terminal type \"%s\" is not known or has no screen: set TERM, for example to xterm",
+			       getenv("TERM") ? getenv("TERM") : "");
+	set_escdelay(50);
+	cbreak();
+	noecho();
+	nonl();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	timeout(WAIT_MS);
+	if (has_colors()) {
+		start_color();
+		use_default_colors();
+		init_pair(1, COLOR_RED, -1);
+	}
+	return 0;
+}
+
+static void loop(const struct top_source *source, struct view *v, struct screen *s, struct err *why)
+{
+	struct buf text = { 0 };
+	struct overheard heard;
+	overhear(&heard);
+	for (bool on = true, news = true; on && !told_to_end;) {
+		if (news)
+			show(v, s);
+		int c = getch();
+		news = poll_source(source, v, &text, why);
+		const char *said = listen_in(&heard);
+		/* Read, or never: the keys are explained in the same line. */
+		if (c != ERR && !v->ended)
+			v->message = NULL;
+		v->message = said ? said : v->message;
+		news |= look_at_age(v) || said || c != ERR;
+		on = c == ERR ? !is_gone() : c == KEY_RESIZE || view_key(v, key_of(c));
+	}
+	/* Terminals without a second screen go on in the last line. */
+	move(LINES - 1, 0);
+	clrtoeol();
+	refresh();
+	endwin();
+	stop_listening(&heard);
+	buf_free(&text);
+}
+
+int top_run(const struct top_source *source, uint32_t pid, struct err *err)
+{
+	struct view v;
+	struct err why = { 0 };
+	struct screen *s = calloc(1, sizeof(*s));
+	int rc = s ? open_terminal(err) : err_set(err, ENOMEM, "out of memory");
+	if (!rc) {
+		catch_signals();
+		view_begin(&v, pid);
+		loop(source, &v, s, &why);
+		view_free(&v);
+		screen_free(s);
+	}
+	free(s);
+	/* The reason was on a screen that is gone. */
+	if (!rc && *why.text) {
+		*err = why;
+		rc = -why.code;
+	}
+	return rc;
+}

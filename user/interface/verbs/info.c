@@ -1,0 +1,318 @@
+/* verbs/info: what a trace holds, in words: what was traced, how, when, how much, what was lost. */
+#include "base/exit_status.h"
+#include "verbs/verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "access/outfile.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "format/format.h"
+#include "recorder/ending.h"
+#include "recorder/ledger.h"
+#include "replay/replay.h"
+
+static void add_clean(struct buf *out, const char *text)
+{
+	text_clean(out, text, SIZE_MAX);
+}
+
+static uint64_t meta_number(const struct catalog *c, const char *key)
+{
+	const char *text = catalog_meta(c, key);
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void add_when(struct buf *out, const struct replay *r)
+{
+	char stamp[64];
+	struct tm tm;
+	uint64_t real = meta_number(r->catalog, "start_real_ns") ?: r->health.clock.real_ns;
+	uint64_t begin = meta_number(r->catalog, "start_mono_ns") ?: r->health.clock.mono_ns;
+	uint64_t end = meta_number(r->catalog, "end_mono_ns") ?: r->health.last_ns;
+	time_t seconds = (time_t)(real / 1000000000ull);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
+	buf_addf(out, "recorded     %s, for %.1f s\n", stamp, end > begin ? (double)(end - begin) / 1e9 : 0.0);
+}
+
+static void add_meta(struct buf *out, const struct catalog *c)
+{
+	static const struct {
+		const char *key, *label;
+	} rows[] = {
+		{ "hostname", "host" },       { "kernel", "kernel" }, { "version", "alys-bpf" },
+		{ "options", "options" },     { "tier", "probes" },   { "walk", "stack walk" },
+		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "sample_at", "sampled at" },
+		{ "min_size", "min size" },   { "liveness", "liveness" },
+		{ "dump", "heap" },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *value = catalog_meta(c, rows[i].key);
+		if (!value || !*value)
+			continue;
+		buf_addf(out, "%-12s ", rows[i].label);
+		add_clean(out, value);
+		buf_adds(out, "\n");
+	}
+}
+
+static void add_gap(struct buf *out, const struct catalog *c)
+{
+	struct buf gap = { 0 };
+	format_gap(c, &gap);
+	if (gap.len)
+		buf_addf(out, "%-12s %s\n", "not sampled", buf_str(&gap));
+	buf_free(&gap);
+}
+
+#define RATES_SHOWN 16
+
+/* What is told of single events, as lines. */
+struct incidents {
+	const struct catalog *catalog;
+	uint64_t start_ns;
+	struct buf rates; /* changes of the sampling interval */
+	unsigned int rates_cnt;
+	struct buf ends;
+	struct map faults; /* stack -> enum fault of it, as far as stacks were looked at */
+	uint64_t stacked;  /* calls that have a stack, and of these by how it ends, and in no known file */
+	uint64_t cuts[STACK_END_CNT], strange;
+};
+
+static double seconds_of(const struct incidents *in, const struct event *e)
+{
+	return e->time_ns > in->start_ns ? (double)(e->time_ns - in->start_ns) / 1e9 : 0.0;
+}
+
+static void note_end(struct incidents *in, const struct event *e)
+{
+	const struct proc *p = catalog_proc(in->catalog, e->proc);
+	bool starved = e->flags & EVENT_F_OUT_OF_MEMORY;
+	if (!starved && !(e->flags & EVENT_F_STATUS))
+		return;
+	buf_addf(&in->ends, "%-12s %" PRIu32 " ", starved ? "killed" : "ended", p ? p->tgid : 0);
+	add_clean(&in->ends, p && p->comm ? p->comm : "");
+	buf_adds(&in->ends, starved ? " by the kernel, for want of memory" : ": ");
+	if (!starved)
+		ending_text(e, &in->ends);
+	buf_addf(&in->ends, ", at %.3f s\n", seconds_of(in, e));
+}
+
+#define STRANGE 0x100 /* beside the stack's end: some frame lies in no known file */
+
+static uint64_t faults_of(const struct catalog *c, struct stack_id id)
+{
+	const struct stack *s = catalog_stack(c, id);
+	uint64_t faults = !s ? STACK_END_LOST : s->end < STACK_END_CNT ? s->end : STACK_END_UNKNOWN;
+	for (uint32_t i = 0; s && i < s->n; i++)
+		faults |= s->frames[i].map.n ? 0 : STRANGE;
+	return faults;
+}
+
+/* By event, for the stacks that are cut may be few, and those of most calls. */
+static int note_stack(struct incidents *in, const struct event *e)
+{
+	uint64_t *known = e->stack.n ? map_put(&in->faults, e->stack.n) : NULL;
+	if (!known)
+		return e->stack.n ? -ENOMEM : 0;
+	if (!*known)
+		*known = faults_of(in->catalog, e->stack) + 1;
+	uint64_t faults = *known - 1;
+	in->stacked++;
+	in->strange += faults / STRANGE;
+	in->cuts[faults % STRANGE]++;
+	return 0;
+}
+
+static int note_incident(void *ctx, const struct event *e, const struct applied *a)
+{
+	struct incidents *in = ctx;
+	(void)a;
+	if (e->kind <= EVENT_FREE && !(e->flags & EVENT_F_CARRIED) && note_stack(in, e))
+		return -ENOMEM;
+	if (e->kind == EVENT_RATE && in->rates_cnt++ < RATES_SHOWN)
+		buf_addf(&in->rates, "rate         bytes:%" PRIu64 " from %.3f s on\n", e->interval, seconds_of(in, e));
+	if (e->kind == EVENT_EXIT)
+		note_end(in, e);
+	return 0;
+}
+
+static void add_incidents(struct buf *out, struct incidents *in)
+{
+	buf_adds(out, buf_str(&in->rates));
+	if (in->rates_cnt > RATES_SHOWN)
+		buf_addf(out, "             and %u changes more\n", in->rates_cnt - RATES_SHOWN);
+	buf_adds(out, buf_str(&in->ends));
+}
+
+/* What the stacks of calls lack. */
+static void add_cuts(struct buf *out, const struct incidents *in)
+{
+	const char *comma = ":";
+	uint64_t cut = in->stacked - in->cuts[STACK_END_COMPLETE];
+	if (cut)
+		buf_addf(out, "cut stacks   %" PRIu64 " of %" PRIu64 " events", cut, in->stacked);
+	for (int i = 0; i < STACK_END_CNT; i++) {
+		if (i == STACK_END_COMPLETE || !in->cuts[i])
+			continue;
+		buf_addf(out, "%s %s %" PRIu64, comma, stack_end_name((enum stack_end)i), in->cuts[i]);
+		comma = ",";
+	}
+	buf_adds(out, cut ? "\n" : "");
+	if (in->strange)
+		buf_addf(out, "unknown code %" PRIu64 " of %" PRIu64 " events have a frame that lies in no known file\n",
+			 in->strange, in->stacked);
+}
+
+static void add_processes(struct buf *out, const struct catalog *c)
+{
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(c, &i));) {
+		buf_addf(out, "process      %" PRIu32 " ", p->tgid);
+		add_clean(out, p->comm ?: "");
+		buf_adds(out, " ");
+		add_clean(out, p->exe ?: "");
+		if (p->generation)
+			buf_addf(out, ", after exec %" PRIu32, p->generation);
+		buf_adds(out, "\n");
+	}
+}
+
+static void add_modules(struct buf *out, const struct catalog *c)
+{
+	const struct module *m;
+	for (size_t i = 0; (m = catalog_next_module(c, &i));) {
+		buf_adds(out, "file         ");
+		add_clean(out, m->path ?: "");
+		buf_adds(out, m->build_id_sz ? " " : " (no build id)");
+		for (size_t b = 0; b < m->build_id_sz; b++)
+			buf_addf(out, "%02x", m->build_id[b]);
+		buf_adds(out, "\n");
+	}
+}
+
+static void add_ledger(struct buf *out, const struct catalog *c)
+{
+	static const char *const classes[] = {
+		[COUNT_HIT] = "hit", [COUNT_RECORDED] = "recorded", [COUNT_ASIDE] = "set aside",
+		[COUNT_LOST] = "lost", [COUNT_NOTE] = "note",
+	};
+	const struct count *n;
+	buf_adds(out, "ledger       ");
+	catalog_ledger_text(c, out);
+	buf_adds(out, "\n");
+	for (size_t i = 0; (n = catalog_next_count(c, &i));) {
+		if (n->value && n->class < sizeof(classes) / sizeof(classes[0]) && classes[n->class])
+			buf_addf(out, "  %-10s %-22s %14" PRIu64 "  %s\n", classes[n->class], n->name, n->value,
+				 n->help ?: "");
+	}
+}
+
+/* Each with its standard error, where they are estimated. */
+static void add_sums(struct buf *out, double cnt, double cnt_var, double sz, double sz_var)
+{
+	text_count(out, (uint64_t)llround(cnt));
+	if (cnt_var > 0)
+		buf_addf(out, " +- %.0f", ceil(sqrt(cnt_var)));
+	buf_adds(out, " blocks, ");
+	text_bytes(out, sz);
+	if (!(sz_var > 0))
+		return;
+	buf_adds(out, " +- ");
+	text_bytes(out, sqrt(sz_var));
+}
+
+/* What was sampled, or that nothing was. */
+static void add_estimate(struct buf *out, double below, double cnt, double cnt_var, double sz, double sz_var)
+{
+	if (below)
+		format_none_sampled(below, out);
+	else
+		add_sums(out, cnt, cnt_var, sz, sz_var);
+}
+
+static void add_heap(struct buf *out, const struct catalog *c, const struct snapshot *s)
+{
+	const struct totals *t = &s->all;
+	double below = format_below(c, t);
+	buf_addf(out, "events       %" PRIu64 " in %zu stacks\n", s->facts.events, s->n);
+	if (s->facts.carried)
+		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
+	buf_adds(out, "allocated    ");
+	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, t->var_alloc_cnt, t->est_alloc_sz, t->var_alloc_sz);
+	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
+	buf_adds(out, "in use       ");
+	add_estimate(out, below, t->est_live_cnt, t->var_live_cnt, t->est_live_sz, t->var_live_sz);
+	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
+	if (s->facts.inherited_free)
+		buf_addf(out, "             %" PRIu64 " frees by forked children of blocks that they got from their parent\n",
+			 s->facts.inherited_free);
+	if (s->facts.unknown_free)
+		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording%s\n", s->facts.unknown_free,
+			 catalog_count(c, CHILDREN_LATE) ? ", or from before a child had its probes" : "");
+	if (s->facts.replaced)
+		buf_addf(out, "             %" PRIu64 " blocks whose address was handed out again unseen\n",
+			 s->facts.replaced);
+}
+
+static int print_info(struct replay *r, const struct info_options *o, struct err *err)
+{
+	struct buf out = { 0 };
+	struct buf damage = { 0 };
+	struct incidents seen = { .catalog = r->catalog, .start_ns = replay_start_ns(r) };
+	int rc = replay_events(r, note_incident, &seen, err);
+	struct snapshot *snap = rc ? NULL : heap_snapshot(r->heap);
+	bool damaged = replay_damage(r, &damage);
+	if (!rc && !snap)
+		rc = err_set(err, ENOMEM, "out of memory");
+	if (!rc) {
+		buf_addf(&out, "trace        %s, format %u.%u, %" PRIu64 " frames\n", o->input, r->health.major,
+			 r->health.minor, r->health.frames);
+		if (damaged)
+			buf_addf(&out, "damage       %s\n", buf_str(&damage));
+		add_when(&out, r);
+		add_meta(&out, r->catalog);
+		add_gap(&out, r->catalog);
+		add_incidents(&out, &seen);
+		add_processes(&out, r->catalog);
+		add_modules(&out, r->catalog);
+		add_heap(&out, r->catalog, snap);
+		add_cuts(&out, &seen);
+		if (snap->facts.events)
+			buf_addf(&out, "file size    %.1f bytes an event\n",
+				 (double)r->health.bytes / (double)snap->facts.events);
+		add_ledger(&out, r->catalog);
+		rc = out.failed ? err_set(err, ENOMEM, "out of memory") : outfile_print(out.data, out.len, err);
+	}
+	if (!rc && damaged)
+		rc = o->strict ? err_set(err, EILSEQ, "%s: %s", o->input, buf_str(&damage)) : 0;
+	if (!rc && damaged)
+		log_warn("%s: %s", o->input, buf_str(&damage));
+	snapshot_free(snap);
+	buf_free(&out);
+	buf_free(&damage);
+	buf_free(&seen.rates);
+	buf_free(&seen.ends);
+	map_free(&seen.faults);
+	return rc;
+}
+
+int run_info(const struct info_options *o, struct err *err)
+{
+	struct replay r;
+	int rc = replay_open(&r, o->input, err);
+	if (rc)
+		return rc == -ENOENT ? EXIT_NOTHING : EXIT_ERROR;
+	rc = print_info(&r, o, err);
+	replay_close(&r);
+	return !rc ? EXIT_OK : rc == -EILSEQ ? EXIT_NOTHING : EXIT_ERROR;
+}

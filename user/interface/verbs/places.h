@@ -1,0 +1,11 @@
+/* verbs/places: for people: where the files of a process would be probed, and why there. */
+#ifndef ALYS_VERBS_PLACES_H
+#define ALYS_VERBS_PLACES_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Attaches nothing. */
+int places_list(uint32_t tgid, struct buf *out, struct err *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* verbs: one function a verb; each returns the exit status, and has said through err what went wrong. */
+#ifndef ALYS_VERBS_H
+#define ALYS_VERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "naming/options.h"
+#include "recorder/options.h"
+#include "report/report.h"
+
+#define CONVERT_STACKS "each|once"
+enum { STACKS_EACH, STACKS_ONCE };
+
+struct convert_options {
+	const char *input;
+	const char *output; /* NULL: input's name with the format's ending; "-": stdout */
+	uint64_t *size;     /* of the file made, for who says what is to be said of it; NULL = convert does */
+	const char *format; /* NULL: json */
+	struct name_options names;
+	const char **inferno;  /* K[=V] options for inferno-flamegraph */
+	size_t inferno_cnt, inferno_cap;
+	const char *value;
+	double from, until;    /* only what happened between these seconds of the recording; until 0 = all */
+	uint64_t top;
+	bool indent;
+	uint32_t stacks; /* STACKS_* */
+	bool force;
+	bool keep_allocator_frames;
+	struct skip skip;
+	bool crystal_style;
+	bool no_addresses;
+};
+
+struct report_request {
+	struct report_options report;
+	const char *input; /* NULL: the live process report.pid */
+	struct name_options names;
+	double from, until; /* only what happened between these seconds of the recording; until 0 = all */
+	double every, duration; /* live: seconds between reports, and in all */
+	bool heap;         /* live: the accounts of its collector's heap; with duration: and whose objects pin blocks */
+	bool collections;  /* what the garbage collector did, instead */
+	bool live;         /* wait for the next collection */
+	double gc_wait;    /* live: report after the next collection, or after so many seconds; 0 = do not wait for one */
+	const char *html;  /* write this page instead */
+	bool force;
+	char *words;
+};
+
+struct diff_request {
+	struct report_options report;
+	const char *before, *after;
+	const char *flamegraph; /* write this picture instead */
+	bool force;
+};
+
+struct info_options {
+	const char *input;
+	bool strict; /* damage is an error */
+};
+
+struct doctor_options {
+	uint32_t probes_pid; /* list sites of this process, 0 = no */
+	const char *unwind;  /* print unwind rows of this file */
+};
+
+int run_record(const struct record_options *o, struct err *err);
+int run_convert(const struct convert_options *o, struct err *err);
+int run_report(const struct report_request *o, struct err *err);
+int run_diff(const struct diff_request *o, struct err *err);
+int run_info(const struct info_options *o, struct err *err);
+int run_doctor(const struct doctor_options *o, struct err *err);
+
+#endif

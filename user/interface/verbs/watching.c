@@ -1,0 +1,160 @@
+/*
+ * verbs/watching: see watching.h. Taps a recording: the same probes, ring and names, but the events
+ * end in a heap, which is asked every now and then and at the end.
+ */
+#include "verbs/watching.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/exit_status.h"
+#include "base/log.h"
+#include "collector/collector.h"
+#include "heapview/pins.h"
+#include "naming/finish.h"
+#include "recorder/about.h"
+#include "recorder/live.h"
+#include "sink/output.h"
+#include "verbs/verbs.h"
+
+struct watching {
+	const struct report_request *o;
+	struct report_options report;
+	struct heap *heap;
+	uint64_t next_ns;
+	uint64_t wait_ns; /* from here on a collection is waited for; UINT64_MAX = never */
+	bool collected;   /* it came: what happens after it does not count */
+};
+
+static int take_event(void *ctx, const struct event *e)
+{
+	struct watching *w = ctx;
+	if (w->collected)
+		return 0;
+	/* One whose marks were not read has told nothing. */
+	w->collected = e->kind == EVENT_GC && e->enter_ns >= w->wait_ns && e->gc.heap_sz;
+	return heap_apply(w->heap, e, NULL);
+}
+
+/* --duration passes first. */
+static void await_collection(struct watching *w, struct live *l, uint64_t now)
+{
+	uint64_t from = l->started_ns + (uint64_t)(w->o->duration * 1e9);
+	if (!w->o->gc_wait || now < from)
+		return;
+	if (w->wait_ns == UINT64_MAX) {
+		w->wait_ns = from;
+		log_warn("waiting for a collection, which cannot be asked for from outside; a Crystal program with Signal::USR1.trap { GC.collect } collects on `kill -USR1 %u`",
+			 w->o->report.pid);
+	}
+	l->finished = w->collected || now >= from + (uint64_t)(w->o->gc_wait * 1e9);
+	if (l->finished && !w->collected)
+		log_warn("no collection came in %g s: what is in use may be garbage already", w->o->gc_wait);
+}
+
+/* Tells one report from the next; programs read TSV by its first line and JSON object by object. */
+static void put_heading(const struct watching *w, double seconds, struct sink_out *out)
+{
+	char line[64];
+	bool markdown = w->report.format == FORMAT_MARKDOWN;
+	if (!w->o->every || (w->report.format != FORMAT_TEXT && !markdown))
+		return;
+	int n = snprintf(line, sizeof(line), markdown ? "\nAfter %.1f s:\n\n" : "\n--- after %.1f s ---\n", seconds);
+	out->write(out->ctx, line, (size_t)n);
+}
+
+static int print_report(struct watching *w, struct live *l, uint64_t now, struct err *err)
+{
+	struct snapshot *snap = heap_snapshot(w->heap);
+	if (!snap)
+		return err_set(err, ENOMEM, "out of memory");
+	struct report_input in = { .catalog = l->catalog, .snapshot = snap, .start_ns = l->started_ns };
+	struct output dst = { .fd = STDOUT_FILENO };
+	struct sink_out out = output_sink(&dst);
+	put_heading(w, (double)(now - l->started_ns) / 1e9, &out);
+	int rc = output_finish(&dst, report_render(&in, &w->report, &out, err), err);
+	snapshot_free(snap);
+	return rc;
+}
+
+static void tick(void *ctx, struct live *l, uint64_t now)
+{
+	struct watching *w = ctx;
+	struct err err = { 0 };
+	uint64_t every = (uint64_t)(w->o->every * 1e9);
+	await_collection(w, l, now);
+	if (!every)
+		return;
+	if (!w->next_ns)
+		w->next_ns = l->started_ns + every;
+	if (now < w->next_ns)
+		return;
+	about_liveness(l);
+	if (finish_symbols(l, &err) || print_report(w, l, now, &err))
+		log_warn("%s", err.text);
+	/* A report that takes longer than the interval must not be followed by two at once. */
+	now = now_ns();
+	if (w->next_ns <= now)
+		w->next_ns += ((now - w->next_ns) / every + 1) * every;
+}
+
+static int end(void *ctx, struct live *l, struct err *err)
+{
+	struct watching *w = ctx;
+	if (!w->o->heap)
+		return print_report(w, l, l->stopped_ns, err);
+	struct output dst = { .fd = STDOUT_FILENO };
+	struct sink_out out = output_sink(&dst);
+	struct report_input in = { .catalog = l->catalog, .start_ns = l->started_ns };
+	return output_finish(&dst, pins_write(w->heap, &in, &w->o->report, &out, err), err);
+}
+
+/* The numbers given name one process: the recording has no other. */
+static int run(struct watching *w, struct err *err)
+{
+	struct live_tap tap = { .ctx = w, .event = take_event, .tick = tick, .end = end };
+	uint32_t pid = w->o->report.pid;
+	struct record_options r = RECORD_DEFAULTS;
+	r.pids = &pid;
+	r.pids_cnt = 1;
+	r.duration = w->o->gc_wait ? 0 : w->o->duration;
+	r.no_free_stacks = true;
+	r.words = w->o->words;
+	r.tap = &tap;
+	return run_record(&r, err);
+}
+
+/* What only a collector can tell is not waited for where there is none; all else the recording says. */
+static bool lacks_collector(const struct report_request *o, struct err *err)
+{
+	struct collector c;
+	struct err why;
+	int rc = o->gc_wait || o->heap ? collector_find(&c, o->report.pid, &why) : -ENODATA;
+	if (!rc)
+		collector_close(&c);
+	if (rc != -ENOENT)
+		return false;
+	err_set(err, ENOENT, "%s: %s", o->heap ? "--heap" : "--live", why.text);
+	return true;
+}
+
+int watching_report(const struct report_request *o, struct err *err)
+{
+	if (lacks_collector(o, err))
+		return EXIT_NOTHING;
+	struct watching w = { .o = o, .report = o->report, .heap = heap_new(), .wait_ns = UINT64_MAX };
+	if (!w.heap) {
+		err_set(err, ENOMEM, "out of memory");
+		return EXIT_ERROR;
+	}
+	/* Forked children keep the number of their own; what exec made of the process counts as well. */
+	w.report.pid = 0;
+	heap_watch(w.heap, report_needs(&w.report));
+	int status = run(&w, err);
+	heap_free(w.heap);
+	return status;
+}

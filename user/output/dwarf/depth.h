@@ -1,0 +1,10 @@
+/* dwarf/depth: how much is wanted of an address. */
+#ifndef ALYS_DWARF_DEPTH_H
+#define ALYS_DWARF_DEPTH_H
+
+enum symbol_depth {
+	SYMBOL_DEPTH_NAME, /* function names from symbol tables only */
+	SYMBOL_DEPTH_FULL, /* names, files, lines and inlined calls */
+};
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * dwarf/packed: the symbol table that distributions leave in stripped files, xz-packed as an ELF
+ * file of its own (.gnu_debugdata, "MiniDebugInfo").
+ */
+#ifndef ALYS_DWARF_PACKED_H
+#define ALYS_DWARF_PACKED_H
+
+#include "elf/elf.h"
+
+/* The caller's to close; NULL when e has none, or one that cannot be unpacked. */
+struct elf *packed_open(const struct elf *e);
+
+#endif

@@ -1,0 +1,135 @@
+/* dwarf/perfmap: see perfmap.h. */
+#include "dwarf/perfmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dwarf/demangle.h"
+
+#define FILE_MAX (256ull << 20)
+#define PIECE	 (1u << 16)
+#define LINE_MAX_SZ 8192 /* longer ones are no names */
+
+/* What node puts in front of a name: the kind of code, then how well it is optimized. */
+static const char *without_kind(const char *name)
+{
+	static const char *const kinds[] = { "JS:", "LazyCompile:", "Function:", "Script:", "Eval:" };
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		size_t n = strlen(kinds[i]);
+		if (!strncmp(name, kinds[i], n))
+			return name + n + strspn(name + n, "*~^+");
+	}
+	return NULL;
+}
+
+/* "...:LINE:COLUMN" at the end; cut off there. */
+static bool take_position(char *file, struct symbol *out)
+{
+	char *column = strrchr(file, ':');
+	if (!column || !column[1] || column[1 + strspn(column + 1, "0123456789")])
+		return false;
+	*column = 0;
+	char *line = strrchr(file, ':');
+	if (!line || !line[1] || line[1 + strspn(line + 1, "0123456789")]) {
+		*column = ':';
+		return false;
+	}
+	*line = 0;
+	out->line = (uint32_t)strtoul(line + 1, NULL, 10);
+	out->column = (uint32_t)strtoul(column + 1, NULL, 10);
+	return true;
+}
+
+/* "JS:*fib /srv/app.js:3:14" is fib of /srv/app.js, line 3. */
+static void take_script(const char *text, struct symbol *out)
+{
+	static const char *const roots[] = { " /", " file:", " node:" };
+	const char *at = NULL;
+	for (size_t i = 0; i < sizeof(roots) / sizeof(*roots) && !at; i++)
+		at = strstr(text, roots[i]);
+	char *file = at ? strdup(at + 1) : NULL;
+	if (!file || !take_position(file, out)) {
+		free(file);
+		out->name = strdup(text);
+		return;
+	}
+	out->file = file;
+	out->name = at == text ? strdup("(anonymous)") : strndup(text, (size_t)(at - text));
+}
+
+static void set(struct symbol *out, const char *name)
+{
+	free((void *)(uintptr_t)out->name);
+	free((void *)(uintptr_t)out->file);
+	*out = (struct symbol){ .quality = SYMBOL_TABLE };
+	const char *script = without_kind(name);
+	if (script)
+		take_script(script, out);
+	else
+		out->name = strndup(name, DEMANGLE_MAX);
+	if (out->file)
+		out->quality = SYMBOL_EXACT;
+	else if (!out->name)
+		out->quality = SYMBOL_MODULE;
+}
+
+static size_t first_at_or_after(const uint64_t *pcs, size_t n, uint64_t addr)
+{
+	size_t low = 0;
+	while (low < n) {
+		size_t mid = low + (n - low) / 2;
+		if (pcs[mid] < addr)
+			low = mid + 1;
+		else
+			n = mid;
+	}
+	return low;
+}
+
+static void take_line(const char *line, const uint64_t *pcs, size_t n, struct symbol *out)
+{
+	char *end;
+	uint64_t start = strtoull(line, &end, 16);
+	if (end == line || *end != ' ')
+		return;
+	char *name;
+	uint64_t size = strtoull(end, &name, 16);
+	if (name == end || *name != ' ' || !name[1])
+		return;
+	for (size_t i = first_at_or_after(pcs, n, start); i < n && pcs[i] - start < size; i++)
+		set(&out[i], name + 1);
+}
+
+/* Lines of the piece; returns how many bytes at its end are the beginning of one. */
+static size_t take_lines(char *piece, size_t len, const uint64_t *pcs, size_t n, struct symbol *out)
+{
+	char *at = piece, *end = piece + len, *newline;
+	while ((newline = memchr(at, '\n', (size_t)(end - at)))) {
+		*newline = 0;
+		take_line(at, pcs, n, out);
+		at = newline + 1;
+	}
+	size_t rest = (size_t)(end - at);
+	if (rest > LINE_MAX_SZ)
+		rest = 0;
+	memmove(piece, at, rest);
+	return rest;
+}
+
+int perfmap_find(int fd, const uint64_t *pcs, size_t n, struct symbol *out)
+{
+	char piece[PIECE];
+	size_t have = 0;
+	ssize_t got = 0;
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct symbol){ .quality = SYMBOL_MODULE };
+	for (uint64_t at = 0; at < FILE_MAX; at += (uint64_t)got) {
+		got = pread(fd, piece + have, sizeof(piece) - have - 1, (off_t)at);
+		if (got <= 0)
+			break;
+		have = take_lines(piece, have + (size_t)got, pcs, n, out);
+	}
+	return got < 0 ? -errno : 0;
+}

@@ -1,0 +1,25 @@
+/*
+ * dwarf/symtab: the functions of an ELF file by address, from its own symbol tables and those that
+ * were moved elsewhere. Names are borrowed from the files.
+ */
+#ifndef ALYS_DWARF_SYMTAB_H
+#define ALYS_DWARF_SYMTAB_H
+
+#include "dwarf/spans.h"
+#include "elf/elf.h"
+
+struct symtab {
+	const char **names;
+	size_t names_cnt, names_cap;
+	struct spans sized, unsized;
+};
+
+/* code: the file that runs; others may be NULL. 0 or -ENOMEM. */
+int symtab_read(struct symtab *t, const struct elf *code, const struct elf *const others[],
+		size_t others_cnt);
+/* Are pc and the byte behind it in one function, whose size is known? */
+bool symtab_inside(const struct symtab *t, uint64_t pc);
+const char *symtab_find(const struct symtab *t, uint64_t pc); /* NULL when no function holds it */
+void symtab_free(struct symtab *t);
+
+#endif

@@ -1,0 +1,345 @@
+/* format: see format.h. */
+#include "format/format.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const struct value_type value_types[VALUE_CNT] = {
+	[VALUE_ALLOC_OBJECTS] = { "alloc_objects", "count", "Allocated objects" },
+	[VALUE_ALLOC_SPACE] = { "alloc_space", "bytes", "Allocated bytes" },
+	[VALUE_INUSE_OBJECTS] = { "inuse_objects", "count", "Objects in use" },
+	[VALUE_INUSE_SPACE] = { "inuse_space", "bytes", "Bytes in use" },
+};
+
+int value_choose(const struct sink_options *o, enum value standard, enum value *out,
+		 struct err *err)
+{
+	*out = standard;
+	if (!o->value)
+		return 0;
+	for (*out = 0; *out < VALUE_CNT; (*out)++) {
+		if (!strcmp(value_types[*out].name, o->value))
+			return 0;
+	}
+	return err_set(err, EINVAL,
+		       "unknown value '%.40s': use alloc_objects, alloc_space, inuse_objects or "
+		       "inuse_space",
+		       o->value);
+}
+
+int64_t value_of(const struct totals *t, enum value v)
+{
+	const double of[VALUE_CNT] = { t->est_alloc_cnt, t->est_alloc_sz, t->est_live_cnt,
+				       t->est_live_sz };
+	double d = of[v];
+	if (!(d > 0)) /* NaN as well */
+		return 0;
+	return d >= 0x1p63 ? INT64_MAX : (int64_t)llround(d);
+}
+
+int64_t value_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+void value_text(struct buf *out, enum value v, int64_t n)
+{
+	if (v == VALUE_ALLOC_SPACE || v == VALUE_INUSE_SPACE)
+		text_bytes(out, (double)n);
+	else
+		text_count(out, (uint64_t)n);
+}
+
+int format_flush(struct sink_out *out, struct buf *b, struct err *err)
+{
+	if (b->failed)
+		return err_set(err, ENOMEM, "out of memory while writing the output");
+	int rc = b->len ? out->write(out->ctx, b->data, b->len) : 0;
+	buf_reset(b);
+	if (rc && err && !err->code)
+		err_set(err, abs(rc), "writing the output: %s", strerror(abs(rc)));
+	return rc;
+}
+
+uint64_t format_interval(const struct catalog *c)
+{
+	const char *sample = catalog_meta(c, "sample");
+	if (!sample || strncmp(sample, "bytes:", 6))
+		return 0;
+	return strtoull(sample + 6, NULL, 10);
+}
+
+static uint64_t meta_number(const struct catalog *c, const char *key)
+{
+	const char *text = catalog_meta(c, key);
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+uint64_t format_min_size(const struct catalog *c)
+{
+	return meta_number(c, "min_size");
+}
+
+uint64_t format_start_ns(const struct sink_input *in)
+{
+	uint64_t start = meta_number(in->catalog, "start_mono_ns");
+	return in->options->from_ns > start ? in->options->from_ns : start;
+}
+
+uint64_t format_end_ns(const struct sink_input *in)
+{
+	uint64_t end = meta_number(in->catalog, "end_mono_ns"), until = in->options->until_ns;
+	return until && (!end || until < end) ? until : end;
+}
+
+bool format_unseen_frees(const struct catalog *c)
+{
+	const char *liveness = catalog_meta(c, "liveness");
+	return liveness && !strncmp(liveness, "none", 4);
+}
+
+/* Of a part of the calls it is "exact for what was sampled". */
+static bool is_exact(const char *liveness)
+{
+	return !strncmp(liveness, "exact", 5);
+}
+
+bool format_bounded(const struct catalog *c)
+{
+	const char *liveness = catalog_meta(c, "liveness");
+	return liveness && !is_exact(liveness);
+}
+
+/* What is behind the first word: " (2 of 40 collections missed)" as ": 2 of 40 collections missed". */
+static void add_reason(struct buf *out, const char *liveness)
+{
+	const char *open = strchr(liveness, '('), *close = strrchr(liveness, ')');
+	if (!open || !close || close < open)
+		return;
+	buf_adds(out, ": ");
+	struct buf reason = { 0 };
+	buf_add(&reason, open + 1, (size_t)(close - open - 1));
+	text_clean(out, buf_str(&reason), SIZE_MAX);
+	buf_free(&reason);
+}
+
+static void add_liveness(const struct catalog *c, struct buf *out)
+{
+	const char *liveness = catalog_meta(c, "liveness");
+	if (!liveness)
+		return;
+	if (is_exact(liveness)) {
+		const char *part = strstr(liveness, " for ");
+		buf_adds(out, "what the garbage collector freed");
+		if (part) {
+			buf_adds(out, " of ");
+			text_clean(out, part + strlen(" for "), SIZE_MAX);
+		}
+		buf_adds(out, " is recorded, up to its last collection\n");
+		return;
+	}
+	buf_adds(out, "in-use is an upper bound: ");
+	buf_adds(out, format_unseen_frees(c) ? "what the garbage collector freed was not recorded" :
+					       "not all that the garbage collector freed was seen");
+	add_reason(out, liveness);
+	buf_u8(out, '\n');
+}
+
+bool format_upper_bound(const struct sink_input *in)
+{
+	return in->snapshot->facts.lost_frees || format_bounded(in->catalog);
+}
+
+double format_below(const struct catalog *c, const struct totals *t)
+{
+	/* Of one process alone it is not known how many were passed over. */
+	bool some = catalog_count(c, "unsampled") || catalog_meta(c, "whole_ledger");
+	return t->live_cnt || !some ? 0 : unsampled_below(format_interval(c));
+}
+
+void format_none_sampled(double below, struct buf *out)
+{
+	buf_adds(out, "none sampled: below ");
+	text_bytes(out, below);
+	buf_adds(out, " with 95 % confidence");
+}
+
+static void add_below(const struct sink_input *in, struct buf *out)
+{
+	const struct totals *t = &in->snapshot->all;
+	double below = format_below(in->catalog, t);
+	if (!below)
+		return;
+	buf_addf(out, "%s: ", t->alloc_cnt ? "in use" : "allocated");
+	format_none_sampled(below, out);
+	buf_u8(out, '\n');
+}
+
+void format_notes(const struct sink_input *in, struct buf *out)
+{
+	const struct heap_facts *facts = &in->snapshot->facts;
+	const char *whole = catalog_meta(in->catalog, "whole_ledger"), *ended = catalog_meta(in->catalog, "ended");
+	const char *process = catalog_meta(in->catalog, "of_process");
+	catalog_ledger_text(in->catalog, out);
+	buf_u8(out, '\n');
+	if (whole) {
+		buf_adds(out, "of all processes, since tracing began: ");
+		text_clean(out, whole, SIZE_MAX);
+		buf_u8(out, '\n');
+	}
+	if (process) {
+		buf_adds(out, "of process ");
+		text_clean(out, process, SIZE_MAX);
+		buf_u8(out, '\n');
+	}
+	if (ended) {
+		buf_adds(out, "last profile of the process: ");
+		text_clean(out, ended, SIZE_MAX);
+		buf_u8(out, '\n');
+	}
+	if (facts->sampled)
+		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n",
+			 format_interval(in->catalog));
+	add_below(in, out);
+	uint64_t least = format_min_size(in->catalog);
+	if (least)
+		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
+	if (facts->lost_frees)
+		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n",
+			 facts->lost_frees);
+	if (facts->carried)
+		buf_addf(out, "%" PRIu64 " blocks lived when the trace began: they are in use, but not among the allocations\n",
+			 facts->carried);
+	uint64_t most = meta_number(in->catalog, "stacks_max");
+	if (most)
+		buf_addf(out, "at most %" PRIu64 " stacks are told apart, all others are in [no stack]\n", most);
+	add_liveness(in->catalog, out);
+	const char *at = catalog_meta(in->catalog, "sample_at");
+	if (at && !strcmp(at, "refill"))
+		buf_adds(out, "libgc was sampled where its free lists are filled: a stack is that of the allocation that "
+			      "found one empty, small sizes are those of blocks, GC_free is not recorded\n");
+	if (!catalog_meta(in->catalog, "sample_gap"))
+		return;
+	buf_adds(out, "not sampled: ");
+	format_gap(in->catalog, out);
+	buf_u8(out, '\n');
+}
+
+bool format_unsampled(const struct catalog *c, struct unsampled *out)
+{
+	*out = (struct unsampled){
+		.cnt = catalog_count(c, "marked-all"),
+		.sz = catalog_count(c, "marked-all-bytes"),
+		.since = catalog_count(c, "collections-since"),
+		.heaps = catalog_count(c, "heaps-not-read"),
+	};
+	return catalog_meta(c, "sample_gap") != NULL;
+}
+
+void format_gap(const struct catalog *c, struct buf *out)
+{
+	struct unsampled u;
+	if (!format_unsampled(c, &u))
+		return;
+	text_clean(out, catalog_meta(c, "sample_gap"), SIZE_MAX);
+	if (!u.cnt) {
+		buf_adds(out, "; how many is not known, the marks of no collection were all read");
+		return;
+	}
+	buf_adds(out, "; at most ");
+	text_count(out, u.cnt);
+	buf_addf(out, " object%s, ", u.cnt == 1 ? "" : "s");
+	text_count(out, u.sz);
+	buf_adds(out, " bytes of them, for that is what the last collection whose marks were all read had marked, sampled or not");
+	if (u.since)
+		buf_addf(out, " (%" PRIu64 " collection%s since)", u.since, u.since == 1 ? "" : "s");
+	if (u.heaps)
+		buf_addf(out, "; of %" PRIu64 " more collected heap%s that is not known", u.heaps, u.heaps == 1 ? "" : "s");
+}
+
+bool format_before(const struct catalog *c, struct before *out)
+{
+	*out = (struct before){
+		.cnt = catalog_count(c, "marked-older"),
+		.sz = catalog_count(c, "marked-older-bytes"),
+		.heaps = catalog_count(c, "heaps-not-compared"),
+	};
+	return out->cnt || out->heaps;
+}
+
+void format_before_note(const struct catalog *c, struct buf *out)
+{
+	struct before b;
+	format_before(c, &b);
+	if (b.cnt) {
+		buf_adds(out, "[before the recording] ");
+		text_count(out, b.cnt);
+		buf_addf(out, " object%s, ", b.cnt == 1 ? "" : "s");
+		text_count(out, b.sz);
+		buf_adds(out, " bytes, from the collector's marks at its last collection, without stacks: in no row\n");
+	}
+	if (b.heaps)
+		buf_addf(out, "[before the recording] not counted in %" PRIu64 " collected heap%s: no collection was compared with the "
+			      "records%s\n",
+			 b.heaps, b.heaps == 1 ? "" : "s",
+			 format_interval(c) || format_min_size(c) ? ", which takes a recording of all" : "");
+}
+
+/* Exact for what was sampled: see var_* in model.h. */
+void format_errors(const struct sink_input *in, struct buf *out)
+{
+	const struct totals *t = &in->snapshot->all;
+	const struct {
+		const char *of;
+		bool bytes;
+		double estimate, var;
+	} sums[] = {
+		{ "live bytes", true, t->est_live_sz, t->var_live_sz },
+		{ "allocated bytes", true, t->est_alloc_sz, t->var_alloc_sz },
+		{ "live blocks", false, t->est_live_cnt, t->var_live_cnt },
+		{ "allocated blocks", false, t->est_alloc_cnt, t->var_alloc_cnt },
+	};
+	size_t n = in->snapshot->facts.sampled ? sizeof(sums) / sizeof(sums[0]) : 0;
+	for (size_t i = 0; i < n; i++) {
+		double error = sums[i].var > 0 ? sqrt(sums[i].var) : 0;
+		buf_addf(out, "%s%s ", i ? ", of " : "standard error of the total of ", sums[i].of);
+		if (sums[i].bytes)
+			text_bytes(out, error);
+		else
+			buf_addf(out, "%.1f", error);
+		if (sums[i].estimate > 0)
+			buf_addf(out, " (%.1f %%)", 100 * error / sums[i].estimate);
+	}
+	buf_adds(out, n ? "\n" : "");
+}
+
+int format_refuse_samples(const struct catalog *c, const char *format, struct err *err)
+{
+	if (c && !format_interval(c))
+		return 0;
+	return err_set(err, EINVAL,
+		       "a %s file tells of every single allocation and this trace holds samples: "
+		       "use -f html, pprof, massif or speedscope, which can hold estimates, or record "
+		       "without --sample",
+		       format);
+}
+
+void format_command(const struct catalog *c, struct buf *out)
+{
+	size_t i = 0;
+	const struct proc *p = catalog_next_proc(c, &i);
+	const char *name = p && p->exe && *p->exe ? p->exe : p && p->comm ? p->comm : "unknown";
+	text_clean(out, name, SIZE_MAX);
+}
+
+const char *format_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}

@@ -1,0 +1,45 @@
+/*
+ * format/paths: display stacks by content, numbered in order of arrival: stacks of two processes that
+ * look the same are one path, unless types are told apart and theirs differ. A zeroed struct with
+ * catalog, options and label set is empty. Not for other rooms.
+ */
+#ifndef ALYS_FORMAT_PATHS_H
+#define ALYS_FORMAT_PATHS_H
+
+#include "format/names.h"
+#include "format/sink.h"
+
+struct paths {
+	const struct catalog *catalog;
+	const struct sink_options *options;
+	/* What makes two frames the same; may hold NUL bytes. */
+	void (*label)(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
+	bool typed; /* paths have types */
+	struct names types; /* 0 is TYPE_UNKNOWN, as soon as there is a path */
+	struct names labels;
+	struct names runs; /* a path's type, then its frames as numbers of labels, innermost first */
+	struct map of_stack;
+	struct sink_stack stack, whole;
+	struct buf text, run;
+};
+
+/* NAMES_FAILED when memory is out. */
+uint32_t paths_of(struct paths *p, struct stack_id id);
+size_t paths_cnt(const struct paths *p);
+size_t paths_depth(const struct paths *p, uint32_t path);
+/* Number of its type, 0 unless typed. */
+uint32_t paths_type(const struct paths *p, uint32_t path);
+/* Number of the label of frame i, 0 = innermost. */
+uint32_t paths_frame(const struct paths *p, uint32_t path, size_t i);
+/* Borrowed until the next paths_of. */
+const char *paths_label(const struct paths *p, uint32_t label);
+void paths_free(struct paths *p);
+
+/* "0x1234: func (file.c:12)" or "(in /lib/x.so)", as valgrind's tools write it. */
+void paths_label_valgrind(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
+/* Name, file, line as text, module: each ended by a NUL but the last. */
+void paths_label_source(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
+/* The n parts of such a label, or of one that goes on with more. */
+void paths_split(const char *label, size_t n, const char **parts);
+
+#endif

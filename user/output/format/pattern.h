@@ -1,0 +1,14 @@
+/* format/pattern: regular expressions on frames: function as shown, file or library. For sink/, report/ and cli/. */
+#ifndef ALYS_FORMAT_PATTERN_H
+#define ALYS_FORMAT_PATTERN_H
+
+#include <regex.h>
+
+#include "format/sink.h"
+
+/* option is who is named when text is no regular expression. Free with regfree. */
+int pattern_compile(regex_t *to, const char *option, const char *text, struct err *err);
+/* name: what sink_frame_name says of it. */
+bool pattern_matches(const regex_t *r, const struct sink_frame *f, const char *name);
+
+#endif

@@ -1,0 +1,112 @@
+/* naming/finish: see finish.h. */
+#include "naming/finish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "naming/namer.h"
+#include "naming/progress.h"
+#include "symbol/symbol.h"
+
+/* Descriptors to close when the names are there. */
+struct lent {
+	int *fds;
+	size_t fds_cnt, fds_cap;
+};
+
+static void lend_perf_map(struct live *l, struct symbolizer *s, const struct module *m, struct lent *lent)
+{
+	int fd = target_open_perf_map(l->targets, m->id);
+	int *place = fd >= 0 ? VEC_PUSH(lent, fds) : NULL;
+	if (place) {
+		*place = fd;
+		symbolizer_add_perf_map(s, m->id, fd, m->path, NULL);
+	} else if (fd >= 0) {
+		close(fd);
+	}
+}
+
+static void lend_files(struct live *l, struct symbolizer *s, struct lent *lent)
+{
+	const struct module *m;
+	for (size_t i = 0; (m = catalog_next_module(l->catalog, &i));) {
+		int fd = target_module_fd(l->targets, m->id);
+		struct err err;
+		if (fd >= 0 && symbolizer_add_file(s, m->id, fd, m->path, &err))
+			log_info("%s: no names: %s", m->path, err.text);
+		if (fd < 0)
+			lend_perf_map(l, s, m, lent);
+	}
+}
+
+/* A frame's symbols once, however many stacks it is part of. */
+static int write_frame(const struct catalog *c, struct trace_writer *w, struct map *done, const struct frame *f, uint32_t index)
+{
+	const struct mapping *m = catalog_mapping(c, f->map);
+	if (!m)
+		return 0;
+	uint64_t pc = frame_pc(f, index);
+	const struct symbols *s = catalog_symbols(c, m->module, pc);
+	if (!s)
+		return 0;
+	uint64_t *seen = map_put(done, (uint64_t)(uintptr_t)s);
+	if (!seen)
+		return -ENOMEM;
+	if (*seen)
+		return 0;
+	*seen = 1;
+	return trace_write_symbols(w, m->module, pc, s);
+}
+
+int finish_names(const struct catalog *c, struct trace_writer *w, bool (*wanted)(void *ctx, const struct stack *s), void *ctx)
+{
+	struct map done = { 0 };
+	const struct stack *s;
+	int rc = 0;
+	for (size_t i = 0; !rc && (s = catalog_next_stack(c, &i));) {
+		bool is = !wanted || wanted(ctx, s);
+		for (uint32_t f = 0; is && !rc && f < s->n; f++)
+			rc = write_frame(c, w, &done, &s->frames[f], f);
+	}
+	map_free(&done);
+	return rc;
+}
+
+/* What went wrong with the workers is part of the account. */
+static void write_counts(struct live *l)
+{
+	const struct count *n;
+	for (size_t i = 0; (n = catalog_next_count(l->catalog, &i));)
+		if (!strncmp(n->name, "symbols-", 8))
+			trace_write_count(l->writer, n);
+}
+
+int finish_symbols(struct live *l, struct err *err)
+{
+	if (l->o->backtrace < BACKTRACE_NAME)
+		return 0;
+	struct symbolizer_config config;
+	int rc = namer_config(&config,
+			      l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+			      l->o->raw_names, l->o->debuginfod, err);
+	if (rc)
+		return rc;
+	struct symbolizer *s = symbolizer_new(&config);
+	if (!s)
+		return err_set(err, ENOMEM, "out of memory: the trace has addresses, but no names");
+	struct progress p = progress_begin("resolving names");
+	struct lent lent = { 0 };
+	lend_files(l, s, &lent);
+	rc = symbolizer_run(s, l->catalog, progress_step, &p, err);
+	progress_end(&p);
+	symbolizer_free(s);
+	for (size_t i = 0; i < lent.fds_cnt; i++)
+		close(lent.fds[i]);
+	free(lent.fds);
+	write_counts(l);
+	return rc ? rc : finish_names(l->catalog, l->writer, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+/* naming/namer: see namer.h. */
+#include "naming/namer.h"
+
+#include "base/log.h"
+#include "naming/progress.h"
+#include "symbol/fetch.h"
+
+static void say_problem(void *ctx, const char *path, const char *why)
+{
+	(void)ctx;
+	log_info("%s: names: %s", path, why);
+}
+
+/* For those that have no file at all: its debug information, or -1. */
+static int fetch(void *ctx, const uint8_t *id, size_t id_sz)
+{
+	struct progress p = progress_begin("fetching debug information");
+	(void)ctx;
+	int fd = fetch_debug(id, id_sz, progress_step, &p);
+	progress_end(&p);
+	return fd;
+}
+
+int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool raw_names, bool debuginfod,
+		 struct err *err)
+{
+	*out = (struct symbolizer_config){
+		.depth = depth,
+		.raw_names = raw_names,
+		.fetch = debuginfod ? fetch : NULL,
+		.problem = say_problem,
+	};
+	return debuginfod ? fetch_check(err) : 0;
+}

@@ -1,0 +1,228 @@
+/* naming: see naming.h. */
+#include "naming/naming.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "naming/namer.h"
+#include "naming/subset.h"
+
+#define PATIENCE_NS 300000000 /* with a job on its way, at the end */
+#define STACKS_MAX 16384      /* in a job: they are copied for it */
+#define ROOM_LEAST (4ull << 20)
+
+/* What the thread has; the owner looks at it only when the thread has ended. */
+struct job {
+	struct symbolizer *symbolizer;
+	struct catalog *catalog;
+	int *fds;
+	size_t fds_cnt, fds_cap;
+	uint32_t upto;
+	int done;
+};
+
+struct naming {
+	struct live *live;
+	struct job *job; /* NULL: none on its way */
+	pthread_t thread;
+	int done;
+	uint32_t reached;
+	uint64_t failures;
+	uint64_t room;
+};
+
+struct naming *naming_new(struct live *l, struct err *err)
+{
+	struct naming *n = calloc(1, sizeof(*n));
+	if (!n) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	n->live = l;
+	n->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return n;
+}
+
+int naming_fd(const struct naming *n)
+{
+	return n->done;
+}
+
+uint32_t naming_reached(const struct naming *n)
+{
+	return n->reached;
+}
+
+bool naming_is_busy(const struct naming *n)
+{
+	return n->job;
+}
+
+uint64_t naming_failures(const struct naming *n)
+{
+	return n->failures;
+}
+
+static void job_free(struct job *j)
+{
+	if (!j)
+		return;
+	symbolizer_free(j->symbolizer);
+	catalog_free(j->catalog);
+	for (size_t i = 0; i < j->fds_cnt; i++)
+		close(j->fds[i]);
+	free(j->fds);
+	free(j);
+}
+
+static int keep(struct job *j, int fd)
+{
+	int *place = fd >= 0 ? VEC_PUSH(j, fds) : NULL;
+	if (place)
+		*place = fd;
+	else if (fd >= 0)
+		close(fd);
+	return place ? fd : -1;
+}
+
+static void lend_files(struct live *l, struct job *j)
+{
+	const struct module *m;
+	for (size_t i = 0; (m = catalog_next_module(j->catalog, &i));) {
+		int fd = target_module_fd(l->targets, m->id);
+		if (fd >= 0) {
+			fd = keep(j, fcntl(fd, F_DUPFD_CLOEXEC, 3));
+			if (fd >= 0)
+				symbolizer_add_file(j->symbolizer, m->id, fd, m->path, NULL);
+			continue;
+		}
+		fd = keep(j, target_open_perf_map(l->targets, m->id));
+		if (fd >= 0)
+			symbolizer_add_perf_map(j->symbolizer, m->id, fd, m->path, NULL);
+	}
+}
+
+static void *run(void *ctx)
+{
+	struct job *j = ctx;
+	struct err err;
+	uint64_t one = 1;
+	if (symbolizer_run(j->symbolizer, j->catalog, NULL, NULL, &err))
+		log_warn("names: %s", err.text);
+	return write(j->done, &one, sizeof(one)) < 0 ? NULL : ctx;
+}
+
+static int start(struct naming *n, struct job *j, struct err *err)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&n->thread, NULL, run, j);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc ? err_set(err, rc, "cannot start a thread: %s", strerror(rc)) : 0;
+}
+
+static struct job *prepare(struct naming *n, struct err *err)
+{
+	struct live *l = n->live;
+	struct symbolizer_config config;
+	const struct stack *s;
+	struct job *j = calloc(1, sizeof(*j));
+	if (!j || namer_config(&config, l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+			       l->o->raw_names, l->o->debuginfod, err))
+		goto failed;
+	config.memory = n->room > ROOM_LEAST ? n->room : ROOM_LEAST;
+	j->done = n->done;
+	j->upto = l->stacks_cnt;
+	j->symbolizer = symbolizer_new(&config);
+	j->catalog = catalog_new();
+	struct subset part = { .from = l->catalog, .to = j->catalog };
+	if (!j->symbolizer || !j->catalog)
+		goto failed;
+	size_t taken = 0;
+	for (size_t i = 0; taken < STACKS_MAX && (s = catalog_next_stack(l->catalog, &i));) {
+		if (s->id.n <= n->reached)
+			continue;
+		subset_stack(&part, s);
+		if (++taken == STACKS_MAX)
+			j->upto = s->id.n;
+	}
+	lend_files(l, j);
+	return j;
+failed:
+	err_set(err, ENOMEM, "out of memory: stacks have addresses, but no names");
+	job_free(j);
+	return NULL;
+}
+
+int naming_begin(struct naming *n, struct err *err)
+{
+	if (n->job || n->reached == n->live->stacks_cnt)
+		return 0;
+	if (n->live->o->backtrace < BACKTRACE_NAME) {
+		n->reached = n->live->stacks_cnt;
+		return 0;
+	}
+	struct job *j = prepare(n, err);
+	int rc = j ? start(n, j, err) : -ENOMEM;
+	if (!rc)
+		n->job = j;
+	else
+		job_free(j);
+	return rc;
+}
+
+void naming_set_room(struct naming *n, uint64_t bytes)
+{
+	n->room = bytes;
+}
+
+static void note_failures(struct naming *n, const struct catalog *c)
+{
+	const struct count *k;
+	for (size_t i = 0; (k = catalog_next_count(c, &i));) {
+		if (!strncmp(k->name, "symbols-", 8))
+			n->failures += k->value;
+	}
+}
+
+bool naming_collect(struct naming *n)
+{
+	uint64_t told;
+	if (!n->job || read(n->done, &told, sizeof(told)) < 0)
+		return false;
+	pthread_join(n->thread, NULL);
+	struct subset part = { .to = n->job->catalog };
+	subset_give_names(&part, n->live->catalog);
+	note_failures(n, n->job->catalog);
+	n->reached = n->job->upto;
+	job_free(n->job);
+	n->job = NULL;
+	return true;
+}
+
+void naming_free(struct naming *n)
+{
+	if (!n)
+		return;
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += PATIENCE_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	/* A worker may be silent for seconds; what its thread holds goes with the process. */
+	if (n->job && pthread_timedjoin_np(n->thread, NULL, &until))
+		return;
+	job_free(n->job);
+	close(n->done);
+	free(n);
+}

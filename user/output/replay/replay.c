@@ -1,0 +1,128 @@
+/* replay: see replay.h. */
+#include "replay/replay.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access/infile.h"
+#include "base/log.h"
+#include "replay/allowance.h"
+
+/* Nothing that the file says may take more than its size allows. */
+static int read_definitions(struct replay *r, const char *path, struct err *err)
+{
+	uint64_t size = trace_size(r->trace);
+	allowance_add(size);
+	r->catalog = catalog_new();
+	r->heap = heap_new();
+	int rc = r->catalog && r->heap ? trace_read_catalog(r->trace, r->catalog, &r->health, err) :
+					 err_set(err, ENOMEM, "out of memory");
+	if (rc == -ENOMEM)
+		return err_set(err, ENOMEM, "%s: out of memory: its definitions want more than the %llu MiB that a file of its size may take",
+			       path, (unsigned long long)allowance() >> 20);
+	if (!rc && !allowance_covers(r->catalog, size))
+		return err_set(err, E2BIG, "%s: its stacks, written out, are more text than any recording of its size has: it is damaged, or "
+			       "was made to use up memory", path);
+	return rc;
+}
+
+int replay_open(struct replay *r, const char *path, struct err *err)
+{
+	*r = (struct replay){ 0 };
+	int rc = infile_open(path, err);
+	if (rc < 0)
+		return rc;
+	r->trace = trace_open(rc, path, err);
+	if (!r->trace)
+		return -err->code;
+	rc = read_definitions(r, path, err);
+	if (rc)
+		replay_close(r);
+	return rc;
+}
+
+void replay_limit(struct replay *r, double from, double until)
+{
+	if (!until)
+		return;
+	r->from_ns = from ? replay_start_ns(r) + (uint64_t)(from * 1e9) : 0;
+	r->until_ns = replay_start_ns(r) + (uint64_t)(until * 1e9);
+}
+
+struct applying {
+	struct replay *replay;
+	int (*fn)(void *ctx, const struct event *e, const struct applied *a);
+	void *ctx;
+};
+
+static int on_event(void *ctx, const struct event *e)
+{
+	struct applying *to = ctx;
+	struct applied did = { 0 };
+	if (e->time_ns < to->replay->from_ns || (to->replay->until_ns && e->time_ns > to->replay->until_ns))
+		return 0;
+	to->replay->within |= e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;
+	int rc = heap_apply(to->replay->heap, e, &did);
+	return !rc && to->fn ? to->fn(to->ctx, e, &did) : rc;
+}
+
+double replay_length_s(const struct replay *r)
+{
+	const char *ended = catalog_meta(r->catalog, "end_mono_ns");
+	uint64_t start = replay_start_ns(r), end = ended ? strtoull(ended, NULL, 10) : r->health.last_ns;
+	return end > start ? (double)(end - start) / 1e9 : 0;
+}
+
+/* Whether anything is in the part that was asked for; a moment after the end is not what it says it is. */
+static int check_part(const struct replay *r, struct err *err)
+{
+	uint64_t start = replay_start_ns(r);
+	double length = replay_length_s(r), until = (double)(r->until_ns - start) / 1e9;
+	if (r->within && !r->from_ns && until > length)
+		log_warn("the recording lasts %.3f s: this is its end, not what was after %g s", length, until);
+	if (r->within)
+		return 0;
+	if (r->from_ns)
+		return err_set(err, ENOENT, "no event between %g s and %g s: the recording lasts %.1f s",
+			       (double)(r->from_ns - start) / 1e9, until, length);
+	return err_set(err, ENOENT, "no event up to %g s: the recording lasts %.1f s", until, length);
+}
+
+int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
+		  void *ctx, struct err *err)
+{
+	struct applying to = { .replay = r, .fn = fn, .ctx = ctx };
+	int rc = trace_each_event(r->trace, on_event, &to, err);
+	if (rc == -ENOMEM)
+		err_set(err, ENOMEM, "out of memory while replaying the trace: it wants more than the %llu MiB that a file of its size may "
+			"take", (unsigned long long)allowance() >> 20);
+	return !rc && r->until_ns ? check_part(r, err) : rc;
+}
+
+uint64_t replay_start_ns(const struct replay *r)
+{
+	const char *start = catalog_meta(r->catalog, "start_mono_ns");
+	uint64_t ns = start ? strtoull(start, NULL, 10) : 0;
+	return ns ? ns : r->health.clock.mono_ns;
+}
+
+bool replay_damage(const struct replay *r, struct buf *out)
+{
+	const struct trace_health *h = &r->health;
+	if (h->clean_end && !h->bad_frames && !h->skipped_bytes)
+		return false;
+	double until = h->last_ns > h->clock.mono_ns ? (double)(h->last_ns - h->clock.mono_ns) / 1e9 : 0;
+	buf_addf(out, "%s: recovered %" PRIu64 " frames up to %.1f s, skipped %" PRIu64 " bytes",
+		 h->clean_end ? "damaged" : "unclean end", h->frames, until, h->skipped_bytes);
+	return true;
+}
+
+void replay_close(struct replay *r)
+{
+	trace_close(r->trace);
+	catalog_free(r->catalog);
+	heap_free(r->heap);
+	*r = (struct replay){ 0 };
+}

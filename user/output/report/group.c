@@ -1,0 +1,363 @@
+/* report/group: see group.h. */
+#include "report/group.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "format/type.h"
+#include "report/rank.h"
+
+/* The work of one pass over the rows. */
+struct gathering {
+	struct groups *g;
+	struct filter filter;
+	struct sink_options cut, whole;
+	struct sink_stack stack, uncut;
+	struct buf label;
+	struct map seen; /* label -> number of the row that had it last: recursion counts once */
+	bool met;    /* a row with the type or function that was asked for */
+	bool valued; /* a row with anything to show, before any filter */
+};
+
+enum report_by report_by_of(const struct report_options *o)
+{
+	if (o->by != BY_STANDARD)
+		return o->by;
+	if (o->type)
+		return BY_STACK;
+	return o->callers || o->callees || o->inclusive ? BY_FUNCTION : BY_SITE;
+}
+
+enum report_show report_show_of(const struct report_options *o, const struct report_input *in)
+{
+	if (o->show != SHOW_STANDARD)
+		return o->show;
+	/* Live bytes that only grow, for nobody saw the frees, answer nothing. */
+	return o->type || format_unseen_frees(in->catalog) ? SHOW_ALLOC : SHOW_LIVE;
+}
+
+unsigned int report_needs(const struct report_options *o)
+{
+	static const unsigned int of_show[] = {
+		[SHOW_PEAK] = HEAP_PEAK, [SHOW_TEMPORARY] = HEAP_LIFETIMES, [SHOW_LEAKED] = HEAP_GROWTH,
+		[SHOW_FREED] = HEAP_LIFETIMES, [SHOW_STANDARD] = 0,
+	};
+	static const unsigned int of_by[] = {
+		[BY_SIZE] = HEAP_BY_SIZE, [BY_THREAD] = HEAP_BY_THREAD, [BY_TIME] = HEAP_TIMELINE,
+		[BY_STANDARD] = 0,
+	};
+	return of_show[o->show] | of_by[o->by];
+}
+
+static struct group value_of_row(const struct groups *g, size_t i)
+{
+	const struct snapshot *s = g->in->snapshot;
+	const struct totals *t = &s->rows[i].t;
+	switch (g->show) {
+	case SHOW_ALLOC:
+		return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .var = t->var_alloc_sz };
+	case SHOW_PEAK:
+		return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz, .var = s->peak[i].var };
+	case SHOW_TEMPORARY:
+		return (struct group){ .cnt = s->lifetimes[i].temp_cnt, .sz = s->lifetimes[i].temp_sz,
+				       .of_cnt = t->est_alloc_cnt };
+	case SHOW_FREED:
+		return (struct group){ .cnt = s->lifetimes[i].freed_cnt, .sz = s->lifetimes[i].freed_sz,
+				       .var = s->lifetimes[i].freed_var };
+	default:
+		return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .var = t->var_live_sz };
+	}
+}
+
+static void add_value(struct group *to, const struct group *v)
+{
+	to->cnt += v->cnt;
+	to->sz += v->sz;
+	to->var += v->var;
+	to->of_cnt += v->of_cnt;
+}
+
+static void add_lives(struct lifetime_row *to, const struct lifetime_row *r)
+{
+	to->freed_cnt += r->freed_cnt;
+	to->life_ns += r->life_ns;
+	to->moved_cnt += r->moved_cnt;
+	to->moved_sz += r->moved_sz;
+	for (size_t i = 0; i < AGE_CNT; i++)
+		to->lives[i] += r->lives[i];
+}
+
+/* Adds the row's value to the group whose label is in w->label. */
+static int add_to_group(struct gathering *w, size_t row, const struct group *v)
+{
+	struct groups *g = w->g;
+	uint32_t label = w->label.failed ? NAMES_FAILED : names_put(&g->labels, w->label.data, w->label.len);
+	if (label == NAMES_FAILED)
+		return -ENOMEM;
+	uint64_t *seen = map_put(&w->seen, label);
+	struct group *to = label < g->at_cnt ? &g->at[label] : VEC_PUSH(g, at);
+	if (!seen || !to)
+		return -ENOMEM;
+	if (g->show == SHOW_LEAKED && label == g->growth_cnt && !VEC_PUSH(g, growth))
+		return -ENOMEM;
+	if (g->show == SHOW_FREED && label == g->lives_cnt && !VEC_PUSH(g, lives))
+		return -ENOMEM;
+	if (*seen == row + 1)
+		return 0;
+	*seen = row + 1;
+	to->label = label;
+	add_value(to, v);
+	if (g->show == SHOW_LEAKED)
+		growth_row_add(&g->growth[label], &g->in->snapshot->growth[row]);
+	if (g->show == SHOW_FREED)
+		add_lives(&g->lives[label], &g->in->snapshot->lifetimes[row]);
+	return 0;
+}
+
+static void label_stack(const struct gathering *w, struct buf *out)
+{
+	const struct report_options *o = w->g->o;
+	size_t n = w->stack.frames_cnt, end = o->depth && o->depth < n ? o->depth : n;
+	for (size_t i = 0; i < end; i++) {
+		if (i)
+			buf_u8(out, '\n');
+		frame_text(&w->stack.frames[i], out);
+		if (o->format == FORMAT_TEXT && w->stack.frames[i].inlined)
+			buf_adds(out, " (inlined)");
+	}
+}
+
+static void label_process(const struct gathering *w, const struct snapshot_row *row, struct buf *out)
+{
+	const struct proc *p = catalog_proc(w->g->in->catalog, row->proc);
+	if (p && p->comm)
+		text_clean(out, p->comm, SIZE_MAX);
+	else
+		buf_adds(out, "[unknown]");
+	if (p)
+		buf_addf(out, " (%" PRIu32 ")", p->tgid);
+	if (w->g->by == BY_THREAD)
+		buf_addf(out, " thread %" PRIu64, row->split);
+}
+
+static void label_row(const struct gathering *w, const struct snapshot_row *row, struct buf *out)
+{
+	const struct sink_frame *leaf = w->stack.frames;
+	switch (w->g->by) {
+	case BY_STACK:
+		label_stack(w, out);
+		break;
+	case BY_FUNCTION:
+		sink_frame_name(leaf, out);
+		break;
+	case BY_FILE:
+		frame_file(leaf, out);
+		break;
+	case BY_LIBRARY:
+		frame_library(leaf, out);
+		break;
+	case BY_TYPE:
+		type_of(&w->uncut, out);
+		break;
+	case BY_SIZE:
+		buf_addf(out, "%" PRIu64, row->split);
+		break;
+	case BY_THREAD:
+	case BY_PROCESS:
+		label_process(w, row, out);
+		break;
+	default:
+		frame_site(leaf, out);
+	}
+}
+
+/* Does the name of frame i, as it is shown, equal the given one? */
+static bool is_named(struct gathering *w, size_t i, const char *name)
+{
+	buf_reset(&w->label);
+	sink_frame_name(&w->stack.frames[i], &w->label);
+	return !strcmp(buf_str(&w->label), name);
+}
+
+/* Of all frames of the function the outermost has the caller, the innermost the callee. */
+static int add_relative(struct gathering *w, size_t row, const struct group *v)
+{
+	bool caller = w->g->o->callers;
+	const char *function = caller ? w->g->o->callers : w->g->o->callees;
+	size_t n = w->stack.frames_cnt, at = n;
+	for (size_t i = 0; i < n && (caller || at == n); i++)
+		at = is_named(w, i, function) ? i : at;
+	if (at == n)
+		return 0;
+	w->met = true;
+	add_value(&w->g->all, v);
+	buf_reset(&w->label);
+	if (caller && at + 1 < n)
+		sink_frame_name(&w->stack.frames[at + 1], &w->label);
+	else if (!caller && at)
+		sink_frame_name(&w->stack.frames[at - 1], &w->label);
+	else
+		buf_adds(&w->label, caller ? "[no caller]" : "[itself]");
+	return add_to_group(w, row, v);
+}
+
+static int add_functions(struct gathering *w, size_t row, const struct group *v)
+{
+	int rc = 0;
+	add_value(&w->g->all, v);
+	for (size_t i = 0; !rc && i < w->stack.frames_cnt; i++) {
+		buf_reset(&w->label);
+		sink_frame_name(&w->stack.frames[i], &w->label);
+		rc = add_to_group(w, row, v);
+	}
+	return rc;
+}
+
+static bool is_of_type(struct gathering *w, const char *type)
+{
+	buf_reset(&w->label);
+	type_of(&w->uncut, &w->label);
+	return !strcmp(buf_str(&w->label), type);
+}
+
+static int add_wanted(struct gathering *w, size_t row, const struct group *v)
+{
+	const struct report_options *o = w->g->o;
+	if (o->type && !is_of_type(w, o->type))
+		return 0;
+	w->met |= o->type != NULL;
+	if (o->callers || o->callees)
+		return add_relative(w, row, v);
+	if (o->inclusive)
+		return add_functions(w, row, v);
+	add_value(&w->g->all, v);
+	buf_reset(&w->label);
+	label_row(w, &w->g->in->snapshot->rows[row], &w->label);
+	return add_to_group(w, row, v);
+}
+
+static bool is_of_process(const struct groups *g, const struct snapshot_row *row)
+{
+	const struct proc *p = g->o->pid ? catalog_proc(g->in->catalog, row->proc) : NULL;
+	return !g->o->pid || (p && p->tgid == g->o->pid);
+}
+
+static int add_row(struct gathering *w, size_t i)
+{
+	const struct report_input *in = w->g->in;
+	struct group v = value_of_row(w->g, i);
+	if ((!(v.cnt > 0) && !(v.of_cnt > 0)) || !is_of_process(w->g, &in->snapshot->rows[i]))
+		return 0;
+	w->valued = true;
+	int rc = sink_stack_of(in->catalog, &w->cut, in->snapshot->rows[i].stack, &w->stack);
+	if (!rc && (w->g->by == BY_TYPE || w->g->o->type))
+		rc = sink_stack_of(in->catalog, &w->whole, in->snapshot->rows[i].stack, &w->uncut);
+	return rc || !filter_wants(&w->filter, &w->stack) ? rc : add_wanted(w, i, &v);
+}
+
+static bool is_about_stacks(const struct groups *g)
+{
+	return g->by < BY_SIZE || g->o->type || g->o->focus || g->o->ignore;
+}
+
+/* What can be told from the trace as a whole, before any row is looked at. */
+static int check(const struct groups *g, struct err *err)
+{
+	const struct snapshot *s = g->in->snapshot;
+	size_t stacks = 0, rows = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		stacks += s->rows[i].stack.n != 0;
+		rows += is_of_process(g, &s->rows[i]);
+	}
+	if (!s->all.alloc_cnt && !s->facts.carried)
+		return report_refuse_empty(g->in, err);
+	if (!rows)
+		return err_set(err, ENOENT, "process %" PRIu32 " has no allocation in the trace: `alys-bpf info` lists its processes",
+			       g->o->pid);
+	if (g->show == SHOW_TEMPORARY && s->facts.sampled)
+		return err_set(err, EINVAL, "which blocks were temporary cannot be told from samples: --show freed has how long "
+					    "blocks lived, or record without --sample");
+	if (!stacks && is_about_stacks(g))
+		return err_set(err, ENOENT, "the trace has no call stacks: ask --by size, thread, process or time, or record "
+					    "without --backtrace none");
+	return 0;
+}
+
+static const char *passed_over(const struct report_options *o)
+{
+	return o->skip.keep_known && !o->skip.patterns_cnt ? "" : "; --no-skip keeps wrappers of the allocator";
+}
+
+static int nothing_found(const struct gathering *w, struct err *err)
+{
+	const struct report_options *o = w->g->o;
+	static const char *const what[] = {
+		[SHOW_LIVE] = "nothing is live: all blocks were freed; --show alloc has what was allocated",
+		[SHOW_ALLOC] = "nothing was allocated there",
+		[SHOW_PEAK] = "nothing was live at the peak",
+		[SHOW_TEMPORARY] = "no allocation was temporary",
+		[SHOW_LEAKED] = "nothing leaked: all blocks were freed",
+		[SHOW_FREED] = "no block was freed",
+	};
+	if (!w->valued)
+		return err_set(err, ENODATA, "%s", what[w->g->show]);
+	if (o->type && !w->met)
+		return err_set(err, ENOENT, "no allocation is of type \"%.200s\": `report --by type` lists the types", o->type);
+	if ((o->callers || o->callees) && !w->met)
+		return err_set(err, ENOENT, "no stack has a function \"%.200s\": `report --by function --inclusive` lists them%s",
+			       o->callers ?: o->callees, passed_over(o));
+	if (w->filter.has_focus || w->filter.has_ignore)
+		return err_set(err, ENOENT, "no stack passes --focus and --ignore%s", passed_over(o));
+	return err_set(err, ENODATA, "%s", what[w->g->show]);
+}
+
+static int gather(struct gathering *w, struct err *err)
+{
+	int rc = filter_open(&w->filter, w->g->o, err);
+	for (size_t i = 0; !rc && i < w->g->in->snapshot->n; i++) {
+		rc = add_row(w, i);
+		if (rc)
+			err_set(err, -rc, "out of memory for the report");
+	}
+	return rc || w->g->all.cnt > 0 ? rc : nothing_found(w, err);
+}
+
+int groups_fill_side(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err)
+{
+	struct err why = { 0 };
+	int rc = groups_fill(g, in, o, &why);
+	/* Nothing live in one of the two is what the comparison is to show. */
+	return rc && rc != -ENODATA ? err_set(err, -rc, "%s", why.text) : 0;
+}
+
+int groups_fill(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err)
+{
+	*g = (struct groups){ .in = in, .o = o, .by = report_by_of(o), .show = report_show_of(o, in) };
+	struct gathering w = {
+		.g = g,
+		.cut = { .keep_allocator_frames = o->keep_allocator_frames, .skip = &o->skip },
+		.whole = { .keep_allocator_frames = true },
+	};
+	int rc = check(g, err);
+	if (!rc)
+		rc = gather(&w, err);
+	filter_close(&w.filter);
+	sink_stack_free(&w.stack);
+	sink_stack_free(&w.uncut);
+	buf_free(&w.label);
+	map_free(&w.seen);
+	return rc;
+}
+
+void groups_free(struct groups *g)
+{
+	names_free(&g->labels);
+	free(g->at);
+	free(g->growth);
+	free(g->lives);
+	*g = (struct groups){ 0 };
+}

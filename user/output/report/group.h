@@ -1,0 +1,42 @@
+/* report/group: the rows of a snapshot gathered by what the options ask for. Not for other rooms. */
+#ifndef ALYS_REPORT_GROUP_H
+#define ALYS_REPORT_GROUP_H
+
+#include "format/names.h"
+#include "report/frames.h"
+
+struct group {
+	uint32_t label; /* in groups.labels; a stack is its frames, one a line */
+	double cnt, sz;
+	double var;      /* of sz, when sampled */
+	double of_cnt;   /* allocations that cnt is a part of (temporary) */
+};
+
+struct groups {
+	const struct report_input *in;
+	const struct report_options *o;
+	enum report_by by;
+	enum report_show show;
+	struct names labels;
+	struct group *at; /* as many as labels until sorted, at[label] */
+	size_t at_cnt, at_cap;
+	struct growth_row *growth; /* with SHOW_LEAKED, growth[label] */
+	size_t growth_cnt, growth_cap;
+	struct lifetime_row *lives; /* with SHOW_FREED, lives[label] */
+	size_t lives_cnt, lives_cap;
+	struct group all; /* every wanted row once */
+};
+
+/* 0 or -errno; then groups_free. */
+int groups_fill(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err);
+/* The same for a comparison, where a side may be empty. */
+int groups_fill_side(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err);
+void groups_free(struct groups *g);
+
+/* What the options leave open, as the recording at hand suggests. */
+enum report_by report_by_of(const struct report_options *o);
+
+/* "<1s:3 <10s:5" */
+void ages_text(const double ages[AGE_CNT], struct buf *out);
+
+#endif

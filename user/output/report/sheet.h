@@ -1,0 +1,61 @@
+/* report/sheet: cells, and how the five formats write them. Not for other rooms. */
+#ifndef ALYS_REPORT_SHEET_H
+#define ALYS_REPORT_SHEET_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "format/names.h"
+#include "report/report.h"
+
+enum column_kind {
+	COLUMN_COUNT,
+	COLUMN_BYTES,
+	COLUMN_DIGITS, /* a count or bytes without separators, as Erlang's tables print them */
+	COLUMN_CHANGE, /* bytes or blocks with a sign */
+	COLUMN_PERCENT,
+	COLUMN_RATIO,  /* in brackets, as per-call figures are */
+	COLUMN_SECONDS,
+	COLUMN_TEXT,
+	COLUMN_LINES,  /* a stack: frames, one a line */
+};
+
+struct column {
+	const char *title; /* for people */
+	const char *key;   /* for programs and --columns */
+	enum column_kind kind;
+};
+
+struct cell {
+	double number;
+	uint32_t text; /* in sheet.texts */
+};
+
+#define COLUMNS_MAX 10
+
+struct sheet {
+	const char *title; /* above the table, for people; NULL = none */
+	struct column columns[COLUMNS_MAX];
+	size_t columns_cnt;
+	struct cell *cells; /* row by row */
+	size_t cells_cnt, cells_cap;
+	struct cell total[COLUMNS_MAX];
+	bool has_total;
+	struct names *texts;
+	struct buf facts; /* members of the JSON object, each ended by a comma */
+	struct buf notes; /* lines for people */
+};
+
+void sheet_add_column(struct sheet *t, const char *title, const char *key, enum column_kind kind);
+/* columns_cnt cells to fill, NULL when memory is out. Valid until the next row. */
+struct cell *sheet_add_row(struct sheet *t);
+/* Keeps the columns of "count,type" in that order; NULL keeps all. */
+int sheet_pick(struct sheet *t, const char *keys, struct err *err);
+int sheet_write(const struct sheet *t, enum report_format format, struct sink_out *out, struct err *err);
+void sheet_free(struct sheet *t); /* not the texts */
+/* Picks, writes and frees; with rc set, the error that filling it ended with, only frees. */
+int sheet_finish(struct sheet *t, int rc, const struct report_options *o, struct sink_out *out, struct err *err);
+
+/* "1,234", "12.50", "+17": as in text and Markdown. */
+void number_text(struct buf *out, enum column_kind kind, double n);
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * sink/pack: see pack.h. All numbers are LEB128. Paths come root first and sorted, each as how many
+ * frames it shares with the one before and the rest, which is the tree of all paths in preorder.
+ *
+ *   labels   count, then each: name, file (length and bytes), line, module, whether it was inlined
+ *   types    count, then each: its name; the first one stands for no type
+ *   paths    count, then each: type, frames shared, frames added, the added labels
+ *   sums     a column each: allocated blocks, bytes, live blocks, bytes, at-peak blocks, bytes,
+ *            own largest bytes, lifetime in us, carried-over blocks, bytes; what a byte adds to the
+ *            variance of estimated bytes; bytes gained, how steadily in millionths, their standard error
+ *   cells    count by path; by path the power of two by which its slices are wider; slices as
+ *            differences; a column of blocks and one of bytes for each enum cell_value, of lives one
+ *   heap     count of its slices; a column of bytes allocated, freed, and highest live
+ */
+#include "sink/pack.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "format/format.h"
+
+static void put_real(struct buf *b, double v)
+{
+	buf_varint(b, v >= 0x1p53 ? 1ull << 53 : v > 0 ? (uint64_t)llround(v) : 0);
+}
+
+static uint32_t frame_from_root(const struct paths *p, uint32_t path, size_t i)
+{
+	return paths_frame(p, path, paths_depth(p, path) - 1 - i);
+}
+
+static size_t shared_frames(const struct paths *p, uint32_t a, uint32_t b)
+{
+	size_t na = paths_depth(p, a), nb = paths_depth(p, b), i = 0;
+	while (i < na && i < nb && frame_from_root(p, a, i) == frame_from_root(p, b, i))
+		i++;
+	return i;
+}
+
+static int compare_paths(const void *a, const void *b, void *ctx)
+{
+	const struct paths *p = ctx;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	size_t nx = paths_depth(p, x), ny = paths_depth(p, y), i = shared_frames(p, x, y);
+	if (i == nx && i == ny)
+		return (paths_type(p, x) > paths_type(p, y)) - (paths_type(p, x) < paths_type(p, y));
+	if (i == nx || i == ny)
+		return nx > ny ? 1 : -1;
+	return frame_from_root(p, x, i) < frame_from_root(p, y, i) ? -1 : 1;
+}
+
+static void put_labels(const struct paths *p, struct buf *b)
+{
+	buf_varint(b, p->labels.spans_cnt);
+	for (size_t i = 0; i < p->labels.spans_cnt; i++) {
+		const char *part[5];
+		paths_split(paths_label(p, (uint32_t)i), 5, part);
+		buf_lenstr(b, part[0]);
+		buf_lenstr(b, part[1]);
+		buf_varint(b, strtoul(part[2], NULL, 10));
+		buf_lenstr(b, part[3]);
+		buf_varint(b, strtoul(part[4], NULL, 10));
+	}
+}
+
+static void put_types(const struct names *types, struct buf *b)
+{
+	buf_varint(b, types->spans_cnt);
+	for (size_t i = 0; i < types->spans_cnt; i++)
+		buf_lenstr(b, names_at(types, (uint32_t)i));
+}
+
+static void put_paths(const struct paths *p, const uint32_t *order, size_t n, struct buf *b)
+{
+	buf_varint(b, n);
+	for (size_t i = 0; i < n; i++) {
+		size_t depth = paths_depth(p, order[i]);
+		size_t shared = i ? shared_frames(p, order[i - 1], order[i]) : 0;
+		buf_varint(b, paths_type(p, order[i]));
+		buf_varint(b, shared);
+		buf_varint(b, depth - shared);
+		for (size_t k = shared; k < depth; k++)
+			buf_varint(b, frame_from_root(p, order[i], k));
+	}
+}
+
+/* Blocks of one path are much alike, so this holds for any of them; none is known where all were carried over. */
+static double var_per_byte(const struct tally *t, const struct tally_row *r)
+{
+	return r->alloc.sz > 0 ? r->var_alloc / r->alloc.sz : (double)format_interval(t->paths.catalog);
+}
+
+#define SUMS 14
+
+static double sum_of(const struct tally *t, uint32_t path, int column)
+{
+	const struct tally_row *r = &t->rows[path];
+	const struct tally_growth *g = &t->growth[path];
+	const double of[SUMS] = {
+		r->alloc.cnt, r->alloc.sz,	 r->live.cnt,	 r->live.sz,	r->peak.cnt,	    r->peak.sz,
+		r->max.sz,    r->life_ns / 1000, r->carried.cnt, r->carried.sz, var_per_byte(t, r), g->gained,
+		1e6 * g->steadiness, sqrt(g->gained_var),
+	};
+	return of[column];
+}
+
+static void put_sums(const struct tally *t, const uint32_t *order, size_t n, struct buf *b)
+{
+	for (int column = 0; column < SUMS; column++) {
+		for (size_t i = 0; i < n; i++)
+			put_real(b, sum_of(t, order[i], column));
+	}
+}
+
+/* To twelve binary digits: more are not shown of a mean life, and make a page a fifth larger. */
+static double rounded(double v)
+{
+	int exponent;
+	double part = frexp(v, &exponent);
+	return exponent > 12 ? ldexp(round(ldexp(part, 12)), exponent - 12) : v;
+}
+
+static void put_cells(const struct cells *c, const uint32_t *order, size_t n, struct buf *b)
+{
+	static const struct cell_row none;
+#define ROW(i) (order[i] < c->rows_cnt ? &c->rows[order[i]] : &none)
+	for (size_t i = 0; i < n; i++)
+		buf_varint(b, ROW(i)->at_cnt);
+	for (size_t i = 0; i < n; i++)
+		buf_varint(b, ROW(i)->coarse);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t last = 0;
+		for (size_t k = 0; k < ROW(i)->at_cnt; k++) {
+			buf_varint(b, ROW(i)->at[k].slice - last);
+			last = ROW(i)->at[k].slice;
+		}
+	}
+	for (int column = 0; column <= 2 * CELL_LIFE; column++) {
+		for (size_t i = 0; i < n; i++) {
+			for (size_t k = 0; k < ROW(i)->at_cnt; k++) {
+				const struct amount *v = &ROW(i)->at[k].v[column / 2];
+				put_real(b, column == 2 * CELL_LIFE ? rounded(v->cnt) : column % 2 ? v->sz : v->cnt);
+			}
+		}
+	}
+#undef ROW
+}
+
+static void put_heap(const struct cells *c, struct buf *b)
+{
+	buf_varint(b, c->heap_reached);
+	for (uint32_t i = 0; i < c->heap_reached; i++)
+		put_real(b, c->heap[i].alloc_sz);
+	for (uint32_t i = 0; i < c->heap_reached; i++)
+		put_real(b, c->heap[i].freed_sz);
+	for (uint32_t i = 0; i < c->heap_reached; i++)
+		put_real(b, c->heap[i].highest);
+}
+
+static void put_base64(const uint8_t *in, size_t n, struct buf *out)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint8_t *to = buf_room(out, (n + 2) / 3 * 4);
+	if (!to)
+		return;
+	for (size_t i = 0; i < n; i += 3) {
+		size_t left = n - i;
+		uint32_t v = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) |
+			     (left > 2 ? in[i + 2] : 0);
+		*to++ = (uint8_t)digits[v >> 18];
+		*to++ = (uint8_t)digits[v >> 12 & 63];
+		*to++ = left > 1 ? (uint8_t)digits[v >> 6 & 63] : '=';
+		*to++ = left > 2 ? (uint8_t)digits[v & 63] : '=';
+	}
+	out->len += (n + 2) / 3 * 4;
+}
+
+static int deflate_base64(const struct buf *raw, struct buf *out)
+{
+	struct buf packed = { 0 };
+	uLongf n = compressBound(raw->len);
+	uint8_t *room = raw->failed ? NULL : buf_room(&packed, n);
+	int rc = room && compress2(room, &n, raw->data, raw->len, 6) == Z_OK ? 0 : -ENOMEM;
+	if (!rc)
+		put_base64(room, n, out);
+	buf_free(&packed);
+	return rc ? rc : out->failed ? -ENOMEM : 0;
+}
+
+int pack_base64(const struct tally *t, const struct cells *c, struct buf *out)
+{
+	size_t n = paths_cnt(&t->paths);
+	uint32_t *order = calloc(n + 1, sizeof(*order));
+	struct buf raw = { 0 };
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, n, sizeof(*order), compare_paths, (void *)&t->paths);
+	put_labels(&t->paths, &raw);
+	put_types(&t->paths.types, &raw);
+	put_paths(&t->paths, order, n, &raw);
+	put_sums(t, order, n, &raw);
+	put_cells(c, order, n, &raw);
+	put_heap(c, &raw);
+	int rc = deflate_base64(&raw, out);
+	buf_free(&raw);
+	free(order);
+	return rc;
+}

@@ -1,0 +1,25 @@
+/* sink/registry: see registry.h. */
+#include "sink/registry.h"
+
+#include <string.h>
+
+
+static const struct sink_ops *const formats[] = {
+	&sink_json,   &sink_jsonl,  &sink_pprof,  &sink_folded,     &sink_flamegraph, &sink_text, &sink_dhat,
+	&sink_heaptrack, &sink_massif, &sink_speedscope, &sink_html, &sink_feed,
+};
+
+const struct sink_ops *sink_next(size_t *i)
+{
+	return *i < sizeof(formats) / sizeof(formats[0]) ? formats[(*i)++] : NULL;
+}
+
+const struct sink_ops *sink_find(const char *name)
+{
+	const struct sink_ops *ops;
+	for (size_t i = 0; (ops = sink_next(&i));) {
+		if (!strcmp(ops->name, name))
+			return ops;
+	}
+	return NULL;
+}

@@ -1,0 +1,457 @@
+/* broker: see broker.h. */
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "access/handover.h"
+#include "access/rights.h"
+#include "base/log.h"
+#include "broker/grants.h"
+#include "sandbox/allowed.h"
+#include "sandbox/caps.h"
+#include "sandbox/fence.h"
+
+#define USER "alys"
+#define NOBODY 65534
+#define SITES_MAX 2048
+#define REFUSALS_TOLD 20
+#define PATH_SZ 4200
+#define WINDOW_SZ (1u << 20) /* of memory, which comes through a mapping that both have */
+
+enum wish {
+	WISH_MAPS = 1, WISH_EXE, WISH_MAPPED, WISH_FILE, WISH_MEMORY, WISH_PLACE, WISH_LINK, WISH_TRACEPOINT, WISH_ARRAY, WISH_MAPPINGS,
+	WISH_FOOTPRINT, WISH_TELL,
+};
+
+/* One packet each way; a descriptor may go along. */
+struct ask {
+	uint32_t wish;
+	int32_t number; /* CPU, size, place, or a program's descriptor: the broker has the same ones */
+	uint32_t tid, cnt, attach_type, flags;
+	union {
+		char path[PATH_SZ];
+		struct rights_range ranges[SITES_MAX]; /* of WISH_MAPPED one: from, to */
+		struct {
+			uint64_t offsets[SITES_MAX], cookies[SITES_MAX];
+		};
+	};
+};
+
+struct answer {
+	int32_t rc;
+	char text[PATH_SZ]; /* a path, or why not */
+};
+
+/* --- the collector's side ---------------------------------------------------------------------- */
+
+static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under the lock. */
+static int call_locked(const struct broker *b, const struct ask *a, size_t n, int fd, struct answer *out)
+{
+	int got = -1, rc = handover_send(b->sock, a, n, fd, 0);
+	if (!rc && handover_receive(b->sock, out, sizeof(*out), &got) < (ssize_t)sizeof(out->rc))
+		rc = -EPIPE;
+	return rc ? rc : out->rc < 0 || got < 0 ? out->rc : got;
+}
+
+static int call(void *ctx, const struct ask *a, size_t n, int fd, struct answer *out)
+{
+	pthread_mutex_lock(&one_by_one);
+	int rc = call_locked(ctx, a, n, fd, out);
+	pthread_mutex_unlock(&one_by_one);
+	return rc;
+}
+
+/* What fits into the head. */
+static int call_short(void *ctx, enum wish wish, uint32_t tid, int number, struct answer *out)
+{
+	struct ask a = { .wish = wish, .tid = tid, .number = number };
+	return call(ctx, &a, offsetof(struct ask, path), -1, out);
+}
+
+static int call_path(void *ctx, enum wish wish, uint32_t tid, const char *path, int number)
+{
+	struct ask a = { .wish = wish, .tid = tid, .number = number };
+	struct answer out;
+	size_t n = strlen(path) + 1;
+	if (n > sizeof(a.path))
+		return -ENAMETOOLONG;
+	memcpy(a.path, path, n);
+	return call(ctx, &a, offsetof(struct ask, path) + n, -1, &out);
+}
+
+static int ask_maps(void *ctx, uint32_t tid)
+{
+	struct answer out;
+	return call_short(ctx, WISH_MAPS, tid, 0, &out);
+}
+
+static int ask_exe(void *ctx, uint32_t tid, char *out, size_t cap)
+{
+	struct answer a;
+	int rc = call_short(ctx, WISH_EXE, tid, 0, &a);
+	if (rc < 0)
+		return rc;
+	size_t n = (size_t)rc < cap ? (size_t)rc : cap;
+	if (n > sizeof(a.text))
+		return -EPROTO;
+	memcpy(out, a.text, n);
+	return (int)n;
+}
+
+static int ask_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
+{
+	struct ask a = { .wish = WISH_MAPPED, .tid = tid, .ranges = { { start, end } } };
+	struct answer out;
+	return call(ctx, &a, offsetof(struct ask, ranges) + sizeof(a.ranges[0]), -1, &out);
+}
+
+static int ask_file(void *ctx, uint32_t tid, const char *path)
+{
+	return call_path(ctx, WISH_FILE, tid, path, 0);
+}
+
+/* As much of the ranges as goes through the window at once: whole ones, and the rest of one that is larger. */
+static size_t pieces_of(struct rights_range first, const struct rights_range *r, size_t cnt, struct ask *a)
+{
+	size_t n = 0, total = 0;
+	while (n < IOV_MAX && n < cnt && total < WINDOW_SZ) {
+		struct rights_range p = n ? r[n] : first;
+		p.n = p.n < WINDOW_SZ - total ? p.n : WINDOW_SZ - total;
+		a->ranges[n++] = p;
+		total += p.n;
+	}
+	a->cnt = (uint32_t)n;
+	return total;
+}
+
+static int64_t ask_memory(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
+{
+	static struct ask a; /* too large for a stack */
+	const struct broker *b = ctx;
+	struct answer answer;
+	uint64_t sum = 0, off = 0; /* off: of *r, that was read */
+	int64_t rc = 0;
+	pthread_mutex_lock(&one_by_one);
+	while (cnt) {
+		a.wish = WISH_MEMORY;
+		a.tid = tid;
+		size_t wanted = pieces_of((struct rights_range){ r->addr + off, r->n - off }, r, cnt, &a);
+		rc = call_locked(b, &a, offsetof(struct ask, ranges) + a.cnt * sizeof(a.ranges[0]), -1, &answer);
+		if (rc < 0 || rc > (int64_t)wanted)
+			break;
+		memcpy((char *)out + sum, b->window, (size_t)rc);
+		sum += (uint64_t)rc;
+		if ((size_t)rc < wanted)
+			break;
+		for (off += wanted; cnt && off >= r->n; cnt--)
+			off -= r++->n;
+	}
+	pthread_mutex_unlock(&one_by_one);
+	return sum ? (int64_t)sum : rc > 0 ? -EPROTO : rc;
+}
+
+static int ask_place(void *ctx, enum rights_place what, int number)
+{
+	struct answer out;
+	return call_short(ctx, WISH_PLACE, what, number, &out);
+}
+
+static int ask_link(void *ctx, const struct rights_link *l)
+{
+	struct ask a = { .wish = WISH_LINK, .number = l->prog_fd, .attach_type = l->attach_type, .flags = l->flags,
+			 .tid = l->tgid, .cnt = l->cnt };
+	struct answer out;
+	if (l->cnt > SITES_MAX)
+		return -E2BIG;
+	memcpy(a.offsets, l->offsets, l->cnt * sizeof(a.offsets[0]));
+	memcpy(a.cookies, l->cookies, l->cnt * sizeof(a.cookies[0]));
+	return call(ctx, &a, sizeof(a), l->file_fd, &out);
+}
+
+static int ask_tracepoint(void *ctx, const char *name, int prog_fd)
+{
+	return call_path(ctx, WISH_TRACEPOINT, 0, name, prog_fd);
+}
+
+static int ask_array(void *ctx, const char *name, uint32_t value_sz)
+{
+	return call_path(ctx, WISH_ARRAY, 0, name, (int)value_sz);
+}
+
+static int ask_mappings(void *ctx, int cpu)
+{
+	struct answer out;
+	return call_short(ctx, WISH_MAPPINGS, 0, cpu, &out);
+}
+
+static int ask_footprint(void *ctx)
+{
+	struct answer out;
+	return call_short(ctx, WISH_FOOTPRINT, 0, 0, &out);
+}
+
+int broker_tell(void *broker, int what)
+{
+	struct answer out;
+	return call_short(broker, WISH_TELL, 0, what, &out);
+}
+
+/* --- the broker's side ------------------------------------------------------------------------- */
+
+/* A packet as it came. */
+struct request {
+	struct ask *ask;
+	size_t body; /* bytes behind the head */
+	int fd;
+};
+
+static bool has_path(const struct request *q)
+{
+	return q->body && q->body <= sizeof(q->ask->path) && memchr(q->ask->path, 0, q->body);
+}
+
+static bool has_ranges(const struct request *q, size_t cnt)
+{
+	return cnt && cnt <= SITES_MAX && q->body == cnt * sizeof(q->ask->ranges[0]);
+}
+
+static int no_such_wish(struct err *why)
+{
+	return err_set(why, EPROTO, "a packet is refused: it is no request");
+}
+
+static int do_link(const struct request *q, struct err *why)
+{
+	const struct ask *a = q->ask;
+	struct rights_link l = { .prog_fd = a->number, .file_fd = q->fd, .attach_type = a->attach_type,
+				 .flags = a->flags, .tgid = a->tid, .cnt = a->cnt,
+				 .offsets = a->offsets, .cookies = a->cookies };
+	bool whole = q->body == sizeof(*a) - offsetof(struct ask, path) && a->cnt <= SITES_MAX && q->fd >= 0;
+	return whole ? grant_link(&l, why) : no_such_wish(why);
+}
+
+static int do_place(const struct ask *a)
+{
+	return a->tid <= PLACE_MAP ? rights_own.place(NULL, (enum rights_place)a->tid, a->number) : -EPROTO;
+}
+
+/* With a descriptor as what comes back, or a number. */
+static int grant(const struct broker *b, const struct request *q, struct answer *out, struct err *why)
+{
+	const struct ask *a = q->ask;
+	switch (a->wish) {
+	case WISH_MAPS:
+		return rights_own.maps(NULL, a->tid);
+	case WISH_EXE:
+		return rights_own.exe(NULL, a->tid, out->text, sizeof(out->text));
+	case WISH_MAPPED:
+		return has_ranges(q, 1) ? grant_mapped(a->tid, a->ranges[0].addr, a->ranges[0].n, why) : no_such_wish(why);
+	case WISH_FILE:
+		return has_path(q) ? grant_file(a->tid, a->path, why) : no_such_wish(why);
+	case WISH_MEMORY:
+		return has_ranges(q, a->cnt) ? (int)grant_memory(a->tid, a->ranges, a->cnt, b->window, WINDOW_SZ) : no_such_wish(why);
+	case WISH_PLACE:
+		return do_place(a);
+	case WISH_LINK:
+		return do_link(q, why);
+	case WISH_TRACEPOINT:
+		return has_path(q) ? grant_tracepoint(a->path, a->number, why) : no_such_wish(why);
+	case WISH_ARRAY:
+		return has_path(q) ? grant_array(a->path, (uint32_t)a->number, why) : no_such_wish(why);
+	case WISH_MAPPINGS:
+		return rights_own.mappings(NULL, a->number);
+	case WISH_FOOTPRINT:
+		return q->body ? no_such_wish(why) : rights_own.footprint(NULL);
+	case WISH_TELL:
+		if (!b->tells || q->body)
+			return no_such_wish(why);
+		b->tells(b->ctx, a->number);
+		return 0;
+	default:
+		return no_such_wish(why);
+	}
+}
+
+static bool passes(const struct ask *a)
+{
+	switch (a->wish) {
+	case WISH_EXE:
+	case WISH_MEMORY:
+	case WISH_FOOTPRINT:
+	case WISH_TELL:
+		return false;
+	case WISH_PLACE:
+		return a->tid == PLACE_MAP;
+	default:
+		return true;
+	}
+}
+
+/* What no collector of ours would ask for; files that are no programs, and processes that change, it meets every day. */
+static void tell(const struct err *why)
+{
+	static unsigned told;
+	if (why->code && why->code != ENOEXEC && why->code != ESTALE && told++ < REFUSALS_TOLD)
+		log_warn("the part without rights asked for too much: %s%s", why->text, told == REFUSALS_TOLD ? " (no more of these are told)" : "");
+}
+
+/* False when the collector is gone. */
+static bool serve_one(const struct broker *b)
+{
+	static struct ask a; /* too large for a stack */
+	static struct answer out;
+	struct request q = { .ask = &a };
+	struct err why = { 0 };
+	ssize_t n = handover_receive(b->sock, &a, sizeof(a), &q.fd);
+	if (n <= 0)
+		return false;
+	q.body = (size_t)n - offsetof(struct ask, path);
+	out = (struct answer){ 0 };
+	out.rc = (size_t)n < offsetof(struct ask, path) ? no_such_wish(&why) : grant(b, &q, &out, &why);
+	tell(&why);
+	int given = out.rc >= 0 && passes(&a) ? out.rc : -1;
+	if (why.code)
+		snprintf(out.text, sizeof(out.text), "%s", why.text);
+	int rc = handover_send(b->sock, &out, why.code || a.wish == WISH_EXE ? sizeof(out) : sizeof(out.rc), given, 0);
+	if (given >= 0)
+		close(given);
+	if (q.fd >= 0)
+		close(q.fd);
+	return !rc;
+}
+
+int broker_serve(struct broker *b, int signals)
+{
+	struct pollfd fds[] = { { .fd = b->sock, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
+	struct signalfd_siginfo info;
+	int status;
+	for (bool there = true; there;) {
+		if (poll(fds, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			break;
+		}
+		while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+			if (!b->hands_on || b->hands_on(b->ctx, (int)info.ssi_signo))
+				kill(b->pid, (int)info.ssi_signo);
+		}
+		if (fds[0].revents)
+			there = serve_one(b);
+	}
+	close(b->sock);
+	munmap(b->window, WINDOW_SZ);
+	while (waitpid(b->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+/* --- the split --------------------------------------------------------------------------------- */
+
+void broker_choose_user(struct broker *b)
+{
+	bool may = caps_has(CAP_SETUID) && caps_has(CAP_SETGID);
+	const struct passwd *p = may ? getpwnam(USER) : NULL;
+	b->uid = p ? p->pw_uid : may ? NOBODY : geteuid();
+	b->gid = p ? p->pw_gid : may ? NOBODY : getegid();
+}
+
+static int give_up_rights(const struct broker *b)
+{
+	struct rlimit no_core = { 0, 0 };
+	if (b->uid != geteuid() && ((setgroups(0, NULL) && errno != EPERM) || setresgid(b->gid, b->gid, b->gid) ||
+				    setresuid(b->uid, b->uid, b->uid)))
+		return -errno;
+	if (caps_drop_all() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    setrlimit(RLIMIT_CORE, &no_core) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return -errno;
+	return 0;
+}
+
+#define OF_LOOKING 6
+#define OF_ANOTHER_USER 4
+
+/*
+ * Once: what is needed to look; where the next collector is to be another user, to make it that; and where there is none,
+ * to write into the directory that was given to it.
+ */
+static int keep_rights(const struct broker *b, bool alone)
+{
+	static const int used[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN,
+				    CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_CHOWN, CAP_DAC_OVERRIDE };
+	static bool done;
+	size_t cnt = OF_LOOKING + (b->uid != geteuid() ? OF_ANOTHER_USER + alone : 0);
+	if (done)
+		return 0;
+	done = true;
+	int rc = caps_keep(used, cnt);
+	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		rc = -errno;
+	return rc ? rc : allowed_to_broker();
+}
+
+int broker_stay_alone(const struct broker *b, struct err *err)
+{
+	int rc = keep_rights(b, true);
+	return rc ? err_set(err, -rc, "the daemon cannot give up the rights that it does not use: %s", strerror(-rc)) : 0;
+}
+
+int broker_split(struct broker *b, struct err *err)
+{
+	static struct rights asking = {
+		.maps = ask_maps, .exe = ask_exe, .mapped = ask_mapped, .file = ask_file, .memory = ask_memory,
+		.place = ask_place, .link = ask_link, .tracepoint = ask_tracepoint, .array = ask_array, .mappings = ask_mappings,
+		.footprint = ask_footprint,
+	};
+	int pair[2], size = 4 * (int)sizeof(struct ask);
+	b->window = mmap(NULL, WINDOW_SZ, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (b->window == MAP_FAILED)
+		return err_set(err, errno, "mmap: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return err_set(err, errno, "socketpair: %s", strerror(errno));
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	b->pid = fork();
+	if (b->pid < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		return err_set(err, errno, "cannot start the collector: %s", strerror(errno));
+	}
+	b->sock = pair[b->pid ? 0 : 1];
+	close(pair[b->pid ? 1 : 0]);
+	int rc = b->pid ? keep_rights(b, false) : give_up_rights(b);
+	if (rc && b->pid)
+		kill(b->pid, SIGKILL);
+	if (rc)
+		return err_set(err, -rc, "the %s cannot give up its rights: %s", b->pid ? "broker" : "collector", strerror(-rc));
+	if (b->pid)
+		return 0;
+	/* One wall more than those above: the daemon goes on without it, and says so. */
+	b->fenced = fence_raise(b->writable);
+	rc = allowed_to_collector();
+	if (rc)
+		return err_set(err, -rc, "the collector cannot give up its calls: %s", strerror(-rc));
+	asking.ctx = b;
+	rights_lend(&asking);
+	return 0;
+}

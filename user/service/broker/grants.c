@@ -1,0 +1,216 @@
+/* broker/grants: see grants.h. */
+#include "broker/grants.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "kernel/chunks.h"
+#include "probe/link.h"
+#include "target/proc.h"
+
+#define FRESH_NS 200000000ull /* how long a look at a process' mappings is good for */
+#define SEGMENTS_MAX 64
+
+/* --- what is mapped in the process that was asked for last --------------------------------------- */
+
+struct region {
+	uint64_t start, end, dev, ino;
+	bool exec, data; /* data: may be read, if its file may */
+};
+
+static struct {
+	uint32_t tid;
+	uint64_t looked_ns;
+	struct region *regions;
+	size_t regions_cnt, regions_cap;
+} view;
+
+static int take_line(void *ctx, const struct map_line *l)
+{
+	bool data = l->readable && !l->shared && (l->writable || l->ino) && strcmp(l->path, "[stack]");
+	struct region *r = VEC_PUSH(&view, regions);
+	(void)ctx;
+	if (!r)
+		return -ENOMEM;
+	*r = (struct region){ l->start, l->end, l->dev, l->ino, l->exec, data };
+	return 0;
+}
+
+/* Without any mapping there is no memory: the process has ended, or is becoming another program. */
+static int look(uint32_t tid)
+{
+	uint64_t now = now_ns();
+	struct err err = { 0 };
+	if (view.tid == tid && now - view.looked_ns < FRESH_NS)
+		return 0;
+	view.regions_cnt = 0;
+	int rc = proc_each_map(tid, take_line, NULL, &err);
+	if (!rc && !view.regions_cnt)
+		rc = -ESRCH;
+	view.tid = rc ? 0 : tid;
+	view.looked_ns = now;
+	return rc;
+}
+
+/* What stands for the device where a file system has others for stat than for maps: a mapping of the file that begins here. */
+#define NOWHERE 0
+#define ANYWHERE UINT64_MAX
+
+static bool is_run(const struct stat *st, uint64_t at)
+{
+	for (size_t i = 0; i < view.regions_cnt; i++) {
+		const struct region *r = &view.regions[i];
+		if (r->exec && r->ino == st->st_ino && (r->dev == st->st_dev || r->start == at || at == ANYWHERE))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * 0; -ESRCH when nobody is there to run it; -ESTALE: it does not, or not any more, for it may have let go of the file or have
+ * become another program since the collector looked. What was mapped since our last look counts, too.
+ */
+static int must_run(uint32_t tid, const struct stat *st, uint64_t at)
+{
+	if (!look(tid) && is_run(st, at))
+		return 0;
+	view.tid = 0;
+	int rc = look(tid);
+	return rc ? rc : is_run(st, at) ? 0 : -ESTALE;
+}
+
+static bool is_run_file(const struct region *of)
+{
+	const struct stat st = { .st_dev = of->dev, .st_ino = of->ino };
+	return is_run(&st, NOWHERE);
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+static bool read_head(int fd, Elf64_Ehdr *h)
+{
+	return pread(fd, h, sizeof(*h), 0) == sizeof(*h) && !memcmp(h->e_ident, ELFMAG, SELFMAG) &&
+	       (h->e_type == ET_EXEC || h->e_type == ET_DYN);
+}
+
+/* Takes the descriptor. */
+static int check_file(uint32_t tid, int fd, uint64_t at, struct err *why)
+{
+	struct stat st;
+	Elf64_Ehdr head;
+	if (fd < 0)
+		return fd;
+	int rc = fstat(fd, &st) ? -errno : 0;
+	if (!rc && !read_head(fd, &head))
+		rc = err_set(why, ENOEXEC, "a file of process %u is not given out: it is no ELF program or library", tid);
+	if (!rc)
+		rc = must_run(tid, &st, at);
+	if (rc == -ESTALE)
+		err_set(why, ESTALE, "a file is not given out: process %u has not mapped it to be run", tid);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+int grant_mapped(uint32_t tid, uint64_t start, uint64_t end, struct err *why)
+{
+	return check_file(tid, rights_own.mapped(NULL, tid, start, end), start, why);
+}
+
+int grant_file(uint32_t tid, const char *path, struct err *why)
+{
+	return check_file(tid, rights_own.file(NULL, tid, path), NOWHERE, why);
+}
+
+/* --- memory --------------------------------------------------------------------------------------- */
+
+/* Regions lie in the order of their addresses. */
+static bool is_data(const struct rights_range *r)
+{
+	uint64_t at = r->addr, end = r->addr + r->n;
+	for (size_t i = 0; end >= at && i < view.regions_cnt && at < end; i++) {
+		const struct region *v = &view.regions[i];
+		if (v->start <= at && at < v->end && v->data && (!v->ino || is_run_file(v)))
+			at = v->end;
+	}
+	return end >= r->addr && at >= end;
+}
+
+int64_t grant_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out, size_t room)
+{
+	size_t n = 0;
+	int rc = look(tid);
+	for (; !rc && n < cnt && r[n].n <= room && is_data(&r[n]); n++)
+		room -= r[n].n;
+	return rc ? rc : n ? rights_own.memory(NULL, tid, r, n, out) : -EFAULT;
+}
+
+/* --- probes --------------------------------------------------------------------------------------- */
+
+static bool is_code(const Elf64_Phdr *segments, size_t cnt, uint64_t offset)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		const Elf64_Phdr *s = &segments[i];
+		if (s->p_type == PT_LOAD && s->p_flags & PF_X && offset >= s->p_offset && offset - s->p_offset < s->p_filesz)
+			return true;
+	}
+	return false;
+}
+
+static bool are_code(const struct rights_link *l)
+{
+	Elf64_Phdr segments[SEGMENTS_MAX];
+	Elf64_Ehdr head;
+	if (!read_head(l->file_fd, &head) || head.e_phnum > SEGMENTS_MAX || head.e_phentsize != sizeof(*segments))
+		return false;
+	ssize_t n = head.e_phnum * (ssize_t)sizeof(*segments);
+	bool all = pread(l->file_fd, segments, (size_t)n, (off_t)head.e_phoff) == n;
+	for (uint32_t i = 0; all && i < l->cnt; i++)
+		all = is_code(segments, head.e_phnum, l->offsets[i]);
+	return all;
+}
+
+int grant_link(const struct rights_link *l, struct err *why)
+{
+	struct stat st;
+	bool known = (l->attach_type == ATTACH_UPROBE_MULTI || l->attach_type == ATTACH_UPROBE_SESSION) && l->flags <= MULTI_RETURN;
+	if (!known || !l->cnt)
+		return err_set(why, EINVAL, "a link is refused: it is none of a probe");
+	if (fstat(l->file_fd, &st) || !S_ISREG(st.st_mode) || !are_code(l))
+		return err_set(why, EACCES, "probes are refused: they are not on code of an ELF file");
+	int rc = l->tgid ? must_run(l->tgid, &st, ANYWHERE) : 0;
+	if (rc == -ESTALE)
+		return err_set(why, ESTALE, "probes are refused: process %u does not run this file", l->tgid);
+	rc = rc ?: rights_own.link(NULL, l);
+	/* The kernel has other words for one that ended since we looked. */
+	if (rc < 0 && l->tgid) {
+		view.tid = 0;
+		rc = look(l->tgid) == -ESRCH ? -ESRCH : rc;
+	}
+	return rc;
+}
+
+int grant_tracepoint(const char *name, int prog_fd, struct err *why)
+{
+	static const char *const known[] = { "sched_process_fork", "sched_process_exec", "sched_process_exit", "mark_victim" };
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (!strcmp(name, known[i]))
+			return rights_own.tracepoint(NULL, name, prog_fd);
+	}
+	return err_set(why, EACCES, "a tracepoint is refused: it is none of processes that begin and end");
+}
+
+int grant_array(const char *name, uint32_t value_sz, struct err *why)
+{
+	if (strcmp(name, CHUNK_NAME) || value_sz != sizeof(struct alys_chunk))
+		return err_set(why, EACCES, "a table is refused: it is no chunk of unwind rows");
+	return rights_own.array(NULL, name, value_sz);
+}

@@ -1,0 +1,424 @@
+/* daemon: the loop that brings the rooms together. See daemon.h. */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/exit_status.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "broker/broker.h"
+#include "daemon/commands.h"
+#include "daemon/faces.h"
+#include "daemon/notify.h"
+#include "http/http.h"
+#include "push/push.h"
+
+#define PRIORITY (-15)
+/* Not exit statuses that anybody sees: the second is added to one. */
+#define RELOAD 32
+#define NOT_BEGUN 64
+#define RUN_DIR "/run/alys-bpf"
+
+struct daemon {
+	struct daemon_options o;
+	struct daemon_options before; /* what o was before a reload */
+	bool may_go_back;             /* to these */
+	struct continuous *recording;
+	struct keeper *keeper;
+	struct server *server;
+	struct http_listener listener;
+	struct http *http;
+	struct push *push;
+	struct faces faces;
+	struct http_source source;
+	struct commands commands;
+	struct broker broker;
+	bool split; /* in two processes */
+	int signals;
+	int profiles; /* their directory, -1 = none */
+	bool reload;
+	uint64_t beat_ns, beat_every_ns;
+};
+
+const char *daemon_socket(void)
+{
+	return RUN_DIR "/ctl";
+}
+
+static void on_request(void *ctx, struct client *c, const struct request *r, uid_t uid, bool full)
+{
+	struct daemon *d = ctx;
+	commands_run(&d->commands, c, r, uid, full);
+}
+
+static void on_gone(void *ctx, const struct client *c)
+{
+	const struct daemon *d = ctx;
+	commands_leave(&d->commands, c);
+}
+
+static void on_ending(void *ctx, const struct continuous_process *p, enum ending why)
+{
+	struct daemon *d = ctx;
+	if (why == ENDING_OUT_OF_MEMORY)
+		log_warn("the kernel kills process %u (%s) for want of memory%s", p->tgid, p->comm,
+			 d->keeper && !d->o.profile_format ? ": its last profile is written" : "");
+	if (d->keeper)
+		keeper_on_ending(d->keeper, d->recording, p, why);
+	if (d->http)
+		http_process_ends(d->http, p->tgid, ending_name(why));
+}
+
+/* It takes little, but must get that at once when the machine is busy. Without the right to it, so be it. */
+static void go_first(void)
+{
+	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
+		setpriority(PRIO_PROCESS, 0, PRIORITY);
+}
+
+static int open_server(struct daemon *d, struct err *err)
+{
+	struct server_ops ops = { .ctx = d, .request = on_request, .gone = on_gone };
+	const char *path = d->o.socket ? d->o.socket : daemon_socket();
+	if (!d->o.socket && geteuid() == 0 && mkdir(RUN_DIR, 0755) && errno != EEXIST)
+		return err_set(err, errno, "cannot make " RUN_DIR ": %s", strerror(errno));
+	d->server = server_open(path, &ops, err);
+	return d->server ? 0 : -err->code;
+}
+
+static struct continuous *open_recording(struct daemon *d, struct err *err)
+{
+	struct continuous_ops ops = { .ctx = d, .ending = on_ending };
+	if (d->o.profile_dir)
+		d->profiles = keeper_open_dir(d->o.profile_dir, d->broker.uid, d->broker.gid, err);
+	return d->o.profile_dir && d->profiles < 0 ? NULL : continuous_new(&d->o.watch, &ops, err);
+}
+
+static int open_keeper(struct daemon *d, struct err *err)
+{
+	struct keeper_options k = {
+		.dir = d->o.profile_dir, .every = d->o.every, .keep = d->o.keep, .keep_age = d->o.keep_age,
+		.keep_size = d->o.keep_size, .traces = d->o.profile_format,
+	};
+	if (k.dir)
+		d->keeper = keeper_new(&k, d->profiles, err);
+	if (k.dir && !d->keeper)
+		return -err->code;
+	return d->keeper ? keeper_begin(d->keeper, d->recording, err) : 0;
+}
+
+static void close_recording(struct daemon *d)
+{
+	if (d->recording)
+		continuous_off(d->recording);
+	if (d->recording && d->keeper)
+		keeper_end(d->keeper, d->recording);
+	continuous_free(d->recording);
+	keeper_free(d->keeper);
+	d->recording = NULL;
+	d->keeper = NULL;
+}
+
+static int open_faces(struct daemon *d, struct err *err)
+{
+	struct push_options push = { .url = d->o.push, .every = d->o.push_every, .tenant = d->o.push_tenant };
+	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
+	d->commands.http_address = NULL;
+	d->faces = (struct faces){ .recording = &d->recording, .keeper = (const struct keeper *const *)&d->keeper };
+	d->source = faces_source(&d->faces);
+	if (push.url && !(d->push = push_open(&push, &d->source, err)))
+		return -err->code;
+	if (d->push) {
+		http.metrics = push_metrics;
+		http.metrics_ctx = d->push;
+	}
+	if (http.listen && !(d->http = http_open(&http, &d->listener, &d->source, err)))
+		return -err->code;
+	if (d->http)
+		d->commands.http_address = d->listener.address;
+	return 0;
+}
+
+static void close_faces(struct daemon *d)
+{
+	d->commands.http_address = NULL;
+	http_close(d->http);
+	push_close(d->push);
+	faces_free(&d->faces);
+	d->http = NULL;
+	d->push = NULL;
+}
+
+/* True when the daemon is to end. */
+static bool take_signals(struct daemon *d)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+	while (read(d->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			d->reload = true;
+		else
+			end = true;
+	}
+	return end;
+}
+
+/* Options that cannot be read leave all as it is. Asked where the file can be read. */
+static bool hands_on(void *ctx, int signal)
+{
+	struct daemon *d = ctx;
+	struct daemon_options o;
+	struct err why = { 0 };
+	if (signal != SIGHUP || !d->o.reload || !d->o.reload(d->o.reload_ctx, &o, &why))
+		return true;
+	log_err("the options stay as they were: %s", why.text);
+	return false;
+}
+
+/* The manager listens to the process that it started alone. */
+static void tells(void *ctx, int what)
+{
+	(void)ctx;
+	if (what >= 0 && what < NOTIFY_CNT)
+		notify((enum notify)what);
+}
+
+static void beat(struct daemon *d)
+{
+	uint64_t now = now_ns();
+	if (!d->beat_every_ns || now - d->beat_ns < d->beat_every_ns)
+		return;
+	notify(NOTIFY_ALIVE);
+	d->beat_ns = now;
+}
+
+static int least(int a, int b)
+{
+	return b < 0 || (a >= 0 && a < b) ? a : b;
+}
+
+static int wait_for_work(struct daemon *d, int ms)
+{
+	struct pollfd fds[4 + SERVER_FDS + CONTINUOUS_FDS];
+	size_t n = server_fds(d->server, fds);
+	n += continuous_fds(d->recording, fds + n);
+	fds[n++] = (struct pollfd){ .fd = d->signals, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = d->http ? http_fd(d->http) : -1, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = d->push ? push_fd(d->push) : -1, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = d->split ? d->broker.sock : -1 };
+	return poll(fds, n, ms) < 0 && errno != EINTR ? -errno : 0;
+}
+
+/* The broker never says anything unasked. */
+static bool is_gone(int sock)
+{
+	struct pollfd p = { .fd = sock };
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* 0: the end; RELOAD; or an error. */
+static int serve(struct daemon *d, struct err *err)
+{
+	for (int ms = 0;;) {
+		int rc = wait_for_work(d, ms);
+		if (rc)
+			return err_set(err, -rc, "poll: %s", strerror(-rc));
+		if (take_signals(d))
+			return 0;
+		if (d->split && is_gone(d->broker.sock))
+			return err_set(err, EPIPE, "the part with the rights was ended: this one ends, too, and all probes go");
+		struct err broken = { 0 };
+		ms = continuous_work(d->recording, &broken);
+		if (broken.code)
+			log_err("%s", broken.text);
+		if (ms < 0)
+			ms = 1000;
+		server_work(d->server);
+		if (d->commands.stop)
+			return 0;
+		if (d->http)
+			http_serve_pending(d->http);
+		if (d->push)
+			push_serve_pending(d->push);
+		if (d->keeper)
+			ms = least(keeper_work(d->keeper, d->recording), ms);
+		if (d->reload && (d->split || hands_on(d, SIGHUP)))
+			return RELOAD;
+		d->reload = false;
+		beat(d);
+	}
+}
+
+static void say_ready(const struct daemon *d)
+{
+	struct continuous_status s;
+	continuous_status(d->recording, &s);
+	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)d->commands.pid,
+	       s.on ? "tracing" : "off", s.processes, s.files, !d->http ? "" : d->listener.local ? "; http at " : "; http://",
+	       d->http ? d->listener.address : "");
+	notify(NOTIFY_READY);
+	notify(s.on ? NOTIFY_ON : NOTIFY_OFF);
+}
+
+/* The recording's life, in the process that has no rights left. RELOAD, or the daemon's exit status, with NOT_BEGUN maybe. */
+static int collect(struct daemon *d)
+{
+	struct err err = { 0 };
+	int begun = NOT_BEGUN, rc = open_keeper(d, &err);
+	if (!rc)
+		rc = open_faces(d, &err);
+	if (!rc && !d->o.off)
+		rc = continuous_on(d->recording, &err);
+	if (!rc) {
+		begun = 0;
+		say_ready(d);
+		rc = serve(d, &err);
+		notify(rc == RELOAD ? NOTIFY_RELOADING : NOTIFY_STOPPING);
+	}
+	close_recording(d);
+	close_faces(d);
+	if (rc < 0)
+		log_err("%s", err.text);
+	return rc == RELOAD ? RELOAD : !rc ? EXIT_OK : begun | (rc == -ESRCH ? EXIT_NOTHING : EXIT_ERROR);
+}
+
+static int status_of(int wait_status)
+{
+	if (WIFEXITED(wait_status))
+		return WEXITSTATUS(wait_status);
+	log_err("the process that records was ended by signal %d: all probes are gone with it", WTERMSIG(wait_status));
+	return EXIT_ERROR;
+}
+
+static const char *fence_text(const struct daemon *d)
+{
+	if (!d->split)
+		return "those of a broker: this kernel leaves no other way";
+	if (d->broker.fenced <= 0)
+		return d->broker.fenced ? "none; landlock refused to close the file system" : "none; this kernel has no landlock";
+	return d->o.profile_dir ? "none; files change in --profile-dir only (landlock)" : "none; no file can be changed (landlock)";
+}
+
+/* What needs rights to be opened. */
+static int open_all(struct daemon *d, struct err *err)
+{
+	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
+	if (http.listen && http_listen(&http, &d->listener, err))
+		return -1;
+	d->recording = open_recording(d, err);
+	return d->recording ? 0 : -1;
+}
+
+/* In two processes where the kernel allows it. What collect gives. */
+static int live_once(struct daemon *d, struct err *err)
+{
+	if (open_all(d, err))
+		return NOT_BEGUN | EXIT_ERROR;
+	d->split = continuous_can_split(d->recording);
+	if (!d->split)
+		log_warn("this kernel has no links that could be handed on: one process does everything");
+	d->broker.writable = d->profiles;
+	if (d->split ? broker_split(&d->broker, err) : broker_stay_alone(&d->broker, err))
+		return EXIT_ERROR;
+	if (d->split && d->broker.pid) {
+		http_listener_close(&d->listener);
+		int status = status_of(broker_serve(&d->broker, d->signals));
+		close_recording(d);
+		return status;
+	}
+	if (d->split)
+		notify_through(broker_tell, &d->broker);
+	d->commands.fence = fence_text(d);
+	int status = collect(d);
+	if (d->split)
+		exit(status);
+	return status;
+}
+
+static int live(struct daemon *d, struct err *err)
+{
+	int status = live_once(d, err);
+	http_unlisten(&d->listener);
+	if (d->profiles >= 0)
+		close(d->profiles);
+	d->profiles = -1;
+	return status;
+}
+
+static void read_again(struct daemon *d)
+{
+	struct daemon_options o;
+	struct err why = { 0 };
+	d->before = d->o;
+	d->may_go_back = d->o.reload && !d->o.reload(d->o.reload_ctx, &o, &why);
+	if (d->may_go_back) {
+		o.socket = d->o.socket;
+		o.reload = d->o.reload;
+		o.reload_ctx = d->o.reload_ctx;
+		d->o = o;
+	}
+	d->reload = false;
+	log_at(LOG_NORMAL, "beginning anew, with the options as they are now");
+}
+
+/* What only shows when they are used: a user whom nobody knows, an address in use. It ends no daemon that runs. */
+static void go_back(struct daemon *d, struct err *err)
+{
+	if (err->code)
+		log_err("%s", err->text);
+	*err = (struct err){ 0 };
+	d->o = d->before;
+	d->may_go_back = false;
+	log_err("the options that were read cannot be used: beginning anew with those before");
+}
+
+int daemon_run(const struct daemon_options *o, struct err *err)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	if (!d) {
+		err_set(err, ENOMEM, "out of memory");
+		return EXIT_ERROR;
+	}
+	d->o = *o;
+	d->profiles = -1;
+	d->listener = (struct http_listener)HTTP_LISTENER_NONE;
+	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = now_ns(),
+					.pid = getpid() };
+	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
+	log_never_wait();
+	descriptors_raise();
+	go_first();
+	broker_choose_user(&d->broker);
+	d->broker.hands_on = hands_on;
+	d->broker.tells = tells;
+	d->broker.ctx = d;
+	d->signals = signals_open(true, err);
+	int status = d->signals < 0 || open_server(d, err) ? EXIT_ERROR : RELOAD;
+	while (status == RELOAD) {
+		status = live(d, err);
+		if (status == RELOAD) {
+			read_again(d);
+		} else if (status & NOT_BEGUN && d->may_go_back) {
+			go_back(d, err);
+			status = RELOAD;
+		}
+	}
+	server_close(d->server);
+	if (d->signals >= 0)
+		close(d->signals);
+	free(d);
+	return status & ~NOT_BEGUN;
+}

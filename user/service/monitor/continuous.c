@@ -1,0 +1,697 @@
+/* monitor/continuous: see continuous.h. */
+#include "monitor/continuous.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "calibrate/calibrate.h"
+#include "monitor/compact.h"
+#include "monitor/footprint.h"
+#include "recorder/about.h"
+#include "recorder/attach.h"
+#include "recorder/ledger.h"
+#include "recorder/pressure.h"
+#include "recorder/roster.h"
+#include "recorder/study.h"
+#include "target/proc.h"
+
+#define LOOK_NS 1000000000ull     /* between looks at what is used */
+#define LOOK_EVENTS 512            /* or after so many */
+#define NOTE_NS 5000000000ull     /* between points of the histories */
+#define IDLE_MS 250               /* while on: the ring wakes nobody before a quarter of it is full */
+#define FILES_NS 3000000000ull    /* for the files that are there when it begins */
+#define FILES_MS 10
+#define DEAD_MAX 64               /* processes that ended until the catalog is compacted, once a second at most */
+#define IDLE_MAX 256              /* the same of stacks */
+#define HIT_NS 700                /* what a probe costs besides its program; docs/overhead.md */
+#define EVENT_NS 2000             /* and what a stack and a record take; likewise */
+#define TICK_NS 10000000ull       /* of the kernel's clock of beginnings */
+#define NAMES_ROOM (16ull << 20)
+#define FIRST_ROOM (8ull << 20)    /* for the first process: rows of its files, and what is known of them */
+#define SMOOTH_S 5                /* the overhead is that of the last seconds */
+
+struct continuous {
+	const struct continuous_options *o;
+	struct continuous_ops ops;
+	struct live live;
+	struct record_options record;
+	struct live_tap tap;
+	struct heaps heaps;
+	struct naming *naming;
+	struct profiles *profiles;
+	struct traces *traces;
+	struct limits limits;
+	struct select off; /* selects nobody */
+	bool on;
+	uint64_t begun_ns, on_since_ns, on_ns; /* on_ns: before it was switched on last */
+	uint64_t ended[ENDING_CNT];
+	uint64_t *begun; /* of record.pids: when each began; 0 = it was not there */
+	uint64_t looked_ns, noted_ns, idle_ns, compacted_ns, dead, idle;
+	uint32_t young, stacks_then; /* stacks that there were when idle ones were forgotten, the last time but one and the last */
+	uint64_t looked_events, looked_memory;
+	struct footprint memory;
+	double cpu_s, overhead, samples; /* at the last look; shares of all processors, in percent */
+	uint64_t hits, recorded;
+};
+
+static double cpu_seconds(void)
+{
+	struct rusage self, children;
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	const struct timeval *t[] = { &self.ru_utime, &self.ru_stime, &children.ru_utime, &children.ru_stime };
+	double sum = 0;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		sum += (double)t[i]->tv_sec + (double)t[i]->tv_usec / 1e6;
+	return sum;
+}
+
+static void describe(const struct continuous *c, const struct heap_of *o, struct continuous_process *out)
+{
+	const struct proc *p = catalog_proc(c->live.catalog, o->proc);
+	struct account a = account_read(c->live.probe, p ? p->tgid : 0, o->events);
+	const struct totals *t = heap_totals(o->heap);
+	*out = (struct continuous_process){
+		.tgid = p ? p->tgid : 0, .proc = o->proc, .comm = p ? p->comm : "", .exe = p ? p->exe : "",
+		.start_ns = p ? p->start_ns : 0, .live = t->est_live_sz, .live_error = sqrt(t->var_live_sz), .rate = o->rate,
+		.live_below = t->live_cnt ? 0 : unsampled_below(c->live.interval),
+		.events = a.recorded, .lost = account_lost(&a), .history = o->history, .history_cnt = o->history_cnt,
+		.history_step_s = NOTE_NS / 1e9, .resident = o->resident, .begun_ns = o->begun_ns,
+	};
+	account_lost_by(&a, out->lost_by, sizeof(out->lost_by));
+}
+
+static void end_process(struct continuous *c, struct proc_id proc, enum ending why)
+{
+	/* Of one that ran out of memory is told, whatever was seen of it. */
+	const struct heap_of *o = why == ENDING_OUT_OF_MEMORY ? heaps_put(&c->heaps, proc) : heaps_get(&c->heaps, proc);
+	struct continuous_process p;
+	if (o && c->ops.ending) {
+		describe(c, o, &p);
+		c->ops.ending(c->ops.ctx, &p, why);
+	}
+	c->ended[why]++;
+	heaps_drop(&c->heaps, proc);
+	c->dead++;
+}
+
+static void apply_interval(struct continuous *c)
+{
+	c->record.interval = c->limits.interval;
+	pressure_set(&c->live, c->limits.interval);
+}
+
+static void take_step(struct continuous *c, enum limits_step step)
+{
+	if (step == LIMITS_THIN)
+		heaps_thin(&c->heaps);
+	if (step == LIMITS_THIN || step == LIMITS_COARSEN || step == LIMITS_REFINE)
+		apply_interval(c);
+	if (step == LIMITS_ACCEPT)
+		probe_forget_stacks(c->live.probe);
+	c->live.refusing = c->limits.refusing;
+	if (step == LIMITS_THIN || step == LIMITS_REFUSE)
+		malloc_trim(0);
+	bool eased = step == LIMITS_REFINE || step == LIMITS_ACCEPT;
+	if (step != LIMITS_FINE)
+		log_info("%s: one sample every %llu bytes%s", eased || !c->limits.reason ? "there is room again" : c->limits.reason,
+			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
+}
+
+/* For a worker that looks names up, whenever that is. */
+static uint64_t names_room(uint64_t limit)
+{
+	return limit / 8 < NAMES_ROOM ? limit / 8 : NAMES_ROOM;
+}
+
+/* Where the catalog is compacted, or a profile is made of it, it is there twice: that is not to come as a surprise. */
+static uint64_t set_by(const struct continuous *c)
+{
+	return catalog_memory(c->live.catalog) / 2 * 3 + (naming_is_busy(c->naming) ? 0 : names_room(c->limits.memory_max));
+}
+
+static void keep_limits(struct continuous *c, uint64_t now)
+{
+	uint64_t memory = footprint_now(&c->memory), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
+	/* What came since the last look may come again before the next. */
+	struct limits_use use = { .now_ns = now, .memory = memory + grown + set_by(c), .overhead = c->overhead,
+				  .samples = c->samples };
+	c->looked_events = c->heaps.events;
+	c->looked_memory = memory;
+	if (c->on)
+		take_step(c, limits_next(&c->limits, &use));
+	c->live.full = limits_is_full(&c->limits, use.memory);
+}
+
+static int on_event(void *ctx, const struct event *e)
+{
+	struct continuous *c = ctx;
+	traces_event(c->traces, e);
+	if (e->kind == EVENT_RATE) {
+		about_rate(&c->live);
+		return 0;
+	}
+	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
+		end_process(c, e->proc, c->live.dropping ? ENDING_LEFT : ending_of(e));
+		return 0;
+	}
+	/* Each process has a heap of its own here. */
+	int rc = e->kind == EVENT_FORK ? 0 : heaps_apply(&c->heaps, e);
+	if (c->heaps.events - c->looked_events >= LOOK_EVENTS)
+		keep_limits(c, now_ns());
+	return rc;
+}
+
+static bool has_room(void *ctx, const char *path)
+{
+	const struct continuous *c = ctx;
+	return limits_has_room(&c->limits, footprint_now(&c->memory) + set_by(c), study_comes_first(path));
+}
+
+static void on_tick(void *ctx, struct live *l, uint64_t now)
+{
+	(void)ctx, (void)l, (void)now;
+}
+
+/* What the recording room asks of options, made of what a daemon is asked for. */
+static void set_record(struct continuous *c)
+{
+	const struct select *s = &c->o->select;
+	c->record = c->o->record;
+	c->tap = (struct live_tap){ .ctx = c, .event = on_event, .tick = on_tick, .has_room = has_room };
+	c->record.tap = &c->tap;
+	c->record.no_free_stacks = true;
+	c->record.memory = c->o->max_memory;
+	c->record.ring_sz = probe_ring_share(c->o->max_memory, (uint32_t)c->o->record.ring_sz);
+	if (c->record.ring_sz < c->o->record.ring_sz)
+		log_info("the ring has %u KiB, its share of --max-memory", (unsigned int)(c->record.ring_sz >> 10));
+	/* Groups of processes that fork a lot share their links, and the kernel takes the children in. */
+	c->record.follow |= s->all || s->cgroups.at_cnt || s->users.at_cnt;
+}
+
+static int open_rooms(struct continuous *c, struct err *err)
+{
+	struct live *l = &c->live;
+	int rc = live_open(l, &c->record, &c->o->select, err);
+	if (!rc)
+		rc = calibrate_prepare(err);
+	if (!rc)
+		rc = probe_ready(l->probe, err);
+	if (!rc)
+		rc = probe_exclude(l->probe, (uint32_t)getpid(), err);
+	if (!rc)
+		rc = probe_listen(l->probe, false, err);
+	roster_free(l->roster);
+	l->roster = NULL;
+	c->naming = rc ? NULL : naming_new(l, err);
+	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming, &c->o->skip) : NULL;
+	c->traces = c->profiles ? traces_new(l, &c->heaps, c->naming) : NULL;
+	if (!rc)
+		about_begin(l);
+	return rc ? rc : c->traces ? 0 : err_set(err, ENOMEM, "out of memory");
+}
+
+/* A table that grows is to grow where it is, and one that is freed to be gone: not so in the allocator's own arena. */
+static void keep_tables_apart(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+}
+
+/* What it would take of another limit. */
+static uint64_t least_taken(const struct continuous *c, uint64_t taken, uint64_t limit)
+{
+	struct probe_config was = { .ring_sz = (uint32_t)c->record.ring_sz, .interval = c->record.interval, .memory = c->limits.memory_max };
+	struct probe_config would = was;
+	would.memory = limit;
+	would.ring_sz = probe_ring_share(limit, (uint32_t)c->o->record.ring_sz);
+	return taken - probe_sized(&was) + probe_sized(&would);
+}
+
+/* With a limit that is near before anything was seen, nothing ever would be. */
+static int check_room(struct continuous *c, uint64_t taken, uint64_t more, struct err *err)
+{
+	uint64_t wanted = c->limits.memory_max;
+	c->limits.memory_least = taken + set_by(c) + FIRST_ROOM;
+	while (least_taken(c, taken, wanted) + names_room(wanted) + more >= wanted / 100 * LIMITS_PERCENT)
+		wanted += 1ull << 20;
+	if (wanted == c->limits.memory_max)
+		return 0;
+	return err_set(err, ENOMEM, "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
+		       "give it %llu MiB, or --ring less", (unsigned long long)c->limits.memory_max >> 20,
+		       (unsigned long long)taken >> 20, ((unsigned long long)wanted >> 20) + 1);
+}
+
+/* When it began, that a later process of its number is not taken for it; 0: it is not there. */
+static uint64_t begin_of(uint32_t tgid)
+{
+	struct proc_facts f;
+	return proc_read(tgid, &f, NULL) ? 0 : f.start_ns;
+}
+
+static int note_begins(struct continuous *c, struct err *err)
+{
+	c->begun = calloc(c->record.pids_cnt + 1, sizeof(*c->begun));
+	if (!c->begun)
+		return err_set(err, ENOMEM, "out of memory");
+	for (size_t i = 0; i < c->record.pids_cnt; i++)
+		c->begun[i] = begin_of(c->record.pids[i]);
+	return 0;
+}
+
+struct continuous *continuous_new(const struct continuous_options *o, const struct continuous_ops *ops, struct err *err)
+{
+	struct continuous *c = calloc(1, sizeof(*c));
+	if (!c) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	probe_drop_admin();
+	keep_tables_apart();
+	c->o = o;
+	c->ops = *ops;
+	c->begun_ns = now_ns();
+	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };
+	limits_set_interval(&c->limits, o->record.interval);
+	set_record(c);
+	int rc = note_begins(c, err) || select_check(&o->select, err) || open_rooms(c, err);
+	if (!rc) {
+		footprint_look(&c->memory);
+		rc = check_room(c, footprint_now(&c->memory), FIRST_ROOM, err);
+	}
+	if (!rc)
+		return c;
+	continuous_free(c);
+	return NULL;
+}
+
+void continuous_free(struct continuous *c)
+{
+	if (!c)
+		return;
+	continuous_off(c);
+	profiles_free(c->profiles);
+	traces_free(c->traces);
+	naming_free(c->naming);
+	heaps_free(&c->heaps);
+	live_close(&c->live);
+	free(c->begun);
+	free(c);
+}
+
+bool continuous_can_split(const struct continuous *c)
+{
+	return probe_tier(c->live.probe) != PROBE_TIER_PERF;
+}
+
+/* Everything that was known of processes: what they did while nobody looked is not known. */
+static void forget_processes(struct continuous *c)
+{
+	struct live *l = &c->live;
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+		if (target_find(l->targets, p->tgid).n != p->id.n)
+			continue;
+		live_heap_gone(l, p->id, p->tgid);
+		target_gone(l->targets, p->tgid);
+		tables_drop_mappings(probe_tables(l->probe), p->tgid);
+		probe_remove_target(l->probe, p->tgid);
+	}
+	probe_exclude(l->probe, (uint32_t)getpid(), NULL);
+	probe_forget_losses(l->probe, 0);
+	heaps_free(&c->heaps);
+	map_free(&l->silent);
+	map_free(&l->victims);
+	l->last.id.n = 0;
+}
+
+/* What is read twice of one process differs by less than a tick. */
+static int refuse_successor(const struct continuous *c, size_t i, struct err *err)
+{
+	uint32_t tgid = c->record.pids[i];
+	uint64_t now = begin_of(tgid);
+	if (!now || !c->begun[i] || now < c->begun[i] + TICK_NS)
+		return 0;
+	return err_set(err, ESRCH, "process %u is another one than was named, which has ended: `alys-bpf ctl add %u` takes it in",
+		       tgid, tgid);
+}
+
+/* Each event of its own would make another one. */
+static int refuse_own(uint32_t tgid, struct err *err)
+{
+	return roster_is_own(tgid) ? err_set(err, EINVAL, "process %u is part of the daemon, which does not trace itself", tgid) : 0;
+}
+
+/* Those that are gone are no error, unless there is nothing else to wait for. */
+static int add_pids(struct continuous *c, struct err *err)
+{
+	size_t failed = 0;
+	int rc = 0;
+	for (size_t i = 0; i < c->record.pids_cnt; i++) {
+		struct err why;
+		uint32_t tgid = c->record.pids[i];
+		bool own = refuse_own(tgid, &why) || refuse_successor(c, i, &why);
+		if (!own)
+			roster_pin(c->live.roster, tgid);
+		if (!own && (target_find(c->live.targets, tgid).n || !live_add(&c->live, tgid, &why)))
+			continue;
+		if (++failed == c->record.pids_cnt && !select_is_open(&c->o->select))
+			rc = err_set(err, why.code, "%s", why.text);
+		else
+			log_warn("%s", why.text);
+	}
+	return rc;
+}
+
+static void count_spent(struct continuous *c)
+{
+	c->cpu_s = cpu_seconds();
+	c->hits = catalog_sum(c->live.catalog, COUNT_HIT);
+	c->recorded = catalog_sum(c->live.catalog, COUNT_RECORDED);
+}
+
+/* Names and files are looked into by processes of their own. What they take is none that they lack. */
+static void set_room(struct continuous *c)
+{
+	uint64_t room = names_room(c->limits.memory_max) + limits_room(&c->limits, footprint_now(&c->memory) + set_by(c));
+	bool examines = examinations_are_busy(c->live.examinations);
+	if (!naming_is_busy(c->naming))
+		naming_set_room(c->naming, examines ? room / 2 : room);
+	if (!examines)
+		examinations_set_room(c->live.examinations, room / 2);
+}
+
+/* Whoever is told that it is on finds probes where they are quickly put; files that take long take it beside all else. */
+static void await_files(struct continuous *c)
+{
+	struct pollfd found = { .fd = study_fd(&c->live), .events = POLLIN };
+	uint64_t until = now_ns() + FILES_NS;
+	while (c->on && !c->live.abandoned && study_is_busy(&c->live) && now_ns() < until) {
+		poll(&found, 1, FILES_MS);
+		live_step(&c->live);
+	}
+}
+
+int continuous_on(struct continuous *c, struct err *err)
+{
+	struct live *l = &c->live;
+	if (c->on)
+		return 0;
+	footprint_look(&c->memory);
+	if (!c->live.stacks_cnt && check_room(c, footprint_now(&c->memory), 0, err))
+		return -ENOMEM;
+	profiles_flush(c->profiles);
+	forget_processes(c);
+	c->looked_ns = c->noted_ns = c->idle_ns = l->started_ns = now_ns();
+	c->looked_memory = footprint_now(&c->memory);
+	set_room(c);
+	count_spent(c);
+	l->warned_silent = true; /* a machine may well be silent */
+	l->abandoned = false;
+	l->roster = roster_new(l, &c->o->select, err);
+	int rc = l->roster ? probe_listen(l->probe, true, err) : -ENOMEM;
+	if (rc)
+		return rc;
+	probe_start(l->probe);
+	c->on = true;
+	c->on_since_ns = now_ns();
+	rc = roster_scan(l->roster, err);
+	if (!rc)
+		rc = add_pids(c, err);
+	await_files(c);
+	about_sampling(l);
+	about_liveness(l);
+	if (rc)
+		continuous_off(c);
+	return rc;
+}
+
+void continuous_off(struct continuous *c)
+{
+	struct live *l = &c->live;
+	if (!c->on)
+		return;
+	c->on = false;
+	c->on_ns += now_ns() - c->on_since_ns;
+	probe_stop(l->probe);
+	probe_detach(l->probe, 0);
+	probe_listen(l->probe, false, NULL);
+	attach_reset(l);
+	live_drain(l);
+	ledger_publish(l, now_ns());
+	roster_free(l->roster);
+	l->roster = NULL;
+	probe_forget_blocks(l->probe);
+}
+
+int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
+{
+	if (!c->on)
+		return err_set(err, EAGAIN, "tracing is off: switch it on first with `alys-bpf ctl on`");
+	live_bury(&c->live, tgid);
+	if (target_find(c->live.targets, tgid).n && !roster_is_banned(c->live.roster, tgid))
+		return 0;
+	int rc = refuse_own(tgid, err);
+	if (rc)
+		return rc;
+	roster_pin(c->live.roster, tgid);
+	probe_remove_target(c->live.probe, tgid); /* it may have been excluded */
+	return live_add(&c->live, tgid, err);
+}
+
+int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
+{
+	if (!c->on || !target_find(c->live.targets, tgid).n)
+		return err_set(err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", tgid);
+	roster_ban(c->live.roster, tgid);
+	live_drop(&c->live, tgid);
+	/* Who asked for it may look whether they are gone. */
+	probe_await_detached();
+	return c->live.all ? probe_exclude(c->live.probe, tgid, err) : 0;
+}
+
+void continuous_set_interval(struct continuous *c, uint64_t interval)
+{
+	limits_set_interval(&c->limits, interval);
+	apply_interval(c);
+}
+
+size_t continuous_fds(const struct continuous *c, struct pollfd *out)
+{
+	size_t n = 0;
+	out[n++] = (struct pollfd){ .fd = naming_fd(c->naming), .events = POLLIN };
+	if (!c->on)
+		return n;
+	out[n++] = (struct pollfd){ .fd = intake_epoll_fd(c->live.intake), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = roster_fd(c->live.roster), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = attach_fd(&c->live), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = study_fd(&c->live), .events = POLLIN };
+	return n;
+}
+
+static void look_at_use(struct continuous *c, uint64_t now)
+{
+	double seconds = (double)(now - c->looked_ns) / 1e9, cpu_s = c->cpu_s;
+	uint64_t hits = c->hits, recorded = c->recorded;
+	count_spent(c);
+	double percent = 100 / (seconds * get_nprocs()), share = 1 - exp(-seconds / SMOOTH_S);
+	/* Events that did not fit on a disk are recorded no more. */
+	double events = c->recorded > recorded ? (double)(c->recorded - recorded) : 0;
+	double samples = (c->cpu_s - cpu_s + events * EVENT_NS / 1e9) * percent;
+	double calls = (double)(c->hits - hits) * HIT_NS / 1e9 * percent;
+	c->samples += (samples - c->samples) * share;
+	c->overhead += (samples + calls - c->overhead) * share;
+	c->looked_ns = now;
+	footprint_look(&c->memory);
+	set_room(c);
+	keep_limits(c, now);
+}
+
+static void compact(struct continuous *c, uint64_t now)
+{
+	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
+	/* Where memory is short, whatever can be forgotten is. */
+	bool due = c->dead >= DEAD_MAX || c->idle >= IDLE_MAX || (c->limits.reason && (c->dead || c->idle));
+	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) ||
+	    naming_is_busy(c->naming))
+		return;
+	if (!c->live.forgets) {
+		compact_prepare(&c->live);
+		c->compacted_ns = now;
+		return;
+	}
+	if (c->live.read_ns < c->compacted_ns || !traces_settle(c->traces, &what))
+		return;
+	if (!compact_catalog(&what))
+		malloc_trim(0);
+	c->compacted_ns = now_ns();
+	c->dead = c->idle = 0;
+}
+
+static void forget_idle(struct continuous *c, uint64_t now)
+{
+	long n = heaps_forget_idle(&c->heaps);
+	c->idle += n > 0 ? (uint64_t)n : 0;
+	c->idle_ns = now;
+	c->young = c->stacks_then;
+	c->stacks_then = c->live.stacks_cnt;
+}
+
+static int record(struct continuous *c, struct err *err)
+{
+	struct live *l = &c->live;
+	int ms = live_step(l);
+	if (!l->abandoned)
+		return ms < 0 || ms > IDLE_MS ? IDLE_MS : ms;
+	continuous_off(c);
+	return err_set(err, ENOMEM, "out of memory: tracing is off now, `alys-bpf ctl on` begins anew");
+}
+
+static void note_resident(struct continuous *c)
+{
+	for (size_t i = 0; i < c->heaps.at_cnt; i++) {
+		struct heap_of *o = c->heaps.at[i];
+		const struct proc *p = catalog_proc(c->live.catalog, o->proc);
+		o->resident = p ? proc_resident(p->tgid) : 0;
+	}
+}
+
+int continuous_work(struct continuous *c, struct err *err)
+{
+	int ms = c->on ? record(c, err) : (int)(LOOK_NS / 1000000);
+	uint64_t now = now_ns();
+	naming_collect(c->naming);
+	if (profiles_work(c->profiles))
+		ms = 0;
+	traces_work(c->traces);
+	if (now - c->looked_ns >= LOOK_NS)
+		look_at_use(c, now);
+	if (c->on && now - c->noted_ns >= NOTE_NS) {
+		heaps_note(&c->heaps, (double)(now - c->noted_ns) / 1e9);
+		note_resident(c);
+		c->noted_ns = now;
+	}
+	if (c->on && (double)(now - c->idle_ns) >= c->o->idle_stacks * 1e9)
+		forget_idle(c, now);
+	compact(c, now);
+	return ms;
+}
+
+int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struct continuous_process *p), void *ctx)
+{
+	int rc = 0;
+	for (size_t i = 0; i < c->heaps.at_cnt && !rc; i++) {
+		struct continuous_process p;
+		describe(c, c->heaps.at[i], &p);
+		if (p.tgid)
+			rc = fn(ctx, &p);
+	}
+	return rc;
+}
+
+struct proc_id continuous_find(const struct continuous *c, uint32_t tgid)
+{
+	return target_find(c->live.targets, tgid);
+}
+
+bool continuous_is_there(const struct continuous *c, uint32_t tgid)
+{
+	return live_has(&c->live, tgid);
+}
+
+int continuous_profile(struct continuous *c, const struct profile_request *r, struct err *err)
+{
+	if (r->proc.n)
+		heaps_put(&c->heaps, r->proc); /* a process that has not allocated since has a profile, an empty one */
+	return profiles_ask(c->profiles, r, err);
+}
+
+void continuous_forget(struct continuous *c, const void *caller)
+{
+	profiles_forget(c->profiles, caller);
+}
+
+void continuous_flush(struct continuous *c)
+{
+	profiles_flush(c->profiles);
+	traces_flush(c->traces);
+}
+
+int continuous_record(struct continuous *c, int fd, const struct trace_end *end, struct err *err)
+{
+	if (c->on)
+		ledger_publish(&c->live, now_ns());
+	return traces_turn(c->traces, fd, end, err);
+}
+
+uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes)
+{
+	return traces_size(c->traces, bytes);
+}
+
+struct heap_mark *continuous_mark(struct continuous *c, struct proc_id proc)
+{
+	const struct proc *p = catalog_proc(c->live.catalog, proc);
+	const struct heap_of *o = proc.n ? heaps_put(&c->heaps, proc) : NULL; /* it may have allocated nothing yet */
+	struct account now = account_read(c->live.probe, p ? p->tgid : 0, o ? o->events : 0);
+	struct heap_mark *m = heaps_mark(&c->heaps, proc);
+	if (m)
+		heap_mark_note(m, &now);
+	return m;
+}
+
+const struct catalog *continuous_ledger(struct continuous *c)
+{
+	if (c->on)
+		ledger_publish(&c->live, now_ns());
+	return c->live.catalog;
+}
+
+/* Why samples are rarer than they were asked for. */
+static const char *reason_of(const struct continuous *c)
+{
+	return c->limits.reason ?: c->live.interval > c->limits.interval ? PRESSURE_REASON : NULL;
+}
+
+void continuous_status(const struct continuous *c, struct continuous_status *out)
+{
+	const struct live *l = &c->live;
+	struct probe_stats s = { 0 };
+	struct roster_counts r = { 0 };
+	struct examinations_counts n;
+	probe_stats(l->probe, &s);
+	if (l->roster)
+		r = roster_counts(l->roster);
+	examinations_counts(l->examinations, &n);
+	*out = (struct continuous_status){
+		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
+		.interval = l->interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
+		.processes = target_count(l->targets), .files = attach_files(l),
+		.examined = attach_examined(l), .closed_files = target_closed_files(l->targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
+		.memory = footprint_now(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
+		.memory_max = c->limits.memory_max,
+		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,
+		.workers_failed = naming_failures(c->naming), .unseen = r.unseen, .refused_processes = r.refused,
+		.waiting = profiles_waiting(c->profiles),
+		.recording_s = (double)(c->on_ns + (c->on ? now_ns() - c->on_since_ns : 0)) / 1e9,
+		.age_s = (double)(now_ns() - c->begun_ns) / 1e9,
+		.given_up = n.given_up, .to_examine = n.waiting,
+	};
+	memcpy(out->ended, c->ended, sizeof(out->ended));
+}
+
+void continuous_liveness(struct continuous *c, char *out, size_t cap)
+{
+	out[0] = 0;
+	if (c->on)
+		live_liveness(&c->live, out, cap);
+}

@@ -1,0 +1,157 @@
+/* monitor/limits: see limits.h. */
+#include "monitor/limits.h"
+
+#include <stddef.h>
+
+/* One step must show what it does before the next one is taken. */
+#define PAUSE_NS 1000000000ull
+/* Near the limit there is no time for that, and at it none at all. */
+#define HURRY_NS 100000000ull
+#define THIN_PERCENT 88
+#define REFUSE_PERCENT 93
+#define FULL_PERCENT 97
+#define CALM_PERCENT 70
+/* Going back is tried seldom, so that the rate does not swing. */
+#define CALM_NS 10000000000ull
+/* A burst of a second is no reason for fewer samples, and what fewer ones save is seen after some seconds. */
+#define OVERHEAD_PAUSE_NS 5000000000ull
+#define USELESS_MAX 3
+#define INTERVAL_MAX (64ull << 20)
+
+void limits_set_interval(struct limits *l, uint64_t interval)
+{
+	l->interval_wanted = l->interval = interval;
+	if (!l->refusing)
+		l->reason = NULL;
+}
+
+static void coarsen(struct limits *l, const char *reason)
+{
+	l->interval = l->interval ? l->interval * 2 : 4096;
+	l->reason = reason;
+	l->coarsened++;
+}
+
+/* What is left is what cannot be thinned: further steps would only make the profiles worse. */
+static bool is_at_bottom(struct limits *l, uint64_t memory)
+{
+	if (memory > l->memory + l->memory / 50)
+		l->useless = 0;
+	return l->refusing && l->useless >= USELESS_MAX;
+}
+
+static const char used_up[] = "--max-memory is nearly used up";
+
+/* What was said of a pressure that is gone is not true any more, though the rate comes back only step by step. */
+static void forget_pressure(struct limits *l, uint64_t memory)
+{
+	if (l->reason == used_up && !l->refusing && memory * 100 / l->memory_max < LIMITS_PERCENT)
+		l->reason = NULL;
+}
+
+static enum limits_step less_memory(struct limits *l, const struct limits_use *u)
+{
+	uint64_t percent = u->memory * 100 / l->memory_max;
+	if (is_at_bottom(l, u->memory))
+		return LIMITS_FINE;
+	if (percent >= REFUSE_PERCENT && !l->refusing) {
+		l->refusing = true;
+		l->reason = used_up;
+		return LIMITS_REFUSE;
+	}
+	if (percent >= THIN_PERCENT) {
+		if (l->interval < INTERVAL_MAX)
+			coarsen(l, used_up);
+		l->thinned++;
+		l->useless = u->memory > l->memory - l->memory / 50 ? l->useless + 1 : 0;
+		l->memory = u->memory;
+		return LIMITS_THIN;
+	}
+	if (percent >= LIMITS_PERCENT && l->interval < INTERVAL_MAX) {
+		coarsen(l, used_up);
+		return LIMITS_COARSEN;
+	}
+	return LIMITS_FINE;
+}
+
+/* More samples may come where much is free: of all, or of what is not taken for good. */
+static bool has_room(const struct limits *l, uint64_t memory)
+{
+	uint64_t first = l->memory_max / 100 * LIMITS_PERCENT, half = l->memory_least / 2 + first / 2;
+	uint64_t calm = l->memory_max / 100 * CALM_PERCENT;
+	return memory < (half > calm && half < first ? half : calm);
+}
+
+static enum limits_step back(struct limits *l, const struct limits_use *u)
+{
+	if (l->refusing && u->memory * 100 / l->memory_max < LIMITS_PERCENT) {
+		l->refusing = false;
+		l->reason = l->interval > l->interval_wanted ? l->reason : NULL;
+		return LIMITS_ACCEPT;
+	}
+	if (l->interval <= l->interval_wanted || !has_room(l, u->memory) ||
+	    (l->overhead_max > 0 && u->overhead * 2 > l->overhead_max) || u->now_ns - l->stepped_ns < CALM_NS)
+		return LIMITS_FINE;
+	l->interval /= 2;
+	if (l->interval <= l->interval_wanted) {
+		l->interval = l->interval_wanted;
+		l->reason = NULL;
+	}
+	return LIMITS_REFINE;
+}
+
+/* Samples that cost a tenth of it are not what makes it too much. */
+static enum limits_step less_overhead(struct limits *l, const struct limits_use *u)
+{
+	static const char reached[] = "--max-overhead is reached";
+	static const char calls[] = "--max-overhead is passed by calls, not by samples: trace fewer processes";
+	bool ours = !l->reason || l->reason == reached || l->reason == calls;
+	bool over = l->overhead_max > 0 && u->overhead > l->overhead_max, helps = u->samples * 10 >= u->overhead;
+	if (over && helps && l->interval < INTERVAL_MAX && (!l->stepped_ns || u->now_ns - l->stepped_ns >= OVERHEAD_PAUSE_NS)) {
+		coarsen(l, reached);
+		return LIMITS_COARSEN;
+	}
+	if (ours && over && !helps)
+		l->reason = calls;
+	else if (!over && l->reason == calls)
+		l->reason = l->interval > l->interval_wanted ? reached : NULL;
+	return LIMITS_FINE;
+}
+
+static uint64_t pause_of(const struct limits *l, uint64_t percent)
+{
+	if (percent >= FULL_PERCENT || (percent >= REFUSE_PERCENT && !l->refusing))
+		return 0;
+	return percent >= REFUSE_PERCENT ? HURRY_NS : PAUSE_NS;
+}
+
+uint64_t limits_room(const struct limits *l, uint64_t memory)
+{
+	uint64_t most = l->memory_max / 100 * THIN_PERCENT;
+	return most > memory ? most - memory : 0;
+}
+
+bool limits_has_room(const struct limits *l, uint64_t memory, bool needed)
+{
+	return memory * 100 / l->memory_max < (needed ? 100 : REFUSE_PERCENT);
+}
+
+bool limits_is_full(const struct limits *l, uint64_t memory)
+{
+	return l->refusing && memory * 100 / l->memory_max >= FULL_PERCENT;
+}
+
+enum limits_step limits_next(struct limits *l, const struct limits_use *u)
+{
+	forget_pressure(l, u->memory);
+	if (l->stepped_ns && u->now_ns - l->stepped_ns < pause_of(l, u->memory * 100 / l->memory_max))
+		return LIMITS_FINE;
+	enum limits_step step = less_memory(l, u);
+	if (step == LIMITS_FINE)
+		step = less_overhead(l, u);
+	if (step == LIMITS_FINE)
+		step = back(l, u);
+	if (step != LIMITS_FINE)
+		l->stepped_ns = u->now_ns;
+	return step;
+}

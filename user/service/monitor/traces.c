@@ -1,0 +1,228 @@
+/* monitor/traces: see traces.h. */
+#include "monitor/traces.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "naming/finish.h"
+#include "recorder/about.h"
+#include "recorder/ledger.h"
+
+#define PATIENCE_NS 1000000000ull /* for names, when the program ends */
+
+/* A file that waits for its names. */
+struct closing {
+	struct trace_writer *writer;
+	struct trace_end end;
+	uint32_t stacks_cnt; /* that there were when it ended */
+};
+
+struct traces {
+	struct live *live; /* its writer is the file that events go to */
+	const struct heaps *heaps;
+	struct naming *naming;
+	struct trace_end end;
+	uint64_t events, carried; /* in the file; bytes that it began with */
+	struct catalog *account;
+	struct closing *queue;
+	size_t queue_cnt, queue_cap;
+	uint32_t settle_at; /* stacks whose names are waited for, 0 = none */
+};
+
+struct traces *traces_new(struct live *l, const struct heaps *h, struct naming *n)
+{
+	struct traces *t = calloc(1, sizeof(*t));
+	if (t)
+		*t = (struct traces){ .live = l, .heaps = h, .naming = n };
+	return t;
+}
+
+static bool is_used(void *ctx, const struct stack *s)
+{
+	return trace_has_stack(ctx, s->id);
+}
+
+static void complete(const struct traces *t, struct closing *c)
+{
+	struct err why = { 0 };
+	finish_names(t->live->catalog, c->writer, is_used, c->writer);
+	int rc = trace_writer_close(c->writer, &why);
+	c->end.done(c->end.ctx, rc, &why);
+}
+
+static void complete_some(struct traces *t, bool all)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < t->queue_cnt; i++) {
+		if (all || naming_reached(t->naming) >= t->queue[i].stacks_cnt)
+			complete(t, &t->queue[i]);
+		else
+			t->queue[kept++] = t->queue[i];
+	}
+	t->queue_cnt = kept;
+}
+
+void traces_work(struct traces *t)
+{
+	struct err err;
+	complete_some(t, false);
+	/* Names are a comfort: without memory for them, addresses have to do. */
+	if (t->queue_cnt && naming_begin(t->naming, &err))
+		complete_some(t, true);
+}
+
+void traces_flush(struct traces *t)
+{
+	uint64_t end = now_ns() + PATIENCE_NS, now;
+	for (traces_work(t); t->queue_cnt && (now = now_ns()) < end; traces_work(t)) {
+		struct pollfd named = { .fd = naming_fd(t->naming), .events = POLLIN };
+		poll(&named, 1, (int)((end - now) / 1000000) + 1);
+		naming_collect(t->naming);
+	}
+	complete_some(t, true);
+}
+
+static struct catalog *copy_account(const struct catalog *from)
+{
+	struct catalog *to = catalog_new();
+	const struct count *n;
+	for (size_t i = 0; to && (n = catalog_next_count(from, &i));)
+		catalog_put_count(to, n);
+	return to;
+}
+
+static void end_file(struct traces *t, struct closing *place)
+{
+	struct live *l = t->live;
+	char now[24];
+	snprintf(now, sizeof(now), "%" PRIu64, now_ns());
+	ledger_cut(l);
+	about_liveness(l);
+	trace_write_meta(l->writer, "end_mono_ns", now);
+	l->dropped_before += trace_dropped(l->writer);
+	*place = (struct closing){ .writer = l->writer, .end = t->end, .stacks_cnt = l->stacks_cnt };
+	l->writer = NULL;
+}
+
+struct carrying {
+	struct trace_writer *to;
+	uint64_t now_ns;
+};
+
+static int carry(void *ctx, const struct event *live)
+{
+	const struct carrying *c = ctx;
+	struct event e = *live;
+	e.flags |= EVENT_F_CARRIED;
+	e.enter_ns = live->time_ns;
+	e.time_ns = c->now_ns;
+	trace_write_event(c->to, &e);
+	return 0;
+}
+
+/* Whoever reads this file alone would take their frees for those of unknown blocks. */
+static void carry_over(const struct traces *t)
+{
+	struct carrying c = { .to = t->live->writer, .now_ns = now_ns() };
+	for (size_t i = 0; i < t->heaps->at_cnt; i++)
+		heap_visit_live(t->heaps->at[i]->heap, carry, &c);
+}
+
+static void begin_file(struct traces *t, struct trace_writer *w, const struct trace_end *end, struct catalog *account)
+{
+	struct live *l = t->live;
+	catalog_free(t->account);
+	l->account = t->account = account;
+	l->writer = w;
+	t->events = 0;
+	if (!w)
+		return;
+	t->end = *end;
+	about_begin(l);
+	about_sampling(l);
+	carry_over(t);
+	t->carried = trace_bytes(w);
+}
+
+int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct err *err)
+{
+	struct live *l = t->live;
+	struct trace_clock clock = about_clock();
+	struct trace_writer *w = fd >= 0 ? trace_writer_new(fd, &clock, err) : NULL;
+	struct catalog *account = copy_account(l->catalog);
+	if (fd >= 0 && !w) {
+		catalog_free(account);
+		return -err->code;
+	}
+	struct closing *place = l->writer ? VEC_PUSH(t, queue) : NULL;
+	if (!account || (l->writer && !place) || (w && trace_know(w, l->catalog))) {
+		t->queue_cnt -= place != NULL;
+		catalog_free(account);
+		if (w)
+			trace_writer_close(w, NULL);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	if (place)
+		end_file(t, place);
+	begin_file(t, w, end, account);
+	traces_work(t);
+	return 0;
+}
+
+void traces_event(struct traces *t, const struct event *e)
+{
+	t->events++;
+	trace_write_event(t->live->writer, e);
+}
+
+uint64_t traces_size(const struct traces *t, uint64_t *bytes)
+{
+	*bytes = t->live->writer ? trace_bytes(t->live->writer) - t->carried : 0;
+	return t->events;
+}
+
+static bool is_leaving(void *ctx, const struct stack *s)
+{
+	const struct compact *kept = ctx;
+	return !compact_keeps(kept, s) && trace_has_stack(kept->live->writer, s->id);
+}
+
+bool traces_settle(struct traces *t, const struct compact *kept)
+{
+	struct live *l = t->live;
+	struct err err;
+	if (t->queue_cnt)
+		return false;
+	if (!l->writer)
+		return true;
+	if (!t->settle_at)
+		t->settle_at = l->stacks_cnt;
+	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, &err))
+		return false;
+	t->settle_at = 0;
+	finish_names(l->catalog, l->writer, is_leaving, (void *)(uintptr_t)kept);
+	return true;
+}
+
+void traces_free(struct traces *t)
+{
+	struct err err;
+	if (!t)
+		return;
+	/* Without memory even for the list, the file is closed as it is. */
+	if (t->live->writer && traces_turn(t, -1, NULL, &err)) {
+		struct closing last;
+		end_file(t, &last);
+		complete(t, &last);
+	}
+	complete_some(t, true);
+	t->live->account = NULL;
+	catalog_free(t->account);
+	free(t->queue);
+	free(t);
+}

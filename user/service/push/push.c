@@ -1,0 +1,266 @@
+/* push: asks the source for profiles, one round every few seconds, and hands them to the sender. See push.h. */
+#include "push/push.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "http/roll.h"
+#include "push/parcel.h"
+
+#define EVERY_STANDARD 15.0
+/* What Pyroscope takes in one profile. */
+#define SAMPLES_MAX 16000
+/* Processes with the most live bytes, each a profile a round. */
+#define FOLLOWED_MAX 64
+
+/* A profile asked for, until it is there. */
+struct order {
+	struct http_later later; /* first */
+	struct push *p;
+	struct parcel_who who;
+};
+
+struct followed {
+	uint32_t pid;
+	struct http_mark *mark;
+	uint64_t round; /* in which it was seen last */
+};
+
+struct push {
+	const struct http_source *source;
+	enum push_kind kind;
+	struct sender *sender;
+	int timer_fd;
+	struct followed followed[HTTP_MARKS];
+	uint64_t round;
+
+	pthread_mutex_t lock; /* of the rest */
+	unsigned int refs; /* the owner, and profiles that will come later */
+	bool closed;
+};
+
+static void push_put(struct push *p)
+{
+	pthread_mutex_lock(&p->lock);
+	bool last = !--p->refs;
+	pthread_mutex_unlock(&p->lock);
+	if (!last)
+		return;
+	close(p->timer_fd);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static void send_profile(struct push *p, const struct parcel_who *who, int rc, const struct buf *pprof)
+{
+	struct parcel *parcel = rc || pprof->failed ? NULL : parcel_new(p->kind, who, pprof);
+	if (parcel)
+		sender_offer(p->sender, parcel);
+	else if (rc != -ENOENT) /* the process ended meanwhile: nothing is missing */
+		sender_note_failed(p->sender);
+}
+
+/* Any thread. */
+static void on_done(struct http_later *later, int rc, struct buf *out, const struct err *err)
+{
+	struct order *o = (struct order *)later;
+	struct push *p = o->p;
+	(void)err;
+	pthread_mutex_lock(&p->lock);
+	/* Under the lock: push_close ends the sender only after it has set `closed`. */
+	if (!p->closed)
+		send_profile(p, &o->who, rc, out);
+	pthread_mutex_unlock(&p->lock);
+	buf_free(out);
+	free(o);
+	push_put(p);
+}
+
+static void unmark(struct push *p, struct http_mark *m)
+{
+	if (m)
+		p->source->unmark(p->source->ctx, m);
+}
+
+static void refs_add(struct push *p, int n)
+{
+	pthread_mutex_lock(&p->lock);
+	p->refs += (unsigned int)n;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Takes `since`. */
+static void ask(struct push *p, const struct parcel_who *who, struct http_mark *since)
+{
+	struct order *o = calloc(1, sizeof(*o));
+	struct http_profile_request r = { .what = HTTP_PROFILE_ALLOCS, .pid = who->pid, .since = since,
+					  .samples_max = SAMPLES_MAX };
+	struct buf out = { 0 };
+	struct err err = { 0 };
+	if (!o) {
+		unmark(p, since);
+		sender_note_failed(p->sender);
+		return;
+	}
+	*o = (struct order){ .later.done = on_done, .p = p, .who = *who };
+	r.later = &o->later;
+	refs_add(p, 1);
+	int rc = p->source->profile(p->source->ctx, &r, &out, &err);
+	unmark(p, since);
+	if (rc == HTTP_LATER)
+		return;
+	refs_add(p, -1);
+	send_profile(p, who, rc, &out);
+	buf_free(&out);
+	free(o);
+}
+
+static struct followed *place_of(struct push *p, uint32_t pid)
+{
+	struct followed *free_one = NULL;
+	for (size_t i = 0; i < HTTP_MARKS; i++) {
+		struct followed *f = &p->followed[i];
+		if (f->mark && f->pid == pid)
+			return f;
+		if (!f->mark)
+			free_one = f;
+	}
+	return free_one;
+}
+
+static void follow(struct push *p, const struct roll_entry *e)
+{
+	struct followed *f = place_of(p, e->pid);
+	struct parcel_who who = { .pid = e->pid };
+	struct http_mark *now;
+	memcpy(who.comm, e->comm, sizeof(who.comm));
+	if (p->kind == PUSH_PARCA) {
+		ask(p, &who, NULL);
+		return;
+	}
+	if (!f || p->source->mark(p->source->ctx, e->pid, &now, NULL))
+		return;
+	struct http_mark *since = f->mark;
+	*f = (struct followed){ .pid = e->pid, .mark = now, .round = p->round };
+	ask(p, &who, since);
+}
+
+static void forget_gone(struct push *p)
+{
+	for (size_t i = 0; i < HTTP_MARKS; i++) {
+		if (!p->followed[i].mark || p->followed[i].round == p->round)
+			continue;
+		unmark(p, p->followed[i].mark);
+		p->followed[i] = (struct followed){ 0 };
+	}
+}
+
+static void next_round(struct push *p)
+{
+	struct roll r = { 0 };
+	p->round++;
+	if (!roll_read(&r, p->source)) {
+		/*
+		 * Two passes, so that the places of those gone are free for new ones. Who is small for a while keeps its
+		 * place: else all that it ever allocated would be sent once more.
+		 */
+		for (size_t i = 0; i < r.at_cnt; i++) {
+			struct followed *f = place_of(p, r.at[i].pid);
+			if (f && f->mark)
+				f->round = p->round;
+		}
+		forget_gone(p);
+		for (size_t i = 0; i < r.at_cnt && i < FOLLOWED_MAX; i++)
+			follow(p, &r.at[i]);
+	}
+	roll_free(&r);
+}
+
+void push_serve_pending(struct push *p)
+{
+	uint64_t n;
+	bool due = false;
+	while (read(p->timer_fd, &n, sizeof(n)) > 0)
+		due = true;
+	if (due)
+		next_round(p);
+}
+
+static int open_timer(struct push *p, double every, struct err *err)
+{
+	struct timespec ts = { .tv_sec = (time_t)every, .tv_nsec = (long)((every - (double)(time_t)every) * 1e9) };
+	p->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (p->timer_fd < 0 || timerfd_settime(p->timer_fd, 0, &(struct itimerspec){ ts, ts }, NULL))
+		return err_set(err, errno, "no timer for --push: %s", strerror(errno));
+	return 0;
+}
+
+struct push *push_open(const struct push_options *o, const struct http_source *source, struct err *err)
+{
+	struct push *p = calloc(1, sizeof(*p));
+	struct push_options plain = *o;
+	if (!p) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	p->timer_fd = -1;
+	p->source = source;
+	p->refs = 1;
+	pthread_mutex_init(&p->lock, NULL);
+	if (!strncmp(o->url, "parca+", 6)) {
+		p->kind = PUSH_PARCA;
+		plain.url += 6;
+	}
+	if (!open_timer(p, o->every > 0 ? o->every : EVERY_STANDARD, err))
+		p->sender = sender_new(p->kind, &plain, err);
+	if (!p->sender) {
+		push_put(p);
+		return NULL;
+	}
+	return p;
+}
+
+int push_fd(const struct push *p)
+{
+	return p->timer_fd;
+}
+
+static void put_metric(struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
+{
+	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", name, help, name, type, name, value);
+}
+
+void push_metrics(void *push, struct buf *out)
+{
+	struct push *p = push;
+	struct push_counts n;
+	size_t waiting, bytes;
+	sender_counts(p->sender, &n, &waiting, &bytes);
+	put_metric(out, "alys_push_sent_total", "counter", "Profiles that the server took.", n.sent);
+	put_metric(out, "alys_push_retries_total", "counter", "Attempts that the server did not answer, or put off.", n.retries);
+	buf_addf(out, "# HELP alys_push_dropped_total Profiles that never reached the server.\n"
+		      "# TYPE alys_push_dropped_total counter\n"
+		      "alys_push_dropped_total{reason=\"queue-full\"} %" PRIu64 "\n"
+		      "alys_push_dropped_total{reason=\"refused\"} %" PRIu64 "\n"
+		      "alys_push_dropped_total{reason=\"not-made\"} %" PRIu64 "\n",
+		 n.overflowed, n.refused, n.failed);
+	put_metric(out, "alys_push_waiting", "gauge", "Profiles that wait for the server.", waiting);
+	put_metric(out, "alys_push_waiting_bytes", "gauge", "Memory of those.", bytes);
+}
+
+void push_close(struct push *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->closed = true;
+	pthread_mutex_unlock(&p->lock);
+	p->round++;
+	forget_gone(p);
+	sender_end(p->sender);
+	push_put(p);
+}
