@@ -14,7 +14,6 @@
 #include "alys.h"
 #include "alys.skel.h"
 #include "base/vec.h"
-#include "probe/load.h"
 
 /* One word, whatever the file is called. */
 static void name_of(const char *function, int file_fd, char out[PROBE_FUNCTION_LEN])

@@ -12,7 +12,6 @@
 #include "access/rights.h"
 #include "base/vec.h"
 #include "probe/leaving.h"
-#include "probe/load.h"
 #include "sandbox/caps.h"
 
 int batch_add(struct batch *b, uint64_t offset, uint64_t cookie)

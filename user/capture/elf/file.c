@@ -1,5 +1,5 @@
-/* elf: headers, segments, sections and bytes; see elf.h. Names are in names.c. */
-#include "elf/elf.h"
+/* elf/file: headers, segments, sections and bytes; see elf.h. Names are in names.c. */
+#include "elf/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "elf/file.h"
 
 #define SECTIONS_MAX (1u << 16)
 #define SEGMENTS_MAX (65536 / sizeof(Elf64_Phdr)) /* the kernel runs no program with more */

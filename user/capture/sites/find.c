@@ -1,0 +1,383 @@
+/*
+ * sites/find: which rows of the table a file answers to, which of its functions need no probe of
+ * their own, and where each probe goes. See sites.h.
+ */
+#include "sites/sites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "sites/direct.h"
+#include "sites/entry.h"
+#include "sites/leave.h"
+#include "sites/lists.h"
+#include "sites/ownfrees.h"
+#include "sites/plan.h"
+#include "sites/reach.h"
+#include "sites/takers.h"
+
+static bool defines(void *ctx, const char *symbol)
+{
+	return funcs_named(ctx, symbol) != NULL;
+}
+
+static bool is_wanted(const struct plan *p, enum alloc_family family)
+{
+	return !p->options->families || (p->options->families & (1u << family));
+}
+
+/* ld-linux-x86-64.so.2; musl's is its libc. */
+static bool is_loader(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	return !strncmp(base ? base + 1 : path, "ld-", 3) && !strstr(path, "musl");
+}
+
+/* Why a row that the file defines is not probed; NULL when it may be. */
+static const char *refusal(const struct plan *p, const struct allocator *row, const struct func *fn)
+{
+	if (fn->indirect)
+		return "chosen at run time (IFUNC): which code will run is not known";
+	if (row->family == ALLOC_LIBC && is_loader(p->path))
+		return "the dynamic loader's own, for its start only";
+	return NULL;
+}
+
+static bool applies(const struct plan *p, const struct allocator *row)
+{
+	if (row->at && row->at != p->list->at)
+		return false;
+	if (row->unless && funcs_named(&p->funcs, row->unless))
+		return false;
+	/* A library that asks others for memory: its operator new ends in a malloc that is counted. */
+	return row->family != ALLOC_CXX || !p->funcs.imports_malloc;
+}
+
+static struct site *site_at(struct site_list *l, uint64_t func)
+{
+	for (size_t i = 0; i < l->sites_cnt; i++)
+		if (l->sites[i].func == func)
+			return &l->sites[i];
+	return NULL;
+}
+
+static int select_rows(struct plan *p)
+{
+	size_t n;
+	const struct allocator *rows = allocators(&n);
+	for (size_t i = 0; i < n; i++) {
+		const struct func *fn = funcs_named(&p->funcs, rows[i].symbol);
+		enum alloc_family family = rows[i].family;
+		if (family == ALLOC_LIBC && p->provider)
+			family = p->provider->family;
+		if (!fn || !applies(p, &rows[i]) || !is_wanted(p, family) || site_at(p->list, fn->vaddr))
+			continue;
+		struct site *s = VEC_PUSH(p->list, sites);
+		if (!s)
+			return -ENOMEM;
+		*s = (struct site){ .row = &rows[i], .row_no = (uint16_t)i, .family = family,
+				    .func = fn->vaddr, .size = fn->size };
+		const char *why = refusal(p, &rows[i], fn);
+		if (why) {
+			s->state = SITE_REFUSED;
+			snprintf(s->why, sizeof(s->why), "%s", why);
+		}
+	}
+	return 0;
+}
+
+/* Does a site of `by`'s kind see what one of `what`'s kind would? */
+static bool same_effect(const struct allocator *what, const struct allocator *by)
+{
+	bool grows = what->shape == ALYS_SHAPE_REALLOC || what->shape == ALYS_SHAPE_MULREALLOC;
+	bool by_grows = by->shape == ALYS_SHAPE_REALLOC || by->shape == ALYS_SHAPE_MULREALLOC;
+	if (what->shape == ALYS_SHAPE_REFILL || by->shape == ALYS_SHAPE_REFILL)
+		return false;
+	if (what->shape == ALYS_SHAPE_OUTPTR || by->shape == ALYS_SHAPE_OUTPTR)
+		return false;
+	if (what->shape == ALYS_SHAPE_BATCH || by->shape == ALYS_SHAPE_BATCH)
+		return false;
+	return grows == by_grows && (what->shape == ALYS_SHAPE_FREE) == (by->shape == ALYS_SHAPE_FREE);
+}
+
+struct cover {
+	struct plan *plan;
+	const struct site *what;
+	const struct site *by;
+};
+
+/* A collector's calls of itself are dropped as internal, so that only a jump keeps them countable. */
+static bool is_counted(void *ctx, uint64_t vaddr, bool call)
+{
+	struct cover *c = ctx;
+	const struct site *by = site_at(c->plan->list, vaddr);
+	if (!by || by == c->what || by->state == SITE_REFUSED || !same_effect(c->what->row, by->row) ||
+	    (call && by->row->nest == ALYS_NEST_CALLER))
+		return false;
+	c->by = by;
+	return true;
+}
+
+static int cover_sites(struct plan *p)
+{
+	for (size_t i = 0; i < p->list->sites_cnt; i++) {
+		struct site *s = &p->list->sites[i];
+		struct cover c = { p, s, NULL };
+		if (s->state != SITE_PROBED)
+			continue;
+		struct body *b = plan_body(p, s->func, s->size);
+		if (!b)
+			return -ENOMEM;
+		bool covered = s->row->shape == ALYS_SHAPE_FREE ?
+				       values_go_counted(&b->flow, plan_arg_reg(s->row->arg[0]),
+							 is_counted, &c) :
+				       values_come_counted(&b->flow, is_counted, &c);
+		if (!covered || !c.by)
+			continue;
+		s->state = SITE_COVERED;
+		snprintf(s->why, sizeof(s->why), "ends in %s, which is counted", c.by->row->symbol);
+	}
+	return 0;
+}
+
+static int place_probes(struct plan *p)
+{
+	for (size_t i = 0; i < p->list->sites_cnt; i++) {
+		struct site *s = &p->list->sites[i];
+		if (s->state != SITE_PROBED)
+			continue;
+		struct body *b = plan_body(p, s->func, s->size);
+		if (!b)
+			return -ENOMEM;
+		if (s->row->shape != ALYS_SHAPE_REFILL)
+			entry_choose(p, &b->flow, s);
+		else if (lists_refill(p, s))
+			return -ENOMEM;
+		if (!elf_offset_of(p->funcs.elf, s->vaddr, &s->offset)) {
+			s->state = SITE_REFUSED;
+			snprintf(s->why, sizeof(s->why), "its code is not in the file");
+		}
+		s->return_probe = s->state == SITE_PROBED && s->row->shape != ALYS_SHAPE_FREE &&
+				  !s->row->runs_user_code && s->cfa_off == 8 &&
+				  (s->row->family != ALLOC_LIBC || p->provider);
+	}
+	return 0;
+}
+
+static bool is_library(const struct funcs *f, size_t gc)
+{
+	size_t size;
+	uint64_t vaddr;
+	return gc > f->list_cnt / 2 && elf_is_pie(f->elf) && !elf_section(f->elf, ".interp", &size, &vaddr) &&
+	       !funcs_named(f, "_start") && !funcs_named(f, "main");
+}
+
+static int find_predictions(struct plan *p)
+{
+	int rc = 0;
+	for (size_t i = 0; i < p->list->sites_cnt && !rc && p->options->cheap_exits; i++) {
+		struct site *s = &p->list->sites[i];
+		if (s->state != SITE_PROBED || !(s->row->flags & ALYS_SITE_GC_KIND))
+			continue;
+		rc = lists_find(p, s);
+	}
+	return rc;
+}
+
+/* Sampled at refills; at calls GC_malloc_kind, which comes before, is probed. */
+static int find_direct(struct plan *p)
+{
+	int rc = 0;
+	for (size_t i = 0; i < p->list->sites_cnt && !rc; i++) {
+		struct site *s = &p->list->sites[i];
+		if (s->state == SITE_PROBED && s->row->at == SAMPLE_AT_REFILL && s->row->flags & ALYS_SITE_GC_KIND &&
+		    p->options->cheap_exits)
+			rc = direct_find(p, s);
+	}
+	return rc;
+}
+
+/*
+ * Functions of the collector that allocate because the program asked them to, and are no rows of the
+ * table: their calls count as the program's. Sampled at refills, the rows of calls are not there either.
+ */
+static bool is_wrapper(const char *name, enum sample_at at)
+{
+	static const char *const at_refill[] = { "GC_realloc", "GC_memalign", "GC_posix_memalign" };
+	static const char *const prefixes[] = {
+		"GC_strdup",	      "GC_strndup",    "GC_wcsdup",	   "GC_finalized_malloc",
+		"GC_malloc_many",
+		"GC_debug_malloc",    "GC_debug_free", "GC_debug_realloc", "GC_debug_generic_or_special_malloc",
+		"GC_debug_strdup",    "GC_debug_strndup", "GC_debug_wcsdup",
+	};
+	for (size_t k = 0; k < sizeof(prefixes) / sizeof(*prefixes); k++) {
+		if (!strncmp(name, prefixes[k], strlen(prefixes[k])))
+			return true;
+	}
+	for (size_t k = 0; at == SAMPLE_AT_REFILL && k < sizeof(at_refill) / sizeof(*at_refill); k++) {
+		if (!strcmp(name, at_refill[k]))
+			return true;
+	}
+	return false;
+}
+
+/* Neighbours make one range; nothing else lies between them. */
+static void find_wrappers(struct plan *p)
+{
+	struct alys_range *run = NULL;
+	size_t n = 0;
+	for (size_t i = 0; i < p->funcs.list_cnt; i++) {
+		const struct func *f = &p->funcs.list[i];
+		if (!is_wrapper(f->name, p->list->at)) {
+			run = NULL;
+			continue;
+		}
+		if (!run && n < ALYS_MAX_WRAPPERS) {
+			run = &p->list->wrappers[n++];
+			run->lo = f->vaddr;
+		}
+		if (run)
+			run->hi = f->vaddr + f->size;
+	}
+}
+
+/*
+ * The collector's own code. In its shared library that is all code; linked into a program, what lies
+ * between the first and the last of the functions found, and their neighbours of the same prefix.
+ */
+static void find_text(struct plan *p)
+{
+	struct site_list *l = p->list;
+	const struct funcs *f = &p->funcs;
+	const struct elf_segment *seg;
+	size_t n = elf_segments(f->elf, &seg), gc = 0, lo = SIZE_MAX, hi = 0;
+
+	for (size_t i = 0; i < f->list_cnt; i++) {
+		const struct site *s = site_at(l, f->list[i].vaddr);
+		gc += !strncmp(f->list[i].name, "GC_", 3);
+		if (!s || s->row->family != ALLOC_LIBGC)
+			continue;
+		lo = lo == SIZE_MAX ? i : lo;
+		hi = i;
+	}
+	if (lo == SIZE_MAX)
+		return;
+	l->gc_no_vaddr = f->gc_no_vaddr;
+	for (size_t i = 0; is_library(f, gc) && i < n; i++) {
+		if (!seg[i].exec || f->list[lo].vaddr - seg[i].vaddr >= seg[i].memsz)
+			continue;
+		l->text_lo = seg[i].vaddr;
+		l->text_hi = seg[i].vaddr + seg[i].memsz;
+		return;
+	}
+	while (lo && !strncmp(f->list[lo - 1].name, "GC_", 3))
+		lo--;
+	while (hi + 1 < f->list_cnt && !strncmp(f->list[hi + 1].name, "GC_", 3))
+		hi++;
+	l->text_lo = f->list[lo].vaddr;
+	l->text_hi = f->list[hi].vaddr + f->list[hi].size;
+}
+
+static int choose_place(struct plan *p)
+{
+	bool can = false;
+	int rc = p->options->refill ? lists_can_refill(p, &can) : 0;
+	p->list->at = can ? SAMPLE_AT_REFILL : SAMPLE_AT_CALL;
+	return rc;
+}
+
+struct wanted {
+	const char **names; /* of all rows, sorted */
+	size_t n;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int is_row(void *ctx, const struct elf_symbol *s)
+{
+	const struct wanted *w = ctx;
+	return s->defined && bsearch(&s->name, w->names, w->n, sizeof(*w->names), compare_names);
+}
+
+/* Most files define no allocator, and to sort the functions of a large one takes a tenth of a second. 1, 0 or -ENOMEM. */
+static int has_row(const struct elf *e)
+{
+	struct wanted w;
+	const struct allocator *rows = allocators(&w.n);
+	w.names = calloc(w.n, sizeof(*w.names));
+	if (!w.names)
+		return -ENOMEM;
+	for (size_t i = 0; i < w.n; i++)
+		w.names[i] = rows[i].symbol;
+	qsort(w.names, w.n, sizeof(*w.names), compare_names);
+	int rc = elf_each_symbol(e, is_row, &w);
+	free(w.names);
+	return rc;
+}
+
+static int find(const struct elf *e, const char *path, const struct sites_options *o,
+	       struct site_list *out, struct err *err)
+{
+	struct plan p = { .options = o, .list = out, .path = path };
+	*out = (struct site_list){ .program = elf_is_program(e) };
+	int rc = has_row(e);
+	if (rc <= 0) {
+		out->takes_lists = !rc && o->refill && takers_in(e, out);
+		return rc ? err_set(err, ENOMEM, "out of memory") : 0;
+	}
+	rc = funcs_load(&p.funcs, e, err);
+	if (rc)
+		return rc;
+	p.provider = alloc_provider(defines, &p.funcs, path);
+	rc = choose_place(&p);
+	if (!rc)
+		rc = select_rows(&p);
+	if (!rc)
+		rc = cover_sites(&p);
+	if (!rc)
+		rc = place_probes(&p);
+	if (!rc)
+		rc = leave_find(&p);
+	if (!rc)
+		rc = reach_find(&p);
+	if (!rc)
+		rc = find_predictions(&p);
+	if (!rc)
+		rc = find_direct(&p);
+	if (rc) {
+		sites_free(out);
+		err_set(err, -rc, "%s: looking for probe sites: %s", path, strerror(-rc));
+	} else {
+		out->provider = p.provider && funcs_named(&p.funcs, "malloc") ? p.provider->name : NULL;
+		find_text(&p);
+		out->takes_lists = o->refill && takers_in(e, out);
+		find_wrappers(&p);
+		ownfrees_find(&p);
+	}
+	plan_free(&p);
+	return rc;
+}
+
+int sites_find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
+{
+	int rc = find(e, path, o, out, err);
+	if (!rc && !out->sites_cnt && elf_refusal(e))
+		return err_set(err, EFBIG, "it is not searched for allocators: %s", elf_refusal(e));
+	return rc;
+}
+
+int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
+{
+	struct elf *e = elf_open(fd, path, err);
+	if (!e)
+		return -err->code;
+	int rc = sites_find(e, path, o, out, err);
+	elf_close(e);
+	return rc;
+}

@@ -1,0 +1,170 @@
+/* unwind/compile: from a section to a table. See unwind.h. */
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "unwind/bottom.h"
+#include "unwind/cfi.h"
+#include "unwind/ehframe.h"
+#include "unwind/goswitch.h"
+#include "unwind/section.h"
+#include "unwind/writer.h"
+
+/* Between functions, up to the next multiple of 16, nothing is executed: no row for so little. */
+#define GAP_MIN 16
+
+/* Code without an FDE of which more is known. */
+struct known {
+	uint64_t lo, hi;
+	uint32_t row;
+};
+
+struct fde_ctx {
+	struct row_writer w;
+	bool signal;
+	const struct bottom *bottom;
+	struct known known[GO_SWITCHES + 1];
+	size_t known_cnt;
+};
+
+/* An entry point without an FDE is a few lines of assembler: a stack, then a call. */
+#define ENTRY_SZ 128
+
+static uint32_t spec_row(void *ctx, const struct alys_spec *spec)
+{
+	return row_of_spec(ctx, spec);
+}
+
+static int emit(void *ctx, uint64_t pc, const struct cfi_state *s)
+{
+	struct fde_ctx *x = ctx;
+	return row_write(&x->w, pc, cfi_row(s, x->signal, spec_row, &x->w));
+}
+
+static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct eh_fde *fde)
+{
+	const struct cfi_cie *cie = &f->cies[fde->cie];
+	struct cfi_state state = cie->init;
+	struct cfi_run run = {
+		.cie = cie, .base = &f->base, .lo = fde->lo, .hi = fde->hi, .emit = emit, .ctx = x,
+	};
+	if (cie->odd)
+		return row_write(&x->w, fde->lo,
+				 ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, ALYS_ROW_WHY_CFA));
+	x->signal = cie->signal;
+	return cfi_run(&run, cursor_over(fde->program, fde->program_sz), &state);
+}
+
+static const uint32_t none = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0), end = ALYS_ROW_SPECIAL_OF(ALYS_ROW_END, 0);
+
+static int by_address(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Where the program begins, nobody called; callers are looked up one byte back, in the call. */
+static void gather_known(struct fde_ctx *x)
+{
+	struct go_switch go[GO_SWITCHES];
+	uint64_t entry = x->bottom->entry;
+	size_t n = go_switches(x->bottom->e, go);
+	x->known[x->known_cnt++] = (struct known){ entry, entry + ENTRY_SZ, end };
+	for (size_t i = 0; i < n; i++) {
+		uint32_t row = go[i].bottom ? end : row_of_spec(&x->w, &go[i].spec);
+		x->known[x->known_cnt++] = (struct known){ go[i].ret - 1, go[i].ret, row };
+	}
+	qsort(x->known, x->known_cnt, sizeof(*x->known), by_address);
+}
+
+static int write_gap(struct fde_ctx *x, uint64_t lo, uint64_t hi)
+{
+	int rc = row_write(&x->w, lo, none);
+	for (size_t i = 0; i < x->known_cnt && !rc; i++) {
+		const struct known *k = &x->known[i];
+		if (k->lo < lo || k->lo >= hi)
+			continue;
+		rc = row_write(&x->w, k->lo, k->row);
+		bool ends = k->hi < hi && (i + 1 == x->known_cnt || k[1].lo >= k->hi);
+		if (!rc && ends)
+			rc = row_write(&x->w, k->hi, none);
+	}
+	return rc;
+}
+
+/* What makecontext's functions return to; the call that they never came from is one byte before it. */
+static int write_context(struct fde_ctx *x, const struct eh_frame *f, size_t i)
+{
+	const struct eh_fde *fde = &f->fdes[i];
+	bool apart = i && f->fdes[i - 1].hi < fde->lo;
+	return row_write(&x->w, fde->lo - apart, end);
+}
+
+static int write_all(struct fde_ctx *x, const struct eh_frame *f, struct err *err)
+{
+	int rc = write_gap(x, x->w.t->page0 << ALYS_PAGE_SHIFT, f->fdes[0].lo);
+	for (size_t i = 0; !rc && i < f->fdes_cnt; i++) {
+		const struct eh_fde *fde = &f->fdes[i];
+		bool context = x->bottom && bottom_is_context(x->bottom, fde->lo, fde->hi);
+		rc = context ? write_context(x, f, i) : write_fde(x, f, fde);
+		if (rc == -EBADMSG)
+			return err_set(err, EBADMSG, ".eh_frame: damaged program for the code at %#llx",
+				       (unsigned long long)fde->lo);
+		uint64_t next = i + 1 == f->fdes_cnt ? x->w.pages_end : f->fdes[i + 1].lo;
+		if (!rc && (i + 1 == f->fdes_cnt || next - fde->hi >= GAP_MIN) && fde->hi < x->w.pages_end)
+			rc = write_gap(x, fde->hi, next);
+	}
+	return rc ? err_set(err, -rc, ".eh_frame: out of memory") : 0;
+}
+
+static int compile(struct unwind_table *t, const struct eh_frame *f, const struct bottom *b, struct err *err)
+{
+	struct fde_ctx x = { .bottom = b };
+	uint64_t lo = f->fdes[0].lo, hi = f->fdes[f->fdes_cnt - 1].hi;
+	int rc = row_writer_open(&x.w, t, lo, hi);
+	if (rc)
+		return err_set(err, -rc, ".eh_frame: out of memory");
+	if (b)
+		gather_known(&x);
+	t->counts.fdes = f->fdes_cnt;
+	t->counts.outside = f->outside;
+	rc = write_all(&x, f, err);
+	int closed = row_writer_close(&x.w);
+	return rc ? rc : closed ? err_set(err, -closed, ".eh_frame: out of memory") : 0;
+}
+
+static struct unwind_table *compile_section(const struct unwind_section *s, const struct bottom *b, struct err *err)
+{
+	struct eh_frame f;
+	struct unwind_table *t = NULL;
+	if (s->text_hi < s->text_lo || s->text_hi - s->text_lo > SECTION_TEXT_MAX) {
+		err_set(err, EFBIG, "more than a gigabyte of code");
+		return NULL;
+	}
+	int rc = eh_frame_read(&f, s, err);
+	if (!rc && !f.fdes_cnt)
+		rc = err_set(err, ENODATA, ".eh_frame: describes no code");
+	if (!rc && !(t = calloc(1, sizeof(*t))))
+		rc = err_set(err, ENOMEM, ".eh_frame: out of memory");
+	if (!rc)
+		rc = compile(t, &f, b, err);
+	eh_frame_free(&f);
+	if (!rc)
+		return t;
+	unwind_free(t);
+	return NULL;
+}
+
+struct unwind_table *unwind_compile_section(const struct unwind_section *s, struct err *err)
+{
+	return compile_section(s, NULL, err);
+}
+
+struct unwind_table *unwind_compile(const struct elf *e, struct err *err)
+{
+	struct unwind_section s;
+	struct bottom b;
+	bottom_find(e, &b);
+	return section_find(e, &s, err) ? NULL : compile_section(&s, &b, err);
+}
