@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "boehm/detection.h"
 #include "boehm/heap.h"
 
 #define IMAGE_BASE 0x7f4000000000ull /* on a border of 4 MiB */

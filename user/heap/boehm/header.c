@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "boehm/heap.h"
-
 #define NEAR 64 /* bytes between headers that are read through */
 #define LARGEST (1ull << 46)
 

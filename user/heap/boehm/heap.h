@@ -12,9 +12,9 @@
 #ifndef ALYS_BOEHM_HEAP_H
 #define ALYS_BOEHM_HEAP_H
 
+#include "base/err.h"
 #include "boehm/layout.h"
-
-#define BOEHM_BLOCK 4096
+#include "boehm/memory.h"
 
 enum heap_kind { /* of objects; higher numbers are the program's own kinds */
 	HEAP_ATOMIC = 0, /* holds no pointers */

@@ -1,8 +1,6 @@
 /*
  * boehm/layout: where Boehm's collector keeps its index of blocks, and how its block headers look, in
- * the build at hand. In: the memory of a process and the file its collector came in. Out: a layout that
- * was checked against the memory before it is believed: headers name their own blocks, sizes are those
- * of objects, the sentinel mark behind each block's last object is where it must be.
+ * the build at hand.
  *
  *   top_index[2048] -> bottom_index (1024 words: block headers; ...; key) -> hash_link -> ...
  *        slot = key & 2047          key = address >> 22, slot = (address >> 12) & 1023
@@ -14,12 +12,10 @@
 #define ALYS_BOEHM_LAYOUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "boehm/memory.h"
-#include "boehm/space.h"
-#include "elf/elf.h"
+#define BOEHM_BLOCK 4096
 
 enum layout_found {
 	LAYOUT_BY_SYMBOL, /* GC_arrays of a symbol table said where to look */
@@ -47,13 +43,6 @@ struct layout {
 	char file[256];     /* of the collector, for messages */
 };
 
-/*
- * e: the file that holds the collector (a library or the program), bias: address in the process less
- * address in the file. 0, or -ENODATA: the collector has not started yet, -ENOTSUP: no layout that the
- * memory agrees with, -ESRCH, -EPERM, -ENOMEM. err says it in one sentence without naming the process.
- */
-int layout_find(struct memory *m, const struct space *s, const struct elf *e, uint64_t bias, const char *file,
-		struct layout *out, struct err *err);
 /* "bytes, found by symbol, 512 headers agreed", for people. */
 void layout_describe(const struct layout *l, char *out, size_t cap);
 

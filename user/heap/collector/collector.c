@@ -10,48 +10,12 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "boehm/detection.h"
+#include "collector/place.h"
 #include "collector/prove.h"
 #include "sandbox/caps.h"
 #include "target/module.h"
 #include "target/proc.h"
-
-/* --- what is mapped ----------------------------------------------------------------------------- */
-
-static int take_line(void *ctx, const struct map_line *line)
-{
-	const struct space_region r = {
-		.start = line->start, .end = line->end, .offset = line->offset, .dev = line->dev, .ino = line->ino,
-		.readable = line->readable, .writable = line->writable, .exec = line->exec, .path = line->path,
-	};
-	return space_add(ctx, &r);
-}
-
-int collector_space(uint32_t tgid, struct space *out, struct err *err)
-{
-	*out = (struct space){ 0 };
-	int rc = proc_each_map(tgid, take_line, out, err);
-	if (rc == -ENOMEM)
-		err_set(err, ENOMEM, "out of memory");
-	if (!rc && !out->regions_cnt)
-		rc = err_set(err, ESRCH, "process %u has ended", tgid);
-	if (rc)
-		space_free(out);
-	return rc;
-}
-
-bool collector_bias(const struct elf *e, const struct space *s, uint64_t dev, uint64_t ino, uint64_t *bias)
-{
-	for (size_t i = 0; i < s->regions_cnt; i++) {
-		const struct space_region *r = &s->regions[i];
-		const struct elf_mapped part = { .offset = r->offset, .size = r->end - r->start, .exec = r->exec };
-		uint64_t vaddr;
-		if (r->exec && r->dev == dev && r->ino == ino && elf_mapped_vaddr(e, &part, &vaddr)) {
-			*bias = r->start - vaddr;
-			return true;
-		}
-	}
-	return false;
-}
 
 /* --- which file --------------------------------------------------------------------------------- */
 
@@ -102,7 +66,7 @@ static const struct space_region *find_by_name(struct collector *c)
 		if (!r->exec || !r->ino || seen_before(&c->space, i))
 			continue;
 		c->elf = open_file(c->memory.tgid, r, &c->fd);
-		if (c->elf && has_collector(c->elf) && collector_bias(c->elf, &c->space, r->dev, r->ino, &c->bias))
+		if (c->elf && has_collector(c->elf) && place_bias(c->elf, &c->space, r->dev, r->ino, &c->bias))
 			return r;
 		if (c->elf) {
 			elf_close(c->elf);
@@ -128,7 +92,7 @@ struct elf *collector_program(const struct collector *c, int *fd, uint64_t *bias
 {
 	const struct space_region *r = program_region(c);
 	struct elf *e = r ? open_file(c->memory.tgid, r, fd) : NULL;
-	if (e && !collector_bias(e, &c->space, r->dev, r->ino, bias)) {
+	if (e && !place_bias(e, &c->space, r->dev, r->ino, bias)) {
 		elf_close(e);
 		close(*fd);
 		e = NULL;
@@ -177,7 +141,7 @@ static int begin(struct collector *c, struct proc_facts *facts, struct err *err)
 	if (facts->ended)
 		return err_set(err, ESRCH, "process %u (%s) has ended", c->memory.tgid, c->comm);
 	c->memory.through = proc_holder(c->memory.tgid);
-	rc = collector_space(c->memory.tgid, &c->space, err);
+	rc = place_space(c->memory.tgid, &c->space, err);
 	return rc ?: check_access(c, err);
 }
 
@@ -259,7 +223,7 @@ void collector_close(struct collector *c)
 int collector_refresh(struct collector *c, struct err *err)
 {
 	struct space now;
-	int rc = collector_space(c->memory.tgid, &now, err);
+	int rc = place_space(c->memory.tgid, &now, err);
 	if (rc)
 		return rc;
 	space_free(&c->space);

@@ -7,6 +7,9 @@
 #define ALYS_COLLECTOR_H
 
 #include "boehm/heap.h"
+#include "boehm/memory.h"
+#include "boehm/space.h"
+#include "elf/elf.h"
 #include "heapgraph/types.h"
 
 enum collector_trust {
@@ -44,9 +47,6 @@ void collector_close(struct collector *c);
 int collector_refresh(struct collector *c, struct err *err);
 /* Its block headers and marks, with the process named in messages. */
 int collector_read(struct collector *c, struct boehm_heap *out, struct err *err);
-/* The parts, for whoever has a process and the open file already. False: the file is not mapped there. */
-int collector_space(uint32_t tgid, struct space *out, struct err *err);
-bool collector_bias(const struct elf *e, const struct space *s, uint64_t dev, uint64_t ino, uint64_t *bias);
 /* The program's own file: NULL when it cannot be opened. Then elf_close and close(*fd). */
 struct elf *collector_program(const struct collector *c, int *fd, uint64_t *bias);
 /* By the symbols of its program. */

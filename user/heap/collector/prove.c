@@ -9,8 +9,9 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "boehm/detection.h"
 #include "boehm/heap.h"
-#include "collector/collector.h"
+#include "collector/place.h"
 #include "helper/guest.h"
 #include "helper/heapfill.h"
 #include "helper/helper.h"
@@ -111,8 +112,8 @@ static int compare(struct proving *p, struct err *err)
 	struct space s = { 0 };
 	struct layout l;
 	uint64_t bias;
-	int rc = collector_space((uint32_t)p->helper.pid, &s, err);
-	if (!rc && !collector_bias(p->elf, &s, p->dev, p->ino, &bias))
+	int rc = place_space((uint32_t)p->helper.pid, &s, err);
+	if (!rc && !place_bias(p->elf, &s, p->dev, p->ino, &bias))
 		rc = err_set(err, ENOENT, "the helper has mapped another file");
 	if (!rc)
 		rc = layout_find(&m, &s, p->elf, bias, "", &l, err);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "collector/place.h"
 #include "collector/variables.h"
 #include "heapview/learn.h"
 #include "heapview/threads.h"
@@ -184,7 +185,7 @@ static void read_globals(struct objects *o)
 	const struct space_region *r = NULL;
 	for (size_t i = 0; !r && i < o->space.regions_cnt; i++)
 		r = strcmp(o->space.regions[i].path, o->exe) ? NULL : &o->space.regions[i];
-	if (r && o->program && collector_bias(o->program, &o->space, r->dev, r->ino, &t.bias))
+	if (r && o->program && place_bias(o->program, &o->space, r->dev, r->ino, &t.bias))
 		elf_each_symbol(o->program, take_global, &t);
 	if (o->globals_cnt)
 		qsort(o->globals, o->globals_cnt, sizeof(*o->globals), by_start);
