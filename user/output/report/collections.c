@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "report/facts.h"
 #include "report/frames.h"
 #include "report/rank.h"
 #include "report/sheet.h"

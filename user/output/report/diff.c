@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "report/facts.h"
 #include "report/group.h"
 #include "report/rank.h"
 

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "format/type.h"
-#include "report/rank.h"
+#include "report/facts.h"
 
 /* The work of one pass over the rows. */
 struct gathering {

@@ -15,13 +15,4 @@ size_t rank_groups(struct groups *g);
 /* Rows to show: what --top says, else what the format is for. SIZE_MAX = all. */
 size_t rank_limit(const struct report_options *o);
 
-const char *by_name(enum report_by by);
-const char *by_title(enum report_by by);
-/* Ledger, sampling, upper bounds: lines. */
-/* Why there is nothing to report: -ENOENT. */
-int report_refuse_empty(const struct report_input *in, struct err *err);
-void report_notes(const struct report_input *in, struct buf *out);
-/* Members of a JSON object that every report has. */
-void put_facts(const struct report_input *in, const char *by, const char *show, struct buf *out);
-
 #endif

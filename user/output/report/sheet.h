@@ -19,6 +19,11 @@ enum column_kind {
 	COLUMN_LINES,  /* a stack: frames, one a line */
 };
 
+static inline bool column_is_text(enum column_kind kind)
+{
+	return kind == COLUMN_TEXT || kind == COLUMN_LINES;
+}
+
 struct column {
 	const char *title; /* for people */
 	const char *key;   /* for programs and --columns */
@@ -55,6 +60,8 @@ void sheet_free(struct sheet *t); /* not the texts */
 /* Picks, writes and frees; with rc set, the error that filling it ended with, only frees. */
 int sheet_finish(struct sheet *t, int rc, const struct report_options *o, struct sink_out *out, struct err *err);
 
+/* Rounded, kept within int64, 0 for what is no number. */
+int64_t number_whole(double n);
 /* "1,234", "12.50", "+17": as in text and Markdown. */
 void number_text(struct buf *out, enum column_kind kind, double n);
 

@@ -1,4 +1,5 @@
 /* report/timeview: see timeview.h. */
+#include "report/facts.h"
 #include "report/timeview.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* report/writers: see writers.h. Texts are cleaned already: no control characters but our newlines. */
+/* report/writers: the formats for programs, and which one writes a sheet; see writers.h. Texts are cleaned already: no control characters but our newlines. */
 #include "report/writers.h"
 
 #include <errno.h>
@@ -8,8 +8,6 @@
 #include "base/text.h"
 #include "format/format.h"
 
-#define FLUSH_SZ (256 * 1024)
-
 static void put_number(enum column_kind kind, double n, struct buf *b)
 {
 	if (kind == COLUMN_PERCENT || kind == COLUMN_RATIO || kind == COLUMN_SECONDS)
@@ -18,14 +16,9 @@ static void put_number(enum column_kind kind, double n, struct buf *b)
 		buf_addf(b, "%" PRId64, number_whole(n));
 }
 
-static bool is_text(enum column_kind kind)
-{
-	return kind == COLUMN_TEXT || kind == COLUMN_LINES;
-}
-
 static void tsv_cell(const struct sheet *t, size_t i, const struct cell *c, struct buf *b)
 {
-	if (!is_text(t->columns[i].kind)) {
+	if (!column_is_text(t->columns[i].kind)) {
 		put_number(t->columns[i].kind, c->number, b);
 		return;
 	}
@@ -35,7 +28,7 @@ static void tsv_cell(const struct sheet *t, size_t i, const struct cell *c, stru
 
 static void csv_cell(const struct sheet *t, size_t i, const struct cell *c, struct buf *b)
 {
-	if (!is_text(t->columns[i].kind)) {
+	if (!column_is_text(t->columns[i].kind)) {
 		put_number(t->columns[i].kind, c->number, b);
 		return;
 	}
@@ -97,7 +90,7 @@ static int put_rows(const struct sheet *t, const struct style *s, struct buf *b,
 			s->cell(t, i, &t->cells[at + i], b);
 		}
 		buf_adds(b, s->end);
-		rc = b->len > FLUSH_SZ ? format_flush(out, b, err) : 0;
+		rc = b->len > WRITER_FLUSH_SZ ? format_flush(out, b, err) : 0;
 	}
 	return rc;
 }
@@ -133,7 +126,7 @@ int write_tally(const struct sheet *t, struct sink_out *out, struct err *err)
 	size_t name = t->columns_cnt, number = t->columns_cnt;
 	int rc = 0;
 	for (size_t i = 0; i < t->columns_cnt; i++) {
-		if (is_text(t->columns[i].kind))
+		if (column_is_text(t->columns[i].kind))
 			name = i;
 		else if (number == t->columns_cnt)
 			number = i;
@@ -146,7 +139,7 @@ int write_tally(const struct sheet *t, struct sink_out *out, struct err *err)
 		buf_adds(&b, ": ");
 		put_number(t->columns[number].kind, t->cells[at + number].number, &b);
 		buf_u8(&b, '\n');
-		rc = b.len > FLUSH_SZ ? format_flush(out, &b, err) : 0;
+		rc = b.len > WRITER_FLUSH_SZ ? format_flush(out, &b, err) : 0;
 	}
 	return finish(&b, rc, out, err);
 }
@@ -156,7 +149,7 @@ static void json_total(const struct sheet *t, struct buf *b)
 	bool first = true;
 	buf_adds(b, "\n],\n\"total\":{");
 	for (size_t i = 0; i < t->columns_cnt; i++) {
-		if (is_text(t->columns[i].kind))
+		if (column_is_text(t->columns[i].kind))
 			continue;
 		buf_adds(b, first ? "" : ",");
 		json_cell(t, i, &t->total[i], b);
@@ -195,4 +188,23 @@ int write_json(const struct sheet *t, struct sink_out *out, struct err *err)
 	json_notes(t, &b);
 	buf_adds(&b, "\n}\n");
 	return finish(&b, rc, out, err);
+}
+
+int sheet_write(const struct sheet *t, enum report_format format, struct sink_out *out, struct err *err)
+{
+	static int (*const writers[])(const struct sheet *t, struct sink_out *to, struct err *e) = {
+		[FORMAT_TEXT] = write_text, [FORMAT_MARKDOWN] = write_markdown, [FORMAT_TSV] = write_tsv,
+		[FORMAT_JSON] = write_json, [FORMAT_CSV] = write_csv, [FORMAT_TALLY] = write_tally,
+	};
+	if (t->facts.failed || t->notes.failed)
+		return err_set(err, ENOMEM, "out of memory for the report");
+	return writers[format](t, out, err);
+}
+
+int sheet_finish(struct sheet *t, int rc, const struct report_options *o, struct sink_out *out, struct err *err)
+{
+	rc = rc ? rc : sheet_pick(t, o->columns, err);
+	rc = rc ? rc : sheet_write(t, (enum report_format)o->format, out, err);
+	sheet_free(t);
+	return rc;
 }

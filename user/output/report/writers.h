@@ -1,10 +1,13 @@
-/* report/writers: the formats for programs. Not for other rooms. */
+/* report/writers: a sheet in each format. Those for people are in textual.c. Not for other modules. */
 #ifndef ALYS_REPORT_WRITERS_H
 #define ALYS_REPORT_WRITERS_H
 
 #include "report/sheet.h"
 
-int64_t number_whole(double n); /* rounded, kept within int64, 0 for what is no number */
+#define WRITER_FLUSH_SZ (256 * 1024)
+
+int write_text(const struct sheet *t, struct sink_out *out, struct err *err);
+int write_markdown(const struct sheet *t, struct sink_out *out, struct err *err);
 /*
  * The first line is the number of lines that follow, then cells between tabs, without a header: the
  * frames of a stack are cells of their own, hence its column best comes last.

@@ -1,0 +1,55 @@
+/* report/facts: see facts.h. */
+#include "report/facts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "format/format.h"
+
+static const char *const titles[] = {
+	[BY_STACK] = "Context", [BY_SITE] = "Site",     [BY_FUNCTION] = "Function", [BY_FILE] = "File",
+	[BY_LIBRARY] = "Library", [BY_TYPE] = "Type",   [BY_SIZE] = "Size",	    [BY_THREAD] = "Thread",
+	[BY_PROCESS] = "Process",
+};
+
+const char *by_name(enum report_by by)
+{
+	static const char *const names[] = { "stack", "site", "function", "file",    "library",
+					     "type",  "size", "thread",	  "process", "time" };
+	return names[by];
+}
+
+const char *by_title(enum report_by by)
+{
+	return titles[by];
+}
+
+void report_notes(const struct report_input *in, struct buf *out)
+{
+	static const struct sink_options plain = { 0 };
+	const struct sink_input of = { .catalog = in->catalog, .snapshot = in->snapshot, .options = &plain };
+	format_notes(&of, out);
+}
+
+int report_refuse_empty(const struct report_input *in, struct err *err)
+{
+	double below = format_below(in->catalog, &in->snapshot->all);
+	struct buf none = { 0 };
+	if (!below)
+		return err_set(err, ENOENT, "no allocation in the trace or in the interval asked for");
+	format_none_sampled(below, &none);
+	err_set(err, ENOENT, "%" PRIu64 " calls were seen, %s: record with a smaller --sample, or without",
+		catalog_count(in->catalog, "unsampled"), buf_str(&none));
+	buf_free(&none);
+	return -ENOENT;
+}
+
+void put_facts(const struct report_input *in, const char *by, const char *show, struct buf *out)
+{
+	const struct sink_input of = { .catalog = in->catalog, .snapshot = in->snapshot };
+	buf_addf(out, "\"by\":\"%s\",\"show\":\"%s\",\"sampled\":%s,\"upper_bound\":%s,", by, show,
+		 in->snapshot->facts.sampled ? "true" : "false", format_upper_bound(&of) ? "true" : "false");
+	double below = format_below(in->catalog, &in->snapshot->all);
+	if (below)
+		buf_addf(out, "\"below\":%.0f,", below);
+}

@@ -1,0 +1,18 @@
+/* report/facts: what a report says besides its rows: what these are of, its notes, or why it has none. Not for other modules. */
+#ifndef ALYS_REPORT_FACTS_H
+#define ALYS_REPORT_FACTS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "report/report.h"
+
+const char *by_name(enum report_by by);
+const char *by_title(enum report_by by);
+/* Why there is nothing to report: -ENOENT. */
+int report_refuse_empty(const struct report_input *in, struct err *err);
+/* Ledger, sampling, upper bounds: lines. */
+void report_notes(const struct report_input *in, struct buf *out);
+/* Members of a JSON object that every report has. */
+void put_facts(const struct report_input *in, const char *by, const char *show, struct buf *out);
+
+#endif
