@@ -7,7 +7,7 @@
 
 #include "catalog/catalog.h"
 #include "dwarf/hire.h"
-#include "symbol/symbol.h"
+#include "symbol/config.h"
 
 enum inquiry_trouble {
 	INQUIRY_UNANSWERED, /* an address that was left without a name because of the others */
