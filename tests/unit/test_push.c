@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "push/parcel.h"
+#include "push/sender.h"
 
 static void check_body(enum push_kind kind, const char *comm, const char *bytes, size_t n, const char *expected,
 		       size_t expected_sz)

@@ -3,13 +3,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "http/later.h"
 #include "http/roll.h"
-#include "push/parcel.h"
+#include "push/sender.h"
 
 #define EVERY_STANDARD 15.0
 /* What Pyroscope takes in one profile. */

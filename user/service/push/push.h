@@ -11,15 +11,9 @@
 #define ALYS_PUSH_H
 
 #include "http/source.h"
+#include "push/options.h"
 
 struct push;
-
-struct push_options {
-	const char *url;
-	double every;      /* seconds between profiles; 0 = 15 */
-	size_t queue_max;  /* bytes of waiting profiles; 0 = 32 MiB */
-	const char *tenant; /* X-Scope-OrgID; NULL = none */
-};
 
 /* As with http: one thread, signals blocked, `source` borrowed until push_close. NULL: err says why. */
 struct push *push_open(const struct push_options *o, const struct http_source *source, struct err *err);

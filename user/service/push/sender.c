@@ -1,5 +1,8 @@
-/* push/sender: see parcel.h. Sends the oldest first, and the same one again until the server has it or refuses it. */
+/* push/sender: see sender.h. Sends the oldest first, and the same one again until the server has it or refuses it. */
+#include "push/sender.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +14,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "push/curl.h"
-#include "push/parcel.h"
 
 #define QUEUE_STANDARD (32u << 20)
 #define PAUSE_MIN_MS 1000

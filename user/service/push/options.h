@@ -1,0 +1,14 @@
+/* push/options: where profiles go, and how often. */
+#ifndef ALYS_PUSH_OPTIONS_H
+#define ALYS_PUSH_OPTIONS_H
+
+#include <stddef.h>
+
+struct push_options {
+	const char *url;
+	double every;      /* seconds between profiles; 0 = 15 */
+	size_t queue_max;  /* bytes of waiting profiles; 0 = 32 MiB */
+	const char *tenant; /* X-Scope-OrgID; NULL = none */
+};
+
+#endif
