@@ -33,8 +33,8 @@ static void meta(struct live *l, const char *key, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(value, sizeof(value), fmt, ap);
 	va_end(ap);
-	catalog_put_meta(l->catalog, key, value);
-	trace_write_meta(l->writer, key, value);
+	catalog_put_meta(l->h.catalog, key, value);
+	trace_write_meta(l->h.writer, key, value);
 }
 
 void about_start(struct live *l)
@@ -52,29 +52,29 @@ void about_begin(struct live *l)
 	meta(l, "version", "%s", ALYS_VERSION);
 	meta(l, "hostname", "%s", u.nodename);
 	meta(l, "kernel", "%s %s", u.release, u.machine);
-	meta(l, "options", "%s", l->o->words ?: "");
+	meta(l, "options", "%s", l->h.o->words ?: "");
 	about_start(l);
-	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->probe)));
-	meta(l, "backtrace", "%s", backtraces[l->o->backtrace]);
-	if (l->o->backtrace != BACKTRACE_NONE)
-		meta(l, "walk", "%s", walks[probe_walk(l->probe)]);
-	if (l->o->interval)
-		meta(l, "sample", "bytes:%" PRIu64, l->interval);
-	if (l->o->min_size)
-		meta(l, "min_size", "%" PRIu64, l->o->min_size);
+	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->h.probe)));
+	meta(l, "backtrace", "%s", backtraces[l->h.o->backtrace]);
+	if (l->h.o->backtrace != BACKTRACE_NONE)
+		meta(l, "walk", "%s", walks[probe_walk(l->h.probe)]);
+	if (l->h.o->interval)
+		meta(l, "sample", "bytes:%" PRIu64, l->rate.interval);
+	if (l->h.o->min_size)
+		meta(l, "min_size", "%" PRIu64, l->h.o->min_size);
 }
 
 void about_rate(struct live *l)
 {
 	char value[32];
-	snprintf(value, sizeof(value), "bytes:%" PRIu64, l->interval);
-	catalog_put_meta(l->catalog, "sample", value);
+	snprintf(value, sizeof(value), "bytes:%" PRIu64, l->rate.interval);
+	catalog_put_meta(l->h.catalog, "sample", value);
 }
 
 void about_sampling(struct live *l)
 {
 	char more[48] = "";
-	if (l->o->interval)
+	if (l->h.o->interval)
 		meta(l, "sample_at", "%s", l->refills_cnt ? "refill" : "call");
 	if (!live_sample_gap(l))
 		return;

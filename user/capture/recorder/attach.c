@@ -102,7 +102,7 @@ static size_t count_probed(const struct site_list *l)
 static void note_refills(struct live *l, const char *path, const struct site_list *list)
 {
 	l->refills_cnt += list->at == SAMPLE_AT_REFILL;
-	if (l->o->sample_at != SAMPLE_AT_REFILL || list->at == SAMPLE_AT_REFILL)
+	if (l->h.o->sample_at != SAMPLE_AT_REFILL || list->at == SAMPLE_AT_REFILL)
 		return;
 	for (size_t i = 0; i < list->sites_cnt; i++) {
 		if (list->sites[i].family != ALLOC_LIBGC)
@@ -133,7 +133,7 @@ static void watch_collections(struct live *l, uint32_t tgid, const struct proc *
 		return;
 	int rc = live_watch_collector(l, p->tgid, &err);
 	if (!rc)
-		rc = probe_attach_collections(l->probe, tgid, fd, &f->collections, &err);
+		rc = probe_attach_collections(l->h.probe, tgid, fd, &f->collections, &err);
 	if (!rc)
 		return;
 	log_warn("collections of process %" PRIu32 " will not be seen: %s", p->tgid, err.text);
@@ -170,7 +170,7 @@ static struct site_list take_list(struct site_list *l)
 
 static void take_findings(struct live *l, struct file_sites *f, struct findings *found)
 {
-	const char *path = catalog_module(l->catalog, f->module)->path;
+	const char *path = catalog_module(l->h.catalog, f->module)->path;
 	note_failure(l, path, found->failed.code ? &found->failed : &found->sites.err);
 	f->pending = false;
 	f->list = take_list(&found->sites.list);
@@ -178,7 +178,7 @@ static void take_findings(struct live *l, struct file_sites *f, struct findings 
 	f->calls = take_list(&found->sites.calls);
 	f->plain = take_list(&found->sites.plain);
 	/* Where processes are many and others', that they have changed is known from the kernel's news only. */
-	f->link_offset = l->select ? 0 : found->sites.link_offset;
+	f->link_offset = l->h.select ? 0 : found->sites.link_offset;
 	note_taker(l, path, &f->list);
 	f->probed = f->counted = count_probed(&f->list);
 	l->functions_cnt += f->counted;
@@ -194,13 +194,13 @@ static void take_findings(struct live *l, struct file_sites *f, struct findings 
 /* Kernels that kill seccomp-confined processes at a return probe get exit sites there instead. */
 static bool returns_safe(const struct live *l, uint32_t tgid)
 {
-	return !probe_returns_kill_seccomp(l->probe) || target_seccomp(tgid) == 0;
+	return !probe_returns_kill_seccomp(l->h.probe) || target_seccomp(tgid) == 0;
 }
 
 /* Which functions get their results through return probes instead of exit sites. */
 static enum probe_returns returns_for(const struct live *l, uint32_t tgid)
 {
-	if (l->o->return_probes)
+	if (l->h.o->return_probes)
 		return PROBE_RETURNS_ALL;
 	return returns_safe(l, tgid) ? PROBE_RETURNS_PLAIN : PROBE_RETURNS_NONE;
 }
@@ -227,12 +227,12 @@ static int attach_sites(struct live *l, uint32_t tgid, struct file_sites *f, int
 {
 	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
 	if (!f->unproven)
-		return probe_attach(l->probe, tgid, fd, &f->list, returns, err);
+		return probe_attach(l->h.probe, tgid, fd, &f->list, returns, err);
 	struct trial *t = VEC_PUSH(f, trials);
 	if (!t)
 		return err_set(err, ENOMEM, "out of memory");
 	t->returns = returns;
-	int rc = probe_attach_on_trial(l->probe, tgid, fd, &f->list, &f->proof, returns, &t->at, err);
+	int rc = probe_attach_on_trial(l->h.probe, tgid, fd, &f->list, &f->proof, returns, &t->at, err);
 	f->trials_cnt -= rc || !t->at.number;
 	return rc;
 }
@@ -243,9 +243,9 @@ static void settle(struct live *l, struct file_sites *f, bool right, struct site
 	struct err err = { 0 };
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		const struct trial *t = &f->trials[i];
-		if (probe_trial_end(l->probe, &t->at, target_module_fd(l->targets, f->module),
+		if (probe_trial_end(l->h.probe, &t->at, target_module_fd(l->h.targets, f->module),
 				    right ? &f->list : plain, t->returns, &err))
-			log_warn("%s: %s", catalog_module(l->catalog, f->module)->path, err.text);
+			log_warn("%s: %s", catalog_module(l->h.catalog, f->module)->path, err.text);
 	}
 	f->unproven = false;
 	if (!right) {
@@ -260,7 +260,7 @@ static void judge(struct live *l, struct file_sites *f, const struct probe_trial
 {
 	bool right = !decisive->wrong;
 	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s",
-		 catalog_module(l->catalog, f->module)->path, decisive->agreed, decisive->wrong,
+		 catalog_module(l->h.catalog, f->module)->path, decisive->agreed, decisive->wrong,
 		 right ? "at cheap exits now" : "where functions return");
 	settle(l, f, right, &f->proof);
 }
@@ -270,7 +270,7 @@ static void look(struct live *l, struct file_sites *f)
 {
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		struct probe_trial *t = &f->trials[i].at;
-		if (!probe_trial_look(l->probe, t) && (t->wrong || (t->agreed >= TRIAL_CALLS && !f->asked))) {
+		if (!probe_trial_look(l->h.probe, t) && (t->wrong || (t->agreed >= TRIAL_CALLS && !f->asked))) {
 			judge(l, f, t);
 			return;
 		}
@@ -281,7 +281,7 @@ static void look(struct live *l, struct file_sites *f)
 static void accept_verdict(struct live *l, struct file_sites *f, struct verdict_on *v)
 {
 	if (v->said.text[0])
-		log_info("%s: %s", catalog_module(l->catalog, f->module)->path, v->said.text);
+		log_info("%s: %s", catalog_module(l->h.catalog, f->module)->path, v->said.text);
 	f->asked = false;
 	/* The trial may have found the sites wrong meanwhile. */
 	if (f->unproven && v->said.verdict != VERDICT_UNPROVEN) {
@@ -306,7 +306,7 @@ static uint32_t link_tgid(const struct live *l, uint32_t pid)
 static void listen_to_linker(struct live *l, uint32_t pid, const struct file_sites *f, int fd)
 {
 	struct err err;
-	if (f->link_offset && linker_attach(l->probe, link_tgid(l, pid), fd, f->link_offset, &err))
+	if (f->link_offset && linker_attach(l->h.probe, link_tgid(l, pid), fd, f->link_offset, &err))
 		log_info("libraries that process %" PRIu32 " loads are not told of: %s", pid, err.text);
 }
 
@@ -318,7 +318,7 @@ static bool went(const struct err *err)
 
 static void note_unprobed(struct live *l, uint32_t tgid, struct file_sites *f, const struct err *err)
 {
-	log_at(went(err) ? LOG_VERBOSE : LOG_NORMAL, "%s: %s", catalog_module(l->catalog, f->module)->path, err->text);
+	log_at(went(err) ? LOG_VERBOSE : LOG_NORMAL, "%s: %s", catalog_module(l->h.catalog, f->module)->path, err->text);
 	if (!l->attach_err.code)
 		l->attach_err = *err;
 	if (went(err))
@@ -338,7 +338,7 @@ static void note_probed(struct live *l, struct file_sites *f)
 
 static void attach_file(struct live *l, const struct proc *p, struct file_sites *f, int fd)
 {
-	const char *path = catalog_module(l->catalog, f->module)->path;
+	const char *path = catalog_module(l->h.catalog, f->module)->path;
 	uint32_t tgid = link_tgid(l, p->tgid);
 	struct err err = { 0 };
 	if (attach_sites(l, tgid, f, fd, returns_for(l, p->tgid), &err)) {
@@ -365,10 +365,10 @@ static void serve_waiting(struct live *l, struct file_sites *f, bool first,
 	f->waiting = NULL;
 	f->waiting_cnt = f->waiting_cap = 0;
 	for (size_t i = 0; i < cnt; i++) {
-		const struct proc *p = catalog_proc(l->catalog, target_find(l->targets, waiting[i]));
+		const struct proc *p = catalog_proc(l->h.catalog, target_find(l->h.targets, waiting[i]));
 		bool shares = p && !link_tgid(l, p->tgid);
 		if (p && !(shares && shared))
-			serve(l, p, f, target_module_fd(l->targets, f->module));
+			serve(l, p, f, target_module_fd(l->h.targets, f->module));
 		else if (p)
 			note_unwatched(l, p, f);
 		shared |= shares;
@@ -432,7 +432,7 @@ static void leave_file(struct live *l, struct file_sites *f, const struct file_s
 		return;
 	forget_links(l, f);
 	if (!is_shared(l, f, heir))
-		probe_leave_file(l->probe, f->file);
+		probe_leave_file(l->h.probe, f->file);
 }
 
 /*
@@ -453,10 +453,10 @@ static bool list_used(const struct live *l, struct map *used)
 {
 	const struct proc *p;
 	const struct mapping *map;
-	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
-		if (target_find(l->targets, p->tgid).n != p->id.n)
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+		if (target_find(l->h.targets, p->tgid).n != p->id.n)
 			continue;
-		for (size_t k = 0; (map = target_mapping(l->targets, p->id, k)); k++) {
+		for (size_t k = 0; (map = target_mapping(l->h.targets, p->id, k)); k++) {
 			if (!map_put(used, map->module.n))
 				return false;
 		}
@@ -473,7 +473,7 @@ static void leave_unused(struct live *l, uint64_t now)
 {
 	struct site_cache *c = l->sites;
 	struct map used = { 0 };
-	if (!l->select || now - c->looked_ns < UNUSED_LOOK_NS)
+	if (!l->h.select || now - c->looked_ns < UNUSED_LOOK_NS)
 		return;
 	c->looked_ns = now;
 	bool known = list_used(l, &used);
@@ -559,7 +559,7 @@ static void begin_file(struct live *l, const struct proc *p, struct file_sites *
 	f->left = false;
 	f->unused_ns = 0;
 	if (!f->calibrated && calibrate_wanted(&f->list, returns_for(l, p->tgid)))
-		calibrate_file(l, f, catalog_module(l->catalog, f->module), fd);
+		calibrate_file(l, f, catalog_module(l->h.catalog, f->module), fd);
 	if (!waits(f, p->tgid))
 		attach_file(l, p, f, fd);
 }
@@ -622,9 +622,9 @@ static void forget_waiting(struct file_sites *f, uint32_t pid)
 static void attach_mapped(struct live *l, const struct proc *p)
 {
 	const struct mapping *map;
-	for (size_t i = 0; (map = target_mapping(l->targets, p->id, i)); i++) {
-		const struct module *m = catalog_module(l->catalog, map->module);
-		int fd = m ? target_module_fd(l->targets, m->id) : -1;
+	for (size_t i = 0; (map = target_mapping(l->h.targets, p->id, i)); i++) {
+		const struct module *m = catalog_module(l->h.catalog, map->module);
+		int fd = m ? target_module_fd(l->h.targets, m->id) : -1;
 		if (fd >= 0)
 			attach_module(l, p, m, fd);
 	}
@@ -633,12 +633,12 @@ static void attach_mapped(struct live *l, const struct proc *p)
 void attach_split(struct live *l)
 {
 	const struct proc *p;
-	probe_detach(l->probe, 0);
+	probe_detach(l->h.probe, 0);
 	attach_reset(l);
 	l->shared = false;
 	l->renewals++;
-	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
-		if (target_find(l->targets, p->tgid).n == p->id.n)
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+		if (target_find(l->h.targets, p->tgid).n == p->id.n)
 			attach_mapped(l, p);
 	}
 }
@@ -648,14 +648,14 @@ void attach_child(struct live *l, const struct proc *p)
 	const struct mapping *map;
 	if (p && !l->shared)
 		attach_mapped(l, p);
-	for (size_t i = 0; p && l->shared && (map = target_mapping(l->targets, p->id, i)); i++)
+	for (size_t i = 0; p && l->shared && (map = target_mapping(l->h.targets, p->id, i)); i++)
 		share(l, p, known_file(l->sites, map->module));
 }
 
 void attach_forget(struct live *l, uint32_t tgid)
 {
 	const struct module *m;
-	probe_detach(l->probe, tgid);
+	probe_detach(l->h.probe, tgid);
 	for (size_t i = 0; l->sites && i < l->sites->files_cnt; i++) {
 		forget_trials(&l->sites->files[i], tgid);
 		forget_waiting(&l->sites->files[i], tgid);
@@ -664,7 +664,7 @@ void attach_forget(struct live *l, uint32_t tgid)
 	 * Where links are shared, none is this one's: to ask of each file at thousands of ends a
 	 * second would cost more than all else.
 	 */
-	for (size_t i = 0; l->sites && !l->shared && (m = catalog_next_module(l->catalog, &i));)
+	for (size_t i = 0; l->sites && !l->shared && (m = catalog_next_module(l->h.catalog, &i));)
 		map_del(&l->sites->done, done_key(tgid, m->id));
 }
 

@@ -11,8 +11,8 @@
 /* Of the few files in which stacks end: each is asked for once, and waited for. NULL: there are none. */
 static const struct unwind_table *rows_of(struct live *l, struct module_id module)
 {
-	const struct module *m = catalog_module(l->catalog, module);
-	int fd = target_module_fd(l->targets, module);
+	const struct module *m = catalog_module(l->h.catalog, module);
+	int fd = target_module_fd(l->h.targets, module);
 	if (!map_get(&l->bottoms, module.n) && map_put(&l->bottoms, module.n) && m && fd >= 0)
 		study_now(l, m, fd, FINDINGS_ROWS);
 	const uint64_t *known = map_get(&l->bottoms, module.n);
@@ -32,7 +32,7 @@ void bottoms_found(struct live *l, struct findings *f)
 static bool is_bottom(struct live *l, const struct frame *f)
 {
 	struct unwind_row row;
-	const struct mapping *m = f->map.n ? catalog_mapping(l->catalog, f->map) : NULL;
+	const struct mapping *m = f->map.n ? catalog_mapping(l->h.catalog, f->map) : NULL;
 	const struct unwind_table *rows = m ? rows_of(l, m->module) : NULL;
 	return rows && unwind_row_at(rows, f->rel - 1, &row) && row.kind == ALYS_ROW_END;
 }
@@ -50,7 +50,7 @@ static uint32_t kernel_depth(struct live *l)
 
 uint8_t bottoms_end(struct live *l, const struct intake_stack *s, const struct frame *frames)
 {
-	if (l->o->walk != ALYS_WALK_KERNEL || s->end != STACK_END_UNKNOWN || !s->n)
+	if (l->h.o->walk != ALYS_WALK_KERNEL || s->end != STACK_END_UNKNOWN || !s->n)
 		return (uint8_t)s->end;
 	if (is_bottom(l, &frames[s->n - 1]))
 		return STACK_END_COMPLETE;

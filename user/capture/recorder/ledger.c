@@ -14,20 +14,20 @@ static void put(struct live *l, const char *name, const char *help, enum count_c
 	uint64_t before = l->account ? catalog_count(l->account, name) : 0;
 	if (class == COUNT_NOTE && !value)
 		return;
-	catalog_put_count(l->catalog, &c);
+	catalog_put_count(l->h.catalog, &c);
 	/* A file's account is of its own time. */
 	c.value = value > before ? value - before : 0;
-	trace_write_count(l->writer, &c);
+	trace_write_count(l->h.writer, &c);
 }
 
 /* What does not add up over time, and may be nothing again. */
 static void put_state(struct live *l, const char *name, const char *help, uint64_t value)
 {
 	struct count c = { .name = name, .help = help, .class = COUNT_NOTE, .value = value };
-	if (!value && !catalog_count(l->catalog, name))
+	if (!value && !catalog_count(l->h.catalog, name))
 		return;
-	catalog_put_count(l->catalog, &c);
-	trace_write_count(l->writer, &c);
+	catalog_put_count(l->h.catalog, &c);
+	trace_write_count(l->h.writer, &c);
 }
 
 /* What can shrink: hits that waited when the file began, and do no more, have become something in it. */
@@ -41,7 +41,7 @@ static void put_waiting(struct live *l, const char *name, const char *help, enum
 	struct count c = { .name = own, .help = "hits from before the file that ended in it", .class = COUNT_HIT,
 			   .value = before > value ? before - value : 0 };
 	snprintf(own, sizeof(own), "hits-before-%s", name);
-	trace_write_count(l->writer, &c);
+	trace_write_count(l->h.writer, &c);
 }
 
 /* Counters that go into the account as they are; what left the kernel is counted again where it arrived. */
@@ -68,7 +68,7 @@ static void put_calls(struct live *l, const struct probe_stats *s)
 	uint64_t rest = s->n[ALYS_ST_LOST_NO_RETURN];
 	struct probe_calls *calls;
 	size_t n;
-	probe_calls(l->probe, &calls, &n);
+	probe_calls(l->h.probe, &calls, &n);
 	for (size_t i = 0; i < n; i++) {
 		char name[PROBE_FUNCTION_LEN + 16];
 		if (!calls[i].lost)
@@ -92,7 +92,7 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	uint64_t sent = s->n[ALYS_ST_REC_ALLOC] + s->n[ALYS_ST_REC_REALLOC] + s->n[ALYS_ST_REC_FREE];
 	uint64_t got = l->written[EVENT_ALLOC] + l->written[EVENT_REALLOC] + l->written[EVENT_FREE];
 	uint64_t by_gc = l->liveness ? frees_by_gc(l) : 0;
-	uint64_t dropped = l->dropped_before + trace_dropped(l->writer);
+	uint64_t dropped = l->dropped_before + trace_dropped(l->h.writer);
 	struct intake_counts in = intake_counts(l->intake);
 	uint64_t begun = s->n[ALYS_ST_WAIT_BEGIN], ended = s->n[ALYS_ST_WAIT_END];
 	put(l, "recorded", "events in the trace", COUNT_RECORDED, got + by_gc - dropped);
@@ -118,10 +118,10 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->unknown_stacks);
 	put_state(l, "probe-sites", "probed addresses", s->sites);
 	put(l, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up",
-	    COUNT_NOTE, l->rate_changes);
+	    COUNT_NOTE, l->rate.changes);
 	put(l, "probes-renewed", "times that all probes were taken away and put back for the sake of another program: calls meanwhile were not seen",
 	    COUNT_NOTE, l->renewals);
-	put_state(l, "ring-bytes", "size of the ring buffer", l->o->ring_sz);
+	put_state(l, "ring-bytes", "size of the ring buffer", l->h.o->ring_sz);
 }
 
 static void put_children(struct live *l)
@@ -144,7 +144,7 @@ static void put_rows(struct live *l)
 		[ALYS_ROW_WHY_RA] = "rows-odd-ra", [ALYS_ROW_WHY_CFA] = "rows-odd-cfa", [ALYS_ROW_WHY_BP] = "rows-odd-rbp",
 		[ALYS_ROW_WHY_SP] = "rows-odd-rsp", [ALYS_ROW_WHY_FULL] = "rows-too-special",
 	};
-	const struct unwind_counts c = tables_counts(probe_tables(l->probe)).rows;
+	const struct unwind_counts c = tables_counts(probe_tables(l->h.probe)).rows;
 	put_state(l, "rows", "unwind rows with a rule", c.plain + c.spec + c.plt + c.signal + c.end);
 	put_state(l, "rows-none", "unwind rows for code without a rule", c.none);
 	for (uint32_t i = 0; i < ALYS_ROW_WHY_CNT; i++) {
@@ -216,7 +216,7 @@ static void tell_loss(struct live *l, enum event_kind kind, uint64_t lost, uint6
 void ledger_publish(struct live *l, uint64_t now)
 {
 	struct probe_stats s;
-	if (probe_stats(l->probe, &s))
+	if (probe_stats(l->h.probe, &s))
 		return;
 	put_kernel(l, &s);
 	put_calls(l, &s);
@@ -235,14 +235,14 @@ void ledger_publish(struct live *l, uint64_t now)
 
 void ledger_cut(struct live *l)
 {
-	const struct catalog *c = l->catalog;
+	const struct catalog *c = l->h.catalog;
 	uint64_t outcomes = catalog_sum(c, COUNT_RECORDED) + catalog_sum(c, COUNT_ASIDE) + catalog_sum(c, COUNT_LOST);
 	int64_t under_way = (int64_t)(catalog_sum(c, COUNT_HIT) - outcomes), more = under_way - l->under_way;
 	struct count aside = { .name = "under-way", .help = "hits whose outcome was not counted yet when the file ended",
 			       .class = COUNT_ASIDE, .value = more > 0 ? (uint64_t)more : 0 };
 	struct count hits = { .name = "hits-before-under-way", .help = "hits from before the file whose outcome is in it",
 			      .class = COUNT_HIT, .value = more < 0 ? (uint64_t)-more : 0 };
-	trace_write_count(l->writer, &aside);
-	trace_write_count(l->writer, &hits);
+	trace_write_count(l->h.writer, &aside);
+	trace_write_count(l->h.writer, &hits);
 	l->under_way = under_way;
 }

@@ -17,7 +17,6 @@
 #include "recorder/attach.h"
 #include "recorder/bottoms.h"
 #include "recorder/ledger.h"
-#include "recorder/pressure.h"
 #include "recorder/roster.h"
 #include "recorder/rows.h"
 #include "recorder/study.h"
@@ -39,10 +38,10 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 {
 	if (l->last.tgid != tgid || !l->last.id.n) {
 		l->last.tgid = tgid;
-		l->last.id = target_find(l->targets, tgid);
+		l->last.id = target_find(l->h.targets, tgid);
 		if (!l->last.id.n && l->roster)
 			l->last.id = roster_take(l->roster, tgid);
-		l->last.epoch = target_epoch(l->targets, l->last.id);
+		l->last.epoch = target_epoch(l->h.targets, l->last.id);
 	}
 	return l->last.id;
 }
@@ -60,8 +59,8 @@ static void hear_until(struct live *l, uint64_t time_ns)
 static struct proc_id proc_at(struct live *l, const struct intake_who *who)
 {
 	hear_until(l, who->time_ns);
-	if (who->time_ns >= target_due(l->targets)) {
-		target_settle(l->targets, who->time_ns);
+	if (who->time_ns >= target_due(l->h.targets)) {
+		target_settle(l->h.targets, who->time_ns);
 		l->last.id.n = 0;
 	}
 	return proc_of(l, who->tgid);
@@ -79,19 +78,19 @@ static bool put_stack(struct live *l, struct proc_id proc, uint8_t end, uint32_t
 	*id = ++l->stacks_cnt;
 	struct stack out = { .id = { l->stacks_cnt }, .proc = proc, .end = end, .n = n, .frames = frames };
 	l->stack_ends[end < STACK_END_CNT ? end : STACK_END_UNKNOWN]++;
-	return !catalog_put_stack(l->catalog, &out) && trace_write_stack(l->writer, &out) != -ENOMEM;
+	return !catalog_put_stack(l->h.catalog, &out) && trace_write_stack(l->h.writer, &out) != -ENOMEM;
 }
 
 /* What a stack of an older epoch is now: the same one, unless something else lies at its addresses. */
 static uint64_t stack_again(struct live *l, struct proc_id proc, uint64_t id)
 {
-	const struct stack *old = catalog_stack(l->catalog, (struct stack_id){ (uint32_t)id });
+	const struct stack *old = catalog_stack(l->h.catalog, (struct stack_id){ (uint32_t)id });
 	struct frame frames[ALYS_MAX_FRAMES];
 	bool same = true;
 	if (!old || old->n > ALYS_MAX_FRAMES)
 		return id;
 	for (uint32_t i = 0; i < old->n; i++) {
-		target_resolve(l->targets, proc, frame_ip(l->catalog, &old->frames[i]), &frames[i]);
+		target_resolve(l->h.targets, proc, frame_ip(l->h.catalog, &old->frames[i]), &frames[i]);
 		same &= frames[i].map.n == old->frames[i].map.n;
 	}
 	if (!same)
@@ -109,8 +108,8 @@ static uint32_t stack_of(struct live *l, struct proc_id proc, uint64_t hash)
 
 void live_write_event(struct live *l, const struct event *e)
 {
-	const struct live_tap *tap = l->o->tap;
-	int rc = tap ? tap->event(tap->ctx, e) : trace_write_event(l->writer, e);
+	const struct live_tap *tap = l->h.o->tap;
+	int rc = tap ? tap->event(tap->ctx, e) : trace_write_event(l->h.writer, e);
 	if (rc == -ENOMEM)
 		l->abandoned = true;
 }
@@ -154,12 +153,12 @@ static void on_reclaimed(void *ctx, const struct event *e)
 static enum heap_origin origin(void *ctx, struct proc_id proc)
 {
 	const struct live *l = ctx;
-	const struct proc *p = catalog_proc(l->catalog, proc);
+	const struct proc *p = catalog_proc(l->h.catalog, proc);
 	if (p && p->generation)
 		return ORIGIN_RECORDING;
 	if (p && p->parent.n)
 		return ORIGIN_PARENT;
-	return l->o->command ? ORIGIN_RECORDING : ORIGIN_BEFORE;
+	return l->h.o->command ? ORIGIN_RECORDING : ORIGIN_BEFORE;
 }
 
 static const char *recorded_part(const struct record_options *o)
@@ -170,9 +169,9 @@ static const char *recorded_part(const struct record_options *o)
 int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
 {
 	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed, .origin = origin,
-				    .part = recorded_part(l->o) };
+				    .part = recorded_part(l->h.o) };
 	if (!l->marks)
-		l->marks = marks_new(l->probe, l->o->stop_at_gc, !ops.part, err);
+		l->marks = marks_new(l->h.probe, l->h.o->stop_at_gc, !ops.part, err);
 	if (!l->marks)
 		return -err->code;
 	if (!l->liveness)
@@ -203,7 +202,7 @@ void live_liveness(struct live *l, char *out, size_t cap)
 	if (l->collected && l->unseen[0])
 		snprintf(out, cap, "none (%s)", l->unseen);
 	else if (l->liveness)
-		liveness_describe(l->liveness, probe_stats(l->probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
+		liveness_describe(l->liveness, probe_stats(l->h.probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
 }
 
 void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid)
@@ -220,7 +219,7 @@ static void refresh_maps(struct live *l, struct proc_id id, uint64_t until_ns)
 	uint64_t now = now_ns();
 	if (now - l->last_maps_ns < MAPS_PAUSE_NS)
 		return;
-	target_read_maps(l->targets, id, until_ns, NULL);
+	target_read_maps(l->h.targets, id, until_ns, NULL);
 	l->last_maps_ns = now_ns();
 }
 
@@ -228,7 +227,7 @@ static bool resolve_all(struct live *l, struct proc_id id, const struct intake_s
 {
 	bool all = true;
 	for (uint32_t i = 0; i < s->n; i++)
-		all &= target_resolve(l->targets, id, s->ips[i], &out[i]);
+		all &= target_resolve(l->h.targets, id, s->ips[i], &out[i]);
 	return all;
 }
 
@@ -238,7 +237,7 @@ static void resolve(struct live *l, struct proc_id proc, const struct intake_sta
 	if (resolve_all(l, proc, s, out))
 		return;
 	roster_hear(l->roster);
-	target_settle_one(l->targets, proc, s->who.time_ns);
+	target_settle_one(l->h.targets, proc, s->who.time_ns);
 	if (resolve_all(l, proc, s, out))
 		return;
 	refresh_maps(l, proc, s->who.time_ns);
@@ -263,7 +262,7 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 		return;
 	}
 	resolve(l, proc, s, frames);
-	l->last.epoch = target_epoch(l->targets, proc);
+	l->last.epoch = target_epoch(l->h.targets, proc);
 	uint64_t id, *place = map_put(&l->stacks, s->hash);
 	if (place && put_stack(l, proc, bottoms_end(l, s, frames), s->n, frames, &id))
 		*place = known_stack(l->last.epoch, id);
@@ -288,11 +287,11 @@ static void write_exit(struct live *l, struct proc_id proc, const struct intake_
 
 static void on_exec(struct live *l, const struct intake_who *who)
 {
-	live_heap_gone(l, target_find(l->targets, who->tgid), who->tgid);
-	write_mark(l, EVENT_EXEC, 0, target_find(l->targets, who->tgid), who);
-	struct proc_id id = target_exec(l->targets, who->tgid, who->time_ns);
+	live_heap_gone(l, target_find(l->h.targets, who->tgid), who->tgid);
+	write_mark(l, EVENT_EXEC, 0, target_find(l->h.targets, who->tgid), who);
+	struct proc_id id = target_exec(l->h.targets, who->tgid, who->time_ns);
 	if (id.n)
-		target_read_maps(l->targets, id, who->time_ns, NULL);
+		target_read_maps(l->h.targets, id, who->time_ns, NULL);
 	else
 		l->abandoned = true;
 }
@@ -313,11 +312,11 @@ static void forget_calls(struct live *l)
 	struct map ended = { 0 };
 	const struct map_slot *s;
 	for (size_t i = 0; (s = map_next(&l->ended, &i));) {
-		if (!target_find(l->targets, (uint32_t)s->key).n)
+		if (!target_find(l->h.targets, (uint32_t)s->key).n)
 			map_put(&ended, s->key);
 	}
 	if (ended.count)
-		probe_forget_calls_of(l->probe, &ended);
+		probe_forget_calls_of(l->h.probe, &ended);
 	map_free(&ended);
 }
 
@@ -325,8 +324,8 @@ static void sweep_ended(struct live *l, uint64_t now)
 {
 	if (!l->ended.count || now - l->last_sweep_ns < SWEEP_NS)
 		return;
-	if (l->o->interval || l->o->min_size)
-		probe_forget_blocks_of(l->probe, &l->ended);
+	if (l->h.o->interval || l->h.o->min_size)
+		probe_forget_blocks_of(l->h.probe, &l->ended);
 	forget_calls(l);
 	map_free(&l->ended);
 	l->last_sweep_ns = now;
@@ -335,7 +334,7 @@ static void sweep_ended(struct live *l, uint64_t now)
 /* status: with ALYS_EXIT_STATUS, or 0 when nobody told. */
 static void on_end(struct live *l, const struct intake_who *who, uint64_t status)
 {
-	struct proc_id proc = target_find(l->targets, who->tgid);
+	struct proc_id proc = target_find(l->h.targets, who->tgid);
 	note_ended(l, who); /* whether it was looked at in time or not */
 	map_del(&l->silent, who->tgid);
 	if (!proc.n)
@@ -343,8 +342,8 @@ static void on_end(struct live *l, const struct intake_who *who, uint64_t status
 	live_heap_gone(l, proc, who->tgid);
 	write_exit(l, proc, who, status);
 	map_del(&l->victims, proc.n);
-	target_gone(l->targets, who->tgid);
-	tables_drop_mappings(probe_tables(l->probe), who->tgid);
+	target_gone(l->h.targets, who->tgid);
+	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
 	attach_forget(l, who->tgid);
 }
 
@@ -361,13 +360,13 @@ static void on_libraries(struct live *l, const struct intake_who *who)
 {
 	struct proc_id proc = proc_of(l, who->tgid);
 	if (proc.n)
-		target_read_maps(l->targets, proc, who->time_ns, NULL);
+		target_read_maps(l->h.targets, proc, who->time_ns, NULL);
 	l->last.id.n = 0;
 }
 
 static void on_oom(struct live *l, uint32_t victim)
 {
-	struct proc_id proc = target_find(l->targets, victim);
+	struct proc_id proc = target_find(l->h.targets, victim);
 	uint64_t *found = proc.n ? map_put(&l->victims, proc.n) : NULL;
 	if (found)
 		*found = 1;
@@ -386,14 +385,14 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 		on_libraries(l, who);
 		return;
 	case INTAKE_EXEC:
-		if (target_find(l->targets, who->tgid).n)
+		if (target_find(l->h.targets, who->tgid).n)
 			on_exec(l, who);
-		probe_forget_losses(l->probe, who->tgid);
+		probe_forget_losses(l->h.probe, who->tgid);
 		roster_on_exec(l->roster, who->tgid);
 		break;
 	case INTAKE_EXIT:
 		on_end(l, who, other);
-		probe_forget_losses(l->probe, who->tgid);
+		probe_forget_losses(l->h.probe, who->tgid);
 		roster_on_exit(l->roster, who->tgid);
 		break;
 	case INTAKE_FORK:
@@ -424,15 +423,15 @@ static const struct intake_ops live_intake_ops = {
 static void on_proc(void *ctx, const struct proc *p)
 {
 	struct live *l = ctx;
-	trace_write_proc(l->writer, p);
+	trace_write_proc(l->h.writer, p);
 }
 
 static void on_mapping(void *ctx, const struct mapping *map, const struct module *m)
 {
 	struct live *l = ctx;
 	if (m)
-		trace_write_module(l->writer, m);
-	trace_write_mapping(l->writer, map);
+		trace_write_module(l->h.writer, m);
+	trace_write_mapping(l->h.writer, map);
 }
 
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
@@ -465,7 +464,7 @@ static void on_hear(void *ctx)
 
 static bool on_room(void *ctx, const char *path)
 {
-	const struct live_tap *tap = ((const struct live *)ctx)->o->tap;
+	const struct live_tap *tap = ((const struct live *)ctx)->h.o->tap;
 	return !tap || !tap->has_room || tap->has_room(tap->ctx, path);
 }
 
@@ -487,7 +486,7 @@ static const struct target_ops live_target_ops = {
 
 static int open_probes(struct live *l, struct err *err)
 {
-	const struct record_options *o = l->o;
+	const struct record_options *o = l->h.o;
 	struct probe_config cfg = {
 		.interval = o->interval,
 		.min_size = o->min_size,
@@ -496,18 +495,18 @@ static int open_probes(struct live *l, struct err *err)
 		.memory = o->memory,
 		.follow = o->follow,
 		.all = l->all,
-		.tell_all = l->select != NULL,
+		.tell_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
 		.walk = (uint8_t)o->walk,
 		.stop_at_gc = o->stop_at_gc,
 	};
 	struct intake_ops in = live_intake_ops;
 	in.ctx = l;
-	l->probe = probe_open(&cfg, err);
-	if (!l->probe)
+	l->h.probe = probe_open(&cfg, err);
+	if (!l->h.probe)
 		return -err->code;
-	l->intake = intake_new(probe_ring_fd(l->probe), &in, err);
-	l->roster = l->intake ? roster_new(l, l->select, err) : NULL;
+	l->intake = intake_new(probe_ring_fd(l->h.probe), &in, err);
+	l->roster = l->intake ? roster_new(l, l->h.select, err) : NULL;
 	if (!l->roster)
 		return -err->code;
 	l->shared = o->follow && roster_may_share(l->roster);
@@ -528,15 +527,15 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 {
 	struct target_ops out = live_target_ops;
 	out.ctx = l;
-	l->o = o;
-	l->interval = o->interval;
-	l->select = select;
+	l->h.o = o;
+	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
+	l->h.select = select;
 	l->all = select && select->all;
 	if (check_numbers(err) || attach_families(o->allocators, &l->families, err) || study_open(l, err))
 		return -err->code;
-	l->catalog = catalog_new();
-	l->targets = l->catalog ? target_new(l->catalog, &out) : NULL;
-	if (!l->targets)
+	l->h.catalog = catalog_new();
+	l->h.targets = l->h.catalog ? target_new(l->h.catalog, &out) : NULL;
+	if (!l->h.targets)
 		return err_set(err, ENOMEM, "out of memory");
 	return open_probes(l, err);
 }
@@ -548,13 +547,13 @@ void live_close(struct live *l)
 	intake_free(l->intake);
 	liveness_free(l->liveness);
 	marks_free(l->marks);
-	probe_close(l->probe);
+	probe_close(l->h.probe);
 	attach_free(l);
 	roster_free(l->roster);
-	target_free(l->targets);
+	target_free(l->h.targets);
 	study_close(l);
 	map_free(&l->rows_asked);
-	catalog_free(l->catalog);
+	catalog_free(l->h.catalog);
 	map_free(&l->stacks);
 	map_free(&l->recalled);
 	map_free(&l->ended);
@@ -565,11 +564,11 @@ void live_close(struct live *l)
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)
 {
-	struct proc_id id = target_add(l->targets, tgid, (struct proc_id){ 0 }, err);
+	struct proc_id id = target_add(l->h.targets, tgid, (struct proc_id){ 0 }, err);
 	if (!id.n)
 		return -err->code;
-	int rc = l->all ? 0 : probe_add_target(l->probe, tgid, err);
-	return rc ? rc : target_read_maps(l->targets, id, UINT64_MAX, err);
+	int rc = l->all ? 0 : probe_add_target(l->h.probe, tgid, err);
+	return rc ? rc : target_read_maps(l->h.targets, id, UINT64_MAX, err);
 }
 
 void live_drop(struct live *l, uint32_t tgid)
@@ -578,24 +577,24 @@ void live_drop(struct live *l, uint32_t tgid)
 	l->dropping = true;
 	on_end(l, &who, 0);
 	l->dropping = false;
-	probe_remove_target(l->probe, tgid);
-	probe_forget_losses(l->probe, tgid);
+	probe_remove_target(l->h.probe, tgid);
+	probe_forget_losses(l->h.probe, tgid);
 	l->last.id.n = 0;
 }
 
 bool live_has(const struct live *l, uint32_t tgid)
 {
-	struct proc_id id = target_find(l->targets, tgid);
-	return id.n && target_alive(l->targets, id);
+	struct proc_id id = target_find(l->h.targets, tgid);
+	return id.n && target_alive(l->h.targets, id);
 }
 
 void live_bury(struct live *l, uint32_t tgid)
 {
 	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
-	if (!target_find(l->targets, tgid).n || live_has(l, tgid))
+	if (!target_find(l->h.targets, tgid).n || live_has(l, tgid))
 		return;
 	on_end(l, &who, 0);
-	probe_forget_losses(l->probe, tgid);
+	probe_forget_losses(l->h.probe, tgid);
 	roster_on_exit(l->roster, tgid);
 	l->last.id.n = 0;
 }
@@ -613,8 +612,8 @@ static bool has_fallen_silent(struct live *l, uint32_t tgid)
 static void reap_silent_exits(struct live *l)
 {
 	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
-		if (target_find(l->targets, p->tgid).n != p->id.n || target_alive(l->targets, p->id) ||
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+		if (target_find(l->h.targets, p->tgid).n != p->id.n || target_alive(l->h.targets, p->id) ||
 		    !has_fallen_silent(l, p->tgid))
 			continue;
 		struct intake_who who = { .tgid = p->tgid, .tid = p->tgid, .time_ns = now_ns() };
@@ -625,10 +624,10 @@ static void reap_silent_exits(struct live *l)
 static void warn_when_closed(struct live *l)
 {
 	struct buf why = { 0 };
-	if (l->warned_closed || !target_closed_files(l->targets))
+	if (l->warned_closed || !target_closed_files(l->h.targets))
 		return;
 	l->warned_closed = true;
-	target_closed_text(l->targets, &why);
+	target_closed_text(l->h.targets, &why);
 	log_warn("neither probed nor named: %s", buf_str(&why));
 	buf_free(&why);
 }
@@ -639,7 +638,7 @@ static void warn_when_silent(struct live *l, uint64_t now)
 		return;
 	l->warned_silent = true;
 	struct probe_stats s;
-	if (probe_stats(l->probe, &s) || catalog_sum(l->catalog, COUNT_HIT))
+	if (probe_stats(l->h.probe, &s) || catalog_sum(l->h.catalog, COUNT_HIT))
 		return;
 	log_warn("no allocation seen in 3 s: the process may be idle, or allocate through a library that was not "
 		 "found; `alys-bpf doctor --probes PID` lists what is probed");
@@ -648,7 +647,7 @@ static void warn_when_silent(struct live *l, uint64_t now)
 static void count_followed(struct live *l)
 {
 	struct probe_stats s;
-	if (l->liveness && !probe_stats(l->probe, &s))
+	if (l->liveness && !probe_stats(l->h.probe, &s))
 		l->gc_no_room = s.n[ALYS_ST_GC_NO_ROOM];
 }
 
@@ -664,14 +663,14 @@ static void tick(struct live *l)
 	sweep_ended(l, now);
 	warn_when_closed(l);
 	warn_when_silent(l, now);
-	trace_tick(l->writer, now);
-	if (l->o->tap)
-		l->o->tap->tick(l->o->tap->ctx, l, now);
+	trace_tick(l->h.writer, now);
+	if (l->h.o->tap)
+		l->h.o->tap->tick(l->h.o->tap->ctx, l, now);
 }
 
 static bool time_is_over(const struct live *l)
 {
-	return l->o->duration > 0 && (double)(now_ns() - l->started_ns) >= l->o->duration * 1e9;
+	return l->h.o->duration > 0 && (double)(now_ns() - l->started_ns) >= l->h.o->duration * 1e9;
 }
 
 /* An empty ring says how far everything has been read. */
@@ -686,10 +685,29 @@ static long drain(struct live *l)
 	return n;
 }
 
+void live_set_interval(struct live *l, uint64_t interval)
+{
+	struct event e = { .kind = EVENT_RATE, .time_ns = now_ns(), .interval = interval };
+	if (interval == l->rate.interval)
+		return;
+	l->rate.interval = interval;
+	probe_set_interval(l->h.probe, interval);
+	live_write_event(l, &e);
+}
+
+static void look_at_rate(struct live *l)
+{
+	uint64_t interval = rate_look(&l->rate, l->h.o->interval, intake_backlog(l->intake), now_ns());
+	if (interval == l->rate.interval)
+		return;
+	log_info("%s: sampling every %" PRIu64 " bytes now", interval > l->rate.interval ? RATE_SLOWER : RATE_FASTER, interval);
+	live_set_interval(l, interval);
+}
+
 int live_step(struct live *l)
 {
 	l->flowing = true;
-	pressure_look(l);
+	look_at_rate(l);
 	study_look(l);
 	attach_look(l);
 	drain(l);
@@ -708,13 +726,13 @@ int live_run(struct live *l, int signals, struct err *err)
 		{ .fd = roster_fd(l->roster), .events = POLLIN },
 		{ .fd = study_fd(l), .events = POLLIN },
 	};
-	while (target_count(l->targets) && !l->finished && !time_is_over(l)) {
+	while (target_count(l->h.targets) && !l->finished && !time_is_over(l)) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)
 			break;
 		live_step(l);
-		if (trace_unread(l->writer))
+		if (trace_unread(l->h.writer))
 			return err_set(err, EPIPE, "nobody reads the trace any more");
 		if (l->abandoned)
 			return err_set(err, ENOMEM, "out of memory: the recording ends here, what it has is kept");

@@ -13,7 +13,8 @@
 #include "launch/holder.h"
 #include "liveness/liveness.h"
 #include "probe/probe.h"
-#include "recorder/options.h"
+#include "recorder/rate.h"
+#include "recording/handles.h"
 #include "target/target.h"
 #include "trace/trace.h"
 
@@ -32,10 +33,7 @@ struct live_tap {
 };
 
 struct live {
-	const struct record_options *o;
-	struct catalog *catalog;
-	struct target_table *targets;
-	struct probe *probe;
+	struct handles h;
 	struct intake *intake;
 	struct holder holders[HOLDERS]; /* of programs that we started, by the number that they are called by, less one */
 	bool dropping;         /* the process that is being dealt with is let go, and has not ended */
@@ -45,8 +43,6 @@ struct live {
 	struct map unlisted; /* modules whose rows are there, but not yet in the lists of processes that map them */
 	uint64_t renewed_ns; /* when they were put there last */
 	struct map rows_asked; /* modules whose rows are on their way */
-	struct trace_writer *writer;
-	const struct select *select; /* who is taken in by itself; NULL = nobody */
 	bool all; /* the kernel takes every process for a target */
 	bool shared; /* processes share their links, and our programs tell them apart */
 
@@ -84,8 +80,7 @@ struct live {
 	uint64_t heard_ns; /* what was mapped before then has been heard of */
 	bool warned_silent;
 	bool warned_closed;
-	uint64_t interval;        /* bytes:N in force, 0 = exact */
-	uint64_t rate_changes, last_rate_ns;
+	struct rate rate;
 	uint64_t renewals; /* of all probes, see attach_split */
 	bool refusing;           /* takes no new stacks: memory is short */
 	bool full;               /* takes no new processes, either */
@@ -140,6 +135,8 @@ void live_collections_unseen(struct live *l, const struct proc *p, const char *w
 void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid);
 /* What is to be thought of blocks in use, "" when no heap is a collector's. */
 void live_liveness(struct live *l, char *out, size_t cap);
+/* Another rate of samples, for whatever reason: an event of its own, unless it is the one in force. */
+void live_set_interval(struct live *l, uint64_t interval);
 /* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */
 int live_run(struct live *l, int signals, struct err *err);
 /* Reads the ring and looks after processes; how many ms that may wait at most, -1 = until there are news. */

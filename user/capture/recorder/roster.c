@@ -61,9 +61,9 @@ static void set_due(struct roster *r, uint32_t tgid, uint64_t recheck)
 static void on_mapped(void *ctx, const struct report *report)
 {
 	struct roster *r = ctx;
-	if (r->select || target_find(r->live->targets, report->tgid).n)
+	if (r->select || target_find(r->live->h.targets, report->tgid).n)
 		set_due(r, report->tgid, 0);
-	target_report(r->live->targets, report);
+	target_report(r->live->h.targets, report);
 }
 
 static void split(struct roster *r, uint32_t tgid, const char *name)
@@ -77,11 +77,11 @@ static void split(struct roster *r, uint32_t tgid, const char *name)
 static void on_translator(void *ctx, uint32_t tgid, const char *name)
 {
 	struct roster *r = ctx;
-	struct proc_id id = target_find(r->live->targets, tgid);
+	struct proc_id id = target_find(r->live->h.targets, tgid);
 	if (r->live->shared)
 		split(r, tgid, name);
 	if (id.n)
-		target_read_maps(r->live->targets, id, UINT64_MAX, NULL);
+		target_read_maps(r->live->h.targets, id, UINT64_MAX, NULL);
 }
 
 bool roster_may_share(struct roster *r)
@@ -194,12 +194,12 @@ static bool is_refused(struct roster *r)
 /* It was taken in with its parent, or before it was looked at. */
 static bool leave_program(struct roster *r, uint32_t tgid)
 {
-	const struct proc *p = catalog_proc(r->live->catalog, target_find(r->live->targets, tgid));
+	const struct proc *p = catalog_proc(r->live->h.catalog, target_find(r->live->h.targets, tgid));
 	if (!r->select || !p || map_get(&r->standing, tgid) || !is_program(r, p->exe))
 		return false;
 	live_drop(r->live, tgid);
 	if (r->live->all)
-		probe_exclude(r->live->probe, tgid, NULL);
+		probe_exclude(r->live->h.probe, tgid, NULL);
 	return true;
 }
 
@@ -213,7 +213,7 @@ static void take_refused(struct roster *r)
 
 static void warn_of_many(struct roster *r)
 {
-	if (r->warned || r->live->shared || target_count(r->live->targets) <= OWN_LINKS_MAX)
+	if (r->warned || r->live->shared || target_count(r->live->h.targets) <= OWN_LINKS_MAX)
 		return;
 	log_warn("more than %d processes have probes of their own, which take long to be taken away: `alys-bpf ctl off` and `on` has "
 		 "them share some, as --follow does from the begin", OWN_LINKS_MAX);
@@ -240,19 +240,19 @@ static void leave(struct roster *r, uint32_t tgid)
 
 static void look_at(struct roster *r, uint32_t tgid, bool recheck)
 {
-	struct proc_id id = target_find(r->live->targets, tgid);
+	struct proc_id id = target_find(r->live->h.targets, tgid);
 	const uint64_t *parent = map_get(&r->parents, tgid);
 	/* Of one that has ended nothing can be read, and how it ended is to come. */
 	if (id.n && recheck && r->select && !is_wanted(r, tgid) && live_has(r->live, tgid))
 		leave(r, tgid);
 	else if (id.n)
-		target_read_maps(r->live->targets, id, r->live->read_ns, NULL);
-	else if (parent && r->live->o->follow && target_find(r->live->targets, (uint32_t)*parent).n)
+		target_read_maps(r->live->h.targets, id, r->live->read_ns, NULL);
+	else if (parent && r->live->h.o->follow && target_find(r->live->h.targets, (uint32_t)*parent).n)
 		roster_take(r, tgid);
 	else if (is_wanted(r, tgid))
 		add(r, tgid);
-	else if (r->select && r->live->o->follow && !r->live->all)
-		probe_remove_target(r->live->probe, tgid); /* the kernel took it in with its parent */
+	else if (r->select && r->live->h.o->follow && !r->live->all)
+		probe_remove_target(r->live->h.probe, tgid); /* the kernel took it in with its parent */
 	map_del(&r->parents, tgid);
 }
 
@@ -284,7 +284,7 @@ static int find_wanted(struct roster *r, struct found *out, struct err *err)
 		return err_set(err, errno, "cannot read /proc: %s", strerror(errno));
 	while ((e = readdir(dir))) {
 		uint32_t tgid = (uint32_t)strtoul(e->d_name, NULL, 10);
-		bool wanted = tgid && !target_find(r->live->targets, tgid).n && is_wanted(r, tgid);
+		bool wanted = tgid && !target_find(r->live->h.targets, tgid).n && is_wanted(r, tgid);
 		uint32_t *place = wanted ? VEC_PUSH(out, at) : NULL;
 		if (place)
 			*place = tgid;
@@ -299,7 +299,7 @@ int roster_scan(struct roster *r, struct err *err)
 	int rc = r->select ? find_wanted(r, &found, err) : 0;
 	/* At the begin, when nobody has any: a call must not be seen through two. */
 	if (!r->last_scan_ns)
-		r->live->shared = (r->live->o->follow || r->live->o->pids_cnt + found.at_cnt > OWN_LINKS_MAX) &&
+		r->live->shared = (r->live->h.o->follow || r->live->h.o->pids_cnt + found.at_cnt > OWN_LINKS_MAX) &&
 				  roster_may_share(r);
 	for (size_t i = 0; i < found.at_cnt; i++)
 		add(r, found.at[i]);
@@ -313,9 +313,9 @@ static void rescan(struct roster *r)
 	const struct proc *p;
 	if (r->live->shared)
 		roster_may_share(r);
-	for (size_t i = 0; (p = catalog_next_proc(r->live->catalog, &i));) {
-		if (target_find(r->live->targets, p->tgid).n == p->id.n)
-			target_read_maps(r->live->targets, p->id, r->live->read_ns, NULL);
+	for (size_t i = 0; (p = catalog_next_proc(r->live->h.catalog, &i));) {
+		if (target_find(r->live->h.targets, p->tgid).n == p->id.n)
+			target_read_maps(r->live->h.targets, p->id, r->live->read_ns, NULL);
 	}
 	roster_scan(r, NULL);
 	r->counts.rescans++;
@@ -353,18 +353,18 @@ int roster_work(struct roster *r)
 
 static void fork_into(struct roster *r, uint32_t parent, uint32_t child, uint64_t time_ns)
 {
-	struct proc_id from = target_find(r->live->targets, parent), id = target_fork(r->live->targets, parent, child);
+	struct proc_id from = target_find(r->live->h.targets, parent), id = target_fork(r->live->h.targets, parent, child);
 	struct event e = { .kind = EVENT_FORK, .proc = id, .tid = child, .old_addr = from.n, .time_ns = time_ns };
 	if (id.n)
 		live_write_event(r->live, &e);
 	r->counts.late += id.n && !r->live->shared;
 	if (id.n)
-		attach_child(r->live, catalog_proc(r->live->catalog, id));
+		attach_child(r->live, catalog_proc(r->live->h.catalog, id));
 }
 
 void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child, uint64_t time_ns)
 {
-	bool known = target_find(r->live->targets, parent).n;
+	bool known = target_find(r->live->h.targets, parent).n;
 	map_del(&r->unseen, child);
 	map_del(&r->standing, child);
 	if (!r->select) {
@@ -373,7 +373,7 @@ void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child, uint64_t 
 		return;
 	}
 	/* Its links are its parent's no more: each moment without its own is lost. */
-	if (known && !r->live->o->follow) {
+	if (known && !r->live->h.o->follow) {
 		if (is_wanted(r, child))
 			add(r, child);
 		return;
@@ -416,17 +416,17 @@ struct proc_id roster_take(struct roster *r, uint32_t tgid)
 	const struct proc_id none = { 0 };
 	struct err err;
 	/* Without select it is a child that the kernel took in, and the word of its fork was lost. */
-	if (!(r->select || r->live->o->follow) || map_get(&r->unseen, tgid) || roster_is_banned(r, tgid))
+	if (!(r->select || r->live->h.o->follow) || map_get(&r->unseen, tgid) || roster_is_banned(r, tgid))
 		return none;
 	r->counts.looked++;
 	bool refused = is_refused(r);
-	if (!refused && parent && target_find(r->live->targets, (uint32_t)*parent).n)
+	if (!refused && parent && target_find(r->live->h.targets, (uint32_t)*parent).n)
 		fork_into(r, (uint32_t)*parent, tgid, now_ns());
 	else if (!refused)
 		live_add(r->live, tgid, &err);
 	map_del(&r->parents, tgid);
 	bool left = leave_program(r, tgid);
-	struct proc_id id = target_find(r->live->targets, tgid);
+	struct proc_id id = target_find(r->live->h.targets, tgid);
 	if (!id.n) {
 		r->counts.unseen += !refused && !left;
 		if (r->unseen.count > UNSEEN_MAX)

@@ -14,8 +14,8 @@
 static bool open_module(void *ctx, struct module_id module, int *fd, const char **path)
 {
 	const struct live *l = ctx;
-	const struct module *m = catalog_module(l->catalog, module);
-	*fd = m ? target_module_fd(l->targets, module) : -1;
+	const struct module *m = catalog_module(l->h.catalog, module);
+	*fd = m ? target_module_fd(l->h.targets, module) : -1;
 	*path = m ? m->path : NULL;
 	return *fd >= 0;
 }
@@ -94,7 +94,7 @@ static struct examination examination_of(const struct live *l, const struct modu
 {
 	return (struct examination){
 		.module = m->id, .fd = fd, .path = m->path,
-		.ask = { .parts = parts, .families = l->families, .refill = attach_wants_refill(l->o) },
+		.ask = { .parts = parts, .families = l->families, .refill = attach_wants_refill(l->h.o) },
 		.first = study_comes_first(m->path),
 	};
 }
@@ -110,7 +110,7 @@ void study_now(struct live *l, const struct module *m, int fd, uint32_t parts)
 void study_file(struct live *l, const struct module *m, int fd, uint32_t parts)
 {
 	const struct examination e = examination_of(l, m, fd, parts);
-	if (l->held || (!l->flowing && !l->select)) {
+	if (l->held || (!l->flowing && !l->h.select)) {
 		study_now(l, m, fd, parts);
 	} else if (examinations_ask(l->examinations, &e)) {
 		struct findings f = refused(m, parts);

@@ -90,12 +90,12 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 	int fd = o->tap ? open("/dev/null", O_WRONLY | O_CLOEXEC) : outfile_create(r->trace_path, o->force, err);
 	if (fd < 0)
 		return o->tap ? err_set(err, errno, "cannot open /dev/null: %s", strerror(errno)) : fd;
-	r->live.writer = trace_writer_new(fd, &clock, err);
-	if (!r->live.writer && !o->tap) {
+	r->live.h.writer = trace_writer_new(fd, &clock, err);
+	if (!r->live.h.writer && !o->tap) {
 		outfile_failed(r->trace_path, err->code, err);
 		forget_trace(r);
 	}
-	return r->live.writer ? 0 : -EIO;
+	return r->live.h.writer ? 0 : -EIO;
 }
 
 static int open_rooms(struct recording *r, const struct record_options *o, struct err *err)
@@ -115,12 +115,12 @@ static int nothing_found(struct live *l, struct err *err)
 {
 	struct buf searched = { 0 }, closed = { 0 };
 	const struct module *m;
-	for (size_t i = 0; (m = catalog_next_module(l->catalog, &i)) && searched.len < 400;) {
+	for (size_t i = 0; (m = catalog_next_module(l->h.catalog, &i)) && searched.len < 400;) {
 		if (m->path[0] == '/')
 			buf_addf(&searched, "%s%s", searched.len ? ", " : "", m->path);
 	}
-	if (target_closed_files(l->targets))
-		target_closed_text(l->targets, &closed);
+	if (target_closed_files(l->h.targets))
+		target_closed_text(l->h.targets, &closed);
 	int rc = l->attach_err.code ?
 			 err_set(err, ENOENT, "no allocator could be probed: %s", l->attach_err.text) :
 		 closed.len ?
@@ -128,7 +128,7 @@ static int nothing_found(struct live *l, struct err *err)
 			 err_set(err, ENOENT,
 				 "no allocator found in %s: the process may bring its own under other names%s",
 				 buf_str(&searched),
-				 l->o->allocators ? ", or --allocator leaves out the one it uses" : "");
+				 l->h.o->allocators ? ", or --allocator leaves out the one it uses" : "");
 	buf_free(&searched);
 	buf_free(&closed);
 	return rc;
@@ -138,8 +138,8 @@ static void on_command_mapped(void *ctx)
 {
 	struct live *l = ctx;
 	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));)
-		target_read_maps(l->targets, p->id, UINT64_MAX, NULL);
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));)
+		target_read_maps(l->h.targets, p->id, UINT64_MAX, NULL);
 }
 
 static bool is_c_library(void *ctx, int fd, const char *path)
@@ -151,7 +151,7 @@ static bool is_c_library(void *ctx, int fd, const char *path)
 static void start(struct live *l)
 {
 	about_start(l);
-	probe_start(l->probe);
+	probe_start(l->h.probe);
 	l->started_ns = now_ns();
 }
 
@@ -159,15 +159,15 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 {
 	struct live *l = &r->live;
 	for (size_t i = 0; i < o->pids_cnt; i++) {
-		int rc = target_find(l->targets, o->pids[i]).n ? 0 : live_add(l, o->pids[i], err);
+		int rc = target_find(l->h.targets, o->pids[i]).n ? 0 : live_add(l, o->pids[i], err);
 		if (rc)
 			return rc;
 	}
 	if (!o->command)
 		return l->functions_cnt ? 0 : nothing_found(l, err);
-	int rc = probe_ready(l->probe, err);
+	int rc = probe_ready(l->h.probe, err);
 	for (int i = 0; i < HOLDERS && !rc; i++)
-		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->probe, i), i, err);
+		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->h.probe, i), i, err);
 	/* What the program prints would be in the middle of it. */
 	r->command.stdout_taken = outfile_is_stdout(r->output);
 	if (!rc)
@@ -175,10 +175,10 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 	if (!rc)
 		rc = live_add(l, (uint32_t)r->command.pid, err);
 	if (!rc)
-		rc = probe_add_own(l->probe, (uint32_t)r->command.pid, err);
+		rc = probe_add_own(l->h.probe, (uint32_t)r->command.pid, err);
 	if (rc)
 		return rc;
-	probe_allow_holds(l->probe);
+	probe_allow_holds(l->h.probe);
 	/* It stands still, so nothing of it is recorded before its libraries are there. */
 	start(l);
 	const struct command_ops ops = { .ctx = l, .mapped = on_command_mapped, .is_c_library = is_c_library };
@@ -189,15 +189,15 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 static void end_recording(struct recording *r)
 {
 	struct live *l = &r->live;
-	probe_stop(l->probe);
+	probe_stop(l->h.probe);
 	l->stopped_ns = now_ns();
-	probe_detach(l->probe, 0);
+	probe_detach(l->h.probe, 0);
 	live_drain(l);
-	probe_settle_calls(l->probe);
+	probe_settle_calls(l->h.probe);
 	ledger_publish(l, l->stopped_ns);
 	about_sampling(l);
 	about_end(l);
-	trace_tick(l->writer, now_ns());
+	trace_tick(l->h.writer, now_ns());
 }
 
 /* Of the file that is there now, which was closed. */
@@ -206,7 +206,7 @@ static void say_result(const struct recording *r, const char *path, uint64_t byt
 	struct buf line = { 0 };
 	const struct live *l = &r->live;
 	buf_addf(&line, "%.1f s, ", (double)(l->stopped_ns - l->started_ns) / 1e9);
-	catalog_ledger_text(l->catalog, &line);
+	catalog_ledger_text(l->h.catalog, &line);
 	if (!outfile_is_stdout(path)) {
 		buf_addf(&line, "; %s (", path);
 		text_bytes(&line, (double)bytes);
@@ -246,10 +246,10 @@ static int complete_trace(struct recording *r, struct err *err)
 	struct err names;
 	if (finish_symbols(l, &names))
 		log_warn("%s", names.text);
-	if (l->o->tap)
-		return l->o->tap->end(l->o->tap->ctx, l, err);
-	int rc = trace_writer_close(l->writer, err);
-	l->writer = NULL;
+	if (l->h.o->tap)
+		return l->h.o->tap->end(l->h.o->tap->ctx, l, err);
+	int rc = trace_writer_close(l->h.writer, err);
+	l->h.writer = NULL;
 	if (rc || !r->converts)
 		say_result(r, r->trace_path, size_of(r->trace_path));
 	if (rc && outfile_is_stdout(r->trace_path))
@@ -262,13 +262,13 @@ static int complete_trace(struct recording *r, struct err *err)
 static void close_rooms(struct recording *r)
 {
 	struct live *l = &r->live;
-	if (l->probe)
-		probe_stop(l->probe);
+	if (l->h.probe)
+		probe_stop(l->h.probe);
 	command_kill(&r->command);
 	live_close(l);
-	if (l->writer) {
+	if (l->h.writer) {
 		/* Refused before anything was recorded: an empty trace helps nobody. */
-		trace_writer_close(l->writer, NULL);
+		trace_writer_close(l->h.writer, NULL);
 		forget_trace(r);
 	}
 }
@@ -284,7 +284,7 @@ static int record(struct recording *r, const struct record_options *o, struct er
 	if (!l->started_ns)
 		start(l);
 	about_sampling(l);
-	size_t alive = target_count(l->targets);
+	size_t alive = target_count(l->h.targets);
 	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es", l->functions_cnt);
 	struct err broken = { 0 };
 	int cut = live_run(l, r->signals, &broken);
@@ -293,7 +293,7 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		log_err("%s", broken.text);
 	end_recording(r);
 	/* One that runs under a translator now is no target any more, but still somebody's program. */
-	if (!target_count(l->targets))
+	if (!target_count(l->h.targets))
 		command_await(&r->command, r->signals);
 	/* The first Ctrl-C ended the recording; a second one ends the program. */
 	signals_close(r->signals);

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "naming/options.h"
-#include "recorder/options.h"
+#include "recording/options.h"
 #include "report/report.h"
 
 #define CONVERT_STACKS "each|once"

@@ -72,7 +72,7 @@ static int print_report(struct watching *w, struct live *l, uint64_t now, struct
 	struct snapshot *snap = heap_snapshot(w->heap);
 	if (!snap)
 		return err_set(err, ENOMEM, "out of memory");
-	struct report_input in = { .catalog = l->catalog, .snapshot = snap, .start_ns = l->started_ns };
+	struct report_input in = { .catalog = l->h.catalog, .snapshot = snap, .start_ns = l->started_ns };
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
 	put_heading(w, (double)(now - l->started_ns) / 1e9, &out);
@@ -109,7 +109,7 @@ static int end(void *ctx, struct live *l, struct err *err)
 		return print_report(w, l, l->stopped_ns, err);
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
-	struct report_input in = { .catalog = l->catalog, .start_ns = l->started_ns };
+	struct report_input in = { .catalog = l->h.catalog, .start_ns = l->started_ns };
 	return output_finish(&dst, pins_write(w->heap, &in, &w->o->report, &out, err), err);
 }
 

@@ -20,7 +20,7 @@ struct lent {
 
 static void lend_perf_map(struct live *l, struct symbolizer *s, const struct module *m, struct lent *lent)
 {
-	int fd = target_open_perf_map(l->targets, m->id);
+	int fd = target_open_perf_map(l->h.targets, m->id);
 	int *place = fd >= 0 ? VEC_PUSH(lent, fds) : NULL;
 	if (place) {
 		*place = fd;
@@ -33,8 +33,8 @@ static void lend_perf_map(struct live *l, struct symbolizer *s, const struct mod
 static void lend_files(struct live *l, struct symbolizer *s, struct lent *lent)
 {
 	const struct module *m;
-	for (size_t i = 0; (m = catalog_next_module(l->catalog, &i));) {
-		int fd = target_module_fd(l->targets, m->id);
+	for (size_t i = 0; (m = catalog_next_module(l->h.catalog, &i));) {
+		int fd = target_module_fd(l->h.targets, m->id);
 		struct err err;
 		if (fd >= 0 && symbolizer_add_file(s, m->id, fd, m->path, &err))
 			log_info("%s: no names: %s", m->path, err.text);
@@ -80,19 +80,19 @@ int finish_names(const struct catalog *c, struct trace_writer *w, bool (*wanted)
 static void write_counts(struct live *l)
 {
 	const struct count *n;
-	for (size_t i = 0; (n = catalog_next_count(l->catalog, &i));)
+	for (size_t i = 0; (n = catalog_next_count(l->h.catalog, &i));)
 		if (!strncmp(n->name, "symbols-", 8))
-			trace_write_count(l->writer, n);
+			trace_write_count(l->h.writer, n);
 }
 
 int finish_symbols(struct live *l, struct err *err)
 {
-	if (l->o->backtrace < BACKTRACE_NAME)
+	if (l->h.o->backtrace < BACKTRACE_NAME)
 		return 0;
 	struct symbolizer_config config;
 	int rc = namer_config(&config,
-			      l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
-			      l->o->raw_names, l->o->debuginfod, err);
+			      l->h.o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+			      l->h.o->raw_names, l->h.o->debuginfod, err);
 	if (rc)
 		return rc;
 	struct symbolizer *s = symbolizer_new(&config);
@@ -101,12 +101,12 @@ int finish_symbols(struct live *l, struct err *err)
 	struct progress p = progress_begin("resolving names");
 	struct lent lent = { 0 };
 	lend_files(l, s, &lent);
-	rc = symbolizer_run(s, l->catalog, progress_step, &p, err);
+	rc = symbolizer_run(s, l->h.catalog, progress_step, &p, err);
 	progress_end(&p);
 	symbolizer_free(s);
 	for (size_t i = 0; i < lent.fds_cnt; i++)
 		close(lent.fds[i]);
 	free(lent.fds);
 	write_counts(l);
-	return rc ? rc : finish_names(l->catalog, l->writer, NULL, NULL);
+	return rc ? rc : finish_names(l->h.catalog, l->h.writer, NULL, NULL);
 }

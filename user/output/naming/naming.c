@@ -98,14 +98,14 @@ static void lend_files(struct live *l, struct job *j)
 {
 	const struct module *m;
 	for (size_t i = 0; (m = catalog_next_module(j->catalog, &i));) {
-		int fd = target_module_fd(l->targets, m->id);
+		int fd = target_module_fd(l->h.targets, m->id);
 		if (fd >= 0) {
 			fd = keep(j, fcntl(fd, F_DUPFD_CLOEXEC, 3));
 			if (fd >= 0)
 				symbolizer_add_file(j->symbolizer, m->id, fd, m->path, NULL);
 			continue;
 		}
-		fd = keep(j, target_open_perf_map(l->targets, m->id));
+		fd = keep(j, target_open_perf_map(l->h.targets, m->id));
 		if (fd >= 0)
 			symbolizer_add_perf_map(j->symbolizer, m->id, fd, m->path, NULL);
 	}
@@ -137,19 +137,19 @@ static struct job *prepare(struct naming *n, struct err *err)
 	struct symbolizer_config config;
 	const struct stack *s;
 	struct job *j = calloc(1, sizeof(*j));
-	if (!j || namer_config(&config, l->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
-			       l->o->raw_names, l->o->debuginfod, err))
+	if (!j || namer_config(&config, l->h.o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+			       l->h.o->raw_names, l->h.o->debuginfod, err))
 		goto failed;
 	config.memory = n->room > ROOM_LEAST ? n->room : ROOM_LEAST;
 	j->done = n->done;
 	j->upto = l->stacks_cnt;
 	j->symbolizer = symbolizer_new(&config);
 	j->catalog = catalog_new();
-	struct subset part = { .from = l->catalog, .to = j->catalog };
+	struct subset part = { .from = l->h.catalog, .to = j->catalog };
 	if (!j->symbolizer || !j->catalog)
 		goto failed;
 	size_t taken = 0;
-	for (size_t i = 0; taken < STACKS_MAX && (s = catalog_next_stack(l->catalog, &i));) {
+	for (size_t i = 0; taken < STACKS_MAX && (s = catalog_next_stack(l->h.catalog, &i));) {
 		if (s->id.n <= n->reached)
 			continue;
 		subset_stack(&part, s);
@@ -168,7 +168,7 @@ int naming_begin(struct naming *n, struct err *err)
 {
 	if (n->job || n->reached == n->live->stacks_cnt)
 		return 0;
-	if (n->live->o->backtrace < BACKTRACE_NAME) {
+	if (n->live->h.o->backtrace < BACKTRACE_NAME) {
 		n->reached = n->live->stacks_cnt;
 		return 0;
 	}
@@ -202,7 +202,7 @@ bool naming_collect(struct naming *n)
 		return false;
 	pthread_join(n->thread, NULL);
 	struct subset part = { .to = n->job->catalog };
-	subset_give_names(&part, n->live->catalog);
+	subset_give_names(&part, n->live->h.catalog);
 	note_failures(n, n->job->catalog);
 	n->reached = n->job->upto;
 	job_free(n->job);

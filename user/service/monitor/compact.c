@@ -8,8 +8,8 @@
 
 static bool is_current(const struct live *l, struct proc_id id)
 {
-	const struct proc *p = catalog_proc(l->catalog, id);
-	return p && target_find(l->targets, p->tgid).n == id.n;
+	const struct proc *p = catalog_proc(l->h.catalog, id);
+	return p && target_find(l->h.targets, p->tgid).n == id.n;
 }
 
 bool compact_keeps(const struct compact *c, const struct stack *s)
@@ -27,15 +27,15 @@ static void copy_living(const struct compact *c, struct subset *s)
 	const struct stack *k;
 	subset_meta(s);
 	subset_counts(s);
-	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
 		if (is_current(l, p->id))
 			subset_proc(s, p->id);
 	}
-	for (size_t i = 0; (m = catalog_next_mapping(l->catalog, &i));) {
+	for (size_t i = 0; (m = catalog_next_mapping(l->h.catalog, &i));) {
 		if (is_current(l, m->proc))
 			subset_mapping(s, m);
 	}
-	for (size_t i = 0; (k = catalog_next_stack(l->catalog, &i));) {
+	for (size_t i = 0; (k = catalog_next_stack(l->h.catalog, &i));) {
 		if (compact_keeps(c, k))
 			subset_stack(s, k);
 	}
@@ -60,18 +60,18 @@ void compact_prepare(struct live *l)
 {
 	l->forgets = true;
 	map_free(&l->recalled);
-	probe_forget_stacks(l->probe);
+	probe_forget_stacks(l->h.probe);
 }
 
 int compact_catalog(const struct compact *c)
 {
 	struct live *l = c->live;
-	struct subset s = { .from = l->catalog, .to = catalog_new() };
+	struct subset s = { .from = l->h.catalog, .to = catalog_new() };
 	struct map stacks = { 0 };
 	if (!s.to)
 		return -ENOMEM;
 	copy_living(c, &s);
-	if (s.failed || !copy_hashes(l, s.to, &stacks) || target_move(l->targets, s.to)) {
+	if (s.failed || !copy_hashes(l, s.to, &stacks) || target_move(l->h.targets, s.to)) {
 		catalog_free(s.to);
 		map_free(&stacks);
 		return -ENOMEM;
@@ -79,8 +79,8 @@ int compact_catalog(const struct compact *c)
 	map_free(&l->stacks);
 	l->stacks = stacks;
 	attach_prune(l, s.to);
-	catalog_free(l->catalog);
-	l->catalog = s.to;
+	catalog_free(l->h.catalog);
+	l->h.catalog = s.to;
 	compact_prepare(l);
 	return 0;
 }

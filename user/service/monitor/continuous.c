@@ -20,7 +20,6 @@
 #include "recorder/about.h"
 #include "recorder/attach.h"
 #include "recorder/ledger.h"
-#include "recorder/pressure.h"
 #include "recorder/roster.h"
 #include "recorder/study.h"
 #include "target/proc.h"
@@ -78,13 +77,13 @@ static double cpu_seconds(void)
 
 static void describe(const struct continuous *c, const struct heap_of *o, struct continuous_process *out)
 {
-	const struct proc *p = catalog_proc(c->live.catalog, o->proc);
-	struct account a = account_read(c->live.probe, p ? p->tgid : 0, o->events);
+	const struct proc *p = catalog_proc(c->live.h.catalog, o->proc);
+	struct account a = account_read(c->live.h.probe, p ? p->tgid : 0, o->events);
 	const struct totals *t = heap_totals(o->heap);
 	*out = (struct continuous_process){
 		.tgid = p ? p->tgid : 0, .proc = o->proc, .comm = p ? p->comm : "", .exe = p ? p->exe : "",
 		.start_ns = p ? p->start_ns : 0, .live = t->est_live_sz, .live_error = sqrt(t->var_live_sz), .rate = o->rate,
-		.live_below = t->live_cnt ? 0 : unsampled_below(c->live.interval),
+		.live_below = t->live_cnt ? 0 : unsampled_below(c->live.rate.interval),
 		.events = a.recorded, .lost = account_lost(&a), .history = o->history, .history_cnt = o->history_cnt,
 		.history_step_s = NOTE_NS / 1e9, .resident = o->resident, .begun_ns = o->begun_ns,
 	};
@@ -108,7 +107,7 @@ static void end_process(struct continuous *c, struct proc_id proc, enum ending w
 static void apply_interval(struct continuous *c)
 {
 	c->record.interval = c->limits.interval;
-	pressure_set(&c->live, c->limits.interval);
+	live_set_interval(&c->live, c->limits.interval);
 }
 
 static void take_step(struct continuous *c, enum limits_step step)
@@ -118,7 +117,7 @@ static void take_step(struct continuous *c, enum limits_step step)
 	if (step == LIMITS_THIN || step == LIMITS_COARSEN || step == LIMITS_REFINE)
 		apply_interval(c);
 	if (step == LIMITS_ACCEPT)
-		probe_forget_stacks(c->live.probe);
+		probe_forget_stacks(c->live.h.probe);
 	c->live.refusing = c->limits.refusing;
 	if (step == LIMITS_THIN || step == LIMITS_REFUSE)
 		malloc_trim(0);
@@ -137,7 +136,7 @@ static uint64_t names_room(uint64_t limit)
 /* Where the catalog is compacted, or a profile is made of it, it is there twice: that is not to come as a surprise. */
 static uint64_t set_by(const struct continuous *c)
 {
-	return catalog_memory(c->live.catalog) / 2 * 3 + (naming_is_busy(c->naming) ? 0 : names_room(c->limits.memory_max));
+	return catalog_memory(c->live.h.catalog) / 2 * 3 + (naming_is_busy(c->naming) ? 0 : names_room(c->limits.memory_max));
 }
 
 static void keep_limits(struct continuous *c, uint64_t now)
@@ -206,11 +205,11 @@ static int open_rooms(struct continuous *c, struct err *err)
 	if (!rc)
 		rc = calibrate_prepare(err);
 	if (!rc)
-		rc = probe_ready(l->probe, err);
+		rc = probe_ready(l->h.probe, err);
 	if (!rc)
-		rc = probe_exclude(l->probe, (uint32_t)getpid(), err);
+		rc = probe_exclude(l->h.probe, (uint32_t)getpid(), err);
 	if (!rc)
-		rc = probe_listen(l->probe, false, err);
+		rc = probe_listen(l->h.probe, false, err);
 	roster_free(l->roster);
 	l->roster = NULL;
 	c->naming = rc ? NULL : naming_new(l, err);
@@ -310,7 +309,7 @@ void continuous_free(struct continuous *c)
 
 bool continuous_can_split(const struct continuous *c)
 {
-	return probe_tier(c->live.probe) != PROBE_TIER_PERF;
+	return probe_tier(c->live.h.probe) != PROBE_TIER_PERF;
 }
 
 /* Everything that was known of processes: what they did while nobody looked is not known. */
@@ -318,16 +317,16 @@ static void forget_processes(struct continuous *c)
 {
 	struct live *l = &c->live;
 	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->catalog, &i));) {
-		if (target_find(l->targets, p->tgid).n != p->id.n)
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+		if (target_find(l->h.targets, p->tgid).n != p->id.n)
 			continue;
 		live_heap_gone(l, p->id, p->tgid);
-		target_gone(l->targets, p->tgid);
-		tables_drop_mappings(probe_tables(l->probe), p->tgid);
-		probe_remove_target(l->probe, p->tgid);
+		target_gone(l->h.targets, p->tgid);
+		tables_drop_mappings(probe_tables(l->h.probe), p->tgid);
+		probe_remove_target(l->h.probe, p->tgid);
 	}
-	probe_exclude(l->probe, (uint32_t)getpid(), NULL);
-	probe_forget_losses(l->probe, 0);
+	probe_exclude(l->h.probe, (uint32_t)getpid(), NULL);
+	probe_forget_losses(l->h.probe, 0);
 	heaps_free(&c->heaps);
 	map_free(&l->silent);
 	map_free(&l->victims);
@@ -362,7 +361,7 @@ static int add_pids(struct continuous *c, struct err *err)
 		bool own = refuse_own(tgid, &why) || refuse_successor(c, i, &why);
 		if (!own)
 			roster_pin(c->live.roster, tgid);
-		if (!own && (target_find(c->live.targets, tgid).n || !live_add(&c->live, tgid, &why)))
+		if (!own && (target_find(c->live.h.targets, tgid).n || !live_add(&c->live, tgid, &why)))
 			continue;
 		if (++failed == c->record.pids_cnt && !select_is_open(&c->o->select))
 			rc = err_set(err, why.code, "%s", why.text);
@@ -375,8 +374,8 @@ static int add_pids(struct continuous *c, struct err *err)
 static void count_spent(struct continuous *c)
 {
 	c->cpu_s = cpu_seconds();
-	c->hits = catalog_sum(c->live.catalog, COUNT_HIT);
-	c->recorded = catalog_sum(c->live.catalog, COUNT_RECORDED);
+	c->hits = catalog_sum(c->live.h.catalog, COUNT_HIT);
+	c->recorded = catalog_sum(c->live.h.catalog, COUNT_RECORDED);
 }
 
 /* Names and files are looked into by processes of their own. What they take is none that they lack. */
@@ -418,10 +417,10 @@ int continuous_on(struct continuous *c, struct err *err)
 	l->warned_silent = true; /* a machine may well be silent */
 	l->abandoned = false;
 	l->roster = roster_new(l, &c->o->select, err);
-	int rc = l->roster ? probe_listen(l->probe, true, err) : -ENOMEM;
+	int rc = l->roster ? probe_listen(l->h.probe, true, err) : -ENOMEM;
 	if (rc)
 		return rc;
-	probe_start(l->probe);
+	probe_start(l->h.probe);
 	c->on = true;
 	c->on_since_ns = now_ns();
 	rc = roster_scan(l->roster, err);
@@ -442,15 +441,15 @@ void continuous_off(struct continuous *c)
 		return;
 	c->on = false;
 	c->on_ns += now_ns() - c->on_since_ns;
-	probe_stop(l->probe);
-	probe_detach(l->probe, 0);
-	probe_listen(l->probe, false, NULL);
+	probe_stop(l->h.probe);
+	probe_detach(l->h.probe, 0);
+	probe_listen(l->h.probe, false, NULL);
 	attach_reset(l);
 	live_drain(l);
 	ledger_publish(l, now_ns());
 	roster_free(l->roster);
 	l->roster = NULL;
-	probe_forget_blocks(l->probe);
+	probe_forget_blocks(l->h.probe);
 }
 
 int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
@@ -458,25 +457,25 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
 	if (!c->on)
 		return err_set(err, EAGAIN, "tracing is off: switch it on first with `alys-bpf ctl on`");
 	live_bury(&c->live, tgid);
-	if (target_find(c->live.targets, tgid).n && !roster_is_banned(c->live.roster, tgid))
+	if (target_find(c->live.h.targets, tgid).n && !roster_is_banned(c->live.roster, tgid))
 		return 0;
 	int rc = refuse_own(tgid, err);
 	if (rc)
 		return rc;
 	roster_pin(c->live.roster, tgid);
-	probe_remove_target(c->live.probe, tgid); /* it may have been excluded */
+	probe_remove_target(c->live.h.probe, tgid); /* it may have been excluded */
 	return live_add(&c->live, tgid, err);
 }
 
 int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
 {
-	if (!c->on || !target_find(c->live.targets, tgid).n)
+	if (!c->on || !target_find(c->live.h.targets, tgid).n)
 		return err_set(err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", tgid);
 	roster_ban(c->live.roster, tgid);
 	live_drop(&c->live, tgid);
 	/* Who asked for it may look whether they are gone. */
 	probe_await_detached();
-	return c->live.all ? probe_exclude(c->live.probe, tgid, err) : 0;
+	return c->live.all ? probe_exclude(c->live.h.probe, tgid, err) : 0;
 }
 
 void continuous_set_interval(struct continuous *c, uint64_t interval)
@@ -560,7 +559,7 @@ static void note_resident(struct continuous *c)
 {
 	for (size_t i = 0; i < c->heaps.at_cnt; i++) {
 		struct heap_of *o = c->heaps.at[i];
-		const struct proc *p = catalog_proc(c->live.catalog, o->proc);
+		const struct proc *p = catalog_proc(c->live.h.catalog, o->proc);
 		o->resident = p ? proc_resident(p->tgid) : 0;
 	}
 }
@@ -600,7 +599,7 @@ int continuous_each(const struct continuous *c, int (*fn)(void *ctx, const struc
 
 struct proc_id continuous_find(const struct continuous *c, uint32_t tgid)
 {
-	return target_find(c->live.targets, tgid);
+	return target_find(c->live.h.targets, tgid);
 }
 
 bool continuous_is_there(const struct continuous *c, uint32_t tgid)
@@ -640,9 +639,9 @@ uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes)
 
 struct heap_mark *continuous_mark(struct continuous *c, struct proc_id proc)
 {
-	const struct proc *p = catalog_proc(c->live.catalog, proc);
+	const struct proc *p = catalog_proc(c->live.h.catalog, proc);
 	const struct heap_of *o = proc.n ? heaps_put(&c->heaps, proc) : NULL; /* it may have allocated nothing yet */
-	struct account now = account_read(c->live.probe, p ? p->tgid : 0, o ? o->events : 0);
+	struct account now = account_read(c->live.h.probe, p ? p->tgid : 0, o ? o->events : 0);
 	struct heap_mark *m = heaps_mark(&c->heaps, proc);
 	if (m)
 		heap_mark_note(m, &now);
@@ -653,13 +652,13 @@ const struct catalog *continuous_ledger(struct continuous *c)
 {
 	if (c->on)
 		ledger_publish(&c->live, now_ns());
-	return c->live.catalog;
+	return c->live.h.catalog;
 }
 
 /* Why samples are rarer than they were asked for. */
 static const char *reason_of(const struct continuous *c)
 {
-	return c->limits.reason ?: c->live.interval > c->limits.interval ? PRESSURE_REASON : NULL;
+	return c->limits.reason ?: c->live.rate.interval > c->limits.interval ? RATE_SLOWER : NULL;
 }
 
 void continuous_status(const struct continuous *c, struct continuous_status *out)
@@ -668,15 +667,15 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	struct probe_stats s = { 0 };
 	struct roster_counts r = { 0 };
 	struct examinations_counts n;
-	probe_stats(l->probe, &s);
+	probe_stats(l->h.probe, &s);
 	if (l->roster)
 		r = roster_counts(l->roster);
 	examinations_counts(l->examinations, &n);
 	*out = (struct continuous_status){
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
-		.interval = l->interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
-		.processes = target_count(l->targets), .files = attach_files(l),
-		.examined = attach_examined(l), .closed_files = target_closed_files(l->targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
+		.interval = l->rate.interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
+		.processes = target_count(l->h.targets), .files = attach_files(l),
+		.examined = attach_examined(l), .closed_files = target_closed_files(l->h.targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
 		.memory = footprint_now(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
 		.memory_max = c->limits.memory_max,
 		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,

@@ -12,7 +12,7 @@
 #include "monitor/limits.h"
 #include "monitor/profiles.h"
 #include "monitor/traces.h"
-#include "recorder/options.h"
+#include "recording/options.h"
 #include "target/select.h"
 
 struct continuous;

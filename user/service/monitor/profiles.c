@@ -100,7 +100,7 @@ static void put_number(struct catalog *c, const char *key, uint64_t n)
 /* A number alone may be another's by the time that somebody reads of it. */
 static void put_process(const struct profiles *p, struct catalog *c, struct proc_id id)
 {
-	const struct proc *proc = catalog_proc(p->live->catalog, id);
+	const struct proc *proc = catalog_proc(p->live->h.catalog, id);
 	struct buf text = { 0 };
 	if (!proc)
 		return;
@@ -145,7 +145,7 @@ static void put_account(struct subset *part, const struct waiting *w)
 /* Only what the profile shows, so that other processes' files are not in it. */
 static struct catalog *part_of(const struct profiles *p, const struct waiting *w)
 {
-	struct subset part = { .from = p->live->catalog, .to = catalog_new() };
+	struct subset part = { .from = p->live->h.catalog, .to = catalog_new() };
 	if (!part.to)
 		return NULL;
 	subset_meta(&part);
@@ -225,8 +225,8 @@ static void answer(const struct profiles *p, struct waiting *w)
 
 static struct account account_of(const struct profiles *p, const struct waiting *w, const struct heap_of *one)
 {
-	const struct proc *proc = catalog_proc(p->live->catalog, w->r.proc);
-	struct account now = account_read(p->live->probe, proc ? proc->tgid : 0, one ? one->events : 0);
+	const struct proc *proc = catalog_proc(p->live->h.catalog, w->r.proc);
+	struct account now = account_read(p->live->h.probe, proc ? proc->tgid : 0, one ? one->events : 0);
 	bool from_mark = w->r.since && heap_mark_is_of(w->r.since, w->r.proc);
 	return from_mark ? account_since(&now, heap_mark_account(w->r.since)) : now;
 }

@@ -50,7 +50,7 @@ static bool is_used(void *ctx, const struct stack *s)
 static void complete(const struct traces *t, struct closing *c)
 {
 	struct err why = { 0 };
-	finish_names(t->live->catalog, c->writer, is_used, c->writer);
+	finish_names(t->live->h.catalog, c->writer, is_used, c->writer);
 	int rc = trace_writer_close(c->writer, &why);
 	c->end.done(c->end.ctx, rc, &why);
 }
@@ -103,10 +103,10 @@ static void end_file(struct traces *t, struct closing *place)
 	snprintf(now, sizeof(now), "%" PRIu64, now_ns());
 	ledger_cut(l);
 	about_liveness(l);
-	trace_write_meta(l->writer, "end_mono_ns", now);
-	l->dropped_before += trace_dropped(l->writer);
-	*place = (struct closing){ .writer = l->writer, .end = t->end, .stacks_cnt = l->stacks_cnt };
-	l->writer = NULL;
+	trace_write_meta(l->h.writer, "end_mono_ns", now);
+	l->dropped_before += trace_dropped(l->h.writer);
+	*place = (struct closing){ .writer = l->h.writer, .end = t->end, .stacks_cnt = l->stacks_cnt };
+	l->h.writer = NULL;
 }
 
 struct carrying {
@@ -128,7 +128,7 @@ static int carry(void *ctx, const struct event *live)
 /* Whoever reads this file alone would take their frees for those of unknown blocks. */
 static void carry_over(const struct traces *t)
 {
-	struct carrying c = { .to = t->live->writer, .now_ns = now_ns() };
+	struct carrying c = { .to = t->live->h.writer, .now_ns = now_ns() };
 	for (size_t i = 0; i < t->heaps->at_cnt; i++)
 		heap_visit_live(t->heaps->at[i]->heap, carry, &c);
 }
@@ -138,7 +138,7 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 	struct live *l = t->live;
 	catalog_free(t->account);
 	l->account = t->account = account;
-	l->writer = w;
+	l->h.writer = w;
 	t->events = 0;
 	if (!w)
 		return;
@@ -154,13 +154,13 @@ int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct er
 	struct live *l = t->live;
 	struct trace_clock clock = about_clock();
 	struct trace_writer *w = fd >= 0 ? trace_writer_new(fd, &clock, err) : NULL;
-	struct catalog *account = copy_account(l->catalog);
+	struct catalog *account = copy_account(l->h.catalog);
 	if (fd >= 0 && !w) {
 		catalog_free(account);
 		return -err->code;
 	}
-	struct closing *place = l->writer ? VEC_PUSH(t, queue) : NULL;
-	if (!account || (l->writer && !place) || (w && trace_know(w, l->catalog))) {
+	struct closing *place = l->h.writer ? VEC_PUSH(t, queue) : NULL;
+	if (!account || (l->h.writer && !place) || (w && trace_know(w, l->h.catalog))) {
 		t->queue_cnt -= place != NULL;
 		catalog_free(account);
 		if (w)
@@ -177,19 +177,19 @@ int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct er
 void traces_event(struct traces *t, const struct event *e)
 {
 	t->events++;
-	trace_write_event(t->live->writer, e);
+	trace_write_event(t->live->h.writer, e);
 }
 
 uint64_t traces_size(const struct traces *t, uint64_t *bytes)
 {
-	*bytes = t->live->writer ? trace_bytes(t->live->writer) - t->carried : 0;
+	*bytes = t->live->h.writer ? trace_bytes(t->live->h.writer) - t->carried : 0;
 	return t->events;
 }
 
 static bool is_leaving(void *ctx, const struct stack *s)
 {
 	const struct compact *kept = ctx;
-	return !compact_keeps(kept, s) && trace_has_stack(kept->live->writer, s->id);
+	return !compact_keeps(kept, s) && trace_has_stack(kept->live->h.writer, s->id);
 }
 
 bool traces_settle(struct traces *t, const struct compact *kept)
@@ -198,14 +198,14 @@ bool traces_settle(struct traces *t, const struct compact *kept)
 	struct err err;
 	if (t->queue_cnt)
 		return false;
-	if (!l->writer)
+	if (!l->h.writer)
 		return true;
 	if (!t->settle_at)
 		t->settle_at = l->stacks_cnt;
 	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, &err))
 		return false;
 	t->settle_at = 0;
-	finish_names(l->catalog, l->writer, is_leaving, (void *)(uintptr_t)kept);
+	finish_names(l->h.catalog, l->h.writer, is_leaving, (void *)(uintptr_t)kept);
 	return true;
 }
 
@@ -215,7 +215,7 @@ void traces_free(struct traces *t)
 	if (!t)
 		return;
 	/* Without memory even for the list, the file is closed as it is. */
-	if (t->live->writer && traces_turn(t, -1, NULL, &err)) {
+	if (t->live->h.writer && traces_turn(t, -1, NULL, &err)) {
 		struct closing last;
 		end_file(t, &last);
 		complete(t, &last);

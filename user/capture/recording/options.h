@@ -1,6 +1,6 @@
-/* recorder/options: what a recording was asked to do, already parsed and checked. */
-#ifndef ALYS_RECORDER_OPTIONS_H
-#define ALYS_RECORDER_OPTIONS_H
+/* recording/options: what a recording was asked to do, already parsed and checked. */
+#ifndef ALYS_RECORDING_OPTIONS_H
+#define ALYS_RECORDING_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
