@@ -291,6 +291,29 @@ def public():
     shutil.rmtree(folder)
 
 
+@pytest.fixture
+def overlays(tmp_path):
+    """overlays(file...): a folder with copies, and the same under two overlays, each a device of its own."""
+    place = tmp_path / "containers"
+    folders = [place / name for name in ("layer", "one", "two")]
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+
+    def mount(*files):
+        for folder in (place / "empty", *folders):
+            folder.mkdir()
+        for file in files:
+            shutil.copy(file, folders[0])
+        for folder in folders[1:]:
+            done = subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={place}/empty:{folders[0]}", "none", folder])
+            if done.returncode:
+                pytest.skip("no overlay can be mounted here")
+        return folders
+    yield mount
+    for folder in (*folders[1:], place):
+        subprocess.run(["umount", "-l", folder], check=False, stderr=subprocess.DEVNULL)
+
+
 def alys(*args, timeout=TIMEOUT, **kw):
     return subprocess.run([str(ALYS), *[str(a) for a in args]], capture_output=True, text=True, errors="replace",
                           timeout=timeout, stdin=subprocess.DEVNULL, **kw)

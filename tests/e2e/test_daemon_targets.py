@@ -170,27 +170,8 @@ def test_never_itself(group, started, daemon, tmp_path):
 # --- containers ------------------------------------------------------------------------------------
 
 @pytest.fixture
-def containers(tmp_path):
-    """A folder with a program, and the same under two overlays, each a device of its own."""
-    place = tmp_path / "containers"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
-    folders = [place / name for name in ("layer", "one", "two")]
-    (place / "empty").mkdir()
-    try:
-        for folder in folders:
-            folder.mkdir()
-        copy("c_static", folders[0] / "c_static")
-        copy("c_gcfixed", folders[0] / "c_gcfixed")
-        shutil.copy("/usr/lib/x86_64-linux-gnu/libgc.so.1", folders[0])
-        for folder in folders[1:]:
-            done = subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={place}/empty:{folders[0]}", "none", folder])
-            if done.returncode:
-                pytest.skip("no overlay can be mounted here")
-        yield folders
-    finally:
-        for folder in (*folders[1:], place):
-            subprocess.run(["umount", "-l", folder], check=False, stderr=subprocess.DEVNULL)
+def containers(overlays):
+    return overlays(PROGS / "c_static", PROGS / "c_gcfixed", "/usr/lib/x86_64-linux-gnu/libgc.so.1")
 
 
 @pytest.mark.parametrize("how_chosen", ["cgroup", "exe"])

@@ -21,7 +21,7 @@
 /* A program of its own, with an allocator and a collector in it. */
 static struct probed_file *put_file(struct files *f, uint64_t ino)
 {
-	const struct described like = { .sites_cnt = 10, .exits_cnt = 20 };
+	const struct described like = { .digest = 10 };
 	struct alys_gc_site site = { .vaddr = ino };
 	struct probed_file *file = files_put(f, (struct probe_file){ .dev = 1, .ino = ino });
 	uint32_t number;
@@ -71,6 +71,27 @@ static void test_numbers_wait_long(void **state)
 	assert_int_equal(other, one);
 	assert_int_equal(numbers_take(&n, &other), -ENOSPC);
 	numbers_free(&n);
+}
+
+/* A trial that is over takes nobody in: its entries are described as no trial's. */
+static void test_ended_trials(void **state)
+{
+	const struct described trial = { .trial = true, .digest = 7 }, another = { .trial = true, .digest = 8 };
+	struct files f = { 0 };
+	bool made;
+	int rc;
+	(void)state;
+	assert_int_equal(files_init(&f), 0);
+	struct probed_file *file = put_file(&f, 1);
+	struct described *first = files_describe(&f, file, &trial, &made, &rc);
+	assert_ptr_equal(files_describe(&f, file, &trial, &made, &rc), first);
+	assert_ptr_not_equal(files_describe(&f, file, &another, &made, &rc), first);
+	first->ended = 1;
+	struct described *second = files_describe(&f, file, &trial, &made, &rc);
+	assert_true(made && second != first);
+	assert_ptr_equal(files_way(&f, first->object), first);
+	assert_ptr_equal(files_way(&f, second->object), second);
+	files_free(&f);
 }
 
 /* Copies of one library are told of once, until the last of them is gone. */
@@ -159,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files_come_and_go),
 		cmocka_unit_test(test_numbers_wait_long),
+		cmocka_unit_test(test_ended_trials),
 		cmocka_unit_test(test_equal_collectors),
 		cmocka_unit_test(test_leaving),
 	};

@@ -66,8 +66,7 @@ static struct described *known_way(const struct probed_file *file, const struct 
 {
 	for (size_t i = 0; i < file->ways_cnt; i++) {
 		struct described *d = file->ways[i];
-		if (d->returns == like->returns && d->trial == like->trial &&
-		    d->sites_cnt == like->sites_cnt && d->exits_cnt == like->exits_cnt)
+		if (d->returns == like->returns && d->trial == like->trial && d->digest == like->digest && !d->ended)
 			return d;
 	}
 	return NULL;

@@ -25,7 +25,8 @@ enum probe_returns {
 struct described {
 	enum probe_returns returns;
 	bool trial;
-	size_t sites_cnt, exits_cnt; /* of its list */
+	size_t ended;    /* of a trial that is over: its exits' places begin here, and nobody new comes in; 0 = it is not */
+	uint64_t digest; /* of its list: equal lists are described once */
 	uint32_t object;
 	uint32_t *places; /* in the table of sites, in the order in which they are described */
 	size_t places_cnt, places_cap;

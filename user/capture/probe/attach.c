@@ -97,8 +97,7 @@ static struct described *describe_file(struct probe *p, struct probed_file *file
 				       const struct order *o, struct err *err)
 {
 	const struct described like = {
-		.returns = o->returns, .trial = o->proof != NULL,
-		.sites_cnt = o->sites->sites_cnt, .exits_cnt = o->sites->exits_cnt,
+		.returns = o->returns, .trial = o->proof != NULL, .digest = sites_digest(o->sites),
 	};
 	const struct alys_object none = { 0 };
 	bool made;
@@ -243,7 +242,7 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 	}
 	/* The places of exits on trial are in use until these here are attached. */
 	if (o->exits_only)
-		plan->next_place = plan->way->places_cnt;
+		plan->next_place = plan->way->ended;
 	if (!rc && o->proof)
 		rc = plan_exits(plan, p, o->proof, &plan->frame_exit, err);
 	if (!rc)
@@ -343,6 +342,8 @@ int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, c
 	struct plan plan;
 	if (!way)
 		return err_set(err, ENOENT, "the trial's file is not in use any more");
+	if (!way->ended)
+		way->ended = way->places_cnt;
 	plan_begin(&plan, &o, p, way);
 	int rc = plan_attach(&plan, p, err);
 	if (!rc)

@@ -18,6 +18,20 @@ void sites_free(struct site_list *l)
 	*l = (struct site_list){ 0 };
 }
 
+uint64_t sites_digest(const struct site_list *l)
+{
+	const uint64_t prime = 0x100000001b3ull; /* FNV */
+	uint64_t h = 2 * l->at + l->direct;
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
+		h = (h ^ (s->state == SITE_PROBED ? s->offset : 0)) * prime;
+		h = (h ^ s->exits_cnt ^ s->slow_exits_cnt << 16 ^ (uint64_t)s->predicted << 32) * prime;
+	}
+	for (size_t i = 0; i < l->exits_cnt; i++)
+		h = (h ^ l->exits[i].offset) * prime;
+	return h;
+}
+
 void sites_go_direct(struct site_list *l)
 {
 	for (size_t i = 0; i < l->sites_cnt; i++) {

@@ -108,6 +108,8 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 /* The same in an open file, which must be a whole ELF file for x86-64 (else -ENOEXEC). */
 int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
+/* Lists of one file that say the same have the same. */
+uint64_t sites_digest(const struct site_list *l);
 /* What BPF is told about the file, an entry, and an exit; `object` is the file's index. */
 void sites_fill_object(const struct site_list *l, struct alys_object *out);
 void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *out);
