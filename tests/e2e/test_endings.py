@@ -57,3 +57,14 @@ def test_in_the_last_profile(started, daemon, tmp_path, how):
     (path,) = (tmp_path / "p").glob("*.pb.gz")
     assert f"last profile of the process: {how}" in pprof("-comments", path)
     d.end()
+
+
+def test_many_ends_are_counted(tmp_path):
+    """Some lines, and how all others ended."""
+    done = alys("--follow", "-o", tmp_path / "t.alys", "--", "/bin/bash", "-c",
+                "for i in {1..40}; do /bin/true; done; for i in 1 2 3; do (ulimit -c 0; kill -ABRT $BASHPID); done; exit 0")
+    assert done.returncode == 0, done.stderr
+    text = alys("info", tmp_path / "t.alys").stdout
+    assert len(re.findall(r"^ended +\d+ \w+: exit, status 0, at ", text, re.M)) == 16, text
+    # The shell itself comes on top.
+    assert re.search(r"^ +and 28 processes more: 25 exit, 3 abort$", text, re.M), text

@@ -143,6 +143,29 @@ static int is_given_memory(const struct broker *b)
 	       memory(words, sizeof(large), large) != sizeof(large) || memcmp(large + sizeof(large) - 4, "last", 4) ? 3 : 0;
 }
 
+/* A heap that grows: what was mapped since the broker looked last. */
+static int is_given_new_memory(const struct broker *b)
+{
+	int ask[2], said[2], wrong = 0;
+	(void)b;
+	pid_t child = pipe(ask) || pipe(said) ? -1 : fork();
+	for (char byte; !child && read(ask[0], &byte, 1) == 1;) {
+		char *at = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		(void)!write(said[1], &at, strcpy(at, "newer") ? sizeof(at) : 0);
+	}
+	for (int i = 1; child > 0 && i <= 20 && !wrong; i++) {
+		char text[6] = "", *at;
+		bool told = write(ask[1], "g", 1) == 1 && read(said[0], &at, sizeof(at)) == sizeof(at);
+		const struct rights_range r = { (uintptr_t)at, sizeof(text) };
+		wrong = !told || rights_memory((uint32_t)child, &r, 1, text) != sizeof(text) || strcmp(text, "newer") ? i : 0;
+	}
+	if (child <= 0)
+		return -1;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return wrong;
+}
+
 static int is_refused_other_memory(const struct broker *b)
 {
 	char text[64];
@@ -476,6 +499,7 @@ TEST(test_files, is_given_files)
 TEST(test_other_files, is_refused_other_files)
 TEST(test_races, is_not_raced)
 TEST(test_memory, is_given_memory)
+TEST(test_new_memory, is_given_new_memory)
 TEST(test_other_memory, is_refused_other_memory)
 TEST(test_pipes, leaves_pipes_alone)
 TEST(test_nonsense, survives_nonsense)
@@ -547,7 +571,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files), cmocka_unit_test(test_other_files), cmocka_unit_test(test_races),
-		cmocka_unit_test(test_memory), cmocka_unit_test(test_other_memory), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_memory), cmocka_unit_test(test_new_memory), cmocka_unit_test(test_other_memory), cmocka_unit_test(test_names),
 		cmocka_unit_test(test_pipes), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_probes),
 		cmocka_unit_test(test_tables), cmocka_unit_test(test_sentences), cmocka_unit_test(test_ends), cmocka_unit_test(test_no_rights), cmocka_unit_test(test_alone),
 	};

@@ -75,6 +75,7 @@ static void add_gap(struct buf *out, const struct catalog *c)
 }
 
 #define RATES_SHOWN 16
+#define ENDS_SHOWN 16
 
 /* What is told of single events, as lines. */
 struct incidents {
@@ -83,6 +84,7 @@ struct incidents {
 	struct buf rates; /* changes of the sampling interval */
 	unsigned int rates_cnt;
 	struct buf ends;
+	unsigned int ends_cnt, unsaid[ENDING_CNT]; /* unsaid: by how they ended, beside those in ends */
 	struct map faults; /* stack -> enum fault of it, as far as stacks were looked at */
 	uint64_t stacked;  /* calls that have a stack, and of these by how it ends, and in no known file */
 	uint64_t cuts[STACK_END_CNT], strange;
@@ -99,6 +101,10 @@ static void note_end(struct incidents *in, const struct event *e)
 	bool starved = e->flags & EVENT_F_OUT_OF_MEMORY;
 	if (!starved && !(e->flags & EVENT_F_STATUS))
 		return;
+	if (in->ends_cnt++ >= ENDS_SHOWN) {
+		in->unsaid[ending_of(e)]++;
+		return;
+	}
 	buf_addf(&in->ends, "%-12s %" PRIu32 " ", starved ? "killed" : "ended", p ? p->tgid : 0);
 	add_clean(&in->ends, p && p->comm ? p->comm : "");
 	buf_adds(&in->ends, starved ? " by the kernel, for want of memory" : ": ");
@@ -152,6 +158,16 @@ static void add_incidents(struct buf *out, struct incidents *in)
 	if (in->rates_cnt > RATES_SHOWN)
 		buf_addf(out, "             and %u changes more\n", in->rates_cnt - RATES_SHOWN);
 	buf_adds(out, buf_str(&in->ends));
+	const char *comma = "";
+	if (in->ends_cnt > ENDS_SHOWN)
+		buf_addf(out, "             and %u processes more: ", in->ends_cnt - ENDS_SHOWN);
+	for (int i = 0; i < ENDING_CNT; i++) {
+		if (!in->unsaid[i])
+			continue;
+		buf_addf(out, "%s%u %s", comma, in->unsaid[i], ending_name((enum ending)i));
+		comma = ", ";
+	}
+	buf_adds(out, *comma ? "\n" : "");
 }
 
 /* What the stacks of calls lack. */

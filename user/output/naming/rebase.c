@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 #define PAGE_MASK 0xfffull
 
 /* What they took for the address of the file's page. */
@@ -34,27 +36,30 @@ static bool true_bias(const struct elf *e, const struct mapping *m, uint64_t *bi
 	return false;
 }
 
-static int move_frames(struct catalog *c, struct map_id map, uint64_t by)
+struct move {
+	uint32_t map;
+	uint64_t by;
+};
+
+struct moves {
+	struct move *list; /* in the order of their mappings */
+	size_t list_cnt, list_cap;
+};
+
+static int compare_moves(const void *a, const void *b)
 {
-	const struct stack *s;
-	int rc = 0;
-	for (size_t i = 0; !rc && (s = catalog_next_stack(c, &i));) {
-		struct stack moved = *s;
-		struct frame *frames = calloc(s->n + 1, sizeof(*frames));
-		if (!frames)
-			return -ENOMEM;
-		for (uint32_t k = 0; k < s->n; k++) {
-			frames[k] = s->frames[k];
-			frames[k].rel += frames[k].map.n == map.n ? by : 0;
-		}
-		moved.frames = frames;
-		rc = catalog_put_stack(c, &moved);
-		free(frames);
-	}
-	return rc;
+	const struct move *x = a, *y = b;
+	return (x->map > y->map) - (x->map < y->map);
 }
 
-int rebase_module(struct catalog *c, struct module_id module, const struct elf *e)
+static const struct move *move_of(const struct moves *m, struct map_id map)
+{
+	const struct move key = { .map = map.n };
+	return bsearch(&key, m->list, m->list_cnt, sizeof(key), compare_moves);
+}
+
+/* The mappings themselves. */
+static int move_mappings(struct catalog *c, struct module_id module, const struct elf *e, struct moves *moves)
 {
 	const struct mapping *m;
 	int rc = 0;
@@ -62,8 +67,45 @@ int rebase_module(struct catalog *c, struct module_id module, const struct elf *
 		struct mapping right = *m;
 		if (m->module.n != module.n || !true_bias(e, m, &right.bias))
 			continue;
-		rc = move_frames(c, m->id, m->bias - right.bias);
-		rc = rc ? rc : catalog_put_mapping(c, &right);
+		struct move *move = VEC_PUSH(moves, list);
+		if (!move)
+			return -ENOMEM;
+		*move = (struct move){ m->id.n, m->bias - right.bias };
+		rc = catalog_put_mapping(c, &right);
 	}
+	if (moves->list_cnt)
+		qsort(moves->list, moves->list_cnt, sizeof(*moves->list), compare_moves);
+	return rc;
+}
+
+static int move_stack(struct catalog *c, const struct stack *s, const struct moves *moves)
+{
+	struct stack moved = *s;
+	struct frame *frames = NULL;
+	for (uint32_t k = 0; k < s->n; k++) {
+		const struct move *move = move_of(moves, s->frames[k].map);
+		if (!move)
+			continue;
+		if (!frames && !(frames = malloc(s->n * sizeof(*frames))))
+			return -ENOMEM;
+		if (moved.frames != frames)
+			memcpy(frames, s->frames, s->n * sizeof(*frames));
+		moved.frames = frames;
+		frames[k].rel += move->by;
+	}
+	int rc = frames ? catalog_put_stack(c, &moved) : 0;
+	free(frames);
+	return rc;
+}
+
+/* Files and stacks are many: each stack is looked at once. */
+int rebase_module(struct catalog *c, struct module_id module, const struct elf *e)
+{
+	struct moves moves = { 0 };
+	const struct stack *s;
+	int rc = move_mappings(c, module, e, &moves);
+	for (size_t i = 0; !rc && moves.list_cnt && (s = catalog_next_stack(c, &i));)
+		rc = move_stack(c, s, &moves);
+	free(moves.list);
 	return rc;
 }

@@ -144,12 +144,32 @@ static bool is_data(const struct rights_range *r)
 	return end >= r->addr && at >= end;
 }
 
-int64_t grant_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out, size_t room)
+static size_t cnt_fitting(const struct rights_range *r, size_t cnt, size_t room)
 {
 	size_t n = 0;
-	int rc = look(tid);
-	for (; !rc && n < cnt && r[n].n <= room && is_data(&r[n]); n++)
+	for (; n < cnt && r[n].n <= room; n++)
 		room -= r[n].n;
+	return n;
+}
+
+static size_t cnt_data(const struct rights_range *r, size_t cnt)
+{
+	size_t n = 0;
+	while (n < cnt && is_data(&r[n]))
+		n++;
+	return n;
+}
+
+int64_t grant_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out, size_t room)
+{
+	size_t wanted = cnt_fitting(r, cnt, room), n;
+	int rc = look(tid);
+	n = rc ? 0 : cnt_data(r, wanted);
+	if (n < wanted) {
+		view.tid = 0; /* what was mapped since our last look counts, too */
+		rc = look(tid);
+		n = rc ? 0 : cnt_data(r, wanted);
+	}
 	return rc ? rc : n ? rights_own.memory(NULL, tid, r, n, out) : -EFAULT;
 }
 
