@@ -57,7 +57,8 @@ static void add_block(struct world *w, uint64_t addr, uint64_t bytes, uint64_t s
 
 static void add_region(struct world *w, uint64_t start, uint64_t n, bool rw, const char *path)
 {
-	struct space_region r = { .start = start, .end = start + n, .readable = rw, .writable = rw, .path = path };
+	bool program = !strcmp(path, "/bin/x");
+	struct space_region r = { .start = start, .end = start + n, .readable = rw, .writable = rw, .exec = program, .ino = program, .path = path };
 	assert_int_equal(space_add(&w->space, &r), 0);
 }
 
@@ -140,6 +141,37 @@ static bool lives(const struct world *w, uint64_t addr)
 {
 	uint32_t i = graph_find(&w->g, addr);
 	return i != GRAPH_NONE && w->g.objects[i].addr == addr;
+}
+
+static const struct root_range *range_at(const struct world *w, uint64_t addr)
+{
+	for (size_t i = 0; i < w->r.ranges_cnt; i++) {
+		const struct root_range *g = &w->r.ranges[i];
+		if (g->kind != ROOT_REGISTERS && addr >= g->start && addr < g->end)
+			return g;
+	}
+	return NULL;
+}
+
+/* The program's data, and of the first thread's stack its frames: neither its arguments nor what some file has. */
+static void test_ranges(void **state)
+{
+	(void)state;
+	struct world *w = world_new();
+	struct root_thread thread = { .tid = 7, .sp = STACK + 0x800, .bottom = STACK + 0xc04 };
+	struct root_plan plan = { &w->space, &thread, 1, NULL, 0, 1 << 20 };
+	add_region(w, FIBER + 0x10000, 4096, true, "/var/cache");
+	assert_int_equal(roots_begin(&w->r, &plan), 0);
+	assert_non_null(range_at(w, DATA));
+	assert_null(range_at(w, FIBER + 0x10000));
+	assert_non_null(range_at(w, STACK + 0xbf8));
+	assert_null(range_at(w, STACK + 0xc00));
+	roots_free(&w->r);
+	thread.sp = 0; /* it runs */
+	assert_int_equal(roots_begin(&w->r, &plan), 0);
+	assert_non_null(range_at(w, STACK));
+	assert_null(range_at(w, STACK + 0xc00));
+	world_free(w);
 }
 
 static void test_reached(void **state)
@@ -486,6 +518,7 @@ static void test_parts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_reached),	      cmocka_unit_test(test_first_page_only),
 		cmocka_unit_test(test_excluded_data), cmocka_unit_test(test_fibers),
 		cmocka_unit_test(test_heap_behind_stack), cmocka_unit_test(test_marked),

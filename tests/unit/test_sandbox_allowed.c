@@ -49,7 +49,26 @@ static int refuses_collector(void)
 
 static int broker(void)
 {
-	return allowed_to_broker() ? CANNOT : refuses_both();
+	return allowed_to_broker(false) ? CANNOT : refuses_both();
+}
+
+/* It may stop a process and let it go, and neither read nor change it that way. */
+static int stopping_broker(void)
+{
+	static const long others[] = { PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_PEEKDATA, PTRACE_POKEDATA, PTRACE_POKEUSER, PTRACE_SETREGS,
+				       PTRACE_CONT, PTRACE_SYSCALL, PTRACE_SETOPTIONS, PTRACE_SETREGSET, PTRACE_KILL };
+	static const long own[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGS, PTRACE_GETSIGINFO, PTRACE_DETACH };
+	if (allowed_to_broker(true))
+		return CANNOT;
+	for (int i = 0; i < (int)(sizeof(others) / sizeof(others[0])); i++) {
+		if (!REFUSED(ptrace, others[i], 0, 0, 0))
+			return 201 + i;
+	}
+	for (int i = 0; i < (int)(sizeof(own) / sizeof(own[0])); i++) {
+		if (REFUSED(ptrace, own[i], 0, 0, 0))
+			return 221 + i;
+	}
+	return refuses_both();
 }
 
 static int collector(void)
@@ -60,7 +79,7 @@ static int collector(void)
 /* After a reload the one is the child of the other. */
 static int collector_of_broker(void)
 {
-	return allowed_to_broker() ? CANNOT : collector();
+	return allowed_to_broker(false) ? CANNOT : collector();
 }
 
 static int behind(int (*tries)(void))
@@ -80,6 +99,12 @@ static void test_broker(void **state)
 	assert_int_equal(behind(broker), 0);
 }
 
+static void test_stopping_broker(void **state)
+{
+	(void)state;
+	assert_int_equal(behind(stopping_broker), 0);
+}
+
 static void test_collector(void **state)
 {
 	(void)state;
@@ -89,6 +114,6 @@ static void test_collector(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_broker), cmocka_unit_test(test_collector) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_broker), cmocka_unit_test(test_stopping_broker), cmocka_unit_test(test_collector) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

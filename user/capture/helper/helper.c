@@ -8,10 +8,10 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "access/rights.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "helper/guest.h"
@@ -149,12 +149,7 @@ int helper_await(const struct helper *h, struct err *err)
 /* What it needs is looked for among our libraries: those of a container, or of a directory of its own, are others. */
 static bool is_elsewhere(int file_fd)
 {
-	char link[40], path[4096];
-	struct stat file, found;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", file_fd);
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
-	path[n > 0 ? n : 0] = 0;
-	return n <= 0 || fstat(file_fd, &file) || stat(path, &found) || file.st_dev != found.st_dev || file.st_ino != found.st_ino;
+	return rights_ours(file_fd) != 1;
 }
 
 int helper_refuses(int file_fd, bool program, struct err *err)

@@ -4,10 +4,41 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vec.h"
+
 #define PIECE 4096
+
+static struct {
+	struct kept {
+		char *path;
+		int fd;
+	} *files;
+	size_t files_cnt, files_cap;
+} kept;
+
+/* -1 when it is not kept. */
+static int open_kept(const char *path)
+{
+	for (size_t i = 0; i < kept.files_cnt; i++) {
+		int fd = strcmp(kept.files[i].path, path) ? -1 : fcntl(kept.files[i].fd, F_DUPFD_CLOEXEC, 0);
+		if (fd >= 0)
+			lseek(fd, 0, SEEK_SET);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+int infile_open_any(const char *path, struct err *err)
+{
+	int fd = open_kept(path);
+	fd = fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_set(err, errno, "cannot read %s: %s", path, strerror(errno)) : fd;
+}
 
 static const char *kind_of(mode_t mode)
 {
@@ -23,15 +54,32 @@ static int refuse(const char *path, mode_t mode, struct err *err)
 int infile_open(const char *path, struct err *err)
 {
 	struct stat st;
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+	int fd = open_kept(path);
+	if (fd < 0 && !stat(path, &st) && !S_ISREG(st.st_mode))
 		return refuse(path, st.st_mode, err);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		return fd;
 	close(fd);
 	return refuse(path, st.st_mode, err);
+}
+
+int infile_keep(const char *path, bool any, struct err *err)
+{
+	int fd = !path ? 0 : any ? infile_open_any(path, err) : infile_open(path, err);
+	if (!path || fd < 0)
+		return fd;
+	struct kept *k = VEC_PUSH(&kept, files);
+	char *name = k ? strdup(path) : NULL;
+	if (!name) {
+		kept.files_cnt -= k != NULL;
+		close(fd);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	*k = (struct kept){ name, fd };
+	return 0;
 }
 
 int infile_read(const char *path, uint64_t most, struct buf *out, struct err *err)

@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 
 #include "access/places.h"
 #include "access/smaps.h"
+#include "access/standstill.h"
 #include "access/theirs.h"
 
 /* The head of union bpf_attr for BPF_LINK_CREATE with a multi uprobe, include/uapi/linux/bpf.h of 6.6:
@@ -66,6 +68,12 @@ static int64_t own_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 	}
 	ssize_t got = process_vm_readv((pid_t)tid, &here, 1, there, cnt, 0);
 	return got < 0 ? -errno : got;
+}
+
+static int own_threads(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
+{
+	(void)ctx;
+	return standstill_do(tgid, how, from, out, cap);
 }
 
 static int own_place(void *ctx, enum rights_place what, int number)
@@ -138,6 +146,19 @@ static int own_mappings(void *ctx, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
+static int own_ours(void *ctx, int fd)
+{
+	char link[40], path[4096];
+	struct stat file, found;
+	(void)ctx;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	if (n <= 0 || fstat(fd, &file))
+		return -errno;
+	return !stat(path, &found) && file.st_dev == found.st_dev && file.st_ino == found.st_ino;
+}
+
 static int own_footprint(void *ctx)
 {
 	uint64_t kib = smaps_of_family((uint32_t)getpid()) / 1024;
@@ -146,9 +167,9 @@ static int own_footprint(void *ctx)
 }
 
 const struct rights rights_own = {
-	.maps = own_maps, .exe = own_exe, .mapped = own_mapped, .file = own_file, .memory = own_memory, .place = own_place,
+	.maps = own_maps, .exe = own_exe, .mapped = own_mapped, .file = own_file, .memory = own_memory, .threads = own_threads, .place = own_place,
 	.link = own_link, .tracepoint = own_tracepoint, .array = own_array, .mappings = own_mappings,
-	.footprint = own_footprint,
+	.ours = own_ours, .footprint = own_footprint,
 };
 
 static const struct rights *lent;
@@ -193,6 +214,11 @@ int64_t rights_memory(uint32_t tid, const struct rights_range *r, size_t cnt, vo
 	return now()->memory(now()->ctx, tid, r, cnt, out);
 }
 
+int rights_threads(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
+{
+	return now()->threads(now()->ctx, tgid, how, from, out, cap);
+}
+
 int rights_place(enum rights_place what, int number)
 {
 	return now()->place(now()->ctx, what, number);
@@ -216,6 +242,11 @@ int rights_array(const char *name, uint32_t value_sz)
 int rights_mappings(int cpu)
 {
 	return now()->mappings(now()->ctx, cpu);
+}
+
+int rights_ours(int fd)
+{
+	return now()->ours(now()->ctx, fd);
 }
 
 int rights_footprint(void)

@@ -26,6 +26,19 @@ struct rights_range {
 	uint64_t addr, n;
 };
 
+#define RIGHTS_REGISTERS 16
+
+/* A thread of another process. */
+struct rights_thread {
+	uint32_t tid, registers_cnt; /* registers: of one that stands still */
+	uint64_t sp;     /* 0 = not known: it was running */
+	uint64_t bottom; /* of the first thread: where its stack ends, below the arguments; else 0 */
+	uint64_t registers[RIGHTS_REGISTERS];
+};
+
+/* The first two give how many threads there are, the third what was found of them from one of these on, the last one microseconds. */
+enum rights_threads { THREADS_LOOK, THREADS_FREEZE, THREADS_LIST, THREADS_THAW };
+
 /* All give a descriptor, now the caller's, or what stands beside them; or -errno. tid: of any thread that is still there. */
 struct rights {
 	void *ctx;
@@ -35,11 +48,13 @@ struct rights {
 	int (*file)(void *ctx, uint32_t tid, const char *path);            /* as the process sees it */
 	/* Its memory, ranges behind each other: bytes that could be read from the front. */
 	int64_t (*memory)(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out);
+	int (*threads)(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap);
 	int (*place)(void *ctx, enum rights_place what, int number);       /* as of base/places */
 	int (*link)(void *ctx, const struct rights_link *l);
 	int (*tracepoint)(void *ctx, const char *name, int prog_fd);       /* a raw one */
 	int (*array)(void *ctx, const char *name, uint32_t value_sz);      /* one value, mappable */
 	int (*mappings)(void *ctx, int cpu); /* perf event that tells of executable mappings of all processes */
+	int (*ours)(void *ctx, int fd); /* is it a file that we see under its name? 1, 0 or -errno */
 	int (*footprint)(void *ctx); /* KiB of it and of all processes that come from it, see base/smaps */
 };
 
@@ -54,11 +69,13 @@ int rights_exe(uint32_t tid, char *out, size_t cap);
 int rights_mapped(uint32_t tid, uint64_t start, uint64_t end);
 int rights_file(uint32_t tid, const char *path);
 int64_t rights_memory(uint32_t tid, const struct rights_range *r, size_t cnt, void *out);
+int rights_threads(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap);
 int rights_place(enum rights_place what, int number);
 int rights_link(const struct rights_link *l);
 int rights_tracepoint(const char *name, int prog_fd);
 int rights_array(const char *name, uint32_t value_sz);
 int rights_mappings(int cpu);
+int rights_ours(int fd);
 int rights_footprint(void);
 
 #endif

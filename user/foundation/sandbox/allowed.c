@@ -3,6 +3,7 @@
 
 #include <linux/bpf.h>
 #include <sched.h>
+#include <sys/ptrace.h>
 
 #include "sandbox/filter.h"
 
@@ -55,18 +56,24 @@
 	ALLOW_ONE(bpf, 0, BPF_MAP_UPDATE_BATCH), ALLOW_ONE(bpf, 0, BPF_MAP_DELETE_BATCH),                                        \
 	ALLOW_ONE(bpf, 0, BPF_OBJ_GET_INFO_BY_FD)
 
-static const struct sock_filter of_broker[] = {
-	FILTER_BEGIN, FILES, WAITING, TALKING, LIVING,
-	ALLOW(bpf), ALLOW(perf_event_open), ALLOW(process_vm_readv), ALLOW(setgroups), ALLOW(setresuid), ALLOW(setresgid),
-	ALLOW(fchown), ALLOW(fchownat),
-	FILTER_END,
-};
+#define RIGHTS                                                                                                             \
+	ALLOW(bpf), ALLOW(perf_event_open), ALLOW(process_vm_readv), ALLOW(setgroups), ALLOW(setresuid), ALLOW(setresgid),       \
+	ALLOW(fchown), ALLOW(fchownat)
+
+/* See access/standstill. */
+#define STOPS                                                                                                              \
+	ALLOW_ONE(ptrace, 0, PTRACE_SEIZE), ALLOW_ONE(ptrace, 0, PTRACE_INTERRUPT), ALLOW_ONE(ptrace, 0, PTRACE_GETREGS),        \
+	ALLOW_ONE(ptrace, 0, PTRACE_GETSIGINFO), ALLOW_ONE(ptrace, 0, PTRACE_DETACH)
+
+static const struct sock_filter of_broker[] = { FILTER_BEGIN, FILES, WAITING, TALKING, LIVING, RIGHTS, FILTER_END };
+
+static const struct sock_filter of_stopping_broker[] = { FILTER_BEGIN, FILES, WAITING, TALKING, LIVING, RIGHTS, STOPS, FILTER_END };
 
 static const struct sock_filter of_collector[] = { FILTER_BEGIN, FILES, WAITING, TALKING, LIVING, MAPS, FILTER_END };
 
-int allowed_to_broker(void)
+int allowed_to_broker(bool stops)
 {
-	return FILTER_ENTER(of_broker);
+	return stops ? FILTER_ENTER(of_stopping_broker) : FILTER_ENTER(of_broker);
 }
 
 int allowed_to_collector(void)

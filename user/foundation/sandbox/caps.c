@@ -29,9 +29,16 @@ bool caps_has(int cap)
 	return !caps_get(&c) && c.data[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap);
 }
 
+static bool was_root;
+
+void caps_keep_advice(void)
+{
+	was_root = !geteuid();
+}
+
 const char *caps_advice(void)
 {
-	return geteuid() ? "run as root (sudo)" :
+	return geteuid() && !was_root ? "run as root (sudo)" :
 			   "root here has not all rights (a container, a security module, dropped capabilities): see `alys-bpf doctor`";
 }
 

@@ -9,6 +9,8 @@
 bool caps_has(int cap);
 /* What somebody may do who was not let: the end of a sentence. To root it does not say that root is needed. */
 const char *caps_advice(void);
+/* From here on it is for who this process is now, whoever it becomes. */
+void caps_keep_advice(void);
 /* One less, for this process and what it starts. */
 int caps_drop(int cap);
 /* All but these, of which it keeps what it has. */

@@ -1,10 +1,9 @@
 /* collector/typenames: what a process' types are called, as far as its program or a file says; see collector.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "access/infile.h"
 #include "base/buf.h"
 #include "collector/collector.h"
 
@@ -14,8 +13,10 @@
 /* Also from a pipe. */
 static int read_whole(const char *path, struct buf *out, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : 1;
+	int fd = infile_open_any(path, err);
+	ssize_t got = 1;
+	if (fd < 0)
+		return fd;
 	while (got > 0 && out->len <= FILE_MAX) {
 		uint8_t *room = buf_room(out, PIECE);
 		got = room ? read(fd, room, PIECE) : -1;
@@ -24,8 +25,7 @@ static int read_whole(const char *path, struct buf *out, struct err *err)
 	int rc = got < 0 ? err_set(err, out->failed ? ENOMEM : EIO, "cannot read %s: %s", path, strerror(errno)) : 0;
 	if (out->len > FILE_MAX)
 		rc = err_set(err, EFBIG, "%s is larger than any list of types: was the right file given?", path);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return rc;
 }
 

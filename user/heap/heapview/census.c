@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "access/infile.h"
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/text.h"
@@ -18,6 +19,7 @@
 #include "heapgraph/census.h"
 #include "heapview/heapview.h"
 #include "heapview/learn.h"
+#include "heapview/reader.h"
 #include "recorder/live.h"
 #include "report/heap.h"
 #include "sink/output.h"
@@ -302,12 +304,23 @@ int census_write(const struct census_options *o, struct boehm_heap *heap, struct
 	return rc;
 }
 
+static int status_of(int rc)
+{
+	bool nothing = rc == -ESRCH || rc == -ENOENT || rc == -ENODATA || rc == -ENOTSUP;
+	return !rc ? EXIT_OK : nothing ? EXIT_NOTHING : EXIT_ERROR;
+}
+
 int run_census(const struct census_options *o, struct err *err)
 {
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);
+	struct reader reader = { 0 };
+	int status = EXIT_ERROR;
 	signal(SIGPIPE, SIG_IGN);
-	int rc = output_finish(&dst, census_write(o, NULL, &out, err), err);
-	bool nothing = rc == -ESRCH || rc == -ENOENT || rc == -ENODATA || rc == -ENOTSUP;
-	return !rc ? EXIT_OK : nothing ? EXIT_NOTHING : EXIT_ERROR;
+	int rc = infile_keep(o->type_ids, true, err) ? -EIO : infile_keep(o->learn, false, err);
+	if (rc)
+		return status_of(rc);
+	if (reader_split(&reader, (uint32_t)o->report.pid, false, &status, err))
+		return status;
+	return status_of(output_finish(&dst, census_write(o, NULL, &out, err), err));
 }

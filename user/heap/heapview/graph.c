@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "heapview/dumpfile.h"
 #include "heapview/objects.h"
+#include "heapview/reader.h"
 #include "sink/output.h"
 
 enum { SHOW_GRAPH, SHOW_COUNTS, SHOW_SIZES };
@@ -133,8 +134,15 @@ int run_graph(const struct graph_options *ask, struct err *err)
 {
 	struct objects o;
 	struct buf text = { 0 }, said = { 0 };
+	struct reader reader = { 0 };
+	int status = EXIT_ERROR;
 	signal(SIGPIPE, SIG_IGN);
-	int rc = ask->input ? dumpfile_read(&o, ask->input, err) : objects_read(&o, &ask->heap, err);
+	int rc = ask->input ? 0 : objects_keep_files(&ask->heap, err);
+	if (rc)
+		return status_of(rc);
+	if (!ask->input && reader_split(&reader, ask->heap.pid, ask->heap.freeze, &status, err))
+		return status;
+	rc = ask->input ? dumpfile_read(&o, ask->input, err) : objects_read(&o, &ask->heap, err);
 	if (rc)
 		return status_of(rc);
 	objects_describe(&o, &said);

@@ -193,17 +193,15 @@ static void read_globals(struct objects *o)
 
 static int open_process(struct objects *o, struct collector *c, const struct heap_ask *ask, struct err *err)
 {
-	char path[64];
+	uint64_t bias;
 	int rc = collector_open(c, ask->pid, err);
 	if (rc)
 		return rc;
 	o->tgid = ask->pid;
 	o->start_ns = c->start_ns;
 	snprintf(o->comm, sizeof(o->comm), "%s", c->comm);
-	snprintf(path, sizeof(path), "/proc/%u/exe", ask->pid);
-	ssize_t n = readlink(path, o->exe, sizeof(o->exe) - 1);
-	o->exe[n > 0 ? n : 0] = 0;
-	o->program = open_elf(path, o->exe, &o->program_fd, NULL);
+	snprintf(o->exe, sizeof(o->exe), "%s", c->exe);
+	o->program = collector_program(c, &o->program_fd, &bias);
 	rc = read_fields(o, ask, err);
 	return rc ? rc : collector_types(c, ask->type_ids, &o->types, err);
 }
@@ -219,6 +217,13 @@ static void note_facts(struct objects *o, struct copy *c)
 	o->space = c->collector->space;
 	c->collector->space = (struct space){ 0 };
 	read_globals(o);
+}
+
+int objects_keep_files(const struct heap_ask *ask, struct err *err)
+{
+	if (infile_keep(ask->type_ids, true, err))
+		return -EIO;
+	return infile_keep(ask->fields, false, err) ?: infile_keep(ask->learn, false, err);
 }
 
 int objects_read(struct objects *o, const struct heap_ask *ask, struct err *err)

@@ -43,6 +43,8 @@ struct objects {
 
 /* Bytes that a heap and its graph may take: half of what the system could give. */
 uint64_t objects_memory(void);
+/* For who has given up its rights by the time of objects_read. 0 or -errno. */
+int objects_keep_files(const struct heap_ask *ask, struct err *err);
 /* 0, or -ESRCH, -ENOENT (no collector), -EPERM, ... with one sentence in err. Nothing is left frozen. */
 int objects_read(struct objects *o, const struct heap_ask *ask, struct err *err);
 void objects_free(struct objects *o);

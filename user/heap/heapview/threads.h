@@ -1,23 +1,16 @@
 /*
  * heapview/threads: where the stacks of a process' threads are, with the process running or standing
- * still. Only threads_freeze stops it, and only when a user asked for that.
- *
- * Frozen by ptrace (seized, then interrupted): when this process ends, in whatever way, the kernel lets
- * the threads go on. So a timer that kills this process is the last guard of the promise that nothing
- * stands still for more than two seconds, even when this process itself is stopped. System calls that
- * were waiting go on by themselves, but for those that the kernel ends with EINTR whenever a thread is
- * stopped, by a debugger or by SIGSTOP alike (epoll_wait, sigtimedwait, semop, ...: signal(7)).
+ * still: asked for by access/rights, see access/standstill.
  */
 #ifndef ALYS_HEAPVIEW_THREADS_H
 #define ALYS_HEAPVIEW_THREADS_H
 
-#include <time.h>
-
 #include "base/err.h"
+#include "access/standstill.h"
 #include "marking/roots.h"
 #include "marking/unknown.h"
 
-#define FREEZE_MAX_NS 2000000000ull /* what may stand still at most */
+#define FREEZE_MAX_NS STANDSTILL_MAX_NS
 
 struct threads {
 	struct root_thread *list;
@@ -25,7 +18,6 @@ struct threads {
 	/* While frozen: */
 	bool frozen;
 	uint64_t since_ns;
-	timer_t guard;
 };
 
 /* Looks at all threads of a running process; sp of those that were on a processor is 0. -ESRCH, -ENOMEM. */

@@ -34,9 +34,14 @@ static int add(struct roots *r, const struct root_range *range)
 	return 0;
 }
 
-static bool is_file(const struct space_region *r)
+/* Of a program or library: other files hold no roots. */
+static bool is_program(const struct space *s, const struct space_region *r)
 {
-	return r->path[0] == '/';
+	for (size_t i = 0; r->path[0] == '/' && i < s->regions_cnt; i++) {
+		if (s->regions[i].exec && s->regions[i].ino == r->ino && s->regions[i].dev == r->dev)
+			return true;
+	}
+	return false;
 }
 
 /* What lies before and behind what must be left out. */
@@ -62,11 +67,12 @@ static int plan_globals(struct roots *r, const struct root_plan *plan)
 	for (size_t i = 0; i < plan->space->regions_cnt && !rc; i++) {
 		const struct space_region *g = &plan->space->regions[i];
 		bool bss = !*g->path && files && last && last->end == g->start && last->writable;
-		if (is_file(g))
+		bool file = is_program(plan->space, g);
+		if (file)
 			files = g;
 		else if (!bss)
 			files = NULL;
-		if ((is_file(g) || bss) && g->writable && g->readable)
+		if ((file || bss) && g->writable && g->readable)
 			rc = add_data(r, plan, g->start, g->end);
 		last = g;
 	}
@@ -91,6 +97,16 @@ static const struct root_thread *thread_in(const struct root_plan *plan, const s
 	return NULL;
 }
 
+/* Above the frames of the first thread lie arguments and environment, which lead to no object. */
+static uint64_t stack_end(const struct root_plan *plan, const struct space_region *g)
+{
+	for (size_t i = 0; i < plan->threads_cnt; i++) {
+		if (plan->threads[i].bottom > g->start && plan->threads[i].bottom < g->end)
+			return plan->threads[i].bottom & ~7ull;
+	}
+	return g->end & ~7ull;
+}
+
 static int plan_stacks(struct roots *r, const struct root_plan *plan, bool waiting)
 {
 	int rc = 0;
@@ -98,7 +114,7 @@ static int plan_stacks(struct roots *r, const struct root_plan *plan, bool waiti
 		const struct space_region *g = &plan->space->regions[i];
 		const struct root_thread *t = thread_in(plan, g);
 		bool main_stack = !strcmp(g->path, "[stack]");
-		struct root_range range = { .kind = ROOT_STACK, .start = g->start, .end = g->end & ~7ull };
+		struct root_range range = { .kind = ROOT_STACK, .start = g->start, .end = stack_end(plan, g) };
 		if (t ? t->marker : !main_stack && !likely_stack(plan->space, i))
 			continue;
 		range.waits = !t;
@@ -107,6 +123,7 @@ static int plan_stacks(struct roots *r, const struct root_plan *plan, bool waiti
 		if (t) {
 			range.tid = t->tid;
 			range.start = t->sp - g->start > RED_ZONE ? (t->sp - RED_ZONE) & ~7ull : g->start;
+			range.start = range.start < range.end ? range.start : range.end;
 		}
 		if (range.waits == waiting)
 			rc = add(r, &range);

@@ -20,6 +20,7 @@ const char *root_kind_name(enum root_kind kind); /* "global", "stack", ... */
 struct root_thread {
 	uint32_t tid;
 	uint64_t sp; /* 0 = not known: it was running */
+	uint64_t bottom; /* where its stack ends, 0 = with its mapping */
 	bool marker; /* the collector's own, which it never scans */
 	uint64_t registers[16];
 	uint32_t registers_cnt;

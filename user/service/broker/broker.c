@@ -25,6 +25,7 @@
 #include "access/handover.h"
 #include "access/rights.h"
 #include "base/log.h"
+#include "access/standstill.h"
 #include "broker/grants.h"
 #include "sandbox/allowed.h"
 #include "sandbox/caps.h"
@@ -39,7 +40,7 @@
 
 enum wish {
 	WISH_MAPS = 1, WISH_EXE, WISH_MAPPED, WISH_FILE, WISH_MEMORY, WISH_PLACE, WISH_LINK, WISH_TRACEPOINT, WISH_ARRAY, WISH_MAPPINGS,
-	WISH_FOOTPRINT, WISH_TELL,
+	WISH_FOOTPRINT, WISH_TELL, WISH_THREADS, WISH_OURS,
 };
 
 /* One packet each way; a descriptor may go along. */
@@ -171,6 +172,24 @@ static int64_t ask_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 	return sum ? (int64_t)sum : rc > 0 ? -EPROTO : rc;
 }
 
+/* The list comes through the window. */
+static int ask_threads(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
+{
+	const struct broker *b = ctx;
+	struct ask a = { .wish = WISH_THREADS, .tid = tgid, .number = how, .cnt = from };
+	struct answer answer;
+	pthread_mutex_lock(&one_by_one);
+	int rc = call_locked(b, &a, offsetof(struct ask, path), -1, &answer);
+	if (how == THREADS_LIST && rc > 0) {
+		size_t most = WINDOW_SZ / sizeof(*out);
+		rc = (size_t)rc > most ? -EPROTO : (size_t)rc < cap ? rc : (int)cap;
+		if (rc > 0)
+			memcpy(out, b->window, (size_t)rc * sizeof(*out));
+	}
+	pthread_mutex_unlock(&one_by_one);
+	return rc;
+}
+
 static int ask_place(void *ctx, enum rights_place what, int number)
 {
 	struct answer out;
@@ -203,6 +222,13 @@ static int ask_mappings(void *ctx, int cpu)
 {
 	struct answer out;
 	return call_short(ctx, WISH_MAPPINGS, 0, cpu, &out);
+}
+
+static int ask_ours(void *ctx, int fd)
+{
+	struct ask a = { .wish = WISH_OURS };
+	struct answer out;
+	return call(ctx, &a, offsetof(struct ask, path), fd, &out);
 }
 
 static int ask_footprint(void *ctx)
@@ -251,6 +277,32 @@ static int do_link(const struct request *q, struct err *why)
 	return whole ? grant_link(&l, why) : no_such_wish(why);
 }
 
+static int do_threads(const struct broker *b, const struct request *q, struct err *why)
+{
+	const struct ask *a = q->ask;
+	size_t most = WINDOW_SZ / sizeof(struct rights_thread);
+	return q->body ? no_such_wish(why) : grant_threads(a->tid, (enum rights_threads)a->number, a->cnt, b->window, most, why);
+}
+
+/* Of a heap, and of the process that was named: 0 or -errno. */
+static int must_be_about_target(const struct ask *a, struct err *why)
+{
+	switch (a->wish) {
+	case WISH_MAPS:
+	case WISH_EXE:
+	case WISH_MAPPED:
+	case WISH_FILE:
+	case WISH_MEMORY:
+		return grants_cover(a->tid, why);
+	case WISH_THREADS:
+	case WISH_TELL:
+	case WISH_OURS:
+		return 0;
+	default:
+		return no_such_wish(why);
+	}
+}
+
 static int do_place(const struct ask *a)
 {
 	return a->tid <= PLACE_MAP ? rights_own.place(NULL, (enum rights_place)a->tid, a->number) : -EPROTO;
@@ -260,6 +312,9 @@ static int do_place(const struct ask *a)
 static int grant(const struct broker *b, const struct request *q, struct answer *out, struct err *why)
 {
 	const struct ask *a = q->ask;
+	int rc = b->target ? must_be_about_target(a, why) : 0;
+	if (rc)
+		return rc;
 	switch (a->wish) {
 	case WISH_MAPS:
 		return rights_own.maps(NULL, a->tid);
@@ -286,8 +341,11 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 	case WISH_TELL:
 		if (!b->tells || q->body)
 			return no_such_wish(why);
-		b->tells(b->ctx, a->number);
-		return 0;
+		return b->tells(b->ctx, a->number);
+	case WISH_THREADS:
+		return do_threads(b, q, why);
+	case WISH_OURS:
+		return q->fd < 0 || q->body ? no_such_wish(why) : rights_own.ours(NULL, q->fd);
 	default:
 		return no_such_wish(why);
 	}
@@ -300,6 +358,8 @@ static bool passes(const struct ask *a)
 	case WISH_MEMORY:
 	case WISH_FOOTPRINT:
 	case WISH_TELL:
+	case WISH_THREADS:
+	case WISH_OURS:
 		return false;
 	case WISH_PLACE:
 		return a->tid == PLACE_MAP;
@@ -347,11 +407,13 @@ int broker_serve(struct broker *b, int signals)
 	struct signalfd_siginfo info;
 	int status;
 	for (bool there = true; there;) {
-		if (poll(fds, 2, -1) < 0) {
-			if (errno == EINTR)
-				continue;
+		int ready = poll(fds, 2, standstill_left_ms());
+		if (ready < 0 && errno != EINTR)
 			break;
-		}
+		if (!standstill_left_ms())
+			standstill_end();
+		if (ready <= 0)
+			continue;
 		while (read(signals, &info, sizeof(info)) == sizeof(info)) {
 			if (!b->hands_on || b->hands_on(b->ctx, (int)info.ssi_signo))
 				kill(b->pid, (int)info.ssi_signo);
@@ -359,6 +421,7 @@ int broker_serve(struct broker *b, int signals)
 		if (fds[0].revents)
 			there = serve_one(b);
 	}
+	standstill_end();
 	close(b->sock);
 	munmap(b->window, WINDOW_SZ);
 	while (waitpid(b->pid, &status, 0) < 0 && errno == EINTR)
@@ -379,6 +442,7 @@ void broker_choose_user(struct broker *b)
 static int give_up_rights(const struct broker *b)
 {
 	struct rlimit no_core = { 0, 0 };
+	caps_keep_advice();
 	if (b->uid != geteuid() && ((setgroups(0, NULL) && errno != EPERM) || setresgid(b->gid, b->gid, b->gid) ||
 				    setresuid(b->uid, b->uid, b->uid)))
 		return -errno;
@@ -388,26 +452,28 @@ static int give_up_rights(const struct broker *b)
 	return 0;
 }
 
+#define OF_READING 4 /* of a heap; who reads it is ended by a signal when its broker is */
 #define OF_LOOKING 6
 #define OF_ANOTHER_USER 4
 
 /*
  * Once: what is needed to look; where the next collector is to be another user, to make it that; and where there is none,
- * to write into the directory that was given to it.
+ * to write into the directory that was given to it. Who reads one heap makes no other user, and perhaps a file.
  */
 static int keep_rights(const struct broker *b, bool alone)
 {
-	static const int used[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN,
+	static const int used[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN,
 				    CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_CHOWN, CAP_DAC_OVERRIDE };
+	static const int of_heap[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER };
 	static bool done;
 	size_t cnt = OF_LOOKING + (b->uid != geteuid() ? OF_ANOTHER_USER + alone : 0);
 	if (done)
 		return 0;
 	done = true;
-	int rc = caps_keep(used, cnt);
+	int rc = b->target ? caps_keep(of_heap, b->writes ? sizeof(of_heap) / sizeof(of_heap[0]) : OF_READING) : caps_keep(used, cnt);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rc = -errno;
-	return rc ? rc : allowed_to_broker();
+	return rc ? rc : allowed_to_broker(b->stops);
 }
 
 int broker_stay_alone(const struct broker *b, struct err *err)
@@ -421,7 +487,7 @@ int broker_split(struct broker *b, struct err *err)
 	static struct rights asking = {
 		.maps = ask_maps, .exe = ask_exe, .mapped = ask_mapped, .file = ask_file, .memory = ask_memory,
 		.place = ask_place, .link = ask_link, .tracepoint = ask_tracepoint, .array = ask_array, .mappings = ask_mappings,
-		.footprint = ask_footprint,
+		.ours = ask_ours, .footprint = ask_footprint, .threads = ask_threads,
 	};
 	int pair[2], size = 4 * (int)sizeof(struct ask);
 	b->window = mmap(NULL, WINDOW_SZ, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -444,6 +510,8 @@ int broker_split(struct broker *b, struct err *err)
 		kill(b->pid, SIGKILL);
 	if (rc)
 		return err_set(err, -rc, "the %s cannot give up its rights: %s", b->pid ? "broker" : "collector", strerror(-rc));
+	if (b->pid && b->target)
+		grants_narrow(b->target, (uint32_t)b->pid, b->stops);
 	if (b->pid)
 		return 0;
 	/* One wall more than those above: the daemon goes on without it, and says so. */

@@ -9,6 +9,7 @@
 #define ALYS_BROKER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -22,7 +23,10 @@ struct broker {
 	void *window; /* through which memory of others comes */
 	int fenced;   /* in the collector: what fence_raise said of it */
 	bool (*hands_on)(void *ctx, int signal); /* asked by the broker; NULL: all are */
-	void (*tells)(void *ctx, int what); /* in the broker: the collector's broker_tell, whatever it says */
+	int (*tells)(void *ctx, int what); /* in the broker: the collector's broker_tell, whatever it says; what that gives */
+	uint32_t target; /* the one process that it is about: nothing else is asked for than what its heap wants; 0 = any */
+	bool stops;      /* ...which may be stopped */
+	bool writes;     /* the broker makes files where its user may */
 	void *ctx;
 };
 
@@ -35,7 +39,7 @@ void broker_choose_user(struct broker *b);
 int broker_split(struct broker *b, struct err *err);
 /* Where that is not possible: this process keeps the broker's rights, and no others, for good. 0 or -errno. */
 int broker_stay_alone(const struct broker *b, struct err *err);
-/* In the collector: 0 or -errno. broker: a struct broker. */
+/* In the collector: 0 or more, or -errno. broker: a struct broker. */
 int broker_tell(void *broker, int what);
 /* In the broker: serves until the collector has ended; its status as of waitpid. Signals of `signals` are handed on. */
 int broker_serve(struct broker *b, int signals);

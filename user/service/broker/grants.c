@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "access/standstill.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "kernel/chunks.h"
@@ -32,14 +33,44 @@ static struct {
 	size_t regions_cnt, regions_cap;
 } view;
 
+static struct {
+	uint32_t target, reader; /* 0 = anybody */
+	bool stops;
+	uint32_t tid; /* covered when last looked */
+	uint64_t looked_ns;
+} narrow;
+
+void grants_narrow(uint32_t target, uint32_t reader, bool stops)
+{
+	narrow.target = target;
+	narrow.reader = reader;
+	narrow.stops = stops;
+}
+
+int grants_cover(uint32_t tid, struct err *why)
+{
+	uint64_t now = now_ns();
+	if (!narrow.target || (tid == narrow.tid && now - narrow.looked_ns < FRESH_NS))
+		return 0;
+	long tgid = proc_status_value(tid, "Tgid");
+	if (tgid < 0)
+		return -ESRCH;
+	if (tgid != (long)narrow.target && proc_status_value(tid, "PPid") != (long)narrow.reader)
+		return err_set(why, EPERM, "a request is refused: it is about process %u, and not about the one that was named", tid);
+	narrow.tid = tid;
+	narrow.looked_ns = now;
+	return 0;
+}
+
 static int take_line(void *ctx, const struct map_line *l)
 {
-	bool data = l->readable && !l->shared && (l->writable || l->ino) && strcmp(l->path, "[stack]");
+	const uint64_t *stack_end = ctx;
+	bool stack = !strcmp(l->path, "[stack]");
+	bool data = l->readable && !l->shared && (l->writable || l->ino) && (!stack || *stack_end > l->start);
 	struct region *r = VEC_PUSH(&view, regions);
-	(void)ctx;
 	if (!r)
 		return -ENOMEM;
-	*r = (struct region){ l->start, l->end, l->dev, l->ino, l->exec, data };
+	*r = (struct region){ l->start, stack && *stack_end < l->end && data ? *stack_end : l->end, l->dev, l->ino, l->exec, data };
 	return 0;
 }
 
@@ -51,7 +82,8 @@ static int look(uint32_t tid)
 	if (view.tid == tid && now - view.looked_ns < FRESH_NS)
 		return 0;
 	view.regions_cnt = 0;
-	int rc = proc_each_map(tid, take_line, NULL, &err);
+	uint64_t stack_end = narrow.target ? standstill_bottom(narrow.target) : 0;
+	int rc = proc_each_map(tid, take_line, &stack_end, &err);
 	if (!rc && !view.regions_cnt)
 		rc = -ESRCH;
 	view.tid = rc ? 0 : tid;
@@ -171,6 +203,15 @@ int64_t grant_memory(uint32_t tid, const struct rights_range *r, size_t cnt, voi
 		n = rc ? 0 : cnt_data(r, wanted);
 	}
 	return rc ? rc : n ? rights_own.memory(NULL, tid, r, n, out) : -EFAULT;
+}
+
+int grant_threads(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap, struct err *why)
+{
+	bool about = narrow.target && (tgid == narrow.target || how == THREADS_THAW);
+	if (!about || how > THREADS_THAW || (how == THREADS_FREEZE && !narrow.stops))
+		return err_set(why, EPERM, "threads are not looked at or stopped: nobody asked for that");
+	view.tid = 0;
+	return rights_own.threads(NULL, tgid, how, from, out, cap);
 }
 
 /* --- probes --------------------------------------------------------------------------------------- */

@@ -189,11 +189,12 @@ static bool hands_on(void *ctx, int signal)
 }
 
 /* The manager listens to the process that it started alone. */
-static void tells(void *ctx, int what)
+static int tells(void *ctx, int what)
 {
 	(void)ctx;
 	if (what >= 0 && what < NOTIFY_CNT)
 		notify((enum notify)what);
+	return 0;
 }
 
 static void beat(struct daemon *d)

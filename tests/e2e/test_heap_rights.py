@@ -1,0 +1,138 @@
+"""Heaps of others are read by a process that has no right left, and what they hold harms nobody else."""
+import os
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import ALYS, PROGS, TIMEOUT, children_of
+from web_driver import wait_for
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")
+
+# Capabilities by their bits, capability.h.
+DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, SYS_PTRACE, CHECKPOINT_RESTORE = (1 << n for n in (1, 2, 3, 5, 19, 40))
+LOOKING = DAC_READ_SEARCH | KILL | SYS_PTRACE | CHECKPOINT_RESTORE
+
+
+def status_of(pid):
+    return dict(re.findall(r"^(\w+):[ \t]*(.*)$", Path(f"/proc/{pid}/status").read_text(), re.M))
+
+
+def child_of(pid):
+    found = [int(p) for task in children_of(f"/proc/{pid}/task") for p in (task / "children").read_text().split()]
+    return found[0] if found else None
+
+
+def has_no_rights(pid):
+    s = status_of(pid)
+    assert "0" not in s["Uid"].split() and "0" not in s["Gid"].split() and s["Groups"] == "", s
+    assert [int(s[k], 16) for k in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == [0] * 4, s
+    assert (s["NoNewPrivs"], s["Seccomp"]) == ("1", "2"), s
+
+
+@pytest.fixture
+def crystal(started):
+    program = started.program("graph.debug")
+    while program.line() != "ready":
+        pass
+    return program
+
+
+@pytest.mark.parametrize("args,rights", [
+    (["census"], LOOKING),
+    (["graph", "--show", "counts"], LOOKING),
+    (["graph", "--freeze", "--show", "counts"], LOOKING),
+    (["dump", "-o", "heap.alys"], LOOKING | DAC_OVERRIDE | FOWNER),
+], ids=lambda a: " ".join(a) if isinstance(a, list) else "")
+def test_who_reads_a_heap_has_no_rights(crystal, tmp_path, args, rights):
+    """The list of types comes through a pipe that holds the reader up, behind its first look into the process."""
+    pipe = tmp_path / "types"
+    os.mkfifo(pipe)
+    verb = subprocess.Popen([ALYS, *args, "-p", str(crystal.pid), "--type-ids", pipe], cwd=tmp_path, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+    try:
+        with open(pipe, "w") as types:
+            assert wait_for(lambda: child_of(verb.pid) and status_of(child_of(verb.pid))["Seccomp"] == "2")
+            wait_for(lambda: "pipe_read" in Path(f"/proc/{child_of(verb.pid)}/wchan").read_text())
+            has_no_rights(child_of(verb.pid))
+            broker = status_of(verb.pid)
+            assert int(broker["CapEff"], 16) | int(broker["CapPrm"], 16) | rights == rights, broker
+            assert (broker["NoNewPrivs"], broker["Seccomp"]) == ("1", "2"), broker
+            types.write(Path(f"{PROGS / 'graph.debug'}.types").read_text())
+        out, err = verb.communicate(timeout=TIMEOUT)
+    finally:
+        verb.kill()
+        verb.communicate()
+    assert verb.returncode == 0 and ("A" in out or "live objects" in err), err
+
+
+def test_accounts_of_a_heap(crystal):
+    """`report --heap`, while it waits for a collection that does not come."""
+    verb = subprocess.Popen([ALYS, "census", "--heap", "--gc-wait", "600", "-p", str(crystal.pid)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert wait_for(lambda: child_of(verb.pid) and status_of(child_of(verb.pid))["Seccomp"] == "2")
+        has_no_rights(child_of(verb.pid))
+        os.kill(child_of(verb.pid), 9)
+        assert verb.wait(TIMEOUT) == 1
+    finally:
+        verb.kill()
+        verb.communicate()
+
+
+def test_a_reader_that_dies(crystal, tmp_path):
+    """However it ends: one sentence, no file, and the process goes on."""
+    pipe = tmp_path / "types"
+    os.mkfifo(pipe)
+    verb = subprocess.Popen([ALYS, "dump", "-o", "heap.alys", "-p", str(crystal.pid), "--type-ids", pipe], cwd=tmp_path,
+                            stderr=subprocess.PIPE, text=True)
+    with open(pipe, "w"):
+        assert wait_for(lambda: child_of(verb.pid))
+        os.kill(child_of(verb.pid), 11)
+        _, err = verb.communicate(timeout=TIMEOUT)
+    assert verb.returncode == 1
+    assert err == (f"alys-bpf: what read the heap of process {crystal.pid} was ended by signal 11; the process goes on as it was\n")
+    assert [p.name for p in tmp_path.iterdir()] == ["types"]
+    assert crystal.proc.poll() is None
+
+
+def headers_of(pid):
+    """Anonymous memory that can be written: there the collector has its headers, its index and its objects."""
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+        at, rights, *_, last = line.split()
+        start, end = (int(n, 16) for n in at.split("-"))
+        if rights.startswith("rw") and last == "0" and end - start <= 64 << 20:
+            yield start, end
+
+
+def spoil(pid, seed):
+    """Words that look like addresses and like sizes, all over what the collector has: the process itself stands still."""
+    pick = random.Random(seed)
+    words = []
+    for start, end in headers_of(pid):
+        words += [start + pick.randrange((end - start) // 8) * 8 for _ in range((end - start) // 256)]
+    values = words[:64] + [0, 1, 16, 4096, 2**31, 2**32 - 1, 2**47, 2**63, 2**64 - 1, 2**64 - 4096]
+    with open(f"/proc/{pid}/mem", "r+b", 0) as memory:
+        for at in words:
+            memory.seek(at)
+            memory.write(pick.choice(values).to_bytes(8, "little"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_heap_that_lies(started, tmp_path, seed):
+    """An answer, or one sentence: no crash, no file but a whole one, and no memory that others miss."""
+    program = started.program("c_heap")
+    while program.line() != "end":
+        pass
+    os.kill(program.pid, 19)
+    spoil(program.pid, seed)
+    for args in (["census"], ["census", "--heap"], ["graph", "--show", "counts"], ["dump", "-o", tmp_path / f"{seed}.alys"]):
+        done = subprocess.run(["prlimit", "--cpu=60", ALYS, *map(str, args), "-p", str(program.pid)], capture_output=True, text=True,
+                              timeout=TIMEOUT)
+        assert done.returncode in (0, 1, 3), done
+        assert "ended by signal" not in done.stderr, done.stderr
+        assert done.returncode == 0 or len(done.stderr.splitlines()) == 1, done.stderr
+    assert program.proc.poll() is None
+    assert {p.suffix for p in tmp_path.iterdir()} <= {".alys"}
