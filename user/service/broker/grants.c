@@ -164,11 +164,24 @@ int grant_file(uint32_t tid, const char *path, struct err *why)
 
 /* --- memory --------------------------------------------------------------------------------------- */
 
-/* Regions lie in the order of their addresses. */
+/* The last one that begins there or below, or the first. They lie in the order of their addresses. */
+static size_t region_at(uint64_t addr)
+{
+	size_t lo = 0, hi = view.regions_cnt;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (view.regions[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? lo - 1 : 0;
+}
+
 static bool is_data(const struct rights_range *r)
 {
 	uint64_t at = r->addr, end = r->addr + r->n;
-	for (size_t i = 0; end >= at && i < view.regions_cnt && at < end; i++) {
+	for (size_t i = region_at(at); end >= at && i < view.regions_cnt && at < end; i++) {
 		const struct region *v = &view.regions[i];
 		if (v->start <= at && at < v->end && v->data && (!v->ino || is_run_file(v)))
 			at = v->end;
