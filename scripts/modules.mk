@@ -2,7 +2,7 @@
 # and #include "MODULE/file.h" leaves its part out.
 PARTS      := foundation capture heap output service interface
 foundation := base access sandbox event catalog
-capture    := elf unwind code sites kernel probe intake target examine helper calibrate launch recording recorder
+capture    := elf unwind code sites kernel probe intake target examine helper calibrate launch recording attach recorder
 heap       := boehm marking heapgraph collector liveness heapview
 output     := model trace symbol dwarf naming format sink report replay
 service    := monitor broker daemon http push
@@ -29,7 +29,8 @@ may_helper     := base access sandbox elf
 may_calibrate  := base event probe intake helper
 may_launch     := base intake target wire
 may_recording  := 
-may_recorder   := base access event catalog unwind sites probe intake target examine calibrate launch liveness trace recording
+may_attach     := base catalog unwind sites probe intake target examine calibrate recording
+may_recorder   := base access event catalog unwind probe intake target launch liveness trace recording attach
 may_boehm      := base access elf
 may_marking    := base boehm
 may_heapgraph  := base elf boehm marking

@@ -75,12 +75,13 @@ void about_sampling(struct live *l)
 {
 	char more[48] = "";
 	if (l->h.o->interval)
-		meta(l, "sample_at", "%s", l->refills_cnt ? "refill" : "call");
-	if (!live_sample_gap(l))
+		meta(l, "sample_at", "%s", attach_facts(l->attach)->refills ? "refill" : "call");
+	if (!attach_sample_gap(l->attach))
 		return;
-	if (l->takers_cnt > 1)
-		snprintf(more, sizeof(more), " (and %zu more file%s)", l->takers_cnt - 1, l->takers_cnt > 2 ? "s" : "");
-	meta(l, "sample_gap", "objects from free lists that %s%s takes from libgc itself; --sample-at call samples them", l->taker, more);
+	const struct attach_facts *f = attach_facts(l->attach);
+	if (f->takers > 1)
+		snprintf(more, sizeof(more), " (and %zu more file%s)", f->takers - 1, f->takers > 2 ? "s" : "");
+	meta(l, "sample_gap", "objects from free lists that %s%s takes from libgc itself; --sample-at call samples them", f->taker ?: "a file", more);
 }
 
 void about_liveness(struct live *l)

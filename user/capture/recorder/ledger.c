@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "examine/examination.h"
 #include "recorder/roster.h"
 #include "unwind/unwind.h"
 
@@ -120,7 +119,7 @@ static void put_own(struct live *l, const struct probe_stats *s)
 	put(l, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up",
 	    COUNT_NOTE, l->rate.changes);
 	put(l, "probes-renewed", "times that all probes were taken away and put back for the sake of another program: calls meanwhile were not seen",
-	    COUNT_NOTE, l->renewals);
+	    COUNT_NOTE, attach_facts(l->attach)->renewals);
 	put_state(l, "ring-bytes", "size of the ring buffer", l->h.o->ring_sz);
 }
 
@@ -153,9 +152,8 @@ static void put_rows(struct live *l)
 		put_state(l, unsupported[i], help, c.unsupported[i]);
 	}
 	for (int i = 0; i < ROWLESS_CNT; i++)
-		put_state(l, rowless[i][0], rowless[i][1], l->rowless[i]);
-	struct examinations_counts n;
-	examinations_counts(l->examinations, &n);
+		put_state(l, rowless[i][0], rowless[i][1], l->rows.without[i]);
+	struct examinations_counts n = study_counts(l->study);
 	put_state(l, "files-given-up", "files of which parts were not read, larger than such parts can be, holes, or too much work: they may lack probes, rows and names",
 		  n.given_up);
 }
@@ -179,7 +177,7 @@ static void put_collections(struct live *l)
 	put_state(l, "marked-inherited-bytes", "bytes of them, as the collector rounds them", n.inherited_sz);
 	put_state(l, "heaps-not-compared", "collected heaps from before the recording of which no collection was compared with the records",
 		  n.uncompared);
-	if (live_sample_gap(l)) {
+	if (attach_sample_gap(l->attach)) {
 		put_state(l, "marked-all", "objects that the last collection marked whose marks were all read, sampled or not", n.reached);
 		put_state(l, "marked-all-bytes", "bytes of them, as the collector rounds them", n.reached_sz);
 		put_state(l, "collections-since", "collections after that one", n.since);

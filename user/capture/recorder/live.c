@@ -14,12 +14,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "recorder/attach.h"
-#include "recorder/bottoms.h"
 #include "recorder/ledger.h"
 #include "recorder/roster.h"
-#include "recorder/rows.h"
-#include "recorder/study.h"
 
 /* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
 #define POLL_MS 10
@@ -166,7 +162,7 @@ static const char *recorded_part(const struct record_options *o)
 	return o->interval ? "what was sampled" : o->min_size ? "what was recorded" : NULL;
 }
 
-int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
+static int watch_collector(struct live *l, uint32_t tgid, struct err *err)
 {
 	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed, .origin = origin,
 				    .part = recorded_part(l->h.o) };
@@ -183,14 +179,14 @@ int live_watch_collector(struct live *l, uint32_t tgid, struct err *err)
 	return 0;
 }
 
-void live_collections_unseen(struct live *l, const struct proc *p, const char *why, bool told)
+static void collections_unseen(struct live *l, const struct proc *p, const char *why, bool told)
 {
 	struct err err = { 0 };
 	struct buf text = { 0 };
 	buf_addf(&text, "process %" PRIu32 " (", p->tgid);
 	text_clean(&text, p->comm ?: "", SIZE_MAX);
 	buf_addf(&text, "): %s", why);
-	if (live_watch_collector(l, p->tgid, &err) || liveness_unseen(l->liveness, p->id, p->tgid, buf_str(&text), told))
+	if (watch_collector(l, p->tgid, &err) || liveness_unseen(l->liveness, p->id, p->tgid, buf_str(&text), told))
 		snprintf(l->unseen, sizeof(l->unseen), "%s", why);
 	buf_free(&text);
 }
@@ -199,7 +195,7 @@ void live_liveness(struct live *l, char *out, size_t cap)
 {
 	struct probe_stats s = { 0 };
 	out[0] = 0;
-	if (l->collected && l->unseen[0])
+	if (attach_facts(l->attach)->collected && l->unseen[0])
 		snprintf(out, cap, "none (%s)", l->unseen);
 	else if (l->liveness)
 		liveness_describe(l->liveness, probe_stats(l->h.probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
@@ -264,7 +260,7 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 	resolve(l, proc, s, frames);
 	l->last.epoch = target_epoch(l->h.targets, proc);
 	uint64_t id, *place = map_put(&l->stacks, s->hash);
-	if (place && put_stack(l, proc, bottoms_end(l, s, frames), s->n, frames, &id))
+	if (place && put_stack(l, proc, bottoms_end(&l->bottoms, s, frames), s->n, frames, &id))
 		*place = known_stack(l->last.epoch, id);
 	else
 		l->abandoned = true;
@@ -344,7 +340,7 @@ static void on_end(struct live *l, const struct intake_who *who, uint64_t status
 	map_del(&l->victims, proc.n);
 	target_gone(l->h.targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
-	attach_forget(l, who->tgid);
+	attach_forget(l->attach, who->tgid);
 }
 
 static void on_miss(struct live *l, const struct intake_who *who)
@@ -406,9 +402,9 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
 {
 	struct live *l = ctx;
-	l->held = who->held;
+	l->h.held = who->held;
 	on_told(l, who, note, other);
-	l->held = false;
+	l->h.held = false;
 	if (who->held && who->held <= HOLDERS)
 		holder_release(&l->holders[who->held - 1], who->tid, who->time_ns);
 }
@@ -437,14 +433,14 @@ static void on_mapping(void *ctx, const struct mapping *map, const struct module
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct live *l = ctx;
-	attach_module(l, p, m, fd);
+	attach_module(l->attach, p, m, fd);
 }
 
 static void on_maps(void *ctx, const struct proc *p)
 {
 	struct live *l = ctx;
 	l->last.id.n = 0; /* its epoch may be another one now */
-	rows_map(l, p);
+	rows_map(&l->rows, p);
 }
 
 static void on_translated(void *ctx, const struct proc *p, const char *name)
@@ -470,7 +466,7 @@ static bool on_room(void *ctx, const char *path)
 
 static struct elf *outline(void *ctx, int fd, const char *path)
 {
-	return study_outline(ctx, fd, path);
+	return study_outline(((const struct live *)ctx)->study, fd, path);
 }
 
 static const struct target_ops live_target_ops = {
@@ -509,7 +505,7 @@ static int open_probes(struct live *l, struct err *err)
 	l->roster = l->intake ? roster_new(l, l->h.select, err) : NULL;
 	if (!l->roster)
 		return -err->code;
-	l->shared = o->follow && roster_may_share(l->roster);
+	attach_share(l->attach, o->follow && roster_may_share(l->roster));
 	return 0;
 }
 
@@ -523,6 +519,56 @@ static int check_numbers(struct err *err)
 		       "outside, or in the host's (docker run --pid=host, hostPID: true)");
 }
 
+/* Rows first: what probes show from their first moment on is walked by them. */
+static void on_found(void *ctx, struct findings *f)
+{
+	struct live *l = ctx;
+	bool rows = f->asked & FINDINGS_ROWS, late = rows && l->h.flowing;
+	if (rows && rows_are_used(&l->rows))
+		rows_found(&l->rows, f);
+	else if (rows)
+		bottoms_found(&l->bottoms, f);
+	if (late)
+		rows_note(&l->rows, f->module);
+	if (late && f->sites.list.sites_cnt)
+		rows_list(&l->rows);
+	if (f->asked & FINDINGS_SITES)
+		attach_found(l->attach, f);
+}
+
+static void on_wanted(void *ctx, const struct module *m, int fd)
+{
+	struct live *l = ctx;
+	study_file(l->study, m, fd, FINDINGS_SITES | rows_wanted(&l->rows, m));
+}
+
+static int on_collector(void *ctx, uint32_t tgid, struct err *err)
+{
+	return watch_collector(ctx, tgid, err);
+}
+
+static void on_unseen(void *ctx, const struct proc *p, const char *why, bool told)
+{
+	collections_unseen(ctx, p, why, told);
+}
+
+/* Whoever finds out what is in mapped files, and whoever takes it. */
+static int open_files(struct live *l, struct err *err)
+{
+	const struct study_ops out = { .ctx = l, .found = on_found };
+	const struct attach_ops needs = { .ctx = l, .wanted = on_wanted, .collector = on_collector, .unseen = on_unseen };
+	uint32_t families;
+	if (study_families(l->h.o->allocators, &families, err))
+		return -err->code;
+	l->study = study_new(&l->h, families, &out, err);
+	if (!l->study)
+		return -err->code;
+	l->rows = (struct rows){ .h = &l->h, .study = l->study };
+	l->bottoms = (struct bottoms){ .h = &l->h, .study = l->study };
+	l->attach = attach_new(&l->h, &needs);
+	return l->attach ? 0 : err_set(err, ENOMEM, "out of memory");
+}
+
 int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err)
 {
 	struct target_ops out = live_target_ops;
@@ -531,7 +577,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
 	l->h.select = select;
 	l->all = select && select->all;
-	if (check_numbers(err) || attach_families(o->allocators, &l->families, err) || study_open(l, err))
+	if (check_numbers(err) || open_files(l, err))
 		return -err->code;
 	l->h.catalog = catalog_new();
 	l->h.targets = l->h.catalog ? target_new(l->h.catalog, &out) : NULL;
@@ -548,18 +594,18 @@ void live_close(struct live *l)
 	liveness_free(l->liveness);
 	marks_free(l->marks);
 	probe_close(l->h.probe);
-	attach_free(l);
+	attach_free(l->attach);
 	roster_free(l->roster);
 	target_free(l->h.targets);
-	study_close(l);
-	map_free(&l->rows_asked);
+	study_free(l->study);
+	rows_free(&l->rows);
 	catalog_free(l->h.catalog);
 	map_free(&l->stacks);
 	map_free(&l->recalled);
 	map_free(&l->ended);
 	map_free(&l->silent);
 	map_free(&l->victims);
-	bottoms_free(l);
+	bottoms_free(&l->bottoms);
 }
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)
@@ -706,10 +752,11 @@ static void look_at_rate(struct live *l)
 
 int live_step(struct live *l)
 {
-	l->flowing = true;
+	l->h.flowing = true;
 	look_at_rate(l);
-	study_look(l);
-	attach_look(l);
+	study_look(l->study);
+	rows_look(&l->rows, study_is_busy(l->study), now_ns());
+	attach_look(l->attach);
 	drain(l);
 	if (l->liveness)
 		liveness_ask(l->liveness, now_ns(), l->gc_no_room);
@@ -724,7 +771,7 @@ int live_run(struct live *l, int signals, struct err *err)
 		{ .fd = signals, .events = POLLIN },
 		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
 		{ .fd = roster_fd(l->roster), .events = POLLIN },
-		{ .fd = study_fd(l), .events = POLLIN },
+		{ .fd = study_fd(l->study), .events = POLLIN },
 	};
 	while (target_count(l->h.targets) && !l->finished && !time_is_over(l)) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)

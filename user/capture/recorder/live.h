@@ -7,6 +7,10 @@
 
 #include <signal.h>
 
+#include "attach/attach.h"
+#include "attach/bottoms.h"
+#include "attach/rows.h"
+#include "attach/study.h"
 #include "base/map.h"
 #include "catalog/catalog.h"
 #include "intake/intake.h"
@@ -19,9 +23,6 @@
 #include "trace/trace.h"
 
 struct live;
-
-/* Why a file has no unwind rows. */
-enum rowless { ROWLESS_NO_EH_FRAME, ROWLESS_DEBUG_FRAME, ROWLESS_DAMAGED, ROWLESS_OTHER, ROWLESS_CNT };
 
 /* Who takes the events of a recording that has no file: a report about a running process. */
 struct live_tap {
@@ -37,26 +38,21 @@ struct live {
 	struct intake *intake;
 	struct holder holders[HOLDERS]; /* of programs that we started, by the number that they are called by, less one */
 	bool dropping;         /* the process that is being dealt with is let go, and has not ended */
-	bool held;             /* the process that is being dealt with waits for that */
 	struct roster *roster; /* NULL until targets are taken in */
-	struct examinations *examinations; /* of files, see session/study */
-	struct map unlisted; /* modules whose rows are there, but not yet in the lists of processes that map them */
-	uint64_t renewed_ns; /* when they were put there last */
-	struct map rows_asked; /* modules whose rows are on their way */
+	struct study *study; /* files under examination */
+	struct rows rows;
+	struct bottoms bottoms;
+	struct attach *attach;
 	bool all; /* the kernel takes every process for a target */
-	bool shared; /* processes share their links, and our programs tell them apart */
 
 	struct map stacks; /* hash -> the process' epoch << 32 | stack_id */
 	uint32_t stacks_cnt;
-	struct map bottoms;  /* module -> its unwind rows, or 0: see session/bottoms */
-	uint32_t kernel_depth; /* frames of the kernel's own walk at most, 0 = not read yet */
 	bool forgets;        /* stacks are thrown away now and then, see session/compact */
 	struct map recalled; /* then: those that were sent again since, by id */
 	struct {
 		uint32_t tgid, epoch; /* see target_epoch */
 		struct proc_id id;
 	} last; /* most events come in runs of one process */
-	bool flowing;   /* the ring is being read, and processes looked after: nothing may take its time */
 	bool finished;  /* a tap has what it wanted */
 	bool abandoned; /* memory ran out: what was recorded is kept */
 
@@ -70,7 +66,6 @@ struct live {
 	uint64_t unknown_stacks;  /* events whose stack record was lost */
 	uint64_t unresolved_ips;
 	uint64_t stack_ends[STACK_END_CNT];
-	uint64_t rowless[ROWLESS_CNT]; /* files whose frames are walked by frame pointer */
 	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns, last_sweep_ns;
 	struct map ended; /* tgid -> when: blocks and calls of theirs are in the kernel's tables */
@@ -81,32 +76,15 @@ struct live {
 	bool warned_silent;
 	bool warned_closed;
 	struct rate rate;
-	uint64_t renewals; /* of all probes, see attach_split */
 	bool refusing;           /* takes no new stacks: memory is short */
 	bool full;               /* takes no new processes, either */
 	uint64_t refused_stacks; /* stacks that were not taken */
 
-	uint32_t families;        /* of --allocator, 0 = all */
-	bool collected;           /* some target's heap is a collector's */
 	struct marks *marks;      /* NULL until a collector is found, like liveness */
 	struct liveness *liveness;
 	char unseen[400];         /* why no collections at all can be seen, "" = some can */
 	uint64_t gc_no_room;      /* collections of processes that could not be followed, when last looked */
-	struct site_cache *sites; /* sites by module, see attach.h */
-	size_t functions_cnt;     /* probed functions over all files */
-	size_t refills_cnt;       /* attached files that are sampled at refills */
-	size_t takers_cnt;        /* files whose code takes libgc's lists for itself */
-	char taker[300];          /* the first of them */
-	struct err attach_err;    /* the first file that could not be probed */
 };
-
-/* Sampled at refills, while others fill lists of their own. */
-static inline bool live_sample_gap(const struct live *l)
-{
-	return l->refills_cnt && l->takers_cnt;
-}
-
-struct select;
 
 /*
  * Opens the rooms of a recording, all but its file; nothing is probed yet. select NULL: only the processes
@@ -127,10 +105,6 @@ void live_bury(struct live *l, uint32_t tgid);
 
 /* Into the trace, and where the tap leads. */
 void live_write_event(struct live *l, const struct event *e);
-/* A process whose collections will be seen; the first one makes the reader of marks. */
-int live_watch_collector(struct live *l, uint32_t tgid, struct err *err);
-/* They cannot be seen: why. told: its objects are told from others' in events. */
-void live_collections_unseen(struct live *l, const struct proc *p, const char *why, bool told);
 /* The heap is of another process number than before, or gone, or not looked at any more. */
 void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid);
 /* What is to be thought of blocks in use, "" when no heap is a collector's. */

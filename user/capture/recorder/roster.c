@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "recorder/attach.h"
 #include "target/news.h"
 #include "target/translator.h"
 
@@ -70,15 +69,15 @@ static void split(struct roster *r, uint32_t tgid, const char *name)
 {
 	log_warn("process %u runs under %s, and dies of probes that processes share: each traced one has its own from now on, "
 		 "and children are traced some milliseconds after they begin", tgid, name);
-	if (r->live->shared)
-		attach_split(r->live);
+	if (attach_is_shared(r->live->attach))
+		attach_split(r->live->attach);
 }
 
 static void on_translator(void *ctx, uint32_t tgid, const char *name)
 {
 	struct roster *r = ctx;
 	struct proc_id id = target_find(r->live->h.targets, tgid);
-	if (r->live->shared)
+	if (attach_is_shared(r->live->attach))
 		split(r, tgid, name);
 	if (id.n)
 		target_read_maps(r->live->h.targets, id, UINT64_MAX, NULL);
@@ -213,7 +212,7 @@ static void take_refused(struct roster *r)
 
 static void warn_of_many(struct roster *r)
 {
-	if (r->warned || r->live->shared || target_count(r->live->h.targets) <= OWN_LINKS_MAX)
+	if (r->warned || attach_is_shared(r->live->attach) || target_count(r->live->h.targets) <= OWN_LINKS_MAX)
 		return;
 	log_warn("more than %d processes have probes of their own, which take long to be taken away: `alys-bpf ctl off` and `on` has "
 		 "them share some, as --follow does from the begin", OWN_LINKS_MAX);
@@ -299,8 +298,8 @@ int roster_scan(struct roster *r, struct err *err)
 	int rc = r->select ? find_wanted(r, &found, err) : 0;
 	/* At the begin, when nobody has any: a call must not be seen through two. */
 	if (!r->last_scan_ns)
-		r->live->shared = (r->live->h.o->follow || r->live->h.o->pids_cnt + found.at_cnt > OWN_LINKS_MAX) &&
-				  roster_may_share(r);
+		attach_share(r->live->attach, (r->live->h.o->follow || r->live->h.o->pids_cnt + found.at_cnt > OWN_LINKS_MAX) &&
+						      roster_may_share(r));
 	for (size_t i = 0; i < found.at_cnt; i++)
 		add(r, found.at[i]);
 	free(found.at);
@@ -311,7 +310,7 @@ int roster_scan(struct roster *r, struct err *err)
 static void rescan(struct roster *r)
 {
 	const struct proc *p;
-	if (r->live->shared)
+	if (attach_is_shared(r->live->attach))
 		roster_may_share(r);
 	for (size_t i = 0; (p = catalog_next_proc(r->live->h.catalog, &i));) {
 		if (target_find(r->live->h.targets, p->tgid).n == p->id.n)
@@ -357,9 +356,9 @@ static void fork_into(struct roster *r, uint32_t parent, uint32_t child, uint64_
 	struct event e = { .kind = EVENT_FORK, .proc = id, .tid = child, .old_addr = from.n, .time_ns = time_ns };
 	if (id.n)
 		live_write_event(r->live, &e);
-	r->counts.late += id.n && !r->live->shared;
+	r->counts.late += id.n && !attach_is_shared(r->live->attach);
 	if (id.n)
-		attach_child(r->live, catalog_proc(r->live->h.catalog, id));
+		attach_child(r->live->attach, catalog_proc(r->live->h.catalog, id));
 }
 
 void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child, uint64_t time_ns)
@@ -378,7 +377,7 @@ void roster_on_fork(struct roster *r, uint32_t parent, uint32_t child, uint64_t 
 			add(r, child);
 		return;
 	}
-	if (known && !r->live->shared) {
+	if (known && !attach_is_shared(r->live->attach)) {
 		if (!is_refused(r))
 			fork_into(r, parent, child, time_ns);
 		return;

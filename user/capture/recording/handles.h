@@ -20,6 +20,8 @@ struct handles {
 	struct target_table *targets;
 	struct probe *probe;
 	struct trace_writer *writer; /* of the file that is being written; NULL = none */
+	bool flowing; /* the ring is being read, and processes looked after: nothing may take its time */
+	bool held;    /* the process that is being dealt with waits for that */
 };
 
 #endif

@@ -27,7 +27,6 @@
 #include "recorder/about.h"
 #include "recorder/ledger.h"
 #include "recorder/live.h"
-#include "recorder/study.h"
 
 struct recording {
 	struct live live;
@@ -121,8 +120,9 @@ static int nothing_found(struct live *l, struct err *err)
 	}
 	if (target_closed_files(l->h.targets))
 		target_closed_text(l->h.targets, &closed);
-	int rc = l->attach_err.code ?
-			 err_set(err, ENOENT, "no allocator could be probed: %s", l->attach_err.text) :
+	const struct err *failed = &attach_facts(l->attach)->failed;
+	int rc = failed->code ?
+			 err_set(err, ENOENT, "no allocator could be probed: %s", failed->text) :
 		 closed.len ?
 			 err_set(err, EACCES, "no allocator found: %s", buf_str(&closed)) :
 			 err_set(err, ENOENT,
@@ -144,7 +144,7 @@ static void on_command_mapped(void *ctx)
 
 static bool is_c_library(void *ctx, int fd, const char *path)
 {
-	return study_starts_programs(ctx, fd, path);
+	return study_starts_programs(((const struct live *)ctx)->study, fd, path);
 }
 
 /* Time counts from here, not from when files were searched for what to probe, which takes a second at times. */
@@ -164,7 +164,7 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 			return rc;
 	}
 	if (!o->command)
-		return l->functions_cnt ? 0 : nothing_found(l, err);
+		return attach_facts(l->attach)->functions ? 0 : nothing_found(l, err);
 	int rc = probe_ready(l->h.probe, err);
 	for (int i = 0; i < HOLDERS && !rc; i++)
 		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->h.probe, i), i, err);
@@ -183,7 +183,7 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 	start(l);
 	const struct command_ops ops = { .ctx = l, .mapped = on_command_mapped, .is_c_library = is_c_library };
 	rc = command_release(&r->command, &ops, err);
-	return rc || l->functions_cnt ? rc : nothing_found(l, err);
+	return rc || attach_facts(l->attach)->functions ? rc : nothing_found(l, err);
 }
 
 static void end_recording(struct recording *r)
@@ -285,7 +285,7 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		start(l);
 	about_sampling(l);
 	size_t alive = target_count(l->h.targets);
-	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es", l->functions_cnt);
+	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es", attach_facts(l->attach)->functions);
 	struct err broken = { 0 };
 	int cut = live_run(l, r->signals, &broken);
 	/* Of a reader that is gone the writing speaks, too. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "naming/subset.h"
-#include "recorder/attach.h"
 
 static bool is_current(const struct live *l, struct proc_id id)
 {
@@ -78,7 +77,7 @@ int compact_catalog(const struct compact *c)
 	}
 	map_free(&l->stacks);
 	l->stacks = stacks;
-	attach_prune(l, s.to);
+	attach_prune(l->attach, s.to);
 	catalog_free(l->h.catalog);
 	l->h.catalog = s.to;
 	compact_prepare(l);

@@ -18,10 +18,8 @@
 #include "monitor/compact.h"
 #include "monitor/footprint.h"
 #include "recorder/about.h"
-#include "recorder/attach.h"
 #include "recorder/ledger.h"
 #include "recorder/roster.h"
-#include "recorder/study.h"
 #include "target/proc.h"
 
 #define LOOK_NS 1000000000ull     /* between looks at what is used */
@@ -382,19 +380,19 @@ static void count_spent(struct continuous *c)
 static void set_room(struct continuous *c)
 {
 	uint64_t room = names_room(c->limits.memory_max) + limits_room(&c->limits, footprint_now(&c->memory) + set_by(c));
-	bool examines = examinations_are_busy(c->live.examinations);
+	bool examines = study_is_reading(c->live.study);
 	if (!naming_is_busy(c->naming))
 		naming_set_room(c->naming, examines ? room / 2 : room);
 	if (!examines)
-		examinations_set_room(c->live.examinations, room / 2);
+		study_set_room(c->live.study, room / 2);
 }
 
 /* Whoever is told that it is on finds probes where they are quickly put; files that take long take it beside all else. */
 static void await_files(struct continuous *c)
 {
-	struct pollfd found = { .fd = study_fd(&c->live), .events = POLLIN };
+	struct pollfd found = { .fd = study_fd(c->live.study), .events = POLLIN };
 	uint64_t until = now_ns() + FILES_NS;
-	while (c->on && !c->live.abandoned && study_is_busy(&c->live) && now_ns() < until) {
+	while (c->on && !c->live.abandoned && study_is_busy(c->live.study) && now_ns() < until) {
 		poll(&found, 1, FILES_MS);
 		live_step(&c->live);
 	}
@@ -444,7 +442,7 @@ void continuous_off(struct continuous *c)
 	probe_stop(l->h.probe);
 	probe_detach(l->h.probe, 0);
 	probe_listen(l->h.probe, false, NULL);
-	attach_reset(l);
+	attach_reset(l->attach);
 	live_drain(l);
 	ledger_publish(l, now_ns());
 	roster_free(l->roster);
@@ -492,8 +490,8 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out)
 		return n;
 	out[n++] = (struct pollfd){ .fd = intake_epoll_fd(c->live.intake), .events = POLLIN };
 	out[n++] = (struct pollfd){ .fd = roster_fd(c->live.roster), .events = POLLIN };
-	out[n++] = (struct pollfd){ .fd = attach_fd(&c->live), .events = POLLIN };
-	out[n++] = (struct pollfd){ .fd = study_fd(&c->live), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = attach_fd(c->live.attach), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = study_fd(c->live.study), .events = POLLIN };
 	return n;
 }
 
@@ -666,16 +664,15 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	const struct live *l = &c->live;
 	struct probe_stats s = { 0 };
 	struct roster_counts r = { 0 };
-	struct examinations_counts n;
+	struct examinations_counts n = study_counts(l->study);
 	probe_stats(l->h.probe, &s);
 	if (l->roster)
 		r = roster_counts(l->roster);
-	examinations_counts(l->examinations, &n);
 	*out = (struct continuous_status){
 		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
 		.interval = l->rate.interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
-		.processes = target_count(l->h.targets), .files = attach_files(l),
-		.examined = attach_examined(l), .closed_files = target_closed_files(l->h.targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
+		.processes = target_count(l->h.targets), .files = attach_files(l->attach),
+		.examined = attach_facts(l->attach)->examined, .closed_files = target_closed_files(l->h.targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
 		.memory = footprint_now(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
 		.memory_max = c->limits.memory_max,
 		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,

@@ -1,0 +1,486 @@
+/* attach: see attach.h. */
+#include "attach/attach.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/sitecache.h"
+#include "attach/trials.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "calibrate/calibrate.h"
+#include "probe/linker.h"
+#include "target/proc.h"
+#include "target/target.h"
+
+#define UNUSED_LOOK_NS 500000000ull
+#define UNUSED_NS 2000000000ull
+
+struct attach {
+	const struct handles *h;
+	struct attach_ops ops;
+	struct site_cache sites;
+	struct trials trials;
+	bool shared;
+	uint64_t looked_ns; /* for files that are unused */
+	struct attach_facts facts;
+};
+
+struct attach *attach_new(const struct handles *h, const struct attach_ops *ops)
+{
+	struct attach *a = calloc(1, sizeof(*a));
+	if (a)
+		*a = (struct attach){ .h = h, .ops = *ops, .trials = { .h = h } };
+	return a;
+}
+
+void attach_free(struct attach *a)
+{
+	if (!a)
+		return;
+	sitecache_free(&a->sites);
+	trials_free(&a->trials);
+	free(a->facts.taker);
+	free(a);
+}
+
+const struct attach_facts *attach_facts(const struct attach *a)
+{
+	return &a->facts;
+}
+
+bool attach_sample_gap(const struct attach *a)
+{
+	return a->facts.refills && a->facts.takers;
+}
+
+size_t attach_files(const struct attach *a)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < a->sites.files_cnt; i++)
+		n += a->sites.files[i].probed && !a->sites.files[i].left;
+	return n;
+}
+
+void attach_share(struct attach *a, bool shared)
+{
+	a->shared = shared;
+}
+
+bool attach_is_shared(const struct attach *a)
+{
+	return a->shared;
+}
+
+static const char *path_of(const struct attach *a, const struct file_sites *f)
+{
+	return catalog_module(a->h->catalog, f->module)->path;
+}
+
+static void note_refills(struct attach *a, const char *path, const struct site_list *list)
+{
+	a->facts.refills += list->at == SAMPLE_AT_REFILL;
+	if (a->h->o->sample_at != SAMPLE_AT_REFILL || list->at == SAMPLE_AT_REFILL)
+		return;
+	for (size_t i = 0; i < list->sites_cnt; i++) {
+		if (list->sites[i].family != ALLOC_LIBGC)
+			continue;
+		log_warn("%s: no free lists of threads found in it: it is sampled at calls", path);
+		return;
+	}
+}
+
+/* Refills show the lists of the collector's own threads alone. */
+static void note_taker(struct attach *a, const char *path, const struct site_list *list)
+{
+	if (list->takes_lists && !a->facts.takers++)
+		a->facts.taker = strdup(path);
+}
+
+static void note_unwatched(struct attach *a, const struct proc *p, const struct file_sites *f)
+{
+	if (f && f->unwatched)
+		a->ops.unseen(a->ops.ctx, p, f->unwatched, f->list.gc_no_vaddr);
+}
+
+static void watch_collections(struct attach *a, uint32_t tgid, const struct proc *p, struct file_sites *f, int fd)
+{
+	struct err err = { 0 };
+	note_unwatched(a, p, f);
+	if (!f->collections.sites_cnt)
+		return;
+	int rc = a->ops.collector(a->ops.ctx, p->tgid, &err);
+	if (!rc)
+		rc = probe_attach_collections(a->h->probe, tgid, fd, &f->collections, &err);
+	if (!rc)
+		return;
+	log_warn("collections of process %" PRIu32 " will not be seen: %s", p->tgid, err.text);
+	if (!tgid)
+		sitecache_set_unwatched(f, err.text);
+	a->ops.unseen(a->ops.ctx, p, err.text, f->list.gc_no_vaddr);
+}
+
+/* The first reason why something is not under probes. */
+static void note_failure(struct attach *a, const char *path, const struct err *err)
+{
+	if (!err->code)
+		return;
+	log_info("%s: %s", path, err->text);
+	if (err->code != ENOEXEC && !a->facts.failed.code)
+		a->facts.failed = *err;
+}
+
+static void take_findings(struct attach *a, struct file_sites *f, struct findings *found)
+{
+	const char *path = path_of(a, f);
+	note_failure(a, path, found->failed.code ? &found->failed : &found->sites.err);
+	sitecache_fill(f, found);
+	/* Where processes are many and others', that they have changed is known from the kernel's news only. */
+	if (a->h->select)
+		f->link_offset = 0;
+	note_taker(a, path, &f->list);
+	f->counted = f->probed;
+	a->facts.functions += f->counted;
+	if (f->unwatched)
+		log_info("%s", f->unwatched);
+}
+
+/* Kernels that kill seccomp-confined processes at a return probe get exit sites there instead. */
+static bool returns_safe(const struct attach *a, uint32_t tgid)
+{
+	return !probe_returns_kill_seccomp(a->h->probe) || target_seccomp(tgid) == 0;
+}
+
+/* Which functions get their results through return probes instead of exit sites. */
+static enum probe_returns returns_for(const struct attach *a, uint32_t tgid)
+{
+	if (a->h->o->return_probes)
+		return PROBE_RETURNS_ALL;
+	return returns_safe(a, tgid) ? PROBE_RETURNS_PLAIN : PROBE_RETURNS_NONE;
+}
+
+/*
+ * When children are followed, or processes are very many, one link serves all and BPF tells them apart. So it does where
+ * the first thread has exited: the kernel would look for the process' memory there.
+ */
+static uint32_t link_tgid(const struct attach *a, uint32_t pid)
+{
+	return a->shared || proc_holder(pid) != pid ? 0 : pid;
+}
+
+static void listen_to_linker(struct attach *a, uint32_t pid, const struct file_sites *f, int fd)
+{
+	struct err err;
+	if (f->link_offset && linker_attach(a->h->probe, link_tgid(a, pid), fd, f->link_offset, &err))
+		log_info("libraries that process %" PRIu32 " loads are not told of: %s", pid, err.text);
+}
+
+/* Not the file's fault: who ends, or becomes another program, is not probed; another process may be, or this one when it maps the file anew. */
+static bool went(const struct err *err)
+{
+	return err->code == ESRCH || err->code == ESTALE;
+}
+
+static void note_unprobed(struct attach *a, uint32_t tgid, struct file_sites *f, const struct err *err)
+{
+	log_at(went(err) ? LOG_VERBOSE : LOG_NORMAL, "%s: %s", path_of(a, f), err->text);
+	if (!a->facts.failed.code)
+		a->facts.failed = *err;
+	if (went(err))
+		sitecache_undo(&a->sites, tgid, f->module);
+	if (!f->served)
+		a->facts.functions -= f->counted;
+	if (!f->served)
+		f->counted = 0;
+}
+
+static void note_probed(struct attach *a, struct file_sites *f)
+{
+	f->served = true;
+	a->facts.functions += f->probed - f->counted;
+	f->counted = f->probed;
+}
+
+static void attach_file(struct attach *a, const struct proc *p, struct file_sites *f, int fd)
+{
+	const char *path = path_of(a, f);
+	uint32_t tgid = link_tgid(a, p->tgid);
+	struct err err = { 0 };
+	if (trials_attach(&a->trials, tgid, f, fd, returns_for(a, p->tgid), &err)) {
+		note_unprobed(a, tgid, f, &err);
+		return;
+	}
+	note_probed(a, f);
+	a->facts.collected |= f->list.text_lo != 0;
+	watch_collections(a, tgid, p, f, fd);
+	note_refills(a, path, &f->list);
+	log_info("%s: %zu functions under probes", path, f->probed);
+}
+
+/*
+ * One link serves all where children are followed: the first one that is still there stands for them. When none is, the
+ * next one to map the file asks again.
+ */
+static void serve_waiting(struct attach *a, struct file_sites *f, bool first,
+			  void (*serve)(struct attach *a, const struct proc *p, struct file_sites *f, int fd))
+{
+	bool shared = false, served = false;
+	uint32_t *waiting = f->waiting;
+	size_t cnt = f->waiting_cnt;
+	f->waiting = NULL;
+	f->waiting_cnt = f->waiting_cap = 0;
+	for (size_t i = 0; i < cnt; i++) {
+		const struct proc *p = catalog_proc(a->h->catalog, target_find(a->h->targets, waiting[i]));
+		bool shares = p && !link_tgid(a, p->tgid);
+		if (p && !(shares && shared))
+			serve(a, p, f, target_module_fd(a->h->targets, f->module));
+		else if (p)
+			note_unwatched(a, p, f);
+		shared |= shares;
+		served |= p != NULL;
+	}
+	free(waiting);
+	if ((first || f->list.text_lo) && !served)
+		sitecache_undo(&a->sites, 0, f->module);
+}
+
+/* Its probes serve another module too, beside `but`: a container's name for the same file. */
+static bool is_shared(const struct attach *a, const struct file_sites *f, const struct file_sites *but)
+{
+	bool shared = false;
+	for (size_t i = 0; i < a->sites.files_cnt; i++) {
+		const struct file_sites *other = &a->sites.files[i];
+		shared |= other != f && other != but && probe_file_same(f->file, other->file) && other->probed && !other->left;
+	}
+	return shared;
+}
+
+/* Another process may come to use it: it is attached anew then. Not for `heir`. */
+static void leave_file(struct attach *a, struct file_sites *f, const struct file_sites *heir)
+{
+	if (!f->probed || f->left)
+		return;
+	sitecache_undo_all(&a->sites, f->module);
+	sitecache_end_trials(f, 0);
+	f->left = true;
+	if (!is_shared(a, f, heir))
+		probe_leave_file(a->h->probe, f->file);
+}
+
+/*
+ * A file that was written anew in its place is another module: shared probes were for what it has
+ * been. A process' own probes go with the process.
+ */
+static void leave_outdated(struct attach *a, const struct file_sites *now)
+{
+	for (size_t i = 0; a->shared && i < a->sites.files_cnt; i++) {
+		struct file_sites *f = &a->sites.files[i];
+		if (f != now && f->file.dev == now->file.dev && f->file.ino == now->file.ino)
+			leave_file(a, f, now);
+	}
+}
+
+/* Modules that processes have mapped now. False: no memory. */
+static bool list_used(const struct attach *a, struct map *used)
+{
+	const struct proc *p;
+	const struct mapping *map;
+	for (size_t i = 0; (p = catalog_next_proc(a->h->catalog, &i));) {
+		if (target_find(a->h->targets, p->tgid).n != p->id.n)
+			continue;
+		for (size_t k = 0; (map = target_mapping(a->h->targets, p->id, k)); k++) {
+			if (!map_put(used, map->module.n))
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * While nobody runs a file it may be written anew in its place, as cp does: probes that are left
+ * would then be put into the middle of other instructions, in the next process that maps it. A
+ * recording of some programs is short, and is to see each of them from its first call on.
+ */
+static void leave_unused(struct attach *a, uint64_t now)
+{
+	struct map used = { 0 };
+	if (!a->h->select || now - a->looked_ns < UNUSED_LOOK_NS)
+		return;
+	a->looked_ns = now;
+	bool known = list_used(a, &used);
+	for (size_t i = 0; known && i < a->sites.files_cnt; i++) {
+		struct file_sites *f = &a->sites.files[i];
+		if (map_get(&used, f->module.n))
+			f->unused_ns = 0;
+		else if (!f->unused_ns)
+			f->unused_ns = now;
+		else if (now - f->unused_ns >= UNUSED_NS)
+			leave_file(a, f, NULL);
+	}
+	map_free(&used);
+}
+
+void attach_look(struct attach *a)
+{
+	struct file_sites *judged;
+	while ((judged = trials_take(&a->trials, &a->sites)))
+		serve_waiting(a, judged, false, attach_file);
+	for (size_t i = 0; i < a->sites.files_cnt; i++)
+		trials_look(&a->trials, &a->sites.files[i]);
+	leave_unused(a, now_ns());
+}
+
+int attach_fd(const struct attach *a)
+{
+	return trials_fd(&a->trials);
+}
+
+/*
+ * What a file offers must be known first. Plain calls can be seen safely before the verdict is there; what is seen of a
+ * collector is another matter with it.
+ */
+static bool waits(struct file_sites *f, uint32_t pid)
+{
+	return (f->pending || (f->asked && f->list.text_lo)) && sitecache_wait(f, pid);
+}
+
+/* The file's probes are there, or are to come with another process: which may end before. */
+static void share(struct attach *a, const struct proc *p, struct file_sites *f)
+{
+	note_unwatched(a, p, f);
+	if (f && (f->pending || f->asked) && !link_tgid(a, p->tgid))
+		waits(f, p->tgid);
+}
+
+/* What it offers is known. */
+static void begin_file(struct attach *a, const struct proc *p, struct file_sites *f, int fd)
+{
+	listen_to_linker(a, p->tgid, f, fd);
+	if (!f->probed)
+		return;
+	f->left = false;
+	f->unused_ns = 0;
+	if (!f->calibrated && calibrate_wanted(&f->list, returns_for(a, p->tgid)))
+		trials_calibrate(&a->trials, f, fd);
+	if (!waits(f, p->tgid))
+		attach_file(a, p, f, fd);
+}
+
+/* What it offers is asked for when nobody did yet, and waited for by a process that is held. */
+static struct file_sites *file_of(struct attach *a, const struct module *m, int fd)
+{
+	struct file_sites *f = sitecache_find(&a->sites, m->id);
+	bool known = f;
+	if (!known) {
+		f = sitecache_add(&a->sites, m->id, fd);
+		if (!f)
+			return NULL;
+		a->facts.examined++;
+		leave_outdated(a, f);
+	}
+	if (!known || (f->pending && a->h->held))
+		a->ops.wanted(a->ops.ctx, m, fd);
+	return f;
+}
+
+void attach_module(struct attach *a, const struct proc *p, const struct module *m, int fd)
+{
+	if (!sitecache_do(&a->sites, link_tgid(a, p->tgid), m->id)) {
+		share(a, p, sitecache_find(&a->sites, m->id));
+		return;
+	}
+	struct file_sites *f = file_of(a, m, fd);
+	if (f && !waits(f, p->tgid))
+		begin_file(a, p, f, fd);
+}
+
+void attach_found(struct attach *a, struct findings *found)
+{
+	struct file_sites *f = sitecache_find(&a->sites, found->module);
+	if (!f || !f->pending)
+		return;
+	take_findings(a, f, found);
+	if (f->waiting_cnt)
+		serve_waiting(a, f, true, begin_file);
+}
+
+static void attach_mapped(struct attach *a, const struct proc *p)
+{
+	const struct mapping *map;
+	for (size_t i = 0; (map = target_mapping(a->h->targets, p->id, i)); i++) {
+		const struct module *m = catalog_module(a->h->catalog, map->module);
+		int fd = m ? target_module_fd(a->h->targets, m->id) : -1;
+		if (fd >= 0)
+			attach_module(a, p, m, fd);
+	}
+}
+
+void attach_split(struct attach *a)
+{
+	const struct proc *p;
+	probe_detach(a->h->probe, 0);
+	attach_reset(a);
+	a->shared = false;
+	a->facts.renewals++;
+	for (size_t i = 0; (p = catalog_next_proc(a->h->catalog, &i));) {
+		if (target_find(a->h->targets, p->tgid).n == p->id.n)
+			attach_mapped(a, p);
+	}
+}
+
+void attach_child(struct attach *a, const struct proc *p)
+{
+	const struct mapping *map;
+	if (p && !a->shared)
+		attach_mapped(a, p);
+	for (size_t i = 0; p && a->shared && (map = target_mapping(a->h->targets, p->id, i)); i++)
+		share(a, p, sitecache_find(&a->sites, map->module));
+}
+
+void attach_forget(struct attach *a, uint32_t tgid)
+{
+	const struct module *m;
+	probe_detach(a->h->probe, tgid);
+	for (size_t i = 0; i < a->sites.files_cnt; i++) {
+		sitecache_end_trials(&a->sites.files[i], tgid);
+		sitecache_stop_waiting(&a->sites.files[i], tgid);
+	}
+	/*
+	 * Where links are shared, none is this one's: to ask of each file at thousands of ends a
+	 * second would cost more than all else.
+	 */
+	for (size_t i = 0; !a->shared && (m = catalog_next_module(a->h->catalog, &i));)
+		sitecache_undo(&a->sites, tgid, m->id);
+}
+
+void attach_reset(struct attach *a)
+{
+	map_free(&a->sites.done);
+	for (size_t i = 0; i < a->sites.files_cnt; i++) {
+		sitecache_end_trials(&a->sites.files[i], 0);
+		a->sites.files[i].waiting_cnt = 0;
+	}
+}
+
+struct pruning {
+	struct attach *attach;
+	const struct catalog *kept;
+};
+
+static bool is_kept(void *ctx, struct module_id module)
+{
+	return catalog_module(((const struct pruning *)ctx)->kept, module);
+}
+
+static void leave_pruned(void *ctx, struct file_sites *f)
+{
+	leave_file(((const struct pruning *)ctx)->attach, f, NULL);
+}
+
+void attach_prune(struct attach *a, const struct catalog *kept)
+{
+	struct pruning p = { a, kept };
+	sitecache_prune(&a->sites, is_kept, leave_pruned, &p);
+}

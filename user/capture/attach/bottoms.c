@@ -1,0 +1,67 @@
+/* attach/bottoms: see bottoms.h. */
+#include "attach/bottoms.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+
+#include "target/target.h"
+#include "unwind/unwind.h"
+
+/* Of the few files in which stacks end: each is asked for once, and waited for. NULL: there are none. */
+static const struct unwind_table *rows_of(struct bottoms *b, struct module_id module)
+{
+	const struct module *m = catalog_module(b->h->catalog, module);
+	int fd = target_module_fd(b->h->targets, module);
+	if (!map_get(&b->rows, module.n) && map_put(&b->rows, module.n) && m && fd >= 0)
+		study_now(b->study, m, fd, FINDINGS_ROWS);
+	const uint64_t *known = map_get(&b->rows, module.n);
+	return known ? (const struct unwind_table *)(uintptr_t)*known : NULL;
+}
+
+void bottoms_found(struct bottoms *b, struct findings *f)
+{
+	uint64_t *place = map_get(&b->rows, f->module.n);
+	if (!place || *place)
+		return;
+	*place = (uintptr_t)f->rows.table;
+	f->rows.table = NULL;
+}
+
+/* Did nothing call the function that this frame returns to? */
+static bool is_bottom(struct bottoms *b, const struct frame *f)
+{
+	struct unwind_row row;
+	const struct mapping *m = f->map.n ? catalog_mapping(b->h->catalog, f->map) : NULL;
+	const struct unwind_table *rows = m ? rows_of(b, m->module) : NULL;
+	return rows && unwind_row_at(rows, f->rel - 1, &row) && row.kind == ALYS_ROW_END;
+}
+
+/* kernel.perf_event_max_stack: bpf_get_stack gives no more, whatever it is asked for. */
+static uint32_t kernel_depth(struct bottoms *b)
+{
+	FILE *f = b->kernel_depth ? NULL : fopen("/proc/sys/kernel/perf_event_max_stack", "re");
+	if (!b->kernel_depth && (!f || fscanf(f, "%" SCNu32, &b->kernel_depth) != 1))
+		b->kernel_depth = PERF_MAX_STACK_DEPTH;
+	if (f)
+		fclose(f);
+	return b->kernel_depth;
+}
+
+uint8_t bottoms_end(struct bottoms *b, const struct intake_stack *s, const struct frame *frames)
+{
+	if (b->h->o->walk != ALYS_WALK_KERNEL || s->end != STACK_END_UNKNOWN || !s->n)
+		return (uint8_t)s->end;
+	if (is_bottom(b, &frames[s->n - 1]))
+		return STACK_END_COMPLETE;
+	/* The probed function, at least, does not come from there. */
+	return s->n > kernel_depth(b) ? STACK_END_TRUNCATED : STACK_END_NO_FRAME_POINTER;
+}
+
+void bottoms_free(struct bottoms *b)
+{
+	const struct map_slot *s;
+	for (size_t i = 0; (s = map_next(&b->rows, &i));)
+		unwind_free((struct unwind_table *)(uintptr_t)s->value);
+	map_free(&b->rows);
+}

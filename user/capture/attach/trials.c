@@ -1,0 +1,134 @@
+/* attach/trials: see trials.h. */
+#include "attach/trials.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "calibrate/verdicts.h"
+#include "catalog/catalog.h"
+#include "target/target.h"
+
+/* Calls that must agree before cheap exits are believed that no helper could try. */
+#define TRIAL_CALLS 1000
+
+static const char *path_of(const struct trials *t, const struct file_sites *f)
+{
+	return catalog_module(t->h->catalog, f->module)->path;
+}
+
+/* Where the proof cannot be had, calls are seen as if proven. */
+int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns, struct err *err)
+{
+	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
+	if (!f->unproven)
+		return probe_attach(t->h->probe, tgid, fd, &f->list, returns, err);
+	struct trial *one = VEC_PUSH(f, trials);
+	if (!one)
+		return err_set(err, ENOMEM, "out of memory");
+	one->returns = returns;
+	int rc = probe_attach_on_trial(t->h->probe, tgid, fd, &f->list, &f->proof, returns, &one->at, err);
+	f->trials_cnt -= rc || !one->at.number;
+	return rc;
+}
+
+/* Plain sites are what the list gives way to when it was wrong; with trials they are there already. */
+static void settle(const struct trials *t, struct file_sites *f, bool right, struct site_list *plain)
+{
+	struct err err = { 0 };
+	for (size_t i = 0; i < f->trials_cnt; i++) {
+		const struct trial *one = &f->trials[i];
+		if (probe_trial_end(t->h->probe, &one->at, target_module_fd(t->h->targets, f->module),
+				    right ? &f->list : plain, one->returns, &err))
+			log_warn("%s: %s", path_of(t, f), err.text);
+	}
+	f->unproven = false;
+	if (!right) {
+		sites_free(&f->list);
+		f->list = sitecache_take_list(plain);
+	}
+	sitecache_end_trials(f, 0);
+}
+
+static void judge(const struct trials *t, struct file_sites *f, const struct probe_trial *decisive)
+{
+	bool right = !decisive->wrong;
+	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", path_of(t, f),
+		 decisive->agreed, decisive->wrong, right ? "at cheap exits now" : "where functions return");
+	settle(t, f, right, &f->proof);
+}
+
+/* A trial that finds a call wrong needs no other verdict; one that finds none waits for it. */
+void trials_look(const struct trials *t, struct file_sites *f)
+{
+	for (size_t i = 0; i < f->trials_cnt; i++) {
+		struct probe_trial *one = &f->trials[i].at;
+		if (!probe_trial_look(t->h->probe, one) && (one->wrong || (one->agreed >= TRIAL_CALLS && !f->asked))) {
+			judge(t, f, one);
+			return;
+		}
+	}
+}
+
+/* Takes the verdict's sites over when they are wanted. */
+static void accept_verdict(const struct trials *t, struct file_sites *f, struct verdict_on *v)
+{
+	if (v->said.text[0])
+		log_info("%s: %s", path_of(t, f), v->said.text);
+	f->asked = false;
+	/* The trial may have found the sites wrong meanwhile. */
+	if (f->unproven && v->said.verdict != VERDICT_UNPROVEN) {
+		bool untouched = !f->trials_cnt;
+		settle(t, f, v->said.verdict == VERDICT_AGREED, &v->plain);
+		/* Entries go elsewhere then: not under those that are attached. */
+		if (v->said.verdict == VERDICT_AGREED && untouched)
+			sites_go_direct(&f->list);
+	}
+	sites_free(&v->plain);
+}
+
+struct file_sites *trials_take(const struct trials *t, const struct site_cache *c)
+{
+	struct verdict_on v;
+	while (t->verdicts && verdicts_take(t->verdicts, &v)) {
+		struct file_sites *f = sitecache_find(c, v.module);
+		if (f) {
+			accept_verdict(t, f, &v);
+			return f;
+		}
+		sites_free(&v.plain); /* forgotten meanwhile */
+	}
+	return NULL;
+}
+
+void trials_calibrate(struct trials *t, struct file_sites *f, int fd)
+{
+	struct verdict_order o = { .module = f->module, .fd = fd, .calls = sitecache_take_list(&f->calls),
+				   .plain = sitecache_take_list(&f->plain) };
+	struct verdict_on v;
+	f->calibrated = f->unproven = true;
+	bool waiting = !t->h->flowing || t->h->held;
+	if (!waiting && !t->verdicts)
+		t->verdicts = verdicts_new();
+	f->asked = !waiting && t->verdicts && !verdicts_ask(t->verdicts, &o);
+	if (f->asked)
+		return;
+	/* Not beside the thread, either: programs are tried one after the other. Trials say what can be said. */
+	if (!t->verdicts) {
+		verdict_now(&o, &v);
+		accept_verdict(t, f, &v);
+	}
+	verdict_order_free(&o);
+}
+
+int trials_fd(const struct trials *t)
+{
+	return t->verdicts ? verdicts_fd(t->verdicts) : -1;
+}
+
+void trials_free(struct trials *t)
+{
+	verdicts_free(t->verdicts);
+	t->verdicts = NULL;
+}
