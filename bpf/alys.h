@@ -13,7 +13,7 @@
 #define ALYS_MAX_SITES 16384  /* probe sites of all attached files */
 #define ALYS_MAX_OBJECTS 1024 /* attached files */
 #define ALYS_MAX_TARGETS 4096
-#define ALYS_MAX_ACCOUNTS 4096 /* functions whose calls are counted in and out, by name and file; 0 = all others */
+#define ALYS_MAX_ACCOUNTS 4096 /* at most: functions whose calls are counted in and out, by name and file; 0 = all others */
 #define ALYS_SEEN_SLOTS 65536 /* direct-mapped: stacks sent lately */
 
 /* Record kinds in the ring. */

@@ -4,11 +4,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <bpf/libbpf.h>
 #include <cmocka.h>
 
 #include "alys.h"
 #include "kernel/sizes.h"
 #include "rows.h"
+
+static int processors = 2;
+
+/* In place of the library's: of a machine of any size. */
+int libbpf_num_possible_cpus(void)
+{
+	return processors;
+}
 
 static void as_large_as_of_use(void **state)
 {
@@ -18,6 +27,7 @@ static void as_large_as_of_use(void **state)
 	assert_int_equal(sizes_of(&fine).sampled, 1 << 20);
 	assert_int_equal(sizes_of(&any).chunks, ALYS_MAX_CHUNKS);
 	assert_int_equal(sizes_of(&any).mappings, ALYS_MAX_MAPPINGS);
+	assert_int_equal(sizes_of(&any).accounts, ALYS_MAX_ACCOUNTS);
 	assert_int_equal(sizes_of(&(struct probe_config){ 0 }).sampled, 1);
 }
 
@@ -32,7 +42,7 @@ static void within_their_shares(void **state)
 		}
 	}
 	assert_int_equal(probe_ring_share(256ull << 20, 8 << 20), 8 << 20);
-	assert_int_equal(probe_ring_share(32ull << 20, 8 << 20), 2 << 20);
+	assert_int_equal(probe_ring_share(32ull << 20, 8 << 20), 1 << 20);
 }
 
 static void small_for_one_helper(void **state)
@@ -40,13 +50,29 @@ static void small_for_one_helper(void **state)
 	struct probe_config c = { .calls_max = 256, .ring_sz = 2 << 20 };
 	(void)state;
 	assert_int_equal(sizes_of(&c).calls, 256);
+	assert_int_equal(sizes_of(&c).accounts, 64);
 	assert_true(probe_sized(&c) < 3 << 20);
+}
+
+/* A machine with many processors: what each of them has a part of must not eat a small limit up. */
+static void processors_share_what_they_have(void **state)
+{
+	(void)state;
+	for (processors = 1; processors <= 4096; processors *= 4) {
+		struct probe_config c = { .interval = 512 << 10, .memory = 64ull << 20, .ring_sz = 4 << 20 };
+		struct sizes s = sizes_of(&c);
+		assert_true(s.accounts >= 256);
+		assert_true(s.accounts == 256 || (uint64_t)s.accounts * sizeof(struct alys_calls) * (uint64_t)processors <= c.memory / 100);
+		assert_true(s.slots <= 512);
+	}
+	processors = 2;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_large_as_of_use), cmocka_unit_test(within_their_shares), cmocka_unit_test(small_for_one_helper),
+		cmocka_unit_test(processors_share_what_they_have),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,23 +10,31 @@
 /* What an entry takes of the kernel's memory, with its place in the table. */
 #define SAMPLED_SZ 88
 #define CALL_SZ 200
+#define BUCKET_SZ 16 /* of these */
 #define SAMPLED_MAX (1u << 18)
 /* Small intervals make many of them. */
 #define SAMPLED_FINE_MAX (1u << 20)
 #define FINE 4096 /* bytes */
 #define CALLS_MAX 65536u
+/* Each processor has all accounts for itself, and there may be hundreds of processors. */
+#define ACCOUNTS_LEAST 256
 #define SLOTS_OF_CPU 8
 #define SLOTS_MAX 512
 /* A probe that one helper is tried with. */
 #define SMALL 64
 
-/* A power of two of entries that takes no more than its share, but is of some use. */
+/* As many entries as its share has room for, but of some use. No steps: what is enough is enough with more memory, too. */
 static uint32_t within(uint64_t share, uint64_t entry_sz, uint32_t least, uint32_t most)
 {
-	uint32_t n = most;
-	while (n > least && n * entry_sz > share)
-		n /= 2;
-	return n;
+	uint64_t n = share / entry_sz;
+	return n < least ? least : n < most ? (uint32_t)n : most;
+}
+
+/* Those that the kernel has room for, be they there or not: each has its share of a map. */
+static uint32_t processors(void)
+{
+	int n = libbpf_num_possible_cpus();
+	return n > 0 ? (uint32_t)n : 1;
 }
 
 static uint64_t memory_of(const struct probe_config *cfg)
@@ -38,15 +46,16 @@ struct sizes sizes_of(const struct probe_config *cfg)
 {
 	uint64_t memory = memory_of(cfg);
 	bool samples = cfg->interval || cfg->min_size, fine = cfg->interval && cfg->interval < FINE, small = cfg->calls_max;
-	uint32_t sampled = fine ? within(memory / 4, SAMPLED_SZ, 4096, SAMPLED_FINE_MAX) :
-				  within(memory / 10, SAMPLED_SZ, 4096, SAMPLED_MAX);
-	int cpus = libbpf_num_possible_cpus();
+	uint32_t sampled = fine ? within(memory / 6, SAMPLED_SZ, 4096, SAMPLED_FINE_MAX) :
+				  within(memory / 11, SAMPLED_SZ, 4096, SAMPLED_MAX);
+	uint32_t cpus = processors();
 	return (struct sizes){
 		.sampled = samples ? sampled : 1,
 		.calls = small ? cfg->calls_max : within(memory / 20, CALL_SZ, 1024, CALLS_MAX),
 		.mappings = small ? SMALL : within(memory / 50, sizeof(struct alys_mapping), 1024, ALYS_MAX_MAPPINGS),
 		.chunks = within(memory / 4, sizeof(struct alys_chunk), 1, ALYS_MAX_CHUNKS),
-		.slots = cpus > 0 && cpus < SLOTS_MAX / SLOTS_OF_CPU ? (uint32_t)cpus * SLOTS_OF_CPU : SLOTS_MAX,
+		.accounts = small ? SMALL : within(memory / 100, cpus * sizeof(struct alys_calls), ACCOUNTS_LEAST, ALYS_MAX_ACCOUNTS),
+		.slots = cpus < SLOTS_MAX / SLOTS_OF_CPU ? cpus * SLOTS_OF_CPU : SLOTS_MAX,
 	};
 }
 
@@ -62,6 +71,7 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 		{ skel->maps.sampled, s.sampled, false },
 		{ skel->maps.frame_calls, s.calls, false },
 		{ skel->maps.mappings, s.mappings, false },
+		{ skel->maps.calls, s.accounts, false },
 		{ skel->maps.walk_slots, s.slots, false },
 		{ skel->maps.targets, SMALL, true },
 		{ skel->maps.losses, SMALL, true },
@@ -77,13 +87,25 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 	return rc;
 }
 
+/* Of a hash table; it has a power of two of buckets. */
+static uint64_t hash_sz(uint32_t entries, uint64_t entry_sz)
+{
+	uint64_t buckets = 1;
+	while (buckets < entries)
+		buckets *= 2;
+	return entries * (entry_sz - BUCKET_SZ) + buckets * BUCKET_SZ;
+}
+
 uint64_t probe_sized(const struct probe_config *cfg)
 {
 	struct sizes s = sizes_of(cfg);
-	return cfg->ring_sz + (uint64_t)s.sampled * SAMPLED_SZ + (uint64_t)s.calls * CALL_SZ + s.mappings * sizeof(struct alys_mapping);
+	return cfg->ring_sz + hash_sz(s.sampled, SAMPLED_SZ) + hash_sz(s.calls, CALL_SZ) + s.mappings * sizeof(struct alys_mapping) +
+	       s.accounts * processors() * sizeof(struct alys_calls);
 }
 
 uint32_t probe_ring_share(uint64_t memory, uint32_t ring_sz)
 {
-	return within(memory / 16, 1, 65536, ring_sz);
+	while (ring_sz > 65536 && ring_sz > memory / 32)
+		ring_sz /= 2;
+	return ring_sz;
 }

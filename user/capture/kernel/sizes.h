@@ -16,6 +16,7 @@ struct sizes {
 	uint32_t calls;    /* under way in exit sites */
 	uint32_t mappings; /* of all processes */
 	uint32_t chunks;   /* of rows */
+	uint32_t accounts; /* functions whose calls are counted one by one */
 	uint32_t slots;    /* walks at the same time */
 };
 

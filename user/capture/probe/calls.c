@@ -53,7 +53,7 @@ uint16_t calls_number(struct probe *p, const char *function, int file_fd)
 		if (!strcmp(l->functions[i].name, name))
 			return (uint16_t)i;
 	}
-	if (l->functions_cnt >= ALYS_MAX_ACCOUNTS || add(l, name))
+	if (l->functions_cnt >= bpf_map__max_entries(p->skel->maps.calls) || add(l, name))
 		return 0;
 	return (uint16_t)(l->functions_cnt - 1);
 }
