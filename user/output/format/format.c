@@ -181,6 +181,17 @@ static void add_below(const struct sink_input *in, struct buf *out)
 	buf_u8(out, '\n');
 }
 
+/* Errors tell what chance may do to samples: what never came is missing besides. Frees are told apart from it. */
+static void add_lost(const struct sink_input *in, struct buf *out)
+{
+	const struct catalog *c = in->catalog;
+	uint64_t lost = catalog_sum(c, COUNT_LOST) - catalog_count(c, "ring-full-free"), recorded = in->snapshot->all.alloc_cnt;
+	if (!lost || !in->snapshot->facts.sampled)
+		return;
+	buf_addf(out, "estimates are too low, and their errors do not tell it: up to %" PRIu64 " sampled allocations were lost beside %" PRIu64
+		 " recorded (%.2f %%)\n", lost, recorded, 100.0 * (double)lost / ((double)lost + (double)recorded));
+}
+
 void format_notes(const struct sink_input *in, struct buf *out)
 {
 	const struct heap_facts *facts = &in->snapshot->facts;
@@ -206,6 +217,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (facts->sampled)
 		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n",
 			 format_interval(in->catalog));
+	add_lost(in, out);
 	add_below(in, out);
 	uint64_t least = format_min_size(in->catalog);
 	if (least)
