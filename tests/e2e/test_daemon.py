@@ -122,13 +122,15 @@ def group():
 
 
 def remove_group(path):
-    """Who was in it may be on the way out."""
+    """Who is still in it, ends with it; that takes a moment."""
     end = time.monotonic() + TIMEOUT
     while path.exists() and time.monotonic() < end:
         try:
+            for pid in (path / "cgroup.procs").read_text().split():
+                os.kill(int(pid), signal.SIGKILL)
             path.rmdir()
         except OSError:
-            time.sleep(0.1)
+            time.sleep(0.02)
 
 
 def started_in(path, started, name, *args):

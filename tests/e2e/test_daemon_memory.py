@@ -5,13 +5,14 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from conftest import PROGS, TIMEOUT, alys, fdinfo
+from conftest import PROGS, TIMEOUT, alys, fdinfo, pprof
 from test_daemon import daemon, family, group, law, started_in  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.bpf
@@ -46,8 +47,15 @@ def maps(pids):
 
 
 def account(d):
-    pids = family(d.proc.pid)
-    return sum(shares(pid) for pid in pids) + maps(pids)
+    """
+    Looking at several processes takes a while, in which one lets go what another one takes, and a worker comes that shares
+    its pages with who forked it: each is looked at twice, and what it had both times was taken at the moment between.
+    """
+    while True:
+        pids = family(d.proc.pid)
+        first, second = ([shares(pid) for pid in pids] + [maps(pids)] for _ in range(2))
+        if set(family(d.proc.pid)) == set(pids):
+            return sum(map(min, first, second))
 
 
 def told(d):
@@ -64,6 +72,20 @@ def agrees(d):
     after = account(d)
     low, high = min(before, after), max(before, after)
     return low * (1 - NEAR) <= said <= high * (1 + NEAR) and said <= limit
+
+
+def refused(*words):
+    """What a daemon says that has no room, in MiB: what is taken, what is enough."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = alys("daemon", "--socket", f"{folder}/ctl", *words, "--max-memory", "32M")
+    said = re.fullmatch(r"alys-bpf: --max-memory of 32 MiB leaves no room: (\d+) MiB are taken.*give it (\d+) MiB, or --ring less\n", done.stderr)
+    assert done.returncode == 1 and said, done.stderr
+    return int(said.group(1)), int(said.group(2))
+
+
+def little(wanted, *words):
+    """A limit in MiB that is small and still enough here: each processor that there may be has its part of the kernel's tables."""
+    return max(wanted, refused(*words)[1])
 
 
 class Peak(threading.Thread):
@@ -88,18 +110,20 @@ class Peak(threading.Thread):
 
 @pytest.mark.parametrize("limit", ["64M", "128M", "256M", "1G"])
 def test_an_idle_daemon(daemon, limit):
-    d = daemon("--off", "--max-memory", limit)
+    most = {"64M": little(64, "--off"), "128M": 128, "256M": 256, "1G": 1024}[limit]
+    d = daemon("--off", "--max-memory", limit if limit == "1G" else f"{most}M")
     d.until(lambda: agrees(d))
-    assert told(d)[1] == {"64M": 64, "128M": 128, "256M": 256, "1G": 1024}[limit] * MIB
-    if limit == "64M":
-        assert account(d) < 40 * MIB, "maps have their share of the limit"
+    assert told(d)[1] == most * MIB
+    assert account(d) < most * MIB * 2 / 3, "maps have their share of the limit"
     d.end()
 
 
 @pytest.mark.parametrize("limit", [64, 256])
 def test_under_load(started, daemon, limit):
     program = started.program("c_paths", 5 * TIMEOUT).wait_ready()
-    d = daemon("-p", program.pid, "--sample", "bytes:256", "--max-memory", f"{limit}M")
+    words = "-p", program.pid, "--sample", "bytes:256"
+    limit = little(limit, *words)
+    d = daemon(*words, "--max-memory", f"{limit}M")
     with Peak(d) as peak:
         program.go()
         d.until(lambda: int(re.search(r" recorded (\d+) ", d.status()["account"]).group(1)) > 20000)
@@ -137,10 +161,12 @@ def with_libraries(started, folder, n):
 def test_many_small_libraries(started, daemon, tmp_path, limit):
     """What is known of each file is within the limit, too."""
     program = with_libraries(started, tmp_path, 800)
-    d = daemon("-p", program.pid, "--sample", "bytes:64k", "--max-memory", f"{limit}M")
+    words, examined = ("-p", program.pid, "--sample", "bytes:64k"), 800 if limit > 64 else 400
+    limit = little(limit, *words)
+    d = daemon(*words, "--max-memory", f"{limit}M")
     with Peak(d) as peak:
         d.until(lambda: program.pid in d.status()["table"])
-        d.until(lambda: int(re.search(r"(\d+) files examined", d.status()["probes"]).group(1)) > (800 if limit > 64 else 400))
+        d.until(lambda: int(re.search(r"(\d+) files examined", d.status()["probes"]).group(1)) > examined)
         d.until(lambda: agrees(d))
     assert peak.most <= limit * MIB, peak.most / MIB
     d.end()
@@ -152,7 +178,9 @@ def test_more_libraries_than_there_is_room_for(started, daemon, tmp_path):
     for folder in folders:
         folder.mkdir()
     first, second = (with_libraries(started, folder, 2000) for folder in folders)
-    d = daemon("-p", first.pid, "--sample", "bytes:64k", "--max-memory", "56M")
+    words = "-p", first.pid, "--sample", "bytes:64k"
+    limit = little(56, *words)
+    d = daemon(*words, "--max-memory", f"{limit}M")
     with Peak(d) as peak:
         d.until(lambda: re.match(r"1 files.* wait for that", d.status()["probes"]))
         d.until(lambda: "wait for that" not in d.status()["probes"])
@@ -161,18 +189,17 @@ def test_more_libraries_than_there_is_room_for(started, daemon, tmp_path):
         d.until(lambda: "there is no room in memory" in d.log())
         d.until(lambda: {first.pid, second.pid} <= set(d.status()["table"]))
         d.until(lambda: agrees(d))
-    assert peak.most <= 56 * MIB, peak.most / MIB
+    assert peak.most <= limit * MIB, peak.most / MIB
     d.end()
 
 
-def test_the_least_that_is_enough(daemon, tmp_path):
+def test_the_least_that_is_enough(daemon):
     """Less is refused, also by one that begins switched off, with a number that is enough."""
-    for place, words in (("s", ["-p", os.getpid()]), ("t", ["--off"])):
-        done = alys("daemon", "--socket", tmp_path / place, *words, "--max-memory", "32M")
-        said = re.search(r"--max-memory of 32 MiB leaves no room: (\d+) MiB are taken.*give it (\d+) MiB", done.stderr)
-        assert done.returncode == 1 and done.stderr.count("\n") == 1 and said, done.stderr
-    enough = int(said.group(2))
-    assert 32 < enough < 64
+    for words in (["-p", os.getpid()], ["--off"]):
+        taken, enough = refused(*words)
+        assert taken < enough and enough > 32
+    processors = int(re.search(r"\d+$", Path("/sys/devices/system/cpu/possible").read_text().strip()).group()) + 1
+    assert enough < 60 + processors / 4
     program = subprocess.Popen(["sleep", "1000"])
     try:
         d = daemon("-p", program.pid, "--max-memory", f"{enough}M")
@@ -188,11 +215,13 @@ def test_the_note_goes_with_the_pressure(started, daemon):
     """What was used up is free again: that it is used up is said no more."""
     program = started.program("c_paths", 5 * TIMEOUT).wait_ready()
     other = started.program("c_busy").wait_ready()
-    d = daemon("-p", f"{program.pid},{other.pid}", "--sample", "bytes:16", "--max-memory", "64M")
+    words = "-p", f"{program.pid},{other.pid}", "--sample", "bytes:16"
+    limit = little(64, *words)
+    d = daemon(*words, "--max-memory", f"{limit}M")
     program.go()
     d.until(lambda: "--max-memory is nearly used up" in d.status()["bounds"])
     program.kill()
-    d.until(lambda: told(d)[0] < 0.8 * 64 * MIB and "nearly used up" not in d.status()["bounds"])
+    d.until(lambda: told(d)[0] < 0.8 * limit * MIB and "nearly used up" not in d.status()["bounds"])
     assert "instead of 16, which comes back" in d.status()["tracing"]
     d.end()
 
@@ -203,13 +232,39 @@ def used_up(d):
     return refused > 1000 and thinned
 
 
-def test_memory_is_bounded(started, daemon, group):
+LOST = re.compile(r"estimates are too low, and their errors do not tell it: up to (\d+) sampled allocations were lost beside (\d+) recorded")
+
+
+def live_of(d, pid, folder):
+    """Blocks in use by a profile, and the share of the samples that it says were lost."""
+    path = folder / f"{pid}.pb.gz"
+    path.write_bytes(d.ctl("snapshot", pid))
+    said = LOST.search(pprof("-comments", path))
+    lost, recorded = map(int, said.groups()) if said else (0, 1)
+    return d.top(pid, "inuse_objects")[None], lost / (lost + recorded)
+
+
+def test_what_was_lost_is_said_beside_the_estimates(started, daemon, tmp_path):
+    """Standard errors know nothing of it: a profile that lacks samples says how many."""
+    program = started.program("c_paths", 5 * TIMEOUT).wait_ready()
+    d = daemon("-p", program.pid, "--sample", "bytes:16", "--ring", "64k")
+    program.go()
+    d.until(lambda: int(re.search(r"ring-full-alloc (\d+)", d.status()["account"] + "ring-full-alloc 0").group(1)) > 0)
+    program.go()
+    blocks = int(program.line())
+    live, lost = live_of(d, program.pid, tmp_path)
+    assert lost > 0 and live < 1.5 * blocks, (blocks, live, lost)
+    d.end()
+
+
+def test_memory_is_bounded(started, daemon, group, tmp_path):
     """
     More stacks, blocks and processes than fit, and profiles asked for all the while: fewer samples, then fewer blocks,
     then no new stacks, all of it told, and at no moment more than the limit.
     """
     limit = 256
-    hogs = [started_in(group, started, "c_paths", 5 * TIMEOUT).wait_ready() for _ in range(2)]
+    # At a pace that is not beyond what a reader can follow: what is lost then is no matter of memory.
+    hogs = [started_in(group, started, "c_paths", 5 * TIMEOUT, 20).wait_ready() for _ in range(2)]
     nursery = started_in(group, started, "c_soak", "nursery", 2000).wait_ready()
     d = daemon("--cgroup", group, "--sample", "bytes:16", "--max-memory", f"{limit}M", "--ring", "4M")
     for program in (*hogs, nursery):
@@ -226,9 +281,10 @@ def test_memory_is_bounded(started, daemon, group):
             program.go()
         made = [int(program.line()) for program in hogs]
         for program, blocks in zip(hogs, made):
-            live = d.top(program.pid, "inuse_objects")[None]
+            live, lost = live_of(d, program.pid, tmp_path)
             # What was made at the last and lowest of the rates rests on few samples; tests of the model are stricter.
-            assert 0.3 * blocks < live < 3 * blocks, (blocks, live, d.status())
+            least = 0.3 if lost < 0.3 else 0
+            assert least * blocks < live < 3 * blocks, (blocks, live, lost, d.status())
     assert peak.most <= limit * MIB, (peak.most / MIB, d.status())
     assert " failed 0 " in nursery.line()
     d.ctl("off")

@@ -1,7 +1,7 @@
 /*
  * As many call stacks as anybody could wish: each block is allocated on another path of 24 calls, and kept. For
- * what is bounded. c_paths SECONDS | prints "ready", waits for a byte, works until another one or so long, prints how
- * many, waits for the end of stdin
+ * what is bounded. c_paths SECONDS [MS] | prints "ready", waits for a byte, works until another one or so long, with
+ * a rest of MS after each 1024 blocks, prints how many, waits for the end of stdin
  */
 #include <poll.h>
 #include <stdio.h>
@@ -42,11 +42,12 @@ int main(int argc, char **argv)
 	int n = 0;
 	puts("ready");
 	fflush(stdout);
-	if (argc != 2 || read(0, &byte, 1) != 1)
+	if (argc < 2 || read(0, &byte, 1) != 1)
 		return 2;
 	time_t end = time(NULL) + atoi(argv[1]);
+	int rest_ms = argc > 2 ? atoi(argv[2]) : 0;
 	struct pollfd in = { 0, POLLIN, 0 };
-	while (n < KEPT && (n % 1024 || (time(NULL) < end && poll(&in, 1, 0) == 0))) {
+	while (n < KEPT && (n % 1024 || (time(NULL) < end && poll(&in, 1, rest_ms) == 0))) {
 		kept[n] = go((unsigned int)n * 2654435761u, 0);
 		n++;
 	}
