@@ -61,8 +61,13 @@ def pytest_collection_modifyitems(items):
 # --- what the kernel holds -------------------------------------------------------------------------
 
 def bpftool(*args):
-    out = subprocess.run(["bpftool", "-j", *args], capture_output=True, text=True, timeout=TIMEOUT)
-    return json.loads(out.stdout or "[]") if out.returncode == 0 else []
+    """It gives up when something goes away while it looks; then once more: an empty answer would hide what is left."""
+    for _ in range(100):
+        out = subprocess.run(["bpftool", "-j", *args], capture_output=True, text=True, timeout=TIMEOUT)
+        if out.returncode == 0:
+            return json.loads(out.stdout or "[]")
+        time.sleep(0.05)
+    raise AssertionError(f"bpftool {args}: {out.stdout}{out.stderr}")
 
 
 def children_of(folder):
@@ -352,6 +357,19 @@ def each_event(path):
 
 def events_of(trace, tmp_path):
     return each_event(convert(trace, "json", tmp_path / (Path(trace).name + ".json")))
+
+
+def has_events(trace):
+    """What is in a trace that is still written, or was left in the middle of that."""
+    return trace.exists() and re.search(r"^events +[1-9]", alys("info", trace).stdout, re.M)
+
+
+def wait_until(wanted, timeout=TIMEOUT):
+    end = time.monotonic() + timeout
+    while not (found := wanted()):
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.02)
+    return found
 
 
 def site_of(event):

@@ -14,6 +14,8 @@ import gi
 gi.require_version("Atspi", "2.0")
 from gi.repository import Atspi, GLib  # noqa: E402
 
+PATIENCE = 60
+
 
 def texts(node, depth=30):
     if node is None or not depth:
@@ -40,7 +42,7 @@ def main():
     wanted, argv = sys.argv[1:at], sys.argv[at + 1:]
     env = {**os.environ, "QT_QPA_PLATFORM": "xcb", "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1"}
     program = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end, text = time.monotonic() + 180, ""
+    end, text = time.monotonic() + PATIENCE, ""
     while time.monotonic() < end and not all(re.search(one, text) for one in wanted):
         time.sleep(0.3)
         text = shown(os.path.basename(argv[0]))
