@@ -51,7 +51,7 @@ $(BUILD)/tests/prog/%: tests/prog/%.c $(wildcard tests/prog/*.h)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(or $(call prog_says,cc,$<),$(CC)) -std=gnu11 -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)
 
-$(BUILD)/tests/prog/%: tests/prog/%.cc $(wildcard tests/prog/*.h)
+$(BUILD)/tests/prog/%: tests/prog/%.cc $(wildcard tests/prog/*.h tests/prog/*.hh)
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)g++ -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)

@@ -1,32 +1,7 @@
-/* Requests that nobody grants: operator new throws, and calls from the same place follow at once. */
-#include <new>
-
-#include "truth.h"
-
-static const size_t HUGE_REQUEST = (size_t)1 << 62;
-
-SITE void *site_new(size_t n) { return ALLOC(::operator new(n), n); }
-SITE void site_delete(void *p) { FREE(::operator delete, p); }
-
-/* The exception object comes from malloc below operator new, and goes when it is caught. What follows uses the same frame. */
-__attribute__((noipa)) static int refused(void)
-{
-	int caught = 0;
-	try {
-		site_new(HUGE_REQUEST);
-	} catch (const std::bad_alloc &) {
-		caught = 1;
-	}
-	for (int k = 0; k < 20; k++)
-		site_delete(site_new(100));
-	return caught;
-}
+/* Requests that nobody grants, and no handler is there for them. */
+#include "refused.hh"
 
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 100, caught = 0;
-	truth_ready();
-	for (int i = 0; i < rounds; i++)
-		caught += refused();
-	return caught == rounds ? truth_done() : 7;
+	return refused_over_and_over(argc, argv);
 }
