@@ -182,7 +182,7 @@ static struct catalog *ask(enum symbol_depth depth, int fd, const char *path, st
 	assert_int_equal(catalog_put_mapping(c, &(struct mapping){ .id = { 4 }, .module = { 9 } }), 0);
 	assert_int_equal(catalog_put_stack(c, &(struct stack){ .id = { 1 }, .n = (uint32_t)spot.size,
 							       .frames = frames }), 0);
-	assert_int_equal(symbolizer_add_file(s, (struct module_id){ 9 }, fd, path, &err), 0);
+	assert_int_equal(symbolizer_add_file(s, (struct module_id){ 9 }, dup(fd), path, &err), 0);
 	assert_int_equal(symbolizer_run(s, c, NULL, NULL, &err), 0);
 	symbolizer_free(s);
 	free(frames);
@@ -443,9 +443,12 @@ static void test_no_answer(void **state)
 	assert_string_equal(catalog_symbols(c, (struct module_id){ 5 }, 0x10)->at[0].name, "kept");
 	assert_int_equal(symbolizer_add_file(s, (struct module_id){ 7 }, -1, "gone", &err), -EBADF);
 	assert_non_null(strstr(err.text, "gone"));
+	int refused = open(dir, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(symbolizer_add_file(s, (struct module_id){ 7 }, refused, dir, &err), -EINVAL);
+	assert_int_equal(fcntl(refused, F_GETFD), -1);
 	symbolizer_free(s);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	catalog_free(c);
-	close(fd);
 }
 
 /* Whatever the bytes are: an answer or an error, in time. In this process, so that the sanitizers see it. */

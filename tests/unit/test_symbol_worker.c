@@ -136,7 +136,7 @@ static struct catalog *work_with(const char *worker, uint32_t modules, uint32_t 
 	problems = 0;
 	double from = seconds();
 	for (uint32_t m = 1; m <= modules; m++)
-		assert_int_equal(symbolizer_add_file(s, (struct module_id){ m }, fd, path, &err), 0);
+		assert_int_equal(symbolizer_add_file(s, (struct module_id){ m }, dup(fd), path, &err), 0);
 	assert_int_equal(symbolizer_run(s, c, NULL, NULL, &err), 0);
 	assert_true(seconds() - from < 60 + 4e-3 * patience_ms);
 	symbolizer_free(s);
@@ -346,7 +346,6 @@ static void test_truncated_meanwhile(void **state)
 	assert_non_null(catalog_symbols(c, (struct module_id){ 1 }, 0x1000 + 8 * 63999));
 	symbolizer_free(s);
 	catalog_free(c);
-	close(fd);
 }
 
 /* Four million units, 12 bytes each: what libdw keeps of them is more than a worker may have. */

@@ -2,46 +2,12 @@
 #include "naming/finish.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/log.h"
-#include "base/vec.h"
+#include "naming/files.h"
 #include "naming/namer.h"
 #include "naming/progress.h"
 #include "symbol/symbol.h"
-
-/* Descriptors to close when the names are there. */
-struct lent {
-	int *fds;
-	size_t fds_cnt, fds_cap;
-};
-
-static void lend_perf_map(struct live *l, struct symbolizer *s, const struct module *m, struct lent *lent)
-{
-	int fd = target_open_perf_map(l->h.targets, m->id);
-	int *place = fd >= 0 ? VEC_PUSH(lent, fds) : NULL;
-	if (place) {
-		*place = fd;
-		symbolizer_add_perf_map(s, m->id, fd, m->path, NULL);
-	} else if (fd >= 0) {
-		close(fd);
-	}
-}
-
-static void lend_files(struct live *l, struct symbolizer *s, struct lent *lent)
-{
-	const struct module *m;
-	for (size_t i = 0; (m = catalog_next_module(l->h.catalog, &i));) {
-		int fd = target_module_fd(l->h.targets, m->id);
-		struct err err;
-		if (fd >= 0 && symbolizer_add_file(s, m->id, fd, m->path, &err))
-			log_info("%s: no names: %s", m->path, err.text);
-		if (fd < 0)
-			lend_perf_map(l, s, m, lent);
-	}
-}
 
 /* A frame's symbols once, however many stacks it is part of. */
 static int write_frame(const struct catalog *c, struct trace_writer *w, struct map *done, const struct frame *f, uint32_t index)
@@ -99,14 +65,10 @@ int finish_symbols(struct live *l, struct err *err)
 	if (!s)
 		return err_set(err, ENOMEM, "out of memory: the trace has addresses, but no names");
 	struct progress p = progress_begin("resolving names");
-	struct lent lent = { 0 };
-	lend_files(l, s, &lent);
+	files_give(l->h.targets, l->h.catalog, s);
 	rc = symbolizer_run(s, l->h.catalog, progress_step, &p, err);
 	progress_end(&p);
 	symbolizer_free(s);
-	for (size_t i = 0; i < lent.fds_cnt; i++)
-		close(lent.fds[i]);
-	free(lent.fds);
 	write_counts(l);
 	return rc ? rc : finish_names(l->h.catalog, l->h.writer, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include "naming/naming.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/vec.h"
+#include "naming/files.h"
 #include "naming/namer.h"
 #include "naming/subset.h"
 
@@ -24,8 +23,6 @@
 struct job {
 	struct symbolizer *symbolizer;
 	struct catalog *catalog;
-	int *fds;
-	size_t fds_cnt, fds_cap;
 	uint32_t upto;
 	int done;
 };
@@ -78,37 +75,7 @@ static void job_free(struct job *j)
 		return;
 	symbolizer_free(j->symbolizer);
 	catalog_free(j->catalog);
-	for (size_t i = 0; i < j->fds_cnt; i++)
-		close(j->fds[i]);
-	free(j->fds);
 	free(j);
-}
-
-static int keep(struct job *j, int fd)
-{
-	int *place = fd >= 0 ? VEC_PUSH(j, fds) : NULL;
-	if (place)
-		*place = fd;
-	else if (fd >= 0)
-		close(fd);
-	return place ? fd : -1;
-}
-
-static void lend_files(struct live *l, struct job *j)
-{
-	const struct module *m;
-	for (size_t i = 0; (m = catalog_next_module(j->catalog, &i));) {
-		int fd = target_module_fd(l->h.targets, m->id);
-		if (fd >= 0) {
-			fd = keep(j, fcntl(fd, F_DUPFD_CLOEXEC, 3));
-			if (fd >= 0)
-				symbolizer_add_file(j->symbolizer, m->id, fd, m->path, NULL);
-			continue;
-		}
-		fd = keep(j, target_open_perf_map(l->h.targets, m->id));
-		if (fd >= 0)
-			symbolizer_add_perf_map(j->symbolizer, m->id, fd, m->path, NULL);
-	}
 }
 
 static void *run(void *ctx)
@@ -156,7 +123,7 @@ static struct job *prepare(struct naming *n, struct err *err)
 		if (++taken == STACKS_MAX)
 			j->upto = s->id.n;
 	}
-	lend_files(l, j);
+	files_give(l->h.targets, j->catalog, j->symbolizer);
 	return j;
 failed:
 	err_set(err, ENOMEM, "out of memory: stacks have addresses, but no names");

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/vec.h"
 #include "elf/elf.h"
 #include "examine/examination.h"
 #include "naming/namer.h"
@@ -25,8 +24,6 @@ struct naming {
 	struct symbolizer_config config;
 	const struct module *given; /* what --symbolize stands for */
 	int root;                   /* of --sysroot, or -1 */
-	int *fds;
-	size_t fds_cnt, fds_cap;
 	unsigned int other_builds;
 };
 
@@ -36,27 +33,17 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int keep_open(struct naming *n, int fd)
-{
-	int *place = fd >= 0 ? VEC_PUSH(n, fds) : NULL;
-	if (place)
-		*place = fd;
-	else if (fd >= 0)
-		close(fd);
-	return place ? fd : -1;
-}
-
 /* O_NONBLOCK: what stands at that path may be a FIFO. */
-static int open_at(struct naming *n, const char *path)
+static int open_at(const char *path)
 {
-	return keep_open(n, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 /* Links inside of the sysroot are meant to stay in it, absolute ones too. */
-static int open_in_root(struct naming *n, const char *path)
+static int open_in_root(const struct naming *n, const char *path)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT };
-	return keep_open(n, (int)syscall(SYS_openat2, n->root, path, &how, sizeof(how)));
+	return (int)syscall(SYS_openat2, n->root, path, &how, sizeof(how));
 }
 
 static bool same_build(const struct module *m, const struct elf *e)
@@ -86,7 +73,7 @@ static void put_right(struct naming *n, const struct module *m, const struct elf
 		rebase_module(n->catalog, m->id, e);
 }
 
-static int take_given(struct naming *n, const char *path, int fd, const struct elf *e, struct err *err)
+static int choose_given(struct naming *n, const char *path, const struct elf *e, struct err *err)
 {
 	const struct module *m = n->given = counterpart(n->catalog, e, path);
 	if (!m)
@@ -96,17 +83,20 @@ static int take_given(struct naming *n, const char *path, int fd, const struct e
 					    "with the build id that `alys-bpf info` shows, or insist with --any-build",
 			       path, m->path);
 	put_right(n, m, e);
-	return symbolizer_add_file(n->symbolizer, m->id, fd, path, err);
+	return 0;
 }
 
 static int lend_given(struct naming *n, const char *path, struct err *err)
 {
-	int fd = open_at(n, path);
+	int fd = open_at(path);
 	if (fd < 0)
 		return err_set(err, errno, "cannot open %s: %s", path, strerror(errno));
 	struct elf *e = examinations_outline(n->examinations, fd, path);
-	int rc = take_given(n, path, fd, e, err);
+	int rc = choose_given(n, path, e, err);
 	elf_close(e);
+	if (!rc)
+		return symbolizer_add_file(n->symbolizer, n->given->id, fd, path, err);
+	close(fd);
 	return rc;
 }
 
@@ -116,11 +106,12 @@ static int find_file(struct naming *n, const struct module *m, struct elf **e)
 	bool rooted = n->root >= 0;
 	if (m->path[0] != '/')
 		return -1;
-	int fd = rooted ? open_in_root(n, m->path) : open_at(n, m->path);
+	int fd = rooted ? open_in_root(n, m->path) : open_at(m->path);
 	*e = fd < 0 ? NULL : examinations_outline(n->examinations, fd, m->path);
 	if (fd < 0 || (rooted && n->o->any_build) || (m->build_id_sz && same_build(m, *e)))
 		return fd;
 	n->other_builds++;
+	close(fd);
 	return -1;
 }
 
@@ -129,7 +120,7 @@ static void lend(struct naming *n, const struct module *m)
 	struct elf *e = NULL;
 	int fd = find_file(n, m, &e);
 	if (fd < 0 && m->build_id_sz && n->config.fetch) {
-		fd = keep_open(n, n->config.fetch(n->config.ctx, m->build_id, m->build_id_sz));
+		fd = n->config.fetch(n->config.ctx, m->build_id, m->build_id_sz);
 		elf_close(e);
 		e = fd < 0 ? NULL : examinations_outline(n->examinations, fd, m->path);
 	}
@@ -179,9 +170,6 @@ static void close_all(struct naming *n)
 {
 	symbolizer_free(n->symbolizer);
 	examinations_free(n->examinations);
-	for (size_t i = 0; i < n->fds_cnt; i++)
-		close(n->fds[i]);
-	free(n->fds);
 	if (n->root >= 0)
 		close(n->root);
 }

@@ -19,7 +19,7 @@ enum inquiry_trouble {
 };
 
 struct inquiry_file {
-	int fd; /* borrowed */
+	int fd;
 	char *path;
 	bool perf_map;
 };

@@ -50,8 +50,10 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 
 static void file_free(struct inquiry_file *f)
 {
-	if (f)
-		free(f->path);
+	if (!f)
+		return;
+	close(f->fd);
+	free(f->path);
 	free(f);
 }
 
@@ -66,38 +68,51 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
-static int add(struct symbolizer *s, struct module_id m, const struct inquiry_file *like, struct err *err)
+/* Takes fd and path over; NULL without memory, and then they are gone. */
+static struct inquiry_file *file_new(int fd, char *path, bool perf_map)
+{
+	struct inquiry_file *f = path ? calloc(1, sizeof(*f)) : NULL;
+	if (!f) {
+		close(fd);
+		free(path);
+		return NULL;
+	}
+	*f = (struct inquiry_file){ .fd = fd, .path = path, .perf_map = perf_map };
+	return f;
+}
+
+static int put(struct symbolizer *s, struct module_id m, struct inquiry_file *f)
 {
 	struct stat st;
-	if (fstat(like->fd, &st))
-		return err_set(err, errno, "%s: %s", like->path, strerror(errno));
+	if (fstat(f->fd, &st))
+		return -errno;
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, EINVAL, "%s: no regular file", like->path);
-	struct inquiry_file *f = calloc(1, sizeof(*f));
-	uint64_t *slot = f ? map_put(&s->files, m.n) : NULL;
-	if (f) {
-		*f = *like;
-		f->path = strdup(like->path);
-	}
-	if (!slot || !f->path) {
-		file_free(f);
-		return err_set(err, ENOMEM, "%s: out of memory", like->path);
-	}
+		return -EINVAL;
+	uint64_t *slot = map_put(&s->files, m.n);
+	if (!slot)
+		return -ENOMEM;
 	file_free((struct inquiry_file *)(uintptr_t)*slot);
 	*slot = (uint64_t)(uintptr_t)f;
 	return 0;
 }
 
+static int add(struct symbolizer *s, struct module_id m, struct inquiry_file *f, const char *path, struct err *err)
+{
+	int rc = f ? put(s, m, f) : -ENOMEM;
+	if (rc)
+		file_free(f);
+	return rc ? err_set(err, -rc, "%s: %s", path, rc == -EINVAL ? "no regular file" : strerror(-rc)) : 0;
+}
+
 int symbolizer_add_file(struct symbolizer *s, struct module_id m, int fd, const char *path, struct err *err)
 {
-	return add(s, m, &(struct inquiry_file){ .fd = fd, .path = (char *)(uintptr_t)path }, err);
+	return add(s, m, file_new(fd, strdup(path), false), path, err);
 }
 
 int symbolizer_add_perf_map(struct symbolizer *s, struct module_id m, int fd, const char *path,
 			    struct err *err)
 {
-	return add(s, m, &(struct inquiry_file){ .fd = fd, .path = (char *)(uintptr_t)path, .perf_map = true },
-		   err);
+	return add(s, m, file_new(fd, strdup(path), true), path, err);
 }
 
 static struct job *job_of(struct run *r, struct module_id m)

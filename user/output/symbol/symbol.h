@@ -16,7 +16,7 @@ struct symbolizer;
 /* Copies the config. */
 struct symbolizer *symbolizer_new(const struct symbolizer_config *config);
 void symbolizer_free(struct symbolizer *s);
-/* Lends an open file to answer for a module (kept open by the caller); path is for messages and debug links. */
+/* An open file that answers for a module, the symbolizer's from now on, also when it is refused; path is for messages and debug links. */
 int symbolizer_add_file(struct symbolizer *s, struct module_id m, int fd, const char *path, struct err *err);
 /* The same for code made while running: fd is what its virtual machine wrote for perf. */
 int symbolizer_add_perf_map(struct symbolizer *s, struct module_id m, int fd, const char *path,
