@@ -457,12 +457,12 @@ def test_wide_slices_are_taken_in_proportion(tmp_path):
     import { coarseness, growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "%s/measure.js";
     const f = (...a) => Float64Array.from(a);
     const cells = { first: Int32Array.from([0, 2, 3]), width: Uint16Array.from([1, 4]), slice: Uint16Array.from([0, 3, 4]),
-      values: [{ sz: f(10, 20, 60) }, { sz: f(0, 10, 30) }, { sz: f(0, 0, 0) }, { sz: f(0, 20, 30) }, { cnt: f(7, 8, 90) }] };
+      values: { alloc: { sz: f(10, 20, 60) }, freed: { sz: f(0, 10, 30) }, temporary: { sz: f(0, 0, 0) }, kept: { sz: f(0, 20, 30) }, life: { cnt: f(7, 8, 90) } } };
     const data = { cells, paths: { count: 2 }, sums: { allocSz: f(30, 60), carriedSz: f(5, 0), varPerByte: f(3, 10), lifeUs: f(40, 90) } };
     const of = (metric, from, to) => Array.from(measure(data, { length: 7 }, metric, "sz", { from, to }));
     console.log(JSON.stringify([of("alloc", 4, 4), of("alloc", 0, 6), of("live", 5, 5), Array.from(pathSeries(data, 1, 7)),
       medianAge(data, 1, 0, 6, 6), medianAge(data, 0, 0, 6, 6), coarseness(data).widest,
-      Array.from(variances(data, f(2, 1))), growth(data, 0, { from: 0, to: 6 }, 7).gainedVar, growth(data, 0, { from: 5, to: 5 }, 7).gainedVar,
+      Array.from(variances(data, f(2, 1))), growth(data, 0, { from: 0, to: 6 }, 7, 32).gainedVar, growth(data, 0, { from: 5, to: 5 }, 7, 32).gainedVar,
       [pathPeak(data, 0, 0, 6, 7), pathPeak(data, 0, 1, 2, 7), pathPeak(data, 1, 4, 5, 7), pathPeak(data, 1, 0, 3, 7)],
       [null, { from: 0, to: 2 }, { from: 4, to: 4 }].map((at) => Array.from(lives(data, { length: 7 }, at)))]));
     """ % (ROOT / "web" / "src"))

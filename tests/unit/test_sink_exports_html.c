@@ -161,6 +161,7 @@ static void cells_keep_their_sums(void **state)
 	struct amount sum = { 0 }, by = { 1, 10 };
 	double heap = 0;
 	(void)state;
+	cells_begin(&c);
 	for (uint32_t i = 0; i < 2000; i++)
 		assert_true(cells_add(&c, i % 7, 1000 + i * 3600000000000ull / 2000, CELL_ALLOC, &by));
 	/* Into the past, and into a slice that was never there. */
@@ -168,7 +169,7 @@ static void cells_keep_their_sums(void **state)
 	assert_true(cells_add(&c, 9, 0, CELL_ALLOC, &by));
 	for (uint64_t i = 0; i < 1000; i++)
 		cells_note(&c, 1000 + (i << 30), 2, 1, (double)i);
-	assert_true(c.heap_reached <= CELL_SLICES && c.heap_scale > 0);
+	assert_true(c.heap_reached <= CELL_SLICES && c.heap_slices.scale > 0);
 	for (uint32_t i = 0; i < c.heap_reached; i++)
 		heap += c.heap[i].alloc_sz - c.heap[i].freed_sz;
 	assert_true(heap == 1000 && c.heap[c.heap_reached - 1].highest == 999);
@@ -191,6 +192,7 @@ static void cells_are_bounded(void **state)
 	struct cells c = { 0 };
 	const struct amount by = { 1, 1 };
 	(void)state;
+	cells_begin(&c);
 	for (uint32_t s = 0; s < CELL_SLICES; s++) {
 		for (uint32_t p = 0; p < 4000; p++)
 			assert_true(cells_add(&c, p, (uint64_t)s << 20, CELL_ALLOC, &by));
@@ -207,6 +209,7 @@ static void more_paths_than_cells(void **state)
 	const struct amount by = { 1, 1 };
 	clock_t begun = clock();
 	(void)state;
+	cells_begin(&c);
 	for (uint32_t i = 0; i < 2 * CELLS_MAX; i++)
 		assert_true(cells_add(&c, i, 0, CELL_ALLOC, &by));
 	assert_int_equal(c.cnt, 2 * CELLS_MAX);
@@ -221,6 +224,7 @@ static void heavy_paths_stay_fine(void **state)
 	const struct amount light = { 1, 20 }, heavy = { 4, 200000 };
 	double sum = 0;
 	(void)state;
+	cells_begin(&c);
 	for (uint64_t s = 0; s < CELL_SLICES; s++) {
 		for (uint32_t p = 0; p < 20000; p++)
 			assert_true(cells_add(&c, p, s << 20, CELL_ALLOC, p < 500 ? &heavy : &light));
@@ -236,7 +240,7 @@ static void heavy_paths_stay_fine(void **state)
 	assert_true(sum == CELL_SLICES * (500 * heavy.sz + 19500 * light.sz));
 	/* Time that runs on makes all of them as coarse as it must. */
 	assert_true(cells_add(&c, 0, (uint64_t)CELL_SLICES << 20, CELL_ALLOC, &heavy));
-	assert_true(c.scale == 1 && c.rows[0].at_cnt == CELL_SLICES / 2 + 1);
+	assert_true(c.slices.scale == 1 && c.rows[0].at_cnt == CELL_SLICES / 2 + 1);
 	cells_free(&c);
 }
 

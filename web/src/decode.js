@@ -1,6 +1,4 @@
 // The packed recording as typed arrays. The format stands at the head of user/output/sink/pack.c.
-export const CELL = { alloc: 0, freed: 1, temporary: 2, kept: 3, life: 4 };
-
 async function inflate(base64) {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
@@ -76,9 +74,6 @@ function readPaths(r) {
   return { count, leaf, type, parent: Int32Array.from(parent), label: Int32Array.from(label) };
 }
 
-const SUMS = ["allocCnt", "allocSz", "liveCnt", "liveSz", "peakCnt", "peakSz", "maxSz", "lifeUs",
-  "carriedCnt", "carriedSz", "varPerByte", "gainedSz", "steadyPpm", "gainedError"];
-
 // Cells of path p are first[p] .. first[p + 1] - 1; each covers width[p] slices from slice[i] on.
 function readCells(r, paths) {
   const first = new Int32Array(paths + 1);
@@ -89,10 +84,12 @@ function readCells(r, paths) {
     let at = 0;
     for (let i = first[p]; i < first[p + 1]; i++) slice[i] = (at += r.number()) * width[p];
   }
-  const values = Object.values(CELL).map((value) => {
-    const cnt = r.column(new Float64Array(slice.length));
-    return value === CELL.life ? { cnt } : { cnt, sz: r.column(new Float64Array(slice.length)) };
-  });
+  const values = {};
+  const known = Array.from({ length: r.number() }, () => [r.text(), r.number()]);
+  for (const [name, bytes] of known) {
+    values[name] = { cnt: r.column(new Float64Array(slice.length)) };
+    if (bytes) values[name].sz = r.column(new Float64Array(slice.length));
+  }
   return { first, width, slice, values };
 }
 
@@ -102,7 +99,8 @@ export async function decode(base64) {
   const types = Array.from({ length: r.number() }, () => r.text());
   const paths = readPaths(r);
   const sums = {};
-  for (const name of SUMS) sums[name] = r.column(new Float64Array(paths.count));
+  const names = Array.from({ length: r.number() }, () => r.text());
+  for (const name of names) sums[name] = r.column(new Float64Array(paths.count));
   const cells = readCells(r, paths.count);
   const length = r.number();
   const [alloc, freed, highest] = [0, 0, 0].map(() => r.column(new Float64Array(length)));

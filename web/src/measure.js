@@ -1,6 +1,5 @@
 // What each path weighs: five questions, in bytes or blocks, over the whole recording or an interval
 // of slices [from, to] (both within).
-import { CELL } from "./decode.js";
 
 export const METRICS = [
   { id: "live", title: "In use", help: "Not freed by the end of the interval" },
@@ -36,7 +35,7 @@ function sumCells({ cells, paths }, signed, from, to, unit, length, out = new Fl
 }
 
 // Beside what was in use when the recording began.
-const LIVE = [[CELL.alloc, 1], [CELL.freed, -1]];
+const LIVE = [["alloc", 1], ["freed", -1]];
 
 export function measure(data, series, metric, unit, interval) {
   const { from, to } = interval ?? { from: 0, to: series.length - 1 };
@@ -45,13 +44,13 @@ export function measure(data, series, metric, unit, interval) {
   switch (metric) {
     case "live": return sumCells(data, LIVE, 0, to, unit, series.length, carried());
     case "peak": return sumCells(data, LIVE, 0, highestEnd(series, from, to), unit, series.length, carried());
-    default: return sumCells(data, [[CELL[metric], 1]], from, to, unit, series.length);
+    default: return sumCells(data, [[metric, 1]], from, to, unit, series.length);
   }
 }
 
 // Microseconds that the blocks allocated in the interval lived, each until it was freed or the recording ended.
 export function lives(data, series, interval) {
-  return interval ? sumCells(data, [[CELL.life, 1]], interval.from, interval.to, "cnt", series.length) : data.sums.lifeUs;
+  return interval ? sumCells(data, [["life", 1]], interval.from, interval.to, "cnt", series.length) : data.sums.lifeUs;
 }
 
 // The variance of estimated bytes, path by path: samples of one path stand for about as much each.
@@ -91,7 +90,7 @@ export function pathSeries({ cells, sums }, path, length) {
   const change = new Float64Array(length);
   for (let i = cells.first[path]; i < cells.first[path + 1]; i++) {
     const end = Math.min(length, cells.slice[i] + cells.width[path]);
-    const each = (cells.values[CELL.alloc].sz[i] - cells.values[CELL.freed].sz[i]) / (end - cells.slice[i]);
+    const each = (cells.values.alloc.sz[i] - cells.values.freed.sz[i]) / (end - cells.slice[i]);
     for (let s = cells.slice[i]; s < end; s++) change[s] += each;
   }
   let now = sums.carriedSz[path];
@@ -105,7 +104,7 @@ export function pathPeak({ cells, sums }, path, from, to, length) {
   for (let i = cells.first[path]; i < cells.first[path + 1] && cells.slice[i] <= to; i++) {
     const begin = cells.slice[i];
     const end = Math.min(length, begin + cells.width[path]);
-    const by = cells.values[CELL.alloc].sz[i] - cells.values[CELL.freed].sz[i];
+    const by = cells.values.alloc.sz[i] - cells.values.freed.sz[i];
     const level = (x) => now + by * (x - begin) / (end - begin);
     most = Math.max(end <= from ? 0 : begin < from ? level(from) : most, level(Math.min(end, to + 1)));
     now += by;
@@ -115,7 +114,7 @@ export function pathPeak({ cells, sums }, path, from, to, length) {
 
 // The age, in slices, that half of what a path left behind for good is older than.
 export function medianAge({ cells }, path, from, to, last) {
-  const kept = cells.values[CELL.kept].sz;
+  const kept = cells.values.kept.sz;
   const some = [];
   for (let i = cells.first[path]; i < cells.first[path + 1]; i++)
     if (within(cells, path, i, from, to, last + 1) > 0 && kept[i] > 0) some.push(i);
@@ -139,13 +138,12 @@ export function coarseness({ cells, sums }) {
 // How a path's bytes in use grew, by the rule of `report --show leaked`: bytes gained, and of all pairs of moments
 // the share in which the later one holds more, less that in which it holds less. Of the whole recording, that
 // command's own numbers.
-const MOMENTS = 32;
-export function growth(data, path, interval, length) {
+export function growth(data, path, interval, length, moments) {
   const { gainedSz, steadyPpm, gainedError } = data.sums;
   if (!interval) return { gained: gainedSz[path], steady: steadyPpm[path] / 1e6, gainedVar: gainedError[path] ** 2 };
   const { from, to } = interval;
   const live = pathSeries(data, path, length);
-  const n = Math.min(MOMENTS, to - from + 1);
+  const n = Math.min(moments, to - from + 1);
   const at = Array.from({ length: n }, (_, i) => live[from + Math.ceil((i + 1) * (to - from + 1) / n) - 1]);
   let rose = 0;
   for (let i = 0; i < n; i++) for (let k = i + 1; k < n; k++) rose += (at[k] > at[i]) - (at[k] < at[i]);
@@ -155,7 +153,7 @@ export function growth(data, path, interval, length) {
 
 // Bytes that may be in use at one end of the interval alone: no more than are at either, and than came and went.
 function turnover({ cells }, path, at, { from, to, length }) {
-  const { values: { [CELL.alloc]: came, [CELL.freed]: went }, first } = cells;
+  const { values: { alloc: came, freed: went }, first } = cells;
   if (at.length < 2) return at[0];
   const begin = from + Math.ceil((to - from + 1) / at.length);
   let moved = 0;

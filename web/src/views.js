@@ -267,7 +267,7 @@ export class Views {
     const rows = [];
     sz.forEach((value, key) => {
       if (!(value > 0) || !this.pathWanted(key)) return;
-      const row = { key, sz: value, szVar: vars[key], cnt: cnt[key], made: made[key] + (from ? 0 : this.data.sums.carriedCnt[key]), ...growth(this.data, key, interval, this.series.length) };
+      const row = { key, sz: value, szVar: vars[key], cnt: cnt[key], made: made[key] + (from ? 0 : this.data.sums.carriedCnt[key]), ...growth(this.data, key, interval, this.series.length, this.about.moments) };
       if (suspicion(row) > 0) return rows.push({ ...row, age: medianAge(this.data, key, from, to, this.series.length - 1) });
       this.still.cnt++;
       this.still.sz += value;

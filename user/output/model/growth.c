@@ -9,16 +9,14 @@
 
 #include "model/watch.h"
 
-#define FINEST 20 /* 2^20 ns: about a millisecond */
-
 static uint64_t slice_of(struct growth *g, uint64_t now)
 {
 	if (!g->first_ns)
 		g->first_ns = now;
-	uint64_t since = now > g->first_ns ? now - g->first_ns : 0;
-	while (since >> (FINEST + g->scale) >= GROWTH_SLICES)
-		g->scale++;
-	return since >> (FINEST + g->scale);
+	uint64_t since = slices_since(g->first_ns, now);
+	while (slices_widen(&g->slices, since, GROWTH_SLICES))
+		; /* rows follow when they are looked at */
+	return slices_at(&g->slices, since);
 }
 
 static unsigned int band_of(uint64_t slice)
@@ -48,7 +46,7 @@ static void halve(struct growth_row *r)
 static uint64_t scale_row(struct growth *g, struct growth_row *r, uint64_t now)
 {
 	uint64_t slice = slice_of(g, now);
-	while (r->scale < g->scale)
+	while (r->scale < g->slices.scale)
 		halve(r);
 	return slice;
 }
@@ -74,8 +72,7 @@ void growth_note_live(struct growth *g, uint32_t row, const struct life *life, d
 	if (!r->oldest_ns || life->born_ns < r->oldest_ns)
 		r->oldest_ns = life->born_ns;
 	scale_row(g, r, now);
-	uint64_t since = life->born_ns > g->first_ns ? life->born_ns - g->first_ns : 0;
-	r->kept_var[band_of(since >> (FINEST + g->scale))] += var;
+	r->kept_var[band_of(slices_at(&g->slices, slices_since(g->first_ns, life->born_ns)))] += var;
 }
 
 /*
@@ -113,7 +110,7 @@ int growth_fill(const struct growth *g, struct snapshot *s, const uint32_t *orde
 		/* The slice that time is in ends here. */
 		r->live_sz[r->n++] = s->rows[i].t.est_live_sz;
 	}
-	s->growth_slice_ns = 1ull << (FINEST + g->scale);
+	s->growth_slice_ns = slices_width_ns(&g->slices);
 	return 0;
 }
 

@@ -80,7 +80,7 @@ void heap_free(struct heap *h)
 
 void heap_watch(struct heap *h, unsigned int what)
 {
-	h->watch.what = what;
+	watch_begin(&h->watch, what);
 }
 
 void heap_listen(struct heap *h, const struct heap_listener *l)

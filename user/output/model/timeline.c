@@ -5,8 +5,6 @@
 
 #include "model/watch.h"
 
-#define FINEST 16 /* 2^16 ns: 65 us */
-
 static void halve(struct timing *t)
 {
 	for (uint32_t i = 0; i < TIMELINE_SLICES / 2; i++) {
@@ -24,7 +22,6 @@ static void halve(struct timing *t)
 	}
 	memset(t->at + TIMELINE_SLICES / 2, 0, TIMELINE_SLICES / 2 * sizeof(*t->at));
 	t->n = (t->n + 1) / 2;
-	t->scale++;
 }
 
 /* Opens slices up to the one of `now`; time that goes back stays in the last one. */
@@ -34,10 +31,10 @@ static void reach(struct timing *t, const struct totals *all, uint64_t now)
 		t->first_ns = now;
 		t->n = 1;
 	}
-	uint64_t since = now > t->first_ns ? now - t->first_ns : 0;
-	while (since >> (FINEST + t->scale) >= TIMELINE_SLICES)
+	uint64_t since = slices_since(t->first_ns, now);
+	while (slices_widen(&t->slices, since, TIMELINE_SLICES))
 		halve(t);
-	while (t->n <= since >> (FINEST + t->scale)) {
+	while (t->n <= slices_at(&t->slices, since)) {
 		struct time_slice *s = &t->at[t->n++];
 		s->live_cnt = all->est_live_cnt;
 		s->live_sz = s->peak_sz = all->est_live_sz;
@@ -87,6 +84,6 @@ int timing_fill(const struct timing *t, const struct totals *all, uint64_t now, 
 		memcpy(copy.at, t->at, TIMELINE_SLICES * sizeof(*copy.at));
 		reach(&copy, all, now);
 	}
-	s->timeline = (struct timeline){ copy.first_ns, 1ull << (FINEST + copy.scale), copy.n, copy.at };
+	s->timeline = (struct timeline){ copy.first_ns, slices_width_ns(&copy.slices), copy.n, copy.at };
 	return 0;
 }

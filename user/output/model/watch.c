@@ -7,6 +7,13 @@
 
 #include "base/vec.h"
 
+void watch_begin(struct watch *w, unsigned int what)
+{
+	w->what = what;
+	w->growth.slices.finest = 20; /* about a millisecond */
+	w->timing.slices.finest = 16; /* 65 us */
+}
+
 /* A row of the heap is one row everywhere; rows_cnt is that of the heap, the new one included. */
 int watch_add_row(struct watch *w, size_t rows_cnt)
 {

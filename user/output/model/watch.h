@@ -6,6 +6,7 @@
 #define ALYS_MODEL_WATCH_H
 
 #include "base/map.h"
+#include "base/slices.h"
 #include "model/model.h"
 
 #define HEAP_SPLITS (HEAP_BY_THREAD | HEAP_BY_SIZE)
@@ -54,7 +55,7 @@ struct growth {
 	struct growth_row *rows;
 	size_t rows_cnt, rows_cap;
 	uint64_t first_ns;
-	uint32_t scale; /* a slice has 2^(20 + scale) ns */
+	struct slices slices;
 };
 
 /* Brings a row up to the slice of `now`: it had `t` all the time since its last change. */
@@ -70,7 +71,7 @@ void growth_free(struct growth *g);
 struct timing {
 	struct time_slice *at; /* TIMELINE_SLICES of them */
 	uint64_t first_ns;
-	uint32_t scale; /* a slice has 2^(16 + scale) ns */
+	struct slices slices;
 	uint32_t n;     /* slices reached */
 };
 
@@ -87,6 +88,7 @@ struct watch {
 	struct timing timing;
 };
 
+void watch_begin(struct watch *w, unsigned int what);
 int watch_add_row(struct watch *w, size_t rows_cnt);
 void watch_before(struct watch *w, const struct watched *change);
 void watch_begun(struct watch *w, const struct watched *change);

@@ -6,7 +6,10 @@
 
 #include "base/vec.h"
 
-#define FINEST 20 /* 2^20 ns: 1 ms */
+void cells_begin(struct cells *c)
+{
+	c->slices.finest = c->heap_slices.finest = 20; /* about a millisecond */
+}
 
 static void add_amount(struct amount *to, const struct amount *by)
 {
@@ -42,7 +45,6 @@ static void halve(struct cells *c)
 		c->cnt += r->at_cnt;
 	}
 	c->reached = (c->reached + 1) / 2;
-	c->scale++;
 }
 
 static double bytes_of(const struct cell_row *r)
@@ -97,15 +99,14 @@ static void halve_heap(struct cells *c)
 	}
 	memset(c->heap + CELL_SLICES / 2, 0, CELL_SLICES / 2 * sizeof(*c->heap));
 	c->heap_reached = (c->heap_reached + 1) / 2;
-	c->heap_scale++;
 }
 
 static uint32_t slice_of(struct cells *c, const struct cell_row *r, uint64_t ns)
 {
-	uint64_t since = ns > c->first_ns ? ns - c->first_ns : 0;
-	while (since >> (FINEST + c->scale) >= CELL_SLICES)
+	uint64_t since = slices_since(c->first_ns, ns);
+	while (slices_widen(&c->slices, since, CELL_SLICES))
 		halve(c);
-	uint32_t slice = (uint32_t)(since >> (FINEST + c->scale));
+	uint32_t slice = (uint32_t)slices_at(&c->slices, since);
 	if (slice >= c->reached)
 		c->reached = slice + 1;
 	return slice >> r->coarse;
@@ -160,10 +161,10 @@ bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
 
 void cells_note(struct cells *c, uint64_t ns, double alloc_sz, double freed_sz, double live_sz)
 {
-	uint64_t since = ns > c->first_ns ? ns - c->first_ns : 0;
-	while (since >> (FINEST + c->heap_scale) >= CELL_SLICES)
+	uint64_t since = slices_since(c->first_ns, ns);
+	while (slices_widen(&c->heap_slices, since, CELL_SLICES))
 		halve_heap(c);
-	uint32_t at = (uint32_t)(since >> (FINEST + c->heap_scale));
+	uint32_t at = (uint32_t)slices_at(&c->heap_slices, since);
 	struct heap_slice *s = &c->heap[at];
 	s->alloc_sz += alloc_sz;
 	s->freed_sz += freed_sz;
@@ -171,11 +172,6 @@ void cells_note(struct cells *c, uint64_t ns, double alloc_sz, double freed_sz, 
 		s->highest = live_sz;
 	if (at >= c->heap_reached)
 		c->heap_reached = at + 1;
-}
-
-uint64_t cells_slice_ns(uint32_t scale)
-{
-	return 1ull << (FINEST + scale);
 }
 
 void cells_free(struct cells *c)

@@ -11,6 +11,7 @@
 #ifndef ALYS_SINK_CELLS_H
 #define ALYS_SINK_CELLS_H
 
+#include "base/slices.h"
 #include "sink/tally.h"
 
 #define CELL_SLICES 256
@@ -31,7 +32,7 @@ struct cell {
 };
 
 struct cell_row {
-	uint32_t coarse; /* its slices are 2^coarse times as wide as c->scale says */
+	uint32_t coarse; /* its slices are 2^coarse times as wide as c->slices says */
 	struct cell *at; /* sorted by slice */
 	size_t at_cnt, at_cap;
 };
@@ -46,18 +47,20 @@ struct cells {
 	size_t rows_cnt, rows_cap;
 	size_t cnt, most; /* cells; so many are let in before slices are made wider again, 0 = CELLS_MAX */
 	uint64_t first_ns;
-	uint32_t scale;   /* a path's finest slice has 2^(20 + scale) ns */
+	struct slices slices; /* the narrowest that a path has */
 	uint32_t reached; /* of them used */
 	struct heap_slice heap[CELL_SLICES];
-	uint32_t heap_scale, heap_reached;
+	struct slices heap_slices;
+	uint32_t heap_reached;
 };
 
+/* Of zeroed ones. */
+void cells_begin(struct cells *c);
 /* false when memory is out */
 bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
 	       const struct amount *by);
 /* For the whole heap: so many bytes allocated (or freed), which leaves live_sz. */
 void cells_note(struct cells *c, uint64_t ns, double alloc_sz, double freed_sz, double live_sz);
-uint64_t cells_slice_ns(uint32_t scale);
 void cells_free(struct cells *c);
 
 #endif

@@ -118,6 +118,7 @@ static int html_begin(const struct sink_input *in, struct sink_out *out, void **
 	h->tally.paths.typed = true;
 	h->tally.changed = on_change;
 	h->tally.ctx = h;
+	cells_begin(&h->cells);
 	tally_begin(&h->tally, in);
 	*state = h;
 	return 0;
@@ -219,8 +220,8 @@ static void put_sums(const struct html *h, struct buf *b)
 {
 	const struct tally *t = &h->tally;
 	uint64_t first = h->tally.first_ns;
-	buf_addf(b, ",\n\"slice_ns\":%" PRIu64 ",\"heap_slice_ns\":%" PRIu64 ",\"length_ns\":%" PRIu64,
-		 cells_slice_ns(h->cells.scale), cells_slice_ns(h->cells.heap_scale),
+	buf_addf(b, ",\n\"slice_ns\":%" PRIu64 ",\"heap_slice_ns\":%" PRIu64 ",\"moments\":%d,\"length_ns\":%" PRIu64,
+		 slices_width_ns(&h->cells.slices), slices_width_ns(&h->cells.heap_slices), GROWTH_SLICES,
 		 t->last_ns > first ? t->last_ns - first : 0);
 	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz,
 		 t->peak.cnt, t->peak_ns > first ? t->peak_ns - first : 0);

@@ -5,11 +5,10 @@
  *   labels   count, then each: name, file (length and bytes), line, module, whether it was inlined
  *   types    count, then each: its name; the first one stands for no type
  *   paths    count, then each: type, frames shared, frames added, the added labels
- *   sums     a column each: allocated blocks, bytes, live blocks, bytes, at-peak blocks, bytes,
- *            own largest bytes, lifetime in us, carried-over blocks, bytes; what a byte adds to the
- *            variance of estimated bytes; bytes gained, how steadily in millionths, their standard error
+ *   sums     count of columns and their names (SUMS); these columns, a number each path
  *   cells    count by path; by path the power of two by which its slices are wider; slices as
- *            differences; a column of blocks and one of bytes for each enum cell_value, of lives one
+ *            differences; count of values, of each its name and whether it has bytes; of each
+ *            a column of blocks, and one of bytes if so
  *   heap     count of its slices; a column of bytes allocated, freed, and highest live
  */
 #include "sink/pack.h"
@@ -92,23 +91,42 @@ static double var_per_byte(const struct tally *t, const struct tally_row *r)
 	return r->alloc.sz > 0 ? r->var_alloc / r->alloc.sz : (double)format_interval(t->paths.catalog);
 }
 
-#define SUMS 14
+/*
+ * X(name, value): own largest bytes are "max", times in us; varPerByte: what a byte adds to the variance of estimated
+ * bytes; how steadily bytes were gained is in millionths, and gainedError their standard error.
+ */
+#define SUMS(X)                                                                                    \
+	X(allocCnt, r->alloc.cnt) X(allocSz, r->alloc.sz) X(liveCnt, r->live.cnt)                  \
+	X(liveSz, r->live.sz) X(peakCnt, r->peak.cnt) X(peakSz, r->peak.sz) X(maxSz, r->max.sz)    \
+	X(lifeUs, r->life_ns / 1000) X(carriedCnt, r->carried.cnt) X(carriedSz, r->carried.sz)     \
+	X(varPerByte, var_per_byte(t, r)) X(gainedSz, g->gained) X(steadyPpm, 1e6 * g->steadiness) \
+	X(gainedError, sqrt(g->gained_var))
 
-static double sum_of(const struct tally *t, uint32_t path, int column)
+static const char *const sum_names[] = {
+#define X(name, value) #name,
+	SUMS(X)
+#undef X
+};
+#define SUMS_CNT (sizeof(sum_names) / sizeof(*sum_names))
+
+static double sum_of(const struct tally *t, uint32_t path, size_t column)
 {
 	const struct tally_row *r = &t->rows[path];
 	const struct tally_growth *g = &t->growth[path];
-	const double of[SUMS] = {
-		r->alloc.cnt, r->alloc.sz,	 r->live.cnt,	 r->live.sz,	r->peak.cnt,	    r->peak.sz,
-		r->max.sz,    r->life_ns / 1000, r->carried.cnt, r->carried.sz, var_per_byte(t, r), g->gained,
-		1e6 * g->steadiness, sqrt(g->gained_var),
+	const double of[] = {
+#define X(name, value) value,
+		SUMS(X)
+#undef X
 	};
 	return of[column];
 }
 
 static void put_sums(const struct tally *t, const uint32_t *order, size_t n, struct buf *b)
 {
-	for (int column = 0; column < SUMS; column++) {
+	buf_varint(b, SUMS_CNT);
+	for (size_t i = 0; i < SUMS_CNT; i++)
+		buf_lenstr(b, sum_names[i]);
+	for (size_t column = 0; column < SUMS_CNT; column++) {
 		for (size_t i = 0; i < n; i++)
 			put_real(b, sum_of(t, order[i], column));
 	}
@@ -121,6 +139,10 @@ static double rounded(double v)
 	double part = frexp(v, &exponent);
 	return exponent > 12 ? ldexp(round(ldexp(part, 12)), exponent - 12) : v;
 }
+
+static const char *const cell_names[CELL_VALUES] = {
+	[CELL_ALLOC] = "alloc", [CELL_FREED] = "freed", [CELL_TEMPORARY] = "temporary", [CELL_KEPT] = "kept", [CELL_LIFE] = "life",
+};
 
 static void put_cells(const struct cells *c, const uint32_t *order, size_t n, struct buf *b)
 {
@@ -136,6 +158,11 @@ static void put_cells(const struct cells *c, const uint32_t *order, size_t n, st
 			buf_varint(b, ROW(i)->at[k].slice - last);
 			last = ROW(i)->at[k].slice;
 		}
+	}
+	buf_varint(b, CELL_VALUES);
+	for (int v = 0; v < CELL_VALUES; v++) {
+		buf_lenstr(b, cell_names[v]);
+		buf_varint(b, v != CELL_LIFE);
 	}
 	for (int column = 0; column <= 2 * CELL_LIFE; column++) {
 		for (size_t i = 0; i < n; i++) {
