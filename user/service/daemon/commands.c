@@ -328,8 +328,11 @@ void commands_run(struct commands *c, struct client *from, const struct request 
 	case REQUEST_ROTATE:
 		rotate(c, from);
 		break;
-	default:
+	case REQUEST_STOP:
 		c->stop = true;
 		finish(from, 0, "the daemon has ended\n", &err);
+		break;
+	case REQUEST_CNT:
+		break;
 	}
 }

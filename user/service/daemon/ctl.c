@@ -15,6 +15,7 @@
 #include "base/exit_status.h"
 #include "daemon/daemon.h"
 #include "daemon/protocol.h"
+#include "daemon/server.h"
 #include "format/sink.h"
 #include "sink/registry.h"
 
@@ -82,7 +83,7 @@ static int receive(int fd, double patience, struct reply *out, struct err *err)
 		return err_set(err, ETIMEDOUT, "the daemon did not answer within %.0f s", patience);
 	ssize_t n = handover_receive(fd, out->bytes, sizeof(out->bytes), &out->fd);
 	if (n <= 0)
-		return err_set(err, ECONNRESET, "the daemon hung up: it ends, or has %d callers already", 16);
+		return err_set(err, ECONNRESET, "the daemon hung up: it ends, or has %d callers already", SERVER_CLIENTS);
 	out->n = (size_t)n;
 	return 0;
 }

@@ -78,9 +78,15 @@ static int parse_arguments(struct request *r, size_t n, const char *const *words
 		if (n && strcmp(words[0], "all") && parse_pid(words[0], &r->pid, err))
 			return -EINVAL;
 		return n > 1 ? parse_format(words[1], r->format, sizeof(r->format), err) : 0;
-	default:
-		return 0;
+	case REQUEST_STATUS:
+	case REQUEST_ON:
+	case REQUEST_OFF:
+	case REQUEST_ROTATE:
+	case REQUEST_STOP:
+	case REQUEST_CNT:
+		break;
 	}
+	return 0;
 }
 
 int request_of_words(struct request *r, size_t n, const char *const *words, struct err *err)
