@@ -72,11 +72,11 @@ struct alys_ev_stack {
 	struct alys_head h;
 	__u64 hash;
 	__u32 n;
-	__u32 end; /* STACK_END_* */
+	__u32 end; /* ALYS_STOP_* */
 	/* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
 };
 
-/* How a stack walk ended: the numbers of catalog's STACK_END_LIST. */
+/* How a stack walk ended: the numbers of catalog's STACK_END_LIST, which intake.c holds against these. */
 #define ALYS_STOP_COMPLETE 0
 #define ALYS_STOP_UNKNOWN 1
 #define ALYS_STOP_TRUNCATED 2

@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 
 #include "alys.h"
+#include "catalog/catalog.h"
 
 struct intake {
 	struct intake_ops ops;
@@ -72,6 +73,15 @@ static void give_event(struct intake *in, const struct alys_head *h)
 	uint64_t stack = event_of(&e, h);
 	in->ops.on_event(in->ops.ctx, &who, stack, &e);
 }
+
+#define SAME_END(name) _Static_assert((int)ALYS_STOP_##name == (int)STACK_END_##name, "an end of walks has one number")
+SAME_END(COMPLETE);
+SAME_END(UNKNOWN);
+SAME_END(TRUNCATED);
+SAME_END(FAULT);
+SAME_END(NO_TABLE);
+SAME_END(BAD_CFA);
+SAME_END(UNSUPPORTED);
 
 static void give_stack(struct intake *in, const struct alys_ev_stack *s, size_t size)
 {
