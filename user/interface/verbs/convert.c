@@ -15,7 +15,6 @@
 #include "access/outfile.h"
 #include "base/descriptors.h"
 #include "base/log.h"
-#include "base/vec.h"
 #include "format/sink.h"
 #include "naming/symbolize.h"
 #include "replay/replay.h"
@@ -93,29 +92,40 @@ static void name_output(char *out, size_t cap, const char *input, const char *ex
 	snprintf(out, cap, "%.*s%s", (int)n, input, ext);
 }
 
+static void free_words(char **words)
+{
+	for (size_t i = 0; words && words[i]; i++)
+		free(words[i]);
+	free(words);
+}
+
+/* NULL: no memory. */
+static char **inferno_words(const struct convert_options *o)
+{
+	char **words = calloc(o->inferno_cnt + 2, sizeof(*words));
+	bool whole = words && (words[0] = strdup("inferno-flamegraph"));
+	for (size_t i = 0; whole && i < o->inferno_cnt; i++) {
+		char *word;
+		whole = asprintf(&word, "--%s", o->inferno[i]) >= 0;
+		words[i + 1] = whole ? word : NULL;
+	}
+	if (whole)
+		return words;
+	free_words(words);
+	return NULL;
+}
+
 /* inferno-flamegraph reads folded stacks from its stdin. Returns its pid and where to write. */
 static pid_t start_inferno(const struct convert_options *o, int out_fd, int *to, struct err *err)
 {
 	int pipe_fds[2];
-	struct {
-		char **argv;
-		size_t argv_cnt, argv_cap;
-	} a = { 0 };
-	char **word = VEC_PUSH(&a, argv);
-	*word = (char *)"inferno-flamegraph";
-	for (size_t i = 0; i < o->inferno_cnt; i++) {
-		word = VEC_PUSH(&a, argv);
-		if (asprintf(word, "--%s", o->inferno[i]) < 0)
-			*word = NULL;
-	}
-	word = VEC_PUSH(&a, argv);
-	*word = NULL;
-	pid_t pid = pipe2(pipe_fds, O_CLOEXEC) ? -1 : fork();
+	char **words = inferno_words(o);
+	pid_t pid = !words || pipe2(pipe_fds, O_CLOEXEC) ? -1 : fork();
 	if (pid == 0) {
 		dup2(pipe_fds[0], STDIN_FILENO);
 		dup2(out_fd, STDOUT_FILENO);
 		descriptors_give_back();
-		execvp(a.argv[0], a.argv);
+		execvp(words[0], words);
 		_exit(errno == ENOENT ? 127 : 126);
 	}
 	if (pid < 0) {
@@ -124,9 +134,7 @@ static pid_t start_inferno(const struct convert_options *o, int out_fd, int *to,
 		close(pipe_fds[0]);
 		*to = pipe_fds[1];
 	}
-	for (size_t i = 1; i < o->inferno_cnt + 1; i++)
-		free(a.argv[i]);
-	free(a.argv);
+	free_words(words);
 	return pid;
 }
 
