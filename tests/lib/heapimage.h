@@ -171,7 +171,7 @@ static inline uint64_t image_gap(struct heapimage *im, uint64_t bytes, bool unma
 
 static inline int image_layout(struct heapimage *im, struct layout *out, struct err *err)
 {
-	int rc = layout_find(&im->memory, &im->space, im->elf, IMAGE_BIAS, "image", out, err);
+	int rc = layout_find(&im->memory, &(struct detection_place){ &im->space, im->elf, IMAGE_BIAS, "image" }, out, err);
 	/* There are no symbols to find it by. */
 	out->gc_no = rc ? 0 : IMAGE_GC_NO;
 	return rc;

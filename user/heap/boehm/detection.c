@@ -312,13 +312,12 @@ static int find_by_scan(struct finding *f, struct err *err)
 	return rc == -ESRCH || rc == -EPERM ? err_set(err, -rc, "its memory cannot be read: %s", strerror(-rc)) : rc;
 }
 
-int layout_find(struct memory *m, const struct space *s, const struct elf *e, uint64_t bias, const char *file,
-		struct layout *out, struct err *err)
+int layout_find(struct memory *m, const struct detection_place *at, struct layout *out, struct err *err)
 {
-	struct finding f = { .m = m, .space = s, .elf = e, .bias = bias, .out = out };
+	struct finding f = { .m = m, .space = at->space, .elf = at->elf, .bias = at->bias, .out = out };
 	*out = (struct layout){ 0 };
-	snprintf(out->file, sizeof(out->file), "%s", file);
-	elf_each_symbol(e, take_symbol, &f.names);
+	snprintf(out->file, sizeof(out->file), "%s", at->file);
+	elf_each_symbol(at->elf, take_symbol, &f.names);
 	find_variables(&f);
 	int rc = find_by_symbol(&f, err);
 	return rc == -ENOENT ? find_by_scan(&f, err) : rc;

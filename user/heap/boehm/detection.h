@@ -14,11 +14,18 @@
 #include "boehm/space.h"
 #include "elf/elf.h"
 
+/* Where to look. */
+struct detection_place {
+	const struct space *space;
+	const struct elf *elf; /* the file that holds the collector: a library or the program */
+	uint64_t bias;         /* address in the process less address in the file */
+	const char *file;      /* for messages */
+};
+
 /*
- * e: the file that holds the collector (a library or the program), bias: address in the process less
- * address in the file. 0, or -ENODATA: the collector has not started yet, -ENOTSUP: no layout that the
- * memory agrees with, -ESRCH, -EPERM, -ENOMEM. err says it in one sentence without naming the process.
+ * 0, or -ENODATA: the collector has not started yet, -ENOTSUP: no layout that the memory agrees with, -ESRCH, -EPERM,
+ * -ENOMEM. err says it in one sentence without naming the process.
  */
-int layout_find(struct memory *m, const struct space *s, const struct elf *e, uint64_t bias, const char *file,
-		struct layout *out, struct err *err);
+int layout_find(struct memory *m, const struct detection_place *at, struct layout *out, struct err *err);
+
 #endif

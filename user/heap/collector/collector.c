@@ -149,7 +149,8 @@ static int find_layout(struct collector *c, const struct space_region *file, boo
 {
 	struct buf path = { 0 };
 	text_clean(&path, file->path, 200);
-	int rc = layout_find(&c->memory, &c->space, c->elf, c->bias, buf_str(&path), &c->layout, err);
+	const struct detection_place at = { &c->space, c->elf, c->bias, buf_str(&path) };
+	int rc = layout_find(&c->memory, &at, &c->layout, err);
 	if (rc == -ENOTSUP && !named)
 		rc = no_collector(c, err);
 	else if (rc)
@@ -190,7 +191,8 @@ int collector_find(struct collector *c, uint32_t tgid, struct err *err)
 int collector_prove(struct collector *c, struct err *err)
 {
 	struct calibration verdict = { 0 };
-	prove_layout(c->elf, c->fd, c->dev, c->ino, &c->layout, c->bias, &verdict);
+	const struct prove_file f = { c->elf, c->fd, c->dev, c->ino, &c->layout, c->bias };
+	prove_layout(&f, &verdict);
 	c->trust = verdict.verdict == VERDICT_AGREED ? COLLECTOR_PROVEN : COLLECTOR_STRUCTURAL;
 	if (verdict.verdict == VERDICT_WRONG)
 		c->trust = COLLECTOR_WRONG;

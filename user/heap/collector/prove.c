@@ -17,9 +17,7 @@
 #include "helper/helper.h"
 
 struct proving {
-	const struct elf *elf;
-	const struct layout *layout; /* of the traced process */
-	uint64_t bias, dev, ino;
+	const struct prove_file *file;
 	struct helper helper;
 	struct heapfill_truth truth;
 	struct heapfill_object *objects;
@@ -55,11 +53,11 @@ static int wrong(struct err *err, const char *what, uint64_t read, uint64_t says
 
 static int compare_layouts(const struct proving *p, const struct layout *theirs, uint64_t bias, struct err *err)
 {
-	const struct layout *l = p->layout;
+	const struct layout *l = p->file->layout;
 	if (theirs->marks != l->marks || theirs->marks_off != l->marks_off)
 		return err_set(err, EILSEQ, "marks are laid out otherwise in the helper");
-	if (theirs->top_index - bias != l->top_index - p->bias)
-		return wrong(err, "the place of the block index", l->top_index - p->bias, theirs->top_index - bias);
+	if (theirs->top_index - bias != l->top_index - p->file->bias)
+		return wrong(err, "the place of the block index", l->top_index - p->file->bias, theirs->top_index - bias);
 	return 0;
 }
 
@@ -113,10 +111,10 @@ static int compare(struct proving *p, struct err *err)
 	struct layout l;
 	uint64_t bias;
 	int rc = place_space((uint32_t)p->helper.pid, &s, err);
-	if (!rc && !place_bias(p->elf, &s, p->dev, p->ino, &bias))
+	if (!rc && !place_bias(p->file->elf, &s, p->file->dev, p->file->ino, &bias))
 		rc = err_set(err, ENOENT, "the helper has mapped another file");
 	if (!rc)
-		rc = layout_find(&m, &s, p->elf, bias, "", &l, err);
+		rc = layout_find(&m, &(struct detection_place){ &s, p->file->elf, bias, "" }, &l, err);
 	if (!rc)
 		rc = compare_layouts(p, &l, bias, err);
 	if (!rc)
@@ -125,11 +123,11 @@ static int compare(struct proving *p, struct err *err)
 	return rc;
 }
 
-static int run(struct proving *p, int fd, struct err *err)
+static int run(struct proving *p, struct err *err)
 {
-	int rc = helper_refuses(fd, elf_is_program(p->elf), err);
+	int rc = helper_refuses(p->file->fd, elf_is_program(p->file->elf), err);
 	if (!rc)
-		rc = helper_start(&p->helper, GUEST_HEAP, fd, err);
+		rc = helper_start(&p->helper, GUEST_HEAP, p->file->fd, err);
 	if (!rc)
 		rc = helper_await(&p->helper, err);
 	if (!rc)
@@ -160,22 +158,21 @@ static struct {
 	size_t proofs_cnt, proofs_cap;
 } known;
 
-void prove_layout(const struct elf *e, int fd, uint64_t dev, uint64_t ino, const struct layout *l, uint64_t bias,
-		  struct calibration *out)
+void prove_layout(const struct prove_file *f, struct calibration *out)
 {
-	struct proving p = { .elf = e, .layout = l, .bias = bias, .dev = dev, .ino = ino, .helper = { .go = -1, .out = -1 } };
+	struct proving p = { .file = f, .helper = { .go = -1, .out = -1 } };
 	struct err err = { 0 };
 	for (size_t i = 0; i < known.proofs_cnt; i++) {
-		if (known.proofs[i].dev == dev && known.proofs[i].ino == ino) {
+		if (known.proofs[i].dev == f->dev && known.proofs[i].ino == f->ino) {
 			*out = known.proofs[i].verdict;
 			return;
 		}
 	}
-	int rc = run(&p, fd, &err);
+	int rc = run(&p, &err);
 	judge(&p, rc, &err, out);
 	helper_end(&p.helper);
 	free(p.objects);
 	struct proof *slot = VEC_PUSH(&known, proofs);
 	if (slot)
-		*slot = (struct proof){ dev, ino, *out };
+		*slot = (struct proof){ f->dev, f->ino, *out };
 }

@@ -11,8 +11,15 @@
 #include "calibrate/calibrate.h"
 #include "elf/elf.h"
 
-/* dev, ino: of the file as /proc/PID/maps has them. bias: of the layout's process. */
-void prove_layout(const struct elf *e, int fd, uint64_t dev, uint64_t ino, const struct layout *l, uint64_t bias,
-		  struct calibration *out);
+/* The library, and what was found of it in the traced process. */
+struct prove_file {
+	const struct elf *elf;
+	int fd;
+	uint64_t dev, ino; /* as /proc/PID/maps has them */
+	const struct layout *layout;
+	uint64_t bias;
+};
+
+void prove_layout(const struct prove_file *f, struct calibration *out);
 
 #endif

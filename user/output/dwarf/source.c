@@ -326,28 +326,35 @@ static int add_inlined(struct source *s, const struct unit *u, struct function *
 	return add_ranges(s, &f->spans, die, item, depth);
 }
 
-static int collect_inlined(struct source *s, const struct unit *u, struct function *f,
-			   Dwarf_Die *at, Dwarf_Off *last, uint32_t parent, uint32_t depth)
+/* The walk over what is inlined into one function. */
+struct inlining {
+	struct source *source;
+	const struct unit *unit;
+	struct function *function;
+	Dwarf_Off last; /* offset of the entry read last: a damaged file may lead back */
+};
+
+static int collect_inlined(struct inlining *w, Dwarf_Die *at, uint32_t parent, uint32_t depth)
 {
+	struct function *f = w->function;
 	Dwarf_Die die;
 	int rc = 0;
-	if (depth >= SOURCE_DEPTH - 1 || !first_child(last, at, &die))
+	if (depth >= SOURCE_DEPTH - 1 || !first_child(&w->last, at, &die))
 		return 0;
 	do {
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_inlined_subroutine:
-			rc = add_inlined(s, u, f, &die, parent, depth);
+			rc = add_inlined(w->source, w->unit, f, &die, parent, depth);
 			if (!rc)
-				rc = collect_inlined(s, u, f, &die, last,
-						     (uint32_t)f->nodes_cnt - 1, depth + 1);
+				rc = collect_inlined(w, &die, (uint32_t)f->nodes_cnt - 1, depth + 1);
 			break;
 		case DW_TAG_lexical_block:
 		case DW_TAG_try_block:
 		case DW_TAG_catch_block:
-			rc = collect_inlined(s, u, f, &die, last, parent, depth + 1);
+			rc = collect_inlined(w, &die, parent, depth + 1);
 			break;
 		}
-	} while (!rc && next_sibling(last, &die));
+	} while (!rc && next_sibling(&w->last, &die));
 	return rc;
 }
 
@@ -356,8 +363,8 @@ static int read_function(struct source *s, const struct unit *u, struct function
 	if (f->ready)
 		return 0;
 	f->ready = true;
-	Dwarf_Off last = 0;
-	int rc = collect_inlined(s, u, f, &f->die, &last, NO_PARENT, 0);
+	struct inlining w = { .source = s, .unit = u, .function = f };
+	int rc = collect_inlined(&w, &f->die, NO_PARENT, 0);
 	return rc ? rc : spans_seal(&f->spans);
 }
 

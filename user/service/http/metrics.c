@@ -36,15 +36,19 @@ static void put_one(struct buf *out, const char *name, const char *type, const c
 	buf_addf(out, "%s %.17g\n", name, value);
 }
 
-static void put_class(const struct http_status *st, const char *class, const char *name, const char *label,
-		      const char *type, const char *help, struct buf *out)
+/* The counts of one class as a metric, by name. */
+struct counted {
+	const char *class, *name, *label, *type, *help;
+};
+
+static void put_class(const struct http_status *st, const struct counted *m, struct buf *out)
 {
-	put_head(out, name, type, help);
+	put_head(out, m->name, m->type, m->help);
 	for (size_t i = 0; i < st->counts_cnt; i++) {
 		const struct http_count *c = &st->counts[i];
-		if (strcmp(c->class, class))
+		if (strcmp(c->class, m->class))
 			continue;
-		buf_addf(out, "%s{%s=\"", name, label);
+		buf_addf(out, "%s{%s=\"", m->name, m->label);
 		put_label(out, c->name);
 		buf_addf(out, "\"} %" PRIu64 "\n", c->value);
 	}
@@ -52,14 +56,15 @@ static void put_class(const struct http_status *st, const char *class, const cha
 
 static void put_ledger(const struct http_status *st, struct buf *out)
 {
-	put_class(st, "hit", "alys_hits_total", "kind", "counter",
-		  "Probe hits; their sum is that of recorded, set aside and lost.", out);
-	put_class(st, "recorded", "alys_events_recorded_total", "kind", "counter", "Hits that became events.", out);
-	put_class(st, "aside", "alys_events_aside_total", "stage", "counter",
-		  "Hits that are no event on purpose: nested, failed, not sampled.", out);
-	put_class(st, "lost", "alys_events_lost_total", "stage", "counter",
-		  "Hits that should have become events.", out);
-	put_class(st, "note", "alys_note", "name", "gauge", "Other counted facts, by name.", out);
+	static const struct counted classes[] = {
+		{ "hit", "alys_hits_total", "kind", "counter", "Probe hits; their sum is that of recorded, set aside and lost." },
+		{ "recorded", "alys_events_recorded_total", "kind", "counter", "Hits that became events." },
+		{ "aside", "alys_events_aside_total", "stage", "counter", "Hits that are no event on purpose: nested, failed, not sampled." },
+		{ "lost", "alys_events_lost_total", "stage", "counter", "Hits that should have become events." },
+		{ "note", "alys_note", "name", "gauge", "Other counted facts, by name." },
+	};
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++)
+		put_class(st, &classes[i], out);
 }
 
 static void put_daemon(const struct http_status *st, struct buf *out)
