@@ -32,8 +32,11 @@
 #define SANITIZED 0
 #endif
 
-static const char *const libraries[] = { "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", NULL };
-static const char *const nothing[] = { NULL };
+static const struct landlock_place libraries[] = {
+	{ .path = "/lib", .left = LANDLOCK_READ },     { .path = "/lib64", .left = LANDLOCK_READ },
+	{ .path = "/usr/lib", .left = LANDLOCK_READ }, { .path = "/usr/lib64", .left = LANDLOCK_READ },
+	{ .path = "/usr/local/lib", .left = LANDLOCK_READ },
+};
 
 /* No mincore: it tells what others read. Shared memory would not be counted as this process' data. */
 #define CALLS                                                                                                             \
@@ -82,7 +85,8 @@ static bool drop_rights(void)
 
 bool confine_to_libraries(void)
 {
-	return drop_rights() && landlock_leave(libraries) == 1 && !FILTER_ENTER(loading);
+	return drop_rights() && landlock_take(LANDLOCK_ALL, libraries, sizeof(libraries) / sizeof(*libraries)) == 1 &&
+	       !FILTER_ENTER(loading);
 }
 
 static int (*open_known)(const char *path);
@@ -107,5 +111,5 @@ bool confine_wholly(int (*open)(const char *path))
 {
 	struct sigaction act = { .sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_NODEFER };
 	open_known = open;
-	return !sigaction(SIGSYS, &act, NULL) && landlock_leave(nothing) == 1 && !FILTER_ENTER(running);
+	return !sigaction(SIGSYS, &act, NULL) && landlock_take(LANDLOCK_ALL, NULL, 0) == 1 && !FILTER_ENTER(running);
 }

@@ -93,7 +93,6 @@ static int failed(const char *what, int rc, struct err *err)
 
 int jail_leave_rights(struct err *err)
 {
-	static const char *const nothing[] = { NULL };
 	const char *what = "user";
 	int rc = become_nobody();
 	if (!rc) {
@@ -102,7 +101,7 @@ int jail_leave_rights(struct err *err)
 	}
 	if (!rc) {
 		what = "landlock";
-		rc = landlock_leave(nothing);
+		rc = landlock_take(LANDLOCK_ALL, NULL, 0);
 		rc = rc < 0 ? rc : 0;
 	}
 	return rc ? failed(what, rc, err) : 0;
