@@ -61,7 +61,7 @@ int study_families(const char *names, uint32_t *out, struct err *err)
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
 		int family = alloc_family_by_name(name);
 		if (family < 0)
-			return err_set(err, EINVAL, "--allocator knows no \"%s\": choose from libc,libgc,jemalloc,tcmalloc,mimalloc,c++",
+			return err_set(err, EINVAL, "--allocator knows no \"%s\": choose from " ALLOC_FAMILY_NAMES,
 				       name);
 		*out |= 1u << family;
 		at += n + (at[n] == ',');
@@ -71,14 +71,7 @@ int study_families(const char *names, uint32_t *out, struct err *err)
 
 bool study_comes_first(const char *path)
 {
-	static const char *const names[] = {
-		"/libc.", "/libc-", "/libstdc++.", "/libgc.", "/libjemalloc.", "/libtcmalloc", "/libmimalloc.", "/ld-",
-	};
-	const char *name = path ? strrchr(path, '/') : NULL;
-	bool known = false;
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
-		known |= !strncmp(name, names[i], strlen(names[i]));
-	return known;
+	return alloc_family_of_file(path) >= 0;
 }
 
 struct elf *study_outline(struct study *s, int fd, const char *path)

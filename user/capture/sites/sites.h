@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "elf/elf.h"
-#include "sites/allocators.h"
+#include "allocators/allocators.h"
 
 struct sites_options {
 	uint32_t families; /* bit per enum alloc_family, 0 = all */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "access/infile.h"
+#include "allocators/allocators.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -101,7 +102,7 @@ static const struct opt options[] = {
 	{ "user", 'u', "USER", parse_word, AT(watch.select.users), NULL, NULL, "processes of this user" },
 	{ "follow", 'F', NULL, opt_flag, AT(watch.record.follow), NULL, NULL, "see their children from the first call on: all programs with these libraries pay" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "one allocation every N bytes on average (default 512k)" },
-	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
+	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL, "what stacks hold (default full)" },
 	{ "ring", 0, "BYTES", opt_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "allocators/allocators.h"
 #include "cli/tables.h"
 #include "daemon/daemon.h"
 #include "daemon/viewer.h"
@@ -25,7 +26,7 @@ static const struct opt options[] = {
 	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "this process, in a recording of its own" },
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, in a recording of its own" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "-p, -a: one allocation every N bytes on average (default 64k)" },
-	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: libc,libgc,jemalloc,tcmalloc,mimalloc,c++" },
+	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: " ALLOC_FAMILY_NAMES },
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "the daemon's control socket; with -p that process of the daemon's" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },

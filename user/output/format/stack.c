@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocators/allocators.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "format/format.h"
@@ -54,33 +55,6 @@ static bool add_machine_frame(const struct catalog *c, const struct sink_options
 	return true;
 }
 
-/* Name up to template or parameter list, without the mark that Crystal puts before its own. */
-static bool is_allocator_name(const char *name)
-{
-	static const char *const whole[] = {
-		"malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign",
-		"aligned_alloc", "posix_memalign", "valloc", "pvalloc",
-	};
-	static const char *const prefix[] = {
-		"operator new", "operator delete", "_Znw", "_Zna", "_Zdl", "_Zda", "GC_",
-		"__crystal_malloc", "__crystal_realloc", "__libc_", "_int_", "je_", "mi_", "tc_",
-	};
-	name += *name == '*';
-	size_t n = strcspn(name, "(<");
-	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
-		if (strlen(whole[i]) == n && !strncmp(name, whole[i], n))
-			return true;
-	}
-	/* A program's first allocations come from here, and it is not the allocator. */
-	if (!strncmp(name, "__libc_start", 12))
-		return false;
-	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
-		if (!strncmp(name, prefix[i], strlen(prefix[i])))
-			return true;
-	}
-	return false;
-}
-
 /* Crystal's own way to the collector, whose functions have names like anybody's: malloc_atomic, new. */
 static bool is_allocator_file(const char *file)
 {
@@ -104,9 +78,7 @@ static bool is_pointer_method(const char *name)
 /* Distributions strip the collector of the names of its inner functions. */
 static bool is_inside_collector(const struct sink_frame *f)
 {
-	const char *path = f->module && f->module->path ? f->module->path : "";
-	const char *slash = strrchr(path, '/');
-	return !format_is_named(f) && !strncmp(slash ? slash + 1 : path, "libgc.so", 8);
+	return !format_is_named(f) && f->module && alloc_family_of_file(f->module->path) == ALLOC_LIBGC;
 }
 
 static bool is_allocator(const struct sink_frame *f)
@@ -114,7 +86,7 @@ static bool is_allocator(const struct sink_frame *f)
 	if (is_inside_collector(f))
 		return true;
 	return format_is_named(f) &&
-	       (is_allocator_name(f->symbol->name) || is_pointer_method(f->symbol->name) ||
+	       (alloc_has_function(f->symbol->name) || is_pointer_method(f->symbol->name) ||
 		is_allocator_file(f->symbol->file));
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "allocators/allocators.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "format/fold.h"
@@ -50,12 +51,6 @@ struct pprof {
 struct location_key {
 	uint64_t pc, map, lines, text;
 };
-
-/* As the leaf cut, but matched anywhere in a stack: all of GC_* would hide what finalizers do. */
-static const char drop_frames[] =
-	"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|"
-	"operator new.*|GC_malloc.*|GC_realloc.*|GC_memalign|GC_generic_malloc.*|"
-	"__crystal_malloc.*|__crystal_realloc.*|__libc_(malloc|calloc|realloc|memalign)";
 
 static int deflate_raw(struct pprof *p, int flush)
 {
@@ -118,6 +113,17 @@ static int64_t string_clean(struct pprof *p, const char *text)
 	int64_t id = string_n(p, buf_str(&b), b.len);
 	p->failed |= b.failed;
 	buf_free(&b);
+	return id;
+}
+
+/* As the leaf cut, but matched anywhere in a stack. */
+static int64_t entries_of(struct pprof *p)
+{
+	struct buf regex = { 0 };
+	alloc_entries_regex(&regex);
+	int64_t id = string_of(p, buf_str(&regex));
+	p->failed |= regex.failed;
+	buf_free(&regex);
 	return id;
 }
 
@@ -201,7 +207,7 @@ static void add_header(struct pprof *p, enum value standard)
 	end = end ? end : facts->last_ns;
 	m.duration_nanos = end > start ? (int64_t)(end - start) : 0;
 	if (!p->in->options->keep_allocator_frames)
-		m.drop_frames = string_of(p, drop_frames);
+		m.drop_frames = entries_of(p);
 	append(p, &m);
 	add_comments(p);
 }

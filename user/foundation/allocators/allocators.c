@@ -1,8 +1,8 @@
 /*
- * sites/allocators: rows only. Where several names share an address the first row wins, so plain
+ * allocators: rows only. Where several names share an address the first row wins, so plain
  * names stand before a library's own.
  */
-#include "sites/allocators.h"
+#include "allocators/allocators.h"
 
 #include <string.h>
 
@@ -184,28 +184,10 @@ static const struct {
 	{ "__malloc_alloc_meta", { "musl", ALLOC_LIBC } },
 };
 
-static const char *const families[ALLOC_FAMILIES] = {
-	[ALLOC_LIBC] = "libc",         [ALLOC_LIBGC] = "libgc",       [ALLOC_JEMALLOC] = "jemalloc",
-	[ALLOC_TCMALLOC] = "tcmalloc", [ALLOC_MIMALLOC] = "mimalloc", [ALLOC_CXX] = "c++",
-};
-
 const struct allocator *allocators(size_t *n)
 {
 	*n = sizeof(rows) / sizeof(*rows);
 	return rows;
-}
-
-const char *alloc_family_name(enum alloc_family family)
-{
-	return families[family];
-}
-
-int alloc_family_by_name(const char *name)
-{
-	for (int i = 0; i < ALLOC_FAMILIES; i++)
-		if (!strcmp(families[i], name))
-			return i;
-	return -1;
 }
 
 const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx,

@@ -1,23 +1,32 @@
 /*
- * sites/allocators: the one table of functions that give and take memory. Adding an allocator is
- * adding rows; which of them apply to a file is decided in sites.c.
+ * allocators: the one list of them. Functions that give and take memory are rows (allocators.c); what else is known
+ * of a family of them stands in families.c. Adding an allocator is adding rows, and a family when it is none of these;
+ * which rows apply to a file is decided in sites.
  */
-#ifndef ALYS_SITES_ALLOCATORS_H
-#define ALYS_SITES_ALLOCATORS_H
+#ifndef ALYS_ALLOCATORS_ALLOCATORS_H
+#define ALYS_ALLOCATORS_ALLOCATORS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum alloc_family {
-	ALLOC_LIBC, /* malloc and its kin under their plain names, whoever provides them */
-	ALLOC_LIBGC,
-	ALLOC_JEMALLOC,
-	ALLOC_TCMALLOC,
-	ALLOC_MIMALLOC,
-	ALLOC_CXX,
-	ALLOC_FAMILIES
-};
+#include "base/buf.h"
+
+/* The name, and what stands before it in the list of all. LIBC: malloc and its kin under their plain names, whoever provides them. */
+#define ALLOC_FAMILY_LIST(X)      \
+	X(LIBC, "", "libc")       \
+	X(LIBGC, ",", "libgc")    \
+	X(JEMALLOC, ",", "jemalloc") \
+	X(TCMALLOC, ",", "tcmalloc") \
+	X(MIMALLOC, ",", "mimalloc") \
+	X(CXX, ",", "c++")
+
+#define ALLOC_FAMILY_ENUM_(id, before, name) ALLOC_##id,
+enum alloc_family { ALLOC_FAMILY_LIST(ALLOC_FAMILY_ENUM_) ALLOC_FAMILIES };
+
+/* "libc,libgc,...": a literal. */
+#define ALLOC_FAMILY_NAME_(id, before, name) before name
+#define ALLOC_FAMILY_NAMES ALLOC_FAMILY_LIST(ALLOC_FAMILY_NAME_)
 
 /* Where a file's allocations are sampled. */
 enum sample_at {
@@ -50,6 +59,15 @@ const struct allocator *allocators(size_t *n);
 const char *alloc_family_name(enum alloc_family family);
 /* -1 when there is no such family. */
 int alloc_family_by_name(const char *name);
+/* Whose library the file is, by its name; -1: nobody's. */
+int alloc_family_of_file(const char *path);
+/* Is a function of this name, mangled or not, part of an allocator? Also of those that are only seen in stacks. */
+bool alloc_has_function(const char *name);
+/*
+ * A regular expression of the functions by which a program comes to an allocator, as names are shown: not of all
+ * within one, for these call the program's finalizers.
+ */
+void alloc_entries_regex(struct buf *out);
 /*
  * By a symbol that only this library defines, or by the path for what has none. NULL: somebody's own
  * malloc, of which nothing is known.

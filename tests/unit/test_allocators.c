@@ -1,0 +1,95 @@
+/* The list of allocators: what stacks, exports and options take from it agrees with its rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "allocators/allocators.h"
+#include "alys.h"
+
+static void test_families(void **state)
+{
+	struct buf all = { 0 };
+	(void)state;
+	for (int i = 0; i < ALLOC_FAMILIES; i++) {
+		buf_addf(&all, "%s%s", i ? "," : "", alloc_family_name((enum alloc_family)i));
+		assert_int_equal(alloc_family_by_name(alloc_family_name((enum alloc_family)i)), i);
+	}
+	assert_string_equal(ALLOC_FAMILY_NAMES, buf_str(&all));
+	assert_int_equal(alloc_family_by_name("mal"), -1);
+	buf_free(&all);
+}
+
+static void test_files(void **state)
+{
+	static const struct {
+		const char *path;
+		int family;
+	} files[] = {
+		{ "/usr/lib/x86_64-linux-gnu/libc.so.6", ALLOC_LIBC }, { "/lib/libc-2.31.so", ALLOC_LIBC },
+		{ "/lib/ld-musl-x86_64.so.1", ALLOC_LIBC }, { "/usr/lib/libgc.so.1.5.1", ALLOC_LIBGC }, { "libgc.so.1", ALLOC_LIBGC },
+		{ "/opt/libjemalloc.so.2", ALLOC_JEMALLOC }, { "/opt/libtcmalloc_minimal.so.4", ALLOC_TCMALLOC },
+		{ "/opt/libmimalloc.so.2.0", ALLOC_MIMALLOC }, { "/usr/lib/libstdc++.so.6", ALLOC_CXX },
+		{ "/usr/lib/libcrypto.so.3", -1 }, { "/usr/lib/libgcc_s.so.1", -1 }, { "/usr/lib/libc.so.6/program", -1 }, { "", -1 },
+		{ NULL, -1 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		assert_int_equal(alloc_family_of_file(files[i].path), files[i].family);
+}
+
+static void test_functions(void **state)
+{
+	static const char *const others[] = { "main", "mallocate", "__libc_start_main", "xmalloc", "gc_run", "free_list_add", "" };
+	static const char *const inner[] = { "_int_malloc", "GC_mark_some", "*free(void*)", "operator new[](unsigned long)", "_Znwm",
+					     "__crystal_malloc64", "je_arena_malloc_hard", "__libc_calloc" };
+	size_t n;
+	const struct allocator *rows = allocators(&n);
+	(void)state;
+	for (size_t i = 0; i < n; i++)
+		assert_true(alloc_has_function(rows[i].symbol));
+	for (size_t i = 0; i < sizeof(inner) / sizeof(*inner); i++)
+		assert_true(alloc_has_function(inner[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(alloc_has_function(others[i]));
+}
+
+static bool matches(const regex_t *r, const char *name)
+{
+	regmatch_t m;
+	return !regexec(r, name, 1, &m, 0) && m.rm_so == 0 && !name[m.rm_eo];
+}
+
+/* Finalizers and callbacks run within the collector: what they do is no allocation. */
+static void test_entries(void **state)
+{
+	static const char *const ways_in[] = { "malloc", "reallocarray", "posix_memalign", "operator new(unsigned long)", "GC_malloc",
+					       "GC_malloc_kind_global", "GC_memalign", "GC_generic_malloc_many", "__libc_calloc",
+					       "__crystal_malloc_atomic64" };
+	static const char *const others[] = { "free", "GC_invoke_finalizers", "GC_call_with_stack_base", "GC_free", "__libc_start_main" };
+	struct buf text = { 0 };
+	regex_t r;
+	(void)state;
+	alloc_entries_regex(&text);
+	assert_int_equal(regcomp(&r, buf_str(&text), REG_EXTENDED), 0);
+	for (size_t i = 0; i < sizeof(ways_in) / sizeof(*ways_in); i++)
+		assert_true(matches(&r, ways_in[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(matches(&r, others[i]));
+	regfree(&r);
+	buf_free(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_families), cmocka_unit_test(test_files), cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_entries),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* allocators: what is known of a family beside its rows. */
+#include "allocators/allocators.h"
+
+#include <string.h>
+
+#include "alys.h"
+
+#define TEXTS_MAX 8
+
+/* Lists end with NULL. */
+static const struct family {
+	const char *files[TEXTS_MAX];   /* how names of its libraries begin */
+	const char *inner[TEXTS_MAX];   /* how names of its functions begin, also those that nobody calls from outside */
+	const char *entries[TEXTS_MAX]; /* regular expressions: ways in that are no rows, or not as they are shown */
+} families[ALLOC_FAMILIES] = {
+	[ALLOC_LIBC] = {
+		.files = { "libc.", "libc-", "ld-" },
+		.inner = { "__libc_", "_int_" },
+		.entries = { "__libc_(malloc|calloc|realloc|memalign)" },
+	},
+	[ALLOC_LIBGC] = {
+		.files = { "libgc." },
+		.inner = { "GC_", "__crystal_malloc", "__crystal_realloc" },
+		.entries = { "GC_malloc.*", "GC_realloc.*", "GC_memalign", "GC_generic_malloc.*", "__crystal_malloc.*", "__crystal_realloc.*" },
+	},
+	[ALLOC_JEMALLOC] = { .files = { "libjemalloc." }, .inner = { "je_" } },
+	[ALLOC_TCMALLOC] = { .files = { "libtcmalloc" }, .inner = { "tc_" } },
+	[ALLOC_MIMALLOC] = { .files = { "libmimalloc." }, .inner = { "mi_" } },
+	[ALLOC_CXX] = {
+		.files = { "libstdc++.", "libc++" },
+		.inner = { "operator new", "operator delete", "_Znw", "_Zna", "_Zdl", "_Zda" },
+		.entries = { "operator new.*" },
+	},
+};
+
+static const char *const names[ALLOC_FAMILIES] = {
+#define NAME(id, before, name) [ALLOC_##id] = name,
+	ALLOC_FAMILY_LIST(NAME)
+};
+
+const char *alloc_family_name(enum alloc_family family)
+{
+	return names[family];
+}
+
+int alloc_family_by_name(const char *name)
+{
+	for (int i = 0; i < ALLOC_FAMILIES; i++) {
+		if (!strcmp(names[i], name))
+			return i;
+	}
+	return -1;
+}
+
+static bool begins_with_one(const char *name, const char *const *texts)
+{
+	for (; *texts; texts++) {
+		if (!strncmp(name, *texts, strlen(*texts)))
+			return true;
+	}
+	return false;
+}
+
+int alloc_family_of_file(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path ? path : "";
+	for (int i = 0; i < ALLOC_FAMILIES; i++) {
+		if (begins_with_one(name, families[i].files))
+			return i;
+	}
+	return -1;
+}
+
+/* As long as arguments of templates and functions do not begin. */
+static bool is_row(const char *name)
+{
+	size_t rows_cnt, n = strcspn(name, "(<");
+	const struct allocator *rows = allocators(&rows_cnt);
+	for (size_t i = 0; i < rows_cnt; i++) {
+		if (strlen(rows[i].symbol) == n && !strncmp(name, rows[i].symbol, n))
+			return true;
+	}
+	return false;
+}
+
+bool alloc_has_function(const char *name)
+{
+	name += *name == '*';
+	/* A program's first allocations come from here, and it is not the allocator. */
+	if (!strncmp(name, "__libc_start", 12))
+		return false;
+	for (int i = 0; i < ALLOC_FAMILIES; i++) {
+		if (begins_with_one(name, families[i].inner))
+			return true;
+	}
+	return is_row(name);
+}
+
+/* Of the other families the entries above say it shorter, or nobody is to be cut there. */
+static bool is_entry(const struct allocator *row)
+{
+	return row->shape != ALYS_SHAPE_FREE && row->family == ALLOC_LIBC;
+}
+
+void alloc_entries_regex(struct buf *out)
+{
+	size_t rows_cnt;
+	const struct allocator *rows = allocators(&rows_cnt);
+	const char *between = "";
+	for (size_t i = 0; i < rows_cnt; i++) {
+		if (!is_entry(&rows[i]))
+			continue;
+		buf_addf(out, "%s%s", between, rows[i].symbol);
+		between = "|";
+	}
+	for (int i = 0; i < ALLOC_FAMILIES; i++) {
+		for (const char *const *entry = families[i].entries; *entry; entry++)
+			buf_addf(out, "|%s", *entry);
+	}
+}
