@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocators/allocators.h"
 #include "target/target.h"
 
 #define LOOK_MAX 8 /* findings at a time: events and requests wait meanwhile */
