@@ -98,6 +98,35 @@ def test_a_reader_that_dies(crystal, tmp_path):
     assert crystal.proc.poll() is None
 
 
+@pytest.mark.parametrize("how", ["1", "2"])
+@pytest.mark.parametrize("args", [["census", "--counts"], ["census", "--heap"], ["graph", "--freeze", "--show", "counts"]], ids=" ".join)
+def test_where_processes_are_hidden(crystal, how, args):
+    """From everybody but root: who reads is not root."""
+    script = 'mount -t proc -o "hidepid=$1" proc /proc && shift && exec "$@"'
+    done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", script, "-", how, ALYS, *args, "-p", str(crystal.pid)],
+                          capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 0 and done.stdout, done.stderr
+
+
+# The program says "end" when its heap is there, and lives while its input is open.
+IN_A_NAMESPACE = """
+mkfifo in out
+"$2" <in >out & exec 8>in 9<out
+until [ "$line" = end ]; do read -r line <&9 || exit 9; done
+"$1" census -p $! --counts
+status=$?
+kill $!
+exit $status
+"""
+
+
+def test_where_there_is_no_other_user(tmp_path):
+    """Root of a user namespace that has no more users reads what it may: its own."""
+    done = subprocess.run(["unshare", "-Ur", "bash", "-c", IN_A_NAMESPACE, "-", ALYS, PROGS / "c_heap"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=TIMEOUT)
+    assert done.returncode == 0 and done.stdout, done.stderr
+
+
 def headers_of(pid):
     """Anonymous memory that can be written: there the collector has its headers, its index and its objects."""
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():

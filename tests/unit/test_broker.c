@@ -250,7 +250,7 @@ static bool refuses_nonsense(const struct broker *b)
 	static uint8_t bytes[60000];
 	bool refused = true;
 	for (size_t n = 1; n < sizeof(bytes); n = n * 3 + 1) {
-		for (uint32_t i = 0; i < 14 * sizeof(fills); i++) {
+		for (uint32_t i = 0; i < 17 * sizeof(fills); i++) {
 			uint32_t wish = i / sizeof(fills);
 			memset(bytes, fills[i % sizeof(fills)], n);
 			memcpy(bytes, &wish, n < sizeof(wish) ? n : sizeof(wish));

@@ -23,11 +23,13 @@ static int no_such(uint32_t tgid, struct err *err)
 	return err_set(err, ESRCH, "no process %u: check the number with `pgrep -a NAME`", tgid);
 }
 
-static FILE *open_proc(uint32_t tgid, const char *name)
+static FILE *open_proc(uint32_t tgid, enum rights_fact what)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
-	return fopen(path, "re");
+	int fd = rights_fact(tgid, what);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
 }
 
 static uint64_t clock_ns(clockid_t id)
@@ -61,7 +63,7 @@ static uint64_t start_of(uint64_t ticks)
 static bool read_stat(uint32_t tgid, struct proc_facts *out)
 {
 	char line[1024] = "";
-	FILE *f = open_proc(tgid, "stat");
+	FILE *f = open_proc(tgid, FACT_STAT);
 	if (!f)
 		return false;
 	size_t n = fread(line, 1, sizeof(line) - 1, f);
@@ -82,7 +84,7 @@ long proc_status_value(uint32_t tgid, const char *key)
 	char line[256];
 	long value = -1;
 	size_t n = strlen(key);
-	FILE *f = open_proc(tgid, "status");
+	FILE *f = open_proc(tgid, FACT_STATUS);
 	while (f && value < 0 && fgets(line, sizeof(line), f)) {
 		if (!strncmp(line, key, n) && line[n] == ':')
 			value = strtol(line + n + 1, NULL, 10);
@@ -95,7 +97,7 @@ long proc_status_value(uint32_t tgid, const char *key)
 static uint64_t resident_of(uint32_t tid)
 {
 	unsigned long total, resident = 0;
-	FILE *f = open_proc(tid, "statm");
+	FILE *f = open_proc(tid, FACT_STATM);
 	if (f && fscanf(f, "%lu %lu", &total, &resident) != 2)
 		resident = 0;
 	if (f)

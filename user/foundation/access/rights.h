@@ -21,6 +21,9 @@ struct rights_link {
 /* base/places: number is the process' for the first, the place's for the others. */
 enum rights_place { PLACE_OPEN, PLACE_SHARE, PLACE_CLOSE, PLACE_MAP };
 
+/* What everybody may read below /proc/TID, but where that is hidden from others (hidepid of proc(5)). */
+enum rights_fact { FACT_STAT, FACT_STATUS, FACT_STATM, FACT_COMM, FACT_CNT };
+
 /* A part of a process' memory. */
 struct rights_range {
 	uint64_t addr, n;
@@ -43,6 +46,7 @@ enum rights_threads { THREADS_LOOK, THREADS_FREEZE, THREADS_LIST, THREADS_THAW }
 struct rights {
 	void *ctx;
 	int (*maps)(void *ctx, uint32_t tid);                              /* /proc/PID/maps */
+	int (*fact)(void *ctx, uint32_t tid, enum rights_fact what);
 	int (*exe)(void *ctx, uint32_t tid, char *out, size_t cap);        /* the path of its program: a length */
 	int (*mapped)(void *ctx, uint32_t tid, uint64_t start, uint64_t end); /* the file that is mapped there */
 	int (*file)(void *ctx, uint32_t tid, const char *path);            /* as the process sees it */
@@ -65,6 +69,7 @@ const struct rights *rights_lent(void);
 extern const struct rights rights_own;
 
 int rights_maps(uint32_t tid);
+int rights_fact(uint32_t tid, enum rights_fact what);
 int rights_exe(uint32_t tid, char *out, size_t cap);
 int rights_mapped(uint32_t tid, uint64_t start, uint64_t end);
 int rights_file(uint32_t tid, const char *path);

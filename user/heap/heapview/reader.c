@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -53,12 +54,35 @@ static int be_reader(pid_t broker, struct err *err)
 	return limit_memory(err);
 }
 
+/* In a user namespace there may be no other user. */
+static bool is_there(const char *map, unsigned int id)
+{
+	unsigned int first, cnt;
+	bool found = false;
+	FILE *f = fopen(map, "re");
+	while (f && !found && fscanf(f, "%u %*u %u", &first, &cnt) == 2)
+		found = id >= first && id - first < cnt;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Root of such a namespace that cannot become anybody else gives up its capabilities alone. */
+static void choose_user(struct broker *b)
+{
+	broker_choose_user(b);
+	if (is_there("/proc/self/uid_map", b->uid) && is_there("/proc/self/gid_map", b->gid))
+		return;
+	b->uid = geteuid();
+	b->gid = getegid();
+}
+
 int reader_split(struct reader *r, uint32_t tgid, bool stops, int *status, struct err *err)
 {
 	pid_t self = getpid();
 	struct broker *b = &r->broker;
 	*b = (struct broker){ .writable = -1, .tells = commit, .ctx = r, .target = tgid, .stops = stops, .writes = r->out };
-	broker_choose_user(b);
+	choose_user(b);
 	int rc = broker_split(b, err);
 	if (rc)
 		return rc;

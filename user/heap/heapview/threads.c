@@ -2,9 +2,9 @@
 #include "heapview/threads.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "access/rights.h"
 #include "base/clock.h"
@@ -79,15 +79,13 @@ uint64_t threads_thaw(struct threads *t)
 	return us > 0 ? (uint64_t)us * 1000 : 0;
 }
 
-static bool is_named_marker(uint32_t tgid, uint32_t tid)
+static bool is_named_marker(uint32_t tid)
 {
-	char path[64], name[32] = "";
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", tgid, tid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return false;
-	bool got = fgets(name, sizeof(name), f) != NULL;
-	fclose(f);
+	char name[32] = "";
+	int fd = rights_fact(tid, FACT_COMM);
+	bool got = fd >= 0 && read(fd, name, sizeof(name) - 1) > 0;
+	if (fd >= 0)
+		close(fd);
 	return got && !strncmp(name, "GC-marker-", 10);
 }
 
@@ -120,7 +118,7 @@ void threads_tell_markers(struct threads *t, struct memory *m, const struct spac
 	for (size_t i = 0; i < t->list_cnt; i++) {
 		struct root_thread *at = &t->list[i];
 		const struct space_region *stack = at->sp ? space_find(space, at->sp) : NULL;
-		at->marker = is_named_marker(m->tgid, at->tid) && (!stack || is_kept(m, own, at->sp, stack));
+		at->marker = is_named_marker(at->tid) && (!stack || is_kept(m, own, at->sp, stack));
 	}
 }
 

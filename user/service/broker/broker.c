@@ -40,7 +40,7 @@
 
 enum wish {
 	WISH_MAPS = 1, WISH_EXE, WISH_MAPPED, WISH_FILE, WISH_MEMORY, WISH_PLACE, WISH_LINK, WISH_TRACEPOINT, WISH_ARRAY, WISH_MAPPINGS,
-	WISH_FOOTPRINT, WISH_TELL, WISH_THREADS, WISH_OURS,
+	WISH_FOOTPRINT, WISH_TELL, WISH_THREADS, WISH_OURS, WISH_FACT,
 };
 
 /* One packet each way; a descriptor may go along. */
@@ -105,6 +105,12 @@ static int ask_maps(void *ctx, uint32_t tid)
 {
 	struct answer out;
 	return call_short(ctx, WISH_MAPS, tid, 0, &out);
+}
+
+static int ask_fact(void *ctx, uint32_t tid, enum rights_fact what)
+{
+	struct answer out;
+	return call_short(ctx, WISH_FACT, tid, (int)what, &out);
 }
 
 static int ask_exe(void *ctx, uint32_t tid, char *out, size_t cap)
@@ -289,6 +295,7 @@ static int must_be_about_target(const struct ask *a, struct err *why)
 {
 	switch (a->wish) {
 	case WISH_MAPS:
+	case WISH_FACT:
 	case WISH_EXE:
 	case WISH_MAPPED:
 	case WISH_FILE:
@@ -318,6 +325,8 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 	switch (a->wish) {
 	case WISH_MAPS:
 		return rights_own.maps(NULL, a->tid);
+	case WISH_FACT:
+		return q->body ? no_such_wish(why) : rights_own.fact(NULL, a->tid, (enum rights_fact)a->number);
 	case WISH_EXE:
 		return rights_own.exe(NULL, a->tid, out->text, sizeof(out->text));
 	case WISH_MAPPED:
@@ -485,7 +494,7 @@ int broker_stay_alone(const struct broker *b, struct err *err)
 int broker_split(struct broker *b, struct err *err)
 {
 	static struct rights asking = {
-		.maps = ask_maps, .exe = ask_exe, .mapped = ask_mapped, .file = ask_file, .memory = ask_memory,
+		.maps = ask_maps, .fact = ask_fact, .exe = ask_exe, .mapped = ask_mapped, .file = ask_file, .memory = ask_memory,
 		.place = ask_place, .link = ask_link, .tracepoint = ask_tracepoint, .array = ask_array, .mappings = ask_mappings,
 		.ours = ask_ours, .footprint = ask_footprint, .threads = ask_threads,
 	};
