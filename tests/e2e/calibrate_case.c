@@ -61,13 +61,15 @@ static bool spoil(struct site_list *l, const char *how)
 }
 
 /* As a recording does it. */
-static int end_trial(struct probe *p, struct probe_trial *t, int fd, const struct site_list *list,
-		     const struct site_list *proof, struct err *err)
+static int end_trial(struct probe *p, struct probe_trial *t, struct probe_order o, struct err *err)
 {
 	int rc;
 	while (!(rc = probe_trial_look(p, t)) && !t->wrong && t->agreed < 1000)
 		usleep(500);
-	return rc ? rc : probe_trial_end(p, t, fd, t->wrong ? proof : list, PROBE_RETURNS_PLAIN, err);
+	if (t->wrong)
+		o.sites = o.proof;
+	o.proof = NULL;
+	return rc ? rc : probe_trial_end(p, t, &o, err);
 }
 
 static int print_sums(const struct probe *p)
@@ -90,17 +92,18 @@ static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const s
 	struct sites_options plain = { 0 };
 	struct site_list proof = { 0 };
 	struct probe_trial t;
+	const struct probe_order o = { .tgid = pid, .file_fd = fd, .sites = list, .proof = &proof, .returns = PROBE_RETURNS_PLAIN };
 	char line[8];
 	int rc = sites_find(e, path, &plain, &proof, err);
 	struct probe *p = rc ? NULL : probe_open(&cfg, err);
 	rc = p ? probe_add_target(p, pid, err) : -1;
 	if (!rc)
-		rc = probe_attach_on_trial(p, pid, fd, list, &proof, PROBE_RETURNS_PLAIN, &t, err);
+		rc = probe_attach_on_trial(p, &o, &t, err);
 	if (!rc) {
 		probe_start(p);
 		puts("on trial");
 		fflush(stdout);
-		rc = end ? end_trial(p, &t, fd, list, &proof, err) : 0;
+		rc = end ? end_trial(p, &t, o, err) : 0;
 	}
 	if (!rc)
 		rc = !fgets(line, sizeof(line), stdin) ? -1 : end ? 0 : probe_trial_look(p, &t);

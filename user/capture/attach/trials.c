@@ -22,13 +22,15 @@ static const char *path_of(const struct trials *t, const struct file_sites *f)
 int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns, struct err *err)
 {
 	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
+	struct probe_order o = { .tgid = tgid, .file_fd = fd, .sites = &f->list, .returns = returns };
 	if (!f->unproven)
-		return probe_attach(t->h->probe, tgid, fd, &f->list, returns, err);
+		return probe_attach(t->h->probe, &o, err);
 	struct trial *one = VEC_PUSH(f, trials);
 	if (!one)
 		return err_set(err, ENOMEM, "out of memory");
 	one->returns = returns;
-	int rc = probe_attach_on_trial(t->h->probe, tgid, fd, &f->list, &f->proof, returns, &one->at, err);
+	o.proof = &f->proof;
+	int rc = probe_attach_on_trial(t->h->probe, &o, &one->at, err);
 	f->trials_cnt -= rc || !one->at.number;
 	return rc;
 }
@@ -39,8 +41,11 @@ static void settle(const struct trials *t, struct file_sites *f, bool right, str
 	struct err err = { 0 };
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		const struct trial *one = &f->trials[i];
-		if (probe_trial_end(t->h->probe, &one->at, target_module_fd(t->h->targets, f->module),
-				    right ? &f->list : plain, one->returns, &err))
+		const struct probe_order o = {
+			.tgid = one->at.tgid, .file_fd = target_module_fd(t->h->targets, f->module),
+			.sites = right ? &f->list : plain, .returns = one->returns,
+		};
+		if (probe_trial_end(t->h->probe, &one->at, &o, &err))
 			log_warn("%s: %s", path_of(t, f), err.text);
 	}
 	f->unproven = false;

@@ -146,7 +146,10 @@ int calibrate_prepare(struct err *err)
 
 static int observe(struct calibrating *c, int file_fd, struct err *err)
 {
-	int rc = probe_attach(c->probe, (uint32_t)c->helper.pid, file_fd, c->list, PROBE_RETURNS_NONE, err);
+	const struct probe_order o = {
+		.tgid = (uint32_t)c->helper.pid, .file_fd = file_fd, .sites = c->list, .returns = PROBE_RETURNS_NONE,
+	};
+	int rc = probe_attach(c->probe, &o, err);
 	if (rc)
 		return rc;
 	probe_start(c->probe);

@@ -15,26 +15,17 @@
 #include "kernel/programs.h"
 #include "probe/link.h"
 
-/* What is to be attached, and to whom. */
-struct order {
-	uint32_t tgid; /* 0 = all targets */
-	int file_fd;
-	const struct site_list *sites;
-	const struct site_list *proof; /* with a trial: where results are really seen */
-	enum probe_returns returns;
-	uint32_t trial;   /* its number, when this begins one */
-	bool exits_only;  /* entries are attached already */
-};
-
 /* One batch a program; a site may be in several. */
 struct plan {
-	const struct order *order;
+	const struct probe_order *order;
+	bool exits_only;   /* entries are attached already */
 	struct described *way;
 	size_t next_place; /* of the way: where the next site is described */
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
 };
 
-static void plan_begin(struct plan *plan, const struct order *order, struct probe *p,
+/* trial: the number of the one that it begins, or 0. */
+static void plan_begin(struct plan *plan, const struct probe_order *order, uint32_t trial, struct probe *p,
 		       struct described *way)
 {
 	*plan = (struct plan){
@@ -44,8 +35,8 @@ static void plan_begin(struct plan *plan, const struct order *order, struct prob
 		.plain_enter = { .prog = p->skel->progs.plain_enter },
 		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true },
 		.frame_enter = { .prog = p->skel->progs.frame_enter },
-		.frame_exit = { .prog = p->skel->progs.frame_exit, .trial = order->trial },
-		.frame_foretell = { .prog = p->skel->progs.frame_foretell, .trial = order->trial },
+		.frame_exit = { .prog = p->skel->progs.frame_exit, .trial = trial },
+		.frame_foretell = { .prog = p->skel->progs.frame_foretell, .trial = trial },
 		.free_enter = { .prog = p->skel->progs.free_enter },
 		.refill = { .prog = p->skel->progs.refill },
 	};
@@ -94,7 +85,7 @@ static int publish_object(struct probe *p, uint32_t index, const struct alys_obj
 
 /* The places of a file, its old ones when it has some. NULL: err. */
 static struct described *describe_file(struct probe *p, struct probed_file *file,
-				       const struct order *o, struct err *err)
+				       const struct probe_order *o, struct err *err)
 {
 	const struct described like = {
 		.returns = o->returns, .trial = o->proof != NULL, .digest = sites_digest(o->sites),
@@ -130,7 +121,7 @@ static int describe_object(struct probe *p, const struct site_list *l, uint32_t 
 /* The batches that the site's program belongs into, by frame or otherwise. */
 static int add_entry(struct plan *plan, const struct probe *p, const struct site *s, bool by_frame, uint64_t cookie)
 {
-	if (plan->order->exits_only)
+	if (plan->exits_only)
 		return 0;
 	if (by_frame)
 		return batch_add(&plan->frame_enter, s->offset, cookie);
@@ -146,7 +137,7 @@ static int add_entry(struct plan *plan, const struct probe *p, const struct site
 
 static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, struct err *err)
 {
-	const struct order *o = plan->order;
+	const struct probe_order *o = plan->order;
 	bool by_frame = s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL &&
 			!returns_of(s, o->returns);
 	struct alys_site wire;
@@ -234,14 +225,14 @@ static int plan_whole(struct plan *plan, struct probe *p, const struct site_list
 
 static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 {
-	const struct order *o = plan->order;
+	const struct probe_order *o = plan->order;
 	int rc = describe_object(p, o->sites, plan->way->object, err);
 	for (size_t i = 0; i < o->sites->sites_cnt && !rc; i++) {
 		if (o->sites->sites[i].state == SITE_PROBED)
 			rc = plan_entry(plan, p, &o->sites->sites[i], err);
 	}
 	/* The places of exits on trial are in use until these here are attached. */
-	if (o->exits_only)
+	if (plan->exits_only)
 		plan->next_place = plan->way->ended;
 	if (!rc && o->proof)
 		rc = plan_exits(plan, p, o->proof, &plan->frame_exit, err);
@@ -276,7 +267,7 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
  * Where the file is described stays in *object; NO_OBJECT: it was attached before. Twice for all would be every call twice, be it with
  * a trial or without.
  */
-static int attach(struct probe *p, const struct order *o, uint32_t *object, struct err *err)
+static int attach(struct probe *p, const struct probe_order *o, uint32_t trial, uint32_t *object, struct err *err)
 {
 	struct plan plan;
 	struct probed_file *file = file_enter(p, probe_file_of(o->file_fd), o->tgid);
@@ -290,7 +281,7 @@ static int attach(struct probe *p, const struct order *o, uint32_t *object, stru
 		*object = NO_OBJECT;
 		return 0;
 	}
-	plan_begin(&plan, o, p, d);
+	plan_begin(&plan, o, trial, p, d);
 	int rc = plan_attach(&plan, p, err);
 	file->attached |= !o->tgid && !rc;
 	/* Some of its links would pass for all when it is tried again. */
@@ -299,22 +290,16 @@ static int attach(struct probe *p, const struct order *o, uint32_t *object, stru
 	return rc;
 }
 
-int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
-		 enum probe_returns returns, struct err *err)
+int probe_attach(struct probe *p, const struct probe_order *o, struct err *err)
 {
-	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .returns = returns };
 	uint32_t object;
-	return attach(p, &o, &object, err);
+	return attach(p, o, 0, &object, err);
 }
 
-int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
-			  const struct site_list *proof, enum probe_returns returns, struct probe_trial *out,
-			  struct err *err)
+int probe_attach_on_trial(struct probe *p, const struct probe_order *o, struct probe_trial *out, struct err *err)
 {
-	struct order o = { .tgid = tgid, .file_fd = file_fd, .sites = sites, .proof = proof, .returns = returns,
-			   .trial = ++p->trials_cnt };
-	*out = (struct probe_trial){ .number = o.trial, .tgid = tgid };
-	int rc = attach(p, &o, &out->object, err);
+	*out = (struct probe_trial){ .number = ++p->trials_cnt, .tgid = o->tgid };
+	int rc = attach(p, o, out->number, &out->object, err);
 	if (!rc && out->object == NO_OBJECT)
 		out->number = 0;
 	return rc;
@@ -334,17 +319,16 @@ int probe_trial_look(const struct probe *p, struct probe_trial *t)
  * Entries stay where they are and are only described anew. Both ways out are open for a moment: who comes second to
  * a call finds nothing.
  */
-int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, const struct site_list *sites,
-		    enum probe_returns returns, struct err *err)
+int probe_trial_end(struct probe *p, const struct probe_trial *t, const struct probe_order *o, struct err *err)
 {
-	struct order o = { .tgid = t->tgid, .file_fd = file_fd, .sites = sites, .returns = returns, .exits_only = true };
 	struct described *way = files_way(&p->files, t->object);
 	struct plan plan;
 	if (!way)
 		return err_set(err, ENOENT, "the trial's file is not in use any more");
 	if (!way->ended)
 		way->ended = way->places_cnt;
-	plan_begin(&plan, &o, p, way);
+	plan_begin(&plan, o, 0, p, way);
+	plan.exits_only = true;
 	int rc = plan_attach(&plan, p, err);
 	if (!rc)
 		detach_trial(p, t->number);

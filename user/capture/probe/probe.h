@@ -78,13 +78,20 @@ int probe_calls(const struct probe *p, struct probe_calls **out, size_t *n);
 int probe_listen(struct probe *p, bool on, struct err *err);
 /* Stacks that were sent are sent again: the reader has thrown some away. */
 void probe_forget_stacks(struct probe *p);
+/* What is to be attached, and to whom. */
+struct probe_order {
+	uint32_t tgid; /* 0 = all that the target list names */
+	int file_fd;
+	const struct site_list *sites;
+	const struct site_list *proof; /* with a trial: where results are really seen */
+	enum probe_returns returns;
+};
+
 /*
  * A file is described to the kernel once, however often it is attached.
- * Puts the listed sites of one file under probes, for one process (tgid) or for all that the target
- * list names (0).
+ * Puts the listed sites of one file under probes.
  */
-int probe_attach(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
-		 enum probe_returns returns, struct err *err);
+int probe_attach(struct probe *p, const struct probe_order *o, struct err *err);
 /*
  * The same for sites that could not be proven before: the first calls are seen at the plain exits of `proof`,
  * the same file's list without cheap ones, and those of `sites` only say what they would have said.
@@ -94,13 +101,10 @@ struct probe_trial {
 	uint32_t tgid, object;  /* whose, and where it is described */
 	uint64_t agreed, wrong; /* calls so far */
 };
-int probe_attach_on_trial(struct probe *p, uint32_t tgid, int file_fd, const struct site_list *sites,
-			  const struct site_list *proof, enum probe_returns returns, struct probe_trial *out,
-			  struct err *err);
+int probe_attach_on_trial(struct probe *p, const struct probe_order *o, struct probe_trial *out, struct err *err);
 int probe_trial_look(const struct probe *p, struct probe_trial *t);
-/* Ends a trial: from now on calls are seen at the exits of `sites`, whichever list that is. */
-int probe_trial_end(struct probe *p, const struct probe_trial *t, int file_fd, const struct site_list *sites,
-		    enum probe_returns returns, struct err *err);
+/* Ends a trial: from now on calls are seen at the exits of `sites`, whichever list that is. Of the same process. */
+int probe_trial_end(struct probe *p, const struct probe_trial *t, const struct probe_order *o, struct err *err);
 /*
  * No process uses the file any more: takes all its probes away, in its own time, and its
  * description.

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "access/threads.h"
+
 /* One BPF program on many addresses of a file. */
 struct rights_link {
 	int prog_fd, file_fd;
@@ -28,19 +30,6 @@ enum rights_fact { FACT_STAT, FACT_STATUS, FACT_STATM, FACT_COMM, FACT_CNT };
 struct rights_range {
 	uint64_t addr, n;
 };
-
-#define RIGHTS_REGISTERS 16
-
-/* A thread of another process. */
-struct rights_thread {
-	uint32_t tid, registers_cnt; /* registers: of one that stands still */
-	uint64_t sp;     /* 0 = not known: it was running */
-	uint64_t bottom; /* of the first thread: where its stack ends, below the arguments; else 0 */
-	uint64_t registers[RIGHTS_REGISTERS];
-};
-
-/* The first two give how many threads there are, the third what was found of them from one of these on, the last one microseconds. */
-enum rights_threads { THREADS_LOOK, THREADS_FREEZE, THREADS_LIST, THREADS_THAW };
 
 /* All give a descriptor, now the caller's, or what stands beside them; or -errno. tid: of any thread that is still there. */
 struct rights {

@@ -11,7 +11,9 @@
 #ifndef ALYS_ACCESS_STANDSTILL_H
 #define ALYS_ACCESS_STANDSTILL_H
 
-#include "access/rights.h"
+#include <stddef.h>
+
+#include "access/threads.h"
 
 #define STANDSTILL_MAX_NS 2000000000ull /* what may stand still at most */
 
