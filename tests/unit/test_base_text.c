@@ -104,12 +104,26 @@ static void test_ends(void **state)
 	buf_free(&out);
 }
 
+/* The examples of RFC 4648. */
+static void test_base64(void **state)
+{
+	static const char *const of[][2] = { { "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" }, { "foobar", "Zm9vYmFy" } };
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct buf out = { 0 };
+		text_base64(&out, of[i][0], strlen(of[i][0]));
+		assert_string_equal(buf_str(&out), of[i][1]);
+		buf_free(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_character),
 		cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_base64),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

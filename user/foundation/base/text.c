@@ -105,3 +105,22 @@ void text_moment(struct buf *out, uint64_t mono_ns)
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&then, &tm));
 	buf_adds(out, stamp);
 }
+
+void text_base64(struct buf *out, const void *bytes, size_t n)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *in = bytes;
+	uint8_t *to = buf_room(out, (n + 2) / 3 * 4);
+	if (!to)
+		return;
+	for (size_t i = 0; i < n; i += 3) {
+		size_t left = n - i;
+		uint32_t v = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) |
+			     (left > 2 ? in[i + 2] : 0);
+		*to++ = (uint8_t)digits[v >> 18];
+		*to++ = (uint8_t)digits[v >> 12 & 63];
+		*to++ = left > 1 ? (uint8_t)digits[v >> 6 & 63] : '=';
+		*to++ = left > 2 ? (uint8_t)digits[v & 63] : '=';
+	}
+	out->len += (n + 2) / 3 * 4;
+}

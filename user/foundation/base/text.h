@@ -18,6 +18,8 @@
 void text_clean(struct buf *out, const char *s, size_t max);
 /* Appends s as a JSON string with quotes; cleaned first, so the only escapes are \" and \\. */
 void text_json(struct buf *out, const char *s);
+/* RFC 4648, with padding. */
+void text_base64(struct buf *out, const void *bytes, size_t n);
 /* "1.5 MiB", "17 B". */
 void text_bytes(struct buf *out, double bytes);
 /* "12,345,678" */

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/text.h"
 #include "format/format.h"
 
 static void put_real(struct buf *b, double v)
@@ -186,24 +187,6 @@ static void put_heap(const struct cells *c, struct buf *b)
 		put_real(b, c->heap[i].highest);
 }
 
-static void put_base64(const uint8_t *in, size_t n, struct buf *out)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint8_t *to = buf_room(out, (n + 2) / 3 * 4);
-	if (!to)
-		return;
-	for (size_t i = 0; i < n; i += 3) {
-		size_t left = n - i;
-		uint32_t v = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) |
-			     (left > 2 ? in[i + 2] : 0);
-		*to++ = (uint8_t)digits[v >> 18];
-		*to++ = (uint8_t)digits[v >> 12 & 63];
-		*to++ = left > 1 ? (uint8_t)digits[v >> 6 & 63] : '=';
-		*to++ = left > 2 ? (uint8_t)digits[v & 63] : '=';
-	}
-	out->len += (n + 2) / 3 * 4;
-}
-
 static int deflate_base64(const struct buf *raw, struct buf *out)
 {
 	struct buf packed = { 0 };
@@ -211,7 +194,7 @@ static int deflate_base64(const struct buf *raw, struct buf *out)
 	uint8_t *room = raw->failed ? NULL : buf_room(&packed, n);
 	int rc = room && compress2(room, &n, raw->data, raw->len, 6) == Z_OK ? 0 : -ENOMEM;
 	if (!rc)
-		put_base64(room, n, out);
+		text_base64(out, room, n);
 	buf_free(&packed);
 	return rc ? rc : out->failed ? -ENOMEM : 0;
 }

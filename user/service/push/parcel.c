@@ -6,24 +6,6 @@
 
 #include "base/text.h"
 
-static void put_base64(struct buf *out, const struct buf *in)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint8_t *at = buf_room(out, (in->len + 2) / 3 * 4);
-	if (!at)
-		return;
-	for (size_t i = 0; i < in->len; i += 3) {
-		uint32_t v = (uint32_t)in->data[i] << 16;
-		v |= i + 1 < in->len ? (uint32_t)in->data[i + 1] << 8 : 0;
-		v |= i + 2 < in->len ? in->data[i + 2] : 0;
-		*at++ = (uint8_t)digits[v >> 18];
-		*at++ = (uint8_t)digits[v >> 12 & 63];
-		*at++ = i + 1 < in->len ? (uint8_t)digits[v >> 6 & 63] : '=';
-		*at++ = i + 2 < in->len ? (uint8_t)digits[v & 63] : '=';
-	}
-	out->len += (in->len + 2) / 3 * 4;
-}
-
 struct label {
 	const char *name, *value;
 };
@@ -37,7 +19,7 @@ static void put_json(struct buf *out, const struct label *labels, size_t n, cons
 		buf_adds(out, "}");
 	}
 	buf_adds(out, "],\"samples\":[{\"rawProfile\":\"");
-	put_base64(out, pprof);
+	text_base64(out, pprof->data, pprof->len);
 	buf_adds(out, "\"}]}]}");
 }
 
