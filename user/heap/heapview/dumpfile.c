@@ -1,7 +1,7 @@
 /*
  * heapview/dumpfile: see dumpfile.h. Written as a recording of one moment: one process, an event for each
  * live object. Its stack is the site's where that is known; where it is not, or does not name the type
- * that the object has, a frame "Foo.new" of no file says so.
+ * that the object has, a frame of no file says so, by the name that format/type takes for it.
  */
 #include "heapview/dumpfile.h"
 
@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "format/sink.h"
+#include "format/type.h"
 #include "heapgraph/parts.h"
 
 #define ALLOCATOR_PC 1 /* the frame that every reader cuts as the allocator's own */
@@ -61,7 +62,7 @@ static void write_name(struct dump *d, uint64_t pc, const char *name)
 	note(d, trace_write_symbols(d->w, d->module, pc, &(struct symbols){ 1, &s }));
 }
 
-/* Where a report finds the type: "Foo.new", and "Foo#buffer" for raw memory that a Foo alone holds. */
+/* Where a report finds the type: of an object, or of the owner of raw memory that it alone holds. */
 static uint64_t type_frame(struct dump *d, const struct graph_object *o)
 {
 	const struct graph *g = &d->o->graph;
@@ -76,14 +77,15 @@ static uint64_t type_frame(struct dump *d, const struct graph_object *o)
 	if (!*pc) {
 		*pc = TYPES_PC + d->frames.count * 16;
 		uint64_t at = *pc;
-		struct buf name = { 0 };
+		struct buf of = { 0 }, name = { 0 };
 		if (type)
-			types_text(&d->o->types, type, &name);
+			types_text(&d->o->types, type, &of);
 		else
-			buf_adds(&name, "(class 0)");
-		buf_adds(&name, owned ? "#buffer" : ".new");
+			buf_adds(&of, "(class 0)");
+		type_function(buf_str(&of), owned, &name);
 		write_name(d, at, buf_str(&name));
 		buf_free(&name);
+		buf_free(&of);
 		return at;
 	}
 	return *pc;
@@ -120,8 +122,7 @@ static uint32_t allocator_frames(struct dump *d, const struct stack *s, const ch
 	note(d, sink_stack_of(c, &o, s->id, &cut));
 	if (cut.frames_cnt) {
 		const char *name = cut.frames[0].symbol ? cut.frames[0].symbol->name : NULL;
-		size_t n = strlen(type);
-		*says = name && !strncmp(name, type, n) && !strcmp(name + n, ".new");
+		*says = name && type_is_function(name, type);
 		while (i < s->n && frame_ip(c, &s->frames[i]) != cut.frames[0].ip)
 			i++;
 	}

@@ -23,14 +23,6 @@ struct votes {
 	size_t names_cnt, names_cap;
 };
 
-/* The class of an object; buffers, and what is known by its file alone, have no number in front. */
-static bool is_class(const char *type)
-{
-	static const char buffer[] = " (buffer)";
-	size_t n = strlen(type);
-	return n && !strchr("([", *type) && (n < strlen(buffer) || strcmp(type + n - strlen(buffer), buffer));
-}
-
 /* "Array(Foo)" of a stack that makes one, as a new text; NULL: it makes none. */
 static char *type_of_stack(const struct catalog *c, struct stack_id id)
 {
@@ -39,7 +31,7 @@ static char *type_of_stack(const struct catalog *c, struct stack_id id)
 	struct buf text = { 0 };
 	if (!sink_stack_of(c, &o, id, &whole))
 		type_of(&whole, &text);
-	char *type = !text.failed && is_class(buf_str(&text)) ? strdup(buf_str(&text)) : NULL;
+	char *type = !text.failed && type_is_class(buf_str(&text)) ? strdup(buf_str(&text)) : NULL;
 	buf_free(&text);
 	sink_stack_free(&whole);
 	return type;

@@ -28,7 +28,7 @@ static uint32_t type_of_stack(struct paths *p, struct stack_id id)
 	whole.skip = NULL;
 	if (!p->typed)
 		return 0;
-	if (names_put(&p->types, TYPE_UNKNOWN, strlen(TYPE_UNKNOWN)) ||
+	if (names_put(&p->types, NO_TYPE, strlen(NO_TYPE)) ||
 	    sink_stack_of(p->catalog, &whole, id, &p->whole))
 		return NAMES_FAILED;
 	buf_reset(&p->text);

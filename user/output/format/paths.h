@@ -15,7 +15,7 @@ struct paths {
 	/* What makes two frames the same; may hold NUL bytes. */
 	void (*label)(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
 	bool typed; /* paths have types */
-	struct names types; /* 0 is TYPE_UNKNOWN, as soon as there is a path */
+	struct names types; /* 0 is NO_TYPE, as soon as there is a path */
 	struct names labels;
 	struct names runs; /* a path's type, then its frames as numbers of labels, innermost first */
 	struct map of_stack;

@@ -44,6 +44,8 @@ static bool is_string(const char *type, size_t n)
 	       (n == strlen("String::Builder") && starts(type, "String::Builder"));
 }
 
+#define BUFFER " (buffer)"
+
 static void put_owner(const char *type, size_t n, bool buffer, struct buf *out)
 {
 	if (buffer && is_string(type, n)) {
@@ -52,7 +54,7 @@ static void put_owner(const char *type, size_t n, bool buffer, struct buf *out)
 	}
 	text_clean(out, type, n);
 	if (buffer)
-		buf_adds(out, " (buffer)");
+		buf_adds(out, BUFFER);
 }
 
 /* Was the memory asked for by Pointer(T), not by an object's own `new`? */
@@ -168,7 +170,7 @@ static bool allocator_type(const char *name, struct buf *out)
 	if (depth)
 		return false;
 	text_clean(out, at, n - 1);
-	buf_adds(out, " (buffer)");
+	buf_adds(out, BUFFER);
 	return true;
 }
 
@@ -198,5 +200,23 @@ void type_of(const struct sink_stack *whole, struct buf *out)
 		     (crystal_type(&cut, buffer, out) || cxx_type(&cut, out) ||
 		      crystal_file_type(&cut.frames[0], buffer, out));
 	if (!known)
-		buf_adds(out, TYPE_UNKNOWN);
+		buf_adds(out, NO_TYPE);
+}
+
+bool type_is_class(const char *type)
+{
+	size_t n = strlen(type);
+	return n && !strchr("([", *type) && (n < strlen(BUFFER) || strcmp(type + n - strlen(BUFFER), BUFFER));
+}
+
+void type_function(const char *type, bool buffer, struct buf *out)
+{
+	buf_adds(out, type);
+	buf_adds(out, buffer ? "#buffer" : ".new");
+}
+
+bool type_is_function(const char *function, const char *type)
+{
+	size_t n = strlen(type);
+	return !strncmp(function, type, n) && !strcmp(function + n, ".new");
 }

@@ -1,15 +1,26 @@
-/* format/type: the type of an allocation, as far as its frames tell. For sink/ and report/ only. */
+/* format/type: the type of an allocation, as far as its frames tell. */
 #ifndef ALYS_FORMAT_TYPE_H
 #define ALYS_FORMAT_TYPE_H
 
+#include <stdbool.h>
+
+#include "base/buf.h"
 #include "format/sink.h"
 
-#define TYPE_UNKNOWN "[no type]"
+#define NO_TYPE "[no type]"
 
 /*
- * "Foo", "Array(Foo) (buffer)", or TYPE_UNKNOWN: cleaned text. whole is the stack with the
+ * "Foo", "Array(Foo) (buffer)", or NO_TYPE: cleaned text. whole is the stack with the
  * allocator's frames: what is shown of it does not matter.
  */
 void type_of(const struct sink_stack *whole, struct buf *out);
+/* Of such a text: objects of a class, not a buffer, nor what is known by its file alone. */
+bool type_is_class(const char *type);
+/*
+ * The function that type_of takes for the allocation of a Foo, "Foo.new", or, when buffer is set, of memory that a Foo
+ * alone holds; and whether a frame is that of an object already.
+ */
+void type_function(const char *type, bool buffer, struct buf *out);
+bool type_is_function(const char *function, const char *type);
 
 #endif

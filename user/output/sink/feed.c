@@ -224,7 +224,7 @@ static int put_rest(struct feed *f)
 			return -ENOMEM;
 		buf_addf(f->out, "stack\t%u", p ? p->tgid : 0);
 		put_totals(f->out, t);
-		buf_addf(f->out, "\t" TYPE_UNKNOWN "\t%u\n", number);
+		buf_addf(f->out, "\t" NO_TYPE "\t%u\n", number);
 		put_error(f->out, t);
 	}
 	return 0;
