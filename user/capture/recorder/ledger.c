@@ -82,39 +82,39 @@ static void put_calls(struct live *l, const struct probe_stats *s)
 
 static uint64_t frees_by_gc(const struct live *l)
 {
-	struct liveness_counts n = liveness_counts(l->liveness);
+	struct liveness_counts n = liveness_counts(l->gc.liveness);
 	return n.reclaimed + n.reused;
 }
 
 static void put_own(struct live *l, const struct probe_stats *s)
 {
 	uint64_t sent = s->n[ALYS_ST_REC_ALLOC] + s->n[ALYS_ST_REC_REALLOC] + s->n[ALYS_ST_REC_FREE];
-	uint64_t got = l->written[EVENT_ALLOC] + l->written[EVENT_REALLOC] + l->written[EVENT_FREE];
-	uint64_t by_gc = l->liveness ? frees_by_gc(l) : 0;
+	uint64_t got = l->stats.written[EVENT_ALLOC] + l->stats.written[EVENT_REALLOC] + l->stats.written[EVENT_FREE];
+	uint64_t by_gc = l->gc.liveness ? frees_by_gc(l) : 0;
 	uint64_t dropped = l->dropped_before + trace_dropped(l->h.writer);
 	struct intake_counts in = intake_counts(l->intake);
 	uint64_t begun = s->n[ALYS_ST_WAIT_BEGIN], ended = s->n[ALYS_ST_WAIT_END];
 	put(l, "recorded", "events in the trace", COUNT_RECORDED, got + by_gc - dropped);
 	if (by_gc)
 		put(l, "hits-gc", "blocks that a collector was seen to free", COUNT_HIT, by_gc);
-	put(l, "recorded-alloc", "allocations that arrived", COUNT_NOTE, l->written[EVENT_ALLOC]);
-	put(l, "recorded-realloc", "reallocations that arrived", COUNT_NOTE, l->written[EVENT_REALLOC]);
-	put(l, "recorded-free", "frees that arrived", COUNT_NOTE, l->written[EVENT_FREE]);
+	put(l, "recorded-alloc", "allocations that arrived", COUNT_NOTE, l->stats.written[EVENT_ALLOC]);
+	put(l, "recorded-realloc", "reallocations that arrived", COUNT_NOTE, l->stats.written[EVENT_REALLOC]);
+	put(l, "recorded-free", "frees that arrived", COUNT_NOTE, l->stats.written[EVENT_FREE]);
 	put_waiting(l, "in-flight", "calls that had not returned when the recording ended", COUNT_ASIDE,
 		    begun > ended ? begun - ended : 0);
 	/* They are late while it goes on, and lost when it is over. */
 	put_waiting(l, "unread", "events that were sent but not read from the ring",
-		    l->stopped_ns ? COUNT_LOST : COUNT_ASIDE, sent > got + l->foreign ? sent - got - l->foreign : 0);
-	put(l, "foreign", "events of processes that were gone from the table", COUNT_LOST, l->foreign);
+		    l->stopped_ns ? COUNT_LOST : COUNT_ASIDE, sent > got + l->stats.foreign ? sent - got - l->stats.foreign : 0);
+	put(l, "foreign", "events of processes that were gone from the table", COUNT_LOST, l->stats.foreign);
 	put(l, "disk-full", "events that could not be written to the file", COUNT_LOST, dropped);
 	put(l, "not-run", "probe hits that the kernel did not hand to the program", COUNT_LOST, s->misses);
 	put(l, "hits-not-run", "the same, as hits", COUNT_HIT, s->misses);
 	put(l, "records-unusable", "records of the ring that made no sense", COUNT_NOTE, in.bad + in.unknown);
-	put_state(l, "stacks", "distinct call stacks", l->stacks_cnt);
+	put_state(l, "stacks", "distinct call stacks", l->stacks.count);
 	put_state(l, "stacks-kept", "distinct call stacks, without those that were forgotten",
-		  l->forgets && l->stacks.count < l->stacks_cnt ? l->stacks.count : 0);
-	put(l, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, l->unresolved_ips);
-	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->unknown_stacks);
+		  stacks_left(&l->stacks));
+	put(l, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, l->stats.unresolved);
+	put(l, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, l->stats.unknown_stacks);
 	put_state(l, "probe-sites", "probed addresses", s->sites);
 	put(l, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up",
 	    COUNT_NOTE, l->rate.changes);
@@ -161,10 +161,10 @@ static void put_rows(struct live *l)
 /* Frees that no call asked for. */
 static void put_collections(struct live *l)
 {
-	if (!l->liveness)
+	if (!l->gc.liveness)
 		return;
-	struct liveness_counts n = liveness_counts(l->liveness);
-	struct marks_cost cost = marks_cost(l->marks);
+	struct liveness_counts n = liveness_counts(l->gc.liveness);
+	struct marks_cost cost = marks_cost(l->gc.marks);
 	put(l, "collections", "collections of a garbage collector", COUNT_NOTE, n.collections);
 	put(l, "collections-missed", "collections whose marks could not be read in time", COUNT_NOTE, n.missed);
 	put(l, "reclaimed", "blocks that a collector reclaimed", COUNT_NOTE, n.reclaimed);
@@ -198,7 +198,7 @@ static void put_stack_ends(struct live *l)
 #undef X
 	};
 	for (int i = 0; i < STACK_END_CNT; i++)
-		put(l, names[i], stack_end_help((enum stack_end)i), COUNT_NOTE, l->stack_ends[i]);
+		put(l, names[i], stack_end_help((enum stack_end)i), COUNT_NOTE, l->stacks.ends[i]);
 }
 
 static void tell_loss(struct live *l, enum event_kind kind, uint64_t lost, uint64_t now)

@@ -24,22 +24,17 @@
 #define TICK_NS 250000000ull
 #define FIRST_PID_NS 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define SILENCE_NS 3000000000ull
-/*
- * The kernel's tables of sampled blocks and waiting calls are gone through this often: most
- * programs end without freeing all.
- */
-#define SWEEP_NS 5000000000ull
 
 static struct proc_id proc_of(struct live *l, uint32_t tgid)
 {
-	if (l->last.tgid != tgid || !l->last.id.n) {
+	if (l->last.tgid != tgid || !l->last.of.proc.n) {
 		l->last.tgid = tgid;
-		l->last.id = target_find(l->h.targets, tgid);
-		if (!l->last.id.n && l->roster)
-			l->last.id = roster_take(l->roster, tgid);
-		l->last.epoch = target_epoch(l->h.targets, l->last.id);
+		l->last.of.proc = target_find(l->h.targets, tgid);
+		if (!l->last.of.proc.n && l->roster)
+			l->last.of.proc = roster_take(l->roster, tgid);
+		l->last.of.epoch = target_epoch(l->h.targets, l->last.of.proc);
 	}
-	return l->last.id;
+	return l->last.of.proc;
 }
 
 /* What a thread has mapped before it does something else, the kernel has told of by then. */
@@ -57,49 +52,9 @@ static struct proc_id proc_at(struct live *l, const struct intake_who *who)
 	hear_until(l, who->time_ns);
 	if (who->time_ns >= target_due(l->h.targets)) {
 		target_settle(l->h.targets, who->time_ns);
-		l->last.id.n = 0;
+		l->last.of.proc.n = 0;
 	}
 	return proc_of(l, who->tgid);
-}
-
-/* A process sends equal addresses once, whatever lies there: of each, what they were last, and in which epoch. */
-static uint64_t known_stack(uint32_t epoch, uint64_t id)
-{
-	return (uint64_t)epoch << 32 | (uint32_t)id;
-}
-
-/* False when memory is out. */
-static bool put_stack(struct live *l, struct proc_id proc, uint8_t end, uint32_t n, const struct frame *frames, uint64_t *id)
-{
-	*id = ++l->stacks_cnt;
-	struct stack out = { .id = { l->stacks_cnt }, .proc = proc, .end = end, .n = n, .frames = frames };
-	l->stack_ends[end < STACK_END_CNT ? end : STACK_END_UNKNOWN]++;
-	return !catalog_put_stack(l->h.catalog, &out) && trace_write_stack(l->h.writer, &out) != -ENOMEM;
-}
-
-/* What a stack of an older epoch is now: the same one, unless something else lies at its addresses. */
-static uint64_t stack_again(struct live *l, struct proc_id proc, uint64_t id)
-{
-	const struct stack *old = catalog_stack(l->h.catalog, (struct stack_id){ (uint32_t)id });
-	struct frame frames[ALYS_MAX_FRAMES];
-	bool same = true;
-	if (!old || old->n > ALYS_MAX_FRAMES)
-		return id;
-	for (uint32_t i = 0; i < old->n; i++) {
-		target_resolve(l->h.targets, proc, frame_ip(l->h.catalog, &old->frames[i]), &frames[i]);
-		same &= frames[i].map.n == old->frames[i].map.n;
-	}
-	if (!same)
-		l->abandoned |= !put_stack(l, proc, old->end, old->n, frames, &id);
-	return id;
-}
-
-static uint32_t stack_of(struct live *l, struct proc_id proc, uint64_t hash)
-{
-	uint64_t *known = map_get(&l->stacks, hash);
-	if (known && *known >> 32 != l->last.epoch)
-		*known = known_stack(l->last.epoch, stack_again(l, proc, (uint32_t)*known));
-	return known ? (uint32_t)*known : 0;
 }
 
 void live_write_event(struct live *l, const struct event *e)
@@ -115,14 +70,14 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 	struct live *l = ctx;
 	e->proc = proc_at(l, who);
 	if (!e->proc.n) {
-		l->foreign++;
+		l->stats.foreign++;
 		return;
 	}
 	if (stack_hash)
-		e->stack.n = stack_of(l, e->proc, stack_hash);
-	l->unknown_stacks += stack_hash && !e->stack.n;
-	l->written[e->kind]++;
-	if (l->liveness && liveness_event(l->liveness, who->tgid, e))
+		e->stack = stacks_find(&l->stacks, &l->last.of, stack_hash);
+	l->stats.unknown_stacks += stack_hash && !e->stack.n;
+	l->stats.written[e->kind]++;
+	if (gcwatch_event(&l->gc, who->tgid, e))
 		l->abandoned = true;
 	live_write_event(l, e);
 }
@@ -135,79 +90,14 @@ static void on_collection(void *ctx, const struct intake_collection *c)
 		.time_ns = c->who.time_ns, .enter_ns = c->begun_ns ?: c->marked_ns, .gc_no = c->gc_no,
 	};
 	if (c->stack_hash)
-		e.stack.n = stack_of(l, e.proc, c->stack_hash);
-	if (e.proc.n && l->liveness && liveness_collection(l->liveness, c, &e))
+		e.stack = stacks_find(&l->stacks, &l->last.of, c->stack_hash);
+	if (e.proc.n && gcwatch_collection(&l->gc, c, &e))
 		l->abandoned = true;
-}
-
-static void on_reclaimed(void *ctx, const struct event *e)
-{
-	live_write_event(ctx, e);
-}
-
-/* An exec begins it anew, and our own command stood still until we were ready; a child begins with its parent's. */
-static enum heap_origin origin(void *ctx, struct proc_id proc)
-{
-	const struct live *l = ctx;
-	const struct proc *p = catalog_proc(l->h.catalog, proc);
-	if (p && p->generation)
-		return ORIGIN_RECORDING;
-	if (p && p->parent.n)
-		return ORIGIN_PARENT;
-	return l->h.o->command ? ORIGIN_RECORDING : ORIGIN_BEFORE;
-}
-
-static const char *recorded_part(const struct record_options *o)
-{
-	return o->interval ? "what was sampled" : o->min_size ? "what was recorded" : NULL;
-}
-
-static int watch_collector(struct live *l, uint32_t tgid, struct err *err)
-{
-	struct liveness_ops ops = { .ctx = l, .event = on_reclaimed, .origin = origin,
-				    .part = recorded_part(l->h.o) };
-	if (!l->marks)
-		l->marks = marks_new(l->h.probe, l->h.o->stop_at_gc, !ops.part, err);
-	if (!l->marks)
-		return -err->code;
-	if (!l->liveness)
-		l->liveness = liveness_new(l->marks, &ops);
-	if (!l->liveness)
-		return err_set(err, ENOMEM, "out of memory");
-	marks_watch(l->marks, tgid);
-	marks_settle(l->marks, tgid);
-	return 0;
-}
-
-static void collections_unseen(struct live *l, const struct proc *p, const char *why, bool told)
-{
-	struct err err = { 0 };
-	struct buf text = { 0 };
-	buf_addf(&text, "process %" PRIu32 " (", p->tgid);
-	text_clean(&text, p->comm ?: "", SIZE_MAX);
-	buf_addf(&text, "): %s", why);
-	if (watch_collector(l, p->tgid, &err) || liveness_unseen(l->liveness, p->id, p->tgid, buf_str(&text), told))
-		snprintf(l->unseen, sizeof(l->unseen), "%s", why);
-	buf_free(&text);
 }
 
 void live_liveness(struct live *l, char *out, size_t cap)
 {
-	struct probe_stats s = { 0 };
-	out[0] = 0;
-	if (attach_facts(l->attach)->collected && l->unseen[0])
-		snprintf(out, cap, "none (%s)", l->unseen);
-	else if (l->liveness)
-		liveness_describe(l->liveness, probe_stats(l->h.probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
-}
-
-void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid)
-{
-	if (l->liveness)
-		liveness_gone(l->liveness, proc);
-	/* Its collector may be known though nothing of its heap was recorded. */
-	if (l->marks)
-		marks_forget(l->marks, tgid);
+	gcwatch_describe(&l->gc, attach_facts(l->attach)->collected, out, cap);
 }
 
 static void refresh_maps(struct live *l, struct proc_id id, uint64_t until_ns)
@@ -237,7 +127,7 @@ static void resolve(struct live *l, struct proc_id proc, const struct intake_sta
 	if (resolve_all(l, proc, s, out))
 		return;
 	refresh_maps(l, proc, s->who.time_ns);
-	l->unresolved_ips += !resolve_all(l, proc, s, out);
+	l->stats.unresolved += !resolve_all(l, proc, s, out);
 }
 
 static void on_stack(void *ctx, const struct intake_stack *s)
@@ -247,23 +137,11 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 	struct proc_id proc = proc_at(l, &s->who);
 	if (!proc.n || s->n > ALYS_MAX_FRAMES)
 		return;
-	if (l->refusing && !stack_of(l, proc, s->hash)) {
-		l->refused_stacks++;
+	if (!stacks_want(&l->stacks, &l->last.of, s->hash))
 		return;
-	}
-	/* Sent again after a collision in the kernel's table, or because that was emptied. */
-	uint32_t known = stack_of(l, proc, s->hash);
-	if (known) {
-		l->abandoned |= l->forgets && !map_put(&l->recalled, known);
-		return;
-	}
 	resolve(l, proc, s, frames);
-	l->last.epoch = target_epoch(l->h.targets, proc);
-	uint64_t id, *place = map_put(&l->stacks, s->hash);
-	if (place && put_stack(l, proc, bottoms_end(&l->bottoms, s, frames), s->n, frames, &id))
-		*place = known_stack(l->last.epoch, id);
-	else
-		l->abandoned = true;
+	l->last.of.epoch = target_epoch(l->h.targets, proc);
+	stacks_put(&l->stacks, &l->last.of, s->hash, bottoms_end(&l->bottoms, s, frames), frames, s->n);
 }
 
 static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, struct proc_id proc,
@@ -276,14 +154,14 @@ static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, stru
 static void write_exit(struct live *l, struct proc_id proc, const struct intake_who *who, uint64_t status)
 {
 	struct event e = { .kind = EVENT_EXIT, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
-	e.flags = (map_get(&l->victims, proc.n) ? EVENT_F_OUT_OF_MEMORY : 0) | (status & ALYS_EXIT_STATUS ? EVENT_F_STATUS : 0);
+	e.flags = (reaper_take_victim(&l->reaper, proc) ? EVENT_F_OUT_OF_MEMORY : 0) | (status & ALYS_EXIT_STATUS ? EVENT_F_STATUS : 0);
 	e.size = (uint32_t)status;
 	live_write_event(l, &e);
 }
 
 static void on_exec(struct live *l, const struct intake_who *who)
 {
-	live_heap_gone(l, target_find(l->h.targets, who->tgid), who->tgid);
+	gcwatch_gone(&l->gc, target_find(l->h.targets, who->tgid), who->tgid);
 	write_mark(l, EVENT_EXEC, 0, target_find(l->h.targets, who->tgid), who);
 	struct proc_id id = target_exec(l->h.targets, who->tgid, who->time_ns);
 	if (id.n)
@@ -292,52 +170,44 @@ static void on_exec(struct live *l, const struct intake_who *who)
 		l->abandoned = true;
 }
 
-static void note_ended(struct live *l, const struct intake_who *who)
-{
-	uint64_t *when = map_put(&l->ended, who->tgid);
-	if (when)
-		*when = who->time_ns;
-}
-
 /*
  * Whose number is another's by now keeps its calls: they may be the other's, and a call has no time
  * in an exact recording.
  */
-static void forget_calls(struct live *l)
+static void forget_calls(struct live *l, const struct map *ended)
 {
-	struct map ended = { 0 };
+	struct map gone = { 0 };
 	const struct map_slot *s;
-	for (size_t i = 0; (s = map_next(&l->ended, &i));) {
+	for (size_t i = 0; (s = map_next(ended, &i));) {
 		if (!target_find(l->h.targets, (uint32_t)s->key).n)
-			map_put(&ended, s->key);
+			map_put(&gone, s->key);
 	}
-	if (ended.count)
-		probe_forget_calls_of(l->h.probe, &ended);
-	map_free(&ended);
+	if (gone.count)
+		probe_forget_calls_of(l->h.probe, &gone);
+	map_free(&gone);
 }
 
+/* Blocks that they sampled and calls that they were in are in the kernel's tables. */
 static void sweep_ended(struct live *l, uint64_t now)
 {
-	if (!l->ended.count || now - l->last_sweep_ns < SWEEP_NS)
+	struct map ended;
+	if (!reaper_sweep(&l->reaper, now, &ended))
 		return;
 	if (l->h.o->interval || l->h.o->min_size)
-		probe_forget_blocks_of(l->h.probe, &l->ended);
-	forget_calls(l);
-	map_free(&l->ended);
-	l->last_sweep_ns = now;
+		probe_forget_blocks_of(l->h.probe, &ended);
+	forget_calls(l, &ended);
+	map_free(&ended);
 }
 
 /* status: with ALYS_EXIT_STATUS, or 0 when nobody told. */
 static void on_end(struct live *l, const struct intake_who *who, uint64_t status)
 {
 	struct proc_id proc = target_find(l->h.targets, who->tgid);
-	note_ended(l, who); /* whether it was looked at in time or not */
-	map_del(&l->silent, who->tgid);
+	reaper_note(&l->reaper, who->tgid, who->time_ns);
 	if (!proc.n)
 		return;
-	live_heap_gone(l, proc, who->tgid);
+	gcwatch_gone(&l->gc, proc, who->tgid);
 	write_exit(l, proc, who, status);
-	map_del(&l->victims, proc.n);
 	target_gone(l->h.targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
 	attach_forget(l->attach, who->tgid);
@@ -348,7 +218,7 @@ static void on_miss(struct live *l, const struct intake_who *who)
 	struct proc_id proc = proc_of(l, who->tgid);
 	if (proc.n)
 		refresh_maps(l, proc, who->time_ns);
-	l->last.id.n = 0;
+	l->last.of.proc.n = 0;
 }
 
 /* Its place among the events says which of them saw the libraries that were there before. */
@@ -357,15 +227,7 @@ static void on_libraries(struct live *l, const struct intake_who *who)
 	struct proc_id proc = proc_of(l, who->tgid);
 	if (proc.n)
 		target_read_maps(l->h.targets, proc, who->time_ns, NULL);
-	l->last.id.n = 0;
-}
-
-static void on_oom(struct live *l, uint32_t victim)
-{
-	struct proc_id proc = target_find(l->h.targets, victim);
-	uint64_t *found = proc.n ? map_put(&l->victims, proc.n) : NULL;
-	if (found)
-		*found = 1;
+	l->last.of.proc.n = 0;
 }
 
 static void on_told(struct live *l, const struct intake_who *who, enum intake_note note, uint64_t other)
@@ -375,7 +237,7 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 		on_miss(l, who);
 		return;
 	case INTAKE_OOM:
-		on_oom(l, (uint32_t)other);
+		reaper_note_victim(&l->reaper, target_find(l->h.targets, (uint32_t)other));
 		return;
 	case INTAKE_MAPPED:
 		on_libraries(l, who);
@@ -396,7 +258,7 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 		roster_on_fork(l->roster, who->tgid, (uint32_t)other, who->time_ns);
 		break;
 	}
-	l->last.id.n = 0;
+	l->last.of.proc.n = 0;
 }
 
 static void on_note(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other)
@@ -439,7 +301,7 @@ static void on_module(void *ctx, const struct proc *p, const struct module *m, i
 static void on_maps(void *ctx, const struct proc *p)
 {
 	struct live *l = ctx;
-	l->last.id.n = 0; /* its epoch may be another one now */
+	l->last.of.proc.n = 0; /* its epoch may be another one now */
 	rows_map(&l->rows, p);
 }
 
@@ -544,12 +406,17 @@ static void on_wanted(void *ctx, const struct module *m, int fd)
 
 static int on_collector(void *ctx, uint32_t tgid, struct err *err)
 {
-	return watch_collector(ctx, tgid, err);
+	return gcwatch_add(&((struct live *)ctx)->gc, tgid, err);
 }
 
 static void on_unseen(void *ctx, const struct proc *p, const char *why, bool told)
 {
-	collections_unseen(ctx, p, why, told);
+	gcwatch_unseen(&((struct live *)ctx)->gc, p, why, told);
+}
+
+static void on_reclaimed(void *ctx, const struct event *e)
+{
+	live_write_event(ctx, e);
 }
 
 /* Whoever finds out what is in mapped files, and whoever takes it. */
@@ -574,6 +441,8 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	struct target_ops out = live_target_ops;
 	out.ctx = l;
 	l->h.o = o;
+	l->stacks.h = &l->h;
+	l->gc = (struct gc_watch){ .h = &l->h, .ctx = l, .event = on_reclaimed };
 	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
 	l->h.select = select;
 	l->all = select && select->all;
@@ -591,8 +460,7 @@ void live_close(struct live *l)
 	for (int i = 0; i < HOLDERS; i++)
 		holder_stop(&l->holders[i]);
 	intake_free(l->intake);
-	liveness_free(l->liveness);
-	marks_free(l->marks);
+	gcwatch_free(&l->gc);
 	probe_close(l->h.probe);
 	attach_free(l->attach);
 	roster_free(l->roster);
@@ -600,11 +468,8 @@ void live_close(struct live *l)
 	study_free(l->study);
 	rows_free(&l->rows);
 	catalog_free(l->h.catalog);
-	map_free(&l->stacks);
-	map_free(&l->recalled);
-	map_free(&l->ended);
-	map_free(&l->silent);
-	map_free(&l->victims);
+	stacks_free(&l->stacks);
+	reaper_free(&l->reaper);
 	bottoms_free(&l->bottoms);
 }
 
@@ -625,7 +490,7 @@ void live_drop(struct live *l, uint32_t tgid)
 	l->dropping = false;
 	probe_remove_target(l->h.probe, tgid);
 	probe_forget_losses(l->h.probe, tgid);
-	l->last.id.n = 0;
+	l->last.of.proc.n = 0;
 }
 
 bool live_has(const struct live *l, uint32_t tgid)
@@ -642,25 +507,32 @@ void live_bury(struct live *l, uint32_t tgid)
 	on_end(l, &who, 0);
 	probe_forget_losses(l->h.probe, tgid);
 	roster_on_exit(l->roster, tgid);
-	l->last.id.n = 0;
+	l->last.of.proc.n = 0;
 }
 
-/* Nothing of it is to come: all has been read that was in the ring when it had ended. */
-static bool has_fallen_silent(struct live *l, uint32_t tgid)
+void live_forget_processes(struct live *l)
 {
-	uint64_t *found = map_put(&l->silent, tgid);
-	if (found && !*found)
-		*found = now_ns();
-	return !found || *found < l->read_ns;
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+		if (target_find(l->h.targets, p->tgid).n != p->id.n)
+			continue;
+		gcwatch_gone(&l->gc, p->id, p->tgid);
+		target_gone(l->h.targets, p->tgid);
+		tables_drop_mappings(probe_tables(l->h.probe), p->tgid);
+		probe_remove_target(l->h.probe, p->tgid);
+	}
+	probe_forget_losses(l->h.probe, 0);
+	reaper_reset(&l->reaper);
+	l->last.of.proc.n = 0;
 }
 
 /* The exit record is the rule; a process whose record was lost is found by its descriptor. */
-static void reap_silent_exits(struct live *l)
+static void reap_silent_exits(struct live *l, uint64_t now)
 {
 	const struct proc *p;
 	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
 		if (target_find(l->h.targets, p->tgid).n != p->id.n || target_alive(l->h.targets, p->id) ||
-		    !has_fallen_silent(l, p->tgid))
+		    !reaper_is_silent(&l->reaper, p->tgid, l->read_ns, now))
 			continue;
 		struct intake_who who = { .tgid = p->tgid, .tid = p->tgid, .time_ns = now_ns() };
 		on_note(l, &who, INTAKE_EXIT, 0);
@@ -690,13 +562,6 @@ static void warn_when_silent(struct live *l, uint64_t now)
 		 "found; `alys-bpf doctor --probes PID` lists what is probed");
 }
 
-static void count_followed(struct live *l)
-{
-	struct probe_stats s;
-	if (l->liveness && !probe_stats(l->h.probe, &s))
-		l->gc_no_room = s.n[ALYS_ST_GC_NO_ROOM];
-}
-
 static void tick(struct live *l)
 {
 	uint64_t now = now_ns();
@@ -704,8 +569,8 @@ static void tick(struct live *l)
 		return;
 	l->last_tick_ns = now;
 	ledger_publish(l, now);
-	count_followed(l);
-	reap_silent_exits(l);
+	gcwatch_count(&l->gc);
+	reap_silent_exits(l, now);
 	sweep_ended(l, now);
 	warn_when_closed(l);
 	warn_when_silent(l, now);
@@ -726,7 +591,7 @@ static long drain(struct live *l)
 	long n = intake_drain(l->intake);
 	if (n < INTAKE_DRAIN_MAX)
 		l->read_ns = before;
-	if (!n && l->liveness && liveness_read_until(l->liveness, before))
+	if (!n && gcwatch_read_until(&l->gc, before))
 		l->abandoned = true;
 	return n;
 }
@@ -758,10 +623,11 @@ int live_step(struct live *l)
 	rows_look(&l->rows, study_is_busy(l->study), now_ns());
 	attach_look(l->attach);
 	drain(l);
-	if (l->liveness)
-		liveness_ask(l->liveness, now_ns(), l->gc_no_room);
+	gcwatch_ask(&l->gc, now_ns());
 	int ms = roster_work(l->roster);
 	tick(l);
+	l->abandoned |= l->stacks.failed;
+	l->stacks.failed = false;
 	return ms;
 }
 

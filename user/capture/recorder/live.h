@@ -15,9 +15,12 @@
 #include "catalog/catalog.h"
 #include "intake/intake.h"
 #include "launch/holder.h"
-#include "liveness/liveness.h"
 #include "probe/probe.h"
+#include "recorder/gcwatch.h"
 #include "recorder/rate.h"
+#include "recorder/reaper.h"
+#include "recorder/stacks.h"
+#include "recorder/stats.h"
 #include "recording/handles.h"
 #include "target/target.h"
 #include "trace/trace.h"
@@ -45,13 +48,10 @@ struct live {
 	struct attach *attach;
 	bool all; /* the kernel takes every process for a target */
 
-	struct map stacks; /* hash -> the process' epoch << 32 | stack_id */
-	uint32_t stacks_cnt;
-	bool forgets;        /* stacks are thrown away now and then, see session/compact */
-	struct map recalled; /* then: those that were sent again since, by id */
+	struct stacks stacks;
 	struct {
-		uint32_t tgid, epoch; /* see target_epoch */
-		struct proc_id id;
+		uint32_t tgid;
+		struct stack_of of;
 	} last; /* most events come in runs of one process */
 	bool finished;  /* a tap has what it wanted */
 	bool abandoned; /* memory ran out: what was recorded is kept */
@@ -61,29 +61,18 @@ struct live {
 	int64_t under_way;             /* hits of which no outcome had been counted by then */
 	uint64_t dropped_before;       /* events that files before it had no room for */
 
-	uint64_t written[4];      /* events handed to the writer, by kind */
-	uint64_t foreign;         /* records of processes that are not known any more */
-	uint64_t unknown_stacks;  /* events whose stack record was lost */
-	uint64_t unresolved_ips;
-	uint64_t stack_ends[STACK_END_CNT];
+	struct recorder_stats stats;
 	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
-	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns, last_sweep_ns;
-	struct map ended; /* tgid -> when: blocks and calls of theirs are in the kernel's tables */
-	struct map silent; /* tgid -> when it was found ended: its last events may be in the ring yet */
-	struct map victims; /* processes that the kernel is ending for want of memory */
+	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
+	struct reaper reaper;
 	uint64_t read_ns; /* what was sent before then has been read */
 	uint64_t heard_ns; /* what was mapped before then has been heard of */
 	bool warned_silent;
 	bool warned_closed;
 	struct rate rate;
-	bool refusing;           /* takes no new stacks: memory is short */
-	bool full;               /* takes no new processes, either */
-	uint64_t refused_stacks; /* stacks that were not taken */
+	bool full; /* takes no new processes: memory is short */
 
-	struct marks *marks;      /* NULL until a collector is found, like liveness */
-	struct liveness *liveness;
-	char unseen[400];         /* why no collections at all can be seen, "" = some can */
-	uint64_t gc_no_room;      /* collections of processes that could not be followed, when last looked */
+	struct gc_watch gc;
 };
 
 /*
@@ -105,8 +94,8 @@ void live_bury(struct live *l, uint32_t tgid);
 
 /* Into the trace, and where the tap leads. */
 void live_write_event(struct live *l, const struct event *e);
-/* The heap is of another process number than before, or gone, or not looked at any more. */
-void live_heap_gone(struct live *l, struct proc_id proc, uint32_t tgid);
+/* Of all processes nothing is known any more, though they are there: as if none had been taken in. */
+void live_forget_processes(struct live *l);
 /* What is to be thought of blocks in use, "" when no heap is a collector's. */
 void live_liveness(struct live *l, char *out, size_t cap);
 /* Another rate of samples, for whatever reason: an event of its own, unless it is the one in force. */

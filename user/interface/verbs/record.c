@@ -244,7 +244,7 @@ static int complete_trace(struct recording *r, struct err *err)
 {
 	struct live *l = &r->live;
 	struct err names;
-	if (finish_symbols(l, &names))
+	if (finish_symbols(&l->h, &names))
 		log_warn("%s", names.text);
 	if (l->h.o->tap)
 		return l->h.o->tap->end(l->h.o->tap->ctx, l, err);

@@ -94,7 +94,7 @@ static void tick(void *ctx, struct live *l, uint64_t now)
 	if (now < w->next_ns)
 		return;
 	about_liveness(l);
-	if (finish_symbols(l, &err) || print_report(w, l, now, &err))
+	if (finish_symbols(&l->h, &err) || print_report(w, l, now, &err))
 		log_warn("%s", err.text);
 	/* A report that takes longer than the interval must not be followed by two at once. */
 	now = now_ns();

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "naming/files.h"
 #include "naming/namer.h"
 #include "naming/progress.h"
@@ -43,32 +44,32 @@ int finish_names(const struct catalog *c, struct trace_writer *w, bool (*wanted)
 }
 
 /* What went wrong with the workers is part of the account. */
-static void write_counts(struct live *l)
+static void write_counts(const struct handles *h)
 {
 	const struct count *n;
-	for (size_t i = 0; (n = catalog_next_count(l->h.catalog, &i));)
+	for (size_t i = 0; (n = catalog_next_count(h->catalog, &i));)
 		if (!strncmp(n->name, "symbols-", 8))
-			trace_write_count(l->h.writer, n);
+			trace_write_count(h->writer, n);
 }
 
-int finish_symbols(struct live *l, struct err *err)
+int finish_symbols(const struct handles *h, struct err *err)
 {
-	if (l->h.o->backtrace < BACKTRACE_NAME)
+	if (h->o->backtrace < BACKTRACE_NAME)
 		return 0;
 	struct symbolizer_config config;
 	int rc = namer_config(&config,
-			      l->h.o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
-			      l->h.o->raw_names, l->h.o->debuginfod, err);
+			      h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+			      h->o->raw_names, h->o->debuginfod, err);
 	if (rc)
 		return rc;
 	struct symbolizer *s = symbolizer_new(&config);
 	if (!s)
 		return err_set(err, ENOMEM, "out of memory: the trace has addresses, but no names");
 	struct progress p = progress_begin("resolving names");
-	files_give(l->h.targets, l->h.catalog, s);
-	rc = symbolizer_run(s, l->h.catalog, progress_step, &p, err);
+	files_give(h->targets, h->catalog, s);
+	rc = symbolizer_run(s, h->catalog, progress_step, &p, err);
 	progress_end(&p);
 	symbolizer_free(s);
-	write_counts(l);
-	return rc ? rc : finish_names(l->h.catalog, l->h.writer, NULL, NULL);
+	write_counts(h);
+	return rc ? rc : finish_names(h->catalog, h->writer, NULL, NULL);
 }

@@ -28,7 +28,7 @@ struct job {
 };
 
 struct naming {
-	struct live *live;
+	const struct handles *h;
 	struct job *job; /* NULL: none on its way */
 	pthread_t thread;
 	int done;
@@ -37,14 +37,14 @@ struct naming {
 	uint64_t room;
 };
 
-struct naming *naming_new(struct live *l, struct err *err)
+struct naming *naming_new(const struct handles *h, struct err *err)
 {
 	struct naming *n = calloc(1, sizeof(*n));
 	if (!n) {
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	n->live = l;
+	n->h = h;
 	n->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return n;
 }
@@ -98,32 +98,32 @@ static int start(struct naming *n, struct job *j, struct err *err)
 	return rc ? err_set(err, rc, "cannot start a thread: %s", strerror(rc)) : 0;
 }
 
-static struct job *prepare(struct naming *n, struct err *err)
+static struct job *prepare(struct naming *n, uint32_t last, struct err *err)
 {
-	struct live *l = n->live;
+	const struct handles *h = n->h;
 	struct symbolizer_config config;
 	const struct stack *s;
 	struct job *j = calloc(1, sizeof(*j));
-	if (!j || namer_config(&config, l->h.o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
-			       l->h.o->raw_names, l->h.o->debuginfod, err))
+	if (!j || namer_config(&config, h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+			       h->o->raw_names, h->o->debuginfod, err))
 		goto failed;
 	config.memory = n->room > ROOM_LEAST ? n->room : ROOM_LEAST;
 	j->done = n->done;
-	j->upto = l->stacks_cnt;
+	j->upto = last;
 	j->symbolizer = symbolizer_new(&config);
 	j->catalog = catalog_new();
-	struct subset part = { .from = l->h.catalog, .to = j->catalog };
+	struct subset part = { .from = h->catalog, .to = j->catalog };
 	if (!j->symbolizer || !j->catalog)
 		goto failed;
 	size_t taken = 0;
-	for (size_t i = 0; taken < STACKS_MAX && (s = catalog_next_stack(l->h.catalog, &i));) {
+	for (size_t i = 0; taken < STACKS_MAX && (s = catalog_next_stack(h->catalog, &i));) {
 		if (s->id.n <= n->reached)
 			continue;
 		subset_stack(&part, s);
 		if (++taken == STACKS_MAX)
 			j->upto = s->id.n;
 	}
-	files_give(l->h.targets, j->catalog, j->symbolizer);
+	files_give(h->targets, j->catalog, j->symbolizer);
 	return j;
 failed:
 	err_set(err, ENOMEM, "out of memory: stacks have addresses, but no names");
@@ -131,15 +131,15 @@ failed:
 	return NULL;
 }
 
-int naming_begin(struct naming *n, struct err *err)
+int naming_begin(struct naming *n, uint32_t last, struct err *err)
 {
-	if (n->job || n->reached == n->live->stacks_cnt)
+	if (n->job || n->reached == last)
 		return 0;
-	if (n->live->h.o->backtrace < BACKTRACE_NAME) {
-		n->reached = n->live->stacks_cnt;
+	if (n->h->o->backtrace < BACKTRACE_NAME) {
+		n->reached = last;
 		return 0;
 	}
-	struct job *j = prepare(n, err);
+	struct job *j = prepare(n, last, err);
 	int rc = j ? start(n, j, err) : -ENOMEM;
 	if (!rc)
 		n->job = j;
@@ -169,7 +169,7 @@ bool naming_collect(struct naming *n)
 		return false;
 	pthread_join(n->thread, NULL);
 	struct subset part = { .to = n->job->catalog };
-	subset_give_names(&part, n->live->h.catalog);
+	subset_give_names(&part, n->h->catalog);
 	note_failures(n, n->job->catalog);
 	n->reached = n->job->upto;
 	job_free(n->job);

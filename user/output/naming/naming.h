@@ -5,11 +5,15 @@
 #ifndef ALYS_NAMING_H
 #define ALYS_NAMING_H
 
-#include "recorder/live.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "recording/handles.h"
 
 struct naming;
 
-struct naming *naming_new(struct live *l, struct err *err);
+struct naming *naming_new(const struct handles *h, struct err *err);
 /* A job on its way gets a moment to end; else it is left to the end of the process. */
 void naming_free(struct naming *n);
 /* Readable when a job is done. */
@@ -17,8 +21,8 @@ int naming_fd(const struct naming *n);
 /* Stacks up to this id have been asked for, with or without success. */
 uint32_t naming_reached(const struct naming *n);
 bool naming_is_busy(const struct naming *n);
-/* Begins a job for all stacks that are in the catalog; nothing when one is on its way. */
-int naming_begin(struct naming *n, struct err *err);
+/* Begins a job for all stacks that are in the catalog, up to the last one's id; nothing when one is on its way. */
+int naming_begin(struct naming *n, uint32_t last, struct err *err);
 /* Takes the names of a finished job into the catalog. True when there was one. */
 bool naming_collect(struct naming *n);
 /* Memory that a worker of later jobs may take, alone at its work. */

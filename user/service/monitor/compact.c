@@ -14,7 +14,7 @@ static bool is_current(const struct live *l, struct proc_id id)
 bool compact_keeps(const struct compact *c, const struct stack *s)
 {
 	return is_current(c->live, s->proc) &&
-	       (s->id.n > c->young || map_get(&c->live->recalled, s->id.n) ||
+	       (s->id.n > c->young || stacks_is_recalled(&c->live->stacks, s->id) ||
 		heaps_know(c->heaps, s->proc, s->id));
 }
 
@@ -40,25 +40,9 @@ static void copy_living(const struct compact *c, struct subset *s)
 	}
 }
 
-/* The hashes of stacks that were kept. */
-static bool copy_hashes(const struct live *l, const struct catalog *kept, struct map *out)
-{
-	const struct map_slot *s;
-	for (size_t i = 0; (s = map_next(&l->stacks, &i));) {
-		if (!catalog_stack(kept, (struct stack_id){ (uint32_t)s->value }))
-			continue;
-		uint64_t *id = map_put(out, s->key);
-		if (!id)
-			return false;
-		*id = s->value;
-	}
-	return true;
-}
-
 void compact_prepare(struct live *l)
 {
-	l->forgets = true;
-	map_free(&l->recalled);
+	stacks_recall(&l->stacks);
 	probe_forget_stacks(l->h.probe);
 }
 
@@ -70,13 +54,12 @@ int compact_catalog(const struct compact *c)
 	if (!s.to)
 		return -ENOMEM;
 	copy_living(c, &s);
-	if (s.failed || !copy_hashes(l, s.to, &stacks) || target_move(l->h.targets, s.to)) {
+	if (s.failed || !stacks_kept(&l->stacks, s.to, &stacks) || target_move(l->h.targets, s.to)) {
 		catalog_free(s.to);
 		map_free(&stacks);
 		return -ENOMEM;
 	}
-	map_free(&l->stacks);
-	l->stacks = stacks;
+	stacks_replace(&l->stacks, &stacks);
 	attach_prune(l->attach, s.to);
 	catalog_free(l->h.catalog);
 	l->h.catalog = s.to;

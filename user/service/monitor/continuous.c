@@ -116,7 +116,7 @@ static void take_step(struct continuous *c, enum limits_step step)
 		apply_interval(c);
 	if (step == LIMITS_ACCEPT)
 		probe_forget_stacks(c->live.h.probe);
-	c->live.refusing = c->limits.refusing;
+	c->live.stacks.refusing = c->limits.refusing;
 	if (step == LIMITS_THIN || step == LIMITS_REFUSE)
 		malloc_trim(0);
 	bool eased = step == LIMITS_REFINE || step == LIMITS_ACCEPT;
@@ -210,7 +210,7 @@ static int open_rooms(struct continuous *c, struct err *err)
 		rc = probe_listen(l->h.probe, false, err);
 	roster_free(l->roster);
 	l->roster = NULL;
-	c->naming = rc ? NULL : naming_new(l, err);
+	c->naming = rc ? NULL : naming_new(&l->h, err);
 	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming, &c->o->skip) : NULL;
 	c->traces = c->profiles ? traces_new(l, &c->heaps, c->naming) : NULL;
 	if (!rc)
@@ -313,22 +313,9 @@ bool continuous_can_split(const struct continuous *c)
 /* Everything that was known of processes: what they did while nobody looked is not known. */
 static void forget_processes(struct continuous *c)
 {
-	struct live *l = &c->live;
-	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
-		if (target_find(l->h.targets, p->tgid).n != p->id.n)
-			continue;
-		live_heap_gone(l, p->id, p->tgid);
-		target_gone(l->h.targets, p->tgid);
-		tables_drop_mappings(probe_tables(l->h.probe), p->tgid);
-		probe_remove_target(l->h.probe, p->tgid);
-	}
-	probe_exclude(l->h.probe, (uint32_t)getpid(), NULL);
-	probe_forget_losses(l->h.probe, 0);
+	live_forget_processes(&c->live);
+	probe_exclude(c->live.h.probe, (uint32_t)getpid(), NULL);
 	heaps_free(&c->heaps);
-	map_free(&l->silent);
-	map_free(&l->victims);
-	l->last.id.n = 0;
 }
 
 /* What is read twice of one process differs by less than a tick. */
@@ -404,7 +391,7 @@ int continuous_on(struct continuous *c, struct err *err)
 	if (c->on)
 		return 0;
 	footprint_look(&c->memory);
-	if (!c->live.stacks_cnt && check_room(c, footprint_now(&c->memory), 0, err))
+	if (!c->live.stacks.count && check_room(c, footprint_now(&c->memory), 0, err))
 		return -ENOMEM;
 	profiles_flush(c->profiles);
 	forget_processes(c);
@@ -521,7 +508,7 @@ static void compact(struct continuous *c, uint64_t now)
 	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) ||
 	    naming_is_busy(c->naming))
 		return;
-	if (!c->live.forgets) {
+	if (!c->live.stacks.forgets) {
 		compact_prepare(&c->live);
 		c->compacted_ns = now;
 		return;
@@ -540,7 +527,7 @@ static void forget_idle(struct continuous *c, uint64_t now)
 	c->idle += n > 0 ? (uint64_t)n : 0;
 	c->idle_ns = now;
 	c->young = c->stacks_then;
-	c->stacks_then = c->live.stacks_cnt;
+	c->stacks_then = c->live.stacks.count;
 }
 
 static int record(struct continuous *c, struct err *err)
@@ -675,7 +662,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.examined = attach_facts(l->attach)->examined, .closed_files = target_closed_files(l->h.targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
 		.memory = footprint_now(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
 		.memory_max = c->limits.memory_max,
-		.overhead = c->overhead, .refused_stacks = l->refused_stacks, .thinned = c->heaps.thinned,
+		.overhead = c->overhead, .refused_stacks = l->stacks.refused, .thinned = c->heaps.thinned,
 		.workers_failed = naming_failures(c->naming), .unseen = r.unseen, .refused_processes = r.refused,
 		.waiting = profiles_waiting(c->profiles),
 		.recording_s = (double)(c->on_ns + (c->on ? now_ns() - c->on_since_ns : 0)) / 1e9,

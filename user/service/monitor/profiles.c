@@ -236,7 +236,7 @@ static int capture(const struct profiles *p, struct waiting *w)
 	const struct heaps *h = p->heaps;
 	const struct heap_of *one = heaps_get(h, w->r.proc);
 	w->snapshot = heaps_snapshot(h, w->r.proc, w->r.since, w->r.rows_max);
-	w->stacks_cnt = p->live->stacks_cnt;
+	w->stacks_cnt = p->live->stacks.count;
 	w->asked_ns = now_ns();
 	w->begun_ns = w->r.since ? heap_mark_time(w->r.since) : one ? one->begun_ns : p->live->started_ns;
 	w->account = account_of(p, w, one);
@@ -303,7 +303,7 @@ int profiles_ask(struct profiles *p, const struct profile_request *r, struct err
 	if (is_named(p, w)) {
 		p->queue_cnt--;
 		answer(p, w);
-	} else if (naming_begin(p->naming, &why)) {
+	} else if (naming_begin(p->naming, p->live->stacks.count, &why)) {
 		answer_some(p, true, UINT64_MAX);
 	}
 	return 0;
@@ -315,7 +315,7 @@ bool profiles_work(struct profiles *p)
 	if (answer_some(p, false, now_ns() + TURN_NS))
 		return true;
 	/* Names are a comfort: without memory for them, addresses have to do. */
-	return p->queue_cnt && naming_begin(p->naming, &err) && answer_some(p, true, now_ns() + TURN_NS);
+	return p->queue_cnt && naming_begin(p->naming, p->live->stacks.count, &err) && answer_some(p, true, now_ns() + TURN_NS);
 }
 
 void profiles_flush(struct profiles *p)

@@ -12,6 +12,7 @@
 #include "format/skip.h"
 #include "monitor/heaps.h"
 #include "naming/naming.h"
+#include "recorder/live.h"
 
 struct profile_request {
 	const char *format; /* a sink's name */

@@ -72,7 +72,7 @@ void traces_work(struct traces *t)
 	struct err err;
 	complete_some(t, false);
 	/* Names are a comfort: without memory for them, addresses have to do. */
-	if (t->queue_cnt && naming_begin(t->naming, &err))
+	if (t->queue_cnt && naming_begin(t->naming, t->live->stacks.count, &err))
 		complete_some(t, true);
 }
 
@@ -105,7 +105,7 @@ static void end_file(struct traces *t, struct closing *place)
 	about_liveness(l);
 	trace_write_meta(l->h.writer, "end_mono_ns", now);
 	l->dropped_before += trace_dropped(l->h.writer);
-	*place = (struct closing){ .writer = l->h.writer, .end = t->end, .stacks_cnt = l->stacks_cnt };
+	*place = (struct closing){ .writer = l->h.writer, .end = t->end, .stacks_cnt = l->stacks.count };
 	l->h.writer = NULL;
 }
 
@@ -201,8 +201,8 @@ bool traces_settle(struct traces *t, const struct compact *kept)
 	if (!l->h.writer)
 		return true;
 	if (!t->settle_at)
-		t->settle_at = l->stacks_cnt;
-	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, &err))
+		t->settle_at = l->stacks.count;
+	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, t->live->stacks.count, &err))
 		return false;
 	t->settle_at = 0;
 	finish_names(l->h.catalog, l->h.writer, is_leaving, (void *)(uintptr_t)kept);

@@ -8,6 +8,7 @@
 
 #include "monitor/compact.h"
 #include "naming/naming.h"
+#include "recorder/live.h"
 
 struct trace_end {
 	/* Exactly once, when the file is closed; rc is not 0 when it is not whole. */

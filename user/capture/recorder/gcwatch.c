@@ -1,0 +1,121 @@
+/* recorder/gcwatch: see gcwatch.h. */
+#include "recorder/gcwatch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "probe/probe.h"
+
+/* An exec begins it anew, and our own command stood still until we were ready; a child begins with its parent's. */
+static enum heap_origin origin(void *ctx, struct proc_id proc)
+{
+	const struct handles *h = ((const struct gc_watch *)ctx)->h;
+	const struct proc *p = catalog_proc(h->catalog, proc);
+	if (p && p->generation)
+		return ORIGIN_RECORDING;
+	if (p && p->parent.n)
+		return ORIGIN_PARENT;
+	return h->o->command ? ORIGIN_RECORDING : ORIGIN_BEFORE;
+}
+
+static void on_event(void *ctx, const struct event *e)
+{
+	const struct gc_watch *g = ctx;
+	g->event(g->ctx, e);
+}
+
+static const char *recorded_part(const struct record_options *o)
+{
+	return o->interval ? "what was sampled" : o->min_size ? "what was recorded" : NULL;
+}
+
+int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err)
+{
+	const struct record_options *o = g->h->o;
+	struct liveness_ops ops = { .ctx = g, .event = on_event, .origin = origin, .part = recorded_part(o) };
+	if (!g->marks)
+		g->marks = marks_new(g->h->probe, o->stop_at_gc, !ops.part, err);
+	if (!g->marks)
+		return -err->code;
+	if (!g->liveness)
+		g->liveness = liveness_new(g->marks, &ops);
+	if (!g->liveness)
+		return err_set(err, ENOMEM, "out of memory");
+	marks_watch(g->marks, tgid);
+	marks_settle(g->marks, tgid);
+	return 0;
+}
+
+void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const char *why, bool told)
+{
+	struct err err = { 0 };
+	struct buf text = { 0 };
+	buf_addf(&text, "process %" PRIu32 " (", p->tgid);
+	text_clean(&text, p->comm ?: "", SIZE_MAX);
+	buf_addf(&text, "): %s", why);
+	if (gcwatch_add(g, p->tgid, &err) || liveness_unseen(g->liveness, p->id, p->tgid, buf_str(&text), told)) {
+		free(g->unseen);
+		g->unseen = strdup(why);
+	}
+	buf_free(&text);
+}
+
+void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid)
+{
+	if (g->liveness)
+		liveness_gone(g->liveness, proc);
+	/* Its collector may be known though nothing of its heap was recorded. */
+	if (g->marks)
+		marks_forget(g->marks, tgid);
+}
+
+int gcwatch_event(struct gc_watch *g, uint32_t tgid, const struct event *e)
+{
+	return g->liveness ? liveness_event(g->liveness, tgid, e) : 0;
+}
+
+int gcwatch_collection(struct gc_watch *g, const struct intake_collection *c, const struct event *e)
+{
+	return g->liveness ? liveness_collection(g->liveness, c, e) : 0;
+}
+
+int gcwatch_read_until(struct gc_watch *g, uint64_t time_ns)
+{
+	return g->liveness ? liveness_read_until(g->liveness, time_ns) : 0;
+}
+
+void gcwatch_ask(struct gc_watch *g, uint64_t now_ns)
+{
+	if (g->liveness)
+		liveness_ask(g->liveness, now_ns, g->no_room);
+}
+
+void gcwatch_count(struct gc_watch *g)
+{
+	struct probe_stats s;
+	if (g->liveness && !probe_stats(g->h->probe, &s))
+		g->no_room = s.n[ALYS_ST_GC_NO_ROOM];
+}
+
+void gcwatch_describe(struct gc_watch *g, bool collected, char *out, size_t cap)
+{
+	struct probe_stats s = { 0 };
+	out[0] = 0;
+	if (collected && g->unseen)
+		snprintf(out, cap, "none (%s)", g->unseen);
+	else if (g->liveness)
+		liveness_describe(g->liveness, probe_stats(g->h->probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
+}
+
+void gcwatch_free(struct gc_watch *g)
+{
+	liveness_free(g->liveness);
+	marks_free(g->marks);
+	free(g->unseen);
+	*g = (struct gc_watch){ 0 };
+}

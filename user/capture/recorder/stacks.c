@@ -1,0 +1,108 @@
+/* recorder/stacks: see stacks.h. */
+#include "recorder/stacks.h"
+
+#include <errno.h>
+
+#include "probe/probe.h"
+#include "target/target.h"
+#include "trace/trace.h"
+
+static uint64_t known_as(uint32_t epoch, uint32_t id)
+{
+	return (uint64_t)epoch << 32 | id;
+}
+
+/* A new id, into catalog and trace; 0: no memory. */
+static uint32_t put(struct stacks *s, struct proc_id proc, uint8_t end, const struct frame *frames, uint32_t n)
+{
+	struct stack out = { .id = { ++s->count }, .proc = proc, .end = end, .n = n, .frames = frames };
+	s->ends[end < STACK_END_CNT ? end : STACK_END_UNKNOWN]++;
+	if (!catalog_put_stack(s->h->catalog, &out) && trace_write_stack(s->h->writer, &out) != -ENOMEM)
+		return s->count;
+	s->failed = true;
+	return 0;
+}
+
+/* What a stack of an older epoch is now: the same one, unless something else lies at its addresses. */
+static uint32_t again(struct stacks *s, struct proc_id proc, uint32_t id)
+{
+	const struct stack *old = catalog_stack(s->h->catalog, (struct stack_id){ id });
+	struct frame frames[ALYS_MAX_FRAMES];
+	bool same = true;
+	if (!old || old->n > ALYS_MAX_FRAMES)
+		return id;
+	for (uint32_t i = 0; i < old->n; i++) {
+		target_resolve(s->h->targets, proc, frame_ip(s->h->catalog, &old->frames[i]), &frames[i]);
+		same &= frames[i].map.n == old->frames[i].map.n;
+	}
+	return same ? id : put(s, proc, old->end, frames, old->n) ?: id;
+}
+
+struct stack_id stacks_find(struct stacks *s, const struct stack_of *of, uint64_t hash)
+{
+	uint64_t *known = map_get(&s->known, hash);
+	if (known && *known >> 32 != of->epoch)
+		*known = known_as(of->epoch, again(s, of->proc, (uint32_t)*known));
+	return (struct stack_id){ known ? (uint32_t)*known : 0 };
+}
+
+/* Known ones are sent again after a collision in the kernel's table, or because that was emptied. */
+bool stacks_want(struct stacks *s, const struct stack_of *of, uint64_t hash)
+{
+	struct stack_id known = stacks_find(s, of, hash);
+	s->refused += s->refusing && !known.n;
+	s->failed |= known.n && s->forgets && !map_put(&s->recalled, known.n);
+	return !known.n && !s->refusing;
+}
+
+void stacks_put(struct stacks *s, const struct stack_of *of, uint64_t hash, uint8_t end, const struct frame *frames, uint32_t n)
+{
+	uint64_t *place = map_put(&s->known, hash);
+	uint32_t id = place ? put(s, of->proc, end, frames, n) : 0;
+	if (id)
+		*place = known_as(of->epoch, id);
+	else
+		s->failed = true;
+}
+
+void stacks_recall(struct stacks *s)
+{
+	s->forgets = true;
+	map_free(&s->recalled);
+}
+
+bool stacks_is_recalled(const struct stacks *s, struct stack_id id)
+{
+	return map_get(&s->recalled, id.n);
+}
+
+bool stacks_kept(const struct stacks *s, const struct catalog *kept, struct map *out)
+{
+	const struct map_slot *slot;
+	for (size_t i = 0; (slot = map_next(&s->known, &i));) {
+		if (!catalog_stack(kept, (struct stack_id){ (uint32_t)slot->value }))
+			continue;
+		uint64_t *place = map_put(out, slot->key);
+		if (!place)
+			return false;
+		*place = slot->value;
+	}
+	return true;
+}
+
+void stacks_replace(struct stacks *s, const struct map *known)
+{
+	map_free(&s->known);
+	s->known = *known;
+}
+
+uint64_t stacks_left(const struct stacks *s)
+{
+	return s->forgets && s->known.count < s->count ? s->known.count : 0;
+}
+
+void stacks_free(struct stacks *s)
+{
+	map_free(&s->known);
+	map_free(&s->recalled);
+}
