@@ -44,6 +44,7 @@ struct alys_head {
 
 #define ALYS_F_ATOMIC 1 /* pointer-free block of a collector */
 #define ALYS_F_GC 2     /* gc_no is set */
+#define ALYS_F_WINDOW 4 /* sampled in a window */
 
 struct alys_ev_alloc {
 	struct alys_head h;
@@ -174,6 +175,7 @@ struct alys_born {
 #define ALYS_SITE_JUMPS 512   /* may end in a jump to another probed function, in this file or another one */
 #define ALYS_SITE_USER 1024   /* may run the program's own code, as operator new does: only the object's `inner` code nests */
 #define ALYS_SITE_THROWS 2048 /* by exceptions, and by nothing else, it is left unseen */
+#define ALYS_SITE_WINDOW 4096 /* its probe comes and goes: calls count only while a window is open */
 #define ALYS_SITE_TRIAL 64    /* results are read at `ret`s; what others say of them is only compared */
 
 /* Where an exit finds the result. */
@@ -297,7 +299,8 @@ struct alys_config {
 	__u8 all;  /* every process is a target that `targets` does not exclude */
 	__u8 tell_all; /* processes that are no targets tell of their beginning and end, too */
 	__u8 stop_at_gc; /* stop the process at the end of each collection, see stop_allowed */
-	__u8 pad[2];
+	__u8 windowed;   /* some probes come and go, see `window_shut` */
+	__u8 pad[1];
 };
 
 /*
@@ -335,7 +338,9 @@ struct alys_config {
 	X(26, BATCHES, NOTE, "batches", "lists of blocks that a program took for free lists of its own")           \
 	X(27, BATCHED, NOTE, "batched", "blocks in them: each counts from when the list was taken, used or not") \
 	X(28, UNHELD, NOTE, "not-held", "times that a process started here began a program or loaded libraries and could not be held: its first calls may be missing") \
-	X(29, THREAD_CACHE, ASIDE, "thread-cache", "blocks freed before, which the C library frees from a thread's cache when it ends")
+	X(29, THREAD_CACHE, ASIDE, "thread-cache", "blocks freed before, which the C library frees from a thread's cache when it ends")   \
+	X(30, TRAPS, NOTE, "traps", "times that probes stopped a thread, with --max-overhead")                    \
+	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

@@ -23,6 +23,12 @@ static __always_inline void read_gc(struct pt_regs *ctx, const struct alys_site 
 	p->flags |= ALYS_F_GC;
 }
 
+static __always_inline void note_window(const struct alys_site *site, struct pending *p)
+{
+	if (config.windowed && site->flags & ALYS_SITE_WINDOW)
+		p->flags |= ALYS_F_WINDOW;
+}
+
 static __always_inline bool is_reallocation(__u8 shape)
 {
 	return shape == ALYS_SHAPE_REALLOC || shape == ALYS_SHAPE_MULREALLOC;
@@ -127,6 +133,7 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	if (p->sampled) {
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
+		note_window(site, p);
 		read_gc(ctx, site, p);
 	}
 }

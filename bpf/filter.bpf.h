@@ -37,7 +37,20 @@ static __always_inline const void *wanted_of(void *ctx, void *table)
 
 static __always_inline const struct alys_site *wanted_site(void *ctx)
 {
-	return wanted_of(ctx, &sites);
+	const struct alys_site *site = wanted_of(ctx, &sites);
+	if (config.windowed && site)
+		count(ALYS_ST_TRAPS);
+	return site;
+}
+
+/* The same for where a call begins: one that comes while no window is open is none of the recording's. */
+static __always_inline const struct alys_site *wanted_call(void *ctx)
+{
+	const struct alys_site *site = wanted_site(ctx);
+	if (!config.windowed || !site || !window_shut || !(site->flags & ALYS_SITE_WINDOW))
+		return site;
+	count(ALYS_ST_OUTSIDE);
+	return NULL;
 }
 
 #endif

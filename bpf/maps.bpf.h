@@ -16,6 +16,9 @@ int recording __weak = 0;
 /* Bytes between samples in force: config.interval, or more while the reader cannot keep up. Set by the loader. */
 __u64 interval __weak = 0;
 
+/* With config.windowed, while no window is open: probes that come and go ask nothing. Set by the loader. */
+int window_shut __weak = 0;
+
 /* A call between its entry and its return. */
 struct pending {
 	__u64 cfa;   /* 0 = no call waits */

@@ -81,7 +81,7 @@ static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *si
 /* By (tgid, CFA). The call, gathered in the thread's own room, or NULL when nothing is to be followed. */
 static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 {
-	const struct alys_site *site = wanted_site(ctx);
+	const struct alys_site *site = wanted_call(ctx);
 	if (!site)
 		return NULL;
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;

@@ -53,6 +53,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 	p->unfreed = 1;
 	p->interval = drawn_for;
 	p->frame = cfa;
+	note_window(site, p);
 	read_gc(ctx, site, p);
 	room->result = register_of(ctx, site);
 	return room;
@@ -65,7 +66,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
  */
 static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 {
-	const struct alys_site *site = wanted_site(ctx);
+	const struct alys_site *site = wanted_call(ctx);
 	const struct alys_object *o = site ? object_of(site) : NULL;
 	if (!o)
 		return NULL;
@@ -86,6 +87,7 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 		lose(ALYS_ST_LOST_READ);
 		return NULL;
 	}
+	note_window(site, &room->now);
 	read_gc(ctx, site, &room->now);
 	room->now.interval = drawn_for;
 	room->now.frame = PT_REGS_SP(ctx) + site->cfa_off;

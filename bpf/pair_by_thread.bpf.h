@@ -9,7 +9,7 @@
 /* By thread. The call that is to be waited for, or NULL. */
 static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 {
-	const struct alys_site *site = wanted_site(ctx);
+	const struct alys_site *site = wanted_call(ctx);
 	if (!site)
 		return NULL;
 	count_hit(site->shape);
@@ -50,6 +50,8 @@ static __noinline int thread_return(struct pt_regs *ctx)
 	/* A call waits only where it was wanted. */
 	if (!recording)
 		return 0;
+	if (config.windowed)
+		count(ALYS_ST_TRAPS);
 	struct thread_call *t = thread_call(false);
 	struct pending *p = t ? &t->call : NULL;
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)
