@@ -2,7 +2,7 @@
 # and #include "MODULE/file.h" leaves its part out.
 PARTS      := foundation capture heap output service interface
 foundation := base access sandbox event catalog allocators
-capture    := elf unwind code sites kernel probe intake target examine helper calibrate launch recording attach recorder
+capture    := elf unwind code sites kernel probe intake target examine helper calibrate launch recording attach window recorder
 heap       := boehm marking heapgraph collector liveness heapview
 output     := model trace symbol dwarf naming format sink report replay
 service    := monitor broker daemon http push
@@ -31,7 +31,8 @@ may_calibrate  := base event probe intake helper
 may_launch     := base intake target wire
 may_recording  := 
 may_attach     := base catalog unwind sites probe intake target examine calibrate recording allocators
-may_recorder   := base access event catalog unwind probe intake target launch liveness trace recording attach
+may_window     := base
+may_recorder   := base access event catalog unwind probe intake target launch window liveness model trace recording attach
 may_boehm      := base access elf
 may_marking    := base boehm
 may_heapgraph  := base elf boehm marking

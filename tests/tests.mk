@@ -11,6 +11,7 @@ module_objects = $(foreach m,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard $(call 
 	$(if $(filter sink,$(m)),$(BUILD)/user/output/sink/profile.pb-c.o))
 modules_for = $(call modules_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
+needs_test_window := model
 needs_test_launch_command := examine
 # Of this room only the protocol is explored: the others would come along.
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)

@@ -64,6 +64,12 @@ size_t attach_files(const struct attach *a)
 	return n;
 }
 
+const struct byte_counter *attach_counter(const struct attach *a, struct module_id module)
+{
+	const struct file_sites *f = sitecache_find(&a->sites, module);
+	return f && f->served && f->list.counter.known ? &f->list.counter : NULL;
+}
+
 void attach_share(struct attach *a, bool shared)
 {
 	a->shared = shared;

@@ -42,6 +42,8 @@ const struct attach_facts *attach_facts(const struct attach *a);
 bool attach_sample_gap(const struct attach *a);
 /* Files with allocators in them that are under probes. */
 size_t attach_files(const struct attach *a);
+/* Where the file counts the bytes that it hands out; NULL: it does not, or is not under probes. */
+const struct byte_counter *attach_counter(const struct attach *a, struct module_id module);
 
 /* Processes share their links, and our programs tell them apart. To be said before the first one is attached. */
 void attach_share(struct attach *a, bool shared);

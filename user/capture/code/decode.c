@@ -305,6 +305,28 @@ static enum insn_word use_of(const struct decoded *d, uint64_t vaddr, struct ins
 	return INSN_OTHER;
 }
 
+void insn_load_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_load *out)
+{
+	struct decoded d = { .bytes = bytes };
+	struct insn_use place = { 0 };
+	ZydisDecoder decoder;
+
+	*out = (struct insn_load){ .base = INSN_NO_REG };
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.operand_count_visible != 2 ||
+	    d.in.operand_width != 64 || d.op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    d.op[1].type != ZYDIS_OPERAND_TYPE_MEMORY || d.op[1].mem.index != ZYDIS_REGISTER_NONE)
+		return;
+	if (!set_place(&d, &d.op[1], vaddr, &place) && place.base < 0)
+		return;
+	out->loads = d.in.mnemonic == ZYDIS_MNEMONIC_MOV;
+	out->adds = d.in.mnemonic == ZYDIS_MNEMONIC_ADD;
+	out->reg = (int8_t)reg_of(d.op[0].reg.value);
+	out->base = place.base;
+	out->disp = place.base < 0 ? 0 : d.op[1].mem.disp.value;
+	out->address = place.address;
+}
+
 void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out)
 {
 	struct decoded d = { .bytes = bytes };

@@ -97,6 +97,16 @@ struct insn_use {
 
 void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use *out);
 
+/* A 64-bit load from memory, or an addition of what is there: into `reg`, from [base + disp], or, without a base, from address. */
+struct insn_load {
+	bool loads, adds;
+	int8_t reg, base;
+	int64_t disp;
+	uint64_t address;
+};
+
+void insn_load_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_load *out);
+
 /* False when the bytes are no instruction. */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out);
 

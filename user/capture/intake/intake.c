@@ -32,6 +32,8 @@ static void event_head(struct event *e, const struct alys_head *h, enum event_ki
 		e->flags |= EVENT_F_ATOMIC;
 	if (h->flags & ALYS_F_GC)
 		e->flags |= EVENT_F_GC;
+	if (h->flags & ALYS_F_WINDOW)
+		e->flags |= EVENT_F_WINDOW;
 }
 
 static void event_alloc(struct event *e, const struct alys_ev_alloc *a, enum event_kind kind)

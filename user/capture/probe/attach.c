@@ -20,9 +20,19 @@ struct plan {
 	const struct probe_order *order;
 	bool exits_only;   /* entries are attached already */
 	struct described *way;
+	bool window; /* its probes come and go */
 	size_t next_place; /* of the way: where the next site is described */
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
 };
+
+/* What asks for nothing between windows: with frees that are to be seen, blocks of windows would outlive them. */
+static bool may_come_and_go(const struct probe *p, const struct site_list *l)
+{
+	bool sees_frees = false;
+	for (size_t i = 0; i < l->sites_cnt; i++)
+		sees_frees |= l->sites[i].state == SITE_PROBED && l->sites[i].row->family != ALLOC_LIBGC;
+	return p->windowed && l->at == SAMPLE_AT_REFILL && l->counter.known && !sees_frees;
+}
 
 /* trial: the number of the one that it begins, or 0. */
 static void plan_begin(struct plan *plan, const struct probe_order *order, uint32_t trial, struct probe *p,
@@ -31,6 +41,7 @@ static void plan_begin(struct plan *plan, const struct probe_order *order, uint3
 	*plan = (struct plan){
 		.order = order,
 		.way = way,
+		.window = may_come_and_go(p, order->sites),
 		.session = { .prog = p->skel->progs.call_session, .session = true },
 		.plain_enter = { .prog = p->skel->progs.plain_enter },
 		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true },
@@ -61,11 +72,12 @@ static int take_place(struct plan *plan, struct probe *p, uint32_t *index, struc
 	return rc;
 }
 
-static int publish_site(struct plan *plan, struct probe *p, const struct alys_site *s,
+static int publish_site(struct plan *plan, struct probe *p, struct alys_site *s,
 			uint64_t *cookie, struct err *err)
 {
 	uint32_t index;
 	int rc = take_place(plan, p, &index, err);
+	s->flags |= plan->window ? ALYS_SITE_WINDOW : 0;
 	if (rc)
 		return rc;
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.sites), &index, s, BPF_ANY))
@@ -254,8 +266,10 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 	int rc = plan_all(plan, p, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = order[i]->offsets_cnt ? program_ready(p, order[i]->prog, err) : 0;
-	for (size_t i = 0; i < n && !rc; i++)
+	for (size_t i = 0; i < n && !rc; i++) {
+		order[i]->window = plan->window && !order[i]->trial;
 		rc = batch_attach(order[i], p, plan->order->tgid, plan->order->file_fd, err);
+	}
 	for (size_t i = 0; i < n; i++)
 		batch_free(order[i]);
 	return rc;

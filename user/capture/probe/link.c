@@ -42,6 +42,26 @@ static int refused(int code, const char *path, struct err *err)
 	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));
 }
 
+/* One that comes and goes is tried, too, while the others are out: whether it can be had is to be known now. */
+static int add_multi(const struct batch *b, struct probe *p, const struct rights_link *l, struct again *again)
+{
+	struct attachment *a = VEC_PUSH(p, attachments);
+	if (!a)
+		return -ENOMEM;
+	*a = (struct attachment){ .tgid = l->tgid, .trial = b->trial, .beside = b->beside, .file = probe_file_of(l->file_fd),
+				  .fd = rights_link(l) };
+	if (a->fd < 0) {
+		p->attachments_cnt--;
+		return a->fd;
+	}
+	if (again && p->out) {
+		leaving_put(a, 1);
+		a->fd = -1;
+	}
+	a->again = again;
+	return 0;
+}
+
 static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, const char *path,
 			struct err *err)
 {
@@ -55,18 +75,16 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 		.offsets = b->offsets,
 		.cookies = b->cookies,
 	};
-	struct attachment *a = VEC_PUSH(p, attachments);
-	if (!a)
+	struct again *again = b->window ? again_new(&l) : NULL;
+	if (b->window && !again)
 		return err_set(err, ENOMEM, "out of memory");
-	a->tgid = tgid;
-	a->trial = b->trial;
-	a->beside = b->beside;
-	a->file = probe_file_of(file_fd);
-	a->fd = rights_link(&l);
-	if (a->fd >= 0)
+	pthread_mutex_lock(&p->lock);
+	int rc = add_multi(b, p, &l, again);
+	pthread_mutex_unlock(&p->lock);
+	if (!rc)
 		return 0;
-	p->attachments_cnt--;
-	return refused(-a->fd, path, err);
+	again_free(again);
+	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : refused(-rc, path, err);
 }
 
 static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd,
@@ -128,15 +146,20 @@ bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file)
 static void detach(struct probe *p, const struct chosen *c)
 {
 	size_t kept = 0;
+	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
 		struct attachment a = p->attachments[i];
-		if (is_of(&a, c))
+		if (is_of(&a, c)) {
+			again_free(a.again);
+			p->attachments[i].again = NULL;
 			continue;
+		}
 		p->attachments[i] = p->attachments[kept];
 		p->attachments[kept++] = a;
 	}
 	leaving_put(p->attachments + kept, p->attachments_cnt - kept);
 	p->attachments_cnt = kept;
+	pthread_mutex_unlock(&p->lock);
 }
 
 /* No program runs any more that has these numbers in mind. */

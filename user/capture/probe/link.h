@@ -21,6 +21,7 @@ struct batch {
 	bool at_return; /* a plain return probe */
 	bool session;
 	bool beside;  /* of no allocator, in a file that may have one */
+	bool window;  /* comes and goes */
 	uint32_t trial; /* its attachments end with that trial, 0 = none */
 	uint64_t *offsets; /* in the file */
 	size_t offsets_cnt, offsets_cap;

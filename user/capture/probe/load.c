@@ -45,6 +45,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.all = cfg->all,
 		.tell_all = cfg->tell_all,
 		.stop_at_gc = cfg->stop_at_gc,
+		.windowed = cfg->windowed,
 	};
 	p->skel->bss->interval = cfg->interval;
 	for (int i = 0; i < 1024; i++)
@@ -174,6 +175,8 @@ struct probe *probe_open(const struct probe_config *cfg, struct err *err)
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
+	pthread_mutex_init(&p->lock, NULL);
+	p->windowed = cfg->windowed;
 	if (files_init(&p->files) ? err_set(err, ENOMEM, "out of memory") : load(p, cfg, err)) {
 		probe_close(p);
 		return NULL;

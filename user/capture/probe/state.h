@@ -2,9 +2,11 @@
 #ifndef ALYS_PROBE_STATE_H
 #define ALYS_PROBE_STATE_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "access/rights.h"
 #include "kernel/files.h"
 #include "kernel/tier.h"
 #include "probe/probe.h"
@@ -24,14 +26,25 @@ struct alys_bpf;
 struct bpf_program;
 struct programs;
 
+/* How a link is made anew, see probe/window.h. */
+struct again {
+	struct rights_link link;
+	uint64_t words[]; /* its offsets, then its cookies */
+};
+
+/* With a descriptor of the file of its own. NULL: no memory, or no descriptor left. */
+struct again *again_new(const struct rights_link *l);
+void again_free(struct again *a);
+
 /* One attachment: a multi link for many sites, or a perf event for one. */
 struct attachment {
 	uint32_t tgid; /* 0 = all targets */
 	uint32_t trial; /* number of the trial that it is for, 0 = none */
 	bool beside; /* see struct batch */
 	struct probe_file file;
-	int fd;        /* multi link; -1 when perf */
+	int fd;        /* multi link; -1 when perf, or out */
 	void *perf;    /* struct bpf_link of libbpf */
+	struct again *again; /* it comes and goes; NULL = it stays */
 };
 
 #define LISTENING 4
@@ -47,6 +60,9 @@ struct probe {
 	struct tables *tables;
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
+	pthread_mutex_t lock; /* of attachments, and of: */
+	bool out; /* those that come and go are out */
+	bool windowed; /* as configured */
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "recorder/windows.h"
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -60,6 +61,8 @@ void about_begin(struct live *l)
 		meta(l, "walk", "%s", walks[probe_walk(l->h.probe)]);
 	if (l->h.o->interval)
 		meta(l, "sample", "bytes:%" PRIu64, l->rate.interval);
+	if (l->windows)
+		meta(l, "max_overhead", "%g %%", l->h.o->max_overhead);
 	if (l->h.o->min_size)
 		meta(l, "min_size", "%" PRIu64, l->h.o->min_size);
 }
@@ -92,8 +95,26 @@ void about_liveness(struct live *l)
 		meta(l, "liveness", "%s", liveness);
 }
 
+static void about_windows(struct live *l)
+{
+	struct buf text = { 0 };
+	if (!l->windows)
+		return;
+	double missed = windows_missed(l->windows);
+	if (missed > 0 && !attach_sample_gap(l->attach))
+		meta(l, "sample_gap", "%.0f bytes of processes that no window met; more of --max-overhead, or of time, meets more", missed);
+	windows_describe(l->windows, &text);
+	meta(l, "windows", "%s", buf_str(&text));
+	buf_reset(&text);
+	windows_factors(l->windows, &text);
+	catalog_put_meta(l->h.catalog, "window_factors", buf_str(&text));
+	trace_write_meta(l->h.writer, "window_factors", buf_str(&text));
+	buf_free(&text);
+}
+
 void about_end(struct live *l)
 {
+	about_windows(l);
 	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
 	about_liveness(l);
 }

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "recorder/ledger.h"
 #include "recorder/roster.h"
+#include "recorder/windows.h"
 
 /* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
 #define POLL_MS 10
@@ -76,6 +77,7 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 	if (stack_hash)
 		e->stack = stacks_find(&l->stacks, &l->last.of, stack_hash);
 	l->stats.unknown_stacks += stack_hash && !e->stack.n;
+	windows_weigh(l->windows, e);
 	l->stats.written[e->kind]++;
 	if (gcwatch_event(&l->gc, who->tgid, e))
 		l->abandoned = true;
@@ -355,13 +357,14 @@ static int open_probes(struct live *l, struct err *err)
 		.all = l->all,
 		.tell_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
+		.windowed = o->max_overhead > 0 && o->interval,
 		.walk = (uint8_t)o->walk,
 		.stop_at_gc = o->stop_at_gc,
 	};
 	struct intake_ops in = live_intake_ops;
 	in.ctx = l;
 	l->h.probe = probe_open(&cfg, err);
-	if (!l->h.probe)
+	if (!l->h.probe || (cfg.windowed && !(l->windows = windows_new(l, o->max_overhead, err))))
 		return -err->code;
 	l->intake = intake_new(probe_ring_fd(l->h.probe), &in, err);
 	l->roster = l->intake ? roster_new(l, l->h.select, err) : NULL;
@@ -461,6 +464,7 @@ void live_close(struct live *l)
 		holder_stop(&l->holders[i]);
 	intake_free(l->intake);
 	gcwatch_free(&l->gc);
+	windows_free(l->windows);
 	probe_close(l->h.probe);
 	attach_free(l->attach);
 	roster_free(l->roster);
@@ -622,7 +626,8 @@ int live_step(struct live *l)
 	study_look(l->study);
 	rows_look(&l->rows, study_is_busy(l->study), now_ns());
 	attach_look(l->attach);
-	drain(l);
+	if (windows_look(l->windows))
+		drain(l);
 	gcwatch_ask(&l->gc, now_ns());
 	int ms = roster_work(l->roster);
 	tick(l);

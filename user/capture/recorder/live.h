@@ -26,6 +26,7 @@
 #include "trace/trace.h"
 
 struct live;
+struct windows;
 
 /* Who takes the events of a recording that has no file: a report about a running process. */
 struct live_tap {
@@ -70,6 +71,7 @@ struct live {
 	bool warned_silent;
 	bool warned_closed;
 	struct rate rate;
+	struct windows *windows; /* NULL = probes are in all the time, whatever they cost */
 	bool full; /* takes no new processes: memory is short */
 
 	struct gc_watch gc;

@@ -26,6 +26,7 @@ struct record_options {
 	bool force;           /* replace an existing output */
 	double duration;      /* seconds, 0 = until the end or Ctrl-C */
 	uint64_t interval;    /* bytes:N, 0 = every call */
+	double max_overhead;  /* percent of the targets' CPU time that probes may take when sampling, 0 = any */
 	uint32_t sample_at;   /* enum sample_at, SAMPLE_AT_ANY = what suits */
 	uint64_t min_size;
 	uint32_t backtrace;   /* enum backtrace */

@@ -266,6 +266,7 @@ static void find_text(struct plan *p)
 	if (lo == SIZE_MAX)
 		return;
 	l->gc_no_vaddr = f->gc_no_vaddr;
+	l->counter = counter_find(f);
 	for (size_t i = 0; is_library(f, gc) && i < n; i++) {
 		if (!seg[i].exec || f->list[lo].vaddr - seg[i].vaddr >= seg[i].memsz)
 			continue;

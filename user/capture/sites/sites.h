@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "code/counter.h"
 #include "alys.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -90,6 +91,7 @@ struct site_list {
 	size_t exits_cnt, exits_cap;
 	uint64_t text_lo, text_hi; /* the collector's own code, 0 without one */
 	uint64_t gc_no_vaddr;
+	struct byte_counter counter; /* of a collector */
 	enum sample_at at; /* call or refill */
 	bool takes_lists; /* where refills are looked for: code of the file takes libgc's lists for itself, see takers.h */
 	bool program; /* not a library: nothing loads it alone */

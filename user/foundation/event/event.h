@@ -23,6 +23,7 @@ enum event_kind {
 	EVENT_LOSS = 7, /* `size` events of kind `lost_kind` were lost shortly before this time */
 	EVENT_GC = 8,   /* a collection, from enter_ns to time_ns; its frees follow or came before */
 	EVENT_FORK = 9, /* `proc` begins with a copy of the heap of the process whose proc_id is in old_addr */
+	EVENT_WINDOW = 10, /* a window of old_addr ns from time_ns on: samples of it follow, and stand for `size` ns; its group is `batch` */
 };
 
 enum event_flag {
@@ -32,6 +33,7 @@ enum event_flag {
 	EVENT_F_CARRIED = 8, /* no call: a block that lived when the trace began, at time_ns; allocated at enter_ns */
 	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the kernel ended it for want of memory */
 	EVENT_F_STATUS = 32,        /* an exit: size is its status as wait(2) has it */
+	EVENT_F_WINDOW = 64,        /* sampled in the window that was told of last; its interval is for all that the window stands for */
 };
 
 struct event {

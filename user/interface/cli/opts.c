@@ -108,6 +108,16 @@ int opt_rows(const struct opt *o, const char *text, void *dest, struct err *err)
 	return rc;
 }
 
+int opt_percent(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	char *end;
+	double n = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "%")) || !(n >= 0) || n > 100)
+		return err_set(err, EINVAL, "--%s wants percent, such as 1 or 0.5, got \"%s\"", o->name, text);
+	*(double *)dest = n;
+	return 0;
+}
+
 int opt_seconds(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	char *end;

@@ -50,6 +50,7 @@ int opt_interval(const struct opt *o, const char *text, void *dest, struct err *
 int opt_ring(const struct opt *o, const char *text, void *dest, struct err *err);   /* uint64_t: a size that a ring can have */
 int opt_count(const struct opt *o, const char *text, void *dest, struct err *err);  /* uint32_t */
 int opt_rows(const struct opt *o, const char *text, void *dest, struct err *err);   /* uint64_t, up to what opt_count takes */
+int opt_percent(const struct opt *o, const char *text, void *dest, struct err *err); /* double, from 0 to 100 */
 int opt_seconds(const struct opt *o, const char *text, void *dest, struct err *err); /* double */
 /* double[2]: from and until, from 0 to until for opt_at; both options of a verb share the place. */
 int opt_between(const struct opt *o, const char *text, void *dest, struct err *err);

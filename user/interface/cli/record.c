@@ -50,6 +50,7 @@ static const struct opt options[] = {
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL", "record one allocation every N bytes on average" },
 	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL, "sample libgc at calls or where its free lists are filled" },
+	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL, "with --sample: of the processes' CPU time that probes may take; 0 is no limit" },
 	{ "min-size", 0, "BYTES", opt_size, AT(min_size), NULL, NULL, "pass over smaller allocations" },
 	{ "backtrace", 'b', "TYPE", opt_choice, AT(backtrace), "none|addr|name|full", "ALYS_BACKTRACE_TYPE", "what stacks hold (default full)" },
 	{ "backtrace-limit", 0, "N", parse_limit, AT(backtrace_limit), NULL, NULL, "frames a stack at most (default 256, up to 512)" },
@@ -88,6 +89,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "nothing to trace: give -p PID or -- COMMAND; see `alys-bpf --help`");
 	if (r->pids_cnt && r->command)
 		return err_set(err, EINVAL, "-p and -- COMMAND exclude each other: start one recording for each");
+	if (r->max_overhead > 0 && !r->interval)
+		return err_set(err, EINVAL, "--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
 	return output_of_environment(r, err);
 }
 

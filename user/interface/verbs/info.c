@@ -52,6 +52,7 @@ static void add_meta(struct buf *out, const struct catalog *c)
 		{ "hostname", "host" },       { "kernel", "kernel" }, { "version", "alys-bpf" },
 		{ "options", "options" },     { "tier", "probes" },   { "walk", "stack walk" },
 		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "sample_at", "sampled at" },
+		{ "max_overhead", "max overhead" }, { "windows", "windows" },
 		{ "min_size", "min size" },   { "liveness", "liveness" },
 		{ "dump", "heap" },
 	};
@@ -264,10 +265,10 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 	if (s->facts.carried)
 		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
 	buf_adds(out, "allocated    ");
-	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, t->var_alloc_cnt, t->est_alloc_sz, t->var_alloc_sz);
+	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, spread_var(&t->alloc_cnt_off), t->est_alloc_sz, spread_var(&t->alloc_sz_off));
 	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
 	buf_adds(out, "in use       ");
-	add_estimate(out, below, t->est_live_cnt, t->var_live_cnt, t->est_live_sz, t->var_live_sz);
+	add_estimate(out, below, t->est_live_cnt, spread_var(&t->live_cnt_off), t->est_live_sz, spread_var(&t->live_sz_off));
 	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
 	if (s->facts.inherited_free)
 		buf_addf(out, "             %" PRIu64 " frees by forked children of blocks that they got from their parent\n",

@@ -27,6 +27,7 @@
 #include "recorder/about.h"
 #include "recorder/ledger.h"
 #include "recorder/live.h"
+#include "recorder/windows.h"
 
 struct recording {
 	struct live live;
@@ -189,6 +190,7 @@ static int add_targets(struct recording *r, const struct record_options *o, stru
 static void end_recording(struct recording *r)
 {
 	struct live *l = &r->live;
+	windows_end(l->windows);
 	probe_stop(l->h.probe);
 	l->stopped_ns = now_ns();
 	probe_detach(l->h.probe, 0);

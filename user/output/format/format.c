@@ -312,10 +312,10 @@ void format_errors(const struct sink_input *in, struct buf *out)
 		bool bytes;
 		double estimate, var;
 	} sums[] = {
-		{ "live bytes", true, t->est_live_sz, t->var_live_sz },
-		{ "allocated bytes", true, t->est_alloc_sz, t->var_alloc_sz },
-		{ "live blocks", false, t->est_live_cnt, t->var_live_cnt },
-		{ "allocated blocks", false, t->est_alloc_cnt, t->var_alloc_cnt },
+		{ "live bytes", true, t->est_live_sz, spread_var(&t->live_sz_off) },
+		{ "allocated bytes", true, t->est_alloc_sz, spread_var(&t->alloc_sz_off) },
+		{ "live blocks", false, t->est_live_cnt, spread_var(&t->live_cnt_off) },
+		{ "allocated blocks", false, t->est_alloc_cnt, spread_var(&t->alloc_cnt_off) },
 	};
 	size_t n = in->snapshot->facts.sampled ? sizeof(sums) / sizeof(sums[0]) : 0;
 	for (size_t i = 0; i < n; i++) {

@@ -11,24 +11,16 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "model/block.h"
 #include "model/lineage.h"
 #include "model/model.h"
 #include "model/watch.h"
-
-/* One live block. Kept small: a big server has tens of millions. */
-struct block {
-	uint64_t id; /* in the free list: place of the next free block + 1 */
-	uint64_t size;
-	uint64_t time_ns;
-	double weight; /* what was added to est_live, so that the same is taken off */
-	uint32_t row;
-	uint32_t tag; /* the listener's */
-};
 
 /* Live blocks of one process: address -> place in heap.blocks. */
 struct proc_heap {
 	struct map live;
 	struct lineage line;
+	double stands[SPREAD_GROUPS]; /* what its windows stand for, by group */
 };
 
 struct heap {
@@ -47,6 +39,7 @@ struct heap {
 	struct totals all;
 	struct heap_facts facts;
 	uint64_t last_id;
+	uint32_t group;               /* of the window that samples are of now */
 	struct map split_index; /* place of the row of (proc, stack) << 32 | number of the split */
 	struct map split_ids;   /* thread or size -> number */
 	struct watch watch;
@@ -173,54 +166,6 @@ static void give_block(struct heap *h, size_t place)
 	h->free_head = place + 1;
 }
 
-/* What a block adds to the variance of a sum of bytes: see struct totals. */
-static double variance_of(const struct block *b)
-{
-	double est_sz = b->weight * (double)b->size;
-	return b->weight > 1 ? est_sz * (est_sz - (double)b->size) : 0;
-}
-
-/* The same of their number. */
-static double spread_of(const struct block *b)
-{
-	return b->weight > 1 ? b->weight * (b->weight - 1) : 0;
-}
-
-static void add_allocated(struct totals *t, const struct block *b)
-{
-	t->alloc_cnt++;
-	t->alloc_sz += b->size;
-	t->est_alloc_cnt += b->weight;
-	t->est_alloc_sz += b->weight * (double)b->size;
-	t->var_alloc_cnt += spread_of(b);
-	t->var_alloc_sz += variance_of(b);
-}
-
-static void add_live(struct totals *t, const struct block *b)
-{
-	t->live_cnt++;
-	t->live_sz += b->size;
-	t->est_live_cnt += b->weight;
-	t->est_live_sz += b->weight * (double)b->size;
-	t->var_live_cnt += spread_of(b);
-	t->var_live_sz += variance_of(b);
-}
-
-static void take_from(struct totals *t, const struct block *b)
-{
-	t->live_cnt--;
-	t->live_sz -= b->size;
-	t->est_live_cnt -= b->weight;
-	t->est_live_sz -= b->weight * (double)b->size;
-	t->var_live_cnt -= spread_of(b);
-	t->var_live_sz -= variance_of(b);
-	/* Rounding of many additions must not outlive the last block. */
-	if (!t->live_cnt)
-		t->est_live_cnt = t->est_live_sz = t->var_live_cnt = t->var_live_sz = 0;
-	t->var_live_cnt = fmax(t->var_live_cnt, 0);
-	t->var_live_sz = fmax(t->var_live_sz, 0);
-}
-
 static struct watched watched_of(const struct heap *h, const struct block *b, const struct event *e)
 {
 	return (struct watched){
@@ -230,7 +175,7 @@ static struct watched watched_of(const struct heap *h, const struct block *b, co
 		.id = b->id,
 		.cnt = b->weight,
 		.sz = b->weight * (double)b->size,
-		.var = variance_of(b),
+		.var = block_variance(b),
 		.born_ns = b->time_ns,
 		.event = e,
 	};
@@ -254,11 +199,11 @@ static void begin_block(struct heap *h, struct block *b, const struct event *e)
 	struct watched change = watched_of(h, b, e);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);
-	add_live(&h->rows[b->row].t, b);
-	add_live(&h->all, b);
+	block_begins(&h->rows[b->row].t, b);
+	block_begins(&h->all, b);
 	if (!(e->flags & EVENT_F_CARRIED)) {
-		add_allocated(&h->rows[b->row].t, b);
-		add_allocated(&h->all, b);
+		block_allocated(&h->rows[b->row].t, b);
+		block_allocated(&h->all, b);
 	}
 	if (h->watch.what)
 		watch_begun(&h->watch, &change);
@@ -279,8 +224,8 @@ static void end_block(struct heap *h, size_t place, enum life_end how, const str
 		change.temporary = lifetimes_temporary(&h->watch.lifetimes, &change);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);
-	take_from(&h->rows[b->row].t, b);
-	take_from(&h->all, b);
+	block_ends(&h->rows[b->row].t, b);
+	block_ends(&h->all, b);
 	if (h->watch.what)
 		watch_ended(&h->watch, &change);
 	tell_end(h, b, change.temporary, how, e);
@@ -310,6 +255,7 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	*live = (uint64_t)place;
 	struct block *b = &h->blocks[place];
 	*b = (struct block){ .id = id, .size = e->size, .weight = weight, .row = row,
+			     .group = e->flags & EVENT_F_WINDOW ? h->group : 0,
 			     .time_ns = e->flags & EVENT_F_CARRIED ? e->enter_ns : e->time_ns };
 	begin_block(h, b, e);
 	return 0;
@@ -403,7 +349,7 @@ static void note_live(const struct heap *h, struct growth *g, size_t place, uint
 	const struct block *b = &h->blocks[place];
 	const struct life life = life_of(b, false);
 	if (h->watch.what & HEAP_GROWTH)
-		growth_note_live(g, b->row, &life, variance_of(b), now);
+		growth_note_live(g, b->row, &life, block_variance(b), now);
 }
 
 /* Who has children that go on, such as a daemon's first one, is asked by them for what it had of its own parent. */
@@ -458,6 +404,15 @@ static void note_loss(struct heap *h, const struct event *e)
 		h->facts.lost_allocs += e->size;
 }
 
+static int begin_window(struct heap *h, const struct event *e)
+{
+	struct proc_heap *p = proc_of(h, e->proc);
+	h->group = e->batch <= SPREAD_GROUPS ? e->batch : 0;
+	if (p && h->group)
+		p->stands[h->group - 1] += (double)e->size;
+	return p ? 0 : -ENOMEM;
+}
+
 static void note_event(struct heap_facts *f, const struct event *e)
 {
 	f->sampled = f->sampled || e->interval;
@@ -497,6 +452,8 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	case EVENT_LOSS:
 		note_loss(h, e);
 		return 0;
+	case EVENT_WINDOW:
+		return begin_window(h, e);
 	default:
 		return 0;
 	}
@@ -511,11 +468,11 @@ const struct totals *heap_totals(const struct heap *h)
 static void reweigh(struct totals *t, struct block *b, bool kept)
 {
 	struct block was = *b;
-	take_from(t, &was);
+	block_ends(t, &was);
 	if (!kept)
 		return;
 	was.weight *= 2;
-	add_live(t, &was);
+	block_begins(t, &was);
 }
 
 struct thinning {
@@ -764,6 +721,32 @@ static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t 
 	return rc;
 }
 
+enum { SPREADS = 4 };
+
+static void spreads_of(struct totals *t, struct spread *out[SPREADS])
+{
+	struct spread *all[SPREADS] = { &t->alloc_cnt_off, &t->live_cnt_off, &t->alloc_sz_off, &t->live_sz_off };
+	memcpy(out, all, sizeof(all));
+}
+
+/* Rows are off what their process' windows would make them expect; together they are off by the sum. */
+static void settle(const struct heap *h, struct snapshot *s)
+{
+	struct spread *all[SPREADS], *of_row[SPREADS];
+	spreads_of(&s->all, all);
+	for (int k = 0; k < SPREADS; k++)
+		memset(all[k]->between, 0, sizeof(all[k]->between));
+	for (size_t i = 0; i < s->n; i++) {
+		const uint64_t *known = map_get(&h->proc_index, s->rows[i].proc.n);
+		spreads_of(&s->rows[i].t, of_row);
+		for (int k = 0; known && k < SPREADS; k++) {
+			spread_settle(of_row[k], h->procs[*known].stands);
+			for (int g = 0; g < SPREAD_GROUPS; g++)
+				all[k]->between[g] += of_row[k]->between[g];
+		}
+	}
+}
+
 struct snapshot *heap_snapshot(const struct heap *h)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
@@ -775,6 +758,8 @@ struct snapshot *heap_snapshot(const struct heap *h)
 	}
 	for (size_t i = 0; s && s->rows && i < n; i++)
 		s->rows[i] = h->rows[order[i]];
+	if (s && s->rows)
+		settle(h, s);
 	if (s && (!s->rows || watch_fill(&h->watch, h->rows, s, order) || fill_growth(h, s, order))) {
 		snapshot_free(s);
 		s = NULL;

@@ -26,18 +26,32 @@ struct applied {
 	double weight; /* allocations this event stands for; 1 when not sampled */
 };
 
+/*
+ * How far an estimate is from the truth. Blocks hit independently, each of weight w, add w * (w - 1), times size^2 for bytes
+ * (Horvitz and Thompson). Samples of windows come in clusters: windows are dealt out to groups, and how the groups' sums
+ * differ tells the variance (random groups: Wolter, Introduction to Variance Estimation, 2007, ch. 2). Its root is the
+ * standard error; 1.96 of it on each side are 95 %, for Student's t is in it already.
+ */
+#define SPREAD_GROUPS 16
+
+struct spread {
+	double var;      /* as if all were independent */
+	double windowed; /* the part of it that is of windows */
+	float between[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off the mean: both can be added */
+};
+
+void spread_add(struct spread *to, const struct spread *s);
+double spread_var(const struct spread *s);
+/* From sums to differences; `stands`: the time that each group stands for. */
+void spread_settle(struct spread *s, const double stands[SPREAD_GROUPS]);
+
 /* Sums are of the real events; est_* are scaled to the whole when sampled, equal when not. */
 struct totals {
 	uint64_t alloc_cnt, alloc_sz; /* realloc counts as an allocation of its new size */
 	uint64_t live_cnt, live_sz;
 	double est_alloc_cnt, est_alloc_sz;
 	double est_live_cnt, est_live_sz;
-	/*
-	 * Variance of the estimates: each sampled block of weight w adds w * (w - 1), times size^2 for bytes,
-	 * which is Horvitz and Thompson's for blocks hit independently. Its root is the standard error.
-	 */
-	double var_alloc_cnt, var_live_cnt;
-	double var_alloc_sz, var_live_sz;
+	struct spread alloc_cnt_off, live_cnt_off, alloc_sz_off, live_sz_off; /* of the estimates */
 };
 
 struct snapshot_row {
@@ -65,7 +79,7 @@ extern const uint64_t age_limits_ns[AGE_CNT]; /* 1 ms 10 ms 100 ms 1 s 10 s 1 mi
 /* All numbers below are scaled to the whole when sampled. */
 struct peak_row {
 	double cnt, sz; /* live when the whole heap was at its largest */
-	double var;     /* of sz, like the var_* of totals; so are the others below */
+	double var;     /* of sz, as if blocks were hit independently; so are the others below */
 	uint64_t epoch; /* the heap's business */
 };
 

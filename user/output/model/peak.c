@@ -12,7 +12,7 @@ void peak_before(struct peak *p, const struct watched *w)
 	r->epoch = p->epoch;
 	r->cnt = w->of_row->est_live_cnt;
 	r->sz = w->of_row->est_live_sz;
-	r->var = w->of_row->var_live_sz;
+	r->var = w->of_row->live_sz_off.var;
 }
 
 void peak_after(struct peak *p, const struct watched *w)
@@ -21,7 +21,7 @@ void peak_after(struct peak *p, const struct watched *w)
 		return;
 	p->sz = w->all->est_live_sz;
 	p->cnt = w->all->est_live_cnt;
-	p->var = w->all->var_live_sz;
+	p->var = w->all->live_sz_off.var;
 	p->time_ns = w->event->time_ns;
 	p->epoch++;
 }
@@ -38,7 +38,7 @@ int peak_fill(const struct peak *p, const struct snapshot_row *heap_rows, struct
 		if (s->peak[i].epoch != p->epoch) {
 			s->peak[i].cnt = t->est_live_cnt;
 			s->peak[i].sz = t->est_live_sz;
-			s->peak[i].var = t->var_live_sz;
+			s->peak[i].var = t->live_sz_off.var;
 		}
 	}
 	s->peak_cnt = p->cnt;

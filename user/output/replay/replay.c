@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "access/infile.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "replay/allowance.h"
 
 /* Nothing that the file says may take more than its size allows. */
@@ -57,10 +59,39 @@ struct applying {
 	void *ctx;
 };
 
-static int on_event(void *ctx, const struct event *e)
+/* "ID:FACTOR ...", as known when the recording was over: by what the process itself had counted. */
+static int read_factors(struct replay *r)
+{
+	const char *at = catalog_meta(r->catalog, "window_factors");
+	for (char *end; at && *at; at = end + (*end == ' ')) {
+		unsigned long id = strtoul(at, &end, 10);
+		if (end == at || *end != ':')
+			break;
+		double factor = strtod(end + 1, &end);
+		double *place = VEC_PUSH(r, factor);
+		uint64_t *no = place ? map_put(&r->factors, id) : NULL;
+		if (!no)
+			return -ENOMEM;
+		*place = factor > 0 && isfinite(factor) ? factor : 1;
+		*no = r->factor_cnt;
+	}
+	return 0;
+}
+
+static void weigh(const struct replay *r, struct event *e)
+{
+	const uint64_t *no = e->flags & EVENT_F_WINDOW && e->interval ? map_get(&r->factors, e->proc.n) : NULL;
+	uint64_t size = e->span ? e->span : e->size;
+	if (no)
+		e->interval = sample_interval(size, fmax(1, r->factor[*no - 1] * sample_weight(size, e->interval)));
+}
+
+static int on_event(void *ctx, const struct event *read)
 {
 	struct applying *to = ctx;
 	struct applied did = { 0 };
+	struct event weighed = *read, *e = &weighed;
+	weigh(to->replay, e);
 	if (e->time_ns < to->replay->from_ns || (to->replay->until_ns && e->time_ns > to->replay->until_ns))
 		return 0;
 	to->replay->within |= e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;
@@ -94,7 +125,9 @@ int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, 
 		  void *ctx, struct err *err)
 {
 	struct applying to = { .replay = r, .fn = fn, .ctx = ctx };
-	int rc = trace_each_event(r->trace, on_event, &to, err);
+	int rc = read_factors(r);
+	if (!rc)
+		rc = trace_each_event(r->trace, on_event, &to, err);
 	if (rc == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory while replaying the trace: it wants more than the %llu MiB that a file of its size may "
 			"take", (unsigned long long)allowance() >> 20);
@@ -124,5 +157,7 @@ void replay_close(struct replay *r)
 	trace_close(r->trace);
 	catalog_free(r->catalog);
 	heap_free(r->heap);
+	map_free(&r->factors);
+	free(r->factor);
 	*r = (struct replay){ 0 };
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "catalog/catalog.h"
 #include "model/model.h"
 #include "trace/trace.h"
@@ -16,6 +17,9 @@ struct replay {
 	struct catalog *catalog;
 	struct heap *heap;
 	struct trace_health health;
+	struct map factors; /* process -> place in factor + 1: what samples of its windows stand for beyond what they say */
+	double *factor;
+	size_t factor_cnt, factor_cap;
 	uint64_t from_ns, until_ns; /* events outside do not happen; 0 = no limit */
 	bool within;                /* some call was within the limits */
 };

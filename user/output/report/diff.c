@@ -29,7 +29,8 @@ struct diff {
 
 static struct group a_second(const struct group *v, double length_s)
 {
-	return (struct group){ v->label, v->cnt / length_s, v->sz / length_s, v->var / (length_s * length_s), v->of_cnt / length_s };
+	return (struct group){ v->label, v->cnt / length_s, v->sz / length_s, { .var = spread_var(&v->off) / (length_s * length_s) },
+			       v->of_cnt / length_s };
 }
 
 static int take_side(struct diff *d, size_t side)
@@ -125,7 +126,7 @@ static int fill(struct diff *d, const struct pair *p, const char *what, struct c
 	*row++ = (struct cell){ .number = p->b.sz };
 	*row++ = (struct cell){ .number = change(p) };
 	if (d->sampled)
-		*row++ = (struct cell){ .number = sqrt(p->a.var + p->b.var) };
+		*row++ = (struct cell){ .number = sqrt(spread_var(&p->a.off) + spread_var(&p->b.off)) };
 	*row++ = (struct cell){ .number = change_cnt(p) };
 	*row++ = (struct cell){ .text = text };
 	*row = (struct cell){ .text = p->label };

@@ -59,17 +59,17 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	const struct totals *t = &s->rows[i].t;
 	switch (g->show) {
 	case SHOW_ALLOC:
-		return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .var = t->var_alloc_sz };
+		return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .off = t->alloc_sz_off };
 	case SHOW_PEAK:
-		return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz, .var = s->peak[i].var };
+		return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz, .off.var = s->peak[i].var };
 	case SHOW_TEMPORARY:
 		return (struct group){ .cnt = s->lifetimes[i].temp_cnt, .sz = s->lifetimes[i].temp_sz,
 				       .of_cnt = t->est_alloc_cnt };
 	case SHOW_FREED:
 		return (struct group){ .cnt = s->lifetimes[i].freed_cnt, .sz = s->lifetimes[i].freed_sz,
-				       .var = s->lifetimes[i].freed_var };
+				       .off.var = s->lifetimes[i].freed_var };
 	default:
-		return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .var = t->var_live_sz };
+		return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .off = t->live_sz_off };
 	}
 }
 
@@ -77,7 +77,7 @@ static void add_value(struct group *to, const struct group *v)
 {
 	to->cnt += v->cnt;
 	to->sz += v->sz;
-	to->var += v->var;
+	spread_add(&to->off, &v->off);
 	to->of_cnt += v->of_cnt;
 }
 

@@ -8,7 +8,7 @@
 struct group {
 	uint32_t label; /* in groups.labels; a stack is its frames, one a line */
 	double cnt, sz;
-	double var;      /* of sz, when sampled */
+	struct spread off; /* of sz, when sampled */
 	double of_cnt;   /* allocations that cnt is a part of (temporary) */
 };
 

@@ -56,7 +56,7 @@ static int plain_fill(const struct groups *g, const struct group *v, struct shee
 	*row++ = (struct cell){ .number = v->cnt };
 	*row++ = (struct cell){ .number = v->sz };
 	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(v->var) };
+		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
 	if (g->by != BY_STACK)
 		*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
 	*row = (struct cell){ .text = v->label };
@@ -82,7 +82,7 @@ static int function_fill(const struct groups *g, const struct group *v, struct s
 	*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
 	*row++ = (struct cell){ .number = v->sz };
 	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(v->var) };
+		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
 	*row = (struct cell){ .number = v->cnt > 0 ? v->sz / v->cnt : 0 };
 	return 0;
 }
@@ -139,7 +139,7 @@ static int leaked_fill(const struct groups *g, const struct group *v, struct she
 	*row++ = (struct cell){ .number = v->cnt };
 	*row++ = (struct cell){ .number = v->sz };
 	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(v->var) };
+		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
 	*row++ = (struct cell){ .number = growth_row_gained(r) };
 	if (has_error(g))
 		*row++ = (struct cell){ .number = sqrt(r->gained_var) };
@@ -170,7 +170,7 @@ static int freed_fill(const struct groups *g, const struct group *v, struct shee
 	*row++ = (struct cell){ .number = v->cnt };
 	*row++ = (struct cell){ .number = v->sz };
 	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(v->var) };
+		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
 	*row++ = (struct cell){ .number = r->freed_cnt > 0 ? r->life_ns / r->freed_cnt / 1e9 : 0 };
 	*row++ = (struct cell){ .text = text };
 	*row++ = (struct cell){ .number = r->moved_cnt };
@@ -222,7 +222,7 @@ static void put_exit_note(const struct groups *g, struct buf *out)
 
 static void put_error_note(const struct groups *g, struct buf *out)
 {
-	double error = sqrt(g->all.var);
+	double error = sqrt(spread_var(&g->all.off));
 	buf_adds(out, "standard error of the total: ");
 	text_count(out, (uint64_t)llround(error));
 	buf_addf(out, " bytes (%.1f %%)\n", part(error, g->all.sz));

@@ -60,8 +60,9 @@ static void put_totals(struct buf *out, const struct totals *t)
 
 static void put_error(struct buf *out, const struct totals *t)
 {
-	if (t->var_live_sz > 0)
-		buf_addf(out, "error\t%.0f\n", ceil(sqrt(t->var_live_sz)));
+	double var = spread_var(&t->live_sz_off);
+	if (var > 0)
+		buf_addf(out, "error\t%.0f\n", ceil(sqrt(var)));
 }
 
 static int gather_processes(struct feed *f)

@@ -312,8 +312,8 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 static void put_estimated(struct buf *b, const struct flame *f)
 {
 	const struct totals *t = &f->in->snapshot->all;
-	double var = f->value == VALUE_ALLOC_SPACE ? t->var_alloc_sz :
-		     f->value == VALUE_INUSE_SPACE ? t->var_live_sz : 0;
+	double var = f->value == VALUE_ALLOC_SPACE ? spread_var(&t->alloc_sz_off) :
+		     f->value == VALUE_INUSE_SPACE ? spread_var(&t->live_sz_off) : 0;
 	if (!f->in->snapshot->facts.sampled)
 		return;
 	buf_adds(b, " (estimated");

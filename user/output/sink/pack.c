@@ -89,7 +89,7 @@ static void put_paths(const struct paths *p, const uint32_t *order, size_t n, st
 /* Blocks of one path are much alike, so this holds for any of them; none is known where all were carried over. */
 static double var_per_byte(const struct tally *t, const struct tally_row *r)
 {
-	return r->alloc.sz > 0 ? r->var_alloc / r->alloc.sz : (double)format_interval(t->paths.catalog);
+	return r->alloc.sz > 0 ? spread_var(&r->alloc_off) / r->alloc.sz : (double)format_interval(t->paths.catalog);
 }
 
 /*

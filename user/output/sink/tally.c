@@ -103,13 +103,13 @@ static int add_sums(struct tally *t, const struct snapshot *s)
 		if (!r)
 			return -ENOMEM;
 		add(&r->alloc, &(struct amount){ s->rows[i].t.est_alloc_cnt, s->rows[i].t.est_alloc_sz });
-		r->var_alloc += s->rows[i].t.var_alloc_sz;
+		spread_add(&r->alloc_off, &s->rows[i].t.alloc_sz_off);
 		add(&r->peak, &(struct amount){ s->peak[i].cnt, s->peak[i].sz });
 	}
 	t->peak = (struct amount){ s->peak_cnt, s->peak_sz };
 	t->peak_ns = s->peak_ns;
-	t->var_live = s->all.var_live_sz;
-	t->var_alloc = s->all.var_alloc_sz;
+	t->var_live = spread_var(&s->all.live_sz_off);
+	t->var_alloc = spread_var(&s->all.alloc_sz_off);
 	t->var_peak = s->peak_var;
 	t->lost_frees = s->facts.lost_frees;
 	return 0;

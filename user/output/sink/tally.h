@@ -20,7 +20,7 @@ struct tally_row {
 	double life_ns;    /* sum over the ended, and over the rest until the end */
 	/* After tally_end: */
 	struct amount alloc;
-	double var_alloc;   /* of alloc.sz: see model.h */
+	struct spread alloc_off; /* of alloc.sz */
 	struct amount peak; /* live when the whole heap was at its largest */
 };
 

@@ -80,7 +80,7 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 	const struct totals *t = heap_totals(o->heap);
 	*out = (struct continuous_process){
 		.tgid = p ? p->tgid : 0, .proc = o->proc, .comm = p ? p->comm : "", .exe = p ? p->exe : "",
-		.start_ns = p ? p->start_ns : 0, .live = t->est_live_sz, .live_error = sqrt(t->var_live_sz), .rate = o->rate,
+		.start_ns = p ? p->start_ns : 0, .live = t->est_live_sz, .live_error = sqrt(t->live_sz_off.var), .rate = o->rate,
 		.live_below = t->live_cnt ? 0 : unsampled_below(c->live.rate.interval),
 		.events = a.recorded, .lost = account_lost(&a), .history = o->history, .history_cnt = o->history_cnt,
 		.history_step_s = NOTE_NS / 1e9, .resident = o->resident, .begun_ns = o->begun_ns,

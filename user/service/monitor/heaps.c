@@ -264,8 +264,8 @@ static void count_from(struct totals *t, const struct totals *base)
 	t->alloc_sz -= base->alloc_sz;
 	t->est_alloc_cnt -= base->est_alloc_cnt;
 	t->est_alloc_sz -= base->est_alloc_sz;
-	t->var_alloc_cnt -= base->var_alloc_cnt;
-	t->var_alloc_sz -= base->var_alloc_sz;
+	t->alloc_cnt_off.var -= base->alloc_cnt_off.var;
+	t->alloc_sz_off.var -= base->alloc_sz_off.var;
 }
 
 /* What a forgotten stack had then is in its process' row without a stack now, though it came again. */

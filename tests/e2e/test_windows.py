@@ -1,0 +1,141 @@
+"""--max-overhead: probes that come and go, and estimates that keep to their word all the same."""
+
+import json
+import re
+import time
+
+import pytest
+
+from conftest import PROGS, STRAIGHT, alys, assert_law, events_of, probe_programs, site_of
+from test_safety import assert_clean
+
+pytestmark = pytest.mark.bpf
+
+FAR = 6  # standard errors: one look in thousands is beyond four, none beyond six
+SITES = "site_rest", "site_tenth"
+
+
+def recorded(trace, *words, args=()):
+    """What the program says of itself, of one recording."""
+    done = alys("--force", "-o", trace, *args, "--", *words, env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
+
+
+def estimates(trace):
+    done = alys("report", "--show", "alloc", "-f", "json", trace)
+    assert done.returncode == 0, done.stderr
+    return {row["site"].split()[0]: (row["bytes"], row["error"]) for row in json.loads(done.stdout)["rows"]}
+
+
+def windows_of(trace):
+    """How many there were, as info says; 0 when probes were in all the time."""
+    line = re.search(r"^windows +(.*)$", alys("info", trace).stdout, re.M).group(1)
+    assert re.search(r"% of the time covered", line) and re.search(r"took [\d.e+-]+ % of the programs' CPU time", line), line
+    found = re.search(r"in (\d+) windows?;", line)
+    return int(found.group(1)) if found else 0
+
+
+@pytest.mark.parametrize("mode", ["steady", "bursty", "periodic", "startup", "threads"])
+def test_estimates_hold(tmp_path, mode):
+    """Sizes are the ends of size classes, so that a refill's blocks are what was asked for, but for one byte."""
+    trace = tmp_path / "t.alys"
+    truth = recorded(trace, PROGS / "c_gcrates", "4", mode, args=("-s", "bytes:4k", "--max-overhead", "3"))
+    told = estimates(trace)
+    assert windows_of(trace) > 0 or mode == "startup"
+    assert_law(trace)
+    if mode != "steady" and "that no window met" in alys("info", trace).stdout:
+        return
+    for site in SITES:
+        size, error = told[site]
+        assert error > 0 and abs(size - truth[site]["bytes"]) <= FAR * error, (site, size, error, truth[site])
+    # The collector's own counter has the sum, however few windows there were.
+    both, exact = sum(told[s][0] for s in SITES), sum(truth[s]["bytes"] for s in SITES)
+    assert 0.5 * exact < both < 2 * exact, (both, exact)
+
+
+def test_what_no_window_met_is_told(tmp_path):
+    """Of a program that is over before the first window nothing but its start is known, and that is said."""
+    trace = tmp_path / "t.alys"
+    # Gaps are drawn: now and then the first one is short.
+    for _ in range(10):
+        recorded(trace, PROGS / "c_gcrates", "1", "steady", args=("-s", "bytes:4k", "--max-overhead", "0.001"))
+        if windows_of(trace) == 0:
+            break
+    assert windows_of(trace) == 0
+    for told in alys("info", trace), alys("report", "--show", "alloc", trace):
+        assert re.search(r"not sampled.* bytes of processes that no window met", told.stdout), told.stdout
+
+
+def test_weights_say_the_same_as_reports(tmp_path):
+    trace = tmp_path / "t.alys"
+    recorded(trace, PROGS / "c_gcrates", "2", "steady", args=("-s", "bytes:16k", "--max-overhead", "1"))
+    told = estimates(trace)
+    found = dict.fromkeys(SITES, 0)
+    for event in events_of(trace, tmp_path):
+        if event["kind"] == "alloc" and site_of(event) in found:
+            found[site_of(event)] += event["weight"] * event["size"]
+    for site in SITES:
+        assert found[site] == pytest.approx(told[site][0], rel=1e-3), site
+
+
+def test_in_use_of_a_collector(tmp_path):
+    """What windows saw is followed by marks to its end, like everything else."""
+    trace = tmp_path / "t.alys"
+    recorded(trace, PROGS / "c_gcrates", "3", "steady", args=("-s", "bytes:4k", "--max-overhead", "1"))
+    assert windows_of(trace) > 0
+    kinds = [e["kind"] for e in events_of(trace, tmp_path)]
+    assert kinds.count("free") > 0.3 * kinds.count("alloc"), (kinds.count("free"), kinds.count("alloc"))
+
+
+def test_cheap_probes_stay(tmp_path):
+    """Far below the budget nothing changes: no window, no other weight."""
+    trace = tmp_path / "t.alys"
+    truth = recorded(trace, PROGS / "c_gcrates", "1", "periodic", args=("-s", "bytes:4k", "--max-overhead", "100"))
+    assert windows_of(trace) == 0
+    for site, (size, error) in estimates(trace).items():
+        if site in SITES:
+            assert abs(size - truth[site]["bytes"]) <= FAR * error
+
+
+def test_probes_that_must_stay_are_told_of(tmp_path):
+    """Frees are to be seen: probes of malloc stay in, and what that costs is said."""
+    trace = tmp_path / "t.alys"
+    done = alys("--force", "-o", trace, "-s", "bytes:64k", "--max-overhead", "0.1", "--", PROGS / "c_rates", "1", "steady", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"probes took .* of the CPU time, not 0.1 %: they stay in where frees are seen", done.stderr), done.stderr
+    assert windows_of(trace) == 0
+    assert_law(trace)
+
+
+def test_it_wants_samples():
+    done = alys("--max-overhead", "1", "--", "/bin/true")
+    assert done.returncode == 2 and "--max-overhead is for samples" in done.stderr
+
+
+@pytest.mark.parametrize("percent", ["-1", "101", "some", ""])
+def test_bad_percent(percent):
+    done = alys("-s", "bytes:4k", "--max-overhead", percent, "--", "/bin/true")
+    assert done.returncode == 2 and "--max-overhead wants percent" in done.stderr
+
+
+def test_killed_between_and_in_windows(started, tmp_path):
+    """Whenever the recorder dies, its probes go, and the program goes on."""
+    before = probe_programs()
+    program = started.program("c_gcrates", "6", "steady").wait_ready().go()
+    for n in range(3):
+        tracer = started.tracer("-p", program.pid, "-o", tmp_path / f"{n}.alys", "-s", "bytes:4k", "--max-overhead", "1").recording()
+        time.sleep(0.3 + 0.007 * n)
+        tracer.kill()
+        assert_clean(program.pid, before)
+    assert json.loads(program.line())["sites"]["site_rest"]["allocs"] > 0
+    assert program.finish() == 0
+
+
+@pytest.mark.parametrize("name,args", [("alloc.release", []), ("alloc.staticgc", []), ("torture.release", ["2000"])])
+def test_crystal(tmp_path, name, args):
+    """Fibers, threads and a collector within the executable: every hit is accounted for."""
+    trace = tmp_path / "t.alys"
+    done = alys("--force", "-q", "-o", trace, "-s", "bytes:4k", "--max-overhead", "0.1", "--", PROGS / name, *args, env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    assert_law(trace, lost=None)

@@ -1,0 +1,9 @@
+/* libs: -lgc -lpthread */
+/* rates.h with libgc: sampled where free lists are filled. */
+#define GC_THREADS
+#include <gc.h>
+
+#define SMALL(size) (GC_malloc)(size)
+#define DROP(p) (void)(p)
+#define BEGIN() GC_INIT()
+#include "rates.h"

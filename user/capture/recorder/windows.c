@@ -1,0 +1,533 @@
+/* recorder/windows: see windows.h. */
+#include "recorder/windows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "access/rights.h"
+#include "attach/attach.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "model/model.h"
+#include "probe/window.h"
+#include "window/budget.h"
+#include "window/ratio.h"
+#include "window/schedule.h"
+
+#define LENGTH_NS 5000000ull
+/* How often the price is looked at while probes are in. */
+#define LOOK_NS 50000000ull
+/* Calls that are under way when a window is shut come back. */
+#define COME_BACK_NS 1000000ull
+/* A sample takes its call stack and its record: about three stops more. */
+#define SAMPLE_TRAPS 3
+
+enum state {
+	STRETCH, /* probes are in all the time */
+	OUT,     /* they are being taken out after one */
+	GAP,
+	TURN,    /* they are being put in, or a window is open */
+	SHUT,    /* its window is told, and they are being taken out */
+};
+
+/* What the thread is asked for, and what came of it. */
+struct turn {
+	bool window; /* else they are only taken out */
+	bool stay;   /* they stay in behind the window */
+	uint64_t interval, interval_then; /* in the window, and behind it */
+	uint64_t begun_ns, opened_ns, closed_ns, done_ns; /* 0 = not yet */
+};
+
+/* The bytes that a process' collector has handed out, as it counts them: read, no probe. */
+struct byte_count {
+	uint32_t tgid;
+	uint64_t bias; /* of the file that counts, in the process */
+	struct byte_counter counter;
+};
+
+/* A process that counts its own bytes. */
+struct counting {
+	struct proc_id proc;
+	struct byte_count count;
+	double base;           /* counted before the recording */
+	double all;            /* since then, at the last look */
+	double opened, closed; /* the same at the ends of the window; below 0 = could not be read */
+	struct ratio ratio;
+};
+
+struct windows {
+	struct live *live;
+	struct counting *procs; /* not changed while a turn is on */
+	size_t procs_cnt, procs_cap;
+	struct schedule schedule;
+	struct budget budget;
+	enum state state;
+	struct window current;
+	bool inside;      /* there was one */
+	uint64_t until_ns; /* what comes later is of the stretch behind `current` */
+	uint64_t due_ns, noted_ns, shut_ns;
+	uint64_t covered_ns, begun_ns, in_ns;
+	double put_in_s;  /* how long that takes, of late */
+	struct window_spent spent;
+	struct map cpu;   /* tgid -> ns of CPU time at the last look */
+	bool ended;
+
+	pthread_t thread;
+	pthread_mutex_t lock; /* of the rest */
+	pthread_cond_t asked, done;
+	struct turn turn;
+	bool wanted, quits;
+};
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
+		;
+}
+
+/* The thread tells when something is over; until then nobody looks at the turn. */
+static void tell(struct windows *w, uint64_t *moment, uint64_t ns)
+{
+	pthread_mutex_lock(&w->lock);
+	*moment = ns;
+	pthread_cond_broadcast(&w->done);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* False where no file of the process counts, as far as is known yet. */
+static bool byte_count_find(const struct live *l, const struct proc *p, struct byte_count *out)
+{
+	const struct mapping *m;
+	for (size_t i = 0; (m = target_mapping(l->h.targets, p->id, i)); i++) {
+		const struct byte_counter *c = attach_counter(l->attach, m->module);
+		if (!c)
+			continue;
+		*out = (struct byte_count){ .tgid = p->tgid, .bias = m->bias, .counter = *c };
+		return true;
+	}
+	return false;
+}
+
+static bool read_words(uint32_t tgid, const uint64_t *at, size_t n, uint64_t *out)
+{
+	struct rights_range r[2];
+	for (size_t i = 0; i < n; i++)
+		r[i] = (struct rights_range){ at[i], sizeof(*out) };
+	return rights_memory(tgid, r, n, out) == (int64_t)(n * sizeof(*out));
+}
+
+/* -1: it cannot be read now. */
+static double byte_count_read(const struct byte_count *c)
+{
+	uint64_t base = c->bias, words[2];
+	if (c->counter.through) {
+		uint64_t at = c->bias + c->counter.through;
+		/* 0 until the dynamic linker has filled it in: nothing is handed out before. */
+		if (!read_words(c->tgid, &at, 1, &base))
+			return -1;
+		if (!base)
+			return 0;
+	}
+	const uint64_t at[2] = { base + c->counter.words[0], base + c->counter.words[1] };
+	return read_words(c->tgid, at, 2, words) ? (double)words[0] + (double)words[1] : -1;
+}
+
+static double counted_by(const struct counting *c)
+{
+	double n = byte_count_read(&c->count);
+	return n < c->base ? -1 : n - c->base;
+}
+
+static void do_turn(struct windows *w, struct turn *t)
+{
+	struct probe *p = w->live->h.probe;
+	if (t->window) {
+		probe_window_in(p);
+		t->opened_ns = now_ns();
+		probe_window_open(p, t->interval);
+		for (size_t i = 0; i < w->procs_cnt; i++)
+			w->procs[i].opened = counted_by(&w->procs[i]);
+		sleep_ns(LENGTH_NS);
+	}
+	for (size_t i = 0; i < w->procs_cnt; i++)
+		w->procs[i].closed = counted_by(&w->procs[i]);
+	uint64_t closed = now_ns();
+	if (t->stay)
+		probe_window_open(p, t->interval_then);
+	else
+		probe_window_shut(p, t->interval_then);
+	tell(w, &t->closed_ns, closed);
+	if (!t->stay) {
+		sleep_ns(COME_BACK_NS);
+		probe_window_out(p);
+	}
+	tell(w, &t->done_ns, now_ns());
+}
+
+static void *take_turns(void *ctx)
+{
+	struct windows *w = ctx;
+	pthread_mutex_lock(&w->lock);
+	while (!w->quits) {
+		if (!w->wanted) {
+			pthread_cond_wait(&w->asked, &w->lock);
+			continue;
+		}
+		w->wanted = false;
+		pthread_mutex_unlock(&w->lock);
+		do_turn(w, &w->turn);
+		pthread_mutex_lock(&w->lock);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+static int begin_thread(struct windows *w)
+{
+	pthread_attr_t attr;
+	sigset_t all;
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &all);
+	int rc = pthread_create(&w->thread, &attr, take_turns, w);
+	pthread_attr_destroy(&attr);
+	return rc;
+}
+
+struct windows *windows_new(struct live *l, double percent, struct err *err)
+{
+	struct windows *w = calloc(1, sizeof(*w));
+	double trap_s;
+	if (!w || probe_window_price(l->h.probe, &trap_s, err)) {
+		if (!w)
+			err_set(err, ENOMEM, "out of memory");
+		free(w);
+		return NULL;
+	}
+	w->live = l;
+	w->budget = (struct budget){ .max = percent / 100, .price = { trap_s, SAMPLE_TRAPS * trap_s } };
+	if (getrandom(&w->schedule.random, sizeof(w->schedule.random), 0) < 0)
+		w->schedule.random = now_ns();
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->asked, NULL);
+	pthread_cond_init(&w->done, NULL);
+	int rc = begin_thread(w);
+	if (!rc)
+		return w;
+	err_set(err, rc, "no thread to be had for windows");
+	free(w);
+	return NULL;
+}
+
+/* Since the last look, of all targets. Of one that has ended, what came after that look is not known. */
+static double cpu_since(struct windows *w)
+{
+	const struct live *l = w->live;
+	const struct proc *p;
+	uint64_t sum = 0;
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+		struct timespec ts;
+		clockid_t clock;
+		if (target_find(l->h.targets, p->tgid).n != p->id.n || clock_getcpuclockid((pid_t)p->tgid, &clock) ||
+		    clock_gettime(clock, &ts))
+			continue;
+		uint64_t now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+		bool known = map_get(&w->cpu, p->tgid);
+		uint64_t *then = map_put(&w->cpu, p->tgid);
+		if (then && known && now > *then)
+			sum += now - *then;
+		if (then)
+			*then = now;
+	}
+	return (double)sum / 1e9;
+}
+
+static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
+{
+	struct window_spent spent;
+	if (probe_window_spent(w->live->h.probe, &spent))
+		return;
+	struct spending s = {
+		.traps = spent.traps - w->spent.traps, .samples = spent.samples - w->spent.samples,
+		.cpu_s = cpu_since(w), .wall_s = (double)(now - w->noted_ns) / 1e9, .in_s = (double)in_ns / 1e9, .turn = turn,
+	};
+	budget_note(&w->budget, &s);
+	w->spent = spent;
+	w->noted_ns = now;
+	w->in_ns += in_ns;
+}
+
+static bool is_counting(const struct windows *w, struct proc_id proc)
+{
+	for (size_t i = 0; i < w->procs_cnt; i++)
+		if (w->procs[i].proc.n == proc.n)
+			return true;
+	return false;
+}
+
+/* One that was there before has counted before; so has a child whose parent had. */
+static bool began_anew(const struct windows *w, const struct proc *p)
+{
+	return p->generation || (w->live->h.o->command && !p->parent.n);
+}
+
+/* New ones, and how far all are. Not while a turn is on. */
+static void look_at_counts(struct windows *w)
+{
+	const struct live *l = w->live;
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+		struct counting c = { .proc = p->id };
+		if (is_counting(w, p->id) || target_find(l->h.targets, p->tgid).n != p->id.n || !byte_count_find(l, p, &c.count))
+			continue;
+		double now = byte_count_read(&c.count);
+		struct counting *place = now < 0 ? NULL : VEC_PUSH(w, procs);
+		if (!place)
+			continue;
+		c.base = began_anew(w, p) ? 0 : now;
+		if (w->state == STRETCH)
+			ratio_stretch_begins(&c.ratio, 0);
+		*place = c;
+	}
+	for (size_t i = 0; i < w->procs_cnt; i++) {
+		double now = counted_by(&w->procs[i]);
+		if (now > w->procs[i].all)
+			w->procs[i].all = now;
+	}
+}
+
+static void ask(struct windows *w, const struct turn *t)
+{
+	pthread_mutex_lock(&w->lock);
+	w->turn = *t;
+	w->wanted = true;
+	pthread_cond_signal(&w->asked);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static struct turn turn_now(struct windows *w)
+{
+	pthread_mutex_lock(&w->lock);
+	struct turn t = w->turn;
+	pthread_mutex_unlock(&w->lock);
+	return t;
+}
+
+static void begin_gap(struct windows *w, uint64_t from, double mean_s)
+{
+	w->shut_ns = from;
+	w->due_ns = from + (uint64_t)(1e9 * schedule_gap(&w->schedule, mean_s));
+	w->state = GAP;
+}
+
+static void look_at_stretch(struct windows *w, uint64_t now)
+{
+	if (now - w->noted_ns < LOOK_NS)
+		return;
+	look_at_counts(w);
+	note(w, now, now - w->noted_ns, false);
+	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->live->h.probe))
+		return;
+	look_at_counts(w);
+	ask(w, &(struct turn){ .interval_then = w->live->rate.interval, .begun_ns = now });
+	w->state = OUT;
+}
+
+static void look_at_leaving(struct windows *w)
+{
+	struct turn t = turn_now(w);
+	if (!t.done_ns)
+		return;
+	w->covered_ns += t.closed_ns - w->shut_ns;
+	schedule_stretch(&w->schedule, t.closed_ns);
+	for (size_t i = 0; i < w->procs_cnt; i++) {
+		struct counting *c = &w->procs[i];
+		c->all = fmax(c->all, c->closed);
+		ratio_stretch_ends(&c->ratio, c->all);
+	}
+	note(w, t.done_ns, t.done_ns - t.begun_ns, false);
+	begin_gap(w, t.closed_ns, budget_gap(&w->budget));
+}
+
+/* As many samples as there would have been without windows: each stands for the same number of bytes. */
+static uint64_t interval_of(const struct windows *w, uint64_t now)
+{
+	double gap = (double)(now - w->shut_ns) + 1e9 * w->put_in_s;
+	double share = (double)LENGTH_NS / ((double)LENGTH_NS + gap), bytes = (double)w->live->rate.interval * share;
+	return bytes > 1 ? (uint64_t)bytes : 1;
+}
+
+/* What the last window or stretch left in the ring must be read before another one is told of. */
+static void look_at_gap(struct windows *w, uint64_t now)
+{
+	look_at_counts(w);
+	if (now < w->due_ns || w->live->read_ns <= w->shut_ns + COME_BACK_NS)
+		return;
+	struct turn t = { .window = true, .stay = !(budget_gap(&w->budget) > 0), .interval = interval_of(w, now),
+			  .interval_then = w->live->rate.interval, .begun_ns = now };
+	ask(w, &t);
+	w->state = TURN;
+}
+
+/* What the window stands for in one process: bytes, as it counts them. */
+static void tell_of(struct windows *w, struct counting *c, bool stay)
+{
+	struct event e = { .kind = EVENT_WINDOW, .proc = c->proc, .time_ns = w->current.opened_ns,
+			   .old_addr = w->current.closed_ns - w->current.opened_ns, .batch = w->current.group };
+	c->all = fmax(c->all, c->closed);
+	if (c->closed >= c->opened && c->opened >= 0) {
+		e.size = (uint64_t)ratio_window(&c->ratio, c->closed - c->opened, w->current.weight);
+		live_write_event(w->live, &e);
+	}
+	if (stay)
+		ratio_stretch_begins(&c->ratio, c->all);
+}
+
+static void tell_window(struct windows *w, const struct turn *t)
+{
+	w->current = schedule_window(&w->schedule, t->opened_ns, t->closed_ns);
+	w->inside = true;
+	w->until_ns = t->stay ? t->closed_ns : UINT64_MAX;
+	w->covered_ns += t->closed_ns - t->opened_ns;
+	w->put_in_s += ((double)(t->opened_ns - t->begun_ns) / 1e9 - w->put_in_s) / 4;
+	for (size_t i = 0; i < w->procs_cnt; i++)
+		tell_of(w, &w->procs[i], t->stay);
+}
+
+static void look_at_turn(struct windows *w)
+{
+	struct turn t = turn_now(w);
+	if (!t.closed_ns)
+		return;
+	tell_window(w, &t);
+	w->shut_ns = t.closed_ns;
+	w->state = SHUT;
+}
+
+static void look_at_shut(struct windows *w)
+{
+	struct turn t = turn_now(w);
+	if (!t.done_ns)
+		return;
+	note(w, t.done_ns, t.done_ns - t.begun_ns, true);
+	if (t.stay)
+		w->state = STRETCH;
+	else
+		begin_gap(w, t.closed_ns, budget_gap(&w->budget));
+}
+
+bool windows_look(struct windows *w)
+{
+	uint64_t now = now_ns();
+	if (!w || w->ended)
+		return true;
+	if (!w->begun_ns) {
+		w->begun_ns = w->noted_ns = w->shut_ns = now;
+		look_at_counts(w);
+		cpu_since(w);
+	}
+	switch (w->state) {
+	case STRETCH:
+		look_at_stretch(w, now);
+		break;
+	case OUT:
+		look_at_leaving(w);
+		break;
+	case GAP:
+		look_at_gap(w, now);
+		break;
+	case TURN:
+		look_at_turn(w);
+		break;
+	case SHUT:
+		look_at_shut(w);
+		break;
+	}
+	return w->state != TURN;
+}
+
+/* The interval with which a block of its size is sampled as rarely, without windows. */
+void windows_weigh(const struct windows *w, struct event *e)
+{
+	if (!(e->flags & EVENT_F_WINDOW))
+		return;
+	if (!w->inside || e->time_ns > w->until_ns || e->time_ns < w->current.opened_ns) {
+		e->flags &= (uint8_t)~EVENT_F_WINDOW;
+		return;
+	}
+	uint64_t size = e->span ? e->span : e->size;
+	e->interval = sample_interval(size, w->current.weight * sample_weight(size, e->interval));
+}
+
+static void await(struct windows *w)
+{
+	pthread_mutex_lock(&w->lock);
+	while (w->wanted || ((w->state == OUT || w->state == TURN || w->state == SHUT) && !w->turn.done_ns))
+		pthread_cond_wait(&w->done, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void windows_end(struct windows *w)
+{
+	if (!w || w->ended)
+		return;
+	await(w);
+	windows_look(w);
+	windows_look(w);
+	look_at_counts(w);
+	if (w->state == STRETCH)
+		w->covered_ns += now_ns() - w->shut_ns;
+	note(w, now_ns(), w->state == STRETCH ? now_ns() - w->noted_ns : 0, false);
+	w->ended = true;
+	if (!probe_window_links(w->live->h.probe) && budget_spent(&w->budget) > w->budget.max)
+		log_warn("probes took %.2g %% of the CPU time, not %g %%: they stay in where frees are seen or no collector counts bytes",
+			 100 * budget_spent(&w->budget), 100 * w->budget.max);
+}
+
+void windows_free(struct windows *w)
+{
+	if (!w)
+		return;
+	windows_end(w);
+	pthread_mutex_lock(&w->lock);
+	w->quits = true;
+	pthread_cond_signal(&w->asked);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	map_free(&w->cpu);
+	free(w->procs);
+	free(w);
+}
+
+double windows_missed(const struct windows *w)
+{
+	double sum = 0;
+	for (size_t i = 0; i < w->procs_cnt; i++)
+		sum += ratio_missed(&w->procs[i].ratio, w->procs[i].all);
+	return sum;
+}
+
+void windows_factors(const struct windows *w, struct buf *out)
+{
+	for (size_t i = 0; i < w->procs_cnt; i++)
+		buf_addf(out, "%s%" PRIu32 ":%.6g", i ? " " : "", w->procs[i].proc.n, ratio_factor(&w->procs[i].ratio, w->procs[i].all));
+}
+
+void windows_describe(const struct windows *w, struct buf *out)
+{
+	uint64_t lasted = w->noted_ns > w->begun_ns ? w->noted_ns - w->begun_ns : 1;
+	double covered = (double)w->covered_ns / (double)lasted;
+	buf_addf(out, "%.3g %% of the time covered", 100 * fmin(covered, 1));
+	if (w->schedule.number)
+		buf_addf(out, ", in %" PRIu32 " window%s", w->schedule.number, w->schedule.number > 1 ? "s" : "");
+	buf_addf(out, "; probes took %.2g %% of the programs' CPU time, at %.0f ns a stop", 100 * budget_spent(&w->budget),
+		 1e9 * w->budget.price.trap_s);
+}

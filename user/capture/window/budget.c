@@ -1,0 +1,58 @@
+/* window/budget: see budget.h. */
+#include "window/budget.h"
+
+#include <math.h>
+
+#define SMOOTH_S 1.0
+#define CREDIT_S 2.0 /* what was not spent is kept for so long: bursts that follow calm are seen */
+#define GAP_MIN_S 0.02
+#define GAP_MAX_S 10.0
+/* Debts are paid back over some turns: of one long gap nothing would be known. */
+#define PAY_TURNS 4
+
+static void follow(double *of, double now, double share)
+{
+	*of += (now - *of) * share;
+}
+
+void budget_note(struct budget *b, const struct spending *s)
+{
+	double cost = (double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s;
+	double share = b->known ? 1 - exp(-s->wall_s / SMOOTH_S) : 1;
+	if (!(s->wall_s > 0))
+		return;
+	/* What probes take is in the programs' CPU time, too. */
+	double own = s->cpu_s > cost ? s->cpu_s - cost : 0;
+	b->spent_s += cost;
+	b->cpu_s += own;
+	b->debt_s = fmax(b->debt_s + cost - b->max * own, -b->max * b->cpu_rate * CREDIT_S);
+	follow(&b->cpu_rate, own / s->wall_s, share);
+	if (own > 0 && s->in_s > 0)
+		follow(&b->load, cost / s->in_s / fmax(own / s->wall_s, 1e-6), share);
+	if (s->turn) {
+		double few = b->turn_in_s > 0 ? 0.25 : 1;
+		follow(&b->turn_s, cost, few);
+		follow(&b->turn_in_s, s->in_s, few);
+	}
+	b->known |= s->cpu_s > 0 || s->traps;
+}
+
+/* A turn that has not been yet: as long as most are. */
+#define TURN_S 0.02
+
+double budget_gap(const struct budget *b)
+{
+	double in = b->turn_in_s > 0 ? b->turn_in_s : TURN_S;
+	if (!b->max || !b->known || (b->load <= b->max && b->debt_s <= 0))
+		return 0;
+	/* The last turns' cost, or what the load would make it: where it has just grown, they do not know. */
+	double cost = fmax(b->turn_s, b->load * b->cpu_rate * in) + fmax(b->debt_s, 0) / PAY_TURNS;
+	double earned = b->max * b->cpu_rate;
+	double gap = earned > 0 ? cost / earned - in : GAP_MAX_S;
+	return fmin(fmax(gap, GAP_MIN_S), GAP_MAX_S);
+}
+
+double budget_spent(const struct budget *b)
+{
+	return b->cpu_s > 0 ? b->spent_s / b->cpu_s : 0;
+}

@@ -1,0 +1,37 @@
+/* window/ratio: see ratio.h. */
+#include "window/ratio.h"
+
+void ratio_stretch_begins(struct ratio *r, double all)
+{
+	r->since = all;
+	r->stretch = true;
+}
+
+void ratio_stretch_ends(struct ratio *r, double all)
+{
+	r->seen += r->stretch ? all - r->since : 0;
+	r->stretch = false;
+}
+
+double ratio_window(struct ratio *r, double met, double weight)
+{
+	r->told += met * weight;
+	return met * weight;
+}
+
+/* While probes were not in all the time. */
+static double unseen(const struct ratio *r, double all)
+{
+	double seen = r->seen + (r->stretch ? all - r->since : 0);
+	return all > seen ? all - seen : 0;
+}
+
+double ratio_missed(const struct ratio *r, double all)
+{
+	return r->told > 0 ? 0 : unseen(r, all);
+}
+
+double ratio_factor(const struct ratio *r, double all)
+{
+	return r->told > 0 && unseen(r, all) > 0 ? unseen(r, all) / r->told : 1;
+}
