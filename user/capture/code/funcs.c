@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/vec.h"
 
 static int by_vaddr(const void *a, const void *b)
@@ -87,28 +88,14 @@ void funcs_free(struct funcs *f)
 
 const struct func *funcs_named(const struct funcs *f, const char *name)
 {
-	size_t lo = 0, hi = f->list_cnt;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (strcmp(f->names[mid].name, name) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SORTED_UNTIL(f->list_cnt, i, strcmp(f->names[i].name, name) < 0);
 	return lo < f->list_cnt && !strcmp(f->names[lo].name, name) ? &f->names[lo] : NULL;
 }
 
 /* Index of the first function that begins behind vaddr. */
 static size_t first_behind(const struct funcs *f, uint64_t vaddr)
 {
-	size_t lo = 0, hi = f->list_cnt;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (f->list[mid].vaddr <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SORTED_UNTIL(f->list_cnt, i, f->list[i].vaddr <= vaddr);
 	return lo;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "target/jit.h"
 #include "target/module.h"
@@ -349,14 +350,7 @@ static int compare_ranges(const void *a, const void *b)
 
 static const struct range *find_range(const struct process *p, uint64_t ip)
 {
-	size_t lo = 0, hi = p->ranges_cnt;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (p->ranges[mid].end <= ip)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SORTED_UNTIL(p->ranges_cnt, i, p->ranges[i].end <= ip);
 	return lo < p->ranges_cnt && p->ranges[lo].start <= ip ? &p->ranges[lo] : NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "boehm/header.h"
 
@@ -276,14 +277,7 @@ static int fill_pages(struct boehm_heap *h)
 
 static size_t search_block(const struct boehm_heap *h, uint64_t addr)
 {
-	size_t low = 0, high = h->blocks_cnt;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (h->blocks[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SORTED_UNTIL(h->blocks_cnt, i, h->blocks[i].addr <= addr);
 	return low && addr - h->blocks[low - 1].addr < h->blocks[low - 1].bytes ? low - 1 : SIZE_MAX;
 }
 

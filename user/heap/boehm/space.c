@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/vec.h"
 
 int space_add(struct space *s, const struct space_region *r)
@@ -25,14 +26,7 @@ int space_add(struct space *s, const struct space_region *r)
 
 const struct space_region *space_find(const struct space *s, uint64_t addr)
 {
-	size_t low = 0, high = s->regions_cnt;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (s->regions[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	size_t low = SORTED_UNTIL(s->regions_cnt, i, s->regions[i].end <= addr);
 	return low < s->regions_cnt && s->regions[low].start <= addr ? &s->regions[low] : NULL;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "boehm/freelists.h"
 
@@ -332,14 +333,7 @@ void graph_free(struct graph *g)
 
 uint32_t graph_find(const struct graph *g, uint64_t addr)
 {
-	size_t lo = 0, hi = g->objects_cnt;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (g->objects[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SORTED_UNTIL(g->objects_cnt, i, g->objects[i].addr <= addr);
 	return lo && addr - g->objects[lo - 1].addr < g->objects[lo - 1].size ? (uint32_t)(lo - 1) : GRAPH_NONE;
 }
 

@@ -11,6 +11,7 @@
 #include "access/infile.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sorted.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "collector/place.h"
@@ -281,14 +282,7 @@ void objects_free(struct objects *o)
 
 static const struct global *global_at(const struct objects *o, uint64_t addr)
 {
-	size_t lo = 0, hi = o->globals_cnt;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (o->globals[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SORTED_UNTIL(o->globals_cnt, i, o->globals[i].start <= addr);
 	return lo && addr < o->globals[lo - 1].end ? &o->globals[lo - 1] : NULL;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
+
 struct heap_copy {
 	struct memory_source source;
 	struct rights_range *ranges; /* by address, not overlapping */
@@ -22,14 +24,7 @@ static int by_address(const void *a, const void *b)
 static int64_t read_copy(void *ctx, uint64_t addr, void *out, size_t n)
 {
 	const struct heap_copy *i = ctx;
-	size_t low = 0, high = i->ranges_cnt;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (i->ranges[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = SORTED_UNTIL(i->ranges_cnt, k, i->ranges[k].addr <= addr);
 	const struct rights_range *r = low ? &i->ranges[low - 1] : NULL;
 	if (!r || addr - r->addr >= r->n)
 		return -EFAULT;

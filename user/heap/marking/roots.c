@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/sorted.h"
 #include "base/vec.h"
 
 #define PAGE 4096ull
@@ -168,16 +169,11 @@ int roots_begin(struct roots *r, const struct root_plan *plan)
 
 static struct root_range *waiting_at(const struct roots *r, uint64_t addr)
 {
-	size_t lo = r->waiting, hi = r->ranges_cnt; /* one may be empty, cut by the heap */
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (r->ranges[mid].end < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	/* One may be empty, cut by the heap. */
+	struct root_range *all = r->ranges + r->waiting;
+	size_t n = r->ranges_cnt - r->waiting, at = SORTED_UNTIL(n, i, all[i].end < addr);
 	/* The end itself is the bottom of an empty stack. */
-	return lo < r->ranges_cnt && addr >= r->ranges[lo].start ? &r->ranges[lo] : NULL;
+	return at < n && addr >= all[at].start ? &all[at] : NULL;
 }
 
 /* Stacks lie next to each other: the guard of one begins where the next one ends, so both may be named. */
@@ -236,14 +232,7 @@ static int find_tops(const struct roots *r, const struct words *w, const struct 
 
 static uint64_t first_block(const struct boehm_heap *h, uint64_t from, uint64_t to)
 {
-	size_t lo = 0, hi = h->blocks_cnt;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (h->blocks[mid].addr < from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SORTED_UNTIL(h->blocks_cnt, i, h->blocks[i].addr < from);
 	return lo < h->blocks_cnt && h->blocks[lo].addr < to ? h->blocks[lo].addr : to;
 }
 
@@ -266,14 +255,7 @@ static int cut_heap(struct roots *r, const struct boehm_heap *h)
 		struct root_range *g = &r->ranges[i];
 		if (g->kind == ROOT_REGISTERS)
 			continue;
-		size_t lo = 0, hi = h->gaps_cnt;
-		while (lo < hi) {
-			size_t mid = lo + (hi - lo) / 2;
-			if (gaps[mid] < g->start)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
+		size_t lo = SORTED_UNTIL(h->gaps_cnt, k, gaps[k] < g->start);
 		g->end = first_block(h, g->start, g->end);
 		if (lo < h->gaps_cnt && gaps[lo] < g->end)
 			g->end = gaps[lo];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/vec.h"
 
 #define SPANS_MAX (1u << 23) /* 192 MiB; a file may repeat one range list in every function */
@@ -94,14 +95,7 @@ int spans_seal(struct spans *s)
 
 uint32_t spans_find(const struct spans *s, uint64_t addr)
 {
-	size_t low = 0, high = s->at_cnt;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (s->at[mid].high <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	size_t low = SORTED_UNTIL(s->at_cnt, i, s->at[i].high <= addr);
 	return low < s->at_cnt && s->at[low].low <= addr ? s->at[low].item : SPANS_NONE;
 }
 

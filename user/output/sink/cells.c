@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/vec.h"
 
 void cells_begin(struct cells *c)
@@ -115,18 +116,10 @@ static uint32_t slice_of(struct cells *c, const struct cell_row *r, uint64_t ns)
 /* How many cells of the row begin at `slice` or before. */
 static size_t cells_until(const struct cell_row *r, uint32_t slice)
 {
-	size_t low = 0, high = r->at_cnt;
 	/* The last cell is nearly always the one: time goes on. */
-	if (high && r->at[high - 1].slice <= slice)
-		return high;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (r->at[middle].slice <= slice)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	if (r->at_cnt && r->at[r->at_cnt - 1].slice <= slice)
+		return r->at_cnt;
+	return SORTED_UNTIL(r->at_cnt, i, r->at[i].slice <= slice);
 }
 
 static struct cell *cell_of(struct cells *c, struct cell_row *r, uint32_t slice)

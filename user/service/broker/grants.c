@@ -11,6 +11,7 @@
 
 #include "access/standstill.h"
 #include "base/clock.h"
+#include "base/sorted.h"
 #include "base/vec.h"
 #include "kernel/chunks.h"
 #include "probe/link.h"
@@ -167,14 +168,7 @@ int grant_file(uint32_t tid, const char *path, struct err *why)
 /* The last one that begins there or below, or the first. They lie in the order of their addresses. */
 static size_t region_at(uint64_t addr)
 {
-	size_t lo = 0, hi = view.regions_cnt;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (view.regions[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = SORTED_UNTIL(view.regions_cnt, i, view.regions[i].start <= addr);
 	return lo ? lo - 1 : 0;
 }
 
