@@ -99,20 +99,33 @@ static __noinline __u64 walk_finish(__u32 slot)
 	return hash;
 }
 
+static __always_inline void walk_start(struct pt_regs *ctx, __u64 cfa, struct walk_slot *w)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	/* Equal addresses in another process, or before and after exec, are other stacks. */
+	__u64 salt = (__u32)task->tgid | task->self_exec_id << 32;
+	walk_begin(ctx, w, cfa, stack_mix(0x243f6a8885a308d3ull, salt));
+}
+
+/* config is rodata, so that the verifier sees one of the two ways only. */
+static __always_inline void walk_run(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
+{
+	if (config.walk == ALYS_WALK_KERNEL)
+		walk_kernel(ctx, cfa, w);
+	else
+		walk_tables(slot);
+}
+
 /*
  * The slot of the walk that begins at a probe whose frame ends at cfa; negative: no stack is wanted, or there is no
  * room. To be given to stack_end or stack_drop.
  */
 static __always_inline __s32 stack_begin(struct pt_regs *ctx, __u64 cfa)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	__s32 slot = config.max_frames ? slot_claim() : -1;
 	struct walk_slot *w = slot_at(slot); /* none at -1 */
-	if (!w)
-		return slot;
-	/* Equal addresses in another process, or before and after exec, are other stacks. */
-	__u64 salt = (__u32)task->tgid | task->self_exec_id << 32;
-	walk_begin(ctx, w, cfa, stack_mix(0x243f6a8885a308d3ull, salt));
+	if (w)
+		walk_start(ctx, cfa, w);
 	return slot;
 }
 
@@ -123,10 +136,7 @@ static __always_inline void stack_drop(__s32 slot)
 		slot_release(slot);
 }
 
-/*
- * Walks: the call stack as the hash that events carry; 0 = none. config is rodata, so that the verifier sees one of
- * the two ways only.
- */
+/* Walks: the call stack as the hash that events carry; 0 = none. */
 static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot)
 {
 	if (!config.max_frames)
@@ -136,10 +146,7 @@ static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slo
 		count(ALYS_ST_NO_SLOT);
 		return 0;
 	}
-	if (config.walk == ALYS_WALK_KERNEL)
-		walk_kernel(ctx, cfa, w);
-	else
-		walk_tables(slot);
+	walk_run(ctx, cfa, slot, w);
 	return walk_finish(slot);
 }
 

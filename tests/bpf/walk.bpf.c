@@ -110,7 +110,8 @@ static __always_inline int check_stack(struct pt_regs *ctx)
 	}
 	struct walk_slot *w = slot_at(slot);
 	if (w) {
-		walk_take(ctx, ctx->sp + snap_config.cfa_off, slot, w);
+		walk_start(ctx, ctx->sp + snap_config.cfa_off, w);
+		walk_run(ctx, ctx->sp + snap_config.cfa_off, slot, w);
 		snap_take(ctx, slot);
 		walk_finish(slot);
 	}
@@ -157,7 +158,8 @@ int price_walk(struct pt_regs *ctx)
 	__s32 slot = is_target() ? slot_claim() : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
-		walk_take(ctx, ctx->sp + snap_config.cfa_off, slot, w);
+		walk_start(ctx, ctx->sp + snap_config.cfa_off, w);
+		walk_run(ctx, ctx->sp + snap_config.cfa_off, slot, w);
 		slot_release(slot);
 	}
 	return 0;

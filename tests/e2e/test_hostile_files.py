@@ -1,10 +1,12 @@
 """Files of traced programs that are not what they say: they cost their own user, and nobody else."""
 import os
+import pty
 import re
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -128,10 +130,35 @@ def test_a_recording_is_not_burdened(started, hostile, tmp_path):
     assert book.rows["files-given-up"] >= 1
 
 
+class Health:
+    """Asks all the time whether the daemon is well."""
+
+    def __init__(self, url):
+        self.url = url + "/-/healthy"
+        self.answers = []
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.ask)
+        self.thread.start()
+
+    def ask(self):
+        while not self.over.wait(0.05):
+            try:
+                with urllib.request.urlopen(self.url, timeout=PATIENCE) as answer:
+                    self.answers.append(answer.status)
+            except OSError as e:
+                self.answers.append(str(e))
+
+    def end(self):
+        self.over.set()
+        self.thread.join()
+        return self
+
+
 def test_files_that_come_later_stop_nobody(started, hostile, daemon):
     innocent = started.program("c_busy").wait_ready()
-    d = daemon("-p", innocent.pid, "-p", hostile.pid, "--sample", "bytes:64k")
+    d = daemon("-p", innocent.pid, "-p", hostile.pid, "--sample", "bytes:64k", "--listen", "0")
     watch = Watch(d.proc.pid)
+    health = Health(re.search(r"http://[\d.:]+", d.log()).group())
     try:
         innocent.go()
         before = examined(d)
@@ -140,7 +167,9 @@ def test_files_that_come_later_stop_nobody(started, hostile, daemon):
             time.sleep(0.05)
         d.until(lambda: given_up(d) >= 1)
     finally:
+        health.end()
         watch.end()
+    assert health.answers and set(health.answers) == {200}
     assert watch.most < MOST_MEMORY
     assert "+ lost 0" in status(d)
     d.end()
@@ -159,7 +188,7 @@ def given_up(d):
     return int((re.search(r"(\d+) given up", status(d)) or [0, 0])[1])
 
 
-@pytest.mark.parametrize("verb", ["record", "report", "doctor", "daemon"])
+@pytest.mark.parametrize("verb", ["record", "report", "doctor", "daemon", "top"])
 def test_who_reads_has_no_rights(started, tmp_path, verb):
     dense = hostile_elf.make_dense(tmp_path / "dense")
     mapper = started.other(Mapper()).map([dense])
@@ -168,9 +197,11 @@ def test_who_reads_has_no_rights(started, tmp_path, verb):
         "report": ["report", "-p", mapper.pid, "-d", "1"],
         "doctor": ["doctor", "--probes", mapper.pid],
         "daemon": ["daemon", "-p", mapper.pid, "--socket", tmp_path / "s"],
+        "top": ["top", "-p", mapper.pid],
     }[verb]
-    proc = subprocess.Popen([str(ALYS), *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, text=True)
+    screen, theirs = pty.openpty() if verb == "top" else (None, subprocess.DEVNULL)
+    proc = subprocess.Popen([str(ALYS), *map(str, words)], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "TERM": "xterm"})
     watch = Watch(proc.pid, dense.stat().st_size * 3 // 4)
     try:
         deadline = time.monotonic() + TIMEOUT
@@ -180,6 +211,8 @@ def test_who_reads_has_no_rights(started, tmp_path, verb):
         watch.end()
         proc.terminate()
         said = proc.communicate(timeout=TIMEOUT)[1]
+        for end in (screen, theirs) if screen else ():
+            os.close(end)
     assert watch.readers, said
     for uid, effective, permitted, no_new, seccomp in watch.readers.values():
         assert "0" not in uid.split()
