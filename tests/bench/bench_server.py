@@ -32,6 +32,8 @@ def cases():
             continue
         for where in ("call", "refill"):
             rows[f"sampled {n} at {where}s"] = recording("--sample", f"bytes:{n}", "--sample-at", where)
+        if "--max-overhead" in text:
+            rows[f"sampled {n}, budget of 1 %"] = recording("--sample", f"bytes:{n}", "--max-overhead", "1")
     rows[FLOOR] = lambda pid: Floor(pid, "refill")
     return rows
 
