@@ -27,7 +27,6 @@ struct shop {
 	struct own_places own;
 	struct recorded recorded;
 	struct unknown found;
-	struct map none;
 };
 
 static int64_t read_shop(void *ctx, uint64_t addr, void *out, size_t n)
@@ -96,11 +95,19 @@ static uint64_t place_of(uint64_t key, uint64_t slots, int log)
 	return (key >> 3 ^ key >> (3 + log)) & (slots - 1);
 }
 
-static size_t unknown_in(struct shop *s, const struct map *tables)
+/* Of what was found before only tables are left. */
+static uint64_t unknown_again(struct shop *s)
+{
+	heapset_free(&s->found.objects);
+	assert_int_equal(unknown_find(&s->memory, &s->own, &s->heap, &s->recorded, UINT64_MAX, &s->found), 0);
+	assert_true(s->found.whole);
+	return s->found.objects.count;
+}
+
+static uint64_t unknown_in(struct shop *s)
 {
 	unknown_free(&s->found);
-	assert_int_equal(unknown_find(&s->memory, &s->own, &s->heap, &s->recorded, tables, &s->found), 0);
-	return s->found.objects.count;
+	return unknown_again(s);
 }
 
 static void test_a_table_is_known_by_the_places_of_its_entries(void **state)
@@ -112,16 +119,16 @@ static void test_a_table_is_known_by_the_places_of_its_entries(void **state)
 	put_entry(&s, LINKS + 64, key);
 	*word(&s, at) = LINKS + 64;
 	mark(&s.heap, SMALL);
-	assert_int_equal(unknown_in(&s, &s.none), 0);
+	assert_int_equal(unknown_in(&s), 0);
 	assert_non_null(map_get(&s.found.tables, SMALL));
 
 	*word(&s, other) = PLAIN + 48; /* whose entry is gone */
-	assert_int_equal(unknown_in(&s, &s.none), 0);
+	assert_int_equal(unknown_in(&s), 0);
 	*word(&s, other) = 7;
-	assert_int_equal(unknown_in(&s, &s.none), 1);
+	assert_int_equal(unknown_in(&s), 1);
 	*word(&s, other) = LINKS + 64;
 	*word(&s, at) = 0;
-	assert_int_equal(unknown_in(&s, &s.none), 1);
+	assert_int_equal(unknown_in(&s), 1);
 	close_shop(&s);
 }
 
@@ -129,15 +136,13 @@ static void test_a_table_without_entries_is_known_from_before(void **state)
 {
 	(void)state;
 	struct shop s;
-	struct map before = { 0 };
 	open_shop(&s);
 	*word(&s, SMALL + 8) = PLAIN + 48;
 	mark(&s.heap, SMALL);
-	assert_int_equal(unknown_in(&s, &s.none), 1);
-	*map_put(&before, SMALL) = 144;
-	assert_int_equal(unknown_in(&s, &before), 0);
+	assert_int_equal(unknown_in(&s), 1);
+	*map_put(&s.found.tables, SMALL) = 144;
+	assert_int_equal(unknown_again(&s), 0);
 	assert_non_null(map_get(&s.found.tables, SMALL));
-	map_free(&before);
 	close_shop(&s);
 }
 
@@ -150,7 +155,7 @@ static void test_the_programs_own_are_no_entries(void **state)
 	*word(&s, LINKS + 32) = (uint64_t)-100000;
 	*word(&s, LINKS + 48) = (uint64_t)-200000;
 	mark(&s.heap, LINKS + 32);
-	assert_int_equal(unknown_in(&s, &s.none), 1);
+	assert_int_equal(unknown_in(&s), 1);
 	close_shop(&s);
 }
 
@@ -165,9 +170,67 @@ static void test_variables_that_lead_to_blocks(void **state)
 	*word(&s, PLAIN + 4080) = PLAIN;
 	*word(&s, PLAIN + 8) = 1;
 	mark(&s.heap, PLAIN);
-	assert_int_equal(unknown_in(&s, &s.none), 1);
+	assert_int_equal(unknown_in(&s), 1);
 	*word(&s, PLAIN + 8) = 0;
-	assert_int_equal(unknown_in(&s, &s.none), 0);
+	assert_int_equal(unknown_in(&s), 0);
+	close_shop(&s);
+}
+
+/* A part at a time, and what was judged is not read again. */
+static void test_what_was_judged_stays_so_while_it_is_marked(void **state)
+{
+	(void)state;
+	struct shop s;
+	open_shop(&s);
+	for (uint64_t i = 0; i < 10; i++) {
+		*word(&s, PLAIN + i * 48) = 42;
+		mark(&s.heap, PLAIN + i * 48);
+		*word(&s, SMALL + i * 144) = 42;
+		mark(&s.heap, SMALL + i * 144);
+	}
+	assert_int_equal(unknown_find(&s.memory, &s.own, &s.heap, &s.recorded, 1, &s.found), 0);
+	assert_false(s.found.whole);
+	assert_int_equal(s.found.objects.count, 10);
+	assert_int_equal(unknown_find(&s.memory, &s.own, &s.heap, &s.recorded, 1, &s.found), 0);
+	assert_true(s.found.whole);
+	assert_int_equal(s.found.objects.count, 20);
+	assert_int_equal(s.found.objects.bytes, 10 * (48 + 144));
+	assert_int_equal(s.found.marked_cnt, 20);
+
+	uint64_t read = s.memory.bytes;
+	memset(s.words, 0, sizeof(s.words));
+	assert_int_equal(unknown_find(&s.memory, &s.own, &s.heap, &s.recorded, 1, &s.found), 0);
+	assert_int_equal(s.found.objects.count, 20);
+	assert_int_equal(s.memory.bytes, read);
+
+	uint64_t old;
+	assert_int_equal(recorded_put(&s.recorded, PLAIN + 48, 40, &old), 0);
+	s.heap.marks[s.heap.blocks[2].marks] = 0;
+	s.heap.blocks[1].size = 160;
+	assert_int_equal(unknown_find(&s.memory, &s.own, &s.heap, &s.recorded, UINT64_MAX, &s.found), 0);
+	assert_int_equal(s.found.objects.count, 8); /* the other block has other objects now, all of zeros */
+	assert_int_equal(s.found.empty.count, 10);
+	close_shop(&s);
+}
+
+/* What the number in front may be. */
+static void test_tags(void **state)
+{
+	(void)state;
+	struct shop s;
+	struct heapset_at at = { 0 };
+	open_shop(&s);
+	*word(&s, PLAIN) = 88;
+	*word(&s, PLAIN + 48) = 70000;
+	*word(&s, PLAIN + 96) = 1; /* a string has no pointers */
+	for (int i = 0; i < 3; i++)
+		mark(&s.heap, PLAIN + i * 48);
+	assert_int_equal(unknown_in(&s), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_true(heapset_next(&s.found.objects, &at));
+		assert_int_equal(at.tag, i ? 0 : 88);
+	}
+	assert_false(heapset_next(&s.found.objects, &at));
 	close_shop(&s);
 }
 
@@ -235,6 +298,8 @@ int main(void)
 		cmocka_unit_test(test_a_table_without_entries_is_known_from_before),
 		cmocka_unit_test(test_the_programs_own_are_no_entries),
 		cmocka_unit_test(test_variables_that_lead_to_blocks),
+		cmocka_unit_test(test_what_was_judged_stays_so_while_it_is_marked),
+		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_a_copy_takes_the_place_of_a_process),
 		cmocka_unit_test(test_garbage_that_was_never_swept),
 	};

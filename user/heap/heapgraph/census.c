@@ -7,17 +7,8 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "boehm/strings.h"
 #include "heapgraph/shapes.h"
-
-#define STRING_HEADER 12   /* id, bytes, characters, of four bytes each */
-#define STRING_SLACK 4096  /* a string that shrank may keep its slot */
-
-static bool is_string(const struct heap_block *b, uint64_t word)
-{
-	uint64_t bytes = STRING_HEADER + (word >> 32) + 1;
-	return (uint32_t)word == TYPE_ID_STRING && b->kind == HEAP_ATOMIC && bytes <= b->size &&
-	       b->size <= 2 * bytes + STRING_SLACK;
-}
 
 struct taking {
 	const struct boehm_heap *h;
@@ -34,7 +25,7 @@ static int count_shapes(struct taking *k)
 	for (size_t i = 0; !rc && i < k->h->blocks_cnt; i++) {
 		const struct heap_block *b = &k->h->blocks[i];
 		for (size_t at = b->marks; !rc && b->live && at < b->marks + b->objects; at++) {
-			if (k->h->marks[at] && !is_string(b, k->words[at]))
+			if (k->h->marks[at] && !is_string(k->words[at], b->size, b->kind))
 				rc = shapes_count(&k->shapes, (uint32_t)k->words[at], b->size, b->kind);
 		}
 	}
@@ -47,7 +38,7 @@ static uint32_t id_of(const struct taking *k, const struct heap_block *b, size_t
 	uint32_t plain = b->kind == HEAP_ATOMIC || b->kind == HEAP_ATOMIC_UNCOLLECTABLE ? CENSUS_DATA : CENSUS_BUFFER;
 	if (k->without_types)
 		return plain;
-	if (is_string(b, word))
+	if (is_string(word, b->size, b->kind))
 		return TYPE_ID_STRING;
 	if (!shapes_may_be(&k->shapes, (uint32_t)word))
 		return plain;

@@ -13,9 +13,8 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "boehm/memory.h"
+#include "boehm/strings.h"
 #include "elf/elf.h"
-
-#define TYPE_ID_STRING 1 /* in every program */
 
 /*
  * May cells of these sizes hold instances of one class? Not of one size only: the collector rounds what is

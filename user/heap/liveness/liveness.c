@@ -21,6 +21,7 @@
 #define LOOKS 10
 /* Marks are compared with records for a fiftieth of the time at most, but for the first ones. */
 #define COMPARE_SHARE 50
+#define FIRST_SHARE 5 /* before all has been compared once */
 #define COMPARE_NS 200000000ull
 
 /* One collected heap. */
@@ -35,6 +36,7 @@ struct heap_state {
 	bool at_stake;               /* there were objects that it could reclaim */
 	struct event over;           /* the collection that is over and not applied */
 	struct mark_reading *reading; /* of it, NULL = none */
+	struct mark_reading *looking; /* its marks are applied (risen.last) and not all compared; NULL = none */
 	struct risen risen;
 	struct map freed;            /* since it marked: alive for the marks, gone for the records */
 	uint64_t collections, missed;
@@ -70,6 +72,7 @@ struct liveness {
 	struct map by_proc; /* proc -> index */
 	struct heap_state *last;
 	size_t pending;     /* heaps with a reading that is not applied */
+	size_t looking;     /* heaps with one that is not all compared */
 	uint64_t asked_ns, no_room;
 	uint64_t no_room_past; /* the same; all that was sent before it was counted has been read */
 	bool again; /* some counter has just moved */
@@ -101,6 +104,7 @@ void liveness_free(struct liveness *l)
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
 		recorded_free(&l->heaps[i]->objects);
 		mark_reading_free(l->heaps[i]->reading);
+		mark_reading_free(l->heaps[i]->looking);
 		strangers_free(&l->heaps[i]->strangers);
 		map_free(&l->heaps[i]->freed);
 		risen_free(&l->heaps[i]->risen);
@@ -138,7 +142,7 @@ static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint3
 	h->tgid = tgid;
 	h->told = true;
 	h->origin = l->ops.origin(l->ops.ctx, proc);
-	h->strangers.whole = h->origin == ORIGIN_RECORDING;
+	h->strangers.began_here = h->origin == ORIGIN_RECORDING;
 	h->no_room = l->no_room_past;
 	if (l->marks)
 		marks_watch(l->marks, tgid);
@@ -197,28 +201,53 @@ static void know_all(struct strangers *s, const struct map *objects)
 		strangers_know(s, slot->key);
 }
 
-static bool is_compared(const struct liveness *l, const struct heap_state *h, uint64_t now)
+static bool is_affordable(const struct heap_state *h, uint64_t now)
 {
-	return !l->ops.part && !h->reading->heap.asked && h->compared_ns <= COMPARE_NS + (now - h->since_ns) / COMPARE_SHARE;
+	uint64_t share = h->strangers.looked ? COMPARE_SHARE : FIRST_SHARE;
+	return h->compared_ns <= COMPARE_NS + (now - h->since_ns) / share;
 }
 
-/* What is left of a reading when the dead are gone is alive and known, or not known. Takes its heap. */
-static int compare(struct liveness *l, struct heap_state *h)
+static void look_away(struct liveness *l, struct heap_state *h)
 {
-	struct unknown u;
-	uint64_t now = h->over.time_ns, began = cpu_now();
+	l->looking -= h->looking != NULL;
+	mark_reading_free(h->looking);
+	h->looking = NULL;
+	map_free(&h->freed);
+}
+
+/*
+ * What is left of a reading when the dead are gone is alive and known, or not known. Without memory nothing is compared, which
+ * liveness says.
+ */
+static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
+{
+	uint64_t began = cpu_now();
+	if (!h->looking || !is_affordable(h, now))
+		return;
+	int rc = marks_compare(l->marks, h->looking, &h->risen.last, &h->objects, &h->strangers.now);
+	rc = rc ?: strangers_note(&h->strangers);
+	know_all(&h->strangers, &h->freed);
+	know_all(&h->strangers, &h->risen.objects);
+	if (rc || h->strangers.now.whole)
+		look_away(l, h);
+	h->compared_ns += cpu_now() - began;
+}
+
+/* Takes the reading, its marks have been applied. */
+static void look_at(struct liveness *l, struct heap_state *h, uint64_t now)
+{
 	h->since_ns = h->since_ns ?: now;
-	const struct map *tables = &h->strangers.last.tables;
-	int rc = is_compared(l, h, now) ? marks_compare(l->marks, h->reading, &h->objects, tables, &u) : -EAGAIN;
-	int noted = l->ops.part ? 0 : risen_note(&h->risen, &h->reading->heap);
-	if (!rc)
-		rc = strangers_note(&h->strangers, &u);
-	if (!rc) {
-		know_all(&h->strangers, &h->freed);
-		know_all(&h->strangers, &h->risen.objects);
-		h->compared_ns += cpu_now() - began;
+	h->looking = h->reading;
+	h->reading = NULL;
+	l->pending--;
+	l->looking++;
+	if (l->ops.part || h->looking->heap.asked) {
+		look_away(l, h);
+	} else if (risen_note(&h->risen, &h->looking->heap)) {
+		risen_free(&h->risen);
+		look_away(l, h);
 	}
-	return noted ?: rc == -ENOMEM ? rc : 0;
+	compare(l, h, now);
 }
 
 /* Writes the collection that is over, after the frees that it caused. */
@@ -234,13 +263,10 @@ static int conclude(struct liveness *l, struct heap_state *h)
 		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
 		uint64_t took = cpu_now() - from;
 		l->counts.longest_ns = took > l->counts.longest_ns ? took : l->counts.longest_ns;
-		int compared = compare(l, h);
-		rc = rc ? rc : compared;
-		mark_reading_free(h->reading);
-		h->reading = NULL;
-		l->pending--;
+		look_at(l, h, h->over.time_ns);
+	} else {
+		look_away(l, h);
 	}
-	map_free(&h->freed);
 	l->ops.event(l->ops.ctx, &h->over);
 	h->over.kind = 0;
 	return rc;
@@ -276,7 +302,8 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 static int forget(struct heap_state *h, uint64_t addr)
 {
 	uint64_t size;
-	bool held = recorded_take(&h->objects, addr, &size) && (h->marked || h->over.kind);
+	strangers_know(&h->strangers, addr);
+	bool held = recorded_take(&h->objects, addr, &size) && (h->marked || h->over.kind || h->looking);
 	return held && !map_put(&h->freed, addr) ? -ENOMEM : 0;
 }
 
@@ -326,7 +353,7 @@ static int on_marked(struct liveness *l, struct heap_state *h, const struct inta
 		miss(l, h, 1);
 	count_up_to(l, h, c->gc_no);
 	h->at_stake = h->objects.count > 0;
-	map_free(&h->freed);
+	look_away(l, h);
 	recorded_marked(&h->objects);
 	h->marked = c->serial + 1;
 	return rc;
@@ -377,6 +404,8 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns)
 			rc = rc ? rc : one;
 		}
 	}
+	for (size_t i = 0; i < l->heaps_cnt && l->looking; i++)
+		compare(l, l->heaps[i], time_ns);
 	return rc;
 }
 
@@ -494,12 +523,12 @@ static void add_strangers(struct summary *s, const struct heap_state *h)
 {
 	const struct strangers *of = &h->strangers;
 	bool copied = h->origin == ORIGIN_PARENT;
-	s->unknown += of->last.objects.count;
+	s->unknown += of->cnt;
 	s->unknown_sz += of->bytes;
 	*(copied ? &s->inherited : &s->older) += of->older_cnt;
 	*(copied ? &s->inherited_sz : &s->older_sz) += of->older_bytes;
 	s->uncompared += h->origin == ORIGIN_BEFORE && !of->looked;
-	s->marked_sz += of->last.marked_bytes;
+	s->marked_sz += of->now.marked_bytes;
 }
 
 static void add_reached(struct summary *s, const struct heap_state *h)
@@ -538,6 +567,7 @@ static void drop(struct liveness *l, struct heap_state *h)
 	}
 	map_del(&l->by_proc, h->proc.n);
 	l->last = NULL;
+	look_away(l, h);
 	recorded_free(&h->objects);
 	strangers_free(&h->strangers);
 	map_free(&h->freed);

@@ -41,6 +41,7 @@
 #define COPY_MAX (8u << 20)
 #define COPY_SHARE 50
 #define COPY_NS 200000000ull /* but for the first ones */
+#define COMPARE_SZ (64u << 20) /* read at once to compare: nobody empties the ring meanwhile */
 
 struct watched {
 	uint32_t tgid;
@@ -630,11 +631,11 @@ static bool is_current(struct marks *m, const struct mark_reading *r, struct mem
 	uint64_t gc_no;
 	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
 		return false;
-	return boehm_gc_no(memory, layout, &gc_no) || gc_no == r->heap.gc_no;
+	return boehm_gc_no(memory, layout, &gc_no) || (uint32_t)gc_no == r->gc_no;
 }
 
-int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o,
-		  const struct map *tables, struct unknown *out)
+int marks_compare(struct marks *m, const struct mark_reading *r, const struct boehm_heap *h, const struct recorded *o,
+		  struct unknown *out)
 {
 	struct memory memory;
 	struct layout layout;
@@ -648,11 +649,10 @@ int marks_compare(struct marks *m, const struct mark_reading *r, const struct re
 	pthread_mutex_unlock(&m->lock);
 	if (r->copy)
 		memory.source = heap_copy_source(r->copy);
-	int rc = unknown_find(&memory, &own, &r->heap, o, tables, out);
-	if (!rc && !r->copy && !is_current(m, r, &memory, &layout)) {
-		unknown_free(out);
+	int rc = unknown_find(&memory, &own, h, o, r->copy ? UINT64_MAX : COMPARE_SZ, out);
+	if (!rc && !r->copy && !is_current(m, r, &memory, &layout))
 		rc = -EAGAIN;
-	}
+	out->whole &= !rc;
 	return rc;
 }
 

@@ -70,12 +70,13 @@ struct marks_facts {
 };
 
 /*
- * What the reading's marks and the recorded objects of the process do not agree about. -ENOENT when where its collector
- * keeps its variables is not known, -EAGAIN when the next collection began meanwhile and nothing was copied in time, or as
- * unknown_find, which wants the tables that were found last; by the thread that calls marks_forget.
+ * What the reading's marks (h, which were its heap) and the recorded objects of the process do not agree about: as much of it as
+ * can be read in a moment, the rest when it is called again. -ENOENT when where its collector keeps its variables is not known,
+ * -EAGAIN when the next collection began meanwhile and nothing was copied in time (what was judged holds for that one), or as
+ * unknown_find; by the thread that calls marks_forget.
  */
-int marks_compare(struct marks *m, const struct mark_reading *r, const struct recorded *o,
-		  const struct map *tables, struct unknown *out);
+int marks_compare(struct marks *m, const struct mark_reading *r, const struct boehm_heap *h, const struct recorded *o,
+		  struct unknown *out);
 
 struct marks_facts marks_facts(struct marks *m, uint32_t tgid);
 

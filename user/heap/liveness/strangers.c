@@ -1,73 +1,65 @@
 /* liveness/strangers: see strangers.h. */
 #include "liveness/strangers.h"
 
-#include <errno.h>
-
-static bool is_no_older(void *ctx, const struct map_slot *slot)
-{
-	struct strangers *s = ctx;
-	if (!map_get(&s->older, slot->key)) {
-		s->bytes += slot->value;
-		return true;
-	}
-	s->older_cnt++;
-	s->older_bytes += slot->value;
-	return false;
-}
-
 /* What is not marked any more is gone for good: whoever gets its place is another. */
-static bool is_marked_still(void *ctx, const struct map_slot *slot)
+static void drop_dead(struct strangers *s)
 {
-	const struct strangers *s = ctx;
-	return map_get(&s->last.objects, slot->key) || map_get(&s->last.empty, slot->key);
-}
-
-static int copy(struct map *to, const struct map *from)
-{
-	const struct map_slot *slot;
-	for (size_t i = 0; (slot = map_next(from, &i));) {
-		uint64_t *size = map_put(to, slot->key);
-		if (!size)
-			return -ENOMEM;
-		*size = slot->value;
+	for (struct heapset_at at = { 0 }; heapset_next(&s->older, &at);) {
+		if (!heapset_size(&s->now.objects, at.addr) && !heapset_size(&s->now.empty, at.addr))
+			heapset_take(&s->older, at.addr);
 	}
-	return 0;
 }
 
-int strangers_note(struct strangers *s, struct unknown *u)
+static int note_older(struct strangers *s)
 {
-	unknown_free(&s->last);
-	s->last = *u;
-	*u = (struct unknown){ 0 };
-	bool first = !s->whole && !s->looked;
-	int rc = first ? copy(&s->older, &s->last.objects) : 0;
-	if (!rc && first)
-		rc = copy(&s->older, &s->last.empty);
-	s->looked = true;
-	map_keep(&s->older, is_marked_still, s);
-	s->bytes = s->older_cnt = s->older_bytes = 0;
-	map_keep(&s->last.objects, is_no_older, s);
+	int rc = heapset_copy(&s->older, &s->now.objects);
+	for (struct heapset_at at = { 0 }; !rc && heapset_next(&s->now.empty, &at);)
+		rc = heapset_put(&s->older, &(struct heap_object){ .base = at.addr, .size = at.of->size, .kind = at.of->kind }, 0);
+	if (rc)
+		heapset_free(&s->older);
 	return rc;
+}
+
+static void count(struct strangers *s)
+{
+	s->older_cnt = s->older_bytes = s->empty_cnt = s->empty_bytes = 0;
+	for (struct heapset_at at = { 0 }; heapset_next(&s->older, &at);) {
+		bool is_empty = !heapset_size(&s->now.objects, at.addr);
+		*(is_empty ? &s->empty_cnt : &s->older_cnt) += 1;
+		*(is_empty ? &s->empty_bytes : &s->older_bytes) += at.of->size;
+	}
+	s->cnt = s->now.objects.count - s->older_cnt;
+	s->bytes = s->now.objects.bytes - s->older_bytes;
+}
+
+int strangers_note(struct strangers *s)
+{
+	if (!s->now.whole)
+		return 0;
+	int rc = s->looked || s->began_here ? 0 : note_older(s);
+	s->looked = !rc;
+	if (rc)
+		return rc;
+	drop_dead(s);
+	count(s);
+	return 0;
 }
 
 void strangers_know(struct strangers *s, uint64_t addr)
 {
-	const uint64_t *size = s->last.objects.count ? map_get(&s->last.objects, addr) : NULL;
-	if (size) {
-		s->bytes -= *size;
-		map_del(&s->last.objects, addr);
-	}
-	size = s->older.count ? map_get(&s->older, addr) : NULL;
-	if (size && !map_get(&s->last.empty, addr)) {
-		s->older_cnt--;
-		s->older_bytes -= *size;
-	}
-	if (size)
-		map_del(&s->older, addr);
+	uint64_t older = heapset_size(&s->older, addr), size = heapset_size(&s->now.objects, addr);
+	heapset_take(&s->older, addr);
+	heapset_take(&s->now.objects, addr);
+	if (!s->looked || (!size && !older))
+		return;
+	uint64_t *cnt = !older ? &s->cnt : size ? &s->older_cnt : &s->empty_cnt;
+	uint64_t *bytes = !older ? &s->bytes : size ? &s->older_bytes : &s->empty_bytes;
+	*cnt -= *cnt > 0;
+	*bytes -= (size ?: older) < *bytes ? (size ?: older) : *bytes;
 }
 
 void strangers_free(struct strangers *s)
 {
-	map_free(&s->older);
-	unknown_free(&s->last);
+	heapset_free(&s->older);
+	unknown_free(&s->now);
 }

@@ -1,7 +1,7 @@
 /*
  * liveness/strangers: does a recording know what its collector marks? In: the disagreement at some collections (boehm's
- * unknown), objects as they are recorded. Out: how much of what was marked last came by ways that are not recorded, and
- * how much was there before the recording.
+ * unknown), objects as they are recorded and freed. Out: how much of what was marked last came by ways that are not recorded,
+ * and how much was there before the recording.
  *
  * An object that was handed out while the marks were read is recorded a moment later, so it is taken out again then.
  */
@@ -12,19 +12,20 @@
 
 #include "marking/unknown.h"
 
-/* Zeroed, but for `whole`: nobody has looked yet. */
+/* Zeroed, but for `began_here`: nobody has looked yet. */
 struct strangers {
-	struct map older;      /* address -> size: there when somebody looked first, or free since */
-	struct unknown last;   /* less those; marked_ of all */
-	bool whole;            /* the heap began in the recording: nothing is older */
-	bool looked;
-	uint64_t older_cnt, older_bytes; /* marked last, and older */
-	uint64_t bytes;        /* of last.objects */
+	struct unknown now;    /* what is found out about the last readings */
+	struct heapset older;  /* there when all had been looked at first, and marked since */
+	bool began_here;       /* the heap began in the recording: nothing is older */
+	bool looked;           /* all was, once */
+	uint64_t cnt, bytes;   /* marked last, and not recorded: of now.objects those that are not older */
+	uint64_t older_cnt, older_bytes;
+	uint64_t empty_cnt, empty_bytes; /* older ones that hold nothing but zeros: maybe free */
 };
 
-/* Takes u over. -ENOMEM. */
-int strangers_note(struct strangers *s, struct unknown *u);
-/* An object was recorded at this address. */
+/* When `now` has changed. -ENOMEM: as if nobody had looked. */
+int strangers_note(struct strangers *s);
+/* An object was recorded or freed at this address. */
 void strangers_know(struct strangers *s, uint64_t addr);
 void strangers_free(struct strangers *s);
 

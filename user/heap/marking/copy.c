@@ -7,6 +7,8 @@
 
 #include "base/sorted.h"
 
+#define FIRST 16
+
 struct heap_copy {
 	struct memory_source source;
 	struct rights_range *ranges; /* by address, not overlapping */
@@ -34,9 +36,10 @@ static int64_t read_copy(void *ctx, uint64_t addr, void *out, size_t n)
 	return (int64_t)n;
 }
 
-static bool is_wanted(const struct heap_block *b)
+/* Of a large one without pointers, what it is. */
+static uint64_t wanted(const struct heap_block *b)
 {
-	return b->objects > 1 || b->kind != HEAP_ATOMIC;
+	return b->objects > 1 || b->kind != HEAP_ATOMIC ? b->bytes : FIRST;
 }
 
 /* False: more than max. */
@@ -44,18 +47,17 @@ static bool plan(struct heap_copy *i, const struct boehm_heap *h, const struct r
 {
 	for (size_t v = 0; v < cnt; v++)
 		i->ranges[i->ranges_cnt++] = variables[v];
-	for (size_t b = 0; b < h->blocks_cnt; b++) {
-		if (is_wanted(&h->blocks[b]))
-			i->ranges[i->ranges_cnt++] = (struct rights_range){ h->blocks[b].addr, h->blocks[b].bytes };
-	}
-	if (i->ranges_cnt)
-		qsort(i->ranges, i->ranges_cnt, sizeof(*i->ranges), by_address);
+	for (size_t b = 0; b < h->blocks_cnt; b++)
+		i->ranges[i->ranges_cnt++] = (struct rights_range){ h->blocks[b].addr, wanted(&h->blocks[b]) };
 	for (size_t r = 0; r < i->ranges_cnt; r++) {
-		i->at[r] = i->bytes_cnt;
 		if (i->ranges[r].n > max - i->bytes_cnt)
 			return false;
 		i->bytes_cnt += i->ranges[r].n;
 	}
+	if (i->ranges_cnt)
+		qsort(i->ranges, i->ranges_cnt, sizeof(*i->ranges), by_address);
+	for (size_t r = 0, at = 0; r < i->ranges_cnt; at += i->ranges[r++].n)
+		i->at[r] = at;
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /*
  * marking/copy: what the objects of a small heap and some variables beside it hold at one moment, copied: it takes the
  * process' place as a memory_source, when the process has long gone on. In: a reading of the heap, ranges of variables.
- * Large objects that hold no pointers are left out: nobody looks for links in them.
+ * Of large objects that hold no pointers only the begin is copied: nobody looks for links in them.
  */
 #ifndef ALYS_MARKING_COPY_H
 #define ALYS_MARKING_COPY_H

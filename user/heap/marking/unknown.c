@@ -1,4 +1,7 @@
-/* marking/unknown: see unknown.h. Waves: all objects that were reached in one are read together. */
+/*
+ * marking/unknown: see unknown.h. Waves: all objects that were reached in one are read together. Large objects are read a piece
+ * at a time.
+ */
 #include "marking/unknown.h"
 
 #include <errno.h>
@@ -6,10 +9,11 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "boehm/strings.h"
 
 #define WORD 8
-#define PART (1u << 20)     /* of variables, read at once */
-#define BATCH_BYTES (4u << 20)
+#define PIECE (1u << 20) /* read at once */
+#define BATCH 4096       /* objects whose links are read at once */
 #define HIDDEN_SHIFT 47     /* the complement of a user's address has all bits from here on */
 #define HIDDEN_LEAST 0x10000
 #define LINK_WORDS 3
@@ -18,8 +22,8 @@
 #define ROUNDED(bytes) (((bytes) + GRANULE - 1) / GRANULE * GRANULE)
 #define ENTRIES 256 /* of a table, read at once */
 
-/* LED: the collector's, right from a variable. */
-enum { NOT_MARKED, KNOWN, UNKNOWN, OWN, LED, TABLE, PASSED, EMPTY };
+/* LED: the collector's, right from a variable. FOREIGN: judged, not the collector's. */
+enum { NOT_MARKED, KNOWN, UNKNOWN, FOREIGN, OWN, LED, TABLE, PASSED, EMPTY };
 
 struct object {
 	size_t block;
@@ -30,7 +34,9 @@ struct search {
 	struct memory *m;
 	const struct boehm_heap *h;
 	const struct own_places *own;
-	const struct map *tables; /* known before */
+	struct unknown *out;
+	uint64_t limit; /* of m->bytes */
+	uint64_t *piece, *other; /* PIECE each */
 	uint8_t taken;   /* what becomes of what is found now */
 	uint8_t *state; /* in the order of marks */
 	struct object *wave, *next;
@@ -64,6 +70,35 @@ static uint8_t *state_of(const struct search *s, const struct heap_object *o)
 	return &s->state[s->h->blocks[o->block].marks + o->index];
 }
 
+/* What was judged and has been marked ever since is what it was, unless it was recorded. */
+static void note_judged(struct search *s)
+{
+	struct heap_object o;
+	heapset_keep_marked(&s->out->objects, s->h);
+	for (struct heapset_at at = { 0 }; heapset_next(&s->out->objects, &at);) {
+		if (!boehm_heap_find(s->h, at.addr, &o) || *state_of(s, &o) != UNKNOWN) {
+			heapset_take(&s->out->objects, at.addr);
+			continue;
+		}
+		*state_of(s, &o) = FOREIGN;
+		s->left--;
+	}
+}
+
+/* 1 when fn gave 1 for every piece, else what it gave, or -ESRCH, -EPERM. */
+static int each_piece(struct search *s, uint64_t *words, uint64_t addr, uint64_t size,
+		      int (*fn)(struct search *s, const uint64_t *words, size_t n, uint64_t at, uint64_t slots), uint64_t slots)
+{
+	int rc = 1;
+	for (uint64_t at = 0; at < size && rc == 1; at += PIECE) {
+		struct rights_range part = { addr + at, size - at < PIECE ? size - at : PIECE };
+		rc = memory_read_ranges(s->m, &part, 1, words, NULL);
+		if (!rc)
+			rc = fn(s, words, part.n / WORD, at / WORD, slots);
+	}
+	return rc;
+}
+
 /*
  * An object that begins at this address and may be the collector's. Younger ones are not marked, but older ones hang
  * from them: a list that was put in front of others.
@@ -71,7 +106,7 @@ static uint8_t *state_of(const struct search *s, const struct heap_object *o)
 static bool may_be_own(const struct search *s, uint64_t addr, struct heap_object *o)
 {
 	return addr && boehm_heap_find(s->h, addr, o) && o->base == addr &&
-	       (*state_of(s, o) == UNKNOWN || *state_of(s, o) == NOT_MARKED);
+	       (*state_of(s, o) == UNKNOWN || *state_of(s, o) == FOREIGN || *state_of(s, o) == NOT_MARKED);
 }
 
 static int take(struct search *s, const struct heap_object *o)
@@ -82,7 +117,7 @@ static int take(struct search *s, const struct heap_object *o)
 	*to = (struct object){ o->block, o->index };
 	uint8_t *state = state_of(s, o);
 	s->left -= *state == UNKNOWN;
-	*state = *state == UNKNOWN ? s->taken : PASSED;
+	*state = *state == NOT_MARKED ? PASSED : s->taken;
 	return 0;
 }
 
@@ -121,93 +156,84 @@ static bool is_lists(const struct search *s, const uint64_t *words, size_t n)
 	return true;
 }
 
+static int zero_piece(struct search *s, const uint64_t *words, size_t n, uint64_t at, uint64_t slots)
+{
+	(void)s, (void)at, (void)slots;
+	return all_zero(words, n);
+}
+
+static int begins_lists(struct search *s, const struct heap_object *o)
+{
+	uint64_t words[BOEHM_BLOCK / WORD];
+	struct rights_range all = { o->base, o->size };
+	int rc = memory_read_ranges(s->m, &all, 1, words, NULL);
+	return rc ?: is_lists(s, words, o->size / WORD) || leads_to_lists(s, words, o->size / WORD);
+}
+
 /*
  * Where a block begins variables point for other reasons, too: a section of the heap begins there, a scan has come so far.
- * 1, 0, or -ENOMEM, -ESRCH, -EPERM.
+ * 1, 0, or -ESRCH, -EPERM.
  */
 static int is_meant(struct search *s, const struct heap_object *o)
 {
-	struct rights_range all = { o->base, o->size };
 	if (o->base % BOEHM_BLOCK)
 		return 1;
-	bool large = s->h->blocks[o->block].objects == 1;
-	uint64_t *words = malloc(o->size);
-	size_t n = o->size / WORD;
-	int rc = words ? memory_read_ranges(s->m, &all, 1, words, NULL) : -ENOMEM;
-	if (!rc)
-		rc = large ? o->kind == HEAP_NORMAL && all_zero(words, n) : is_lists(s, words, n) || leads_to_lists(s, words, n);
-	free(words);
-	return rc;
+	if (s->h->blocks[o->block].objects > 1)
+		return begins_lists(s, o);
+	return o->kind == HEAP_NORMAL ? each_piece(s, s->other, o->base, o->size, zero_piece, 0) : 0;
 }
 
-static int take_words(struct search *s, const uint64_t *words, size_t n)
+/* 1, or -ENOMEM, -ESRCH, -EPERM. */
+static int take_words(struct search *s, const uint64_t *words, size_t n, uint64_t at, uint64_t slots)
 {
 	struct heap_object o;
 	int rc = 0;
+	(void)at, (void)slots;
 	for (size_t i = 0; i < n && rc >= 0; i++) {
 		rc = may_be_own(s, words[i], &o) ? is_meant(s, &o) : 0;
 		if (rc > 0)
 			rc = take(s, &o);
 	}
-	return rc < 0 ? rc : 0;
+	return rc < 0 ? rc : 1;
 }
 
 static int take_variables(struct search *s, const struct root_exclude *v, size_t cnt)
 {
-	uint64_t *words = malloc(PART);
-	int rc = words ? 0 : -ENOMEM;
-	for (size_t i = 0; i < cnt && !rc; i++) {
-		for (uint64_t at = v[i].start, end = v[i].end; at < end && !rc;) {
-			struct rights_range part = { at, end - at < PART ? end - at : PART };
-			rc = memory_read_ranges(s->m, &part, 1, words, NULL);
-			if (!rc)
-				rc = take_words(s, words, part.n / WORD);
-			at += part.n;
-		}
+	int rc = 1;
+	for (size_t i = 0; i < cnt && rc == 1; i++)
+		rc = each_piece(s, s->piece, v[i].start, v[i].end - v[i].start, take_words, 0);
+	return rc < 0 ? rc : 0;
+}
+
+/* What a variable leads to may be a table or a thread's record: all its words count. */
+static int follow_led(struct search *s)
+{
+	int rc = 1;
+	for (size_t i = 0; i < s->wave_cnt && rc == 1; i++) {
+		struct heap_object o = boehm_heap_object(s->h, s->wave[i].block, s->wave[i].index);
+		bool link = o.size <= ROUNDED(FINALIZER_WORDS * WORD + 1);
+		rc = each_piece(s, s->piece, o.base, link ? WORD : o.size, take_words, 0);
 	}
-	free(words);
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
-/*
- * What a variable leads to may be a table or a thread's record: all its words count. Of entries and further on only links
- * of lists do, for the collector's own ones hold the program's, too.
- */
-static int follow(struct search *s, const struct object *from, const uint64_t *words, bool first)
+/* Of entries and further on only links of lists count, for the collector's own ones hold the program's, too. */
+static int follow_links(struct search *s)
 {
-	struct heap_object o = boehm_heap_object(s->h, from->block, from->index), to;
-	if (first && o.size > ROUNDED(FINALIZER_WORDS * WORD + 1))
-		return take_words(s, words, o.size / WORD);
-	return may_be_own(s, words[0], &to) && to.size == o.size && to.kind == o.kind ? take(s, &to) : 0;
-}
-
-static size_t fill_ranges(const struct search *s, size_t from, struct rights_range *ranges)
-{
-	size_t n = 0;
-	for (uint64_t sum = 0; from + n < s->wave_cnt; n++) {
-		struct heap_object o = boehm_heap_object(s->h, s->wave[from + n].block, s->wave[from + n].index);
-		if (n && sum + o.size > BATCH_BYTES)
-			break;
-		sum += o.size;
-		ranges[n] = (struct rights_range){ o.base, o.size };
-	}
-	return n;
-}
-
-static int run_wave(struct search *s, bool first)
-{
-	struct rights_range *ranges = malloc(s->wave_cnt * sizeof(*ranges));
+	struct rights_range *ranges = malloc(BATCH * sizeof(*ranges));
+	struct heap_object o, to;
 	int rc = ranges ? 0 : -ENOMEM;
 	for (size_t at = 0, n; at < s->wave_cnt && !rc; at += n) {
-		uint64_t sum = 0;
-		n = fill_ranges(s, at, ranges);
-		for (size_t i = 0; i < n; i++)
-			sum += ranges[i].n;
-		uint64_t *words = malloc(sum), *next = words;
-		rc = words ? memory_read_ranges(s->m, ranges, n, words, NULL) : -ENOMEM;
-		for (size_t i = 0; i < n && !rc; next += ranges[i++].n / WORD)
-			rc = follow(s, &s->wave[at + i], next, first);
-		free(words);
+		for (n = 0; n < BATCH && at + n < s->wave_cnt; n++) {
+			o = boehm_heap_object(s->h, s->wave[at + n].block, s->wave[at + n].index);
+			ranges[n] = (struct rights_range){ o.base, WORD };
+		}
+		rc = memory_read_ranges(s->m, ranges, n, s->piece, NULL);
+		for (size_t i = 0; i < n && !rc; i++) {
+			o = boehm_heap_object(s->h, s->wave[at + i].block, s->wave[at + i].index);
+			if (may_be_own(s, s->piece[i], &to) && to.size == o.size && to.kind == o.kind)
+				rc = take(s, &to);
+		}
 	}
 	free(ranges);
 	return rc;
@@ -227,7 +253,7 @@ static int take_own(struct search *s)
 		s->next = was;
 		s->next_cap = cap;
 		s->next_cnt = 0;
-		rc = run_wave(s, first);
+		rc = first ? follow_led(s) : follow_links(s);
 	}
 	free(s->wave);
 	free(s->next);
@@ -282,23 +308,19 @@ static bool looks_final(const struct search *s, const struct heap_object *o, con
 	return holds(o->size, FINALIZER_WORDS) && words[2] && words[5] >= code->start && words[5] < code->end;
 }
 
-static int judge_small(struct search *s, size_t block)
+/* The number in front of it, where that may be a type's. */
+static uint16_t tag_of(const struct heap_object *o, uint64_t word)
 {
-	const struct heap_block *b = &s->h->blocks[block];
-	uint64_t words[BOEHM_BLOCK / WORD];
-	struct rights_range all = { b->addr, sizeof(words) };
-	int rc = b->objects > 1 ? memory_read_ranges(s->m, &all, 1, words, NULL) : 0;
-	for (uint32_t i = 0; i < b->objects && b->objects > 1 && !rc; i++) {
-		struct heap_object o = boehm_heap_object(s->h, block, i);
-		const uint64_t *at = words + (o.base - b->addr) / WORD;
-		if (*state_of(s, &o) != UNKNOWN)
-			continue;
-		if (all_zero(at, o.size / WORD))
-			settle(s, &o, EMPTY);
-		else if (looks_free(s, &o, at) || looks_linked(s, &o, at) || looks_final(s, &o, at))
-			settle(s, &o, OWN);
-	}
-	return rc;
+	uint32_t first = (uint32_t)word;
+	if (first == TYPE_ID_STRING)
+		return is_string(word, o->size, o->kind) ? TYPE_ID_STRING : 0;
+	return first <= UINT16_MAX ? (uint16_t)first : 0;
+}
+
+static int set_foreign(struct search *s, const struct heap_object *o, uint64_t word)
+{
+	settle(s, o, FOREIGN);
+	return heapset_put(&s->out->objects, o, tag_of(o, word));
 }
 
 /* --- tables that were given up for larger ones ---------------------------------------------------- */
@@ -328,17 +350,17 @@ static uint64_t key_of(const struct search *s, const uint64_t *entry)
  * Nobody but the collector knows where its entries are: one at the very place that its key has in a table of this size is
  * proof. 1 or 0, or -ESRCH, -EPERM.
  */
-static int holds_entries(struct search *s, const uint64_t *words, uint64_t slots)
+static int holds_entries(struct search *s, const uint64_t *words, uint64_t cnt, uint64_t first, uint64_t slots)
 {
 	struct rights_range ranges[ENTRIES];
 	uint64_t entries[ENTRIES][FINALIZER_WORDS], places[ENTRIES];
 	int rc = 0;
-	for (uint64_t i = 0; i < slots && !rc;) {
+	for (uint64_t i = 0; i < cnt && !rc;) {
 		size_t n = 0;
-		for (; i < slots && n < ENTRIES; i++) {
+		for (; i < cnt && n < ENTRIES; i++) {
 			if (!may_be_entry(s, words[i]))
 				continue;
-			places[n] = i;
+			places[n] = first + i;
 			ranges[n++] = (struct rights_range){ words[i], sizeof(entries[0]) };
 		}
 		rc = memory_read_ranges(s->m, ranges, n, entries, NULL);
@@ -361,37 +383,98 @@ static bool holds_addresses(const struct search *s, const uint64_t *words, size_
 	return true;
 }
 
-/*
- * What is behind the table is what the collector rounds up: twice its size at most. One that has been marked ever since it
- * was known is still the same.
- */
-static int judge_object(struct search *s, const struct heap_object *o, const uint64_t *words)
+/* What is behind the table is what the collector rounds up. */
+static int table_piece(struct search *s, const uint64_t *words, size_t n, uint64_t at, uint64_t slots)
 {
-	uint64_t all = o->size / WORD, slots = 1;
-	int rc = 0;
-	while (slots <= all / 2)
+	size_t inside = slots <= at ? 0 : slots - at < n ? slots - at : n;
+	return holds_addresses(s, words, inside) && all_zero(words + inside, n - inside);
+}
+
+static int no_entries_piece(struct search *s, const uint64_t *words, size_t n, uint64_t at, uint64_t slots)
+{
+	size_t inside = slots <= at ? 0 : slots - at < n ? slots - at : n;
+	int rc = holds_entries(s, words, inside, at, slots);
+	return rc < 0 ? rc : !rc;
+}
+
+static uint64_t most_slots(uint64_t size)
+{
+	uint64_t slots = 1;
+	while (slots <= size / WORD / 2)
 		slots *= 2;
+	return slots;
+}
+
+/* Twice its size at most. words: all of the object; NULL: it is large. 1, 0, or -ESRCH, -EPERM. */
+static int may_be_table(struct search *s, const struct heap_object *o, const uint64_t *words, uint64_t slots)
+{
+	if (o->kind != HEAP_NORMAL || !slots)
+		return 0;
+	return words ? table_piece(s, words, o->size / WORD, 0, slots) : each_piece(s, s->piece, o->base, o->size, table_piece, slots);
+}
+
+/* One that has been marked ever since it was known is still the same. */
+static int judge_table(struct search *s, const struct heap_object *o)
+{
+	uint64_t slots = most_slots(o->size), word = 0;
+	bool unknown = *state_of(s, o) == UNKNOWN;
+	int rc = 0;
 	for (int i = 0; i < 2 && slots && !rc; i++, slots /= 2) {
-		if (all_zero(words + slots, all - slots) && holds_addresses(s, words, slots))
-			rc = map_get(s->tables, o->base) ? 1 : holds_entries(s, words, slots);
+		rc = may_be_table(s, o, NULL, slots);
+		if (rc == 1 && !map_get(&s->out->tables, o->base)) {
+			rc = each_piece(s, s->piece, o->base, o->size, no_entries_piece, slots);
+			rc = rc < 0 ? rc : !rc;
+		}
 	}
 	if (rc > 0)
 		settle(s, o, TABLE);
+	else if (!rc && unknown)
+		rc = memory_read(s->m, o->base, &word, sizeof(word)) == -ESRCH ? -ESRCH : set_foreign(s, o, word);
 	return rc < 0 ? rc : 0;
 }
 
 static int judge_tables(struct search *s, size_t block)
 {
 	const struct heap_block *b = &s->h->blocks[block];
-	struct rights_range all = { b->addr, b->objects > 1 ? BOEHM_BLOCK : b->size };
-	uint64_t *words = b->kind == HEAP_NORMAL ? malloc(all.n) : NULL;
-	int rc = words ? memory_read_ranges(s->m, &all, 1, words, NULL) : b->kind == HEAP_NORMAL ? -ENOMEM : 0;
-	for (uint32_t i = 0; words && i < b->objects && !rc; i++) {
+	int rc = 0;
+	for (uint32_t i = 0; i < b->objects && !rc; i++) {
 		struct heap_object o = boehm_heap_object(s->h, block, i);
 		if (*state_of(s, &o) == UNKNOWN || *state_of(s, &o) == LED)
-			rc = judge_object(s, &o, words + (o.base - b->addr) / WORD);
+			rc = judge_table(s, &o);
 	}
-	free(words);
+	return rc;
+}
+
+/* What may be a table is left for when all entries are known. */
+static int judge_one(struct search *s, const struct heap_object *o, const uint64_t *words, uint64_t first)
+{
+	uint64_t slots = most_slots(o->size);
+	int rc = may_be_table(s, o, words, slots) ?: may_be_table(s, o, words, slots / 2);
+	return rc < 0 ? rc : rc ? 0 : set_foreign(s, o, first);
+}
+
+static int judge_small(struct search *s, const struct heap_object *o, const uint64_t *words)
+{
+	if (all_zero(words, o->size / WORD))
+		settle(s, o, EMPTY);
+	else if (looks_free(s, o, words) || looks_linked(s, o, words) || looks_final(s, o, words))
+		settle(s, o, OWN);
+	else
+		return judge_one(s, o, words, words[0]);
+	return 0;
+}
+
+static int judge_block(struct search *s, size_t block)
+{
+	const struct heap_block *b = &s->h->blocks[block];
+	uint64_t words[BOEHM_BLOCK / WORD];
+	struct rights_range part = { b->addr, b->objects > 1 ? sizeof(words) : WORD };
+	int rc = memory_read_ranges(s->m, &part, 1, words, NULL);
+	for (uint32_t i = 0; i < b->objects && !rc; i++) {
+		struct heap_object o = boehm_heap_object(s->h, block, i);
+		if (*state_of(s, &o) == UNKNOWN)
+			rc = b->objects > 1 ? judge_small(s, &o, words + (o.base - b->addr) / WORD) : judge_one(s, &o, NULL, words[0]);
+	}
 	return rc;
 }
 
@@ -400,70 +483,91 @@ static bool has(const struct search *s, const struct heap_block *b, uint8_t stat
 	return memchr(s->state + b->marks, state, b->objects) != NULL;
 }
 
+/* -EAGAIN: enough was read, and not all is judged. */
 static int judge_left(struct search *s, int (*judge)(struct search *s, size_t block), uint8_t other)
 {
 	int rc = 0;
 	for (size_t b = 0; b < s->h->blocks_cnt && !rc; b++) {
 		const struct heap_block *block = &s->h->blocks[b];
-		if (has(s, block, UNKNOWN) || has(s, block, other))
-			rc = judge(s, b);
+		if (!has(s, block, UNKNOWN) && !has(s, block, other))
+			continue;
+		rc = s->m->bytes > s->limit ? -EAGAIN : judge(s, b);
 	}
 	return rc;
 }
 
-static int put(struct map *to, uint64_t addr, uint64_t size)
+static int put_table(struct unknown *out, const struct heap_object *o)
 {
-	uint64_t *slot = map_put(to, addr);
-	if (slot)
-		*slot = size;
-	return slot ? 0 : -ENOMEM;
+	uint64_t *size = map_put(&out->tables, o->base);
+	if (size)
+		*size = o->size;
+	return size ? 0 : -ENOMEM;
 }
 
-static int put_left(const struct search *s, struct unknown *out)
+static int put_one(struct search *s, const struct heap_object *o, uint8_t state)
 {
+	struct unknown *out = s->out;
+	bool counts = state == KNOWN || state == UNKNOWN || state == FOREIGN;
+	out->marked_cnt += counts;
+	out->marked_bytes += counts ? o->size : 0;
+	if (state == OWN || state == LED || state == TABLE)
+		heapset_take(&out->objects, o->base);
+	if (state == EMPTY)
+		return heapset_put(&out->empty, o, 0);
+	return state == TABLE ? put_table(out, o) : 0;
+}
+
+static int put_all(struct search *s)
+{
+	struct unknown *out = s->out;
 	int rc = 0;
+	heapset_free(&out->empty);
+	if (out->whole)
+		map_free(&out->tables);
+	out->marked_cnt = out->marked_bytes = 0;
 	for (size_t b = 0; b < s->h->blocks_cnt; b++) {
 		const struct heap_block *block = &s->h->blocks[b];
 		for (uint32_t i = 0; i < block->objects && !rc; i++) {
-			uint8_t state = s->state[block->marks + i];
-			out->marked_cnt += state == KNOWN || state == UNKNOWN;
-			out->marked_bytes += state == KNOWN || state == UNKNOWN ? block->size : 0;
-			struct map *to = state == UNKNOWN ? &out->objects : state == EMPTY ? &out->empty : state == TABLE ? &out->tables : NULL;
-			if (to)
-				rc = put(to, block->addr + i * block->size, block->size);
+			struct heap_object o = boehm_heap_object(s->h, b, i);
+			rc = put_one(s, &o, s->state[block->marks + i]);
 		}
 	}
 	return rc;
 }
 
-int unknown_find(struct memory *m, const struct own_places *own, const struct boehm_heap *h, const struct recorded *o,
-		 const struct map *tables, struct unknown *out)
+static int search(struct search *s, const struct recorded *o)
 {
-	struct search s = { .m = m, .h = h, .own = own, .tables = tables, .state = malloc(h->marks_cnt + 1) };
-	*out = (struct unknown){ 0 };
-	int rc = s.state ? 0 : -ENOMEM;
-	if (!rc) {
-		note_marked(&s);
-		note_recorded(&s, o);
-	}
-	if (!rc && s.left)
-		rc = take_own(&s);
-	if (!rc && s.left)
-		rc = judge_left(&s, judge_small, UNKNOWN);
+	note_marked(s);
+	note_recorded(s, o);
+	note_judged(s);
+	int rc = s->left ? take_own(s) : 0;
+	if (!rc && s->left)
+		rc = judge_left(s, judge_block, UNKNOWN);
 	if (!rc)
-		rc = judge_left(&s, judge_tables, LED);
-	if (!rc)
-		rc = put_left(&s, out);
+		rc = judge_left(s, judge_tables, LED);
+	s->out->whole = !rc;
+	return rc && rc != -EAGAIN ? rc : put_all(s);
+}
+
+int unknown_find(struct memory *m, const struct own_places *own, const struct boehm_heap *h, const struct recorded *o,
+		 uint64_t most, struct unknown *out)
+{
+	struct search s = { .m = m, .h = h, .own = own, .out = out, .state = malloc(h->marks_cnt + 1),
+			    .piece = malloc(PIECE), .other = malloc(PIECE) };
+	s.limit = most > UINT64_MAX - m->bytes ? UINT64_MAX : m->bytes + most;
+	out->whole = false;
+	int rc = s.state && s.piece && s.other ? search(&s, o) : -ENOMEM;
 	free(s.state);
-	if (rc)
-		unknown_free(out);
+	free(s.piece);
+	free(s.other);
+	out->whole &= !rc;
 	return rc;
 }
 
 void unknown_free(struct unknown *u)
 {
-	map_free(&u->objects);
-	map_free(&u->empty);
+	heapset_free(&u->objects);
+	heapset_free(&u->empty);
 	map_free(&u->tables);
 	*u = (struct unknown){ 0 };
 }

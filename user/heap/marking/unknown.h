@@ -13,6 +13,7 @@
 #define ALYS_MARKING_UNKNOWN_H
 
 #include "base/map.h"
+#include "marking/heapset.h"
 #include "marking/recorded.h"
 #include "marking/roots.h"
 
@@ -26,20 +27,24 @@ struct own_places {
 	struct root_exclude code;
 };
 
-/* A zeroed struct is an empty one. */
+/*
+ * A zeroed struct is an empty one. It is found out over several readings of one heap: what was judged once is not read again
+ * as long as collections mark it, so that a heap of gigabytes is compared a part at a time.
+ */
 struct unknown {
-	struct map objects; /* address -> size as the collector rounds it */
-	struct map empty;   /* the same: maybe free, maybe not written to yet */
-	struct map tables;  /* the same: the collector's, in use or not any more */
+	struct heapset objects; /* tags: the number in front of one that may be a type's, 1 = a Crystal String, 0 = anything else */
+	struct heapset empty;   /* maybe free, maybe not written to yet */
+	struct map tables;      /* address -> size as the collector rounds it: the collector's, in use or not any more */
+	bool whole;             /* all was judged; else objects has a part */
 	uint64_t marked_cnt, marked_bytes; /* of all, the collector's own left out */
 };
 
 /*
- * The heap must have been read whole; tables: those that were found last, which may be from another reading. 0, -ENOMEM,
- * -ESRCH or -EPERM; then unknown_free.
+ * The heap must have been read whole. Judges until `most` bytes were read of the process. Who hears of an object recorded or
+ * freed takes it out of out->objects. 0, -ENOMEM, -ESRCH or -EPERM: then `whole` is false; in the end unknown_free.
  */
 int unknown_find(struct memory *m, const struct own_places *own, const struct boehm_heap *h, const struct recorded *o,
-		 const struct map *tables, struct unknown *out);
+		 uint64_t most, struct unknown *out);
 void unknown_free(struct unknown *u);
 
 #endif

@@ -1,0 +1,49 @@
+/*
+ * marking/heapset: objects of a heap: which of a block's places belong to the set, as a bit for every 16 bytes: a gigabyte of
+ * small objects takes some ten megabytes. Each member may have a tag; those without take no room for it.
+ */
+#ifndef ALYS_MARKING_HEAPSET_H
+#define ALYS_MARKING_HEAPSET_H
+
+#include "base/map.h"
+#include "boehm/heap.h"
+
+#define HEAPSET_GRANULES (BOEHM_BLOCK / 16)
+
+struct heapset_block {
+	uint64_t addr, size; /* of the block; of an object as the collector rounds it */
+	uint64_t bits[HEAPSET_GRANULES / 64];
+	uint16_t *tags; /* by number of the object in its block; NULL: all 0 */
+	uint16_t members;
+	uint8_t kind;
+};
+
+/* A zeroed struct is an empty set. */
+struct heapset {
+	struct map places; /* of a block in blocks, + 1 */
+	struct heapset_block *blocks;
+	size_t blocks_cnt, blocks_cap;
+	uint64_t count, bytes;
+};
+
+/* An object that begins there; what a block of other objects held there before is gone. -ENOMEM: it is not in. */
+int heapset_put(struct heapset *s, const struct heap_object *o, uint16_t tag);
+/* Of a member, 0 = it is none. */
+uint64_t heapset_size(const struct heapset *s, uint64_t addr);
+/* False when it is not in. */
+bool heapset_take(struct heapset *s, uint64_t addr);
+/* Without those that are not marked any more, or of which the heap makes other objects now. */
+void heapset_keep_marked(struct heapset *s, const struct boehm_heap *h);
+/* All members: for (struct heapset_at at = { 0 }; heapset_next(s, &at);) */
+struct heapset_at {
+	size_t block, granule; /* the next one's */
+	uint64_t addr;
+	uint16_t tag;
+	const struct heapset_block *of;
+};
+bool heapset_next(const struct heapset *s, struct heapset_at *at);
+/* -ENOMEM: *to is an empty set. */
+int heapset_copy(struct heapset *to, const struct heapset *from);
+void heapset_free(struct heapset *s);
+
+#endif
