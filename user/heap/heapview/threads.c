@@ -96,30 +96,44 @@ static bool is_block_of(struct memory *m, uint64_t word, uint64_t sp, const stru
 	return word > sp && word < stack->end && !(word & 7) && !memory_read(m, word, &self, sizeof(self)) && self == word;
 }
 
+/* What the collector's variables hold, read once; what cannot be read is zero. NULL when memory is out. */
+static uint64_t *copy_variables(struct memory *m, const struct own_places *own, size_t *cnt)
+{
+	struct rights_range ranges[OWN_VARIABLES_MAX];
+	uint64_t total = 0;
+	for (size_t i = 0; i < own->variables_cnt; i++) {
+		ranges[i] = (struct rights_range){ own->variables[i].start, (own->variables[i].end - own->variables[i].start) & ~7ull };
+		total += ranges[i].n;
+	}
+	uint64_t *words = calloc(total / 8 + 1, 8);
+	bool read = words && !memory_read_ranges(m, ranges, own->variables_cnt, words, &(size_t){ 0 });
+	*cnt = read ? total / 8 : 0;
+	return words;
+}
+
 /* Of its own threads the collector keeps handles among its variables; of the program's, in records on the heap. */
-static bool is_kept(struct memory *m, const struct own_places *own, uint64_t sp, const struct space_region *stack)
+static bool is_kept(struct memory *m, const uint64_t *words, size_t cnt, uint64_t sp, const struct space_region *stack)
 {
 	bool kept = false;
-	for (size_t i = 0; i < own->variables_cnt && !kept; i++) {
-		struct rights_range at = { own->variables[i].start, own->variables[i].end - own->variables[i].start };
-		uint64_t *words = malloc(at.n + 8);
-		/* What cannot be read is zero. */
-		if (words && !memory_read_ranges(m, &at, 1, words, &(size_t){ 0 })) {
-			for (size_t k = 0; k < at.n / 8 && !kept; k++)
-				kept = is_block_of(m, words[k], sp, stack);
-		}
-		free(words);
-	}
+	for (size_t i = 0; i < cnt && !kept; i++)
+		kept = is_block_of(m, words[i], sp, stack);
 	return kept;
 }
 
 void threads_tell_markers(struct threads *t, struct memory *m, const struct space *space, const struct own_places *own)
 {
+	uint64_t *words = NULL;
+	size_t cnt = 0;
 	for (size_t i = 0; i < t->list_cnt; i++) {
 		struct root_thread *at = &t->list[i];
 		const struct space_region *stack = at->sp ? space_find(space, at->sp) : NULL;
-		at->marker = is_named_marker(at->tid) && (!stack || is_kept(m, own, at->sp, stack));
+		at->marker = is_named_marker(at->tid);
+		if (at->marker && stack && !words)
+			words = copy_variables(m, own, &cnt);
+		if (at->marker && stack)
+			at->marker = is_kept(m, words, cnt, at->sp, stack);
 	}
+	free(words);
 }
 
 void threads_free(struct threads *t)

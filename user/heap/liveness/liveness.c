@@ -246,6 +246,8 @@ static void look_at(struct liveness *l, struct heap_state *h, uint64_t now)
 	} else if (risen_note(&h->risen, &h->looking->heap)) {
 		risen_free(&h->risen);
 		look_away(l, h);
+	} else {
+		heapset_keep_marked(&h->strangers.now.objects, &h->risen.last);
 	}
 	compare(l, h, now);
 }
@@ -329,6 +331,7 @@ static void miss(struct liveness *l, struct heap_state *h, uint64_t n)
 {
 	h->missed += n;
 	l->counts.missed += n;
+	strangers_missed(&h->strangers);
 }
 
 /* Collections between the last one heard of and this one left no record. */

@@ -58,6 +58,16 @@ void strangers_know(struct strangers *s, uint64_t addr)
 	*bytes -= (size ?: older) < *bytes ? (size ?: older) : *bytes;
 }
 
+/* What is older is an upper bound then; of gigabytes all would have to be judged anew. */
+void strangers_missed(struct strangers *s)
+{
+	bool all_older = !s->looked && !s->began_here;
+	for (struct heapset_at at = { 0 }; !all_older && heapset_next(&s->now.objects, &at);) {
+		if (!heapset_size(&s->older, at.addr))
+			heapset_take(&s->now.objects, at.addr);
+	}
+}
+
 void strangers_free(struct strangers *s)
 {
 	heapset_free(&s->older);

@@ -27,6 +27,8 @@ struct strangers {
 int strangers_note(struct strangers *s);
 /* An object was recorded or freed at this address. */
 void strangers_know(struct strangers *s, uint64_t addr);
+/* The marks of a collection are not known: what was judged may have died and be on a free list. */
+void strangers_missed(struct strangers *s);
 void strangers_free(struct strangers *s);
 
 #endif

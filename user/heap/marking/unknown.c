@@ -70,10 +70,18 @@ static uint8_t *state_of(const struct search *s, const struct heap_object *o)
 	return &s->state[s->h->blocks[o->block].marks + o->index];
 }
 
+static bool is_table_still(void *ctx, const struct map_slot *slot)
+{
+	const struct search *s = ctx;
+	struct heap_object o;
+	return boehm_heap_find(s->h, slot->key, &o) && o.base == slot->key && o.size == slot->value && *state_of(s, &o) == UNKNOWN;
+}
+
 /* What was judged and has been marked ever since is what it was, unless it was recorded. */
 static void note_judged(struct search *s)
 {
 	struct heap_object o;
+	map_keep(&s->out->tables, is_table_still, s);
 	heapset_keep_marked(&s->out->objects, s->h);
 	for (struct heapset_at at = { 0 }; heapset_next(&s->out->objects, &at);) {
 		if (!boehm_heap_find(s->h, at.addr, &o) || *state_of(s, &o) != UNKNOWN) {
@@ -413,7 +421,6 @@ static int may_be_table(struct search *s, const struct heap_object *o, const uin
 	return words ? table_piece(s, words, o->size / WORD, 0, slots) : each_piece(s, s->piece, o->base, o->size, table_piece, slots);
 }
 
-/* One that has been marked ever since it was known is still the same. */
 static int judge_table(struct search *s, const struct heap_object *o)
 {
 	uint64_t slots = most_slots(o->size), word = 0;
@@ -421,7 +428,7 @@ static int judge_table(struct search *s, const struct heap_object *o)
 	int rc = 0;
 	for (int i = 0; i < 2 && slots && !rc; i++, slots /= 2) {
 		rc = may_be_table(s, o, NULL, slots);
-		if (rc == 1 && !map_get(&s->out->tables, o->base)) {
+		if (rc == 1) {
 			rc = each_piece(s, s->piece, o->base, o->size, no_entries_piece, slots);
 			rc = rc < 0 ? rc : !rc;
 		}
@@ -449,6 +456,11 @@ static int judge_tables(struct search *s, size_t block)
 static int judge_one(struct search *s, const struct heap_object *o, const uint64_t *words, uint64_t first)
 {
 	uint64_t slots = most_slots(o->size);
+	/* Marked ever since it was known, it is still the same, though what it leads to may be younger than the marks. */
+	if (map_get(&s->out->tables, o->base)) {
+		settle(s, o, TABLE);
+		return 0;
+	}
 	int rc = may_be_table(s, o, words, slots) ?: may_be_table(s, o, words, slots / 2);
 	return rc < 0 ? rc : rc ? 0 : set_foreign(s, o, first);
 }
@@ -522,8 +534,6 @@ static int put_all(struct search *s)
 	struct unknown *out = s->out;
 	int rc = 0;
 	heapset_free(&out->empty);
-	if (out->whole)
-		map_free(&out->tables);
 	out->marked_cnt = out->marked_bytes = 0;
 	for (size_t b = 0; b < s->h->blocks_cnt; b++) {
 		const struct heap_block *block = &s->h->blocks[b];
