@@ -157,6 +157,21 @@ def test_closures_and_tuples_are_no_objects(started, verb, variant):
     assert without["Many"] == 300 and counted["String"] >= 300
 
 
+@pytest.mark.parametrize("variant", ["debug", "release"])
+def test_closures_are_doubtful_without_the_list(started, variant):
+    """Nothing but the numbers tells them from classes: they are counted as doubtful, in words and in JSON; with the list none is."""
+    told = []
+    for many in (0, 300):
+        program = started.program(f"closures.{variant}", str(many)).wait_ready()
+        answer = by_type(program)[1]
+        said = re.search(r"^(\d+) objects, .* are doubtful", "\n".join(answer["notes"]), re.M)
+        assert int(said[1] if said else 0) == answer["doubtful"]
+        told.append(answer["doubtful"])
+        listed = by_type(program, "--type-ids", PROGS / f"closures.{variant}.types")[1]
+        assert (listed["doubtful"], listed["doubtful_bytes"]) == (0, 0)
+    assert told[1] - told[0] > 300, told
+
+
 def test_names_are_unknown_without_the_list(started):
     program = started.program("census.debug")
     truth = json.loads(program.line())

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import conftest
-from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, convert
+from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, convert, pprof
 from test_liveness import SOURCES, liveness_of, record
 
 pytestmark = pytest.mark.bpf
@@ -72,6 +72,100 @@ def test_objects_from_before_the_recording(started, tmp_path):
     assert (told["count"], told["bytes"], told["heaps_not_counted"]) == (*before_in(notes), 0)
     for other in (["--show", "alloc"], ["--focus", "site_after"], ["--between", "0,100"]):
         assert "before the recording" not in alys("report", *other, trace).stdout, other
+
+
+ROW = r"^ +(\S+) +(\S+)  \[before the recording\] (?!\d+ more types)(.*)$"
+
+
+def rows_in(table):
+    return {name: (int(n.replace(",", "")), int(size.replace(",", ""))) for n, size, name in re.findall(ROW, table, re.M)}
+
+
+def in_use_of(profile, index):
+    """In a profile: what is in use by name of the leaf, and all of it."""
+    text = pprof("-top", "-unit=b", "-nodecount=0", "-nodefraction=0", f"-sample_index={index}", profile)
+    rows = re.findall(r"^ *(\d+)[bB]? +\S+% +\S+% +\S+ +\S+% +(.*)$", text, re.M)
+    return {name: int(n) for n, name in rows if n != "0"}
+
+
+def check_rows(trace, tmp_path):
+    """The same rows everywhere, which come to the same sum."""
+    told = json.loads(alys("report", "-f", "json", trace).stdout)["before"]
+    rows = {row["type"]: (row["count"], row["bytes"]) for row in told["types"]}
+    assert (told["count"], told["bytes"]) == tuple(map(sum, zip(*rows.values())))
+    largest = dict(sorted(rows.items(), key=lambda row: (-row[1][1], row[0]))[:5])
+    for text in (alys("report", trace).stdout, convert(trace, "text", tmp_path / "rows.txt").read_text(), alys("info", trace).stdout):
+        assert rows_in(text) == largest
+    profile = convert(trace, "pprof", tmp_path / "rows.pb.gz")
+    for at, index in enumerate(("inuse_objects", "inuse_space")):
+        in_use = in_use_of(profile, index)
+        for name, row in rows.items():
+            assert in_use[f"[before the recording] {name}"] == row[at], (index, in_use)
+    assert not any("before" in name for name in in_use_of(profile, "alloc_space"))
+    return rows
+
+
+def test_objects_from_before_by_size(started, tmp_path):
+    """A C program's objects have no types; half of these hold pointers."""
+    attached_before(started, "-o", tmp_path / "t.alys")
+    rows = check_rows(tmp_path / "t.alys", tmp_path)
+    plain = sum(n for name, (n, _) in rows.items() if name.endswith(" without pointers"))
+    assert abs(plain - 1000) <= 3 and rows["64 bytes"][0] > 800, rows
+
+
+def test_objects_from_before_by_type(started, tmp_path):
+    """Crystal's have, as a census says: the same number before, with a class that nobody names by its number."""
+    trace = tmp_path / "t.alys"
+    known_truth(started, trace, "alive.staticgc")
+    rows = check_rows(trace, tmp_path)
+    assert {"String", "(buffer)"} <= set(rows) and any(name.startswith("(class ") for name in rows), rows
+
+
+ZEROS = r"""
+#include <gc.h>
+#include <stdio.h>
+#include <time.h>
+#include <string.h>
+static void *volatile kept[500], *volatile newer[100];
+int main(void)
+{
+	GC_INIT();
+	for (int i = 0; i < 500; i++)
+		kept[i] = (GC_malloc)(48);
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	for (int i = 0; i < 100; i++)
+		newer[i] = memset((GC_malloc)(100), 1, 100);
+	for (int i = 0; i < 5; i++) {
+		GC_gcollect();
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
+	puts("{}");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	return 0;
+}
+"""
+
+
+def test_zeros_from_before_are_counted(started, tmp_path):
+    """Objects that nobody has written to look like free ones: how many is said."""
+    trace, source = tmp_path / "t.alys", tmp_path / "zeros.c"
+    source.write_text(ZEROS)
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "zeros", source, "-lgc"], check=True)
+    p = started.program(tmp_path / "zeros").wait_ready()
+    tracer = started.tracer("-p", p.pid, "--stop-at-gc", "-o", trace).recording()
+    p.go().truths()
+    tracer.stop()
+    p.finish()
+    rows = conftest.ledger(trace).rows
+    told = json.loads(alys("report", "-f", "json", trace).stdout)["before"]
+    assert (told["maybe_free_count"], told["maybe_free_bytes"]) == (rows["marked-older-empty"], rows["marked-older-empty-bytes"])
+    assert 490 <= rows["marked-older-empty"] <= rows["marked-empty"] < 520
+    said = re.search(r"^\[before the recording\] (\d+) more objects, \S+ bytes, of nothing but zeros", alys("report", trace).stdout, re.M)
+    assert int(said[1]) == rows["marked-older-empty"]
 
 
 def test_objects_from_before_in_tables_of_what_runs(started, tmp_path):

@@ -234,6 +234,50 @@ static void test_tags(void **state)
 	close_shop(&s);
 }
 
+static struct heap_object object_at(uint64_t base, uint64_t size)
+{
+	return (struct heap_object){ .base = base, .size = size, .kind = HEAP_NORMAL };
+}
+
+static void test_sets_of_objects(void **state)
+{
+	(void)state;
+	struct heapset a = { 0 }, b = { 0 }, copy;
+	struct heapset_at at = { 0 };
+	for (uint64_t i = 0; i < 50; i++) {
+		struct heap_object o = object_at(PLAIN + i * 48, 48), large = object_at(BASE + (1 + i) * 0x100000, 70000);
+		assert_int_equal(heapset_put(&a, &o, (uint16_t)(i % 3)), 0);
+		assert_int_equal(heapset_put(&a, &large, 0), 0);
+		if (i % 2)
+			assert_int_equal(heapset_put(&b, &o, 0), 0);
+	}
+	assert_int_equal(a.count, 100);
+	assert_int_equal(a.bytes, 50 * (48 + 70000));
+	assert_int_equal(heapset_size(&a, PLAIN + 48), 48);
+	assert_int_equal(heapset_size(&a, PLAIN + 16), 0);
+	struct heapset_sum both = heapset_common(&a, &b);
+	assert_int_equal(both.count, 25);
+	assert_int_equal(both.bytes, 25 * 48);
+	for (uint64_t i = 1; i < 50; i += 2) {
+		assert_true(heapset_next_common(&a, &b, &at));
+		assert_int_equal(at.addr, PLAIN + i * 48);
+		assert_int_equal(at.tag, i % 3);
+	}
+	assert_false(heapset_next_common(&a, &b, &at));
+	assert_int_equal(heapset_copy(&copy, &a), 0);
+	assert_true(heapset_take(&copy, PLAIN + 48));
+	assert_false(heapset_take(&copy, PLAIN + 48));
+	heapset_keep_common(&a, &b, &(struct heapset){ 0 });
+	assert_int_equal(a.count, 25);
+	assert_int_equal(copy.count, 99);
+	struct heap_object other = object_at(PLAIN, 64); /* the block has other objects now */
+	assert_int_equal(heapset_put(&a, &other, 0), 0);
+	assert_int_equal(a.count, 1);
+	heapset_free(&a);
+	heapset_free(&b);
+	heapset_free(&copy);
+}
+
 static void test_a_copy_takes_the_place_of_a_process(void **state)
 {
 	(void)state;
@@ -300,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_variables_that_lead_to_blocks),
 		cmocka_unit_test(test_what_was_judged_stays_so_while_it_is_marked),
 		cmocka_unit_test(test_tags),
+		cmocka_unit_test(test_sets_of_objects),
 		cmocka_unit_test(test_a_copy_takes_the_place_of_a_process),
 		cmocka_unit_test(test_garbage_that_was_never_swept),
 	};

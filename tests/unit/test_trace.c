@@ -101,6 +101,38 @@ static void test_definitions(void **state)
 	free(b.at);
 }
 
+/* Once in the same words; the last words hold, and those of one process are not another's. */
+static void test_older_objects(void **state)
+{
+	(void)state;
+	int fd = memory_file(NULL, 0);
+	struct trace_writer *w = trace_writer_new(dup(fd), &sample_clock, NULL);
+	const struct older rows[] = { { { 1 }, "Foo", 30, 900 }, { { 1 }, "(buffer)", 7, 70000 }, { { 2 }, "Foo", 1, 16 },
+				      { { 1 }, "Foo", 20, 600 }, { { 1 }, "(buffer)", 0, 0 }, { { 1 }, "Never", 0, 0 } };
+	assert_int_equal(sample_define(w), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(trace_write_older(w, &rows[i]), 0);
+		assert_int_equal(trace_write_older(w, &rows[i]), 0);
+	}
+	assert_int_equal(trace_writer_close(w, NULL), 0);
+	struct bytes b = file_bytes(fd);
+	close(fd);
+	struct view v = view_of(memory_file(b.at, b.n));
+	assert_int_equal(v.catalog_rc, 0);
+	assert_int_equal(v.health.minor, 4);
+	assert_int_equal(catalog_older(v.c, (struct proc_id){ 1 }, "Foo")->cnt, 20);
+	assert_int_equal(catalog_older(v.c, (struct proc_id){ 1 }, "Foo")->bytes, 600);
+	assert_int_equal(catalog_older(v.c, (struct proc_id){ 2 }, "Foo")->cnt, 1);
+	assert_int_equal(catalog_older(v.c, (struct proc_id){ 1 }, "(buffer)")->cnt, 0);
+	assert_null(catalog_older(v.c, (struct proc_id){ 1 }, "Never"));
+	size_t n = 0;
+	for (size_t i = 0; catalog_next_older(v.c, &i);)
+		n++;
+	assert_int_equal(n, 3);
+	view_free(&v);
+	free(b.at);
+}
+
 /* Every field of every kind, also where it has no meaning, at the ends of its range. */
 static void test_extremes(void **state)
 {
@@ -351,6 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_definitions),
+		cmocka_unit_test(test_older_objects),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_long_texts_and_stacks),
 		cmocka_unit_test(test_versions),

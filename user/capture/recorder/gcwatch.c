@@ -11,6 +11,20 @@
 #include "base/text.h"
 #include "probe/probe.h"
 
+/* What a process had of a type and has no more is nothing from now on. */
+static int on_older(void *ctx, struct proc_id proc, const char *type, uint64_t cnt, uint64_t bytes)
+{
+	struct catalog *c = ((const struct gc_watch *)ctx)->h->catalog;
+	const struct older *was;
+	struct older row = { proc, type, cnt, bytes };
+	int rc = type ? catalog_put_older(c, &row) : 0;
+	for (size_t i = 0; !type && !rc && (was = catalog_next_older(c, &i));) {
+		row.type = was->type;
+		rc = was->proc.n == proc.n ? catalog_put_older(c, &row) : 0;
+	}
+	return rc;
+}
+
 /* An exec begins it anew, and our own command stood still until we were ready; a child begins with its parent's. */
 static enum heap_origin origin(void *ctx, struct proc_id proc)
 {
@@ -37,7 +51,8 @@ static const char *recorded_part(const struct record_options *o)
 int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err)
 {
 	const struct record_options *o = g->h->o;
-	struct liveness_ops ops = { .ctx = g, .event = on_event, .origin = origin, .part = recorded_part(o) };
+	struct liveness_ops ops = { .ctx = g, .event = on_event, .older = on_older, .origin = origin,
+				    .part = recorded_part(o) };
 	if (!g->marks)
 		g->marks = marks_new(g->h->probe, o->stop_at_gc, !ops.part, err);
 	if (!g->marks)

@@ -171,8 +171,14 @@ static void put_collections(struct live *l)
 	put(l, "reclaimed-unseen", "blocks whose place a collector had given away again", COUNT_NOTE, n.reused);
 	put_state(l, "marked-unknown", "objects that the last collection marked and no record tells of", n.unknown);
 	put_state(l, "marked-unknown-bytes", "bytes of them, as the collector rounds them", n.unknown_sz);
+	put_state(l, "marked-empty", "objects that the last collection marked, no record tells of and hold nothing but zeros: free, or not written to",
+		  n.empty);
+	put_state(l, "marked-empty-bytes", "bytes of them, as the collector rounds them", n.empty_sz);
 	put_state(l, "marked-older", "objects that the last collection marked and that were there before the recording", n.older);
 	put_state(l, "marked-older-bytes", "bytes of them, as the collector rounds them", n.older_sz);
+	put_state(l, "marked-older-empty", "those of them that were there before the recording",
+		  n.older_empty);
+	put_state(l, "marked-older-empty-bytes", "bytes of them, as the collector rounds them", n.older_empty_sz);
 	put_state(l, "marked-inherited", "objects that the last collection marked and that a child has from its parent", n.inherited);
 	put_state(l, "marked-inherited-bytes", "bytes of them, as the collector rounds them", n.inherited_sz);
 	put_state(l, "heaps-not-compared", "collected heaps from before the recording of which no collection was compared with the records",
@@ -188,6 +194,15 @@ static void put_collections(struct live *l)
 	put_state(l, "marks-longest-us", "microseconds that the longest reading of marks took", cost.longest_ns / 1000);
 	put_state(l, "judged-longest-us", "microseconds of the processor, at most, to find the dead of a collection and write them",
 		  n.longest_ns / 1000);
+}
+
+static void put_older(struct live *l, uint64_t now)
+{
+	const struct older *o;
+	if (l->gc.liveness)
+		liveness_tell_older(l->gc.liveness, now, l->stopped_ns);
+	for (size_t i = 0; (o = catalog_next_older(l->h.catalog, &i));)
+		trace_write_older(l->h.writer, o);
 }
 
 static void put_stack_ends(struct live *l)
@@ -222,6 +237,7 @@ void ledger_publish(struct live *l, uint64_t now)
 	put_children(l);
 	put_rows(l);
 	put_collections(l);
+	put_older(l, now);
 	put_stack_ends(l);
 	tell_loss(l, EVENT_ALLOC,
 		  s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_PENDING] + s.n[ALYS_ST_LOST_READ] +

@@ -27,6 +27,7 @@ struct catalog {
 	struct table procs, modules, mappings, stacks; /* by id */
 	struct table symbols;                          /* by module id */
 	struct table metas, counts;                    /* by the address of the stored name */
+	struct table older;                            /* by process and that of the type */
 };
 
 struct catalog *catalog_new(void)
@@ -42,7 +43,7 @@ void catalog_free(struct catalog *c)
 	for (size_t i = 0; (m = table_next(&c->symbols, &i));)
 		map_free(&m->by_pc);
 	struct table *tables[] = { &c->procs,   &c->modules, &c->mappings, &c->stacks,
-				   &c->symbols, &c->metas,   &c->counts };
+				   &c->symbols, &c->metas,   &c->counts, &c->older };
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		table_free(tables[i]);
 	store_free(&c->store);
@@ -91,6 +92,27 @@ int catalog_put_count(struct catalog *c, const struct count *n)
 	if (keep_text(c, &kept.name) || keep_text(c, &kept.help))
 		return -ENOMEM;
 	struct count *row = table_put(&c->counts, &c->store, (uintptr_t)kept.name, sizeof(*row));
+	if (!row)
+		return -ENOMEM;
+	*row = kept;
+	return 0;
+}
+
+/* Of addresses 47 bits count; should two types of 2^17 processes meet, they are one. */
+static uint64_t older_key(struct proc_id proc, const char *type)
+{
+	return (uint64_t)proc.n << 47 ^ (uintptr_t)type;
+}
+
+int catalog_put_older(struct catalog *c, const struct older *o)
+{
+	struct older kept = *o;
+	kept.type = or_empty(kept.type);
+	if (!o->proc.n)
+		return -EINVAL;
+	if (keep_text(c, &kept.type))
+		return -ENOMEM;
+	struct older *row = table_put(&c->older, &c->store, older_key(o->proc, kept.type), sizeof(*row));
 	if (!row)
 		return -ENOMEM;
 	*row = kept;
@@ -253,6 +275,17 @@ const struct stack *catalog_next_stack(const struct catalog *c, size_t *i)
 const struct count *catalog_next_count(const struct catalog *c, size_t *i)
 {
 	return table_next(&c->counts, i);
+}
+
+const struct older *catalog_next_older(const struct catalog *c, size_t *i)
+{
+	return table_next(&c->older, i);
+}
+
+const struct older *catalog_older(const struct catalog *c, struct proc_id proc, const char *type)
+{
+	const char *known = store_known_text(&c->store, type);
+	return known ? table_get(&c->older, older_key(proc, known)) : NULL;
 }
 
 bool catalog_next_meta(const struct catalog *c, size_t *i, const char **key, const char **value)

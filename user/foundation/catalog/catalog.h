@@ -110,6 +110,13 @@ struct count {
 	uint64_t value;
 };
 
+/* Objects of a collected heap from before the recording, as of the last of its collections that was compared with the records. */
+struct older {
+	struct proc_id proc;
+	const char *type; /* of a Crystal class, or what it is: "(buffer)", "64 bytes" */
+	uint64_t cnt, bytes; /* 0: none any more; bytes as the collector rounds them */
+};
+
 struct catalog;
 
 struct catalog *catalog_new(void); /* NULL when memory is out */
@@ -124,6 +131,7 @@ int catalog_put_mapping(struct catalog *c, const struct mapping *m);
 int catalog_put_stack(struct catalog *c, const struct stack *s);
 int catalog_put_symbols(struct catalog *c, struct module_id m, uint64_t pc, const struct symbols *s);
 int catalog_put_count(struct catalog *c, const struct count *n);
+int catalog_put_older(struct catalog *c, const struct older *o);
 /* One copy of a text, so that symbols can share names. Borrowed; NULL when memory is out. */
 const char *catalog_text(struct catalog *c, const char *text);
 
@@ -142,6 +150,9 @@ const struct module *catalog_next_module(const struct catalog *c, size_t *i);
 const struct mapping *catalog_next_mapping(const struct catalog *c, size_t *i);
 const struct stack *catalog_next_stack(const struct catalog *c, size_t *i);
 const struct count *catalog_next_count(const struct catalog *c, size_t *i);
+/* In no order. */
+const struct older *catalog_next_older(const struct catalog *c, size_t *i);
+const struct older *catalog_older(const struct catalog *c, struct proc_id proc, const char *type); /* NULL: never told of */
 bool catalog_next_meta(const struct catalog *c, size_t *i, const char **key, const char **value);
 
 /*

@@ -26,7 +26,7 @@ static int count_shapes(struct taking *k)
 		const struct heap_block *b = &k->h->blocks[i];
 		for (size_t at = b->marks; !rc && b->live && at < b->marks + b->objects; at++) {
 			if (k->h->marks[at] && !is_string(k->words[at], b->size, b->kind))
-				rc = shapes_count(&k->shapes, (uint32_t)k->words[at], b->size, b->kind);
+				rc = shapes_count(&k->shapes, (uint32_t)k->words[at], b->size, b->kind, 1);
 		}
 	}
 	return rc ?: shapes_settle(&k->shapes);
@@ -42,8 +42,12 @@ static uint32_t id_of(const struct taking *k, const struct heap_block *b, size_t
 		return TYPE_ID_STRING;
 	if (!shapes_may_be(&k->shapes, (uint32_t)word))
 		return plain;
-	if (shapes_fit(&k->shapes, (uint32_t)word, b->size, b->kind))
+	if (shapes_fit(&k->shapes, (uint32_t)word, b->size, b->kind)) {
+		bool doubtful = shapes_doubtful(&k->shapes, (uint32_t)word);
+		k->out->doubtful += doubtful;
+		k->out->doubtful_bytes += doubtful ? b->size : 0;
 		return (uint32_t)word;
+	}
 	k->out->doubted++;
 	return plain;
 }

@@ -28,6 +28,7 @@ struct census {
 	size_t types_cnt, types_cap;
 	uint64_t cnt, bytes; /* of all that is marked */
 	uint64_t doubted;    /* objects that begin with an id but have not its shape: counted as buffers */
+	uint64_t doubtful, doubtful_bytes; /* that have, and may be buffers all the same: shapes_doubtful */
 };
 
 /*

@@ -47,7 +47,7 @@ static uint64_t shape_key(uint32_t id, uint64_t size, uint8_t kind)
 	return (uint64_t)id << 42 ^ size << 2 ^ (kind & 3);
 }
 
-int shapes_count(struct shapes *s, uint32_t first, uint64_t size, uint8_t kind)
+int shapes_count(struct shapes *s, uint32_t first, uint64_t size, uint8_t kind, uint64_t cnt)
 {
 	if (!first || first > last_id(s) + BESIDE_LAST)
 		return 0;
@@ -61,7 +61,7 @@ int shapes_count(struct shapes *s, uint32_t first, uint64_t size, uint8_t kind)
 		*n = (struct shape){ .id = first, .size = size, .kind = kind };
 		*place = s->list_cnt;
 	}
-	s->list[*place - 1].cnt++;
+	s->list[*place - 1].cnt += cnt;
 	return 0;
 }
 
@@ -112,6 +112,16 @@ int shapes_settle(struct shapes *s)
 			*best = i + 1;
 	}
 	return 0;
+}
+
+bool shapes_doubtful(const struct shapes *s, uint32_t id)
+{
+	const uint64_t *place = map_get(&s->best, id);
+	const struct shape *best = place ? &s->list[*place - 1] : NULL;
+	if (!best || s->complete || types_get(s->types, id))
+		return false;
+	uint64_t cnt = count_near(s, id, best);
+	return count_near(s, id - 1, best) >= cnt || count_near(s, id + 1, best) >= cnt;
 }
 
 bool shapes_fit(const struct shapes *s, uint32_t id, uint64_t size, uint8_t kind)

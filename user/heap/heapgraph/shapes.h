@@ -36,11 +36,16 @@ int shapes_begin(struct shapes *s, const struct types *t);
 void shapes_free(struct shapes *s);
 /* Can it be the id of a class other than String? */
 bool shapes_may_be(const struct shapes *s, uint32_t first);
-/* Of every object but strings. -ENOMEM. */
-int shapes_count(struct shapes *s, uint32_t first, uint64_t size, uint8_t kind);
+/* Of every object but strings, cnt of them at once. -ENOMEM. */
+int shapes_count(struct shapes *s, uint32_t first, uint64_t size, uint8_t kind, uint64_t cnt);
 /* When all have been counted. -ENOMEM. */
 int shapes_settle(struct shapes *s);
 /* Is an object that begins with this id an instance of its class? */
 bool shapes_fit(const struct shapes *s, uint32_t id, uint64_t size, uint8_t kind);
+/*
+ * Nobody has a name for it, nor says which numbers are no class's, and the number below or above stands as often in front of
+ * objects like its: classes may do so, and so do the variables of closures that count.
+ */
+bool shapes_doubtful(const struct shapes *s, uint32_t id);
 
 #endif

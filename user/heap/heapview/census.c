@@ -169,9 +169,20 @@ static void note_census(struct taking *t, const struct census *c, bool typed)
 			 c->doubted);
 }
 
+/* Closures that count look like classes, to who does not know the numbers of those. */
+static void note_doubtful(struct taking *t, const struct census *c)
+{
+	if (!c->doubtful)
+		return;
+	buf_addf(&t->notes, "%" PRIu64 " objects, ", c->doubtful);
+	text_bytes(&t->notes, (double)c->doubtful_bytes);
+	buf_adds(&t->notes, ", of types without a name are doubtful: the numbers beside theirs stand in front of as many like them, as those of "
+			    "closures and tuples do; --type-ids FILE tells which are none\n");
+}
+
 static int write_census(struct taking *t, const struct census *c, struct sink_out *out, struct err *err)
 {
-	struct type_table table = { .facts = facts_of(t) };
+	struct type_table table = { .facts = facts_of(t), .doubtful = (double)c->doubtful, .doubtful_bytes = (double)c->doubtful_bytes };
 	int rc = add_rows(t, c, &table) ? err_set(err, ENOMEM, "out of memory") : 0;
 	size_t rows = table.rows_cnt;
 	if (!rc && t->o->counts)
@@ -191,6 +202,7 @@ static int take_census(struct taking *t, struct sink_out *out, struct err *err)
 	if (rc)
 		return rc;
 	note_census(t, &c, typed);
+	note_doubtful(t, &c);
 	rc = write_census(t, &c, out, err);
 	census_free(&c);
 	return rc;

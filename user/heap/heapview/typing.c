@@ -34,7 +34,7 @@ uint32_t typing_of(void *ctx, uint32_t first, uint64_t size, uint8_t kind)
 		return 0;
 	if (first == TYPE_ID_STRING && kind == HEAP_ATOMIC)
 		return first;
-	t->failed |= shapes_count(&t->shapes, first, size, kind) != 0;
+	t->failed |= shapes_count(&t->shapes, first, size, kind, 1) != 0;
 	if (!shapes_may_be(&t->shapes, first))
 		return 0;
 	const uint64_t *asked = map_get(&t->sizes, first);

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "liveness/older.h"
 #include "liveness/strangers.h"
 #include "marking/recorded.h"
 #include "marking/risen.h"
@@ -19,6 +20,7 @@
 #define ASK_NS 100000000ull
 #define AGAIN_NS 10000000ull /* where a collection was just counted */
 #define LOOKS 10
+#define TELL_SHARE 50 /* what is older is sorted by type for a fiftieth of the time at most */
 /* Marks are compared with records for a fiftieth of the time at most, but for the first ones. */
 #define COMPARE_SHARE 50
 #define FIRST_SHARE 5 /* before all has been compared once */
@@ -52,6 +54,8 @@ struct heap_state {
 	uint64_t reached, reached_sz;
 	uint64_t compared_ns;   /* of the processor, so far */
 	uint64_t since_ns;      /* its first collection */
+	uint64_t told_cnt, told_bytes; /* of what is older, when that was told of last */
+	uint64_t tell_ns;              /* not before then again */
 };
 
 /* Of heaps: how many; which could not be judged, are asked, collect incrementally, and why, of one of each. */
@@ -59,7 +63,7 @@ struct summary {
 	size_t heaps, unjudged, asked;
 	char unjudged_why[400], asked_why[400];
 	uint32_t stepwise;
-	uint64_t unknown, unknown_sz, older, older_sz, inherited, inherited_sz, uncompared, marked_sz;
+	uint64_t unknown, unknown_sz, empty, empty_sz, older, older_sz, older_empty, older_empty_sz, inherited, inherited_sz, uncompared, marked_sz;
 	uint64_t reached, reached_sz, unread, since;
 	size_t untold; /* collected, and never compared with the records */
 };
@@ -530,6 +534,10 @@ static void add_strangers(struct summary *s, const struct heap_state *h)
 	s->unknown_sz += of->bytes;
 	*(copied ? &s->inherited : &s->older) += of->older_cnt;
 	*(copied ? &s->inherited_sz : &s->older_sz) += of->older_bytes;
+	s->empty += of->now.empty.count;
+	s->empty_sz += of->now.empty.bytes;
+	s->older_empty += copied ? 0 : of->empty_cnt;
+	s->older_empty_sz += copied ? 0 : of->empty_bytes;
 	s->uncompared += h->origin == ORIGIN_BEFORE && !of->looked;
 	s->marked_sz += of->now.marked_bytes;
 }
@@ -578,12 +586,49 @@ static void drop(struct liveness *l, struct heap_state *h)
 	free(h);
 }
 
+struct telling {
+	struct liveness *l;
+	struct proc_id proc;
+};
+
+static int tell_row(void *ctx, const char *type, uint64_t cnt, uint64_t bytes)
+{
+	const struct telling *t = ctx;
+	return t->l->ops.older(t->l->ops.ctx, t->proc, type, cnt, bytes);
+}
+
+/* Whose types are not known yet is told of by sizes only when there is no later. */
+static void tell_older(struct liveness *l, struct heap_state *h, uint64_t now, bool last)
+{
+	const struct strangers *s = &h->strangers;
+	struct telling t = { l, h->proc };
+	const struct types *types;
+	if (h->origin != ORIGIN_BEFORE || !s->looked || (s->older_cnt == h->told_cnt && s->older_bytes == h->told_bytes) ||
+	    (!last && now < h->tell_ns))
+		return;
+	if (!marks_types(l->marks, h->tgid, &types) && !last)
+		return;
+	uint64_t began = cpu_now();
+	if (!l->ops.older(l->ops.ctx, h->proc, NULL, 0, 0) && !older_rows(s, types, tell_row, &t)) {
+		h->told_cnt = s->older_cnt;
+		h->told_bytes = s->older_bytes;
+	}
+	h->tell_ns = now + (cpu_now() - began) * TELL_SHARE;
+}
+
+void liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all)
+{
+	for (size_t i = 0; i < l->heaps_cnt; i++)
+		tell_older(l, l->heaps[i], now_ns, all);
+}
+
 void liveness_gone(struct liveness *l, struct proc_id proc)
 {
 	struct heap_state *h = heap_known(l, proc);
 	if (!h)
 		return;
 	conclude(l, h);
+	tell_older(l, h, 0, true);
 	sum_up(l, h, &l->gone);
 	marks_forget(l->marks, h->tgid);
 	drop(l, h);
@@ -660,6 +705,10 @@ struct liveness_counts liveness_counts(const struct liveness *l)
 	c.unknown_sz = s.unknown_sz;
 	c.older = s.older;
 	c.older_sz = s.older_sz;
+	c.empty = s.empty;
+	c.empty_sz = s.empty_sz;
+	c.older_empty = s.older_empty;
+	c.older_empty_sz = s.older_empty_sz;
 	c.inherited = s.inherited;
 	c.inherited_sz = s.inherited_sz;
 	c.uncompared = s.uncompared;

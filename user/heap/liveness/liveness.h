@@ -38,6 +38,10 @@ struct liveness_ops {
 	void *ctx;
 	/* Frees and collections, to be written before the event at hand. */
 	void (*event)(void *ctx, const struct event *e);
+	/*
+	 * What is left of objects from before the recording: type NULL begins a process anew, then come its types. -ENOMEM.
+	 */
+	int (*older)(void *ctx, struct proc_id proc, const char *type, uint64_t cnt, uint64_t bytes);
 	enum heap_origin (*origin)(void *ctx, struct proc_id proc);
 	/* "what was sampled"; NULL: every object is recorded, so what is marked can be compared with what is known. */
 	const char *part;
@@ -67,10 +71,15 @@ void liveness_gone(struct liveness *l, struct proc_id proc);
  */
 void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap);
 
+/* Tells of objects from before the recording, where that has changed; all: wherever, else when it is time to. */
+void liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all);
+
 struct liveness_counts {
 	uint64_t collections, missed, reclaimed, reclaimed_sz, reused;
 	uint64_t unknown, unknown_sz; /* marked by the last collections that were compared, and not recorded */
 	uint64_t older, older_sz;     /* the same, there before the recording */
+	uint64_t empty, empty_sz;     /* the same, from whenever, maybe free: they hold nothing but zeros */
+	uint64_t older_empty, older_empty_sz; /* those of them that were there before the recording */
 	uint64_t inherited, inherited_sz; /* the same, of a parent's heap at fork */
 	uint64_t uncompared; /* heaps from before the recording of which no collection was compared */
 	uint64_t reached, reached_sz; /* marked by the last collections whose marks were all read, recorded or not */

@@ -59,6 +59,8 @@ struct watched {
 	bool proving, proved; /* began, ended */
 	struct marks *marks;
 	struct own_places own; /* of the collector, when ready */
+	struct types types;    /* of its objects, when typed; of Crystal's alone */
+	bool typed, crystal;
 	char why[400];
 };
 
@@ -123,6 +125,7 @@ static void free_gone(struct marks *m)
 			pthread_join(w->prover, NULL);
 		births_forget(&m->births, w->tgid, w->gone_ns);
 		collector_close(&w->collector);
+		types_free(&w->types);
 		free(w);
 	}
 	m->list_cnt = kept;
@@ -141,6 +144,19 @@ static void set_state(struct watched *w, enum marks_state state, const char *why
 		log_info("collections of process %u: %s", w->tgid, why);
 }
 
+/* Its own memory: the reader counts in the other one. */
+static void read_types(struct watched *w)
+{
+	struct collector own = w->collector;
+	struct err err = { 0 };
+	bool crystal = collector_is_crystal(&own);
+	int rc = crystal ? collector_types(&own, NULL, &w->types, &err) : 0;
+	pthread_mutex_lock(&w->marks->lock);
+	w->crystal = crystal;
+	w->typed = !rc;
+	pthread_mutex_unlock(&w->marks->lock);
+}
+
 /* A proof takes longer than a cycle; until it is there the marks are read on trust. */
 static void *prove(void *arg)
 {
@@ -148,6 +164,7 @@ static void *prove(void *arg)
 	struct watched *w = arg;
 	struct err err = { 0 };
 	pthread_mutex_lock(&one_at_a_time);
+	read_types(w);
 	int rc = collector_prove(&w->collector, &err);
 	pthread_mutex_unlock(&one_at_a_time);
 	set_state(w, rc ? MARKS_IMPOSSIBLE : MARKS_READY, rc ? err.text : w->collector.why);
@@ -654,6 +671,16 @@ int marks_compare(struct marks *m, const struct mark_reading *r, const struct bo
 		rc = -EAGAIN;
 	out->whole &= !rc;
 	return rc;
+}
+
+bool marks_types(struct marks *m, uint32_t tgid, const struct types **types)
+{
+	pthread_mutex_lock(&m->lock);
+	const struct watched *w = find(m, tgid);
+	bool typed = w && w->typed;
+	*types = typed && w->crystal ? &w->types : NULL;
+	pthread_mutex_unlock(&m->lock);
+	return typed;
 }
 
 struct marks_facts marks_facts(struct marks *m, uint32_t tgid)

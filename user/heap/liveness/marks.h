@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "heapgraph/types.h"
 #include "marking/copy.h"
 #include "marking/unknown.h"
 #include "probe/probe.h"
@@ -77,6 +78,12 @@ struct marks_facts {
  */
 int marks_compare(struct marks *m, const struct mark_reading *r, const struct boehm_heap *h, const struct recorded *o,
 		  struct unknown *out);
+
+/*
+ * What is known of the types of the process' objects. False: not yet, or nothing can be. *types is NULL when they have none, for the
+ * program is not Crystal's; borrowed until the process is forgotten, by the thread that calls marks_forget.
+ */
+bool marks_types(struct marks *m, uint32_t tgid, const struct types **types);
 
 struct marks_facts marks_facts(struct marks *m, uint32_t tgid);
 

@@ -1,15 +1,6 @@
 /* liveness/strangers: see strangers.h. */
 #include "liveness/strangers.h"
 
-/* What is not marked any more is gone for good: whoever gets its place is another. */
-static void drop_dead(struct strangers *s)
-{
-	for (struct heapset_at at = { 0 }; heapset_next(&s->older, &at);) {
-		if (!heapset_size(&s->now.objects, at.addr) && !heapset_size(&s->now.empty, at.addr))
-			heapset_take(&s->older, at.addr);
-	}
-}
-
 static int note_older(struct strangers *s)
 {
 	int rc = heapset_copy(&s->older, &s->now.objects);
@@ -22,14 +13,13 @@ static int note_older(struct strangers *s)
 
 static void count(struct strangers *s)
 {
-	s->older_cnt = s->older_bytes = s->empty_cnt = s->empty_bytes = 0;
-	for (struct heapset_at at = { 0 }; heapset_next(&s->older, &at);) {
-		bool is_empty = !heapset_size(&s->now.objects, at.addr);
-		*(is_empty ? &s->empty_cnt : &s->older_cnt) += 1;
-		*(is_empty ? &s->empty_bytes : &s->older_bytes) += at.of->size;
-	}
-	s->cnt = s->now.objects.count - s->older_cnt;
-	s->bytes = s->now.objects.bytes - s->older_bytes;
+	struct heapset_sum sum = heapset_common(&s->older, &s->now.objects);
+	s->older_cnt = sum.count;
+	s->older_bytes = sum.bytes;
+	s->empty_cnt = s->older.count - sum.count;
+	s->empty_bytes = s->older.bytes - sum.bytes;
+	s->cnt = s->now.objects.count - sum.count;
+	s->bytes = s->now.objects.bytes - sum.bytes;
 }
 
 int strangers_note(struct strangers *s)
@@ -40,7 +30,8 @@ int strangers_note(struct strangers *s)
 	s->looked = !rc;
 	if (rc)
 		return rc;
-	drop_dead(s);
+	/* What is not marked any more is gone for good: whoever gets its place is another. */
+	heapset_keep_common(&s->older, &s->now.objects, &s->now.empty);
 	count(s);
 	return 0;
 }
@@ -62,10 +53,9 @@ void strangers_know(struct strangers *s, uint64_t addr)
 void strangers_missed(struct strangers *s)
 {
 	bool all_older = !s->looked && !s->began_here;
-	for (struct heapset_at at = { 0 }; !all_older && heapset_next(&s->now.objects, &at);) {
-		if (!heapset_size(&s->older, at.addr))
-			heapset_take(&s->now.objects, at.addr);
-	}
+	const struct heapset none = { 0 };
+	if (!all_older)
+		heapset_keep_common(&s->now.objects, &s->older, &none);
 }
 
 void strangers_free(struct strangers *s)

@@ -157,6 +157,60 @@ bool heapset_next(const struct heapset *s, struct heapset_at *at)
 	return false;
 }
 
+/* NULL: it has none of the objects of this block. */
+static const struct heapset_block *alike(const struct heapset *s, const struct heapset_block *b)
+{
+	const struct heapset_block *other = find(s, b->addr);
+	return other && other->members && other->size == b->size && other->kind == b->kind ? other : NULL;
+}
+
+bool heapset_next_common(const struct heapset *s, const struct heapset *others, struct heapset_at *at)
+{
+	const struct heapset_block *of = at->of, *other = of ? alike(others, of) : NULL;
+	while (heapset_next(s, at)) {
+		if (at->of != of) {
+			of = at->of;
+			other = alike(others, of);
+		}
+		if (other && has_bit(other, granule_of(at->addr)))
+			return true;
+	}
+	return false;
+}
+
+struct heapset_sum heapset_common(const struct heapset *s, const struct heapset *others)
+{
+	struct heapset_sum sum = { 0 };
+	for (size_t i = 0; i < s->blocks_cnt; i++) {
+		const struct heapset_block *b = &s->blocks[i], *other = b->members ? alike(others, b) : NULL;
+		uint64_t n = 0;
+		for (size_t w = 0; other && w < HEAPSET_GRANULES / 64; w++)
+			n += (uint64_t)__builtin_popcountll(b->bits[w] & other->bits[w]);
+		sum.count += n;
+		sum.bytes += n * b->size;
+	}
+	return sum;
+}
+
+static void keep_bits(struct heapset *s, struct heapset_block *b, size_t word, uint64_t keep)
+{
+	uint64_t gone = (uint64_t)__builtin_popcountll(b->bits[word] & ~keep);
+	b->bits[word] &= keep;
+	b->members -= (uint16_t)gone;
+	s->count -= gone;
+	s->bytes -= gone * b->size;
+}
+
+void heapset_keep_common(struct heapset *s, const struct heapset *a, const struct heapset *b)
+{
+	for (size_t i = 0; i < s->blocks_cnt; i++) {
+		struct heapset_block *at = &s->blocks[i];
+		const struct heapset_block *in_a = at->members ? alike(a, at) : NULL, *in_b = at->members ? alike(b, at) : NULL;
+		for (size_t w = 0; at->members && w < HEAPSET_GRANULES / 64; w++)
+			keep_bits(s, at, w, (in_a ? in_a->bits[w] : 0) | (in_b ? in_b->bits[w] : 0));
+	}
+}
+
 int heapset_copy(struct heapset *to, const struct heapset *from)
 {
 	int rc = 0;

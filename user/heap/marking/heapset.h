@@ -42,6 +42,14 @@ struct heapset_at {
 	const struct heapset_block *of;
 };
 bool heapset_next(const struct heapset *s, struct heapset_at *at);
+/* The next member that is one of `others`, too. */
+bool heapset_next_common(const struct heapset *s, const struct heapset *others, struct heapset_at *at);
+struct heapset_sum {
+	uint64_t count, bytes;
+};
+struct heapset_sum heapset_common(const struct heapset *s, const struct heapset *others);
+/* Without those that are in neither a nor b. */
+void heapset_keep_common(struct heapset *s, const struct heapset *a, const struct heapset *b);
 /* -ENOMEM: *to is an empty set. */
 int heapset_copy(struct heapset *to, const struct heapset *from);
 void heapset_free(struct heapset *s);

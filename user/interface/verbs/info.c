@@ -261,6 +261,7 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 {
 	const struct totals *t = &s->all;
 	double below = format_below(c, t);
+	struct buf before = { 0 };
 	buf_addf(out, "events       %" PRIu64 " in %zu stacks\n", s->facts.events, s->n);
 	if (s->facts.carried)
 		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
@@ -270,6 +271,10 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 	buf_adds(out, "in use       ");
 	add_estimate(out, below, t->est_live_cnt, spread_var(&t->live_cnt_off), t->est_live_sz, spread_var(&t->live_sz_off));
 	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
+	format_before_note(c, &before);
+	for (const char *at = buf_str(&before), *end; (end = strchr(at, '\n')); at = end + 1)
+		buf_addf(out, "             %.*s\n", (int)(end - at), at);
+	buf_free(&before);
 	if (s->facts.inherited_free)
 		buf_addf(out, "             %" PRIu64 " frees by forked children of blocks that they got from their parent\n",
 			 s->facts.inherited_free);

@@ -9,6 +9,8 @@
 
 #include "base/text.h"
 
+#define BEFORE_SHOWN 5 /* types below a table */
+
 const struct value_type value_types[VALUE_CNT] = {
 	[VALUE_ALLOC_OBJECTS] = { "alloc_objects", "count", "Allocated objects" },
 	[VALUE_ALLOC_SPACE] = { "alloc_space", "bytes", "Allocated bytes" },
@@ -280,9 +282,91 @@ bool format_before(const struct catalog *c, struct before *out)
 	*out = (struct before){
 		.cnt = catalog_count(c, "marked-older"),
 		.sz = catalog_count(c, "marked-older-bytes"),
+		.empty = catalog_count(c, "marked-older-empty"),
+		.empty_sz = catalog_count(c, "marked-older-empty-bytes"),
 		.heaps = catalog_count(c, "heaps-not-compared"),
 	};
-	return out->cnt || out->heaps;
+	return out->cnt || out->empty || out->heaps;
+}
+
+static int by_type(const void *a, const void *b)
+{
+	return strcmp(((const struct before_row *)a)->type, ((const struct before_row *)b)->type);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct before_row *x = a, *y = b;
+	return x->sz != y->sz ? (x->sz < y->sz ? 1 : -1) : by_type(a, b);
+}
+
+/* Of several processes, one row a type. */
+static size_t merge_types(struct before_row *rows, size_t n)
+{
+	size_t kept = 0;
+	qsort(rows, n, sizeof(*rows), by_type);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !by_type(&rows[kept - 1], &rows[i])) {
+			rows[kept - 1].cnt += rows[i].cnt;
+			rows[kept - 1].sz += rows[i].sz;
+		} else {
+			rows[kept++] = rows[i];
+		}
+	}
+	return kept;
+}
+
+struct before_row *format_before_rows(const struct catalog *c, size_t *cnt)
+{
+	const struct older *o;
+	struct before all;
+	size_t n = 0;
+	*cnt = 0;
+	format_before(c, &all);
+	for (size_t i = 0; (o = catalog_next_older(c, &i));)
+		n += o->cnt != 0;
+	struct before_row *rows = calloc(n + 1, sizeof(*rows));
+	if (!rows)
+		return NULL;
+	n = 0;
+	for (size_t i = 0; (o = catalog_next_older(c, &i));) {
+		if (!o->cnt)
+			continue;
+		rows[n++] = (struct before_row){ o->type, o->cnt, o->bytes };
+		all.cnt -= o->cnt < all.cnt ? o->cnt : all.cnt;
+		all.sz -= o->bytes < all.sz ? o->bytes : all.sz;
+	}
+	if (all.cnt)
+		rows[n++] = (struct before_row){ "", all.cnt, all.sz };
+	*cnt = merge_types(rows, n);
+	qsort(rows, *cnt, sizeof(*rows), by_size);
+	return rows;
+}
+
+void format_before_name(const struct before_row *row, struct buf *out)
+{
+	buf_adds(out, "[before the recording]");
+	buf_adds(out, *row->type ? " " : "");
+	text_clean(out, row->type, SIZE_MAX);
+}
+
+static void before_rows_note(const struct catalog *c, struct buf *out)
+{
+	size_t n, shown;
+	struct before_row *rows = format_before_rows(c, &n);
+	for (shown = 0; shown < n && shown < BEFORE_SHOWN && *rows[0].type; shown++) {
+		struct buf cnt = { 0 }, sz = { 0 };
+		text_count(&cnt, rows[shown].cnt);
+		text_count(&sz, rows[shown].sz);
+		buf_addf(out, "%11s %13s  ", buf_str(&cnt), buf_str(&sz));
+		format_before_name(&rows[shown], out);
+		buf_u8(out, '\n');
+		buf_free(&cnt);
+		buf_free(&sz);
+	}
+	if (shown && n > shown)
+		buf_addf(out, "%11s %13s  [before the recording] %zu more types\n", "", "", n - shown);
+	free(rows);
 }
 
 void format_before_note(const struct catalog *c, struct buf *out)
@@ -295,6 +379,14 @@ void format_before_note(const struct catalog *c, struct buf *out)
 		buf_addf(out, " object%s, ", b.cnt == 1 ? "" : "s");
 		text_count(out, b.sz);
 		buf_adds(out, " bytes, from the collector's marks at its last collection, without stacks: in no row\n");
+		before_rows_note(c, out);
+	}
+	if (b.empty) {
+		buf_adds(out, "[before the recording] ");
+		text_count(out, b.empty);
+		buf_addf(out, " more object%s, ", b.empty == 1 ? "" : "s");
+		text_count(out, b.empty_sz);
+		buf_adds(out, " bytes, of nothing but zeros: not written to, or free\n");
 	}
 	if (b.heaps)
 		buf_addf(out, "[before the recording] not counted in %" PRIu64 " collected heap%s: no collection was compared with the "

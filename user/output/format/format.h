@@ -42,10 +42,22 @@ void format_errors(const struct sink_input *in, struct buf *out);
 /* What lives since before the recording, as far as a collector's marks tell. */
 struct before {
 	uint64_t cnt, sz; /* marked at the last collection, sizes as the collector rounds them */
+	uint64_t empty, empty_sz; /* the same, not among them: hold nothing but zeros, and may be free */
 	uint64_t heaps;   /* of which that is not known */
 };
 /* False: there is nothing to say. */
 bool format_before(const struct catalog *c, struct before *out);
+/*
+ * By type, most bytes first: type "" is what the recording tells no type of. The caller's to free, the texts are the
+ * catalog's. NULL and *cnt = 0: none, or memory is out.
+ */
+struct before_row {
+	const char *type;
+	uint64_t cnt, sz;
+};
+struct before_row *format_before_rows(const struct catalog *c, size_t *cnt);
+/* "[before the recording] Foo" */
+void format_before_name(const struct before_row *row, struct buf *out);
 /* The same in words, for tables of what is live: lines, or nothing. */
 void format_before_note(const struct catalog *c, struct buf *out);
 /* Objects of lists that others take, which refills do not sample. */

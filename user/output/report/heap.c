@@ -116,6 +116,7 @@ int report_types(struct type_table *t, const struct report_options *o, struct si
 	if (hidden)
 		buf_addf(&s.notes, "%zu more types are not shown: see --top, --min-bytes, --min-count\n", hidden);
 	put_heap_facts(&t->facts, "census", &s);
+	buf_addf(&s.facts, "\"doubtful\":%.0f,\"doubtful_bytes\":%.0f,", t->doubtful, t->doubtful_bytes);
 	rc = sheet_finish(&s, rc ? err_set(err, ENOMEM, "out of memory for the report") : 0, o, out, err);
 	names_free(&names);
 	return rc;

@@ -28,6 +28,7 @@ struct type_table {
 	struct type_row *rows;
 	size_t rows_cnt, rows_cap;
 	double cnt, bytes; /* of the whole heap */
+	double doubtful, doubtful_bytes; /* of them may be buffers, and are in rows of types */
 };
 
 /* Sorts the rows. 0 or -errno. */

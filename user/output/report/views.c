@@ -250,14 +250,28 @@ static bool counts_before(const struct groups *g)
 	return g->show == SHOW_LIVE && !g->in->part && !o->focus && !o->ignore && !o->type && !o->callers && !o->callees && !o->pid;
 }
 
+static void put_before_types(const struct catalog *c, struct buf *out)
+{
+	size_t n;
+	struct before_row *rows = format_before_rows(c, &n);
+	for (size_t i = 0; i < n; i++) {
+		buf_adds(out, i ? ",{\"type\":" : "{\"type\":");
+		text_json(out, rows[i].type);
+		buf_addf(out, ",\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", rows[i].cnt, rows[i].sz);
+	}
+	free(rows);
+}
+
 static void put_before(const struct groups *g, struct sheet *t)
 {
 	struct before b;
 	if (!counts_before(g) || !format_before(g->in->catalog, &b))
 		return;
 	format_before_note(g->in->catalog, &t->notes);
-	buf_addf(&t->facts, "\"before\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"heaps_not_counted\":%" PRIu64 "},", b.cnt, b.sz,
-		 b.heaps);
+	buf_addf(&t->facts, "\"before\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"maybe_free_count\":%" PRIu64
+		 ",\"maybe_free_bytes\":%" PRIu64 ",\"heaps_not_counted\":%" PRIu64 ",\"types\":[", b.cnt, b.sz, b.empty, b.empty_sz, b.heaps);
+	put_before_types(g->in->catalog, &t->facts);
+	buf_adds(&t->facts, "]},");
 }
 
 static void put_unsampled(const struct groups *g, struct sheet *t)

@@ -42,6 +42,7 @@ struct pprof {
 	size_t ids_cnt, ids_cap;
 	Perftools__Profiles__Line *lines; /* of the location at hand */
 	size_t lines_cnt, lines_cap;
+	bool verbatim; /* names that go tool pprof would cut at a parenthesis, did it take them for symbols */
 	bool several;  /* processes */
 	bool resolved; /* names were looked up when this was recorded */
 	bool failed;   /* memory */
@@ -160,6 +161,8 @@ static void add_comments(struct pprof *p)
 		buf_addf(&plain, ", pid=%s", catalog_meta(c, "pids"));
 	text_clean(&b, buf_str(&plain), SIZE_MAX);
 	buf_u8(&b, '\n');
+	if (!p->in->options->from_ns && !p->in->options->until_ns)
+		format_before_note(c, &b);
 	format_notes(p->in, &b);
 	format_errors(p->in, &b);
 	p->failed |= plain.failed || b.failed;
@@ -302,7 +305,8 @@ static uint64_t function_id(struct pprof *p, const struct sink_frame *f)
 					      *list = &one;
 		*id = p->functions.count;
 		one.id = *id;
-		one.name = one.system_name = name;
+		one.name = name;
+		one.system_name = p->verbatim ? 0 : name;
 		one.filename = file;
 		m.n_function = 1;
 		m.function = &list;
@@ -455,6 +459,53 @@ static int add_samples(struct pprof *p, const struct fold *order)
 	return rc;
 }
 
+static int64_t held(uint64_t n)
+{
+	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+/* A location that is no address. */
+static uint64_t before_location(struct pprof *p, const struct before_row *row)
+{
+	struct location_key key = { .text = (uintptr_t)row->type };
+	struct buf name = { 0 };
+	size_t known = p->locations.spans_cnt;
+	uint32_t id = names_put(&p->locations, &key, sizeof(key));
+	p->failed |= id == NAMES_FAILED;
+	if (p->locations.spans_cnt != known) {
+		format_before_name(row, &name);
+		struct symbol symbol = { .name = buf_str(&name), .quality = SYMBOL_MODULE };
+		struct sink_frame frame = { .symbol = &symbol };
+		p->verbatim = true;
+		add_location(p, id + 1ull, &frame, 1);
+		p->verbatim = false;
+		buf_free(&name);
+	}
+	return id + 1ull;
+}
+
+/* Of the collector's marks a type is known and no stack: in use, and allocated at no time of the recording. */
+static void add_before(struct pprof *p)
+{
+	const struct sink_options *o = p->in->options;
+	size_t n = 0;
+	struct before_row *rows = o->from_ns || o->until_ns ? NULL : format_before_rows(p->in->catalog, &n);
+	for (size_t i = 0; i < n; i++) {
+		profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+		Perftools__Profiles__Sample one = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &one;
+		uint64_t id = before_location(p, &rows[i]);
+		int64_t values[VALUE_CNT] = { [VALUE_INUSE_OBJECTS] = held(rows[i].cnt), [VALUE_INUSE_SPACE] = held(rows[i].sz) };
+		one.n_location_id = 1;
+		one.location_id = &id;
+		one.n_value = VALUE_CNT;
+		one.value = values;
+		m.n_sample = 1;
+		m.sample = &list;
+		append(p, &m);
+	}
+	free(rows);
+}
+
 static int write_profile(struct pprof *p, enum value v)
 {
 	struct fold order = { 0 };
@@ -467,6 +518,7 @@ static int write_profile(struct pprof *p, enum value v)
 		add_header(p, v);
 		put_main_first(p);
 		rc = add_samples(p, &order);
+		add_before(p);
 	}
 	fold_free(&order);
 	for (size_t i = 0; !rc && i < p->maps_cnt; i++)

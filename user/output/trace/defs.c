@@ -109,6 +109,14 @@ void def_count(struct buf *b, const struct count *n)
 	put_text(b, n->help);
 }
 
+void def_older(struct buf *b, const struct older *o)
+{
+	buf_varint(b, o->proc.n);
+	put_text(b, o->type);
+	buf_varint(b, o->cnt);
+	buf_varint(b, o->bytes);
+}
+
 static uint32_t get_id(struct cursor *c)
 {
 	uint64_t v = cursor_varint(c);
@@ -226,6 +234,15 @@ static int get_count(struct cursor *c, struct def_scratch *s, struct catalog *to
 	return c->bad ? -EBADMSG : catalog_put_count(to, &n);
 }
 
+static int get_older(struct cursor *c, struct def_scratch *s, struct catalog *to)
+{
+	struct older o = { .proc.n = get_id(c) };
+	o.type = get_text(c, s, 0);
+	o.cnt = cursor_varint(c);
+	o.bytes = cursor_varint(c);
+	return c->bad ? -EBADMSG : catalog_put_older(to, &o);
+}
+
 static int get_record(uint64_t kind, struct cursor *c, struct def_scratch *s, struct catalog *to)
 {
 	switch (kind) {
@@ -243,6 +260,8 @@ static int get_record(uint64_t kind, struct cursor *c, struct def_scratch *s, st
 		return get_symbols(c, s, to);
 	case DEF_COUNT:
 		return get_count(c, s, to);
+	case DEF_OLDER:
+		return get_older(c, s, to);
 	default:
 		return 0;
 	}

@@ -20,6 +20,7 @@ enum def_kind {
 	DEF_STACK = 5,
 	DEF_SYMBOLS = 6,
 	DEF_COUNT = 7,
+	DEF_OLDER = 8,
 };
 
 /* Bodies only; the caller puts kind and length in front. */
@@ -30,6 +31,7 @@ void def_mapping(struct buf *b, const struct mapping *m);
 void def_stack(struct buf *b, const struct stack *s);
 void def_symbols(struct buf *b, struct module_id m, uint64_t pc, const struct symbols *s);
 void def_count(struct buf *b, const struct count *n);
+void def_older(struct buf *b, const struct older *o);
 
 struct def_scratch; /* room for the texts and frames of one record */
 struct def_scratch *def_scratch_new(void);

@@ -41,6 +41,7 @@ int trace_write_mapping(struct trace_writer *w, const struct mapping *m);
 int trace_write_stack(struct trace_writer *w, const struct stack *s);
 int trace_write_symbols(struct trace_writer *w, struct module_id m, uint64_t pc, const struct symbols *s);
 int trace_write_count(struct trace_writer *w, const struct count *c); /* last one of a name holds */
+int trace_write_older(struct trace_writer *w, const struct older *o); /* the last one of a process and type holds; once in the same words */
 int trace_write_event(struct trace_writer *w, const struct event *e);
 /* One part of a heap's graph (boehm/parts.h), at most 512 KiB; readers that do not look for it pass over it. */
 int trace_write_part(struct trace_writer *w, const struct buf *part);

@@ -304,6 +304,7 @@ static int repeat_meta(struct trace_writer *w)
 {
 	const char *key, *value;
 	const struct count *n;
+	const struct older *o;
 	int rc = 0;
 	for (size_t i = 0; !rc && catalog_next_meta(w->known, &i, &key, &value);) {
 		def_meta(&w->body, key, value);
@@ -312,6 +313,10 @@ static int repeat_meta(struct trace_writer *w)
 	for (size_t i = 0; !rc && (n = catalog_next_count(w->known, &i));) {
 		def_count(&w->body, n);
 		rc = put_record(w, DEF_COUNT);
+	}
+	for (size_t i = 0; !rc && (o = catalog_next_older(w->known, &i));) {
+		def_older(&w->body, o);
+		rc = put_record(w, DEF_OLDER);
 	}
 	return rc;
 }
@@ -419,6 +424,19 @@ int trace_write_count(struct trace_writer *w, const struct count *c)
 		return rc;
 	def_count(&w->body, c);
 	return put_record(w, DEF_COUNT);
+}
+
+int trace_write_older(struct trace_writer *w, const struct older *o)
+{
+	const struct older *told = w ? catalog_older(w->known, o->proc, o->type) : NULL;
+	if (!w || (told ? told->cnt == o->cnt && told->bytes == o->bytes : !o->cnt))
+		return 0;
+	int rc = catalog_put_older(w->known, o);
+	rc = rc ?: use_proc(w, o->proc);
+	if (rc)
+		return rc;
+	def_older(&w->body, o);
+	return put_record(w, DEF_OLDER);
 }
 
 int trace_write_event(struct trace_writer *w, const struct event *e)
