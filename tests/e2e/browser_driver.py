@@ -2,15 +2,13 @@
 
 import functools
 import json
-import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BUILD", ROOT / "build")).resolve()
+from conftest import BUILD, ROOT, alone
+
 HERE = ROOT / "tests" / "e2e" / "browser"
 CHROMIUM = shutil.which("chromium")
 NODE = BUILD / "tests" / "node"
@@ -29,26 +27,17 @@ def need(*programs):
 
 
 @functools.cache
-def outputs(program):
-    """What a unit test leaves beside itself."""
-    path = BUILD / "tests" / program
-    if not path.exists():
-        run("make", "-s", f"BUILD={BUILD}", path, cwd=ROOT)
-    run(path, cwd=ROOT)
-    return BUILD / "tests" / "sink"
-
-
-@functools.cache
 def modules():
     need("node", "npm")
-    lock = (HERE / "package-lock.json").read_text()
-    mark = NODE / "node_modules" / ".installed"
-    if not mark.exists() or mark.read_text() != lock:
-        NODE.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, NODE / name)
-        run("npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", cwd=NODE)
-        mark.write_text(lock)
+    with alone():
+        lock = (HERE / "package-lock.json").read_text()
+        mark = NODE / "node_modules" / ".installed"
+        if not mark.exists() or mark.read_text() != lock:
+            NODE.mkdir(parents=True, exist_ok=True)
+            for name in ("package.json", "package-lock.json"):
+                shutil.copy(HERE / name, NODE / name)
+            run("npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", cwd=NODE)
+            mark.write_text(lock)
     return NODE / "node_modules"
 
 

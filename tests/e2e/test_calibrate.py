@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, PROGS, ROOT, TIMEOUT, alys, assert_law
+from conftest import BUILD, PROGS, TIMEOUT, alys, assert_law, make
 
 CASE = BUILD / "tests" / "calibrate_case"
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
@@ -46,7 +46,7 @@ __attribute__((constructor)) static void begin(void) { CONSTRUCTOR; }
 
 @pytest.fixture(scope="module", autouse=True)
 def case():
-    subprocess.run(["make", "-s", f"BUILD={BUILD}", str(CASE)], cwd=ROOT, check=True)
+    make(CASE)
 
 
 def run_case(library, how):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, BUILD, PROGS, ROOT, TIMEOUT, alys, lying_collector
+from conftest import ALYS, BUILD, PROGS, TIMEOUT, alys, lying_collector, make
 from web_driver import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")
@@ -23,7 +23,7 @@ NOTHING = 3
 
 @pytest.fixture(scope="module", autouse=True)
 def heapread():
-    subprocess.run(["make", "-s", f"BUILD={BUILD}", str(HEAPREAD)], cwd=ROOT, check=True, timeout=600)
+    make(HEAPREAD)
 
 
 @pytest.fixture(scope="module")

@@ -13,144 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, PROGS, TIMEOUT, alys, children_of, fdinfo, has_ended, leftovers, pprof, probe_programs
+from conftest import ALYS, NOBODY, PROGS, TIMEOUT, Daemon, alys, family, fdinfo, has_ended, law, leftovers, pprof, probe_programs, started_in
 from test_safety import changed_text
 from web_driver import wait_for
 
 pytestmark = pytest.mark.bpf
 
 CAP_SYS_ADMIN, CAP_BPF = 21, 39
-NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-
-
-class Daemon:
-    def __init__(self, tmp_path, *args, launcher=(), binary=ALYS):
-        self.socket = tmp_path / "ctl"
-        self.text = b""
-        self.proc = subprocess.Popen([*launcher, str(binary), "daemon", "-v", "--socket", str(self.socket), *map(str, args)],
-                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-    def wait_ready(self, timeout=TIMEOUT):
-        end = time.monotonic() + timeout
-        while b"daemon " not in self.text:
-            line = self.proc.stderr.readline()
-            self.text += line
-            assert line and time.monotonic() < end, f"no daemon: {self.text.decode()}"
-        os.set_blocking(self.proc.stderr.fileno(), False)
-        return self
-
-    def log(self):
-        self.text += self.proc.stderr.read() or b""
-        return self.text.decode(errors="replace")
-
-    def run(self, *words, launcher=(), timeout=TIMEOUT):
-        return subprocess.run([*launcher, str(ALYS), "ctl", "--socket", str(self.socket), *map(str, words)],
-                              capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL)
-
-    def ctl(self, *words):
-        done = self.run(*words)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def status(self):
-        text = self.ctl("status").decode()
-        told = dict(re.findall(r"^(\w+) +(.*)$", text, re.M))
-        told["table"] = {int(pid): name for pid, name in re.findall(r"^ +(\d+)  (\S+)", text, re.M)}
-        return told
-
-    def collector(self):
-        """The process without rights; the one started is the broker."""
-        return int(re.search(r"records in (\d+)", self.status()["daemon"]).group(1))
-
-    def traced(self):
-        return int(self.status()["processes"].split()[0])
-
-    def until(self, wanted, timeout=TIMEOUT):
-        end = time.monotonic() + timeout
-        while not wanted():
-            assert time.monotonic() < end, (self.ctl("status").decode(), self.log())
-            time.sleep(0.02)
-
-    def top(self, pid, index="alloc_objects"):
-        """{function: flat} of a process' profile, and the sum under None."""
-        path = self.socket.parent / f"{pid}.{time.monotonic_ns()}.pb.gz"
-        path.write_bytes(self.ctl("snapshot", pid))
-        text = pprof("-top", "-nodecount=0", "-nodefraction=0", f"-sample_index={index}", "-unit=B", path)
-        found = {name: float(n) for n, name in re.findall(r"^ +([\d.]+)B? +\S+% +\S+% +\S+ +\S+% +(\S+)", text, re.M)}
-        total = re.search(r"of ([\d.]+)B? total", text)
-        found[None] = float(total.group(1)) if total else 0
-        return found
-
-    def kill(self):
-        if self.proc.poll() is None:
-            self.proc.kill()
-        self.proc.communicate()
-
-    def end(self, signum=signal.SIGTERM):
-        self.proc.send_signal(signum)
-        self.proc.wait(TIMEOUT)
-        assert self.proc.returncode == 0, self.log()
-
-
-@pytest.fixture
-def daemon(tmp_path):
-    running = []
-
-    def start(*args, place=tmp_path, **kw):
-        running.append(Daemon(place, *args, **kw))
-        return running[-1].wait_ready()
-
-    yield start
-    for one in running:
-        one.kill()
-
-
-@pytest.fixture
-def group():
-    """A control group of our own: (path, what puts a child into it)."""
-    for root in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup"):
-        path = Path(root) / f"alys-test-{os.getpid()}"
-        try:
-            path.mkdir()
-            break
-        except OSError:
-            continue
-    else:
-        pytest.skip("no control group can be made here")
-    yield path
-    remove_group(path)
-
-
-def remove_group(path):
-    """Who is still in it, ends with it; that takes a moment."""
-    end = time.monotonic() + TIMEOUT
-    while path.exists() and time.monotonic() < end:
-        try:
-            for pid in (path / "cgroup.procs").read_text().split():
-                os.kill(int(pid), signal.SIGKILL)
-            path.rmdir()
-        except OSError:
-            time.sleep(0.02)
-
-
-def started_in(path, started, name, *args):
-    """Like started.program, in a control group from its beginning."""
-    own = Path("/proc/self/cgroup").read_text()
-    (path / "cgroup.procs").write_text(str(os.getpid()))
-    try:
-        return started.program(name, *args)
-    finally:
-        line = "0::" if "unified" in str(path) or str(path.parent) == "/sys/fs/cgroup" else ":name=systemd:"
-        home = re.search(line + r"(/.*)", own).group(1)
-        (path.parent / home.lstrip("/") / "cgroup.procs").write_text(str(os.getpid()))
-
-
-def law(d):
-    """hits, recorded, set aside, lost: of a daemon whose processes stand still."""
-    account = d.status()["account"]
-    sums = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", account).groups()]
-    assert sums[0] == sum(sums[1:]), account
-    return sums
 
 
 # --- switching -------------------------------------------------------------------------------------
@@ -522,17 +391,6 @@ RIGHTS = ["bpf", "perfmon", "sys_ptrace", "dac_read_search"]
 def with_rights(*names):
     wanted = ",".join("+" + n for n in names)
     return ["setpriv", "--bounding-set", "-all" + ("," + wanted if wanted else ""), "--inh-caps", "-all", "--no-new-privs"]
-
-
-def family(pid):
-    """The process and all that come from it."""
-    found = [pid]
-    for task in children_of(f"/proc/{pid}/task"):
-        try:
-            found += [one for child in (task / "children").read_text().split() for one in family(int(child))]
-        except OSError:
-            continue
-    return found
 
 
 def test_overhead_is_bounded(started, daemon):

@@ -3,7 +3,6 @@
 import pytest
 
 from test_calibrate import own_library
-from test_daemon import daemon  # noqa: F401 (fixture)
 
 pytestmark = pytest.mark.bpf
 

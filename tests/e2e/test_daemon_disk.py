@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PROGS, TIMEOUT, alys, convert, pprof
-from test_daemon import daemon, group, law, remove_group, started_in, talk  # noqa: F401 (fixtures)
+from conftest import PROGS, TIMEOUT, alys, convert, law, pprof, remove_group, started_in
+from test_daemon import talk
 
 pytestmark = pytest.mark.bpf
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PROGS, TIMEOUT, pprof
-from test_daemon import Daemon, daemon  # noqa: F401 (a fixture)
+from conftest import PROGS, TIMEOUT, Daemon, pprof
 from test_endings import start
 from test_faces import growing, served  # noqa: F401 (fixtures)
 from web_driver import get

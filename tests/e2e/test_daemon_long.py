@@ -8,7 +8,6 @@ import time
 import pytest
 
 from conftest import PROGS
-from test_daemon import daemon  # noqa: F401 (a fixture)
 from test_faces import metrics, served  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PROGS, TIMEOUT, alys, fdinfo, pprof
-from test_daemon import daemon, family, group, law, started_in  # noqa: F401 (fixtures)
+from conftest import PROGS, TIMEOUT, alys, family, fdinfo, law, pprof, started_in
 
 pytestmark = pytest.mark.bpf
 MIB = 1 << 20

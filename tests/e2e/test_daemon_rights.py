@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, PROGS, TIMEOUT
-from test_daemon import NOBODY, RIGHTS, Daemon, daemon  # noqa: F401
+from conftest import ALYS, NOBODY, PROGS, TIMEOUT, Daemon
+from test_daemon import RIGHTS
 
 pytestmark = pytest.mark.bpf
 

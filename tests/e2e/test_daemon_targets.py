@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, PROGS, TIMEOUT
-from test_daemon import NOBODY, daemon, group, law  # noqa: F401 (fixtures)
+from conftest import ALYS, NOBODY, PROGS, TIMEOUT, law
 from test_safety import changed_text
 
 pytestmark = pytest.mark.bpf

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from conftest import alys, pprof
-from test_daemon import daemon  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
 ENDS = {

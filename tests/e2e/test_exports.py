@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from browser_driver import BUILD, HERE, ROOT, drive, modules, need, outputs, run
+from browser_driver import BUILD, HERE, ROOT, drive, modules, need, run
+from conftest import outputs
 
 ALL = ["shop", "options", "empty", "hostile"]
 DH_VIEW = Path("/usr/libexec/valgrind/dh_view.html")

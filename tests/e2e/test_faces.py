@@ -13,8 +13,7 @@ import pytest
 
 import pprof_rules
 from browser_driver import drive, need
-from conftest import ALYS, TIMEOUT, children_of, pprof
-from test_daemon import Daemon, family
+from conftest import ALYS, TIMEOUT, Daemon, children_of, family, pprof
 from test_push import Backend, values
 from web_driver import get, wait_for
 

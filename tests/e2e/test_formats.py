@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import conftest
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BUILD", ROOT / "build")).resolve()
 SINK = BUILD / "tests" / "sink"
@@ -32,10 +34,7 @@ def need(program):
 
 @pytest.fixture(scope="module", autouse=True)
 def outputs():
-    program = BUILD / "tests" / "test_sink"
-    if not program.exists():
-        run("make", "-s", f"BUILD={BUILD}", program, cwd=ROOT)
-    run(program, cwd=ROOT)
+    conftest.outputs("test_sink")
 
 
 def decode(name):

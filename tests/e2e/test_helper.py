@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, ROOT, TIMEOUT
+from conftest import NOBODY, TIMEOUT, make
 from test_calibrate import CASE, LATE, in_time
-from test_daemon import NOBODY
 from test_daemon_rights import ADMIN
 
 pytestmark = pytest.mark.bpf
@@ -22,7 +21,7 @@ SERVICE = [*NOBODY, "--bounding-set", "-all," + CAPS, "--inh-caps", "-all," + CA
 
 @pytest.fixture(scope="module", autouse=True)
 def case():
-    subprocess.run(["make", "-s", f"BUILD={BUILD}", str(CASE)], cwd=ROOT, check=True)
+    make(CASE)
 
 
 @pytest.fixture(params=["root", "service"])

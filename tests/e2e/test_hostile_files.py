@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from conftest import ALYS, ROOT, TIMEOUT, children_of, ledger
-from test_daemon import daemon  # noqa: F401 (a fixture)
 
 sys.path.insert(0, str(ROOT / "tests" / "lib"))
 import hostile_elf  # noqa: E402

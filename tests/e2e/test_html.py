@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from browser_driver import HELPERS, READY, ROOT, drive, on, outputs
+from browser_driver import HELPERS, READY, ROOT, drive, on
+from conftest import outputs
 
 @pytest.fixture(scope="module")
 def pages():

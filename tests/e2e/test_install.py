@@ -16,8 +16,7 @@ import pytest
 
 from as_service import account, settings
 from browser_driver import need
-from conftest import BUILD, ROOT, TIMEOUT
-from test_daemon import daemon  # noqa: F401 (a fixture)
+from conftest import ROOT, TIMEOUT, make
 from test_faces import functions
 from web_driver import wait_for
 
@@ -32,9 +31,7 @@ WANTED = ["usr/bin/alys-bpf", "usr/bin/alys_converter", "usr/share/man/man1/alys
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     root = tmp_path_factory.mktemp("install")
-    done = subprocess.run(["make", "-s", "-C", ROOT, f"BUILD={BUILD}", "install", f"DESTDIR={root}", "PREFIX=/usr"],
-                          capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
+    make("install", f"DESTDIR={root}", "PREFIX=/usr")
     return root
 
 
@@ -84,8 +81,7 @@ def test_completion_knows_the_verb(installed, line, words):
 def test_changed_configuration_stays(installed):
     conf = installed / "etc/alys-bpf/daemon.conf"
     conf.write_text("all\n")
-    subprocess.run(["make", "-s", "-C", ROOT, f"BUILD={BUILD}", "install", f"DESTDIR={installed}", "PREFIX=/usr"],
-                   check=True, timeout=600)
+    make("install", f"DESTDIR={installed}", "PREFIX=/usr")
     assert conf.read_text() == "all\n"
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, convert, each_event, fdinfo, lying_collector,
                       pprof)
-from test_daemon import daemon  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
 

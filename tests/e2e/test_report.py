@@ -14,7 +14,7 @@ import xml.dom.minidom
 import pytest
 
 from browser_driver import drive
-from conftest import ALYS, BUILD, PROGS, ROOT, Tracer, alys
+from conftest import ALYS, BUILD, PROGS, ROOT, Tracer, alys, make
 
 GOLDEN = ROOT / "tests" / "golden" / "report"
 FEED = BUILD / "tests" / "feedfile"
@@ -23,7 +23,7 @@ FEED = BUILD / "tests" / "feedfile"
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory):
     """The scripts of tests/golden/report as traces."""
-    subprocess.run(["make", "-s", "-C", str(ROOT), f"BUILD={BUILD}", str(FEED)], check=True, timeout=600)
+    make(FEED)
     folder = tmp_path_factory.mktemp("traces")
     for script in GOLDEN.glob("*.feed"):
         out = folder / (script.stem + ".alys")

@@ -12,7 +12,6 @@ import zlib
 import pytest
 
 from conftest import ALYS, PROGS, alys, convert
-from test_daemon import daemon  # noqa: F401 (a fixture)
 from test_top import terminal, quit_cleanly  # noqa: F401
 
 pytestmark = pytest.mark.bpf

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, make
 
 SYMDUMP = BUILD / "tests" / "symdump"
 LLVM = shutil.which("llvm-symbolizer-14") or shutil.which("llvm-symbolizer")
@@ -112,7 +112,7 @@ def sh(command, **kw):
 
 @pytest.fixture(scope="module", autouse=True)
 def symdump():
-    subprocess.run(["make", "-s", f"BUILD={BUILD}", str(SYMDUMP)], cwd=ROOT, check=True, timeout=600)
+    make(SYMDUMP)
 
 
 @pytest.fixture(scope="module")

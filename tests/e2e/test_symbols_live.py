@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, BUILD, DEMO, ROOT, TIMEOUT, alys, convert, each_event
+from conftest import ALYS, DEMO, TIMEOUT, alys, convert, each_event, make
 from web_driver import wait_for
 
 pytestmark = pytest.mark.bpf
@@ -189,7 +189,7 @@ def physical_frames(stack):
 def test_crystal_server_like_llvm(started, tmp_path, name, deepest):
     """Every frame of a real recording: the lines that llvm-symbolizer finds, inlined calls and all."""
     program = DEMO / name
-    subprocess.run(["make", "-s", f"BUILD={BUILD}", str(program)], cwd=ROOT, check=True, timeout=600)
+    make(program)
     server = started.server(name)
     base = mapped(server.pid, program)
     tracer = started.tracer("-p", server.pid, "-o", tmp_path / "t.alys", "--backtrace", "full").recording()

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from browser_driver import on, outputs
+from browser_driver import on
+from conftest import outputs
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import subprocess
 import pytest
 
 from conftest import BUILD, PROGS, ROOT, TIMEOUT, assert_law
-from test_daemon import daemon  # noqa: F401 (fixture)
 from test_safety import changed_text
 
 pytestmark = pytest.mark.bpf

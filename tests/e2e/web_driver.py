@@ -8,14 +8,14 @@ import time
 import urllib.parse
 from contextlib import contextmanager
 
-from browser_driver import BUILD, ROOT, run
+from conftest import BUILD, make
 
 TIMEOUT = 120
 
 
 def build(name):
     path = BUILD / "tests" / name
-    run("make", "-s", f"BUILD={BUILD}", path, cwd=ROOT)
+    make(path)
     return path
 
 
