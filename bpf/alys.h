@@ -287,6 +287,11 @@ struct alys_object {
 #define ALYS_WALK_TABLES 1 /* by unwind rows */
 #define ALYS_WALK_SLEEP 2  /* the same, reading in pages that are away: sleepable programs */
 
+/* What the last walks are good for. */
+#define ALYS_RECALL_NEVER 0
+#define ALYS_RECALL_ALIKE 1 /* a walk that goes the same way is not walked again */
+#define ALYS_RECALL_CHECK 2 /* it is, and compared */
+
 /* Set before load (rodata). */
 struct alys_config {
 	__u64 interval;  /* bytes:N, 0 = exact */
@@ -300,7 +305,9 @@ struct alys_config {
 	__u8 tell_all; /* processes that are no targets tell of their beginning and end, too */
 	__u8 stop_at_gc; /* stop the process at the end of each collection, see stop_allowed */
 	__u8 windowed;   /* some probes come and go, see `window_shut` */
-	__u8 pad[1];
+	__u8 recall;     /* ALYS_RECALL_* */
+	__u32 walk_slots; /* entries of walk_slots, a power of two */
+	__u32 pad2;
 };
 
 /*
@@ -340,7 +347,9 @@ struct alys_config {
 	X(28, UNHELD, NOTE, "not-held", "times that a process started here began a program or loaded libraries and could not be held: its first calls may be missing") \
 	X(29, THREAD_CACHE, ASIDE, "thread-cache", "blocks freed before, which the C library frees from a thread's cache when it ends")   \
 	X(30, TRAPS, NOTE, "traps", "times that probes stopped a thread, with --max-overhead")                    \
-	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits")
+	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits") \
+	X(32, WALKS_COMPARED, NOTE, "walks-compared", "remembered stacks that were walked once more (--check-stacks)")      \
+	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

@@ -37,11 +37,11 @@ static long list_step(__u32 i, struct list_walk *l)
 
 static __always_inline int list_walk(__u64 block)
 {
-	__s32 slot = slot_claim();
+	__s32 slot = slot_claim(bpf_get_smp_processor_id());
 	struct walk_slot *w = slot < 0 ? NULL : slot_at(slot);
 	if (!w)
 		return 0;
-	struct list_walk l = { .block = block, .words = w->ips };
+	struct list_walk l = { .block = block, .words = w->window };
 	long n = bpf_loop(LIST_MAX, list_step, &l, 0);
 	slot_release(slot);
 	return n;

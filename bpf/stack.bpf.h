@@ -32,6 +32,7 @@ static __noinline int walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_sl
 	__u32 max = config.max_frames;
 	long behind = 2, got;
 	w->ips[0] = PT_REGS_IP(ctx);
+	w->rec.hash = w->s.hash;
 	w->rec.n = 1;
 	w->rec.end = ALYS_STOP_FAULT;
 	if (stack_word(w, cfa - 8, &w->ips[1]) != RULE_OK)
@@ -99,21 +100,17 @@ static __noinline __u64 walk_finish(__u32 slot)
 	return hash;
 }
 
-static __always_inline void walk_start(struct pt_regs *ctx, __u64 cfa, struct walk_slot *w)
+/* Stacks that begin at the same probe and depth are most likely alike: they find the last one where it was left. */
+static __always_inline __u32 stack_place(struct pt_regs *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	/* Equal addresses in another process, or before and after exec, are other stacks. */
-	__u64 salt = (__u32)task->tgid | task->self_exec_id << 32;
-	walk_begin(ctx, w, cfa, stack_mix(0x243f6a8885a308d3ull, salt));
+	return stack_mix(PT_REGS_IP(ctx), PT_REGS_SP(ctx));
 }
 
-/* config is rodata, so that the verifier sees one of the two ways only. */
-static __always_inline void walk_run(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
+/* Equal addresses in another process, or before and after exec, are other stacks. */
+static __always_inline __u64 stack_owner(void)
 {
-	if (config.walk == ALYS_WALK_KERNEL)
-		walk_kernel(ctx, cfa, w);
-	else
-		walk_tables(slot);
+	struct task_struct *task = bpf_get_current_task_btf();
+	return stack_mix(0x243f6a8885a308d3ull, (__u32)task->tgid | task->self_exec_id << 32);
 }
 
 /*
@@ -122,10 +119,10 @@ static __always_inline void walk_run(struct pt_regs *ctx, __u64 cfa, __u32 slot,
  */
 static __always_inline __s32 stack_begin(struct pt_regs *ctx, __u64 cfa)
 {
-	__s32 slot = config.max_frames ? slot_claim() : -1;
+	__s32 slot = config.max_frames ? slot_claim(stack_place(ctx)) : -1;
 	struct walk_slot *w = slot_at(slot); /* none at -1 */
 	if (w)
-		walk_start(ctx, cfa, w);
+		walk_begin(ctx, w, cfa, stack_owner());
 	return slot;
 }
 
@@ -136,7 +133,61 @@ static __always_inline void stack_drop(__s32 slot)
 		slot_release(slot);
 }
 
-/* Walks: the call stack as the hash that events carry; 0 = none. */
+/* Does a walk that remembers nothing find the same? */
+static __noinline int stack_differs(const struct walk_slot *w, const struct walk_slot *full)
+{
+	if (w->rec.n != full->rec.n || w->rec.end != full->rec.end || w->rec.hash != full->rec.hash)
+		return 1;
+	for (__u32 i = 0; i < ALYS_MAX_FRAMES; i++) {
+		if (i >= w->rec.n)
+			break;
+		if (w->ips[i] != full->ips[i])
+			return 1;
+	}
+	return 0;
+}
+
+static __noinline int stack_compare(__u32 slot, __u32 full)
+{
+	struct walk_slot *w = slot_at(slot), *f = slot_at(full);
+	/* Tables that came in between make another stack of it. */
+	if (!w || !f || w->s.salt != f->s.salt)
+		return 0;
+	count(ALYS_ST_WALKS_COMPARED);
+	if (stack_differs(w, f))
+		count(ALYS_ST_WALKS_DIFFER);
+	return 0;
+}
+
+static __always_inline void stack_check(struct pt_regs *ctx, __u64 cfa, __u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w || !w->s.recalled)
+		return;
+	__s32 full = slot_claim(slot);
+	w = slot_at(full);
+	if (!w)
+		return;
+	w->m.kept = 0;
+	walk_begin(ctx, w, cfa, stack_owner());
+	walk_tables(full);
+	stack_compare(slot, full);
+	w->m.kept = 0;
+	slot_release(full);
+}
+
+/* config is rodata, so that the verifier sees one of the ways only. */
+static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
+{
+	if (config.walk == ALYS_WALK_KERNEL)
+		walk_kernel(ctx, cfa, w);
+	else
+		walk_tables(slot);
+	if (config.walk != ALYS_WALK_KERNEL && config.recall == ALYS_RECALL_CHECK)
+		stack_check(ctx, cfa, slot);
+}
+
+/* The call stack as the hash that events carry; 0 = none. */
 static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slot)
 {
 	if (!config.max_frames)
@@ -146,7 +197,7 @@ static __always_inline __u64 stack_end(struct pt_regs *ctx, __u64 cfa, __s32 slo
 		count(ALYS_ST_NO_SLOT);
 		return 0;
 	}
-	walk_run(ctx, cfa, slot, w);
+	stack_walk(ctx, cfa, slot, w);
 	return walk_finish(slot);
 }
 

@@ -5,7 +5,9 @@
  * ended in rec.end, their hash. It sends nothing. Also compiled for the host (tests/bpfhost).
  *
  *   walk_tables (in the main program)
- *     walk_on (global: verified once; 4 frames a call)
+ *     walk_same (global: is it the last walk once more? see recall.bpf.h)
+ *     walk_turns, walk_on (global: verified once; 4 frames a call)
+ *       walk_merge (here it goes on like the last one)
  *       walk_frames (all the spilling happens here, with preemption off)
  *         row_lookup, window_fill, rule_special (the rare and the slow ways)
  *     walk_resolve (global: looks for a return probe)
@@ -22,11 +24,14 @@
 
 #include "unwind_maps.bpf.h"
 
-#define WALK_SLOTS 512 /* 8 for each of 64 CPUs; a walk that finds none of its 8 free is counted */
+#define WALK_SLOTS 512 /* at most; a walk that finds none of 8 free is counted */
+#define WALK_REMEMBERED 128 /* frames, a power of two: the outer ones of deeper stacks are walked each time */
 #define WALK_FRAMES 4  /* a call of walk_on */
-/* Enough for all frames, and as many again that wait for a page. */
-#define WALK_CALLS (2 * ALYS_MAX_FRAMES / WALK_FRAMES)
-#define WINDOW_SZ 1024
+#define WALK_TURNS 16
+/* Enough for all frames, and for as many pages that are waited for. */
+#define WALK_CALLS (ALYS_MAX_FRAMES / WALK_FRAMES)
+#define WINDOW_SZ 4096
+#define WINDOW_NEXT 1024 /* what is read when nobody knows how far the walk goes */
 #define WINDOW_WORDS (WINDOW_SZ / 8)
 #define PAGE_CACHE_BITS 16
 #define USER_PAGE 4096
@@ -49,19 +54,50 @@ struct walk_state {
 	__u64 missed; /* first address in no mapping, 0 = none */
 	__u64 no_row; /* last one, known to be no trampoline either */
 	__u64 probe_at; /* ip_at that a return probe has been looked for at */
+	__u64 at;       /* the same as in struct walk_frame */
+	__u64 hash;     /* of no frames */
 	__u32 window_sz;
 	__u32 first, n_maps; /* run in `mappings` */
 	__u32 max;
+	__u32 old, old_n; /* the last walk's frames, of those in hand */
+	__u32 next;       /* of these: the first that lies no lower than the frame in hand */
+	__u32 new;        /* where this walk's frames are kept */
+	__u32 kept;       /* how many */
 	__u8 may_sleep; /* unreadable memory is reported, not yet the end */
 	__u8 by_fp;     /* the last step went by the frame pointer */
 	__u8 signal;    /* the rule in hand is a signal frame */
 	__u8 far;       /* the rule in hand leads to another stack */
+	__u8 alike;     /* the walk begins as the last one did */
+	__u8 recalled;  /* some of the frames were not walked */
+};
+
+/* The registers of a frame, and where rbp was read for its caller; where the return address was if it keeps rbp. */
+struct walk_frame {
+	__u64 ip, sp, bp;
+	__u64 at; /* a multiple of 8, and WALK_FRAME_* */
+};
+
+#define WALK_FRAME_BY_FP 1  /* its own registers were found by the frame pointer */
+#define WALK_FRAME_OPAQUE 2 /* what leads to its caller is not remembered: other words, or no table */
+#define WALK_FRAME_KEEPS_BP 4
+#define WALK_FRAME_FLAGS 7
+
+/* Whose walk the slot remembers. */
+struct walk_memory {
+	__u64 owner; /* process and program, as the hash of its stacks begins */
+	__u64 salt;  /* of its mapping list */
+	__u64 changes; /* of lists, and one, when it was looked up */
+	__u32 first; /* in `frames`: 0 or WALK_REMEMBERED */
+	__u32 kept;  /* frames; 0 = nothing */
+	__u8 sure;   /* the last of them, and the registers there, say that the stack ends */
 };
 
 struct walk_slot {
 	struct alys_ev_stack rec; /* sent as it lies here, with rec.n of ips */
 	__u64 ips[ALYS_MAX_FRAMES];
 	struct walk_state s;
+	struct walk_memory m;
+	struct walk_frame frames[2 * WALK_REMEMBERED]; /* the last walk's, and this one's */
 	__u64 window[WINDOW_WORDS]; /* of the target's stack */
 };
 
@@ -93,12 +129,12 @@ static void (*const bpf_preempt_disable)(void) = 0;
 static void (*const bpf_preempt_enable)(void) = 0;
 #endif
 
-/* Global, because the verifier would follow each of the 8 ways out of the loop through the program. */
-__noinline int slot_claim(void)
+/* Global, because the verifier would follow each of the 8 ways out of the loop through the program. near: the same for
+ * walks that are alike. */
+__noinline int slot_claim(__u32 near)
 {
-	__u32 first = bpf_get_smp_processor_id() * 8;
 	for (__u32 i = 0; i < 8; i++) {
-		__u32 slot = (first + i) & (WALK_SLOTS - 1);
+		__u32 slot = (near + i) & (config.walk_slots - 1) & (WALK_SLOTS - 1);
 		if (!__sync_lock_test_and_set(&walk_busy[slot], 1))
 			return slot;
 	}
@@ -131,7 +167,7 @@ static __always_inline int rule_stop(struct walk_slot *w, __u32 why)
 static __always_inline __u32 window_span(__u64 at)
 {
 	__u32 span = USER_PAGE - (at & (USER_PAGE - 1));
-	return span < WINDOW_SZ ? span : WINDOW_SZ;
+	return span < WINDOW_NEXT ? span : WINDOW_NEXT;
 }
 
 static __noinline int window_fill(struct walk_slot *w, __u64 at)
@@ -246,6 +282,7 @@ static __always_inline int rule_fp(struct walk_slot *w)
 	s->cfa = s->bp + 16;
 	s->bp_at = s->bp;
 	s->ra_at = s->bp + 8;
+	s->at |= s->bp_at;
 	s->by_fp = 1;
 	return RULE_OK;
 }
@@ -260,6 +297,7 @@ static __always_inline int rule_signal(struct walk_slot *w)
 	s->bp_at = s->sp + 120;
 	s->ra_at = s->sp + 168;
 	s->signal = 1;
+	s->at = WALK_FRAME_OPAQUE;
 	return RULE_OK;
 }
 
@@ -282,6 +320,7 @@ static __always_inline int rule_spec(struct walk_slot *w, __u32 index)
 	if (!spec)
 		return rule_stop(w, ALYS_STOP_UNSUPPORTED);
 	__u64 cfa = (spec->base_bp ? s->bp : s->sp) + (__s64)spec->off;
+	s->at = WALK_FRAME_OPAQUE;
 	if (spec->deref) {
 		int read = stack_word(w, cfa, &cfa);
 		if (read == RULE_OK && spec->far)
@@ -316,6 +355,7 @@ static __noinline int rule_special(struct walk_slot *w, __u32 row)
 		s->cfa = s->sp + 8 + (((s->ip - 1) & 15) >= aux ? 8 : 0);
 		s->ra_at = s->cfa - 8;
 		s->bp_at = 0;
+		s->at = s->ra_at | WALK_FRAME_KEEPS_BP;
 		return RULE_OK;
 	case ALYS_ROW_SIGNAL:
 		return rule_signal(w);
@@ -333,6 +373,7 @@ static __always_inline void rule_plain(struct walk_state *s, __u32 row)
 	s->cfa = (row & ALYS_ROW_BP ? s->bp : s->sp) + 8 * words;
 	s->ra_at = s->cfa - 8;
 	s->bp_at = slot ? s->ra_at - 8 * slot : 0;
+	s->at = slot ? s->bp_at : s->ra_at | WALK_FRAME_KEEPS_BP;
 }
 
 /* Turns the frame's registers into its caller's. Changes nothing before all has been read. */
@@ -357,10 +398,17 @@ static __always_inline int step_up(struct walk_slot *w)
 	return RULE_OK;
 }
 
+static __always_inline struct walk_frame *frame_of(struct walk_slot *w, __u32 i)
+{
+	return &w->frames[i & (2 * WALK_REMEMBERED - 1)];
+}
+
 static __always_inline void frame_add(struct walk_slot *w, __u64 ip)
 {
-	w->ips[w->rec.n & (ALYS_MAX_FRAMES - 1)] = ip;
-	w->rec.n++;
+	__u32 n = w->rec.n;
+	barrier_var(n); /* verifier: or clang counts with a pointer that has no bounds */
+	w->ips[n & (ALYS_MAX_FRAMES - 1)] = ip;
+	w->rec.n = n + 1;
 	w->rec.hash = stack_mix(w->rec.hash, ip);
 }
 
@@ -381,6 +429,27 @@ static __always_inline int frame_take(struct walk_slot *w, __u64 ip, int step)
 	return step == RULE_OK ? WALK_MORE : WALK_DONE;
 }
 
+/* Written before the step, whose rule is known behind it. */
+static __always_inline void frame_keep(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	__u32 n = w->rec.n;
+	if (n < WALK_REMEMBERED) {
+		struct walk_frame *f = frame_of(w, s->new + n);
+		f->ip = s->ip;
+		f->sp = s->sp;
+		f->bp = s->bp;
+		f->at = s->by_fp; /* WALK_FRAME_BY_FP */
+	}
+	s->kept = n + 1;
+}
+
+static __always_inline void rule_keep(struct walk_slot *w)
+{
+	if (w->rec.n < WALK_REMEMBERED)
+		frame_of(w, w->s.new + w->rec.n)->at |= w->s.at;
+}
+
 /* Nothing is built yet at the probe: the caller is where entry_cfa says, rbp is the caller's. */
 static __always_inline int frame_first(struct walk_slot *w)
 {
@@ -389,6 +458,9 @@ static __always_inline int frame_first(struct walk_slot *w)
 	s->cfa = s->entry_cfa;
 	s->ra_at = s->cfa - 8;
 	s->bp_at = 0;
+	s->at = s->ra_at | WALK_FRAME_KEEPS_BP;
+	frame_keep(w);
+	rule_keep(w);
 	return frame_take(w, ip, step_up(w));
 }
 
@@ -396,6 +468,8 @@ static __always_inline int frame_next(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	int step = RULE_OK;
+	frame_keep(w);
+	s->at = 0;
 	/* A fiber or thread begins with a zero; behind a guessed frame it only shows a wrong guess. */
 	if (!s->ip)
 		return walk_end(w, s->by_fp ? ALYS_STOP_NO_TABLE : ALYS_STOP_COMPLETE);
@@ -406,6 +480,7 @@ static __always_inline int frame_next(struct walk_slot *w)
 	if (row == ROW_MISS) {
 		if (s->no_row != ip)
 			return WALK_MISS;
+		s->at = WALK_FRAME_OPAQUE;
 		row = ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0);
 	}
 	s->signal = 0;
@@ -414,10 +489,11 @@ static __always_inline int frame_next(struct walk_slot *w)
 		step = rule_special(w, row);
 	else
 		rule_plain(s, row);
+	rule_keep(w);
 	if (step == RULE_OK)
 		step = step_up(w);
 	if ((row & (ALYS_ROW_SPECIAL | ALYS_ROW_KIND)) != ALYS_ROW_SPECIAL_OF(ALYS_ROW_NONE, 0))
-		s->by_fp = s->far; /* Go keeps frame pointers */
+		s->by_fp = !!s->far; /* Go keeps frame pointers */
 	return frame_take(w, ip, step);
 }
 
@@ -434,6 +510,8 @@ static __noinline int walk_frames(struct walk_slot *w)
 	return r;
 }
 
+#include "recall.bpf.h"
+
 /*
  * Some frames more. Global, so that the verifier looks at it once and not for each turn of the loop
  * around it; takes a number, because old kernels let no map value in.
@@ -441,12 +519,13 @@ static __noinline int walk_frames(struct walk_slot *w)
 __noinline int walk_on(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
-	int r = WALK_DONE;
+	int r = WALK_MORE;
 	if (!w)
 		return WALK_DONE;
 	if (bpf_preempt_disable)
 		bpf_preempt_disable();
-	r = walk_frames(w);
+	if (!w->s.old_n || !walk_merge(w))
+		r = walk_frames(w);
 	if (bpf_preempt_enable)
 		bpf_preempt_enable();
 	return r;
@@ -512,53 +591,91 @@ __noinline int walk_fetch(__u32 slot)
 	return 0;
 }
 
+/* The process' mappings. Nothing has changed in any list since the last walk of this slot: then they are where they were. */
+static __always_inline void lists_find(struct walk_slot *w)
+{
+	__u64 changes = *(volatile __u64 *)&map_list_changes + 1; /* 0: the slot is new */
+	struct walk_state *s = &w->s;
+	if (config.recall && w->m.owner == s->hash && w->m.changes == changes)
+		return;
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &tgid);
+	s->first = list ? list->first : 0;
+	s->n_maps = list ? list->n : 0;
+	s->salt = list ? list->salt : 0;
+	w->m.changes = changes;
+}
+
 /*
- * The registers at the probe, whose frame ends at cfa. hash begins as what tells the stacks of
- * different processes apart. Not inline, like all that the main program does not have to do itself:
- * what it spills would count as the main program's stack.
+ * The registers at the probe, whose frame ends at cfa. hash is that of no frames: it tells the stacks of different
+ * processes apart. Not inline, like all that the main program does not have to do itself: what it spills would count as
+ * the main program's stack.
  */
 static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64 cfa, __u64 hash)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &tgid);
 	struct walk_state *s = &w->s;
-	w->rec.n = 0;
-	w->rec.end = ALYS_STOP_UNKNOWN;
-	w->rec.hash = hash;
 	s->ip = PT_REGS_IP(ctx);
 	s->sp = PT_REGS_SP(ctx);
 	s->bp = PT_REGS_FP(ctx);
 	s->entry_cfa = cfa;
-	s->first = list ? list->first : 0;
-	s->n_maps = list ? list->n : 0;
-	s->salt = list ? list->salt : 0;
+	s->hash = hash;
 	s->missed = 0;
+	s->window_sz = 0;
+	s->alike = 0;
+	lists_find(w);
+	return recall_begin(w, hash);
+}
+
+/* Nothing is known of it yet. */
+static __noinline int walk_anew(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w)
+		return 0;
+	struct walk_state *s = &w->s;
+	w->m.kept = 0; /* until it is done */
+	w->rec.n = 0;
+	w->rec.end = ALYS_STOP_UNKNOWN;
+	w->rec.hash = s->hash;
+	s->next = 0;
+	s->new = s->old ^ WALK_REMEMBERED;
 	s->no_row = 0;
 	s->probe_at = 0;
-	s->window_sz = 0;
 	s->max = config.max_frames;
 	s->may_sleep = config.walk == ALYS_WALK_SLEEP;
 	s->by_fp = 0;
 	s->signal = 0;
 	s->far = 0;
+	s->at = 0;
 	return 0;
+}
+
+/* Some turns of the walk, up to a page that is away. Global: the verifier goes through these once. */
+__noinline int walk_turns(__u32 slot)
+{
+	for (int i = 0; i < WALK_TURNS; i++) {
+		int r = walk_on(slot);
+		if (r == WALK_DONE || r == WALK_FAULT)
+			return r;
+		if (r == WALK_MISS)
+			walk_resolve(slot);
+	}
+	return WALK_MORE;
 }
 
 static __always_inline void walk_tables(__u32 slot)
 {
-	/* config is frozen, so that the verifier goes round no more often than the walk may. */
-	const int calls = 2 * config.max_frames / WALK_FRAMES + 4;
+	if (walk_again(slot))
+		return;
+	walk_anew(slot);
 	for (int i = 0; i < WALK_CALLS; i++) {
-		if (i >= calls)
-			break;
-		int r = walk_on(slot);
+		int r = walk_turns(slot);
 		if (r == WALK_DONE)
 			break;
-		if (r == WALK_MISS)
-			walk_resolve(slot);
 		if (config.walk == ALYS_WALK_SLEEP && r == WALK_FAULT)
 			walk_fetch(slot);
 	}
+	walk_keep(slot);
 }
 
 #endif

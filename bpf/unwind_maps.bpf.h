@@ -51,18 +51,22 @@ struct {
 	__type(value, struct alys_map_list);
 } map_lists SEC(".maps") __weak;
 
+/* How often any of the lists was changed: counted behind the change, also by the loader. */
+__u64 map_list_changes __weak = 0;
+
 /* A forked child walks by its parent's list until the loader has read its own. */
 static __always_inline void map_list_fork(__u32 parent, __u32 child)
 {
 	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &parent);
-	if (list)
-		bpf_map_update_elem(&map_lists, &child, list, BPF_NOEXIST);
+	if (list && !bpf_map_update_elem(&map_lists, &child, list, BPF_NOEXIST))
+		__sync_fetch_and_add(&map_list_changes, 1);
 }
 
 /* After exec the old list describes another program: until there is a new one every address misses. */
 static __always_inline void map_list_drop(__u32 tgid)
 {
 	bpf_map_delete_elem(&map_lists, &tgid);
+	__sync_fetch_and_add(&map_list_changes, 1);
 }
 
 #endif

@@ -103,15 +103,15 @@ static __always_inline int check_stack(struct pt_regs *ctx)
 {
 	if (!is_target() || (snap_config.size && ctx->di != snap_config.size))
 		return 0;
-	__s32 slot = slot_claim();
+	__u64 cfa = ctx->sp + snap_config.cfa_off;
+	__s32 slot = stack_begin(ctx, cfa);
 	if (slot < 0) {
 		__sync_fetch_and_add(&counts.no_slot, 1);
 		return 0;
 	}
 	struct walk_slot *w = slot_at(slot);
 	if (w) {
-		walk_start(ctx, ctx->sp + snap_config.cfa_off, w);
-		walk_run(ctx, ctx->sp + snap_config.cfa_off, slot, w);
+		stack_walk(ctx, cfa, slot, w);
 		snap_take(ctx, slot);
 		walk_finish(slot);
 	}
@@ -155,11 +155,11 @@ int price_event(struct pt_regs *ctx)
 SEC("uprobe")
 int price_walk(struct pt_regs *ctx)
 {
-	__s32 slot = is_target() ? slot_claim() : -1;
+	__u64 cfa = ctx->sp + snap_config.cfa_off;
+	__s32 slot = is_target() ? stack_begin(ctx, cfa) : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
-		walk_start(ctx, ctx->sp + snap_config.cfa_off, w);
-		walk_run(ctx, ctx->sp + snap_config.cfa_off, slot, w);
+		stack_walk(ctx, cfa, slot, w);
 		slot_release(slot);
 	}
 	return 0;
@@ -169,10 +169,10 @@ int price_walk(struct pt_regs *ctx)
 SEC("uprobe")
 int price_get_stack(struct pt_regs *ctx)
 {
-	__s32 slot = is_target() ? slot_claim() : -1;
+	__s32 slot = is_target() ? slot_claim(stack_place(ctx)) : -1;
 	struct walk_slot *w = slot >= 0 ? slot_at(slot) : NULL;
 	if (w) {
-		bpf_get_stack(ctx, w->ips, sizeof(w->ips), BPF_F_USER_STACK);
+		bpf_get_stack(ctx, w->window, sizeof(w->window), BPF_F_USER_STACK);
 		slot_release(slot);
 	}
 	return 0;

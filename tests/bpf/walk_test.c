@@ -155,6 +155,7 @@ static struct bpf_program *load(bool multi)
 	skel->rodata->config.walk = opt.sleep ? ALYS_WALK_SLEEP : ALYS_WALK_TABLES;
 	skel->rodata->config.max_frames = opt.max;
 	skel->rodata->config.wake_bytes = 1;
+	skel->rodata->config.recall = ALYS_RECALL_ALIKE;
 	skel->rodata->snap_config.every = opt.every;
 	skel->rodata->snap_config.cfa_off = opt.cfa_off;
 	skel->rodata->snap_config.size = opt.size;
@@ -177,6 +178,7 @@ static void add_target(uint32_t tgid)
 		.specs = bpf_map__fd(skel->maps.specs),
 		.mappings = bpf_map__fd(skel->maps.mappings),
 		.map_lists = bpf_map__fd(skel->maps.map_lists),
+		.changes = &skel->bss->map_list_changes,
 	};
 	target.tgid = tgid;
 	target.tables = tables_new(&maps, &err);

@@ -12,7 +12,7 @@
 
 #include "alys.h"
 
-static struct alys_config config = { .walk = ALYS_WALK_TABLES, .max_frames = 256 };
+static struct alys_config config = { .walk = ALYS_WALK_TABLES, .max_frames = 256, .recall = ALYS_RECALL_ALIKE };
 
 #include "return_address.bpf.h"
 #include "unwind.bpf.h"
@@ -123,6 +123,7 @@ static void host_reset(void)
 	/* What an older walk has cached is of other tables. */
 	static uint64_t salts;
 	host.list.salt = ++salts << 48;
+	map_list_changes++;
 	host_slot.rec.end = ~0u;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Answers lines "DEPTH CALLS" with the nanoseconds that CALLS of malloc took, DEPTH functions deep. Built
+ * Answers lines "DEPTH CALLS" with the nanoseconds of processor time that CALLS of malloc took, DEPTH functions deep. Built
  * with frame pointers, so that the kernel's walk sees as many frames as ours.
  */
 /* libs: -fno-omit-frame-pointer */
@@ -10,7 +10,7 @@
 static unsigned long now(void)
 {
 	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (unsigned long)ts.tv_sec * 1000000000ul + (unsigned long)ts.tv_nsec;
 }
 

@@ -17,6 +17,7 @@ struct probe_config {
 	bool tell_all; /* tell of all processes that begin and end */
 	bool free_stacks;
 	bool windowed;       /* probes may come and go, see probe/window.h */
+	bool check_stacks;   /* compare each remembered stack with a full walk */
 	bool stop_at_gc;     /* see probe_allow_stops in collections.h */
 	uint8_t walk;        /* ALYS_WALK_*, wanted */
 };

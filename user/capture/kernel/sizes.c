@@ -18,8 +18,11 @@
 #define CALLS_MAX 65536u
 /* Each processor has all accounts for itself, and there may be hundreds of processors. */
 #define ACCOUNTS_LEAST 256
+#define SLOT_SZ 16800
+/* Each remembers a walk; 8 for each of 64 processors is enough for those in progress. */
 #define SLOTS_OF_CPU 8
-#define SLOTS_MAX 512
+#define SLOTS_OF_PROGRAM 64
+#define SLOTS_MAX 512u
 /* A probe that one helper is tried with. */
 #define SMALL 64
 
@@ -42,6 +45,15 @@ static uint64_t memory_of(const struct probe_config *cfg)
 	return cfg->memory ? cfg->memory : UINT64_MAX;
 }
 
+/* A power of two: those that walks in progress need, and more to remember some. */
+static uint32_t slots_of(uint32_t cpus, uint64_t share)
+{
+	uint32_t n = SLOTS_OF_CPU;
+	while (n < SLOTS_MAX && (n / SLOTS_OF_CPU < cpus || (n < SLOTS_OF_PROGRAM && 2ull * n * SLOT_SZ <= share)))
+		n *= 2;
+	return n;
+}
+
 struct sizes sizes_of(const struct probe_config *cfg)
 {
 	uint64_t memory = memory_of(cfg);
@@ -55,7 +67,7 @@ struct sizes sizes_of(const struct probe_config *cfg)
 		.mappings = small ? SMALL : within(memory / 50, sizeof(struct alys_mapping), 1024, ALYS_MAX_MAPPINGS),
 		.chunks = within(memory / 4, sizeof(struct alys_chunk), 1, ALYS_MAX_CHUNKS),
 		.accounts = small ? SMALL : within(memory / 100, cpus * sizeof(struct alys_calls), ACCOUNTS_LEAST, ALYS_MAX_ACCOUNTS),
-		.slots = cpus < SLOTS_MAX / SLOTS_OF_CPU ? cpus * SLOTS_OF_CPU : SLOTS_MAX,
+		.slots = slots_of(cpus, small ? 0 : memory / 50),
 	};
 }
 

@@ -402,6 +402,13 @@ static void release_files(struct tables *t, struct run *r)
 	free(r->files);
 }
 
+/* Walks look the list up again. */
+static void tell_change(struct tables *t)
+{
+	if (t->maps.changes)
+		__atomic_fetch_add(t->maps.changes, 1, __ATOMIC_RELEASE);
+}
+
 static int publish(struct tables *t, const struct alys_mapping *all, struct run *r)
 {
 	struct alys_map_list list = { .n = r->n, .salt = t->salt += 0x9e3779b97f4a7c15ull };
@@ -414,6 +421,7 @@ static int publish(struct tables *t, const struct alys_mapping *all, struct run 
 	memcpy(t->mappings + list.first, all, r->n * sizeof(*all));
 	if (bpf_map_update_elem(t->maps.map_lists, &r->tgid, &list, BPF_ANY))
 		return -errno;
+	tell_change(t);
 	r->first = list.first;
 	release_files(t, old);
 	*old = *r;
@@ -454,6 +462,7 @@ void tables_drop_mappings(struct tables *t, uint32_t tgid)
 {
 	struct run *r = run_of(t, tgid);
 	bpf_map_delete_elem(t->maps.map_lists, &tgid);
+	tell_change(t);
 	if (!r)
 		return;
 	release_files(t, r);

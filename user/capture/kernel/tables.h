@@ -16,6 +16,7 @@
 /* Descriptors of the maps in bpf/unwind_maps.bpf.h. Borrowed. */
 struct table_maps {
 	int chunks, specs, mappings, map_lists;
+	unsigned long long *changes; /* map_list_changes; NULL = nobody asks */
 	uint32_t chunks_max, mappings_max; /* 0 = as many as the walk can name */
 	uint64_t keep_ns; /* rows stay at least so long after the last process had them mapped; 0 = 10 s */
 };

@@ -46,6 +46,8 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.tell_all = cfg->tell_all,
 		.stop_at_gc = cfg->stop_at_gc,
 		.windowed = cfg->windowed,
+		.recall = cfg->check_stacks ? ALYS_RECALL_CHECK : ALYS_RECALL_ALIKE,
+		.walk_slots = sizes_of(cfg).slots,
 	};
 	p->skel->bss->interval = cfg->interval;
 	for (int i = 0; i < 1024; i++)
@@ -158,6 +160,7 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 		.specs = bpf_map__fd(p->skel->maps.specs),
 		.mappings = bpf_map__fd(p->skel->maps.mappings),
 		.map_lists = bpf_map__fd(p->skel->maps.map_lists),
+		.changes = &p->skel->bss->map_list_changes,
 		.chunks_max = sizes_of(cfg).chunks, .mappings_max = sizes_of(cfg).mappings,
 	};
 	p->tables = tables_new(&maps, err);

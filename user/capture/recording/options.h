@@ -36,6 +36,7 @@ struct record_options {
 	const char *allocators; /* comma-separated families, NULL = all */
 	bool follow;
 	bool no_free_stacks;
+	bool check_stacks; /* remembered stacks are walked once more */
 	bool return_probes;
 	bool stop_at_gc;      /* stop targets while the marks of a collection are read */
 	bool raw_names;       /* as the compiler wrote them */

@@ -56,6 +56,7 @@ static const struct opt options[] = {
 	{ "backtrace-limit", 0, "N", parse_limit, AT(backtrace_limit), NULL, NULL, "frames a stack at most (default 256, up to 512)" },
 	{ "walk", 0, "HOW", opt_choice, AT(walk), "kernel|tables|sleep", NULL, "how stacks are walked (default sleep: tables, reading in pages)" },
 	{ "no-free-stacks", 0, NULL, opt_flag, AT(no_free_stacks), NULL, NULL, "take no call stacks of frees" },
+	{ "check-stacks", 0, NULL, opt_flag, AT(check_stacks), NULL, NULL, "for tests: walk each remembered stack once more and count differences" },
 	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
 	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL, "stop a collected program after each collection until its marks are read" },

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Remembered walks. A walk is a function of the registers that it starts from, of the words that it reads and of the
+ * tables. So where a new walk comes to a frame whose registers are those of a frame of the last walk in this slot, and the
+ * words read from there on are what they were, it goes the same way: comparing a word costs a tenth of walking a frame.
+ *
+ * A frame's caller was found in two words, its return address and where rbp was saved, and both are in the frame that
+ * follows. Frames that took other words, or whose code no table knew, are walked again.
+ */
+#ifndef ALYS_RECALL_BPF_H
+#define ALYS_RECALL_BPF_H
+
+/* Frames of one turn: the verifier goes through each of them. */
+#define RECALL_FRAMES 16
+#define MERGE_FRAMES 12
+
+/* All that the last walk needed at once, over the ends of pages: it was there a moment ago. */
+static __noinline int window_reach(struct walk_slot *w, __u64 at, __u64 top)
+{
+	__u64 span = top - at;
+	w->s.window_sz = 0;
+	if (at & 7 || span < 8)
+		return RULE_STOP;
+	if (span > WINDOW_SZ)
+		span = WINDOW_SZ;
+	if (bpf_probe_read_user(w->window, span, (void *)at)) {
+		span = USER_PAGE - (at & (USER_PAGE - 1));
+		if (span > WINDOW_SZ || bpf_probe_read_user(w->window, span, (void *)at))
+			return RULE_FAULT;
+	}
+	w->s.window_at = at;
+	w->s.window_sz = span;
+	return RULE_OK;
+}
+
+enum { RECALL_SAME, RECALL_OTHER, RECALL_AWAY, RECALL_ALL };
+
+/*
+ * Would the step from f lead to next again? Two words are compared: where rbp was not read, twice the return address.
+ * *away is the one that is to be read first; rbp lies below.
+ */
+static __always_inline int step_is(const struct walk_slot *w, const struct walk_frame *f, const struct walk_frame *next,
+				   __u64 *away)
+{
+	__u64 keeps_bp = -(f->at / WALK_FRAME_KEEPS_BP & 1), bp = next->bp ^ ((next->bp ^ next->ip) & keeps_bp);
+	__u64 begin = w->s.window_at, end = w->s.window_sz;
+	if (f->at & WALK_FRAME_OPAQUE)
+		return RECALL_OTHER;
+	*away = f->at & ~(__u64)WALK_FRAME_FLAGS;
+	__u64 off = *away - begin;
+	if (off >= end)
+		return RECALL_AWAY;
+	if (w->window[(off >> 3) & (WINDOW_WORDS - 1)] != bp)
+		return RECALL_OTHER;
+	*away = next->sp - 8;
+	off = *away - begin;
+	if (off >= end)
+		return RECALL_AWAY;
+	return w->window[(off >> 3) & (WINDOW_WORDS - 1)] != next->ip ? RECALL_OTHER : RECALL_SAME;
+}
+
+/* How far the walk may be the last one, RECALL_FRAMES at most. RECALL_AWAY: s->wanted is to be read first. */
+static __noinline int recall_some(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	__u32 k = s->next, last = s->old_n - 1;
+	__u64 away = 0;
+	int is = RECALL_SAME;
+	for (int i = 0; i < RECALL_FRAMES; i++) {
+		if (k >= last)
+			break;
+		is = step_is(w, frame_of(w, s->old + k), frame_of(w, s->old + k + 1), &away);
+		if (is != RECALL_SAME)
+			break;
+		k++;
+	}
+	s->next = k;
+	s->wanted = away;
+	return is;
+}
+
+/* Reads on where a word was away. */
+static __always_inline int recall_more(struct walk_slot *w)
+{
+	return window_reach(w, w->s.wanted, frame_of(w, w->s.old + w->s.old_n - 1)->sp) == RULE_OK ? RECALL_SAME : RECALL_OTHER;
+}
+
+/* Some frames more of the last walk, compared and left where they are. Global: the verifier looks at it once. */
+__noinline int walk_same(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w || !w->s.alike)
+		return RECALL_OTHER;
+	int is = recall_some(w);
+	if (is == RECALL_AWAY)
+		return recall_more(w);
+	if (is != RECALL_SAME || w->s.next + 1 < w->s.old_n)
+		return is;
+	w->s.recalled = 1;
+	return RECALL_ALL;
+}
+
+/* What the last walk of this slot is good for: it begins as this one does, or may be met later, or is another program's. */
+static __noinline int recall_begin(struct walk_slot *w, __u64 owner)
+{
+	struct walk_state *s = &w->s;
+	struct walk_memory *m = &w->m;
+	s->old = m->first;
+	s->old_n = config.recall && m->owner == owner && m->salt == s->salt ? m->kept : 0;
+	s->next = 0;
+	s->recalled = 0;
+	m->owner = owner;
+	m->salt = s->salt;
+	if (s->old_n < 2)
+		return 0;
+	struct walk_frame *f = frame_of(w, s->old);
+	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && f->bp == s->bp &&
+		   frame_of(w, s->old + 1)->sp == s->entry_cfa;
+	window_reach(w, s->entry_cfa - 8, frame_of(w, s->old + s->old_n - 1)->sp);
+	return 0;
+}
+
+/* The whole stack is the last one: then all that is known of that holds, and nothing is to be written. */
+static __always_inline bool walk_again(__u32 slot)
+{
+	for (int i = 0; i < 2 * WALK_REMEMBERED / RECALL_FRAMES; i++) {
+		int is = walk_same(slot);
+		if (is != RECALL_SAME)
+			return is == RECALL_ALL;
+	}
+	return false;
+}
+
+/* The first frame of the last walk that lies no lower than this one. */
+static __always_inline void old_frames_pass(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	__u32 k = s->next;
+	for (int i = 0; i < MERGE_FRAMES; i++) {
+		if (k + 1 >= s->old_n || frame_of(w, s->old + k)->sp >= s->sp)
+			break;
+		k++;
+	}
+	s->next = k;
+}
+
+static __always_inline bool is_at(const struct walk_state *s, const struct walk_frame *f)
+{
+	return f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && !(f->at & WALK_FRAME_BY_FP) == !s->by_fp;
+}
+
+/* The frame in hand was seen before: its steps are taken over as long as they lead to where they led then. */
+static __noinline int frames_take_over(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	__u64 away = 0;
+	int is = RECALL_SAME;
+	for (int left = MERGE_FRAMES; left; left--) {
+		__u32 n = w->rec.n;
+		if (s->next + 1 >= s->old_n || n + 1 >= WALK_REMEMBERED || n >= s->max)
+			break;
+		struct walk_frame *f = frame_of(w, s->old + s->next);
+		is = step_is(w, f, frame_of(w, s->old + s->next + 1), &away);
+		if (is != RECALL_SAME)
+			break;
+		*frame_of(w, s->new + n) = *f;
+		frame_add(w, f->ip);
+		s->next++;
+	}
+	s->wanted = away;
+	return is;
+}
+
+/* Does the walk go on like the last one? Then as far as it does, or some frames of that. */
+static __noinline bool walk_merge(struct walk_slot *w)
+{
+	struct walk_state *s = &w->s;
+	__u32 n = w->rec.n;
+	if (!n)
+		return false;
+	old_frames_pass(w);
+	if (!is_at(s, frame_of(w, s->old + s->next)))
+		return false;
+	int is = frames_take_over(w);
+	struct walk_frame *f = frame_of(w, s->old + s->next);
+	s->ip = f->ip;
+	s->sp = f->sp;
+	s->bp = f->bp;
+	s->by_fp = !!(f->at & WALK_FRAME_BY_FP);
+	s->ip_at = f->sp - 8;
+	s->recalled |= w->rec.n != n;
+	return is == RECALL_AWAY ? recall_more(w) == RECALL_SAME : w->rec.n != n;
+}
+
+/* The walk is over, and the last one of its slot. Words that were read behind the last step are not kept. */
+static __noinline int walk_keep(__u32 slot)
+{
+	struct walk_slot *w = slot_at(slot);
+	if (!w)
+		return 0;
+	struct walk_state *s = &w->s;
+	bool all = s->kept <= WALK_REMEMBERED;
+	w->m.first = s->new;
+	w->m.kept = all ? s->kept : WALK_REMEMBERED;
+	w->m.sure = all && !(s->at & WALK_FRAME_OPAQUE) && w->rec.end != ALYS_STOP_FAULT;
+	return 0;
+}
+
+#endif
