@@ -35,8 +35,10 @@ static void check_site(const struct opened *o, const struct site *s)
 		assert_true(s->why[0]);
 		return;
 	}
-	const uint8_t *b = elf_bytes(o->elf, s->vaddr, 2);
+	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	const uint8_t *b = elf_bytes(o->elf, s->vaddr, 2), *five = elf_bytes(o->elf, s->vaddr, sizeof(nop5));
 	assert_non_null(b);
+	assert_true(!five || memcmp(five, nop5, sizeof(nop5)));
 	assert_int_equal(emulated_bytes(b), s->emulated);
 	assert_true(elf_offset_of(o->elf, s->vaddr, &offset));
 	assert_int_equal(offset, s->offset);
@@ -543,6 +545,26 @@ static void test_crafted(void **state)
 	remove_build(dir);
 }
 
+/* A function that begins with the nop that the kernel would make a call of, and has nothing that it emulates. */
+static const char nops[] = ".text\n.globl malloc\n.type malloc,@function\nmalloc:\n.byte 0x0f,0x1f,0x44,0x00,0x00\n"
+			   " lea 8(%rdi),%rax\n ret\n.size malloc,.-malloc\n";
+
+static void test_no_probe_on_a_long_nop(void **state)
+{
+	char dir[] = "/tmp/alys-sites-XXXXXX", path[128];
+	struct sites_options opts = { .cheap_exits = true };
+	struct opened o;
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	build(dir, nops, "gcc -shared -nostdlib -o %s -x assembler %s", path, sizeof(path));
+	open_sites(&o, path, &opts);
+	const struct site *s = site_named(&o.list, "malloc");
+	assert_true(s && s->state == SITE_PROBED);
+	assert_int_equal(s->vaddr - s->func, 5);
+	close_sites(&o);
+	remove_build(dir);
+}
+
 static void test_print(void **state)
 {
 	struct sites_options opts = { .cheap_exits = true };
@@ -678,7 +700,7 @@ int main(void)
 		cmocka_unit_test(test_static_collector),
 		cmocka_unit_test(test_refills),
 		cmocka_unit_test(test_own_malloc),
-		cmocka_unit_test(test_crafted),
+		cmocka_unit_test(test_crafted), cmocka_unit_test(test_no_probe_on_a_long_nop),
 		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_print_refills),
 		cmocka_unit_test(test_wire),

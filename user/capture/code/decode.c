@@ -5,6 +5,7 @@
 #include "code/decode.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include <Zydis/Zydis.h>
 
@@ -42,11 +43,14 @@ static bool has_prefix(const struct decoded *d, uint8_t prefix)
  */
 static enum insn_cost probe_cost(const struct decoded *d)
 {
-	static const uint8_t refused[] = { 0x26, 0x2e, 0x36, 0x3e, 0xf0 };
+	static const uint8_t refused[] = { 0x26, 0x2e, 0x36, 0x3e, 0xf0 }, nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	const uint8_t *b = d->bytes;
 	for (size_t i = 0; i < sizeof(refused); i++)
 		if (has_prefix(d, refused[i]))
 			return INSN_REFUSED;
+	/* Linux 6.18 makes a call of it, which writes below rsp: into the red zone of a leaf. */
+	if (d->in.length == sizeof(nop5) && !memcmp(b, nop5, sizeof(nop5)))
+		return INSN_REFUSED;
 	switch (d->in.meta.category) {
 	case ZYDIS_CATEGORY_COND_BR:
 	case ZYDIS_CATEGORY_UNCOND_BR:

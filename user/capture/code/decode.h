@@ -41,7 +41,7 @@ enum insn_flow {
 enum insn_cost {
 	INSN_EMULATED, /* half a microsecond */
 	INSN_STEPPED,  /* ten times that: copied out and single-stepped */
-	INSN_REFUSED,  /* -EOPNOTSUPP on attaching */
+	INSN_REFUSED,  /* -EOPNOTSUPP on attaching, or never to be tried: the 5-byte nop */
 };
 
 enum insn_stack { INSN_SP_KEPT, INSN_SP_ADD, INSN_SP_FROM_BP, INSN_SP_LEAVE, INSN_SP_LOST };
