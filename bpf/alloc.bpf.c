@@ -63,7 +63,7 @@ int frame_enter(struct pt_regs *ctx)
 	struct call_room *room = frame_begin(ctx);
 	if (!room)
 		return 0;
-	call_walk(ctx, &room->now);
+	call_walk_on(ctx, &room->now, room->slot);
 	return frame_end(room);
 }
 

@@ -149,6 +149,15 @@ static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 		p->stack = stack_take(ctx, p->frame);
 }
 
+/* The same where the walk has begun. */
+static __always_inline void call_walk_on(struct pt_regs *ctx, struct pending *p, __s32 slot)
+{
+	if (p->sampled && !p->stack)
+		p->stack = stack_end(ctx, p->frame, slot);
+	else
+		stack_drop(slot);
+}
+
 /* Last, so that an interrupting handler on this thread finds either all of it or nothing. */
 static __always_inline void call_wait(struct pending *p, __u64 cfa)
 {

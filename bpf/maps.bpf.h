@@ -146,6 +146,8 @@ struct call_room {
 	__u64 result; /* with PREDICT_RESULT */
 	__u64 foreseen; /* enum prediction */
 	__u64 pair;     /* CFA that the exit will see */
+	__s32 slot;     /* of the walk that has begun; negative: none */
+	__u32 pad;
 	struct pending now;
 };
 

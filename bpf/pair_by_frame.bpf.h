@@ -78,6 +78,13 @@ static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *si
 	return 0;
 }
 
+/* A call that is recorded has its stack read: who called is found in that. */
+static __noinline int frame_stack(struct pt_regs *ctx, struct call_room *room, __u64 cfa, bool recorded)
+{
+	room->slot = recorded ? stack_begin(ctx, cfa) : -1;
+	return 0;
+}
+
 /* By (tgid, CFA). The call, gathered in the thread's own room, or NULL when nothing is to be followed. */
 static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 {
@@ -87,21 +94,23 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
 	struct wish w = call_wish(ctx, site);
 	__u32 why = ALYS_ST_UNSAMPLED;
+	struct call_room *room = NULL;
 	if (is_idle(ctx, site, &w, cfa)) {
 		count_hit(site->shape);
 		goto leave;
 	}
-	struct call_room *room = thread_room();
+	room = thread_room();
 	if (!room) {
 		count_hit(site->shape);
 		lose(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
-	room->now.caller = caller_at(cfa);
+	frame_stack(ctx, room, cfa, w.drawn_for != NOT_TAKEN);
+	room->now.caller = caller_of(cfa, room->slot);
 	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
 	/* The collector refills the lists of its threads: nobody has asked for a block yet. */
 	if (why == ALYS_ST_NESTED && site->shape == ALYS_SHAPE_BATCH)
-		return NULL;
+		goto drop;
 	count_hit(site->shape);
 	if (why)
 		goto leave;
@@ -117,6 +126,9 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	return room;
 leave:
 	frame_leave(ctx, site, cfa, w.size, why);
+drop:
+	if (room)
+		stack_drop(room->slot);
 	return NULL;
 }
 

@@ -115,11 +115,14 @@ static __always_inline enum prediction predict(const struct alys_object *o, cons
 	if (kind >= o->lists.kinds || size > 1 << 20 || granules >= o->lists.per_kind)
 		return PREDICT_NOTHING;
 	*out = t->lists + (kind * o->lists.per_kind + granules) * 8;
-	if (!read_word(word, *out))
+	/* By the program's own stack: the kernel looks longer at other memory before it copies there. */
+	__u64 head;
+	if (!read_word(&head, *out))
 		return PREDICT_NOTHING;
-	if (*word > o->lists.top)
+	*word = head;
+	if (head > o->lists.top)
 		return PREDICT_RESULT;
-	return !*word || *word > o->lists.counting ? PREDICT_REFILL : PREDICT_NOTHING;
+	return !head || head > o->lists.counting ? PREDICT_REFILL : PREDICT_NOTHING;
 }
 
 #endif
