@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "recorder/roster.h"
+#include "recorder/tracker.h"
 #include "unwind/unwind.h"
 
 static void put(struct live *l, const char *name, const char *help, enum count_class class, uint64_t value)
@@ -125,9 +125,9 @@ static void put_own(struct live *l, const struct probe_stats *s)
 
 static void put_children(struct live *l)
 {
-	if (l->roster)
+	if (l->tracker)
 		put(l, CHILDREN_LATE, "forked children that had probes of their own a moment after they began: what they did before is missing",
-		    COUNT_NOTE, roster_counts(l->roster).late);
+		    COUNT_NOTE, tracker_counts(l->tracker).late);
 }
 
 /* What the stack walk has to go by, and what it lacks. */

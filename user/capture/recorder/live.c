@@ -15,8 +15,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "recorder/ledger.h"
-#include "recorder/roster.h"
+#include "recorder/tracker.h"
 #include "recorder/windows.h"
+#include "target/select.h"
 
 /* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
 #define POLL_MS 10
@@ -31,8 +32,8 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 	if (l->last.tgid != tgid || !l->last.of.proc.n) {
 		l->last.tgid = tgid;
 		l->last.of.proc = target_find(l->h.targets, tgid);
-		if (!l->last.of.proc.n && l->roster)
-			l->last.of.proc = roster_take(l->roster, tgid);
+		if (!l->last.of.proc.n && l->tracker)
+			l->last.of.proc = tracker_take(l->tracker, tgid);
 		l->last.of.epoch = target_epoch(l->h.targets, l->last.of.proc);
 	}
 	return l->last.of.proc;
@@ -41,10 +42,10 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 /* What a thread has mapped before it does something else, the kernel has told of by then. */
 static void hear_until(struct live *l, uint64_t time_ns)
 {
-	if (time_ns <= l->heard_ns || !l->roster)
+	if (time_ns <= l->heard_ns || !l->tracker)
 		return;
 	l->heard_ns = now_ns();
-	roster_hear(l->roster);
+	tracker_hear(l->tracker);
 }
 
 /* Whose it is, with its mappings as they were at that time. */
@@ -124,7 +125,7 @@ static void resolve(struct live *l, struct proc_id proc, const struct intake_sta
 {
 	if (resolve_all(l, proc, s, out))
 		return;
-	roster_hear(l->roster);
+	tracker_hear(l->tracker);
 	target_settle_one(l->h.targets, proc, s->who.time_ns);
 	if (resolve_all(l, proc, s, out))
 		return;
@@ -248,16 +249,16 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 		if (target_find(l->h.targets, who->tgid).n)
 			on_exec(l, who);
 		probe_forget_losses(l->h.probe, who->tgid);
-		roster_on_exec(l->roster, who->tgid);
+		tracker_on_exec(l->tracker, who->tgid);
 		break;
 	case INTAKE_EXIT:
 		on_end(l, who, other);
 		probe_forget_losses(l->h.probe, who->tgid);
-		roster_on_exit(l->roster, who->tgid);
+		tracker_on_exit(l->tracker, who->tgid);
 		break;
 	case INTAKE_FORK:
 		live_bury(l, (uint32_t)other);
-		roster_on_fork(l->roster, who->tgid, (uint32_t)other, who->time_ns);
+		tracker_on_fork(l->tracker, who->tgid, (uint32_t)other, who->time_ns);
 		break;
 	}
 	l->last.of.proc.n = 0;
@@ -318,8 +319,8 @@ static void on_translated(void *ctx, const struct proc *p, const char *name)
 static void on_hear(void *ctx)
 {
 	const struct live *l = ctx;
-	if (l->roster)
-		roster_hear(l->roster);
+	if (l->tracker)
+		tracker_hear(l->tracker);
 }
 
 static bool on_room(void *ctx, const char *path)
@@ -344,6 +345,124 @@ static const struct target_ops live_target_ops = {
 	.has_room = on_room,
 };
 
+static struct proc_id on_find(void *ctx, uint32_t tgid)
+{
+	return target_find(((const struct live *)ctx)->h.targets, tgid);
+}
+
+static bool on_has(void *ctx, uint32_t tgid)
+{
+	return live_has(ctx, tgid);
+}
+
+static const char *on_exe(void *ctx, uint32_t tgid)
+{
+	const struct live *l = ctx;
+	const struct proc *p = catalog_proc(l->h.catalog, target_find(l->h.targets, tgid));
+	return p ? p->exe : NULL;
+}
+
+static size_t on_count(void *ctx)
+{
+	return target_count(((const struct live *)ctx)->h.targets);
+}
+
+static bool on_full(void *ctx)
+{
+	return ((const struct live *)ctx)->full;
+}
+
+static int on_add(void *ctx, uint32_t tgid, struct err *err)
+{
+	return live_add(ctx, tgid, err);
+}
+
+static struct proc_id on_fork(void *ctx, uint32_t parent, uint32_t child, uint64_t time_ns)
+{
+	struct live *l = ctx;
+	struct proc_id from = target_find(l->h.targets, parent), id = target_fork(l->h.targets, parent, child);
+	struct event e = { .kind = EVENT_FORK, .proc = id, .tid = child, .old_addr = from.n, .time_ns = time_ns };
+	if (!id.n)
+		return id;
+	live_write_event(l, &e);
+	attach_child(l->attach, catalog_proc(l->h.catalog, id));
+	return id;
+}
+
+static void on_drop(void *ctx, uint32_t tgid)
+{
+	live_drop(ctx, tgid);
+}
+
+static bool is_all(const struct live *l)
+{
+	return l->h.select && l->h.select->all;
+}
+
+static void on_ignore(void *ctx, uint32_t tgid)
+{
+	const struct live *l = ctx;
+	if (is_all(l))
+		probe_exclude(l->h.probe, tgid, NULL);
+	else
+		probe_remove_target(l->h.probe, tgid);
+}
+
+static void on_look(void *ctx, struct proc_id proc)
+{
+	const struct live *l = ctx;
+	const struct proc *p;
+	if (proc.n)
+		target_read_maps(l->h.targets, proc, l->read_ns, NULL);
+	for (size_t i = 0; !proc.n && (p = catalog_next_proc(l->h.catalog, &i));) {
+		if (target_find(l->h.targets, p->tgid).n == p->id.n)
+			target_read_maps(l->h.targets, p->id, l->read_ns, NULL);
+	}
+}
+
+static void on_report(void *ctx, const struct report *report)
+{
+	target_report(((const struct live *)ctx)->h.targets, report);
+}
+
+static bool on_shared(void *ctx)
+{
+	return attach_is_shared(((const struct live *)ctx)->attach);
+}
+
+static void on_share(void *ctx, bool shared)
+{
+	attach_share(((const struct live *)ctx)->attach, shared);
+}
+
+static void on_split(void *ctx)
+{
+	attach_split(((const struct live *)ctx)->attach);
+}
+
+static const struct tracker_ops live_tracker_ops = {
+	.find = on_find, .has = on_has, .exe = on_exe, .count = on_count, .is_full = on_full,
+	.add = on_add, .fork = on_fork, .drop = on_drop, .ignore = on_ignore, .look = on_look, .report = on_report,
+	.is_shared = on_shared, .share = on_share, .split = on_split,
+};
+
+int live_track(struct live *l, struct err *err)
+{
+	struct tracker_ops ops = live_tracker_ops;
+	ops.ctx = l;
+	l->tracker = tracker_new(&l->h, &ops);
+	if (!l->tracker)
+		return err_set(err, ENOMEM, "out of memory");
+	tracker_listen(l->tracker);
+	return 0;
+}
+
+void live_untrack(struct live *l)
+{
+	tracker_free(l->tracker);
+	l->tracker = NULL;
+}
+
 static int open_probes(struct live *l, struct err *err)
 {
 	const struct record_options *o = l->h.o;
@@ -354,7 +473,7 @@ static int open_probes(struct live *l, struct err *err)
 		.ring_sz = (uint32_t)o->ring_sz,
 		.memory = o->memory,
 		.follow = o->follow,
-		.all = l->all,
+		.all = is_all(l),
 		.tell_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
 		.windowed = o->max_overhead > 0 && o->interval,
@@ -368,10 +487,9 @@ static int open_probes(struct live *l, struct err *err)
 	if (!l->h.probe || (cfg.windowed && !(l->windows = windows_new(l, o->max_overhead, err))))
 		return -err->code;
 	l->intake = intake_new(probe_ring_fd(l->h.probe), &in, err);
-	l->roster = l->intake ? roster_new(l, l->h.select, err) : NULL;
-	if (!l->roster)
+	if (!l->intake || live_track(l, err))
 		return -err->code;
-	attach_share(l->attach, o->follow && roster_may_share(l->roster));
+	attach_share(l->attach, o->follow && tracker_may_share(l->tracker));
 	return 0;
 }
 
@@ -449,7 +567,6 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->gc = (struct gc_watch){ .h = &l->h, .ctx = l, .event = on_reclaimed };
 	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
 	l->h.select = select;
-	l->all = select && select->all;
 	if (check_numbers(err) || open_files(l, err))
 		return -err->code;
 	l->h.catalog = catalog_new();
@@ -468,7 +585,7 @@ void live_close(struct live *l)
 	windows_free(l->windows);
 	probe_close(l->h.probe);
 	attach_free(l->attach);
-	roster_free(l->roster);
+	tracker_free(l->tracker);
 	target_free(l->h.targets);
 	study_free(l->study);
 	rows_free(&l->rows);
@@ -483,7 +600,7 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	struct proc_id id = target_add(l->h.targets, tgid, (struct proc_id){ 0 }, err);
 	if (!id.n)
 		return -err->code;
-	int rc = l->all ? 0 : probe_add_target(l->h.probe, tgid, err);
+	int rc = is_all(l) ? 0 : probe_add_target(l->h.probe, tgid, err);
 	return rc ? rc : target_read_maps(l->h.targets, id, UINT64_MAX, err);
 }
 
@@ -511,7 +628,7 @@ void live_bury(struct live *l, uint32_t tgid)
 		return;
 	on_end(l, &who, 0);
 	probe_forget_losses(l->h.probe, tgid);
-	roster_on_exit(l->roster, tgid);
+	tracker_on_exit(l->tracker, tgid);
 	l->last.of.proc.n = 0;
 }
 
@@ -630,7 +747,7 @@ int live_step(struct live *l)
 	if (windows_look(l->windows))
 		drain(l);
 	gcwatch_ask(&l->gc, now_ns());
-	int ms = roster_work(l->roster);
+	int ms = tracker_work(l->tracker);
 	tick(l);
 	l->abandoned |= l->stacks.failed;
 	l->stacks.failed = false;
@@ -642,7 +759,7 @@ int live_run(struct live *l, int signals, struct err *err)
 	struct pollfd fds[] = {
 		{ .fd = signals, .events = POLLIN },
 		{ .fd = intake_epoll_fd(l->intake), .events = POLLIN },
-		{ .fd = roster_fd(l->roster), .events = POLLIN },
+		{ .fd = tracker_fd(l->tracker), .events = POLLIN },
 		{ .fd = study_fd(l->study), .events = POLLIN },
 	};
 	while (target_count(l->h.targets) && !l->finished && !time_is_over(l)) {

@@ -42,12 +42,11 @@ struct live {
 	struct intake *intake;
 	struct holder holders[HOLDERS]; /* of programs that we started, by the number that they are called by, less one */
 	bool dropping;         /* the process that is being dealt with is let go, and has not ended */
-	struct roster *roster; /* NULL until targets are taken in */
+	struct tracker *tracker; /* NULL until targets are taken in */
 	struct study *study; /* files under examination */
 	struct rows rows;
 	struct bottoms bottoms;
 	struct attach *attach;
-	bool all; /* the kernel takes every process for a target */
 
 	struct stacks stacks;
 	struct {
@@ -85,6 +84,9 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 /* Takes all probes away; the writer is the caller's. */
 void live_close(struct live *l);
 
+/* Whom to take in is looked after from here on (a recording begins with that), or by nobody. */
+int live_track(struct live *l, struct err *err);
+void live_untrack(struct live *l);
 /* Takes a process in, with all its files; the ring is not read here. */
 int live_add(struct live *l, uint32_t tgid, struct err *err);
 /* Lets a process go that is not wanted any more: as if it had ended. */

@@ -19,7 +19,7 @@
 #include "monitor/footprint.h"
 #include "recorder/about.h"
 #include "recorder/ledger.h"
-#include "recorder/roster.h"
+#include "recorder/tracker.h"
 #include "target/proc.h"
 
 #define LOOK_NS 1000000000ull     /* between looks at what is used */
@@ -208,8 +208,7 @@ static int open_rooms(struct continuous *c, struct err *err)
 		rc = probe_exclude(l->h.probe, (uint32_t)getpid(), err);
 	if (!rc)
 		rc = probe_listen(l->h.probe, false, err);
-	roster_free(l->roster);
-	l->roster = NULL;
+	live_untrack(l);
 	c->naming = rc ? NULL : naming_new(&l->h, err);
 	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming, &c->o->skip) : NULL;
 	c->traces = c->profiles ? traces_new(l, &c->heaps, c->naming) : NULL;
@@ -332,7 +331,7 @@ static int refuse_successor(const struct continuous *c, size_t i, struct err *er
 /* Each event of its own would make another one. */
 static int refuse_own(uint32_t tgid, struct err *err)
 {
-	return roster_is_own(tgid) ? err_set(err, EINVAL, "process %u is part of the daemon, which does not trace itself", tgid) : 0;
+	return tracker_is_own(tgid) ? err_set(err, EINVAL, "process %u is part of the daemon, which does not trace itself", tgid) : 0;
 }
 
 /* Those that are gone are no error, unless there is nothing else to wait for. */
@@ -345,7 +344,7 @@ static int add_pids(struct continuous *c, struct err *err)
 		uint32_t tgid = c->record.pids[i];
 		bool own = refuse_own(tgid, &why) || refuse_successor(c, i, &why);
 		if (!own)
-			roster_pin(c->live.roster, tgid);
+			tracker_pin(c->live.tracker, tgid);
 		if (!own && (target_find(c->live.h.targets, tgid).n || !live_add(&c->live, tgid, &why)))
 			continue;
 		if (++failed == c->record.pids_cnt && !select_is_open(&c->o->select))
@@ -401,14 +400,13 @@ int continuous_on(struct continuous *c, struct err *err)
 	count_spent(c);
 	l->warned_silent = true; /* a machine may well be silent */
 	l->abandoned = false;
-	l->roster = roster_new(l, &c->o->select, err);
-	int rc = l->roster ? probe_listen(l->h.probe, true, err) : -ENOMEM;
+	int rc = live_track(l, err) ? -ENOMEM : probe_listen(l->h.probe, true, err);
 	if (rc)
 		return rc;
 	probe_start(l->h.probe);
 	c->on = true;
 	c->on_since_ns = now_ns();
-	rc = roster_scan(l->roster, err);
+	rc = tracker_scan(l->tracker, err);
 	if (!rc)
 		rc = add_pids(c, err);
 	await_files(c);
@@ -432,8 +430,7 @@ void continuous_off(struct continuous *c)
 	attach_reset(l->attach);
 	live_drain(l);
 	ledger_publish(l, now_ns());
-	roster_free(l->roster);
-	l->roster = NULL;
+	live_untrack(l);
 	probe_forget_blocks(l->h.probe);
 }
 
@@ -442,12 +439,12 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
 	if (!c->on)
 		return err_set(err, EAGAIN, "tracing is off: switch it on first with `alys-bpf ctl on`");
 	live_bury(&c->live, tgid);
-	if (target_find(c->live.h.targets, tgid).n && !roster_is_banned(c->live.roster, tgid))
+	if (target_find(c->live.h.targets, tgid).n && !tracker_is_banned(c->live.tracker, tgid))
 		return 0;
 	int rc = refuse_own(tgid, err);
 	if (rc)
 		return rc;
-	roster_pin(c->live.roster, tgid);
+	tracker_pin(c->live.tracker, tgid);
 	probe_remove_target(c->live.h.probe, tgid); /* it may have been excluded */
 	return live_add(&c->live, tgid, err);
 }
@@ -456,11 +453,11 @@ int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
 {
 	if (!c->on || !target_find(c->live.h.targets, tgid).n)
 		return err_set(err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", tgid);
-	roster_ban(c->live.roster, tgid);
+	tracker_ban(c->live.tracker, tgid);
 	live_drop(&c->live, tgid);
 	/* Who asked for it may look whether they are gone. */
 	probe_await_detached();
-	return c->live.all ? probe_exclude(c->live.h.probe, tgid, err) : 0;
+	return c->live.h.select->all ? probe_exclude(c->live.h.probe, tgid, err) : 0;
 }
 
 void continuous_set_interval(struct continuous *c, uint64_t interval)
@@ -476,7 +473,7 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out)
 	if (!c->on)
 		return n;
 	out[n++] = (struct pollfd){ .fd = intake_epoll_fd(c->live.intake), .events = POLLIN };
-	out[n++] = (struct pollfd){ .fd = roster_fd(c->live.roster), .events = POLLIN };
+	out[n++] = (struct pollfd){ .fd = tracker_fd(c->live.tracker), .events = POLLIN };
 	out[n++] = (struct pollfd){ .fd = attach_fd(c->live.attach), .events = POLLIN };
 	out[n++] = (struct pollfd){ .fd = study_fd(c->live.study), .events = POLLIN };
 	return n;
@@ -650,13 +647,13 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 {
 	const struct live *l = &c->live;
 	struct probe_stats s = { 0 };
-	struct roster_counts r = { 0 };
+	struct tracker_counts r = { 0 };
 	struct examinations_counts n = study_counts(l->study);
 	probe_stats(l->h.probe, &s);
-	if (l->roster)
-		r = roster_counts(l->roster);
+	if (l->tracker)
+		r = tracker_counts(l->tracker);
 	*out = (struct continuous_status){
-		.on = c->on, .rescans = c->on && roster_fd(l->roster) < 0,
+		.on = c->on, .rescans = c->on && tracker_fd(l->tracker) < 0,
 		.interval = l->rate.interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
 		.processes = target_count(l->h.targets), .files = attach_files(l->attach),
 		.examined = attach_facts(l->attach)->examined, .closed_files = target_closed_files(l->h.targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),

@@ -124,7 +124,7 @@ static void put_window(const struct profiles *p, struct catalog *c, const struct
 	put_process(p, c, w->r.proc);
 	if (w->r.cause)
 		catalog_put_meta(c, "ended", w->r.cause);
-	if (!p->live->roster)
+	if (!p->live->tracker)
 		catalog_put_meta(c, "tracing", "off");
 }
 
