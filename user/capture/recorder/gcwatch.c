@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "probe/probe.h"
+#include "trace/trace.h"
 
 /* What a process had of a type and has no more is nothing from now on. */
 static int on_older(void *ctx, struct proc_id proc, const char *type, uint64_t cnt, uint64_t bytes)
@@ -115,6 +116,15 @@ void gcwatch_count(struct gc_watch *g)
 	struct probe_stats s;
 	if (g->liveness && !probe_stats(g->h->probe, &s))
 		g->no_room = s.n[ALYS_ST_GC_NO_ROOM];
+}
+
+void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over)
+{
+	const struct older *o;
+	if (g->liveness)
+		liveness_tell_older(g->liveness, now_ns, over);
+	for (size_t i = 0; (o = catalog_next_older(g->h->catalog, &i));)
+		trace_write_older(g->h->writer, o);
 }
 
 void gcwatch_describe(struct gc_watch *g, bool collected, char *out, size_t cap)

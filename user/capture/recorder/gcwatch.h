@@ -37,6 +37,8 @@ int gcwatch_read_until(struct gc_watch *g, uint64_t time_ns);
 void gcwatch_ask(struct gc_watch *g, uint64_t now_ns);
 /* Some times a second: which collections the kernel had no room to follow. */
 void gcwatch_count(struct gc_watch *g);
+/* Objects from before the recording, by type, into catalog and trace; over: whatever it costs, see liveness_tell_older. */
+void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over);
 /* What is to be thought of blocks in use, "" when no heap is a collector's; collected: some process has one. */
 void gcwatch_describe(struct gc_watch *g, bool collected, char *out, size_t cap);
 void gcwatch_free(struct gc_watch *g);

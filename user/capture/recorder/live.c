@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "recorder/ledger.h"
 #include "recorder/tracker.h"
 #include "recorder/windows.h"
 #include "target/select.h"
@@ -536,7 +535,7 @@ static void on_unseen(void *ctx, const struct proc *p, const char *why, bool tol
 	gcwatch_unseen(&((struct live *)ctx)->gc, p, why, told);
 }
 
-static void on_reclaimed(void *ctx, const struct event *e)
+static void on_made(void *ctx, const struct event *e)
 {
 	live_write_event(ctx, e);
 }
@@ -564,7 +563,8 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	out.ctx = l;
 	l->h.o = o;
 	l->stacks.h = &l->h;
-	l->gc = (struct gc_watch){ .h = &l->h, .ctx = l, .event = on_reclaimed };
+	l->ledger = (struct ledger){ .h = &l->h, .ctx = l, .event = on_made };
+	l->gc = (struct gc_watch){ .h = &l->h, .ctx = l, .event = on_made };
 	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
 	l->h.select = select;
 	if (check_numbers(err) || open_files(l, err))
@@ -684,13 +684,39 @@ static void warn_when_silent(struct live *l, uint64_t now)
 		 "found; `alys-bpf doctor --probes PID` lists what is probed");
 }
 
+void live_publish(struct live *l, uint64_t now)
+{
+	struct ledger_sources in = {
+		.own = l->stats, .intake = intake_counts(l->intake), .over = l->stopped_ns,
+		.stacks = l->stacks.count, .stacks_left = stacks_left(&l->stacks), .stack_ends = l->stacks.ends,
+		.rate_changes = l->rate.changes, .renewals = attach_facts(l->attach)->renewals,
+		.rows = tables_counts(probe_tables(l->h.probe)).rows, .rowless = l->rows.without,
+		.files_given_up = study_counts(l->study).given_up, .collects = l->gc.liveness,
+		.sample_gap = attach_sample_gap(l->attach),
+	};
+	struct probe_calls *calls = NULL;
+	if (probe_stats(l->h.probe, &in.kernel))
+		return;
+	probe_calls(l->h.probe, &calls, &in.calls_cnt);
+	in.calls = calls;
+	if (l->tracker)
+		in.children_late = tracker_counts(l->tracker).late;
+	if (in.collects) {
+		in.collections = liveness_counts(l->gc.liveness);
+		in.marks = marks_cost(l->gc.marks);
+	}
+	ledger_publish(&l->ledger, &in, now);
+	gcwatch_tell_older(&l->gc, now, l->stopped_ns);
+	free(calls);
+}
+
 static void tick(struct live *l)
 {
 	uint64_t now = now_ns();
 	if (now - l->last_tick_ns < TICK_NS)
 		return;
 	l->last_tick_ns = now;
-	ledger_publish(l, now);
+	live_publish(l, now);
 	gcwatch_count(&l->gc);
 	reap_silent_exits(l, now);
 	sweep_ended(l, now);

@@ -17,6 +17,7 @@
 #include "launch/holder.h"
 #include "probe/probe.h"
 #include "recorder/gcwatch.h"
+#include "recorder/ledger.h"
 #include "recorder/rate.h"
 #include "recorder/reaper.h"
 #include "recorder/stacks.h"
@@ -56,13 +57,8 @@ struct live {
 	bool finished;  /* a tap has what it wanted */
 	bool abandoned; /* memory ran out: what was recorded is kept */
 
-	/* Of a file that began within the recording; see session/traces. */
-	const struct catalog *account; /* what had been counted when it began, NULL = nothing */
-	int64_t under_way;             /* hits of which no outcome had been counted by then */
-	uint64_t dropped_before;       /* events that files before it had no room for */
-
 	struct recorder_stats stats;
-	uint64_t reported_loss[4]; /* lost events by kind, as told to the trace so far */
+	struct ledger ledger;
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
 	struct reaper reaper;
 	uint64_t read_ns; /* what was sent before then has been read */
@@ -102,6 +98,8 @@ void live_write_event(struct live *l, const struct event *e);
 void live_forget_processes(struct live *l);
 /* What is to be thought of blocks in use, "" when no heap is a collector's. */
 void live_liveness(struct live *l, char *out, size_t cap);
+/* Brings the account up to date. */
+void live_publish(struct live *l, uint64_t now);
 /* Another rate of samples, for whatever reason: an event of its own, unless it is the one in force. */
 void live_set_interval(struct live *l, uint64_t interval);
 /* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */

@@ -25,7 +25,6 @@
 #include "launch/command.h"
 #include "naming/finish.h"
 #include "recorder/about.h"
-#include "recorder/ledger.h"
 #include "recorder/live.h"
 #include "recorder/windows.h"
 
@@ -196,7 +195,7 @@ static void end_recording(struct recording *r)
 	probe_detach(l->h.probe, 0);
 	live_drain(l);
 	probe_settle_calls(l->h.probe);
-	ledger_publish(l, l->stopped_ns);
+	live_publish(l, l->stopped_ns);
 	about_sampling(l);
 	about_end(l);
 	trace_tick(l->h.writer, now_ns());

@@ -18,7 +18,6 @@
 #include "monitor/compact.h"
 #include "monitor/footprint.h"
 #include "recorder/about.h"
-#include "recorder/ledger.h"
 #include "recorder/tracker.h"
 #include "target/proc.h"
 
@@ -429,7 +428,7 @@ void continuous_off(struct continuous *c)
 	probe_listen(l->h.probe, false, NULL);
 	attach_reset(l->attach);
 	live_drain(l);
-	ledger_publish(l, now_ns());
+	live_publish(l, now_ns());
 	live_untrack(l);
 	probe_forget_blocks(l->h.probe);
 }
@@ -610,7 +609,7 @@ void continuous_flush(struct continuous *c)
 int continuous_record(struct continuous *c, int fd, const struct trace_end *end, struct err *err)
 {
 	if (c->on)
-		ledger_publish(&c->live, now_ns());
+		live_publish(&c->live, now_ns());
 	return traces_turn(c->traces, fd, end, err);
 }
 
@@ -633,7 +632,7 @@ struct heap_mark *continuous_mark(struct continuous *c, struct proc_id proc)
 const struct catalog *continuous_ledger(struct continuous *c)
 {
 	if (c->on)
-		ledger_publish(&c->live, now_ns());
+		live_publish(&c->live, now_ns());
 	return c->live.h.catalog;
 }
 

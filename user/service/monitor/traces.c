@@ -11,7 +11,6 @@
 #include "base/vec.h"
 #include "naming/finish.h"
 #include "recorder/about.h"
-#include "recorder/ledger.h"
 
 #define PATIENCE_NS 1000000000ull /* for names, when the program ends */
 
@@ -101,10 +100,10 @@ static void end_file(struct traces *t, struct closing *place)
 	struct live *l = t->live;
 	char now[24];
 	snprintf(now, sizeof(now), "%" PRIu64, now_ns());
-	ledger_cut(l);
+	ledger_cut(&l->ledger);
 	about_liveness(l);
 	trace_write_meta(l->h.writer, "end_mono_ns", now);
-	l->dropped_before += trace_dropped(l->h.writer);
+	l->ledger.dropped_before += trace_dropped(l->h.writer);
 	*place = (struct closing){ .writer = l->h.writer, .end = t->end, .stacks_cnt = l->stacks.count };
 	l->h.writer = NULL;
 }
@@ -137,7 +136,7 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 {
 	struct live *l = t->live;
 	catalog_free(t->account);
-	l->account = t->account = account;
+	l->ledger.account = t->account = account;
 	l->h.writer = w;
 	t->events = 0;
 	if (!w)
@@ -221,7 +220,7 @@ void traces_free(struct traces *t)
 		complete(t, &last);
 	}
 	complete_some(t, true);
-	t->live->account = NULL;
+	t->live->ledger.account = NULL;
 	catalog_free(t->account);
 	free(t->queue);
 	free(t);
