@@ -13,6 +13,9 @@ modules_for = $(call modules_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
 needs_test_window := model
 needs_test_launch_command := examine
+# Functions that a test has for itself under __wrap_NAME: what the kernel, or a process with probes, would answer.
+wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_look probe_trial_end probe_leave_file probe_detach \
+	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted verdict_now
 # Of this room only the protocol is explored: the others would come along.
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)
 
@@ -20,7 +23,7 @@ sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/
 $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_objects,$$(call modules_for,$$*))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $^ -lcmocka $(LDLIBS)
 
 # One input a run: the corpus replay of `make check`. `make fuzz-NAME` explores with libFuzzer.
 $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c \

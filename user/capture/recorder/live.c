@@ -66,6 +66,11 @@ void live_write_event(struct live *l, const struct event *e)
 		l->abandoned = true;
 }
 
+static void on_made(void *ctx, const struct event *e)
+{
+	live_write_event(ctx, e);
+}
+
 static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
 {
 	struct live *l = ctx;
@@ -462,6 +467,13 @@ void live_untrack(struct live *l)
 	l->tracker = NULL;
 }
 
+static struct windows *windows_of(struct live *l, struct err *err)
+{
+	const struct windows_config c = { .percent = l->h.o->max_overhead, .h = &l->h, .attach = l->attach, .rate = &l->rate,
+					  .read_ns = &l->read_ns, .ctx = l, .event = on_made };
+	return windows_new(&c, err);
+}
+
 static int open_probes(struct live *l, struct err *err)
 {
 	const struct record_options *o = l->h.o;
@@ -483,7 +495,7 @@ static int open_probes(struct live *l, struct err *err)
 	struct intake_ops in = live_intake_ops;
 	in.ctx = l;
 	l->h.probe = probe_open(&cfg, err);
-	if (!l->h.probe || (cfg.windowed && !(l->windows = windows_new(l, o->max_overhead, err))))
+	if (!l->h.probe || (cfg.windowed && !(l->windows = windows_of(l, err))))
 		return -err->code;
 	l->intake = intake_new(probe_ring_fd(l->h.probe), &in, err);
 	if (!l->intake || live_track(l, err))
@@ -533,11 +545,6 @@ static int on_collector(void *ctx, uint32_t tgid, struct err *err)
 static void on_unseen(void *ctx, const struct proc *p, const char *why, bool told)
 {
 	gcwatch_unseen(&((struct live *)ctx)->gc, p, why, told);
-}
-
-static void on_made(void *ctx, const struct event *e)
-{
-	live_write_event(ctx, e);
 }
 
 /* Whoever finds out what is in mapped files, and whoever takes it. */

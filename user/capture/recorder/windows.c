@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "model/model.h"
 #include "probe/window.h"
+#include "target/target.h"
 #include "window/budget.h"
 #include "window/ratio.h"
 #include "window/schedule.h"
@@ -63,7 +64,7 @@ struct counting {
 };
 
 struct windows {
-	struct live *live;
+	struct windows_config c;
 	struct counting *procs; /* not changed while a turn is on */
 	size_t procs_cnt, procs_cap;
 	struct schedule schedule;
@@ -103,11 +104,11 @@ static void tell(struct windows *w, uint64_t *moment, uint64_t ns)
 }
 
 /* False where no file of the process counts, as far as is known yet. */
-static bool byte_count_find(const struct live *l, const struct proc *p, struct byte_count *out)
+static bool byte_count_find(const struct windows *w, const struct proc *p, struct byte_count *out)
 {
 	const struct mapping *m;
-	for (size_t i = 0; (m = target_mapping(l->h.targets, p->id, i)); i++) {
-		const struct byte_counter *c = attach_counter(l->attach, m->module);
+	for (size_t i = 0; (m = target_mapping(w->c.h->targets, p->id, i)); i++) {
+		const struct byte_counter *c = attach_counter(w->c.attach, m->module);
 		if (!c)
 			continue;
 		*out = (struct byte_count){ .tgid = p->tgid, .bias = m->bias, .counter = *c };
@@ -148,7 +149,7 @@ static double counted_by(const struct counting *c)
 
 static void do_turn(struct windows *w, struct turn *t)
 {
-	struct probe *p = w->live->h.probe;
+	struct probe *p = w->c.h->probe;
 	if (t->window) {
 		probe_window_in(p);
 		t->opened_ns = now_ns();
@@ -202,18 +203,18 @@ static int begin_thread(struct windows *w)
 	return rc;
 }
 
-struct windows *windows_new(struct live *l, double percent, struct err *err)
+struct windows *windows_new(const struct windows_config *c, struct err *err)
 {
 	struct windows *w = calloc(1, sizeof(*w));
 	double trap_s;
-	if (!w || probe_window_price(l->h.probe, &trap_s, err)) {
+	if (!w || probe_window_price(c->h->probe, &trap_s, err)) {
 		if (!w)
 			err_set(err, ENOMEM, "out of memory");
 		free(w);
 		return NULL;
 	}
-	w->live = l;
-	w->budget = (struct budget){ .max = percent / 100, .price = { trap_s, SAMPLE_TRAPS * trap_s } };
+	w->c = *c;
+	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap_s, SAMPLE_TRAPS * trap_s } };
 	if (getrandom(&w->schedule.random, sizeof(w->schedule.random), 0) < 0)
 		w->schedule.random = now_ns();
 	pthread_mutex_init(&w->lock, NULL);
@@ -230,13 +231,13 @@ struct windows *windows_new(struct live *l, double percent, struct err *err)
 /* Since the last look, of all targets. Of one that has ended, what came after that look is not known. */
 static double cpu_since(struct windows *w)
 {
-	const struct live *l = w->live;
+	const struct handles *h = w->c.h;
 	const struct proc *p;
 	uint64_t sum = 0;
-	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+	for (size_t i = 0; (p = catalog_next_proc(h->catalog, &i));) {
 		struct timespec ts;
 		clockid_t clock;
-		if (target_find(l->h.targets, p->tgid).n != p->id.n || clock_getcpuclockid((pid_t)p->tgid, &clock) ||
+		if (target_find(h->targets, p->tgid).n != p->id.n || clock_getcpuclockid((pid_t)p->tgid, &clock) ||
 		    clock_gettime(clock, &ts))
 			continue;
 		uint64_t now = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
@@ -253,7 +254,7 @@ static double cpu_since(struct windows *w)
 static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 {
 	struct window_spent spent;
-	if (probe_window_spent(w->live->h.probe, &spent))
+	if (probe_window_spent(w->c.h->probe, &spent))
 		return;
 	struct spending s = {
 		.traps = spent.traps - w->spent.traps, .samples = spent.samples - w->spent.samples,
@@ -276,17 +277,17 @@ static bool is_counting(const struct windows *w, struct proc_id proc)
 /* One that was there before has counted before; so has a child whose parent had. */
 static bool began_anew(const struct windows *w, const struct proc *p)
 {
-	return p->generation || (w->live->h.o->command && !p->parent.n);
+	return p->generation || (w->c.h->o->command && !p->parent.n);
 }
 
 /* New ones, and how far all are. Not while a turn is on. */
 static void look_at_counts(struct windows *w)
 {
-	const struct live *l = w->live;
+	const struct handles *h = w->c.h;
 	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));) {
+	for (size_t i = 0; (p = catalog_next_proc(h->catalog, &i));) {
 		struct counting c = { .proc = p->id };
-		if (is_counting(w, p->id) || target_find(l->h.targets, p->tgid).n != p->id.n || !byte_count_find(l, p, &c.count))
+		if (is_counting(w, p->id) || target_find(h->targets, p->tgid).n != p->id.n || !byte_count_find(w, p, &c.count))
 			continue;
 		double now = byte_count_read(&c.count);
 		struct counting *place = now < 0 ? NULL : VEC_PUSH(w, procs);
@@ -334,10 +335,10 @@ static void look_at_stretch(struct windows *w, uint64_t now)
 		return;
 	look_at_counts(w);
 	note(w, now, now - w->noted_ns, false);
-	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->live->h.probe))
+	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->c.h->probe))
 		return;
 	look_at_counts(w);
-	ask(w, &(struct turn){ .interval_then = w->live->rate.interval, .begun_ns = now });
+	ask(w, &(struct turn){ .interval_then = w->c.rate->interval, .begun_ns = now });
 	w->state = OUT;
 }
 
@@ -361,7 +362,7 @@ static void look_at_leaving(struct windows *w)
 static uint64_t interval_of(const struct windows *w, uint64_t now)
 {
 	double gap = (double)(now - w->shut_ns) + 1e9 * w->put_in_s;
-	double share = (double)LENGTH_NS / ((double)LENGTH_NS + gap), bytes = (double)w->live->rate.interval * share;
+	double share = (double)LENGTH_NS / ((double)LENGTH_NS + gap), bytes = (double)w->c.rate->interval * share;
 	return bytes > 1 ? (uint64_t)bytes : 1;
 }
 
@@ -369,10 +370,10 @@ static uint64_t interval_of(const struct windows *w, uint64_t now)
 static void look_at_gap(struct windows *w, uint64_t now)
 {
 	look_at_counts(w);
-	if (now < w->due_ns || w->live->read_ns <= w->shut_ns + COME_BACK_NS)
+	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + COME_BACK_NS)
 		return;
 	struct turn t = { .window = true, .stay = !(budget_gap(&w->budget) > 0), .interval = interval_of(w, now),
-			  .interval_then = w->live->rate.interval, .begun_ns = now };
+			  .interval_then = w->c.rate->interval, .begun_ns = now };
 	ask(w, &t);
 	w->state = TURN;
 }
@@ -385,7 +386,7 @@ static void tell_of(struct windows *w, struct counting *c, bool stay)
 	c->all = fmax(c->all, c->closed);
 	if (c->closed >= c->opened && c->opened >= 0) {
 		e.size = (uint64_t)ratio_window(&c->ratio, c->closed - c->opened, w->current.weight);
-		live_write_event(w->live, &e);
+		w->c.event(w->c.ctx, &e);
 	}
 	if (stay)
 		ratio_stretch_begins(&c->ratio, c->all);
@@ -487,7 +488,7 @@ void windows_end(struct windows *w)
 		w->covered_ns += now_ns() - w->shut_ns;
 	note(w, now_ns(), w->state == STRETCH ? now_ns() - w->noted_ns : 0, false);
 	w->ended = true;
-	if (!probe_window_links(w->live->h.probe) && budget_spent(&w->budget) > w->budget.max)
+	if (!probe_window_links(w->c.h->probe) && budget_spent(&w->budget) > w->budget.max)
 		log_warn("probes took %.2g %% of the CPU time, not %g %%: they stay in where frees are seen or no collector counts bytes",
 			 100 * budget_spent(&w->budget), 100 * w->budget.max);
 }

@@ -7,12 +7,25 @@
 #define ALYS_RECORDER_WINDOWS_H
 
 #include "base/buf.h"
-#include "recorder/live.h"
+#include "attach/attach.h"
+#include "recorder/rate.h"
+#include "recording/handles.h"
 
 struct windows;
 
+/* All borrowed. */
+struct windows_config {
+	double percent; /* of the programs' time */
+	const struct handles *h;
+	const struct attach *attach;
+	const struct rate *rate;
+	const uint64_t *read_ns; /* what was sent before then has been read */
+	void *ctx;
+	void (*event)(void *ctx, const struct event *e); /* of a window */
+};
+
 /* Finds out what a probe costs. NULL: err. */
-struct windows *windows_new(struct live *l, double percent, struct err *err);
+struct windows *windows_new(const struct windows_config *c, struct err *err);
 /* To be called often, before the ring is read. False: it is not to be read now, for a window is open. */
 bool windows_look(struct windows *w);
 /* A sample of a window stands for more than itself. */
