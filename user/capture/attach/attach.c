@@ -450,8 +450,11 @@ void attach_forget(struct attach *a, uint32_t tgid)
 	const struct module *m;
 	probe_detach(a->h->probe, tgid);
 	for (size_t i = 0; i < a->sites.files_cnt; i++) {
-		sitecache_end_trials(&a->sites.files[i], tgid);
-		sitecache_stop_waiting(&a->sites.files[i], tgid);
+		struct file_sites *f = &a->sites.files[i];
+		sitecache_end_trials(f, tgid);
+		/* It would have stood for all: now the next one to map the file does. */
+		if (sitecache_stop_waiting(f, tgid) && a->shared)
+			sitecache_undo(&a->sites, 0, f->module);
 	}
 	/*
 	 * Where links are shared, none is this one's: to ask of each file at thousands of ends a

@@ -140,14 +140,16 @@ bool sitecache_wait(struct file_sites *f, uint32_t pid)
 	return place;
 }
 
-void sitecache_stop_waiting(struct file_sites *f, uint32_t pid)
+bool sitecache_stop_waiting(struct file_sites *f, uint32_t pid)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < f->waiting_cnt; i++) {
 		if (f->waiting[i] != pid)
 			f->waiting[kept++] = f->waiting[i];
 	}
+	bool last = f->waiting_cnt && !kept;
 	f->waiting_cnt = kept;
+	return last;
 }
 
 void sitecache_end_trials(struct file_sites *f, uint32_t tgid)

@@ -69,7 +69,8 @@ void sitecache_undo_all(struct site_cache *c, struct module_id module);
 
 /* The process waits for the file; more than once is fine. False: no memory. */
 bool sitecache_wait(struct file_sites *f, uint32_t pid);
-void sitecache_stop_waiting(struct file_sites *f, uint32_t pid);
+/* True when it was the last one that did. */
+bool sitecache_stop_waiting(struct file_sites *f, uint32_t pid);
 /* Trials of one process, or all of them (0), are over. */
 void sitecache_end_trials(struct file_sites *f, uint32_t tgid);
 
