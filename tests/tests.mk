@@ -16,6 +16,7 @@ needs_test_launch_command := examine
 # Functions that a test has for itself under __wrap_NAME: what the kernel, or a process with probes, would answer.
 wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_look probe_trial_end probe_leave_file probe_detach \
 	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted verdict_now
+wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
 # Of this room only the protocol is explored: the others would come along.
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)
 

@@ -1,6 +1,6 @@
 /*
  * examine/findings: what is to be known of a mapped file before it is traced: its outline, where probes go in it, and
- * its unwind rows. As bytes, on the way from the process that reads the file (session/examiner) to the recording.
+ * its unwind rows. As bytes, on the way from the process that reads the file (examine/examiner) to the recording.
  */
 #ifndef ALYS_EXAMINE_FINDINGS_H
 #define ALYS_EXAMINE_FINDINGS_H

@@ -1,6 +1,6 @@
 /*
- * recorder/live: the river of a live recording. Ring records come in, get the ids of the catalog
- * (process, stack), and go into the trace file in the order of the ring.
+ * recorder/live: the pipeline of a live recording, which alone knows all of its parts. Ring records come in, get the ids
+ * of the catalog (process, stack), and go into the trace file in the order of the ring.
  */
 #ifndef ALYS_RECORDER_LIVE_H
 #define ALYS_RECORDER_LIVE_H

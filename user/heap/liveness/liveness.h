@@ -11,7 +11,7 @@
  *
  * Where a collection was not read in time (missed) objects can look alive until their place is used again: an
  * upper bound from there on. A live object is never called dead. Nor is anything exact where the collector marks what
- * no record tells of: objects that came by other ways, or were there before; see session/strangers.
+ * no record tells of: objects that came by other ways, or were there before; see liveness/strangers.
  *
  * Of a process whose collections are not seen, its counter of them is read every now and then (asked). Objects whose
  * records had been read when it was still at n are judged by any later collection's marks:
