@@ -83,6 +83,8 @@ void live_close(struct live *l);
 /* Whom to take in is looked after from here on (a recording begins with that), or by nobody. */
 int live_track(struct live *l, struct err *err);
 void live_untrack(struct live *l);
+/* The kernel takes every process for a target. */
+bool live_takes_all(const struct live *l);
 /* Takes a process in, with all its files; the ring is not read here. */
 int live_add(struct live *l, uint32_t tgid, struct err *err);
 /* Lets a process go that is not wanted any more: as if it had ended. */
