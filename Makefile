@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # alys-bpf: `make` builds, `make check` runs the tests that need no root, `make help` lists the rest.
 BUILD   := build
 CC      := gcc

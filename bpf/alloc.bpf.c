@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The programs at calls of allocators, one for each place that is probed. How an entry finds what comes out of it stands
  * with the pairing: by thread, by frame, or none at all behind a refill.
@@ -33,7 +33,10 @@ char LICENSE[] SEC("license") = "GPL";
 #ifndef ALYS_NO_KFUNCS
 extern bool bpf_session_is_return(void) __ksym __weak;
 #else
-static bool bpf_session_is_return(void) { return false; } /* no kernel without it has sessions */
+static bool bpf_session_is_return(void)
+{
+	return false;
+} /* no kernel without it has sessions */
 #endif
 
 SEC("uprobe")

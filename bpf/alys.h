@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * The wire: what BPF programs and the loader say to each other. Included by both sides, includes
  * nothing of ours. May change daily; the file format (user/output/trace) is another thing.
@@ -9,12 +9,12 @@
 
 #include <linux/types.h>
 
-#define ALYS_MAX_FRAMES 512  /* --backtrace-limit at most */
+#define ALYS_MAX_FRAMES 512   /* --backtrace-limit at most */
 #define ALYS_MAX_SITES 16384  /* probe sites of all attached files */
 #define ALYS_MAX_OBJECTS 1024 /* attached files */
 #define ALYS_MAX_TARGETS 4096
 #define ALYS_MAX_ACCOUNTS 4096 /* at most: functions whose calls are counted in and out, by name and file; 0 = all others */
-#define ALYS_SEEN_SLOTS 65536 /* direct-mapped: stacks sent lately */
+#define ALYS_SEEN_SLOTS 65536  /* direct-mapped: stacks sent lately */
 
 /* Record kinds in the ring. */
 #define ALYS_EV_ALLOC 1
@@ -24,8 +24,8 @@
 #define ALYS_EV_EXEC 5
 #define ALYS_EV_EXIT 6
 #define ALYS_EV_FORK 7
-#define ALYS_EV_MISS 8 /* the walk met an address that no table covers */
-#define ALYS_EV_OOM 9  /* the kernel kills a process for want of memory */
+#define ALYS_EV_MISS 8       /* the walk met an address that no table covers */
+#define ALYS_EV_OOM 9        /* the kernel kills a process for want of memory */
 #define ALYS_EV_GC_MARKED 10 /* struct alys_ev_gc: all is marked, the world still stands */
 #define ALYS_EV_GC_DONE 11   /* the same collection is over: its marks hold until the next one begins */
 #define ALYS_EV_GC_BEGUN 12  /* never in the main ring */
@@ -74,7 +74,7 @@ struct alys_ev_stack {
 	__u64 hash;
 	__u32 n;
 	__u32 end; /* ALYS_STOP_* */
-	/* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
+		   /* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
 };
 
 /* How a stack walk ended: the numbers of catalog's STACK_END_LIST, which intake.c holds against these. */
@@ -113,10 +113,10 @@ struct alys_hold {
  * reach; and once more in a small ring of its own, which wakes who reads the marks.
  */
 struct alys_ev_gc {
-	struct alys_head h; /* gc_no: the collection's own number */
-	__u64 serial;       /* how many had begun in this process when it did */
+	struct alys_head h;  /* gc_no: the collection's own number */
+	__u64 serial;        /* how many had begun in this process when it did */
 	__u64 begun, marked; /* times; 0 = its begin was not seen */
-	__u64 stack;        /* who triggered it */
+	__u64 stack;         /* who triggered it */
 };
 
 /* What a site in the collector's code tells. */
@@ -134,14 +134,14 @@ struct alys_gc_site {
 };
 
 /* How a probed function uses its arguments. */
-#define ALYS_SHAPE_SIZE 1    /* p = f(size) */
-#define ALYS_SHAPE_MUL 2     /* p = f(count, size) */
-#define ALYS_SHAPE_REALLOC 3 /* p = f(old, size) */
-#define ALYS_SHAPE_OUTPTR 4  /* err = f(&p, ..., size) */
-#define ALYS_SHAPE_FREE 5    /* f(p) */
+#define ALYS_SHAPE_SIZE 1       /* p = f(size) */
+#define ALYS_SHAPE_MUL 2        /* p = f(count, size) */
+#define ALYS_SHAPE_REALLOC 3    /* p = f(old, size) */
+#define ALYS_SHAPE_OUTPTR 4     /* err = f(&p, ..., size) */
+#define ALYS_SHAPE_FREE 5       /* f(p) */
 #define ALYS_SHAPE_MULREALLOC 6 /* p = f(old, count, size) */
-#define ALYS_SHAPE_REFILL 7  /* a thread's free list got a page's worth of blocks; its address is in `reg` */
-#define ALYS_SHAPE_BATCH 8   /* f(size, ..., &list): a list of blocks for free lists that the program keeps itself */
+#define ALYS_SHAPE_REFILL 7     /* a thread's free list got a page's worth of blocks; its address is in `reg` */
+#define ALYS_SHAPE_BATCH 8      /* f(size, ..., &list): a list of blocks for free lists that the program keeps itself */
 
 /* What a refill counts as when samples are drawn, whatever it hands out: libgc's HBLKSIZE, its most. */
 #define ALYS_REFILL_SPAN 4096
@@ -164,19 +164,19 @@ struct alys_born {
 #define ALYS_NEST_THREAD 1 /* plain C allocators: a second entry before the first one returned */
 #define ALYS_NEST_CALLER 2 /* collectors: the return address lies in the allocator's own code */
 
-#define ALYS_SITE_GC_KIND 1   /* kind_arg holds GC_malloc_kind's kind: 0 = atomic */
-#define ALYS_SITE_ATOMIC 2    /* the function always gives pointer-free blocks */
+#define ALYS_SITE_GC_KIND 1       /* kind_arg holds GC_malloc_kind's kind: 0 = atomic */
+#define ALYS_SITE_ATOMIC 2        /* the function always gives pointer-free blocks */
 #define ALYS_SITE_FREES_ON_ZERO 4 /* realloc(p, 0) frees p */
-#define ALYS_SITE_LISTS 8     /* results are predicted from the thread's free lists */
-#define ALYS_SITE_LEAF 16     /* comes to no other probed function: an unsampled call need not be followed */
-#define ALYS_SITE_UNFREED 32  /* frees of its blocks are not probed */
-#define ALYS_SITE_WHOLE 128   /* an exit at which registers (ALYS_REG_*) hold size and kind as well: arg[0], kind_arg, reg */
-#define ALYS_SITE_CALLEE 256  /* a call instruction: the exits are those of the function that it calls */
-#define ALYS_SITE_JUMPS 512   /* may end in a jump to another probed function, in this file or another one */
-#define ALYS_SITE_USER 1024   /* may run the program's own code, as operator new does: only the object's `inner` code nests */
-#define ALYS_SITE_THROWS 2048 /* by exceptions, and by nothing else, it is left unseen */
-#define ALYS_SITE_WINDOW 4096 /* its probe comes and goes: calls count only while a window is open */
-#define ALYS_SITE_TRIAL 64    /* results are read at `ret`s; what others say of them is only compared */
+#define ALYS_SITE_LISTS 8         /* results are predicted from the thread's free lists */
+#define ALYS_SITE_LEAF 16         /* comes to no other probed function: an unsampled call need not be followed */
+#define ALYS_SITE_UNFREED 32      /* frees of its blocks are not probed */
+#define ALYS_SITE_WHOLE 128       /* an exit at which registers (ALYS_REG_*) hold size and kind as well: arg[0], kind_arg, reg */
+#define ALYS_SITE_CALLEE 256      /* a call instruction: the exits are those of the function that it calls */
+#define ALYS_SITE_JUMPS 512       /* may end in a jump to another probed function, in this file or another one */
+#define ALYS_SITE_USER 1024       /* may run the program's own code, as operator new does: only the object's `inner` code nests */
+#define ALYS_SITE_THROWS 2048     /* by exceptions, and by nothing else, it is left unseen */
+#define ALYS_SITE_WINDOW 4096     /* its probe comes and goes: calls count only while a window is open */
+#define ALYS_SITE_TRIAL 64        /* results are read at `ret`s; what others say of them is only compared */
 
 /* Where an exit finds the result. */
 #define ALYS_REG_RAX 0
@@ -186,7 +186,7 @@ struct alys_born {
 #define ALYS_REG_RSI 4
 #define ALYS_REG_RDI 5
 #define ALYS_REG_RBP 6
-#define ALYS_REG_R8 7 /* and so on to r15 = 14 */
+#define ALYS_REG_R8 7    /* and so on to r15 = 14 */
 #define ALYS_REG_LIST 15 /* no register: the head of the list that the entry remembered */
 
 /*
@@ -195,18 +195,18 @@ struct alys_born {
  * the difference between the instruction pointer and vaddr, which no exec or fork can make stale.
  */
 struct alys_site {
-	__u64 vaddr;        /* of this probe */
-	__u32 object;       /* index into the `objects` array */
-	__u32 cfa_off;      /* CFA - sp at this instruction */
-	__u16 row;          /* of the allocator table: for reports */
-	__u8 shape;         /* ALYS_SHAPE_* */
-	__u8 nest;          /* ALYS_NEST_* */
-	__u8 arg[3];        /* argument numbers (0..5) in the order of the shape's formula */
-	__u8 kind_arg;      /* with ALYS_SITE_GC_KIND */
-	__u16 flags;        /* ALYS_SITE_* */
-	__u8 reg;           /* ALYS_REG_* that holds the result at an exit, the list's address at a refill; else 0 */
+	__u64 vaddr;   /* of this probe */
+	__u32 object;  /* index into the `objects` array */
+	__u32 cfa_off; /* CFA - sp at this instruction */
+	__u16 row;     /* of the allocator table: for reports */
+	__u8 shape;    /* ALYS_SHAPE_* */
+	__u8 nest;     /* ALYS_NEST_* */
+	__u8 arg[3];   /* argument numbers (0..5) in the order of the shape's formula */
+	__u8 kind_arg; /* with ALYS_SITE_GC_KIND */
+	__u16 flags;   /* ALYS_SITE_* */
+	__u8 reg;      /* ALYS_REG_* that holds the result at an exit, the list's address at a refill; else 0 */
 	__u8 pad;
-	__u16 account;      /* of an entry: the function's number in `calls` */
+	__u16 account; /* of an entry: the function's number in `calls` */
 	__u16 pad2;
 };
 
@@ -223,7 +223,7 @@ struct alys_calls {
 
 /* Which word of frame_marks is a frame's. */
 #define ALYS_FRAME_MARK_BITS 12
-#define ALYS_FRAME_MARK_OF(cfa, tgid)                                                              \
+#define ALYS_FRAME_MARK_OF(cfa, tgid) \
 	((((__u64)(cfa) >> 3 ^ (__u64)(tgid) << 40) * 0x9e3779b97f4a7c15ull) >> (64 - ALYS_FRAME_MARK_BITS))
 
 /* Code whose calls into the allocator are the program's own, although it lies in the allocator. */
@@ -255,10 +255,10 @@ struct alys_object {
 	__u64 gc_no_vaddr;      /* the collector's cycle counter, 0 = none */
 	struct alys_lists lists;
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends them */
-	struct alys_range code;   /* all of the file's, from the first to the last */
+	struct alys_range code;                        /* all of the file's, from the first to the last */
 	__u64 own_frees[ALYS_MAX_OWN_FREES]; /* where calls of free return to that the allocator makes for itself; 0 ends them */
 	struct alys_range inner[ALYS_MAX_INNER]; /* code below ALYS_SITE_USER that calls probed functions for its own ends */
-	__u64 agreed, wrong; /* with ALYS_SITE_TRIAL: calls that were compared, counted by programs */
+	__u64 agreed, wrong;                     /* with ALYS_SITE_TRIAL: calls that were compared, counted by programs */
 };
 
 /* Set in attach cookies of links that fire in one process only. */
@@ -275,12 +275,10 @@ struct alys_object {
  */
 #define ALYS_MARK_BITS 16
 #define ALYS_MARK_PAGE_BITS 10
-#define ALYS_MARK_PAGE(addr, tgid)                                                                 \
-	((((__u64)(addr) >> 20 ^ (__u64)(tgid) << 40) * 0x9e3779b97f4a7c15ull) >>                  \
-	 (64 - ALYS_MARK_BITS + ALYS_MARK_PAGE_BITS))
-#define ALYS_MARK_OF(addr, tgid)                                                                   \
-	(ALYS_MARK_PAGE(addr, tgid) << ALYS_MARK_PAGE_BITS |                                       \
-	 ((__u64)(addr) >> 10 & ((1 << ALYS_MARK_PAGE_BITS) - 1)))
+#define ALYS_MARK_PAGE(addr, tgid) \
+	((((__u64)(addr) >> 20 ^ (__u64)(tgid) << 40) * 0x9e3779b97f4a7c15ull) >> (64 - ALYS_MARK_BITS + ALYS_MARK_PAGE_BITS))
+#define ALYS_MARK_OF(addr, tgid) \
+	(ALYS_MARK_PAGE(addr, tgid) << ALYS_MARK_PAGE_BITS | ((__u64)(addr) >> 10 & ((1 << ALYS_MARK_PAGE_BITS) - 1)))
 
 /* How stacks are walked. */
 #define ALYS_WALK_KERNEL 0 /* bpf_get_stack: by frame pointers */
@@ -294,61 +292,65 @@ struct alys_object {
 
 /* Set before load (rodata). */
 struct alys_config {
-	__u64 interval;  /* bytes:N, 0 = exact */
+	__u64 interval; /* bytes:N, 0 = exact */
 	__u64 min_size;
 	__u32 max_frames; /* 0 = no stacks */
 	__u32 wake_bytes; /* wake the reader when that much is unread */
 	__u8 follow;      /* take in forked children */
 	__u8 free_stacks;
-	__u8 walk; /* ALYS_WALK_* */
-	__u8 all;  /* every process is a target that `targets` does not exclude */
-	__u8 tell_all; /* processes that are no targets tell of their beginning and end, too */
-	__u8 stop_at_gc; /* stop the process at the end of each collection, see stop_allowed */
-	__u8 windowed;   /* some probes come and go, see `window_shut` */
-	__u8 recall;     /* ALYS_RECALL_* */
+	__u8 walk;        /* ALYS_WALK_* */
+	__u8 all;         /* every process is a target that `targets` does not exclude */
+	__u8 tell_all;    /* processes that are no targets tell of their beginning and end, too */
+	__u8 stop_at_gc;  /* stop the process at the end of each collection, see stop_allowed */
+	__u8 windowed;    /* some probes come and go, see `window_shut` */
+	__u8 recall;      /* ALYS_RECALL_* */
 	__u32 walk_slots; /* entries of walk_slots, a power of two */
 	__u32 pad2;
 };
 
 /*
  * One X-list per counter: (number, NAME, class, text name, help). Classes: HIT a probe fired; REC
- * an event left; ASIDE deliberately no event; LOST should have been one; NOTE outside the sum.
- * Law: HIT = REC + ASIDE + LOST + (WAIT_BEGIN - WAIT_END, the calls in flight).
+ * an event left; SKIPPED deliberately no event; LOST should have been one; NOTE outside the sum.
+ * Law: HIT = REC + SKIPPED + LOST + (WAIT_BEGIN - WAIT_END, the calls in flight).
  */
-#define ALYS_STAT_LIST(X)                                                                                     \
-	X(0, HIT_ALLOC, HIT, "hits-alloc", "calls that allocate")                                             \
-	X(1, HIT_REALLOC, HIT, "hits-realloc", "calls that reallocate")                                       \
-	X(2, HIT_FREE, HIT, "hits-free", "calls that free")                                                   \
-	X(3, REC_ALLOC, REC, "recorded-alloc", "allocations sent")                                            \
-	X(4, REC_REALLOC, REC, "recorded-realloc", "reallocations sent")                                      \
-	X(5, REC_FREE, REC, "recorded-free", "frees sent")                                                    \
-	X(6, NESTED, ASIDE, "nested", "calls of an allocator into itself: the outermost one counts")          \
-	X(7, FAILED, ASIDE, "failed", "calls that returned NULL or an error")                                 \
-	X(8, FREE_NULL, ASIDE, "free-null", "free(NULL)")                                                     \
-	X(9, UNSAMPLED, ASIDE, "unsampled", "calls the sampler or --min-size passed over, and their frees")   \
-	X(10, LOST_RING_ALLOC, LOST, "ring-full-alloc", "allocations that found the ring buffer full")        \
-	X(11, LOST_RING_REALLOC, LOST, "ring-full-realloc", "reallocations that found the ring buffer full")  \
-	X(12, LOST_RING_FREE, LOST, "ring-full-free", "frees that found the ring buffer full")                \
-	X(13, LOST_PENDING, LOST, "pending-full", "calls that found no room to wait for their return")        \
-	X(14, LOST_NO_RETURN, LOST, "no-return", "calls left by an exception, longjmp or thread exit")        \
-	X(15, LOST_READ, LOST, "unreadable", "results that could not be read from the target's memory")       \
-	X(16, LOST_SAMPLED_FULL, LOST, "sampled-full", "sampled blocks that found no room in the address table") \
-	X(17, LOST_STACK, NOTE, "stacks-lost", "stack records that found the ring buffer full")               \
-	X(18, NO_SLOT, NOTE, "stacks-no-slot", "stack walks that found no free slot")                         \
-	X(19, EXIT_UNPAIRED, NOTE, "exits-unpaired", "exit sites hit without a waiting call")                \
-	X(20, LOST_PROC, NOTE, "process-events-lost", "exec, exit or fork records that found the ring full")          \
-	X(21, WAIT_BEGIN, NOTE, "calls-begun", "calls that waited for their return")                          \
-	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")                        \
-	X(23, LOST_GC, NOTE, "collections-lost", "collection records that found the ring full")                 \
-	X(24, HALF_REALLOC, NOTE, "reallocations-halved", "of which only the free of the old block was sent: no room for the new address") \
-	X(25, GC_NO_ROOM, NOTE, "collections-no-room", "collections of processes that found no room to be followed") \
-	X(26, BATCHES, NOTE, "batches", "lists of blocks that a program took for free lists of its own")           \
-	X(27, BATCHED, NOTE, "batched", "blocks in them: each counts from when the list was taken, used or not") \
-	X(28, UNHELD, NOTE, "not-held", "times that a process started here began a program or loaded libraries and could not be held: its first calls may be missing") \
-	X(29, THREAD_CACHE, ASIDE, "thread-cache", "blocks freed before, which the C library frees from a thread's cache when it ends")   \
-	X(30, TRAPS, NOTE, "traps", "times that probes stopped a thread, with --max-overhead")                    \
-	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits") \
-	X(32, WALKS_COMPARED, NOTE, "walks-compared", "remembered stacks that were walked once more (--check-stacks)")      \
+#define ALYS_STAT_LIST(X)                                                                                                        \
+	X(0, HIT_ALLOC, HIT, "hits-alloc", "calls that allocate")                                                                \
+	X(1, HIT_REALLOC, HIT, "hits-realloc", "calls that reallocate")                                                          \
+	X(2, HIT_FREE, HIT, "hits-free", "calls that free")                                                                      \
+	X(3, REC_ALLOC, REC, "recorded-alloc", "allocations sent")                                                               \
+	X(4, REC_REALLOC, REC, "recorded-realloc", "reallocations sent")                                                         \
+	X(5, REC_FREE, REC, "recorded-free", "frees sent")                                                                       \
+	X(6, NESTED, SKIPPED, "nested", "calls of an allocator into itself: the outermost one counts")                           \
+	X(7, FAILED, SKIPPED, "failed", "calls that returned NULL or an error")                                                  \
+	X(8, FREE_NULL, SKIPPED, "free-null", "free(NULL)")                                                                      \
+	X(9, UNSAMPLED, SKIPPED, "unsampled", "calls the sampler or --min-size passed over, and their frees")                    \
+	X(10, LOST_RING_ALLOC, LOST, "ring-full-alloc", "allocations that found the ring buffer full")                           \
+	X(11, LOST_RING_REALLOC, LOST, "ring-full-realloc", "reallocations that found the ring buffer full")                     \
+	X(12, LOST_RING_FREE, LOST, "ring-full-free", "frees that found the ring buffer full")                                   \
+	X(13, LOST_PENDING, LOST, "pending-full", "calls that found no room to wait for their return")                           \
+	X(14, LOST_NO_RETURN, LOST, "no-return", "calls left by an exception, longjmp or thread exit")                           \
+	X(15, LOST_READ, LOST, "unreadable", "results that could not be read from the target's memory")                          \
+	X(16, LOST_SAMPLED_FULL, LOST, "sampled-full", "sampled blocks that found no room in the address table")                 \
+	X(17, LOST_STACK, NOTE, "stacks-lost", "stack records that found the ring buffer full")                                  \
+	X(18, NO_SLOT, NOTE, "stacks-no-slot", "stack walks that found no free slot")                                            \
+	X(19, EXIT_UNPAIRED, NOTE, "exits-unpaired", "exit sites hit without a waiting call")                                    \
+	X(20, LOST_PROC, NOTE, "process-events-lost", "exec, exit or fork records that found the ring full")                     \
+	X(21, WAIT_BEGIN, NOTE, "calls-begun", "calls that waited for their return")                                             \
+	X(22, WAIT_END, NOTE, "calls-ended", "calls that waited and were ended, well or not")                                    \
+	X(23, LOST_GC, NOTE, "collections-lost", "collection records that found the ring full")                                  \
+	X(24, HALF_REALLOC, NOTE, "reallocations-halved",                                                                        \
+	  "of which only the free of the old block was sent: no room for the new address")                                       \
+	X(25, GC_NO_ROOM, NOTE, "collections-no-room", "collections of processes that found no room to be followed")             \
+	X(26, BATCHES, NOTE, "batches", "lists of blocks that a program took for free lists of its own")                         \
+	X(27, BATCHED, NOTE, "batched", "blocks in them: each counts from when the list was taken, used or not")                 \
+	X(28, UNHELD, NOTE, "not-held",                                                                                          \
+	  "times that a process started here began a program or loaded libraries and could not be held: its first calls may be " \
+	  "missing")                                                                                                             \
+	X(29, THREAD_CACHE, SKIPPED, "thread-cache",                                                                             \
+	  "blocks freed before, which the C library frees from a thread's cache when it ends")                                   \
+	X(30, TRAPS, NOTE, "traps", "times that probes stopped a thread, with --max-overhead")                                   \
+	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits")                         \
+	X(32, WALKS_COMPARED, NOTE, "walks-compared", "remembered stacks that were walked once more (--check-stacks)")           \
 	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Who made a call: the program, or the allocator itself. */
 #ifndef ALYS_CALLER_BPF_H
 #define ALYS_CALLER_BPF_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Reserve, fill, submit. A record is complete or absent; an absent one is counted by kind. */
 #ifndef ALYS_EMIT_BPF_H
 #define ALYS_EMIT_BPF_H
@@ -9,9 +9,7 @@
  * fills faster than it looks. */
 static __always_inline __u64 wake_flag(void)
 {
-	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= config.wake_bytes ?
-		       BPF_RB_FORCE_WAKEUP :
-		       BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline void head_fill(struct alys_head *h, __u8 kind)
@@ -42,8 +40,7 @@ static __always_inline void emit_free(__u64 addr, __u64 stack, __u64 time)
 	count(ALYS_ST_REC_FREE);
 }
 
-static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const struct pending *p,
-				       __u64 addr)
+static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const struct pending *p, __u64 addr)
 {
 	head_fill(&e->h, kind);
 	e->h.flags = p->flags;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What comes in at the entry of a call: whether it is wanted, what it asks for, its stack. */
 #ifndef ALYS_ENTRY_BPF_H
 #define ALYS_ENTRY_BPF_H
@@ -46,8 +46,7 @@ static __always_inline __u64 size_asked(struct pt_regs *ctx, const struct alys_s
 	return site->shape == ALYS_SHAPE_MULREALLOC ? b * argument(ctx, site->arg[2]) : b;
 }
 
-static __always_inline void read_arguments(struct pt_regs *ctx, const struct alys_site *site,
-					   struct pending *p)
+static __always_inline void read_arguments(struct pt_regs *ctx, const struct alys_site *site, struct pending *p)
 {
 	__u64 a = argument(ctx, site->arg[0]);
 	p->old = is_reallocation(site->shape) ? a : 0;
@@ -60,7 +59,7 @@ static __always_inline void read_arguments(struct pt_regs *ctx, const struct aly
 	p->frees_on_zero = !!(site->flags & ALYS_SITE_FREES_ON_ZERO);
 	p->unfreed = !!(site->flags & ALYS_SITE_UNFREED);
 	p->trial = !!(site->flags & ALYS_SITE_TRIAL);
-	p->foretold = 0;
+	p->predicted = 0;
 	p->below = 0;
 	p->account = site->account;
 	p->user = 0;
@@ -117,8 +116,8 @@ static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site 
 }
 
 /* What is known at the entry but for the stack. */
-static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w,
-				      struct pending *p, __u64 cfa)
+static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w, struct pending *p,
+				      __u64 cfa)
 {
 	p->frame = cfa;
 	p->collected = site->nest == ALYS_NEST_CALLER;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Is this hit wanted? The first question of every program. */
 #ifndef ALYS_FILTER_BPF_H
 #define ALYS_FILTER_BPF_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Whose a call of free is: the program's, or that of the allocator, which frees within free or when a thread ends. */
 #ifndef ALYS_FREE_BPF_H
 #define ALYS_FREE_BPF_H
@@ -33,8 +33,7 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
 {
 	const struct alys_object *o = object_of(site);
-	struct freeing *f = bpf_task_storage_get(&thread_frees, bpf_get_current_task_btf(), NULL,
-						 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct freeing *f = bpf_task_storage_get(&thread_frees, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, addr = argument(ctx, site->arg[0]);
 	if (!o || !f || !caller)
 		return true;
@@ -48,8 +47,12 @@ static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_s
 		return false;
 	}
 	*f = (struct freeing){
-		.cfa = cfa, .caller = caller, .addr = addr, .entry = PT_REGS_IP(ctx),
-		.code_lo = o->code.lo + bias, .code_hi = o->code.hi + bias,
+		.cfa = cfa,
+		.caller = caller,
+		.addr = addr,
+		.entry = PT_REGS_IP(ctx),
+		.code_lo = o->code.lo + bias,
+		.code_hi = o->code.hi + bias,
 	};
 	return true;
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Collections of Boehm's collector, seen in its own code: where one begins, where all is marked (the
  * world still stands), where it is over. Out: records in the ring, and a call to whoever reads the

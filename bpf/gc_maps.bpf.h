@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Maps of the programs that watch a collector at work. */
 #ifndef ALYS_GC_MAPS_BPF_H
 #define ALYS_GC_MAPS_BPF_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Threads that we started wait where they begin a program or have loaded libraries, until its files are probed. They are stopped by
  * who is called here, with ptrace: its parent hears nothing of that, and it goes on when that one ends, however it ends. Here they
@@ -52,8 +52,8 @@ static long hold_look(__u32 i, __u64 *until)
 static __always_inline bool hold_call(const struct hold *h)
 {
 	struct alys_hold c = { .time = h->time, .tid = (__u32)bpf_get_current_pid_tgid() };
-	return h->who == 1 ? !bpf_ringbuf_output(&hold_calls_even, &c, sizeof(c), BPF_RB_FORCE_WAKEUP) :
-			     !bpf_ringbuf_output(&hold_calls_odd, &c, sizeof(c), BPF_RB_FORCE_WAKEUP);
+	return h->who == 1 ? !bpf_ringbuf_output(&hold_calls_even, &c, sizeof(c), BPF_RB_FORCE_WAKEUP)
+			   : !bpf_ringbuf_output(&hold_calls_odd, &c, sizeof(c), BPF_RB_FORCE_WAKEUP);
 }
 
 /* Behind the record in the main ring that tells why: where that is lost (told is false), no word would let the thread go. */

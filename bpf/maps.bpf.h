@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Every map of the allocation programs: who writes it, who reads it, who sizes it, what "full" means.
  */
@@ -21,12 +21,12 @@ int window_shut __weak = 0;
 
 /* A call between its entry and its return. */
 struct pending {
-	__u64 cfa;   /* 0 = no call waits */
+	__u64 cfa;     /* 0 = no call waits */
 	__u16 account; /* of the function, in `calls`; the loader looks for it here */
-	__u8 throws; /* left by an exception when by none of its ways out; the loader looks at it, too */
-	__u8 jumps;  /* may end in a jump to another probed function */
-	__u32 below; /* calls seen below this one */
-	__u64 frame; /* the same, from the begin of the entry on */
+	__u8 throws;   /* left by an exception when by none of its ways out; the loader looks at it, too */
+	__u8 jumps;    /* may end in a jump to another probed function */
+	__u32 below;   /* calls seen below this one */
+	__u64 frame;   /* the same, from the begin of the entry on */
 	__u64 size;
 	__u64 old;
 	__u64 out; /* where the result will be stored: ALYS_SHAPE_OUTPTR's argument, or a list head */
@@ -40,13 +40,13 @@ struct pending {
 	__u8 shape;
 	__u8 sampled;
 	__u8 frees_on_zero;
-	__u8 unfreed; /* no free will ask for the block */
+	__u8 unfreed;   /* no free will ask for the block */
 	__u8 collected; /* mostly freed by a collector, which nobody tells here */
 	__u8 trial;     /* ALYS_SITE_TRIAL */
-	__u8 foretold;
-	__u64 user; /* of a mark: the call may run the program's code, whose calls are its own */
-	__u64 told; /* when foretold: the result, as the site or prediction on trial says */
-	__u64 caller; /* its return address: of a mark, and of a call that may jump */
+	__u8 predicted;
+	__u64 user;       /* of a mark: the call may run the program's code, whose calls are its own */
+	__u64 prediction; /* when predicted: the result, as the site or prediction on trial says */
+	__u64 caller;     /* its return address: of a mark, and of a call that may jump */
 };
 _Static_assert(__builtin_offsetof(struct pending, account) == ALYS_PENDING_ACCOUNT, "wire");
 _Static_assert(__builtin_offsetof(struct pending, throws) == ALYS_PENDING_THROWS, "wire");
@@ -143,7 +143,7 @@ struct call_room {
 	__u64 lists;
 	__u32 extra;
 	__u32 object;
-	__u64 result; /* with PREDICT_RESULT */
+	__u64 result;   /* with PREDICT_RESULT */
 	__u64 foreseen; /* enum prediction */
 	__u64 pair;     /* CFA that the exit will see */
 	__s32 slot;     /* of the walk that has begun; negative: none */

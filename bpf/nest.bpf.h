@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Calls inside calls: which one is the program's own, which one was jumped to by another, and which one was left
  * unseen. A thread remembers the plain call that it is in; calls that are paired by frame wait in frame_calls.
@@ -233,8 +233,7 @@ static __always_inline bool is_inside(struct thread_call *t, __u64 cfa)
 
 static __always_inline struct thread_call *thread_call(bool made)
 {
-	return bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL,
-				    made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	return bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
 /* The thread is inside a plain call: what it calls on the way is not the program's own. */
@@ -248,7 +247,8 @@ static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct aly
 
 /* Plain calls nest by thread, also those that are paired by frame: one of them begins. An operator new that calls no
  * allocator by itself needs no mark: what is seen below it is the program's. */
-static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller, struct wish *w)
+static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller,
+					struct wish *w)
 {
 	bool bare = site->flags & ALYS_SITE_LEAF && site->flags & ALYS_SITE_USER;
 	struct thread_call *t = thread_call(!bare);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What came of a call, once its result is known: an event, or the counter that says why there is none. */
 #ifndef ALYS_OUTCOME_BPF_H
 #define ALYS_OUTCOME_BPF_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Entries and exits paired by (tgid, CFA): for calls that may run user code, whose return addresses are never touched (a
  * fiber that switches inside would be killed by a return probe). The call waits in frame_calls, unless its result is
@@ -19,8 +19,7 @@ static __always_inline void frame_foresee(struct pt_regs *ctx, const struct alys
 	struct pending *now = &room->now;
 	room->foreseen = PREDICT_NOTHING;
 	if ((site->flags & ALYS_SITE_LISTS) && o && lists_known(room, site, o, bias_of(ctx, site)))
-		room->foreseen = predict(o, room, now->size, argument(ctx, site->kind_arg), &room->result,
-					 &now->out);
+		room->foreseen = predict(o, room, now->size, argument(ctx, site->kind_arg), &room->result, &now->out);
 }
 
 /* Would the call that was passed over have got its block from a list? It comes back then, by no probed way. */
@@ -141,8 +140,8 @@ static __noinline int frame_end(struct call_room *room)
 		return 0;
 	}
 	if (room->foreseen == PREDICT_RESULT) {
-		room->now.foretold = 1;
-		room->now.told = room->result;
+		room->now.predicted = 1;
+		room->now.prediction = room->result;
 	}
 	room->now.cfa = key.cfa;
 	if (frame_put(&key, &room->now))
@@ -167,7 +166,7 @@ static __always_inline void judge(const struct alys_site *site, const struct pen
 {
 	struct alys_object *o = object_of(site);
 	if (o)
-		__sync_fetch_and_add(p->foretold && p->told == result ? &o->agreed : &o->wrong, 1);
+		__sync_fetch_and_add(p->predicted && p->prediction == result ? &o->agreed : &o->wrong, 1);
 }
 
 static __always_inline int frame_return(struct pt_regs *ctx)
@@ -207,8 +206,8 @@ static __always_inline int frame_tell(struct pt_regs *ctx)
 	struct pending *p = frame_find(&key);
 	if (!p || !p->trial)
 		return 0;
-	p->told = result_at(ctx, site, p);
-	p->foretold = 1;
+	p->prediction = result_at(ctx, site, p);
+	p->predicted = 1;
 	return 0;
 }
 

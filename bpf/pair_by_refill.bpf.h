@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Nothing to pair: one probe behind a free list's refill, or behind a whole call, finds in registers and in the list what
  * an entry would have told.
@@ -14,8 +14,7 @@ static __noinline bool refill_read(struct call_room *room, const struct alys_obj
 	struct pending *p = &room->now;
 	__u64 index = (list - room->lists) / 8;
 	__u32 per_kind = o->lists.per_kind;
-	if (list < room->lists || !per_kind || index >= (__u64)o->lists.kinds * per_kind ||
-	    !read_word(&room->result, list))
+	if (list < room->lists || !per_kind || index >= (__u64)o->lists.kinds * per_kind || !read_word(&room->result, list))
 		return false;
 	*p = no_call;
 	p->size = index % per_kind * GRANULE ?: GRANULE;

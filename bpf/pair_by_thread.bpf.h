@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Entries and returns paired by thread: for plain C allocators under a return probe, which never switch stacks. The
  * call waits in the thread's own storage.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What GC_malloc_kind will return, known at its entry: with thread-local free lists nearly every call
  * takes the head of a list, and nobody but this thread can change that list. One probe instead of two.
@@ -73,14 +73,13 @@ static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbas
 	__u64 index[2], dtv, block;
 	if (!l->tls_index_vaddr)
 		return fsbase + l->tls_offset;
-	if (bpf_probe_read_user(index, sizeof(index), (void *)(l->tls_index_vaddr + bias)) ||
-	    !read_word(&dtv, fsbase + 8) || !read_word(&block, dtv + index[0] * 16))
+	if (bpf_probe_read_user(index, sizeof(index), (void *)(l->tls_index_vaddr + bias)) || !read_word(&dtv, fsbase + 8) ||
+	    !read_word(&block, dtv + index[0] * 16))
 		return 0;
 	return block + index[1];
 }
 
-static __noinline bool lists_look_up(struct call_room *t, const struct alys_site *site,
-				     const struct alys_object *o, __u64 bias)
+static __noinline bool lists_look_up(struct call_room *t, const struct alys_site *site, const struct alys_object *o, __u64 bias)
 {
 	__u64 fsbase = bpf_get_current_task_btf()->thread.fsbase;
 	__u64 pointer = tls_address(&o->lists, fsbase, bias), lists = 0;
@@ -94,8 +93,8 @@ static __noinline bool lists_look_up(struct call_room *t, const struct alys_site
 }
 
 /* False when the thread has no lists (yet). */
-static __always_inline bool lists_known(struct call_room *t, const struct alys_site *site,
-					const struct alys_object *o, __u64 bias)
+static __always_inline bool lists_known(struct call_room *t, const struct alys_site *site, const struct alys_object *o,
+					__u64 bias)
 {
 	__u64 fsbase = bpf_get_current_task_btf()->thread.fsbase;
 	return (t->lists && t->fsbase == fsbase && t->object == site->object) || lists_look_up(t, site, o, bias);
@@ -108,8 +107,8 @@ enum prediction {
 };
 
 /* word gets the list's head, *out its address. */
-static __always_inline enum prediction predict(const struct alys_object *o, const struct call_room *t,
-					       __u64 size, __u32 kind, __u64 *word, __u64 *out)
+static __always_inline enum prediction predict(const struct alys_object *o, const struct call_room *t, __u64 size, __u32 kind,
+					       __u64 *word, __u64 *out)
 {
 	__u64 granules = (size + t->extra + GRANULE - 1) / GRANULE;
 	if (kind >= o->lists.kinds || size > 1 << 20 || granules >= o->lists.per_kind)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Processes that begin, become another program, or end: facts for the loader's process table. Raw
  * tracepoints, because they need no tracefs.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Remembered walks. A walk is a function of the registers that it starts from, of the words that it reads and of the
  * tables. So where a new walk comes to a frame whose registers are those of a frame of the last walk in this slot, and the
@@ -114,8 +114,7 @@ static __noinline int recall_begin(struct walk_slot *w, __u64 owner)
 	if (s->old_n < 2)
 		return 0;
 	struct walk_frame *f = frame_of(w, s->old);
-	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && f->bp == s->bp &&
-		   frame_of(w, s->old + 1)->sp == s->entry_cfa;
+	s->alike = m->sure && f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && frame_of(w, s->old + 1)->sp == s->entry_cfa;
 	window_reach(w, s->entry_cfa - 8, frame_of(w, s->old + s->old_n - 1)->sp);
 	return 0;
 }

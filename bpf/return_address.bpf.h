@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Where a probed call returns to. Also compiled for the host (tests/bpfhost). */
 #ifndef ALYS_RETURN_ADDRESS_BPF_H
 #define ALYS_RETURN_ADDRESS_BPF_H

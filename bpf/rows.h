@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * Unwind rows: what the compiler of .eh_frame (user/capture/unwind) writes and the walker (unwind.bpf.h)
  * reads. Included by both sides; includes nothing of ours.
@@ -53,13 +53,13 @@
 
 /* A rule that does not fit into a row: realigned stacks, hand-written code, huge frames, other stacks. */
 struct alys_spec {
-	__s32 off;     /* CFA = base + off, or *(base + off) + add, or see far */
+	__s32 off; /* CFA = base + off, or *(base + off) + add, or see far */
 	__s32 add;
-	__s32 bp_off;  /* where rbp was saved, see bp */
-	__u8 base_bp;  /* base is rbp, not rsp */
+	__s32 bp_off; /* where rbp was saved, see bp */
+	__u8 base_bp; /* base is rbp, not rsp */
 	__u8 deref;
-	__u8 bp;       /* ALYS_SPEC_BP_* */
-	__u8 far;      /* the caller is on another stack: ALYS_SPEC_FAR, or an offset, see there */
+	__u8 bp;  /* ALYS_SPEC_BP_* */
+	__u8 far; /* the caller is on another stack: ALYS_SPEC_FAR, or an offset, see there */
 };
 
 /* Offsets are of the word at rsp where Go keeps the goroutine g: CFA = g->stack.hi - *(base + off) + add. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which allocations become events. A Poisson process of one point per config.interval bytes runs over
  * the bytes allocated; a block is sampled when a point falls into it. Gaps between points are

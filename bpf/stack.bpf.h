@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A call stack: taken, hashed, and sent when the loader has not seen it. stack_take is the
  * door, whatever walks behind it; who must look at the stack first begins and ends it apart.

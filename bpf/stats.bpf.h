@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* count(ALYS_ST_X), and lose(ALYS_ST_LOST_X) for events that should have been: the only ways to count. Atomic, because
  * on preemptible kernels two tasks of one CPU may be in these programs at the same time. */
 #ifndef ALYS_STATS_BPF_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The stack walk over unwind rows (rows.h): from the registers at a probe to the bottom of the stack,
  * without frame pointers. In: a walk slot prepared by walk_begin. Out: rec.n addresses in ips, how it
@@ -24,9 +24,9 @@
 
 #include "unwind_maps.bpf.h"
 
-#define WALK_SLOTS 512 /* at most; a walk that finds none of 8 free is counted */
+#define WALK_SLOTS 512      /* at most; a walk that finds none of 8 free is counted */
 #define WALK_REMEMBERED 128 /* frames, a power of two: the outer ones of deeper stacks are walked each time */
-#define WALK_FRAMES 4  /* a call of walk_on */
+#define WALK_FRAMES 4       /* a call of walk_on */
 #define WALK_TURNS 16
 /* Enough for all frames, and for as many pages that are waited for. */
 #define WALK_CALLS (ALYS_MAX_FRAMES / WALK_FRAMES)
@@ -45,14 +45,14 @@
 struct walk_state {
 	__u64 ip; /* return address; of a frame interrupted by a signal, its pc + 1 */
 	__u64 sp, bp;
-	__u64 ip_at;     /* where ip was read: names a pending return probe */
-	__u64 entry_cfa; /* of the probed function */
-	__u64 salt;      /* of the mapping list */
+	__u64 ip_at;             /* where ip was read: names a pending return probe */
+	__u64 entry_cfa;         /* of the probed function */
+	__u64 salt;              /* of the mapping list */
 	__u64 cfa, bp_at, ra_at; /* of the rule in hand */
 	__u64 window_at;
-	__u64 wanted; /* address that could not be read without sleeping */
-	__u64 missed; /* first address in no mapping, 0 = none */
-	__u64 no_row; /* last one, known to be no trampoline either */
+	__u64 wanted;   /* address that could not be read without sleeping */
+	__u64 missed;   /* first address in no mapping, 0 = none */
+	__u64 no_row;   /* last one, known to be no trampoline either */
 	__u64 probe_at; /* ip_at that a return probe has been looked for at */
 	__u64 at;       /* the same as in struct walk_frame */
 	__u64 hash;     /* of no frames */
@@ -63,12 +63,12 @@ struct walk_state {
 	__u32 next;       /* of these: the first that lies no lower than the frame in hand */
 	__u32 new;        /* where this walk's frames are kept */
 	__u32 kept;       /* how many */
-	__u8 may_sleep; /* unreadable memory is reported, not yet the end */
-	__u8 by_fp;     /* the last step went by the frame pointer */
-	__u8 signal;    /* the rule in hand is a signal frame */
-	__u8 far;       /* the rule in hand leads to another stack */
-	__u8 alike;     /* the walk begins as the last one did */
-	__u8 recalled;  /* some of the frames were not walked */
+	__u8 may_sleep;   /* unreadable memory is reported, not yet the end */
+	__u8 by_fp;       /* the last step went by the frame pointer */
+	__u8 signal;      /* the rule in hand is a signal frame */
+	__u8 far;         /* the rule in hand leads to another stack */
+	__u8 alike;       /* the walk begins as the last one did */
+	__u8 recalled;    /* some of the frames were not walked */
 };
 
 /* The registers of a frame, and where rbp was read for its caller; where the return address was if it keeps rbp. */
@@ -84,12 +84,12 @@ struct walk_frame {
 
 /* Whose walk the slot remembers. */
 struct walk_memory {
-	__u64 owner; /* process and program, as the hash of its stacks begins */
-	__u64 salt;  /* of its mapping list */
+	__u64 owner;   /* process and program, as the hash of its stacks begins */
+	__u64 salt;    /* of its mapping list */
 	__u64 changes; /* of lists, and one, when it was looked up */
-	__u32 first; /* in `frames`: 0 or WALK_REMEMBERED */
-	__u32 kept;  /* frames; 0 = nothing */
-	__u8 sure;   /* the last of them, and the registers there, say that the stack ends */
+	__u32 first;   /* in `frames`: 0 or WALK_REMEMBERED */
+	__u32 kept;    /* frames; 0 = nothing */
+	__u8 sure;     /* the last of them, and the registers there, say that the stack ends */
 };
 
 struct walk_slot {
@@ -98,7 +98,7 @@ struct walk_slot {
 	struct walk_state s;
 	struct walk_memory m;
 	struct walk_frame frames[2 * WALK_REMEMBERED]; /* the last walk's, and this one's */
-	__u64 window[WINDOW_WORDS]; /* of the target's stack */
+	__u64 window[WINDOW_WORDS];                    /* of the target's stack */
 };
 
 /* Walks in progress. Plain array instead of per-CPU memory: while one task sleeps in its walk, another
@@ -347,22 +347,17 @@ static __noinline int rule_special(struct walk_slot *w, __u32 row)
 	struct walk_state *s = &w->s;
 	__u32 aux = (row & ~ALYS_ROW_SPECIAL) >> ALYS_ROW_AUX_SHIFT;
 	switch (row & ALYS_ROW_KIND) {
-	case ALYS_ROW_NONE:
-		return rule_fp(w);
-	case ALYS_ROW_END:
-		return rule_stop(w, ALYS_STOP_COMPLETE);
+	case ALYS_ROW_NONE: return rule_fp(w);
+	case ALYS_ROW_END: return rule_stop(w, ALYS_STOP_COMPLETE);
 	case ALYS_ROW_PLT:
 		s->cfa = s->sp + 8 + (((s->ip - 1) & 15) >= aux ? 8 : 0);
 		s->ra_at = s->cfa - 8;
 		s->bp_at = 0;
 		s->at = s->ra_at | WALK_FRAME_KEEPS_BP;
 		return RULE_OK;
-	case ALYS_ROW_SIGNAL:
-		return rule_signal(w);
-	case ALYS_ROW_SPEC:
-		return rule_spec(w, aux);
-	default:
-		return rule_stop(w, ALYS_STOP_UNSUPPORTED);
+	case ALYS_ROW_SIGNAL: return rule_signal(w);
+	case ALYS_ROW_SPEC: return rule_spec(w, aux);
+	default: return rule_stop(w, ALYS_STOP_UNSUPPORTED);
 	}
 }
 

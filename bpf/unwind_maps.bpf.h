@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* Maps of the stack walk: who writes, who reads, who sizes them, what "full" means. */
 #ifndef ALYS_UNWIND_MAPS_BPF_H
 #define ALYS_UNWIND_MAPS_BPF_H

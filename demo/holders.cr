@@ -20,3 +20,4 @@ a.add(B.new C.new)
 puts "ready"
 gets
 a.add(B.new C.new)
+# SPDX-License-Identifier: Apache-2.0

@@ -5,3 +5,4 @@ end
 
 foos = Array.new(100_000) { Foo.new }
 puts foos.size
+# SPDX-License-Identifier: Apache-2.0

@@ -114,3 +114,4 @@ address = server.bind_tcp("127.0.0.1", (ARGV[0]? || "0").to_i)
 puts "listening on #{address}"
 STDOUT.flush
 server.listen
+# SPDX-License-Identifier: Apache-2.0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # BPF objects and their skeletons. CO-RE: the kernel's types come from vmlinux/vmlinux.h.
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Wextra -Werror \
 	-Wno-unused-parameter -Ivmlinux -Ibpf -I/usr/include/x86_64-linux-gnu

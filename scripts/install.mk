@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `make install`: the program, its other name, manual, completions, and what systemd wants of the daemon.
 PREFIX  ?= /usr/local
 DESTDIR ?=

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The parts of the program and their modules: a folder each, user/PART/MODULE. A module's name is its own in all of user/,
 # and #include "MODULE/file.h" leaves its part out.
 PARTS      := foundation capture heap output service interface

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The page of -f html: npm's packages as web/package-lock.json pins them, bundled by esbuild, then taken into
 # user/output/sink/html.o. Everything that npm makes lies under the build folder.
 WEB := $(BUILD)/web

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For tests with real probes: start real programs, put the real tracer on them, compare what it says with what they say."""
 
 import collections
@@ -511,9 +512,9 @@ def started_in(path, started, name, *args):
 
 
 def law(d):
-    """hits, recorded, set aside, lost: of a daemon whose processes stand still."""
+    """hits, recorded, skipped, lost: of a daemon whose processes stand still."""
     account = d.status()["account"]
-    sums = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+).*\+ lost (\d+)", account).groups()]
+    sums = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ skipped (\d+).*\+ lost (\d+)", account).groups()]
     assert sums[0] == sum(sums[1:]), account
     return sums
 
@@ -633,7 +634,7 @@ def assert_same(truth, sites, skip=(), deep=(), others=0):
 
 # --- the ledger ------------------------------------------------------------------------------------
 
-Ledger = collections.namedtuple("Ledger", "hits recorded aside lost rows")
+Ledger = collections.namedtuple("Ledger", "hits recorded skipped lost rows")
 
 
 def ledger(trace):
@@ -644,16 +645,16 @@ def ledger(trace):
 
 
 def parse_ledger(text):
-    law = re.search(r"hits (\d+) = recorded (\d+) \+ set aside (\d+)[^+]*\+ lost (\d+)", text)
+    law = re.search(r"hits (\d+) = recorded (\d+) \+ skipped (\d+)[^+]*\+ lost (\d+)", text)
     assert law, f"no ledger in: {text}"
-    rows = {name: int(n) for name, n in re.findall(r"^  (?:hit|recorded|set aside|lost|note) +(\S+) +(\d+)", text, re.M)}
+    rows = {name: int(n) for name, n in re.findall(r"^  (?:hit|recorded|skipped|lost|note) +(\S+) +(\d+)", text, re.M)}
     return Ledger(*(int(n) for n in law.groups()), rows)
 
 
 def assert_law(trace, lost=0):
     book = ledger(trace)
     assert book.hits > 0
-    assert book.hits == book.recorded + book.aside + book.lost, book
+    assert book.hits == book.recorded + book.skipped + book.lost, book
     if lost is not None:
         assert book.lost == lost, book
     return book

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tests/unit/test_MODULE[_more].c are linked with MODULE and the modules below it (scripts/modules.mk); more
 # modules with `needs_test_x := room room`. tests/fuzz/fuzz_MODULE[_more].c likewise, replayed over their corpus.
 UNIT  := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -15,7 +16,7 @@ needs_test_window := model
 needs_test_launch_command := examine
 # Functions that a test has for itself under __wrap_NAME: what the kernel, or a process with probes, would answer.
 wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_look probe_trial_end probe_leave_file probe_detach \
-	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted verdict_now
+	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted calibration_now
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
 # Of this room only the protocol is explored: the others would come along.
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main: hands the command line over. Rooms are opened and closed by the sessions of the verbs. */
 #include "base/descriptors.h"
 #include "cli/cli.h"

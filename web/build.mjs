@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bundles the page's script and style and cuts the page in two where the recording goes:
 // OUT/head.html and OUT/tail.html, which user/output/sink/html.c takes in. Usage: build.mjs MODULES OUT
 import { createHash } from "node:crypto";

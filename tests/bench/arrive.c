@@ -88,3 +88,4 @@ int main(int argc, char **argv)
 		;
 	return rc;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tracing costs an allocation, beside nothing, empty probes and other tracers; and what it costs a neighbour."""
 import os
 import statistics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon: what 50 processes under allocation load lose, what it takes itself, and how soon probes are there."""
 import os
 import re

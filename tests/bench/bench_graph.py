@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Who holds what in a heap of a million objects: how long the answer takes, and how long the program stands still for
 it when it is to be exact, as it says and as the program itself sees it.

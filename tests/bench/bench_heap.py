@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps of Boehm's collector read from outside: a census of a small one, the marks of a large one."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 What a collection reclaimed of a million recorded objects: how long the tracer takes to know it, whether it stops the
 program for it, and how near the bytes in use come to what the program itself says.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What recording itself takes: the consumer thread, the file, losses."""
 import os
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers from a big trace: seconds, memory, bytes, beside heaptrack_print on the same events; a page until it is on
 screen; and the time from the end of a recording to its finished file."""
 import os

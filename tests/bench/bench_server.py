@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 (d) The Crystal server under wrk: requests a second, however it is traced. What a request takes of the
 server's own processor time tells more than its rate where others keep the machine busy.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """(c) A Crystal site of linked pages, crawled whole with wget: seconds, however it is traced."""
 import hashlib
 import os

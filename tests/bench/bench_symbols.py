@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Names for addresses: the same ones to us, llvm-symbolizer and eu-addr2line; the worker's peak memory; and how long a
 recording takes from its end to the finished file.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Full stacks: the price of a walk beside the kernel's, the speed of table making, the time to attach."""
 import os
 import statistics

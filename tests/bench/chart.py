@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bar for every row of a table, as an SVG that is readable on light and on dark paper."""
 import math
 import os

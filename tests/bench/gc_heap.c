@@ -33,3 +33,4 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	return getchar() == 'x';
 }
+/* SPDX-License-Identifier: Apache-2.0 */

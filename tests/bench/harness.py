@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs targets with and without a tracer, and takes medians of interleaved repetitions."""
 import os
 import signal
@@ -78,16 +79,16 @@ def cpu_of(pid):
 
 
 def ledger(path):
-    """The counters of `alys-bpf info`, by name; sums of classes under "hit", "recorded", "set aside", "lost"."""
+    """The counters of `alys-bpf info`, by name; sums of classes under "hit", "recorded", "skipped", "lost"."""
     text = subprocess.run([ALYS, "info", path], capture_output=True, text=True, check=True).stdout
-    counts = {"hit": 0, "recorded": 0, "set aside": 0, "lost": 0}
+    counts = {"hit": 0, "recorded": 0, "skipped": 0, "lost": 0}
     for line in text.splitlines():
         if not line.startswith("  "):
             continue
         for kind in (*counts, "note"):
             if line.startswith("  " + kind + " "):
                 name, value = line[len(kind) + 3:].split()[:2]
-                if kind in ("hit", "recorded", "set aside", "lost"):
+                if kind in ("hit", "recorded", "skipped", "lost"):
                     counts[kind] += int(value)
                 counts["#" + name] = int(value)
                 break

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo server under wrk: a target that does what servers do."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other tracers, with the shape of harness.Recording: start in the constructor, stop(), then what it took."""
 import os
 import shutil

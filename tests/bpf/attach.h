@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Puts a program on functions of a file, the way kernels have had since 6.6 and, failing that, one by one. */
 #ifndef ALYS_TESTS_BPF_ATTACH_H
 #define ALYS_TESTS_BPF_ATTACH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the verifier says of each program of the product, in each way of walking stacks: a line
  * "MODE PROGRAM INSTRUCTIONS STACK+STACK+..." each. scripts/check-insns judges them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See oracle.h. */
 #include "oracle.h"
 
@@ -126,14 +127,14 @@ static bool same_frame(const struct oracle_stack *truth, const struct snap *s, u
 	return s->ips[i] == pc || (i && truth->at[i].interrupted && s->ips[i] == pc + 1);
 }
 
-enum verdict oracle_compare(const struct oracle_stack *truth, const struct snap *s)
+enum calibration_outcome oracle_compare(const struct oracle_stack *truth, const struct snap *s)
 {
 	uint32_t n = truth->n < s->n ? truth->n : s->n;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!same_frame(truth, s, i))
-			return VERDICT_DIFFERS;
+			return CALIBRATION_DIFFERS;
 	}
 	if (truth->n == s->n || (s->end == ALYS_STOP_TRUNCATED && s->n < truth->n))
-		return VERDICT_EQUAL;
-	return truth->cut && truth->n < s->n ? VERDICT_CUT : VERDICT_DIFFERS;
+		return CALIBRATION_EQUAL;
+	return truth->cut && truth->n < s->n ? CALIBRATION_CUT : CALIBRATION_DIFFERS;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What libdw makes of a recorded stack: the same registers and memory, another unwinder. It is the
  * truth of the walk test as far as the copy of the stack reaches.
@@ -26,7 +27,7 @@ struct oracle *oracle_new(uint32_t tgid, const char *maps);
 void oracle_free(struct oracle *o);
 void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *out);
 
-enum verdict { VERDICT_EQUAL, VERDICT_CUT, VERDICT_DIFFERS };
-enum verdict oracle_compare(const struct oracle_stack *truth, const struct snap *s);
+enum calibration_outcome { CALIBRATION_EQUAL, CALIBRATION_CUT, CALIBRATION_DIFFERS };
+enum calibration_outcome oracle_compare(const struct oracle_stack *truth, const struct snap *s);
 
 #endif

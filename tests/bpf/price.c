@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a stack costs: one process calls malloc from three depths, under each program in turn, round
  * after round; medians of the nanoseconds added to a call. Exit status 1 when our walk costs more than

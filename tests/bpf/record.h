@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes stacks down for tests/bpfhost (see its record.h). */
 #ifndef ALYS_TESTS_BPF_RECORD_H
 #define ALYS_TESTS_BPF_RECORD_H

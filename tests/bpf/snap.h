@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the walk test's BPF programs tell its loader: one stack as the walk saw it, with the registers
  * and the stack memory it saw, so that libdw can say what the stack should have been.

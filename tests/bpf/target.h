@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process under test: its mappings, published to the walk and told to libdw alike. Reads
  * /proc/PID/maps again when the walk misses a mapping.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The walk under test and under the clock: the same source that the allocation programs include,
  * here with the evidence copied beside it, and programs that do a known part of the work each.

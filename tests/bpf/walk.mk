@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The test of the stack walk with real probes: tests/bpf/run-walk runs it, as root.
 WALK := $(BUILD)/tests/bpf
 WALK_OBJS = $(addprefix $(BUILD)/,user/capture/kernel/tables.o user/capture/kernel/chunks.o $(patsubst %.c,%.o,$(wildcard user/capture/unwind/*.c user/capture/elf/*.c user/foundation/base/*.c user/foundation/access/*.c)))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The acceptance test of the stack walk: probes a function of a program, walks every stack with the
  * walk of the product, and holds it against libdw over the same registers and memory.
@@ -116,14 +117,14 @@ static int on_snap(void *ctx, void *data, size_t n)
 		return 0;
 	}
 	switch (oracle_compare(&truth, s)) {
-	case VERDICT_EQUAL:
+	case CALIBRATION_EQUAL:
 		sums.equal++;
 		keep(s);
 		break;
-	case VERDICT_CUT:
+	case CALIBRATION_CUT:
 		sums.cut++;
 		break;
-	case VERDICT_DIFFERS:
+	case CALIBRATION_DIFFERS:
 		sums.differ++;
 		show("differs", s, &truth);
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in for libbpf's bpf_helpers.h and its like when BPF source is compiled for the host: maps are memory, helpers are
  * functions of the test, the target's memory is what the test says it is.

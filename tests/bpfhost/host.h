@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stack walk of bpf/unwind.bpf.h as an ordinary C function over a recorded stack: what the maps
  * hold and what memory can be read is up to the test.

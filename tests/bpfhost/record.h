@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stack as it was on a live program: registers, stack memory, the rows of the pages its code lies in,
  * and what libdw and the walk in the kernel both made of it. All numbers little endian:

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """
 `as_service.py UNIT COMMAND...` runs a command with what systemd leaves the service of this unit file: not root, these
 capabilities, these system calls, these limits. Where the user is not there it is nobody. Namespaces are not made.

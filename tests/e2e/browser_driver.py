@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of pages share: npm's packages for tests, and Chromium through them."""
 
 import functools

@@ -12,7 +12,7 @@
 
 #include "elf/elf.h"
 #include "calibrate/calibrate.h"
-#include "helper/child.h"
+#include "helper/children.h"
 #include "base/clock.h"
 
 static struct site *named(struct site_list *l, const char *name)
@@ -140,8 +140,9 @@ int main(int argc, char **argv)
 	}
 	uint64_t from = now_ns();
 	calibrate(&list, fd, &c);
-	printf("%s %.1f %s\n", verdicts[c.verdict], (double)(now_ns() - from) / 1e6, c.text);
+	printf("%s %.1f %s\n", verdicts[c.outcome], (double)(now_ns() - from) / 1e6, c.text);
 	elf_close(e);
 	sites_free(&list);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -27,3 +27,4 @@ func main() {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
+// SPDX-License-Identifier: Apache-2.0

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "collector/collector.h"
-#include "helper/child.h"
+#include "helper/children.h"
 
 struct seen {
 	size_t objects, found, marked, wrong;
@@ -121,3 +121,4 @@ int main(int argc, char **argv)
 		collector_close(&c);
 	return rc != 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

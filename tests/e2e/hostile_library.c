@@ -180,3 +180,4 @@ __attribute__((constructor)) static void begin(void)
 	syscall(SYS_write, 5, words, strlen(words));
 	syscall(SYS_exit_group, 0);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What refuses or misreads a profile at those who take them, in our own words: Parca, Pyroscope, Grafana Alloy.
 
 Reads profile.proto by itself, so that neither our encoder nor `go tool pprof`, which forgives more, is asked."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """
 A day of the daemon in ALYS_SOAK_SECONDS (180): servers, programs that become others, a thousand short-lived processes a
 second in every round, every face of the daemon asked, and one daemon after the other at the end. Status 0: nothing grew,

@@ -111,3 +111,4 @@ int main(int argc, char **argv)
 	free(d.questions);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is wrong: one sentence that names the object and the way on, a status, and nothing left behind."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that we start are seen from their first moment, whatever is in between; held for that, and never harmed by it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small traces that were made to say much (tests/lib/bombfile.c): no reader takes more than is stated, and real ones are far from it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Sites are held against real calls before they are believed: Debian's libraries pass, a site that is
 spoiled on purpose does not, and what cannot be tried says why and harms nobody.

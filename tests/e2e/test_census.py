@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Collected heaps read from outside, without probes: against what the collector itself says of each object, in C and in
 Crystal, while the program stands still and while it collects all the time; and what is said of everything else.

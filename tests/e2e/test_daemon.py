@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon: chosen processes only (others work on this machine, too), switched, asked, limited, killed."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Libraries that come later, to processes that the daemon traces."""
 
 import pytest

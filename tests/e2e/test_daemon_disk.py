@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the daemon leaves on disk: profiles and traces, rotated, on full disks, of processes long gone."""
 
 import os
@@ -160,9 +161,9 @@ def told_by_file(path, may_be_short=False):
     assert "damaged" not in text + info.stderr and "unclean end" not in text + info.stderr, text
     under_way = re.search(r"under-way +(\d+)  ", text)
     assert not under_way or int(under_way.group(1)) < 1000, text
-    told = re.search(r"ledger +hits (\d+) = recorded (\d+) \+ set aside (\d+).* \+ lost (\d+)", text)
-    hits, recorded, aside, lost = map(int, told.groups())
-    assert hits == recorded + aside + lost, text
+    told = re.search(r"ledger +hits (\d+) = recorded (\d+) \+ skipped (\d+).* \+ lost (\d+)", text)
+    hits, recorded, skipped, lost = map(int, told.groups())
+    assert hits == recorded + skipped + lost, text
     assert recorded == int(re.search(r"^events +(\d+) ", text, re.M).group(1)), text
     report = alys("report", "--show", "alloc", path)
     short = may_be_short and "no allocation in the trace" in report.stderr

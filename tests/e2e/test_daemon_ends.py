@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a daemon ends, and what it says of processes that end: which way, and that they are no others."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a daemon that runs for weeks must not run out of, or lose: in minutes."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a daemon says that it takes, against what the kernel says of each page and each map: and it is within the limit."""
 
 import gzip

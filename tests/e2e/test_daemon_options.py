@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a daemon is given and cannot use: refused at once, in a sentence that names the way on."""
 
 import os

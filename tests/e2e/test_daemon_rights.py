@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """That the service has no right too many: without any one of them something cannot be seen, and that is said."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whom the daemon traces: chosen in each way, in containers, coming back, each file looked into once, never itself."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transcripts of the documentation, run again: the same commands give output of the same form."""
 
 import os

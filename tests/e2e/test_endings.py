@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a process ended: told by `info`, and in the name and the comments of its last profile."""
 
 import re

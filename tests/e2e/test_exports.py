@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each export in the hands of the program it is for. tests/unit/test_sink writes them; no root needed."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real daemon seen through HTTP and from a server that it pushes to: the numbers are those of the programs."""
 
 import base64
@@ -182,7 +183,7 @@ def test_metrics_hold_the_law(growing, served):
     found = metrics(server)
     hits = total(found, "alys_hits_total")
     assert hits > 1000
-    assert hits == sum(total(found, f"alys_events_{k}_total") for k in ("recorded", "aside", "lost"))
+    assert hits == sum(total(found, f"alys_events_{k}_total") for k in ("recorded", "skipped", "lost"))
     assert found["alys_recording"] == 0
     assert "Switched off" in get(f"{server.url}/").text
     server.ctl("on")
@@ -214,7 +215,7 @@ def test_losses_are_those_of_their_processes(started, served, tmp_path):
         path = tmp_path / f"{pid}.pb.gz"
         path.write_bytes(server.ctl("snapshot", pid))
         own, rest = re.search(r"^(hits .*)\n(of all processes.*)$", pprof("-comments", path), re.M).groups()
-        assert own.startswith(f"hits {recorded + lost} = recorded {recorded} + set aside 0 + lost {lost} (ring-full-"), own
+        assert own.startswith(f"hits {recorded + lost} = recorded {recorded} + skipped 0 + lost {lost} (ring-full-"), own
         assert sum(stages(own).values()) == lost and stages(rest) == whole
 
 

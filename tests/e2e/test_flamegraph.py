@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The picture of -f flamegraph on its own in a browser: tests/golden/sink has those of the scripted recordings. No root needed."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sinks' outputs in the hands of the programs they are made for.
 
 tests/unit/test_sink writes them beside itself; nothing here needs root or a kernel.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames that no compiler made, and names that only few know: what stacks end at, and what they pass through."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The object graph of collected heaps, from outside: MemProf's documented examples in programs built without any
 profiler, a C program whose every edge is known, and what must never happen to a process that is frozen for it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heaps of others are read by a process that has no right left, and what they hold harms nobody else."""
 import os
 import random

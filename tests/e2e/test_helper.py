@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a library can do where it is loaded to be tried: its constructors are anybody's code. It says so itself."""
 
 import os

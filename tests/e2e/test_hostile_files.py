@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of traced programs that are not what they say: they cost their own user, and nobody else."""
 import os
 import pty

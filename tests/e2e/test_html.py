@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of -f html, driven in headless Chromium. tests/unit/test_sink_exports_html writes them; no root needed."""
 
 import json
@@ -37,7 +38,7 @@ def test_summary_says_what_was_recorded_and_lost(pages, tmp_path):
     assert shop["title"] == "shop: heap report"
     assert shop["tiles"]["At peak"] == "5.04 KiB" and shop["tiles"]["In use at the end"] == "4.13 KiB"
     assert shop["tiles"]["Lost"] == "0" and shop["notices"] == []
-    assert "hits 9 = recorded 7 + set aside 2 (nested 2) + lost 0" in shop["table"]
+    assert "hits 9 = recorded 7 + skipped 2 (nested 2) + lost 0" in shop["table"]
     assert "process 4242" in shop["table"]
     fleet = on(pages, tmp_path, "fleet", script)
     assert fleet["tiles"]["Lost"] == "12"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP server under attack: whatever one user's clients do, another user's are answered. No tracing needed."""
 
 import json

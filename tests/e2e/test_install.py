@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `make install` puts where, and what the service may do."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--walk kernel follows frame pointers, and says how each walk ended; both walks across the stacks of Go."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that a recording does not know: from before it, from doors that it does not see, of lists that others take."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stacks, names, build ids and probes in files of every linker's layout, against what the program knows of itself."""
 
 import collections

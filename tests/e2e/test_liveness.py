@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the collector reclaimed, seen from outside, against what it says itself through links that it clears."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where each verb writes: -o -, files, pipes whose reader goes, disks that are full, a standard output that is closed."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file that containers share is one to the kernel: one set of probes, each call once; also where nothing says that it is one."""
 
 import ctypes

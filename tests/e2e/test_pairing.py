@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries against exits: each call counts once, whichever way it takes through an allocator, and what does not leave is named."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--push against a server that takes profiles, refuses, hangs, goes and comes back. No root needed."""
 
 import base64

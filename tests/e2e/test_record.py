@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is recorded is what happened: counts and bytes per call site against the programs' own truth."""
 
 import math
@@ -119,7 +120,7 @@ def test_times_count_from_the_program_s_start(started, tmp_path):
 
 
 def test_inner_calls_count_once(started, tmp_path):
-    """Failed calls, free(NULL) and calls inside calls are set aside, by name."""
+    """Failed calls, free(NULL) and calls inside calls are skipped, by name."""
     program = started.program("c_libc").wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", program.pid, "-o", trace).recording()

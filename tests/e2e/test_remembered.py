@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A remembered stack is the stack that a whole walk finds, in every program there is: --check-stacks walks both ways and counts."""
 
 import shutil

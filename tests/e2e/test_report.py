@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verbs report and diff: from scripted recordings (no root), and live; totals against valgrind's DHAT."""
 
 import collections

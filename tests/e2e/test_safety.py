@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The target comes first: whatever happens to the tracer, the traced program stays whole and goes on."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples against the exact truth, many times: do estimates keep to the error they state, and are they without bias?"""
 
 import concurrent.futures

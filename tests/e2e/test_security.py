@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SECURITY.md: beside each of its sentences stands a test that is there."""
 
 import re

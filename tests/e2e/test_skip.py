@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--skip and --no-skip: a site is who wanted memory, not the wrapper it was asked through. The same in every view."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Names, files, lines and inlined calls of every instruction of real programs, compared with two other
 readers of DWARF: llvm-symbolizer and eu-addr2line.

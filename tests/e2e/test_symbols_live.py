@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Names of real recordings: files as they were when they ran, wherever they lay; code of virtual machines;
 traces of other machines; names that want to harm a terminal.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page's time line: its values, how an interval is chosen, and that all numbers of the page are of it. No root needed."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mappings have times: an address is named by what lay there when its event happened."""
 
 import subprocess

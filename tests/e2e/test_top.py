@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`alys-bpf top` in a terminal of 80x24 columns (tmux), looking at real programs and at a real daemon."""
 
 import os
@@ -103,7 +104,7 @@ def test_a_process(terminal, growing):
     target = growing()
     screen = terminal("-p", target.pid, "--sample", "bytes:512")
     screen.shows(rf"process {target.pid} c_grow, by site, largest live first", r"site_grow_fast", r"site_grow_slow", r"site_churn",
-                 r"^lost \d+; hits [\d,]+ = recorded [\d,]+ \+ set aside [\d,]+ \+ lost \d+")
+                 r"^lost \d+; hits [\d,]+ = recorded [\d,]+ \+ skipped [\d,]+ \+ lost \d+")
     wait_for(lambda: bytes_of((screen.row("site_grow_slow")[0] or ["0"])[0]) > 256 << 10)
     fast, fast_at = screen.row("site_grow_fast")
     slow, slow_at = screen.row("site_grow_slow")

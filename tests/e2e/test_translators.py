@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that run under valgrind or an emulator have their code copied, probes and all: they are left alone."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Files that nobody may load alone prove their cheap exits in their first calls: whoever comes, goes or is born meanwhile, each
 call is seen once.

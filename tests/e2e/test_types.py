@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of Crystal's objects by their stacks, against what the program makes."""
 
 import json

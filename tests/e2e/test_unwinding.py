@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unwind rows against readelf's, and whole stacks while mappings come and go."""
 
 import re

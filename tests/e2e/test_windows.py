@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--max-overhead: probes that come and go, and estimates that keep to their word all the same."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the daemon's faces share: a daemon that traces nothing (tests/lib/webfake.c), and plain HTTP."""
 
 import select

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A message of any bytes to the daemon's control socket; what is read must survive being written. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as an ELF file; every fact is asked for. */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of a hostile process: a sound heap (heapimage.h) in which the input overwrites words, 12 bytes each:
  * where (4, by eight; the top bit: a place in the image as value) and what (8). Whatever it says, the layout is found or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any file as a program whose structures are asked for. */
 #include <stdint.h>
 #include <stdlib.h>

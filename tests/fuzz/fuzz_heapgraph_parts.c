@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of a dump, each behind four bytes of length, into a graph; what comes out is drawn. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,8 +12,16 @@ static void draw(const struct graph *g, const struct types *t, const struct fiel
 {
 	static const uint32_t ids[] = { 0, 1, 13 };
 	struct buf out = { 0 };
-	struct picture p = { .graph = g, .types = t, .fields = f, .ids = ids, .ids_cnt = 3, .type = "C", .object = GRAPH_NONE,
-			     .levels = 3, .limit = 10, .paths = true };
+	struct picture p = { .graph = g,
+			     .types = t,
+			     .fields = f,
+			     .ids = ids,
+			     .ids_cnt = 3,
+			     .type = "C",
+			     .object = GRAPH_NONE,
+			     .levels = 3,
+			     .limit = 10,
+			     .paths = true };
 	picture_json(&p, &out);
 	picture_mermaid(&p, &out);
 	picture_sizes(&p, &out);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request target, a newline and a Host header of any bytes, and the same as a head that comes byte by byte. What is accepted keeps the limits of
  * request.h, and no host passes the strict test that fails the lax one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as what the worker reads: an ELF file that is asked for 16 addresses of each of its code
  * segments, or else a perf map, and its lines as names.

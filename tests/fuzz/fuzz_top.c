@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A list of stacks of any bytes into a view, keys after it, onto a screen: nothing on it but its columns. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static void show(struct view *v, struct screen *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct screen s = { .rows = 24, .cols = 80 };
-	static const int keys[] = { VIEW_TAB, VIEW_ENTER, VIEW_PAGE_DOWN, VIEW_DOWN, VIEW_UP, VIEW_RIGHT, VIEW_END, 'g', VIEW_ENTER, VIEW_TAB, '/', 'a', VIEW_ENTER };
+	static const int keys[] = { VIEW_TAB, VIEW_ENTER, VIEW_PAGE_DOWN, VIEW_DOWN, VIEW_UP, VIEW_RIGHT, VIEW_END,
+				    'g',      VIEW_ENTER, VIEW_TAB,       '/',       'a',     VIEW_ENTER };
 	struct view v;
 	struct feed f;
 	view_begin(&v, 0);

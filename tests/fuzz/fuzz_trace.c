@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A .alys file of any bytes through the reader into a catalog and a heap; then once more with its
  * checksums put right, or a fuzzer would never get behind them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The .eh_frame compiler over any bytes. What it accepts must be a sound table: the page index in
  * order, rows of a page ascending from 0, only kinds that exist, a lookup that ends on each of them.
@@ -9,7 +10,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CHECK(x) do { if (!(x)) abort(); } while (0)
+#define CHECK(x)                 \
+	do {                     \
+		if (!(x))        \
+			abort(); \
+	} while (0)
 
 static void check_row(const struct unwind_table *t, uint32_t row, uint64_t page)
 {

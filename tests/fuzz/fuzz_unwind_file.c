@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a file with unwind information: where it is, and its table. */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target over files: `fuzz_x FILE...`; directories are walked. Prints how many passed. */
 #include <dirent.h>
 #include <stdint.h>

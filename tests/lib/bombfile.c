@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Traces that were made to use up memory and time: small files, in the format's own words, that say much.
  * bombfile KIND BYTES OUT.alys. Each kind repeats one record, with new numbers in it, until the file has so many bytes.
@@ -25,7 +26,9 @@ static void put_stack(struct trace_writer *w, uint32_t n)
 
 static void put_alloc(struct trace_writer *w, uint32_t n, uint32_t proc, uint32_t stack)
 {
-	struct event e = { .kind = EVENT_ALLOC, .proc = { proc }, .tid = 1, .stack = { stack }, .addr = 16ull * n, .size = 16, .time_ns = n };
+	struct event e = {
+		.kind = EVENT_ALLOC, .proc = { proc }, .tid = 1, .stack = { stack }, .addr = 16ull * n, .size = 16, .time_ns = n
+	};
 	trace_write_event(w, &e);
 }
 
@@ -96,9 +99,9 @@ static const struct {
 	const char *name;
 	void (*put)(struct trace_writer *w, uint32_t n);
 } kinds[] = {
-	{ "stacks", put_stack }, { "used-stacks", put_used_stack }, { "events", put_events }, { "rows", put_rows },
-	{ "heaps", put_heaps }, { "processes", put_proc }, { "modules", put_module }, { "inlined", put_symbols },
-	{ "texts", put_text }, { "expanding", put_expanding },
+	{ "stacks", put_stack }, { "used-stacks", put_used_stack }, { "events", put_events },  { "rows", put_rows },
+	{ "heaps", put_heaps },  { "processes", put_proc },         { "modules", put_module }, { "inlined", put_symbols },
+	{ "texts", put_text },   { "expanding", put_expanding },
 };
 
 int main(int argc, char **argv)

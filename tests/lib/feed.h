@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The third door beside ring and file: a recording as a script of a few lines, into a catalog and
  * events. Times are seconds from the recording's begin; a thread is PROC/TID, PROC alone its first.
@@ -34,7 +35,7 @@ struct feed {
 	struct catalog *c;
 	int (*event)(void *ctx, const struct event *e);
 	void *ctx;
-	char modules[FEED_MAX][128]; /* module n has id n + 1 and is map n + 1 */
+	char modules[FEED_MAX][128];   /* module n has id n + 1 and is map n + 1 */
 	char codes[FEED_MAX * 4][512]; /* one machine frame each; its place is its address */
 	char procs[FEED_MAX][32], stacks[FEED_MAX][32];
 	uint32_t tgids[FEED_MAX];
@@ -133,8 +134,9 @@ static inline void feed_stack(struct feed *f, char *text)
 		k = 0;
 		key[0] = 0;
 	}
-	struct stack s = { .id = { FEED_INTERN(f, stacks, name) + 1 }, .proc = { FEED_INTERN(f, procs, proc) + 1 },
-			   .n = n, .frames = frames };
+	struct stack s = {
+		.id = { FEED_INTERN(f, stacks, name) + 1 }, .proc = { FEED_INTERN(f, procs, proc) + 1 }, .n = n, .frames = frames
+	};
 	catalog_put_stack(f->c, &s);
 }
 
@@ -163,9 +165,10 @@ static inline void feed_who(struct feed *f, const char *text, struct event *e)
 
 static inline uint32_t feed_kind(const char *verb)
 {
-	static const char *const verbs[] = { [EVENT_ALLOC] = "malloc", [EVENT_REALLOC] = "realloc", [EVENT_FREE] = "free",
-					     [EVENT_EXEC] = "exec", [EVENT_EXIT] = "exit", [EVENT_RATE] = "sample",
-					     [EVENT_LOSS] = "lost" };
+	static const char *const verbs[] = {
+		[EVENT_ALLOC] = "malloc", [EVENT_REALLOC] = "realloc", [EVENT_FREE] = "free", [EVENT_EXEC] = "exec",
+		[EVENT_EXIT] = "exit",    [EVENT_RATE] = "sample",     [EVENT_LOSS] = "lost"
+	};
 	uint32_t kind = EVENT_ALLOC;
 	while (kind <= EVENT_LOSS && strcmp(verbs[kind], verb))
 		kind++;
@@ -177,10 +180,11 @@ static inline void feed_event(struct feed *f, const char *text)
 	char word[6][32] = { "" };
 	double seconds;
 	int n = sscanf(text, "%lf %31s %31s %31s %31s %31s %31s", &seconds, word[0], word[1], word[2], word[3], word[4],
-		       word[5]) - 1;
+		       word[5]) -
+		1;
 	struct event e = { .kind = (uint8_t)feed_kind(word[0]), .interval = f->interval };
 	static const int words[] = { [EVENT_ALLOC] = 5, [EVENT_REALLOC] = 6, [EVENT_FREE] = 3, [EVENT_EXEC] = 2,
-				     [EVENT_EXIT] = 2, [EVENT_RATE] = 2, [EVENT_LOSS] = 3 };
+				     [EVENT_EXIT] = 2,  [EVENT_RATE] = 2,    [EVENT_LOSS] = 3 };
 	if (e.kind > EVENT_LOSS || (n != words[e.kind] && !strstr(text, " * ")))
 		feed_die(f, "no such event, or words missing", text);
 	e.time_ns = FEED_START_NS + (uint64_t)(seconds * 1e9 + 0.5);
@@ -198,8 +202,8 @@ static inline void feed_event(struct feed *f, const char *text)
 		e.old_addr = moves ? strtoull(word[2], NULL, 0) : 0;
 		e.addr = strtoull(word[2 + moves], NULL, 0);
 		e.size = strtoull(word[3 + moves], NULL, 0);
-		e.stack.n = e.kind == EVENT_FREE || !strcmp(word[4 + moves], "-") ?
-				    0 : FEED_INTERN(f, stacks, word[4 + moves]) + 1;
+		e.stack.n = e.kind == EVENT_FREE || !strcmp(word[4 + moves], "-") ? 0
+										  : FEED_INTERN(f, stacks, word[4 + moves]) + 1;
 	}
 	const char *star = strstr(text, " * ");
 	for (unsigned long times = star ? strtoul(star + 3, NULL, 10) : 1; f->event && times; times--) {
@@ -232,8 +236,7 @@ static inline void feed_line(struct feed *f, char *line)
 }
 
 /* Definitions into the catalog, events to fn (NULL: nowhere). */
-static inline void feed_run(const char *script, struct catalog *c, int (*fn)(void *ctx, const struct event *e),
-			    void *ctx)
+static inline void feed_run(const char *script, struct catalog *c, int (*fn)(void *ctx, const struct event *e), void *ctx)
 {
 	struct feed *f = calloc(1, sizeof(*f));
 	char *text = strdup(script), *save = NULL, start[32];

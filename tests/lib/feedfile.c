@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A script (see feed.h) on stdin as a .alys file: feedfile OUT.alys < SCRIPT. */
 #include <fcntl.h>
 #include <unistd.h>

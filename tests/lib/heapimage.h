@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A collected heap in memory, made by hand: one flat piece of "process" with the collector's variables, its block
  * index, headers, and blocks. What a program would need megabytes and luck for can be set in a line.
@@ -75,9 +76,14 @@ static inline struct elf *image_elf(int *fd)
 		Elf64_Ehdr head;
 		Elf64_Phdr code, data;
 	} file = {
-		.head = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
-			  .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = sizeof(Elf64_Ehdr),
-			  .e_ehsize = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2 },
+		.head = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			  .e_type = ET_DYN,
+			  .e_machine = EM_X86_64,
+			  .e_version = EV_CURRENT,
+			  .e_phoff = sizeof(Elf64_Ehdr),
+			  .e_ehsize = sizeof(Elf64_Ehdr),
+			  .e_phentsize = sizeof(Elf64_Phdr),
+			  .e_phnum = 2 },
 		.code = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(file), .p_memsz = sizeof(file) },
 		.data = { .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_vaddr = 0x10000, .p_memsz = IMAGE_SZ },
 	};
@@ -91,7 +97,9 @@ static inline struct elf *image_elf(int *fd)
 
 static inline void image_begin(struct heapimage *im, enum layout_marks marks)
 {
-	struct space_region r = { .start = IMAGE_BASE, .end = IMAGE_BASE + IMAGE_SZ, .readable = true, .writable = true, .path = "" };
+	struct space_region r = {
+		.start = IMAGE_BASE, .end = IMAGE_BASE + IMAGE_SZ, .readable = true, .writable = true, .path = ""
+	};
 	uint64_t stack[] = { IMAGE_BASE + 0xf0000, IMAGE_BASE + 0xf0000 + 65536, IMAGE_BASE + 0xf0000 - 16, 1, 2, 3, 4096, 0 };
 	*im = (struct heapimage){ .bytes = calloc(1, IMAGE_SZ), .marks = marks, .next = IMAGE_BLOCKS };
 	im->source = (struct memory_source){ image_read, im };

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ELF files that say of themselves what cannot be: made of a small library, and of holes."""
 import struct
 import subprocess

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A daemon without tracing, for tests of the faces (http, push): three processes of a scripted heap that
  * grows as time passes. webfake [--listen A] [--insecure] [--push URL] [--every S] [--queue BYTES]
@@ -68,12 +69,25 @@ static void grow(struct fake *f)
 static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_process *p), void *fn_ctx)
 {
 	struct fake *f = ctx;
-	struct http_process shop = { .pid = 4242, .comm = "shop", .exe = "/bin/shop", .live_bytes = f->history[59],
-				     .alloc_rate = 20000, .recorded = f->grown + 2,
-				     .history = f->history, .history_cnt = 60, .history_step_s = 5,
-				     .resident_bytes = 3 << 20, .traced_s = 725 };
-	struct http_process evil = { .pid = 4243, .comm = "<b>\x1b[31m\"\\\n", .exe = "/bin/</td><script>alert(1)</script>",
-				     .live_bytes = 512, .recorded = 1, .lost = 4, .resident_bytes = 9 << 20, .traced_s = 3 };
+	struct http_process shop = { .pid = 4242,
+				     .comm = "shop",
+				     .exe = "/bin/shop",
+				     .live_bytes = f->history[59],
+				     .alloc_rate = 20000,
+				     .recorded = f->grown + 2,
+				     .history = f->history,
+				     .history_cnt = 60,
+				     .history_step_s = 5,
+				     .resident_bytes = 3 << 20,
+				     .traced_s = 725 };
+	struct http_process evil = { .pid = 4243,
+				     .comm = "<b>\x1b[31m\"\\\n",
+				     .exe = "/bin/</td><script>alert(1)</script>",
+				     .live_bytes = 512,
+				     .recorded = 1,
+				     .lost = 4,
+				     .resident_bytes = 9 << 20,
+				     .traced_s = 3 };
 	memset(evil.comm + 10, 'x', 6); /* without a NUL */
 	int rc = fn(fn_ctx, &shop);
 	if (!rc)
@@ -293,21 +307,26 @@ static int status(void *ctx, struct http_status *out)
 {
 	struct fake *f = ctx;
 	static struct http_count counts[] = {
-		{ "hit", "malloc", "calls of malloc", 0 },
-		{ "recorded", "alloc", "allocations", 0 },
-		{ "aside", "nested", "inside another call", 10 },
-		{ "lost", "ring-full", "the ring was full", 4 },
-		{ "note", "ring-bytes", "size of the ring", 65536 },
-		{ "note", "answers-to-come", "profiles on their way", 0 },
+		{ "hit", "malloc", "calls of malloc", 0 },           { "recorded", "alloc", "allocations", 0 },
+		{ "skipped", "nested", "inside another call", 10 },  { "lost", "ring-full", "the ring was full", 4 },
+		{ "note", "ring-bytes", "size of the ring", 65536 }, { "note", "answers-to-come", "profiles on their way", 0 },
 	};
 	struct rusage u;
 	getrusage(RUSAGE_SELF, &u);
 	counts[1].value = f->grown + 3;
 	counts[0].value = f->grown + 17;
 	counts[5].value = slow_cnt();
-	*out = (struct http_status){ .on = true, .ready = true, .interval = 1 << 20, .interval_wanted = 1 << 19,
-				     .processes = 2 + f->many, .files = 3, .memory = 20 << 20, .memory_kernel = 7 << 20, .memory_max = 256 << 20,
-				     .notice = "sampling was halved: --max-memory <256M> is reached", .counts = counts,
+	*out = (struct http_status){ .on = true,
+				     .ready = true,
+				     .interval = 1 << 20,
+				     .interval_wanted = 1 << 19,
+				     .processes = 2 + f->many,
+				     .files = 3,
+				     .memory = 20 << 20,
+				     .memory_kernel = 7 << 20,
+				     .memory_max = 256 << 20,
+				     .notice = "sampling was halved: --max-memory <256M> is reached",
+				     .counts = counts,
 				     .counts_cnt = sizeof(counts) / sizeof(counts[0]) };
 	out->cpu_seconds = (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec / 1e6;
 	return 0;

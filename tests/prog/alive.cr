@@ -150,3 +150,4 @@ puts "}}"
 STDOUT.flush
 while waits? && STDIN.read_byte
 end
+# SPDX-License-Identifier: Apache-2.0

@@ -49,3 +49,4 @@ int main(void)
 	truth_say(line, snprintf(line, sizeof(line), "rounds %llu\n", (unsigned long long)(rounds[0] + rounds[1])));
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

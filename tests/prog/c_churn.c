@@ -60,3 +60,4 @@ int main(int argc, char **argv)
 	printf("collections %lu\n", (unsigned long)GC_get_gc_no());
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -37,3 +37,4 @@ int main(void)
 		truth_alloc("site_plugin", plugin(88), 88);
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -132,3 +132,4 @@ int main(int argc, char **argv)
 	}
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -86,3 +86,4 @@ int main(int argc, char **argv)
 			sites[i](192);
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

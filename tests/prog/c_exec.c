@@ -29,3 +29,4 @@ int main(int argc, char **argv)
 	execl("/proc/self/exe", argv[0], "again", NULL);
 	return 7;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -58,3 +58,4 @@ int main(void)
 		return 7;
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

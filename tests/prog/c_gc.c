@@ -54,3 +54,4 @@ int main(void)
 		return 7; /* no collections: the test would prove nothing */
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -45,3 +45,4 @@ int main(int argc, char **argv)
 		_exit(0);
 	return truth_done() || (child > 0 && waitpid(child, NULL, 0) != child);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

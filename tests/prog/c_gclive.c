@@ -172,3 +172,4 @@ int main(int argc, char **argv)
 		waitpid(child, &status, 0);
 	return truth_done() || status;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -12,3 +12,4 @@ __attribute__((section(".text.zz_odd"), used, noinline)) void GC_count_once_more
 {
 	GC_gc_no++;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -7,3 +7,4 @@
 #define DROP(p) (void)(p)
 #define BEGIN() GC_INIT()
 #include "rates.h"
+/* SPDX-License-Identifier: Apache-2.0 */

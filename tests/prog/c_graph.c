@@ -130,3 +130,4 @@ int main(int argc, char **argv)
 	puts("end");
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -32,3 +32,4 @@ int main(void)
 	pthread_create(&t, NULL, stay, NULL);
 	pthread_exit(NULL);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -29,3 +29,4 @@ int main(void)
 		return 7;
 	pthread_exit(NULL);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -104,3 +104,4 @@ int main(void)
 		site_free_kept(kept[i]);
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

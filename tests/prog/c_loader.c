@@ -47,3 +47,4 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	return read(0, &byte, 1) > 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -51,3 +51,4 @@ int main(void)
 	truth_say(line, snprintf(line, sizeof(line), "jumps %d\n", jumps));
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

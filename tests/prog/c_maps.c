@@ -113,3 +113,4 @@ int main(int argc, char **argv)
 	of_library("lib_deep.so", "site_deep", 1500, LATER_US);
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

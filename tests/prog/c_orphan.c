@@ -58,3 +58,4 @@ int main(void)
 	}
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

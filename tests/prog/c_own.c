@@ -48,3 +48,4 @@ __attribute__((force_align_arg_pointer)) void _start(void)
 		call(SYS_nanosleep, (long)&pause, 0);
 	}
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -41,3 +41,4 @@ int main(void)
 	fflush(stdout);
 	return getchar() == 'x';
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -4,3 +4,4 @@
 #define DROP(p) FREE(free, p)
 #define BEGIN() (void)0
 #include "rates.h"
+/* SPDX-License-Identifier: Apache-2.0 */

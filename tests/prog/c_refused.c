@@ -38,3 +38,4 @@ int main(void)
 	}
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -46,3 +46,4 @@ int main(void)
 	}
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -20,3 +20,4 @@ int main(void)
 		free(site_short());
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

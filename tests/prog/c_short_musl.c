@@ -1,2 +1,3 @@
 /* cc: musl-gcc */
 #include "c_short.c"
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,2 +1,3 @@
 /* flags: -static */
 #include "c_short.c"
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -44,3 +44,4 @@ int main(void)
 	deeper(8);
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

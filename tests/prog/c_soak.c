@@ -149,3 +149,4 @@ int main(int argc, char **argv)
 	serve(argc > 2 ? argv[2] : NULL, strcmp(mode, "server") ? again : NULL);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

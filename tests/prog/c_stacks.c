@@ -42,3 +42,4 @@ int main(void)
 		free(site_often(100));
 	}
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -48,3 +48,4 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	return argc > 1 && read(0, &byte, 1) > 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

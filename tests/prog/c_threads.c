@@ -52,3 +52,4 @@ int main(void)
 		pthread_join(t[i], NULL);
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

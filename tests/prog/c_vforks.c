@@ -54,3 +54,4 @@ int main(void)
 	waitpid(child, &status, 0);
 	return WEXITSTATUS(status);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -88,3 +88,4 @@ while STDIN.read_byte
   drop(foos, owners, leaves)
   tell
 end
+# SPDX-License-Identifier: Apache-2.0

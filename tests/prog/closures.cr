@@ -38,3 +38,4 @@ puts "ready"
 STDOUT.flush
 STDIN.read_byte
 puts closures.size, wide.size, tuples.size, pairs.size, one, many.size, failed.size
+# SPDX-License-Identifier: Apache-2.0

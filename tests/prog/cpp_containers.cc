@@ -28,3 +28,4 @@ int main()
 	std::printf("%zu\n", items.size());
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

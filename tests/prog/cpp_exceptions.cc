@@ -52,3 +52,4 @@ int main()
 	truth_say(line, snprintf(line, sizeof(line), "caught %d refused %d\n", caught, refused));
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

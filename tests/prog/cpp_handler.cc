@@ -22,3 +22,4 @@ int main(int argc, char **argv)
 	std::set_new_handler(handler);
 	return refused_over_and_over(argc, argv);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

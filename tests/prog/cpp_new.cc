@@ -92,3 +92,4 @@ int main()
 	}
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -49,3 +49,4 @@ int main()
 	std::puts("done");
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -87,3 +87,4 @@ while word = gets
 end
 a.add(B.new C.new)
 puts arr.size
+# SPDX-License-Identifier: Apache-2.0

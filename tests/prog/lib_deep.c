@@ -31,3 +31,4 @@ __attribute__((noipa)) void *SITE_NAME(size_t n)
 	qsort(two, 2, 1, compare);
 	return room[0] ? made : NULL;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -10,3 +10,4 @@ __attribute__((noipa)) void *site_other(size_t n)
 	__asm__ volatile("" : "+r"(p));
 	return p;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

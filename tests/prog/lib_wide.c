@@ -2,3 +2,4 @@
 #define SITE_NAME site_wide
 #define ROOM 424
 #include "lib_deep.c"
+/* SPDX-License-Identifier: Apache-2.0 */

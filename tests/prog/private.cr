@@ -102,3 +102,4 @@ GC.collect
 puts hidden.sum(&.grow) + deep.sum(&.a) + shapes.sum(&.area) + strings.sum(&.size) + own.sum(&.n) + sum
 STDOUT.flush
 STDIN.gets_to_end unless ENV["ALYS_NO_WAIT"]?
+# SPDX-License-Identifier: Apache-2.0

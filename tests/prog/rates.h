@@ -69,3 +69,4 @@ int main(int argc, char **argv)
 		pthread_join(more[--n], NULL);
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

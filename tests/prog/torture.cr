@@ -53,3 +53,4 @@ FIBERS.times { done.receive }
 STDOUT.puts "made #{Progress.made} finalized #{Noisy.finalized} switches #{Noisy.switches}"
 STDOUT.flush
 LibC._exit(Noisy.switches > 0 ? 0 : 7)
+# SPDX-License-Identifier: Apache-2.0

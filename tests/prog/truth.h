@@ -275,3 +275,4 @@ static inline int truth_done(void)
 }
 
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

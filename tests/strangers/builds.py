@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where what the tests are done with is built, and when."""
 
 import os

@@ -36,3 +36,4 @@ func main() {
 	}
 	done.Wait()
 }
+// SPDX-License-Identifier: Apache-2.0

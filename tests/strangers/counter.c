@@ -249,3 +249,4 @@ __attribute__((constructor)) static void begin(void)
 	if (pipes)
 		wait_for_tester(pipes);
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tracer estimates, with the error that it states, against what is true."""
 
 import json

@@ -151,3 +151,4 @@ int main(int argc, char **argv)
 		stand_deep(3);
 	return truth_done();
 }
+/* SPDX-License-Identifier: Apache-2.0 */

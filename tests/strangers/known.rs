@@ -237,3 +237,4 @@ fn main() {
     print_truth();
     while waits && wait() {}
 }
+// SPDX-License-Identifier: Apache-2.0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of Debian's programs, and what starts one with counter.c before it, drives it, and reads what was counted."""
 
 import collections

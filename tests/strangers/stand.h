@@ -45,3 +45,4 @@
 	}
 
 #endif
+/* SPDX-License-Identifier: Apache-2.0 */

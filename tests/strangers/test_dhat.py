@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A second witness, which sees every call on a processor of its own: valgrind's DHAT runs the same program, beside ours."""
 
 import json

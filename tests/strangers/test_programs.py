@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debian's programs as they come: what is recorded, and what is estimated, against what they were counted to ask for."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stack of an allocation as it is recorded, against gdb's of the program that stands right behind it."""
 
 import re

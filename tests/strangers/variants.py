@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The table of builds: how each is compiled, linked, finished and run. One program a language, whose work is known."""
 
 import concurrent.futures

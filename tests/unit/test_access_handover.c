@@ -1,4 +1,5 @@
-/* base/handover: packets with and without a descriptor, and that no descriptor is left over. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access/handover: packets with and without a descriptor, and that no descriptor is left over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

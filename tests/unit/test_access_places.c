@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/places: that they come back, and that one user does not take those of all. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of allocators: what stacks, exports and options take from it agrees with its rows. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,11 +32,19 @@ static void test_files(void **state)
 		const char *path;
 		int family;
 	} files[] = {
-		{ "/usr/lib/x86_64-linux-gnu/libc.so.6", ALLOC_LIBC }, { "/lib/libc-2.31.so", ALLOC_LIBC },
-		{ "/lib/ld-musl-x86_64.so.1", ALLOC_LIBC }, { "/usr/lib/libgc.so.1.5.1", ALLOC_LIBGC }, { "libgc.so.1", ALLOC_LIBGC },
-		{ "/opt/libjemalloc.so.2", ALLOC_JEMALLOC }, { "/opt/libtcmalloc_minimal.so.4", ALLOC_TCMALLOC },
-		{ "/opt/libmimalloc.so.2.0", ALLOC_MIMALLOC }, { "/usr/lib/libstdc++.so.6", ALLOC_CXX },
-		{ "/usr/lib/libcrypto.so.3", -1 }, { "/usr/lib/libgcc_s.so.1", -1 }, { "/usr/lib/libc.so.6/program", -1 }, { "", -1 },
+		{ "/usr/lib/x86_64-linux-gnu/libc.so.6", ALLOC_LIBC },
+		{ "/lib/libc-2.31.so", ALLOC_LIBC },
+		{ "/lib/ld-musl-x86_64.so.1", ALLOC_LIBC },
+		{ "/usr/lib/libgc.so.1.5.1", ALLOC_LIBGC },
+		{ "libgc.so.1", ALLOC_LIBGC },
+		{ "/opt/libjemalloc.so.2", ALLOC_JEMALLOC },
+		{ "/opt/libtcmalloc_minimal.so.4", ALLOC_TCMALLOC },
+		{ "/opt/libmimalloc.so.2.0", ALLOC_MIMALLOC },
+		{ "/usr/lib/libstdc++.so.6", ALLOC_CXX },
+		{ "/usr/lib/libcrypto.so.3", -1 },
+		{ "/usr/lib/libgcc_s.so.1", -1 },
+		{ "/usr/lib/libc.so.6/program", -1 },
+		{ "", -1 },
 		{ NULL, -1 },
 	};
 	(void)state;
@@ -45,9 +54,13 @@ static void test_files(void **state)
 
 static void test_functions(void **state)
 {
-	static const char *const others[] = { "main", "mallocate", "__libc_start_main", "xmalloc", "gc_run", "free_list_add", "" };
-	static const char *const inner[] = { "_int_malloc", "GC_mark_some", "*free(void*)", "operator new[](unsigned long)", "_Znwm",
-					     "__crystal_malloc64", "je_arena_malloc_hard", "__libc_calloc" };
+	static const char *const others[] = {
+		"main", "mallocate", "__libc_start_main", "xmalloc", "gc_run", "free_list_add", ""
+	};
+	static const char *const inner[] = {
+		"_int_malloc", "GC_mark_some",       "*free(void*)",         "operator new[](unsigned long)",
+		"_Znwm",       "__crystal_malloc64", "je_arena_malloc_hard", "__libc_calloc"
+	};
 	size_t n;
 	const struct allocator *rows = allocators(&n);
 	(void)state;
@@ -68,10 +81,13 @@ static bool matches(const regex_t *r, const char *name)
 /* Finalizers and callbacks run within the collector: what they do is no allocation. */
 static void test_entries(void **state)
 {
-	static const char *const ways_in[] = { "malloc", "reallocarray", "posix_memalign", "operator new(unsigned long)", "GC_malloc",
-					       "GC_malloc_kind_global", "GC_memalign", "GC_generic_malloc_many", "__libc_calloc",
-					       "__crystal_malloc_atomic64" };
-	static const char *const others[] = { "free", "GC_invoke_finalizers", "GC_call_with_stack_base", "GC_free", "__libc_start_main" };
+	static const char *const ways_in[] = { "malloc",         "reallocarray",
+					       "posix_memalign", "operator new(unsigned long)",
+					       "GC_malloc",      "GC_malloc_kind_global",
+					       "GC_memalign",    "GC_generic_malloc_many",
+					       "__libc_calloc",  "__crystal_malloc_atomic64" };
+	static const char *const others[] = { "free", "GC_invoke_finalizers", "GC_call_with_stack_base", "GC_free",
+					      "__libc_start_main" };
 	struct buf text = { 0 };
 	regex_t r;
 	(void)state;
@@ -88,7 +104,9 @@ static void test_entries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_families), cmocka_unit_test(test_files), cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_entries),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

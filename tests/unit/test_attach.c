@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attach: what is asked of a file, and which probes it gets. The processes are this one and children of it, as they have the C
  * library mapped; what is found in it is made up, and so is what the kernel says (tests/tests.mk wraps probe's functions).
@@ -18,7 +19,7 @@
 #include <cmocka.h>
 
 #include "attach/attach.h"
-#include "calibrate/verdicts.h"
+#include "calibrate/results.h"
 #include "probe/linker.h"
 #include "sites/collections.h"
 #include "target/target.h"
@@ -31,7 +32,7 @@ static struct {
 	uint64_t ended_func; /* the first function of the list that a trial ended with */
 	int refusal, collections_refusal;
 	bool calibrates;
-	enum verdict verdict;
+	enum calibration_outcome outcome;
 	uint64_t agreed, wrong;
 } kernel;
 
@@ -94,8 +95,10 @@ bool __wrap_probe_returns_kill_seccomp(const struct probe *p)
 	return false;
 }
 
-int __wrap_probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c, struct err *err);
-int __wrap_probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c, struct err *err)
+int __wrap_probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c,
+				    struct err *err);
+int __wrap_probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c,
+				    struct err *err)
 {
 	(void)p, (void)tgid, (void)file_fd, (void)c;
 	kernel.collections++;
@@ -111,11 +114,11 @@ bool __wrap_calibrate_wanted(const struct site_list *l, enum probe_returns retur
 
 static struct site_list list_of(uint64_t func, size_t n);
 
-void __wrap_verdict_now(struct verdict_order *o, struct verdict_on *out);
-void __wrap_verdict_now(struct verdict_order *o, struct verdict_on *out)
+void __wrap_calibration_now(struct calibration_request *o, struct calibration_result *out);
+void __wrap_calibration_now(struct calibration_request *o, struct calibration_result *out)
 {
-	*out = (struct verdict_on){ .module = o->module, .said = { .verdict = kernel.verdict } };
-	if (kernel.verdict == VERDICT_WRONG)
+	*out = (struct calibration_result){ .module = o->module, .said = { .outcome = kernel.outcome } };
+	if (kernel.outcome == CALIBRATION_WRONG)
 		out->plain = list_of(0x3000, 3);
 }
 
@@ -203,7 +206,9 @@ static int set_up(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 	const struct attach_ops ops = { .ctx = s, .wanted = on_wanted, .collector = on_collector, .unseen = on_unseen };
-	const struct target_ops sees = { .ctx = s, .on_module = on_module, .on_proc = on_proc, .on_maps = on_proc, .on_mapping = on_mapping };
+	const struct target_ops sees = {
+		.ctx = s, .on_module = on_module, .on_proc = on_proc, .on_maps = on_proc, .on_mapping = on_mapping
+	};
 	memset(&kernel, 0, sizeof(kernel));
 	s->h.o = &s->o;
 	s->h.catalog = catalog_new();
@@ -331,17 +336,17 @@ static void test_nothing_in_it(void **state)
 	assert_int_equal(attach_facts(s->attach)->failed.code, EBADMSG);
 }
 
-static void test_verdicts(void **state)
+static void test_outcomes(void **state)
 {
 	static const struct {
-		enum verdict verdict;
+		enum calibration_outcome outcome;
 		size_t attached, on_trial, functions;
-	} cases[] = { { VERDICT_AGREED, 1, 0, 2 }, { VERDICT_WRONG, 1, 0, 3 }, { VERDICT_UNPROVEN, 0, 1, 0 } };
+	} cases[] = { { CALIBRATION_AGREED, 1, 0, 2 }, { CALIBRATION_WRONG, 1, 0, 3 }, { CALIBRATION_UNPROVEN, 0, 1, 0 } };
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		set_up(state);
 		struct scene *s = *state;
 		kernel.calibrates = true;
-		kernel.verdict = cases[i].verdict;
+		kernel.outcome = cases[i].outcome;
 		map_libc(s, s->self);
 		give(s, found(s));
 		assert_int_equal(kernel.attached, cases[i].attached);
@@ -357,7 +362,7 @@ static void test_trials_end(void **state)
 		set_up(state);
 		struct scene *s = *state;
 		kernel.calibrates = true;
-		kernel.verdict = VERDICT_UNPROVEN;
+		kernel.outcome = CALIBRATION_UNPROVEN;
 		map_libc(s, s->self);
 		give(s, found(s));
 		kernel.agreed = 999;
@@ -379,7 +384,7 @@ static void test_trials_of_who_ended(void **state)
 {
 	struct scene *s = *state;
 	kernel.calibrates = true;
-	kernel.verdict = VERDICT_UNPROVEN;
+	kernel.outcome = CALIBRATION_UNPROVEN;
 	map_libc(s, s->child);
 	give(s, found(s));
 	attach_forget(s->attach, s->child);
@@ -434,7 +439,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone_meanwhile_may_come_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nothing_in_it, set_up, tear_down),
-		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_outcomes),
 		cmocka_unit_test(test_trials_end),
 		cmocka_unit_test_setup_teardown(test_trials_of_who_ended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_collectors, set_up, tear_down),

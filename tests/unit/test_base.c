@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base: the map against plain arrays; growing by little, keeping some, keys that collide. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,10 +147,8 @@ static void test_map_bears_keys_that_collide(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map_finds_what_was_put),
-		cmocka_unit_test(test_map_walks_each_entry_once),
-		cmocka_unit_test(test_map_grows_by_little),
-		cmocka_unit_test(test_map_keeps_some),
+		cmocka_unit_test(test_map_finds_what_was_put),      cmocka_unit_test(test_map_walks_each_entry_once),
+		cmocka_unit_test(test_map_grows_by_little),         cmocka_unit_test(test_map_keeps_some),
 		cmocka_unit_test(test_map_bears_keys_that_collide),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/log: a reader that stalls costs lines, which are counted, and never time. */
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base: the sanitizer, over every character there is and over bytes that are none. */
 #include <iconv.h>
 #include <setjmp.h>
@@ -28,8 +29,8 @@ static size_t encode(uint32_t c, char *to)
 static bool is_refused(uint32_t c)
 {
 	static const uint32_t ranges[][2] = {
-		{ 0, 0x1f }, { 0x7f, 0x9f }, { 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e },
-		{ 0x2066, 0x2069 }, { 0xd800, 0xdfff }, { 0xfeff, 0xfeff },
+		{ 0, 0x1f },        { 0x7f, 0x9f },     { 0x61c, 0x61c },   { 0x200e, 0x200f },
+		{ 0x2028, 0x202e }, { 0x2066, 0x2069 }, { 0xd800, 0xdfff }, { 0xfeff, 0xfeff },
 	};
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		if (c >= ranges[i][0] && c <= ranges[i][1])
@@ -107,7 +108,9 @@ static void test_ends(void **state)
 /* The examples of RFC 4648. */
 static void test_base64(void **state)
 {
-	static const char *const of[][2] = { { "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" }, { "foobar", "Zm9vYmFy" } };
+	static const char *const of[][2] = {
+		{ "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" }, { "foobar", "Zm9vYmFy" }
+	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		struct buf out = { 0 };

@@ -1,4 +1,5 @@
-/* session/broker: what the broker does for a collector that asks for it, and for one that asks for anything else. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* broker: what the broker does for a collector that asks for it, and for one that asks for anything else. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,9 +38,10 @@ enum { CANNOT_SPLIT = 100, KILLED, NO_NAMES, NOBODY_IS_NOBODY /* in a user names
 
 static struct {
 	char dir[64], secret[80], elf[80], core[80], pipe[80], link[80];
-	uint64_t run[2], data[2], text[2], stack[2]; /* where the broker has mapped: its own code, its data, a text file, its stack */
-	int opened;                                  /* tells of the pipe's opening */
-	bool maps;                                   /* map_files can be opened here */
+	uint64_t run[2], data[2], text[2],
+		stack[2]; /* where the broker has mapped: its own code, its data, a text file, its stack */
+	int opened;       /* tells of the pipe's opening */
+	bool maps;        /* map_files can be opened here */
 } place;
 
 /* In the broker's memory. */
@@ -88,8 +90,11 @@ static int is_given_files(const struct broker *b)
 	int n = rights_exe(broker_pid(), exe, sizeof(exe));
 	(void)b;
 	self[readlink("/proc/self/exe", self, sizeof(self) - 1)] = 0;
-	return result(rights_maps(broker_pid())) ? 1 : n <= 0 || strncmp(exe, self, (size_t)n) ? 2 :
-	       place.maps && mapped(place.run) ? 3 : file(self) ? 4 : 0;
+	return result(rights_maps(broker_pid()))         ? 1
+	       : n <= 0 || strncmp(exe, self, (size_t)n) ? 2
+	       : place.maps && mapped(place.run)         ? 3
+	       : file(self)                              ? 4
+							 : 0;
 }
 
 static int is_refused_other_files(const struct broker *b)
@@ -97,12 +102,23 @@ static int is_refused_other_files(const struct broker *b)
 	char path[128];
 	(void)b;
 	snprintf(path, sizeof(path), "/proc/%u/environ", broker_pid());
-	return file("/etc/shadow") >= 0 ? 1 : file("/etc/passwd") != -ENOEXEC ? 2 : file(path) != -ENOEXEC ? 3 :
-	       file("/proc/self/mem") != -EIO && file("/proc/self/mem") != -ENOEXEC ? 4 : file(place.secret) != -ENOEXEC ? 5 :
-	       file(place.elf) != -ESTALE ? 6 : file(place.core) != -ENOEXEC ? 7 : file("/dev/null") != -ENODEV ? 8 :
-	       file("/tmp") != -ENODEV ? 9 : file("/proc/self/fd/0") >= 0 ? 10 : file("../../etc/shadow") >= 0 ? 11 :
-	       file("") >= 0 ? 12 : file("/no/such/file") != -ENOENT ? 13 : place.maps && mapped(place.text) != -ENOEXEC ? 14 :
-	       mapped(place.data) >= 0 ? 15 : mapped((uint64_t[]){ 0, UINT64_MAX }) >= 0 ? 16 : 0;
+	return file("/etc/shadow") >= 0                                               ? 1
+	       : file("/etc/passwd") != -ENOEXEC                                      ? 2
+	       : file(path) != -ENOEXEC                                               ? 3
+	       : file("/proc/self/mem") != -EIO && file("/proc/self/mem") != -ENOEXEC ? 4
+	       : file(place.secret) != -ENOEXEC                                       ? 5
+	       : file(place.elf) != -ESTALE                                           ? 6
+	       : file(place.core) != -ENOEXEC                                         ? 7
+	       : file("/dev/null") != -ENODEV                                         ? 8
+	       : file("/tmp") != -ENODEV                                              ? 9
+	       : file("/proc/self/fd/0") >= 0                                         ? 10
+	       : file("../../etc/shadow") >= 0                                        ? 11
+	       : file("") >= 0                                                        ? 12
+	       : file("/no/such/file") != -ENOENT                                     ? 13
+	       : place.maps && mapped(place.text) != -ENOEXEC                         ? 14
+	       : mapped(place.data) >= 0                                              ? 15
+	       : mapped((uint64_t[]){ 0, UINT64_MAX }) >= 0                           ? 16
+										      : 0;
 }
 
 /* A name that is one file and then another: what was opened is what is judged. */
@@ -124,7 +140,9 @@ static int is_not_raced(const struct broker *b)
 		struct stat st, own;
 		int fd = rights_file(broker_pid(), place.link);
 		if (fd >= 0)
-			wrong = pread(fd, head, 4, 0) != 4 || memcmp(head, "\177ELF", 4) ? 1 : fstat(fd, &st) || stat(self, &own) || st.st_ino != own.st_ino ? 2 : 0;
+			wrong = pread(fd, head, 4, 0) != 4 || memcmp(head, "\177ELF", 4)        ? 1
+				: fstat(fd, &st) || stat(self, &own) || st.st_ino != own.st_ino ? 2
+												: 0;
 		result(fd);
 	}
 	kill(swapper, SIGKILL);
@@ -138,9 +156,10 @@ static int is_given_memory(const struct broker *b)
 	char text[8] = "";
 	const struct rights_range two[] = { { (uintptr_t)words, 2 }, { (uintptr_t)words + 3, 2 } };
 	(void)b;
-	return memory(words, 6, text) != 6 || memcmp(text, "secret", 6) ? 1 :
-	       rights_memory(broker_pid(), two, 2, text) != 4 || memcmp(text, "sere", 4) ? 2 :
-	       memory(words, sizeof(large), large) != sizeof(large) || memcmp(large + sizeof(large) - 4, "last", 4) ? 3 : 0;
+	return memory(words, 6, text) != 6 || memcmp(text, "secret", 6)                                               ? 1
+	       : rights_memory(broker_pid(), two, 2, text) != 4 || memcmp(text, "sere", 4)                            ? 2
+	       : memory(words, sizeof(large), large) != sizeof(large) || memcmp(large + sizeof(large) - 4, "last", 4) ? 3
+														      : 0;
 }
 
 /* A heap that grows: what was mapped since the broker looked last. */
@@ -171,17 +190,22 @@ static int is_refused_other_memory(const struct broker *b)
 	char text[64];
 	const struct rights_range both[] = { { (uintptr_t)words, 2 }, { place.stack[0], 2 } };
 	(void)b;
-	return memory((void *)(place.stack[1] - 64), 64, text) != -EFAULT ? 1 : memory(environ[0], 8, text) != -EFAULT ? 2 :
-	       memory((void *)place.text[0], 8, text) != -EFAULT ? 3 : memory(b->window, 8, text) != -EFAULT ? 4 :
-	       memory((void *)-64ul, 128, text) != -EFAULT ? 5 : memory(NULL, 8, text) != -EFAULT ? 6 :
-	       rights_memory(broker_pid(), both, 2, text) != 2 ? 7 : 0;
+	return memory((void *)(place.stack[1] - 64), 64, text) != -EFAULT ? 1
+	       : memory(environ[0], 8, text) != -EFAULT                   ? 2
+	       : memory((void *)place.text[0], 8, text) != -EFAULT        ? 3
+	       : memory(b->window, 8, text) != -EFAULT                    ? 4
+	       : memory((void *)-64ul, 128, text) != -EFAULT              ? 5
+	       : memory(NULL, 8, text) != -EFAULT                         ? 6
+	       : rights_memory(broker_pid(), both, 2, text) != 2          ? 7
+									  : 0;
 }
 
 /* What stands at /tmp/perf-PID.map, and what is said to who asks for it. */
 static const struct named {
 	const char *what;
 	int expected;
-} names[] = { { "nothing", -ENOENT }, { "own", 0 }, { "another's", -EACCES }, { "link", -ENODEV }, { "hard link", -EACCES }, { "pipe", -ENODEV } };
+} names[] = { { "nothing", -ENOENT },   { "own", 0 },       { "another's", -EACCES }, { "link", -ENODEV },
+	      { "hard link", -EACCES }, { "pipe", -ENODEV } };
 
 static const struct named *named = names;
 
@@ -213,10 +237,17 @@ static int is_given_names_of_its_user(const struct broker *b)
 {
 	int n = rights_place(PLACE_OPEN, (int)broker_pid());
 	(void)b;
-	return n <= 0 ? 1 : result(rights_place(PLACE_MAP, n)) != named->expected ? 2 : rights_place(PLACE_SHARE, n) != n ? 3 :
-	       rights_place(PLACE_CLOSE, n) ? 4 : result(rights_place(PLACE_MAP, n)) != named->expected ? 5 :
-	       rights_place(PLACE_CLOSE, n) ? 6 : rights_place(PLACE_MAP, n) != -EBADF ? 7 :
-	       rights_place(PLACE_MAP, 0) != -EBADF || rights_place(PLACE_MAP, -1) != -EBADF || rights_place(PLACE_MAP, 1 << 30) != -EBADF ? 8 : 0;
+	return n <= 0                                                  ? 1
+	       : result(rights_place(PLACE_MAP, n)) != named->expected ? 2
+	       : rights_place(PLACE_SHARE, n) != n                     ? 3
+	       : rights_place(PLACE_CLOSE, n)                          ? 4
+	       : result(rights_place(PLACE_MAP, n)) != named->expected ? 5
+	       : rights_place(PLACE_CLOSE, n)                          ? 6
+	       : rights_place(PLACE_MAP, n) != -EBADF                  ? 7
+	       : rights_place(PLACE_MAP, 0) != -EBADF || rights_place(PLACE_MAP, -1) != -EBADF ||
+			       rights_place(PLACE_MAP, 1 << 30) != -EBADF
+		       ? 8
+		       : 0;
 }
 
 static int leaves_pipes_alone(const struct broker *b)
@@ -300,15 +331,16 @@ static int is_refused_probes(const struct broker *b)
 	int own = open("/proc/self/exe", O_RDONLY), elf = open(place.elf, O_RDONLY), dir = open("/proc", O_RDONLY | O_DIRECTORY);
 	int place_only = open("/proc/self/exe", O_PATH);
 	uint32_t p = broker_pid();
-	return link_of(b, p, dir, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 1 :
-	       link_of(b, p, place_only, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 2 :
-	       link_of(b, p, b->sock, 48, 0, 64, why) >= 0 || !strstr(why, "not on code") ? 3 :
-	       link_of(b, p, own, 48, 0, 0, why) >= 0 || !strstr(why, "not on code") ? 4 :
-	       link_of(b, p, own, 48, 0, 1ull << 40, why) >= 0 || !strstr(why, "not on code") ? 5 :
-	       link_of(b, p, own, 48, 2, 4096, why) >= 0 || !strstr(why, "none of a probe") ? 6 :
-	       link_of(b, p, own, 1, 0, 4096, why) >= 0 || !strstr(why, "none of a probe") ? 7 :
-	       link_of(b, p, elf, 48, 0, code_of(elf), why) != -ESTALE || !strstr(why, "does not run this file") ? 8 :
-	       link_of(b, p, -1, 48, 0, 4096, why) >= 0 || !strstr(why, "no request") ? 9 : 0;
+	return link_of(b, p, dir, 48, 0, 64, why) >= 0 || !strstr(why, "not on code")                              ? 1
+	       : link_of(b, p, place_only, 48, 0, 64, why) >= 0 || !strstr(why, "not on code")                     ? 2
+	       : link_of(b, p, b->sock, 48, 0, 64, why) >= 0 || !strstr(why, "not on code")                        ? 3
+	       : link_of(b, p, own, 48, 0, 0, why) >= 0 || !strstr(why, "not on code")                             ? 4
+	       : link_of(b, p, own, 48, 0, 1ull << 40, why) >= 0 || !strstr(why, "not on code")                    ? 5
+	       : link_of(b, p, own, 48, 2, 4096, why) >= 0 || !strstr(why, "none of a probe")                      ? 6
+	       : link_of(b, p, own, 1, 0, 4096, why) >= 0 || !strstr(why, "none of a probe")                       ? 7
+	       : link_of(b, p, elf, 48, 0, code_of(elf), why) != -ESTALE || !strstr(why, "does not run this file") ? 8
+	       : link_of(b, p, -1, 48, 0, 4096, why) >= 0 || !strstr(why, "no request")                            ? 9
+														   : 0;
 }
 
 /* Who has ended, be it while it was asked for, is gone: nothing is refused. */
@@ -340,8 +372,10 @@ static int is_told_of_ends(const struct broker *b)
 static int is_refused_other_tables(const struct broker *b)
 {
 	(void)b;
-	return rights_tracepoint("sys_enter", 0) != -EACCES ? 1 : rights_array("alys_chunk", 8) != -EACCES ? 2 :
-	       rights_array("other", 64 << 20) != -EACCES ? 3 : 0;
+	return rights_tracepoint("sys_enter", 0) != -EACCES ? 1
+	       : rights_array("alys_chunk", 8) != -EACCES   ? 2
+	       : rights_array("other", 64 << 20) != -EACCES ? 3
+							    : 0;
 }
 
 static int is_told_why(const struct broker *b)
@@ -364,7 +398,8 @@ static int is_told_why(const struct broker *b)
 
 static int has_nothing_left(const struct broker *b)
 {
-	return !b->pid && !caps_has(CAP_BPF) && !caps_has(CAP_SYS_PTRACE) && !caps_has(CAP_SETUID) && getuid() && getgid() ? 0 : 1;
+	return !b->pid && !caps_has(CAP_BPF) && !caps_has(CAP_SYS_PTRACE) && !caps_has(CAP_SETUID) && getuid() && getgid() ? 0
+															   : 1;
 }
 
 /* --- the broker's files and memory ---------------------------------------------------------------- */
@@ -410,7 +445,8 @@ static bool make_files(void)
 	void *text = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	return made && text != MAP_FAILED && write_file(place.core, &head, sizeof(head)) && !mkfifo(place.pipe, 0600) &&
-	       find_mapping(self, "r-xp", place.run) && find_mapping(place.secret, "r--p", place.text) && find_mapping("[stack]", "rw-p", place.stack);
+	       find_mapping(self, "r-xp", place.run) && find_mapping(place.secret, "r--p", place.text) &&
+	       find_mapping("[stack]", "rw-p", place.stack);
 }
 
 static bool make_place(void)
@@ -488,11 +524,11 @@ static void expect_fine(int (*does)(const struct broker *b))
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define TEST(name, does)                                                                           \
-	static void name(void **state)                                                             \
-	{                                                                                          \
-		(void)state;                                                                       \
-		expect_fine(does);                                                                 \
+#define TEST(name, does)               \
+	static void name(void **state) \
+	{                              \
+		(void)state;           \
+		expect_fine(does);     \
 	}
 
 TEST(test_files, is_given_files)
@@ -546,13 +582,16 @@ static int stays_alone(void)
 	broker_choose_user(&b);
 	if (broker_stay_alone(&b, &err))
 		return CANNOT_SPLIT;
-	static const int gone[] = { CAP_NET_ADMIN, CAP_SYS_MODULE, CAP_SYS_BOOT, CAP_FOWNER, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_MKNOD };
+	static const int gone[] = { CAP_NET_ADMIN,        CAP_SYS_MODULE, CAP_SYS_BOOT, CAP_FOWNER,
+				    CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_MKNOD };
 	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
 		if (caps_has(gone[i]))
 			return 1;
 	}
-	return root && !caps_has(CAP_SYS_PTRACE) ? 2 : prctl(PR_GET_SECCOMP) != -1 && prctl(PR_GET_SECCOMP) != 2 ? 3 :
-	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 ? 4 : 0;
+	return root && !caps_has(CAP_SYS_PTRACE)                           ? 2
+	       : prctl(PR_GET_SECCOMP) != -1 && prctl(PR_GET_SECCOMP) != 2 ? 3
+	       : prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1               ? 4
+									   : 0;
 }
 
 static void test_alone(void **state)
@@ -570,10 +609,11 @@ static void test_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files), cmocka_unit_test(test_other_files), cmocka_unit_test(test_races),
-		cmocka_unit_test(test_memory), cmocka_unit_test(test_new_memory), cmocka_unit_test(test_other_memory), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_pipes), cmocka_unit_test(test_nonsense), cmocka_unit_test(test_probes),
-		cmocka_unit_test(test_tables), cmocka_unit_test(test_sentences), cmocka_unit_test(test_ends), cmocka_unit_test(test_no_rights), cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_files),  cmocka_unit_test(test_other_files), cmocka_unit_test(test_races),
+		cmocka_unit_test(test_memory), cmocka_unit_test(test_new_memory),  cmocka_unit_test(test_other_memory),
+		cmocka_unit_test(test_names),  cmocka_unit_test(test_pipes),       cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_probes), cmocka_unit_test(test_tables),      cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_ends),   cmocka_unit_test(test_no_rights),   cmocka_unit_test(test_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

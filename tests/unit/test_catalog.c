@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* catalog: what is put comes back, replaced in place, and pointers stay good. */
 #include <errno.h>
 #include <setjmp.h>
@@ -141,20 +142,20 @@ static void test_ledger(void **state)
 	put_count(c, "hits-free", COUNT_HIT, 3);
 	put_count(c, "recorded-alloc", COUNT_RECORDED, 1);
 	put_count(c, "recorded-alloc", COUNT_RECORDED, 8);
-	put_count(c, "nested", COUNT_ASIDE, 2);
-	put_count(c, "failed", COUNT_ASIDE, 0);
+	put_count(c, "nested", COUNT_SKIPPED, 2);
+	put_count(c, "failed", COUNT_SKIPPED, 0);
 	put_count(c, "stacks-lost", COUNT_NOTE, 1000);
 	assert_int_equal(catalog_sum(c, COUNT_HIT), 10);
 	assert_int_equal(catalog_count(c, "recorded-alloc"), 8);
 	assert_int_equal(catalog_count(c, "no-such"), 0);
 	catalog_ledger_text(c, &out);
-	assert_string_equal(buf_str(&out), "hits 10 = recorded 8 + set aside 2 (nested 2) + lost 0");
+	assert_string_equal(buf_str(&out), "hits 10 = recorded 8 + skipped 2 (nested 2) + lost 0");
 	buf_reset(&out);
-	put_count(c, "failed", COUNT_ASIDE, 1);
+	put_count(c, "failed", COUNT_SKIPPED, 1);
 	put_count(c, "ring\n", COUNT_LOST, 4);
 	put_count(c, "hits-free", COUNT_HIT, 9);
 	catalog_ledger_text(c, &out);
-	assert_string_equal(buf_str(&out), "hits 16 = recorded 8 + set aside 3 (nested 2, failed 1) + "
+	assert_string_equal(buf_str(&out), "hits 16 = recorded 8 + skipped 3 (nested 2, failed 1) + "
 					   "lost 4 (ring\\x0a 4) + in flight or unaccounted for 1");
 	buf_free(&out);
 }
@@ -195,9 +196,15 @@ static void test_text_is_kept_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_proc_and_module), T(test_strange_ids),     T(test_pointers_survive_growth),
-		T(test_stack_replaced),  T(test_frame_addresses), T(test_symbols),
-		T(test_ledger),          T(test_meta),            T(test_text_is_kept_once),
+		T(test_proc_and_module),
+		T(test_strange_ids),
+		T(test_pointers_survive_growth),
+		T(test_stack_replaced),
+		T(test_frame_addresses),
+		T(test_symbols),
+		T(test_ledger),
+		T(test_meta),
+		T(test_text_is_kept_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

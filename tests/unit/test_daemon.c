@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/protocol: what a user types, what goes over the socket, and what must not come through. */
 #include <setjmp.h>
 #include <errno.h>
@@ -33,8 +34,7 @@ static void every_verb_goes_through(void **state)
 	round_trip((const char *[]){ "on" }, 1, &(struct request){ .verb = REQUEST_ON });
 	round_trip((const char *[]){ "off" }, 1, &(struct request){ .verb = REQUEST_OFF });
 	round_trip((const char *[]){ "add", "12" }, 2, &(struct request){ .verb = REQUEST_ADD, .pid = 12 });
-	round_trip((const char *[]){ "remove", "2147483647" }, 2,
-		   &(struct request){ .verb = REQUEST_REMOVE, .pid = 2147483647 });
+	round_trip((const char *[]){ "remove", "2147483647" }, 2, &(struct request){ .verb = REQUEST_REMOVE, .pid = 2147483647 });
 	round_trip((const char *[]){ "sample", "bytes:512k" }, 2,
 		   &(struct request){ .verb = REQUEST_SAMPLE, .interval = 512 << 10 });
 	round_trip((const char *[]){ "snapshot" }, 1, &(struct request){ .verb = REQUEST_SNAPSHOT });
@@ -49,9 +49,21 @@ static void every_verb_goes_through(void **state)
 static void wrong_words_are_refused(void **state)
 {
 	static const char *const wrong[][3] = {
-		{ "" }, { "fly" }, { "add" }, { "add", "0" }, { "add", "-1" }, { "add", "1x" }, { "add", "2147483648" },
-		{ "status", "1" }, { "sample", "bytes:" }, { "sample", "bytes:-1" }, { "sample", "bytes:1kk" },
-		{ "sample", "bytes:2048G" }, { "sample", "512k" }, { "snapshot", "all", "../etc" }, { "snapshot", "x" },
+		{ "" },
+		{ "fly" },
+		{ "add" },
+		{ "add", "0" },
+		{ "add", "-1" },
+		{ "add", "1x" },
+		{ "add", "2147483648" },
+		{ "status", "1" },
+		{ "sample", "bytes:" },
+		{ "sample", "bytes:-1" },
+		{ "sample", "bytes:1kk" },
+		{ "sample", "bytes:2048G" },
+		{ "sample", "512k" },
+		{ "snapshot", "all", "../etc" },
+		{ "snapshot", "x" },
 		{ "snapshot", "1", "a-format-with-a-name-that-is-too-long" },
 	};
 	(void)state;

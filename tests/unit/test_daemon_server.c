@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/server: who gets a place at the control socket, and that those who leave are told of. Users are played by root. */
 #include <setjmp.h>
 #include <errno.h>
@@ -166,7 +167,7 @@ static void users_take_turns(void **state)
 	close_all(held, 9);
 }
 
-static void leaving_is_told(void **state)
+static void detaching_is_told(void **state)
 {
 	struct place *p = *state;
 	int fd = ask_as(p, geteuid());
@@ -184,7 +185,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(those_who_asked_make_room, open_place, close_place),
 		cmocka_unit_test_setup_teardown(nobody_gets_more_than_half_from_others, open_place, close_place),
 		cmocka_unit_test_setup_teardown(users_take_turns, open_place, close_place),
-		cmocka_unit_test_setup_teardown(leaving_is_told, open_place, close_place),
+		cmocka_unit_test_setup_teardown(detaching_is_told, open_place, close_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

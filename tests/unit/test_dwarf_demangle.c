@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names as compilers write them, and as their languages do. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,8 +39,7 @@ static void test_crystal_methods(void **state)
 		{ "*Foo#bar", "Foo#bar" },
 		{ "*HTTP::Server::Response#close:Nil", "HTTP::Server::Response#close" },
 		{ "*HTTP::Server::new:HTTP::Server", "HTTP::Server.new" },
-		{ "*Array(HTTP::Handler)@Array(T)::build<Int32>:Array(HTTP::Handler)",
-		  "Array(HTTP::Handler).build" },
+		{ "*Array(HTTP::Handler)@Array(T)::build<Int32>:Array(HTTP::Handler)", "Array(HTTP::Handler).build" },
 		{ "*Slice(T)::new:read_only<Pointer(UInt8), Int64, Bool>:Slice(UInt8)", "Slice(T).new" },
 		{ "*Hash(Tuple(UInt64, Symbol), Bool)@Hash(K, V)#upsert<Tuple(UInt64, Symbol), Bool>:"
 		  "(Hash::Entry(Tuple(UInt64, Symbol), Bool) | Nil)",
@@ -242,9 +242,14 @@ static void test_any_bytes(void **state)
 static void test_crystal_short(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "new", "new" },     { "new:fd:family", "new" }, { "puts<String>", "puts" },
-		{ "[]=<Int32>", "[]=" }, { "<<<Foo>", "<<" },	  { "==:x", "==" },
-		{ "", "" },	      { ":", ":" },
+		{ "new", "new" },
+		{ "new:fd:family", "new" },
+		{ "puts<String>", "puts" },
+		{ "[]=<Int32>", "[]=" },
+		{ "<<<Foo>", "<<" },
+		{ "==:x", "==" },
+		{ "", "" },
+		{ ":", ":" },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -258,10 +263,14 @@ static void test_crystal_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crystal_methods), cmocka_unit_test(test_crystal_private), cmocka_unit_test(test_crystal_operators),
+		cmocka_unit_test(test_crystal_methods),
+		cmocka_unit_test(test_crystal_private),
+		cmocka_unit_test(test_crystal_operators),
 		cmocka_unit_test(test_crystal_short),
-		cmocka_unit_test(test_crystal_others),  cmocka_unit_test(test_cpp_and_rust),
-		cmocka_unit_test(test_bombs),		cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_crystal_others),
+		cmocka_unit_test(test_cpp_and_rust),
+		cmocka_unit_test(test_bombs),
+		cmocka_unit_test(test_any_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* symbol/perfmap: names of generated code, newer lines over older ones, damage passed over. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dwarf/perfmap: names of generated code, newer lines over older ones, damage passed over. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +61,7 @@ static void test_names(void **state)
 		{ "(anonymous)", "/srv/anonymous.js", 1, 1, SYMBOL_EXACT },
 		{ "odd name without place", NULL, 0, 0, SYMBOL_TABLE },
 		{ "$lists:map/2", NULL, 0, 0, SYMBOL_TABLE }, /* Erlang; the later line counts */
-		{ NULL, NULL, 0, 0, SYMBOL_MODULE }, /* a line that is being written: no end yet */
+		{ NULL, NULL, 0, 0, SYMBOL_MODULE },          /* a line that is being written: no end yet */
 	};
 	static const uint64_t pcs[] = { 0xfff, 0x1000, 0x10ff, 0x1100, 0x1111, 0x1122, 0x1133, 0x1147, 0x114f, 0x1150 };
 	find(text, strlen(text), pcs, 10);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elf: this test's own executable, libc and small files made by gcc, whole and damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,8 +164,7 @@ static void test_segments_that_share_a_page(void **state)
 		bool found;
 		uint64_t vaddr;
 	} wanted[] = {
-		{ { 0, 0x1000, false }, true, 0x200000 },
-		{ { 0, 0x3000, true }, true, 0x201000 },
+		{ { 0, 0x1000, false }, true, 0x200000 },      { { 0, 0x3000, true }, true, 0x201000 },
 		{ { 0, 0x1000, true }, true, 0x201000 },       /* the begin of it, after mprotect */
 		{ { 0x1000, 0x2000, true }, true, 0x202000 },  /* the rest */
 		{ { 0x2000, 0x2000, true }, true, 0x204000 },  /* another one with code */
@@ -175,12 +175,24 @@ static void test_segments_that_share_a_page(void **state)
 		Elf64_Ehdr eh;
 		Elf64_Phdr ph[4];
 	} file = {
-		.eh = { .e_ident = ELFMAG, .e_machine = EM_X86_64, .e_type = ET_EXEC, .e_phoff = sizeof(Elf64_Ehdr),
-			.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 4 },
+		.eh = { .e_ident = ELFMAG,
+			.e_machine = EM_X86_64,
+			.e_type = ET_EXEC,
+			.e_phoff = sizeof(Elf64_Ehdr),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_phnum = 4 },
 		.ph = { { .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x200000, .p_filesz = 0x5d0 },
 			{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5d0, .p_vaddr = 0x2015d0, .p_filesz = 0x2000 },
-			{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x25d0, .p_vaddr = 0x2045d0, .p_filesz = 0x1000 },
-			{ .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_offset = 0x35d0, .p_vaddr = 0x2065d0, .p_filesz = 0x100 } },
+			{ .p_type = PT_LOAD,
+			  .p_flags = PF_R | PF_X,
+			  .p_offset = 0x25d0,
+			  .p_vaddr = 0x2045d0,
+			  .p_filesz = 0x1000 },
+			{ .p_type = PT_LOAD,
+			  .p_flags = PF_R | PF_W,
+			  .p_offset = 0x35d0,
+			  .p_vaddr = 0x2065d0,
+			  .p_filesz = 0x100 } },
 	};
 	(void)state;
 	file.eh.e_ident[EI_CLASS] = ELFCLASS64;
@@ -238,8 +250,8 @@ static char *compile(const char *source, const char *flags)
 	FILE *f = fopen(path, "w");
 	fputs(source, f);
 	fclose(f);
-	snprintf(command, sizeof(command), "gcc %s -fPIC -nostdlib -o %s %s %s",
-		 strstr(flags, "-pie") ? "" : "-shared", out, path, flags);
+	snprintf(command, sizeof(command), "gcc %s -fPIC -nostdlib -o %s %s %s", strstr(flags, "-pie") ? "" : "-shared", out,
+		 path, flags);
 	assert_int_equal(system(command), 0);
 	return out;
 }
@@ -285,7 +297,8 @@ static void test_at_names(void **state)
 {
 	(void)state;
 	struct err err = { 0 };
-	char *path = compile("__asm__(\".text\\n.globl \\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\"\\n.type \\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\",@function\\n\"\n"
+	char *path = compile("__asm__(\".text\\n.globl \\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\"\\n.type "
+			     "\\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\",@function\\n\"\n"
 			     "\"\\\"*Array(Foo)@Array(T)#push<Foo>:Nil\\\": ret\\n\");\n"
 			     "int puts(const char *); int plain(void) { return puts(\"x\"); }\n",
 			     "-pie -rdynamic -Wl,-e,plain -lc");
@@ -386,8 +399,7 @@ static void test_damaged(void **state)
 			/* Half of the hits in the headers, where they matter. */
 			size_t at = (size_t)rand() % n;
 			if (round % 2)
-				at = hit % 2 ? eh.e_shoff + (size_t)rand() % (n - eh.e_shoff) :
-					       (size_t)rand() % 1024;
+				at = hit % 2 ? eh.e_shoff + (size_t)rand() % (n - eh.e_shoff) : (size_t)rand() % 1024;
 			bad[at] = rand() % 3 ? (uint8_t)rand() : 0xff;
 		}
 		int fd = memory_file(bad, round % 5 ? n : (size_t)rand() % n);
@@ -526,11 +538,15 @@ static int remove_dir(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_symbols), cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_own_symbols),
+		cmocka_unit_test(test_libc),
 		cmocka_unit_test(test_segments_that_share_a_page),
-		cmocka_unit_test(test_build_id),    cmocka_unit_test(test_plt),
-		cmocka_unit_test(test_at_names),    cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_damaged),	    cmocka_unit_test(test_truncated_meanwhile),
+		cmocka_unit_test(test_build_id),
+		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_at_names),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_truncated_meanwhile),
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_huge_sections),
 		cmocka_unit_test(test_huge_altogether),

@@ -1,4 +1,5 @@
-/* session/examination: what processes without rights find in files, whose files come first, and what is given up. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* examine/examination: what processes without rights find in files, whose files come first, and what is given up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -277,8 +278,12 @@ static void test_not_wanted_any_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_if_found_here), cmocka_unit_test(test_lies), cmocka_unit_test(test_by_a_process),
-		cmocka_unit_test(test_fair), cmocka_unit_test(test_first), cmocka_unit_test(test_not_wanted_any_more),
+		cmocka_unit_test(test_as_if_found_here),
+		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_by_a_process),
+		cmocka_unit_test(test_fair),
+		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_not_wanted_any_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm: memory, layouts, readings and censuses over a heap made by hand, sound and spoiled; names of types. */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -38,8 +39,10 @@ static void test_space(void **state)
 {
 	(void)state;
 	struct space s = { 0 };
-	struct space_region r[] = { { .start = 10, .end = 20, .path = "a" }, { .start = 20, .end = 30, .path = "b" },
-				    { .start = 25, .end = 40, .path = "overlaps" }, { .start = 50, .end = 50, .path = "empty" },
+	struct space_region r[] = { { .start = 10, .end = 20, .path = "a" },
+				    { .start = 20, .end = 30, .path = "b" },
+				    { .start = 25, .end = 40, .path = "overlaps" },
+				    { .start = 50, .end = 50, .path = "empty" },
 				    { .start = 50, .end = 60, .path = NULL } };
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(space_add(&s, &r[i]), 0);
@@ -531,7 +534,8 @@ static void text_is(const struct types *t, uint32_t id, const char *want)
 static void test_list_of_the_compiler(void **state)
 {
 	static const char list[] = "CRYSTAL_DUMP_TYPE_ID\n{0 - 0}: Nil\n  {1 - 176}: Reference\r\n    {1 - 1}: String\n"
-				   "    {171 - 171}: Foo\n    {20 - 22}: Array(T)\n{171 - 170}: Bad\n{172 - 172}: \n{7: X\n    {172 - 172}: M::\033Foo";
+				   "    {171 - 171}: Foo\n    {20 - 22}: Array(T)\n{171 - 170}: Bad\n{172 - 172}: \n{7: X\n    "
+				   "{172 - 172}: M::\033Foo";
 	struct types t;
 	struct err err;
 	uint32_t ids[2];
@@ -550,7 +554,7 @@ static void test_list_of_the_compiler(void **state)
 	types_free(&t);
 }
 
-#define CONSTANT(name, size, number)                                                                   \
+#define CONSTANT(name, size, number)                                                                                   \
 	__asm__(".pushsection .rodata\n.balign 8\n.type \"" name "\", @object\n.size \"" name "\", " #size "\n\"" name \
 		"\": .quad " #number "\n.popsection\n")
 
@@ -640,15 +644,25 @@ static void test_generic_types(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_generic_types), cmocka_unit_test(test_reading_over_holes), cmocka_unit_test(test_space),
-		cmocka_unit_test(test_all_kinds_of_marks), cmocka_unit_test(test_what_is_no_layout),
+		cmocka_unit_test(test_generic_types),
+		cmocka_unit_test(test_reading_over_holes),
+		cmocka_unit_test(test_space),
+		cmocka_unit_test(test_all_kinds_of_marks),
+		cmocka_unit_test(test_what_is_no_layout),
 		cmocka_unit_test(test_some_blocks),
 		cmocka_unit_test(test_ways_to_some_blocks),
-		cmocka_unit_test(test_waits_for_the_end_of_a_cycle), cmocka_unit_test(test_cycle_that_sleeps),
-		cmocka_unit_test(test_hostile_headers), cmocka_unit_test(test_circles), cmocka_unit_test(test_census),
-		cmocka_unit_test(test_census_of_two_sizes), cmocka_unit_test(test_one_claims_terabytes),
-		cmocka_unit_test(test_accounts), cmocka_unit_test(test_list_of_the_compiler),
-		cmocka_unit_test(test_constants_of_the_compiler), cmocka_unit_test(test_better_names_win), cmocka_unit_test(test_names_asked_for),
+		cmocka_unit_test(test_waits_for_the_end_of_a_cycle),
+		cmocka_unit_test(test_cycle_that_sleeps),
+		cmocka_unit_test(test_hostile_headers),
+		cmocka_unit_test(test_circles),
+		cmocka_unit_test(test_census),
+		cmocka_unit_test(test_census_of_two_sizes),
+		cmocka_unit_test(test_one_claims_terabytes),
+		cmocka_unit_test(test_accounts),
+		cmocka_unit_test(test_list_of_the_compiler),
+		cmocka_unit_test(test_constants_of_the_compiler),
+		cmocka_unit_test(test_better_names_win),
+		cmocka_unit_test(test_names_asked_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

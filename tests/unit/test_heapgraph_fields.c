@@ -1,4 +1,5 @@
-/* boehm/fields: the structures of this very program, as two compilers' worth of DWARF describe it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heapgraph/fields: the structures of this very program, as two compilers' worth of DWARF describe it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

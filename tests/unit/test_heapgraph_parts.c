@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm: graph, roots, pictures and parts over a heap made by hand. */
 #include <errno.h>
 #include <setjmp.h>
@@ -35,7 +36,9 @@ static int64_t read_world(void *ctx, uint64_t addr, void *out, size_t n)
 		uint64_t addr;
 		void *bytes;
 		size_t n;
-	} parts[] = { { HEAP, w->heap, sizeof(w->heap) }, { DATA, w->data, 4096 }, { STACK, w->stack, 4096 }, { FIBER, w->fiber, 4096 } };
+	} parts[] = {
+		{ HEAP, w->heap, sizeof(w->heap) }, { DATA, w->data, 4096 }, { STACK, w->stack, 4096 }, { FIBER, w->fiber, 4096 }
+	};
 	for (size_t i = 0; i < 4; i++) {
 		if (addr < parts[i].addr || addr >= parts[i].addr + parts[i].n)
 			continue;
@@ -50,15 +53,21 @@ static int64_t read_world(void *ctx, uint64_t addr, void *out, size_t n)
 static void add_block(struct world *w, uint64_t addr, uint64_t bytes, uint64_t size, uint8_t kind)
 {
 	struct heap_block *b = VEC_PUSH(&w->h, blocks);
-	*b = (struct heap_block){ .addr = addr, .bytes = bytes, .size = size, .kind = kind,
-				  .objects = (uint32_t)(bytes / size), .marks = w->h.marks_cnt };
+	*b = (struct heap_block){ .addr = addr,
+				  .bytes = bytes,
+				  .size = size,
+				  .kind = kind,
+				  .objects = (uint32_t)(bytes / size),
+				  .marks = w->h.marks_cnt };
 	w->h.marks_cnt += b->objects;
 }
 
 static void add_region(struct world *w, uint64_t start, uint64_t n, bool rw, const char *path)
 {
 	bool program = !strcmp(path, "/bin/x");
-	struct space_region r = { .start = start, .end = start + n, .readable = rw, .writable = rw, .exec = program, .ino = program, .path = path };
+	struct space_region r = {
+		.start = start, .end = start + n, .readable = rw, .writable = rw, .exec = program, .ino = program, .path = path
+	};
 	assert_int_equal(space_add(&w->space, &r), 0);
 }
 
@@ -181,8 +190,8 @@ static void test_reached(void **state)
 	w->data[3] = obj(0, 1);
 	*word(w, obj(0, 1) + 8) = obj(0, 2) + 17; /* inside */
 	*word(w, obj(0, 2) + 8) = obj(1, 0);
-	*word(w, obj(1, 0) + 8) = obj(0, 3);	  /* pointer-free: says nothing */
-	*word(w, obj(0, 5) + 8) = obj(0, 6);	  /* garbage */
+	*word(w, obj(1, 0) + 8) = obj(0, 3); /* pointer-free: says nothing */
+	*word(w, obj(0, 5) + 8) = obj(0, 6); /* garbage */
 	w->stack[0x900 / 8] = obj(2, 0) + 0x1800;
 	w->stack[0x100 / 8] = obj(0, 7); /* below the stack pointer */
 	w->h.marks[w->h.blocks[3].marks + 2] = 1;
@@ -338,8 +347,15 @@ static const char wanted[] = "graph LR\n"
 static struct picture picture_of(const struct world *w, const struct types *t, const struct fields *f)
 {
 	static const uint32_t ids[] = { C + 10 };
-	return (struct picture){ .graph = &w->g, .types = t, .fields = f, .ids = ids, .ids_cnt = 1, .type = "C",
-				 .object = GRAPH_NONE, .levels = 5, .limit = 10 };
+	return (struct picture){ .graph = &w->g,
+				 .types = t,
+				 .fields = f,
+				 .ids = ids,
+				 .ids_cnt = 1,
+				 .type = "C",
+				 .object = GRAPH_NONE,
+				 .levels = 5,
+				 .limit = 10 };
 }
 
 static void test_mermaid(void **state)
@@ -518,12 +534,12 @@ static void test_parts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_reached),	      cmocka_unit_test(test_first_page_only),
-		cmocka_unit_test(test_excluded_data), cmocka_unit_test(test_fibers),
-		cmocka_unit_test(test_heap_behind_stack), cmocka_unit_test(test_marked),
-		cmocka_unit_test(test_mermaid),	      cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_nothing_counts_twice), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_ranges),          cmocka_unit_test(test_reached),
+		cmocka_unit_test(test_first_page_only), cmocka_unit_test(test_excluded_data),
+		cmocka_unit_test(test_fibers),          cmocka_unit_test(test_heap_behind_stack),
+		cmocka_unit_test(test_marked),          cmocka_unit_test(test_mermaid),
+		cmocka_unit_test(test_tables),          cmocka_unit_test(test_nothing_counts_twice),
+		cmocka_unit_test(test_parts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* boehm/shapes: numbers that begin objects of a class, and numbers that begin other memory. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heapgraph/shapes: numbers that begin objects of a class, and numbers that begin other memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,8 +107,10 @@ static void test_a_class_has_one_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers_of_classes), cmocka_unit_test(test_a_loop_counts_through_the_ids),
-		cmocka_unit_test(test_lone_ones), cmocka_unit_test(test_a_class_has_one_size),
+		cmocka_unit_test(test_numbers_of_classes),
+		cmocka_unit_test(test_a_loop_counts_through_the_ids),
+		cmocka_unit_test(test_lone_ones),
+		cmocka_unit_test(test_a_class_has_one_size),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

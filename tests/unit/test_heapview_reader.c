@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapview/reader: what a verb's part that reads one heap may ask for, and what it has left. */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,36 +51,52 @@ static int result(int fd)
 static int has_nothing(void)
 {
 	int fd = open("/tmp", O_RDWR | O_TMPFILE, 0600);
-	return !getuid() || !getgid() ? 1 : caps_has(CAP_SYS_PTRACE) || caps_has(CAP_DAC_READ_SEARCH) ? 2 :
-	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 ? 3 : prctl(PR_GET_SECCOMP) != -1 && prctl(PR_GET_SECCOMP) != 2 ? 4 :
-	       fd >= 0 || open("/etc/shadow", O_RDONLY) >= 0 ? 5 : prctl(PR_GET_DUMPABLE) ? 6 : 0;
+	return !getuid() || !getgid()                                      ? 1
+	       : caps_has(CAP_SYS_PTRACE) || caps_has(CAP_DAC_READ_SEARCH) ? 2
+	       : prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1               ? 3
+	       : prctl(PR_GET_SECCOMP) != -1 && prctl(PR_GET_SECCOMP) != 2 ? 4
+	       : fd >= 0 || open("/etc/shadow", O_RDONLY) >= 0             ? 5
+	       : prctl(PR_GET_DUMPABLE)                                    ? 6
+									   : 0;
 }
 
 static int is_given_its_process(void)
 {
 	char text[8] = "", exe[4096];
-	return memory(target, data, 4, text) != 4 || memcmp(text, "data", 4) ? 1 : result(rights_maps((uint32_t)target)) ? 2 :
-	       rights_exe((uint32_t)target, exe, sizeof(exe)) <= 0 ? 3 : memory(target, on_stack, 5, text) != 5 || memcmp(text, "frame", 5) ? 4 :
-	       memory(target, environ[0], 4, text) != -EFAULT ? 5 : 0;
+	return memory(target, data, 4, text) != 4 || memcmp(text, "data", 4)        ? 1
+	       : result(rights_maps((uint32_t)target))                              ? 2
+	       : rights_exe((uint32_t)target, exe, sizeof(exe)) <= 0                ? 3
+	       : memory(target, on_stack, 5, text) != 5 || memcmp(text, "frame", 5) ? 4
+	       : memory(target, environ[0], 4, text) != -EFAULT                     ? 5
+										    : 0;
 }
 
 static int is_refused_others(void)
 {
 	char text[8], exe[4096];
-	return memory(other, data, 4, text) != -EPERM ? 1 : rights_maps((uint32_t)other) != -EPERM ? 2 :
-	       rights_exe((uint32_t)other, exe, sizeof(exe)) != -EPERM ? 3 : memory(getppid(), data, 4, text) != -EPERM ? 4 :
-	       rights_file((uint32_t)other, "/proc/self/exe") != -EPERM ? 5 :
-	       rights_threads((uint32_t)other, THREADS_LOOK, 0, NULL, 0) != -EPERM ? 6 : 0;
+	return memory(other, data, 4, text) != -EPERM                                ? 1
+	       : rights_maps((uint32_t)other) != -EPERM                              ? 2
+	       : rights_exe((uint32_t)other, exe, sizeof(exe)) != -EPERM             ? 3
+	       : memory(getppid(), data, 4, text) != -EPERM                          ? 4
+	       : rights_file((uint32_t)other, "/proc/self/exe") != -EPERM            ? 5
+	       : rights_threads((uint32_t)other, THREADS_LOOK, 0, NULL, 0) != -EPERM ? 6
+										     : 0;
 }
 
 static int is_refused_probes(void)
 {
 	const uint64_t zero = 0;
 	int exe = open("/proc/self/exe", O_RDONLY);
-	const struct rights_link l = { .prog_fd = 0, .file_fd = exe, .attach_type = 48, .cnt = 1, .offsets = &zero, .cookies = &zero };
-	return rights_link(&l) != -EPROTO ? 1 : rights_tracepoint("sched_process_fork", 0) != -EPROTO ? 2 :
-	       rights_array("alys_chunk", 8) != -EPROTO ? 3 : rights_mappings(0) != -EPROTO ? 4 :
-	       rights_place(PLACE_OPEN, (int)target) != -EPROTO ? 5 : rights_footprint() != -EPROTO ? 6 : 0;
+	const struct rights_link l = {
+		.prog_fd = 0, .file_fd = exe, .attach_type = 48, .cnt = 1, .offsets = &zero, .cookies = &zero
+	};
+	return rights_link(&l) != -EPROTO                              ? 1
+	       : rights_tracepoint("sched_process_fork", 0) != -EPROTO ? 2
+	       : rights_array("alys_chunk", 8) != -EPROTO              ? 3
+	       : rights_mappings(0) != -EPROTO                         ? 4
+	       : rights_place(PLACE_OPEN, (int)target) != -EPROTO      ? 5
+	       : rights_footprint() != -EPROTO                         ? 6
+								       : 0;
 }
 
 static char state_of(pid_t pid)
@@ -97,21 +114,26 @@ static char state_of(pid_t pid)
 static int is_shown_threads(void)
 {
 	struct rights_thread t[4] = { 0 };
-	return rights_threads((uint32_t)target, THREADS_FREEZE, 0, NULL, 0) != -EPERM || state_of(target) == 't' ? 1 :
-	       rights_threads((uint32_t)target, THREADS_LOOK, 0, NULL, 0) != 1 ? 2 :
-	       rights_threads((uint32_t)target, THREADS_LIST, 0, t, 4) != 1 ? 3 : t[0].tid != (uint32_t)target ? 4 :
-	       t[0].sp >= (uintptr_t)on_stack || t[0].bottom <= (uintptr_t)on_stack || t[0].bottom > (uintptr_t)environ[0] ? 5 :
-	       rights_threads((uint32_t)target, THREADS_LIST, 1, t, 4) != 0 ? 6 :
-	       rights_threads((uint32_t)target, (enum rights_threads)77, 0, t, 4) != -EPERM ? 7 : 0;
+	return rights_threads((uint32_t)target, THREADS_FREEZE, 0, NULL, 0) != -EPERM || state_of(target) == 't'             ? 1
+	       : rights_threads((uint32_t)target, THREADS_LOOK, 0, NULL, 0) != 1                                             ? 2
+	       : rights_threads((uint32_t)target, THREADS_LIST, 0, t, 4) != 1                                                ? 3
+	       : t[0].tid != (uint32_t)target                                                                                ? 4
+	       : t[0].sp >= (uintptr_t)on_stack || t[0].bottom <= (uintptr_t)on_stack || t[0].bottom > (uintptr_t)environ[0] ? 5
+	       : rights_threads((uint32_t)target, THREADS_LIST, 1, t, 4) != 0                                                ? 6
+	       : rights_threads((uint32_t)target, (enum rights_threads)77, 0, t, 4) != -EPERM                                ? 7
+															     : 0;
 }
 
 static int may_stop_it(void)
 {
 	struct rights_thread t = { 0 };
-	return rights_threads((uint32_t)target, THREADS_FREEZE, 0, NULL, 0) != 1 ? 1 : state_of(target) != 't' ? 2 :
-	       rights_threads((uint32_t)target, THREADS_LIST, 0, &t, 1) != 1 || !t.registers_cnt ? 3 :
-	       rights_threads(0, THREADS_THAW, 0, NULL, 0) <= 0 ? 4 : state_of(target) == 't' ? 5 :
-	       rights_threads((uint32_t)other, THREADS_FREEZE, 0, NULL, 0) != -EPERM ? 6 : 0;
+	return rights_threads((uint32_t)target, THREADS_FREEZE, 0, NULL, 0) != 1                   ? 1
+	       : state_of(target) != 't'                                                           ? 2
+	       : rights_threads((uint32_t)target, THREADS_LIST, 0, &t, 1) != 1 || !t.registers_cnt ? 3
+	       : rights_threads(0, THREADS_THAW, 0, NULL, 0) <= 0                                  ? 4
+	       : state_of(target) == 't'                                                           ? 5
+	       : rights_threads((uint32_t)other, THREADS_FREEZE, 0, NULL, 0) != -EPERM             ? 6
+												   : 0;
 }
 
 /* One that says nothing, and one that asks all the time. */
@@ -217,11 +239,11 @@ static void expect_fine(int (*does)(void), bool stops)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define TEST(name, does, stops)                                                                    \
-	static void name(void **state)                                                             \
-	{                                                                                          \
-		(void)state;                                                                       \
-		expect_fine(does, stops);                                                          \
+#define TEST(name, does, stops)           \
+	static void name(void **state)    \
+	{                                 \
+		(void)state;              \
+		expect_fine(does, stops); \
 	}
 
 TEST(test_no_rights, has_nothing, false)
@@ -262,8 +284,8 @@ int main(void)
 	on_stack = frame;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_rights), cmocka_unit_test(test_its_process), cmocka_unit_test(test_other_processes),
-		cmocka_unit_test(test_no_probes), cmocka_unit_test(test_threads), cmocka_unit_test(test_stops),
-		cmocka_unit_test(test_goes_on), cmocka_unit_test(test_crash), cmocka_unit_test(test_ends_together),
+		cmocka_unit_test(test_no_probes), cmocka_unit_test(test_threads),     cmocka_unit_test(test_stops),
+		cmocka_unit_test(test_goes_on),   cmocka_unit_test(test_crash),       cmocka_unit_test(test_ends_together),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* session/typing: which first words are types. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heapview/typing: which first words are types. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,8 @@
 
 #include "heapview/typing.h"
 
-static const char list[] = "{0 - 0}: Nil\n{1 - 6}: Reference\n  {1 - 1}: String\n  {2 - 2}: Foo\n  {3 - 3}: Bar\n{9 - 9}: Int32\n";
+static const char list[] =
+	"{0 - 0}: Nil\n{1 - 6}: Reference\n  {1 - 1}: String\n  {2 - 2}: Foo\n  {3 - 3}: Bar\n{9 - 9}: Int32\n";
 
 static void begin(struct typing *t, struct types *types, struct fields *fields, const char *text)
 {
@@ -92,7 +94,9 @@ static void test_settle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_with_list), cmocka_unit_test(test_without_list), cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_with_list),
+		cmocka_unit_test(test_without_list),
+		cmocka_unit_test(test_settle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

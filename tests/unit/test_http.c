@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Unit tests of http: what a request may say, and pages over a source whose processes have hostile names. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,14 +30,30 @@ static void test_routes(void **state)
 		const char *uri;
 		enum route route;
 	} known[] = {
-		{ "/", ROUTE_PAGE }, { "/style.css", ROUTE_STYLE }, { "/report?pid=7", ROUTE_REPORT },
-		{ "/debug/pprof/", ROUTE_INDEX }, { "/debug/pprof", ROUTE_INDEX }, { "/debug/pprof/heap", ROUTE_HEAP },
-		{ "/debug/pprof/allocs", ROUTE_ALLOCS }, { "/debug/pprof/delta_heap", ROUTE_DELTA_HEAP },
-		{ "/metrics", ROUTE_METRICS }, { "/sd?", ROUTE_SD }, { "/-/healthy?x", ROUTE_HEALTHY },
+		{ "/", ROUTE_PAGE },
+		{ "/style.css", ROUTE_STYLE },
+		{ "/report?pid=7", ROUTE_REPORT },
+		{ "/debug/pprof/", ROUTE_INDEX },
+		{ "/debug/pprof", ROUTE_INDEX },
+		{ "/debug/pprof/heap", ROUTE_HEAP },
+		{ "/debug/pprof/allocs", ROUTE_ALLOCS },
+		{ "/debug/pprof/delta_heap", ROUTE_DELTA_HEAP },
+		{ "/metrics", ROUTE_METRICS },
+		{ "/sd?", ROUTE_SD },
+		{ "/-/healthy?x", ROUTE_HEALTHY },
 		{ "/-/ready?pid=x", ROUTE_READY },
 	};
-	static const char *const strange[] = { "", "//", "*", "/metrics/", "/METRICS", "/debug/pprof/profile", "/debug/pprof/cmdline",
-					       "/%6detrics", "http://localhost/metrics", "/debug/pprof/../pprof/heap", "/sd#x" };
+	static const char *const strange[] = { "",
+					       "//",
+					       "*",
+					       "/metrics/",
+					       "/METRICS",
+					       "/debug/pprof/profile",
+					       "/debug/pprof/cmdline",
+					       "/%6detrics",
+					       "http://localhost/metrics",
+					       "/debug/pprof/../pprof/heap",
+					       "/sd#x" };
 	struct request r;
 	(void)state;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -50,9 +67,28 @@ static void test_routes(void **state)
 static void test_parameters(void **state)
 {
 	static const char *const bad[] = {
-		"pid=", "pid", "pid=0", "pid=-1", "pid=+1", "pid= 1", "pid=0x10", "pid=1.5", "pid=%31", "pid=2147483648",
-		"pid=18446744073709551617", "pid=1&pid=2", "seconds=0", "seconds=301", "seconds=1e2", "seconds=x&seconds=5",
-		"seconds=", "samples=", "samples=-1", "debug=1", "debug=x", "x=1&&debug=2",
+		"pid=",
+		"pid",
+		"pid=0",
+		"pid=-1",
+		"pid=+1",
+		"pid= 1",
+		"pid=0x10",
+		"pid=1.5",
+		"pid=%31",
+		"pid=2147483648",
+		"pid=18446744073709551617",
+		"pid=1&pid=2",
+		"seconds=0",
+		"seconds=301",
+		"seconds=1e2",
+		"seconds=x&seconds=5",
+		"seconds=",
+		"samples=",
+		"samples=-1",
+		"debug=1",
+		"debug=x",
+		"x=1&&debug=2",
 	};
 	char uri[128];
 	struct request r;
@@ -74,13 +110,22 @@ static void test_parameters(void **state)
 
 static void test_hosts(void **state)
 {
-	static const char *const ours[] = { "localhost", "LocalHost:80", "127.0.0.1", "127.0.0.1:6060", "127.9.8.7:1", "[::1]",
-					    "[::1]:65535", "[0:0::1]:1" };
-	static const char *const others[] = { "example.com", "example.com:6060", "localhost.example.com", "127.0.0.1.example.com",
-					      "10.0.0.1", "0.0.0.0", "[::]", "[::ffff:10.0.0.1]", "localhost." };
-	static const char *const broken[] = { "", ":80", "localhost:", "localhost:x", "localhost:65536", "localhost:80:80", "[::1",
-					      "[::1]x", "[::1]:", "[]", "local host", "localhost\t", "localhost/", "user@localhost",
-					      "localhost\x1b", "[", "]", "[:]:" };
+	static const char *const ours[] = { "localhost",   "LocalHost:80", "127.0.0.1",   "127.0.0.1:6060",
+					    "127.9.8.7:1", "[::1]",        "[::1]:65535", "[0:0::1]:1" };
+	static const char *const others[] = { "example.com",
+					      "example.com:6060",
+					      "localhost.example.com",
+					      "127.0.0.1.example.com",
+					      "10.0.0.1",
+					      "0.0.0.0",
+					      "[::]",
+					      "[::ffff:10.0.0.1]",
+					      "localhost." };
+	static const char *const broken[] = {
+		"",       ":80", "localhost:", "localhost:x", "localhost:65536", "localhost:80:80", "[::1",          "[::1]x",
+		"[::1]:", "[]",  "local host", "localhost\t", "localhost/",      "user@localhost",  "localhost\x1b", "[",
+		"]",      "[:]:"
+	};
 	char huge[600];
 	(void)state;
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
@@ -102,12 +147,22 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 {
 	static const double history[] = { 0, NAN, -5, INFINITY, 10 };
 	size_t n = *(size_t *)ctx;
-	struct http_process evil = { .pid = 66, .comm = HOSTILE, .exe = "/bin/</small><script>", .live_bytes = 1e6,
-				     .live_error = 20480, .alloc_rate = NAN, .lost = 2, .lost_by = "ring<full 2", .history = history, .history_cnt = 5 };
+	struct http_process evil = { .pid = 66,
+				     .comm = HOSTILE,
+				     .exe = "/bin/</small><script>",
+				     .live_bytes = 1e6,
+				     .live_error = 20480,
+				     .alloc_rate = NAN,
+				     .lost = 2,
+				     .lost_by = "ring<full 2",
+				     .history = history,
+				     .history_cnt = 5 };
 	memset(evil.comm + 12, 'x', 4);
 	int rc = fn(fn_ctx, &evil);
 	for (size_t i = 0; !rc && i < n; i++) {
-		struct http_process p = { .pid = (uint32_t)(100 + i), .comm = "crowd", .live_bytes = (double)i,
+		struct http_process p = { .pid = (uint32_t)(100 + i),
+					  .comm = "crowd",
+					  .live_bytes = (double)i,
 					  .live_below = i % 500 == 5 ? 3 << 20 : 0 };
 		rc = fn(fn_ctx, &p);
 	}
@@ -116,12 +171,24 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 
 static int status(void *ctx, struct http_status *out)
 {
-	static const struct http_count counts[] = { { "hit", "malloc", "", 10 }, { "recorded", "alloc", "", 7 },
+	static const struct http_count counts[] = { { "hit", "malloc", "", 10 },
+						    { "recorded", "alloc", "", 7 },
 						    { "lost", "ring\"full\\", "the <ring> was full", 3 } };
 	(void)ctx;
-	*out = (struct http_status){ .on = true, .notice = "<i>" HOSTILE, .counts = counts, .counts_cnt = 3,
-				     .overhead = 0.25, .thinned = 2, .refused_processes = 5, .recording_s = 30, .age_s = 40, .keeps = true,
-				     .profiles_written = 4, .profiles_failed = 1, .profiles_stored = 9, .bytes_stored = 12345 };
+	*out = (struct http_status){ .on = true,
+				     .notice = "<i>" HOSTILE,
+				     .counts = counts,
+				     .counts_cnt = 3,
+				     .overhead = 0.25,
+				     .thinned = 2,
+				     .refused_processes = 5,
+				     .recording_s = 30,
+				     .age_s = 40,
+				     .keeps = true,
+				     .profiles_written = 4,
+				     .profiles_failed = 1,
+				     .profiles_stored = 9,
+				     .bytes_stored = 12345 };
 	return 0;
 }
 
@@ -237,8 +304,10 @@ static int try_listen(const char *address, bool insecure, struct http_listener *
 
 static void test_addresses(void **state)
 {
-	static const char *const bad[] = { "", "x", ":0", "6060x", "65536", "-1", "+5", " 5", "127.0.0.1", "127.0.0.1:", "host:1",
-					   "[::1]", "[::1:5", "::1:80", "127.0.0.1:80:80", "[127.0.0.1]:0" };
+	static const char *const bad[] = {
+		"",       "x",     ":0",     "6060x",  "65536",           "-1",           "+5", " 5", "127.0.0.1", "127.0.0.1:",
+		"host:1", "[::1]", "[::1:5", "::1:80", "127.0.0.1:80:80", "[127.0.0.1]:0"
+	};
 	struct http_listener got, again;
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -300,9 +369,16 @@ static void test_heads(void **state)
 		const char *text;
 		unsigned int status;
 	} heads[] = {
-		{ "", 0 }, { "GET / HTTP/1.1\r\n", 0 }, { "GET / HTTP/1.1\r\n\r", 0 }, { "GET / HTTP/1.1\r\n\r\n", 1 },
-		{ "GET / HTTP/1.1\n\n", 1 }, { "GET / HTTP/1.1\r\rx", 1 }, { "GET / HTTP/1.1\r\na: b\r\n\r\nbody", 1 },
-		{ "\r\n\r\nGET /", 400 }, { "\n", 400 }, { "\r", 400 },
+		{ "", 0 },
+		{ "GET / HTTP/1.1\r\n", 0 },
+		{ "GET / HTTP/1.1\r\n\r", 0 },
+		{ "GET / HTTP/1.1\r\n\r\n", 1 },
+		{ "GET / HTTP/1.1\n\n", 1 },
+		{ "GET / HTTP/1.1\r\rx", 1 },
+		{ "GET / HTTP/1.1\r\na: b\r\n\r\nbody", 1 },
+		{ "\r\n\r\nGET /", 400 },
+		{ "\n", 400 },
+		{ "\r", 400 },
 	};
 	char huge[REQUEST_HEAD_MAX];
 	(void)state;
@@ -329,8 +405,8 @@ static void test_heads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_routes), cmocka_unit_test(test_parameters), cmocka_unit_test(test_hosts),
-		cmocka_unit_test(test_page),   cmocka_unit_test(test_metrics),    cmocka_unit_test(test_sd),
+		cmocka_unit_test(test_routes),    cmocka_unit_test(test_parameters),      cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_page),      cmocka_unit_test(test_metrics),         cmocka_unit_test(test_sd),
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_local_addresses), cmocka_unit_test(test_heads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Maps within their shares of the memory that there is, and of some use whatever that is. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +37,9 @@ static void within_their_shares(void **state)
 	(void)state;
 	for (uint64_t memory = 32ull << 20; memory <= 4ull << 30; memory *= 2) {
 		for (uint64_t interval = 16; interval < 1 << 20; interval *= 64) {
-			struct probe_config c = { .interval = interval, .memory = memory, .ring_sz = probe_ring_share(memory, 64 << 20) };
+			struct probe_config c = { .interval = interval,
+						  .memory = memory,
+						  .ring_sz = probe_ring_share(memory, 64 << 20) };
 			assert_true(probe_sized(&c) < memory / 2);
 			assert_true(sizes_of(&c).sampled >= 4096 && sizes_of(&c).calls >= 1024 && sizes_of(&c).chunks >= 1);
 		}
@@ -62,7 +65,8 @@ static void processors_share_what_they_have(void **state)
 		struct probe_config c = { .interval = 512 << 10, .memory = 64ull << 20, .ring_sz = 4 << 20 };
 		struct sizes s = sizes_of(&c);
 		assert_true(s.accounts >= 256);
-		assert_true(s.accounts == 256 || (uint64_t)s.accounts * sizeof(struct alys_calls) * (uint64_t)processors <= c.memory / 100);
+		assert_true(s.accounts == 256 ||
+			    (uint64_t)s.accounts * sizeof(struct alys_calls) * (uint64_t)processors <= c.memory / 100);
 		assert_true(s.slots <= 512);
 	}
 	processors = 2;
@@ -71,7 +75,9 @@ static void processors_share_what_they_have(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_large_as_of_use), cmocka_unit_test(within_their_shares), cmocka_unit_test(small_for_one_helper),
+		cmocka_unit_test(as_large_as_of_use),
+		cmocka_unit_test(within_their_shares),
+		cmocka_unit_test(small_for_one_helper),
 		cmocka_unit_test(processors_share_what_they_have),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/tables over real BPF maps: what a walk would find there. Skipped where BPF cannot be used. */
 #include <setjmp.h>
 #include <errno.h>
@@ -48,8 +49,8 @@ static int open_shop(struct shop *s, uint64_t keep_ns)
 	*s = (struct shop){ .maps = { .keep_ns = keep_ns } };
 	s->maps.chunks = make_outer();
 	s->maps.specs = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_specs", 4, sizeof(struct alys_spec), ALYS_MAX_SPECS, NULL);
-	s->maps.mappings = bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_mappings", 4, sizeof(struct alys_mapping),
-					  ALYS_MAX_MAPPINGS, &shared);
+	s->maps.mappings =
+		bpf_map_create(BPF_MAP_TYPE_ARRAY, "t_mappings", 4, sizeof(struct alys_mapping), ALYS_MAX_MAPPINGS, &shared);
 	s->maps.map_lists = bpf_map_create(BPF_MAP_TYPE_HASH, "t_lists", 4, sizeof(struct alys_map_list), 64, NULL);
 	assert_true(s->maps.chunks >= 0 && s->maps.specs >= 0 && s->maps.mappings >= 0 && s->maps.map_lists >= 0);
 	s->tables = tables_new(&s->maps, &err);
@@ -59,12 +60,12 @@ static int open_shop(struct shop *s, uint64_t keep_ns)
 	return 0;
 }
 
-#define OPEN_SHOP(s, keep)                                                                         \
-	do {                                                                                       \
-		if (open_shop(s, keep)) {                                                          \
-			print_message("skipped: needs root\n");                                    \
-			skip();                                                                    \
-		}                                                                                  \
+#define OPEN_SHOP(s, keep)                                      \
+	do {                                                    \
+		if (open_shop(s, keep)) {                       \
+			print_message("skipped: needs root\n"); \
+			skip();                                 \
+		}                                               \
 	} while (0)
 
 static void close_shop(struct shop *s)

@@ -1,4 +1,5 @@
-/* session/command: programs of ours are held until they begin, and no longer. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch/command: programs of ours are held until they begin, and no longer. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

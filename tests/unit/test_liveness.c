@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* liveness: what collections free, by the order of records. The readings of marks are made up (tests/tests.mk wraps the reader's functions). */
 #include <errno.h>
 #include <setjmp.h>
@@ -32,11 +33,14 @@ static uint64_t object(int i)
 static struct mark_reading *reading(uint64_t serial)
 {
 	struct mark_reading *r = calloc(1, sizeof(*r));
-	*r = (struct mark_reading){ .tgid = TGID, .serial = serial, .gc_no = (uint32_t)reader.counter, .until_ns = reader.until_ns, .good = true };
+	*r = (struct mark_reading){
+		.tgid = TGID, .serial = serial, .gc_no = (uint32_t)reader.counter, .until_ns = reader.until_ns, .good = true
+	};
 	r->heap = (struct boehm_heap){ .blocks_cnt = 1, .marks_cnt = 64, .gc_no = reader.counter, .heap_bytes = 4096 };
 	r->heap.blocks = calloc(1, sizeof(*r->heap.blocks));
 	r->heap.marks = calloc(1, r->heap.marks_cnt);
-	r->heap.blocks[0] = (struct heap_block){ .addr = BASE, .bytes = BOEHM_BLOCK, .size = 64, .objects = 64, .kind = HEAP_NORMAL };
+	r->heap.blocks[0] =
+		(struct heap_block){ .addr = BASE, .bytes = BOEHM_BLOCK, .size = 64, .objects = 64, .kind = HEAP_NORMAL };
 	for (int i = 0; i < 64; i++)
 		r->heap.marks[i] = reader.marked >> i & 1;
 	return r;
@@ -114,7 +118,9 @@ static enum heap_origin origin(void *ctx, struct proc_id of)
 static int set_up(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
-	const struct liveness_ops ops = { .ctx = s, .event = on_event, .older = on_older, .origin = origin, .part = "what was sampled" };
+	const struct liveness_ops ops = {
+		.ctx = s, .event = on_event, .older = on_older, .origin = origin, .part = "what was sampled"
+	};
 	memset(&reader, 0, sizeof(reader));
 	reader.facts.state = MARKS_READY;
 	reader.there = true;
@@ -133,7 +139,9 @@ static int tear_down(void **state)
 
 static void allocate(struct scene *s, int i)
 {
-	const struct event e = { .kind = EVENT_ALLOC, .flags = EVENT_F_GC, .proc = proc, .addr = object(i), .size = 50, .time_ns = ++s->now };
+	const struct event e = {
+		.kind = EVENT_ALLOC, .flags = EVENT_F_GC, .proc = proc, .addr = object(i), .size = 50, .time_ns = ++s->now
+	};
 	assert_int_equal(liveness_event(s->l, TGID, &e), 0);
 }
 
@@ -145,7 +153,9 @@ static void release(struct scene *s, int i)
 
 static void phase(struct scene *s, enum intake_phase which, uint32_t gc_no)
 {
-	const struct intake_collection c = { .who = { .tgid = TGID, .time_ns = ++s->now }, .phase = which, .gc_no = gc_no, .serial = s->serial };
+	const struct intake_collection c = {
+		.who = { .tgid = TGID, .time_ns = ++s->now }, .phase = which, .gc_no = gc_no, .serial = s->serial
+	};
 	const struct event e = { .kind = EVENT_GC, .flags = EVENT_F_GC, .proc = proc, .time_ns = s->now, .gc_no = gc_no };
 	assert_int_equal(liveness_collection(s->l, &c, &e), 0);
 }

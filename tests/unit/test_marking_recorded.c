@@ -1,4 +1,5 @@
-/* boehm/recorded: against a plain model, on heaps made up by hand. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* marking/recorded: against a plain model, on heaps made up by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,8 +27,12 @@ static struct boehm_heap made_heap(size_t blocks, uint64_t size, uint8_t kind, c
 	h.pages_cnt = blocks;
 	memcpy(h.marks, marks, h.marks_cnt);
 	for (size_t i = 0; i < blocks; i++) {
-		h.blocks[i] = (struct heap_block){ .addr = BASE + i * BOEHM_BLOCK, .bytes = BOEHM_BLOCK, .size = size,
-						   .objects = each, .marks = i * each, .kind = kind };
+		h.blocks[i] = (struct heap_block){ .addr = BASE + i * BOEHM_BLOCK,
+						   .bytes = BOEHM_BLOCK,
+						   .size = size,
+						   .objects = each,
+						   .marks = i * each,
+						   .kind = kind };
 		h.pages[i] = (uint32_t)i + 1;
 	}
 	return h;

@@ -1,4 +1,5 @@
-/* boehm/unknown, risen and copy: on heaps made up by hand. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* marking/unknown, risen and copy: on heaps made up by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,15 +9,15 @@
 
 #include <cmocka.h>
 
-#include "marking/copy.h"
-#include "marking/risen.h"
+#include "marking/heap_copy.h"
+#include "marking/resurrected.h"
 #include "marking/unknown.h"
 
 #define BASE 0x7f1234000000ull
 #define CODE 0x7f9900000000ull
-#define LINKS BASE                      /* a block of entries, 32 bytes */
-#define SMALL (BASE + BOEHM_BLOCK)      /* of objects of 144: a table of 16 places */
-#define PLAIN (BASE + 2 * BOEHM_BLOCK)  /* the program's own, 48 bytes */
+#define LINKS BASE                     /* a block of entries, 32 bytes */
+#define SMALL (BASE + BOEHM_BLOCK)     /* of objects of 144: a table of 16 places */
+#define PLAIN (BASE + 2 * BOEHM_BLOCK) /* the program's own, 48 bytes */
 #define BLOCKS 3
 
 struct shop {
@@ -46,8 +47,13 @@ static void set_up(struct boehm_heap *h)
 	h->pages = calloc(BLOCKS, sizeof(*h->pages));
 	for (size_t i = 0; i < BLOCKS; i++) {
 		uint32_t each = (uint32_t)(BOEHM_BLOCK / sizes[i]);
-		h->blocks[i] = (struct heap_block){ .addr = BASE + i * BOEHM_BLOCK, .bytes = BOEHM_BLOCK, .size = sizes[i],
-						    .objects = each, .marks = h->marks_cnt, .kind = HEAP_NORMAL, .last_reclaimed = 3 };
+		h->blocks[i] = (struct heap_block){ .addr = BASE + i * BOEHM_BLOCK,
+						    .bytes = BOEHM_BLOCK,
+						    .size = sizes[i],
+						    .objects = each,
+						    .marks = h->marks_cnt,
+						    .kind = HEAP_NORMAL,
+						    .last_reclaimed = 3 };
 		h->marks_cnt += each;
 		h->pages[i] = (uint32_t)i + 1;
 	}
@@ -303,7 +309,7 @@ static void test_a_copy_takes_the_place_of_a_process(void **state)
 	close_shop(&s);
 }
 
-static void next_reading(struct risen *r, uint64_t gc_no, uint16_t swept, const uint64_t *marked, size_t cnt)
+static void next_reading(struct resurrected *r, uint64_t gc_no, uint16_t swept, const uint64_t *marked, size_t cnt)
 {
 	struct boehm_heap h;
 	set_up(&h);
@@ -312,14 +318,14 @@ static void next_reading(struct risen *r, uint64_t gc_no, uint16_t swept, const 
 		h.blocks[i].last_reclaimed = swept;
 	for (size_t i = 0; i < cnt; i++)
 		mark(&h, marked[i]);
-	assert_int_equal(risen_note(r, &h), 0);
+	assert_int_equal(resurrected_note(r, &h), 0);
 	boehm_heap_free(&h);
 }
 
 static void test_garbage_that_was_never_swept(void **state)
 {
 	(void)state;
-	struct risen r = { 0 };
+	struct resurrected r = { 0 };
 	const uint64_t both[] = { PLAIN, PLAIN + 48 };
 	next_reading(&r, 10, 3, both, 1);
 	assert_int_equal(r.objects.count, 0);
@@ -332,7 +338,7 @@ static void test_garbage_that_was_never_swept(void **state)
 	next_reading(&r, 15, 13, both, 1);
 	next_reading(&r, 16, 15, both, 2); /* swept since it died: another one */
 	assert_int_equal(r.objects.count, 0);
-	risen_free(&r);
+	resurrected_free(&r);
 }
 
 int main(void)

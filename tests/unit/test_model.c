@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model: the rules of the live heap, one scenario each, and a random run against a simple oracle. */
 #include <math.h>
 #include <setjmp.h>
@@ -34,9 +35,8 @@ static struct applied apply(struct heap *h, struct event e)
 #define APPLY(...) apply(h, (struct event){ __VA_ARGS__ })
 #define ALLOC(t, a, sz, st) APPLY(.kind = EVENT_ALLOC, .time_ns = t, .addr = a, .size = sz, .stack = { st })
 #define FREE(t, a) APPLY(.kind = EVENT_FREE, .time_ns = t, .addr = a)
-#define REALLOC(t, enter, old, a, sz, st)                                                       \
-	APPLY(.kind = EVENT_REALLOC, .time_ns = t, .enter_ns = enter, .old_addr = old, .addr = a, \
-	      .size = sz, .stack = { st })
+#define REALLOC(t, enter, old, a, sz, st) \
+	APPLY(.kind = EVENT_REALLOC, .time_ns = t, .enter_ns = enter, .old_addr = old, .addr = a, .size = sz, .stack = { st })
 
 static struct snapshot look(struct heap *h)
 {
@@ -109,8 +109,8 @@ static void test_child_frees_what_its_parent_had(void **state)
 	FREE(6, 0x10); /* the child has it still */
 	FREE_IN(2, 7, 0x10);
 	assert_frees(h, 1, 0);
-	FREE_IN(2, 8, 0x10); /* twice */
-	FREE_IN(2, 9, 0x20); /* gone before the fork */
+	FREE_IN(2, 8, 0x10);  /* twice */
+	FREE_IN(2, 9, 0x20);  /* gone before the fork */
 	FREE_IN(2, 10, 0x30); /* not there yet */
 	assert_frees(h, 1, 3);
 	assert_live(h, 1, 8);
@@ -298,8 +298,7 @@ static void test_sampled(void **state)
 	assert_true(event_weight(&refill) == 128 * sample_weight(4096, 65536));
 	refill.batch = refill.span = 0;
 	assert_true(event_weight(&refill) == sample_weight(32, 65536));
-	struct applied a = APPLY(.kind = EVENT_ALLOC, .time_ns = 1, .addr = 0x10, .size = 100,
-				 .interval = 1000);
+	struct applied a = APPLY(.kind = EVENT_ALLOC, .time_ns = 1, .addr = 0x10, .size = 100, .interval = 1000);
 	assert_true(a.weight == w);
 	struct snapshot s = look(h);
 	assert_true(s.facts.sampled);
@@ -353,9 +352,7 @@ static void test_against_oracle(void **state)
 		uint64_t a = (uint64_t)random() % 511 + 1, n = (uint64_t)random() % 1000 + 1;
 		uint64_t old = (uint64_t)random() % 511 + 1;
 		switch (random() % 3) {
-		case 0:
-			ALLOC(t, a, n, (uint32_t)(a % 10));
-			break;
+		case 0: ALLOC(t, a, n, (uint32_t)(a % 10)); break;
 		case 1:
 			FREE(t, a);
 			n = 0;
@@ -415,9 +412,10 @@ static void test_idle_rows_become_one(void **state)
 static void test_carried_over(void **state)
 {
 	struct heap *h = *state;
-	APPLY(.kind = EVENT_ALLOC, .flags = EVENT_F_CARRIED, .time_ns = 100, .enter_ns = 7, .addr = 0x10, .size = 64, .stack = { 3 });
-	APPLY(.kind = EVENT_ALLOC, .flags = EVENT_F_CARRIED, .time_ns = 100, .enter_ns = 9, .addr = 0x20, .size = 1, .stack = { 3 },
-	      .interval = 10);
+	APPLY(.kind = EVENT_ALLOC, .flags = EVENT_F_CARRIED, .time_ns = 100, .enter_ns = 7, .addr = 0x10, .size = 64,
+	      .stack = { 3 });
+	APPLY(.kind = EVENT_ALLOC, .flags = EVENT_F_CARRIED, .time_ns = 100, .enter_ns = 9, .addr = 0x20, .size = 1,
+	      .stack = { 3 }, .interval = 10);
 	assert_live(h, 2, 65);
 	struct snapshot s = look(h);
 	assert_int_equal(s.all.alloc_cnt, 0);

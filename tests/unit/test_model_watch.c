@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model: what heap_watch adds, each against a plain computation of the same on a random run. */
 #include <math.h>
 #include <setjmp.h>
@@ -39,9 +40,8 @@ static void apply(struct heap *h, struct event e)
 #define APPLY(...) apply(h, (struct event){ __VA_ARGS__ })
 #define ALLOC(t, a, sz, st) APPLY(.kind = EVENT_ALLOC, .time_ns = t, .tid = 1, .addr = a, .size = sz, .stack = { st })
 #define FREE(t, a) APPLY(.kind = EVENT_FREE, .time_ns = t, .tid = 1, .addr = a)
-#define REALLOC(t, old, a, sz, st)                                                                 \
-	APPLY(.kind = EVENT_REALLOC, .time_ns = t, .tid = 1, .old_addr = old, .addr = a, .size = sz, \
-	      .stack = { st })
+#define REALLOC(t, old, a, sz, st) \
+	APPLY(.kind = EVENT_REALLOC, .time_ns = t, .tid = 1, .old_addr = old, .addr = a, .size = sz, .stack = { st })
 
 static void assert_double(double a, double b)
 {
@@ -219,8 +219,8 @@ static void test_error_of_growth(void **state)
 		uint64_t stack = 3 * (proc - 1) + 1 + i % 3;
 		double est = (double)size * sample_weight(size, 1000);
 		blocks[i] = (struct lived){ .born = now, .stack = stack, .var = est * (est - (double)size) };
-		APPLY(.kind = EVENT_ALLOC, .time_ns = now, .addr = 0x10 + i, .size = size, .stack = { stack },
-		      .interval = 1000, .proc = { proc });
+		APPLY(.kind = EVENT_ALLOC, .time_ns = now, .addr = 0x10 + i, .size = size, .stack = { stack }, .interval = 1000,
+		      .proc = { proc });
 		uint64_t old = (uint64_t)rand() % (i + 1), of = old < RUN / 2 ? 1 + old % 2 : 1;
 		if (!blocks[old].died && (of == 1 || i < RUN / 2)) {
 			APPLY(.kind = EVENT_FREE, .time_ns = now, .addr = 0x10 + old, .proc = { of });
@@ -379,8 +379,7 @@ static void write_ends(void *ctx, const struct life *life, enum life_end how, co
 {
 	char *story = ctx;
 	assert_true((e == NULL) == (how == LIFE_LEFT));
-	snprintf(story + strlen(story), 200 - strlen(story), "%u:%d%s ", life->tag, (int)how,
-		 life->temporary ? "t" : "");
+	snprintf(story + strlen(story), 200 - strlen(story), "%u:%d%s ", life->tag, (int)how, life->temporary ? "t" : "");
 }
 
 static void listener_hears_how_lives_end(void **state)
@@ -406,8 +405,8 @@ static void listener_hears_how_lives_end(void **state)
 	for (size_t i = 0; i < sizeof(script) / sizeof(script[0]); i++)
 		assert_int_equal(heap_apply(h, &script[i], NULL), 0);
 	heap_tell_left(h);
-	snprintf(want, sizeof(want), "1:%dt 2:%d 3:%d 4:%d 5:%d 6:%d 7:%d ", LIFE_FREED, LIFE_MISSED, LIFE_MOVED,
-		 LIFE_EXEC, LIFE_EXIT, LIFE_FREED, LIFE_LEFT);
+	snprintf(want, sizeof(want), "1:%dt 2:%d 3:%d 4:%d 5:%d 6:%d 7:%d ", LIFE_FREED, LIFE_MISSED, LIFE_MOVED, LIFE_EXEC,
+		 LIFE_EXIT, LIFE_FREED, LIFE_LEFT);
 	assert_string_equal(story, want);
 }
 

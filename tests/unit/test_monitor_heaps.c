@@ -1,4 +1,5 @@
-/* session/heaps and session/limits: a heap for each process, thinned without bias; the ladder of limits. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* monitor/heaps and monitor/limits: a heap for each process, thinned without bias; the ladder of limits. */
 #include <setjmp.h>
 #include <math.h>
 #include <stdarg.h>
@@ -16,8 +17,13 @@
 
 static void put(struct heaps *h, uint32_t proc, uint32_t stack, uint64_t addr, uint64_t interval)
 {
-	struct event e = { .kind = EVENT_ALLOC, .proc = { proc }, .stack = { stack }, .addr = addr, .size = SIZE,
-			   .interval = interval, .time_ns = addr };
+	struct event e = { .kind = EVENT_ALLOC,
+			   .proc = { proc },
+			   .stack = { stack },
+			   .addr = addr,
+			   .size = SIZE,
+			   .interval = interval,
+			   .time_ns = addr };
 	assert_int_equal(heaps_apply(h, &e), 0);
 }
 
@@ -192,7 +198,9 @@ static void live_blocks_come_back_as_events(void **state)
 
 static enum limits_step step(struct limits *l, uint64_t second, uint64_t memory, double overhead)
 {
-	struct limits_use u = { .now_ns = (second + 1) * 1000000000ull, .memory = memory, .overhead = overhead, .samples = overhead };
+	struct limits_use u = {
+		.now_ns = (second + 1) * 1000000000ull, .memory = memory, .overhead = overhead, .samples = overhead
+	};
 	return limits_next(l, &u);
 }
 
@@ -291,7 +299,7 @@ static void overhead_lowers_the_rate(void **state)
 	limits_set_interval(&l, 4096);
 	assert_int_equal(step(&l, 0, 1, 1.9), LIMITS_FINE);
 	assert_int_equal(step(&l, 1, 1, 2.1), LIMITS_COARSEN);
-	assert_int_equal(step(&l, 3, 1, 2.1), LIMITS_FINE); /* what that saves is not seen yet */
+	assert_int_equal(step(&l, 3, 1, 2.1), LIMITS_FINE);   /* what that saves is not seen yet */
 	assert_int_equal(step(&l, 100, 1, 1.5), LIMITS_FINE); /* twice of it would be too much again */
 	assert_int_equal(step(&l, 101, 1, 0.5), LIMITS_REFINE);
 	assert_int_equal(l.interval, 4096);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Old traces put right: each frame once, however many mappings and stacks there are. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +20,18 @@ static struct elf *shared_page(void)
 		Elf64_Ehdr eh;
 		Elf64_Phdr ph[2];
 	} file = {
-		.eh = { .e_ident = ELFMAG, .e_machine = EM_X86_64, .e_type = ET_DYN, .e_phoff = sizeof(Elf64_Ehdr),
-			.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2 },
+		.eh = { .e_ident = ELFMAG,
+			.e_machine = EM_X86_64,
+			.e_type = ET_DYN,
+			.e_phoff = sizeof(Elf64_Ehdr),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_phnum = 2 },
 		.ph = { { .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x200000, .p_filesz = 0x5d0, .p_memsz = 0x5d0 },
-			{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5d0, .p_vaddr = 0x2015d0, .p_filesz = 0x2000,
+			{ .p_type = PT_LOAD,
+			  .p_flags = PF_R | PF_X,
+			  .p_offset = 0x5d0,
+			  .p_vaddr = 0x2015d0,
+			  .p_filesz = 0x2000,
 			  .p_memsz = 0x2000 } },
 	};
 	file.eh.e_ident[EI_CLASS] = ELFCLASS64;
@@ -35,7 +44,11 @@ static void fill(struct catalog *c)
 {
 	for (uint32_t i = 1; i <= MANY; i++) {
 		const uint64_t start = i * 0x10000ull;
-		const struct mapping m = { .id = { i }, .proc = { 1 }, .module = { 1 + i % 2 }, .start = start, .end = start + 0x3000,
+		const struct mapping m = { .id = { i },
+					   .proc = { 1 },
+					   .module = { 1 + i % 2 },
+					   .start = start,
+					   .end = start + 0x3000,
 					   .bias = start - 0x200000 };
 		const struct frame frames[] = { { { 0 }, 0x77 }, { { i }, 0x200600 }, { { i % MANY + 1 }, 0x200700 } };
 		const struct stack s = { .id = { i }, .proc = { 1 }, .n = 3, .frames = frames };

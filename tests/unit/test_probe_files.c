@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe/files: numbers in the kernel's tables, however many files come and go; probe/leaving: who
+ * kernel/files: numbers in the kernel's tables, however many files come and go; probe/detaching: who
  * still sees calls.
  */
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "probe/leaving.h"
+#include "probe/detaching.h"
 
 #define SITES 30
 
@@ -123,8 +124,7 @@ static void test_equal_collectors(void **state)
 /* A descriptor whose close waits until somebody reads what was sent: into *reader. */
 static int slow_to_close(int *reader)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct linger patient = { .l_onoff = 1, .l_linger = 600 };
 	socklen_t len = sizeof(at);
 	static const char junk[65536];
@@ -160,28 +160,26 @@ static void test_leaving(void **state)
 		{ .tgid = 5, .file = file, .fd = slow_to_close(&readers[0]) },
 		{ .tgid = 0, .file = other, .fd = slow_to_close(&readers[1]) },
 	};
-	leaving_put(list, 2);
-	assert_true(leaving_holds(file, 5));
-	assert_true(leaving_holds(file, 0));
-	assert_false(leaving_holds(file, 6));
-	assert_true(leaving_holds(other, 6)); /* it sees all */
-	leaving_await_of(file, 6);
+	detaching_put(list, 2);
+	assert_true(detaching_holds(file, 5));
+	assert_true(detaching_holds(file, 0));
+	assert_false(detaching_holds(file, 6));
+	assert_true(detaching_holds(other, 6)); /* it sees all */
+	detaching_await_of(file, 6);
 	read_all(readers[0]);
-	leaving_await_of(file, 5);
-	assert_false(leaving_holds(file, 0));
-	assert_true(leaving_holds(other, 0));
+	detaching_await_of(file, 5);
+	assert_false(detaching_holds(file, 0));
+	assert_true(detaching_holds(other, 0));
 	read_all(readers[1]);
-	leaving_await();
-	assert_false(leaving_holds(other, 0));
+	detaching_await();
+	assert_false(detaching_holds(other, 0));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files_come_and_go),
-		cmocka_unit_test(test_numbers_wait_long),
-		cmocka_unit_test(test_ended_trials),
-		cmocka_unit_test(test_equal_collectors),
+		cmocka_unit_test(test_files_come_and_go), cmocka_unit_test(test_numbers_wait_long),
+		cmocka_unit_test(test_ended_trials),      cmocka_unit_test(test_equal_collectors),
 		cmocka_unit_test(test_leaving),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

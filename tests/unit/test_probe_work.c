@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe/sites: the libraries at work. Each function is called under ptrace with breakpoints on all
+ * sites: the libraries at work. Each function is called under ptrace with breakpoints on all
  * sites, and what they show is compared with what the calls took and returned.
  */
 #include <setjmp.h>
@@ -112,10 +113,10 @@ static int child(const char *library)
 		if (!fn[i % CALLS])
 			continue;
 		for (int k = 0; k < 4; k++)
-			a[k] = c->arg[k] == SZ   ? sizes[i / CALLS] :
-			       c->arg[k] == PREV ? (uint64_t)prev :
-			       c->arg[k] == OUT  ? (uint64_t)&out :
-						   (uint64_t)c->arg[k];
+			a[k] = c->arg[k] == SZ     ? sizes[i / CALLS]
+			       : c->arg[k] == PREV ? (uint64_t)prev
+			       : c->arg[k] == OUT  ? (uint64_t)&out
+						   : (uint64_t)c->arg[k];
 		uint64_t (*f)(uint64_t, uint64_t, uint64_t, uint64_t) =
 			(uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t))fn[i % CALLS];
 		sh->first[i] = a[0];
@@ -141,7 +142,7 @@ struct watch {
 	struct map entries, exits; /* address in the child -> index + 1 */
 	struct map bytes;          /* address -> the byte under the breakpoint */
 	struct shared *sh;
-	size_t call;               /* the one that pending belongs to */
+	size_t call; /* the one that pending belongs to */
 	struct pending wait;
 	unsigned int entered[ROUNDS], left[ROUNDS];
 	uint64_t seen[ROUNDS];
@@ -192,7 +193,7 @@ static uint64_t argument(const struct user_regs_struct *r, unsigned int n)
 static uint64_t result_in(const struct user_regs_struct *r, unsigned int reg)
 {
 	const unsigned long long regs[] = { r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->r8,
-					    r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15 };
+					    r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15 };
 	return regs[reg];
 }
 
@@ -328,8 +329,8 @@ static void check_calls(const struct watch *w, unsigned int *made)
 		if (!w->left[i] && s && s->lost)
 			continue;
 		if (w->left[i] != 1 || w->seen[i] != w->sh->result[i])
-			fail_msg("%s(%zu): %u exits, %" PRIx64 " instead of %" PRIx64, symbol, sizes[i / CALLS],
-				 w->left[i], w->seen[i], w->sh->result[i]);
+			fail_msg("%s(%zu): %u exits, %" PRIx64 " instead of %" PRIx64, symbol, sizes[i / CALLS], w->left[i],
+				 w->seen[i], w->sh->result[i]);
 	}
 }
 

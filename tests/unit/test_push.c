@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Unit tests of push: what is sent, byte by byte, and what the queue drops when nobody takes it. */
 #include <errno.h>
 #include <setjmp.h>
@@ -25,9 +26,10 @@ static void check_body(enum push_kind kind, const char *comm, const char *bytes,
 	buf_free(&pprof);
 }
 
-#define PYROSCOPE(comm, data)                                                                      \
+#define PYROSCOPE(comm, data)                                                                                                 \
 	"{\"series\":[{\"labels\":[{\"name\":\"__name__\",\"value\":\"memory\"},{\"name\":\"service_name\",\"value\":\"" comm \
-	"\"},{\"name\":\"pid\",\"value\":\"7\"},{\"name\":\"__delta__\",\"value\":\"false\"}],\"samples\":[{\"rawProfile\":\"" data "\"}]}]}"
+	"\"},{\"name\":\"pid\",\"value\":\"7\"},{\"name\":\"__delta__\",\"value\":\"false\"}],\"samples\":[{\"rawProfile\":"  \
+	"\"" data "\"}]}]}"
 
 static void check_json(const char *comm, const char *bytes, size_t n, const char *expected)
 {
@@ -46,15 +48,18 @@ static void test_bodies(void **state)
 }
 
 /* The numbers in front are lengths: of all behind, of the series, of its labels, of each of them. */
-#define PARCA_LABELS(comm_field_sz, comm) \
-	"\x0a\x12\x0a\x08__name__\x12\x06memory" "\x0a" comm_field_sz "\x0a\x0cservice_name\x12" comm \
-	"\x0a\x08\x0a\x03pid\x12\x01" "7"
+#define PARCA_LABELS(comm_field_sz, comm)                                                  \
+	"\x0a\x12\x0a\x08__name__\x12\x06memory"                                           \
+	"\x0a" comm_field_sz "\x0a\x0cservice_name\x12" comm "\x0a\x08\x0a\x03pid\x12\x01" \
+	"7"
 
 static void test_messages(void **state)
 {
 	static const char small[] = "\0\0\0\0\x40\x12\x3e\x0a\x34" PARCA_LABELS("\x14", "\x04shop") "\x12\x06\x0a\x04M\0n\n";
-	static const char hostile[] = "\0\0\0\0\x3f\x12\x3d\x0a\x35" PARCA_LABELS("\x15", "\x05x\\x1b") "\x12\x04\x0a\x02" "ab";
-	static const char head[] = "\0\0\0\x01\x6b\x12\xe8\x02\x0a\x34" PARCA_LABELS("\x14", "\x04shop") "\x12\xaf\x02\x0a\xac\x02";
+	static const char hostile[] = "\0\0\0\0\x3f\x12\x3d\x0a\x35" PARCA_LABELS("\x15", "\x05x\\x1b") "\x12\x04\x0a\x02"
+													"ab";
+	static const char head[] =
+		"\0\0\0\x01\x6b\x12\xe8\x02\x0a\x34" PARCA_LABELS("\x14", "\x04shop") "\x12\xaf\x02\x0a\xac\x02";
 	char large[sizeof(head) - 1 + 300];
 	(void)state;
 	check_body(PUSH_PARCA, "shop", "M\0n\n", 4, small, sizeof(small) - 1);
@@ -101,8 +106,17 @@ static void test_queue_is_bounded(void **state)
 
 static void test_addresses(void **state)
 {
-	static const char *const bad[] = { "", "x", "http://", "http://?", "http://h/?q", "http://h/#f", "ftp://h", "file:///etc/passwd",
-					   "http://a b/", "HTTP//h", "https://h:99999999/" };
+	static const char *const bad[] = { "",
+					   "x",
+					   "http://",
+					   "http://?",
+					   "http://h/?q",
+					   "http://h/#f",
+					   "ftp://h",
+					   "file:///etc/passwd",
+					   "http://a b/",
+					   "HTTP//h",
+					   "https://h:99999999/" };
 	struct err err;
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

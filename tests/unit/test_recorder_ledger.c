@@ -1,4 +1,5 @@
-/* recorder/ledger: hits = recorded + set aside + lost, of a recording that goes on, of one that is over, and of each of its files. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder/ledger: hits = recorded + skipped + lost, of a recording that goes on, of one that is over, and of each of its files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,7 @@ static int tear_down(void **state)
 static void assert_law(const struct catalog *c)
 {
 	assert_int_equal(catalog_sum(c, COUNT_HIT),
-			 catalog_sum(c, COUNT_RECORDED) + catalog_sum(c, COUNT_ASIDE) + catalog_sum(c, COUNT_LOST));
+			 catalog_sum(c, COUNT_RECORDED) + catalog_sum(c, COUNT_SKIPPED) + catalog_sum(c, COUNT_LOST));
 }
 
 static void test_unread_is_late_and_then_lost(void **state)
@@ -72,7 +73,7 @@ static void test_unread_is_late_and_then_lost(void **state)
 	ledger_publish(&s->ledger, &s->in, 1);
 	assert_law(c);
 	assert_int_equal(catalog_sum(c, COUNT_RECORDED), 60);
-	assert_int_equal(catalog_sum(c, COUNT_ASIDE), 7 + 20);
+	assert_int_equal(catalog_sum(c, COUNT_SKIPPED), 7 + 20);
 	assert_int_equal(catalog_sum(c, COUNT_LOST), 13);
 	s->in.over = true;
 	s->in.own.foreign = 4; /* these were read, and are nobody's */
@@ -183,7 +184,7 @@ static void test_each_file_adds_up(void **state)
 
 	s->h.writer = new_file(&fds[1]);
 	s->ledger.account = before;
-	s->in.kernel.n[ALYS_ST_FAILED] += 3;     /* these three */
+	s->in.kernel.n[ALYS_ST_FAILED] += 3;  /* these three */
 	s->in.own.written[EVENT_ALLOC] += 15; /* all that had been in the ring */
 	s->in.own.written[EVENT_FREE] += 5;
 	s->in.kernel.n[ALYS_ST_HIT_ALLOC] += 8;

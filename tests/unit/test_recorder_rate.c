@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/rate: samples become fewer while the reader is behind, and come back when it is not. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +31,7 @@ static void test_slower_and_faster(void **state)
 	assert_int_equal(look(&r, 100, RING / 2, 11 * SECOND), 200);
 	assert_int_equal(look(&r, 100, RING, 11 * SECOND + SECOND / 20), 200); /* it gets a moment to catch up */
 	assert_int_equal(look(&r, 100, RING, 11 * SECOND + SECOND / 5), 400);
-	assert_int_equal(look(&r, 100, 0, 12 * SECOND), 400); /* calm, but not long yet */
+	assert_int_equal(look(&r, 100, 0, 12 * SECOND), 400);         /* calm, but not long yet */
 	assert_int_equal(look(&r, 100, RING / 16, 20 * SECOND), 400); /* not calm */
 	assert_int_equal(look(&r, 100, 0, 20 * SECOND), 200);
 	assert_int_equal(look(&r, 100, 0, 24 * SECOND), 100);

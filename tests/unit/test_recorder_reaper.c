@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/reaper: ends that nobody told of, and what is left of the dead. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/stacks: one id a stack, what is refused, what is forgotten and comes again. */
 #include <setjmp.h>
 #include <stdarg.h>

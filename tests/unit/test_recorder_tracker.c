@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/tracker: which processes are taken in, and when. The recording is made up; the processes are real where /proc is asked. */
 #include <errno.h>
 #include <fcntl.h>
@@ -118,9 +119,21 @@ static void fake_split(void *ctx)
 static struct tracker *made(const struct handles *h, struct fake *f)
 {
 	const struct tracker_ops ops = {
-		.ctx = f, .find = fake_find, .has = fake_has, .exe = fake_exe, .count = fake_count, .is_full = fake_full,
-		.add = fake_add, .fork = fake_fork, .drop = fake_drop, .ignore = fake_ignore, .look = fake_look,
-		.report = fake_report, .is_shared = fake_is_shared, .share = fake_share, .split = fake_split,
+		.ctx = f,
+		.find = fake_find,
+		.has = fake_has,
+		.exe = fake_exe,
+		.count = fake_count,
+		.is_full = fake_full,
+		.add = fake_add,
+		.fork = fake_fork,
+		.drop = fake_drop,
+		.ignore = fake_ignore,
+		.look = fake_look,
+		.report = fake_report,
+		.is_shared = fake_is_shared,
+		.share = fake_share,
+		.split = fake_split,
 	};
 	struct tracker *t = tracker_new(h, &ops);
 	assert_non_null(t);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report: every question over scripted recordings (tests/golden/report, see lib/feed.h), byte by byte
  * against goldens (GOLDEN_UPDATE=1 writes them), and what is refused with which words.
@@ -15,7 +16,10 @@
 /* Options as given: what is not said stands as the verb has it. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 #define STANDARD .by = BY_STANDARD, .show = SHOW_STANDARD, .sort = SORT_STANDARD, .top = REPORT_TOP_STANDARD
-#define OPTIONS(...) { STANDARD, .depth = REPORT_DEPTH, __VA_ARGS__ }
+#define OPTIONS(...)                                         \
+	{                                                    \
+		STANDARD, .depth = REPORT_DEPTH, __VA_ARGS__ \
+	}
 
 static void read_file(const char *path, struct buf *out)
 {
@@ -50,7 +54,6 @@ static int collect(void *ctx, const void *bytes, size_t n)
 	buf_add(ctx, bytes, n);
 	return 0;
 }
-
 
 static int hear(void *ctx, const struct event *e)
 {
@@ -107,7 +110,8 @@ static const struct question questions[] = {
 	{ "memprof.tsv", "crystal", OPTIONS(.by = BY_STACK, .show = SHOW_LIVE, .format = FORMAT_TSV) },
 	{ "memprof-min-bytes.tsv", "crystal",
 	  OPTIONS(.by = BY_STACK, .show = SHOW_LIVE, .format = FORMAT_TSV, .min_bytes = 100) },
-	{ "memprof-depth-skip.tsv", "crystal",
+	{ "memprof-depth-skip.tsv",
+	  "crystal",
 	  { STANDARD, .by = BY_STACK, .show = SHOW_LIVE, .format = FORMAT_TSV, .depth = 2, .skip = { .frames = 1 } } },
 	{ "counts.tsv", "crystal", OPTIONS(.by = BY_TYPE, .format = FORMAT_TSV, .columns = "count,type") },
 	{ "sizes.tsv", "crystal", OPTIONS(.by = BY_TYPE, .format = FORMAT_TSV, .columns = "bytes,type") },
@@ -177,15 +181,15 @@ static const struct question questions[] = {
 static void test_every_report_in_every_format(void **state)
 {
 	static const char *const goldens[] = { "every.txt", "every.md", "every.tsv", "every.json", "every.csv", "every.tally" };
-	static const char *const bys[] = { "stack", "site", "function", "file", "library", "type", "size", "thread",
-					   "process", "time" };
+	static const char *const bys[] = { "stack", "site", "function", "file",    "library",
+					   "type",  "size", "thread",   "process", "time" };
 	static const char *const shows[] = { "live", "alloc", "peak", "temporary", "leaked", "freed" };
 	(void)state;
 	for (uint32_t format = FORMAT_TEXT; format <= FORMAT_TALLY; format++) {
 		struct buf out = { 0 };
 		for (uint32_t i = 0; i <= BY_TIME * SHOW_STANDARD; i++) {
-			struct report_options o = OPTIONS(.by = i / SHOW_STANDARD, .show = i % SHOW_STANDARD,
-							  .format = format, .top = 3);
+			struct report_options o =
+				OPTIONS(.by = i / SHOW_STANDARD, .show = i % SHOW_STANDARD, .format = format, .top = 3);
 			struct err err = { 0 };
 			if (o.by == BY_TIME)
 				o.show = SHOW_STANDARD;
@@ -280,7 +284,8 @@ static const struct question differences[] = {
 static int compare(const char *after, const struct report_options *o, struct buf *out, struct err *err)
 {
 	struct scene a = play("cpp", report_needs(o)), b = play(after, report_needs(o));
-	struct report_input before = { .catalog = a.c, .snapshot = a.s, .start_ns = FEED_START_NS }, now = { .catalog = b.c, .snapshot = b.s, .start_ns = FEED_START_NS };
+	struct report_input before = { .catalog = a.c, .snapshot = a.s, .start_ns = FEED_START_NS },
+			    now = { .catalog = b.c, .snapshot = b.s, .start_ns = FEED_START_NS };
 	struct sink_out to = { collect, out };
 	int rc = report_diff(&before, &now, o, &to, err);
 	forget(&a);

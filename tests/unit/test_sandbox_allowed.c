@@ -1,4 +1,5 @@
-/* session/allowed: what the kernel refuses to a child behind the tables, whatever its rights are. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sandbox/allowed: what the kernel refuses to a child behind the tables, whatever its rights are. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -27,24 +28,48 @@
 /* The first one that was not refused, 0 = none. EPERM would come from missing rights, too, so arguments are such that others say something else. */
 static int refuses_both(void)
 {
-	return !REFUSED(ptrace, PTRACE_TRACEME, 0, 0, 0) ? 1 : !REFUSED(process_vm_writev, getpid(), 0, 0, 0, 0, 0) ? 2 :
-	       !REFUSED(mount, 0, 0, 0, 0, 0) ? 3 : !REFUSED(unshare, 0) ? 4 : !REFUSED(clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0) ? 5 :
-	       !REFUSED(setns, -1, 0) ? 6 : !REFUSED(keyctl, 0, -3, 0) ? 7 : !REFUSED(add_key, 0, 0, 0, 0, 0) ? 8 :
-	       !REFUSED(io_uring_setup, 1, 0) ? 9 : !REFUSED(init_module, 0, 0, 0) ? 10 : !REFUSED(finit_module, -1, 0, 0) ? 11 :
-	       !REFUSED(userfaultfd, -1) ? 12 : !REFUSED(chroot, 0) ? 13 : !REFUSED(pivot_root, 0, 0) ? 14 : !REFUSED(kexec_load, 0, 0, 0, 0) ? 15 :
-	       !REFUSED(open_by_handle_at, -1, 0, 0) ? 16 : !REFUSED(pidfd_getfd, -1, 0, 0) ? 17 : !REFUSED(personality, -1) ? 18 :
-	       !REFUSED(mknod, 0, 0, 0) ? 19 : !REFUSED(setuid, getuid()) ? 20 : !REFUSED(syslog, 10, 0, 0) ? 21 : !REFUSED(shmget, 0, 1, 0) ? 22 :
-	       !REFUSED(mincore, 1, 0, 0) ? 23 : 0;
+	return !REFUSED(ptrace, PTRACE_TRACEME, 0, 0, 0)              ? 1
+	       : !REFUSED(process_vm_writev, getpid(), 0, 0, 0, 0, 0) ? 2
+	       : !REFUSED(mount, 0, 0, 0, 0, 0)                       ? 3
+	       : !REFUSED(unshare, 0)                                 ? 4
+	       : !REFUSED(clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0) ? 5
+	       : !REFUSED(setns, -1, 0)                               ? 6
+	       : !REFUSED(keyctl, 0, -3, 0)                           ? 7
+	       : !REFUSED(add_key, 0, 0, 0, 0, 0)                     ? 8
+	       : !REFUSED(io_uring_setup, 1, 0)                       ? 9
+	       : !REFUSED(init_module, 0, 0, 0)                       ? 10
+	       : !REFUSED(finit_module, -1, 0, 0)                     ? 11
+	       : !REFUSED(userfaultfd, -1)                            ? 12
+	       : !REFUSED(chroot, 0)                                  ? 13
+	       : !REFUSED(pivot_root, 0, 0)                           ? 14
+	       : !REFUSED(kexec_load, 0, 0, 0, 0)                     ? 15
+	       : !REFUSED(open_by_handle_at, -1, 0, 0)                ? 16
+	       : !REFUSED(pidfd_getfd, -1, 0, 0)                      ? 17
+	       : !REFUSED(personality, -1)                            ? 18
+	       : !REFUSED(mknod, 0, 0, 0)                             ? 19
+	       : !REFUSED(setuid, getuid())                           ? 20
+	       : !REFUSED(syslog, 10, 0, 0)                           ? 21
+	       : !REFUSED(shmget, 0, 1, 0)                            ? 22
+	       : !REFUSED(mincore, 1, 0, 0)                           ? 23
+								      : 0;
 }
 
 static int refuses_collector(void)
 {
-	return !REFUSED(bpf, BPF_PROG_LOAD, 0, 0) ? 101 : !REFUSED(bpf, BPF_MAP_CREATE, 0, 0) ? 102 : !REFUSED(bpf, BPF_LINK_CREATE, 0, 0) ? 103 :
-	       !REFUSED(bpf, BPF_MAP_GET_FD_BY_ID, 0, 0) ? 104 : !REFUSED(bpf, BPF_PROG_GET_FD_BY_ID, 0, 0) ? 105 :
-	       !REFUSED(perf_event_open, 0, 0, 0, 0, 0) ? 106 : !REFUSED(process_vm_readv, getpid(), 0, 0, 0, 0, 0) ? 107 :
-	       !REFUSED(setresuid, -1, -1, -1) ? 108 : !REFUSED(setgroups, -1, 0) ? 109 : !REFUSED(fchown, -1, 0, 0) ? 110 :
-	       /* What is left is its maps. */
-	       REFUSED(bpf, BPF_MAP_LOOKUP_ELEM, 0, 0) ? 111 : 0;
+	return !REFUSED(bpf, BPF_PROG_LOAD, 0, 0)                    ? 101
+	       : !REFUSED(bpf, BPF_MAP_CREATE, 0, 0)                 ? 102
+	       : !REFUSED(bpf, BPF_LINK_CREATE, 0, 0)                ? 103
+	       : !REFUSED(bpf, BPF_MAP_GET_FD_BY_ID, 0, 0)           ? 104
+	       : !REFUSED(bpf, BPF_PROG_GET_FD_BY_ID, 0, 0)          ? 105
+	       : !REFUSED(perf_event_open, 0, 0, 0, 0, 0)            ? 106
+	       : !REFUSED(process_vm_readv, getpid(), 0, 0, 0, 0, 0) ? 107
+	       : !REFUSED(setresuid, -1, -1, -1)                     ? 108
+	       : !REFUSED(setgroups, -1, 0)                          ? 109
+	       : !REFUSED(fchown, -1, 0, 0)                          ? 110
+								     :
+					    /* What is left is its maps. */
+		       REFUSED(bpf, BPF_MAP_LOOKUP_ELEM, 0, 0) ? 111
+							       : 0;
 }
 
 static int broker(void)
@@ -55,8 +80,9 @@ static int broker(void)
 /* It may stop a process and let it go, and neither read nor change it that way. */
 static int stopping_broker(void)
 {
-	static const long others[] = { PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_PEEKDATA, PTRACE_POKEDATA, PTRACE_POKEUSER, PTRACE_SETREGS,
-				       PTRACE_CONT, PTRACE_SYSCALL, PTRACE_SETOPTIONS, PTRACE_SETREGSET, PTRACE_KILL };
+	static const long others[] = { PTRACE_TRACEME,    PTRACE_ATTACH,    PTRACE_PEEKDATA, PTRACE_POKEDATA,
+				       PTRACE_POKEUSER,   PTRACE_SETREGS,   PTRACE_CONT,     PTRACE_SYSCALL,
+				       PTRACE_SETOPTIONS, PTRACE_SETREGSET, PTRACE_KILL };
 	static const long own[] = { PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_GETREGS, PTRACE_GETSIGINFO, PTRACE_DETACH };
 	if (allowed_to_broker(true))
 		return CANNOT;
@@ -114,6 +140,7 @@ static void test_collector(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_broker), cmocka_unit_test(test_stopping_broker), cmocka_unit_test(test_collector) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_broker), cmocka_unit_test(test_stopping_broker),
+					    cmocka_unit_test(test_collector) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

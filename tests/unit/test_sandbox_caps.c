@@ -1,4 +1,5 @@
-/* base/caps: what a child that gives capabilities up has left. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sandbox/caps: what a child that gives capabilities up has left. */
 #include <linux/capability.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +26,12 @@ static int status_of_child(int (*does)(void))
 static int drops_one(void)
 {
 	int rc = caps_drop(CAP_SYS_ADMIN);
-	return rc ? 1 : caps_has(CAP_SYS_ADMIN) ? 2 : !caps_has(CAP_KILL) ? 3 : caps_drop(CAP_CHECKPOINT_RESTORE) ? 4 :
-	       caps_has(CAP_CHECKPOINT_RESTORE) ? 5 : 0;
+	return rc                                  ? 1
+	       : caps_has(CAP_SYS_ADMIN)           ? 2
+	       : !caps_has(CAP_KILL)               ? 3
+	       : caps_drop(CAP_CHECKPOINT_RESTORE) ? 4
+	       : caps_has(CAP_CHECKPOINT_RESTORE)  ? 5
+						   : 0;
 }
 
 static int drops_all(void)

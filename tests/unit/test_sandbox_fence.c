@@ -1,4 +1,5 @@
-/* session/fence: what a child behind it can still change and list. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sandbox/fence: what a child behind it can still change and list. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

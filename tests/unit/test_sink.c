@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every format over scripted recordings, byte by byte against tests/golden/sink (GOLDEN_UPDATE=1
  * rewrites them), and hostile names through all of them. The outputs stay in the folder "sink"
@@ -90,13 +91,12 @@ static void compare_golden(const char *name, const char *ext, struct buf *b)
 		write_file(path, b);
 	read_file(path, &want);
 	if (want.len != b->len || (b->len && memcmp(want.data, b->data, b->len)))
-		fail_msg("%s differs from what is written now (%zu bytes, was %zu)", path, b->len,
-			 want.len);
+		fail_msg("%s differs from what is written now (%zu bytes, was %zu)", path, b->len, want.len);
 	buf_free(&want);
 }
 
-static void render_to(const struct recording *r, const char *name, const struct sink_ops *ops,
-		      const struct sink_options *o, struct buf *b)
+static void render_to(const struct recording *r, const char *name, const struct sink_ops *ops, const struct sink_options *o,
+		      struct buf *b)
 {
 	char path[PATH_MAX + 64];
 	render(r, ops, o, b);
@@ -305,11 +305,7 @@ static void order_does_not_depend_on_ids(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		/* Equal values, so that only the content can order them. */
-		ea[i] = (struct event){ .kind = EVENT_ALLOC,
-					.proc = { 1 },
-					.stack = { i + 1 },
-					.addr = 64 * (i + 1),
-					.size = 8 };
+		ea[i] = (struct event){ .kind = EVENT_ALLOC, .proc = { 1 }, .stack = { i + 1 }, .addr = 64 * (i + 1), .size = 8 };
 		eb[i] = ea[i];
 		eb[i].stack.n = 21 - 5 * i;
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What event sinks count for themselves against what the model says of the same events: long random
  * lives of a few processes, with reallocations, missed frees, exec and exit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page's own bytes: what names can do to it, how large it gets. The pages stay in the folder
  * "sink" beside this program, where tests/e2e/test_html.py opens them in a browser.
@@ -47,7 +48,7 @@ static struct recording record_names(void)
 		const char *name, *file;
 		uint32_t line, size;
 	} at[] = {
-		{ "new", "/src/a.cr", 3, 400 },	     { "new", "/src/a.cr", 9, 300 },
+		{ "new", "/src/a.cr", 3, 400 },        { "new", "/src/a.cr", 9, 300 },
 		{ "initialize", "/src/b.cr", 5, 200 }, { "initialize", "/src/c.cr", 5, 100 },
 		{ "Pool#grow", "/src/a.cr", 20, 90 },  { "Pool#grow", "/src/b.cr", 21, 60 },
 		{ "only", "/src/a.cr", 30, 10 },
@@ -70,12 +71,16 @@ static struct recording record_names(void)
 		const struct frame f[] = { { { 2 }, 0x1100 }, { { 1 }, 0x1001 + i } };
 		assert_int_equal(catalog_put_symbols(r.c, (struct module_id){ 1 }, 0x1000 + i, &s), 0);
 		put_stack(r.c, i + 1, 1, f, LEN(f));
-		events[i] = (struct event){ .kind = EVENT_ALLOC, .proc = { 1 }, .stack = { i + 1 }, .time_ns = SECOND * (i + 1),
-					    .addr = 16 * (i + 1), .size = at[i].size };
+		events[i] = (struct event){ .kind = EVENT_ALLOC,
+					    .proc = { 1 },
+					    .stack = { i + 1 },
+					    .time_ns = SECOND * (i + 1),
+					    .addr = 16 * (i + 1),
+					    .size = at[i].size };
 	}
 	put_count(r.c, "hits", COUNT_HIT, LEN(at));
 	put_count(r.c, "recorded", COUNT_RECORDED, LEN(at));
-	put_count(r.c, "failed", COUNT_ASIDE, 0);
+	put_count(r.c, "failed", COUNT_SKIPPED, 0);
 	put_count(r.c, "ring-full", COUNT_LOST, 0);
 	replay(&r, events, LEN(at));
 	return r;
@@ -89,7 +94,7 @@ static void pages_are_whole(void **state)
 	assert_true(has(&b, "<!doctype html>"));
 	assert_true(has(&b, "</html>"));
 	assert_true(has(&b, "{\"title\":\"/usr/bin/shop\""));
-	assert_true(has(&b, "hits 9 = recorded 7 + set aside 2 (nested 2) + lost 0"));
+	assert_true(has(&b, "hits 9 = recorded 7 + skipped 2 (nested 2) + lost 0"));
 	assert_true(has(&b, "\"peak\":{\"bytes\":5160,\"blocks\":3,\"ns\":1000000005}"));
 	assert_false(has(&b, "https://"));
 	buf_free(&b);
@@ -115,8 +120,14 @@ static void pages_are_whole(void **state)
 	b = page_of(shrinking, "shrinking", &o);
 	buf_free(&b);
 	static const struct event goes_on[] = {
-		{ .kind = EVENT_ALLOC, .flags = EVENT_F_CARRIED, .proc = { 1 }, .stack = { 1 }, .time_ns = 5 * SECOND, .enter_ns = 2 * SECOND,
-		  .addr = 16, .size = 1000 },
+		{ .kind = EVENT_ALLOC,
+		  .flags = EVENT_F_CARRIED,
+		  .proc = { 1 },
+		  .stack = { 1 },
+		  .time_ns = 5 * SECOND,
+		  .enter_ns = 2 * SECOND,
+		  .addr = 16,
+		  .size = 1000 },
 		{ .kind = EVENT_ALLOC, .proc = { 1 }, .stack = { 1 }, .time_ns = 6 * SECOND, .addr = 32, .size = 100 },
 		{ .kind = EVENT_FREE, .proc = { 1 }, .time_ns = 8 * SECOND, .addr = 16 },
 	};
@@ -352,14 +363,10 @@ static void page_without_blocks_has_its_length(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_are_whole),
-		cmocka_unit_test(page_without_blocks_has_its_length),
-		cmocka_unit_test(same_input_same_bytes),
-		cmocka_unit_test(hostile_names_stay_text),
-		cmocka_unit_test(cells_keep_their_sums),
-		cmocka_unit_test(cells_are_bounded),
-		cmocka_unit_test(more_paths_than_cells),
-		cmocka_unit_test(heavy_paths_stay_fine),
+		cmocka_unit_test(pages_are_whole),       cmocka_unit_test(page_without_blocks_has_its_length),
+		cmocka_unit_test(same_input_same_bytes), cmocka_unit_test(hostile_names_stay_text),
+		cmocka_unit_test(cells_keep_their_sums), cmocka_unit_test(cells_are_bounded),
+		cmocka_unit_test(more_paths_than_cells), cmocka_unit_test(heavy_paths_stay_fine),
 		cmocka_unit_test(large_page_is_small),
 	};
 	make_out_dir(out_dir);

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scripted recordings for the sink tests, built by the rooms' own doors: "shop" is one small
+ * Scripted recordings for the sink tests, built by the modules' own doors: "shop" is one small
  * program, every call recorded; "fleet" has two processes, samples, losses and a collector whose
  * frees nobody saw; "hostile" has names written by somebody who wants to break the reader.
  */
@@ -44,42 +45,32 @@ struct recording {
 
 static inline void put_module(struct catalog *c, uint32_t id, const char *path, uint8_t build_id_sz)
 {
-	struct module m = {
-		.id = { id }, .path = path, .dev = 8, .ino = 100 + id, .build_id_sz = build_id_sz
-	};
+	struct module m = { .id = { id }, .path = path, .dev = 8, .ino = 100 + id, .build_id_sz = build_id_sz };
 	for (uint8_t i = 0; i < build_id_sz; i++)
 		m.build_id[i] = (uint8_t)(id * 16 + i);
 	assert_int_equal(catalog_put_module(c, &m), 0);
 }
 
-static inline void put_mapping(struct catalog *c, uint32_t id, uint32_t proc, uint32_t module,
-			       uint64_t bias)
+static inline void put_mapping(struct catalog *c, uint32_t id, uint32_t proc, uint32_t module, uint64_t bias)
 {
 	struct mapping m = { { id }, { proc }, { module }, bias + 0x1000, bias + 0x9000, bias };
 	assert_int_equal(catalog_put_mapping(c, &m), 0);
 }
 
-static inline void put_symbol(struct catalog *c, uint32_t module, uint64_t pc, const char *name,
-			      const char *file, uint32_t line)
+static inline void put_symbol(struct catalog *c, uint32_t module, uint64_t pc, const char *name, const char *file, uint32_t line)
 {
 	struct symbol at = { .name = name, .file = file, .line = line, .quality = SYMBOL_EXACT };
 	struct symbols s = { 1, &at };
 	assert_int_equal(catalog_put_symbols(c, (struct module_id){ module }, pc, &s), 0);
 }
 
-static inline void put_stack(struct catalog *c, uint32_t id, uint32_t proc, const struct frame *f,
-			     uint32_t n)
+static inline void put_stack(struct catalog *c, uint32_t id, uint32_t proc, const struct frame *f, uint32_t n)
 {
-	struct stack s = { .id = { id },
-			   .proc = { proc },
-			   .end = n ? STACK_END_COMPLETE : STACK_END_LOST,
-			   .n = n,
-			   .frames = f };
+	struct stack s = { .id = { id }, .proc = { proc }, .end = n ? STACK_END_COMPLETE : STACK_END_LOST, .n = n, .frames = f };
 	assert_int_equal(catalog_put_stack(c, &s), 0);
 }
 
-static inline void put_count(struct catalog *c, const char *name, enum count_class class,
-			     uint64_t value)
+static inline void put_count(struct catalog *c, const char *name, enum count_class class, uint64_t value)
 {
 	struct count n = { .name = name, .help = "", .class = class, .value = value };
 	assert_int_equal(catalog_put_count(c, &n), 0);
@@ -92,20 +83,14 @@ static inline void put_meta(struct catalog *c, const char *const pairs[][2], siz
 }
 
 /* main -> Cart::checkout, with Cart::add inlined -> operator new -> malloc, and others. */
-static inline void put_shop(struct catalog *c, uint32_t proc, uint32_t first_map,
-			    uint32_t first_stack)
+static inline void put_shop(struct catalog *c, uint32_t proc, uint32_t first_map, uint32_t first_stack)
 {
-	const struct map_id shop = { first_map }, libc = { first_map + 1 },
-			    blob = { first_map + 2 };
-	const struct frame cart[] = {
-		{ libc, 0x1100 }, { libc, 0x2201 }, { shop, 0x1301 }, { shop, 0x1401 }
-	};
+	const struct map_id shop = { first_map }, libc = { first_map + 1 }, blob = { first_map + 2 };
+	const struct frame cart[] = { { libc, 0x1100 }, { libc, 0x2201 }, { shop, 0x1301 }, { shop, 0x1401 } };
 	const struct frame parse[] = { { libc, 0x1100 }, { shop, 0x1501 }, { shop, 0x1401 } };
-	const struct frame foreign[] = { { libc, 0x1100 },
-					 { blob, 0x1601 },
-					 { { 0 }, 0x7fee00001234 },
-					 { shop, 0x1501 },
-					 { shop, 0x1401 } };
+	const struct frame foreign[] = {
+		{ libc, 0x1100 }, { blob, 0x1601 }, { { 0 }, 0x7fee00001234 }, { shop, 0x1501 }, { shop, 0x1401 }
+	};
 	put_mapping(c, first_map, proc, 1, SHOP_BIAS);
 	put_mapping(c, first_map + 1, proc, 2, LIBC_BIAS);
 	put_mapping(c, first_map + 2, proc, 3, BLOB_BIAS);
@@ -176,11 +161,7 @@ static inline struct recording record_shop(void)
 		  .time_ns = 7 * SECOND, .addr = 0xa000, .size = 64 },
 	};
 	/* clang-format on */
-	const struct proc p = { .id = { 1 },
-				.tgid = 4242,
-				.start_ns = 4 * SECOND,
-				.comm = "shop",
-				.exe = "/usr/bin/shop" };
+	const struct proc p = { .id = { 1 }, .tgid = 4242, .start_ns = 4 * SECOND, .comm = "shop", .exe = "/usr/bin/shop" };
 	struct recording r = { .c = catalog_new() };
 	assert_non_null(r.c);
 	put_meta(r.c, meta, LEN(meta));
@@ -189,7 +170,7 @@ static inline struct recording record_shop(void)
 	put_shop(r.c, 1, 1, 1);
 	put_count(r.c, "hits", COUNT_HIT, 9);
 	put_count(r.c, "recorded", COUNT_RECORDED, 7);
-	put_count(r.c, "nested", COUNT_ASIDE, 2);
+	put_count(r.c, "nested", COUNT_SKIPPED, 2);
 	replay(&r, events, LEN(events));
 	return r;
 }
@@ -221,11 +202,7 @@ static inline struct recording record_fleet(void)
 		  .addr = 0x1000,
 		  .size = 100,
 		  .interval = 4096 },
-		{ .kind = EVENT_LOSS,
-		  .proc = { 1 },
-		  .lost_kind = EVENT_FREE,
-		  .size = 12,
-		  .time_ns = 6 * SECOND + 1 },
+		{ .kind = EVENT_LOSS, .proc = { 1 }, .lost_kind = EVENT_FREE, .size = 12, .time_ns = 6 * SECOND + 1 },
 		{ .kind = EVENT_ALLOC,
 		  .proc = { 2 },
 		  .tid = 52,
@@ -239,18 +216,14 @@ static inline struct recording record_fleet(void)
 	assert_non_null(r.c);
 	put_meta(r.c, meta, LEN(meta));
 	for (uint32_t i = 1; i <= 2; i++) {
-		struct proc p = { .id = { i },
-				  .tgid = 49 + i,
-				  .start_ns = 4 * SECOND,
-				  .comm = "shop",
-				  .exe = "/usr/bin/shop" };
+		struct proc p = { .id = { i }, .tgid = 49 + i, .start_ns = 4 * SECOND, .comm = "shop", .exe = "/usr/bin/shop" };
 		assert_int_equal(catalog_put_proc(r.c, &p), 0);
 		put_shop(r.c, i, 3 * i - 2, 4 * i - 3);
 	}
 	put_shop_files(r.c);
 	put_count(r.c, "hits", COUNT_HIT, 903);
 	put_count(r.c, "recorded", COUNT_RECORDED, 3);
-	put_count(r.c, "not-sampled", COUNT_ASIDE, 888);
+	put_count(r.c, "not-sampled", COUNT_SKIPPED, 888);
 	put_count(r.c, "ring-full", COUNT_LOST, 12);
 	replay(&r, events, LEN(events));
 	return r;
@@ -313,9 +286,7 @@ static inline struct recording record_hostile(void)
 					    .size = 100 + i };
 	}
 	/* Ids that nobody defined: a damaged file has them. */
-	events[n] = (struct event){
-		.kind = EVENT_ALLOC, .proc = { 77 }, .stack = { 777 }, .addr = 8, .size = 5
-	};
+	events[n] = (struct event){ .kind = EVENT_ALLOC, .proc = { 77 }, .stack = { 777 }, .addr = 8, .size = 5 };
 	replay(&r, events, n + 1);
 	return r;
 }
@@ -334,8 +305,7 @@ static inline int collect(void *ctx, const void *bytes, size_t n)
 }
 
 /* All bytes of one format. Event formats get what the model says of each event, as in a replay. */
-static inline void render(const struct recording *r, const struct sink_ops *ops,
-			  const struct sink_options *o, struct buf *out)
+static inline void render(const struct recording *r, const struct sink_ops *ops, const struct sink_options *o, struct buf *out)
 {
 	struct sink_out to = { collect, out };
 	struct sink_input in = { .catalog = r->c, .snapshot = ops->render ? r->s : NULL, .options = o };

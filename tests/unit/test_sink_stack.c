@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sink_stack_of: what is spread out, what is cut, what stands for stacks that are not there. */
 #include "unit/test_sink_shop.h"
 
@@ -19,8 +20,7 @@ static struct catalog *catalog_of(const char *const *names, uint32_t n)
 }
 
 /* "leaf|...|root" of stack id with these options. */
-static void assert_stack(const struct catalog *c, const struct sink_options *o, uint32_t id,
-			 const char *want)
+static void assert_stack(const struct catalog *c, const struct sink_options *o, uint32_t id, const char *want)
 {
 	struct sink_stack s = { 0 };
 	struct buf b = { 0 };
@@ -42,20 +42,19 @@ static void assert_cut(const char *const *names, uint32_t n, const char *want)
 	catalog_free(c);
 }
 
-#define CUT(want, ...)                                                                             \
-	do {                                                                                       \
-		const char *const names_[] = { __VA_ARGS__ };                                      \
-		assert_cut(names_, LEN(names_), want);                                             \
+#define CUT(want, ...)                                        \
+	do {                                                  \
+		const char *const names_[] = { __VA_ARGS__ }; \
+		assert_cut(names_, LEN(names_), want);        \
 	} while (0)
 
 static void allocator_leaves_are_cut(void **state)
 {
 	(void)state;
 	CUT("main", "malloc", "main");
-	CUT("main", "malloc", "operator new(unsigned long)", "operator new[](unsigned long)",
-	    "main");
-	CUT("*String#dup|main", "GC_malloc_kind", "GC_malloc", "__crystal_malloc64",
-	    "*malloc<UInt64>:Pointer(Void)", "*String#dup", "main");
+	CUT("main", "malloc", "operator new(unsigned long)", "operator new[](unsigned long)", "main");
+	CUT("*String#dup|main", "GC_malloc_kind", "GC_malloc", "__crystal_malloc64", "*malloc<UInt64>:Pointer(Void)",
+	    "*String#dup", "main");
 	CUT("grow|main", "je_realloc", "realloc", "reallocarray", "grow", "main");
 	CUT("opendir|main", "__libc_calloc", "calloc", "opendir", "main");
 }
@@ -88,8 +87,7 @@ static void allocator_frames_stay_when_asked(void **state)
 	const char *const names[] = { "malloc", "operator new(unsigned long)", "main" };
 	struct catalog *c = catalog_of(names, LEN(names));
 	(void)state;
-	assert_stack(c, &(struct sink_options){ .keep_allocator_frames = true }, 1,
-		     "malloc|operator new(unsigned long)|main");
+	assert_stack(c, &(struct sink_options){ .keep_allocator_frames = true }, 1, "malloc|operator new(unsigned long)|main");
 	catalog_free(c);
 }
 
@@ -111,11 +109,16 @@ static void cut_stacks_say_why(void **state)
 {
 	const char *const names[] = { "malloc", "inner" };
 	static const char *const want[STACK_END_CNT] = {
-		[STACK_END_COMPLETE] = "inner", [STACK_END_UNKNOWN] = "inner|[unknown]",
-		[STACK_END_TRUNCATED] = "inner|[truncated]", [STACK_END_FAULT] = "inner|[fault]",
-		[STACK_END_NO_TABLE] = "inner|[no-table]", [STACK_END_BAD_CFA] = "inner|[bad-cfa]",
-		[STACK_END_UNSUPPORTED] = "inner|[unsupported]", [STACK_END_LOST] = "inner|[lost]",
-		[STACK_END_NO_SLOT] = "inner|[no-slot]", [STACK_END_NO_FRAME_POINTER] = "inner|[no-frame-pointer]",
+		[STACK_END_COMPLETE] = "inner",
+		[STACK_END_UNKNOWN] = "inner|[unknown]",
+		[STACK_END_TRUNCATED] = "inner|[truncated]",
+		[STACK_END_FAULT] = "inner|[fault]",
+		[STACK_END_NO_TABLE] = "inner|[no-table]",
+		[STACK_END_BAD_CFA] = "inner|[bad-cfa]",
+		[STACK_END_UNSUPPORTED] = "inner|[unsupported]",
+		[STACK_END_LOST] = "inner|[lost]",
+		[STACK_END_NO_SLOT] = "inner|[no-slot]",
+		[STACK_END_NO_FRAME_POINTER] = "inner|[no-frame-pointer]",
 	};
 	struct catalog *c = catalog_of(names, LEN(names));
 	(void)state;
@@ -140,8 +143,7 @@ static void inlined_frames_are_spread_with_their_addresses(void **state)
 	struct recording r = record_shop();
 	struct sink_stack s = { 0 };
 	(void)state;
-	assert_int_equal(
-		sink_stack_of(r.c, &(struct sink_options){ 0 }, (struct stack_id){ 1 }, &s), 0);
+	assert_int_equal(sink_stack_of(r.c, &(struct sink_options){ 0 }, (struct stack_id){ 1 }, &s), 0);
 	assert_int_equal(s.frames_cnt, 3);
 	assert_true(s.frames[0].inlined);
 	assert_false(s.frames[1].inlined);
@@ -159,8 +161,7 @@ static void nameless_frames_say_where_they_are(void **state)
 {
 	struct recording r = record_shop();
 	(void)state;
-	assert_stack(r.c, &(struct sink_options){ 0 }, 3,
-		     "libblob.so+0x1600|[unknown]|Parser#read; \"<json>\"|main");
+	assert_stack(r.c, &(struct sink_options){ 0 }, 3, "libblob.so+0x1600|[unknown]|Parser#read; \"<json>\"|main");
 	forget(&r);
 }
 

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe/sites: over the allocators that Debian packages. What is claimed about a site is checked
+ * sites: over the allocators that Debian packages. What is claimed about a site is checked
  * against the bytes, objdump and the unwind tables; test_probe_work.c watches the sites at work.
  */
 #include <setjmp.h>
@@ -22,9 +23,8 @@ static const char *const libraries[] = { GLIBC, MUSL, LIBGC, JEMALLOC, TCMALLOC,
 /* The kernel's rule, spelled in bytes: the finder itself asks a disassembler. */
 static bool emulated_bytes(const uint8_t *b)
 {
-	return (b[0] & 0xf8) == 0x50 || (b[0] == 0x41 && (b[1] & 0xf8) == 0x50) || b[0] == 0xe8 ||
-	       b[0] == 0xe9 || b[0] == 0xeb || (b[0] & 0xf0) == 0x70 ||
-	       (b[0] == 0x0f && (b[1] & 0xf0) == 0x80) || b[0] == 0x90;
+	return (b[0] & 0xf8) == 0x50 || (b[0] == 0x41 && (b[1] & 0xf8) == 0x50) || b[0] == 0xe8 || b[0] == 0xe9 || b[0] == 0xeb ||
+	       (b[0] & 0xf0) == 0x70 || (b[0] == 0x0f && (b[1] & 0xf0) == 0x80) || b[0] == 0x90;
 }
 
 static void check_site(const struct opened *o, const struct site *s)
@@ -266,8 +266,8 @@ static bool table_cfa(void *ctx, uint64_t vaddr, uint32_t *off)
 {
 	struct table *t = ctx;
 	struct unwind_row row;
-	if (!unwind_row_at(t->rows, vaddr, &row) || row.kind != ALYS_ROW_SPEC || row.rule.base_bp ||
-	    row.rule.deref || row.rule.off < 0)
+	if (!unwind_row_at(t->rows, vaddr, &row) || row.kind != ALYS_ROW_SPEC || row.rule.base_bp || row.rule.deref ||
+	    row.rule.off < 0)
 		return false;
 	*off = (uint32_t)row.rule.off;
 	t->agreed++;
@@ -475,7 +475,8 @@ static void test_own_malloc(void **state)
 	assert_non_null(mkdtemp(dir));
 	build(dir,
 	      "#include <stddef.h>\nstatic char pool[4096]; static size_t used; void (*hook)(void);\n"
-	      "__attribute__((noinline)) void *malloc(size_t n){ if (hook) hook(); void *p = pool + used; used += n; return p; }\n"
+	      "__attribute__((noinline)) void *malloc(size_t n){ if (hook) hook(); void *p = pool + used; used += n; return p; "
+	      "}\n"
 	      "void *operator_new(size_t n) __asm__(\"_Znwm\"); void *operator_new(size_t n){ return malloc(n ? n : 1); }\n"
 	      "static void *one(size_t n){ return malloc(n); } static void *pick(void){ return one; }\n"
 	      "void *valloc(size_t n) __attribute__((ifunc(\"pick\")));\nint main(void){ return !operator_new(3); }\n",
@@ -493,27 +494,26 @@ static void test_own_malloc(void **state)
 }
 
 /* Functions made for it: where the result is and may be seen, and where it only seems so. */
-static const char crafted[] =
-	".macro fn name\n.globl \\name\n.type \\name,@function\n\\name:\n.endm\n"
-	"fn helper\n ret\n.size helper,.-helper\n"
-	/* rcx does not survive the call */
-	"fn GC_malloc_kind\n call helper\n mov %rax,%rcx\n jmp 1f\n1: call helper\n mov %rcx,%rax\n ret\n"
-	".size GC_malloc_kind,.-GC_malloc_kind\n"
-	/* rbx does */
-	"fn GC_realloc\n push %rbx\n call helper\n mov %rax,%rbx\n jmp 1f\n1: call helper\n mov %rbx,%rax\n"
-	" pop %rbx\n ret\n.size GC_realloc,.-GC_realloc\n"
-	/* but nested calls of a plain allocator would not be told from outer ones */
-	"fn malloc\n push %rbx\n call helper\n mov %rax,%rbx\n jmp 1f\n1: call helper\n mov %rbx,%rax\n"
-	" pop %rbx\n ret\n.size malloc,.-malloc\n"
-	/* seen once per turn of the loop */
-	"fn GC_malloc_explicitly_typed\n push %rbx\n call helper\n mov %rax,%rbx\n1: dec %rcx\n jne 1b\n"
-	" mov %rbx,%rax\n pop %rbx\n ret\n.size GC_malloc_explicitly_typed,.-GC_malloc_explicitly_typed\n"
-	/* each way has it elsewhere: seen at neither jump alone, and behind their meeting it is too late */
-	"fn GC_memalign\n call helper\n test %rax,%rax\n je 2f\n mov %rax,%r8\n mov %rdi,%r9\n jmp 3f\n"
-	"2: mov %rsi,%r8\n3: mov %r8,%rax\n ret\n.size GC_memalign,.-GC_memalign\n"
-	/* a jump table: unknown ways lead to its end */
-	"fn calloc\n push %rbx\n mov %rdi,%rax\n jmp *%rsi\n mov %rdx,%rax\n jmp 1f\n1: pop %rbx\n ret\n"
-	".size calloc,.-calloc\n";
+static const char crafted[] = ".macro fn name\n.globl \\name\n.type \\name,@function\n\\name:\n.endm\n"
+			      "fn helper\n ret\n.size helper,.-helper\n"
+			      /* rcx does not survive the call */
+			      "fn GC_malloc_kind\n call helper\n mov %rax,%rcx\n jmp 1f\n1: call helper\n mov %rcx,%rax\n ret\n"
+			      ".size GC_malloc_kind,.-GC_malloc_kind\n"
+			      /* rbx does */
+			      "fn GC_realloc\n push %rbx\n call helper\n mov %rax,%rbx\n jmp 1f\n1: call helper\n mov %rbx,%rax\n"
+			      " pop %rbx\n ret\n.size GC_realloc,.-GC_realloc\n"
+			      /* but nested calls of a plain allocator would not be told from outer ones */
+			      "fn malloc\n push %rbx\n call helper\n mov %rax,%rbx\n jmp 1f\n1: call helper\n mov %rbx,%rax\n"
+			      " pop %rbx\n ret\n.size malloc,.-malloc\n"
+			      /* seen once per turn of the loop */
+			      "fn GC_malloc_explicitly_typed\n push %rbx\n call helper\n mov %rax,%rbx\n1: dec %rcx\n jne 1b\n"
+			      " mov %rbx,%rax\n pop %rbx\n ret\n.size GC_malloc_explicitly_typed,.-GC_malloc_explicitly_typed\n"
+			      /* each way has it elsewhere: seen at neither jump alone, and behind their meeting it is too late */
+			      "fn GC_memalign\n call helper\n test %rax,%rax\n je 2f\n mov %rax,%r8\n mov %rdi,%r9\n jmp 3f\n"
+			      "2: mov %rsi,%r8\n3: mov %r8,%rax\n ret\n.size GC_memalign,.-GC_memalign\n"
+			      /* a jump table: unknown ways lead to its end */
+			      "fn calloc\n push %rbx\n mov %rdi,%rax\n jmp *%rsi\n mov %rdx,%rax\n jmp 1f\n1: pop %rbx\n ret\n"
+			      ".size calloc,.-calloc\n";
 
 static void expect_exit(const struct opened *o, const char *symbol, bool emulated, unsigned int reg)
 {
@@ -605,10 +605,14 @@ static void expect_words(const char *text, const char *function, const char *con
 static void test_print_refills(void **state)
 {
 	static const char *const fill[] = {
-		"seen once a refill", "in GC_malloc_kind, behind the refill", "the list in r",
+		"seen once a refill",
+		"in GC_malloc_kind, behind the refill",
+		"the list in r",
 	};
 	static const char *const large[] = {
-		"the whole call, size in r", "that no single exit sees whole", "exit  GC_generic_malloc+",
+		"the whole call, size in r",
+		"that no single exit sees whole",
+		"exit  GC_generic_malloc+",
 	};
 	struct sites_options at_calls = { .cheap_exits = true };
 	struct sites_options at_refills = { .cheap_exits = true, .refill = true };
@@ -649,9 +653,8 @@ static void test_wire(void **state)
 	open_sites(&o, LIBGC, &opts);
 	const struct site *s = site_named(&o.list, "GC_malloc_kind");
 	sites_fill_entry(s, 7, &wire);
-	assert_true(wire.vaddr == s->vaddr && wire.cfa_off == s->cfa_off && wire.kind_arg == 1 &&
-		    wire.object == 7 && (wire.flags & ALYS_SITE_GC_KIND) && (wire.flags & ALYS_SITE_LEAF) &&
-		    wire.nest == ALYS_NEST_CALLER);
+	assert_true(wire.vaddr == s->vaddr && wire.cfa_off == s->cfa_off && wire.kind_arg == 1 && wire.object == 7 &&
+		    (wire.flags & ALYS_SITE_GC_KIND) && (wire.flags & ALYS_SITE_LEAF) && wire.nest == ALYS_NEST_CALLER);
 	sites_fill_object(&o.list, &object);
 	assert_true(object.text_lo == o.list.text_lo && object.gc_no_vaddr == o.list.gc_no_vaddr);
 	close_sites(&o);
@@ -700,7 +703,8 @@ int main(void)
 		cmocka_unit_test(test_static_collector),
 		cmocka_unit_test(test_refills),
 		cmocka_unit_test(test_own_malloc),
-		cmocka_unit_test(test_crafted), cmocka_unit_test(test_no_probe_on_a_long_nop),
+		cmocka_unit_test(test_crafted),
+		cmocka_unit_test(test_no_probe_on_a_long_nop),
 		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_print_refills),
 		cmocka_unit_test(test_wire),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe/collections: over Debian's libgc, shared and static. The claims are compared with the unwind
  * entries and the bytes around them; test_liveness.py watches the places at work.

@@ -1,4 +1,5 @@
-/* probe/sites tests: the libraries they look at, and a file opened with its sites. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sites tests: the libraries they look at, and a file opened with its sites. */
 #ifndef ALYS_TEST_PROBE_SHOP_H
 #define ALYS_TEST_PROBE_SHOP_H
 

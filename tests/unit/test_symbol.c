@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbol: this test's own functions, a stripped copy with its debug file, and damaged files. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,9 +39,24 @@ static void test_spans(void **state)
 		uint64_t addr;
 		uint32_t item;
 	} rows[] = {
-		{ 0, 1 },  { 2, 1 },  { 3, 2 },	 { 4, 2 },  { 5, 3 },  { 7, 3 },
-		{ 8, 2 },  { 9, 2 },  { 10, 1 }, { 15, 1 }, { 16, SPANS_NONE }, { 20, SPANS_NONE },
-		{ 30, 5 }, { 37, 5 }, { 38, 6 }, { 49, 6 }, { 50, SPANS_NONE }, { UINT64_MAX - 1, 7 },
+		{ 0, 1 },
+		{ 2, 1 },
+		{ 3, 2 },
+		{ 4, 2 },
+		{ 5, 3 },
+		{ 7, 3 },
+		{ 8, 2 },
+		{ 9, 2 },
+		{ 10, 1 },
+		{ 15, 1 },
+		{ 16, SPANS_NONE },
+		{ 20, SPANS_NONE },
+		{ 30, 5 },
+		{ 37, 5 },
+		{ 38, 6 },
+		{ 49, 6 },
+		{ 50, SPANS_NONE },
+		{ UINT64_MAX - 1, 7 },
 		{ UINT64_MAX, SPANS_NONE },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -84,22 +100,21 @@ static void test_spans_nested(void **state)
 
 static char dir[64];
 
-static const char source[] =
-	"extern volatile int sink;\n"				     /* 1 */
-	"static inline __attribute__((always_inline)) void inner(int x)\n"
-	"{\n"
-	"	sink = x;\n"					     /* 4 */
-	"}\n"
-	"static inline __attribute__((always_inline)) void middle(int x)\n"
-	"{\n"
-	"	inner(x + 1);\n"				     /* 8 */
-	"}\n"
-	"void outer(int x)\n"
-	"{\n"
-	"	middle(x * 3);\n"				     /* 12 */
-	"}\n"
-	"void single(void) {}\n"
-	"volatile int sink;\n";
+static const char source[] = "extern volatile int sink;\n" /* 1 */
+			     "static inline __attribute__((always_inline)) void inner(int x)\n"
+			     "{\n"
+			     "	sink = x;\n" /* 4 */
+			     "}\n"
+			     "static inline __attribute__((always_inline)) void middle(int x)\n"
+			     "{\n"
+			     "	inner(x + 1);\n" /* 8 */
+			     "}\n"
+			     "void outer(int x)\n"
+			     "{\n"
+			     "	middle(x * 3);\n" /* 12 */
+			     "}\n"
+			     "void single(void) {}\n"
+			     "volatile int sink;\n";
 
 static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void run(const char *fmt, ...)
@@ -180,8 +195,7 @@ static struct catalog *ask(enum symbol_depth depth, int fd, const char *path, st
 	for (uint64_t i = 0; i < spot.size; i++)
 		frames[i] = (struct frame){ .map = { 4 }, .rel = spot.vaddr + i + (i > 0) };
 	assert_int_equal(catalog_put_mapping(c, &(struct mapping){ .id = { 4 }, .module = { 9 } }), 0);
-	assert_int_equal(catalog_put_stack(c, &(struct stack){ .id = { 1 }, .n = (uint32_t)spot.size,
-							       .frames = frames }), 0);
+	assert_int_equal(catalog_put_stack(c, &(struct stack){ .id = { 1 }, .n = (uint32_t)spot.size, .frames = frames }), 0);
 	assert_int_equal(symbolizer_add_file(s, (struct module_id){ 9 }, dup(fd), path, &err), 0);
 	assert_int_equal(symbolizer_run(s, c, NULL, NULL, &err), 0);
 	symbolizer_free(s);
@@ -267,7 +281,8 @@ static void test_ifunc(void **state)
 	run("cd %s && echo 'volatile int wide; static void a(void) {} static void b(void) {}"
 	    " static void (*resolver(void))(void) { return wide ? a : b; }"
 	    " void picked(void) __attribute__((ifunc(\"resolver\")));' > ifunc.c &&"
-	    " gcc -O0 -g0 -shared -fPIC -o ifunc.so ifunc.c && strip ifunc.so", dir);
+	    " gcc -O0 -g0 -shared -fPIC -o ifunc.so ifunc.c && strip ifunc.so",
+	    dir);
 	struct spot spot = spot_of("ifunc.so", "picked");
 	assert_true(spot.size > 0);
 	int fd = open_at("ifunc.so", path);
@@ -342,8 +357,7 @@ static void test_packed(void **state)
 	struct spot spot = spot_of("whole.so", "outer");
 	int fd = open_at("bare.so", path);
 	struct catalog *c = ask(SYMBOL_DEPTH_FULL, fd, path, spot);
-	assert_int_equal(catalog_symbols(c, (struct module_id){ 9 }, spot.vaddr)->at[0].quality,
-			 SYMBOL_MODULE);
+	assert_int_equal(catalog_symbols(c, (struct module_id){ 9 }, spot.vaddr)->at[0].quality, SYMBOL_MODULE);
 	catalog_free(c);
 	close(fd);
 	for (enum symbol_depth depth = SYMBOL_DEPTH_NAME; depth <= SYMBOL_DEPTH_FULL; depth++) {
@@ -360,17 +374,18 @@ static void test_packed_damaged(void **state)
 {
 	(void)state;
 	static const char *const made[] = {
-		"head -c 300 mini.xz", "echo no xz", "echo no ELF | xz", "head -c 1G /dev/zero | xz -0 -T2",
+		"head -c 300 mini.xz",
+		"echo no xz",
+		"echo no ELF | xz",
+		"head -c 1G /dev/zero | xz -0 -T2",
 	};
 	char path[128];
 	struct spot spot = spot_of("whole.so", "outer");
 	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
-		run("cd %s && (%s) > bad.xz && objcopy --add-section .gnu_debugdata=bad.xz bare.so bad.so", dir,
-		    made[i]);
+		run("cd %s && (%s) > bad.xz && objcopy --add-section .gnu_debugdata=bad.xz bare.so bad.so", dir, made[i]);
 		int fd = open_at("bad.so", path);
 		struct catalog *c = ask(SYMBOL_DEPTH_FULL, fd, path, spot);
-		assert_int_equal(catalog_symbols(c, (struct module_id){ 9 }, spot.vaddr)->at[0].quality,
-				 SYMBOL_MODULE);
+		assert_int_equal(catalog_symbols(c, (struct module_id){ 9 }, spot.vaddr)->at[0].quality, SYMBOL_MODULE);
 		assert_int_equal(catalog_count(c, "symbols-worker-died"), 0);
 		catalog_free(c);
 		close(fd);
@@ -437,8 +452,7 @@ static void test_no_answer(void **state)
 	assert_int_equal(none->at[0].quality, SYMBOL_MODULE);
 	assert_int_equal(catalog_symbols(c, (struct module_id){ 6 }, 0x1000)->at[0].quality, SYMBOL_MODULE);
 	/* What is there already stays. */
-	catalog_put_symbols(c, (struct module_id){ 5 }, 0x10,
-			    &(struct symbols){ .n = 1, .at = (struct symbol *)&kept });
+	catalog_put_symbols(c, (struct module_id){ 5 }, 0x10, &(struct symbols){ .n = 1, .at = (struct symbol *)&kept });
 	assert_int_equal(symbolizer_run(s, c, NULL, NULL, &err), 0);
 	assert_string_equal(catalog_symbols(c, (struct module_id){ 5 }, 0x10)->at[0].name, "kept");
 	assert_int_equal(symbolizer_add_file(s, (struct module_id){ 7 }, -1, "gone", &err), -EBADF);
@@ -493,12 +507,12 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spans),	   cmocka_unit_test(test_spans_nested),
-		cmocka_unit_test(test_inlined),	   cmocka_unit_test(test_debug_link),
-		cmocka_unit_test(test_build_id),   cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_packed),	   cmocka_unit_test(test_packed_damaged),
-		cmocka_unit_test(test_too_large),  cmocka_unit_test(test_larger_than_memory),
-		cmocka_unit_test(test_no_answer),  cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_spans),     cmocka_unit_test(test_spans_nested),
+		cmocka_unit_test(test_inlined),   cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_build_id),  cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_packed),    cmocka_unit_test(test_packed_damaged),
+		cmocka_unit_test(test_too_large), cmocka_unit_test(test_larger_than_memory),
+		cmocka_unit_test(test_no_answer), cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_ifunc),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

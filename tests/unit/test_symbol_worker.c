@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbol: workers that die, hang and lie; what the real one may still do; files that shrink under it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,10 +224,8 @@ static void test_bad(void **state)
 		{ "say(11)", "u8(13); answer(2, 1, 0, 0); sent()", "symbols-worker-lied" },
 		{ "say(11)", "u8(13); u8(1); number(1UL << 32); sent()", "symbols-worker-lied" },
 		{ "say(11)", "u8(13); text(60000); sent()", "symbols-worker-lied" },
-		{ "say(11)", "for (;;) { u8(13); for (int i = 0; i < 15; i++) text(4096); sent(); }",
-		  "symbols-worker-lied" },
-		{ "say(11)", "u8(13); for (int i = 0; i < 9000; i++) answer(1, 1, 0, 0); sent()",
-		  "symbols-worker-lied" },
+		{ "say(11)", "for (;;) { u8(13); for (int i = 0; i < 15; i++) text(4096); sent(); }", "symbols-worker-lied" },
+		{ "say(11)", "u8(13); for (int i = 0; i < 9000; i++) answer(1, 1, 0, 0); sent()", "symbols-worker-lied" },
 		{ "say(11)", "u8(13); n += 69000; sent()", "symbols-worker-lied" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -502,12 +501,18 @@ static void test_jailed_rights(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),	   cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_one_address_kills), cmocka_unit_test(test_depth_kills),
-		cmocka_unit_test(test_refuses),	   cmocka_unit_test(test_no_program),
-		cmocka_unit_test(test_truncated),  cmocka_unit_test(test_truncated_meanwhile),
-		cmocka_unit_test(test_hog),	   cmocka_unit_test(test_at_once),
-		cmocka_unit_test(test_once),	   cmocka_unit_test(test_jail),
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_one_address_kills),
+		cmocka_unit_test(test_depth_kills),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_no_program),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_truncated_meanwhile),
+		cmocka_unit_test(test_hog),
+		cmocka_unit_test(test_at_once),
+		cmocka_unit_test(test_once),
+		cmocka_unit_test(test_jail),
 		cmocka_unit_test(test_less_memory),
 		cmocka_unit_test(test_jailed_rights),
 	};

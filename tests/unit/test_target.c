@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target: processes come, execute others, end: what is held of them is let go. */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +37,10 @@ static void on_translated(void *ctx, const struct proc *p, const char *name)
 }
 
 static const struct target_ops ops = {
-	.on_module = on_module, .on_proc = on_proc, .on_mapping = on_mapping, .on_maps = on_proc,
+	.on_module = on_module,
+	.on_proc = on_proc,
+	.on_mapping = on_mapping,
+	.on_maps = on_proc,
 	.on_translated = on_translated,
 };
 
@@ -106,9 +110,16 @@ static void tell(struct target_table *t, const char *path, uint64_t time_ns)
 	struct stat st;
 	assert_int_equal(stat(path, &st), 0);
 	const struct report report = {
-		.tgid = (uint32_t)getpid(), .time_ns = time_ns,
-		.line = { .start = PLACE, .end = PLACE + 0x1000, .dev = st.st_dev, .ino = st.st_ino, .readable = true, .exec = true,
-			  .past = true, .path = path },
+		.tgid = (uint32_t)getpid(),
+		.time_ns = time_ns,
+		.line = { .start = PLACE,
+			  .end = PLACE + 0x1000,
+			  .dev = st.st_dev,
+			  .ino = st.st_ino,
+			  .readable = true,
+			  .exec = true,
+			  .past = true,
+			  .path = path },
 	};
 	target_report(t, &report);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/module: files of traced processes, over time. */
 #include <errno.h>
 #include <fcntl.h>
@@ -324,14 +325,10 @@ static void test_file_that_comes_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forgotten_modules_leave_nothing),
-		cmocka_unit_test(test_written_anew),
-		cmocka_unit_test(test_file_of_an_ended_process),
-		cmocka_unit_test(test_another_file_in_its_place),
-		cmocka_unit_test(test_inode_of_another_device),
-		cmocka_unit_test(test_overlay),
-		cmocka_unit_test(test_no_regular_file_in_its_place),
-		cmocka_unit_test(test_file_that_comes_back),
+		cmocka_unit_test(test_forgotten_modules_leave_nothing), cmocka_unit_test(test_written_anew),
+		cmocka_unit_test(test_file_of_an_ended_process),        cmocka_unit_test(test_another_file_in_its_place),
+		cmocka_unit_test(test_inode_of_another_device),         cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_no_regular_file_in_its_place),    cmocka_unit_test(test_file_that_comes_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

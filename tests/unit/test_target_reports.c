@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/reports: what the kernel told of mappings, by time, until its time has come. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,9 @@
 static struct report told(uint32_t tgid, uint64_t time_ns, uint64_t start, bool replaces)
 {
 	return (struct report){
-		.tgid = tgid, .time_ns = time_ns, .replaces = replaces,
+		.tgid = tgid,
+		.time_ns = time_ns,
+		.replaces = replaces,
 		.line = { .start = start, .end = start + 0x1000, .ino = 1, .exec = true, .past = true, .path = "/lib/one.so" },
 	};
 }
@@ -184,10 +187,14 @@ static void test_hostile_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_time_however_they_come), cmocka_unit_test(test_paths_are_its_own),
-		cmocka_unit_test(test_each_process_in_its_time), cmocka_unit_test(test_due_when_one_replaces_another),
-		cmocka_unit_test(test_overlapping), cmocka_unit_test(test_forgets_one_process_until_then),
-		cmocka_unit_test(test_hostile_amounts), cmocka_unit_test(test_hostile_times),
+		cmocka_unit_test(test_by_time_however_they_come),
+		cmocka_unit_test(test_paths_are_its_own),
+		cmocka_unit_test(test_each_process_in_its_time),
+		cmocka_unit_test(test_due_when_one_replaces_another),
+		cmocka_unit_test(test_overlapping),
+		cmocka_unit_test(test_forgets_one_process_until_then),
+		cmocka_unit_test(test_hostile_amounts),
+		cmocka_unit_test(test_hostile_times),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/select: which processes each condition wants, and what can never be fulfilled. */
 #include <errno.h>
 #include <pwd.h>
@@ -18,7 +19,10 @@ static bool wants(const struct select *s, const struct proc_facts *f)
 	return select_wants(s, (uint32_t)getpid(), f);
 }
 
-#define WORD(...) { .at = (const char *[]){ __VA_ARGS__ }, .at_cnt = sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *) }
+#define WORD(...)                                                                                                         \
+	{                                                                                                                 \
+		.at = (const char *[]){ __VA_ARGS__ }, .at_cnt = sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *) \
+	}
 
 static void test_names(void **state)
 {
@@ -64,7 +68,8 @@ static void test_users(void **state)
 static void test_groups(void **state)
 {
 	const struct select root = { .cgroups = WORD("/sys/fs/cgroup") }, same = { .cgroups = WORD("/sys/fs/cgroup/") };
-	const struct select own = { .cgroups = WORD("/") }, none = { .cgroups = WORD("/no-such-group", "/sys/fs/cgroup/no-such") };
+	const struct select own = { .cgroups = WORD("/") },
+			    none = { .cgroups = WORD("/no-such-group", "/sys/fs/cgroup/no-such") };
 	char first[2];
 	FILE *f = fopen("/proc/self/cgroup", "re");
 	bool any = f && fgets(first, sizeof(first), f);
@@ -81,7 +86,8 @@ static void test_groups(void **state)
 
 static void test_never_fulfilled(void **state)
 {
-	const struct select user = { .users = WORD("root", "no such user") }, group = { .cgroups = WORD("system.slice") }, good = { .all = true };
+	const struct select user = { .users = WORD("root", "no such user") }, group = { .cgroups = WORD("system.slice") },
+			    good = { .all = true };
 	struct err err = { 0 };
 	(void)state;
 	assert_int_equal(select_check(&user, &err), -EINVAL);
@@ -94,11 +100,8 @@ static void test_never_fulfilled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_executables),
-		cmocka_unit_test(test_users),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_never_fulfilled),
+		cmocka_unit_test(test_names),  cmocka_unit_test(test_executables),     cmocka_unit_test(test_users),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_never_fulfilled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Unit tests of top: lists in, keys in, lines of a screen out; no terminal. */
 #include <errno.h>
 #include <locale.h>
@@ -15,23 +16,22 @@
 #define S 1000000000ull
 
 /* Two processes; site Cart.add has two stacks. %1$d: bytes that Page.render has allocated and holds. */
-static const char list[] =
-	"alys-feed\t1\n"
-	"when\t1\t1\t524288\t1\n"
-	"ledger\t%2$d\t%2$d\t0\t0\n"
-	"process\t42\tshop\t/usr/bin/shop\t%1$d\t8\t%1$d\t9\n"
-	"process\t50\tcron\t/usr/sbin/cron\t3000\t3\t3000\t3\n"
-	"frame\tPage.render\t/src/page.cr:7\n"
-	"frame\tmain\t/src/main.cr:9\n"
-	"stack\t42\t%1$d\t4\t%1$d\t4\tString\t0,1\n"
-	"frame\tCart.add\t/src/very/deep/cart.cr:3\n"
-	"stack\t42\t2000\t2\t2000\t2\tItem\t2,1\n"
-	"frame\tCart.checkout\t/src/cart.cr:30\n"
-	"stack\t42\t1000\t2\t1000\t3\tArray(Item) (buffer)\t2,3,1\n"
-	"frame\tload_users\t\n"
-	"stack\t50\t3000\t3\t3000\t3\t[no type]\t4\n"
-	"unheard\tof\n"
-	"end\n";
+static const char list[] = "alys-feed\t1\n"
+			   "when\t1\t1\t524288\t1\n"
+			   "ledger\t%2$d\t%2$d\t0\t0\n"
+			   "process\t42\tshop\t/usr/bin/shop\t%1$d\t8\t%1$d\t9\n"
+			   "process\t50\tcron\t/usr/sbin/cron\t3000\t3\t3000\t3\n"
+			   "frame\tPage.render\t/src/page.cr:7\n"
+			   "frame\tmain\t/src/main.cr:9\n"
+			   "stack\t42\t%1$d\t4\t%1$d\t4\tString\t0,1\n"
+			   "frame\tCart.add\t/src/very/deep/cart.cr:3\n"
+			   "stack\t42\t2000\t2\t2000\t2\tItem\t2,1\n"
+			   "frame\tCart.checkout\t/src/cart.cr:30\n"
+			   "stack\t42\t1000\t2\t1000\t3\tArray(Item) (buffer)\t2,3,1\n"
+			   "frame\tload_users\t\n"
+			   "stack\t50\t3000\t3\t3000\t3\t[no type]\t4\n"
+			   "unheard\tof\n"
+			   "end\n";
 
 struct shown {
 	struct view v;
@@ -117,7 +117,7 @@ static void test_processes_then_sites(void **state)
 	assert_shows(t, "alys-bpf top: 2 processes, by process, largest live first");
 	assert_shows(t, "live 7.8K");
 	assert_shows(t, "sampled by 512.0K");
-	assert_shows(t, "lost 0; hits 10 = recorded 10 + set aside 0 + lost 0");
+	assert_shows(t, "lost 0; hits 10 = recorded 10 + skipped 0 + lost 0");
 	assert_int_equal(row_with(t, "42       shop  /usr/bin/shop"), 4);
 	assert_int_equal(row_with(t, "cron"), 5);
 	view_key(&t->v, VIEW_ENTER);
@@ -180,20 +180,23 @@ static void test_forgotten_stacks_are_no_news(void **state)
 {
 	struct shown *t = open_view(42);
 	(void)state;
-	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t5000\t5\n"
-		     "frame\tbusy\t\nframe\tonce\t\n"
-		     "stack\t42\t1\t1\t3000\t3\tT\t0\nstack\t42\t0\t0\t2000\t2\tT\t1\nend\n",
+	take_text(t,
+		  "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t5000\t5\n"
+		  "frame\tbusy\t\nframe\tonce\t\n"
+		  "stack\t42\t1\t1\t3000\t3\tT\t0\nstack\t42\t0\t0\t2000\t2\tT\t1\nend\n",
 		  1 * S);
-	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t7048\t7\n"
-		     "frame\tbusy\t\nframe\t[no stack]\t\n"
-		     "stack\t42\t1\t1\t5048\t5\tT\t0\nstack\t42\t0\t0\t2000\t2\t-\t1\nend\n",
+	take_text(t,
+		  "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t7048\t7\n"
+		  "frame\tbusy\t\nframe\t[no stack]\t\n"
+		  "stack\t42\t1\t1\t5048\t5\tT\t0\nstack\t42\t0\t0\t2000\t2\t-\t1\nend\n",
 		  3 * S);
 	assert_shows(t, "       1       1     1.0K");
 	assert_shows(t, "       0       0        0        0");
 	/* Calls of which no stack is known are news. */
-	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t9096\t9\n"
-		     "frame\tbusy\t\nframe\t[no stack]\t\n"
-		     "stack\t42\t1\t1\t5048\t5\tT\t0\nstack\t42\t0\t0\t4048\t4\t-\t1\nend\n",
+	take_text(t,
+		  "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t9096\t9\n"
+		  "frame\tbusy\t\nframe\t[no stack]\t\n"
+		  "stack\t42\t1\t1\t5048\t5\tT\t0\nstack\t42\t0\t0\t4048\t4\t-\t1\nend\n",
 		  5 * S);
 	assert_shows(t, "       1       1        0");
 	assert_shows(t, "       0       0     1.0K        0");
@@ -205,22 +208,25 @@ static void test_moved_stacks_are_no_news(void **state)
 {
 	struct shown *t = open_view(42);
 	(void)state;
-	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t900\t9\t9000\t90\n"
-		     "frame\tbusy\t\nframe\t[other]\t\n"
-		     "stack\t42\t100\t1\t3000\t30\tT\t0\nstack\t42\t800\t8\t6000\t60\tT\t1\nend\n",
+	take_text(t,
+		  "alys-feed\t1\nprocess\t42\tshop\t/shop\t900\t9\t9000\t90\n"
+		  "frame\tbusy\t\nframe\t[other]\t\n"
+		  "stack\t42\t100\t1\t3000\t30\tT\t0\nstack\t42\t800\t8\t6000\t60\tT\t1\nend\n",
 		  1 * S);
-	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t900\t9\t11048\t92\n"
-		     "frame\tbusy\t\nframe\t[other]\t\nframe\tmoved\t\n"
-		     "stack\t42\t100\t1\t5048\t32\tT\t0\nstack\t42\t300\t3\t2000\t20\tT\t1\n"
-		     "stack\t42\t500\t5\t4000\t40\tT\t2\nend\n",
+	take_text(t,
+		  "alys-feed\t1\nprocess\t42\tshop\t/shop\t900\t9\t11048\t92\n"
+		  "frame\tbusy\t\nframe\t[other]\t\nframe\tmoved\t\n"
+		  "stack\t42\t100\t1\t5048\t32\tT\t0\nstack\t42\t300\t3\t2000\t20\tT\t1\n"
+		  "stack\t42\t500\t5\t4000\t40\tT\t2\nend\n",
 		  3 * S);
 	assert_shows(t, "     100       1     1.0K        0  T              busy");
 	assert_shows(t, "     500       5        0        0  T              moved");
 	/* It is as others are from there on. One that comes was among the rest, or is new: the rates of all are known then. */
-	take_text(t, "alys-feed\t1\nprocess\t42\tshop\t/shop\t5896\t9\t16044\t92\n"
-		     "frame\tbusy\t\nframe\t[other]\t\nframe\tmoved\t\nframe\tnew\t\n"
-		     "stack\t42\t100\t1\t5048\t32\tT\t0\nstack\t42\t300\t3\t2000\t20\tT\t1\n"
-		     "stack\t42\t1400\t5\t4900\t40\tT\t2\nstack\t42\t4096\t4\t4096\t4\tT\t3\nend\n",
+	take_text(t,
+		  "alys-feed\t1\nprocess\t42\tshop\t/shop\t5896\t9\t16044\t92\n"
+		  "frame\tbusy\t\nframe\t[other]\t\nframe\tmoved\t\nframe\tnew\t\n"
+		  "stack\t42\t100\t1\t5048\t32\tT\t0\nstack\t42\t300\t3\t2000\t20\tT\t1\n"
+		  "stack\t42\t1400\t5\t4900\t40\tT\t2\nstack\t42\t4096\t4\t4096\t4\tT\t3\nend\n",
 		  5 * S);
 	assert_shows(t, "     300       3        0");
 	assert_shows(t, "    1.4K       5      450   +26.4K  T              moved");
@@ -231,10 +237,9 @@ static void test_moved_stacks_are_no_news(void **state)
 /* Two calls in one line: two stacks to the kernel, one to the eye. */
 static void test_stacks_that_read_the_same(void **state)
 {
-	static const char one[] =
-		"alys-feed\t1\nprocess\t42\tshop\t/shop\t30\t3\t%d\t9\nframe\tboth\t\n"
-		"stack\t42\t10\t1\t%d\t4\tT\t0\nerror\t3\n"
-		"stack\t42\t20\t2\t%d\t5\tT\t0\nerror\t4\nend\n";
+	static const char one[] = "alys-feed\t1\nprocess\t42\tshop\t/shop\t30\t3\t%d\t9\nframe\tboth\t\n"
+				  "stack\t42\t10\t1\t%d\t4\tT\t0\nerror\t3\n"
+				  "stack\t42\t20\t2\t%d\t5\tT\t0\nerror\t4\nend\n";
 	struct shown *t = open_view(42);
 	char text[512];
 	(void)state;
@@ -403,7 +408,8 @@ static void test_errors_of_estimates(void **state)
 		"alys-feed\t1\nwhen\t1\t1\t524288\t1\nprocess\t42\tshop\t/usr/bin/shop\t4000\t8\t4000\t9\nerror\t500\n"
 		"process\t50\tcron\t/usr/sbin/cron\t6000\t1\t6000\t1\nframe\tCart.add\t/src/cart.cr:3\nframe\tmain\t\n"
 		"stack\t42\t1000\t2\t2000\t2\tItem\t0\nerror\t300\nstack\t42\t3000\t2\t2000\t2\tItem\t0,1\nerror\t400\nend\n";
-	static const char *const bad[] = { "alys-feed\t1\nerror\t1\nend\n", "alys-feed\t1\nprocess\t1\ta\tb\t1\t1\t1\t1\nerror\t-1\nend\n" };
+	static const char *const bad[] = { "alys-feed\t1\nerror\t1\nend\n",
+					   "alys-feed\t1\nprocess\t1\ta\tb\t1\t1\t1\t1\nerror\t-1\nend\n" };
 	struct shown *t = open_view(0);
 	struct feed f;
 	(void)state;
@@ -433,9 +439,10 @@ static void test_types_that_are_long(void **state)
 {
 	struct shown *t = open_view(42);
 	(void)state;
-	take_text(t, "alys-feed\t1\nframe\tf\t\nframe\tg\t\n"
-		     "stack\t42\t9\t1\t9\t1\tstd::map<int, std::string>\t0\n"
-		     "stack\t42\t7\t1\t7\t1\tHash(String, Array(Item))\t1\nend\n",
+	take_text(t,
+		  "alys-feed\t1\nframe\tf\t\nframe\tg\t\n"
+		  "stack\t42\t9\t1\t9\t1\tstd::map<int, std::string>\t0\n"
+		  "stack\t42\t7\t1\t7\t1\tHash(String, Array(Item))\t1\nend\n",
 		  1 * S);
 	assert_shows(t, "  std::map<>     f");
 	assert_shows(t, "  Hash(String, ~ g");
@@ -536,7 +543,7 @@ static void test_losses_are_on_every_screen(void **state)
 	feed_free(&f);
 	for (const char *keys = "\1 h"; *keys; keys++) {
 		view_key(&t->v, *keys);
-		assert_shows(t, "lost 3; hits 10 = recorded 7 + set aside 0 + lost 3 (ring-full 2, foreign 1)");
+		assert_shows(t, "lost 3; hits 10 = recorded 7 + skipped 0 + lost 3 (ring-full 2, foreign 1)");
 		assert_int_equal(t->s.look[2], LOOK_BAD);
 	}
 	assert_shows(t, "arrows, j k, PgUp PgDn, Home End   choose a row");
@@ -628,8 +635,10 @@ static void test_names_too_long(void **state)
 		{ "shop::Cart::add(Item const&)", "cart.cc:7", 25, "shop::Cart::add  ~rt.cc:7" },
 		{ "shop::Cart::add(Item const&)", "cart.cc:7", 15, "~add  cart.cc:7" },
 		{ "shop::Cart::put_item_away()", "", 10, "~put_item~" },
-		{ "void std::vector<std::pair<int, A<(b)1> > >::_M_insert<A*>(A*) const", "", 30, "std::vector<>::_M_insert<>    " },
-		{ "std::map<int, long>& (anonymous namespace)::made(std::map<int, long>)", "", 30, "~made                         " },
+		{ "void std::vector<std::pair<int, A<(b)1> > >::_M_insert<A*>(A*) const", "", 30,
+		  "std::vector<>::_M_insert<>    " },
+		{ "std::map<int, long>& (anonymous namespace)::made(std::map<int, long>)", "", 30,
+		  "~made                         " },
 		{ "main::{lambda(a::b)#1}::operator()(a::b) const", "", 25, "~operator()(a::b) const  " },
 		{ "a_plain_function_of_c.part.0", "main.c:1", 24, "a_plain_functi~  ~in.c:1" },
 		{ "cut::off<std::map<int, long>, st...", "", 14, "cut::off<...  " },
@@ -652,12 +661,22 @@ static void test_names_too_long(void **state)
 static void test_lists_that_are_none(void **state)
 {
 	static const char *const bad[] = {
-		"", "alys-feed\t2\nend\n", "alys-feed\t1\n", "alys-feed\t1\nwhen\t1\n", "x",
-		"alys-feed\t1\nstack\t1\t1\t1\t1\t1\tT\t0\nend\n", "alys-feed\t1\nframe\ta\t\nstack\t1\t1\t1\t1\t1\tT\t\nend\n",
-		"alys-feed\t1\nframe\ta\t\nstack\t1\t1\t1\t1\t-1\tT\t0\nend\n", "alys-feed\t1\nledger\t1\t2\t3\tx\nend\n",
-		"alys-feed\t1\nframe\ta\t\nstack\t99999999999\t1\t1\t1\t1\tT\t0\nend\n", "alys-feed\t1\nnote\t\x1b[31m\nend\n",
-		"alys-feed\t1\nframe\ta\tb\tc\td\te\tf\tg\th\ti\nend\n", "alys-feed\t1\nend", "alys-feed\t1\nen",
-		"alys-feed\t1\nlost\ta\nend\n", "alys-feed\t1\nlost\ta\t-1\nend\n",
+		"",
+		"alys-feed\t2\nend\n",
+		"alys-feed\t1\n",
+		"alys-feed\t1\nwhen\t1\n",
+		"x",
+		"alys-feed\t1\nstack\t1\t1\t1\t1\t1\tT\t0\nend\n",
+		"alys-feed\t1\nframe\ta\t\nstack\t1\t1\t1\t1\t1\tT\t\nend\n",
+		"alys-feed\t1\nframe\ta\t\nstack\t1\t1\t1\t1\t-1\tT\t0\nend\n",
+		"alys-feed\t1\nledger\t1\t2\t3\tx\nend\n",
+		"alys-feed\t1\nframe\ta\t\nstack\t99999999999\t1\t1\t1\t1\tT\t0\nend\n",
+		"alys-feed\t1\nnote\t\x1b[31m\nend\n",
+		"alys-feed\t1\nframe\ta\tb\tc\td\te\tf\tg\th\ti\nend\n",
+		"alys-feed\t1\nend",
+		"alys-feed\t1\nen",
+		"alys-feed\t1\nlost\ta\nend\n",
+		"alys-feed\t1\nlost\ta\t-1\nend\n",
 	};
 	struct feed f;
 	struct err err;
@@ -681,13 +700,21 @@ int main(void)
 		cmocka_unit_test(test_types_that_are_long),
 		cmocka_unit_test(test_names_have_the_room_of_no_types),
 		cmocka_unit_test(test_state_and_filter_fit_the_title),
-		cmocka_unit_test(test_the_head_is_of_what_the_filter_leaves), cmocka_unit_test(test_tracing_that_is_off_is_in_the_title),
+		cmocka_unit_test(test_the_head_is_of_what_the_filter_leaves),
+		cmocka_unit_test(test_tracing_that_is_off_is_in_the_title),
 		cmocka_unit_test(test_rates_and_growth),
-		cmocka_unit_test(test_what_comes_later_grows_from_nothing), cmocka_unit_test(test_sorting),
-		cmocka_unit_test(test_a_chosen_row_stays_chosen), cmocka_unit_test(test_a_stack), cmocka_unit_test(test_errors_of_estimates), cmocka_unit_test(test_types),
-		cmocka_unit_test(test_filter), cmocka_unit_test(test_pause_holds_all_but_losses),
-		cmocka_unit_test(test_losses_are_on_every_screen), cmocka_unit_test(test_small_and_large_screens),
-		cmocka_unit_test(test_scrolling), cmocka_unit_test(test_columns_of_wide_text),
+		cmocka_unit_test(test_what_comes_later_grows_from_nothing),
+		cmocka_unit_test(test_sorting),
+		cmocka_unit_test(test_a_chosen_row_stays_chosen),
+		cmocka_unit_test(test_a_stack),
+		cmocka_unit_test(test_errors_of_estimates),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_pause_holds_all_but_losses),
+		cmocka_unit_test(test_losses_are_on_every_screen),
+		cmocka_unit_test(test_small_and_large_screens),
+		cmocka_unit_test(test_scrolling),
+		cmocka_unit_test(test_columns_of_wide_text),
 		cmocka_unit_test(test_lists_that_are_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace: what is written is read back, the compatibility rules, segments. */
 #include <errno.h>
 #include <setjmp.h>
@@ -108,7 +109,7 @@ static void test_older_objects(void **state)
 	int fd = memory_file(NULL, 0);
 	struct trace_writer *w = trace_writer_new(dup(fd), &sample_clock, NULL);
 	const struct older rows[] = { { { 1 }, "Foo", 30, 900 }, { { 1 }, "(buffer)", 7, 70000 }, { { 2 }, "Foo", 1, 16 },
-				      { { 1 }, "Foo", 20, 600 }, { { 1 }, "(buffer)", 0, 0 }, { { 1 }, "Never", 0, 0 } };
+				      { { 1 }, "Foo", 20, 600 }, { { 1 }, "(buffer)", 0, 0 },     { { 1 }, "Never", 0, 0 } };
 	assert_int_equal(sample_define(w), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_int_equal(trace_write_older(w, &rows[i]), 0);
@@ -142,11 +143,24 @@ static void test_extremes(void **state)
 	struct trace_writer *w = trace_writer_new(dup(fd), &sample_clock, NULL);
 	srandom(3);
 	for (size_t i = 0; i < 5000; i++) {
-#define PICK (random() % 3 == 0 ? 0 : random() % 3 == 0 ? UINT64_MAX - (uint64_t)(random() % 2) : (uint64_t)random() << (random() % 34))
-		struct event e = { .kind = (uint8_t)PICK, .flags = (uint8_t)PICK, .lost_kind = (uint8_t)PICK,
-				   .proc = { (uint32_t)PICK }, .tid = (uint32_t)PICK, .stack = { (uint32_t)PICK },
-				   .time_ns = PICK, .addr = PICK, .old_addr = PICK, .size = PICK,
-				   .enter_ns = PICK, .interval = PICK, .batch = (uint32_t)PICK, .span = (uint32_t)PICK,
+#define PICK                                                         \
+	(random() % 3 == 0   ? 0                                     \
+	 : random() % 3 == 0 ? UINT64_MAX - (uint64_t)(random() % 2) \
+			     : (uint64_t)random() << (random() % 34))
+		struct event e = { .kind = (uint8_t)PICK,
+				   .flags = (uint8_t)PICK,
+				   .lost_kind = (uint8_t)PICK,
+				   .proc = { (uint32_t)PICK },
+				   .tid = (uint32_t)PICK,
+				   .stack = { (uint32_t)PICK },
+				   .time_ns = PICK,
+				   .addr = PICK,
+				   .old_addr = PICK,
+				   .size = PICK,
+				   .enter_ns = PICK,
+				   .interval = PICK,
+				   .batch = (uint32_t)PICK,
+				   .span = (uint32_t)PICK,
 				   .gc_no = (uint32_t)PICK };
 		if (i % 2)
 			e.kind = (uint8_t)(1 + i % 8);
@@ -238,8 +252,9 @@ static struct view view_with_frame(uint16_t flags)
 {
 	struct bytes b = sample_bytes();
 	struct buf out = { 0 };
-	struct frame_head h = { .type = 999, .flags = flags, .stored_len = 5, .raw_len = 5,
-				.payload_crc = frame_crc("hello", 5) };
+	struct frame_head h = {
+		.type = 999, .flags = flags, .stored_len = 5, .raw_len = 5, .payload_crc = frame_crc("hello", 5)
+	};
 	buf_add(&out, b.at, TRACE_HEADER_SZ);
 	buf_add(&out, "newer fd", 8);
 	out.data[12] = TRACE_HEADER_SZ + 8;
@@ -282,7 +297,10 @@ static void test_unknown_frames(void **state)
 static void test_not_a_trace(void **state)
 {
 	(void)state;
-	const char *inputs[] = { "", "\x89" "ALYS", "{\"a\": \"json file that is longer than sixty-four bytes, see here: ...\"}" };
+	const char *inputs[] = { "",
+				 "\x89"
+				 "ALYS",
+				 "{\"a\": \"json file that is longer than sixty-four bytes, see here: ...\"}" };
 	for (size_t i = 0; i < 3; i++) {
 		struct view v = view_of(memory_file(inputs[i], strlen(inputs[i])));
 		assert_false(v.opened);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace: a file cut at every byte, with every bit flipped, with pieces missing or twice. The golden file
  * is version 1.0 as it was first written; it must be readable forever.
@@ -60,9 +61,8 @@ static bool is_next_sample(const struct event *e, unsigned int *from)
 {
 	for (; *from < SAMPLE_EVENTS; ++*from) {
 		struct event s = sample_event(*from);
-		if (s.time_ns == e->time_ns && s.kind == e->kind && s.addr == e->addr &&
-		    s.size == e->size && s.stack.n == e->stack.n && s.proc.n == e->proc.n &&
-		    s.old_addr == e->old_addr && s.gc_no == e->gc_no) {
+		if (s.time_ns == e->time_ns && s.kind == e->kind && s.addr == e->addr && s.size == e->size &&
+		    s.stack.n == e->stack.n && s.proc.n == e->proc.n && s.old_addr == e->old_addr && s.gc_no == e->gc_no) {
 			++*from;
 			return true;
 		}
@@ -186,7 +186,10 @@ static void test_bytes_inserted_and_removed(void **state)
 	uint8_t *b = malloc(golden.n + 3);
 	for (size_t p = TRACE_HEADER_SZ; p < last; p += 7) {
 		memcpy(b, golden.at, p);
-		memcpy(b + p, "\xe7" "AL", 3);
+		memcpy(b + p,
+		       "\xe7"
+		       "AL",
+		       3);
 		memcpy(b + p + 3, golden.at + p, golden.n - p);
 		struct view v = view_of(memory_file(b, golden.n + 3));
 		assert_only_true_events(&v);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace: a file that cannot grow. What was written stays readable, what was dropped is told. */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,9 +45,12 @@ static int teardown(void **state)
 
 static struct event event_no(unsigned int i)
 {
-	return (struct event){ .kind = i % 3 == 2 ? EVENT_FREE : EVENT_ALLOC, .proc = { 1 },
-			       .stack = { i % 3 == 2 ? 0 : 1 + i % 3 }, .time_ns = SAMPLE_T0 + i * 20000ull,
-			       .addr = (i * 2654435761u) | 1, .size = i % 3 == 2 ? 0 : i };
+	return (struct event){ .kind = i % 3 == 2 ? EVENT_FREE : EVENT_ALLOC,
+			       .proc = { 1 },
+			       .stack = { i % 3 == 2 ? 0 : 1 + i % 3 },
+			       .time_ns = SAMPLE_T0 + i * 20000ull,
+			       .addr = (i * 2654435761u) | 1,
+			       .size = i % 3 == 2 ? 0 : i };
 }
 
 /* Events by kind in the file, and those that LOSS events tell of. */
@@ -178,9 +182,8 @@ static void test_closed_pipe_and_read_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_room_returns),          T(test_room_never_returns),
-		T(test_definitions_return),    T(test_reserve_is_given_back),
-		T(test_closed_pipe_and_read_only),
+		T(test_room_returns),          T(test_room_never_returns),        T(test_definitions_return),
+		T(test_reserve_is_given_back), T(test_closed_pipe_and_read_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

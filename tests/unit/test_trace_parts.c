@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace: parts of a heap beside events, for those who ask for them. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind: hand-made sections: each kind of row, page borders, and damage that must be refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,9 +112,8 @@ static void test_frame_pointer_prologue(void **state)
 	(void)state;
 	struct buf b = { 0 };
 	put_cie(&b, "zR", usual, sizeof(usual));
-	PUT_FDE(&b, TEXT, 64, DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2,
-		DW_CFA_advance_loc | 3, DW_CFA_def_cfa_register, 6, DW_CFA_advance_loc | 40, DW_CFA_def_cfa, 7, 8,
-		DW_CFA_restore | 6);
+	PUT_FDE(&b, TEXT, 64, DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2, DW_CFA_advance_loc | 3,
+		DW_CFA_def_cfa_register, 6, DW_CFA_advance_loc | 40, DW_CFA_def_cfa, 7, 8, DW_CFA_restore | 6);
 	struct unwind_table *t = compile_ok(&b);
 	assert_rule(t, TEXT, false, 8, ALYS_SPEC_BP_SAME, 0);
 	assert_rule(t, TEXT + 1, false, 16, ALYS_SPEC_BP_AT_CFA, -16);
@@ -135,8 +135,7 @@ static void test_remember_and_far_advance(void **state)
 	struct buf b = { 0 };
 	put_cie(&b, "zR", usual, sizeof(usual));
 	PUT_FDE(&b, TEXT, 0x20000, DW_CFA_advance_loc1, 200, DW_CFA_def_cfa_offset, 0x80, 1, DW_CFA_remember_state,
-		DW_CFA_advance_loc2, 0, 0x20, DW_CFA_def_cfa_offset, 8, DW_CFA_advance_loc4, 0, 0, 1, 0,
-		DW_CFA_restore_state);
+		DW_CFA_advance_loc2, 0, 0x20, DW_CFA_def_cfa_offset, 8, DW_CFA_advance_loc4, 0, 0, 1, 0, DW_CFA_restore_state);
 	struct unwind_table *t = compile_ok(&b);
 	assert_rule(t, TEXT + 199, false, 8, ALYS_SPEC_BP_SAME, 0);
 	assert_rule(t, TEXT + 200, false, 128, ALYS_SPEC_BP_SAME, 0);
@@ -198,14 +197,14 @@ static void test_special_kinds(void **state)
 	struct buf b = { 0 };
 	put_cie(&b, "zR", usual, sizeof(usual));
 	PUT_FDE(&b, TEXT, 16, DW_CFA_undefined, 16);
-	PUT_FDE(&b, TEXT + 16, 16, DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15,
-		DW_OP_and, DW_OP_lit11, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus);
-	PUT_FDE(&b, TEXT + 32, 16, DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78, DW_OP_deref, DW_CFA_expression, 6,
-		2, DW_OP_breg6, 0);
-	PUT_FDE(&b, TEXT + 48, 16, DW_CFA_def_cfa, 10, 0);        /* r10 */
-	PUT_FDE(&b, TEXT + 64, 16, DW_CFA_register, 16, 0);       /* return address in rax */
+	PUT_FDE(&b, TEXT + 16, 16, DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and,
+		DW_OP_lit11, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus);
+	PUT_FDE(&b, TEXT + 32, 16, DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78, DW_OP_deref, DW_CFA_expression, 6, 2,
+		DW_OP_breg6, 0);
+	PUT_FDE(&b, TEXT + 48, 16, DW_CFA_def_cfa, 10, 0);                /* r10 */
+	PUT_FDE(&b, TEXT + 64, 16, DW_CFA_register, 16, 0);               /* return address in rax */
 	PUT_FDE(&b, TEXT + 80, 16, DW_CFA_def_cfa_offset, 0x80, 0x80, 4); /* 64 KB: too big for a row */
-	PUT_FDE(&b, TEXT + 96, 16, DW_CFA_register, 6, 3);        /* rbp in rbx */
+	PUT_FDE(&b, TEXT + 96, 16, DW_CFA_register, 6, 3);                /* rbp in rbx */
 	struct unwind_table *t = compile_ok(&b);
 	struct unwind_row r;
 	assert_kind(t, TEXT, ALYS_ROW_END);
@@ -214,8 +213,7 @@ static void test_special_kinds(void **state)
 	assert_int_equal(r.aux, 11);
 	assert_true(unwind_row_at(t, TEXT + 32, &r));
 	assert_int_equal(r.kind, ALYS_ROW_SPEC);
-	assert_true(r.rule.deref && r.rule.base_bp && r.rule.off == -8 && r.rule.bp == ALYS_SPEC_BP_AT_BP &&
-		    r.rule.bp_off == 0);
+	assert_true(r.rule.deref && r.rule.base_bp && r.rule.off == -8 && r.rule.bp == ALYS_SPEC_BP_AT_BP && r.rule.bp_off == 0);
 	unwind_row_at(t, TEXT + 48, &r);
 	assert_true(r.kind == ALYS_ROW_UNSUPPORTED && r.aux == ALYS_ROW_WHY_CFA);
 	unwind_row_at(t, TEXT + 64, &r);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind: every row of real libraries against libdw, which finds its rules on its own way. Both are
  * evaluated over the same made-up registers and memory, so it does not matter how a rule is written.
@@ -113,7 +114,9 @@ static struct outcome by_row(const struct unwind_row *r, uint64_t pc)
 		o.cfa = r->rule.deref ? mem(at) + (int64_t)r->rule.add : at;
 	}
 	if (r->rule.bp)
-		o.bp = mem((r->rule.bp == ALYS_SPEC_BP_AT_CFA ? o.cfa : r->rule.bp == ALYS_SPEC_BP_AT_BP ? BP : SP) +
+		o.bp = mem((r->rule.bp == ALYS_SPEC_BP_AT_CFA  ? o.cfa
+			    : r->rule.bp == ALYS_SPEC_BP_AT_BP ? BP
+							       : SP) +
 			   (int64_t)r->rule.bp_off);
 	o.ra = mem(o.cfa - 8);
 	return o;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/section: this program as a file, whole and without what usually leads to its .eh_frame. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stack walk, compiled for the host: recorded stacks must come out as libdw and the kernel saw
  * them, and made-up ones show each way to end.
@@ -388,11 +389,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorded),       cmocka_unit_test(test_pages_away),
 		cmocka_unit_test(test_truncated),      cmocka_unit_test(test_caller),
-		cmocka_unit_test(test_return_probe),
-		cmocka_unit_test(test_zero_is_the_bottom), cmocka_unit_test(test_bad_frames),
-		cmocka_unit_test(test_frame_pointers), cmocka_unit_test(test_recursion_ends),
-		cmocka_unit_test(test_hash), cmocka_unit_test(test_other_words),
-		cmocka_unit_test(test_remembered), cmocka_unit_test(test_new_tables),
+		cmocka_unit_test(test_return_probe),   cmocka_unit_test(test_zero_is_the_bottom),
+		cmocka_unit_test(test_bad_frames),     cmocka_unit_test(test_frame_pointers),
+		cmocka_unit_test(test_recursion_ends), cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_other_words),    cmocka_unit_test(test_remembered),
+		cmocka_unit_test(test_new_tables),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * window: do estimates from windows keep to the error that they state, whatever the program does? Simulated, with the
  * program's own code for gaps, weights, factors and errors.
@@ -54,16 +55,37 @@ static double within(double t, double period)
 	return fmod(t, period);
 }
 
-static double steady(double t) { return t >= 0; }
-static double bursty(double t) { return within(t, 2) < 0.5; }
-static double periodic(double t) { return within(t, 0.25) < 0.05; }
-static double startup(double t) { return t < 2 ? 1 : 0.02; }
-static double phases(double t) { return within(t, 2) < 0.5 ? 1 : 0.1; }
-static double tenth(double t) { return t >= 0 ? 0.1 : 0; }
-static double moves(double t) { return within(t, 2) < 0.5 ? 0.1 : 0.5; }
+static double steady(double t)
+{
+	return t >= 0;
+}
+static double bursty(double t)
+{
+	return within(t, 2) < 0.5;
+}
+static double periodic(double t)
+{
+	return within(t, 0.25) < 0.05;
+}
+static double startup(double t)
+{
+	return t < 2 ? 1 : 0.02;
+}
+static double phases(double t)
+{
+	return within(t, 2) < 0.5 ? 1 : 0.1;
+}
+static double tenth(double t)
+{
+	return t >= 0 ? 0.1 : 0;
+}
+static double moves(double t)
+{
+	return within(t, 2) < 0.5 ? 0.1 : 0.5;
+}
 
 static const struct program programs[] = {
-	{ "steady", steady, tenth },	 { "bursty", bursty, tenth }, { "periodic", periodic, tenth },
+	{ "steady", steady, tenth },          { "bursty", bursty, tenth }, { "periodic", periodic, tenth },
 	{ "start-up-heavy", startup, tenth }, { "phases", phases, moves },
 };
 
@@ -149,8 +171,10 @@ static struct runs run_often(const struct program *p, double mean_s, bool counte
 		r.always = sqrt(INTERVAL / o.truth);
 	}
 	r.deviation = sqrt(squares);
-	print_message("%-15s %s slow %.1f: mean %.3f, deviation %.1f %% (%.1f %% without windows), stated %.1f %%, covered %.3f\n", p->name,
-		      counted ? "counted" : "by time", slow, r.mean, 100 * r.deviation, 100 * r.always, 100 * r.stated, r.covered);
+	print_message(
+		"%-15s %s slow %.1f: mean %.3f, deviation %.1f %% (%.1f %% without windows), stated %.1f %%, covered %.3f\n",
+		p->name, counted ? "counted" : "by time", slow, r.mean, 100 * r.deviation, 100 * r.always, 100 * r.stated,
+		r.covered);
 	return r;
 }
 
@@ -211,7 +235,9 @@ static void spend(struct spender *s, double until, double traps)
 	while (s->t < until) {
 		double gap = budget_gap(&s->budget), in = gap > 0 ? 0.02 : 0.05, wall = gap + in;
 		double slow = 1 + traps * s->budget.price.trap_s;
-		struct spending now = { .traps = (uint64_t)(traps * in / slow), .wall_s = wall, .in_s = in, .cpu_s = wall, .turn = gap > 0 };
+		struct spending now = {
+			.traps = (uint64_t)(traps * in / slow), .wall_s = wall, .in_s = in, .cpu_s = wall, .turn = gap > 0
+		};
 		budget_note(&s->budget, &now);
 		s->cost += (double)now.traps * s->budget.price.trap_s;
 		s->cpu += wall - (double)now.traps * s->budget.price.trap_s;
@@ -248,8 +274,8 @@ static void test_no_limit(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_time), cmocka_unit_test(test_counted), cmocka_unit_test(test_gaps),
-		cmocka_unit_test(test_budget),	cmocka_unit_test(test_no_limit),
+		cmocka_unit_test(test_by_time), cmocka_unit_test(test_counted),  cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_budget),  cmocka_unit_test(test_no_limit),
 	};
 	state = 20;
 	return cmocka_run_group_tests(tests, NULL, NULL);

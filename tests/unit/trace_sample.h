@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small recording with one of everything, and readers' views of a trace held in memory. The golden
  * file v1.alys was written from it by test_trace_golden; it is never written again.
@@ -15,20 +16,19 @@
 #define SAMPLE_EVENTS 61
 #define SAMPLE_T0 1000000000ull
 
-static const struct trace_clock sample_clock = { .mono_ns = SAMPLE_T0, .real_ns = 1700000000000000000,
-						 .boot_ns = SAMPLE_T0 + 5 };
+static const struct trace_clock sample_clock = { .mono_ns = SAMPLE_T0, .real_ns = 1700000000000000000, .boot_ns = SAMPLE_T0 + 5 };
 
 static inline struct event sample_event(unsigned int i)
 {
 	struct event e = { .proc = { 1 }, .tid = 100 + i / 7 % 2, .time_ns = SAMPLE_T0 + i * 50000000ull };
 	e.addr = 0x7f0000001000 + 64 * (i / 2);
 	if (i == 40)
-		return (struct event){ .kind = EVENT_LOSS, .lost_kind = EVENT_FREE, .size = 3,
-				       .time_ns = e.time_ns };
+		return (struct event){ .kind = EVENT_LOSS, .lost_kind = EVENT_FREE, .size = 3, .time_ns = e.time_ns };
 	if (i == 50)
 		return (struct event){ .kind = EVENT_RATE, .interval = 4096, .time_ns = e.time_ns };
 	if (i == 59 || i == 60)
-		return (struct event){ .kind = i == 59 ? EVENT_EXEC : EVENT_EXIT, .time_ns = e.time_ns,
+		return (struct event){ .kind = i == 59 ? EVENT_EXEC : EVENT_EXIT,
+				       .time_ns = e.time_ns,
 				       .proc = { i == 59 ? 1 : 2 } };
 	e.kind = i % 2 ? EVENT_FREE : EVENT_ALLOC;
 	if (e.kind == EVENT_FREE)
@@ -48,20 +48,32 @@ static inline struct event sample_event(unsigned int i)
 
 static inline int sample_define(struct trace_writer *w)
 {
-	struct proc procs[] = { { .id = { 1 }, .tgid = 42, .start_ns = 7, .comm = "server", .exe = "/srv/server" },
-				{ .id = { 2 }, .parent = { 1 }, .tgid = 43, .generation = 1, .comm = "child", .exe = "/bin/child" } };
-	struct module modules[] = { { .id = { 1 }, .path = "/srv/server", .dev = 8, .ino = 99, .build_id = { 0xab, 0xcd, 3 }, .build_id_sz = 3 },
-				    { .id = { 2 }, .path = "/lib/libc.so.6", .dev = 8, .ino = 100 } };
+	struct proc procs[] = {
+		{ .id = { 1 }, .tgid = 42, .start_ns = 7, .comm = "server", .exe = "/srv/server" },
+		{ .id = { 2 }, .parent = { 1 }, .tgid = 43, .generation = 1, .comm = "child", .exe = "/bin/child" }
+	};
+	struct module modules[] = {
+		{ .id = { 1 }, .path = "/srv/server", .dev = 8, .ino = 99, .build_id = { 0xab, 0xcd, 3 }, .build_id_sz = 3 },
+		{ .id = { 2 }, .path = "/lib/libc.so.6", .dev = 8, .ino = 100 }
+	};
 	struct mapping maps[] = { { .id = { 1 }, .proc = { 1 }, .module = { 1 }, .start = 0x400000, .end = 0x500000 },
-				  { .id = { 2 }, .proc = { 1 }, .module = { 2 }, .start = 0x7f0000000000, .end = 0x7f0000200000, .bias = 0x7f0000000000 } };
+				  { .id = { 2 },
+				    .proc = { 1 },
+				    .module = { 2 },
+				    .start = 0x7f0000000000,
+				    .end = 0x7f0000200000,
+				    .bias = 0x7f0000000000 } };
 	struct frame f[] = { { { 2 }, 0x9a000 }, { { 1 }, 0x1234 }, { { 1 }, 0x1300 }, { { 0 }, 0xdeadbeef } };
 	struct stack stacks[] = { { .id = { 1 }, .proc = { 1 }, .n = 4, .frames = f },
 				  { .id = { 2 }, .proc = { 1 }, .end = STACK_END_TRUNCATED, .n = 3, .frames = f },
 				  { .id = { 3 }, .proc = { 1 }, .end = STACK_END_LOST } };
-	struct symbol at[] = { { .name = "String#new", .file = "string.cr", .line = 12, .column = 3, .quality = SYMBOL_EXACT, .inlined = true },
-			       { .name = "main", .quality = SYMBOL_TABLE } };
+	struct symbol at[] = {
+		{ .name = "String#new", .file = "string.cr", .line = 12, .column = 3, .quality = SYMBOL_EXACT, .inlined = true },
+		{ .name = "main", .quality = SYMBOL_TABLE }
+	};
 	struct symbols symbols = { .n = 2, .at = at };
-	struct count counts[] = { { "hits-alloc", "calls that allocate", COUNT_HIT, 61 }, { "recorded-alloc", "sent", COUNT_RECORDED, 58 },
+	struct count counts[] = { { "hits-alloc", "calls that allocate", COUNT_HIT, 61 },
+				  { "recorded-alloc", "sent", COUNT_RECORDED, 58 },
 				  { "ring-full-free", "lost", COUNT_LOST, 3 } };
 	int rc = trace_write_meta(w, "kernel", "6.1.0") | trace_write_meta(w, "empty", "");
 	for (int i = 0; i < 2; i++)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packed recording as typed arrays. The format stands at the head of user/output/sink/pack.c.
 async function inflate(base64) {
   const text = atob(base64);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flame graph, root on top, on a canvas: only frames wide enough to see are visited, so its cost
 // is that of the screen and not of the recording. Walked by mouse or keyboard.
 import { amount, percent } from "./text.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts the page together: one choice (metric, unit, interval, search, shape of the tree) that all
 // parts show.
 import { decode } from "./decode.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each path weighs: five questions, in bytes or blocks, over the whole recording or an interval
 // of slices [from, to] (both within).
 

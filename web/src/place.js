@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which functions of equal name are one. The compiler's own names are whole: a function has its class in its name.
 // What it inlined has a plain one ("new", "initialize"), which is any class's, and plain names of C can be of several
 // files: those are told apart by where they stand.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the time line's values are: beside the pointer those of the slice under it, in the line below those of the
 // interval, which the keyboard moves; without one, how to choose it.
 import { bytes, make, seconds } from "./text.js";

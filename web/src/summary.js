@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cards: the sums of the interval, or of the whole recording.
 import { measure, variances } from "./measure.js";
 import { bytes, count, make, percent, spread } from "./text.js";

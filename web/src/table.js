@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sortable table. Columns: { title, help, of(row), text(row), cell(row) -> element, number }. Rows that are equal in
 // the column it is sorted by are in the order of the column `then`; those that have nothing there are folded.
 import { count, make } from "./text.js";

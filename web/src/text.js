@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as people read them.
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 

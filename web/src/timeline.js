@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes in use as an area, what was allocated and freed per slice as bars under it. The brush
 // chooses an interval of whole slices of paths, which can be wider than those drawn.
 import { axisBottom, axisLeft } from "d3-axis";

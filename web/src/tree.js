@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trees of functions over the paths of the recording: lines of one function are one frame. Callers
 // first, or inverted; with recursion merged, a function met again leads back to its first frame.
 

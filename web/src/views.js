@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables: what they are of, their columns and their rows for the present choice.
 import { growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "./measure.js";
 import { placeFunctions } from "./place.js";

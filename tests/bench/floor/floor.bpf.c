@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Programs that do nothing: what is left of a tracer's cost when all its work is taken away. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

@@ -64,3 +64,4 @@ int main(int argc, char **argv)
 	}
 	return failed;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

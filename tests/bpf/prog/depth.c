@@ -39,3 +39,4 @@ int main(void)
 		printf("%lu\n", deep(depth, calls));
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

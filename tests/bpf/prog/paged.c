@@ -76,3 +76,4 @@ int main(int argc, char **argv)
 		pthread_join(threads[i], NULL);
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives Chromium: a page is opened, the script given on stdin runs as the body of a function of
 // (page, load, args), and what it returns is printed as JSON with the page's complaints.
 // Usage: drive.mjs MODULES PROFILE URL ARGS < SCRIPT

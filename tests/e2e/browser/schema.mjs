@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files by a schema. Usage: schema.mjs MODULES SCHEMA FILE...; of .jsonl each line is an event or a line of the schema's.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attach: see attach.h. */
 #include "attach/attach.h"
 

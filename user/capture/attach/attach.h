@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attach: a file is mapped into a traced process: which of its functions are allocators, and may their returns be
  * probed? A file is examined once, however many processes map it. In: processes and their files, what was found in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attach/bottoms: see bottoms.h. */
 #include "attach/bottoms.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attach/bottoms: how the kernel's own walk ended (--walk kernel). It follows frame pointers and
  * stops without a word, at the bottom of the stack as where a function keeps none.
@@ -13,7 +14,7 @@
 struct bottoms {
 	const struct handles *h;
 	struct study *study;
-	struct map rows; /* module -> its unwind rows, or 0 */
+	struct map rows;       /* module -> its unwind rows, or 0 */
 	uint32_t kernel_depth; /* frames of the kernel's own walk at most, 0 = not read yet */
 };
 

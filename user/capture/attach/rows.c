@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attach/rows: see rows.h. */
 #include "attach/rows.h"
 
@@ -22,10 +23,10 @@ bool rows_are_used(const struct rows *r)
 
 static enum rowless reason_of(int code)
 {
-	return code == ENODATA ? ROWLESS_NO_EH_FRAME :
-	       code == ENOTSUP ? ROWLESS_DEBUG_FRAME :
-	       code == EBADMSG ? ROWLESS_DAMAGED :
-				 ROWLESS_OTHER;
+	return code == ENODATA   ? ROWLESS_NO_EH_FRAME
+	       : code == ENOTSUP ? ROWLESS_DEBUG_FRAME
+	       : code == EBADMSG ? ROWLESS_DAMAGED
+				 : ROWLESS_OTHER;
 }
 
 /* Takes the rows; without any, that is remembered, so that no file is tried or counted twice. */

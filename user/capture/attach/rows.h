@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attach/rows: what the stack walk in the kernel needs of a file and of a process: unwind rows, once
  * a file, and the list of mappings, each time it changes.
@@ -16,9 +17,9 @@ enum rowless { ROWLESS_NO_EH_FRAME, ROWLESS_DEBUG_FRAME, ROWLESS_DAMAGED, ROWLES
 struct rows {
 	const struct handles *h;
 	struct study *study;
-	struct map asked;    /* modules whose rows are on their way */
-	struct map unlisted; /* modules whose rows are there, but not yet in the lists of processes that map them */
-	uint64_t listed_ns;  /* when they were put there last */
+	struct map asked;              /* modules whose rows are on their way */
+	struct map unlisted;           /* modules whose rows are there, but not yet in the lists of processes that map them */
+	uint64_t listed_ns;            /* when they were put there last */
 	uint64_t without[ROWLESS_CNT]; /* files whose frames are walked by frame pointer */
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attach/sitecache: see sitecache.h. */
 #include "attach/sitecache.h"
 

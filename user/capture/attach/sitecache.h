@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attach/sitecache: what each mapped file offers, found once however many processes map it, and where it is under
  * probes already. Holds it for attach and trials, and decides nothing.
@@ -28,19 +29,19 @@ struct file_sites {
 	struct site_list list;
 	struct site_list proof;        /* the same without cheap exits, for trials */
 	struct site_list calls, plain; /* until the calibration: see struct findings */
-	size_t probed;  /* functions */
-	size_t counted; /* of them, in attach_facts.functions */
-	bool served;    /* they were put under probes for somebody */
-	bool calibrated; /* tried once, or being tried, whatever comes of it */
-	bool asked;      /* the verdict is to come */
-	bool unproven;   /* until it is there, or without one: the first calls are to show whether the sites are right */
+	size_t probed;                 /* functions */
+	size_t counted;                /* of them, in attach_facts.functions */
+	bool served;                   /* they were put under probes for somebody */
+	bool calibrated;               /* tried once, or being tried, whatever comes of it */
+	bool asked;                    /* the verdict is to come */
+	bool unproven;     /* until it is there, or without one: the first calls are to show whether the sites are right */
 	uint32_t *waiting; /* processes, for what it offers, or for the verdict */
 	size_t waiting_cnt, waiting_cap;
 	struct trial *trials; /* that go on, one a process; the first verdict ends all */
 	size_t trials_cnt, trials_cap;
 	struct collection_sites collections; /* of a collector */
-	uint64_t link_offset; /* of a dynamic linker, see probe/linker.h */
-	char *unwatched;      /* why no process' collections by it can be seen, NULL = they can */
+	uint64_t link_offset;                /* of a dynamic linker, see probe/linker.h */
+	char *unwatched;                     /* why no process' collections by it can be seen, NULL = they can */
 };
 
 struct site_cache {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attach/study: see study.h. */
 #include "attach/study.h"
 
@@ -62,8 +63,7 @@ int study_families(const char *names, uint32_t *out, struct err *err)
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
 		int family = alloc_family_by_name(name);
 		if (family < 0)
-			return err_set(err, EINVAL, "--allocator knows no \"%s\": choose from " ALLOC_FAMILY_NAMES,
-				       name);
+			return err_set(err, EINVAL, "--allocator knows no \"%s\": choose from " ALLOC_FAMILY_NAMES, name);
 		*out |= 1u << family;
 		at += n + (at[n] == ',');
 	}
@@ -117,7 +117,9 @@ static bool wants_refill(const struct record_options *o)
 static struct examination examination_of(const struct study *s, const struct module *m, int fd, uint32_t parts)
 {
 	return (struct examination){
-		.module = m->id, .fd = fd, .path = m->path,
+		.module = m->id,
+		.fd = fd,
+		.path = m->path,
 		.ask = { .parts = parts, .families = s->families, .refill = wants_refill(s->h->o) },
 		.first = study_comes_first(m->path),
 	};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attach/study: a file is mapped into a traced process: what is found in it goes to whoever attaches probes and to
  * whoever publishes rows. Before a recording of few processes begins, and while a process is held, that is waited for;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attach/trials: see trials.h. */
 #include "attach/trials.h"
 
@@ -6,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
-#include "calibrate/verdicts.h"
+#include "calibrate/results.h"
 #include "catalog/catalog.h"
 #include "target/target.h"
 
@@ -19,7 +20,8 @@ static const char *path_of(const struct trials *t, const struct file_sites *f)
 }
 
 /* Where the proof cannot be had, calls are seen as if proven. */
-int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns, struct err *err)
+int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns,
+		  struct err *err)
 {
 	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
 	struct probe_order o = { .tgid = tgid, .file_fd = fd, .sites = &f->list, .returns = returns };
@@ -42,8 +44,10 @@ static void settle(const struct trials *t, struct file_sites *f, bool right, str
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		const struct trial *one = &f->trials[i];
 		const struct probe_order o = {
-			.tgid = one->at.tgid, .file_fd = target_module_fd(t->h->targets, f->module),
-			.sites = right ? &f->list : plain, .returns = one->returns,
+			.tgid = one->at.tgid,
+			.file_fd = target_module_fd(t->h->targets, f->module),
+			.sites = right ? &f->list : plain,
+			.returns = one->returns,
 		};
 		if (probe_trial_end(t->h->probe, &one->at, &o, &err))
 			log_warn("%s: %s", path_of(t, f), err.text);
@@ -59,8 +63,8 @@ static void settle(const struct trials *t, struct file_sites *f, bool right, str
 static void judge(const struct trials *t, struct file_sites *f, const struct probe_trial *decisive)
 {
 	bool right = !decisive->wrong;
-	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", path_of(t, f),
-		 decisive->agreed, decisive->wrong, right ? "at cheap exits now" : "where functions return");
+	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", path_of(t, f), decisive->agreed,
+		 decisive->wrong, right ? "at cheap exits now" : "where functions return");
 	settle(t, f, right, &f->proof);
 }
 
@@ -77,17 +81,17 @@ void trials_look(const struct trials *t, struct file_sites *f)
 }
 
 /* Takes the verdict's sites over when they are wanted. */
-static void accept_verdict(const struct trials *t, struct file_sites *f, struct verdict_on *v)
+static void accept_verdict(const struct trials *t, struct file_sites *f, struct calibration_result *v)
 {
 	if (v->said.text[0])
 		log_info("%s: %s", path_of(t, f), v->said.text);
 	f->asked = false;
 	/* The trial may have found the sites wrong meanwhile. */
-	if (f->unproven && v->said.verdict != VERDICT_UNPROVEN) {
+	if (f->unproven && v->said.outcome != CALIBRATION_UNPROVEN) {
 		bool untouched = !f->trials_cnt;
-		settle(t, f, v->said.verdict == VERDICT_AGREED, &v->plain);
+		settle(t, f, v->said.outcome == CALIBRATION_AGREED, &v->plain);
 		/* Entries go elsewhere then: not under those that are attached. */
-		if (v->said.verdict == VERDICT_AGREED && untouched)
+		if (v->said.outcome == CALIBRATION_AGREED && untouched)
 			sites_go_direct(&f->list);
 	}
 	sites_free(&v->plain);
@@ -95,8 +99,8 @@ static void accept_verdict(const struct trials *t, struct file_sites *f, struct 
 
 struct file_sites *trials_take(const struct trials *t, const struct site_cache *c)
 {
-	struct verdict_on v;
-	while (t->verdicts && verdicts_take(t->verdicts, &v)) {
+	struct calibration_result v;
+	while (t->calibrations && calibration_queue_take(t->calibrations, &v)) {
 		struct file_sites *f = sitecache_find(c, v.module);
 		if (f) {
 			accept_verdict(t, f, &v);
@@ -109,31 +113,32 @@ struct file_sites *trials_take(const struct trials *t, const struct site_cache *
 
 void trials_calibrate(struct trials *t, struct file_sites *f, int fd)
 {
-	struct verdict_order o = { .module = f->module, .fd = fd, .calls = sitecache_take_list(&f->calls),
-				   .plain = sitecache_take_list(&f->plain) };
-	struct verdict_on v;
+	struct calibration_request o = {
+		.module = f->module, .fd = fd, .calls = sitecache_take_list(&f->calls), .plain = sitecache_take_list(&f->plain)
+	};
+	struct calibration_result v;
 	f->calibrated = f->unproven = true;
 	bool waiting = !t->h->flowing || t->h->held;
-	if (!waiting && !t->verdicts)
-		t->verdicts = verdicts_new();
-	f->asked = !waiting && t->verdicts && !verdicts_ask(t->verdicts, &o);
+	if (!waiting && !t->calibrations)
+		t->calibrations = calibration_queue_new();
+	f->asked = !waiting && t->calibrations && !calibration_queue_ask(t->calibrations, &o);
 	if (f->asked)
 		return;
 	/* Not beside the thread, either: programs are tried one after the other. Trials say what can be said. */
-	if (!t->verdicts) {
-		verdict_now(&o, &v);
+	if (!t->calibrations) {
+		calibration_now(&o, &v);
 		accept_verdict(t, f, &v);
 	}
-	verdict_order_free(&o);
+	calibration_request_free(&o);
 }
 
 int trials_fd(const struct trials *t)
 {
-	return t->verdicts ? verdicts_fd(t->verdicts) : -1;
+	return t->calibrations ? calibration_queue_fd(t->calibrations) : -1;
 }
 
 void trials_free(struct trials *t)
 {
-	verdicts_free(t->verdicts);
-	t->verdicts = NULL;
+	calibration_queue_free(t->calibrations);
+	t->calibrations = NULL;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attach/trials: are the sites of a file right? A calibration (calibrate/) says so where the file can be tried alone.
  * Until it has, and where it cannot be, the first calls of processes are held against plain exits.
@@ -8,11 +9,11 @@
 #include "attach/sitecache.h"
 #include "recording/handles.h"
 
-struct verdicts;
+struct calibration_queue;
 
 struct trials {
 	const struct handles *h;
-	struct verdicts *verdicts; /* NULL until one is asked for */
+	struct calibration_queue *calibrations; /* NULL until one is asked for */
 };
 
 /*
@@ -21,7 +22,8 @@ struct trials {
  */
 void trials_calibrate(struct trials *t, struct file_sites *f, int fd);
 /* Puts its sites under probes: on trial while they are unproven. */
-int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns, struct err *err);
+int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns,
+		  struct err *err);
 /* Ends the file's trials when one has seen enough calls. */
 void trials_look(const struct trials *t, struct file_sites *f);
 /* The next file whose verdict has come, which is accepted; NULL: none has. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate: see calibrate.h. */
 #include "calibrate/calibrate.h"
 
@@ -12,7 +13,7 @@
 #include "base/vec.h"
 #include "event/event.h"
 #include "helper/calls.h"
-#include "helper/guest.h"
+#include "helper/child.h"
 #include "helper/helper.h"
 #include "intake/intake.h"
 
@@ -106,8 +107,8 @@ static int count_losses(const struct calibrating *c, uint64_t *out)
 {
 	struct probe_stats s;
 	int rc = probe_stats(c->probe, &s);
-	*out = s.misses + s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_RING_REALLOC] +
-	       s.n[ALYS_ST_LOST_RING_FREE] + s.n[ALYS_ST_LOST_PENDING];
+	*out = s.misses + s.n[ALYS_ST_LOST_RING_ALLOC] + s.n[ALYS_ST_LOST_RING_REALLOC] + s.n[ALYS_ST_LOST_RING_FREE] +
+	       s.n[ALYS_ST_LOST_PENDING];
 	return rc;
 }
 
@@ -147,7 +148,10 @@ int calibrate_prepare(struct err *err)
 static int observe(struct calibrating *c, int file_fd, struct err *err)
 {
 	const struct probe_order o = {
-		.tgid = (uint32_t)c->helper.pid, .file_fd = file_fd, .sites = c->list, .returns = PROBE_RETURNS_NONE,
+		.tgid = (uint32_t)c->helper.pid,
+		.file_fd = file_fd,
+		.sites = c->list,
+		.returns = PROBE_RETURNS_NONE,
 	};
 	int rc = probe_attach(c->probe, &o, err);
 	if (rc)
@@ -194,13 +198,12 @@ static bool agrees(const struct call *call, const struct event *e)
 	return size_ok && (!call->old || e->old_addr == call->old);
 }
 
-static void describe_wrong(const struct calibrating *c, const struct call *call, const struct event *e,
-			   struct err *err)
+static void describe_wrong(const struct calibrating *c, const struct call *call, const struct event *e, struct err *err)
 {
 	const char *name = called_name((enum called)call->called, c->collector);
 	if (e)
-		err_set(err, EILSEQ, "%s(%" PRIu64 ") gave 0x%" PRIx64 ", its sites said %" PRIu64 " bytes at 0x%" PRIx64,
-			name, call->size, call->result, e->size, e->addr);
+		err_set(err, EILSEQ, "%s(%" PRIu64 ") gave 0x%" PRIx64 ", its sites said %" PRIu64 " bytes at 0x%" PRIx64, name,
+			call->size, call->result, e->size, e->addr);
 	else
 		err_set(err, EILSEQ, "%s(%" PRIu64 ") gave 0x%" PRIx64 ", its sites said nothing", name, call->size,
 			call->result);
@@ -232,7 +235,7 @@ static void judge(struct calibrating *c, struct calibration *out)
 	struct err wrong = { 0 };
 	struct buf text = { 0 };
 	size_t agreed = compare(c, &wrong);
-	out->verdict = wrong.code ? VERDICT_WRONG : agreed ? VERDICT_AGREED : VERDICT_UNPROVEN;
+	out->outcome = wrong.code ? CALIBRATION_WRONG : agreed ? CALIBRATION_AGREED : CALIBRATION_UNPROVEN;
 	if (wrong.code)
 		buf_addf(&text, "calibration: wrong after %zu calls: %s", agreed, wrong.text);
 	else if (agreed)
@@ -248,7 +251,7 @@ static int run(struct calibrating *c, int file_fd, struct err *err)
 	int rc = helper_refuses(file_fd, c->list->program, err);
 	/* It starts while the programs are loaded. */
 	if (!rc)
-		rc = helper_start(&c->helper, GUEST_CALLS, file_fd, err);
+		rc = helper_start(&c->helper, CHILD_CALLS, file_fd, err);
 	if (!rc)
 		rc = open_probe(c, err);
 	if (!rc)
@@ -317,7 +320,7 @@ void calibrate(const struct site_list *l, int file_fd, struct calibration *out)
 	} else {
 		struct buf why = { 0 };
 		text_clean(&why, err.text, 240);
-		out->verdict = VERDICT_UNPROVEN;
+		out->outcome = CALIBRATION_UNPROVEN;
 		snprintf(out->text, sizeof(out->text), "not calibrated: %s", buf_str(&why));
 		buf_free(&why);
 	}

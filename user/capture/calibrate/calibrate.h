@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * calibrate: are the sites that were found in a library right? A helper of ours (helper.h) maps
  * the same file and calls its allocator; what the probes say of these calls is held against what
@@ -15,16 +16,16 @@
 
 #include "probe/probe.h"
 
-enum verdict {
-	VERDICT_NONE,     /* nothing to be proven */
-	VERDICT_AGREED,
-	VERDICT_WRONG,
-	VERDICT_UNPROVEN, /* it could not be tried */
+enum calibration_outcome {
+	CALIBRATION_NONE, /* nothing to be proven */
+	CALIBRATION_AGREED,
+	CALIBRATION_WRONG,
+	CALIBRATION_UNPROVEN, /* it could not be tried */
 };
 
 struct calibration {
-	enum verdict verdict;
-	char text[320]; /* for people, in one clean line; "" with VERDICT_NONE */
+	enum calibration_outcome outcome;
+	char text[320]; /* for people, in one clean line; "" with CALIBRATION_NONE */
 };
 
 /* Would results be read at exits cheaper than `ret`, or predicted, when attached so? */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/counter: see counter.h. The code is that of bdwgc's misc.c, `return GC_bytes_allocd + GC_bytes_allocd_before_gc;`, both
  * in GC_arrays, which a library may reach through a pointer:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* code/counter: where libgc counts the bytes that it hands out, read from the code of GC_get_total_bytes. */
 #ifndef ALYS_CODE_COUNTER_H
 #define ALYS_CODE_COUNTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/decode: from Zydis' answer to struct insn. The cost of a probe follows the Linux kernel's
  * arch/x86/kernel/uprobes.c (branch_setup_xol_ops, push_setup_xol_ops, is_prefix_bad).
@@ -65,14 +66,11 @@ static enum insn_cost probe_cost(const struct decoded *d)
 	case ZYDIS_CATEGORY_IOSTRINGOP:
 	case ZYDIS_CATEGORY_SYSCALL:
 	case ZYDIS_CATEGORY_SYSRET:
-	case ZYDIS_CATEGORY_SYSTEM:
-		return INSN_REFUSED;
-	default:
-		break;
+	case ZYDIS_CATEGORY_SYSTEM: return INSN_REFUSED;
+	default: break;
 	}
 	if (d->in.mnemonic == ZYDIS_MNEMONIC_PUSH &&
-	    ((d->in.length == 1 && (b[0] & 0xf8) == 0x50) ||
-	     (d->in.length == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x50)))
+	    ((d->in.length == 1 && (b[0] & 0xf8) == 0x50) || (d->in.length == 2 && b[0] == 0x41 && (b[1] & 0xf8) == 0x50)))
 		return INSN_EMULATED;
 	if (d->in.mnemonic == ZYDIS_MNEMONIC_NOP && b[d->in.length - 1] == 0x90) {
 		for (unsigned int i = 0; i + 1 < d->in.length; i++)
@@ -89,18 +87,10 @@ static void set_flow(const struct decoded *d, struct insn *out)
 	if (direct && d->op[0].imm.is_relative)
 		out->target = out->vaddr + d->in.length + d->op[0].imm.value.u;
 	switch (d->in.meta.category) {
-	case ZYDIS_CATEGORY_COND_BR:
-		out->flow = INSN_BRANCH;
-		break;
-	case ZYDIS_CATEGORY_UNCOND_BR:
-		out->flow = direct ? INSN_JUMP : INSN_INDIRECT;
-		break;
-	case ZYDIS_CATEGORY_CALL:
-		out->flow = INSN_CALL;
-		break;
-	case ZYDIS_CATEGORY_RET:
-		out->flow = INSN_RETURN;
-		break;
+	case ZYDIS_CATEGORY_COND_BR: out->flow = INSN_BRANCH; break;
+	case ZYDIS_CATEGORY_UNCOND_BR: out->flow = direct ? INSN_JUMP : INSN_INDIRECT; break;
+	case ZYDIS_CATEGORY_CALL: out->flow = INSN_CALL; break;
+	case ZYDIS_CATEGORY_RET: out->flow = INSN_RETURN; break;
 	default:
 		if (d->in.mnemonic == ZYDIS_MNEMONIC_UD2 || d->in.mnemonic == ZYDIS_MNEMONIC_HLT ||
 		    d->in.mnemonic == ZYDIS_MNEMONIC_INT3)
@@ -116,14 +106,11 @@ static void set_flow(const struct decoded *d, struct insn *out)
 static bool is_sum(const struct decoded *d, ZydisRegister *base, int64_t *delta)
 {
 	const ZydisDecodedOperand *a = &d->op[0], *b = &d->op[1];
-	if (d->in.operand_count_visible < 2 || d->in.operand_width != 64 ||
-	    a->type != ZYDIS_OPERAND_TYPE_REGISTER)
+	if (d->in.operand_count_visible < 2 || d->in.operand_width != 64 || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return false;
 	*delta = 0;
 	switch (d->in.mnemonic) {
-	case ZYDIS_MNEMONIC_MOV:
-		*base = b->reg.value;
-		return b->type == ZYDIS_OPERAND_TYPE_REGISTER;
+	case ZYDIS_MNEMONIC_MOV: *base = b->reg.value; return b->type == ZYDIS_OPERAND_TYPE_REGISTER;
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		*base = a->reg.value;
@@ -133,8 +120,7 @@ static bool is_sum(const struct decoded *d, ZydisRegister *base, int64_t *delta)
 		*base = b->mem.base;
 		*delta = b->mem.disp.value;
 		return b->mem.index == ZYDIS_REGISTER_NONE && *delta > INT_MIN && *delta < INT_MAX;
-	default:
-		return false;
+	default: return false;
 	}
 	return b->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && *delta > INT_MIN && *delta < INT_MAX;
 }
@@ -185,8 +171,7 @@ static void set_writes(const struct decoded *d, struct insn *out)
 		int reg = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? reg_of(op->reg.value) : INSN_NO_REG;
 		if (reg != INSN_NO_REG)
 			out->writes |= INSN_BIT(reg);
-		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && d->in.meta.category != ZYDIS_CATEGORY_PUSH &&
-		    out->flow != INSN_CALL)
+		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && d->in.meta.category != ZYDIS_CATEGORY_PUSH && out->flow != INSN_CALL)
 			out->stores = true;
 	}
 }
@@ -198,8 +183,8 @@ static void set_values(const struct decoded *d, struct insn *out)
 	if (d->in.operand_count_visible != 2 || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return;
 	bool same = is_reg(b, a->reg.value);
-	if (d->in.mnemonic == ZYDIS_MNEMONIC_MOV && d->in.operand_width >= 32 &&
-	    b->type == ZYDIS_OPERAND_TYPE_REGISTER && reg_of(a->reg.value) >= 0 && reg_of(b->reg.value) >= 0) {
+	if (d->in.mnemonic == ZYDIS_MNEMONIC_MOV && d->in.operand_width >= 32 && b->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	    reg_of(a->reg.value) >= 0 && reg_of(b->reg.value) >= 0) {
 		out->low_to = (int8_t)reg_of(a->reg.value);
 		out->low_from = (int8_t)reg_of(b->reg.value);
 	}
@@ -241,17 +226,15 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 
 	*out = (struct insn_constants){ 0 };
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) ||
-	    d.in.operand_count_visible != 2)
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.operand_count_visible != 2)
 		return;
 	const ZydisDecodedOperand *a = &d.op[0], *b = &d.op[1];
 	out->compares = d.in.mnemonic == ZYDIS_MNEMONIC_CMP && b->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 	out->imm = out->compares ? b->imm.value.u : 0;
 	if (b->type != ZYDIS_OPERAND_TYPE_MEMORY || a->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return;
-	out->reads_tls = d.in.mnemonic == ZYDIS_MNEMONIC_MOV && d.in.operand_width == 64 &&
-			 b->mem.segment == ZYDIS_REGISTER_FS && b->mem.base == ZYDIS_REGISTER_NONE &&
-			 b->mem.index == ZYDIS_REGISTER_NONE;
+	out->reads_tls = d.in.mnemonic == ZYDIS_MNEMONIC_MOV && d.in.operand_width == 64 && b->mem.segment == ZYDIS_REGISTER_FS &&
+			 b->mem.base == ZYDIS_REGISTER_NONE && b->mem.index == ZYDIS_REGISTER_NONE;
 	out->tls = out->reads_tls ? b->mem.disp.value : 0;
 	ZyanU64 address = 0;
 	out->takes_address = d.in.mnemonic == ZYDIS_MNEMONIC_LEA && b->mem.base == ZYDIS_REGISTER_RIP &&
@@ -264,8 +247,7 @@ static bool set_place(const struct decoded *d, const ZydisDecodedOperand *op, ui
 {
 	ZyanU64 address = 0;
 	bool fixed = op->mem.base == ZYDIS_REGISTER_RIP || op->mem.base == ZYDIS_REGISTER_NONE;
-	if (op->mem.index != ZYDIS_REGISTER_NONE || op->mem.segment == ZYDIS_REGISTER_FS ||
-	    op->mem.segment == ZYDIS_REGISTER_GS)
+	if (op->mem.index != ZYDIS_REGISTER_NONE || op->mem.segment == ZYDIS_REGISTER_FS || op->mem.segment == ZYDIS_REGISTER_GS)
 		return false;
 	if (fixed && !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&d->in, op, vaddr, &address)))
 		return false;
@@ -338,8 +320,8 @@ void insn_use_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_use
 
 	*out = (struct insn_use){ .reg = INSN_NO_REG, .from = INSN_NO_REG, .base = INSN_NO_REG };
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) ||
-	    d.in.operand_count_visible < 1 || d.in.operand_width != 64)
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &d.in, d.op)) || d.in.operand_count_visible < 1 ||
+	    d.in.operand_width != 64)
 		return;
 	out->does = use_of(&d, vaddr, out);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/decode: one x86-64 instruction as the site finder sees it: where control goes, what a probe
  * on it costs, which registers it overwrites and what it does to the stack. Knows no files.
@@ -28,10 +29,10 @@
 #define INSN_CALL_KEEPS 0xf028u
 
 enum insn_flow {
-	INSN_NEXT,     /* only the following instruction */
-	INSN_JUMP,     /* only target */
-	INSN_BRANCH,   /* target or the following one */
-	INSN_CALL,     /* target (0 when it is computed), then the following one */
+	INSN_NEXT,   /* only the following instruction */
+	INSN_JUMP,   /* only target */
+	INSN_BRANCH, /* target or the following one */
+	INSN_CALL,   /* target (0 when it is computed), then the following one */
 	INSN_RETURN,
 	INSN_INDIRECT, /* a jump to a computed address */
 	INSN_STOP,     /* never goes on: ud2, hlt, int3 */
@@ -57,20 +58,20 @@ struct insn {
 	enum insn_cost cost;
 	enum insn_stack stack;
 	enum insn_frame frame;
-	enum insn_when when;        /* of a branch */
-	int8_t copy_to, copy_from;  /* a 64-bit move between registers */
-	int8_t low_to, low_from;    /* one of 32 bits or more */
-	int8_t zeroes;              /* the register that it sets to 0 */
-	int8_t tests;               /* the 64-bit register that it compares with 0 */
-	bool stores;                /* to memory other than the stack's push */
-	bool padding;               /* does nothing: nop, also as filler between blocks */
+	enum insn_when when;       /* of a branch */
+	int8_t copy_to, copy_from; /* a 64-bit move between registers */
+	int8_t low_to, low_from;   /* one of 32 bits or more */
+	int8_t zeroes;             /* the register that it sets to 0 */
+	int8_t tests;              /* the 64-bit register that it compares with 0 */
+	bool stores;               /* to memory other than the stack's push */
+	bool padding;              /* does nothing: nop, also as filler between blocks */
 };
 
 /* Constants that tell what a function knows about its data. */
 struct insn_constants {
-	bool compares;    /* cmp with an immediate */
+	bool compares; /* cmp with an immediate */
 	uint64_t imm;
-	bool reads_tls;   /* a 64-bit load at a fixed distance from the thread pointer */
+	bool reads_tls; /* a 64-bit load at a fixed distance from the thread pointer */
 	int64_t tls;
 	bool takes_address; /* lea of a place in the file */
 	uint64_t address;
@@ -81,17 +82,17 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 /* What an instruction does to a 64-bit word in memory, or to a sum in a register; all else is INSN_OTHER. */
 enum insn_word {
 	INSN_OTHER,
-	INSN_LOADS,   /* reg = [place] */
-	INSN_STORES,  /* [place] = reg */
-	INSN_COUNTS,  /* [place] += 1 */
-	INSN_POINTS,  /* reg = address of the place */
-	INSN_PLUS_1,  /* reg = from + 1 */
+	INSN_LOADS,  /* reg = [place] */
+	INSN_STORES, /* [place] = reg */
+	INSN_COUNTS, /* [place] += 1 */
+	INSN_POINTS, /* reg = address of the place */
+	INSN_PLUS_1, /* reg = from + 1 */
 };
 
 struct insn_use {
 	enum insn_word does;
-	int8_t reg, from;  /* numbers of registers, INSN_NO_REG = none */
-	int8_t base;       /* the place: [base] without displacement, or, without a base, address */
+	int8_t reg, from; /* numbers of registers, INSN_NO_REG = none */
+	int8_t base;      /* the place: [base] without displacement, or, without a base, address */
 	uint64_t address;
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/exits: a cut through the function. From each `ret` we walk back along all ways until each has
  * met an emulated instruction where the result is already in a register; if one way meets none, the
@@ -76,8 +77,7 @@ static void push_preds(struct cut *c, int32_t node)
 
 static bool is_candidate(const struct cut *c, const struct flow_node *n)
 {
-	return n->in.cost == INSN_EMULATED && n->holds && n->cfa && !n->no_return &&
-	       (c->rules->with_calls || !n->calls_later) &&
+	return n->in.cost == INSN_EMULATED && n->holds && n->cfa && !n->no_return && (c->rules->with_calls || !n->calls_later) &&
 	       (!c->rules->cfa_ok || c->rules->cfa_ok(c->rules->ctx, n));
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/exits: where to see each return of a function once, as cheaply as can be proven.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/flow: discovers the instructions of one function from its entry, following direct jumps, and
  * tracks the stack and frame pointers along. Code of the function that was not reached (jump
@@ -12,7 +13,7 @@
 #include "base/vec.h"
 
 #define MAX_NODES 8192
-#define MAX_SPAN 65536      /* bytes of one sized function */
+#define MAX_SPAN 65536 /* bytes of one sized function */
 #define MAX_UNSIZED 16384
 #define MAX_FRAME (1 << 24)
 
@@ -79,29 +80,20 @@ static struct state state_after(const struct flow_node *n)
 	else if (in->frame == INSN_BP_LOST)
 		s.frame = 0;
 	switch (in->stack) {
-	case INSN_SP_KEPT:
-		break;
-	case INSN_SP_ADD:
-		s.cfa = n->cfa ? plausible((int64_t)n->cfa - in->sp_delta) : 0;
-		break;
-	case INSN_SP_FROM_BP:
-		s.cfa = n->frame ? plausible((int64_t)n->frame - in->sp_delta) : 0;
-		break;
-	case INSN_SP_LEAVE:
-		s.cfa = n->frame ? plausible((int64_t)n->frame - 8) : 0;
-		break;
-	case INSN_SP_LOST:
-		s.cfa = 0;
-		break;
+	case INSN_SP_KEPT: break;
+	case INSN_SP_ADD: s.cfa = n->cfa ? plausible((int64_t)n->cfa - in->sp_delta) : 0; break;
+	case INSN_SP_FROM_BP: s.cfa = n->frame ? plausible((int64_t)n->frame - in->sp_delta) : 0; break;
+	case INSN_SP_LEAVE: s.cfa = n->frame ? plausible((int64_t)n->frame - 8) : 0; break;
+	case INSN_SP_LOST: s.cfa = 0; break;
 	}
 	return s;
 }
 
 static bool never_returns(const char *name)
 {
-	static const char *const names[] = { "__stack_chk_fail", "abort", "exit", "_exit", "__assert_fail",
-					     "__libc_fatal", "_Unwind_Resume", "__cxa_throw",
-					     "__cxa_rethrow", "_ZSt9terminatev" };
+	static const char *const names[] = { "__stack_chk_fail", "abort",          "exit",           "_exit",
+					     "__assert_fail",    "__libc_fatal",   "_Unwind_Resume", "__cxa_throw",
+					     "__cxa_rethrow",    "_ZSt9terminatev" };
 	if (!name)
 		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -185,9 +177,7 @@ static int go_on(struct flow *w, int32_t i)
 			doubt(w, "the stack is not balanced at a return");
 		n->cfa = 8;
 		return 0;
-	case INSN_STOP:
-		n->no_return = true;
-		return 0;
+	case INSN_STOP: n->no_return = true; return 0;
 	case INSN_INDIRECT:
 		n->leave = FLOW_LOST;
 		if (funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to) && n->cfa == 8)
@@ -195,19 +185,15 @@ static int go_on(struct flow *w, int32_t i)
 		if (n->cfa != 8)
 			doubt(w, "it has a computed jump");
 		return 0;
-	case INSN_JUMP:
-		return jump_to_target(w, i, after);
-	case INSN_BRANCH:
-		rc = jump_to_target(w, i, after);
-		return rc ? rc : fall_through(w, i, after);
+	case INSN_JUMP: return jump_to_target(w, i, after);
+	case INSN_BRANCH: rc = jump_to_target(w, i, after); return rc ? rc : fall_through(w, i, after);
 	case INSN_CALL:
-		if (n->in.target ? !funcs_follow(w->funcs, n->in.target, &n->dest, &n->to) :
-				   !funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to))
+		if (n->in.target ? !funcs_follow(w->funcs, n->in.target, &n->dest, &n->to)
+				 : !funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to))
 			n->dest = 0;
 		n->no_return = never_returns(n->to);
 		return n->no_return ? 0 : fall_through(w, i, after);
-	case INSN_NEXT:
-		return fall_through(w, i, after);
+	case INSN_NEXT: return fall_through(w, i, after);
 	}
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/flow: the control flow of one function, and what can be proven on it: how far the stack
  * pointer is from the frame's CFA at each instruction, and where it is left. values.h and exits.h
@@ -29,11 +30,11 @@ struct flow_node {
 	uint64_t dest;      /* function that is called or jumped on to, 0 = not known */
 	const char *to;     /* its name, NULL = not known */
 	enum flow_leave leave;
-	uint16_t holds;     /* registers that hold the result whichever way it goes on */
-	uint16_t preds;     /* how many nodes lead here, saturating */
-	bool root;          /* control also comes here from somewhere unknown, or it is the entry */
-	bool calls_later;   /* here or on some way from here to the end something is called */
-	bool no_return;     /* execution ends here: ud2, a call that never comes back */
+	uint16_t holds;   /* registers that hold the result whichever way it goes on */
+	uint16_t preds;   /* how many nodes lead here, saturating */
+	bool root;        /* control also comes here from somewhere unknown, or it is the entry */
+	bool calls_later; /* here or on some way from here to the end something is called */
+	bool no_return;   /* execution ends here: ud2, a call that never comes back */
 };
 
 struct flow {
@@ -41,7 +42,7 @@ struct flow {
 	uint64_t entry, lo, hi;
 	struct flow_node *nodes; /* nodes[0] is the entry */
 	size_t nodes_cnt, nodes_cap;
-	struct map at; /* address -> node */
+	struct map at;        /* address -> node */
 	const char *unproven; /* why nothing may be claimed about values, NULL = all is well */
 };
 

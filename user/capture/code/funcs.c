@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/funcs: collects function symbols of both tables once, sorted twice.
  */

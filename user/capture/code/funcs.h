@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/funcs: the functions that an ELF file defines, by name and by address. Names are borrowed
  * from the elf, so a table lives no longer than it.

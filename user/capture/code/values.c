@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/values: where values go. Backwards: which registers already hold what will be returned.
  * Forwards: whether what is returned came from a function that is counted elsewhere.
@@ -113,8 +114,7 @@ static bool ends_counted(const struct origin *o)
 	bool any = false;
 	for (size_t i = 0; i < o->w->nodes_cnt; i++) {
 		const struct flow_node *n = &o->w->nodes[i];
-		if (n->leave == FLOW_LOST ||
-		    (n->leave == FLOW_RETURNS && !(o->from[i] & INSN_BIT(INSN_RAX))) ||
+		if (n->leave == FLOW_LOST || (n->leave == FLOW_RETURNS && !(o->from[i] & INSN_BIT(INSN_RAX))) ||
 		    (n->leave == FLOW_JUMPS_ON && !o->counted(o->ctx, n->dest, false)))
 			return false;
 		any |= n->leave != FLOW_STAYS;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code/values: what can be proven about the values in a function's registers: the ground under cheap
  * exit sites, and under the choice of functions that need no probe because another one is counted.

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf: the few facts that other rooms want from an ELF file, read from a descriptor piece by piece
+ * elf: the few facts that other modules want from an ELF file, read from a descriptor piece by piece
  * into a private copy: what was borrowed stays as it was, even when the file is truncated meanwhile.
  * Knows no processes. The file may be hostile: sizes are checked, errors are said, nothing is trusted.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elf/file: headers, segments, sections and bytes; see elf.h. Names are in names.c. */
 #include "elf/file.h"
 
@@ -10,9 +11,9 @@
 
 #define SECTIONS_MAX (1u << 16)
 #define SEGMENTS_MAX (65536 / sizeof(Elf64_Phdr)) /* the kernel runs no program with more */
-#define NOTES_MAX    (64ull << 10)
-#define SYMBOLS_MAX  (8ull << 20) /* Chromium with all its names has 3 millions */
-#define PAGE_SZ	     4096ull
+#define NOTES_MAX (64ull << 10)
+#define SYMBOLS_MAX (8ull << 20) /* Chromium with all its names has 3 millions */
+#define PAGE_SZ 4096ull
 /* Unwind entries for each byte of code: a tenth is usual, a program of tiny functions has as much as code. */
 #define FRAMES_PER_TEXT 4
 
@@ -42,17 +43,12 @@ static uint64_t most_of(const struct elf *e, const Elf64_Shdr *sh)
 {
 	switch (sh->sh_type) {
 	case SHT_NOTE:
-	case SHT_DYNAMIC:
-		return NOTES_MAX;
+	case SHT_DYNAMIC: return NOTES_MAX;
 	case SHT_SYMTAB:
-	case SHT_DYNSYM:
-		return SYMBOLS_MAX * sizeof(Elf64_Sym);
-	case SHT_GNU_versym:
-		return SYMBOLS_MAX * sizeof(uint16_t);
-	case SHT_X86_64_UNWIND:
-		return PAGE_SZ + text_size(e) * FRAMES_PER_TEXT;
-	default:
-		return UINT64_MAX; /* what any part may have, see image.c */
+	case SHT_DYNSYM: return SYMBOLS_MAX * sizeof(Elf64_Sym);
+	case SHT_GNU_versym: return SYMBOLS_MAX * sizeof(uint16_t);
+	case SHT_X86_64_UNWIND: return PAGE_SZ + text_size(e) * FRAMES_PER_TEXT;
+	default: return UINT64_MAX; /* what any part may have, see image.c */
 	}
 }
 
@@ -77,8 +73,7 @@ bool elf_section_find(const struct elf *e, const char *name, Elf64_Shdr *out)
 	if (!names)
 		return false;
 	for (uint32_t i = 1; elf_section_header(e, i, out); i++)
-		if (out->sh_name < strtab.sh_size && n <= strtab.sh_size - out->sh_name &&
-		    !memcmp(names + out->sh_name, name, n))
+		if (out->sh_name < strtab.sh_size && n <= strtab.sh_size - out->sh_name && !memcmp(names + out->sh_name, name, n))
 			return true;
 	return false;
 }
@@ -123,8 +118,7 @@ static void take_build_id(struct elf *e, const uint8_t *notes, size_t n, uint64_
 		size_t gap = padded(descsz, align) - descsz;
 		if (c.bad)
 			return;
-		if (type == NT_GNU_BUILD_ID && namesz == 4 && !memcmp(name, "GNU", 4) &&
-		    descsz <= sizeof(e->build_id)) {
+		if (type == NT_GNU_BUILD_ID && namesz == 4 && !memcmp(name, "GNU", 4) && descsz <= sizeof(e->build_id)) {
 			memcpy(e->build_id, desc, descsz);
 			e->build_id_sz = descsz;
 		}
@@ -143,14 +137,16 @@ static int take_segment(struct elf *e, const Elf64_Phdr *ph)
 		e->eh_frame_hdr = ph->p_vaddr;
 		e->eh_frame_hdr_sz = ph->p_filesz;
 	}
-	if (ph->p_type != PT_LOAD || ph->p_vaddr + ph->p_memsz < ph->p_vaddr ||
-	    ph->p_offset + ph->p_filesz < ph->p_offset || ph->p_filesz > ph->p_memsz)
+	if (ph->p_type != PT_LOAD || ph->p_vaddr + ph->p_memsz < ph->p_vaddr || ph->p_offset + ph->p_filesz < ph->p_offset ||
+	    ph->p_filesz > ph->p_memsz)
 		return 0;
 	struct elf_segment *s = VEC_PUSH(e, segments);
 	if (!s)
 		return -ENOMEM;
-	*s = (struct elf_segment){ .vaddr = ph->p_vaddr, .offset = ph->p_offset,
-				   .filesz = ph->p_filesz, .memsz = ph->p_memsz,
+	*s = (struct elf_segment){ .vaddr = ph->p_vaddr,
+				   .offset = ph->p_offset,
+				   .filesz = ph->p_filesz,
+				   .memsz = ph->p_memsz,
 				   .exec = ph->p_flags & PF_X };
 	return 0;
 }
@@ -175,8 +171,7 @@ static int read_segments(struct elf *e, const Elf64_Ehdr *eh, const Elf64_Shdr *
 static void find_sections(struct elf *e, const Elf64_Ehdr *eh, Elf64_Shdr *first)
 {
 	memset(first, 0, sizeof(*first));
-	if (!eh->e_shoff || eh->e_shentsize != sizeof(*first) ||
-	    !read_at(e, eh->e_shoff, first, sizeof(*first)))
+	if (!eh->e_shoff || eh->e_shentsize != sizeof(*first) || !read_at(e, eh->e_shoff, first, sizeof(*first)))
 		return;
 	uint64_t n = eh->e_shnum ? eh->e_shnum : first->sh_size;
 	if (n > SECTIONS_MAX)
@@ -190,9 +185,8 @@ static int read_headers(struct elf *e)
 {
 	Elf64_Ehdr eh;
 	Elf64_Shdr first, note;
-	if (!read_at(e, 0, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
-	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB ||
-	    eh.e_machine != EM_X86_64)
+	if (!read_at(e, 0, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) || eh.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_machine != EM_X86_64)
 		return -ENOEXEC;
 	e->pie = eh.e_type == ET_DYN;
 	e->entry = eh.e_entry;

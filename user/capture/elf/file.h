@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf/file: what the files of this room share: the opened ELF file and its section headers.
+ * elf/file: what the files of this module share: the opened ELF file and its section headers.
  */
 #ifndef ALYS_ELF_FILE_H
 #define ALYS_ELF_FILE_H
@@ -12,10 +13,10 @@
 
 struct elf_cache {
 	struct image image;
-	struct map names;   /* place of a name in the file -> copy without version suffix */
-	struct map joined;  /* number of a dynamic symbol -> copy of name and version */
-	struct map versions; /* number of a version definition -> its name */
-	struct map targets; /* address of a GOT slot -> name */
+	struct map names;     /* place of a name in the file -> copy without version suffix */
+	struct map joined;    /* number of a dynamic symbol -> copy of name and version */
+	struct map versions;  /* number of a version definition -> its name */
+	struct map targets;   /* address of a GOT slot -> name */
 	struct map resolvers; /* address of a GOT slot -> of the IFUNC that fills it */
 	bool targets_ready, versions_ready;
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elf/image: see image.h. */
 #include "elf/image.h"
 
@@ -10,13 +11,13 @@
 #include <unistd.h>
 
 #define BLOCK_SHIFT 16
-#define BLOCK_SZ    (1ull << BLOCK_SHIFT)
-#define FILE_MAX    (64ull << 30) /* address space only; a debug build of a browser has 8 GiB */
+#define BLOCK_SZ (1ull << BLOCK_SHIFT)
+#define FILE_MAX (64ull << 30) /* address space only; a debug build of a browser has 8 GiB */
 /* Chromium's largest table has 30 MB; names of a program with a gigabyte of debug information take 150. */
-#define PIECE_MAX   (256ull << 20)
-#define ALL_MAX	    (512ull << 20)
+#define PIECE_MAX (256ull << 20)
+#define ALL_MAX (512ull << 20)
 /* Pieces below this may be holes: linkers leave some between sections, and zeros are soon looked at. */
-#define HOLE_MIN    (1ull << 20)
+#define HOLE_MIN (1ull << 20)
 #define EXTENTS_MAX 64
 
 static int reserve(struct image *im, uint64_t size)

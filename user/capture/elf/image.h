@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * elf/image: a private copy of a file that fills itself block by block as bytes are asked for.
  * Not a mapping of the file: its owner may truncate it under us, and that would be a SIGBUS here.
@@ -17,9 +18,9 @@ struct image {
 	int fd; /* borrowed */
 	uint64_t size;
 	uint8_t *data;
-	uint8_t *have; /* a byte per block: read already */
-	uint64_t left; /* bytes that may still be read: so much of one file is worth reading */
-	bool holes;    /* less is stored than its size */
+	uint8_t *have;              /* a byte per block: read already */
+	uint64_t left;              /* bytes that may still be read: so much of one file is worth reading */
+	bool holes;                 /* less is stored than its size */
 	enum image_refusal refusal; /* the first one */
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elf/names: the symbol tables, and which symbol a PLT entry jumps to; see elf.h. */
 #include <ctype.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include "elf/file.h"
 
 #define RELOCATIONS_MAX (1u << 22)
-#define NAME_MAX_LEN    (32u << 10) /* millions of symbols may share one endless name */
+#define NAME_MAX_LEN (32u << 10) /* millions of symbols may share one endless name */
 
 struct table {
 	Elf64_Shdr symbols, strings;
@@ -17,8 +18,7 @@ struct table {
 static bool table_open(const struct elf *e, const Elf64_Shdr *symbols, struct table *t)
 {
 	t->symbols = *symbols;
-	if (!elf_section_header(e, symbols->sh_link, &t->strings) ||
-	    t->strings.sh_type != SHT_STRTAB)
+	if (!elf_section_header(e, symbols->sh_link, &t->strings) || t->strings.sh_type != SHT_STRTAB)
 		return false;
 	t->symbol_bytes = elf_section_bytes(e, &t->symbols);
 	t->string_bytes = elf_section_bytes(e, &t->strings);
@@ -88,12 +88,10 @@ static const char *table_name(const struct elf *e, const struct table *t, const 
 static bool is_place(const Elf64_Sym *sym)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
-	return type != STT_FILE && type != STT_SECTION && sym->st_shndx != SHN_ABS &&
-	       sym->st_shndx != SHN_COMMON;
+	return type != STT_FILE && type != STT_SECTION && sym->st_shndx != SHN_ABS && sym->st_shndx != SHN_COMMON;
 }
 
-static int each_in(const struct elf *e, const struct table *t,
-		   int (*fn)(void *ctx, const struct elf_symbol *s), void *ctx)
+static int each_in(const struct elf *e, const struct table *t, int (*fn)(void *ctx, const struct elf_symbol *s), void *ctx)
 {
 	for (size_t i = 1; i < t->n; i++) {
 		Elf64_Sym sym;
@@ -169,8 +167,7 @@ static bool in_plt(const struct elf *e, uint64_t vaddr)
 	static const char *const plts[] = { ".plt", ".plt.sec", ".plt.got" };
 	Elf64_Shdr sh;
 	for (size_t i = 0; i < sizeof(plts) / sizeof(*plts); i++)
-		if (elf_section_find(e, plts[i], &sh) && vaddr >= sh.sh_addr &&
-		    vaddr - sh.sh_addr < sh.sh_size)
+		if (elf_section_find(e, plts[i], &sh) && vaddr >= sh.sh_addr && vaddr - sh.sh_addr < sh.sh_size)
 			return true;
 	return false;
 }

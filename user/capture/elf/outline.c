@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elf/outline: see outline.h. */
 #include "elf/outline.h"
 

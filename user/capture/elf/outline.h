@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * elf/outline: what addresses and names of a process need of a file, as bytes: its segments and its build id. A
  * process that may not read hostile files gets them from one that may.

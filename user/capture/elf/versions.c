@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * elf/versions: joins again what ld took apart. Exported Crystal names have @ inside; ld reads
  * "*Array(Foo)@Array(T)#push<Foo>:Array(Foo)" as symbol "*Array(Foo)" of version "Array(T)#push...",
@@ -10,7 +11,7 @@
 #include "elf/file.h"
 
 #define VERSION_HIDDEN 0x8000
-#define JOINED_MAX     (32u << 10)
+#define JOINED_MAX (32u << 10)
 
 struct definitions {
 	Elf64_Shdr sh, strings;
@@ -19,8 +20,7 @@ struct definitions {
 
 static bool definitions_open(const struct elf *e, struct definitions *d)
 {
-	if (!elf_section_find(e, ".gnu.version_d", &d->sh) ||
-	    !elf_section_header(e, d->sh.sh_link, &d->strings))
+	if (!elf_section_find(e, ".gnu.version_d", &d->sh) || !elf_section_header(e, d->sh.sh_link, &d->strings))
 		return false;
 	d->bytes = elf_section_bytes(e, &d->sh);
 	d->string_bytes = elf_section_bytes(e, &d->strings);
@@ -54,8 +54,7 @@ static void read_definitions(const struct elf *e)
 		return;
 	uint64_t left = d.sh.sh_size / sizeof(def);
 	for (; left && read_part(&d, at, &def, sizeof(def)); left--) {
-		const char *text = read_part(&d, at + def.vd_aux, &aux, sizeof(aux)) ?
-					   version_text(&d, aux.vda_name) : NULL;
+		const char *text = read_part(&d, at + def.vd_aux, &aux, sizeof(aux)) ? version_text(&d, aux.vda_name) : NULL;
 		uint64_t *slot = text ? map_put(&e->cache->versions, def.vd_ndx) : NULL;
 		if (slot)
 			*slot = (uint64_t)(uintptr_t)text;

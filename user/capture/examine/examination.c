@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* examine/examination: see examination.h. */
 #include "examine/examination.h"
 
@@ -23,15 +24,15 @@
 #include "sandbox/jail.h"
 
 #define AT_ONCE 2
-#define SECONDS 10		   /* of CPU for a file; a browser's takes two */
+#define SECONDS 10                 /* of CPU for a file; a browser's takes two */
 #define PATIENCE_NS 60000000000ull /* of time: a crowded machine, a slow disk */
 #define USERS_MAX 256
-#define QUEUE_MAX 4096		   /* files that wait, of one user... */
-#define QUEUE_FIRST 256		   /* ...and more of those that come first */
+#define QUEUE_MAX 4096  /* files that wait, of one user... */
+#define QUEUE_FIRST 256 /* ...and more of those that come first */
 #define ANSWER_MAX (96ull << 20)
 #define ROOM_MIN (16ull << 20)
 #define IDLE_NS 1000000000ull /* then the examiner ends, until there is a file again */
-#define STEP (1u << 20) /* bytes of an answer that are taken at a time */
+#define STEP (1u << 20)       /* bytes of an answer that are taken at a time */
 /* What files of one user may take of one CPU in the long run, and at a stretch. */
 #define SHARE_PERCENT 25
 #define STRETCH_NS 10000000000ull
@@ -62,9 +63,9 @@ struct examinations {
 	size_t queue_cnt, queue_cap;
 	struct user *users;
 	size_t users_cnt, users_cap;
-	int bell;
-	uint64_t system; /* as a user */
-	uint64_t room; /* 0 = no limit */
+	int wake_fd;
+	uint64_t system;  /* as a user */
+	uint64_t room;    /* 0 = no limit */
 	uint64_t used_ns; /* when something was begun last */
 	struct examinations_counts counts;
 };
@@ -210,7 +211,8 @@ static void say_why(const struct running *r, int status, const struct rusage *us
 	else if (r->answer.len >= ANSWER_MAX || (WIFEXITED(status) && WEXITSTATUS(status)))
 		err_set(err, ENOMEM, "it was given up: to look into it takes more memory than there is for one file");
 	else
-		err_set(err, EBADMSG, "the process that looked into it was ended by signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+		err_set(err, EBADMSG, "the process that looked into it was ended by signal %d",
+			WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
 /* Waits for who has nothing to do any more; what it took is its user's. */
@@ -256,8 +258,8 @@ struct examinations *examinations_new(const struct examinations_ops *ops, struct
 	struct stat usr;
 	x->ops = ops ? *ops : (struct examinations_ops){ 0 };
 	x->system = stat("/usr", &usr) ? 0 : (uint64_t)usr.st_dev << 32;
-	x->bell = epoll_create1(EPOLL_CLOEXEC);
-	if (x->bell >= 0)
+	x->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (x->wake_fd >= 0)
 		return x;
 	err_set(err, errno, "epoll: %s", strerror(errno));
 	free(x);
@@ -276,7 +278,7 @@ void examinations_free(struct examinations *x)
 		findings_free(&f);
 	}
 	hire_end(&x->examiner);
-	close(x->bell);
+	close(x->wake_fd);
 	free(x->queue);
 	free(x->users);
 	free(x);
@@ -329,7 +331,7 @@ int examinations_ask(struct examinations *x, const struct examination *e)
 static void ring(const struct examinations *x, const struct running *r)
 {
 	struct epoll_event on = { .events = EPOLLIN };
-	epoll_ctl(x->bell, EPOLL_CTL_ADD, r->fd, &on);
+	epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, r->fd, &on);
 }
 
 /* Begins what is next. False: nothing can. True with *failed: it could not be begun, and *out says so. */
@@ -372,7 +374,7 @@ bool examinations_take(struct examinations *x, struct findings *out)
 
 int examinations_fd(const struct examinations *x)
 {
-	return x->bell;
+	return x->wake_fd;
 }
 
 void examinations_set_room(struct examinations *x, uint64_t bytes)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * examine/examination: the files of traced programs are looked into beside the recording, by processes without rights
  * (examiner.h). In: files to be examined. Out: findings, in the order in which they are done. One thread.

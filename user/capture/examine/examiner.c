@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* examine/examiner: see examiner.h. */
 #include "examine/examiner.h"
 
@@ -85,7 +86,7 @@ int examiner_main(int sock)
 	return rc != 0;
 }
 
-/* Before main, as symbol/worker: whatever program this is, nothing of its own has happened. */
+/* Before main, as dwarf/worker: whatever program this is, nothing of its own has happened. */
 __attribute__((constructor)) static void become_examiner(int argc, char **argv)
 {
 	if (argc == 1 && !strcmp(argv[0], examiner_name))

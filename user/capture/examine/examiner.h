@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * examine/examiner: the processes that read the files of traced programs: one a file, without rights, with limits to
  * its time and memory. They are forked from a small process that reads nothing itself, so that to begin one costs
@@ -17,7 +18,7 @@
 
 struct examiner_order {
 	struct findings_ask ask;
-	uint64_t memory;  /* bytes, 0: as symbol/jail.h gives */
+	uint64_t memory;  /* bytes, 0: as sandbox/jail.h gives */
 	uint32_t seconds; /* of CPU */
 	bool yields;      /* lets others go first */
 	char path[4096];

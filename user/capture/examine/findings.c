@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* examine/findings: see findings.h. */
 #include "examine/findings.h"
 
@@ -24,7 +25,9 @@ static void put_err(struct buf *out, const struct err *err)
 static void put_others(const struct elf *e, const char *path, const struct findings_ask *ask, bool any, struct buf *out)
 {
 	for (int i = 1; i < 4; i++) {
-		const struct sites_options o = { .families = ask->families, .cheap_exits = !(i % 2), .refill = i < 2 && ask->refill };
+		const struct sites_options o = { .families = ask->families,
+						 .cheap_exits = !(i % 2),
+						 .refill = i < 2 && ask->refill };
 		struct site_list list = { 0 };
 		if (any)
 			sites_find(e, path, &o, &list, NULL);

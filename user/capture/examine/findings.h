@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * examine/findings: what is to be known of a mapped file before it is traced: its outline, where probes go in it, and
  * its unwind rows. As bytes, on the way from the process that reads the file (examine/examiner) to the recording.
@@ -19,18 +20,18 @@ enum { FINDINGS_OUTLINE = 1, FINDINGS_SITES = 2, FINDINGS_ROWS = 4, FINDINGS_STA
 struct findings {
 	struct module_id module;
 	uint32_t asked, parts; /* what was asked for; what is there: nothing when it failed */
-	struct err failed;   /* of the whole file: no ELF file, or it could not be read to its end */
-	char refused[80];    /* why a part of it was not read, as of elf_refusal; "" = all were */
-	struct elf *outline; /* NULL: no ELF file */
-	bool starts_programs; /* a C library: the start of programs is in it */
+	struct err failed;     /* of the whole file: no ELF file, or it could not be read to its end */
+	char refused[80];      /* why a part of it was not read, as of elf_refusal; "" = all were */
+	struct elf *outline;   /* NULL: no ELF file */
+	bool starts_programs;  /* a C library: the start of programs is in it */
 	struct {
-		struct err err;       /* why list is empty; code 0: because there is nothing in it */
+		struct err err;        /* why list is empty; code 0: because there is nothing in it */
 		struct site_list list, /* as wanted: with refills or without */
 			proof,         /* the same without cheap exits: what a trial compares with */
 			calls, plain;  /* these two without refills: what a calibration tries, and what it falls back to */
 		uint64_t link_offset;  /* of a dynamic linker, see probe/linker.h; 0 = it is none */
 		struct collection_sites collections; /* of a collector */
-		char unwatched[300];   /* why there are none of these, "" = there are */
+		char unwatched[300];                 /* why there are none of these, "" = there are */
 	} sites;
 	struct {
 		struct err err; /* why table is NULL */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper/calls: see calls.h. */
 #include "helper/calls.h"
 
@@ -5,7 +6,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "helper/guest.h"
+#include "helper/child.h"
 
 #define GRANULE 16
 #define CLASSES 28   /* small ones, a few more than libgc keeps lists for */
@@ -26,26 +27,31 @@ struct calling {
 const char *called_name(enum called called, int collector)
 {
 	static const char *const names[2][CALLED_CNT] = {
-		{ [CALLED_MALLOC] = "malloc", [CALLED_MEMALIGN] = "memalign", [CALLED_REALLOC] = "realloc",
+		{ [CALLED_MALLOC] = "malloc",
+		  [CALLED_MEMALIGN] = "memalign",
+		  [CALLED_REALLOC] = "realloc",
 		  [CALLED_FREE] = "free" },
-		{ [CALLED_MALLOC] = "GC_malloc", [CALLED_ATOMIC] = "GC_malloc_atomic",
+		{ [CALLED_MALLOC] = "GC_malloc",
+		  [CALLED_ATOMIC] = "GC_malloc_atomic",
 		  [CALLED_UNCOLLECTABLE] = "GC_malloc_uncollectable",
-		  [CALLED_OFF_PAGE] = "GC_malloc_ignore_off_page", [CALLED_MEMALIGN] = "GC_memalign",
-		  [CALLED_REALLOC] = "GC_realloc", [CALLED_FREE] = "GC_free" },
+		  [CALLED_OFF_PAGE] = "GC_malloc_ignore_off_page",
+		  [CALLED_MEMALIGN] = "GC_memalign",
+		  [CALLED_REALLOC] = "GC_realloc",
+		  [CALLED_FREE] = "GC_free" },
 	};
 	return names[!!collector][called];
 }
 
 static bool load(struct calling *c)
 {
-	void *library = guest_library();
+	void *library = child_library();
 	bool collector = library && dlsym(library, "GC_init");
 	for (int i = 0; library && i < CALLED_CNT; i++) {
 		const char *name = called_name((enum called)i, collector);
 		c->fn[i] = name ? dlsym(library, name) : NULL;
 	}
 	if (library && !c->fn[CALLED_MALLOC])
-		guest_fail("it has no function of that name that could be called alone");
+		child_fail("it has no function of that name that could be called alone");
 	return c->fn[CALLED_MALLOC];
 }
 
@@ -53,7 +59,10 @@ static void *note(struct calling *c, enum called called, size_t size, const void
 {
 	if (c->done_cnt < CALLS_MAX)
 		c->done[c->done_cnt++] = (struct call){
-			.called = called, .size = size, .old = (uintptr_t)old, .result = (uintptr_t)result,
+			.called = called,
+			.size = size,
+			.old = (uintptr_t)old,
+			.result = (uintptr_t)result,
 		};
 	return result;
 }
@@ -63,8 +72,7 @@ static void *allocate(struct calling *c, enum called called, size_t size)
 	void *fn = c->fn[called];
 	if (!fn)
 		return NULL;
-	return note(c, called, size, NULL,
-		    called == CALLED_MEMALIGN ? ((pair_fn)fn)(64, size) : ((size_fn)fn)(size));
+	return note(c, called, size, NULL, called == CALLED_MEMALIGN ? ((pair_fn)fn)(64, size) : ((size_fn)fn)(size));
 }
 
 static void *reallocate(struct calling *c, void *old, size_t size)
@@ -87,7 +95,7 @@ static void release(struct calling *c, void *block)
  */
 static void call_small(struct calling *c)
 {
-	for (size_t class = 1; class <= CLASSES; class++) {
+	for (size_t class = 1; class <= CLASSES; class ++) {
 		size_t n = COUNTING / (class + 1) + PAGE / (class * GRANULE) + 8;
 		for (size_t i = 0; i < n; i++) {
 			void *p = allocate(c, CALLED_MALLOC, class * GRANULE - 1);
@@ -119,11 +127,11 @@ static void call_others(struct calling *c)
 int calls_main(void)
 {
 	static struct calling calling; /* too large for a stack */
-	if (!load(&calling) || !guest_ready() || !guest_await())
+	if (!load(&calling) || !child_ready() || !child_await())
 		return 1;
 	call_small(&calling);
 	call_others(&calling);
-	guest_put(calling.done, calling.done_cnt * sizeof(calling.done[0]));
+	child_put(calling.done, calling.done_cnt * sizeof(calling.done[0]));
 	/* What the library does at the end is of no interest. */
 	_exit(0);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * helper/calls: the guest (guest.h) of calibrate.h. On a sign it calls the library's allocator with
  * known sizes; what was called and what came back goes through the pipe.

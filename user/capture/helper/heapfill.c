@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper/heapfill: see heapfill.h. */
 #include "helper/heapfill.h"
 
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "helper/guest.h"
+#include "helper/child.h"
 
 struct filling {
 	void *(*malloc[3])(size_t); /* by kind */
@@ -26,7 +27,7 @@ struct filling {
 
 static bool load(struct filling *f)
 {
-	void *library = guest_library();
+	void *library = child_library();
 	if (!library)
 		return false;
 	const struct {
@@ -34,17 +35,22 @@ static bool load(struct filling *f)
 		const char *name;
 		bool needed;
 	} functions[] = {
-		{ &f->malloc[0], "GC_malloc_atomic", true }, { &f->malloc[1], "GC_malloc", true },
-		{ &f->malloc[2], "GC_malloc_uncollectable", true }, { &f->base, "GC_base", true },
-		{ &f->size, "GC_size", true }, { &f->is_marked, "GC_is_marked", true },
-		{ &f->collect, "GC_gcollect", true }, { &f->gc_no, "GC_get_gc_no", false },
-		{ &f->heap_bytes, "GC_get_heap_size", false }, { &f->unmapped_bytes, "GC_get_unmapped_bytes", false },
+		{ &f->malloc[0], "GC_malloc_atomic", true },
+		{ &f->malloc[1], "GC_malloc", true },
+		{ &f->malloc[2], "GC_malloc_uncollectable", true },
+		{ &f->base, "GC_base", true },
+		{ &f->size, "GC_size", true },
+		{ &f->is_marked, "GC_is_marked", true },
+		{ &f->collect, "GC_gcollect", true },
+		{ &f->gc_no, "GC_get_gc_no", false },
+		{ &f->heap_bytes, "GC_get_heap_size", false },
+		{ &f->unmapped_bytes, "GC_get_unmapped_bytes", false },
 	};
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
 		void *found = dlsym(library, functions[i].name);
 		memcpy(functions[i].place, &found, sizeof(found));
 		if (!found && functions[i].needed) {
-			guest_fail("it lacks functions that tell about objects");
+			child_fail("it lacks functions that tell about objects");
 			return false;
 		}
 	}
@@ -94,7 +100,7 @@ static void ask(struct filling *f)
 int heapfill_main(void)
 {
 	static struct filling f; /* too large for a stack */
-	if (!load(&f) || !guest_ready())
+	if (!load(&f) || !child_ready())
 		return 1;
 	fill(&f);
 	ask(&f);
@@ -104,7 +110,7 @@ int heapfill_main(void)
 		.heap_bytes = f.heap_bytes ? f.heap_bytes() : UINT64_MAX,
 		.unmapped_bytes = f.unmapped_bytes ? f.unmapped_bytes() : UINT64_MAX,
 	};
-	if (guest_put(&truth, sizeof(truth)) && guest_put(f.done, f.done_cnt * sizeof(f.done[0])))
-		guest_await();
+	if (child_put(&truth, sizeof(truth)) && child_put(f.done, f.done_cnt * sizeof(f.done[0])))
+		child_await();
 	_exit(0);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * helper/heapfill: the guest (guest.h) that proves how a collector's heap is read: it allocates objects
  * of all kinds and sizes, keeps some and drops others, collects, says what the library answers about
@@ -21,7 +22,7 @@ struct heapfill_object {
 
 /* Comes first. */
 struct heapfill_truth {
-	uint64_t objects; /* that follow */
+	uint64_t objects;                           /* that follow */
 	uint64_t gc_no, heap_bytes, unmapped_bytes; /* UINT64_MAX: it has no such function */
 };
 

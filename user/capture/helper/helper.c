@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper: see helper.h. */
 #include "helper/helper.h"
 
@@ -14,7 +15,7 @@
 #include "access/rights.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "helper/guest.h"
+#include "helper/child.h"
 
 #define PATIENCE_NS 2000000000ull
 #define LOOK_MS 50
@@ -44,10 +45,10 @@ static int spawn(struct helper *h, const char *word, int library, int go, int ou
 	posix_spawn_file_actions_init(&acts);
 	for (int fd = 0; fd < 3; fd++)
 		posix_spawn_file_actions_addopen(&acts, fd, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_adddup2(&acts, library, GUEST_FD_LIBRARY);
-	posix_spawn_file_actions_adddup2(&acts, go, GUEST_FD_GO);
-	posix_spawn_file_actions_adddup2(&acts, out, GUEST_FD_OUT);
-	posix_spawn_file_actions_addclosefrom_np(&acts, GUEST_FD_OUT + 1);
+	posix_spawn_file_actions_adddup2(&acts, library, CHILD_FD_LIBRARY);
+	posix_spawn_file_actions_adddup2(&acts, go, CHILD_FD_GO);
+	posix_spawn_file_actions_adddup2(&acts, out, CHILD_FD_OUT);
+	posix_spawn_file_actions_addclosefrom_np(&acts, CHILD_FD_OUT + 1);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	posix_spawnattr_setsigmask(&attr, &none);
@@ -66,8 +67,7 @@ int helper_start(struct helper *h, const char *word, int file_fd, struct err *er
 		rc = errno;
 	int theirs[] = { lift(file_fd), rc ? -1 : lift(go[0]), rc ? -1 : lift(out[1]) };
 	if (!rc)
-		rc = theirs[0] < 0 || theirs[1] < 0 || theirs[2] < 0 ? EMFILE :
-									 spawn(h, word, theirs[0], theirs[1], theirs[2]);
+		rc = theirs[0] < 0 || theirs[1] < 0 || theirs[2] < 0 ? EMFILE : spawn(h, word, theirs[0], theirs[1], theirs[2]);
 	int spare[] = { theirs[0], theirs[1], theirs[2], go[0], out[1] };
 	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++) {
 		if (spare[i] >= 0)
@@ -114,7 +114,7 @@ ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *e
 /* From here on the library's code may have run in the helper: the words may be its own. */
 static int hear_failure(const struct helper *h, struct err *err)
 {
-	static const char prefix[] = GUEST_LIBRARY ": ";
+	static const char prefix[] = CHILD_LIBRARY ": ";
 	char why[201] = "";
 	struct buf words = { 0 };
 	size_t len = 0, from;
@@ -141,9 +141,9 @@ int helper_await(const struct helper *h, struct err *err)
 	ssize_t got = helper_hear(h, &first, 1, err);
 	if (got < 0)
 		return (int)got;
-	if (got == 1 && first == GUEST_FAILED)
+	if (got == 1 && first == CHILD_FAILED)
 		return hear_failure(h, err);
-	return got == 1 && first == GUEST_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
+	return got == 1 && first == CHILD_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
 }
 
 /* What it needs is looked for among our libraries: those of a container, or of a directory of its own, are others. */
@@ -157,6 +157,7 @@ int helper_refuses(int file_fd, bool program, struct err *err)
 	if (program)
 		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
 	if (is_elsewhere(file_fd))
-		return err_set(err, ELIBACC, "a file that is not among ours (of a container, deleted, replaced) is not loaded alone");
+		return err_set(err, ELIBACC,
+			       "a file that is not among ours (of a container, deleted, replaced) is not loaded alone");
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper/needed: see needed.h. */
 #include "helper/needed.h"
 
@@ -10,8 +11,14 @@
 #include "elf/elf.h"
 
 static const char *const places[] = {
-	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu",
-	"/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib",
+	"/lib/x86_64-linux-gnu",
+	"/usr/lib/x86_64-linux-gnu",
+	"/usr/local/lib/x86_64-linux-gnu",
+	"/lib64",
+	"/usr/lib64",
+	"/lib",
+	"/usr/lib",
+	"/usr/local/lib",
 };
 
 int needed_find(const struct needed *n, const char *path)
@@ -28,7 +35,8 @@ static void open_one(struct needed *n, const char *name)
 {
 	char path[128];
 	int fd = -1;
-	if (!*name || strchr(name, '/') || strlen(name) >= sizeof(n->at[0].name) || n->cnt == NEEDED_MAX || needed_find(n, name) >= 0)
+	if (!*name || strchr(name, '/') || strlen(name) >= sizeof(n->at[0].name) || n->cnt == NEEDED_MAX ||
+	    needed_find(n, name) >= 0)
 		return;
 	for (size_t i = 0; fd < 0 && i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", places[i], name);

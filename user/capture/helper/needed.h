@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * helper/needed: the libraries that a library needs, and those that these need, opened: each found by its name in the
  * directories of the system, wherever the library itself would have it looked for. For the helper (guest.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* intake: see intake.h. */
 #include "intake/intake.h"
 
@@ -53,9 +54,7 @@ static uint64_t event_of(struct event *e, const struct alys_head *h)
 	const struct alys_ev_realloc *r = (const void *)h;
 	const struct alys_ev_free *f = (const void *)h;
 	switch (h->kind) {
-	case ALYS_EV_ALLOC:
-		event_alloc(e, a, EVENT_ALLOC);
-		return a->stack;
+	case ALYS_EV_ALLOC: event_alloc(e, a, EVENT_ALLOC); return a->stack;
 	case ALYS_EV_REALLOC:
 		event_alloc(e, a, EVENT_REALLOC);
 		e->old_addr = r->old;
@@ -92,7 +91,11 @@ static void give_stack(struct intake *in, const struct alys_ev_stack *s, size_t 
 		return;
 	}
 	struct intake_stack out = {
-		.who = who_of(&s->h), .hash = s->hash, .end = s->end, .n = s->n, .ips = (const uint64_t *)(s + 1),
+		.who = who_of(&s->h),
+		.hash = s->hash,
+		.end = s->end,
+		.n = s->n,
+		.ips = (const uint64_t *)(s + 1),
 	};
 	in->ops.on_stack(in->ops.ctx, &out);
 }
@@ -100,12 +103,8 @@ static void give_stack(struct intake *in, const struct alys_ev_stack *s, size_t 
 static void give_note(struct intake *in, const struct alys_ev_proc *p)
 {
 	static const enum intake_note notes[] = {
-		[ALYS_EV_EXEC] = INTAKE_EXEC,
-		[ALYS_EV_EXIT] = INTAKE_EXIT,
-		[ALYS_EV_FORK] = INTAKE_FORK,
-		[ALYS_EV_MISS] = INTAKE_MISS,
-		[ALYS_EV_OOM] = INTAKE_OOM,
-		[ALYS_EV_MAPPED] = INTAKE_MAPPED,
+		[ALYS_EV_EXEC] = INTAKE_EXEC, [ALYS_EV_EXIT] = INTAKE_EXIT, [ALYS_EV_FORK] = INTAKE_FORK,
+		[ALYS_EV_MISS] = INTAKE_MISS, [ALYS_EV_OOM] = INTAKE_OOM,   [ALYS_EV_MAPPED] = INTAKE_MAPPED,
 	};
 	struct intake_who who = who_of(&p->h);
 	who.held = p->h.held;
@@ -144,20 +143,19 @@ static void give_collection(struct intake *in, const struct alys_ev_gc *g)
 
 /* Smallest size of each kind of record; 0 = no such kind. */
 static const size_t least_size[] = {
-	[ALYS_EV_ALLOC] = sizeof(struct alys_ev_alloc),     [ALYS_EV_REALLOC] = sizeof(struct alys_ev_realloc),
-	[ALYS_EV_FREE] = sizeof(struct alys_ev_free),       [ALYS_EV_STACK] = sizeof(struct alys_ev_stack),
-	[ALYS_EV_EXEC] = sizeof(struct alys_ev_proc),       [ALYS_EV_EXIT] = sizeof(struct alys_ev_proc),
-	[ALYS_EV_FORK] = sizeof(struct alys_ev_proc),       [ALYS_EV_MISS] = sizeof(struct alys_ev_proc),
-	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),        [ALYS_EV_MAPPED] = sizeof(struct alys_ev_proc),
-	[ALYS_EV_GC_MARKED] = sizeof(struct alys_ev_gc),    [ALYS_EV_GC_DONE] = sizeof(struct alys_ev_gc),
+	[ALYS_EV_ALLOC] = sizeof(struct alys_ev_alloc),  [ALYS_EV_REALLOC] = sizeof(struct alys_ev_realloc),
+	[ALYS_EV_FREE] = sizeof(struct alys_ev_free),    [ALYS_EV_STACK] = sizeof(struct alys_ev_stack),
+	[ALYS_EV_EXEC] = sizeof(struct alys_ev_proc),    [ALYS_EV_EXIT] = sizeof(struct alys_ev_proc),
+	[ALYS_EV_FORK] = sizeof(struct alys_ev_proc),    [ALYS_EV_MISS] = sizeof(struct alys_ev_proc),
+	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),     [ALYS_EV_MAPPED] = sizeof(struct alys_ev_proc),
+	[ALYS_EV_GC_MARKED] = sizeof(struct alys_ev_gc), [ALYS_EV_GC_DONE] = sizeof(struct alys_ev_gc),
 };
 
 static int on_record(void *ctx, void *data, size_t size)
 {
 	struct intake *in = ctx;
 	const struct alys_head *h = data;
-	if (size < sizeof(*h) || h->kind >= sizeof(least_size) / sizeof(least_size[0]) ||
-	    !least_size[h->kind])
+	if (size < sizeof(*h) || h->kind >= sizeof(least_size) / sizeof(least_size[0]) || !least_size[h->kind])
 		in->counts.unknown++;
 	else if (size < least_size[h->kind])
 		in->counts.bad++;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * intake: ring bytes in, decoded records out, in ring order. Is given the ring's map descriptor;
  * knows neither probes nor processes. The other side is our own BPF, but sizes are checked all the same.
@@ -38,7 +39,7 @@ struct intake_collection {
 	struct intake_who who; /* the thread that triggered it; time of the phase */
 	enum intake_phase phase;
 	uint32_t gc_no;
-	uint64_t serial; /* how many had begun in this process when it did */
+	uint64_t serial;              /* how many had begun in this process when it did */
 	uint64_t begun_ns, marked_ns; /* 0 = not seen */
 	uint64_t stack_hash;
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/chunks: see chunks.h. */
 #include "kernel/chunks.h"
 
@@ -44,8 +45,7 @@ static bool touch(const struct extent *a, const struct extent *b)
 int chunks_give(struct chunks *c, struct extent e)
 {
 	size_t at = 0;
-	while (at < c->free_cnt && (c->free[at].chunk < e.chunk ||
-				    (c->free[at].chunk == e.chunk && c->free[at].off < e.off)))
+	while (at < c->free_cnt && (c->free[at].chunk < e.chunk || (c->free[at].chunk == e.chunk && c->free[at].off < e.off)))
 		at++;
 	bool joins_next = at < c->free_cnt && touch(&e, &c->free[at]);
 	bool joins_last = at && touch(&c->free[at - 1], &e);

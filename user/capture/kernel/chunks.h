@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel/chunks: room in the walk's chunk maps (bpf/rows.h), in words. Who takes room writes into it
  * before anything in the kernel names it, and gives it back when nothing does any more.
@@ -20,10 +21,10 @@ struct extent {
 };
 
 struct chunks {
-	int outer; /* the map of maps, borrowed */
+	int outer;                              /* the map of maps, borrowed */
 	struct alys_chunk *at[ALYS_MAX_CHUNKS]; /* mapped */
-	int fds[ALYS_MAX_CHUNKS]; /* by which the kernel tells what they take */
-	size_t max; /* that there may be */
+	int fds[ALYS_MAX_CHUNKS];               /* by which the kernel tells what they take */
+	size_t max;                             /* that there may be */
 	size_t at_cnt;
 	struct extent *free; /* by place; none touches the next */
 	size_t free_cnt, free_cap;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/files: see files.h. */
 #include "kernel/files.h"
 
@@ -72,8 +73,7 @@ static struct described *known_way(const struct probed_file *file, const struct 
 	return NULL;
 }
 
-struct described *files_describe(struct files *f, struct probed_file *file,
-				 const struct described *like, bool *made, int *rc)
+struct described *files_describe(struct files *f, struct probed_file *file, const struct described *like, bool *made, int *rc)
 {
 	struct described *d = known_way(file, like);
 	*made = !d;
@@ -132,8 +132,7 @@ static uint32_t find_gc_site(const struct files *f, const struct alys_gc_site *s
 	return unused;
 }
 
-int files_gc_place(struct files *f, struct probed_file *file, const struct alys_gc_site *site,
-		   uint32_t *out, bool *made)
+int files_gc_place(struct files *f, struct probed_file *file, const struct alys_gc_site *site, uint32_t *out, bool *made)
 {
 	uint32_t number = find_gc_site(f, site);
 	if (number == ALYS_MAX_GC_SITES)
@@ -184,7 +183,7 @@ uint32_t files_sites(const struct files *f)
 	size_t sum = 0;
 	for (size_t i = 0; i < f->list_cnt; i++) {
 		const struct probed_file *file = f->list[i];
-		for (size_t k = 0; !file->leaving && k < file->ways_cnt; k++)
+		for (size_t k = 0; !file->detaching && k < file->ways_cnt; k++)
 			sum += file->ways[k]->places_cnt;
 	}
 	return (uint32_t)sum;

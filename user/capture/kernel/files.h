@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel/files: what was told to the kernel about each file, by numbers in its tables: the same file
  * has the same numbers again, until it is forgotten. Keeps the books only: attaches nothing, tells
- * the kernel nothing. Not for other rooms.
+ * the kernel nothing. Not for other modules.
  */
 #ifndef ALYS_KERNEL_FILES_H
 #define ALYS_KERNEL_FILES_H
@@ -38,10 +39,10 @@ struct probed_file {
 	size_t ways_cnt, ways_cap;
 	uint32_t *gc_places; /* in the table of collectors' sites; equal files share them */
 	size_t gc_places_cnt, gc_places_cap;
-	bool attached; /* for all processes */
-	bool watched;  /* its collections, for all */
-	bool linked;   /* its calls to debuggers, for all */
-	bool leaving;  /* its probes are on their way out: until then it has its numbers */
+	bool attached;  /* for all processes */
+	bool watched;   /* its collections, for all */
+	bool linked;    /* its calls to debuggers, for all */
+	bool detaching; /* its probes are on their way out: until then it has its numbers */
 };
 
 struct files {
@@ -61,15 +62,13 @@ struct probed_file *files_put(struct files *f, struct probe_file id);
  * The way that is described by `like`, made when there is none: then *made. NULL, and -ENOMEM or
  * -ENOSPC.
  */
-struct described *files_describe(struct files *f, struct probed_file *file,
-				 const struct described *like, bool *made, int *rc);
+struct described *files_describe(struct files *f, struct probed_file *file, const struct described *like, bool *made, int *rc);
 /* The way that has this number; NULL. */
 struct described *files_way(const struct files *f, uint32_t object);
 /* The number of the way's place no. i, taken when it is the next one. 0, -ENOMEM or -ENOSPC. */
 int files_place(struct files *f, struct described *d, size_t i, uint32_t *out);
 /* The number of a collector's site; *made: the kernel is to be told. 0, -ENOMEM or -ENOSPC. */
-int files_gc_place(struct files *f, struct probed_file *file, const struct alys_gc_site *site,
-		   uint32_t *out, bool *made);
+int files_gc_place(struct files *f, struct probed_file *file, const struct alys_gc_site *site, uint32_t *out, bool *made);
 /* Takes back what a file has; its probes are gone. */
 void files_forget(struct files *f, struct probed_file *file);
 /* Places of files that are under probes: those of one that is left are not given to another before all of it is gone. */

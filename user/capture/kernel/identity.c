@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel/identity: see identity.h.
  * An overlay, as containers have it, stores nothing itself: each mount of it shows the files of its layers
@@ -88,8 +89,8 @@ struct probe_file probe_file_of(int fd)
 	struct probe_file f = { .dev = st.st_dev, .ino = st.st_ino, .looks = looks_of(&st) };
 	f.overlay = !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 	if (!name_to_handle_at(fd, "", &h.head, &mount, AT_EMPTY_PATH | HANDLE_FID))
-		f.stored = f.overlay ? stored_under(&h, &st) :
-				       number_of(h.head.handle_type, h.head.f_handle, h.head.handle_bytes, &st);
+		f.stored = f.overlay ? stored_under(&h, &st)
+				     : number_of(h.head.handle_type, h.head.f_handle, h.head.handle_bytes, &st);
 	return f;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/identity: which files are one and the same to the kernel's probes, which sit on what a file system stores. */
 #ifndef ALYS_KERNEL_IDENTITY_H
 #define ALYS_KERNEL_IDENTITY_H

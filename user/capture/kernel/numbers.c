@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/numbers: see numbers.h. */
 #include "kernel/numbers.h"
 

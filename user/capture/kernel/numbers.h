@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel/numbers: places in a table of the kernel's, by number. A number that was given back is
  * taken again as late as possible: others that still have it in mind forget it before. Not for
- * other rooms.
+ * other modules.
  */
 #ifndef ALYS_KERNEL_NUMBERS_H
 #define ALYS_KERNEL_NUMBERS_H

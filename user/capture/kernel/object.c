@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/object: see object.h. */
 #include "kernel/object.h"
 

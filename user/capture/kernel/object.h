@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel/object: which of the two builds of the BPF programs is opened. Kernel functions (kfuncs) that a kernel does not
  * have make libbpf look through the types of its modules, and only CAP_SYS_ADMIN may list those (BPF_BTF_GET_NEXT_ID):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/programs: see programs.h. */
 #include "kernel/programs.h"
 
@@ -100,8 +101,7 @@ static void print_refusal(struct prepared *p, int rc)
 
 static int load_now(struct prepared *p)
 {
-	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, bpf_program__name(p->prog), "GPL", p->insns, p->insns_cnt,
-			       &p->opts);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, bpf_program__name(p->prog), "GPL", p->insns, p->insns_cnt, &p->opts);
 	int rc = fd < 0 ? -errno : 0;
 	if (rc) {
 		print_refusal(p, rc);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel/programs: the probe programs on their way into the kernel, behind the back of whoever does
  * something else meanwhile: to verify them takes longer than everything else before a recording.

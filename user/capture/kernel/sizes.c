@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/sizes: see sizes.h. */
 #include "kernel/sizes.h"
 
@@ -58,15 +59,16 @@ struct sizes sizes_of(const struct probe_config *cfg)
 {
 	uint64_t memory = memory_of(cfg);
 	bool samples = cfg->interval || cfg->min_size, fine = cfg->interval && cfg->interval < FINE, small = cfg->calls_max;
-	uint32_t sampled = fine ? within(memory / 6, SAMPLED_SZ, 4096, SAMPLED_FINE_MAX) :
-				  within(memory / 11, SAMPLED_SZ, 4096, SAMPLED_MAX);
+	uint32_t sampled = fine ? within(memory / 6, SAMPLED_SZ, 4096, SAMPLED_FINE_MAX)
+				: within(memory / 11, SAMPLED_SZ, 4096, SAMPLED_MAX);
 	uint32_t cpus = processors();
 	return (struct sizes){
 		.sampled = samples ? sampled : 1,
 		.calls = small ? cfg->calls_max : within(memory / 20, CALL_SZ, 1024, CALLS_MAX),
 		.mappings = small ? SMALL : within(memory / 50, sizeof(struct alys_mapping), 1024, ALYS_MAX_MAPPINGS),
 		.chunks = within(memory / 4, sizeof(struct alys_chunk), 1, ALYS_MAX_CHUNKS),
-		.accounts = small ? SMALL : within(memory / 100, cpus * sizeof(struct alys_calls), ACCOUNTS_LEAST, ALYS_MAX_ACCOUNTS),
+		.accounts = small ? SMALL
+				  : within(memory / 100, cpus * sizeof(struct alys_calls), ACCOUNTS_LEAST, ALYS_MAX_ACCOUNTS),
 		.slots = slots_of(cpus, small ? 0 : memory / 50),
 	};
 }
@@ -79,16 +81,11 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 		uint32_t entries;
 		bool small; /* only a probe that is */
 	} sized[] = {
-		{ skel->maps.events, cfg->ring_sz, false },
-		{ skel->maps.sampled, s.sampled, false },
-		{ skel->maps.frame_calls, s.calls, false },
-		{ skel->maps.mappings, s.mappings, false },
-		{ skel->maps.calls, s.accounts, false },
-		{ skel->maps.walk_slots, s.slots, false },
-		{ skel->maps.targets, SMALL, true },
-		{ skel->maps.losses, SMALL, true },
-		{ skel->maps.gc_states, SMALL, true },
-		{ skel->maps.map_lists, SMALL, true },
+		{ skel->maps.events, cfg->ring_sz, false }, { skel->maps.sampled, s.sampled, false },
+		{ skel->maps.frame_calls, s.calls, false }, { skel->maps.mappings, s.mappings, false },
+		{ skel->maps.calls, s.accounts, false },    { skel->maps.walk_slots, s.slots, false },
+		{ skel->maps.targets, SMALL, true },        { skel->maps.losses, SMALL, true },
+		{ skel->maps.gc_states, SMALL, true },      { skel->maps.map_lists, SMALL, true },
 		{ skel->maps.seen, SMALL, true },
 	};
 	int rc = 0;
@@ -111,8 +108,8 @@ static uint64_t hash_sz(uint32_t entries, uint64_t entry_sz)
 uint64_t probe_sized(const struct probe_config *cfg)
 {
 	struct sizes s = sizes_of(cfg);
-	return cfg->ring_sz + hash_sz(s.sampled, SAMPLED_SZ) + hash_sz(s.calls, CALL_SZ) + s.mappings * sizeof(struct alys_mapping) +
-	       s.accounts * processors() * sizeof(struct alys_calls);
+	return cfg->ring_sz + hash_sz(s.sampled, SAMPLED_SZ) + hash_sz(s.calls, CALL_SZ) +
+	       s.mappings * sizeof(struct alys_mapping) + s.accounts * processors() * sizeof(struct alys_calls);
 }
 
 uint32_t probe_ring_share(uint64_t memory, uint32_t ring_sz)

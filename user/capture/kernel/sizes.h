@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel/sizes: how large the maps of our programs are made: as large as they are of use, within a share each of the memory
- * that there is. Not for other rooms, but for probe_sized and probe_ring_share in probe.h.
+ * that there is. Not for other modules, but for probe_sized and probe_ring_share in probe.h.
  */
 #ifndef ALYS_KERNEL_SIZES_H
 #define ALYS_KERNEL_SIZES_H

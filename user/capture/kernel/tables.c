@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/tables: see tables.h; the layout is in bpf/rows.h. */
 #include "kernel/tables.h"
 
@@ -159,8 +160,7 @@ static size_t pages_that_fit(const struct unwind_table *u, size_t page, size_t r
 	return lo;
 }
 
-static void copy_piece(uint32_t *out, const struct unwind_table *u, size_t page, size_t pages,
-		       const uint32_t *shared)
+static void copy_piece(uint32_t *out, const struct unwind_table *u, size_t page, size_t pages, const uint32_t *shared)
 {
 	uint32_t from = u->pages[page], to = u->pages[page + pages];
 	for (size_t i = 0; i <= pages; i++)
@@ -429,8 +429,7 @@ static int publish(struct tables *t, const struct alys_mapping *all, struct run 
 	return 0;
 }
 
-static int put_list(struct tables *t, uint32_t tgid, const struct table_mapping *list, size_t n,
-		    struct alys_mapping *all)
+static int put_list(struct tables *t, uint32_t tgid, const struct table_mapping *list, size_t n, struct alys_mapping *all)
 {
 	struct run r = { .tgid = tgid };
 	for (size_t i = 0; i < n; i++)
@@ -444,8 +443,7 @@ static int put_list(struct tables *t, uint32_t tgid, const struct table_mapping 
 	return rc;
 }
 
-int tables_put_mappings(struct tables *t, uint32_t tgid, const struct table_mapping *list, size_t n,
-			struct err *err)
+int tables_put_mappings(struct tables *t, uint32_t tgid, const struct table_mapping *list, size_t n, struct err *err)
 {
 	size_t parts = 0;
 	for (size_t i = 0; i < n; i++)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel/tables: unwind rows and mapping lists on their way into the walk's maps. In: compiled tables
  * of files and the executable mappings of processes. It compiles nothing and reads no /proc. One
@@ -16,9 +17,9 @@
 /* Descriptors of the maps in bpf/unwind_maps.bpf.h. Borrowed. */
 struct table_maps {
 	int chunks, specs, mappings, map_lists;
-	unsigned long long *changes; /* map_list_changes; NULL = nobody asks */
+	unsigned long long *changes;       /* map_list_changes; NULL = nobody asks */
 	uint32_t chunks_max, mappings_max; /* 0 = as many as the walk can name */
-	uint64_t keep_ns; /* rows stay at least so long after the last process had them mapped; 0 = 10 s */
+	uint64_t keep_ns;                  /* rows stay at least so long after the last process had them mapped; 0 = 10 s */
 };
 
 /* One executable mapping; lists need no order. */
@@ -47,8 +48,7 @@ void tables_free(struct tables *t); /* the maps are left as they are */
 int tables_put(struct tables *t, uint64_t file, const struct unwind_table *rows, struct err *err);
 bool tables_has(const struct tables *t, uint64_t file);
 /* Replaces the mappings of a process. -ENOSPC: the old ones stay. */
-int tables_put_mappings(struct tables *t, uint32_t tgid, const struct table_mapping *list, size_t n,
-			struct err *err);
+int tables_put_mappings(struct tables *t, uint32_t tgid, const struct table_mapping *list, size_t n, struct err *err);
 void tables_drop_mappings(struct tables *t, uint32_t tgid);
 struct tables_counts tables_counts(const struct tables *t);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/tier: see tier.h. */
 #include "kernel/tier.h"
 
@@ -96,9 +97,7 @@ struct kernel_facts kernel_facts(void)
 
 enum probe_tier tier_of(const struct kernel_facts *k)
 {
-	return k->uprobe_session ? PROBE_TIER_SESSION :
-	       k->uprobe_multi   ? PROBE_TIER_MULTI :
-				   PROBE_TIER_PERF;
+	return k->uprobe_session ? PROBE_TIER_SESSION : k->uprobe_multi ? PROBE_TIER_MULTI : PROBE_TIER_PERF;
 }
 
 int tier_lacks(const struct kernel_facts *k)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel/tier: which ways of attaching this kernel has, asked of its own type information. */
 #ifndef ALYS_KERNEL_TIER_H
 #define ALYS_KERNEL_TIER_H
@@ -16,9 +17,9 @@ struct kernel_facts {
 	bool uprobe_multi;   /* commit 89ae89f53d20 ("bpf: Add multi uprobe link"), 6.6 */
 	bool uprobe_session; /* commit d920179b3d48 ("bpf: Add support for uprobe multi session attach"), 6.13 */
 	bool preempt_off;    /* commit fc7566ad0a82 ("bpf: Introduce bpf_preempt_[disable,enable]"), 6.10 */
-	bool perf_admin;     /* perf events want CAP_SYS_ADMIN, not only CAP_PERFMON: Debian's own kernel.perf_event_paranoid of 3 */
-	bool oom;            /* tells whom it kills for want of memory */
-	bool kills_seccomp;  /* uretprobe is a system call that seccomp filters kill: 6.11 until fixed in 6.14 */
+	bool perf_admin; /* perf events want CAP_SYS_ADMIN, not only CAP_PERFMON: Debian's own kernel.perf_event_paranoid of 3 */
+	bool oom;        /* tells whom it kills for want of memory */
+	bool kills_seccomp; /* uretprobe is a system call that seccomp filters kill: 6.11 until fixed in 6.14 */
 };
 
 struct kernel_facts kernel_facts(void);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch/command: see command.h. */
 #include "launch/command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * launch/command: starts `-- CMD ARGS` and holds it until its allocators are probed, so that the
  * first allocation is seen. It is our own child: nobody else's process is ever stopped.
@@ -11,10 +12,10 @@
 #include "base/err.h"
 
 struct command {
-	const char *name; /* the caller's: argv[0] */
+	const char *name;  /* the caller's: argv[0] */
 	bool stdout_taken; /* standard output is for us: what it prints there goes to standard error */
-	int pid;          /* 0 = none, or it has ended */
-	int status;       /* when it has ended: as command_status */
+	int pid;           /* 0 = none, or it has ended */
+	int status;        /* when it has ended: as command_status */
 };
 
 /* Stopped at its first instruction, nothing of its libraries mapped yet. */

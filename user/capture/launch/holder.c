@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch/holder: see holder.h. */
 #include "launch/holder.h"
 
@@ -17,7 +18,7 @@
 
 #include "alys.h"
 #include "base/clock.h"
-#include "intake/bell.h"
+#include "intake/wakeup.h"
 
 #define HELD_MAX 256
 /* The files of the largest programs take about a second. */
@@ -85,11 +86,11 @@ static bool end_hold(struct held *held, const struct alys_hold *word)
 	return false;
 }
 
-static void on_word(struct held *held, struct bell *bell, const struct alys_hold *word)
+static void on_word(struct held *held, struct wakeup *wakeup, const struct alys_hold *word)
 {
 	if (end_hold(held, word))
 		return;
-	bell_drain(bell);
+	wakeup_drain(wakeup);
 	if (end_hold(held, word))
 		return;
 	held->early_cnt %= HELD_MAX; /* of calls that nobody could answer: the oldest words */
@@ -112,19 +113,19 @@ static int let_go_of_all(struct held *held, uint64_t now)
 }
 
 /* Those that are held when it ends, the kernel lets go. */
-static void answer(int words, struct bell *bell, struct held *held)
+static void answer(int words, struct wakeup *wakeup, struct held *held)
 {
-	struct pollfd p[] = { { .fd = words, .events = POLLIN }, { .fd = bell_fd(bell), .events = POLLIN } };
+	struct pollfd p[] = { { .fd = words, .events = POLLIN }, { .fd = wakeup_fd(wakeup), .events = POLLIN } };
 	struct alys_hold word;
 	for (int wait = -1;; wait = let_go_of_all(held, now_ns())) {
 		int ready = poll(p, 2, wait);
 		if (ready < 0 && errno != EINTR)
 			return;
-		bell_drain(bell);
+		wakeup_drain(wakeup);
 		if (ready > 0 && p[0].revents) {
 			if (recv(words, &word, sizeof(word), 0) != (ssize_t)sizeof(word))
 				return;
-			on_word(held, bell, &word);
+			on_word(held, wakeup, &word);
 		}
 	}
 }
@@ -159,9 +160,9 @@ static void holder_main(int words, int ring, bool odd)
 	for (int s = 1; s < 32; s++)
 		signal(s, s == SIGCHLD ? SIG_DFL : SIG_IGN);
 	hurry(odd);
-	struct bell *bell = bell_new(1, on_call, &held, &err);
-	if (bell)
-		answer(0, bell, &held);
+	struct wakeup *wakeup = wakeup_new(1, on_call, &held, &err);
+	if (wakeup)
+		answer(0, wakeup, &held);
 	_exit(0);
 }
 

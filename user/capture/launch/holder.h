@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * launch/holder: a small process of our own that holds threads of programs that we started, where they begin a program or
  * have loaded libraries, until the word comes that all of that is seen: by ptrace, from then until then only. So the thread's parent hears

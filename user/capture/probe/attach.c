@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/attach: the sites of a file, given to the programs that fit them. See probe.h. */
 #include "probe/calls.h"
 #include "probe/load.h"
@@ -18,9 +19,9 @@
 /* One batch a program; a site may be in several. */
 struct plan {
 	const struct probe_order *order;
-	bool exits_only;   /* entries are attached already */
+	bool exits_only; /* entries are attached already */
 	struct described *way;
-	bool window; /* its probes come and go */
+	bool window;       /* its probes come and go */
 	size_t next_place; /* of the way: where the next site is described */
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
 };
@@ -35,8 +36,7 @@ static bool may_come_and_go(const struct probe *p, const struct site_list *l)
 }
 
 /* trial: the number of the one that it begins, or 0. */
-static void plan_begin(struct plan *plan, const struct probe_order *order, uint32_t trial, struct probe *p,
-		       struct described *way)
+static void plan_begin(struct plan *plan, const struct probe_order *order, uint32_t trial, struct probe *p, struct described *way)
 {
 	*plan = (struct plan){
 		.order = order,
@@ -67,13 +67,11 @@ static int take_place(struct plan *plan, struct probe *p, uint32_t *index, struc
 	if (rc == -ENOSPC && files_await(p))
 		rc = files_place(&p->files, plan->way, plan->next_place, index);
 	if (rc == -ENOSPC)
-		return err_set(err, ENOSPC, "more than %d probe sites: choose fewer processes or --allocator",
-			       ALYS_MAX_SITES);
+		return err_set(err, ENOSPC, "more than %d probe sites: choose fewer processes or --allocator", ALYS_MAX_SITES);
 	return rc;
 }
 
-static int publish_site(struct plan *plan, struct probe *p, struct alys_site *s,
-			uint64_t *cookie, struct err *err)
+static int publish_site(struct plan *plan, struct probe *p, struct alys_site *s, uint64_t *cookie, struct err *err)
 {
 	uint32_t index;
 	int rc = take_place(plan, p, &index, err);
@@ -87,8 +85,7 @@ static int publish_site(struct plan *plan, struct probe *p, struct alys_site *s,
 	return 0;
 }
 
-static int publish_object(struct probe *p, uint32_t index, const struct alys_object *o,
-			  struct err *err)
+static int publish_object(struct probe *p, uint32_t index, const struct alys_object *o, struct err *err)
 {
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.objects), &index, o, BPF_ANY))
 		return err_set(err, errno, "cannot describe a file: %s", strerror(errno));
@@ -96,11 +93,12 @@ static int publish_object(struct probe *p, uint32_t index, const struct alys_obj
 }
 
 /* The places of a file, its old ones when it has some. NULL: err. */
-static struct described *describe_file(struct probe *p, struct probed_file *file,
-				       const struct probe_order *o, struct err *err)
+static struct described *describe_file(struct probe *p, struct probed_file *file, const struct probe_order *o, struct err *err)
 {
 	const struct described like = {
-		.returns = o->returns, .trial = o->proof != NULL, .digest = sites_digest(o->sites),
+		.returns = o->returns,
+		.trial = o->proof != NULL,
+		.digest = sites_digest(o->sites),
 	};
 	const struct alys_object none = { 0 };
 	bool made;
@@ -109,8 +107,7 @@ static struct described *describe_file(struct probe *p, struct probed_file *file
 	if (rc == -ENOSPC && files_await(p))
 		d = files_describe(&p->files, file, &like, &made, &rc);
 	if (rc == -ENOSPC)
-		err_set(err, ENOSPC,
-			"more than %d files with allocators: choose fewer processes or --allocator",
+		err_set(err, ENOSPC, "more than %d files with allocators: choose fewer processes or --allocator",
 			ALYS_MAX_OBJECTS);
 	else if (rc)
 		err_set(err, -rc, "out of memory");
@@ -118,8 +115,7 @@ static struct described *describe_file(struct probe *p, struct probed_file *file
 	return !d || (made && publish_object(p, d->object, &none, err)) ? NULL : d;
 }
 
-static int describe_object(struct probe *p, const struct site_list *l, uint32_t index,
-			   struct err *err)
+static int describe_object(struct probe *p, const struct site_list *l, uint32_t index, struct err *err)
 {
 	struct alys_object wire, known = { 0 };
 	sites_fill_object(l, &wire);
@@ -150,8 +146,7 @@ static int add_entry(struct plan *plan, const struct probe *p, const struct site
 static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, struct err *err)
 {
 	const struct probe_order *o = plan->order;
-	bool by_frame = s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL &&
-			!returns_of(s, o->returns);
+	bool by_frame = s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL && !returns_of(s, o->returns);
 	struct alys_site wire;
 	uint64_t cookie;
 	sites_fill_entry(s, plan->way->object, &wire);
@@ -196,8 +191,7 @@ static bool has_exit(const struct site_list *l, uint64_t offset)
  * Exits of functions that are seen by return probes stay free of probes. A `ret` that is in both lists of a trial
  * has nothing to be compared with.
  */
-static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, struct batch *batch,
-		      struct err *err)
+static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, struct batch *batch, struct err *err)
 {
 	const struct site_list *other = l == plan->order->proof ? plan->order->sites : plan->order->proof;
 	int rc = 0;
@@ -259,8 +253,8 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 {
 	struct batch *order[] = {
-		&plan->frame_exit, &plan->frame_foretell, &plan->plain_return, &plan->session,
-		&plan->plain_enter, &plan->frame_enter, &plan->free_enter, &plan->refill,
+		&plan->frame_exit,  &plan->frame_foretell, &plan->plain_return, &plan->session,
+		&plan->plain_enter, &plan->frame_enter,    &plan->free_enter,   &plan->refill,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = plan_all(plan, p, err);

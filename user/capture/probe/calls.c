@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/calls: see calls.h. */
 #include "probe/calls.h"
 
@@ -75,8 +76,7 @@ const char *probe_function(const struct probe *p, uint64_t number)
 static int read_accounts(const struct probe *p, uint32_t n, struct alys_calls *each)
 {
 	uint32_t *numbers = calloc(n, sizeof(*numbers)), next;
-	int rc = numbers ? bpf_map_lookup_batch(bpf_map__fd(p->skel->maps.calls), NULL, &next, numbers, each, &n, NULL) :
-			   -ENOMEM;
+	int rc = numbers ? bpf_map_lookup_batch(bpf_map__fd(p->skel->maps.calls), NULL, &next, numbers, each, &n, NULL) : -ENOMEM;
 	free(numbers);
 	return rc == -ENOENT ? 0 : rc; /* that was the table's end */
 }

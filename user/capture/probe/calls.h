@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe/calls: the running account of entries against exits, by function: its name and that of its file. What entered, and
- * neither left nor is still inside, is lost. Not for other rooms, which have probe_calls.
+ * neither left nor is still inside, is lost. Not for other modules, which have probe_calls.
  */
 #ifndef ALYS_PROBE_CALLS_H
 #define ALYS_PROBE_CALLS_H

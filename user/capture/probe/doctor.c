@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/doctor: what the kernel offers and this user may use, found out by trying. See probe.h. */
 #include "probe/probe.h"
 
@@ -19,26 +20,26 @@ static void rights_line(struct buf *out, const struct kernel_facts *k)
 {
 	int lacks = tier_lacks(k);
 	line(out, "rights", lacks < 0,
-	     geteuid() == 0 ? "root may probe any process" :
-	     lacks < 0 ? "not root, but the capabilities that probes need" :
-	     lacks == CAP_SYS_ADMIN ? "not root, and kernel.perf_event_paranoid is above 2: probes need CAP_SYS_ADMIN, too" :
-	     "not root: recording needs sudo; convert and info do not");
+	     geteuid() == 0           ? "root may probe any process"
+	     : lacks < 0              ? "not root, but the capabilities that probes need"
+	     : lacks == CAP_SYS_ADMIN ? "not root, and kernel.perf_event_paranoid is above 2: probes need CAP_SYS_ADMIN, too"
+				      : "not root: recording needs sudo; convert and info do not");
 }
 
 static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 {
 	line(out, "BTF", k->btf,
-	     k->btf ? "the programs fit themselves to this kernel" :
-		      "no /sys/kernel/btf/vmlinux: boot a kernel with CONFIG_DEBUG_INFO_BTF; nothing works without it");
+	     k->btf ? "the programs fit themselves to this kernel"
+		    : "no /sys/kernel/btf/vmlinux: boot a kernel with CONFIG_DEBUG_INFO_BTF; nothing works without it");
 	line(out, "uprobe.multi", k->uprobe_multi,
-	     k->uprobe_multi ? "all probes of a file in one link: quick to attach and to detach" :
-			       "one perf event a probe (kernel before 6.6): detaching takes up to 0.5 s each");
+	     k->uprobe_multi ? "all probes of a file in one link: quick to attach and to detach"
+			     : "one perf event a probe (kernel before 6.6): detaching takes up to 0.5 s each");
 	line(out, "uprobe.session", k->uprobe_session,
-	     k->uprobe_session ? "entry and return of plain C allocators in one probe" :
-				 "separate probes for entry and return (kernel before 6.13): about 10 % dearer");
+	     k->uprobe_session ? "entry and return of plain C allocators in one probe"
+			       : "separate probes for entry and return (kernel before 6.13): about 10 % dearer");
 	line(out, "sleeping walk", k->preempt_off && k->uprobe_multi,
-	     k->preempt_off && k->uprobe_multi ? "stacks whose pages are away are read in" :
-						 "stacks are cut where a page is away (kernel before 6.10)");
+	     k->preempt_off && k->uprobe_multi ? "stacks whose pages are away are read in"
+					       : "stacks are cut where a page is away (kernel before 6.10)");
 	if (k->kills_seccomp)
 		line(out, "seccomp", false,
 		     "this kernel kills seccomp-confined processes at return probes: they get exit sites instead");
@@ -65,7 +66,7 @@ bool probe_doctor(struct buf *out)
 	kernel_lines(out, &k);
 	bool maps = faccessat(AT_FDCWD, "/proc/1/map_files", R_OK | X_OK, AT_EACCESS) == 0;
 	line(out, "map_files", maps,
-	     maps ? "files of other namespaces and deleted files can be read" :
-		    "deleted and replaced files of targets cannot be read");
+	     maps ? "files of other namespaces and deleted files can be read"
+		  : "deleted and replaced files of targets cannot be read");
 	return try_load(out);
 }

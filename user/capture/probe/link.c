@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/link: see link.h. */
 #include "probe/link.h"
 
@@ -11,7 +12,7 @@
 
 #include "access/rights.h"
 #include "base/vec.h"
-#include "probe/leaving.h"
+#include "probe/detaching.h"
 #include "sandbox/caps.h"
 
 int batch_add(struct batch *b, uint64_t offset, uint64_t cookie)
@@ -48,22 +49,22 @@ static int add_multi(const struct batch *b, struct probe *p, const struct rights
 	struct attachment *a = VEC_PUSH(p, attachments);
 	if (!a)
 		return -ENOMEM;
-	*a = (struct attachment){ .tgid = l->tgid, .trial = b->trial, .beside = b->beside, .file = probe_file_of(l->file_fd),
-				  .fd = rights_link(l) };
+	*a = (struct attachment){
+		.tgid = l->tgid, .trial = b->trial, .beside = b->beside, .file = probe_file_of(l->file_fd), .fd = rights_link(l)
+	};
 	if (a->fd < 0) {
 		p->attachments_cnt--;
 		return a->fd;
 	}
 	if (again && p->out) {
-		leaving_put(a, 1);
+		detaching_put(a, 1);
 		a->fd = -1;
 	}
 	a->again = again;
 	return 0;
 }
 
-static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, const char *path,
-			struct err *err)
+static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, const char *path, struct err *err)
 {
 	const struct rights_link l = {
 		.prog_fd = bpf_program__fd(b->prog),
@@ -87,8 +88,7 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : refused(-rc, path, err);
 }
 
-static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd,
-		       const char *path, struct err *err)
+static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, const char *path, struct err *err)
 {
 	for (size_t i = 0; i < b->offsets_cnt; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .retprobe = b->at_return);
@@ -100,8 +100,7 @@ static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, in
 		a->beside = b->beside;
 		a->file = probe_file_of(file_fd);
 		a->fd = -1;
-		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i],
-							  &opts);
+		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i], &opts);
 		if (a->perf)
 			continue;
 		p->attachments_cnt--;
@@ -117,8 +116,8 @@ int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file_fd);
 	if (!b->offsets_cnt)
 		return 0;
-	return p->tier == PROBE_TIER_PERF ? attach_perf(b, p, tgid, file_fd, path, err) :
-					    attach_multi(b, p, tgid, file_fd, path, err);
+	return p->tier == PROBE_TIER_PERF ? attach_perf(b, p, tgid, file_fd, path, err)
+					  : attach_multi(b, p, tgid, file_fd, path, err);
 }
 
 /* Which attachments: 0 and NULL are any. */
@@ -157,7 +156,7 @@ static void detach(struct probe *p, const struct chosen *c)
 		p->attachments[i] = p->attachments[kept];
 		p->attachments[kept++] = a;
 	}
-	leaving_put(p->attachments + kept, p->attachments_cnt - kept);
+	detaching_put(p->attachments + kept, p->attachments_cnt - kept);
 	p->attachments_cnt = kept;
 	pthread_mutex_unlock(&p->lock);
 }
@@ -167,7 +166,7 @@ static void forget_left(struct probe *p)
 {
 	for (size_t i = p->files.list_cnt; i--;) {
 		struct probed_file *file = p->files.list[i];
-		if (file->leaving && !leaving_holds(file->id, 0))
+		if (file->detaching && !detaching_holds(file->id, 0))
 			files_forget(&p->files, file);
 	}
 }
@@ -175,7 +174,7 @@ static void forget_left(struct probe *p)
 struct probed_file *file_enter(struct probe *p, struct probe_file id, uint32_t tgid)
 {
 	const struct probed_file *known = files_find(&p->files, id);
-	leaving_await_of(id, known && known->leaving ? 0 : tgid);
+	detaching_await_of(id, known && known->detaching ? 0 : tgid);
 	forget_left(p);
 	return files_put(&p->files, id);
 }
@@ -183,7 +182,7 @@ struct probed_file *file_enter(struct probe *p, struct probe_file id, uint32_t t
 bool files_await(struct probe *p)
 {
 	size_t before = p->files.list_cnt;
-	leaving_await();
+	detaching_await();
 	forget_left(p);
 	return p->files.list_cnt < before;
 }
@@ -193,7 +192,7 @@ void probe_leave_file(struct probe *p, struct probe_file id)
 	struct probed_file *file = files_find(&p->files, id);
 	if (!file)
 		return;
-	file->leaving = true;
+	file->detaching = true;
 	detach(p, &(struct chosen){ .file = &id });
 }
 
@@ -209,7 +208,7 @@ void probe_detach(struct probe *p, uint32_t tgid)
 
 void probe_await_detached(void)
 {
-	leaving_await();
+	detaching_await();
 }
 
 void detach_of(struct probe *p, uint32_t tgid, struct probe_file file)

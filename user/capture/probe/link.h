@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/link: puts one BPF program on many addresses of one file. */
 #ifndef ALYS_PROBE_LINK_H
 #define ALYS_PROBE_LINK_H
@@ -20,9 +21,9 @@ struct batch {
 	struct bpf_program *prog;
 	bool at_return; /* a plain return probe */
 	bool session;
-	bool beside;  /* of no allocator, in a file that may have one */
-	bool window;  /* comes and goes */
-	uint32_t trial; /* its attachments end with that trial, 0 = none */
+	bool beside;       /* of no allocator, in a file that may have one */
+	bool window;       /* comes and goes */
+	uint32_t trial;    /* its attachments end with that trial, 0 = none */
 	uint64_t *offsets; /* in the file */
 	size_t offsets_cnt, offsets_cap;
 	uint64_t *cookies; /* index into the sites map, and ALYS_COOKIE_FILTERED */

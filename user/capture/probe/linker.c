@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/linker: see linker.h. */
 #include "probe/linker.h"
 

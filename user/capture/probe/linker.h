@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe/linker: the function that a dynamic linker calls for debuggers, _dl_debug_state (glibc, musl, the BSDs): before it maps
  * libraries or takes some away, and when all is there, before the first of their code runs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/load: opens, configures and loads the BPF programs; counters back out. See probe.h. */
 #include "probe/calls.h"
 #include "probe/link.h"
@@ -51,8 +52,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 	};
 	p->skel->bss->interval = cfg->interval;
 	for (int i = 0; i < 1024; i++)
-		p->skel->rodata->neg_ln_q16[i] =
-			(uint32_t)lround(-log(0.5 + (i + 0.5) / 2048) * 65536);
+		p->skel->rodata->neg_ln_q16[i] = (uint32_t)lround(-log(0.5 + (i + 0.5) / 2048) * 65536);
 }
 
 /* Programs that may sleep read in stack pages that are away. They need to switch preemption off around
@@ -67,7 +67,7 @@ static void let_sleep(struct probe *p)
 {
 	struct bpf_program *walking[] = {
 		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.frame_enter,
-		p->skel->progs.refill, p->skel->progs.free_enter, p->skel->progs.gc_begin,
+		p->skel->progs.refill,       p->skel->progs.free_enter,  p->skel->progs.gc_begin,
 	};
 	for (size_t i = 0; i < sizeof(walking) / sizeof(walking[0]) && p->walk == ALYS_WALK_SLEEP; i++)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
@@ -77,10 +77,9 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 {
 	struct bpf_program *session = p->skel->progs.call_session;
 	struct bpf_program *multi[] = {
-		p->skel->progs.plain_enter, p->skel->progs.plain_return, p->skel->progs.frame_enter,
-		p->skel->progs.frame_exit,  p->skel->progs.free_enter, p->skel->progs.refill,
-		p->skel->progs.gc_begin,    p->skel->progs.gc_mark,    p->skel->progs.gc_end,
-		p->skel->progs.frame_foretell, p->skel->progs.on_link,
+		p->skel->progs.plain_enter, p->skel->progs.plain_return,   p->skel->progs.frame_enter, p->skel->progs.frame_exit,
+		p->skel->progs.free_enter,  p->skel->progs.refill,         p->skel->progs.gc_begin,    p->skel->progs.gc_mark,
+		p->skel->progs.gc_end,      p->skel->progs.frame_foretell, p->skel->progs.on_link,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);
@@ -105,7 +104,9 @@ static int explain_load(int rc, struct err *err)
 static int load_programs(struct probe *p)
 {
 	struct bpf_program *const first[] = {
-		p->skel->progs.call_session, p->skel->progs.plain_enter, p->skel->progs.plain_return,
+		p->skel->progs.call_session,
+		p->skel->progs.plain_enter,
+		p->skel->progs.plain_return,
 		p->skel->progs.free_enter,
 	};
 	int rc;
@@ -139,8 +140,9 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	libbpf_set_print(on_libbpf_print);
 	p->facts = kernel_facts();
 	if (!p->facts.btf)
-		return err_set(err, ENOTSUP, "this kernel has no type information (/sys/kernel/btf/vmlinux): "
-					     "boot one built with CONFIG_DEBUG_INFO_BTF");
+		return err_set(err, ENOTSUP,
+			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "
+			       "boot one built with CONFIG_DEBUG_INFO_BTF");
 	p->tier = tier_of(&p->facts);
 	p->walk = choose_walk(p, cfg->walk);
 	programs_register();
@@ -161,7 +163,8 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 		.mappings = bpf_map__fd(p->skel->maps.mappings),
 		.map_lists = bpf_map__fd(p->skel->maps.map_lists),
 		.changes = &p->skel->bss->map_list_changes,
-		.chunks_max = sizes_of(cfg).chunks, .mappings_max = sizes_of(cfg).mappings,
+		.chunks_max = sizes_of(cfg).chunks,
+		.mappings_max = sizes_of(cfg).mappings,
 	};
 	p->tables = tables_new(&maps, err);
 	if (!p->tables)
@@ -215,8 +218,8 @@ int probe_ring_fd(const struct probe *p)
 static int mark_target(struct probe *p, uint32_t tgid, uint8_t mark, struct err *err)
 {
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.targets), &tgid, &mark, BPF_ANY))
-		return err_set(err, errno, "cannot trace process %u: %s (at most %d at a time)", tgid,
-			       strerror(errno), ALYS_MAX_TARGETS);
+		return err_set(err, errno, "cannot trace process %u: %s (at most %d at a time)", tgid, strerror(errno),
+			       ALYS_MAX_TARGETS);
 	return 0;
 }
 
@@ -348,7 +351,8 @@ static uint64_t count_misses(const struct probe *p)
 {
 	uint64_t sum = 0;
 	struct bpf_program *prog;
-	bpf_object__for_each_program(prog, p->skel->obj) {
+	bpf_object__for_each_program(prog, p->skel->obj)
+	{
 		struct bpf_prog_info info = { 0 };
 		__u32 size = sizeof(info);
 		int fd = bpf_program__fd(prog);
@@ -375,8 +379,7 @@ static int sum_calls(const struct probe *p, struct probe_stats *out)
 
 int probe_stats(const struct probe *p, struct probe_stats *out)
 {
-	*out = (struct probe_stats){ .sites = files_sites(&p->files),
-				     .links = (uint32_t)p->attachments_cnt };
+	*out = (struct probe_stats){ .sites = files_sites(&p->files), .links = (uint32_t)p->attachments_cnt };
 	int cpus = libbpf_num_possible_cpus();
 	struct alys_stats *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
 	uint32_t zero = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/load: loads the programs. */
 #ifndef ALYS_PROBE_LOAD_H
 #define ALYS_PROBE_LOAD_H

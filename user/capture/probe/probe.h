@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe: the only room that sends anything down into the kernel: config, tables, attach, start/stop.
+ * probe: with kernel, the only module that sends anything to the kernel: config, tables, attach, start/stop.
  * It does not decode what comes up: it hands out the ring's descriptor. One thread.
  *
  * Nothing is pinned, so whatever happens to this process, the kernel takes all probes away with it.
@@ -66,7 +67,7 @@ void probe_settle_calls(struct probe *p);
 
 /* The account of one function, in all processes: calls that were followed from their entry on. */
 struct probe_calls {
-	const char *function;  /* malloc@libc.so.6; the first one stands for all that found no place */
+	const char *function; /* malloc@libc.so.6; the first one stands for all that found no place */
 	uint64_t begun, ended;
 	uint64_t lost; /* of those ended: nobody saw them leave */
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/state: the loaded programs and what is attached, shared by the files of this module. */
 #ifndef ALYS_PROBE_STATE_H
 #define ALYS_PROBE_STATE_H
@@ -12,7 +13,7 @@
 #include "probe/probe.h"
 
 struct counted {
-	char *name;      /* malloc@libc.so.6 */
+	char *name;       /* malloc@libc.so.6 */
 	uint64_t settled; /* calls that were found lost when nobody could wait for them any more */
 	uint64_t thrown;  /* or failed, for they have thrown */
 };
@@ -38,12 +39,12 @@ void again_free(struct again *a);
 
 /* One attachment: a multi link for many sites, or a perf event for one. */
 struct attachment {
-	uint32_t tgid; /* 0 = all targets */
+	uint32_t tgid;  /* 0 = all targets */
 	uint32_t trial; /* number of the trial that it is for, 0 = none */
-	bool beside; /* see struct batch */
+	bool beside;    /* see struct batch */
 	struct probe_file file;
-	int fd;        /* multi link; -1 when perf, or out */
-	void *perf;    /* struct bpf_link of libbpf */
+	int fd;              /* multi link; -1 when perf, or out */
+	void *perf;          /* struct bpf_link of libbpf */
 	struct again *again; /* it comes and goes; NULL = it stays */
 };
 
@@ -61,13 +62,13 @@ struct probe {
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
 	pthread_mutex_t lock; /* of attachments, and of: */
-	bool out; /* those that come and go are out */
-	bool windowed; /* as configured */
+	bool out;             /* those that come and go are out */
+	bool windowed;        /* as configured */
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;
 	const struct alys_born *born; /* as the programs write it; NULL = nothing is sampled */
-	int listening[LISTENING]; /* raw tracepoints, 0 = not attached */
+	int listening[LISTENING];     /* raw tracepoints, 0 = not attached */
 };
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/watchers: the programs that watch collections, put where collections.c found places for them. */
 #include "probe/load.h"
 #include "sites/collections.h"
@@ -11,8 +12,7 @@
 #include "alys.skel.h"
 #include "probe/link.h"
 
-static int publish(struct probe *p, struct probed_file *file, const struct alys_gc_site *site,
-		   uint32_t *index, struct err *err)
+static int publish(struct probe *p, struct probed_file *file, const struct alys_gc_site *site, uint32_t *index, struct err *err)
 {
 	bool made = false;
 	int rc = files_gc_place(&p->files, file, site, index, &made);
@@ -30,12 +30,13 @@ static int publish(struct probe *p, struct probed_file *file, const struct alys_
 	return 0;
 }
 
-int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c,
-			     struct err *err)
+int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c, struct err *err)
 {
 	/* Ends first: a begin that was seen promises an end. */
 	struct batch phases[] = {
-		{ .prog = p->skel->progs.gc_end }, { .prog = p->skel->progs.gc_mark }, { .prog = p->skel->progs.gc_begin },
+		{ .prog = p->skel->progs.gc_end },
+		{ .prog = p->skel->progs.gc_mark },
+		{ .prog = p->skel->progs.gc_begin },
 	};
 	const size_t n = sizeof(phases) / sizeof(phases[0]);
 	static const uint32_t order[] = { ALYS_GC_ENDS, ALYS_GC_MARKED, ALYS_GC_BEGINS };
@@ -83,8 +84,7 @@ static struct state state_of(int states_fd, uint32_t tgid)
 
 int probe_collections_states(const struct probe *p)
 {
-	return bpf_map__value_size(p->skel->maps.gc_states) <= sizeof(struct state) ?
-		       bpf_map__fd(p->skel->maps.gc_states) : -1;
+	return bpf_map__value_size(p->skel->maps.gc_states) <= sizeof(struct state) ? bpf_map__fd(p->skel->maps.gc_states) : -1;
 }
 
 uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe/window: see window.h. */
 #include "probe/window.h"
 
@@ -13,9 +14,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "alys.skel.h"
 #include "access/rights.h"
-#include "probe/leaving.h"
+#include "alys.skel.h"
+#include "probe/detaching.h"
 #include "probe/link.h"
 #include "probe/load.h"
 
@@ -96,8 +97,13 @@ static void forget_stats(const struct probe *p)
 static double take_price(struct probe *p, int prog_fd, int exe, uint64_t offset, uint32_t site)
 {
 	uint64_t cookie = site | ALYS_COOKIE_FILTERED;
-	struct rights_link l = { .prog_fd = prog_fd, .file_fd = exe, .attach_type = ATTACH_UPROBE_MULTI,
-				 .tgid = (uint32_t)getpid(), .cnt = 1, .offsets = &offset, .cookies = &cookie };
+	struct rights_link l = { .prog_fd = prog_fd,
+				 .file_fd = exe,
+				 .attach_type = ATTACH_UPROBE_MULTI,
+				 .tgid = (uint32_t)getpid(),
+				 .cnt = 1,
+				 .offsets = &offset,
+				 .cookies = &cookie };
 	double empty = median_call(), took = 0;
 	int fd = describe_called(p, site) ? -1 : rights_link(&l);
 	if (fd < 0)
@@ -116,11 +122,12 @@ int probe_window_price(struct probe *p, double *seconds, struct err *err)
 {
 	uint64_t offset = called_offset();
 	if (p->tier == PROBE_TIER_PERF)
-		return err_set(err, ENOTSUP, "--max-overhead wants a kernel that puts many probes in at once (6.6): `alys-bpf doctor` tells");
+		return err_set(err, ENOTSUP,
+			       "--max-overhead wants a kernel that puts many probes in at once (6.6): `alys-bpf doctor` tells");
 	int rc = program_ready(p, p->skel->progs.refill, err);
 	int exe = rc ? -1 : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	*seconds = exe < 0 || !offset ? 0 :
-		   take_price(p, bpf_program__fd(p->skel->progs.refill), exe, offset, ALYS_MAX_SITES - 1);
+	*seconds = exe < 0 || !offset ? 0
+				      : take_price(p, bpf_program__fd(p->skel->progs.refill), exe, offset, ALYS_MAX_SITES - 1);
 	if (exe >= 0)
 		close(exe);
 	if (!rc && !(*seconds > 0))
@@ -173,17 +180,18 @@ void probe_window_out(struct probe *p)
 			continue;
 		gone.again = NULL;
 		a->fd = -1;
-		leaving_put(&gone, 1);
+		detaching_put(&gone, 1);
 	}
 	pthread_mutex_unlock(&p->lock);
-	leaving_await();
+	detaching_await();
 }
 
 int probe_window_spent(const struct probe *p, struct window_spent *out)
 {
 	struct probe_stats s;
 	int rc = probe_stats(p, &s);
-	*out = (struct window_spent){ s.n[ALYS_ST_TRAPS], s.n[ALYS_ST_REC_ALLOC] + s.n[ALYS_ST_REC_REALLOC] + s.n[ALYS_ST_REC_FREE] };
+	*out = (struct window_spent){ s.n[ALYS_ST_TRAPS],
+				      s.n[ALYS_ST_REC_ALLOC] + s.n[ALYS_ST_REC_REALLOC] + s.n[ALYS_ST_REC_FREE] };
 	return rc;
 }
 

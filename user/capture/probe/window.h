@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe/window: probes that are in for a few milliseconds at a time. A probe that is passed over by its program costs as
  * much as one that is not, so between windows they go away; when they begin to count is a word that the programs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/about: see about.h. */
 #include "recorder/about.h"
 
@@ -84,7 +85,8 @@ void about_sampling(struct live *l)
 	const struct attach_facts *f = attach_facts(l->attach);
 	if (f->takers > 1)
 		snprintf(more, sizeof(more), " (and %zu more file%s)", f->takers - 1, f->takers > 2 ? "s" : "");
-	meta(l, "sample_gap", "objects from free lists that %s%s takes from libgc itself; --sample-at call samples them", f->taker ?: "a file", more);
+	meta(l, "sample_gap", "objects from free lists that %s%s takes from libgc itself; --sample-at call samples them",
+	     f->taker ?: "a file", more);
 }
 
 void about_liveness(struct live *l)
@@ -102,7 +104,8 @@ static void about_windows(struct live *l)
 		return;
 	double missed = windows_missed(l->windows);
 	if (missed > 0 && !attach_sample_gap(l->attach))
-		meta(l, "sample_gap", "%.0f bytes of processes that no window met; more of --max-overhead, or of time, meets more", missed);
+		meta(l, "sample_gap",
+		     "%.0f bytes of processes that no window met; more of --max-overhead, or of time, meets more", missed);
 	windows_describe(l->windows, &text);
 	meta(l, "windows", "%s", buf_str(&text));
 	buf_reset(&text);

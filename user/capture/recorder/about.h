@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/about: what a recording says about itself, into catalog and trace. */
 #ifndef ALYS_RECORDER_ABOUT_H
 #define ALYS_RECORDER_ABOUT_H

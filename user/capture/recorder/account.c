@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/account: see account.h. */
 #include "recorder/account.h"
 
@@ -60,7 +61,9 @@ static int put_functions(const struct account *a, struct catalog *to, uint64_t *
 			continue;
 		snprintf(name, sizeof(name), "no-return-%s", a->left[i]);
 		*rest -= n;
-		rc = catalog_put_count(to, &(struct count){ .name = name, .class = COUNT_LOST, .value = n,
+		rc = catalog_put_count(to, &(struct count){ .name = name,
+							    .class = COUNT_LOST,
+							    .value = n,
 							    .help = "calls of this function that were not seen to leave" });
 	}
 	return rc;
@@ -76,7 +79,9 @@ int account_put(const struct account *a, struct catalog *to)
 #undef X
 	};
 	const struct count sums[] = {
-		{ .name = "hits", .help = "calls of this process that were recorded or lost", .class = COUNT_HIT,
+		{ .name = "hits",
+		  .help = "calls of this process that were recorded or lost",
+		  .class = COUNT_HIT,
 		  .value = a->recorded + account_lost(a) },
 		{ .name = "recorded", .help = "events of this process", .class = COUNT_RECORDED, .value = a->recorded },
 	};
@@ -86,8 +91,10 @@ int account_put(const struct account *a, struct catalog *to)
 	uint64_t rest = a->lost.n[no_return];
 	rc = rc ? rc : put_functions(a, to, &rest);
 	for (int i = 0; !rc && i < ALYS_LOSS_CNT; i++) {
-		struct count c = { .name = stages[ALYS_LOSS_FIRST + i].name, .help = stages[ALYS_LOSS_FIRST + i].help,
-				   .class = COUNT_LOST, .value = i == no_return ? rest : a->lost.n[i] };
+		struct count c = { .name = stages[ALYS_LOSS_FIRST + i].name,
+				   .help = stages[ALYS_LOSS_FIRST + i].help,
+				   .class = COUNT_LOST,
+				   .value = i == no_return ? rest : a->lost.n[i] };
 		rc = catalog_put_count(to, &c);
 	}
 	return rc ? -ENOMEM : 0;

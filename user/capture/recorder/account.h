@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/account: what became of the calls of one process that were to be recorded, as far as that is known of
- * each: the events that came, and what the probes' programs lost, by stage. What was set aside, and what was lost behind
+ * each: the events that came, and what the probes' programs lost, by stage. What was skipped, and what was lost behind
  * the programs, is known of all processes together only. One thread.
  */
 #ifndef ALYS_RECORDER_ACCOUNT_H

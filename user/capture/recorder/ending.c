@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/ending: see ending.h. */
 #include "recorder/ending.h"
 
@@ -9,17 +10,14 @@
 static enum ending by_signal(int number)
 {
 	switch (number) {
-	case SIGABRT:
-		return ENDING_ABORT;
+	case SIGABRT: return ENDING_ABORT;
 	case SIGSEGV:
 	case SIGBUS:
 	case SIGILL:
 	case SIGFPE:
 	case SIGSYS:
-	case SIGTRAP:
-		return ENDING_CRASH;
-	default:
-		return ENDING_KILLED;
+	case SIGTRAP: return ENDING_CRASH;
+	default: return ENDING_KILLED;
 	}
 }
 
@@ -36,8 +34,9 @@ enum ending ending_of(const struct event *e)
 const char *ending_name(enum ending why)
 {
 	static const char *const names[] = {
-		[ENDING_EXIT] = "exit", [ENDING_EXEC] = "exec", [ENDING_OUT_OF_MEMORY] = "out-of-memory",
-		[ENDING_LEFT] = "left", [ENDING_CRASH] = "crash", [ENDING_ABORT] = "abort", [ENDING_KILLED] = "killed",
+		[ENDING_EXIT] = "exit",     [ENDING_EXEC] = "exec",   [ENDING_OUT_OF_MEMORY] = "out-of-memory",
+		[ENDING_LEFT] = "left",     [ENDING_CRASH] = "crash", [ENDING_ABORT] = "abort",
+		[ENDING_KILLED] = "killed",
 	};
 	return names[why];
 }

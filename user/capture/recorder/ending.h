@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/ending: why a process is no more, as the kernel told. */
 #ifndef ALYS_RECORDER_ENDING_H
 #define ALYS_RECORDER_ENDING_H

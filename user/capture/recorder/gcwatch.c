@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/gcwatch: see gcwatch.h. */
 #include "recorder/gcwatch.h"
 
@@ -52,8 +53,7 @@ static const char *recorded_part(const struct record_options *o)
 int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err)
 {
 	const struct record_options *o = g->h->o;
-	struct liveness_ops ops = { .ctx = g, .event = on_event, .older = on_older, .origin = origin,
-				    .part = recorded_part(o) };
+	struct liveness_ops ops = { .ctx = g, .event = on_event, .older = on_older, .origin = origin, .part = recorded_part(o) };
 	if (!g->marks)
 		g->marks = marks_new(g->h->probe, o->stop_at_gc, !ops.part, err);
 	if (!g->marks)

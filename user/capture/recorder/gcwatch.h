@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/gcwatch: the collectors of a recording's processes: who reads their marks, what their collections freed, and
  * what is to be thought of blocks in use. Nothing of it is there until the first collector is found.
@@ -15,7 +16,7 @@ struct gc_watch {
 	const struct handles *h;
 	void *ctx;
 	void (*event)(void *ctx, const struct event *e); /* frees and collections, to be written before the event at hand */
-	struct marks *marks; /* NULL until a collector is found, like liveness */
+	struct marks *marks;                             /* NULL until a collector is found, like liveness */
 	struct liveness *liveness;
 	char *unseen;     /* why no collections at all can be seen, NULL = some can */
 	uint64_t no_room; /* collections of processes that could not be followed, when last looked */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/ledger: see ledger.h. */
 #include "recorder/ledger.h"
 
@@ -8,7 +9,7 @@
 
 static void put(struct ledger *g, const char *name, const char *help, enum count_class class, uint64_t value)
 {
-	struct count c = { .name = name, .help = help, .class = (uint8_t)class, .value = value };
+	struct count c = { .name = name, .help = help, .class = (uint8_t) class, .value = value };
 	uint64_t before = g->account ? catalog_count(g->account, name) : 0;
 	if (class == COUNT_NOTE && !value)
 		return;
@@ -36,7 +37,9 @@ static void put_waiting(struct ledger *g, const char *name, const char *help, en
 		return;
 	char own[64];
 	uint64_t before = catalog_count(g->account, name);
-	struct count c = { .name = own, .help = "hits from before the file that ended in it", .class = COUNT_HIT,
+	struct count c = { .name = own,
+			   .help = "hits from before the file that ended in it",
+			   .class = COUNT_HIT,
 			   .value = before > value ? before - value : 0 };
 	snprintf(own, sizeof(own), "hits-before-%s", name);
 	trace_write_count(g->h->writer, &c);
@@ -45,7 +48,7 @@ static void put_waiting(struct ledger *g, const char *name, const char *help, en
 /* Counters that go into the account as they are; what left the kernel is counted again where it arrived. */
 static void put_kernel(struct ledger *g, const struct ledger_sources *in)
 {
-	enum { HIT = COUNT_HIT, REC = 0, ASIDE = COUNT_ASIDE, LOST = COUNT_LOST, NOTE = COUNT_NOTE };
+	enum { HIT = COUNT_HIT, REC = 0, SKIPPED = COUNT_SKIPPED, LOST = COUNT_LOST, NOTE = COUNT_NOTE };
 	static const struct {
 		const char *name, *help;
 		int class;
@@ -89,11 +92,11 @@ static void put_own(struct ledger *g, const struct ledger_sources *in)
 	put(g, "recorded-alloc", "allocations that arrived", COUNT_NOTE, in->own.written[EVENT_ALLOC]);
 	put(g, "recorded-realloc", "reallocations that arrived", COUNT_NOTE, in->own.written[EVENT_REALLOC]);
 	put(g, "recorded-free", "frees that arrived", COUNT_NOTE, in->own.written[EVENT_FREE]);
-	put_waiting(g, "in-flight", "calls that had not returned when the recording ended", COUNT_ASIDE,
+	put_waiting(g, "in-flight", "calls that had not returned when the recording ended", COUNT_SKIPPED,
 		    begun > ended ? begun - ended : 0);
 	/* They are late while it goes on, and lost when it is over. */
-	put_waiting(g, "unread", "events that were sent but not read from the ring",
-		    in->over ? COUNT_LOST : COUNT_ASIDE, sent > got + in->own.foreign ? sent - got - in->own.foreign : 0);
+	put_waiting(g, "unread", "events that were sent but not read from the ring", in->over ? COUNT_LOST : COUNT_SKIPPED,
+		    sent > got + in->own.foreign ? sent - got - in->own.foreign : 0);
 	put(g, "foreign", "events of processes that were gone from the table", COUNT_LOST, in->own.foreign);
 	put(g, "disk-full", "events that could not be written to the file", COUNT_LOST, dropped);
 	put(g, "not-run", "probe hits that the kernel did not hand to the program", COUNT_LOST, in->kernel.misses);
@@ -104,12 +107,14 @@ static void put_own(struct ledger *g, const struct ledger_sources *in)
 	put(g, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, in->own.unresolved);
 	put(g, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, in->own.unknown_stacks);
 	put_state(g, "probe-sites", "probed addresses", in->kernel.sites);
-	put(g, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up",
-	    COUNT_NOTE, in->rate_changes);
-	put(g, "probes-renewed", "times that all probes were taken away and put back for the sake of another program: calls meanwhile were not seen",
+	put(g, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up", COUNT_NOTE,
+	    in->rate_changes);
+	put(g, "probes-renewed",
+	    "times that all probes were taken away and put back for the sake of another program: calls meanwhile were not seen",
 	    COUNT_NOTE, in->renewals);
-	put(g, CHILDREN_LATE, "forked children that had probes of their own a moment after they began: what they did before is missing",
-	    COUNT_NOTE, in->children_late);
+	put(g, CHILDREN_LATE,
+	    "forked children that had probes of their own a moment after they began: what they did before is missing", COUNT_NOTE,
+	    in->children_late);
 	put_state(g, "ring-bytes", "size of the ring buffer", g->h->o->ring_sz);
 }
 
@@ -118,12 +123,13 @@ static void put_rows(struct ledger *g, const struct ledger_sources *in)
 {
 	static const char *const rowless[ROWLESS_CNT][2] = {
 		[ROWLESS_NO_EH_FRAME] = { "files-no-eh-frame", "files without .eh_frame: walked by frame pointer" },
-		[ROWLESS_DEBUG_FRAME] = { "files-debug-frame", "files with .debug_frame only, which is not read: walked by frame pointer" },
+		[ROWLESS_DEBUG_FRAME] = { "files-debug-frame",
+					  "files with .debug_frame only, which is not read: walked by frame pointer" },
 		[ROWLESS_DAMAGED] = { "files-bad-eh-frame", "files with a damaged .eh_frame: walked by frame pointer" },
 		[ROWLESS_OTHER] = { "files-without-rows", "files that could not be read: walked by frame pointer" },
 	};
 	static const char *const unsupported[ALYS_ROW_WHY_CNT] = {
-		[ALYS_ROW_WHY_RA] = "rows-odd-ra", [ALYS_ROW_WHY_CFA] = "rows-odd-cfa", [ALYS_ROW_WHY_BP] = "rows-odd-rbp",
+		[ALYS_ROW_WHY_RA] = "rows-odd-ra",  [ALYS_ROW_WHY_CFA] = "rows-odd-cfa",      [ALYS_ROW_WHY_BP] = "rows-odd-rbp",
 		[ALYS_ROW_WHY_SP] = "rows-odd-rsp", [ALYS_ROW_WHY_FULL] = "rows-too-special",
 	};
 	const struct unwind_counts c = in->rows;
@@ -136,7 +142,9 @@ static void put_rows(struct ledger *g, const struct ledger_sources *in)
 	}
 	for (int i = 0; i < ROWLESS_CNT; i++)
 		put_state(g, rowless[i][0], rowless[i][1], in->rowless[i]);
-	put_state(g, "files-given-up", "files of which parts were not read, larger than such parts can be, holes, or too much work: they may lack probes, rows and names",
+	put_state(g, "files-given-up",
+		  "files of which parts were not read, larger than such parts can be, holes, or too much work: they may lack "
+		  "probes, rows and names",
 		  in->files_given_up);
 }
 
@@ -153,20 +161,23 @@ static void put_collections(struct ledger *g, const struct ledger_sources *in)
 	put(g, "reclaimed-unseen", "blocks whose place a collector had given away again", COUNT_NOTE, n.reused);
 	put_state(g, "marked-unknown", "objects that the last collection marked and no record tells of", n.unknown);
 	put_state(g, "marked-unknown-bytes", "bytes of them, as the collector rounds them", n.unknown_sz);
-	put_state(g, "marked-empty", "objects that the last collection marked, no record tells of and hold nothing but zeros: free, or not written to",
-		  n.empty);
+	put_state(
+		g, "marked-empty",
+		"objects that the last collection marked, no record tells of and hold nothing but zeros: free, or not written to",
+		n.empty);
 	put_state(g, "marked-empty-bytes", "bytes of them, as the collector rounds them", n.empty_sz);
 	put_state(g, "marked-older", "objects that the last collection marked and that were there before the recording", n.older);
 	put_state(g, "marked-older-bytes", "bytes of them, as the collector rounds them", n.older_sz);
-	put_state(g, "marked-older-empty", "those of them that were there before the recording",
-		  n.older_empty);
+	put_state(g, "marked-older-empty", "those of them that were there before the recording", n.older_empty);
 	put_state(g, "marked-older-empty-bytes", "bytes of them, as the collector rounds them", n.older_empty_sz);
-	put_state(g, "marked-inherited", "objects that the last collection marked and that a child has from its parent", n.inherited);
+	put_state(g, "marked-inherited", "objects that the last collection marked and that a child has from its parent",
+		  n.inherited);
 	put_state(g, "marked-inherited-bytes", "bytes of them, as the collector rounds them", n.inherited_sz);
-	put_state(g, "heaps-not-compared", "collected heaps from before the recording of which no collection was compared with the records",
-		  n.uncompared);
+	put_state(g, "heaps-not-compared",
+		  "collected heaps from before the recording of which no collection was compared with the records", n.uncompared);
 	if (in->sample_gap) {
-		put_state(g, "marked-all", "objects that the last collection marked whose marks were all read, sampled or not", n.reached);
+		put_state(g, "marked-all", "objects that the last collection marked whose marks were all read, sampled or not",
+			  n.reached);
 		put_state(g, "marked-all-bytes", "bytes of them, as the collector rounds them", n.reached_sz);
 		put_state(g, "collections-since", "collections after that one", n.since);
 		put_state(g, "heaps-not-read", "collected heaps of which no collection's marks were all read", n.unread);
@@ -174,8 +185,8 @@ static void put_collections(struct ledger *g, const struct ledger_sources *in)
 	put(g, "marks-us", "microseconds spent on reading marks", COUNT_NOTE, cost.total_ns / 1000);
 	put(g, "marks-in-part", "collections at which only marks of sampled objects were read", COUNT_NOTE, cost.parts);
 	put_state(g, "marks-longest-us", "microseconds that the longest reading of marks took", cost.longest_ns / 1000);
-	put_state(g, "judged-longest-us", "microseconds of the processor, at most, to find the dead of a collection and write them",
-		  n.longest_ns / 1000);
+	put_state(g, "judged-longest-us",
+		  "microseconds of the processor, at most, to find the dead of a collection and write them", n.longest_ns / 1000);
 }
 
 static void put_stack_ends(struct ledger *g, const struct ledger_sources *in)
@@ -209,7 +220,8 @@ void ledger_publish(struct ledger *g, const struct ledger_sources *in, uint64_t 
 	put_collections(g, in);
 	put_stack_ends(g, in);
 	tell_loss(g, EVENT_ALLOC,
-		  n[ALYS_ST_LOST_RING_ALLOC] + n[ALYS_ST_LOST_PENDING] + n[ALYS_ST_LOST_READ] + n[ALYS_ST_LOST_SAMPLED_FULL], now);
+		  n[ALYS_ST_LOST_RING_ALLOC] + n[ALYS_ST_LOST_PENDING] + n[ALYS_ST_LOST_READ] + n[ALYS_ST_LOST_SAMPLED_FULL],
+		  now);
 	tell_loss(g, EVENT_REALLOC, n[ALYS_ST_LOST_RING_REALLOC], now);
 	tell_loss(g, EVENT_FREE, n[ALYS_ST_LOST_RING_FREE], now);
 }
@@ -217,13 +229,17 @@ void ledger_publish(struct ledger *g, const struct ledger_sources *in, uint64_t 
 void ledger_cut(struct ledger *g)
 {
 	const struct catalog *c = g->h->catalog;
-	uint64_t outcomes = catalog_sum(c, COUNT_RECORDED) + catalog_sum(c, COUNT_ASIDE) + catalog_sum(c, COUNT_LOST);
+	uint64_t outcomes = catalog_sum(c, COUNT_RECORDED) + catalog_sum(c, COUNT_SKIPPED) + catalog_sum(c, COUNT_LOST);
 	int64_t under_way = (int64_t)(catalog_sum(c, COUNT_HIT) - outcomes), more = under_way - g->under_way;
-	struct count aside = { .name = "under-way", .help = "hits whose outcome was not counted yet when the file ended",
-			       .class = COUNT_ASIDE, .value = more > 0 ? (uint64_t)more : 0 };
-	struct count hits = { .name = "hits-before-under-way", .help = "hits from before the file whose outcome is in it",
-			      .class = COUNT_HIT, .value = more < 0 ? (uint64_t)-more : 0 };
-	trace_write_count(g->h->writer, &aside);
+	struct count skipped = { .name = "under-way",
+				 .help = "hits whose outcome was not counted yet when the file ended",
+				 .class = COUNT_SKIPPED,
+				 .value = more > 0 ? (uint64_t)more : 0 };
+	struct count hits = { .name = "hits-before-under-way",
+			      .help = "hits from before the file whose outcome is in it",
+			      .class = COUNT_HIT,
+			      .value = more < 0 ? (uint64_t)-more : 0 };
+	trace_write_count(g->h->writer, &skipped);
 	trace_write_count(g->h->writer, &hits);
 	g->under_way = under_way;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/live: see live.h. */
 #include "recorder/live.h"
 
@@ -93,8 +94,13 @@ static void on_collection(void *ctx, const struct intake_collection *c)
 {
 	struct live *l = ctx;
 	struct event e = {
-		.kind = EVENT_GC, .flags = EVENT_F_GC, .proc = proc_at(l, &c->who), .tid = c->who.tid,
-		.time_ns = c->who.time_ns, .enter_ns = c->begun_ns ?: c->marked_ns, .gc_no = c->gc_no,
+		.kind = EVENT_GC,
+		.flags = EVENT_F_GC,
+		.proc = proc_at(l, &c->who),
+		.tid = c->who.tid,
+		.time_ns = c->who.time_ns,
+		.enter_ns = c->begun_ns ?: c->marked_ns,
+		.gc_no = c->gc_no,
 	};
 	if (c->stack_hash)
 		e.stack = stacks_find(&l->stacks, &l->last.of, c->stack_hash);
@@ -151,8 +157,7 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 	stacks_put(&l->stacks, &l->last.of, s->hash, bottoms_end(&l->bottoms, s, frames), frames, s->n);
 }
 
-static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, struct proc_id proc,
-		       const struct intake_who *who)
+static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, struct proc_id proc, const struct intake_who *who)
 {
 	struct event e = { .kind = (uint8_t)kind, .flags = flags, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
 	live_write_event(l, &e);
@@ -161,7 +166,8 @@ static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, stru
 static void write_exit(struct live *l, struct proc_id proc, const struct intake_who *who, uint64_t status)
 {
 	struct event e = { .kind = EVENT_EXIT, .proc = proc, .tid = who->tid, .time_ns = who->time_ns };
-	e.flags = (reaper_take_victim(&l->reaper, proc) ? EVENT_F_OUT_OF_MEMORY : 0) | (status & ALYS_EXIT_STATUS ? EVENT_F_STATUS : 0);
+	e.flags = (reaper_take_victim(&l->reaper, proc) ? EVENT_F_OUT_OF_MEMORY : 0) |
+		  (status & ALYS_EXIT_STATUS ? EVENT_F_STATUS : 0);
 	e.size = (uint32_t)status;
 	live_write_event(l, &e);
 }
@@ -240,15 +246,9 @@ static void on_libraries(struct live *l, const struct intake_who *who)
 static void on_told(struct live *l, const struct intake_who *who, enum intake_note note, uint64_t other)
 {
 	switch (note) {
-	case INTAKE_MISS:
-		on_miss(l, who);
-		return;
-	case INTAKE_OOM:
-		reaper_note_victim(&l->reaper, target_find(l->h.targets, (uint32_t)other));
-		return;
-	case INTAKE_MAPPED:
-		on_libraries(l, who);
-		return;
+	case INTAKE_MISS: on_miss(l, who); return;
+	case INTAKE_OOM: reaper_note_victim(&l->reaper, target_find(l->h.targets, (uint32_t)other)); return;
+	case INTAKE_MAPPED: on_libraries(l, who); return;
 	case INTAKE_EXEC:
 		if (target_find(l->h.targets, who->tgid).n)
 			on_exec(l, who);
@@ -315,8 +315,10 @@ static void on_maps(void *ctx, const struct proc *p)
 static void on_translated(void *ctx, const struct proc *p, const char *name)
 {
 	struct live *l = ctx;
-	log_warn("process %" PRIu32 " (%s) runs under %s now, where a probe would kill it: its probes are taken away, and what it "
-		 "does from here on is not seen", p->tgid, p->comm ?: "", name);
+	log_warn("process %" PRIu32
+		 " (%s) runs under %s now, where a probe would kill it: its probes are taken away, and what it "
+		 "does from here on is not seen",
+		 p->tgid, p->comm ?: "", name);
 	live_drop(l, p->tgid);
 }
 
@@ -356,8 +358,13 @@ bool live_takes_all(const struct live *l)
 
 static struct windows *windows_of(struct live *l, struct err *err)
 {
-	const struct windows_config c = { .percent = l->h.o->max_overhead, .h = &l->h, .attach = l->attach, .rate = &l->rate,
-					  .read_ns = &l->read_ns, .ctx = l, .event = on_made };
+	const struct windows_config c = { .percent = l->h.o->max_overhead,
+					  .h = &l->h,
+					  .attach = l->attach,
+					  .rate = &l->rate,
+					  .read_ns = &l->read_ns,
+					  .ctx = l,
+					  .event = on_made };
 	return windows_new(&c, err);
 }
 
@@ -397,7 +404,8 @@ static int check_numbers(struct err *err)
 	struct stat st;
 	if (stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS)
 		return 0;
-	return err_set(err, ENOTSUP, "cannot trace from within a process namespace of its own, such as a container's: run it "
+	return err_set(err, ENOTSUP,
+		       "cannot trace from within a process namespace of its own, such as a container's: run it "
 		       "outside, or in the host's (docker run --pid=host, hostPID: true)");
 }
 
@@ -581,11 +589,18 @@ static void warn_when_silent(struct live *l, uint64_t now)
 void live_publish(struct live *l, uint64_t now)
 {
 	struct ledger_sources in = {
-		.own = l->stats, .intake = intake_counts(l->intake), .over = l->stopped_ns,
-		.stacks = l->stacks.count, .stacks_left = stacks_left(&l->stacks), .stack_ends = l->stacks.ends,
-		.rate_changes = l->rate.changes, .renewals = attach_facts(l->attach)->renewals,
-		.rows = tables_counts(probe_tables(l->h.probe)).rows, .rowless = l->rows.without,
-		.files_given_up = study_counts(l->study).given_up, .collects = l->gc.liveness,
+		.own = l->stats,
+		.intake = intake_counts(l->intake),
+		.over = l->stopped_ns,
+		.stacks = l->stacks.count,
+		.stacks_left = stacks_left(&l->stacks),
+		.stack_ends = l->stacks.ends,
+		.rate_changes = l->rate.changes,
+		.renewals = attach_facts(l->attach)->renewals,
+		.rows = tables_counts(probe_tables(l->h.probe)).rows,
+		.rowless = l->rows.without,
+		.files_given_up = study_counts(l->study).given_up,
+		.collects = l->gc.liveness,
 		.sample_gap = attach_sample_gap(l->attach),
 	};
 	struct probe_calls *calls = NULL;

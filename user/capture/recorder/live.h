@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/live: the pipeline of a live recording, which alone knows all of its parts. Ring records come in, get the ids
  * of the catalog (process, stack), and go into the trace file in the order of the ring.
@@ -32,9 +33,9 @@ struct windows;
 /* Who takes the events of a recording that has no file: a report about a running process. */
 struct live_tap {
 	void *ctx;
-	int (*event)(void *ctx, const struct event *e); /* -ENOMEM ends the recording */
-	void (*tick)(void *ctx, struct live *l, uint64_t now); /* some times a second */
-	bool (*has_room)(void *ctx, const char *path); /* for what is known of one more file; NULL: always */
+	int (*event)(void *ctx, const struct event *e);         /* -ENOMEM ends the recording */
+	void (*tick)(void *ctx, struct live *l, uint64_t now);  /* some times a second */
+	bool (*has_room)(void *ctx, const char *path);          /* for what is known of one more file; NULL: always */
 	int (*end)(void *ctx, struct live *l, struct err *err); /* names are there, and the whole ledger */
 };
 
@@ -42,9 +43,9 @@ struct live {
 	struct handles h;
 	struct intake *intake;
 	struct holder holders[HOLDERS]; /* of programs that we started, by the number that they are called by, less one */
-	bool dropping;         /* the process that is being dealt with is let go, and has not ended */
-	struct tracker *tracker; /* NULL until targets are taken in */
-	struct study *study; /* files under examination */
+	bool dropping;                  /* the process that is being dealt with is let go, and has not ended */
+	struct tracker *tracker;        /* NULL until targets are taken in */
+	struct study *study;            /* files under examination */
 	struct rows rows;
 	struct bottoms bottoms;
 	struct attach *attach;
@@ -53,7 +54,7 @@ struct live {
 	struct {
 		uint32_t tgid;
 		struct stack_of of;
-	} last; /* most events come in runs of one process */
+	} last;         /* most events come in runs of one process */
 	bool finished;  /* a tap has what it wanted */
 	bool abandoned; /* memory ran out: what was recorded is kept */
 
@@ -61,19 +62,19 @@ struct live {
 	struct ledger ledger;
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
 	struct reaper reaper;
-	uint64_t read_ns; /* what was sent before then has been read */
+	uint64_t read_ns;  /* what was sent before then has been read */
 	uint64_t heard_ns; /* what was mapped before then has been heard of */
 	bool warned_silent;
 	bool warned_closed;
 	struct rate rate;
 	struct windows *windows; /* NULL = probes are in all the time, whatever they cost */
-	bool full; /* takes no new processes: memory is short */
+	bool full;               /* takes no new processes: memory is short */
 
 	struct gc_watch gc;
 };
 
 /*
- * Opens the rooms of a recording, all but its file; nothing is probed yet. select NULL: only the processes
+ * Opens the parts of a recording, all but its file; nothing is probed yet. select NULL: only the processes
  * that live_add names. On an error live_close is still due.
  */
 int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err);

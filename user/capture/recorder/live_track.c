@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/live: what the recording does when the tracker asks for it. See live.h. */
 #include <errno.h>
 
@@ -95,9 +96,20 @@ static void on_split(void *ctx)
 }
 
 static const struct tracker_ops live_tracker_ops = {
-	.find = on_find, .has = on_has, .exe = on_exe, .count = on_count, .is_full = on_full,
-	.add = on_add, .fork = on_fork, .drop = on_drop, .ignore = on_ignore, .look = on_look, .report = on_report,
-	.is_shared = on_shared, .share = on_share, .split = on_split,
+	.find = on_find,
+	.has = on_has,
+	.exe = on_exe,
+	.count = on_count,
+	.is_full = on_full,
+	.add = on_add,
+	.fork = on_fork,
+	.drop = on_drop,
+	.ignore = on_ignore,
+	.look = on_look,
+	.report = on_report,
+	.is_shared = on_shared,
+	.share = on_share,
+	.split = on_split,
 };
 
 int live_track(struct live *l, struct err *err)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/rate: see rate.h. */
 #include "recorder/rate.h"
 

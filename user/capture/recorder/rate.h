@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/rate: a sampled recording whose reader falls behind samples less, until it has caught up for a while. Every
  * sample carries the interval that it was drawn for, so estimates stay right across changes. Only says what should be.

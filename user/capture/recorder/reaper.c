@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/reaper: see reaper.h. */
 #include "recorder/reaper.h"
 

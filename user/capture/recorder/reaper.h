@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/reaper: processes that end, where more is to be known of it than that: which had their exit lost, which the
  * kernel ended for want of memory, and of which blocks and calls are left in the kernel's tables.

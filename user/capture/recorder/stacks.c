@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/stacks: see stacks.h. */
 #include "recorder/stacks.h"
 

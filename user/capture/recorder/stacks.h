@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/stacks: one id for each distinct call stack. A process sends a stack once, under a hash, and names it by that
  * from then on; equal addresses are another stack once something else lies there (target_epoch). In: hashes and resolved
@@ -19,10 +20,10 @@ struct stacks {
 	uint32_t count;   /* so far: the last one's id */
 	bool refusing;    /* takes no new ones: memory is short */
 	uint64_t refused;
-	bool forgets;        /* some are thrown away now and then */
-	struct map recalled; /* then: those that were sent again since, by id */
+	bool forgets;                 /* some are thrown away now and then */
+	struct map recalled;          /* then: those that were sent again since, by id */
 	uint64_t ends[STACK_END_CNT]; /* how the walks ended */
-	bool failed; /* memory ran out */
+	bool failed;                  /* memory ran out */
 };
 
 /* Who sent it: the process, and its epoch now. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/stats: what the recording itself counts of events and stacks, for its account. */
 #ifndef ALYS_RECORDER_STATS_H
 #define ALYS_RECORDER_STATS_H

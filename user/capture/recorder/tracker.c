@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/tracker: see tracker.h. */
 #include "recorder/tracker.h"
 
@@ -12,9 +13,9 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "target/news.h"
 #include "target/proc.h"
 #include "target/select.h"
+#include "target/sideband.h"
 #include "target/translator.h"
 
 /* From the first news of a process until it is looked at. */
@@ -36,16 +37,16 @@ enum standing { STANDING_PINNED = 1, STANDING_BANNED = 2 };
 struct tracker {
 	const struct handles *h;
 	struct tracker_ops ops;
-	struct news *news;
-	struct map due;      /* tgid -> when to look at it */
-	struct map parents;  /* child -> parent, until the child is taken in */
-	struct map standing; /* tgid -> enum standing */
+	struct sideband *sideband;
+	struct map due;        /* tgid -> when to look at it */
+	struct map parents;    /* child -> parent, until the child is taken in */
+	struct map standing;   /* tgid -> enum standing */
 	struct map translated; /* tgid -> 1: runs under a translator */
-	struct map unseen;   /* tgid -> 1: ended before it could be looked at, or there was no room for it, or it was left */
+	struct map unseen;     /* tgid -> 1: ended before it could be looked at, or there was no room for it, or it was left */
 	struct tracker_counts counts;
 	uint64_t last_scan_ns;
 	bool lost, refused;
-	bool warned; /* of too many processes with links of their own */
+	bool warned;   /* of too many processes with links of their own */
 	char *program; /* our own executable, NULL = not known */
 };
 
@@ -87,7 +88,8 @@ static void on_mapped(void *ctx, const struct report *report)
 static void split(struct tracker *t, uint32_t tgid, const char *name)
 {
 	log_warn("process %u runs under %s, and dies of probes that processes share: each traced one has its own from now on, "
-		 "and children are traced some milliseconds after they begin", tgid, name);
+		 "and children are traced some milliseconds after they begin",
+		 tgid, name);
 	if (is_shared(t))
 		t->ops.split(t->ops.ctx);
 }
@@ -132,10 +134,10 @@ struct tracker *tracker_new(const struct handles *h, const struct tracker_ops *o
 
 void tracker_listen(struct tracker *t)
 {
-	struct news_ops ops = { .ctx = t, .on_mapped = on_mapped, .on_translator = on_translator, .on_lost = on_lost };
+	struct sideband_ops ops = { .ctx = t, .on_mapped = on_mapped, .on_translator = on_translator, .on_lost = on_lost };
 	struct err why = { 0 };
-	t->news = news_open(&ops, &why);
-	if (!t->news)
+	t->sideband = sideband_open(&ops, &why);
+	if (!t->sideband)
 		log_info("%s: processes are looked at four times a second instead", why.text);
 }
 
@@ -143,7 +145,7 @@ void tracker_free(struct tracker *t)
 {
 	if (!t)
 		return;
-	news_close(t->news);
+	sideband_close(t->sideband);
 	map_free(&t->due);
 	map_free(&t->parents);
 	map_free(&t->standing);
@@ -155,7 +157,7 @@ void tracker_free(struct tracker *t)
 
 int tracker_fd(const struct tracker *t)
 {
-	return t->news ? news_fd(t->news) : -1;
+	return t->sideband ? sideband_fd(t->sideband) : -1;
 }
 
 void tracker_pin(struct tracker *t, uint32_t tgid)
@@ -236,8 +238,10 @@ static void warn_of_many(struct tracker *t)
 {
 	if (t->warned || is_shared(t) || t->ops.count(t->ops.ctx) <= OWN_LINKS_MAX)
 		return;
-	log_warn("more than %d processes have probes of their own, which take long to be taken away: `alys-bpf ctl off` and `on` has "
-		 "them share some, as --follow does from the begin", OWN_LINKS_MAX);
+	log_warn("more than %d processes have probes of their own, which take long to be taken away: `alys-bpf ctl off` and `on` "
+		 "has "
+		 "them share some, as --follow does from the begin",
+		 OWN_LINKS_MAX);
 	t->warned = true;
 }
 
@@ -320,7 +324,8 @@ int tracker_scan(struct tracker *t, struct err *err)
 	int rc = t->h->select ? find_wanted(t, &found, err) : 0;
 	/* At the begin, when nobody has any: a call must not be seen through two. */
 	if (!t->last_scan_ns)
-		t->ops.share(t->ops.ctx, (t->h->o->follow || t->h->o->pids_cnt + found.at_cnt > OWN_LINKS_MAX) && tracker_may_share(t));
+		t->ops.share(t->ops.ctx,
+			     (t->h->o->follow || t->h->o->pids_cnt + found.at_cnt > OWN_LINKS_MAX) && tracker_may_share(t));
 	for (size_t i = 0; i < found.at_cnt; i++)
 		add(t, found.at[i]);
 	free(found.at);
@@ -340,8 +345,8 @@ static void rescan(struct tracker *t)
 
 void tracker_hear(struct tracker *t)
 {
-	if (t->news)
-		news_read(t->news);
+	if (t->sideband)
+		sideband_read(t->sideband);
 }
 
 int tracker_work(struct tracker *t)
@@ -352,7 +357,7 @@ int tracker_work(struct tracker *t)
 	if (t->refused && !t->ops.is_full(t->ops.ctx))
 		take_refused(t);
 	tracker_hear(t);
-	if (t->lost || (!t->news && now - t->last_scan_ns >= RESCAN_NS))
+	if (t->lost || (!t->sideband && now - t->last_scan_ns >= RESCAN_NS))
 		rescan(t);
 	do {
 		n = collect_due(t, now, due, sizeof(due) / sizeof(due[0]), &next);
@@ -364,7 +369,7 @@ int tracker_work(struct tracker *t)
 	now = now_ns();
 	if (next)
 		return next > now ? (int)((next - now) / 1000000) + 1 : 0;
-	return t->news ? -1 : (int)(RESCAN_NS / 1000000);
+	return t->sideband ? -1 : (int)(RESCAN_NS / 1000000);
 }
 
 static void fork_into(struct tracker *t, uint32_t parent, uint32_t child, uint64_t time_ns)

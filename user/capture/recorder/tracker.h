@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/tracker: which processes a live recording takes in, and when. In: what the kernel tells of
  * processes that begin, change their program, map code and end. Out: calls of its ops: processes added to the recording

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recorder/windows: see windows.h. */
 #include "recorder/windows.h"
 
@@ -34,15 +35,15 @@ enum state {
 	STRETCH, /* probes are in all the time */
 	OUT,     /* they are being taken out after one */
 	GAP,
-	TURN,    /* they are being put in, or a window is open */
-	SHUT,    /* its window is told, and they are being taken out */
+	TURN, /* they are being put in, or a window is open */
+	SHUT, /* its window is told, and they are being taken out */
 };
 
 /* What the thread is asked for, and what came of it. */
 struct turn {
-	bool window; /* else they are only taken out */
-	bool stay;   /* they stay in behind the window */
-	uint64_t interval, interval_then; /* in the window, and behind it */
+	bool window;                                      /* else they are only taken out */
+	bool stay;                                        /* they stay in behind the window */
+	uint64_t interval, interval_then;                 /* in the window, and behind it */
 	uint64_t begun_ns, opened_ns, closed_ns, done_ns; /* 0 = not yet */
 };
 
@@ -71,13 +72,13 @@ struct windows {
 	struct budget budget;
 	enum state state;
 	struct window current;
-	bool inside;      /* there was one */
+	bool inside;       /* there was one */
 	uint64_t until_ns; /* what comes later is of the stretch behind `current` */
 	uint64_t due_ns, noted_ns, shut_ns;
 	uint64_t covered_ns, begun_ns, in_ns;
-	double put_in_s;  /* how long that takes, of late */
+	double put_in_s; /* how long that takes, of late */
 	struct window_spent spent;
-	struct map cpu;   /* tgid -> ns of CPU time at the last look */
+	struct map cpu; /* tgid -> ns of CPU time at the last look */
 	bool ended;
 
 	pthread_t thread;
@@ -257,8 +258,12 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 	if (probe_window_spent(w->c.h->probe, &spent))
 		return;
 	struct spending s = {
-		.traps = spent.traps - w->spent.traps, .samples = spent.samples - w->spent.samples,
-		.cpu_s = cpu_since(w), .wall_s = (double)(now - w->noted_ns) / 1e9, .in_s = (double)in_ns / 1e9, .turn = turn,
+		.traps = spent.traps - w->spent.traps,
+		.samples = spent.samples - w->spent.samples,
+		.cpu_s = cpu_since(w),
+		.wall_s = (double)(now - w->noted_ns) / 1e9,
+		.in_s = (double)in_ns / 1e9,
+		.turn = turn,
 	};
 	budget_note(&w->budget, &s);
 	w->spent = spent;
@@ -372,8 +377,11 @@ static void look_at_gap(struct windows *w, uint64_t now)
 	look_at_counts(w);
 	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + COME_BACK_NS)
 		return;
-	struct turn t = { .window = true, .stay = !(budget_gap(&w->budget) > 0), .interval = interval_of(w, now),
-			  .interval_then = w->c.rate->interval, .begun_ns = now };
+	struct turn t = { .window = true,
+			  .stay = !(budget_gap(&w->budget) > 0),
+			  .interval = interval_of(w, now),
+			  .interval_then = w->c.rate->interval,
+			  .begun_ns = now };
 	ask(w, &t);
 	w->state = TURN;
 }
@@ -381,8 +389,11 @@ static void look_at_gap(struct windows *w, uint64_t now)
 /* What the window stands for in one process: bytes, as it counts them. */
 static void tell_of(struct windows *w, struct counting *c, bool stay)
 {
-	struct event e = { .kind = EVENT_WINDOW, .proc = c->proc, .time_ns = w->current.opened_ns,
-			   .old_addr = w->current.closed_ns - w->current.opened_ns, .batch = w->current.group };
+	struct event e = { .kind = EVENT_WINDOW,
+			   .proc = c->proc,
+			   .time_ns = w->current.opened_ns,
+			   .old_addr = w->current.closed_ns - w->current.opened_ns,
+			   .batch = w->current.group };
 	c->all = fmax(c->all, c->closed);
 	if (c->closed >= c->opened && c->opened >= 0) {
 		e.size = (uint64_t)ratio_window(&c->ratio, c->closed - c->opened, w->current.weight);
@@ -436,21 +447,11 @@ bool windows_look(struct windows *w)
 		cpu_since(w);
 	}
 	switch (w->state) {
-	case STRETCH:
-		look_at_stretch(w, now);
-		break;
-	case OUT:
-		look_at_leaving(w);
-		break;
-	case GAP:
-		look_at_gap(w, now);
-		break;
-	case TURN:
-		look_at_turn(w);
-		break;
-	case SHUT:
-		look_at_shut(w);
-		break;
+	case STRETCH: look_at_stretch(w, now); break;
+	case OUT: look_at_leaving(w); break;
+	case GAP: look_at_gap(w, now); break;
+	case TURN: look_at_turn(w); break;
+	case SHUT: look_at_shut(w); break;
 	}
 	return w->state != TURN;
 }
@@ -489,7 +490,8 @@ void windows_end(struct windows *w)
 	note(w, now_ns(), w->state == STRETCH ? now_ns() - w->noted_ns : 0, false);
 	w->ended = true;
 	if (!probe_window_links(w->c.h->probe) && budget_spent(&w->budget) > w->budget.max)
-		log_warn("probes took %.2g %% of the CPU time, not %g %%: they stay in where frees are seen or no collector counts bytes",
+		log_warn("probes took %.2g %% of the CPU time, not %g %%: they stay in where frees are seen or no collector "
+			 "counts bytes",
 			 100 * budget_spent(&w->budget), 100 * w->budget.max);
 }
 
@@ -519,7 +521,8 @@ double windows_missed(const struct windows *w)
 void windows_factors(const struct windows *w, struct buf *out)
 {
 	for (size_t i = 0; i < w->procs_cnt; i++)
-		buf_addf(out, "%s%" PRIu32 ":%.6g", i ? " " : "", w->procs[i].proc.n, ratio_factor(&w->procs[i].ratio, w->procs[i].all));
+		buf_addf(out, "%s%" PRIu32 ":%.6g", i ? " " : "", w->procs[i].proc.n,
+			 ratio_factor(&w->procs[i].ratio, w->procs[i].all));
 }
 
 void windows_describe(const struct windows *w, struct buf *out)

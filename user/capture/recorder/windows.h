@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/windows: a sampled recording that takes no more of its programs' time than --max-overhead says. Where probes
  * are too dear to be in all the time, a thread puts them in for some milliseconds now and then; when, and what such a
- * window stands for, is decided here, by the rooms window and probe.
+ * window stands for, is decided here, by the modules window and probe.
  */
 #ifndef ALYS_RECORDER_WINDOWS_H
 #define ALYS_RECORDER_WINDOWS_H
 
-#include "base/buf.h"
 #include "attach/attach.h"
+#include "base/buf.h"
 #include "recorder/rate.h"
 #include "recording/handles.h"
 

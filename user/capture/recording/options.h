@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recording/options: what a recording was asked to do, already parsed and checked. */
 #ifndef ALYS_RECORDING_OPTIONS_H
 #define ALYS_RECORDING_OPTIONS_H
@@ -7,10 +8,9 @@
 #include <stdint.h>
 
 /* What a recording has unless told otherwise. */
-#define RECORD_DEFAULTS                                                                            \
-	{                                                                                          \
-		.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */,        \
-		.ring_sz = 64u << 20,                                                              \
+#define RECORD_DEFAULTS                                                                                           \
+	{                                                                                                         \
+		.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */, .ring_sz = 64u << 20, \
 	}
 
 enum backtrace { BACKTRACE_NONE, BACKTRACE_ADDR, BACKTRACE_NAME, BACKTRACE_FULL };
@@ -20,29 +20,29 @@ struct live_tap;
 struct record_options {
 	uint32_t *pids;
 	size_t pids_cnt, pids_cap;
-	char **command;       /* `-- CMD ARGS`, NULL-terminated; NULL = none */
-	const char *output;   /* NULL: TIME.alys */
-	const char *format;   /* NULL or "alys": the trace itself */
-	bool force;           /* replace an existing output */
-	double duration;      /* seconds, 0 = until the end or Ctrl-C */
-	uint64_t interval;    /* bytes:N, 0 = every call */
-	double max_overhead;  /* percent of the targets' CPU time that probes may take when sampling, 0 = any */
-	uint32_t sample_at;   /* enum sample_at, SAMPLE_AT_ANY = what suits */
+	char **command;      /* `-- CMD ARGS`, NULL-terminated; NULL = none */
+	const char *output;  /* NULL: TIME.alys */
+	const char *format;  /* NULL or "alys": the trace itself */
+	bool force;          /* replace an existing output */
+	double duration;     /* seconds, 0 = until the end or Ctrl-C */
+	uint64_t interval;   /* bytes:N, 0 = every call */
+	double max_overhead; /* percent of the targets' CPU time that probes may take when sampling, 0 = any */
+	uint32_t sample_at;  /* enum sample_at, SAMPLE_AT_ANY = what suits */
 	uint64_t min_size;
-	uint32_t backtrace;   /* enum backtrace */
+	uint32_t backtrace; /* enum backtrace */
 	uint32_t backtrace_limit;
 	uint64_t ring_sz;
-	uint64_t memory;  /* that all of the recording may take, 0 = any; see struct probe_config */
+	uint64_t memory;        /* that all of the recording may take, 0 = any; see struct probe_config */
 	const char *allocators; /* comma-separated families, NULL = all */
 	bool follow;
 	bool no_free_stacks;
 	bool check_stacks; /* remembered stacks are walked once more */
 	bool return_probes;
-	bool stop_at_gc;      /* stop targets while the marks of a collection are read */
-	bool raw_names;       /* as the compiler wrote them */
-	bool debuginfod;      /* may ask the network */
-	uint32_t walk;        /* ALYS_WALK_* */
-	char *words;          /* the options as given, for `info` */
+	bool stop_at_gc;            /* stop targets while the marks of a collection are read */
+	bool raw_names;             /* as the compiler wrote them */
+	bool debuginfod;            /* may ask the network */
+	uint32_t walk;              /* ALYS_WALK_* */
+	char *words;                /* the options as given, for `info` */
 	const struct live_tap *tap; /* events go there and not into a file; NULL = none */
 };
 

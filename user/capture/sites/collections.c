@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sites/collections: see collections.h. */
 #include "sites/collections.h"
 
@@ -10,7 +11,7 @@
 #include "unwind/ehframe.h"
 
 #define MAX_REGION (8u << 20) /* of a collector's code */
-#define AHEAD 8 /* instructions to look for a cheap one among */
+#define AHEAD 8               /* instructions to look for a cheap one among */
 
 /* A function by its unwind entry. */
 struct part {
@@ -179,8 +180,8 @@ static bool is_entry(const struct search *s, const struct part *p)
 	only.text_lo = p->lo;
 	only.text_hi = p->hi;
 	struct unwind_table *t = unwind_compile_section(&only, &err);
-	bool is = t && unwind_row_at(t, p->lo, &row) && row.kind == ALYS_ROW_SPEC && !row.rule.base_bp &&
-		  !row.rule.deref && row.rule.off == 8;
+	bool is = t && unwind_row_at(t, p->lo, &row) && row.kind == ALYS_ROW_SPEC && !row.rule.base_bp && !row.rule.deref &&
+		  row.rule.off == 8;
 	unwind_free(t);
 	return is;
 }

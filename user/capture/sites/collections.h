@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/collections: where Boehm's collector can be watched at work, in one ELF file. It exports no
  * function that is called when a collection ends, so the places are read from its code:
@@ -38,8 +39,7 @@ void collections_free(struct collection_sites *c);
 struct probe;
 
 /* Puts them under probes, for one process (tgid) or for all that the target list names (0). */
-int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c,
-			     struct err *err);
+int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c, struct err *err);
 /* The small ring that calls whoever reads the marks. */
 int probe_collections_fd(const struct probe *p);
 /* How many collections have begun in the process; 0 when none was seen. */

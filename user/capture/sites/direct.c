@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/direct: see direct.h. bdwgc's GC_malloc_kind_global takes small blocks off a list of all threads, and calls
  * GC_generic_malloc when it is empty or the block is large:
@@ -202,8 +203,11 @@ int direct_find(struct plan *p, struct site *s)
 {
 	struct body *b = plan_body(p, s->func, s->size);
 	size_t n = b ? b->flow.nodes_cnt : 0, late = 0;
-	struct facts f = { .w = b ? &b->flow : NULL, .size = calloc(n + 1, 2), .kind = calloc(n + 1, 2),
-			   .role = calloc(n + 1, 1), .seen = calloc(n + 1, 1) };
+	struct facts f = { .w = b ? &b->flow : NULL,
+			   .size = calloc(n + 1, 2),
+			   .kind = calloc(n + 1, 2),
+			   .role = calloc(n + 1, 1),
+			   .seen = calloc(n + 1, 1) };
 	bool room = b && f.size && f.kind && f.role && f.seen;
 	int rc = room ? 0 : -ENOMEM;
 	if (room && n && !f.w->unproven && follow_arguments(&f, s) && cast(p, &f, s, &late) == 1 && parts_calls(&f))

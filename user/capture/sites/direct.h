@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/direct: functions that keep their arguments in registers to the end. At such an exit a call is seen whole: how much
  * was asked for and what came of it, by one probe instead of two. An entry is left for the calls that go another way.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/entry: walks straight from a function's first instruction to the first one that the kernel
  * emulates. Every call passes there, for nothing but this path leads to it. Behind a free's test for
@@ -16,12 +17,12 @@
 struct walk {
 	struct plan *plan;
 	const struct flow *w;
-	int null_reg;   /* the freed argument's register, or INSN_NO_REG */
+	int null_reg; /* the freed argument's register, or INSN_NO_REG */
 	size_t args_cnt;
 	uint16_t args[MAX_ARGS];      /* registers that hold each argument here */
 	uint16_t best_args[MAX_ARGS]; /* and at the best place */
-	int32_t best;   /* emulated, -1 = none yet */
-	int32_t plain;  /* first one that can be probed at all, arguments untouched */
+	int32_t best;                 /* emulated, -1 = none yet */
+	int32_t plain;                /* first one that can be probed at all, arguments untouched */
 	bool past_null;
 	const char *stop;
 };
@@ -29,9 +30,8 @@ struct walk {
 static void set_arguments(struct walk *k, const struct allocator *row)
 {
 	static const uint8_t counts[] = {
-		[ALYS_SHAPE_SIZE] = 1,   [ALYS_SHAPE_MUL] = 2,  [ALYS_SHAPE_REALLOC] = 2,
-		[ALYS_SHAPE_OUTPTR] = 2, [ALYS_SHAPE_FREE] = 1, [ALYS_SHAPE_MULREALLOC] = 3,
-		[ALYS_SHAPE_BATCH] = 2,
+		[ALYS_SHAPE_SIZE] = 1, [ALYS_SHAPE_MUL] = 2,        [ALYS_SHAPE_REALLOC] = 2, [ALYS_SHAPE_OUTPTR] = 2,
+		[ALYS_SHAPE_FREE] = 1, [ALYS_SHAPE_MULREALLOC] = 3, [ALYS_SHAPE_BATCH] = 2,
 	};
 	for (unsigned int i = 0; i < counts[row->shape]; i++)
 		k->args[k->args_cnt++] = INSN_BIT(plan_arg_reg(row->arg[i]));
@@ -118,8 +118,9 @@ static void place_arguments(const struct walk *k, struct site *s)
 
 void entry_choose(struct plan *p, const struct flow *w, struct site *s)
 {
-	struct walk k = { .plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1,
-			  .stop = "its code cannot be decoded" };
+	struct walk k = {
+		.plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1, .stop = "its code cannot be decoded"
+	};
 	set_arguments(&k, s->row);
 	memcpy(k.best_args, k.args, sizeof(k.args));
 	if (s->row->shape == ALYS_SHAPE_FREE)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sites/entry: where a call of a function is seen, with its arguments still in their registers. */
 #ifndef ALYS_SITES_ENTRY_H
 #define ALYS_SITES_ENTRY_H

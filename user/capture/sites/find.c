@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/find: which rows of the table a file answers to, which of its functions need no probe of
  * their own, and where each probe goes. See sites.h.
@@ -78,8 +79,9 @@ static int select_rows(struct plan *p)
 		struct site *s = VEC_PUSH(p->list, sites);
 		if (!s)
 			return -ENOMEM;
-		*s = (struct site){ .row = &rows[i], .row_no = (uint16_t)i, .family = family,
-				    .func = fn->vaddr, .size = fn->size };
+		*s = (struct site){
+			.row = &rows[i], .row_no = (uint16_t)i, .family = family, .func = fn->vaddr, .size = fn->size
+		};
 		const char *why = refusal(p, &rows[i], fn);
 		if (why) {
 			s->state = SITE_REFUSED;
@@ -131,10 +133,9 @@ static int cover_sites(struct plan *p)
 		struct body *b = plan_body(p, s->func, s->size);
 		if (!b)
 			return -ENOMEM;
-		bool covered = s->row->shape == ALYS_SHAPE_FREE ?
-				       values_go_counted(&b->flow, plan_arg_reg(s->row->arg[0]),
-							 is_counted, &c) :
-				       values_come_counted(&b->flow, is_counted, &c);
+		bool covered = s->row->shape == ALYS_SHAPE_FREE
+				       ? values_go_counted(&b->flow, plan_arg_reg(s->row->arg[0]), is_counted, &c)
+				       : values_come_counted(&b->flow, is_counted, &c);
 		if (!covered || !c.by)
 			continue;
 		s->state = SITE_COVERED;
@@ -160,9 +161,8 @@ static int place_probes(struct plan *p)
 			s->state = SITE_REFUSED;
 			snprintf(s->why, sizeof(s->why), "its code is not in the file");
 		}
-		s->return_probe = s->state == SITE_PROBED && s->row->shape != ALYS_SHAPE_FREE &&
-				  !s->row->runs_user_code && s->cfa_off == 8 &&
-				  (s->row->family != ALLOC_LIBC || p->provider);
+		s->return_probe = s->state == SITE_PROBED && s->row->shape != ALYS_SHAPE_FREE && !s->row->runs_user_code &&
+				  s->cfa_off == 8 && (s->row->family != ALLOC_LIBC || p->provider);
 	}
 	return 0;
 }
@@ -208,10 +208,10 @@ static bool is_wrapper(const char *name, enum sample_at at)
 {
 	static const char *const at_refill[] = { "GC_realloc", "GC_memalign", "GC_posix_memalign" };
 	static const char *const prefixes[] = {
-		"GC_strdup",	      "GC_strndup",    "GC_wcsdup",	   "GC_finalized_malloc",
-		"GC_malloc_many",
-		"GC_debug_malloc",    "GC_debug_free", "GC_debug_realloc", "GC_debug_generic_or_special_malloc",
-		"GC_debug_strdup",    "GC_debug_strndup", "GC_debug_wcsdup",
+		"GC_strdup",           "GC_strndup",       "GC_wcsdup",
+		"GC_finalized_malloc", "GC_malloc_many",   "GC_debug_malloc",
+		"GC_debug_free",       "GC_debug_realloc", "GC_debug_generic_or_special_malloc",
+		"GC_debug_strdup",     "GC_debug_strndup", "GC_debug_wcsdup",
 	};
 	for (size_t k = 0; k < sizeof(prefixes) / sizeof(*prefixes); k++) {
 		if (!strncmp(name, prefixes[k], strlen(prefixes[k])))
@@ -322,8 +322,7 @@ static int has_row(const struct elf *e)
 	return rc;
 }
 
-static int find(const struct elf *e, const char *path, const struct sites_options *o,
-	       struct site_list *out, struct err *err)
+static int find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
 {
 	struct plan p = { .options = o, .list = out, .path = path };
 	*out = (struct site_list){ .program = elf_is_program(e) };

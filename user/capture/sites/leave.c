@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/leave: a function may hand its caller over to others by tail jumps; their exits are its exits.
  * First all functions are collected through which results leave, then each gets its exits once, then
@@ -44,8 +45,8 @@ static bool is_busy(const char *name)
 static void lose(struct site *s, const struct flow_node *n, const char *why)
 {
 	if (!s->lost++)
-		snprintf(s->lost_why, sizeof(s->lost_why), "0x%" PRIx64 "%s%s: %s", n->in.vaddr,
-			 n->to ? " to " : "", n->to ? n->to : "", why);
+		snprintf(s->lost_why, sizeof(s->lost_why), "0x%" PRIx64 "%s%s: %s", n->in.vaddr, n->to ? " to " : "",
+			 n->to ? n->to : "", why);
 }
 
 /*
@@ -117,9 +118,10 @@ static int follow(struct trail *t, struct body *b, int depth)
 		if (n->leave == FLOW_JUMPS_ON && !hands_through(t->plan, n))
 			rc = follow_jump(t, n, depth);
 		else if (n->leave == FLOW_LOST && !hands_through(t->plan, n))
-			lose(t->site, n, n->in.flow == INSN_INDIRECT ? "a computed jump" :
-					 n->to			     ? "another file's function" :
-								       "where to is not known");
+			lose(t->site, n,
+			     n->in.flow == INSN_INDIRECT ? "a computed jump"
+			     : n->to                     ? "another file's function"
+							 : "where to is not known");
 		if (rc)
 			return rc;
 	}
@@ -209,8 +211,9 @@ static int compare_nodes(const void *a, const void *b)
 
 static int exits_of(struct plan *p, struct body *b)
 {
-	struct exit_rules rules = { .cheap = p->options->cheap_exits && !b->ret_only,
-				    .with_calls = b->with_calls, .cfa_ok = plan_cfa_ok, .ctx = p };
+	struct exit_rules rules = {
+		.cheap = p->options->cheap_exits && !b->ret_only, .with_calls = b->with_calls, .cfa_ok = plan_cfa_ok, .ctx = p
+	};
 	size_t n = b->flow.nodes_cnt, found = 0;
 	uint8_t *picked = calloc(n + 1, 1);
 	const struct flow_node **nodes = calloc(n + 1, sizeof(*nodes));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sites/leave: through which instructions the results of probed functions leave. */
 #ifndef ALYS_SITES_LEAVE_H
 #define ALYS_SITES_LEAVE_H

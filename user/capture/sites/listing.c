@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sites/listing: see listing.h. Both ends are the same program: structs go as they lie in memory, pointers apart. */
 #include "sites/listing.h"
 
@@ -11,11 +12,11 @@
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = 0)
 /* A bool that came as bytes may be neither true nor false. */
-#define SETTLE(truth)                                  \
-	({                                             \
-		uint8_t byte_;                         \
-		memcpy(&byte_, &(truth), 1);           \
-		(truth) = byte_ != 0;                  \
+#define SETTLE(truth)                        \
+	({                                   \
+		uint8_t byte_;               \
+		memcpy(&byte_, &(truth), 1); \
+		(truth) = byte_ != 0;        \
 	})
 
 static void put_indices(struct buf *out, const uint32_t *at, size_t n)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/listing: lists of sites as bytes, on their way from a process that analyses hostile files to one that
  * attaches probes.

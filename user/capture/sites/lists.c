@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/lists: see lists.h. The code is that of bdwgc's thread_local_alloc.c, GC_malloc_kind, and
  * gc_inline.h, GC_FAST_MALLOC_GRANS, whatever a compiler made of it:
@@ -21,7 +22,7 @@
 
 #include "base/vec.h"
 
-#define DIRECT 256    /* DIRECT_GRANULES: HBLKSIZE / GC_GRANULE_BYTES */
+#define DIRECT 256 /* DIRECT_GRANULES: HBLKSIZE / GC_GRANULE_BYTES */
 #define GRANULE 16
 #define MAX_KINDS 16
 #define AFTER_CALL 6  /* instructions between the refill and the branch on its result */
@@ -138,8 +139,11 @@ static int add_exit_of(struct site *s, bool slow, uint32_t exit)
 
 static int add_refill_exit(struct plan *p, struct site *s, const struct flow_node *n)
 {
-	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa, .reg = ALYS_REG_LIST,
-			       .emulated = true, .why = "behind the refill of the list" };
+	struct site_exit x = { .vaddr = n->in.vaddr,
+			       .cfa_off = (uint32_t)n->cfa,
+			       .reg = ALYS_REG_LIST,
+			       .emulated = true,
+			       .why = "behind the refill of the list" };
 	struct site_exit *slot = elf_offset_of(p->funcs.elf, x.vaddr, &x.offset) ? VEC_PUSH(p->list, exits) : NULL;
 	if (!slot)
 		return -ENOMEM;
@@ -199,8 +203,8 @@ int lists_can_refill(struct plan *p, bool *can)
 	struct alys_lists lists;
 	struct refill refill;
 	int rc = taker_body(p, &b);
-	*can = b && funcs_named(&p->funcs, "GC_generic_malloc_many") &&
-	       funcs_named(&p->funcs, "GC_malloc_kind_global") && read_lists(p, b, &lists, &refill) && refill.list;
+	*can = b && funcs_named(&p->funcs, "GC_generic_malloc_many") && funcs_named(&p->funcs, "GC_malloc_kind_global") &&
+	       read_lists(p, b, &lists, &refill) && refill.list;
 	return rc;
 }
 

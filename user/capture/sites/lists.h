@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/lists: may the result of libgc's GC_malloc_kind be predicted from the thread's free lists? Read
  * from the function's own code: where the lists hang, how many there are, which words are objects.

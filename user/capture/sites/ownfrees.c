@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sites/ownfrees: see ownfrees.h. */
 #include "sites/ownfrees.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/ownfrees: calls of free that an allocator makes for itself. When a thread ends, glibc hands the blocks of its
  * cache (tcache) to free: the program has freed them before, so these are none of its frees.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/plan: keeps one analysis per function.
  */
@@ -45,18 +46,28 @@ bool plan_cfa_ok(void *ctx, const struct flow_node *n)
 {
 	const struct plan *p = ctx;
 	uint32_t off;
-	return !p->options->cfa_at || !p->options->cfa_at(p->options->cfa_ctx, n->in.vaddr, &off) ||
-	       off == (uint32_t)n->cfa;
+	return !p->options->cfa_at || !p->options->cfa_at(p->options->cfa_ctx, n->in.vaddr, &off) || off == (uint32_t)n->cfa;
 }
 
 uint8_t plan_wire_reg(uint16_t regs)
 {
 	/* Preferred ones first: rax, then what a call preserves. */
 	static const uint8_t order[] = { 0, 3, 5, 12, 13, 14, 15, 1, 2, 6, 7, 8, 9, 10, 11 };
-	static const uint8_t wire[] = { [0] = ALYS_REG_RAX, [1] = ALYS_REG_RCX, [2] = ALYS_REG_RDX,
-					[3] = ALYS_REG_RBX, [5] = ALYS_REG_RBP, [6] = ALYS_REG_RSI,
-					[7] = ALYS_REG_RDI, [8] = 7, [9] = 8, [10] = 9, [11] = 10,
-					[12] = 11, [13] = 12, [14] = 13, [15] = 14 };
+	static const uint8_t wire[] = { [0] = ALYS_REG_RAX,
+					[1] = ALYS_REG_RCX,
+					[2] = ALYS_REG_RDX,
+					[3] = ALYS_REG_RBX,
+					[5] = ALYS_REG_RBP,
+					[6] = ALYS_REG_RSI,
+					[7] = ALYS_REG_RDI,
+					[8] = 7,
+					[9] = 8,
+					[10] = 9,
+					[11] = 10,
+					[12] = 11,
+					[13] = 12,
+					[14] = 13,
+					[15] = 14 };
 	for (size_t i = 0; i < sizeof(order); i++)
 		if (regs & INSN_BIT(order[i]))
 			return wire[order[i]];

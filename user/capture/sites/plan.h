@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/plan: what the files that choose sites share while one ELF file is looked at: its functions,
  * and the analysed bodies of those that matter.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/reach: follows the direct calls of a function through its file, but not into what never comes back: how a program is
  * ended is nobody's allocation. In a known allocator computed calls (hooks for pages) and those of other files (locks,
@@ -23,7 +24,7 @@ struct reach {
 	struct reached {
 		struct body *body;
 		int depth;
-	} *bodies;
+	} * bodies;
 	size_t bodies_cnt, bodies_cap;
 };
 
@@ -69,8 +70,7 @@ static bool comes_back(const struct flow *w)
 static void put_inner(struct alys_range *ranges, struct alys_range r)
 {
 	size_t i = 0;
-	while (i < ALYS_MAX_INNER - 1 && ranges[i].lo &&
-	       (r.lo > ranges[i].hi + NEIGHBOURS || r.hi + NEIGHBOURS < ranges[i].lo))
+	while (i < ALYS_MAX_INNER - 1 && ranges[i].lo && (r.lo > ranges[i].hi + NEIGHBOURS || r.hi + NEIGHBOURS < ranges[i].lo))
 		i++;
 	if (!ranges[i].lo)
 		ranges[i] = r;

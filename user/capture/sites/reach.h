@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sites/reach: which probed functions may come to others, by calls and jumps of their own or of what they call. */
 #ifndef ALYS_SITES_REACH_H
 #define ALYS_SITES_REACH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sites: a list of sites: what BPF is told of it, and people. See sites.h. */
 #include "sites/sites.h"
 
@@ -107,7 +108,11 @@ void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *o
 void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, struct alys_site *out)
 {
 	*out = (struct alys_site){
-		.vaddr = x->vaddr, .object = object, .cfa_off = x->cfa_off, .nest = nest, .reg = x->reg,
+		.vaddr = x->vaddr,
+		.object = object,
+		.cfa_off = x->cfa_off,
+		.nest = nest,
+		.reg = x->reg,
 	};
 }
 
@@ -137,7 +142,10 @@ static void print_exit(const struct site_exit *x, struct buf *out)
 {
 	print_place(x, out);
 	buf_addf(out, ": result in %s, CFA sp+%u, %s%s%s\n", regs[x->reg], x->cfa_off,
-		 x->emulated ? "emulated" : x->reg == ALYS_REG_RAX ? "single-stepped ret" : "single-stepped jump", x->why[0] ? ": " : "", x->why);
+		 x->emulated              ? "emulated"
+		 : x->reg == ALYS_REG_RAX ? "single-stepped ret"
+					  : "single-stepped jump",
+		 x->why[0] ? ": " : "", x->why);
 }
 
 static void print_whole_exits(const struct site_list *l, const struct site *s, struct buf *out)
@@ -147,7 +155,8 @@ static void print_whole_exits(const struct site_list *l, const struct site *s, s
 		if (x->whole_of != (uint32_t)(s - l->sites) + 1)
 			continue;
 		print_place(x, out);
-		buf_addf(out, ": the whole call, size in %s, kind in %s, result in %s, "
+		buf_addf(out,
+			 ": the whole call, size in %s, kind in %s, result in %s, "
 			 "CFA sp+%u, emulated\n",
 			 regs[x->size_reg], regs[x->kind_reg], regs[x->reg], x->cfa_off);
 	}
@@ -169,27 +178,28 @@ static void print_exits(const struct site_list *l, const struct site *s, struct 
 static void print_site(const struct site_list *l, const struct site *s, struct buf *out)
 {
 	static const char *const states[] = { "probed", "not probed", "refused" };
-	buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s", s->row->symbol, alloc_family_name(s->family),
-		 s->func, states[s->state]);
+	buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s", s->row->symbol, alloc_family_name(s->family), s->func, states[s->state]);
 	if (s->state != SITE_PROBED) {
 		buf_addf(out, ": %s\n", s->why);
 		return;
 	}
 	if (s->row->shape == ALYS_SHAPE_REFILL) {
-		buf_addf(out, ", seen once a refill\n    at 0x%" PRIx64 ", %s: "
+		buf_addf(out,
+			 ", seen once a refill\n    at 0x%" PRIx64 ", %s: "
 			 "CFA sp+%u, the list in %s, emulated\n",
 			 s->vaddr, s->why, s->cfa_off, regs[s->reg]);
 		return;
 	}
 	buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: %s\n",
-		 s->row->shape == ALYS_SHAPE_FREE ? "entry only" :
-		 s->return_probe		 ? "return probe" :
-						   "exit sites",
-		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped",
-		 s->why);
+		 s->row->shape == ALYS_SHAPE_FREE ? "entry only"
+		 : s->return_probe                ? "return probe"
+						  : "exit sites",
+		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped", s->why);
 	if (s->predicted)
-		buf_addf(out, "    result predicted at the entry from the thread's free lists "
-			 "(%u kinds of %u)\n", l->lists.kinds, l->lists.per_kind);
+		buf_addf(out,
+			 "    result predicted at the entry from the thread's free lists "
+			 "(%u kinds of %u)\n",
+			 l->lists.kinds, l->lists.per_kind);
 	print_exits(l, s, out);
 }
 
@@ -210,8 +220,7 @@ static bool is_collected(const struct site_list *l)
 	return false;
 }
 
-void sites_print_refills(const struct site_list *calls, const struct site_list *refills,
-			 struct buf *out)
+void sites_print_refills(const struct site_list *calls, const struct site_list *refills, struct buf *out)
 {
 	const char *comma = " instead of ";
 	if (!is_collected(calls))

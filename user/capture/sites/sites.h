@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites: decides where probes go in one ELF file. In: the file's symbols and code, the table of
  * allocators. Out: for each function found an entry site and its exits, with reasons in words.
@@ -10,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "code/counter.h"
+#include "allocators/allocators.h"
 #include "alys.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "code/counter.h"
 #include "elf/elf.h"
-#include "allocators/allocators.h"
 
 struct sites_options {
 	uint32_t families; /* bit per enum alloc_family, 0 = all */
@@ -44,7 +45,7 @@ struct site_exit {
 	/* A site (index + 1) whose calls can be seen whole here, 0 = none: registers of its size and kind. */
 	uint32_t whole_of;
 	uint8_t size_reg, kind_reg;
-	char in[40];     /* the function that it lies in, cut; "" = nameless */
+	char in[40]; /* the function that it lies in, cut; "" = nameless */
 	uint64_t in_off;
 };
 
@@ -72,15 +73,15 @@ struct site {
 		size_t exits_cnt, exits_cap;
 	} late;         /* entry of the calls that these do not see */
 	bool at_callee; /* the exits are those of late */
-	bool leaf;  /* comes to no other probed function */
-	bool jumps; /* may end in a jump to one, in this file or another */
+	bool leaf;      /* comes to no other probed function */
+	bool jumps;     /* may end in a jump to one, in this file or another */
 	/* Most results can be read from a free list at the entry; the others leave by slow_exits. */
 	bool predicted;
 	uint32_t *slow_exits;
 	size_t slow_exits_cnt, slow_exits_cap;
 	uint32_t passed_on; /* jumps to functions that are probed themselves: theirs is the result */
-	uint32_t lost; /* ways out that could not be followed: results leave unseen there */
-	char why[192]; /* how the entry was chosen; or who counts it; or why it is refused */
+	uint32_t lost;      /* ways out that could not be followed: results leave unseen there */
+	char why[192];      /* how the entry was chosen; or who counts it; or why it is refused */
 	char lost_why[192];
 };
 
@@ -92,21 +93,20 @@ struct site_list {
 	uint64_t text_lo, text_hi; /* the collector's own code, 0 without one */
 	uint64_t gc_no_vaddr;
 	struct byte_counter counter; /* of a collector */
-	enum sample_at at; /* call or refill */
-	bool takes_lists; /* where refills are looked for: code of the file takes libgc's lists for itself, see takers.h */
-	bool program; /* not a library: nothing loads it alone */
-	bool direct; /* exits that see calls whole do so */
+	enum sample_at at;           /* call or refill */
+	bool takes_lists;        /* where refills are looked for: code of the file takes libgc's lists for itself, see takers.h */
+	bool program;            /* not a library: nothing loads it alone */
+	bool direct;             /* exits that see calls whole do so */
 	struct alys_lists lists; /* when a site is predicted, or at refills */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */
-	struct alys_range code; /* of the file */
-	uint64_t own_frees[ALYS_MAX_OWN_FREES]; /* see ownfrees.h */
-	struct alys_range inner[ALYS_MAX_INNER]; /* code below operator new that calls probed functions for its own ends */
-	const char *provider; /* of malloc, free...; NULL = nobody known, or not here */
+	struct alys_range code;                        /* of the file */
+	uint64_t own_frees[ALYS_MAX_OWN_FREES];        /* see ownfrees.h */
+	struct alys_range inner[ALYS_MAX_INNER];       /* code below operator new that calls probed functions for its own ends */
+	const char *provider;                          /* of malloc, free...; NULL = nobody known, or not here */
 };
 
 /* An empty list is no error: most files define no allocator. */
-int sites_find(const struct elf *e, const char *path, const struct sites_options *o,
-	       struct site_list *out, struct err *err);
+int sites_find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 /* The same in an open file, which must be a whole ELF file for x86-64 (else -ENOEXEC). */
 int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
@@ -128,7 +128,6 @@ void sites_print(const struct site_list *l, struct buf *out);
  * The same of a collector's file, sampled at refills: only what is not as at calls. Of other files
  * nothing.
  */
-void sites_print_refills(const struct site_list *calls, const struct site_list *refills,
-			 struct buf *out);
+void sites_print_refills(const struct site_list *calls, const struct site_list *refills, struct buf *out);
 
 #endif

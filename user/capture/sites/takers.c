@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sites/takers: see takers.h. */
 #include "sites/takers.h"
 

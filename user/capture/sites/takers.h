@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites/takers: does a file's code take whole lists of free objects from libgc, to hand them out itself? gc_inline.h's
  * macros do, and interpreters. In: the file, and where the collector's own code lies in it. Out: yes or no.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/jit: see jit.h. */
 #include "target/jit.h"
 

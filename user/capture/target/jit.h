@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target/jit: code that a process made while it ran: executable memory of no file, as one module
  * from the lowest to the highest of it, and the file that its virtual machine names it in for perf.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/module: see module.h. */
 #include "target/module.h"
 
@@ -91,8 +92,7 @@ static bool is_rewritten(const struct open_module *o)
 {
 	struct stat st;
 	return o->elf && !fstat(o->fd, &st) &&
-	       (st.st_size != o->size || st.st_mtim.tv_sec != o->mtime.tv_sec ||
-		st.st_mtim.tv_nsec != o->mtime.tv_nsec);
+	       (st.st_size != o->size || st.st_mtim.tv_sec != o->mtime.tv_sec || st.st_mtim.tv_nsec != o->mtime.tv_nsec);
 }
 
 static bool is_of(const struct open_module *o, const struct map_line *line)
@@ -100,8 +100,7 @@ static bool is_of(const struct open_module *o, const struct map_line *line)
 	return o->ino == line->ino && o->dev == line->dev && !o->outdated;
 }
 
-static struct open_module *find_module(struct module_table *t, uint64_t place,
-				       const struct map_line *line)
+static struct open_module *find_module(struct module_table *t, uint64_t place, const struct map_line *line)
 {
 	if (!place || is_of(&t->modules[place - 1], line))
 		return place ? &t->modules[place - 1] : NULL;
@@ -125,17 +124,12 @@ static void note_closed(struct module_table *t, uint32_t tgid, const char *path,
 static const char *reason(int code)
 {
 	switch (code) {
-	case ENODEV:
-		return "it is no regular file";
-	case ESTALE:
-		return "another file is in its place";
-	case ENOMEM:
-		return "there is no room in memory for what would be known of it";
+	case ENODEV: return "it is no regular file";
+	case ESTALE: return "another file is in its place";
+	case ENOMEM: return "there is no room in memory for what would be known of it";
 	case ENOENT:
-	case ESRCH:
-		return "it, or the process, was gone by then";
-	default:
-		return strerror(code);
+	case ESRCH: return "it, or the process, was gone by then";
+	default: return strerror(code);
 	}
 }
 
@@ -146,7 +140,8 @@ static void add_missing(struct buf *out)
 		int cap;
 		const char *name;
 	} needed[] = {
-		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" }, { CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
+		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
+		{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
 		{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE" },
 	};
 	const char *before = geteuid() ? "; run as root (sudo), or with " : "; root here lacks ";
@@ -192,8 +187,7 @@ static void open_file(struct module_table *t, struct open_module *o, uint32_t tg
 	o->mtime = st.st_mtim;
 }
 
-const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid,
-				    const struct map_line *line)
+const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid, const struct map_line *line)
 {
 	uint64_t *place = map_put(&t->index, line->dev << 40 ^ line->ino);
 	struct open_module *known = place ? find_module(t, *place, line) : NULL;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/module: the files that are mapped into traced processes, each opened once. */
 #ifndef ALYS_TARGET_MODULE_H
 #define ALYS_TARGET_MODULE_H
@@ -37,7 +38,7 @@ struct module_table {
 	uint32_t last_id;
 	struct map index; /* device and inode -> place + 1 of the module taken in last */
 	struct closed_files closed;
-	bool (*has_room)(void *ctx, const char *path); /* for what is known of one more file; NULL: always */
+	bool (*has_room)(void *ctx, const char *path);               /* for what is known of one more file; NULL: always */
 	struct elf *(*outline)(void *ctx, int fd, const char *path); /* as in struct target_ops */
 	void *ctx;
 };
@@ -50,8 +51,7 @@ int module_open(uint32_t tgid, const struct map_line *line);
  * The module of a mapping, opened through the process when it is new, or written anew since. NULL
  * when memory is out.
  */
-const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid,
-				    const struct map_line *line);
+const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid, const struct map_line *line);
 /* A new module of no file: the code that a process makes while it runs. key tells processes apart. */
 const struct open_module *module_made(struct module_table *t, struct catalog *c, uint32_t tgid, uint64_t key);
 const struct open_module *module_by_id(const struct module_table *t, struct module_id id);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/proc: see proc.h. */
 #include "target/proc.h"
 
@@ -162,8 +163,8 @@ static bool parse_map_line(char *text, struct map_line *out)
 	unsigned int major, minor;
 	char perms[8];
 	int path_at = 0;
-	if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &out->start,
-		   &out->end, perms, &out->offset, &major, &minor, &out->ino, &path_at) < 7)
+	if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &out->start, &out->end, perms,
+		   &out->offset, &major, &minor, &out->ino, &path_at) < 7)
 		return false;
 	text[strcspn(text, "\n")] = 0;
 	out->dev = makedev(major, minor);
@@ -183,8 +184,10 @@ int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l),
 	if (!f && fd == -EACCES)
 		return err_set(err, EACCES, "not allowed to look into process %u: %s", tgid, caps_advice());
 	if (fd == -EMFILE || fd == -ENFILE)
-		return err_set(err, -fd, "too many files are open to look into process %u: raise the limit (ulimit -n), or choose fewer processes",
-			       tgid);
+		return err_set(
+			err, -fd,
+			"too many files are open to look into process %u: raise the limit (ulimit -n), or choose fewer processes",
+			tgid);
 	if (!f)
 		return no_such(tgid, err);
 	char *text = NULL;

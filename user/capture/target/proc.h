@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/proc: the little that /proc/PID says about a process. */
 #ifndef ALYS_TARGET_PROC_H
 #define ALYS_TARGET_PROC_H
@@ -33,7 +34,7 @@ uint64_t proc_resident(uint32_t tgid);
 struct map_line {
 	uint64_t start, end, offset, dev, ino;
 	bool readable, writable, exec, shared;
-	bool past; /* as it was when the kernel told of it: something else may lie there by now */
+	bool past;        /* as it was when the kernel told of it: something else may lie there by now */
 	const char *path; /* borrowed until the next line */
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/reports: see reports.h. */
 #include "target/reports.h"
 

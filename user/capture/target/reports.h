@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target/reports: mappings of code that the kernel told of, with their times, until it is known what lies there: /proc/PID/maps shows
  * a process as it is when it is read, which may be behind the events that are looked at, and after it has unmapped the file again.
@@ -13,8 +14,8 @@
 
 struct report {
 	uint32_t tgid;
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	bool replaces; /* something else was known to lie there, or told of, before */
+	uint64_t time_ns;     /* CLOCK_MONOTONIC */
+	bool replaces;        /* something else was known to lie there, or told of, before */
 	struct map_line line; /* its path is the list's */
 };
 

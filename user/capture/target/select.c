@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/select: see select.h. */
 #include "target/select.h"
 
@@ -151,6 +152,6 @@ bool select_wants(const struct select *s, uint32_t tgid, const struct proc_facts
 		if (s->pids[i] == tgid)
 			return true;
 	}
-	return s->all || match_name(&s->names, f->comm) || match_exe(&s->exes, f->exe) ||
-	       match_cgroup(&s->cgroups, tgid) || match_user(&s->users, tgid);
+	return s->all || match_name(&s->names, f->comm) || match_exe(&s->exes, f->exe) || match_cgroup(&s->cgroups, tgid) ||
+	       match_user(&s->users, tgid);
 }

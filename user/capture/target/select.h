@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target/select: which processes are wanted: by number, name, executable, control group, user, or all.
  * A process is wanted when one of the conditions holds for it. Reads /proc.

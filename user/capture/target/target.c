@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target: see target.h. */
 #include "target/target.h"
 
@@ -115,8 +116,7 @@ static struct process *process_new(struct target_table *t, uint32_t tgid, int pi
 	return p;
 }
 
-static int publish_proc(struct target_table *t, struct process *p, const struct proc_facts *f,
-			struct proc_id parent)
+static int publish_proc(struct target_table *t, struct process *p, const struct proc_facts *f, struct proc_id parent)
 {
 	struct proc out = {
 		.id = p->id,
@@ -151,8 +151,8 @@ struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id 
 	if (proc_read(tgid, &f, err))
 		goto refuse;
 	if (f.kernel_thread) {
-		err_set(err, EINVAL, "process %u (%s) is a kernel thread, which has no heap: choose a user process",
-			tgid, f.comm);
+		err_set(err, EINVAL, "process %u (%s) is a kernel thread, which has no heap: choose a user process", tgid,
+			f.comm);
 		goto refuse;
 	}
 	if (f.ended) {
@@ -232,8 +232,7 @@ struct proc_id target_exec(struct target_table *t, uint32_t tgid, uint64_t time_
 	return p ? p->id : (struct proc_id){ 0 };
 }
 
-static int add_range(struct target_table *t, struct process *p, const struct range *like,
-		     struct module_id module)
+static int add_range(struct target_table *t, struct process *p, const struct range *like, struct module_id module)
 {
 	struct range *r = VEC_PUSH(p, ranges);
 	if (!r)
@@ -241,8 +240,12 @@ static int add_range(struct target_table *t, struct process *p, const struct ran
 	*r = *like;
 	r->map = (struct map_id){ ++t->maps_cnt };
 	struct mapping m = {
-		.id = r->map, .proc = p->id, .module = module,
-		.start = r->start, .end = r->end, .bias = r->bias,
+		.id = r->map,
+		.proc = p->id,
+		.module = module,
+		.start = r->start,
+		.end = r->end,
+		.bias = r->bias,
 	};
 	int rc = catalog_put_mapping(t->catalog, &m);
 	if (!rc)
@@ -264,8 +267,7 @@ static int add_jit(struct target_table *t, struct process *p, const struct map_l
 		j->map = (struct map_id){ ++t->maps_cnt };
 		jit_find_names(j, p->tgid);
 	}
-	struct mapping m = { .id = j->map, .proc = p->id, .module = j->module,
-			     .start = j->start, .end = j->end };
+	struct mapping m = { .id = j->map, .proc = p->id, .module = j->module, .start = j->start, .end = j->end };
 	int rc = catalog_put_mapping(t->catalog, &m);
 	if (!rc)
 		t->ops.on_mapping(t->ops.ctx, &m, catalog_module(t->catalog, j->module));
@@ -407,15 +409,16 @@ static int on_map_line(void *ctx, const struct map_line *line)
 	m->added = true;
 	int rc = add_range(m->t, &m->fresh, &r, o->id);
 	if (!rc && o->fd >= 0)
-		m->t->ops.on_module(m->t->ops.ctx, catalog_proc(m->t->catalog, m->p->id),
-				    catalog_module(m->t->catalog, o->id), o->fd);
+		m->t->ops.on_module(m->t->ops.ctx, catalog_proc(m->t->catalog, m->p->id), catalog_module(m->t->catalog, o->id),
+				    o->fd);
 	return rc;
 }
 
 /* The linker may map a file larger than it leaves it. */
 static bool is_other(const struct target_table *t, const struct range *a, const struct range *b)
 {
-	return a->bias != b->bias || catalog_mapping(t->catalog, a->map)->module.n != catalog_mapping(t->catalog, b->map)->module.n;
+	return a->bias != b->bias ||
+	       catalog_mapping(t->catalog, a->map)->module.n != catalog_mapping(t->catalog, b->map)->module.n;
 }
 
 /*
@@ -500,7 +503,8 @@ void target_report(struct target_table *t, const struct report *report)
 	if (!p || !line->ino)
 		return;
 	struct report kept = *report;
-	kept.replaces = overlaps(p, line->start, line->end) || reports_overlapping(&t->reports, report->tgid, 0, line->start, line->end);
+	kept.replaces = overlaps(p, line->start, line->end) ||
+			reports_overlapping(&t->reports, report->tgid, 0, line->start, line->end);
 	if (!reports_put(&t->reports, &kept))
 		t->due_ns = reports_due(&t->reports);
 }

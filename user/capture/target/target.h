@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target: the traced processes and what is mapped into them. Turns addresses into module + address in
  * the file at once, because maps change later; keeps module files open from the first sight on,

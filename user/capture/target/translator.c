@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target/translator: see translator.h. */
 #include "target/translator.h"
 
@@ -66,8 +67,7 @@ static bool have_data(const struct looking *l, const struct part *a, const struc
 {
 	for (size_t i = 0; i < l->parts_cnt; i++) {
 		const struct part *other = &l->parts[i];
-		if (other != data && other->writable && is_same(other, data) &&
-		    data->start - a->start == other->start - b->start)
+		if (other != data && other->writable && is_same(other, data) && data->start - a->start == other->start - b->start)
 			return true;
 	}
 	return false;
@@ -100,8 +100,8 @@ static void add_part(struct looking *l, const struct map_line *line)
 	if (line->ino && line->offset && large && l->parts_cnt < PARTS_MAX)
 		place = VEC_PUSH(l, parts);
 	if (place)
-		*place = (struct part){ line->dev, line->ino, line->offset, line->end - line->start, line->start,
-					line->exec, line->writable };
+		*place = (struct part){ line->dev,   line->ino,  line->offset,  line->end - line->start,
+					line->start, line->exec, line->writable };
 }
 
 static int look_at_line(void *ctx, const struct map_line *line)
@@ -139,6 +139,8 @@ uint32_t translator_search(const char **name)
 
 int translator_refuse(uint32_t tgid, const char *name, struct err *err)
 {
-	return err_set(err, ENOTSUP, "process %u runs under %s, where a probe would be an instruction of the program that kills it: "
-		       "start the program without to trace it", tgid, name);
+	return err_set(err, ENOTSUP,
+		       "process %u runs under %s, where a probe would be an instruction of the program that kills it: "
+		       "start the program without to trace it",
+		       tgid, name);
 }

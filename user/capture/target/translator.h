@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target/translator: programs that run the code of others elsewhere than where it lies: valgrind, emulators,
  * instrumenters. A probe is a breakpoint in that code: copied with it, it is no probe any more, and its trap

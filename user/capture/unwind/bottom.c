@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/bottom: see bottom.h. */
 #include "unwind/bottom.h"
 
@@ -17,7 +18,8 @@ void bottom_find(const struct elf *e, struct bottom *out)
 {
 	bool dynamic = elf_has_section(e, ".dynsym");
 	*out = (struct bottom){
-		.e = e, .entry = elf_entry(e),
+		.e = e,
+		.entry = elf_entry(e),
 		.contexts = has_name(e, dynamic ? ".dynstr" : ".strtab", "makecontext"),
 	};
 }

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/bottom: code that nothing called, where stacks end although their unwind rows are missing (the
  * entry points of the loader and of musl's programs) or lead on (what glibc puts below makecontext's
- * functions). Not for other rooms.
+ * functions). Not for other modules.
  */
 #ifndef ALYS_UNWIND_BOTTOM_H
 #define ALYS_UNWIND_BOTTOM_H

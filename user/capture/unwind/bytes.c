@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/bytes: see bytes.h. Both ends are the same program, so arrays go as they lie in memory. */
 #include "unwind/bytes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/bytes: a table as bytes, on its way from a process that compiles hostile files to one that publishes tables.
  */

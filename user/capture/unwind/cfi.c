@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/cfi: see cfi.h. Opcodes from DWARF 5 section 6.4.2 and the x86-64 psABI. */
 #include "unwind/cfi.h"
 
@@ -28,23 +29,14 @@ static uint64_t read_encoded(struct cursor *c, uint8_t format)
 	switch (format) {
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		return cursor_le(c, 8);
-	case DW_EH_PE_udata4:
-		return cursor_le(c, 4);
-	case DW_EH_PE_sdata4:
-		return (uint64_t)(int64_t)(int32_t)cursor_le(c, 4);
-	case DW_EH_PE_udata2:
-		return cursor_le(c, 2);
-	case DW_EH_PE_sdata2:
-		return (uint64_t)(int64_t)(int16_t)cursor_le(c, 2);
-	case DW_EH_PE_uleb128:
-		return cursor_varint(c);
-	case DW_EH_PE_sleb128:
-		return (uint64_t)read_sleb(c);
-	default:
-		c->bad = true;
-		return 0;
+	case DW_EH_PE_sdata8: return cursor_le(c, 8);
+	case DW_EH_PE_udata4: return cursor_le(c, 4);
+	case DW_EH_PE_sdata4: return (uint64_t)(int64_t)(int32_t)cursor_le(c, 4);
+	case DW_EH_PE_udata2: return cursor_le(c, 2);
+	case DW_EH_PE_sdata2: return (uint64_t)(int64_t)(int16_t)cursor_le(c, 2);
+	case DW_EH_PE_uleb128: return cursor_varint(c);
+	case DW_EH_PE_sleb128: return (uint64_t)read_sleb(c);
+	default: c->bad = true; return 0;
 	}
 }
 
@@ -76,9 +68,9 @@ static bool expr_is_plt(struct cursor c, int64_t *from)
 	const uint8_t *b = cursor_bytes(&c, 11);
 	if (!b || cursor_left(&c))
 		return false;
-	if (b[0] != DW_OP_breg7 || b[1] != 8 || b[2] != DW_OP_breg16 || b[3] != 0 || b[4] != DW_OP_lit15 ||
-	    b[5] != DW_OP_and || b[6] < DW_OP_lit0 || b[6] > DW_OP_lit15 || b[7] != DW_OP_ge ||
-	    b[8] != DW_OP_lit3 || b[9] != DW_OP_shl || b[10] != DW_OP_plus)
+	if (b[0] != DW_OP_breg7 || b[1] != 8 || b[2] != DW_OP_breg16 || b[3] != 0 || b[4] != DW_OP_lit15 || b[5] != DW_OP_and ||
+	    b[6] < DW_OP_lit0 || b[6] > DW_OP_lit15 || b[7] != DW_OP_ge || b[8] != DW_OP_lit3 || b[9] != DW_OP_shl ||
+	    b[10] != DW_OP_plus)
 		return false;
 	*from = b[6] - DW_OP_lit0;
 	return true;
@@ -128,14 +120,10 @@ struct machine {
 static struct cfi_reg *reg_of(struct cfi_state *s, uint64_t reg)
 {
 	switch (reg) {
-	case CFI_REG_BP:
-		return &s->bp;
-	case CFI_REG_RA:
-		return &s->ra;
-	case CFI_REG_SP:
-		return &s->sp;
-	default:
-		return NULL;
+	case CFI_REG_BP: return &s->bp;
+	case CFI_REG_RA: return &s->ra;
+	case CFI_REG_SP: return &s->sp;
+	default: return NULL;
 	}
 }
 
@@ -217,14 +205,9 @@ static void cfa_op(struct machine *m, uint8_t op)
 		reg = cursor_varint(c);
 		def_cfa(m, reg, scaled(m, (uint64_t)read_sleb(c)));
 		break;
-	case DW_CFA_def_cfa_register:
-		def_cfa(m, cursor_varint(c), cfa->off);
-		break;
-	case DW_CFA_def_cfa_offset_sf:
-		def_cfa(m, cfa->reg, scaled(m, (uint64_t)read_sleb(c)));
-		break;
-	default:
-		*cfa = expr_cfa(read_block(c));
+	case DW_CFA_def_cfa_register: def_cfa(m, cursor_varint(c), cfa->off); break;
+	case DW_CFA_def_cfa_offset_sf: def_cfa(m, cfa->reg, scaled(m, (uint64_t)read_sleb(c))); break;
+	default: *cfa = expr_cfa(read_block(c));
 	}
 }
 
@@ -233,24 +216,12 @@ static void reg_op(struct machine *m, uint8_t op)
 	struct cursor *c = &m->c;
 	uint64_t reg = cursor_varint(c);
 	switch (op) {
-	case DW_CFA_offset_extended:
-		set_reg(m, reg, CFI_AT_CFA, scaled(m, cursor_varint(c)));
-		break;
-	case DW_CFA_GNU_negative_offset_extended:
-		set_reg(m, reg, CFI_AT_CFA, scaled(m, -cursor_varint(c)));
-		break;
-	case DW_CFA_offset_extended_sf:
-		set_reg(m, reg, CFI_AT_CFA, scaled(m, (uint64_t)read_sleb(c)));
-		break;
-	case DW_CFA_restore_extended:
-		restore_reg(m, reg);
-		break;
-	case DW_CFA_undefined:
-		set_reg(m, reg, CFI_UNDEFINED, 0);
-		break;
-	case DW_CFA_same_value:
-		set_reg(m, reg, CFI_SAME, 0);
-		break;
+	case DW_CFA_offset_extended: set_reg(m, reg, CFI_AT_CFA, scaled(m, cursor_varint(c))); break;
+	case DW_CFA_GNU_negative_offset_extended: set_reg(m, reg, CFI_AT_CFA, scaled(m, -cursor_varint(c))); break;
+	case DW_CFA_offset_extended_sf: set_reg(m, reg, CFI_AT_CFA, scaled(m, (uint64_t)read_sleb(c))); break;
+	case DW_CFA_restore_extended: restore_reg(m, reg); break;
+	case DW_CFA_undefined: set_reg(m, reg, CFI_UNDEFINED, 0); break;
+	case DW_CFA_same_value: set_reg(m, reg, CFI_SAME, 0); break;
 	case DW_CFA_expression: {
 		struct cfi_reg at = expr_reg(read_block(c));
 		set_reg(m, reg, at.kind, at.off);
@@ -260,45 +231,30 @@ static void reg_op(struct machine *m, uint8_t op)
 		read_block(c);
 		set_reg(m, reg, CFI_ODD, 0);
 		break;
-	default: /* in another register, or CFA + offset as a value */
-		cursor_varint(c);
-		set_reg(m, reg, CFI_ODD, 0);
+	default: /* in another register, or CFA + offset as a value */ cursor_varint(c); set_reg(m, reg, CFI_ODD, 0);
 	}
 }
 
 static int extended_op(struct machine *m, uint8_t op)
 {
 	switch (op) {
-	case DW_CFA_set_loc:
-		return move_to(m, cfi_pointer(&m->c, m->run->cie->ptr_enc, m->run->base));
-	case DW_CFA_advance_loc1:
-		return advance(m, cursor_le(&m->c, 1));
-	case DW_CFA_advance_loc2:
-		return advance(m, cursor_le(&m->c, 2));
-	case DW_CFA_advance_loc4:
-		return advance(m, cursor_le(&m->c, 4));
-	case DW_CFA_remember_state:
-		return keep(m);
-	case DW_CFA_restore_state:
-		return unkeep(m);
-	case DW_CFA_GNU_args_size:
-		cursor_varint(&m->c);
-		return 0;
+	case DW_CFA_set_loc: return move_to(m, cfi_pointer(&m->c, m->run->cie->ptr_enc, m->run->base));
+	case DW_CFA_advance_loc1: return advance(m, cursor_le(&m->c, 1));
+	case DW_CFA_advance_loc2: return advance(m, cursor_le(&m->c, 2));
+	case DW_CFA_advance_loc4: return advance(m, cursor_le(&m->c, 4));
+	case DW_CFA_remember_state: return keep(m);
+	case DW_CFA_restore_state: return unkeep(m);
+	case DW_CFA_GNU_args_size: cursor_varint(&m->c); return 0;
 	case DW_CFA_def_cfa:
 	case DW_CFA_def_cfa_register:
 	case DW_CFA_def_cfa_expression:
-	case DW_CFA_def_cfa_sf ... DW_CFA_def_cfa_offset_sf:
-		cfa_op(m, op);
-		return 0;
+	case DW_CFA_def_cfa_sf ... DW_CFA_def_cfa_offset_sf: cfa_op(m, op); return 0;
 	case DW_CFA_offset_extended ... DW_CFA_register:
 	case DW_CFA_expression:
 	case DW_CFA_offset_extended_sf:
 	case DW_CFA_val_offset ... DW_CFA_val_expression:
-	case DW_CFA_GNU_negative_offset_extended:
-		reg_op(m, op);
-		return 0;
-	default:
-		return -EBADMSG;
+	case DW_CFA_GNU_negative_offset_extended: reg_op(m, op); return 0;
+	default: return -EBADMSG;
 	}
 }
 
@@ -313,16 +269,10 @@ static int one_op(struct machine *m)
 		return 0;
 	}
 	switch (op & 0xc0) {
-	case DW_CFA_advance_loc:
-		return advance(m, low);
-	case DW_CFA_offset:
-		set_reg(m, low, CFI_AT_CFA, scaled(m, cursor_varint(&m->c)));
-		return 0;
-	case DW_CFA_restore:
-		restore_reg(m, low);
-		return 0;
-	default:
-		return extended_op(m, op);
+	case DW_CFA_advance_loc: return advance(m, low);
+	case DW_CFA_offset: set_reg(m, low, CFI_AT_CFA, scaled(m, cursor_varint(&m->c))); return 0;
+	case DW_CFA_restore: restore_reg(m, low); return 0;
+	default: return extended_op(m, op);
 	}
 }
 
@@ -352,9 +302,8 @@ static bool fits_s32(int64_t v)
 static bool spec_of(const struct cfi_state *s, struct alys_spec *out)
 {
 	static const uint8_t bp_kind[] = {
-		[CFI_SAME] = ALYS_SPEC_BP_SAME,     [CFI_UNDEFINED] = ALYS_SPEC_BP_SAME,
-		[CFI_AT_CFA] = ALYS_SPEC_BP_AT_CFA, [CFI_AT_BP] = ALYS_SPEC_BP_AT_BP,
-		[CFI_AT_SP] = ALYS_SPEC_BP_AT_SP,
+		[CFI_SAME] = ALYS_SPEC_BP_SAME,   [CFI_UNDEFINED] = ALYS_SPEC_BP_SAME, [CFI_AT_CFA] = ALYS_SPEC_BP_AT_CFA,
+		[CFI_AT_BP] = ALYS_SPEC_BP_AT_BP, [CFI_AT_SP] = ALYS_SPEC_BP_AT_SP,
 	};
 	if (!fits_s32(s->cfa.off) || !fits_s32(s->cfa.add) || !fits_s32(s->bp.off))
 		return false;
@@ -382,8 +331,7 @@ static uint32_t plain_row(const struct cfi_state *s)
 	} else if (s->bp.kind > CFI_UNDEFINED) {
 		return 0;
 	}
-	return (s->cfa.reg == CFI_REG_BP ? ALYS_ROW_BP : 0) | (uint32_t)words << ALYS_ROW_CFA_SHIFT |
-	       (uint32_t)slot;
+	return (s->cfa.reg == CFI_REG_BP ? ALYS_ROW_BP : 0) | (uint32_t)words << ALYS_ROW_CFA_SHIFT | (uint32_t)slot;
 }
 
 static uint32_t unsupported(uint32_t why)
@@ -394,12 +342,11 @@ static uint32_t unsupported(uint32_t why)
 /* glibc describes the kernel's frame: CFA = the interrupted rsp, in the ucontext at rsp + 160. */
 static bool is_kernel_frame(const struct cfi_state *s)
 {
-	return s->cfa.kind == CFI_CFA_DEREF && s->cfa.reg == CFI_REG_SP && s->cfa.off == 160 &&
-	       s->ra.kind == CFI_AT_SP && s->ra.off == 168 && s->bp.kind == CFI_AT_SP && s->bp.off == 120;
+	return s->cfa.kind == CFI_CFA_DEREF && s->cfa.reg == CFI_REG_SP && s->cfa.off == 160 && s->ra.kind == CFI_AT_SP &&
+	       s->ra.off == 168 && s->bp.kind == CFI_AT_SP && s->bp.off == 120;
 }
 
-uint32_t cfi_row(const struct cfi_state *s, bool signal, uint32_t (*spec_row)(void *ctx, const struct alys_spec *),
-		 void *ctx)
+uint32_t cfi_row(const struct cfi_state *s, bool signal, uint32_t (*spec_row)(void *ctx, const struct alys_spec *), void *ctx)
 {
 	struct alys_spec spec;
 	if (s->ra.kind == CFI_UNDEFINED)

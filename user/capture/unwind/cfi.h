@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/cfi: call frame programs. Runs the instructions of a CIE or FDE over the two registers and
  * the CFA that a stack walk needs, and hands each state with its first address to a row writer.
@@ -69,7 +70,6 @@ struct cfi_run {
 int cfi_run(const struct cfi_run *r, struct cursor program, struct cfi_state *state);
 
 /* The row (without pc) for a state; specs that it needs are asked of the writer. */
-uint32_t cfi_row(const struct cfi_state *s, bool signal, uint32_t (*spec_row)(void *ctx, const struct alys_spec *),
-		 void *ctx);
+uint32_t cfi_row(const struct cfi_state *s, bool signal, uint32_t (*spec_row)(void *ctx, const struct alys_spec *), void *ctx);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/compile: from a section to a table. See unwind.h. */
 #include "unwind/unwind.h"
 
@@ -47,11 +48,15 @@ static int write_fde(struct fde_ctx *x, const struct eh_frame *f, const struct e
 	const struct cfi_cie *cie = &f->cies[fde->cie];
 	struct cfi_state state = cie->init;
 	struct cfi_run run = {
-		.cie = cie, .base = &f->base, .lo = fde->lo, .hi = fde->hi, .emit = emit, .ctx = x,
+		.cie = cie,
+		.base = &f->base,
+		.lo = fde->lo,
+		.hi = fde->hi,
+		.emit = emit,
+		.ctx = x,
 	};
 	if (cie->odd)
-		return row_write(&x->w, fde->lo,
-				 ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, ALYS_ROW_WHY_CFA));
+		return row_write(&x->w, fde->lo, ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, ALYS_ROW_WHY_CFA));
 	x->signal = cie->signal;
 	return cfi_run(&run, cursor_over(fde->program, fde->program_sz), &state);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/dump: a table as text, to be compared by eye with readelf --debug-dump=frames-interp. */
 #include <errno.h>
 
@@ -43,15 +44,14 @@ static void print_row(FILE *out, const struct unwind_row *row)
 static void print_counts(FILE *out, const struct unwind_table *t)
 {
 	const struct unwind_counts *c = &t->counts;
-	fprintf(out, "%zu rows, %zu bytes; from %llu FDEs, %llu for other code left out\n", t->rows_cnt,
-		unwind_size(t), (unsigned long long)c->fdes, (unsigned long long)c->outside);
-	fprintf(out, "plain %llu, special %llu, none %llu, end %llu, plt %llu, signal %llu\n",
-		(unsigned long long)c->plain, (unsigned long long)c->spec, (unsigned long long)c->none,
-		(unsigned long long)c->end, (unsigned long long)c->plt, (unsigned long long)c->signal);
+	fprintf(out, "%zu rows, %zu bytes; from %llu FDEs, %llu for other code left out\n", t->rows_cnt, unwind_size(t),
+		(unsigned long long)c->fdes, (unsigned long long)c->outside);
+	fprintf(out, "plain %llu, special %llu, none %llu, end %llu, plt %llu, signal %llu\n", (unsigned long long)c->plain,
+		(unsigned long long)c->spec, (unsigned long long)c->none, (unsigned long long)c->end, (unsigned long long)c->plt,
+		(unsigned long long)c->signal);
 	for (uint32_t i = 0; i < ALYS_ROW_WHY_CNT; i++) {
 		if (c->unsupported[i])
-			fprintf(out, "unsupported, %s: %llu\n", unwind_why(i),
-				(unsigned long long)c->unsupported[i]);
+			fprintf(out, "unsupported, %s: %llu\n", unwind_why(i), (unsigned long long)c->unsupported[i]);
 	}
 }
 

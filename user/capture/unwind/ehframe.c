@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/ehframe: see ehframe.h. Layout: LSB core specification, "DWARF extensions". */
 #include "unwind/ehframe.h"
 
@@ -10,7 +11,7 @@
 
 /* One entry: body goes from behind the CIE pointer to the end. */
 struct entry {
-	uint64_t at;  /* offset of the entry in the section */
+	uint64_t at; /* offset of the entry in the section */
 	bool is_cie;
 	uint64_t ref; /* of an FDE: offset of its CIE */
 	struct cursor body;
@@ -50,8 +51,7 @@ static void skip_encoded(struct cursor *c, uint8_t enc, const struct cfi_ptr_bas
 }
 
 /* "zR", "zPLR", "zRS": what follows is described letter by letter. */
-static bool read_augmentation(struct cursor *body, const char *aug, struct cfi_cie *cie,
-			      const struct cfi_ptr_base *base)
+static bool read_augmentation(struct cursor *body, const char *aug, struct cfi_cie *cie, const struct cfi_ptr_base *base)
 {
 	if (!*aug)
 		return true;
@@ -212,8 +212,7 @@ int eh_frame_read(struct eh_frame *f, const struct unwind_section *s, struct err
 	if (!rc && found == ENTRY_BAD)
 		rc = -EBADMSG;
 	if (rc == -EBADMSG)
-		return err_set(err, EBADMSG, ".eh_frame: damaged entry at offset %#llx",
-			       (unsigned long long)e.at);
+		return err_set(err, EBADMSG, ".eh_frame: damaged entry at offset %#llx", (unsigned long long)e.at);
 	if (rc)
 		return err_set(err, -rc, ".eh_frame: out of memory");
 	rc = sort_fdes(f, s->text_lo);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/ehframe: the entries of an .eh_frame section: its CIEs understood, its FDEs listed and
  * sorted by address. It runs the programs of CIEs only.
@@ -10,8 +11,8 @@
 #include "unwind/unwind.h"
 
 struct eh_fde {
-	uint64_t lo, hi;       /* the code it describes */
-	uint32_t cie;          /* index in cies */
+	uint64_t lo, hi; /* the code it describes */
+	uint32_t cie;    /* index in cies */
 	uint32_t program_sz;
 	const uint8_t *program;
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/goswitch: see goswitch.h. By the bytes behind the calls, which go 1.4 to 1.24 write alike (and
  * the linker strips the names of); offsets and what is saved vary, so these are read from there.
@@ -7,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR (32u << 10)      /* all of them are in one assembler file, asm_amd64.s */
+#define NEAR (32u << 10) /* all of them are in one assembler file, asm_amd64.s */
 #define SCAN_STEP (64u << 10)
-#define SCAN_MAX (16u << 20)  /* the runtime is linked first */
-#define CODE_MAX 64           /* behind a call, until the old stack is back */
+#define SCAN_MAX (16u << 20) /* the runtime is linked first */
+#define CODE_MAX 64          /* behind a call, until the old stack is back */
 
 /* A piece of the file. */
 struct code {
@@ -72,8 +73,7 @@ static bool read_cgo(const struct code *c, size_t at, struct go_switch *s)
 	int32_t g;
 	*s = (struct go_switch){ .ret = c->vaddr + before_tls(c, at), .spec.deref = 1 };
 	if (!has(c, at, "\x48\x8b", 2) || !stack_operand(c, at + 2, 0x3c, &g, &behind) || g < 8 ||
-	    !has(c, behind, "\x48\x8b\x77\x08\x48\x2b", 6) ||
-	    !stack_operand(c, behind + 6, 0x34, &s->spec.off, &behind))
+	    !has(c, behind, "\x48\x8b\x77\x08\x48\x2b", 6) || !stack_operand(c, behind + 6, 0x34, &s->spec.off, &behind))
 		return false;
 	s->spec.far = (uint8_t)g;
 	return read_return(c, behind, &s->spec);
@@ -94,7 +94,11 @@ static bool read_cgo_plain(const struct code *c, size_t from, struct go_switch *
 
 /* What is below is known by rbp only: up to 1.20 systemstack saves none, so that its caller is left out. */
 static const struct alys_spec by_bp = {
-	.off = 16, .base_bp = 1, .bp = ALYS_SPEC_BP_AT_CFA, .bp_off = -16, .far = ALYS_SPEC_FAR,
+	.off = 16,
+	.base_bp = 1,
+	.bp = ALYS_SPEC_BP_AT_CFA,
+	.bp_off = -16,
+	.far = ALYS_SPEC_FAR,
 };
 
 static size_t call_of_systemstack(const struct code *c, size_t at)

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/goswitch: calls at which Go's runtime leaves one stack for another: a goroutine's for the
  * thread's, to call C or parts of its own (asmcgocall, systemstack, mcall), and back for what C
- * calls (cgocallback). Go writes no .eh_frame; its other code keeps frame pointers. Not for other rooms.
+ * calls (cgocallback). Go writes no .eh_frame; its other code keeps frame pointers. Not for other modules.
  */
 #ifndef ALYS_UNWIND_GOSWITCH_H
 #define ALYS_UNWIND_GOSWITCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/section: see section.h. The index: LSB core specification, "DWARF extensions". */
 #include "unwind/section.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/section: where a file keeps its .eh_frame. In: an opened ELF file. Out: the bytes, and the
  * code that they may describe. Knows nothing of what stands in them but where the last entry ends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind: a table, and questions to it. See unwind.h. */
 #include "unwind/unwind.h"
 
@@ -44,8 +45,7 @@ bool unwind_row_at(const struct unwind_table *t, uint64_t vaddr, struct unwind_r
 	if (page >= t->pages_cnt)
 		return false;
 	uint32_t lo = t->pages[page], n = t->pages[page + 1] - lo;
-	uint32_t key = (uint32_t)(vaddr & ((1u << ALYS_PAGE_SHIFT) - 1)) << ALYS_ROW_PC_SHIFT |
-		       ALYS_ROW_INFO;
+	uint32_t key = (uint32_t)(vaddr & ((1u << ALYS_PAGE_SHIFT) - 1)) << ALYS_ROW_PC_SHIFT | ALYS_ROW_INFO;
 	while (n > 1) {
 		uint32_t half = n / 2;
 		if (t->rows[lo + half] <= key)

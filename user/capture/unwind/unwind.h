@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind: .eh_frame of one module -> sorted compact rows (bpf/rows.h) with a page index. In: an ELF
  * file or the bytes of its section. Out: a table to publish, to look into, or to print. It writes no
@@ -20,18 +21,18 @@
 
 struct unwind_counts {
 	uint64_t fdes;
-	uint64_t outside; /* FDEs for no code of this file: left out */
+	uint64_t outside;                             /* FDEs for no code of this file: left out */
 	uint64_t plain, spec, none, end, plt, signal; /* rows by kind */
 	uint64_t unsupported[ALYS_ROW_WHY_CNT];
 };
 
 struct unwind_table {
-	uint64_t page0;                        /* address in the file >> ALYS_PAGE_SHIFT */
-	uint32_t *pages;                       /* first row of each page, and rows_cnt after the last */
+	uint64_t page0;  /* address in the file >> ALYS_PAGE_SHIFT */
+	uint32_t *pages; /* first row of each page, and rows_cnt after the last */
 	size_t pages_cnt;
 	uint32_t *rows;
 	size_t rows_cnt, rows_cap;
-	struct alys_spec *specs;               /* what aux of ALYS_ROW_SPEC rows counts */
+	struct alys_spec *specs; /* what aux of ALYS_ROW_SPEC rows counts */
 	size_t specs_cnt, specs_cap;
 	struct unwind_counts counts;
 };
@@ -59,8 +60,8 @@ void unwind_free(struct unwind_table *t);
 
 /* One row spelled out. */
 struct unwind_row {
-	uint8_t kind;  /* ALYS_ROW_*; ALYS_ROW_SPEC for all rows that have a rule */
-	uint32_t aux;  /* of PLT and UNSUPPORTED */
+	uint8_t kind; /* ALYS_ROW_*; ALYS_ROW_SPEC for all rows that have a rule */
+	uint32_t aux; /* of PLT and UNSUPPORTED */
 	struct alys_spec rule;
 	uint64_t from; /* first address it holds for, within its page */
 };

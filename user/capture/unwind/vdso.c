@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/vdso: the code page that the kernel maps into every process. A signal may interrupt it. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unwind/writer: see writer.h and the picture in bpf/rows.h. */
 #include "unwind/writer.h"
 

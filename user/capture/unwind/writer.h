@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unwind/writer: builds the rows and the page index of a table, address by address.
  */

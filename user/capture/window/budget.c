@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* window/budget: see budget.h. */
 #include "window/budget.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * window/budget: how much of the time probes may be in, so that they take no more of their programs' CPU time than
  * was asked for. In: what was counted since the last look. Out: how long to leave probes out. Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* window/ratio: see ratio.h. */
 #include "window/ratio.h"
 

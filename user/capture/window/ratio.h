@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * window/ratio: windows stand for time; a program that counts its own bytes knows better. Where windows met too little of
  * it, because it was slowed down in them or by chance, all their samples stand for more: a ratio estimate (Cochran,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* window/schedule: see schedule.h. */
 #include "window/schedule.h"
 
@@ -48,8 +49,12 @@ struct window schedule_window(struct schedule *s, uint64_t opened_ns, uint64_t c
 	if (s->first && s->mean_s > 0)
 		gap = 1e9 * whole_gap(gap / 1e9, s->mean_s);
 	struct window w = {
-		.number = ++s->number, .group = (s->number - 1) % WINDOW_GROUPS + 1, .opened_ns = opened_ns,
-		.closed_ns = closed_ns, .stands_ns = (uint64_t)(gap + length), .weight = (gap + length) / length,
+		.number = ++s->number,
+		.group = (s->number - 1) % WINDOW_GROUPS + 1,
+		.opened_ns = opened_ns,
+		.closed_ns = closed_ns,
+		.stands_ns = (uint64_t)(gap + length),
+		.weight = (gap + length) / length,
 	};
 	s->closed_ns = closed_ns;
 	s->first = false;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * window/schedule: when windows open, and what each of them stands for. Probes are in for a few milliseconds, then
  * out for a gap that is drawn. Pure: no clock, no probe. See docs/internals/windows.md.

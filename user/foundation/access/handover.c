@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access/handover: see handover.h. */
 #include "access/handover.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access/handover: whole packets over a Unix socket of them (SOCK_SEQPACKET), at most one descriptor with each.
  */

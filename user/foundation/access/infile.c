@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access/infile: see infile.h. */
 #include "access/infile.h"
 
@@ -16,7 +17,7 @@ static struct {
 	struct kept {
 		char *path;
 		int fd;
-	} *files;
+	} * files;
 	size_t files_cnt, files_cap;
 } kept;
 

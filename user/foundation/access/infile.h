@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access/infile: opens files that somebody named to be read. What is no file is refused at once, with a sentence: a pipe
  * would be waited for, and a device may never end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access/outfile: see outfile.h. */
 #include "access/outfile.h"
 
@@ -89,8 +90,8 @@ int outfile_begin(struct outfile *o, const char *path, bool force, struct err *e
 	strcpy(o->path, path);
 	strcpy(dir, path);
 	strcpy(base, path);
-	if ((size_t)snprintf(o->temp, sizeof(o->temp), "%s/.%s.%d.tmp", dirname(dir), basename(base),
-			     (int)getpid()) >= sizeof(o->temp))
+	if ((size_t)snprintf(o->temp, sizeof(o->temp), "%s/.%s.%d.tmp", dirname(dir), basename(base), (int)getpid()) >=
+	    sizeof(o->temp))
 		return err_set(err, ENAMETOOLONG, "the output name %.60s... is too long", path);
 	unlink(o->temp);
 	o->fd = create_new(o->temp, err);

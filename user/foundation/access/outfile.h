@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access/outfile: makes output files without being led astray. When root writes into a directory of
  * somebody else, a planted link must not turn that into a write elsewhere.
@@ -29,7 +30,7 @@ int outfile_refuse_terminal(const char *path, const char *what, struct err *err)
  */
 struct outfile {
 	int fd;
-	uint64_t size; /* after outfile_commit, of the file that is there then; 0 of standard output */
+	uint64_t size;   /* after outfile_commit, of the file that is there then; 0 of standard output */
 	char path[4096]; /* empty: standard output, which stays open and is not taken back */
 	char temp[4096];
 };

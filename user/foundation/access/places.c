@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access/places: see places.h. */
 #include "access/places.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access/places: where processes have code that they made named for perf: /tmp/perf-PID.map, in their own view and by
  * their own number. A place outlives its process, whose file often comes late. Known by numbers above 0.

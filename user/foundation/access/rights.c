@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access/rights: see rights.h. */
 #include "access/rights.h"
 
@@ -92,15 +93,10 @@ static int own_place(void *ctx, enum rights_place what, int number)
 {
 	(void)ctx;
 	switch (what) {
-	case PLACE_OPEN:
-		return place_open((uint32_t)number);
-	case PLACE_SHARE:
-		return place_share(number);
-	case PLACE_MAP:
-		return place_map(number);
-	default:
-		place_close(number);
-		return 0;
+	case PLACE_OPEN: return place_open((uint32_t)number);
+	case PLACE_SHARE: return place_share(number);
+	case PLACE_MAP: return place_map(number);
+	default: place_close(number); return 0;
 	}
 }
 
@@ -109,9 +105,14 @@ static int own_link(void *ctx, const struct rights_link *l)
 	/* Through our own descriptor: the file's name may be gone, replaced, or of another namespace. */
 	char path[64];
 	struct link_create_uprobe_multi attr = {
-		.prog_fd = (__u32)l->prog_fd, .attach_type = l->attach_type, .path = (__u64)(uintptr_t)path,
-		.offsets = (__u64)(uintptr_t)l->offsets, .cookies = (__u64)(uintptr_t)l->cookies, .cnt = l->cnt,
-		.multi_flags = l->flags, .pid = l->tgid,
+		.prog_fd = (__u32)l->prog_fd,
+		.attach_type = l->attach_type,
+		.path = (__u64)(uintptr_t)path,
+		.offsets = (__u64)(uintptr_t)l->offsets,
+		.cookies = (__u64)(uintptr_t)l->cookies,
+		.cnt = l->cnt,
+		.multi_flags = l->flags,
+		.pid = l->tgid,
 	};
 	(void)ctx;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->file_fd);
@@ -131,8 +132,11 @@ static int own_tracepoint(void *ctx, const char *name, int prog_fd)
 
 static int own_array(void *ctx, const char *name, uint32_t value_sz)
 {
-	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = sizeof(uint32_t), .value_size = value_sz,
-				.max_entries = 1, .map_flags = BPF_F_MMAPABLE };
+	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY,
+				.key_size = sizeof(uint32_t),
+				.value_size = value_sz,
+				.max_entries = 1,
+				.map_flags = BPF_F_MMAPABLE };
 	(void)ctx;
 	strncpy(attr.map_name, name, sizeof(attr.map_name) - 1);
 	int fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
@@ -179,9 +183,20 @@ static int own_footprint(void *ctx)
 }
 
 const struct rights rights_own = {
-	.maps = own_maps, .fact = own_fact, .exe = own_exe, .mapped = own_mapped, .file = own_file, .memory = own_memory, .threads = own_threads, .place = own_place,
-	.link = own_link, .tracepoint = own_tracepoint, .array = own_array, .mappings = own_mappings,
-	.ours = own_ours, .footprint = own_footprint,
+	.maps = own_maps,
+	.fact = own_fact,
+	.exe = own_exe,
+	.mapped = own_mapped,
+	.file = own_file,
+	.memory = own_memory,
+	.threads = own_threads,
+	.place = own_place,
+	.link = own_link,
+	.tracepoint = own_tracepoint,
+	.array = own_array,
+	.mappings = own_mappings,
+	.ours = own_ours,
+	.footprint = own_footprint,
 };
 
 static const struct rights *lent;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access/rights: the few things that a daemon does with rights that others have not: each a function here, done
  * by this process itself, or by one that kept its rights while this one gave them up. What comes back is
@@ -34,21 +35,21 @@ struct rights_range {
 /* All give a descriptor, now the caller's, or what stands beside them; or -errno. tid: of any thread that is still there. */
 struct rights {
 	void *ctx;
-	int (*maps)(void *ctx, uint32_t tid);                              /* /proc/PID/maps */
+	int (*maps)(void *ctx, uint32_t tid); /* /proc/PID/maps */
 	int (*fact)(void *ctx, uint32_t tid, enum rights_fact what);
-	int (*exe)(void *ctx, uint32_t tid, char *out, size_t cap);        /* the path of its program: a length */
+	int (*exe)(void *ctx, uint32_t tid, char *out, size_t cap);           /* the path of its program: a length */
 	int (*mapped)(void *ctx, uint32_t tid, uint64_t start, uint64_t end); /* the file that is mapped there */
-	int (*file)(void *ctx, uint32_t tid, const char *path);            /* as the process sees it */
+	int (*file)(void *ctx, uint32_t tid, const char *path);               /* as the process sees it */
 	/* Its memory, ranges behind each other: bytes that could be read from the front. */
 	int64_t (*memory)(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out);
 	int (*threads)(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap);
-	int (*place)(void *ctx, enum rights_place what, int number);       /* as of base/places */
+	int (*place)(void *ctx, enum rights_place what, int number); /* as of base/places */
 	int (*link)(void *ctx, const struct rights_link *l);
-	int (*tracepoint)(void *ctx, const char *name, int prog_fd);       /* a raw one */
-	int (*array)(void *ctx, const char *name, uint32_t value_sz);      /* one value, mappable */
+	int (*tracepoint)(void *ctx, const char *name, int prog_fd);  /* a raw one */
+	int (*array)(void *ctx, const char *name, uint32_t value_sz); /* one value, mappable */
 	int (*mappings)(void *ctx, int cpu); /* perf event that tells of executable mappings of all processes */
-	int (*ours)(void *ctx, int fd); /* is it a file that we see under its name? 1, 0 or -errno */
-	int (*footprint)(void *ctx); /* KiB of it and of all processes that come from it, see base/smaps */
+	int (*ours)(void *ctx, int fd);      /* is it a file that we see under its name? 1, 0 or -errno */
+	int (*footprint)(void *ctx);         /* KiB of it and of all processes that come from it, see access/smaps */
 };
 
 /* From here on somebody else does it; NULL: this process itself. Borrowed. */

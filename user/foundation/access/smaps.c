@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access/smaps: see smaps.h. */
 #include "access/smaps.h"
 

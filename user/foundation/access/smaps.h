@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access/smaps: what processes take of the machine's memory for themselves. A page that several have counts for each with its
  * share. Maps of BPF programs are left out where they are mapped: the kernel accounts for each of them once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access/standstill: see standstill.h. */
 #include "access/standstill.h"
 
@@ -243,8 +244,8 @@ int standstill_end(void)
 		siginfo_t info;
 		uint32_t tid = all.list[i].tid;
 		/* Stopped for a signal, it has one that it must not lose. */
-		long signal = ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) || info.si_code >> 8 == PTRACE_EVENT_STOP ?
-				      0 : info.si_signo;
+		long signal =
+			ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) || info.si_code >> 8 == PTRACE_EVENT_STOP ? 0 : info.si_signo;
 		if (ptrace(PTRACE_DETACH, tid, NULL, signal) && !has_ended(tid))
 			let_go(tid);
 	}
@@ -271,13 +272,9 @@ static int list(uint32_t from, struct rights_thread *out, size_t cap)
 int standstill_do(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
 {
 	switch (how) {
-	case THREADS_LOOK:
-		return look(tgid);
-	case THREADS_FREEZE:
-		return begin(tgid);
-	case THREADS_LIST:
-		return list(from, out, cap);
-	default:
-		return standstill_end();
+	case THREADS_LOOK: return look(tgid);
+	case THREADS_FREEZE: return begin(tgid);
+	case THREADS_LIST: return list(from, out, cap);
+	default: return standstill_end();
 	}
 }

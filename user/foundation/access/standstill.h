@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access/standstill: the threads of one other process: where their stacks are, with the process running or standing
  * still. Only standstill_begin stops it, and only when a user asked for that.

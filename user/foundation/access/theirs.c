@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access/theirs: see theirs.h. */
 #include "access/theirs.h"
 
@@ -26,7 +27,8 @@ int theirs_reopen(int place)
 int theirs_place(uint32_t tgid, const char *path, int flags)
 {
 	char root[32];
-	struct open_how how = { .flags = (uint64_t)flags | O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = (uint64_t)flags | O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	snprintf(root, sizeof(root), "/proc/%u/root", tgid);
 	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (at < 0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * access/theirs: opens files of another process, in its own view. Of pipes and devices the opening alone would be felt
  * by others, so nothing but regular files is opened.

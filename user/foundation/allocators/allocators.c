@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * allocators: rows only. Where several names share an address the first row wins, so plain
  * names stand before a library's own.
@@ -9,9 +10,11 @@
 #include "alys.h"
 
 /* symbol, family, shape, arguments; then who is called inside and what the function may do */
-#define ROW(sym, fam, shp, a, b, c, ...) \
-	{ .symbol = sym, .family = ALLOC_##fam, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c },     \
-	  .nest = ALYS_NEST_THREAD, __VA_ARGS__ }
+#define ROW(sym, fam, shp, a, b, c, ...)                                                                                       \
+	{                                                                                                                      \
+		.symbol = sym, .family = ALLOC_##fam, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c }, .nest = ALYS_NEST_THREAD, \
+		__VA_ARGS__                                                                                                    \
+	}
 #define LIBC(sym, shp, a, b, c, ...) ROW(sym, LIBC, shp, a, b, c, __VA_ARGS__)
 #define JE(sym, shp, a, b, c, ...) ROW(sym, JEMALLOC, shp, a, b, c, __VA_ARGS__)
 #define TC(sym, shp, a, b, c, ...) ROW(sym, TCMALLOC, shp, a, b, c, __VA_ARGS__)
@@ -19,9 +22,11 @@
 /* new handlers, exceptions */
 #define CXX(sym, shp) ROW(sym, CXX, shp, 0, 0, 0, .runs_user_code = true)
 /* finalizers run inside allocations; internal calls come from the collector's own text */
-#define GC(sym, shp, a, b, c, ...) \
-	{ .symbol = sym, .family = ALLOC_LIBGC, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c },     \
-	  .nest = ALYS_NEST_CALLER, .runs_user_code = true, __VA_ARGS__ }
+#define GC(sym, shp, a, b, c, ...)                                                                                             \
+	{                                                                                                                      \
+		.symbol = sym, .family = ALLOC_LIBGC, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c }, .nest = ALYS_NEST_CALLER, \
+		.runs_user_code = true, __VA_ARGS__                                                                            \
+	}
 #define KIND .flags = ALYS_SITE_GC_KIND, .kind_arg
 #define ATOMIC .flags = ALYS_SITE_ATOMIC
 #define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO
@@ -190,8 +195,7 @@ const struct allocator *allocators(size_t *n)
 	return rows;
 }
 
-const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx,
-					    const char *path)
+const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx, const char *path)
 {
 	static const struct alloc_provider musl = { "musl", ALLOC_LIBC };
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * allocators: the one list of them. Functions that give and take memory are rows (allocators.c); what else is known
  * of a family of them stands in families.c. Adding an allocator is adding rows, and a family when it is none of these;
@@ -13,9 +14,9 @@
 #include "base/buf.h"
 
 /* The name, and what stands before it in the list of all. LIBC: malloc and its kin under their plain names, whoever provides them. */
-#define ALLOC_FAMILY_LIST(X)      \
-	X(LIBC, "", "libc")       \
-	X(LIBGC, ",", "libgc")    \
+#define ALLOC_FAMILY_LIST(X)         \
+	X(LIBC, "", "libc")          \
+	X(LIBGC, ",", "libgc")       \
 	X(JEMALLOC, ",", "jemalloc") \
 	X(TCMALLOC, ",", "tcmalloc") \
 	X(MIMALLOC, ",", "mimalloc") \
@@ -45,7 +46,7 @@ struct allocator {
 	uint8_t nest;   /* ALYS_NEST_* */
 	/* May call back, throw or switch stacks: its return address is never touched. */
 	bool runs_user_code;
-	enum sample_at at; /* the row is for files that are sampled so */
+	enum sample_at at;  /* the row is for files that are sampled so */
 	const char *unless; /* the row is void in a file that defines this, NULL = never */
 };
 
@@ -72,8 +73,7 @@ void alloc_entries_regex(struct buf *out);
  * By a symbol that only this library defines, or by the path for what has none. NULL: somebody's own
  * malloc, of which nothing is known.
  */
-const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx,
-					    const char *path);
+const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx, const char *path);
 /* The name of the provider that is called so, for ever; NULL: none is. */
 const char *alloc_provider_known(const char *name);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* allocators: what is known of a family beside its rows. */
 #include "allocators/allocators.h"
 

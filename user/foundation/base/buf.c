@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/buf: see buf.h. */
 #include "base/buf.h"
 

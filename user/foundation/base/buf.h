@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/buf: a growable run of bytes, also used as a string. Running out of memory is sticky:
  * `failed` is set, later calls do nothing, and the owner checks once at the end.
@@ -23,9 +24,9 @@ void buf_adds(struct buf *b, const char *s);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_u8(struct buf *b, uint8_t v);
 void buf_le(struct buf *b, uint64_t v, unsigned int bytes); /* little endian, 1..8 bytes */
-void buf_varint(struct buf *b, uint64_t v);                  /* LEB128, 7 bits a byte */
-void buf_zigzag(struct buf *b, int64_t v);                   /* signed as varint, small stays small */
-void buf_lenstr(struct buf *b, const char *s);               /* varint length, bytes; NULL as "" */
+void buf_varint(struct buf *b, uint64_t v);                 /* LEB128, 7 bits a byte */
+void buf_zigzag(struct buf *b, int64_t v);                  /* signed as varint, small stays small */
+void buf_lenstr(struct buf *b, const char *s);              /* varint length, bytes; NULL as "" */
 void buf_reset(struct buf *b);
 void buf_free(struct buf *b);
 const char *buf_str(struct buf *b); /* NUL-terminated view, borrowed; "" when empty */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/clock: the time that never goes back. */
 #ifndef ALYS_BASE_CLOCK_H
 #define ALYS_BASE_CLOCK_H

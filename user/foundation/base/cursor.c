@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/cursor: see cursor.h. */
 #include "base/cursor.h"
 

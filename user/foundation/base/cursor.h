@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/cursor: reads bytes that somebody else wrote. Every read is checked against the end; the
  * first one that does not fit sets `bad`, and from then on all reads give 0. Check `bad` once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/descriptors: see descriptors.h. */
 #include "base/descriptors.h"
 

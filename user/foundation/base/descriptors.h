@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/descriptors: how many files this process may have open: each traced process, file and link is one, and the
  * usual limit of 1024 is for programs that use select(2).

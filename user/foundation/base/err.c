@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/err: see err.h. */
 #include "base/err.h"
 

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/err: one failure, told once. Lower rooms fill a struct err and return its negative code;
+ * base/err: one failure, told once. Lower modules fill a struct err and return its negative code;
  * they neither print nor exit. Callers may put words in front (err_wrap). The verb prints it.
  */
 #ifndef ALYS_BASE_ERR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/exit_status: how the program ends, the same for every verb. */
 #ifndef ALYS_BASE_EXIT_STATUS_H
 #define ALYS_BASE_EXIT_STATUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/local: see local.h. */
 #include "base/local.h"
 
@@ -35,8 +36,10 @@ static int clear_place(const struct local_place *p, const struct sockaddr_un *a,
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(err, EEXIST, "%s is there and no socket: choose another place with %s", p->path, p->option);
 	if (is_answered(a, p->type))
-		return err_set(err, EADDRINUSE, "another alys-bpf daemon answers at %s: stop it with `alys-bpf ctl stop`, or "
-						"give this one its own %s", p->path, p->option);
+		return err_set(err, EADDRINUSE,
+			       "another alys-bpf daemon answers at %s: stop it with `alys-bpf ctl stop`, or "
+			       "give this one its own %s",
+			       p->path, p->option);
 	return unlink(p->path) ? err_set(err, errno, "cannot take over %s: %s", p->path, strerror(errno)) : 0;
 }
 

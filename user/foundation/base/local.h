@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/local: a unix socket that listens at a path. What a process left that was killed is taken over; a place where
  * somebody answers is not, and nothing but a socket is ever removed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/log: see log.h. */
 #include "base/log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/log: one line on stderr, prefixed with the program's name. Levels: quiet shows errors only,
  * -v adds info, -vv debug. errno survives a call.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/map: see map.h. A directory by the hash's upper bits leads to small tables, each of which is split alone when it
  * is full (extendible hashing). Deleting shifts the run back, so there are no tombstones to clean.

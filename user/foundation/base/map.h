@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/map: u64 -> u64, the hot table of the heap model. Grows by a few kilobytes at a time, however large it is: who
  * holds to a limit of memory sees it come. Key 0 is allowed. A zeroed struct is an empty map. Adding may fail for lack

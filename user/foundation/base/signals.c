@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/signals: see signals.h. */
 #include "base/signals.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/signals: the signals that end a long run, as something to read. */
 #ifndef ALYS_BASE_SIGNALS_H
 #define ALYS_BASE_SIGNALS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/slices: time in equal slices, of which there are at most so many. They are twice as wide when time runs over the
  * last one; who keeps something by slice then makes one of each two:

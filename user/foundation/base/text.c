@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base/text: see text.h. */
 #include "base/text.h"
 
@@ -33,8 +34,8 @@ static size_t utf8_len(const uint8_t *s, size_t left, uint32_t *code)
 /* All that Unicode calls Bidi_Control among them: also the marks, which move what stands beside them. */
 static bool is_unsafe(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069) || c == 0x61c || c == 0x200e || c == 0x200f || c == 0xfeff;
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+	       c == 0x61c || c == 0x200e || c == 0x200f || c == 0xfeff;
 }
 
 void text_clean(struct buf *out, const char *s, size_t max)
@@ -115,8 +116,7 @@ void text_base64(struct buf *out, const void *bytes, size_t n)
 		return;
 	for (size_t i = 0; i < n; i += 3) {
 		size_t left = n - i;
-		uint32_t v = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) |
-			     (left > 2 ? in[i + 2] : 0);
+		uint32_t v = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0);
 		*to++ = (uint8_t)digits[v >> 18];
 		*to++ = (uint8_t)digits[v >> 12 & 63];
 		*to++ = left > 1 ? (uint8_t)digits[v >> 6 & 63] : '=';

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/text: the one sanitizer. Names come from traced programs, so every text that leaves the
  * program passes here first.

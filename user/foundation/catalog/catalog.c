@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* catalog: definitions by id; see catalog.h. The memory is store.c's, the ledger's sentence ledger.c's. */
 #include "catalog/catalog.h"
 
@@ -42,8 +43,9 @@ void catalog_free(struct catalog *c)
 	struct module_symbols *m;
 	for (size_t i = 0; (m = table_next(&c->symbols, &i));)
 		map_free(&m->by_pc);
-	struct table *tables[] = { &c->procs,   &c->modules, &c->mappings, &c->stacks,
-				   &c->symbols, &c->metas,   &c->counts, &c->older };
+	struct table *tables[] = {
+		&c->procs, &c->modules, &c->mappings, &c->stacks, &c->symbols, &c->metas, &c->counts, &c->older
+	};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		table_free(tables[i]);
 	store_free(&c->store);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * catalog: what the ids in events mean, and what a recording says about itself. Filled from the
  * live session or from a .alys file, read by model's users and sinks. Owns copies of all it is
@@ -49,23 +50,23 @@ struct frame {
 };
 
 /* How a stack walk ended. On disk as numbers: append only. */
-#define STACK_END_LIST(X)                                                                  \
-	X(0, COMPLETE, "complete", "the walk reached the bottom of the stack")             \
-	X(1, UNKNOWN, "unknown", "the walk stopped without saying why")                    \
-	X(2, TRUNCATED, "truncated", "deeper than --backtrace-limit or the kernel's own")  \
-	X(3, FAULT, "fault", "a stack page could not be read")                             \
-	X(4, NO_TABLE, "no-table", "code without unwind information")                      \
-	X(5, BAD_CFA, "bad-cfa", "the unwind information led out of the stack")            \
-	X(6, UNSUPPORTED, "unsupported", "an unwind rule that has no row")                 \
-	X(7, LOST, "lost", "the stack's record did not fit into the ring buffer")          \
-	X(8, NO_SLOT, "no-slot", "more walks at once than there are walk slots")           \
+#define STACK_END_LIST(X)                                                                 \
+	X(0, COMPLETE, "complete", "the walk reached the bottom of the stack")            \
+	X(1, UNKNOWN, "unknown", "the walk stopped without saying why")                   \
+	X(2, TRUNCATED, "truncated", "deeper than --backtrace-limit or the kernel's own") \
+	X(3, FAULT, "fault", "a stack page could not be read")                            \
+	X(4, NO_TABLE, "no-table", "code without unwind information")                     \
+	X(5, BAD_CFA, "bad-cfa", "the unwind information led out of the stack")           \
+	X(6, UNSUPPORTED, "unsupported", "an unwind rule that has no row")                \
+	X(7, LOST, "lost", "the stack's record did not fit into the ring buffer")         \
+	X(8, NO_SLOT, "no-slot", "more walks at once than there are walk slots")          \
 	X(9, NO_FRAME_POINTER, "no-frame-pointer", "frame pointers led no further (--walk kernel)")
 
 enum stack_end {
 #define X(n, id, name, help) STACK_END_##id = n,
 	STACK_END_LIST(X)
 #undef X
-	STACK_END_CNT
+		STACK_END_CNT
 };
 const char *stack_end_name(enum stack_end end);
 const char *stack_end_help(enum stack_end end);
@@ -82,8 +83,8 @@ enum symbol_quality { SYMBOL_NONE, SYMBOL_MODULE, SYMBOL_TABLE, SYMBOL_EXACT };
 
 /* One source-level frame. Several per address when the compiler inlined calls. */
 struct symbol {
-	const char *name; /* NULL = unknown */
-	const char *file; /* NULL = unknown */
+	const char *name;      /* NULL = unknown */
+	const char *file;      /* NULL = unknown */
 	uint32_t line, column; /* 0 = unknown */
 	uint8_t quality;       /* enum symbol_quality */
 	bool inlined;          /* its caller is the next symbol of the same address */
@@ -98,7 +99,7 @@ struct symbols {
 enum count_class {
 	COUNT_HIT = 1,      /* a probe fired */
 	COUNT_RECORDED = 2, /* an event of it is in the trace */
-	COUNT_ASIDE = 3,    /* deliberately not an event: nested call, failed call, not sampled */
+	COUNT_SKIPPED = 3,  /* deliberately not an event: nested call, failed call, not sampled */
 	COUNT_LOST = 4,     /* should have been an event */
 	COUNT_NOTE = 5,     /* other facts, outside the sum: stacks by end, ring size */
 };
@@ -113,7 +114,7 @@ struct count {
 /* Objects of a collected heap from before the recording, as of the last of its collections that was compared with the records. */
 struct older {
 	struct proc_id proc;
-	const char *type; /* of a Crystal class, or what it is: "(buffer)", "64 bytes" */
+	const char *type;    /* of a Crystal class, or what it is: "(buffer)", "64 bytes" */
 	uint64_t cnt, bytes; /* 0: none any more; bytes as the collector rounds them */
 };
 
@@ -171,7 +172,7 @@ uint64_t frame_ip(const struct catalog *c, const struct frame *f);
 uint64_t catalog_sum(const struct catalog *c, enum count_class class);
 /*
  * One sentence for exit lines, pprof comments and JSON's side line: "hits 10 = recorded 8 +
- * set aside 2 (nested 2) + lost 0", each class with its non-zero stages.
+ * skipped 2 (nested 2) + lost 0", each class with its non-zero stages.
  */
 struct buf;
 void catalog_ledger_text(const struct catalog *c, struct buf *out);

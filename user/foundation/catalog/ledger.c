@@ -1,4 +1,5 @@
-/* catalog/ledger: what happened to all hits, in one sentence. Law: hits = recorded + aside + lost. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* catalog/ledger: what happened to all hits, in one sentence. Law: hits = recorded + skipped + lost. */
 #include <inttypes.h>
 
 #include "base/buf.h"
@@ -34,13 +35,12 @@ static void add_stages(const struct catalog *c, enum count_class class, struct b
 void catalog_ledger_text(const struct catalog *c, struct buf *out)
 {
 	uint64_t hits = catalog_sum(c, COUNT_HIT), recorded = catalog_sum(c, COUNT_RECORDED);
-	uint64_t aside = catalog_sum(c, COUNT_ASIDE), lost = catalog_sum(c, COUNT_LOST);
-	buf_addf(out, "hits %" PRIu64 " = recorded %" PRIu64 " + set aside %" PRIu64, hits, recorded,
-		 aside);
-	add_stages(c, COUNT_ASIDE, out);
+	uint64_t skipped = catalog_sum(c, COUNT_SKIPPED), lost = catalog_sum(c, COUNT_LOST);
+	buf_addf(out, "hits %" PRIu64 " = recorded %" PRIu64 " + skipped %" PRIu64, hits, recorded, skipped);
+	add_stages(c, COUNT_SKIPPED, out);
 	buf_addf(out, " + lost %" PRIu64, lost);
 	add_stages(c, COUNT_LOST, out);
-	uint64_t known = recorded + aside + lost;
+	uint64_t known = recorded + skipped + lost;
 	if (hits > known)
 		buf_addf(out, " + in flight or unaccounted for %" PRIu64, hits - known);
 	else if (hits < known)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* catalog/store: see store.h. */
 #include "catalog/store.h"
 

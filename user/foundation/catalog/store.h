@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * catalog/store: the memory under the catalog, private to the room. Rows never move and live until
  * store_free, which is what makes borrowed pointers safe; texts are kept once.

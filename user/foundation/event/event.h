@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * event: what flows through the program, from the ring buffer or from a file alike. Header only.
  * Ids are one-field structs, so that a stack id cannot be passed where a process id is due; 0 = none.
@@ -7,10 +8,18 @@
 
 #include <stdint.h>
 
-struct proc_id { uint32_t n; };   /* tgid + start time + exec generation: one heap */
-struct module_id { uint32_t n; }; /* one file on disk */
-struct map_id { uint32_t n; };    /* one module mapped into one process; 0 = address in no known file */
-struct stack_id { uint32_t n; };  /* one distinct call stack of one process */
+struct proc_id {
+	uint32_t n;
+}; /* tgid + start time + exec generation: one heap */
+struct module_id {
+	uint32_t n;
+}; /* one file on disk */
+struct map_id {
+	uint32_t n;
+}; /* one module mapped into one process; 0 = address in no known file */
+struct stack_id {
+	uint32_t n;
+}; /* one distinct call stack of one process */
 
 /* On disk as numbers: append only, holes stay. */
 enum event_kind {
@@ -23,17 +32,18 @@ enum event_kind {
 	EVENT_LOSS = 7, /* `size` events of kind `lost_kind` were lost shortly before this time */
 	EVENT_GC = 8,   /* a collection, from enter_ns to time_ns; its frees follow or came before */
 	EVENT_FORK = 9, /* `proc` begins with a copy of the heap of the process whose proc_id is in old_addr */
-	EVENT_WINDOW = 10, /* a window of old_addr ns from time_ns on: samples of it follow, and stand for `size` ns; its group is `batch` */
+	EVENT_WINDOW =
+		10, /* a window of old_addr ns from time_ns on: samples of it follow, and stand for `size` ns; its group is `batch` */
 };
 
 enum event_flag {
-	EVENT_F_ATOMIC = 1, /* pointer-free object of a collector (kind 0 of GC_malloc_kind) */
-	EVENT_F_GC = 2,     /* has gc_no */
-	EVENT_F_BY_GC = 4,  /* a free by the collector, not by a call; time_ns is when the collection was over */
-	EVENT_F_CARRIED = 8, /* no call: a block that lived when the trace began, at time_ns; allocated at enter_ns */
+	EVENT_F_ATOMIC = 1,         /* pointer-free object of a collector (kind 0 of GC_malloc_kind) */
+	EVENT_F_GC = 2,             /* has gc_no */
+	EVENT_F_BY_GC = 4,          /* a free by the collector, not by a call; time_ns is when the collection was over */
+	EVENT_F_CARRIED = 8,        /* no call: a block that lived when the trace began, at time_ns; allocated at enter_ns */
 	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the kernel ended it for want of memory */
 	EVENT_F_STATUS = 32,        /* an exit: size is its status as wait(2) has it */
-	EVENT_F_WINDOW = 64,        /* sampled in the window that was told of last; its interval is for all that the window stands for */
+	EVENT_F_WINDOW = 64, /* sampled in the window that was told of last; its interval is for all that the window stands for */
 };
 
 struct event {
@@ -53,11 +63,11 @@ struct event {
 	uint32_t span;     /* bytes by which it was sampled, 0 = size */
 	uint32_t gc_no;    /* collections finished before this allocation (mod 2^32); a collection's own number */
 	struct {
-		uint64_t pause_ns; /* from its begin until all was marked: nearly all of it the world stands still */
-		uint64_t heap_sz;  /* all that the collector has of the system; 0 = marks were not read */
-		uint64_t live_sz;  /* in marked objects of the whole heap */
+		uint64_t pause_ns;          /* from its begin until all was marked: nearly all of it the world stands still */
+		uint64_t heap_sz;           /* all that the collector has of the system; 0 = marks were not read */
+		uint64_t live_sz;           /* in marked objects of the whole heap */
 		uint64_t dead_cnt, dead_sz; /* recorded blocks that it reclaimed */
-	} gc;              /* EVENT_GC only */
+	} gc;                               /* EVENT_GC only */
 };
 
 #endif

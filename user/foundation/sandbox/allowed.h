@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sandbox/allowed: what the daemon's two processes may ask the kernel for (seccomp). The broker's table is of both: when
  * options are read again, the next collector is its child. Neither may trace, write to others' memory, mount, load

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox/caps: see caps.h. By the system calls, as the two calls that are needed are no reason for libcap. */
 #include "sandbox/caps.h"
 
@@ -38,8 +39,9 @@ void caps_keep_advice(void)
 
 const char *caps_advice(void)
 {
-	return geteuid() && !was_root ? "run as root (sudo)" :
-			   "root here has not all rights (a container, a security module, dropped capabilities): see `alys-bpf doctor`";
+	return geteuid() && !was_root ? "run as root (sudo)"
+				      : "root here has not all rights (a container, a security module, dropped capabilities): "
+					"see `alys-bpf doctor`";
 }
 
 /* The ambient set follows the others. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox/caps: what this process may do without being root (capabilities(7)), and giving it up. All give 0 or -errno. */
 #ifndef ALYS_SANDBOX_CAPS_H
 #define ALYS_SANDBOX_CAPS_H

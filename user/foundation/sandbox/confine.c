@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox/confine: see confine.h. */
 #include "sandbox/confine.h"
 
@@ -21,7 +22,7 @@
 
 /* Of the users that systemd's table of numbers names as unused: with a process' number there is one for each of them. */
 #define USERS 0x70000000u
-#define SECONDS 5 /* of CPU; whoever waits for us is less patient */
+#define SECONDS 5             /* of CPU; whoever waits for us is less patient */
 #define MEMORY (128ull << 20) /* more than any allocator wants for some thousand calls */
 #define THREADS 32
 #define DESCRIPTORS 64
@@ -33,30 +34,34 @@
 #endif
 
 static const struct landlock_place libraries[] = {
-	{ .path = "/lib", .left = LANDLOCK_READ },     { .path = "/lib64", .left = LANDLOCK_READ },
-	{ .path = "/usr/lib", .left = LANDLOCK_READ }, { .path = "/usr/lib64", .left = LANDLOCK_READ },
+	{ .path = "/lib", .left = LANDLOCK_READ },           { .path = "/lib64", .left = LANDLOCK_READ },
+	{ .path = "/usr/lib", .left = LANDLOCK_READ },       { .path = "/usr/lib64", .left = LANDLOCK_READ },
 	{ .path = "/usr/local/lib", .left = LANDLOCK_READ },
 };
 
 /* No mincore: it tells what others read. Shared memory would not be counted as this process' data. */
-#define CALLS                                                                                                             \
-	ALLOW_VALUE(mmap, 3, MAP_TYPE, MAP_PRIVATE), ALLOW(munmap), ALLOW(mprotect), ALLOW(mremap), ALLOW(madvise), ALLOW(brk), \
-	ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(close), ALLOW(lseek), ALLOW(fstat), ALLOW(dup),                  \
-	/* Threads, no processes. The newer call hides its flags in memory: libc falls back to this one. */               \
-	ALLOW_SET(clone, 0, CLONE_THREAD), REFUSE_AS(clone3, ENOSYS),                                                     \
-	ALLOW(futex), ALLOW(set_robust_list), ALLOW(rseq), ALLOW(set_tid_address), ALLOW(arch_prctl),                     \
-	ALLOW(sched_yield), ALLOW(sched_getaffinity), ALLOW(sched_getparam), ALLOW(sched_getscheduler),                   \
-	ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack),                              \
-	ALLOW(getpid), ALLOW(gettid), ALLOW(getuid), ALLOW(geteuid), ALLOW(getgid), ALLOW(getegid),                       \
-	ALLOW(clock_gettime), ALLOW(clock_nanosleep), ALLOW(nanosleep), ALLOW(gettimeofday), ALLOW(times),                \
-	ALLOW(getrandom), ALLOW(sysinfo), ALLOW(uname), ALLOW(getrlimit), ALLOW(getcpu), ALLOW(get_mempolicy),            \
-	ALLOW(exit), ALLOW(exit_group)
+#define CALLS                                                                                                                    \
+	ALLOW_VALUE(mmap, 3, MAP_TYPE, MAP_PRIVATE), ALLOW(munmap), ALLOW(mprotect), ALLOW(mremap), ALLOW(madvise), ALLOW(brk),  \
+		ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(close), ALLOW(lseek), ALLOW(fstat),                             \
+		ALLOW(dup), /* Threads, no processes. The newer call hides its flags in memory: libc falls back to this one. */  \
+		ALLOW_SET(clone, 0, CLONE_THREAD), REFUSE_AS(clone3, ENOSYS), ALLOW(futex), ALLOW(set_robust_list), ALLOW(rseq), \
+		ALLOW(set_tid_address), ALLOW(arch_prctl), ALLOW(sched_yield), ALLOW(sched_getaffinity), ALLOW(sched_getparam),  \
+		ALLOW(sched_getscheduler), ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack),  \
+		ALLOW(getpid), ALLOW(gettid), ALLOW(getuid), ALLOW(geteuid), ALLOW(getgid), ALLOW(getegid),                      \
+		ALLOW(clock_gettime), ALLOW(clock_nanosleep), ALLOW(nanosleep), ALLOW(gettimeofday), ALLOW(times),               \
+		ALLOW(getrandom), ALLOW(sysinfo), ALLOW(uname), ALLOW(getrlimit), ALLOW(getcpu), ALLOW(get_mempolicy),           \
+		ALLOW(exit), ALLOW(exit_group)
 
 static const struct sock_filter loading[] = {
-	FILTER_BEGIN, CALLS, ALLOW(newfstatat), ALLOW(readlink), ALLOW(access),
+	FILTER_BEGIN,
+	CALLS,
+	ALLOW(newfstatat),
+	ALLOW(readlink),
+	ALLOW(access),
 	ALLOW_CLEAR(openat, 2, O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY)),
 	ALLOW_VALUE(prctl, 0, ~0u, PR_SET_SECCOMP),
-	ALLOW(landlock_create_ruleset), ALLOW(landlock_restrict_self),
+	ALLOW(landlock_create_ruleset),
+	ALLOW(landlock_restrict_self),
 	FILTER_END,
 };
 
@@ -78,9 +83,8 @@ static bool drop_rights(void)
 {
 	return (SANITIZED || limit(RLIMIT_DATA, MEMORY)) && limit(RLIMIT_CORE, 0) && limit(RLIMIT_FSIZE, 0) &&
 	       limit(RLIMIT_CPU, SECONDS) && limit(RLIMIT_NOFILE, DESCRIPTORS) && limit(RLIMIT_NPROC, THREADS) &&
-	       become_nobody_else() && !caps_drop_all() &&
-	       !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) &&
-	       !prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	       become_nobody_else() && !caps_drop_all() && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
 bool confine_to_libraries(void)
@@ -103,7 +107,8 @@ static void answer(int sig, siginfo_t *info, void *context)
 	int code = errno;
 	(void)sig;
 	const char *path = (const char *)r[REG_RSI];
-	r[REG_RAX] = info->si_syscall == SYS_openat ? open_known(path) : stat_open((int)r[REG_RDI], path, (struct stat *)r[REG_RDX]);
+	r[REG_RAX] = info->si_syscall == SYS_openat ? open_known(path)
+						    : stat_open((int)r[REG_RDI], path, (struct stat *)r[REG_RDX]);
 	errno = code;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sandbox/confine: makes this process harmless for good. For the helper (helper.h): the library that it
  * maps comes from a traced program, and its constructors are anybody's code. In two steps:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox/fence: see fence.h. */
 #include "sandbox/fence.h"
 

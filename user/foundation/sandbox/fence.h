@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sandbox/fence: takes this process, and all it starts, the right to change files but in one directory, and to
  * list directories but there, in /proc and in /sys (landlock).

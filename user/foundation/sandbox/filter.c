@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox/filter: see filter.h. */
 #include "sandbox/filter.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sandbox/filter: the words of a table of system calls (seccomp): the kernel is asked for what it names, and says EPERM
  * to everything else. The first word that fits decides.
@@ -17,9 +18,9 @@
 #define FILTER_REFUSE(code) FILTER_GIVE(SECCOMP_RET_ERRNO | (code))
 #define FILTER_IS(number, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, otherwise)
 
-#define FILTER_BEGIN                                                                               \
-	FILTER_FIELD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),          \
-		FILTER_GIVE(SECCOMP_RET_KILL_PROCESS), FILTER_FIELD(nr)
+#define FILTER_BEGIN                                                                                                             \
+	FILTER_FIELD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0), FILTER_GIVE(SECCOMP_RET_KILL_PROCESS), \
+		FILTER_FIELD(nr)
 #define FILTER_END FILTER_REFUSE(EPERM)
 
 #define ALLOW(name) FILTER_IS(__NR_##name, 1), FILTER_GIVE(SECCOMP_RET_ALLOW)
@@ -27,21 +28,18 @@
 /* A signal SIGSYS instead, whose handler does something else. */
 #define TRAP(name) FILTER_IS(__NR_##name, 1), FILTER_GIVE(SECCOMP_RET_TRAP)
 /* Only with any of these bits of an argument set, with none of them, or with exactly this value below a mask; all lie in its low half. */
-#define ALLOW_SET(name, arg, bits)                                                                 \
-	FILTER_IS(__NR_##name, 4), FILTER_FIELD(args[arg]),                                        \
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1), FILTER_GIVE(SECCOMP_RET_ALLOW),  \
-		FILTER_REFUSE(EPERM)
-#define ALLOW_CLEAR(name, arg, bits)                                                               \
-	FILTER_IS(__NR_##name, 4), FILTER_FIELD(args[arg]),                                        \
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0), FILTER_GIVE(SECCOMP_RET_ALLOW),  \
-		FILTER_REFUSE(EPERM)
-#define ALLOW_VALUE(name, arg, mask, value)                                                        \
-	FILTER_IS(__NR_##name, 5), FILTER_FIELD(args[arg]), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask), \
-		FILTER_IS(value, 1), FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_REFUSE(EPERM)
+#define ALLOW_SET(name, arg, bits)                                                                            \
+	FILTER_IS(__NR_##name, 4), FILTER_FIELD(args[arg]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1), \
+		FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_REFUSE(EPERM)
+#define ALLOW_CLEAR(name, arg, bits)                                                                          \
+	FILTER_IS(__NR_##name, 4), FILTER_FIELD(args[arg]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0), \
+		FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_REFUSE(EPERM)
+#define ALLOW_VALUE(name, arg, mask, value)                                                                                 \
+	FILTER_IS(__NR_##name, 5), FILTER_FIELD(args[arg]), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask), FILTER_IS(value, 1), \
+		FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_REFUSE(EPERM)
 /* The same, but other words may fit other values of this argument. */
-#define ALLOW_ONE(name, arg, value)                                                                \
-	FILTER_IS(__NR_##name, 4), FILTER_FIELD(args[arg]), FILTER_IS(value, 1),                   \
-		FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_FIELD(nr)
+#define ALLOW_ONE(name, arg, value) \
+	FILTER_IS(__NR_##name, 4), FILTER_FIELD(args[arg]), FILTER_IS(value, 1), FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_FIELD(nr)
 
 /* For this thread and all that it starts, for good; no new privileges must be set. 0 or -errno. */
 int filter_enter(const struct sock_filter *table, size_t n);

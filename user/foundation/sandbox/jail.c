@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox/jail: see jail.h. */
 #include "sandbox/jail.h"
 
@@ -76,11 +77,28 @@ static int become_nobody(void)
  */
 static const struct sock_filter few_calls[] = {
 	FILTER_BEGIN,
-	ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(close), ALLOW(fstat),
-	ALLOW(newfstatat), ALLOW(lseek), ALLOW(munmap), ALLOW(mprotect),
-	ALLOW(brk), ALLOW(mremap), ALLOW(madvise), ALLOW(futex), ALLOW(exit_group),
-	ALLOW(fcntl), ALLOW(dup), ALLOW(dup3), ALLOW(recvmsg), ALLOW(sendmsg),
-	ALLOW(getrandom), ALLOW(rt_sigreturn), ALLOW(clock_gettime),
+	ALLOW(read),
+	ALLOW(pread64),
+	ALLOW(write),
+	ALLOW(close),
+	ALLOW(fstat),
+	ALLOW(newfstatat),
+	ALLOW(lseek),
+	ALLOW(munmap),
+	ALLOW(mprotect),
+	ALLOW(brk),
+	ALLOW(mremap),
+	ALLOW(madvise),
+	ALLOW(futex),
+	ALLOW(exit_group),
+	ALLOW(fcntl),
+	ALLOW(dup),
+	ALLOW(dup3),
+	ALLOW(recvmsg),
+	ALLOW(sendmsg),
+	ALLOW(getrandom),
+	ALLOW(rt_sigreturn),
+	ALLOW(clock_gettime),
 	/* Shared memory would not be counted as its data. */
 	ALLOW_VALUE(mmap, 3, MAP_TYPE, MAP_PRIVATE),
 	FILTER_END,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sandbox/jail: takes from this process all it does not need to read descriptors that it has and to
  * answer on one: user, capabilities, files, the network, other processes, memory and time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox/landlock: see landlock.h. Debian 12's header knows the first version of the interface only. */
 #include "sandbox/landlock.h"
 
@@ -12,11 +13,10 @@
 #define TRUNCATE (1ull << 14)
 #define READS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE)
 #define WRITES (LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE)
-#define CHANGES                                                                                             \
-	(WRITES | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                          \
-	 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |         \
-	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |      \
-	 LANDLOCK_ACCESS_FS_MAKE_SYM | REFER)
+#define CHANGES                                                                                                   \
+	(WRITES | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | \
+	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |               \
+	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM | REFER)
 
 struct ruleset {
 	uint64_t files, net, scoped;
@@ -39,7 +39,9 @@ static struct ruleset taken_of(unsigned int taken, long version)
 
 static size_t size_of(long version)
 {
-	return version >= 6 ? sizeof(struct ruleset) : version >= 4 ? offsetof(struct ruleset, scoped) : offsetof(struct ruleset, net);
+	return version >= 6   ? sizeof(struct ruleset)
+	       : version >= 4 ? offsetof(struct ruleset, scoped)
+			      : offsetof(struct ruleset, net);
 }
 
 static int leave(int rules, const struct landlock_place *place, uint64_t taken)

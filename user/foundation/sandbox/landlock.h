@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox/landlock: takes this process, and all it starts, rights on files, TCP and other processes, for good. */
 #ifndef ALYS_SANDBOX_LANDLOCK_H
 #define ALYS_SANDBOX_LANDLOCK_H
@@ -9,7 +10,8 @@ enum {
 	LANDLOCK_WRITE = 2,  /* what is there */
 	LANDLOCK_CHANGE = 4, /* and make, rename and remove */
 	LANDLOCK_LIST = 8,
-	LANDLOCK_ALL = 16, /* of what this kernel knows; from Linux 6.7 on TCP, from 6.12 on signals and abstract sockets to processes without */
+	LANDLOCK_ALL =
+		16, /* of what this kernel knows; from Linux 6.7 on TCP, from 6.12 on signals and abstract sockets to processes without */
 };
 
 /* Where some of it is left: below a path, or an open directory; one that is not there (NULL, -1) is passed over. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/detection: see detection.h. */
 #include "boehm/detection.h"
 
@@ -13,11 +14,11 @@
 
 #define SCANNED_MAX (1ull << 30) /* bytes of writable memory that are searched */
 #define ATTEMPTS 5               /* a heap in use changes under a check */
-#define AGREE(n, of) ((n) * 100 >= (of) * 95 && (n))
+#define AGREE(n, of) ((n)*100 >= (of)*95 && (n))
 
 struct names {
-	uint64_t arrays, arrays_sz; /* GC_arrays */
-	uint64_t gc_no;             /* GC_gc_no */
+	uint64_t arrays, arrays_sz;         /* GC_arrays */
+	uint64_t gc_no;                     /* GC_gc_no */
 	uint64_t get_gc_no, is_incremental; /* functions that tell where it is otherwise */
 };
 
@@ -284,9 +285,9 @@ static int find_by_symbol(struct finding *f, struct err *err)
 	}
 	if (rc != -ENOENT)
 		return err_set(err, -rc, "its memory cannot be read: %s", strerror(-rc));
-	return memory_read(f->m, start + f->names.arrays_sz - 8, &first, sizeof(first)) || !first ?
-		       err_set(err, ENODATA, "its collector has not started yet") :
-		       try_end_of_arrays(f, start, err);
+	return memory_read(f->m, start + f->names.arrays_sz - 8, &first, sizeof(first)) || !first
+		       ? err_set(err, ENODATA, "its collector has not started yet")
+		       : try_end_of_arrays(f, start, err);
 }
 
 static int find_by_scan(struct finding *f, struct err *err)

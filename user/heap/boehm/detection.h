@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/detection: finds the layout. In: the memory of a process and the file its collector came in. Out: a layout that
  * was checked against the memory before it is believed: headers name their own blocks, sizes are those of objects, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/freelists: see freelists.h. */
 #include "boehm/freelists.h"
 
@@ -40,7 +41,8 @@ static bool is_gcj(const struct boehm_heap *h, const uint64_t *row)
 static size_t rows_before(const struct boehm_heap *h, const uint64_t *gcj, size_t before)
 {
 	for (size_t rows = ROWS_MAX; rows >= ROWS_MIN; rows--) {
-		if (before >= rows * ROW && is_row(h, gcj - rows * ROW, HEAP_ATOMIC) && is_row(h, gcj - (rows - 1) * ROW, HEAP_NORMAL) &&
+		if (before >= rows * ROW && is_row(h, gcj - rows * ROW, HEAP_ATOMIC) &&
+		    is_row(h, gcj - (rows - 1) * ROW, HEAP_NORMAL) &&
 		    is_row(h, gcj - ROW, rows > ROWS_MIN ? ANY_KIND : HEAP_NORMAL))
 			return rows;
 	}

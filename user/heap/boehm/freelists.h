@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/freelists: where a thread's lists of free objects hang, told by their shape alone: for a collector whose variables have no
  * names. In: words that were copied, a heap. Out: which of them are heads of such lists.

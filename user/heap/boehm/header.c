@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/header: see header.h. */
 #include "boehm/header.h"
 
@@ -55,8 +56,8 @@ static size_t make_spans(const struct order *o, size_t cnt, size_t each, struct 
 	return n;
 }
 
-static void spread(const struct order *o, size_t cnt, size_t each, const struct rights_range *spans,
-		   const uint8_t *bytes, uint8_t *out)
+static void spread(const struct order *o, size_t cnt, size_t each, const struct rights_range *spans, const uint8_t *bytes,
+		   uint8_t *out)
 {
 	const struct rights_range *s = spans;
 	for (size_t i = 0; i < cnt; i++) {
@@ -113,8 +114,12 @@ static bool parse_used(struct header *out)
 bool header_parse(const uint8_t *raw, const struct index_entry *e, const struct layout *l, struct header *out)
 {
 	*out = (struct header){
-		.block = word_at(raw, 0x10), .size = word_at(raw, 0x20), .kind = raw[0x18], .flags = raw[0x19],
-		.last_reclaimed = (uint16_t)(raw[0x1a] | raw[0x1b] << 8), .raw = raw,
+		.block = word_at(raw, 0x10),
+		.size = word_at(raw, 0x20),
+		.kind = raw[0x18],
+		.flags = raw[0x19],
+		.last_reclaimed = (uint16_t)(raw[0x1a] | raw[0x1b] << 8),
+		.raw = raw,
 	};
 	if (header_is_free(out)) {
 		/* The collector names the block when it begins to use it: here is nothing, or the one before. */

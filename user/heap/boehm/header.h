@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/header: the collector's notes about one block, read many at a time and checked one by one. The
- * order of their fields has been the same since 7.6; where the marks begin has not. Not for other rooms.
+ * order of their fields has been the same since 7.6; where the marks begin has not. Not for other modules.
  *
  *   +0x10 block  +0x18 kind  +0x19 flags  +0x1a last_reclaimed (16 bits)  +0x20 size of an object
  *   +0x38 n_marks, +0x40 marks          or, without the map at +0x30, +0x30 n_marks, +0x38 marks
@@ -20,8 +21,8 @@
 #define GRANULES_OF_BLOCK 256
 
 enum { /* flags */
-	HEADER_UNMAPPED = 0x02,
-	HEADER_FREE = 0x04,
+       HEADER_UNMAPPED = 0x02,
+       HEADER_FREE = 0x04,
 };
 
 struct header {

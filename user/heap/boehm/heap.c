@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/heap: see heap.h. */
 #include "boehm/heap.h"
 
@@ -13,8 +14,8 @@
 
 #define PATIENCE_NS 2000000000ull /* for a moment without a collection */
 #define PAUSE_NS 200000
-#define WITNESSES 1024     /* blocks looked at twice */
-#define PAGES_SPREAD 8     /* a direct table of pages when the heap fills an eighth of its span */
+#define WITNESSES 1024 /* blocks looked at twice */
+#define PAGES_SPREAD 8 /* a direct table of pages when the heap fills an eighth of its span */
 #define PAGES_MIN (1u << 20)
 #define PAGES_MAX (1u << 24) /* one header may claim any size: a table of 64 MiB at most */
 
@@ -39,7 +40,7 @@ struct reading {
 	struct memory *m;
 	const struct layout *l;
 	struct boehm_heap *h;
-	uint64_t end; /* of the last block or gap taken: the next one begins behind it */
+	uint64_t end;  /* of the last block or gap taken: the next one begins behind it */
 	bool clearing; /* a block had not even the mark that all have */
 };
 
@@ -76,9 +77,16 @@ static int take_block(struct reading *r, const struct header *head, uint64_t hea
 	if (!marks)
 		return -ENOMEM;
 	*b = (struct heap_block){
-		.addr = head->block, .bytes = head->bytes, .size = head->size, .header = header, .objects = head->objects,
-		.n_marks = (uint32_t)head->n_marks, .marks = h->marks_cnt - head->objects,
-		.last_reclaimed = head->last_reclaimed, .kind = head->kind, .flags = head->flags,
+		.addr = head->block,
+		.bytes = head->bytes,
+		.size = head->size,
+		.header = header,
+		.objects = head->objects,
+		.n_marks = (uint32_t)head->n_marks,
+		.marks = h->marks_cnt - head->objects,
+		.last_reclaimed = head->last_reclaimed,
+		.kind = head->kind,
+		.flags = head->flags,
 	};
 	b->live = header_marks(head, r->l, marks);
 	return 0;
@@ -293,7 +301,11 @@ struct heap_object boehm_heap_object(const struct boehm_heap *h, size_t block, u
 {
 	const struct heap_block *b = &h->blocks[block];
 	return (struct heap_object){
-		.base = b->addr + index * b->size, .size = b->size, .block = block, .index = index, .kind = b->kind,
+		.base = b->addr + index * b->size,
+		.size = b->size,
+		.block = block,
+		.index = index,
+		.kind = b->kind,
 		.marked = h->marks[b->marks + index],
 	};
 }
@@ -321,8 +333,7 @@ static void restart(struct boehm_heap *h)
 	h->retries = retries + 1;
 }
 
-static int read_patiently(struct memory *m, const struct layout *l, uint64_t patience_ns, struct boehm_heap *out,
-			  struct err *err)
+static int read_patiently(struct memory *m, const struct layout *l, uint64_t patience_ns, struct boehm_heap *out, struct err *err)
 {
 	uint64_t began = now_ns(), start = began;
 	*out = (struct boehm_heap){ 0 };

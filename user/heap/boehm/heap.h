@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/heap: one reading of all block headers and marks of a collected heap, while its program runs.
  * In: a layout. Out: blocks by address, a mark an object: "reached by cycle gc_no". An object that was
@@ -16,22 +17,22 @@
 #include "boehm/layout.h"
 #include "boehm/memory.h"
 
-enum heap_kind { /* of objects; higher numbers are the program's own kinds */
-	HEAP_ATOMIC = 0, /* holds no pointers */
-	HEAP_NORMAL = 1,
-	HEAP_UNCOLLECTABLE = 2, /* alive until freed, always marked */
-	HEAP_ATOMIC_UNCOLLECTABLE = 3,
+enum heap_kind {                  /* of objects; higher numbers are the program's own kinds */
+		 HEAP_ATOMIC = 0, /* holds no pointers */
+		 HEAP_NORMAL = 1,
+		 HEAP_UNCOLLECTABLE = 2, /* alive until freed, always marked */
+		 HEAP_ATOMIC_UNCOLLECTABLE = 3,
 };
 
 struct heap_block { /* in use */
 	uint64_t addr;
-	uint64_t bytes;   /* of the block: 4096, or what a large object takes */
-	uint64_t size;    /* of an object, as the collector rounded it */
-	uint64_t header;  /* address of its header */
-	uint32_t objects; /* 1 = a large object or one that fills more than half a block */
-	uint32_t live;    /* of them marked */
-	size_t marks;     /* its first object's place in boehm_heap.marks */
-	uint32_t n_marks; /* as its header says, which is only about right */
+	uint64_t bytes;          /* of the block: 4096, or what a large object takes */
+	uint64_t size;           /* of an object, as the collector rounded it */
+	uint64_t header;         /* address of its header */
+	uint32_t objects;        /* 1 = a large object or one that fills more than half a block */
+	uint32_t live;           /* of them marked */
+	size_t marks;            /* its first object's place in boehm_heap.marks */
+	uint32_t n_marks;        /* as its header says, which is only about right */
 	uint16_t last_reclaimed; /* cycle after which it was swept, low 16 bits */
 	uint8_t kind, flags;
 };
@@ -44,25 +45,25 @@ struct heap_gap { /* free memory of the collector */
 struct boehm_heap {
 	struct heap_block *blocks; /* by address, not overlapping */
 	size_t blocks_cnt, blocks_cap;
-	uint8_t *marks;            /* one byte an object, 1 = marked, in the order of blocks */
+	uint8_t *marks; /* one byte an object, 1 = marked, in the order of blocks */
 	size_t marks_cnt, marks_cap;
 	struct heap_gap *gaps;
 	size_t gaps_cnt, gaps_cap;
-	uint32_t *pages;           /* page of first_page -> block + 1; NULL: too far apart, search */
+	uint32_t *pages; /* page of first_page -> block + 1; NULL: too far apart, search */
 	uint64_t first_page, pages_cnt;
-	uint64_t gc_no;            /* cycle that made the marks; 0 = none yet */
-	uint64_t heap_bytes;       /* all the collector has: blocks, free and unmapped */
-	uint64_t free_bytes;       /* in gaps, mapped */
+	uint64_t gc_no;      /* cycle that made the marks; 0 = none yet */
+	uint64_t heap_bytes; /* all the collector has: blocks, free and unmapped */
+	uint64_t free_bytes; /* in gaps, mapped */
 	uint64_t unmapped_bytes;
 	uint64_t listed_cnt, listed_bytes; /* marked as free ones of threads; see boehm_unlist */
-	uint64_t read_ns;          /* CLOCK_MONOTONIC, begin of the reading */
+	uint64_t read_ns;                  /* CLOCK_MONOTONIC, begin of the reading */
 	uint64_t took_ns;
 	uint32_t retries;
-	uint32_t bad_headers;      /* left out: did not look like headers of blocks */
-	bool torn;                 /* marks are not of one cycle */
-	uint64_t *asked;           /* not NULL: only blocks that hold these addresses (ascending) were read */
+	uint32_t bad_headers; /* left out: did not look like headers of blocks */
+	bool torn;            /* marks are not of one cycle */
+	uint64_t *asked;      /* not NULL: only blocks that hold these addresses (ascending) were read */
 	size_t asked_cnt;
-	bool unnumbered;           /* no cycle counter was found: gc_no is the latest sweep's, 16 bits */
+	bool unnumbered; /* no cycle counter was found: gc_no is the latest sweep's, 16 bits */
 };
 
 /* 0, or -ESRCH, -EPERM, -ENOMEM, -EFAULT (the index cannot be read). Then boehm_heap_free. */

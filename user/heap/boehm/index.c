@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/index: see index.h. */
 #include "boehm/index.h"
 
@@ -124,8 +125,7 @@ static void sort_entries(struct block_index *x)
 }
 
 /* Takes the list of lower tables over; top_rc: what came of reading it. */
-static int read_below(struct memory *m, struct bottoms *b, int top_rc, uint64_t all_nils,
-		      struct block_index *out)
+static int read_below(struct memory *m, struct bottoms *b, int top_rc, uint64_t all_nils, struct block_index *out)
 {
 	*out = (struct block_index){ 0 };
 	int rc = top_rc ? top_rc : read_bottoms(m, b, all_nils, out);
@@ -159,8 +159,8 @@ static size_t slots_of(const uint64_t *addrs, size_t cnt, uint32_t *slots)
 	return n;
 }
 
-static int read_slots(struct memory *m, uint64_t top_index, uint64_t all_nils,
-		      const uint32_t *slots, size_t cnt, struct bottoms *b)
+static int read_slots(struct memory *m, uint64_t top_index, uint64_t all_nils, const uint32_t *slots, size_t cnt,
+		      struct bottoms *b)
 {
 	struct rights_range ranges[FEW_SLOTS];
 	uint64_t words[FEW_SLOTS];
@@ -208,8 +208,8 @@ static bool begin_below(const struct block_index *x, const uint64_t *addrs, size
 	return false;
 }
 
-int index_read_of(struct memory *m, uint64_t top_index, uint64_t all_nils, const uint64_t *addrs,
-		  size_t cnt, struct block_index *out)
+int index_read_of(struct memory *m, uint64_t top_index, uint64_t all_nils, const uint64_t *addrs, size_t cnt,
+		  struct block_index *out)
 {
 	struct bottoms b = { 0 };
 	uint32_t slots[FEW_SLOTS];

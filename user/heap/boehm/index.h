@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/index: the collector's two-level table of blocks (picture in layout.h), read as a list: address
- * of a block, address of its header. Not for other rooms.
+ * of a block, address of its header. Not for other modules.
  */
 #ifndef ALYS_BOEHM_INDEX_H
 #define ALYS_BOEHM_INDEX_H
@@ -25,7 +26,7 @@ struct index_entry {
 	uint64_t block, header;
 };
 
-struct block_index { /* a zeroed one is empty */
+struct block_index {                 /* a zeroed one is empty */
 	struct index_entry *entries; /* by address of the block */
 	size_t entries_cnt, entries_cap;
 	uint32_t strange; /* lower tables that were not where their key belongs */
@@ -34,8 +35,8 @@ struct block_index { /* a zeroed one is empty */
 /* 0, or -EFAULT (the upper table cannot be read), -ESRCH, -EPERM, -ENOMEM, -E2BIG. */
 int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct block_index *out);
 /* Those alone that addresses may lie in: the last entry before or at each of them (ascending). */
-int index_read_of(struct memory *m, uint64_t top_index, uint64_t all_nils, const uint64_t *addrs,
-		  size_t cnt, struct block_index *out);
+int index_read_of(struct memory *m, uint64_t top_index, uint64_t all_nils, const uint64_t *addrs, size_t cnt,
+		  struct block_index *out);
 void index_free(struct block_index *x);
 
 #endif

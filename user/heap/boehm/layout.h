@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/layout: where Boehm's collector keeps its index of blocks, and how its block headers look, in
  * the build at hand.
@@ -23,24 +24,24 @@ enum layout_found {
 };
 
 enum layout_marks {
-	LAYOUT_MARK_BYTES,  /* a byte a granule of 16 bytes */
-	LAYOUT_MARK_BITS,   /* a bit a granule */
+	LAYOUT_MARK_BYTES,   /* a byte a granule of 16 bytes */
+	LAYOUT_MARK_BITS,    /* a bit a granule */
 	LAYOUT_MARK_OBJECTS, /* a byte an object */
 	LAYOUT_MARK_OBJECT_BITS,
 };
 
 struct layout {
-	uint64_t top_index; /* address in the process */
-	uint64_t all_nils;  /* the bottom index of all addresses that have none */
-	uint64_t gc_no;     /* address of the cycle counter, 0 = unknown: then the latest cycle that headers name */
+	uint64_t top_index;  /* address in the process */
+	uint64_t all_nils;   /* the bottom index of all addresses that have none */
+	uint64_t gc_no;      /* address of the cycle counter, 0 = unknown: then the latest cycle that headers name */
 	uint64_t mark_stack; /* address of its base, limit and top, which is below the base unless marking goes on; 0 = unknown */
 	uint64_t mark_state; /* address of 32 bits that are 0 unless a cycle is clearing or marking; 0 = unknown */
 	uint32_t n_marks_off, marks_off; /* in a block's header */
 	enum layout_marks marks;
-	bool incremental;   /* marks are set and cleared in steps: what is marked is an upper bound */
+	bool incremental; /* marks are set and cleared in steps: what is marked is an upper bound */
 	enum layout_found found;
-	uint32_t checked;   /* headers that agreed with this layout; 0: an empty heap, nothing to check yet */
-	char file[256];     /* of the collector, for messages */
+	uint32_t checked; /* headers that agreed with this layout; 0: an empty heap, nothing to check yet */
+	char file[256];   /* of the collector, for messages */
 };
 
 /* "bytes, found by symbol, 512 headers agreed", for people. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/memory: see memory.h. */
 #include "boehm/memory.h"
 

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/memory: the memory of another process, read only (process_vm_readv, by who has the right to): it is never stopped for it
  * and never written to. What comes back is what was there at that moment, piece by piece; nothing in it
- * is to be believed. A copy takes its place when there is one (source): boehm/copy, tests.
+ * is to be believed. A copy takes its place when there is one (source): marking/heap_copy, tests.
  */
 #ifndef ALYS_BOEHM_MEMORY_H
 #define ALYS_BOEHM_MEMORY_H
@@ -19,7 +20,7 @@ struct memory_source {
 
 struct memory {
 	uint32_t tgid;
-	uint32_t through; /* thread to read through where the first has exited, 0 = the first */
+	uint32_t through;                   /* thread to read through where the first has exited, 0 = the first */
 	const struct memory_source *source; /* NULL: the process tgid */
 	uint64_t reads, bytes;              /* cost so far: system calls, bytes asked for */
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/objects: what the objects of a heap begin with; see heap.h. */
 #include <errno.h>
 #include <stdlib.h>

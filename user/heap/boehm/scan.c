@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/scan: see scan.h. */
 #include "boehm/scan.h"
 

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/scan: recognizes the upper table of the block index in memory without a name: 2048 pointers,
  * most of them to one lower table full of zeroes, the others each to a lower table whose key belongs
- * into just that place. Not for other rooms.
+ * into just that place. Not for other modules.
  */
 #ifndef ALYS_BOEHM_SCAN_H
 #define ALYS_BOEHM_SCAN_H

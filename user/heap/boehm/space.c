@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/space: see space.h. */
 #include "boehm/space.h"
 

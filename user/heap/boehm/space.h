@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/space: what is mapped into a process, as its caller read it from /proc/PID/maps, by address. */
 #ifndef ALYS_BOEHM_SPACE_H
 #define ALYS_BOEHM_SPACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* boehm/words: see words.h. */
 #include "boehm/words.h"
 

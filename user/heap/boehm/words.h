@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * boehm/words: a copy of what a heap's objects hold, taken in few large reads, so that a frozen program
  * stands still for the copying only. Of objects that may hold pointers it has all, of the others (and of
@@ -13,8 +14,8 @@
 struct words {
 	uint8_t *bytes;
 	uint64_t bytes_cnt;
-	uint64_t *at;    /* of each block, in bytes; WORDS_NONE: pointer-free, not copied */
-	uint32_t *first; /* first four bytes of each object, in the order of the heap's marks */
+	uint64_t *at;      /* of each block, in bytes; WORDS_NONE: pointer-free, not copied */
+	uint32_t *first;   /* first four bytes of each object, in the order of the heap's marks */
 	size_t unreadable; /* runs of blocks that were gone or are not mapped: read as zero */
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collector: see collector.h. */
 #include "collector/collector.h"
 
@@ -106,7 +107,8 @@ struct elf *collector_program(const struct collector *c, int *fd, uint64_t *bias
 static int no_collector(const struct collector *c, struct err *err)
 {
 	return err_set(err, ENOENT,
-		       "process %u (%s) has no collector of Boehm's: no file mapped into it has GC_malloc among its symbols, and its own data shows no block index",
+		       "process %u (%s) has no collector of Boehm's: no file mapped into it has GC_malloc among its symbols, and "
+		       "its own data shows no block index",
 		       c->memory.tgid, c->comm);
 }
 
@@ -118,8 +120,8 @@ static int check_access(struct collector *c, struct err *err)
 			continue;
 		int rc = memory_read(&c->memory, c->space.regions[i].start, &word, sizeof(word));
 		if (rc == -EPERM)
-			return err_set(err, EACCES, "not allowed to read the memory of process %u (%s): %s",
-				       c->memory.tgid, c->comm, caps_advice());
+			return err_set(err, EACCES, "not allowed to read the memory of process %u (%s): %s", c->memory.tgid,
+				       c->comm, caps_advice());
 		return rc == -ESRCH ? err_set(err, ESRCH, "process %u (%s) has ended", c->memory.tgid, c->comm) : 0;
 	}
 	return 0;
@@ -190,16 +192,16 @@ int collector_find(struct collector *c, uint32_t tgid, struct err *err)
 
 int collector_prove(struct collector *c, struct err *err)
 {
-	struct calibration verdict = { 0 };
+	struct calibration outcome = { 0 };
 	const struct prove_file f = { c->elf, c->fd, c->dev, c->ino, &c->layout, c->bias };
-	prove_layout(&f, &verdict);
-	c->trust = verdict.verdict == VERDICT_AGREED ? COLLECTOR_PROVEN : COLLECTOR_STRUCTURAL;
-	if (verdict.verdict == VERDICT_WRONG)
+	prove_layout(&f, &outcome);
+	c->trust = outcome.outcome == CALIBRATION_AGREED ? COLLECTOR_PROVEN : COLLECTOR_STRUCTURAL;
+	if (outcome.outcome == CALIBRATION_WRONG)
 		c->trust = COLLECTOR_WRONG;
-	snprintf(c->why, sizeof(c->why), "%s", verdict.text);
+	snprintf(c->why, sizeof(c->why), "%s", outcome.text);
 	if (c->trust == COLLECTOR_WRONG)
-		return err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is not believed, %s", c->memory.tgid, c->comm,
-			       c->layout.file, c->why);
+		return err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is not believed, %s", c->memory.tgid,
+			       c->comm, c->layout.file, c->why);
 	return 0;
 }
 

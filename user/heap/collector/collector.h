@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collector: Boehm's collector in a live process: which mapped file holds it, its layout, and
  * whether that layout is to be believed. In: a process number. Out: what room boehm needs to read the
@@ -22,14 +23,14 @@ struct collector {
 	struct memory memory;
 	struct space space; /* as of collector_open or collector_refresh */
 	struct layout layout;
-	struct elf *elf;    /* the file that holds the collector */
+	struct elf *elf; /* the file that holds the collector */
 	int fd;
-	uint64_t bias;      /* address in the process less address in the file */
-	uint64_t dev, ino;  /* of the file */
+	uint64_t bias;     /* address in the process less address in the file */
+	uint64_t dev, ino; /* of the file */
 	enum collector_trust trust;
-	char why[320];      /* what the trust is founded on, or why there is no more of it: one clean sentence */
+	char why[320];            /* what the trust is founded on, or why there is no more of it: one clean sentence */
 	char comm[64], exe[4096]; /* the path as maps have it; the name is clean */
-	uint64_t start_ns;  /* of the process, CLOCK_MONOTONIC */
+	uint64_t start_ns;        /* of the process, CLOCK_MONOTONIC */
 };
 
 /*

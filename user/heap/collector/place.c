@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collector/place: see place.h. */
 #include "collector/place.h"
 
@@ -8,8 +9,15 @@
 static int take_line(void *ctx, const struct map_line *line)
 {
 	const struct space_region r = {
-		.start = line->start, .end = line->end, .offset = line->offset, .dev = line->dev, .ino = line->ino,
-		.readable = line->readable, .writable = line->writable, .exec = line->exec, .path = line->path,
+		.start = line->start,
+		.end = line->end,
+		.offset = line->offset,
+		.dev = line->dev,
+		.ino = line->ino,
+		.readable = line->readable,
+		.writable = line->writable,
+		.exec = line->exec,
+		.path = line->path,
 	};
 	return space_add(ctx, &r);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collector/place: what is mapped into a process, and where a file lies there. */
 #ifndef ALYS_COLLECTOR_PLACE_H
 #define ALYS_COLLECTOR_PLACE_H

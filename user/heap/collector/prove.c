@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collector/prove: see prove.h. */
 #include "collector/prove.h"
 
@@ -12,7 +13,7 @@
 #include "boehm/detection.h"
 #include "boehm/heap.h"
 #include "collector/place.h"
-#include "helper/guest.h"
+#include "helper/child.h"
 #include "helper/heapfill.h"
 #include "helper/helper.h"
 
@@ -127,7 +128,7 @@ static int run(struct proving *p, struct err *err)
 {
 	int rc = helper_refuses(p->file->fd, elf_is_program(p->file->elf), err);
 	if (!rc)
-		rc = helper_start(&p->helper, GUEST_HEAP, p->file->fd, err);
+		rc = helper_start(&p->helper, CHILD_HEAP, p->file->fd, err);
 	if (!rc)
 		rc = helper_await(&p->helper, err);
 	if (!rc)
@@ -139,7 +140,7 @@ static void judge(const struct proving *p, int rc, const struct err *err, struct
 {
 	struct buf why = { 0 };
 	text_clean(&why, err->text, 240);
-	out->verdict = !rc ? VERDICT_AGREED : rc == -EILSEQ ? VERDICT_WRONG : VERDICT_UNPROVEN;
+	out->outcome = !rc ? CALIBRATION_AGREED : rc == -EILSEQ ? CALIBRATION_WRONG : CALIBRATION_UNPROVEN;
 	if (!rc)
 		snprintf(out->text, sizeof(out->text), "proven: %zu objects in a helper process read as the library answers",
 			 p->agreed);
@@ -150,7 +151,7 @@ static void judge(const struct proving *p, int rc, const struct err *err, struct
 
 struct proof {
 	uint64_t dev, ino;
-	struct calibration verdict;
+	struct calibration outcome;
 };
 
 static struct {
@@ -164,7 +165,7 @@ void prove_layout(const struct prove_file *f, struct calibration *out)
 	struct err err = { 0 };
 	for (size_t i = 0; i < known.proofs_cnt; i++) {
 		if (known.proofs[i].dev == f->dev && known.proofs[i].ino == f->ino) {
-			*out = known.proofs[i].verdict;
+			*out = known.proofs[i].outcome;
 			return;
 		}
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collector/prove: is a collector's layout right? A helper of ours (heapfill.h) maps the same library,
  * fills a heap and says what the library answers about its objects; our reading of the helper's memory

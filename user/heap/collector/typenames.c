@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collector/typenames: what a process' types are called, as far as its program or a file says; see collector.h. */
 #include <errno.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collector/variables: see variables.h. */
 #include "collector/variables.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collector/variables: where a collector keeps its own variables, and its code. They are no roots of the program: its lists of free
  * objects would all seem alive. In: a collector as found in a process. Out: ranges of that process' memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapgraph/accounts: blocks by size class, and those that few objects keep; see census.h. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapgraph/census: see census.h. */
 #include "heapgraph/census.h"
 
@@ -94,8 +95,8 @@ static int by_bytes(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-int census_take(const struct boehm_heap *h, const uint64_t *words, const struct types *t, bool without_types,
-		struct census *out, struct err *err)
+int census_take(const struct boehm_heap *h, const uint64_t *words, const struct types *t, bool without_types, struct census *out,
+		struct err *err)
 {
 	*out = (struct census){ .ids = calloc(h->marks_cnt + 1, sizeof(*out->ids)) };
 	struct taking k = { .h = h, .words = words, .without_types = without_types, .out = out };

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/census: what the marked objects of a heap are: Crystal's type ids where objects have them, told
  * from buffers, which have none. In: a heap and the first words of its objects (boehm_unlist), what is known of
  * types. Out: a type an object, and sums.
  *
- * An id is believed in objects of its class' shape (boehm/shapes). A String says its own length, which must fit.
+ * An id is believed in objects of its class' shape (heapgraph/shapes). A String says its own length, which must fit.
  */
 #ifndef ALYS_HEAPGRAPH_CENSUS_H
 #define ALYS_HEAPGRAPH_CENSUS_H
@@ -23,19 +24,19 @@ struct census_type {
 };
 
 struct census {
-	uint32_t *ids;  /* in the order of boehm_heap.marks */
+	uint32_t *ids;             /* in the order of boehm_heap.marks */
 	struct census_type *types; /* most bytes first; with those of CENSUS_ */
 	size_t types_cnt, types_cap;
-	uint64_t cnt, bytes; /* of all that is marked */
-	uint64_t doubted;    /* objects that begin with an id but have not its shape: counted as buffers */
+	uint64_t cnt, bytes;               /* of all that is marked */
+	uint64_t doubted;                  /* objects that begin with an id but have not its shape: counted as buffers */
 	uint64_t doubtful, doubtful_bytes; /* that have, and may be buffers all the same: shapes_doubtful */
 };
 
 /*
  * without_types: the program is not Crystal's, no first word means anything. 0 or -ENOMEM. Then census_free.
  */
-int census_take(const struct boehm_heap *h, const uint64_t *words, const struct types *t, bool without_types,
-		struct census *out, struct err *err);
+int census_take(const struct boehm_heap *h, const uint64_t *words, const struct types *t, bool without_types, struct census *out,
+		struct err *err);
 void census_free(struct census *c);
 
 /* One row of the heap's accounts: all blocks for objects of one size and kind. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapgraph/fields: see fields.h. DWARF 2 to 5, only DW_TAG_structure_type and its members are kept. */
 #include "heapgraph/fields.h"
 
@@ -16,7 +17,7 @@
 #define AT_DATA_MEMBER_LOCATION 0x38
 #define FORM_IMPLICIT_CONST 0x21
 
-#define CODES_MAX 65536	       /* abbreviations of one unit; compilers make some dozens */
+#define CODES_MAX 65536        /* abbreviations of one unit; compilers make some dozens */
 #define FIELDS_MAX (16u << 20) /* of all classes together */
 #define DEPTH_MAX 256
 
@@ -29,7 +30,7 @@ struct abbrev {
 struct unit {
 	struct cursor at; /* entries of the unit */
 	uint16_t version;
-	bool wide;	  /* 64-bit offsets */
+	bool wide; /* 64-bit offsets */
 	uint8_t address_sz;
 };
 
@@ -87,22 +88,34 @@ static void skip(struct cursor *c, uint64_t n)
 static unsigned int form_size(const struct unit *u, uint64_t form)
 {
 	switch (form) {
-	case 0x0b: case 0x0c: case 0x11: case 0x25: case 0x29: /* data1 flag ref1 strx1 addrx1 */
-		return 1;
-	case 0x05: case 0x12: case 0x26: case 0x2a: /* data2 ref2 strx2 addrx2 */
-		return 2;
-	case 0x27: case 0x2b: /* strx3 addrx3 */
-		return 3;
-	case 0x06: case 0x13: case 0x28: case 0x2c: case 0x1c: /* data4 ref4 strx4 addrx4 ref_sup4 */
-		return 4;
-	case 0x07: case 0x14: case 0x20: case 0x24: /* data8 ref8 ref_sig8 ref_sup8 */
-		return 8;
-	case 0x01: /* addr */
-		return u->address_sz;
-	case 0x10: /* ref_addr: an address before version 3 */
-		return u->version < 3 ? u->address_sz : u->wide ? 8 : 4;
-	case 0x0e: case 0x17: case 0x1d: case 0x1f: case 0x1f20: case 0x1f21: /* strp sec_offset strp_sup line_strp, dwz's */
-		return u->wide ? 8 : 4;
+	case 0x0b:
+	case 0x0c:
+	case 0x11:
+	case 0x25:
+	case 0x29: /* data1 flag ref1 strx1 addrx1 */ return 1;
+	case 0x05:
+	case 0x12:
+	case 0x26:
+	case 0x2a: /* data2 ref2 strx2 addrx2 */ return 2;
+	case 0x27:
+	case 0x2b: /* strx3 addrx3 */ return 3;
+	case 0x06:
+	case 0x13:
+	case 0x28:
+	case 0x2c:
+	case 0x1c: /* data4 ref4 strx4 addrx4 ref_sup4 */ return 4;
+	case 0x07:
+	case 0x14:
+	case 0x20:
+	case 0x24: /* data8 ref8 ref_sig8 ref_sup8 */ return 8;
+	case 0x01: /* addr */ return u->address_sz;
+	case 0x10: /* ref_addr: an address before version 3 */ return u->version < 3 ? u->address_sz : u->wide ? 8 : 4;
+	case 0x0e:
+	case 0x17:
+	case 0x1d:
+	case 0x1f:
+	case 0x1f20:
+	case 0x1f21: /* strp sec_offset strp_sup line_strp, dwz's */ return u->wide ? 8 : 4;
 	}
 	return 0;
 }
@@ -122,28 +135,21 @@ static uint64_t form_value(struct reading *r, struct cursor *c, const struct uni
 		return v;
 	}
 	switch (form) {
-	case 0x08:
-		*text = text_inline(c);
-		return 0;
-	case 0x0d: case 0x0f: case 0x15: case 0x1a: case 0x1b: case 0x22: case 0x23: /* [su]data ref_udata strx addrx ... */
-		return cursor_varint(c);
-	case 0x19: /* flag_present */
-		return 1;
-	case 0x0a:
-		skip(c, cursor_u8(c));
-		return 0;
-	case 0x03:
-		skip(c, cursor_le(c, 2));
-		return 0;
-	case 0x04:
-		skip(c, cursor_le(c, 4));
-		return 0;
-	case 0x09: case 0x18:
-		skip(c, cursor_varint(c));
-		return 0;
-	case 0x1e: /* data16 */
-		skip(c, 16);
-		return 0;
+	case 0x08: *text = text_inline(c); return 0;
+	case 0x0d:
+	case 0x0f:
+	case 0x15:
+	case 0x1a:
+	case 0x1b:
+	case 0x22:
+	case 0x23: /* [su]data ref_udata strx addrx ... */ return cursor_varint(c);
+	case 0x19: /* flag_present */ return 1;
+	case 0x0a: skip(c, cursor_u8(c)); return 0;
+	case 0x03: skip(c, cursor_le(c, 2)); return 0;
+	case 0x04: skip(c, cursor_le(c, 4)); return 0;
+	case 0x09:
+	case 0x18: skip(c, cursor_varint(c)); return 0;
+	case 0x1e: /* data16 */ skip(c, 16); return 0;
 	}
 	c->bad = true;
 	return 0;

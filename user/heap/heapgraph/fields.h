@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/fields: which field of a class lies where, from the structures in a program's own DWARF
  * (Crystal: a build with --debug). In: an opened ELF file. Out: names, offsets, sizes of instances.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/graph: see graph.h.
  *
@@ -95,8 +96,8 @@ static bool looks_free(const struct scan *s, const struct heap_object *o)
 		if (words[i])
 			return false;
 	}
-	return !words[0] || (boehm_heap_find(s->h, words[0], &next) && next.base == words[0] && next.kind == o->kind &&
-			     next.size == o->size);
+	return !words[0] ||
+	       (boehm_heap_find(s->h, words[0], &next) && next.base == words[0] && next.kind == o->kind && next.size == o->size);
 }
 
 static int scan_uncollectable(struct scan *s)
@@ -179,7 +180,10 @@ static int number_objects(struct scan *s, uint32_t **queued, const struct graph_
 			struct heap_object o = boehm_heap_object(s->h, b, k);
 			(*queued)[g->objects_cnt] = s->number[mark] - 1;
 			g->objects[g->objects_cnt++] = (struct graph_object){
-				.addr = o.base, .size = o.size, .kind = o.kind, .marked = o.marked,
+				.addr = o.base,
+				.size = o.size,
+				.kind = o.kind,
+				.marked = o.marked,
 				.type = t ? t->type_of(t->ctx, s->w->first[mark], o.size, o.kind) : 0,
 			};
 			s->number[mark] = (uint32_t)g->objects_cnt;
@@ -222,8 +226,8 @@ static int scan_all(struct scan *s, enum graph_live live)
 	return rc;
 }
 
-int graph_scan(struct graph *g, const struct boehm_heap *h, const struct words *w, const struct roots *r,
-	       enum graph_live live, const struct graph_typing *typing)
+int graph_scan(struct graph *g, const struct boehm_heap *h, const struct words *w, const struct roots *r, enum graph_live live,
+	       const struct graph_typing *typing)
 {
 	struct scan s = { .g = g, .h = h, .w = w, .r = r };
 	uint32_t *queued = NULL;

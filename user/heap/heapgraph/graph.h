@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/graph: the objects of a collected heap and who holds whom. In: a reading of the heap, a copy of
  * its words and of the roots (or, from a dump, the objects and edges themselves). Out: live objects by
@@ -21,23 +22,23 @@ enum graph_live { GRAPH_REACHED, GRAPH_MARKED };
 
 struct graph_object {
 	uint64_t addr, size; /* size: of the collector's cell, at least what was asked for */
-	uint64_t asked;	     /* bytes asked for, 0 = not known */
-	uint32_t type;	     /* 0 = raw memory */
-	uint32_t owner;	     /* raw memory that one typed object alone holds: that object; else GRAPH_NONE */
-	uint32_t site;	     /* of its allocation, 0 = not known; for who fills it */
-	uint8_t kind;	     /* enum heap_kind */
-	bool marked;	     /* by the collector's last cycle */
+	uint64_t asked;      /* bytes asked for, 0 = not known */
+	uint32_t type;       /* 0 = raw memory */
+	uint32_t owner;      /* raw memory that one typed object alone holds: that object; else GRAPH_NONE */
+	uint32_t site;       /* of its allocation, 0 = not known; for who fills it */
+	uint8_t kind;        /* enum heap_kind */
+	bool marked;         /* by the collector's last cycle */
 };
 
 struct graph_edge {
 	uint32_t other; /* object */
-	uint32_t word;	/* of the holder, from its begin */
+	uint32_t word;  /* of the holder, from its begin */
 };
 
 struct graph_root {
 	enum root_kind kind;
-	uint32_t tid;	/* of a thread, else 0 */
-	uint64_t addr;	/* where the word is; registers: which */
+	uint32_t tid;   /* of a thread, else 0 */
+	uint64_t addr;  /* where the word is; registers: which */
 	uint64_t range; /* where its stack or variables begin */
 	uint32_t to;
 };
@@ -46,7 +47,7 @@ struct graph {
 	struct graph_object *objects; /* by address */
 	size_t objects_cnt, objects_cap;
 	uint64_t *out_first, *in_first; /* objects_cnt + 1 places */
-	struct graph_edge *out, *in;	/* out: by word; in: by holder and word */
+	struct graph_edge *out, *in;    /* out: by word; in: by holder and word */
 	uint64_t edges_cnt;
 	struct graph_root *roots;
 	size_t roots_cnt, roots_cap;
@@ -60,8 +61,8 @@ struct graph_typing {
 };
 
 /* 0, -ENOMEM, or -EFBIG: more than 4 G objects. */
-int graph_scan(struct graph *g, const struct boehm_heap *h, const struct words *w, const struct roots *r,
-	       enum graph_live live, const struct graph_typing *typing);
+int graph_scan(struct graph *g, const struct boehm_heap *h, const struct words *w, const struct roots *r, enum graph_live live,
+	       const struct graph_typing *typing);
 /*
  * For who filled objects, out_first, out, edges_cnt and roots itself: checks the numbers, makes the other
  * direction and owners. -EBADMSG when they do not fit together.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapgraph/parts: see parts.h. */
 #include "heapgraph/parts.h"
 
@@ -47,9 +48,9 @@ static int turn_full(struct writing *w, enum part kind)
 static int put_facts(struct writing *w, const struct parts_facts *f)
 {
 	const struct graph *g = w->p->graph;
-	const uint64_t numbers[] = { VERSION,	      f->tgid, f->start_ns,	  f->read_ns, f->gc_no,	      f->frozen_ns,
-				     f->unreadable,   f->live, f->unknown_stacks, f->torn,    g->objects_cnt, g->edges_cnt,
-				     g->roots_cnt };
+	const uint64_t numbers[] = { VERSION,        f->tgid,       f->start_ns, f->read_ns,        f->gc_no,
+				     f->frozen_ns,   f->unreadable, f->live,     f->unknown_stacks, f->torn,
+				     g->objects_cnt, g->edges_cnt,  g->roots_cnt };
 	int rc = turn(w, PART_FACTS);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		buf_varint(&w->part, numbers[i]);
@@ -145,8 +146,8 @@ static int put_roots(struct writing *w)
 	return rc;
 }
 
-int parts_encode(const struct picture *p, const struct parts_facts *facts,
-		 int (*put)(void *ctx, const struct buf *part), void *ctx)
+int parts_encode(const struct picture *p, const struct parts_facts *facts, int (*put)(void *ctx, const struct buf *part),
+		 void *ctx)
 {
 	struct writing w = { .p = p, .put = put, .ctx = ctx };
 	int rc = put_facts(&w, facts);
@@ -328,7 +329,7 @@ static int take_root(struct parts_reader *r, struct cursor *c)
 
 int parts_take(struct parts_reader *r, const void *bytes, size_t n)
 {
-	static int (*const takers[])(struct parts_reader *r, struct cursor *c) = {
+	static int (*const takers[])(struct parts_reader * r, struct cursor * c) = {
 		[PART_FACTS] = take_facts, [PART_TYPES] = take_type, [PART_OBJECTS] = take_object,
 		[PART_EDGES] = take_edges, [PART_ROOTS] = take_root,
 	};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/parts: a graph with its names as runs of bytes for a file, and back. The file may be anybody's:
  * numbers are checked, nothing is made larger than the bytes that ask for it allow. Knows no files.
@@ -30,8 +31,8 @@ struct parts_facts {
 };
 
 /* Hands over part by part, each below 512 KiB; 0, -ENOMEM, or what put returned. counts in facts are filled in. */
-int parts_encode(const struct picture *p, const struct parts_facts *facts,
-		 int (*put)(void *ctx, const struct buf *part), void *ctx);
+int parts_encode(const struct picture *p, const struct parts_facts *facts, int (*put)(void *ctx, const struct buf *part),
+		 void *ctx);
 
 struct parts_reader { /* zeroed but for the first four */
 	struct graph *graph;
@@ -44,8 +45,8 @@ struct parts_reader { /* zeroed but for the first four */
 	size_t root_names_cnt, root_names_cap;
 	void **kept; /* parts that texts are borrowed from: parts_reader_free when graph and names are done with */
 	size_t kept_cnt, kept_cap;
-	uint64_t end;      /* of the last object */
-	uint64_t holder;   /* of the last edge */
+	uint64_t end;    /* of the last object */
+	uint64_t holder; /* of the last edge */
 	uint64_t word, used;
 	size_t edges_cap;
 };

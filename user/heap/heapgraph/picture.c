@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/picture: see picture.h. Levels count from the objects asked for: an edge to one of them is of
  * level 0, whatever the order in which edges are written (depth first, as MemProf's example has them).
@@ -24,10 +25,10 @@ struct drawing {
 	enum style style;
 	uint32_t *targets;
 	size_t targets_cnt;
-	uint32_t *level; /* GRAPH_NONE: not reached within the levels */
-	bool *opened;	 /* its in-edges were written */
+	uint32_t *level;  /* GRAPH_NONE: not reached within the levels */
+	bool *opened;     /* its in-edges were written */
 	struct map roots; /* those written -> their numbers */
-	size_t written;	 /* members of the JSON list being written */
+	size_t written;   /* members of the JSON list being written */
 };
 
 bool picture_asks(const struct picture *p, uint32_t object)
@@ -98,8 +99,8 @@ static void put_node(struct drawing *d, uint32_t object)
 		buf_addf(d->out, "%s{\"address\":\"0x%" PRIx64 "\",\"type\":", d->written++ ? "," : "", o->addr);
 	if (d->style == JSON) {
 		text_json(d->out, buf_str(&name));
-		buf_addf(d->out, ",\"class\":%u,\"bytes\":%" PRIu64 ",\"kind\":%u,\"target\":%s}", o->type,
-			 o->asked ?: o->size, o->kind, picture_asks(d->p, object) ? "true" : "false");
+		buf_addf(d->out, ",\"class\":%u,\"bytes\":%" PRIu64 ",\"kind\":%u,\"target\":%s}", o->type, o->asked ?: o->size,
+			 o->kind, picture_asks(d->p, object) ? "true" : "false");
 	} else {
 		quoted(d, buf_str(&name));
 		buf_adds(d->out, d->style == MERMAID ? "\"]" : "\"];\n");
@@ -244,7 +245,8 @@ static void put_root(struct drawing *d, const struct graph_root *r)
 	} else {
 		buf_addf(d->out, "  root%" PRIu64 " [shape=box, label=\"", *number);
 		quoted(d, buf_str(&name));
-		buf_addf(d->out, "\"];\n  root%" PRIu64 " -> \"0x%" PRIx64 "\"%s;\n", *number, to, guess ? " [style=dashed]" : "");
+		buf_addf(d->out, "\"];\n  root%" PRIu64 " -> \"0x%" PRIx64 "\"%s;\n", *number, to,
+			 guess ? " [style=dashed]" : "");
 	}
 	buf_free(&name);
 }

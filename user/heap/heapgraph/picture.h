@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/picture: what is asked of a heap's graph, as text: who holds objects of a type (mermaid, as
  * MemProf draws it, dot or JSON), how many objects of each type there are and how much they lead to. In:
@@ -21,8 +22,8 @@ struct picture {
 	const char *type;
 	uint32_t object; /* or this one alone; GRAPH_NONE: by type */
 	uint32_t levels; /* of indirection shown, 0 = all */
-	uint32_t limit;	 /* objects of the type shown, 0 = all */
-	bool paths;	 /* the shortest ways from roots as well */
+	uint32_t limit;  /* objects of the type shown, 0 = all */
+	bool paths;      /* the shortest ways from roots as well */
 	/* What a root is, for people: "global Foo::BAR in /usr/bin/x"; cleaned. */
 	void (*root_name)(void *ctx, const struct graph_root *root, struct buf *out);
 	void *ctx;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapgraph/shapes: see shapes.h. */
 #include "heapgraph/shapes.h"
 

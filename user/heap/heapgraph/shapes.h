@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/shapes: which numbers in front of a heap's objects are type ids. In: what is known of types, and of each live
  * object its first number, size and kind. Out: the size and kind that the instances of each class have.

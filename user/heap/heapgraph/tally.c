@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapgraph/tally: counts and sizes by type; see picture.h. */
 #include <errno.h>
 #include <inttypes.h>

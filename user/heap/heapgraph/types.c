@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapgraph/types: see types.h. */
 #include "heapgraph/types.h"
 
@@ -179,7 +180,8 @@ int types_parse(struct types *t, const void *text, size_t n, const char *file, s
 	}
 	if (!lines)
 		return err_set(err, EBADMSG,
-			       "%s has no line such as \"{171 - 171}: Foo\": make it with `CRYSTAL_DUMP_TYPE_ID=1 crystal build PROGRAM > FILE`",
+			       "%s has no line such as \"{171 - 171}: Foo\": make it with `CRYSTAL_DUMP_TYPE_ID=1 crystal build "
+			       "PROGRAM > FILE`",
 			       file);
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapgraph/types: Crystal's type ids and their names, and how each name is known. The compiler numbers the
  * types of a program; every instance of a class has the number in its first four bytes.
@@ -28,11 +29,11 @@ static inline bool types_cells_alike(uint64_t a, uint64_t b)
 }
 
 enum type_known { /* a later one takes the place of an earlier one */
-	TYPE_UNKNOWN,
-	TYPE_LEARNED,       /* most objects with this id came from that type's `new` */
-	TYPE_FROM_SYMBOLS,  /* `Foo:type_id` in the program's symbol table */
-	TYPE_FROM_COMPILER, /* the compiler's own list */
-	TYPE_ALWAYS,        /* the same in all programs */
+		  TYPE_UNKNOWN,
+		  TYPE_LEARNED,       /* most objects with this id came from that type's `new` */
+		  TYPE_FROM_SYMBOLS,  /* `Foo:type_id` in the program's symbol table */
+		  TYPE_FROM_COMPILER, /* the compiler's own list */
+		  TYPE_ALWAYS,        /* the same in all programs */
 };
 
 struct type_name {
@@ -45,7 +46,7 @@ struct type_name {
 struct types {
 	struct type_name *names;
 	size_t names_cnt, names_cap;
-	struct map by_id; /* place in names */
+	struct map by_id;       /* place in names */
 	uint32_t reference_max; /* ids above it are of no objects on the heap; 0 = unknown */
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapview/blocks: see blocks.h. */
 #include "heapview/blocks.h"
 

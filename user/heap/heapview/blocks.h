@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapview/blocks: which blocks a trace says are still there, and where they were allocated. In: a .alys
  * file. Out: address -> stack and size, with the trace's catalog for the names.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapview/dumpfile: see dumpfile.h. Written as a recording of one moment: one process, an event for each
  * live object. Its stack is the site's where that is known; where it is not, or does not name the type
@@ -223,11 +224,14 @@ static void write_head(struct dump *d, const char *words)
 	write_meta(d, "pids", "%u", o->tgid);
 	write_meta(d, "command", "%s", words);
 	write_meta(d, "dump", "%s", buf_str(&said));
-	note(d, trace_write_proc(d->w, &(struct proc){ .id = d->proc, .tgid = o->tgid, .start_ns = o->start_ns,
-						       .comm = o->comm, .exe = o->exe }));
+	note(d, trace_write_proc(
+			d->w, &(struct proc){
+				      .id = d->proc, .tgid = o->tgid, .start_ns = o->start_ns, .comm = o->comm, .exe = o->exe }));
 	note(d, trace_write_module(d->w, &(struct module){ .id = d->module, .path = "[types]" }));
-	note(d, trace_write_mapping(d->w, &(struct mapping){ .id = d->map, .proc = d->proc, .module = d->module,
-							     .start = 0, .end = 1u << 31, .bias = 0 }));
+	note(d,
+	     trace_write_mapping(
+		     d->w, &(struct mapping){
+				   .id = d->map, .proc = d->proc, .module = d->module, .start = 0, .end = 1u << 31, .bias = 0 }));
 	write_name(d, ALLOCATOR_PC, "GC_malloc");
 	const struct count counts[] = {
 		{ "heap-objects", "live objects found in the heap", COUNT_HIT, o->graph.objects_cnt },
@@ -267,12 +271,21 @@ int dumpfile_write(struct objects *o, const struct blocks *sites, const char *wo
 	choose_ids(&d);
 	write_head(&d, words);
 	write_objects(&d);
-	struct picture p = { .graph = &o->graph, .types = &o->types, .fields = &o->fields,
-			     .root_name = objects_root_name, .ctx = o };
+	struct picture p = {
+		.graph = &o->graph, .types = &o->types, .fields = &o->fields, .root_name = objects_root_name, .ctx = o
+	};
 	struct parts_facts facts = {
-		.tgid = o->tgid, .start_ns = o->start_ns, .read_ns = o->read_ns, .gc_no = o->gc_no,
-		.frozen_ns = o->frozen_ns, .unreadable = o->unreadable, .live = o->live,
-		.unknown_stacks = o->unknown_stacks, .torn = o->torn, .comm = o->comm, .exe = o->exe,
+		.tgid = o->tgid,
+		.start_ns = o->start_ns,
+		.read_ns = o->read_ns,
+		.gc_no = o->gc_no,
+		.frozen_ns = o->frozen_ns,
+		.unreadable = o->unreadable,
+		.live = o->live,
+		.unknown_stacks = o->unknown_stacks,
+		.torn = o->torn,
+		.comm = o->comm,
+		.exe = o->exe,
 	};
 	if (!d.rc)
 		note(&d, parts_encode(&p, &facts, put_part, d.w));
@@ -326,8 +339,9 @@ int dumpfile_read(struct objects *o, const char *path, struct err *err)
 	rc = r ? types_begin(&o->types) : -ENOMEM;
 	o->parts = r;
 	if (r)
-		*r = (struct parts_reader){ .graph = &o->graph, .types = &o->types, .fields = &o->fields,
-					    .max_bytes = objects_memory() };
+		*r = (struct parts_reader){
+			.graph = &o->graph, .types = &o->types, .fields = &o->fields, .max_bytes = objects_memory()
+		};
 	if (!rc)
 		rc = trace_each_part(replay.trace, take_part, r, err);
 	if (!rc)

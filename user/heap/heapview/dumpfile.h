@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapview/dumpfile: the objects of a heap in a .alys file: what there is, of which type, who holds whom,
  * allocated where. To all other verbs it is a recording of one moment, in which each live object was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapview: the heap of a running process, read from outside: census, graph, dump. Each returns the exit status. */
 #ifndef ALYS_HEAPVIEW_H
 #define ALYS_HEAPVIEW_H
@@ -11,9 +12,9 @@
 
 struct census_options {
 	struct report_options report; /* pid, format, order, what is hidden */
-	const char *type_ids; /* file of the compiler's list, NULL = none */
-	const char *learn;    /* a trace of the process: names of types from its call stacks; NULL = none */
-	double gc_wait;       /* seconds to wait for a collection */
+	const char *type_ids;         /* file of the compiler's list, NULL = none */
+	const char *learn;            /* a trace of the process: names of types from its call stacks; NULL = none */
+	double gc_wait;               /* seconds to wait for a collection */
 	bool heap, counts;
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapview/objects: see objects.h. A process' heap: found, copied (perhaps frozen), made into a graph. */
 #include "heapview/objects.h"
 
@@ -16,8 +17,8 @@
 #include "base/vec.h"
 #include "collector/place.h"
 #include "collector/variables.h"
-#include "heapview/learn.h"
 #include "heapview/threads.h"
+#include "heapview/typed_sites.h"
 #include "heapview/typing.h"
 
 struct copy {
@@ -44,11 +45,15 @@ uint64_t objects_memory(void)
 static int too_big(uint32_t tgid, int rc, struct err *err)
 {
 	if (rc == -EFBIG)
-		return err_set(err, EFBIG, "the heap of process %u does not fit into half of the free memory: use `alys-bpf census`, which copies nothing",
+		return err_set(err, EFBIG,
+			       "the heap of process %u does not fit into half of the free memory: use `alys-bpf census`, which "
+			       "copies nothing",
 			       tgid);
 	if (rc == -ETIMEDOUT)
-		return err_set(err, ETIMEDOUT, "process %u stood still for %.1f s and its heap is not copied yet: it goes on; go without --freeze",
-			       tgid, FREEZE_MAX_NS / 1e9);
+		return err_set(
+			err, ETIMEDOUT,
+			"process %u stood still for %.1f s and its heap is not copied yet: it goes on; go without --freeze", tgid,
+			FREEZE_MAX_NS / 1e9);
 	if (rc == -ESRCH)
 		return err_set(err, ESRCH, "process %u has ended while its heap was read", tgid);
 	return err_set(err, -rc, "cannot read the heap of process %u: %s", tgid, strerror(-rc));
@@ -109,7 +114,8 @@ static int check_time(struct collector *g, struct err *err)
 		ns += words_traced(h.blocks[i].kind) ? h.blocks[i].bytes : h.blocks[i].bytes / 4; /* 1 GB a second */
 	boehm_heap_free(&h);
 	if (ns > FREEZE_MAX_NS / 4 * 3)
-		return err_set(err, EFBIG, "process %u would stand still for about %.1f s, more than --freeze may take: go without it",
+		return err_set(err, EFBIG,
+			       "process %u would stand still for about %.1f s, more than --freeze may take: go without it",
 			       g->memory.tgid, (double)ns / 1e9);
 	return 0;
 }
@@ -339,7 +345,8 @@ void objects_describe(const struct objects *o, struct buf *out)
 	if (o->unknown_stacks)
 		buf_addf(out, "; %u of its threads ran just then: of their stacks all was taken", o->unknown_stacks);
 	if (o->nameless && o->live != GRAPH_MARKED)
-		buf_adds(out, "; its collector's variables have no names: a few free objects that only they hold may be among these");
+		buf_adds(out,
+			 "; its collector's variables have no names: a few free objects that only they hold may be among these");
 	if (o->torn && o->live == GRAPH_MARKED)
 		buf_adds(out, "; a collection went on, so the marks are of two");
 	if (o->unreadable)
@@ -354,7 +361,9 @@ static int no_type(const struct objects *o, const char *name, struct err *err)
 	if (near.len)
 		err_set(err, ENOENT, "no type %s in process %u; nearest: %s", buf_str(&asked), o->tgid, buf_str(&near));
 	else
-		err_set(err, ENOENT, "no type %s in process %u: names come from --type-ids FILE (made by CRYSTAL_DUMP_TYPE_ID=1 crystal build ...) or --learn TRACE",
+		err_set(err, ENOENT,
+			"no type %s in process %u: names come from --type-ids FILE (made by CRYSTAL_DUMP_TYPE_ID=1 crystal build "
+			"...) or --learn TRACE",
 			buf_str(&asked), o->tgid);
 	buf_free(&near);
 	buf_free(&asked);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapview/objects: the objects of a garbage-collected heap, their types and who holds whom: of a live
  * process, or of a dump of one. In: a process number or a file. Out: a graph with names. Attaches no
@@ -22,15 +23,15 @@ struct objects {
 	uint32_t tgid;
 	char comm[64];
 	char exe[4096];
-	uint64_t start_ns;   /* of the process, CLOCK_MONOTONIC */
-	uint64_t read_ns;    /* when it was read */
+	uint64_t start_ns; /* of the process, CLOCK_MONOTONIC */
+	uint64_t read_ns;  /* when it was read */
 	uint64_t gc_no;
 	uint64_t frozen_ns;  /* how long the process stood still for it; 0 = it ran */
 	uint64_t unreadable; /* parts of the heap and of roots that were gone */
-	uint32_t live;	     /* enum graph_live */
+	uint32_t live;       /* enum graph_live */
 	uint32_t unknown_stacks;
 	bool nameless; /* the collector's variables have no names: some of them count as roots. Not in dumps */
-	bool torn;	     /* of a heap that was being collected */
+	bool torn;     /* of a heap that was being collected */
 
 	/* Where names are borrowed from. */
 	struct elf *program, *with_fields;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapview/pins: see pins.h. */
 #include "heapview/pins.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 
 #include "heapgraph/census.h"
-#include "heapview/census.h"
+#include "heapview/census_verb.h"
 
 struct joining {
 	const struct boehm_heap *heap;
@@ -29,8 +30,10 @@ static int join(void *ctx, const struct event *e)
 static int begin(struct joining *j, const struct boehm_heap *h, size_t *blocks)
 {
 	uint32_t *list;
-	*j = (struct joining){ .heap = h, .pinned = calloc(h->blocks_cnt + 1, 1),
-			       .known = calloc(h->blocks_cnt + 1, sizeof(*j->known)), .out = heap_new() };
+	*j = (struct joining){ .heap = h,
+			       .pinned = calloc(h->blocks_cnt + 1, 1),
+			       .known = calloc(h->blocks_cnt + 1, sizeof(*j->known)),
+			       .out = heap_new() };
 	*blocks = accounts_pinned(h, CENSUS_PINNED_SHARE, &list);
 	for (size_t i = 0; j->pinned && i < *blocks; i++)
 		j->pinned[list[i]] = true;
@@ -61,7 +64,8 @@ static int put_heading(const struct joining *j, size_t blocks, const struct repo
 	if (!is_for_reading(o))
 		return 0;
 	int n = snprintf(line, sizeof(line),
-			 "\nWhose objects keep %zu blocks of which at most a tenth is live (objects recorded here are in %zu of them):\n\n",
+			 "\nWhose objects keep %zu blocks of which at most a tenth is live (objects recorded here are in %zu of "
+			 "them):\n\n",
 			 blocks, known);
 	return out->write(out->ctx, line, (size_t)n);
 }
@@ -89,8 +93,8 @@ static int write_sites(const struct joining *j, const struct report_input *of, c
 	return rc;
 }
 
-int pins_write(const struct heap *recorded, const struct report_input *in, const struct report_options *o,
-	       struct sink_out *out, struct err *err)
+int pins_write(const struct heap *recorded, const struct report_input *in, const struct report_options *o, struct sink_out *out,
+	       struct err *err)
 {
 	const struct census_options accounts = { .report = *o, .heap = true };
 	struct boehm_heap h;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapview/reader: see reader.h. */
 #include "heapview/reader.h"
 

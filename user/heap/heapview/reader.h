@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapview/reader: a verb that reads the heap of one process does so without any right: it becomes two, of which one keeps
  * the right to look into that process and hands out what a heap's reader wants (broker, broker/grants), and the

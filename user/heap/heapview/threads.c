@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapview/threads: see threads.h. */
 #include "heapview/threads.h"
 
@@ -25,7 +26,9 @@ static int take_thread(struct threads *t, const struct rights_thread *from)
 	struct root_thread *to = VEC_PUSH(t, list);
 	if (!to || from->registers_cnt > sizeof(to->registers) / sizeof(to->registers[0]))
 		return to ? -EPROTO : -ENOMEM;
-	*to = (struct root_thread){ .tid = from->tid, .sp = from->sp, .bottom = from->bottom, .registers_cnt = from->registers_cnt };
+	*to = (struct root_thread){
+		.tid = from->tid, .sp = from->sp, .bottom = from->bottom, .registers_cnt = from->registers_cnt
+	};
 	memcpy(to->registers, from->registers, sizeof(to->registers));
 	return 0;
 }
@@ -59,10 +62,13 @@ int threads_freeze(struct threads *t, uint32_t tgid, struct err *err)
 		return 0;
 	threads_thaw(t);
 	if (rc == -EPERM)
-		return err_set(err, EPERM, "cannot freeze process %u: a debugger holds it, or this is not root; end the debugger or go without --freeze",
+		return err_set(err, EPERM,
+			       "cannot freeze process %u: a debugger holds it, or this is not root; end the debugger or go "
+			       "without --freeze",
 			       tgid);
 	if (rc == -ETIMEDOUT)
-		return err_set(err, ETIMEDOUT, "cannot freeze process %u: a thread did not stop within a second; it goes on; go without --freeze",
+		return err_set(err, ETIMEDOUT,
+			       "cannot freeze process %u: a thread did not stop within a second; it goes on; go without --freeze",
 			       tgid);
 	return no_threads(tgid, rc, err);
 }
@@ -102,7 +108,8 @@ static uint64_t *copy_variables(struct memory *m, const struct own_places *own, 
 	struct rights_range ranges[OWN_VARIABLES_MAX];
 	uint64_t total = 0;
 	for (size_t i = 0; i < own->variables_cnt; i++) {
-		ranges[i] = (struct rights_range){ own->variables[i].start, (own->variables[i].end - own->variables[i].start) & ~7ull };
+		ranges[i] = (struct rights_range){ own->variables[i].start,
+						   (own->variables[i].end - own->variables[i].start) & ~7ull };
 		total += ranges[i].n;
 	}
 	uint64_t *words = calloc(total / 8 + 1, 8);

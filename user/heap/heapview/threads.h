@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapview/threads: where the stacks of a process' threads are, with the process running or standing
  * still: asked for by access/rights, see access/standstill.
@@ -5,8 +6,8 @@
 #ifndef ALYS_HEAPVIEW_THREADS_H
 #define ALYS_HEAPVIEW_THREADS_H
 
-#include "base/err.h"
 #include "access/standstill.h"
+#include "base/err.h"
 #include "marking/roots.h"
 #include "marking/unknown.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heapview/typing: see typing.h. */
 #include "heapview/typing.h"
 

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapview/typing: is what an object's first four bytes say its type? Names and sizes of instances say
- * which numbers can be one; where no size is known, the shape of its class does (boehm/shapes). Raw memory that begins
+ * which numbers can be one; where no size is known, the shape of its class does (heapgraph/shapes). Raw memory that begins
  * with such a number by chance, in a cell of such a size, is taken for an object.
  */
 #ifndef ALYS_HEAPVIEW_TYPING_H
@@ -13,8 +14,8 @@
 struct typing {
 	struct map sizes; /* type id -> bytes of an instance, where known */
 	struct shapes shapes;
-	bool failed;       /* no memory to count with */
-	bool none;         /* not a program of Crystal's: first words mean nothing */
+	bool failed; /* no memory to count with */
+	bool none;   /* not a program of Crystal's: first words mean nothing */
 };
 
 /* Borrows both. -ENOMEM. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* liveness: see liveness.h. One thread, the main ring's. */
 #include "liveness/liveness.h"
 
@@ -13,9 +14,9 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "liveness/older.h"
-#include "liveness/strangers.h"
+#include "liveness/unrecorded.h"
 #include "marking/recorded.h"
-#include "marking/risen.h"
+#include "marking/resurrected.h"
 
 #define ASK_NS 100000000ull
 #define AGAIN_NS 10000000ull /* where a collection was just counted */
@@ -32,28 +33,29 @@ struct heap_state {
 	uint32_t tgid;
 	enum heap_origin origin;
 	struct recorded objects;
-	uint64_t marked;             /* serial + 1 of the collection that has marked and is not over, 0 = none */
-	uint32_t gc_no;              /* of the last collection that was heard of */
+	uint64_t marked; /* serial + 1 of the collection that has marked and is not over, 0 = none */
+	uint32_t gc_no;  /* of the last collection that was heard of */
 	bool heard;
-	bool at_stake;               /* there were objects that it could reclaim */
-	struct event over;           /* the collection that is over and not applied */
+	bool at_stake;                /* there were objects that it could reclaim */
+	struct event over;            /* the collection that is over and not applied */
 	struct mark_reading *reading; /* of it, NULL = none */
 	struct mark_reading *looking; /* its marks are applied (risen.last) and not all compared; NULL = none */
-	struct risen risen;
-	struct map freed;            /* since it marked: alive for the marks, gone for the records */
+	struct resurrected resurrected;
+	struct map freed; /* since it marked: alive for the marks, gone for the records */
 	uint64_t collections, missed;
 	uint64_t no_room; /* as counted for all before its first record was sent: of others */
 	struct marks_facts facts;
-	char unseen[400]; /* why its collections are not seen, "" = they are */
-	bool told;        /* its events are told from others' */
-	bool based;       /* when asked: what is known now was known when its counter was at base */
+	char unseen[400];       /* why its collections are not seen, "" = they are */
+	bool told;              /* its events are told from others' */
+	bool based;             /* when asked: what is known now was known when its counter was at base */
 	uint64_t base, counted; /* counted: what the counter was at the last look */
 	uint32_t looks;         /* since it was at base */
-	struct strangers strangers;
-	uint64_t read_whole;  /* the number in `collections` of the last one whose marks were all read; reached: what it had marked */
+	struct unrecorded unrecorded;
+	uint64_t
+		read_whole; /* the number in `collections` of the last one whose marks were all read; reached: what it had marked */
 	uint64_t reached, reached_sz;
-	uint64_t compared_ns;   /* of the processor, so far */
-	uint64_t since_ns;      /* its first collection */
+	uint64_t compared_ns;          /* of the processor, so far */
+	uint64_t since_ns;             /* its first collection */
 	uint64_t told_cnt, told_bytes; /* of what is older, when that was told of last */
 	uint64_t tell_ns;              /* not before then again */
 };
@@ -63,7 +65,8 @@ struct summary {
 	size_t heaps, unjudged, asked;
 	char unjudged_why[400], asked_why[400];
 	uint32_t stepwise;
-	uint64_t unknown, unknown_sz, empty, empty_sz, older, older_sz, older_empty, older_empty_sz, inherited, inherited_sz, uncompared, marked_sz;
+	uint64_t unknown, unknown_sz, empty, empty_sz, older, older_sz, older_empty, older_empty_sz, inherited, inherited_sz,
+		uncompared, marked_sz;
 	uint64_t reached, reached_sz, unread, since;
 	size_t untold; /* collected, and never compared with the records */
 };
@@ -75,11 +78,11 @@ struct liveness {
 	size_t heaps_cnt, heaps_cap;
 	struct map by_proc; /* proc -> index */
 	struct heap_state *last;
-	size_t pending;     /* heaps with a reading that is not applied */
-	size_t looking;     /* heaps with one that is not all compared */
+	size_t pending; /* heaps with a reading that is not applied */
+	size_t looking; /* heaps with one that is not all compared */
 	uint64_t asked_ns, no_room;
 	uint64_t no_room_past; /* the same; all that was sent before it was counted has been read */
-	bool again; /* some counter has just moved */
+	bool again;            /* some counter has just moved */
 	struct summary gone;
 	struct liveness_counts counts;
 };
@@ -109,9 +112,9 @@ void liveness_free(struct liveness *l)
 		recorded_free(&l->heaps[i]->objects);
 		mark_reading_free(l->heaps[i]->reading);
 		mark_reading_free(l->heaps[i]->looking);
-		strangers_free(&l->heaps[i]->strangers);
+		unrecorded_free(&l->heaps[i]->unrecorded);
 		map_free(&l->heaps[i]->freed);
-		risen_free(&l->heaps[i]->risen);
+		resurrected_free(&l->heaps[i]->resurrected);
 		free(l->heaps[i]);
 	}
 	free(l->heaps);
@@ -146,7 +149,7 @@ static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint3
 	h->tgid = tgid;
 	h->told = true;
 	h->origin = l->ops.origin(l->ops.ctx, proc);
-	h->strangers.began_here = h->origin == ORIGIN_RECORDING;
+	h->unrecorded.began_here = h->origin == ORIGIN_RECORDING;
 	h->no_room = l->no_room_past;
 	if (l->marks)
 		marks_watch(l->marks, tgid);
@@ -198,16 +201,16 @@ static void measure(struct heap_state *h, const struct boehm_heap *heap)
 	h->over.gc.live_sz = h->reached_sz;
 }
 
-static void know_all(struct strangers *s, const struct map *objects)
+static void know_all(struct unrecorded *s, const struct map *objects)
 {
 	const struct map_slot *slot;
 	for (size_t i = 0; (slot = map_next(objects, &i));)
-		strangers_know(s, slot->key);
+		unrecorded_know(s, slot->key);
 }
 
 static bool is_affordable(const struct heap_state *h, uint64_t now)
 {
-	uint64_t share = h->strangers.looked ? COMPARE_SHARE : FIRST_SHARE;
+	uint64_t share = h->unrecorded.looked ? COMPARE_SHARE : FIRST_SHARE;
 	return h->compared_ns <= COMPARE_NS + (now - h->since_ns) / share;
 }
 
@@ -228,11 +231,11 @@ static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 	uint64_t began = cpu_now();
 	if (!h->looking || !is_affordable(h, now))
 		return;
-	int rc = marks_compare(l->marks, h->looking, &h->risen.last, &h->objects, &h->strangers.now);
-	rc = rc ?: strangers_note(&h->strangers);
-	know_all(&h->strangers, &h->freed);
-	know_all(&h->strangers, &h->risen.objects);
-	if (rc || h->strangers.now.whole)
+	int rc = marks_compare(l->marks, h->looking, &h->resurrected.last, &h->objects, &h->unrecorded.now);
+	rc = rc ?: unrecorded_note(&h->unrecorded);
+	know_all(&h->unrecorded, &h->freed);
+	know_all(&h->unrecorded, &h->resurrected.objects);
+	if (rc || h->unrecorded.now.whole)
 		look_away(l, h);
 	h->compared_ns += cpu_now() - began;
 }
@@ -247,11 +250,11 @@ static void look_at(struct liveness *l, struct heap_state *h, uint64_t now)
 	l->looking++;
 	if (l->ops.part || h->looking->heap.asked) {
 		look_away(l, h);
-	} else if (risen_note(&h->risen, &h->looking->heap)) {
-		risen_free(&h->risen);
+	} else if (resurrected_note(&h->resurrected, &h->looking->heap)) {
+		resurrected_free(&h->resurrected);
 		look_away(l, h);
 	} else {
-		heapset_keep_marked(&h->strangers.now.objects, &h->risen.last);
+		heapset_keep_marked(&h->unrecorded.now.objects, &h->resurrected.last);
 	}
 	compare(l, h, now);
 }
@@ -286,7 +289,7 @@ static bool is_due(const struct heap_state *h, uint64_t time_ns)
 static int remember(struct liveness *l, struct heap_state *h, const struct event *e)
 {
 	uint64_t size;
-	strangers_know(&h->strangers, e->addr);
+	unrecorded_know(&h->unrecorded, e->addr);
 	int rc = recorded_put(&h->objects, e->addr, e->size, &size);
 	if (rc <= 0)
 		return rc;
@@ -308,7 +311,7 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 static int forget(struct heap_state *h, uint64_t addr)
 {
 	uint64_t size;
-	strangers_know(&h->strangers, addr);
+	unrecorded_know(&h->unrecorded, addr);
 	bool held = recorded_take(&h->objects, addr, &size) && (h->marked || h->over.kind || h->looking);
 	return held && !map_put(&h->freed, addr) ? -ENOMEM : 0;
 }
@@ -335,7 +338,7 @@ static void miss(struct liveness *l, struct heap_state *h, uint64_t n)
 {
 	h->missed += n;
 	l->counts.missed += n;
-	strangers_missed(&h->strangers);
+	unrecorded_missed(&h->unrecorded);
 }
 
 /* Collections between the last one heard of and this one left no record. */
@@ -498,8 +501,13 @@ static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
 	h->based = false;
 	h->reading = r;
 	l->pending++;
-	h->over = (struct event){ .kind = EVENT_GC, .flags = EVENT_F_GC, .proc = h->proc, .tid = h->tgid, .time_ns = now,
-				  .enter_ns = now, .gc_no = r->gc_no };
+	h->over = (struct event){ .kind = EVENT_GC,
+				  .flags = EVENT_F_GC,
+				  .proc = h->proc,
+				  .tid = h->tgid,
+				  .time_ns = now,
+				  .enter_ns = now,
+				  .gc_no = r->gc_no };
 }
 
 void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
@@ -526,9 +534,9 @@ static bool is_unjudged(const struct heap_state *h)
 	return h->facts.state == MARKS_IMPOSSIBLE || (h->facts.state == MARKS_WAITING && h->collections);
 }
 
-static void add_strangers(struct summary *s, const struct heap_state *h)
+static void add_unrecorded(struct summary *s, const struct heap_state *h)
 {
-	const struct strangers *of = &h->strangers;
+	const struct unrecorded *of = &h->unrecorded;
 	bool copied = h->origin == ORIGIN_PARENT;
 	s->unknown += of->cnt;
 	s->unknown_sz += of->bytes;
@@ -563,8 +571,8 @@ static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 	}
 	if (h->facts.incremental)
 		s->stepwise = h->tgid;
-	s->untold += h->collections && !h->strangers.looked;
-	add_strangers(s, h);
+	s->untold += h->collections && !h->unrecorded.looked;
+	add_unrecorded(s, h);
 	add_reached(s, h);
 }
 
@@ -580,9 +588,9 @@ static void drop(struct liveness *l, struct heap_state *h)
 	l->last = NULL;
 	look_away(l, h);
 	recorded_free(&h->objects);
-	strangers_free(&h->strangers);
+	unrecorded_free(&h->unrecorded);
 	map_free(&h->freed);
-	risen_free(&h->risen);
+	resurrected_free(&h->resurrected);
 	free(h);
 }
 
@@ -600,7 +608,7 @@ static int tell_row(void *ctx, const char *type, uint64_t cnt, uint64_t bytes)
 /* Whose types are not known yet is told of by sizes only when there is no later. */
 static void tell_older(struct liveness *l, struct heap_state *h, uint64_t now, bool last)
 {
-	const struct strangers *s = &h->strangers;
+	const struct unrecorded *s = &h->unrecorded;
 	struct telling t = { l, h->proc };
 	const struct types *types;
 	if (h->origin != ORIGIN_BEFORE || !s->looked || (s->older_cnt == h->told_cnt && s->older_bytes == h->told_bytes) ||
@@ -659,7 +667,8 @@ static void add_bounds(const struct liveness *l, const struct summary *s, uint64
 		text_bytes(&why, (double)s->unknown_sz);
 		buf_adds(&why, " of ");
 		text_bytes(&why, (double)s->marked_sz);
-		buf_addf(&why, " (%.3g %%), are not known to the recording", 100.0 * (double)s->unknown_sz / (double)s->marked_sz);
+		buf_addf(&why, " (%.3g %%), are not known to the recording",
+			 100.0 * (double)s->unknown_sz / (double)s->marked_sz);
 	}
 	if (s->untold && !l->ops.part && !why.len)
 		buf_adds(&why, "; no collection could be compared with the records in time");
@@ -698,7 +707,7 @@ struct liveness_counts liveness_counts(const struct liveness *l)
 	struct liveness_counts c = l->counts;
 	struct summary s = l->gone;
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
-		add_strangers(&s, l->heaps[i]);
+		add_unrecorded(&s, l->heaps[i]);
 		add_reached(&s, l->heaps[i]);
 	}
 	c.unknown = s.unknown;

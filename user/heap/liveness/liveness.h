@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * liveness: which recorded objects of a collected heap a collection reclaimed. In: events and
  * collections in the order of the ring, readings of marks. Out: a free for each object found dead, an event
@@ -11,7 +12,7 @@
  *
  * Where a collection was not read in time (missed) objects can look alive until their place is used again: an
  * upper bound from there on. A live object is never called dead. Nor is anything exact where the collector marks what
- * no record tells of: objects that came by other ways, or were there before; see liveness/strangers.
+ * no record tells of: objects that came by other ways, or were there before; see liveness/unrecorded.
  *
  * Of a process whose collections are not seen, its counter of them is read every now and then (asked). Objects whose
  * records had been read when it was still at n are judged by any later collection's marks:
@@ -76,15 +77,15 @@ void liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all);
 
 struct liveness_counts {
 	uint64_t collections, missed, reclaimed, reclaimed_sz, reused;
-	uint64_t unknown, unknown_sz; /* marked by the last collections that were compared, and not recorded */
-	uint64_t older, older_sz;     /* the same, there before the recording */
-	uint64_t empty, empty_sz;     /* the same, from whenever, maybe free: they hold nothing but zeros */
+	uint64_t unknown, unknown_sz;         /* marked by the last collections that were compared, and not recorded */
+	uint64_t older, older_sz;             /* the same, there before the recording */
+	uint64_t empty, empty_sz;             /* the same, from whenever, maybe free: they hold nothing but zeros */
 	uint64_t older_empty, older_empty_sz; /* those of them that were there before the recording */
-	uint64_t inherited, inherited_sz; /* the same, of a parent's heap at fork */
-	uint64_t uncompared; /* heaps from before the recording of which no collection was compared */
-	uint64_t reached, reached_sz; /* marked by the last collections whose marks were all read, recorded or not */
-	uint64_t since;  /* collections after those */
-	uint64_t unread; /* heaps without such a collection */
+	uint64_t inherited, inherited_sz;     /* the same, of a parent's heap at fork */
+	uint64_t uncompared;                  /* heaps from before the recording of which no collection was compared */
+	uint64_t reached, reached_sz;         /* marked by the last collections whose marks were all read, recorded or not */
+	uint64_t since;                       /* collections after those */
+	uint64_t unread;                      /* heaps without such a collection */
 	uint64_t longest_ns; /* of the processor, at most, for the objects of one collection, their frees written */
 };
 

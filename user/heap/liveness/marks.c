@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* liveness/marks: see marks.h. One lock for the lists; readings are made without it. */
 #include "liveness/marks.h"
 
@@ -18,17 +19,17 @@
 #include "base/vec.h"
 #include "collector/collector.h"
 #include "collector/variables.h"
-#include "intake/bell.h"
-#include "liveness/births.h"
-#include "liveness/keeper.h"
+#include "intake/wakeup.h"
+#include "liveness/object_log.h"
 #include "liveness/stops.h"
+#include "liveness/watchdog.h"
 #include "sites/collections.h"
 
 #define BEAT_MS 100
 #define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
 #define TAKE_NS 2000000000ull
 #define TRY_SHARE 50 /* a collector is looked for during a fiftieth of the time at most, but for the first tries */
-#define READINGS 3 /* tries at one collection */
+#define READINGS 3   /* tries at one collection */
 #define SETTLE_NS 500000000ull
 /*
  * Sampling, the marks of whole heaps are read for a hundredth of the time at most, and not more often
@@ -36,25 +37,25 @@
  */
 #define WHOLE_SHARE 100
 #define WHOLE_PAUSE_NS 50000000ull
-#define KEEP_SZ (256u << 20)   /* of readings that nobody took yet */
+#define KEEP_SZ (256u << 20) /* of readings that nobody took yet */
 /* Small heaps are copied, to be compared with the records when those are there: for a fiftieth of the time at most. */
 #define COPY_MAX (8u << 20)
 #define COPY_SHARE 50
-#define COPY_NS 200000000ull /* but for the first ones */
+#define COPY_NS 200000000ull   /* but for the first ones */
 #define COMPARE_SZ (64u << 20) /* read at once to compare: nobody empties the ring meanwhile */
 
 struct watched {
 	uint32_t tgid;
 	enum marks_state state;
 	bool gone, tried;
-	uint64_t try_ns;            /* while it waits: not before then */
+	uint64_t try_ns; /* while it waits: not before then */
 	uint32_t tries;
-	uint64_t serial;            /* of the last collection that was dealt with, + 1 */
-	uint64_t gone_ns;           /* when gone */
-	uint64_t whole_ns;          /* not before then are all its marks read, when those of sampled objects will do */
+	uint64_t serial;              /* of the last collection that was dealt with, + 1 */
+	uint64_t gone_ns;             /* when gone */
+	uint64_t whole_ns;            /* not before then are all its marks read, when those of sampled objects will do */
 	uint64_t since_ns, copied_ns; /* its first reading; time that copies took */
-	uint32_t over;              /* the reader's, see stops_end */
-	struct collector collector; /* when ready: memory and layout are the reader's, the rest the prover's */
+	uint32_t over;                /* the reader's, see stops_end */
+	struct collector collector;   /* when ready: memory and layout are the reader's, the rest the prover's */
 	pthread_t prover;
 	bool proving, proved; /* began, ended */
 	struct marks *marks;
@@ -66,11 +67,11 @@ struct watched {
 
 struct marks {
 	struct probe *probe;
-	struct bell *bell;
+	struct wakeup *wakeup;
 	bool stop, compare;
-	struct keeper keeper;
-	struct births births; /* the thread's own */
-	uint64_t swept_ns;    /* when births were given back last */
+	struct watchdog watchdog;
+	struct object_log object_log; /* the thread's own */
+	uint64_t swept_ns;            /* when births were given back last */
 	pthread_t thread;
 	bool running;
 	int events; /* eventfd: look at the lists */
@@ -123,7 +124,7 @@ static void free_gone(struct marks *m)
 		}
 		if (w->proving)
 			pthread_join(w->prover, NULL);
-		births_forget(&m->births, w->tgid, w->gone_ns);
+		object_log_forget(&m->object_log, w->tgid, w->gone_ns);
 		collector_close(&w->collector);
 		types_free(&w->types);
 		free(w);
@@ -271,7 +272,7 @@ static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r,
 {
 	struct err err;
 	size_t cnt = 0;
-	uint64_t *asked = from < w->whole_ns ? births_of(&m->births, w->tgid, &cnt) : NULL;
+	uint64_t *asked = from < w->whole_ns ? object_log_of(&m->object_log, w->tgid, &cnt) : NULL;
 	if (asked)
 		return boehm_heap_read_some(&w->collector.memory, &w->collector.layout, asked, cnt, &r->heap, &err);
 	int rc = boehm_heap_read_now(&w->collector.memory, &w->collector.layout, &r->heap, &err);
@@ -320,7 +321,7 @@ static void read_marks(struct marks *m, struct watched *w, struct mark_reading *
 		why = try_reading(m, w, r, from);
 	r->good = !why;
 	if (r->good && begun_ns)
-		births_judge(&m->births, r->tgid, &r->heap, begun_ns);
+		object_log_judge(&m->object_log, r->tgid, &r->heap, begun_ns);
 	if (r->good)
 		copy_heap(m, w, r);
 	if (why)
@@ -341,7 +342,7 @@ static void go_on(struct marks *m, struct watched *w, uint32_t tgid)
 {
 	uint32_t over = w ? w->over : 0;
 	stops_end(probe_collections_states(m->probe), tgid, -1, &over);
-	keeper_add(&m->keeper, tgid, over);
+	watchdog_add(&m->watchdog, tgid, over);
 	if (w)
 		w->over = over;
 }
@@ -373,14 +374,14 @@ static void deal_with(struct marks *m, const struct intake_collection *c)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static void on_bell(void *ctx, const void *record, size_t size)
+static void on_wakeup(void *ctx, const void *record, size_t size)
 {
 	struct marks *m = ctx;
 	struct intake_collection c;
 	bool over;
 	if (!intake_collection_of(record, size, &c, &over))
 		return;
-	births_read(&m->births, m->probe);
+	object_log_read(&m->object_log, m->probe);
 	if (over)
 		deal_with(m, &c);
 	else
@@ -391,7 +392,7 @@ static void beat(struct marks *m)
 {
 	if (!m->stop)
 		return;
-	keeper_beat(&m->keeper);
+	watchdog_beat(&m->watchdog);
 	probe_allow_stops(m->probe, now_ns() + STOPS_NS);
 }
 
@@ -407,9 +408,9 @@ static bool is_watched(void *ctx, uint32_t tgid)
 static void sweep_births(struct marks *m)
 {
 	uint64_t now = now_ns();
-	if (now - m->swept_ns < BIRTHS_SWEEP_NS)
+	if (now - m->swept_ns < OBJECT_LOG_SWEEP_NS)
 		return;
-	births_sweep(&m->births, is_watched, m, now);
+	object_log_sweep(&m->object_log, is_watched, m, now);
 	m->swept_ns = now;
 }
 
@@ -418,7 +419,7 @@ static void *run(void *arg)
 	struct marks *m = arg;
 	struct pollfd fds[] = {
 		{ .fd = m->events, .events = POLLIN },
-		{ .fd = bell_fd(m->bell), .events = POLLIN },
+		{ .fd = wakeup_fd(m->wakeup), .events = POLLIN },
 	};
 	bool ending = false;
 	be_prompt(true);
@@ -428,8 +429,8 @@ static void *run(void *arg)
 		poll(fds, 2, BEAT_MS);
 		if (fds[0].revents && read(m->events, &word, sizeof(word)) < 0)
 			log_dbg("eventfd: %s", strerror(errno));
-		births_read(&m->births, m->probe);
-		bell_drain(m->bell);
+		object_log_read(&m->object_log, m->probe);
+		wakeup_drain(m->wakeup);
 		open_waiting(m);
 		sweep_births(m);
 		pthread_mutex_lock(&m->lock);
@@ -442,14 +443,14 @@ static void *run(void *arg)
 static int start(struct marks *m, struct err *err)
 {
 	sigset_t all, was;
-	if (m->stop && keeper_start(&m->keeper, probe_collections_states(m->probe), err))
+	if (m->stop && watchdog_start(&m->watchdog, probe_collections_states(m->probe), err))
 		return -err->code;
 	m->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->events < 0)
 		return err_set(err, errno, "eventfd: %s", strerror(errno));
 	beat(m);
-	m->bell = bell_new(probe_collections_fd(m->probe), on_bell, m, err);
-	if (!m->bell)
+	m->wakeup = wakeup_new(probe_collections_fd(m->probe), on_wakeup, m, err);
+	if (!m->wakeup)
 		return -err->code;
 	/* Signals are the main thread's. */
 	sigfillset(&all);
@@ -472,7 +473,7 @@ struct marks *marks_new(struct probe *p, bool stop, bool compare, struct err *er
 	m->stop = stop;
 	m->compare = compare;
 	m->events = -1;
-	m->keeper = (struct keeper)KEEPER_NONE;
+	m->watchdog = (struct watchdog)WATCHDOG_NONE;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -506,13 +507,13 @@ void marks_free(struct marks *m)
 	for (size_t i = 0; i < m->list_cnt; i++)
 		m->list[i]->gone = true;
 	free_gone(m);
-	births_free(&m->births);
-	keeper_stop(&m->keeper);
+	object_log_free(&m->object_log);
+	watchdog_stop(&m->watchdog);
 	for (size_t i = 0; i < m->readings_cnt; i++)
 		mark_reading_free(m->readings[i]);
 	free(m->readings);
 	free(m->list);
-	bell_free(m->bell);
+	wakeup_free(m->wakeup);
 	if (m->events >= 0)
 		close(m->events);
 	pthread_cond_destroy(&m->changed);
@@ -538,7 +539,7 @@ void marks_watch(struct marks *m, uint32_t tgid)
 	if (!slot)
 		return;
 	if (m->stop)
-		keeper_add(&m->keeper, tgid, 0);
+		watchdog_add(&m->watchdog, tgid, 0);
 	wake(m);
 }
 

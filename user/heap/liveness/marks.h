@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * liveness/marks: reads the marks of each collection in time: a thread of its own, which the kernel
  * wakes when one is over. In: processes to watch, the small ring of collections. Out: one reading a
@@ -15,7 +16,7 @@
 #include <stdint.h>
 
 #include "heapgraph/types.h"
-#include "marking/copy.h"
+#include "marking/heap_copy.h"
 #include "marking/unknown.h"
 #include "probe/probe.h"
 
@@ -90,7 +91,7 @@ struct marks_facts marks_facts(struct marks *m, uint32_t tgid);
 /* Times that readings took, for the ledger. */
 struct marks_cost {
 	uint64_t readings, total_ns, longest_ns, late; /* late: another collection had begun */
-	uint64_t parts; /* readings of the blocks of sampled objects alone */
+	uint64_t parts;                                /* readings of the blocks of sampled objects alone */
 };
 
 struct marks_cost marks_cost(struct marks *m);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* liveness/older: see older.h. */
 #include "liveness/older.h"
 
@@ -39,7 +40,7 @@ static int add(struct sorting *k, uint64_t key, const struct cell *of)
 	return 0;
 }
 
-static int gather(struct sorting *k, const struct strangers *s)
+static int gather(struct sorting *k, const struct unrecorded *s)
 {
 	int rc = 0;
 	for (struct heapset_at at = { 0 }; !rc && heapset_next_common(&s->now.objects, &s->older, &at);) {
@@ -67,8 +68,7 @@ static bool has_pointers(const struct cell *c)
 
 static bool is_type(const struct sorting *k, const struct cell *c)
 {
-	return c->id == TYPE_ID_STRING ||
-	       (shapes_may_be(&k->shapes, c->id) && shapes_fit(&k->shapes, c->id, c->size, c->kind));
+	return c->id == TYPE_ID_STRING || (shapes_may_be(&k->shapes, c->id) && shapes_fit(&k->shapes, c->id, c->size, c->kind));
 }
 
 /* Cells of one row become one. */
@@ -109,7 +109,7 @@ static int hand_out(const struct sorting *k, const struct sorting *rows,
 	return rc;
 }
 
-int older_rows(const struct strangers *s, const struct types *types,
+int older_rows(const struct unrecorded *s, const struct types *types,
 	       int (*fn)(void *ctx, const char *type, uint64_t cnt, uint64_t bytes), void *ctx)
 {
 	struct sorting k = { .types = types }, rows = { 0 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* liveness/stops: see stops.h. Used by the keeper too, which has lost everything but a map and a pipe. */
 #include "liveness/stops.h"
 

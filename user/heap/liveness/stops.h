@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * liveness/stops: lets processes go on that our program stopped at the end of a collection, and no others: one
  * that somebody else stopped, before, meanwhile or instead, is left as it is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* marking/heapset: see heapset.h. */
 #include "marking/heapset.h"
 

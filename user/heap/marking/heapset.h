@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * marking/heapset: objects of a heap: which of a block's places belong to the set, as a bit for every 16 bytes: a gigabyte of
  * small objects takes some ten megabytes. Each member may have a tag; those without take no room for it.

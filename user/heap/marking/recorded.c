@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* marking/recorded: see recorded.h. Open addressing with linear probing; slots move back on removal. */
 #include "marking/recorded.h"
 
@@ -166,8 +167,7 @@ static void sort_dead(struct dead_list *l)
 		sort_by(l, shift);
 }
 
-int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(void *ctx, uint64_t addr, uint64_t size),
-		   void *ctx)
+int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(void *ctx, uint64_t addr, uint64_t size), void *ctx)
 {
 	struct dead_list l = { .at = malloc((o->count + 1) * sizeof(*l.at)), .other = malloc((o->count + 1) * sizeof(*l.at)) };
 	int rc = l.at && l.other ? 0 : -ENOMEM;

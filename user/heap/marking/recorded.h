@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * marking/recorded: the recorded live objects of one collected heap: address -> size, 16 bytes a slot. A
  * reading of the marks tells which of them a collection reclaimed.
@@ -40,8 +41,7 @@ void recorded_marked(struct recorded *o);
  * Takes out what was born before the last recorded_marked and is dead in h, in the order of addresses, and
  * hands it to fn. 0, -ENOMEM (nothing was taken out), or what fn gave first that is not 0.
  */
-int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(void *ctx, uint64_t addr, uint64_t size),
-		  void *ctx);
+int recorded_apply(struct recorded *o, const struct boehm_heap *h, int (*fn)(void *ctx, uint64_t addr, uint64_t size), void *ctx);
 /* Would recorded_apply call an object at this address dead, were it old enough? */
 bool recorded_is_dead(const struct boehm_heap *h, uint64_t addr);
 /* All addresses: for (size_t i = 0; recorded_next(o, &i, &addr);) */

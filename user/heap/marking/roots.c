@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* marking/roots: see roots.h. */
 #include "marking/roots.h"
 
@@ -14,14 +15,17 @@
 #define STACK_MIN (16u << 10)
 #define STACK_MAX (256u << 20)
 #define PART_MAX (1u << 20)
-#define NAMED_MAX 8 /* stacks that one object names */
+#define NAMED_MAX 8  /* stacks that one object names */
 #define WHOLE_MAX 64 /* stacks of nobody known that are taken whole */
 
 const char *root_kind_name(enum root_kind kind)
 {
 	static const char *const names[ROOT_KIND_CNT] = {
-		[ROOT_GLOBAL] = "global", [ROOT_STACK] = "stack", [ROOT_FIBER] = "fiber stack",
-		[ROOT_REGISTERS] = "registers", [ROOT_UNCOLLECTABLE] = "uncollectable",
+		[ROOT_GLOBAL] = "global",
+		[ROOT_STACK] = "stack",
+		[ROOT_FIBER] = "fiber stack",
+		[ROOT_REGISTERS] = "registers",
+		[ROOT_UNCOLLECTABLE] = "uncollectable",
 	};
 	return kind < ROOT_KIND_CNT ? names[kind] : "?";
 }
@@ -85,8 +89,8 @@ static bool likely_stack(const struct space *s, size_t i)
 {
 	const struct space_region *g = &s->regions[i], *guard = i ? g - 1 : NULL;
 	uint64_t n = g->end - g->start;
-	return g->writable && g->readable && !*g->path && n >= STACK_MIN && n <= STACK_MAX && guard &&
-	       guard->end == g->start && !guard->readable && !guard->writable && !*guard->path;
+	return g->writable && g->readable && !*g->path && n >= STACK_MIN && n <= STACK_MAX && guard && guard->end == g->start &&
+	       !guard->readable && !guard->writable && !*guard->path;
 }
 
 static const struct root_thread *thread_in(const struct root_plan *plan, const struct space_region *g)
@@ -177,8 +181,7 @@ static struct root_range *waiting_at(const struct roots *r, uint64_t addr)
 }
 
 /* Stacks lie next to each other: the guard of one begins where the next one ends, so both may be named. */
-const struct root_range *roots_owned(const struct roots *r, const uint64_t *words, size_t n, uint64_t *top,
-				     uint64_t *bottom)
+const struct root_range *roots_owned(const struct roots *r, const uint64_t *words, size_t n, uint64_t *top, uint64_t *bottom)
 {
 	struct {
 		const struct root_range *range;
@@ -317,8 +320,8 @@ static int copy_range(struct roots *r, struct memory *m, const struct root_range
 		uint64_t n = g->end - at < PART_MAX ? g->end - at : PART_MAX;
 		struct rights_range part = { at, n };
 		size_t gone = 0;
-		int rc = words_late(deadline_ns) ? -ETIMEDOUT :
-						   memory_read_ranges(m, &part, 1, r->bytes + g->at + (at - g->start), &gone);
+		int rc = words_late(deadline_ns) ? -ETIMEDOUT
+						 : memory_read_ranges(m, &part, 1, r->bytes + g->at + (at - g->start), &gone);
 		for (uint64_t p = at; !rc && gone && p < at + n;) {
 			uint64_t next = (p & ~(PAGE - 1)) + PAGE;
 			part = (struct rights_range){ p, (next < at + n ? next : at + n) - p };
@@ -334,8 +337,8 @@ static int copy_range(struct roots *r, struct memory *m, const struct root_range
 	return 0;
 }
 
-int roots_copy(struct roots *r, struct memory *m, const struct root_plan *plan, const struct words *w,
-	       const struct boehm_heap *h, uint64_t deadline_ns)
+int roots_copy(struct roots *r, struct memory *m, const struct root_plan *plan, const struct words *w, const struct boehm_heap *h,
+	       uint64_t deadline_ns)
 {
 	int rc = cut_heap(r, h);
 	if (!rc && r->waiting < r->ranges_cnt)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * marking/roots: where the collector begins to mark: writable data of the program and its libraries, the
  * stacks of threads from their stack pointers on, registers. In: what is mapped, what is known of the
@@ -19,9 +20,9 @@ const char *root_kind_name(enum root_kind kind); /* "global", "stack", ... */
 
 struct root_thread {
 	uint32_t tid;
-	uint64_t sp; /* 0 = not known: it was running */
+	uint64_t sp;     /* 0 = not known: it was running */
 	uint64_t bottom; /* where its stack ends, 0 = with its mapping */
-	bool marker; /* the collector's own, which it never scans */
+	bool marker;     /* the collector's own, which it never scans */
 	uint64_t registers[16];
 	uint32_t registers_cnt;
 };
@@ -65,15 +66,14 @@ int roots_begin(struct roots *r, const struct root_plan *plan);
  * Leaves of stacks that wait what is above their owners' tops, so that little has to be copied, and
  * copies all ranges. 0, or -ESRCH, -EPERM, -ENOMEM, -EFBIG: more than max bytes, -ETIMEDOUT.
  */
-int roots_copy(struct roots *r, struct memory *m, const struct root_plan *plan, const struct words *w,
-	       const struct boehm_heap *h, uint64_t deadline_ns);
+int roots_copy(struct roots *r, struct memory *m, const struct root_plan *plan, const struct words *w, const struct boehm_heap *h,
+	       uint64_t deadline_ns);
 void roots_free(struct roots *r);
 
 /*
  * An object that holds two addresses of one waiting stack owns what is between them. n words -> the
  * range, NULL: none; *top and *bottom are the lowest and the highest of these addresses.
  */
-const struct root_range *roots_owned(const struct roots *r, const uint64_t *words, size_t n, uint64_t *top,
-				     uint64_t *bottom);
+const struct root_range *roots_owned(const struct roots *r, const uint64_t *words, size_t n, uint64_t *top, uint64_t *bottom);
 
 #endif

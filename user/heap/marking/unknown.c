@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * marking/unknown: see unknown.h. Waves: all objects that were reached in one are read together. Large objects are read a piece
  * at a time.
@@ -14,7 +15,7 @@
 #define WORD 8
 #define PIECE (1u << 20) /* read at once */
 #define BATCH 4096       /* objects whose links are read at once */
-#define HIDDEN_SHIFT 47     /* the complement of a user's address has all bits from here on */
+#define HIDDEN_SHIFT 47  /* the complement of a user's address has all bits from here on */
 #define HIDDEN_LEAST 0x10000
 #define LINK_WORDS 3
 #define FINALIZER_WORDS 6
@@ -35,10 +36,10 @@ struct search {
 	const struct boehm_heap *h;
 	const struct own_places *own;
 	struct unknown *out;
-	uint64_t limit; /* of m->bytes */
+	uint64_t limit;          /* of m->bytes */
 	uint64_t *piece, *other; /* PIECE each */
-	uint8_t taken;   /* what becomes of what is found now */
-	uint8_t *state; /* in the order of marks */
+	uint8_t taken;           /* what becomes of what is found now */
+	uint8_t *state;          /* in the order of marks */
 	struct object *wave, *next;
 	size_t wave_cnt, wave_cap, next_cnt, next_cap;
 	uint64_t left; /* UNKNOWN ones */
@@ -74,7 +75,8 @@ static bool is_table_still(void *ctx, const struct map_slot *slot)
 {
 	const struct search *s = ctx;
 	struct heap_object o;
-	return boehm_heap_find(s->h, slot->key, &o) && o.base == slot->key && o.size == slot->value && *state_of(s, &o) == UNKNOWN;
+	return boehm_heap_find(s->h, slot->key, &o) && o.base == slot->key && o.size == slot->value &&
+	       *state_of(s, &o) == UNKNOWN;
 }
 
 /* What was judged and has been marked ever since is what it was, unless it was recorded. */
@@ -418,7 +420,8 @@ static int may_be_table(struct search *s, const struct heap_object *o, const uin
 {
 	if (o->kind != HEAP_NORMAL || !slots)
 		return 0;
-	return words ? table_piece(s, words, o->size / WORD, 0, slots) : each_piece(s, s->piece, o->base, o->size, table_piece, slots);
+	return words ? table_piece(s, words, o->size / WORD, 0, slots)
+		     : each_piece(s, s->piece, o->base, o->size, table_piece, slots);
 }
 
 static int judge_table(struct search *s, const struct heap_object *o)
@@ -485,7 +488,8 @@ static int judge_block(struct search *s, size_t block)
 	for (uint32_t i = 0; i < b->objects && !rc; i++) {
 		struct heap_object o = boehm_heap_object(s->h, block, i);
 		if (*state_of(s, &o) == UNKNOWN)
-			rc = b->objects > 1 ? judge_small(s, &o, words + (o.base - b->addr) / WORD) : judge_one(s, &o, NULL, words[0]);
+			rc = b->objects > 1 ? judge_small(s, &o, words + (o.base - b->addr) / WORD)
+					    : judge_one(s, &o, NULL, words[0]);
 	}
 	return rc;
 }
@@ -562,8 +566,13 @@ static int search(struct search *s, const struct recorded *o)
 int unknown_find(struct memory *m, const struct own_places *own, const struct boehm_heap *h, const struct recorded *o,
 		 uint64_t most, struct unknown *out)
 {
-	struct search s = { .m = m, .h = h, .own = own, .out = out, .state = malloc(h->marks_cnt + 1),
-			    .piece = malloc(PIECE), .other = malloc(PIECE) };
+	struct search s = { .m = m,
+			    .h = h,
+			    .own = own,
+			    .out = out,
+			    .state = malloc(h->marks_cnt + 1),
+			    .piece = malloc(PIECE),
+			    .other = malloc(PIECE) };
 	s.limit = most > UINT64_MAX - m->bytes ? UINT64_MAX : m->bytes + most;
 	out->whole = false;
 	int rc = s.state && s.piece && s.other ? search(&s, o) : -ENOMEM;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * marking/unknown: what a collection marked and a recording knows nothing of. In: the marks, the recorded objects, and
  * where the collector has its own variables. Out: the marked objects that are neither recorded nor the collector's own.
@@ -32,10 +33,11 @@ struct own_places {
  * as long as collections mark it, so that a heap of gigabytes is compared a part at a time.
  */
 struct unknown {
-	struct heapset objects; /* tags: the number in front of one that may be a type's, 1 = a Crystal String, 0 = anything else */
-	struct heapset empty;   /* maybe free, maybe not written to yet */
-	struct map tables;      /* address -> size as the collector rounds it: the collector's, in use or not any more */
-	bool whole;             /* all was judged; else objects has a part */
+	struct heapset
+		objects;      /* tags: the number in front of one that may be a type's, 1 = a Crystal String, 0 = anything else */
+	struct heapset empty; /* maybe free, maybe not written to yet */
+	struct map tables;    /* address -> size as the collector rounds it: the collector's, in use or not any more */
+	bool whole;           /* all was judged; else objects has a part */
 	uint64_t marked_cnt, marked_bytes; /* of all, the collector's own left out */
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/census: `alys-bpf census -p PID`. */
 #include "cli/verbs.h"
 
@@ -11,11 +12,15 @@
 
 static const struct opt options[] = {
 	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "the process, which is neither stopped nor probed" },
-	{ "type-ids", 0, "FILE", opt_text, AT(type_ids), NULL, NULL, "names of types, as `CRYSTAL_DUMP_TYPE_ID=1 crystal build` prints them" },
-	{ "learn", 0, "TRACE", opt_text, AT(learn), NULL, NULL, "names of types from a recording of this process: what `Foo.new` allocated" },
-	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "wait at most so long for the program's next collection" },
+	{ "type-ids", 0, "FILE", opt_text, AT(type_ids), NULL, NULL,
+	  "names of types, as `CRYSTAL_DUMP_TYPE_ID=1 crystal build` prints them" },
+	{ "learn", 0, "TRACE", opt_text, AT(learn), NULL, NULL,
+	  "names of types from a recording of this process: what `Foo.new` allocated" },
+	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL,
+	  "wait at most so long for the program's next collection" },
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "the heap's accounts instead: free, unmapped, fragmentation by size" },
-	{ "counts", 0, NULL, opt_flag, AT(counts), NULL, NULL, "objects by class in lines: how many lines follow, then COUNT<tab>TYPE" },
+	{ "counts", 0, NULL, opt_flag, AT(counts), NULL, NULL,
+	  "objects by class in lines: how many lines follow, then COUNT<tab>TYPE" },
 	{ "sort", 0, "HOW", opt_choice, TABLE_AT(sort), "size|count|name", NULL, "order of rows, largest first (default size)" },
 	{ "ascending", 0, NULL, opt_flag, TABLE_AT(ascending), NULL, NULL, "turn the order round" },
 	{ "top", 0, "N", opt_rows, TABLE_AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli: finds the verb, parses its options, runs it, prints what went wrong. */
 #include "cli/cli.h"
 
@@ -10,13 +11,13 @@
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "cli/verbs.h"
-#include "helper/child.h"
+#include "helper/children.h"
 #include "verbs/verbs.h"
 
 /* The first one is what a command line without a verb means. */
 static const struct verb *const verbs[] = {
-	&verb_record, &verb_convert, &verb_report, &verb_diff, &verb_info, &verb_doctor, &verb_daemon, &verb_ctl, &verb_top,
-	&verb_census, &verb_graph, &verb_dump, NULL,
+	&verb_record, &verb_convert, &verb_report, &verb_diff,  &verb_info, &verb_doctor, &verb_daemon,
+	&verb_ctl,    &verb_top,     &verb_census, &verb_graph, &verb_dump, NULL,
 };
 
 static void print_verbs(const struct verb *const *all, struct buf *out)

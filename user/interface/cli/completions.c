@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/completions: for bash, zsh and fish, written from the verbs' tables. */
 #include "cli/opts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/convert: `alys-bpf convert` and, under its second name, alys_converter. */
 #include "cli/verbs.h"
 
@@ -22,19 +23,23 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 #define NAMES_AT(field) offsetof(struct convert_options, names.field)
 
 static const struct opt options[] = {
-	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "where to write, as OUT: - is standard output (default: by IN's name)" },
+	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL,
+	  "where to write, as OUT: - is standard output (default: by IN's name)" },
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
 	  "json (default), jsonl, pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope, html" },
 	NAME_OPTIONS(NAMES_AT),
-	{ "crystal-style", 0, NULL, opt_flag, AT(crystal_style), NULL, NULL, "frames as Crystal prints them: file:line:column in 'name'" },
+	{ "crystal-style", 0, NULL, opt_flag, AT(crystal_style), NULL, NULL,
+	  "frames as Crystal prints them: file:line:column in 'name'" },
 	{ "indent", 0, NULL, opt_flag, AT(indent), NULL, NULL, "json: one line a value" },
-	{ "stacks", 0, "HOW", opt_choice, AT(stacks), CONVERT_STACKS, NULL, "json, jsonl: frames with each event (default), or once and events have their number" },
+	{ "stacks", 0, "HOW", opt_choice, AT(stacks), CONVERT_STACKS, NULL,
+	  "json, jsonl: frames with each event (default), or once and events have their number" },
 	{ "inferno-opt", 0, "K[=V]", parse_inferno, AT(inferno), NULL, NULL, "pass --K[=V] to inferno-flamegraph" },
 	{ "value", 0, "VALUE", opt_text, AT(value), NULL, NULL, "alloc_objects alloc_space inuse_objects inuse_space" },
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "only what happened until then, from the recording's begin" },
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what happened between these seconds" },
 	{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "text: rows" },
-	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL, "keep malloc and the like in stacks" },
+	{ "keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL,
+	  "keep malloc and the like in stacks" },
 	SKIP_OPTIONS(AT, "MEMPROF_STACK_SKIP"),
 	{ "no-addresses", 0, NULL, opt_flag, AT(no_addresses), NULL, NULL, "write no memory addresses" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
@@ -74,7 +79,8 @@ const struct verb verb_convert = {
 	.words_max = 2,
 	.words = take_words,
 	.run = run,
-	.notes = "-f inferno-flamegraph draws with that program. OUT of - is standard output; without OUT the name is made from IN:\n"
+	.notes = "-f inferno-flamegraph draws with that program. OUT of - is standard output; without OUT the name is made from "
+		 "IN:\n"
 		 ".json, .pb.gz, .folded, .svg, .txt and so on. For kcachegrind: -f pprof, then\n"
 		 "go tool pprof -callgrind. Needs no root.",
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/ctl: `alys-bpf ctl VERB`: talks to a running daemon. */
 #include "cli/verbs.h"
 
@@ -7,7 +8,8 @@
 
 static const struct opt options[] = {
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "the daemon's control socket (default /run/alys-bpf/ctl)" },
-	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "where a snapshot goes (default: stdout, on a terminal PID.pb.gz)" },
+	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL,
+	  "where a snapshot goes (default: stdout, on a terminal PID.pb.gz)" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
 	{ "timeout", 0, "SECONDS", opt_seconds, AT(patience), NULL, NULL, "how long to wait for the answer (default 30)" },
 	{ 0 },

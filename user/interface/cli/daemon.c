@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/daemon: `alys-bpf daemon`: its options, from the command line and from a file. */
 #include "base/exit_status.h"
 #include "cli/verbs.h"
@@ -96,33 +97,47 @@ static int parse_time(const struct opt *o, const char *text, void *dest, struct 
 static const struct opt options[] = {
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, those to come included" },
 	{ "pid", 'p', "PID[,PID]", record_pids, AT(watch.record.pids), NULL, NULL, "these processes" },
-	{ "name", 'n', "NAME", parse_word, AT(watch.select.names), NULL, NULL, "processes of this short name (as `ps` shows it)" },
-	{ "exe", 0, "GLOB", parse_exe, AT(watch.select.exes), NULL, NULL, "processes whose executable matches, such as '/srv/*'" },
-	{ "cgroup", 0, "PATH", parse_word, AT(watch.select.cgroups), NULL, NULL, "processes of this control group and those below it" },
+	{ "name", 'n', "NAME", parse_word, AT(watch.select.names), NULL, NULL,
+	  "processes of this short name (as `ps` shows it)" },
+	{ "exe", 0, "GLOB", parse_exe, AT(watch.select.exes), NULL, NULL,
+	  "processes whose executable matches, such as '/srv/*'" },
+	{ "cgroup", 0, "PATH", parse_word, AT(watch.select.cgroups), NULL, NULL,
+	  "processes of this control group and those below it" },
 	{ "user", 'u', "USER", parse_word, AT(watch.select.users), NULL, NULL, "processes of this user" },
-	{ "follow", 'F', NULL, opt_flag, AT(watch.record.follow), NULL, NULL, "see their children from the first call on: all programs with these libraries pay" },
-	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "one allocation every N bytes on average (default 512k)" },
+	{ "follow", 'F', NULL, opt_flag, AT(watch.record.follow), NULL, NULL,
+	  "see their children from the first call on: all programs with these libraries pay" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL,
+	  "one allocation every N bytes on average (default 512k)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
 	SKIP_OPTIONS(WATCH_AT, NULL),
-	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL, "what stacks hold (default full)" },
+	{ "backtrace", 'b', "TYPE", opt_choice, AT(watch.record.backtrace), "none|addr|name|full", NULL,
+	  "what stacks hold (default full)" },
 	{ "ring", 0, "BYTES", opt_ring, AT(watch.record.ring_sz), NULL, NULL, "ring buffer (default 8M)" },
-	{ "max-memory", 0, "BYTES", parse_memory, AT(watch.max_memory), NULL, NULL, "what the daemon may use itself (default 256M)" },
-	{ "idle-stacks", 0, "TIME", parse_time, AT(watch.idle_stacks), NULL, NULL, "forget stacks that hold nothing and were not seen for so long (default 10m)" },
-	{ "max-overhead", 0, "PERCENT", parse_percent, AT(watch.max_overhead), NULL, NULL, "sample less when probes and daemon take more of the machine" },
+	{ "max-memory", 0, "BYTES", parse_memory, AT(watch.max_memory), NULL, NULL,
+	  "what the daemon may use itself (default 256M)" },
+	{ "idle-stacks", 0, "TIME", parse_time, AT(watch.idle_stacks), NULL, NULL,
+	  "forget stacks that hold nothing and were not seen for so long (default 10m)" },
+	{ "max-overhead", 0, "PERCENT", parse_percent, AT(watch.max_overhead), NULL, NULL,
+	  "sample less when probes and daemon take more of the machine" },
 	{ "off", 0, NULL, opt_flag, AT(off), NULL, NULL, "begin switched off, until `alys-bpf ctl on`" },
 	{ "profile-dir", 'o', "DIR", opt_text, AT(profile_dir), NULL, NULL, "write profiles there" },
-	{ "profile-format", 0, "FORMAT", opt_choice, AT(profile_format), "pprof|alys", NULL, "pprof a process, or alys: the recording itself, for `alys-bpf report`" },
+	{ "profile-format", 0, "FORMAT", opt_choice, AT(profile_format), "pprof|alys", NULL,
+	  "pprof a process, or alys: the recording itself, for `alys-bpf report`" },
 	{ "every", 0, "TIME", parse_time, AT(every), NULL, NULL, "how often (default 60s)" },
 	{ "keep", 0, "N", opt_count, AT(keep), NULL, NULL, "files kept there at most (default 1000, 0 = all)" },
 	{ "keep-age", 0, "TIME", parse_time, AT(keep_age), NULL, NULL, "how long they are kept (default 7d)" },
 	{ "keep-size", 0, "BYTES", opt_size, AT(keep_size), NULL, NULL, "how much of the disk they take (default 1G, 0 = any)" },
-	{ "listen", 'l', "ADDRESS", opt_text, AT(listen), NULL, NULL, "serve HTTP at /PATH, a unix socket of the group alys; or PORT, [::1]:PORT of loopback, for all users (default: off)" },
-	{ "listen-insecure", 0, NULL, opt_flag, AT(listen_insecure), NULL, NULL, "let --listen be any address: whoever reaches it reads stacks" },
-	{ "push", 0, "URL", opt_text, AT(push), NULL, NULL, "send profiles to a Pyroscope (http://...) or Parca (parca+http://...)" },
+	{ "listen", 'l', "ADDRESS", opt_text, AT(listen), NULL, NULL,
+	  "serve HTTP at /PATH, a unix socket of the group alys; or PORT, [::1]:PORT of loopback, for all users (default: off)" },
+	{ "listen-insecure", 0, NULL, opt_flag, AT(listen_insecure), NULL, NULL,
+	  "let --listen be any address: whoever reaches it reads stacks" },
+	{ "push", 0, "URL", opt_text, AT(push), NULL, NULL,
+	  "send profiles to a Pyroscope (http://...) or Parca (parca+http://...)" },
 	{ "push-every", 0, "TIME", parse_time, AT(push_every), NULL, NULL, "how often (default 15s)" },
 	{ "push-tenant", 0, "NAME", opt_text, AT(push_tenant), NULL, NULL, "X-Scope-OrgID of the pushes" },
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "control socket (default /run/alys-bpf/ctl)" },
-	{ "config", 'c', "FILE", opt_text, offsetof(struct daemon_request, config), NULL, NULL, "more options, one a line without dashes; read again at SIGHUP" },
+	{ "config", 'c', "FILE", opt_text, offsetof(struct daemon_request, config), NULL, NULL,
+	  "more options, one a line without dashes; read again at SIGHUP" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
 	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
 	{ 0 },
@@ -225,10 +240,12 @@ static int parse_again(const char *config, struct daemon_request *out, struct er
 static int check_targets(const struct daemon_options *o, struct err *err)
 {
 	const struct select *s = &o->watch.select;
-	if (s->all || s->names.at_cnt || s->exes.at_cnt || s->cgroups.at_cnt || s->users.at_cnt || o->watch.record.pids_cnt || o->off)
+	if (s->all || s->names.at_cnt || s->exes.at_cnt || s->cgroups.at_cnt || s->users.at_cnt || o->watch.record.pids_cnt ||
+	    o->off)
 		return 0;
-	return err_set(err, EINVAL, "nothing to trace: give --all, --name, --exe, --cgroup, --user or -p; or --off, and processes "
-				    "later with `alys-bpf ctl add PID`");
+	return err_set(err, EINVAL,
+		       "nothing to trace: give --all, --name, --exe, --cgroup, --user or -p; or --off, and processes "
+		       "later with `alys-bpf ctl add PID`");
 }
 
 static int reload(void *ctx, struct daemon_options *out, struct err *err)

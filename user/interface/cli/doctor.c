@@ -1,11 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/doctor: `alys-bpf doctor`. */
 #include "cli/verbs.h"
 
 #include "verbs/verbs.h"
 
 static const struct opt options[] = {
-	{ "probes", 0, "PID", opt_count, offsetof(struct doctor_options, probes_pid), NULL, NULL, "list where this process would be probed, and why" },
-	{ "unwind", 0, "FILE", opt_text, offsetof(struct doctor_options, unwind), NULL, NULL, "print the unwind rows of a program or library" },
+	{ "probes", 0, "PID", opt_count, offsetof(struct doctor_options, probes_pid), NULL, NULL,
+	  "list where this process would be probed, and why" },
+	{ "unwind", 0, "FILE", opt_text, offsetof(struct doctor_options, unwind), NULL, NULL,
+	  "print the unwind rows of a program or library" },
 	{ 0 },
 };
 

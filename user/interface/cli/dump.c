@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/dump: `alys-bpf dump -p PID -o FILE`. */
 #include "cli/verbs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/graph: `alys-bpf graph -p PID --type NAME` and `alys-bpf graph DUMP --type NAME`. */
 #include "cli/verbs.h"
 
@@ -29,8 +30,10 @@ static const struct opt options[] = {
 	{ "limit", 0, "N", opt_count, AT(limit), NULL, "MEMPROF_REF_LIMIT", "objects of the type, 0 = all (default 10)" },
 	{ "format", 'f', "FORMAT", opt_choice, AT(format), "mermaid|dot|json", NULL, "how to draw it (default mermaid)" },
 	{ "paths", 0, NULL, opt_flag, AT(paths), NULL, NULL, "the shortest way from a root to each object as well" },
-	{ "show", 0, "WHAT", opt_choice, AT(show), "graph|counts|sizes", NULL, "instead: live objects of each type, or bytes they lead to" },
-	{ "size", 0, "ADDRESS", parse_address, AT(address), NULL, NULL, "instead: bytes of the object there and of all it leads to" },
+	{ "show", 0, "WHAT", opt_choice, AT(show), "graph|counts|sizes", NULL,
+	  "instead: live objects of each type, or bytes they lead to" },
+	{ "size", 0, "ADDRESS", parse_address, AT(address), NULL, NULL,
+	  "instead: bytes of the object there and of all it leads to" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
 	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
 	{ 0 },
@@ -44,7 +47,9 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	if (!g->input && !g->heap.pid)
 		return err_set(err, EINVAL, "no heap to look at: give -p PID or a dump made by `alys-bpf dump`");
 	if (g->input && (g->heap.pid || g->heap.freeze || g->heap.live || g->heap.type_ids || g->heap.fields || g->heap.learn))
-		return err_set(err, EINVAL, "-p, --freeze, --live, --type-ids, --fields and --learn are for a live process: a dump has its answers in it");
+		return err_set(err, EINVAL,
+			       "-p, --freeze, --live, --type-ids, --fields and --learn are for a live process: a dump has its "
+			       "answers in it");
 	if (g->type && g->object)
 		return err_set(err, EINVAL, "--type and --object exclude each other");
 	if (!g->type && !g->object && !g->show && !g->address)

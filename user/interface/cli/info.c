@@ -1,10 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/info: `alys-bpf info FILE`. */
 #include "cli/verbs.h"
 
 #include "verbs/verbs.h"
 
 static const struct opt options[] = {
-	{ "strict", 0, NULL, opt_flag, offsetof(struct info_options, strict), NULL, NULL, "a damaged trace is an error (status 3)" },
+	{ "strict", 0, NULL, opt_flag, offsetof(struct info_options, strict), NULL, NULL,
+	  "a damaged trace is an error (status 3)" },
 	{ 0 },
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/man: manual pages, written from the verbs' tables: one for the program, one for each verb. */
 #include "cli/opts.h"
 
@@ -70,8 +71,9 @@ void man_program(const struct verb *const *verbs, struct buf *out)
 		roff(out, verbs[v]->usage);
 		buf_adds(out, "\n");
 	}
-	buf_adds(out, ".fi\n.SH DESCRIPTION\nalys\\-bpf attaches to programs that are already running, records every allocation or a "
-		      "random sample of them with its call stack, and detaches again.\nEach verb has a page of its own.\n");
+	buf_adds(out,
+		 ".fi\n.SH DESCRIPTION\nalys\\-bpf attaches to programs that are already running, records every allocation or a "
+		 "random sample of them with its call stack, and detaches again.\nEach verb has a page of its own.\n");
 	for (size_t v = 0; verbs[v]; v++) {
 		buf_adds(out, ".TP\n\\fBalys\\-bpf\\-");
 		roff(out, verbs[v]->name);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/opts: parsing by the table. See opts.h. */
 #include "cli/opts.h"
 
@@ -55,8 +56,7 @@ int opt_size(const struct opt *o, const char *text, void *dest, struct err *err)
 	else if (*end == 'G' || *end == 'g')
 		shift = 30;
 	if (errno || end == text || *text == '-' || end[shift ? 1 : 0] || n > (UINT64_MAX >> 1) >> shift)
-		return err_set(err, EINVAL, "--%s wants a number of bytes such as 4096, 512k or 1M, got \"%s\"",
-			       o->name, text);
+		return err_set(err, EINVAL, "--%s wants a number of bytes such as 4096, 512k or 1M, got \"%s\"", o->name, text);
 	*(uint64_t *)dest = n << shift;
 	return 0;
 }
@@ -223,8 +223,7 @@ static int refuse(const struct verb *v, int code, char **argv, struct err *err)
 }
 
 /* What follows "--" is a command of its own; what stood before are words. */
-static int take_words(const struct verb *v, int argc, char **argv, char **command, void *options,
-		      struct err *err)
+static int take_words(const struct verb *v, int argc, char **argv, char **command, void *options, struct err *err)
 {
 	size_t n = (size_t)(argc - optind);
 	if (n < v->words_min)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/record: `alys-bpf [record] -p PID` and `alys-bpf -- CMD`. */
 #include "cli/verbs.h"
 
@@ -34,8 +35,8 @@ static int parse_limit(const struct opt *o, const char *text, void *dest, struct
 {
 	uint32_t n = 0;
 	if (opt_count(o, text, &n, NULL) || n < 2 || n > LIMIT_MAX)
-		return err_set(err, EINVAL, "--backtrace-limit wants a number of frames from 2 to %d, got \"%s\"",
-			       LIMIT_MAX, text);
+		return err_set(err, EINVAL, "--backtrace-limit wants a number of frames from 2 to %d, got \"%s\"", LIMIT_MAX,
+			       text);
 	*(uint32_t *)dest = n;
 	return 0;
 }
@@ -44,23 +45,34 @@ static int parse_limit(const struct opt *o, const char *text, void *dest, struct
 
 static const struct opt options[] = {
 	{ "pid", 'p', "PID[,PID]", record_pids, AT(pids), NULL, NULL, "attach to these running processes" },
-	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "where to write (default TIME.alys); - is standard output, and COMMAND's goes to standard error" },
-	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "write json, pprof, folded-stacks, flamegraph or text instead" },
+	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL,
+	  "where to write (default TIME.alys); - is standard output, and COMMAND's goes to standard error" },
+	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
+	  "write json, pprof, folded-stacks, flamegraph or text instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
-	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL", "record one allocation every N bytes on average" },
-	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL, "sample libgc at calls or where its free lists are filled" },
-	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL, "with --sample: of the processes' CPU time that probes may take; 0 is no limit" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL",
+	  "record one allocation every N bytes on average" },
+	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL,
+	  "sample libgc at calls or where its free lists are filled" },
+	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
+	  "with --sample: of the processes' CPU time that probes may take; 0 is no limit" },
 	{ "min-size", 0, "BYTES", opt_size, AT(min_size), NULL, NULL, "pass over smaller allocations" },
-	{ "backtrace", 'b', "TYPE", opt_choice, AT(backtrace), "none|addr|name|full", "ALYS_BACKTRACE_TYPE", "what stacks hold (default full)" },
-	{ "backtrace-limit", 0, "N", parse_limit, AT(backtrace_limit), NULL, NULL, "frames a stack at most (default 256, up to 512)" },
-	{ "walk", 0, "HOW", opt_choice, AT(walk), "kernel|tables|sleep", NULL, "how stacks are walked (default sleep: tables, reading in pages)" },
+	{ "backtrace", 'b', "TYPE", opt_choice, AT(backtrace), "none|addr|name|full", "ALYS_BACKTRACE_TYPE",
+	  "what stacks hold (default full)" },
+	{ "backtrace-limit", 0, "N", parse_limit, AT(backtrace_limit), NULL, NULL,
+	  "frames a stack at most (default 256, up to 512)" },
+	{ "walk", 0, "HOW", opt_choice, AT(walk), "kernel|tables|sleep", NULL,
+	  "how stacks are walked (default sleep: tables, reading in pages)" },
 	{ "no-free-stacks", 0, NULL, opt_flag, AT(no_free_stacks), NULL, NULL, "take no call stacks of frees" },
-	{ "check-stacks", 0, NULL, opt_flag, AT(check_stacks), NULL, NULL, "for tests: walk each remembered stack once more and count differences" },
+	{ "check-stacks", 0, NULL, opt_flag, AT(check_stacks), NULL, NULL,
+	  "for tests: walk each remembered stack once more and count differences" },
 	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
 	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
-	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL, "stop a collected program after each collection until its marks are read" },
-	{ "return-probes", 0, NULL, opt_flag, AT(return_probes), NULL, NULL, "return probes everywhere (can kill fiber programs)" },
+	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL,
+	  "stop a collected program after each collection until its marks are read" },
+	{ "return-probes", 0, NULL, opt_flag, AT(return_probes), NULL, NULL,
+	  "return probes everywhere (can kill fiber programs)" },
 	{ "ring", 0, "BYTES", opt_ring, AT(ring_sz), NULL, NULL, "ring buffer (default 64M)" },
 	{ "raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "names as the compiler wrote them" },
 	{ "debuginfod", 0, NULL, opt_flag, AT(debuginfod), NULL, NULL, "fetch missing debug information from DEBUGINFOD_URLS" },
@@ -91,7 +103,9 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	if (r->pids_cnt && r->command)
 		return err_set(err, EINVAL, "-p and -- COMMAND exclude each other: start one recording for each");
 	if (r->max_overhead > 0 && !r->interval)
-		return err_set(err, EINVAL, "--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
+		return err_set(
+			err, EINVAL,
+			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
 	return output_of_environment(r, err);
 }
 
@@ -112,5 +126,6 @@ const struct verb verb_record = {
 	.line_offset = AT(words),
 	.words = take_words,
 	.run = run,
-	.notes = "Other verbs: report, diff, convert, top, census, graph, dump, daemon, ctl, info, doctor; each has its own --help. Needs root.",
+	.notes = "Other verbs: report, diff, convert, top, census, graph, dump, daemon, ctl, info, doctor; each has its own "
+		 "--help. Needs root.",
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/report: `alys-bpf report FILE` and `alys-bpf report -p PID`. */
 #include "cli/verbs.h"
 
@@ -19,9 +20,12 @@ static const struct opt options[] = {
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
 	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "without FILE: watch this process; with: it alone" },
 	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: a report each time this much time has passed" },
-	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "-p: stop after this time (default: Ctrl-C or exit)" },
-	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "-p: the garbage collector's heap: free, unmapped, fragmentation; with -d: whose objects pin blocks" },
-	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL, "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
+	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL,
+	  "-p: stop after this time (default: Ctrl-C or exit)" },
+	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL,
+	  "-p: the garbage collector's heap: free, unmapped, fragmentation; with -d: whose objects pin blocks" },
+	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL,
+	  "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
 	{ "live", 0, NULL, opt_flag, AT(live), NULL, NULL, "-p: what a garbage collection leaves: waits for the next one" },
 	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "--live: it must come within this time (default 60)" },
 	NAME_OPTIONS(NAMES_AT),
@@ -47,8 +51,8 @@ static int depth_of_environment(struct report_request *r, struct err *err)
 /* What the page does not heed. */
 static bool narrows(const struct report_options *o)
 {
-	return o->by != BY_STANDARD || o->show != SHOW_STANDARD || o->focus || o->ignore || o->callers || o->callees ||
-	       o->type || o->pid || o->inclusive || o->columns || o->format;
+	return o->by != BY_STANDARD || o->show != SHOW_STANDARD || o->focus || o->ignore || o->callers || o->callees || o->type ||
+	       o->pid || o->inclusive || o->columns || o->format;
 }
 
 static bool asks_names(const struct name_options *n)
@@ -64,7 +68,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	if (!r->input && !r->report.pid)
 		return err_set(err, EINVAL, "nothing to report on: give a .alys trace or -p PID");
 	if (r->input && (r->every || r->duration))
-		return err_set(err, EINVAL, "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
+		return err_set(err, EINVAL,
+			       "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
 	if (r->input && (r->live || r->gc_wait))
 		return err_set(err, EINVAL, "--live and --gc-wait are for -p PID: a trace has had its collections, see --gc");
 	if (r->live && !r->gc_wait)
@@ -72,11 +77,16 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	if (!r->input && r->collections)
 		return err_set(err, EINVAL, "--gc is for a trace: make one with `alys-bpf record`");
 	if (!r->input && (r->until || asks_names(&r->names) || r->html))
-		return err_set(err, EINVAL, "--at, --between, --html and where names come from are for a trace: make one with `alys-bpf record`");
+		return err_set(
+			err, EINVAL,
+			"--at, --between, --html and where names come from are for a trace: make one with `alys-bpf record`");
 	if (r->html && narrows(&r->report))
-		return err_set(err, EINVAL, "--html writes the page of all questions: only --at, --between, --keep-allocator-frames, --skip, --no-skip and where names come from go with it");
+		return err_set(err, EINVAL,
+			       "--html writes the page of all questions: only --at, --between, --keep-allocator-frames, --skip, "
+			       "--no-skip and where names come from go with it");
 	if (r->heap && (r->input || r->every))
-		return err_set(err, EINVAL, "--heap is for a running process, once: give -p PID without a trace and without --every");
+		return err_set(err, EINVAL,
+			       "--heap is for a running process, once: give -p PID without a trace and without --every");
 	return depth_of_environment(r, err);
 }
 

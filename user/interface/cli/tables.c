@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/tables: see tables.h. */
 #include "cli/tables.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/top: `alys-bpf top`: live heaps in the terminal, from the daemon or from a recording of its own. */
 #include "base/exit_status.h"
 #include "cli/verbs.h"
@@ -9,7 +10,7 @@
 #include "cli/tables.h"
 #include "daemon/daemon.h"
 #include "daemon/viewer.h"
-#include "monitor/spectator.h"
+#include "monitor/top_backend.h"
 #include "verbs/verbs.h"
 
 struct top_request {
@@ -25,10 +26,12 @@ struct top_request {
 static const struct opt options[] = {
 	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "this process, in a recording of its own" },
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, in a recording of its own" },
-	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL, "-p, -a: one allocation every N bytes on average (default 64k)" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL,
+	  "-p, -a: one allocation every N bytes on average (default 64k)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: " ALLOC_FAMILY_NAMES },
 	SKIP_OPTIONS(WATCH_AT, NULL),
-	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL, "the daemon's control socket; with -p that process of the daemon's" },
+	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL,
+	  "the daemon's control socket; with -p that process of the daemon's" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
 	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
 	{ 0 },
@@ -67,12 +70,12 @@ static int of_its_own(struct top_request *r, struct err *err)
 		r->watch.record.pids_cnt = 1;
 	}
 	r->watch.record.words = r->words;
-	struct spectator *s = spectator_new(&r->watch, r->pid, err);
+	struct top_backend *s = top_backend_new(&r->watch, r->pid, err);
 	if (!s)
 		return -err->code;
-	struct top_source source = spectator_source(s);
+	struct top_source source = top_backend_source(s);
 	int rc = top_run(&source, r->pid, err);
-	spectator_free(s);
+	top_backend_free(s);
 	return rc;
 }
 
@@ -86,7 +89,9 @@ static int run(void *opts, struct err *err)
 	}
 	const struct skip *skip = &r->watch.skip;
 	if (!own && (skip->keep_known || skip->patterns_cnt || skip->frames)) {
-		err_set(err, EINVAL, "--skip and --no-skip are for a recording of its own, -p or --all: what a daemon shows is by the daemon's own --skip");
+		err_set(err, EINVAL,
+			"--skip and --no-skip are for a recording of its own, -p or --all: what a daemon shows is by the "
+			"daemon's own --skip");
 		return EXIT_USAGE;
 	}
 	/* Before anything is traced. */

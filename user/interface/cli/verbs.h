@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/verbs: one row a verb; each is defined in the file of its name. */
 #ifndef ALYS_CLI_VERBS_H
 #define ALYS_CLI_VERBS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * top/draw: a view as lines. Four lines of head, of which the third is always what was lost, then rows,
  * then one line of keys. See view.h.
@@ -99,7 +100,12 @@ static void draw_title(const struct view *v, struct screen *s)
 	const struct feed_process *p = v->pid ? process_of(v, v->pid) : NULL;
 	struct buf t = { 0 };
 	/* Narrow screens cut the end: what must not be missed comes first. */
-	buf_addf(&t, "alys-bpf top%s", v->waiting ? " [WAITING]" : v->ended ? " [ENDED]" : v->feed.off ? " [OFF]" : v->paused ? " [PAUSED]" : "");
+	buf_addf(&t, "alys-bpf top%s",
+		 v->waiting    ? " [WAITING]"
+		 : v->ended    ? " [ENDED]"
+		 : v->feed.off ? " [OFF]"
+		 : v->paused   ? " [PAUSED]"
+			       : "");
 	if (v->late_s && !v->ended)
 		buf_addf(&t, " [%u s OLD]", v->late_s);
 	buf_adds(&t, ": ");
@@ -174,8 +180,8 @@ static void draw_ledger(struct view *v, struct screen *s)
 	text_count(&t, (uint64_t)v->hits);
 	buf_adds(&t, " = recorded ");
 	text_count(&t, (uint64_t)v->recorded);
-	buf_adds(&t, " + set aside ");
-	text_count(&t, (uint64_t)v->aside);
+	buf_adds(&t, " + skipped ");
+	text_count(&t, (uint64_t)v->skipped);
 	buf_adds(&t, " + lost ");
 	text_count(&t, (uint64_t)v->lost);
 	if (v->causes.len)
@@ -406,9 +412,9 @@ static void draw_rows(struct view *v, struct screen *s)
 	}
 	if (!v->rows_cnt && at < end) {
 		struct buf t = { 0 };
-		buf_adds(&t, *v->filter ? "nothing matches the filter (Esc clears it)" :
-			     v->round	? v->feed.interval ? "nothing was sampled yet" : "nothing was allocated yet" :
-					  "waiting for the first numbers");
+		buf_adds(&t, *v->filter ? "nothing matches the filter (Esc clears it)"
+			     : v->round ? v->feed.interval ? "nothing was sampled yet" : "nothing was allocated yet"
+					: "waiting for the first numbers");
 		put_line(s, at++, LOOK_SOFT, &t);
 	}
 	for (; at < end; at++)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* top/feed: see feed.h. */
 #include "top/feed.h"
 
@@ -63,7 +64,7 @@ static int take_ledger(struct feed *f, const struct fields *line)
 {
 	if (line->n != 5)
 		return -EINVAL;
-	return sums((char **)line->at + 1, &f->hits, &f->recorded, &f->aside, &f->lost) ? 0 : -EINVAL;
+	return sums((char **)line->at + 1, &f->hits, &f->recorded, &f->skipped, &f->lost) ? 0 : -EINVAL;
 }
 
 static int take_lost(struct feed *f, const struct fields *line)
@@ -196,7 +197,7 @@ static const struct {
 } kinds[] = {
 	{ "when", take_when },       { "ledger", take_ledger }, { "note", take_note },
 	{ "process", take_process }, { "frame", take_frame },   { "stack", take_stack },
-	{ "error", take_error },     { "lost", take_lost },       { "off", take_off },
+	{ "error", take_error },     { "lost", take_lost },     { "off", take_off },
 };
 
 /* Lines of kinds to come are passed over. */
@@ -212,7 +213,7 @@ static int take_line(struct feed *f, char *text)
 	return 0;
 }
 
-/* sink/feed has cleaned them; a liar on the socket has not. */
+/* sink/top_rows has cleaned them; a liar on the socket has not. */
 static bool is_clean(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top/feed: reads what sink/feed.c writes: processes, frames and stacks as of one moment. The lines may
- * come from a daemon over a socket, so they are believed in nothing. Not for other rooms.
+ * top/feed: reads what sink/top_rows.c writes: processes, frames and stacks as of one moment. The lines may
+ * come from a daemon over a socket, so they are believed in nothing. Not for other modules.
  */
 #ifndef ALYS_TOP_FEED_H
 #define ALYS_TOP_FEED_H
@@ -34,19 +35,19 @@ struct feed_stack {
 	double error; /* as above */
 	const char *type;
 	uint32_t first, frames_cnt; /* in feed.path; innermost first, never 0 of them */
-	uint64_t key; /* of pid, type and frames' texts: the same from feed to feed, no other's */
+	uint64_t key;               /* of pid, type and frames' texts: the same from feed to feed, no other's */
 };
 
 struct feed {
 	char *text; /* all strings are in here */
 	uint64_t now_ns, start_ns, interval;
 	bool sampled;
-	bool inexact; /* there are errors */
-	bool off;     /* the daemon's tracing is switched off */
+	bool inexact;     /* there are errors */
+	bool off;         /* the daemon's tracing is switched off */
 	double *error_of; /* where an error goes that comes now; NULL */
-	double hits, recorded, aside, lost;
+	double hits, recorded, skipped, lost;
 	struct buf causes; /* of losses: "ring-full 12, foreign 3" */
-	const char *note; /* the first; "" */
+	const char *note;  /* the first; "" */
 	struct feed_process *processes;
 	size_t processes_cnt, processes_cap;
 	struct feed_frame *frames;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* top/past: rates and growth of stacks and processes from one list to the next. See view.h. */
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +207,7 @@ void view_take(struct view *v, struct feed *f, uint64_t now_ns)
 	v->late_s = 0;
 	v->hits = f->hits;
 	v->recorded = f->recorded;
-	v->aside = f->aside;
+	v->skipped = f->skipped;
 	v->lost = f->lost;
 	buf_free(&v->causes);
 	v->causes = f->causes;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* top/screen: lines of a screen, measured in columns. See view.h. */
 #include <ctype.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* top/terminal: the screen and the keyboard, through ncurses. See top.h. */
 #include <curses.h>
 #include <errno.h>
@@ -24,10 +25,10 @@
 static const struct {
 	int curses, view;
 } keys[] = {
-	{ KEY_UP, VIEW_UP },       { KEY_DOWN, VIEW_DOWN },     { KEY_LEFT, VIEW_LEFT },      { KEY_RIGHT, VIEW_RIGHT },
-	{ KEY_PPAGE, VIEW_PAGE_UP }, { KEY_NPAGE, VIEW_PAGE_DOWN }, { KEY_HOME, VIEW_HOME },  { KEY_END, VIEW_END },
-	{ KEY_ENTER, VIEW_ENTER }, { '\n', VIEW_ENTER },        { '\r', VIEW_ENTER },         { KEY_BACKSPACE, VIEW_ERASE },
-	{ 0x7f, VIEW_ERASE },      { '\b', VIEW_ERASE },        { 0x1b, VIEW_ESCAPE },        { '\t', VIEW_TAB },
+	{ KEY_UP, VIEW_UP },         { KEY_DOWN, VIEW_DOWN },       { KEY_LEFT, VIEW_LEFT }, { KEY_RIGHT, VIEW_RIGHT },
+	{ KEY_PPAGE, VIEW_PAGE_UP }, { KEY_NPAGE, VIEW_PAGE_DOWN }, { KEY_HOME, VIEW_HOME }, { KEY_END, VIEW_END },
+	{ KEY_ENTER, VIEW_ENTER },   { '\n', VIEW_ENTER },          { '\r', VIEW_ENTER },    { KEY_BACKSPACE, VIEW_ERASE },
+	{ 0x7f, VIEW_ERASE },        { '\b', VIEW_ERASE },          { 0x1b, VIEW_ESCAPE },   { '\t', VIEW_TAB },
 };
 
 static int key_of(int c)
@@ -42,16 +43,11 @@ static int key_of(int c)
 static attr_t attribute_of(enum look look)
 {
 	switch (look) {
-	case LOOK_HEAD:
-		return A_BOLD;
-	case LOOK_CHOSEN:
-		return A_REVERSE;
-	case LOOK_BAD:
-		return has_colors() ? A_BOLD | COLOR_PAIR(1) : A_BOLD | A_STANDOUT;
-	case LOOK_SOFT:
-		return has_colors() ? A_DIM : A_NORMAL;
-	default:
-		return A_NORMAL;
+	case LOOK_HEAD: return A_BOLD;
+	case LOOK_CHOSEN: return A_REVERSE;
+	case LOOK_BAD: return has_colors() ? A_BOLD | COLOR_PAIR(1) : A_BOLD | A_STANDOUT;
+	case LOOK_SOFT: return has_colors() ? A_DIM : A_NORMAL;
+	default: return A_NORMAL;
 	}
 }
 
@@ -96,15 +92,15 @@ static const char *listen_in(struct overheard *o)
 {
 	char piece[1024];
 	ssize_t n;
-	bool news = false;
+	bool sideband = false;
 	while (o->ear >= 0 && (n = read(o->ear, piece, sizeof(piece) - 1)) > 0) {
 		/* Much is said by what goes wrong again and again. */
 		if (o->text.len > OVERHEARD_MAX)
 			buf_reset(&o->text);
 		buf_add(&o->text, piece, (size_t)n);
-		news = true;
+		sideband = true;
 	}
-	if (!news)
+	if (!sideband)
 		return NULL;
 	const char *all = buf_str(&o->text);
 	size_t end = strlen(all);
@@ -158,26 +154,26 @@ static bool poll_source(const struct top_source *source, struct view *v, struct 
 	if (v->ended && !v->waiting)
 		return false;
 	int rc = source->poll(source->ctx, text, err);
-	bool news = false;
+	bool sideband = false;
 	if (rc > 0) {
 		rc = feed_parse(&f, buf_str(text), text->len, err);
 		if (!rc)
 			view_take(v, &f, now_ns());
 		feed_free(&f);
-		news = true;
+		sideband = true;
 	}
-	if (!rc && news && v->waiting) {
+	if (!rc && sideband && v->waiting) {
 		v->ended = v->waiting = false;
 		v->message = NULL;
 		*err = (struct err){ 0 };
 	}
 	if (rc < 0) {
-		news = true;
+		sideband = true;
 		v->ended = true;
 		v->waiting = rc == -EAGAIN;
 		v->message = *err->text ? err->text : "the traced processes have ended: q quits";
 	}
-	return news;
+	return sideband;
 }
 
 /* Whether the screen has to say another time. */
@@ -221,7 +217,8 @@ static int open_terminal(struct err *err)
 	setlocale(LC_CTYPE, "");
 	SCREEN *s = has_screen() ? newterm(NULL, stdout, stdin) : NULL;
 	if (!s)
-		return err_set(err, ENOTTY, "the terminal type \"%s\" is not known or has no screen: set TERM, for example to xterm",
+		return err_set(err, ENOTTY,
+			       "the terminal type \"%s\" is not known or has no screen: set TERM, for example to xterm",
 			       getenv("TERM") ? getenv("TERM") : "");
 	set_escdelay(50);
 	cbreak();
@@ -243,17 +240,17 @@ static void loop(const struct top_source *source, struct view *v, struct screen 
 	struct buf text = { 0 };
 	struct overheard heard;
 	overhear(&heard);
-	for (bool on = true, news = true; on && !told_to_end;) {
-		if (news)
+	for (bool on = true, sideband = true; on && !told_to_end;) {
+		if (sideband)
 			show(v, s);
 		int c = getch();
-		news = poll_source(source, v, &text, why);
+		sideband = poll_source(source, v, &text, why);
 		const char *said = listen_in(&heard);
 		/* Read, or never: the keys are explained in the same line. */
 		if (c != ERR && !v->ended)
 			v->message = NULL;
 		v->message = said ? said : v->message;
-		news |= look_at_age(v) || said || c != ERR;
+		sideband |= look_at_age(v) || said || c != ERR;
 		on = c == ERR ? !is_gone() : c == KEY_RESIZE || view_key(v, key_of(c));
 	}
 	/* Terminals without a second screen go on in the last line. */

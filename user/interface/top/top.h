@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * top: live heaps in a terminal. In: lists of stacks (sink's feed format) from whoever has them, and keys.
  * Out: a screen of any size from 40x8 on. Traces nothing and knows no sockets.

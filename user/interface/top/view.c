@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* top/view: rows and keys; see view.h. */
 #include "top/view.h"
 
@@ -112,9 +113,16 @@ static void add_process(struct view *v, const struct feed_process *f)
 	struct view_row *r = VEC_PUSH(v, rows);
 	if (!r)
 		return;
-	*r = (struct view_row){ .key = view_process_key(f->pid), .pid = f->pid, .name = f->comm, .place = f->exe, .type = "",
-				.live_sz = f->live_sz, .live_cnt = f->live_cnt, .var = f->error * f->error,
-				.rate_sz = p ? p->rate_sz : 0, .rate_cnt = p ? p->rate_cnt : 0,
+	*r = (struct view_row){ .key = view_process_key(f->pid),
+				.pid = f->pid,
+				.name = f->comm,
+				.place = f->exe,
+				.type = "",
+				.live_sz = f->live_sz,
+				.live_cnt = f->live_cnt,
+				.var = f->error * f->error,
+				.rate_sz = p ? p->rate_sz : 0,
+				.rate_cnt = p ? p->rate_cnt : 0,
 				.growth = p ? p->growth : 0 };
 }
 
@@ -265,33 +273,18 @@ static bool move_key(struct view *v, int key)
 {
 	switch (key) {
 	case VIEW_UP:
-	case 'k':
-		step(v, -1);
-		return true;
+	case 'k': step(v, -1); return true;
 	case VIEW_DOWN:
-	case 'j':
-		step(v, 1);
-		return true;
-	case VIEW_PAGE_UP:
-		step(v, -v->page);
-		return true;
-	case VIEW_PAGE_DOWN:
-		step(v, v->page);
-		return true;
-	case VIEW_HOME:
-		move(v, -(long)v->rows_cnt);
-		return true;
-	case VIEW_END:
-		move(v, (long)v->rows_cnt);
-		return true;
-	case VIEW_LEFT:
-		turn_to_stack(v, v->which - (v->which > 0));
-		return true;
+	case 'j': step(v, 1); return true;
+	case VIEW_PAGE_UP: step(v, -v->page); return true;
+	case VIEW_PAGE_DOWN: step(v, v->page); return true;
+	case VIEW_HOME: move(v, -(long)v->rows_cnt); return true;
+	case VIEW_END: move(v, (long)v->rows_cnt); return true;
+	case VIEW_LEFT: turn_to_stack(v, v->which - (v->which > 0)); return true;
 	case VIEW_RIGHT:
 		turn_to_stack(v, v->which + 1); /* the drawing knows how many there are */
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -321,15 +314,10 @@ bool view_key(struct view *v, int key)
 	if (move_key(v, key) || sort_key(v, key))
 		return true;
 	switch (key) {
-	case 'q':
-		return false;
-	case VIEW_ENTER:
-		enter(v);
-		break;
+	case 'q': return false;
+	case VIEW_ENTER: enter(v); break;
 	case VIEW_ESCAPE:
-	case VIEW_ERASE:
-		leave(v);
-		break;
+	case VIEW_ERASE: leave(v); break;
 	case VIEW_TAB:
 		/* The list of processes has no meaning for one of them. */
 		show_by(v, v->by == VIEW_SITES ? VIEW_TYPES : v->by == VIEW_TYPES && !v->pid ? VIEW_PROCESSES : VIEW_SITES);
@@ -339,18 +327,11 @@ bool view_key(struct view *v, int key)
 		view_rows(v);
 		break;
 	case 'p':
-	case ' ':
-		v->paused = !v->paused;
-		break;
-	case '/':
-		v->typing = true;
-		break;
+	case ' ': v->paused = !v->paused; break;
+	case '/': v->typing = true; break;
 	case 'h':
-	case '?':
-		v->help = true;
-		break;
-	default:
-		break;
+	case '?': v->help = true; break;
+	default: break;
 	}
 	return true;
 }

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top/view: what is on the screen, without a terminal: lists and keys in, lines out. Not for other rooms.
+ * top/view: what is on the screen, without a terminal: lists and keys in, lines out. Not for other modules.
  */
 #ifndef ALYS_TOP_VIEW_H
 #define ALYS_TOP_VIEW_H
@@ -46,7 +47,8 @@ enum view_sort { SORT_LIVE, SORT_RATE, SORT_GROWTH, SORT_BLOCKS, SORT_NAME, SORT
 struct past {
 	uint64_t key, round, when_ns;
 	bool fresh; /* not in the list before the newest */
-	bool cut, was_cut; /* of a process: not all of its stacks are in the list, were in the one before: others may be in the next */
+	bool cut,
+		was_cut; /* of a process: not all of its stacks are in the list, were in the one before: others may be in the next */
 	double alloc_sz, alloc_cnt;
 	double rate_sz, rate_cnt; /* a second */
 	double told_sz, told_cnt; /* of a process: the part of its rates that stacks have */
@@ -70,9 +72,9 @@ struct view_row {
 #define FILTER_MAX 60
 
 struct view {
-	struct feed feed; /* what is shown */
-	double hits, recorded, aside, lost; /* of the newest, also when paused */
-	struct buf causes; /* the same, of what was lost */
+	struct feed feed;                     /* what is shown */
+	double hits, recorded, skipped, lost; /* of the newest, also when paused */
+	struct buf causes;                    /* the same, of what was lost */
 	struct past *past;
 	size_t past_cnt, past_cap;
 	struct map past_index; /* key -> place in past */
@@ -87,9 +89,9 @@ struct view {
 	bool turned, paused, help, typing;
 	bool typed; /* a type is known of one row at least */
 	char filter[FILTER_MAX + 1];
-	uint64_t chosen;   /* key of a row */
-	uint64_t expanded; /* key of the row whose stack is shown; 0 = none */
-	uint32_t which;    /* of its stacks */
+	uint64_t chosen;             /* key of a row */
+	uint64_t expanded;           /* key of the row whose stack is shown; 0 = none */
+	uint32_t which;              /* of its stacks */
 	uint32_t from, shown, below; /* its frames: above the first that is on the screen, there, and below */
 	size_t scroll;
 	int page; /* rows that were shown last */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verbs/convert: a recorded trace through the model into one of the formats. */
 #include "base/exit_status.h"
 #include "sink/registry.h"
@@ -32,8 +33,8 @@ static int feed(void *ctx, const struct event *e, const struct applied *a)
 	return f->sink->event(f->state, e, a, f->err);
 }
 
-static int run_event_sink(struct replay *r, const struct sink_ops *sink, struct sink_input *in,
-			  struct sink_out *out, struct err *err)
+static int run_event_sink(struct replay *r, const struct sink_ops *sink, struct sink_input *in, struct sink_out *out,
+			  struct err *err)
 {
 	struct feeding f = { .sink = sink, .err = err };
 	in->heap = r->heap;
@@ -45,8 +46,8 @@ static int run_event_sink(struct replay *r, const struct sink_ops *sink, struct 
 	return rc ? rc : end;
 }
 
-static int run_snapshot_sink(struct replay *r, const struct sink_ops *sink, struct sink_input *in,
-			     struct sink_out *out, struct err *err)
+static int run_snapshot_sink(struct replay *r, const struct sink_ops *sink, struct sink_input *in, struct sink_out *out,
+			     struct err *err)
 {
 	heap_watch(r->heap, sink->watch);
 	int rc = replay_events(r, NULL, NULL, err);
@@ -61,8 +62,8 @@ static int run_snapshot_sink(struct replay *r, const struct sink_ops *sink, stru
 	return rc;
 }
 
-static int run_sink(struct replay *r, const struct sink_ops *sink, const struct convert_options *o,
-		    int fd, const char *path, struct err *err)
+static int run_sink(struct replay *r, const struct sink_ops *sink, const struct convert_options *o, int fd, const char *path,
+		    struct err *err)
 {
 	struct sink_options so = {
 		.indent = o->indent,
@@ -79,8 +80,7 @@ static int run_sink(struct replay *r, const struct sink_ops *sink, const struct 
 	struct sink_input in = { .catalog = r->catalog, .options = &so };
 	struct output dst = { .fd = fd, .path = path };
 	struct sink_out out = output_sink(&dst);
-	int rc = sink->render ? run_snapshot_sink(r, sink, &in, &out, err) :
-				run_event_sink(r, sink, &in, &out, err);
+	int rc = sink->render ? run_snapshot_sink(r, sink, &in, &out, err) : run_event_sink(r, sink, &in, &out, err);
 	return output_finish(&dst, rc, err);
 }
 
@@ -147,15 +147,16 @@ static int run_inferno(struct replay *r, const struct convert_options *o, int fd
 	int rc = run_sink(r, sink_find("folded-stacks"), o, to, "to inferno-flamegraph", err);
 	close(to);
 	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return err_set(err, ENOENT, "inferno-flamegraph is not installed: get it with `cargo install inferno`, "
-					    "or use -f flamegraph, which needs no other program");
+		return err_set(err, ENOENT,
+			       "inferno-flamegraph is not installed: get it with `cargo install inferno`, "
+			       "or use -f flamegraph, which needs no other program");
 	if (status)
 		return err_set(err, EINVAL, "inferno-flamegraph failed: see its words above, and --inferno-opt");
 	return rc;
 }
 
-static int write_file(struct replay *r, const struct convert_options *o, const struct sink_ops *sink,
-		      const char *path, struct err *err)
+static int write_file(struct replay *r, const struct convert_options *o, const struct sink_ops *sink, const char *path,
+		      struct err *err)
 {
 	struct outfile out;
 	int rc = sink && sink->binary ? outfile_refuse_terminal(path, "this format", err) : 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verbs/diff: two recorded traces, each through a model of its own, into one comparison. */
 #include "base/exit_status.h"
 #include "sink/registry.h"
@@ -45,7 +46,9 @@ static void unload(struct side *s)
 static struct report_input input_of(const struct side *s)
 {
 	return (struct report_input){
-		.catalog = s->replay.catalog, .snapshot = s->snapshot, .start_ns = replay_start_ns(&s->replay),
+		.catalog = s->replay.catalog,
+		.snapshot = s->snapshot,
+		.start_ns = replay_start_ns(&s->replay),
 		.length_s = replay_length_s(&s->replay),
 	};
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verbs/doctor: what works here and what does not, in words; where probes would go, and why. */
 #include "base/exit_status.h"
 #include "verbs/verbs.h"

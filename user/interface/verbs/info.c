@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verbs/info: what a trace holds, in words: what was traced, how, when, how much, what was lost. */
 #include "base/exit_status.h"
 #include "verbs/verbs.h"
@@ -49,12 +50,13 @@ static void add_meta(struct buf *out, const struct catalog *c)
 	static const struct {
 		const char *key, *label;
 	} rows[] = {
-		{ "hostname", "host" },       { "kernel", "kernel" }, { "version", "alys-bpf" },
-		{ "options", "options" },     { "tier", "probes" },   { "walk", "stack walk" },
-		{ "backtrace", "backtrace" }, { "sample", "sample" }, { "sample_at", "sampled at" },
-		{ "max_overhead", "max overhead" }, { "windows", "windows" },
-		{ "min_size", "min size" },   { "liveness", "liveness" },
-		{ "dump", "heap" },
+		{ "hostname", "host" },        { "kernel", "kernel" },
+		{ "version", "alys-bpf" },     { "options", "options" },
+		{ "tier", "probes" },          { "walk", "stack walk" },
+		{ "backtrace", "backtrace" },  { "sample", "sample" },
+		{ "sample_at", "sampled at" }, { "max_overhead", "max overhead" },
+		{ "windows", "windows" },      { "min_size", "min size" },
+		{ "liveness", "liveness" },    { "dump", "heap" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *value = catalog_meta(c, rows[i].key);
@@ -86,8 +88,8 @@ struct incidents {
 	unsigned int rates_cnt;
 	struct buf ends;
 	unsigned int ends_cnt, unsaid[ENDING_CNT]; /* unsaid: by how they ended, beside those in ends */
-	struct map faults; /* stack -> enum fault of it, as far as stacks were looked at */
-	uint64_t stacked;  /* calls that have a stack, and of these by how it ends, and in no known file */
+	struct map faults;                         /* stack -> enum fault of it, as far as stacks were looked at */
+	uint64_t stacked; /* calls that have a stack, and of these by how it ends, and in no known file */
 	uint64_t cuts[STACK_END_CNT], strange;
 };
 
@@ -220,7 +222,7 @@ static void add_modules(struct buf *out, const struct catalog *c)
 static void add_ledger(struct buf *out, const struct catalog *c)
 {
 	static const char *const classes[] = {
-		[COUNT_HIT] = "hit", [COUNT_RECORDED] = "recorded", [COUNT_ASIDE] = "set aside",
+		[COUNT_HIT] = "hit",   [COUNT_RECORDED] = "recorded", [COUNT_SKIPPED] = "skipped",
 		[COUNT_LOST] = "lost", [COUNT_NOTE] = "note",
 	};
 	const struct count *n;
@@ -229,8 +231,7 @@ static void add_ledger(struct buf *out, const struct catalog *c)
 	buf_adds(out, "\n");
 	for (size_t i = 0; (n = catalog_next_count(c, &i));) {
 		if (n->value && n->class < sizeof(classes) / sizeof(classes[0]) && classes[n->class])
-			buf_addf(out, "  %-10s %-22s %14" PRIu64 "  %s\n", classes[n->class], n->name, n->value,
-				 n->help ?: "");
+			buf_addf(out, "  %-10s %-22s %14" PRIu64 "  %s\n", classes[n->class], n->name, n->value, n->help ?: "");
 	}
 }
 
@@ -266,7 +267,8 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 	if (s->facts.carried)
 		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
 	buf_adds(out, "allocated    ");
-	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, spread_var(&t->alloc_cnt_off), t->est_alloc_sz, spread_var(&t->alloc_sz_off));
+	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, spread_var(&t->alloc_cnt_off), t->est_alloc_sz,
+		     spread_var(&t->alloc_sz_off));
 	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
 	buf_adds(out, "in use       ");
 	add_estimate(out, below, t->est_live_cnt, spread_var(&t->live_cnt_off), t->est_live_sz, spread_var(&t->live_sz_off));
@@ -282,8 +284,7 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 		buf_addf(out, "             %" PRIu64 " frees of blocks from before the recording%s\n", s->facts.unknown_free,
 			 catalog_count(c, CHILDREN_LATE) ? ", or from before a child had its probes" : "");
 	if (s->facts.replaced)
-		buf_addf(out, "             %" PRIu64 " blocks whose address was handed out again unseen\n",
-			 s->facts.replaced);
+		buf_addf(out, "             %" PRIu64 " blocks whose address was handed out again unseen\n", s->facts.replaced);
 }
 
 static int print_info(struct replay *r, const struct info_options *o, struct err *err)
@@ -297,8 +298,8 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 	if (!rc && !snap)
 		rc = err_set(err, ENOMEM, "out of memory");
 	if (!rc) {
-		buf_addf(&out, "trace        %s, format %u.%u, %" PRIu64 " frames\n", o->input, r->health.major,
-			 r->health.minor, r->health.frames);
+		buf_addf(&out, "trace        %s, format %u.%u, %" PRIu64 " frames\n", o->input, r->health.major, r->health.minor,
+			 r->health.frames);
 		if (damaged)
 			buf_addf(&out, "damage       %s\n", buf_str(&damage));
 		add_when(&out, r);

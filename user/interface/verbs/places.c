@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verbs/places: see places.h. */
 #include "verbs/places.h"
 
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "calibrate/verdicts.h"
+#include "calibrate/results.h"
 #include "examine/examination.h"
 #include "target/target.h"
 
@@ -21,28 +22,28 @@ static struct elf *outline(void *ctx, int fd, const char *path)
 }
 
 /* Calls that were seen wrong have refills given up, too. */
-static void list_sites(struct findings *f, struct verdict_on *v, struct buf *out)
+static void list_sites(struct findings *f, struct calibration_result *v, struct buf *out)
 {
-	sites_print(v->said.verdict == VERDICT_WRONG ? &v->plain : &f->sites.calls, out);
-	if (v->said.verdict == VERDICT_AGREED)
+	sites_print(v->said.outcome == CALIBRATION_WRONG ? &v->plain : &f->sites.calls, out);
+	if (v->said.outcome == CALIBRATION_AGREED)
 		sites_go_direct(&f->sites.list);
-	if (v->said.verdict != VERDICT_WRONG)
+	if (v->said.outcome != CALIBRATION_WRONG)
 		sites_print_refills(&f->sites.calls, &f->sites.list, out);
 }
 
 static void list_findings(struct findings *f, const struct module *m, int fd, struct buf *out)
 {
-	struct verdict_order o = { .module = m->id, .fd = fd };
-	struct verdict_on v = { 0 };
+	struct calibration_request o = { .module = m->id, .fd = fd };
+	struct calibration_result v = { 0 };
 	if (calibrate_wanted(&f->sites.calls, PROBE_RETURNS_PLAIN)) {
 		o.calls = f->sites.calls;
 		o.plain = f->sites.plain;
-		verdict_now(&o, &v);
+		calibration_now(&o, &v);
 		f->sites.calls = o.calls;
 		f->sites.plain = o.plain;
 	}
 	buf_addf(out, "%s%s%s", v.said.text,
-		 v.said.verdict == VERDICT_UNPROVEN ? "; a recording compares the first thousand calls" : "",
+		 v.said.outcome == CALIBRATION_UNPROVEN ? "; a recording compares the first thousand calls" : "",
 		 v.said.text[0] ? "\n" : "");
 	list_sites(f, &v, out);
 	sites_free(&v.plain);
@@ -51,8 +52,9 @@ static void list_findings(struct findings *f, const struct module *m, int fd, st
 static void list_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct listing *l = ctx;
-	const struct examination e = { .module = m->id, .fd = fd, .path = m->path,
-				       .ask = { .parts = FINDINGS_SITES, .refill = true } };
+	const struct examination e = {
+		.module = m->id, .fd = fd, .path = m->path, .ask = { .parts = FINDINGS_SITES, .refill = true }
+	};
 	struct findings f;
 	(void)p;
 	examinations_now(l->examinations, &e, &f);
@@ -92,8 +94,13 @@ static void ignore_translated(void *ctx, const struct proc *p, const char *name)
 static int list_process(struct listing *l, uint32_t tgid, struct err *err)
 {
 	struct target_ops ops = {
-		.ctx = l, .outline = outline, .on_module = list_module, .on_proc = ignore_proc,
-		.on_mapping = ignore_mapping, .on_maps = ignore_maps, .on_translated = ignore_translated,
+		.ctx = l,
+		.outline = outline,
+		.on_module = list_module,
+		.on_proc = ignore_proc,
+		.on_mapping = ignore_mapping,
+		.on_maps = ignore_maps,
+		.on_translated = ignore_translated,
 	};
 	struct catalog *c = catalog_new();
 	struct target_table *t = c ? target_new(c, &ops) : NULL;

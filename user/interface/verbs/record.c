@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verbs/record: the recording verb from output file to exit line. Everything that can be refused
  * is refused before the first probe goes in.
@@ -70,7 +71,8 @@ static int open_output(struct recording *r, const struct record_options *o, stru
 {
 	const struct sink_ops *sink = is_trace_format(o->format) ? NULL : sink_find(o->format);
 	if (!is_trace_format(o->format) && !sink)
-		return err_set(err, EINVAL, "unknown format \"%s\" for -f: choose alys or one that `alys-bpf convert --help` lists",
+		return err_set(err, EINVAL,
+			       "unknown format \"%s\" for -f: choose alys or one that `alys-bpf convert --help` lists",
 			       o->format);
 	r->converts = sink != NULL;
 	if (!o->tap)
@@ -121,14 +123,11 @@ static int nothing_found(struct live *l, struct err *err)
 	if (target_closed_files(l->h.targets))
 		target_closed_text(l->h.targets, &closed);
 	const struct err *failed = &attach_facts(l->attach)->failed;
-	int rc = failed->code ?
-			 err_set(err, ENOENT, "no allocator could be probed: %s", failed->text) :
-		 closed.len ?
-			 err_set(err, EACCES, "no allocator found: %s", buf_str(&closed)) :
-			 err_set(err, ENOENT,
-				 "no allocator found in %s: the process may bring its own under other names%s",
-				 buf_str(&searched),
-				 l->h.o->allocators ? ", or --allocator leaves out the one it uses" : "");
+	int rc = failed->code ? err_set(err, ENOENT, "no allocator could be probed: %s", failed->text)
+		 : closed.len
+			 ? err_set(err, EACCES, "no allocator found: %s", buf_str(&closed))
+			 : err_set(err, ENOENT, "no allocator found in %s: the process may bring its own under other names%s",
+				   buf_str(&searched), l->h.o->allocators ? ", or --allocator leaves out the one it uses" : "");
 	buf_free(&searched);
 	buf_free(&closed);
 	return rc;
@@ -227,7 +226,11 @@ static int convert_trace(const struct recording *r, const struct record_options 
 {
 	uint64_t size = 0;
 	struct convert_options c = {
-		.input = r->trace_path, .output = r->output, .size = &size, .format = o->format, .force = o->force,
+		.input = r->trace_path,
+		.output = r->output,
+		.size = &size,
+		.format = o->format,
+		.force = o->force,
 	};
 	int rc = run_convert(&c, err);
 	if (rc) {
@@ -286,7 +289,8 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		start(l);
 	about_sampling(l);
 	size_t alive = target_count(l->h.targets);
-	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es", attach_facts(l->attach)->functions);
+	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es",
+		 attach_facts(l->attach)->functions);
 	struct err broken = { 0 };
 	int cut = live_run(l, r->signals, &broken);
 	/* Of a reader that is gone the writing speaks, too. */

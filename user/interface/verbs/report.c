@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verbs/report: a question about a recorded trace, or about a process while it runs (see
  * watching.h), through the model into a table or a page.
@@ -17,8 +18,7 @@
 #include "sink/output.h"
 #include "verbs/watching.h"
 
-static int replay(struct replay *r, const struct report_request *o, unsigned int needs, struct snapshot **out,
-		  struct err *err)
+static int replay(struct replay *r, const struct report_request *o, unsigned int needs, struct snapshot **out, struct err *err)
 {
 	heap_watch(r->heap, needs);
 	replay_limit(r, o->from, o->until);
@@ -36,7 +36,10 @@ static int write_table(struct replay *r, const struct report_request *o, struct 
 	if (rc)
 		return rc;
 	struct report_input in = {
-		.catalog = r->catalog, .snapshot = snap, .start_ns = replay_start_ns(r), .part = o->from || o->until,
+		.catalog = r->catalog,
+		.snapshot = snap,
+		.start_ns = replay_start_ns(r),
+		.part = o->from || o->until,
 	};
 	struct output dst = { .fd = STDOUT_FILENO };
 	struct sink_out out = output_sink(&dst);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verbs: one function a verb; each returns the exit status, and has said through err what went wrong. */
 #ifndef ALYS_VERBS_H
 #define ALYS_VERBS_H
@@ -20,10 +21,10 @@ struct convert_options {
 	uint64_t *size;     /* of the file made, for who says what is to be said of it; NULL = convert does */
 	const char *format; /* NULL: json */
 	struct name_options names;
-	const char **inferno;  /* K[=V] options for inferno-flamegraph */
+	const char **inferno; /* K[=V] options for inferno-flamegraph */
 	size_t inferno_cnt, inferno_cap;
 	const char *value;
-	double from, until;    /* only what happened between these seconds of the recording; until 0 = all */
+	double from, until; /* only what happened between these seconds of the recording; until 0 = all */
 	uint64_t top;
 	bool indent;
 	uint32_t stacks; /* STACKS_* */
@@ -38,13 +39,13 @@ struct report_request {
 	struct report_options report;
 	const char *input; /* NULL: the live process report.pid */
 	struct name_options names;
-	double from, until; /* only what happened between these seconds of the recording; until 0 = all */
+	double from, until;     /* only what happened between these seconds of the recording; until 0 = all */
 	double every, duration; /* live: seconds between reports, and in all */
-	bool heap;         /* live: the accounts of its collector's heap; with duration: and whose objects pin blocks */
-	bool collections;  /* what the garbage collector did, instead */
-	bool live;         /* wait for the next collection */
-	double gc_wait;    /* live: report after the next collection, or after so many seconds; 0 = do not wait for one */
-	const char *html;  /* write this page instead */
+	bool heap;              /* live: the accounts of its collector's heap; with duration: and whose objects pin blocks */
+	bool collections;       /* what the garbage collector did, instead */
+	bool live;              /* wait for the next collection */
+	double gc_wait;         /* live: report after the next collection, or after so many seconds; 0 = do not wait for one */
+	const char *html;       /* write this page instead */
 	bool force;
 	char *words;
 };

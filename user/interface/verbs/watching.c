@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verbs/watching: see watching.h. Taps a recording: the same probes, ring and names, but the events
  * end in a heap, which is asked every now and then and at the end.
@@ -48,7 +49,8 @@ static void await_collection(struct watching *w, struct live *l, uint64_t now)
 		return;
 	if (w->wait_ns == UINT64_MAX) {
 		w->wait_ns = from;
-		log_warn("waiting for a collection, which cannot be asked for from outside; a Crystal program with Signal::USR1.trap { GC.collect } collects on `kill -USR1 %u`",
+		log_warn("waiting for a collection, which cannot be asked for from outside; a Crystal program with "
+			 "Signal::USR1.trap { GC.collect } collects on `kill -USR1 %u`",
 			 w->o->report.pid);
 	}
 	l->finished = w->collected || now >= from + (uint64_t)(w->o->gc_wait * 1e9);

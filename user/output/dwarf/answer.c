@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/answer: see answer.h. */
 #include "dwarf/answer.h"
 
@@ -13,7 +14,7 @@
 
 struct answerer {
 	struct elf *own, *packed, *separate; /* the latter two have names that were stripped, or are NULL */
-	struct symtab symtab;		     /* of all of them */
+	struct symtab symtab;                /* of all of them */
 	struct debug debug;
 	struct source *source; /* NULL: names from the tables only */
 	bool raw_names, too_large;
@@ -31,8 +32,7 @@ static void open_debug(struct answerer *a, int fd, const struct want_source *mor
 		a->separate = elf_open(a->debug.own.fd, "debug file", NULL);
 }
 
-static int open_all(struct answerer *a, int fd, enum symbol_depth depth, const struct want_source *more,
-		    struct err *err)
+static int open_all(struct answerer *a, int fd, enum symbol_depth depth, const struct want_source *more, struct err *err)
 {
 	a->own = elf_open(fd, "file", err);
 	if (!a->own)
@@ -44,8 +44,7 @@ static int open_all(struct answerer *a, int fd, enum symbol_depth depth, const s
 	return rc ? err_set(err, -rc, "symbol tables: %s", strerror(-rc)) : 0;
 }
 
-struct answerer *answerer_new(int fd, enum symbol_depth depth, bool raw_names,
-			      const struct want_source *more, struct err *err)
+struct answerer *answerer_new(int fd, enum symbol_depth depth, bool raw_names, const struct want_source *more, struct err *err)
 {
 	struct answerer *a = calloc(1, sizeof(*a));
 	if (!a) {
@@ -132,8 +131,7 @@ static const char *inlined_name(struct answerer *a, const struct place *p)
 	return raw ? shown(a, raw, brief) : NULL;
 }
 
-static int answer_from_source(struct answerer *a, uint64_t pc, const char *symbol,
-			      struct symbol out[SOURCE_DEPTH])
+static int answer_from_source(struct answerer *a, uint64_t pc, const char *symbol, struct symbol out[SOURCE_DEPTH])
 {
 	struct place places[SOURCE_DEPTH];
 	int n = source_find(a->source, pc, places);

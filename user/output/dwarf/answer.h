@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/answer: one file's answers: its tables and DWARF put together into the symbols of an
  * address. This is the code that reads what others wrote, so it runs in the worker only.
@@ -13,8 +14,7 @@
 struct answerer;
 
 /* Borrows fd. more: where to ask for separate debug files, or NULL. */
-struct answerer *answerer_new(int fd, enum symbol_depth depth, bool raw_names,
-			      const struct want_source *more, struct err *err);
+struct answerer *answerer_new(int fd, enum symbol_depth depth, bool raw_names, const struct want_source *more, struct err *err);
 void answerer_free(struct answerer *a);
 /* Whether there is debug information, but more of it than the worker may hold. */
 bool answerer_too_large(const struct answerer *a);

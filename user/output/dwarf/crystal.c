@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/crystal: Crystal's symbol names; see demangle.h.
  *
@@ -18,9 +19,8 @@
 
 /* Longest first: the first that leaves a proper rest is the name. */
 static const char *const operators[] = {
-	"[]?", "[]=", "<=>", "===", "&**", "[]", "==", "=~", "!~", "!=", "<<", "<=", ">>", ">=", "**",
-	"//",  "&+",  "&-",  "&*",  "!",   "<",  ">",  "*",  "&",  "+",  "-",  "/",  "%",  "|",  "^",
-	"~",   "`",
+	"[]?", "[]=", "<=>", "===", "&**", "[]", "==", "=~", "!~", "!=", "<<", "<=", ">>", ">=", "**", "//",
+	"&+",  "&-",  "&*",  "!",   "<",   ">",  "*",  "&",  "+",  "-",  "/",  "%",  "|",  "^",  "~",  "`",
 };
 
 static bool ends_name(char c)
@@ -44,8 +44,8 @@ static size_t method_length(const char *p)
 /* A type starts with a capital, a union with (, a C struct with its kind; a method with none. */
 static bool starts_type(const char *p)
 {
-	return (*p >= 'A' && *p <= 'Z') || (unsigned char)*p >= 0x80 || *p == '(' ||
-	       !strncmp(p, "struct.", 7) || !strncmp(p, "union.", 6);
+	return (*p >= 'A' && *p <= 'Z') || (unsigned char)*p >= 0x80 || *p == '(' || !strncmp(p, "struct.", 7) ||
+	       !strncmp(p, "union.", 6);
 }
 
 /* The end of a type: the # or :: in front of a method's name, or @; NULL when it is no type. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/debug: see debug.h. */
 #include "dwarf/debug.h"
 
@@ -12,7 +13,7 @@
 
 #include "sandbox/jail.h"
 
-#define CRC_SZ_MAX	(2ull << 30)
+#define CRC_SZ_MAX (2ull << 30)
 
 /* What libdw takes of memory for it: others are mapped. */
 static uint64_t unpacked_size(Elf_Scn *scn, const GElf_Shdr *sh)
@@ -116,8 +117,7 @@ static bool same_build(int fd, const struct want *w)
 {
 	uint8_t other[WANT_ID_MAX];
 	struct elf *e = elf_open(fd, "", NULL);
-	bool same = e && elf_build_id(e, other, sizeof(other)) == w->id_sz &&
-		    !memcmp(other, w->id, w->id_sz);
+	bool same = e && elf_build_id(e, other, sizeof(other)) == w->id_sz && !memcmp(other, w->id, w->id_sz);
 	elf_close(e);
 	return same;
 }
@@ -130,8 +130,7 @@ static bool fits(int fd, const struct want *w, uint32_t crc)
 	return w->id_sz ? same_build(fd, w) : (uint64_t)st.st_size < CRC_SZ_MAX && same_crc(fd, crc);
 }
 
-static int try_want(struct debug_part *p, const struct want *w, uint32_t crc,
-		    const struct want_source *more)
+static int try_want(struct debug_part *p, const struct want *w, uint32_t crc, const struct want_source *more)
 {
 	p->fd = more->open(more->ctx, w);
 	int rc = p->fd >= 0 && fits(p->fd, w, crc) ? part_open(p, p->fd) : -ENOENT;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/debug: finds the DWARF of an ELF file: in the file itself, else in a separate file of the
  * same build, and what dwz moved out of that. Opens nothing: others give the descriptors.

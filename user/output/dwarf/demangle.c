@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/demangle: see demangle.h. C++ and Rust are libiberty's work. */
 #include "dwarf/demangle.h"
 

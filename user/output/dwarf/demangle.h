@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/demangle: names as the language writes them, from names as its compiler does: C++, Rust,
  * Crystal. Any other name stays as it is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/depth: how much is wanted of an address. */
 #ifndef ALYS_DWARF_DEPTH_H
 #define ALYS_DWARF_DEPTH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/hire: see hire.h. */
 #include "dwarf/hire.h"
 

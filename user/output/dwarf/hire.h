@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/hire: starts a process for one task (worker.h, fetch.h) with a socket to it, and ends it. */
 #ifndef ALYS_DWARF_HIRE_H
 #define ALYS_DWARF_HIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/packed: see packed.h. */
 #include "dwarf/packed.h"
 
@@ -6,8 +7,8 @@
 #include "base/buf.h"
 
 #define UNPACKED_MAX (64u << 20) /* bytes; a browser's has 10 MiB */
-#define DECODER_MAX  (96u << 20) /* memory: what xz -9 wants and half as much again */
-#define PIECE	     (1u << 18)
+#define DECODER_MAX (96u << 20)  /* memory: what xz -9 wants and half as much again */
+#define PIECE (1u << 18)
 
 static bool unpack(struct buf *out, const uint8_t *bytes, size_t n)
 {
@@ -29,9 +30,9 @@ struct elf *packed_open(const struct elf *e)
 	struct buf bytes = { 0 };
 	size_t n;
 	const uint8_t *packed = elf_section(e, ".gnu_debugdata", &n, NULL);
-	struct elf *inner = packed && unpack(&bytes, packed, n) && bytes.len ?
-				    elf_open_bytes(bytes.data, bytes.len, ".gnu_debugdata", NULL) :
-				    NULL;
+	struct elf *inner = packed && unpack(&bytes, packed, n) && bytes.len
+				    ? elf_open_bytes(bytes.data, bytes.len, ".gnu_debugdata", NULL)
+				    : NULL;
 	buf_free(&bytes);
 	return inner;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/packed: the symbol table that distributions leave in stripped files, xz-packed as an ELF
  * file of its own (.gnu_debugdata, "MiniDebugInfo").

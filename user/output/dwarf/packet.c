@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/packet: see packet.h. */
 #include "dwarf/packet.h"
 

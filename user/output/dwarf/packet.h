@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/packet: what a session and its worker say to each other, over a socket that keeps messages
  * whole (SOCK_SEQPACKET). Numbers are varints, texts have their length in front.
@@ -19,9 +20,9 @@
 
 #include "base/buf.h"
 
-#define PACKET_MAX	(1u << 16)
+#define PACKET_MAX (1u << 16)
 #define PACKET_TEXT_MAX 4096
-#define PACKET_ASK_MAX	4096 /* addresses */
+#define PACKET_ASK_MAX 4096 /* addresses */
 
 enum packet_kind {
 	PACKET_OPEN = 1,

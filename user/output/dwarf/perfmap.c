@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/perfmap: see perfmap.h. */
 #include "dwarf/perfmap.h"
 
@@ -9,7 +10,7 @@
 #include "dwarf/demangle.h"
 
 #define FILE_MAX (256ull << 20)
-#define PIECE	 (1u << 16)
+#define PIECE (1u << 16)
 #define LINE_MAX_SZ 8192 /* longer ones are no names */
 
 /* What node puts in front of a name: the kind of code, then how well it is optimized. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/perfmap: names of code that a virtual machine made while it ran, from the file that it
  * keeps for perf: a line "START SIZE NAME" a function, start and size in hex, newer lines below.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/source: see source.h. Three levels of flat ranges: units of the file, functions of a unit,
  * inlined calls of a function; each level is read when the first address falls into it.
@@ -15,9 +16,9 @@
 #include "base/vec.h"
 #include "dwarf/spans.h"
 
-#define UNITS_MAX  (1u << 20)
+#define UNITS_MAX (1u << 20)
 #define RANGES_MAX (1u << 16) /* of one entry */
-#define NO_PARENT  UINT32_MAX
+#define NO_PARENT UINT32_MAX
 
 struct inlined {
 	Dwarf_Die die;
@@ -61,20 +62,17 @@ struct source {
  * Only code is believed: functions that the linker dropped keep ranges at 0 or -1, which would
  * otherwise hide real ones.
  */
-static int add_code(const struct source *s, struct spans *to, uint64_t low, uint64_t high,
-		    uint32_t item, uint32_t depth)
+static int add_code(const struct source *s, struct spans *to, uint64_t low, uint64_t high, uint32_t item, uint32_t depth)
 {
 	const struct elf_segment *seg;
 	size_t n = elf_segments(s->elf, &seg);
 	for (size_t i = 0; i < n; i++)
-		if (seg[i].exec && low >= seg[i].vaddr && high > low &&
-		    high - seg[i].vaddr <= seg[i].memsz)
+		if (seg[i].exec && low >= seg[i].vaddr && high > low && high - seg[i].vaddr <= seg[i].memsz)
 			return spans_add(to, low, high, item, depth);
 	return 0;
 }
 
-static int add_ranges(const struct source *s, struct spans *to, Dwarf_Die *die, uint32_t item,
-		      uint32_t depth)
+static int add_ranges(const struct source *s, struct spans *to, Dwarf_Die *die, uint32_t item, uint32_t depth)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
@@ -171,8 +169,7 @@ struct source *source_new(Dwarf *dwarf, const struct elf *e)
 		s->elf = e;
 		find_trees(s, dwarf);
 	}
-	while (!rc && s->units_cnt < UNITS_MAX &&
-	       !dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL))
+	while (!rc && s->units_cnt < UNITS_MAX && !dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL))
 		if (dwarf_tag(&die) == DW_TAG_compile_unit || dwarf_tag(&die) == DW_TAG_skeleton_unit)
 			rc = add_unit(s, &die);
 	if (!rc)
@@ -219,8 +216,7 @@ static int add_function(const struct source *s, struct unit *u, Dwarf_Die *die, 
 }
 
 /* Functions stand under the unit, and under what can hold declarations. */
-static int collect_functions(const struct source *s, struct unit *u, Dwarf_Die *parent,
-			     Dwarf_Off *last, uint32_t depth)
+static int collect_functions(const struct source *s, struct unit *u, Dwarf_Die *parent, Dwarf_Off *last, uint32_t depth)
 {
 	Dwarf_Die die;
 	int rc = 0;
@@ -228,17 +224,13 @@ static int collect_functions(const struct source *s, struct unit *u, Dwarf_Die *
 		return 0;
 	do {
 		switch (dwarf_tag(&die)) {
-		case DW_TAG_subprogram:
-			rc = add_function(s, u, &die, depth);
-			break;
+		case DW_TAG_subprogram: rc = add_function(s, u, &die, depth); break;
 		case DW_TAG_namespace:
 		case DW_TAG_module:
 		case DW_TAG_structure_type:
 		case DW_TAG_class_type:
 		case DW_TAG_union_type:
-		case DW_TAG_enumeration_type:
-			rc = collect_functions(s, u, &die, last, depth + 1);
-			break;
+		case DW_TAG_enumeration_type: rc = collect_functions(s, u, &die, last, depth + 1); break;
 		}
 	} while (!rc && next_sibling(last, &die));
 	return rc;
@@ -310,8 +302,8 @@ static const char *whole_path(struct source *s, const struct unit *u, const char
 	return slot && *slot ? (const char *)(uintptr_t)*slot : path;
 }
 
-static int add_inlined(struct source *s, const struct unit *u, struct function *f,
-		       Dwarf_Die *die, uint32_t parent, uint32_t depth)
+static int add_inlined(struct source *s, const struct unit *u, struct function *f, Dwarf_Die *die, uint32_t parent,
+		       uint32_t depth)
 {
 	uint32_t item = (uint32_t)f->nodes_cnt, file = number_of(die, DW_AT_call_file);
 	struct inlined *n = VEC_PUSH(f, nodes);
@@ -350,9 +342,7 @@ static int collect_inlined(struct inlining *w, Dwarf_Die *at, uint32_t parent, u
 			break;
 		case DW_TAG_lexical_block:
 		case DW_TAG_try_block:
-		case DW_TAG_catch_block:
-			rc = collect_inlined(w, &die, parent, depth + 1);
-			break;
+		case DW_TAG_catch_block: rc = collect_inlined(w, &die, parent, depth + 1); break;
 		}
 	} while (!rc && next_sibling(&w->last, &die));
 	return rc;
@@ -380,8 +370,7 @@ static void take_line(struct source *s, struct unit *u, uint64_t pc, struct plac
 }
 
 /* From the innermost call outwards: each frame's line is the call site that the inner one carries. */
-static int unroll(const struct source *s, struct function *f, uint64_t pc,
-		  struct place out[SOURCE_DEPTH])
+static int unroll(const struct source *s, struct function *f, uint64_t pc, struct place out[SOURCE_DEPTH])
 {
 	uint32_t at = spans_find(&f->spans, pc);
 	int n = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/source: what DWARF says about an address: the function, the line, and the calls that the
  * compiler inlined there. Trees are read once per compilation unit and function, when first asked.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/spans: see spans.h. */
 #include "dwarf/spans.h"
 

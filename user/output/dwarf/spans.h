@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/spans: address ranges that nest, made flat: which item is the innermost at an address.
  * Add in any order, seal once, then find. Where ranges overlap, the deeper or later starting wins.

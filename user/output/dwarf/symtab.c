@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/symtab: see symtab.h. */
 #include "dwarf/symtab.h"
 
@@ -85,8 +86,7 @@ static int add(struct symtab *t, const struct entry *e, uint64_t next)
 	uint32_t item = (uint32_t)(t->names_cnt - 1);
 	if (!e->sym.size)
 		return spans_add(&t->unsized, e->sym.vaddr, next < e->limit ? next : e->limit, item, 0);
-	return spans_add(&t->sized, e->sym.vaddr,
-			 e->sym.vaddr + (e->sym.size < left ? e->sym.size : left), item, item);
+	return spans_add(&t->sized, e->sym.vaddr, e->sym.vaddr + (e->sym.size < left ? e->sym.size : left), item, item);
 }
 
 static int add_all(struct symtab *t, const struct reading *r)
@@ -103,8 +103,7 @@ static int add_all(struct symtab *t, const struct reading *r)
 	return rc ? rc : spans_seal(&t->unsized);
 }
 
-int symtab_read(struct symtab *t, const struct elf *code, const struct elf *const others[],
-		size_t others_cnt)
+int symtab_read(struct symtab *t, const struct elf *code, const struct elf *const others[], size_t others_cnt)
 {
 	struct reading r = { .code = code };
 	memset(t, 0, sizeof(*t));

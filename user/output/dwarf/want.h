@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/want: a file that holds more about another one: its separate debug information. Who reads
  * DWARF may open nothing, so it asks; who opens files reads none of them.
@@ -9,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum want_kind { /* tried in this order */
-	WANT_BY_ID = 1,	     /* the debug file of a build id, in the system's place */
-	WANT_BESIDE = 2,     /* by .gnu_debuglink: in the directory of the file */
-	WANT_BESIDE_SUB = 3, /* in its subdirectory .debug */
-	WANT_BESIDE_SYS = 4, /* under the same path in the system's place */
-	WANT_NETWORK = 5,    /* debuginfod, by build id */
-	WANT_SHARED = 6,     /* what dwz moved out of several debug files, by build id or path */
+enum want_kind {                      /* tried in this order */
+		 WANT_BY_ID = 1,      /* the debug file of a build id, in the system's place */
+		 WANT_BESIDE = 2,     /* by .gnu_debuglink: in the directory of the file */
+		 WANT_BESIDE_SUB = 3, /* in its subdirectory .debug */
+		 WANT_BESIDE_SYS = 4, /* under the same path in the system's place */
+		 WANT_NETWORK = 5,    /* debuginfod, by build id */
+		 WANT_SHARED = 6,     /* what dwz moved out of several debug files, by build id or path */
 };
 
 #define WANT_ID_MAX 64

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dwarf/worker: see worker.h. One process a file: what a hostile one does to it, it does to its own names. */
 #include "dwarf/worker.h"
 
@@ -15,7 +16,7 @@
 #include "sandbox/jail.h"
 
 #define ROOM_LEFT (PACKET_MAX - PACKET_TEXT_MAX - 16) /* of a packet before its next text */
-#define FRAME_MAX 32				      /* bytes */
+#define FRAME_MAX 32                                  /* bytes */
 
 const char worker_name[] = "alys-symbol-worker";
 

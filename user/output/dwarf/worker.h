@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dwarf/worker: the process that reads the files of traced programs. Any program that has this
  * room in it becomes the worker when it is started under worker_name: see worker.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format/fold: see fold.h. */
 #include "format/fold.h"
 
@@ -46,8 +47,7 @@ static uint32_t name_of(struct folding *w, const struct sink_frame *frame)
 		return (uint32_t)*known;
 	buf_reset(&w->name);
 	sink_frame_name(frame, &w->name);
-	uint32_t id =
-		w->name.failed ? NAMES_FAILED : names_put(&w->f->names, w->name.data, w->name.len);
+	uint32_t id = w->name.failed ? NAMES_FAILED : names_put(&w->f->names, w->name.data, w->name.len);
 	if (id == NAMES_FAILED || !note_module(w->f, id, frame->module))
 		return NAMES_FAILED;
 	w->f->resolved |= named && frame->module;
@@ -95,8 +95,7 @@ static int add_stack(struct folding *w, const struct sink_stack *s, const struct
 static int compare_names(const void *a, const void *b, void *ctx)
 {
 	const struct fold *f = ctx;
-	return strcmp(names_at(&f->names, *(const uint32_t *)a),
-		      names_at(&f->names, *(const uint32_t *)b));
+	return strcmp(names_at(&f->names, *(const uint32_t *)a), names_at(&f->names, *(const uint32_t *)b));
 }
 
 /* Frames hold ids in order of arrival until here, numbers in order of bytes from here on. */
@@ -120,8 +119,7 @@ static int number_names(struct fold *f)
 	return 0;
 }
 
-static int compare_frames(const struct fold *f, const struct fold_stack *a,
-			  const struct fold_stack *b)
+static int compare_frames(const struct fold *f, const struct fold_stack *a, const struct fold_stack *b)
 {
 	for (uint32_t i = 0; i < a->n && i < b->n; i++) {
 		uint32_t x = f->frames[a->first + i], y = f->frames[b->first + i];

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * format/fold: a snapshot as stacks of names, root first, with one value each. Names are numbered
  * in the order of their bytes, so stacks compare as numbers and no id of a recording shows in an
- * output's order. Not for other rooms.
+ * output's order. Not for other modules.
  *
  *   main -> parse -> read  96      names 0 "main" 1 "parse" 2 "read"     frames 0 1 2 | 0 2
  *   main -> read           64      stacks {first 0, n 3, value 96} {first 3, n 2, value 64}
@@ -9,21 +10,21 @@
 #ifndef ALYS_FORMAT_FOLD_H
 #define ALYS_FORMAT_FOLD_H
 
+#include "format/field_names.h"
 #include "format/format.h"
-#include "format/names.h"
 
 struct fold_stack {
 	int64_t value;
 	int64_t before; /* in the earlier recording of options.before; else 0 */
-	size_t first; /* into frames, root */
+	size_t first;   /* into frames, root */
 	uint32_t n;
 	uint32_t row; /* of the snapshot; after fold_merge, of one of those merged */
 };
 
 struct fold {
 	struct names names;
-	bool resolved;     /* some name comes from a file's symbols: somebody looked them up */
-	uint32_t *order;   /* number -> id in names */
+	bool resolved;   /* some name comes from a file's symbols: somebody looked them up */
+	uint32_t *order; /* number -> id in names */
 	struct names files;
 	uint32_t *modules; /* id in names -> id in files: the module a name belongs to */
 	size_t modules_cnt, modules_cap;
@@ -31,9 +32,9 @@ struct fold {
 	size_t stacks_cnt, stacks_cap;
 	uint32_t *frames;
 	size_t frames_cnt, frames_cap;
-	bool placed;        /* set before fold_fill: keep where frames are */
+	bool placed;         /* set before fold_fill: keep where frames are */
 	struct names places; /* "file:line", "" when not known */
-	uint32_t *at;       /* as many as frames: ids in places, with FOLD_SEVERAL */
+	uint32_t *at;        /* as many as frames: ids in places, with FOLD_SEVERAL */
 	size_t at_cnt, at_cap;
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format: see format.h. */
 #include "format/format.h"
 
@@ -18,8 +19,7 @@ const struct value_type value_types[VALUE_CNT] = {
 	[VALUE_INUSE_SPACE] = { "inuse_space", "bytes", "Bytes in use" },
 };
 
-int value_choose(const struct sink_options *o, enum value standard, enum value *out,
-		 struct err *err)
+int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err)
 {
 	*out = standard;
 	if (!o->value)
@@ -36,8 +36,7 @@ int value_choose(const struct sink_options *o, enum value standard, enum value *
 
 int64_t value_of(const struct totals *t, enum value v)
 {
-	const double of[VALUE_CNT] = { t->est_alloc_cnt, t->est_alloc_sz, t->est_live_cnt,
-				       t->est_live_sz };
+	const double of[VALUE_CNT] = { t->est_alloc_cnt, t->est_alloc_sz, t->est_live_cnt, t->est_live_sz };
 	double d = of[v];
 	if (!(d > 0)) /* NaN as well */
 		return 0;
@@ -147,8 +146,8 @@ static void add_liveness(const struct catalog *c, struct buf *out)
 		return;
 	}
 	buf_adds(out, "in-use is an upper bound: ");
-	buf_adds(out, format_unseen_frees(c) ? "what the garbage collector freed was not recorded" :
-					       "not all that the garbage collector freed was seen");
+	buf_adds(out, format_unseen_frees(c) ? "what the garbage collector freed was not recorded"
+					     : "not all that the garbage collector freed was seen");
 	add_reason(out, liveness);
 	buf_u8(out, '\n');
 }
@@ -190,8 +189,10 @@ static void add_lost(const struct sink_input *in, struct buf *out)
 	uint64_t lost = catalog_sum(c, COUNT_LOST) - catalog_count(c, "ring-full-free"), recorded = in->snapshot->all.alloc_cnt;
 	if (!lost || !in->snapshot->facts.sampled)
 		return;
-	buf_addf(out, "estimates are too low, and their errors do not tell it: up to %" PRIu64 " sampled allocations were lost beside %" PRIu64
-		 " recorded (%.2f %%)\n", lost, recorded, 100.0 * (double)lost / ((double)lost + (double)recorded));
+	buf_addf(out,
+		 "estimates are too low, and their errors do not tell it: up to %" PRIu64
+		 " sampled allocations were lost beside %" PRIu64 " recorded (%.2f %%)\n",
+		 lost, recorded, 100.0 * (double)lost / ((double)lost + (double)recorded));
 }
 
 void format_notes(const struct sink_input *in, struct buf *out)
@@ -217,16 +218,14 @@ void format_notes(const struct sink_input *in, struct buf *out)
 		buf_u8(out, '\n');
 	}
 	if (facts->sampled)
-		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n",
-			 format_interval(in->catalog));
+		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n", format_interval(in->catalog));
 	add_lost(in, out);
 	add_below(in, out);
 	uint64_t least = format_min_size(in->catalog);
 	if (least)
 		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
 	if (facts->lost_frees)
-		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n",
-			 facts->lost_frees);
+		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
 	if (facts->carried)
 		buf_addf(out, "%" PRIu64 " blocks lived when the trace began: they are in use, but not among the allocations\n",
 			 facts->carried);
@@ -270,7 +269,8 @@ void format_gap(const struct catalog *c, struct buf *out)
 	text_count(out, u.cnt);
 	buf_addf(out, " object%s, ", u.cnt == 1 ? "" : "s");
 	text_count(out, u.sz);
-	buf_adds(out, " bytes of them, for that is what the last collection whose marks were all read had marked, sampled or not");
+	buf_adds(out,
+		 " bytes of them, for that is what the last collection whose marks were all read had marked, sampled or not");
 	if (u.since)
 		buf_addf(out, " (%" PRIu64 " collection%s since)", u.since, u.since == 1 ? "" : "s");
 	if (u.heaps)
@@ -389,8 +389,10 @@ void format_before_note(const struct catalog *c, struct buf *out)
 		buf_adds(out, " bytes, of nothing but zeros: not written to, or free\n");
 	}
 	if (b.heaps)
-		buf_addf(out, "[before the recording] not counted in %" PRIu64 " collected heap%s: no collection was compared with the "
-			      "records%s\n",
+		buf_addf(out,
+			 "[before the recording] not counted in %" PRIu64
+			 " collected heap%s: no collection was compared with the "
+			 "records%s\n",
 			 b.heaps, b.heaps == 1 ? "" : "s",
 			 format_interval(c) || format_min_size(c) ? ", which takes a recording of all" : "");
 }

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format: what the formats of this room share: the four values, writing out, and the
+ * format: what the formats of this module share: the four values, writing out, and the
  * sentences about the recording that go into every header. For sink/ and report/ only.
  */
 #ifndef ALYS_FORMAT_H
@@ -24,8 +25,7 @@ struct value_type {
 extern const struct value_type value_types[VALUE_CNT];
 
 /* The value that the options ask for, else `standard`. */
-int value_choose(const struct sink_options *o, enum value standard, enum value *out,
-		 struct err *err);
+int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err);
 /* Scaled to the whole when sampled; rounded; kept within int64. */
 int64_t value_of(const struct totals *t, enum value v);
 /* The sum, held at the largest int64: values come from files. */
@@ -41,9 +41,9 @@ void format_notes(const struct sink_input *in, struct buf *out);
 void format_errors(const struct sink_input *in, struct buf *out);
 /* What lives since before the recording, as far as a collector's marks tell. */
 struct before {
-	uint64_t cnt, sz; /* marked at the last collection, sizes as the collector rounds them */
+	uint64_t cnt, sz;         /* marked at the last collection, sizes as the collector rounds them */
 	uint64_t empty, empty_sz; /* the same, not among them: hold nothing but zeros, and may be free */
-	uint64_t heaps;   /* of which that is not known */
+	uint64_t heaps;           /* of which that is not known */
 };
 /* False: there is nothing to say. */
 bool format_before(const struct catalog *c, struct before *out);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format/paths: see paths.h. */
 #include "format/paths.h"
 
@@ -12,8 +13,7 @@ static bool add_frame(struct paths *p, const struct sink_frame *f)
 {
 	buf_reset(&p->text);
 	p->label(f, p->options, &p->text);
-	uint32_t id = p->text.failed ? NAMES_FAILED :
-				       names_put(&p->labels, p->text.data, p->text.len);
+	uint32_t id = p->text.failed ? NAMES_FAILED : names_put(&p->labels, p->text.data, p->text.len);
 	if (id == NAMES_FAILED)
 		return false;
 	buf_add(&p->run, &id, sizeof(id));
@@ -28,8 +28,7 @@ static uint32_t type_of_stack(struct paths *p, struct stack_id id)
 	whole.skip = NULL;
 	if (!p->typed)
 		return 0;
-	if (names_put(&p->types, NO_TYPE, strlen(NO_TYPE)) ||
-	    sink_stack_of(p->catalog, &whole, id, &p->whole))
+	if (names_put(&p->types, NO_TYPE, strlen(NO_TYPE)) || sink_stack_of(p->catalog, &whole, id, &p->whole))
 		return NAMES_FAILED;
 	buf_reset(&p->text);
 	type_of(&p->whole, &p->text);

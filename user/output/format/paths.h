@@ -1,12 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * format/paths: display stacks by content, numbered in order of arrival: stacks of two processes that
  * look the same are one path, unless types are told apart and theirs differ. A zeroed struct with
- * catalog, options and label set is empty. Not for other rooms.
+ * catalog, options and label set is empty. Not for other modules.
  */
 #ifndef ALYS_FORMAT_PATHS_H
 #define ALYS_FORMAT_PATHS_H
 
-#include "format/names.h"
+#include "format/field_names.h"
 #include "format/sink.h"
 
 struct paths {
@@ -14,7 +15,7 @@ struct paths {
 	const struct sink_options *options;
 	/* What makes two frames the same; may hold NUL bytes. */
 	void (*label)(const struct sink_frame *f, const struct sink_options *o, struct buf *out);
-	bool typed; /* paths have types */
+	bool typed;         /* paths have types */
 	struct names types; /* 0 is NO_TYPE, as soon as there is a path */
 	struct names labels;
 	struct names runs; /* a path's type, then its frames as numbers of labels, innermost first */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format/pattern: see pattern.h. */
 #include "format/pattern.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format/pattern: regular expressions on frames: function as shown, file or library. For sink/, report/ and cli/. */
 #ifndef ALYS_FORMAT_PATTERN_H
 #define ALYS_FORMAT_PATTERN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink: one file per output format. A sink is a pure function of (catalog, snapshot or events,
  * options) to bytes: same input, same bytes. It asks no process, clock or debug information.
@@ -21,7 +22,7 @@ struct sink_options {
 	bool indent;                /* json */
 	bool stacks_once;           /* json, jsonl: frames once for each stack, events have its number */
 	bool keep_allocator_frames; /* default: leaf frames inside the allocator are cut */
-	const struct skip *skip;    /* beyond these: sink/skip.h; NULL = none */
+	const struct skip *skip;    /* beyond these: format/skip.h; NULL = none */
 	bool crystal_style;         /* frames read file:line:column in 'name' */
 	bool no_addresses;          /* print 0 for addresses */
 	const char *value;          /* {alloc,inuse}_{objects,space}; NULL = format's default */
@@ -47,19 +48,18 @@ struct sink_input {
 };
 
 struct sink_ops {
-	const char *name;        /* as given to -f */
-	const char *ext;         /* ".json" */
+	const char *name; /* as given to -f */
+	const char *ext;  /* ".json" */
 	const char *mime;
-	bool binary;             /* not for a terminal */
+	bool binary; /* not for a terminal */
 	const char *help;
-	unsigned int watch;      /* enum heap_watch: what the snapshot must hold beyond totals */
+	unsigned int watch; /* enum heap_watch: what the snapshot must hold beyond totals */
 	/*
 	 * Snapshot formats have render only; event formats have begin/event/end only. event() comes
 	 * after the heap has applied it; from begin() on a sink may listen to the heap.
 	 */
 	int (*render)(const struct sink_input *in, struct sink_out *out, struct err *err);
-	int (*begin)(const struct sink_input *in, struct sink_out *out, void **state,
-		     struct err *err);
+	int (*begin)(const struct sink_input *in, struct sink_out *out, void **state, struct err *err);
 	int (*event)(void *state, const struct event *e, const struct applied *a, struct err *err);
 	int (*end)(void *state, struct err *err); /* frees state, also after an error */
 };
@@ -88,8 +88,7 @@ struct sink_stack {
  * Fills out (reused; free with sink_stack_free). 0 or -ENOMEM. An unknown stack gives one frame
  * "[lost]" or "[no stack]"; where the walk ended early, "[truncated]" or the like stands for the callers.
  */
-int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id,
-		  struct sink_stack *out);
+int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id, struct sink_stack *out);
 void sink_stack_free(struct sink_stack *s);
 /* How many frames of a stack made with keep_allocator_frames are the allocator's. */
 size_t sink_allocator_frames(const struct sink_stack *s);

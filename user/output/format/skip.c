@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format/skip: see skip.h. */
 #include "format/skip.h"
 
@@ -30,8 +31,11 @@ int skip_add(struct skip *s, const char *option, const char *text, struct err *e
 		return set_frames(s, option, text, err);
 	regex_t *r = *text ? VEC_PUSH(s, patterns) : NULL;
 	if (!r)
-		return err_set(err, *text ? ENOMEM : EINVAL, *text ? "out of memory" : "%s wants a regular expression or a "
-			       "number of frames, got an empty text", option);
+		return err_set(err, *text ? ENOMEM : EINVAL,
+			       *text ? "out of memory"
+				     : "%s wants a regular expression or a "
+				       "number of frames, got an empty text",
+			       option);
 	int rc = pattern_compile(r, option, text, err);
 	s->patterns_cnt -= rc != 0;
 	return rc;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * format/skip: frames at the leaf that are passed over beyond the allocator's own, so that a site is who wanted memory
  * and not the wrapper through which all of the program asks for it. Zeroed: known wrappers are.
@@ -23,7 +24,7 @@ void skip_none(struct skip *s);
 void skip_free(struct skip *s);
 /* Is this frame passed over where it is the leaf? */
 bool skip_wants(const struct skip *s, const struct sink_frame *f);
-/* The names of wrappers that are known: what they have in common is that they only hand on the wish for memory. */
+/* The names of wrappers that are known: what they have in common is that they only hand on the request for memory. */
 bool skip_is_known(const struct sink_frame *f);
 
 #endif

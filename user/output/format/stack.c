@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * format/stack: a recorded stack as it is shown: inlined frames spread out, the allocator's own
  * frames cut from the leaf. Catalog in, struct sink_stack out; writes nothing.
@@ -30,13 +31,12 @@ static bool add_frame(struct sink_stack *out, const struct sink_frame *f)
 }
 
 /* One machine frame: as many source frames as the compiler inlined into it, at least one. */
-static bool add_machine_frame(const struct catalog *c, const struct sink_options *o,
-			      const struct stack *s, uint32_t i, struct sink_stack *out)
+static bool add_machine_frame(const struct catalog *c, const struct sink_options *o, const struct stack *s, uint32_t i,
+			      struct sink_stack *out)
 {
 	const struct frame *f = &s->frames[i];
 	const struct mapping *map = f->map.n ? catalog_mapping(c, f->map) : NULL;
-	struct sink_frame one = { .ip = frame_ip(c, f), .rel = frame_pc(f, i),
-				  .crystal_style = o->crystal_style };
+	struct sink_frame one = { .ip = frame_ip(c, f), .rel = frame_pc(f, i), .crystal_style = o->crystal_style };
 	const struct symbols *symbols = NULL;
 	one.pc = one.ip - (i ? 1 : 0);
 	if (map) {
@@ -86,8 +86,7 @@ static bool is_allocator(const struct sink_frame *f)
 	if (is_inside_collector(f))
 		return true;
 	return format_is_named(f) &&
-	       (alloc_has_function(f->symbol->name) || is_pointer_method(f->symbol->name) ||
-		is_allocator_file(f->symbol->file));
+	       (alloc_has_function(f->symbol->name) || is_pointer_method(f->symbol->name) || is_allocator_file(f->symbol->file));
 }
 
 size_t sink_allocator_frames(const struct sink_stack *s)
@@ -117,8 +116,7 @@ static void cut_leaf(struct sink_stack *out, const struct sink_options *o)
 	out->frames_cnt -= cut;
 }
 
-int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id,
-		  struct sink_stack *out)
+int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct stack_id id, struct sink_stack *out)
 {
 	const struct stack *s = id.n ? catalog_stack(c, id) : NULL;
 	out->frames_cnt = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * format/type: the type of an allocation from its frames. Crystal allocates objects in `Foo.new`, or in a
  * `Foo.allocate` of the program's own, and buffers through Pointer(T).malloc, called by a method of the
@@ -197,8 +198,7 @@ void type_of(const struct sink_stack *whole, struct buf *out)
 	const struct sink_stack cut = { .frames = whole->frames + n, .frames_cnt = whole->frames_cnt - n };
 	bool buffer = is_pointer_buffer(whole, n);
 	bool known = cut.frames_cnt && format_is_named(&cut.frames[0]) &&
-		     (crystal_type(&cut, buffer, out) || cxx_type(&cut, out) ||
-		      crystal_file_type(&cut.frames[0], buffer, out));
+		     (crystal_type(&cut, buffer, out) || cxx_type(&cut, out) || crystal_file_type(&cut.frames[0], buffer, out));
 	if (!known)
 		buf_adds(out, NO_TYPE);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format/type: the type of an allocation, as far as its frames tell. */
 #ifndef ALYS_FORMAT_TYPE_H
 #define ALYS_FORMAT_TYPE_H

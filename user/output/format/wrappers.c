@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * format/wrappers: names of functions that everybody in a program asks for memory through, and that only hand the wish
  * on: as a site they say nothing. Not here: what says something of the block itself (strdup, Box::new, push_back),
@@ -26,20 +27,24 @@ static const char *const known[] = {
 	/* glib */
 	C("g_(try_)?(malloc|malloc0|realloc|malloc_n|malloc0_n|realloc_n)|g_slice_alloc0?|g_aligned_alloc0?"),
 	/* python */
-	C("_?Py(Mem|Object)_(Debug)?(Raw)?(Malloc|Calloc|Realloc|Alloc)|pymalloc_(alloc|realloc)|allocate_from_new_pool|new_arena|"
+	C("_?Py(Mem|Object)_(Debug)?(Raw)?(Malloc|Calloc|Realloc|Alloc)|pymalloc_(alloc|realloc)|allocate_from_new_pool|new_"
+	  "arena|"
 	  "_PyObject_ArenaMalloc"),
 	/* ruby */
-	C("ruby_x(malloc|calloc|realloc)2?(_body)?|ruby_mim(malloc|calloc)|rb_xmalloc_mul_add(_mul)?|rb_gc_impl_(malloc|calloc|realloc)|"
+	C("ruby_x(malloc|calloc|realloc)2?(_body)?|ruby_mim(malloc|calloc)|rb_xmalloc_mul_add(_mul)?|rb_gc_impl_(malloc|calloc|"
+	  "realloc)|"
 	  "objspace_x(malloc0|calloc|realloc)"),
 	/* php */
 	C("_?(safe_)?e(malloc|calloc|realloc2?)(_[0-9]+|_large|_huge)?|_?safe_(malloc|realloc)|__zend_(malloc|calloc|realloc)|"
 	  "zend_mm_(alloc|realloc)_[a-z]+"),
 	/* postgresql */
-	C("palloc(0|_extended|_aligned)?|repalloc(0|_huge|_extended)?|pg_(malloc|malloc0|malloc_extended|malloc_internal|realloc)|"
+	C("palloc(0|_extended|_aligned)?|repalloc(0|_huge|_extended)?|pg_(malloc|malloc0|malloc_extended|malloc_internal|realloc)"
+	  "|"
 	  "MemoryContextAlloc(Zero|ZeroAligned|Huge|Extended|Aligned)?|"
 	  "(AllocSet|Generation|Slab|Bump)(Alloc|Realloc|AllocLarge|AllocFromNewBlock)"),
 	/* sqlite */
-	C("sqlite3(_malloc|_malloc64|_realloc|_realloc64|Malloc|MallocZero|Realloc|MemMalloc|MemRealloc|DbMallocRaw|DbMallocRawNN|"
+	C("sqlite3(_malloc|_malloc64|_realloc|_realloc64|Malloc|MallocZero|Realloc|MemMalloc|MemRealloc|DbMallocRaw|"
+	  "DbMallocRawNN|"
 	  "DbMallocZero|DbRealloc|DbReallocOrFree)|dbMallocRawFinish|dbReallocFinish|mallocWithAlarm"),
 	/* openssl, libevent, libuv, perl, lua, apr, mariadb, qt */
 	C("CRYPTO_(malloc|zalloc|realloc|clear_realloc|malloc_array|realloc_array)|event_mm_(malloc|calloc|realloc)_|"
@@ -52,12 +57,15 @@ static const char *const known[] = {
 	/* operator new of a class */
 	"::operator new(\\[\\])?\\(",
 	/* libstdc++: allocators, and what containers have below their public methods */
-	"^(void )?(std|__gnu_cxx)::(__1::|__cxx11::|pmr::)?(__)?(new_allocator|allocator|allocator_traits|alloc_traits|malloc_allocator|"
+	"^(void "
+	")?(std|__gnu_cxx)::(__1::|__cxx11::|pmr::)?(__)?(new_allocator|allocator|allocator_traits|alloc_traits|malloc_allocator|"
 	"memory_resource|polymorphic_allocator)(<.*>)?::(_S_)?(do_)?(allocate[a-z_]*|construct)[(<]",
-	CXX_INTERNAL("_M_(allocate|create|get_node|realloc|reallocate|initialize_map|reserve|reserve_map|default_append|fill_|range_|"
-		     "emplace|push_back_aux|push_front_aux|insert|construct|mutate|append|assign|replace|rehash|copy)|"
-		     "_S_(create|construct)"),
-	"std::(_Vector_base|_Deque_base|_Bvector_base|__shared_count|__shared_ptr|__allocated_ptr)<.*>::_?_?(Vector_base|Deque_base|"
+	CXX_INTERNAL(
+		"_M_(allocate|create|get_node|realloc|reallocate|initialize_map|reserve|reserve_map|default_append|fill_|range_|"
+		"emplace|push_back_aux|push_front_aux|insert|construct|mutate|append|assign|replace|rehash|copy)|"
+		"_S_(create|construct)"),
+	"std::(_Vector_base|_Deque_base|_Bvector_base|__shared_count|__shared_ptr|__allocated_ptr)<.*>::_?_?(Vector_base|Deque_"
+	"base|"
 	"Bvector_base|shared_count|shared_ptr|allocated_ptr)[(<]",
 	"(^|[ :])std::__allocate_guarded(_obj)?[(<]",
 	"std::(__detail::_(AllocNode|ReuseOrAllocNode)<|_Rb_tree<.*>::_(Alloc_node|Reuse_or_alloc_node)::).*operator\\(\\)[(<]",
@@ -69,7 +77,8 @@ static const char *const known[] = {
 	/* rust, its names in both manglings: crates with their hashes or without */
 	"^<?(alloc|std)(\\[[0-9a-f]+\\])?::(alloc|raw_vec|sys::alloc|sys::pal::[a-z]+::alloc)::",
 	"^<(alloc(\\[[0-9a-f]+\\])?::alloc::Global|std(\\[[0-9a-f]+\\])?::alloc::System) as core",
-	"^<?alloc(\\[[0-9a-f]+\\])?::(boxed::box_new|(vec::Vec|boxed::Box)<.*>::(try_)?(with_capacity|new_uninit|new_uninit_slice)_in)",
+	"^<?alloc(\\[[0-9a-f]+\\])?::(boxed::box_new|(vec::Vec|boxed::Box)<.*>::(try_)?(with_capacity|new_uninit|new_uninit_"
+	"slice)_in)",
 	"^<?hashbrown(\\[[0-9a-f]+\\])?::raw::",
 	C("__(rust|rdl|rg)_(alloc|alloc_zeroed|realloc)|__rustc(\\[[0-9a-f]+\\])?::__(rust|rdl|rg)_(alloc|alloc_zeroed|realloc)"),
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/block: see block.h. */
 #include "model/block.h"
 

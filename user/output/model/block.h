@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/block: a live block, and what it is in the sums. Not for other modules. */
 #ifndef ALYS_MODEL_BLOCK_H
 #define ALYS_MODEL_BLOCK_H
@@ -10,7 +11,7 @@ struct block {
 	uint64_t size;
 	uint64_t time_ns : 59;
 	uint64_t group : 5; /* of the window that it was sampled in, from 1; 0 = none */
-	double weight; /* what was added to est_live, so that the same is taken off */
+	double weight;      /* what was added to est_live, so that the same is taken off */
 	uint32_t row;
 	uint32_t tag; /* the listener's */
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * model/growth: the live bytes of every row at the ends of at most GROWTH_SLICES equal slices of
  * time. A row is written only when it changes; slices it slept through are filled when it is looked

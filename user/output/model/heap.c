@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * model: the live heap; see model.h. Events come in ring order, which is causal per address because
  * an allocation is sent at its return and a free at its entry. Only realloc breaks that: it gives
@@ -39,7 +40,7 @@ struct heap {
 	struct totals all;
 	struct heap_facts facts;
 	uint64_t last_id;
-	uint32_t group;               /* of the window that samples are of now */
+	uint32_t group;         /* of the window that samples are of now */
 	struct map split_index; /* place of the row of (proc, stack) << 32 | number of the split */
 	struct map split_ids;   /* thread or size -> number */
 	struct watch watch;
@@ -186,8 +187,7 @@ static struct life life_of(const struct block *b, bool temporary)
 	return (struct life){ b->time_ns, b->size, b->weight, b->tag, temporary };
 }
 
-static void tell_end(const struct heap *h, const struct block *b, bool temporary, enum life_end how,
-		     const struct event *e)
+static void tell_end(const struct heap *h, const struct block *b, bool temporary, enum life_end how, const struct event *e)
 {
 	struct life life = life_of(b, temporary);
 	if (h->listener.ended)
@@ -254,7 +254,10 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	}
 	*live = (uint64_t)place;
 	struct block *b = &h->blocks[place];
-	*b = (struct block){ .id = id, .size = e->size, .weight = weight, .row = row,
+	*b = (struct block){ .id = id,
+			     .size = e->size,
+			     .weight = weight,
+			     .row = row,
 			     .group = e->flags & EVENT_F_WINDOW ? h->group : 0,
 			     .time_ns = e->flags & EVENT_F_CARRIED ? e->enter_ns : e->time_ns };
 	begin_block(h, b, e);
@@ -305,8 +308,7 @@ static int begin_child(struct heap *h, const struct event *e)
 }
 
 /* Frees the block at addr unless it is younger than the call; what it was goes to out. */
-static void free_older(struct heap *h, const struct event *e, uint64_t addr, uint64_t call_ns,
-		       struct applied *out)
+static void free_older(struct heap *h, const struct event *e, uint64_t addr, uint64_t call_ns, struct applied *out)
 {
 	uint64_t *known = map_get(&h->proc_index, e->proc.n);
 	struct proc_heap *p = known ? &h->procs[*known] : NULL;
@@ -320,8 +322,7 @@ static void free_older(struct heap *h, const struct event *e, uint64_t addr, uin
 		h->facts.stale_free++;
 		return;
 	}
-	*out = (struct applied){ .id = b->id, .prev_addr = addr, .prev_size = b->size,
-				 .weight = b->weight };
+	*out = (struct applied){ .id = b->id, .prev_addr = addr, .prev_size = b->size, .weight = b->weight };
 	lineage_gone(&p->line, addr, b->time_ns, e->time_ns);
 	end_block(h, (size_t)*live, e->kind == EVENT_REALLOC && e->addr ? LIFE_MOVED : LIFE_FREED, e);
 	map_del(&p->live, addr);
@@ -436,26 +437,15 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	*out = (struct applied){ .weight = 1 };
 	note_event(&h->facts, e);
 	switch (e->kind) {
-	case EVENT_ALLOC:
-		return apply_alloc(h, e, out);
-	case EVENT_REALLOC:
-		return apply_realloc(h, e, out);
-	case EVENT_FREE:
-		free_older(h, e, e->addr, e->time_ns, out);
-		return 0;
-	case EVENT_FORK:
-		return begin_child(h, e);
+	case EVENT_ALLOC: return apply_alloc(h, e, out);
+	case EVENT_REALLOC: return apply_realloc(h, e, out);
+	case EVENT_FREE: free_older(h, e, e->addr, e->time_ns, out); return 0;
+	case EVENT_FORK: return begin_child(h, e);
 	case EVENT_EXEC:
-	case EVENT_EXIT:
-		close_heap(h, e);
-		return 0;
-	case EVENT_LOSS:
-		note_loss(h, e);
-		return 0;
-	case EVENT_WINDOW:
-		return begin_window(h, e);
-	default:
-		return 0;
+	case EVENT_EXIT: close_heap(h, e); return 0;
+	case EVENT_LOSS: note_loss(h, e); return 0;
+	case EVENT_WINDOW: return begin_window(h, e);
+	default: return 0;
 	}
 }
 
@@ -638,9 +628,13 @@ int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct even
 	for (size_t p = 0; !rc && p < h->procs_cnt; p++) {
 		for (size_t i = 0; !rc && (s = map_next(&h->procs[p].live, &i));) {
 			const struct block *b = &h->blocks[s->value];
-			struct event e = { .kind = EVENT_ALLOC, .proc = h->rows[b->row].proc,
-					   .stack = h->rows[b->row].stack, .time_ns = b->time_ns, .addr = s->key,
-					   .size = b->size, .interval = sample_interval(b->size, b->weight) };
+			struct event e = { .kind = EVENT_ALLOC,
+					   .proc = h->rows[b->row].proc,
+					   .stack = h->rows[b->row].stack,
+					   .time_ns = b->time_ns,
+					   .addr = s->key,
+					   .size = b->size,
+					   .interval = sample_interval(b->size, b->weight) };
 			rc = fn(ctx, &e);
 		}
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * model/lifetimes: how long blocks lived. Temporary is a block that its thread frees before it
  * allocates again: with the memory at hand beforehand, the call would not have been needed.
@@ -8,8 +9,7 @@
 #include "model/watch.h"
 
 const uint64_t age_limits_ns[AGE_CNT] = {
-	1000000ull,     10000000ull,    100000000ull,    1000000000ull,
-	10000000000ull, 60000000000ull, 600000000000ull, UINT64_MAX,
+	1000000ull, 10000000ull, 100000000ull, 1000000000ull, 10000000000ull, 60000000000ull, 600000000000ull, UINT64_MAX,
 };
 
 static uint64_t thread_of(const struct event *e)

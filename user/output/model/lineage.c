@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/lineage: see lineage.h. */
 #include "model/lineage.h"
 

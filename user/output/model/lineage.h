@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * model/lineage: what a forked process has of its parent's heap. A child begins with all of its parent's blocks, and
  * nobody copies them: asked whether an address was a block at the fork, the parent's heap answers, with what it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * model: replays events into live heaps and per-stack totals. Knows no files, names, clocks or
  * output. One thread. Never fails on strange input: an unknown free or a double allocation is a
@@ -37,7 +38,8 @@ struct applied {
 struct spread {
 	double var;      /* as if all were independent */
 	double windowed; /* the part of it that is of windows */
-	float between[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off the mean: both can be added */
+	float between
+		[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off the mean: both can be added */
 };
 
 void spread_add(struct spread *to, const struct spread *s);
@@ -64,10 +66,10 @@ struct snapshot_row {
 
 /* What a heap keeps beyond totals. */
 enum heap_watch {
-	HEAP_PEAK = 1,      /* every row as it was when the whole heap was at its largest */
-	HEAP_TIMELINE = 2,  /* live, allocated and freed bytes over time */
-	HEAP_LIFETIMES = 4, /* how long blocks lived, which were temporary, reallocations */
-	HEAP_GROWTH = 8,    /* every row's live bytes over time, and the age of what is live */
+	HEAP_PEAK = 1,       /* every row as it was when the whole heap was at its largest */
+	HEAP_TIMELINE = 2,   /* live, allocated and freed bytes over time */
+	HEAP_LIFETIMES = 4,  /* how long blocks lived, which were temporary, reallocations */
+	HEAP_GROWTH = 8,     /* every row's live bytes over time, and the age of what is live */
 	HEAP_BY_THREAD = 16, /* a row for each thread that allocated; not with HEAP_BY_SIZE */
 	HEAP_BY_SIZE = 32,   /* a row for each size asked for */
 };
@@ -84,7 +86,7 @@ struct peak_row {
 };
 
 struct lifetime_row {
-	double temp_cnt, temp_sz;   /* freed before the next allocation of the thread that freed them */
+	double temp_cnt, temp_sz; /* freed before the next allocation of the thread that freed them */
 	double freed_cnt, freed_sz, freed_var;
 	double life_ns;             /* sum over the freed */
 	double lives[AGE_CNT];      /* freed blocks by lifetime */
@@ -135,13 +137,13 @@ struct timeline {
 
 /* Counted facts about the input. */
 struct heap_facts {
-	uint64_t events;       /* allocs + reallocs + frees applied */
-	uint64_t unknown_free; /* of blocks that were there before the recording, or whose allocation was lost */
+	uint64_t events;         /* allocs + reallocs + frees applied */
+	uint64_t unknown_free;   /* of blocks that were there before the recording, or whose allocation was lost */
 	uint64_t inherited_free; /* by a forked process, of its parent's blocks, which stay the parent's; by realloc, too */
-	uint64_t replaced;     /* allocation at an address that was live: its free was missed */
-	uint64_t stale_free;   /* free older than the live block at that address: ignored */
-	uint64_t ended_live;   /* blocks alive when their process exited or changed its program */
-	uint64_t lost_frees;   /* when not 0, in-use is an upper bound */
+	uint64_t replaced;       /* allocation at an address that was live: its free was missed */
+	uint64_t stale_free;     /* free older than the live block at that address: ignored */
+	uint64_t ended_live;     /* blocks alive when their process exited or changed its program */
+	uint64_t lost_frees;     /* when not 0, in-use is an upper bound */
 	uint64_t lost_allocs;
 	uint64_t thinned; /* live blocks that others stand for */
 	uint64_t carried; /* blocks that were there when the trace began: among what is live, not among what is allocated */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/peak: the heap at its largest; see watch.h for how it is kept. */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,8 +27,7 @@ void peak_after(struct peak *p, const struct watched *w)
 	p->epoch++;
 }
 
-int peak_fill(const struct peak *p, const struct snapshot_row *heap_rows, struct snapshot *s,
-	      const uint32_t *order)
+int peak_fill(const struct peak *p, const struct snapshot_row *heap_rows, struct snapshot *s, const uint32_t *order)
 {
 	s->peak = calloc(s->n + 1, sizeof(*s->peak));
 	if (!s->peak)

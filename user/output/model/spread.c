@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/spread: how far an estimate may be from the truth; see model.h. */
 #include <math.h>
 
@@ -24,7 +25,7 @@ double spread_var(const struct spread *s)
 static double wider(int n)
 {
 	static const double t[] = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-				    2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131 };
+				    2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131 };
 	return t[n < 2 ? 0 : n - 2] / 1.96;
 }
 

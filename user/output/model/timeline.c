@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/timeline: what the whole heap did over time, in at most TIMELINE_SLICES equal slices. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/watch: hands what happens in the heap to those who asked for it; see watch.h. */
 #include "model/watch.h"
 
@@ -56,8 +57,7 @@ void watch_ended(struct watch *w, const struct watched *change)
 		timing_ended(&w->timing, change);
 }
 
-int watch_fill(const struct watch *w, const struct snapshot_row *heap_rows, struct snapshot *s,
-	       const uint32_t *order)
+int watch_fill(const struct watch *w, const struct snapshot_row *heap_rows, struct snapshot *s, const uint32_t *order)
 {
 	int rc = w->what & HEAP_PEAK ? peak_fill(&w->peak, heap_rows, s, order) : 0;
 	if (!rc && w->what & HEAP_LIFETIMES)

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * model/watch: what a heap keeps beyond totals, each in a file of its own; the heap tells them of
- * every block that begins and ends and does not know what they make of it. Not for other rooms.
+ * every block that begins and ends and does not know what they make of it. Not for other modules.
  */
 #ifndef ALYS_MODEL_WATCH_H
 #define ALYS_MODEL_WATCH_H
@@ -37,8 +38,7 @@ struct peak {
 
 void peak_before(struct peak *p, const struct watched *w);
 void peak_after(struct peak *p, const struct watched *w);
-int peak_fill(const struct peak *p, const struct snapshot_row *heap_rows, struct snapshot *s,
-	      const uint32_t *order);
+int peak_fill(const struct peak *p, const struct snapshot_row *heap_rows, struct snapshot *s, const uint32_t *order);
 
 struct lifetimes {
 	struct lifetime_row *rows;
@@ -72,7 +72,7 @@ struct timing {
 	struct time_slice *at; /* TIMELINE_SLICES of them */
 	uint64_t first_ns;
 	struct slices slices;
-	uint32_t n;     /* slices reached */
+	uint32_t n; /* slices reached */
 };
 
 void timing_before(struct timing *t, const struct watched *w);
@@ -93,8 +93,7 @@ int watch_add_row(struct watch *w, size_t rows_cnt);
 void watch_before(struct watch *w, const struct watched *change);
 void watch_begun(struct watch *w, const struct watched *change);
 void watch_ended(struct watch *w, const struct watched *change);
-int watch_fill(const struct watch *w, const struct snapshot_row *heap_rows, struct snapshot *s,
-	       const uint32_t *order);
+int watch_fill(const struct watch *w, const struct snapshot_row *heap_rows, struct snapshot *s, const uint32_t *order);
 void watch_free(struct watch *w);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/weight: what a sample stands for, what none says, and their sums; see model.h. */
 #include <math.h>
 

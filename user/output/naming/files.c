@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/files: see files.h. */
 #include "naming/files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/files: the files of a recording, as processes have them mapped, for a symbolizer. */
 #ifndef ALYS_NAMING_FILES_H
 #define ALYS_NAMING_FILES_H

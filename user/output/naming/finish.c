@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/finish: see finish.h. */
 #include "naming/finish.h"
 
@@ -57,9 +58,8 @@ int finish_symbols(const struct handles *h, struct err *err)
 	if (h->o->backtrace < BACKTRACE_NAME)
 		return 0;
 	struct symbolizer_config config;
-	int rc = namer_config(&config,
-			      h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
-			      h->o->raw_names, h->o->debuginfod, err);
+	int rc = namer_config(&config, h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL, h->o->raw_names,
+			      h->o->debuginfod, err);
 	if (rc)
 		return rc;
 	struct symbolizer *s = symbolizer_new(&config);

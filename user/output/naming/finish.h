@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/finish: names for what was recorded, when it is to be read: at the end, or for a report. */
 #ifndef ALYS_NAMING_FINISH_H
 #define ALYS_NAMING_FINISH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/namer: see namer.h. */
 #include "naming/namer.h"
 
@@ -21,8 +22,7 @@ static int fetch(void *ctx, const uint8_t *id, size_t id_sz)
 	return fd;
 }
 
-int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool raw_names, bool debuginfod,
-		 struct err *err)
+int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool raw_names, bool debuginfod, struct err *err)
 {
 	*out = (struct symbolizer_config){
 		.depth = depth,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming: see naming.h. */
 #include "naming/naming.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naming: names for new stacks while the recording goes on: on a thread that has a catalog of its
  * own and open files of its own, so that it shares nothing. One job at a time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/options: where names that a recording lacks come from. */
 #ifndef ALYS_NAMING_OPTIONS_H
 #define ALYS_NAMING_OPTIONS_H

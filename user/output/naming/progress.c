@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/progress: see progress.h. */
 #include "naming/progress.h"
 
@@ -21,14 +22,14 @@ void progress_step(void *ctx, uint64_t done, uint64_t total)
 {
 	struct progress *p = ctx;
 	uint64_t now = now_ns();
-	if (now - p->begun_ns < PATIENCE_NS || now - p->shown_ns < REDRAW_NS || !total ||
-	    log_get_level() < LOG_NORMAL || !isatty(STDERR_FILENO))
+	if (now - p->begun_ns < PATIENCE_NS || now - p->shown_ns < REDRAW_NS || !total || log_get_level() < LOG_NORMAL ||
+	    !isatty(STDERR_FILENO))
 		return;
 	p->shown_ns = now;
 	p->on_screen = true;
 	int full = (int)(done * WIDTH / total);
-	fprintf(stderr, "\r%s [%.*s%*s] %3" PRIu64 "%%", p->what, full, "##############################",
-		WIDTH - full, "", done * 100 / total);
+	fprintf(stderr, "\r%s [%.*s%*s] %3" PRIu64 "%%", p->what, full, "##############################", WIDTH - full, "",
+		done * 100 / total);
 	fflush(stderr);
 }
 

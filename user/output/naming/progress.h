@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/progress: a bar on stderr for work that takes over a second, on a terminal only. */
 #ifndef ALYS_NAMING_PROGRESS_H
 #define ALYS_NAMING_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/rebase: see rebase.h. */
 #include "naming/rebase.h"
 

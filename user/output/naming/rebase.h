@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naming/rebase: old traces put right. Where text does not begin at a page of its own (lld, mold), they took
  * the page for one of the segment before, and have all its addresses too low. Which ones only the file can tell.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/subset: see subset.h. */
 #include "naming/subset.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naming/subset: a part of a catalog in another catalog, under the same ids: what stacks and processes
  * need to be shown, or to be named, and nothing else. In: one catalog. Out: rows in another.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/symbolize: see symbolize.h. */
 #include "naming/symbolize.h"
 
@@ -79,8 +80,9 @@ static int choose_given(struct naming *n, const char *path, const struct elf *e,
 	if (!m)
 		return err_set(err, EINVAL, "%s is no program or library of this trace: `alys-bpf info` lists them", path);
 	if (!n->o->any_build && !same_build(m, e))
-		return err_set(err, EINVAL, "%s is another build than the traced %s: its names would be wrong; give the binary "
-					    "with the build id that `alys-bpf info` shows, or insist with --any-build",
+		return err_set(err, EINVAL,
+			       "%s is another build than the traced %s: its names would be wrong; give the binary "
+			       "with the build id that `alys-bpf info` shows, or insist with --any-build",
 			       path, m->path);
 	put_right(n, m, e);
 	return 0;
@@ -139,8 +141,7 @@ static void lend_others(struct naming *n)
 			lend(n, m);
 	}
 	if (n->root >= 0 && n->other_builds)
-		log_warn("--sysroot: %u files there are of other builds than the traced ones and were left out",
-			 n->other_builds);
+		log_warn("--sysroot: %u files there are of other builds than the traced ones and were left out", n->other_builds);
 }
 
 static int open_all(struct naming *n, struct err *err)
@@ -178,10 +179,11 @@ int symbolize_trace(struct catalog *c, const struct name_options *o, struct err 
 {
 	struct naming n = { .catalog = c, .o = o, .root = -1 };
 	if (!o->symbolize && !o->sysroot && !o->debuginfod)
-		return !o->raw_names && !o->any_build ?
-			       0 :
-			       err_set(err, EINVAL, "--raw-names and --any-build are about names that are looked up anew: "
-						    "give --symbolize BINARY or --sysroot DIR as well");
+		return !o->raw_names && !o->any_build
+			       ? 0
+			       : err_set(err, EINVAL,
+					 "--raw-names and --any-build are about names that are looked up anew: "
+					 "give --symbolize BINARY or --sysroot DIR as well");
 	int rc = open_all(&n, err);
 	if (!rc) {
 		struct progress p = progress_begin("resolving names");

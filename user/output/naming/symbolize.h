@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* naming/symbolize: names for a trace from files at hand: `--symbolize`, `--sysroot`. */
 #ifndef ALYS_NAMING_SYMBOLIZE_H
 #define ALYS_NAMING_SYMBOLIZE_H

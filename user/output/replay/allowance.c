@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay/allowance: see allowance.h. */
 #include "replay/allowance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay/allowance: how much memory the reader of a trace may take: so much for itself, and so much for each byte of the
  * file. Whatever a file says, and whatever is made of it: the kernel sees to it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay: see replay.h. */
 #include "replay/replay.h"
 
@@ -19,14 +20,17 @@ static int read_definitions(struct replay *r, const char *path, struct err *err)
 	allowance_add(size);
 	r->catalog = catalog_new();
 	r->heap = heap_new();
-	int rc = r->catalog && r->heap ? trace_read_catalog(r->trace, r->catalog, &r->health, err) :
-					 err_set(err, ENOMEM, "out of memory");
+	int rc = r->catalog && r->heap ? trace_read_catalog(r->trace, r->catalog, &r->health, err)
+				       : err_set(err, ENOMEM, "out of memory");
 	if (rc == -ENOMEM)
-		return err_set(err, ENOMEM, "%s: out of memory: its definitions want more than the %llu MiB that a file of its size may take",
+		return err_set(err, ENOMEM,
+			       "%s: out of memory: its definitions want more than the %llu MiB that a file of its size may take",
 			       path, (unsigned long long)allowance() >> 20);
 	if (!rc && !allowance_covers(r->catalog, size))
-		return err_set(err, E2BIG, "%s: its stacks, written out, are more text than any recording of its size has: it is damaged, or "
-			       "was made to use up memory", path);
+		return err_set(err, E2BIG,
+			       "%s: its stacks, written out, are more text than any recording of its size has: it is damaged, or "
+			       "was made to use up memory",
+			       path);
 	return rc;
 }
 
@@ -121,16 +125,18 @@ static int check_part(const struct replay *r, struct err *err)
 	return err_set(err, ENOENT, "no event up to %g s: the recording lasts %.1f s", until, length);
 }
 
-int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
-		  void *ctx, struct err *err)
+int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a), void *ctx,
+		  struct err *err)
 {
 	struct applying to = { .replay = r, .fn = fn, .ctx = ctx };
 	int rc = read_factors(r);
 	if (!rc)
 		rc = trace_each_event(r->trace, on_event, &to, err);
 	if (rc == -ENOMEM)
-		err_set(err, ENOMEM, "out of memory while replaying the trace: it wants more than the %llu MiB that a file of its size may "
-			"take", (unsigned long long)allowance() >> 20);
+		err_set(err, ENOMEM,
+			"out of memory while replaying the trace: it wants more than the %llu MiB that a file of its size may "
+			"take",
+			(unsigned long long)allowance() >> 20);
 	return !rc && r->until_ns ? check_part(r, err) : rc;
 }
 

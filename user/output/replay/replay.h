@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay: a .alys file as input of the river: opened, checked, its catalog read, its events
+ * replay: a .alys file as input of the pipeline: opened, checked, its catalog read, its events
  * applied to a heap. Needs no privileges.
  */
 #ifndef ALYS_REPLAY_H
@@ -32,8 +33,8 @@ void replay_limit(struct replay *r, double from, double until);
  * Applies all events; fn (may be NULL) sees each one with what it did. -ENOENT when limits leave
  * nothing.
  */
-int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a),
-		  void *ctx, struct err *err);
+int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a), void *ctx,
+		  struct err *err);
 /* When the recording began, CLOCK_MONOTONIC. */
 uint64_t replay_start_ns(const struct replay *r);
 /* Of the whole recording; after replay_events. */

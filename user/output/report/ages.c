@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/ages: how many blocks are how old, as text; see group.h. */
 #include "base/text.h"
 #include "report/group.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/collections: see collections.h. */
 #include "report/collections.h"
 
@@ -22,8 +23,7 @@ static int add_collection(struct collection_list *l, const struct event *e, uint
 int collections_note(struct collection_list *l, const struct event *e, const struct applied *a)
 {
 	bool begins = e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC;
-	if ((!begins && e->kind != EVENT_FREE && e->kind != EVENT_GC) ||
-	    e->flags & (EVENT_F_BY_GC | EVENT_F_CARRIED))
+	if ((!begins && e->kind != EVENT_FREE && e->kind != EVENT_GC) || e->flags & (EVENT_F_BY_GC | EVENT_F_CARRIED))
 		return 0;
 	uint64_t *net = map_put(&l->net_sz, e->proc.n);
 	if (!net)
@@ -54,8 +54,8 @@ static double heap_reclaimed(const struct collection_list *l, size_t i)
 	}
 	if (!before || !r->event.gc.live_sz)
 		return 0;
-	double gone = (double)before->event.gc.live_sz + ((double)r->net_sz - (double)before->net_sz) -
-		      (double)r->event.gc.live_sz;
+	double gone =
+		(double)before->event.gc.live_sz + ((double)r->net_sz - (double)before->net_sz) - (double)r->event.gc.live_sz;
 	return gone > 0 ? gone : 0;
 }
 
@@ -159,15 +159,20 @@ static int fill(struct filling *f, const struct report_options *o)
 int report_collections(const struct report_input *in, const struct collection_list *l, const struct report_options *o,
 		       struct sink_out *out, struct err *err)
 {
-	struct filling f = { .in = in, .list = l, .display = { .keep_allocator_frames = o->keep_allocator_frames, .skip = &o->skip } };
+	struct filling f = { .in = in,
+			     .list = l,
+			     .display = { .keep_allocator_frames = o->keep_allocator_frames, .skip = &o->skip } };
 	f.sheet.texts = &f.texts;
 	add_columns(&f.sheet);
 	int rc = fill(&f, o);
 	if (!rc && !f.sheet.has_total)
-		rc = err_set(err, ENODATA, "no collection was seen: the program has no garbage collector that is watched, or it did not collect meanwhile");
+		rc = err_set(err, ENODATA,
+			     "no collection was seen: the program has no garbage collector that is watched, or it did not "
+			     "collect meanwhile");
 	else if (rc)
 		rc = err_set(err, ENOMEM, "out of memory for the report");
-	buf_adds(&f.sheet.notes, "In use is all that was marked; Reclaimed are recorded blocks; Of all is what the whole heap lost, from In use before and after\n");
+	buf_adds(&f.sheet.notes, "In use is all that was marked; Reclaimed are recorded blocks; Of all is what the whole heap "
+				 "lost, from In use before and after\n");
 	report_notes(in, &f.sheet.notes);
 	put_facts(in, "collection", "gc", &f.sheet.facts);
 	if (!rc)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report/collections: what a garbage collector did, collection by collection, as a table. In: the
  * events of collections in a recording. Out: a row for each, the newest last, and sums.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report/diff: two recordings side by side, joined by what their groups are called. What only one
  * run can have (thread numbers, process numbers) tells nothing of another.
@@ -29,7 +30,10 @@ struct diff {
 
 static struct group a_second(const struct group *v, double length_s)
 {
-	return (struct group){ v->label, v->cnt / length_s, v->sz / length_s, { .var = spread_var(&v->off) / (length_s * length_s) },
+	return (struct group){ v->label,
+			       v->cnt / length_s,
+			       v->sz / length_s,
+			       { .var = spread_var(&v->off) / (length_s * length_s) },
 			       v->of_cnt / length_s };
 }
 
@@ -150,7 +154,8 @@ static int fill_table(struct diff *d, struct sheet *t)
 const char *report_diff_title(enum report_show show, bool per_second)
 {
 	static const char *const of[][2] = {
-		[SHOW_LIVE] = { "Bytes in use at the end, before and after", "Bytes in use at the end per second recorded, before and after" },
+		[SHOW_LIVE] = { "Bytes in use at the end, before and after",
+				"Bytes in use at the end per second recorded, before and after" },
 		[SHOW_ALLOC] = { "Bytes allocated, before and after", "Bytes allocated per second, before and after" },
 		[SHOW_PEAK] = { "Bytes in use at the highest moment, before and after",
 				"Bytes in use at the highest moment per second recorded, before and after" },
@@ -187,8 +192,8 @@ static void put_lengths(const struct diff *d, struct buf *out)
 	if (!lengths_differ(a->length_s, b->length_s))
 		return;
 	buf_addf(out, "before was recorded for %.3g s, after for %.3g s: ", a->length_s, b->length_s);
-	buf_adds(out, d->per_second ? "compared per second; --per recording compares the sums\n" :
-				      "not compared per second; --per second does\n");
+	buf_adds(out, d->per_second ? "compared per second; --per recording compares the sums\n"
+				    : "not compared per second; --per second does\n");
 }
 
 static void put_notes(const struct diff *d, size_t hidden, struct buf *out)
@@ -215,8 +220,8 @@ static int write_diff(struct diff *d, struct sink_out *out, struct err *err)
 	int rc = fill_table(d, &t) ? err_set(err, ENOMEM, "out of memory for the comparison") : 0;
 	t.title = report_diff_title(d->sides[0].show, d->per_second);
 	put_notes(d, hidden, &t.notes);
-	buf_addf(&t.facts, "\"by\":\"%s\",\"title\":\"%s\",\"per_second\":%s,\"sampled\":%s,\"hidden\":%zu,", by_name(d->sides[0].by),
-		 t.title, d->per_second ? "true" : "false", d->sampled ? "true" : "false", hidden);
+	buf_addf(&t.facts, "\"by\":\"%s\",\"title\":\"%s\",\"per_second\":%s,\"sampled\":%s,\"hidden\":%zu,",
+		 by_name(d->sides[0].by), t.title, d->per_second ? "true" : "false", d->sampled ? "true" : "false", hidden);
 	return sheet_finish(&t, rc, d->o, out, err);
 }
 
@@ -231,8 +236,8 @@ static int check_options(const struct report_options *o, struct err *err)
 	return 0;
 }
 
-int report_diff(const struct report_input *a, const struct report_input *b, const struct report_options *o,
-		struct sink_out *out, struct err *err)
+int report_diff(const struct report_input *a, const struct report_input *b, const struct report_options *o, struct sink_out *out,
+		struct err *err)
 {
 	struct diff d = { .o = o, .sampled = a->snapshot->facts.sampled || b->snapshot->facts.sampled };
 	int rc = check_options(o, err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/facts: what a report says besides its rows: what these are of, its notes, or why it has none. Not for other modules. */
 #ifndef ALYS_REPORT_FACTS_H
 #define ALYS_REPORT_FACTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/frames: see frames.h. */
 #include "report/frames.h"
 

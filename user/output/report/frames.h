@@ -1,4 +1,5 @@
-/* report/frames: frames as text, and stacks wanted or not. Not for other rooms. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/frames: frames as text, and stacks wanted or not. Not for other modules. */
 #ifndef ALYS_REPORT_FRAMES_H
 #define ALYS_REPORT_FRAMES_H
 

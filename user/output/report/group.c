@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/group: see group.h. */
 #include "report/group.h"
 
@@ -19,8 +20,8 @@ struct gathering {
 	struct sink_stack stack, uncut;
 	struct buf label;
 	struct map seen; /* label -> number of the row that had it last: recursion counts once */
-	bool met;    /* a row with the type or function that was asked for */
-	bool valued; /* a row with anything to show, before any filter */
+	bool met;        /* a row with the type or function that was asked for */
+	bool valued;     /* a row with anything to show, before any filter */
 };
 
 enum report_by report_by_of(const struct report_options *o)
@@ -43,11 +44,14 @@ enum report_show report_show_of(const struct report_options *o, const struct rep
 unsigned int report_needs(const struct report_options *o)
 {
 	static const unsigned int of_show[] = {
-		[SHOW_PEAK] = HEAP_PEAK, [SHOW_TEMPORARY] = HEAP_LIFETIMES, [SHOW_LEAKED] = HEAP_GROWTH,
-		[SHOW_FREED] = HEAP_LIFETIMES, [SHOW_STANDARD] = 0,
+		[SHOW_PEAK] = HEAP_PEAK,     [SHOW_TEMPORARY] = HEAP_LIFETIMES,
+		[SHOW_LEAKED] = HEAP_GROWTH, [SHOW_FREED] = HEAP_LIFETIMES,
+		[SHOW_STANDARD] = 0,
 	};
 	static const unsigned int of_by[] = {
-		[BY_SIZE] = HEAP_BY_SIZE, [BY_THREAD] = HEAP_BY_THREAD, [BY_TIME] = HEAP_TIMELINE,
+		[BY_SIZE] = HEAP_BY_SIZE,
+		[BY_THREAD] = HEAP_BY_THREAD,
+		[BY_TIME] = HEAP_TIMELINE,
 		[BY_STANDARD] = 0,
 	};
 	return of_show[o->show] | of_by[o->by];
@@ -58,18 +62,17 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	const struct snapshot *s = g->in->snapshot;
 	const struct totals *t = &s->rows[i].t;
 	switch (g->show) {
-	case SHOW_ALLOC:
-		return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .off = t->alloc_sz_off };
-	case SHOW_PEAK:
-		return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz, .off.var = s->peak[i].var };
+	case SHOW_ALLOC: return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .off = t->alloc_sz_off };
+	case SHOW_PEAK: return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz, .off.var = s->peak[i].var };
 	case SHOW_TEMPORARY:
-		return (struct group){ .cnt = s->lifetimes[i].temp_cnt, .sz = s->lifetimes[i].temp_sz,
+		return (struct group){ .cnt = s->lifetimes[i].temp_cnt,
+				       .sz = s->lifetimes[i].temp_sz,
 				       .of_cnt = t->est_alloc_cnt };
 	case SHOW_FREED:
-		return (struct group){ .cnt = s->lifetimes[i].freed_cnt, .sz = s->lifetimes[i].freed_sz,
+		return (struct group){ .cnt = s->lifetimes[i].freed_cnt,
+				       .sz = s->lifetimes[i].freed_sz,
 				       .off.var = s->lifetimes[i].freed_var };
-	default:
-		return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .off = t->live_sz_off };
+	default: return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .off = t->live_sz_off };
 	}
 }
 
@@ -148,30 +151,15 @@ static void label_row(const struct gathering *w, const struct snapshot_row *row,
 {
 	const struct sink_frame *leaf = w->stack.frames;
 	switch (w->g->by) {
-	case BY_STACK:
-		label_stack(w, out);
-		break;
-	case BY_FUNCTION:
-		sink_frame_name(leaf, out);
-		break;
-	case BY_FILE:
-		frame_file(leaf, out);
-		break;
-	case BY_LIBRARY:
-		frame_library(leaf, out);
-		break;
-	case BY_TYPE:
-		type_of(&w->uncut, out);
-		break;
-	case BY_SIZE:
-		buf_addf(out, "%" PRIu64, row->split);
-		break;
+	case BY_STACK: label_stack(w, out); break;
+	case BY_FUNCTION: sink_frame_name(leaf, out); break;
+	case BY_FILE: frame_file(leaf, out); break;
+	case BY_LIBRARY: frame_library(leaf, out); break;
+	case BY_TYPE: type_of(&w->uncut, out); break;
+	case BY_SIZE: buf_addf(out, "%" PRIu64, row->split); break;
 	case BY_THREAD:
-	case BY_PROCESS:
-		label_process(w, row, out);
-		break;
-	default:
-		frame_site(leaf, out);
+	case BY_PROCESS: label_process(w, row, out); break;
+	default: frame_site(leaf, out);
 	}
 }
 
@@ -276,14 +264,17 @@ static int check(const struct groups *g, struct err *err)
 	if (!s->all.alloc_cnt && !s->facts.carried)
 		return report_refuse_empty(g->in, err);
 	if (!rows)
-		return err_set(err, ENOENT, "process %" PRIu32 " has no allocation in the trace: `alys-bpf info` lists its processes",
+		return err_set(err, ENOENT,
+			       "process %" PRIu32 " has no allocation in the trace: `alys-bpf info` lists its processes",
 			       g->o->pid);
 	if (g->show == SHOW_TEMPORARY && s->facts.sampled)
-		return err_set(err, EINVAL, "which blocks were temporary cannot be told from samples: --show freed has how long "
-					    "blocks lived, or record without --sample");
+		return err_set(err, EINVAL,
+			       "which blocks were temporary cannot be told from samples: --show freed has how long "
+			       "blocks lived, or record without --sample");
 	if (!stacks && is_about_stacks(g))
-		return err_set(err, ENOENT, "the trace has no call stacks: ask --by size, thread, process or time, or record "
-					    "without --backtrace none");
+		return err_set(err, ENOENT,
+			       "the trace has no call stacks: ask --by size, thread, process or time, or record "
+			       "without --backtrace none");
 	return 0;
 }
 

@@ -1,15 +1,16 @@
-/* report/group: the rows of a snapshot gathered by what the options ask for. Not for other rooms. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/group: the rows of a snapshot gathered by what the options ask for. Not for other modules. */
 #ifndef ALYS_REPORT_GROUP_H
 #define ALYS_REPORT_GROUP_H
 
-#include "format/names.h"
+#include "format/field_names.h"
 #include "report/frames.h"
 
 struct group {
 	uint32_t label; /* in groups.labels; a stack is its frames, one a line */
 	double cnt, sz;
 	struct spread off; /* of sz, when sampled */
-	double of_cnt;   /* allocations that cnt is a part of (temporary) */
+	double of_cnt;     /* allocations that cnt is a part of (temporary) */
 };
 
 struct groups {

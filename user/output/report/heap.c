@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/heap: see heap.h. */
 #include "report/heap.h"
 
@@ -122,8 +123,7 @@ int report_types(struct type_table *t, const struct report_options *o, struct si
 	return rc;
 }
 
-int report_type_lines(struct type_table *t, bool bytes, const struct report_options *o, struct sink_out *out,
-		      struct err *err)
+int report_type_lines(struct type_table *t, bool bytes, const struct report_options *o, struct sink_out *out, struct err *err)
 {
 	struct buf b = { 0 };
 	size_t lines = 0;
@@ -250,7 +250,9 @@ int report_accounts(struct account_table *t, const struct report_options *o, str
 	buf_addf(&s.facts, "\"largest_free_bytes\":%.0f,\"pinned_blocks\":%.0f,\"pinned_live_bytes\":%.0f,", t->largest_free,
 		 t->pinned_blocks, t->pinned_bytes);
 	if (t->pinned_blocks > 0)
-		buf_addf(&s.notes, "%.0f blocks (%.0f bytes) are kept by objects of %.0f bytes in all: at most a tenth of their slots are live\n",
+		buf_addf(&s.notes,
+			 "%.0f blocks (%.0f bytes) are kept by objects of %.0f bytes in all: at most a tenth of their slots are "
+			 "live\n",
 			 t->pinned_blocks, t->pinned_blocks * 4096, t->pinned_bytes);
 	put_heap_facts(&t->facts, "heap", &s);
 	if (!rc && fill_classes(t, &s))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report/heap: tables about the live heap of a collector, which no recording was made of. Rows that
  * others counted come in, bytes in one of the five formats go out; of the options count the format,
@@ -27,17 +28,16 @@ struct type_table {
 	struct census_facts facts;
 	struct type_row *rows;
 	size_t rows_cnt, rows_cap;
-	double cnt, bytes; /* of the whole heap */
+	double cnt, bytes;               /* of the whole heap */
 	double doubtful, doubtful_bytes; /* of them may be buffers, and are in rows of types */
 };
 
 /* Sorts the rows. 0 or -errno. */
 int report_types(struct type_table *t, const struct report_options *o, struct sink_out *out, struct err *err);
 /* "3\n20\tFoo\n...": how many lines follow, then a number and a class a line. bytes: sizes, not counts. */
-int report_type_lines(struct type_table *t, bool bytes, const struct report_options *o, struct sink_out *out,
-		      struct err *err);
+int report_type_lines(struct type_table *t, bool bytes, const struct report_options *o, struct sink_out *out, struct err *err);
 
-struct class_row { /* blocks for objects of one size and kind */
+struct class_row {   /* blocks for objects of one size and kind */
 	double size; /* 0 = large objects */
 	const char *kind;
 	double blocks, block_bytes, slots, live, live_bytes, sparse_blocks;

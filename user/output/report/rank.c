@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/rank: see rank.h. */
 #include "report/rank.h"
 

@@ -1,4 +1,5 @@
-/* report/rank: which groups are shown and in which order. Not for other rooms. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/rank: which groups are shown and in which order. Not for other modules. */
 #ifndef ALYS_REPORT_RANK_H
 #define ALYS_REPORT_RANK_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report: one question about one snapshot as a table. Catalog, snapshot and options in, bytes in one of
  * REPORT_FORMAT out; same input, same bytes. Asks no process, file or clock; draws no pictures.
@@ -19,7 +20,16 @@
 /* The numbers are the places in these lists, as options give them. */
 #define REPORT_BY "stack|site|function|file|library|type|size|thread|process|time"
 enum report_by {
-	BY_STACK, BY_SITE, BY_FUNCTION, BY_FILE, BY_LIBRARY, BY_TYPE, BY_SIZE, BY_THREAD, BY_PROCESS, BY_TIME,
+	BY_STACK,
+	BY_SITE,
+	BY_FUNCTION,
+	BY_FILE,
+	BY_LIBRARY,
+	BY_TYPE,
+	BY_SIZE,
+	BY_THREAD,
+	BY_PROCESS,
+	BY_TIME,
 	BY_STANDARD,
 };
 
@@ -43,11 +53,11 @@ struct report_options {
 	bool ascending;
 	bool inclusive; /* by function: what its callees allocate counts too */
 	bool keep_allocator_frames;
-	uint64_t top;         /* rows, 0 = all; REPORT_TOP_STANDARD: what fits the format */
-	uint64_t min_bytes;   /* smaller groups are hidden */
+	uint64_t top;       /* rows, 0 = all; REPORT_TOP_STANDARD: what fits the format */
+	uint64_t min_bytes; /* smaller groups are hidden */
 	uint32_t min_count;
-	uint32_t depth;       /* frames of a stack that are shown, 0 = all */
-	struct skip skip;     /* frames at the leaf that are not */
+	uint32_t depth;                /* frames of a stack that are shown, 0 = all */
+	struct skip skip;              /* frames at the leaf that are not */
 	const char *focus, *ignore;    /* regular expressions on function and file names */
 	const char *type;              /* the stacks of this type alone */
 	const char *callers, *callees; /* of this function */
@@ -71,15 +81,14 @@ enum report_show report_show_of(const struct report_options *o, const struct rep
  * 0 or -errno: -ENODATA when there is nothing to show, -ENOENT when a name or number given is not in
  * the recording (err tells where to find one that is), -EINVAL when options do not fit together.
  */
-int report_render(const struct report_input *in, const struct report_options *o, struct sink_out *out,
-		  struct err *err);
+int report_render(const struct report_input *in, const struct report_options *o, struct sink_out *out, struct err *err);
 /* What diff compares, as a title: "Bytes allocated per second, before and after". */
 const char *report_diff_title(enum report_show show, bool per_second);
 /* Whether diff compares what two recordings did a second. 0, or -EINVAL when that cannot be told. */
 int report_diff_per_second(const struct report_input *a, const struct report_input *b, const struct report_options *o, bool *out,
 			   struct err *err);
 /* What differs from a to b, group by group. */
-int report_diff(const struct report_input *a, const struct report_input *b, const struct report_options *o,
-		struct sink_out *out, struct err *err);
+int report_diff(const struct report_input *a, const struct report_input *b, const struct report_options *o, struct sink_out *out,
+		struct err *err);
 
 #endif

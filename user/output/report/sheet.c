@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/sheet: see sheet.h. Writing one is in writers.c. */
 #include "report/sheet.h"
 
@@ -108,21 +109,14 @@ void number_text(struct buf *out, enum column_kind kind, double n)
 {
 	switch (kind) {
 	case COLUMN_PERCENT:
-	case COLUMN_RATIO:
-		buf_addf(out, "%.2f", n);
-		break;
-	case COLUMN_SECONDS:
-		buf_addf(out, "%.3f", n);
-		break;
-	case COLUMN_DIGITS:
-		buf_addf(out, "%" PRId64, number_whole(n));
-		break;
+	case COLUMN_RATIO: buf_addf(out, "%.2f", n); break;
+	case COLUMN_SECONDS: buf_addf(out, "%.3f", n); break;
+	case COLUMN_DIGITS: buf_addf(out, "%" PRId64, number_whole(n)); break;
 	case COLUMN_CHANGE:
 		if (n >= 0.5)
 			buf_u8(out, '+');
 		put_whole(out, n);
 		break;
-	default:
-		put_whole(out, n);
+	default: put_whole(out, n);
 	}
 }

@@ -1,10 +1,11 @@
-/* report/sheet: cells, and how the five formats write them. Not for other rooms. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/sheet: cells, and how the five formats write them. Not for other modules. */
 #ifndef ALYS_REPORT_SHEET_H
 #define ALYS_REPORT_SHEET_H
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "format/names.h"
+#include "format/field_names.h"
 #include "report/report.h"
 
 enum column_kind {
@@ -13,10 +14,10 @@ enum column_kind {
 	COLUMN_DIGITS, /* a count or bytes without separators, as Erlang's tables print them */
 	COLUMN_CHANGE, /* bytes or blocks with a sign */
 	COLUMN_PERCENT,
-	COLUMN_RATIO,  /* in brackets, as per-call figures are */
+	COLUMN_RATIO, /* in brackets, as per-call figures are */
 	COLUMN_SECONDS,
 	COLUMN_TEXT,
-	COLUMN_LINES,  /* a stack: frames, one a line */
+	COLUMN_LINES, /* a stack: frames, one a line */
 };
 
 static inline bool column_is_text(enum column_kind kind)

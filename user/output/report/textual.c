@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/textual: text and Markdown, for people; see writers.h. */
 #include <string.h>
 

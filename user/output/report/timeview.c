@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/timeview: see timeview.h. */
 #include "report/facts.h"
 #include "report/timeview.h"
@@ -60,8 +61,7 @@ static int fill_times(const struct report_input *in, const struct report_options
 	return 0;
 }
 
-int write_times(const struct report_input *in, const struct report_options *o, struct sink_out *out,
-		struct err *err)
+int write_times(const struct report_input *in, const struct report_options *o, struct sink_out *out, struct err *err)
 {
 	struct sheet t = { 0 };
 	if (!in->snapshot->timeline.n)

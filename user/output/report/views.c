@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/views: groups as tables: which columns, which rows, in which order. */
 #include <errno.h>
 #include <inttypes.h>
@@ -247,7 +248,8 @@ static void put_growth_note(const struct groups *g, struct buf *out)
 static bool counts_before(const struct groups *g)
 {
 	const struct report_options *o = g->o;
-	return g->show == SHOW_LIVE && !g->in->part && !o->focus && !o->ignore && !o->type && !o->callers && !o->callees && !o->pid;
+	return g->show == SHOW_LIVE && !g->in->part && !o->focus && !o->ignore && !o->type && !o->callers && !o->callees &&
+	       !o->pid;
 }
 
 static void put_before_types(const struct catalog *c, struct buf *out)
@@ -268,8 +270,10 @@ static void put_before(const struct groups *g, struct sheet *t)
 	if (!counts_before(g) || !format_before(g->in->catalog, &b))
 		return;
 	format_before_note(g->in->catalog, &t->notes);
-	buf_addf(&t->facts, "\"before\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"maybe_free_count\":%" PRIu64
-		 ",\"maybe_free_bytes\":%" PRIu64 ",\"heaps_not_counted\":%" PRIu64 ",\"types\":[", b.cnt, b.sz, b.empty, b.empty_sz, b.heaps);
+	buf_addf(&t->facts,
+		 "\"before\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"maybe_free_count\":%" PRIu64
+		 ",\"maybe_free_bytes\":%" PRIu64 ",\"heaps_not_counted\":%" PRIu64 ",\"types\":[",
+		 b.cnt, b.sz, b.empty, b.empty_sz, b.heaps);
 	put_before_types(g->in->catalog, &t->facts);
 	buf_adds(&t->facts, "]},");
 }
@@ -278,8 +282,10 @@ static void put_unsampled(const struct groups *g, struct sheet *t)
 {
 	struct unsampled u;
 	if (format_unsampled(g->in->catalog, &u))
-		buf_addf(&t->facts, "\"not_sampled\":{\"count_at_most\":%" PRIu64 ",\"bytes_at_most\":%" PRIu64 ",\"collections_since\":%" PRIu64
-			 ",\"heaps_not_counted\":%" PRIu64 "},", u.cnt, u.sz, u.since, u.heaps);
+		buf_addf(&t->facts,
+			 "\"not_sampled\":{\"count_at_most\":%" PRIu64 ",\"bytes_at_most\":%" PRIu64
+			 ",\"collections_since\":%" PRIu64 ",\"heaps_not_counted\":%" PRIu64 "},",
+			 u.cnt, u.sz, u.since, u.heaps);
 }
 
 static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
@@ -296,7 +302,8 @@ static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 		buf_addf(out, " at %.3f s\n", (double)at / 1e9);
 	}
 	if (g->show == SHOW_TEMPORARY && format_min_size(g->in->catalog))
-		buf_adds(out, "temporary is an upper bound: the next allocation of the thread may have been one that was not recorded\n");
+		buf_adds(out, "temporary is an upper bound: the next allocation of the thread may have been one that was not "
+			      "recorded\n");
 	put_growth_note(g, out);
 	put_exit_note(g, out);
 	if (has_error(g))
@@ -310,8 +317,8 @@ static int write_callstacks(const struct groups *g, struct sink_out *out, struct
 	struct buf b = { 0 };
 	buf_addf(&b, "All callstacks: %" PRId64 "\n", (int64_t)llround(g->all.cnt));
 	for (size_t i = 0; i < g->at_cnt; i++)
-		buf_addf(&b, "%" PRId64 " times:\n========================================\n%s\n",
-			 (int64_t)llround(g->at[i].cnt), names_at(&g->labels, g->at[i].label));
+		buf_addf(&b, "%" PRId64 " times:\n========================================\n%s\n", (int64_t)llround(g->at[i].cnt),
+			 names_at(&g->labels, g->at[i].label));
 	if (g->in->snapshot->facts.sampled) {
 		buf_u8(&b, '\n');
 		report_notes(g->in, &b);
@@ -348,7 +355,8 @@ static int check_options(const struct report_options *o, struct err *err)
 	if (relative && o->inclusive)
 		return err_set(err, EINVAL, "--callers and --callees are inclusive already");
 	if (by == BY_TIME && (o->focus || o->ignore || o->type || o->pid || o->show < SHOW_STANDARD))
-		return err_set(err, EINVAL, "--by time is about the whole heap: it takes no --show, --focus, --ignore, --type and -p");
+		return err_set(err, EINVAL,
+			       "--by time is about the whole heap: it takes no --show, --focus, --ignore, --type and -p");
 	if (by == BY_TIME && (o->sort != SORT_STANDARD || o->ascending))
 		return err_set(err, EINVAL, "--by time is in order of time: it takes no --sort and --ascending");
 	if (o->sort == SORT_GROWTH && o->show != SHOW_LEAKED)
@@ -356,8 +364,7 @@ static int check_options(const struct report_options *o, struct err *err)
 	return 0;
 }
 
-int report_render(const struct report_input *in, const struct report_options *o, struct sink_out *out,
-		  struct err *err)
+int report_render(const struct report_input *in, const struct report_options *o, struct sink_out *out, struct err *err)
 {
 	struct groups g = { 0 };
 	int rc = check_options(o, err);

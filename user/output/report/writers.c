@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/writers: the formats for programs, and which one writes a sheet; see writers.h. Texts are cleaned already: no control characters but our newlines. */
 #include "report/writers.h"
 
@@ -78,8 +79,7 @@ struct style {
 	void (*cell)(const struct sheet *t, size_t i, const struct cell *c, struct buf *b);
 };
 
-static int put_rows(const struct sheet *t, const struct style *s, struct buf *b, struct sink_out *out,
-		    struct err *err)
+static int put_rows(const struct sheet *t, const struct style *s, struct buf *b, struct sink_out *out, struct err *err)
 {
 	int rc = 0;
 	for (size_t at = 0; !rc && at < t->cells_cnt; at += t->columns_cnt) {
@@ -194,7 +194,7 @@ int sheet_write(const struct sheet *t, enum report_format format, struct sink_ou
 {
 	static int (*const writers[])(const struct sheet *t, struct sink_out *to, struct err *e) = {
 		[FORMAT_TEXT] = write_text, [FORMAT_MARKDOWN] = write_markdown, [FORMAT_TSV] = write_tsv,
-		[FORMAT_JSON] = write_json, [FORMAT_CSV] = write_csv, [FORMAT_TALLY] = write_tally,
+		[FORMAT_JSON] = write_json, [FORMAT_CSV] = write_csv,           [FORMAT_TALLY] = write_tally,
 	};
 	if (t->facts.failed || t->notes.failed)
 		return err_set(err, ENOMEM, "out of memory for the report");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/writers: a sheet in each format. Those for people are in textual.c. Not for other modules. */
 #ifndef ALYS_REPORT_WRITERS_H
 #define ALYS_REPORT_WRITERS_H

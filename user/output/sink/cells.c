@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sink/cells: see cells.h. */
 #include "sink/cells.h"
 
@@ -135,8 +136,7 @@ static struct cell *cell_of(struct cells *c, struct cell_row *r, uint32_t slice)
 	return &r->at[i];
 }
 
-bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
-	       const struct amount *by)
+bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v, const struct amount *by)
 {
 	while (c->rows_cnt <= path) {
 		if (!VEC_PUSH(c, rows))

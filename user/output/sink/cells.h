@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/cells: what each path did in each slice of time, kept sparsely, and what the whole heap did
  * in slices of its own. Slices double their width when time runs over the last one; those of paths with
  * few bytes a cell also when there are too many cells, so memory and output are bounded whatever the
  * recording, and what weighs most is kept finest. All begin at first_ns, so wider slices are whole
- * numbers of narrower ones. Not for other rooms.
+ * numbers of narrower ones. Not for other modules.
  *
  *   path 0 | slice 0: allocated 96 B | slice 7: freed 96 B
  *   path 1 | slice 3: allocated 64 B, all of it alive at the end
@@ -48,7 +49,7 @@ struct cells {
 	size_t cnt, most; /* cells; so many are let in before slices are made wider again, 0 = CELLS_MAX */
 	uint64_t first_ns;
 	struct slices slices; /* the narrowest that a path has */
-	uint32_t reached; /* of them used */
+	uint32_t reached;     /* of them used */
 	struct heap_slice heap[CELL_SLICES];
 	struct slices heap_slices;
 	uint32_t heap_reached;
@@ -57,8 +58,7 @@ struct cells {
 /* Of zeroed ones. */
 void cells_begin(struct cells *c);
 /* false when memory is out */
-bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v,
-	       const struct amount *by);
+bool cells_add(struct cells *c, uint32_t path, uint64_t ns, enum cell_value v, const struct amount *by);
 /* For the whole heap: so many bytes allocated (or freed), which leaves live_sz. */
 void cells_note(struct cells *c, uint64_t ns, double alloc_sz, double freed_sz, double live_sz);
 void cells_free(struct cells *c);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/dhat: DHAT's file, version 2, for valgrind's dh_view.html and for Firefox Profiler. A
  * reallocation is a new block at the stack that asked for it, where DHAT lets a block keep its
@@ -23,8 +24,7 @@ struct dhat {
 	bool failed;
 };
 
-static int dhat_begin(const struct sink_input *in, struct sink_out *out, void **state,
-		      struct err *err)
+static int dhat_begin(const struct sink_input *in, struct sink_out *out, void **state, struct err *err)
 {
 	int rc = format_refuse_samples(in->catalog, "dhat", err);
 	struct dhat *d = rc ? NULL : calloc(1, sizeof(*d));
@@ -79,18 +79,17 @@ static void put_head(const struct dhat *d, struct buf *b)
 		    "\"tu\":\"µs\",\"Mtu\":\"s\",\n");
 	buf_addf(b, "\"tuth\":%d,\n\"cmd\":", SHORT_LIVED_US);
 	put_command(d, b);
-	buf_addf(b, ",\n\"pid\":%u,\n\"te\":%" PRIu64 ",\n\"tg\":%" PRIu64 ",\n\"pps\":[",
-		 p ? p->tgid : 0, micros(t->last_ns, t->first_ns), micros(t->peak_ns, t->first_ns));
+	buf_addf(b, ",\n\"pid\":%u,\n\"te\":%" PRIu64 ",\n\"tg\":%" PRIu64 ",\n\"pps\":[", p ? p->tgid : 0,
+		 micros(t->last_ns, t->first_ns), micros(t->peak_ns, t->first_ns));
 }
 
 static void put_path(const struct tally *t, uint32_t path, struct buf *b)
 {
 	const struct tally_row *r = &t->rows[path];
-	buf_addf(b, "%s\n{\"tb\":%.0f,\"tbk\":%.0f,\"tl\":%.0f,\"mb\":%.0f,\"mbk\":%.0f,",
-		 path ? "," : "", r->alloc.sz, r->alloc.cnt, r->life_ns / 1000, r->max.sz,
-		 r->max.cnt);
-	buf_addf(b, "\"gb\":%.0f,\"gbk\":%.0f,\"eb\":%.0f,\"ebk\":%.0f,\"fs\":[", r->peak.sz,
-		 r->peak.cnt, r->live.sz, r->live.cnt);
+	buf_addf(b, "%s\n{\"tb\":%.0f,\"tbk\":%.0f,\"tl\":%.0f,\"mb\":%.0f,\"mbk\":%.0f,", path ? "," : "", r->alloc.sz,
+		 r->alloc.cnt, r->life_ns / 1000, r->max.sz, r->max.cnt);
+	buf_addf(b, "\"gb\":%.0f,\"gbk\":%.0f,\"eb\":%.0f,\"ebk\":%.0f,\"fs\":[", r->peak.sz, r->peak.cnt, r->live.sz,
+		 r->live.cnt);
 	/* Number 0 of the file's table is the root. */
 	for (size_t i = 0; i < paths_depth(&t->paths, path); i++)
 		buf_addf(b, "%s%u", i ? "," : "", paths_frame(&t->paths, path, i) + 1);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/flamegraph: a self-contained SVG, root on top. Stacks come sorted by content, so frames
  * open and close as one walks over them and no tree is built. The page's script and style are
@@ -33,7 +34,7 @@ EMBED(flamegraph_css, "user/output/sink/flamegraph.css");
 EMBED(flamegraph_js, "user/output/sink/flamegraph.js");
 
 struct box {
-	int64_t start, value;  /* its width: with a recording to compare with, the larger of both */
+	int64_t start, value; /* its width: with a recording to compare with, the larger of both */
 	int64_t after, before;
 	uint32_t depth;
 	uint32_t name; /* number in the fold; of depth 0 unused */
@@ -55,7 +56,7 @@ struct flame {
 	struct fold fold;
 	enum value value;
 	struct place sum; /* of all stacks */
-	int64_t total; /* the same, but never 0: widths are parts of it */
+	int64_t total;    /* the same, but never 0: widths are parts of it */
 	uint32_t deepest;
 	struct box *boxes;
 	size_t boxes_cnt, boxes_cap;
@@ -71,8 +72,7 @@ static void put_xml(struct buf *b, const char *text, size_t n)
 	};
 	for (size_t i = 0; i < n; i++) {
 		uint8_t c = (uint8_t)text[i];
-		if (c == 0xef && i + 2 < n && !memcmp(text + i, "\xef\xbf", 2) &&
-		    (uint8_t)text[i + 2] >= 0xbe) {
+		if (c == 0xef && i + 2 < n && !memcmp(text + i, "\xef\xbf", 2) && (uint8_t)text[i + 2] >= 0xbe) {
 			buf_addf(b, "\\xef\\xbf\\x%02x", (uint8_t)text[i + 2]);
 			i += 2;
 		} else if (entities[c]) {
@@ -199,7 +199,8 @@ static void put_colour(struct buf *b, const char *module, const char *name)
 static void put_library_colour(struct buf *b, const char *module)
 {
 	double hue = (hash_of(module) % 48) / 4.0, light = 0.72, chroma = *module ? 0.62 * (1 - light) : 0.05;
-	buf_addf(b, "#%02x%02x%02x", channel(light, chroma, hue, 0), channel(light, chroma, hue, 8), channel(light, chroma, hue, 4));
+	buf_addf(b, "#%02x%02x%02x", channel(light, chroma, hue, 0), channel(light, chroma, hue, 8),
+		 channel(light, chroma, hue, 4));
 }
 
 /* Red what grew, blue what shrank, the paler the less of it. */
@@ -254,8 +255,7 @@ static void put_change(struct buf *b, const struct flame *f, const struct box *b
 	buf_adds(b, "</title>");
 }
 
-static void put_tip(struct buf *b, const struct flame *f, const struct box *box, const char *name,
-		    const char *module)
+static void put_tip(struct buf *b, const struct flame *f, const struct box *box, const char *name, const char *module)
 {
 	buf_adds(b, "<title>");
 	put_xml(b, name, strlen(name));
@@ -289,12 +289,10 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 	uint64_t y = HEAD + (uint64_t)box->depth * ROW;
 	bool cut;
 	size_t n = fitting(name, strlen(name), w - 6, &cut);
-	buf_addf(b, "<g class=\"f\" data-f=\"%" PRId64 " %" PRId64 " %" PRIu32 "\">", box->start,
-		 box->value, box->depth);
+	buf_addf(b, "<g class=\"f\" data-f=\"%" PRId64 " %" PRId64 " %" PRIu32 "\">", box->start, box->value, box->depth);
 	put_tip(b, f, box, name, module);
-	buf_addf(b,
-		 "<rect x=\"%.2f\" y=\"%" PRIu64 "\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"",
-		 x, y, w > 3 ? w - 0.6 : w, ROW - 1);
+	buf_addf(b, "<rect x=\"%.2f\" y=\"%" PRIu64 "\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"", x, y, w > 3 ? w - 0.6 : w,
+		 ROW - 1);
 	if (f->in->options->before)
 		put_change_colour(b, box->after, box->before);
 	else
@@ -312,8 +310,9 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 static void put_estimated(struct buf *b, const struct flame *f)
 {
 	const struct totals *t = &f->in->snapshot->all;
-	double var = f->value == VALUE_ALLOC_SPACE ? spread_var(&t->alloc_sz_off) :
-		     f->value == VALUE_INUSE_SPACE ? spread_var(&t->live_sz_off) : 0;
+	double var = f->value == VALUE_ALLOC_SPACE   ? spread_var(&t->alloc_sz_off)
+		     : f->value == VALUE_INUSE_SPACE ? spread_var(&t->live_sz_off)
+						     : 0;
 	if (!f->in->snapshot->facts.sampled)
 		return;
 	buf_adds(b, " (estimated");
@@ -405,16 +404,14 @@ static void put_legend(struct buf *b, const struct flame *f)
 
 static void put_head(struct buf *b, const struct flame *f)
 {
-	const char *title =
-		f->in->options->title ? f->in->options->title : value_types[f->value].title;
+	const char *title = f->in->options->title ? f->in->options->title : value_types[f->value].title;
 	buf_addf(b,
 		 "<g id=\"head\"><rect class=\"paper wide\" id=\"back\" fill=\"#fff\" width=\"%d\" "
 		 "height=\"%d\"/>\n",
 		 WIDTH, HEAD - 4);
 	buf_addf(b, "<text class=\"title\" x=\"%d\" y=\"31\" font-size=\"17\">", PAD);
 	put_xml_text(b, title);
-	buf_addf(b, "</text>\n<text class=\"note\" x=\"%d\" y=\"55\" font-size=\"12\">%s: ", PAD,
-		 value_types[f->value].name);
+	buf_addf(b, "</text>\n<text class=\"note\" x=\"%d\" y=\"55\" font-size=\"12\">%s: ", PAD, value_types[f->value].name);
 	value_text(b, f->value, f->sum.after);
 	buf_adds(b, unit_text(f));
 	if (f->in->options->before) {
@@ -423,8 +420,7 @@ static void put_head(struct buf *b, const struct flame *f)
 		buf_adds(b, unit_text(f));
 	}
 	put_estimated(b, f);
-	if ((f->value == VALUE_INUSE_SPACE || f->value == VALUE_INUSE_OBJECTS) &&
-	    format_upper_bound(f->in))
+	if ((f->value == VALUE_INUSE_SPACE || f->value == VALUE_INUSE_OBJECTS) && format_upper_bound(f->in))
 		buf_adds(b, " (an upper bound)");
 	buf_addf(b,
 		 "</text>\n<text id=\"details\" x=\"%d\" y=\"79\" font-size=\"12\">"
@@ -432,8 +428,7 @@ static void put_head(struct buf *b, const struct flame *f)
 		 "<text id=\"matched\" x=\"%d\" y=\"79\" font-size=\"12\"></text>\n",
 		 PAD, WIDTH - PAD);
 	put_legend(b, f);
-	buf_addf(b, "<line class=\"rule\" x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/></g>\n", WIDTH,
-		 HEAD - 6, HEAD - 6);
+	buf_addf(b, "<line class=\"rule\" x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/></g>\n", WIDTH, HEAD - 6, HEAD - 6);
 }
 
 static void put_start(struct buf *b, const struct flame *f)
@@ -445,8 +440,7 @@ static void put_start(struct buf *b, const struct flame *f)
 	buf_addf(b,
 		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		 "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"alys-graph\" width=\"%d\" "
-		 "height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64
-		 "\" font-family=\"monospace\" font-size=\"12\">\n<desc>",
+		 "height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64 "\" font-family=\"monospace\" font-size=\"12\">\n<desc>",
 		 WIDTH, height, WIDTH, height);
 	put_xml(b, buf_str(&notes), notes.len);
 	b->failed |= notes.failed;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sink/folded: one line per stack, "root;...;leaf VALUE", as flame graph programs read it. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/heaptrack: every event as heaptrack's interpreted text, version 3, compressed, for
  * heaptrack_gui and heaptrack_print. All numbers are hexadecimal; strings, addresses, stacks and
@@ -15,8 +16,8 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "format/field_names.h"
 #include "format/format.h"
-#include "format/names.h"
 #include "sink/registry.h"
 
 #define FLUSH_SZ (256 * 1024)
@@ -99,8 +100,7 @@ static void add_function(struct heaptrack *h, const struct sink_frame *f)
 	sink_frame_name(f, &h->text);
 	uint32_t name = string_of(h, buf_str(&h->text), h->text.len);
 	const char *file = f->symbol && f->symbol->file ? f->symbol->file : "";
-	buf_addf(&h->line, " %x %x %x", name, clean_string(h, file),
-		 f->symbol ? f->symbol->line : 0);
+	buf_addf(&h->line, " %x %x %x", name, clean_string(h, file), f->symbol ? f->symbol->line : 0);
 }
 
 /* Number of the machine frame that begins at frame i, with all that was inlined into it. */
@@ -209,8 +209,7 @@ static void on_end(void *ctx, const struct life *life, enum life_end how, const 
 	buf_addf(&h->buf, "- %x\n", life->tag);
 }
 
-static int heaptrack_begin(const struct sink_input *in, struct sink_out *out, void **state,
-			   struct err *err)
+static int heaptrack_begin(const struct sink_input *in, struct sink_out *out, void **state, struct err *err)
 {
 	int rc = format_refuse_samples(in->catalog, "heaptrack", err);
 	struct heaptrack *h = rc ? NULL : calloc(1, sizeof(*h));
@@ -233,8 +232,7 @@ static int heaptrack_begin(const struct sink_input *in, struct sink_out *out, vo
 	return 0;
 }
 
-static int heaptrack_event(void *state, const struct event *e, const struct applied *a,
-			   struct err *err)
+static int heaptrack_event(void *state, const struct event *e, const struct applied *a, struct err *err)
 {
 	struct heaptrack *h = state;
 	int rc = e->interval ? format_refuse_samples(NULL, "heaptrack", err) : 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/html: one self-contained page. What was recorded goes into it twice: `about` as JSON, what
  * paths did over time as packed columns. The page around it is built from web/ and taken in by the
@@ -16,10 +17,9 @@
 #include "sink/pack.h"
 #include "sink/registry.h"
 
-#define EMBED(name, file)                                                                          \
-	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name                   \
-		"_end:\n.byte 0\n.popsection\n");                                                  \
-	extern const char name[] __attribute__((visibility("hidden")));                            \
+#define EMBED(name, file)                                                                                          \
+	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name "_end:\n.byte 0\n.popsection\n"); \
+	extern const char name[] __attribute__((visibility("hidden")));                                            \
 	extern const char name##_end[] __attribute__((visibility("hidden")))
 
 EMBED(html_head, WEB "/head.html");
@@ -92,8 +92,7 @@ static void on_change(void *ctx, const struct tally_change *c)
 		ok = cells_add(&h->cells, c->path, ns, CELL_TEMPORARY, &c->by);
 	ok = ok && note_life(h, c);
 	if (!left)
-		cells_note(&h->cells, ns, c->how < 0 && !c->carried ? c->by.sz : 0, c->how < 0 ? 0 : c->by.sz,
-			   h->tally.live.sz);
+		cells_note(&h->cells, ns, c->how < 0 && !c->carried ? c->by.sz : 0, c->how < 0 ? 0 : c->by.sz, h->tally.live.sz);
 	h->failed |= !ok;
 }
 
@@ -105,8 +104,7 @@ static void label_frame(const struct sink_frame *f, const struct sink_options *o
 	buf_addf(out, "%d", f->inlined);
 }
 
-static int html_begin(const struct sink_input *in, struct sink_out *out, void **state,
-		      struct err *err)
+static int html_begin(const struct sink_input *in, struct sink_out *out, void **state, struct err *err)
 {
 	struct html *h = calloc(1, sizeof(*h));
 	if (!h)
@@ -184,7 +182,7 @@ static void put_procs(const struct catalog *c, struct buf *b)
 static void put_ledger(const struct catalog *c, struct buf *b)
 {
 	static const char *const classes[] = {
-		[COUNT_HIT] = "hit",   [COUNT_RECORDED] = "recorded", [COUNT_ASIDE] = "set aside",
+		[COUNT_HIT] = "hit",   [COUNT_RECORDED] = "recorded", [COUNT_SKIPPED] = "skipped",
 		[COUNT_LOST] = "lost", [COUNT_NOTE] = "note",
 	};
 	const struct count *n;
@@ -223,8 +221,8 @@ static void put_sums(const struct html *h, struct buf *b)
 	buf_addf(b, ",\n\"slice_ns\":%" PRIu64 ",\"heap_slice_ns\":%" PRIu64 ",\"moments\":%d,\"length_ns\":%" PRIu64,
 		 slices_width_ns(&h->cells.slices), slices_width_ns(&h->cells.heap_slices), GROWTH_SLICES,
 		 t->last_ns > first ? t->last_ns - first : 0);
-	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz,
-		 t->peak.cnt, t->peak_ns > first ? t->peak_ns - first : 0);
+	buf_addf(b, ",\"peak\":{\"bytes\":%.0f,\"blocks\":%.0f,\"ns\":%" PRIu64 "}", t->peak.sz, t->peak.cnt,
+		 t->peak_ns > first ? t->peak_ns - first : 0);
 	buf_addf(b, ",\"from_ns\":%" PRIu64, since_start(h, first));
 }
 
@@ -232,8 +230,7 @@ static void put_sums(const struct html *h, struct buf *b)
 static void put_limits(const struct html *h, struct buf *b)
 {
 	const struct catalog *c = h->in.catalog;
-	buf_addf(b, ",\"min_size\":%" PRIu64 ",\"partial\":%s", format_min_size(c),
-		 h->in.options->until_ns ? "true" : "false");
+	buf_addf(b, ",\"min_size\":%" PRIu64 ",\"partial\":%s", format_min_size(c), h->in.options->until_ns ? "true" : "false");
 	/* Also where every call was passed over. */
 	const struct totals drawn = { .live_cnt = h->sampled };
 	double below = format_below(c, &drawn);
@@ -249,8 +246,8 @@ static void put_limits(const struct html *h, struct buf *b)
 static void put_errors(const struct html *h, struct buf *b)
 {
 	const struct tally *t = &h->tally;
-	buf_addf(b, ",\n\"errors\":{\"live\":%.0f,\"alloc\":%.0f,\"peak\":%.0f}", sqrt(t->var_live),
-		 sqrt(t->var_alloc), sqrt(t->var_peak));
+	buf_addf(b, ",\n\"errors\":{\"live\":%.0f,\"alloc\":%.0f,\"peak\":%.0f}", sqrt(t->var_live), sqrt(t->var_alloc),
+		 sqrt(t->var_peak));
 }
 
 static void put_marks(const struct html *h, struct buf *b)

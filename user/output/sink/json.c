@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/json: the events as objects in the order they come: one JSON array, or as many lines. Frames stand with each
  * event, or once for each stack, and events have its number: in a table before them, in lines just before the first
@@ -28,7 +29,7 @@ struct json {
 	bool lines, indent;
 	struct buf buf;
 	uint64_t events;
-	uint32_t lost; /* number of the table's row for stacks that are not there */
+	uint32_t lost;       /* number of the table's row for stacks that are not there */
 	bool failed;         /* the output is broken: end() must not go on writing */
 	struct proc_id proc; /* of the cached lines below */
 	uint64_t start_ns;
@@ -60,8 +61,7 @@ static void put_break(const struct json *j, struct buf *b, unsigned int depth)
 }
 
 /* `mark` goes before the key: { for the first of an object, else a comma. */
-static void put_key(const struct json *j, struct buf *b, unsigned int depth, char mark,
-		    const char *key)
+static void put_key(const struct json *j, struct buf *b, unsigned int depth, char mark, const char *key)
 {
 	buf_u8(b, (uint8_t)mark);
 	put_break(j, b, depth);

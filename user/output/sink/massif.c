@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/massif: live bytes over time and, at the peak and at the end, by call stack from the
  * allocating function outwards: massif's file, for ms_print and massif-visualizer.
@@ -97,14 +98,13 @@ static void put_rest(struct massif *m, const struct nodes *of, size_t shown, siz
 	double sz = 0;
 	for (size_t i = shown; i < of->at_cnt; i++)
 		sz += of->at[i].sz;
-	snprintf(label, sizeof(label), "in %zu place%s, all below massif's threshold (%.2f%%)",
-		 of->at_cnt - shown, of->at_cnt - shown > 1 ? "s" : "", 100.0 / THRESHOLD);
+	snprintf(label, sizeof(label), "in %zu place%s, all below massif's threshold (%.2f%%)", of->at_cnt - shown,
+		 of->at_cnt - shown > 1 ? "s" : "", 100.0 / THRESHOLD);
 	if (of->at_cnt > shown)
 		put_line(m, depth, 0, sz, label);
 }
 
-static void put_tree(struct massif *m, const struct node *node, size_t depth, double all,
-		     const char *label)
+static void put_tree(struct massif *m, const struct node *node, size_t depth, double all, const char *label)
 {
 	struct nodes below = { 0 };
 	size_t shown = 0;
@@ -115,8 +115,7 @@ static void put_tree(struct massif *m, const struct node *node, size_t depth, do
 	put_line(m, depth, shown + (shown < below.at_cnt), node->sz, label);
 	for (size_t i = 0; i < shown; i++) {
 		uint32_t path = m->leaves[below.at[i].first].path;
-		put_tree(m, &below.at[i], depth + 1, all,
-			 paths_label(&m->paths, paths_frame(&m->paths, path, depth)));
+		put_tree(m, &below.at[i], depth + 1, all, paths_label(&m->paths, paths_frame(&m->paths, path, depth)));
 	}
 	put_rest(m, &below, shown, depth + 1);
 	free(below.at);
@@ -144,8 +143,7 @@ static void put_snapshot(struct massif *m, uint64_t ns, double sz, const char *t
 {
 	uint64_t first = m->in->snapshot->timeline.first_ns;
 	buf_addf(&m->buf, "#-----------\nsnapshot=%u\n#-----------\n", m->snapshots++);
-	buf_addf(&m->buf, "time=%" PRIu64 "\nmem_heap_B=%.0f\n", ns > first ? (ns - first) / 1000000 : 0,
-		 sz);
+	buf_addf(&m->buf, "time=%" PRIu64 "\nmem_heap_B=%.0f\n", ns > first ? (ns - first) / 1000000 : 0, sz);
 	buf_addf(&m->buf, "mem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n", tree);
 }
 
@@ -202,15 +200,15 @@ static int massif_render(const struct sink_input *in, struct sink_out *out, stru
 	enum value v;
 	int rc = value_choose(in->options, VALUE_INUSE_SPACE, &v, err);
 	if (!rc && v != VALUE_INUSE_SPACE)
-		rc = err_set(err, EINVAL, "massif shows bytes in use only: leave out --value, or use "
-					  "-f speedscope, which has all four");
+		rc = err_set(err, EINVAL,
+			     "massif shows bytes in use only: leave out --value, or use "
+			     "-f speedscope, which has all four");
 	if (rc)
 		return rc;
 	m.paths = (struct paths){ in->catalog, in->options, .label = paths_label_valgrind };
 	put_head(&m);
 	put_timeline(&m);
-	rc = m.failed ? err_set(err, ENOMEM, "out of memory for the stacks") :
-			format_flush(out, &m.buf, err);
+	rc = m.failed ? err_set(err, ENOMEM, "out of memory for the stacks") : format_flush(out, &m.buf, err);
 	paths_free(&m.paths);
 	buf_free(&m.buf);
 	free(m.leaves);

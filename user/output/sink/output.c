@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sink/output: see output.h. */
 #include "sink/output.h"
 

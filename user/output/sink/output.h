@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sink/output: where sinks and reports write: small pieces gathered into large writes to one fd. */
 #ifndef ALYS_SINK_OUTPUT_H
 #define ALYS_SINK_OUTPUT_H

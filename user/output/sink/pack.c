@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/pack: see pack.h. All numbers are LEB128. Paths come root first and sorted, each as how many
  * frames it shares with the one before and the rest, which is the tree of all paths in preorder.
@@ -96,11 +97,20 @@ static double var_per_byte(const struct tally *t, const struct tally_row *r)
  * X(name, value): own largest bytes are "max", times in us; varPerByte: what a byte adds to the variance of estimated
  * bytes; how steadily bytes were gained is in millionths, and gainedError their standard error.
  */
-#define SUMS(X)                                                                                    \
-	X(allocCnt, r->alloc.cnt) X(allocSz, r->alloc.sz) X(liveCnt, r->live.cnt)                  \
-	X(liveSz, r->live.sz) X(peakCnt, r->peak.cnt) X(peakSz, r->peak.sz) X(maxSz, r->max.sz)    \
-	X(lifeUs, r->life_ns / 1000) X(carriedCnt, r->carried.cnt) X(carriedSz, r->carried.sz)     \
-	X(varPerByte, var_per_byte(t, r)) X(gainedSz, g->gained) X(steadyPpm, 1e6 * g->steadiness) \
+#define SUMS(X)                           \
+	X(allocCnt, r->alloc.cnt)         \
+	X(allocSz, r->alloc.sz)           \
+	X(liveCnt, r->live.cnt)           \
+	X(liveSz, r->live.sz)             \
+	X(peakCnt, r->peak.cnt)           \
+	X(peakSz, r->peak.sz)             \
+	X(maxSz, r->max.sz)               \
+	X(lifeUs, r->life_ns / 1000)      \
+	X(carriedCnt, r->carried.cnt)     \
+	X(carriedSz, r->carried.sz)       \
+	X(varPerByte, var_per_byte(t, r)) \
+	X(gainedSz, g->gained)            \
+	X(steadyPpm, 1e6 * g->steadiness) \
 	X(gainedError, sqrt(g->gained_var))
 
 static const char *const sum_names[] = {
@@ -142,7 +152,8 @@ static double rounded(double v)
 }
 
 static const char *const cell_names[CELL_VALUES] = {
-	[CELL_ALLOC] = "alloc", [CELL_FREED] = "freed", [CELL_TEMPORARY] = "temporary", [CELL_KEPT] = "kept", [CELL_LIFE] = "life",
+	[CELL_ALLOC] = "alloc", [CELL_FREED] = "freed", [CELL_TEMPORARY] = "temporary",
+	[CELL_KEPT] = "kept",   [CELL_LIFE] = "life",
 };
 
 static void put_cells(const struct cells *c, const uint32_t *order, size_t n, struct buf *b)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/pprof: the snapshot as a gzipped profile.proto. Each element is packed as a Profile of its
  * own and appended: concatenated protobuf messages are one message, so no tree of the whole is
@@ -154,9 +155,8 @@ static void add_comments(struct pprof *p)
 {
 	const struct catalog *c = p->in->catalog;
 	struct buf plain = { 0 }, b = { 0 };
-	buf_addf(&plain, "alys-bpf %s, %s, stacks by %s",
-		 meta_or(c, "version", "(unknown version)"), meta_or(c, "sample", "every call"),
-		 meta_or(c, "walk", "(unknown walk)"));
+	buf_addf(&plain, "alys-bpf %s, %s, stacks by %s", meta_or(c, "version", "(unknown version)"),
+		 meta_or(c, "sample", "every call"), meta_or(c, "walk", "(unknown walk)"));
 	if (catalog_meta(c, "pids"))
 		buf_addf(&plain, ", pid=%s", catalog_meta(c, "pids"));
 	text_clean(&b, buf_str(&plain), SIZE_MAX);
@@ -177,8 +177,7 @@ static void add_sample_types(struct pprof *p)
 {
 	for (enum value v = 0; v < VALUE_CNT; v++) {
 		profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
-		Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT,
-					       *one = &type;
+		Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT, *one = &type;
 		type.type = string_of(p, value_types[v].name);
 		type.unit = string_of(p, value_types[v].unit);
 		m.n_sample_type = 1;
@@ -243,16 +242,14 @@ static void put_main_first(struct pprof *p)
 	const struct proc *proc = catalog_next_proc(c, &i);
 	while (proc && proc->exe && (m = catalog_next_mapping(c, &k))) {
 		const struct module *module = catalog_module(c, m->module);
-		if (m->proc.n == proc->id.n && module && module->path &&
-		    !strcmp(module->path, proc->exe)) {
+		if (m->proc.n == proc->id.n && module && module->path && !strcmp(module->path, proc->exe)) {
 			mapping_id(p, m->id);
 			return;
 		}
 	}
 }
 
-static void fill_build_id(struct pprof *p, const struct module *module,
-			  Perftools__Profiles__Mapping *out)
+static void fill_build_id(struct pprof *p, const struct module *module, Perftools__Profiles__Mapping *out)
 {
 	char hex[2 * BUILD_ID_MAX + 1];
 	size_t n = module->build_id_sz <= BUILD_ID_MAX ? module->build_id_sz : BUILD_ID_MAX;
@@ -292,8 +289,7 @@ static uint64_t function_id(struct pprof *p, const struct sink_frame *f)
 	sink_frame_name(f, &b);
 	int64_t name = string_n(p, buf_str(&b), b.len);
 	int64_t file = f->symbol && f->symbol->file ? string_clean(p, f->symbol->file) : 0;
-	uint64_t *id =
-		b.failed ? NULL : map_put(&p->functions, (uint64_t)name << 32 | (uint64_t)file);
+	uint64_t *id = b.failed ? NULL : map_put(&p->functions, (uint64_t)name << 32 | (uint64_t)file);
 	buf_free(&b);
 	if (!id) {
 		p->failed = true;
@@ -301,8 +297,7 @@ static uint64_t function_id(struct pprof *p, const struct sink_frame *f)
 	}
 	if (!*id) {
 		profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
-		Perftools__Profiles__Function one = PERFTOOLS__PROFILES__FUNCTION__INIT,
-					      *list = &one;
+		Perftools__Profiles__Function one = PERFTOOLS__PROFILES__FUNCTION__INIT, *list = &one;
 		*id = p->functions.count;
 		one.id = *id;
 		one.name = name;
@@ -398,8 +393,7 @@ static void collect_locations(struct pprof *p, const struct sink_stack *s)
 	}
 }
 
-static void add_sample(struct pprof *p, const struct snapshot_row *row,
-		       const struct sink_stack *stack)
+static void add_sample(struct pprof *p, const struct snapshot_row *row, const struct sink_stack *stack)
 {
 	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Sample one = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &one;
@@ -509,9 +503,7 @@ static void add_before(struct pprof *p)
 static int write_profile(struct pprof *p, enum value v)
 {
 	struct fold order = { 0 };
-	int rc = fold_fill(&order, p->in, v)
-			 ? err_set(p->err, ENOMEM, "out of memory for the stacks")
-			 : 0;
+	int rc = fold_fill(&order, p->in, v) ? err_set(p->err, ENOMEM, "out of memory for the stacks") : 0;
 	if (!rc) {
 		fold_rank(&order);
 		p->resolved = order.resolved;
@@ -536,8 +528,7 @@ static int pprof_render(const struct sink_input *in, struct sink_out *out, struc
 	if (rc)
 		return rc;
 	/* 15 + 16: the largest window, as gzip, whose header zlib leaves without time and name. */
-	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
-	    Z_OK)
+	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return err_set(err, ENOMEM, "out of memory for zlib");
 	rc = write_profile(&p, v);
 	deflateEnd(&p.z);

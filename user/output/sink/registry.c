@@ -1,12 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sink/registry: see registry.h. */
 #include "sink/registry.h"
 
 #include <string.h>
 
-
 static const struct sink_ops *const formats[] = {
-	&sink_json,   &sink_jsonl,  &sink_pprof,  &sink_folded,     &sink_flamegraph, &sink_text, &sink_dhat,
-	&sink_heaptrack, &sink_massif, &sink_speedscope, &sink_html, &sink_feed,
+	&sink_json, &sink_jsonl,     &sink_pprof,  &sink_folded,     &sink_flamegraph, &sink_text,
+	&sink_dhat, &sink_heaptrack, &sink_massif, &sink_speedscope, &sink_html,       &sink_feed,
 };
 
 const struct sink_ops *sink_next(size_t *i)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sink/registry: all formats. */
 #ifndef ALYS_SINK_REGISTRY_H
 #define ALYS_SINK_REGISTRY_H

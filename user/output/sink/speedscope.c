@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/speedscope: the four values as four profiles of one file, for speedscope.app and its
  * offline copy.
@@ -72,8 +73,7 @@ static void put_samples(struct speedscope *s, enum value v)
 			continue;
 		buf_addf(&s->buf, "%s\n[", between);
 		for (size_t k = paths_depth(&s->paths, s->path_of[i]); k-- > 0;)
-			buf_addf(&s->buf, "%u%s", paths_frame(&s->paths, s->path_of[i], k),
-				 k ? "," : "");
+			buf_addf(&s->buf, "%u%s", paths_frame(&s->paths, s->path_of[i], k), k ? "," : "");
 		buf_u8(&s->buf, ']');
 		between = ",";
 		flush(s, FLUSH_SZ);
@@ -98,8 +98,8 @@ static int64_t put_weights(struct speedscope *s, enum value v)
 static void put_profile(struct speedscope *s, enum value v)
 {
 	const struct value_type *type = &value_types[v];
-	buf_addf(&s->buf, "%s\n{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"samples\":[",
-		 v ? "," : "", type->title, strcmp(type->unit, "bytes") ? "none" : "bytes");
+	buf_addf(&s->buf, "%s\n{\"type\":\"sampled\",\"name\":\"%s\",\"unit\":\"%s\",\"samples\":[", v ? "," : "", type->title,
+		 strcmp(type->unit, "bytes") ? "none" : "bytes");
 	put_samples(s, v);
 	buf_adds(&s->buf, "],\n\"weights\":[");
 	int64_t sum = put_weights(s, v);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sink/tally: see tally.h. */
 #include "sink/tally.h"
 
@@ -40,8 +41,9 @@ static struct tally_row *row_of(struct tally *t, struct stack_id id, uint32_t *p
 static uint32_t on_begin(void *ctx, const struct life *life, const struct event *e)
 {
 	struct tally *t = ctx;
-	struct tally_change c = { .how = -1, .life = life, .by = amount_of(life), .time_ns = e->time_ns,
-				  .carried = e->flags & EVENT_F_CARRIED };
+	struct tally_change c = {
+		.how = -1, .life = life, .by = amount_of(life), .time_ns = e->time_ns, .carried = e->flags & EVENT_F_CARRIED
+	};
 	struct tally_row *r = row_of(t, e->stack, &c.path);
 	if (!r) {
 		t->failed = true;
@@ -125,7 +127,8 @@ static int add_growth(struct tally *t, const struct snapshot *s)
 			growth_row_add(&sums[path], &s->growth[i]);
 	}
 	for (size_t i = 0; sums && t->growth && i < t->rows_cnt; i++)
-		t->growth[i] = (struct tally_growth){ growth_row_gained(&sums[i]), growth_row_steadiness(&sums[i]), sums[i].gained_var };
+		t->growth[i] =
+			(struct tally_growth){ growth_row_gained(&sums[i]), growth_row_steadiness(&sums[i]), sums[i].gained_var };
 	free(sums);
 	return sums && t->growth ? 0 : -ENOMEM;
 }

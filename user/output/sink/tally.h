@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/tally: for event sinks that need more than a snapshot has: every path's blocks as they begin
  * and end, and its own largest moment, whichever stacks look like it. Which block an event begins
  * or ends is the model's decision; sums and the heap's peak are those of its snapshot. Not for
- * other rooms.
+ * other modules.
  */
 #ifndef ALYS_SINK_TALLY_H
 #define ALYS_SINK_TALLY_H
@@ -15,13 +16,13 @@ struct amount {
 
 struct tally_row {
 	struct amount live;
-	struct amount max; /* own largest live, whenever that was */
+	struct amount max;     /* own largest live, whenever that was */
 	struct amount carried; /* live when the recording began: not allocated in it */
-	double life_ns;    /* sum over the ended, and over the rest until the end */
+	double life_ns;        /* sum over the ended, and over the rest until the end */
 	/* After tally_end: */
 	struct amount alloc;
 	struct spread alloc_off; /* of alloc.sz */
-	struct amount peak; /* live when the whole heap was at its largest */
+	struct amount peak;      /* live when the whole heap was at its largest */
 };
 
 /* How a path's live bytes grew, by the rule of model.h. */
@@ -48,9 +49,9 @@ struct tally {
 	struct heap *heap;
 	struct amount live, peak;
 	double var_live, var_alloc, var_peak; /* of bytes, after tally_end: see model.h */
-	uint64_t peak_ns, first_ns, last_ns; /* first_ns 0: no event yet, and the recording does not say */
+	uint64_t peak_ns, first_ns, last_ns;  /* first_ns 0: no event yet, and the recording does not say */
 	uint64_t lost_frees;
-	bool failed; /* memory ran out: sums are wrong */
+	bool failed;                                              /* memory ran out: sums are wrong */
 	void (*changed)(void *ctx, const struct tally_change *c); /* after the sums; may be NULL */
 	void *ctx;
 };

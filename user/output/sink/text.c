@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sink/text: the top allocation sites as a table for people. A site is the innermost line outside
  * the allocator.
@@ -10,8 +11,8 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "format/field_names.h"
 #include "format/format.h"
-#include "format/names.h"
 #include "sink/registry.h"
 
 #define COLUMNS 4
@@ -29,7 +30,10 @@ struct sites {
 };
 
 static const enum value columns[COLUMNS] = {
-	VALUE_INUSE_SPACE, VALUE_INUSE_OBJECTS, VALUE_ALLOC_SPACE, VALUE_ALLOC_OBJECTS,
+	VALUE_INUSE_SPACE,
+	VALUE_INUSE_OBJECTS,
+	VALUE_ALLOC_SPACE,
+	VALUE_ALLOC_OBJECTS,
 };
 
 static void put_label(struct buf *b, const struct sink_frame *f)
@@ -54,8 +58,7 @@ static int gather(struct sites *s, const struct sink_input *in)
 		ok = !sink_stack_of(in->catalog, in->options, row->stack, &stack);
 		if (ok)
 			put_label(&b, &stack.frames[0]);
-		uint32_t label =
-			ok && !b.failed ? names_put(&s->labels, b.data, b.len) : NAMES_FAILED;
+		uint32_t label = ok && !b.failed ? names_put(&s->labels, b.data, b.len) : NAMES_FAILED;
 		struct site *site = label < s->at_cnt ? &s->at[label] : NULL;
 		if (!site && label != NAMES_FAILED)
 			site = VEC_PUSH(s, at);
@@ -96,11 +99,10 @@ static void put_row(struct buf *b, const struct totals *t, const char *label)
 
 static void put_table(struct buf *b, const struct sink_input *in, const struct sites *s)
 {
-	size_t top =
-		in->options->top && in->options->top < s->at_cnt ? in->options->top : s->at_cnt;
+	size_t top = in->options->top && in->options->top < s->at_cnt ? in->options->top : s->at_cnt;
 	const char *estimated = in->snapshot->facts.sampled ? " (estimated)" : "";
-	buf_addf(b, "%18s%14s%20s%16s  allocation site%s\n", "live bytes", "live count",
-		 "allocated bytes", "allocated count", estimated);
+	buf_addf(b, "%18s%14s%20s%16s  allocation site%s\n", "live bytes", "live count", "allocated bytes", "allocated count",
+		 estimated);
 	for (size_t i = 0; i < top; i++)
 		put_row(b, &s->at[i].t, names_at(&s->labels, s->at[i].label));
 	if (top < s->at_cnt) {
@@ -124,8 +126,7 @@ static int text_render(const struct sink_input *in, struct sink_out *out, struct
 	struct sites s = { 0 };
 	struct buf b = { 0 };
 	/* Live bytes that only grow rank nothing: what was allocated does. */
-	enum value standard =
-		format_unseen_frees(in->catalog) ? VALUE_ALLOC_SPACE : VALUE_INUSE_SPACE;
+	enum value standard = format_unseen_frees(in->catalog) ? VALUE_ALLOC_SPACE : VALUE_INUSE_SPACE;
 	int rc = value_choose(in->options, standard, &s.by, err);
 	if (!rc && gather(&s, in))
 		rc = err_set(err, ENOMEM, "out of memory for the allocation sites");

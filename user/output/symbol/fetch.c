@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbol/fetch: see fetch.h. libdebuginfod is loaded when used: with it come curl, TLS and more. */
 #include "symbol/fetch.h"
 
@@ -20,8 +21,8 @@
 #include "dwarf/want.h"
 
 #define FETCHER_NAME "alys-debuginfo-fetcher"
-#define SILENCE_MS   (120 * 1000) /* libdebuginfod itself waits for 90 s */
-#define REPORT_NS    200000000u
+#define SILENCE_MS (120 * 1000) /* libdebuginfod itself waits for 90 s */
+#define REPORT_NS 200000000u
 
 enum { FETCH_PROGRESS = 1, FETCH_DONE = 2 };
 
@@ -36,11 +37,13 @@ int fetch_check(struct err *err)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	if (!urls || !*urls)
-		return err_set(err, EINVAL, "--debuginfod needs servers: name them in DEBUGINFOD_URLS, as in "
-					    "`sudo DEBUGINFOD_URLS=https://debuginfod.debian.net alys-bpf ...`");
+		return err_set(err, EINVAL,
+			       "--debuginfod needs servers: name them in DEBUGINFOD_URLS, as in "
+			       "`sudo DEBUGINFOD_URLS=https://debuginfod.debian.net alys-bpf ...`");
 	if (geteuid() == 0 && !caller())
-		return err_set(err, EPERM, "--debuginfod does not go to the network as root: use sudo from a user's "
-					   "account, or `alys-bpf convert --debuginfod` as that user");
+		return err_set(err, EPERM,
+			       "--debuginfod does not go to the network as root: use sudo from a user's "
+			       "account, or `alys-bpf convert --debuginfod` as that user");
 	return 0;
 }
 
@@ -50,8 +53,7 @@ static int drop_root(void)
 	if (geteuid() != 0)
 		return 0;
 	const struct passwd *user = uid ? getpwuid(uid) : NULL;
-	if (!user || setgroups(0, NULL) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
-	    setresuid(uid, uid, uid))
+	if (!user || setgroups(0, NULL) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) || setresuid(uid, uid, uid))
 		return -EPERM;
 	setenv("HOME", user->pw_dir, 1); /* where its cache is */
 	unsetenv("XDG_CACHE_HOME");
@@ -86,13 +88,11 @@ static int find(const uint8_t *id, size_t n)
 	void *lib = dlopen("libdebuginfod.so.1", RTLD_NOW);
 	if (!lib)
 		return -1;
-	struct client *(*begin)(void) = (struct client *(*)(void))dlsym(lib, "debuginfod_begin");
+	struct client *(*begin)(void) = (struct client * (*)(void)) dlsym(lib, "debuginfod_begin");
 	void (*watch)(struct client *, int (*)(struct client *, long, long)) =
-		(void (*)(struct client *, int (*)(struct client *, long, long)))dlsym(
-			lib, "debuginfod_set_progressfn");
+		(void (*)(struct client *, int (*)(struct client *, long, long)))dlsym(lib, "debuginfod_set_progressfn");
 	int (*get)(struct client *, const unsigned char *, int, char **) =
-		(int (*)(struct client *, const unsigned char *, int, char **))dlsym(
-			lib, "debuginfod_find_debuginfo");
+		(int (*)(struct client *, const unsigned char *, int, char **))dlsym(lib, "debuginfod_find_debuginfo");
 	struct client *c = begin && watch && get ? begin() : NULL;
 	if (!c)
 		return -1;
@@ -110,8 +110,7 @@ static int fetcher_main(void)
 }
 
 /* False at the end of the talk; then *fd is the file or -1. */
-static bool hear(int sock, int *fd,
-		 void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
+static bool hear(int sock, int *fd, void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
 {
 	static uint8_t in[PACKET_MAX];
 	struct pollfd p = { .fd = sock, .events = POLLIN };
@@ -128,8 +127,7 @@ static bool hear(int sock, int *fd,
 	return true;
 }
 
-int fetch_debug(const uint8_t *id, size_t id_sz,
-		void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
+int fetch_debug(const uint8_t *id, size_t id_sz, void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
 {
 	struct hired h;
 	struct buf out = { 0 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbol/inquiry: see inquiry.h. */
 #include "symbol/inquiry.h"
 
@@ -18,12 +19,12 @@
 #include "sandbox/jail.h"
 #include "symbol/locate.h"
 
-#define SECOND_NS   1000000000ull
+#define SECOND_NS 1000000000ull
 #define PATIENCE_MS 5000
-#define LIFE_NS	    ((JAIL_SECONDS + 5) * SECOND_NS) /* it sleeps, else its own limit had ended it */
-#define WANTS_MAX   16
+#define LIFE_NS ((JAIL_SECONDS + 5) * SECOND_NS) /* it sleeps, else its own limit had ended it */
+#define WANTS_MAX 16
 #define TEXTS_SZ_MAX(q) ((64ull << 20) + 1024ull * (q)->pcs_cnt)
-#define FRAMES_MAX  (4u << 20) /* from then on inlined calls are left out: they would fill our memory */
+#define FRAMES_MAX (4u << 20) /* from then on inlined calls are left out: they would fill our memory */
 
 /*
  * What each worker in turn is asked for. The second one goes address by address, so that the one
@@ -56,8 +57,7 @@ static int put(struct inquiry *q, struct symbol *symbols, size_t n)
 	const struct symbols *old = known ? catalog_symbols(q->catalog, q->module, pc) : NULL;
 	if (old && old->n && old->at[old->n - 1].quality > symbols[n - 1].quality)
 		return 0;
-	return catalog_put_symbols(q->catalog, q->module, pc,
-				   &(struct symbols){ .n = n, .at = symbols });
+	return catalog_put_symbols(q->catalog, q->module, pc, &(struct symbols){ .n = n, .at = symbols });
 }
 
 static int leave_unanswered(struct inquiry *q)
@@ -169,9 +169,8 @@ static bool give_wanted(struct inquiry *q, struct cursor *c)
 	}
 	if (honest) {
 		const struct symbolizer_config *cfg = q->config;
-		int fd = w->kind == WANT_NETWORK ?
-				 (cfg->fetch ? cfg->fetch(cfg->ctx, w->id, w->id_sz) : -1) :
-				 locate_debug(w, q->file->fd, q->file->path);
+		int fd = w->kind == WANT_NETWORK ? (cfg->fetch ? cfg->fetch(cfg->ctx, w->id, w->id_sz) : -1)
+						 : locate_debug(w, q->file->fd, q->file->path);
 		buf_u8(&out, PACKET_FILE);
 		packet_send(q->worker.sock, &out, fd);
 		if (fd >= 0)
@@ -203,9 +202,8 @@ static bool take_frame(const struct inquiry *q, struct cursor *c, struct symbol 
 	uint64_t name = cursor_varint(c), file = cursor_varint(c);
 	uint64_t line = cursor_varint(c), column = cursor_varint(c);
 	uint8_t quality = flags & 0x7f;
-	if (c->bad || quality < SYMBOL_MODULE || quality > SYMBOL_EXACT || name > q->texts_cnt ||
-	    file > q->texts_cnt || line > INT32_MAX || column > INT32_MAX ||
-	    (quality == SYMBOL_TABLE && !name))
+	if (c->bad || quality < SYMBOL_MODULE || quality > SYMBOL_EXACT || name > q->texts_cnt || file > q->texts_cnt ||
+	    line > INT32_MAX || column > INT32_MAX || (quality == SYMBOL_TABLE && !name))
 		return false;
 	*out = (struct symbol){
 		.name = name ? q->texts[name - 1] : NULL,
@@ -238,14 +236,9 @@ static int take_answers(struct inquiry *q, struct cursor *c)
 	int rc = q->ready && cursor_left(c) ? 0 : -EBADMSG;
 	while (!rc && cursor_left(c)) {
 		switch (cursor_u8(c)) {
-		case PACKET_TEXT:
-			rc = take_text(q, c) ? 0 : -EBADMSG;
-			break;
-		case PACKET_ANSWER:
-			rc = take_answer(q, c);
-			break;
-		default:
-			rc = -EBADMSG;
+		case PACKET_TEXT: rc = take_text(q, c) ? 0 : -EBADMSG; break;
+		case PACKET_ANSWER: rc = take_answer(q, c); break;
+		default: rc = -EBADMSG;
 		}
 	}
 	return rc;
@@ -275,14 +268,10 @@ static int take_ready(struct inquiry *q, struct cursor *c)
 static int take_packet(struct inquiry *q, struct cursor *c)
 {
 	switch (cursor_u8(c)) {
-	case PACKET_READY:
-		return q->ready ? -EBADMSG : take_ready(q, c);
-	case PACKET_WANT:
-		return !q->ready && give_wanted(q, c) ? 0 : -EBADMSG;
-	case PACKET_ANSWERS:
-		return take_answers(q, c);
-	case PACKET_FAILED:
-		return q->ready ? -EBADMSG : refused(q, c);
+	case PACKET_READY: return q->ready ? -EBADMSG : take_ready(q, c);
+	case PACKET_WANT: return !q->ready && give_wanted(q, c) ? 0 : -EBADMSG;
+	case PACKET_ANSWERS: return take_answers(q, c);
+	case PACKET_FAILED: return q->ready ? -EBADMSG : refused(q, c);
 	}
 	return -EBADMSG;
 }

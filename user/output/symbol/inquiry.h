@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * symbol/inquiry: one file, the addresses asked of it, and the worker that answers. The worker may
  * die, fall silent or lie; then another one goes on, with less to do, and at last nobody does.
@@ -11,10 +12,10 @@
 
 enum inquiry_trouble {
 	INQUIRY_UNANSWERED, /* an address that was left without a name because of the others */
-	INQUIRY_DIED,	/* the worker ended before its work did */
-	INQUIRY_SILENT, /* nothing heard of it for too long */
-	INQUIRY_LIED,	/* an answer that cannot be */
-	INQUIRY_LARGE,	/* it has to do without debug information */
+	INQUIRY_DIED,       /* the worker ended before its work did */
+	INQUIRY_SILENT,     /* nothing heard of it for too long */
+	INQUIRY_LIED,       /* an answer that cannot be */
+	INQUIRY_LARGE,      /* it has to do without debug information */
 	INQUIRY_TROUBLE_CNT
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbol/locate: see locate.h. */
 #include "symbol/locate.h"
 
@@ -16,8 +17,7 @@ static int open_owned(struct buf *path, uid_t other_owner, int flags)
 {
 	struct stat st;
 	int fd = path->failed ? -1 : open(buf_str(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-			(st.st_uid != 0 && st.st_uid != other_owner))) {
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || (st.st_uid != 0 && st.st_uid != other_owner))) {
 		close(fd);
 		fd = -1;
 	}
@@ -77,19 +77,12 @@ int locate_debug(const struct want *w, int fd, const char *path)
 	struct buf at = { 0 };
 	int found = -1;
 	switch (w->kind) {
-	case WANT_BY_ID:
-		found = by_id(w, &at);
-		break;
+	case WANT_BY_ID: found = by_id(w, &at); break;
 	case WANT_BESIDE:
 	case WANT_BESIDE_SUB:
-	case WANT_BESIDE_SYS:
-		found = beside(w, fd, path, &at);
-		break;
-	case WANT_SHARED:
-		found = shared(w, fd, path, &at);
-		break;
-	case WANT_NETWORK:
-		break;
+	case WANT_BESIDE_SYS: found = beside(w, fd, path, &at); break;
+	case WANT_SHARED: found = shared(w, fd, path, &at); break;
+	case WANT_NETWORK: break;
 	}
 	buf_free(&at);
 	return found;

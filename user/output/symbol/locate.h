@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * symbol/locate: opens the separate debug files that a worker wants. Runs with the session's rights,
  * so it reads none of them, and opens only what the system or the file's own owner put there.

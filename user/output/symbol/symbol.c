@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbol: see symbol.h. This file: which addresses to ask of which file, and several files at once. */
 #include "symbol/symbol.h"
 
@@ -14,7 +15,7 @@
 #include "symbol/inquiry.h"
 
 #define WORKERS_MAX 16
-#define TICK_MS	    200
+#define TICK_MS 200
 
 struct symbolizer {
 	struct symbolizer_config config;
@@ -109,8 +110,7 @@ int symbolizer_add_file(struct symbolizer *s, struct module_id m, int fd, const 
 	return add(s, m, file_new(fd, strdup(path), false), path, err);
 }
 
-int symbolizer_add_perf_map(struct symbolizer *s, struct module_id m, int fd, const char *path,
-			    struct err *err)
+int symbolizer_add_perf_map(struct symbolizer *s, struct module_id m, int fd, const char *path, struct err *err)
 {
 	return add(s, m, file_new(fd, strdup(path), true), path, err);
 }
@@ -197,8 +197,7 @@ static int say_no_file(struct run *r, const struct job *j)
 	int rc = 0;
 	for (size_t i = 0; !rc && (slot = map_next(&j->pcs, &i));)
 		if (!catalog_symbols(r->catalog, j->module, slot->key))
-			rc = catalog_put_symbols(r->catalog, j->module, slot->key,
-						 &(struct symbols){ .n = 1, .at = &none });
+			rc = catalog_put_symbols(r->catalog, j->module, slot->key, &(struct symbols){ .n = 1, .at = &none });
 	return rc;
 }
 
@@ -210,8 +209,12 @@ static int plan_job(struct run *r, const struct job *j)
 	struct inquiry *q = VEC_PUSH(r, inquiries);
 	if (!q)
 		return -ENOMEM;
-	*q = (struct inquiry){ .config = &r->s->config, .file = file, .catalog = r->catalog,
-			       .module = j->module, .pcs_cnt = j->pcs.count, .pcs = sorted(&j->pcs) };
+	*q = (struct inquiry){ .config = &r->s->config,
+			       .file = file,
+			       .catalog = r->catalog,
+			       .module = j->module,
+			       .pcs_cnt = j->pcs.count,
+			       .pcs = sorted(&j->pcs) };
 	return q->pcs ? 0 : -ENOMEM;
 }
 
@@ -330,8 +333,7 @@ static void run_free(struct run *r)
 	map_free(&r->index);
 }
 
-int symbolizer_run(struct symbolizer *s, struct catalog *c,
-		   void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx,
+int symbolizer_run(struct symbolizer *s, struct catalog *c, void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx,
 		   struct err *err)
 {
 	struct run r = { .s = s, .catalog = c, .progress = progress, .ctx = ctx };

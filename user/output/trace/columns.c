@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/columns: see columns.h. */
 #include "trace/columns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace/columns: events of one frame, field by field in columns, so that zstd sees like beside like.
  *
@@ -17,8 +18,7 @@
 #include "base/cursor.h"
 #include "event/event.h"
 
-enum column { COL_TAG, COL_TIME, COL_WHO, COL_ADDR, COL_SIZE, COL_STACK, COL_REALLOC, COL_EXTRA,
-	      COL_GC, COL_CNT };
+enum column { COL_TAG, COL_TIME, COL_WHO, COL_ADDR, COL_SIZE, COL_STACK, COL_REALLOC, COL_EXTRA, COL_GC, COL_CNT };
 
 #define COL_LEAST COL_GC /* files of version 1.0 end here */
 

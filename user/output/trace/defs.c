@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/defs: see defs.h. */
 #include "trace/defs.h"
 
@@ -88,10 +89,8 @@ void def_symbols(struct buf *b, struct module_id m, uint64_t pc, const struct sy
 	for (size_t i = 0; i < n; i++) {
 		/* When cut, the last one stays the physical function. */
 		const struct symbol *y = &s->at[i + 1 == n ? s->n - 1 : i];
-		buf_u8(b, (uint8_t)((y->name ? SYMBOL_HAS_NAME : 0) |
-				    (y->file ? SYMBOL_HAS_FILE : 0) |
-				    (y->inlined ? SYMBOL_INLINED : 0) |
-				    (y->quality & 3) << SYMBOL_QUALITY_SHIFT));
+		buf_u8(b, (uint8_t)((y->name ? SYMBOL_HAS_NAME : 0) | (y->file ? SYMBOL_HAS_FILE : 0) |
+				    (y->inlined ? SYMBOL_INLINED : 0) | (y->quality & 3) << SYMBOL_QUALITY_SHIFT));
 		if (y->name)
 			put_text(b, y->name);
 		if (y->file)
@@ -192,8 +191,7 @@ static int get_stack(struct cursor *c, struct def_scratch *s, struct catalog *to
 }
 
 /* NULL when there is none, or when memory is out (then *failed). */
-static const char *get_shared_text(struct cursor *c, struct def_scratch *s, struct catalog *to,
-				   bool there, bool *failed)
+static const char *get_shared_text(struct cursor *c, struct def_scratch *s, struct catalog *to, bool there, bool *failed)
 {
 	if (!there)
 		return NULL;
@@ -246,24 +244,15 @@ static int get_older(struct cursor *c, struct def_scratch *s, struct catalog *to
 static int get_record(uint64_t kind, struct cursor *c, struct def_scratch *s, struct catalog *to)
 {
 	switch (kind) {
-	case DEF_META:
-		return get_meta(c, s, to);
-	case DEF_PROC:
-		return get_proc(c, s, to);
-	case DEF_MODULE:
-		return get_module(c, s, to);
-	case DEF_MAPPING:
-		return get_mapping(c, to);
-	case DEF_STACK:
-		return get_stack(c, s, to);
-	case DEF_SYMBOLS:
-		return get_symbols(c, s, to);
-	case DEF_COUNT:
-		return get_count(c, s, to);
-	case DEF_OLDER:
-		return get_older(c, s, to);
-	default:
-		return 0;
+	case DEF_META: return get_meta(c, s, to);
+	case DEF_PROC: return get_proc(c, s, to);
+	case DEF_MODULE: return get_module(c, s, to);
+	case DEF_MAPPING: return get_mapping(c, to);
+	case DEF_STACK: return get_stack(c, s, to);
+	case DEF_SYMBOLS: return get_symbols(c, s, to);
+	case DEF_COUNT: return get_count(c, s, to);
+	case DEF_OLDER: return get_older(c, s, to);
+	default: return 0;
 	}
 }
 

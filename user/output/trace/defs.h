@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace/defs: definitions to bytes and back. A FRAME_DEFS payload is a row of records {varint kind,
  * varint length, body}; newer versions append fields to a body and kinds to the list, and both are

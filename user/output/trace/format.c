@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/format: file header and frame heads; see format.h. */
 #include "trace/format.h"
 
@@ -32,8 +33,7 @@ void header_encode(struct buf *out, const struct trace_clock *clock)
 		buf_le(out, frame_crc(out->data + start, HEADER_CRC_AT), 4);
 }
 
-int header_decode(const uint8_t *bytes, const char *name, struct trace_health *health,
-		  uint32_t *frames_at, struct err *err)
+int header_decode(const uint8_t *bytes, const char *name, struct trace_health *health, uint32_t *frames_at, struct err *err)
 {
 	struct cursor c = cursor_over(bytes, TRACE_HEADER_SZ);
 	if (memcmp(cursor_bytes(&c, 8), TRACE_MAGIC, 8) != 0)
@@ -50,9 +50,8 @@ int header_decode(const uint8_t *bytes, const char *name, struct trace_health *h
 	if (cursor_le(&c, 4) != frame_crc(bytes, HEADER_CRC_AT))
 		return err_set(err, EBADMSG, "%s: the header is damaged (checksum)", name);
 	if (health->major != TRACE_MAJOR)
-		return err_set(err, EPROTONOSUPPORT,
-			       "%s has format version %u.%u; this program reads %u: use a newer one",
-			       name, health->major, health->minor, TRACE_MAJOR);
+		return err_set(err, EPROTONOSUPPORT, "%s has format version %u.%u; this program reads %u: use a newer one", name,
+			       health->major, health->minor, TRACE_MAJOR);
 	if (required)
 		return err_set(err, EPROTONOSUPPORT,
 			       "%s needs features (0x%llx) that this program does not know: "

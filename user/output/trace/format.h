@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace/format: numbers of the .alys format and its frame head, private to the room. FORMAT.md is the
  * law; numbers are append only. Knows bytes, not descriptors.
@@ -12,7 +13,9 @@
 #include "base/buf.h"
 #include "trace/trace.h"
 
-#define TRACE_MAGIC "\x89" "ALYS\r\n\x1a"
+#define TRACE_MAGIC \
+	"\x89"      \
+	"ALYS\r\n\x1a"
 #define TRACE_MAJOR 1
 #define TRACE_MINOR 4
 #define TRACE_HEADER_SZ 64
@@ -53,8 +56,7 @@ struct frame_head {
 
 void header_encode(struct buf *out, const struct trace_clock *clock);
 /* bytes: TRACE_HEADER_SZ of them. Fills version and clock; gives where frames start. */
-int header_decode(const uint8_t *bytes, const char *name, struct trace_health *health,
-		  uint32_t *frames_at, struct err *err);
+int header_decode(const uint8_t *bytes, const char *name, struct trace_health *health, uint32_t *frames_at, struct err *err);
 
 void frame_head_encode(struct buf *out, const struct frame_head *h);
 /* False when the 48 bytes are no frame head or its lengths are out of bounds. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace/reader: frames back from a file that may be cut or damaged. Two checksums lead it: a good head
  * says how far to the next one even when its payload is bad; without a good head it looks on, byte by
@@ -56,8 +57,7 @@ static const uint8_t *look(struct trace *t, uint64_t at, size_t n)
 	t->window_at = at;
 	t->window_n = 0;
 	while (t->window_n < n) {
-		ssize_t got = pread(t->fd, t->window + t->window_n, WINDOW_SZ - t->window_n,
-				    (off_t)(at + t->window_n));
+		ssize_t got = pread(t->fd, t->window + t->window_n, WINDOW_SZ - t->window_n, (off_t)(at + t->window_n));
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0) {
@@ -81,8 +81,7 @@ static int open_file(struct trace *t, struct err *err)
 	t->size = (uint64_t)st.st_size;
 	const uint8_t *bytes = look(t, 0, TRACE_HEADER_SZ);
 	if (t->read_error)
-		return err_set(err, t->read_error, "cannot read %s: %s", t->name,
-			       strerror(t->read_error));
+		return err_set(err, t->read_error, "cannot read %s: %s", t->name, strerror(t->read_error));
 	if (!bytes)
 		return err_set(err, EINVAL, "%s is too short for a .alys file", t->name);
 	return header_decode(bytes, t->name, &t->health, &t->frames_at, err);
@@ -134,8 +133,7 @@ void trace_close(struct trace *t)
 static bool head_at(struct trace *t, uint64_t at, struct frame_head *h)
 {
 	const uint8_t *bytes = look(t, at, FRAME_HEAD_SZ);
-	return bytes && frame_head_decode(bytes, h) &&
-	       t->size - at - FRAME_HEAD_SZ >= h->stored_len;
+	return bytes && frame_head_decode(bytes, h) && t->size - at - FRAME_HEAD_SZ >= h->stored_len;
 }
 
 /* The first place from `at` on where the sync word is, or the end of the file. */
@@ -265,8 +263,10 @@ static int say_end(const struct walk *w, struct err *err)
 			       "not: use a newer one",
 			       w->t->name, w->head.type);
 	if (w->rc == -E2BIG)
-		return err_set(err, E2BIG, "%s unpacks to more than any recording of its size does: it is damaged, or was made to use "
-			       "up memory", w->t->name);
+		return err_set(err, E2BIG,
+			       "%s unpacks to more than any recording of its size does: it is damaged, or was made to use "
+			       "up memory",
+			       w->t->name);
 	if (w->rc)
 		return err_set(err, -w->rc, "cannot read %s: %s", w->t->name, strerror(-w->rc));
 	return 0;
@@ -297,15 +297,13 @@ int trace_read_catalog(struct trace *t, struct catalog *c, struct trace_health *
 	return say_end(&w, err);
 }
 
-int trace_each_event(struct trace *t, int (*fn)(void *ctx, const struct event *e), void *ctx,
-		     struct err *err)
+int trace_each_event(struct trace *t, int (*fn)(void *ctx, const struct event *e), void *ctx, struct err *err)
 {
 	struct walk w = walk_from_start(t, 1u << FRAME_EVENTS);
 	struct column_reader r;
 	struct event e;
 	while (step(&w) && w.head.type != FRAME_END) {
-		if (w.head.type != FRAME_EVENTS ||
-		    !columns_open(&r, w.raw, w.head.raw_len, w.head.count))
+		if (w.head.type != FRAME_EVENTS || !columns_open(&r, w.raw, w.head.raw_len, w.head.count))
 			continue;
 		while (columns_next(&r, &e)) {
 			int rc = fn(ctx, &e);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/tape: see tape.h. */
 #include "trace/tape.h"
 

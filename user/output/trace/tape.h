@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace/tape: whole pieces of bytes at the end of a file, or nothing. Keeps some room reserved ahead
  * where the file system can, so that the last words fit on a disk that is full. Never maps the

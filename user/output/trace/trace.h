@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace: .alys files, written and read. The format is in FORMAT.md beside this file. It never
  * breaks within a major version; the ring's wire format is another thing and not known here.
@@ -41,9 +42,10 @@ int trace_write_mapping(struct trace_writer *w, const struct mapping *m);
 int trace_write_stack(struct trace_writer *w, const struct stack *s);
 int trace_write_symbols(struct trace_writer *w, struct module_id m, uint64_t pc, const struct symbols *s);
 int trace_write_count(struct trace_writer *w, const struct count *c); /* last one of a name holds */
-int trace_write_older(struct trace_writer *w, const struct older *o); /* the last one of a process and type holds; once in the same words */
+int trace_write_older(struct trace_writer *w,
+		      const struct older *o); /* the last one of a process and type holds; once in the same words */
 int trace_write_event(struct trace_writer *w, const struct event *e);
-/* One part of a heap's graph (boehm/parts.h), at most 512 KiB; readers that do not look for it pass over it. */
+/* One part of a heap's graph (heapgraph/parts.h), at most 512 KiB; readers that do not look for it pass over it. */
 int trace_write_part(struct trace_writer *w, const struct buf *part);
 int trace_tick(struct trace_writer *w, uint64_t now_ns); /* flushes frames older than one second */
 /* Events dropped because the file could not be written. */
@@ -61,8 +63,8 @@ struct trace_health {
 	uint64_t frames, bad_frames, skipped_frames /* of unknown optional type */;
 	uint64_t bytes, skipped_bytes;
 	uint64_t events;
-	uint64_t last_ns;  /* time of the last good frame */
-	bool clean_end;    /* an END frame was found */
+	uint64_t last_ns; /* time of the last good frame */
+	bool clean_end;   /* an END frame was found */
 };
 
 struct trace;

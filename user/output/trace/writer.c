@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace/writer: definitions and events into frames, frames onto the tape. Keeps the definitions it was
  * given, to repeat them in each segment where they are used: damage to one segment stays there.
@@ -26,15 +27,15 @@ struct trace_writer {
 	struct tape tape;
 	ZSTD_CCtx *zstd;
 	struct catalog *known;
-	struct map stamps;            /* (def kind, id) -> segment it was last written in */
+	struct map stamps; /* (def kind, id) -> segment it was last written in */
 	uint64_t segment, segment_at, segment_sz;
 	struct buf defs, body, raw, out;
 	uint32_t defs_cnt;
 	struct column_writer events;
-	struct event last;            /* whose proc and stack are known to be written */
+	struct event last; /* whose proc and stack are known to be written */
 	uint64_t seq, event_cnt;
 	uint64_t now_ns, flushed_ns;
-	bool full;                    /* the last frame did not go out */
+	bool full; /* the last frame did not go out */
 	bool defs_lost;
 	uint64_t retry_ns;
 	uint64_t dropped;
@@ -126,8 +127,7 @@ static int build_frame(struct trace_writer *w, const struct buf *raw, struct fra
 }
 
 /* While the disk is full only one try a second goes to it. */
-static int put_frame(struct trace_writer *w, enum frame_type type, const struct buf *raw,
-		     uint32_t count, uint64_t t_ns)
+static int put_frame(struct trace_writer *w, enum frame_type type, const struct buf *raw, uint32_t count, uint64_t t_ns)
 {
 	if (w->full && w->now_ns < w->retry_ns)
 		return -ENOSPC;
@@ -195,8 +195,7 @@ static void say_lost(struct trace_writer *w)
 	for (uint8_t k = 0; k < COLUMNS_KINDS; k++) {
 		if (!w->lost[k])
 			continue;
-		struct event e = { .kind = EVENT_LOSS, .lost_kind = k, .size = w->lost[k],
-				   .time_ns = w->now_ns };
+		struct event e = { .kind = EVENT_LOSS, .lost_kind = k, .size = w->lost[k], .time_ns = w->now_ns };
 		columns_put(&w->events, &e);
 		w->lost[k] = 0;
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker: see broker.h. */
 #include "broker/broker.h"
 
@@ -25,8 +26,8 @@
 
 #include "access/handover.h"
 #include "access/rights.h"
-#include "base/log.h"
 #include "access/standstill.h"
+#include "base/log.h"
 #include "broker/grants.h"
 #include "sandbox/allowed.h"
 #include "sandbox/caps.h"
@@ -39,19 +40,32 @@
 #define PATH_SZ 4200
 #define WINDOW_SZ (1u << 20) /* of memory, which comes through a mapping that both have */
 
-enum wish {
-	WISH_MAPS = 1, WISH_EXE, WISH_MAPPED, WISH_FILE, WISH_MEMORY, WISH_PLACE, WISH_LINK, WISH_TRACEPOINT, WISH_ARRAY, WISH_MAPPINGS,
-	WISH_FOOTPRINT, WISH_TELL, WISH_THREADS, WISH_OURS, WISH_FACT,
+enum broker_request {
+	REQUEST_MAPS = 1,
+	REQUEST_EXE,
+	REQUEST_MAPPED,
+	REQUEST_FILE,
+	REQUEST_MEMORY,
+	REQUEST_PLACE,
+	REQUEST_LINK,
+	REQUEST_TRACEPOINT,
+	REQUEST_ARRAY,
+	REQUEST_MAPPINGS,
+	REQUEST_FOOTPRINT,
+	REQUEST_TELL,
+	REQUEST_THREADS,
+	REQUEST_OURS,
+	REQUEST_FACT,
 };
 
 /* One packet each way; a descriptor may go along. */
 struct ask {
-	uint32_t wish;
+	uint32_t kind;
 	int32_t number; /* CPU, size, place, or a program's descriptor: the broker has the same ones */
 	uint32_t tid, cnt, attach_type, flags;
 	union {
 		char path[PATH_SZ];
-		struct rights_range ranges[SITES_MAX]; /* of WISH_MAPPED one: from, to */
+		struct rights_range ranges[SITES_MAX]; /* of REQUEST_MAPPED one: from, to */
 		struct {
 			uint64_t offsets[SITES_MAX], cookies[SITES_MAX];
 		};
@@ -85,15 +99,15 @@ static int call(void *ctx, const struct ask *a, size_t n, int fd, struct answer 
 }
 
 /* What fits into the head. */
-static int call_short(void *ctx, enum wish wish, uint32_t tid, int number, struct answer *out)
+static int call_short(void *ctx, enum broker_request kind, uint32_t tid, int number, struct answer *out)
 {
-	struct ask a = { .wish = wish, .tid = tid, .number = number };
+	struct ask a = { .kind = kind, .tid = tid, .number = number };
 	return call(ctx, &a, offsetof(struct ask, path), -1, out);
 }
 
-static int call_path(void *ctx, enum wish wish, uint32_t tid, const char *path, int number)
+static int call_path(void *ctx, enum broker_request kind, uint32_t tid, const char *path, int number)
 {
-	struct ask a = { .wish = wish, .tid = tid, .number = number };
+	struct ask a = { .kind = kind, .tid = tid, .number = number };
 	struct answer out;
 	size_t n = strlen(path) + 1;
 	if (n > sizeof(a.path))
@@ -105,19 +119,19 @@ static int call_path(void *ctx, enum wish wish, uint32_t tid, const char *path, 
 static int ask_maps(void *ctx, uint32_t tid)
 {
 	struct answer out;
-	return call_short(ctx, WISH_MAPS, tid, 0, &out);
+	return call_short(ctx, REQUEST_MAPS, tid, 0, &out);
 }
 
 static int ask_fact(void *ctx, uint32_t tid, enum rights_fact what)
 {
 	struct answer out;
-	return call_short(ctx, WISH_FACT, tid, (int)what, &out);
+	return call_short(ctx, REQUEST_FACT, tid, (int)what, &out);
 }
 
 static int ask_exe(void *ctx, uint32_t tid, char *out, size_t cap)
 {
 	struct answer a;
-	int rc = call_short(ctx, WISH_EXE, tid, 0, &a);
+	int rc = call_short(ctx, REQUEST_EXE, tid, 0, &a);
 	if (rc < 0)
 		return rc;
 	size_t n = (size_t)rc < cap ? (size_t)rc : cap;
@@ -129,14 +143,14 @@ static int ask_exe(void *ctx, uint32_t tid, char *out, size_t cap)
 
 static int ask_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
 {
-	struct ask a = { .wish = WISH_MAPPED, .tid = tid, .ranges = { { start, end } } };
+	struct ask a = { .kind = REQUEST_MAPPED, .tid = tid, .ranges = { { start, end } } };
 	struct answer out;
 	return call(ctx, &a, offsetof(struct ask, ranges) + sizeof(a.ranges[0]), -1, &out);
 }
 
 static int ask_file(void *ctx, uint32_t tid, const char *path)
 {
-	return call_path(ctx, WISH_FILE, tid, path, 0);
+	return call_path(ctx, REQUEST_FILE, tid, path, 0);
 }
 
 /* As much of the ranges as goes through the window at once: whole ones, and the rest of one that is larger. */
@@ -162,7 +176,7 @@ static int64_t ask_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 	int64_t rc = 0;
 	pthread_mutex_lock(&one_by_one);
 	while (cnt) {
-		a.wish = WISH_MEMORY;
+		a.kind = REQUEST_MEMORY;
 		a.tid = tid;
 		size_t wanted = pieces_of((struct rights_range){ r->addr + off, r->n - off }, r, cnt, &a);
 		rc = call_locked(b, &a, offsetof(struct ask, ranges) + a.cnt * sizeof(a.ranges[0]), -1, &answer);
@@ -183,7 +197,7 @@ static int64_t ask_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 static int ask_threads(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
 {
 	const struct broker *b = ctx;
-	struct ask a = { .wish = WISH_THREADS, .tid = tgid, .number = how, .cnt = from };
+	struct ask a = { .kind = REQUEST_THREADS, .tid = tgid, .number = how, .cnt = from };
 	struct answer answer;
 	pthread_mutex_lock(&one_by_one);
 	int rc = call_locked(b, &a, offsetof(struct ask, path), -1, &answer);
@@ -200,13 +214,17 @@ static int ask_threads(void *ctx, uint32_t tgid, enum rights_threads how, uint32
 static int ask_place(void *ctx, enum rights_place what, int number)
 {
 	struct answer out;
-	return call_short(ctx, WISH_PLACE, what, number, &out);
+	return call_short(ctx, REQUEST_PLACE, what, number, &out);
 }
 
 static int ask_link(void *ctx, const struct rights_link *l)
 {
-	struct ask a = { .wish = WISH_LINK, .number = l->prog_fd, .attach_type = l->attach_type, .flags = l->flags,
-			 .tid = l->tgid, .cnt = l->cnt };
+	struct ask a = { .kind = REQUEST_LINK,
+			 .number = l->prog_fd,
+			 .attach_type = l->attach_type,
+			 .flags = l->flags,
+			 .tid = l->tgid,
+			 .cnt = l->cnt };
 	struct answer out;
 	if (l->cnt > SITES_MAX)
 		return -E2BIG;
@@ -217,23 +235,23 @@ static int ask_link(void *ctx, const struct rights_link *l)
 
 static int ask_tracepoint(void *ctx, const char *name, int prog_fd)
 {
-	return call_path(ctx, WISH_TRACEPOINT, 0, name, prog_fd);
+	return call_path(ctx, REQUEST_TRACEPOINT, 0, name, prog_fd);
 }
 
 static int ask_array(void *ctx, const char *name, uint32_t value_sz)
 {
-	return call_path(ctx, WISH_ARRAY, 0, name, (int)value_sz);
+	return call_path(ctx, REQUEST_ARRAY, 0, name, (int)value_sz);
 }
 
 static int ask_mappings(void *ctx, int cpu)
 {
 	struct answer out;
-	return call_short(ctx, WISH_MAPPINGS, 0, cpu, &out);
+	return call_short(ctx, REQUEST_MAPPINGS, 0, cpu, &out);
 }
 
 static int ask_ours(void *ctx, int fd)
 {
-	struct ask a = { .wish = WISH_OURS };
+	struct ask a = { .kind = REQUEST_OURS };
 	struct answer out;
 	return call(ctx, &a, offsetof(struct ask, path), fd, &out);
 }
@@ -241,13 +259,13 @@ static int ask_ours(void *ctx, int fd)
 static int ask_footprint(void *ctx)
 {
 	struct answer out;
-	return call_short(ctx, WISH_FOOTPRINT, 0, 0, &out);
+	return call_short(ctx, REQUEST_FOOTPRINT, 0, 0, &out);
 }
 
 int broker_tell(void *broker, int what)
 {
 	struct answer out;
-	return call_short(broker, WISH_TELL, 0, what, &out);
+	return call_short(broker, REQUEST_TELL, 0, what, &out);
 }
 
 /* --- the broker's side ------------------------------------------------------------------------- */
@@ -269,7 +287,7 @@ static bool has_ranges(const struct request *q, size_t cnt)
 	return cnt && cnt <= SITES_MAX && q->body == cnt * sizeof(q->ask->ranges[0]);
 }
 
-static int no_such_wish(struct err *why)
+static int no_such_request(struct err *why)
 {
 	return err_set(why, EPROTO, "a packet is refused: it is no request");
 }
@@ -277,37 +295,40 @@ static int no_such_wish(struct err *why)
 static int do_link(const struct request *q, struct err *why)
 {
 	const struct ask *a = q->ask;
-	struct rights_link l = { .prog_fd = a->number, .file_fd = q->fd, .attach_type = a->attach_type,
-				 .flags = a->flags, .tgid = a->tid, .cnt = a->cnt,
-				 .offsets = a->offsets, .cookies = a->cookies };
+	struct rights_link l = { .prog_fd = a->number,
+				 .file_fd = q->fd,
+				 .attach_type = a->attach_type,
+				 .flags = a->flags,
+				 .tgid = a->tid,
+				 .cnt = a->cnt,
+				 .offsets = a->offsets,
+				 .cookies = a->cookies };
 	bool whole = q->body == sizeof(*a) - offsetof(struct ask, path) && a->cnt <= SITES_MAX && q->fd >= 0;
-	return whole ? grant_link(&l, why) : no_such_wish(why);
+	return whole ? grant_link(&l, why) : no_such_request(why);
 }
 
 static int do_threads(const struct broker *b, const struct request *q, struct err *why)
 {
 	const struct ask *a = q->ask;
 	size_t most = WINDOW_SZ / sizeof(struct rights_thread);
-	return q->body ? no_such_wish(why) : grant_threads(a->tid, (enum rights_threads)a->number, a->cnt, b->window, most, why);
+	return q->body ? no_such_request(why)
+		       : grant_threads(a->tid, (enum rights_threads)a->number, a->cnt, b->window, most, why);
 }
 
 /* Of a heap, and of the process that was named: 0 or -errno. */
 static int must_be_about_target(const struct ask *a, struct err *why)
 {
-	switch (a->wish) {
-	case WISH_MAPS:
-	case WISH_FACT:
-	case WISH_EXE:
-	case WISH_MAPPED:
-	case WISH_FILE:
-	case WISH_MEMORY:
-		return grants_cover(a->tid, why);
-	case WISH_THREADS:
-	case WISH_TELL:
-	case WISH_OURS:
-		return 0;
-	default:
-		return no_such_wish(why);
+	switch (a->kind) {
+	case REQUEST_MAPS:
+	case REQUEST_FACT:
+	case REQUEST_EXE:
+	case REQUEST_MAPPED:
+	case REQUEST_FILE:
+	case REQUEST_MEMORY: return grants_cover(a->tid, why);
+	case REQUEST_THREADS:
+	case REQUEST_TELL:
+	case REQUEST_OURS: return 0;
+	default: return no_such_request(why);
 	}
 }
 
@@ -323,58 +344,43 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 	int rc = b->target ? must_be_about_target(a, why) : 0;
 	if (rc)
 		return rc;
-	switch (a->wish) {
-	case WISH_MAPS:
-		return rights_own.maps(NULL, a->tid);
-	case WISH_FACT:
-		return q->body ? no_such_wish(why) : rights_own.fact(NULL, a->tid, (enum rights_fact)a->number);
-	case WISH_EXE:
-		return rights_own.exe(NULL, a->tid, out->text, sizeof(out->text));
-	case WISH_MAPPED:
-		return has_ranges(q, 1) ? grant_mapped(a->tid, a->ranges[0].addr, a->ranges[0].n, why) : no_such_wish(why);
-	case WISH_FILE:
-		return has_path(q) ? grant_file(a->tid, a->path, why) : no_such_wish(why);
-	case WISH_MEMORY:
-		return has_ranges(q, a->cnt) ? (int)grant_memory(a->tid, a->ranges, a->cnt, b->window, WINDOW_SZ) : no_such_wish(why);
-	case WISH_PLACE:
-		return do_place(a);
-	case WISH_LINK:
-		return do_link(q, why);
-	case WISH_TRACEPOINT:
-		return has_path(q) ? grant_tracepoint(a->path, a->number, why) : no_such_wish(why);
-	case WISH_ARRAY:
-		return has_path(q) ? grant_array(a->path, (uint32_t)a->number, why) : no_such_wish(why);
-	case WISH_MAPPINGS:
-		return rights_own.mappings(NULL, a->number);
-	case WISH_FOOTPRINT:
-		return q->body ? no_such_wish(why) : rights_own.footprint(NULL);
-	case WISH_TELL:
+	switch (a->kind) {
+	case REQUEST_MAPS: return rights_own.maps(NULL, a->tid);
+	case REQUEST_FACT: return q->body ? no_such_request(why) : rights_own.fact(NULL, a->tid, (enum rights_fact)a->number);
+	case REQUEST_EXE: return rights_own.exe(NULL, a->tid, out->text, sizeof(out->text));
+	case REQUEST_MAPPED:
+		return has_ranges(q, 1) ? grant_mapped(a->tid, a->ranges[0].addr, a->ranges[0].n, why) : no_such_request(why);
+	case REQUEST_FILE: return has_path(q) ? grant_file(a->tid, a->path, why) : no_such_request(why);
+	case REQUEST_MEMORY:
+		return has_ranges(q, a->cnt) ? (int)grant_memory(a->tid, a->ranges, a->cnt, b->window, WINDOW_SZ)
+					     : no_such_request(why);
+	case REQUEST_PLACE: return do_place(a);
+	case REQUEST_LINK: return do_link(q, why);
+	case REQUEST_TRACEPOINT: return has_path(q) ? grant_tracepoint(a->path, a->number, why) : no_such_request(why);
+	case REQUEST_ARRAY: return has_path(q) ? grant_array(a->path, (uint32_t)a->number, why) : no_such_request(why);
+	case REQUEST_MAPPINGS: return rights_own.mappings(NULL, a->number);
+	case REQUEST_FOOTPRINT: return q->body ? no_such_request(why) : rights_own.footprint(NULL);
+	case REQUEST_TELL:
 		if (!b->tells || q->body)
-			return no_such_wish(why);
+			return no_such_request(why);
 		return b->tells(b->ctx, a->number);
-	case WISH_THREADS:
-		return do_threads(b, q, why);
-	case WISH_OURS:
-		return q->fd < 0 || q->body ? no_such_wish(why) : rights_own.ours(NULL, q->fd);
-	default:
-		return no_such_wish(why);
+	case REQUEST_THREADS: return do_threads(b, q, why);
+	case REQUEST_OURS: return q->fd < 0 || q->body ? no_such_request(why) : rights_own.ours(NULL, q->fd);
+	default: return no_such_request(why);
 	}
 }
 
 static bool passes(const struct ask *a)
 {
-	switch (a->wish) {
-	case WISH_EXE:
-	case WISH_MEMORY:
-	case WISH_FOOTPRINT:
-	case WISH_TELL:
-	case WISH_THREADS:
-	case WISH_OURS:
-		return false;
-	case WISH_PLACE:
-		return a->tid == PLACE_MAP;
-	default:
-		return true;
+	switch (a->kind) {
+	case REQUEST_EXE:
+	case REQUEST_MEMORY:
+	case REQUEST_FOOTPRINT:
+	case REQUEST_TELL:
+	case REQUEST_THREADS:
+	case REQUEST_OURS: return false;
+	case REQUEST_PLACE: return a->tid == PLACE_MAP;
+	default: return true;
 	}
 }
 
@@ -383,7 +389,8 @@ static void tell(const struct err *why)
 {
 	static unsigned told;
 	if (why->code && why->code != ENOEXEC && why->code != ESTALE && told++ < REFUSALS_TOLD)
-		log_warn("the part without rights asked for too much: %s%s", why->text, told == REFUSALS_TOLD ? " (no more of these are told)" : "");
+		log_warn("the part without rights asked for too much: %s%s", why->text,
+			 told == REFUSALS_TOLD ? " (no more of these are told)" : "");
 }
 
 /* False when the collector is gone. */
@@ -398,12 +405,12 @@ static bool serve_one(const struct broker *b)
 		return false;
 	q.body = (size_t)n - offsetof(struct ask, path);
 	out = (struct answer){ 0 };
-	out.rc = (size_t)n < offsetof(struct ask, path) ? no_such_wish(&why) : grant(b, &q, &out, &why);
+	out.rc = (size_t)n < offsetof(struct ask, path) ? no_such_request(&why) : grant(b, &q, &out, &why);
 	tell(&why);
 	int given = out.rc >= 0 && passes(&a) ? out.rc : -1;
 	if (why.code)
 		snprintf(out.text, sizeof(out.text), "%s", why.text);
-	int rc = handover_send(b->sock, &out, why.code || a.wish == WISH_EXE ? sizeof(out) : sizeof(out.rc), given, 0);
+	int rc = handover_send(b->sock, &out, why.code || a.kind == REQUEST_EXE ? sizeof(out) : sizeof(out.rc), given, 0);
 	if (given >= 0)
 		close(given);
 	if (q.fd >= 0)
@@ -463,11 +470,11 @@ static int give_up_rights(const struct broker *b)
 {
 	struct rlimit no_core = { 0, 0 };
 	caps_keep_advice();
-	if (b->uid != geteuid() && ((setgroups(0, NULL) && errno != EPERM) || setresgid(b->gid, b->gid, b->gid) ||
-				    setresuid(b->uid, b->uid, b->uid)))
+	if (b->uid != geteuid() &&
+	    ((setgroups(0, NULL) && errno != EPERM) || setresgid(b->gid, b->gid, b->gid) || setresuid(b->uid, b->uid, b->uid)))
 		return -errno;
-	if (caps_drop_all() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    setrlimit(RLIMIT_CORE, &no_core) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+	if (caps_drop_all() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || setrlimit(RLIMIT_CORE, &no_core) ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return -errno;
 	return 0;
 }
@@ -482,15 +489,19 @@ static int give_up_rights(const struct broker *b)
  */
 static int keep_rights(const struct broker *b, bool alone)
 {
-	static const int used[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN,
-				    CAP_SETUID, CAP_SETGID, CAP_KILL, CAP_CHOWN, CAP_DAC_OVERRIDE };
-	static const int of_heap[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE, CAP_KILL, CAP_DAC_OVERRIDE, CAP_FOWNER };
+	static const int used[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
+				    CAP_BPF,        CAP_PERFMON,         CAP_SYS_ADMIN,
+				    CAP_SETUID,     CAP_SETGID,          CAP_KILL,
+				    CAP_CHOWN,      CAP_DAC_OVERRIDE };
+	static const int of_heap[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
+				       CAP_KILL,       CAP_DAC_OVERRIDE,    CAP_FOWNER };
 	static bool done;
 	size_t cnt = OF_LOOKING + (b->uid != geteuid() ? OF_ANOTHER_USER + alone : 0);
 	if (done)
 		return 0;
 	done = true;
-	int rc = b->target ? caps_keep(of_heap, b->writes ? sizeof(of_heap) / sizeof(of_heap[0]) : OF_READING) : caps_keep(used, cnt);
+	int rc = b->target ? caps_keep(of_heap, b->writes ? sizeof(of_heap) / sizeof(of_heap[0]) : OF_READING)
+			   : caps_keep(used, cnt);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rc = -errno;
 	return rc ? rc : allowed_to_broker(b->stops);
@@ -505,9 +516,20 @@ int broker_stay_alone(const struct broker *b, struct err *err)
 int broker_split(struct broker *b, struct err *err)
 {
 	static struct rights asking = {
-		.maps = ask_maps, .fact = ask_fact, .exe = ask_exe, .mapped = ask_mapped, .file = ask_file, .memory = ask_memory,
-		.place = ask_place, .link = ask_link, .tracepoint = ask_tracepoint, .array = ask_array, .mappings = ask_mappings,
-		.ours = ask_ours, .footprint = ask_footprint, .threads = ask_threads,
+		.maps = ask_maps,
+		.fact = ask_fact,
+		.exe = ask_exe,
+		.mapped = ask_mapped,
+		.file = ask_file,
+		.memory = ask_memory,
+		.place = ask_place,
+		.link = ask_link,
+		.tracepoint = ask_tracepoint,
+		.array = ask_array,
+		.mappings = ask_mappings,
+		.ours = ask_ours,
+		.footprint = ask_footprint,
+		.threads = ask_threads,
 	};
 	int pair[2], size = 4 * (int)sizeof(struct ask);
 	b->window = mmap(NULL, WINDOW_SZ, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * broker: splits a program that has opened everything in two: the broker keeps the rights and does
- * with them what base/rights names, as far as grants.h goes; the other process has no rights at all from here on,
+ * with them what access/rights names, as far as grants.h goes; the other process has no rights at all from here on,
  * and asks. Neither outlives the other for long.
  *
  *   broker: rights, opens and attaches, parses nothing <-- socketpair --> collector: all bytes of others, no rights
@@ -19,9 +20,9 @@ struct broker {
 	pid_t pid; /* of the collector; in the collector 0 */
 	uid_t uid; /* the collector's */
 	gid_t gid;
-	int writable; /* the one directory that the collector may change files in, -1 = none */
-	void *window; /* through which memory of others comes */
-	int fenced;   /* in the collector: what fence_raise said of it */
+	int writable;                            /* the one directory that the collector may change files in, -1 = none */
+	void *window;                            /* through which memory of others comes */
+	int fenced;                              /* in the collector: what fence_raise said of it */
 	bool (*hands_on)(void *ctx, int signal); /* asked by the broker; NULL: all are */
 	int (*tells)(void *ctx, int what); /* in the broker: the collector's broker_tell, whatever it says; what that gives */
 	uint32_t target; /* the one process that it is about: nothing else is asked for than what its heap wants; 0 = any */
@@ -33,7 +34,7 @@ struct broker {
 /* Whom the collector becomes: the user alys, else nobody, when this may; else itself, without its rights. */
 void broker_choose_user(struct broker *b);
 /*
- * Forks. In the collector (pid 0) rights have been given up, and base/rights asks the broker. There may be
+ * Forks. In the collector (pid 0) rights have been given up, and access/rights asks the broker. There may be
  * no other threads.
  */
 int broker_split(struct broker *b, struct err *err);

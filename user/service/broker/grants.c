@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* broker/grants: see grants.h. */
 #include "broker/grants.h"
 
@@ -57,7 +58,8 @@ int grants_cover(uint32_t tid, struct err *why)
 	if (tgid < 0)
 		return -ESRCH;
 	if (tgid != (long)narrow.target && proc_status_value(tid, "PPid") != (long)narrow.reader)
-		return err_set(why, EPERM, "a request is refused: it is about process %u, and not about the one that was named", tid);
+		return err_set(why, EPERM, "a request is refused: it is about process %u, and not about the one that was named",
+			       tid);
 	narrow.tid = tid;
 	narrow.looked_ns = now;
 	return 0;
@@ -71,7 +73,9 @@ static int take_line(void *ctx, const struct map_line *l)
 	struct region *r = VEC_PUSH(&view, regions);
 	if (!r)
 		return -ENOMEM;
-	*r = (struct region){ l->start, stack && *stack_end < l->end && data ? *stack_end : l->end, l->dev, l->ino, l->exec, data };
+	*r =
+		(struct region){ l->start, stack && *stack_end < l->end && data ? *stack_end : l->end, l->dev, l->ino, l->exec,
+				 data };
 	return 0;
 }
 
@@ -249,7 +253,8 @@ static bool are_code(const struct rights_link *l)
 int grant_link(const struct rights_link *l, struct err *why)
 {
 	struct stat st;
-	bool known = (l->attach_type == ATTACH_UPROBE_MULTI || l->attach_type == ATTACH_UPROBE_SESSION) && l->flags <= MULTI_RETURN;
+	bool known = (l->attach_type == ATTACH_UPROBE_MULTI || l->attach_type == ATTACH_UPROBE_SESSION) &&
+		     l->flags <= MULTI_RETURN;
 	if (!known || !l->cnt)
 		return err_set(why, EINVAL, "a link is refused: it is none of a probe");
 	if (fstat(l->file_fd, &st) || !S_ISREG(st.st_mode) || !are_code(l))

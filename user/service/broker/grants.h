@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * broker/grants: what the broker does for a collector that may be anybody's by now, and what it refuses. Whatever is
  * asked for is judged by what the kernel says of the process at that moment:
@@ -17,7 +18,6 @@
 
 #include "access/rights.h"
 #include "base/err.h"
-#include "base/err.h"
 
 /*
  * From here on the collector is `reader`, which asks about this process and about those that it starts, and about no other.
@@ -27,7 +27,7 @@ void grants_narrow(uint32_t target, uint32_t reader, bool stops);
 /* 0, also where they were not narrowed; or -EPERM, -ESRCH. */
 int grants_cover(uint32_t tid, struct err *why);
 
-/* As in base/rights. */
+/* As in access/rights. */
 int grant_mapped(uint32_t tid, uint64_t start, uint64_t end, struct err *why);
 int grant_file(uint32_t tid, const char *path, struct err *why);
 int grant_link(const struct rights_link *l, struct err *why);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/commands: see commands.h. */
 #include "daemon/commands.h"
 
@@ -85,8 +86,8 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 	if (!l->list_cnt)
 		return;
 	qsort(l->list, l->list_cnt, sizeof(l->list[0]), largest_first);
-	buf_addf(out, "\n%8s  %-15s %12s %5s %12s %10s %8s  %s\n", "PID", "NAME", "LIVE", "ERR", "PER SECOND", "SAMPLES",
-		 "LOST", "BEGAN");
+	buf_addf(out, "\n%8s  %-15s %12s %5s %12s %10s %8s  %s\n", "PID", "NAME", "LIVE", "ERR", "PER SECOND", "SAMPLES", "LOST",
+		 "BEGAN");
 	for (size_t i = 0; i < l->list_cnt && i < LISTED; i++) {
 		const struct continuous_process *p = &l->list[i];
 		struct buf name = { 0 };
@@ -107,14 +108,13 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 
 static void add_keeper(const struct commands *c, struct buf *out)
 {
-	const struct keeper *k = *c->keeper;
+	const struct profile_store *k = *c->store;
 	if (!k)
 		return;
-	const struct keeper_counts *n = keeper_counts(k);
+	const struct profile_store_counts *n = profile_store_counts(k);
 	buf_addf(out, "profiles   %llu written, %llu failed, %llu old ones removed, %llu processes too short-lived for one%s%s\n",
 		 (unsigned long long)n->written, (unsigned long long)n->failed, (unsigned long long)n->removed,
-		 (unsigned long long)n->too_short, n->last_error[0] ? "; last failure: " : "",
-		 n->last_error);
+		 (unsigned long long)n->too_short, n->last_error[0] ? "; last failure: " : "", n->last_error);
 }
 
 static void add_liveness(const struct commands *c, struct buf *out)
@@ -138,8 +138,8 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 	buf_adds(out, " more set by for profiles and names)");
 	buf_addf(out, "\nprocessor  %.2f s own; probes and daemon take about %.2f %% of the machine\n", s->cpu_s, s->overhead);
 	buf_addf(out, "bounds     stacks refused %llu, processes refused %llu, live blocks thinned %llu times%s%s\n",
-		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes,
-		 (unsigned long long)s->thinned, s->reason ? "; " : "", s->reason ?: "");
+		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes, (unsigned long long)s->thinned,
+		 s->reason ? "; " : "", s->reason ?: "");
 	buf_addf(out, "names      %zu profiles wait, %llu failures of workers\n", s->waiting,
 		 (unsigned long long)s->workers_failed);
 }
@@ -165,7 +165,8 @@ static void add_ended(const struct continuous_status *s, struct buf *out)
 	buf_addf(out, "%llu ended", (unsigned long long)sum);
 	if (sum)
 		buf_addf(out, " (%s)", buf_str(&ways));
-	buf_addf(out, ", %llu left, %llu ended unseen\n", (unsigned long long)s->ended[ENDING_LEFT], (unsigned long long)s->unseen);
+	buf_addf(out, ", %llu left, %llu ended unseen\n", (unsigned long long)s->ended[ENDING_LEFT],
+		 (unsigned long long)s->unseen);
 	buf_free(&ways);
 }
 
@@ -240,11 +241,14 @@ static void snapshot(const struct commands *c, struct client *from, const struct
 {
 	struct err err = { 0 };
 	struct profile_request p = {
-		.format = r->format[0] ? r->format : "pprof", .done = on_profile, .ctx = client_hold(from), .caller = from,
+		.format = r->format[0] ? r->format : "pprof",
+		.done = on_profile,
+		.ctx = client_hold(from),
+		.caller = from,
 		.proc = r->pid ? continuous_find(*c->recording, r->pid) : (struct proc_id){ 0 },
 	};
-	int rc = r->pid && !p.proc.n ? err_set(&err, ESRCH, "process %u is not traced", r->pid) :
-				       continuous_profile(*c->recording, &p, &err);
+	int rc = r->pid && !p.proc.n ? err_set(&err, ESRCH, "process %u is not traced", r->pid)
+				     : continuous_profile(*c->recording, &p, &err);
 	if (!rc)
 		return;
 	client_let_go(from);
@@ -266,11 +270,11 @@ static bool is_allowed(const struct continuous *c, const struct request *r, uid_
 
 static void rotate(const struct commands *c, struct client *from)
 {
-	if (!*c->keeper) {
+	if (!*c->store) {
 		server_answer(from, EXIT_ERROR, "nothing to rotate: the daemon runs without --profile-dir", -1);
 		return;
 	}
-	keeper_write_all(*c->keeper, *c->recording);
+	profile_store_write_all(*c->store, *c->recording);
 	server_answer(from, EXIT_OK, "files are being written\n", -1);
 }
 
@@ -297,18 +301,16 @@ void commands_run(struct commands *c, struct client *from, const struct request 
 	struct err err = { 0 };
 	char done[128];
 	if (!is_allowed(*c->recording, r, uid, full)) {
-		server_answer(from, EXIT_ERROR, "not allowed: root and members of the group alys may, others only `status`, and "
-						"`add`, `remove` and `snapshot` of their own processes", -1);
+		server_answer(from, EXIT_ERROR,
+			      "not allowed: root and members of the group alys may, others only `status`, and "
+			      "`add`, `remove` and `snapshot` of their own processes",
+			      -1);
 		return;
 	}
 	switch (r->verb) {
-	case REQUEST_STATUS:
-		status(c, from, uid, full);
-		break;
+	case REQUEST_STATUS: status(c, from, uid, full); break;
 	case REQUEST_ON:
-	case REQUEST_OFF:
-		turn(c, from, r->verb == REQUEST_ON);
-		break;
+	case REQUEST_OFF: turn(c, from, r->verb == REQUEST_ON); break;
 	case REQUEST_ADD:
 		snprintf(done, sizeof(done), "process %u is traced\n", r->pid);
 		finish(from, continuous_add(*c->recording, r->pid, &err), done, &err);
@@ -322,17 +324,12 @@ void commands_run(struct commands *c, struct client *from, const struct request 
 		snprintf(done, sizeof(done), "one sample every %llu bytes\n", (unsigned long long)r->interval);
 		finish(from, 0, done, &err);
 		break;
-	case REQUEST_SNAPSHOT:
-		snapshot(c, from, r);
-		break;
-	case REQUEST_ROTATE:
-		rotate(c, from);
-		break;
+	case REQUEST_SNAPSHOT: snapshot(c, from, r); break;
+	case REQUEST_ROTATE: rotate(c, from); break;
 	case REQUEST_STOP:
 		c->stop = true;
 		finish(from, 0, "the daemon has ended\n", &err);
 		break;
-	case REQUEST_CNT:
-		break;
+	case REQUEST_CNT: break;
 	}
 }

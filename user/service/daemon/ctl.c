@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/ctl: see ctl.h. */
 #include "daemon/ctl.h"
 
@@ -32,7 +33,8 @@ static int call(const char *path, struct err *err)
 	if (fd >= 0)
 		close(fd);
 	if (code == ENOENT || code == ECONNREFUSED)
-		return err_set(err, code, "no daemon answers at %s: start one with `alys-bpf daemon`, or name its --socket", path);
+		return err_set(err, code, "no daemon answers at %s: start one with `alys-bpf daemon`, or name its --socket",
+			       path);
 	return err_set(err, code, "%s: %s", path, strerror(code));
 }
 
@@ -128,8 +130,9 @@ static int ask(int fd, const struct request *r, double patience, struct reply *r
 {
 	struct buf out = { 0 };
 	request_write(r, &out);
-	int rc = out.failed || send(fd, out.data, out.len, MSG_NOSIGNAL) < 0 ?
-			 err_set(err, errno, "the daemon does not listen: %s", strerror(errno)) : 0;
+	int rc = out.failed || send(fd, out.data, out.len, MSG_NOSIGNAL) < 0
+			 ? err_set(err, errno, "the daemon does not listen: %s", strerror(errno))
+			 : 0;
 	buf_free(&out);
 	return rc ? rc : receive(fd, patience, reply, err);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/ctl: the other end of the control socket: one request, its answer on stdout. */
 #ifndef ALYS_DAEMON_CTL_H
 #define ALYS_DAEMON_CTL_H

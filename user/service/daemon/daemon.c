@@ -1,4 +1,5 @@
-/* daemon: the loop that brings the rooms together. See daemon.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* daemon: the loop that brings the modules together. See daemon.h. */
 #include "daemon/daemon.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 #include "base/signals.h"
 #include "broker/broker.h"
 #include "daemon/commands.h"
-#include "daemon/faces.h"
+#include "daemon/http_adapter.h"
 #include "daemon/notify.h"
 #include "http/http.h"
 #include "push/push.h"
@@ -37,12 +38,12 @@ struct daemon {
 	struct daemon_options before; /* what o was before a reload */
 	bool may_go_back;             /* to these */
 	struct continuous *recording;
-	struct keeper *keeper;
+	struct profile_store *store;
 	struct server *server;
 	struct http_listener listener;
 	struct http *http;
 	struct push *push;
-	struct faces faces;
+	struct http_adapter adapter;
 	struct http_source source;
 	struct commands commands;
 	struct broker broker;
@@ -75,9 +76,9 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 	struct daemon *d = ctx;
 	if (why == ENDING_OUT_OF_MEMORY)
 		log_warn("the kernel kills process %u (%s) for want of memory%s", p->tgid, p->comm,
-			 d->keeper && !d->o.profile_format ? ": its last profile is written" : "");
-	if (d->keeper)
-		keeper_on_ending(d->keeper, d->recording, p, why);
+			 d->store && !d->o.profile_format ? ": its last profile is written" : "");
+	if (d->store)
+		profile_store_on_ending(d->store, d->recording, p, why);
 	if (d->http)
 		http_process_ends(d->http, p->tgid, ending_name(why));
 }
@@ -103,42 +104,46 @@ static struct continuous *open_recording(struct daemon *d, struct err *err)
 {
 	struct continuous_ops ops = { .ctx = d, .ending = on_ending };
 	if (d->o.profile_dir)
-		d->profiles = keeper_open_dir(d->o.profile_dir, d->broker.uid, d->broker.gid, err);
+		d->profiles = profile_store_open_dir(d->o.profile_dir, d->broker.uid, d->broker.gid, err);
 	return d->o.profile_dir && d->profiles < 0 ? NULL : continuous_new(&d->o.watch, &ops, err);
 }
 
 static int open_keeper(struct daemon *d, struct err *err)
 {
-	struct keeper_options k = {
-		.dir = d->o.profile_dir, .every = d->o.every, .keep = d->o.keep, .keep_age = d->o.keep_age,
-		.keep_size = d->o.keep_size, .traces = d->o.profile_format,
+	struct profile_store_options k = {
+		.dir = d->o.profile_dir,
+		.every = d->o.every,
+		.keep = d->o.keep,
+		.keep_age = d->o.keep_age,
+		.keep_size = d->o.keep_size,
+		.traces = d->o.profile_format,
 	};
 	if (k.dir)
-		d->keeper = keeper_new(&k, d->profiles, err);
-	if (k.dir && !d->keeper)
+		d->store = profile_store_new(&k, d->profiles, err);
+	if (k.dir && !d->store)
 		return -err->code;
-	return d->keeper ? keeper_begin(d->keeper, d->recording, err) : 0;
+	return d->store ? profile_store_begin(d->store, d->recording, err) : 0;
 }
 
 static void close_recording(struct daemon *d)
 {
 	if (d->recording)
 		continuous_off(d->recording);
-	if (d->recording && d->keeper)
-		keeper_end(d->keeper, d->recording);
+	if (d->recording && d->store)
+		profile_store_end(d->store, d->recording);
 	continuous_free(d->recording);
-	keeper_free(d->keeper);
+	profile_store_free(d->store);
 	d->recording = NULL;
-	d->keeper = NULL;
+	d->store = NULL;
 }
 
-static int open_faces(struct daemon *d, struct err *err)
+static int open_http_adapter(struct daemon *d, struct err *err)
 {
 	struct push_options push = { .url = d->o.push, .every = d->o.push_every, .tenant = d->o.push_tenant };
 	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
 	d->commands.http_address = NULL;
-	d->faces = (struct faces){ .recording = &d->recording, .keeper = (const struct keeper *const *)&d->keeper };
-	d->source = faces_source(&d->faces);
+	d->adapter = (struct http_adapter){ .recording = &d->recording, .store = (const struct profile_store *const *)&d->store };
+	d->source = http_adapter_source(&d->adapter);
 	if (push.url && !(d->push = push_open(&push, &d->source, err)))
 		return -err->code;
 	if (d->push) {
@@ -152,12 +157,12 @@ static int open_faces(struct daemon *d, struct err *err)
 	return 0;
 }
 
-static void close_faces(struct daemon *d)
+static void close_http_adapter(struct daemon *d)
 {
 	d->commands.http_address = NULL;
 	http_close(d->http);
 	push_close(d->push);
-	faces_free(&d->faces);
+	http_adapter_free(&d->adapter);
 	d->http = NULL;
 	d->push = NULL;
 }
@@ -254,8 +259,8 @@ static int serve(struct daemon *d, struct err *err)
 			http_serve_pending(d->http);
 		if (d->push)
 			push_serve_pending(d->push);
-		if (d->keeper)
-			ms = least(keeper_work(d->keeper, d->recording), ms);
+		if (d->store)
+			ms = least(profile_store_work(d->store, d->recording), ms);
 		if (d->reload && (d->split || hands_on(d, SIGHUP)))
 			return RELOAD;
 		d->reload = false;
@@ -267,8 +272,11 @@ static void say_ready(const struct daemon *d)
 {
 	struct continuous_status s;
 	continuous_status(d->recording, &s);
-	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)d->commands.pid,
-	       s.on ? "tracing" : "off", s.processes, s.files, !d->http ? "" : d->listener.local ? "; http at " : "; http://",
+	log_at(LOG_NORMAL, "daemon %d: %s, %zu processes through %zu files%s%s", (int)d->commands.pid, s.on ? "tracing" : "off",
+	       s.processes, s.files,
+	       !d->http            ? ""
+	       : d->listener.local ? "; http at "
+				   : "; http://",
 	       d->http ? d->listener.address : "");
 	notify(NOTIFY_READY);
 	notify(s.on ? NOTIFY_ON : NOTIFY_OFF);
@@ -280,7 +288,7 @@ static int collect(struct daemon *d)
 	struct err err = { 0 };
 	int begun = NOT_BEGUN, rc = open_keeper(d, &err);
 	if (!rc)
-		rc = open_faces(d, &err);
+		rc = open_http_adapter(d, &err);
 	if (!rc && !d->o.off)
 		rc = continuous_on(d->recording, &err);
 	if (!rc) {
@@ -290,7 +298,7 @@ static int collect(struct daemon *d)
 		notify(rc == RELOAD ? NOTIFY_RELOADING : NOTIFY_STOPPING);
 	}
 	close_recording(d);
-	close_faces(d);
+	close_http_adapter(d);
 	if (rc < 0)
 		log_err("%s", err.text);
 	return rc == RELOAD ? RELOAD : !rc ? EXIT_OK : begun | (rc == -ESRCH ? EXIT_NOTHING : EXIT_ERROR);
@@ -310,7 +318,8 @@ static const char *fence_text(const struct daemon *d)
 		return "those of a broker: this kernel leaves no other way";
 	if (d->broker.fenced <= 0)
 		return d->broker.fenced ? "none; landlock refused to close the file system" : "none; this kernel has no landlock";
-	return d->o.profile_dir ? "none; files change in --profile-dir only (landlock)" : "none; no file can be changed (landlock)";
+	return d->o.profile_dir ? "none; files change in --profile-dir only (landlock)"
+				: "none; no file can be changed (landlock)";
 }
 
 /* What needs rights to be opened. */
@@ -396,8 +405,7 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	d->o = *o;
 	d->profiles = -1;
 	d->listener = (struct http_listener)HTTP_LISTENER_NONE;
-	d->commands = (struct commands){ .recording = &d->recording, .keeper = &d->keeper, .begun_ns = now_ns(),
-					.pid = getpid() };
+	d->commands = (struct commands){ .recording = &d->recording, .store = &d->store, .begun_ns = now_ns(), .pid = getpid() };
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
 	log_never_wait();
 	descriptors_raise();

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * daemon: a recording that runs all day: its control socket, its profiles on disk, its pages and its pushes.
- * In: options. Out: an exit status. Computes nothing itself: it brings the rooms below together.
+ * In: options. Out: an exit status. Computes nothing itself: it brings the modules below together.
  */
 #ifndef ALYS_DAEMON_H
 #define ALYS_DAEMON_H
@@ -9,17 +10,17 @@
 
 struct daemon_options {
 	struct continuous_options watch;
-	bool off;            /* begins switched off */
-	const char *socket;  /* NULL: daemon_socket() */
+	bool off;                /* begins switched off */
+	const char *socket;      /* NULL: daemon_socket() */
 	const char *profile_dir; /* NULL: none are written */
 	uint32_t profile_format; /* 0 = pprof, 1 = .alys */
-	double every;        /* seconds between profiles on disk */
-	uint32_t keep;       /* as in struct keeper_options */
+	double every;            /* seconds between profiles on disk */
+	uint32_t keep;           /* as in struct profile_store_options */
 	double keep_age;
 	uint64_t keep_size;
-	const char *listen;  /* as in struct http_options; NULL: no HTTP */
+	const char *listen; /* as in struct http_options; NULL: no HTTP */
 	bool listen_insecure;
-	const char *push;    /* URL; NULL = none */
+	const char *push; /* URL; NULL = none */
 	double push_every;
 	const char *push_tenant;
 	/* Reads the options again into `out`, for SIGHUP; NULL: they cannot change. */
@@ -27,8 +28,8 @@ struct daemon_options {
 	void *reload_ctx;
 };
 
-#define DAEMON_DEFAULTS                                                                            \
-	{                                                                                          \
+#define DAEMON_DEFAULTS                                                                              \
+	{                                                                                            \
 		.watch = {                                                                         \
 			.record = {                                                                \
 				.backtrace = 3 /* full */, .backtrace_limit = 256, .walk = 2,      \
@@ -37,7 +38,7 @@ struct daemon_options {
 			.max_memory = 256u << 20, .idle_stacks = 600,                                                  \
 		},                                                                                 \
 		.every = 60, .keep = 1000, .keep_age = 7 * 86400.0, .keep_size = 1ull << 30,       \
-		.push_every = 15,                                                                  \
+		.push_every = 15, \
 	}
 
 /* Where the control socket is unless told otherwise. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/notify: see notify.h. */
 #include "daemon/notify.h"
 
@@ -12,7 +13,7 @@
 #include "base/log.h"
 
 static const char *const states[NOTIFY_CNT] = {
-	[NOTIFY_READY] = "READY=1", [NOTIFY_ON] = "STATUS=tracing", [NOTIFY_OFF] = "STATUS=off",
+	[NOTIFY_READY] = "READY=1",         [NOTIFY_ON] = "STATUS=tracing",   [NOTIFY_OFF] = "STATUS=off",
 	[NOTIFY_RELOADING] = "RELOADING=1", [NOTIFY_STOPPING] = "STOPPING=1", [NOTIFY_ALIVE] = "WATCHDOG=1",
 };
 
@@ -55,7 +56,8 @@ void notify(enum notify what)
 uint64_t notify_watchdog_us(void)
 {
 	const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
-	if (!us || (pid && strtoul(pid, NULL, 10) != (unsigned long)getpid() && strtoul(pid, NULL, 10) != (unsigned long)getppid()))
+	if (!us ||
+	    (pid && strtoul(pid, NULL, 10) != (unsigned long)getpid() && strtoul(pid, NULL, 10) != (unsigned long)getppid()))
 		return 0;
 	return strtoull(us, NULL, 10);
 }

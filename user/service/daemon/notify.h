@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/notify: tells the service manager how the daemon is, when there is one (sd_notify(3)). */
 #ifndef ALYS_DAEMON_NOTIFY_H
 #define ALYS_DAEMON_NOTIFY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/protocol: see protocol.h. */
 #include "daemon/protocol.h"
 
@@ -70,10 +71,8 @@ static int parse_arguments(struct request *r, size_t n, const char *const *words
 {
 	switch (r->verb) {
 	case REQUEST_ADD:
-	case REQUEST_REMOVE:
-		return parse_pid(words[0], &r->pid, err);
-	case REQUEST_SAMPLE:
-		return parse_interval(words[0], &r->interval, err);
+	case REQUEST_REMOVE: return parse_pid(words[0], &r->pid, err);
+	case REQUEST_SAMPLE: return parse_interval(words[0], &r->interval, err);
 	case REQUEST_SNAPSHOT:
 		if (n && strcmp(words[0], "all") && parse_pid(words[0], &r->pid, err))
 			return -EINVAL;
@@ -83,8 +82,7 @@ static int parse_arguments(struct request *r, size_t n, const char *const *words
 	case REQUEST_OFF:
 	case REQUEST_ROTATE:
 	case REQUEST_STOP:
-	case REQUEST_CNT:
-		break;
+	case REQUEST_CNT: break;
 	}
 	return 0;
 }
@@ -96,8 +94,10 @@ int request_of_words(struct request *r, size_t n, const char *const *words, stru
 	while (n && verb < REQUEST_CNT && strcmp(verbs[verb].name, words[0]))
 		verb++;
 	if (!n || verb == REQUEST_CNT)
-		return err_set(err, EINVAL, "ctl knows no \"%.40s\": choose from status, on, off, add, remove, sample, snapshot, "
-					    "rotate, stop", n ? words[0] : "");
+		return err_set(err, EINVAL,
+			       "ctl knows no \"%.40s\": choose from status, on, off, add, remove, sample, snapshot, "
+			       "rotate, stop",
+			       n ? words[0] : "");
 	if (n - 1 < verbs[verb].least || n - 1 > verbs[verb].most)
 		return err_set(err, EINVAL, "usage: alys-bpf ctl %s", verbs[verb].usage);
 	r->verb = (enum request_verb)verb;

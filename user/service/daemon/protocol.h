@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * daemon/protocol: what `ctl` and the daemon say to each other over a Unix socket of whole packets
  * (SOCK_SEQPACKET), one request and one answer each. Both sides check what comes; nothing here does I/O.
@@ -32,9 +33,9 @@ enum request_verb {
 
 struct request {
 	enum request_verb verb;
-	uint32_t pid;      /* 0 = none given */
+	uint32_t pid; /* 0 = none given */
 	uint64_t interval;
-	char format[32];   /* "" = pprof */
+	char format[32]; /* "" = pprof */
 };
 
 /* What a user typed: "sample", "bytes:512k". */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/server: see server.h. */
 #include "daemon/server.h"
 
@@ -14,7 +15,7 @@
 #include "base/local.h"
 #include "base/log.h"
 
-#define PATIENCE_S 10  /* with a client that says nothing */
+#define PATIENCE_S 10 /* with a client that says nothing */
 #define GROUPS_MAX 256
 
 struct client {
@@ -47,7 +48,9 @@ struct server *server_open(const char *path, const struct server_ops *ops, struc
 	}
 	s->ops = *ops;
 	/* Everybody may knock: who may do what is asked of the kernel for each. */
-	struct local_place place = { .path = path, .option = "--socket", .type = SOCK_SEQPACKET, .mode = 0666, .backlog = SERVER_CLIENTS };
+	struct local_place place = {
+		.path = path, .option = "--socket", .type = SOCK_SEQPACKET, .mode = 0666, .backlog = SERVER_CLIENTS
+	};
 	s->fd = local_listen(&place, err);
 	if (s->fd < 0) {
 		free(s);
@@ -150,7 +153,8 @@ static size_t place_for(struct server *s, const struct client *c)
 		const struct client *o = s->clients[i];
 		if (!o)
 			return i;
-		bool may = (c->full && !o->full) || (c->full == o->full && (places_of(s, o->peer.uid) > own || (o->peer.uid == c->peer.uid && !o->asked)));
+		bool may = (c->full && !o->full) ||
+			   (c->full == o->full && (places_of(s, o->peer.uid) > own || (o->peer.uid == c->peer.uid && !o->asked)));
 		if (may && (first == SERVER_CLIENTS || goes_before(s, o, s->clients[first])))
 			first = i;
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * daemon/server: the control socket: who may ask, and one packet in, one out. In: connections. Out: checked
  * requests with what their senders may do. Executes nothing. One thread; slow clients are dropped.

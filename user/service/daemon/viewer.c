@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/viewer: see viewer.h. */
 #include "daemon/viewer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/viewer: a daemon's lists of stacks for `top`, asked for over its socket by a thread of its own. */
 #ifndef ALYS_DAEMON_VIEWER_H
 #define ALYS_DAEMON_VIEWER_H

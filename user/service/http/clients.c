@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http/clients: the side of the clients: what libmicrohttpd calls, on http's thread (door.c). It refuses what may not be
  * asked, hands the rest to the owner (serve.c) and sends the answers. See http.h.
@@ -46,8 +47,7 @@ bool http_is_gone(int fd)
 }
 
 /* libmicrohttpd tells of the end before it closes the descriptor, so that of a client who asks is open. */
-static void on_connection(void *ctx, struct MHD_Connection *conn, void **place,
-			  enum MHD_ConnectionNotificationCode code)
+static void on_connection(void *ctx, struct MHD_Connection *conn, void **place, enum MHD_ConnectionNotificationCode code)
 {
 	struct http *h = ctx;
 	struct client *c = *place;
@@ -56,8 +56,9 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **place,
 		h->clients_cnt -= c->state == CLIENT_ASKS;
 		c->state = CLIENT_NONE;
 	}
-	int fd = code == MHD_CONNECTION_NOTIFY_STARTED ?
-			 MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd : -1;
+	int fd = code == MHD_CONNECTION_NOTIFY_STARTED
+			 ? MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd
+			 : -1;
 	for (size_t i = 0; fd >= 0 && i < HTTP_PLACES; i++) {
 		if (h->clients[i].state == CLIENT_ASKS && h->clients[i].fd == fd)
 			*place = &h->clients[i];
@@ -283,13 +284,11 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 
 static struct MHD_Daemon *start(struct http *h)
 {
-	return MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, h,
-		MHD_OPTION_CONNECTION_LIMIT, HTTP_PLACES,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ROOM, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned int)(PATIENCE_NS / 1000000000ull), MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, h,
+				MHD_OPTION_CONNECTION_LIMIT, HTTP_PLACES, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ROOM,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(PATIENCE_NS / 1000000000ull),
+				MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 }
 
 static int start_thread(struct http *h)
@@ -311,8 +310,7 @@ static int open_descriptors(struct http *h, struct err *err)
 	h->stir_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	struct epoll_event in = { .events = EPOLLIN };
 	if (h->epoll_fd < 0 || h->wake_fd < 0 || h->timer_fd < 0 || h->door_fd < 0 || h->stir_fd < 0 ||
-	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->wake_fd, &in) ||
-	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->timer_fd, &in))
+	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->wake_fd, &in) || epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->timer_fd, &in))
 		return err_set(err, errno, "no descriptors for the HTTP server: %s", strerror(errno));
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http/exchange: see exchange.h. */
 #include "http/exchange.h"
 

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http/exchange: one request on its way from http's thread to the owner's and back, and the server
  * that both share. A suspended connection does not end by itself, so an exchange that waits for the
- * owner outlives nobody. Not for other rooms.
+ * owner outlives nobody. Not for other modules.
  *
  *   http's thread        new -> suspended, queued            resumed -> sent, freed
  *   owner's thread             served (-> window) -> profile -> answered
@@ -84,7 +85,7 @@ enum {
 #define X(n) STATUS_PLACE_##n,
 	HTTP_STATUSES(X)
 #undef X
-	STATUS_PLACES
+		STATUS_PLACES
 };
 
 /* When a user's turn was last. */
@@ -103,8 +104,8 @@ struct http {
 	int door_fd, stir_fd; /* what the thread waits for; wakes it */
 	int epoll_fd, wake_fd, timer_fd;
 
-	pthread_mutex_t lock;  /* of what follows up to the owner's part */
-	unsigned int refs;     /* the owner, and profiles that will come later */
+	pthread_mutex_t lock; /* of what follows up to the owner's part */
+	unsigned int refs;    /* the owner, and profiles that will come later */
 	bool closed, ending;
 	struct exchange *queued, *finished; /* newest first */
 	struct exchange *waiting[HTTP_PLACES];
@@ -113,7 +114,7 @@ struct http {
 	uint64_t sent[STATUS_PLACES];
 	uint64_t timed_out, gave_way;
 	uint64_t turned_ns; /* when the owner last was here */
-	size_t farewells; /* answers on their way when the server was closed */
+	size_t farewells;   /* answers on their way when the server was closed */
 
 	struct exchange *pending[HTTP_PLACES]; /* oldest first */
 	size_t pending_cnt;

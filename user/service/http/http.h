@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http: the daemon's pages, metrics and profiles over HTTP. In: an address and a source (source.h).
  * Out: answers to GET and HEAD. It changes no state, keeps no data, and does not record.
@@ -35,7 +36,10 @@ struct http_listener {
 	char address[112]; /* in use: "127.0.0.1:6060", "/run/alys-bpf/http" */
 };
 
-#define HTTP_LISTENER_NONE { .fd = -1, .peers = { { -1, -1 } } }
+#define HTTP_LISTENER_NONE                        \
+	{                                         \
+		.fd = -1, .peers = { { -1, -1 } } \
+	}
 
 /* 0, or -errno and err: -EADDRINUSE and -EINVAL (address) among them. */
 int http_listen(const struct http_options *o, struct http_listener *out, struct err *err);

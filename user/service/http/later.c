@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http/later: see later.h. */
 #include "http/later.h"
 

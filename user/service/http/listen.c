@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http/listen: an address as people write it, and the socket that listens there. See http.h. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,8 +44,7 @@ static bool parse_address(const char *text, union address *out)
 	if (*host == '[' && host[len - 1] == ']') {
 		host[len - 1] = 0;
 		*out = (union address){ .v6 = { .sin6_family = AF_INET6 } };
-		return inet_pton(AF_INET6, host + 1, &out->v6.sin6_addr) == 1 &&
-		       parse_port(colon + 1, &out->v6.sin6_port);
+		return inet_pton(AF_INET6, host + 1, &out->v6.sin6_addr) == 1 && parse_port(colon + 1, &out->v6.sin6_port);
 	}
 	return parse_port(colon + 1, &out->v4.sin_port) &&
 	       (!strcasecmp(host, "localhost") || inet_pton(AF_INET, host, &out->v4.sin_addr) == 1);
@@ -72,10 +72,14 @@ static void print_address(const union address *a, char *out, size_t cap)
 static int check(const struct http_options *o, const union address *a, bool parsed, struct err *err)
 {
 	if (!parsed)
-		return err_set(err, EINVAL, "--listen wants /PATH of a unix socket, PORT, 127.0.0.1:PORT or [::1]:PORT, got \"%s\"", o->listen);
+		return err_set(err, EINVAL,
+			       "--listen wants /PATH of a unix socket, PORT, 127.0.0.1:PORT or [::1]:PORT, got \"%s\"",
+			       o->listen);
 	if (!address_is_loopback(a) && !o->insecure)
-		return err_set(err, EINVAL, "--listen %s would show every traced program's stacks to whoever reaches that "
-			       "address: give 127.0.0.1, or --listen-insecure if that is meant", o->listen);
+		return err_set(err, EINVAL,
+			       "--listen %s would show every traced program's stacks to whoever reaches that "
+			       "address: give 127.0.0.1, or --listen-insecure if that is meant",
+			       o->listen);
 	return 0;
 }
 
@@ -88,7 +92,9 @@ static int refuse(struct err *err, const char *address)
 
 static int listen_local(const struct http_options *o, struct http_listener *out, struct err *err)
 {
-	struct local_place place = { .path = o->listen, .option = "--listen", .type = SOCK_STREAM, .mode = 0660, .backlog = BACKLOG };
+	struct local_place place = {
+		.path = o->listen, .option = "--listen", .type = SOCK_STREAM, .mode = 0660, .backlog = BACKLOG
+	};
 	int fd = local_listen(&place, err);
 	if (fd < 0)
 		return fd;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http/metrics: what the source says now in Prometheus' text format. No series for each stack, nor without bound. */
 #include <errno.h>
 #include <inttypes.h>
@@ -57,9 +58,10 @@ static void put_class(const struct http_status *st, const struct counted *m, str
 static void put_ledger(const struct http_status *st, struct buf *out)
 {
 	static const struct counted classes[] = {
-		{ "hit", "alys_hits_total", "kind", "counter", "Probe hits; their sum is that of recorded, set aside and lost." },
+		{ "hit", "alys_hits_total", "kind", "counter", "Probe hits; their sum is that of recorded, skipped and lost." },
 		{ "recorded", "alys_events_recorded_total", "kind", "counter", "Hits that became events." },
-		{ "aside", "alys_events_aside_total", "stage", "counter", "Hits that are no event on purpose: nested, failed, not sampled." },
+		{ "skipped", "alys_events_skipped_total", "stage", "counter",
+		  "Hits that are no event on purpose: nested, failed, not sampled." },
 		{ "lost", "alys_events_lost_total", "stage", "counter", "Hits that should have become events." },
 		{ "note", "alys_note", "name", "gauge", "Other counted facts, by name." },
 	};
@@ -75,13 +77,11 @@ static void put_daemon(const struct http_status *st, struct buf *out)
 	put_one(out, "alys_sample_interval_bytes", "gauge", "Bytes between samples in force, 0 for every call.",
 		(double)st->interval);
 	put_one(out, "alys_sample_interval_wanted_bytes", "gauge",
-		"Bytes between samples as asked for; less than in force when a limit was reached.",
-		(double)st->interval_wanted);
+		"Bytes between samples as asked for; less than in force when a limit was reached.", (double)st->interval_wanted);
 	put_one(out, "alys_targets", "gauge", "Processes traced now.", (double)st->processes);
 	put_one(out, "alys_targets_exited_total", "counter", "Traced processes that are gone.", (double)st->exited);
 	put_one(out, "alys_probed_files", "gauge", "Files with probes in them.", (double)st->files);
-	put_one(out, "process_cpu_seconds_total", "counter", "CPU time of all processes of the daemon.",
-		st->cpu_seconds);
+	put_one(out, "process_cpu_seconds_total", "counter", "CPU time of all processes of the daemon.", st->cpu_seconds);
 	put_one(out, "process_resident_memory_bytes", "gauge", "Resident memory of all processes of the daemon.",
 		(double)st->memory);
 	put_one(out, "alys_kernel_memory_bytes", "gauge", "Memory of the daemon's BPF maps.", (double)st->memory_kernel);
@@ -95,9 +95,10 @@ static void put_daemon(const struct http_status *st, struct buf *out)
 		(double)st->refused_processes);
 	put_one(out, "alys_symbol_worker_restarts_total", "counter", "Symbol workers that died or hung.",
 		(double)st->workers_restarted);
-	put_one(out, "alys_recording_seconds_total", "counter", "Time for which it was switched on, since the options were read last.",
-		st->recording_s);
-	put_one(out, "alys_covered_ratio", "gauge", "Share of the time since the options were read last for which it was switched on.",
+	put_one(out, "alys_recording_seconds_total", "counter",
+		"Time for which it was switched on, since the options were read last.", st->recording_s);
+	put_one(out, "alys_covered_ratio", "gauge",
+		"Share of the time since the options were read last for which it was switched on.",
 		st->age_s > 0 ? st->recording_s / st->age_s : 0);
 	put_one(out, "alys_written_bytes_total", "counter", "Bytes of profiles and traces written to disk.",
 		(double)st->bytes_written);
@@ -107,13 +108,15 @@ static void put_profiles(const struct http_status *st, struct buf *out)
 {
 	if (!st->keeps)
 		return;
-	put_head(out, "alys_profiles_total", "counter", "Profiles and traces for --profile-dir: written, failed, removed because they were old, "
+	put_head(out, "alys_profiles_total", "counter",
+		 "Profiles and traces for --profile-dir: written, failed, removed because they were old, "
 		 "or none because the process lived too short.");
 	buf_addf(out, "alys_profiles_total{result=\"written\"} %" PRIu64 "\n", st->profiles_written);
 	buf_addf(out, "alys_profiles_total{result=\"failed\"} %" PRIu64 "\n", st->profiles_failed);
 	buf_addf(out, "alys_profiles_total{result=\"removed\"} %" PRIu64 "\n", st->profiles_removed);
 	buf_addf(out, "alys_profiles_total{result=\"too-short\"} %" PRIu64 "\n", st->profiles_short);
-	put_one(out, "alys_profile_files", "gauge", "Profiles and traces that are in --profile-dir.", (double)st->profiles_stored);
+	put_one(out, "alys_profile_files", "gauge", "Profiles and traces that are in --profile-dir.",
+		(double)st->profiles_stored);
 	put_one(out, "alys_profile_files_bytes", "gauge", "Bytes of those.", (double)st->bytes_stored);
 }
 
@@ -175,12 +178,16 @@ static const struct {
 	double (*value)(const struct roll_entry *p);
 } of_process[] = {
 	{ "alys_target_live_bytes", "gauge", "Live heap of a traced process (the 100 largest have series).", live_of },
-	{ "alys_target_live_error_bytes", "gauge", "Standard error of alys_target_live_bytes, which is estimated from samples.", error_of },
-	{ "alys_target_live_below_bytes", "gauge", "Where nothing live was sampled: what the live heap is below with 95 % confidence; else 0.", below_of },
+	{ "alys_target_live_error_bytes", "gauge", "Standard error of alys_target_live_bytes, which is estimated from samples.",
+	  error_of },
+	{ "alys_target_live_below_bytes", "gauge",
+	  "Where nothing live was sampled: what the live heap is below with 95 % confidence; else 0.", below_of },
 	{ "alys_target_allocation_rate_bytes", "gauge", "Bytes that a traced process allocates a second.", rate_of },
-	{ "alys_target_hits_total", "counter", "Hits of a traced process that were to be recorded: those recorded and those lost.", hits_of },
+	{ "alys_target_hits_total", "counter",
+	  "Hits of a traced process that were to be recorded: those recorded and those lost.", hits_of },
 	{ "alys_target_recorded_total", "counter", "Recorded events of a traced process.", recorded_of },
-	{ "alys_target_lost_total", "counter", "Hits of a traced process that its probes lost; alys_events_lost_total holds all losses by stage.", lost_of },
+	{ "alys_target_lost_total", "counter",
+	  "Hits of a traced process that its probes lost; alys_events_lost_total holds all losses by stage.", lost_of },
 };
 
 static void put_processes(const struct roll *r, struct buf *out)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http/page: the small pages for people: which processes there are, and where their profiles lie. No
  * script; every text of a traced program is cleaned, then escaped.
@@ -28,7 +29,8 @@ const char page_style[] =
 	"table{border-collapse:collapse;width:100%;margin-top:14px;background:var(--card)}\n"
 	"th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;"
 	"font-variant-numeric:tabular-nums}\n"
-	"th:first-child,td:first-child{text-align:left}td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:200px}\n"
+	"th:first-child,td:first-child{text-align:left}td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:200px}"
+	"\n"
 	"th,th a{color:var(--soft);text-decoration:none}th a:hover{text-decoration:underline}\n"
 	"th[aria-sort=ascending] a,th[aria-sort=descending] a{color:var(--ink)}\n"
 	"th[aria-sort=descending] a::after{content:\" \\2193\"}th[aria-sort=ascending] a::after{content:\" \\2191\"}\n"
@@ -36,7 +38,8 @@ const char page_style[] =
 	/* On a phone a row is a card: the program, then each number with its column's name. */
 	"@media(max-width:700px){body{padding:12px}table,tbody,thead{display:block}"
 	"tr{display:flex;flex-wrap:wrap;gap:2px 14px;padding:8px 10px;border-bottom:1px solid var(--line)}"
-	"th,td{border:0;padding:0;text-align:left}th:not([aria-sort]),td:empty{display:none}th a{display:inline-block;padding:4px 0}"
+	"th,td{border:0;padding:0;text-align:left}th:not([aria-sort]),td:empty{display:none}th "
+	"a{display:inline-block;padding:4px 0}"
 	"td:first-child{flex:1 0 100%}td[data-label]::before{content:attr(data-label) \" \";color:var(--soft);font-size:11px}}\n";
 
 static void put_text(struct buf *out, const char *text)
@@ -58,9 +61,10 @@ static void put_text(struct buf *out, const char *text)
 
 static void put_head(struct buf *out, const char *title, bool refresh)
 {
-	buf_addf(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n%s"
-		      "<link rel=\"stylesheet\" href=\"/style.css\">\n<title>%s</title>\n</head>\n<body>\n<h1>%s</h1>\n",
+	buf_addf(out,
+		 "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n%s"
+		 "<link rel=\"stylesheet\" href=\"/style.css\">\n<title>%s</title>\n</head>\n<body>\n<h1>%s</h1>\n",
 		 refresh ? "<meta http-equiv=\"refresh\" content=\"10\">\n" : "", title, title);
 }
 
@@ -147,8 +151,8 @@ static void put_state(const struct http_status *st, const struct roll *r, struct
 	text_count(out, sum_of(st, "hit"));
 	buf_adds(out, " = recorded ");
 	text_count(out, sum_of(st, "recorded"));
-	buf_adds(out, " + set aside ");
-	text_count(out, sum_of(st, "aside"));
+	buf_adds(out, " + skipped ");
+	text_count(out, sum_of(st, "skipped"));
 	buf_adds(out, lost ? " + <b class=\"bad\">lost " : " + lost ");
 	text_count(out, lost);
 	buf_adds(out, lost ? "</b></p>\n" : "</p>\n");
@@ -179,8 +183,10 @@ static void put_spark(struct buf *out, const struct roll_entry *p)
 		top = p->history[i] > top ? p->history[i] : top;
 	if (p->history_cnt < 2)
 		return;
-	buf_addf(out, "<svg width=\"%d\" height=\"%d\" role=\"img\" aria-label=\"live bytes over time\">"
-		      "<polyline points=\"", SPARK_W, SPARK_H);
+	buf_addf(out,
+		 "<svg width=\"%d\" height=\"%d\" role=\"img\" aria-label=\"live bytes over time\">"
+		 "<polyline points=\"",
+		 SPARK_W, SPARK_H);
 	for (size_t i = 0; i < p->history_cnt; i++) {
 		double v = p->history[i] > 0 ? p->history[i] : 0;
 		buf_addf(out, "%.1f,%.1f ", 1 + (SPARK_W - 2.0) * (double)i / (double)(p->history_cnt - 1),
@@ -247,7 +253,10 @@ static void put_column(struct buf *out, const struct request *r, enum request_so
 	bool rises = by == SORT_PROGRAM || by == SORT_PID, now = r->sort == by;
 	const char *name = request_sort_name(by);
 	buf_addf(out, "<th scope=\"col\" id=\"%s\" aria-sort=\"%s\"><a href=\"/?sort=%s%s#%s\" title=\"%s\">%s</a></th>", name,
-		 !now ? "none" : rises != r->turned ? "ascending" : "descending", now && !r->turned ? "-" : "", name, name, help, title);
+		 !now                 ? "none"
+		 : rises != r->turned ? "ascending"
+				      : "descending",
+		 now && !r->turned ? "-" : "", name, name, help, title);
 }
 
 static void put_columns(struct buf *out, const struct request *r)
@@ -283,7 +292,8 @@ int page_write(const struct http_source *s, const struct request *rq, struct buf
 		buf_adds(out, "</tbody>\n</table>\n");
 		if (r.at_cnt > PAGE_PROCESSES)
 			buf_addf(out, "<p>and %zu more: see <a href=\"/sd\">/sd</a></p>\n", r.at_cnt - PAGE_PROCESSES);
-		buf_adds(out, "<p><a href=\"/debug/pprof/\">profiles</a> <a href=\"/metrics\">metrics</a></p>\n</body>\n</html>\n");
+		buf_adds(out,
+			 "<p><a href=\"/debug/pprof/\">profiles</a> <a href=\"/metrics\">metrics</a></p>\n</body>\n</html>\n");
 	}
 	roll_free(&r);
 	return rc;
@@ -292,13 +302,14 @@ int page_write(const struct http_source *s, const struct request *rq, struct buf
 void page_index(struct buf *out)
 {
 	put_head(out, "/debug/pprof/", false);
-	buf_adds(out,
-		 "<table>\n<thead><tr><th></th><th>profile</th></tr></thead>\n<tbody>\n"
-		 "<tr><td><a href=\"/debug/pprof/heap\">heap</a></td><td>what is live now, by call stack</td></tr>\n"
-		 "<tr><td><a href=\"/debug/pprof/allocs\">allocs</a></td><td>all that was allocated</td></tr>\n"
-		 "<tr><td><a href=\"/debug/pprof/delta_heap\">delta_heap</a></td><td>what was allocated since the last such request</td></tr>\n"
-		 "</tbody>\n</table>\n"
-		 "<p>?pid=N: one process, as listed at <a href=\"/\">/</a>. ?seconds=N: only what is allocated in the next N seconds, "
-		 "at most 300. ?samples=N: at most N stacks, 0 for all (16000).</p>\n"
-		 "<p>go tool pprof http://HOST/debug/pprof/heap?pid=N</p>\n</body>\n</html>\n");
+	buf_adds(out, "<table>\n<thead><tr><th></th><th>profile</th></tr></thead>\n<tbody>\n"
+		      "<tr><td><a href=\"/debug/pprof/heap\">heap</a></td><td>what is live now, by call stack</td></tr>\n"
+		      "<tr><td><a href=\"/debug/pprof/allocs\">allocs</a></td><td>all that was allocated</td></tr>\n"
+		      "<tr><td><a href=\"/debug/pprof/delta_heap\">delta_heap</a></td><td>what was allocated since the last such "
+		      "request</td></tr>\n"
+		      "</tbody>\n</table>\n"
+		      "<p>?pid=N: one process, as listed at <a href=\"/\">/</a>. ?seconds=N: only what is allocated in the next "
+		      "N seconds, "
+		      "at most 300. ?samples=N: at most N stacks, 0 for all (16000).</p>\n"
+		      "<p>go tool pprof http://HOST/debug/pprof/heap?pid=N</p>\n</body>\n</html>\n");
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http/peer: see peer.h. */
 #include "http/peer.h"
 
@@ -20,7 +21,8 @@ union end {
 
 struct peer_tables peer_tables_open(void)
 {
-	return (struct peer_tables){ { open("/proc/self/net/tcp", O_RDONLY | O_CLOEXEC), open("/proc/self/net/tcp6", O_RDONLY | O_CLOEXEC) } };
+	return (struct peer_tables){ { open("/proc/self/net/tcp", O_RDONLY | O_CLOEXEC),
+				       open("/proc/self/net/tcp6", O_RDONLY | O_CLOEXEC) } };
 }
 
 void peer_tables_close(struct peer_tables *t)
@@ -45,8 +47,7 @@ static bool is_of_this_machine(const union end *theirs, const union end *ours)
 {
 	if (theirs->any.sa_family == AF_INET)
 		return ntohl(theirs->v4.sin_addr.s_addr) >> 24 == 127 || theirs->v4.sin_addr.s_addr == ours->v4.sin_addr.s_addr;
-	return IN6_IS_ADDR_LOOPBACK(&theirs->v6.sin6_addr) ||
-	       IN6_ARE_ADDR_EQUAL(&theirs->v6.sin6_addr, &ours->v6.sin6_addr);
+	return IN6_IS_ADDR_LOOPBACK(&theirs->v6.sin6_addr) || IN6_ARE_ADDR_EQUAL(&theirs->v6.sin6_addr, &ours->v6.sin6_addr);
 }
 
 /* Of IPv6 the network: every machine has as many addresses there as it wants. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http/peer: whose a connection is. In: a socket. Out: a number that is the same for all connections of one user of this
  * machine, or of one address elsewhere. A unix socket tells it at once; of a TCP connection from this machine only the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http/request: see request.h. */
 #include "http/request.h"
 
@@ -132,12 +133,12 @@ static unsigned int take_sort(struct span value, struct request *out, struct err
 		out->sort = (enum request_sort)i;
 		return 0;
 	}
-	return refuse(err, 400, "sort wants a column: live, program, pid, rss, rate, since, recorded or lost; -rss turns the order round");
+	return refuse(err, 400,
+		      "sort wants a column: live, program, pid, rss, rate, since, recorded or lost; -rss turns the order round");
 }
 
 /* A parameter that this page has no use for is nobody's error: scrapers add their own. */
-static unsigned int take_parameter(size_t route, struct span key, struct span value, struct request *out,
-				   struct err *err)
+static unsigned int take_parameter(size_t route, struct span key, struct span value, struct request *out, struct err *err)
 {
 	uint32_t n;
 	if (routes[route].process && span_is(key, "pid")) {
@@ -159,7 +160,8 @@ static unsigned int take_parameter(size_t route, struct span key, struct span va
 		out->samples = n;
 	} else if (routes[route].profile && span_is(key, "debug")) {
 		if (!span_number(value, INT_MAX, &n) || n)
-			return refuse(err, 400, "only debug=0, pprof's own format, is served: `go tool pprof -traces URL` prints it");
+			return refuse(err, 400,
+				      "only debug=0, pprof's own format, is served: `go tool pprof -traces URL` prints it");
 	}
 	return 0;
 }

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http/request: what a request line and a Host header ask for; nothing else of a request is read.
- * Pure functions over a client's bytes. Not for other rooms.
+ * Pure functions over a client's bytes. Not for other modules.
  */
 #ifndef ALYS_HTTP_REQUEST_H
 #define ALYS_HTTP_REQUEST_H
@@ -31,9 +32,15 @@ enum route {
 };
 
 /* The columns of the list of processes, by which it can be sorted: /?sort=rss, the other way round /?sort=-rss. */
-#define REQUEST_SORTS(X)                                                                                               \
-	X(SORT_LIVE, "live") X(SORT_PROGRAM, "program") X(SORT_PID, "pid") X(SORT_RSS, "rss") X(SORT_RATE, "rate")     \
-	X(SORT_SINCE, "since") X(SORT_RECORDED, "recorded") X(SORT_LOST, "lost")
+#define REQUEST_SORTS(X)             \
+	X(SORT_LIVE, "live")         \
+	X(SORT_PROGRAM, "program")   \
+	X(SORT_PID, "pid")           \
+	X(SORT_RSS, "rss")           \
+	X(SORT_RATE, "rate")         \
+	X(SORT_SINCE, "since")       \
+	X(SORT_RECORDED, "recorded") \
+	X(SORT_LOST, "lost")
 
 enum request_sort {
 #define X(id, name) id,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http/roll: see roll.h. */
 #include "http/roll.h"
 
@@ -57,18 +58,12 @@ static int add(void *ctx, const struct http_process *p)
 static double value_of(const struct roll_entry *e, enum request_sort by)
 {
 	switch (by) {
-	case SORT_RSS:
-		return e->resident_bytes;
-	case SORT_RATE:
-		return e->alloc_rate;
-	case SORT_SINCE:
-		return e->traced_s;
-	case SORT_RECORDED:
-		return (double)e->recorded;
-	case SORT_LOST:
-		return (double)e->lost;
-	default:
-		return e->live_bytes;
+	case SORT_RSS: return e->resident_bytes;
+	case SORT_RATE: return e->alloc_rate;
+	case SORT_SINCE: return e->traced_s;
+	case SORT_RECORDED: return (double)e->recorded;
+	case SORT_LOST: return (double)e->lost;
+	default: return e->live_bytes;
 	}
 }
 
@@ -84,7 +79,9 @@ static int compare(const void *a, const void *b, void *ctx)
 	const struct roll_entry *x = a, *y = b;
 	double vx = value_of(x, o->by), vy = value_of(y, o->by);
 	int by_pid = x->pid < y->pid ? -1 : x->pid > y->pid;
-	int order = o->by == SORT_PROGRAM ? strncmp(x->comm, y->comm, sizeof(x->comm)) : o->by == SORT_PID ? by_pid : (vx < vy) - (vx > vy);
+	int order = o->by == SORT_PROGRAM ? strncmp(x->comm, y->comm, sizeof(x->comm))
+		    : o->by == SORT_PID   ? by_pid
+					  : (vx < vy) - (vx > vy);
 	order = o->turned ? -order : order;
 	order = order ? order : (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
 	return order ? order : by_pid;

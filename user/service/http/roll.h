@@ -1,4 +1,5 @@
-/* http/roll: the traced processes as a sorted list, for pages that rank them. Not for other rooms. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/roll: the traced processes as a sorted list, for pages that rank them. Not for other modules. */
 #ifndef ALYS_HTTP_ROLL_H
 #define ALYS_HTTP_ROLL_H
 
@@ -20,7 +21,7 @@ struct roll_entry {
 };
 
 struct roll {
-	uint32_t pid; /* this one alone; 0 = all */
+	uint32_t pid;          /* this one alone; 0 = all */
 	struct roll_entry *at; /* as roll_read leaves it: most live bytes first, then by pid */
 	size_t at_cnt, at_cap;
 	double live_bytes; /* of all */

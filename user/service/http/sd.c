@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http/sd: the traced processes as Prometheus' HTTP service discovery has them; Alloy and Parca take it too. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http/serve: the side of the owner: asks the source what clients want to know, on the thread that
  * calls http_serve_pending. Waits for nobody: a window is an exchange with a time on it.
@@ -25,15 +26,12 @@ static unsigned int status_of(int rc)
 {
 	switch (-rc) {
 	case ENOENT:
-	case ESRCH:
-		return 404;
+	case ESRCH: return 404;
 	case EBUSY:
 	case EAGAIN:
 	case ENOMEM:
-	case ECANCELED:
-		return 503;
-	default:
-		return 500;
+	case ECANCELED: return 503;
+	default: return 500;
 	}
 }
 
@@ -281,9 +279,7 @@ static int write_page(struct exchange *x, struct buf *out, const char **mime)
 {
 	const struct http *h = x->h;
 	switch (x->req.route) {
-	case ROUTE_PAGE:
-		*mime = mime_html;
-		return page_write(h->source, &x->req, out);
+	case ROUTE_PAGE: *mime = mime_html; return page_write(h->source, &x->req, out);
 	case ROUTE_INDEX:
 		*mime = mime_html;
 		page_index(out);
@@ -292,14 +288,9 @@ static int write_page(struct exchange *x, struct buf *out, const char **mime)
 		*mime = "text/css; charset=utf-8";
 		buf_adds(out, page_style);
 		return 0;
-	case ROUTE_SD:
-		*mime = "application/json";
-		return sd_write(h->source, x->host, out);
-	case ROUTE_METRICS:
-		*mime = "text/plain; version=0.0.4; charset=utf-8";
-		return metrics_write(x->h, x->req.pid, out);
-	default:
-		return -ENOENT;
+	case ROUTE_SD: *mime = "application/json"; return sd_write(h->source, x->host, out);
+	case ROUTE_METRICS: *mime = "text/plain; version=0.0.4; charset=utf-8"; return metrics_write(x->h, x->req.pid, out);
+	default: return -ENOENT;
 	}
 }
 
@@ -319,12 +310,8 @@ static void serve(struct exchange *x)
 		else
 			ask_profile(x, NULL);
 		return;
-	case ROUTE_REPORT:
-		ask_profile(x, NULL);
-		return;
-	case ROUTE_READY:
-		answer_ready(x);
-		return;
+	case ROUTE_REPORT: ask_profile(x, NULL); return;
+	case ROUTE_READY: answer_ready(x); return;
 	default:
 		rc = write_page(x, &body, &mime);
 		if (rc)

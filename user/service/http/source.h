@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http/source: what the faces of a daemon (http, push) ask of it. The daemon fills one struct
  * http_source; http and push never look behind it.
@@ -22,17 +23,17 @@
 
 /* One traced process, as it is now. Pointers are the source's and good until the callback returns. */
 struct http_process {
-	uint32_t pid;          /* as the machine's first pid namespace counts */
-	char comm[16];         /* any bytes: http cleans what it shows */
+	uint32_t pid;  /* as the machine's first pid namespace counts */
+	char comm[16]; /* any bytes: http cleans what it shows */
 	char exe[256];
-	uint64_t start_ns;     /* CLOCK_BOOTTIME of the process' start: with pid its identity */
-	double live_bytes;     /* estimated when sampled */
-	double live_error;     /* its standard error */
-	double live_below;     /* nothing of it was sampled: it is below that with 95 % confidence; 0 = something was */
-	double alloc_rate;     /* bytes allocated a second, over the last seconds */
-	const char *lost_by;   /* the stages that lost something: "ring-full 3, unreadable 2"; NULL = not known */
-	uint64_t recorded, lost; /* what is set aside, or lost behind the probes, is known of all processes only */
-	const double *history; /* live bytes at even distances, oldest first; NULL = none */
+	uint64_t start_ns;       /* CLOCK_BOOTTIME of the process' start: with pid its identity */
+	double live_bytes;       /* estimated when sampled */
+	double live_error;       /* its standard error */
+	double live_below;       /* nothing of it was sampled: it is below that with 95 % confidence; 0 = something was */
+	double alloc_rate;       /* bytes allocated a second, over the last seconds */
+	const char *lost_by;     /* the stages that lost something: "ring-full 3, unreadable 2"; NULL = not known */
+	uint64_t recorded, lost; /* what is skipped, or lost behind the probes, is known of all processes only */
+	const double *history;   /* live bytes at even distances, oldest first; NULL = none */
 	size_t history_cnt;
 	double history_step_s; /* between two of them; 0 = not known */
 	double resident_bytes; /* in memory (RSS); 0 = not known */
@@ -61,7 +62,7 @@ struct http_profile_request {
 	 */
 	const struct http_mark *since;
 	size_t samples_max; /* further ones go into one without a stack, said in a comment; 0 = no limit */
-	const char *cause; /* of the end of the process, which is why the profile ends here; NULL = it has not ended */
+	const char *cause;  /* of the end of the process, which is why the profile ends here; NULL = it has not ended */
 	struct http_later *later;
 };
 
@@ -76,7 +77,7 @@ void http_later_done(struct http_later *later, int rc, struct buf *out, const st
 
 /* One line of the ledger or of other counted facts. */
 struct http_count {
-	const char *class; /* "hit", "recorded", "aside", "lost" or "note" */
+	const char *class; /* "hit", "recorded", "skipped", "lost" or "note" */
 	const char *name;  /* lower case with dashes: "ring-full" */
 	const char *help;
 	uint64_t value;
@@ -84,8 +85,8 @@ struct http_count {
 
 /* The daemon itself. Pointers are good until the source is called again. */
 struct http_status {
-	bool on;      /* probes are in; off: everything answers, nothing is recorded */
-	bool ready;   /* has finished starting: /-/ready */
+	bool on;                    /* probes are in; off: everything answers, nothing is recorded */
+	bool ready;                 /* has finished starting: /-/ready */
 	uint64_t interval;          /* bytes between samples now in force, 0 = every call */
 	uint64_t interval_wanted;   /* as asked for: lower when a limit made the daemon thin out */
 	uint64_t processes, exited; /* traced now; traced and gone */
@@ -102,8 +103,8 @@ struct http_status {
 	double recording_s, age_s;  /* was switched on so long, of so long */
 	bool keeps;                 /* profiles or traces on disk; what follows is of them */
 	uint64_t profiles_written, profiles_failed, profiles_removed, profiles_short; /* short: none of so short a life */
-	uint64_t profiles_stored, bytes_stored, bytes_written; /* stored: there now */
-	const char *notice;         /* one sentence on what limits it now; NULL = nothing */
+	uint64_t profiles_stored, bytes_stored, bytes_written;                        /* stored: there now */
+	const char *notice; /* one sentence on what limits it now; NULL = nothing */
 	const struct http_count *counts;
 	size_t counts_cnt;
 };

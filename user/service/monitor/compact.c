@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor/compact: see compact.h. */
 #include "monitor/compact.h"
 
@@ -14,8 +15,7 @@ static bool is_current(const struct live *l, struct proc_id id)
 bool compact_keeps(const struct compact *c, const struct stack *s)
 {
 	return is_current(c->live, s->proc) &&
-	       (s->id.n > c->young || stacks_is_recalled(&c->live->stacks, s->id) ||
-		heaps_know(c->heaps, s->proc, s->id));
+	       (s->id.n > c->young || stacks_is_recalled(&c->live->stacks, s->id) || heaps_know(c->heaps, s->proc, s->id));
 }
 
 static void copy_living(const struct compact *c, struct subset *s)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitor/compact: forgets what a recording that goes on and on knows of processes that are gone, and of stacks
  * that no heap has any more.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor/continuous: see continuous.h. */
 #include "monitor/continuous.h"
 
@@ -21,20 +22,20 @@
 #include "recorder/tracker.h"
 #include "target/proc.h"
 
-#define LOOK_NS 1000000000ull     /* between looks at what is used */
-#define LOOK_EVENTS 512            /* or after so many */
-#define NOTE_NS 5000000000ull     /* between points of the histories */
-#define IDLE_MS 250               /* while on: the ring wakes nobody before a quarter of it is full */
-#define FILES_NS 3000000000ull    /* for the files that are there when it begins */
+#define LOOK_NS 1000000000ull  /* between looks at what is used */
+#define LOOK_EVENTS 512        /* or after so many */
+#define NOTE_NS 5000000000ull  /* between points of the histories */
+#define IDLE_MS 250            /* while on: the ring wakes nobody before a quarter of it is full */
+#define FILES_NS 3000000000ull /* for the files that are there when it begins */
 #define FILES_MS 10
-#define DEAD_MAX 64               /* processes that ended until the catalog is compacted, once a second at most */
-#define IDLE_MAX 256              /* the same of stacks */
-#define HIT_NS 700                /* what a probe costs besides its program; docs/overhead.md */
-#define EVENT_NS 2000             /* and what a stack and a record take; likewise */
-#define TICK_NS 10000000ull       /* of the kernel's clock of beginnings */
+#define DEAD_MAX 64         /* processes that ended until the catalog is compacted, once a second at most */
+#define IDLE_MAX 256        /* the same of stacks */
+#define HIT_NS 700          /* what a probe costs besides its program; docs/overhead.md */
+#define EVENT_NS 2000       /* and what a stack and a record take; likewise */
+#define TICK_NS 10000000ull /* of the kernel's clock of beginnings */
 #define NAMES_ROOM (16ull << 20)
-#define FIRST_ROOM (8ull << 20)    /* for the first process: rows of its files, and what is known of them */
-#define SMOOTH_S 5                /* the overhead is that of the last seconds */
+#define FIRST_ROOM (8ull << 20) /* for the first process: rows of its files, and what is known of them */
+#define SMOOTH_S 5              /* the overhead is that of the last seconds */
 
 struct continuous {
 	const struct continuous_options *o;
@@ -53,7 +54,8 @@ struct continuous {
 	uint64_t ended[ENDING_CNT];
 	uint64_t *begun; /* of record.pids: when each began; 0 = it was not there */
 	uint64_t looked_ns, noted_ns, idle_ns, compacted_ns, dead, idle;
-	uint32_t young, stacks_then; /* stacks that there were when idle ones were forgotten, the last time but one and the last */
+	uint32_t young,
+		stacks_then; /* stacks that there were when idle ones were forgotten, the last time but one and the last */
 	uint64_t looked_events, looked_memory;
 	struct footprint memory;
 	double cpu_s, overhead, samples; /* at the last look; shares of all processors, in percent */
@@ -78,11 +80,22 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 	struct account a = account_read(c->live.h.probe, p ? p->tgid : 0, o->events);
 	const struct totals *t = heap_totals(o->heap);
 	*out = (struct continuous_process){
-		.tgid = p ? p->tgid : 0, .proc = o->proc, .comm = p ? p->comm : "", .exe = p ? p->exe : "",
-		.start_ns = p ? p->start_ns : 0, .live = t->est_live_sz, .live_error = sqrt(t->live_sz_off.var), .rate = o->rate,
+		.tgid = p ? p->tgid : 0,
+		.proc = o->proc,
+		.comm = p ? p->comm : "",
+		.exe = p ? p->exe : "",
+		.start_ns = p ? p->start_ns : 0,
+		.live = t->est_live_sz,
+		.live_error = sqrt(t->live_sz_off.var),
+		.rate = o->rate,
 		.live_below = t->live_cnt ? 0 : unsampled_below(c->live.rate.interval),
-		.events = a.recorded, .lost = account_lost(&a), .history = o->history, .history_cnt = o->history_cnt,
-		.history_step_s = NOTE_NS / 1e9, .resident = o->resident, .begun_ns = o->begun_ns,
+		.events = a.recorded,
+		.lost = account_lost(&a),
+		.history = o->history,
+		.history_cnt = o->history_cnt,
+		.history_step_s = NOTE_NS / 1e9,
+		.resident = o->resident,
+		.begun_ns = o->begun_ns,
 	};
 	account_lost_by(&a, out->lost_by, sizeof(out->lost_by));
 }
@@ -120,7 +133,8 @@ static void take_step(struct continuous *c, enum limits_step step)
 		malloc_trim(0);
 	bool eased = step == LIMITS_REFINE || step == LIMITS_ACCEPT;
 	if (step != LIMITS_FINE)
-		log_info("%s: one sample every %llu bytes%s", eased || !c->limits.reason ? "there is room again" : c->limits.reason,
+		log_info("%s: one sample every %llu bytes%s",
+			 eased || !c->limits.reason ? "there is room again" : c->limits.reason,
 			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
 }
 
@@ -140,8 +154,9 @@ static void keep_limits(struct continuous *c, uint64_t now)
 {
 	uint64_t memory = footprint_now(&c->memory), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
 	/* What came since the last look may come again before the next. */
-	struct limits_use use = { .now_ns = now, .memory = memory + grown + set_by(c), .overhead = c->overhead,
-				  .samples = c->samples };
+	struct limits_use use = {
+		.now_ns = now, .memory = memory + grown + set_by(c), .overhead = c->overhead, .samples = c->samples
+	};
 	c->looked_events = c->heaps.events;
 	c->looked_memory = memory;
 	if (c->on)
@@ -225,7 +240,9 @@ static void keep_tables_apart(void)
 /* What it would take of another limit. */
 static uint64_t least_taken(const struct continuous *c, uint64_t taken, uint64_t limit)
 {
-	struct probe_config was = { .ring_sz = (uint32_t)c->record.ring_sz, .interval = c->record.interval, .memory = c->limits.memory_max };
+	struct probe_config was = { .ring_sz = (uint32_t)c->record.ring_sz,
+				    .interval = c->record.interval,
+				    .memory = c->limits.memory_max };
 	struct probe_config would = was;
 	would.memory = limit;
 	would.ring_sz = probe_ring_share(limit, (uint32_t)c->o->record.ring_sz);
@@ -241,9 +258,11 @@ static int check_room(struct continuous *c, uint64_t taken, uint64_t more, struc
 		wanted += 1ull << 20;
 	if (wanted == c->limits.memory_max)
 		return 0;
-	return err_set(err, ENOMEM, "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
-		       "give it %llu MiB, or --ring less", (unsigned long long)c->limits.memory_max >> 20,
-		       (unsigned long long)taken >> 20, ((unsigned long long)wanted >> 20) + 1);
+	return err_set(err, ENOMEM,
+		       "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
+		       "give it %llu MiB, or --ring less",
+		       (unsigned long long)c->limits.memory_max >> 20, (unsigned long long)taken >> 20,
+		       ((unsigned long long)wanted >> 20) + 1);
 }
 
 /* When it began, that a later process of its number is not taken for it; 0: it is not there. */
@@ -330,7 +349,8 @@ static int refuse_successor(const struct continuous *c, size_t i, struct err *er
 /* Each event of its own would make another one. */
 static int refuse_own(uint32_t tgid, struct err *err)
 {
-	return tracker_is_own(tgid) ? err_set(err, EINVAL, "process %u is part of the daemon, which does not trace itself", tgid) : 0;
+	return tracker_is_own(tgid) ? err_set(err, EINVAL, "process %u is part of the daemon, which does not trace itself", tgid)
+				    : 0;
 }
 
 /* Those that are gone are no error, unless there is nothing else to wait for. */
@@ -501,8 +521,7 @@ static void compact(struct continuous *c, uint64_t now)
 	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
 	/* Where memory is short, whatever can be forgotten is. */
 	bool due = c->dead >= DEAD_MAX || c->idle >= IDLE_MAX || (c->limits.reason && (c->dead || c->idle));
-	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) ||
-	    naming_is_busy(c->naming))
+	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) || naming_is_busy(c->naming))
 		return;
 	if (!c->live.stacks.forgets) {
 		compact_prepare(&c->live);
@@ -652,18 +671,33 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	if (l->tracker)
 		r = tracker_counts(l->tracker);
 	*out = (struct continuous_status){
-		.on = c->on, .rescans = c->on && tracker_fd(l->tracker) < 0,
-		.interval = l->rate.interval, .interval_wanted = c->limits.interval_wanted, .reason = reason_of(c),
-		.processes = target_count(l->h.targets), .files = attach_files(l->attach),
-		.examined = attach_facts(l->attach)->examined, .closed_files = target_closed_files(l->h.targets), .links = s.links, .sites = s.sites, .cpu_s = cpu_seconds(),
-		.memory = footprint_now(&c->memory), .memory_kernel = c->memory.kernel, .memory_set_by = set_by(c),
+		.on = c->on,
+		.rescans = c->on && tracker_fd(l->tracker) < 0,
+		.interval = l->rate.interval,
+		.interval_wanted = c->limits.interval_wanted,
+		.reason = reason_of(c),
+		.processes = target_count(l->h.targets),
+		.files = attach_files(l->attach),
+		.examined = attach_facts(l->attach)->examined,
+		.closed_files = target_closed_files(l->h.targets),
+		.links = s.links,
+		.sites = s.sites,
+		.cpu_s = cpu_seconds(),
+		.memory = footprint_now(&c->memory),
+		.memory_kernel = c->memory.kernel,
+		.memory_set_by = set_by(c),
 		.memory_max = c->limits.memory_max,
-		.overhead = c->overhead, .refused_stacks = l->stacks.refused, .thinned = c->heaps.thinned,
-		.workers_failed = naming_failures(c->naming), .unseen = r.unseen, .refused_processes = r.refused,
+		.overhead = c->overhead,
+		.refused_stacks = l->stacks.refused,
+		.thinned = c->heaps.thinned,
+		.workers_failed = naming_failures(c->naming),
+		.unseen = r.unseen,
+		.refused_processes = r.refused,
 		.waiting = profiles_waiting(c->profiles),
 		.recording_s = (double)(c->on_ns + (c->on ? now_ns() - c->on_since_ns : 0)) / 1e9,
 		.age_s = (double)(now_ns() - c->begun_ns) / 1e9,
-		.given_up = n.given_up, .to_examine = n.waiting,
+		.given_up = n.given_up,
+		.to_examine = n.waiting,
 	};
 	memcpy(out->ended, c->ended, sizeof(out->ended));
 }

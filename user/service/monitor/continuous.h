@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitor/continuous: a recording without an end: switched on and off, over processes
  * that come and go, in bounded memory. In: the kernel's records. Out: what each process holds, as numbers,
@@ -21,10 +22,10 @@ struct continuous_process {
 	uint32_t tgid;
 	struct proc_id proc;
 	const char *comm, *exe;
-	uint64_t start_ns; /* CLOCK_MONOTONIC */
-	double live, rate; /* bytes, bytes a second; estimates */
-	double live_error; /* its standard error */
-	double live_below; /* nothing of it was sampled: it is below that with 95 % confidence; 0 = something was */
+	uint64_t start_ns;     /* CLOCK_MONOTONIC */
+	double live, rate;     /* bytes, bytes a second; estimates */
+	double live_error;     /* its standard error */
+	double live_below;     /* nothing of it was sampled: it is below that with 95 % confidence; 0 = something was */
 	uint64_t events, lost; /* lost: by the probes' programs, which know whose it is */
 	char lost_by[160];     /* by which stages */
 	const double *history;
@@ -40,18 +41,18 @@ struct continuous_status {
 	uint64_t interval, interval_wanted;
 	const char *reason; /* why these differ, or stacks are refused; NULL */
 	size_t processes;
-	uint64_t ended[ENDING_CNT]; /* so far; an exec ends a program, not the process */
-	size_t files;       /* with probes */
-	uint64_t examined;  /* files so far that were searched for allocators */
-	uint64_t given_up, to_examine; /* files: of these, see session/examination.h; that wait for it */
-	size_t closed_files; /* mapped, but not to be opened */
+	uint64_t ended[ENDING_CNT];    /* so far; an exec ends a program, not the process */
+	size_t files;                  /* with probes */
+	uint64_t examined;             /* files so far that were searched for allocators */
+	uint64_t given_up, to_examine; /* files: of these, see examine/examination.h; that wait for it */
+	size_t closed_files;           /* mapped, but not to be opened */
 	uint32_t links, sites;
-	double cpu_s;       /* our own and our workers', since the start */
-	uint64_t memory, memory_max; /* of all processes and in the kernel */
+	double cpu_s;                          /* our own and our workers', since the start */
+	uint64_t memory, memory_max;           /* of all processes and in the kernel */
 	uint64_t memory_kernel, memory_set_by; /* the part in the kernel; set by for profiles */
-	double overhead;    /* percent of all processors: probes and ourselves */
+	double overhead;                       /* percent of all processors: probes and ourselves */
 	uint64_t refused_stacks, refused_processes, thinned, workers_failed, unseen;
-	size_t waiting;     /* profiles whose names are looked for */
+	size_t waiting;            /* profiles whose names are looked for */
 	double recording_s, age_s; /* switched on so long, of so long; since the options were read */
 };
 
@@ -73,7 +74,7 @@ struct continuous_ops {
 /* Opens everything and stays off. Borrows the options. */
 struct continuous *continuous_new(const struct continuous_options *o, const struct continuous_ops *ops, struct err *err);
 void continuous_free(struct continuous *c);
-/* Could a process without rights go on with it, if another one lends it some (base/rights)? */
+/* Could a process without rights go on with it, if another one lends it some (access/rights)? */
 bool continuous_can_split(const struct continuous *c);
 /* From here on an empty model, over the processes that are there now. */
 int continuous_on(struct continuous *c, struct err *err);

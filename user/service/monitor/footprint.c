@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor/footprint: see footprint.h. */
 #include "monitor/footprint.h"
 

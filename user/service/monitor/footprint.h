@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitor/footprint: what all that belongs to a recording takes of the machine's memory, each page of it once: what its
  * processes have for themselves, and the maps of its BPF programs. In: /proc. Out: bytes.

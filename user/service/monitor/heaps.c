@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor/heaps: see heaps.h. */
 #include "monitor/heaps.h"
 
@@ -179,8 +180,7 @@ static struct snapshot *merge(const struct heaps *h)
 		return NULL;
 	for (size_t i = 0; i < h->at_cnt; i++) {
 		struct snapshot *one = heap_snapshot(h->at[i]->heap);
-		struct snapshot_row *rows =
-			one ? reallocarray(all->rows, all->n + one->n + 1, sizeof(*rows)) : NULL;
+		struct snapshot_row *rows = one ? reallocarray(all->rows, all->n + one->n + 1, sizeof(*rows)) : NULL;
 		if (!rows) {
 			snapshot_free(one);
 			snapshot_free(all);
@@ -330,8 +330,7 @@ static void cut(struct snapshot *s, size_t rows_max)
 	qsort(s->rows, s->n, sizeof(*s->rows), by_stack);
 }
 
-struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since,
-				size_t rows_max)
+struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since, size_t rows_max)
 {
 	struct snapshot *s = plain_snapshot(h, proc);
 	if (s && since && subtract(s, since)) {

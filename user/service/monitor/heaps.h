@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitor/heaps: one heap for each process of a recording that goes on and on, so that what a process
  * leaves behind can be thrown away with it. In: events. Out: snapshots of one process or of all,
@@ -20,11 +21,11 @@ struct heap_of {
 	struct proc_id proc;
 	struct heap *heap;
 	uint64_t events;
-	uint64_t begun_ns;  /* first event */
-	double rate;        /* bytes allocated a second, over the last interval of the history */
-	double rate_base;   /* allocated then */
+	uint64_t begun_ns;           /* first event */
+	double rate;                 /* bytes allocated a second, over the last interval of the history */
+	double rate_base;            /* allocated then */
 	double history[HISTORY_CNT]; /* live bytes, oldest first */
-	uint64_t resident;  /* bytes of the process in memory, as of the newest point of the history; 0 = not known */
+	uint64_t resident;           /* bytes of the process in memory, as of the newest point of the history; 0 = not known */
 	size_t history_cnt;
 };
 
@@ -66,7 +67,6 @@ const struct account *heap_mark_account(const struct heap_mark *m);
  * proc 0: all processes together. With a mark, allocations count from there, and what lives is as it is.
  * rows_max: the largest rows are kept, and the others put into one of each process, without a stack; 0 = no limit.
  */
-struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since,
-				size_t rows_max);
+struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since, size_t rows_max);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor/limits: see limits.h. */
 #include "monitor/limits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitor/limits: what a recording that goes on and on does when it uses more than it may: take fewer
  * samples, then let samples stand for others, then take no new stacks. In: what is used. Out: the next
@@ -12,19 +13,19 @@
 #define LIMITS_PERCENT 80 /* of the memory: here the first step is taken */
 
 struct limits {
-	uint64_t memory_max;   /* bytes */
-	uint64_t memory_least; /* taken before anything is seen: no step makes it less */
-	double overhead_max;   /* percent of all processors; 0 = no limit */
+	uint64_t memory_max;      /* bytes */
+	uint64_t memory_least;    /* taken before anything is seen: no step makes it less */
+	double overhead_max;      /* percent of all processors; 0 = no limit */
 	uint64_t interval_wanted; /* bytes between samples as asked for */
 
 	/* The state of things; begin with interval = interval_wanted. */
 	uint64_t interval;
-	bool refusing;         /* takes no new stacks */
-	uint64_t stepped_ns;   /* when the last step was taken, 0 = never */
-	const char *reason;    /* why the interval is not the wanted one, or stacks are refused; NULL */
+	bool refusing;               /* takes no new stacks */
+	uint64_t stepped_ns;         /* when the last step was taken, 0 = never */
+	const char *reason;          /* why the interval is not the wanted one, or stacks are refused; NULL */
 	uint64_t thinned, coarsened; /* steps taken */
-	uint64_t memory;       /* at the last of them that lowers it */
-	unsigned int useless;  /* how many of them in a row lowered nothing */
+	uint64_t memory;             /* at the last of them that lowers it */
+	unsigned int useless;        /* how many of them in a row lowered nothing */
 };
 
 struct limits_use {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor/profiles: see profiles.h. */
 #include "monitor/profiles.h"
 
@@ -23,8 +24,8 @@ struct waiting {
 	struct profile_request r;
 	const struct sink_ops *sink;
 	struct snapshot *snapshot;
-	struct buf events;  /* struct event: what lives, for formats that are made of events */
-	uint32_t stacks_cnt; /* stacks that there were when it was asked */
+	struct buf events;      /* struct event: what lives, for formats that are made of events */
+	uint32_t stacks_cnt;    /* stacks that there were when it was asked */
 	struct account account; /* of the one process */
 	uint64_t begun_ns, asked_ns;
 };

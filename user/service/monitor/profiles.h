@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitor/profiles: profiles of a recording that goes on. In: what was asked for. Out: bytes of a
  * format, at once where all names are known, else as soon as they are. What was asked is answered as of
@@ -15,15 +16,15 @@
 #include "recorder/live.h"
 
 struct profile_request {
-	const char *format; /* a sink's name */
-	const char *value;  /* its first value; NULL = the format's own */
-	struct proc_id proc; /* 0 = all */
+	const char *format;            /* a sink's name */
+	const char *value;             /* its first value; NULL = the format's own */
+	struct proc_id proc;           /* 0 = all */
 	const struct heap_mark *since; /* borrowed until the request returns; NULL = from the beginning */
-	size_t rows_max;    /* as for heaps_snapshot */
-	const char *cause;  /* why this is the last one, as words for its comment; NULL = it is not */
-	bool moment;        /* as in struct sink_options */
-	bool patient;       /* one of many that nobody waits for: never made within profiles_ask */
-	const void *caller; /* on whose behalf, for profiles_forget; NULL = nobody who could go */
+	size_t rows_max;               /* as for heaps_snapshot */
+	const char *cause;             /* why this is the last one, as words for its comment; NULL = it is not */
+	bool moment;                   /* as in struct sink_options */
+	bool patient;                  /* one of many that nobody waits for: never made within profiles_ask */
+	const void *caller;            /* on whose behalf, for profiles_forget; NULL = nobody who could go */
 	/* Exactly once; takes what is in out when rc is 0. Within profiles_ask when all is known, if not patient. */
 	void (*done)(void *ctx, int rc, struct buf *out, const struct err *err);
 	void *ctx;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor/traces: see traces.h. */
 #include "monitor/traces.h"
 
@@ -185,7 +186,7 @@ uint64_t traces_size(const struct traces *t, uint64_t *bytes)
 	return t->events;
 }
 
-static bool is_leaving(void *ctx, const struct stack *s)
+static bool is_detaching(void *ctx, const struct stack *s)
 {
 	const struct compact *kept = ctx;
 	return !compact_keeps(kept, s) && trace_has_stack(kept->live->h.writer, s->id);
@@ -204,7 +205,7 @@ bool traces_settle(struct traces *t, const struct compact *kept)
 	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, t->live->stacks.count, &err))
 		return false;
 	t->settle_at = 0;
-	finish_names(l->h.catalog, l->h.writer, is_leaving, (void *)(uintptr_t)kept);
+	finish_names(l->h.catalog, l->h.writer, is_detaching, (void *)(uintptr_t)kept);
 	return true;
 }
 

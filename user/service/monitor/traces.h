@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitor/traces: a recording that goes on, as .alys files one after another. In: descriptors of new files,
  * and events. Out: files of which each can be read alone: what its events name is in it, blocks that lived when it

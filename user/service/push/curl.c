@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push/curl: see curl.h. */
 #include "push/curl.h"
 

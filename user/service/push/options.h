@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push/options: where profiles go, and how often. */
 #ifndef ALYS_PUSH_OPTIONS_H
 #define ALYS_PUSH_OPTIONS_H
@@ -6,8 +7,8 @@
 
 struct push_options {
 	const char *url;
-	double every;      /* seconds between profiles; 0 = 15 */
-	size_t queue_max;  /* bytes of waiting profiles; 0 = 32 MiB */
+	double every;       /* seconds between profiles; 0 = 15 */
+	size_t queue_max;   /* bytes of waiting profiles; 0 = 32 MiB */
 	const char *tenant; /* X-Scope-OrgID; NULL = none */
 };
 

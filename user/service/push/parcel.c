@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push/parcel: see parcel.h. */
 #include "push/parcel.h"
 
@@ -84,7 +85,9 @@ struct parcel *parcel_new(enum push_kind kind, const struct parcel_who *who, con
 		return NULL;
 	snprintf(pid, sizeof(pid), "%u", who->pid);
 	const struct label labels[] = {
-		{ "__name__", "memory" }, { "service_name", *who->comm ? who->comm : "unknown" }, { "pid", pid },
+		{ "__name__", "memory" },
+		{ "service_name", *who->comm ? who->comm : "unknown" },
+		{ "pid", pid },
 		/* Or Pyroscope takes these differences for sums, and subtracts them from each other. */
 		{ "__delta__", "false" },
 	};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push/parcel: one profile as a server takes it, Not for other modules. */
 #ifndef ALYS_PUSH_PARCEL_H
 #define ALYS_PUSH_PARCEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push: asks the source for profiles, one round every few seconds, and hands them to the sender. See push.h. */
 #include "push/push.h"
 
@@ -41,7 +42,7 @@ struct push {
 	uint64_t round;
 
 	pthread_mutex_t lock; /* of the rest */
-	unsigned int refs; /* the owner, and profiles that will come later */
+	unsigned int refs;    /* the owner, and profiles that will come later */
 	bool closed;
 };
 
@@ -99,8 +100,9 @@ static void refs_add(struct push *p, int n)
 static void ask(struct push *p, const struct parcel_who *who, struct http_mark *since)
 {
 	struct order *o = calloc(1, sizeof(*o));
-	struct http_profile_request r = { .what = HTTP_PROFILE_ALLOCS, .pid = who->pid, .since = since,
-					  .samples_max = SAMPLES_MAX };
+	struct http_profile_request r = {
+		.what = HTTP_PROFILE_ALLOCS, .pid = who->pid, .since = since, .samples_max = SAMPLES_MAX
+	};
 	struct buf out = { 0 };
 	struct err err = { 0 };
 	if (!o) {
@@ -244,11 +246,12 @@ void push_metrics(void *push, struct buf *out)
 	sender_counts(p->sender, &n, &waiting, &bytes);
 	put_metric(out, "alys_push_sent_total", "counter", "Profiles that the server took.", n.sent);
 	put_metric(out, "alys_push_retries_total", "counter", "Attempts that the server did not answer, or put off.", n.retries);
-	buf_addf(out, "# HELP alys_push_dropped_total Profiles that never reached the server.\n"
-		      "# TYPE alys_push_dropped_total counter\n"
-		      "alys_push_dropped_total{reason=\"queue-full\"} %" PRIu64 "\n"
-		      "alys_push_dropped_total{reason=\"refused\"} %" PRIu64 "\n"
-		      "alys_push_dropped_total{reason=\"not-made\"} %" PRIu64 "\n",
+	buf_addf(out,
+		 "# HELP alys_push_dropped_total Profiles that never reached the server.\n"
+		 "# TYPE alys_push_dropped_total counter\n"
+		 "alys_push_dropped_total{reason=\"queue-full\"} %" PRIu64 "\n"
+		 "alys_push_dropped_total{reason=\"refused\"} %" PRIu64 "\n"
+		 "alys_push_dropped_total{reason=\"not-made\"} %" PRIu64 "\n",
 		 n.overflowed, n.refused, n.failed);
 	put_metric(out, "alys_push_waiting", "gauge", "Profiles that wait for the server.", waiting);
 	put_metric(out, "alys_push_waiting_bytes", "gauge", "Memory of those.", bytes);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * push: sends profiles to a Pyroscope or Parca server as time passes. In: a URL and a source
  * (http/source.h), which it asks every few seconds for each process: for Pyroscope what was allocated

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push/sender: see sender.h. Sends the oldest first, and the same one again until the server has it or refuses it. */
 #include "push/sender.h"
 
@@ -238,8 +239,9 @@ static void tell(struct sender *s, enum outcome how, long status)
 			 s->kind == PUSH_PARCA ? "Parca (gRPC)" : "Pyroscope");
 	else
 		snprintf(what, sizeof(what), "the server says %ld %s", status, s->answer);
-	complain(s, what, how == AGAIN ? "profiles wait until it takes them" :
-		 "this profile is dropped, and so will be others that it refuses");
+	complain(s, what,
+		 how == AGAIN ? "profiles wait until it takes them"
+			      : "this profile is dropped, and so will be others that it refuses");
 }
 
 static enum outcome post(struct sender *s, const struct parcel *p, uint64_t *pause_ms)
@@ -355,8 +357,8 @@ static int set_url(struct sender *s, const char *url, struct err *err)
 	while (len && url[len - 1] == '/')
 		len--;
 	buf_add(&whole, url, len);
-	buf_adds(&whole, s->kind == PUSH_PARCA ? "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw" :
-		 "/push.v1.PusherService/Push");
+	buf_adds(&whole, s->kind == PUSH_PARCA ? "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
+					       : "/push.v1.PusherService/Push");
 	CURLU *parts = s->lib->url();
 	bool ok = parts && !whole.failed && (!strncmp(url, "http://", 7) || !strncmp(url, "https://", 8)) &&
 		  !strpbrk(url, "?#") && !s->lib->url_set(parts, CURLUPART_URL, url, 0);

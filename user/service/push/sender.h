@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* push/sender: the thread that talks to the server, and the queue of what waits for it. Not for other modules. */
 #ifndef ALYS_PUSH_SENDER_H
 #define ALYS_PUSH_SENDER_H

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe/detaching: see detaching.h. */
+#include "probe/detaching.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/vec.h"
+
+#define THREADS_MAX 32
+/* Descriptors are held until then. */
+#define WAITING_MAX 1024
+
+struct departure {
+	struct attachment what;
+	uint64_t no; /* descriptors are used again: this tells them apart */
+	bool begun;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t less;
+	struct departure *list; /* until they are gone */
+	size_t list_cnt, list_cap;
+	size_t waiting; /* not begun */
+	size_t threads;
+	uint64_t last_no;
+} detaching = { .lock = PTHREAD_MUTEX_INITIALIZER, .less = PTHREAD_COND_INITIALIZER };
+
+static void let_go(const struct attachment *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	bpf_link__destroy(a->perf);
+}
+
+static void take_out(uint64_t no)
+{
+	size_t i = 0;
+	while (detaching.list[i].no != no)
+		i++;
+	size_t behind = --detaching.list_cnt - i;
+	memmove(detaching.list + i, detaching.list + i + 1, behind * sizeof(*detaching.list));
+}
+
+/* The lock is held, but not while the kernel works. Some are waiting. */
+static void let_go_next(void)
+{
+	struct departure *d = detaching.list;
+	while (d->begun)
+		d++;
+	struct departure mine = *d;
+	d->begun = true;
+	detaching.waiting--;
+	pthread_mutex_unlock(&detaching.lock);
+	let_go(&mine.what);
+	pthread_mutex_lock(&detaching.lock);
+	take_out(mine.no);
+	pthread_cond_broadcast(&detaching.less);
+}
+
+static void *let_go_some(void *ctx)
+{
+	(void)ctx;
+	pthread_mutex_lock(&detaching.lock);
+	while (detaching.waiting)
+		let_go_next();
+	detaching.threads--;
+	pthread_cond_broadcast(&detaching.less);
+	pthread_mutex_unlock(&detaching.lock);
+	return NULL;
+}
+
+/* Signals are for the thread that knows what to do about them. */
+static bool add_thread(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all;
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &all);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	bool made = !pthread_create(&thread, &attr, let_go_some, NULL);
+	detaching.threads += made;
+	pthread_attr_destroy(&attr);
+	return made;
+}
+
+/* A thread that is ended in the middle leaves probes in the kernel that nobody owns any more. */
+static bool will_be_awaited(void)
+{
+	static bool registered;
+	registered = registered || !atexit(detaching_await);
+	return registered;
+}
+
+void detaching_put(const struct attachment *list, size_t n)
+{
+	pthread_mutex_lock(&detaching.lock);
+	for (size_t i = 0; i < n; i++) {
+		struct departure *d = VEC_PUSH(&detaching, list);
+		if (d)
+			*d = (struct departure){ .what = list[i], .no = ++detaching.last_no };
+		else
+			let_go(&list[i]);
+		detaching.waiting += d != NULL;
+	}
+	while (will_be_awaited() && detaching.threads < THREADS_MAX && detaching.threads < detaching.list_cnt && add_thread())
+		;
+	while (detaching.threads && detaching.waiting > WAITING_MAX)
+		pthread_cond_wait(&detaching.less, &detaching.lock);
+	while (!detaching.threads && detaching.waiting)
+		let_go_next();
+	pthread_mutex_unlock(&detaching.lock);
+}
+
+void detaching_await(void)
+{
+	pthread_mutex_lock(&detaching.lock);
+	while (detaching.list_cnt || detaching.threads)
+		pthread_cond_wait(&detaching.less, &detaching.lock);
+	pthread_mutex_unlock(&detaching.lock);
+}
+
+/* The lock is held. */
+static bool holds(struct probe_file file, uint32_t tgid)
+{
+	for (size_t i = 0; i < detaching.list_cnt; i++) {
+		const struct attachment *a = &detaching.list[i].what;
+		if (probe_file_same(a->file, file) && (!tgid || !a->tgid || a->tgid == tgid))
+			return true;
+	}
+	return false;
+}
+
+bool detaching_holds(struct probe_file file, uint32_t tgid)
+{
+	pthread_mutex_lock(&detaching.lock);
+	bool held = holds(file, tgid);
+	pthread_mutex_unlock(&detaching.lock);
+	return held;
+}
+
+void detaching_await_of(struct probe_file file, uint32_t tgid)
+{
+	pthread_mutex_lock(&detaching.lock);
+	while (holds(file, tgid))
+		pthread_cond_wait(&detaching.less, &detaching.lock);
+	pthread_mutex_unlock(&detaching.lock);
+}

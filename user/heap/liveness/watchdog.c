@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* liveness/watchdog: see watchdog.h. */
+#include "liveness/watchdog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "liveness/stops.h"
+
+#define SILENCE_MS 2000
+/* The kernel takes our probes away a moment after we are gone: until then they may stop a target again. */
+#define FAREWELL_ROUNDS 100
+#define FAREWELL_PAUSE_US 20000
+/* An orderly end: stops were forbidden before, only one that was on its way may still come. */
+#define FAREWELL_SHORT 5
+#define WORD_END UINT32_MAX
+#define MAX_KEPT 1024
+
+struct kept {
+	int states; /* what tells who was stopped by us */
+	int pidfds[MAX_KEPT];
+	uint32_t tgids[MAX_KEPT], over[MAX_KEPT];
+	size_t cnt;
+};
+
+/* What the pipe carries: less than PIPE_BUF, so whole or not at all. */
+struct word {
+	uint32_t tgid; /* 0: only a beat; WORD_END */
+	uint32_t over; /* see stops_end */
+};
+
+static void continue_all(struct kept *k)
+{
+	for (size_t i = 0; i < k->cnt; i++)
+		stops_end(k->states, k->tgids[i], k->pidfds[i], &k->over[i]);
+}
+
+static void drop_ended(struct kept *k)
+{
+	size_t left = 0;
+	for (size_t i = 0; i < k->cnt; i++) {
+		struct pollfd p = { .fd = k->pidfds[i], .events = POLLIN };
+		if (poll(&p, 1, 0) > 0) {
+			close(k->pidfds[i]);
+			continue;
+		}
+		k->pidfds[left] = k->pidfds[i];
+		k->tgids[left] = k->tgids[i];
+		k->over[left++] = k->over[i];
+	}
+	k->cnt = left;
+}
+
+/* Its number may have been another's, so those that ended go first. */
+static void take_in(struct kept *k, const struct word *w)
+{
+	drop_ended(k);
+	for (size_t i = 0; i < k->cnt; i++) {
+		if (k->tgids[i] != w->tgid)
+			continue;
+		k->over[i] = w->over;
+		return;
+	}
+	int fd = k->cnt < MAX_KEPT ? (int)syscall(SYS_pidfd_open, w->tgid, 0) : -1;
+	if (fd < 0)
+		return;
+	k->tgids[k->cnt] = w->tgid;
+	k->over[k->cnt] = w->over;
+	k->pidfds[k->cnt++] = fd;
+}
+
+static void keep(int in, int states)
+{
+	static struct kept kept;
+	struct pollfd p = { .fd = in, .events = POLLIN };
+	int rounds = FAREWELL_ROUNDS;
+	struct word word;
+	kept.states = states;
+	for (;;) {
+		int ready = poll(&p, 1, SILENCE_MS);
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready == 0) {
+			continue_all(&kept);
+			continue;
+		}
+		ssize_t n = read(in, &word, sizeof(word));
+		if (n != (ssize_t)sizeof(word))
+			break;
+		if (word.tgid == WORD_END)
+			rounds = FAREWELL_SHORT;
+		else if (word.tgid)
+			take_in(&kept, &word);
+	}
+	for (int i = 0; i < rounds; i++) {
+		continue_all(&kept);
+		usleep(FAREWELL_PAUSE_US);
+	}
+}
+
+/* Nothing of ours but the pipe and one map: another descriptor kept here would keep the probes alive. */
+static void watchdog_main(int in, int states) __attribute__((noreturn));
+static void watchdog_main(int in, int states)
+{
+	dup2(in, 0);
+	dup2(states, 1);
+	close_range(2, ~0u, 0);
+	setsid();
+	prctl(PR_SET_NAME, "alys-keeper");
+	for (int s = 1; s < 32; s++)
+		signal(s, SIG_IGN);
+	keep(0, 1);
+	_exit(0);
+}
+
+int watchdog_start(struct watchdog *k, int states, struct err *err)
+{
+	int ends[2];
+	*k = (struct watchdog)WATCHDOG_NONE;
+	if (pipe2(ends, O_CLOEXEC))
+		return err_set(err, errno, "pipe: %s", strerror(errno));
+	k->pid = fork();
+	if (k->pid == 0) {
+		close(ends[1]);
+		watchdog_main(ends[0], states);
+	}
+	close(ends[0]);
+	k->fd = ends[1];
+	/* Who reads marks must not wait for it: a word that finds the pipe full is one that it can do without. */
+	if (k->pid > 0 && !fcntl(k->fd, F_SETFL, O_NONBLOCK))
+		return 0;
+	close(k->fd);
+	k->fd = -1;
+	return err_set(err, errno, "cannot start the process that lets stopped targets go on: %s", strerror(errno));
+}
+
+static void say(struct watchdog *k, uint32_t tgid, uint32_t over)
+{
+	const struct word word = { tgid, over };
+	if (k->fd >= 0 && write(k->fd, &word, sizeof(word)) < 0)
+		return; /* it is gone: nobody else would miss it */
+}
+
+void watchdog_add(struct watchdog *k, uint32_t tgid, uint32_t over)
+{
+	say(k, tgid, over);
+}
+
+void watchdog_beat(struct watchdog *k)
+{
+	say(k, 0, 0);
+}
+
+void watchdog_stop(struct watchdog *k)
+{
+	if (k->fd < 0)
+		return;
+	say(k, WORD_END, 0);
+	close(k->fd);
+	k->fd = -1;
+	waitpid(k->pid, NULL, 0);
+}

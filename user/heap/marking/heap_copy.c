@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* marking/heap_copy: see heap_copy.h. */
+#include "marking/heap_copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sorted.h"
+
+#define FIRST 16
+
+struct heap_copy {
+	struct memory_source source;
+	struct rights_range *ranges; /* by address, not overlapping */
+	size_t *at;                  /* where in bytes they begin */
+	size_t ranges_cnt, bytes_cnt;
+	uint8_t *bytes;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct rights_range *x = a, *y = b;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int64_t read_copy(void *ctx, uint64_t addr, void *out, size_t n)
+{
+	const struct heap_copy *i = ctx;
+	size_t low = SORTED_UNTIL(i->ranges_cnt, k, i->ranges[k].addr <= addr);
+	const struct rights_range *r = low ? &i->ranges[low - 1] : NULL;
+	if (!r || addr - r->addr >= r->n)
+		return -EFAULT;
+	uint64_t from = addr - r->addr;
+	n = n < r->n - from ? n : r->n - from;
+	memcpy(out, i->bytes + i->at[low - 1] + from, n);
+	return (int64_t)n;
+}
+
+/* Of a large one without pointers, what it is. */
+static uint64_t wanted(const struct heap_block *b)
+{
+	return b->objects > 1 || b->kind != HEAP_ATOMIC ? b->bytes : FIRST;
+}
+
+/* False: more than max. */
+static bool plan(struct heap_copy *i, const struct boehm_heap *h, const struct rights_range *variables, size_t cnt, size_t max)
+{
+	for (size_t v = 0; v < cnt; v++)
+		i->ranges[i->ranges_cnt++] = variables[v];
+	for (size_t b = 0; b < h->blocks_cnt; b++)
+		i->ranges[i->ranges_cnt++] = (struct rights_range){ h->blocks[b].addr, wanted(&h->blocks[b]) };
+	for (size_t r = 0; r < i->ranges_cnt; r++) {
+		if (i->ranges[r].n > max - i->bytes_cnt)
+			return false;
+		i->bytes_cnt += i->ranges[r].n;
+	}
+	if (i->ranges_cnt)
+		qsort(i->ranges, i->ranges_cnt, sizeof(*i->ranges), by_address);
+	for (size_t r = 0, at = 0; r < i->ranges_cnt; at += i->ranges[r++].n)
+		i->at[r] = at;
+	return true;
+}
+
+int heap_copy_new(struct memory *m, const struct boehm_heap *h, const struct rights_range *variables, size_t cnt, size_t max,
+		  struct heap_copy **out)
+{
+	struct heap_copy *i = calloc(1, sizeof(*i));
+	size_t most = h->blocks_cnt + cnt + 1;
+	*out = NULL;
+	if (i) {
+		i->source = (struct memory_source){ read_copy, i };
+		i->ranges = calloc(most, sizeof(*i->ranges));
+		i->at = calloc(most, sizeof(*i->at));
+	}
+	int rc = i && i->ranges && i->at ? 0 : -ENOMEM;
+	bool fits = !rc && plan(i, h, variables, cnt, max);
+	if (fits) {
+		i->bytes = malloc(i->bytes_cnt + 1);
+		rc = i->bytes ? memory_read_ranges(m, i->ranges, i->ranges_cnt, i->bytes, NULL) : -ENOMEM;
+	}
+	if (fits && !rc)
+		*out = i;
+	else
+		heap_copy_free(i);
+	return rc;
+}
+
+void heap_copy_free(struct heap_copy *i)
+{
+	if (!i)
+		return;
+	free(i->ranges);
+	free(i->at);
+	free(i->bytes);
+	free(i);
+}
+
+const struct memory_source *heap_copy_source(const struct heap_copy *i)
+{
+	return &i->source;
+}
+
+size_t heap_copy_bytes(const struct heap_copy *i)
+{
+	return i->bytes_cnt;
+}
