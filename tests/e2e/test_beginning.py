@@ -16,6 +16,7 @@ from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, assert_law, events_of
 
 SHORT, ROUNDS, SIZE = PROGS / "c_short", 20000, 77
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+TCMALLOC = "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"
 
 
 def root_of_its_own(folder):
@@ -27,7 +28,31 @@ def root_of_its_own(folder):
     return folder
 
 
+SLOW = """
+#include <time.h>
+static int one(void) { return 1; }
+static void *chosen(void)
+{
+	struct timespec pause = { .tv_nsec = PAUSE * 1000000 };
+	long rc;
+	__asm__ volatile("syscall" : "=a"(rc) : "0"(35L), "D"(&pause), "S"(0L) : "rcx", "r11", "memory");
+	return one;
+}
+int slow_one(void) __attribute__((ifunc("chosen")));
+int slow_use(void) { return slow_one(); }
+"""
+
+
+def slow_to_load(folder, ms):
+    """The dynamic linker takes its time over this library: the kernel has told of all files long before they are ready."""
+    source, library = folder / "slow.c", folder / "slow.so"
+    source.write_text(SLOW)
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", f"-DPAUSE={ms}", "-Wl,-z,now", source, "-o", library], check=True)
+    return library
+
+
 WAYS = {
+    **{f"slow-{ms}": lambda tmp, ms=ms: ["env", f"LD_PRELOAD={TCMALLOC} {slow_to_load(tmp, ms)}", SHORT] for ms in (30, 100, 300)},
     "preloaded": lambda tmp: ["env", f"LD_PRELOAD={JEMALLOC}", SHORT],
     "chroot": lambda tmp: ["chroot", root_of_its_own(tmp / "root"), SHORT],
     "shell": lambda tmp: ["--follow", "sh", "-c", f"true; LD_PRELOAD={JEMALLOC} {SHORT}; true"],

@@ -446,6 +446,19 @@ void attach_child(struct attach *a, const struct proc *p)
 		share(a, p, sitecache_find(&a->sites, map->module));
 }
 
+/* The kernel told of its mappings while its dynamic linker was still at work: nobody waited for the answers then. */
+void attach_settle(struct attach *a, const struct proc *p)
+{
+	const struct mapping *map;
+	for (size_t i = 0; p && (map = target_mapping(a->h->targets, p->id, i)); i++) {
+		const struct file_sites *f = sitecache_find(&a->sites, map->module);
+		const struct module *m = f && f->pending ? catalog_module(a->h->catalog, map->module) : NULL;
+		int fd = m ? target_module_fd(a->h->targets, m->id) : -1;
+		if (fd >= 0)
+			a->ops.wanted(a->ops.ctx, m, fd);
+	}
+}
+
 void attach_forget(struct attach *a, uint32_t tgid)
 {
 	const struct module *m;

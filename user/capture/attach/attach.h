@@ -58,6 +58,8 @@ void attach_module(struct attach *a, const struct proc *p, const struct module *
 void attach_found(struct attach *a, struct findings *f);
 /* A child has what its parent had mapped. */
 void attach_child(struct attach *a, const struct proc *p);
+/* Of a process that is held: what was asked for of its files before that must be known now, too. */
+void attach_settle(struct attach *a, const struct proc *p);
 /* The process is gone: its links too. */
 void attach_forget(struct attach *a, uint32_t tgid);
 /* All links are gone: files that are mapped are to be attached again. */

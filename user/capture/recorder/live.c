@@ -273,6 +273,8 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 	struct live *l = ctx;
 	l->h.held = who->held;
 	on_told(l, who, note, other);
+	if (who->held)
+		attach_settle(l->attach, catalog_proc(l->h.catalog, target_find(l->h.targets, who->tgid)));
 	l->h.held = false;
 	if (who->held && who->held <= HOLDERS)
 		holder_release(&l->holders[who->held - 1], who->tid, who->time_ns);
