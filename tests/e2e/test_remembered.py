@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A remembered stack is the stack that a whole walk finds, in every program there is: --check-stacks walks both ways and counts."""
 
+import contextlib
+import os
 import shutil
+import signal
+import subprocess
 
 import pytest
 
-from conftest import PROGS, STRAIGHT, alys, ledger
+from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, ledger
 
 pytestmark = pytest.mark.bpf
 
@@ -28,10 +32,18 @@ for (let n = 0; n < 300; n++) { zlib.deflateSync(Buffer.alloc(2000, 'abc')); JSO
 
 
 def both_ways(tmp_path, *command):
-    trace = tmp_path / "both.alys"
-    # Some go on until somebody ends them.
-    done = alys("-F", "--check-stacks", "-d", "2", "-o", trace, "--", "timeout", "-s", "KILL", "4", *command, env=STRAIGHT)
-    assert "recorded" in done.stderr, done.stderr
+    trace, said = tmp_path / "both.alys", tmp_path / "said"
+    asked = [ALYS, "-F", "--check-stacks", "-d", "2", "-o", trace, "--", *command]
+    with said.open("wb") as err:
+        tracer = subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, env=STRAIGHT, start_new_session=True)
+    try:
+        tracer.wait(TIMEOUT)
+    finally:
+        # Some programs go on until somebody ends them.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(tracer.pid, signal.SIGKILL)
+        tracer.wait()
+    assert "recorded" in said.read_text(errors="replace"), said.read_text(errors="replace")
     return ledger(trace)
 
 

@@ -86,12 +86,17 @@ def test_kill_9(started, tmp_path, name):
 def test_attach_and_detach_over_and_over(started, tmp_path):
     before = probe_programs()
     program = started.program("c_busy").wait_ready().go()
+    seen = 0
     for n in range(100):
         trace = tmp_path / f"{n}.alys"
         tracer = started.tracer("-p", program.pid, "-d", "0.1", "--backtrace", "addr", "-o", trace)
         assert tracer.wait() == 0, tracer.text
-        assert_law(trace, lost=None)
+        book = ledger(trace)
+        assert book.hits == book.recorded + book.skipped + book.lost, book
+        # On a crowded machine the program may not have had its turn in a tenth of a second.
+        seen += book.hits > 0
         trace.unlink()
+    assert seen > 50
     assert_clean(program.pid, before)
     assert program.finish() == 0
 
