@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@
 
 #define UNUSED_LOOK_NS 500000000ull
 #define UNUSED_NS 2000000000ull
+
+/* A process that is held goes on by itself by then. */
+#define HELD_WAIT_MS 5000
 
 struct attach {
 	const struct handles *h;
@@ -446,6 +450,18 @@ void attach_child(struct attach *a, const struct proc *p)
 		share(a, p, sitecache_find(&a->sites, map->module));
 }
 
+/* Its collector is being tried beside us, and is attached only then. */
+static bool is_owed(const struct attach *a, const struct proc *p)
+{
+	const struct mapping *map;
+	bool owed = false;
+	for (size_t i = 0; (map = target_mapping(a->h->targets, p->id, i)); i++) {
+		const struct file_sites *f = sitecache_find(&a->sites, map->module);
+		owed |= f && f->asked && f->list.text_lo;
+	}
+	return owed;
+}
+
 /* The kernel told of its mappings while its dynamic linker was still at work: nobody waited for the answers then. */
 void attach_settle(struct attach *a, const struct proc *p)
 {
@@ -457,6 +473,9 @@ void attach_settle(struct attach *a, const struct proc *p)
 		if (fd >= 0)
 			a->ops.wanted(a->ops.ctx, m, fd);
 	}
+	struct pollfd done = { .fd = attach_fd(a), .events = POLLIN };
+	while (p && is_owed(a, p) && poll(&done, 1, HELD_WAIT_MS) > 0)
+		attach_look(a);
 }
 
 void attach_forget(struct attach *a, uint32_t tgid)
