@@ -53,6 +53,8 @@ def slow_to_load(folder, ms):
 
 WAYS = {
     **{f"slow-{ms}": lambda tmp, ms=ms: ["env", f"LD_PRELOAD={TCMALLOC} {slow_to_load(tmp, ms)}", SHORT] for ms in (30, 100, 300)},
+    # Its collector's layout is proven beside the recording: that is waited for, too.
+    **{f"slow-libgc-{ms}": lambda tmp, ms=ms: ["env", f"LD_PRELOAD={slow_to_load(tmp, ms)}", PROGS / "c_short_gc"] for ms in (80, 120, 200)},
     "preloaded": lambda tmp: ["env", f"LD_PRELOAD={JEMALLOC}", SHORT],
     "chroot": lambda tmp: ["chroot", root_of_its_own(tmp / "root"), SHORT],
     "shell": lambda tmp: ["--follow", "sh", "-c", f"true; LD_PRELOAD={JEMALLOC} {SHORT}; true"],

@@ -34,6 +34,8 @@
 #define EVENT_NS 2000       /* and what a stack and a record take; likewise */
 #define TICK_NS 10000000ull /* of the kernel's clock of beginnings */
 #define NAMES_ROOM (16ull << 20)
+/* MiB by which one start takes more than another. */
+#define STARTS_DIFFER 5
 #define FIRST_ROOM (8ull << 20) /* for the first process: rows of its files, and what is known of them */
 #define SMOOTH_S 5              /* the overhead is that of the last seconds */
 
@@ -262,7 +264,7 @@ static int check_room(struct continuous *c, uint64_t taken, uint64_t more, struc
 		       "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
 		       "give it %llu MiB, or --ring less",
 		       (unsigned long long)c->limits.memory_max >> 20, (unsigned long long)taken >> 20,
-		       ((unsigned long long)wanted >> 20) + 1);
+		       ((unsigned long long)wanted >> 20) + STARTS_DIFFER);
 }
 
 /* When it began, that a later process of its number is not taken for it; 0: it is not there. */
@@ -299,6 +301,8 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 	set_record(c);
 	int rc = note_begins(c, err) || select_check(&o->select, err) || open_rooms(c, err);
 	if (!rc) {
+		/* What loading the programs took is given back, and does not count as taken. */
+		malloc_trim(0);
 		footprint_look(&c->memory);
 		rc = check_room(c, footprint_now(&c->memory), FIRST_ROOM, err);
 	}
@@ -408,6 +412,7 @@ int continuous_on(struct continuous *c, struct err *err)
 	struct live *l = &c->live;
 	if (c->on)
 		return 0;
+	malloc_trim(0);
 	footprint_look(&c->memory);
 	if (!c->live.stacks.count && check_room(c, footprint_now(&c->memory), 0, err))
 		return -ENOMEM;
