@@ -146,10 +146,22 @@ static uint64_t names_room(uint64_t limit)
 	return limit / 8 < NAMES_ROOM ? limit / 8 : NAMES_ROOM;
 }
 
+/* A page of the largest heap has its blocks as events, and a heap that is made of them beside the rows of the snapshot. */
+static uint64_t page_room(const struct continuous *c)
+{
+	uint64_t blocks = 0;
+	for (size_t i = 0; i < c->heaps.at_cnt; i++) {
+		uint64_t live = heap_totals(c->heaps.at[i]->heap)->live_cnt;
+		blocks = live > blocks ? live : blocks;
+	}
+	return blocks * 2 * sizeof(struct event) + c->live.stacks.count * 2 * sizeof(struct snapshot_row);
+}
+
 /* Where the catalog is compacted, or a profile is made of it, it is there twice: that is not to come as a surprise. */
 static uint64_t set_by(const struct continuous *c)
 {
-	return catalog_memory(c->live.h.catalog) / 2 * 3 + (naming_is_busy(c->naming) ? 0 : names_room(c->limits.memory_max));
+	uint64_t names = naming_is_busy(c->naming) ? 0 : names_room(c->limits.memory_max);
+	return catalog_memory(c->live.h.catalog) / 2 * 3 + page_room(c) + names;
 }
 
 static void keep_limits(struct continuous *c, uint64_t now)
