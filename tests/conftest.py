@@ -97,7 +97,7 @@ def bpftool(*args):
         out = subprocess.run(["bpftool", "-j", *args], capture_output=True, text=True, timeout=TIMEOUT)
         if out.returncode == 0:
             return json.loads(out.stdout or "[]")
-        if args[1] == "dump" and "No such file" in out.stdout:
+        if "dump" in args and "No such file" in out.stdout:
             return []  # it went after it was listed
         time.sleep(0.05)
     raise AssertionError(f"bpftool {args}: {out.stdout}{out.stderr}")

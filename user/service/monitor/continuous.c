@@ -35,7 +35,7 @@
 #define TICK_NS 10000000ull /* of the kernel's clock of beginnings */
 #define NAMES_ROOM (16ull << 20)
 /* MiB by which one start takes more than another. */
-#define STARTS_DIFFER 5
+#define STARTS_DIFFER 12
 #define FIRST_ROOM (8ull << 20) /* for the first process: rows of its files, and what is known of them */
 #define SMOOTH_S 5              /* the overhead is that of the last seconds */
 
