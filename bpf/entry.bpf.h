@@ -90,9 +90,9 @@ static __always_inline __u64 weight_of(const struct alys_site *site, __u64 size)
  * Before anything else is asked: most calls end here when a recording samples. Also the bytes of calls that turn
  * out to be nested go by: what falls into them is dropped, and the points in the others stay a Poisson process.
  */
-static __always_inline struct wish call_wish(struct pt_regs *ctx, const struct alys_site *site)
+static __always_inline struct request call_request(struct pt_regs *ctx, const struct alys_site *site)
 {
-	struct wish w = { .size = size_asked(ctx, site), .drawn_for = NOT_TAKEN };
+	struct request w = { .size = size_asked(ctx, site), .drawn_for = NOT_TAKEN };
 	if (w.size >= config.min_size)
 		w.drawn_for = config.interval ? sample_point(weight_of(site, w.size)) ?: NOT_TAKEN : 0;
 	return w;
@@ -100,7 +100,7 @@ static __always_inline struct wish call_wish(struct pt_regs *ctx, const struct a
 
 /* Nobody will ask for the outcome of this call. On trial all are followed: the first thousand calls are to end it, not as
  * many samples. */
-static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w)
+static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_site *site, const struct request *w)
 {
 	if (w->drawn_for != NOT_TAKEN || site->flags & ALYS_SITE_TRIAL)
 		return false;
@@ -109,15 +109,15 @@ static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_s
 }
 
 /* Nor for what it calls, nor does it take the place of a call that waits. */
-static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w, __u64 cfa)
+static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct request *w, __u64 cfa)
 {
 	struct call_key key = call_key(cfa);
 	return site->flags & ALYS_SITE_LEAF && is_unwanted(ctx, site, w) && !may_wait(&key);
 }
 
 /* What is known at the entry but for the stack. */
-static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct wish *w, struct pending *p,
-				      __u64 cfa)
+static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w,
+				      struct pending *p, __u64 cfa)
 {
 	p->frame = cfa;
 	p->collected = site->nest == ALYS_NEST_CALLER;

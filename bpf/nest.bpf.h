@@ -13,7 +13,7 @@
 #define SHAPE_MARK 0
 
 /* What the call asks for, and whether it is recorded for that. */
-struct wish {
+struct request {
 	__u64 size;
 	__u64 drawn_for; /* the interval in force when it was taken; NOT_TAKEN */
 	__u64 stack;     /* 0 = to be taken yet */
@@ -117,7 +117,7 @@ static __always_inline bool is_heir(const struct pending *p, const struct alys_s
 }
 
 /* The lot that was drawn, and what for, are those of the first call. Where none are drawn, the last one knows best. */
-static __always_inline void inherit(const struct pending *outer, struct wish *w)
+static __always_inline void inherit(const struct pending *outer, struct request *w)
 {
 	if (config.interval) {
 		w->size = outer->size;
@@ -131,7 +131,7 @@ static __always_inline void inherit(const struct pending *outer, struct wish *w)
 }
 
 /* The call p that waits in a frame has another begin in its place. */
-static __noinline int frame_succeed(const struct call_key *key, const struct alys_site *site, struct wish *w)
+static __noinline int frame_succeed(const struct call_key *key, const struct alys_site *site, struct request *w)
 {
 	struct pending *p = frame_find(key);
 	if (!p)
@@ -145,7 +145,7 @@ static __noinline int frame_succeed(const struct call_key *key, const struct aly
 }
 
 /* The same for the call that the thread was in; of one that is paired by frame there is only a mark. */
-static __noinline int thread_succeed(struct pending *p, const struct alys_site *site, __u64 cfa, struct wish *w)
+static __noinline int thread_succeed(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w)
 {
 	if (!p->cfa)
 		return 0;
@@ -248,7 +248,7 @@ static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct aly
 /* Plain calls nest by thread, also those that are paired by frame: one of them begins. An operator new that calls no
  * allocator by itself needs no mark: what is seen below it is the program's. */
 static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller,
-					struct wish *w)
+					struct request *w)
 {
 	bool bare = site->flags & ALYS_SITE_LEAF && site->flags & ALYS_SITE_USER;
 	struct thread_call *t = thread_call(!bare);

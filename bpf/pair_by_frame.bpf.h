@@ -64,7 +64,7 @@ static __noinline int frame_leave(struct pt_regs *ctx, const struct alys_site *s
 }
 
 /* The call takes its place in the frame, and what it inherits there. */
-static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, struct wish *w,
+static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, struct request *w,
 				 __u64 cfa)
 {
 	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
@@ -91,7 +91,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	if (!site)
 		return NULL;
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
-	struct wish w = call_wish(ctx, site);
+	struct request w = call_request(ctx, site);
 	__u32 why = ALYS_ST_UNSAMPLED;
 	struct call_room *room = NULL;
 	if (is_idle(ctx, site, &w, cfa)) {

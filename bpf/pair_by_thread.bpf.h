@@ -14,7 +14,7 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 		return NULL;
 	count_hit(site->shape);
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;
-	struct wish w = call_wish(ctx, site);
+	struct request w = call_request(ctx, site);
 	if (is_idle(ctx, site, &w, cfa)) {
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon without tracing, for tests of the faces (http, push): three processes of a scripted heap that
+ * A daemon without tracing, for tests of http and push: three processes of a scripted heap that
  * grows as time passes. webfake [--listen A] [--insecure] [--push URL] [--every S] [--queue BYTES]
  * [--later MS] [--many N]. Says its address on stdout, one line, and ends with SIGTERM.
  */

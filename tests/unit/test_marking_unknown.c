@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* marking/unknown, risen and copy: on heaps made up by hand. */
+/* marking/unknown, resurrected and heap_copy: on heaps made up by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -148,7 +148,7 @@ static void take_findings(struct attach *a, struct file_sites *f, struct finding
 	const char *path = path_of(a, f);
 	note_failure(a, path, found->failed.code ? &found->failed : &found->sites.err);
 	sitecache_fill(f, found);
-	/* Where processes are many and others', that they have changed is known from the kernel's news only. */
+	/* Where processes are many and others', that they have changed is known from the kernel's reports only. */
 	if (a->h->select)
 		f->link_offset = 0;
 	note_taker(a, path, &f->list);
@@ -349,7 +349,7 @@ int attach_fd(const struct attach *a)
 }
 
 /*
- * What a file offers must be known first. Plain calls can be seen safely before the verdict is there; what is seen of a
+ * What a file offers must be known first. Plain calls can be seen safely before the result is there; what is seen of a
  * collector is another matter with it.
  */
 static bool waits(struct file_sites *f, uint32_t pid)

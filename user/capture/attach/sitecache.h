@@ -33,11 +33,11 @@ struct file_sites {
 	size_t counted;                /* of them, in attach_facts.functions */
 	bool served;                   /* they were put under probes for somebody */
 	bool calibrated;               /* tried once, or being tried, whatever comes of it */
-	bool asked;                    /* the verdict is to come */
+	bool asked;                    /* the result is to come */
 	bool unproven;     /* until it is there, or without one: the first calls are to show whether the sites are right */
-	uint32_t *waiting; /* processes, for what it offers, or for the verdict */
+	uint32_t *waiting; /* processes, for what it offers, or for the result */
 	size_t waiting_cnt, waiting_cap;
-	struct trial *trials; /* that go on, one a process; the first verdict ends all */
+	struct trial *trials; /* that go on, one a process; the first result ends all */
 	size_t trials_cnt, trials_cap;
 	struct collection_sites collections; /* of a collector */
 	uint64_t link_offset;                /* of a dynamic linker, see probe/linker.h */

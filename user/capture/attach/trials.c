@@ -68,7 +68,7 @@ static void judge(const struct trials *t, struct file_sites *f, const struct pro
 	settle(t, f, right, &f->proof);
 }
 
-/* A trial that finds a call wrong needs no other verdict; one that finds none waits for it. */
+/* A trial that finds a call wrong needs no other result; one that finds none waits for it. */
 void trials_look(const struct trials *t, struct file_sites *f)
 {
 	for (size_t i = 0; i < f->trials_cnt; i++) {
@@ -80,7 +80,7 @@ void trials_look(const struct trials *t, struct file_sites *f)
 	}
 }
 
-/* Takes the verdict's sites over when they are wanted. */
+/* Takes the result's sites over when they are wanted. */
 static void accept_verdict(const struct trials *t, struct file_sites *f, struct calibration_result *v)
 {
 	if (v->said.text[0])

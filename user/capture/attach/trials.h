@@ -17,7 +17,7 @@ struct trials {
 };
 
 /*
- * Tries the file, once. While nothing else goes on, or a process is held, the verdict is waited for: then no call is ever
+ * Tries the file, once. While nothing else goes on, or a process is held, the result is waited for: then no call is ever
  * seen another way.
  */
 void trials_calibrate(struct trials *t, struct file_sites *f, int fd);
@@ -26,9 +26,9 @@ int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, i
 		  struct err *err);
 /* Ends the file's trials when one has seen enough calls. */
 void trials_look(const struct trials *t, struct file_sites *f);
-/* The next file whose verdict has come, which is accepted; NULL: none has. */
+/* The next file whose result has come, which is accepted; NULL: none has. */
 struct file_sites *trials_take(const struct trials *t, const struct site_cache *c);
-/* Readable when a verdict has come; -1 before one was asked for. */
+/* Readable when a result has come; -1 before one was asked for. */
 int trials_fd(const struct trials *t);
 void trials_free(struct trials *t);
 

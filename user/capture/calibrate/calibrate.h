@@ -2,7 +2,7 @@
 /*
  * calibrate: are the sites that were found in a library right? A helper of ours (helper.h) maps
  * the same file and calls its allocator; what the probes say of these calls is held against what
- * really came back. In: the sites and the open file. Out: a verdict. Changes no sites.
+ * really came back. In: the sites and the open file. Out: an outcome. Changes no sites.
  *
  * Costs a program start and a second set of programs in the kernel, so it is for files where results
  * are read from elsewhere than a return. What cannot be loaded alone (an executable, a library of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper/calls: the guest (guest.h) of calibrate.h. On a sign it calls the library's allocator with
+ * helper/calls: the child (child.h) of calibrate.h. On a sign it calls the library's allocator with
  * known sizes; what was called and what came back goes through the pipe.
  */
 #ifndef ALYS_HELPER_CALLS_H
@@ -30,7 +30,7 @@ struct call {
 
 /* The function's name in a collector or in a plain allocator; NULL = has none. */
 const char *called_name(enum called called, int collector);
-/* The guest's main; gives its exit status. */
+/* The child's main; gives its exit status. */
 int calls_main(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper/heapfill: the guest (guest.h) that proves how a collector's heap is read: it allocates objects
+ * helper/heapfill: the child (child.h) that proves how a collector's heap is read: it allocates objects
  * of all kinds and sizes, keeps some and drops others, collects, says what the library answers about
  * them, and then stands still until the sign, so that its memory can be read from outside.
  */
@@ -26,7 +26,7 @@ struct heapfill_truth {
 	uint64_t gc_no, heap_bytes, unmapped_bytes; /* UINT64_MAX: it has no such function */
 };
 
-/* The guest's main; gives its exit status. */
+/* The child's main; gives its exit status. */
 int heapfill_main(void);
 
 #endif

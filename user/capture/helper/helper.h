@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * helper: a process of ours that maps one library of a traced program, harmless (confine.h), and
- * does with it what we want to know about. Here is the side that starts it and listens; guest.h is the
+ * does with it what we want to know about. Here is the side that starts it and listens; child.h is the
  * side within. Waits for two seconds in all, then it is given up.
  */
 #ifndef ALYS_HELPER_H
@@ -19,7 +19,7 @@ struct helper { /* begins as { .go = -1, .out = -1 } */
 	uint64_t until_ns;
 };
 
-/* word: which guest (CHILD_... of guest.h). 0, then helper_end. */
+/* word: which child (CHILD_... of child.h). 0, then helper_end. */
 int helper_start(struct helper *h, const char *word, int file_fd, struct err *err);
 /* Until the library is there. 0, or -ELIBACC with the words said there, -EPIPE, -ETIMEDOUT. */
 int helper_await(const struct helper *h, struct err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * helper/needed: the libraries that a library needs, and those that these need, opened: each found by its name in the
- * directories of the system, wherever the library itself would have it looked for. For the helper (guest.h).
+ * directories of the system, wherever the library itself would have it looked for. For the helper (child.h).
  */
 #ifndef ALYS_HELPER_NEEDED_H
 #define ALYS_HELPER_NEEDED_H

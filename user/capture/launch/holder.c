@@ -97,7 +97,7 @@ static void on_word(struct held *held, struct wakeup *wakeup, const struct alys_
 	held->early[held->early_cnt++] = *word;
 }
 
-/* How long to wait for news, in ms. */
+/* How long to wait for a report, in ms. */
 static int let_go_of_all(struct held *held, uint64_t now)
 {
 	int wait = held->cnt ? 1000 : -1;

@@ -18,9 +18,9 @@
 #include "target/sideband.h"
 #include "target/translator.h"
 
-/* From the first news of a process until it is looked at. */
+/* From the first report of a process until it is looked at. */
 #define QUIET_NS 10000000ull
-/* Without news of the kernel's. */
+/* Without reports of the kernel's. */
 #define RESCAN_NS 250000000ull
 #define UNSEEN_MAX 8192
 /*

@@ -47,7 +47,7 @@ struct tracker_counts {
 	uint64_t unseen;  /* processes whose events came, but that had ended before they could be looked at */
 	uint64_t refused; /* times that one was not taken in for want of memory */
 	uint64_t late;    /* forked children that got links of their own, which takes a moment */
-	uint64_t rescans; /* times that all of /proc was read, because the kernel's news did not all fit */
+	uint64_t rescans; /* times that all of /proc was read, because the kernel's reports did not all fit */
 };
 
 /* Without a select: no other processes than those that the recording adds itself. Borrows h. NULL: no memory. */

@@ -140,7 +140,7 @@ static void give_mapping(struct sideband *n, const struct mmap_record *m)
 
 static void read_lane(struct sideband *n, struct lane *l)
 {
-	static _Alignas(8) char record[UINT16_MAX + 1]; /* the news are one thread's */
+	static _Alignas(8) char record[UINT16_MAX + 1]; /* the records are one thread's */
 	const struct perf_event_header *h = (const void *)record;
 	uint64_t head = __atomic_load_n(&l->head->data_head, __ATOMIC_ACQUIRE), tail = l->head->data_tail;
 	while (head - tail >= sizeof(*h)) {

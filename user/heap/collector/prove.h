@@ -2,7 +2,7 @@
 /*
  * collector/prove: is a collector's layout right? A helper of ours (heapfill.h) maps the same library,
  * fills a heap and says what the library answers about its objects; our reading of the helper's memory
- * is held against that. In: the open library, the layout found in the traced process. Out: a verdict,
+ * is held against that. In: the open library, the layout found in the traced process. Out: an outcome,
  * remembered by file for as long as this program runs.
  */
 #ifndef ALYS_COLLECTOR_PROVE_H

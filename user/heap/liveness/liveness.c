@@ -39,7 +39,7 @@ struct heap_state {
 	bool at_stake;                /* there were objects that it could reclaim */
 	struct event over;            /* the collection that is over and not applied */
 	struct mark_reading *reading; /* of it, NULL = none */
-	struct mark_reading *looking; /* its marks are applied (risen.last) and not all compared; NULL = none */
+	struct mark_reading *looking; /* its marks are applied (resurrected.last) and not all compared; NULL = none */
 	struct resurrected resurrected;
 	struct map freed; /* since it marked: alive for the marks, gone for the records */
 	uint64_t collections, missed;

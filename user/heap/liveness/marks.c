@@ -71,7 +71,7 @@ struct marks {
 	bool stop, compare;
 	struct watchdog watchdog;
 	struct object_log object_log; /* the thread's own */
-	uint64_t swept_ns;            /* when births were given back last */
+	uint64_t swept_ns;            /* when logged objects were given back last */
 	pthread_t thread;
 	bool running;
 	int events; /* eventfd: look at the lists */
@@ -337,7 +337,7 @@ static void read_marks(struct marks *m, struct watched *w, struct mark_reading *
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* The keeper hears of it afterwards: should we die between, it ends a stop twice rather than never. */
+/* The watchdog hears of it afterwards: should we die between, it ends a stop twice rather than never. */
 static void go_on(struct marks *m, struct watched *w, uint32_t tgid)
 {
 	uint32_t over = w ? w->over : 0;

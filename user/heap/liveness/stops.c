@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liveness/stops: see stops.h. Used by the keeper too, which has lost everything but a map and a pipe. */
+/* liveness/stops: see stops.h. Used by the watchdog too, which has lost everything but a map and a pipe. */
 #include "liveness/stops.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * marking/resurrected: garbage that looks alive again. What a collection left unmarked is swept when its place is needed; until
  * then a stale word can make a later collection mark it. Such an object is nobody's: no program got it in between.
  *
- *   dead after collection 31 | its block last swept in 30 | marked by 35: risen        swept in 31 or later: another one
+ *   dead after collection 31 | its block last swept in 30 | marked by 35: resurrected  swept in 31 or later: another one
  *
  * Lists of free objects do not outlive a collection, but for those of threads, which it marks.
  */

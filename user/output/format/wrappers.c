@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format/wrappers: names of functions that everybody in a program asks for memory through, and that only hand the wish
+ * format/wrappers: names of functions that everybody in a program asks for memory through, and that only hand the request
  * on: as a site they say nothing. Not here: what says something of the block itself (strdup, Box::new, push_back),
  * and what runs code of its user's, whose frame may be inlined (std::__invoke, _M_run, sort).
  */

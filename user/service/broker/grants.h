@@ -7,7 +7,7 @@
  *   memory    private and writable, but the stack that begins with arguments and environment; and the data of files as above
  *   threads   where their stacks are, of the one process that a user named; stopped when the user said so
  *   probes    on instructions of such a file: where one begins is not checked, that would be parsing
- *   the rest  four tracepoints, our tables' chunks, news of what processes map
+ *   the rest  four tracepoints, our tables' chunks, reports of what processes map
  *
  * A refusal has a sentence; what is only gone, or not mapped, has none.
  */

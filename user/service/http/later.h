@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/later: what the faces put behind a struct http_later. For http/ and push/ only. */
+/* http/later: what http and push put behind a struct http_later. For http/ and push/ only. */
 #ifndef ALYS_HTTP_LATER_H
 #define ALYS_HTTP_LATER_H
 

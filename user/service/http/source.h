@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http/source: what the faces of a daemon (http, push) ask of it. The daemon fills one struct
+ * http/source: what http and push ask of a daemon. The daemon fills one struct
  * http_source; http and push never look behind it.
  *
  * Threads: every function of a source is called from http_serve_pending or push_serve_pending, so on
