@@ -140,7 +140,10 @@ $(BUILD)/tests/webfake: tests/lib/webfake.c tests/lib/feed.h $(call module_objec
 check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 	$(Q)scripts/run-unit $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 
-.PHONY: check progs FORCE
+check-root: all progs
+	$(Q)scripts/run-probes tests/e2e tests/strangers
+
+.PHONY: check check-root progs FORCE
 
 # Targets and helpers of `make bench`.
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
