@@ -14,6 +14,7 @@
 #include "sandbox/caps.h"
 
 #define NAME_MAX_SZ 64
+#define MANY_CPUS 16
 
 static void note_names(struct kernel_facts *k, const char *text, size_t n)
 {
@@ -107,6 +108,11 @@ int tier_lacks(const struct kernel_facts *k)
 	if (k->perf_admin && tier_of(k) == PROBE_TIER_PERF)
 		return CAP_SYS_ADMIN;
 	return !caps_has(CAP_BPF) ? CAP_BPF : !caps_has(CAP_PERFMON) ? CAP_PERFMON : -1;
+}
+
+bool tier_crowded(const struct kernel_facts *k, long cpus)
+{
+	return cpus > MANY_CPUS && !k->uprobe_session;
 }
 
 void probe_drop_admin(void)

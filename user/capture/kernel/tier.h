@@ -26,6 +26,11 @@ struct kernel_facts kernel_facts(void);
 enum probe_tier tier_of(const struct kernel_facts *k);
 /* The capability (CAP_...) that this process lacks to probe others here; -1: none. */
 int tier_lacks(const struct kernel_facts *k);
+/*
+ * Probes hit on many processors at once wait for locks of the kernel, which went away in 6.13, as uprobe.session came. With
+ * few processors it does not show.
+ */
+bool tier_crowded(const struct kernel_facts *k, long cpus);
 const char *probe_tier_name(enum probe_tier tier);
 /* Gives up CAP_SYS_ADMIN, for good, where this kernel lets lesser capabilities do. */
 void probe_drop_admin(void);

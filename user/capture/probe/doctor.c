@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernel/tier.h"
+#include "probe/price.h"
 #include "sandbox/caps.h"
 
 static void line(struct buf *out, const char *what, bool ok, const char *words)
@@ -26,6 +27,16 @@ static void rights_line(struct buf *out, const struct kernel_facts *k)
 				      : "not root: recording needs sudo; convert and info do not");
 }
 
+static void crowd_line(struct buf *out, const struct kernel_facts *k)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	if (tier_crowded(k, cpus))
+		buf_addf(out,
+			 "%-14s %-4s %ld CPUs wait for each other at probes (kernel before 6.13): use --sample, or a newer "
+			 "kernel\n",
+			 "many CPUs", "no", cpus);
+}
+
 static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 {
 	line(out, "BTF", k->btf,
@@ -40,21 +51,41 @@ static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 	line(out, "sleeping walk", k->preempt_off && k->uprobe_multi,
 	     k->preempt_off && k->uprobe_multi ? "stacks whose pages are away are read in"
 					       : "stacks are cut where a page is away (kernel before 6.10)");
+	crowd_line(out, k);
 	if (k->kills_seccomp)
 		line(out, "seccomp", false,
 		     "this kernel kills seccomp-confined processes at return probes: they get exit sites instead");
 }
 
-/* Loading is the test: capabilities, lockdown and the verifier all have their say. */
+static void price_line(struct buf *out, struct probe *p, enum price_of what, const char *name, const char *words)
+{
+	struct err err = { 0 };
+	double seconds;
+	if (probe_price(p, what, &seconds, &err))
+		line(out, name, false, err.text);
+	else
+		buf_addf(out, "%-14s %6.2f us %s\n", name, seconds * 1e6, words);
+}
+
+static void price_lines(struct buf *out, struct probe *p)
+{
+	price_line(out, p, PRICE_EMULATED, "a probe", "on an instruction that the kernel emulates: nearly all of ours");
+	price_line(out, p, PRICE_STEPPED, "stepped", "on one that it has to step through: only where there is no other");
+	price_line(out, p, PRICE_RETURN, "entry, return", "both, at a call of a plain C allocator");
+}
+
+/* Loading is the test: capabilities, lockdown and the verifier all have their say. As a sampled recording would do it. */
 static bool try_load(struct buf *out)
 {
 	struct err err = { 0 };
-	struct probe_config cfg = { .ring_sz = 4096, .max_frames = 16 };
+	struct probe_config cfg = { .ring_sz = 4096, .max_frames = 16, .interval = 1 << 19, .windowed = true };
 	struct probe *p = probe_open(&cfg, &err);
 	bool ok = p && !probe_ready(p, &err);
 	line(out, "programs", ok, ok ? "loaded and unloaded" : err.text);
-	if (ok)
+	if (ok) {
 		buf_addf(out, "%-14s      %s\n", "probes used", probe_tier_name(probe_tier(p)));
+		price_lines(out, p);
+	}
 	probe_close(p);
 	return ok;
 }

@@ -10,7 +10,7 @@
 
 #include "probe/probe.h"
 
-/* Seconds that a stop at a probe costs here, found out with a function of our own; before anything is attached. */
+/* Seconds that a stop at a probe costs here, see price.h. */
 int probe_window_price(struct probe *p, double *seconds, struct err *err);
 /* Attachments that come and go. */
 size_t probe_window_links(struct probe *p);

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""doctor: what a probe costs on this machine, and who may ask."""
+
+import os
+import re
+
+import pytest
+
+from conftest import alys
+
+PRICES = "a probe", "stepped", "entry, return"
+
+
+def prices(text):
+    found = {name: re.search(rf"^{name} +([\d.]+) us \w", text, re.M) for name in PRICES}
+    assert all(found.values()), text
+    return {name: float(match.group(1)) for name, match in found.items()}
+
+
+@pytest.mark.bpf
+def test_prices_are_measured():
+    """Here and now: each kind of probe has its figure."""
+    done = alys("doctor")
+    assert done.returncode == 0, done
+    assert all(price > 0 for price in prices(done.stdout).values()), done.stdout
+    assert not re.search(r"^many CPUs", done.stdout, re.M) or os.cpu_count() > 16
+
+
+def test_without_rights_there_are_no_prices():
+    done = alys("doctor", user=65534)
+    assert done.returncode == 1 and re.search(r"^programs +no +not allowed", done.stdout, re.M), done
+    assert " us " not in done.stdout

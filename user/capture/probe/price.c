@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe/price: see price.h. */
+#include "probe/price.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "alys.skel.h"
+#include "probe/link.h"
+#include "probe/load.h"
+
+#define ROUNDS 15
+#define CALLS 200
+
+/* The first instruction is emulated, the second is stepped; each is one byte long. */
+void probe_price_called(void);
+__asm__(".pushsection .text\n"
+	".globl probe_price_called\n"
+	".hidden probe_price_called\n"
+	".type probe_price_called, @function\n"
+	"probe_price_called:\n"
+	"	push %rbp\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".size probe_price_called, . - probe_price_called\n"
+	".popsection\n");
+
+static double calls_take(void)
+{
+	struct timespec from, until;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (int i = 0; i < CALLS; i++)
+		probe_price_called();
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	return ((double)(until.tv_sec - from.tv_sec) + (double)(until.tv_nsec - from.tv_nsec) / 1e9) / CALLS;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* Somebody else's turn on the processor is no price of ours. */
+static double median_call(void)
+{
+	double took[ROUNDS];
+	for (int i = 0; i < ROUNDS; i++)
+		took[i] = calls_take();
+	qsort(took, ROUNDS, sizeof(*took), by_size);
+	return took[ROUNDS / 2];
+}
+
+/* Where the function is in our own file; 0: not found. */
+static uint64_t called_offset(void)
+{
+	uint64_t at = (uint64_t)(uintptr_t)probe_price_called, start, end, offset, found = 0;
+	char line[4352];
+	FILE *maps = fopen("/proc/self/maps", "re");
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &offset) == 3 && at >= start && at < end)
+			found = at - start + offset;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* As a call that comes while no window is open: what nearly all stops are, but for those that are sampled. */
+static int describe_called(const struct probe *p, uint32_t index)
+{
+	const struct alys_site site = { .flags = ALYS_SITE_WINDOW };
+	return bpf_map_update_elem(bpf_map__fd(p->skel->maps.sites), &index, &site, BPF_ANY) ? -errno : 0;
+}
+
+static void forget_stats(const struct probe *p)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct alys_stats *none = cpus > 0 ? calloc((size_t)cpus, sizeof(*none)) : NULL;
+	uint32_t zero = 0;
+	if (none)
+		bpf_map_update_elem(bpf_map__fd(p->skel->maps.stats), &zero, none, BPF_ANY);
+	free(none);
+}
+
+static double probed_call(struct probe *p)
+{
+	p->skel->bss->window_shut = 1;
+	probe_start(p);
+	double took = median_call();
+	probe_stop(p);
+	p->skel->bss->window_shut = 0;
+	forget_stats(p);
+	return took;
+}
+
+static int take_price(struct probe *p, const struct batch *b, int exe, double *seconds, struct err *err)
+{
+	uint32_t tgid = (uint32_t)getpid();
+	double empty = median_call();
+	int rc = batch_attach(b, p, tgid, exe, err);
+	if (rc)
+		return rc;
+	double took = probed_call(p);
+	probe_detach(p, tgid);
+	probe_await_detached();
+	if (took <= empty)
+		return err_set(err, EIO, "what a probe costs here could not be found out");
+	*seconds = took - empty;
+	return 0;
+}
+
+int probe_price(struct probe *p, enum price_of what, double *seconds, struct err *err)
+{
+	uint32_t site = ALYS_MAX_SITES - 1;
+	uint64_t offset = called_offset() + (what == PRICE_STEPPED), cookie = site | ALYS_COOKIE_FILTERED;
+	struct batch b = { .prog = p->skel->progs.refill,
+			   .at_return = what == PRICE_RETURN,
+			   .offsets = &offset,
+			   .offsets_cnt = 1,
+			   .cookies = &cookie,
+			   .cookies_cnt = 1 };
+	int rc = program_ready(p, b.prog, err);
+	if (rc)
+		return rc;
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (exe < 0)
+		return err_set(err, errno, "cannot open our own file, /proc/self/exe: mount /proc");
+	rc = describe_called(p, site) ? err_set(err, EIO, "what a probe costs here could not be found out")
+				      : take_price(p, &b, exe, seconds, err);
+	close(exe);
+	return rc;
+}

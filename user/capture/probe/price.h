@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe/price: what the kernel takes for a probe, here and now, found out with a function of our own. Before anything
+ * else is attached. The programs must have been opened for windows: a hit is passed over, as nearly all are.
+ */
+#ifndef ALYS_PROBE_PRICE_H
+#define ALYS_PROBE_PRICE_H
+
+#include "probe/probe.h"
+
+enum price_of {
+	PRICE_EMULATED, /* on an instruction that the kernel emulates, as wherever there is one */
+	PRICE_STEPPED,  /* on one that it has the processor run apart */
+	PRICE_RETURN,   /* a return probe, with the stop at the entry that it needs */
+};
+
+/* Seconds a call. */
+int probe_price(struct probe *p, enum price_of what, double *seconds, struct err *err);
+
+#endif
