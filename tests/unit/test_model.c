@@ -420,8 +420,8 @@ static void test_carried_over(void **state)
 	struct snapshot s = look(h);
 	assert_int_equal(s.all.alloc_cnt, 0);
 	assert_int_equal(s.all.alloc_sz, 0);
-	assert_true(s.all.est_alloc_sz == 0 && s.all.alloc_sz_off.var == 0);
-	assert_true(s.all.est_live_sz > 74 && s.all.est_live_sz < 75 && s.all.live_sz_off.var > 90);
+	assert_true(s.all.est_alloc_sz == 0 && s.all.var[ALLOC_SZ] == 0);
+	assert_true(s.all.est_live_sz > 74 && s.all.est_live_sz < 75 && s.all.var[LIVE_SZ] > 90);
 	assert_int_equal(s.facts.carried, 2);
 	assert_int_equal(s.facts.events, 0);
 	/* Its age counts from its allocation. */

@@ -233,7 +233,7 @@ static void test_error_of_growth(void **state)
 	assert_int_equal(s->n, 6);
 	for (uint64_t stack = 1; stack <= 6; stack++) {
 		double want = var_of_gain(blocks, stack, s->growth_slice_ns);
-		assert_true(want > 0 && want < s->rows[stack - 1].t.live_sz_off.var * 3);
+		assert_true(want > 0 && want < s->rows[stack - 1].t.var[LIVE_SZ] * 3);
 		assert_double(s->growth[stack - 1].gained_var, want);
 	}
 	snapshot_free(s);
@@ -320,26 +320,26 @@ static void test_standard_error(void **state)
 				APPLY(.kind = EVENT_ALLOC, .addr = 8 + i, .size = size, .interval = 1000);
 		}
 		struct snapshot *s = heap_snapshot(h);
-		assert_double(s->all.alloc_sz_off.var, s->all.live_sz_off.var);
-		assert_double(s->all.alloc_cnt_off.var, s->all.live_cnt_off.var);
+		assert_double(s->all.var[ALLOC_SZ], s->all.var[LIVE_SZ]);
+		assert_double(s->all.var[ALLOC_CNT], s->all.var[LIVE_CNT]);
 		snapshot_free(s);
 		for (uint64_t i = 0; i < 1000; i++)
 			APPLY(.kind = EVENT_FREE, .addr = 8 + i, .interval = 1000);
 		s = heap_snapshot(h);
 		sum += s->all.est_alloc_sz;
 		square += s->all.est_alloc_sz * s->all.est_alloc_sz;
-		stated += s->all.alloc_sz_off.var;
+		stated += s->all.var[ALLOC_SZ];
 		counted += s->all.est_alloc_cnt;
 		counted_square += s->all.est_alloc_cnt * s->all.est_alloc_cnt;
-		counted_stated += s->all.alloc_cnt_off.var;
-		assert_double(s->peak_var, s->all.alloc_sz_off.var);
-		assert_double(s->peak[0].var, s->all.alloc_sz_off.var);
+		counted_stated += s->all.var[ALLOC_CNT];
+		assert_double(s->peak_var, s->all.var[ALLOC_SZ]);
+		assert_double(s->peak[0].var, s->all.var[ALLOC_SZ]);
 		const struct lifetime_row *l = &s->lifetimes[0];
 		freed += l->freed_sz;
 		freed_square += l->freed_sz * l->freed_sz;
 		freed_stated += l->freed_var;
-		assert_double(l->freed_var + s->all.live_sz_off.var, s->all.alloc_sz_off.var);
-		assert_double(s->timeline.at[s->timeline.n - 1].live_var, s->all.live_sz_off.var);
+		assert_double(l->freed_var + s->all.var[LIVE_SZ], s->all.var[ALLOC_SZ]);
+		assert_double(s->timeline.at[s->timeline.n - 1].live_var, s->all.var[LIVE_SZ]);
 		snapshot_free(s);
 		heap_free(h);
 	}

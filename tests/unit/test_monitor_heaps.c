@@ -126,6 +126,116 @@ static void rows_beyond_the_limit_become_one(void **state)
 	heaps_free(&h);
 }
 
+/* `n` windows of 1000 bytes each; each of the stacks is met in every second one of them. */
+static void put_windows(struct heaps *h, uint32_t proc, uint32_t stacks, uint32_t n, uint64_t addr)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct event e = { .kind = EVENT_WINDOW, .proc = { proc }, .size = 1000, .batch = i % SPREAD_GROUPS + 1 };
+		assert_int_equal(heaps_apply(h, &e), 0);
+		for (uint32_t k = 1; k <= stacks; k++) {
+			struct event a = { .kind = EVENT_ALLOC,
+					   .flags = EVENT_F_WINDOW,
+					   .proc = { proc },
+					   .stack = { k },
+					   .addr = addr + i * 100 + k,
+					   .size = SIZE,
+					   .interval = 1000,
+					   .time_ns = addr };
+			if (i % 2)
+				assert_int_equal(heaps_apply(h, &a), 0);
+		}
+	}
+}
+
+static double error_of_all(const struct snapshot *s)
+{
+	return sqrt(snapshot_var(s, s->n, ALLOC_SZ));
+}
+
+/* Without windows a row has no more than it had before there were any; with them, errors are those between windows. */
+static void errors_between_windows_are_kept_apart(void **state)
+{
+	struct heaps h = { 0 };
+	(void)state;
+	assert_int_equal(sizeof(struct snapshot_row), 120);
+	put(&h, 1, 9, 1, 1000);
+	struct snapshot *plain = heaps_snapshot(&h, (struct proc_id){ 0 }, NULL, 0);
+	assert_null(plain->clusters);
+	snapshot_free(plain);
+	put_windows(&h, 1, 3, 32, 1000);
+	put_windows(&h, 2, 2, 32, 1000);
+	struct snapshot *one = heaps_snapshot(&h, (struct proc_id){ 1 }, NULL, 0);
+	struct snapshot *two = heaps_snapshot(&h, (struct proc_id){ 2 }, NULL, 0);
+	struct snapshot *all = heaps_snapshot(&h, (struct proc_id){ 0 }, NULL, 0);
+	struct snapshot *few = heaps_snapshot(&h, (struct proc_id){ 0 }, NULL, 2);
+	/* As if they were independent it would be less: all stacks are met in the same windows. */
+	assert_true(error_of_all(one) > 1.3 * sqrt(one->all.var[ALLOC_SZ]));
+	/* The sum of rows that go together is off by more than each row alone; a row's own is that of its place. */
+	assert_true(snapshot_var(one, 0, ALLOC_SZ) < snapshot_var(one, one->n, ALLOC_SZ));
+	for (size_t i = 0; i < all->n; i++) {
+		size_t k = 0;
+		const struct snapshot *of = all->rows[i].proc.n == 1 ? one : two;
+		while (of->rows[k].stack.n != all->rows[i].stack.n)
+			k++;
+		assert_true(fabs(snapshot_var(of, k, ALLOC_SZ) / snapshot_var(all, i, ALLOC_SZ) - 1) < 1e-6);
+		assert_int_equal(!all->rows[i].windows, all->rows[i].stack.n == 9);
+	}
+	assert_true(fabs(error_of_all(all) / error_of_all(few) - 1) < 1e-6);
+	assert_true(error_of_all(all) > error_of_all(one));
+	double rest = 0;
+	for (size_t i = 0; i < few->n; i++)
+		rest += few->rows[i].windows ? 1 : 0;
+	assert_true(rest >= 1);
+	snapshot_free(one);
+	snapshot_free(two);
+	snapshot_free(all);
+	snapshot_free(few);
+	heaps_free(&h);
+}
+
+/* From a mark on, only what came since is in doubt. */
+static void errors_between_windows_count_from_marks(void **state)
+{
+	struct heaps h = { 0 };
+	(void)state;
+	put_windows(&h, 1, 3, 320, 1000);
+	struct heap_mark *m = heaps_mark(&h, (struct proc_id){ 1 });
+	struct snapshot *none = heaps_snapshot(&h, (struct proc_id){ 1 }, m, 0);
+	assert_true(error_of_all(none) < 1);
+	put_windows(&h, 1, 3, 16, 1000000);
+	struct snapshot *since = heaps_snapshot(&h, (struct proc_id){ 1 }, m, 0);
+	struct snapshot *whole = heaps_snapshot(&h, (struct proc_id){ 1 }, NULL, 0);
+	assert_true(error_of_all(since) > 1000 && error_of_all(since) < error_of_all(whole) / 2);
+	snapshot_free(none);
+	snapshot_free(since);
+	snapshot_free(whole);
+	heap_mark_free(m);
+	heaps_free(&h);
+}
+
+/* A forgotten stack's windows are its process' from then on. */
+static void errors_between_windows_outlive_their_stacks(void **state)
+{
+	struct heaps h = { 0 };
+	(void)state;
+	put_windows(&h, 1, 3, 32, 1000);
+	for (uint64_t i = 0; i < 32; i++)
+		for (uint64_t k = 1; k <= 2; k++)
+			drop(&h, 1, 1000 + i * 100 + k);
+	struct snapshot *before = heaps_snapshot(&h, (struct proc_id){ 1 }, NULL, 0);
+	assert_int_equal(heaps_forget_idle(&h), 0);
+	assert_int_equal(heaps_forget_idle(&h), 2);
+	struct snapshot *after = heaps_snapshot(&h, (struct proc_id){ 1 }, NULL, 0);
+	assert_int_equal(after->n, 2);
+	assert_int_equal(after->rows[0].stack.n, 0);
+	assert_true(after->rows[0].windows && after->rows[1].windows);
+	assert_true(fabs(error_of_all(before) / error_of_all(after) - 1) < 1e-5);
+	assert_int_equal(after->clusters_cnt, 3);
+	snapshot_free(before);
+	snapshot_free(after);
+	heaps_free(&h);
+}
+
 static void rows_beyond_the_limit_stay_with_their_process(void **state)
 {
 	struct heaps h = { 0 };
@@ -335,6 +445,9 @@ int main(void)
 		cmocka_unit_test(marks_count_from_there),
 		cmocka_unit_test(marks_know_what_was_forgotten),
 		cmocka_unit_test(rows_beyond_the_limit_become_one),
+		cmocka_unit_test(errors_between_windows_are_kept_apart),
+		cmocka_unit_test(errors_between_windows_count_from_marks),
+		cmocka_unit_test(errors_between_windows_outlive_their_stacks),
 		cmocka_unit_test(rows_beyond_the_limit_stay_with_their_process),
 		cmocka_unit_test(thinning_has_no_bias),
 		cmocka_unit_test(live_blocks_come_back_as_events),

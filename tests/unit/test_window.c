@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "model/model.h"
+#include "model/clusters.h"
 #include "window/budget.h"
 #include "window/ratio.h"
 #include "window/schedule.h"
@@ -137,17 +137,17 @@ static struct outcome run_once(const struct program *p, double mean_s, bool coun
 		double stood = ratio_window(&ratio, met, w.weight);
 		double y = poisson(site * w.weight / INTERVAL) * INTERVAL;
 		from_windows += y;
-		off.between[w.group - 1] += (float)y;
+		off.windows.between[w.group - 1] += (float)y;
 		stands[w.group - 1] += counted ? stood : (double)w.stands_ns;
 		t = closed;
 	}
 	double factor = counted ? ratio_factor(&ratio, all) : 1;
 	for (int i = 0; i < SPREAD_GROUPS; i++)
-		off.between[i] *= (float)factor;
+		off.windows.between[i] *= (float)factor;
 	out.estimate += factor * from_windows;
-	off.windowed = factor * factor * from_windows * INTERVAL;
-	off.var += off.windowed;
-	spread_settle(&off, stands);
+	off.windows.var = factor * factor * from_windows * INTERVAL;
+	off.var += off.windows.var;
+	clusters_settle(&off.windows, stands);
 	out.error = sqrt(spread_var(&off));
 	return out;
 }

@@ -267,11 +267,12 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 	if (s->facts.carried)
 		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
 	buf_adds(out, "allocated    ");
-	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, spread_var(&t->alloc_cnt_off), t->est_alloc_sz,
-		     spread_var(&t->alloc_sz_off));
+	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, snapshot_var(s, s->n, ALLOC_CNT), t->est_alloc_sz,
+		     snapshot_var(s, s->n, ALLOC_SZ));
 	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
 	buf_adds(out, "in use       ");
-	add_estimate(out, below, t->est_live_cnt, spread_var(&t->live_cnt_off), t->est_live_sz, spread_var(&t->live_sz_off));
+	add_estimate(out, below, t->est_live_cnt, snapshot_var(s, s->n, LIVE_CNT), t->est_live_sz,
+		     snapshot_var(s, s->n, LIVE_SZ));
 	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
 	format_before_note(c, &before);
 	for (const char *at = buf_str(&before), *end; (end = strchr(at, '\n')); at = end + 1)

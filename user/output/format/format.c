@@ -400,16 +400,17 @@ void format_before_note(const struct catalog *c, struct buf *out)
 /* Exact for what was sampled: see var_* in model.h. */
 void format_errors(const struct sink_input *in, struct buf *out)
 {
-	const struct totals *t = &in->snapshot->all;
+	const struct snapshot *s = in->snapshot;
+	const struct totals *t = &s->all;
 	const struct {
 		const char *of;
 		bool bytes;
 		double estimate, var;
 	} sums[] = {
-		{ "live bytes", true, t->est_live_sz, spread_var(&t->live_sz_off) },
-		{ "allocated bytes", true, t->est_alloc_sz, spread_var(&t->alloc_sz_off) },
-		{ "live blocks", false, t->est_live_cnt, spread_var(&t->live_cnt_off) },
-		{ "allocated blocks", false, t->est_alloc_cnt, spread_var(&t->alloc_cnt_off) },
+		{ "live bytes", true, t->est_live_sz, snapshot_var(s, s->n, LIVE_SZ) },
+		{ "allocated bytes", true, t->est_alloc_sz, snapshot_var(s, s->n, ALLOC_SZ) },
+		{ "live blocks", false, t->est_live_cnt, snapshot_var(s, s->n, LIVE_CNT) },
+		{ "allocated blocks", false, t->est_alloc_cnt, snapshot_var(s, s->n, ALLOC_CNT) },
 	};
 	size_t n = in->snapshot->facts.sampled ? sizeof(sums) / sizeof(sums[0]) : 0;
 	for (size_t i = 0; i < n; i++) {

@@ -2,6 +2,8 @@
 /* model/block: see block.h. */
 #include "model/block.h"
 
+#include <stdbool.h>
+
 double block_variance(const struct block *b)
 {
 	double est_sz = b->weight * (double)b->size;
@@ -14,50 +16,54 @@ static double spread_of(const struct block *b)
 	return b->weight > 1 ? b->weight * (b->weight - 1) : 0;
 }
 
-/* The block comes (1) or goes (-1). */
-static void add_spread(struct spread *s, const struct block *b, double var, double estimate, int way)
+/* Where it is counted: `windows` is NULL where none is. */
+static void add_spread(struct totals *t, struct clusters_row *windows, enum estimate of, const struct block *b, int way)
 {
-	s->var += way * var;
-	if (!b->group)
+	bool bytes = of == ALLOC_SZ || of == LIVE_SZ;
+	double var = bytes ? block_variance(b) : spread_of(b), estimate = bytes ? b->weight * (double)b->size : b->weight;
+	t->var[of] += way * var;
+	if (!b->group || !windows)
 		return;
-	s->windowed += way * var;
-	s->between[b->group - 1] += (float)(way * estimate);
+	windows->of[of].var += way * var;
+	windows->of[of].between[b->group - 1] += (float)(way * estimate);
 }
 
-void block_allocated(struct totals *t, const struct block *b)
+void block_allocated(struct totals *t, struct clusters_row *windows, const struct block *b)
 {
-	double sz = b->weight * (double)b->size;
 	t->alloc_cnt++;
 	t->alloc_sz += b->size;
 	t->est_alloc_cnt += b->weight;
-	t->est_alloc_sz += sz;
-	add_spread(&t->alloc_cnt_off, b, spread_of(b), b->weight, 1);
-	add_spread(&t->alloc_sz_off, b, block_variance(b), sz, 1);
+	t->est_alloc_sz += b->weight * (double)b->size;
+	add_spread(t, windows, ALLOC_CNT, b, 1);
+	add_spread(t, windows, ALLOC_SZ, b, 1);
 }
 
-void block_begins(struct totals *t, const struct block *b)
+void block_begins(struct totals *t, struct clusters_row *windows, const struct block *b)
 {
-	double sz = b->weight * (double)b->size;
 	t->live_cnt++;
 	t->live_sz += b->size;
 	t->est_live_cnt += b->weight;
-	t->est_live_sz += sz;
-	add_spread(&t->live_cnt_off, b, spread_of(b), b->weight, 1);
-	add_spread(&t->live_sz_off, b, block_variance(b), sz, 1);
+	t->est_live_sz += b->weight * (double)b->size;
+	add_spread(t, windows, LIVE_CNT, b, 1);
+	add_spread(t, windows, LIVE_SZ, b, 1);
 }
 
-void block_ends(struct totals *t, const struct block *b)
+/* Rounding of many additions must not outlive the last block. */
+static void forget_live(struct totals *t, struct clusters_row *windows)
 {
-	double sz = b->weight * (double)b->size;
+	t->est_live_cnt = t->est_live_sz = t->var[LIVE_CNT] = t->var[LIVE_SZ] = 0;
+	if (windows)
+		windows->of[LIVE_CNT] = windows->of[LIVE_SZ] = (struct clusters){ 0 };
+}
+
+void block_ends(struct totals *t, struct clusters_row *windows, const struct block *b)
+{
 	t->live_cnt--;
 	t->live_sz -= b->size;
 	t->est_live_cnt -= b->weight;
-	t->est_live_sz -= sz;
-	add_spread(&t->live_cnt_off, b, spread_of(b), b->weight, -1);
-	add_spread(&t->live_sz_off, b, block_variance(b), sz, -1);
-	/* Rounding of many additions must not outlive the last block. */
-	if (t->live_cnt)
-		return;
-	t->est_live_cnt = t->est_live_sz = 0;
-	t->live_cnt_off = t->live_sz_off = (struct spread){ 0 };
+	t->est_live_sz -= b->weight * (double)b->size;
+	add_spread(t, windows, LIVE_CNT, b, -1);
+	add_spread(t, windows, LIVE_SZ, b, -1);
+	if (!t->live_cnt)
+		forget_live(t, windows);
 }

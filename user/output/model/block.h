@@ -18,8 +18,9 @@ struct block {
 
 /* What it adds to the variance of a sum of bytes: see struct spread. */
 double block_variance(const struct block *b);
-void block_allocated(struct totals *t, const struct block *b);
-void block_begins(struct totals *t, const struct block *b);
-void block_ends(struct totals *t, const struct block *b);
+/* `windows`: by the windows' groups, too; NULL = they are not kept. */
+void block_allocated(struct totals *t, struct clusters_row *windows, const struct block *b);
+void block_begins(struct totals *t, struct clusters_row *windows, const struct block *b);
+void block_ends(struct totals *t, struct clusters_row *windows, const struct block *b);
 
 #endif

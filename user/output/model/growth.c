@@ -58,7 +58,7 @@ void growth_reach(struct growth *g, uint32_t row, const struct totals *t, uint64
 	uint64_t slice = scale_row(g, r, now);
 	for (; r->n < slice; r->n++) {
 		r->live_sz[r->n] = t->est_live_sz;
-		r->live_var[band_of(r->n)] = t->live_sz_off.var;
+		r->live_var[band_of(r->n)] = t->var[LIVE_SZ];
 	}
 }
 
@@ -107,7 +107,7 @@ int growth_fill(const struct growth *g, struct snapshot *s, const uint32_t *orde
 	for (size_t i = 0; i < s->n; i++) {
 		struct growth_row *r = &s->growth[i];
 		*r = g->rows[order[i]];
-		r->gained_var = gained_var(r, s->rows[i].t.live_sz_off.var, s->facts.thinned);
+		r->gained_var = gained_var(r, s->rows[i].t.var[LIVE_SZ], s->facts.thinned);
 		/* The slice that time is in ends here. */
 		r->live_sz[r->n++] = s->rows[i].t.est_live_sz;
 	}

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "model/block.h"
+#include "model/clusters.h"
 #include "model/lineage.h"
 #include "model/model.h"
 #include "model/watch.h"
@@ -34,7 +35,8 @@ struct heap {
 	struct map row_index; /* (proc, stack): stack 0 is not of one process */
 	struct snapshot_row *rows;
 	size_t rows_cnt, rows_cap;
-	uint64_t rows_made;
+	struct clusters_rows clusters;
+	uint32_t rows_made;
 	uint64_t *seen; /* allocations of the first rows when idle ones were looked for last */
 	size_t seen_cnt;
 	struct totals all;
@@ -68,6 +70,7 @@ void heap_free(struct heap *h)
 	free(h->procs);
 	free(h->blocks);
 	free(h->rows);
+	free(h->clusters.at);
 	free(h->seen);
 	free(h);
 }
@@ -150,6 +153,11 @@ static int row_of(struct heap *h, const struct event *e, uint32_t *row)
 	return 0;
 }
 
+static struct clusters_row *clusters_of(const struct heap *h, size_t row)
+{
+	return clusters_at(&h->clusters, &h->rows[row]);
+}
+
 /* Place of an unused block, or -ENOMEM. */
 static ssize_t take_block(struct heap *h)
 {
@@ -199,11 +207,11 @@ static void begin_block(struct heap *h, struct block *b, const struct event *e)
 	struct watched change = watched_of(h, b, e);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);
-	block_begins(&h->rows[b->row].t, b);
-	block_begins(&h->all, b);
+	block_begins(&h->rows[b->row].t, clusters_of(h, b->row), b);
+	block_begins(&h->all, NULL, b);
 	if (!(e->flags & EVENT_F_CARRIED)) {
-		block_allocated(&h->rows[b->row].t, b);
-		block_allocated(&h->all, b);
+		block_allocated(&h->rows[b->row].t, clusters_of(h, b->row), b);
+		block_allocated(&h->all, NULL, b);
 	}
 	if (h->watch.what)
 		watch_begun(&h->watch, &change);
@@ -224,8 +232,8 @@ static void end_block(struct heap *h, size_t place, enum life_end how, const str
 		change.temporary = lifetimes_temporary(&h->watch.lifetimes, &change);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);
-	block_ends(&h->rows[b->row].t, b);
-	block_ends(&h->all, b);
+	block_ends(&h->rows[b->row].t, clusters_of(h, b->row), b);
+	block_ends(&h->all, NULL, b);
 	if (h->watch.what)
 		watch_ended(&h->watch, &change);
 	tell_end(h, b, change.temporary, how, e);
@@ -234,9 +242,9 @@ static void end_block(struct heap *h, size_t place, enum life_end how, const str
 
 static int add_block(struct heap *h, const struct event *e, uint64_t id, double weight)
 {
-	uint32_t row;
+	uint32_t row, group = e->flags & EVENT_F_WINDOW ? h->group : 0;
 	struct proc_heap *p = proc_of(h, e->proc);
-	if (!p || row_of(h, e, &row))
+	if (!p || row_of(h, e, &row) || (group && clusters_keep(&h->clusters, &h->rows[row])))
 		return -ENOMEM;
 	uint64_t *live = map_get(&p->live, e->addr);
 	if (live) {
@@ -258,7 +266,7 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 			     .size = e->size,
 			     .weight = weight,
 			     .row = row,
-			     .group = e->flags & EVENT_F_WINDOW ? h->group : 0,
+			     .group = group,
 			     .time_ns = e->flags & EVENT_F_CARRIED ? e->enter_ns : e->time_ns };
 	begin_block(h, b, e);
 	return 0;
@@ -449,20 +457,25 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	}
 }
 
+bool heap_has_windows(const struct heap *h)
+{
+	return h->clusters.at_cnt;
+}
+
 const struct totals *heap_totals(const struct heap *h)
 {
 	return &h->all;
 }
 
 /* The block stands for twice as many, or for none. */
-static void reweigh(struct totals *t, struct block *b, bool kept)
+static void reweigh(struct totals *t, struct clusters_row *windows, const struct block *b, bool kept)
 {
 	struct block was = *b;
-	block_ends(t, &was);
+	block_ends(t, windows, &was);
 	if (!kept)
 		return;
 	was.weight *= 2;
-	block_begins(t, &was);
+	block_begins(t, windows, &was);
 }
 
 struct thinning {
@@ -477,8 +490,8 @@ static bool is_kept(void *ctx, const struct map_slot *s)
 	struct heap *h = t->heap;
 	struct block *b = &h->blocks[s->value];
 	bool kept = t->coin(t->ctx) & 1;
-	reweigh(&h->rows[b->row].t, b, kept);
-	reweigh(&h->all, b, kept);
+	reweigh(&h->rows[b->row].t, clusters_of(h, b->row), b, kept);
+	reweigh(&h->all, NULL, b, kept);
 	if (kept) {
 		b->weight *= 2;
 	} else {
@@ -584,6 +597,19 @@ static int note_seen(struct heap *h)
 	return 0;
 }
 
+/* An idle row into the one for the rest of its process. */
+static int add_to_rest(struct heap *h, size_t row)
+{
+	uint64_t rest = *map_get(&h->row_index, row_key(h->rows[row].proc, (struct stack_id){ 0 }));
+	const struct clusters_row *from = clusters_of(h, row);
+	if (from && clusters_keep(&h->clusters, &h->rows[rest]))
+		return -ENOMEM;
+	totals_add(&h->rows[rest].t, &h->rows[row].t);
+	if (from)
+		clusters_row_add(clusters_of(h, rest), clusters_of(h, row));
+	return 0;
+}
+
 long heap_forget_idle(struct heap *h)
 {
 	size_t before = h->rows_cnt;
@@ -599,11 +625,12 @@ long heap_forget_idle(struct heap *h)
 	}
 	for (size_t i = 0; to && !rc && i < before; i++) {
 		if (is_idle(h, i))
-			totals_add(&h->rows[*map_get(&h->row_index, row_key(h->rows[i].proc, (struct stack_id){ 0 }))].t,
-				   &h->rows[i].t);
+			rc = add_to_rest(h, i);
 	}
-	if (to && !rc)
+	if (to && !rc) {
 		remove_rows(h, to);
+		clusters_close(&h->clusters, h->rows, h->rows_cnt);
+	}
 	if (to && !rc)
 		rc = note_seen(h);
 	free(to);
@@ -715,30 +742,25 @@ static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t 
 	return rc;
 }
 
-enum { SPREADS = 4 };
-
-static void spreads_of(struct totals *t, struct spread *out[SPREADS])
-{
-	struct spread *all[SPREADS] = { &t->alloc_cnt_off, &t->live_cnt_off, &t->alloc_sz_off, &t->live_sz_off };
-	memcpy(out, all, sizeof(all));
-}
-
 /* Rows are off what their process' windows would make them expect; together they are off by the sum. */
-static void settle(const struct heap *h, struct snapshot *s)
+static int fill_clusters(const struct heap *h, struct snapshot *s)
 {
-	struct spread *all[SPREADS], *of_row[SPREADS];
-	spreads_of(&s->all, all);
-	for (int k = 0; k < SPREADS; k++)
-		memset(all[k]->between, 0, sizeof(all[k]->between));
+	if (!h->clusters.at_cnt)
+		return 0;
+	s->clusters = calloc(h->clusters.at_cnt, sizeof(*s->clusters));
+	if (!s->clusters)
+		return -ENOMEM;
+	s->clusters_cnt = h->clusters.at_cnt;
+	memcpy(s->clusters, h->clusters.at, s->clusters_cnt * sizeof(*s->clusters));
 	for (size_t i = 0; i < s->n; i++) {
-		const uint64_t *known = map_get(&h->proc_index, s->rows[i].proc.n);
-		spreads_of(&s->rows[i].t, of_row);
-		for (int k = 0; known && k < SPREADS; k++) {
-			spread_settle(of_row[k], h->procs[*known].stands);
-			for (int g = 0; g < SPREAD_GROUPS; g++)
-				all[k]->between[g] += of_row[k]->between[g];
-		}
+		const uint64_t *proc = map_get(&h->proc_index, s->rows[i].proc.n);
+		struct clusters_row *row = &s->clusters[s->rows[i].windows];
+		if (!proc || !s->rows[i].windows)
+			continue;
+		clusters_row_settle(row, h->procs[*proc].stands);
+		clusters_row_add(&s->clusters[0], row);
 	}
+	return 0;
 }
 
 struct snapshot *heap_snapshot(const struct heap *h)
@@ -752,24 +774,10 @@ struct snapshot *heap_snapshot(const struct heap *h)
 	}
 	for (size_t i = 0; s && s->rows && i < n; i++)
 		s->rows[i] = h->rows[order[i]];
-	if (s && s->rows)
-		settle(h, s);
-	if (s && (!s->rows || watch_fill(&h->watch, h->rows, s, order) || fill_growth(h, s, order))) {
+	if (s && (!s->rows || fill_clusters(h, s) || watch_fill(&h->watch, h->rows, s, order) || fill_growth(h, s, order))) {
 		snapshot_free(s);
 		s = NULL;
 	}
 	free(order);
 	return s;
-}
-
-void snapshot_free(struct snapshot *s)
-{
-	if (!s)
-		return;
-	free(s->rows);
-	free(s->peak);
-	free(s->lifetimes);
-	free(s->growth);
-	free(s->timeline.at);
-	free(s);
 }

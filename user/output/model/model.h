@@ -35,17 +35,27 @@ struct applied {
  */
 #define SPREAD_GROUPS 16
 
-struct spread {
-	double var;      /* as if all were independent */
-	double windowed; /* the part of it that is of windows */
+struct clusters {
+	double var; /* as if they were independent: the part that is of windows */
 	float between
 		[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off the mean: both can be added */
 };
 
+struct spread {
+	double var; /* as if all were independent */
+	struct clusters windows;
+};
+
 void spread_add(struct spread *to, const struct spread *s);
 double spread_var(const struct spread *s);
-/* From sums to differences; `stands`: the time that each group stands for. */
-void spread_settle(struct spread *s, const double stands[SPREAD_GROUPS]);
+
+/* What is estimated. */
+enum estimate { ALLOC_CNT, LIVE_CNT, ALLOC_SZ, LIVE_SZ, ESTIMATES };
+
+/* Of a row that has samples of windows: few recordings have them, and many rows. */
+struct clusters_row {
+	struct clusters of[ESTIMATES];
+};
 
 /* Sums are of the real events; est_* are scaled to the whole when sampled, equal when not. */
 struct totals {
@@ -53,14 +63,15 @@ struct totals {
 	uint64_t live_cnt, live_sz;
 	double est_alloc_cnt, est_alloc_sz;
 	double est_live_cnt, est_live_sz;
-	struct spread alloc_cnt_off, live_cnt_off, alloc_sz_off, live_sz_off; /* of the estimates */
+	double var[ESTIMATES]; /* of the estimates, as if blocks were hit independently */
 };
 
 struct snapshot_row {
 	struct stack_id stack;
 	struct proc_id proc;
-	uint64_t split; /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
-	uint64_t no;    /* of the heap's rows: another one when its stack was forgotten and came again */
+	uint64_t split;   /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
+	uint32_t no;      /* of the heap's rows: another one when its stack was forgotten and came again */
+	uint32_t windows; /* place among the clusters; 0: no samples of windows */
 	struct totals t;
 };
 
@@ -159,6 +170,8 @@ struct snapshot {
 	size_t n;
 	struct snapshot_row *rows;
 	struct totals all;
+	struct clusters_row *clusters; /* of rows that have any, and at 0 of all; NULL: no windows */
+	size_t clusters_cnt;
 	struct heap_facts facts;
 	struct peak_row *peak;
 	double peak_cnt, peak_sz, peak_var; /* the whole heap at its largest */
@@ -207,6 +220,8 @@ void heap_tell_left(const struct heap *h);
 int heap_apply(struct heap *h, const struct event *e, struct applied *out);
 /* Everything together, as it is now; borrowed. */
 const struct totals *heap_totals(const struct heap *h);
+/* How far an estimate of it may be from the truth, as a variance. */
+double heap_var(const struct heap *h, enum estimate of);
 /*
  * Forgets every live block with a chance of one half and lets the others stand for two, so that what is
  * estimated stays right on average. coin gives random bits. What is forgotten is counted in thinned.
@@ -227,7 +242,14 @@ int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event
 /* The same in no order, and without memory for one. */
 int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
 struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */
+/* How far a row's estimate may be from the truth; row n: that of all. */
+struct spread snapshot_spread(const struct snapshot *s, size_t row, enum estimate of);
+double snapshot_var(const struct snapshot *s, size_t row, enum estimate of);
 void snapshot_free(struct snapshot *s);
+/* Rows of another one behind its own, which are not in order then; facts stay as they are. 0 or -ENOMEM. */
+int snapshot_append(struct snapshot *to, const struct snapshot *s);
+/* A row into another one, in whose place it is from then on. */
+void snapshot_join(struct snapshot *s, size_t to, size_t from);
 
 /*
  * Allocations of this size that one sample stands for: 1 / (1 - exp(-size / interval)), the inverse

@@ -13,7 +13,7 @@ void peak_before(struct peak *p, const struct watched *w)
 	r->epoch = p->epoch;
 	r->cnt = w->of_row->est_live_cnt;
 	r->sz = w->of_row->est_live_sz;
-	r->var = w->of_row->live_sz_off.var;
+	r->var = w->of_row->var[LIVE_SZ];
 }
 
 void peak_after(struct peak *p, const struct watched *w)
@@ -22,7 +22,7 @@ void peak_after(struct peak *p, const struct watched *w)
 		return;
 	p->sz = w->all->est_live_sz;
 	p->cnt = w->all->est_live_cnt;
-	p->var = w->all->live_sz_off.var;
+	p->var = w->all->var[LIVE_SZ];
 	p->time_ns = w->event->time_ns;
 	p->epoch++;
 }
@@ -38,7 +38,7 @@ int peak_fill(const struct peak *p, const struct snapshot_row *heap_rows, struct
 		if (s->peak[i].epoch != p->epoch) {
 			s->peak[i].cnt = t->est_live_cnt;
 			s->peak[i].sz = t->est_live_sz;
-			s->peak[i].var = t->live_sz_off.var;
+			s->peak[i].var = t->var[LIVE_SZ];
 		}
 	}
 	s->peak_cnt = p->cnt;

@@ -39,7 +39,7 @@ static void reach(struct timing *t, const struct totals *all, uint64_t now)
 		struct time_slice *s = &t->at[t->n++];
 		s->live_cnt = all->est_live_cnt;
 		s->live_sz = s->peak_sz = all->est_live_sz;
-		s->live_var = all->live_sz_off.var;
+		s->live_var = all->var[LIVE_SZ];
 	}
 }
 
@@ -53,7 +53,7 @@ static struct time_slice *after(struct timing *t, const struct watched *w)
 	struct time_slice *s = &t->at[t->n - 1];
 	s->live_cnt = w->all->est_live_cnt;
 	s->live_sz = w->all->est_live_sz;
-	s->live_var = w->all->live_sz_off.var;
+	s->live_var = w->all->var[LIVE_SZ];
 	if (s->live_sz > s->peak_sz)
 		s->peak_sz = s->live_sz;
 	return s;

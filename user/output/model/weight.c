@@ -38,8 +38,6 @@ void totals_add(struct totals *sum, const struct totals *t)
 	sum->est_alloc_sz += t->est_alloc_sz;
 	sum->est_live_cnt += t->est_live_cnt;
 	sum->est_live_sz += t->est_live_sz;
-	spread_add(&sum->alloc_cnt_off, &t->alloc_cnt_off);
-	spread_add(&sum->live_cnt_off, &t->live_cnt_off);
-	spread_add(&sum->alloc_sz_off, &t->alloc_sz_off);
-	spread_add(&sum->live_sz_off, &t->live_sz_off);
+	for (int i = 0; i < ESTIMATES; i++)
+		sum->var[i] += t->var[i];
 }

@@ -62,7 +62,8 @@ static struct group value_of_row(const struct groups *g, size_t i)
 	const struct snapshot *s = g->in->snapshot;
 	const struct totals *t = &s->rows[i].t;
 	switch (g->show) {
-	case SHOW_ALLOC: return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .off = t->alloc_sz_off };
+	case SHOW_ALLOC:
+		return (struct group){ .cnt = t->est_alloc_cnt, .sz = t->est_alloc_sz, .off = snapshot_spread(s, i, ALLOC_SZ) };
 	case SHOW_PEAK: return (struct group){ .cnt = s->peak[i].cnt, .sz = s->peak[i].sz, .off.var = s->peak[i].var };
 	case SHOW_TEMPORARY:
 		return (struct group){ .cnt = s->lifetimes[i].temp_cnt,
@@ -72,7 +73,7 @@ static struct group value_of_row(const struct groups *g, size_t i)
 		return (struct group){ .cnt = s->lifetimes[i].freed_cnt,
 				       .sz = s->lifetimes[i].freed_sz,
 				       .off.var = s->lifetimes[i].freed_var };
-	default: return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .off = t->live_sz_off };
+	default: return (struct group){ .cnt = t->est_live_cnt, .sz = t->est_live_sz, .off = snapshot_spread(s, i, LIVE_SZ) };
 	}
 }
 

@@ -309,11 +309,11 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 /* With the standard error, where one is known: of bytes, and not of a difference. */
 static void put_estimated(struct buf *b, const struct flame *f)
 {
-	const struct totals *t = &f->in->snapshot->all;
-	double var = f->value == VALUE_ALLOC_SPACE   ? spread_var(&t->alloc_sz_off)
-		     : f->value == VALUE_INUSE_SPACE ? spread_var(&t->live_sz_off)
+	const struct snapshot *s = f->in->snapshot;
+	double var = f->value == VALUE_ALLOC_SPACE   ? snapshot_var(s, s->n, ALLOC_SZ)
+		     : f->value == VALUE_INUSE_SPACE ? snapshot_var(s, s->n, LIVE_SZ)
 						     : 0;
-	if (!f->in->snapshot->facts.sampled)
+	if (!s->facts.sampled)
 		return;
 	buf_adds(b, " (estimated");
 	if (var > 0 && !f->in->options->before) {

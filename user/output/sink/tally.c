@@ -105,13 +105,14 @@ static int add_sums(struct tally *t, const struct snapshot *s)
 		if (!r)
 			return -ENOMEM;
 		add(&r->alloc, &(struct amount){ s->rows[i].t.est_alloc_cnt, s->rows[i].t.est_alloc_sz });
-		spread_add(&r->alloc_off, &s->rows[i].t.alloc_sz_off);
+		struct spread off = snapshot_spread(s, i, ALLOC_SZ);
+		spread_add(&r->alloc_off, &off);
 		add(&r->peak, &(struct amount){ s->peak[i].cnt, s->peak[i].sz });
 	}
 	t->peak = (struct amount){ s->peak_cnt, s->peak_sz };
 	t->peak_ns = s->peak_ns;
-	t->var_live = spread_var(&s->all.live_sz_off);
-	t->var_alloc = spread_var(&s->all.alloc_sz_off);
+	t->var_live = snapshot_var(s, s->n, LIVE_SZ);
+	t->var_alloc = snapshot_var(s, s->n, ALLOC_SZ);
 	t->var_peak = s->peak_var;
 	t->lost_frees = s->facts.lost_frees;
 	return 0;

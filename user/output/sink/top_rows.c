@@ -37,7 +37,8 @@
 
 struct feed_process {
 	struct proc_id proc;
-	struct totals t, rest; /* rest: of rows that are not written one by one */
+	struct totals t, rest;       /* rest: of rows that are not written one by one */
+	struct spread off, rest_off; /* of their live bytes */
 };
 
 struct feed {
@@ -59,9 +60,9 @@ static void put_totals(struct buf *out, const struct totals *t)
 		buf_addf(out, "\t%" PRId64, value_of(t, order[i]));
 }
 
-static void put_error(struct buf *out, const struct totals *t)
+static void put_error(struct buf *out, const struct spread *off)
 {
-	double var = spread_var(&t->live_sz_off);
+	double var = spread_var(off);
 	if (var > 0)
 		buf_addf(out, "error\t%.0f\n", ceil(sqrt(var)));
 }
@@ -78,6 +79,8 @@ static int gather_processes(struct feed *f)
 			*place = f->procs_cnt;
 		p->proc = row->proc;
 		totals_add(&p->t, &row->t);
+		struct spread off = snapshot_spread(f->in->snapshot, i, LIVE_SZ);
+		spread_add(&p->off, &off);
 	}
 	return 0;
 }
@@ -155,7 +158,7 @@ static void put_processes(struct feed *f)
 		text_clean(f->out, p && p->exe ? p->exe : "", SIZE_MAX);
 		put_totals(f->out, &f->procs[i].t);
 		buf_adds(f->out, "\n");
-		put_error(f->out, &f->procs[i].t);
+		put_error(f->out, &f->procs[i].off);
 	}
 }
 
@@ -178,8 +181,9 @@ static bool frame_number(struct feed *f, const struct sink_frame *frame, uint32_
 	return *out != NAMES_FAILED;
 }
 
-static int put_stack(struct feed *f, const struct snapshot_row *row)
+static int put_stack(struct feed *f, uint32_t place)
 {
+	const struct snapshot_row *row = &f->in->snapshot->rows[place];
 	const struct proc *p = catalog_proc(f->in->catalog, row->proc);
 	struct sink_options uncut = *f->in->options;
 	struct buf type = { 0 };
@@ -199,7 +203,8 @@ static int put_stack(struct feed *f, const struct snapshot_row *row)
 	for (size_t i = 0; i < n; i++)
 		buf_addf(f->out, "%s%u", i ? "," : "", numbers[i]);
 	buf_adds(f->out, "\n");
-	put_error(f->out, &row->t);
+	struct spread off = snapshot_spread(f->in->snapshot, place, LIVE_SZ);
+	put_error(f->out, &off);
 	bool failed = type.failed || (n < f->cut.frames_cnt && n < FRAMES_MAX);
 	buf_free(&type);
 	return failed ? -ENOMEM : 0;
@@ -214,8 +219,11 @@ static int put_rest(struct feed *f)
 	for (size_t i = f->rows_cnt; i < f->in->snapshot->n; i++) {
 		const struct snapshot_row *row = &f->in->snapshot->rows[f->rows[i]];
 		const uint64_t *place = map_get(&f->index, row->proc.n);
-		if (place)
-			totals_add(&f->procs[*place - 1].rest, &row->t);
+		if (!place)
+			continue;
+		struct spread off = snapshot_spread(f->in->snapshot, f->rows[i], LIVE_SZ);
+		totals_add(&f->procs[*place - 1].rest, &row->t);
+		spread_add(&f->procs[*place - 1].rest_off, &off);
 	}
 	for (size_t i = 0; i < f->procs_cnt; i++) {
 		const struct proc *p = catalog_proc(f->in->catalog, f->procs[i].proc);
@@ -227,7 +235,7 @@ static int put_rest(struct feed *f)
 		buf_addf(f->out, "stack\t%u", p ? p->tgid : 0);
 		put_totals(f->out, t);
 		buf_addf(f->out, "\t" NO_TYPE "\t%u\n", number);
-		put_error(f->out, t);
+		put_error(f->out, &f->procs[i].rest_off);
 	}
 	return 0;
 }
@@ -242,7 +250,7 @@ static int write_lines(struct feed *f)
 	put_head(f);
 	put_processes(f);
 	for (size_t i = 0; !rc && i < f->rows_cnt; i++)
-		rc = put_stack(f, &f->in->snapshot->rows[f->rows[i]]);
+		rc = put_stack(f, f->rows[i]);
 	if (!rc)
 		rc = put_rest(f);
 	buf_adds(f->out, "end\n");

@@ -88,7 +88,7 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 		.exe = p ? p->exe : "",
 		.start_ns = p ? p->start_ns : 0,
 		.live = t->est_live_sz,
-		.live_error = sqrt(t->live_sz_off.var),
+		.live_error = sqrt(heap_var(o->heap, LIVE_SZ)),
 		.rate = o->rate,
 		.live_below = t->live_cnt ? 0 : unsampled_below(c->live.rate.interval),
 		.events = a.recorded,

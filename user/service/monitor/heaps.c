@@ -14,6 +14,7 @@ struct heap_mark {
 	struct map index; /* (proc, stack) -> place in rows */
 	struct snapshot_row *rows;
 	size_t rows_cnt, rows_cap;
+	struct clusters_row *clusters; /* as in the snapshot that it was made from */
 	uint64_t time_ns;
 	struct proc_id proc;
 	struct account account;
@@ -180,16 +181,11 @@ static struct snapshot *merge(const struct heaps *h)
 		return NULL;
 	for (size_t i = 0; i < h->at_cnt; i++) {
 		struct snapshot *one = heap_snapshot(h->at[i]->heap);
-		struct snapshot_row *rows = one ? reallocarray(all->rows, all->n + one->n + 1, sizeof(*rows)) : NULL;
-		if (!rows) {
+		if (!one || snapshot_append(all, one)) {
 			snapshot_free(one);
 			snapshot_free(all);
 			return NULL;
 		}
-		all->rows = rows;
-		memcpy(rows + all->n, one->rows, one->n * sizeof(*rows));
-		all->n += one->n;
-		totals_add(&all->all, &one->all);
 		add_facts(&all->facts, &one->facts);
 		snapshot_free(one);
 	}
@@ -221,11 +217,13 @@ struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc)
 		*r = s->rows[i];
 		*place = m->rows_cnt - 1;
 	}
-	snapshot_free(s);
 	if (m) {
+		m->clusters = s->clusters;
+		s->clusters = NULL;
 		m->time_ns = now_ns();
 		m->proc = proc;
 	}
+	snapshot_free(s);
 	return m;
 }
 
@@ -235,6 +233,7 @@ void heap_mark_free(struct heap_mark *m)
 		return;
 	map_free(&m->index);
 	free(m->rows);
+	free(m->clusters);
 	free(m);
 }
 
@@ -264,8 +263,29 @@ static void count_from(struct totals *t, const struct totals *base)
 	t->alloc_sz -= base->alloc_sz;
 	t->est_alloc_cnt -= base->est_alloc_cnt;
 	t->est_alloc_sz -= base->est_alloc_sz;
-	t->alloc_cnt_off.var -= base->alloc_cnt_off.var;
-	t->alloc_sz_off.var -= base->alloc_sz_off.var;
+	t->var[ALLOC_CNT] -= base->var[ALLOC_CNT];
+	t->var[ALLOC_SZ] -= base->var[ALLOC_SZ];
+}
+
+static void count_clusters_from(struct clusters_row *row, const struct clusters_row *base)
+{
+	for (enum estimate k = ALLOC_CNT; k < ESTIMATES; k++) {
+		if (k != ALLOC_CNT && k != ALLOC_SZ)
+			continue;
+		row->of[k].var -= base->of[k].var;
+		for (int g = 0; g < SPREAD_GROUPS; g++)
+			row->of[k].between[g] -= base->of[k].between[g];
+	}
+}
+
+static void count_row_from(struct snapshot *s, size_t row, const struct heap_mark *m, const struct snapshot_row *base)
+{
+	count_from(&s->rows[row].t, &base->t);
+	count_from(&s->all, &base->t);
+	if (!base->windows || !s->rows[row].windows)
+		return;
+	count_clusters_from(&s->clusters[s->rows[row].windows], &m->clusters[base->windows]);
+	count_clusters_from(&s->clusters[0], &m->clusters[base->windows]);
 }
 
 /* What a forgotten stack had then is in its process' row without a stack now, though it came again. */
@@ -285,10 +305,8 @@ static int subtract(struct snapshot *s, const struct heap_mark *m)
 		const uint64_t *place = map_get(&rows, slot->key);
 		if (!place || s->rows[*place].no != base->no)
 			place = map_get(&rows, slot->key & ~(uint64_t)UINT32_MAX);
-		if (!place)
-			continue;
-		count_from(&s->rows[*place].t, &base->t);
-		count_from(&s->all, &base->t);
+		if (place)
+			count_row_from(s, *place, m, base);
 	}
 	map_free(&rows);
 	s->facts.first_ns = m->time_ns;
@@ -319,7 +337,7 @@ static void cut(struct snapshot *s, size_t rows_max)
 	for (size_t i = kept; i < s->n; i++) {
 		const struct snapshot_row *r = &s->rows[i];
 		if (n > kept && s->rows[n - 1].proc.n == r->proc.n) {
-			totals_add(&s->rows[n - 1].t, &r->t);
+			snapshot_join(s, n - 1, i);
 			continue;
 		}
 		s->rows[n] = *r;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model/clusters: see clusters.h. */
+#include "model/clusters.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+
+void clusters_add(struct clusters *to, const struct clusters *c)
+{
+	to->var += c->var;
+	for (int i = 0; i < SPREAD_GROUPS; i++)
+		to->between[i] += c->between[i];
+}
+
+/* What 95 % intervals of n - 1 degrees of freedom are wider by than 1.96 (Student's t). */
+static double wider(int n)
+{
+	static const double t[] = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
+				    2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131 };
+	return t[n < 2 ? 0 : n - 2] / 1.96;
+}
+
+void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS])
+{
+	double sum = 0, all = 0;
+	int n = 0;
+	for (int i = 0; i < SPREAD_GROUPS; i++) {
+		sum += (double)c->between[i];
+		all += stands[i];
+		n += stands[i] > 0;
+	}
+	double factor = wider(n) * (n > 1 ? sqrt((double)n / (n - 1)) : 1);
+	for (int i = 0; i < SPREAD_GROUPS && n; i++) {
+		/* Of one window alone nothing is known: it may as well have met nothing. */
+		double expected = n > 1 ? sum * stands[i] / all : 0;
+		c->between[i] = (float)(factor * ((double)c->between[i] - expected));
+	}
+}
+
+void clusters_row_add(struct clusters_row *to, const struct clusters_row *row)
+{
+	for (int i = 0; i < ESTIMATES; i++)
+		clusters_add(&to->of[i], &row->of[i]);
+}
+
+void clusters_row_settle(struct clusters_row *row, const double stands[SPREAD_GROUPS])
+{
+	for (int i = 0; i < ESTIMATES; i++)
+		clusters_settle(&row->of[i], stands);
+}
+
+struct clusters_row *clusters_at(const struct clusters_rows *c, const struct snapshot_row *row)
+{
+	return row->windows ? &c->at[row->windows] : NULL;
+}
+
+int clusters_keep(struct clusters_rows *c, struct snapshot_row *row)
+{
+	if (row->windows)
+		return 0;
+	if ((!c->at_cnt && !VEC_PUSH(c, at)) || !VEC_PUSH(c, at))
+		return -ENOMEM;
+	row->windows = (uint32_t)c->at_cnt - 1;
+	return 0;
+}
+
+void clusters_close(struct clusters_rows *c, struct snapshot_row *rows, size_t n)
+{
+	struct clusters_rows left = { .at = c->at_cnt ? calloc(n + 1, sizeof(*left.at)) : NULL, .at_cnt = 1, .at_cap = n + 1 };
+	for (size_t i = 0; left.at && i < n; i++) {
+		if (!rows[i].windows)
+			continue;
+		left.at[left.at_cnt] = c->at[rows[i].windows];
+		rows[i].windows = (uint32_t)left.at_cnt++;
+	}
+	if (!left.at)
+		return;
+	free(c->at);
+	*c = left;
+}

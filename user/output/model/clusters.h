@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model/clusters: samples of windows, by the windows' groups: see struct spread. Not for other modules. */
+#ifndef ALYS_MODEL_CLUSTERS_H
+#define ALYS_MODEL_CLUSTERS_H
+
+#include "model/model.h"
+
+/* Of the rows that have any, by snapshot_row.windows; the first one is of none of them. */
+struct clusters_rows {
+	struct clusters_row *at;
+	size_t at_cnt, at_cap;
+};
+
+bool heap_has_windows(const struct heap *h);
+
+void clusters_add(struct clusters *to, const struct clusters *c);
+void clusters_row_add(struct clusters_row *to, const struct clusters_row *row);
+/* From sums to differences; `stands`: the bytes that each group stands for. */
+void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS]);
+void clusters_row_settle(struct clusters_row *row, const double stands[SPREAD_GROUPS]);
+
+/* NULL: it has none. keep gives it some: 0 or -ENOMEM. */
+struct clusters_row *clusters_at(const struct clusters_rows *c, const struct snapshot_row *row);
+int clusters_keep(struct clusters_rows *c, struct snapshot_row *row);
+/* Forgets those of rows that went; n are left. Without memory they stay. */
+void clusters_close(struct clusters_rows *c, struct snapshot_row *rows, size_t n);
+
+#endif
