@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * The wire: what BPF programs and the loader say to each other. Included by both sides, includes
- * nothing of ours. May change daily; the file format (user/output/trace) is another thing.
- * Rules: fixed-width fields, natural alignment, explicit zeroed pads, no bool, enum or pointer.
+ * The wire format between BPF programs and the loader. Included by both, includes nothing of ours. It may change at any
+ * time; the file format (user/output/trace) is independent of it. Rules: fixed-width fields, natural alignment,
+ * explicit zeroed padding, no bool, enum or pointer.
  */
 #ifndef ALYS_WIRE_H
 #define ALYS_WIRE_H
 
 #include <linux/types.h>
 
-#define ALYS_MAX_FRAMES 512   /* --backtrace-limit at most */
+#define ALYS_MAX_FRAMES 512   /* limit of --backtrace-limit */
 #define ALYS_MAX_SITES 16384  /* probe sites of all attached files */
 #define ALYS_MAX_OBJECTS 1024 /* attached files */
 #define ALYS_MAX_TARGETS 4096
-#define ALYS_MAX_ACCOUNTS 4096 /* at most: functions whose calls are counted in and out, by name and file; 0 = all others */
-#define ALYS_SEEN_SLOTS 65536  /* direct-mapped: stacks sent lately */
+#define ALYS_MAX_ACCOUNTS 4096 /* limit: functions whose calls are counted by name and file; 0 = all others */
+#define ALYS_SEEN_SLOTS 65536  /* direct-mapped: recently sent stacks */
 
 /* Record kinds in the ring. */
 #define ALYS_EV_ALLOC 1
@@ -24,18 +24,18 @@
 #define ALYS_EV_EXEC 5
 #define ALYS_EV_EXIT 6
 #define ALYS_EV_FORK 7
-#define ALYS_EV_MISS 8       /* the walk met an address that no table covers */
-#define ALYS_EV_OOM 9        /* the kernel kills a process for want of memory */
-#define ALYS_EV_GC_MARKED 10 /* struct alys_ev_gc: all is marked, the world still stands */
-#define ALYS_EV_GC_DONE 11   /* the same collection is over: its marks hold until the next one begins */
+#define ALYS_EV_MISS 8       /* the walk met an address in no known mapping */
+#define ALYS_EV_OOM 9        /* the OOM killer ends a process */
+#define ALYS_EV_GC_MARKED 10 /* struct alys_ev_gc: marking is done, the world is still stopped */
+#define ALYS_EV_GC_DONE 11   /* the same collection is over: its marks stay until the next one starts */
 #define ALYS_EV_GC_BEGUN 12  /* never in the main ring */
-#define ALYS_EV_MAPPED 13    /* the dynamic linker has mapped libraries, or taken some away */
+#define ALYS_EV_MAPPED 13    /* the dynamic linker has mapped or unmapped libraries */
 
 /* Head of every record. */
 struct alys_head {
 	__u8 kind;
 	__u8 flags; /* ALYS_F_* */
-	__u16 held; /* exec, mapped: the thread waits until all is seen, and called this one to be held (struct alys_hold); 0 = none */
+	__u16 held; /* exec, mapped: the thread waits to be stopped; its ring (struct alys_hold), 0 = it does not wait */
 	__u32 tgid;
 	__u32 tid;
 	__u32 gc_no; /* collector's cycle counter, low 32 bits; 0 unless ALYS_F_GC */
@@ -52,12 +52,12 @@ struct alys_ev_alloc {
 	__u64 size;
 	__u64 stack;    /* hash of the call stack; 0 = none taken */
 	__u64 interval; /* bytes:N in force, 0 = exact */
-	__u32 batch;    /* blocks that this one stands for before thinning; 0 = itself */
-	__u32 span;     /* bytes by which it was sampled; 0 = size */
+	__u32 batch;    /* blocks that this one stands for before sampling; 0 = only itself */
+	__u32 span;     /* bytes counted for sampling; 0 = size */
 };
 
 struct alys_ev_realloc {
-	struct alys_ev_alloc a; /* a.addr is the new block, 0 when realloc(p, 0) freed */
+	struct alys_ev_alloc a; /* a.addr is the new block, 0 if realloc(p, 0) freed */
 	__u64 old;
 	__u64 enter; /* time of the call */
 };
@@ -77,7 +77,7 @@ struct alys_ev_stack {
 		   /* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
 };
 
-/* How a stack walk ended: the numbers of catalog's STACK_END_LIST, which intake.c holds against these. */
+/* How a stack walk ended: same numbers as STACK_END_LIST in catalog.h, checked by static asserts in intake.c. */
 #define ALYS_STOP_COMPLETE 0
 #define ALYS_STOP_UNKNOWN 1
 #define ALYS_STOP_TRUNCATED 2
@@ -86,40 +86,42 @@ struct alys_ev_stack {
 #define ALYS_STOP_BAD_CFA 5
 #define ALYS_STOP_UNSUPPORTED 6
 
-/* Of an exit: other holds the status, as wait(2) has it. */
+/* Of an exit: `other` holds the wait status (wait(2)). */
 #define ALYS_EXIT_STATUS (1ull << 32)
 
-/* exec, exit (other = status), fork (tgid/tid = parent, other = child's tgid), miss (other = address), oom (other =
- * victim's tgid, whoever is running). */
+/*
+ * exec, exit (other = status), fork (tgid/tid = parent, other = child's tgid), miss (other = address), oom (other =
+ * victim's tgid, whichever task is running).
+ */
 struct alys_ev_proc {
 	struct alys_head h;
 	__u64 other;
 };
 
 /*
- * A thread that is to be held, of a process that we started: it goes on by itself after ALYS_HOLD_WAIT_NS, unless it was
- * stopped (ptrace) by then. In small rings of their own, which wake who stops it: two of them, 1 from processors of even
- * number and 2 from odd ones, for who answers must not want the processor that the thread waits on.
+ * A thread to be stopped, of a process that we launched: it continues after ALYS_HOLD_WAIT_NS unless it has been
+ * stopped (ptrace) by then. Sent in two small rings, which wake the holder: ring 1 from even CPUs and ring 2 from odd
+ * ones, since the holder must not need the CPU on which the thread waits.
  */
 struct alys_hold {
-	__u64 time; /* that of the record in the main ring */
+	__u64 time; /* equals the time of the record in the main ring */
 	__u32 tid;
 	__u32 pad;
 };
 #define ALYS_HOLD_WAIT_NS 2000000ull
 
 /*
- * A collection. In the main ring, because its place among the allocations says which of them it could
- * reach; and once more in a small ring of its own, which wakes who reads the marks.
+ * A collection. Sent in the main ring, because its place among the allocations determines which of them it could mark;
+ * and again in a small ring of its own, which wakes the mark reader.
  */
 struct alys_ev_gc {
 	struct alys_head h;  /* gc_no: the collection's own number */
-	__u64 serial;        /* how many had begun in this process when it did */
-	__u64 begun, marked; /* times; 0 = its begin was not seen */
+	__u64 serial;        /* number of collections started in this process so far */
+	__u64 begun, marked; /* times; 0 = its start was not seen */
 	__u64 stack;         /* who triggered it */
 };
 
-/* What a site in the collector's code tells. */
+/* What a probed address in the collector's code means. */
 #define ALYS_GC_BEGINS 1
 #define ALYS_GC_MARKED 2
 #define ALYS_GC_ENDS 3
@@ -127,9 +129,9 @@ struct alys_ev_gc {
 #define ALYS_MAX_GC_SITES 256
 
 struct alys_gc_site {
-	__u64 vaddr;       /* of this probe, in the ELF file */
+	__u64 vaddr;       /* of the probe, in the ELF file */
 	__u64 gc_no_vaddr; /* the collector's cycle counter */
-	__u32 cfa_off;     /* CFA - sp, where it begins */
+	__u32 cfa_off;     /* CFA - sp, where it starts */
 	__u32 phase;       /* ALYS_GC_* */
 };
 
@@ -140,16 +142,16 @@ struct alys_gc_site {
 #define ALYS_SHAPE_OUTPTR 4     /* err = f(&p, ..., size) */
 #define ALYS_SHAPE_FREE 5       /* f(p) */
 #define ALYS_SHAPE_MULREALLOC 6 /* p = f(old, count, size) */
-#define ALYS_SHAPE_REFILL 7     /* a thread's free list got a page's worth of blocks; its address is in `reg` */
-#define ALYS_SHAPE_BATCH 8      /* f(size, ..., &list): a list of blocks for free lists that the program keeps itself */
+#define ALYS_SHAPE_REFILL 7     /* a thread's free list was refilled with a page of blocks; its address is in `reg` */
+#define ALYS_SHAPE_BATCH 8      /* f(size, ..., &list): a list of blocks, for free lists that the program keeps itself */
 
-/* What a refill counts as when samples are drawn, whatever it hands out: libgc's HBLKSIZE, its most. */
+/* Bytes counted for one refill when sampling, whatever it hands out: libgc's HBLKSIZE, its maximum. */
 #define ALYS_REFILL_SPAN 4096
 
 /*
- * A sampled object of a collected heap, noted before its record is sent: who reads the marks of a collection must know
- * what is to be judged by them sooner than the main ring is read. number: how many were noted before it, and one; written
- * last, 0 while the rest is written.
+ * A sampled object of a collected heap, logged before its record is sent: the mark reader must know the objects to
+ * judge before the main ring has been read. number: position in the log, from 1; written last, 0 while the entry is
+ * being written.
  */
 struct alys_born {
 	__u64 number;
@@ -160,7 +162,7 @@ struct alys_born {
 };
 #define ALYS_BORN_SLOTS 8192 /* a power of two */
 
-/* How nested calls of one allocator into itself are told from the program's own. */
+/* How nested calls within one allocator are told from the program's own calls. */
 #define ALYS_NEST_THREAD 1 /* plain C allocators: a second entry before the first one returned */
 #define ALYS_NEST_CALLER 2 /* collectors: the return address lies in the allocator's own code */
 
@@ -168,15 +170,15 @@ struct alys_born {
 #define ALYS_SITE_ATOMIC 2        /* the function always gives pointer-free blocks */
 #define ALYS_SITE_FREES_ON_ZERO 4 /* realloc(p, 0) frees p */
 #define ALYS_SITE_LISTS 8         /* results are predicted from the thread's free lists */
-#define ALYS_SITE_LEAF 16         /* comes to no other probed function: an unsampled call need not be followed */
+#define ALYS_SITE_LEAF 16         /* calls no other probed function: an unsampled call need not be followed */
 #define ALYS_SITE_UNFREED 32      /* frees of its blocks are not probed */
-#define ALYS_SITE_WHOLE 128       /* an exit at which registers (ALYS_REG_*) hold size and kind as well: arg[0], kind_arg, reg */
-#define ALYS_SITE_CALLEE 256      /* a call instruction: the exits are those of the function that it calls */
+#define ALYS_SITE_WHOLE 128       /* an exit at which registers (ALYS_REG_*) hold size and kind, too: arg[0], kind_arg, reg */
+#define ALYS_SITE_CALLEE 256      /* a call instruction: the exits are those of the called function */
 #define ALYS_SITE_JUMPS 512       /* may end in a jump to another probed function, in this file or another one */
-#define ALYS_SITE_USER 1024       /* may run the program's own code, as operator new does: only the object's `inner` code nests */
-#define ALYS_SITE_THROWS 2048     /* by exceptions, and by nothing else, it is left unseen */
-#define ALYS_SITE_WINDOW 4096     /* its probe comes and goes: calls count only while a window is open */
-#define ALYS_SITE_TRIAL 64        /* results are read at `ret`s; what others say of them is only compared */
+#define ALYS_SITE_USER 1024   /* may run program code, as operator new does: only the object's `inner` code counts as nested */
+#define ALYS_SITE_THROWS 2048 /* left unseen by exceptions only */
+#define ALYS_SITE_WINDOW 4096 /* its probe is attached and detached: calls count only while a window is open */
+#define ALYS_SITE_TRIAL 64    /* results are read at `ret`; other predictions are only compared with them */
 
 /* Where an exit finds the result. */
 #define ALYS_REG_RAX 0
@@ -186,47 +188,47 @@ struct alys_born {
 #define ALYS_REG_RSI 4
 #define ALYS_REG_RDI 5
 #define ALYS_REG_RBP 6
-#define ALYS_REG_R8 7    /* and so on to r15 = 14 */
-#define ALYS_REG_LIST 15 /* no register: the head of the list that the entry remembered */
+#define ALYS_REG_R8 7    /* up to r15 = 14 */
+#define ALYS_REG_LIST 15 /* no register: the head of the list that the entry stored */
 
 /*
- * One probed address. The attach cookie is the index into the `sites` array, so that a program
- * needs no other knowledge of what it sits on. Addresses are those of the ELF file: the load bias is
- * the difference between the instruction pointer and vaddr, which no exec or fork can make stale.
+ * One probed address. The attach cookie is the index into the `sites` array, so a program needs no other knowledge of
+ * where it runs. Addresses are those of the ELF file: the load bias is the instruction pointer minus vaddr, which no
+ * exec or fork can make stale.
  */
 struct alys_site {
 	__u64 vaddr;   /* of this probe */
 	__u32 object;  /* index into the `objects` array */
 	__u32 cfa_off; /* CFA - sp at this instruction */
-	__u16 row;     /* of the allocator table: for reports */
+	__u16 row;     /* in the allocator table: for reports */
 	__u8 shape;    /* ALYS_SHAPE_* */
 	__u8 nest;     /* ALYS_NEST_* */
 	__u8 arg[3];   /* argument numbers (0..5) in the order of the shape's formula */
 	__u8 kind_arg; /* with ALYS_SITE_GC_KIND */
 	__u16 flags;   /* ALYS_SITE_* */
-	__u8 reg;      /* ALYS_REG_* that holds the result at an exit, the list's address at a refill; else 0 */
+	__u8 reg;      /* ALYS_REG_* with the result at an exit, the list's address at a refill; else 0 */
 	__u8 pad;
-	__u16 account; /* of an entry: the function's number in `calls` */
+	__u16 account; /* entry: index of the function in `calls` */
 	__u16 pad2;
 };
 
-/* Calls of one function that were followed from their entry on. */
+/* Calls of one function that were followed from entry to exit. */
 struct alys_calls {
 	__u64 begun;
-	__u64 ended; /* well or not */
-	__u64 lost;  /* of these: nobody saw them leave */
+	__u64 ended; /* successful or not */
+	__u64 lost;  /* of these: their exit was not seen */
 };
 
-/* Where a waiting call has the number of its function. */
+/* Offset in a waiting call of its function's index. */
 #define ALYS_PENDING_ACCOUNT 8
 #define ALYS_PENDING_THROWS 10
 
-/* Which word of frame_marks is a frame's. */
+/* log2 of the size of frame_marks. */
 #define ALYS_FRAME_MARK_BITS 12
 #define ALYS_FRAME_MARK_OF(cfa, tgid) \
 	((((__u64)(cfa) >> 3 ^ (__u64)(tgid) << 40) * 0x9e3779b97f4a7c15ull) >> (64 - ALYS_FRAME_MARK_BITS))
 
-/* Code whose calls into the allocator are the program's own, although it lies in the allocator. */
+/* Code whose calls into the allocator count as the program's own, although it lies in the allocator. */
 struct alys_range {
 	__u64 lo, hi;
 };
@@ -236,42 +238,41 @@ struct alys_range {
 #define ALYS_MAX_INNER 4
 
 /*
- * Free lists of a thread, as libgc keeps them (thread_local_alloc.c): the word that GC_malloc_kind
- * would take its result from is lists[kind * per_kind + granules] behind a thread-local pointer. A word above
- * `top` is the next object; 0, or above `counting`, has the list refilled first; else the call goes to
- * the global allocator.
+ * Thread-local free lists of libgc (thread_local_alloc.c): the word from which GC_malloc_kind takes its result is
+ * lists[kind * per_kind + granules], behind a thread-local pointer. A word above `top` is the next object; 0, or above
+ * `counting`, refills the list first; otherwise the call goes to the global allocator.
  */
 struct alys_lists {
-	__u64 tls_index_vaddr; /* of the words {module id, offset} that __tls_get_addr is given; 0 = static */
-	__s64 tls_offset;      /* static: from the thread pointer */
+	__u64 tls_index_vaddr; /* of the {module id, offset} words for __tls_get_addr; 0 = static TLS */
+	__s64 tls_offset;      /* static TLS: offset from the thread pointer */
 	__u64 extra_vaddr;     /* int: bytes added to every request */
 	__u32 kinds, per_kind;
 	__u32 counting, top;
 };
 
-/* One file with allocators in it. */
+/* One file that contains allocators. */
 struct alys_object {
-	__u64 text_lo, text_hi; /* allocator's own code, for ALYS_NEST_CALLER */
+	__u64 text_lo, text_hi; /* the allocator's own code, for ALYS_NEST_CALLER */
 	__u64 gc_no_vaddr;      /* the collector's cycle counter, 0 = none */
 	struct alys_lists lists;
-	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends them */
-	struct alys_range code;                        /* all of the file's, from the first to the last */
-	__u64 own_frees[ALYS_MAX_OWN_FREES]; /* where calls of free return to that the allocator makes for itself; 0 ends them */
-	struct alys_range inner[ALYS_MAX_INNER]; /* code below ALYS_SITE_USER that calls probed functions for its own ends */
-	__u64 agreed, wrong;                     /* with ALYS_SITE_TRIAL: calls that were compared, counted by programs */
+	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* lo = 0 ends the list */
+	struct alys_range code;                        /* all code of the file */
+	__u64 own_frees[ALYS_MAX_OWN_FREES];     /* return addresses of the allocator's own calls of free; 0 ends the list */
+	struct alys_range inner[ALYS_MAX_INNER]; /* code below ALYS_SITE_USER that calls probed functions for its own purposes */
+	__u64 agreed, wrong;                     /* with ALYS_SITE_TRIAL: compared calls, counted by the programs */
 };
 
-/* Set in attach cookies of links that fire in one process only. */
+/* Set in attach cookies of links that are filtered to one process. */
 #define ALYS_COOKIE_FILTERED (1ull << 32)
 
-/* Values of the map of targets. */
-#define ALYS_EXCLUDED 0 /* never, nor its children: the tracer itself */
+/* Values of the map `targets`. */
+#define ALYS_EXCLUDED 0 /* never traced, nor its children: the tracer itself */
 #define ALYS_TRACED 1
-#define ALYS_OURS 2 /* traced, and started by the tracer: may be held */
+#define ALYS_OURS 2 /* traced and launched by the tracer: may be stopped */
 
 /*
- * Which word of sampled_marks is a block's: a page of them for each MiB of a process, a word for each KiB in it, because
- * a program frees near where it freed before. Spread over the whole table, each free would miss in the cache.
+ * log2 of the size of sampled_marks: one page of words per MiB of address space, one word per KiB, because programs
+ * free near where they freed before. Spread over the whole table, each free would be a cache miss.
  */
 #define ALYS_MARK_BITS 16
 #define ALYS_MARK_PAGE_BITS 10
@@ -283,12 +284,12 @@ struct alys_object {
 /* How stacks are walked. */
 #define ALYS_WALK_KERNEL 0 /* bpf_get_stack: by frame pointers */
 #define ALYS_WALK_TABLES 1 /* by unwind rows */
-#define ALYS_WALK_SLEEP 2  /* the same, reading in pages that are away: sleepable programs */
+#define ALYS_WALK_SLEEP 2  /* the same, faulting pages in: sleepable programs */
 
-/* What the last walks are good for. */
+/* Use of remembered walks. */
 #define ALYS_RECALL_NEVER 0
-#define ALYS_RECALL_ALIKE 1 /* a walk that goes the same way is not walked again */
-#define ALYS_RECALL_CHECK 2 /* it is, and compared */
+#define ALYS_RECALL_ALIKE 1 /* a walk that goes the same way is not repeated */
+#define ALYS_RECALL_CHECK 2 /* it is repeated and compared */
 
 /* Set before load (rodata). */
 struct alys_config {
@@ -296,12 +297,12 @@ struct alys_config {
 	__u64 min_size;
 	__u32 max_frames; /* 0 = no stacks */
 	__u32 wake_bytes; /* wake the reader when that much is unread */
-	__u8 follow;      /* take in forked children */
+	__u8 follow;      /* trace forked children, too */
 	__u8 free_stacks;
 	__u8 walk;        /* ALYS_WALK_* */
-	__u8 all;         /* every process is a target that `targets` does not exclude */
-	__u8 tell_all;    /* processes that are no targets tell of their beginning and end, too */
-	__u8 stop_at_gc;  /* stop the process at the end of each collection, see stop_allowed */
+	__u8 all;         /* every process is a target unless excluded in `targets` */
+	__u8 tell_all;    /* report start and end of processes that are not targets, too */
+	__u8 stop_at_gc;  /* stop the process at the end of each collection, see gc_stop_until */
 	__u8 windowed;    /* some probes come and go, see `window_shut` */
 	__u8 recall;      /* ALYS_RECALL_* */
 	__u32 walk_slots; /* entries of walk_slots, a power of two */
@@ -309,9 +310,9 @@ struct alys_config {
 };
 
 /*
- * One X-list per counter: (number, NAME, class, text name, help). Classes: HIT a probe fired; REC
- * an event left; SKIPPED deliberately no event; LOST should have been one; NOTE outside the sum.
- * Law: HIT = REC + SKIPPED + LOST + (WAIT_BEGIN - WAIT_END, the calls in flight).
+ * One X-list of all counters: (number, NAME, class, text name, help). Classes: HIT a probe fired; REC an event was
+ * sent; SKIPPED deliberately no event; LOST an event is missing; NOTE outside the sum. Invariant: HIT = REC + SKIPPED +
+ * LOST + (WAIT_BEGIN - WAIT_END, the calls in flight).
  */
 #define ALYS_STAT_LIST(X)                                                                                                        \
 	X(0, HIT_ALLOC, HIT, "hits-alloc", "calls that allocate")                                                                \
@@ -361,17 +362,17 @@ struct alys_stats {
 	__u64 n[ALYS_ST_CNT];
 };
 
-/* The counters of class LOST: of each process, too. */
+/* Counters of class LOST are kept per process, too. */
 #define ALYS_LOSS_FIRST ALYS_ST_LOST_RING_ALLOC
 #define ALYS_LOSS_CNT 7
 
-/* Of those that did not return, by function: as many functions as one process may well have trouble with. */
+/* Lost returns by function: at most so many functions per process. */
 #define ALYS_LOST_FUNCTIONS 4
 
 struct alys_losses {
 	__u64 n[ALYS_LOSS_CNT]; /* from ALYS_LOSS_FIRST on */
 	struct {
-		__u64 account; /* the function's number in `calls`; 0 = none yet */
+		__u64 account; /* index in `calls`; 0 = unused */
 		__u64 n;
 	} left[ALYS_LOST_FUNCTIONS];
 };

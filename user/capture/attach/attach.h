@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach: a file is mapped into a traced process: which of its functions are allocators, and may their returns be
- * probed? A file is examined once, however many processes map it. In: processes and their files, what was found in
- * files. Out: probes.
+ * attach: when a traced process maps a file, decides which functions of the file are allocators and how they are
+ * probed. A file is examined once, however many processes map it. In: processes, their files, and the findings about
+ * these. Out: probes.
  */
 #ifndef ALYS_ATTACH_H
 #define ALYS_ATTACH_H
@@ -16,60 +16,60 @@ struct attach;
 
 struct attach_ops {
 	void *ctx;
-	/* What the file offers is wanted: attach_found is to be called, maybe before this returns. */
+	/* The file's sites are needed: call attach_found once they are known, possibly before this returns. */
 	void (*wanted)(void *ctx, const struct module *m, int fd);
-	/* Collections of the process are about to be probed. -errno: they shall not be. */
+	/* The process' collections are about to be probed. -errno: do not probe them. */
 	int (*collector)(void *ctx, uint32_t tgid, struct err *err);
-	/* They cannot be seen: why. told: its objects are told from others' in events. */
+	/* They cannot be observed: why. told: events mark its objects (EVENT_F_GC). */
 	void (*unseen)(void *ctx, const struct proc *p, const char *why, bool told);
 };
 
 struct attach_facts {
-	uint64_t examined; /* files so far that were searched for allocators */
-	size_t functions;  /* probed, over all files */
+	uint64_t examined; /* files searched for allocators so far */
+	size_t functions;  /* probed functions, over all files */
 	size_t refills;    /* attached files that are sampled at refills */
-	size_t takers;     /* files whose code takes libgc's lists for itself */
+	size_t takers;     /* files whose own code takes over libgc's lists */
 	char *taker;       /* the first of them */
-	bool collected;    /* some target's heap is a collector's */
-	uint64_t renewals; /* of all probes, see attach_split */
+	bool collected;    /* some target has a garbage-collected heap */
+	uint64_t renewals; /* how often all probes were attached anew, see attach_split */
 	struct err failed; /* the first file that could not be probed */
 };
 
-/* Borrows h. NULL: no memory. */
+/* Borrows h. NULL: out of memory. */
 struct attach *attach_new(const struct handles *h, const struct attach_ops *ops);
 void attach_free(struct attach *a);
 const struct attach_facts *attach_facts(const struct attach *a);
-/* Sampled at refills, while others fill lists of their own. */
+/* One file is sampled at refills while another fills free lists of its own. */
 bool attach_sample_gap(const struct attach *a);
-/* Files with allocators in them that are under probes. */
+/* Number of probed files with allocators. */
 size_t attach_files(const struct attach *a);
-/* Where the file counts the bytes that it hands out; NULL: it does not, or is not under probes. */
+/* Where the file counts the bytes that it hands out; NULL: it does not, or is not probed. */
 const struct byte_counter *attach_counter(const struct attach *a, struct module_id module);
 
-/* Processes share their links, and our programs tell them apart. To be said before the first one is attached. */
+/* Processes share links, and BPF filters them by process. Call before the first process is attached. */
 void attach_share(struct attach *a, bool shared);
 bool attach_is_shared(const struct attach *a);
-/* Links are shared no more: each process gets its own. What happens meanwhile is not seen. */
+/* Stops sharing links: each process gets its own. Calls made meanwhile are missed. */
 void attach_split(struct attach *a);
 
-/* Failures are logged, and the first is kept. */
+/* Errors are logged, and the first is kept. */
 void attach_module(struct attach *a, const struct proc *p, const struct module *m, int fd);
-/* What a file offers, which was asked for by the former; what is in f is taken. */
+/* The findings that `wanted` asked for; takes what is in f. */
 void attach_found(struct attach *a, struct findings *f);
-/* A child has what its parent had mapped. */
+/* A forked child has its parent's mappings. */
 void attach_child(struct attach *a, const struct proc *p);
-/* Of a process that is held: what was asked for of its files before that must be known now, too. */
+/* For a process that is stopped: waits for findings requested earlier about its files. */
 void attach_settle(struct attach *a, const struct proc *p);
-/* The process is gone: its links too. */
+/* The process is gone: removes its links. */
 void attach_forget(struct attach *a, uint32_t tgid);
-/* All links are gone: files that are mapped are to be attached again. */
+/* All links were removed: mapped files must be attached again. */
 void attach_reset(struct attach *a);
-/* Forgets the files that `kept` does not name. */
+/* Forgets files that `kept` does not contain. */
 void attach_prune(struct attach *a, const struct catalog *kept);
 
-/* To be called often, and when attach_fd is readable: ends trials of sites that have seen enough calls. */
+/* Call often, and when attach_fd is readable: ends trials that have seen enough calls. */
 void attach_look(struct attach *a);
-/* Readable when a calibration has ended; -1 before there was one. */
+/* Readable when a calibration has finished; -1 before the first one. */
 int attach_fd(const struct attach *a);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach/rows: what the stack walk in the kernel needs of a file and of a process: unwind rows, once
- * a file, and the list of mappings, each time it changes.
+ * attach/rows: supplies the stack walk in the kernel with unwind rows, once per file, and with the mappings of each
+ * process whenever they change.
  */
 #ifndef ALYS_ATTACH_ROWS_H
 #define ALYS_ATTACH_ROWS_H
@@ -17,28 +17,27 @@ enum rowless { ROWLESS_NO_EH_FRAME, ROWLESS_DEBUG_FRAME, ROWLESS_DAMAGED, ROWLES
 struct rows {
 	const struct handles *h;
 	struct study *study;
-	struct map asked;              /* modules whose rows are on their way */
-	struct map unlisted;           /* modules whose rows are there, but not yet in the lists of processes that map them */
-	uint64_t listed_ns;            /* when they were put there last */
+	struct map asked;              /* modules whose rows have been requested */
+	struct map unlisted;           /* modules with rows that are not yet in the lists of the processes that map them */
+	uint64_t listed_ns;            /* time of the last update */
 	uint64_t without[ROWLESS_CNT]; /* files whose frames are walked by frame pointer */
 };
 
-/* The kernel's walk goes by rows at all. */
+/* The kernel's walk uses rows at all. */
 bool rows_are_used(const struct rows *r);
 
-/* FINDINGS_ROWS when the file's rows are wanted, not there and not on their way yet: then whoever asks this asks for them. */
+/* FINDINGS_ROWS if the file's rows are needed and neither present nor requested; the caller must then request them. */
 uint32_t rows_wanted(struct rows *r, const struct module *m);
 /*
- * They are there: what is in f is taken. A file without usable rows is noted in the counters; its frames are walked by
- * frame pointer.
+ * Rows have arrived; takes them from f. A file without usable rows is counted; its frames are walked by frame pointer.
  */
 void rows_found(struct rows *r, struct findings *f);
-/* The process' mappings are others than before. Asks for the rows of files that nobody asked for. */
+/* The process' mappings have changed. Requests rows of files not requested so far. */
 void rows_map(struct rows *r, const struct proc *p);
-/* Rows came while processes had the file mapped already: they are listed when rows_list is called, or in a moment. */
+/* Rows arrived for a file that processes have already mapped: they are listed by the next rows_list, or soon by rows_look. */
 void rows_note(struct rows *r, struct module_id module);
 void rows_list(struct rows *r);
-/* To be called often. busy: others are to come. */
+/* Call often. busy: more rows are expected. */
 void rows_look(struct rows *r, bool busy, uint64_t now_ns);
 void rows_free(struct rows *r);
 

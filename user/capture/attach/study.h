@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach/study: a file is mapped into a traced process: what is found in it goes to whoever attaches probes and to
- * whoever publishes rows. Before a recording of few processes begins, and while a process is held, that is waited for;
- * else it comes when it comes, and the recording goes on. Reads no file itself.
+ * attach/study: requests the examination of mapped files and hands the findings to attach and rows. Before a recording
+ * of few processes starts, and while a process is stopped, it waits for them; otherwise they arrive later while the
+ * recording runs. Reads no file itself.
  */
 #ifndef ALYS_ATTACH_STUDY_H
 #define ALYS_ATTACH_STUDY_H
@@ -15,7 +15,9 @@ struct study;
 
 struct study_ops {
 	void *ctx;
-	/* What was asked for, each time once; what is in f may be taken. What did not come to its end comes empty, with the reason. */
+	/*
+	 * Each request is answered once; f's contents may be taken. If the examination failed, f is empty and says why.
+	 */
 	void (*found)(void *ctx, struct findings *f);
 };
 
@@ -24,22 +26,24 @@ struct study *study_new(const struct handles *h, uint32_t families, const struct
 void study_free(struct study *s);
 /* "libc,libgc" as a mask of families; NULL = all (0). */
 int study_families(const char *names, uint32_t *out, struct err *err);
-/* Its segments and build id, at once; NULL: no ELF file, or none that can be read. */
+/* Segments and build id, immediately; NULL: not an ELF file, or unreadable. */
 struct elf *study_outline(struct study *s, int fd, const char *path);
-/* Is it a C library, with the start of programs in it? At once. */
+/* Is it a C library with the program start code? Immediate. */
 bool study_starts_programs(struct study *s, int fd, const char *path);
-/* Parts of FINDINGS_*: they come by ops.found, maybe before this returns. */
+/* Requests FINDINGS_* parts; they arrive through ops.found, possibly before this returns. */
 void study_file(struct study *s, const struct module *m, int fd, uint32_t parts);
-/* The same, waited for in any case. */
+/* The same, but always waits. */
 void study_now(struct study *s, const struct module *m, int fd, uint32_t parts);
-/* By its name: probably an allocator is in it, or else whatever others are traced by. It is looked into before others. */
+/*
+ * Judged by its name: probably contains an allocator, or code by which others are traced. Examined before other files.
+ */
 bool study_comes_first(const char *path);
-/* To be called often, and when study_fd is readable. */
+/* Call often, and when study_fd is readable. */
 void study_look(struct study *s);
 int study_fd(const struct study *s);
-/* Something is to come. */
+/* Findings are expected. */
 bool study_is_busy(const struct study *s);
-/* Somebody reads a file now, in a process of its own: that may take so much memory later on. */
+/* An examiner process is at work, which may still allocate up to its limit. */
 bool study_is_reading(const struct study *s);
 void study_set_room(struct study *s, uint64_t bytes);
 struct examinations_counts study_counts(const struct study *s);

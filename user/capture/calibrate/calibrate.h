@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calibrate: are the sites that were found in a library right? A helper of ours (helper.h) maps
- * the same file and calls its allocator; what the probes say of these calls is held against what
- * really came back. In: the sites and the open file. Out: an outcome. Changes no sites.
+ * calibrate: checks the sites found in a library. A helper process (helper.h) maps the same file and calls its
+ * allocator; what the probes report is compared with what the calls returned. In: the sites and the open file. Out: a
+ * result. Does not change the sites.
  *
- * Costs a program start and a second set of programs in the kernel, so it is for files where results
- * are read from elsewhere than a return. What cannot be loaded alone (an executable, a library of
- * another libc) stays unproven, which speaks neither for nor against its sites.
+ * It costs a program start and a second set of programs in the kernel, so it is done only for files whose results are
+ * read elsewhere than at a return. What cannot be loaded alone (an executable, a library of another libc) stays
+ * unproven, which says nothing for or against its sites.
  */
 #ifndef ALYS_CALIBRATE_H
 #define ALYS_CALIBRATE_H
@@ -17,22 +17,22 @@
 #include "probe/probe.h"
 
 enum calibration_outcome {
-	CALIBRATION_NONE, /* nothing to be proven */
+	CALIBRATION_NONE, /* nothing to prove */
 	CALIBRATION_AGREED,
 	CALIBRATION_WRONG,
-	CALIBRATION_UNPROVEN, /* it could not be tried */
+	CALIBRATION_UNPROVEN, /* could not be calibrated */
 };
 
 struct calibration {
 	enum calibration_outcome outcome;
-	char text[320]; /* for people, in one clean line; "" with CALIBRATION_NONE */
+	char text[320]; /* for people, one clean line; "" for CALIBRATION_NONE */
 };
 
-/* Would results be read at exits cheaper than `ret`, or predicted, when attached so? */
+/* With these return probes, are results predicted or read at exits cheaper than `ret`? */
 bool calibrate_wanted(const struct site_list *l, enum probe_returns returns);
 /*
- * Loads what calibrations need once for all of them, for a process that will not have the right to. There may
- * be no two calibrations at a time then.
+ * Loads what all calibrations share, for a process that is about to lose the right to. Only one calibration may then
+ * run at a time.
  */
 int calibrate_prepare(struct err *err);
 void calibrate(const struct site_list *l, int file_fd, struct calibration *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calibrate/results: what calibrations say of files, found by a thread while the recording goes on: a helper takes
- * its time to start, and a hostile library as much as it likes. One file at a time, in the order of asking.
- * All calls come from one thread.
+ * calibrate/results: runs calibrations in a thread while the recording continues: starting a helper takes time, and a
+ * hostile library can take as long as it likes. One file at a time, first come first served. All calls must come from
+ * one thread.
  */
 #ifndef ALYS_CALIBRATE_RESULTS_H
 #define ALYS_CALIBRATE_RESULTS_H
@@ -22,22 +22,22 @@ struct calibration_result {
 	struct site_list plain; /* CALIBRATION_WRONG: the file's sites without cheap exits; sites_free */
 };
 
-/* At once: until the helper has ended or was given up, two seconds at most. Takes what it gives of o's sites. */
+/* Synchronous: until the helper has ended or was given up, two seconds at most. May take sites from o. */
 void calibration_now(struct calibration_request *o, struct calibration_result *out);
-/* Not its descriptor. */
+/* Does not close its descriptor. */
 void calibration_request_free(struct calibration_request *o);
 
 struct calibration_queue;
 
-/* NULL without memory or descriptors. */
+/* NULL if out of memory or descriptors. */
 struct calibration_queue *calibration_queue_new(void);
-/* Gives up the helper at work, if any. */
+/* Gives up a running helper. */
 void calibration_queue_free(struct calibration_queue *v);
-/* Readable when there is something to take. */
+/* Readable when a result is available. */
 int calibration_queue_fd(const struct calibration_queue *v);
-/* Takes o's sites, and copies the descriptor. 0 or -errno: then nothing is taken, and nothing will come. */
+/* Takes o's sites and duplicates the descriptor. 0 or -errno: nothing is taken, and there will be no result. */
 int calibration_queue_ask(struct calibration_queue *v, const struct calibration_request *o);
-/* False when there is none. What *out has is the caller's. */
+/* False if there is none. *out is owned by the caller. */
 bool calibration_queue_take(struct calibration_queue *v, struct calibration_result *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code/decode: one x86-64 instruction as the site finder sees it: where control goes, what a probe
- * on it costs, which registers it overwrites and what it does to the stack. Knows no files.
+ * code/decode: one x86-64 instruction as site analysis sees it: where control goes, what a probe on it costs, which
+ * registers it overwrites and what it does to the stack. Knows nothing of files.
  */
 #ifndef ALYS_CODE_DECODE_H
 #define ALYS_CODE_DECODE_H
@@ -35,14 +35,14 @@ enum insn_flow {
 	INSN_CALL,   /* target (0 when it is computed), then the following one */
 	INSN_RETURN,
 	INSN_INDIRECT, /* a jump to a computed address */
-	INSN_STOP,     /* never goes on: ud2, hlt, int3 */
+	INSN_STOP,     /* does not continue: ud2, hlt, int3 */
 };
 
-/* What the kernel does with a uprobe on it. */
+/* How the kernel executes the instruction under a uprobe. */
 enum insn_cost {
 	INSN_EMULATED, /* half a microsecond */
 	INSN_STEPPED,  /* ten times that: copied out and single-stepped */
-	INSN_REFUSED,  /* -EOPNOTSUPP on attaching, or never to be tried: the 5-byte nop */
+	INSN_REFUSED,  /* -EOPNOTSUPP on attach, or never attempted: the 5-byte nop */
 };
 
 enum insn_stack { INSN_SP_KEPT, INSN_SP_ADD, INSN_SP_FROM_BP, INSN_SP_LEAVE, INSN_SP_LOST };
@@ -52,22 +52,22 @@ enum insn_when { INSN_IF_OTHER, INSN_IF_ZERO, INSN_IF_NONZERO };
 struct insn {
 	uint64_t vaddr, target;
 	int32_t sp_delta, bp_delta; /* sp += d, sp = bp + d; bp = sp + d */
-	uint16_t writes;            /* registers overwritten, not counting what a callee does */
+	uint16_t writes;            /* registers overwritten, not counting a callee's */
 	uint8_t len;
 	enum insn_flow flow;
 	enum insn_cost cost;
 	enum insn_stack stack;
 	enum insn_frame frame;
-	enum insn_when when;       /* of a branch */
+	enum insn_when when;       /* condition of a branch */
 	int8_t copy_to, copy_from; /* a 64-bit move between registers */
 	int8_t low_to, low_from;   /* one of 32 bits or more */
-	int8_t zeroes;             /* the register that it sets to 0 */
-	int8_t tests;              /* the 64-bit register that it compares with 0 */
-	bool stores;               /* to memory other than the stack's push */
-	bool padding;              /* does nothing: nop, also as filler between blocks */
+	int8_t zeroes;             /* register set to 0 */
+	int8_t tests;              /* 64-bit register compared with 0 */
+	bool stores;               /* to memory, other than a push */
+	bool padding;              /* no effect: nop, also as padding between blocks */
 };
 
-/* Constants that tell what a function knows about its data. */
+/* Constants that reveal a function's data layout. */
 struct insn_constants {
 	bool compares; /* cmp with an immediate */
 	uint64_t imm;
@@ -79,7 +79,7 @@ struct insn_constants {
 
 void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_constants *out);
 
-/* What an instruction does to a 64-bit word in memory, or to a sum in a register; all else is INSN_OTHER. */
+/* Effect of an instruction on a 64-bit word in memory, or on a sum in a register; anything else is INSN_OTHER. */
 enum insn_word {
 	INSN_OTHER,
 	INSN_LOADS,  /* reg = [place] */
@@ -108,7 +108,7 @@ struct insn_load {
 
 void insn_load_of(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_load *out);
 
-/* False when the bytes are no instruction. */
+/* False if the bytes are not an instruction. */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn *out);
 
 #endif

@@ -21,22 +21,22 @@ struct funcs {
 	struct func *names; /* the same, by name */
 	bool imports_malloc;
 	uint64_t gc_no_vaddr;    /* the variable GC_gc_no, 0 = none */
-	uint64_t gc_extra_vaddr; /* GC_all_interior_pointers: bytes added to each request, 0 = none */
+	uint64_t gc_extra_vaddr; /* GC_all_interior_pointers: bytes added to each request; 0 = none */
 };
 
 int funcs_load(struct funcs *f, const struct elf *e, struct err *err);
 void funcs_free(struct funcs *f);
 const struct func *funcs_named(const struct funcs *f, const char *name);
-/* The function that starts or lies at vaddr; NULL when no sized symbol covers it. */
+/* The function that contains vaddr; NULL if no sized symbol covers it. */
 const struct func *funcs_at(const struct funcs *f, uint64_t vaddr);
-/* Where the next function begins, or the segment ends; never further than max. */
+/* The start of the next function or the end of the segment; at most max. */
 uint64_t funcs_end(const struct funcs *f, uint64_t vaddr, uint64_t max);
 /*
- * Where a jump or call to vaddr ends up. Through the PLT: the function of that name in this file.
- * *name is what is known of the target, or NULL. False when it leaves the file or is an IFUNC.
+ * Destination of a jump or call to vaddr. Through the PLT: the function of that name in this file. *name: the target's
+ * name if known, or NULL. False if it leaves the file or is an IFUNC.
  */
 bool funcs_follow(const struct funcs *f, uint64_t vaddr, uint64_t *to, const char **name);
-/* The same for a jump or call at vaddr through a slot of the GOT (-fno-plt); *name NULL: through anything else. */
+/* The same for a jump or call at vaddr through a GOT slot (-fno-plt); *name NULL: not through a GOT slot. */
 bool funcs_follow_slot(const struct funcs *f, uint64_t vaddr, uint64_t *to, const char **name);
 bool funcs_is_code(const struct funcs *f, uint64_t vaddr);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * examine/examiner: the processes that read the files of traced programs: one a file, without rights, with limits to
- * its time and memory. They are forked from a small process that reads nothing itself, so that to begin one costs
- * little and it holds nothing of the recording, whose child it is all the same.
+ * examine/examiner: the processes that read the files of traced programs: one per file, without privileges, with limits
+ * on time and memory. They are forked from a small process that reads nothing itself, so that starting one is cheap and
+ * it inherits nothing of the recording; the recording still becomes its parent.
  *
- *   recording --order + file--> alys-examiner --fork--> reads the file, writes findings into a pipe, ends
+ *   recording --order + file--> alys-examiner --fork--> reads the file, writes findings into a pipe, exits
  *             <--pid + pipe----
  */
 #ifndef ALYS_EXAMINE_EXAMINER_H
@@ -18,9 +18,9 @@
 
 struct examiner_order {
 	struct findings_ask ask;
-	uint64_t memory;  /* bytes, 0: as sandbox/jail.h gives */
+	uint64_t memory;  /* bytes, 0: the default of sandbox/jail.h */
 	uint32_t seconds; /* of CPU */
-	bool yields;      /* lets others go first */
+	bool yields;      /* runs at low priority */
 	char path[4096];
 };
 
@@ -30,7 +30,7 @@ struct examiner_reply {
 
 extern const char examiner_name[];
 
-/* Serves orders until the other side hangs up; the exit status. */
+/* Serves requests until the peer closes; returns the exit status. */
 int examiner_main(int sock);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * examine/findings: what is to be known of a mapped file before it is traced: its outline, where probes go in it, and
- * its unwind rows. As bytes, on the way from the process that reads the file (examine/examiner) to the recording.
+ * examine/findings: everything that must be known about a mapped file before it is traced: outline, probe sites and
+ * unwind rows. Serialized on the way from the process that reads the file (examine/examiner) to the recording.
  */
 #ifndef ALYS_EXAMINE_FINDINGS_H
 #define ALYS_EXAMINE_FINDINGS_H
@@ -14,24 +14,24 @@
 #include "sites/sites.h"
 #include "unwind/unwind.h"
 
-/* Parts of it: what is asked for, and what is there. */
+/* Parts: requested, and present. */
 enum { FINDINGS_OUTLINE = 1, FINDINGS_SITES = 2, FINDINGS_ROWS = 4, FINDINGS_START = 8 };
 
 struct findings {
 	struct module_id module;
-	uint32_t asked, parts; /* what was asked for; what is there: nothing when it failed */
-	struct err failed;     /* of the whole file: no ELF file, or it could not be read to its end */
-	char refused[80];      /* why a part of it was not read, as of elf_refusal; "" = all were */
+	uint32_t asked, parts; /* what was requested; what is present: nothing after a failure */
+	struct err failed;     /* for the whole file: not an ELF file, or unreadable */
+	char refused[80];      /* why part of it was not read, see elf_refusal; "" = all was */
 	struct elf *outline;   /* NULL: no ELF file */
-	bool starts_programs;  /* a C library: the start of programs is in it */
+	bool starts_programs;  /* a C library with the program start code */
 	struct {
-		struct err err;        /* why list is empty; code 0: because there is nothing in it */
-		struct site_list list, /* as wanted: with refills or without */
-			proof,         /* the same without cheap exits: what a trial compares with */
-			calls, plain;  /* these two without refills: what a calibration tries, and what it falls back to */
-		uint64_t link_offset;  /* of a dynamic linker, see probe/linker.h; 0 = it is none */
+		struct err err;                      /* why list is empty; code 0: the file has no allocators */
+		struct site_list list,               /* as requested: with refills or without */
+			proof,                       /* the same without cheap exits: the reference for trials */
+			calls, plain;                /* both without refills: what a calibration tests, and its fallback */
+		uint64_t link_offset;                /* of a dynamic linker, see probe/linker.h; 0 = not a dynamic linker */
 		struct collection_sites collections; /* of a collector */
-		char unwatched[300];                 /* why there are none of these, "" = there are */
+		char unwatched[300];                 /* why there are none, "" = there are some */
 	} sites;
 	struct {
 		struct err err; /* why table is NULL */
@@ -44,9 +44,9 @@ struct findings_ask {
 	bool refill;
 };
 
-/* Looks into the file, here and now: for a process without rights. */
+/* Examines the file, in this process: must be unprivileged. */
 void findings_make(int fd, const char *path, const struct findings_ask *ask, struct buf *out);
-/* 0, then findings_free; -EPROTO: these are not the bytes of the parts that were asked for; -ENOMEM. */
+/* 0, then findings_free; -EPROTO: not the requested parts; -ENOMEM. */
 int findings_read(const void *bytes, size_t n, uint32_t parts, struct findings *out);
 void findings_free(struct findings *f);
 

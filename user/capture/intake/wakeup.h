@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * intake/wakeup: the small rings that call somebody: at collections, and where threads wait to be held. Their readers are
- * others than the main ring's, so they have a door of their own; nothing is shared with that.
+ * intake/wakeup: the small rings that wake a reader: at collections, and when threads wait to be stopped. They are read
+ * by other threads or processes than the main ring, with which they share nothing.
  */
 #ifndef ALYS_INTAKE_WAKEUP_H
 #define ALYS_INTAKE_WAKEUP_H
@@ -10,10 +10,10 @@
 
 struct wakeup;
 
-/* fn: of each record, as it is in the ring. */
+/* fn is called with each record as it is in the ring. */
 struct wakeup *wakeup_new(int ring_map_fd, void (*fn)(void *ctx, const void *record, size_t size), void *ctx, struct err *err);
 void wakeup_free(struct wakeup *b);
-/* Polls readable when there is something to hear. */
+/* Readable when records are waiting. */
 int wakeup_fd(const struct wakeup *b);
 void wakeup_drain(struct wakeup *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel/config: what the programs are to do, and how large their tables are. */
+/* kernel/config: configuration of the BPF programs and the size of their maps. */
 #ifndef ALYS_KERNEL_CONFIG_H
 #define ALYS_KERNEL_CONFIG_H
 
@@ -11,16 +11,16 @@ struct probe_config {
 	uint64_t min_size;
 	uint32_t max_frames; /* 0 = no stacks */
 	uint32_t ring_sz;    /* bytes, power of two */
-	uint32_t calls_max;  /* for a few processes, which have this many calls under way at once; 0 = for any */
-	uint64_t memory;     /* that all of the recording may take: maps get shares of it; 0 = no limit */
+	uint32_t calls_max;  /* for few processes: at most so many calls in flight; 0 = any number */
+	uint64_t memory;     /* memory limit of the whole recording, of which maps get shares; 0 = none */
 	bool follow;
-	bool all;      /* every process that is not excluded, those to come included */
-	bool tell_all; /* tell of all processes that begin and end */
+	bool all;      /* every process that is not excluded, including later ones */
+	bool tell_all; /* report start and end of all processes */
 	bool free_stacks;
-	bool windowed;     /* probes may come and go, see probe/window.h */
-	bool check_stacks; /* compare each remembered stack with a full walk */
+	bool windowed;     /* probes are attached and detached at run time, see probe/window.h */
+	bool check_stacks; /* compare each remembered walk with a full one */
 	bool stop_at_gc;   /* see probe_allow_stops in collections.h */
-	uint8_t walk;      /* ALYS_WALK_*, wanted */
+	uint8_t walk;      /* ALYS_WALK_*, as requested */
 };
 
 #endif

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel/identity: which files are one and the same to the kernel's probes, which sit on what a file system stores. */
+/*
+ * kernel/identity: which files are the same inode to the kernel's probes; these belong to the underlying file system.
+ */
 #ifndef ALYS_KERNEL_IDENTITY_H
 #define ALYS_KERNEL_IDENTITY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A file, as fstat tells it; zeros when it cannot. */
+/* A file as fstat describes it; zeros if that fails. */
 struct probe_file {
 	uint64_t dev, ino;
-	uint64_t stored; /* what it is where it is stored, whichever way leads there; 0 = not known */
-	uint64_t looks;  /* what an overlay shows of the file as it is stored */
-	bool overlay;    /* it is stored elsewhere */
+	uint64_t stored; /* inode in the underlying file system, whichever path leads to it; 0 = unknown */
+	uint64_t looks;  /* attributes by which an overlay shows the underlying file */
+	bool overlay;    /* it is stored in another file system */
 };
 struct probe_file probe_file_of(int fd);
-/* Probes of one sit on the other, too; or may, where a file system does not say what an overlay shows. */
+/*
+ * Do probes on one also fire in the other? Also true if they might, when a file system does not reveal what an overlay
+ * shows.
+ */
 bool probe_file_same(struct probe_file a, struct probe_file b);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel/sizes: how large the maps of our programs are made: as large as they are of use, within a share each of the memory
- * that there is. Not for other modules, but for probe_sized and probe_ring_share in probe.h.
+ * kernel/sizes: sizes of the BPF maps: as large as is useful, within a share of the available memory. Private to
+ * kernel/, but for probe_sized and probe_ring_share in probe.h.
  */
 #ifndef ALYS_KERNEL_SIZES_H
 #define ALYS_KERNEL_SIZES_H
@@ -14,19 +14,19 @@ struct alys_bpf;
 
 struct sizes {
 	uint32_t sampled;  /* blocks */
-	uint32_t calls;    /* under way in exit sites */
+	uint32_t calls;    /* in flight, waiting for exits */
 	uint32_t mappings; /* of all processes */
 	uint32_t chunks;   /* of rows */
 	uint32_t accounts; /* functions whose calls are counted one by one */
-	uint32_t slots;    /* walks at the same time */
+	uint32_t slots;    /* simultaneous walks */
 };
 
-/* Bytes of those maps that are sized by the memory that there is. */
+/* Bytes of the maps that are sized by available memory. */
 uint64_t probe_sized(const struct probe_config *cfg);
-/* The ring's size where so much memory is for all: as asked for, or less. */
+/* The ring's size under this memory limit: as requested, or smaller. */
 uint32_t probe_ring_share(uint64_t memory, uint32_t ring_sz);
 struct sizes sizes_of(const struct probe_config *cfg);
-/* Of maps that are not opened yet. 0 or -errno. */
+/* For maps that are not created yet. 0 or -errno. */
 int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access/infile: opens files that somebody named to be read. What is no file is refused at once, with a sentence: a pipe
- * would be waited for, and a device may never end.
+ * access/infile: opens input files that the user named. Anything but a regular file is refused with a clear error:
+ * opening a pipe could block, and a device may have no end.
  */
 #ifndef ALYS_ACCESS_INFILE_H
 #define ALYS_ACCESS_INFILE_H
@@ -13,15 +13,15 @@
 #include "base/err.h"
 
 /*
- * Opens it now, for whoever opens or reads it later without the right to: that gets this one. any: also
- * what is no regular file. 0 or -errno; path NULL: there is none.
+ * Opens a file now, so that a later infile_open of the same path succeeds without the privileges to open it. any:
+ * accept files that are not regular. 0 or -errno; path NULL: nothing to do.
  */
 int infile_keep(const char *path, bool any, struct err *err);
-/* A descriptor of what may be a pipe, too, or -errno. */
+/* A descriptor, also of a pipe; or -errno. */
 int infile_open_any(const char *path, struct err *err);
 /* A descriptor of a regular file, or -errno. */
 int infile_open(const char *path, struct err *err);
-/* All of a file of at most so many bytes, appended to out. 0 or -errno. */
+/* Appends the whole file, at most `most` bytes, to out. 0 or -errno. */
 int infile_read(const char *path, uint64_t most, struct buf *out, struct err *err);
 
 #endif

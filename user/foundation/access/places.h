@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access/places: where processes have code that they made named for perf: /tmp/perf-PID.map, in their own view and by
- * their own number. A place outlives its process, whose file often comes late. Known by numbers above 0.
+ * access/places: a handle to the directory in which a process keeps its perf map (/tmp/perf-PID.map, in its own mount
+ * namespace and under its own PID). It outlives the process, whose map is often complete only at its end. Handles are
+ * numbers above 0.
  */
 #ifndef ALYS_ACCESS_PLACES_H
 #define ALYS_ACCESS_PLACES_H
@@ -9,14 +10,17 @@
 #include <stdint.h>
 
 /*
- * All give a number or -errno; -EMFILE: there are too many, and nobody has more than this one's user, so that no user
- * takes those of others: who has most loses one to who has fewer, whose number is -EBADF from then on.
+ * All return a number or -errno. -EMFILE: there are too many, and no other user has more than this one. So that one
+ * user cannot use up all handles, the user with the most loses one to a user with fewer; its number then gives -EBADF.
  */
 int place_open(uint32_t tgid);
-/* One more who has it, until place_close by each. */
+/* Adds an owner; each owner calls place_close. */
 int place_share(int place);
 void place_close(int place);
-/* The file as it is now, a descriptor: -EACCES when another user than the process' own put it there, or no file. */
+/*
+ * A descriptor of the file as it is now. -EACCES: another user than the process' own created it, or it is not a regular
+ * file.
+ */
 int place_map(int place);
 
 #endif

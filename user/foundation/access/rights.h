@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access/rights: the few things that a daemon does with rights that others have not: each a function here, done
- * by this process itself, or by one that kept its rights while this one gave them up. What comes back is
- * checked by nobody but the kernel: descriptors and lengths.
+ * access/rights: the operations for which the daemon needs privileges, one function each. They are done by this process
+ * itself, or by the broker once this process has dropped its privileges. What comes back (descriptors, lengths) is
+ * checked by the kernel only.
  */
 #ifndef ALYS_ACCESS_RIGHTS_H
 #define ALYS_ACCESS_RIGHTS_H
@@ -12,50 +12,56 @@
 
 #include "access/threads.h"
 
-/* One BPF program on many addresses of a file. */
+/* One BPF program attached to many addresses of a file. */
 struct rights_link {
 	int prog_fd, file_fd;
-	uint32_t attach_type, flags; /* as of BPF_LINK_CREATE with a multi uprobe */
+	uint32_t attach_type, flags; /* as for BPF_LINK_CREATE with a multi uprobe */
 	uint32_t tgid;               /* 0 = all */
 	uint32_t cnt;
 	const uint64_t *offsets, *cookies;
 };
 
-/* base/places: number is the process' for the first, the place's for the others. */
+/* access/places: `number` is the tgid for PLACE_OPEN, the handle for the others. */
 enum rights_place { PLACE_OPEN, PLACE_SHARE, PLACE_CLOSE, PLACE_MAP };
 
-/* What everybody may read below /proc/TID, but where that is hidden from others (hidepid of proc(5)). */
+/* World-readable files of /proc/TID, which hidepid (proc(5)) may hide. */
 enum rights_fact { FACT_STAT, FACT_STATUS, FACT_STATM, FACT_COMM, FACT_CNT };
 
-/* A part of a process' memory. */
+/* A range of a process' memory. */
 struct rights_range {
 	uint64_t addr, n;
 };
 
-/* All give a descriptor, now the caller's, or what stands beside them; or -errno. tid: of any thread that is still there. */
+/*
+ * Each returns a descriptor, now owned by the caller, or what its comment says; or -errno. tid: any thread that still
+ * exists.
+ */
 struct rights {
 	void *ctx;
 	int (*maps)(void *ctx, uint32_t tid); /* /proc/PID/maps */
 	int (*fact)(void *ctx, uint32_t tid, enum rights_fact what);
-	int (*exe)(void *ctx, uint32_t tid, char *out, size_t cap);           /* the path of its program: a length */
+	int (*exe)(void *ctx, uint32_t tid, char *out, size_t cap);           /* path of the executable; returns its length */
 	int (*mapped)(void *ctx, uint32_t tid, uint64_t start, uint64_t end); /* the file that is mapped there */
-	int (*file)(void *ctx, uint32_t tid, const char *path);               /* as the process sees it */
-	/* Its memory, ranges behind each other: bytes that could be read from the front. */
+	int (*file)(void *ctx, uint32_t tid, const char *path);               /* path as the process sees it */
+	/*
+	 * Reads the ranges one after the other into one buffer; returns the number of bytes read before the first
+	 * failure.
+	 */
 	int64_t (*memory)(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out);
 	int (*threads)(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap);
-	int (*place)(void *ctx, enum rights_place what, int number); /* as of base/places */
+	int (*place)(void *ctx, enum rights_place what, int number); /* see access/places */
 	int (*link)(void *ctx, const struct rights_link *l);
-	int (*tracepoint)(void *ctx, const char *name, int prog_fd);  /* a raw one */
-	int (*array)(void *ctx, const char *name, uint32_t value_sz); /* one value, mappable */
-	int (*mappings)(void *ctx, int cpu); /* perf event that tells of executable mappings of all processes */
-	int (*ours)(void *ctx, int fd);      /* is it a file that we see under its name? 1, 0 or -errno */
-	int (*footprint)(void *ctx);         /* KiB of it and of all processes that come from it, see access/smaps */
+	int (*tracepoint)(void *ctx, const char *name, int prog_fd);  /* a raw tracepoint */
+	int (*array)(void *ctx, const char *name, uint32_t value_sz); /* array map of one value, mappable */
+	int (*mappings)(void *ctx, int cpu); /* perf event that reports executable mappings of all processes */
+	int (*ours)(void *ctx, int fd);      /* is it the file that we see under its path? 1, 0 or -errno */
+	int (*footprint)(void *ctx);         /* KiB of this process and all its descendants, see access/smaps */
 };
 
-/* From here on somebody else does it; NULL: this process itself. Borrowed. */
+/* From now on `r` does the work; NULL: this process itself. Borrowed. */
 void rights_lend(const struct rights *r);
 const struct rights *rights_lent(void);
-/* What this process does itself. */
+/* The implementation for a process with its own privileges. */
 extern const struct rights rights_own;
 
 int rights_maps(uint32_t tid);

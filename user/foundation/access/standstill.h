@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access/standstill: the threads of one other process: where their stacks are, with the process running or standing
- * still. Only standstill_begin stops it, and only when a user asked for that.
+ * access/standstill: finds the stacks of another process' threads, running or stopped. Only standstill_begin stops the
+ * process, and only when the user asked for it.
  *
- * Frozen by ptrace (seized, then interrupted): when this process ends, in whatever way, the kernel lets
- * the threads go on. So a timer that kills this process is the last guard of the promise that nothing
- * stands still for more than two seconds, even when this process itself is stopped. System calls that
- * were waiting go on by themselves, but for those that the kernel ends with EINTR whenever a thread is
- * stopped, by a debugger or by SIGSTOP alike (epoll_wait, sigtimedwait, semop, ...: signal(7)).
+ * Threads are stopped by ptrace (seize, then interrupt): however this process ends, the kernel resumes them. A timer
+ * that kills this process guarantees that nothing stays stopped for more than two seconds, even if this process itself
+ * is stopped. Blocked system calls are restarted, except those that return EINTR after any stop, by a debugger or by
+ * SIGSTOP (epoll_wait, sigtimedwait, semop, ...: signal(7)).
  */
 #ifndef ALYS_ACCESS_STANDSTILL_H
 #define ALYS_ACCESS_STANDSTILL_H
@@ -16,15 +15,15 @@
 
 #include "access/threads.h"
 
-#define STANDSTILL_MAX_NS 2000000000ull /* what may stand still at most */
+#define STANDSTILL_MAX_NS 2000000000ull /* the longest stop */
 
-/* As rights_threads. */
+/* See rights_threads. */
 int standstill_do(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap);
-/* Lets it go on; 0 when nothing stands still, else how long it did, in microseconds. */
+/* Resumes the process. Returns how long it was stopped, in microseconds; 0: it was not. */
 int standstill_end(void);
-/* Where the first thread's stack ends, below arguments and environment; 0 = not to be known. */
+/* The end of the main thread's stack, below arguments and environment; 0 = unknown. */
 uint64_t standstill_bottom(uint32_t tgid);
-/* Until it must go on; -1: nothing stands still. */
+/* Time left until it must be resumed; -1: nothing is stopped. */
 int standstill_left_ms(void);
 
 #endif

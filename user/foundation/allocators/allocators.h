@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * allocators: the one list of them. Functions that give and take memory are rows (allocators.c); what else is known
- * of a family of them stands in families.c. Adding an allocator is adding rows, and a family when it is none of these;
- * which rows apply to a file is decided in sites.
+ * allocators: the one table of allocators. Functions that allocate and free memory are rows (allocators.c); other facts
+ * about a family are in families.c. To add an allocator, add rows, and a family if it belongs to none of these. `sites`
+ * decides which rows apply to a file.
  */
 #ifndef ALYS_ALLOCATORS_ALLOCATORS_H
 #define ALYS_ALLOCATORS_ALLOCATORS_H
@@ -13,7 +13,10 @@
 
 #include "base/buf.h"
 
-/* The name, and what stands before it in the list of all. LIBC: malloc and its kin under their plain names, whoever provides them. */
+/*
+ * The name, and the separator before it in a list. LIBC: malloc and related functions under their plain names,
+ * whichever library provides them.
+ */
 #define ALLOC_FAMILY_LIST(X)         \
 	X(LIBC, "", "libc")          \
 	X(LIBGC, ",", "libgc")       \
@@ -25,15 +28,15 @@
 #define ALLOC_FAMILY_ENUM_(id, before, name) ALLOC_##id,
 enum alloc_family { ALLOC_FAMILY_LIST(ALLOC_FAMILY_ENUM_) ALLOC_FAMILIES };
 
-/* "libc,libgc,...": a literal. */
+/* "libc,libgc,...": a string literal. */
 #define ALLOC_FAMILY_NAME_(id, before, name) before name
 #define ALLOC_FAMILY_NAMES ALLOC_FAMILY_LIST(ALLOC_FAMILY_NAME_)
 
-/* Where a file's allocations are sampled. */
+/* Where allocations of a file are sampled. */
 enum sample_at {
 	SAMPLE_AT_ANY,
 	SAMPLE_AT_CALL,   /* at every call */
-	SAMPLE_AT_REFILL, /* where a thread's empty free list is filled, and at large blocks; no frees */
+	SAMPLE_AT_REFILL, /* where a thread's empty free list is refilled, and at large blocks; no frees */
 };
 
 struct allocator {
@@ -44,13 +47,13 @@ struct allocator {
 	uint8_t kind_arg;
 	uint16_t flags; /* ALYS_SITE_* */
 	uint8_t nest;   /* ALYS_NEST_* */
-	/* May call back, throw or switch stacks: its return address is never touched. */
+	/* may call back, throw or switch stacks: its return address is never modified */
 	bool runs_user_code;
-	enum sample_at at;  /* the row is for files that are sampled so */
-	const char *unless; /* the row is void in a file that defines this, NULL = never */
+	enum sample_at at;  /* applies to files that are sampled this way */
+	const char *unless; /* ignored in a file that defines this symbol; NULL = never */
 };
 
-/* Who serves the plain names of a file. */
+/* Which library provides a file's malloc. */
 struct alloc_provider {
 	const char *name;
 	enum alloc_family family;
@@ -58,23 +61,20 @@ struct alloc_provider {
 
 const struct allocator *allocators(size_t *n);
 const char *alloc_family_name(enum alloc_family family);
-/* -1 when there is no such family. */
+/* -1: no such family. */
 int alloc_family_by_name(const char *name);
-/* Whose library the file is, by its name; -1: nobody's. */
+/* The family of a library, by its file name; -1: none. */
 int alloc_family_of_file(const char *path);
-/* Is a function of this name, mangled or not, part of an allocator? Also of those that are only seen in stacks. */
+/* Is this function, mangled or not, part of an allocator? Includes functions that are only seen in stacks. */
 bool alloc_has_function(const char *name);
 /*
- * A regular expression of the functions by which a program comes to an allocator, as names are shown: not of all
- * within one, for these call the program's finalizers.
+ * A regular expression, over displayed names, of the functions by which a program enters an allocator. Functions deeper
+ * inside are left out, because they may call the program's finalizers.
  */
 void alloc_entries_regex(struct buf *out);
-/*
- * By a symbol that only this library defines, or by the path for what has none. NULL: somebody's own
- * malloc, of which nothing is known.
- */
+/* By a symbol that only this library defines, or by path if it has none. NULL: an unknown malloc. */
 const struct alloc_provider *alloc_provider(bool (*defines)(void *ctx, const char *symbol), void *ctx, const char *path);
-/* The name of the provider that is called so, for ever; NULL: none is. */
+/* A string of static lifetime equal to name; NULL: no provider has that name. */
 const char *alloc_provider_known(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/clock: the time that never goes back. */
+/* base/clock: the monotonic clock. */
 #ifndef ALYS_BASE_CLOCK_H
 #define ALYS_BASE_CLOCK_H
 

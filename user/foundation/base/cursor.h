@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/cursor: reads bytes that somebody else wrote. Every read is checked against the end; the
- * first one that does not fit sets `bad`, and from then on all reads give 0. Check `bad` once.
+ * base/cursor: reads untrusted bytes. Every read is checked against the end; the first one that does not fit sets
+ * `bad`, and from then on all reads return 0. Check `bad` once.
  */
 #ifndef ALYS_BASE_CURSOR_H
 #define ALYS_BASE_CURSOR_H
@@ -27,12 +27,12 @@ static inline size_t cursor_left(const struct cursor *c)
 }
 
 uint64_t cursor_varint_slow(struct cursor *c);
-/* A new cursor over the next n bytes; bad when there are not that many. */
+/* A cursor over the next n bytes; bad if there are fewer. */
 struct cursor cursor_sub(struct cursor *c, size_t n);
 /* Length-prefixed text copied into dst (always NUL-terminated, cut to cap - 1). */
 void cursor_lenstr(struct cursor *c, char *dst, size_t cap);
 
-/* The next n bytes, borrowed, or NULL when there are not that many. */
+/* The next n bytes, borrowed; NULL if there are fewer. */
 static inline const void *cursor_bytes(struct cursor *c, size_t n)
 {
 	if (cursor_left(c) < n) {
@@ -44,7 +44,7 @@ static inline const void *cursor_bytes(struct cursor *c, size_t n)
 	return at;
 }
 
-/* At most 8 bytes; files and this machine have the lowest byte first. */
+/* At most 8 bytes, little endian. */
 static inline uint64_t cursor_le(struct cursor *c, unsigned int bytes)
 {
 	const void *at = cursor_bytes(c, bytes);
@@ -63,7 +63,7 @@ static inline uint8_t cursor_u8(struct cursor *c)
 	return *c->at++;
 }
 
-/* Inline because a trace is mostly one- and two-byte varints. */
+/* Inline because a trace consists mostly of one- and two-byte varints. */
 static inline uint64_t cursor_varint(struct cursor *c)
 {
 	if (!c->bad && c->at != c->end && *c->at < 0x80)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/err: one failure, told once. Lower modules fill a struct err and return its negative code;
- * they neither print nor exit. Callers may put words in front (err_wrap). The verb prints it.
+ * base/err: one failure, reported once. Lower modules fill a struct err and return its negative code; they neither
+ * print nor exit. Callers may add context in front (err_wrap). The verb prints it.
  */
 #ifndef ALYS_BASE_ERR_H
 #define ALYS_BASE_ERR_H

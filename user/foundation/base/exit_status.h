@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/exit_status: how the program ends, the same for every verb. */
+/* base/exit_status: exit statuses, the same for every verb. */
 #ifndef ALYS_BASE_EXIT_STATUS_H
 #define ALYS_BASE_EXIT_STATUS_H
 

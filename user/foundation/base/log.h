@@ -14,11 +14,11 @@ void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /*
- * From here on a line for which stderr has no room, because its reader stalls, is lost and counted; the next one
- * that there is room for says how many were. For whoever has more to do than to be read.
+ * From now on, lines for which stderr has no room (its reader stalls) are dropped and counted; the next line reports
+ * how many. For processes that must not block.
  */
 void log_never_wait(void);
-/* Lines lost so far. */
+/* Lines dropped so far. */
 uint64_t log_lost(void);
 
 #define log_err(...) log_at(LOG_QUIET, __VA_ARGS__)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/map: u64 -> u64, the hot table of the heap model. Grows by a few kilobytes at a time, however large it is: who
- * holds to a limit of memory sees it come. Key 0 is allowed. A zeroed struct is an empty map. Adding may fail for lack
- * of memory only.
+ * base/map: hash map u64 -> u64, the hot table of the heap model. It grows in steps of a few kilobytes, whatever its
+ * size, so that memory limits can be enforced. Key 0 is allowed. A zeroed struct is an empty map. Adding fails only
+ * when out of memory.
  */
 #ifndef ALYS_BASE_MAP_H
 #define ALYS_BASE_MAP_H
@@ -24,12 +24,15 @@ struct map {
 	size_t count;
 };
 
-/* The value's place, or NULL. Valid until the next put or del. */
+/* The value's address, or NULL. Valid until the next put or del. */
 uint64_t *map_get(const struct map *m, uint64_t key);
-/* The value's place for key, made (value 0) when new; NULL when memory is out. */
+/* The value's address, added with value 0 if new; NULL when out of memory. */
 uint64_t *map_put(struct map *m, uint64_t key);
 bool map_del(struct map *m, uint64_t key);
-/* Without those that are not wanted; each is asked for once. Takes no memory, and gives back what is free now. */
+/*
+ * Removes entries for which `wanted` returns false; it is called once for each. Allocates nothing, and releases unused
+ * memory.
+ */
 void map_keep(struct map *m, bool (*wanted)(void *ctx, const struct map_slot *s), void *ctx);
 /* for (size_t i = 0; (s = map_next(m, &i));) walks all entries in table order. */
 const struct map_slot *map_next(const struct map *m, size_t *i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/signals: the signals that end a long run, as something to read. */
+/* base/signals: the signals that end a long run, as a descriptor to poll. */
 #ifndef ALYS_BASE_SIGNALS_H
 #define ALYS_BASE_SIGNALS_H
 
@@ -8,13 +8,13 @@
 #include "base/err.h"
 
 /*
- * SIGINT, SIGTERM and SIGHUP of this process come out of this descriptor (signalfd) from now on; or -errno. hangup: so does
- * a SIGHUP that was ignored until now (nohup), which stays ignored else.
+ * From now on SIGINT, SIGTERM and SIGHUP are read from this descriptor (signalfd); or -errno. hangup: SIGHUP, too, if
+ * it was ignored so far (nohup); otherwise it stays ignored.
  */
 int signals_open(bool hangup, struct err *err);
-/* What waits in it is forgotten, and they end the process again. */
+/* Discards pending signals and restores their default action. */
 void signals_close(int fd);
-/* In a forked child that becomes another program: signals are what they were before signals_open. */
+/* In a forked child before exec: restores the signals of before signals_open. */
 void signals_give_back(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/sorted: searches in sorted arrays. SORTED_UNTIL(n, i, is) gives how many of n elements come first for which `is`
- * holds, an expression of their index i that holds for none behind one for which it does not.
+ * base/sorted: binary search. SORTED_UNTIL(n, i, is) gives the number of leading elements, of n, for which `is` holds:
+ * an expression of their index i that, once false, stays false.
  */
 #ifndef ALYS_BASE_SORTED_H
 #define ALYS_BASE_SORTED_H

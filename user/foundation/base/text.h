@@ -25,7 +25,7 @@ void text_base64(struct buf *out, const void *bytes, size_t n);
 void text_bytes(struct buf *out, double bytes);
 /* "12,345,678" */
 void text_count(struct buf *out, uint64_t n);
-/* "2026-01-31T23:59:59Z", of a moment of CLOCK_MONOTONIC. */
+/* "2026-01-31T23:59:59Z" for a CLOCK_MONOTONIC time. */
 void text_moment(struct buf *out, uint64_t mono_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/vec: a growable array as three fields of a struct: `T *name; size_t name_cnt, name_cap;`.
- * VEC_PUSH(owner, name) gives the address of a new zeroed element, or NULL when memory is out.
+ * base/vec: a growable array as three fields of a struct: `T *name; size_t name_cnt, name_cap;`. VEC_PUSH(owner, name)
+ * gives the address of a new zeroed element, or NULL when out of memory.
  */
 #ifndef ALYS_BASE_VEC_H
 #define ALYS_BASE_VEC_H

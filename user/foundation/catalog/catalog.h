@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * catalog: what the ids in events mean, and what a recording says about itself. Filled from the
- * live session or from a .alys file, read by model's users and sinks. Owns copies of all it is
- * given; pointers it returns are borrowed and live as long as the catalog. One thread.
+ * catalog: what the ids in events mean, and the metadata of a recording. Filled during recording or from a .alys file;
+ * read by users of the model and by sinks. It copies everything it is given; pointers that it returns are borrowed and
+ * live as long as the catalog. Single-threaded.
  *
- * All _put_ functions take the id in the struct; putting an id again replaces the definition
- * (a trace repeats definitions in every segment). They return 0, -ENOMEM, or -EINVAL for id 0.
+ * All _put_ functions take the id in the struct; putting an id again replaces the definition (a trace repeats
+ * definitions in every segment). They return 0, -ENOMEM, or -EINVAL for id 0.
  */
 #ifndef ALYS_CATALOG_H
 #define ALYS_CATALOG_H
@@ -18,9 +18,9 @@
 
 struct proc {
 	struct proc_id id;
-	struct proc_id parent; /* 0 when it was there before the recording */
+	struct proc_id parent; /* 0: it existed before the recording */
 	uint32_t tgid;
-	uint32_t generation; /* counts execs seen, from 0 */
+	uint32_t generation; /* number of execs seen */
 	uint64_t start_ns;   /* process start, CLOCK_MONOTONIC */
 	const char *comm;
 	const char *exe; /* path as the process sees it; never its arguments */
@@ -45,8 +45,8 @@ struct mapping {
 };
 
 struct frame {
-	struct map_id map; /* 0: rel is the plain address */
-	uint64_t rel;      /* address in the ELF file; of callers the return address */
+	struct map_id map; /* 0: rel is the absolute address */
+	uint64_t rel;      /* address in the ELF file; for callers the return address */
 };
 
 /* How a stack walk ended. On disk as numbers: append only. */
@@ -87,7 +87,7 @@ struct symbol {
 	const char *file;      /* NULL = unknown */
 	uint32_t line, column; /* 0 = unknown */
 	uint8_t quality;       /* enum symbol_quality */
-	bool inlined;          /* its caller is the next symbol of the same address */
+	bool inlined;          /* inlined into the next symbol of the same address */
 };
 
 struct symbols {
@@ -95,12 +95,12 @@ struct symbols {
 	struct symbol *at; /* innermost inlined function first, the physical function last */
 };
 
-/* One line of the ledger. Law: sum of hits = recorded + sum of the others. */
+/* One line of the ledger. Invariant: hits = recorded + skipped + lost. */
 enum count_class {
 	COUNT_HIT = 1,      /* a probe fired */
 	COUNT_RECORDED = 2, /* an event of it is in the trace */
-	COUNT_SKIPPED = 3,  /* deliberately not an event: nested call, failed call, not sampled */
-	COUNT_LOST = 4,     /* should have been an event */
+	COUNT_SKIPPED = 3,  /* deliberately not recorded: nested call, failed call, not sampled */
+	COUNT_LOST = 4,     /* should have been recorded */
 	COUNT_NOTE = 5,     /* other facts, outside the sum: stacks by end, ring size */
 };
 
@@ -111,18 +111,21 @@ struct count {
 	uint64_t value;
 };
 
-/* Objects of a collected heap from before the recording, as of the last of its collections that was compared with the records. */
+/*
+ * Objects of a collected heap that are older than the recording, as of the last collection whose marks were compared
+ * with the records.
+ */
 struct older {
 	struct proc_id proc;
-	const char *type;    /* of a Crystal class, or what it is: "(buffer)", "64 bytes" */
-	uint64_t cnt, bytes; /* 0: none any more; bytes as the collector rounds them */
+	const char *type;    /* Crystal class, or a description: "(buffer)", "64 bytes" */
+	uint64_t cnt, bytes; /* 0: none left; bytes as rounded up by the collector */
 };
 
 struct catalog;
 
-struct catalog *catalog_new(void); /* NULL when memory is out */
+struct catalog *catalog_new(void); /* NULL when out of memory */
 void catalog_free(struct catalog *c);
-/* Bytes that it takes, about. */
+/* Approximate size in bytes. */
 uint64_t catalog_memory(const struct catalog *c);
 
 int catalog_put_meta(struct catalog *c, const char *key, const char *value);
@@ -133,7 +136,7 @@ int catalog_put_stack(struct catalog *c, const struct stack *s);
 int catalog_put_symbols(struct catalog *c, struct module_id m, uint64_t pc, const struct symbols *s);
 int catalog_put_count(struct catalog *c, const struct count *n);
 int catalog_put_older(struct catalog *c, const struct older *o);
-/* One copy of a text, so that symbols can share names. Borrowed; NULL when memory is out. */
+/* Interns a text, so that symbols can share names. Borrowed; NULL when out of memory. */
 const char *catalog_text(struct catalog *c, const char *text);
 
 /* Lookups: NULL when the id is not known (a damaged trace has such ids). */
@@ -143,22 +146,22 @@ const struct module *catalog_module(const struct catalog *c, struct module_id id
 const struct mapping *catalog_mapping(const struct catalog *c, struct map_id id);
 const struct stack *catalog_stack(const struct catalog *c, struct stack_id id);
 const struct symbols *catalog_symbols(const struct catalog *c, struct module_id m, uint64_t pc);
-uint64_t catalog_count(const struct catalog *c, const char *name); /* 0 when not there */
+uint64_t catalog_count(const struct catalog *c, const char *name); /* 0 if absent */
 
-/* Walks, in the order of ids or of arrival; NULL at the end. Start with *i = 0. */
+/* Iterators, in order of ids or of arrival; NULL at the end. Start with *i = 0. */
 const struct proc *catalog_next_proc(const struct catalog *c, size_t *i);
 const struct module *catalog_next_module(const struct catalog *c, size_t *i);
 const struct mapping *catalog_next_mapping(const struct catalog *c, size_t *i);
 const struct stack *catalog_next_stack(const struct catalog *c, size_t *i);
 const struct count *catalog_next_count(const struct catalog *c, size_t *i);
-/* In no order. */
+/* In no particular order. */
 const struct older *catalog_next_older(const struct catalog *c, size_t *i);
-const struct older *catalog_older(const struct catalog *c, struct proc_id proc, const char *type); /* NULL: never told of */
+const struct older *catalog_older(const struct catalog *c, struct proc_id proc, const char *type); /* NULL: none known */
 bool catalog_next_meta(const struct catalog *c, size_t *i, const char **key, const char **value);
 
 /*
- * The address to look up for frame i of a stack: the call, not where it returns to, hence
- * return address - 1 for all but the innermost frame.
+ * The address to look up for frame i of a stack: the call, not the return address, hence return address - 1 for all but
+ * the innermost frame.
  */
 static inline uint64_t frame_pc(const struct frame *f, uint32_t index)
 {
@@ -171,8 +174,8 @@ uint64_t frame_ip(const struct catalog *c, const struct frame *f);
 /* Sum over one class of the ledger. */
 uint64_t catalog_sum(const struct catalog *c, enum count_class class);
 /*
- * One sentence for exit lines, pprof comments and JSON's side line: "hits 10 = recorded 8 +
- * skipped 2 (nested 2) + lost 0", each class with its non-zero stages.
+ * One sentence for exit lines, pprof comments and JSON: "hits 10 = recorded 8 + skipped 2 (nested 2) + lost 0", each
+ * class with its non-zero stages.
  */
 struct buf;
 void catalog_ledger_text(const struct catalog *c, struct buf *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event: what flows through the program, from the ring buffer or from a file alike. Header only.
- * Ids are one-field structs, so that a stack id cannot be passed where a process id is due; 0 = none.
+ * event: what flows through the program, whether from the ring buffer or from a file. Header only. Ids are one-field
+ * structs, so that a stack id cannot be passed where a process id is expected; 0 = none.
  */
 #ifndef ALYS_EVENT_H
 #define ALYS_EVENT_H
@@ -16,34 +16,34 @@ struct module_id {
 }; /* one file on disk */
 struct map_id {
 	uint32_t n;
-}; /* one module mapped into one process; 0 = address in no known file */
+}; /* one module mapped into one process; 0 = the address is in no known file */
 struct stack_id {
 	uint32_t n;
 }; /* one distinct call stack of one process */
 
-/* On disk as numbers: append only, holes stay. */
+/* Stored on disk as numbers: append only, do not reuse. */
 enum event_kind {
 	EVENT_ALLOC = 1,
 	EVENT_REALLOC = 2,
 	EVENT_FREE = 3,
-	EVENT_EXEC = 4, /* the old heap of `proc` is gone: the process became another program */
-	EVENT_EXIT = 5, /* `proc` ended; what lived then lived "at exit", which is not "leaked" */
-	EVENT_RATE = 6, /* from here on `interval` is in force for `proc` (0 = all processes) */
+	EVENT_EXEC = 4, /* `proc` executed another program: its old heap is gone */
+	EVENT_EXIT = 5, /* `proc` ended; what was live then is live "at exit", not "leaked" */
+	EVENT_RATE = 6, /* from here on `interval` applies to `proc` (0 = all processes) */
 	EVENT_LOSS = 7, /* `size` events of kind `lost_kind` were lost shortly before this time */
-	EVENT_GC = 8,   /* a collection, from enter_ns to time_ns; its frees follow or came before */
-	EVENT_FORK = 9, /* `proc` begins with a copy of the heap of the process whose proc_id is in old_addr */
+	EVENT_GC = 8,   /* a collection, from enter_ns to time_ns; its frees come before or after it */
+	EVENT_FORK = 9, /* `proc` starts with a copy of the heap of the process whose proc_id is in old_addr */
 	EVENT_WINDOW =
-		10, /* a window of old_addr ns from time_ns on: samples of it follow, and stand for `size` ns; its group is `batch` */
+		10, /* a window of old_addr ns from time_ns on: its samples follow and stand for `size` ns; group: `batch` */
 };
 
 enum event_flag {
-	EVENT_F_ATOMIC = 1,         /* pointer-free object of a collector (kind 0 of GC_malloc_kind) */
-	EVENT_F_GC = 2,             /* has gc_no */
-	EVENT_F_BY_GC = 4,          /* a free by the collector, not by a call; time_ns is when the collection was over */
-	EVENT_F_CARRIED = 8,        /* no call: a block that lived when the trace began, at time_ns; allocated at enter_ns */
-	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the kernel ended it for want of memory */
-	EVENT_F_STATUS = 32,        /* an exit: size is its status as wait(2) has it */
-	EVENT_F_WINDOW = 64, /* sampled in the window that was told of last; its interval is for all that the window stands for */
+	EVENT_F_ATOMIC = 1,         /* pointer-free object of a collected heap (kind 0 of GC_malloc_kind) */
+	EVENT_F_GC = 2,             /* gc_no is valid */
+	EVENT_F_BY_GC = 4,          /* freed by the collector, not by a call; time_ns is the end of the collection */
+	EVENT_F_CARRIED = 8,        /* no call: a block that was live when the trace began, at time_ns; allocated at enter_ns */
+	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the process was killed by the OOM killer */
+	EVENT_F_STATUS = 32,        /* an exit: size is the wait status (wait(2)) */
+	EVENT_F_WINDOW = 64,        /* sampled in the window announced last; its interval covers all that the window stands for */
 };
 
 struct event {
@@ -53,20 +53,20 @@ struct event {
 	struct proc_id proc;
 	uint32_t tid;
 	struct stack_id stack;
-	uint64_t time_ns;  /* CLOCK_MONOTONIC; a call's end, a free's begin */
-	uint64_t addr;     /* the block; for realloc the new one, 0 when realloc(p, 0) freed it */
-	uint64_t old_addr; /* realloc: the block that went in, 0 = none; see FORK */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC; end of a call, for a free its begin */
+	uint64_t addr;     /* the block; for realloc the new one, 0 if realloc(p, 0) freed it */
+	uint64_t old_addr; /* realloc: the old block, 0 = none; see FORK */
 	uint64_t size;     /* bytes asked for */
-	uint64_t enter_ns; /* realloc: when the call began (old_addr may be handed out again before time_ns); see CARRIED */
-	uint64_t interval; /* bytes between samples in force, 0 = every call recorded */
-	uint32_t batch;    /* blocks that this one stands for before thinning: a refill's; 0 = itself */
-	uint32_t span;     /* bytes by which it was sampled, 0 = size */
-	uint32_t gc_no;    /* collections finished before this allocation (mod 2^32); a collection's own number */
+	uint64_t enter_ns; /* realloc: begin of the call (old_addr may be reused before time_ns); see CARRIED */
+	uint64_t interval; /* sampling interval in force, 0 = every call is recorded */
+	uint32_t batch;    /* blocks that this one stands for before sampling (a refill); 0 = only itself */
+	uint32_t span;     /* bytes counted for sampling, 0 = size */
+	uint32_t gc_no;    /* collections completed before this allocation (mod 2^32); for a collection its own number */
 	struct {
-		uint64_t pause_ns;          /* from its begin until all was marked: nearly all of it the world stands still */
-		uint64_t heap_sz;           /* all that the collector has of the system; 0 = marks were not read */
+		uint64_t pause_ns;          /* from its start until marking was done; the world is stopped for nearly all of it */
+		uint64_t heap_sz;           /* heap obtained from the system; 0 = marks were not read */
 		uint64_t live_sz;           /* in marked objects of the whole heap */
-		uint64_t dead_cnt, dead_sz; /* recorded blocks that it reclaimed */
+		uint64_t dead_cnt, dead_sz; /* recorded blocks that it freed */
 	} gc;                               /* EVENT_GC only */
 };
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox/caps: what this process may do without being root (capabilities(7)), and giving it up. All give 0 or -errno. */
+/* sandbox/caps: capabilities(7) of this process, and dropping them. All return 0 or -errno. */
 #ifndef ALYS_SANDBOX_CAPS_H
 #define ALYS_SANDBOX_CAPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is this one (CAP_...) in effect? */
+/* Is this capability (CAP_...) in effect? */
 bool caps_has(int cap);
-/* What somebody may do who was not let: the end of a sentence. To root it does not say that root is needed. */
+/* The end of a sentence that says which privileges are missing. For root it does not say that root is needed. */
 const char *caps_advice(void);
-/* From here on it is for who this process is now, whoever it becomes. */
+/* Fixes the advice to the current user, before this process changes its user. */
 void caps_keep_advice(void);
-/* One less, for this process and what it starts. */
+/* Drops one, for this process and its children. */
 int caps_drop(int cap);
-/* All but these, of which it keeps what it has. */
+/* Drops all but these; those of them that it has are kept. */
 int caps_keep(const int *caps, size_t cnt);
 int caps_drop_all(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox/filter: the words of a table of system calls (seccomp): the kernel is asked for what it names, and says EPERM
- * to everything else. The first word that fits decides.
+ * sandbox/filter: macros for seccomp filters. What a filter names is allowed; everything else fails with EPERM. The
+ * first matching entry decides.
  */
 #ifndef ALYS_SANDBOX_FILTER_H
 #define ALYS_SANDBOX_FILTER_H
@@ -25,9 +25,12 @@
 
 #define ALLOW(name) FILTER_IS(__NR_##name, 1), FILTER_GIVE(SECCOMP_RET_ALLOW)
 #define REFUSE_AS(name, code) FILTER_IS(__NR_##name, 1), FILTER_REFUSE(code)
-/* A signal SIGSYS instead, whose handler does something else. */
+/* Raises SIGSYS instead; its handler emulates the call. */
 #define TRAP(name) FILTER_IS(__NR_##name, 1), FILTER_GIVE(SECCOMP_RET_TRAP)
-/* Only with any of these bits of an argument set, with none of them, or with exactly this value below a mask; all lie in its low half. */
+/*
+ * Allowed only if any of these bits of an argument is set, if none is, or if the masked argument has exactly this
+ * value; all in its low 32 bits.
+ */
 #define ALLOW_SET(name, arg, bits)                                                                            \
 	FILTER_IS(__NR_##name, 4), FILTER_FIELD(args[arg]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1), \
 		FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_REFUSE(EPERM)
@@ -37,11 +40,11 @@
 #define ALLOW_VALUE(name, arg, mask, value)                                                                                 \
 	FILTER_IS(__NR_##name, 5), FILTER_FIELD(args[arg]), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask), FILTER_IS(value, 1), \
 		FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_REFUSE(EPERM)
-/* The same, but other words may fit other values of this argument. */
+/* The same, but later entries may match other values of this argument. */
 #define ALLOW_ONE(name, arg, value) \
 	FILTER_IS(__NR_##name, 4), FILTER_FIELD(args[arg]), FILTER_IS(value, 1), FILTER_GIVE(SECCOMP_RET_ALLOW), FILTER_FIELD(nr)
 
-/* For this thread and all that it starts, for good; no new privileges must be set. 0 or -errno. */
+/* For this thread and its children, irrevocably; no_new_privs must be set. 0 or -errno. */
 int filter_enter(const struct sock_filter *table, size_t n);
 #define FILTER_ENTER(table) filter_enter(table, sizeof(table) / sizeof((table)[0]))
 
