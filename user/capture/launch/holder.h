@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * launch/holder: a small process of our own that holds threads of programs that we started, where they begin a program or
- * have loaded libraries, until the word comes that all of that is seen: by ptrace, from then until then only. So the thread's parent hears
- * nothing, set-uid programs keep their rights, and whoever dies of the two of us, the kernel lets the thread go on. When we are
- * stopped ourselves, or take too long, it goes on without us. A thread that somebody else traces is left to him.
+ * launch/holder: a small process of ours that stops threads of launched programs when they exec or have loaded
+ * libraries, until their files have been probed. It uses ptrace, and only for that time: the thread's parent does not
+ * notice, set-uid programs keep their privileges, and if either of our processes dies the kernel resumes the thread. If
+ * we are stopped ourselves, or take too long, the thread continues without us. A thread traced by somebody else is left
+ * alone.
  */
 #ifndef ALYS_LAUNCH_HOLDER_H
 #define ALYS_LAUNCH_HOLDER_H
@@ -18,14 +19,17 @@ struct holder {
 	int fd;  /* our end of its socket */
 };
 
-/* Who waits does so at work: from whichever processor it calls, one of two has another. */
+/* The waiting thread spins: a holder must be able to run on another CPU, hence two of them. */
 #define HOLDERS 2
 
-/* ring: probe_hold_ring_fd, and so is odd. No other thread of ours may be at work: the process that it forks allocates memory. */
+/*
+ * ring: probe_hold_ring_fd with the same `odd`. No other thread of ours may be running: the forked process allocates
+ * memory.
+ */
 int holder_start(struct holder *h, int ring, bool odd, struct err *err);
-/* What the thread was called to be held for at that time has been dealt with. */
+/* What the thread was stopped for at that time has been handled. */
 void holder_release(struct holder *h, uint32_t tid, uint64_t time_ns);
-/* It lets all of them go on and ends. */
+/* It resumes all threads and exits. */
 void holder_stop(struct holder *h);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe/calls: the running account of entries against exits, by function: its name and that of its file. What entered, and
- * neither left nor is still inside, is lost. Not for other modules, which have probe_calls.
+ * probe/calls: balance of entries and exits per function (its name and file's name). A call that entered, has not left
+ * and is not inside any more is lost. Private to this module; others use probe_calls.
  */
 #ifndef ALYS_PROBE_CALLS_H
 #define ALYS_PROBE_CALLS_H
@@ -11,7 +11,7 @@
 
 #include "probe/state.h"
 
-/* The function's number, 0 when there are too many. */
+/* The function's index, 0 if there are too many. */
 uint16_t calls_number(struct probe *p, const char *function, int file_fd);
 void calls_free(struct counted_list *l);
 

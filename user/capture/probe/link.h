@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/link: puts one BPF program on many addresses of one file. */
+/* probe/link: attaches one BPF program to many addresses of one file. */
 #ifndef ALYS_PROBE_LINK_H
 #define ALYS_PROBE_LINK_H
 
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "probe/state.h"
 
-/* libbpf's attach types end at 6.1: these two are newer (enum bpf_attach_type, linux/bpf.h). */
+/* libbpf's attach types end with Linux 6.1: these two are newer (enum bpf_attach_type, linux/bpf.h). */
 #define ATTACH_UPROBE_MULTI 48
 #define ATTACH_UPROBE_SESSION 57
 #define MULTI_RETURN 1u /* BPF_F_UPROBE_MULTI_RETURN */
@@ -21,10 +21,10 @@ struct batch {
 	struct bpf_program *prog;
 	bool at_return; /* a plain return probe */
 	bool session;
-	bool beside;       /* of no allocator, in a file that may have one */
-	bool window;       /* comes and goes */
-	uint32_t trial;    /* its attachments end with that trial, 0 = none */
-	uint64_t *offsets; /* in the file */
+	bool beside;       /* not in an allocator, in a file that may contain one */
+	bool window;       /* attached during windows only */
+	uint32_t trial;    /* detached when this trial ends, 0 = none */
+	uint64_t *offsets; /* file offsets */
 	size_t offsets_cnt, offsets_cap;
 	uint64_t *cookies; /* index into the sites map, and ALYS_COOKIE_FILTERED */
 	size_t cookies_cnt, cookies_cap;
@@ -34,17 +34,17 @@ int batch_add(struct batch *b, uint64_t offset, uint64_t cookie);
 /* Attaches the batch to one process (tgid) or to all (0). An empty batch is fine. */
 int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file_fd, struct err *err);
 void batch_free(struct batch *b);
-/* The process has probes of its own in the file. */
+/* The process has links of its own on the file. */
 bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file);
 void detach_trial(struct probe *p, uint32_t trial);
 /* The links of one process on a file. */
 void detach_of(struct probe *p, uint32_t tgid, struct probe_file file);
 /*
- * Before a process (tgid, or 0) gets probes of this file: until none of them are on their way out,
- * for both would see each call. NULL: no memory.
+ * Call before a process (tgid, or 0) gets probes of this file: waits until old ones are detached, since both would see
+ * each call. NULL: out of memory.
  */
 struct probed_file *file_enter(struct probe *p, struct probe_file id, uint32_t tgid);
-/* Numbers have run out: waits for those that are on their way back. False when there are none. */
+/* Out of indexes: waits for those being released. False if there are none. */
 bool files_await(struct probe *p);
 
 #endif

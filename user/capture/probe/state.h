@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/state: the loaded programs and what is attached, shared by the files of this module. */
+/* probe/state: the loaded programs and the attachments, shared by the files of this module. */
 #ifndef ALYS_PROBE_STATE_H
 #define ALYS_PROBE_STATE_H
 
@@ -14,12 +14,12 @@
 
 struct counted {
 	char *name;       /* malloc@libc.so.6 */
-	uint64_t settled; /* calls that were found lost when nobody could wait for them any more */
-	uint64_t thrown;  /* or failed, for they have thrown */
+	uint64_t settled; /* calls found lost after the processes had ended */
+	uint64_t thrown;  /* or failed, because they threw */
 };
 
 struct counted_list {
-	struct counted *functions; /* by number; the first one stands for all others */
+	struct counted *functions; /* by index; the first one stands for all others */
 	size_t functions_cnt, functions_cap;
 };
 
@@ -27,25 +27,25 @@ struct alys_bpf;
 struct bpf_program;
 struct programs;
 
-/* How a link is made anew, see probe/window.h. */
+/* How a link is attached again, see probe/window.h. */
 struct again {
 	struct rights_link link;
 	uint64_t words[]; /* its offsets, then its cookies */
 };
 
-/* With a descriptor of the file of its own. NULL: no memory, or no descriptor left. */
+/* Duplicates the file's descriptor. NULL: out of memory or descriptors. */
 struct again *again_new(const struct rights_link *l);
 void again_free(struct again *a);
 
 /* One attachment: a multi link for many sites, or a perf event for one. */
 struct attachment {
 	uint32_t tgid;  /* 0 = all targets */
-	uint32_t trial; /* number of the trial that it is for, 0 = none */
+	uint32_t trial; /* trial that it belongs to, 0 = none */
 	bool beside;    /* see struct batch */
 	struct probe_file file;
-	int fd;              /* multi link; -1 when perf, or out */
+	int fd;              /* multi link; -1: perf, or detached */
 	void *perf;          /* struct bpf_link of libbpf */
-	struct again *again; /* it comes and goes; NULL = it stays */
+	struct again *again; /* attached during windows only; NULL = always */
 };
 
 #define LISTENING 4
@@ -61,13 +61,13 @@ struct probe {
 	struct tables *tables;
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
-	pthread_mutex_t lock; /* of attachments, and of: */
-	bool out;             /* those that come and go are out */
+	pthread_mutex_t lock; /* protects attachments, and: */
+	bool out;             /* those for windows are detached */
 	bool windowed;        /* as configured */
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;
-	const struct alys_born *born; /* as the programs write it; NULL = nothing is sampled */
+	const struct alys_born *born; /* written by the programs; NULL = no sampling */
 	int listening[LISTENING];     /* raw tracepoints, 0 = not attached */
 };
 

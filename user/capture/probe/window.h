@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe/window: probes that are in for a few milliseconds at a time. A probe that is passed over by its program costs as
- * much as one that is not, so between windows they go away; when they begin to count is a word that the programs
- * look at, for the kernel takes some milliseconds to put them in and to take them out. All but probe_window_price may
- * be called beside the thread that has the probe.
+ * probe/window: probes that are attached for a few milliseconds at a time. A probe whose program does nothing costs as
+ * much as one that records, so between windows they are detached. A flag tells the programs when to count, because
+ * attaching and detaching take milliseconds themselves. All but probe_window_price may be called from another thread
+ * than the probe's.
  */
 #ifndef ALYS_PROBE_WINDOW_H
 #define ALYS_PROBE_WINDOW_H
@@ -12,17 +12,20 @@
 
 /* Seconds that a stop at a probe costs here, see price.h. */
 int probe_window_price(struct probe *p, double *seconds, struct err *err);
-/* Attachments that come and go. */
+/* Number of attachments that are detached between windows. */
 size_t probe_window_links(struct probe *p);
-/* Puts them in; calls count between the next two, with `interval` in force. Those after the second one that come back count, too. */
+/*
+ * Attaches them; calls count between the next two, with `interval` in force. Calls that return after the second one
+ * count, too.
+ */
 void probe_window_in(struct probe *p);
 void probe_window_open(struct probe *p, uint64_t interval);
 void probe_window_shut(struct probe *p, uint64_t interval);
-/* Takes them out and waits until they are gone. */
+/* Detaches them and waits. */
 void probe_window_out(struct probe *p);
 
 struct window_spent {
-	uint64_t traps, samples; /* so far */
+	uint64_t traps, samples; /* totals */
 };
 
 int probe_window_spent(const struct probe *p, struct window_spent *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/about: what a recording says about itself, into catalog and trace. */
+/* recorder/about: a recording's metadata, for catalog and trace. */
 #ifndef ALYS_RECORDER_ABOUT_H
 #define ALYS_RECORDER_ABOUT_H
 
@@ -7,13 +7,13 @@
 
 struct trace_clock about_clock(void);
 void about_begin(struct live *l);
-/* Again when probes go on: times of events count from the last one. */
+/* Again when probes are resumed: event times count from the last call. */
 void about_start(struct live *l);
-/* The rate in force, for profiles of what still goes on; a file has events that tell of it. */
+/* The rate in force, for profiles of a running recording; a trace has events that tell it. */
 void about_rate(struct live *l);
-/* Known when the files are; a library may still come later. */
+/* Known once files have been examined; a library may still be loaded later. */
 void about_sampling(struct live *l);
-/* What a collector does not tell; also while the recording goes on. */
+/* What is unknown about collected heaps; also during the recording. */
 void about_liveness(struct live *l);
 void about_end(struct live *l);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder/live: the pipeline of a live recording, which alone knows all of its parts. Ring records come in, get the ids
- * of the catalog (process, stack), and go into the trace file in the order of the ring.
+ * recorder/live: the pipeline of a live recording, and the only file that knows all its parts. Ring records come in,
+ * get catalog ids (process, stack), and are written in ring order.
  */
 #ifndef ALYS_RECORDER_LIVE_H
 #define ALYS_RECORDER_LIVE_H
@@ -34,18 +34,18 @@ struct windows;
 struct live_tap {
 	void *ctx;
 	int (*event)(void *ctx, const struct event *e);         /* -ENOMEM ends the recording */
-	void (*tick)(void *ctx, struct live *l, uint64_t now);  /* some times a second */
-	bool (*has_room)(void *ctx, const char *path);          /* for what is known of one more file; NULL: always */
-	int (*end)(void *ctx, struct live *l, struct err *err); /* names are there, and the whole ledger */
+	void (*tick)(void *ctx, struct live *l, uint64_t now);  /* several times a second */
+	bool (*has_room)(void *ctx, const char *path);          /* memory for one more file's data; NULL: no limit */
+	int (*end)(void *ctx, struct live *l, struct err *err); /* names and the whole ledger are available */
 };
 
 struct live {
 	struct handles h;
 	struct intake *intake;
-	struct holder holders[HOLDERS]; /* of programs that we started, by the number that they are called by, less one */
-	bool dropping;                  /* the process that is being dealt with is let go, and has not ended */
-	struct tracker *tracker;        /* NULL until targets are taken in */
-	struct study *study;            /* files under examination */
+	struct holder holders[HOLDERS]; /* for launched programs, by the ring's number less one */
+	bool dropping;                  /* the process at hand is dropped, but has not ended */
+	struct tracker *tracker;        /* NULL until targets are added */
+	struct study *study;            /* files being examined */
 	struct rows rows;
 	struct bottoms bottoms;
 	struct attach *attach;
@@ -54,62 +54,62 @@ struct live {
 	struct {
 		uint32_t tgid;
 		struct stack_of of;
-	} last;         /* most events come in runs of one process */
+	} last;         /* events mostly come in runs of one process */
 	bool finished;  /* a tap has what it wanted */
-	bool abandoned; /* memory ran out: what was recorded is kept */
+	bool abandoned; /* out of memory: what was recorded so far is kept */
 
 	struct recorder_stats stats;
 	struct ledger ledger;
 	uint64_t started_ns, stopped_ns, last_tick_ns, last_maps_ns;
 	struct reaper reaper;
-	uint64_t read_ns;  /* what was sent before then has been read */
-	uint64_t heard_ns; /* what was mapped before then has been heard of */
+	uint64_t read_ns;  /* everything sent before this time has been read */
+	uint64_t heard_ns; /* all mappings made before this time are known */
 	bool warned_silent;
 	bool warned_closed;
 	struct rate rate;
-	struct windows *windows; /* NULL = probes are in all the time, whatever they cost */
-	bool full;               /* takes no new processes: memory is short */
+	struct windows *windows; /* NULL = probes are always attached, whatever they cost */
+	bool full;               /* takes no new processes: memory limit */
 
 	struct gc_watch gc;
 };
 
 /*
- * Opens the parts of a recording, all but its file; nothing is probed yet. select NULL: only the processes
- * that live_add names. On an error live_close is still due.
+ * Opens the parts of a recording, but not its file; nothing is attached yet. select NULL: only processes given to
+ * live_add. On error live_close must still be called.
  */
 int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err);
-/* Takes all probes away; the writer is the caller's. */
+/* Detaches all probes; the writer is the caller's. */
 void live_close(struct live *l);
 
-/* Whom to take in is looked after from here on (a recording begins with that), or by nobody. */
+/* Starts (initially) or stops tracking of processes. */
 int live_track(struct live *l, struct err *err);
 void live_untrack(struct live *l);
-/* The kernel takes every process for a target. */
+/* The kernel treats every process as a target. */
 bool live_takes_all(const struct live *l);
-/* Takes a process in, with all its files; the ring is not read here. */
+/* Adds a process with all its files; does not read the ring. */
 int live_add(struct live *l, uint32_t tgid, struct err *err);
-/* Lets a process go that is not wanted any more: as if it had ended. */
+/* Drops a process that is not wanted any more, as if it had ended. */
 void live_drop(struct live *l, uint32_t tgid);
-/* False when no process of this number is traced, or it has ended and its number may be another's by now. */
+/* False if no process of this tgid is traced, or it has ended and the tgid may have been reused. */
 bool live_has(const struct live *l, uint32_t tgid);
-/* One that has ended is not waited for: its number is another's. */
+/* A process that has ended without an exit record: its tgid has been reused. */
 void live_bury(struct live *l, uint32_t tgid);
 
 /* Into the trace, and where the tap leads. */
 void live_write_event(struct live *l, const struct event *e);
-/* Of all processes nothing is known any more, though they are there: as if none had been taken in. */
+/* Forgets all processes, though they still run, as if none had been added. */
 void live_forget_processes(struct live *l);
-/* What is to be thought of blocks in use, "" when no heap is a collector's. */
+/* How exact the live set is; "" if no heap is collected. */
 void live_liveness(struct live *l, char *out, size_t cap);
-/* Brings the account up to date. */
+/* Updates the ledger. */
 void live_publish(struct live *l, uint64_t now);
-/* Another rate of samples, for whatever reason: an event of its own, unless it is the one in force. */
+/* Changes the sampling interval and writes an event, unless it is already in force. */
 void live_set_interval(struct live *l, uint64_t interval);
-/* Until every process has ended, `signals` (a signalfd) has something, or the time is over. */
+/* Runs until every process has ended, `signals` (a signalfd) is readable, or the time is over. */
 int live_run(struct live *l, int signals, struct err *err);
-/* Reads the ring and looks after processes; how many ms that may wait at most, -1 = until there are news. */
+/* Reads the ring and handles processes; returns how many ms the caller may wait, -1 = until something is readable. */
 int live_step(struct live *l);
-/* Reads what is left in the ring after the probes were stopped. */
+/* Reads the rest of the ring after the probes were stopped. */
 void live_drain(struct live *l);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder/rate: a sampled recording whose reader falls behind samples less, until it has caught up for a while. Every
- * sample carries the interval that it was drawn for, so estimates stay right across changes. Only says what should be.
+ * recorder/rate: when the reader of a sampled recording falls behind, the sampling interval grows until it has caught
+ * up for a while. Every sample carries its own interval, so estimates stay unbiased. This file only computes the
+ * interval.
  */
 #ifndef ALYS_RECORDER_RATE_H
 #define ALYS_RECORDER_RATE_H
@@ -14,10 +15,10 @@
 struct rate {
 	uint64_t interval; /* bytes:N in force, 0 = exact */
 	uint64_t ring_sz;
-	uint64_t changes, changed_ns; /* by rate_look */
+	uint64_t changes, changed_ns; /* set by rate_look */
 };
 
-/* The interval that suits a backlog of so many bytes in the ring, where `wanted` was asked for; the one in force: no change. */
+/* The interval for this backlog in the ring, when `wanted` was requested; equal to the one in force: no change. */
 uint64_t rate_look(struct rate *r, uint64_t wanted, uint64_t backlog, uint64_t now_ns);
 
 #endif

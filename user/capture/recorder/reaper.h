@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder/reaper: processes that end, where more is to be known of it than that: which had their exit lost, which the
- * kernel ended for want of memory, and of which blocks and calls are left in the kernel's tables.
+ * recorder/reaper: ended processes that need more than an exit event: whose exit record was lost, which were killed by
+ * the OOM killer, and whose blocks and calls are still in the kernel's tables.
  */
 #ifndef ALYS_RECORDER_REAPER_H
 #define ALYS_RECORDER_REAPER_H
@@ -13,28 +13,28 @@
 #include "event/event.h"
 
 struct reaper {
-	struct map ended;   /* tgid -> when: since the last sweep */
-	struct map silent;  /* tgid -> when it was found ended: its last events may be in the ring yet */
-	struct map victims; /* proc: the kernel is ending it for want of memory */
+	struct map ended;   /* tgid -> time: since the last sweep */
+	struct map silent;  /* tgid -> time when it was found gone: its last events may still be in the ring */
+	struct map victims; /* proc: the OOM killer has chosen it */
 	uint64_t swept_ns;
 };
 
-/* It has ended, or is not looked at any more; whether it was known or not. */
+/* It has ended, or is no longer traced; known or unknown. */
 void reaper_note(struct reaper *r, uint32_t tgid, uint64_t time_ns);
 void reaper_note_victim(struct reaper *r, struct proc_id proc);
-/* True once: it ended for want of memory. */
+/* True once: the OOM killer ended it. */
 bool reaper_take_victim(struct reaper *r, struct proc_id proc);
 /*
- * A process is gone, and no exit came. True when nothing of it is to come any more: all has been read that was in the ring
- * when it was found ended. read_ns: what was sent before then has been read.
+ * A process is gone, and no exit record came. True once the ring has been read up to the time when it was found gone.
+ * read_ns: everything sent before this time has been read.
  */
 bool reaper_is_silent(struct reaper *r, uint32_t tgid, uint64_t read_ns, uint64_t now_ns);
 /*
- * Most programs end without freeing all: now and then the kernel's tables are gone through. True when it is time to, with
- * those that ended since: map_free.
+ * Most programs exit without freeing everything, so the kernel's tables are swept now and then. True when it is time;
+ * returns those that ended since the last sweep: map_free.
  */
 bool reaper_sweep(struct reaper *r, uint64_t now_ns, struct map *ended);
-/* All processes are forgotten. */
+/* Forgets all processes. */
 void reaper_reset(struct reaper *r);
 void reaper_free(struct reaper *r);
 

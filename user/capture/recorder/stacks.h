@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder/stacks: one id for each distinct call stack. A process sends a stack once, under a hash, and names it by that
- * from then on; equal addresses are another stack once something else lies there (target_epoch). In: hashes and resolved
- * frames. Out: ids, and stacks into catalog and trace.
+ * recorder/stacks: one id per distinct call stack. A process sends a stack once, with its hash, and refers to it by the
+ * hash from then on; the same addresses are another stack once something else is mapped there (target_epoch). In:
+ * hashes and resolved frames. Out: ids, and stacks for catalog and trace.
  */
 #ifndef ALYS_RECORDER_STACKS_H
 #define ALYS_RECORDER_STACKS_H
@@ -16,36 +16,36 @@
 
 struct stacks {
 	const struct handles *h;
-	struct map known; /* hash -> the process' epoch << 32 | id, as they were last */
-	uint32_t count;   /* so far: the last one's id */
-	bool refusing;    /* takes no new ones: memory is short */
+	struct map known; /* hash -> epoch of the process << 32 | id, latest */
+	uint32_t count;   /* also the last id */
+	bool refusing;    /* takes no new stacks: memory limit */
 	uint64_t refused;
-	bool forgets;                 /* some are thrown away now and then */
-	struct map recalled;          /* then: those that were sent again since, by id */
+	bool forgets;                 /* old stacks are discarded now and then */
+	struct map recalled;          /* then: ids of those sent again since */
 	uint64_t ends[STACK_END_CNT]; /* how the walks ended */
-	bool failed;                  /* memory ran out */
+	bool failed;                  /* out of memory */
 };
 
-/* Who sent it: the process, and its epoch now. */
+/* The process, and its current epoch. */
 struct stack_of {
 	struct proc_id proc;
 	uint32_t epoch;
 };
 
-/* 0: it never arrived. */
+/* 0: it has not arrived. */
 struct stack_id stacks_find(struct stacks *s, const struct stack_of *of, uint64_t hash);
-/* A stack has arrived: false when it is known, or not to be taken. */
+/* A stack has arrived: false if it is known, or must not be added. */
 bool stacks_want(struct stacks *s, const struct stack_of *of, uint64_t hash);
-/* Takes a wanted one. */
+/* Adds a stack for which stacks_want was true. */
 void stacks_put(struct stacks *s, const struct stack_of *of, uint64_t hash, uint8_t end, const struct frame *frames, uint32_t n);
 
-/* From now on stacks are forgotten: those that arrive again are remembered as recalled, from none on. */
+/* Starts discarding stacks: those that arrive again are noted in `recalled`. */
 void stacks_recall(struct stacks *s);
 bool stacks_is_recalled(const struct stacks *s, struct stack_id id);
-/* Hashes of the stacks that are in `kept`; false: no memory. Then stacks_replace. */
+/* Hashes of the stacks in `kept`; false: out of memory. Then call stacks_replace. */
 bool stacks_kept(const struct stacks *s, const struct catalog *kept, struct map *out);
 void stacks_replace(struct stacks *s, const struct map *known);
-/* Distinct ones less those that were forgotten; 0: none was. */
+/* Number of distinct stacks, less the discarded ones; 0: none were discarded. */
 uint64_t stacks_left(const struct stacks *s);
 void stacks_free(struct stacks *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recording/options: what a recording was asked to do, already parsed and checked. */
+/* recording/options: options of a recording, parsed and checked. */
 #ifndef ALYS_RECORDING_OPTIONS_H
 #define ALYS_RECORDING_OPTIONS_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a recording has unless told otherwise. */
+/* Defaults. */
 #define RECORD_DEFAULTS                                                                                           \
 	{                                                                                                         \
 		.backtrace = BACKTRACE_FULL, .backtrace_limit = 256, .walk = 2 /* sleep */, .ring_sz = 64u << 20, \
@@ -26,24 +26,24 @@ struct record_options {
 	bool force;          /* replace an existing output */
 	double duration;     /* seconds, 0 = until the end or Ctrl-C */
 	uint64_t interval;   /* bytes:N, 0 = every call */
-	double max_overhead; /* percent of the targets' CPU time that probes may take when sampling, 0 = any */
-	uint32_t sample_at;  /* enum sample_at, SAMPLE_AT_ANY = what suits */
+	double max_overhead; /* limit on the share of the targets' CPU time used by probes when sampling, 0 = none */
+	uint32_t sample_at;  /* enum sample_at, SAMPLE_AT_ANY = automatic */
 	uint64_t min_size;
 	uint32_t backtrace; /* enum backtrace */
 	uint32_t backtrace_limit;
 	uint64_t ring_sz;
-	uint64_t memory;        /* that all of the recording may take, 0 = any; see struct probe_config */
+	uint64_t memory;        /* memory limit of the recording, 0 = none; see struct probe_config */
 	const char *allocators; /* comma-separated families, NULL = all */
 	bool follow;
 	bool no_free_stacks;
-	bool check_stacks; /* remembered stacks are walked once more */
+	bool check_stacks; /* check remembered stacks by a full walk */
 	bool return_probes;
 	bool stop_at_gc;            /* stop targets while the marks of a collection are read */
-	bool raw_names;             /* as the compiler wrote them */
-	bool debuginfod;            /* may ask the network */
+	bool raw_names;             /* mangled */
+	bool debuginfod;            /* may use the network */
 	uint32_t walk;              /* ALYS_WALK_* */
 	char *words;                /* the options as given, for `info` */
-	const struct live_tap *tap; /* events go there and not into a file; NULL = none */
+	const struct live_tap *tap; /* events go there instead of a file; NULL = none */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/direct: functions that keep their arguments in registers to the end. At such an exit a call is seen whole: how much
- * was asked for and what came of it, by one probe instead of two. An entry is left for the calls that go another way.
+ * sites/direct: functions that keep their arguments in registers until they return. At such an exit one probe sees the
+ * whole call, size and result, instead of two. An entry remains for calls that take other paths.
  */
 #ifndef ALYS_SITES_DIRECT_H
 #define ALYS_SITES_DIRECT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/listing: lists of sites as bytes, on their way from a process that analyses hostile files to one that
+ * sites/listing: serialization of site lists, on the way from the process that analyses hostile files to the one that
  * attaches probes.
  */
 #ifndef ALYS_SITES_LISTING_H
@@ -12,7 +12,7 @@
 #include "sites/sites.h"
 
 void sites_write(const struct site_list *l, struct buf *out);
-/* 0, then sites_free; -ENOMEM; -EPROTO: no list's bytes. All numbers in it that count something of it are in bounds. */
+/* 0, then sites_free; -ENOMEM; -EPROTO: malformed. All indexes in it are within bounds. */
 int sites_read(struct cursor *c, struct site_list *out);
 void collections_write(const struct collection_sites *s, struct buf *out);
 int collections_read(struct cursor *c, struct collection_sites *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/ownfrees: calls of free that an allocator makes for itself. When a thread ends, glibc hands the blocks of its
- * cache (tcache) to free: the program has freed them before, so these are none of its frees.
+ * sites/ownfrees: calls of free that an allocator makes itself. When a thread ends, glibc passes the blocks of its
+ * tcache to free: the program has freed them already, so these are not its frees.
  */
 #ifndef ALYS_SITES_OWNFREES_H
 #define ALYS_SITES_OWNFREES_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/plan: what the files that choose sites share while one ELF file is looked at: its functions,
- * and the analysed bodies of those that matter.
+ * sites/plan: state shared while one ELF file is analysed: its functions, and the analysed bodies of those that matter.
  */
 #ifndef ALYS_SITES_PLAN_H
 #define ALYS_SITES_PLAN_H
@@ -11,10 +10,10 @@
 
 struct body {
 	struct flow flow;
-	bool leads_out;  /* results of some probed function leave through it */
-	bool ret_only;   /* a result may be looked at only when the function is done */
-	bool with_calls; /* nested calls are told by their caller, so a site may precede some */
-	uint32_t *exits; /* when leads_out: indices into the list's exits */
+	bool leads_out;  /* results of a probed function leave through it */
+	bool ret_only;   /* results may be read at its `ret` only */
+	bool with_calls; /* nested calls are recognized by their caller, so calls may follow a site */
+	uint32_t *exits; /* if leads_out: indices into the list's exits */
 	size_t exits_cnt, exits_cap;
 };
 
@@ -24,18 +23,18 @@ struct plan {
 	struct site_list *list;
 	struct funcs funcs;
 	const struct alloc_provider *provider;
-	struct body **bodies; /* pointers, so that a body stays where it is */
+	struct body **bodies; /* pointers, so that bodies do not move */
 	size_t bodies_cnt, bodies_cap;
 };
 
-/* The analysed function at vaddr; NULL when memory is out. */
+/* The analysed function at vaddr; NULL when out of memory. */
 struct body *plan_body(struct plan *p, uint64_t vaddr, uint64_t size);
 void plan_free(struct plan *p);
 /* Register (INSN_*) of integer argument n. */
 int plan_arg_reg(unsigned int n);
-/* ALYS_REG_* of the best of these registers (INSN_BIT). */
+/* ALYS_REG_* of the preferred one of these registers (INSN_BIT). */
 uint8_t plan_wire_reg(uint16_t regs);
-/* Whether another source says the same about n's CFA, or nothing. ctx is the plan. */
+/* Does the unwind table agree about n's CFA, or know nothing of it? ctx is the plan. */
 bool plan_cfa_ok(void *ctx, const struct flow_node *n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sites/reach: which probed functions may come to others, by calls and jumps of their own or of what they call. */
+/* sites/reach: which probed functions may reach others, by their own calls and jumps or those of their callees. */
 #ifndef ALYS_SITES_REACH_H
 #define ALYS_SITES_REACH_H
 

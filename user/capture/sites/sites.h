@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites: decides where probes go in one ELF file. In: the file's symbols and code, the table of
- * allocators. Out: for each function found an entry site and its exits, with reasons in words.
- * Reads only; attaches nothing. What a list names is copied, so it outlives the elf.
+ * sites: decides where probes go in one ELF file. In: the file's symbols and code, the table of allocators. Out: for
+ * each function found an entry site and its exits, with reasons as text. Read-only; attaches nothing. Names are copied,
+ * so a list outlives the elf.
  */
 #ifndef ALYS_SITES_H
 #define ALYS_SITES_H
@@ -19,12 +19,12 @@
 #include "elf/elf.h"
 
 struct sites_options {
-	uint32_t families; /* bit per enum alloc_family, 0 = all */
+	uint32_t families; /* one bit per enum alloc_family, 0 = all */
 	/* Also look for exits cheaper than `ret`; they may hold the result in another register. */
 	bool cheap_exits;
-	/* Sample at refills where the file allows it: libgc with thread-local free lists. */
+	/* Sample at refills if the file allows it: libgc with thread-local free lists. */
 	bool refill;
-	/* The unwind table's opinion: CFA = rsp + *sp_off at vaddr. NULL = only the code is asked. */
+	/* What the unwind table says: CFA = rsp + *sp_off at vaddr. NULL = use the code only. */
 	bool (*cfa_at)(void *ctx, uint64_t vaddr, uint32_t *sp_off);
 	void *cfa_ctx;
 };
@@ -35,53 +35,53 @@ enum site_state {
 	SITE_REFUSED, /* cannot be probed */
 };
 
-/* An address where results are seen. Several functions may share one: pairing is by CFA. */
+/* An address where results are read. Several functions may share one: pairing is by CFA. */
 struct site_exit {
 	uint64_t vaddr, offset;
 	uint32_t cfa_off;
 	uint8_t reg; /* ALYS_REG_* */
 	bool emulated;
-	char why[96]; /* of a `ret`: why nothing cheaper; else "" */
-	/* A site (index + 1) whose calls can be seen whole here, 0 = none: registers of its size and kind. */
+	char why[96]; /* for a `ret`: why nothing cheaper; else "" */
+	/* A site (index + 1) whose whole calls are seen here, 0 = none; registers of size and kind. */
 	uint32_t whole_of;
 	uint8_t size_reg, kind_reg;
-	char in[40]; /* the function that it lies in, cut; "" = nameless */
+	char in[40]; /* the function that contains it, truncated; "" = unnamed */
 	uint64_t in_off;
 };
 
 struct site {
 	const struct allocator *row;
 	uint16_t row_no;
-	enum alloc_family family; /* the provider's, for plain names */
+	enum alloc_family family; /* for plain names, the provider's */
 	enum site_state state;
-	uint64_t func, size; /* of the function, in the file's addresses */
-	/* The entry site, when probed. */
+	uint64_t func, size; /* of the function, as ELF addresses */
+	/* The entry site, if probed. */
 	uint64_t vaddr, offset;
 	uint32_t cfa_off;
 	bool emulated;
 	uint8_t reg;              /* of a refill: ALYS_REG_* that holds the list's address */
-	uint8_t arg[3], kind_arg; /* as in the row, unless the site comes behind a move between registers */
-	/* A return probe does no harm here, and finds its return address at the entry site's sp. */
+	uint8_t arg[3], kind_arg; /* as in the row, unless the site follows a move between registers */
+	/* A return probe is safe here, and finds its return address at the entry site's sp. */
 	bool return_probe;
 	uint32_t *exits; /* indices into the list's exits */
 	size_t exits_cnt, exits_cap;
 	struct {
-		uint64_t vaddr, offset; /* 0 = there are no exits that see calls whole */
+		uint64_t vaddr, offset; /* 0 = no exits that see whole calls */
 		uint32_t cfa_off;
-		/* Exits of the function that is called there, when they are probed anyway: indices; then it needs no others. */
+		/* Exits of the function called there, if probed anyway: indices; then it needs no others. */
 		uint32_t *exits;
 		size_t exits_cnt, exits_cap;
-	} late;         /* entry of the calls that these do not see */
+	} late;         /* entry for calls that these exits miss */
 	bool at_callee; /* the exits are those of late */
-	bool leaf;      /* comes to no other probed function */
+	bool leaf;      /* calls no other probed function */
 	bool jumps;     /* may end in a jump to one, in this file or another */
-	/* Most results can be read from a free list at the entry; the others leave by slow_exits. */
+	/* Most results can be read from a free list at the entry; the others leave through slow_exits. */
 	bool predicted;
 	uint32_t *slow_exits;
 	size_t slow_exits_cnt, slow_exits_cap;
-	uint32_t passed_on; /* jumps to functions that are probed themselves: theirs is the result */
-	uint32_t lost;      /* ways out that could not be followed: results leave unseen there */
-	char why[192];      /* how the entry was chosen; or who counts it; or why it is refused */
+	uint32_t passed_on; /* jumps to functions that are probed themselves, which return the result */
+	uint32_t lost;      /* paths that could not be followed: results leave unseen */
+	char why[192];      /* how the entry was chosen; or which probe covers it; or why it is refused */
 	char lost_why[192];
 };
 
@@ -90,43 +90,43 @@ struct site_list {
 	size_t sites_cnt, sites_cap;
 	struct site_exit *exits; /* each address once */
 	size_t exits_cnt, exits_cap;
-	uint64_t text_lo, text_hi; /* the collector's own code, 0 without one */
+	uint64_t text_lo, text_hi; /* the collector's own code, 0 = none */
 	uint64_t gc_no_vaddr;
-	struct byte_counter counter; /* of a collector */
-	enum sample_at at;           /* call or refill */
-	bool takes_lists;        /* where refills are looked for: code of the file takes libgc's lists for itself, see takers.h */
-	bool program;            /* not a library: nothing loads it alone */
-	bool direct;             /* exits that see calls whole do so */
-	struct alys_lists lists; /* when a site is predicted, or at refills */
-	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but calling for the program's sake */
+	struct byte_counter counter;                   /* of a collector */
+	enum sample_at at;                             /* call or refill */
+	bool takes_lists;                              /* with refills: code of the file takes over libgc's lists, see takers.h */
+	bool program;                                  /* not a library: cannot be loaded alone */
+	bool direct;                                   /* exits that see whole calls are used */
+	struct alys_lists lists;                       /* if a site is predicted, or with refills */
+	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but called for the program */
 	struct alys_range code;                        /* of the file */
 	uint64_t own_frees[ALYS_MAX_OWN_FREES];        /* see ownfrees.h */
-	struct alys_range inner[ALYS_MAX_INNER];       /* code below operator new that calls probed functions for its own ends */
-	const char *provider;                          /* of malloc, free...; NULL = nobody known, or not here */
+	struct alys_range inner[ALYS_MAX_INNER];       /* code below operator new: its calls of probed functions are its own */
+	const char *provider;                          /* of malloc, free...; NULL = unknown, or not in this file */
 };
 
-/* An empty list is no error: most files define no allocator. */
+/* An empty list is not an error: most files define no allocator. */
 int sites_find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
-/* The same in an open file, which must be a whole ELF file for x86-64 (else -ENOEXEC). */
+/* The same for an open file, which must be a complete x86-64 ELF file (else -ENOEXEC). */
 int sites_find_in(int fd, const char *path, const struct sites_options *o, struct site_list *out, struct err *err);
 void sites_free(struct site_list *l);
-/* Lists of one file that say the same have the same. */
+/* Equal for equal lists of one file. */
 uint64_t sites_digest(const struct site_list *l);
-/* What BPF is told about the file, an entry, and an exit; `object` is the file's index. */
+/* Converts to the structs that BPF reads: the file, an entry, an exit; `object` is the file's index. */
 void sites_fill_object(const struct site_list *l, struct alys_object *out);
 void sites_fill_entry(const struct site *s, uint32_t object, struct alys_site *out);
 void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, struct alys_site *out);
-/* The exits that a site wants probed: all, or with predictions the slow ones. */
+/* The exits to probe for a site: all, or with predictions the slow ones. */
 size_t sites_exits(const struct site *s, bool predict, const uint32_t **out);
-/* From now on, where exits can see calls whole they do. Proven sites only: on trial each call needs its entry. */
+/* From now on, exits that see whole calls are used. Proven sites only: a trial needs the entry of each call. */
 void sites_go_direct(struct site_list *l);
-/* What BPF is told about such an exit. */
+/* The struct that BPF reads for such an exit. */
 void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint32_t object, struct alys_site *out);
-/* For people: a paragraph a function. */
+/* For people: one paragraph per function. */
 void sites_print(const struct site_list *l, struct buf *out);
 /*
- * The same of a collector's file, sampled at refills: only what is not as at calls. Of other files
- * nothing.
+ * The same for a collector's file sampled at refills: only what differs from sampling at calls. Nothing for other
+ * files.
  */
 void sites_print_refills(const struct site_list *calls, const struct site_list *refills, struct buf *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target/reports: mappings of code that the kernel told of, with their times, until it is known what lies there: /proc/PID/maps shows
- * a process as it is when it is read, which may be behind the events that are looked at, and after it has unmapped the file again.
+ * target/reports: mappings of code reported by the kernel, with their times, until they have been matched with
+ * /proc/PID/maps: that shows a process as it is when read, which may be later than the events being resolved, and after
+ * the file was unmapped again.
  */
 #ifndef ALYS_TARGET_REPORTS_H
 #define ALYS_TARGET_REPORTS_H
@@ -15,8 +16,8 @@
 struct report {
 	uint32_t tgid;
 	uint64_t time_ns;     /* CLOCK_MONOTONIC */
-	bool replaces;        /* something else was known to lie there, or told of, before */
-	struct map_line line; /* its path is the list's */
+	bool replaces;        /* something else was known, or reported, at this address before */
+	struct map_line line; /* the list owns its path */
 };
 
 struct reports {
@@ -24,18 +25,18 @@ struct reports {
 	size_t list_cnt, list_cap;
 };
 
-/* The oldest go when there are too many: what they say is asked of /proc, as if they had been lost. */
+/* The oldest are dropped if there are too many, as if the reports had been lost; /proc is read instead. */
 int reports_put(struct reports *r, const struct report *report);
-/* The first time that something lies where something else did; UINT64_MAX = none. */
+/* The first time at which a mapping replaces another; UINT64_MAX = none. */
 uint64_t reports_due(const struct reports *r);
-/* The oldest one of the process until then; NULL. */
+/* The oldest one of the process up to that time; or NULL. */
 const struct report *reports_first(const struct reports *r, uint32_t tgid, uint64_t until_ns);
-/* The oldest one that replaces something; NULL. */
+/* The oldest one that replaces something; or NULL. */
 const struct report *reports_first_replacing(const struct reports *r);
-/* How many of the process, later than then, overlap. */
+/* Number of later overlapping ones of the process. */
 size_t reports_overlapping(const struct reports *r, uint32_t tgid, uint64_t after_ns, uint64_t start, uint64_t end);
 void reports_drop(struct reports *r, const struct report *one);
-/* All of the process until then. */
+/* All of the process up to that time. */
 void reports_forget(struct reports *r, uint32_t tgid, uint64_t until_ns);
 void reports_free(struct reports *r);
 

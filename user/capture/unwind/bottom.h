@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind/bottom: code that nothing called, where stacks end although their unwind rows are missing (the
- * entry points of the loader and of musl's programs) or lead on (what glibc puts below makecontext's
- * functions). Not for other modules.
+ * unwind/bottom: code without a caller, where stacks end although unwind rows are missing (the entry points of the
+ * loader and of musl's programs) or continue (glibc's return function for makecontext). Private to this module.
  */
 #ifndef ALYS_UNWIND_BOTTOM_H
 #define ALYS_UNWIND_BOTTOM_H
@@ -16,7 +15,7 @@ struct bottom {
 };
 
 void bottom_find(const struct elf *e, struct bottom *out);
-/* Is the function from lo to hi the one that makecontext lets others return to? */
+/* Is [lo, hi) the function to which functions started by makecontext return? */
 bool bottom_is_context(const struct bottom *b, uint64_t lo, uint64_t hi);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind/bytes: a table as bytes, on its way from a process that compiles hostile files to one that publishes tables.
+ * unwind/bytes: serialization of a table, on the way from the process that compiles hostile files to the one that
+ * publishes tables.
  */
 #ifndef ALYS_UNWIND_BYTES_H
 #define ALYS_UNWIND_BYTES_H
@@ -10,7 +11,7 @@
 #include "unwind/unwind.h"
 
 void unwind_write(const struct unwind_table *t, struct buf *out);
-/* NULL: no memory, or these are no table's bytes. What it gives can be published and looked into, whatever it says. */
+/* NULL: out of memory, or malformed. A table that it returns is safe to publish and search, whatever it contains. */
 struct unwind_table *unwind_read(struct cursor *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind/cfi: call frame programs. Runs the instructions of a CIE or FDE over the two registers and
- * the CFA that a stack walk needs, and hands each state with its first address to a row writer.
+ * unwind/cfi: runs call frame programs: the instructions of a CIE or FDE, for the two registers and the CFA that a
+ * stack walk needs. Each state with its first address goes to a row writer.
  */
 #ifndef ALYS_UNWIND_CFI_H
 #define ALYS_UNWIND_CFI_H
@@ -42,7 +42,7 @@ struct cfi_cie {
 	int64_t data_align;
 	uint8_t ptr_enc; /* DW_EH_PE_* of addresses */
 	bool signal;
-	bool odd; /* a return address register or augmentation that has no rows */
+	bool odd; /* a return address register or augmentation that rows cannot express */
 	struct cfi_state init;
 };
 
@@ -51,14 +51,14 @@ struct cfi_ptr_base {
 	uint64_t vaddr;       /* and its address */
 };
 
-/* An address as DW_EH_PE_* says; marks the cursor bad for encodings that no linker writes there. */
+/* Reads an address in DW_EH_PE_* encoding; marks the cursor bad for encodings that linkers never use here. */
 uint64_t cfi_pointer(struct cursor *c, uint8_t enc, const struct cfi_ptr_base *base);
 
 typedef int (*cfi_emit_fn)(void *ctx, uint64_t pc, const struct cfi_state *s);
 
 /*
- * Runs the program of [lo, hi); emit is called with ascending addresses. 0, what emit returned, or
- * -EBADMSG. With emit NULL it is a CIE's program, which may not move: *state is what it leaves.
+ * Runs the program of [lo, hi); emit is called with ascending addresses. 0, a non-zero result of emit, or -EBADMSG.
+ * With emit NULL it is a CIE's program, which must not advance: *state is the result.
  */
 struct cfi_run {
 	const struct cfi_cie *cie;
@@ -69,7 +69,7 @@ struct cfi_run {
 };
 int cfi_run(const struct cfi_run *r, struct cursor program, struct cfi_state *state);
 
-/* The row (without pc) for a state; specs that it needs are asked of the writer. */
+/* The row (without pc) for a state; specs that it needs are added to the writer. */
 uint32_t cfi_row(const struct cfi_state *s, bool signal, uint32_t (*spec_row)(void *ctx, const struct alys_spec *), void *ctx);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind/ehframe: the entries of an .eh_frame section: its CIEs understood, its FDEs listed and
- * sorted by address. It runs the programs of CIEs only.
+ * unwind/ehframe: parses an .eh_frame section: its CIEs, and its FDEs sorted by address. Runs the programs of CIEs
+ * only.
  */
 #ifndef ALYS_UNWIND_EHFRAME_H
 #define ALYS_UNWIND_EHFRAME_H
@@ -25,7 +25,7 @@ struct eh_frame {
 	struct map cie_at; /* offset in the section -> index */
 	struct eh_fde *fdes;
 	size_t fdes_cnt, fdes_cap;
-	uint64_t outside; /* FDEs left out: their code is not in [text_lo, text_hi) */
+	uint64_t outside; /* FDEs skipped because their code is not in [text_lo, text_hi) */
 };
 
 /* 0, -ENOMEM, or -EBADMSG with words in err. */

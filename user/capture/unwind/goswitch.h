@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind/goswitch: calls at which Go's runtime leaves one stack for another: a goroutine's for the
- * thread's, to call C or parts of its own (asmcgocall, systemstack, mcall), and back for what C
- * calls (cgocallback). Go writes no .eh_frame; its other code keeps frame pointers. Not for other modules.
+ * unwind/goswitch: calls at which Go's runtime switches stacks: from a goroutine's to the thread's, to call C or parts
+ * of the runtime (asmcgocall, systemstack, mcall), and back for calls from C (cgocallback). Go has no .eh_frame; its
+ * other code uses frame pointers. Private to this module.
  */
 #ifndef ALYS_UNWIND_GOSWITCH_H
 #define ALYS_UNWIND_GOSWITCH_H
@@ -13,12 +13,12 @@
 #define GO_SWITCHES 5
 
 struct go_switch {
-	uint64_t ret; /* where the call returns to */
-	bool bottom;  /* it never does, and has no caller */
+	uint64_t ret; /* return address of the call */
+	bool bottom;  /* does not return, and has no caller */
 	struct alys_spec spec;
 };
 
-/* Fills out with ascending addresses and returns how many there are: 0 in a file that is not Go's. */
+/* Fills out with ascending addresses and returns their number: 0 for files that are not Go's. */
 size_t go_switches(const struct elf *e, struct go_switch out[GO_SWITCHES]);
 
 #endif

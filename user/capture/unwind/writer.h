@@ -10,15 +10,15 @@
 
 struct row_writer {
 	struct unwind_table *t;
-	uint64_t pages_end; /* addresses from here on are outside */
-	uint64_t page_end;  /* of the page that is begun */
-	uint32_t now;       /* what holds at the last row, without pc */
+	uint64_t pages_end; /* later addresses are outside */
+	uint64_t page_end;  /* of the current page */
+	uint32_t now;       /* the latest row, without pc */
 	struct map specs;   /* hash of a spec -> index + 1 */
 };
 
 /* Code from lo to hi; 0 or -ENOMEM. */
 int row_writer_open(struct row_writer *w, struct unwind_table *t, uint64_t lo, uint64_t hi);
-/* From pc on info (a row without its pc) holds. pc ascends. 0 or -ENOMEM. */
+/* info (a row without its pc) applies from pc on. pc ascends. 0 or -ENOMEM. */
 int row_write(struct row_writer *w, uint64_t pc, uint32_t info);
 /* The row that refers to this spec. */
 uint32_t row_of_spec(struct row_writer *w, const struct alys_spec *spec);

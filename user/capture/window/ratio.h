@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * window/ratio: windows stand for time; a program that counts its own bytes knows better. Where windows met too little of
- * it, because it was slowed down in them or by chance, all their samples stand for more: a ratio estimate (Cochran,
- * Sampling Techniques, 1977, ch. 6). Pure.
+ * window/ratio: windows stand for time, but a program's own byte counter is more precise. If windows saw less than
+ * their share, because the program was slowed down in them or by chance, all their samples are scaled up: a ratio
+ * estimate (Cochran, Sampling Techniques, 1977, ch. 6). Pure computation.
  */
 #ifndef ALYS_WINDOW_RATIO_H
 #define ALYS_WINDOW_RATIO_H
 
 #include <stdbool.h>
 
-/* Bytes, by the program's own counter. */
+/* Bytes, according to the program's own counter. */
 struct ratio {
-	double seen;  /* while probes were in all the time */
+	double seen;  /* while probes were attached continuously */
 	double told;  /* that windows stand for, by time */
-	double since; /* where the stretch began; all before it is windows' */
+	double since; /* counter at the start of the current stretch; everything before belongs to windows */
 	bool stretch;
 };
 
-/* From here on all is seen; and from here on no more. */
+/* Start and end of a stretch in which everything is seen. */
 void ratio_stretch_begins(struct ratio *r, double all);
 void ratio_stretch_ends(struct ratio *r, double all);
-/* What a window stands for that met so many bytes. */
+/* Bytes that a window stands for which saw `met` bytes. */
 double ratio_window(struct ratio *r, double met, double weight);
-/* What nothing stands for: no window met anything. */
+/* Bytes that nothing stands for, if no window saw any. */
 double ratio_missed(const struct ratio *r, double all);
-/* Of the samples of windows, when `all` were counted; 1 while nothing is known. */
+/* Scale factor for samples of windows, for a counter of `all` bytes; 1 while unknown. */
 double ratio_factor(const struct ratio *r, double all);
 
 #endif
