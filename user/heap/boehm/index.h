@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * boehm/index: the collector's two-level table of blocks (picture in layout.h), read as a list: address
- * of a block, address of its header. Not for other modules.
+ * boehm/index: the collector's two-level table of blocks (drawing in layout.h) as a list: address of a block, address
+ * of its header. Private to this module.
  */
 #ifndef ALYS_BOEHM_INDEX_H
 #define ALYS_BOEHM_INDEX_H
@@ -15,7 +15,7 @@
 #define INDEX_TOP 2048    /* words of the upper table */
 #define INDEX_BOTTOM 1024 /* words of a lower one */
 
-/* Of a bottom index. */
+/* Words of a bottom index. */
 enum {
 	BOTTOM_KEY = 0x2010,
 	BOTTOM_HASH_LINK = 0x2018,
@@ -29,12 +29,12 @@ struct index_entry {
 struct block_index {                 /* a zeroed one is empty */
 	struct index_entry *entries; /* by address of the block */
 	size_t entries_cnt, entries_cap;
-	uint32_t strange; /* lower tables that were not where their key belongs */
+	uint32_t strange; /* lower tables found in the wrong slot for their key */
 };
 
 /* 0, or -EFAULT (the upper table cannot be read), -ESRCH, -EPERM, -ENOMEM, -E2BIG. */
 int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct block_index *out);
-/* Those alone that addresses may lie in: the last entry before or at each of them (ascending). */
+/* Only entries that may contain the given addresses (ascending): the last entry at or before each. */
 int index_read_of(struct memory *m, uint64_t top_index, uint64_t all_nils, const uint64_t *addrs, size_t cnt,
 		  struct block_index *out);
 void index_free(struct block_index *x);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * boehm/layout: where Boehm's collector keeps its index of blocks, and how its block headers look, in
- * the build at hand.
+ * boehm/layout: where a build of Boehm's collector keeps its index of blocks, and the format of its block headers.
  *
  *   top_index[2048] -> bottom_index (1024 words: block headers; ...; key) -> hash_link -> ...
  *        slot = key & 2047          key = address >> 22, slot = (address >> 12) & 1023
  *   a word: 0 = no block, below 4096 = so many blocks back to the header, else the header's address
  *
- * Not covered: collectors of 32-bit programs, other block sizes than 4096.
+ * Not supported: 32-bit programs, block sizes other than 4096.
  */
 #ifndef ALYS_BOEHM_LAYOUT_H
 #define ALYS_BOEHM_LAYOUT_H
@@ -19,29 +18,29 @@
 #define BOEHM_BLOCK 4096
 
 enum layout_found {
-	LAYOUT_BY_SYMBOL, /* GC_arrays of a symbol table said where to look */
+	LAYOUT_BY_SYMBOL, /* found through the symbol GC_arrays */
 	LAYOUT_BY_SCAN,   /* the index was recognized in writable memory */
 };
 
 enum layout_marks {
-	LAYOUT_MARK_BYTES,   /* a byte a granule of 16 bytes */
-	LAYOUT_MARK_BITS,    /* a bit a granule */
-	LAYOUT_MARK_OBJECTS, /* a byte an object */
+	LAYOUT_MARK_BYTES,   /* one byte per granule of 16 bytes */
+	LAYOUT_MARK_BITS,    /* one bit per granule */
+	LAYOUT_MARK_OBJECTS, /* one byte per object */
 	LAYOUT_MARK_OBJECT_BITS,
 };
 
 struct layout {
 	uint64_t top_index;  /* address in the process */
-	uint64_t all_nils;   /* the bottom index of all addresses that have none */
-	uint64_t gc_no;      /* address of the cycle counter, 0 = unknown: then the latest cycle that headers name */
-	uint64_t mark_stack; /* address of its base, limit and top, which is below the base unless marking goes on; 0 = unknown */
-	uint64_t mark_state; /* address of 32 bits that are 0 unless a cycle is clearing or marking; 0 = unknown */
+	uint64_t all_nils;   /* the shared empty bottom index */
+	uint64_t gc_no;      /* address of the cycle counter, 0 = unknown: then the latest cycle in the headers is used */
+	uint64_t mark_stack; /* address of its base, limit and top, which is below the base except during marking; 0 = unknown */
+	uint64_t mark_state; /* address of 32 bits that are 0 except while marks are cleared or set; 0 = unknown */
 	uint32_t n_marks_off, marks_off; /* in a block's header */
 	enum layout_marks marks;
-	bool incremental; /* marks are set and cleared in steps: what is marked is an upper bound */
+	bool incremental; /* marks are set and cleared incrementally: an upper bound */
 	enum layout_found found;
-	uint32_t checked; /* headers that agreed with this layout; 0: an empty heap, nothing to check yet */
-	char file[256];   /* of the collector, for messages */
+	uint32_t checked; /* headers that matched this layout; 0: empty heap, nothing to check yet */
+	char file[256];   /* that contains the collector, for messages */
 };
 
 /* "bytes, found by symbol, 512 headers agreed", for people. */

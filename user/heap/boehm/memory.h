@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * boehm/memory: the memory of another process, read only (process_vm_readv, by who has the right to): it is never stopped for it
- * and never written to. What comes back is what was there at that moment, piece by piece; nothing in it
- * is to be believed. A copy takes its place when there is one (source): marking/heap_copy, tests.
+ * boehm/memory: reads the memory of another process (process_vm_readv, directly or through the broker), which is
+ * neither stopped nor written to. Data is a snapshot of each piece at its time, and untrusted. A copy can replace the
+ * process (source): marking/heap_copy, tests.
  */
 #ifndef ALYS_BOEHM_MEMORY_H
 #define ALYS_BOEHM_MEMORY_H
@@ -12,7 +12,9 @@
 
 #include "access/rights.h"
 
-/* Stands in for a process: the bytes it could read from the front, as process_vm_readv does; or -errno. */
+/*
+ * Replaces a process: returns the number of bytes read before the first failure, as process_vm_readv does; or -errno.
+ */
 struct memory_source {
 	int64_t (*read)(void *ctx, uint64_t addr, void *out, size_t n);
 	void *ctx;
@@ -20,16 +22,16 @@ struct memory_source {
 
 struct memory {
 	uint32_t tgid;
-	uint32_t through;                   /* thread to read through where the first has exited, 0 = the first */
+	uint32_t through;                   /* thread to read through if the main thread has exited, 0 = the main thread */
 	const struct memory_source *source; /* NULL: the process tgid */
-	uint64_t reads, bytes;              /* cost so far: system calls, bytes asked for */
+	uint64_t reads, bytes;              /* cost so far: system calls, bytes requested */
 };
 
-/* All of it: 0, or -EFAULT (not all is mapped), -ESRCH (it has ended), -EPERM. */
+/* All or nothing: 0, or -EFAULT (not all mapped), -ESRCH (it has ended), -EPERM. */
 int memory_read(struct memory *m, uint64_t addr, void *out, size_t n);
 /*
- * Many ranges in few system calls, one behind the other into out. A range of which anything cannot be
- * read is zeroed and counted (unreadable may be NULL). 0, or -ESRCH, -EPERM for the process as a whole.
+ * Many ranges in few system calls, one after the other into out. A range that is not completely readable is zeroed and
+ * counted (unreadable may be NULL). 0, or -ESRCH, -EPERM for the process as a whole.
  */
 int memory_read_ranges(struct memory *m, const struct rights_range *r, size_t cnt, void *out, size_t *unreadable);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * boehm/scan: recognizes the upper table of the block index in memory without a name: 2048 pointers,
- * most of them to one lower table full of zeroes, the others each to a lower table whose key belongs
- * into just that place. Not for other modules.
+ * boehm/scan: recognizes the upper table of the block index in memory without symbols: 2048 pointers, most of them to
+ * one lower table full of zeroes, each of the others to a lower table whose key belongs in just that slot. Private to
+ * this module.
  */
 #ifndef ALYS_BOEHM_SCAN_H
 #define ALYS_BOEHM_SCAN_H
@@ -12,7 +12,7 @@
 
 struct scan_hit {
 	uint64_t top_index, all_nils;
-	uint64_t mark_stack; /* 0: none of its shape near by, or several */
+	uint64_t mark_stack; /* 0: nothing of its shape nearby, or several candidates */
 	uint64_t mark_state; /* 0: not found */
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collector/prove: is a collector's layout right? A helper of ours (heapfill.h) maps the same library,
- * fills a heap and says what the library answers about its objects; our reading of the helper's memory
- * is held against that. In: the open library, the layout found in the traced process. Out: an outcome,
- * remembered by file for as long as this program runs.
+ * collector/prove: verifies a collector's layout. A helper process (heapfill.h) maps the same library, fills a heap and
+ * reports what the library says about its objects; this is compared with our reading of the helper's memory. In: the
+ * open library, the layout found in the traced process. Out: a result, cached by file while this program runs.
  */
 #ifndef ALYS_COLLECTOR_PROVE_H
 #define ALYS_COLLECTOR_PROVE_H
@@ -12,7 +11,7 @@
 #include "calibrate/calibrate.h"
 #include "elf/elf.h"
 
-/* The library, and what was found of it in the traced process. */
+/* The library, and the layout found in the traced process. */
 struct prove_file {
 	const struct elf *elf;
 	int fd;

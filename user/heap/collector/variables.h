@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collector/variables: where a collector keeps its own variables, and its code. They are no roots of the program: its lists of free
- * objects would all seem alive. In: a collector as found in a process. Out: ranges of that process' memory.
+ * collector/variables: address ranges of a collector's own variables and code. They are not roots of the program:
+ * through its free lists everything would seem live. In: a collector found in a process. Out: ranges of that process'
+ * memory.
  */
 #ifndef ALYS_COLLECTOR_VARIABLES_H
 #define ALYS_COLLECTOR_VARIABLES_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapview/dumpfile: the objects of a heap in a .alys file: what there is, of which type, who holds whom,
- * allocated where. To all other verbs it is a recording of one moment, in which each live object was
- * allocated (so report, diff and convert read it); graph finds the edges in frames of its own
- * (HEAP in trace/FORMAT.md), which others pass over.
+ * heapview/dumpfile: the objects of a heap in a .alys file: types, references and allocation sites. To other verbs it
+ * is a recording of one moment, in which each live object was allocated (so report, diff and convert read it); graph
+ * finds the edges in frames of their own (HEAP in trace/FORMAT.md), which others skip.
  */
 #ifndef ALYS_HEAPVIEW_DUMPFILE_H
 #define ALYS_HEAPVIEW_DUMPFILE_H
@@ -12,8 +11,8 @@
 #include "heapview/objects.h"
 
 /*
- * fd is a new, empty file, closed in any case. sites: where objects were allocated; NULL = not known. They
- * and what was asked for are noted in the graph.
+ * fd is a new, empty file, always closed. sites: where objects were allocated; NULL = unknown. Sites and requested
+ * sizes are stored in the graph.
  */
 int dumpfile_write(struct objects *o, const struct blocks *sites, const char *words, int fd, struct err *err);
 /* 0, then objects_free; -EINVAL: not a dump, or damaged. */

@@ -11,21 +11,21 @@
 #include "report/report.h"
 
 struct census_options {
-	struct report_options report; /* pid, format, order, what is hidden */
-	const char *type_ids;         /* file of the compiler's list, NULL = none */
-	const char *learn;            /* a trace of the process: names of types from its call stacks; NULL = none */
+	struct report_options report; /* pid, format, order, filters */
+	const char *type_ids;         /* the compiler's list of types, NULL = none */
+	const char *learn;            /* a trace of the process, from whose stacks type names are learnt; NULL = none */
 	double gc_wait;               /* seconds to wait for a collection */
 	bool heap, counts;
 };
 
-/* Which heap, and how it is read: what graph and dump share. */
+/* Which heap, and how it is read: shared by graph and dump. */
 struct heap_ask {
 	uint32_t pid;
 	bool freeze;          /* stop the process while its heap is copied */
 	uint32_t live;        /* enum graph_live */
 	const char *type_ids; /* the compiler's list of types; NULL = none */
 	const char *fields;   /* a --debug build of the same program, for names of fields; NULL = the program itself */
-	const char *learn;    /* a trace of the process: names of types from its call stacks; NULL = none */
+	const char *learn;    /* a trace of the process, from whose stacks type names are learnt; NULL = none */
 };
 
 struct graph_options {
@@ -35,8 +35,8 @@ struct graph_options {
 	uint32_t levels, limit; /* 0 = all */
 	uint32_t format;        /* mermaid, dot, json */
 	uint32_t show;          /* graph, counts, sizes */
-	uint64_t object;        /* instead of a type: who holds the object at this address; 0 = none */
-	uint64_t address;       /* the size of this object alone; 0 = none */
+	uint64_t object;        /* instead of a type: the object at this address; 0 = none */
+	uint64_t address;       /* only the size of this object; 0 = none */
 	bool paths;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapview/objects: the objects of a garbage-collected heap, their types and who holds whom: of a live
- * process, or of a dump of one. In: a process number or a file. Out: a graph with names. Attaches no
- * probes; stops the process only when asked to, for as long as copying takes.
+ * heapview/objects: the objects of a garbage-collected heap, their types and references: of a live process, or of a
+ * dump. In: a process or a file. Out: a graph with names. Attaches no probes; stops the process only on request, while
+ * it is copied.
  */
 #ifndef ALYS_HEAPVIEW_OBJECTS_H
 #define ALYS_HEAPVIEW_OBJECTS_H
@@ -26,35 +26,35 @@ struct objects {
 	uint64_t start_ns; /* of the process, CLOCK_MONOTONIC */
 	uint64_t read_ns;  /* when it was read */
 	uint64_t gc_no;
-	uint64_t frozen_ns;  /* how long the process stood still for it; 0 = it ran */
-	uint64_t unreadable; /* parts of the heap and of roots that were gone */
+	uint64_t frozen_ns;  /* how long the process was stopped; 0 = it ran */
+	uint64_t unreadable; /* unreadable parts of the heap and of roots */
 	uint32_t live;       /* enum graph_live */
 	uint32_t unknown_stacks;
-	bool nameless; /* the collector's variables have no names: some of them count as roots. Not in dumps */
-	bool torn;     /* of a heap that was being collected */
+	bool nameless; /* the collector's variables have no symbols: some of them count as roots. Not in dumps */
+	bool torn;     /* the heap was being collected */
 
-	/* Where names are borrowed from. */
+	/* Names are borrowed from these. */
 	struct elf *program, *with_fields;
 	int program_fd, with_fields_fd;
 	struct space space;
 	struct global *globals;
 	size_t globals_cnt, globals_cap;
-	struct parts_reader *parts; /* of a dump; NULL = a live process */
+	struct parts_reader *parts; /* for a dump; NULL = a live process */
 };
 
-/* Bytes that a heap and its graph may take: half of what the system could give. */
+/* Limit for a heap and its graph in bytes: half of available memory. */
 uint64_t objects_memory(void);
-/* For who has given up its rights by the time of objects_read. 0 or -errno. */
+/* Opens files now, for callers that drop privileges before objects_read. 0 or -errno. */
 int objects_keep_files(const struct heap_ask *ask, struct err *err);
-/* 0, or -ESRCH, -ENOENT (no collector), -EPERM, ... with one sentence in err. Nothing is left frozen. */
+/* 0, or -ESRCH, -ENOENT (no collector), -EPERM, ... with one sentence in err. Nothing stays stopped. */
 int objects_read(struct objects *o, const struct heap_ask *ask, struct err *err);
 void objects_free(struct objects *o);
 
-/* What a root is, for people; fits as a callback (ctx is the struct objects). */
+/* Describes a root, for people; usable as a callback (ctx is the struct objects). */
 void objects_root_name(void *ctx, const struct graph_root *root, struct buf *out);
 /* "process 12 (site): 4,544 live objects, 1.2 MiB; approximate: ...", for people. */
 void objects_describe(const struct objects *o, struct buf *out);
-/* All type ids that a name means, *ids the caller's to free; -ENOENT with the nearest names when none does. */
+/* All type ids with this name, *ids freed by the caller; -ENOENT with the nearest names if there are none. */
 int objects_type(const struct objects *o, const char *name, uint32_t **ids, size_t *cnt, struct err *err);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapview/reader: a verb that reads the heap of one process does so without any right: it becomes two, of which one keeps
- * the right to look into that process and hands out what a heap's reader wants (broker, broker/grants), and the
- * other one reads, judges and answers.
+ * heapview/reader: splits a verb that reads a heap into two processes: one keeps the privileges to look into that
+ * process and serves requests (broker, broker/grants), the other has none, and reads, interprets and answers.
  *
- *   broker: memory, maps and files of one process --> reader: all that they say, standard output
+ *   broker: memory, maps and files of one process --> reader: interprets them, standard output
  */
 #ifndef ALYS_HEAPVIEW_READER_H
 #define ALYS_HEAPVIEW_READER_H
@@ -14,16 +13,15 @@
 
 struct reader {
 	struct broker broker;
-	struct outfile *out; /* the broker's to finish, NULL = none */
+	struct outfile *out; /* finished by the broker, NULL = none */
 };
 
 /*
- * What the reader shall write and read of files must be open before (access/outfile, access/infile). 0: this is the reader.
- * 1: this was the broker, and *status is the verb's; out was aborted unless it was finished. Or -errno. There may be no
- * other threads.
+ * Files to read and write must be open before (access/outfile, access/infile). 0: this is the reader. 1: this was the
+ * broker, and *status is the verb's; out was aborted unless finished. Or -errno. There must be no other threads.
  */
 int reader_split(struct reader *r, uint32_t tgid, bool stops, int *status, struct err *err);
-/* In the reader: out is whole. 0 or -errno, with a sentence. */
+/* In the reader: out is complete. 0 or -errno, with a message. */
 int reader_finish(struct reader *r, struct err *err);
 
 #endif

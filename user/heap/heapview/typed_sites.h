@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapview/typed_sites: names of types from a recording of the same process. In: a trace, the heap as it is
- * now. An object that is still there was allocated by some `Foo.new`, and its first four bytes are Foo's
- * number; most votes win. What was recorded by another run of the program teaches nothing: addresses
- * are those of this process.
+ * heapview/typed_sites: learns type names from a recording of the same process. In: a trace, the current heap. A live
+ * object was allocated by some `Foo.new`, and its first four bytes are Foo's id; the majority wins. A recording of
+ * another run is of no use, because addresses differ.
  */
 #ifndef ALYS_HEAPVIEW_TYPED_SITES_H
 #define ALYS_HEAPVIEW_TYPED_SITES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * liveness/stops: lets processes go on that our program stopped at the end of a collection, and no others: one
- * that somebody else stopped, before, meanwhile or instead, is left as it is.
+ * liveness/stops: resumes processes that our BPF program stopped at the end of a collection, and only those: a process
+ * stopped by somebody else, before, meanwhile or instead, stays stopped.
  */
 #ifndef ALYS_LIVENESS_STOPS_H
 #define ALYS_LIVENESS_STOPS_H
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * states: probe_collections_states. *over: the stop that was ended last (the low half of probe_last_stop), 0 = none; when
- * there was another one since, that is ended and put there. pidfd: of the process, -1 = none is open.
+ * states: probe_collections_states. *over: the stop that was ended last (low half of probe_last_stop), 0 = none; if
+ * there was another since, it is ended and stored there. pidfd: of the process, -1 = none.
  */
 void stops_end(int states, uint32_t tgid, int pidfd, uint32_t *over);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * liveness/watchdog: a small process of our own that lets targets go on that we stopped, when we cannot any more: of all
- * that it was told of, when our end of its pipe closes (we died, however that came) or when nothing was
- * heard from us for two seconds (we were stopped ourselves).
+ * liveness/watchdog: a small process of ours that resumes targets that we stopped, if we cannot: all that it was told
+ * of, when our end of its pipe closes (we died) or when we sent no heartbeat for two seconds (we were stopped
+ * ourselves).
  */
 #ifndef ALYS_LIVENESS_WATCHDOG_H
 #define ALYS_LIVENESS_WATCHDOG_H
@@ -21,13 +21,13 @@ struct watchdog {
 		.fd = -1 \
 	}
 
-/* states: probe_collections_states. The process that it forks calls nothing that takes a lock: threads may be there. */
+/* states: probe_collections_states. The forked process calls nothing that takes a lock, since threads may exist. */
 int watchdog_start(struct watchdog *k, int states, struct err *err);
-/* From now on it cares for this process as well; over: see stops_end. */
+/* From now on it watches this process, too; over: see stops_end. */
 void watchdog_add(struct watchdog *k, uint32_t tgid, uint32_t over);
-/* To be heard now and then, more than once a second. */
+/* Sends a heartbeat; call more than once a second. */
 void watchdog_beat(struct watchdog *k);
-/* It continues all of them a last time and ends. */
+/* It resumes all of them a last time and exits. */
 void watchdog_stop(struct watchdog *k);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * marking/heap_copy: what the objects of a small heap and some variables beside it hold at one moment, copied: it takes the
- * process' place as a memory_source, when the process has long gone on. In: a reading of the heap, ranges of variables.
- * Of large objects that hold no pointers only the begin is copied: nobody looks for links in them.
+ * marking/heap_copy: a copy of a small heap's objects and of some variables at one moment: a memory_source that
+ * replaces the process, which runs on meanwhile. In: a reading of the heap, ranges of variables. Of large pointer-free
+ * objects only the start is copied: nobody follows links in them.
  */
 #ifndef ALYS_MARKING_HEAP_COPY_H
 #define ALYS_MARKING_HEAP_COPY_H
@@ -11,7 +11,7 @@
 
 struct heap_copy;
 
-/* *out is NULL when all of it is more than max bytes; else heap_copy_free. 0, -ENOMEM, -ESRCH or -EPERM. */
+/* *out is NULL if more than max bytes would be needed; else heap_copy_free. 0, -ENOMEM, -ESRCH or -EPERM. */
 int heap_copy_new(struct memory *m, const struct boehm_heap *h, const struct rights_range *variables, size_t cnt, size_t max,
 		  struct heap_copy **out);
 void heap_copy_free(struct heap_copy *i);
