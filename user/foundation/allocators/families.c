@@ -79,7 +79,7 @@ static bool is_row(const char *name)
 	size_t rows_cnt, n = strcspn(name, "(<");
 	const struct allocator *rows = allocators(&rows_cnt);
 	for (size_t i = 0; i < rows_cnt; i++) {
-		if (strlen(rows[i].symbol) == n && !strncmp(name, rows[i].symbol, n))
+		if (!strncmp(name, rows[i].symbol, n) && !rows[i].symbol[n])
 			return true;
 	}
 	return false;
