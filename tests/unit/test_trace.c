@@ -372,6 +372,43 @@ static void test_segments_stand_alone(void **state)
 	free(b.at);
 }
 
+/* A file that begins within a recording keeps no second copy: it has of the recording's catalog what its events name. */
+static void test_over_a_catalog(void **state)
+{
+	(void)state;
+	int fd = memory_file(NULL, 0), rest = memory_file(NULL, 0);
+	struct trace_writer *all = trace_writer_new(dup(fd), &sample_clock, NULL);
+	assert_int_equal(sample_define(all), 0);
+	assert_int_equal(trace_writer_close(all, NULL), 0);
+	struct view known = view_of(dup(fd)), other = view_of(fd);
+	struct trace_writer *w = trace_writer_over(dup(rest), &sample_clock, known.c, NULL);
+	struct consumer out = trace_consumer(w);
+	struct event e = sample_event(0);
+	e.stack.n = 1;
+	assert_int_equal(consumer_meta(&out, "kernel", "of the file"), 0);
+	assert_int_equal(consumer_event(&out, &e), 0);
+	assert_true(trace_has_stack(w, (struct stack_id){ 1 }));
+	assert_false(trace_has_stack(w, (struct stack_id){ 2 }));
+	trace_writer_follow(w, other.c);
+	view_free(&known);
+	e.stack.n = 2;
+	assert_int_equal(consumer_event(&out, &e), 0);
+	assert_int_equal(consumer_done(&out), 0);
+	assert_int_equal(trace_writer_close(w, NULL), 0);
+	struct view v = view_of(rest);
+	assert_int_equal(catalog_stack(v.c, (struct stack_id){ 1 })->n, 4);
+	assert_int_equal(catalog_stack(v.c, (struct stack_id){ 2 })->n, 3);
+	assert_null(catalog_stack(v.c, (struct stack_id){ 3 }));
+	assert_string_equal(catalog_module(v.c, (struct module_id){ 2 })->path, "/lib/libc.so.6");
+	assert_string_equal(catalog_proc(v.c, (struct proc_id){ 1 })->comm, "server");
+	assert_null(catalog_proc(v.c, (struct proc_id){ 2 }));
+	assert_string_equal(catalog_meta(v.c, "kernel"), "of the file");
+	assert_null(catalog_meta(v.c, "empty"));
+	assert_int_equal(v.events_cnt, 2);
+	view_free(&v);
+	view_free(&other);
+}
+
 /* A frame of events is out after a second at most. */
 static void test_tick(void **state)
 {
@@ -409,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_not_a_trace),
 		cmocka_unit_test(test_stop_and_read_again),
 		cmocka_unit_test(test_segments_stand_alone),
+		cmocka_unit_test(test_over_a_catalog),
 		cmocka_unit_test(test_tick),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

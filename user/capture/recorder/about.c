@@ -11,22 +11,6 @@
 #include "base/clock.h"
 #include "recorder/windows.h"
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
-struct trace_clock about_clock(void)
-{
-	return (struct trace_clock){
-		.mono_ns = clock_ns(CLOCK_MONOTONIC),
-		.real_ns = clock_ns(CLOCK_REALTIME),
-		.boot_ns = clock_ns(CLOCK_BOOTTIME),
-	};
-}
-
 static void meta(struct live *l, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static void meta(struct live *l, const char *key, const char *fmt, ...)
 {
@@ -36,7 +20,7 @@ static void meta(struct live *l, const char *key, const char *fmt, ...)
 	vsnprintf(value, sizeof(value), fmt, ap);
 	va_end(ap);
 	catalog_put_meta(l->h.catalog, key, value);
-	trace_write_meta(l->h.writer, key, value);
+	consumer_meta(l->h.out, key, value);
 }
 
 void about_start(struct live *l)
@@ -111,7 +95,7 @@ static void about_windows(struct live *l)
 	buf_reset(&text);
 	windows_factors(l->windows, &text);
 	catalog_put_meta(l->h.catalog, "window_factors", buf_str(&text));
-	trace_write_meta(l->h.writer, "window_factors", buf_str(&text));
+	consumer_meta(l->h.out, "window_factors", buf_str(&text));
 	buf_free(&text);
 }
 

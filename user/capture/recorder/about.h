@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/about: a recording's metadata, for catalog and trace. */
+/* recorder/about: a recording's metadata, for catalog and consumer. */
 #ifndef ALYS_RECORDER_ABOUT_H
 #define ALYS_RECORDER_ABOUT_H
 
 #include "recorder/live.h"
 
-struct trace_clock about_clock(void);
 void about_begin(struct live *l);
 /* Again when probes are resumed: event times count from the last call. */
 void about_start(struct live *l);

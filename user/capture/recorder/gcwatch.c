@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "catalog/consumer.h"
 #include "probe/probe.h"
-#include "trace/trace.h"
 
 /* What a process had of a type and has no more is nothing from now on. */
 static int on_older(void *ctx, struct proc_id proc, const char *type, uint64_t cnt, uint64_t bytes)
@@ -124,7 +124,7 @@ void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over)
 	if (g->liveness)
 		liveness_tell_older(g->liveness, now_ns, over);
 	for (size_t i = 0; (o = catalog_next_older(g->h->catalog, &i));)
-		trace_write_older(g->h->writer, o);
+		consumer_define(g->h->out, &(struct definition){ DEFINITION_OLDER, .older = o });
 }
 
 void gcwatch_describe(struct gc_watch *g, bool collected, char *out, size_t cap)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "trace/trace.h"
+#include "catalog/consumer.h"
 #include "unwind/unwind.h"
 
 static void put(struct ledger *g, const char *name, const char *help, enum count_class class, uint64_t value)
@@ -16,7 +16,7 @@ static void put(struct ledger *g, const char *name, const char *help, enum count
 	catalog_put_count(g->h->catalog, &c);
 	/* A file's account is of its own time. */
 	c.value = value > before ? value - before : 0;
-	trace_write_count(g->h->writer, &c);
+	consumer_count(g->h->out, &c);
 }
 
 /* What does not add up over time, and may be nothing again. */
@@ -26,7 +26,7 @@ static void put_state(struct ledger *g, const char *name, const char *help, uint
 	if (!value && !catalog_count(g->h->catalog, name))
 		return;
 	catalog_put_count(g->h->catalog, &c);
-	trace_write_count(g->h->writer, &c);
+	consumer_count(g->h->out, &c);
 }
 
 /* What can shrink: hits that waited when the file began, and do no more, have become something in it. */
@@ -42,7 +42,7 @@ static void put_waiting(struct ledger *g, const char *name, const char *help, en
 			   .class = COUNT_HIT,
 			   .value = before > value ? before - value : 0 };
 	snprintf(own, sizeof(own), "hits-before-%s", name);
-	trace_write_count(g->h->writer, &c);
+	consumer_count(g->h->out, &c);
 }
 
 /* Counters that go into the account as they are; what left the kernel is counted again where it arrived. */
@@ -84,7 +84,7 @@ static void put_own(struct ledger *g, const struct ledger_sources *in)
 	uint64_t sent = in->kernel.n[ALYS_ST_REC_ALLOC] + in->kernel.n[ALYS_ST_REC_REALLOC] + in->kernel.n[ALYS_ST_REC_FREE];
 	uint64_t got = in->own.written[EVENT_ALLOC] + in->own.written[EVENT_REALLOC] + in->own.written[EVENT_FREE];
 	uint64_t by_gc = in->collections.reclaimed + in->collections.reused;
-	uint64_t dropped = g->dropped_before + trace_dropped(g->h->writer);
+	uint64_t dropped = g->dropped_before + consumer_dropped(g->h->out);
 	uint64_t begun = in->kernel.n[ALYS_ST_WAIT_BEGIN], ended = in->kernel.n[ALYS_ST_WAIT_END];
 	put(g, "recorded", "events in the trace", COUNT_RECORDED, got + by_gc - dropped);
 	if (by_gc)
@@ -239,7 +239,7 @@ void ledger_cut(struct ledger *g)
 			      .help = "hits from before the file whose outcome is in it",
 			      .class = COUNT_HIT,
 			      .value = more < 0 ? (uint64_t)-more : 0 };
-	trace_write_count(g->h->writer, &skipped);
-	trace_write_count(g->h->writer, &hits);
+	consumer_count(g->h->out, &skipped);
+	consumer_count(g->h->out, &hits);
 	g->under_way = under_way;
 }

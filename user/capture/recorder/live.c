@@ -61,9 +61,7 @@ static struct proc_id proc_at(struct live *l, const struct intake_who *who)
 
 void live_write_event(struct live *l, const struct event *e)
 {
-	const struct live_tap *tap = l->h.o->tap;
-	int rc = tap ? tap->event(tap->ctx, e) : trace_write_event(l->h.writer, e);
-	if (rc == -ENOMEM)
+	if (consumer_event(l->h.out, e) == -ENOMEM)
 		l->abandoned = true;
 }
 
@@ -290,15 +288,15 @@ static const struct intake_ops live_intake_ops = {
 static void on_proc(void *ctx, const struct proc *p)
 {
 	struct live *l = ctx;
-	trace_write_proc(l->h.writer, p);
+	consumer_define(l->h.out, &(struct definition){ DEFINITION_PROC, .proc = p });
 }
 
 static void on_mapping(void *ctx, const struct mapping *map, const struct module *m)
 {
 	struct live *l = ctx;
 	if (m)
-		trace_write_module(l->h.writer, m);
-	trace_write_mapping(l->h.writer, map);
+		consumer_define(l->h.out, &(struct definition){ DEFINITION_MODULE, .module = m });
+	consumer_define(l->h.out, &(struct definition){ DEFINITION_MAPPING, .mapping = map });
 }
 
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
@@ -333,8 +331,8 @@ static void on_hear(void *ctx)
 
 static bool on_room(void *ctx, const char *path)
 {
-	const struct live_tap *tap = ((const struct live *)ctx)->h.o->tap;
-	return !tap || !tap->has_room || tap->has_room(tap->ctx, path);
+	const struct live_room *room = &((const struct live *)ctx)->room;
+	return !room->has || room->has(room->ctx, path);
 }
 
 static struct elf *outline(void *ctx, int fd, const char *path)
@@ -633,9 +631,7 @@ static void tick(struct live *l)
 	sweep_ended(l, now);
 	warn_when_closed(l);
 	warn_when_silent(l, now);
-	trace_tick(l->h.writer, now);
-	if (l->h.o->tap)
-		l->h.o->tap->tick(l->h.o->tap->ctx, l, now);
+	consumer_tick(l->h.out, now);
 }
 
 static bool time_is_over(const struct live *l)
@@ -699,13 +695,15 @@ int live_run(struct live *l, int signals, struct err *err)
 		{ .fd = tracker_fd(l->tracker), .events = POLLIN },
 		{ .fd = study_fd(l->study), .events = POLLIN },
 	};
-	while (target_count(l->h.targets) && !l->finished && !time_is_over(l)) {
+	int done = 0;
+	while (target_count(l->h.targets) && done <= 0 && !time_is_over(l)) {
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), POLL_MS) < 0 && errno != EINTR)
 			return err_set(err, errno, "poll: %s", strerror(errno));
 		if (fds[0].revents)
 			break;
 		live_step(l);
-		if (trace_unread(l->h.writer))
+		done = consumer_done(l->h.out);
+		if (done < 0)
 			return err_set(err, EPIPE, "nobody reads the trace any more");
 		if (l->abandoned)
 			return err_set(err, ENOMEM, "out of memory: the recording ends here, what it has is kept");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recorder/live: the pipeline of a live recording, and the only file that knows all its parts. Ring records come in,
- * get catalog ids (process, stack), and are written in ring order.
+ * get catalog ids (process, stack), and go to the consumer in ring order.
  */
 #ifndef ALYS_RECORDER_LIVE_H
 #define ALYS_RECORDER_LIVE_H
@@ -14,6 +14,7 @@
 #include "attach/study.h"
 #include "base/map.h"
 #include "catalog/catalog.h"
+#include "catalog/consumer.h"
 #include "intake/intake.h"
 #include "launch/holder.h"
 #include "probe/probe.h"
@@ -25,18 +26,13 @@
 #include "recorder/stats.h"
 #include "recording/handles.h"
 #include "target/target.h"
-#include "trace/trace.h"
 
-struct live;
 struct windows;
 
-/* Who takes the events of a recording that has no file: a report about a running process. */
-struct live_tap {
+/* Asked before data of one more file is loaded: is there memory for it? */
+struct live_room {
 	void *ctx;
-	int (*event)(void *ctx, const struct event *e);         /* -ENOMEM ends the recording */
-	void (*tick)(void *ctx, struct live *l, uint64_t now);  /* several times a second */
-	bool (*has_room)(void *ctx, const char *path);          /* memory for one more file's data; NULL: no limit */
-	int (*end)(void *ctx, struct live *l, struct err *err); /* names and the whole ledger are available */
+	bool (*has)(void *ctx, const char *path); /* NULL: no limit */
 };
 
 struct live {
@@ -54,8 +50,8 @@ struct live {
 	struct {
 		uint32_t tgid;
 		struct stack_of of;
-	} last;         /* events mostly come in runs of one process */
-	bool finished;  /* a tap has what it wanted */
+	} last; /* events mostly come in runs of one process */
+	struct live_room room;
 	bool abandoned; /* out of memory: what was recorded so far is kept */
 
 	struct recorder_stats stats;
@@ -74,11 +70,11 @@ struct live {
 };
 
 /*
- * Opens the parts of a recording, but not its file; nothing is attached yet. select NULL: only processes given to
- * live_add. On error live_close must still be called.
+ * Opens the parts of a recording; nothing is attached yet, and events go nowhere until h.out is set. select NULL: only
+ * processes given to live_add. On error live_close must still be called.
  */
 int live_open(struct live *l, const struct record_options *o, const struct select *select, struct err *err);
-/* Detaches all probes; the writer is the caller's. */
+/* Detaches all probes; the consumer is the caller's. */
 void live_close(struct live *l);
 
 /* Starts (initially) or stops tracking of processes. */
@@ -95,7 +91,7 @@ bool live_has(const struct live *l, uint32_t tgid);
 /* A process that has ended without an exit record: its tgid has been reused. */
 void live_bury(struct live *l, uint32_t tgid);
 
-/* Into the trace, and where the tap leads. */
+/* To the consumer. */
 void live_write_event(struct live *l, const struct event *e);
 /* Forgets all processes, though they still run, as if none had been added. */
 void live_forget_processes(struct live *l);

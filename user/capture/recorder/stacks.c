@@ -4,21 +4,22 @@
 
 #include <errno.h>
 
+#include "catalog/consumer.h"
 #include "probe/probe.h"
 #include "target/target.h"
-#include "trace/trace.h"
 
 static uint64_t known_as(uint32_t epoch, uint32_t id)
 {
 	return (uint64_t)epoch << 32 | id;
 }
 
-/* A new id, into catalog and trace; 0: no memory. */
+/* A new id, for catalog and consumer; 0: no memory. */
 static uint32_t put(struct stacks *s, struct proc_id proc, uint8_t end, const struct frame *frames, uint32_t n)
 {
 	struct stack out = { .id = { ++s->count }, .proc = proc, .end = end, .n = n, .frames = frames };
 	s->ends[end < STACK_END_CNT ? end : STACK_END_UNKNOWN]++;
-	if (!catalog_put_stack(s->h->catalog, &out) && trace_write_stack(s->h->writer, &out) != -ENOMEM)
+	const struct definition d = { DEFINITION_STACK, .stack = &out };
+	if (!catalog_put_stack(s->h->catalog, &out) && consumer_define(s->h->out, &d) != -ENOMEM)
 		return s->count;
 	s->failed = true;
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * recorder/stacks: one id per distinct call stack. A process sends a stack once, with its hash, and refers to it by the
  * hash from then on; the same addresses are another stack once something else is mapped there (target_epoch). In:
- * hashes and resolved frames. Out: ids, and stacks for catalog and trace.
+ * hashes and resolved frames. Out: ids, and stacks for catalog and consumer.
  */
 #ifndef ALYS_RECORDER_STACKS_H
 #define ALYS_RECORDER_STACKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recording/handles: what the parts of one recording share. The creator of the recording owns them; the parts borrow
- * the struct and read it anew each time, because an endless recording replaces catalogs and files.
+ * the struct and read it anew each time, because an endless recording replaces its catalog.
  */
 #ifndef ALYS_RECORDING_HANDLES_H
 #define ALYS_RECORDING_HANDLES_H
@@ -9,10 +9,10 @@
 #include "recording/options.h"
 
 struct catalog;
+struct consumer;
 struct probe;
 struct select;
 struct target_table;
-struct trace_writer;
 
 struct handles {
 	const struct record_options *o;
@@ -20,9 +20,9 @@ struct handles {
 	struct catalog *catalog;
 	struct target_table *targets;
 	struct probe *probe;
-	struct trace_writer *writer; /* of the current file; NULL = none */
-	bool flowing;                /* the ring is being read and processes are handled: do not block */
-	bool held;                   /* the process at hand is stopped until this is done */
+	const struct consumer *out; /* takes events and definitions; NULL = nobody, yet */
+	bool flowing;               /* the ring is being read and processes are handled: do not block */
+	bool held;                  /* the process at hand is stopped until this is done */
 };
 
 #endif

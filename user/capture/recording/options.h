@@ -15,8 +15,6 @@
 
 enum backtrace { BACKTRACE_NONE, BACKTRACE_ADDR, BACKTRACE_NAME, BACKTRACE_FULL };
 
-struct live_tap;
-
 struct record_options {
 	uint32_t *pids;
 	size_t pids_cnt, pids_cap;
@@ -38,12 +36,11 @@ struct record_options {
 	bool no_free_stacks;
 	bool check_stacks; /* check remembered stacks by a full walk */
 	bool return_probes;
-	bool stop_at_gc;            /* stop targets while the marks of a collection are read */
-	bool raw_names;             /* mangled */
-	bool debuginfod;            /* may use the network */
-	uint32_t walk;              /* ALYS_WALK_* */
-	char *words;                /* the options as given, for `info` */
-	const struct live_tap *tap; /* events go there instead of a file; NULL = none */
+	bool stop_at_gc; /* stop targets while the marks of a collection are read */
+	bool raw_names;  /* mangled */
+	bool debuginfod; /* may use the network */
+	uint32_t walk;   /* ALYS_WALK_* */
+	char *words;     /* the options as given, for `info` */
 };
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "access/rights.h"
+#include "base/clock.h"
 #include "sandbox/caps.h"
 
 #define KERNEL_THREAD 0x00200000 /* PF_KTHREAD, include/linux/sched.h */
@@ -33,13 +34,6 @@ static FILE *open_proc(uint32_t tgid, enum rights_fact what)
 	return f;
 }
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 /* A number of /proc/PID/stat, proc(5); the first one behind the name is field 3. */
 static uint64_t stat_field(const char *after_comm, int wanted)
 {
@@ -56,7 +50,7 @@ static uint64_t start_of(uint64_t ticks)
 {
 	uint64_t boot_ns = ticks * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 	/* In this order, so that the difference is never below 0. */
-	uint64_t awake = clock_ns(CLOCK_MONOTONIC);
+	uint64_t awake = now_ns();
 	uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - awake;
 	return boot_ns > asleep ? boot_ns - asleep : 0;
 }

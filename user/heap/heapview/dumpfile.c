@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "format/sink.h"
 #include "format/type.h"
 #include "heapgraph/parts.h"
@@ -34,13 +35,6 @@ struct dump {
 	struct map copied; /* what of the sites' catalog is written: modules (as 1 << 32 | id), mappings, symbols */
 	int rc;
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static void note(struct dump *d, int rc)
 {
@@ -263,7 +257,8 @@ static void choose_ids(struct dump *d)
 
 int dumpfile_write(struct objects *o, const struct blocks *sites, const char *words, int fd, struct err *err)
 {
-	struct trace_clock clock = { o->read_ns, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_BOOTTIME) };
+	struct trace_clock clock = trace_clock_now();
+	clock.mono_ns = o->read_ns;
 	struct dump d = { .o = o, .sites = sites };
 	d.w = trace_writer_new(fd, &clock, err);
 	if (!d.w)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verbs/watching: see watching.h. Taps a recording: the same probes, ring and names, but the events
+ * verbs/watching: see watching.h. A recording with the same probes, ring and names, but the events
  * end in a heap, which is asked every now and then and at the end.
  */
 #include "verbs/watching.h"
@@ -18,17 +18,20 @@
 #include "heapview/pins.h"
 #include "naming/finish.h"
 #include "recorder/about.h"
-#include "recorder/live.h"
 #include "sink/output.h"
+#include "verbs/recording.h"
 #include "verbs/verbs.h"
 
 struct watching {
 	const struct report_request *o;
 	struct report_options report;
 	struct heap *heap;
+	struct live *live; /* once it is open */
+	struct consumer out;
 	uint64_t next_ns;
 	uint64_t wait_ns; /* from here on a collection is waited for; UINT64_MAX = never */
 	bool collected;   /* it came: what happens after it does not count */
+	bool done;
 };
 
 static int take_event(void *ctx, const struct event *e)
@@ -42,9 +45,9 @@ static int take_event(void *ctx, const struct event *e)
 }
 
 /* --duration passes first. */
-static void await_collection(struct watching *w, struct live *l, uint64_t now)
+static void await_collection(struct watching *w, uint64_t now)
 {
-	uint64_t from = l->started_ns + (uint64_t)(w->o->duration * 1e9);
+	uint64_t from = w->live->started_ns + (uint64_t)(w->o->duration * 1e9);
 	if (!w->o->gc_wait || now < from)
 		return;
 	if (w->wait_ns == UINT64_MAX) {
@@ -53,8 +56,8 @@ static void await_collection(struct watching *w, struct live *l, uint64_t now)
 			 "Signal::USR1.trap { GC.collect } collects on `kill -USR1 %u`",
 			 w->o->report.pid);
 	}
-	l->finished = w->collected || now >= from + (uint64_t)(w->o->gc_wait * 1e9);
-	if (l->finished && !w->collected)
+	w->done = w->collected || now >= from + (uint64_t)(w->o->gc_wait * 1e9);
+	if (w->done && !w->collected)
 		log_warn("no collection came in %g s: what is in use may be garbage already", w->o->gc_wait);
 }
 
@@ -69,7 +72,7 @@ static void put_heading(const struct watching *w, double seconds, struct sink_ou
 	out->write(out->ctx, line, (size_t)n);
 }
 
-static int print_report(struct watching *w, struct live *l, uint64_t now, struct err *err)
+static int print_report(struct watching *w, const struct live *l, uint64_t now, struct err *err)
 {
 	struct snapshot *snap = heap_snapshot(w->heap);
 	if (!snap)
@@ -83,12 +86,13 @@ static int print_report(struct watching *w, struct live *l, uint64_t now, struct
 	return rc;
 }
 
-static void tick(void *ctx, struct live *l, uint64_t now)
+static void tick(void *ctx, uint64_t now)
 {
 	struct watching *w = ctx;
+	struct live *l = w->live;
 	struct err err = { 0 };
 	uint64_t every = (uint64_t)(w->o->every * 1e9);
-	await_collection(w, l, now);
+	await_collection(w, now);
 	if (!every)
 		return;
 	if (!w->next_ns)
@@ -104,7 +108,22 @@ static void tick(void *ctx, struct live *l, uint64_t now)
 		w->next_ns += ((now - w->next_ns) / every + 1) * every;
 }
 
-static int end(void *ctx, struct live *l, struct err *err)
+static int is_done(void *ctx)
+{
+	return ((const struct watching *)ctx)->done;
+}
+
+static int begin(void *ctx, struct live *l, struct err *err)
+{
+	struct watching *w = ctx;
+	(void)err;
+	w->live = l;
+	w->out = (struct consumer){ .ctx = w, .event = take_event, .tick = tick, .done = is_done };
+	l->h.out = &w->out;
+	return 0;
+}
+
+static int complete(void *ctx, const struct live *l, struct err *err)
 {
 	struct watching *w = ctx;
 	if (!w->o->heap)
@@ -118,7 +137,7 @@ static int end(void *ctx, struct live *l, struct err *err)
 /* The numbers given name one process: the recording has no other. */
 static int run(struct watching *w, struct err *err)
 {
-	struct live_tap tap = { .ctx = w, .event = take_event, .tick = tick, .end = end };
+	const struct recording_end end = { .ctx = w, .open = begin, .complete = complete };
 	uint32_t pid = w->o->report.pid;
 	struct record_options r = RECORD_DEFAULTS;
 	r.pids = &pid;
@@ -126,8 +145,7 @@ static int run(struct watching *w, struct err *err)
 	r.duration = w->o->gc_wait ? 0 : w->o->duration;
 	r.no_free_stacks = true;
 	r.words = w->o->words;
-	r.tap = &tap;
-	return run_record(&r, err);
+	return recording_run(&r, &end, err);
 }
 
 /* What only a collector can tell is not waited for where there is none; all else the recording says. */

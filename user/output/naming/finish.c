@@ -12,7 +12,7 @@
 #include "symbol/symbol.h"
 
 /* A frame's symbols once, however many stacks it is part of. */
-static int write_frame(const struct catalog *c, struct trace_writer *w, struct map *done, const struct frame *f, uint32_t index)
+static int hand_on(const struct catalog *c, const struct consumer *to, struct map *done, const struct frame *f, uint32_t index)
 {
 	const struct mapping *m = catalog_mapping(c, f->map);
 	if (!m)
@@ -27,10 +27,10 @@ static int write_frame(const struct catalog *c, struct trace_writer *w, struct m
 	if (*seen)
 		return 0;
 	*seen = 1;
-	return trace_write_symbols(w, m->module, pc, s);
+	return consumer_define(to, &(struct definition){ DEFINITION_SYMBOLS, .symbols = { m->module, pc, s } });
 }
 
-int finish_names(const struct catalog *c, struct trace_writer *w, bool (*wanted)(void *ctx, const struct stack *s), void *ctx)
+int finish_names(const struct catalog *c, const struct consumer *to, bool (*wanted)(void *ctx, const struct stack *s), void *ctx)
 {
 	struct map done = { 0 };
 	const struct stack *s;
@@ -38,19 +38,19 @@ int finish_names(const struct catalog *c, struct trace_writer *w, bool (*wanted)
 	for (size_t i = 0; !rc && (s = catalog_next_stack(c, &i));) {
 		bool is = !wanted || wanted(ctx, s);
 		for (uint32_t f = 0; is && !rc && f < s->n; f++)
-			rc = write_frame(c, w, &done, &s->frames[f], f);
+			rc = hand_on(c, to, &done, &s->frames[f], f);
 	}
 	map_free(&done);
 	return rc;
 }
 
 /* What went wrong with the workers is part of the account. */
-static void write_counts(const struct handles *h)
+static void tell_counts(const struct handles *h)
 {
 	const struct count *n;
 	for (size_t i = 0; (n = catalog_next_count(h->catalog, &i));)
 		if (!strncmp(n->name, "symbols-", 8))
-			trace_write_count(h->writer, n);
+			consumer_count(h->out, n);
 }
 
 int finish_symbols(const struct handles *h, struct err *err)
@@ -70,6 +70,6 @@ int finish_symbols(const struct handles *h, struct err *err)
 	rc = symbolizer_run(s, h->catalog, progress_step, &p, err);
 	progress_end(&p);
 	symbolizer_free(s);
-	write_counts(h);
-	return rc ? rc : finish_names(h->catalog, h->writer, NULL, NULL);
+	tell_counts(h);
+	return rc ? rc : finish_names(h->catalog, h->out, NULL, NULL);
 }

@@ -3,13 +3,13 @@
 #ifndef ALYS_NAMING_FINISH_H
 #define ALYS_NAMING_FINISH_H
 
-#include "catalog/catalog.h"
+#include "base/err.h"
+#include "catalog/consumer.h"
 #include "recording/handles.h"
-#include "trace/trace.h"
 
-/* Resolves every frame that was recorded and puts the answers into the trace. */
+/* Resolves every frame that was recorded, for the catalog and the consumer. */
 int finish_symbols(const struct handles *h, struct err *err);
-/* Writes the names that the catalog has for the frames of wanted stacks; NULL: of all. */
-int finish_names(const struct catalog *c, struct trace_writer *w, bool (*wanted)(void *ctx, const struct stack *s), void *ctx);
+/* Hands on the names that the catalog has for the frames of wanted stacks; NULL: of all. */
+int finish_names(const struct catalog *c, const struct consumer *to, bool (*wanted)(void *ctx, const struct stack *s), void *ctx);
 
 #endif

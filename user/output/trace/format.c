@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "base/cursor.h"
 
 #define HEADER_CRC_AT 60
@@ -14,6 +15,15 @@
 uint32_t frame_crc(const void *bytes, size_t n)
 {
 	return (uint32_t)crc32_z(0, bytes, n);
+}
+
+struct trace_clock trace_clock_now(void)
+{
+	return (struct trace_clock){
+		.mono_ns = now_ns(),
+		.real_ns = clock_ns(CLOCK_REALTIME),
+		.boot_ns = clock_ns(CLOCK_BOOTTIME),
+	};
 }
 
 void header_encode(struct buf *out, const struct trace_clock *clock)

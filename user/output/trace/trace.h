@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "catalog/catalog.h"
+#include "catalog/consumer.h"
 #include "event/event.h"
 
 struct trace_writer;
@@ -19,6 +20,7 @@ struct trace_writer;
 struct trace_clock {
 	uint64_t mono_ns, real_ns, boot_ns; /* read at one moment */
 };
+struct trace_clock trace_clock_now(void);
 
 /*
  * Takes fd (writable: a new file, the end of one, or a pipe) and writes the header at once. Frames leave when 64 KiB of
@@ -28,13 +30,17 @@ struct trace_clock {
  */
 struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, struct err *err);
 /*
- * Definitions for a file that begins within a recording: copied, and written where events use them. What is
- * new from then on is given as ever.
+ * As trace_writer_new, for a recording with a catalog: definitions are read from it and written when events use them,
+ * including those older than the file. The catalog must be updated before the writer is told; borrowed until the writer
+ * is closed or follows another catalog.
  */
-int trace_know(struct trace_writer *w, const struct catalog *c);
+struct trace_writer *trace_writer_over(int fd, const struct trace_clock *clock, const struct catalog *known, struct err *err);
+void trace_writer_follow(struct trace_writer *w, const struct catalog *known);
+/* The writer as consumer of a recording. */
+struct consumer trace_consumer(struct trace_writer *w);
 /* Is it in the file? */
 bool trace_has_stack(const struct trace_writer *w, struct stack_id id);
-/* From here to trace_dropped, w may be NULL: a recording that has no file. */
+int trace_write_definition(struct trace_writer *w, const struct definition *d);
 int trace_write_meta(struct trace_writer *w, const char *key, const char *value);
 int trace_write_proc(struct trace_writer *w, const struct proc *p);
 int trace_write_module(struct trace_writer *w, const struct module *m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace/writer: definitions and events into frames, frames onto the tape. Keeps the definitions it was
- * given, to repeat them in each segment where they are used: damage to one segment stays there.
+ * trace/writer: definitions and events into frames, frames onto the tape. Definitions are repeated in each segment where
+ * they are used: damage to one segment stays there. They are looked up in the recording's catalog, or in a private one.
  *
  *   write_stack --> defs ----+
  *                            +--> frame: head, zstd payload, pad --> tape (whole or not at all)
@@ -26,8 +26,10 @@
 struct trace_writer {
 	struct tape tape;
 	ZSTD_CCtx *zstd;
-	struct catalog *known;
-	struct map stamps; /* (def kind, id) -> segment it was last written in */
+	const struct catalog *known; /* definitions of ids */
+	struct catalog *own;         /* the same if private, else NULL */
+	struct catalog *account;     /* the file's own metadata and counts */
+	struct map stamps;           /* (def kind, id) -> segment it was last written in */
 	uint64_t segment, segment_at, segment_sz;
 	struct buf defs, body, raw, out;
 	uint32_t defs_cnt;
@@ -54,7 +56,8 @@ static int remember(struct trace_writer *w, int rc, const char *what)
 static void writer_free(struct trace_writer *w)
 {
 	ZSTD_freeCCtx(w->zstd);
-	catalog_free(w->known);
+	catalog_free(w->own);
+	catalog_free(w->account);
 	map_free(&w->stamps);
 	buf_free(&w->defs);
 	buf_free(&w->body);
@@ -72,7 +75,7 @@ static int write_header(struct trace_writer *w, const struct trace_clock *clock)
 	return tape_write(&w->tape, w->out.data, w->out.len, TAPE_RESERVE);
 }
 
-struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, struct err *err)
+struct trace_writer *trace_writer_over(int fd, const struct trace_clock *clock, const struct catalog *known, struct err *err)
 {
 	struct trace_writer *w = calloc(1, sizeof(*w));
 	int rc = -ENOMEM;
@@ -83,8 +86,10 @@ struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, s
 		w->keep = TAPE_RESERVE;
 		w->now_ns = clock->mono_ns;
 		w->zstd = ZSTD_createCCtx();
-		w->known = catalog_new();
-		if (w->zstd && w->known)
+		w->account = catalog_new();
+		w->own = known ? NULL : catalog_new();
+		w->known = known ?: w->own;
+		if (w->zstd && w->known && w->account)
 			rc = write_header(w, clock);
 	}
 	if (!rc)
@@ -94,6 +99,16 @@ struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, s
 		writer_free(w);
 	close(fd);
 	return NULL;
+}
+
+struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, struct err *err)
+{
+	return trace_writer_over(fd, clock, NULL, err);
+}
+
+void trace_writer_follow(struct trace_writer *w, const struct catalog *known)
+{
+	w->known = known;
 }
 
 void trace_writer_set_segment(struct trace_writer *w, uint64_t bytes)
@@ -305,15 +320,15 @@ static int repeat_meta(struct trace_writer *w)
 	const struct count *n;
 	const struct older *o;
 	int rc = 0;
-	for (size_t i = 0; !rc && catalog_next_meta(w->known, &i, &key, &value);) {
+	for (size_t i = 0; !rc && catalog_next_meta(w->account, &i, &key, &value);) {
 		def_meta(&w->body, key, value);
 		rc = put_record(w, DEF_META);
 	}
-	for (size_t i = 0; !rc && (n = catalog_next_count(w->known, &i));) {
+	for (size_t i = 0; !rc && (n = catalog_next_count(w->account, &i));) {
 		def_count(&w->body, n);
 		rc = put_record(w, DEF_COUNT);
 	}
-	for (size_t i = 0; !rc && (o = catalog_next_older(w->known, &i));) {
+	for (size_t i = 0; !rc && (o = catalog_next_older(w->account, &i));) {
 		def_older(&w->body, o);
 		rc = put_record(w, DEF_OLDER);
 	}
@@ -338,24 +353,6 @@ static int repeat_all(struct trace_writer *w)
 	return rc;
 }
 
-int trace_know(struct trace_writer *w, const struct catalog *c)
-{
-	const struct proc *p;
-	const struct module *m;
-	const struct mapping *g;
-	const struct stack *s;
-	int rc = 0;
-	for (size_t i = 0; !rc && (p = catalog_next_proc(c, &i));)
-		rc = catalog_put_proc(w->known, p);
-	for (size_t i = 0; !rc && (m = catalog_next_module(c, &i));)
-		rc = catalog_put_module(w->known, m);
-	for (size_t i = 0; !rc && (g = catalog_next_mapping(c, &i));)
-		rc = catalog_put_mapping(w->known, g);
-	for (size_t i = 0; !rc && (s = catalog_next_stack(c, &i));)
-		rc = catalog_put_stack(w->known, s);
-	return rc;
-}
-
 bool trace_has_stack(const struct trace_writer *w, struct stack_id id)
 {
 	return map_get(&w->stamps, (uint64_t)DEF_STACK << 32 | id.n) != NULL;
@@ -363,9 +360,7 @@ bool trace_has_stack(const struct trace_writer *w, struct stack_id id)
 
 int trace_write_meta(struct trace_writer *w, const char *key, const char *value)
 {
-	if (!w)
-		return 0;
-	int rc = catalog_put_meta(w->known, key, value);
+	int rc = catalog_put_meta(w->account, key, value);
 	if (rc)
 		return rc;
 	def_meta(&w->body, key, value);
@@ -374,36 +369,28 @@ int trace_write_meta(struct trace_writer *w, const char *key, const char *value)
 
 int trace_write_proc(struct trace_writer *w, const struct proc *p)
 {
-	if (!w)
-		return 0;
-	int rc = catalog_put_proc(w->known, p);
+	int rc = !w->own ? 0 : catalog_put_proc(w->own, p);
 	unstamp(w, DEF_PROC, p->id.n);
 	return rc ? rc : use_proc(w, p->id);
 }
 
 int trace_write_module(struct trace_writer *w, const struct module *m)
 {
-	if (!w)
-		return 0;
-	int rc = catalog_put_module(w->known, m);
+	int rc = !w->own ? 0 : catalog_put_module(w->own, m);
 	unstamp(w, DEF_MODULE, m->id.n);
 	return rc ? rc : use_module(w, m->id);
 }
 
 int trace_write_mapping(struct trace_writer *w, const struct mapping *m)
 {
-	if (!w)
-		return 0;
-	int rc = catalog_put_mapping(w->known, m);
+	int rc = !w->own ? 0 : catalog_put_mapping(w->own, m);
 	unstamp(w, DEF_MAPPING, m->id.n);
 	return rc ? rc : use_mapping(w, m->id);
 }
 
 int trace_write_stack(struct trace_writer *w, const struct stack *s)
 {
-	if (!w)
-		return 0;
-	int rc = catalog_put_stack(w->known, s);
+	int rc = !w->own ? 0 : catalog_put_stack(w->own, s);
 	unstamp(w, DEF_STACK, s->id.n);
 	return rc ? rc : use_stack(w, s->id);
 }
@@ -416,9 +403,7 @@ int trace_write_symbols(struct trace_writer *w, struct module_id m, uint64_t pc,
 
 int trace_write_count(struct trace_writer *w, const struct count *c)
 {
-	if (!w)
-		return 0;
-	int rc = catalog_put_count(w->known, c);
+	int rc = catalog_put_count(w->account, c);
 	if (rc)
 		return rc;
 	def_count(&w->body, c);
@@ -427,10 +412,10 @@ int trace_write_count(struct trace_writer *w, const struct count *c)
 
 int trace_write_older(struct trace_writer *w, const struct older *o)
 {
-	const struct older *told = w ? catalog_older(w->known, o->proc, o->type) : NULL;
-	if (!w || (told ? told->cnt == o->cnt && told->bytes == o->bytes : !o->cnt))
+	const struct older *told = catalog_older(w->account, o->proc, o->type);
+	if (told ? told->cnt == o->cnt && told->bytes == o->bytes : !o->cnt)
 		return 0;
-	int rc = catalog_put_older(w->known, o);
+	int rc = catalog_put_older(w->account, o);
 	rc = rc ?: use_proc(w, o->proc);
 	if (rc)
 		return rc;
@@ -440,8 +425,6 @@ int trace_write_older(struct trace_writer *w, const struct older *o)
 
 int trace_write_event(struct trace_writer *w, const struct event *e)
 {
-	if (!w)
-		return 0;
 	int rc = 0;
 	if (e->time_ns > w->now_ns)
 		w->now_ns = e->time_ns;
@@ -465,8 +448,6 @@ int trace_write_part(struct trace_writer *w, const struct buf *part)
 
 int trace_tick(struct trace_writer *w, uint64_t now_ns)
 {
-	if (!w)
-		return 0;
 	if (now_ns > w->now_ns)
 		w->now_ns = now_ns;
 	if (w->now_ns - w->flushed_ns < SECOND_NS)
@@ -476,7 +457,7 @@ int trace_tick(struct trace_writer *w, uint64_t now_ns)
 
 uint64_t trace_dropped(const struct trace_writer *w)
 {
-	return w ? w->dropped : 0;
+	return w->dropped;
 }
 
 uint64_t trace_bytes(const struct trace_writer *w)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 
 struct http_mark {
@@ -22,13 +23,6 @@ struct question {
 	struct buf *out;
 	struct err *err;
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 struct each {
 	int (*fn)(void *ctx, const struct http_process *p);
@@ -63,7 +57,7 @@ static int give_process(void *ctx, const struct continuous_process *p)
 static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_process *p), void *fn_ctx)
 {
 	const struct http_adapter *f = ctx;
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = now_ns();
 	struct each e = { fn, fn_ctx, now, clock_ns(CLOCK_BOOTTIME) - now };
 	return continuous_each(*f->recording, give_process, &e);
 }

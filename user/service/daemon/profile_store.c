@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "access/outfile.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -52,13 +53,6 @@ struct wanted {
 	struct profile_store *store;
 	char path[4096];
 };
-
-static uint64_t now_of(clockid_t id)
-{
-	struct timespec ts;
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static void name_user(uid_t uid, char *out, size_t cap)
 {
@@ -125,7 +119,7 @@ struct profile_store *profile_store_new(const struct profile_store_options *o, i
 	}
 	k->o = *o;
 	snprintf(k->place, sizeof(k->place), "/proc/self/fd/%d", dir_fd);
-	k->next_ns = now_of(CLOCK_MONOTONIC) + (uint64_t)(o->every * 1e9);
+	k->next_ns = now_ns() + (uint64_t)(o->every * 1e9);
 	return k;
 }
 
@@ -487,7 +481,7 @@ static bool is_large(const struct profile_store *k, const struct continuous *c)
 
 int profile_store_work(struct profile_store *k, struct continuous *c)
 {
-	uint64_t now = now_of(CLOCK_MONOTONIC), every = (uint64_t)(k->o.every * 1e9);
+	uint64_t now = now_ns(), every = (uint64_t)(k->o.every * 1e9);
 	if (now >= k->next_ns || is_large(k, c)) {
 		profile_store_write_all(k, c);
 		while (k->next_ns <= now)
@@ -502,7 +496,7 @@ void profile_store_on_ending(struct profile_store *k, struct continuous *c, cons
 {
 	if (k->o.traces)
 		return;
-	bool lived = p->start_ns && now_of(CLOCK_MONOTONIC) - p->start_ns >= SHORT_NS;
+	bool lived = p->start_ns && now_ns() - p->start_ns >= SHORT_NS;
 	bool asked = p->events && (lived || (why != ENDING_EXIT && why != ENDING_EXEC));
 	if (asked)
 		ask(k, c, p, ending_name(why));

@@ -44,7 +44,7 @@ struct continuous {
 	struct continuous_ops ops;
 	struct live live;
 	struct record_options record;
-	struct live_tap tap;
+	struct consumer out;
 	struct heaps heaps;
 	struct naming *naming;
 	struct profiles *profiles;
@@ -203,9 +203,19 @@ static bool has_room(void *ctx, const char *path)
 	return limits_has_room(&c->limits, footprint_now(&c->memory) + set_by(c), study_comes_first(path));
 }
 
-static void on_tick(void *ctx, struct live *l, uint64_t now)
+static int on_definition(void *ctx, const struct definition *d)
 {
-	(void)ctx, (void)l, (void)now;
+	return traces_define(((struct continuous *)ctx)->traces, d);
+}
+
+static void on_tick(void *ctx, uint64_t now_ns)
+{
+	traces_tick(((struct continuous *)ctx)->traces, now_ns);
+}
+
+static uint64_t on_dropped(void *ctx)
+{
+	return traces_dropped(((struct continuous *)ctx)->traces);
 }
 
 /* What the recording room asks of options, made of what a daemon is asked for. */
@@ -213,8 +223,6 @@ static void set_record(struct continuous *c)
 {
 	const struct select *s = &c->o->select;
 	c->record = c->o->record;
-	c->tap = (struct live_tap){ .ctx = c, .event = on_event, .tick = on_tick, .has_room = has_room };
-	c->record.tap = &c->tap;
 	c->record.no_free_stacks = true;
 	c->record.memory = c->o->max_memory;
 	c->record.ring_sz = probe_ring_share(c->o->max_memory, (uint32_t)c->o->record.ring_sz);
@@ -227,6 +235,7 @@ static void set_record(struct continuous *c)
 static int open_rooms(struct continuous *c, struct err *err)
 {
 	struct live *l = &c->live;
+	l->room = (struct live_room){ c, has_room };
 	int rc = live_open(l, &c->record, &c->o->select, err);
 	if (!rc)
 		rc = calibrate_prepare(err);
@@ -240,9 +249,15 @@ static int open_rooms(struct continuous *c, struct err *err)
 	c->naming = rc ? NULL : naming_new(&l->h, err);
 	c->profiles = c->naming ? profiles_new(l, &c->heaps, c->naming, &c->o->skip) : NULL;
 	c->traces = c->profiles ? traces_new(l, &c->heaps, c->naming) : NULL;
-	if (!rc)
-		about_begin(l);
-	return rc ? rc : c->traces ? 0 : err_set(err, ENOMEM, "out of memory");
+	if (rc)
+		return rc;
+	if (!c->traces)
+		return err_set(err, ENOMEM, "out of memory");
+	c->out =
+		(struct consumer){ .ctx = c, .event = on_event, .define = on_definition, .tick = on_tick, .dropped = on_dropped };
+	l->h.out = &c->out;
+	about_begin(l);
+	return 0;
 }
 
 /* A table that grows is to grow where it is, and one that is freed to be gone: not so in the allocator's own arena. */
@@ -331,6 +346,7 @@ void continuous_free(struct continuous *c)
 	continuous_off(c);
 	profiles_free(c->profiles);
 	traces_free(c->traces);
+	c->live.h.out = NULL;
 	naming_free(c->naming);
 	heaps_free(&c->heaps);
 	live_close(&c->live);
@@ -547,8 +563,10 @@ static void compact(struct continuous *c, uint64_t now)
 	}
 	if (c->live.read_ns < c->compacted_ns || !traces_settle(c->traces, &what))
 		return;
-	if (!compact_catalog(&what))
+	if (!compact_catalog(&what)) {
+		traces_follow(c->traces);
 		malloc_trim(0);
+	}
 	c->compacted_ns = now_ns();
 	c->dead = c->idle = 0;
 }

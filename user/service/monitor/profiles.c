@@ -15,6 +15,7 @@
 #include "naming/subset.h"
 #include "recorder/about.h"
 #include "sink/registry.h"
+#include "trace/trace.h"
 
 #define WAITING_MAX 1024
 /* Nobody empties the ring meanwhile: a daemon of 500 processes would be away for seconds. */
@@ -116,7 +117,7 @@ static void put_process(const struct profiles *p, struct catalog *c, struct proc
 /* The window that the profile is of, and why there will be no other, or none yet. */
 static void put_window(const struct profiles *p, struct catalog *c, const struct waiting *w)
 {
-	struct trace_clock now = about_clock();
+	struct trace_clock now = trace_clock_now();
 	put_number(c, "start_mono_ns", w->begun_ns);
 	put_number(c, "start_real_ns", now.real_ns - (now.mono_ns - w->begun_ns));
 	put_number(c, "end_mono_ns", w->asked_ns);

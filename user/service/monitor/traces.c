@@ -23,7 +23,8 @@ struct closing {
 };
 
 struct traces {
-	struct live *live; /* its writer is the file that events go to */
+	struct live *live;
+	struct trace_writer *writer; /* of the file that events go to; NULL = none */
 	const struct heaps *heaps;
 	struct naming *naming;
 	struct trace_end end;
@@ -50,7 +51,8 @@ static bool is_used(void *ctx, const struct stack *s)
 static void complete(const struct traces *t, struct closing *c)
 {
 	struct err why = { 0 };
-	finish_names(t->live->h.catalog, c->writer, is_used, c->writer);
+	struct consumer to = trace_consumer(c->writer);
+	finish_names(t->live->h.catalog, &to, is_used, c->writer);
 	int rc = trace_writer_close(c->writer, &why);
 	c->end.done(c->end.ctx, rc, &why);
 }
@@ -103,10 +105,10 @@ static void end_file(struct traces *t, struct closing *place)
 	snprintf(now, sizeof(now), "%" PRIu64, now_ns());
 	ledger_cut(&l->ledger);
 	about_liveness(l);
-	trace_write_meta(l->h.writer, "end_mono_ns", now);
-	l->ledger.dropped_before += trace_dropped(l->h.writer);
-	*place = (struct closing){ .writer = l->h.writer, .end = t->end, .stacks_cnt = l->stacks.count };
-	l->h.writer = NULL;
+	trace_write_meta(t->writer, "end_mono_ns", now);
+	l->ledger.dropped_before += trace_dropped(t->writer);
+	*place = (struct closing){ .writer = t->writer, .end = t->end, .stacks_cnt = l->stacks.count };
+	t->writer = NULL;
 }
 
 struct carrying {
@@ -128,7 +130,7 @@ static int carry(void *ctx, const struct event *live)
 /* Whoever reads this file alone would take their frees for those of unknown blocks. */
 static void carry_over(const struct traces *t)
 {
-	struct carrying c = { .to = t->live->h.writer, .now_ns = now_ns() };
+	struct carrying c = { .to = t->writer, .now_ns = now_ns() };
 	for (size_t i = 0; i < t->heaps->at_cnt; i++)
 		heap_visit_live(t->heaps->at[i]->heap, carry, &c);
 }
@@ -138,7 +140,7 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 	struct live *l = t->live;
 	catalog_free(t->account);
 	l->ledger.account = t->account = account;
-	l->h.writer = w;
+	t->writer = w;
 	t->events = 0;
 	if (!w)
 		return;
@@ -152,15 +154,15 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct err *err)
 {
 	struct live *l = t->live;
-	struct trace_clock clock = about_clock();
-	struct trace_writer *w = fd >= 0 ? trace_writer_new(fd, &clock, err) : NULL;
+	struct trace_clock clock = trace_clock_now();
+	struct trace_writer *w = fd >= 0 ? trace_writer_over(fd, &clock, l->h.catalog, err) : NULL;
 	struct catalog *account = copy_account(l->h.catalog);
 	if (fd >= 0 && !w) {
 		catalog_free(account);
 		return -err->code;
 	}
-	struct closing *place = l->h.writer ? VEC_PUSH(t, queue) : NULL;
-	if (!account || (l->h.writer && !place) || (w && trace_know(w, l->h.catalog))) {
+	struct closing *place = t->writer ? VEC_PUSH(t, queue) : NULL;
+	if (!account || (t->writer && !place)) {
 		t->queue_cnt -= place != NULL;
 		catalog_free(account);
 		if (w)
@@ -177,19 +179,41 @@ int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct er
 void traces_event(struct traces *t, const struct event *e)
 {
 	t->events++;
-	trace_write_event(t->live->h.writer, e);
+	if (t->writer)
+		trace_write_event(t->writer, e);
+}
+
+int traces_define(struct traces *t, const struct definition *d)
+{
+	return t->writer ? trace_write_definition(t->writer, d) : 0;
+}
+
+void traces_tick(struct traces *t, uint64_t now_ns)
+{
+	if (t->writer)
+		trace_tick(t->writer, now_ns);
+}
+
+uint64_t traces_dropped(const struct traces *t)
+{
+	return t->writer ? trace_dropped(t->writer) : 0;
 }
 
 uint64_t traces_size(const struct traces *t, uint64_t *bytes)
 {
-	*bytes = t->live->h.writer ? trace_bytes(t->live->h.writer) - t->carried : 0;
+	*bytes = t->writer ? trace_bytes(t->writer) - t->carried : 0;
 	return t->events;
 }
 
+struct settling {
+	const struct traces *t;
+	const struct compact *kept;
+};
+
 static bool is_detaching(void *ctx, const struct stack *s)
 {
-	const struct compact *kept = ctx;
-	return !compact_keeps(kept, s) && trace_has_stack(kept->live->h.writer, s->id);
+	const struct settling *g = ctx;
+	return !compact_keeps(g->kept, s) && trace_has_stack(g->t->writer, s->id);
 }
 
 bool traces_settle(struct traces *t, const struct compact *kept)
@@ -198,15 +222,22 @@ bool traces_settle(struct traces *t, const struct compact *kept)
 	struct err err;
 	if (t->queue_cnt)
 		return false;
-	if (!l->h.writer)
+	if (!t->writer)
 		return true;
 	if (!t->settle_at)
 		t->settle_at = l->stacks.count;
 	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, t->live->stacks.count, &err))
 		return false;
 	t->settle_at = 0;
-	finish_names(l->h.catalog, l->h.writer, is_detaching, (void *)(uintptr_t)kept);
+	struct consumer to = trace_consumer(t->writer);
+	finish_names(l->h.catalog, &to, is_detaching, &(struct settling){ t, kept });
 	return true;
+}
+
+void traces_follow(struct traces *t)
+{
+	if (t->writer)
+		trace_writer_follow(t->writer, t->live->h.catalog);
 }
 
 void traces_free(struct traces *t)
@@ -215,7 +246,7 @@ void traces_free(struct traces *t)
 	if (!t)
 		return;
 	/* Without memory even for the list, the file is closed as it is. */
-	if (t->live->h.writer && traces_turn(t, -1, NULL, &err)) {
+	if (t->writer && traces_turn(t, -1, NULL, &err)) {
 		struct closing last;
 		end_file(t, &last);
 		complete(t, &last);

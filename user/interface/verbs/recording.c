@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verbs/recording: see recording.h. Everything that can be refused is refused before the first probe goes in. */
+#include "verbs/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "access/outfile.h"
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/exit_status.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "launch/command.h"
+#include "naming/finish.h"
+#include "recorder/about.h"
+#include "recorder/windows.h"
+
+struct recording {
+	struct live live;
+	struct command command;
+	const struct recording_end *end;
+	int signals;
+};
+
+static int open_parts(struct recording *r, const struct record_options *o, struct err *err)
+{
+	struct live *l = &r->live;
+	if (o->return_probes)
+		log_warn("--return-probes: a program whose fibers or exceptions leave an allocator will be killed by them");
+	int rc = live_open(l, o, NULL, err);
+	if (!rc)
+		rc = r->end->open(r->end->ctx, l, err);
+	if (!rc)
+		about_begin(l);
+	return rc;
+}
+
+static int nothing_found(struct live *l, struct err *err)
+{
+	struct buf searched = { 0 }, closed = { 0 };
+	const struct module *m;
+	for (size_t i = 0; (m = catalog_next_module(l->h.catalog, &i)) && searched.len < 400;) {
+		if (m->path[0] == '/')
+			buf_addf(&searched, "%s%s", searched.len ? ", " : "", m->path);
+	}
+	if (target_closed_files(l->h.targets))
+		target_closed_text(l->h.targets, &closed);
+	const struct err *failed = &attach_facts(l->attach)->failed;
+	int rc = failed->code ? err_set(err, ENOENT, "no allocator could be probed: %s", failed->text)
+		 : closed.len
+			 ? err_set(err, EACCES, "no allocator found: %s", buf_str(&closed))
+			 : err_set(err, ENOENT, "no allocator found in %s: the process may bring its own under other names%s",
+				   buf_str(&searched), l->h.o->allocators ? ", or --allocator leaves out the one it uses" : "");
+	buf_free(&searched);
+	buf_free(&closed);
+	return rc;
+}
+
+static void on_command_mapped(void *ctx)
+{
+	struct live *l = ctx;
+	const struct proc *p;
+	for (size_t i = 0; (p = catalog_next_proc(l->h.catalog, &i));)
+		target_read_maps(l->h.targets, p->id, UINT64_MAX, NULL);
+}
+
+static bool is_c_library(void *ctx, int fd, const char *path)
+{
+	return study_starts_programs(((const struct live *)ctx)->study, fd, path);
+}
+
+/* Time counts from here, not from when files were searched for what to probe, which takes a second at times. */
+static void start(struct live *l)
+{
+	about_start(l);
+	probe_start(l->h.probe);
+	l->started_ns = now_ns();
+}
+
+static int add_targets(struct recording *r, struct err *err)
+{
+	struct live *l = &r->live;
+	const struct record_options *o = l->h.o;
+	for (size_t i = 0; i < o->pids_cnt; i++) {
+		int rc = target_find(l->h.targets, o->pids[i]).n ? 0 : live_add(l, o->pids[i], err);
+		if (rc)
+			return rc;
+	}
+	if (!o->command)
+		return attach_facts(l->attach)->functions ? 0 : nothing_found(l, err);
+	int rc = probe_ready(l->h.probe, err);
+	for (int i = 0; i < HOLDERS && !rc; i++)
+		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->h.probe, i), i, err);
+	/* What the program prints would be in the middle of it. */
+	r->command.stdout_taken = o->output && outfile_is_stdout(o->output);
+	if (!rc)
+		rc = command_spawn(&r->command, o->command, err);
+	if (!rc)
+		rc = live_add(l, (uint32_t)r->command.pid, err);
+	if (!rc)
+		rc = probe_add_own(l->h.probe, (uint32_t)r->command.pid, err);
+	if (rc)
+		return rc;
+	probe_allow_holds(l->h.probe);
+	/* It stands still, so nothing of it is recorded before its libraries are there. */
+	start(l);
+	const struct command_ops ops = { .ctx = l, .mapped = on_command_mapped, .is_c_library = is_c_library };
+	rc = command_release(&r->command, &ops, err);
+	return rc || attach_facts(l->attach)->functions ? rc : nothing_found(l, err);
+}
+
+static void end_recording(struct recording *r)
+{
+	struct live *l = &r->live;
+	windows_end(l->windows);
+	probe_stop(l->h.probe);
+	l->stopped_ns = now_ns();
+	probe_detach(l->h.probe, 0);
+	live_drain(l);
+	probe_settle_calls(l->h.probe);
+	live_publish(l, l->stopped_ns);
+	about_sampling(l);
+	about_end(l);
+	consumer_tick(l->h.out, now_ns());
+}
+
+static int complete(struct recording *r, struct err *err)
+{
+	struct err names;
+	if (finish_symbols(&r->live.h, &names))
+		log_warn("%s", names.text);
+	return r->end->complete(r->end->ctx, &r->live, err);
+}
+
+static void close_parts(struct recording *r)
+{
+	struct live *l = &r->live;
+	if (l->h.probe)
+		probe_stop(l->h.probe);
+	command_kill(&r->command);
+	/* The consumer may look ids up in the catalog until it is closed. */
+	if (r->end->close)
+		r->end->close(r->end->ctx);
+	l->h.out = NULL;
+	live_close(l);
+}
+
+static int record(struct recording *r, const struct record_options *o, struct err *err)
+{
+	struct live *l = &r->live;
+	int rc = open_parts(r, o, err);
+	if (!rc)
+		rc = add_targets(r, err);
+	if (rc)
+		return rc;
+	if (!l->started_ns)
+		start(l);
+	about_sampling(l);
+	size_t alive = target_count(l->h.targets);
+	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es",
+		 attach_facts(l->attach)->functions);
+	struct err broken = { 0 };
+	int cut = live_run(l, r->signals, &broken);
+	/* Of a reader that is gone the writing speaks, too. */
+	if (cut && cut != -EPIPE)
+		log_err("%s", broken.text);
+	end_recording(r);
+	/* One that runs under a translator now is no target any more, but still somebody's program. */
+	if (!target_count(l->h.targets))
+		command_await(&r->command, r->signals);
+	/* The first Ctrl-C ended the recording; a second one ends the program. */
+	signals_close(r->signals);
+	rc = complete(r, err);
+	return rc ? rc : cut;
+}
+
+static int status_of(int rc)
+{
+	return !rc ? EXIT_OK : rc == -ESRCH || rc == -ENOENT ? EXIT_NOTHING : EXIT_ERROR;
+}
+
+int recording_run(const struct record_options *o, const struct recording_end *end, struct err *err)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	if (!r) {
+		err_set(err, ENOMEM, "out of memory");
+		return EXIT_ERROR;
+	}
+	r->end = end;
+	descriptors_raise();
+	r->signals = signals_open(false, err);
+	int rc = r->signals < 0 ? r->signals : record(r, o, err);
+	int status = status_of(rc);
+	/* Like other tools that start a program: its failure is the result. */
+	int child = command_status(&r->command);
+	if (status == EXIT_OK && child > 0)
+		status = child;
+	close_parts(r);
+	free(r);
+	return status;
+}
