@@ -18,7 +18,8 @@
 #define LINKS BASE                     /* a block of entries, 32 bytes */
 #define SMALL (BASE + BOEHM_BLOCK)     /* of objects of 144: a table of 16 places */
 #define PLAIN (BASE + 2 * BOEHM_BLOCK) /* the program's own, 48 bytes */
-#define BLOCKS 3
+#define WHOLE (BASE + 3 * BOEHM_BLOCK) /* one object, without pointers */
+#define BLOCKS 4
 
 struct shop {
 	uint64_t words[BLOCKS * BOEHM_BLOCK / 8];
@@ -41,7 +42,7 @@ static int64_t read_shop(void *ctx, uint64_t addr, void *out, size_t n)
 
 static void set_up(struct boehm_heap *h)
 {
-	static const uint64_t sizes[BLOCKS] = { 32, 144, 48 };
+	static const uint64_t sizes[BLOCKS] = { 32, 144, 48, BOEHM_BLOCK };
 	*h = (struct boehm_heap){ .blocks_cnt = BLOCKS, .first_page = BASE / BOEHM_BLOCK, .pages_cnt = BLOCKS, .gc_no = 5 };
 	h->blocks = calloc(BLOCKS, sizeof(*h->blocks));
 	h->pages = calloc(BLOCKS, sizeof(*h->pages));
@@ -52,7 +53,7 @@ static void set_up(struct boehm_heap *h)
 						    .size = sizes[i],
 						    .objects = each,
 						    .marks = h->marks_cnt,
-						    .kind = HEAP_NORMAL,
+						    .kind = each > 1 ? HEAP_NORMAL : HEAP_ATOMIC,
 						    .last_reclaimed = 3 };
 		h->marks_cnt += each;
 		h->pages[i] = (uint32_t)i + 1;
@@ -220,6 +221,20 @@ static void test_what_was_judged_stays_so_while_it_is_marked(void **state)
 }
 
 /* What the number in front may be. */
+static void test_a_block_that_the_collector_gave_up_is_no_object(void **state)
+{
+	(void)state;
+	struct shop s;
+	open_shop(&s);
+	mark(&s.heap, WHOLE);
+	assert_int_equal(unknown_in(&s), 0);
+	assert_int_equal(s.found.empty.count, 1);
+	*word(&s, WHOLE + BOEHM_BLOCK - 8) = 7;
+	assert_int_equal(unknown_in(&s), 1);
+	assert_int_equal(s.found.empty.count, 0);
+	close_shop(&s);
+}
+
 static void test_tags(void **state)
 {
 	(void)state;
@@ -350,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_variables_that_lead_to_blocks),
 		cmocka_unit_test(test_what_was_judged_stays_so_while_it_is_marked),
 		cmocka_unit_test(test_tags),
+		cmocka_unit_test(test_a_block_that_the_collector_gave_up_is_no_object),
 		cmocka_unit_test(test_sets_of_objects),
 		cmocka_unit_test(test_a_copy_takes_the_place_of_a_process),
 		cmocka_unit_test(test_garbage_that_was_never_swept),

@@ -479,17 +479,21 @@ static int judge_small(struct search *s, const struct heap_object *o, const uint
 	return 0;
 }
 
+/*
+ * Where stale words seem to point into free memory, the collector gives a block up: it is marked from then on like an object
+ * without pointers, and nobody ever had it (GC_allochblk_nth). So an object of just a block is read whole.
+ */
 static int judge_block(struct search *s, size_t block)
 {
 	const struct heap_block *b = &s->h->blocks[block];
 	uint64_t words[BOEHM_BLOCK / WORD];
-	struct rights_range part = { b->addr, b->objects > 1 ? sizeof(words) : WORD };
+	bool whole = b->objects > 1 || b->size == sizeof(words);
+	struct rights_range part = { b->addr, whole ? sizeof(words) : WORD };
 	int rc = memory_read_ranges(s->m, &part, 1, words, NULL);
 	for (uint32_t i = 0; i < b->objects && !rc; i++) {
 		struct heap_object o = boehm_heap_object(s->h, block, i);
 		if (*state_of(s, &o) == UNKNOWN)
-			rc = b->objects > 1 ? judge_small(s, &o, words + (o.base - b->addr) / WORD)
-					    : judge_one(s, &o, NULL, words[0]);
+			rc = whole ? judge_small(s, &o, words + (o.base - b->addr) / WORD) : judge_one(s, &o, NULL, words[0]);
 	}
 	return rc;
 }
