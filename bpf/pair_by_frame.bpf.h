@@ -181,7 +181,9 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 	if (!p) {
 		if (site->nest == ALYS_NEST_CALLER)
 			gc_passed(&key);
-		count(ALYS_ST_EXIT_UNPAIRED);
+		/* When a trial is over, the exits of both lists are open for a while. */
+		if (!(site->flags & ALYS_SITE_TRIAL))
+			count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
 	}
 	__u64 result = result_at(ctx, site, p);

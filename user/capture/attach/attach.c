@@ -340,6 +340,7 @@ void attach_look(struct attach *a)
 		serve_waiting(a, judged, false, attach_file);
 	for (size_t i = 0; i < a->sites.files_cnt; i++)
 		trials_look(&a->trials, &a->sites.files[i]);
+	trials_leave_ended(&a->trials, now_ns());
 	leave_unused(a, now_ns());
 }
 

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "calibrate/results.h"
@@ -13,6 +15,11 @@
 
 /* Calls that must agree before cheap exits are believed that no helper could try. */
 #define TRIAL_CALLS 1000
+/*
+ * A thread that lost its processor between the two ways out of a call leaves by the second one, however late: when the
+ * first had its probe, it was past it.
+ */
+#define LEAVE_NS 1000000000ull
 
 static const char *path_of(const struct trials *t, const struct file_sites *f)
 {
@@ -38,20 +45,30 @@ int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, i
 }
 
 /* Plain sites are what the list gives way to when it was wrong; with trials they are there already. */
-static void settle(const struct trials *t, struct file_sites *f, bool right, struct site_list *plain)
+static void end(struct trials *t, const struct file_sites *f, const struct trial *one, const struct site_list *sites)
 {
 	struct err err = { 0 };
-	for (size_t i = 0; i < f->trials_cnt; i++) {
-		const struct trial *one = &f->trials[i];
-		const struct probe_order o = {
-			.tgid = one->at.tgid,
-			.file_fd = target_module_fd(t->h->targets, f->module),
-			.sites = right ? &f->list : plain,
-			.returns = one->returns,
-		};
-		if (probe_trial_end(t->h->probe, &one->at, &o, &err))
-			log_warn("%s: %s", path_of(t, f), err.text);
+	const struct probe_order o = {
+		.tgid = one->at.tgid,
+		.file_fd = target_module_fd(t->h->targets, f->module),
+		.sites = sites,
+		.returns = one->returns,
+	};
+	if (probe_trial_end(t->h->probe, &one->at, &o, &err)) {
+		log_warn("%s: %s", path_of(t, f), err.text);
+		return;
 	}
+	struct ended_trial *e = VEC_PUSH(t, ended);
+	if (e)
+		*e = (struct ended_trial){ one->at.number, now_ns() };
+	else
+		probe_trial_leave(t->h->probe, one->at.number);
+}
+
+static void settle(struct trials *t, struct file_sites *f, bool right, struct site_list *plain)
+{
+	for (size_t i = 0; i < f->trials_cnt; i++)
+		end(t, f, &f->trials[i], right ? &f->list : plain);
 	f->unproven = false;
 	if (!right) {
 		sites_free(&f->list);
@@ -60,7 +77,7 @@ static void settle(const struct trials *t, struct file_sites *f, bool right, str
 	sitecache_end_trials(f, 0);
 }
 
-static void judge(const struct trials *t, struct file_sites *f, const struct probe_trial *decisive)
+static void judge(struct trials *t, struct file_sites *f, const struct probe_trial *decisive)
 {
 	bool right = !decisive->wrong;
 	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", path_of(t, f), decisive->agreed,
@@ -69,7 +86,7 @@ static void judge(const struct trials *t, struct file_sites *f, const struct pro
 }
 
 /* A trial that finds a call wrong needs no other result; one that finds none waits for it. */
-void trials_look(const struct trials *t, struct file_sites *f)
+void trials_look(struct trials *t, struct file_sites *f)
 {
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		struct probe_trial *one = &f->trials[i].at;
@@ -80,8 +97,20 @@ void trials_look(const struct trials *t, struct file_sites *f)
 	}
 }
 
+void trials_leave_ended(struct trials *t, uint64_t now_ns)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < t->ended_cnt; i++) {
+		if (now_ns - t->ended[i].since_ns < LEAVE_NS)
+			t->ended[kept++] = t->ended[i];
+		else
+			probe_trial_leave(t->h->probe, t->ended[i].number);
+	}
+	t->ended_cnt = kept;
+}
+
 /* Takes the result's sites over when they are wanted. */
-static void accept_verdict(const struct trials *t, struct file_sites *f, struct calibration_result *v)
+static void accept_verdict(struct trials *t, struct file_sites *f, struct calibration_result *v)
 {
 	if (v->said.text[0])
 		log_info("%s: %s", path_of(t, f), v->said.text);
@@ -97,7 +126,7 @@ static void accept_verdict(const struct trials *t, struct file_sites *f, struct 
 	sites_free(&v->plain);
 }
 
-struct file_sites *trials_take(const struct trials *t, const struct site_cache *c)
+struct file_sites *trials_take(struct trials *t, const struct site_cache *c)
 {
 	struct calibration_result v;
 	while (t->calibrations && calibration_queue_take(t->calibrations, &v)) {
@@ -141,4 +170,7 @@ void trials_free(struct trials *t)
 {
 	calibration_queue_free(t->calibrations);
 	t->calibrations = NULL;
+	free(t->ended);
+	t->ended = NULL;
+	t->ended_cnt = t->ended_cap = 0;
 }

@@ -11,9 +11,17 @@
 
 struct calibration_queue;
 
+/* A trial that is over; its exits are still attached. */
+struct ended_trial {
+	uint32_t number;
+	uint64_t since_ns;
+};
+
 struct trials {
 	const struct handles *h;
 	struct calibration_queue *calibrations; /* NULL until the first request */
+	struct ended_trial *ended;
+	size_t ended_cnt, ended_cap;
 };
 
 /*
@@ -25,9 +33,11 @@ void trials_calibrate(struct trials *t, struct file_sites *f, int fd);
 int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns,
 		  struct err *err);
 /* Ends the file's trials once one has seen enough calls. */
-void trials_look(const struct trials *t, struct file_sites *f);
+void trials_look(struct trials *t, struct file_sites *f);
+/* Detaches the exits of trials that ended a while ago. */
+void trials_leave_ended(struct trials *t, uint64_t now_ns);
 /* The next file whose result has arrived, and applies it; NULL: none. */
-struct file_sites *trials_take(const struct trials *t, const struct site_cache *c);
+struct file_sites *trials_take(struct trials *t, const struct site_cache *c);
 /* Readable when a result has arrived; -1 before the first request. */
 int trials_fd(const struct trials *t);
 void trials_free(struct trials *t);

@@ -324,7 +324,7 @@ int probe_trial_look(const struct probe *p, struct probe_trial *t)
 }
 
 /*
- * Entries stay where they are and are only described anew. Both ways out are open for a moment: who comes second to
+ * Entries stay where they are and are only described anew. Both ways out are open for a while: who comes second to
  * a call finds nothing.
  */
 int probe_trial_end(struct probe *p, const struct probe_trial *t, const struct probe_order *o, struct err *err)
@@ -337,10 +337,12 @@ int probe_trial_end(struct probe *p, const struct probe_trial *t, const struct p
 		way->ended = way->places_cnt;
 	plan_begin(&plan, o, 0, p, way);
 	plan.exits_only = true;
-	int rc = plan_attach(&plan, p, err);
-	if (!rc)
-		detach_trial(p, t->number);
-	return rc;
+	return plan_attach(&plan, p, err);
+}
+
+void probe_trial_leave(struct probe *p, uint32_t number)
+{
+	detach_trial(p, number);
 }
 
 void probe_close(struct probe *p)
