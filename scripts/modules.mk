@@ -56,7 +56,7 @@ may_http       := base
 may_push       := base http
 may_verbs      := base access catalog probe target examine calibrate launch recording recorder collector heapview naming trace format sink report replay
 may_top        := base
-may_cli        := base access helper heapview report monitor daemon verbs allocators
+may_cli        := base access helper heapview sink report monitor daemon verbs allocators
 may_main       := base cli
 
 folder_of = $(firstword $(foreach p,$(PARTS),$(if $(filter $(1),$($(p))),user/$(p)/$(1))))

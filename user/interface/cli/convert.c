@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "cli/tables.h"
+#include "sink/registry.h"
 #include "verbs/verbs.h"
 
 static int parse_inferno(const struct opt *o, const char *text, void *dest, struct err *err)
@@ -25,8 +26,7 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 static const struct opt options[] = {
 	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL,
 	  "where to write, as OUT: - is standard output (default: by IN's name)" },
-	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
-	  "json (default), jsonl, pprof, folded-stacks, flamegraph, text, dhat, heaptrack, massif, speedscope, html" },
+	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, SINK_NAMES "; json if not given" },
 	NAME_OPTIONS(NAMES_AT),
 	{ "crystal-style", 0, NULL, opt_flag, AT(crystal_style), NULL, NULL,
 	  "frames as Crystal prints them: file:line:column in 'name'" },

@@ -9,6 +9,7 @@
 #include "allocators/allocators.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "sink/registry.h"
 #include "verbs/verbs.h"
 
 #define LIMIT_MAX 512
@@ -47,8 +48,7 @@ static const struct opt options[] = {
 	{ "pid", 'p', "PID[,PID]", record_pids, AT(pids), NULL, NULL, "attach to these running processes" },
 	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL,
 	  "where to write (default TIME.alys); - is standard output, and COMMAND's goes to standard error" },
-	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL,
-	  "write json, pprof, folded-stacks, flamegraph or text instead" },
+	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "write this instead of a trace: " SINK_NAMES },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL",

@@ -51,8 +51,7 @@ struct sink_ops {
 	const char *name; /* as given to -f */
 	const char *ext;  /* ".json" */
 	const char *mime;
-	bool binary; /* not for a terminal */
-	const char *help;
+	bool binary;        /* not for a terminal */
 	unsigned int watch; /* enum heap_watch: what the snapshot must hold beyond totals */
 	/*
 	 * Snapshot formats have render only; event formats have begin/event/end only. event() comes

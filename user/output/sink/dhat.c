@@ -136,7 +136,6 @@ const struct sink_ops sink_dhat = {
 	.name = "dhat",
 	.ext = ".dhat.json",
 	.mime = "application/json",
-	.help = "lifetimes and sizes by call stack, for valgrind's dh_view.html",
 	.begin = dhat_begin,
 	.event = dhat_event,
 	.end = dhat_end,

@@ -500,6 +500,5 @@ const struct sink_ops sink_flamegraph = {
 	.name = "flamegraph",
 	.ext = ".svg",
 	.mime = "image/svg+xml",
-	.help = "flame graph to search and zoom in a browser",
 	.render = flamegraph_render,
 };

@@ -53,6 +53,5 @@ const struct sink_ops sink_folded = {
 	.name = "folded-stacks",
 	.ext = ".folded",
 	.mime = "text/plain; charset=utf-8",
-	.help = "one line per call stack with its value, for flame graph programs",
 	.render = folded_render,
 };

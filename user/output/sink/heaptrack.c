@@ -269,7 +269,6 @@ const struct sink_ops sink_heaptrack = {
 	.ext = ".heaptrack.zst",
 	.mime = "application/zstd",
 	.binary = true,
-	.help = "every event, for heaptrack_gui and heaptrack_print",
 	.begin = heaptrack_begin,
 	.event = heaptrack_event,
 	.end = heaptrack_end,

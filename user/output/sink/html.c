@@ -313,7 +313,6 @@ const struct sink_ops sink_html = {
 	.name = "html",
 	.ext = ".html",
 	.mime = "text/html; charset=utf-8",
-	.help = "a page with time line, flame graph and tables, which works offline",
 	.begin = html_begin,
 	.event = html_event,
 	.end = html_end,

@@ -219,7 +219,6 @@ const struct sink_ops sink_massif = {
 	.name = "massif",
 	.ext = ".massif",
 	.mime = "text/plain; charset=utf-8",
-	.help = "live bytes over time with the stacks at the peak, for ms_print and massif-visualizer",
 	.watch = HEAP_PEAK | HEAP_TIMELINE,
 	.render = massif_render,
 };

@@ -549,6 +549,5 @@ const struct sink_ops sink_pprof = {
 	.ext = ".pb.gz",
 	.mime = "application/octet-stream",
 	.binary = true,
-	.help = "gzipped profile.proto for go tool pprof, Pyroscope, Parca, speedscope",
 	.render = pprof_render,
 };

@@ -4,10 +4,8 @@
 
 #include <string.h>
 
-static const struct sink_ops *const formats[] = {
-	&sink_json, &sink_jsonl,     &sink_pprof,  &sink_folded,     &sink_flamegraph, &sink_text,
-	&sink_dhat, &sink_heaptrack, &sink_massif, &sink_speedscope, &sink_html,       &sink_feed,
-};
+#define ADDRESS(id, before, name) &sink_##id,
+static const struct sink_ops *const formats[] = { &sink_feed, SINK_LIST(ADDRESS) };
 
 const struct sink_ops *sink_next(size_t *i)
 {

@@ -153,6 +153,5 @@ const struct sink_ops sink_speedscope = {
 	.name = "speedscope",
 	.ext = ".speedscope.json",
 	.mime = "application/json",
-	.help = "four profiles in one file for speedscope.app, which also works offline",
 	.render = speedscope_render,
 };

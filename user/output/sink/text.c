@@ -146,6 +146,5 @@ const struct sink_ops sink_text = {
 	.name = "text",
 	.ext = ".txt",
 	.mime = "text/plain; charset=utf-8",
-	.help = "the top allocation sites as a table",
 	.render = text_render,
 };

@@ -281,6 +281,5 @@ const struct sink_ops sink_feed = {
 	.name = "feed",
 	.ext = ".feed",
 	.mime = "text/tab-separated-values; charset=utf-8",
-	.help = "processes, frames and stacks as lines, which `top` reads",
 	.render = feed_render,
 };
