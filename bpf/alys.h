@@ -352,7 +352,9 @@ struct alys_config {
 	X(30, TRAPS, NOTE, "traps", "times that probes stopped a thread, with --max-overhead")                                   \
 	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits")                         \
 	X(32, WALKS_COMPARED, NOTE, "walks-compared", "remembered stacks that were walked once more (--check-stacks)")           \
-	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")
+	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")       \
+	X(34, GC_UNTOLD, NOTE, "collections-untold",                                                                             \
+	  "1: a collector's counter was not what its probes had told; up to 63 blocks of a thread may have the number before")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };

@@ -13,14 +13,52 @@ static __always_inline void count_hit(__u8 shape)
 		count(ALYS_ST_HIT_ALLOC);
 }
 
-static __always_inline void read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p)
+#define GC_KNOWN_CALLS 64 /* then the counter is read all the same */
+
+/* Reads the counter; that its probes tell of it is known when they have told of what is read. The first that did not ends it. */
+static __noinline bool gc_known_read(struct gc_known *k, __u64 at)
+{
+	__u32 epoch = *(volatile __u32 *)&gc_epoch;
+	bool same = k->at == at && k->epoch == epoch;
+	__u64 gc_no;
+	if (!read_word(&gc_no, at))
+		return false;
+	if (same && k->told && !gc_untold && k->gc_no != (__u32)gc_no) {
+		count(ALYS_ST_GC_UNTOLD);
+		gc_untold = 1;
+	}
+	if (!same) {
+		const struct gc_state *s = gc_state_now(false);
+		k->told = s && s->gc_no == (__u32)gc_no;
+	}
+	k->at = at;
+	k->epoch = epoch;
+	k->gc_no = gc_no;
+	return true;
+}
+
+/* The world stands while a collector counts, and the thread that counts is no caller: between two collections nothing changes. */
+static __always_inline bool gc_number(struct gc_known *k, __u64 at)
+{
+	bool known = k->told && k->at == at && k->epoch == gc_epoch && !gc_untold;
+	return (known && ++k->age % GC_KNOWN_CALLS) || gc_known_read(k, at);
+}
+
+/* known: what the thread knows of the counter; NULL: nothing. */
+static __noinline int read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p, struct gc_known *known)
 {
 	const struct alys_object *o = object_of(site);
 	__u64 gc_no;
-	if (!o || !o->gc_no_vaddr || !read_word(&gc_no, o->gc_no_vaddr + bias_of(ctx, site)))
-		return;
+	if (!o || !o->gc_no_vaddr)
+		return 0;
+	__u64 at = o->gc_no_vaddr + bias_of(ctx, site);
+	if (known && gc_number(known, at))
+		gc_no = known->gc_no;
+	else if (known || !read_word(&gc_no, at))
+		return 0;
 	p->gc_no = gc_no;
 	p->flags |= ALYS_F_GC;
+	return 0;
 }
 
 static __always_inline void note_window(const struct alys_site *site, struct pending *p)
@@ -111,11 +149,13 @@ static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_s
 /* Nor for what it calls, nor does it take the place of a call that waits. */
 static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct request *w, __u64 cfa)
 {
+	if (!(site->flags & ALYS_SITE_LEAF) || !is_unwanted(ctx, site, w))
+		return false;
 	struct call_key key = call_key(cfa);
-	return site->flags & ALYS_SITE_LEAF && is_unwanted(ctx, site, w) && !may_wait(&key);
+	return !may_wait(&key);
 }
 
-/* What is known at the entry but for the stack. */
+/* What is known at the entry but for the collector's counter and the stack. */
 static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w,
 				      struct pending *p, __u64 cfa)
 {
@@ -133,7 +173,6 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
 		note_window(site, p);
-		read_gc(ctx, site, p);
 	}
 }
 

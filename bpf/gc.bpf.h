@@ -105,6 +105,7 @@ int gc_mark(struct pt_regs *ctx)
 	if (!s || !read_gc_no(&gc_no, ctx, site) || s->gc_no == (__u32)gc_no)
 		return 0;
 	s->gc_no = gc_no;
+	__sync_fetch_and_add(&gc_epoch, 1);
 	s->marked = bpf_ktime_get_ns();
 	s->pending = 1;
 	gc_send(ALYS_EV_GC_MARKED, s);

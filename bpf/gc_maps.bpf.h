@@ -53,6 +53,12 @@ struct {
 /* Set by the loader while it lacks the collector of some process: then begins wake it too. */
 int gc_wake_begins __weak = 0;
 
+/* Goes up with each collection that is told of, and each exec: what is known of counters must be read again. */
+__u32 gc_epoch __weak = 0;
+
+/* A counter has changed untold: all are read at each call. */
+int gc_untold __weak = 0;
+
 /* Nobody is stopped behind this time (CLOCK_MONOTONIC): the loader moves it on as long as it lives. */
 __u64 gc_stop_until __weak = 0;
 

@@ -136,6 +136,15 @@ struct {
 	__type(value, struct freeing);
 } thread_frees SEC(".maps") __weak;
 
+/* What a collector's counter held, and whether its probes tell of each change: then it need not be read at each call. */
+struct gc_known {
+	__u64 at;
+	__u32 epoch; /* gc_epoch when it was read */
+	__u32 gc_no;
+	__u32 age; /* calls since */
+	__u32 told;
+};
+
 /* A thread's room for the call whose entry is being looked at, and where its free lists are: found once,
  * then one read a call. fsbase tells a thread that became another program. */
 struct call_room {
@@ -148,6 +157,7 @@ struct call_room {
 	__u64 pair;     /* CFA that the exit will see */
 	__s32 slot;     /* of the walk that has begun; negative: none */
 	__u32 pad;
+	struct gc_known gc;
 	struct pending now;
 };
 

@@ -12,14 +12,17 @@ static __always_inline struct call_room *thread_room(void)
 	return bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* How the result will be known. */
-static __always_inline void frame_foresee(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
+/* The collector's counter, and how the result will be known. */
+static __noinline int frame_look(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
 {
 	const struct alys_object *o = object_of(site);
 	struct pending *now = &room->now;
+	if (now->sampled)
+		read_gc(ctx, site, now, config.interval ? NULL : &room->gc);
 	room->foreseen = PREDICT_NOTHING;
 	if ((site->flags & ALYS_SITE_LISTS) && o && lists_known(room, site, o, bias_of(ctx, site)))
 		room->foreseen = predict(o, room, now->size, argument(ctx, site->kind_arg), &room->result, &now->out);
+	return 0;
 }
 
 /* Would the call that was passed over have got its block from a list? It comes back then, by no probed way. */
@@ -68,7 +71,7 @@ static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *si
 				 __u64 cfa)
 {
 	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
-	struct call_key key = call_key(room->pair), own = call_key(cfa);
+	struct call_key key = call_key(room->pair), own = { .cfa = cfa, .tgid = key.tgid };
 	if (config.interval)
 		gc_passed(&own); /* whoever is jumped to from here comes after this call, not after one before */
 	if (site->nest == ALYS_NEST_THREAD)
@@ -121,7 +124,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	if (is_unwanted(ctx, site, &w))
 		goto leave;
 	call_read(ctx, site, &w, &room->now, cfa);
-	frame_foresee(ctx, site, room);
+	frame_look(ctx, site, room);
 	return room;
 leave:
 	frame_leave(ctx, site, cfa, w.size, why);
@@ -134,11 +137,11 @@ drop:
 /* What can be told at once is told; the rest waits for one of the exits. */
 static __noinline int frame_end(struct call_room *room)
 {
-	struct call_key key = call_key(room->pair);
 	if (room->foreseen == PREDICT_RESULT && !room->now.trial) {
 		call_finish(&room->now, room->result);
 		return 0;
 	}
+	struct call_key key = call_key(room->pair);
 	if (room->foreseen == PREDICT_RESULT) {
 		room->now.predicted = 1;
 		room->now.prediction = room->result;

@@ -53,7 +53,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 	p->interval = drawn_for;
 	p->frame = cfa;
 	note_window(site, p);
-	read_gc(ctx, site, p);
+	read_gc(ctx, site, p, NULL);
 	room->result = register_of(ctx, site);
 	return room;
 }
@@ -87,7 +87,7 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 		return NULL;
 	}
 	note_window(site, &room->now);
-	read_gc(ctx, site, &room->now);
+	read_gc(ctx, site, &room->now, NULL);
 	room->now.interval = drawn_for;
 	room->now.frame = PT_REGS_SP(ctx) + site->cfa_off;
 	return room;

@@ -30,6 +30,8 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	}
 	thread_succeed(&t->call, site, cfa, &w);
 	call_read(ctx, site, &w, &t->call, cfa);
+	if (t->call.sampled)
+		read_gc(ctx, site, &t->call, NULL);
 	t->call.caller = t->call.jumps ? caller_at(cfa) : 0;
 	return &t->call;
 }

@@ -45,6 +45,7 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	map_list_drop(tgid);
 	bpf_map_delete_elem(&gc_states, &tgid);
+	__sync_fetch_and_add(&gc_epoch, 1);
 	struct hold held = hold_wanted();
 	hold(&held, emit_proc_at(ALYS_EV_EXEC, 0, held.time, held.who));
 	return 0;

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, convert, each_event, fdinfo, lying_collector,
-                      pprof)
+from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, convert, each_event, events_of, fdinfo, ledger,
+                      lying_collector, pprof)
 
 pytestmark = pytest.mark.bpf
 
@@ -638,3 +638,22 @@ def test_status_of_the_daemon(started, daemon, tmp_path):
     d.until(lambda: d.status()["liveness"].startswith(first), TIMEOUT)
     d.ctl("remove", odd.pid)
     assert odd.finish() == 0 and sound.finish() == 0
+
+
+NUMBERED = 77  # the size that c_gcnumber asks for
+
+
+def numbers_of(trace, tmp_path):
+    return collections.Counter(str(e["gc_no"]) for e in events_of(trace, tmp_path) if e["kind"] == "alloc" and e["size"] == NUMBERED)
+
+
+@pytest.mark.parametrize("mode", ["told", "untold"])
+def test_each_block_has_its_collections_number(tmp_path, mode):
+    """The counter is read once a collection as long as its probes tell of each: one that goes up untold is noticed."""
+    trace = tmp_path / "t.alys"
+    truth = record(trace, "c_gcnumber", mode)
+    said = numbers_of(trace, tmp_path)
+    wrong = sum((collections.Counter(truth) - said).values())
+    untold = ledger(trace).rows.get("collections-untold", 0)
+    assert wrong == 0 if mode == "told" else wrong < 64, (wrong, truth, said)
+    assert untold == (mode == "untold"), untold
