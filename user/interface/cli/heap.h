@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/heap: the options that graph and dump share: which heap, and how it is read. */
+/* cli/heap: options shared by graph and dump: which heap, and how it is read. */
 #ifndef ALYS_CLI_HEAP_H
 #define ALYS_CLI_HEAP_H
 
 #include "cli/opts.h"
 
-/* AT(field) gives the place of a field of struct heap_ask within the verb's options. */
+/* AT(field): offset of a field of struct heap_ask in the verb's options. */
 #define HEAP_OPTIONS(AT)                                                                                                            \
 	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "the process" },                                                       \
 		{ "freeze", 0, NULL, opt_flag, AT(freeze), NULL, NULL, "stop it while its heap is copied: exact, at most 2 s" },    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/opts: a row says all there is to know of an option: parsing, help, man page and completions
- * come from it. Rows of a verb end with one that has no name.
+ * cli/opts: a row defines everything about an option: parsing, help, man page and completions are derived from it. The
+ * rows of a verb end with one without a name.
  */
 #ifndef ALYS_CLI_OPTS_H
 #define ALYS_CLI_OPTS_H
@@ -14,17 +14,17 @@
 
 struct opt;
 
-/* Checks text and stores it at dest; text is NULL for options without an argument. */
+/* Checks text and stores the value at dest; text is NULL for options without an argument. */
 typedef int (*opt_parse)(const struct opt *o, const char *text, void *dest, struct err *err);
 
 struct opt {
 	const char *name; /* without dashes */
 	char letter;      /* 0 = none */
-	const char *arg;  /* "FILE" as shown; NULL = takes none */
+	const char *arg;  /* "FILE" as shown; NULL = no argument */
 	opt_parse parse;
 	size_t offset;       /* of the destination in the verb's options */
-	const char *choices; /* "a|b|c": checked, completed and shown; NULL = free */
-	const char *env;     /* environment variable that gives the default; NULL = none */
+	const char *choices; /* "a|b|c": checked, completed and shown; NULL = any text */
+	const char *env;     /* environment variable with the default; NULL = none */
 	const char *help;    /* one line */
 };
 
@@ -34,13 +34,13 @@ struct verb {
 	const char *summary; /* one line */
 	const struct opt *opts;
 	size_t options_sz;
-	const void *defaults;        /* options_sz bytes to begin with; NULL = all zero */
-	size_t line_offset;          /* of a char * that gets the options as given; 0 = none wants them */
-	size_t words_min, words_max; /* free arguments */
-	/* Gives free arguments and `-- CMD` to the options; may be NULL. */
+	const void *defaults;        /* initial options, options_sz bytes; NULL = all zero */
+	size_t line_offset;          /* offset of a char * that receives the options as given; 0 = none */
+	size_t words_min, words_max; /* positional arguments */
+	/* Stores positional arguments and `-- CMD` in the options; may be NULL. */
 	int (*words)(void *options, int n, char **words, char **command, struct err *err);
 	int (*run)(void *options, struct err *err);
-	const char *notes; /* printed under the options; NULL = none */
+	const char *notes; /* printed after the options; NULL = none */
 };
 
 int opt_flag(const struct opt *o, const char *text, void *dest, struct err *err);     /* bool */
@@ -53,16 +53,16 @@ int opt_count(const struct opt *o, const char *text, void *dest, struct err *err
 int opt_rows(const struct opt *o, const char *text, void *dest, struct err *err);     /* uint64_t, up to what opt_count takes */
 int opt_percent(const struct opt *o, const char *text, void *dest, struct err *err);  /* double, from 0 to 100 */
 int opt_seconds(const struct opt *o, const char *text, void *dest, struct err *err);  /* double */
-/* double[2]: from and until, from 0 to until for opt_at; both options of a verb share the place. */
+/* double[2]: from and until, from 0 to until for opt_at; both options of a verb share it. */
 int opt_between(const struct opt *o, const char *text, void *dest, struct err *err);
 int opt_at(const struct opt *o, const char *text, void *dest, struct err *err);
-int opt_level(const struct opt *o, const char *text, void *dest, struct err *err); /* -q and -v: no place */
+int opt_level(const struct opt *o, const char *text, void *dest, struct err *err); /* -q and -v: no destination */
 
-/* Fills options from defaults of the environment and argv (without the verb). words are the rest. */
+/* Fills options from defaults, environment and argv (without the verb). words are the rest. */
 int opts_parse(const struct verb *v, int argc, char **argv, void *options, struct err *err);
 void opts_help(const struct verb *v, struct buf *out);
 
-/* Texts made of the whole table: manual pages (roff) and completions. */
+/* Texts generated from the table: man pages (roff) and completions. */
 void man_program(const struct verb *const *verbs, struct buf *out);
 void man_verb(const struct verb *v, struct buf *out);
 void opts_bash(const struct verb *const *verbs, struct buf *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/tables: options that several verbs share: how to group, filter and write a table, and which
- * frames are passed over, and where names come from.
+ * cli/tables: options shared by several verbs: grouping, filtering and format of tables, frames to skip, and sources of
+ * names.
  */
 #ifndef ALYS_CLI_TABLES_H
 #define ALYS_CLI_TABLES_H
@@ -15,11 +15,11 @@
 		.top = REPORT_TOP_STANDARD,                                                                                  \
 	}
 
-/* A regular expression or a number of frames into a struct skip; a flag for none. */
+/* A regular expression or a number of frames into a struct skip; a flag to skip none. */
 int opt_skip(const struct opt *o, const char *text, void *dest, struct err *err);
 int opt_no_skip(const struct opt *o, const char *text, void *dest, struct err *err);
 
-/* AT(skip) is the place of a struct skip: what any view of stacks passes over. */
+/* AT(skip): offset of a struct skip, used by all views of stacks. */
 #define SKIP_OPTIONS(AT, ENV)                                                                                                 \
 	{ "skip",   0,    "REGEX|N", opt_skip,                                                                                \
 	  AT(skip), NULL, ENV,       "pass over innermost frames that match (function, file or library), or N; repeatable" }, \
@@ -28,7 +28,7 @@ int opt_no_skip(const struct opt *o, const char *text, void *dest, struct err *e
 			"pass over none: keep zmalloc, std::allocator and other known wrappers"                               \
 	}
 
-/* AT(field) gives the place of a field of struct report_options within the verb's options. */
+/* AT(field): offset of a field of struct report_options in the verb's options. */
 #define TABLE_OPTIONS(AT)                                                                                                          \
 	{ "by", 0, "WHAT", opt_choice, AT(by), REPORT_BY, NULL, "what a row stands for (default site; diff: function)" },          \
 		{ "show",   0,           "WHAT", opt_choice,                                                                       \
@@ -61,7 +61,7 @@ int opt_no_skip(const struct opt *o, const char *text, void *dest, struct err *e
 			"keep malloc and the like in stacks"                                                                       \
 	}
 
-/* Where names come from; AT(field) is the place of a field of struct name_options. */
+/* Sources of names; AT(field): offset of a field of struct name_options. */
 #define NAME_OPTIONS(AT)                                                                                                              \
 	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "take names from this copy of the program" },                \
 		{ "sysroot", 0, "DIR", opt_text, AT(sysroot), NULL, NULL, "take names from the traced files as they lie under DIR" }, \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/verbs: one row a verb; each is defined in the file of its name. */
+/* cli/verbs: all verbs; each is defined in the file of its name. */
 #ifndef ALYS_CLI_VERBS_H
 #define ALYS_CLI_VERBS_H
 
@@ -8,7 +8,7 @@
 extern const struct verb verb_record, verb_convert, verb_report, verb_diff, verb_info, verb_doctor;
 extern const struct verb verb_daemon, verb_ctl, verb_top, verb_census, verb_graph, verb_dump;
 
-/* "1,2,3" into the pids of a struct record_options (dest: that field); the option may be given several times. */
+/* Parses "1,2,3" into the pids of a struct record_options (dest: that field); the option may be repeated. */
 int record_pids(const struct opt *o, const char *text, void *dest, struct err *err);
 
 #endif

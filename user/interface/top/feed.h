@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * top/feed: reads what sink/top_rows.c writes: processes, frames and stacks as of one moment. The lines may
- * come from a daemon over a socket, so they are believed in nothing. Not for other modules.
+ * top/feed: parses what sink/top_rows.c writes: processes, frames and stacks at one moment. The lines may come from a
+ * daemon over a socket, so they are untrusted. Private to this module.
  */
 #ifndef ALYS_TOP_FEED_H
 #define ALYS_TOP_FEED_H
@@ -35,15 +35,15 @@ struct feed_stack {
 	double error; /* as above */
 	const char *type;
 	uint32_t first, frames_cnt; /* in feed.path; innermost first, never 0 of them */
-	uint64_t key;               /* of pid, type and frames' texts: the same from feed to feed, no other's */
+	uint64_t key;               /* derived from pid, type and frame texts: equal from feed to feed, unique */
 };
 
 struct feed {
-	char *text; /* all strings are in here */
+	char *text; /* owns all strings */
 	uint64_t now_ns, start_ns, interval;
 	bool sampled;
-	bool inexact;     /* there are errors */
-	bool off;         /* the daemon's tracing is switched off */
+	bool inexact;     /* estimates with errors */
+	bool off;         /* the daemon's recording is switched off */
 	double *error_of; /* where an error goes that comes now; NULL */
 	double hits, recorded, skipped, lost;
 	struct buf causes; /* of losses: "ring-full 12, foreign 3" */
@@ -59,7 +59,7 @@ struct feed {
 	struct map stack_index; /* key -> place in stacks + 1 */
 };
 
-/* 0, -ENOMEM, or -EINVAL and a sentence: nothing of such a feed is to be used. feed_free in any case. */
+/* 0, -ENOMEM, or -EINVAL with a message: the feed must not be used. Call feed_free in any case. */
 int feed_parse(struct feed *f, const char *text, size_t len, struct err *err);
 void feed_free(struct feed *f);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * top/view: what is on the screen, without a terminal: lists and keys in, lines out. Not for other modules.
- */
+/* top/view: the contents of the screen, without a terminal: lists and keys in, lines out. Private to this module. */
 #ifndef ALYS_TOP_VIEW_H
 #define ALYS_TOP_VIEW_H
 
@@ -21,7 +19,7 @@ struct screen {
 	enum look look[SCREEN_ROWS_MAX];
 };
 
-/* Others than characters. */
+/* Keys other than characters. */
 enum view_key {
 	VIEW_UP = 0x110000,
 	VIEW_DOWN,
@@ -43,16 +41,15 @@ enum view_sort { SORT_LIVE, SORT_RATE, SORT_GROWTH, SORT_BLOCKS, SORT_NAME, SORT
 #define PAST_POINTS 16
 #define PAST_APART_NS 4000000000ull
 
-/* What was seen of a stack or a process before, for rates and growth. */
+/* Earlier values of a stack or a process, for rates and growth. */
 struct past {
 	uint64_t key, round, when_ns;
-	bool fresh; /* not in the list before the newest */
-	bool cut,
-		was_cut; /* of a process: not all of its stacks are in the list, were in the one before: others may be in the next */
+	bool fresh;        /* not in the previous list */
+	bool cut, was_cut; /* of a process: its stacks in the list, or in the previous one, are incomplete */
 	double alloc_sz, alloc_cnt;
-	double rate_sz, rate_cnt; /* a second */
-	double told_sz, told_cnt; /* of a process: the part of its rates that stacks have */
-	double growth;            /* live bytes a minute */
+	double rate_sz, rate_cnt; /* per second */
+	double told_sz, told_cnt; /* of a process: the part of its rates attributed to stacks */
+	double growth;            /* live bytes per minute */
 	struct {
 		uint64_t ns;
 		double live;
@@ -65,7 +62,7 @@ struct view_row {
 	uint32_t pid;
 	const char *name, *place, *type; /* in the feed */
 	double live_sz, live_cnt, rate_sz, rate_cnt, growth;
-	double var; /* of live_sz: its root is the standard error */
+	double var; /* of live_sz; its square root is the standard error */
 	uint32_t stacks_cnt;
 };
 
@@ -79,40 +76,40 @@ struct view {
 	size_t past_cnt, past_cap;
 	struct map past_index; /* key -> place in past */
 	uint64_t round, now_ns;
-	uint64_t taken_ns; /* when the newest list came, also when paused; 0 = none did */
-	uint32_t late_s;   /* seconds since then, when that is longer than it should be */
+	uint64_t taken_ns; /* arrival of the newest list, also when paused; 0 = none yet */
+	uint32_t late_s;   /* seconds since then, if longer than expected */
 
-	uint32_t pid;   /* this process alone, 0 = all */
-	uint32_t fixed; /* the pid that was asked for: one cannot leave it */
+	uint32_t pid;   /* only this process, 0 = all */
+	uint32_t fixed; /* the requested pid: it cannot be left */
 	enum view_by by;
 	enum view_sort sort;
 	bool turned, paused, help, typing;
-	bool typed; /* a type is known of one row at least */
+	bool typed; /* the type of at least one row is known */
 	char filter[FILTER_MAX + 1];
 	uint64_t chosen;             /* key of a row */
 	uint64_t expanded;           /* key of the row whose stack is shown; 0 = none */
 	uint32_t which;              /* of its stacks */
-	uint32_t from, shown, below; /* its frames: above the first that is on the screen, there, and below */
+	uint32_t from, shown, below; /* its frames: above the visible part, visible, below */
 	size_t scroll;
 	int page; /* rows that were shown last */
 
 	struct view_row *rows;
 	size_t rows_cnt, rows_cap;
 	const char *message; /* borrowed; NULL */
-	bool ended, waiting; /* waiting: what has ended may begin again */
+	bool ended, waiting; /* waiting: what has ended may start again */
 };
 
 void view_begin(struct view *v, uint32_t pid);
-/* A newer list; takes what is in it. */
+/* A newer list; takes its contents. */
 void view_take(struct view *v, struct feed *f, uint64_t now_ns);
-/* A character or enum view_key. False: it is time to go. */
+/* A character or enum view_key. False: quit. */
 bool view_key(struct view *v, int key);
 void view_draw(struct view *v, struct screen *s);
 void view_free(struct view *v);
 
-/* Builds v->rows anew from what is shown, sorted. */
+/* Rebuilds v->rows from what is shown, sorted. */
 void view_rows(struct view *v);
-/* Whether a stack is wanted by process and filter. */
+/* Does a stack match process and filter? */
 bool view_wants(const struct view *v, const struct feed_stack *s);
 /* The row that a stack is part of. */
 uint64_t view_row_of(const struct view *v, const struct feed_stack *s);
@@ -120,13 +117,13 @@ const struct past *view_past(const struct view *v, uint64_t key);
 uint64_t view_process_key(uint32_t pid);
 
 void screen_free(struct screen *s);
-/* Starts line `row` over; NULL beyond the screen. */
+/* Clears line `row`; NULL beyond the screen. */
 struct buf *screen_line(struct screen *s, int row, enum look look);
-/* Appends text cut or padded to `cols` columns; right: flush right. */
+/* Appends text truncated or padded to `cols` columns; right: right-aligned. */
 void screen_put(struct buf *line, const char *text, int cols, bool right);
 /*
- * A name and where that is, in `cols` columns. Of a place that is too long the end is shown; a name that is too
- * long loses its arguments, then what it is qualified by, then its end.
+ * A name and its location in `cols` columns. A long location is shortened at the front; a long name loses its
+ * arguments, then its qualifiers, then its end.
  */
 void screen_put_place(struct buf *line, const char *name, const char *place, int cols);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs/places: for people: where the files of a process would be probed, and why there. */
+/* verbs/places: lists, for people, where the files of a process would be probed, and why. */
 #ifndef ALYS_VERBS_PLACES_H
 #define ALYS_VERBS_PLACES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs: one function a verb; each returns the exit status, and has said through err what went wrong. */
+/* verbs: one function per verb; each returns the exit status and reports errors through err. */
 #ifndef ALYS_VERBS_H
 #define ALYS_VERBS_H
 
@@ -17,14 +17,14 @@ enum { STACKS_EACH, STACKS_ONCE };
 
 struct convert_options {
 	const char *input;
-	const char *output; /* NULL: input's name with the format's ending; "-": stdout */
-	uint64_t *size;     /* of the file made, for who says what is to be said of it; NULL = convert does */
+	const char *output; /* NULL: the input's name with the format's extension; "-": stdout */
+	uint64_t *size;     /* receives the output's size, for callers that report it themselves; NULL = convert reports it */
 	const char *format; /* NULL: json */
 	struct name_options names;
 	const char **inferno; /* K[=V] options for inferno-flamegraph */
 	size_t inferno_cnt, inferno_cap;
 	const char *value;
-	double from, until; /* only what happened between these seconds of the recording; until 0 = all */
+	double from, until; /* only this range in seconds; until 0 = all */
 	uint64_t top;
 	bool indent;
 	uint32_t stacks; /* STACKS_* */
@@ -39,13 +39,13 @@ struct report_request {
 	struct report_options report;
 	const char *input; /* NULL: the live process report.pid */
 	struct name_options names;
-	double from, until;     /* only what happened between these seconds of the recording; until 0 = all */
-	double every, duration; /* live: seconds between reports, and in all */
-	bool heap;              /* live: the accounts of its collector's heap; with duration: and whose objects pin blocks */
-	bool collections;       /* what the garbage collector did, instead */
+	double from, until;     /* only this range in seconds; until 0 = all */
+	double every, duration; /* live: seconds between reports, and total */
+	bool heap;              /* live: statistics of its collector's heap; with duration, also whose objects pin blocks */
+	bool collections;       /* the garbage collector's collections, instead */
 	bool live;              /* wait for the next collection */
-	double gc_wait;         /* live: report after the next collection, or after so many seconds; 0 = do not wait for one */
-	const char *html;       /* write this page instead */
+	double gc_wait;         /* live: report after the next collection, or after so many seconds; 0 = do not wait */
+	const char *html;       /* write an HTML page instead */
 	bool force;
 	char *words;
 };
@@ -53,7 +53,7 @@ struct report_request {
 struct diff_request {
 	struct report_options report;
 	const char *before, *after;
-	const char *flamegraph; /* write this picture instead */
+	const char *flamegraph; /* write a flame graph instead */
 	bool force;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs/watching: reports about a process while it runs: its events go into a heap, not into a file. */
+/* verbs/watching: reports about a running process: events go into a heap, not into a file. */
 #ifndef ALYS_VERBS_WATCHING_H
 #define ALYS_VERBS_WATCHING_H
 

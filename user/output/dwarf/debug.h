@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf/debug: finds the DWARF of an ELF file: in the file itself, else in a separate file of the
- * same build, and what dwz moved out of that. Opens nothing: others give the descriptors.
+ * dwarf/debug: finds the DWARF of an ELF file: in the file itself, else in a separate file of the same build, plus the
+ * parts that dwz moved to a shared file. Opens nothing: descriptors are passed in.
  */
 #ifndef ALYS_DWARF_DEBUG_H
 #define ALYS_DWARF_DEBUG_H
@@ -14,16 +14,16 @@
 struct debug_part {
 	Elf *elf;
 	Dwarf *dwarf;
-	int fd; /* ours, or -1 */
+	int fd; /* owned, or -1 */
 };
 
 struct debug {
-	struct debug_part own, shared; /* shared: without one, its dwarf is NULL */
+	struct debug_part own, shared; /* shared: dwarf is NULL if there is none */
 };
 
 /*
- * 0, -ENOENT when there is none or none that can be trusted to fit, -E2BIG when there is one, but
- * packed and too large to be unpacked: a separate one is open then, for its symbols. more may be NULL.
+ * 0, -ENOENT: none, or none that certainly matches; -E2BIG: compressed, and too large to unpack; a separate file is
+ * then open for its symbols. more may be NULL.
  */
 int debug_open(struct debug *d, int fd, const struct elf *e, const struct want_source *more);
 void debug_close(struct debug *d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf/depth: how much is wanted of an address. */
+/* dwarf/depth: how much is looked up for an address. */
 #ifndef ALYS_DWARF_DEPTH_H
 #define ALYS_DWARF_DEPTH_H
 

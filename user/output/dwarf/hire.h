@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf/hire: starts a process for one task (worker.h, fetch.h) with a socket to it, and ends it. */
+/* dwarf/hire: starts a process for one task (worker.h, fetch.h), connected by a socket, and ends it. */
 #ifndef ALYS_DWARF_HIRE_H
 #define ALYS_DWARF_HIRE_H
 
@@ -10,14 +10,11 @@ struct hired {
 	int sock;
 };
 
-#define HIRE_SOCKET 3 /* where the process finds its end */
+#define HIRE_SOCKET 3 /* descriptor of the socket in the process */
 
-/*
- * program NULL: this one; under that name as its only argument it finds its task before its main().
- * 0 or -errno.
- */
+/* program NULL: this one. name is its only argument, by which it finds its task before main(). 0 or -errno. */
 int hire(struct hired *h, const char *program, const char *name);
-/* At once, whatever it is doing; it has nothing to lose. */
+/* Kills it immediately; it holds no state. */
 void hire_end(struct hired *h);
 
 #endif

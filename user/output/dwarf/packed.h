@@ -8,7 +8,7 @@
 
 #include "elf/elf.h"
 
-/* The caller's to close; NULL when e has none, or one that cannot be unpacked. */
+/* Owned by the caller; NULL if e has none, or it cannot be unpacked. */
 struct elf *packed_open(const struct elf *e);
 
 #endif

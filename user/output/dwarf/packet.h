@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf/packet: what a session and its worker say to each other, over a socket that keeps messages
- * whole (SOCK_SEQPACKET). Numbers are varints, texts have their length in front.
+ * dwarf/packet: the protocol between symbolizer and worker, over a socket that preserves message boundaries
+ * (SOCK_SEQPACKET). Numbers are varints, texts are length-prefixed.
  *
- *   session                      worker
+ *   symbolizer                   worker
  *   OPEN {what, depth, raw} +fd  ->
  *                                <- WANT {kind, id, name}     any number of times
  *   FILE {} (+fd)                ->
@@ -11,9 +11,8 @@
  *   ASK {n, pc...}               ->
  *                                <- ANSWERS {item...}         as many as it takes
  *
- * lacks is 1 when there is debug information, but too much of it. An item is TEXT {bytes}, which gets the
- * next number from 1 on, or ANSWER {frames, each {quality, inlined, name, file, line, column}} to the next
- * address asked; 0 stands for no text.
+ * lacks is 1 if there is too much debug information. An item is TEXT {bytes}, numbered from 1, or ANSWER {frames, each
+ * {quality, inlined, name, file, line, column}} to the next requested address; 0 stands for no text.
  */
 #ifndef ALYS_DWARF_PACKET_H
 #define ALYS_DWARF_PACKET_H
@@ -22,7 +21,7 @@
 
 #define PACKET_MAX (1u << 16)
 #define PACKET_TEXT_MAX 4096
-#define PACKET_ASK_MAX 4096 /* addresses */
+#define PACKET_ASK_MAX 4096 /* maximum number of addresses */
 
 enum packet_kind {
 	PACKET_OPEN = 1,
@@ -36,11 +35,11 @@ enum packet_kind {
 
 enum packet_item { PACKET_TEXT = 1, PACKET_ANSWER = 2 };
 
-/* passed: a descriptor to go along, or -1. 0 or -errno. */
+/* passed: a descriptor to send along, or -1. 0 or -errno. */
 int packet_send(int sock, const struct buf *packet, int passed);
 /*
- * The next packet's size, 0 at the end of the talk, or -errno (-EBADMSG: longer than PACKET_MAX).
- * passed (may be NULL) gets the descriptor that came along, or -1.
+ * The next packet's size, 0 at end of file, or -errno (-EBADMSG: longer than PACKET_MAX). passed (may be NULL) receives
+ * the descriptor sent along, or -1.
  */
 int packet_receive(int sock, uint8_t bytes[PACKET_MAX], int *passed);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf/perfmap: names of code that a virtual machine made while it ran, from the file that it
- * keeps for perf: a line "START SIZE NAME" a function, start and size in hex, newer lines below.
+ * dwarf/perfmap: names of generated code, from a perf map: one line "START SIZE NAME" per function, start and size in
+ * hex; later lines override earlier ones.
  */
 #ifndef ALYS_DWARF_PERFMAP_H
 #define ALYS_DWARF_PERFMAP_H
@@ -9,8 +9,8 @@
 #include "catalog/catalog.h"
 
 /*
- * Fills out[i] for pcs[i], which are sorted; where several lines hold an address, the last one wins.
- * Texts are the caller's to free. 0, or -errno when the file cannot be read; what was read counts.
+ * Fills out[i] for pcs[i], which are sorted; if several lines match, the last one counts. The caller frees the texts.
+ * 0, or -errno if the file cannot be read; what was read is valid.
  */
 int perfmap_find(int fd, const uint64_t *pcs, size_t n, struct symbol *out);
 

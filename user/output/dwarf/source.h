@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf/source: what DWARF says about an address: the function, the line, and the calls that the
- * compiler inlined there. Trees are read once per compilation unit and function, when first asked.
+ * dwarf/source: function, line and inlined calls at an address, from DWARF. Each compilation unit and function is
+ * parsed once, on first use.
  */
 #ifndef ALYS_DWARF_SOURCE_H
 #define ALYS_DWARF_SOURCE_H
@@ -14,19 +14,19 @@
 
 struct place {
 	const char *linkage; /* mangled name, or NULL */
-	const char *name;    /* as DWARF writes it: often short, or NULL */
+	const char *name;    /* as in DWARF: often short, or NULL */
 	const char *file;
 	uint32_t line, column;
 };
 
 struct source;
 
-/* Borrows the dwarf; e is that of the code, whose executable segments bound what is believed. */
+/* Borrows the dwarf; e is the file with the code, whose executable segments limit which ranges are accepted. */
 struct source *source_new(Dwarf *dwarf, const struct elf *e);
 void source_free(struct source *s);
 /*
- * Innermost first, the physical function last (its names may be NULL); texts are borrowed from the
- * dwarf. 0 when no unit holds pc, -ENOMEM.
+ * Innermost first, the physical function last (its names may be NULL); texts are borrowed. 0 if no unit contains pc,
+ * -ENOMEM.
  */
 int source_find(struct source *s, uint64_t pc, struct place out[SOURCE_DEPTH]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf/want: a file that holds more about another one: its separate debug information. Who reads
- * DWARF may open nothing, so it asks; who opens files reads none of them.
+ * dwarf/want: a request for separate debug information. The process that parses DWARF may not open files, so it asks;
+ * the process that opens files parses none.
  */
 #ifndef ALYS_DWARF_WANT_H
 #define ALYS_DWARF_WANT_H
@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 enum want_kind {                      /* tried in this order */
-		 WANT_BY_ID = 1,      /* the debug file of a build id, in the system's place */
-		 WANT_BESIDE = 2,     /* by .gnu_debuglink: in the directory of the file */
+		 WANT_BY_ID = 1,      /* by build id, in the system's directory */
+		 WANT_BESIDE = 2,     /* by .gnu_debuglink, in the directory of the file */
 		 WANT_BESIDE_SUB = 3, /* in its subdirectory .debug */
-		 WANT_BESIDE_SYS = 4, /* under the same path in the system's place */
+		 WANT_BESIDE_SYS = 4, /* under the same path below the system's directory */
 		 WANT_NETWORK = 5,    /* debuginfod, by build id */
-		 WANT_SHARED = 6,     /* what dwz moved out of several debug files, by build id or path */
+		 WANT_SHARED = 6,     /* the shared file made by dwz, by build id or path */
 };
 
 #define WANT_ID_MAX 64
@@ -29,7 +29,7 @@ struct want {
 };
 
 struct want_source {
-	/* An open descriptor, now the caller's, or -1. Whether it fits is for the caller to find out. */
+	/* A descriptor owned by the caller, or -1. The caller checks whether it matches. */
 	int (*open)(void *ctx, const struct want *w);
 	void *ctx;
 };

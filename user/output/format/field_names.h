@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format/field_names: every distinct run of bytes once, numbered from 0 in order of arrival. A zeroed
- * struct is empty. For sink/ and report/ only.
+ * format/field_names: interns byte strings, numbered from 0 in order of arrival. A zeroed struct is empty. For sink/
+ * and report/ only.
  */
 #ifndef ALYS_FORMAT_FIELD_NAMES_H
 #define ALYS_FORMAT_FIELD_NAMES_H
@@ -22,7 +22,7 @@ struct names {
 	size_t spans_cnt, spans_cap;
 };
 
-/* The id, new or old; NAMES_FAILED when memory is out. */
+/* The id, new or old; NAMES_FAILED when out of memory. */
 uint32_t names_put(struct names *n, const void *bytes, size_t len);
 /* NUL-terminated; borrowed until the next put. */
 const char *names_at(const struct names *n, uint32_t id);

@@ -7,9 +7,9 @@
 
 #include "format/sink.h"
 
-/* option is who is named when text is no regular expression. Free with regfree. */
+/* option: named in the error if text is not a regular expression. Free with regfree. */
 int pattern_compile(regex_t *to, const char *option, const char *text, struct err *err);
-/* name: what sink_frame_name says of it. */
+/* name: the result of sink_frame_name. */
 bool pattern_matches(const regex_t *r, const struct sink_frame *f, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format/skip: frames at the leaf that are passed over beyond the allocator's own, so that a site is who wanted memory
- * and not the wrapper through which all of the program asks for it. Zeroed: known wrappers are.
+ * format/skip: leaf frames to skip in addition to the allocator's own, so that the allocation site is the code that
+ * wanted memory, not a wrapper used everywhere. Zeroed: known wrappers are skipped.
  */
 #ifndef ALYS_FORMAT_SKIP_H
 #define ALYS_FORMAT_SKIP_H
@@ -12,19 +12,19 @@
 
 struct skip {
 	bool keep_known;
-	uint32_t frames; /* then so many more, whatever they are */
+	uint32_t frames; /* skip this many more, whatever they are */
 	regex_t *patterns;
 	size_t patterns_cnt, patterns_cap;
 };
 
-/* A number of frames, the last one counts, or a regular expression, all count. */
+/* A number of frames (the last one given counts) or a regular expression (all count). */
 int skip_add(struct skip *s, const char *option, const char *text, struct err *err);
-/* None, known wrappers included, but for what is added from here on. */
+/* Skips nothing, not even known wrappers, except what is added later. */
 void skip_none(struct skip *s);
 void skip_free(struct skip *s);
-/* Is this frame passed over where it is the leaf? */
+/* Is this frame skipped if it is the leaf? */
 bool skip_wants(const struct skip *s, const struct sink_frame *f);
-/* The names of wrappers that are known: what they have in common is that they only hand on the request for memory. */
+/* Known wrappers: functions that only pass a request on to the allocator. */
 bool skip_is_known(const struct sink_frame *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* format/type: the type of an allocation, as far as its frames tell. */
+/* format/type: the type of an allocation, derived from its frames. */
 #ifndef ALYS_FORMAT_TYPE_H
 #define ALYS_FORMAT_TYPE_H
 
@@ -11,11 +11,11 @@
 #define NO_TYPE "[no type]"
 
 /*
- * "Foo", "Array(Foo) (buffer)", or NO_TYPE: cleaned text. whole is the stack with the
- * allocator's frames: what is shown of it does not matter.
+ * "Foo", "Array(Foo) (buffer)", or NO_TYPE: cleaned text. whole is the stack with the allocator's frames, regardless of
+ * display options.
  */
 void type_of(const struct sink_stack *whole, struct buf *out);
-/* Of such a text: objects of a class, not a buffer, nor what is known by its file alone. */
+/* Does this text name a class, rather than a buffer or a file? */
 bool type_is_class(const char *type);
 /*
  * The function that type_of takes for the allocation of a Foo, "Foo.new", or, when buffer is set, of memory that a Foo

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/clusters: samples of windows, by the windows' groups: see struct spread. Not for other modules. */
+/* model/clusters: sums of window samples by the windows' groups: see struct spread. Private to this module. */
 #ifndef ALYS_MODEL_CLUSTERS_H
 #define ALYS_MODEL_CLUSTERS_H
 
@@ -15,11 +15,11 @@ bool heap_has_windows(const struct heap *h);
 
 void clusters_add(struct clusters *to, const struct clusters *c);
 void clusters_row_add(struct clusters_row *to, const struct clusters_row *row);
-/* From sums to differences; `stands`: the bytes that each group stands for. */
+/* From sums to deviations; `stands`: the bytes that each group stands for. */
 void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS]);
 void clusters_row_settle(struct clusters_row *row, const double stands[SPREAD_GROUPS]);
 
-/* NULL: it has none. keep gives it some: 0 or -ENOMEM. */
+/* NULL: none. keep adds one: 0 or -ENOMEM. */
 struct clusters_row *clusters_at(const struct clusters_rows *c, const struct snapshot_row *row);
 int clusters_keep(struct clusters_rows *c, struct snapshot_row *row);
 /* Forgets those of rows that went; n are left. Without memory they stay. */

@@ -21,17 +21,18 @@ struct heap;
 
 /* What an event did, for sinks that print events. */
 struct applied {
-	uint64_t id;        /* the allocation's; a realloc keeps the id of the block that went in; 0 = block never seen */
-	uint64_t prev_addr; /* realloc, free: the block as it was; 0 when not known */
+	uint64_t id;        /* of the allocation; a realloc keeps the id of the old block; 0 = unknown block */
+	uint64_t prev_addr; /* realloc, free: the block before; 0 if unknown */
 	uint64_t prev_size;
 	double weight; /* allocations this event stands for; 1 when not sampled */
 };
 
 /*
- * How far an estimate is from the truth. Blocks hit independently, each of weight w, add w * (w - 1), times size^2 for bytes
- * (Horvitz and Thompson). Samples of windows come in clusters: windows are dealt out to groups, and how the groups' sums
- * differ tells the variance (random groups: Wolter, Introduction to Variance Estimation, 2007, ch. 2). Its root is the
- * standard error; 1.96 of it on each side are 95 %, for Student's t is in it already.
+ * The error of an estimate. Independently sampled blocks, each of weight w, add w * (w - 1) to the variance, times
+ * size^2 for bytes (Horvitz and Thompson). Samples of windows are clustered: windows are assigned to groups, and the
+ * differences between the groups' sums give the variance (random groups: Wolter, Introduction to Variance Estimation,
+ * 2007, ch. 2). The square root is the standard error; +-1.96 of it is the 95 % interval, since Student's t is already
+ * included.
  */
 #define SPREAD_GROUPS 16
 
@@ -70,8 +71,8 @@ struct snapshot_row {
 	struct stack_id stack;
 	struct proc_id proc;
 	uint64_t split;   /* thread or size with HEAP_BY_THREAD or HEAP_BY_SIZE, else 0 */
-	uint32_t no;      /* of the heap's rows: another one when its stack was forgotten and came again */
-	uint32_t windows; /* place among the clusters; 0: no samples of windows */
+	uint32_t no;      /* number of the heap's row: changes if its stack was forgotten and came again */
+	uint32_t windows; /* index among the clusters; 0: no samples of windows */
 	struct totals t;
 };
 
@@ -104,7 +105,7 @@ struct lifetime_row {
 	double moved_cnt, moved_sz; /* reallocations, and the bytes of the blocks that went in */
 };
 
-/* Slices double their width when time runs over the last one, so at least half of them are in use. */
+/* Slices double in width when time runs past the last one, so at least half of them are in use. */
 #define GROWTH_SLICES 32
 #define GROWTH_BANDS 6 /* slice 0, 1, 2-3, 4-7, 8-15, 16-31: what has been slice 0 after so many halvings */
 
@@ -112,23 +113,23 @@ struct growth_row {
 	double live_sz[GROWTH_SLICES]; /* at the end of each slice */
 	double gained_var;             /* of the bytes gained from the end of slice 0 on; of all when there is no other */
 	double ages[AGE_CNT];          /* live blocks by age at the end (at their process' end) */
-	uint64_t oldest_ns;            /* birth of the oldest of them, 0 = none */
+	uint64_t oldest_ns;            /* allocation time of the oldest, 0 = none */
 	uint32_t n;                    /* slices filled */
 	/* The heap's business: */
 	uint32_t scale;
 	double live_var[GROWTH_BANDS]; /* of live_sz at the end of a band's last slice */
-	double kept_var[GROWTH_BANDS]; /* of what was born in a band and is live at the end */
+	double kept_var[GROWTH_BANDS]; /* of blocks allocated in a band and live at the end */
 };
 
 /* Slices of a row that ended before the last are those of a shorter recording: none. */
 void growth_row_add(struct growth_row *to, const struct growth_row *r);
 /*
- * How steadily a row grew, from 0 to 1: of all pairs of moments, the share in which the later one
- * holds more, less that in which it holds less (Kendall's tau). A leak has about 1 however coarse its
- * steps; what was filled once and kept has 0.5 at most, and little when that was at the start.
+ * How steadily a row grew, from 0 to 1: over all pairs of moments, the share in which the later one holds more, minus
+ * the share in which it holds less (Kendall's tau). A leak has about 1, however coarse its steps; what was filled once
+ * and kept has 0.5 at most, and little if that was at the start.
  */
 double growth_row_steadiness(const struct growth_row *r);
-/* Bytes gained over the recording; below 0 when it shrank. */
+/* Bytes gained over the recording; negative if it shrank. */
 double growth_row_gained(const struct growth_row *r);
 /* What suspects are ranked by; 0 is none. */
 double growth_row_score(const struct growth_row *r);
@@ -149,15 +150,15 @@ struct timeline {
 /* Counted facts about the input. */
 struct heap_facts {
 	uint64_t events;         /* allocs + reallocs + frees applied */
-	uint64_t unknown_free;   /* of blocks that were there before the recording, or whose allocation was lost */
-	uint64_t inherited_free; /* by a forked process, of its parent's blocks, which stay the parent's; by realloc, too */
-	uint64_t replaced;       /* allocation at an address that was live: its free was missed */
+	uint64_t unknown_free;   /* of blocks older than the recording, or whose allocation was lost */
+	uint64_t inherited_free; /* in a forked process, of its parent's blocks, which stay the parent's; includes realloc */
+	uint64_t replaced;       /* allocation at a live address: its free was missed */
 	uint64_t stale_free;     /* free older than the live block at that address: ignored */
-	uint64_t ended_live;     /* blocks alive when their process exited or changed its program */
-	uint64_t lost_frees;     /* when not 0, in-use is an upper bound */
+	uint64_t ended_live;     /* blocks live when their process exited or executed another program */
+	uint64_t lost_frees;     /* non-zero: in-use is an upper bound */
 	uint64_t lost_allocs;
-	uint64_t thinned; /* live blocks that others stand for */
-	uint64_t carried; /* blocks that were there when the trace began: among what is live, not among what is allocated */
+	uint64_t thinned; /* live blocks represented by others */
+	uint64_t carried; /* blocks that existed when the trace began: counted as live, not as allocated */
 	uint64_t first_ns, last_ns;
 	bool sampled;
 };
@@ -186,7 +187,7 @@ struct snapshot {
 enum life_end {
 	LIFE_FREED,
 	LIFE_MOVED,  /* realloc took it away */
-	LIFE_MISSED, /* its address was handed out again: the free was not seen */
+	LIFE_MISSED, /* its address was reused: the free was missed */
 	LIFE_EXEC,   /* its process became another program */
 	LIFE_EXIT,   /* alive when its process ended: still in use */
 	LIFE_LEFT,   /* alive at the end of the recording */
@@ -197,10 +198,10 @@ struct life {
 	uint64_t size;
 	double cnt;     /* blocks it stands for */
 	uint32_t tag;   /* what begun() said of it */
-	bool temporary; /* freed before the next allocation of its thread; with HEAP_LIFETIMES, never when sampled */
+	bool temporary; /* freed before its thread's next allocation; with HEAP_LIFETIMES, never when sampled */
 };
 
-/* Is told of every block that begins and ends, within heap_apply. */
+/* Called for every block that begins and ends, within heap_apply. */
 struct heap_listener {
 	uint32_t (*begun)(void *ctx, const struct life *life, const struct event *e);
 	/* `e` is the event that ended it, NULL for LIFE_LEFT. */
@@ -210,45 +211,45 @@ struct heap_listener {
 
 struct heap *heap_new(void);
 void heap_free(struct heap *h);
-/* `what`: enum heap_watch, or-ed. Before the first event. */
+/* `what`: enum heap_watch, or-ed. Call before the first event. */
 void heap_watch(struct heap *h, unsigned int what);
-/* One listener, copied. Before the first event. */
+/* One listener, copied. Call before the first event. */
 void heap_listen(struct heap *h, const struct heap_listener *l);
-/* Tells the listener of the blocks that are left: LIFE_LEFT. */
+/* Reports the remaining blocks to the listener: LIFE_LEFT. */
 void heap_tell_left(const struct heap *h);
 /* 0 or -ENOMEM. out may be NULL. */
 int heap_apply(struct heap *h, const struct event *e, struct applied *out);
-/* Everything together, as it is now; borrowed. */
+/* Current totals; borrowed. */
 const struct totals *heap_totals(const struct heap *h);
-/* How far an estimate of it may be from the truth, as a variance. */
+/* The variance of an estimate. */
 double heap_var(const struct heap *h, enum estimate of);
 /*
- * Forgets every live block with a chance of one half and lets the others stand for two, so that what is
- * estimated stays right on average. coin gives random bits. What is forgotten is counted in thinned.
+ * Drops every live block with probability one half and lets the others stand for two, so that estimates stay unbiased.
+ * coin gives random bits. Counted in `thinned`.
  */
 void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx);
 /*
- * Rows of stacks without live blocks to which nothing came since the last call become one row of their process,
- * without a stack: what was allocated stays, where is forgotten. How many; or -ENOMEM. Nothing with heap_watch.
+ * Merges rows whose stacks have no live blocks and saw no events since the last call into one row per process, without
+ * a stack: totals stay, their sites are forgotten. Returns their number, or -ENOMEM. Does nothing with heap_watch.
  */
 long heap_forget_idle(struct heap *h);
 /* Is there a row of this stack? */
 bool heap_knows(const struct heap *h, struct proc_id proc, struct stack_id stack);
 /*
- * Every live block as the event that would have made it, oldest first: for formats that are made of events. fn
- * returns non-zero to stop with that value.
+ * Every live block as the event that would have created it, oldest first: for formats made of events. A non-zero result
+ * of fn stops and is returned.
  */
 int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
-/* The same in no order, and without memory for one. */
+/* The same in no particular order, without extra memory. */
 int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
-struct snapshot *heap_snapshot(const struct heap *h); /* NULL when memory is out */
-/* How far a row's estimate may be from the truth; row n: that of all. */
+struct snapshot *heap_snapshot(const struct heap *h); /* NULL when out of memory */
+/* The error of a row's estimate; row n: that of the total. */
 struct spread snapshot_spread(const struct snapshot *s, size_t row, enum estimate of);
 double snapshot_var(const struct snapshot *s, size_t row, enum estimate of);
 void snapshot_free(struct snapshot *s);
-/* Rows of another one behind its own, which are not in order then; facts stay as they are. 0 or -ENOMEM. */
+/* Appends another snapshot's rows, which leaves rows unsorted; facts stay as they are. 0 or -ENOMEM. */
 int snapshot_append(struct snapshot *to, const struct snapshot *s);
-/* A row into another one, in whose place it is from then on. */
+/* Merges row `from` into row `to`. */
 void snapshot_join(struct snapshot *s, size_t to, size_t from);
 
 /*
@@ -256,16 +257,16 @@ void snapshot_join(struct snapshot *s, size_t to, size_t from);
  * of the chance that a Poisson process of one point per `interval` bytes hits the block.
  */
 double sample_weight(uint64_t size, uint64_t interval);
-/* Bytes between samples with which a block of this size has this weight. */
+/* The sampling interval at which a block of this size has this weight. */
 uint64_t sample_interval(uint64_t size, double weight);
 /*
- * Bytes that a heap in which nothing was sampled is below, with 95 % confidence: points of a Poisson process, one per
- * `interval` bytes, all miss B bytes with the chance exp(-B / interval), which is 5 % at B = -ln(0.05) intervals, about 3:
- * the "rule of three" (Hanley and Lippman-Hand, JAMA 249, 1983, p. 1743). 0 when every call is recorded.
+ * Upper bound, with 95 % confidence, for a heap in which nothing was sampled: all points of a Poisson process, one per
+ * `interval` bytes, miss B bytes with probability exp(-B / interval), which is 5 % at B = -ln(0.05) intervals, about 3:
+ * the "rule of three" (Hanley and Lippman-Hand, JAMA 249, 1983, p. 1743). 0 if every call is recorded.
  */
 double unsampled_below(uint64_t interval);
 void totals_add(struct totals *sum, const struct totals *t);
-/* Allocations that an event stands for: all blocks of a refill, which was sampled by its span. */
+/* Number of allocations that an event stands for; a refill counts all its blocks, sampled by its span. */
 double event_weight(const struct event *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model/watch: what a heap keeps beyond totals, each in a file of its own; the heap tells them of
- * every block that begins and ends and does not know what they make of it. Not for other modules.
+ * model/watch: what a heap tracks beyond totals, one file per kind; the heap reports every block that begins and ends,
+ * and knows nothing else of them. Private to this module.
  */
 #ifndef ALYS_MODEL_WATCH_H
 #define ALYS_MODEL_WATCH_H
@@ -25,8 +25,8 @@ struct watched {
 };
 
 /*
- * Rows as they were at the peak, without a copy of the heap at each new peak: a row is saved when it
- * changes for the first time since the last peak, and until then is what it was at that peak.
+ * Rows as they were at the peak, without copying the heap at each new peak: a row is saved when it first changes after
+ * the last peak; until then its current state is that of the peak.
  */
 struct peak {
 	struct peak_row *rows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming/progress: a bar on stderr for work that takes over a second, on a terminal only. */
+/* naming/progress: a progress bar on stderr for work that takes over a second, on terminals only. */
 #ifndef ALYS_NAMING_PROGRESS_H
 #define ALYS_NAMING_PROGRESS_H
 
@@ -13,7 +13,7 @@ struct progress {
 };
 
 struct progress progress_begin(const char *what);
-/* Also fits as a callback (ctx is the struct progress). */
+/* Usable as a callback (ctx is the struct progress). */
 void progress_step(void *ctx, uint64_t done, uint64_t total);
 void progress_end(struct progress *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming/subset: a part of a catalog in another catalog, under the same ids: what stacks and processes
- * need to be shown, or to be named, and nothing else. In: one catalog. Out: rows in another.
+ * naming/subset: copies part of a catalog under the same ids: what stacks and processes need to be displayed or
+ * symbolized. In: one catalog. Out: rows in another.
  */
 #ifndef ALYS_NAMING_SUBSET_H
 #define ALYS_NAMING_SUBSET_H
@@ -13,18 +13,18 @@
 struct subset {
 	const struct catalog *from;
 	struct catalog *to;
-	bool failed; /* memory ran out */
+	bool failed; /* out of memory */
 };
 
-/* The process' row alone. */
+/* Only the process' row. */
 void subset_proc(struct subset *s, struct proc_id id);
 void subset_mapping(struct subset *s, const struct mapping *m);
-/* The stack with its mappings, their files, its process, and what names are known. */
+/* The stack with its mappings, their files, its process, and known names. */
 void subset_stack(struct subset *s, const struct stack *stack);
-/* What the recording says about itself. */
+/* The recording's metadata. */
 void subset_meta(struct subset *s);
 void subset_counts(struct subset *s);
-/* Names that `to` knows and `from` does not, the other way round: from `to` into a catalog. */
+/* Copies names that `to` has and `from` lacks into a catalog. */
 void subset_give_names(const struct subset *s, struct catalog *back);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming/symbolize: names for a trace from files at hand: `--symbolize`, `--sysroot`. */
+/* naming/symbolize: symbolizes a trace from local files: `--symbolize`, `--sysroot`. */
 #ifndef ALYS_NAMING_SYMBOLIZE_H
 #define ALYS_NAMING_SYMBOLIZE_H
 
@@ -8,10 +8,9 @@
 #include "naming/options.h"
 
 /*
- * What the options ask for, maybe nothing. The given binary stands for the module of the same build
- * id, or file name; a build id that differs is refused. Other modules are looked for under the sysroot,
- * else at their own paths, and used when the build id agrees. Frames that know their line keep what
- * they have.
+ * As the options say, possibly nothing. The given binary is used for the module with the same build id, or file name; a
+ * different build id is refused. Other modules are looked for below the sysroot, else at their own paths, and used if
+ * the build id matches. Frames that already have a line keep it.
  */
 int symbolize_trace(struct catalog *c, const struct name_options *o, struct err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay/allowance: how much memory the reader of a trace may take: so much for itself, and so much for each byte of the
- * file. Whatever a file says, and whatever is made of it: the kernel sees to it.
+ * replay/allowance: memory limit for reading traces: a base amount plus a multiple of the file size, whatever the file
+ * contains. Enforced by the kernel.
  */
 #ifndef ALYS_REPLAY_ALLOWANCE_H
 #define ALYS_REPLAY_ALLOWANCE_H
@@ -11,15 +11,15 @@
 
 #include "catalog/catalog.h"
 
-/* Recordings take a tenth of it. */
+/* Real recordings need a tenth of it. */
 #define ALLOWANCE_BASE (256ull << 20)
 #define ALLOWANCE_PER_BYTE 512
 
-/* One more file is read: from here on this process may take what all of them may. */
+/* Another file is read: raises this process' limit accordingly. */
 void allowance_add(uint64_t file_bytes);
-/* Bytes, of all files so far. */
+/* Bytes, for all files so far. */
 uint64_t allowance(void);
-/* Whether all stacks, as they are shown, with inlined functions and names, are no more text than such a file may make. */
+/* Do all stacks as displayed, with inlined functions and names, stay within the text that such a file may produce? */
 bool allowance_covers(const struct catalog *c, uint64_t file_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay: a .alys file as input of the pipeline: opened, checked, its catalog read, its events
- * applied to a heap. Needs no privileges.
+ * replay: reads a .alys file into the pipeline: opens and checks it, reads its catalog, applies its events to a heap.
+ * Needs no privileges.
  */
 #ifndef ALYS_REPLAY_H
 #define ALYS_REPLAY_H
@@ -18,28 +18,25 @@ struct replay {
 	struct catalog *catalog;
 	struct heap *heap;
 	struct trace_health health;
-	struct map factors; /* process -> place in factor + 1: what samples of its windows stand for beyond what they say */
+	struct map factors; /* process -> index in factor + 1: scale factor of its window samples */
 	double *factor;
 	size_t factor_cnt, factor_cap;
-	uint64_t from_ns, until_ns; /* events outside do not happen; 0 = no limit */
-	bool within;                /* some call was within the limits */
+	uint64_t from_ns, until_ns; /* events outside are ignored; 0 = no limit */
+	bool within;                /* some call was within the range */
 };
 
-/* Opens and reads everything but the events. On failure nothing is left open. */
+/* Reads everything but the events. On failure nothing is left open. */
 int replay_open(struct replay *r, const char *path, struct err *err);
-/* Keeps to what happened between these seconds of the recording; until 0 = no limits. */
+/* Limits replay to these seconds of the recording; until 0 = no limit. */
 void replay_limit(struct replay *r, double from, double until);
-/*
- * Applies all events; fn (may be NULL) sees each one with what it did. -ENOENT when limits leave
- * nothing.
- */
+/* Applies all events; fn (may be NULL) gets each one with its effect. -ENOENT if the range contains none. */
 int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, const struct applied *a), void *ctx,
 		  struct err *err);
 /* When the recording began, CLOCK_MONOTONIC. */
 uint64_t replay_start_ns(const struct replay *r);
 /* Of the whole recording; after replay_events. */
 double replay_length_s(const struct replay *r);
-/* "unclean end: ...", appended when the file is not whole; false when it is. */
+/* "unclean end: ...", appended if the file is incomplete; false if it is complete. */
 bool replay_damage(const struct replay *r, struct buf *out);
 void replay_close(struct replay *r);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/collections: what a garbage collector did, collection by collection, as a table. In: the
- * events of collections in a recording. Out: a row for each, the newest last, and sums.
+ * report/collections: a garbage collector's collections as a table. In: collection events of a recording. Out: one row
+ * each, newest last, and totals.
  */
 #ifndef ALYS_REPORT_COLLECTIONS_H
 #define ALYS_REPORT_COLLECTIONS_H
@@ -11,7 +11,7 @@
 
 struct collection_row {
 	struct event event; /* EVENT_GC */
-	uint64_t net_sz;    /* recorded in its process before it, less what calls freed; scaled when sampled */
+	uint64_t net_sz;    /* recorded in its process before it, less explicit frees; scaled when sampled */
 };
 
 /* Zeroed: no collections yet. */
@@ -21,9 +21,9 @@ struct collection_list {
 	struct map net_sz; /* by process */
 };
 
-/* Every event of the recording in order, and what it did. 0 or -ENOMEM. */
+/* Call for every event of the recording, in order, with its effect. 0 or -ENOMEM. */
 int collections_note(struct collection_list *l, const struct event *e, const struct applied *a);
-/* -ENODATA when there was none. Of the options format, top, columns and pid count. */
+/* -ENODATA if there were none. Uses the options format, top, columns and pid. */
 int report_collections(const struct report_input *in, const struct collection_list *l, const struct report_options *o,
 		       struct sink_out *out, struct err *err);
 void collection_list_free(struct collection_list *l);

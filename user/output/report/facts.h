@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/facts: what a report says besides its rows: what these are of, its notes, or why it has none. Not for other modules. */
+/*
+ * report/facts: what a report says besides its rows: what they count, notes, or why there are none. Private to this
+ * module.
+ */
 #ifndef ALYS_REPORT_FACTS_H
 #define ALYS_REPORT_FACTS_H
 
@@ -13,7 +16,7 @@ const char *by_title(enum report_by by);
 int report_refuse_empty(const struct report_input *in, struct err *err);
 /* Ledger, sampling, upper bounds: lines. */
 void report_notes(const struct report_input *in, struct buf *out);
-/* Members of a JSON object that every report has. */
+/* JSON members that every report has. */
 void put_facts(const struct report_input *in, const char *by, const char *show, struct buf *out);
 
 #endif

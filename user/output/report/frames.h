@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/frames: frames as text, and stacks wanted or not. Not for other modules. */
+/* report/frames: frames as text, and filtering of stacks. Private to this module. */
 #ifndef ALYS_REPORT_FRAMES_H
 #define ALYS_REPORT_FRAMES_H
 
@@ -12,11 +12,11 @@
 void frame_text(const struct sink_frame *f, struct buf *out);
 /* "name  file:line" */
 void frame_site(const struct sink_frame *f, struct buf *out);
-/* The file, or "[library]" of code that does not tell. */
+/* The file, or "[library]" if unknown. */
 void frame_file(const struct sink_frame *f, struct buf *out);
 void frame_library(const struct sink_frame *f, struct buf *out);
 
-/* --focus and --ignore. Zeroed: all stacks are wanted. */
+/* --focus and --ignore. Zeroed: accepts all stacks. */
 struct filter {
 	regex_t focus, ignore;
 	bool has_focus, has_ignore;

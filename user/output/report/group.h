@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/group: the rows of a snapshot gathered by what the options ask for. Not for other modules. */
+/* report/group: groups a snapshot's rows as the options request. Private to this module. */
 #ifndef ALYS_REPORT_GROUP_H
 #define ALYS_REPORT_GROUP_H
 
@@ -7,7 +7,7 @@
 #include "report/frames.h"
 
 struct group {
-	uint32_t label; /* in groups.labels; a stack is its frames, one a line */
+	uint32_t label; /* in groups.labels; a stack has one frame per line */
 	double cnt, sz;
 	struct spread off; /* of sz, when sampled */
 	double of_cnt;     /* allocations that cnt is a part of (temporary) */
@@ -25,16 +25,16 @@ struct groups {
 	size_t growth_cnt, growth_cap;
 	struct lifetime_row *lives; /* with SHOW_FREED, lives[label] */
 	size_t lives_cnt, lives_cap;
-	struct group all; /* every wanted row once */
+	struct group all; /* every selected row once */
 };
 
 /* 0 or -errno; then groups_free. */
 int groups_fill(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err);
-/* The same for a comparison, where a side may be empty. */
+/* The same for a comparison, in which one side may be empty. */
 int groups_fill_side(struct groups *g, const struct report_input *in, const struct report_options *o, struct err *err);
 void groups_free(struct groups *g);
 
-/* What the options leave open, as the recording at hand suggests. */
+/* The grouping if the options do not say: depends on the recording. */
 enum report_by report_by_of(const struct report_options *o);
 
 /* "<1s:3 <10s:5" */

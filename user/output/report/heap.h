@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/heap: tables about the live heap of a collector, which no recording was made of. Rows that
- * others counted come in, bytes in one of the five formats go out; of the options count the format,
- * the order, what is hidden and the columns.
+ * report/heap: tables about the live heap of a collector, without a recording. Rows counted elsewhere come in, bytes in
+ * one of the five formats go out; uses the options format, order, filters and columns.
  */
 #ifndef ALYS_REPORT_HEAP_H
 #define ALYS_REPORT_HEAP_H
@@ -13,15 +12,15 @@ struct census_facts {
 	uint32_t tgid;
 	const char *command, *collector, *layout; /* clean texts */
 	uint64_t gc_no;
-	bool upper_bound; /* marks are not of one finished collection */
+	bool upper_bound; /* marks are not from one finished collection */
 	double took_ms;
-	const char *notes; /* lines for people, each ended by a newline */
+	const char *notes; /* lines for people, each with a newline */
 };
 
 struct type_row {
-	const char *name, *known; /* clean; where the name is from */
+	const char *name, *known; /* cleaned; source of the name */
 	double cnt, bytes;
-	bool is_type; /* false: buffers and the like, which are not objects of a class */
+	bool is_type; /* false: buffers and other non-class memory */
 };
 
 struct type_table {
@@ -29,12 +28,12 @@ struct type_table {
 	struct type_row *rows;
 	size_t rows_cnt, rows_cap;
 	double cnt, bytes;               /* of the whole heap */
-	double doubtful, doubtful_bytes; /* of them may be buffers, and are in rows of types */
+	double doubtful, doubtful_bytes; /* of these, counted in rows of types but possibly buffers */
 };
 
 /* Sorts the rows. 0 or -errno. */
 int report_types(struct type_table *t, const struct report_options *o, struct sink_out *out, struct err *err);
-/* "3\n20\tFoo\n...": how many lines follow, then a number and a class a line. bytes: sizes, not counts. */
+/* "3\n20\tFoo\n...": number of lines, then one number and class per line. bytes: sizes instead of counts. */
 int report_type_lines(struct type_table *t, bool bytes, const struct report_options *o, struct sink_out *out, struct err *err);
 
 struct class_row {   /* blocks for objects of one size and kind */
@@ -49,7 +48,7 @@ struct account_table {
 	size_t rows_cnt, rows_cap;
 	/* Bytes; heap = live + slack + free + unmapped. rss 0 = unknown. */
 	double rss, heap, live, slack, free, unmapped, largest_free;
-	double pinned_blocks, pinned_bytes; /* blocks that few live objects keep, and those objects' bytes */
+	double pinned_blocks, pinned_bytes; /* blocks kept by few live objects, and those objects' bytes */
 };
 
 int report_accounts(struct account_table *t, const struct report_options *o, struct sink_out *out, struct err *err);

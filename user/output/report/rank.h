@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/rank: which groups are shown and in which order. Not for other modules. */
+/* report/rank: which groups are shown, in which order. Private to this module. */
 #ifndef ALYS_REPORT_RANK_H
 #define ALYS_REPORT_RANK_H
 
 #include "report/group.h"
 #include "report/sheet.h"
 
-#define TEXT_ROWS 30 /* shown to people who gave no --top */
+#define TEXT_ROWS 30 /* default for text when --top is not given */
 
 /*
- * Largest first, then most allocations, then by name; --top keeps the first of these even when the
- * order is then turned round. Changes g->at; returns how many groups options hide.
+ * Largest first, then most allocations, then by name; --top keeps the first of these even if the order is then
+ * reversed. Changes g->at; returns how many groups options hide.
  */
 size_t rank_groups(struct groups *g);
-/* Rows to show: what --top says, else what the format is for. SIZE_MAX = all. */
+/* Rows to show: --top, else the format's default. SIZE_MAX = all. */
 size_t rank_limit(const struct report_options *o);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report: one question about one snapshot as a table. Catalog, snapshot and options in, bytes in one of
- * REPORT_FORMAT out; same input, same bytes. Asks no process, file or clock; draws no pictures.
+ * report: answers one question about a snapshot with a table. Catalog, snapshot and options in, bytes in one of
+ * REPORT_FORMAT out; same input, same bytes. Uses no process, file or clock.
  */
 #ifndef ALYS_REPORT_H
 #define ALYS_REPORT_H
@@ -17,7 +17,7 @@
 
 #define REPORT_TOP_STANDARD UINT64_MAX
 
-/* The numbers are the places in these lists, as options give them. */
+/* Option values are indexes into these lists. */
 #define REPORT_BY "stack|site|function|file|library|type|size|thread|process|time"
 enum report_by {
 	BY_STACK,
@@ -42,52 +42,52 @@ enum report_sort { SORT_SIZE, SORT_COUNT, SORT_NAME, SORT_GROWTH, SORT_STANDARD 
 #define REPORT_FORMAT "text|markdown|tsv|json|csv|tally"
 enum report_format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_TSV, FORMAT_JSON, FORMAT_CSV, FORMAT_TALLY };
 
-/* Of diff: sums of each recording, or what they come to a second; unless asked, as their lengths suggest. */
+/* For diff: totals, or rates per second; by default, depends on the lengths of the recordings. */
 #define REPORT_PER "recording|second"
 enum report_per { PER_RECORDING, PER_SECOND, PER_STANDARD };
 
-#define REPORT_DEPTH 5 /* frames of a stack that are shown and told apart, unless asked otherwise */
+#define REPORT_DEPTH 5 /* default number of frames shown and used to tell stacks apart */
 
 struct report_options {
 	uint32_t by, show, sort, format, per;
 	bool ascending;
-	bool inclusive; /* by function: what its callees allocate counts too */
+	bool inclusive; /* by function: includes its callees' allocations */
 	bool keep_allocator_frames;
-	uint64_t top;       /* rows, 0 = all; REPORT_TOP_STANDARD: what fits the format */
-	uint64_t min_bytes; /* smaller groups are hidden */
+	uint64_t top;       /* rows, 0 = all; REPORT_TOP_STANDARD: the format's default */
+	uint64_t min_bytes; /* hide smaller groups */
 	uint32_t min_count;
-	uint32_t depth;                /* frames of a stack that are shown, 0 = all */
-	struct skip skip;              /* frames at the leaf that are not */
+	uint32_t depth;                /* frames shown per stack, 0 = all */
+	struct skip skip;              /* leaf frames to skip */
 	const char *focus, *ignore;    /* regular expressions on function and file names */
-	const char *type;              /* the stacks of this type alone */
+	const char *type;              /* only stacks of this type */
 	const char *callers, *callees; /* of this function */
-	const char *columns;           /* "count,type": these, in this order; NULL = all */
-	uint32_t pid;                  /* this process alone, 0 = all */
+	const char *columns;           /* "count,type": only these columns, in this order; NULL = all */
+	uint32_t pid;                  /* only this process, 0 = all */
 };
 
 struct report_input {
 	const struct catalog *catalog;
 	const struct snapshot *snapshot;
-	uint64_t start_ns; /* where times count from */
-	bool part;         /* the snapshot is of a part of the recording */
-	double length_s;   /* of the recording, for diff; 0 = not known */
+	uint64_t start_ns; /* origin of times */
+	bool part;         /* the snapshot covers part of the recording */
+	double length_s;   /* of the recording, for diff; 0 = unknown */
 };
 
-/* What a heap must watch to answer: enum heap_watch, or-ed. */
+/* What a heap must track to answer: enum heap_watch, or-ed. */
 unsigned int report_needs(const struct report_options *o);
-/* Which blocks count where the options leave it open, as the recording suggests. */
+/* Which blocks count if the options do not say: depends on the recording. */
 enum report_show report_show_of(const struct report_options *o, const struct report_input *in);
 /*
- * 0 or -errno: -ENODATA when there is nothing to show, -ENOENT when a name or number given is not in
- * the recording (err tells where to find one that is), -EINVAL when options do not fit together.
+ * 0 or -errno: -ENODATA: nothing to show; -ENOENT: a given name or number is not in the recording (err says where to
+ * find one); -EINVAL: incompatible options.
  */
 int report_render(const struct report_input *in, const struct report_options *o, struct sink_out *out, struct err *err);
-/* What diff compares, as a title: "Bytes allocated per second, before and after". */
+/* Title of a comparison: "Bytes allocated per second, before and after". */
 const char *report_diff_title(enum report_show show, bool per_second);
-/* Whether diff compares what two recordings did a second. 0, or -EINVAL when that cannot be told. */
+/* Does diff compare rates? 0, or -EINVAL if that cannot be decided. */
 int report_diff_per_second(const struct report_input *a, const struct report_input *b, const struct report_options *o, bool *out,
 			   struct err *err);
-/* What differs from a to b, group by group. */
+/* Differences from a to b, by group. */
 int report_diff(const struct report_input *a, const struct report_input *b, const struct report_options *o, struct sink_out *out,
 		struct err *err);
 

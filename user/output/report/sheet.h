@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/sheet: cells, and how the five formats write them. Not for other modules. */
+/* report/sheet: cells, and how the five formats write them. Private to this module. */
 #ifndef ALYS_REPORT_SHEET_H
 #define ALYS_REPORT_SHEET_H
 
@@ -11,13 +11,13 @@
 enum column_kind {
 	COLUMN_COUNT,
 	COLUMN_BYTES,
-	COLUMN_DIGITS, /* a count or bytes without separators, as Erlang's tables print them */
-	COLUMN_CHANGE, /* bytes or blocks with a sign */
+	COLUMN_DIGITS, /* a count or bytes without separators, as in Erlang's tables */
+	COLUMN_CHANGE, /* signed bytes or blocks */
 	COLUMN_PERCENT,
-	COLUMN_RATIO, /* in brackets, as per-call figures are */
+	COLUMN_RATIO, /* in brackets, for per-call figures */
 	COLUMN_SECONDS,
 	COLUMN_TEXT,
-	COLUMN_LINES, /* a stack: frames, one a line */
+	COLUMN_LINES, /* a stack: one frame per line */
 };
 
 static inline bool column_is_text(enum column_kind kind)
@@ -52,16 +52,16 @@ struct sheet {
 };
 
 void sheet_add_column(struct sheet *t, const char *title, const char *key, enum column_kind kind);
-/* columns_cnt cells to fill, NULL when memory is out. Valid until the next row. */
+/* columns_cnt cells to fill, NULL when out of memory. Valid until the next row. */
 struct cell *sheet_add_row(struct sheet *t);
-/* Keeps the columns of "count,type" in that order; NULL keeps all. */
+/* Keeps the columns of "count,type" in that order; NULL: all. */
 int sheet_pick(struct sheet *t, const char *keys, struct err *err);
 int sheet_write(const struct sheet *t, enum report_format format, struct sink_out *out, struct err *err);
-void sheet_free(struct sheet *t); /* not the texts */
-/* Picks, writes and frees; with rc set, the error that filling it ended with, only frees. */
+void sheet_free(struct sheet *t); /* does not free the texts */
+/* Selects columns, writes and frees; if rc is an error, only frees. */
 int sheet_finish(struct sheet *t, int rc, const struct report_options *o, struct sink_out *out, struct err *err);
 
-/* Rounded, kept within int64, 0 for what is no number. */
+/* Rounded, clamped to int64, 0 for NaN. */
 int64_t number_whole(double n);
 /* "1,234", "12.50", "+17": as in text and Markdown. */
 void number_text(struct buf *out, enum column_kind kind, double n);

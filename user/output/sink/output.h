@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sink/output: where sinks and reports write: small pieces gathered into large writes to one fd. */
+/* sink/output: buffered output of sinks and reports to one fd. */
 #ifndef ALYS_SINK_OUTPUT_H
 #define ALYS_SINK_OUTPUT_H
 
@@ -9,15 +9,15 @@
 
 struct output {
 	int fd;
-	const char *path; /* as given, for what is said of it; NULL = standard output */
+	const char *path; /* as given, for messages; NULL = standard output */
 	struct buf pending;
 	int failed;
 };
 
 struct sink_out output_sink(struct output *o);
-/* Writes the rest. Returns rc when that is an error already, else what became of the writing. */
+/* Writes the rest. Returns rc if it is already an error, otherwise the result of writing. */
 int output_finish(struct output *o, int rc, struct err *err);
-/* "PATH (1.2 MiB): ABOUT" of a file that is there; of standard output only what it is about. NULL: nothing to be said. */
+/* "PATH (1.2 MiB): ABOUT" for a file; for standard output only ABOUT. NULL: nothing. */
 void output_say(const char *path, uint64_t size, const char *about);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/pack: a tally and its cells as the bytes that the page's script reads (web/src/decode.js):
- * columns of varints, deflated, as base64. Not for other modules.
+ * sink/pack: encodes a tally and its cells for the page's script (web/src/decode.js): columns of varints, deflated,
+ * base64. Private to this module.
  */
 #ifndef ALYS_SINK_PACK_H
 #define ALYS_SINK_PACK_H

@@ -28,7 +28,7 @@
 #define SINK_DECLARE_(id, before, name) extern const struct sink_ops sink_##id;
 SINK_LIST(SINK_DECLARE_)
 #undef SINK_DECLARE_
-extern const struct sink_ops sink_feed; /* for the page of the daemon: in no help text */
+extern const struct sink_ops sink_feed; /* used by `top`; not in help texts */
 
 const struct sink_ops *sink_find(const char *name); /* NULL when unknown */
 const struct sink_ops *sink_next(size_t *i);        /* all */

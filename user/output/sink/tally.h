@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/tally: for event sinks that need more than a snapshot has: every path's blocks as they begin
- * and end, and its own largest moment, whichever stacks look like it. Which block an event begins
- * or ends is the model's decision; sums and the heap's peak are those of its snapshot. Not for
- * other modules.
+ * sink/tally: for event sinks that need more than a snapshot: the blocks of every path as they begin and end, and each
+ * path's own maximum. The model decides which block an event begins or ends; sums and the heap's peak come from its
+ * snapshot. Private to this module.
  */
 #ifndef ALYS_SINK_TALLY_H
 #define ALYS_SINK_TALLY_H
@@ -16,16 +15,16 @@ struct amount {
 
 struct tally_row {
 	struct amount live;
-	struct amount max;     /* own largest live, whenever that was */
-	struct amount carried; /* live when the recording began: not allocated in it */
-	double life_ns;        /* sum over the ended, and over the rest until the end */
+	struct amount max;     /* its own maximum of live bytes, whenever that was */
+	struct amount carried; /* live when the recording began: not allocated during it */
+	double life_ns;        /* sum of lifetimes, up to the end for live ones */
 	/* After tally_end: */
 	struct amount alloc;
 	struct spread alloc_off; /* of alloc.sz */
-	struct amount peak;      /* live when the whole heap was at its largest */
+	struct amount peak;      /* live at the whole heap's maximum */
 };
 
-/* How a path's live bytes grew, by the rule of model.h. */
+/* Growth of a path's live bytes, by the rule of model.h. */
 struct tally_growth {
 	double gained, steadiness, gained_var;
 };
@@ -37,7 +36,7 @@ struct tally_change {
 	const struct life *life;
 	struct amount by;
 	uint64_t time_ns;
-	bool carried; /* a block that lived when the recording began */
+	bool carried; /* a block that was live when the recording began */
 };
 
 struct tally {
@@ -51,14 +50,14 @@ struct tally {
 	double var_live, var_alloc, var_peak; /* of bytes, after tally_end: see model.h */
 	uint64_t peak_ns, first_ns, last_ns;  /* first_ns 0: no event yet, and the recording does not say */
 	uint64_t lost_frees;
-	bool failed;                                              /* memory ran out: sums are wrong */
+	bool failed;                                              /* out of memory: sums are wrong */
 	void (*changed)(void *ctx, const struct tally_change *c); /* after the sums; may be NULL */
 	void *ctx;
 };
 
-/* Listens to in->heap from here on. */
+/* Starts listening to in->heap. */
 void tally_begin(struct tally *t, const struct sink_input *in);
-/* Blocks that are left get their lifetimes, rows their sums. 0 or -ENOMEM. */
+/* Completes lifetimes of live blocks and sums. 0 or -ENOMEM. */
 int tally_end(struct tally *t);
 void tally_free(struct tally *t);
 

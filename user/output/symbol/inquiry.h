@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol/inquiry: one file, the addresses asked of it, and the worker that answers. The worker may
- * die, fall silent or lie; then another one goes on, with less to do, and at last nobody does.
+ * symbol/inquiry: looks up addresses of one file through a worker. If a worker dies, hangs or sends invalid answers, it
+ * is replaced by one with fewer addresses, and finally the rest stays without names.
  */
 #ifndef ALYS_SYMBOL_INQUIRY_H
 #define ALYS_SYMBOL_INQUIRY_H
@@ -11,11 +11,11 @@
 #include "symbol/config.h"
 
 enum inquiry_trouble {
-	INQUIRY_UNANSWERED, /* an address that was left without a name because of the others */
-	INQUIRY_DIED,       /* the worker ended before its work did */
-	INQUIRY_SILENT,     /* nothing heard of it for too long */
-	INQUIRY_LIED,       /* an answer that cannot be */
-	INQUIRY_LARGE,      /* it has to do without debug information */
+	INQUIRY_UNANSWERED, /* an address without a name because of the others */
+	INQUIRY_DIED,       /* the worker exited early */
+	INQUIRY_SILENT,     /* timeout */
+	INQUIRY_LIED,       /* an invalid answer */
+	INQUIRY_LARGE,      /* too much debug information: done without */
 	INQUIRY_TROUBLE_CNT
 };
 
@@ -40,19 +40,19 @@ struct inquiry {
 	unsigned int wants;
 	uint64_t frames;
 	uint64_t heard_ns, hired_ns;
-	const char **texts; /* of this worker, by number - 1; the catalog's */
+	const char **texts; /* texts of this worker, by number - 1; owned by the catalog */
 	size_t texts_cnt, texts_cap;
 	uint64_t texts_sz;
 	uint64_t troubles[INQUIRY_TROUBLE_CNT]; /* how often */
 };
 
-/* Starts the first worker. 0 or -ENOMEM; whatever else goes wrong leads to answers of no quality. */
+/* Starts the first worker. 0 or -ENOMEM; any other failure leads to answers of quality none. */
 int inquiry_begin(struct inquiry *q);
-/* The worker has said something, or hung up. 0 or -ENOMEM. */
+/* The worker has sent something, or closed. 0 or -ENOMEM. */
 int inquiry_hear(struct inquiry *q);
-/* To be called now and then: looks whether the worker takes too long. 0 or -ENOMEM. */
+/* Call now and then: checks the timeout. 0 or -ENOMEM. */
 int inquiry_check_time(struct inquiry *q);
-/* Somebody was kept waiting by us, not by the workers. */
+/* We caused a delay, not the workers: extends the timeout. */
 void inquiry_excuse(struct inquiry *q, uint64_t waited_ns);
 void inquiry_end(struct inquiry *q);
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace/columns: events of one frame, field by field in columns, so that zstd sees like beside like.
+ * trace/columns: the events of one frame, field by field in columns, which compresses better.
  *
- *   tag   | A F A A F        time  | +812 +90 +77 +1200 +31
- *   size  | 48   48 112      addr  | +0x40 -0x40 ...
+ *   tag   
+ *  A F A A F        time  
+ *  +812 +90 +77 +1200 +31
+ *   size  
+ *  48   48 112      addr  
+ *  +0x40 -0x40 ...
  *
- * Every frame can be decoded alone. Private to the room; the layout is in FORMAT.md.
+ * Every frame can be decoded alone. Private to this module; the layout is in FORMAT.md.
  */
 #ifndef ALYS_TRACE_COLUMNS_H
 #define ALYS_TRACE_COLUMNS_H
@@ -24,7 +28,7 @@ enum column { COL_TAG, COL_TIME, COL_WHO, COL_ADDR, COL_SIZE, COL_STACK, COL_REA
 
 #define COLUMNS_KINDS 8 /* kinds that fit into a tag; others share state 0 */
 
-/* What the next event is told relative to. All zero at the start of a frame. */
+/* What the next event is relative to. All zero at the start of a frame. */
 struct column_state {
 	uint64_t time_ns;
 	uint64_t addr;
@@ -36,10 +40,10 @@ struct column_state {
 	} of[COLUMNS_KINDS];
 };
 
-/* What is lost when the frame is. Events that tell of losses count as the losses they tell of. */
+/* What a lost frame contained. Loss events count as the losses that they report. */
 struct column_tally {
 	uint64_t of[COLUMNS_KINDS];
-	uint32_t silent; /* that are nobody's call: losses, and blocks carried over */
+	uint32_t silent; /* not calls: losses, and blocks carried over */
 };
 
 struct column_writer {
@@ -62,9 +66,9 @@ struct column_reader {
 	uint32_t left;
 };
 
-/* False when the payload is not of this shape. data is borrowed. */
+/* False if the payload is malformed. data is borrowed. */
 bool columns_open(struct column_reader *r, const void *data, size_t n, uint32_t count);
-/* False at the end, or (then r->left is not 0) when the rest makes no sense. */
+/* False at the end, or (then r->left is not 0) if the rest is malformed. */
 bool columns_next(struct column_reader *r, struct event *e);
 
 #endif

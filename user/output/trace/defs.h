@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace/defs: definitions to bytes and back. A FRAME_DEFS payload is a row of records {varint kind,
- * varint length, body}; newer versions append fields to a body and kinds to the list, and both are
- * skipped here. Private to the room.
+ * trace/defs: serialization of definitions. A FRAME_DEFS payload is a sequence of records {varint kind, varint length,
+ * body}; newer versions append fields to a body and add kinds, and both are skipped here. Private to this module.
  */
 #ifndef ALYS_TRACE_DEFS_H
 #define ALYS_TRACE_DEFS_H
@@ -24,7 +23,7 @@ enum def_kind {
 	DEF_OLDER = 8,
 };
 
-/* Bodies only; the caller puts kind and length in front. */
+/* Bodies only; the caller writes kind and length. */
 void def_meta(struct buf *b, const char *key, const char *value);
 void def_proc(struct buf *b, const struct proc *p);
 void def_module(struct buf *b, const struct module *m);
@@ -37,7 +36,7 @@ void def_older(struct buf *b, const struct older *o);
 struct def_scratch; /* room for the texts and frames of one record */
 struct def_scratch *def_scratch_new(void);
 void def_scratch_free(struct def_scratch *s);
-/* Puts all records into the catalog. 0, -ENOMEM, or -EBADMSG when one of them makes no sense. */
+/* Adds all records to the catalog. 0, -ENOMEM, or -EBADMSG if one is malformed. */
 int defs_decode(const void *data, size_t n, struct def_scratch *s, struct catalog *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace/format: numbers of the .alys format and its frame head, private to the room. FORMAT.md is the
- * law; numbers are append only. Knows bytes, not descriptors.
+ * trace/format: constants of the .alys format and its frame header, private to this module. FORMAT.md is normative;
+ * numbers are append only. Knows bytes, not descriptors.
  */
 #ifndef ALYS_TRACE_FORMAT_H
 #define ALYS_TRACE_FORMAT_H
@@ -23,16 +23,16 @@
 
 #define FRAME_SYNC 0x464c41e7u /* bytes e7 41 4c 46 */
 #define FRAME_HEAD_SZ 48
-#define FRAME_RAW_MAX (1u << 20) /* a frame never unpacks to more */
+#define FRAME_RAW_MAX (1u << 20) /* maximum uncompressed size of a frame */
 #define FRAME_RAW_AIM (64u * 1024)
 #define FRAME_EVENTS_MAX (64u * 1024)
-#define FRAME_ALIGN 8 /* pads are zero and outside the checksum */
+#define FRAME_ALIGN 8 /* padding is zero and not covered by the checksum */
 
 enum frame_type {
 	FRAME_DEFS = 1,
 	FRAME_EVENTS = 2,
 	FRAME_END = 3,
-	FRAME_HEAP = 8, /* a part of a dump; optional */
+	FRAME_HEAP = 8, /* part of a dump; optional */
 };
 
 enum frame_flag {
@@ -49,17 +49,17 @@ struct frame_head {
 	uint32_t payload_crc;
 };
 
-/* Texts are cut to this many bytes on writing; a reader needs no more room. */
+/* Longer texts are truncated on writing; readers need no more room. */
 #define TRACE_TEXT_MAX 16383
 #define TRACE_STACK_MAX 4096
 #define TRACE_INLINE_MAX 256
 
 void header_encode(struct buf *out, const struct trace_clock *clock);
-/* bytes: TRACE_HEADER_SZ of them. Fills version and clock; gives where frames start. */
+/* bytes: TRACE_HEADER_SZ of them. Fills version and clock; returns the offset of the first frame. */
 int header_decode(const uint8_t *bytes, const char *name, struct trace_health *health, uint32_t *frames_at, struct err *err);
 
 void frame_head_encode(struct buf *out, const struct frame_head *h);
-/* False when the 48 bytes are no frame head or its lengths are out of bounds. */
+/* False if the 48 bytes are not a frame header or its lengths are out of bounds. */
 bool frame_head_decode(const uint8_t *bytes, struct frame_head *h);
 uint32_t frame_crc(const void *bytes, size_t n);
 
@@ -68,7 +68,7 @@ static inline uint64_t frame_padded(uint64_t n)
 	return (n + FRAME_ALIGN - 1) & ~(uint64_t)(FRAME_ALIGN - 1);
 }
 
-/* Tests make segments small; the default is in writer.c. */
+/* For tests; the default is in writer.c. */
 void trace_writer_set_segment(struct trace_writer *w, uint64_t bytes);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace/tape: whole pieces of bytes at the end of a file, or nothing. Keeps some room reserved ahead
- * where the file system can, so that the last words fit on a disk that is full. Never maps the
- * file: a full disk would be SIGBUS there, and is an error code here. Private to the room.
+ * trace/tape: appends to a file, all of a piece or nothing. Reserves space ahead where the file system can, so that the
+ * last data fits when the disk is full. Never maps the file: a full disk would be a SIGBUS there. Private to this
+ * module.
  */
 #ifndef ALYS_TRACE_TAPE_H
 #define ALYS_TRACE_TAPE_H
@@ -15,19 +15,19 @@
 
 struct tape {
 	int fd;
-	uint64_t begin; /* of the first piece in the file */
-	uint64_t pos;   /* from there on */
+	uint64_t begin; /* offset of the first piece in the file */
+	uint64_t pos;   /* relative to it */
 	uint64_t reserved_to;
 	bool no_reserve; /* a pipe, or a file system without fallocate */
-	bool streams;    /* a pipe, or somebody's file in whose middle we are: never cut */
+	bool streams;    /* a pipe, or in the middle of an existing file: never truncated */
 };
 
-/* From where fd is. */
+/* At the current position of fd. */
 void tape_begin(struct tape *t, int fd);
 
-/* Leaves `keep` bytes of the reserve for later. 0 or -errno; after an error nothing was written. */
+/* Keeps `keep` bytes of the reserve for later. 0 or -errno; after an error nothing was written. */
 int tape_write(struct tape *t, const void *bytes, size_t n, size_t keep);
-/* Gives back the reserve and closes. */
+/* Releases the reserve and closes. */
 int tape_close(struct tape *t);
 
 #endif

@@ -18,7 +18,7 @@
 struct trace_writer;
 
 struct trace_clock {
-	uint64_t mono_ns, real_ns, boot_ns; /* read at one moment */
+	uint64_t mono_ns, real_ns, boot_ns; /* all read at the same moment */
 };
 struct trace_clock trace_clock_now(void);
 
@@ -38,7 +38,7 @@ struct trace_writer *trace_writer_over(int fd, const struct trace_clock *clock, 
 void trace_writer_follow(struct trace_writer *w, const struct catalog *known);
 /* The writer as consumer of a recording. */
 struct consumer trace_consumer(struct trace_writer *w);
-/* Is it in the file? */
+/* Has it been written? */
 bool trace_has_stack(const struct trace_writer *w, struct stack_id id);
 int trace_write_definition(struct trace_writer *w, const struct definition *d);
 int trace_write_meta(struct trace_writer *w, const char *key, const char *value);
@@ -47,22 +47,22 @@ int trace_write_module(struct trace_writer *w, const struct module *m);
 int trace_write_mapping(struct trace_writer *w, const struct mapping *m);
 int trace_write_stack(struct trace_writer *w, const struct stack *s);
 int trace_write_symbols(struct trace_writer *w, struct module_id m, uint64_t pc, const struct symbols *s);
-int trace_write_count(struct trace_writer *w, const struct count *c); /* last one of a name holds */
+int trace_write_count(struct trace_writer *w, const struct count *c); /* the last one of a name counts */
 int trace_write_older(struct trace_writer *w,
-		      const struct older *o); /* the last one of a process and type holds; once in the same words */
+		      const struct older *o); /* the last one of a process and type counts; not repeated if unchanged */
 int trace_write_event(struct trace_writer *w, const struct event *e);
-/* One part of a heap's graph (heapgraph/parts.h), at most 512 KiB; readers that do not look for it pass over it. */
+/* One part of a heap's graph (heapgraph/parts.h), at most 512 KiB; other readers skip it. */
 int trace_write_part(struct trace_writer *w, const struct buf *part);
 int trace_tick(struct trace_writer *w, uint64_t now_ns); /* flushes frames older than one second */
 /* Events dropped because the file could not be written. */
 uint64_t trace_dropped(const struct trace_writer *w);
 uint64_t trace_bytes(const struct trace_writer *w);
-/* It went into a pipe, and its reader is gone. */
+/* The output is a pipe without a reader. */
 bool trace_unread(const struct trace_writer *w);
-/* Writes what is pending and the END frame, closes fd, frees w. First error of the whole life. */
+/* Writes pending data and the END frame, closes fd, frees w. Returns the first error that ever occurred. */
 int trace_writer_close(struct trace_writer *w, struct err *err);
 
-/* What reading found out about the file itself. */
+/* The condition of a file, found while reading it. */
 struct trace_health {
 	uint16_t major, minor;
 	struct trace_clock clock;
@@ -76,22 +76,22 @@ struct trace_health {
 struct trace;
 
 /*
- * What a file of so many bytes may hold. Recordings unpack to seven times their size and have 0.8 events a byte at most
- * (of 586 of them); a file with several times that was made to take memory and time, and reading it ends with -E2BIG.
+ * Limit for a file of this size. Recordings unpack to seven times their size and have at most 0.8 events per byte (of
+ * 586 recordings); a file far beyond that was made to waste memory and time, and reading it ends with -E2BIG.
  */
 #define TRACE_UNPACKED_MAX(bytes) ((16ull << 20) + 20 * (bytes))
-#define TRACE_PARTS_MAX(bytes) ((64ull << 20) + 256 * (bytes)) /* heaps may be as regular as they like */
+#define TRACE_PARTS_MAX(bytes) ((64ull << 20) + 256 * (bytes)) /* heap graphs may compress arbitrarily well */
 #define TRACE_EVENTS_MAX(bytes) ((256ull << 10) + 4 * (bytes))
 
-/* Takes fd. Refuses what is not a .alys file, a newer major version, an unknown required feature. */
+/* Takes fd. Rejects what is not a .alys file, a newer major version, an unknown required feature. */
 struct trace *trace_open(int fd, const char *name, struct err *err);
-/* First pass: everything but events goes into the catalog; event frames are skipped unread. */
+/* First pass: everything except events goes into the catalog; event frames are skipped. */
 int trace_read_catalog(struct trace *t, struct catalog *c, struct trace_health *health, struct err *err);
-/* Second pass: events in file order. fn returns non-zero to stop with that value. */
+/* Second pass: events in file order. A non-zero result of fn stops and is returned. */
 int trace_each_event(struct trace *t, int (*fn)(void *ctx, const struct event *e), void *ctx, struct err *err);
-/* The parts that were written, in order, undamaged ones only. fn returns non-zero to stop with that value. */
+/* The heap graph's parts, in order, without damaged ones. A non-zero result of fn stops and is returned. */
 int trace_each_part(struct trace *t, int (*fn)(void *ctx, const void *bytes, size_t n), void *ctx, struct err *err);
-/* Bytes of the file. */
+/* Size of the file in bytes. */
 uint64_t trace_size(const struct trace *t);
 void trace_close(struct trace *t);
 

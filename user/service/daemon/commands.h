@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/commands: what the control socket's verbs do to a recording, and what they answer. */
+/* daemon/commands: executes the control socket's commands on a recording, and answers them. */
 #ifndef ALYS_DAEMON_COMMANDS_H
 #define ALYS_DAEMON_COMMANDS_H
 
@@ -7,19 +7,19 @@
 #include "daemon/server.h"
 
 struct commands {
-	struct continuous **recording; /* where it stands now: it is replaced on a reload */
-	struct profile_store **store;  /* NULL there: no profiles are written */
+	struct continuous **recording; /* where the current one is: replaced on reload */
+	struct profile_store **store;  /* points to NULL: no profiles are written */
 	const char *http_address;      /* NULL: none */
-	const char *fence;             /* what keeps this process from changing files */
-	bool stop;                     /* was asked for */
+	const char *fence;             /* how this process is kept from changing files */
+	bool stop;                     /* set by `ctl stop` */
 	uint64_t begun_ns;
-	pid_t pid; /* that signals are for */
+	pid_t pid; /* process to which signals are sent */
 };
 
 /* Answers the client, at once or when a profile is ready. */
 void commands_run(struct commands *c, struct client *from, const struct request *r, uid_t uid, bool full);
 
-/* Whatever it waits for, nobody will read. */
+/* The client has gone: its pending answers are dropped. */
 void commands_leave(const struct commands *c, const struct client *gone);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon: a recording that runs all day: its control socket, its profiles on disk, its pages and its pushes.
- * In: options. Out: an exit status. Computes nothing itself: it brings the modules below together.
+ * daemon: an endless recording with a control socket, profiles on disk, HTTP and push. In: options. Out: an exit
+ * status. It only connects the modules below.
  */
 #ifndef ALYS_DAEMON_H
 #define ALYS_DAEMON_H
@@ -10,7 +10,7 @@
 
 struct daemon_options {
 	struct continuous_options watch;
-	bool off;                /* begins switched off */
+	bool off;                /* starts switched off */
 	const char *socket;      /* NULL: daemon_socket() */
 	const char *profile_dir; /* NULL: none are written */
 	uint32_t profile_format; /* 0 = pprof, 1 = .alys */
@@ -23,7 +23,7 @@ struct daemon_options {
 	const char *push; /* URL; NULL = none */
 	double push_every;
 	const char *push_tenant;
-	/* Reads the options again into `out`, for SIGHUP; NULL: they cannot change. */
+	/* Parses the options again into `out`, for SIGHUP; NULL: they cannot change. */
 	int (*reload)(void *ctx, struct daemon_options *out, struct err *err);
 	void *reload_ctx;
 };
@@ -41,9 +41,9 @@ struct daemon_options {
 		.push_every = 15, \
 	}
 
-/* Where the control socket is unless told otherwise. */
+/* Default path of the control socket. */
 const char *daemon_socket(void);
-/* Until a signal or `ctl stop`. Exit status. */
+/* Runs until a signal or `ctl stop`. Exit status. */
 int daemon_run(const struct daemon_options *o, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/http_adapter: the recording as http and push want to see it: a struct http_source over it. */
+/* daemon/http_adapter: presents the recording to http and push as a struct http_source. */
 #ifndef ALYS_DAEMON_HTTP_ADAPTER_H
 #define ALYS_DAEMON_HTTP_ADAPTER_H
 
@@ -7,7 +7,7 @@
 #include "http/source.h"
 
 struct http_adapter {
-	struct continuous **recording; /* where it stands now: it is replaced on a reload */
+	struct continuous **recording; /* where the current one is: replaced on reload */
 	const struct profile_store *const *store;
 	struct http_count *counts;
 	size_t counts_cnt, counts_cap;

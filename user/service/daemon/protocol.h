@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon/protocol: what `ctl` and the daemon say to each other over a Unix socket of whole packets
- * (SOCK_SEQPACKET), one request and one answer each. Both sides check what comes; nothing here does I/O.
+ * daemon/protocol: the protocol between `ctl` and the daemon over a SOCK_SEQPACKET Unix socket, one request and one
+ * answer. Both sides check their input; no I/O here.
  *
  *   request: 'A' 1, then words, each ended by a NUL: the verb and its arguments
  *   answer:  'A' 1, exit status, then text; a descriptor may come along (a profile's bytes)
@@ -33,12 +33,12 @@ enum request_verb {
 
 struct request {
 	enum request_verb verb;
-	uint32_t pid; /* 0 = none given */
+	uint32_t pid; /* 0 = none */
 	uint64_t interval;
 	char format[32]; /* "" = pprof */
 };
 
-/* What a user typed: "sample", "bytes:512k". */
+/* From the words that a user typed: "sample", "bytes:512k". */
 int request_of_words(struct request *r, size_t n, const char *const *words, struct err *err);
 void request_write(const struct request *r, struct buf *out);
 int request_read(struct request *r, const void *bytes, size_t n, struct err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon/server: the control socket: who may ask, and one packet in, one out. In: connections. Out: checked
- * requests with what their senders may do. Executes nothing. One thread; slow clients are dropped.
+ * daemon/server: the control socket: authorization, and one packet in, one out. In: connections. Out: checked requests
+ * with the permissions of their senders. Executes nothing. Single-threaded; slow clients are dropped.
  */
 #ifndef ALYS_DAEMON_SERVER_H
 #define ALYS_DAEMON_SERVER_H
@@ -20,20 +20,20 @@ struct client;
 
 struct server_ops {
 	void *ctx;
-	/* One request; server_answer(client) now or later. uid is the sender's; full: it may do everything. */
+	/* A request; call server_answer(client) now or later. uid is the sender's; full: it may do everything. */
 	void (*request)(void *ctx, struct client *c, const struct request *r, uid_t uid, bool full);
-	/* Hung up before its answer came. */
+	/* The client disconnected before its answer. */
 	void (*gone)(void *ctx, const struct client *c);
 };
 
-/* Refuses a path where another daemon answers; takes over one where nobody does. */
+/* Refuses a path on which another daemon answers; replaces a stale socket. */
 struct server *server_open(const char *path, const struct server_ops *ops, struct err *err);
 void server_close(struct server *s);
 size_t server_fds(const struct server *s, struct pollfd *out);
 void server_work(struct server *s);
-/* fd -1 = none goes along; it stays the caller's. */
+/* fd -1 = none is sent; it stays the caller's. */
 void server_answer(struct client *c, int status, const char *text, int fd);
-/* For an answer that comes later: the client may be gone by then, and the answer goes nowhere. */
+/* For a deferred answer: the client may have disconnected by then, and the answer is dropped. */
 struct client *client_hold(struct client *c);
 void client_let_go(struct client *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/roll: the traced processes as a sorted list, for pages that rank them. Not for other modules. */
+/* http/roll: the traced processes as a sorted list, for pages. Private to this module. */
 #ifndef ALYS_HTTP_ROLL_H
 #define ALYS_HTTP_ROLL_H
 
@@ -8,7 +8,7 @@
 
 #define ROLL_HISTORY 60
 
-/* A copy of a struct http_process; texts are cut, not cleaned. */
+/* A copy of a struct http_process; texts are truncated, not cleaned. */
 struct roll_entry {
 	uint32_t pid;
 	char comm[17], exe[257];
@@ -21,14 +21,14 @@ struct roll_entry {
 };
 
 struct roll {
-	uint32_t pid;          /* this one alone; 0 = all */
-	struct roll_entry *at; /* as roll_read leaves it: most live bytes first, then by pid */
+	uint32_t pid;          /* only this one; 0 = all */
+	struct roll_entry *at; /* after roll_read: most live bytes first, then by pid */
 	size_t at_cnt, at_cap;
-	double live_bytes; /* of all */
+	double live_bytes; /* total */
 };
 
 int roll_read(struct roll *r, const struct http_source *s); /* 0 or -errno; then roll_free */
-/* In the order of a column of the page: see http/request.h. */
+/* Sorts by a column of the page: see http/request.h. */
 void roll_sort(struct roll *r, enum request_sort by, bool turned);
 void roll_free(struct roll *r);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * monitor/compact: forgets what a recording that goes on and on knows of processes that are gone, and of stacks
- * that no heap has any more.
- */
+/* monitor/compact: makes an endless recording forget processes that are gone, and stacks that no heap refers to. */
 #ifndef ALYS_MONITOR_COMPACT_H
 #define ALYS_MONITOR_COMPACT_H
 
@@ -12,21 +9,17 @@
 struct compact {
 	struct live *live;
 	const struct heaps *heaps;
-	uint32_t young; /* stacks above this number may have events on their way */
+	uint32_t young; /* stacks above this id may still have events in the ring */
 };
 
 /*
- * Makes the kernel send all stacks again. Those that it sent are known to be in use from then on;
- * of the others no event can come any more once the ring has been read, so that compact_catalog may
- * forget them: no sooner.
+ * Makes the kernel send all stacks again. Those that it sends are in use; the others can have no more events once the
+ * ring has been read, so compact_catalog may forget them, but not sooner.
  */
 void compact_prepare(struct live *l);
-/* The stack is not to be forgotten. */
+/* Must the stack be kept? */
 bool compact_keeps(const struct compact *c, const struct stack *s);
-/*
- * 0 or -ENOMEM; then all is as it was. Nobody may hold anything of the old catalog. Prepares the
- * next one.
- */
+/* 0 or -ENOMEM: nothing has changed. Nobody may hold pointers into the old catalog. Prepares the next round. */
 int compact_catalog(const struct compact *c);
 
 #endif

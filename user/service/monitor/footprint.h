@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor/footprint: what all that belongs to a recording takes of the machine's memory, each page of it once: what its
- * processes have for themselves, and the maps of its BPF programs. In: /proc. Out: bytes.
+ * monitor/footprint: memory used by everything that belongs to a recording, each page counted once: its processes, and
+ * the maps of its BPF programs. In: /proc. Out: bytes.
  */
 #ifndef ALYS_MONITOR_FOOTPRINT_H
 #define ALYS_MONITOR_FOOTPRINT_H
@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 struct footprint {
-	uint64_t processes; /* the one with the rights, this one, helpers */
-	uint64_t kernel;    /* in maps, rings among them */
-	uint64_t resident;  /* in this process, maps included, when the others were looked at */
+	uint64_t processes; /* broker, this process, helpers */
+	uint64_t kernel;    /* BPF maps, including rings */
+	uint64_t resident;  /* of this process, including maps, at the last full measurement */
 };
 
-/* Only what changes quickly, this process; costs microseconds. Bytes of all. */
+/* Updates only this process' part; takes microseconds. Total bytes. */
 uint64_t footprint_now(const struct footprint *m);
-/* All of it; costs a millisecond. */
+/* Full measurement; takes a millisecond. */
 void footprint_look(struct footprint *m);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor/limits: what a recording that goes on and on does when it uses more than it may: take fewer
- * samples, then let samples stand for others, then take no new stacks. In: what is used. Out: the next
- * step. Pure: it does none of it.
+ * monitor/limits: what an endless recording does when it exceeds its limits: sample less, then thin out live samples,
+ * then refuse new stacks. In: current usage. Out: the next step. Pure computation.
  */
 #ifndef ALYS_MONITOR_LIMITS_H
 #define ALYS_MONITOR_LIMITS_H
@@ -10,46 +9,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LIMITS_PERCENT 80 /* of the memory: here the first step is taken */
+#define LIMITS_PERCENT 80 /* percentage of the memory limit at which the first step is taken */
 
 struct limits {
 	uint64_t memory_max;      /* bytes */
-	uint64_t memory_least;    /* taken before anything is seen: no step makes it less */
-	double overhead_max;      /* percent of all processors; 0 = no limit */
-	uint64_t interval_wanted; /* bytes between samples as asked for */
+	uint64_t memory_least;    /* memory in use before anything is recorded: no step lowers it */
+	double overhead_max;      /* percent of all CPUs; 0 = no limit */
+	uint64_t interval_wanted; /* requested sampling interval */
 
-	/* The state of things; begin with interval = interval_wanted. */
+	/* Current state; initially interval = interval_wanted. */
 	uint64_t interval;
-	bool refusing;               /* takes no new stacks */
+	bool refusing;               /* refuses new stacks */
 	uint64_t stepped_ns;         /* when the last step was taken, 0 = never */
-	const char *reason;          /* why the interval is not the wanted one, or stacks are refused; NULL */
+	const char *reason;          /* why the interval is not the requested one, or stacks are refused; NULL */
 	uint64_t thinned, coarsened; /* steps taken */
-	uint64_t memory;             /* at the last of them that lowers it */
-	unsigned int useless;        /* how many of them in a row lowered nothing */
+	uint64_t memory;             /* memory at the last step that lowers it */
+	unsigned int useless;        /* number of consecutive steps without effect */
 };
 
 struct limits_use {
 	uint64_t now_ns;
 	uint64_t memory;
-	double overhead; /* percent of all processors, over the last seconds */
-	double samples;  /* the part of it that fewer samples lower */
+	double overhead; /* percent of all CPUs, over the last seconds */
+	double samples;  /* the part of it that depends on the sampling rate */
 };
 
 enum limits_step {
 	LIMITS_FINE,
 	LIMITS_COARSEN, /* interval was doubled */
-	LIMITS_REFINE,  /* interval was halved, not below the wanted one */
-	LIMITS_THIN,    /* live blocks are to be thinned; the interval was doubled */
-	LIMITS_REFUSE,  /* no new stacks from now on */
-	LIMITS_ACCEPT,  /* new stacks again */
+	LIMITS_REFINE,  /* interval was halved, not below the requested one */
+	LIMITS_THIN,    /* thin out live blocks; the interval was doubled */
+	LIMITS_REFUSE,  /* refuse new stacks */
+	LIMITS_ACCEPT,  /* accept new stacks */
 };
 
 enum limits_step limits_next(struct limits *l, const struct limits_use *u);
-/* What may be taken for a while before blocks are thinned. */
+/* Memory that may be used temporarily before blocks are thinned out. */
 uint64_t limits_room(const struct limits *l, uint64_t memory);
-/* For what is known of one more file; the last of it is for those without which nothing would be seen. */
+/* Memory for one more file's data; a reserve is kept for files without which nothing would be recorded. */
 bool limits_has_room(const struct limits *l, uint64_t memory, bool needed);
-/* Nothing more is to be taken in, no process either. */
+/* Accept nothing more, not even processes. */
 bool limits_is_full(const struct limits *l, uint64_t memory);
 void limits_set_interval(struct limits *l, uint64_t interval);
 

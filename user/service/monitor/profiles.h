@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor/profiles: profiles of a recording that goes on. In: what was asked for. Out: bytes of a
- * format, at once where all names are known, else as soon as they are. What was asked is answered as of
- * the moment of asking, also when the process has ended meanwhile. One thread.
+ * monitor/profiles: profiles of a running recording. In: requests. Out: bytes of a format, immediately if all symbols
+ * are known, otherwise once they are. A profile shows the moment of its request, even if the process has ended
+ * meanwhile. Single-threaded.
  */
 #ifndef ALYS_MONITOR_PROFILES_H
 #define ALYS_MONITOR_PROFILES_H
@@ -17,37 +17,40 @@
 
 struct profile_request {
 	const char *format;            /* a sink's name */
-	const char *value;             /* its first value; NULL = the format's own */
+	const char *value;             /* its first value; NULL = the format's default */
 	struct proc_id proc;           /* 0 = all */
 	const struct heap_mark *since; /* borrowed until the request returns; NULL = from the beginning */
-	size_t rows_max;               /* as for heaps_snapshot */
-	const char *cause;             /* why this is the last one, as words for its comment; NULL = it is not */
-	bool moment;                   /* as in struct sink_options */
-	bool patient;                  /* one of many that nobody waits for: never made within profiles_ask */
-	const void *caller;            /* on whose behalf, for profiles_forget; NULL = nobody who could go */
-	/* Exactly once; takes what is in out when rc is 0. Within profiles_ask when all is known, if not patient. */
+	size_t rows_max;               /* see heaps_snapshot */
+	const char *cause;             /* why this is the last one, for its comment; NULL = it is not */
+	bool moment;                   /* see struct sink_options */
+	bool patient;                  /* low priority: never produced within profiles_ask */
+	const void *caller;            /* for profiles_forget; NULL = cannot be cancelled */
+	/*
+	 * Called exactly once; takes the contents of out if rc is 0. Within profiles_ask if everything is known, unless
+	 * patient.
+	 */
 	void (*done)(void *ctx, int rc, struct buf *out, const struct err *err);
 	void *ctx;
 };
 
 struct profiles;
 
-/* Borrows all; skip: frames at the leaf that no profile shows. */
+/* Borrows all; skip: leaf frames that no profile shows. */
 struct profiles *profiles_new(struct live *l, const struct heaps *h, struct naming *n, const struct skip *skip);
-/* Those that wait are answered with -ECANCELED. */
+/* Pending requests are answered with -ECANCELED. */
 void profiles_free(struct profiles *p);
-/* The caller is gone: what it waits for is answered with -ECANCELED, unseen. */
+/* The caller is gone: its pending requests are answered with -ECANCELED. */
 void profiles_forget(struct profiles *p, const void *caller);
-/* 0: done() was or will be called. Else it will not: -ESRCH no such process, -EINVAL, -ENOMEM. */
+/* 0: done() was or will be called. Otherwise it will not: -ESRCH no such process, -EINVAL, -ENOMEM. */
 int profiles_ask(struct profiles *p, const struct profile_request *r, struct err *err);
 /*
- * Answers what can be answered, for some milliseconds, and has names looked for. To be called after naming_collect,
- * and often; at once again when true.
+ * Answers what can be answered, for some milliseconds, and starts symbolization. Call after naming_collect, and often;
+ * again at once if true.
  */
 bool profiles_work(struct profiles *p);
-/* While this is not 0, the catalog must keep what it has. */
+/* While this is not 0, the catalog must not drop anything. */
 size_t profiles_waiting(const struct profiles *p);
-/* Answers what waits with the names that are there. */
+/* Answers pending requests with the symbols that exist. */
 void profiles_flush(struct profiles *p);
 
 #endif

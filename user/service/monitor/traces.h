@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor/traces: a recording that goes on, as .alys files one after another. In: descriptors of new files,
- * and events. Out: files of which each can be read alone: what its events name is in it, blocks that lived when it
- * began are in it, and its account is that of its own time. It names, makes and removes no files. One thread.
+ * monitor/traces: an endless recording as a series of .alys files. In: descriptors of new files, and events. Out: files
+ * that can each be read alone: each contains the definitions that its events use, the blocks that were live when it
+ * began, and a ledger of its own time. It does not name, create or remove files. Single-threaded.
  */
 #ifndef ALYS_MONITOR_TRACES_H
 #define ALYS_MONITOR_TRACES_H
@@ -13,7 +13,7 @@
 #include "trace/trace.h"
 
 struct trace_end {
-	/* Exactly once, when the file is closed; rc is not 0 when it is not whole. */
+	/* Called exactly once, when the file is closed; rc is not 0 if it is incomplete. */
 	void (*done)(void *ctx, int rc, const struct err *why);
 	void *ctx;
 };
@@ -22,25 +22,25 @@ struct traces;
 
 /* Borrows; what lives in the heaps when a file begins is carried over into it. */
 struct traces *traces_new(struct live *l, const struct heaps *h, struct naming *n);
-/* Closes all files, with the names that are there. */
+/* Closes all files, with the symbols that exist. */
 void traces_free(struct traces *t);
-/* As continuous_record. */
+/* See continuous_record. */
 int traces_turn(struct traces *t, int fd, const struct trace_end *end, struct err *err);
 /* Events and definitions go into the current file, if any. */
 void traces_event(struct traces *t, const struct event *e);
 int traces_define(struct traces *t, const struct definition *d);
 void traces_tick(struct traces *t, uint64_t now_ns);
-/* Events of the current file that the disk had no room for. */
+/* Events of the current file that were dropped because the disk was full. */
 uint64_t traces_dropped(const struct traces *t);
-/* Events in the file so far; the bytes by which it grew since it began. */
+/* Events in the current file; bytes written since it began. */
 uint64_t traces_size(const struct traces *t, uint64_t *bytes);
-/* Completes files whose names are there. To be called after naming_collect, and often. */
+/* Completes files whose symbols are there. Call after naming_collect, and often. */
 void traces_work(struct traces *t);
-/* The catalog may forget what is not kept: its names are in the file. False: not yet. */
+/* May the catalog forget what is not kept? Its names must be in the file. False: not yet. */
 bool traces_settle(struct traces *t, const struct compact *kept);
-/* To be called when the recording has replaced its catalog. */
+/* Call after the recording has replaced its catalog. */
 void traces_follow(struct traces *t);
-/* Completes the files that wait; looks for their names for a second. */
+/* Completes pending files; waits up to a second for their symbols. */
 void traces_flush(struct traces *t);
 
 #endif

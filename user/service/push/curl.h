@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * push/curl: libcurl, loaded when somebody pushes: with it come TLS, LDAP, Kerberos and more, which
- * would double the time that any start of the program takes, and be mapped into its workers too.
- * Not for other modules.
+ * push/curl: loads libcurl on first use: it brings in TLS, LDAP, Kerberos and more, which would double the start time
+ * of every run and be mapped into the workers, too. Private to this module.
  */
 #ifndef ALYS_PUSH_CURL_H
 #define ALYS_PUSH_CURL_H
@@ -25,14 +24,14 @@
 	X(url_set)        \
 	X(url_cleanup)
 
-/* libcurl's functions by their names without curl_. */
+/* libcurl's functions, named without curl_. */
 struct curl_calls {
 #define X(name) __typeof__(curl_##name) *name;
 	CURL_CALLS(X)
 #undef X
 };
 
-/* The same table each time, for as long as the program runs; NULL with err when it cannot be loaded. */
+/* Returns the same table each time; NULL with err if it cannot be loaded. */
 const struct curl_calls *curl_load(struct err *err);
 
 #endif

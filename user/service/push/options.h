@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push/options: where profiles go, and how often. */
+/* push/options: the destination of profiles, and the interval. */
 #ifndef ALYS_PUSH_OPTIONS_H
 #define ALYS_PUSH_OPTIONS_H
 
@@ -8,7 +8,7 @@
 struct push_options {
 	const char *url;
 	double every;       /* seconds between profiles; 0 = 15 */
-	size_t queue_max;   /* bytes of waiting profiles; 0 = 32 MiB */
+	size_t queue_max;   /* limit on queued bytes; 0 = 32 MiB */
 	const char *tenant; /* X-Scope-OrgID; NULL = none */
 };
 

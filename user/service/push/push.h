@@ -16,14 +16,14 @@
 
 struct push;
 
-/* As with http: one thread, signals blocked, `source` borrowed until push_close. NULL: err says why. */
+/* As for http: one thread, signals blocked, `source` borrowed until push_close. NULL: err says why. */
 struct push *push_open(const struct push_options *o, const struct http_source *source, struct err *err);
-/* Readable when push_serve_pending has something to do. To be polled, not read. */
+/* Readable when push_serve_pending must be called. Poll it, do not read it. */
 int push_fd(const struct push *p);
 void push_serve_pending(struct push *p);
-/* Prometheus lines about what was sent, dropped and refused. Fits struct http_options' `metrics`. */
+/* Prometheus lines about what was sent, dropped and refused. Usable as `metrics` of struct http_options. */
 void push_metrics(void *push, struct buf *out);
-/* Gives what waits at most a second to leave. */
+/* Allows up to a second for queued profiles to be sent. */
 void push_close(struct push *p);
 
 #endif
