@@ -72,6 +72,30 @@ static void test_functions(void **state)
 		assert_false(alloc_has_function(others[i]));
 }
 
+/* Of a stack: also by the source file, and by the library where there is no name. */
+static void test_frames(void **state)
+{
+	static const struct alloc_frame allocators_own[] = {
+		{ .name = "_int_malloc" },
+		{ .name = "Pointer(UInt8)@Pointer(T)::malloc" },
+		{ .name = "*new", .file = "/usr/share/crystal/src/gc/boehm.cr" },
+		{ .path = "/usr/lib/libgc.so.1" },
+		{ .name = "", .path = "/usr/lib/libgc.so.1" },
+	};
+	static const struct alloc_frame others[] = {
+		{ .name = "main", .path = "/usr/lib/libgc.so.1" },
+		{ .name = "Foo.new", .file = "/src/foo.cr" },
+		{ .path = "/srv/program" },
+		{ .name = "Pointer(UInt8)#copy" },
+		{ .name = NULL },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(allocators_own) / sizeof(*allocators_own); i++)
+		assert_true(alloc_has_frame(&allocators_own[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(alloc_has_frame(&others[i]));
+}
+
 static bool matches(const regex_t *r, const char *name)
 {
 	regmatch_t m;
@@ -104,10 +128,8 @@ static void test_entries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_families),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_families), cmocka_unit_test(test_files),   cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_frames),   cmocka_unit_test(test_entries),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

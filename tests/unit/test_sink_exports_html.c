@@ -64,8 +64,8 @@ static struct recording record_names(void)
 	put_symbol(r.c, 2, 0x1100, "malloc", NULL, 0);
 	for (uint32_t i = 0; i < LEN(at); i++) {
 		struct symbol both[] = {
-			{ at[i].name, at[i].file, at[i].line, 1, SYMBOL_EXACT, true },
-			{ "App#run", "/src/app.cr", i + 1, 1, SYMBOL_EXACT, false },
+			{ at[i].name, at[i].file, at[i].line, 1, SYMBOL_EXACT, SYMBOL_OWNER_UNKNOWN, true },
+			{ "App#run", "/src/app.cr", i + 1, 1, SYMBOL_EXACT, SYMBOL_OWNER_UNKNOWN, false },
 		};
 		struct symbols s = { 2, both };
 		const struct frame f[] = { { { 2 }, 0x1100 }, { { 1 }, 0x1001 + i } };

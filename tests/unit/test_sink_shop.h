@@ -103,8 +103,8 @@ static inline void put_shop(struct catalog *c, uint32_t proc, uint32_t first_map
 static inline void put_shop_files(struct catalog *c)
 {
 	struct symbol inlined[] = {
-		{ "Cart::add(Item const&)", "/src/cart.h", 17, 9, SYMBOL_EXACT, true },
-		{ "Cart::checkout()", "/src/cart.cc", 42, 3, SYMBOL_EXACT, false },
+		{ "Cart::add(Item const&)", "/src/cart.h", 17, 9, SYMBOL_EXACT, SYMBOL_OWNER_UNKNOWN, true },
+		{ "Cart::checkout()", "/src/cart.cc", 42, 3, SYMBOL_EXACT, SYMBOL_OWNER_UNKNOWN, false },
 	};
 	struct symbols both = { 2, inlined };
 	put_module(c, 1, "/usr/bin/shop", 20);

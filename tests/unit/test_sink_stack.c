@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sink_stack_of: what is spread out, what is cut, what stands for stacks that are not there. */
+#include "format/type.h"
 #include "unit/test_sink_shop.h"
 
 /* Stack 1 of one library: names[0] innermost, each its own machine frame. */
@@ -91,6 +92,56 @@ static void allocator_frames_stay_when_asked(void **state)
 	catalog_free(c);
 }
 
+/* What the recording decided stands; names are asked only where it did not say. */
+static void the_recorded_owner_stands(void **state)
+{
+	static const struct {
+		const char *name;
+		enum symbol_owner owner;
+	} at[] = { { "malloc", SYMBOL_OWNER_ALLOCATOR },
+		   { "pool_take", SYMBOL_OWNER_ALLOCATOR },
+		   { "calloc", SYMBOL_OWNER_UNKNOWN },
+		   { "malloc_of_my_own", SYMBOL_OWNER_PROGRAM },
+		   { "main", SYMBOL_OWNER_UNKNOWN } };
+	const char *const names[LEN(at)] = { NULL };
+	struct catalog *c = catalog_of(names, LEN(names));
+	(void)state;
+	for (size_t i = 0; i < LEN(at); i++) {
+		struct symbol s = { .name = at[i].name, .owner = (uint8_t)at[i].owner };
+		catalog_put_symbols(c, (struct module_id){ 1 }, 0x1000 + 16 * i, &(struct symbols){ 1, &s });
+	}
+	assert_stack(c, &(struct sink_options){ 0 }, 1, "malloc_of_my_own|main");
+	struct symbol s = { .name = "free", .owner = SYMBOL_OWNER_PROGRAM };
+	catalog_put_symbols(c, (struct module_id){ 1 }, 0x1010, &(struct symbols){ 1, &s });
+	assert_stack(c, &(struct sink_options){ 0 }, 1, "free|calloc|malloc_of_my_own|main");
+	catalog_free(c);
+}
+
+static void assert_type(const struct catalog *c, const char *want)
+{
+	struct sink_stack s = { 0 };
+	struct buf b = { 0 };
+	assert_int_equal(sink_stack_of(c, &(struct sink_options){ .keep_allocator_frames = true }, (struct stack_id){ 1 }, &s),
+			 0);
+	type_of(&s, &b);
+	assert_string_equal(buf_str(&b), want);
+	buf_free(&b);
+	sink_stack_free(&s);
+}
+
+static void the_recorded_type_stands(void **state)
+{
+	const char *const names[] = { "GC_malloc", "Foo.new", "main" };
+	struct catalog *c = catalog_of(names, LEN(names));
+	struct stack typed = *catalog_stack(c, (struct stack_id){ 1 });
+	(void)state;
+	assert_type(c, "Foo");
+	typed.type = "Bar\n(Baz)";
+	assert_int_equal(catalog_put_stack(c, &typed), 0);
+	assert_type(c, "Bar\\x0a(Baz)");
+	catalog_free(c);
+}
+
 static void absent_stacks_have_one_frame(void **state)
 {
 	struct catalog *c = catalog_new();
@@ -173,6 +224,8 @@ int main(void)
 		cmocka_unit_test(names_like_an_allocator_stay_elsewhere),
 		cmocka_unit_test(last_frame_is_never_cut),
 		cmocka_unit_test(allocator_frames_stay_when_asked),
+		cmocka_unit_test(the_recorded_owner_stands),
+		cmocka_unit_test(the_recorded_type_stands),
 		cmocka_unit_test(absent_stacks_have_one_frame),
 		cmocka_unit_test(cut_stacks_say_why),
 		cmocka_unit_test(inlined_frames_are_spread_with_their_addresses),

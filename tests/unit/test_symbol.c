@@ -238,6 +238,7 @@ static void check_inlined(const char *file)
 		assert_int_equal(s->at[i].line, want[i].line);
 		assert_true(s->at[i].column > 0);
 		assert_int_equal(s->at[i].quality, SYMBOL_EXACT);
+		assert_int_equal(s->at[i].owner, SYMBOL_OWNER_PROGRAM);
 		assert_int_equal(s->at[i].inlined, i < 2);
 	}
 	catalog_free(c);
@@ -442,6 +443,7 @@ static void test_no_answer(void **state)
 	int fd = open_at("five.so", path);
 	catalog_put_mapping(c, &(struct mapping){ .id = { 1 }, .module = { 5 } });
 	catalog_put_mapping(c, &(struct mapping){ .id = { 2 }, .module = { 6 } });
+	catalog_put_module(c, &(struct module){ .id = { 6 }, .path = "/gone/libgc.so.1" });
 	catalog_put_stack(c, &(struct stack){ .id = { 1 }, .n = 4, .frames = frames });
 	assert_int_equal(symbolizer_add_file(s, (struct module_id){ 5 }, fd, path, &err), 0);
 	assert_int_equal(symbolizer_run(s, c, NULL, NULL, &err), 0);
@@ -450,7 +452,10 @@ static void test_no_answer(void **state)
 	assert_int_equal(none->n, 1);
 	assert_null(none->at[0].name);
 	assert_int_equal(none->at[0].quality, SYMBOL_MODULE);
-	assert_int_equal(catalog_symbols(c, (struct module_id){ 6 }, 0x1000)->at[0].quality, SYMBOL_MODULE);
+	assert_int_equal(none->at[0].owner, SYMBOL_OWNER_PROGRAM);
+	none = catalog_symbols(c, (struct module_id){ 6 }, 0x1000);
+	assert_int_equal(none->at[0].quality, SYMBOL_MODULE);
+	assert_int_equal(none->at[0].owner, SYMBOL_OWNER_ALLOCATOR);
 	/* What is there already stays. */
 	catalog_put_symbols(c, (struct module_id){ 5 }, 0x10, &(struct symbols){ .n = 1, .at = (struct symbol *)&kept });
 	assert_int_equal(symbolizer_run(s, c, NULL, NULL, &err), 0);

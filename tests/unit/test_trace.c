@@ -2,6 +2,7 @@
 /* trace: what is written is read back, the compatibility rules, segments. */
 #include <errno.h>
 #include <setjmp.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -100,6 +101,39 @@ static void test_definitions(void **state)
 	assert_int_equal(catalog_sum(v.c, COUNT_LOST), 3);
 	view_free(&v);
 	free(b.at);
+}
+
+/* Whose code a symbol is and the type of a stack's objects are facts since 1.4; files without them say nothing. */
+static void test_recorded_facts(void **state)
+{
+	(void)state;
+	int fd = memory_file(NULL, 0);
+	struct trace_writer *w = trace_writer_new(dup(fd), &sample_clock, NULL);
+	struct symbol at[] = { { .name = "malloc", .quality = SYMBOL_TABLE, .owner = SYMBOL_OWNER_ALLOCATOR, .inlined = true },
+			       { .quality = SYMBOL_MODULE, .owner = SYMBOL_OWNER_PROGRAM },
+			       { .name = "old", .quality = SYMBOL_EXACT } };
+	const struct frame frame = { { 1 }, 0x1234 };
+	const struct stack stack = { .id = { 7 }, .proc = { 1 }, .n = 1, .frames = &frame, .type = "Foo (buffer)" };
+	assert_int_equal(sample_define(w), 0);
+	assert_int_equal(trace_write_stack(w, &stack), 0);
+	assert_int_equal(trace_write_symbols(w, (struct module_id){ 1 }, 0x99, &(struct symbols){ 3, at }), 0);
+	assert_int_equal(trace_writer_close(w, NULL), 0);
+	struct view v = view_of(fd);
+	assert_int_equal(v.catalog_rc, 0);
+	const struct symbols *y = catalog_symbols(v.c, (struct module_id){ 1 }, 0x99);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(y->at[i].owner, at[i].owner);
+		assert_int_equal(y->at[i].quality, at[i].quality);
+		assert_int_equal(y->at[i].inlined, at[i].inlined);
+	}
+	assert_string_equal(catalog_stack(v.c, (struct stack_id){ 7 })->type, "Foo (buffer)");
+	assert_null(catalog_stack(v.c, (struct stack_id){ 1 })->type);
+	view_free(&v);
+	struct view golden = view_of(open("tests/golden/v1.alys", O_RDONLY | O_CLOEXEC));
+	assert_int_equal(golden.catalog_rc, 0);
+	assert_int_equal(catalog_symbols(golden.c, (struct module_id){ 1 }, 0x1233)->at[0].owner, SYMBOL_OWNER_UNKNOWN);
+	assert_null(catalog_stack(golden.c, (struct stack_id){ 1 })->type);
+	view_free(&golden);
 }
 
 /* Once in the same words; the last words hold, and those of one process are not another's. */
@@ -438,6 +472,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_definitions),
+		cmocka_unit_test(test_recorded_facts),
 		cmocka_unit_test(test_older_objects),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_long_texts_and_stacks),

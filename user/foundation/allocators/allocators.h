@@ -68,6 +68,15 @@ int alloc_family_of_file(const char *path);
 /* Is this function, mangled or not, part of an allocator? Includes functions that are only seen in stacks. */
 bool alloc_has_function(const char *name);
 /*
+ * Is a stack frame part of an allocator? Beyond its functions these are Crystal's wrappers of them, by their source file,
+ * and frames without a name in the collector's library: distributions strip it.
+ */
+struct alloc_frame {
+	const char *name, *file; /* function and source file; NULL = unknown */
+	const char *path;        /* of the library or program; NULL = unknown */
+};
+bool alloc_has_frame(const struct alloc_frame *f);
+/*
  * A regular expression, over displayed names, of the functions by which a program enters an allocator. Functions deeper
  * inside are left out, because they may call the program's finalizers.
  */

@@ -98,6 +98,33 @@ bool alloc_has_function(const char *name)
 	return is_row(name);
 }
 
+/* Crystal's buffers: Pointer(T).malloc and Pointer(T)#realloc, whoever owns them. */
+static bool is_pointer_method(const char *name)
+{
+	const char *alloc = strstr(name, "alloc");
+	return !strncmp(name, "Pointer(", 8) && alloc && (!alloc[5] || !strcmp(alloc, "alloc_atomic"));
+}
+
+/* Crystal's path to its collector: the functions have names like malloc_atomic or new. */
+static bool is_source_file(const char *file)
+{
+	static const char *const ends[] = { "/gc/boehm.cr", "/gc/none.cr", "/src/gc.cr", "/crystal/lib/gc.cr" };
+	size_t n = file ? strlen(file) : 0;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t len = strlen(ends[i]);
+		if (n >= len && !strcmp(file + n - len, ends[i]))
+			return true;
+	}
+	return false;
+}
+
+bool alloc_has_frame(const struct alloc_frame *f)
+{
+	if (!f->name || !*f->name)
+		return f->path && alloc_family_of_file(f->path) == ALLOC_LIBGC;
+	return alloc_has_function(f->name) || is_pointer_method(f->name) || is_source_file(f->file);
+}
+
 /* Of the other families the entries above say it shorter, or nobody is to be cut there. */
 static bool is_entry(const struct allocator *row)
 {

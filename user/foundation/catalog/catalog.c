@@ -181,7 +181,7 @@ int catalog_put_stack(struct catalog *c, const struct stack *s)
 		memmove(row->frames, s->frames, s->n * sizeof(*row->frames));
 	row->s = *s;
 	row->s.frames = row->frames;
-	return 0;
+	return s->type ? keep_text(c, &row->s.type) : 0;
 }
 
 /* The one copy in the store, or NULL when memory is out. */

@@ -77,9 +77,13 @@ struct stack {
 	uint8_t end; /* enum stack_end */
 	uint32_t n;
 	const struct frame *frames; /* innermost first; frames[0] is inside the allocator function */
+	const char *type;           /* of the objects, if it is known and not only to be concluded from the frames; or NULL */
 };
 
 enum symbol_quality { SYMBOL_NONE, SYMBOL_MODULE, SYMBOL_TABLE, SYMBOL_EXACT };
+
+/* Whose code it is, as the recording decided (alloc_has_frame); traces before 1.4 do not tell. */
+enum symbol_owner { SYMBOL_OWNER_UNKNOWN, SYMBOL_OWNER_PROGRAM, SYMBOL_OWNER_ALLOCATOR };
 
 /* One source-level frame. Several per address when the compiler inlined calls. */
 struct symbol {
@@ -87,6 +91,7 @@ struct symbol {
 	const char *file;      /* NULL = unknown */
 	uint32_t line, column; /* 0 = unknown */
 	uint8_t quality;       /* enum symbol_quality */
+	uint8_t owner;         /* enum symbol_owner */
 	bool inlined;          /* inlined into the next symbol of the same address */
 };
 

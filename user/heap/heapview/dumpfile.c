@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * heapview/dumpfile: see dumpfile.h. Written as a recording of one moment: one process, an event for each
- * live object. Its stack is the site's where that is known; where it is not, or does not name the type
- * that the object has, a frame of no file says so, by the name that format/type takes for it.
+ * live object, whose type is part of its stack. The stack is the site's where that is known; where it is not, or does not
+ * name the object's type, a frame of no file does, for people and for older readers.
  */
 #include "heapview/dumpfile.h"
 
@@ -51,20 +51,37 @@ static bool first(struct dump *d, struct map *m, uint64_t key)
 	return m->count != known;
 }
 
-static void write_name(struct dump *d, uint64_t pc, const char *name)
+static void write_name(struct dump *d, uint64_t pc, const char *name, enum symbol_owner owner)
 {
-	struct symbol s = { .name = name, .quality = SYMBOL_TABLE };
+	struct symbol s = { .name = name, .quality = SYMBOL_TABLE, .owner = (uint8_t)owner };
 	note(d, trace_write_symbols(d->w, d->module, pc, &(struct symbols){ 1, &s }));
 }
 
-/* Where a report finds the type: of an object, or of the owner of raw memory that it alone holds. */
-static uint64_t type_frame(struct dump *d, const struct graph_object *o)
+/* Of an object, or of the owner of raw memory that it alone holds. */
+struct known_type {
+	uint32_t number; /* 0: unknown */
+	bool owned;
+};
+
+static struct known_type type_of_object(const struct dump *d, const struct graph_object *o)
 {
 	const struct graph *g = &d->o->graph;
 	bool owned = !o->type && o->owner != GRAPH_NONE;
-	uint32_t type = owned ? g->objects[o->owner].type : o->type;
-	uint64_t key = (uint64_t)type << 1 | owned;
-	uint64_t *pc = map_put(&d->frames, key);
+	return (struct known_type){ owned ? g->objects[o->owner].type : o->type, owned };
+}
+
+static void class_text(const struct dump *d, uint32_t type, struct buf *out)
+{
+	if (type)
+		types_text(&d->o->types, type, out);
+	else
+		buf_adds(out, "(class 0)");
+}
+
+/* The address of a frame that shows the type. */
+static uint64_t type_frame(struct dump *d, const struct known_type *t)
+{
+	uint64_t *pc = map_put(&d->frames, (uint64_t)t->number << 1 | t->owned);
 	if (!pc) {
 		note(d, -ENOMEM);
 		return ALLOCATOR_PC;
@@ -73,12 +90,9 @@ static uint64_t type_frame(struct dump *d, const struct graph_object *o)
 		*pc = TYPES_PC + d->frames.count * 16;
 		uint64_t at = *pc;
 		struct buf of = { 0 }, name = { 0 };
-		if (type)
-			types_text(&d->o->types, type, &of);
-		else
-			buf_adds(&of, "(class 0)");
-		type_function(buf_str(&of), owned, &name);
-		write_name(d, at, buf_str(&name));
+		class_text(d, t->number, &of);
+		type_function(buf_str(&of), t->owned, &name);
+		write_name(d, at, buf_str(&name), SYMBOL_OWNER_PROGRAM);
 		buf_free(&name);
 		buf_free(&of);
 		return at;
@@ -155,7 +169,8 @@ static void write_stack(struct dump *d, struct stack *out, const struct stack *s
 static uint32_t stack_of(struct dump *d, const struct graph_object *o, const struct block *block)
 {
 	const struct stack *site = block ? catalog_stack(d->sites->replay.catalog, block->stack) : NULL;
-	uint64_t pc = type_frame(d, o);
+	const struct known_type t = type_of_object(d, o);
+	uint64_t pc = type_frame(d, &t);
 	uint64_t *known = map_put(&d->known, (uint64_t)(site ? block->stack.n : 0) << 32 | pc);
 	if (!known) {
 		note(d, -ENOMEM);
@@ -164,11 +179,14 @@ static uint32_t stack_of(struct dump *d, const struct graph_object *o, const str
 	if (*known)
 		return (uint32_t)*known;
 	*known = ++d->stacks;
-	struct buf type = { 0 };
-	if (o->type)
-		types_text(&d->o->types, o->type, &type);
-	struct stack s = { .id = { d->stacks }, .proc = d->proc };
-	write_stack(d, &s, site, pc, o->type ? buf_str(&type) : NULL);
+	struct buf class = { 0 }, type = { 0 };
+	class_text(d, t.number, &class);
+	type_name(buf_str(&class), t.owned, &type);
+	/* Of raw memory its site tells more than who holds it. */
+	bool tells = o->type || !site;
+	struct stack s = { .id = { d->stacks }, .proc = d->proc, .type = tells ? buf_str(&type) : NULL };
+	write_stack(d, &s, site, pc, o->type ? buf_str(&class) : NULL);
+	buf_free(&class);
 	buf_free(&type);
 	return d->stacks;
 }
@@ -226,7 +244,7 @@ static void write_head(struct dump *d, const char *words)
 	     trace_write_mapping(
 		     d->w, &(struct mapping){
 				   .id = d->map, .proc = d->proc, .module = d->module, .start = 0, .end = 1u << 31, .bias = 0 }));
-	write_name(d, ALLOCATOR_PC, "GC_malloc");
+	write_name(d, ALLOCATOR_PC, "GC_malloc", SYMBOL_OWNER_ALLOCATOR);
 	const struct count counts[] = {
 		{ "heap-objects", "live objects found in the heap", COUNT_HIT, o->graph.objects_cnt },
 		{ "heap-written", "of them written into the dump", COUNT_RECORDED, o->graph.objects_cnt },

@@ -81,6 +81,7 @@ struct sink_frame {
 struct sink_stack {
 	struct sink_frame *frames;
 	size_t frames_cnt, frames_cap;
+	const char *type; /* what the recording knows, see struct stack; or NULL */
 };
 
 /*

@@ -55,38 +55,14 @@ static bool add_machine_frame(const struct catalog *c, const struct sink_options
 	return true;
 }
 
-/* Crystal's own way to the collector, whose functions have names like anybody's: malloc_atomic, new. */
-static bool is_allocator_file(const char *file)
-{
-	static const char *const ends[] = { "/gc/boehm.cr", "/gc/none.cr", "/src/gc.cr", "/crystal/lib/gc.cr" };
-	size_t n = file ? strlen(file) : 0;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		size_t len = strlen(ends[i]);
-		if (n >= len && !strcmp(file + n - len, ends[i]))
-			return true;
-	}
-	return false;
-}
-
-/* Crystal's buffers: Pointer(T).malloc and Pointer(T)#realloc, whoever their owner is. */
-static bool is_pointer_method(const char *name)
-{
-	const char *alloc = strstr(name, "alloc");
-	return !strncmp(name, "Pointer(", 8) && alloc && (!alloc[5] || !strcmp(alloc, "alloc_atomic"));
-}
-
-/* Distributions strip the collector of the names of its inner functions. */
-static bool is_inside_collector(const struct sink_frame *f)
-{
-	return !format_is_named(f) && f->module && alloc_family_of_file(f->module->path) == ALLOC_LIBGC;
-}
-
+/* Traces before 1.4 do not tell, nor does a frame that was never looked up. */
 static bool is_allocator(const struct sink_frame *f)
 {
-	if (is_inside_collector(f))
-		return true;
-	return format_is_named(f) &&
-	       (alloc_has_function(f->symbol->name) || is_pointer_method(f->symbol->name) || is_allocator_file(f->symbol->file));
+	const struct symbol *s = f->symbol;
+	if (s && s->owner != SYMBOL_OWNER_UNKNOWN)
+		return s->owner == SYMBOL_OWNER_ALLOCATOR;
+	return alloc_has_frame(
+		&(struct alloc_frame){ s ? s->name : NULL, s ? s->file : NULL, f->module ? f->module->path : NULL });
 }
 
 size_t sink_allocator_frames(const struct sink_stack *s)
@@ -120,6 +96,7 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 {
 	const struct stack *s = id.n ? catalog_stack(c, id) : NULL;
 	out->frames_cnt = 0;
+	out->type = s ? s->type : NULL;
 	if (!s || !s->n) {
 		bool lost = s ? s->end == STACK_END_LOST : id.n != 0;
 		struct sink_frame f = { .symbol = lost ? &early[STACK_END_LOST] : &none_symbol };

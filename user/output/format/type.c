@@ -194,6 +194,10 @@ static bool cxx_type(const struct sink_stack *s, struct buf *out)
 
 void type_of(const struct sink_stack *whole, struct buf *out)
 {
+	if (whole->type) {
+		text_clean(out, whole->type, SIZE_MAX);
+		return;
+	}
 	size_t n = sink_allocator_frames(whole);
 	const struct sink_stack cut = { .frames = whole->frames + n, .frames_cnt = whole->frames_cnt - n };
 	bool buffer = is_pointer_buffer(whole, n);
@@ -207,6 +211,11 @@ bool type_is_class(const char *type)
 {
 	size_t n = strlen(type);
 	return n && !strchr("([", *type) && (n < strlen(BUFFER) || strcmp(type + n - strlen(BUFFER), BUFFER));
+}
+
+void type_name(const char *type, bool buffer, struct buf *out)
+{
+	put_owner(type, strlen(type), buffer, out);
 }
 
 void type_function(const char *type, bool buffer, struct buf *out)

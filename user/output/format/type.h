@@ -17,9 +17,11 @@
 void type_of(const struct sink_stack *whole, struct buf *out);
 /* Does this text name a class, rather than a buffer or a file? */
 bool type_is_class(const char *type);
+/* The type of a Foo: "Foo"; with buffer, of memory that a Foo alone holds: "Foo (buffer)". */
+void type_name(const char *type, bool buffer, struct buf *out);
 /*
- * The function that type_of takes for the allocation of a Foo, "Foo.new", or, when buffer is set, of memory that a Foo
- * alone holds; and whether a frame is that of an object already.
+ * The function to show as the one that allocated it: "Foo.new", or "Foo#buffer"; and whether a frame is that of a Foo
+ * already. Readers of traces before 1.4 conclude the type from it.
  */
 void type_function(const char *type, bool buffer, struct buf *out);
 bool type_is_function(const char *function, const char *type);

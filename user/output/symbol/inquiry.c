@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "allocators/allocators.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/cursor.h"
@@ -50,6 +51,15 @@ static void say_problem(const struct inquiry *q, const char *why)
 	buf_free(&path);
 }
 
+void inquiry_note_owners(const struct catalog *c, struct module_id module, struct symbol *symbols, size_t n)
+{
+	const struct module *m = catalog_module(c, module);
+	for (size_t i = 0; i < n; i++) {
+		const struct alloc_frame f = { symbols[i].name, symbols[i].file, m ? m->path : NULL };
+		symbols[i].owner = alloc_has_frame(&f) ? SYMBOL_OWNER_ALLOCATOR : SYMBOL_OWNER_PROGRAM;
+	}
+}
+
 static int put(struct inquiry *q, struct symbol *symbols, size_t n)
 {
 	uint64_t pc = q->pcs[q->answered++];
@@ -57,6 +67,7 @@ static int put(struct inquiry *q, struct symbol *symbols, size_t n)
 	const struct symbols *old = known ? catalog_symbols(q->catalog, q->module, pc) : NULL;
 	if (old && old->n && old->at[old->n - 1].quality > symbols[n - 1].quality)
 		return 0;
+	inquiry_note_owners(q->catalog, q->module, symbols, n);
 	return catalog_put_symbols(q->catalog, q->module, pc, &(struct symbols){ .n = n, .at = symbols });
 }
 

@@ -56,4 +56,7 @@ int inquiry_check_time(struct inquiry *q);
 void inquiry_excuse(struct inquiry *q, uint64_t waited_ns);
 void inquiry_end(struct inquiry *q);
 
+/* Which of a module's symbols are an allocator's. */
+void inquiry_note_owners(const struct catalog *c, struct module_id module, struct symbol *symbols, size_t n);
+
 #endif

@@ -195,6 +195,7 @@ static int say_no_file(struct run *r, const struct job *j)
 	const struct map_slot *slot;
 	struct symbol none = { .quality = SYMBOL_MODULE };
 	int rc = 0;
+	inquiry_note_owners(r->catalog, j->module, &none, 1);
 	for (size_t i = 0; !rc && (slot = map_next(&j->pcs, &i));)
 		if (!catalog_symbols(r->catalog, j->module, slot->key))
 			rc = catalog_put_symbols(r->catalog, j->module, slot->key, &(struct symbols){ .n = 1, .at = &none });

@@ -12,6 +12,8 @@
 #define SYMBOL_HAS_NAME 1
 #define SYMBOL_HAS_FILE 2
 #define SYMBOL_INLINED 4
+#define SYMBOL_OWNED 8 /* the next one tells whose it is */
+#define SYMBOL_ALLOCATOR 64
 #define SYMBOL_QUALITY_SHIFT 4
 
 struct def_scratch {
@@ -78,6 +80,21 @@ void def_stack(struct buf *b, const struct stack *s)
 		buf_zigzag(b, (int64_t)(s->frames[i].rel - before.rel));
 		before = s->frames[i];
 	}
+	if (s->type)
+		put_text(b, s->type);
+}
+
+static uint8_t owner_bits(const struct symbol *y)
+{
+	return (y->owner != SYMBOL_OWNER_UNKNOWN ? SYMBOL_OWNED : 0) |
+	       (y->owner == SYMBOL_OWNER_ALLOCATOR ? SYMBOL_ALLOCATOR : 0);
+}
+
+static enum symbol_owner owner_of(uint8_t bits)
+{
+	if (!(bits & SYMBOL_OWNED))
+		return SYMBOL_OWNER_UNKNOWN;
+	return bits & SYMBOL_ALLOCATOR ? SYMBOL_OWNER_ALLOCATOR : SYMBOL_OWNER_PROGRAM;
 }
 
 void def_symbols(struct buf *b, struct module_id m, uint64_t pc, const struct symbols *s)
@@ -89,8 +106,9 @@ void def_symbols(struct buf *b, struct module_id m, uint64_t pc, const struct sy
 	for (size_t i = 0; i < n; i++) {
 		/* When cut, the last one stays the physical function. */
 		const struct symbol *y = &s->at[i + 1 == n ? s->n - 1 : i];
-		buf_u8(b, (uint8_t)((y->name ? SYMBOL_HAS_NAME : 0) | (y->file ? SYMBOL_HAS_FILE : 0) |
-				    (y->inlined ? SYMBOL_INLINED : 0) | (y->quality & 3) << SYMBOL_QUALITY_SHIFT));
+		buf_u8(b,
+		       (uint8_t)((y->name ? SYMBOL_HAS_NAME : 0) | (y->file ? SYMBOL_HAS_FILE : 0) |
+				 (y->inlined ? SYMBOL_INLINED : 0) | (y->quality & 3) << SYMBOL_QUALITY_SHIFT | owner_bits(y)));
 		if (y->name)
 			put_text(b, y->name);
 		if (y->file)
@@ -187,6 +205,8 @@ static int get_stack(struct cursor *c, struct def_scratch *s, struct catalog *to
 		before.rel += (uint64_t)cursor_zigzag(c);
 		s->frames[i] = before;
 	}
+	if (!c->bad && cursor_left(c))
+		k.type = get_text(c, s, 0);
 	return c->bad ? -EBADMSG : catalog_put_stack(to, &k);
 }
 
@@ -214,6 +234,7 @@ static int get_symbols(struct cursor *c, struct def_scratch *s, struct catalog *
 		y->file = get_shared_text(c, s, to, bits & SYMBOL_HAS_FILE, &failed);
 		y->inlined = bits & SYMBOL_INLINED;
 		y->quality = bits >> SYMBOL_QUALITY_SHIFT & 3;
+		y->owner = owner_of(bits);
 		y->line = get_id(c);
 		y->column = get_id(c);
 	}
