@@ -23,22 +23,38 @@ ALLOCATORS = {
 }
 # Of blocks, not of refills: what is asked for is what is counted.
 AT_CALL = {"libgc": ("--sample-at", "call")}
-RUNS, RATES = 20, (1024, 8192, 65536)
+# Processes of each recording: their errors add up.
+RUNS, RATES = 7, (1024, 8192, 65536)
 SIZE, OTHERS = 192, {"site_inner": 16, "site_pvalloc": 4096}
 # In standard errors: of 150 entries one is beyond four of them once in a hundred suites.
 FAR = 4
 
 
-def run(started, trace, program, *words, preload=None, args=()):
-    """One recording of a program that waits until its allocator is probed; its truth by site."""
+def run_each(started, trace, runs, program, *words, preload=None, args=()):
+    """One recording of as many processes, which wait until their allocator is probed; their truths."""
     env = {"LD_PRELOAD": preload if preload.startswith("/") else f"{LIBRARIES}/{preload}"} if preload else {}
-    target = started.program(program, *words, env=env).wait_ready()
-    tracer = started.tracer("--force", "-p", target.pid, "-o", trace, *args).recording()
-    target.go()
-    truth = target.truths()[0]
+    targets = [started.program(program, *words, env=env).wait_ready() for _ in range(runs)]
+    tracer = started.tracer("--force", "-p", ",".join(str(t.pid) for t in targets), "-o", trace, *args).recording()
+    for target in targets:
+        target.go()
+    truths = [target.truths()[0] for target in targets]
     tracer.stop()
-    target.kill()
-    return truth
+    for target in targets:
+        target.kill()
+    return truths
+
+
+def run(started, trace, program, *words, **how):
+    return run_each(started, trace, 1, program, *words, **how)[0]
+
+
+def run_some(started, trace, program, **how):
+    """Of RUNS processes in one recording: site -> their calls, and the bytes they asked for."""
+    sums = {}
+    for truth in run_each(started, trace, RUNS, program, **how):
+        for site, t in truth["sites"].items():
+            sums[site] = tuple(map(sum, zip(sums.get(site, (0, 0)), asked(t))))
+    return sums
 
 
 def asked(site):
@@ -61,15 +77,13 @@ def variance(calls, size, interval):
 
 @pytest.mark.parametrize("name", ALLOCATORS)
 def test_every_entry_sampled(started, tmp_path, name):
-    """A call that nobody asks for is not asked for again inside: 20 runs at several rates against the truth."""
+    """A call that nobody asks for is not asked for again inside: many runs at several rates against the truth."""
     program, preload = ALLOCATORS[name]
-    sums = {}
-    for i in range(RUNS):
-        interval, trace = RATES[i % len(RATES)], tmp_path / "t.alys"
-        truth = run(started, trace, program, preload=preload, args=("-s", f"bytes:{interval}", *AT_CALL.get(name, ())))["sites"]
+    sums, trace = {}, tmp_path / "t.alys"
+    for interval in RATES:
+        truth = run_some(started, trace, program, preload=preload, args=("-s", f"bytes:{interval}", *AT_CALL.get(name, ())))
         told = estimates(trace)
-        for site, t in truth.items():
-            calls, exact = asked(t)
+        for site, (calls, exact) in truth.items():
             error, spread = sums.get(site, (0, 0))
             spread += variance(calls, OTHERS.get(site, SIZE), interval)
             sums[site] = error + told.pop(site, 0) - exact, spread
@@ -89,16 +103,14 @@ PAGE = 4096
 
 
 def test_every_refill_sampled(started, tmp_path):
-    sums = {}
-    for i in range(RUNS):
-        interval, trace = (4096, 16384, 65536)[i % 3], tmp_path / "t.alys"
-        truth = run(started, trace, "c_entries_gc", args=("-s", f"bytes:{interval}", "--sample-at", "refill"))["sites"]
+    sums, trace = {}, tmp_path / "t.alys"
+    for interval in (4096, 16384, 65536):
+        truth = run_some(started, trace, "c_entries_gc", args=("-s", f"bytes:{interval}", "--sample-at", "refill"))
         told = estimates(trace)
-        for site, t in truth.items():
+        for site, (calls, _) in truth.items():
             if site.startswith("site_turns"):
                 continue # of both kinds
             size = FROM_LISTS.get(site) or AT_THE_CALL.get(site) or SIZE
-            calls = asked(t)[0]
             error, spread = sums.get(site, (0, 0))
             spread += variance(calls * size / PAGE, PAGE, interval) if site in FROM_LISTS else variance(calls, size, interval)
             sums[site] = error + told.get(site, 0) - calls * size, spread
@@ -129,14 +141,16 @@ THROWING = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"]
 def test_requests_that_throw_sampled(started, tmp_path, library):
     """Every one of them is taken, none of them returns: no later call leaves in their place."""
     error = 0
-    for i in range(RUNS):
+    for i in range(3):
         trace = tmp_path / f"{i}.alys"
-        truth = run(started, trace, "cpp_throws", preload=library, args=("-s", "bytes:4k"))["sites"]["site_new"]
-        error += estimates(trace)["site_new(unsigned"] - asked(truth)[1]
-        sizes = [e["size"] for e in events_of(trace, tmp_path) if e["kind"] == "alloc"]
-        assert sizes and max(sizes) < 1 << 20
+        exact = run_some(started, trace, "cpp_throws", preload=library, args=("-s", "bytes:4k"))["site_new"][1]
+        error += estimates(trace)["site_new(unsigned"] - exact
+        sizes = {}
+        for event in (e for e in events_of(trace, tmp_path) if e["kind"] == "alloc"):
+            sizes.setdefault(event["tgid"], []).append(event["size"])
+        assert len(sizes) == RUNS and max(map(max, sizes.values())) < 1 << 20
         assert_law(trace)
-    score = error / math.sqrt(RUNS * variance(2000, 100, 4096))
+    score = error / math.sqrt(3 * RUNS * variance(2000, 100, 4096))
     assert abs(score) <= FAR, score
 
 
@@ -180,14 +194,14 @@ def test_a_handler_that_allocates_and_gives_up(started, tmp_path, library):
 
 @WITH_HANDLER
 def test_a_handler_that_allocates_and_gives_up_sampled(started, tmp_path, library):
-    sums = {}
-    for i in range(RUNS):
-        interval, trace = RATES[i % len(RATES)], tmp_path / "t.alys"
-        truth = run(started, trace, "cpp_handler", preload=library, args=("-s", f"bytes:{interval}"))["sites"]
+    sums, trace = {}, tmp_path / "t.alys"
+    for interval in RATES:
+        truth = run_some(started, trace, "cpp_handler", preload=library, args=("-s", f"bytes:{interval}"))
         told = {site.split("(")[0]: size for site, size in estimates(trace).items()}
         for site, size in HANDLED.items():
             error, spread = sums.get(site, (0, 0))
-            sums[site] = error + told.get(site, 0) - asked(truth[site])[1], spread + variance(truth[site]["allocs"], size, interval)
+            calls, exact = truth[site]
+            sums[site] = error + told.get(site, 0) - exact, spread + variance(calls, size, interval)
     scores = {site: round(error / math.sqrt(spread), 1) for site, (error, spread) in sums.items()}
     assert all(abs(z) <= FAR for z in scores.values()), scores
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples against the exact truth, many times: do estimates keep to the error they state, and are they without bias?"""
 
-import concurrent.futures
 import gzip
 import json
 import math
 import os
 import re
+import shutil
 import signal
 import statistics
 import time
@@ -18,8 +18,9 @@ from conftest import PROGS, STRAIGHT, alys, assert_law, convert, events_of, site
 
 pytestmark = pytest.mark.bpf
 
-# A hundred take a few minutes.
 RUNS = int(os.environ.get("ALYS_SAMPLE_RUNS", 100))
+# Processes in one recording.
+TOGETHER = 10
 EVERY = "bytes:16k"
 # Standard errors: of one look in thousands one is beyond four of them, and none beyond six.
 FAR = 6
@@ -32,32 +33,41 @@ def sampled(trace, name, *words, args=()):
     return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
 
 
-def estimates(trace):
+def estimates(trace, *args):
     """Site -> bytes and their standard error."""
-    done = alys("report", "--show", "alloc", "-f", "json", trace)
+    done = alys("report", "--show", "alloc", "-f", "json", *args, trace)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
     return {row["site"].split()[0]: (row["bytes"], row["error"]) for row in rows}
 
 
-def run(trace, name, *words, args):
-    """Per site what was told, with its standard error, and the truth."""
-    truth = sampled(trace, name, *words, args=("-s", EVERY, *args))
-    told = estimates(trace)
-    trace.unlink()
-    return {site: (told.get(site, (0, 0)), t["bytes"]) for site, t in truth.items()}
+def recording(started, folder, name, *words, args):
+    """Of TOGETHER processes: for each of them and per site what was told, with its standard error, and the truth."""
+    copies = [folder / f"{name}-{i}-" for i in range(TOGETHER)]  # told apart by their names
+    for copy in copies:
+        if not copy.exists():
+            shutil.copy(PROGS / name, copy)
+    trace = folder / "t.alys"
+    targets = [started.program(str(copy), *words).wait_ready() for copy in copies]
+    tracer = started.tracer("--force", "-s", EVERY, *args, "-p", ",".join(str(t.pid) for t in targets), "-o", trace).recording()
+    for target in targets:
+        target.go()
+    truths = [target.truths()[0]["sites"] for target in targets]
+    for target in targets:
+        assert target.finish() == 0
+    assert tracer.wait() == 0, tracer.text
+    told = [estimates(trace, "--focus", copy.name) for copy in copies]
+    return [{site: (one.get(site, (0, 0)), t["bytes"]) for site, t in truth.items()} for one, truth in zip(told, truths)]
 
 
-def runs(folder, n, name, *words, args):
-    """Per site the errors of n runs, and the standard errors stated; under None those of all sites together."""
+def runs(started, folder, name, *words, args):
+    """Per site the errors of RUNS processes, and the standard errors stated; under None those of all sites together."""
     found = {}
-    # Most of a run is waiting for the kernel: some at a time.
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for pairs in pool.map(lambda i: run(folder / f"{i}.alys", name, *words, args=args), range(n)):
-            for site, ((size, error), exact) in pairs.items():
-                found.setdefault(site, []).append((size - exact, error))
-            total = sum(size - exact for (size, _), exact in pairs.values())
-            found.setdefault(None, []).append((total, math.hypot(*(error for (_, error), _ in pairs.values()))))
+    for pairs in (p for _ in range(RUNS // TOGETHER) for p in recording(started, folder, name, *words, args=args)):
+        for site, ((size, error), exact) in pairs.items():
+            found.setdefault(site, []).append((size - exact, error))
+        total = sum(size - exact for (size, _), exact in pairs.values())
+        found.setdefault(None, []).append((total, math.hypot(*(error for (_, error), _ in pairs.values()))))
     return found
 
 
@@ -79,9 +89,9 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name,words,args", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_no_bias(tmp_path, name, words, args):
+def test_no_bias(started, tmp_path, name, words, args):
     """Fixed patterns: whoever steps evenly instead of drawing lots falls in step with them."""
-    found = runs(tmp_path, RUNS, name, *words, args=args)
+    found = runs(started, tmp_path, name, *words, args=args)
     for site, pairs in found.items():
         near = sum(abs(error) <= 2 * stated for error, stated in pairs)
         assert near >= 0.75 * len(pairs), (site, pairs)
@@ -91,7 +101,7 @@ def test_no_bias(tmp_path, name, words, args):
     suspects = biased(found)
     for _ in range(2):
         if suspects:
-            again = biased(runs(tmp_path, RUNS, name, *words, args=args))
+            again = biased(runs(started, tmp_path, name, *words, args=args))
             suspects = {site: far for site, far in suspects.items() if site in again}
     assert not suspects
 
