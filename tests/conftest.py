@@ -4,6 +4,7 @@
 import collections
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import re
@@ -523,13 +524,34 @@ def law(d):
 
 # --- traces ----------------------------------------------------------------------------------------
 
+class Stack(list):
+    """The frames of all events that have the same ones: what is looked for in them is looked for once."""
+
+    @functools.cached_property
+    def site(self):
+        """The innermost function that is a call site by name. What is thrown is nobody's."""
+        for frame in self:
+            if frame.get("name") in ("__cxa_allocate_exception", "__cxa_free_exception"):
+                return None
+            if found := re.search(r"\bsite_\w+", frame.get("name", "")):
+                return found.group()
+        return None
+
+
 def each_event(path):
     """The JSON array's objects one by one: a trace's array can be larger than memory likes."""
+    stacks = {}
     with open(path) as f:
         for line in f:
             line = line.strip().rstrip(",")
             if line.startswith("{"):
-                yield json.loads(line)
+                fields, last, frames = line.partition(',"stack":')
+                event = json.loads(fields + "}" if last else line)
+                if last:
+                    if frames not in stacks:
+                        stacks[frames] = Stack(json.loads(frames[:-1]))
+                    event["stack"] = stacks[frames]
+                yield event
             else:
                 assert line in ("[", "]", ""), line[:100]
 
@@ -552,14 +574,7 @@ def wait_until(wanted, timeout=TIMEOUT):
 
 
 def site_of(event):
-    """The innermost function of the stack that is a call site by name. What is thrown is nobody's."""
-    for frame in event["stack"]:
-        if frame.get("name") == "__cxa_allocate_exception" or frame.get("name") == "__cxa_free_exception":
-            return None
-        found = re.search(r"\bsite_\w+", frame.get("name", ""))
-        if found:
-            return found.group()
-    return None
+    return event["stack"].site
 
 
 FIELDS = ("allocs", "bytes", "reallocs", "realloc_bytes", "frees", "live", "live_bytes")

@@ -37,12 +37,11 @@ def in_use(trace, tmp_path):
     """Site -> objects and bytes in use at the end, as the events say, and the events that the collector caused."""
     tally, by_gc, born = Tally(), [], {}
     for event in each_event(convert(trace, "json", tmp_path / (Path(trace).name + ".json"))):
-        plain = {field: value for field, value in event.items() if field != "stack"}  # those of all take gigabytes
         if event.get("cause") == "gc":
-            by_gc.append((plain, born.get(event["addr"])))
+            by_gc.append((event, born.get(event["addr"])))
             tally.drop(event["addr"])
             continue
-        born[event["addr"]] = plain
+        born[event["addr"]] = event
         tally.add(event)
     return tally.sites, by_gc
 
