@@ -12,6 +12,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,6 +24,8 @@ BUILD = Path(os.environ.get("BUILD", ROOT / "build")).resolve()
 ALYS = BUILD / "alys-bpf"
 PROGS = BUILD / "tests" / "prog"
 DEMO = BUILD / "demo"
+# What several folders of tests share.
+sys.path.insert(1, str(ROOT / "tests" / "lib"))
 # Seconds in which whatever does not hang is done, however slow or crowded the machine.
 TIMEOUT = 120
 
@@ -153,6 +156,30 @@ def leftovers(before, patience=TIMEOUT):
         if not left or time.monotonic() > end:
             return left
         time.sleep(0.05)
+
+
+def changed_text(pid):
+    """Executable mappings whose bytes in the process are not those of the file: {path: how many bytes}."""
+    changed = {}
+    with open(f"/proc/{pid}/mem", "rb", 0) as mem:
+        for line in open(f"/proc/{pid}/maps"):
+            span, rights, offset, _, inode, *path = line.split(None, 5)
+            if "x" not in rights or "w" in rights or inode == "0":
+                continue
+            start, end = (int(n, 16) for n in span.split("-"))
+            with open(f"/proc/{pid}/map_files/{start:x}-{end:x}", "rb") as file:
+                file.seek(int(offset, 16))
+                want = file.read(end - start)
+            mem.seek(start)
+            have = mem.read(end - start)[:len(want)]
+            if have != want:
+                changed[path[0].strip()] = sum(a != b for a, b in zip(have, want))
+    return changed
+
+
+def assert_clean(pid, before):
+    assert not leftovers(before)
+    assert changed_text(pid) == {}
 
 
 @pytest.fixture(autouse=True)
@@ -305,6 +332,11 @@ def started():
         one.kill()
 
 
+@pytest.fixture
+def growing(started):
+    return lambda: started.program("c_grow").wait_ready().go()
+
+
 def has_ended(pid):
     """An orphan may stay a zombie for good: in a container nobody may be there to ask how it ended."""
     try:
@@ -379,6 +411,10 @@ def lying_collector(folder):
 # --- daemons ---------------------------------------------------------------------------------------
 
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+RIGHTS = ["bpf", "perfmon", "sys_ptrace", "dac_read_search"]
+# Here perf events ask for it; elsewhere the daemon gives it up at once.
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+ADMIN = ["sys_admin"] if PARANOID.exists() and int(PARANOID.read_text()) > 2 else []
 
 
 def family(pid):

@@ -23,8 +23,8 @@ from pathlib import Path
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
 from conftest import PROGS, Daemon, Program, bpftool, children_of, fdinfo, law, leftovers, probe_programs, why_no_bpf
-from test_daemon import free_port
-from test_daemon_memory import account, agrees, told
+from memory import account, agrees, told
+from sockets import free_port
 
 SECONDS = float(os.environ.get("ALYS_SOAK_SECONDS", "180"))
 ROUND = 10          # seconds

@@ -4,7 +4,6 @@ Sites are held against real calls before they are believed: Debian's libraries p
 spoiled on purpose does not, and what cannot be tried says why and harms nobody.
 """
 
-import os
 import re
 import subprocess
 import time
@@ -12,42 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, PROGS, TIMEOUT, alys, assert_law, make
+from calibration import CASE, LATE, case, in_time  # noqa: F401 (a fixture)
+from conftest import PROGS, TIMEOUT, alys, assert_law
+from own_allocator import own_library
 
-CASE = BUILD / "tests" / "calibrate_case"
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 LIBGC = LIBRARIES / "libgc.so.1"
 SPOILED = ["register", "address", "frame", "lists", "slow", "argument"]
 
 pytestmark = pytest.mark.bpf
-
-OWN_ALLOCATOR = """
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-static char heap[1 << 26];
-static size_t used;
-void *malloc(size_t n)
-{
-    if (n > sizeof(heap) - used - 32)
-        return NULL;
-    void *p = heap + used;
-    used += (n + 31) & ~15ull;
-    asm volatile("jmp 1f; 1:" : "+a"(p)); /* an exit that the kernel emulates */
-    return p;
-}
-void free(void *p) { if (p == heap + sizeof(heap)) used = 0; }
-__attribute__((constructor)) static void begin(void) { CONSTRUCTOR; }
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def case():
-    make(CASE)
 
 
 def run_case(library, how):
@@ -55,27 +27,6 @@ def run_case(library, how):
     assert done.returncode == 0, done.stderr
     verdict, _, text = done.stdout.rstrip("\n").split(" ", 2)
     return verdict, text
-
-
-def own_library(tmp_path, constructor):
-    source = tmp_path / "own.c"
-    source.write_text(OWN_ALLOCATOR.replace("CONSTRUCTOR", constructor))
-    library = tmp_path / "libown.so"
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-fno-builtin", "-o", library, source], check=True)
-    os.chmod(library, 0o644)
-    return library
-
-
-LATE = "did not answer in time"
-
-
-def in_time(ask, late=lambda answer: LATE in answer[-1]):
-    """What was answered: the helper has two seconds, which a crowded machine may not give it the first time."""
-    for _ in range(5):
-        answer = ask()
-        if not late(answer):
-            break
-    return answer
 
 
 def agreeing(library, how):

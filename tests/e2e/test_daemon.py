@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, NOBODY, PROGS, TIMEOUT, Daemon, alys, family, fdinfo, has_ended, law, leftovers, pprof, probe_programs, started_in
-from test_safety import changed_text
+from conftest import (ALYS, NOBODY, PROGS, RIGHTS, TIMEOUT, Daemon, alys, changed_text, family, fdinfo, has_ended, law, leftovers,
+                      pprof, probe_programs, started_in)
+from sockets import free_port, talk
 from web_driver import wait_for
 
 pytestmark = pytest.mark.bpf
@@ -259,13 +259,6 @@ def test_members_of_the_group(daemon, tmp_path, public):
     assert ask(["--groups", "64123"], "stop").returncode == 0 and d.proc.wait(TIMEOUT) == 0
 
 
-def talk(path):
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.connect(str(path))
-    s.settimeout(TIMEOUT)
-    return s
-
-
 @pytest.mark.parametrize("bytes_", [b"x", b"A", b"A\x01", b"A\x02status\0", b"A\x01status", b"A\x01" + b"w\0" * 9, b"\0" * 100,
                                     b"A\x01status\0" + b"y" * 60000, b"A\x01add\0-1\0", b"A\x01snapshot\0" + b"9" * 5000 + b"\0"])
 def test_malformed_messages(daemon, bytes_):
@@ -386,8 +379,6 @@ def test_the_collector_has_no_rights(daemon):
 
 # --- limits and rights -----------------------------------------------------------------------------
 
-RIGHTS = ["bpf", "perfmon", "sys_ptrace", "dac_read_search"]
-
 
 def with_rights(*names):
     wanted = ",".join("+" + n for n in names)
@@ -465,12 +456,6 @@ def test_too_few_rights(started, tmp_path, missing):
     done = subprocess.run([*with_rights(*(r for r in RIGHTS if r != missing)), ALYS, "daemon", "--socket", tmp_path / "s", "-p",
                            str(program.pid)], capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 1 and "not allowed" in done.stderr, done.stderr
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Servers:

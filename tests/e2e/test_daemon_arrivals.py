@@ -3,7 +3,7 @@
 
 import pytest
 
-from test_calibrate import own_library
+from own_allocator import own_library
 
 pytestmark = pytest.mark.bpf
 

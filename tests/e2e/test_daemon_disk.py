@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import PROGS, TIMEOUT, alys, convert, law, pprof, remove_group, started_in
-from test_daemon import talk
+from sockets import talk
 
 pytestmark = pytest.mark.bpf
 

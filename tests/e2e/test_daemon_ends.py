@@ -5,16 +5,15 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from conftest import PROGS, TIMEOUT, Daemon, pprof
-from test_endings import start
-from test_faces import growing, served  # noqa: F401 (fixtures)
+from conftest import TIMEOUT, Daemon, pprof
+from ends import start
+from served import served  # noqa: F401 (a fixture)
 from web_driver import get
 
 pytestmark = pytest.mark.bpf

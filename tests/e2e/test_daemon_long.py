@@ -9,7 +9,7 @@ import time
 import pytest
 
 from conftest import PROGS
-from test_faces import metrics, served  # noqa: F401 (a fixture)
+from served import metrics, served  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
 

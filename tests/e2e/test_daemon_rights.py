@@ -10,14 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, NOBODY, PROGS, TIMEOUT, Daemon
-from test_daemon import RIGHTS
+from conftest import ADMIN, ALYS, NOBODY, PROGS, RIGHTS, TIMEOUT, Daemon
 
 pytestmark = pytest.mark.bpf
 
-# Here perf events ask for it; elsewhere the daemon gives it up at once.
-PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
-ADMIN = ["sys_admin"] if PARANOID.exists() and int(PARANOID.read_text()) > 2 else []
 ALL = [*RIGHTS, "checkpoint_restore"]
 
 

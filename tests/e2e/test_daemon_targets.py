@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, NOBODY, PROGS, TIMEOUT, law
-from test_safety import changed_text
+from conftest import ALYS, NOBODY, PROGS, TIMEOUT, changed_text, law
 
 pytestmark = pytest.mark.bpf
 

@@ -13,43 +13,13 @@ from pathlib import Path
 import pytest
 
 import pprof_rules
+from backend import Backend, values
 from browser_driver import drive, need
 from conftest import ALYS, TIMEOUT, Daemon, children_of, family, pprof
-from test_push import Backend, values
+from served import functions, metrics, served  # noqa: F401 (a fixture)
 from web_driver import get, wait_for
 
 pytestmark = pytest.mark.bpf
-
-
-@pytest.fixture
-def served(tmp_path):
-    """A daemon that watches these processes, every kilobyte a sample, and serves at `url`."""
-    running = []
-
-    def start(*args):
-        running.append(Daemon(tmp_path, "--sample", "bytes:1k", "--listen", "0", *args).wait_ready())
-        running[-1].url = re.search(r"http://[\d.:]+", running[-1].log()).group()
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.kill()
-
-
-@pytest.fixture
-def growing(started):
-    return lambda: started.program("c_grow").wait_ready().go()
-
-
-def functions(url, index):
-    """{function: flat bytes}"""
-    text = pprof("-top", "-nodecount=0", "-nodefraction=0", "-unit=B", f"-sample_index={index}", url)
-    return {name: float(n) for n, name in re.findall(r"^ *([\d.]+)B? +\S+% +\S+% +\S+ +\S+% +(\S+)", text, re.M)}
-
-
-def metrics(server, query=""):
-    text = get(f"{server.url}/metrics{query}").text
-    return {name: float(n) for name, n in re.findall(r"^(alys\w+(?:{.*})?) (\S+)$", text, re.M)}
 
 
 def total(found, prefix):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames that no compiler made, and names that only few know: what stacks end at, and what they pass through."""
 
-import subprocess
 
 import pytest
 
 from conftest import alys, assert_law, events_of
+from source import build
 
 pytestmark = pytest.mark.bpf
 START = ["main", "__libc_start_call_main", "__libc_start_main", "_start"]
@@ -79,14 +79,6 @@ void *volatile kept;
 namespace shop { task work(int n) { kept = malloc(n + 7000); co_await std::suspend_always{}; } }
 int main() { auto t = shop::work(4); t.h.resume(); t.h.resume(); t.h.destroy(); }
 """
-
-
-def build(folder, source, *command, name="program"):
-    code = folder / f"{name}.{'cc' if '++' in command[0] else 'c'}"
-    code.write_text(source)
-    out = folder / name
-    subprocess.run([*command, "-w", "-o", out, code], check=True)
-    return out
 
 
 def stacks_of(trace, folder):

@@ -9,20 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from conftest import NOBODY, TIMEOUT, make
-from test_calibrate import CASE, LATE, in_time
-from test_daemon_rights import ADMIN
+from calibration import CASE, LATE, case, in_time  # noqa: F401 (a fixture)
+from conftest import ADMIN, NOBODY, TIMEOUT
 
 pytestmark = pytest.mark.bpf
 
 SOURCE = Path(__file__).parent / "hostile_library.c"
 CAPS = ",".join("+" + name for name in ["bpf", "perfmon", "sys_ptrace", *ADMIN])
 SERVICE = [*NOBODY, "--bounding-set", "-all," + CAPS, "--inh-caps", "-all," + CAPS, "--ambient-caps", CAPS, "--no-new-privs"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def case():
-    make(CASE)
 
 
 @pytest.fixture(params=["root", "service"])

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ALYS, ROOT, TIMEOUT, children_of, ledger
-
-sys.path.insert(0, str(ROOT / "tests" / "lib"))
-import hostile_elf  # noqa: E402
+import hostile_elf
+from conftest import ALYS, TIMEOUT, children_of, ledger
 
 pytestmark = pytest.mark.bpf
 

@@ -18,7 +18,7 @@ import pytest
 from as_service import account, settings
 from browser_driver import need
 from conftest import ROOT, TIMEOUT, make
-from test_faces import functions
+from served import functions
 from web_driver import wait_for
 
 HERE = Path(__file__).parent

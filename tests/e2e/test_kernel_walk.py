@@ -9,7 +9,7 @@ import pytest
 
 from browser_driver import need
 from conftest import TIMEOUT, alys, assert_law, events_of
-from test_frames import build
+from source import build
 
 pytestmark = pytest.mark.bpf
 

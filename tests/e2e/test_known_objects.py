@@ -10,8 +10,8 @@ import time
 import pytest
 
 import conftest
+from collected import SOURCES, liveness_of, record
 from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, convert, pprof
-from test_liveness import SOURCES, liveness_of, record
 
 pytestmark = pytest.mark.bpf
 

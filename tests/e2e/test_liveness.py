@@ -13,24 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from collected import FEW, liveness_of, record
 from conftest import (ALYS, PROGS, STRAIGHT, TIMEOUT, Tally, alys, bpftool, convert, each_event, events_of, fdinfo, ledger,
                       lying_collector, pprof)
 
 pytestmark = pytest.mark.bpf
 
-SOURCES = Path(__file__).parents[1] / "prog"
 
 # More of them find rarer things.
 RUNS = int(os.environ.get("ALYS_LIVENESS_RUNS", 2))
 
 PROGRAMS = ["c_gclive", "alive.debug", "alive.release", "alive.staticgc", "alive.mt"]
-FEW = {"c_gclive": "60000"}  # the others' rounds
-
-
-def liveness_of(trace):
-    done = alys("info", trace)
-    assert done.returncode == 0, done.stderr
-    return next((line.split(None, 1)[1] for line in done.stdout.splitlines() if line.startswith("liveness")), None)
 
 
 def in_use(trace, tmp_path):
@@ -44,14 +37,6 @@ def in_use(trace, tmp_path):
         born[event["addr"]] = event
         tally.add(event)
     return tally.sites, by_gc
-
-
-def record(trace, program, *args, options=()):
-    """One recording from start to end, and what the program says."""
-    words = args or [FEW.get(program, "8000")]
-    done = alys("--force", "-q", "-o", trace, *options, "--", PROGS / program, *words, env=STRAIGHT)
-    assert done.returncode == 0, done.stderr
-    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
 
 
 def missed_share(said):

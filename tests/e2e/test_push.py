@@ -3,9 +3,6 @@
 
 import base64
 import concurrent.futures
-import gzip
-import http.server
-import json
 import os
 import re
 import socket
@@ -16,44 +13,8 @@ import time
 import pytest
 
 import pprof_rules
-from conftest import pprof
+from backend import Backend, values
 from web_driver import Fake, build, get, wait_for
-
-
-class Backend:
-    """Answers as `how` says; keeps what it took."""
-
-    def __init__(self, port=0):
-        backend = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                backend.asked.append((time.monotonic(), self.path))
-                status, headers, text = backend.how(self)
-                if status == 200:
-                    backend.taken.append((self.path, dict(self.headers), json.loads(body)))
-                self.send_response(status)
-                for k, v in headers.items():
-                    self.send_header(k, v)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            def log_message(self, *args):
-                pass
-
-        self.asked, self.taken = [], []
-        self.how = lambda request: (200, {}, b"{}")
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.server.daemon_threads = True
-        self.server.handle_error = lambda *args: None  # whom it kept waiting has hung up
-        self.port = self.server.server_port
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 class Parca:
@@ -118,16 +79,6 @@ def metric(server, name):
 
 def dropped(server, reason):
     return metric(server, f'alys_push_dropped_total{{reason="{reason}"}}')
-
-
-def values(raw, path):
-    """alloc_objects alloc_space inuse_objects inuse_space, summed."""
-    data = base64.b64decode(raw, validate=True)
-    gzip.decompress(data)
-    path.write_bytes(data)
-    text = pprof("-raw", path).split("Samples:\n")[1].split("Locations\n")[0]
-    rows = [[int(n) for n in line.split(":")[0].split()] for line in text.splitlines()[1:]]
-    return [sum(column) for column in zip(*rows)]
 
 
 @pytest.mark.parametrize("later", [0, 30])

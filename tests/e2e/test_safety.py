@@ -10,34 +10,10 @@ import urllib.request
 
 import pytest
 
-from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_law, assert_same, events_of, has_events, ledger, leftovers, probe_programs, tally, wait_until
+from conftest import (PROGS, STRAIGHT, TIMEOUT, alys, assert_clean, assert_law, assert_same, changed_text, events_of, has_events,
+                      ledger, probe_programs, tally, wait_until)
 
 pytestmark = pytest.mark.bpf
-
-
-
-def changed_text(pid):
-    """Executable mappings whose bytes in the process are not those of the file: {path: how many bytes}."""
-    changed = {}
-    with open(f"/proc/{pid}/mem", "rb", 0) as mem:
-        for line in open(f"/proc/{pid}/maps"):
-            span, rights, offset, _, inode, *path = line.split(None, 5)
-            if "x" not in rights or "w" in rights or inode == "0":
-                continue
-            start, end = (int(n, 16) for n in span.split("-"))
-            with open(f"/proc/{pid}/map_files/{start:x}-{end:x}", "rb") as file:
-                file.seek(int(offset, 16))
-                want = file.read(end - start)
-            mem.seek(start)
-            have = mem.read(end - start)[:len(want)]
-            if have != want:
-                changed[path[0].strip()] = sum(a != b for a, b in zip(have, want))
-    return changed
-
-
-def assert_clean(pid, before):
-    assert not leftovers(before)
-    assert changed_text(pid) == {}
 
 
 @pytest.mark.parametrize("build", ["torture.debug", "torture.release"])

@@ -12,8 +12,8 @@ import zlib
 
 import pytest
 
-from conftest import ALYS, PROGS, alys, convert
-from test_top import terminal, quit_cleanly  # noqa: F401
+from conftest import PROGS, alys, convert
+from terminal import quit_cleanly, terminal  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
 

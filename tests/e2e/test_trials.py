@@ -10,8 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, PROGS, ROOT, TIMEOUT, assert_law
-from test_safety import changed_text
+from conftest import ROOT, TIMEOUT, assert_law, changed_text
 
 pytestmark = pytest.mark.bpf
 

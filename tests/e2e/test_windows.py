@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from conftest import PROGS, STRAIGHT, alys, assert_law, events_of, probe_programs, site_of
-from test_safety import assert_clean
+from conftest import PROGS, STRAIGHT, alys, assert_clean, assert_law, events_of, probe_programs, site_of
 
 pytestmark = pytest.mark.bpf
 

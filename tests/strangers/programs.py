@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from builds import HERE, PLACE, made
 from conftest import TIMEOUT
 
@@ -208,3 +210,17 @@ def start(guest, folder, counts, **more):
     stdin = open(fill(guest.input)) if guest.input else subprocess.DEVNULL
     return Counted([fill(word) for word in guest.argv], counts, {k: fill(v) for k, v in guest.env.items()}, guest.user,
                    stdin=stdin, cwd=folder, **more)
+
+
+@pytest.fixture
+def place(public, guest):
+    """A folder that any user may reach and write to, with what the programs work on."""
+    folder = public.folder
+    folder.chmod(0o777)
+    supplies(folder)
+    (folder / "counts").mkdir()
+    (folder / "counts").chmod(0o777)
+    if guest.user:
+        subprocess.run(["/usr/lib/postgresql/15/bin/initdb", "-D", folder / "cluster", "-A", "trust", "-N"], user=guest.user,
+                       cwd=folder, check=True, capture_output=True, timeout=TIMEOUT)
+    return folder

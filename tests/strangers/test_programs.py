@@ -2,32 +2,16 @@
 """Debian's programs as they come: what is recorded, and what is estimated, against what they were counted to ask for."""
 
 import collections
-import math
 import re
-import subprocess
 
 import pytest
 
-from conftest import TIMEOUT, alys, assert_law, events_of
+from conftest import alys, assert_law, events_of
 from estimates import FAR
-from programs import GUESTS, Counts, counts_below, start, supplies
+from programs import GUESTS, Counts, counts_below, place, start  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.bpf
 each_guest = pytest.mark.parametrize("guest", GUESTS, ids=lambda g: g.name)
-
-
-@pytest.fixture
-def place(public, guest):
-    """A folder that any user may reach and write to, with what the programs work on."""
-    folder = public.folder
-    folder.chmod(0o777)
-    supplies(folder)
-    (folder / "counts").mkdir()
-    (folder / "counts").chmod(0o777)
-    if guest.user:
-        subprocess.run(["/usr/lib/postgresql/15/bin/initdb", "-D", folder / "cluster", "-A", "trust", "-N"], user=guest.user,
-                       cwd=folder, check=True, capture_output=True, timeout=TIMEOUT)
-    return folder
 
 
 def record(started, guest, folder, trace, *options):

@@ -8,8 +8,7 @@ import pytest
 
 import variants
 from conftest import TIMEOUT, events_of
-from programs import GUESTS, start
-from test_programs import place  # noqa: F401
+from programs import GUESTS, place, start  # noqa: F401 (a fixture)
 from variants import VARIANTS
 
 pytestmark = pytest.mark.bpf

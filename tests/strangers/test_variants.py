@@ -4,7 +4,7 @@
 import pytest
 
 import variants
-from conftest import FIELDS, assert_law, assert_same, events_of, pooled, tally
+from conftest import assert_law, assert_same, events_of, pooled, tally
 from estimates import far_off, rows
 from variants import VARIANTS
 

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that a test brings as text."""
+
+import subprocess
+
+
+def build(folder, source, *command, name="program"):
+    code = folder / f"{name}.{'cc' if '++' in command[0] else 'c'}"
+    code.write_text(source)
+    out = folder / name
+    subprocess.run([*command, "-w", "-o", out, code], check=True)
+    return out
