@@ -26,6 +26,7 @@ static void file_free(struct probed_file *file)
 		way_free(file->ways[i]);
 	free(file->ways);
 	free(file->gc_places);
+	free(file->alike);
 	free(file);
 }
 
@@ -176,6 +177,27 @@ void files_forget(struct files *f, struct probed_file *file)
 			f->list[i] = f->list[--f->list_cnt];
 	}
 	file_free(file);
+}
+
+void files_serve(struct probed_file *file, struct probe_file id)
+{
+	if (probe_file_surely(file->id, id))
+		return;
+	for (size_t i = 0; i < file->alike_cnt; i++) {
+		if (probe_file_surely(file->alike[i], id))
+			return;
+	}
+	struct probe_file *slot = VEC_PUSH(file, alike);
+	if (slot)
+		*slot = id;
+}
+
+uint32_t files_alike(const struct files *f)
+{
+	size_t sum = 0;
+	for (size_t i = 0; i < f->list_cnt; i++)
+		sum += f->list[i]->alike_cnt;
+	return (uint32_t)sum;
 }
 
 uint32_t files_sites(const struct files *f)

@@ -34,6 +34,8 @@ struct described {
 
 struct probed_file {
 	struct probe_file id;
+	struct probe_file *alike; /* others for which its probes have to serve, though they may be different files */
+	size_t alike_cnt, alike_cap;
 	struct described **ways;
 	size_t ways_cnt, ways_cap;
 	uint32_t *gc_places; /* indexes in the table of collectors' sites; shared by equal files */
@@ -67,6 +69,10 @@ int files_place(struct files *f, struct described *d, size_t i, uint32_t *out);
 int files_gc_place(struct files *f, struct probed_file *file, const struct alys_gc_site *site, uint32_t *out, bool *made);
 /* Releases everything of a file whose probes are gone. */
 void files_forget(struct files *f, struct probed_file *file);
+/* Its probes are to serve for `id`, too. */
+void files_serve(struct probed_file *file, struct probe_file id);
+/* Files that are taken for another one because they look alike. */
+uint32_t files_alike(const struct files *f);
 /* Indexes in use by probed files; those of a file are not reused before all of its probes are gone. */
 uint32_t files_sites(const struct files *f);
 

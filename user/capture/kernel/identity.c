@@ -103,3 +103,8 @@ bool probe_file_same(struct probe_file a, struct probe_file b)
 	/* Rather is a file left out than each of its calls counted twice. */
 	return a.stored && b.stored ? a.stored == b.stored : a.looks == b.looks;
 }
+
+bool probe_file_surely(struct probe_file a, struct probe_file b)
+{
+	return (a.dev == b.dev && a.ino == b.ino) || (a.stored && b.stored);
+}

@@ -21,5 +21,7 @@ struct probe_file probe_file_of(int fd);
  * shows.
  */
 bool probe_file_same(struct probe_file a, struct probe_file b);
+/* Of files that are the same: is that known, or do they only look alike? */
+bool probe_file_surely(struct probe_file a, struct probe_file b);
 
 #endif

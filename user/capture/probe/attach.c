@@ -287,6 +287,7 @@ static int attach(struct probe *p, const struct probe_order *o, uint32_t trial, 
 	*object = d->object;
 	if (o->tgid ? is_attached(p, o->tgid, file->id) : file->attached) {
 		*object = NO_OBJECT;
+		files_serve(file, probe_file_of(o->file_fd));
 		return 0;
 	}
 	plan_begin(&plan, o, trial, p, d);

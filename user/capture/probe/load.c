@@ -379,7 +379,9 @@ static int sum_calls(const struct probe *p, struct probe_stats *out)
 
 int probe_stats(const struct probe *p, struct probe_stats *out)
 {
-	*out = (struct probe_stats){ .sites = files_sites(&p->files), .links = (uint32_t)p->attachments_cnt };
+	*out = (struct probe_stats){ .sites = files_sites(&p->files),
+				     .links = (uint32_t)p->attachments_cnt,
+				     .files_alike = files_alike(&p->files) };
 	int cpus = libbpf_num_possible_cpus();
 	struct alys_stats *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
 	uint32_t zero = 0;

@@ -126,6 +126,7 @@ struct probe_stats {
 	uint64_t n[ALYS_ST_CNT];
 	uint64_t misses; /* program runs skipped by the kernel (recursion) */
 	uint32_t links, sites;
+	uint32_t files_alike; /* not attached: taken for a file that was, because they look alike */
 };
 
 int probe_stats(const struct probe *p, struct probe_stats *out);

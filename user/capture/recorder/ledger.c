@@ -107,6 +107,11 @@ static void put_own(struct ledger *g, const struct ledger_sources *in)
 	put(g, "stacks-unresolved", "call stacks with an address in no known file", COUNT_NOTE, in->own.unresolved);
 	put(g, "events-without-stack", "events whose stack record was lost", COUNT_NOTE, in->own.unknown_stacks);
 	put_state(g, "probe-sites", "probed addresses", in->kernel.sites);
+	put_state(
+		g, "files-alike",
+		"files on overlays that look like one that is probed, where the system does not tell which file they are: if one "
+		"is a different file, its calls are not seen",
+		in->kernel.files_alike);
 	put(g, "rate-changes", "times that the sampling interval changed because the reader fell behind or caught up", COUNT_NOTE,
 	    in->rate_changes);
 	put(g, "probes-renewed",
