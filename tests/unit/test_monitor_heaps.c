@@ -213,6 +213,41 @@ static void errors_between_windows_count_from_marks(void **state)
 	heaps_free(&h);
 }
 
+/* Windows stood for half of what the process had counted by the last of them: their samples stand for twice as much. */
+static void windows_stand_for_what_was_counted(void **state)
+{
+	struct heaps h = { 0 };
+	(void)state;
+	put(&h, 1, 9, 1, 1000);
+	put_windows(&h, 1, 2, 32, 1000);
+	struct heap_mark *m = heaps_mark(&h, (struct proc_id){ 1 });
+	struct snapshot *by_time = heaps_snapshot(&h, (struct proc_id){ 1 }, NULL, 0);
+	struct event last = { .kind = EVENT_WINDOW, .proc = { 1 }, .batch = 1, .enter_ns = 2 * 32 * 1000 };
+	assert_int_equal(heaps_apply(&h, &last), 0);
+	struct snapshot *counted = heaps_snapshot(&h, (struct proc_id){ 1 }, NULL, 0);
+	struct snapshot *all = heaps_snapshot(&h, (struct proc_id){ 0 }, NULL, 2);
+	for (size_t i = 0; i < counted->n; i++) {
+		double factor = counted->rows[i].stack.n == 9 ? 1 : 2;
+		assert_true(fabs(counted->rows[i].t.est_alloc_sz / by_time->rows[i].t.est_alloc_sz - factor) < 1e-6);
+		assert_true(fabs(counted->rows[i].t.est_live_cnt / by_time->rows[i].t.est_live_cnt - factor) < 1e-6);
+		assert_true(fabs(sqrt(snapshot_var(counted, i, ALLOC_SZ) / snapshot_var(by_time, i, ALLOC_SZ)) - factor) < 1e-3);
+	}
+	double always = sample_weight(SIZE, 1000) * SIZE, windows = by_time->all.est_alloc_sz - always;
+	assert_true(fabs(counted->all.est_alloc_sz / (always + 2 * windows) - 1) < 1e-6);
+	assert_true(fabs(all->all.est_alloc_sz / counted->all.est_alloc_sz - 1) < 1e-6);
+	struct totals now = heap_estimate(heaps_get(&h, (struct proc_id){ 1 })->heap);
+	assert_true(fabs(now.est_live_sz / counted->all.est_live_sz - 1) < 1e-6);
+	/* From the mark on there is nothing, whatever windows stand for since. */
+	struct snapshot *since = heaps_snapshot(&h, (struct proc_id){ 1 }, m, 0);
+	assert_true(fabs(since->all.est_alloc_sz) < 1e-6);
+	snapshot_free(by_time);
+	snapshot_free(counted);
+	snapshot_free(all);
+	snapshot_free(since);
+	heap_mark_free(m);
+	heaps_free(&h);
+}
+
 /* A forgotten stack's windows are its process' from then on. */
 static void errors_between_windows_outlive_their_stacks(void **state)
 {
@@ -448,6 +483,7 @@ int main(void)
 		cmocka_unit_test(errors_between_windows_are_kept_apart),
 		cmocka_unit_test(errors_between_windows_count_from_marks),
 		cmocka_unit_test(errors_between_windows_outlive_their_stacks),
+		cmocka_unit_test(windows_stand_for_what_was_counted),
 		cmocka_unit_test(rows_beyond_the_limit_stay_with_their_process),
 		cmocka_unit_test(thinning_has_no_bias),
 		cmocka_unit_test(live_blocks_come_back_as_events),

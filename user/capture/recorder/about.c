@@ -81,27 +81,42 @@ void about_liveness(struct live *l)
 		meta(l, "liveness", "%s", liveness);
 }
 
-static void about_windows(struct live *l)
+void about_windows(struct live *l)
 {
 	struct buf text = { 0 };
 	if (!l->windows)
 		return;
-	double missed = windows_missed(l->windows);
-	if (missed > 0 && !attach_sample_gap(l->attach))
-		meta(l, "sample_gap",
-		     "%.0f bytes of processes that no window met; more of --max-overhead, or of time, meets more", missed);
 	windows_describe(l->windows, &text);
-	meta(l, "windows", "%s", buf_str(&text));
-	buf_reset(&text);
+	catalog_put_meta(l->h.catalog, "windows", buf_str(&text));
+	buf_free(&text);
+}
+
+/* Where nobody waited for the end, windows have told. */
+static void about_factors(struct live *l)
+{
+	struct buf text = { 0 };
 	windows_factors(l->windows, &text);
 	catalog_put_meta(l->h.catalog, "window_factors", buf_str(&text));
 	consumer_meta(l->h.out, "window_factors", buf_str(&text));
 	buf_free(&text);
 }
 
+static void about_windows_end(struct live *l)
+{
+	if (!l->windows)
+		return;
+	double missed = windows_missed(l->windows);
+	if (missed > 0 && !attach_sample_gap(l->attach))
+		meta(l, "sample_gap",
+		     "%.0f bytes of processes that no window met; more of --max-overhead, or of time, meets more", missed);
+	about_windows(l);
+	consumer_meta(l->h.out, "windows", catalog_meta(l->h.catalog, "windows"));
+	about_factors(l);
+}
+
 void about_end(struct live *l)
 {
-	about_windows(l);
+	about_windows_end(l);
 	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
 	about_liveness(l);
 }

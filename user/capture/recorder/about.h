@@ -8,6 +8,8 @@
 void about_begin(struct live *l);
 /* Again when probes are resumed: event times count from the last call. */
 void about_start(struct live *l);
+/* Coverage of windows so far; not written to a trace. */
+void about_windows(struct live *l);
 /* The rate in force, for profiles of a running recording; a trace has events that tell it. */
 void about_rate(struct live *l);
 /* Known once files have been examined; a library may still be loaded later. */

@@ -356,16 +356,24 @@ bool live_takes_all(const struct live *l)
 	return l->h.select && l->h.select->all;
 }
 
-static struct windows *windows_of(struct live *l, struct err *err)
+/* A recording that goes on and on has other means to take less, where the kernel has none for this. */
+static int open_windows(struct live *l, struct err *err)
 {
 	const struct windows_config c = { .percent = l->h.o->max_overhead,
 					  .h = &l->h,
 					  .attach = l->attach,
 					  .rate = &l->rate,
 					  .read_ns = &l->read_ns,
+					  .live = l->h.o->live,
 					  .ctx = l,
 					  .event = on_made };
-	return windows_new(&c, err);
+	l->windows = windows_new(&c, err);
+	if (l->windows)
+		return 0;
+	if (!l->h.select || err->code != ENOTSUP)
+		return -err->code;
+	log_info("probes are in all the time: %s", err->text);
+	return 0;
 }
 
 static int open_probes(struct live *l, struct err *err)
@@ -389,7 +397,7 @@ static int open_probes(struct live *l, struct err *err)
 	struct intake_ops in = live_intake_ops;
 	in.ctx = l;
 	l->h.probe = probe_open(&cfg, err);
-	if (!l->h.probe || (cfg.windowed && !(l->windows = windows_of(l, err))))
+	if (!l->h.probe || (cfg.windowed && open_windows(l, err)))
 		return -err->code;
 	l->intake = intake_new(probe_ring_fd(l->h.probe), &in, err);
 	if (!l->intake || live_track(l, err))
@@ -684,7 +692,8 @@ int live_step(struct live *l)
 	tick(l);
 	l->abandoned |= l->stacks.failed;
 	l->stacks.failed = false;
-	return ms;
+	int due = windows_wait_ms(l->windows);
+	return due >= 0 && (ms < 0 || ms > due) ? due : ms;
 }
 
 int live_run(struct live *l, int signals, struct err *err)

@@ -15,6 +15,7 @@
 #include "attach/attach.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "model/model.h"
 #include "probe/window.h"
@@ -28,6 +29,8 @@
 #define LOOK_NS 50000000ull
 /* Calls that are under way when a window is shut come back. */
 #define COME_BACK_NS 1000000ull
+/* A process without a counter is looked at after 50 ms, 100 ms, and so on up to 3 s. */
+#define FIND_TRIES 6
 /* A sample takes its call stack and its record: about three stops more. */
 #define SAMPLE_TRAPS 3
 
@@ -68,13 +71,15 @@ struct windows {
 	struct windows_config c;
 	struct counting *procs; /* not changed while a turn is on */
 	size_t procs_cnt, procs_cap;
+	struct map places;  /* proc -> place in procs, from 1 */
+	struct map without; /* proc -> when it is looked for a counter again << 8 | how often it was */
 	struct schedule schedule;
 	struct budget budget;
 	enum state state;
 	struct window current;
 	bool inside;       /* there was one */
 	uint64_t until_ns; /* what comes later is of the stretch behind `current` */
-	uint64_t due_ns, noted_ns, shut_ns;
+	uint64_t due_ns, noted_ns, shut_ns, looked_ns, paused_ns;
 	uint64_t covered_ns, begun_ns, in_ns;
 	double put_in_s; /* how long that takes, of late */
 	struct window_spent spent;
@@ -85,7 +90,7 @@ struct windows {
 	pthread_mutex_t lock; /* of the rest */
 	pthread_cond_t asked, done;
 	struct turn turn;
-	bool wanted, quits;
+	bool wanted, quits, threaded;
 };
 
 static void sleep_ns(uint64_t ns)
@@ -192,16 +197,19 @@ static void *take_turns(void *ctx)
 	return NULL;
 }
 
-static int begin_thread(struct windows *w)
+/* At the first turn: a daemon splits in two processes before, and only one of them would have it. */
+static bool begin_thread(struct windows *w)
 {
 	pthread_attr_t attr;
 	sigset_t all;
+	if (w->threaded)
+		return true;
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setsigmask_np(&attr, &all);
-	int rc = pthread_create(&w->thread, &attr, take_turns, w);
+	w->threaded = !pthread_create(&w->thread, &attr, take_turns, w);
 	pthread_attr_destroy(&attr);
-	return rc;
+	return w->threaded;
 }
 
 struct windows *windows_new(const struct windows_config *c, struct err *err)
@@ -221,12 +229,7 @@ struct windows *windows_new(const struct windows_config *c, struct err *err)
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->asked, NULL);
 	pthread_cond_init(&w->done, NULL);
-	int rc = begin_thread(w);
-	if (!rc)
-		return w;
-	err_set(err, rc, "no thread to be had for windows");
-	free(w);
-	return NULL;
+	return w;
 }
 
 /* Since the last look, of all targets. Of one that has ended, what came after that look is not known. */
@@ -271,37 +274,96 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 	w->in_ns += in_ns;
 }
 
-static bool is_counting(const struct windows *w, struct proc_id proc)
+static struct counting *counting_of(const struct windows *w, struct proc_id proc)
 {
-	for (size_t i = 0; i < w->procs_cnt; i++)
-		if (w->procs[i].proc.n == proc.n)
-			return true;
-	return false;
+	const uint64_t *place = map_get(&w->places, proc.n);
+	return place ? &w->procs[*place - 1] : NULL;
 }
 
 /* One that was there before has counted before; so has a child whose parent had. */
 static bool began_anew(const struct windows *w, const struct proc *p)
 {
-	return p->generation || (w->c.h->o->command && !p->parent.n);
+	return p->generation || (!p->parent.n && (w->c.h->o->command || p->start_ns > w->begun_ns));
+}
+
+static bool is_there(const struct windows *w, const struct proc *p)
+{
+	return target_find(w->c.h->targets, p->tgid).n == p->id.n;
+}
+
+/* Most processes of a whole machine have no counter, and some map one later: they are looked at ever more rarely. */
+static bool is_due(struct windows *w, struct proc_id proc, uint64_t now)
+{
+	uint64_t *next = map_put(&w->without, proc.n);
+	if (!next || *next >> 8 > now)
+		return false;
+	uint64_t tries = *next & 0xff, more = tries < FIND_TRIES ? tries + 1 : tries;
+	*next = (now + (LOOK_NS << more)) << 8 | more;
+	return true;
+}
+
+static void begin_counting(struct windows *w, const struct proc *p, const struct byte_count *count)
+{
+	struct counting c = { .proc = p->id, .count = *count };
+	double now = byte_count_read(count);
+	uint64_t *place = now < 0 ? NULL : map_put(&w->places, p->id.n);
+	struct counting *new = place ? VEC_PUSH(w, procs) : NULL;
+	if (!new) {
+		map_del(&w->places, p->id.n);
+		return;
+	}
+	c.base = began_anew(w, p) ? 0 : now;
+	if (w->state == STRETCH)
+		ratio_stretch_begins(&c.ratio, 0);
+	*new = c;
+	*place = w->procs_cnt;
+}
+
+/* Of those that are gone nothing comes any more; a trace wants to know how much there was. */
+static void forget_gone(struct windows *w)
+{
+	for (size_t i = 0; w->c.live && i < w->procs_cnt; i++) {
+		if (target_find(w->c.h->targets, w->procs[i].count.tgid).n == w->procs[i].proc.n)
+			continue;
+		map_del(&w->places, w->procs[i].proc.n);
+		map_del(&w->without, w->procs[i].proc.n);
+		struct counting last = w->procs[--w->procs_cnt];
+		if (i == w->procs_cnt)
+			break;
+		*map_get(&w->places, last.proc.n) = i + 1;
+		w->procs[i--] = last;
+	}
+}
+
+/* What is known of numbers that are another's by now. */
+static void forget_old(struct windows *w)
+{
+	size_t most = 256 + 4 * target_count(w->c.h->targets);
+	if (w->without.count > most)
+		map_free(&w->without);
+	if (w->cpu.count > most)
+		map_free(&w->cpu);
+}
+
+/* Many processes take their time to be looked at, and where no probe comes and goes there is no hurry. */
+static uint64_t look_ns(const struct windows *w)
+{
+	uint64_t pace = 1 + target_count(w->c.h->targets) / 64;
+	return LOOK_NS * (probe_window_links(w->c.h->probe) ? pace : pace * 4);
 }
 
 /* New ones, and how far all are. Not while a turn is on. */
 static void look_at_counts(struct windows *w)
 {
-	const struct handles *h = w->c.h;
 	const struct proc *p;
-	for (size_t i = 0; (p = catalog_next_proc(h->catalog, &i));) {
-		struct counting c = { .proc = p->id };
-		if (is_counting(w, p->id) || target_find(h->targets, p->tgid).n != p->id.n || !byte_count_find(w, p, &c.count))
-			continue;
-		double now = byte_count_read(&c.count);
-		struct counting *place = now < 0 ? NULL : VEC_PUSH(w, procs);
-		if (!place)
-			continue;
-		c.base = began_anew(w, p) ? 0 : now;
-		if (w->state == STRETCH)
-			ratio_stretch_begins(&c.ratio, 0);
-		*place = c;
+	uint64_t when = now_ns();
+	w->looked_ns = when;
+	forget_gone(w);
+	forget_old(w);
+	for (size_t i = 0; (p = catalog_next_proc(w->c.h->catalog, &i));) {
+		struct byte_count count;
+		if (!counting_of(w, p->id) && is_there(w, p) && is_due(w, p->id, when) && byte_count_find(w, p, &count))
+			begin_counting(w, p, &count);
 	}
 	for (size_t i = 0; i < w->procs_cnt; i++) {
 		double now = counted_by(&w->procs[i]);
@@ -336,15 +398,22 @@ static void begin_gap(struct windows *w, uint64_t from, double mean_s)
 
 static void look_at_stretch(struct windows *w, uint64_t now)
 {
-	if (now - w->noted_ns < LOOK_NS)
+	if (now - w->noted_ns < look_ns(w))
 		return;
 	look_at_counts(w);
 	note(w, now, now - w->noted_ns, false);
-	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->c.h->probe))
+	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->c.h->probe) || !begin_thread(w))
 		return;
 	look_at_counts(w);
 	ask(w, &(struct turn){ .interval_then = w->c.rate->interval, .begun_ns = now });
 	w->state = OUT;
+}
+
+/* It may have changed while the turn was on. */
+static void follow_rate(const struct windows *w, const struct turn *t)
+{
+	if (w->c.rate->interval != t->interval_then)
+		probe_set_interval(w->c.h->probe, w->c.rate->interval);
 }
 
 static void look_at_leaving(struct windows *w)
@@ -360,6 +429,7 @@ static void look_at_leaving(struct windows *w)
 		ratio_stretch_ends(&c->ratio, c->all);
 	}
 	note(w, t.done_ns, t.done_ns - t.begun_ns, false);
+	follow_rate(w, &t);
 	begin_gap(w, t.closed_ns, budget_gap(&w->budget));
 }
 
@@ -374,7 +444,8 @@ static uint64_t interval_of(const struct windows *w, uint64_t now)
 /* What the last window or stretch left in the ring must be read before another one is told of. */
 static void look_at_gap(struct windows *w, uint64_t now)
 {
-	look_at_counts(w);
+	if (now - w->looked_ns >= look_ns(w))
+		look_at_counts(w);
 	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + COME_BACK_NS)
 		return;
 	struct turn t = { .window = true,
@@ -396,7 +467,9 @@ static void tell_of(struct windows *w, struct counting *c, bool stay)
 			   .batch = w->current.group };
 	c->all = fmax(c->all, c->closed);
 	if (c->closed >= c->opened && c->opened >= 0) {
-		e.size = (uint64_t)ratio_window(&c->ratio, c->closed - c->opened, w->current.weight);
+		double met = c->closed - c->opened;
+		e.size = (uint64_t)ratio_window(&c->ratio, met, w->current.weight);
+		e.enter_ns = w->c.live ? (uint64_t)ratio_unseen(&c->ratio, c->all) : 0;
 		w->c.event(w->c.ctx, &e);
 	}
 	if (stay)
@@ -430,6 +503,7 @@ static void look_at_shut(struct windows *w)
 	if (!t.done_ns)
 		return;
 	note(w, t.done_ns, t.done_ns - t.begun_ns, true);
+	follow_rate(w, &t);
 	if (t.stay)
 		w->state = STRETCH;
 	else
@@ -439,7 +513,7 @@ static void look_at_shut(struct windows *w)
 bool windows_look(struct windows *w)
 {
 	uint64_t now = now_ns();
-	if (!w || w->ended)
+	if (!w || w->ended || w->paused_ns)
 		return true;
 	if (!w->begun_ns) {
 		w->begun_ns = w->noted_ns = w->shut_ns = now;
@@ -477,10 +551,9 @@ static void await(struct windows *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-void windows_end(struct windows *w)
+/* What is under way comes to its end, and is told of. */
+static void settle(struct windows *w)
 {
-	if (!w || w->ended)
-		return;
 	await(w);
 	windows_look(w);
 	windows_look(w);
@@ -488,6 +561,39 @@ void windows_end(struct windows *w)
 	if (w->state == STRETCH)
 		w->covered_ns += now_ns() - w->shut_ns;
 	note(w, now_ns(), w->state == STRETCH ? now_ns() - w->noted_ns : 0, false);
+}
+
+void windows_pause(struct windows *w)
+{
+	if (!w || w->paused_ns || !w->begun_ns)
+		return;
+	settle(w);
+	w->paused_ns = now_ns();
+}
+
+void windows_resume(struct windows *w)
+{
+	uint64_t now = now_ns();
+	if (!w || !w->paused_ns)
+		return;
+	w->procs_cnt = 0;
+	map_free(&w->places);
+	map_free(&w->without);
+	map_free(&w->cpu);
+	w->inside = false;
+	w->state = STRETCH;
+	w->begun_ns += now - w->paused_ns;
+	w->noted_ns = w->shut_ns = now;
+	w->paused_ns = 0;
+	probe_window_in(w->c.h->probe);
+	probe_window_open(w->c.h->probe, w->c.rate->interval);
+}
+
+void windows_end(struct windows *w)
+{
+	if (!w || w->ended)
+		return;
+	settle(w);
 	w->ended = true;
 	if (!probe_window_links(w->c.h->probe) && budget_spent(&w->budget) > w->budget.max)
 		log_warn("probes took %.2g %% of the CPU time, not %g %%: they stay in where frees are seen or no collector "
@@ -504,8 +610,11 @@ void windows_free(struct windows *w)
 	w->quits = true;
 	pthread_cond_signal(&w->asked);
 	pthread_mutex_unlock(&w->lock);
-	pthread_join(w->thread, NULL);
+	if (w->threaded)
+		pthread_join(w->thread, NULL);
 	map_free(&w->cpu);
+	map_free(&w->places);
+	map_free(&w->without);
 	free(w->procs);
 	free(w);
 }
@@ -520,18 +629,43 @@ double windows_missed(const struct windows *w)
 
 void windows_factors(const struct windows *w, struct buf *out)
 {
-	for (size_t i = 0; i < w->procs_cnt; i++)
+	for (size_t i = 0; !w->c.live && i < w->procs_cnt; i++)
 		buf_addf(out, "%s%" PRIu32 ":%.6g", i ? " " : "", w->procs[i].proc.n,
 			 ratio_factor(&w->procs[i].ratio, w->procs[i].all));
 }
 
+/* A stretch that is on is covered up to now. */
+bool windows_facts(const struct windows *w, struct windows_facts *out)
+{
+	if (!w || !w->begun_ns)
+		return false;
+	uint64_t now = w->ended ? w->noted_ns : w->paused_ns ?: now_ns();
+	double covered =
+		(double)w->covered_ns + (w->state == STRETCH && !w->ended && !w->paused_ns ? (double)(now - w->shut_ns) : 0);
+	double lasted = now > w->begun_ns ? (double)(now - w->begun_ns) : 1;
+	*out = (struct windows_facts){ .max = w->budget.max,
+				       .spent = budget_spent(&w->budget),
+				       .late = budget_spent_late(&w->budget),
+				       .covered = fmin(covered / lasted, 1),
+				       .trap_s = w->budget.price.trap_s,
+				       .windows = w->schedule.number };
+	return true;
+}
+
 void windows_describe(const struct windows *w, struct buf *out)
 {
-	uint64_t lasted = w->noted_ns > w->begun_ns ? w->noted_ns - w->begun_ns : 1;
-	double covered = (double)w->covered_ns / (double)lasted;
-	buf_addf(out, "%.3g %% of the time covered", 100 * fmin(covered, 1));
-	if (w->schedule.number)
-		buf_addf(out, ", in %" PRIu32 " window%s", w->schedule.number, w->schedule.number > 1 ? "s" : "");
-	buf_addf(out, "; probes took %.2g %% of the programs' CPU time, at %.0f ns a stop", 100 * budget_spent(&w->budget),
-		 1e9 * w->budget.price.trap_s);
+	struct windows_facts f;
+	if (!windows_facts(w, &f))
+		return;
+	buf_addf(out, "%.3g %% of the time covered", 100 * f.covered);
+	if (f.windows)
+		buf_addf(out, ", in %" PRIu32 " window%s", f.windows, f.windows > 1 ? "s" : "");
+	buf_addf(out, "; probes took %.2g %% of the programs' CPU time, at %.0f ns a stop", 100 * f.spent, 1e9 * f.trap_s);
+}
+
+int windows_wait_ms(const struct windows *w)
+{
+	if (!w || w->ended || w->paused_ns)
+		return -1;
+	return w->state == STRETCH ? (int)(LOOK_NS / 1000000) : 5;
 }

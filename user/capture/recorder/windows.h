@@ -21,8 +21,17 @@ struct windows_config {
 	const struct attach *attach;
 	const struct rate *rate;
 	const uint64_t *read_ns; /* everything sent before this time has been read */
+	bool live;               /* the consumer reads while it runs: windows carry the count so far */
 	void *ctx;
 	void (*event)(void *ctx, const struct event *e); /* for a window */
+};
+
+struct windows_facts {
+	double max, spent; /* shares of the programs' CPU time */
+	double late;       /* spent over the last seconds */
+	double covered;    /* share of the time */
+	double trap_s;     /* cost of a probe hit */
+	uint32_t windows;  /* so far */
 };
 
 /* Measures the cost of a probe hit. NULL: err. */
@@ -31,6 +40,11 @@ struct windows *windows_new(const struct windows_config *c, struct err *err);
 bool windows_look(struct windows *w);
 /* Gives a sample of a window its weight. */
 void windows_weigh(const struct windows *w, struct event *e);
+/* Opens no window until resumed. Resume with no probe attached; processes are counted anew. */
+void windows_pause(struct windows *w);
+void windows_resume(struct windows *w);
+/* Milliseconds until the next windows_look is due; -1: any. */
+int windows_wait_ms(const struct windows *w);
 /* Afterwards no window is open, and none opens. */
 void windows_end(struct windows *w);
 void windows_free(struct windows *w);
@@ -38,6 +52,8 @@ void windows_free(struct windows *w);
 double windows_missed(const struct windows *w);
 /* Correction factors of processes whose windows saw less than their share, by their own counters: "ID:FACTOR ...". */
 void windows_factors(const struct windows *w, struct buf *out);
+/* Coverage and cost as numbers; false: there are no windows. */
+bool windows_facts(const struct windows *w, struct windows_facts *out);
 /* Coverage and cost; a line without newline. */
 void windows_describe(const struct windows *w, struct buf *out);
 

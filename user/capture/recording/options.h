@@ -41,6 +41,7 @@ struct record_options {
 	bool debuginfod; /* may use the network */
 	uint32_t walk;   /* ALYS_WALK_* */
 	char *words;     /* the options as given, for `info` */
+	bool live;       /* its consumer reads results while it runs, not after its end */
 };
 
 #endif

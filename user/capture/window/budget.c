@@ -5,6 +5,7 @@
 #include <math.h>
 
 #define SMOOTH_S 1.0
+#define LATE_S 5.0
 #define CREDIT_S 2.0 /* what was not spent is kept for so long: bursts that follow calm are seen */
 #define GAP_MIN_S 0.02
 #define GAP_MAX_S 10.0
@@ -27,6 +28,9 @@ void budget_note(struct budget *b, const struct spending *s)
 	b->spent_s += cost;
 	b->cpu_s += own;
 	b->debt_s = fmax(b->debt_s + cost - b->max * own, -b->max * b->cpu_rate * CREDIT_S);
+	double late = b->known ? 1 - exp(-s->wall_s / LATE_S) : 1;
+	follow(&b->late_s, cost / s->wall_s, late);
+	follow(&b->late_cpu_s, own / s->wall_s, late);
 	follow(&b->cpu_rate, own / s->wall_s, share);
 	if (own > 0 && s->in_s > 0)
 		follow(&b->load, cost / s->in_s / fmax(own / s->wall_s, 1e-6), share);
@@ -56,4 +60,9 @@ double budget_gap(const struct budget *b)
 double budget_spent(const struct budget *b)
 {
 	return b->cpu_s > 0 ? b->spent_s / b->cpu_s : 0;
+}
+
+double budget_spent_late(const struct budget *b)
+{
+	return b->late_cpu_s > 0 ? b->late_s / b->late_cpu_s : 0;
 }

@@ -19,10 +19,11 @@ struct budget {
 	struct price price;
 	/* Recent averages: CPU seconds per second, and CPU seconds spent per second with probes attached. */
 	double cpu_rate, load;
-	double debt_s;            /* spent beyond the budget; negative: budget left */
-	double spent_s, cpu_s;    /* totals */
-	double turn_s, turn_in_s; /* recent cost of one window, and how long probes were attached for it */
-	bool known;               /* measurements exist */
+	double debt_s;             /* spent beyond the budget; negative: budget left */
+	double spent_s, cpu_s;     /* totals */
+	double late_s, late_cpu_s; /* the same per second, over the last seconds */
+	double turn_s, turn_in_s;  /* recent cost of one window, and how long probes were attached for it */
+	bool known;                /* measurements exist */
 };
 
 /* Measurements from one call to the next. */
@@ -36,7 +37,8 @@ struct spending {
 void budget_note(struct budget *b, const struct spending *s);
 /* Mean length of the next gap in seconds; 0: probes may stay attached. */
 double budget_gap(const struct budget *b);
-/* Share of the programs' CPU time spent so far. */
+/* Share of the programs' CPU time spent so far, and over the last seconds. */
 double budget_spent(const struct budget *b);
+double budget_spent_late(const struct budget *b);
 
 #endif

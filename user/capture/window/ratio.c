@@ -20,8 +20,7 @@ double ratio_window(struct ratio *r, double met, double weight)
 	return met * weight;
 }
 
-/* While probes were not in all the time. */
-static double unseen(const struct ratio *r, double all)
+double ratio_unseen(const struct ratio *r, double all)
 {
 	double seen = r->seen + (r->stretch ? all - r->since : 0);
 	return all > seen ? all - seen : 0;
@@ -29,10 +28,10 @@ static double unseen(const struct ratio *r, double all)
 
 double ratio_missed(const struct ratio *r, double all)
 {
-	return r->told > 0 ? 0 : unseen(r, all);
+	return r->told > 0 ? 0 : ratio_unseen(r, all);
 }
 
 double ratio_factor(const struct ratio *r, double all)
 {
-	return r->told > 0 && unseen(r, all) > 0 ? unseen(r, all) / r->told : 1;
+	return r->told > 0 && ratio_unseen(r, all) > 0 ? ratio_unseen(r, all) / r->told : 1;
 }

@@ -22,6 +22,8 @@ void ratio_stretch_begins(struct ratio *r, double all);
 void ratio_stretch_ends(struct ratio *r, double all);
 /* Bytes that a window stands for which saw `met` bytes. */
 double ratio_window(struct ratio *r, double met, double weight);
+/* Bytes counted outside stretches. */
+double ratio_unseen(const struct ratio *r, double all);
 /* Bytes that nothing stands for, if no window saw any. */
 double ratio_missed(const struct ratio *r, double all);
 /* Scale factor for samples of windows, for a counter of `all` bytes; 1 while unknown. */

@@ -32,8 +32,11 @@ enum event_kind {
 	EVENT_LOSS = 7, /* `size` events of kind `lost_kind` were lost shortly before this time */
 	EVENT_GC = 8,   /* a collection, from enter_ns to time_ns; its frees come before or after it */
 	EVENT_FORK = 9, /* `proc` starts with a copy of the heap of the process whose proc_id is in old_addr */
-	EVENT_WINDOW =
-		10, /* a window of old_addr ns from time_ns on: its samples follow and stand for `size` ns; group: `batch` */
+	/*
+	 * A window of old_addr ns from time_ns on: its samples follow and stand for `size` bytes by time; group: `batch`.
+	 * enter_ns: bytes that all windows so far stand for by the process' own counter; 0 = known at the end.
+	 */
+	EVENT_WINDOW = 10,
 };
 
 enum event_flag {

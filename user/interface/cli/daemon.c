@@ -62,16 +62,6 @@ static int parse_memory(const struct opt *o, const char *text, void *dest, struc
 	return 0;
 }
 
-static int parse_percent(const struct opt *o, const char *text, void *dest, struct err *err)
-{
-	char *end;
-	double n = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "%")) || !(n > 0) || n > 100)
-		return err_set(err, EINVAL, "--%s wants percent of the machine, such as 1 or 0.5, got \"%s\"", o->name, text);
-	*(double *)dest = n;
-	return 0;
-}
-
 /* 90, 90s, 15m, 24h, 7d */
 static int parse_time(const struct opt *o, const char *text, void *dest, struct err *err)
 {
@@ -117,8 +107,8 @@ static const struct opt options[] = {
 	  "what the daemon may use itself (default 256M)" },
 	{ "idle-stacks", 0, "TIME", parse_time, AT(watch.idle_stacks), NULL, NULL,
 	  "forget stacks that hold nothing and were not seen for so long (default 10m)" },
-	{ "max-overhead", 0, "PERCENT", parse_percent, AT(watch.max_overhead), NULL, NULL,
-	  "sample less when probes and daemon take more of the machine" },
+	{ "max-overhead", 0, "PERCENT", opt_percent, AT(watch.max_overhead), NULL, NULL,
+	  "of the programs' CPU time that probes may take, and of the machine with the daemon; 0 is no limit (default)" },
 	{ "off", 0, NULL, opt_flag, AT(off), NULL, NULL, "begin switched off, until `alys-bpf ctl on`" },
 	{ "profile-dir", 'o', "DIR", opt_text, AT(profile_dir), NULL, NULL, "write profiles there" },
 	{ "profile-format", 0, "FORMAT", opt_choice, AT(profile_format), "pprof|alys", NULL,

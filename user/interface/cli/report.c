@@ -22,6 +22,10 @@ static const struct opt options[] = {
 	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: a report each time this much time has passed" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL,
 	  "-p: stop after this time (default: Ctrl-C or exit)" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, NULL,
+	  "-p: one allocation every N bytes on average (default: every call)" },
+	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
+	  "-p, with --sample: of the process' CPU time that probes may take; 0 is no limit" },
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL,
 	  "-p: the garbage collector's heap: free, unmapped, fragmentation; with -d: whose objects pin blocks" },
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL,
@@ -72,6 +76,11 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			       "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
 	if (r->input && (r->live || r->gc_wait))
 		return err_set(err, EINVAL, "--live and --gc-wait are for -p PID: a trace has had its collections, see --gc");
+	if (r->input && (r->interval || r->max_overhead > 0))
+		return err_set(err, EINVAL, "--sample and --max-overhead are for -p PID without a trace, which has its samples");
+	if (r->max_overhead > 0 && !r->interval)
+		return err_set(err, EINVAL,
+			       "--max-overhead is for samples: give --sample bytes:512k with it, or see every call without it");
 	if (r->live && !r->gc_wait)
 		r->gc_wait = 60;
 	if (!r->input && r->collections)

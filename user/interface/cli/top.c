@@ -28,6 +28,8 @@ static const struct opt options[] = {
 	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, in a recording of its own" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL,
 	  "-p, -a: one allocation every N bytes on average (default 64k)" },
+	{ "max-overhead", 0, "PERCENT", opt_percent, WATCH_AT(max_overhead), NULL, NULL,
+	  "-p, -a: of the processes' CPU time that probes may take; 0 is no limit (default)" },
 	{ "allocator", 0, "NAMES", opt_text, AT(watch.record.allocators), NULL, NULL, "-p, -a: only these: " ALLOC_FAMILY_NAMES },
 	SKIP_OPTIONS(WATCH_AT, NULL),
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL,

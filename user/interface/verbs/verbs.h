@@ -44,6 +44,8 @@ struct report_request {
 	bool heap;              /* live: statistics of its collector's heap; with duration, also whose objects pin blocks */
 	bool collections;       /* the garbage collector's collections, instead */
 	bool live;              /* wait for the next collection */
+	uint64_t interval;      /* live: bytes:N, 0 = every call */
+	double max_overhead;    /* live, sampled: percent of the process' CPU time for probes, 0 = any */
 	double gc_wait;         /* live: report after the next collection, or after so many seconds; 0 = do not wait */
 	const char *html;       /* write an HTML page instead */
 	bool force;

@@ -100,6 +100,7 @@ static void tick(void *ctx, uint64_t now)
 	if (now < w->next_ns)
 		return;
 	about_liveness(l);
+	about_windows(l);
 	if (finish_symbols(&l->h, &err) || print_report(w, l, now, &err))
 		log_warn("%s", err.text);
 	/* A report that takes longer than the interval must not be followed by two at once. */
@@ -144,7 +145,10 @@ static int run(struct watching *w, struct err *err)
 	r.pids_cnt = 1;
 	r.duration = w->o->gc_wait ? 0 : w->o->duration;
 	r.no_free_stacks = true;
+	r.interval = w->o->interval;
+	r.max_overhead = w->o->max_overhead;
 	r.words = w->o->words;
+	r.live = true;
 	return recording_run(&r, &end, err);
 }
 

@@ -195,6 +195,21 @@ static void add_lost(const struct sink_input *in, struct buf *out)
 		 lost, recorded, 100.0 * (double)lost / ((double)lost + (double)recorded));
 }
 
+const char *format_windows(const struct catalog *c)
+{
+	const char *windows = catalog_meta(c, "windows");
+	return windows && strstr(windows, " window") ? windows : NULL;
+}
+
+static void add_windows(const struct catalog *c, struct buf *out)
+{
+	if (!format_windows(c))
+		return;
+	buf_adds(out, "probes were in for windows of time, to spare the programs: ");
+	text_clean(out, format_windows(c), SIZE_MAX);
+	buf_u8(out, '\n');
+}
+
 void format_notes(const struct sink_input *in, struct buf *out)
 {
 	const struct heap_facts *facts = &in->snapshot->facts;
@@ -219,6 +234,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	}
 	if (facts->sampled)
 		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n", format_interval(in->catalog));
+	add_windows(in->catalog, out);
 	add_lost(in, out);
 	add_below(in, out);
 	uint64_t least = format_min_size(in->catalog);

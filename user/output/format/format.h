@@ -74,6 +74,8 @@ void format_gap(const struct catalog *c, struct buf *out);
  * If no block of the heap was sampled: bytes that it is below with 95 % confidence (unsampled_below in model.h);
  * format_none_sampled says it in words. 0 if something was sampled, or nothing was allocated: then zero means zero.
  */
+/* What windows of time cover, and at what price; NULL: probes were in all the time. Borrowed. */
+const char *format_windows(const struct catalog *c);
 double format_below(const struct catalog *c, const struct totals *t);
 void format_none_sampled(double below, struct buf *out);
 /* Start and end of the part that is shown; 0 if the recording does not say. */

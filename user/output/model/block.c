@@ -24,6 +24,7 @@ static void add_spread(struct totals *t, struct clusters_row *windows, enum esti
 	t->var[of] += way * var;
 	if (!b->group || !windows)
 		return;
+	windows->of[of].sum += way * estimate;
 	windows->of[of].var += way * var;
 	windows->of[of].between[b->group - 1] += (float)(way * estimate);
 }

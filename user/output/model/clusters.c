@@ -10,6 +10,7 @@
 
 void clusters_add(struct clusters *to, const struct clusters *c)
 {
+	to->sum += c->sum;
 	to->var += c->var;
 	for (int i = 0; i < SPREAD_GROUPS; i++)
 		to->between[i] += c->between[i];
@@ -46,10 +47,46 @@ void clusters_row_add(struct clusters_row *to, const struct clusters_row *row)
 		clusters_add(&to->of[i], &row->of[i]);
 }
 
-void clusters_row_settle(struct clusters_row *row, const double stands[SPREAD_GROUPS])
+void proc_windows_add(struct proc_windows *w, const struct event *e)
 {
-	for (int i = 0; i < ESTIMATES; i++)
-		clusters_settle(&row->of[i], stands);
+	w->stands[e->batch - 1] += (double)e->size;
+	w->told += (double)e->size;
+	w->counted = (double)e->enter_ns;
+}
+
+static void add_estimate(struct totals *t, enum estimate of, double more)
+{
+	switch (of) {
+	case ALLOC_CNT: t->est_alloc_cnt += more; return;
+	case LIVE_CNT: t->est_live_cnt += more; return;
+	case ALLOC_SZ: t->est_alloc_sz += more; return;
+	default: t->est_live_sz += more; return;
+	}
+}
+
+static void scale(struct clusters *c, double factor)
+{
+	c->sum *= factor;
+	c->var *= factor * factor;
+	for (int i = 0; i < SPREAD_GROUPS; i++)
+		c->between[i] = (float)(factor * (double)c->between[i]);
+}
+
+void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_t row)
+{
+	struct clusters_row *c = s->rows[row].windows ? &s->clusters[s->rows[row].windows] : NULL;
+	double factor = w->told > 0 && w->counted > 0 ? w->counted / w->told : 1;
+	for (enum estimate k = 0; c && k < ESTIMATES; k++) {
+		struct clusters was = c->of[k];
+		scale(&c->of[k], factor);
+		add_estimate(&s->rows[row].t, k, c->of[k].sum - was.sum);
+		add_estimate(&s->all, k, c->of[k].sum - was.sum);
+		s->rows[row].t.var[k] += c->of[k].var - was.var;
+		s->all.var[k] += c->of[k].var - was.var;
+		clusters_settle(&c->of[k], w->stands);
+	}
+	if (c)
+		clusters_row_add(&s->clusters[0], c);
 }
 
 struct clusters_row *clusters_at(const struct clusters_rows *c, const struct snapshot_row *row)

@@ -11,13 +11,20 @@ struct clusters_rows {
 	size_t at_cnt, at_cap;
 };
 
-bool heap_has_windows(const struct heap *h);
-
 void clusters_add(struct clusters *to, const struct clusters *c);
 void clusters_row_add(struct clusters_row *to, const struct clusters_row *row);
 /* From sums to deviations; `stands`: the bytes that each group stands for. */
 void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS]);
-void clusters_row_settle(struct clusters_row *row, const double stands[SPREAD_GROUPS]);
+
+/* A process' windows. */
+struct proc_windows {
+	double stands[SPREAD_GROUPS]; /* by time, by group */
+	double told, counted;         /* the same of all groups; by its own count, 0 = told in the end */
+};
+
+void proc_windows_add(struct proc_windows *w, const struct event *e);
+/* A row of the process with all that its windows stand for. */
+void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_t row);
 
 /* NULL: none. keep adds one: 0 or -ENOMEM. */
 struct clusters_row *clusters_at(const struct clusters_rows *c, const struct snapshot_row *row);

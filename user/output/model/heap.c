@@ -22,7 +22,7 @@
 struct proc_heap {
 	struct map live;
 	struct lineage line;
-	double stands[SPREAD_GROUPS]; /* what its windows stand for, by group */
+	struct proc_windows windows;
 };
 
 struct heap {
@@ -418,7 +418,7 @@ static int begin_window(struct heap *h, const struct event *e)
 	struct proc_heap *p = proc_of(h, e->proc);
 	h->group = e->batch <= SPREAD_GROUPS ? e->batch : 0;
 	if (p && h->group)
-		p->stands[h->group - 1] += (double)e->size;
+		proc_windows_add(&p->windows, e);
 	return p ? 0 : -ENOMEM;
 }
 
@@ -457,14 +457,19 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	}
 }
 
-bool heap_has_windows(const struct heap *h)
-{
-	return h->clusters.at_cnt;
-}
-
 const struct totals *heap_totals(const struct heap *h)
 {
 	return &h->all;
+}
+
+struct totals heap_estimate(const struct heap *h)
+{
+	struct snapshot *s = h->clusters.at_cnt ? heap_snapshot(h) : NULL;
+	struct totals t = s ? s->all : h->all;
+	for (enum estimate k = 0; s && k < ESTIMATES; k++)
+		t.var[k] = snapshot_var(s, s->n, k);
+	snapshot_free(s);
+	return t;
 }
 
 /* The block stands for twice as many, or for none. */
@@ -742,8 +747,7 @@ static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t 
 	return rc;
 }
 
-/* Rows are off what their process' windows would make them expect; together they are off by the sum. */
-static int fill_clusters(const struct heap *h, struct snapshot *s)
+static int copy_clusters(const struct heap *h, struct snapshot *s)
 {
 	if (!h->clusters.at_cnt)
 		return 0;
@@ -752,18 +756,20 @@ static int fill_clusters(const struct heap *h, struct snapshot *s)
 		return -ENOMEM;
 	s->clusters_cnt = h->clusters.at_cnt;
 	memcpy(s->clusters, h->clusters.at, s->clusters_cnt * sizeof(*s->clusters));
-	for (size_t i = 0; i < s->n; i++) {
-		const uint64_t *proc = map_get(&h->proc_index, s->rows[i].proc.n);
-		struct clusters_row *row = &s->clusters[s->rows[i].windows];
-		if (!proc || !s->rows[i].windows)
-			continue;
-		clusters_row_settle(row, h->procs[*proc].stands);
-		clusters_row_add(&s->clusters[0], row);
-	}
 	return 0;
 }
 
-struct snapshot *heap_snapshot(const struct heap *h)
+/* Rows are off what their process' windows would make them expect; together they are off by the sum. */
+void heap_settle(const struct heap *h, struct snapshot *s)
+{
+	for (size_t i = 0; s->clusters && i < s->n; i++) {
+		const uint64_t *proc = map_get(&h->proc_index, s->rows[i].proc.n);
+		if (proc)
+			proc_windows_settle(&h->procs[*proc].windows, s, i);
+	}
+}
+
+struct snapshot *heap_snapshot_raw(const struct heap *h)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	size_t n;
@@ -774,10 +780,18 @@ struct snapshot *heap_snapshot(const struct heap *h)
 	}
 	for (size_t i = 0; s && s->rows && i < n; i++)
 		s->rows[i] = h->rows[order[i]];
-	if (s && (!s->rows || fill_clusters(h, s) || watch_fill(&h->watch, h->rows, s, order) || fill_growth(h, s, order))) {
+	if (s && (!s->rows || copy_clusters(h, s) || watch_fill(&h->watch, h->rows, s, order) || fill_growth(h, s, order))) {
 		snapshot_free(s);
 		s = NULL;
 	}
 	free(order);
+	return s;
+}
+
+struct snapshot *heap_snapshot(const struct heap *h)
+{
+	struct snapshot *s = heap_snapshot_raw(h);
+	if (s)
+		heap_settle(h, s);
 	return s;
 }

@@ -37,6 +37,7 @@ struct applied {
 #define SPREAD_GROUPS 16
 
 struct clusters {
+	double sum; /* estimated by time alone */
 	double var; /* as if they were independent: the part that is of windows */
 	float between
 		[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off the mean: both can be added */
@@ -221,8 +222,8 @@ void heap_tell_left(const struct heap *h);
 int heap_apply(struct heap *h, const struct event *e, struct applied *out);
 /* Current totals; borrowed. */
 const struct totals *heap_totals(const struct heap *h);
-/* The variance of an estimate. */
-double heap_var(const struct heap *h, enum estimate of);
+/* The same including windows so far: slower. */
+struct totals heap_estimate(const struct heap *h);
 /*
  * Drops every live block with probability one half and lets the others stand for two, so that estimates stay unbiased.
  * coin gives random bits. Counted in `thinned`.
@@ -242,7 +243,13 @@ bool heap_knows(const struct heap *h, struct proc_id proc, struct stack_id stack
 int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
 /* The same in no particular order, without extra memory. */
 int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
-struct snapshot *heap_snapshot(const struct heap *h); /* NULL when out of memory */
+/*
+ * NULL when out of memory. A raw one has sums by time alone, from which others may be subtracted. heap_settle then
+ * scales the rows of the heap's processes to what their windows stand for and adds the error.
+ */
+struct snapshot *heap_snapshot(const struct heap *h);
+struct snapshot *heap_snapshot_raw(const struct heap *h);
+void heap_settle(const struct heap *h, struct snapshot *s);
 /* The error of a row's estimate; row n: that of the total. */
 struct spread snapshot_spread(const struct snapshot *s, size_t row, enum estimate of);
 double snapshot_var(const struct snapshot *s, size_t row, enum estimate of);

@@ -74,11 +74,3 @@ void snapshot_join(struct snapshot *s, size_t to, size_t from)
 	else if (b->windows)
 		a->windows = b->windows;
 }
-
-double heap_var(const struct heap *h, enum estimate of)
-{
-	struct snapshot *s = heap_has_windows(h) ? heap_snapshot(h) : NULL;
-	double var = s ? snapshot_var(s, s->n, of) : heap_totals(h)->var[of];
-	snapshot_free(s);
-	return var;
-}

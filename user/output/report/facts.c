@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "format/format.h"
 
 static const char *const titles[] = {
@@ -53,4 +54,10 @@ void put_facts(const struct report_input *in, const char *by, const char *show, 
 	double below = format_below(in->catalog, &in->snapshot->all);
 	if (below)
 		buf_addf(out, "\"below\":%.0f,", below);
+	const char *windows = format_windows(in->catalog);
+	if (!windows)
+		return;
+	buf_adds(out, "\"windows\":");
+	text_json(out, windows);
+	buf_u8(out, ',');
 }

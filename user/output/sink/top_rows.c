@@ -138,6 +138,11 @@ static void put_head(struct feed *f)
 		buf_adds(f->out, "off\nnote\ttracing is off, and this stands still: `alys-bpf ctl on` begins anew\n");
 	if (facts->lost_frees)
 		buf_addf(f->out, "note\tlive is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
+	if (format_windows(c)) {
+		buf_adds(f->out, "note\twindows: ");
+		text_clean(f->out, format_windows(c), SIZE_MAX);
+		buf_u8(f->out, '\n');
+	}
 	double below = format_below(c, &f->in->snapshot->all);
 	if (below) {
 		buf_adds(f->out, "note\tlive: ");

@@ -3,6 +3,7 @@
 #include "daemon/commands.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,11 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 	text_bytes(out, (double)s->memory_set_by);
 	buf_adds(out, " more set by for profiles and names)");
 	buf_addf(out, "\nprocessor  %.2f s own; probes and daemon take about %.2f %% of the machine\n", s->cpu_s, s->overhead);
+	if (s->windowed)
+		buf_addf(out,
+			 "windows    %.3g %% of the time covered, in %" PRIu32
+			 " windows; probes took %.2g %% of the programs' CPU time, of %.3g %% allowed\n",
+			 100 * s->windows.covered, s->windows.windows, 100 * s->windows.spent, 100 * s->windows.max);
 	buf_addf(out, "bounds     stacks refused %llu, processes refused %llu, live blocks thinned %llu times%s%s\n",
 		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes, (unsigned long long)s->thinned,
 		 s->reason ? "; " : "", s->reason ?: "");

@@ -87,6 +87,12 @@ static void put_daemon(const struct http_status *st, struct buf *out)
 	put_one(out, "alys_kernel_memory_bytes", "gauge", "Memory of the daemon's BPF maps.", (double)st->memory_kernel);
 	put_one(out, "alys_memory_max_bytes", "gauge", "The limit of --max-memory, for both together.", (double)st->memory_max);
 	put_one(out, "alys_overhead_ratio", "gauge", "Share of all processors that probes and daemon take.", st->overhead);
+	if (st->windowed) {
+		put_one(out, "alys_windows_total", "counter", "Windows of time in which probes were in.", (double)st->windows);
+		put_one(out, "alys_covered_ratio", "gauge", "Share of the time in which probes that may come and go were in.",
+			st->covered);
+		put_one(out, "alys_probe_cpu_ratio", "gauge", "Share of the programs' CPU time that probes took.", st->spent);
+	}
 	put_one(out, "alys_thinned_total", "counter", "Times that live blocks were thinned, and the others stood for them.",
 		(double)st->thinned);
 	put_one(out, "alys_refused_stacks_total", "counter", "Events whose stack the full tables refused.",

@@ -95,6 +95,9 @@ struct http_status {
 	uint64_t memory_kernel;     /* in maps of their BPF programs */
 	uint64_t memory_max;        /* --max-memory, of both together */
 	double overhead;            /* share of all CPUs used by probes and the daemon */
+	bool windowed;              /* probes may be attached in windows only; then: */
+	double covered, spent;      /* share of the time with probes attached; of the programs' CPU time spent on them */
+	uint64_t windows;           /* so far */
 	uint64_t thinned;           /* times that live blocks were thinned */
 	uint64_t refused_stacks;    /* events whose stack was refused because tables were full */
 	uint64_t refused_processes; /* processes refused for lack of memory */

@@ -37,6 +37,7 @@
 /* MiB by which one start takes more than another. */
 #define STARTS_DIFFER 12
 #define FIRST_ROOM (8ull << 20) /* for the first process: rows of its files, and what is known of them */
+#define KEPT 1.5                /* a burst is paid back within some seconds */
 #define SMOOTH_S 5              /* the overhead is that of the last seconds */
 
 struct continuous {
@@ -80,17 +81,17 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 {
 	const struct proc *p = catalog_proc(c->live.h.catalog, o->proc);
 	struct account a = account_read(c->live.h.probe, p ? p->tgid : 0, o->events);
-	const struct totals *t = heap_totals(o->heap);
+	const struct totals t = heap_estimate(o->heap);
 	*out = (struct continuous_process){
 		.tgid = p ? p->tgid : 0,
 		.proc = o->proc,
 		.comm = p ? p->comm : "",
 		.exe = p ? p->exe : "",
 		.start_ns = p ? p->start_ns : 0,
-		.live = t->est_live_sz,
-		.live_error = sqrt(heap_var(o->heap, LIVE_SZ)),
+		.live = t.est_live_sz,
+		.live_error = sqrt(t.var[LIVE_SZ]),
 		.rate = o->rate,
-		.live_below = t->live_cnt ? 0 : unsampled_below(c->live.rate.interval),
+		.live_below = t.live_cnt ? 0 : unsampled_below(c->live.rate.interval),
 		.events = a.recorded,
 		.lost = account_lost(&a),
 		.history = o->history,
@@ -164,12 +165,19 @@ static uint64_t set_by(const struct continuous *c)
 	return catalog_memory(c->live.h.catalog) / 2 * 3 + page_room(c) + names;
 }
 
+/* What windows keep within bounds needs no fewer samples. */
+static double overhead_to_lower(const struct continuous *c)
+{
+	struct windows_facts w;
+	return windows_facts(c->live.windows, &w) && w.late <= KEPT * w.max ? 0 : c->overhead;
+}
+
 static void keep_limits(struct continuous *c, uint64_t now)
 {
 	uint64_t memory = footprint_now(&c->memory), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
 	/* What came since the last look may come again before the next. */
 	struct limits_use use = {
-		.now_ns = now, .memory = memory + grown + set_by(c), .overhead = c->overhead, .samples = c->samples
+		.now_ns = now, .memory = memory + grown + set_by(c), .overhead = overhead_to_lower(c), .samples = c->samples
 	};
 	c->looked_events = c->heaps.events;
 	c->looked_memory = memory;
@@ -224,6 +232,8 @@ static void set_record(struct continuous *c)
 	const struct select *s = &c->o->select;
 	c->record = c->o->record;
 	c->record.no_free_stacks = true;
+	c->record.max_overhead = c->o->max_overhead;
+	c->record.live = true;
 	c->record.memory = c->o->max_memory;
 	c->record.ring_sz = probe_ring_share(c->o->max_memory, (uint32_t)c->o->record.ring_sz);
 	if (c->record.ring_sz < c->o->record.ring_sz)
@@ -455,6 +465,7 @@ int continuous_on(struct continuous *c, struct err *err)
 	int rc = live_track(l, err) ? -ENOMEM : probe_listen(l->h.probe, true, err);
 	if (rc)
 		return rc;
+	windows_resume(l->windows);
 	probe_start(l->h.probe);
 	c->on = true;
 	c->on_since_ns = now_ns();
@@ -476,6 +487,7 @@ void continuous_off(struct continuous *c)
 		return;
 	c->on = false;
 	c->on_ns += now_ns() - c->on_since_ns;
+	windows_pause(l->windows);
 	probe_stop(l->h.probe);
 	probe_detach(l->h.probe, 0);
 	probe_listen(l->h.probe, false, NULL);
@@ -545,6 +557,7 @@ static void look_at_use(struct continuous *c, uint64_t now)
 	c->overhead += (samples + calls - c->overhead) * share;
 	c->looked_ns = now;
 	footprint_look(&c->memory);
+	about_windows(&c->live);
 	set_room(c);
 	keep_limits(c, now);
 }
@@ -735,6 +748,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.to_examine = n.waiting,
 	};
 	memcpy(out->ended, c->ended, sizeof(out->ended));
+	out->windowed = windows_facts(l->windows, &out->windows);
 }
 
 void continuous_liveness(struct continuous *c, char *out, size_t cap)

@@ -13,6 +13,7 @@
 #include "monitor/limits.h"
 #include "monitor/profiles.h"
 #include "monitor/traces.h"
+#include "recorder/windows.h"
 #include "recording/options.h"
 #include "target/select.h"
 
@@ -52,6 +53,8 @@ struct continuous_status {
 	uint64_t memory_kernel, memory_set_by; /* the kernel's part; reserved for profiles */
 	double overhead;                       /* percent of all CPUs: probes and ourselves */
 	uint64_t refused_stacks, refused_processes, thinned, workers_failed, unseen;
+	bool windowed; /* with --max-overhead, where the kernel allows it */
+	struct windows_facts windows;
 	size_t waiting;            /* profiles waiting for symbols */
 	double recording_s, age_s; /* total time switched on, and since the options were read */
 };

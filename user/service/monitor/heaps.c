@@ -129,12 +129,12 @@ void heaps_note(struct heaps *h, double seconds)
 {
 	for (size_t i = 0; i < h->at_cnt; i++) {
 		struct heap_of *o = h->at[i];
-		const struct totals *t = heap_totals(o->heap);
+		const struct totals t = heap_estimate(o->heap);
 		if (o->history_cnt == HISTORY_CNT)
 			memmove(o->history, o->history + 1, --o->history_cnt * sizeof(o->history[0]));
-		o->history[o->history_cnt++] = t->est_live_sz;
-		o->rate = (t->est_alloc_sz - o->rate_base) / seconds;
-		o->rate_base = t->est_alloc_sz;
+		o->history[o->history_cnt++] = t.est_live_sz;
+		o->rate = (t.est_alloc_sz - o->rate_base) / seconds;
+		o->rate_base = t.est_alloc_sz;
 	}
 }
 
@@ -173,14 +173,14 @@ static int by_stack(const void *a, const void *b)
 	return x->proc.n < y->proc.n ? -1 : x->proc.n > y->proc.n;
 }
 
-/* All heaps' snapshots as one. */
+/* All heaps' snapshots as one, not settled. */
 static struct snapshot *merge(const struct heaps *h)
 {
 	struct snapshot *all = calloc(1, sizeof(*all));
 	if (!all)
 		return NULL;
 	for (size_t i = 0; i < h->at_cnt; i++) {
-		struct snapshot *one = heap_snapshot(h->at[i]->heap);
+		struct snapshot *one = heap_snapshot_raw(h->at[i]->heap);
 		if (!one || snapshot_append(all, one)) {
 			snapshot_free(one);
 			snapshot_free(all);
@@ -194,17 +194,24 @@ static struct snapshot *merge(const struct heaps *h)
 	return all;
 }
 
-static struct snapshot *plain_snapshot(const struct heaps *h, struct proc_id proc)
+static void settle(const struct heaps *h, struct proc_id proc, struct snapshot *s)
+{
+	for (size_t i = 0; s->clusters && i < h->at_cnt; i++)
+		if (!proc.n || h->at[i]->proc.n == proc.n)
+			heap_settle(h->at[i]->heap, s);
+}
+
+static struct snapshot *raw_snapshot(const struct heaps *h, struct proc_id proc)
 {
 	const struct heap_of *o = heaps_get(h, proc);
 	if (!proc.n)
 		return merge(h);
-	return o ? heap_snapshot(o->heap) : NULL;
+	return o ? heap_snapshot_raw(o->heap) : NULL;
 }
 
 struct heap_mark *heaps_mark(const struct heaps *h, struct proc_id proc)
 {
-	struct snapshot *s = plain_snapshot(h, proc);
+	struct snapshot *s = raw_snapshot(h, proc);
 	struct heap_mark *m = s ? calloc(1, sizeof(*m)) : NULL;
 	for (size_t i = 0; m && i < s->n; i++) {
 		struct snapshot_row *r = VEC_PUSH(m, rows);
@@ -269,12 +276,14 @@ static void count_from(struct totals *t, const struct totals *base)
 
 static void count_clusters_from(struct clusters_row *row, const struct clusters_row *base)
 {
-	for (enum estimate k = ALLOC_CNT; k < ESTIMATES; k++) {
-		if (k != ALLOC_CNT && k != ALLOC_SZ)
-			continue;
-		row->of[k].var -= base->of[k].var;
+	static const enum estimate counted[] = { ALLOC_CNT, ALLOC_SZ };
+	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
+		struct clusters *c = &row->of[counted[i]];
+		const struct clusters *then = &base->of[counted[i]];
+		c->sum -= then->sum;
+		c->var -= then->var;
 		for (int g = 0; g < SPREAD_GROUPS; g++)
-			row->of[k].between[g] -= base->of[k].between[g];
+			c->between[g] -= then->between[g];
 	}
 }
 
@@ -282,10 +291,8 @@ static void count_row_from(struct snapshot *s, size_t row, const struct heap_mar
 {
 	count_from(&s->rows[row].t, &base->t);
 	count_from(&s->all, &base->t);
-	if (!base->windows || !s->rows[row].windows)
-		return;
-	count_clusters_from(&s->clusters[s->rows[row].windows], &m->clusters[base->windows]);
-	count_clusters_from(&s->clusters[0], &m->clusters[base->windows]);
+	if (base->windows && s->rows[row].windows)
+		count_clusters_from(&s->clusters[s->rows[row].windows], &m->clusters[base->windows]);
 }
 
 /* What a forgotten stack had then is in its process' row without a stack now, though it came again. */
@@ -350,12 +357,14 @@ static void cut(struct snapshot *s, size_t rows_max)
 
 struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since, size_t rows_max)
 {
-	struct snapshot *s = plain_snapshot(h, proc);
+	struct snapshot *s = raw_snapshot(h, proc);
 	if (s && since && subtract(s, since)) {
 		snapshot_free(s);
 		s = NULL;
 	}
-	if (s)
-		cut(s, rows_max);
+	if (!s)
+		return NULL;
+	settle(h, proc, s);
+	cut(s, rows_max);
 	return s;
 }
