@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bundles the page's script and style and cuts the page in two where the recording goes:
-// OUT/head.html and OUT/tail.html, which user/output/sink/html.c takes in. Usage: build.mjs MODULES OUT
+// OUT/head.html and OUT/tail.html, which user/output/sink/html.c takes in. Rules that reports have too are made from
+// their C. OUT/measure.mjs is for tests. Usage: build.mjs MODULES OUT
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { fromC } from "./rule.mjs";
 
 const [modules, out] = process.argv.slice(2).map((path) => resolve(path));
 const source = import.meta.dirname ?? new URL(".", import.meta.url).pathname;
 const { buildSync } = createRequire(join(modules, "x.js"))("esbuild");
 
-const bundle = (entry) => buildSync({
+const rules = join(out, "rules");
+mkdirSync(rules, { recursive: true });
+writeFileSync(join(rules, "growth_rule.mjs"), fromC(readFileSync(join(source, "../user/output/model/growth_rule.h"), "utf8")));
+
+const bundle = (entry, format = "iife") => buildSync({
   entryPoints: [join(source, "src", entry)],
-  nodePaths: [modules],
+  nodePaths: [modules, rules],
   bundle: true,
   minify: true,
   write: false,
   charset: "utf8",
-  format: "iife",
+  format,
   target: ["chrome103", "firefox113", "safari16.4"],
   legalComments: "none",
 }).outputFiles[0].text.trimEnd();
@@ -28,5 +34,6 @@ const [head, tail] = page.split("<!--recording-->\n");
 // The page runs this script and no other, whatever a recording puts into it.
 const script = fill(tail.match(/<script>([^]*)<\/script>/)[1], "/*script*/", bundle("main.js"));
 const hash = `sha256-${createHash("sha256").update(script).digest("base64")}`;
+writeFileSync(join(out, "measure.mjs"), bundle("measure.js", "esm"));
 writeFileSync(join(out, "head.html"), fill(fill(head, "/*style*/", bundle("style.css")), "/*script-hash*/", hash));
 writeFileSync(join(out, "tail.html"), tail.replace(/(?<=<script>)[^]*(?=<\/script>)/, () => script));

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from browser_driver import HELPERS, READY, ROOT, drive, on
-from conftest import outputs
+from conftest import BUILD, outputs
 
 @pytest.fixture(scope="module")
 def pages():
@@ -456,7 +456,7 @@ def test_wide_slices_are_taken_in_proportion(tmp_path):
     """Of two paths one has a cell of three slices: four wide, but the recording ends before."""
     script = tmp_path / "measure.mjs"
     script.write_text("""
-    import { coarseness, growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "%s/measure.js";
+    import { coarseness, growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "%s";
     const f = (...a) => Float64Array.from(a);
     const cells = { first: Int32Array.from([0, 2, 3]), width: Uint16Array.from([1, 4]), slice: Uint16Array.from([0, 3, 4]),
       values: { alloc: { sz: f(10, 20, 60) }, freed: { sz: f(0, 10, 30) }, temporary: { sz: f(0, 0, 0) }, kept: { sz: f(0, 20, 30) }, life: { cnt: f(7, 8, 90) } } };
@@ -467,11 +467,53 @@ def test_wide_slices_are_taken_in_proportion(tmp_path):
       Array.from(variances(data, f(2, 1))), growth(data, 0, { from: 0, to: 6 }, 7, 32).gainedVar, growth(data, 0, { from: 5, to: 5 }, 7, 32).gainedVar,
       [pathPeak(data, 0, 0, 6, 7), pathPeak(data, 0, 1, 2, 7), pathPeak(data, 1, 4, 5, 7), pathPeak(data, 1, 0, 3, 7)],
       [null, { from: 0, to: 2 }, { from: 4, to: 4 }].map((at) => Array.from(lives(data, { length: 7 }, at)))]));
-    """ % (ROOT / "web" / "src"))
+    """ % (BUILD / "web" / "measure.mjs"))
     done = subprocess.run(["node", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[0, 20], [30, 60], [25, 20], [0, 0, 0, 0, 10, 20, 30], 0.5, 3, 4, [6, 10], 3 * 30, 3 * 25,
                                        [25, 15, 20, 0], [[40, 90], [7, 0], [0, 30]]]
+
+
+def test_the_rule_of_growth_is_that_of_reports(tmp_path):
+    """The page applies it to intervals: its JavaScript is made of the C that reports are compiled from."""
+    series = [[0], [7], [1, 2, 3, 4], [4, 3, 2, 1], [5, 5, 5], [0, 90, 1, 2, 3, 3, 80], [10 * i % 7 + i for i in range(32)]]
+    source = tmp_path / "rule.c"
+    cells = ", ".join("{ %d, { %s } }" % (len(s), ", ".join(map(str, s))) for s in series)
+    source.write_text("""
+    #include <stdio.h>
+    #include "model/growth_rule.h"
+    static const struct { int n; double at[32]; } series[] = { %s };
+    int main(void)
+    {
+        for (int i = 0; i < %d; i++) {
+            double gained = growth_gained(series[i].at, series[i].n), steady = growth_steadiness(series[i].at, series[i].n);
+            printf("%%.17g %%.17g %%.17g\\n", gained, steady, growth_score(gained, steady));
+        }
+    }
+    """ % (cells, len(series)))
+    subprocess.run(["gcc", "-I", ROOT / "user" / "output", "-o", tmp_path / "rule", source], check=True, timeout=120)
+    script = tmp_path / "rule.mjs"
+    script.write_text("""
+    import { growthGained, growthScore, growthSteadiness } from "%s";
+    for (const at of %s) {
+      const [gained, steady] = [growthGained(at, at.length), growthSteadiness(at, at.length)];
+      console.log(gained, steady, growthScore(gained, steady));
+    }
+    """ % (BUILD / "web" / "rules" / "growth_rule.mjs", json.dumps(series)))
+    outs = [subprocess.run(args, capture_output=True, text=True, timeout=120, check=True).stdout.split()
+            for args in ([tmp_path / "rule"], ["node", script])]
+    reports, page = ([float(word) for word in out] for out in outs)
+    assert reports == page and len(page) == 3 * len(series)
+    assert page[6:9] == [3, 1, 3] and page[9:12] == [-3, 0, 0]
+
+
+@pytest.mark.parametrize("line", ["struct row r;", "static inline double f(struct row *r)\n{\n\treturn r->n;\n}",
+                                  "static inline double f(int n)\n{\n\treturn (double)n;\n}", "/* nothing */"])
+def test_a_rule_that_is_no_javascript_is_refused(tmp_path, line):
+    script = tmp_path / "refused.mjs"
+    script.write_text('import { fromC } from "%s"; fromC(%s);' % (ROOT / "web" / "rule.mjs", json.dumps(line)))
+    done = subprocess.run(["node", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "no JavaScript" in done.stderr
 
 
 def test_fifty_thousand_stacks_are_on_screen(pages, tmp_path):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each path weighs: five questions, in bytes or blocks, over the whole recording or an interval
 // of slices [from, to] (both within).
+import { growthGained, growthSteadiness } from "growth_rule.mjs";
 
 export const METRICS = [
   { id: "live", title: "In use", help: "Not freed by the end of the interval" },
@@ -136,9 +137,8 @@ export function coarseness({ cells, sums }) {
   return { part: coarse / all || 0, widest };
 }
 
-// How a path's bytes in use grew, by the rule of `report --show leaked`: bytes gained, and of all pairs of moments
-// the share in which the later one holds more, less that in which it holds less. Of the whole recording, that
-// command's own numbers.
+// How a path's bytes in use grew, by the rule of `report --show leaked` (user/output/model/growth_rule.h). Of the whole
+// recording, that command's own numbers.
 export function growth(data, path, interval, length, moments) {
   const { gainedSz, steadyPpm, gainedError } = data.sums;
   if (!interval) return { gained: gainedSz[path], steady: steadyPpm[path] / 1e6, gainedVar: gainedError[path] ** 2 };
@@ -146,10 +146,8 @@ export function growth(data, path, interval, length, moments) {
   const live = pathSeries(data, path, length);
   const n = Math.min(moments, to - from + 1);
   const at = Array.from({ length: n }, (_, i) => live[from + Math.ceil((i + 1) * (to - from + 1) / n) - 1]);
-  let rose = 0;
-  for (let i = 0; i < n; i++) for (let k = i + 1; k < n; k++) rose += (at[k] > at[i]) - (at[k] < at[i]);
-  const gained = n > 1 ? at[n - 1] - at[0] : at[0];
-  return { gained, gainedVar: turnover(data, path, at, { from, to, length }) * data.sums.varPerByte[path], steady: rose > 0 ? 2 * rose / (n * (n - 1)) : 0 };
+  const gainedVar = turnover(data, path, at, { from, to, length }) * data.sums.varPerByte[path];
+  return { gained: growthGained(at, n), gainedVar, steady: growthSteadiness(at, n) };
 }
 
 // Bytes that may be in use at one end of the interval alone: no more than are at either, and than came and went.

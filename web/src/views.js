@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables: what they are of, their columns and their rows for the present choice.
+import { growthScore } from "growth_rule.mjs";
 import { growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "./measure.js";
 import { placeFunctions } from "./place.js";
 import { amount, bytes, count, make, percent, seconds, spread } from "./text.js";
@@ -39,7 +40,7 @@ function readable([key, value]) {
   return key.endsWith("_ns") ? [] : [[key, value]];
 }
 
-const suspicion = (row) => (row.gained > 0 ? row.steady * row.gained : 0);
+const suspicion = (row) => growthScore(row.gained, row.steady);
 
 export class Views {
   constructor(data, series, about, onFunction) {

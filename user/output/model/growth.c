@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/growth_rule.h"
 #include "model/watch.h"
 
 static uint64_t slice_of(struct growth *g, uint64_t now)
@@ -135,21 +136,15 @@ void growth_row_add(struct growth_row *to, const struct growth_row *r)
 
 double growth_row_steadiness(const struct growth_row *r)
 {
-	int rose = 0;
-	for (uint32_t i = 0; i < r->n; i++) {
-		for (uint32_t k = i + 1; k < r->n; k++)
-			rose += (r->live_sz[k] > r->live_sz[i]) - (r->live_sz[k] < r->live_sz[i]);
-	}
-	return rose > 0 ? 2.0 * rose / ((double)r->n * (r->n - 1)) : 0;
+	return growth_steadiness(r->live_sz, (int)r->n);
 }
 
 double growth_row_gained(const struct growth_row *r)
 {
-	return r->n ? r->live_sz[r->n - 1] - (r->n > 1 ? r->live_sz[0] : 0) : 0;
+	return growth_gained(r->live_sz, (int)r->n);
 }
 
 double growth_row_score(const struct growth_row *r)
 {
-	double gained = growth_row_gained(r);
-	return gained > 0 ? gained * growth_row_steadiness(r) : 0;
+	return growth_score(growth_row_gained(r), growth_row_steadiness(r));
 }

@@ -124,15 +124,9 @@ struct growth_row {
 
 /* Slices of a row that ended before the last are those of a shorter recording: none. */
 void growth_row_add(struct growth_row *to, const struct growth_row *r);
-/*
- * How steadily a row grew, from 0 to 1: over all pairs of moments, the share in which the later one holds more, minus
- * the share in which it holds less (Kendall's tau). A leak has about 1, however coarse its steps; what was filled once
- * and kept has 0.5 at most, and little if that was at the start.
- */
+/* Of a whole recording, as growth_rule.h measures it. */
 double growth_row_steadiness(const struct growth_row *r);
-/* Bytes gained over the recording; negative if it shrank. */
 double growth_row_gained(const struct growth_row *r);
-/* What suspects are ranked by; 0 is none. */
 double growth_row_score(const struct growth_row *r);
 
 struct time_slice {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// JavaScript from a header of C functions that keep to what both languages have: `double f_g(const double *a, int n)`
+// becomes `export function fG(a, n)`. What is left of C after that is an error.
+const FUNCTION = /^static inline \w+ (\w+)\(([^)]*)\)$/gm;
+const TYPES = /\b(?:unsigned|int|double|bool|float|char|long|size_t|u?int\d+_t|struct|const|static|sizeof)\b|->|\(\w+ ?\*\)/;
+
+export function fromC(header) {
+  const code = header.replace(/\/\*[^]*?\*\//g, "").replace(/^#.*$/gm, "");
+  const script = code
+    .replace(FUNCTION, (_, name, params) => `export function ${name}(${params.split(",").map((p) => p.match(/\w+$/)[0]).join(", ")})`)
+    .replace(/\b(?:int|double) (?=\w+ =)/g, "let ")
+    .replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+  const left = script.match(TYPES);
+  if (left || !script.includes("export")) throw new Error(`no JavaScript: ${left ?? "no function"}`);
+  return script;
+}
