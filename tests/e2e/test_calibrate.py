@@ -65,7 +65,7 @@ def test_library_of_another_libc_says_why(tmp_path):
                    input="void *malloc(unsigned long n) { return (void *)n; }", text=True, check=True)
     verdict, text = in_time(lambda: run_case(needs, "good"))
     assert verdict == "unproven"
-    assert text.startswith('not calibrated: it cannot be loaded alone; said there: "libc.absent.so.1: '), text
+    assert text.startswith('not calibrated: it cannot be loaded alone; the loader says: "libc.absent.so.1: '), text
 
 
 def test_library_gets_no_rights(tmp_path):

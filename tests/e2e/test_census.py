@@ -419,4 +419,4 @@ def test_another_layout_is_not_believed(started, tmp_path):
     program = started.program("c_churn", env=lying_collector(tmp_path))
     while program.line() != "end":
         pass
-    refused(alys("census", "-p", program.pid), "is not believed, proven wrong: the size of an object")
+    refused(alys("census", "-p", program.pid), "is rejected, proven wrong: the size of an object")

@@ -315,9 +315,9 @@ def test_kill_9(started, daemon, tmp_path, who):
     assert not leftovers(before)
     assert changed_text(program.pid) == {}
     if who == "collector":
-        assert d.proc.returncode == 1 and "was ended by signal 9" in d.log()
+        assert d.proc.returncode == 1 and "was killed by signal 9" in d.log()
     else:
-        assert "part with the rights was ended" in d.log()
+        assert "privileged broker exited" in d.log()
     d = daemon("-p", program.pid, "--sample", "bytes:4k")
     assert d.traced() == 1
     d.end()

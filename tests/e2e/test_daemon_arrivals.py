@@ -62,7 +62,7 @@ def test_library_that_stops_its_helper(started, daemon, tmp_path):
     assert tell(b"more") == "done"
     d.until(lambda: "libown.so: not calibrated" in d.log())
     told = d.log()
-    assert 0 < told.index("libown.so: 2 functions under probes") < told.index("libown.so: not calibrated")
+    assert 0 < told.index("libown.so: 2 functions probed") < told.index("libown.so: not calibrated")
     d.until(lambda: d.top(program.pid, "alloc_space")[None] >= 100 * 5000)
     d.end()
     program.kill()

@@ -23,7 +23,7 @@ def refused(*words):
     """What a daemon says that has no room, in MiB: what is taken, what is enough."""
     with tempfile.TemporaryDirectory() as folder:
         done = alys("daemon", "--socket", f"{folder}/ctl", *words, "--max-memory", "32M")
-    said = re.fullmatch(r"alys-bpf: --max-memory of 32 MiB leaves no room: (\d+) MiB are taken.*give it (\d+) MiB, or --ring less\n", done.stderr)
+    said = re.fullmatch(r"alys-bpf: --max-memory of 32 MiB leaves no room: (\d+) MiB are used.*allow (\d+) MiB, or make --ring smaller\n", done.stderr)
     assert done.returncode == 1 and said, done.stderr
     return int(said.group(1)), int(said.group(2))
 

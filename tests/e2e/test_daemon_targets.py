@@ -117,7 +117,7 @@ def test_who_ends_before_its_own_probes_are_there(started, daemon, tmp_path):
         if "ended before it could be probed" in d.log():
             break
     assert "ended before it could be probed" in d.log()
-    assert "not allowed" not in d.log() and "asked for too much" not in d.log()
+    assert "not allowed" not in d.log() and "refused a request" not in d.log()
     assert nursery.finish() == 0
     d.end()
 

@@ -222,5 +222,5 @@ def test_sampled_traces_are_refused_in_one_sentence(tmp_path, fmt):
     shutil.copy(ROOT / "tests/golden/v1.alys", trace)
     done = subprocess.run([BUILD / "alys-bpf", "convert", "-f", fmt, trace], capture_output=True, text=True, timeout=240)
     assert done.returncode == 1
-    assert f"a {fmt} file tells of every single allocation and this trace holds samples" in done.stderr
+    assert f"a {fmt} file lists every single allocation, but this trace contains samples" in done.stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == ["sampled.alys"]

@@ -414,7 +414,7 @@ def test_debugged_process_is_left_alone(programs):
     try:
         assert until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{program.pid}/status").read_text(), 5)
         done = alys("graph", "-p", program.pid, "--freeze", "--object", hex(top))
-        assert done.returncode == 1 and "a debugger holds it" in done.stderr
+        assert done.returncode == 1 and "it is being debugged" in done.stderr
         assert alys("graph", "-p", program.pid, "--object", hex(top)).returncode == 0
     finally:
         strace.terminate()
@@ -453,7 +453,7 @@ def test_no_such_type(programs):
 
 def test_wrong_words(programs):
     assert "no heap to look at" in alys("graph", "--type", "Foo").stderr
-    assert "which objects?" in alys("graph", "-p", "1").stderr
+    assert "no objects given" in alys("graph", "-p", "1").stderr
     assert alys("graph", "-p", 2**22 + 1, "--type", "A").returncode == 3
     sleep = subprocess.Popen(["sleep", "60"])
     try:

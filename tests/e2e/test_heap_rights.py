@@ -94,7 +94,7 @@ def test_a_reader_that_dies(crystal, tmp_path):
         os.kill(child_of(verb.pid), 11)
         _, err = verb.communicate(timeout=TIMEOUT)
     assert verb.returncode == 1
-    assert err == (f"alys-bpf: what read the heap of process {crystal.pid} was ended by signal 11; the process goes on as it was\n")
+    assert err == (f"alys-bpf: the reader of process {crystal.pid}'s heap was killed by signal 11; the process itself is unaffected\n")
     assert [p.name for p in tmp_path.iterdir()] == ["types"]
     assert crystal.proc.poll() is None
 
@@ -162,7 +162,7 @@ def test_a_heap_that_lies(started, tmp_path, seed):
         done = subprocess.run(["prlimit", "--cpu=60", ALYS, *map(str, args), "-p", str(program.pid)], capture_output=True, text=True,
                               timeout=TIMEOUT)
         assert done.returncode in (0, 1, 3), done
-        assert "ended by signal" not in done.stderr, done.stderr
+        assert "killed by signal" not in done.stderr, done.stderr
         assert done.returncode == 0 or len(done.stderr.splitlines()) == 1, done.stderr
     assert program.proc.poll() is None
     assert {p.suffix for p in tmp_path.iterdir()} <= {".alys"}

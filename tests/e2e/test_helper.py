@@ -49,7 +49,7 @@ def said(library, who, binary):
 def test_a_library_can_do_nothing(public, who):
     library, private = hostile(public.folder, who)
     text = said(library, who, public(CASE))
-    assert re.search(r'said there: " did:\."$', text), text
+    assert re.search(r'the loader says: " did:\."$', text), text
     assert private.read_text() == "secret" and private.stat().st_mode & 0o777 == 0o600
     assert not Path("/tmp/hostile").exists()
 
@@ -58,7 +58,7 @@ def test_its_words_are_quoted(public, who):
     library, _ = hostile(public.folder, who, r"\033[2J\n\rcalibrated: 9 calls agreed\042\nalys-bpf: all is well\342\200\256")
     text = said(library, who, public(CASE))
     assert text.count("\n") == 1 and "\033" not in text and "\r" not in text and "\u202e" not in text, text
-    assert re.match(r"unproven \S+ not calibrated: it cannot be loaded alone; said there: \".*\"\n$", text), text
+    assert re.match(r"unproven \S+ not calibrated: it cannot be loaded alone; the loader says: \".*\"\n$", text), text
 
 
 def in_a_root_of_its_own(folder, *command):
@@ -79,7 +79,7 @@ def test_a_library_of_elsewhere_is_not_loaded(public):
     finally:
         holder.kill()
         holder.communicate()
-    assert "not among ours" in text and "said there" not in text, text
+    assert "outside our mount namespace" in text and "the loader says" not in text, text
 
 
 def test_a_deleted_library_is_not_loaded(public):
@@ -91,4 +91,4 @@ def test_a_deleted_library_is_not_loaded(public):
         text = said(f"/proc/{os.getpid()}/fd/{held}", "root", public(CASE))
     finally:
         os.close(held)
-    assert "not among ours" in text, text
+    assert "outside our mount namespace" in text, text

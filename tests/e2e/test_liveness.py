@@ -285,7 +285,7 @@ def test_table_of_collections(tmp_path, started):
     text = alys("report", "--gc", trace).stdout
     assert "Pause ms" in text and "[total]" in text
     none = alys("report", "--gc", trace, "--pid", "1")
-    assert none.returncode == 3 and "no collection was seen" in none.stderr
+    assert none.returncode == 3 and "no collection recorded" in none.stderr
     assert p.finish() == 0
 
 
@@ -313,7 +313,7 @@ def live_after_a_collection(started):
     p.go()
     out, said = watching.communicate(timeout=120)
     assert watching.returncode == 0, said
-    assert "no collection came" not in said
+    assert "no collection within" not in said
     p.kill()
     return json.loads(out)
 
@@ -349,11 +349,11 @@ def test_report_says_how_to_have_a_collection(tmp_path):
         watching = subprocess.Popen([str(ALYS), "report", "-p", str(p.pid), "--live", "-f", "json"], text=True,
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         advice = next(line for line in watching.stderr if "collection" in line)
-        assert "cannot be asked for from outside" in advice and "Signal::USR1.trap { GC.collect }" in advice
+        assert "cannot be triggered from outside" in advice and "Signal::USR1.trap { GC.collect }" in advice
         assert f"`kill -USR1 {p.pid}`" in advice
         p.send_signal(signal.SIGUSR1)
         out, said = watching.communicate(timeout=120)
-        assert watching.returncode == 0 and "no collection came" not in said, said
+        assert watching.returncode == 0 and "no collection within" not in said, said
         assert json.loads(out)
         assert p.poll() is None
     finally:
@@ -364,7 +364,7 @@ def test_report_says_how_to_have_a_collection(tmp_path):
 def test_report_says_that_none_came(started):
     p = started.program("c_gclive").wait_ready()
     done = alys("report", "-p", p.pid, "--gc-wait", "0.5")
-    assert "no collection came in 0.5 s" in done.stderr
+    assert "no collection within 0.5 s" in done.stderr
     p.kill()
 
 
@@ -565,7 +565,7 @@ def test_layout_that_is_proven_wrong(tmp_path, started):
     assert until(lambda: tracer.has_said("proven wrong: the size of an object")), tracer.text
     truth = p.go().truths()[0]
     tracer.stop()
-    assert re.match(r"none \(.* is not believed, proven wrong: the size of an object", liveness_of(trace)), liveness_of(trace)
+    assert re.match(r"none \(.* is rejected, proven wrong: the size of an object", liveness_of(trace)), liveness_of(trace)
     sites, _ = in_use(trace, tmp_path)
     compare(truth, sites, False)
     assert "in-use is an upper bound" in alys("report", trace).stdout
@@ -575,7 +575,7 @@ def test_layout_that_is_proven_wrong(tmp_path, started):
 def added(d, program, file):
     """The daemon watches its collector: that waits for a verdict on the file."""
     d.ctl("add", program.pid)
-    line = re.escape(str(file)) + r"\S*: \d+ functions under probes"
+    line = re.escape(str(file)) + r"\S*: \d+ functions probed"
     d.until(lambda: re.search(line, d.log()), TIMEOUT)
 
 

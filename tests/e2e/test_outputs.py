@@ -250,7 +250,7 @@ def test_a_reader_that_goes_ends_the_recording(tmp_path, started):
     tracer.stdout.close()
     assert tracer.wait(60) == 1
     last = tracer.stderr.read().decode().splitlines()[-1]
-    assert last == "alys-bpf: cannot write standard output: its reader is gone", last
+    assert last == "alys-bpf: cannot write standard output: its reader has gone", last
     assert program.finish() == 0
 
 
@@ -265,7 +265,7 @@ def test_views_of_a_heap_whose_output_fails(started, args):
     with os.fdopen(write, "wb") as out:
         done = raw(*args, "-p", program.pid, stdout=out)
     assert done.returncode == 1 and done.stderr.decode().splitlines()[-1] == \
-        "alys-bpf: cannot write standard output: its reader is gone", done
+        "alys-bpf: cannot write standard output: its reader has gone", done
 
 
 @pytest.mark.parametrize("args", [["convert", "-f", "json", "-o", "-"], ["report", "--by", "time", "--top", "0"]], ids=" ".join)
@@ -275,7 +275,7 @@ def test_a_reader_that_goes(trace, args):
     with os.fdopen(write, "wb") as out:
         done = raw(*args, trace, stdout=out)
     assert done.returncode == 1 and done.stderr.decode().splitlines()[-1] == \
-        "alys-bpf: cannot write standard output: its reader is gone", done
+        "alys-bpf: cannot write standard output: its reader has gone", done
 
 
 def test_root_is_not_told_to_be_root(started, tmp_path):

@@ -85,4 +85,4 @@ def test_another_file_of_the_same_size_is_another(overlays, started, tmp_path, k
     subprocess.run(["cp", "--preserve=timestamps", PROGS / "c_static", other], check=True)
     programs = [started.program(str(path)).wait_ready() for path in (folders[1] / "c_static", other)]
     text = assert_each_once(started, tmp_path, programs, knowing, "--follow")
-    assert len(re.findall(r"c_static: \d+ functions under probes", text)) == 2, text
+    assert len(re.findall(r"c_static: \d+ functions probed", text)) == 2, text

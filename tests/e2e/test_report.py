@@ -136,7 +136,7 @@ def test_at_a_time_after_the_end(traces):
     """The heap was so when the recording ended, and that is said."""
     late, inside = (alys("report", "--at", at, traces / "cpp.alys") for at in ("99", "1.7"))
     assert late.returncode == inside.returncode == 0 and inside.stderr == ""
-    assert late.stderr == "alys-bpf: the recording lasts 5.500 s: this is its end, not what was after 99 s\n"
+    assert late.stderr == "alys-bpf: the recording lasts 5.500 s: showing its end, which is before 99 s\n"
 
 
 def test_info_states_the_error_of_estimates(traces):
@@ -175,9 +175,9 @@ def test_between(traces):
     (2, "--by wants one of", ["--by", "colour", "cpp"]),
     (2, "--top wants a whole number", ["--top", "4k", "cpp"]),
     (2, "--every and --duration are for -p PID", ["--every", "5", "cpp"]),
-    (2, "--html writes the page of all questions", ["--html", "/dev/null", "--by", "type", "cpp"]),
-    (2, "--html writes the page of all questions", ["--html", "/dev/null", "--focus", "serve", "cpp"]),
-    (1, "cannot be told from samples", ["--show", "temporary", "sampled"]),
+    (2, "--html writes one page with all views", ["--html", "/dev/null", "--by", "type", "cpp"]),
+    (2, "--html writes one page with all views", ["--html", "/dev/null", "--focus", "serve", "cpp"]),
+    (1, "cannot be recognized in samples", ["--show", "temporary", "sampled"]),
     (2, "exclude each other", ["--at", "1", "--between", "1,2", "cpp"]),
 ])
 def test_refused(traces, status, words, args):
@@ -207,7 +207,7 @@ def test_output_that_cannot_be_written(traces, words):
 def test_no_such_verb():
     done = subprocess.run([ALYS, "repot", "a.alys"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
-    assert 'no verb "repot"' in done.stderr and "report" in done.stderr
+    assert 'unknown verb "repot"' in done.stderr and "report" in done.stderr
 
 
 # --- hostile names in Markdown -----------------------------------------------------------------------

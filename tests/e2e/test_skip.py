@@ -170,4 +170,4 @@ def test_what_is_refused(trace):
     done = alys("report", "--callers", "zmalloc", "--show", "alloc", trace)
     assert done.returncode == 3 and "--no-skip keeps wrappers" in done.stderr, (done.returncode, done.stderr)
     done = alys("top", "--skip", "x", "--socket", "/nowhere")
-    assert done.returncode == 2 and "the daemon's own --skip" in done.stderr, done.stderr
+    assert done.returncode == 2 and "give --skip to the daemon" in done.stderr, done.stderr

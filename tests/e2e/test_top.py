@@ -277,6 +277,6 @@ def test_where_there_is_no_screen(terminal):
 def test_terminals_and_processes_that_are_none(terminal, growing):
     target = growing()
     for name in ("nonsense", "dumb"):
-        terminal("-p", target.pid, env=f"TERM={name}").shows(f'terminal type "{name}" is not known or has no screen', "status 1")
+        terminal("-p", target.pid, env=f"TERM={name}").shows(f'terminal type "{name}" is unknown or cannot position the cursor', "status 1")
     terminal("-p", 999999999).shows("no process 999999999", "status 3")
-    terminal("-p", target.pid, "--all").shows("is a recording of its own, of every process", "status 2")
+    terminal("-p", target.pid, "--all").shows("records every process itself", "status 2")

@@ -77,7 +77,7 @@ def test_one_that_begins_later_meets_none_for_long(started, tmp_path, kind):
     goes_on(stranger)
     assert program.finish() == 0
     assert tracer.wait() == 0, tracer.text
-    assert "dies of probes that processes share" in tracer.text
+    assert "a shared probe would kill it" in tracer.text
     book = assert_law(tmp_path / "t.alys", lost=None)
     assert book.recorded > 10000 and book.rows["probes-renewed"] == 1
 

@@ -336,10 +336,10 @@ static int is_refused_probes(const struct broker *b)
 	       : link_of(b, p, b->sock, 48, 0, 64, why) >= 0 || !strstr(why, "not on code")                        ? 3
 	       : link_of(b, p, own, 48, 0, 0, why) >= 0 || !strstr(why, "not on code")                             ? 4
 	       : link_of(b, p, own, 48, 0, 1ull << 40, why) >= 0 || !strstr(why, "not on code")                    ? 5
-	       : link_of(b, p, own, 48, 2, 4096, why) >= 0 || !strstr(why, "none of a probe")                      ? 6
-	       : link_of(b, p, own, 1, 0, 4096, why) >= 0 || !strstr(why, "none of a probe")                       ? 7
+	       : link_of(b, p, own, 48, 2, 4096, why) >= 0 || !strstr(why, "not a probe")                          ? 6
+	       : link_of(b, p, own, 1, 0, 4096, why) >= 0 || !strstr(why, "not a probe")                           ? 7
 	       : link_of(b, p, elf, 48, 0, code_of(elf), why) != -ESTALE || !strstr(why, "does not run this file") ? 8
-	       : link_of(b, p, -1, 48, 0, 4096, why) >= 0 || !strstr(why, "no request")                            ? 9
+	       : link_of(b, p, -1, 48, 0, 4096, why) >= 0 || !strstr(why, "malformed request")                     ? 9
 														   : 0;
 }
 
@@ -387,13 +387,13 @@ static int is_told_why(const struct broker *b)
 		char path[sizeof(place.elf)];
 	} a = { .wish = 4, .tid = broker_pid(), .path = "/etc/passwd" };
 	char why[200];
-	if (says(b, &a, sizeof(a), -1, why) != -ENOEXEC || !strstr(why, "is not given out: it is no ELF program or library"))
+	if (says(b, &a, sizeof(a), -1, why) != -ENOEXEC || !strstr(why, "is refused: not an ELF program or library"))
 		return 1;
 	snprintf(a.path, sizeof(a.path), "%s", place.elf);
-	if (says(b, &a, sizeof(a), -1, why) != -ESTALE || !strstr(why, "has not mapped it to be run"))
+	if (says(b, &a, sizeof(a), -1, why) != -ESTALE || !strstr(why, "has not mapped it executable"))
 		return 2;
 	a.wish = 99;
-	return says(b, &a, sizeof(a), -1, why) != -EPROTO || !strstr(why, "no request") ? 3 : 0;
+	return says(b, &a, sizeof(a), -1, why) != -EPROTO || !strstr(why, "malformed request") ? 3 : 0;
 }
 
 static int has_nothing_left(const struct broker *b)

@@ -131,7 +131,7 @@ static void test_ended_while_loaded(void **state)
 	free(library);
 	assert_int_equal(command_spawn(&c, argv, &err), 0);
 	assert_int_equal(release(&c, &mapped, &err), -ENOENT);
-	assert_non_null(strstr(err.text, "ended while its libraries were loaded, with status 127"));
+	assert_non_null(strstr(err.text, "exited with status 127 while its libraries were being loaded"));
 	assert_int_equal(c.pid, 0);
 	assert_int_equal(command_status(&c), 127);
 }

@@ -249,7 +249,7 @@ static const struct refusal refusals[] = {
 	{ "hostile", OPTIONS(.show = SHOW_FREED), ENODATA, "no block was freed" },
 	{ "freed", OPTIONS(.focus = "."), ENODATA, "nothing is live" },
 	{ "later", OPTIONS(.show = SHOW_TEMPORARY), ENODATA, "no allocation was temporary" },
-	{ "sampled", OPTIONS(.show = SHOW_TEMPORARY), EINVAL, "cannot be told from samples" },
+	{ "sampled", OPTIONS(.show = SHOW_TEMPORARY), EINVAL, "cannot be recognized in samples" },
 };
 
 static void test_refusals(void **state)

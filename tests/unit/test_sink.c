@@ -123,7 +123,7 @@ static bool refuses_samples(const struct recording *r, const struct sink_ops *op
 	if (!r->n || !r->events[0].interval || (strcmp(ops->name, "dhat") && strcmp(ops->name, "heaptrack")))
 		return false;
 	assert_int_equal(ops->begin(&in, &to, &s, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "this trace holds samples"));
+	assert_non_null(strstr(err.text, "this trace contains samples"));
 	assert_int_equal(b.len, 0);
 	return true;
 }

@@ -157,7 +157,7 @@ static void a_sample_in_the_stream_is_refused(void **state)
 		e.interval = 4096;
 		assert_int_equal(ops->begin(&in, &out, &s, &err), 0);
 		assert_int_equal(ops->event(s, &e, &a, &err), -EINVAL);
-		assert_non_null(strstr(err.text, "this trace holds samples"));
+		assert_non_null(strstr(err.text, "this trace contains samples"));
 		assert_int_equal(ops->end(s, NULL), 0);
 		assert_int_equal(b.len, 0);
 		heap_free(h);

@@ -98,7 +98,7 @@ static void note_refills(struct attach *a, const char *path, const struct site_l
 	for (size_t i = 0; i < list->sites_cnt; i++) {
 		if (list->sites[i].family != ALLOC_LIBGC)
 			continue;
-		log_warn("%s: no free lists of threads found in it: it is sampled at calls", path);
+		log_warn("%s: no thread-local free lists found: sampling at calls instead of refills", path);
 		return;
 	}
 }
@@ -127,7 +127,7 @@ static void watch_collections(struct attach *a, uint32_t tgid, const struct proc
 		rc = probe_attach_collections(a->h->probe, tgid, fd, &f->collections, &err);
 	if (!rc)
 		return;
-	log_warn("collections of process %" PRIu32 " will not be seen: %s", p->tgid, err.text);
+	log_warn("collections of process %" PRIu32 " cannot be observed: %s", p->tgid, err.text);
 	if (!tgid)
 		sitecache_set_unwatched(f, err.text);
 	a->ops.unseen(a->ops.ctx, p, err.text, f->list.gc_no_vaddr);
@@ -185,7 +185,7 @@ static void listen_to_linker(struct attach *a, uint32_t pid, const struct file_s
 {
 	struct err err;
 	if (f->link_offset && linker_attach(a->h->probe, link_tgid(a, pid), fd, f->link_offset, &err))
-		log_info("libraries that process %" PRIu32 " loads are not told of: %s", pid, err.text);
+		log_info("libraries that process %" PRIu32 " loads are noticed late: %s", pid, err.text);
 }
 
 /* Not the file's fault: who ends, or becomes another program, is not probed; another process may be, or this one when it maps the file anew. */
@@ -227,7 +227,7 @@ static void attach_file(struct attach *a, const struct proc *p, struct file_site
 	a->facts.collected |= f->list.text_lo != 0;
 	watch_collections(a, tgid, p, f, fd);
 	note_refills(a, path, &f->list);
-	log_info("%s: %zu functions under probes", path, f->probed);
+	log_info("%s: %zu functions probed", path, f->probed);
 }
 
 /*

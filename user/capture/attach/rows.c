@@ -39,7 +39,7 @@ static void put(struct rows *r, const struct module *m, struct unwind_table *row
 	if (!rows) {
 		tables_put(probe_tables(r->h->probe), m->id.n, NULL, NULL);
 		r->without[reason_of(err->code)]++;
-		log_info("%s: stacks go by frame pointers: %s", m->path, err->text);
+		log_info("%s: its frames are walked by frame pointers: %s", m->path, err->text);
 	}
 	unwind_free(rows);
 }

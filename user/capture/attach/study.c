@@ -63,7 +63,7 @@ int study_families(const char *names, uint32_t *out, struct err *err)
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
 		int family = alloc_family_by_name(name);
 		if (family < 0)
-			return err_set(err, EINVAL, "--allocator knows no \"%s\": choose from " ALLOC_FAMILY_NAMES, name);
+			return err_set(err, EINVAL, "--allocator: unknown family \"%s\": choose from " ALLOC_FAMILY_NAMES, name);
 		*out |= 1u << family;
 		at += n + (at[n] == ',');
 	}
@@ -99,7 +99,7 @@ static void hand_on(struct study *s, struct findings *f)
 static struct findings refused(const struct module *m, uint32_t parts)
 {
 	struct findings f = { .module = m->id, .asked = parts };
-	err_set(&f.failed, ENOBUFS, "it is not looked into: too many files of its user wait for that");
+	err_set(&f.failed, ENOBUFS, "not examined: too many files of its user are waiting");
 	return f;
 }
 

@@ -226,7 +226,7 @@ static size_t compare(const struct calibrating *c, struct err *err)
 		at++;
 	}
 	if (at < c->events_cnt)
-		err_set(err, EILSEQ, "%zu calls were seen that nobody made", c->events_cnt - at);
+		err_set(err, EILSEQ, "%zu calls were reported that were not made", c->events_cnt - at);
 	return at;
 }
 

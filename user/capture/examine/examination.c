@@ -205,14 +205,13 @@ static bool is_late(const struct running *r)
 static void say_why(const struct running *r, int status, const struct rusage *used, struct err *err)
 {
 	if (used->ru_utime.tv_sec + used->ru_stime.tv_sec + 1 >= SECONDS)
-		err_set(err, ETIMEDOUT, "it was given up: to look into it takes more than %d s", SECONDS);
+		err_set(err, ETIMEDOUT, "examination given up: it takes more than %d s", SECONDS);
 	else if (is_late(r))
-		err_set(err, ETIMEDOUT, "it was given up: it cannot be read in %d s", (int)(PATIENCE_NS / 1000000000));
+		err_set(err, ETIMEDOUT, "examination given up: not finished in %d s", (int)(PATIENCE_NS / 1000000000));
 	else if (r->answer.len >= ANSWER_MAX || (WIFEXITED(status) && WEXITSTATUS(status)))
-		err_set(err, ENOMEM, "it was given up: to look into it takes more memory than there is for one file");
+		err_set(err, ENOMEM, "examination given up: it needs more memory than one file may use");
 	else
-		err_set(err, EBADMSG, "the process that looked into it was ended by signal %d",
-			WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+		err_set(err, EBADMSG, "its examiner process was killed by signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
 /* Waits for who has nothing to do any more; what it took is its user's. */
@@ -287,7 +286,7 @@ void examinations_free(struct examinations *x)
 static void fail(const struct examination *e, int rc, struct findings *out)
 {
 	*out = (struct findings){ .module = e->module, .asked = e->ask.parts };
-	err_set(&out->failed, -rc, "no process could be started to look into it: %s", strerror(-rc));
+	err_set(&out->failed, -rc, "cannot start an examiner process: %s", strerror(-rc));
 }
 
 void examinations_now(struct examinations *x, const struct examination *e, struct findings *out)

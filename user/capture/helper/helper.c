@@ -124,7 +124,7 @@ static int hear_failure(const struct helper *h, struct err *err)
 	why[len] = 0;
 	from = strncmp(why, prefix, strlen(prefix)) ? 0 : strlen(prefix);
 	text_json(&words, why + from);
-	err_set(err, ELIBACC, "it cannot be loaded alone; said there: %s", buf_str(&words));
+	err_set(err, ELIBACC, "it cannot be loaded alone; the loader says: %s", buf_str(&words));
 	buf_free(&words);
 	return -ELIBACC;
 }
@@ -158,6 +158,6 @@ int helper_refuses(int file_fd, bool program, struct err *err)
 		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");
 	if (is_elsewhere(file_fd))
 		return err_set(err, ELIBACC,
-			       "a file that is not among ours (of a container, deleted, replaced) is not loaded alone");
+			       "a file outside our mount namespace (of a container, deleted, replaced) is not loaded");
 	return 0;
 }

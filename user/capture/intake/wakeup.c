@@ -31,7 +31,7 @@ struct wakeup *wakeup_new(int ring_map_fd, void (*fn)(void *ctx, const void *rec
 	}
 	if (b && b->ring)
 		return b;
-	err_set(err, errno ?: ENOMEM, "cannot open a ring that calls: %s", strerror(errno ?: ENOMEM));
+	err_set(err, errno ?: ENOMEM, "cannot open a wake-up ring: %s", strerror(errno ?: ENOMEM));
 	free(b);
 	return NULL;
 }

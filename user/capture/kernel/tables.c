@@ -277,7 +277,7 @@ int tables_put(struct tables *t, uint64_t file, const struct unwind_table *rows,
 {
 	struct file f = { .key = file, .idle_ns = now_ns() };
 	if (tables_has(t, file))
-		return err_set(err, EEXIST, "the file's unwind rows are there");
+		return err_set(err, EEXIST, "the file's unwind rows are already published");
 	if (rows && rows->page0 + rows->pages_cnt > UINT32_MAX)
 		return err_set(err, ERANGE, "code at addresses that unwind rows cannot name");
 	int rc = rows ? put_pieces(t, &f, rows) : 0;

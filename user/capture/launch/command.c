@@ -158,8 +158,10 @@ int command_release(struct command *c, const struct command_ops *ops, struct err
 		}
 	}
 	if (!c->pid)
-		return err_set(err, ENOENT, "%s ended while its libraries were loaded, with status %d: run it alone to see why",
-			       c->name, c->status);
+		return err_set(
+			err, ENOENT,
+			"%s exited with status %d while its libraries were being loaded: run it without alys-bpf to see why",
+			c->name, c->status);
 	if (ptrace(PTRACE_DETACH, c->pid, NULL, NULL) && errno != ESRCH)
 		return err_set(err, errno, "cannot let the program run: %s", strerror(errno));
 	return 0;

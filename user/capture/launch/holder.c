@@ -183,7 +183,7 @@ int holder_start(struct holder *h, int ring, bool odd, struct err *err)
 		return 0;
 	close(h->fd);
 	h->pid = 0;
-	return err_set(err, code, "cannot start the process that holds programs at their beginning: %s", strerror(code));
+	return err_set(err, code, "cannot start the process that stops programs at their start: %s", strerror(code));
 }
 
 void holder_release(struct holder *h, uint32_t tid, uint64_t time_ns)

@@ -39,7 +39,7 @@ static int refused(int code, const char *path, struct err *err)
 	if (code == ESRCH)
 		return err_set(err, code, "the process ended before it could be probed");
 	if (code == ESTALE)
-		return err_set(err, code, "the process did not run it any more when it was to be probed");
+		return err_set(err, code, "the process no longer maps this file");
 	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));
 }
 

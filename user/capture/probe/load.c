@@ -96,7 +96,7 @@ static int explain_load(int rc, struct err *err)
 {
 	if (rc == -EPERM)
 		return err_set(err, EPERM, "not allowed to load BPF programs: %s", caps_advice());
-	return err_set(err, -rc, "the kernel refused the BPF programs: %s; see `alys-bpf doctor`, and -vv for its words",
+	return err_set(err, -rc, "the kernel refused the BPF programs: %s; see `alys-bpf doctor`; -vv shows the kernel's log",
 		       strerror(-rc));
 }
 

@@ -113,7 +113,7 @@ static int take_price(struct probe *p, const struct batch *b, int exe, double *s
 	probe_detach(p, tgid);
 	probe_await_detached();
 	if (took <= empty)
-		return err_set(err, EIO, "what a probe costs here could not be found out");
+		return err_set(err, EIO, "the cost of a probe could not be measured");
 	*seconds = took - empty;
 	return 0;
 }
@@ -134,7 +134,7 @@ int probe_price(struct probe *p, enum price_of what, double *seconds, struct err
 	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	if (exe < 0)
 		return err_set(err, errno, "cannot open our own file, /proc/self/exe: mount /proc");
-	rc = describe_called(p, site) ? err_set(err, EIO, "what a probe costs here could not be found out")
+	rc = describe_called(p, site) ? err_set(err, EIO, "the cost of a probe could not be measured")
 				      : take_price(p, &b, exe, seconds, err);
 	close(exe);
 	return rc;

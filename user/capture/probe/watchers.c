@@ -19,9 +19,7 @@ static int publish(struct probe *p, struct probed_file *file, const struct alys_
 	if (rc == -ENOSPC && files_await(p))
 		rc = files_gc_place(&p->files, file, site, index, &made);
 	if (rc == -ENOSPC)
-		return err_set(err, ENOSPC,
-			       "more than %d places to watch collections at: choose fewer "
-			       "processes",
+		return err_set(err, ENOSPC, "more than %d probes on garbage collectors: choose fewer processes",
 			       ALYS_MAX_GC_SITES);
 	if (rc)
 		return err_set(err, -rc, "out of memory");

@@ -17,9 +17,9 @@ int probe_window_price(struct probe *p, double *seconds, struct err *err)
 {
 	if (p->tier == PROBE_TIER_PERF)
 		return err_set(err, ENOTSUP,
-			       "--max-overhead wants a kernel that puts many probes in at once (6.6): `alys-bpf doctor` tells");
+			       "--max-overhead needs a kernel with multi-uprobe links (6.6): see `alys-bpf doctor`");
 	int rc = probe_price(p, PRICE_EMULATED, seconds, err);
-	return rc ? err_wrap(err, "no windows without the price of a probe: record without --max-overhead") : 0;
+	return rc ? err_wrap(err, "--max-overhead needs the cost of a probe: record without it") : 0;
 }
 
 size_t probe_window_links(struct probe *p)

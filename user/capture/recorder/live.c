@@ -316,8 +316,7 @@ static void on_translated(void *ctx, const struct proc *p, const char *name)
 {
 	struct live *l = ctx;
 	log_warn("process %" PRIu32
-		 " (%s) runs under %s now, where a probe would kill it: its probes are taken away, and what it "
-		 "does from here on is not seen",
+		 " (%s) runs under %s now, where a probe would kill it: its probes are removed, and it is no longer recorded",
 		 p->tgid, p->comm ?: "", name);
 	live_drop(l, p->tgid);
 }
@@ -713,9 +712,9 @@ int live_run(struct live *l, int signals, struct err *err)
 		live_step(l);
 		done = consumer_done(l->h.out);
 		if (done < 0)
-			return err_set(err, EPIPE, "nobody reads the trace any more");
+			return err_set(err, EPIPE, "the reader of the trace has gone");
 		if (l->abandoned)
-			return err_set(err, ENOMEM, "out of memory: the recording ends here, what it has is kept");
+			return err_set(err, ENOMEM, "out of memory: recording stopped; what was recorded is kept");
 	}
 	return 0;
 }

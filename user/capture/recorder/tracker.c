@@ -87,8 +87,8 @@ static void on_mapped(void *ctx, const struct report *report)
 
 static void split(struct tracker *t, uint32_t tgid, const char *name)
 {
-	log_warn("process %u runs under %s, and dies of probes that processes share: each traced one has its own from now on, "
-		 "and children are traced some milliseconds after they begin",
+	log_warn("process %u runs under %s, and a shared probe would kill it: links are no longer shared, and children are "
+		 "traced some milliseconds after they start",
 		 tgid, name);
 	if (is_shared(t))
 		t->ops.split(t->ops.ctx);
@@ -138,7 +138,7 @@ void tracker_listen(struct tracker *t)
 	struct err why = { 0 };
 	t->sideband = sideband_open(&ops, &why);
 	if (!t->sideband)
-		log_info("%s: processes are looked at four times a second instead", why.text);
+		log_info("%s: polling processes four times a second instead", why.text);
 }
 
 void tracker_free(struct tracker *t)
@@ -238,9 +238,8 @@ static void warn_of_many(struct tracker *t)
 {
 	if (t->warned || is_shared(t) || t->ops.count(t->ops.ctx) <= OWN_LINKS_MAX)
 		return;
-	log_warn("more than %d processes have probes of their own, which take long to be taken away: `alys-bpf ctl off` and `on` "
-		 "has "
-		 "them share some, as --follow does from the begin",
+	log_warn("more than %d processes have links of their own, and detaching that many is slow: after `alys-bpf ctl off` and "
+		 "`on` they share links, as with --follow",
 		 OWN_LINKS_MAX);
 	t->warned = true;
 }

@@ -368,7 +368,7 @@ int sites_find(const struct elf *e, const char *path, const struct sites_options
 {
 	int rc = find(e, path, o, out, err);
 	if (!rc && !out->sites_cnt && elf_refusal(e))
-		return err_set(err, EFBIG, "it is not searched for allocators: %s", elf_refusal(e));
+		return err_set(err, EFBIG, "not searched for allocators: %s", elf_refusal(e));
 	return rc;
 }
 

@@ -176,11 +176,11 @@ int proc_each_map(uint32_t tgid, int (*fn)(void *ctx, const struct map_line *l),
 	int fd = rights_maps(proc_holder(tgid));
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (!f && fd == -EACCES)
-		return err_set(err, EACCES, "not allowed to look into process %u: %s", tgid, caps_advice());
+		return err_set(err, EACCES, "not allowed to inspect process %u: %s", tgid, caps_advice());
 	if (fd == -EMFILE || fd == -ENFILE)
 		return err_set(
 			err, -fd,
-			"too many files are open to look into process %u: raise the limit (ulimit -n), or choose fewer processes",
+			"too many open files to inspect process %u: raise the limit (ulimit -n), or choose fewer processes",
 			tgid);
 	if (!f)
 		return no_such(tgid, err);

@@ -68,7 +68,7 @@ struct sideband *sideband_open(const struct sideband_ops *ops, struct err *err)
 		rc = add_lane(n, cpu);
 	if (rc >= 0)
 		return n;
-	err_set(err, -rc, "the kernel does not tell what processes map: %s", strerror(-rc));
+	err_set(err, -rc, "the kernel does not report mappings: %s", strerror(-rc));
 	sideband_close(n);
 	return NULL;
 }

@@ -156,12 +156,12 @@ struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id 
 		goto refuse;
 	}
 	if (f.ended) {
-		err_set(err, ESRCH, "process %u (%s) has ended; only its parent does not know yet", tgid, f.comm);
+		err_set(err, ESRCH, "process %u (%s) has exited and waits for its parent (a zombie)", tgid, f.comm);
 		goto refuse;
 	}
 	if (f.start_ns / 1000000 > (uint64_t)opened.tv_sec * 1000 + (uint64_t)opened.tv_nsec / 1000000 &&
 	    (pidfd < 0 || pidfd_ended(pidfd))) {
-		err_set(err, ESRCH, "process %u ended while it was looked at", tgid);
+		err_set(err, ESRCH, "process %u ended while it was being inspected", tgid);
 		goto refuse;
 	}
 	const char *translator = translator_of(tgid);

@@ -140,7 +140,6 @@ uint32_t translator_search(const char **name)
 int translator_refuse(uint32_t tgid, const char *name, struct err *err)
 {
 	return err_set(err, ENOTSUP,
-		       "process %u runs under %s, where a probe would be an instruction of the program that kills it: "
-		       "start the program without to trace it",
-		       tgid, name);
+		       "process %u runs under %s, where a probe would kill it: run the program without it to trace it", tgid,
+		       name);
 }

@@ -151,7 +151,7 @@ int outfile_failed(const char *path, int code, struct err *err)
 {
 	bool file = path && !outfile_is_stdout(path);
 	if (code == EPIPE)
-		return err_set(err, code, "cannot write %s: its reader is gone", file ? path : "standard output");
+		return err_set(err, code, "cannot write %s: its reader has gone", file ? path : "standard output");
 	if (code == EBADF && !file)
 		return err_set(err, code, "standard output is closed: redirect it into a file");
 	const char *advice = code == ENOSPC || code == EDQUOT ? "; make room there, or write elsewhere" : "";

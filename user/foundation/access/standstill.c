@@ -232,7 +232,7 @@ static void let_go(uint32_t tid)
 		return;
 	if (has_ended(tid))
 		return;
-	log_err("thread %u did not stop in time: ending now, so that nothing stays frozen; go without --freeze", tid);
+	log_err("thread %u did not stop in time: exiting, so that the process is resumed; try without --freeze", tid);
 	_exit(1);
 }
 

@@ -34,7 +34,7 @@ static int clear_place(const struct local_place *p, const struct sockaddr_un *a,
 	if (lstat(p->path, &st))
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, EEXIST, "%s is there and no socket: choose another place with %s", p->path, p->option);
+		return err_set(err, EEXIST, "%s exists and is not a socket: choose another path with %s", p->path, p->option);
 	if (is_answered(a, p->type))
 		return err_set(err, EADDRINUSE,
 			       "another alys-bpf daemon answers at %s: stop it with `alys-bpf ctl stop`, or "
@@ -57,7 +57,7 @@ int local_listen(const struct local_place *p, struct err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	if (strlen(p->path) >= sizeof(a.sun_path))
-		return err_set(err, ENAMETOOLONG, "%s %s is longer than a socket's path may be", p->option, p->path);
+		return err_set(err, ENAMETOOLONG, "%s %s is too long for a socket's path", p->option, p->path);
 	strcpy(a.sun_path, p->path);
 	int rc = clear_place(p, &a, err);
 	if (rc)

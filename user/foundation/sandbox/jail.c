@@ -106,7 +106,7 @@ static const struct sock_filter few_calls[] = {
 
 static int failed(const char *what, int rc, struct err *err)
 {
-	return err_set(err, -rc, "cannot give up rights (%s): %s", what, strerror(-rc));
+	return err_set(err, -rc, "cannot drop privileges (%s): %s", what, strerror(-rc));
 }
 
 int jail_leave_rights(struct err *err)

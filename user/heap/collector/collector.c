@@ -200,8 +200,8 @@ int collector_prove(struct collector *c, struct err *err)
 		c->trust = COLLECTOR_WRONG;
 	snprintf(c->why, sizeof(c->why), "%s", outcome.text);
 	if (c->trust == COLLECTOR_WRONG)
-		return err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is not believed, %s", c->memory.tgid,
-			       c->comm, c->layout.file, c->why);
+		return err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is rejected, %s", c->memory.tgid, c->comm,
+			       c->layout.file, c->why);
 	return 0;
 }
 

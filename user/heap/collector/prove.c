@@ -56,7 +56,7 @@ static int compare_layouts(const struct proving *p, const struct layout *theirs,
 {
 	const struct layout *l = p->file->layout;
 	if (theirs->marks != l->marks || theirs->marks_off != l->marks_off)
-		return err_set(err, EILSEQ, "marks are laid out otherwise in the helper");
+		return err_set(err, EILSEQ, "the helper's marks have another layout");
 	if (theirs->top_index - bias != l->top_index - p->file->bias)
 		return wrong(err, "the place of the block index", l->top_index - p->file->bias, theirs->top_index - bias);
 	return 0;
@@ -95,7 +95,7 @@ static int compare_heap(struct proving *p, struct memory *m, const struct layout
 	int rc = boehm_heap_read(m, l, &h, err);
 	if (rc)
 		return rc;
-	rc = h.torn ? err_set(err, EBUSY, "the helper's heap did not stand still") : compare_totals(p, &h, err);
+	rc = h.torn ? err_set(err, EBUSY, "the helper's heap changed while it was read") : compare_totals(p, &h, err);
 	for (size_t i = 0; !rc && i < p->truth.objects; i++) {
 		rc = compare_object(&h, &p->objects[i], err);
 		p->agreed += !rc;

@@ -60,7 +60,7 @@ static int await_collection(struct taking *t, struct err *err)
 	const struct layout *l = &t->collector.layout;
 	int rc = t->o->gc_wait > 0 ? boehm_gc_no(m, l, &first) : 0;
 	if (rc == -ENOENT)
-		return err_set(err, ENOTSUP, "--gc-wait: process %u does not show where it counts its collections", m->tgid);
+		return err_set(err, ENOTSUP, "--gc-wait: the collection counter of process %u was not found", m->tgid);
 	for (now = first = rc || t->o->gc_wait <= 0 ? 0 : first; !rc && now == first && now_ns() < until;) {
 		struct timespec pause = { .tv_nsec = POLL_NS };
 		nanosleep(&pause, NULL);
@@ -68,7 +68,7 @@ static int await_collection(struct taking *t, struct err *err)
 	}
 	if (!rc && t->o->gc_wait > 0 && now == first)
 		buf_addf(&t->notes, "no collection within %g s: these are the marks of an earlier one\n", t->o->gc_wait);
-	return rc ? err_set(err, ESRCH, "process %u (%s) ended while it was waited for", m->tgid, t->collector.comm) : 0;
+	return rc ? err_set(err, ESRCH, "process %u (%s) ended while waiting for a collection", m->tgid, t->collector.comm) : 0;
 }
 
 static void describe(struct taking *t)

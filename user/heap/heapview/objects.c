@@ -50,10 +50,9 @@ static int too_big(uint32_t tgid, int rc, struct err *err)
 			       "copies nothing",
 			       tgid);
 	if (rc == -ETIMEDOUT)
-		return err_set(
-			err, ETIMEDOUT,
-			"process %u stood still for %.1f s and its heap is not copied yet: it goes on; go without --freeze", tgid,
-			FREEZE_MAX_NS / 1e9);
+		return err_set(err, ETIMEDOUT,
+			       "process %u was stopped for %.1f s and its heap is not copied yet: resumed; try without --freeze",
+			       tgid, FREEZE_MAX_NS / 1e9);
 	if (rc == -ESRCH)
 		return err_set(err, ESRCH, "process %u has ended while its heap was read", tgid);
 	return err_set(err, -rc, "cannot read the heap of process %u: %s", tgid, strerror(-rc));
@@ -115,7 +114,7 @@ static int check_time(struct collector *g, struct err *err)
 	boehm_heap_free(&h);
 	if (ns > FREEZE_MAX_NS / 4 * 3)
 		return err_set(err, EFBIG,
-			       "process %u would stand still for about %.1f s, more than --freeze may take: go without it",
+			       "process %u would be stopped for about %.1f s, longer than --freeze allows: try without it",
 			       g->memory.tgid, (double)ns / 1e9);
 	return 0;
 }
@@ -255,7 +254,7 @@ int objects_read(struct objects *o, const struct heap_ask *ask, struct err *err)
 		struct graph_typing how = { typing_of, typing_settle, &typing };
 		rc = graph_scan(&o->graph, &c.heap, &c.words, &c.roots, ask->live, &how);
 		if (rc)
-			err_set(err, -rc, "cannot make the graph of process %u: %s", ask->pid, strerror(-rc));
+			err_set(err, -rc, "cannot build the graph of process %u: %s", ask->pid, strerror(-rc));
 	}
 	if (!rc)
 		note_facts(o, &c);

@@ -26,7 +26,7 @@ static int status_of(int wait_status, uint32_t tgid, struct err *err)
 {
 	if (WIFEXITED(wait_status))
 		return WEXITSTATUS(wait_status);
-	err_set(err, ECHILD, "what read the heap of process %u was ended by signal %d; the process goes on as it was", tgid,
+	err_set(err, ECHILD, "the reader of process %u's heap was killed by signal %d; the process itself is unaffected", tgid,
 		WTERMSIG(wait_status));
 	return EXIT_ERROR;
 }

@@ -18,7 +18,7 @@ static int no_threads(uint32_t tgid, int rc, struct err *err)
 {
 	if (rc == -ESRCH)
 		return err_set(err, ESRCH, "process %u has ended", tgid);
-	return err_set(err, -rc, "cannot look at the threads of process %u: %s", tgid, strerror(-rc));
+	return err_set(err, -rc, "cannot inspect the threads of process %u: %s", tgid, strerror(-rc));
 }
 
 static int take_thread(struct threads *t, const struct rights_thread *from)
@@ -63,12 +63,12 @@ int threads_freeze(struct threads *t, uint32_t tgid, struct err *err)
 	threads_thaw(t);
 	if (rc == -EPERM)
 		return err_set(err, EPERM,
-			       "cannot freeze process %u: a debugger holds it, or this is not root; end the debugger or go "
+			       "cannot freeze process %u: it is being debugged, or we are not root; quit the debugger or try "
 			       "without --freeze",
 			       tgid);
 	if (rc == -ETIMEDOUT)
 		return err_set(err, ETIMEDOUT,
-			       "cannot freeze process %u: a thread did not stop within a second; it goes on; go without --freeze",
+			       "cannot freeze process %u: a thread did not stop within a second; resumed; try without --freeze",
 			       tgid);
 	return no_threads(tgid, rc, err);
 }

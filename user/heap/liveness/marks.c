@@ -183,7 +183,7 @@ static void be_prompt(bool prompt)
 {
 	struct sched_param param = { .sched_priority = prompt ? 1 : 0 };
 	if (sched_setscheduler(0, (prompt ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param))
-		log_dbg("the reader of marks keeps its priority");
+		log_dbg("the mark reader keeps its priority");
 }
 
 /*

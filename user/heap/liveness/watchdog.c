@@ -139,7 +139,7 @@ int watchdog_start(struct watchdog *k, int states, struct err *err)
 		return 0;
 	close(k->fd);
 	k->fd = -1;
-	return err_set(err, errno, "cannot start the process that lets stopped targets go on: %s", strerror(errno));
+	return err_set(err, errno, "cannot start the watchdog for stopped targets: %s", strerror(errno));
 }
 
 static void say(struct watchdog *k, uint32_t tgid, uint32_t over)

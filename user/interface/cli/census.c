@@ -38,9 +38,9 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	struct census_options *o = opts;
 	(void)n, (void)words, (void)command;
 	if (!o->report.pid)
-		return err_set(err, EINVAL, "whose heap? give -p PID (`pgrep -a NAME` finds it)");
+		return err_set(err, EINVAL, "no process given: use -p PID (`pgrep -a NAME` finds it)");
 	if (o->heap && (o->counts || o->type_ids || o->learn))
-		return err_set(err, EINVAL, "--heap knows no types: leave out --counts, --type-ids and --learn");
+		return err_set(err, EINVAL, "--heap does not show types: leave out --counts, --type-ids and --learn");
 	/* Lines are for programs, and hide nothing unless told to. */
 	if (o->counts && o->report.top == REPORT_TOP_STANDARD)
 		o->report.top = 0;

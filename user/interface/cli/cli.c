@@ -78,7 +78,7 @@ static int no_such_verb(const char *word)
 	struct buf names = { 0 };
 	for (size_t i = 0; verbs[i]; i++)
 		buf_addf(&names, "%s%s", i ? ", " : "", verbs[i]->name);
-	log_err("there is no verb \"%s\": choose from %s; each has its own --help", word, buf_str(&names));
+	log_err("unknown verb \"%s\": choose from %s; each has its own --help", word, buf_str(&names));
 	buf_free(&names);
 	return EXIT_USAGE;
 }

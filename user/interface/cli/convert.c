@@ -56,7 +56,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "two outputs: -o %s and %s; give one", c->output, words[1]);
 	c->output = n > 1 ? words[1] : c->output;
 	if (c->stacks && c->format && strncmp(c->format, "json", 4))
-		return err_set(err, EINVAL, "--stacks is for -f json and -f jsonl: in -f %s no stack is repeated", c->format);
+		return err_set(err, EINVAL, "--stacks is for -f json and -f jsonl, not for -f %s", c->format);
 	if (c->indent && c->format && strcmp(c->format, "json"))
 		return err_set(err, EINVAL, "--indent is for -f json");
 	if (c->inferno_cnt && (!c->format || c->format[0] != 'i'))

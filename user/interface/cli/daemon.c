@@ -183,7 +183,7 @@ static int add_file(struct arguments *a, const char *path, struct err *err)
 	if (rc)
 		err_wrap(err, "--config");
 	else if (text.len && memchr(text.data, 0, text.len))
-		rc = err_set(err, EINVAL, "--config %s is no text: it has a NUL byte in it", path);
+		rc = err_set(err, EINVAL, "--config %s is not a text file: it contains a NUL byte", path);
 	buf_u8(&text, 0);
 	if (!rc && (text.failed || add_lines(a, &text)))
 		rc = err_set(err, ENOMEM, "out of memory");

@@ -25,9 +25,9 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	struct dump_options *d = opts;
 	(void)n, (void)words, (void)command;
 	if (!d->heap.pid)
-		return err_set(err, EINVAL, "whose heap? give -p PID");
+		return err_set(err, EINVAL, "no process given: use -p PID");
 	if (!d->output)
-		return err_set(err, EINVAL, "where to? give -o FILE");
+		return err_set(err, EINVAL, "no output file given: use -o FILE");
 	return 0;
 }
 

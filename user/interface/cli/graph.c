@@ -48,12 +48,13 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "no heap to look at: give -p PID or a dump made by `alys-bpf dump`");
 	if (g->input && (g->heap.pid || g->heap.freeze || g->heap.live || g->heap.type_ids || g->heap.fields || g->heap.learn))
 		return err_set(err, EINVAL,
-			       "-p, --freeze, --live, --type-ids, --fields and --learn are for a live process: a dump has its "
-			       "answers in it");
+			       "-p, --freeze, --live, --type-ids, --fields and --learn are for a live process: a dump contains "
+			       "these already");
 	if (g->type && g->object)
 		return err_set(err, EINVAL, "--type and --object exclude each other");
 	if (!g->type && !g->object && !g->show && !g->address)
-		return err_set(err, EINVAL, "which objects? give --type NAME or --object ADDRESS; --show counts lists the types");
+		return err_set(err, EINVAL,
+			       "no objects given: use --type NAME or --object ADDRESS; --show counts lists the types");
 	return 0;
 }
 

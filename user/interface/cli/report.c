@@ -75,7 +75,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL,
 			       "--every and --duration are for -p PID without a trace; for a part of a trace see --between");
 	if (r->input && (r->live || r->gc_wait))
-		return err_set(err, EINVAL, "--live and --gc-wait are for -p PID: a trace has had its collections, see --gc");
+		return err_set(err, EINVAL, "--live and --gc-wait are for -p PID; for collections in a trace see --gc");
 	if (r->input && (r->interval || r->max_overhead > 0))
 		return err_set(err, EINVAL, "--sample and --max-overhead are for -p PID without a trace, which has its samples");
 	if (r->max_overhead > 0 && !r->interval)
@@ -91,7 +91,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 			"--at, --between, --html and where names come from are for a trace: make one with `alys-bpf record`");
 	if (r->html && narrows(&r->report))
 		return err_set(err, EINVAL,
-			       "--html writes the page of all questions: only --at, --between, --keep-allocator-frames, --skip, "
+			       "--html writes one page with all views: only --at, --between, --keep-allocator-frames, --skip, "
 			       "--no-skip and where names come from go with it");
 	if (r->heap && (r->input || r->every))
 		return err_set(err, EINVAL,

@@ -86,14 +86,12 @@ static int run(void *opts, struct err *err)
 	struct top_request *r = opts;
 	bool own = r->watch.select.all || (r->pid && !r->socket);
 	if (r->watch.select.all && (r->pid || r->socket)) {
-		err_set(err, EINVAL, "--all is a recording of its own, of every process: it goes with neither -p nor --socket");
+		err_set(err, EINVAL, "--all records every process itself: it excludes -p and --socket");
 		return EXIT_USAGE;
 	}
 	const struct skip *skip = &r->watch.skip;
 	if (!own && (skip->keep_known || skip->patterns_cnt || skip->frames)) {
-		err_set(err, EINVAL,
-			"--skip and --no-skip are for a recording of its own, -p or --all: what a daemon shows is by the "
-			"daemon's own --skip");
+		err_set(err, EINVAL, "--skip and --no-skip need -p or --all: for a daemon, give --skip to the daemon");
 		return EXIT_USAGE;
 	}
 	/* Before anything is traced. */

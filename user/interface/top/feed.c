@@ -235,7 +235,7 @@ int feed_parse(struct feed *f, const char *text, size_t len, struct err *err)
 	char *rest = f->text, *line = strsep(&rest, "\n");
 	bool ended = false;
 	if (!rc && strcmp(line, "alys-feed\t1"))
-		return err_set(err, EINVAL, "the daemon speaks another version: use its own alys-bpf");
+		return err_set(err, EINVAL, "the daemon has another version: use the alys-bpf that belongs to it");
 	while (!rc && !ended && rest) {
 		line = strsep(&rest, "\n");
 		ended = !strcmp(line, "end");
@@ -243,7 +243,7 @@ int feed_parse(struct feed *f, const char *text, size_t len, struct err *err)
 	}
 	if (rc == -ENOMEM)
 		return err_set(err, ENOMEM, "out of memory");
-	return rc || !ended ? err_set(err, EINVAL, "what came is no whole list of stacks") : 0;
+	return rc || !ended ? err_set(err, EINVAL, "the list of stacks is malformed") : 0;
 }
 
 void feed_free(struct feed *f)

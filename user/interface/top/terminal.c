@@ -217,9 +217,10 @@ static int open_terminal(struct err *err)
 	setlocale(LC_CTYPE, "");
 	SCREEN *s = has_screen() ? newterm(NULL, stdout, stdin) : NULL;
 	if (!s)
-		return err_set(err, ENOTTY,
-			       "the terminal type \"%s\" is not known or has no screen: set TERM, for example to xterm",
-			       getenv("TERM") ? getenv("TERM") : "");
+		return err_set(
+			err, ENOTTY,
+			"the terminal type \"%s\" is unknown or cannot position the cursor: set TERM, for example to xterm",
+			getenv("TERM") ? getenv("TERM") : "");
 	set_escdelay(50);
 	cbreak();
 	noecho();

@@ -151,7 +151,7 @@ static int run_inferno(struct replay *r, const struct convert_options *o, int fd
 			       "inferno-flamegraph is not installed: get it with `cargo install inferno`, "
 			       "or use -f flamegraph, which needs no other program");
 	if (status)
-		return err_set(err, EINVAL, "inferno-flamegraph failed: see its words above, and --inferno-opt");
+		return err_set(err, EINVAL, "inferno-flamegraph failed: see its output above, and --inferno-opt");
 	return rc;
 }
 

@@ -69,7 +69,7 @@ static int choose_view(const struct side *sides, const struct report_options *o,
 	if (show != SHOW_LIVE && show != SHOW_ALLOC)
 		return err_set(err, EINVAL, "--flamegraph compares what is live or was allocated: --show live or --show alloc");
 	if (show != report_show_of(o, &b))
-		return err_set(err, EINVAL, "one of the recordings does not tell what was freed: compare with --show alloc");
+		return err_set(err, EINVAL, "one of the recordings does not contain frees: compare with --show alloc");
 	bool per_second;
 	int rc = report_diff_per_second(&a, &b, o, &per_second, err);
 	for (int i = 0; !rc && i < 2; i++) {

@@ -147,7 +147,7 @@ static int complete_trace(struct recorded_file *r, const struct live *l, struct 
 	if (rc && outfile_is_stdout(r->trace_path))
 		return outfile_failed(NULL, -rc, err);
 	if (rc)
-		err_wrap(err, "%s is incomplete, what it holds can be read", r->trace_path);
+		err_wrap(err, "%s is incomplete, but readable up to there", r->trace_path);
 	return rc;
 }
 

@@ -27,7 +27,7 @@ static int open_parts(struct recording *r, const struct record_options *o, struc
 {
 	struct live *l = &r->live;
 	if (o->return_probes)
-		log_warn("--return-probes: a program whose fibers or exceptions leave an allocator will be killed by them");
+		log_warn("--return-probes: they kill programs in which an exception or a fiber switch leaves an allocator");
 	int rc = live_open(l, o, NULL, err);
 	if (!rc)
 		rc = r->end->open(r->end->ctx, l, err);

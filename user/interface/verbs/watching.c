@@ -52,13 +52,13 @@ static void await_collection(struct watching *w, uint64_t now)
 		return;
 	if (w->wait_ns == UINT64_MAX) {
 		w->wait_ns = from;
-		log_warn("waiting for a collection, which cannot be asked for from outside; a Crystal program with "
+		log_warn("waiting for a collection, which cannot be triggered from outside; a Crystal program with "
 			 "Signal::USR1.trap { GC.collect } collects on `kill -USR1 %u`",
 			 w->o->report.pid);
 	}
 	w->done = w->collected || now >= from + (uint64_t)(w->o->gc_wait * 1e9);
 	if (w->done && !w->collected)
-		log_warn("no collection came in %g s: what is in use may be garbage already", w->o->gc_wait);
+		log_warn("no collection within %g s: some of what is in use may be garbage", w->o->gc_wait);
 }
 
 /* Tells one report from the next; programs read TSV by its first line and JSON object by object. */

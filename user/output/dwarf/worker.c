@@ -75,7 +75,7 @@ static int open_file(struct worker *w, struct err *err)
 	w->raw_names = cursor_u8(&c);
 	uint64_t memory = cursor_varint(&c) << 20;
 	if (c.bad || w->fd < 0)
-		return err_set(err, EPROTO, "no file was handed over");
+		return err_set(err, EPROTO, "no file was passed");
 	int rc = jail_enter(memory, err);
 	if (rc || w->perf_map)
 		return rc;

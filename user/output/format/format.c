@@ -447,7 +447,7 @@ int format_refuse_samples(const struct catalog *c, const char *format, struct er
 	if (c && !format_interval(c))
 		return 0;
 	return err_set(err, EINVAL,
-		       "a %s file tells of every single allocation and this trace holds samples: "
+		       "a %s file lists every single allocation, but this trace contains samples: "
 		       "use -f html, pprof, massif or speedscope, which can hold estimates, or record "
 		       "without --sample",
 		       format);

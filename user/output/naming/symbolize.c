@@ -78,11 +78,11 @@ static int choose_given(struct naming *n, const char *path, const struct elf *e,
 {
 	const struct module *m = n->given = counterpart(n->catalog, e, path);
 	if (!m)
-		return err_set(err, EINVAL, "%s is no program or library of this trace: `alys-bpf info` lists them", path);
+		return err_set(err, EINVAL, "%s is not a program or library of this trace: `alys-bpf info` lists them", path);
 	if (!n->o->any_build && !same_build(m, e))
 		return err_set(err, EINVAL,
-			       "%s is another build than the traced %s: its names would be wrong; give the binary "
-			       "with the build id that `alys-bpf info` shows, or insist with --any-build",
+			       "%s is another build than the traced %s: its names would be wrong; give the binary with the build "
+			       "id that `alys-bpf info` shows, or use --any-build",
 			       path, m->path);
 	put_right(n, m, e);
 	return 0;
@@ -179,11 +179,10 @@ int symbolize_trace(struct catalog *c, const struct name_options *o, struct err 
 {
 	struct naming n = { .catalog = c, .o = o, .root = -1 };
 	if (!o->symbolize && !o->sysroot && !o->debuginfod)
-		return !o->raw_names && !o->any_build
-			       ? 0
-			       : err_set(err, EINVAL,
-					 "--raw-names and --any-build are about names that are looked up anew: "
-					 "give --symbolize BINARY or --sysroot DIR as well");
+		return !o->raw_names && !o->any_build ? 0
+						      : err_set(err, EINVAL,
+								"--raw-names and --any-build only affect names that are looked "
+								"up again: give --symbolize BINARY or --sysroot DIR as well");
 	int rc = open_all(&n, err);
 	if (!rc) {
 		struct progress p = progress_begin("resolving names");

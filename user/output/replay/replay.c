@@ -24,12 +24,12 @@ static int read_definitions(struct replay *r, const char *path, struct err *err)
 				       : err_set(err, ENOMEM, "out of memory");
 	if (rc == -ENOMEM)
 		return err_set(err, ENOMEM,
-			       "%s: out of memory: its definitions want more than the %llu MiB that a file of its size may take",
+			       "%s: out of memory: its definitions need more than the %llu MiB allowed for a file of its size",
 			       path, (unsigned long long)allowance() >> 20);
 	if (!rc && !allowance_covers(r->catalog, size))
 		return err_set(err, E2BIG,
-			       "%s: its stacks, written out, are more text than any recording of its size has: it is damaged, or "
-			       "was made to use up memory",
+			       "%s: its stacks, written out, are more text than any recording of its size has: it is damaged or "
+			       "malicious",
 			       path);
 	return rc;
 }
@@ -116,7 +116,7 @@ static int check_part(const struct replay *r, struct err *err)
 	uint64_t start = replay_start_ns(r);
 	double length = replay_length_s(r), until = (double)(r->until_ns - start) / 1e9;
 	if (r->within && !r->from_ns && until > length)
-		log_warn("the recording lasts %.3f s: this is its end, not what was after %g s", length, until);
+		log_warn("the recording lasts %.3f s: showing its end, which is before %g s", length, until);
 	if (r->within)
 		return 0;
 	if (r->from_ns)
@@ -134,8 +134,7 @@ int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, 
 		rc = trace_each_event(r->trace, on_event, &to, err);
 	if (rc == -ENOMEM)
 		err_set(err, ENOMEM,
-			"out of memory while replaying the trace: it wants more than the %llu MiB that a file of its size may "
-			"take",
+			"out of memory while replaying the trace: it needs more than the %llu MiB allowed for a file of its size",
 			(unsigned long long)allowance() >> 20);
 	return !rc && r->until_ns ? check_part(r, err) : rc;
 }

@@ -167,8 +167,7 @@ int report_collections(const struct report_input *in, const struct collection_li
 	int rc = fill(&f, o);
 	if (!rc && !f.sheet.has_total)
 		rc = err_set(err, ENODATA,
-			     "no collection was seen: the program has no garbage collector that is watched, or it did not "
-			     "collect meanwhile");
+			     "no collection recorded: the program has no supported garbage collector, or it did not collect");
 	else if (rc)
 		rc = err_set(err, ENOMEM, "out of memory for the report");
 	buf_adds(&f.sheet.notes, "In use is all that was marked; Reclaimed are recorded blocks; Of all is what the whole heap "

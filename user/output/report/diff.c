@@ -182,7 +182,7 @@ int report_diff_per_second(const struct report_input *a, const struct report_inp
 	bool flows = show == SHOW_ALLOC || show == SHOW_TEMPORARY || show == SHOW_FREED;
 	*out = o->per == PER_SECOND || (o->per == PER_STANDARD && flows && lengths_differ(a->length_s, b->length_s));
 	if (*out && !(a->length_s > 0 && b->length_s > 0))
-		return err_set(err, EINVAL, "--per second: one of the two does not say how long it was recorded");
+		return err_set(err, EINVAL, "--per second: the length of one of the recordings is unknown");
 	return 0;
 }
 
@@ -228,7 +228,7 @@ static int write_diff(struct diff *d, struct sink_out *out, struct err *err)
 static int check_options(const struct report_options *o, struct err *err)
 {
 	if (o->by == BY_THREAD || o->by == BY_PROCESS || o->by == BY_TIME)
-		return err_set(err, EINVAL, "diff cannot go --by %s: two runs have none in common", by_name(o->by));
+		return err_set(err, EINVAL, "diff cannot use --by %s: two runs have none in common", by_name(o->by));
 	if (o->show == SHOW_LEAKED)
 		return err_set(err, EINVAL, "diff cannot --show leaked: live is what both recordings end with");
 	if (o->sort == SORT_GROWTH)
@@ -246,7 +246,7 @@ int report_diff(const struct report_input *a, const struct report_input *b, cons
 	if (!rc)
 		rc = groups_fill_side(&d.sides[1], b, o, err);
 	if (!rc && d.sides[0].show != d.sides[1].show)
-		rc = err_set(err, EINVAL, "one of the recordings does not tell what was freed: compare with --show alloc");
+		rc = err_set(err, EINVAL, "one of the recordings does not contain frees: compare with --show alloc");
 	if (!rc)
 		rc = report_diff_per_second(a, b, o, &d.per_second, err);
 	if (!rc && (take_side(&d, 0) || take_side(&d, 1)))

@@ -38,7 +38,7 @@ int report_refuse_empty(const struct report_input *in, struct err *err)
 	double below = format_below(in->catalog, &in->snapshot->all);
 	struct buf none = { 0 };
 	if (!below)
-		return err_set(err, ENOENT, "no allocation in the trace or in the interval asked for");
+		return err_set(err, ENOENT, "no allocation in the trace or in the requested interval");
 	format_none_sampled(below, &none);
 	err_set(err, ENOENT, "%" PRIu64 " calls were seen, %s: record with a smaller --sample, or without",
 		catalog_count(in->catalog, "unsampled"), buf_str(&none));

@@ -270,11 +270,11 @@ static int check(const struct groups *g, struct err *err)
 			       g->o->pid);
 	if (g->show == SHOW_TEMPORARY && s->facts.sampled)
 		return err_set(err, EINVAL,
-			       "which blocks were temporary cannot be told from samples: --show freed has how long "
+			       "temporary blocks cannot be recognized in samples: --show freed has how long "
 			       "blocks lived, or record without --sample");
 	if (!stacks && is_about_stacks(g))
 		return err_set(err, ENOENT,
-			       "the trace has no call stacks: ask --by size, thread, process or time, or record "
+			       "the trace has no call stacks: use --by size, thread, process or time, or record "
 			       "without --backtrace none");
 	return 0;
 }

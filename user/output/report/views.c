@@ -349,7 +349,7 @@ static int check_options(const struct report_options *o, struct err *err)
 	enum report_by by = report_by_of(o);
 	bool relative = o->callers || o->callees;
 	if (o->callers && o->callees)
-		return err_set(err, EINVAL, "--callers and --callees exclude each other: ask twice");
+		return err_set(err, EINVAL, "--callers and --callees exclude each other: use two reports");
 	if ((relative || o->inclusive) && by != BY_FUNCTION)
 		return err_set(err, EINVAL, "--inclusive, --callers and --callees are for --by function");
 	if (relative && o->inclusive)

@@ -42,7 +42,7 @@ int fetch_check(struct err *err)
 			       "`sudo DEBUGINFOD_URLS=https://debuginfod.debian.net alys-bpf ...`");
 	if (geteuid() == 0 && !caller())
 		return err_set(err, EPERM,
-			       "--debuginfod does not go to the network as root: use sudo from a user's "
+			       "--debuginfod does not use the network as root: use sudo from a user's "
 			       "account, or `alys-bpf convert --debuginfod` as that user");
 	return 0;
 }

@@ -60,13 +60,12 @@ int header_decode(const uint8_t *bytes, const char *name, struct trace_health *h
 	if (cursor_le(&c, 4) != frame_crc(bytes, HEADER_CRC_AT))
 		return err_set(err, EBADMSG, "%s: the header is damaged (checksum)", name);
 	if (health->major != TRACE_MAJOR)
-		return err_set(err, EPROTONOSUPPORT, "%s has format version %u.%u; this program reads %u: use a newer one", name,
-			       health->major, health->minor, TRACE_MAJOR);
+		return err_set(err, EPROTONOSUPPORT, "%s has format version %u.%u; this program reads %u: use a newer alys-bpf",
+			       name, health->major, health->minor, TRACE_MAJOR);
 	if (required)
 		return err_set(err, EPROTONOSUPPORT,
-			       "%s needs features (0x%llx) that this program does not know: "
-			       "use a newer one",
-			       name, (unsigned long long)required);
+			       "%s needs features (0x%llx) that this program does not know: use a newer alys-bpf", name,
+			       (unsigned long long)required);
 	if (*frames_at < TRACE_HEADER_SZ || *frames_at > TRACE_HEADER_MAX)
 		return err_set(err, EBADMSG, "%s: the header claims %u bytes", name, *frames_at);
 	return 0;

@@ -73,7 +73,7 @@ static int open_file(struct trace *t, struct err *err)
 {
 	struct stat st;
 	if (fstat(t->fd, &st))
-		return err_set(err, errno, "cannot look at %s: %s", t->name, strerror(errno));
+		return err_set(err, errno, "cannot stat %s: %s", t->name, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EINVAL, "%s is not a regular file", t->name);
 	if (!st.st_size)
@@ -258,14 +258,10 @@ static struct walk walk_from_start(struct trace *t, unsigned int want)
 static int say_end(const struct walk *w, struct err *err)
 {
 	if (w->rc == -EPROTONOSUPPORT)
-		return err_set(err, EPROTONOSUPPORT,
-			       "%s has a frame of type %u, which this program must know and does "
-			       "not: use a newer one",
+		return err_set(err, EPROTONOSUPPORT, "%s contains a required frame of unknown type %u: use a newer alys-bpf",
 			       w->t->name, w->head.type);
 	if (w->rc == -E2BIG)
-		return err_set(err, E2BIG,
-			       "%s unpacks to more than any recording of its size does: it is damaged, or was made to use "
-			       "up memory",
+		return err_set(err, E2BIG, "%s unpacks to more than any recording of its size does: it is damaged or malicious",
 			       w->t->name);
 	if (w->rc)
 		return err_set(err, -w->rc, "cannot read %s: %s", w->t->name, strerror(-w->rc));

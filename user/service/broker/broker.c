@@ -289,7 +289,7 @@ static bool has_ranges(const struct request *q, size_t cnt)
 
 static int no_such_request(struct err *why)
 {
-	return err_set(why, EPROTO, "a packet is refused: it is no request");
+	return err_set(why, EPROTO, "malformed request refused");
 }
 
 static int do_link(const struct request *q, struct err *why)
@@ -389,8 +389,8 @@ static void tell(const struct err *why)
 {
 	static unsigned told;
 	if (why->code && why->code != ENOEXEC && why->code != ESTALE && told++ < REFUSALS_TOLD)
-		log_warn("the part without rights asked for too much: %s%s", why->text,
-			 told == REFUSALS_TOLD ? " (no more of these are told)" : "");
+		log_warn("refused a request of the unprivileged process: %s%s", why->text,
+			 told == REFUSALS_TOLD ? " (further ones are not logged)" : "");
 }
 
 /* False when the collector is gone. */
@@ -510,7 +510,7 @@ static int keep_rights(const struct broker *b, bool alone)
 int broker_stay_alone(const struct broker *b, struct err *err)
 {
 	int rc = keep_rights(b, true);
-	return rc ? err_set(err, -rc, "the daemon cannot give up the rights that it does not use: %s", strerror(-rc)) : 0;
+	return rc ? err_set(err, -rc, "the daemon cannot drop unused privileges: %s", strerror(-rc)) : 0;
 }
 
 int broker_split(struct broker *b, struct err *err)
@@ -551,7 +551,7 @@ int broker_split(struct broker *b, struct err *err)
 	if (rc && b->pid)
 		kill(b->pid, SIGKILL);
 	if (rc)
-		return err_set(err, -rc, "the %s cannot give up its rights: %s", b->pid ? "broker" : "collector", strerror(-rc));
+		return err_set(err, -rc, "the %s cannot drop its privileges: %s", b->pid ? "broker" : "collector", strerror(-rc));
 	if (b->pid && b->target)
 		grants_narrow(b->target, (uint32_t)b->pid, b->stops);
 	if (b->pid)
@@ -560,7 +560,7 @@ int broker_split(struct broker *b, struct err *err)
 	b->fenced = fence_raise(b->writable);
 	rc = allowed_to_collector();
 	if (rc)
-		return err_set(err, -rc, "the collector cannot give up its calls: %s", strerror(-rc));
+		return err_set(err, -rc, "the collector cannot restrict its system calls: %s", strerror(-rc));
 	asking.ctx = b;
 	rights_lend(&asking);
 	return 0;

@@ -58,8 +58,7 @@ int grants_cover(uint32_t tid, struct err *why)
 	if (tgid < 0)
 		return -ESRCH;
 	if (tgid != (long)narrow.target && proc_status_value(tid, "PPid") != (long)narrow.reader)
-		return err_set(why, EPERM, "a request is refused: it is about process %u, and not about the one that was named",
-			       tid);
+		return err_set(why, EPERM, "request refused: process %u is not the one that was named", tid);
 	narrow.tid = tid;
 	narrow.looked_ns = now;
 	return 0;
@@ -146,11 +145,11 @@ static int check_file(uint32_t tid, int fd, uint64_t at, struct err *why)
 		return fd;
 	int rc = fstat(fd, &st) ? -errno : 0;
 	if (!rc && !read_head(fd, &head))
-		rc = err_set(why, ENOEXEC, "a file of process %u is not given out: it is no ELF program or library", tid);
+		rc = err_set(why, ENOEXEC, "a file of process %u is refused: not an ELF program or library", tid);
 	if (!rc)
 		rc = must_run(tid, &st, at);
 	if (rc == -ESTALE)
-		err_set(why, ESTALE, "a file is not given out: process %u has not mapped it to be run", tid);
+		err_set(why, ESTALE, "a file is refused: process %u has not mapped it executable", tid);
 	if (!rc)
 		return fd;
 	close(fd);
@@ -220,7 +219,7 @@ int grant_threads(uint32_t tgid, enum rights_threads how, uint32_t from, struct 
 {
 	bool about = narrow.target && (tgid == narrow.target || how == THREADS_THAW);
 	if (!about || how > THREADS_THAW || (how == THREADS_FREEZE && !narrow.stops))
-		return err_set(why, EPERM, "threads are not looked at or stopped: nobody asked for that");
+		return err_set(why, EPERM, "inspecting or stopping threads refused: not requested by the user");
 	view.tid = 0;
 	return rights_own.threads(NULL, tgid, how, from, out, cap);
 }
@@ -256,12 +255,12 @@ int grant_link(const struct rights_link *l, struct err *why)
 	bool known = (l->attach_type == ATTACH_UPROBE_MULTI || l->attach_type == ATTACH_UPROBE_SESSION) &&
 		     l->flags <= MULTI_RETURN;
 	if (!known || !l->cnt)
-		return err_set(why, EINVAL, "a link is refused: it is none of a probe");
+		return err_set(why, EINVAL, "link refused: not a probe");
 	if (fstat(l->file_fd, &st) || !S_ISREG(st.st_mode) || !are_code(l))
-		return err_set(why, EACCES, "probes are refused: they are not on code of an ELF file");
+		return err_set(why, EACCES, "probes refused: not on code of an ELF file");
 	int rc = l->tgid ? must_run(l->tgid, &st, ANYWHERE) : 0;
 	if (rc == -ESTALE)
-		return err_set(why, ESTALE, "probes are refused: process %u does not run this file", l->tgid);
+		return err_set(why, ESTALE, "probes refused: process %u does not run this file", l->tgid);
 	rc = rc ?: rights_own.link(NULL, l);
 	/* The kernel has other words for one that ended since we looked. */
 	if (rc < 0 && l->tgid) {
@@ -278,12 +277,12 @@ int grant_tracepoint(const char *name, int prog_fd, struct err *why)
 		if (!strcmp(name, known[i]))
 			return rights_own.tracepoint(NULL, name, prog_fd);
 	}
-	return err_set(why, EACCES, "a tracepoint is refused: it is none of processes that begin and end");
+	return err_set(why, EACCES, "tracepoint refused: not one of those for process start and end");
 }
 
 int grant_array(const char *name, uint32_t value_sz, struct err *why)
 {
 	if (strcmp(name, CHUNK_NAME) || value_sz != sizeof(struct alys_chunk))
-		return err_set(why, EACCES, "a table is refused: it is no chunk of unwind rows");
+		return err_set(why, EACCES, "map refused: not a chunk of unwind rows");
 	return rights_own.array(NULL, name, value_sz);
 }

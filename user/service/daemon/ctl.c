@@ -24,7 +24,7 @@ static int call(const char *path, struct err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(a.sun_path))
-		return err_set(err, ENAMETOOLONG, "--socket %s is longer than a socket's path may be", path);
+		return err_set(err, ENAMETOOLONG, "--socket %s is too long for a socket's path", path);
 	strcpy(a.sun_path, path);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !connect(fd, (const struct sockaddr *)&a, sizeof(a)))
@@ -65,7 +65,7 @@ static int await_end(int fd, double patience, struct err *err)
 	int ready = poll(&p, 1, (int)(patience * 1000));
 	if (process >= 0)
 		close(process);
-	return ready > 0 ? 0 : err_set(err, ETIMEDOUT, "the daemon was told to end, but is still there after %.0f s", patience);
+	return ready > 0 ? 0 : err_set(err, ETIMEDOUT, "the daemon was told to stop, but still runs after %.0f s", patience);
 }
 
 /* Of what a daemon may make us read. */
@@ -85,7 +85,8 @@ static int receive(int fd, double patience, struct reply *out, struct err *err)
 		return err_set(err, ETIMEDOUT, "the daemon did not answer within %.0f s", patience);
 	ssize_t n = handover_receive(fd, out->bytes, sizeof(out->bytes), &out->fd);
 	if (n <= 0)
-		return err_set(err, ECONNRESET, "the daemon hung up: it ends, or has %d callers already", SERVER_CLIENTS);
+		return err_set(err, ECONNRESET, "the daemon closed the connection: it is stopping, or has %d clients already",
+			       SERVER_CLIENTS);
 	out->n = (size_t)n;
 	return 0;
 }

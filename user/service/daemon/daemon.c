@@ -189,7 +189,7 @@ static bool hands_on(void *ctx, int signal)
 	struct err why = { 0 };
 	if (signal != SIGHUP || !d->o.reload || !d->o.reload(d->o.reload_ctx, &o, &why))
 		return true;
-	log_err("the options stay as they were: %s", why.text);
+	log_err("options unchanged: %s", why.text);
 	return false;
 }
 
@@ -245,7 +245,7 @@ static int serve(struct daemon *d, struct err *err)
 		if (take_signals(d))
 			return 0;
 		if (d->split && is_gone(d->broker.sock))
-			return err_set(err, EPIPE, "the part with the rights was ended: this one ends, too, and all probes go");
+			return err_set(err, EPIPE, "privileged broker exited: shutting down, all probes are detached");
 		struct err broken = { 0 };
 		ms = continuous_work(d->recording, &broken);
 		if (broken.code)
@@ -308,7 +308,7 @@ static int status_of(int wait_status)
 {
 	if (WIFEXITED(wait_status))
 		return WEXITSTATUS(wait_status);
-	log_err("the process that records was ended by signal %d: all probes are gone with it", WTERMSIG(wait_status));
+	log_err("the collector was killed by signal %d: all probes are detached", WTERMSIG(wait_status));
 	return EXIT_ERROR;
 }
 
@@ -339,7 +339,7 @@ static int live_once(struct daemon *d, struct err *err)
 		return NOT_BEGUN | EXIT_ERROR;
 	d->split = continuous_can_split(d->recording);
 	if (!d->split)
-		log_warn("this kernel has no links that could be handed on: one process does everything");
+		log_warn("kernel before 6.6: BPF links cannot be passed between processes; running without privilege separation");
 	d->broker.writable = d->profiles;
 	if (d->split ? broker_split(&d->broker, err) : broker_stay_alone(&d->broker, err))
 		return EXIT_ERROR;
@@ -392,7 +392,7 @@ static void go_back(struct daemon *d, struct err *err)
 	*err = (struct err){ 0 };
 	d->o = d->before;
 	d->may_go_back = false;
-	log_err("the options that were read cannot be used: beginning anew with those before");
+	log_err("the new options cannot be used: restarting with the previous ones");
 }
 
 int daemon_run(const struct daemon_options *o, struct err *err)

@@ -82,8 +82,8 @@ static int refuse_to_write(const char *dir, int dir_fd, int code, struct err *er
 	name_user(geteuid(), user, sizeof(user));
 	if (code == EROFS)
 		return err_set(err, code,
-			       "--profile-dir %s: nothing can be written there, the file system is mounted read-only for "
-			       "this program: name another one, or give the unit ReadWritePaths=%s",
+			       "--profile-dir %s: the file system is mounted read-only for this program: name another one, or "
+			       "give the unit ReadWritePaths=%s",
 			       dir, dir);
 	return err_set(err, code,
 		       "--profile-dir %s: user %s, which writes the profiles, cannot write there: `%s %s%s %s` as root "
@@ -176,7 +176,7 @@ static void fail(struct profile_store *k, const struct err *err)
 	snprintf(k->counts.last_error, sizeof(k->counts.last_error), "%.250s", err->text);
 	/* Once, not for each of a hundred profiles an hour. */
 	if (!k->failing)
-		log_warn("profiles cannot be written: %s; further ones are only counted", err->text);
+		log_warn("profiles cannot be written: %s; later failures are only counted", err->text);
 	k->failing = true;
 }
 
@@ -238,7 +238,7 @@ static void on_trace_end(void *ctx, int rc, const struct err *why)
 		k->counts.stored += (uint64_t)st.st_size;
 	}
 	if (rc) {
-		err_set(&err, -rc, "%s/%s is incomplete, what it holds can be read: %s", k->o.dir, t->name, why->text);
+		err_set(&err, -rc, "%s/%s is incomplete, but readable up to there: %s", k->o.dir, t->name, why->text);
 		fail(k, &err);
 	} else {
 		k->counts.written++;

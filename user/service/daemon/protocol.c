@@ -95,7 +95,7 @@ int request_of_words(struct request *r, size_t n, const char *const *words, stru
 		verb++;
 	if (!n || verb == REQUEST_CNT)
 		return err_set(err, EINVAL,
-			       "ctl knows no \"%.40s\": choose from status, on, off, add, remove, sample, snapshot, "
+			       "unknown ctl command \"%.40s\": choose from status, on, off, add, remove, sample, snapshot, "
 			       "rotate, stop",
 			       n ? words[0] : "");
 	if (n - 1 < verbs[verb].least || n - 1 > verbs[verb].most)
@@ -131,7 +131,7 @@ static int wrong_head(struct cursor *c, struct err *err)
 {
 	uint8_t magic = cursor_u8(c), version = cursor_u8(c);
 	if (c->bad || magic != MAGIC)
-		return err_set(err, EPROTO, "not a message of alys-bpf's");
+		return err_set(err, EPROTO, "not an alys-bpf message");
 	if (version != VERSION)
 		return err_set(err, EPROTO, "a message of version %u, this is version %u: ctl and daemon must be of one release",
 			       version, VERSION);
@@ -174,7 +174,7 @@ int answer_read(const void *bytes, size_t n, const char **text, struct err *err)
 		return rc;
 	uint8_t status = cursor_u8(&c);
 	if (c.bad || !cursor_left(&c) || ((const uint8_t *)bytes)[n - 1])
-		return err_set(err, EPROTO, "the daemon's answer is cut");
+		return err_set(err, EPROTO, "the daemon's answer is truncated");
 	*text = (const char *)c.at;
 	return status;
 }

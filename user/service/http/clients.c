@@ -129,16 +129,16 @@ static void check(struct exchange *x, const char *method)
 	bool readable = !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
 	if (found.n != 1 || !found.host) {
 		x->refused = 400;
-		err_set(&x->err, EINVAL, "a request has one Host header");
+		err_set(&x->err, EINVAL, "a request must have exactly one Host header");
 	} else if (!request_host_ok(found.host, x->h->insecure)) {
 		x->refused = 403;
-		err_set(&x->err, EPERM, "this server is 127.0.0.1, [::1] or localhost and answers to no other name");
+		err_set(&x->err, EPERM, "this server is 127.0.0.1, [::1] or localhost and does not answer to other names");
 	} else if (is_foreign(x->conn)) {
 		x->refused = 403;
-		err_set(&x->err, EPERM, "pages of other sites may not read this server");
+		err_set(&x->err, EPERM, "cross-origin requests are not allowed");
 	} else if (!readable) {
 		x->refused = 405;
-		err_set(&x->err, EINVAL, "this server can be read, not changed: GET and HEAD only");
+		err_set(&x->err, EINVAL, "read-only server: GET and HEAD only");
 	} else {
 		strncpy(x->host, found.host, sizeof(x->host) - 1);
 	}
@@ -241,7 +241,7 @@ static enum MHD_Result hand_over(struct exchange *x)
 		http_wake(h);
 	} else {
 		x->refused = 503;
-		err_set(&x->err, EBUSY, "the server is ending");
+		err_set(&x->err, EBUSY, "the server is shutting down");
 		MHD_resume_connection(x->conn);
 	}
 	return MHD_YES;
@@ -339,7 +339,7 @@ struct http *http_open(const struct http_options *o, const struct http_listener 
 	h->mhd = start(h);
 	if (h->mhd && !start_thread(h))
 		return h;
-	err_set(err, EIO, "the HTTP server at %s does not start", l->address);
+	err_set(err, EIO, "cannot start the HTTP server at %s", l->address);
 	if (h->mhd)
 		MHD_stop_daemon(h->mhd);
 	http_put(h);

@@ -77,8 +77,8 @@ static int check(const struct http_options *o, const union address *a, bool pars
 			       o->listen);
 	if (!address_is_loopback(a) && !o->insecure)
 		return err_set(err, EINVAL,
-			       "--listen %s would show every traced program's stacks to whoever reaches that "
-			       "address: give 127.0.0.1, or --listen-insecure if that is meant",
+			       "--listen %s would show every traced program's stacks to everyone who can reach that address: use "
+			       "127.0.0.1, or --listen-insecure to allow it",
 			       o->listen);
 	return 0;
 }

@@ -137,7 +137,7 @@ static void take_step(struct continuous *c, enum limits_step step)
 	bool eased = step == LIMITS_REFINE || step == LIMITS_ACCEPT;
 	if (step != LIMITS_FINE)
 		log_info("%s: one sample every %llu bytes%s",
-			 eased || !c->limits.reason ? "there is room again" : c->limits.reason,
+			 eased || !c->limits.reason ? "memory is available again" : c->limits.reason,
 			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
 }
 
@@ -298,8 +298,8 @@ static int check_room(struct continuous *c, uint64_t taken, uint64_t more, struc
 	if (wanted == c->limits.memory_max)
 		return 0;
 	return err_set(err, ENOMEM,
-		       "--max-memory of %llu MiB leaves no room: %llu MiB are taken before anything is seen; "
-		       "give it %llu MiB, or --ring less",
+		       "--max-memory of %llu MiB leaves no room: %llu MiB are used before anything is recorded; allow %llu MiB, "
+		       "or make --ring smaller",
 		       (unsigned long long)c->limits.memory_max >> 20, (unsigned long long)taken >> 20,
 		       ((unsigned long long)wanted >> 20) + STARTS_DIFFER);
 }
@@ -384,8 +384,9 @@ static int refuse_successor(const struct continuous *c, size_t i, struct err *er
 	uint64_t now = begin_of(tgid);
 	if (!now || !c->begun[i] || now < c->begun[i] + TICK_NS)
 		return 0;
-	return err_set(err, ESRCH, "process %u is another one than was named, which has ended: `alys-bpf ctl add %u` takes it in",
-		       tgid, tgid);
+	return err_set(err, ESRCH,
+		       "process %u has been replaced by another process of that number: `alys-bpf ctl add %u` adds it", tgid,
+		       tgid);
 }
 
 /* Each event of its own would make another one. */
@@ -600,7 +601,7 @@ static int record(struct continuous *c, struct err *err)
 	if (!l->abandoned)
 		return ms < 0 || ms > IDLE_MS ? IDLE_MS : ms;
 	continuous_off(c);
-	return err_set(err, ENOMEM, "out of memory: tracing is off now, `alys-bpf ctl on` begins anew");
+	return err_set(err, ENOMEM, "out of memory: tracing is off now, `alys-bpf ctl on` starts again");
 }
 
 static void note_resident(struct continuous *c)

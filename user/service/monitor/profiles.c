@@ -287,7 +287,7 @@ int profiles_ask(struct profiles *p, const struct profile_request *r, struct err
 	if (p->queue_cnt >= WAITING_MAX)
 		answer_some(p, false, UINT64_MAX);
 	if (p->queue_cnt >= WAITING_MAX)
-		return err_set(err, EBUSY, "too many profiles are waiting for their names");
+		return err_set(err, EBUSY, "too many profiles are waiting for symbols");
 	struct waiting *w = calloc(1, sizeof(*w));
 	struct waiting **slot = w ? VEC_PUSH(p, queue) : NULL;
 	if (slot) {
