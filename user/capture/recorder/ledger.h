@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/ledger: combines the kernel's counters and our own into one ledger, for catalog and trace. */
+/* recorder/ledger: combines the kernel's counters and our own into one ledger, for catalog and consumer. */
 #ifndef ALYS_RECORDER_LEDGER_H
 #define ALYS_RECORDER_LEDGER_H
 
@@ -8,11 +8,18 @@
 #include "intake/intake.h"
 #include "liveness/liveness.h"
 #include "probe/probe.h"
-#include "recorder/stats.h"
 #include "recording/handles.h"
 
 /* Names of ledger entries that other modules use. */
 #define CHILDREN_LATE "children-late"
+
+/* Events and stacks counted by the recording itself. */
+struct recorder_stats {
+	uint64_t written[4];     /* events handed to the consumer, by kind */
+	uint64_t foreign;        /* records of processes that are no longer known */
+	uint64_t unknown_stacks; /* events whose stack record was lost */
+	uint64_t unresolved;     /* stacks with an address in no known file */
+};
 
 /* All counters of a recording, read at one time. */
 struct ledger_sources {

@@ -23,7 +23,6 @@
 #include "recorder/rate.h"
 #include "recorder/reaper.h"
 #include "recorder/stacks.h"
-#include "recorder/stats.h"
 #include "recording/handles.h"
 #include "target/target.h"
 
@@ -107,5 +106,29 @@ int live_run(struct live *l, int signals, struct err *err);
 int live_step(struct live *l);
 /* Reads the rest of the ring after the probes were stopped. */
 void live_drain(struct live *l);
+
+/* For endless recordings (live_endless.c). */
+
+/* The last stack id so far; new stacks that were refused; the sampling interval in force. */
+uint32_t live_stacks(const struct live *l);
+uint64_t live_refused_stacks(const struct live *l);
+uint64_t live_interval(const struct live *l);
+/* Takes no new stacks or processes while memory is short. */
+void live_refuse_stacks(struct live *l, bool refuse);
+void live_refuse_processes(struct live *l, bool refuse);
+/*
+ * Makes the kernel send all stacks again. Those that it sends are in use; the others have no more events once the ring has
+ * been read, so that they may be forgotten, but not sooner.
+ */
+void live_recall_stacks(struct live *l);
+bool live_recalls_stacks(const struct live *l);
+bool live_is_recalled(const struct live *l, struct stack_id id);
+/* Takes this catalog and forgets what is not in it. -ENOMEM: nothing has changed. */
+int live_replace_catalog(struct live *l, struct catalog *kept);
+/* A trace ends or begins while the recording goes on; account: the counts when it begins, borrowed. */
+void live_end_file(struct live *l);
+void live_begin_file(struct live *l, const struct catalog *account);
+/* Events that the file which ended had no room for. */
+void live_note_dropped(struct live *l, uint64_t events);
 
 #endif

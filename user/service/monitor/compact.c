@@ -15,7 +15,7 @@ static bool is_current(const struct live *l, struct proc_id id)
 bool compact_keeps(const struct compact *c, const struct stack *s)
 {
 	return is_current(c->live, s->proc) &&
-	       (s->id.n > c->young || stacks_is_recalled(&c->live->stacks, s->id) || heaps_know(c->heaps, s->proc, s->id));
+	       (s->id.n > c->young || live_is_recalled(c->live, s->id) || heaps_know(c->heaps, s->proc, s->id));
 }
 
 static void copy_living(const struct compact *c, struct subset *s)
@@ -40,29 +40,14 @@ static void copy_living(const struct compact *c, struct subset *s)
 	}
 }
 
-void compact_prepare(struct live *l)
-{
-	stacks_recall(&l->stacks);
-	probe_forget_stacks(l->h.probe);
-}
-
 int compact_catalog(const struct compact *c)
 {
-	struct live *l = c->live;
-	struct subset s = { .from = l->h.catalog, .to = catalog_new() };
-	struct map stacks = { 0 };
+	struct subset s = { .from = c->live->h.catalog, .to = catalog_new() };
 	if (!s.to)
 		return -ENOMEM;
 	copy_living(c, &s);
-	if (s.failed || !stacks_kept(&l->stacks, s.to, &stacks) || target_move(l->h.targets, s.to)) {
-		catalog_free(s.to);
-		map_free(&stacks);
-		return -ENOMEM;
-	}
-	stacks_replace(&l->stacks, &stacks);
-	attach_prune(l->attach, s.to);
-	catalog_free(l->h.catalog);
-	l->h.catalog = s.to;
-	compact_prepare(l);
-	return 0;
+	if (!s.failed && !live_replace_catalog(c->live, s.to))
+		return 0;
+	catalog_free(s.to);
+	return -ENOMEM;
 }

@@ -12,14 +12,12 @@ struct compact {
 	uint32_t young; /* stacks above this id may still have events in the ring */
 };
 
-/*
- * Makes the kernel send all stacks again. Those that it sends are in use; the others can have no more events once the
- * ring has been read, so compact_catalog may forget them, but not sooner.
- */
-void compact_prepare(struct live *l);
 /* Must the stack be kept? */
 bool compact_keeps(const struct compact *c, const struct stack *s);
-/* 0 or -ENOMEM: nothing has changed. Nobody may hold pointers into the old catalog. Prepares the next round. */
+/*
+ * Not before all stacks that are used have been sent again (live_recall_stacks) and the ring was read. 0 or -ENOMEM:
+ * nothing has changed. Nobody may hold pointers into the old catalog. Prepares the next round.
+ */
 int compact_catalog(const struct compact *c);
 
 #endif

@@ -91,7 +91,7 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 		.live = t.est_live_sz,
 		.live_error = sqrt(t.var[LIVE_SZ]),
 		.rate = o->rate,
-		.live_below = t.live_cnt ? 0 : unsampled_below(c->live.rate.interval),
+		.live_below = t.live_cnt ? 0 : unsampled_below(live_interval(&c->live)),
 		.events = a.recorded,
 		.lost = account_lost(&a),
 		.history = o->history,
@@ -131,7 +131,7 @@ static void take_step(struct continuous *c, enum limits_step step)
 		apply_interval(c);
 	if (step == LIMITS_ACCEPT)
 		probe_forget_stacks(c->live.h.probe);
-	c->live.stacks.refusing = c->limits.refusing;
+	live_refuse_stacks(&c->live, c->limits.refusing);
 	if (step == LIMITS_THIN || step == LIMITS_REFUSE)
 		malloc_trim(0);
 	bool eased = step == LIMITS_REFINE || step == LIMITS_ACCEPT;
@@ -155,7 +155,7 @@ static uint64_t page_room(const struct continuous *c)
 		uint64_t live = heap_totals(c->heaps.at[i]->heap)->live_cnt;
 		blocks = live > blocks ? live : blocks;
 	}
-	return blocks * 2 * sizeof(struct event) + c->live.stacks.count * 2 * sizeof(struct snapshot_row);
+	return blocks * 2 * sizeof(struct event) + live_stacks(&c->live) * 2 * sizeof(struct snapshot_row);
 }
 
 /* Where the catalog is compacted, or a profile is made of it, it is there twice: that is not to come as a surprise. */
@@ -183,7 +183,7 @@ static void keep_limits(struct continuous *c, uint64_t now)
 	c->looked_memory = memory;
 	if (c->on)
 		take_step(c, limits_next(&c->limits, &use));
-	c->live.full = limits_is_full(&c->limits, use.memory);
+	live_refuse_processes(&c->live, limits_is_full(&c->limits, use.memory));
 }
 
 static int on_event(void *ctx, const struct event *e)
@@ -453,7 +453,7 @@ int continuous_on(struct continuous *c, struct err *err)
 		return 0;
 	malloc_trim(0);
 	footprint_look(&c->memory);
-	if (!c->live.stacks.count && check_room(c, footprint_now(&c->memory), 0, err))
+	if (!live_stacks(&c->live) && check_room(c, footprint_now(&c->memory), 0, err))
 		return -ENOMEM;
 	profiles_flush(c->profiles);
 	forget_processes(c);
@@ -570,8 +570,8 @@ static void compact(struct continuous *c, uint64_t now)
 	bool due = c->dead >= DEAD_MAX || c->idle >= IDLE_MAX || (c->limits.reason && (c->dead || c->idle));
 	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) || naming_is_busy(c->naming))
 		return;
-	if (!c->live.stacks.forgets) {
-		compact_prepare(&c->live);
+	if (!live_recalls_stacks(&c->live)) {
+		live_recall_stacks(&c->live);
 		c->compacted_ns = now;
 		return;
 	}
@@ -591,7 +591,7 @@ static void forget_idle(struct continuous *c, uint64_t now)
 	c->idle += n > 0 ? (uint64_t)n : 0;
 	c->idle_ns = now;
 	c->young = c->stacks_then;
-	c->stacks_then = c->live.stacks.count;
+	c->stacks_then = live_stacks(&c->live);
 }
 
 static int record(struct continuous *c, struct err *err)
@@ -707,7 +707,7 @@ const struct catalog *continuous_ledger(struct continuous *c)
 /* Why samples are rarer than they were asked for. */
 static const char *reason_of(const struct continuous *c)
 {
-	return c->limits.reason ?: c->live.rate.interval > c->limits.interval ? RATE_SLOWER : NULL;
+	return c->limits.reason ?: live_interval(&c->live) > c->limits.interval ? RATE_SLOWER : NULL;
 }
 
 void continuous_status(const struct continuous *c, struct continuous_status *out)
@@ -722,7 +722,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	*out = (struct continuous_status){
 		.on = c->on,
 		.rescans = c->on && tracker_fd(l->tracker) < 0,
-		.interval = l->rate.interval,
+		.interval = live_interval(l),
 		.interval_wanted = c->limits.interval_wanted,
 		.reason = reason_of(c),
 		.processes = target_count(l->h.targets),
@@ -737,7 +737,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.memory_set_by = set_by(c),
 		.memory_max = c->limits.memory_max,
 		.overhead = c->overhead,
-		.refused_stacks = l->stacks.refused,
+		.refused_stacks = live_refused_stacks(l),
 		.thinned = c->heaps.thinned,
 		.workers_failed = naming_failures(c->naming),
 		.unseen = r.unseen,

@@ -238,7 +238,7 @@ static int capture(const struct profiles *p, struct waiting *w)
 	const struct heaps *h = p->heaps;
 	const struct heap_of *one = heaps_get(h, w->r.proc);
 	w->snapshot = heaps_snapshot(h, w->r.proc, w->r.since, w->r.rows_max);
-	w->stacks_cnt = p->live->stacks.count;
+	w->stacks_cnt = live_stacks(p->live);
 	w->asked_ns = now_ns();
 	w->begun_ns = w->r.since ? heap_mark_time(w->r.since) : one ? one->begun_ns : p->live->started_ns;
 	w->account = account_of(p, w, one);
@@ -305,7 +305,7 @@ int profiles_ask(struct profiles *p, const struct profile_request *r, struct err
 	if (is_named(p, w)) {
 		p->queue_cnt--;
 		answer(p, w);
-	} else if (naming_begin(p->naming, p->live->stacks.count, &why)) {
+	} else if (naming_begin(p->naming, live_stacks(p->live), &why)) {
 		answer_some(p, true, UINT64_MAX);
 	}
 	return 0;
@@ -317,7 +317,7 @@ bool profiles_work(struct profiles *p)
 	if (answer_some(p, false, now_ns() + TURN_NS))
 		return true;
 	/* Names are a comfort: without memory for them, addresses have to do. */
-	return p->queue_cnt && naming_begin(p->naming, p->live->stacks.count, &err) && answer_some(p, true, now_ns() + TURN_NS);
+	return p->queue_cnt && naming_begin(p->naming, live_stacks(p->live), &err) && answer_some(p, true, now_ns() + TURN_NS);
 }
 
 void profiles_flush(struct profiles *p)

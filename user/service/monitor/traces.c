@@ -74,7 +74,7 @@ void traces_work(struct traces *t)
 	struct err err;
 	complete_some(t, false);
 	/* Names are a comfort: without memory for them, addresses have to do. */
-	if (t->queue_cnt && naming_begin(t->naming, t->live->stacks.count, &err))
+	if (t->queue_cnt && naming_begin(t->naming, live_stacks(t->live), &err))
 		complete_some(t, true);
 }
 
@@ -103,11 +103,11 @@ static void end_file(struct traces *t, struct closing *place)
 	struct live *l = t->live;
 	char now[24];
 	snprintf(now, sizeof(now), "%" PRIu64, now_ns());
-	ledger_cut(&l->ledger);
+	live_end_file(l);
 	about_liveness(l);
 	trace_write_meta(t->writer, "end_mono_ns", now);
-	l->ledger.dropped_before += trace_dropped(t->writer);
-	*place = (struct closing){ .writer = t->writer, .end = t->end, .stacks_cnt = l->stacks.count };
+	live_note_dropped(l, trace_dropped(t->writer));
+	*place = (struct closing){ .writer = t->writer, .end = t->end, .stacks_cnt = live_stacks(l) };
 	t->writer = NULL;
 }
 
@@ -139,7 +139,8 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 {
 	struct live *l = t->live;
 	catalog_free(t->account);
-	l->ledger.account = t->account = account;
+	t->account = account;
+	live_begin_file(l, account);
 	t->writer = w;
 	t->events = 0;
 	if (!w)
@@ -225,8 +226,8 @@ bool traces_settle(struct traces *t, const struct compact *kept)
 	if (!t->writer)
 		return true;
 	if (!t->settle_at)
-		t->settle_at = l->stacks.count;
-	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, t->live->stacks.count, &err))
+		t->settle_at = live_stacks(l);
+	if (naming_reached(t->naming) < t->settle_at && !naming_begin(t->naming, live_stacks(t->live), &err))
 		return false;
 	t->settle_at = 0;
 	struct consumer to = trace_consumer(t->writer);
@@ -252,7 +253,7 @@ void traces_free(struct traces *t)
 		complete(t, &last);
 	}
 	complete_some(t, true);
-	t->live->ledger.account = NULL;
+	live_begin_file(t->live, NULL);
 	catalog_free(t->account);
 	free(t->queue);
 	free(t);
