@@ -41,7 +41,7 @@ static int run(void *opts, struct err *err)
 const struct verb verb_diff = {
 	.name = "diff",
 	.usage = "diff [OPTIONS] BEFORE.alys AFTER.alys",
-	.summary = "Say what grew, shrank, appeared and went from one trace to another.",
+	.summary = "Show what grew, shrank, appeared and disappeared from one trace to another.",
 	.opts = options,
 	.options_sz = sizeof(struct diff_request),
 	.defaults = &defaults,

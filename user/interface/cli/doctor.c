@@ -20,7 +20,7 @@ static int run(void *opts, struct err *err)
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.usage = "doctor [OPTIONS]",
-	.summary = "Say what this kernel and this user can do, which kind of probe is used, and what is missing.",
+	.summary = "Show what this kernel and this user can do, which kind of probe is used, and what is missing.",
 	.opts = options,
 	.options_sz = sizeof(struct doctor_options),
 	.run = run,

@@ -16,7 +16,7 @@ static const struct opt options[] = {
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing file" },
 	{ "sites", 0, "TRACE", opt_text, AT(sites), NULL, NULL, "a recording of this process: where its objects were allocated" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
-	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "more messages; twice: debug" },
 	{ 0 },
 };
 
@@ -39,7 +39,7 @@ static int run(void *opts, struct err *err)
 const struct verb verb_dump = {
 	.name = "dump",
 	.usage = "dump [OPTIONS] -p PID -o FILE",
-	.summary = "Write the live objects of a garbage-collected program, their types and who holds whom into a file.",
+	.summary = "Write the live objects of a garbage-collected program, their types and references to a file.",
 	.opts = options,
 	.options_sz = sizeof(struct dump_options),
 	.line_offset = AT(words),

@@ -35,7 +35,7 @@ static const struct opt options[] = {
 	{ "size", 0, "ADDRESS", parse_address, AT(address), NULL, NULL,
 	  "instead: bytes of the object there and of all it leads to" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
-	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "more messages; twice: debug" },
 	{ 0 },
 };
 

@@ -25,7 +25,7 @@ static int run(void *opts, struct err *err)
 const struct verb verb_info = {
 	.name = "info",
 	.usage = "info [OPTIONS] FILE.alys",
-	.summary = "Say what was traced, how, when, how much, and what was lost.",
+	.summary = "Show what was traced, how, when, how much, and what was lost.",
 	.opts = options,
 	.options_sz = sizeof(struct info_options),
 	.words_min = 1,

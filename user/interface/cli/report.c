@@ -19,7 +19,7 @@ static const struct opt options[] = {
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "the heap this long after the recording began" },
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
 	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "without FILE: watch this process; with: it alone" },
-	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: a report each time this much time has passed" },
+	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: report at this interval" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL,
 	  "-p: stop after this time (default: Ctrl-C or exit)" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, NULL,
@@ -31,12 +31,12 @@ static const struct opt options[] = {
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL,
 	  "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
 	{ "live", 0, NULL, opt_flag, AT(live), NULL, NULL, "-p: what a garbage collection leaves: waits for the next one" },
-	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "--live: it must come within this time (default 60)" },
+	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL, "--live: wait at most this long (default 60)" },
 	NAME_OPTIONS(NAMES_AT),
 	{ "html", 0, "OUT", opt_text, AT(html), NULL, NULL, "write one page with graph, time line and tables instead" },
 	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "--html: replace an existing file" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
-	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "more messages; twice: debug" },
 	{ 0 },
 };
 
@@ -126,6 +126,6 @@ const struct verb verb_report = {
 		 "Allocations by type:          report --show alloc --by type --sort count --ascending -f tally FILE\n"
 		 "Where objects of one come from: report --type TYPE FILE\n"
 		 "What the collector did:       report --gc FILE\n"
-		 "What a collection left:       report -p PID --live\n"
-		 "Times are seconds from the begin of the recording. Only -p needs root.",
+		 "What a collection left:       report -p PID --live\nTimes are seconds since the start of the recording. Only "
+		 "-p needs root.",
 };

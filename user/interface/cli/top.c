@@ -24,8 +24,8 @@ struct top_request {
 #define WATCH_AT(field) offsetof(struct top_request, watch.field)
 
 static const struct opt options[] = {
-	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "this process, in a recording of its own" },
-	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "every process, in a recording of its own" },
+	{ "pid", 'p', "PID", opt_count, AT(pid), NULL, NULL, "record this process" },
+	{ "all", 'a', NULL, opt_flag, AT(watch.select.all), NULL, NULL, "record every process" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(watch.record.interval), NULL, NULL,
 	  "-p, -a: one allocation every N bytes on average (default 64k)" },
 	{ "max-overhead", 0, "PERCENT", opt_percent, WATCH_AT(max_overhead), NULL, NULL,
@@ -35,7 +35,7 @@ static const struct opt options[] = {
 	{ "socket", 0, "PATH", opt_text, AT(socket), NULL, NULL,
 	  "the daemon's control socket; with -p that process of the daemon's" },
 	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
-	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "say more; twice: debug" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "more messages; twice: debug" },
 	{ 0 },
 };
 
@@ -104,7 +104,7 @@ static int run(void *opts, struct err *err)
 const struct verb verb_top = {
 	.name = "top",
 	.usage = "top [OPTIONS] [-p PID | --all]",
-	.summary = "Watch live heaps in the terminal: the daemon's, or those of a recording of its own.",
+	.summary = "Watch live heaps in the terminal: those of the daemon, or of its own recording.",
 	.opts = options,
 	.options_sz = sizeof(struct top_request),
 	.defaults = &defaults,
