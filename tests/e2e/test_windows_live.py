@@ -2,6 +2,7 @@
 """--max-overhead for those who look while a program runs: report -p, top and the daemon."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -114,4 +115,19 @@ def test_daemon_killed_in_a_window(started, daemon):
         d.proc.wait(TIMEOUT)
         assert_clean(program.pid, before)
     assert program.proc.poll() is None
+    program.kill()
+
+
+def test_many_turns(started, daemon):
+    """Probes put in and taken out again and again: ALYS_TURNS=10000 does it for a quarter of an hour or so."""
+    turns = int(os.environ.get("ALYS_TURNS", "25"))
+    before = probe_programs()
+    program = started.program("torture.release", 2_000_000_000).wait_ready().go()
+    d = daemon("-p", program.pid, "--sample", "bytes:4k", "--max-overhead", "5")
+    d.until(lambda: windows_of(d) >= turns or program.proc.poll() is not None, TIMEOUT + turns)
+    assert program.proc.poll() is None
+    d.ctl("off")
+    law(d)
+    d.end()
+    assert_clean(program.pid, before)
     program.kill()
