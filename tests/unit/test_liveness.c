@@ -297,6 +297,20 @@ static void test_unseen(void **state)
 	assert_said(s, "none (process 70: no room)");
 }
 
+/* The first reason stays, also after the process has ended. */
+static void test_no_room(void **state)
+{
+	static const char said[] = "none (process 70: too many processes collect garbage at once, no room was left for it)";
+	struct scene *s = *state;
+	allocate(s, 1);
+	liveness_ask(s->l, 1000000000, 1);
+	assert_said(s, said);
+	assert_int_equal(liveness_unseen(s->l, proc, TGID, "process 70: hidden", false), 0);
+	assert_said(s, said);
+	liveness_gone(s->l, proc);
+	assert_said(s, said);
+}
+
 /* Nothing tells of its collections, but its counter can be read. */
 static void test_asked(void **state)
 {
@@ -332,6 +346,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_an_end_alone_is_not_believed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_process_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unseen, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_asked, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

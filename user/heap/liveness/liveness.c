@@ -27,6 +27,13 @@
 #define FIRST_SHARE 5 /* before all has been compared once */
 #define COMPARE_NS 200000000ull
 
+/* Are the collections of a heap observed? */
+enum heap_sight {
+	HEAP_OBSERVED,
+	HEAP_UNOBSERVED, /* why: as the caller said */
+	HEAP_NO_ROOM,    /* the kernel's table of collecting processes was full */
+};
+
 /* One collected heap. */
 struct heap_state {
 	struct proc_id proc;
@@ -45,7 +52,8 @@ struct heap_state {
 	uint64_t collections, missed;
 	uint64_t no_room; /* as counted for all before its first record was sent: of others */
 	struct marks_facts facts;
-	char unseen[400];       /* why its collections are not seen, "" = they are */
+	enum heap_sight sight;
+	char *why;              /* HEAP_UNOBSERVED only: a sentence, NULL = no memory for it */
 	bool told;              /* its events are told from others' */
 	bool based;             /* when asked: what is known now was known when its counter was at base */
 	uint64_t base, counted; /* counted: what the counter was at the last look */
@@ -104,18 +112,24 @@ struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops)
 	return l;
 }
 
+static void heap_state_free(struct heap_state *h)
+{
+	recorded_free(&h->objects);
+	unrecorded_free(&h->unrecorded);
+	map_free(&h->freed);
+	resurrected_free(&h->resurrected);
+	free(h->why);
+	free(h);
+}
+
 void liveness_free(struct liveness *l)
 {
 	if (!l)
 		return;
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
-		recorded_free(&l->heaps[i]->objects);
 		mark_reading_free(l->heaps[i]->reading);
 		mark_reading_free(l->heaps[i]->looking);
-		unrecorded_free(&l->heaps[i]->unrecorded);
-		map_free(&l->heaps[i]->freed);
-		resurrected_free(&l->heaps[i]->resurrected);
-		free(l->heaps[i]);
+		heap_state_free(l->heaps[i]);
 	}
 	free(l->heaps);
 	map_free(&l->by_proc);
@@ -300,7 +314,7 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 	}
 	/* The one that was there had died unseen. */
 	struct event died = free_by_gc(h, e, e->addr);
-	if (h->heard && !h->unseen[0])
+	if (h->heard && h->sight == HEAP_OBSERVED)
 		died.gc_no = h->gc_no;
 	l->counts.reused++;
 	l->ops.event(l->ops.ctx, &died);
@@ -396,7 +410,7 @@ int liveness_collection(struct liveness *l, const struct intake_collection *c, c
 	struct heap_state *h = heap_of(l, e->proc, c->who.tgid);
 	if (!h)
 		return -ENOMEM;
-	if (h->unseen[0]) { /* who is asked has answered already */
+	if (h->sight != HEAP_OBSERVED) { /* who is asked has answered already */
 		if (c->phase != INTAKE_GC_MARKED)
 			mark_reading_free(marks_take(l->marks, h->tgid, c->serial));
 		return 0;
@@ -419,10 +433,22 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns)
 	return rc;
 }
 
-static void set_unseen(struct heap_state *h, const char *why)
+/* The first reason stays. */
+static void set_unobserved(struct heap_state *h, enum heap_sight sight, const char *why)
 {
-	if (!h->unseen[0])
-		snprintf(h->unseen, sizeof(h->unseen), "%s", why);
+	if (h->sight != HEAP_OBSERVED)
+		return;
+	h->sight = sight;
+	h->why = why ? strdup(why) : NULL;
+}
+
+static void why_unobserved(const struct heap_state *h, char *out, size_t cap)
+{
+	if (h->sight == HEAP_NO_ROOM)
+		snprintf(out, cap, "process %" PRIu32 ": too many processes collect garbage at once, no room was left for it",
+			 h->tgid);
+	else
+		snprintf(out, cap, "%s", h->why ?: "its collections are not observed");
 }
 
 /*
@@ -431,18 +457,14 @@ static void set_unseen(struct heap_state *h, const char *why)
  */
 static void look(struct liveness *l, struct heap_state *h)
 {
-	char why[120];
 	h->facts = marks_facts(l->marks, h->tgid);
-	if (l->no_room == h->no_room || h->collections || h->facts.begun)
-		return;
-	snprintf(why, sizeof(why), "process %" PRIu32 ": too many processes collect garbage at once, no room was left for it",
-		 h->tgid);
-	set_unseen(h, why);
+	if (l->no_room != h->no_room && !h->collections && !h->facts.begun)
+		set_unobserved(h, HEAP_NO_ROOM, NULL);
 }
 
 static bool is_asked(const struct heap_state *h)
 {
-	return h->unseen[0] && h->told && h->facts.counted;
+	return h->sight != HEAP_OBSERVED && h->told && h->facts.counted;
 }
 
 int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, const char *why, bool told)
@@ -451,7 +473,7 @@ int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, cons
 	if (!h)
 		return -ENOMEM;
 	h->told = told;
-	set_unseen(h, why);
+	set_unobserved(h, HEAP_UNOBSERVED, why);
 	return 0;
 }
 
@@ -519,7 +541,7 @@ void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 	l->again = false;
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
 		struct heap_state *h = l->heaps[i];
-		if (h->unseen[0] || l->no_room != h->no_room)
+		if (h->sight != HEAP_OBSERVED || l->no_room != h->no_room)
 			look(l, h);
 		if (is_asked(h) && !h->over.kind)
 			ask(l, h, now_ns);
@@ -529,7 +551,7 @@ void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 /* A collector that never collected has reclaimed nothing. */
 static bool is_unjudged(const struct heap_state *h)
 {
-	if (h->unseen[0])
+	if (h->sight != HEAP_OBSERVED)
 		return !is_asked(h);
 	return h->facts.state == MARKS_IMPOSSIBLE || (h->facts.state == MARKS_WAITING && h->collections);
 }
@@ -564,10 +586,13 @@ static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 	s->heaps++;
 	if (is_unjudged(h)) {
 		s->unjudged++;
-		snprintf(s->unjudged_why, sizeof(s->unjudged_why), "%s", h->unseen[0] ? h->unseen : h->facts.why);
+		if (h->sight != HEAP_OBSERVED)
+			why_unobserved(h, s->unjudged_why, sizeof(s->unjudged_why));
+		else
+			snprintf(s->unjudged_why, sizeof(s->unjudged_why), "%s", h->facts.why);
 	} else if (is_asked(h)) {
 		s->asked++;
-		snprintf(s->asked_why, sizeof(s->asked_why), "%s", h->unseen);
+		why_unobserved(h, s->asked_why, sizeof(s->asked_why));
 	}
 	if (h->facts.incremental)
 		s->stepwise = h->tgid;
@@ -587,11 +612,7 @@ static void drop(struct liveness *l, struct heap_state *h)
 	map_del(&l->by_proc, h->proc.n);
 	l->last = NULL;
 	look_away(l, h);
-	recorded_free(&h->objects);
-	unrecorded_free(&h->unrecorded);
-	map_free(&h->freed);
-	resurrected_free(&h->resurrected);
-	free(h);
+	heap_state_free(h);
 }
 
 struct telling {
