@@ -155,7 +155,8 @@ static uint64_t page_room(const struct continuous *c)
 		uint64_t live = heap_totals(c->heaps.at[i]->heap)->live_cnt;
 		blocks = live > blocks ? live : blocks;
 	}
-	return blocks * 2 * sizeof(struct event) + live_stacks(&c->live) * 2 * sizeof(struct snapshot_row);
+	uint64_t row = sizeof(struct snapshot_row) + (c->live.windows ? sizeof(struct clusters_row) : 0);
+	return blocks * 2 * sizeof(struct event) + live_stacks(&c->live) * 2 * row;
 }
 
 /* Where the catalog is compacted, or a profile is made of it, it is there twice: that is not to come as a surprise. */
