@@ -48,10 +48,15 @@ def walk():
             continue
         depth, walked = int(words[0]), float(words[3])
         share = float(line.split("walk/kernel ")[1].split(",")[0])
+        alike, anew = (float(line.split(name)[1].split(",")[0]) for name in ("remembered/walk ", "new/walk "))
         sent = float(line.split("event ")[-1])
         verdict(f"walk of {depth} frames over an empty probe", f"at most {WALK[depth]} ns", f"{walked:.0f} ns",
                 walked <= WALK[depth])
         verdict(f"walk of {depth} frames against bpf_get_stack", "below 0.60x", f"{share:.2f}x", share < 0.6)
+        verdict(f"walk of {depth} frames, the thread's last one again, against a whole walk", "at most 0.40x", f"{alike:.2f}x",
+                alike <= 0.4)
+        verdict(f"walk of {depth} frames, a stack never seen before, against one that remembers nothing", "at most 1.10x",
+                f"{anew:.2f}x", anew <= 1.1)
         verdict(f"dedupe and event at {depth} frames", "at most 100 ns", f"{sent:.0f} ns", sent <= 100)
 
 

@@ -46,3 +46,4 @@ int main(int argc, char **argv)
 	printf("}\n");
 	return 0;
 }
+/* SPDX-License-Identifier: Apache-2.0 */

@@ -1,6 +1,7 @@
 /*
- * Answers lines "DEPTH CALLS" with the nanoseconds of processor time that CALLS of malloc took, DEPTH functions deep. Built
- * with frame pointers, so that the kernel's walk sees as many frames as ours.
+ * Answers lines "DEPTH CALLS NEW" with the nanoseconds of processor time that CALLS of malloc took, DEPTH functions deep; NEW =
+ * 1: the way down is gone for each of them, by other return addresses than the last time. Built with frame pointers, so that the
+ * kernel's walk sees as many frames as ours.
  */
 /* libs: -fno-omit-frame-pointer */
 #include <stdio.h>
@@ -31,12 +32,31 @@ static __attribute__((noinline)) unsigned long deep(int depth, int calls)
 	return took;
 }
 
+static __attribute__((noinline)) void deep_by(int depth, int way)
+{
+	if (!depth)
+		leaf(1);
+	else if (way)
+		deep_by(depth - 1, way);
+	else
+		deep_by(depth - 1, 0);
+	__asm__ volatile("" : : "r"(way)); /* no jump instead of the call */
+}
+
+static unsigned long deep_anew(int depth, int calls)
+{
+	unsigned long from = now();
+	for (int i = 0; i < calls; i++)
+		deep_by(depth, i & 1);
+	return now() - from;
+}
+
 int main(void)
 {
-	int depth, calls;
+	int depth, calls, anew;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	while (scanf("%d %d", &depth, &calls) == 2)
-		printf("%lu\n", deep(depth, calls));
+	while (scanf("%d %d %d", &depth, &calls, &anew) == 3)
+		printf("%lu\n", anew ? deep_anew(depth, calls) : deep(depth, calls));
 	return 0;
 }
 /* SPDX-License-Identifier: Apache-2.0 */
