@@ -118,7 +118,9 @@ def judge(ns):
         share = a / ns[BPFTRACE, PAIRS, 1]
         verdict("(a) malloc+free, exact, stacks, against bpftrace", "at most 0.167x", f"{share:.3f}x", share <= 1 / 6)
     share = a / ns[FLOOR, PAIRS, 1]
-    verdict("(a) malloc+free, exact, stacks, against the floor", "at most 1.5x", f"{share:.2f}x", share <= 1.5)
+    verdict("(a) malloc+free, exact, stacks, against the floor", "at most 1.1x", f"{share:.2f}x", share <= 1.1)
+    share = b / ns[FLOOR, GC, 1]
+    verdict("(b) GC_malloc, exact, stacks, against the floor", "at most 1.7x", f"{share:.2f}x", share <= 1.7)
     one = ns["alys-bpf exact, no stacks of frees", PAIRS, 1] / ns[FLOOR, PAIRS, 1]
     verdict("(a) the same, stacks of allocations only", "at most 1.5x", f"{one:.2f}x", one <= 1.5)
     if (BPFTRACE, GC, 1) in ns:

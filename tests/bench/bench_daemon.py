@@ -157,7 +157,7 @@ def main():
         ["off, ms", *(f"{1000 * n:.0f}" for n in (middle["off"], min(found["off"]), max(found["off"])))],
         ["end, ms", f"{1000 * middle['end']:.0f}", "", ""],
     ])
-    for name, factor, most, what in (("lost", 100, 3, "throughput that they lose, %"), ("cpu", 100, 3, "daemon, % of a CPU"),
+    for name, factor, most, what in (("lost", 100, 2, "throughput that they lose, blocks in use recorded, %"), ("cpu", 100, 3, "daemon, % of a CPU"),
                                      ("memory", 1, 256, "daemon's memory, MB"), ("on", 1000, 300, "switching on, ms"),
                                      ("off", 1000, 1000, "switching off, ms"), ("end", 1000, 2000, "from SIGTERM to the end, ms")):
         measured = factor * middle[name]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs targets with and without a tracer, and takes medians of interleaved repetitions."""
+import json
 import os
 import signal
 import statistics
@@ -114,6 +115,8 @@ def ratio(value, base):
 
 
 def table(title, heads, rows):
+    """Prints it, and keeps it for docs/overhead.md when this is a part of scripts/bench."""
+    keep(title, heads, rows)
     print(f"\n{title}")
     cells = [heads] + [[str(c) for c in row] for row in rows]
     widths = [max(len(r[i]) for r in cells) for i in range(len(heads))]
@@ -123,7 +126,20 @@ def table(title, heads, rows):
             print("  " + "  ".join("-" * w for w in widths))
 
 
+def kept_in(part):
+    return os.path.join(OUT, f"{part}.tables")
+
+
+def keep(title, heads, rows):
+    part = os.environ.get("BENCH_PART")
+    if part:
+        os.makedirs(OUT, exist_ok=True)
+        with open(kept_in(part), "a") as f:
+            json.dump({"title": title, "heads": heads, "rows": rows, "machine": machine()}, f)
+            f.write("\n")
+
+
 def machine():
     model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "unknown CPU")
-    print(f"machine: {model}, {os.cpu_count()} CPUs, Linux {os.uname().release}, load {os.getloadavg()[0]:.1f}, "
-          f"{time.strftime('%Y-%m-%d')}")
+    return (f"{model}, {os.cpu_count()} CPUs, Linux {os.uname().release}, load {os.getloadavg()[0]:.1f}, "
+            f"{time.strftime('%Y-%m-%d')}")

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far estimates are from the truth, which the programs tell themselves, and how often the stated interval holds it."""
+import concurrent.futures
+import json
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+
+from harness import ALYS, BUILD, OUT, QUICK, table, verdict
+from tracers import missing
+
+RUNS = 8 if QUICK else 100
+AT_A_TIME = 4  # most of a run is waiting for the kernel; with windows one, see docs/overhead.md
+ENV = {**os.environ, "ALYS_NO_WAIT": "1"}
+LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
+
+# What is recorded, and how: program and words, options, rates.
+CASES = {
+    "malloc": (["c_fixed"], [], ("exact", "4k", "512k")),
+    "libgc, at calls": (["c_gcfixed"], ["--sample-at", "call"], ("exact", "4k", "512k")),
+    "libgc, at refills": (["c_gcfixed", "blocks"], ["--sample-at", "refill"], ("4k", "512k")),
+    "libgc, steady, windows of 1 %": (["c_gcrates", "2", "steady"], ["--max-overhead", "1"], ("4k",)),
+    "libgc, bursty, windows of 1 %": (["c_gcrates", "2", "bursty"], ["--max-overhead", "1"], ("4k",)),
+}
+
+
+def path_of(name):
+    return os.path.join(BUILD, "tests", "prog", name)
+
+
+def truth_in(text):
+    return json.loads(next(line for line in text.splitlines() if line.startswith("{")))["sites"]
+
+
+def estimates(trace):
+    """Site -> bytes and their standard error."""
+    said = subprocess.run([ALYS, "report", "--show", "alloc", "-f", "json", trace], capture_output=True, text=True, check=True)
+    return {row["site"].split()[0]: (row["bytes"], row.get("error") or 0) for row in json.loads(said.stdout)["rows"]}
+
+
+def run(folder, number, words, options):
+    """Each site's truth, estimate and standard error."""
+    trace = os.path.join(folder, f"{number}.alys")
+    done = subprocess.run([ALYS, "--force", "-q", "-o", trace, *options, "--", path_of(words[0]), *words[1:]], env=ENV,
+                          capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    told = estimates(trace)
+    os.unlink(trace)
+    return [(site["bytes"], *told.get(name, (0, 0))) for name, site in truth_in(done.stdout).items() if site["bytes"]]
+
+
+def sites_of(words, options, runs):
+    at_a_time = 1 if "--max-overhead" in options else AT_A_TIME
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+        jobs = [pool.submit(run, folder, i, words, options) for i in range(runs)]
+        return [site for job in jobs for site in job.result()]
+
+
+def percent(share):
+    return f"{100 * share:.1f} %"
+
+
+def line(name, rate, sites, runs):
+    """How far off, how far off it says that it may be, and how often that was so; without samples nothing can be said."""
+    off = statistics.median(abs(told - truth) / truth for truth, told, _ in sites)
+    if rate == "exact":
+        return [name, rate, runs, percent(off), "-", f"- / {len(sites)}", "-"], None
+    met = [site for site in sites if site[1]]
+    stated = statistics.median(1.96 * error / truth for truth, _, error in met)
+    held = sum(abs(told - truth) <= 1.96 * error for truth, told, error in met) / len(met)
+    return [name, rate, runs, percent(off), percent(stated), f"{len(met)} / {len(sites)}", f"{held:.3f}"], held
+
+
+def ours():
+    rows, held = [], {}
+    for name, (words, options, rates) in CASES.items():
+        # At calls all is known; blocks and windows are only of samples.
+        if "exact" in rates:
+            rows.append(line(name, "exact", sites_of(words, [], 2), 2)[0])
+        for rate in (r for r in rates if r != "exact"):
+            row, held[name, rate] = line(name, rate, sites_of(words, ["-s", f"bytes:{rate}", *options], RUNS), RUNS)
+            rows.append(row)
+    table("Error of the bytes allocated at a site, against what the programs count themselves",
+          ["", "rate", "runs", "error, median", "95 % interval, ±", "with an interval / sites", "intervals that hold the truth"], rows)
+    for (name, rate), share in held.items():
+        verdict(f"intervals that hold the truth, {name}, bytes:{rate}", "at least 0.93", f"{share:.3f}", share >= 0.93)
+
+
+def number_after(pattern, text):
+    found = re.search(pattern, text)
+    return int(found.group(1).replace(",", "")) if found else None
+
+
+def bpftrace(program):
+    script = f'uprobe:{LIBC}:malloc /comm == "{os.path.basename(program)}"/ {{ @bytes = sum(arg0); }}'
+    return subprocess.run(["bpftrace", "-e", script, "-c", program], env=ENV, capture_output=True, text=True, check=True,
+                          stdin=subprocess.DEVNULL).stdout
+
+
+def heaptrack(program):
+    """Its status is that of the window that it would open in the end."""
+    return subprocess.run(["heaptrack", "-o", os.path.join(OUT, "accuracy"), program], env=ENV, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.STDOUT, check=False, stdin=subprocess.DEVNULL).stdout
+
+
+def dhat(program):
+    return subprocess.run(["valgrind", "--tool=dhat", f"--dhat-out-file={os.path.join(OUT, 'dhat.out')}", program], env=ENV,
+                          capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stderr
+
+
+def others():
+    """Sums of the whole program: the tools give them in words of their own."""
+    program = path_of("c_fixed")
+    plain = truth_in(subprocess.run([program], env=ENV, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout)
+    truth = {"bytes": sum(s["bytes"] for s in plain.values()), "calls": sum(s["allocs"] for s in plain.values())}
+    rows = []
+    for tool, run_tool, what, pattern in (
+            ("bpftrace", bpftrace, "bytes", r"@bytes: (\d+)"),
+            ("heaptrack", heaptrack, "calls", r"\ballocations:\s+(\d+)"),
+            ("valgrind", dhat, "bytes", r"Total: +([\d,]+) bytes")):
+        told = None if missing(tool) else number_after(pattern, run_tool(program))
+        if told is not None:
+            rows.append([tool if tool != "valgrind" else "valgrind DHAT", what, truth[what], told, percent(told / truth[what] - 1)])
+    table("What others say of the same malloc program", ["", "sum of", "truth", "told", "difference"], rows)
+
+
+def main():
+    os.makedirs(OUT, exist_ok=True)
+    ours()
+    others()
+
+
+main()

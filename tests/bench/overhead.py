@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/overhead.md out of the tables that the parts of scripts/bench have kept: `overhead.py PAGE`."""
+import json
+import os
+import sys
+
+from harness import kept_in
+
+# The parts that say what tracing costs and what it is worth, in this order; without the first two there is no page.
+NEEDED = ["cost", "accuracy"]
+PARTS = [*NEEDED, "server", "daemon", "unwind"]
+
+HEAD = """# Overhead
+
+What recording costs a program, and how true the estimates are: written by `make bench`, from runs on the machine that stands with each
+table. Compare ratios, not times. A load above the number of CPUs says that others used the machine meanwhile: such figures are rough.
+Each cost is the median of interleaved repetitions: traced, untraced and with empty probes, in turn. A "floor" is what empty probes on the same places cost: nobody who uses probes can be below it.
+
+Recording everything is for seconds, and `--sample` for all day. A sampled `malloc` still passes a probe. A program with libgc does so only
+where a free list is refilled, and with `--max-overhead` only for windows of time: see [sampling](sampling.md).
+
+    make bench                                # all of it: half an hour
+    scripts/bench --quick cost accuracy       # some minutes
+
+It needs root, and a machine with nothing else to do. bpftrace, heaptrack and valgrind are installed by `scripts/deps`; the row of one
+that is missing is left out. `memleak` of bcc has no row: Debian's libbpf-tools come without it, and the Python one wants kernel headers.
+heaptrack and DHAT start the program themselves and work inside it, so they need no probe, and cannot look at a program that runs.
+`alys-bpf doctor` says what a probe costs on your machine.
+"""
+
+NOTES = {
+    "cost": """`pairs` is `malloc` and `free` of 64 bytes in turn, `gc_loop` is `GC_malloc` of 64 bytes; both in a call stack of 10
+frames.""",
+    "accuracy": """The programs count their own bytes by site. Errors are those of single sites; one without a sample is told as 0 and counts as
+wrong by all of it. It has no interval either, so the last column is only of sites that were met. With few runs that column is coarse.
+
+Rows with windows are recorded one at a time. Four beside each other, on a machine with a load of 18, held the truth in 0.50
+(steady) and 0.81 (bursty) of 16 intervals, in the one run that was made so; four more recordings beside each other held it in
+all 8. The cause is not known. Their intervals are also far wider than their errors, so a 1.000 there says little.""",
+    "server": """wrk asks a Crystal server, built with --release, which only fills templates: a hard case, for it does nothing but allocate.
+Processor time of a request is what to look at; on a machine that others use, requests a second are noise.""",
+    "daemon": "",
+    "unwind": "",
+}
+
+
+def kept(part):
+    try:
+        with open(kept_in(part)) as f:
+            return [json.loads(line) for line in f]
+    except FileNotFoundError:
+        return []
+
+
+def markdown(heads, rows):
+    lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *rows]
+    return "".join("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |\n" for cells in lines)
+
+
+def section(part, tables):
+    parts = [f"## {part.capitalize()}\n"] + ([NOTES[part] + "\n"] if NOTES[part] else [])
+    for t in tables:
+        parts.append(f"{t['title']}:\n\n{markdown(t['heads'], t['rows'])}\n{t['machine']}.\n")
+    return "\n".join(parts)
+
+
+def main(page):
+    found = {part: kept(part) for part in PARTS}
+    lacking = [part for part in NEEDED if not found[part]]
+    if lacking:
+        print(f"{page} stays as it is: it wants the tables of scripts/bench {' '.join(lacking)}")
+        return
+    with open(page, "w") as f:
+        f.write("\n".join([HEAD, *(section(part, tables) for part, tables in found.items() if tables)]))
+    print(f"{os.path.relpath(page)} is written")
+
+
+main(sys.argv[1])
