@@ -17,6 +17,11 @@ needs_test_launch_command := examine
 # Functions that a test has for itself under __wrap_NAME: what the kernel, or a process with probes, would answer.
 wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_look probe_trial_end probe_leave_file probe_detach \
 	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted calibration_now
+wraps_test_attach_rows := probe_tables tables_put tables_has tables_put_mappings target_mapping target_module_fd target_find \
+	study_file study_now
+wraps_test_attach_study := examinations_new examinations_free examinations_now examinations_ask examinations_take
+wraps_test_recorder_gcwatch := marks_new marks_free marks_watch marks_settle marks_forget liveness_new liveness_free liveness_unseen \
+	liveness_gone liveness_describe liveness_tell_older liveness_ask probe_stats
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
 # Of this room only the protocol is explored: the others would come along.
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)
