@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "naming/files.h"
 #include "naming/namer.h"
 #include "naming/progress.h"
 #include "symbol/symbol.h"
@@ -57,17 +56,11 @@ int finish_symbols(const struct handles *h, struct err *err)
 {
 	if (h->o->backtrace < BACKTRACE_NAME)
 		return 0;
-	struct symbolizer_config config;
-	int rc = namer_config(&config, h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL, h->o->raw_names,
-			      h->o->debuginfod, err);
-	if (rc)
-		return rc;
-	struct symbolizer *s = symbolizer_new(&config);
+	struct symbolizer *s = namer_of_recording(h, h->catalog, 0, err);
 	if (!s)
-		return err_set(err, ENOMEM, "out of memory: the trace has addresses, but no names");
+		return -err->code;
 	struct progress p = progress_begin("resolving names");
-	files_give(h->targets, h->catalog, s);
-	rc = symbolizer_run(s, h->catalog, progress_step, &p, err);
+	int rc = symbolizer_run(s, h->catalog, progress_step, &p, err);
 	progress_end(&p);
 	symbolizer_free(s);
 	tell_counts(h);

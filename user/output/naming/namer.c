@@ -2,7 +2,10 @@
 /* naming/namer: see namer.h. */
 #include "naming/namer.h"
 
+#include <errno.h>
+
 #include "base/log.h"
+#include "naming/files.h"
 #include "naming/progress.h"
 #include "symbol/fetch.h"
 
@@ -31,4 +34,19 @@ int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool ra
 		.problem = say_problem,
 	};
 	return debuginfod ? fetch_check(err) : 0;
+}
+
+struct symbolizer *namer_of_recording(const struct handles *h, const struct catalog *c, uint64_t memory, struct err *err)
+{
+	enum symbol_depth depth = h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL;
+	struct symbolizer_config config;
+	if (namer_config(&config, depth, h->o->raw_names, h->o->debuginfod, err))
+		return NULL;
+	config.memory = memory;
+	struct symbolizer *s = symbolizer_new(&config);
+	if (s)
+		files_give(h->targets, c, s);
+	else
+		err_set(err, ENOMEM, "out of memory: stacks have addresses, but no names");
+	return s;
 }

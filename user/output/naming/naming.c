@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "naming/files.h"
 #include "naming/namer.h"
 #include "naming/subset.h"
 
@@ -102,20 +101,13 @@ static int start(struct naming *n, struct job *j, struct err *err)
 static struct job *prepare(struct naming *n, uint32_t last, struct err *err)
 {
 	const struct handles *h = n->h;
-	struct symbolizer_config config;
 	const struct stack *s;
 	struct job *j = calloc(1, sizeof(*j));
-	if (!j || namer_config(&config, h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
-			       h->o->raw_names, h->o->debuginfod, err))
+	if (!j || !(j->catalog = catalog_new()))
 		goto failed;
-	config.memory = n->room > ROOM_LEAST ? n->room : ROOM_LEAST;
 	j->done = n->done;
 	j->upto = last;
-	j->symbolizer = symbolizer_new(&config);
-	j->catalog = catalog_new();
 	struct subset part = { .from = h->catalog, .to = j->catalog };
-	if (!j->symbolizer || !j->catalog)
-		goto failed;
 	size_t taken = 0;
 	for (size_t i = 0; taken < STACKS_MAX && (s = catalog_next_stack(h->catalog, &i));) {
 		if (s->id.n <= n->reached)
@@ -124,8 +116,9 @@ static struct job *prepare(struct naming *n, uint32_t last, struct err *err)
 		if (++taken == STACKS_MAX)
 			j->upto = s->id.n;
 	}
-	files_give(h->targets, j->catalog, j->symbolizer);
-	return j;
+	j->symbolizer = namer_of_recording(h, j->catalog, n->room > ROOM_LEAST ? n->room : ROOM_LEAST, err);
+	if (j->symbolizer)
+		return j;
 failed:
 	err_set(err, ENOMEM, "out of memory: stacks have addresses, but no names");
 	job_free(j);
