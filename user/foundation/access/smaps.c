@@ -5,9 +5,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
+#include <linux/kcmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static FILE *open_of(const char *place, const char *name)
 {
@@ -52,15 +55,22 @@ static uint64_t of_process(const char *pid)
 	return sum;
 }
 
-static uint64_t of_children(const char *pid, const char *task)
+/* A child that is being spawned has its parent's memory until it has its program (vfork): it has none of its own to count. */
+static bool is_spawned(uint32_t parent, uint32_t child)
 {
-	char name[64];
+	return !syscall(SYS_kcmp, parent, child, KCMP_VM, 0, 0);
+}
+
+static uint64_t of_children(uint32_t parent, const char *task)
+{
+	char pid[16], name[64];
 	uint32_t child;
 	uint64_t sum = 0;
+	snprintf(pid, sizeof(pid), "%u", parent);
 	snprintf(name, sizeof(name), "task/%.20s/children", task);
 	FILE *f = open_of(pid, name);
 	while (f && fscanf(f, "%" SCNu32, &child) == 1)
-		sum += smaps_of_family(child);
+		sum += is_spawned(parent, child) ? 0 : smaps_of_family(child);
 	if (f)
 		fclose(f);
 	return sum;
@@ -76,7 +86,7 @@ uint64_t smaps_of_family(uint32_t pid)
 	DIR *dir = opendir(tasks);
 	for (const struct dirent *e; dir && (e = readdir(dir));) {
 		if (e->d_name[0] != '.')
-			sum += of_children(number, e->d_name);
+			sum += of_children(pid, e->d_name);
 	}
 	if (dir)
 		closedir(dir);

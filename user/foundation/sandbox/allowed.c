@@ -3,6 +3,7 @@
 #include "sandbox/allowed.h"
 
 #include <linux/bpf.h>
+#include <linux/kcmp.h>
 #include <sched.h>
 #include <sys/ptrace.h>
 
@@ -61,7 +62,7 @@
 
 #define RIGHTS                                                                                                             \
 	ALLOW(bpf), ALLOW(perf_event_open), ALLOW(process_vm_readv), ALLOW(setgroups), ALLOW(setresuid), ALLOW(setresgid), \
-		ALLOW(fchown), ALLOW(fchownat)
+		ALLOW(fchown), ALLOW(fchownat), ALLOW_ONE(kcmp, 2, KCMP_VM)
 
 /* See access/standstill. */
 #define STOPS                                                                                                             \
