@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heaps of others are read by a process that has no right left, and what they hold harms nobody else."""
 import os
+import pty
 import random
 import re
 import subprocess
@@ -81,6 +82,70 @@ def test_accounts_of_a_heap(crystal):
     finally:
         verb.kill()
         verb.communicate()
+
+
+def readers_of(pid):
+    """The two that read heaps for a recording, once they are there: who proves a layout comes and goes, of another thread."""
+    def names():
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            try:
+                yield int(child), Path(f"/proc/{child}/comm").read_text()
+            except OSError:
+                pass  # it has ended
+    found = [child for child, name in names() if name == "alys-heapreader\n"]
+    return found if len(found) == 2 else None
+
+
+def is_confined(pid):
+    return status_of(pid)["Seccomp"] == "2"
+
+
+def recording(verb, pid):
+    """With a terminal, which top wants."""
+    terminal, other = pty.openpty()
+    try:
+        return subprocess.Popen([ALYS, *verb, "-p", str(pid)], stdin=other, stdout=other, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "TERM": "xterm"}), terminal
+    finally:
+        os.close(other)
+
+
+RECORDINGS = [["record", "-o", "t.alys"], ["record", "--sample", "bytes:1M", "-o", "t.alys"], ["report", "-d", "600"],
+              ["report", "--heap", "-d", "600"], ["report", "--live", "--gc-wait", "600"], ["top"]]
+
+
+@pytest.mark.parametrize("verb", RECORDINGS, ids=" ".join)
+def test_who_reads_for_a_recording_has_no_rights(started, tmp_path, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    program = started.program("c_gclive", "8000").wait_ready()
+    tracer, terminal = recording(verb, program.pid)
+    try:
+        readers = wait_for(lambda: readers_of(tracer.pid))
+        assert wait_for(lambda: all(map(is_confined, readers)))
+        for pid in readers:
+            has_no_rights(pid)
+            # Neither probes, which would stay as long as it does, nor anybody's output.
+            held = [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+            assert not [h for h in held if "bpf" in h or "pts" in h or "perf" in h], held
+    finally:
+        tracer.kill()
+        tracer.communicate()
+        os.close(terminal)
+    assert wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in readers)), "they end with the recording"
+
+
+def test_nobody_else_reads_for_a_recording(started, tmp_path):
+    """Without them nothing of the heap is known: the recording says so, and has all else."""
+    program = started.program("c_gclive", "8000").wait_ready()
+    trace = tmp_path / "t.alys"
+    tracer = started.tracer("-p", program.pid, "-o", trace).recording()
+    for pid in wait_for(lambda: readers_of(tracer.proc.pid)):
+        os.kill(pid, 9)
+    program.go().truths()
+    tracer.stop()
+    said = subprocess.run([ALYS, "info", trace], capture_output=True, text=True, timeout=TIMEOUT).stdout
+    assert f"what read the heap of process {program.pid} was ended by signal 9" in said, said
+    assert program.finish() == 0
 
 
 def test_a_reader_that_dies(crystal, tmp_path):

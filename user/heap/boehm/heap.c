@@ -17,6 +17,7 @@
 #define WITNESSES 1024 /* blocks looked at twice */
 #define PAGES_SPREAD 8 /* a direct table of pages when the heap fills an eighth of its span */
 #define PAGES_MIN (1u << 20)
+#define HEAP_END (1ull << 47)
 #define PAGES_MAX (1u << 24) /* one header may claim any size: a table of 64 MiB at most */
 
 static bool is_collected(uint8_t kind)
@@ -281,6 +282,27 @@ static int fill_pages(struct boehm_heap *h)
 			h->pages[b->addr / BOEHM_BLOCK + p - first] = (uint32_t)i + 1;
 	}
 	return 0;
+}
+
+/* Its objects lie in it, and it lies behind those before. */
+static bool is_block(const struct boehm_heap *h, const struct heap_block *b, uint64_t end)
+{
+	bool placed = b->addr >= end && !(b->addr % BOEHM_BLOCK) && b->addr < HEAP_END && b->bytes <= HEAP_END - b->addr;
+	bool sized = b->bytes && !(b->bytes % BOEHM_BLOCK) && b->size && b->size <= b->bytes && b->objects;
+	bool fits = b->objects == 1 || (b->size <= BOEHM_BLOCK && b->objects * b->size <= BOEHM_BLOCK);
+	return placed && sized && fits && b->live <= b->objects && b->marks <= h->marks_cnt &&
+	       b->objects <= h->marks_cnt - b->marks;
+}
+
+int boehm_heap_adopt(struct boehm_heap *h)
+{
+	uint64_t end = 0;
+	for (size_t i = 0; i < h->blocks_cnt; i++) {
+		if (!is_block(h, &h->blocks[i], end))
+			return -EBADMSG;
+		end = h->blocks[i].addr + h->blocks[i].bytes;
+	}
+	return fill_pages(h);
 }
 
 static size_t search_block(const struct boehm_heap *h, uint64_t addr)

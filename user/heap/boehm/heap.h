@@ -76,6 +76,11 @@ int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_h
  */
 int boehm_heap_read_some(struct memory *m, const struct layout *l, uint64_t *asked, size_t cnt, struct boehm_heap *out,
 			 struct err *err);
+/*
+ * Checks blocks and marks that another process read, and indexes them. 0, -EBADMSG if no heap has such ones, -ENOMEM.
+ * After 0 all functions below stay within bounds.
+ */
+int boehm_heap_adopt(struct boehm_heap *h);
 /* Does the reading cover this address? */
 bool boehm_heap_covers(const struct boehm_heap *h, uint64_t addr);
 void boehm_heap_free(struct boehm_heap *h);

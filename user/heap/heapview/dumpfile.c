@@ -18,6 +18,7 @@
 #include "format/sink.h"
 #include "format/type.h"
 #include "heapgraph/parts.h"
+#include "heapreader/worker.h"
 
 #define ALLOCATOR_PC 1 /* the frame that every reader cuts as the allocator's own */
 #define TYPES_PC 16    /* names of types from here on */
@@ -353,7 +354,7 @@ int dumpfile_read(struct objects *o, const char *path, struct err *err)
 	o->parts = r;
 	if (r)
 		*r = (struct parts_reader){
-			.graph = &o->graph, .types = &o->types, .fields = &o->fields, .max_bytes = objects_memory()
+			.graph = &o->graph, .types = &o->types, .fields = &o->fields, .max_bytes = worker_memory()
 		};
 	if (!rc)
 		rc = trace_each_part(replay.trace, take_part, r, err);

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "collector/place.h"
 #include "collector/variables.h"
+#include "heapreader/worker.h"
 #include "heapview/threads.h"
 #include "heapview/typed_sites.h"
 #include "heapview/typing.h"
@@ -29,18 +30,6 @@ struct copy {
 	struct roots roots;
 	struct threads threads;
 };
-
-uint64_t objects_memory(void)
-{
-	char line[128];
-	uint64_t kib = 0;
-	FILE *f = fopen("/proc/meminfo", "re");
-	while (f && !kib && fgets(line, sizeof(line), f))
-		sscanf(line, "MemAvailable: %" SCNu64, &kib);
-	if (f)
-		fclose(f);
-	return kib ? kib * 512 : 1ull << 30;
-}
 
 static int too_big(uint32_t tgid, int rc, struct err *err)
 {
@@ -88,7 +77,7 @@ static int copy_now(struct copy *c, uint32_t live, struct err *err)
 		.threads_cnt = c->threads.list_cnt,
 		.excludes = own.variables,
 		.excludes_cnt = own.variables_cnt,
-		.max = objects_memory() / 2,
+		.max = worker_memory() / 2,
 	};
 	uint64_t deadline = threads_deadline(&c->threads);
 	rc = words_begin(&c->words, &c->heap, plan.max);

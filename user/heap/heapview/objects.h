@@ -42,8 +42,6 @@ struct objects {
 	struct parts_reader *parts; /* for a dump; NULL = a live process */
 };
 
-/* Limit for a heap and its graph in bytes: half of available memory. */
-uint64_t objects_memory(void);
 /* Opens files now, for callers that drop privileges before objects_read. 0 or -errno. */
 int objects_keep_files(const struct heap_ask *ask, struct err *err);
 /* 0, or -ESRCH, -ENOENT (no collector), -EPERM, ... with one sentence in err. Nothing stays stopped. */

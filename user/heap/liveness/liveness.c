@@ -242,16 +242,16 @@ static void look_away(struct liveness *l, struct heap_state *h)
  */
 static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 {
-	uint64_t began = cpu_now();
+	uint64_t began = cpu_now(), spent = 0;
 	if (!h->looking || !is_affordable(h, now))
 		return;
-	int rc = marks_compare(l->marks, h->looking, &h->resurrected.last, &h->objects, &h->unrecorded.now);
+	int rc = marks_compare(l->marks, h->looking, &h->resurrected.last, &h->objects, &h->unrecorded.now, &spent);
 	rc = rc ?: unrecorded_note(&h->unrecorded);
 	know_all(&h->unrecorded, &h->freed);
 	know_all(&h->unrecorded, &h->resurrected.objects);
 	if (rc || h->unrecorded.now.whole)
 		look_away(l, h);
-	h->compared_ns += cpu_now() - began;
+	h->compared_ns += spent + cpu_now() - began;
 }
 
 /* Takes the reading, its marks have been applied. */

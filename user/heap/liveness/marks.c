@@ -17,8 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "collector/collector.h"
-#include "collector/variables.h"
+#include "heapreader/heapreader.h"
 #include "intake/wakeup.h"
 #include "liveness/object_log.h"
 #include "liveness/stops.h"
@@ -50,17 +49,16 @@ struct watched {
 	bool gone, tried;
 	uint64_t try_ns; /* while it waits: not before then */
 	uint32_t tries;
-	uint64_t serial;              /* of the last collection that was dealt with, + 1 */
-	uint64_t gone_ns;             /* when gone */
-	uint64_t whole_ns;            /* not before then are all its marks read, when those of sampled objects will do */
-	uint64_t since_ns, copied_ns; /* its first reading; time that copies took */
-	uint32_t over;                /* the reader's, see stops_end */
-	struct collector collector;   /* when ready: memory and layout are the reader's, the rest the prover's */
+	uint64_t serial;               /* of the last collection that was dealt with, + 1 */
+	uint64_t gone_ns;              /* when gone */
+	uint64_t whole_ns;             /* not before then are all its marks read, when those of sampled objects will do */
+	uint64_t since_ns, copied_ns;  /* its first reading; time that copies took */
+	uint32_t over;                 /* the reader's, see stops_end */
+	struct heapreader_place place; /* when ready */
 	pthread_t prover;
 	bool proving, proved; /* began, ended */
 	struct marks *marks;
-	struct own_places own; /* of the collector, when ready */
-	struct types types;    /* of its objects, when typed; of Crystal's alone */
+	struct types types; /* of its objects, when typed; of Crystal's alone */
 	bool typed, crystal;
 	char why[400];
 };
@@ -69,6 +67,7 @@ struct marks {
 	struct probe *probe;
 	struct wakeup *wakeup;
 	bool stop, compare;
+	struct heapreader *prompt, *calm; /* of the thread that reads marks; of who takes what it has read */
 	struct watchdog watchdog;
 	struct object_log object_log; /* the thread's own */
 	uint64_t swept_ns;            /* when logged objects were given back last */
@@ -92,14 +91,14 @@ void mark_reading_free(struct mark_reading *r)
 	if (!r)
 		return;
 	boehm_heap_free(&r->heap);
-	heap_copy_free(r->copy);
+	buf_free(&r->copy);
 	free(r);
 }
 
 static size_t reading_sz(const struct mark_reading *r)
 {
 	return r->heap.blocks_cap * sizeof(*r->heap.blocks) + r->heap.marks_cap + r->heap.asked_cnt * sizeof(*r->heap.asked) +
-	       r->heap.pages_cnt * sizeof(*r->heap.pages) + (r->copy ? heap_copy_bytes(r->copy) : 0);
+	       r->heap.pages_cnt * sizeof(*r->heap.pages) + r->copy.cap;
 }
 
 /* Under the lock. */
@@ -125,37 +124,32 @@ static void free_gone(struct marks *m)
 		if (w->proving)
 			pthread_join(w->prover, NULL);
 		object_log_forget(&m->object_log, w->tgid, w->gone_ns);
-		collector_close(&w->collector);
 		types_free(&w->types);
 		free(w);
 	}
 	m->list_cnt = kept;
 }
 
+/* True when that is news. What is impossible stays so, whatever else was under way. */
+static bool set_state_locked(struct watched *w, enum marks_state state, const char *why)
+{
+	bool changed = w->state != MARKS_IMPOSSIBLE && strcmp(w->why, why) != 0;
+	w->tried = true;
+	pthread_cond_broadcast(&w->marks->changed);
+	if (w->state == MARKS_IMPOSSIBLE)
+		return false;
+	w->state = state;
+	snprintf(w->why, sizeof(w->why), "%.399s", why);
+	return changed;
+}
+
 static void set_state(struct watched *w, enum marks_state state, const char *why)
 {
 	pthread_mutex_lock(&w->marks->lock);
-	bool changed = strcmp(w->why, why) != 0;
-	w->state = state;
-	w->tried = true;
-	pthread_cond_broadcast(&w->marks->changed);
-	snprintf(w->why, sizeof(w->why), "%.399s", why);
+	bool changed = set_state_locked(w, state, why);
 	pthread_mutex_unlock(&w->marks->lock);
 	if (changed)
 		log_info("collections of process %u: %s", w->tgid, why);
-}
-
-/* Its own memory: the reader counts in the other one. */
-static void read_types(struct watched *w)
-{
-	struct collector own = w->collector;
-	struct err err = { 0 };
-	bool crystal = collector_is_crystal(&own);
-	int rc = crystal ? collector_types(&own, NULL, &w->types, &err) : 0;
-	pthread_mutex_lock(&w->marks->lock);
-	w->crystal = crystal;
-	w->typed = !rc;
-	pthread_mutex_unlock(&w->marks->lock);
 }
 
 /* A proof takes longer than a cycle; until it is there the marks are read on trust. */
@@ -164,12 +158,18 @@ static void *prove(void *arg)
 	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 	struct watched *w = arg;
 	struct err err = { 0 };
+	struct heapreader_proof p = { 0 };
 	pthread_mutex_lock(&one_at_a_time);
-	read_types(w);
-	int rc = collector_prove(&w->collector, &err);
+	struct heapreader *r = heapreader_new(false, &err);
+	int rc = r ? heapreader_prove(r, &w->place, &p, &err) : -err.code;
+	heapreader_free(r);
 	pthread_mutex_unlock(&one_at_a_time);
-	set_state(w, rc ? MARKS_IMPOSSIBLE : MARKS_READY, rc ? err.text : w->collector.why);
+	bool wrong = rc == -ENOTSUP || rc == -ECONNRESET;
+	set_state(w, wrong ? MARKS_IMPOSSIBLE : MARKS_READY, rc ? err.text : p.why);
 	pthread_mutex_lock(&w->marks->lock);
+	w->types = p.types;
+	w->crystal = p.crystal;
+	w->typed = p.typed;
 	w->proved = true;
 	pthread_mutex_unlock(&w->marks->lock);
 	return NULL;
@@ -197,7 +197,7 @@ static void try_open(struct watched *w)
 	if (from < w->try_ns)
 		return;
 	be_prompt(false);
-	int rc = collector_find(&w->collector, w->tgid, &err);
+	int rc = heapreader_find(w->marks->prompt, w->tgid, &w->place, &err);
 	be_prompt(true);
 	if (rc) {
 		bool not_yet = rc == -ENODATA || rc == -ENOTSUP;
@@ -206,7 +206,6 @@ static void try_open(struct watched *w)
 		set_state(w, not_yet ? MARKS_WAITING : MARKS_IMPOSSIBLE, err.text);
 		return;
 	}
-	variables_of(&w->collector, &w->own);
 	set_state(w, MARKS_READY, "the reading is not proven yet");
 	/* An ordinary thread: the priority is not inherited (SCHED_RESET_ON_FORK). */
 	w->proving = !pthread_create(&w->prover, NULL, prove, w);
@@ -273,9 +272,11 @@ static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r,
 	struct err err;
 	size_t cnt = 0;
 	uint64_t *asked = from < w->whole_ns ? object_log_of(&m->object_log, w->tgid, &cnt) : NULL;
+	int rc = heapreader_heap(m->prompt, &w->place, asked, cnt, &r->heap, &err);
+	if (rc == -ECONNRESET)
+		set_state(w, MARKS_IMPOSSIBLE, err.text);
 	if (asked)
-		return boehm_heap_read_some(&w->collector.memory, &w->collector.layout, asked, cnt, &r->heap, &err);
-	int rc = boehm_heap_read_now(&w->collector.memory, &w->collector.layout, &r->heap, &err);
+		return rc;
 	uint64_t now = now_ns(), pause = (now - from) * WHOLE_SHARE;
 	w->whole_ns = now + (pause > WHOLE_PAUSE_NS ? pause : WHOLE_PAUSE_NS);
 	return rc;
@@ -296,20 +297,13 @@ static const char *try_reading(struct marks *m, struct watched *w, struct mark_r
 
 static void copy_heap(struct marks *m, struct watched *w, struct mark_reading *r)
 {
-	struct rights_range variables[OWN_VARIABLES_MAX];
 	uint64_t from = now_ns();
 	w->since_ns = w->since_ns ?: from;
 	if (!m->compare || r->heap.asked || w->copied_ns > COPY_NS + (from - w->since_ns) / COPY_SHARE)
 		return;
-	for (size_t i = 0; i < w->own.variables_cnt; i++) {
-		const struct root_exclude *v = &w->own.variables[i];
-		variables[i] = (struct rights_range){ v->start, v->end - v->start };
-	}
-	int rc = heap_copy_new(&w->collector.memory, &r->heap, variables, w->own.variables_cnt, COPY_MAX, &r->copy);
-	if (rc || probe_collections_begun(m->probe, r->tgid) != r->serial) {
-		heap_copy_free(r->copy);
-		r->copy = NULL;
-	}
+	int rc = heapreader_copy(m->prompt, &w->place, &r->heap, COPY_MAX, &r->copy);
+	if (rc || r->copy.failed || probe_collections_begun(m->probe, r->tgid) != r->serial)
+		buf_free(&r->copy);
 	w->copied_ns += now_ns() - from;
 }
 
@@ -443,6 +437,10 @@ static void *run(void *arg)
 static int start(struct marks *m, struct err *err)
 {
 	sigset_t all, was;
+	m->prompt = heapreader_new(true, err);
+	m->calm = m->prompt ? heapreader_new(false, err) : NULL;
+	if (!m->calm)
+		return -err->code;
 	if (m->stop && watchdog_start(&m->watchdog, probe_collections_states(m->probe), err))
 		return -err->code;
 	m->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -507,6 +505,8 @@ void marks_free(struct marks *m)
 	for (size_t i = 0; i < m->list_cnt; i++)
 		m->list[i]->gone = true;
 	free_gone(m);
+	heapreader_free(m->prompt);
+	heapreader_free(m->calm);
 	object_log_free(&m->object_log);
 	watchdog_stop(&m->watchdog);
 	for (size_t i = 0; i < m->readings_cnt; i++)
@@ -530,7 +530,6 @@ void marks_watch(struct marks *m, uint32_t tgid)
 	if (slot) {
 		w->tgid = tgid;
 		w->marks = m;
-		w->collector.fd = -1;
 		*slot = w;
 	} else {
 		free(w);
@@ -600,39 +599,45 @@ struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
 	return r;
 }
 
-/* Memory of our own: the reader's thread has its. False: the layout is not known. */
-static bool to_ask(struct marks *m, uint32_t tgid, struct memory *memory, struct layout *layout)
+/* False: where it is is not known. */
+static bool to_ask(struct marks *m, uint32_t tgid, struct heapreader_place *place)
 {
 	pthread_mutex_lock(&m->lock);
 	const struct watched *w = find(m, tgid);
 	bool ready = w && w->state == MARKS_READY;
-	if (ready) {
-		*memory = (struct memory){ .tgid = tgid, .through = w->collector.memory.through };
-		*layout = w->collector.layout;
-	}
+	if (ready)
+		*place = w->place;
 	pthread_mutex_unlock(&m->lock);
 	return ready;
 }
 
+/* What its reader did not survive is not tried again: the next one would cost as much. */
+static int give_up(struct marks *m, uint32_t tgid, int rc)
+{
+	if (rc != -ECONNRESET)
+		return rc;
+	pthread_mutex_lock(&m->lock);
+	struct watched *w = find(m, tgid);
+	if (w)
+		set_state_locked(w, MARKS_IMPOSSIBLE, "what read its heap did not survive that, or did not come back");
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
 int marks_count(struct marks *m, uint32_t tgid, uint64_t *gc_no)
 {
-	struct memory memory;
-	struct layout layout;
-	if (!to_ask(m, tgid, &memory, &layout))
-		return -ENOENT;
-	int rc = boehm_gc_no(&memory, &layout, gc_no);
-	return rc;
+	struct heapreader_place place;
+	return to_ask(m, tgid, &place) ? give_up(m, tgid, heapreader_count(m->calm, &place, gc_no)) : -ENOENT;
 }
 
 struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
 {
-	struct memory memory;
-	struct layout layout;
+	struct heapreader_place place;
 	struct err err;
-	struct mark_reading *r = to_ask(m, tgid, &memory, &layout) ? calloc(1, sizeof(*r)) : NULL;
+	struct mark_reading *r = to_ask(m, tgid, &place) ? calloc(1, sizeof(*r)) : NULL;
 	if (!r)
 		return NULL;
-	int rc = boehm_heap_read_now(&memory, &layout, &r->heap, &err);
+	int rc = give_up(m, tgid, heapreader_heap(m->calm, &place, NULL, 0, &r->heap, &err));
 	r->tgid = tgid;
 	r->gc_no = (uint32_t)r->heap.gc_no;
 	r->until_ns = now_ns();
@@ -644,31 +649,24 @@ struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
 }
 
 /* The marks still hold, and so does what is linked with what. */
-static bool is_current(struct marks *m, const struct mark_reading *r, struct memory *memory, const struct layout *layout)
+static bool is_current(struct marks *m, const struct mark_reading *r, const struct heapreader_place *place)
 {
 	uint64_t gc_no;
 	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
 		return false;
-	return boehm_gc_no(memory, layout, &gc_no) || (uint32_t)gc_no == r->gc_no;
+	return heapreader_count(m->calm, place, &gc_no) || (uint32_t)gc_no == r->gc_no;
 }
 
 int marks_compare(struct marks *m, const struct mark_reading *r, const struct boehm_heap *h, const struct recorded *o,
-		  struct unknown *out)
+		  struct unknown *out, uint64_t *spent_ns)
 {
-	struct memory memory;
-	struct layout layout;
-	struct own_places own = { 0 };
-	if (!to_ask(m, r->tgid, &memory, &layout))
+	struct heapreader_place place;
+	bool copied = r->copy.len;
+	const struct heapreader_question q = { copied ? &r->copy : NULL, h, o, copied ? UINT64_MAX : COMPARE_SZ };
+	if (!to_ask(m, r->tgid, &place))
 		return -ENOENT;
-	pthread_mutex_lock(&m->lock);
-	const struct watched *w = find(m, r->tgid);
-	if (w)
-		own = w->own;
-	pthread_mutex_unlock(&m->lock);
-	if (r->copy)
-		memory.source = heap_copy_source(r->copy);
-	int rc = unknown_find(&memory, &own, h, o, r->copy ? UINT64_MAX : COMPARE_SZ, out);
-	if (!rc && !r->copy && !is_current(m, r, &memory, &layout))
+	int rc = give_up(m, r->tgid, heapreader_compare(m->calm, &place, &q, out, spent_ns));
+	if (!rc && !copied && !is_current(m, r, &place))
 		rc = -EAGAIN;
 	out->whole &= !rc;
 	return rc;
@@ -691,8 +689,8 @@ struct marks_facts marks_facts(struct marks *m, uint32_t tgid)
 	const struct watched *w = find(m, tgid);
 	if (w) {
 		f.state = w->state;
-		f.incremental = w->state == MARKS_READY && w->collector.layout.incremental;
-		f.counted = w->state == MARKS_READY && w->collector.layout.gc_no;
+		f.incremental = w->state == MARKS_READY && w->place.layout.incremental;
+		f.counted = w->state == MARKS_READY && w->place.layout.gc_no;
 		snprintf(f.why, sizeof(f.why), "%s", w->why);
 	}
 	pthread_mutex_unlock(&m->lock);

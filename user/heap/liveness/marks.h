@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "heapgraph/types.h"
-#include "marking/heap_copy.h"
 #include "marking/unknown.h"
 #include "probe/probe.h"
 
@@ -30,7 +30,7 @@ struct mark_reading {
 	uint64_t until_ns; /* end of the reading */
 	bool good;         /* heap holds the marks of this collection, of all objects or of sampled ones */
 	struct boehm_heap heap;
-	struct heap_copy *copy; /* contents of its objects at that time, NULL = not copied */
+	struct buf copy; /* contents of its objects at that time, see heapreader_copy; empty = not copied */
 };
 
 /*
@@ -73,10 +73,10 @@ struct marks_facts {
  * Compares the reading's marks (h, which were its heap) with the recorded objects of the process: as much as can be
  * read in a moment, the rest in later calls. -ENOENT if the collector's variables cannot be located, -EAGAIN if the
  * next collection started meanwhile and nothing was copied in time (what was judged applies to that one), or see
- * unknown_find. Same thread as marks_forget.
+ * heapreader_compare, also for spent_ns. Same thread as marks_forget.
  */
 int marks_compare(struct marks *m, const struct mark_reading *r, const struct boehm_heap *h, const struct recorded *o,
-		  struct unknown *out);
+		  struct unknown *out, uint64_t *spent_ns);
 
 /*
  * Known types of the process' objects. False: not yet, or impossible. *types is NULL if the program is not Crystal's;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/sorted.h"
 
 #define FIRST 16
@@ -43,6 +44,12 @@ static uint64_t wanted(const struct heap_block *b)
 	return b->objects > 1 || b->kind != HEAP_ATOMIC ? b->bytes : FIRST;
 }
 
+static void place_ranges(struct heap_copy *i)
+{
+	for (size_t r = 0, at = 0; r < i->ranges_cnt; at += i->ranges[r++].n)
+		i->at[r] = at;
+}
+
 /* False: more than max. */
 static bool plan(struct heap_copy *i, const struct boehm_heap *h, const struct rights_range *variables, size_t cnt, size_t max)
 {
@@ -57,23 +64,30 @@ static bool plan(struct heap_copy *i, const struct boehm_heap *h, const struct r
 	}
 	if (i->ranges_cnt)
 		qsort(i->ranges, i->ranges_cnt, sizeof(*i->ranges), by_address);
-	for (size_t r = 0, at = 0; r < i->ranges_cnt; at += i->ranges[r++].n)
-		i->at[r] = at;
+	place_ranges(i);
 	return true;
+}
+
+static struct heap_copy *with_room(size_t ranges)
+{
+	struct heap_copy *i = calloc(1, sizeof(*i));
+	if (!i)
+		return NULL;
+	i->source = (struct memory_source){ read_copy, i };
+	i->ranges = calloc(ranges + 1, sizeof(*i->ranges));
+	i->at = calloc(ranges + 1, sizeof(*i->at));
+	if (i->ranges && i->at)
+		return i;
+	heap_copy_free(i);
+	return NULL;
 }
 
 int heap_copy_new(struct memory *m, const struct boehm_heap *h, const struct rights_range *variables, size_t cnt, size_t max,
 		  struct heap_copy **out)
 {
-	struct heap_copy *i = calloc(1, sizeof(*i));
-	size_t most = h->blocks_cnt + cnt + 1;
+	struct heap_copy *i = with_room(h->blocks_cnt + cnt);
+	int rc = i ? 0 : -ENOMEM;
 	*out = NULL;
-	if (i) {
-		i->source = (struct memory_source){ read_copy, i };
-		i->ranges = calloc(most, sizeof(*i->ranges));
-		i->at = calloc(most, sizeof(*i->at));
-	}
-	int rc = i && i->ranges && i->at ? 0 : -ENOMEM;
 	bool fits = !rc && plan(i, h, variables, cnt, max);
 	if (fits) {
 		i->bytes = malloc(i->bytes_cnt + 1);
@@ -101,7 +115,48 @@ const struct memory_source *heap_copy_source(const struct heap_copy *i)
 	return &i->source;
 }
 
-size_t heap_copy_bytes(const struct heap_copy *i)
+void heap_copy_put(const struct heap_copy *i, struct buf *out)
 {
-	return i->bytes_cnt;
+	buf_le(out, i->ranges_cnt, 8);
+	buf_add(out, i->ranges, i->ranges_cnt * sizeof(*i->ranges));
+	buf_add(out, i->bytes, i->bytes_cnt);
+}
+
+/* False: they are not those of so many bytes. */
+static bool are_ranges(struct heap_copy *i, size_t bytes)
+{
+	for (size_t r = 0; r < i->ranges_cnt; r++) {
+		if (i->ranges[r].n > bytes - i->bytes_cnt)
+			return false;
+		i->bytes_cnt += i->ranges[r].n;
+	}
+	place_ranges(i);
+	return i->bytes_cnt == bytes;
+}
+
+int heap_copy_take(const void *bytes, size_t n, struct heap_copy **out)
+{
+	struct cursor c = cursor_over(bytes, n);
+	uint64_t cnt = cursor_le(&c, 8);
+	*out = NULL;
+	if (cnt > cursor_left(&c) / sizeof(struct rights_range))
+		return -EBADMSG;
+	const void *ranges = cursor_bytes(&c, cnt * sizeof(struct rights_range));
+	struct heap_copy *i = with_room(cnt);
+	if (!i)
+		return -ENOMEM;
+	i->ranges_cnt = cnt;
+	memcpy(i->ranges, ranges, cnt * sizeof(*i->ranges));
+	size_t left = cursor_left(&c);
+	int rc = are_ranges(i, left) ? 0 : -EBADMSG;
+	if (!rc)
+		i->bytes = malloc(left + 1);
+	if (!rc && i->bytes)
+		memcpy(i->bytes, cursor_bytes(&c, left), left);
+	rc = rc ?: i->bytes ? 0 : -ENOMEM;
+	if (rc)
+		heap_copy_free(i);
+	else
+		*out = i;
+	return rc;
 }

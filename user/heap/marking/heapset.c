@@ -20,7 +20,7 @@ static size_t granule_of(uint64_t addr)
 	return addr % BOEHM_BLOCK / GRANULE;
 }
 
-static size_t slots_of(const struct heapset_block *b)
+size_t heapset_tags(const struct heapset_block *b)
 {
 	return b->size < BOEHM_BLOCK ? BOEHM_BLOCK / b->size : 1;
 }
@@ -79,9 +79,9 @@ int heapset_put(struct heapset *s, const struct heap_object *o, uint16_t tag)
 	size_t granule = granule_of(o->base);
 	if (!b)
 		return -ENOMEM;
-	if (tag && !b->tags && !(b->tags = calloc(slots_of(b), sizeof(*b->tags))))
+	if (tag && !b->tags && !(b->tags = calloc(heapset_tags(b), sizeof(*b->tags))))
 		return -ENOMEM;
-	if (b->tags && slot_of(b, o->base) < slots_of(b))
+	if (b->tags && slot_of(b, o->base) < heapset_tags(b))
 		b->tags[slot_of(b, o->base)] = tag;
 	if (has_bit(b, granule))
 		return 0;
@@ -150,7 +150,7 @@ bool heapset_next(const struct heapset *s, struct heapset_at *at)
 				continue;
 			at->granule = g + 1;
 			at->addr = b->addr + g * GRANULE;
-			at->tag = b->tags && slot_of(b, at->addr) < slots_of(b) ? b->tags[slot_of(b, at->addr)] : 0;
+			at->tag = b->tags && slot_of(b, at->addr) < heapset_tags(b) ? b->tags[slot_of(b, at->addr)] : 0;
 			at->of = b;
 			return true;
 		}
@@ -210,6 +210,31 @@ void heapset_keep_common(struct heapset *s, const struct heapset *a, const struc
 		for (size_t w = 0; at->members && w < HEAPSET_GRANULES / 64; w++)
 			keep_bits(s, at, w, (in_a ? in_a->bits[w] : 0) | (in_b ? in_b->bits[w] : 0));
 	}
+}
+
+static size_t members_of(const struct heapset_block *b)
+{
+	size_t n = 0;
+	for (size_t w = 0; w < HEAPSET_GRANULES / 64; w++)
+		n += (size_t)__builtin_popcountll(b->bits[w]);
+	return n;
+}
+
+int heapset_adopt(struct heapset *s, const struct heapset_block *b)
+{
+	if (!b->size || b->addr != block_at(b->addr) || map_get(&s->places, b->addr))
+		return -EBADMSG;
+	struct heapset_block *fresh = block_for(s, &(struct heap_object){ .base = b->addr, .size = b->size, .kind = b->kind });
+	size_t tags_sz = heapset_tags(b) * sizeof(*b->tags);
+	if (!fresh || (b->tags && !(fresh->tags = malloc(tags_sz))))
+		return -ENOMEM;
+	if (b->tags)
+		memcpy(fresh->tags, b->tags, tags_sz);
+	memcpy(fresh->bits, b->bits, sizeof(fresh->bits));
+	fresh->members = (uint16_t)members_of(b);
+	s->count += fresh->members;
+	s->bytes += fresh->members * fresh->size;
+	return 0;
 }
 
 int heapset_copy(struct heapset *to, const struct heapset *from)

@@ -51,6 +51,13 @@ struct heapset_sum {
 struct heapset_sum heapset_common(const struct heapset *s, const struct heapset *others);
 /* Removes members that are in neither a nor b. */
 void heapset_keep_common(struct heapset *s, const struct heapset *a, const struct heapset *b);
+/*
+ * A block as another set has it, tags borrowed, which that set's process may have made up: -EBADMSG when no set has such a
+ * one, or this has it already; -ENOMEM.
+ */
+int heapset_adopt(struct heapset *s, const struct heapset_block *b);
+/* How many tags a block has that has any. */
+size_t heapset_tags(const struct heapset_block *b);
 /* -ENOMEM: *to is an empty set. */
 int heapset_copy(struct heapset *to, const struct heapset *from);
 void heapset_free(struct heapset *s);

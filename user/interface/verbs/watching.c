@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/log.h"
-#include "collector/collector.h"
+#include "heapreader/heapreader.h"
 #include "heapview/pins.h"
 #include "naming/finish.h"
 #include "recorder/about.h"
@@ -155,11 +155,11 @@ static int run(struct watching *w, struct err *err)
 /* What only a collector can tell is not waited for where there is none; all else the recording says. */
 static bool lacks_collector(const struct report_request *o, struct err *err)
 {
-	struct collector c;
+	struct heapreader_place place;
 	struct err why;
-	int rc = o->gc_wait || o->heap ? collector_find(&c, o->report.pid, &why) : -ENODATA;
-	if (!rc)
-		collector_close(&c);
+	struct heapreader *r = o->gc_wait || o->heap ? heapreader_new(false, &why) : NULL;
+	int rc = r ? heapreader_find(r, o->report.pid, &place, &why) : 0;
+	heapreader_free(r);
 	if (rc != -ENOENT)
 		return false;
 	err_set(err, ENOENT, "%s: %s", o->heap ? "--heap" : "--live", why.text);

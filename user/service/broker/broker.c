@@ -27,6 +27,7 @@
 #include "access/handover.h"
 #include "access/rights.h"
 #include "access/standstill.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "broker/grants.h"
 #include "sandbox/allowed.h"
@@ -393,8 +394,8 @@ static void tell(const struct err *why)
 			 told == REFUSALS_TOLD ? " (further ones are not logged)" : "");
 }
 
-/* False when the collector is gone. */
-static bool serve_one(const struct broker *b)
+/* False when the collector is gone. Under the lock: who records has several. */
+static bool serve_locked(const struct broker *b)
 {
 	static struct ask a; /* too large for a stack */
 	static struct answer out;
@@ -404,6 +405,7 @@ static bool serve_one(const struct broker *b)
 	if (n <= 0)
 		return false;
 	q.body = (size_t)n - offsetof(struct ask, path);
+	grants_narrow(b->target, (uint32_t)b->pid, b->stops);
 	out = (struct answer){ 0 };
 	out.rc = (size_t)n < offsetof(struct ask, path) ? no_such_request(&why) : grant(b, &q, &out, &why);
 	tell(&why);
@@ -418,11 +420,50 @@ static bool serve_one(const struct broker *b)
 	return !rc;
 }
 
+static bool serve_one(const struct broker *b)
+{
+	static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&serving);
+	bool there = serve_locked(b);
+	pthread_mutex_unlock(&serving);
+	return there;
+}
+
+int broker_end(struct broker *b)
+{
+	int status = -1;
+	if (b->pid <= 0)
+		return status;
+	close(b->sock);
+	munmap(b->window, WINDOW_SZ);
+	while (waitpid(b->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	b->pid = 0;
+	return status;
+}
+
+int broker_serve_until(struct broker *b, int fd, int timeout_ms)
+{
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = b->sock, .events = POLLIN } };
+	uint64_t until = now_ns() + (uint64_t)timeout_ms * 1000000;
+	for (;;) {
+		uint64_t now = now_ns();
+		int ready = poll(fds, 2, now < until ? (int)((until - now) / 1000000) + 1 : 0);
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0)
+			return ready ? -errno : -ETIMEDOUT;
+		if (fds[0].revents)
+			return 0;
+		if (!serve_one(b))
+			return -EPIPE;
+	}
+}
+
 int broker_serve(struct broker *b, int signals)
 {
 	struct pollfd fds[] = { { .fd = b->sock, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
 	struct signalfd_siginfo info;
-	int status;
 	for (bool there = true; there;) {
 		int ready = poll(fds, 2, standstill_left_ms());
 		if (ready < 0 && errno != EINTR)
@@ -439,21 +480,35 @@ int broker_serve(struct broker *b, int signals)
 			there = serve_one(b);
 	}
 	standstill_end();
-	close(b->sock);
-	munmap(b->window, WINDOW_SZ);
-	while (waitpid(b->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
+	return broker_end(b);
 }
 
 /* --- the split --------------------------------------------------------------------------------- */
 
+/* In a user namespace there may be no other user. */
+static bool is_there(const char *map, unsigned int id)
+{
+	unsigned int first, cnt;
+	bool found = false;
+	FILE *f = fopen(map, "re");
+	while (f && !found && fscanf(f, "%u %*u %u", &first, &cnt) == 2)
+		found = id >= first && id - first < cnt;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Root of such a namespace that cannot become anybody else gives up its capabilities alone. */
 void broker_choose_user(struct broker *b)
 {
 	bool may = caps_has(CAP_SETUID) && caps_has(CAP_SETGID);
 	const struct passwd *p = may ? getpwnam(USER) : NULL;
 	b->uid = p ? p->pw_uid : may ? NOBODY : geteuid();
 	b->gid = p ? p->pw_gid : may ? NOBODY : getegid();
+	if (is_there("/proc/self/uid_map", b->uid) && is_there("/proc/self/gid_map", b->gid))
+		return;
+	b->uid = geteuid();
+	b->gid = getegid();
 }
 
 #ifdef __SANITIZE_ADDRESS__
@@ -547,13 +602,11 @@ int broker_split(struct broker *b, struct err *err)
 	}
 	b->sock = pair[b->pid ? 0 : 1];
 	close(pair[b->pid ? 1 : 0]);
-	int rc = b->pid ? keep_rights(b, false) : give_up_rights(b);
+	int rc = !b->pid ? give_up_rights(b) : b->records ? 0 : keep_rights(b, false);
 	if (rc && b->pid)
 		kill(b->pid, SIGKILL);
 	if (rc)
 		return err_set(err, -rc, "the %s cannot drop its privileges: %s", b->pid ? "broker" : "collector", strerror(-rc));
-	if (b->pid && b->target)
-		grants_narrow(b->target, (uint32_t)b->pid, b->stops);
 	if (b->pid)
 		return 0;
 	/* One wall more than those above: the daemon goes on without it, and says so. */

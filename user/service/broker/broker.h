@@ -2,7 +2,7 @@
 /*
  * broker: splits a program that has opened everything into two processes: the broker keeps its privileges and performs
  * the operations of access/rights, within the limits of grants.h; the other process drops all privileges and asks.
- * Neither outlives the other for long.
+ * Neither outlives the other for long. A recording with privileges is the broker of the processes that read heaps for it.
  *
  *   broker: privileges, opens and attaches, parses nothing <-- socketpair --> collector: parses all input, no privileges
  */
@@ -28,10 +28,11 @@ struct broker {
 	uint32_t target;                         /* the only process that may be asked about, for its heap; 0 = any */
 	bool stops;                              /* ...which may be stopped */
 	bool writes;                             /* the broker creates files with its user's rights */
+	bool records;                            /* the broker is a recording: it keeps its privileges, and may have other threads */
 	void *ctx;
 };
 
-/* Chooses the collector's user: alys, else nobody, if this process may; else its own, without privileges. */
+/* Chooses the collector's user: alys, else nobody, if this process may and such a user exists; else its own, without privileges. */
 void broker_choose_user(struct broker *b);
 /*
  * Forks. In the collector (pid 0) privileges have been dropped, and access/rights asks the broker. There must be no
@@ -44,5 +45,9 @@ int broker_stay_alone(const struct broker *b, struct err *err);
 int broker_tell(void *broker, int what);
 /* In the broker: serves until the collector exits; returns its status as of waitpid. Forwards `signals`. */
 int broker_serve(struct broker *b, int signals);
+/* In a recording: serves until fd is readable. 0, -EPIPE if the collector has exited, or -ETIMEDOUT. */
+int broker_serve_until(struct broker *b, int fd, int timeout_ms);
+/* Waits for the collector's exit. Its status as of waitpid, or -1 if there is none. */
+int broker_end(struct broker *b);
 
 #endif

@@ -44,6 +44,8 @@ static struct {
 
 void grants_narrow(uint32_t target, uint32_t reader, bool stops)
 {
+	if (target != narrow.target || reader != narrow.reader)
+		narrow.tid = view.tid = 0;
 	narrow.target = target;
 	narrow.reader = reader;
 	narrow.stops = stops;

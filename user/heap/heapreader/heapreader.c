@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heapreader: see heapreader.h. */
+#include "heapreader/heapreader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "access/rights.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "heapreader/order.h"
+#include "heapreader/work.h"
+#include "heapreader/worker.h"
+#include "marking/wire.h"
+#include "target/proc.h"
+
+#define PATIENCE_MS 20000
+
+struct heapreader {
+	bool here; /* this process has no rights itself */
+	bool prompt;
+	struct broker broker; /* pid 0: there is no other process now */
+	int sock;
+	struct buf in, out;
+	struct order order;
+	struct order_reply reply;
+};
+
+/* --- the other process -------------------------------------------------------------------------- */
+
+static int begin(struct heapreader *r, struct err *err)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+	int rc = worker_start(&r->broker, &r->sock, err);
+	/* Where this one may not do that either, both keep theirs. */
+	if (!rc && r->prompt)
+		sched_setscheduler(r->broker.pid, SCHED_RR | SCHED_RESET_ON_FORK, &first);
+	return rc;
+}
+
+/* Its status as of waitpid. */
+static int end(struct heapreader *r)
+{
+	if (r->broker.pid <= 0)
+		return -1;
+	kill(r->broker.pid, SIGKILL);
+	close(r->sock);
+	return broker_end(&r->broker);
+}
+
+struct heapreader *heapreader_new(bool prompt, struct err *err)
+{
+	struct heapreader *r = calloc(1, sizeof(*r));
+	if (!r) {
+		err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	r->here = rights_lent();
+	r->prompt = prompt;
+	if (r->here || !begin(r, err))
+		return r;
+	free(r);
+	return NULL;
+}
+
+void heapreader_free(struct heapreader *r)
+{
+	if (!r)
+		return;
+	end(r);
+	buf_free(&r->in);
+	buf_free(&r->out);
+	free(r);
+}
+
+static int gone(struct heapreader *r, int rc, uint32_t tgid, struct err *err)
+{
+	int status = end(r);
+	if (rc != -ETIMEDOUT && status >= 0 && WIFSIGNALED(status))
+		err_set(err, ECONNRESET, "what read the heap of process %u was ended by signal %d", tgid, WTERMSIG(status));
+	else
+		err_set(err, ECONNRESET, "what read the heap of process %u %s", tgid,
+			rc == -ETIMEDOUT ? "did not come back in 20 seconds" : "gave no answer that makes sense");
+	return -ECONNRESET;
+}
+
+/* Its words may be the process' own. */
+static int answer(struct heapreader *r, struct err *err)
+{
+	struct buf text = { 0 };
+	int rc = r->reply.rc;
+	if (rc >= 0)
+		return 0;
+	r->reply.err.text[sizeof(r->reply.err.text) - 1] = 0;
+	text_clean(&text, r->reply.err.text, SIZE_MAX);
+	err_set(err, -rc, "%s", text.len ? buf_str(&text) : strerror(-rc));
+	buf_free(&text);
+	return rc;
+}
+
+/* Sends the order with r->in; r->reply and r->out are what came back. While it is carried out this process is its broker. */
+static int do_order(struct heapreader *r, enum order_kind kind, const struct heapreader_place *p, struct err *err)
+{
+	int rc = r->broker.pid > 0 ? 0 : begin(r, err);
+	if (rc) {
+		buf_free(&r->in);
+		return rc;
+	}
+	r->order.kind = kind;
+	r->order.place = *p;
+	r->broker.target = p->tgid;
+	buf_free(&r->out);
+	rc = order_send(r->sock, &r->order, sizeof(r->order), &r->in);
+	buf_free(&r->in);
+	rc = rc ?: broker_serve_until(&r->broker, r->sock, PATIENCE_MS);
+	rc = rc ?: order_receive(r->sock, &r->reply, sizeof(r->reply), &r->out);
+	return rc ? gone(r, rc, p->tgid, err) : answer(r, err);
+}
+
+/* --- what came back ------------------------------------------------------------------------------- */
+
+static void take_place(const struct heapreader *r, uint32_t tgid, struct heapreader_place *out)
+{
+	*out = r->reply.place;
+	out->tgid = tgid;
+	out->layout.file[sizeof(out->layout.file) - 1] = 0;
+	if (out->own.variables_cnt > OWN_VARIABLES_MAX)
+		out->own.variables_cnt = OWN_VARIABLES_MAX;
+}
+
+static void take_why(const struct heapreader *r, char *out, size_t cap)
+{
+	struct buf text = { 0 };
+	text_clean(&text, r->reply.why, strnlen(r->reply.why, sizeof(r->reply.why)));
+	snprintf(out, cap, "%s", buf_str(&text));
+	buf_free(&text);
+}
+
+static int take_types(const struct buf *from, struct types *out)
+{
+	struct cursor c = cursor_over(from->data, from->len);
+	char name[4096];
+	int rc = types_begin(out);
+	out->reference_max = (uint32_t)cursor_le(&c, 4);
+	while (!rc && cursor_left(&c)) {
+		uint32_t id = (uint32_t)cursor_le(&c, 4);
+		uint8_t known = cursor_u8(&c);
+		cursor_lenstr(&c, name, sizeof(name));
+		rc = c.bad || known > TYPE_ALWAYS ? -EBADMSG : types_put(out, id, name, strlen(name), (enum type_known)known);
+	}
+	if (rc || c.bad)
+		types_free(out);
+	return rc ?: c.bad ? -EBADMSG : 0;
+}
+
+/* --- how proofs came out ------------------------------------------------------------------------ */
+
+/* For one user's processes: what somebody's own process makes of a file is true for nobody else. */
+struct proof {
+	uint64_t dev, ino;
+	long uid;
+	int rc;
+	char why[sizeof(((struct heapreader_proof *)NULL)->why)];
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct proof *proofs;
+	size_t proofs_cnt, proofs_cap;
+} known = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool is_known(const struct heapreader_place *p, long uid, struct proof *out)
+{
+	bool found = false;
+	pthread_mutex_lock(&known.lock);
+	for (size_t i = 0; i < known.proofs_cnt && !found; i++) {
+		const struct proof *k = &known.proofs[i];
+		found = k->dev == p->dev && k->ino == p->ino && k->uid == uid;
+		if (found)
+			*out = *k;
+	}
+	pthread_mutex_unlock(&known.lock);
+	return found;
+}
+
+static void note(const struct heapreader_place *p, long uid, int rc, const char *why)
+{
+	pthread_mutex_lock(&known.lock);
+	struct proof *slot = VEC_PUSH(&known, proofs);
+	if (slot) {
+		*slot = (struct proof){ .dev = p->dev, .ino = p->ino, .uid = uid, .rc = rc };
+		snprintf(slot->why, sizeof(slot->why), "%.319s", why);
+	}
+	pthread_mutex_unlock(&known.lock);
+}
+
+/* --- orders --------------------------------------------------------------------------------------- */
+
+int heapreader_find(struct heapreader *r, uint32_t tgid, struct heapreader_place *out, struct err *err)
+{
+	if (r->here)
+		return work_find(tgid, out, err);
+	int rc = do_order(r, ORDER_FIND, &(struct heapreader_place){ .tgid = tgid }, err);
+	if (!rc)
+		take_place(r, tgid, out);
+	return rc;
+}
+
+int heapreader_prove(struct heapreader *r, const struct heapreader_place *p, struct heapreader_proof *out, struct err *err)
+{
+	long uid = proc_status_value(p->tgid, "Uid");
+	struct proof before = { 0 };
+	*out = (struct heapreader_proof){ 0 };
+	if (r->here)
+		return work_prove(p->tgid, false, out, err);
+	r->order.some = is_known(p, uid, &before);
+	int rc = do_order(r, ORDER_PROVE, p, err);
+	if (rc == -ECONNRESET)
+		return rc;
+	out->crystal = r->reply.crystal != 0;
+	out->typed = r->reply.typed && (!out->crystal || !take_types(&r->out, &out->types));
+	take_why(r, out->why, sizeof(out->why));
+	if (!r->order.some && (!rc || rc == -ENOTSUP))
+		note(p, uid, rc, rc ? err->text : out->why);
+	if (!r->order.some || rc)
+		return rc;
+	snprintf(out->why, sizeof(out->why), "%s", before.why);
+	return before.rc ? err_set(err, -before.rc, "%s", before.why) : 0;
+}
+
+int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out,
+		    struct err *err)
+{
+	if (r->here)
+		return work_heap(p, asked, cnt, out, err);
+	r->order.some = asked != NULL;
+	if (asked)
+		buf_add(&r->in, asked, cnt * sizeof(*asked));
+	*out = (struct boehm_heap){ 0 };
+	int rc = do_order(r, ORDER_HEAP, p, err);
+	struct cursor c = cursor_over(r->out.data, r->out.len);
+	if (!rc) {
+		rc = wire_take_heap(&c, out);
+		if (rc)
+			err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
+	}
+	buf_free(&r->out);
+	if (rc) {
+		free(asked);
+		return rc;
+	}
+	out->asked = asked;
+	out->asked_cnt = cnt;
+	return 0;
+}
+
+int heapreader_copy(struct heapreader *r, const struct heapreader_place *p, const struct boehm_heap *h, size_t max,
+		    struct buf *out)
+{
+	struct err err;
+	if (r->here)
+		return work_copy(p, h, max, out);
+	r->order.most = max;
+	int rc = do_order(r, ORDER_COPY, p, &err);
+	*out = rc ? (struct buf){ 0 } : r->out;
+	if (!rc)
+		r->out = (struct buf){ 0 };
+	return rc;
+}
+
+int heapreader_count(struct heapreader *r, const struct heapreader_place *p, uint64_t *gc_no)
+{
+	struct err err;
+	if (r->here)
+		return work_count(p, gc_no);
+	int rc = do_order(r, ORDER_COUNT, p, &err);
+	*gc_no = r->reply.gc_no;
+	return rc;
+}
+
+int heapreader_compare(struct heapreader *r, const struct heapreader_place *p, const struct heapreader_question *q,
+		       struct unknown *out, uint64_t *spent_ns)
+{
+	struct unknown found;
+	struct err err;
+	*spent_ns = 0;
+	if (r->here)
+		return work_compare(p, q, out);
+	wire_put_heap(&r->in, q->heap);
+	wire_put_recorded(&r->in, q->recorded);
+	wire_put_unknown(&r->in, out);
+	r->order.copy_len = q->copy ? q->copy->len : 0;
+	if (q->copy)
+		buf_add(&r->in, q->copy->data, q->copy->len);
+	r->order.most = q->most;
+	int rc = do_order(r, ORDER_COMPARE, p, &err);
+	*spent_ns = r->reply.spent_ns;
+	struct cursor c = cursor_over(r->out.data, r->out.len);
+	rc = rc ?: wire_take_unknown(&c, &found);
+	buf_free(&r->out);
+	out->whole &= !rc;
+	if (rc)
+		return rc;
+	unknown_free(out);
+	*out = found;
+	return 0;
+}
