@@ -8,15 +8,22 @@
 
 #include <cmocka.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "access/handover.h"
+#include "dwarf/hire.h"
 #include "examine/examination.h"
+#include "examine/examiner.h"
 
 #define GLIBC "/lib/x86_64-linux-gnu/libc.so.6"
 #define LIBGC "/usr/lib/x86_64-linux-gnu/libgc.so.1"
@@ -163,6 +170,81 @@ static void test_by_a_process(void **state)
 	close(fd);
 }
 
+/* --- one that takes long ---------------------------------------------------------------------- */
+
+#define LONG_SYMBOLS (2u << 20)
+#define LONG_NAME ((32u << 10) - 2) /* that is looked at for each of them */
+
+static void put_at(int fd, const void *bytes, size_t n, uint64_t at)
+{
+	assert_int_equal(pwrite(fd, bytes, n, (off_t)at), (ssize_t)n);
+}
+
+/* Millions of symbols that share one long name: gigabytes to look at, in few of memory. */
+static int long_file(void)
+{
+	enum { HEAD = 4096, NAMES = 32u << 10, PART = 1u << 16 };
+	const uint64_t symbols = HEAD + NAMES, end = symbols + (uint64_t)LONG_SYMBOLS * sizeof(Elf64_Sym);
+	const Elf64_Shdr sections[] = {
+		{ 0 },
+		{ .sh_type = SHT_STRTAB, .sh_offset = HEAD, .sh_size = NAMES },
+		{ .sh_type = SHT_SYMTAB, .sh_offset = symbols, .sh_size = end - symbols, .sh_link = 1, .sh_entsize = sizeof(Elf64_Sym) },
+	};
+	const Elf64_Phdr code = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = HEAD, .p_memsz = HEAD };
+	const Elf64_Ehdr head = { .e_ident = ELFMAG "\2\1\1",
+				  .e_type = ET_DYN,
+				  .e_machine = EM_X86_64,
+				  .e_version = 1,
+				  .e_phoff = sizeof(head),
+				  .e_phentsize = sizeof(code),
+				  .e_phnum = 1,
+				  .e_shoff = 1024,
+				  .e_shentsize = sizeof(*sections),
+				  .e_shnum = 3,
+				  .e_shstrndx = 1 };
+	static uint8_t names[NAMES];
+	static Elf64_Sym part[PART];
+	char name[] = "/tmp/test_examination.XXXXXX";
+	int fd = mkostemp(name, O_CLOEXEC);
+	assert_true(fd >= 0);
+	unlink(name);
+	memset(names, 'a', LONG_NAME);
+	names[0] = 0;
+	for (size_t i = 0; i < PART; i++)
+		part[i] = (Elf64_Sym){ .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 64 };
+	put_at(fd, &head, sizeof(head), 0);
+	put_at(fd, &code, sizeof(code), sizeof(head));
+	put_at(fd, sections, sizeof(sections), 1024);
+	put_at(fd, names, sizeof(names), HEAD);
+	for (uint64_t i = 0; i < LONG_SYMBOLS; i += PART)
+		put_at(fd, part, sizeof(part), symbols + i * sizeof(*part));
+	return fd;
+}
+
+/* As long as one is given: it is ended by the kernel, and had taken that. */
+static void test_takes_long(void **state)
+{
+	const struct examiner_order order = { .ask = { .parts = ALL, .refill = true }, .seconds = 1, .path = "long" };
+	struct examiner_reply reply;
+	struct hired examiner = { 0 };
+	struct rusage used;
+	int pipe = -1, status = 0, fd = long_file();
+	char byte;
+	(void)state;
+	assert_int_equal(hire(&examiner, NULL, examiner_name), 0);
+	fcntl(examiner.sock, F_SETFL, 0);
+	assert_int_equal(handover_send(examiner.sock, &order, sizeof(order), fd, 0), 0);
+	assert_int_equal(handover_receive(examiner.sock, &reply, sizeof(reply), &pipe), sizeof(reply));
+	assert_true(reply.pid > 0);
+	assert_int_equal(read(pipe, &byte, 1), 0);
+	assert_int_equal(wait4(reply.pid, &status, 0, &used), reply.pid);
+	assert_true(WIFSIGNALED(status));
+	assert_true(WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGXCPU);
+	hire_end(&examiner);
+	close(pipe);
+	close(fd);
+}
+
 /* --- whose come first ---------------------------------------------------------------------------- */
 
 #define FILES 8
@@ -281,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_as_if_found_here),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_by_a_process),
+		cmocka_unit_test(test_takes_long),
 		cmocka_unit_test(test_fair),
 		cmocka_unit_test(test_first),
 		cmocka_unit_test(test_not_wanted_any_more),
