@@ -188,7 +188,11 @@ static int long_file(void)
 	const Elf64_Shdr sections[] = {
 		{ 0 },
 		{ .sh_type = SHT_STRTAB, .sh_offset = HEAD, .sh_size = NAMES },
-		{ .sh_type = SHT_SYMTAB, .sh_offset = symbols, .sh_size = end - symbols, .sh_link = 1, .sh_entsize = sizeof(Elf64_Sym) },
+		{ .sh_type = SHT_SYMTAB,
+		  .sh_offset = symbols,
+		  .sh_size = end - symbols,
+		  .sh_link = 1,
+		  .sh_entsize = sizeof(Elf64_Sym) },
 	};
 	const Elf64_Phdr code = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = HEAD, .p_memsz = HEAD };
 	const Elf64_Ehdr head = { .e_ident = ELFMAG "\2\1\1",
@@ -211,7 +215,9 @@ static int long_file(void)
 	memset(names, 'a', LONG_NAME);
 	names[0] = 0;
 	for (size_t i = 0; i < PART; i++)
-		part[i] = (Elf64_Sym){ .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 64 };
+		part[i] = (Elf64_Sym){
+			.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1, .st_value = 64
+		};
 	put_at(fd, &head, sizeof(head), 0);
 	put_at(fd, &code, sizeof(code), sizeof(head));
 	put_at(fd, sections, sizeof(sections), 1024);
@@ -360,12 +366,8 @@ static void test_not_wanted_any_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_if_found_here),
-		cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_by_a_process),
-		cmocka_unit_test(test_takes_long),
-		cmocka_unit_test(test_fair),
-		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_as_if_found_here),    cmocka_unit_test(test_lies), cmocka_unit_test(test_by_a_process),
+		cmocka_unit_test(test_takes_long),          cmocka_unit_test(test_fair), cmocka_unit_test(test_first),
 		cmocka_unit_test(test_not_wanted_any_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include "naming/rebase.h"
 
+#define MODULES 200000
 #define MANY 20000u /* by as many stacks, one after the other, it would take minutes */
 
 /* Text and constants share the file's first page. */
@@ -64,7 +65,9 @@ static void test_many_mappings(void **state)
 	(void)state;
 	assert_non_null(e);
 	fill(c);
-	assert_int_equal(rebase_module(c, (struct module_id){ 1 }, e), 0);
+	struct rebase r = { .catalog = c };
+	assert_int_equal(rebase_module(&r, (struct module_id){ 1 }, e), 0);
+	assert_int_equal(rebase_stacks(&r), 0);
 	for (uint32_t i = 1; i <= MANY; i++) {
 		const struct stack *s = catalog_stack(c, (struct stack_id){ i });
 		const bool first = i % 2 == 0, second = (i % MANY + 1) % 2 == 0;
@@ -74,14 +77,44 @@ static void test_many_mappings(void **state)
 		assert_int_equal(catalog_mapping(c, (struct map_id){ i })->bias, i * 0x10000ull - (first ? 0x201000 : 0x200000));
 	}
 	/* Once more changes nothing. */
-	assert_int_equal(rebase_module(c, (struct module_id){ 1 }, e), 0);
+	assert_int_equal(rebase_module(&r, (struct module_id){ 1 }, e), 0);
+	assert_int_equal(rebase_stacks(&r), 0);
 	assert_int_equal(catalog_stack(c, (struct stack_id){ 2 })->frames[1].rel, 0x201600);
+	elf_close(e);
+	catalog_free(c);
+}
+
+/* As many modules of one build, each with a mapping, and stacks: a look at all stacks for each module would take hours. */
+static void test_many_modules(void **state)
+{
+	struct catalog *c = catalog_new();
+	struct elf *e = shared_page();
+	struct rebase r = { .catalog = c };
+	(void)state;
+	for (uint32_t i = 1; i <= MODULES; i++) {
+		const uint64_t start = i * 0x10000ull;
+		const struct mapping m = { .id = { i },
+					   .proc = { 1 },
+					   .module = { i },
+					   .start = start,
+					   .end = start + 0x3000,
+					   .bias = start - 0x200000 };
+		const struct frame frame = { { i }, 0x200600 };
+		const struct stack s = { .id = { i }, .proc = { 1 }, .n = 1, .frames = &frame };
+		assert_int_equal(catalog_put_mapping(c, &m), 0);
+		assert_int_equal(catalog_put_stack(c, &s), 0);
+	}
+	for (uint32_t i = 1; i <= MODULES; i++)
+		assert_int_equal(rebase_module(&r, (struct module_id){ i }, e), 0);
+	assert_int_equal(rebase_stacks(&r), 0);
+	for (uint32_t i = 1; i <= MODULES; i++)
+		assert_int_equal(catalog_stack(c, (struct stack_id){ i })->frames[0].rel, 0x201600);
 	elf_close(e);
 	catalog_free(c);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_many_mappings) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_many_mappings), cmocka_unit_test(test_many_modules) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "base/vec.h"
 
 #define PAGE_MASK 0xfffull
@@ -37,54 +38,76 @@ static bool true_bias(const struct elf *e, const struct mapping *m, uint64_t *bi
 	return false;
 }
 
-struct move {
+struct rebase_mapping {
+	uint32_t module, map;
+};
+
+struct rebase_move {
 	uint32_t map;
 	uint64_t by;
 };
 
-struct moves {
-	struct move *list; /* in the order of their mappings */
-	size_t list_cnt, list_cap;
-};
-
-static int compare_moves(const void *a, const void *b)
+static int by_module(const void *a, const void *b)
 {
-	const struct move *x = a, *y = b;
+	const struct rebase_mapping *x = a, *y = b;
+	return x->module != y->module ? (x->module > y->module) - (x->module < y->module) : (x->map > y->map) - (x->map < y->map);
+}
+
+static int by_map(const void *a, const void *b)
+{
+	const struct rebase_move *x = a, *y = b;
 	return (x->map > y->map) - (x->map < y->map);
 }
 
-static const struct move *move_of(const struct moves *m, struct map_id map)
-{
-	const struct move key = { .map = map.n };
-	return bsearch(&key, m->list, m->list_cnt, sizeof(key), compare_moves);
-}
-
-/* The mappings themselves. */
-static int move_mappings(struct catalog *c, struct module_id module, const struct elf *e, struct moves *moves)
+static int gather(struct rebase *r)
 {
 	const struct mapping *m;
-	int rc = 0;
-	for (size_t i = 0; !rc && (m = catalog_next_mapping(c, &i));) {
-		struct mapping right = *m;
-		if (m->module.n != module.n || !true_bias(e, m, &right.bias))
-			continue;
-		struct move *move = VEC_PUSH(moves, list);
-		if (!move)
+	if (r->mappings)
+		return 0;
+	for (size_t i = 0; (m = catalog_next_mapping(r->catalog, &i));) {
+		struct rebase_mapping *slot = VEC_PUSH(r, mappings);
+		if (!slot)
 			return -ENOMEM;
-		*move = (struct move){ m->id.n, m->bias - right.bias };
-		rc = catalog_put_mapping(c, &right);
+		*slot = (struct rebase_mapping){ m->module.n, m->id.n };
 	}
-	if (moves->list_cnt)
-		qsort(moves->list, moves->list_cnt, sizeof(*moves->list), compare_moves);
+	if (r->mappings_cnt)
+		qsort(r->mappings, r->mappings_cnt, sizeof(*r->mappings), by_module);
+	return 0;
+}
+
+static int move_mapping(struct rebase *r, const struct mapping *m, const struct elf *e)
+{
+	struct mapping right = *m;
+	if (!true_bias(e, m, &right.bias))
+		return 0;
+	struct rebase_move *move = VEC_PUSH(r, moves);
+	if (!move)
+		return -ENOMEM;
+	*move = (struct rebase_move){ m->id.n, m->bias - right.bias };
+	return catalog_put_mapping(r->catalog, &right);
+}
+
+int rebase_module(struct rebase *r, struct module_id module, const struct elf *e)
+{
+	int rc = gather(r);
+	size_t i = SORTED_UNTIL(r->mappings_cnt, k, r->mappings[k].module < module.n);
+	for (; !rc && i < r->mappings_cnt && r->mappings[i].module == module.n; i++)
+		rc = move_mapping(r, catalog_mapping(r->catalog, (struct map_id){ r->mappings[i].map }), e);
 	return rc;
 }
 
-static int move_stack(struct catalog *c, const struct stack *s, const struct moves *moves)
+static const struct rebase_move *move_of(const struct rebase *r, struct map_id map)
+{
+	const struct rebase_move key = { .map = map.n };
+	return bsearch(&key, r->moves, r->moves_cnt, sizeof(key), by_map);
+}
+
+static int move_stack(struct rebase *r, const struct stack *s)
 {
 	struct stack moved = *s;
 	struct frame *frames = NULL;
 	for (uint32_t k = 0; k < s->n; k++) {
-		const struct move *move = move_of(moves, s->frames[k].map);
+		const struct rebase_move *move = move_of(r, s->frames[k].map);
 		if (!move)
 			continue;
 		if (!frames && !(frames = malloc(s->n * sizeof(*frames))))
@@ -94,19 +117,21 @@ static int move_stack(struct catalog *c, const struct stack *s, const struct mov
 		moved.frames = frames;
 		frames[k].rel += move->by;
 	}
-	int rc = frames ? catalog_put_stack(c, &moved) : 0;
+	int rc = frames ? catalog_put_stack(r->catalog, &moved) : 0;
 	free(frames);
 	return rc;
 }
 
-/* Files and stacks are many: each stack is looked at once. */
-int rebase_module(struct catalog *c, struct module_id module, const struct elf *e)
+int rebase_stacks(struct rebase *r)
 {
-	struct moves moves = { 0 };
 	const struct stack *s;
-	int rc = move_mappings(c, module, e, &moves);
-	for (size_t i = 0; !rc && moves.list_cnt && (s = catalog_next_stack(c, &i));)
-		rc = move_stack(c, s, &moves);
-	free(moves.list);
+	int rc = 0;
+	if (r->moves_cnt)
+		qsort(r->moves, r->moves_cnt, sizeof(*r->moves), by_map);
+	for (size_t i = 0; !rc && r->moves_cnt && (s = catalog_next_stack(r->catalog, &i));)
+		rc = move_stack(r, s);
+	free(r->mappings);
+	free(r->moves);
+	*r = (struct rebase){ .catalog = r->catalog };
 	return rc;
 }

@@ -9,7 +9,17 @@
 #include "catalog/catalog.h"
 #include "elf/elf.h"
 
-/* Corrects the mappings of a module, of which e is the file, and all frames in them. 0 or -ENOMEM. */
-int rebase_module(struct catalog *c, struct module_id module, const struct elf *e);
+/* Zeroed but for its catalog. A trace may have any number of modules, even of one build: their stacks are visited once. */
+struct rebase {
+	struct catalog *catalog;
+	struct rebase_mapping *mappings; /* by module */
+	struct rebase_move *moves;
+	size_t mappings_cnt, mappings_cap, moves_cnt, moves_cap;
+};
+
+/* Corrects the mappings of a module whose file is e. 0 or -ENOMEM. */
+int rebase_module(struct rebase *r, struct module_id module, const struct elf *e);
+/* Corrects all frames in corrected mappings, and frees the struct's memory. 0 or -ENOMEM. */
+int rebase_stacks(struct rebase *r);
 
 #endif

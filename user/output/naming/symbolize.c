@@ -21,6 +21,7 @@ struct naming {
 	struct catalog *catalog;
 	const struct name_options *o;
 	struct examinations *examinations; /* who reads the files */
+	struct rebase rebase;
 	struct symbolizer *symbolizer;
 	struct symbolizer_config config;
 	const struct module *given; /* what --symbolize stands for */
@@ -71,7 +72,7 @@ static const struct module *counterpart(const struct catalog *c, const struct el
 static void put_right(struct naming *n, const struct module *m, const struct elf *e)
 {
 	if (m->build_id_sz && same_build(m, e))
-		rebase_module(n->catalog, m->id, e);
+		rebase_module(&n->rebase, m->id, e);
 }
 
 static int choose_given(struct naming *n, const char *path, const struct elf *e, struct err *err)
@@ -164,6 +165,7 @@ static int open_all(struct naming *n, struct err *err)
 	rc = o->symbolize ? lend_given(n, o->symbolize, err) : 0;
 	if (!rc)
 		lend_others(n);
+	rebase_stacks(&n->rebase);
 	return rc;
 }
 
@@ -177,7 +179,7 @@ static void close_all(struct naming *n)
 
 int symbolize_trace(struct catalog *c, const struct name_options *o, struct err *err)
 {
-	struct naming n = { .catalog = c, .o = o, .root = -1 };
+	struct naming n = { .catalog = c, .o = o, .rebase = { .catalog = c }, .root = -1 };
 	if (!o->symbolize && !o->sysroot && !o->debuginfod)
 		return !o->raw_names && !o->any_build ? 0
 						      : err_set(err, EINVAL,
