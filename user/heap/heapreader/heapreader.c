@@ -105,6 +105,32 @@ static int answer(struct heapreader *r, struct err *err)
 	return rc;
 }
 
+/*
+ * A reading is some fifteen questions and answers, and has a few milliseconds: to wake somebody on another processor takes
+ * longer than to answer. *was: where this thread may run otherwise.
+ */
+static bool come_together(const struct heapreader *r, cpu_set_t *was)
+{
+	cpu_set_t here;
+	int cpu = r->prompt ? sched_getcpu() : -1;
+	if (cpu < 0 || sched_getaffinity(0, sizeof(*was), was))
+		return false;
+	CPU_ZERO(&here);
+	CPU_SET((unsigned)cpu, &here);
+	return !sched_setaffinity(0, sizeof(here), &here) && !sched_setaffinity(r->broker.pid, sizeof(here), &here);
+}
+
+static int await(struct heapreader *r)
+{
+	cpu_set_t was;
+	bool together = come_together(r, &was);
+	int rc = order_send(r->sock, &r->order, sizeof(r->order), &r->in);
+	rc = rc ?: broker_serve_until(&r->broker, r->sock, PATIENCE_MS);
+	if (together)
+		sched_setaffinity(0, sizeof(was), &was);
+	return rc;
+}
+
 /* Sends the order with r->in; r->reply and r->out are what came back. While it is carried out this process is its broker. */
 static int do_order(struct heapreader *r, enum order_kind kind, const struct heapreader_place *p, struct err *err)
 {
@@ -117,9 +143,8 @@ static int do_order(struct heapreader *r, enum order_kind kind, const struct hea
 	r->order.place = *p;
 	r->broker.target = p->tgid;
 	buf_free(&r->out);
-	rc = order_send(r->sock, &r->order, sizeof(r->order), &r->in);
+	rc = await(r);
 	buf_free(&r->in);
-	rc = rc ?: broker_serve_until(&r->broker, r->sock, PATIENCE_MS);
 	rc = rc ?: order_receive(r->sock, &r->reply, sizeof(r->reply), &r->out);
 	return rc ? gone(r, rc, p->tgid, err) : answer(r, err);
 }

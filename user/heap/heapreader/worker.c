@@ -21,6 +21,8 @@
 #include "marking/wire.h"
 #include "target/proc.h"
 
+#define KEPT_MAX (16u << 20)
+
 /* --- confined ----------------------------------------------------------------------------------- */
 
 #ifdef __SANITIZE_ADDRESS__
@@ -152,6 +154,15 @@ static int carry_out(struct job *j)
 	}
 }
 
+/* Memory that comes anew takes as long as what goes into it; but for a heap that was large once none is kept. */
+static void empty(struct buf *b)
+{
+	if (b->cap > KEPT_MAX || b->failed)
+		buf_free(b);
+	else
+		buf_reset(b);
+}
+
 static void serve(int sock)
 {
 	static struct job j; /* too large for a stack */
@@ -162,9 +173,8 @@ static void serve(int sock)
 		j.reply.spent_ns = cpu_now() - began;
 		if (order_send(sock, &j.reply, sizeof(j.reply), &j.out))
 			break;
-		/* A heap that was large once need not be kept for. */
-		buf_free(&j.in);
-		buf_free(&j.out);
+		empty(&j.in);
+		empty(&j.out);
 	}
 }
 

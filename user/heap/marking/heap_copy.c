@@ -117,6 +117,7 @@ const struct memory_source *heap_copy_source(const struct heap_copy *i)
 
 void heap_copy_put(const struct heap_copy *i, struct buf *out)
 {
+	buf_room(out, sizeof(uint64_t) + i->ranges_cnt * sizeof(*i->ranges) + i->bytes_cnt);
 	buf_le(out, i->ranges_cnt, 8);
 	buf_add(out, i->ranges, i->ranges_cnt * sizeof(*i->ranges));
 	buf_add(out, i->bytes, i->bytes_cnt);
