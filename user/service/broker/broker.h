@@ -28,7 +28,7 @@ struct broker {
 	uint32_t target;                         /* the only process that may be asked about, for its heap; 0 = any */
 	bool stops;                              /* ...which may be stopped */
 	bool writes;                             /* the broker creates files with its user's rights */
-	bool records; /* the broker is a recording: it keeps its privileges, and may have other threads */
+	bool records;                            /* the broker is a recording: keeps its privileges, may have threads */
 	void *ctx;
 };
 
