@@ -8,11 +8,9 @@ import time
 import pytest
 
 from conftest import PROGS, STRAIGHT, alys, assert_clean, assert_law, events_of, probe_programs, site_of
+from windows import FAR, SITES
 
 pytestmark = pytest.mark.bpf
-
-FAR = 6  # standard errors: one look in thousands is beyond four, none beyond six
-SITES = "site_rest", "site_tenth"
 
 
 def recorded(trace, *words, args=()):

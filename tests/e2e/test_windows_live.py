@@ -10,9 +10,8 @@ import time
 
 import pytest
 
-from conftest import ALYS, TIMEOUT, Tracer, law, probe_programs, wait_until
-from test_safety import assert_clean
-from test_windows import FAR, SITES
+from conftest import ALYS, TIMEOUT, Tracer, assert_clean, law, probe_programs, wait_until
+from windows import FAR, SITES
 
 pytestmark = pytest.mark.bpf
 
