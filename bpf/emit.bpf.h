@@ -73,7 +73,7 @@ __weak int note_born(__u64 addr)
 	return 0;
 }
 
-/* Before the record: what stands in the ring before the marks of a collection must be known at its end. */
+/* Before the record: objects whose records precede a collection in the ring must be in the log when it ends. */
 static __always_inline void note_object(const struct pending *p, __u64 addr)
 {
 	if (config.interval && p->flags & ALYS_F_GC && addr)
@@ -108,7 +108,10 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
 	count(ALYS_ST_REC_REALLOC);
 }
 
-/* held: whom the thread is about to call to be held, see struct alys_hold; 0 = nobody. False when it is lost. */
+/*
+ * held: number of the ring through which the thread will be stopped, see struct alys_hold; 0 = none. False if the
+ * record is lost.
+ */
 static __always_inline bool emit_proc_at(__u8 kind, __u64 other, __u64 time, __u16 held)
 {
 	struct alys_ev_proc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);

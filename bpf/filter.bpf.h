@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Is this hit wanted? The first question of every program. */
+/* Is this hit wanted? The first check of every program. */
 #ifndef ALYS_FILTER_BPF_H
 #define ALYS_FILTER_BPF_H
 
@@ -12,7 +12,7 @@ static __always_inline bool is_target(void)
 	return mark ? *mark : config.all;
 }
 
-/* Its beginning and end are of interest, although it may allocate nothing that is. */
+/* Are its start and end reported, although it may not be a target? */
 static __always_inline bool is_told(void)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
@@ -22,8 +22,10 @@ static __always_inline bool is_told(void)
 	return mark ? *mark : config.tell_all;
 }
 
-/* What the program sits on, of this table; NULL when the hit is not wanted. A link that the kernel filters to one
- * process says so in its cookie, which saves looking the process up. */
+/*
+ * The site of this hit; NULL if the hit is not wanted. A link that the kernel filters to one process says so in its
+ * cookie, which saves looking the process up.
+ */
 static __always_inline const void *wanted_of(void *ctx, void *table)
 {
 	if (!recording)
@@ -43,7 +45,7 @@ static __always_inline const struct alys_site *wanted_site(void *ctx)
 	return site;
 }
 
-/* The same for where a call begins: one that comes while no window is open is none of the recording's. */
+/* The same for the start of a call: one outside any window is not part of the recording. */
 static __always_inline const struct alys_site *wanted_call(void *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);

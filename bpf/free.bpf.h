@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose a call of free is: the program's, or that of the allocator, which frees within free or when a thread ends. */
+/* Does a call of free come from the program, or from the allocator, within free or when a thread ends? */
 #ifndef ALYS_FREE_BPF_H
 #define ALYS_FREE_BPF_H
 
-/* An interposer's header before a block: at most so far from it. */
+/* Maximum distance of a block from its interposer's header. */
 #define HEADER_SPAN 4096
 
 static __always_inline bool is_own_free(const struct alys_object *o, __u64 caller)
@@ -16,8 +16,8 @@ static __always_inline bool is_own_free(const struct alys_object *o, __u64 calle
 }
 
 /*
- * Was this free made by the one before it, which was another function? That one jumped to it, and left its frame to it;
- * or called it from its own file and waits for it, its return address still in place.
+ * Was this free called by the previous one, of another function? Either by a jump, which leaves it its frame, or by a
+ * call from its own file, with the return address still in place.
  */
 static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, __u64 cfa, __u64 caller, __u64 addr)
 {
@@ -29,7 +29,7 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 	       caller_at(f->cfa) == f->caller;
 }
 
-/* False: the allocator's own business. What it calls on the way is told from what the program calls next. */
+/* False: internal to the allocator. Calls that it makes are distinguished from the program's next calls. */
 static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
 {
 	const struct alys_object *o = object_of(site);
@@ -57,7 +57,7 @@ static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_s
 	return true;
 }
 
-/* Who called it is read once, with what the walk that has begun (negative: none) reads anyway. */
+/* The caller is read once, together with what the started walk (negative: none) reads anyway. */
 static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, __s32 slot)
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;

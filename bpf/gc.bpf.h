@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Collections of Boehm's collector, seen in its own code: where one begins, where all is marked (the
- * world still stands), where it is over. Out: records in the ring, and a call to whoever reads the
- * marks. Rare events, tens a second: what a probe costs here matters little, being woken late does.
+ * Collections of Boehm's collector, observed in its own code: their start, the end of marking (the world is still
+ * stopped), and their end. Out: records in the ring, and a wake-up for the mark reader. These are rare events, tens per
+ * second: the cost of a probe matters little, a late wake-up does.
  *
- * A part of alloc.bpf.c: libbpf's linker cannot join two objects that both name the optional kernel
- * functions of the stack walk.
+ * Part of alloc.bpf.c: libbpf's linker cannot join two objects that both refer to the stack walk's optional kfuncs.
  */
 #ifndef ALYS_GC_BPF_H
 #define ALYS_GC_BPF_H
@@ -70,7 +69,7 @@ static __noinline struct gc_state *begin(struct pt_regs *ctx)
 		count(ALYS_ST_GC_NO_ROOM);
 	if (!s)
 		return NULL;
-	/* First: who reads marks now must know that they are about to go. */
+	/* First: a reader at work must know that the marks are about to be cleared. */
 	s->serial++;
 	s->frame = PT_REGS_SP(ctx) + site->cfa_off;
 	s->begun = bpf_ktime_get_ns();

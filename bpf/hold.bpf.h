@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Threads that we started wait where they begin a program or have loaded libraries, until its files are probed. They are stopped by
- * who is called here, with ptrace: its parent hears nothing of that, and it goes on when that one ends, however it ends. Here they
- * only wait for the stop to be due, a moment, and go on without it when nobody comes.
+ * Threads of launched processes wait here when they exec or have loaded libraries, until their files are probed. They
+ * are stopped by the holder, with ptrace: the parent does not notice, and the thread is resumed when the holder ends,
+ * however it ends. Here they only wait briefly for that stop, and continue if it does not come.
  */
 #ifndef ALYS_HOLD_BPF_H
 #define ALYS_HOLD_BPF_H
@@ -10,11 +10,13 @@
 #define JOBCTL_TRAP_STOP (1ul << 19) /* include/linux/sched/jobctl.h: what PTRACE_INTERRUPT sets */
 #define HOLD_LOOKS (1 << 20)
 
-/* Set by the loader while somebody answers. */
+/* Set by the loader while a holder is running. */
 int hold_answered __weak = 0;
 
-/* Threads that wait, called for from processors of even and of odd number: see struct alys_hold. Written here, read by who
- * holds them. Full: they are not held, counted. */
+/*
+ * Requests to stop a thread, from even and from odd CPUs: see struct alys_hold. Written here, read by the holder. Full:
+ * the thread is not stopped, counted.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);
@@ -25,13 +27,13 @@ struct {
 	__uint(max_entries, 65536);
 } hold_calls_odd SEC(".maps") __weak;
 
-/* Whom to call, and when it was decided. */
+/* Which ring, and the time of the decision. */
 struct hold {
 	__u64 time;
-	__u16 who; /* 0 = the thread is not to wait, or 1 + the processor's parity */
+	__u16 who; /* 0 = do not wait, else 1 + the CPU's parity */
 };
 
-/* Who is traced already belongs to somebody else. */
+/* A thread that is already traced belongs to another tracer. */
 static __always_inline struct hold hold_wanted(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -56,14 +58,14 @@ static __always_inline bool hold_call(const struct hold *h)
 			   : !bpf_ringbuf_output(&hold_calls_odd, &c, sizeof(c), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Behind the record in the main ring that tells why: where that is lost (told is false), no word would let the thread go. */
+/* Only if the record in the main ring was sent (told): otherwise nothing would resume the thread. */
 static __always_inline void hold(const struct hold *h, bool told)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 until = h->time + ALYS_HOLD_WAIT_NS;
 	if (!h->who)
 		return;
-	/* Without bpf_loop (5.17, commit e6f2dd0f8067) there is no waiting. */
+	/* Without bpf_loop (5.17, commit e6f2dd0f8067) threads do not wait. */
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop) && told && hold_call(h))
 		bpf_loop(HOLD_LOOKS, hold_look, &until, 0);
 	if (!(task->jobctl & JOBCTL_TRAP_STOP))

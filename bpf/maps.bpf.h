@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Every map of the allocation programs: who writes it, who reads it, who sizes it, what "full" means.
- */
+/* Every map of the allocation programs: writer, reader, size, and what happens when full. */
 #ifndef ALYS_MAPS_BPF_H
 #define ALYS_MAPS_BPF_H
 
@@ -16,7 +14,7 @@ int recording __weak = 0;
 /* Bytes between samples in force: config.interval, or more while the reader cannot keep up. Set by the loader. */
 __u64 interval __weak = 0;
 
-/* With config.windowed, while no window is open: probes that come and go ask nothing. Set by the loader. */
+/* With config.windowed, while no window is open: probes for windows do nothing. Set by the loader. */
 int window_shut __weak = 0;
 
 /* A call between its entry and its return. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What came of a call, once its result is known: an event, or the counter that says why there is none. */
+/* The outcome of a call, once its result is known: an event, or the counter that says why there is none. */
 #ifndef ALYS_OUTCOME_BPF_H
 #define ALYS_OUTCOME_BPF_H
 
@@ -31,7 +31,7 @@ static __always_inline void finish_realloc(const struct pending *p, __u64 addr)
 	} else if (old) {
 		if (wanted)
 			count(ALYS_ST_HALF_REALLOC);
-		/* The block went away when the call began, not later: its address may have a new owner. */
+		/* The block was freed when the call began, not later: its address may have been reused. */
 		emit_free(old, p->stack, p->enter);
 	} else {
 		count(ALYS_ST_UNSAMPLED);
@@ -48,13 +48,13 @@ static __always_inline void finish_alloc(const struct pending *p, __u64 addr)
 		emit_alloc(p, addr);
 }
 
-/* The blocks of a list, one after the other. */
+/* Iterates over the blocks of a list. */
 struct batch {
 	const struct pending *p;
 	__u64 block;
 };
 
-/* The call was one hit; each block more is one, too. */
+/* The call was one hit; each further block is another. */
 static long batch_step(__u32 i, struct batch *b)
 {
 	__u64 next;
@@ -70,7 +70,7 @@ static long batch_step(__u32 i, struct batch *b)
 	return 0;
 }
 
-/* Sampled, the first block of a list stands for all. */
+/* When sampling, the first block of a list stands for all. */
 static __noinline int finish_batch(struct pending *p, __u64 head)
 {
 	struct batch b = { .p = p, .block = head };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Nothing to pair: one probe behind a free list's refill, or behind a whole call, finds in registers and in the list what
- * an entry would have told.
+ * No pairing: one probe after a free list's refill, or after a whole call, finds in registers and in the list what an
+ * entry would have told.
  */
 #ifndef ALYS_PAIR_BY_REFILL_BPF_H
 #define ALYS_PAIR_BY_REFILL_BPF_H
 
 static const struct pending no_call;
 
-/* The size class and kind of a list say what its blocks are. False when the list is none of the thread's. */
+/* Size and kind of the blocks, from the list's index. False if the list is not the thread's. */
 static __noinline bool refill_read(struct call_room *room, const struct alys_object *o, __u64 list)
 {
 	struct pending *p = &room->now;
@@ -26,7 +26,7 @@ static __noinline bool refill_read(struct call_room *room, const struct alys_obj
 	return p->batch || !room->result;
 }
 
-/* A call that is over, its size and kind still in registers: no entry had to be probed for it. */
+/* A call that is over, with size and kind still in registers: no entry had to be probed. */
 static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struct alys_site *site)
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, size = register_no(ctx, site->arg[0]);

@@ -6,7 +6,7 @@
 #ifndef ALYS_PAIR_BY_THREAD_BPF_H
 #define ALYS_PAIR_BY_THREAD_BPF_H
 
-/* By thread. The call that is to be waited for, or NULL. */
+/* By thread. The call whose return will be awaited, or NULL. */
 static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_call(ctx);
@@ -36,7 +36,7 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	return &t->call;
 }
 
-/* Returns 0 when the return is to be waited for. */
+/* Returns 0 if the return is to be awaited. */
 static __always_inline int thread_enter(struct pt_regs *ctx)
 {
 	struct pending *p = thread_begin(ctx);

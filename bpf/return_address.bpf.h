@@ -5,14 +5,14 @@
 
 #include "unwind.bpf.h"
 
-/* Where a return probe has put its trampoline in place of the address; else 0. */
+/* The real return address, if a return probe has replaced it by its trampoline; else 0. */
 static __always_inline __u64 caller_hidden(__u64 cfa)
 {
 	struct uprobe_task *probes = bpf_get_current_task_btf()->utask;
 	return probes && probes->return_instances ? return_probe_at(cfa - 8) : 0;
 }
 
-/* Who called; 0 = cannot be read. Global: the verifier looks at it once. */
+/* The caller's address; 0 = unreadable. Global: verified once. */
 __weak __noinline __u64 caller_at(__u64 cfa)
 {
 	__u64 caller = caller_hidden(cfa);
@@ -21,7 +21,7 @@ __weak __noinline __u64 caller_at(__u64 cfa)
 	return caller;
 }
 
-/* The same with a walk that has begun (negative: none): out of what that reads first. */
+/* The same from what a started walk (negative: none) reads first. */
 __weak __noinline __u64 caller_of(__u64 cfa, __s32 slot)
 {
 	struct walk_slot *w = slot_at(slot);

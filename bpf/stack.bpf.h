@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A call stack: taken, hashed, and sent when the loader has not seen it. stack_take is the
- * door, whatever walks behind it; who must look at the stack first begins and ends it apart.
+ * A call stack: walked, hashed, and sent unless the loader has it. stack_take does all of it, for any kind of walk;
+ * callers that need the stack first use stack_begin and stack_end.
  */
 #ifndef ALYS_STACK_BPF_H
 #define ALYS_STACK_BPF_H
@@ -48,13 +48,13 @@ static __noinline int walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_sl
 	return hash_frames(w);
 }
 
-/* Any JIT would ask for ever, so that one address in so many nanoseconds must do. */
+/* A JIT would cause requests without end, so they are limited to one address per this time. */
 #define MISS_PAUSE_NS 20000000ull
 #define MISS_BUCKETS 64
 
 __u64 miss_times[MISS_BUCKETS] __weak = {};
 
-/* Asks the loader for the mapping that holds an address; by process and megabytes, each now and then. */
+/* Asks the loader for the mapping that contains an address; rate-limited by process and megabyte. */
 static __always_inline void miss_send(__u64 addr)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -84,7 +84,7 @@ static __always_inline void stack_send(struct walk_slot *w)
 		*known = w->rec.hash;
 }
 
-/* What there is to say about a walk, and the end of it: its hash. */
+/* Completes a walk: its counters and its hash. */
 static __noinline __u64 walk_finish(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
@@ -126,14 +126,14 @@ static __always_inline __s32 stack_begin(struct pt_regs *ctx, __u64 cfa)
 	return slot;
 }
 
-/* Nobody wants the stack any more. */
+/* Nobody needs the stack any more. */
 static __always_inline void stack_drop(__s32 slot)
 {
 	if (slot >= 0)
 		slot_release(slot);
 }
 
-/* Does a walk that remembers nothing find the same? */
+/* Does a full walk find the same? */
 static __noinline int stack_differs(const struct walk_slot *w, const struct walk_slot *full)
 {
 	if (w->rec.n != full->rec.n || w->rec.end != full->rec.end || w->rec.hash != full->rec.hash)

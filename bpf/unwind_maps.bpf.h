@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Maps of the stack walk: who writes, who reads, who sizes them, what "full" means. */
+/* Maps of the stack walk: writer, reader, size, and what happens when full. */
 #ifndef ALYS_UNWIND_MAPS_BPF_H
 #define ALYS_UNWIND_MAPS_BPF_H
 
@@ -51,7 +51,7 @@ struct {
 	__type(value, struct alys_map_list);
 } map_lists SEC(".maps") __weak;
 
-/* How often any of the lists was changed: counted behind the change, also by the loader. */
+/* Number of changes to any list: incremented after the change, also by the loader. */
 __u64 map_list_changes __weak = 0;
 
 /* A forked child walks by its parent's list until the loader has read its own. */

@@ -23,7 +23,7 @@ wraps_test_attach_study := examinations_new examinations_free examinations_now e
 wraps_test_recorder_gcwatch := marks_new marks_free marks_watch marks_settle marks_forget liveness_new liveness_free liveness_unseen \
 	liveness_gone liveness_describe liveness_tell_older liveness_ask probe_stats
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
-# Of this room only the protocol is explored: the others would come along.
+# Only the protocol of this module is fuzzed: its other files would pull in everything else.
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)
 
 .SECONDEXPANSION:

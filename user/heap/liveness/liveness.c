@@ -477,7 +477,7 @@ int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, cons
 	return 0;
 }
 
-/* What is known by now was born before the next collection. */
+/* Everything known by now was allocated before the next collection. */
 static void base_at(struct heap_state *h, uint64_t gc_no)
 {
 	h->base = gc_no;

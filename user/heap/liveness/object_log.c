@@ -87,7 +87,7 @@ uint64_t *object_log_of(struct object_log *b, uint32_t tgid, size_t *cnt)
 	return out;
 }
 
-/* Those that were born before then and, when there is a reading, are dead in it. */
+/* Drops objects allocated before then which, if there is a reading, are dead in it. */
 static void drop(struct object_log *b, uint32_t tgid, uint64_t before_ns, const struct boehm_heap *h)
 {
 	size_t cnt;

@@ -15,7 +15,7 @@ struct http_mark {
 	uint32_t pid;
 };
 
-/* A profile asked for by a face. */
+/* A profile requested by http or push. */
 struct question {
 	struct http_later *later; /* NULL while it may be answered at once */
 	bool answered;
