@@ -82,9 +82,9 @@ static void test_recorded(void **state)
 	assert_int_equal(got.count, 5000);
 	for (uint64_t i = 0; i < 5000; i++)
 		assert_true(recorded_take(&got, BASE + 16 * i, &size));
+	recorded_free(&got);
 	c = cursor_over(bytes.data, bytes.len - 1);
 	assert_int_equal(wire_take_recorded(&c, &got), -EBADMSG);
-	recorded_free(&got);
 	recorded_free(&o);
 	buf_free(&bytes);
 }
