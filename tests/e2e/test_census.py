@@ -376,7 +376,7 @@ def test_nobody_may_not_look(started, public):
 
 def test_whose_heap():
     done = alys("census")
-    assert done.returncode == 2 and "give -p PID" in done.stderr
+    assert done.returncode == 2 and "use -p PID" in done.stderr
 
 
 def test_garbage_as_list_of_types(started, tmp_path):
