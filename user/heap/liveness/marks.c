@@ -111,13 +111,13 @@ static struct watched *find(struct marks *m, uint32_t tgid)
 	return NULL;
 }
 
-static void free_gone(struct marks *m)
+/* Waiting for those that are being proven: without the lock, which a prover takes. */
+static void free_gone(struct marks *m, bool wait)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < m->list_cnt; i++) {
 		struct watched *w = m->list[i];
-		/* A prover wants the lock that we have. */
-		if (!w->gone || (w->proving && !w->proved && !m->ending)) {
+		if (!w->gone || (w->proving && !w->proved && !wait)) {
 			m->list[kept++] = w;
 			continue;
 		}
@@ -152,6 +152,14 @@ static void set_state(struct watched *w, enum marks_state state, const char *why
 		log_info("collections of process %u: %s", w->tgid, why);
 }
 
+static bool is_ending(struct marks *m)
+{
+	pthread_mutex_lock(&m->lock);
+	bool ending = m->ending;
+	pthread_mutex_unlock(&m->lock);
+	return ending;
+}
+
 /* A proof takes longer than a cycle; until it is there the marks are read on trust. */
 static void *prove(void *arg)
 {
@@ -160,7 +168,11 @@ static void *prove(void *arg)
 	struct err err = { 0 };
 	struct heapreader_proof p = { 0 };
 	pthread_mutex_lock(&one_at_a_time);
-	struct heapreader *r = heapreader_new(false, &err);
+	struct heapreader *r = NULL;
+	if (is_ending(w->marks))
+		err_set(&err, ECANCELED, "the recording ended before the reading was proven");
+	else
+		r = heapreader_new(false, &err);
 	int rc = r ? heapreader_prove(r, &w->place, &p, &err) : -err.code;
 	heapreader_free(r);
 	pthread_mutex_unlock(&one_at_a_time);
@@ -218,7 +230,7 @@ static void open_waiting(struct marks *m)
 	for (size_t i = 0;; i++) {
 		pthread_mutex_lock(&m->lock);
 		if (!i)
-			free_gone(m);
+			free_gone(m, false);
 		struct watched *w = i < m->list_cnt ? m->list[i] : NULL;
 		bool waits = w && w->state == MARKS_WAITING && !w->gone;
 		pthread_mutex_unlock(&m->lock);
@@ -504,7 +516,7 @@ void marks_free(struct marks *m)
 	}
 	for (size_t i = 0; i < m->list_cnt; i++)
 		m->list[i]->gone = true;
-	free_gone(m);
+	free_gone(m, true);
 	heapreader_free(m->prompt);
 	heapreader_free(m->calm);
 	object_log_free(&m->object_log);
