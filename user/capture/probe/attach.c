@@ -278,7 +278,8 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 static int attach(struct probe *p, const struct probe_order *o, uint32_t trial, uint32_t *object, struct err *err)
 {
 	struct plan plan;
-	struct probed_file *file = file_enter(p, probe_file_of(o->file_fd), o->tgid);
+	const struct probe_file id = probe_file_of(o->file_fd);
+	struct probed_file *file = file_enter(p, id, o->tgid);
 	if (!file)
 		return err_set(err, ENOMEM, "out of memory");
 	struct described *d = describe_file(p, file, o, err);
@@ -287,7 +288,7 @@ static int attach(struct probe *p, const struct probe_order *o, uint32_t trial, 
 	*object = d->object;
 	if (o->tgid ? is_attached(p, o->tgid, file->id) : file->attached) {
 		*object = NO_OBJECT;
-		files_serve(file, probe_file_of(o->file_fd));
+		files_serve(file, id);
 		return 0;
 	}
 	plan_begin(&plan, o, trial, p, d);

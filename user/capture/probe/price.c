@@ -7,13 +7,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "alys.skel.h"
+#include "base/clock.h"
 #include "probe/link.h"
 #include "probe/load.h"
 
@@ -35,12 +35,10 @@ __asm__(".pushsection .text\n"
 
 static double calls_take(void)
 {
-	struct timespec from, until;
-	clock_gettime(CLOCK_MONOTONIC, &from);
+	uint64_t from = now_ns();
 	for (int i = 0; i < CALLS; i++)
 		probe_price_called();
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	return ((double)(until.tv_sec - from.tv_sec) + (double)(until.tv_nsec - from.tv_nsec) / 1e9) / CALLS;
+	return (double)(now_ns() - from) / 1e9 / CALLS;
 }
 
 static int by_size(const void *a, const void *b)

@@ -12,9 +12,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "heapreader/order.h"
 #include "heapreader/work.h"
@@ -111,13 +111,6 @@ static int read_heap(struct job *j)
 	return rc;
 }
 
-static uint64_t cpu_now(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 static int compare(struct job *j)
 {
 	struct cursor c = cursor_over(j->in.data, j->in.len);
@@ -167,10 +160,10 @@ static void serve(int sock)
 {
 	static struct job j; /* too large for a stack */
 	while (!order_receive(sock, &j.order, sizeof(j.order), &j.in)) {
-		uint64_t began = cpu_now();
+		uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		j.reply = (struct order_reply){ 0 };
 		j.reply.rc = carry_out(&j);
-		j.reply.spent_ns = cpu_now() - began;
+		j.reply.spent_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began;
 		if (order_send(sock, &j.reply, sizeof(j.reply), &j.out))
 			break;
 		empty(&j.in);

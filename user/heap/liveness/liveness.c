@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -94,13 +94,6 @@ struct liveness {
 	struct summary gone;
 	struct liveness_counts counts;
 };
-
-static uint64_t cpu_now(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops)
 {
@@ -242,7 +235,7 @@ static void look_away(struct liveness *l, struct heap_state *h)
  */
 static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 {
-	uint64_t began = cpu_now(), spent = 0;
+	uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID), spent = 0;
 	if (!h->looking || !is_affordable(h, now))
 		return;
 	int rc = marks_compare(l->marks, h->looking, &h->resurrected.last, &h->objects, &h->unrecorded.now, &spent);
@@ -251,7 +244,7 @@ static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 	know_all(&h->unrecorded, &h->resurrected.objects);
 	if (rc || h->unrecorded.now.whole)
 		look_away(l, h);
-	h->compared_ns += spent + cpu_now() - began;
+	h->compared_ns += spent + clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
 /* Takes the reading, its marks have been applied. */
@@ -282,9 +275,9 @@ static int conclude(struct liveness *l, struct heap_state *h)
 		return 0;
 	if (h->reading) {
 		measure(h, &h->reading->heap);
-		uint64_t from = cpu_now();
+		uint64_t from = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
-		uint64_t took = cpu_now() - from;
+		uint64_t took = clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 		l->counts.longest_ns = took > l->counts.longest_ns ? took : l->counts.longest_ns;
 		look_at(l, h, h->over.time_ns);
 	} else {
@@ -637,12 +630,12 @@ static void tell_older(struct liveness *l, struct heap_state *h, uint64_t now, b
 		return;
 	if (!marks_types(l->marks, h->tgid, &types) && !last)
 		return;
-	uint64_t began = cpu_now();
+	uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!l->ops.older(l->ops.ctx, h->proc, NULL, 0, 0) && !older_rows(s, types, tell_row, &t)) {
 		h->told_cnt = s->older_cnt;
 		h->told_bytes = s->older_bytes;
 	}
-	h->tell_ns = now + (cpu_now() - began) * TELL_SHARE;
+	h->tell_ns = now + (clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * TELL_SHARE;
 }
 
 void liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all)
