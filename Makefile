@@ -21,7 +21,8 @@ LDLIBS  := -lbpf -ldw -lelf -lz -llzma -lzstd -lprotobuf-c -lZydis -liberty -lmi
 
 include scripts/modules.mk
 SOURCES := $(foreach m,$(MODULES),$(sort $(wildcard $(call folder_of,$(m))/*.c)))
-OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/user/output/sink/profile.pb-c.o
+PROTO   := $(patsubst %.proto,$(BUILD)/%.pb-c,$(wildcard user/output/profiles/*.proto))
+OBJECTS := $(SOURCES:%.c=$(BUILD)/%.o) $(PROTO:=.o)
 
 all: $(BUILD)/alys-bpf $(BUILD)/alys_converter
 
@@ -51,15 +52,15 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) $(both_names) -c -o $@ $<
 
 # protobuf-c's output is not ours to warn about.
-$(BUILD)/user/output/sink/profile.pb-c.c: user/output/sink/profile.proto
+$(PROTO:=.c): $(BUILD)/%.pb-c.c: %.proto
 	$(call say,PROTO,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)protoc-c --proto_path=user/output/sink --c_out=$(@D) $<
+	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $<
 
-$(BUILD)/user/output/sink/profile.pb-c.o: $(BUILD)/user/output/sink/profile.pb-c.c
+$(PROTO:=.o): %.o: %.c
 	$(Q)$(CC) -std=gnu11 -g $(OPT) -c -o $@ $<
 
-$(BUILD)/user/output/sink/pprof.o: $(BUILD)/user/output/sink/profile.pb-c.c
+$(PROTO:.pb-c=.o): %.o: %.pb-c.c
 $(BUILD)/user/output/sink/flamegraph.o: user/output/sink/flamegraph.css user/output/sink/flamegraph.js
 
 clean:

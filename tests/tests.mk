@@ -9,7 +9,7 @@ PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out t
 	$(BUILD)/tests/prog/alloc.staticgc $(BUILD)/tests/prog/alive.staticgc $(BUILD)/tests/prog/alive.mt $(foreach v,debug release,$(BUILD)/tests/prog/closures.$(v)) $(foreach v,debug release,$(BUILD)/tests/prog/private.$(v)) $(foreach v,debug release staticgc fields mt,$(BUILD)/tests/prog/graph.$(v)) $(foreach v,debug release staticgc mt,$(BUILD)/tests/prog/census.$(v)) $(BUILD)/demo/server.debug $(BUILD)/demo/server $(BUILD)/demo/objects.debug $(BUILD)/demo/holders.debug
 
 module_objects = $(foreach m,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard $(call folder_of,$(m))/*.c)) \
-	$(if $(filter sink,$(m)),$(BUILD)/user/output/sink/profile.pb-c.o))
+	$(if $(filter profiles,$(m)),$(PROTO:=.o)))
 modules_for = $(call modules_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
 needs_test_window := model

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import conftest
+import protobuf_text
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BUILD", ROOT / "build")).resolve()
@@ -39,25 +40,8 @@ def outputs():
 
 
 def decode(name):
-    """protoc's text form of a profile as a tree: {field: [values]}."""
     need("protoc")
-    text = run("protoc", "--decode=perftools.profiles.Profile", f"--proto_path={ROOT}/user/output/sink", "profile.proto",
-               input=gzip.decompress((SINK / f"{name}.pb.gz").read_bytes())).decode()
-    top = {}
-    stack = [top]
-    for line in text.splitlines():
-        line = line.strip()
-        if line == "}":
-            stack.pop()
-        elif line.endswith("{"):
-            inner = {}
-            stack[-1].setdefault(line[:-2], []).append(inner)
-            stack.append(inner)
-        else:
-            key, value = line.split(": ", 1)
-            value = value[1:-1] if value[0] == '"' else value == "true" if value in ("true", "false") else int(value)
-            stack[-1].setdefault(key, []).append(value)
-    return top
+    return protobuf_text.decode("pprof.proto", "perftools.profiles.Profile", gzip.decompress((SINK / f"{name}.pb.gz").read_bytes()))
 
 
 def one(message, field):

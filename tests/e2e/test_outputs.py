@@ -13,8 +13,8 @@ import pytest
 from conftest import ALYS, PROGS, TIMEOUT, alys
 
 pytestmark = pytest.mark.bpf
-FORMATS = ["json", "jsonl", "pprof", "folded-stacks", "flamegraph", "text", "dhat", "heaptrack", "massif", "speedscope", "html"]
-BINARY = ["pprof", "heaptrack"]
+FORMATS = ["json", "jsonl", "pprof", "otlp", "folded-stacks", "flamegraph", "text", "dhat", "heaptrack", "massif", "speedscope", "html"]
+BINARY = ["pprof", "otlp", "heaptrack"]
 TARGET = PROGS / "cpp_wrappers"
 
 

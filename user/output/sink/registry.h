@@ -5,13 +5,14 @@
 
 #include <stddef.h>
 
-#include "format/sink.h"
+#include "profiles/profiles.h"
 
 /* struct sink_ops sink_ID, the separator before its name in a list, and its name. */
 #define SINK_LIST(X)                      \
 	X(json, "", "json")               \
 	X(jsonl, ", ", "jsonl")           \
 	X(pprof, ", ", "pprof")           \
+	X(otlp, ", ", "otlp")             \
 	X(folded, ", ", "folded-stacks")  \
 	X(flamegraph, ", ", "flamegraph") \
 	X(text, ", ", "text")             \

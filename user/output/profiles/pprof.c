@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profiles/pprof: the snapshot as a gzipped profile.proto. Each element is packed as a Profile of its
+ * own and appended: concatenated protobuf messages are one message, so no tree of the whole is
+ * ever held. Numbers 1, 2, 3... in order of first use, because Parca refuses others.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "allocators/allocators.h"
+#include "format/fold.h"
+#include "profiles/dictionary.h"
+#include "profiles/header.h"
+#include "profiles/profiles.h"
+#include "user/output/profiles/pprof.pb-c.h"
+
+#define FLUSH_SZ (256 * 1024)
+
+typedef Perftools__Profiles__Profile profile_msg;
+
+struct pprof {
+	const struct sink_input *in;
+	struct sink_out *out;
+	struct err *err;
+	z_stream z;
+	struct buf raw, packed;
+	struct dictionary d;
+	bool verbatim; /* names that go tool pprof would cut at a parenthesis, did it take them for symbols */
+	bool several;  /* processes */
+	bool failed;   /* memory */
+};
+
+static int deflate_raw(struct pprof *p, int flush)
+{
+	int rc;
+	p->z.next_in = p->raw.data;
+	p->z.avail_in = (uInt)p->raw.len;
+	do {
+		uint8_t *room = buf_room(&p->packed, FLUSH_SZ);
+		if (!room)
+			return err_set(p->err, ENOMEM, "out of memory while compressing");
+		p->z.next_out = room;
+		p->z.avail_out = FLUSH_SZ;
+		deflate(&p->z, flush);
+		p->packed.len += FLUSH_SZ - p->z.avail_out;
+		bool full = !p->z.avail_out;
+		rc = format_flush(p->out, &p->packed, p->err);
+		if (!full)
+			break;
+	} while (!rc);
+	buf_reset(&p->raw);
+	return rc;
+}
+
+static void append(struct pprof *p, const profile_msg *m)
+{
+	uint8_t *at = buf_room(&p->raw, perftools__profiles__profile__get_packed_size(m));
+	if (at)
+		p->raw.len += perftools__profiles__profile__pack(m, at);
+}
+
+static void write_string(void *writer, const char *text)
+{
+	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+	char *one = (char *)text;
+	m.n_string_table = 1;
+	m.string_table = &one;
+	append(writer, &m);
+}
+
+static void write_function(void *writer, uint64_t id, int64_t name, int64_t file)
+{
+	struct pprof *p = writer;
+	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Function one = PERFTOOLS__PROFILES__FUNCTION__INIT, *list = &one;
+	one.id = id;
+	one.name = name;
+	one.system_name = p->verbatim ? 0 : name;
+	one.filename = file;
+	m.n_function = 1;
+	m.function = &list;
+	append(p, &m);
+}
+
+static void write_location(void *writer, uint64_t id, const struct dictionary_location *l)
+{
+	struct pprof *p = writer;
+	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Location one = PERFTOOLS__PROFILES__LOCATION__INIT, *list = &one;
+	Perftools__Profiles__Line *lines = calloc(l->lines_cnt + 1, sizeof(*lines)), **at = calloc(l->lines_cnt + 1, sizeof(*at));
+	p->failed |= !lines || !at;
+	for (size_t i = 0; !p->failed && i < l->lines_cnt; i++) {
+		perftools__profiles__line__init(&lines[i]);
+		lines[i].function_id = l->lines[i].function;
+		lines[i].line = l->lines[i].line;
+		lines[i].column = l->lines[i].column;
+		at[i] = &lines[i];
+	}
+	one.id = id;
+	one.mapping_id = l->mapping;
+	one.address = l->address;
+	one.n_line = l->lines_cnt;
+	one.line = at;
+	m.n_location = 1;
+	m.location = &list;
+	if (!p->failed)
+		append(p, &m);
+	free(lines);
+	free(at);
+}
+
+/* All four has_ flags together: what could be resolved is; readers shall not look for the files. */
+static void write_mapping(void *writer, uint64_t id, const struct dictionary_mapping *from)
+{
+	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Mapping one = PERFTOOLS__PROFILES__MAPPING__INIT, *list = &one;
+	one.id = id;
+	one.memory_start = from->start;
+	one.memory_limit = from->limit;
+	one.file_offset = from->file_offset;
+	one.filename = from->filename;
+	one.build_id = from->build_id;
+	one.has_functions = one.has_filenames = from->symbolized;
+	one.has_line_numbers = one.has_inline_frames = from->symbolized;
+	m.n_mapping = 1;
+	m.mapping = &list;
+	append(writer, &m);
+}
+
+static const struct dictionary_ops ops = { write_string, write_function, write_location, write_mapping };
+
+/* As the leaf cut, but matched anywhere in a stack. */
+static int64_t entries_of(struct pprof *p)
+{
+	struct buf regex = { 0 };
+	alloc_entries_regex(&regex);
+	int64_t id = dictionary_string(&p->d, buf_str(&regex));
+	p->failed |= regex.failed;
+	buf_free(&regex);
+	return id;
+}
+
+static void add_comments(struct pprof *p, struct profile_header *h)
+{
+	size_t at = 0;
+	for (const char *line; (line = profile_header_next(h, &at));) {
+		profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+		int64_t id = dictionary_string(&p->d, line);
+		m.n_comment = 1;
+		m.comment = &id;
+		append(p, &m);
+	}
+}
+
+static void add_sample_types(struct pprof *p)
+{
+	for (enum value v = 0; v < VALUE_CNT; v++) {
+		profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+		Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT, *one = &type;
+		type.type = dictionary_string(&p->d, value_types[v].name);
+		type.unit = dictionary_string(&p->d, value_types[v].unit);
+		m.n_sample_type = 1;
+		m.sample_type = &one;
+		append(p, &m);
+	}
+}
+
+static void add_header(struct pprof *p, enum value standard)
+{
+	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType period = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+	struct profile_header h;
+	p->failed |= profile_header_fill(p->in, &h) != 0;
+	add_sample_types(p);
+	period.type = dictionary_string(&p->d, "space");
+	period.unit = dictionary_string(&p->d, "bytes");
+	m.period_type = &period;
+	m.period = h.period;
+	m.default_sample_type = dictionary_string(&p->d, value_types[standard].name);
+	m.time_nanos = (int64_t)h.time_ns;
+	m.duration_nanos = (int64_t)h.duration_ns;
+	if (!p->in->options->keep_allocator_frames)
+		m.drop_frames = entries_of(p);
+	append(p, &m);
+	add_comments(p, &h);
+	profile_header_free(&h);
+}
+
+/* Of the stack that the dictionary was given last. */
+static void append_sample(struct pprof *p, int64_t values[VALUE_CNT], Perftools__Profiles__Label *label)
+{
+	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Sample one = PERFTOOLS__PROFILES__SAMPLE__INIT, *list = &one;
+	one.n_location_id = p->d.ids_cnt;
+	one.location_id = p->d.ids;
+	one.n_value = VALUE_CNT;
+	one.value = values;
+	one.n_label = label != NULL;
+	one.label = &label;
+	m.n_sample = 1;
+	m.sample = &list;
+	append(p, &m);
+}
+
+static void add_sample(struct pprof *p, const struct snapshot_row *row, const struct sink_stack *stack)
+{
+	Perftools__Profiles__Label label = PERFTOOLS__PROFILES__LABEL__INIT;
+	const struct proc *proc = catalog_proc(p->in->catalog, row->proc);
+	bool labelled = p->several && proc;
+	int64_t values[VALUE_CNT], any = 0;
+	for (enum value v = 0; v < VALUE_CNT; v++)
+		any |= values[v] = value_of(&row->t, v);
+	if (!any)
+		return;
+	dictionary_stack(&p->d, stack);
+	if (labelled) {
+		label.key = dictionary_string(&p->d, "pid");
+		label.num = proc->tgid;
+	}
+	append_sample(p, values, labelled ? &label : NULL);
+}
+
+/* exec gives a process a new id but not a new number. */
+static bool several_processes(const struct sink_input *in)
+{
+	uint32_t first = 0;
+	for (size_t i = 0; i < in->snapshot->n; i++) {
+		const struct proc *proc = catalog_proc(in->catalog, in->snapshot->rows[i].proc);
+		if (!proc)
+			continue;
+		if (first && proc->tgid != first)
+			return true;
+		first = proc->tgid;
+	}
+	return false;
+}
+
+static bool is_failed(const struct pprof *p)
+{
+	return p->failed || p->raw.failed || p->d.failed;
+}
+
+static int add_samples(struct pprof *p, const struct fold *order)
+{
+	struct sink_stack stack = { 0 };
+	int rc = 0;
+	for (size_t i = 0; !rc && i < order->stacks_cnt; i++) {
+		const struct snapshot_row *row = &p->in->snapshot->rows[order->stacks[i].row];
+		p->failed |= sink_stack_of(p->in->catalog, p->in->options, row->stack, &stack) != 0;
+		if (!p->failed)
+			add_sample(p, row, &stack);
+		if (is_failed(p))
+			rc = err_set(p->err, ENOMEM, "out of memory while writing the profile");
+		else if (p->raw.len >= FLUSH_SZ)
+			rc = deflate_raw(p, Z_NO_FLUSH);
+	}
+	sink_stack_free(&stack);
+	return rc;
+}
+
+static void add_before(struct pprof *p)
+{
+	size_t n = 0;
+	struct before_row *rows = dictionary_before_rows(&p->d, &n);
+	p->verbatim = true;
+	for (size_t i = 0; i < n; i++) {
+		int64_t values[VALUE_CNT];
+		dictionary_before(&p->d, &rows[i], values);
+		append_sample(p, values, NULL);
+	}
+	p->verbatim = false;
+	free(rows);
+}
+
+static int write_profile(struct pprof *p, enum value v)
+{
+	struct fold order = { 0 };
+	int rc = fold_fill(&order, p->in, v) ? err_set(p->err, ENOMEM, "out of memory for the stacks") : 0;
+	if (!rc) {
+		fold_rank(&order);
+		p->d.resolved = order.resolved;
+		dictionary_begin(&p->d);
+		add_header(p, v);
+		rc = add_samples(p, &order);
+		add_before(p);
+		dictionary_end(&p->d);
+	}
+	fold_free(&order);
+	if (!rc && is_failed(p))
+		rc = err_set(p->err, ENOMEM, "out of memory while writing the profile");
+	return rc ? rc : deflate_raw(p, Z_FINISH);
+}
+
+static int pprof_render(const struct sink_input *in, struct sink_out *out, struct err *err)
+{
+	struct pprof p = { .in = in, .out = out, .err = err, .several = several_processes(in) };
+	p.d = (struct dictionary){ .in = in, .ops = &ops, .writer = &p };
+	enum value v;
+	int rc = value_choose(in->options, VALUE_INUSE_SPACE, &v, err);
+	if (rc)
+		return rc;
+	/* 15 + 16: the largest window, as gzip, whose header zlib leaves without time and name. */
+	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return err_set(err, ENOMEM, "out of memory for zlib");
+	rc = write_profile(&p, v);
+	deflateEnd(&p.z);
+	buf_free(&p.raw);
+	buf_free(&p.packed);
+	dictionary_free(&p.d);
+	return rc;
+}
+
+const struct sink_ops sink_pprof = {
+	.name = "pprof",
+	.ext = ".pb.gz",
+	.mime = "application/octet-stream",
+	.binary = true,
+	.render = pprof_render,
+};
