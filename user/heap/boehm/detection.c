@@ -12,14 +12,14 @@
 #include "boehm/header.h"
 #include "boehm/scan.h"
 
-#define SCANNED_MAX (1ull << 30) /* bytes of writable memory that are searched */
-#define ATTEMPTS 5               /* a heap in use changes under a check */
+#define SCANNED_MAX (1ull << 30) /* writable memory searched, in bytes */
+#define ATTEMPTS 5               /* a heap in use may change during a check */
 #define AGREE(n, of) ((n)*100 >= (of)*95 && (n))
 
 struct names {
 	uint64_t arrays, arrays_sz;         /* GC_arrays */
 	uint64_t gc_no;                     /* GC_gc_no */
-	uint64_t get_gc_no, is_incremental; /* functions that tell where it is otherwise */
+	uint64_t get_gc_no, is_incremental; /* functions that reveal where GC_gc_no is */
 };
 
 struct finding {
@@ -49,7 +49,7 @@ static int take_symbol(void *ctx, const struct elf_symbol *s)
 	return 0;
 }
 
-/* --- variables that small functions return ------------------------------------------------------ */
+/* --- variables returned by small functions ------------------------------------------------------ */
 
 #define CODE_SZ 24
 
@@ -62,8 +62,8 @@ static bool take_bytes(struct cursor *c, const char *bytes, size_t n)
 }
 
 /*
- * [endbr64] mov VARIABLE(%rip),%eax or %rax; ret: the variable's address in the process. With one load
- * more the first one is of an entry of the global offset table. 0: another shape.
+ * Matches [endbr64] mov VARIABLE(%rip),%eax or %rax; ret and returns the variable's address in the process. With a
+ * second load, the first one reads an entry of the global offset table. 0: no match.
  */
 static uint64_t variable_of(const struct finding *f, uint64_t function)
 {
@@ -93,15 +93,15 @@ static void find_variables(struct finding *f)
 	l->gc_no = f->names.gc_no ? f->names.gc_no + f->bias : variable_of(f, f->names.get_gc_no);
 }
 
-/* --- do headers agree? -------------------------------------------------------------------------- */
+/* --- checking headers --------------------------------------------------------------------------- */
 
 struct sample {
 	struct index_entry *entries;
 	size_t cnt;
-	uint8_t *raw; /* HEADER_SZ_MAX each */
+	uint8_t *raw; /* HEADER_SZ_MAX bytes each */
 };
 
-/* Evenly over the heap. */
+/* Blocks at even intervals over the heap. */
 static int take_sample(struct finding *f, struct sample *s, struct err *err)
 {
 	struct block_index x;
@@ -126,7 +126,7 @@ static void free_sample(struct sample *s)
 	*s = (struct sample){ 0 };
 }
 
-/* A byte is 0 or 1; bits behind the last mark are none. */
+/* A mark byte is 0 or 1; no bit is set behind the last mark. */
 static bool marks_look_right(const struct header *h, const struct layout *l)
 {
 	const uint8_t *marks = h->raw + l->marks_off;
@@ -140,7 +140,7 @@ static bool marks_look_right(const struct header *h, const struct layout *l)
 	return header_has_sentinel(h, l);
 }
 
-/* The counter is not kept exactly, but it is never more than the block has objects, nor off by much. */
+/* The counter is approximate: at most one above the number of objects, and 0 if and only if no mark is set. */
 static bool count_looks_right(const struct header *h, const struct layout *l)
 {
 	uint8_t marks[GRANULES_OF_BLOCK];
@@ -149,7 +149,7 @@ static bool count_looks_right(const struct header *h, const struct layout *l)
 }
 
 struct score {
-	uint32_t used, free, strange; /* headers */
+	uint32_t used, free, strange; /* numbers of headers */
 	uint32_t marked_right, counted_right;
 };
 
@@ -217,7 +217,7 @@ static int judge(struct finding *f, const struct sample *s, struct err *err)
 	return 0;
 }
 
-/* Cycles that headers name are not later than the counter. */
+/* Headers hold the number of a cycle, which must not be later than the counter. */
 static void check_gc_no(struct finding *f, const struct sample *s)
 {
 	uint64_t now;
@@ -250,7 +250,7 @@ static int validate(struct finding *f, struct err *err)
 	return rc;
 }
 
-/* --- where it could be -------------------------------------------------------------------------- */
+/* --- candidates --------------------------------------------------------------------------------- */
 
 static void take_hit(struct finding *f, const struct scan_hit *hit, enum layout_found found)
 {
@@ -261,7 +261,10 @@ static void take_hit(struct finding *f, const struct scan_hit *hit, enum layout_
 	f->out->found = found;
 }
 
-/* Its last member in all builds seen: needed where no slot is empty, as in a heap of more than 8 GiB. */
+/*
+ * The index is the last member of GC_arrays in all known builds. Needed if no slot is empty, in heaps of more than 8
+ * GiB.
+ */
 static int try_end_of_arrays(struct finding *f, uint64_t start, struct err *err)
 {
 	struct scan_hit hit = { .top_index = start + f->names.arrays_sz - INDEX_TOP * 8 };

@@ -7,7 +7,7 @@
 #define ROWS_MAX 3
 #define GRANULE 16
 #define ANY_KIND (-1)
-#define COUNTED_MIN 20 /* words of gcj's row that are not empty lists: few programs take any */
+#define COUNTED_MIN 20 /* words of gcj's row that are numbers instead of list heads: few programs use gcj objects */
 
 static bool is_number(uint64_t word)
 {
@@ -37,7 +37,7 @@ static bool is_gcj(const struct boehm_heap *h, const uint64_t *row)
 	return n == ROW && counted >= COUNTED_MIN;
 }
 
-/* How many rows stand in front of gcj's; 0: these are no lists. */
+/* The number of rows in front of gcj's; 0: these are not free lists. */
 static size_t rows_before(const struct boehm_heap *h, const uint64_t *gcj, size_t before)
 {
 	for (size_t rows = ROWS_MAX; rows >= ROWS_MIN; rows--) {

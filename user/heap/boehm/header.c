@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR 64 /* bytes between headers that are read through */
+#define NEAR 64 /* headers closer than this are read in one range */
 #define LARGEST (1ull << 46)
 
 static uint64_t word_at(const uint8_t *raw, size_t offset)
@@ -37,7 +37,7 @@ static int by_header(const void *a, const void *b)
 	return x->header < y->header ? -1 : x->header > y->header;
 }
 
-/* Headers lie side by side: one range for many of them is cheaper than one each. */
+/* Headers lie close together: one range over several is cheaper than one each. */
 static size_t make_spans(const struct order *o, size_t cnt, size_t each, struct rights_range *spans, size_t *total)
 {
 	size_t n = 0;
@@ -122,7 +122,7 @@ bool header_parse(const uint8_t *raw, const struct index_entry *e, const struct 
 		.raw = raw,
 	};
 	if (header_is_free(out)) {
-		/* The collector names the block when it begins to use it: here is nothing, or the one before. */
+		/* hb_block is set when the block is first used: in a free block it is empty or stale. */
 		out->block = e->block;
 		return parse_free(out);
 	}
@@ -137,7 +137,7 @@ static bool mark_at(const struct header *h, const struct layout *l, size_t i)
 	return in_bits(l) ? marks[i / 8] >> (i % 8) & 1 : marks[i] != 0;
 }
 
-/* Between the marks of two neighbours. */
+/* Distance between the marks of neighbouring objects. */
 static size_t mark_step(const struct header *h, const struct layout *l)
 {
 	bool each = l->marks == LAYOUT_MARK_OBJECTS || l->marks == LAYOUT_MARK_OBJECT_BITS;

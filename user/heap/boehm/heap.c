@@ -12,13 +12,13 @@
 #include "base/vec.h"
 #include "boehm/header.h"
 
-#define PATIENCE_NS 2000000000ull /* for a moment without a collection */
+#define PATIENCE_NS 2000000000ull /* how long to wait for a moment without a collection */
 #define PAUSE_NS 200000
-#define WITNESSES 1024 /* blocks looked at twice */
-#define PAGES_SPREAD 8 /* a direct table of pages when the heap fills an eighth of its span */
+#define WITNESSES 1024 /* blocks whose headers are read a second time */
+#define PAGES_SPREAD 8 /* the heap is looked up in a direct table of pages if it fills an eighth of its span */
 #define PAGES_MIN (1u << 20)
 #define HEAP_END (1ull << 47)
-#define PAGES_MAX (1u << 24) /* one header may claim any size: a table of 64 MiB at most */
+#define PAGES_MAX (1u << 24) /* a corrupt header may claim any size: limits the table to 64 MiB */
 
 static bool is_collected(uint8_t kind)
 {
@@ -41,11 +41,11 @@ struct reading {
 	struct memory *m;
 	const struct layout *l;
 	struct boehm_heap *h;
-	uint64_t end;  /* of the last block or gap taken: the next one begins behind it */
-	bool clearing; /* a block had not even the mark that all have */
+	uint64_t end;  /* end of the last block or gap: the next one must begin behind it */
+	bool clearing; /* a block lacked the sentinel mark, which all blocks have: marks are being cleared */
 };
 
-/* Room for the marks of the block; they are doubled so that a large heap is not copied for each block. */
+/* Room for the marks of one more block; the capacity doubles, so that adding blocks to a large heap stays cheap. */
 static uint8_t *marks_room(struct boehm_heap *h, size_t more)
 {
 	if (h->marks_cap - h->marks_cnt < more) {
@@ -126,9 +126,9 @@ static int take_headers(struct reading *r, const struct block_index *x)
 	return rc;
 }
 
-/* --- is it of one cycle? ------------------------------------------------------------------------ */
+/* --- do all marks belong to one cycle? ---------------------------------------------------------- */
 
-/* The part of a header that a cycle changes, and what tells that it is still that block's. */
+/* The part of a header that changes in a cycle, and the fields that show that the block is still the same. */
 struct witness {
 	uint64_t block;
 	uint8_t kind, flags;
@@ -145,7 +145,7 @@ static bool says_otherwise(const struct heap_block *b, const struct witness *w, 
 	return same && (uint32_t)n_marks != b->n_marks;
 }
 
-/* In the order of the collector's clearing: the last block with marks of the lowest 4 MiB that have any. */
+/* The block whose marks the collector clears first: in the lowest 4 MiB that have marks, the last marked block. */
 static size_t first_cleared(const struct boehm_heap *h)
 {
 	size_t found = SIZE_MAX;
@@ -159,7 +159,7 @@ static size_t first_cleared(const struct boehm_heap *h)
 	return found;
 }
 
-/* Blocks whose headers are looked at again; gives how many. */
+/* Chooses blocks whose headers are read again; returns their number. */
 static size_t choose_witnesses(const struct boehm_heap *h, size_t *out)
 {
 	size_t n = 0, first = first_cleared(h), step = h->blocks_cnt / (WITNESSES - 1) + 1;
@@ -191,7 +191,7 @@ static int compare_witnesses(struct memory *m, const struct layout *l, const str
 	return rc;
 }
 
-/* Is a cycle clearing or marking at this moment? As far as it is known where the collector notes that. */
+/* Whether a cycle is clearing or marking now, if the collector's state variables were found. */
 static bool is_marking(struct memory *m, const struct layout *l)
 {
 	uint64_t stack[3];
@@ -203,9 +203,9 @@ static bool is_marking(struct memory *m, const struct layout *l)
 }
 
 /*
- * A cycle ends with giving back all blocks in which it marked nothing, so those without a mark are younger
- * than it: set up in the cycle that is running now. Others mean that one is being cleared, marked or
- * finished at this moment, though perhaps asleep, so that nothing changes.
+ * A cycle ends by freeing all blocks without marks, so blocks without a mark were created in the current cycle. Any
+ * other block without a mark shows that a cycle is clearing, marking or finishing, even if its thread sleeps and
+ * nothing changes.
  */
 static bool is_unfinished(const struct boehm_heap *h)
 {
@@ -219,7 +219,7 @@ static bool is_unfinished(const struct boehm_heap *h)
 		collected++;
 		marked += b->live != 0;
 	}
-	/* The first cycle is that of the collector's own start: there was nothing yet. */
+	/* The first cycle is part of the collector's initialization, when there were no objects yet. */
 	return collected && !marked && h->gc_no > 1;
 }
 
@@ -284,7 +284,7 @@ static int fill_pages(struct boehm_heap *h)
 	return 0;
 }
 
-/* Its objects lie in it, and it lies behind those before. */
+/* The block's fields are consistent, and it lies behind the blocks before it. */
 static bool is_block(const struct boehm_heap *h, const struct heap_block *b, uint64_t end)
 {
 	bool placed = b->addr >= end && !(b->addr % BOEHM_BLOCK) && b->addr < HEAP_END && b->bytes <= HEAP_END - b->addr;
@@ -346,7 +346,7 @@ bool boehm_heap_find(const struct boehm_heap *h, uint64_t addr, struct heap_obje
 	return true;
 }
 
-/* --- a reading that can be believed ------------------------------------------------------------- */
+/* --- a consistent reading ------------------------------------------------------------------------ */
 
 static void restart(struct boehm_heap *h)
 {
@@ -388,7 +388,7 @@ int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_h
 	return read_patiently(m, l, 0, out, err);
 }
 
-/* Hundreds of times a second: nothing is read that does not tell of these blocks. */
+/* Called hundreds of times a second, so only what concerns these blocks is read. */
 static int read_asked(struct memory *m, const struct layout *l, struct boehm_heap *h)
 {
 	struct block_index x;

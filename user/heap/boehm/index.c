@@ -11,16 +11,16 @@
 
 #define BLOCK_SHIFT 12
 #define KEY_SHIFT 22
-#define KEY_MAX ((1ull << (47 - KEY_SHIFT)) - 1) /* user space ends there */
+#define KEY_MAX ((1ull << (47 - KEY_SHIFT)) - 1) /* end of user space */
 #define SMALLEST_POINTER 4096
-#define BOTTOMS_MAX (1u << 16) /* of 4 MiB each */
+#define BOTTOMS_MAX (1u << 16) /* lower tables, of 4 MiB each */
 #define ENTRIES_MAX (1u << 25)
 #define BATCH 128
-#define FEW_SLOTS 16 /* of the upper table, that are read one by one */
+#define FEW_SLOTS 16 /* at most so many slots of the upper table are read one by one */
 
 struct bottom {
 	uint64_t addr;
-	uint32_t slot; /* of the upper table that led to it */
+	uint32_t slot; /* slot of the upper table that led here */
 };
 
 struct bottoms {
@@ -55,7 +55,7 @@ static int read_top(struct memory *m, uint64_t top_index, uint64_t all_nils, str
 	return rc;
 }
 
-/* Large blocks fill the words behind the first one with the way back. */
+/* The words behind a large block's first one hold small numbers: the distance back to it. */
 static int take_words(const uint8_t *raw, uint64_t key, struct block_index *out)
 {
 	for (uint64_t i = 0; i < INDEX_BOTTOM; i++) {
@@ -82,7 +82,7 @@ static int take_bottom(const uint8_t *raw, const struct bottom *from, uint64_t a
 	return rc || !next || next == all_nils ? rc : push_bottom(chains, next, from->slot);
 }
 
-/* The list grows by what the chains lead to; its limit ends circles. */
+/* The list grows by the tables found in hash chains; its limit also ends cycles. */
 static int read_bottoms(struct memory *m, struct bottoms *b, uint64_t all_nils, struct block_index *out)
 {
 	uint8_t *raw = malloc((size_t)BATCH * BOTTOM_SZ);
@@ -124,7 +124,7 @@ static void sort_entries(struct block_index *x)
 	x->entries_cnt = kept;
 }
 
-/* Takes the list of lower tables over; top_rc: what came of reading it. */
+/* Takes ownership of b->list. top_rc: result of reading the upper table. */
 static int read_below(struct memory *m, struct bottoms *b, int top_rc, uint64_t all_nils, struct block_index *out)
 {
 	*out = (struct block_index){ 0 };
@@ -144,7 +144,7 @@ int index_read(struct memory *m, uint64_t top_index, uint64_t all_nils, struct b
 	return read_below(m, &b, rc, all_nils, out);
 }
 
-/* Slots that lead to these addresses; more than FEW_SLOTS when they are not few. */
+/* Slots for these addresses. A result above FEW_SLOTS means that there are too many. */
 static size_t slots_of(const uint64_t *addrs, size_t cnt, uint32_t *slots)
 {
 	size_t n = 0;
@@ -177,7 +177,7 @@ static int read_slots(struct memory *m, uint64_t top_index, uint64_t all_nils, c
 	return rc;
 }
 
-/* The last entry before or at each address (ascending). */
+/* Keeps the last entry at or before each address (ascending). */
 static void keep(struct block_index *x, const uint64_t *addrs, size_t cnt)
 {
 	size_t kept = 0, next = 0;
@@ -192,10 +192,7 @@ static void keep(struct block_index *x, const uint64_t *addrs, size_t cnt)
 	x->entries_cnt = kept;
 }
 
-/*
- * A large block that holds an address may begin below the 4 MiB of its lower table: nothing is known
- * of that one.
- */
+/* A large block that holds an address may begin below the 4 MiB of its lower table, in one that was not read. */
 static bool begin_below(const struct block_index *x, const uint64_t *addrs, size_t cnt)
 {
 	size_t next = 0;

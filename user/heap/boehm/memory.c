@@ -8,7 +8,7 @@
 
 #include "access/rights.h"
 
-/* Bytes that could be read from the front of the ranges, or -errno. */
+/* Number of bytes read, from the first range on, or -errno. */
 static int64_t read_some(struct memory *m, const struct rights_range *r, size_t cnt, uint8_t *out, size_t total)
 {
 	m->reads++;
@@ -27,7 +27,7 @@ int memory_read(struct memory *m, uint64_t addr, void *out, size_t n)
 	return got < 0 ? (int)got : (size_t)got == n ? 0 : -EFAULT;
 }
 
-/* Ranges of one system call; a test's source takes one at a time. */
+/* Number of ranges for one system call; a test's source takes one at a time. */
 static size_t batch(const struct memory *m, const struct rights_range *r, size_t cnt, size_t *total)
 {
 	size_t n = 0;
@@ -37,7 +37,7 @@ static size_t batch(const struct memory *m, const struct rights_range *r, size_t
 	return n;
 }
 
-/* Whole ranges within the first `got` bytes; *bytes is their length. */
+/* Number of ranges completely within the first `got` bytes; *bytes is their total size. */
 static size_t whole_ranges(const struct rights_range *r, size_t cnt, size_t got, size_t *bytes)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* boehm/objects: what the objects of a heap begin with; see heap.h. */
+/* boehm/objects: the first words of a heap's objects; see heap.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define BATCH_BLOCKS 1024
 #define WORD 8
 
-/* From the first marked object to the last one: cheaper than a range each. n = 0: none is marked. */
+/* From the first marked object to the last: one range is cheaper than one per object. n = 0: none is marked. */
 static struct rights_range span_of(const struct boehm_heap *h, const struct heap_block *b)
 {
 	const uint8_t *marks = h->marks + b->marks;
@@ -55,7 +55,7 @@ static int first_words(struct memory *m, const struct boehm_heap *h, uint64_t *o
 
 /* --- free lists --------------------------------------------------------------------------------- */
 
-/* The place in marks of the object that the word leads to, if it is one like that in block b; else SIZE_MAX. */
+/* Index in marks of the object to which the word points, if it has the size and kind of block b; else SIZE_MAX. */
 static size_t led_to(const struct boehm_heap *h, const struct heap_block *b, uint64_t word)
 {
 	struct heap_object o;
@@ -70,13 +70,13 @@ static bool is_listed_size(const struct heap_block *b)
 }
 
 struct candidates {
-	struct rights_range *rest; /* of the object, behind its first word */
+	struct rights_range *rest; /* the object without its first word */
 	size_t *places;
 	size_t cnt;
 	uint64_t total;
 };
 
-/* Gathers until `cap` are found or the heap ends; *block is where to go on. */
+/* Collects up to `cap` candidates; *block is advanced to where the next call continues. */
 static void gather(const struct boehm_heap *h, const uint64_t *words, size_t *block, size_t cap, struct candidates *c)
 {
 	c->cnt = 0;
@@ -108,7 +108,7 @@ static int judge(struct memory *m, const struct candidates *c, uint8_t *bytes, u
 	return rc;
 }
 
-/* The last one of a list leads nowhere. */
+/* The last cell of a free list holds no address, so it is recognized by the link to it. */
 static void take_ends(const struct boehm_heap *h, const uint64_t *words, uint8_t *out)
 {
 	for (size_t k = 0; k < h->blocks_cnt; k++) {

@@ -8,11 +8,11 @@
 
 #include "boehm/index.h"
 
-#define RUN 16 /* equal words in a row that make us look closer */
+#define RUN 16 /* equal words in a row that may be part of the table */
 #define PAGE 4096
 #define CHUNK (4u << 20)
 #define OVERLAP (INDEX_TOP * 8)
-#define NEAR CHUNK /* the collector's other variables are within this of the table */
+#define NEAR CHUNK /* the collector's other variables are within this distance of the table */
 #define MARK_ENTRY 16
 #define STATE_WITHIN 40 /* words */
 #define STATE_MAX 5
@@ -35,7 +35,7 @@ static bool is_empty_table(struct memory *m, uint64_t addr)
 	return !memory_read(m, addr, raw, sizeof(raw)) && !memcmp(raw, zeroes, sizeof(raw));
 }
 
-/* Keys of the lower tables that words [from, until) lead to; UINT64_MAX where they do not. */
+/* Reads the keys of the lower tables to which words [from, until) point; UINT64_MAX for other words. */
 static int read_keys(struct memory *m, const struct words *w, size_t from, size_t until, uint64_t nil, uint64_t *keys)
 {
 	struct rights_range ranges[2 * INDEX_TOP];
@@ -50,7 +50,7 @@ static int read_keys(struct memory *m, const struct words *w, size_t from, size_
 	return rc;
 }
 
-/* Does a table that begins at word `start` have every entry where its key wants it? */
+/* Whether each entry of a table beginning at word `start` is in the slot that its key determines. */
 static bool fits(const struct words *w, const uint64_t *keys, size_t from, size_t start, uint64_t nil)
 {
 	size_t entries = 0;
@@ -65,7 +65,7 @@ static bool fits(const struct words *w, const uint64_t *keys, size_t from, size_
 	return entries > 0;
 }
 
-/* The run [run, run + RUN) is part of the table: entries around it say where that begins. */
+/* Given that the run [run, run + RUN) is part of the table, finds the table's start by the keys of entries around it. */
 static int look_around(struct memory *m, const struct words *w, size_t run, struct scan_hit *out)
 {
 	uint64_t nil = w->at[run], keys[2 * INDEX_TOP];
@@ -96,7 +96,7 @@ static size_t run_at(const struct words *w, size_t i)
 
 static int search(struct memory *m, const struct words *w, struct scan_hit *out)
 {
-	uint64_t refused = 0; /* a nil that was looked at in vain: not again for each of its runs */
+	uint64_t refused = 0; /* a nil value already rejected, which is not checked again for further runs of it */
 	for (size_t i = 0; i < w->cnt;) {
 		size_t n = run_at(w, i);
 		if (n >= RUN && w->at[i] != refused && is_pointer(w->at[i])) {
@@ -110,7 +110,7 @@ static int search(struct memory *m, const struct words *w, struct scan_hit *out)
 	return -ENOENT;
 }
 
-/* What is not readable, or not writable, reads as zeroes. */
+/* Pages that are unreadable or not writable are returned as zeros. */
 static int read_words(struct memory *m, const struct space *s, uint64_t start, uint64_t end, uint64_t *out)
 {
 	struct rights_range pages[CHUNK / PAGE + 1];
@@ -126,7 +126,7 @@ static int read_words(struct memory *m, const struct space *s, uint64_t start, u
 	return memory_read_ranges(m, pages, cnt, out, NULL);
 }
 
-/* Base, limit and top of the mark stack, which follow each other; top is one entry below base when idle. */
+/* Base, limit and top of the mark stack, three adjacent variables; when idle, top is one entry below base. */
 static bool is_mark_stack(const uint64_t *w)
 {
 	uint64_t base = w[0], size = w[1] - w[0], above = w[2] - (base - MARK_ENTRY);
@@ -134,7 +134,7 @@ static bool is_mark_stack(const uint64_t *w)
 	       above <= size && above % MARK_ENTRY == 0;
 }
 
-/* The variable behind the one that holds the mark stack's size in entries, which follows soon. */
+/* The mark state follows the variable that holds the mark stack's size in entries, a few words on. 0: not found. */
 static uint64_t find_mark_state(const uint64_t *w, size_t cnt, uint64_t addr)
 {
 	for (size_t i = 3; i + 1 < cnt && i < STATE_WITHIN; i++) {

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 
-#define RUN_MAX (256u << 10) /* one range: what is lost together when a page of it is gone */
-#define BATCH_MAX (8u << 20) /* one call */
+#define RUN_MAX (256u << 10) /* size of a range; if one of its pages is unreadable, the whole range is lost */
+#define BATCH_MAX (8u << 20) /* size of a system call */
 #define RANGES_MAX 256
 
 static uint64_t rounded(uint64_t n)
@@ -55,7 +55,7 @@ bool words_late(uint64_t deadline_ns)
 	return deadline_ns && now_ns() > deadline_ns;
 }
 
-/* Ranges that lie one behind the other in the copy, read together. */
+/* Ranges that are adjacent in the copy, read in one call. */
 struct batch {
 	struct memory *memory;
 	struct words *words;
@@ -99,7 +99,7 @@ static int batch_add(struct batch *b, uint64_t addr, uint64_t n)
 	return 0;
 }
 
-/* What is left of a heap's last block may be no multiple of eight: sizes of large objects are. */
+/* Blocks of small objects are 8-byte multiples; large ones may not be, so sizes are rounded up. */
 static int copy_traced(struct words *w, struct memory *m, const struct boehm_heap *h, uint64_t deadline_ns)
 {
 	struct batch *b = calloc(1, sizeof(*b));
@@ -122,7 +122,7 @@ static void take_first(struct words *w, const struct heap_block *b, const uint8_
 		memcpy(&w->first[b->marks + k], bytes + k * b->size, 4);
 }
 
-/* A pointer-free block is read whole when small objects fill it: cheaper than object by object. */
+/* Pointer-free blocks of small objects are read whole: cheaper than one range per object. */
 static int copy_first(struct words *w, struct memory *m, const struct boehm_heap *h, uint64_t deadline_ns)
 {
 	struct rights_range ranges[RANGES_MAX];

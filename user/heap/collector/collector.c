@@ -59,7 +59,7 @@ static bool seen_before(const struct space *s, size_t i)
 	return false;
 }
 
-/* The first mapped file that has a collector among its symbols; a path of region i for messages. */
+/* The first mapped file whose symbols include a collector's. */
 static const struct space_region *find_by_name(struct collector *c)
 {
 	for (size_t i = 0; i < c->space.regions_cnt; i++) {
@@ -169,7 +169,7 @@ static int find(struct collector *c, struct err *err)
 		return rc;
 	const struct space_region *file = find_by_name(c);
 	bool named = file;
-	/* What is left: a collector linked into the program and stripped of names. */
+	/* Otherwise it may be linked statically into a stripped program. */
 	if (!file)
 		c->elf = collector_program(c, &c->fd, &c->bias);
 	if (!c->elf)

@@ -85,7 +85,7 @@ static int compare_object(const struct boehm_heap *h, const struct heapfill_obje
 		return wrong(err, "the size of an object", found.size, o->size);
 	if (found.marked != (o->marked != 0))
 		return wrong(err, "the mark of an object", found.marked, o->marked);
-	/* A slot that was given back may have been handed out as another kind. */
+	/* The kind is not compared: a freed slot may have been reused for another kind. */
 	return 0;
 }
 
@@ -104,7 +104,7 @@ static int compare_heap(struct proving *p, struct memory *m, const struct layout
 	return rc;
 }
 
-/* -EILSEQ: it was tried, and is wrong. */
+/* -EILSEQ: the comparison was made and failed. */
 static int compare(struct proving *p, struct err *err)
 {
 	struct memory m = { .tgid = (uint32_t)p->helper.pid };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collector/typenames: what a process' types are called, as far as its program or a file says; see collector.h. */
+/* collector/typenames: type names of a process, from its program or from a file; see collector.h. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #define FILE_MAX (256u << 20)
 #define PIECE (256u << 10)
 
-/* Also from a pipe. */
+/* Works for pipes, too. */
 static int read_whole(const char *path, struct buf *out, struct err *err)
 {
 	int fd = infile_open_any(path, err);

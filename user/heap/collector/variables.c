@@ -8,12 +8,12 @@
 
 #include "base/vec.h"
 
-/* Of GC_arrays in front of its index of blocks, where no symbol says how long it is (8.2, x86-64). */
+/* Size of GC_arrays in front of its block index, for programs without symbols (8.2, x86-64). */
 #define ARRAYS_BEFORE_INDEX 0x28a00
 #define INDEX_SZ 0x4000
 #define PADDING_MAX 64
 
-/* Linked into a program, the collector's variables lie beside the program's. */
+/* A collector that is linked into the program has its variables among the program's. */
 struct found {
 	struct root_exclude *list;
 	size_t list_cnt, list_cap;
@@ -34,7 +34,7 @@ static bool begins(const struct found *f, const Elf64_Sym *s, const char *text)
 	return s->st_name < f->names_sz && f->names_sz - s->st_name >= n && !memcmp(f->names + s->st_name, text, n);
 }
 
-/* Those named GC_..., and with such a one in their source file those of other names: first_thread, whose free lists these are. */
+/* Variables named GC_..., and static ones without the prefix (first_thread) if the same source file has a GC_... one. */
 static void note_file(struct found *f, size_t from, size_t to, bool together)
 {
 	bool own = false;
@@ -51,7 +51,10 @@ static void note_file(struct found *f, size_t from, size_t to, bool together)
 	}
 }
 
-/* A file's local symbols stand behind its name; what was hidden in other files behind an empty one; then come the global ones. */
+/*
+ * In .symtab, the local symbols of a source file follow its name; symbols that were made local at linking follow an
+ * empty file name; global ones come last.
+ */
 static void note_variables(struct found *f, const struct elf *e)
 {
 	size_t size = 0, from = 0;
@@ -101,7 +104,7 @@ static size_t of_program(const struct collector *c, struct root_exclude *out, bo
 	return n;
 }
 
-/* Its data, and what goes on behind it in memory of no file. */
+/* Its data mapping and the anonymous mapping that continues it (.bss). */
 static size_t of_library(const struct collector *c, const char *path, struct root_exclude *out)
 {
 	uint64_t end = 0;

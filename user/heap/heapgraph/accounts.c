@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapgraph/accounts: blocks by size class, and those that few objects keep; see census.h. */
+/* heapgraph/accounts: blocks by size class, and blocks that few objects keep in use; see census.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,9 +7,9 @@
 #include "base/vec.h"
 #include "heapgraph/census.h"
 
-#define SPARSE 4 /* less than a quarter live */
+#define SPARSE 4 /* blocks less than a quarter live */
 
-/* Large objects have blocks of their own: together they are one class. */
+/* Large objects have a block each: all together count as one class. */
 static struct size_class *class_of(struct accounts *a, struct map *places, const struct heap_block *b)
 {
 	uint64_t size = b->objects == 1 ? 0 : b->size, *place = map_put(places, size << 8 | b->kind);
@@ -25,7 +25,7 @@ static int by_kind(const void *a, const void *b)
 	const struct size_class *x = a, *y = b;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	/* The large ones last. */
+	/* Large objects (size 0) last. */
 	return x->size - 1 < y->size - 1 ? -1 : x->size - 1 > y->size - 1;
 }
 

@@ -16,7 +16,7 @@ struct taking {
 	const uint64_t *words;
 	bool without_types;
 	struct shapes shapes;
-	struct map rows; /* id -> place in census.types + 1 */
+	struct map rows; /* type id -> index in census.types + 1 */
 	struct census *out;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapgraph/fields: see fields.h. DWARF 2 to 5, only DW_TAG_structure_type and its members are kept. */
+/* heapgraph/fields: see fields.h. Reads DWARF 2 to 5, and keeps only structures and classes with their members. */
 #include "heapgraph/fields.h"
 
 #include <errno.h>
@@ -17,32 +17,32 @@
 #define AT_DATA_MEMBER_LOCATION 0x38
 #define FORM_IMPLICIT_CONST 0x21
 
-#define CODES_MAX 65536        /* abbreviations of one unit; compilers make some dozens */
+#define CODES_MAX 65536        /* abbreviations per unit; compilers emit some dozens */
 #define FIELDS_MAX (16u << 20) /* of all classes together */
 #define DEPTH_MAX 256
 
 struct abbrev {
 	uint32_t tag;
 	bool children;
-	struct cursor attributes; /* pairs of attribute and form, ended by 0 0 */
+	struct cursor attributes; /* pairs of attribute and form, terminated by 0 0 */
 };
 
 struct unit {
-	struct cursor at; /* entries of the unit */
+	struct cursor at; /* the unit's entries */
 	uint16_t version;
-	bool wide; /* 64-bit offsets */
+	bool wide; /* 64-bit DWARF */
 	uint8_t address_sz;
 };
 
 struct reading {
 	struct fields *out;
 	struct cursor strings, line_strings, abbrevs;
-	uint64_t abbrevs_at; /* offset that codes were read from, UINT64_MAX = none */
+	uint64_t abbrevs_at; /* offset of the table in codes, UINT64_MAX = none */
 	struct abbrev *codes;
 	size_t codes_cnt, codes_cap;
 };
 
-/* What of an entry's attributes matters here. */
+/* The attributes of an entry that are needed here. */
 struct entry {
 	const char *name;
 	uint64_t size, location;
@@ -84,7 +84,7 @@ static void skip(struct cursor *c, uint64_t n)
 		cursor_bytes(c, n);
 }
 
-/* Bytes of a form of fixed size; 0 = of another kind. */
+/* Size of a form in bytes; 0 = not of fixed size. */
 static unsigned int form_size(const struct unit *u, uint64_t form)
 {
 	switch (form) {
@@ -120,11 +120,11 @@ static unsigned int form_size(const struct unit *u, uint64_t form)
 	return 0;
 }
 
-/* One value of the form: its number, or its text where it is one. */
+/* Reads one value of the form: returns its number, or sets *text for strings. */
 static uint64_t form_value(struct reading *r, struct cursor *c, const struct unit *u, uint64_t form, const char **text)
 {
 	unsigned int size = form_size(u, form);
-	if (form == 0x16) /* indirect; itself again would be a loop */
+	if (form == 0x16) /* indirect; nested, it would loop */
 		form = cursor_varint(c), size = form_size(u, form);
 	if (size > 8)
 		c->bad = true;
@@ -176,7 +176,7 @@ static struct entry read_entry(struct reading *r, struct cursor *c, const struct
 	return e;
 }
 
-/* Codes are 1, 2, 3, ... in all compilers' output; a table with another order is not read. */
+/* Compilers number abbreviations 1, 2, 3, ...; tables in another order are not read. */
 static int read_abbrevs(struct reading *r, uint64_t offset)
 {
 	if (r->abbrevs_at == offset)
@@ -246,7 +246,7 @@ static int add_field(struct fields *f, struct field_class *to, const struct entr
 	return 0;
 }
 
-/* Fields of a class are its children: `class` is the structure being read at `depth`. */
+/* A structure's members are its children: `class` is the structure being read, at depth `at`. */
 static int read_entries(struct reading *r, struct unit *u)
 {
 	struct field_class class = { 0 };
@@ -272,7 +272,7 @@ static int read_entries(struct reading *r, struct unit *u)
 		else if ((a->tag == TAG_STRUCTURE || a->tag == TAG_CLASS) && a->children && !at)
 			class = (struct field_class){ .name = e.name, .size = e.size, .first = r->out->all_cnt }, at = depth;
 		else if ((a->tag == TAG_STRUCTURE || a->tag == TAG_CLASS) && !a->children && e.name && e.size)
-			/* An empty class (`class C; end`): its size alone is worth knowing. */
+			/* A class without members (`class C; end`): its size is still useful. */
 			rc = fields_add(r->out, &(struct field_class){ .name = e.name, .size = e.size });
 	}
 	return rc;
@@ -296,7 +296,7 @@ static bool next_unit(struct cursor *info, struct unit *u, uint64_t *abbrevs)
 	*abbrevs = cursor_le(&u->at, u->wide ? 8 : 4);
 	if (u->version < 5)
 		u->address_sz = cursor_u8(&u->at);
-	/* Units of types have a signature and a place behind that, skeletons an id; neither is Crystal's. */
+	/* Type units and skeleton units have longer headers; Crystal emits neither. */
 	if (u->version < 2 || u->version > 5 || (kind != 1 && kind != 3) || u->address_sz > 8 || !u->address_sz)
 		u->at.at = u->at.end;
 	return !u->at.bad;

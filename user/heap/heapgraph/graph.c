@@ -3,7 +3,7 @@
  * heapgraph/graph: see graph.h.
  *
  *   roots -> queue -> each object once: its words -> edges, new objects -> queue
- *   queue order -> address order, edges of each object behind one another (out), turned round (in)
+ *   queue order -> address order; edges grouped by holder (out) and by target (in)
  */
 #include "heapgraph/graph.h"
 
@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "boehm/freelists.h"
 
-#define FLAG_IGNORE_OFF_PAGE 1 /* hblkhdr: only addresses in the first page of this large object count */
+#define FLAG_IGNORE_OFF_PAGE 1 /* hblkhdr: for this large object, only addresses in its first page count as pointers */
 
 struct reached {
 	uint32_t block, index;
@@ -28,10 +28,10 @@ struct scan {
 	const struct roots *r;
 	struct reached *queue;
 	size_t queue_cnt, queue_cap;
-	uint32_t *number; /* of each object in the order of marks: place in queue + 1, later place in objects + 1 */
-	uint64_t *first;  /* of each in queue: its first edge */
+	uint32_t *number; /* per object, in the order of marks: index in queue + 1, later index in objects + 1 */
+	uint64_t *first;  /* per object in queue: index of its first edge */
 	size_t first_cnt, first_cap;
-	struct graph_edge *edges; /* other: place in marks */
+	struct graph_edge *edges; /* other: index in marks */
 	size_t edges_cnt, edges_cap;
 };
 
@@ -60,7 +60,7 @@ static int reach(struct scan *s, const struct heap_object *o)
 	return 0;
 }
 
-/* Words [from, to) of a range that was copied. */
+/* Scans the words in [from, to) of a copied range. */
 static int scan_range(struct scan *s, const struct root_range *g, uint64_t from, uint64_t to)
 {
 	const uint64_t *words = (const void *)(s->r->bytes + g->at);
@@ -82,8 +82,8 @@ static int scan_range(struct scan *s, const struct root_range *g, uint64_t from,
 }
 
 /*
- * Uncollectable cells are marked while they are free, too. A free one holds the address of the next and
- * zeros; one in use that looks so holds nothing either, so nothing is lost with it.
+ * Uncollectable cells are marked even when free. A free one holds the address of the next and zeros; a used cell of
+ * this form holds no references, so nothing is missed by skipping it.
  */
 static bool looks_free(const struct scan *s, const struct heap_object *o)
 {
@@ -117,7 +117,7 @@ static int scan_uncollectable(struct scan *s)
 	return 0;
 }
 
-/* All that the last cycle marked, without asking how it came there. */
+/* Takes all marked objects, without following references from the roots. */
 static int scan_marked(struct scan *s)
 {
 	int rc = 0;
@@ -141,7 +141,7 @@ static int scan_roots(struct scan *s)
 	return rc;
 }
 
-/* Edges of one object; only to objects that are there already when the collector's word is taken. */
+/* Adds the edges of one object. only_marked: the collector's marks are trusted, and edges lead only to marked objects. */
 static int scan_object(struct scan *s, const struct reached *at, bool only_marked)
 {
 	size_t n;
@@ -164,7 +164,7 @@ static int scan_object(struct scan *s, const struct reached *at, bool only_marke
 	return g && g->waits && s->r->bytes ? scan_range(s, g, top, bottom) : 0;
 }
 
-/* Blocks are by address, so objects in the order of marks are too. */
+/* Blocks are sorted by address, so the order of marks is the order of addresses. */
 static int number_objects(struct scan *s, uint32_t **queued, const struct graph_typing *t)
 {
 	struct graph *g = s->g;
@@ -220,7 +220,7 @@ static int scan_all(struct scan *s, enum graph_live live)
 	if (!rc && live == GRAPH_REACHED)
 		rc = scan_roots(s);
 	for (size_t i = 0; i < s->queue_cnt && !rc; i++) {
-		struct reached at = s->queue[i]; /* the queue moves as it grows */
+		struct reached at = s->queue[i]; /* a copy: the queue is reallocated as it grows */
 		rc = scan_object(s, &at, live == GRAPH_MARKED);
 	}
 	return rc;
@@ -281,7 +281,7 @@ static int turn_round(struct graph *g)
 	g->in = malloc((g->edges_cnt + 1) * sizeof(*g->in));
 	if (!g->in_first || !g->in)
 		return -ENOMEM;
-	/* Counted two places on, so that filling leaves each begin where it belongs. */
+	/* Counted two places ahead: filling advances each start by one place, to where it belongs. */
 	for (uint64_t e = 0; e < g->edges_cnt; e++) {
 		if (g->out[e].other + 2 <= g->objects_cnt)
 			g->in_first[g->out[e].other + 2]++;
@@ -362,7 +362,7 @@ uint64_t graph_reach(const struct graph *g, const uint32_t *from, size_t from_cn
 	return sum;
 }
 
-/* The place in `in` of the edge e that leaves `from`: in-edges of an object are by holder and word. */
+/* Index in `in` of the edge e that leaves `from`. An object's in-edges are sorted by holder and word. */
 static uint64_t in_edge(const struct graph *g, uint32_t from, const struct graph_edge *e)
 {
 	uint64_t lo = g->in_first[e->other], hi = g->in_first[e->other + 1];

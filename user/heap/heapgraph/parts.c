@@ -12,7 +12,7 @@ enum part { PART_FACTS = 1, PART_TYPES, PART_OBJECTS, PART_EDGES, PART_ROOTS };
 
 #define VERSION 1
 #define PART_AIM (256u << 10)
-#define RUN_MAX 4096 /* edges in one record */
+#define RUN_MAX 4096 /* edges per record */
 #define TEXT_MAX 4096
 #define MARKED 128
 
@@ -31,7 +31,7 @@ static void put_text(struct buf *b, const char *text)
 	buf_u8(b, 0);
 }
 
-/* What was gathered goes out; a new part of the kind begins. */
+/* Hands the collected part to put, then begins a new part of this kind. */
 static int turn(struct writing *w, enum part kind)
 {
 	int rc = w->part.failed ? -ENOMEM : w->part.len > 1 ? w->put(w->ctx, &w->part) : 0;
@@ -165,7 +165,7 @@ int parts_encode(const struct picture *p, const struct parts_facts *facts, int (
 	return rc;
 }
 
-/* Borrowed from the part. */
+/* Borrowed: valid as long as the part. */
 static const char *take_text(struct cursor *c)
 {
 	uint64_t n = cursor_varint(c);
@@ -180,7 +180,7 @@ static int spend(struct parts_reader *r, uint64_t bytes)
 	return r->used > r->max_bytes ? -EFBIG : 0;
 }
 
-/* A copy that lives as long as the reader: texts are borrowed from it. */
+/* A copy that lives as long as the reader; texts point into it. */
 static const uint8_t *keep(struct parts_reader *r, const void *bytes, size_t n)
 {
 	void **to = spend(r, n) ? NULL : VEC_PUSH(r, kept);
@@ -261,7 +261,7 @@ static int take_object(struct parts_reader *r, struct cursor *c)
 	return 0;
 }
 
-/* Objects up to `to` have all their edges: where those of the next ones begin. */
+/* All edges of the objects before `to` are known: sets where their ranges begin. */
 static int fill_firsts(struct parts_reader *r, uint64_t to)
 {
 	struct graph *g = r->graph;

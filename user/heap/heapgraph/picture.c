@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapgraph/picture: see picture.h. Levels count from the objects asked for: an edge to one of them is of
- * level 0, whatever the order in which edges are written (depth first, as MemProf's example has them).
+ * heapgraph/picture: see picture.h. Levels count from the requested objects: an edge to one of them has level 0. Edges
+ * are written depth first, as in MemProf's example.
  */
 #include "heapgraph/picture.h"
 
@@ -16,7 +16,7 @@ enum style { MERMAID, DOT, JSON };
 
 struct step {
 	uint32_t at;
-	uint64_t next; /* in-edge to look at */
+	uint64_t next; /* next in-edge to look at */
 };
 
 struct drawing {
@@ -25,10 +25,10 @@ struct drawing {
 	enum style style;
 	uint32_t *targets;
 	size_t targets_cnt;
-	uint32_t *level;  /* GRAPH_NONE: not reached within the levels */
+	uint32_t *level;  /* GRAPH_NONE: not reached */
 	bool *opened;     /* its in-edges were written */
-	struct map roots; /* those written -> their numbers */
-	size_t written;   /* members of the JSON list being written */
+	struct map roots; /* roots that were written -> their numbers */
+	size_t written;   /* members written of the current JSON list */
 };
 
 bool picture_asks(const struct picture *p, uint32_t object)
@@ -57,7 +57,7 @@ void picture_name(const struct picture *p, uint32_t object, bool owner, struct b
 	buf_adds(out, " (buffer)");
 }
 
-/* "c", or "(field 8)" where no name is known. */
+/* The field's name, or "(field 8)" if unknown. */
 static void field_name(const struct picture *p, uint32_t holder, uint32_t word, struct buf *out)
 {
 	const struct type_name *type = types_get(p->types, p->graph->objects[holder].type);
@@ -73,7 +73,7 @@ static void field_name(const struct picture *p, uint32_t holder, uint32_t word, 
 		buf_addf(out, "+%" PRIu64, within);
 }
 
-/* Within double quotes: mermaid has a code for one, dot a backslash. */
+/* Escapes for double quotes: mermaid uses an entity, dot a backslash. */
 static void quoted(struct drawing *d, const char *text)
 {
 	for (; *text; text++) {
@@ -108,7 +108,7 @@ static void put_node(struct drawing *d, uint32_t object)
 	buf_free(&name);
 }
 
-/* level GRAPH_NONE: part of a way, not of the levels. An edge out of raw memory is a guess. */
+/* level GRAPH_NONE: part of a path to a root. Edges out of raw memory are guesses. */
 static void put_edge(struct drawing *d, uint32_t from, uint32_t to, uint32_t word, uint32_t level)
 {
 	const struct graph *g = d->p->graph;
@@ -124,7 +124,7 @@ static void put_edge(struct drawing *d, uint32_t from, uint32_t to, uint32_t wor
 			buf_addf(d->out, ",%u", level);
 		buf_addf(d->out, "--> 0x%" PRIx64 "\n", g->objects[to].addr);
 	} else if (d->style == DOT) {
-		if (level == GRAPH_NONE) /* not among those that were reached */
+		if (level == GRAPH_NONE) /* not written yet as one of the reached nodes */
 			put_node(d, from);
 		buf_addf(d->out, "  \"0x%" PRIx64 "\" -> \"0x%" PRIx64 "\" [label=\"@", g->objects[from].addr,
 			 g->objects[to].addr);
@@ -151,7 +151,7 @@ static bool deeper(const struct picture *p, uint32_t level)
 	return !p->levels || level < p->levels;
 }
 
-/* The objects asked for, and how far from them all others are that lead to them. */
+/* Finds the requested objects and the distance of every object that leads to them. */
 static int measure(struct drawing *d)
 {
 	const struct graph *g = d->p->graph;
@@ -165,7 +165,7 @@ static int measure(struct drawing *d)
 	}
 	size_t tail = 0;
 	memset(d->level, 0xff, g->objects_cnt * sizeof(*d->level));
-	/* From the highest on: the collector hands out cells of a block downwards, so the oldest comes first. */
+	/* Backwards: the collector allocates the cells of a block downwards, so the oldest object comes first. */
 	for (size_t i = g->objects_cnt; i-- && (!d->p->limit || d->targets_cnt < d->p->limit);) {
 		if (!picture_asks(d->p, (uint32_t)i))
 			continue;
@@ -186,7 +186,7 @@ static int measure(struct drawing *d)
 	return 0;
 }
 
-/* Every edge to a reached object once; who holds it is followed at once, unless that was done before. */
+/* Writes every edge to a reached object once, depth first through holders that were not visited. */
 static int draw_levels(struct drawing *d)
 {
 	const struct graph *g = d->p->graph;
@@ -251,7 +251,7 @@ static void put_root(struct drawing *d, const struct graph_root *r)
 	buf_free(&name);
 }
 
-/* Written from the root on; `way` has room for a step of each object. */
+/* Written starting at the root. `way`: scratch space with room for all objects. */
 static void draw_way(struct drawing *d, uint32_t target, const uint64_t *via, uint64_t *way)
 {
 	const struct graph *g = d->p->graph;

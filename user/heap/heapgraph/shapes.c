@@ -8,10 +8,10 @@
 #include "base/vec.h"
 #include "boehm/heap.h"
 
-#define UNKNOWN_MAX 16384 /* ids of classes when nobody says how many there are */
-#define NEAR_MAX 4096     /* numbers between an id and one that no class has */
-#define BESIDE_LAST 2ull  /* behind the last id: numbers to compare with */
-#define GRANULE 16        /* cells are multiples of it */
+#define UNKNOWN_MAX 16384 /* largest class id assumed when the number of classes is unknown */
+#define NEAR_MAX 4096     /* how far from an id an unused number is searched */
+#define BESIDE_LAST 2ull  /* unused numbers behind the last id, to compare with */
+#define GRANULE 16        /* cell sizes are multiples of it */
 
 int shapes_begin(struct shapes *s, const struct types *t)
 {
@@ -30,7 +30,7 @@ void shapes_free(struct shapes *s)
 	*s = (struct shapes){ 0 };
 }
 
-/* Classes are numbered before their parent, Reference; values come behind it. */
+/* The compiler numbers subclasses before their parent, so Reference has the largest id of all classes; structs follow. */
 static uint32_t last_id(const struct shapes *s)
 {
 	return s->types->reference_max ?: UNKNOWN_MAX;
@@ -42,7 +42,7 @@ bool shapes_may_be(const struct shapes *s, uint32_t first)
 	       (!s->complete || types_get(s->types, first));
 }
 
-/* Apart for all ids and sizes that programs have; should two shapes meet, they are counted as one. */
+/* Unique for all ids and sizes seen in practice; shapes whose keys collide are counted as one. */
 static uint64_t shape_key(uint32_t id, uint64_t size, uint8_t kind)
 {
 	return (uint64_t)id << 42 ^ size << 2 ^ (kind & 3);
@@ -66,7 +66,7 @@ int shapes_count(struct shapes *s, uint32_t first, uint64_t size, uint8_t kind, 
 	return 0;
 }
 
-/* With those in the next smaller and larger cells, where the collector puts some that ask for as much. */
+/* Includes the next smaller and larger cells: the collector does not always use the smallest that fits. */
 static uint64_t count_near(const struct shapes *s, uint32_t id, const struct shape *n)
 {
 	uint64_t cnt = 0;
@@ -77,7 +77,7 @@ static uint64_t count_near(const struct shapes *s, uint32_t id, const struct sha
 	return cnt;
 }
 
-/* The nearest number that no class has, below (step -1) or above (1). */
+/* The nearest number that is no class id, below (step -1) or above (1). */
 static uint32_t beside(const struct shapes *s, uint32_t id, int step)
 {
 	id += (uint32_t)step;
@@ -89,7 +89,7 @@ static uint32_t beside(const struct shapes *s, uint32_t id, int step)
 static bool is_chance(const struct shapes *s, const struct shape *n)
 {
 	uint32_t above = beside(s, n->id, 1), other = beside(s, n->id, -1);
-	/* What begins with a String's number may be one. */
+	/* Objects that begin with the String id may be strings, and are no measure of chance. */
 	if (other <= TYPE_ID_STRING)
 		other = beside(s, above, 1);
 	if (shapes_may_be(s, above) || shapes_may_be(s, other))
@@ -98,7 +98,7 @@ static bool is_chance(const struct shapes *s, const struct shape *n)
 	return a && b && count_near(s, n->id, n) <= (a > b ? a : b);
 }
 
-/* Of two as common ones the smaller: buffers grow, objects do not. */
+/* Of two equally common shapes, the smaller: sizes of buffers vary, those of a class do not. */
 int shapes_settle(struct shapes *s)
 {
 	for (size_t i = 0; i < s->list_cnt; i++) {
@@ -129,7 +129,7 @@ bool shapes_fit(const struct shapes *s, uint32_t id, uint64_t size, uint8_t kind
 {
 	const uint64_t *place = map_get(&s->best, id);
 	const struct shape *best = place ? &s->list[*place - 1] : NULL;
-	/* One large object with a small number in front is a buffer rather than a class' only instance. */
+	/* A single large object with a small number in front is more likely a buffer than a class' only instance. */
 	if (!best || (best->cnt == 1 && best->size > BOEHM_BLOCK / 2))
 		return false;
 	return best->kind == kind && types_cells_alike(best->size, size);

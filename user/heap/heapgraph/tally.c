@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapgraph/tally: counts and sizes by type; see picture.h. */
+/* heapgraph/tally: object counts and sizes by type; see picture.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 
 struct row {
 	uint32_t type;
-	uint32_t place; /* of its first object in members */
+	uint32_t place; /* index in members of the row's first object */
 	uint64_t value;
 };
 
 struct rows {
 	struct row *rows;
 	size_t rows_cnt, rows_cap;
-	uint32_t *members; /* objects by row */
+	uint32_t *members; /* objects, grouped by row */
 };
 
 static int by_value(const void *a, const void *b)
@@ -28,7 +28,7 @@ static int by_value(const void *a, const void *b)
 	return x->type < y->type ? -1 : x->type > y->type;
 }
 
-/* A row for each type, value: its number of objects. */
+/* One row per type; value is its number of objects. */
 static int count(const struct graph *g, struct rows *r)
 {
 	struct map places = { 0 };
@@ -91,7 +91,7 @@ int picture_sizes(const struct picture *p, struct buf *out)
 	int rc = marks && stack ? count(p->graph, &r) : -ENOMEM;
 	for (uint32_t i = 0; i < r.rows_cnt && !rc; i++) {
 		struct row *row = &r.rows[i];
-		/* place is behind its members since they were filled in. */
+		/* Filling in the members advanced place to behind the last one. */
 		row->value = graph_reach(p->graph, r.members + row->place - row->value, row->value, marks, i + 1, stack);
 	}
 	free(marks);

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-#define NAME_MAX_SZ 2000 /* the compiler nests generic types without limit */
+#define NAME_MAX_SZ 2000 /* generic type names may be nested without limit */
 #define SYMBOL_END ":type_id"
 #define NEAREST 3
 
@@ -113,7 +113,7 @@ void types_text(const struct types *t, uint32_t id, struct buf *out)
 		buf_addf(out, "(class %u)", id);
 }
 
-/* --- where names come from ---------------------------------------------------------------------- */
+/* --- sources of names ---------------------------------------------------------------------------- */
 
 static bool skip(const char **at, const char *end, const char *text)
 {
@@ -134,7 +134,7 @@ static bool number(const char **at, const char *end, uint32_t *out)
 	return *at > from && v <= UINT32_MAX;
 }
 
-/* "    {172 - 172}: A"; false: another line. */
+/* Parses "    {172 - 172}: A"; false: a line of another form. */
 static bool parse_line(const char *at, const char *end, uint32_t *id, const char **name)
 {
 	uint32_t first;
@@ -147,7 +147,7 @@ static bool parse_line(const char *at, const char *end, uint32_t *id, const char
 	return true;
 }
 
-/* Programs that macros run are compiled along the way, and come with lists of their own: the last is the program's. */
+/* Macros may run programs, which are compiled first and print lists of their own: the last list is the program's. */
 static const char *last_list(const char *at, const char *end)
 {
 	static const char first[] = "{0 - 0}: ";
@@ -214,7 +214,7 @@ int types_read_symbols(struct types *t, struct memory *m, const struct elf *prog
 	return elf_each_symbol(program, take_symbol, &r);
 }
 
-/* --- names asked for ---------------------------------------------------------------------------- */
+/* --- looking up names --------------------------------------------------------------------------- */
 
 static bool is_last_part(const char *name, const char *part)
 {
@@ -238,7 +238,7 @@ size_t types_find(const struct types *t, const char *name, uint32_t *out, size_t
 	return n;
 }
 
-#define COMPARED 48 /* characters of a name that are told apart */
+#define COMPARED 48 /* characters of a name that are compared */
 
 static unsigned int smallest(unsigned int a, unsigned int b, unsigned int c)
 {
@@ -246,7 +246,7 @@ static unsigned int smallest(unsigned int a, unsigned int b, unsigned int c)
 	return least < c ? least : c;
 }
 
-/* Letters to add, drop or change until one is the other (Levenshtein), whatever their case. */
+/* Levenshtein distance, ignoring case. */
 static unsigned int distance(const char *a, const char *b)
 {
 	unsigned int row[COMPARED + 1];

@@ -24,28 +24,28 @@
 #define PATIENCE_MS 20000
 
 struct heapreader {
-	bool here; /* this process has no rights itself */
+	bool here; /* this process holds no rights itself, so no worker is needed */
 	bool prompt;
-	struct broker broker; /* pid 0: there is no other process now */
+	struct broker broker; /* pid 0: no worker is running */
 	int sock;
 	struct buf in, out;
 	struct order order;
 	struct order_reply reply;
 };
 
-/* --- the other process -------------------------------------------------------------------------- */
+/* --- the worker --------------------------------------------------------------------------------- */
 
 static int begin(struct heapreader *r, struct err *err)
 {
 	const struct sched_param first = { .sched_priority = 1 };
 	int rc = worker_start(&r->broker, &r->sock, err);
-	/* Where this one may not do that either, both keep theirs. */
+	/* If real-time scheduling is not permitted, both processes keep their normal priority. */
 	if (!rc && r->prompt)
 		sched_setscheduler(r->broker.pid, SCHED_RR | SCHED_RESET_ON_FORK, &first);
 	return rc;
 }
 
-/* Its status as of waitpid. */
+/* Returns the worker's status as from waitpid, -1: none was running. */
 static int end(struct heapreader *r)
 {
 	if (r->broker.pid <= 0)
@@ -91,7 +91,7 @@ static int gone(struct heapreader *r, int rc, uint32_t tgid, struct err *err)
 	return -ECONNRESET;
 }
 
-/* Its words may be the process' own. */
+/* Text from the worker is untrusted: it may contain bytes of the target. */
 static int answer(struct heapreader *r, struct err *err)
 {
 	struct buf text = { 0 };
@@ -106,8 +106,8 @@ static int answer(struct heapreader *r, struct err *err)
 }
 
 /*
- * A reading is some fifteen questions and answers, and has a few milliseconds: to wake somebody on another processor takes
- * longer than to answer. *was: where this thread may run otherwise.
+ * A reading takes about fifteen round trips and has a few milliseconds. Waking a process on another CPU takes longer
+ * than answering, so both run on the same one meanwhile. *was: the thread's former affinity.
  */
 static bool come_together(const struct heapreader *r, cpu_set_t *was)
 {
@@ -131,7 +131,10 @@ static int await(struct heapreader *r)
 	return rc;
 }
 
-/* Sends the order with r->in; r->reply and r->out are what came back. While it is carried out this process is its broker. */
+/*
+ * Sends the order with r->in; the answer is in r->reply and r->out. Meanwhile this process serves as the worker's
+ * broker.
+ */
 static int do_order(struct heapreader *r, enum order_kind kind, const struct heapreader_place *p, struct err *err)
 {
 	int rc = r->broker.pid > 0 ? 0 : begin(r, err);
@@ -185,9 +188,9 @@ static int take_types(const struct buf *from, struct types *out)
 	return rc ?: c.bad ? -EBADMSG : 0;
 }
 
-/* --- how proofs came out ------------------------------------------------------------------------ */
+/* --- cached proofs ------------------------------------------------------------------------------ */
 
-/* For one user's processes: what somebody's own process makes of a file is true for nobody else. */
+/* Cached per user: a result obtained with one user's process must not decide for another's. */
 struct proof {
 	uint64_t dev, ino;
 	long uid;

@@ -10,7 +10,7 @@
 #include "access/handover.h"
 #include "access/outfile.h"
 
-#define BULK_MAX (1ll << 30) /* the blocks and marks of a heap of tens of gigabytes */
+#define BULK_MAX (1ll << 30) /* enough for the blocks and marks of a heap of tens of gigabytes */
 
 static int file_of(const struct buf *bulk)
 {
@@ -35,7 +35,7 @@ int order_send(int sock, const void *packet, size_t n, const struct buf *bulk)
 	return rc;
 }
 
-/* It may change while it is read: what is there then is what came. */
+/* The sender may still change the file: the size is taken once, and contents are checked by the receiver. */
 static int read_file(int fd, struct buf *out)
 {
 	struct stat st;

@@ -26,7 +26,7 @@
 /* --- confined ----------------------------------------------------------------------------------- */
 
 #ifdef __SANITIZE_ADDRESS__
-#define SANITIZED 1 /* its shadow memory is terabytes */
+#define SANITIZED 1 /* ASan's shadow memory takes terabytes */
 #else
 #define SANITIZED 0
 #endif
@@ -43,7 +43,7 @@ uint64_t worker_memory(void)
 	return kib ? kib * 512 : 1ull << 30;
 }
 
-/* A heap that claims to be larger than it is makes no other process suffer. What it was forked with counts, too. */
+/* A corrupt heap that claims to be huge must not exhaust the machine's memory. Memory inherited by fork counts as well. */
 static int limit_memory(struct err *err)
 {
 	long kib = proc_status_value((uint32_t)getpid(), "VmData");
@@ -67,7 +67,7 @@ struct job {
 	struct order order;
 	struct buf in, out;
 	struct order_reply reply;
-	struct boehm_heap last; /* that was read */
+	struct boehm_heap last; /* most recently read */
 };
 
 static void put_types(struct buf *out, const struct types *t)
@@ -96,7 +96,7 @@ static int prove(struct job *j)
 	return rc;
 }
 
-/* The addresses are the heap's to free. */
+/* boehm_heap_free of the last heap frees the addresses. */
 static int read_heap(struct job *j)
 {
 	boehm_heap_free(&j->last);
@@ -147,7 +147,7 @@ static int carry_out(struct job *j)
 	}
 }
 
-/* Memory that comes anew takes as long as what goes into it; but for a heap that was large once none is kept. */
+/* Buffers are kept, because faulting in fresh memory takes as long as filling it; large ones are freed. */
 static void empty(struct buf *b)
 {
 	if (b->cap > KEPT_MAX || b->failed)
@@ -158,7 +158,7 @@ static void empty(struct buf *b)
 
 static void serve(int sock)
 {
-	static struct job j; /* too large for a stack */
+	static struct job j; /* too large for the stack */
 	while (!order_receive(sock, &j.order, sizeof(j.order), &j.in)) {
 		uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		j.reply = (struct order_reply){ 0 };
@@ -173,7 +173,7 @@ static void serve(int sock)
 
 /* --- the process -------------------------------------------------------------------------------- */
 
-/* Links that it kept would keep the probes alive, and somebody may wait for the end of a pipe. */
+/* Inherited BPF links would keep the probes attached, and an inherited pipe end would keep its reader waiting. */
 static void keep_only(int one, int other)
 {
 	int low = one < other ? one : other, high = one < other ? other : one;

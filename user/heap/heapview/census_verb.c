@@ -33,7 +33,7 @@ struct taking {
 	const struct census_options *o;
 	struct collector collector;
 	struct boehm_heap heap;
-	uint64_t *words; /* of its objects */
+	uint64_t *words; /* first word of each object */
 	struct types types;
 	struct buf notes;
 	char layout[600];
@@ -52,7 +52,7 @@ static const char *kind_name(uint8_t kind)
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
-/* For fresh marks: until the program collects by itself. */
+/* Waits for the program's next collection, so that the marks are fresh. */
 static int await_collection(struct taking *t, struct err *err)
 {
 	uint64_t first, now, until = now_ns() + (uint64_t)(t->o->gc_wait * 1e9);
@@ -184,7 +184,7 @@ static void note_census(struct taking *t, const struct census *c, bool typed)
 			 c->doubted);
 }
 
-/* Closures that count look like classes, to who does not know the numbers of those. */
+/* Without the type ids of closures, they cannot be told from classes. */
 static void note_doubtful(struct taking *t, const struct census *c)
 {
 	if (!c->doubtful)
@@ -207,7 +207,7 @@ static int write_census(struct taking *t, const struct census *c, struct sink_ou
 		rc = report_type_lines(&table, false, &t->o->report, out, err);
 	else if (!rc)
 		rc = report_types(&table, &t->o->report, out, err);
-	table.rows_cnt = rows; /* what was hidden is ours all the same */
+	table.rows_cnt = rows; /* free the rows that were hidden as well */
 	free_rows(&table);
 	return rc;
 }
@@ -292,7 +292,7 @@ static int unlist(struct taking *t, struct err *err)
 		  : 0;
 }
 
-/* What the recorded objects that are still there begin with. */
+/* Learns type names from the first words of recorded objects that are still there. */
 static int learn(struct taking *t, struct err *err)
 {
 	struct words w;
@@ -308,7 +308,7 @@ static int learn(struct taking *t, struct err *err)
 	return rc;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------------------------------- */
 
 static int take(struct taking *t, struct sink_out *out, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview/dump_verb: the heap of a live process into a file. */
+/* heapview/dump_verb: writes the heap of a live process to a file. */
 #include "base/exit_status.h"
 #include "heapview/heapview.h"
 
@@ -15,7 +15,7 @@
 #include "heapview/reader.h"
 #include "sink/output.h"
 
-/* The writer closes a descriptor of its own. */
+/* The trace writer closes its descriptor, so it gets a duplicate. */
 static int write_file(struct objects *o, const struct dump_options *ask, int to, struct err *err)
 {
 	struct blocks sites;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapview/dumpfile: see dumpfile.h. Written as a recording of one moment: one process, an event for each
- * live object, whose type is part of its stack. The stack is the site's where that is known; where it is not, or does not
- * name the object's type, a frame of no file does, for people and for older readers.
+ * heapview/dumpfile: see dumpfile.h. The dump is a trace of one moment: one process, and an event per live object, with
+ * the type in its stack. The stack is that of the allocation site if known. If there is none, or it does not name the
+ * object's type, a synthetic frame does, for people and for older readers.
  */
 #include "heapview/dumpfile.h"
 
@@ -20,20 +20,20 @@
 #include "heapgraph/parts.h"
 #include "heapreader/worker.h"
 
-#define ALLOCATOR_PC 1 /* the frame that every reader cuts as the allocator's own */
-#define TYPES_PC 16    /* names of types from here on */
+#define ALLOCATOR_PC 1 /* pc of a frame that every reader takes for the allocator's own */
+#define TYPES_PC 16    /* pcs of synthetic frames for types begin here */
 
 struct dump {
-	struct objects *o; /* sites are noted in its graph */
+	struct objects *o; /* sites are stored in its graph */
 	const struct blocks *sites;
 	struct trace_writer *w;
 	struct proc_id proc;
 	struct module_id module;
 	struct map_id map;
-	uint32_t stacks;   /* given so far */
-	struct map frames; /* name of a type (number, owned or not) -> pc */
-	struct map known;  /* (site, pc) -> stack */
-	struct map copied; /* what of the sites' catalog is written: modules (as 1 << 32 | id), mappings, symbols */
+	uint32_t stacks;   /* ids used so far */
+	struct map frames; /* type number << 1 | owned -> pc */
+	struct map known;  /* site << 32 | pc -> stack id */
+	struct map copied; /* what was written of the sites' catalog: modules, mappings, symbols, told apart by high bits */
 	int rc;
 };
 
@@ -43,7 +43,7 @@ static void note(struct dump *d, int rc)
 		d->rc = rc;
 }
 
-/* True the first time. */
+/* True for a key that is new in the map. */
 static bool first(struct dump *d, struct map *m, uint64_t key)
 {
 	size_t known = m->count;
@@ -58,9 +58,9 @@ static void write_name(struct dump *d, uint64_t pc, const char *name, enum symbo
 	note(d, trace_write_symbols(d->w, d->module, pc, &(struct symbols){ 1, &s }));
 }
 
-/* Of an object, or of the owner of raw memory that it alone holds. */
+/* The type of an object; for raw memory with exactly one holder, the holder's. */
 struct known_type {
-	uint32_t number; /* 0: unknown */
+	uint32_t number; /* 0 = unknown */
 	bool owned;
 };
 
@@ -79,7 +79,7 @@ static void class_text(const struct dump *d, uint32_t type, struct buf *out)
 		buf_adds(out, "(class 0)");
 }
 
-/* The address of a frame that shows the type. */
+/* Address of the synthetic frame that shows the type. */
 static uint64_t type_frame(struct dump *d, const struct known_type *t)
 {
 	uint64_t *pc = map_put(&d->frames, (uint64_t)t->number << 1 | t->owned);
@@ -101,7 +101,7 @@ static uint64_t type_frame(struct dump *d, const struct known_type *t)
 	return *pc;
 }
 
-/* Once each: what a stack of the recording needs to be understood. */
+/* Writes the module, mapping and symbols of a frame, each once. */
 static void copy_frame(struct dump *d, const struct frame *f, uint32_t index)
 {
 	const struct catalog *c = d->sites->replay.catalog;
@@ -122,7 +122,7 @@ static void copy_frame(struct dump *d, const struct frame *f, uint32_t index)
 		note(d, trace_write_symbols(d->w, map->module, pc, s));
 }
 
-/* Frames of the site's stack that are the allocator's, and whether the next one is the type's own `new`. */
+/* Number of the allocator's frames in the site's stack. *says: the next frame is the `new` of this type. */
 static uint32_t allocator_frames(struct dump *d, const struct stack *s, const char *type, bool *says)
 {
 	const struct catalog *c = d->sites->replay.catalog;
@@ -166,7 +166,7 @@ static void write_stack(struct dump *d, struct stack *out, const struct stack *s
 	free(frames);
 }
 
-/* The stack of an object, written when it is new. */
+/* The id of an object's stack, which is written at first use. */
 static uint32_t stack_of(struct dump *d, const struct graph_object *o, const struct block *block)
 {
 	const struct stack *site = block ? catalog_stack(d->sites->replay.catalog, block->stack) : NULL;
@@ -183,7 +183,7 @@ static uint32_t stack_of(struct dump *d, const struct graph_object *o, const str
 	struct buf class = { 0 }, type = { 0 };
 	class_text(d, t.number, &class);
 	type_name(buf_str(&class), t.owned, &type);
-	/* Of raw memory its site tells more than who holds it. */
+	/* For raw memory, its allocation site tells more than its holder. */
 	bool tells = o->type || !site;
 	struct stack s = { .id = { d->stacks }, .proc = d->proc, .type = tells ? buf_str(&type) : NULL };
 	write_stack(d, &s, site, pc, o->type ? buf_str(&class) : NULL);
@@ -260,7 +260,7 @@ static int put_part(void *ctx, const struct buf *part)
 	return trace_write_part(ctx, part);
 }
 
-/* Ids that the sites' catalog does not use. */
+/* Ids that are free in the sites' catalog. */
 static void choose_ids(struct dump *d)
 {
 	const struct catalog *c = d->sites ? d->sites->replay.catalog : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview/graph_verb: who holds objects of a type, in a live process or a dump of one, as a picture. */
+/* heapview/graph_verb: draws what holds objects of a type, in a live process or in a dump. */
 #include "base/exit_status.h"
 #include "heapview/heapview.h"
 
@@ -32,7 +32,7 @@ static void put_facts(const struct objects *o, struct buf *out)
 	buf_free(&comm);
 }
 
-/* A picture without a node is as right as one of a misread name: the reader shall know which it is. */
+/* An empty picture may mean that no such object lives, or that the type's name was mistyped: say which. */
 static void say_if_none(const struct objects *o, const struct picture *p)
 {
 	struct buf type = { 0 };
@@ -90,7 +90,7 @@ static int find_and_draw(const struct objects *o, const struct graph_options *as
 	return rc;
 }
 
-/* Nothing is there for an object of no heap: a literal, or one that is gone. So say the seeds, too. */
+/* 0 for an address outside of the heap: a literal, or an object that is gone. */
 static int show_size(const struct objects *o, const struct graph_options *ask, const struct picture *p, struct buf *out)
 {
 	uint32_t object = graph_find(&o->graph, ask->address);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview/objects: see objects.h. A process' heap: found, copied (perhaps frozen), made into a graph. */
+/*
+ * heapview/objects: see objects.h. Finds a process' heap, copies it (with the process frozen, if asked) and builds the
+ * graph.
+ */
 #include "heapview/objects.h"
 
 #include <errno.h>
@@ -24,7 +27,7 @@
 
 struct copy {
 	struct collector *collector;
-	bool nameless; /* its variables */
+	bool nameless; /* the collector's variables have no symbols */
 	struct boehm_heap heap;
 	struct words words;
 	struct roots roots;
@@ -47,7 +50,7 @@ static int too_big(uint32_t tgid, int rc, struct err *err)
 	return err_set(err, -rc, "cannot read the heap of process %u: %s", tgid, strerror(-rc));
 }
 
-/* Only the marks of a running process are worth waiting for. */
+/* Waiting for a collection to end is only needed for the marks of a running process. */
 static int read_blocks(struct collector *g, bool wait, struct boehm_heap *out, struct err *err)
 {
 	if (wait)
@@ -58,7 +61,7 @@ static int read_blocks(struct collector *g, bool wait, struct boehm_heap *out, s
 	return rc;
 }
 
-/* All that is needed of the process; nothing here takes longer than reading does. */
+/* Copies all that is needed of the process. The process may be frozen, so nothing but reading is done here. */
 static int copy_now(struct copy *c, uint32_t live, struct err *err)
 {
 	struct collector *g = c->collector;
@@ -90,7 +93,7 @@ static int copy_now(struct copy *c, uint32_t live, struct err *err)
 	return rc ? too_big(g->memory.tgid, rc, err) : 0;
 }
 
-/* Asked for before anything stands still: a heap that cannot be copied in time is not frozen at all. */
+/* Checked before the process is frozen: if copying would take too long, it is not frozen at all. */
 static int check_time(struct collector *g, struct err *err)
 {
 	struct boehm_heap h;
@@ -99,7 +102,7 @@ static int check_time(struct collector *g, struct err *err)
 		return rc;
 	uint64_t ns = h.took_ns;
 	for (size_t i = 0; i < h.blocks_cnt; i++)
-		ns += words_traced(h.blocks[i].kind) ? h.blocks[i].bytes : h.blocks[i].bytes / 4; /* 1 GB a second */
+		ns += words_traced(h.blocks[i].kind) ? h.blocks[i].bytes : h.blocks[i].bytes / 4; /* at 1 GB per second */
 	boehm_heap_free(&h);
 	if (ns > FREEZE_MAX_NS / 4 * 3)
 		return err_set(err, EFBIG,
@@ -135,7 +138,7 @@ static struct elf *open_elf(const char *path, const char *name, int *fd, struct 
 	return *fd < 0 ? NULL : elf_open(*fd, name, err);
 }
 
-/* Names of fields are worth having, but no reason to fail, unless a file was given for them. */
+/* Field names are optional: that they are missing is an error only if a file was given for them. */
 static int read_fields(struct objects *o, const struct heap_ask *ask, struct err *err)
 {
 	if (ask->fields) {
@@ -173,7 +176,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Variables of the program itself: those of libraries are named by their file alone. */
+/* Variables of the program itself; for variables of libraries only the file is named. */
 static void read_globals(struct objects *o)
 {
 	struct taking t = { .o = o };
@@ -208,7 +211,7 @@ static void note_facts(struct objects *o, struct copy *c)
 	o->unreadable = c->words.unreadable + c->roots.unreadable;
 	o->unknown_stacks = c->roots.unknown_stacks;
 	o->nameless = c->nameless;
-	/* The map list outlives the collector: roots are named by it. */
+	/* Moved out of the collector: roots are named by it later. */
 	o->space = c->collector->space;
 	c->collector->space = (struct space){ 0 };
 	read_globals(o);
@@ -237,7 +240,7 @@ int objects_read(struct objects *o, const struct heap_ask *ask, struct err *err)
 		rc = learn_types(&o->types, ask->learn, o->tgid, &c.heap, &c.words, err);
 	if (!rc)
 		rc = typing_begin(&typing, &o->types, &o->fields) ? err_set(err, ENOMEM, "out of memory") : 0;
-	/* A stripped program does not say what it is; who has names for its types knows. */
+	/* A stripped program cannot be recognized as Crystal, but type names from elsewhere show that it is. */
 	typing.none = !ask->type_ids && !ask->learn && o->types.names_cnt < 2 && !collector_is_crystal(&collector);
 	if (!rc) {
 		struct graph_typing how = { typing_of, typing_settle, &typing };
@@ -284,7 +287,7 @@ static void name_global(const struct objects *o, const struct graph_root *root, 
 {
 	const struct global *g = global_at(o, root->addr);
 	const struct space_region *r = space_find(&o->space, root->addr);
-	/* Behind a file's bytes its variables go on in memory of no file. */
+	/* .bss continues a file's mapping in an anonymous one. */
 	while (r && !*r->path && r > o->space.regions && r[-1].end == r->start)
 		r--;
 	buf_adds(out, "global ");
@@ -367,7 +370,7 @@ int objects_type(const struct objects *o, const char *name, uint32_t **ids, size
 		return err_set(err, ENOMEM, "out of memory");
 	if (types_find(&o->types, name, *ids, *cnt))
 		return 0;
-	/* As it is printed when there is no name for it. */
+	/* The form in which types without a name are printed. */
 	unsigned long id = strncmp(name, "(class ", 7) ? 0 : strtoul(name + 7, &end, 10);
 	if (!id || id >= UINT32_MAX || strcmp(end, ")"))
 		return no_type(o, name, err);

@@ -12,9 +12,9 @@
 
 struct joining {
 	const struct boehm_heap *heap;
-	bool *pinned;     /* by block */
-	uint64_t *known;  /* by block: recorded objects in it */
-	struct heap *out; /* of these alone */
+	bool *pinned;     /* per block */
+	uint64_t *known;  /* per block: recorded objects in it */
+	struct heap *out; /* events of these objects only */
 };
 
 static int join(void *ctx, const struct event *e)
@@ -49,7 +49,7 @@ static void end(struct joining *j)
 	heap_free(j->out);
 }
 
-/* Programs read the tables one after the other. */
+/* Formats in which the tables are read by people, in order. */
 static bool is_for_reading(const struct report_options *o)
 {
 	return o->format == FORMAT_TEXT || o->format == FORMAT_MARKDOWN;
@@ -70,7 +70,7 @@ static int put_heading(const struct joining *j, size_t blocks, const struct repo
 	return out->write(out->ctx, line, (size_t)n);
 }
 
-/* Where no object was recorded there is nothing to show, which is no failure. */
+/* Recording none of these objects is not a failure. */
 static int put_none(const struct report_options *o, struct sink_out *out)
 {
 	static const char none[] = "none that was recorded\n";

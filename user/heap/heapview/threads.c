@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 
-#define MARGIN_NS 200000000ull /* for thawing itself */
+#define MARGIN_NS 200000000ull /* time that unfreezing takes */
 #define AT_ONCE 64
 
 static int no_threads(uint32_t tgid, int rc, struct err *err)
@@ -95,14 +95,14 @@ static bool is_named_marker(uint32_t tid)
 	return got && !strncmp(name, "GC-marker-", 10);
 }
 
-/* A thread's control block lies above its stack, in the same mapping, and begins with its own address. */
+/* A thread's control block (TCB) lies above its stack, in the same mapping, and begins with its own address. */
 static bool is_block_of(struct memory *m, uint64_t word, uint64_t sp, const struct space_region *stack)
 {
 	uint64_t self;
 	return word > sp && word < stack->end && !(word & 7) && !memory_read(m, word, &self, sizeof(self)) && self == word;
 }
 
-/* What the collector's variables hold, read once; what cannot be read is zero. NULL when memory is out. */
+/* A copy of the collector's variables, zero where they cannot be read. NULL: out of memory. */
 static uint64_t *copy_variables(struct memory *m, const struct own_places *own, size_t *cnt)
 {
 	struct rights_range ranges[OWN_VARIABLES_MAX];
@@ -118,7 +118,7 @@ static uint64_t *copy_variables(struct memory *m, const struct own_places *own, 
 	return words;
 }
 
-/* Of its own threads the collector keeps handles among its variables; of the program's, in records on the heap. */
+/* The collector keeps handles of its own threads in variables; those of the program's threads are in heap records. */
 static bool is_kept(struct memory *m, const uint64_t *words, size_t cnt, uint64_t sp, const struct space_region *stack)
 {
 	bool kept = false;

@@ -13,18 +13,18 @@
 
 struct vote {
 	uint32_t id;
-	const char *name; /* of votes.names */
+	const char *name; /* points into votes.names */
 };
 
 struct votes {
 	struct vote *votes;
 	size_t votes_cnt, votes_cap;
-	struct map stacks; /* stack id -> place in names + 1, 0 = names no type */
+	struct map stacks; /* stack id -> index in names + 1, 0 = names no type */
 	char **names;
 	size_t names_cnt, names_cap;
 };
 
-/* "Array(Foo)" of a stack that makes one, as a new text; NULL: it makes none. */
+/* The class that a stack allocates, as "Array(Foo)"; NULL: none is named. To be freed. */
 static char *type_of_stack(const struct catalog *c, struct stack_id id)
 {
 	const struct sink_options o = { .keep_allocator_frames = true };
@@ -63,7 +63,7 @@ static int by_id_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* For each number the name with most votes. */
+/* Each type number gets the name with most votes. */
 static int count_votes(struct types *t, struct votes *v)
 {
 	int rc = 0;

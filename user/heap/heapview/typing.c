@@ -39,7 +39,7 @@ uint32_t typing_of(void *ctx, uint32_t first, uint64_t size, uint8_t kind)
 	if (!shapes_may_be(&t->shapes, first))
 		return 0;
 	const uint64_t *asked = map_get(&t->sizes, first);
-	/* The collector adds a byte and rounds up, by at most as much again. */
+	/* The collector adds a byte and rounds up to the next size class. */
 	return asked && (size < *asked || size > *asked * 2 + 32) ? 0 : first;
 }
 

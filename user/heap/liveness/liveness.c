@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liveness: see liveness.h. One thread, the main ring's. */
+/* liveness: see liveness.h. Single-threaded: all calls come from the thread that reads the main ring. */
 #include "liveness/liveness.h"
 
 #include <errno.h>
@@ -19,18 +19,18 @@
 #include "marking/resurrected.h"
 
 #define ASK_NS 100000000ull
-#define AGAIN_NS 10000000ull /* where a collection was just counted */
+#define AGAIN_NS 10000000ull /* used after a counter has just moved */
 #define LOOKS 10
-#define TELL_SHARE 50 /* what is older is sorted by type for a fiftieth of the time at most */
-/* Marks are compared with records for a fiftieth of the time at most, but for the first ones. */
+#define TELL_SHARE 50 /* 1/50: share of time for sorting older objects by type */
+/* 1/50: share of time for comparing marks with records, once all has been compared */
 #define COMPARE_SHARE 50
-#define FIRST_SHARE 5 /* before all has been compared once */
+#define FIRST_SHARE 5 /* 1/5: the share before that */
 #define COMPARE_NS 200000000ull
 
-/* Are the collections of a heap observed? */
+/* Whether the collections of a heap are observed. */
 enum heap_sight {
 	HEAP_OBSERVED,
-	HEAP_UNOBSERVED, /* why: as the caller said */
+	HEAP_UNOBSERVED, /* why: given by the caller */
 	HEAP_NO_ROOM,    /* the kernel's table of collecting processes was full */
 };
 
@@ -40,35 +40,34 @@ struct heap_state {
 	uint32_t tgid;
 	enum heap_origin origin;
 	struct recorded objects;
-	uint64_t marked; /* serial + 1 of the collection that has marked and is not over, 0 = none */
-	uint32_t gc_no;  /* of the last collection that was heard of */
+	uint64_t marked; /* serial + 1 of a collection that has marked but is not over, 0 = none */
+	uint32_t gc_no;  /* of the last collection known */
 	bool heard;
-	bool at_stake;                /* there were objects that it could reclaim */
-	struct event over;            /* the collection that is over and not applied */
-	struct mark_reading *reading; /* of it, NULL = none */
-	struct mark_reading *looking; /* its marks are applied (resurrected.last) and not all compared; NULL = none */
+	bool at_stake;                /* recorded objects existed that this collection could free */
+	struct event over;            /* the collection that is over but not yet applied */
+	struct mark_reading *reading; /* marks of that collection, NULL = none */
+	struct mark_reading *looking; /* reading whose marks are applied (resurrected.last) but not all compared; NULL = none */
 	struct resurrected resurrected;
-	struct map freed; /* since it marked: alive for the marks, gone for the records */
+	struct map freed; /* objects freed since the last marking: the marks still show them as alive */
 	uint64_t collections, missed;
-	uint64_t no_room; /* as counted for all before its first record was sent: of others */
+	uint64_t no_room; /* l->no_room before this heap's first record was sent: those were other processes */
 	struct marks_facts facts;
 	enum heap_sight sight;
-	char *why;              /* HEAP_UNOBSERVED only: a sentence, NULL = no memory for it */
-	bool told;              /* its events are told from others' */
-	bool based;             /* when asked: what is known now was known when its counter was at base */
-	uint64_t base, counted; /* counted: what the counter was at the last look */
-	uint32_t looks;         /* since it was at base */
+	char *why;              /* HEAP_UNOBSERVED only: a sentence, NULL = out of memory */
+	bool told;              /* its events are flagged EVENT_F_GC */
+	bool based;             /* when polled: all objects known now were known when the counter was at base */
+	uint64_t base, counted; /* counted: the counter when last polled */
+	uint32_t looks;         /* polls since the counter left base */
 	struct unrecorded unrecorded;
-	uint64_t
-		read_whole; /* the number in `collections` of the last one whose marks were all read; reached: what it had marked */
+	uint64_t read_whole; /* value of `collections` at the last complete reading; reached: objects marked then */
 	uint64_t reached, reached_sz;
-	uint64_t compared_ns;          /* of the processor, so far */
-	uint64_t since_ns;             /* its first collection */
-	uint64_t told_cnt, told_bytes; /* of what is older, when that was told of last */
-	uint64_t tell_ns;              /* not before then again */
+	uint64_t compared_ns;          /* CPU time used so far */
+	uint64_t since_ns;             /* time of its first collection */
+	uint64_t told_cnt, told_bytes; /* objects from before the recording, as last reported */
+	uint64_t tell_ns;              /* earliest time of the next report */
 };
 
-/* Of heaps: how many; which could not be judged, are asked, collect incrementally, and why, of one of each. */
+/* Totals over heaps; of those that could not be judged, are polled or collect incrementally, the reason of one each. */
 struct summary {
 	size_t heaps, unjudged, asked;
 	char unjudged_why[400], asked_why[400];
@@ -76,21 +75,21 @@ struct summary {
 	uint64_t unknown, unknown_sz, empty, empty_sz, older, older_sz, older_empty, older_empty_sz, inherited, inherited_sz,
 		uncompared, marked_sz;
 	uint64_t reached, reached_sz, unread, since;
-	size_t untold; /* collected, and never compared with the records */
+	size_t untold; /* heaps that collected but were never compared with the records */
 };
 
 struct liveness {
 	struct marks *marks;
 	struct liveness_ops ops;
-	struct heap_state **heaps; /* pointers, as places change */
+	struct heap_state **heaps; /* pointers: the array moves when it grows */
 	size_t heaps_cnt, heaps_cap;
 	struct map by_proc; /* proc -> index */
 	struct heap_state *last;
-	size_t pending; /* heaps with a reading that is not applied */
-	size_t looking; /* heaps with one that is not all compared */
+	size_t pending; /* heaps with an unapplied reading */
+	size_t looking; /* heaps with a reading not completely compared */
 	uint64_t asked_ns, no_room;
-	uint64_t no_room_past; /* the same; all that was sent before it was counted has been read */
-	bool again;            /* some counter has just moved */
+	uint64_t no_room_past; /* an earlier value of no_room: all records sent before it was taken have been read */
+	bool again;            /* a counter has just moved: poll soon */
 	struct summary gone;
 	struct liveness_counts counts;
 };
@@ -193,7 +192,7 @@ static int on_dead(void *ctx, uint64_t addr, uint64_t size)
 	return 0;
 }
 
-/* Blocks of sampled objects are no measure of the heap. */
+/* A partial reading covers only the blocks of sampled objects, so it does not measure the heap. */
 static void measure(struct heap_state *h, const struct boehm_heap *heap)
 {
 	h->over.gc.heap_sz = heap->heap_bytes;
@@ -230,8 +229,8 @@ static void look_away(struct liveness *l, struct heap_state *h)
 }
 
 /*
- * What is left of a reading when the dead are gone is alive and known, or not known. Without memory nothing is compared, which
- * liveness says.
+ * Objects that remain in the reading once the dead are removed are recorded or unrecorded ones. Out of memory: nothing
+ * is compared, which liveness_describe reports.
  */
 static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 {
@@ -247,7 +246,7 @@ static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 	h->compared_ns += spent + clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
-/* Takes the reading, its marks have been applied. */
+/* Moves a reading whose marks have been applied to `looking`. */
 static void look_at(struct liveness *l, struct heap_state *h, uint64_t now)
 {
 	h->since_ns = h->since_ns ?: now;
@@ -266,7 +265,7 @@ static void look_at(struct liveness *l, struct heap_state *h, uint64_t now)
 	compare(l, h, now);
 }
 
-/* Writes the collection that is over, after the frees that it caused. */
+/* Reports the finished collection, after the frees that it caused. */
 static int conclude(struct liveness *l, struct heap_state *h)
 {
 	struct applying a = { l, h };
@@ -300,12 +299,12 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 	int rc = recorded_put(&h->objects, e->addr, e->size, &size);
 	if (rc <= 0)
 		return rc;
-	/* Handed out again while the marks were read: they would have told the same. */
+	/* The address was reused before the marks were applied: they would have shown the old object as dead. */
 	if (h->reading) {
 		struct applying a = { l, h };
 		return on_dead(&a, e->addr, size);
 	}
-	/* The one that was there had died unseen. */
+	/* The object that was there died unnoticed. */
 	struct event died = free_by_gc(h, e, e->addr);
 	if (h->heard && h->sight == HEAP_OBSERVED)
 		died.gc_no = h->gc_no;
@@ -348,7 +347,7 @@ static void miss(struct liveness *l, struct heap_state *h, uint64_t n)
 	unrecorded_missed(&h->unrecorded);
 }
 
-/* Collections between the last one heard of and this one left no record. */
+/* Counts collections between the last known one and this one: they left no record. */
 static void count_up_to(struct liveness *l, struct heap_state *h, uint32_t gc_no)
 {
 	uint32_t skipped = h->heard ? gc_no - h->gc_no - 1 : 0;
@@ -366,7 +365,7 @@ static void count_up_to(struct liveness *l, struct heap_state *h, uint32_t gc_no
 static int on_marked(struct liveness *l, struct heap_state *h, const struct intake_collection *c)
 {
 	int rc = conclude(l, h);
-	if (h->marked && h->at_stake) /* its end got lost */
+	if (h->marked && h->at_stake) /* the record of its end was lost */
 		miss(l, h, 1);
 	count_up_to(l, h, c->gc_no);
 	h->at_stake = h->objects.count > 0;
@@ -403,7 +402,7 @@ int liveness_collection(struct liveness *l, const struct intake_collection *c, c
 	struct heap_state *h = heap_of(l, e->proc, c->who.tgid);
 	if (!h)
 		return -ENOMEM;
-	if (h->sight != HEAP_OBSERVED) { /* who is asked has answered already */
+	if (h->sight != HEAP_OBSERVED) { /* polled instead */
 		if (c->phase != INTAKE_GC_MARKED)
 			mark_reading_free(marks_take(l->marks, h->tgid, c->serial));
 		return 0;
@@ -426,7 +425,7 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns)
 	return rc;
 }
 
-/* The first reason stays. */
+/* Only the first reason is kept. */
 static void set_unobserved(struct heap_state *h, enum heap_sight sight, const char *why)
 {
 	if (h->sight != HEAP_OBSERVED)
@@ -445,8 +444,8 @@ static void why_unobserved(const struct heap_state *h, char *out, size_t cap)
 }
 
 /*
- * Where the kernel had no room for some process, it is one that it knows nothing of. It counts each
- * collection, so who was met after the last of them is none of those.
+ * A process for which the kernel's table had no room is one that has no entry there. The kernel counts each such
+ * collection, so processes that appeared after the last of them are not affected.
  */
 static void look(struct liveness *l, struct heap_state *h)
 {
@@ -470,7 +469,7 @@ int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, cons
 	return 0;
 }
 
-/* Everything known by now was allocated before the next collection. */
+/* Objects known at this moment were allocated before the next collection. */
 static void base_at(struct heap_state *h, uint64_t gc_no)
 {
 	h->base = gc_no;
@@ -483,8 +482,8 @@ static void base_at(struct heap_state *h, uint64_t gc_no)
 }
 
 /*
- * It counts before finalizable objects get their marks: they have them when it stands still, or when a
- * reading finds nothing unfinished.
+ * The collector advances its counter before it marks finalizable objects. It has finished when the counter stands
+ * still, or when a reading finds no unfinished cycle.
  */
 static bool is_settled(struct liveness *l, struct heap_state *h, uint64_t gc_no)
 {
@@ -508,7 +507,7 @@ static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
 	if (!is_settled(l, h, gc_no))
 		return;
 	struct mark_reading *r = marks_read(l->marks, h->tgid);
-	if (!r || r->heap.gc_no == h->base) { /* in a moment again */
+	if (!r || r->heap.gc_no == h->base) { /* retried soon */
 		mark_reading_free(r);
 		return;
 	}
@@ -541,7 +540,7 @@ void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 	}
 }
 
-/* A collector that never collected has reclaimed nothing. */
+/* A collector that has never collected has freed nothing, so nothing is unknown. */
 static bool is_unjudged(const struct heap_state *h)
 {
 	if (h->sight != HEAP_OBSERVED)
@@ -619,7 +618,7 @@ static int tell_row(void *ctx, const char *type, uint64_t cnt, uint64_t bytes)
 	return t->l->ops.older(t->l->ops.ctx, t->proc, type, cnt, bytes);
 }
 
-/* Whose types are not known yet is told of by sizes only when there is no later. */
+/* While types are unknown, reporting waits for them; only the last report falls back to sizes. */
 static void tell_older(struct liveness *l, struct heap_state *h, uint64_t now, bool last)
 {
 	const struct unrecorded *s = &h->unrecorded;
@@ -662,7 +661,7 @@ static void add_more(struct buf *out, size_t cnt)
 		buf_addf(out, ", and %zu more process%s", cnt - 1, cnt > 2 ? "es" : "");
 }
 
-/* "exact" when nothing bounds it. */
+/* "exact" if nothing limits it. */
 static void add_bounds(const struct liveness *l, const struct summary *s, uint64_t lost, struct buf *out)
 {
 	struct buf why = { 0 };

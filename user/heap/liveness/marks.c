@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liveness/marks: see marks.h. One lock for the lists; readings are made without it. */
+/* liveness/marks: see marks.h. One lock protects the lists; readings are made without it. */
 #include "liveness/marks.h"
 
 #include <errno.h>
@@ -25,40 +25,41 @@
 #include "sites/collections.h"
 
 #define BEAT_MS 100
-#define STOPS_NS 1000000000ull /* how long stops are allowed for after a beat */
+#define STOPS_NS 1000000000ull /* how long stops stay enabled after a heartbeat */
 #define TAKE_NS 2000000000ull
-#define TRY_SHARE 50 /* a collector is looked for during a fiftieth of the time at most, but for the first tries */
-#define READINGS 3   /* tries at one collection */
+#define TRY_SHARE 50 /* 1/50: share of time for finding a collector, after the first tries */
+#define READINGS 3   /* attempts per collection */
 #define SETTLE_NS 500000000ull
 /*
- * Sampling, the marks of whole heaps are read for a hundredth of the time at most, and not more often
- * than somebody looks: those of a small heap take no time, but it is the target's.
+ * When sampling, complete readings take at most 1/100 of the time, and are limited in rate: they are fast for small
+ * heaps, but cost the target time.
  */
 #define WHOLE_SHARE 100
 #define WHOLE_PAUSE_NS 50000000ull
-#define KEEP_SZ (256u << 20) /* of readings that nobody took yet */
-/* Small heaps are copied, to be compared with the records when those are there: for a fiftieth of the time at most. */
+#define KEEP_SZ (256u << 20) /* limit for readings not yet taken */
+/* 1/50: share of time for copying small heaps, which are compared once their records have been read */
 #define COPY_MAX (8u << 20)
 #define COPY_SHARE 50
-#define COPY_NS 200000000ull   /* but for the first ones */
-#define COMPARE_SZ (64u << 20) /* read at once to compare: nobody empties the ring meanwhile */
+#define COPY_NS 200000000ull   /* granted before the share applies */
+#define COMPARE_SZ (64u << 20) /* compared at once; the ring is not read meanwhile */
 
 struct watched {
 	uint32_t tgid;
 	enum marks_state state;
 	bool gone, tried;
-	uint64_t try_ns; /* while it waits: not before then */
+	uint64_t try_ns; /* while waiting: earliest time of the next try */
 	uint32_t tries;
-	uint64_t serial;               /* of the last collection that was dealt with, + 1 */
-	uint64_t gone_ns;              /* when gone */
-	uint64_t whole_ns;             /* not before then are all its marks read, when those of sampled objects will do */
-	uint64_t since_ns, copied_ns;  /* its first reading; time that copies took */
-	uint32_t over;                 /* the reader's, see stops_end */
-	struct heapreader_place place; /* when ready */
+	uint64_t serial;               /* serial + 1 of the last collection handled */
+	uint64_t gone_ns;              /* time at which it became gone */
+	uint64_t whole_ns;             /* earliest time of the next complete reading; until then only blocks of sampled
+                                        * objects are read */
+	uint64_t since_ns, copied_ns;  /* time of its first reading; time spent on copies */
+	uint32_t over;                 /* the reader thread's, see stops_end */
+	struct heapreader_place place; /* valid when ready */
 	pthread_t prover;
-	bool proving, proved; /* began, ended */
+	bool proving, proved; /* proof begun, ended */
 	struct marks *marks;
-	struct types types; /* of its objects, when typed; of Crystal's alone */
+	struct types types; /* types of its objects, valid when typed; crystal: the program is Crystal's */
 	bool typed, crystal;
 	char why[400];
 };
@@ -67,18 +68,19 @@ struct marks {
 	struct probe *probe;
 	struct wakeup *wakeup;
 	bool stop, compare;
-	struct heapreader *prompt, *calm; /* of the thread that reads marks; of who takes what it has read */
+	struct heapreader *prompt, *calm; /* prompt: used by the thread that reads marks; calm: by the one that takes
+                                           * readings */
 	struct watchdog watchdog;
-	struct object_log object_log; /* the thread's own */
-	uint64_t swept_ns;            /* when logged objects were given back last */
+	struct object_log object_log; /* used by the thread only */
+	uint64_t swept_ns;            /* time of the last sweep of logged objects */
 	pthread_t thread;
 	bool running;
-	int events; /* eventfd: look at the lists */
+	int events; /* eventfd that wakes the thread to look at the lists */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool ending;
-	struct watched **list; /* pointers: the thread uses them without the lock */
+	struct watched **list; /* pointers: the thread uses elements without the lock */
 	size_t list_cnt, list_cap;
 	struct mark_reading **readings;
 	size_t readings_cnt, readings_cap;
@@ -101,7 +103,7 @@ static size_t reading_sz(const struct mark_reading *r)
 	       r->heap.pages_cnt * sizeof(*r->heap.pages) + r->copy.cap;
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 static struct watched *find(struct marks *m, uint32_t tgid)
 {
 	for (size_t i = 0; i < m->list_cnt; i++) {
@@ -111,7 +113,7 @@ static struct watched *find(struct marks *m, uint32_t tgid)
 	return NULL;
 }
 
-/* Waiting for those that are being proven: without the lock, which a prover takes. */
+/* wait: also waits for proofs under way. This is done without the lock, which the prover takes. */
 static void free_gone(struct marks *m, bool wait)
 {
 	size_t kept = 0;
@@ -130,7 +132,7 @@ static void free_gone(struct marks *m, bool wait)
 	m->list_cnt = kept;
 }
 
-/* True when that is news. What is impossible stays so, whatever else was under way. */
+/* True if the state or reason is new. MARKS_IMPOSSIBLE is final, whatever else was under way. */
 static bool set_state_locked(struct watched *w, enum marks_state state, const char *why)
 {
 	bool changed = w->state != MARKS_IMPOSSIBLE && strcmp(w->why, why) != 0;
@@ -160,7 +162,7 @@ static bool is_ending(struct marks *m)
 	return ending;
 }
 
-/* A proof takes longer than a cycle; until it is there the marks are read on trust. */
+/* A proof takes longer than a collection cycle; until it is done, the layout is trusted. */
 static void *prove(void *arg)
 {
 	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
@@ -188,8 +190,8 @@ static void *prove(void *arg)
 }
 
 /*
- * Marks hold for a few milliseconds only: who is to read them must not queue behind whoever made them. All
- * else that the thread does can wait its turn.
+ * Marks are valid for a few milliseconds only, so their reader must not queue behind the threads that made them. Other
+ * work of this thread runs at normal priority.
  */
 static void be_prompt(bool prompt)
 {
@@ -199,8 +201,8 @@ static void be_prompt(bool prompt)
 }
 
 /*
- * A collector that is just setting itself up has nothing yet that could be recognized, and looks like one of an unknown
- * layout: not yet is not never.
+ * A collector that is still initializing looks like one of an unknown layout, so failure is not final: it is tried
+ * again later.
  */
 static void try_open(struct watched *w)
 {
@@ -219,11 +221,11 @@ static void try_open(struct watched *w)
 		return;
 	}
 	set_state(w, MARKS_READY, "the reading is not proven yet");
-	/* An ordinary thread: the priority is not inherited (SCHED_RESET_ON_FORK). */
+	/* Normal priority: it is not inherited (SCHED_RESET_ON_FORK). */
 	w->proving = !pthread_create(&w->prover, NULL, prove, w);
 }
 
-/* Opens what can be opened by now, and asks for begins while something is left. */
+/* Opens collectors that can be opened now; begins of collections are reported while some are left. */
 static void open_waiting(struct marks *m)
 {
 	bool left = false;
@@ -243,7 +245,7 @@ static void open_waiting(struct marks *m)
 	probe_call_at_begins(m->probe, left);
 }
 
-/* Under the lock: the oldest go when nobody takes them. */
+/* Call with the lock held. Drops the oldest readings when too many were not taken. */
 static void keep(struct marks *m, struct mark_reading *r)
 {
 	while (m->kept_sz + reading_sz(r) > KEEP_SZ && m->readings_cnt) {
@@ -261,8 +263,8 @@ static void keep(struct marks *m, struct mark_reading *r)
 }
 
 /*
- * NULL, or why the reading is not of this collection. Nothing touches marks between the two probes, so what the
- * reading itself suspects of being torn is not: only the next begin can spoil it.
+ * NULL, or why the reading is not of this collection. No marks change between the two probes, so a reading that looks
+ * torn by itself is still good: only the next collection's begin can spoil it.
  */
 static const char *objection(struct marks *m, const struct mark_reading *r, int rc)
 {
@@ -276,8 +278,8 @@ static const char *objection(struct marks *m, const struct mark_reading *r, int 
 }
 
 /*
- * Of few sampled objects few blocks tell what became of them: reading all of a heap at each of hundreds of collections a
- * second took a fifth of a processor. Now and then all are read, to know what the heap holds.
+ * With few sampled objects, reading their blocks is enough: complete readings at hundreds of collections a second took
+ * a fifth of a CPU. Occasionally all blocks are read, to know what the heap holds.
  */
 static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from)
 {
@@ -294,7 +296,7 @@ static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r,
 	return rc;
 }
 
-/* A header that is being set up at this moment makes no sense yet. */
+/* A header that is being initialized is invalid for a moment: try again. */
 static const char *try_reading(struct marks *m, struct watched *w, struct mark_reading *r, uint64_t from)
 {
 	const char *why = NULL;
@@ -343,7 +345,7 @@ static void read_marks(struct marks *m, struct watched *w, struct mark_reading *
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* The watchdog hears of it afterwards: should we die between, it ends a stop twice rather than never. */
+/* The watchdog is informed afterwards: if we die in between, a stop is ended twice rather than never. */
 static void go_on(struct marks *m, struct watched *w, uint32_t tgid)
 {
 	uint32_t over = w ? w->over : 0;
@@ -359,7 +361,7 @@ static void deal_with(struct marks *m, const struct intake_collection *c)
 	struct watched *w = find(m, c->who.tgid);
 	pthread_mutex_unlock(&m->lock);
 	if (w && w->state == MARKS_WAITING) {
-		/* What collects has a heap: it need not wait for its turn, at first. */
+		/* A process that collects has a heap, so its first tries are not delayed. */
 		w->try_ns = w->tries < TRY_SHARE ? 0 : w->try_ns;
 		try_open(w);
 	}
@@ -368,7 +370,7 @@ static void deal_with(struct marks *m, const struct intake_collection *c)
 		*r = (struct mark_reading){ .tgid = c->who.tgid, .gc_no = c->gc_no, .serial = c->serial };
 	if (r && w && w->state == MARKS_READY)
 		read_marks(m, w, r, c->begun_ns);
-	/* First of all it goes on. */
+	/* Resume the target before anything else. */
 	if (m->stop)
 		go_on(m, w, c->who.tgid);
 	pthread_mutex_lock(&m->lock);
@@ -462,7 +464,7 @@ static int start(struct marks *m, struct err *err)
 	m->wakeup = wakeup_new(probe_collections_fd(m->probe), on_wakeup, m, err);
 	if (!m->wakeup)
 		return -err->code;
-	/* Signals are the main thread's. */
+	/* Signals are handled by the main thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &was);
 	int rc = pthread_create(&m->thread, NULL, run, m);
@@ -581,7 +583,7 @@ void marks_forget(struct marks *m, uint32_t tgid)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Under the lock. */
+/* Call with the lock held. */
 static struct mark_reading *pick(struct marks *m, uint32_t tgid, uint64_t serial)
 {
 	for (size_t i = 0; i < m->readings_cnt; i++) {
@@ -611,7 +613,7 @@ struct mark_reading *marks_take(struct marks *m, uint32_t tgid, uint64_t serial)
 	return r;
 }
 
-/* False: where it is is not known. */
+/* False: the collector has not been located. */
 static bool to_ask(struct marks *m, uint32_t tgid, struct heapreader_place *place)
 {
 	pthread_mutex_lock(&m->lock);
@@ -623,7 +625,7 @@ static bool to_ask(struct marks *m, uint32_t tgid, struct heapreader_place *plac
 	return ready;
 }
 
-/* What its reader did not survive is not tried again: the next one would cost as much. */
+/* If a worker died reading this heap, the next would die, too: do not try again. */
 static int give_up(struct marks *m, uint32_t tgid, int rc)
 {
 	if (rc != -ECONNRESET)
@@ -660,7 +662,7 @@ struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
 	return NULL;
 }
 
-/* The marks still hold, and so does what is linked with what. */
+/* Whether the marks, and the references between objects, are still those of the reading's collection. */
 static bool is_current(struct marks *m, const struct mark_reading *r, const struct heapreader_place *place)
 {
 	uint64_t gc_no;

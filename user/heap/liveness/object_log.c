@@ -10,12 +10,12 @@
 #include "marking/recorded.h"
 #include "sites/collections.h"
 
-#define OBJECT_LOG_MAX (1u << 18) /* so many hold most blocks of a heap: all may be read as well */
-#define SWEEPS_UNWANTED 6         /* by then whoever asks for a process would have */
+#define OBJECT_LOG_MAX (1u << 18) /* more objects than these lie in most blocks of a heap, so all blocks may be read instead */
+#define SWEEPS_UNWANTED 6         /* by then an interested user would have asked for the process */
 
 struct logged_objects {
 	struct map times;  /* address -> CLOCK_MONOTONIC, ns */
-	uint32_t unwanted; /* sweeps that nobody wanted it at */
+	uint32_t unwanted; /* sweeps at which the process was unwanted */
 };
 
 static struct logged_objects *list_known(const struct object_log *b, uint32_t tgid)
@@ -87,7 +87,7 @@ uint64_t *object_log_of(struct object_log *b, uint32_t tgid, size_t *cnt)
 	return out;
 }
 
-/* Drops objects allocated before then which, if there is a reading, are dead in it. */
+/* Drops objects that were allocated before that time and, if h is given, are dead in it. */
 static void drop(struct object_log *b, uint32_t tgid, uint64_t before_ns, const struct boehm_heap *h)
 {
 	size_t cnt;
@@ -127,7 +127,7 @@ struct unwanted {
 	size_t tgids_cnt, tgids_cap;
 };
 
-/* The table must not change while it is walked. Without memory: at the next sweep. */
+/* Collected first: the table must not change during iteration. Out of memory: left for the next sweep. */
 static void list_unwanted(struct object_log *b, bool (*wanted)(void *ctx, uint32_t tgid), void *ctx, struct unwanted *out)
 {
 	const struct map_slot *s;
@@ -145,7 +145,7 @@ static void list_unwanted(struct object_log *b, bool (*wanted)(void *ctx, uint32
 	}
 }
 
-/* Who wants a process does so when its first record is read; no record waits as long as this. */
+/* A process is wanted once its first record is read, which takes less time than SWEEPS_UNWANTED sweeps. */
 void object_log_sweep(struct object_log *b, bool (*wanted)(void *ctx, uint32_t tgid), void *ctx, uint64_t now_ns)
 {
 	struct unwanted u = { 0 };

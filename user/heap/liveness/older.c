@@ -10,9 +10,9 @@
 #include "heapgraph/census.h"
 #include "heapgraph/shapes.h"
 
-/* Objects with one number in front, of one size and kind. */
+/* Objects with the same first number, size and kind. */
 struct cell {
-	uint32_t id; /* or what a census has in its place */
+	uint32_t id; /* the type id, or the substitute that a census uses */
 	uint64_t size, cnt, bytes;
 	uint8_t kind;
 };
@@ -20,7 +20,7 @@ struct cell {
 struct sorting {
 	const struct types *types;
 	struct shapes shapes;
-	struct map places; /* of a cell in list, + 1 */
+	struct map places; /* key -> index in list + 1 */
 	struct cell *list;
 	size_t list_cnt, list_cap;
 };
@@ -71,7 +71,7 @@ static bool is_type(const struct sorting *k, const struct cell *c)
 	return c->id == TYPE_ID_STRING || (shapes_may_be(&k->shapes, c->id) && shapes_fit(&k->shapes, c->id, c->size, c->kind));
 }
 
-/* Cells of one row become one. */
+/* Merges cells that belong to the same output row. */
 static int merge(struct sorting *k, struct sorting *rows)
 {
 	int rc = 0;

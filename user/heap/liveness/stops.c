@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liveness/stops: see stops.h. Used by the watchdog too, which has lost everything but a map and a pipe. */
+/* liveness/stops: see stops.h. Also used by the watchdog, which has nothing but a map and a pipe. */
 #include "liveness/stops.h"
 
 #include <fcntl.h>
@@ -32,8 +32,8 @@ static bool read_status(uint32_t tgid, char *out)
 }
 
 /*
- * A stopped process takes no signal, so a second stop waits: one of the two was ours. SIGCONT would throw the
- * other away as well. While one that waits is about to be taken, it is not known yet which.
+ * A stopped process takes no signals, so a second stop signal stays pending: one of the two is ours. SIGCONT would
+ * discard the other as well. If a pending one is just being taken, wait until it is clear.
  */
 static bool is_stopped_twice(uint32_t tgid)
 {

@@ -32,7 +32,7 @@ int unrecorded_note(struct unrecorded *s)
 	s->looked = !rc;
 	if (rc)
 		return rc;
-	/* What is not marked any more is gone for good: whoever gets its place is another. */
+	/* An unmarked object is gone for good: another one at its address is not older. */
 	heapset_keep_common(&s->older, &s->now.objects, &s->now.empty);
 	count(s);
 	return 0;
@@ -51,7 +51,7 @@ void unrecorded_know(struct unrecorded *s, uint64_t addr)
 	*bytes -= (size ?: older) < *bytes ? (size ?: older) : *bytes;
 }
 
-/* What is older is an upper bound then; of gigabytes all would have to be judged anew. */
+/* Older objects become an upper bound: judging gigabytes anew would be too expensive. */
 void unrecorded_missed(struct unrecorded *s)
 {
 	bool all_older = !s->looked && !s->began_here;

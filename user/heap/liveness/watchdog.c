@@ -16,24 +16,24 @@
 #include "liveness/stops.h"
 
 #define SILENCE_MS 2000
-/* The kernel takes our probes away a moment after we are gone: until then they may stop a target again. */
+/* The kernel removes our probes a moment after our exit: until then they may stop a target again. */
 #define FAREWELL_ROUNDS 100
 #define FAREWELL_PAUSE_US 20000
-/* An orderly end: stops were forbidden before, only one that was on its way may still come. */
+/* After an orderly end: stops were disabled before, so only one already under way can still happen. */
 #define FAREWELL_SHORT 5
 #define WORD_END UINT32_MAX
 #define MAX_KEPT 1024
 
 struct kept {
-	int states; /* what tells who was stopped by us */
+	int states; /* map that shows which processes we stopped */
 	int pidfds[MAX_KEPT];
 	uint32_t tgids[MAX_KEPT], over[MAX_KEPT];
 	size_t cnt;
 };
 
-/* What the pipe carries: less than PIPE_BUF, so whole or not at all. */
+/* A message in the pipe: smaller than PIPE_BUF, so written atomically. */
 struct word {
-	uint32_t tgid; /* 0: only a beat; WORD_END */
+	uint32_t tgid; /* 0: heartbeat; WORD_END: exit */
 	uint32_t over; /* see stops_end */
 };
 
@@ -59,7 +59,7 @@ static void drop_ended(struct kept *k)
 	k->cnt = left;
 }
 
-/* Its number may have been another's, so those that ended go first. */
+/* The tgid may have been reused, so ended processes are dropped first. */
 static void take_in(struct kept *k, const struct word *w)
 {
 	drop_ended(k);
@@ -106,7 +106,7 @@ static void keep(int in, int states)
 	}
 }
 
-/* Nothing of ours but the pipe and one map: another descriptor kept here would keep the probes alive. */
+/* Keeps only the pipe and one map: any other descriptor could keep the probes attached. */
 static void watchdog_main(int in, int states) __attribute__((noreturn));
 static void watchdog_main(int in, int states)
 {
@@ -134,7 +134,7 @@ int watchdog_start(struct watchdog *k, int states, struct err *err)
 	}
 	close(ends[0]);
 	k->fd = ends[1];
-	/* Who reads marks must not wait for it: a word that finds the pipe full is one that it can do without. */
+	/* The mark reader must not block on the watchdog: a message that finds the pipe full can be dropped. */
 	if (k->pid > 0 && !fcntl(k->fd, F_SETFL, O_NONBLOCK))
 		return 0;
 	close(k->fd);
@@ -146,7 +146,7 @@ static void say(struct watchdog *k, uint32_t tgid, uint32_t over)
 {
 	const struct word word = { tgid, over };
 	if (k->fd >= 0 && write(k->fd, &word, sizeof(word)) < 0)
-		return; /* it is gone: nobody else would miss it */
+		return; /* the watchdog is gone; recording goes on without it */
 }
 
 void watchdog_add(struct watchdog *k, uint32_t tgid, uint32_t over)

@@ -13,8 +13,8 @@
 
 struct heap_copy {
 	struct memory_source source;
-	struct rights_range *ranges; /* by address, not overlapping */
-	size_t *at;                  /* where in bytes they begin */
+	struct rights_range *ranges; /* sorted by address, disjoint */
+	size_t *at;                  /* offset of each range in bytes */
 	size_t ranges_cnt, bytes_cnt;
 	uint8_t *bytes;
 };
@@ -38,7 +38,7 @@ static int64_t read_copy(void *ctx, uint64_t addr, void *out, size_t n)
 	return (int64_t)n;
 }
 
-/* Of a large one without pointers, what it is. */
+/* Of a large object without pointers only the start, which holds its type. */
 static uint64_t wanted(const struct heap_block *b)
 {
 	return b->objects > 1 || b->kind != HEAP_ATOMIC ? b->bytes : FIRST;
@@ -50,7 +50,7 @@ static void place_ranges(struct heap_copy *i)
 		i->at[r] = at;
 }
 
-/* False: more than max. */
+/* False: it would take more than max bytes. */
 static bool plan(struct heap_copy *i, const struct boehm_heap *h, const struct rights_range *variables, size_t cnt, size_t max)
 {
 	for (size_t v = 0; v < cnt; v++)
@@ -123,7 +123,7 @@ void heap_copy_put(const struct heap_copy *i, struct buf *out)
 	buf_add(out, i->bytes, i->bytes_cnt);
 }
 
-/* False: they are not those of so many bytes. */
+/* False: the ranges do not add up to this many bytes. */
 static bool are_ranges(struct heap_copy *i, size_t bytes)
 {
 	for (size_t r = 0; r < i->ranges_cnt; r++) {

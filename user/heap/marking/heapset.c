@@ -51,7 +51,7 @@ static void empty(struct heapset *s, struct heapset_block *b)
 	b->tags = NULL;
 }
 
-/* NULL when memory is out. */
+/* NULL: out of memory. */
 static struct heapset_block *block_for(struct heapset *s, const struct heap_object *o)
 {
 	uint64_t *place = map_put(&s->places, block_at(o->base));
@@ -158,7 +158,7 @@ bool heapset_next(const struct heapset *s, struct heapset_at *at)
 	return false;
 }
 
-/* NULL: it has none of the objects of this block. */
+/* The same block in s, NULL unless it has members, of the same size and kind. */
 static const struct heapset_block *alike(const struct heapset *s, const struct heapset_block *b)
 {
 	const struct heapset_block *other = find(s, b->addr);

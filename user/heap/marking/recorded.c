@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define EPOCH_BITS 21 /* 2^21 collections later an old object looks young, for one collection */
+#define EPOCH_BITS 21 /* after 2^21 further collections an old object looks young, for one collection */
 #define EPOCH_MASK ((1u << EPOCH_BITS) - 1)
 #define LEAST_CAP 1024
 #define DIGIT_BITS 11
-#define AHEAD 12 /* objects to fetch the slots of */
+#define AHEAD 12 /* how many objects ahead slots are prefetched */
 #define HUGE_PAGE (2u << 20)
 #define DIGITS (1u << DIGIT_BITS)
 
@@ -31,7 +31,7 @@ static size_t home_of(const struct recorded *o, uint64_t place)
 	return (h ^ h >> 32) & (o->cap - 1);
 }
 
-/* The slot that holds the place, or the free one where it would go. */
+/* The slot of this place, or the free slot where it would be inserted. */
 static size_t find(const struct recorded *o, uint64_t place)
 {
 	size_t i = home_of(o, place);
@@ -40,7 +40,7 @@ static size_t find(const struct recorded *o, uint64_t place)
 	return i;
 }
 
-/* Zeroed. Every access is somewhere else: with huge pages it misses one cache instead of two. */
+/* Zeroed. Accesses are scattered over the table: huge pages save the TLB miss that each would cost. */
 static struct recorded_slot *make_slots(size_t cap)
 {
 	size_t n = cap * sizeof(struct recorded_slot);
@@ -91,7 +91,7 @@ bool recorded_take(struct recorded *o, uint64_t addr, uint64_t *size)
 	if (!o->slots[hole].at)
 		return false;
 	*size = o->slots[hole].size;
-	/* Close the gap: whoever was pushed past it moves back. */
+	/* Close the gap: move back entries that were displaced past it. */
 	for (;;) {
 		i = (i + 1) & (o->cap - 1);
 		if (!o->slots[i].at)
@@ -127,7 +127,7 @@ struct dead {
 };
 
 struct dead_list {
-	struct dead *at, *other; /* other: room to sort in */
+	struct dead *at, *other; /* other: scratch space for sorting */
 	size_t cnt;
 	uint64_t least, most;
 };
@@ -160,7 +160,7 @@ static void sort_by(struct dead_list *l, unsigned int shift)
 	l->at = sorted;
 }
 
-/* By the digits of the address, lowest first: hundreds of thousands of them die at once. */
+/* Radix sort by address: hundreds of thousands of objects may die in one collection. */
 static void sort_dead(struct dead_list *l)
 {
 	for (unsigned int shift = 4; l->cnt && shift < 64 && (l->most - l->least) >> shift; shift += DIGIT_BITS)

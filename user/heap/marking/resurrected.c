@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* In a cycle later than this one; their numbers have 16 bits. */
+/* Swept in a cycle later than gc_no. Blocks store only 16 bits of the number, so the comparison wraps. */
 static bool is_swept_after(const struct heap_block *b, uint64_t gc_no)
 {
 	return (int16_t)(uint16_t)(b->last_reclaimed - gc_no) > 0;
@@ -14,7 +14,7 @@ struct reading {
 	const struct boehm_heap *heap, *last;
 };
 
-/* No sweep takes what the cycle before it had marked. */
+/* An object stays resurrected as long as it is marked: a sweep frees nothing that the cycle before it marked. */
 static bool is_still_resurrected(void *ctx, const struct map_slot *slot)
 {
 	const struct reading *r = ctx;

@@ -11,12 +11,12 @@
 #include "base/vec.h"
 
 #define PAGE 4096ull
-#define RED_ZONE 128 /* bytes below the stack pointer that a function may use, x86-64 ABI */
+#define RED_ZONE 128 /* bytes below the stack pointer that a function may use (x86-64 ABI) */
 #define STACK_MIN (16u << 10)
 #define STACK_MAX (256u << 20)
 #define PART_MAX (1u << 20)
-#define NAMED_MAX 8  /* stacks that one object names */
-#define WHOLE_MAX 64 /* stacks of nobody known that are taken whole */
+#define NAMED_MAX 8  /* stacks that one object may refer to */
+#define WHOLE_MAX 64 /* stacks of unknown owner that are scanned whole */
 
 const char *root_kind_name(enum root_kind kind)
 {
@@ -39,7 +39,7 @@ static int add(struct roots *r, const struct root_range *range)
 	return 0;
 }
 
-/* Of a program or library: other files hold no roots. */
+/* Mappings of a program or library; other mapped files hold no roots. */
 static bool is_program(const struct space *s, const struct space_region *r)
 {
 	for (size_t i = 0; r->path[0] == '/' && i < s->regions_cnt; i++) {
@@ -49,7 +49,7 @@ static bool is_program(const struct space *s, const struct space_region *r)
 	return false;
 }
 
-/* What lies before and behind what must be left out. */
+/* Adds the parts of the range that are not excluded. */
 static int add_data(struct roots *r, const struct root_plan *plan, uint64_t start, uint64_t end)
 {
 	int rc = 0;
@@ -64,7 +64,7 @@ static int add_data(struct roots *r, const struct root_plan *plan, uint64_t star
 	return rc || start >= end ? rc : add(r, &(struct root_range){ .kind = ROOT_GLOBAL, .start = start, .end = end });
 }
 
-/* A file's variables: its writable mapping, and the rest of them behind it, for which it has no bytes. */
+/* A file's variables: its writable mapping, and the anonymous one behind it (.bss). */
 static int plan_globals(struct roots *r, const struct root_plan *plan)
 {
 	const struct space_region *files = NULL, *last = NULL;
@@ -84,7 +84,7 @@ static int plan_globals(struct roots *r, const struct root_plan *plan)
 	return rc;
 }
 
-/* Anonymous, with a page in front that nobody may touch: so are stacks of threads and fibers made. */
+/* Anonymous, with an inaccessible guard page in front: that is how stacks of threads and fibers are mapped. */
 static bool likely_stack(const struct space *s, size_t i)
 {
 	const struct space_region *g = &s->regions[i], *guard = i ? g - 1 : NULL;
@@ -102,7 +102,7 @@ static const struct root_thread *thread_in(const struct root_plan *plan, const s
 	return NULL;
 }
 
-/* Above the frames of the first thread lie arguments and environment, which lead to no object. */
+/* Above the frames of the main thread are arguments and environment, which hold no references to objects. */
 static uint64_t stack_end(const struct root_plan *plan, const struct space_region *g)
 {
 	for (size_t i = 0; i < plan->threads_cnt; i++) {
@@ -173,14 +173,14 @@ int roots_begin(struct roots *r, const struct root_plan *plan)
 
 static struct root_range *waiting_at(const struct roots *r, uint64_t addr)
 {
-	/* One may be empty, cut by the heap. */
+	/* Ranges may be empty, where the heap was cut out. */
 	struct root_range *all = r->ranges + r->waiting;
 	size_t n = r->ranges_cnt - r->waiting, at = SORTED_UNTIL(n, i, all[i].end < addr);
-	/* The end itself is the bottom of an empty stack. */
+	/* Inclusive end: it is the bottom of an empty stack. */
 	return at < n && addr >= all[at].start ? &all[at] : NULL;
 }
 
-/* Stacks lie next to each other: the guard of one begins where the next one ends, so both may be named. */
+/* Stacks may be adjacent: one ends where the guard page of the next begins, so an owner's words may match both. */
 const struct root_range *roots_owned(const struct roots *r, const uint64_t *words, size_t n, uint64_t *top, uint64_t *bottom)
 {
 	struct {
@@ -216,7 +216,7 @@ const struct root_range *roots_owned(const struct roots *r, const uint64_t *word
 	return NULL;
 }
 
-/* Where all owners' tops are, dead ones included: which of them live is not known yet. */
+/* Tops named by all owners, dead ones included: which of them are alive is not known yet. */
 static int find_tops(const struct roots *r, const struct words *w, const struct boehm_heap *h, uint64_t *tops)
 {
 	for (size_t b = 0; b < h->blocks_cnt; b++) {
@@ -245,7 +245,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The kernel lists neighbours of the same kind as one: the heap itself may begin behind a stack. */
+/* The kernel merges adjacent mappings of the same kind: the heap itself may begin behind a stack. */
 static int cut_heap(struct roots *r, const struct boehm_heap *h)
 {
 	uint64_t *gaps = malloc((h->gaps_cnt + 1) * sizeof(*gaps));
@@ -278,7 +278,7 @@ static int narrow(struct roots *r, const struct words *w, const struct boehm_hea
 	find_tops(r, w, h, tops);
 	for (size_t i = 0; i < n; i++) {
 		struct root_range g = r->ranges[r->waiting + i];
-		/* The first thread's own stack has no end that its owner would name in other languages. */
+		/* The main thread's stack has no end that owners written in other languages would name. */
 		bool owned = tops[i] != UINT64_MAX, first = g.kind == ROOT_STACK;
 		bool unknown = first ? !owned || r->unknown_stacks : !owned && r->unknown_stacks && whole < WHOLE_MAX;
 		if (!owned && !unknown) {
@@ -306,14 +306,14 @@ static int room(struct roots *r, const struct root_plan *plan)
 	}
 	if (!r->bytes_cnt)
 		return 0;
-	/* Not touched beforehand: most of a stack never is. */
+	/* Pages are not touched beforehand: most of a stack is never used. */
 	r->bytes = mmap(NULL, r->bytes_cnt, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (r->bytes == MAP_FAILED)
 		r->bytes = NULL;
 	return r->bytes ? 0 : -ENOMEM;
 }
 
-/* Page by page where a whole part cannot be read: a stack that shrank, a page that was protected. */
+/* Falls back to single pages where a part cannot be read: the stack shrank, or a page was protected. */
 static int copy_range(struct roots *r, struct memory *m, const struct root_range *g, uint64_t deadline_ns)
 {
 	for (uint64_t at = g->start; at < g->end;) {

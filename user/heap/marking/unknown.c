@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * marking/unknown: see unknown.h. Waves: all objects that were reached in one are read together. Large objects are read a piece
- * at a time.
+ * marking/unknown: see unknown.h. The search is breadth-first: all objects reached in one step are read together. Large
+ * objects are read in pieces.
  */
 #include "marking/unknown.h"
 
@@ -13,17 +13,17 @@
 #include "boehm/strings.h"
 
 #define WORD 8
-#define PIECE (1u << 20) /* read at once */
+#define PIECE (1u << 20) /* bytes read at once */
 #define BATCH 4096       /* objects whose links are read at once */
-#define HIDDEN_SHIFT 47  /* the complement of a user's address has all bits from here on */
+#define HIDDEN_SHIFT 47  /* hidden pointers are complements: for user space addresses all bits from this one on are set */
 #define HIDDEN_LEAST 0x10000
 #define LINK_WORDS 3
 #define FINALIZER_WORDS 6
 #define GRANULE 16
 #define ROUNDED(bytes) (((bytes) + GRANULE - 1) / GRANULE * GRANULE)
-#define ENTRIES 256 /* of a table, read at once */
+#define ENTRIES 256 /* table entries read at once */
 
-/* LED: the collector's, right from a variable. FOREIGN: judged, not the collector's. */
+/* LED: the collector's, referenced directly by a variable. FOREIGN: judged, not the collector's. */
 enum { NOT_MARKED, KNOWN, UNKNOWN, FOREIGN, OWN, LED, TABLE, PASSED, EMPTY };
 
 struct object {
@@ -36,13 +36,13 @@ struct search {
 	const struct boehm_heap *h;
 	const struct own_places *own;
 	struct unknown *out;
-	uint64_t limit;          /* of m->bytes */
-	uint64_t *piece, *other; /* PIECE each */
-	uint8_t taken;           /* what becomes of what is found now */
-	uint8_t *state;          /* in the order of marks */
+	uint64_t limit;          /* on m->bytes */
+	uint64_t *piece, *other; /* buffers of PIECE bytes */
+	uint8_t taken;           /* state given to objects found in this step */
+	uint8_t *state;          /* one per object, same order as the heap's marks */
 	struct object *wave, *next;
 	size_t wave_cnt, wave_cap, next_cnt, next_cap;
-	uint64_t left; /* UNKNOWN ones */
+	uint64_t left; /* objects still UNKNOWN */
 };
 
 static void note_marked(struct search *s)
@@ -79,7 +79,7 @@ static bool is_table_still(void *ctx, const struct map_slot *slot)
 	       *state_of(s, &o) == UNKNOWN;
 }
 
-/* What was judged and has been marked ever since is what it was, unless it was recorded. */
+/* A verdict of an earlier reading still holds for objects that stayed marked and were not recorded. */
 static void note_judged(struct search *s)
 {
 	struct heap_object o;
@@ -95,7 +95,7 @@ static void note_judged(struct search *s)
 	}
 }
 
-/* 1 when fn gave 1 for every piece, else what it gave, or -ESRCH, -EPERM. */
+/* 1 if fn returned 1 for every piece, otherwise what fn returned, or -ESRCH, -EPERM. */
 static int each_piece(struct search *s, uint64_t *words, uint64_t addr, uint64_t size,
 		      int (*fn)(struct search *s, const uint64_t *words, size_t n, uint64_t at, uint64_t slots), uint64_t slots)
 {
@@ -110,8 +110,8 @@ static int each_piece(struct search *s, uint64_t *words, uint64_t addr, uint64_t
 }
 
 /*
- * An object that begins at this address and may be the collector's. Younger ones are not marked, but older ones hang
- * from them: a list that was put in front of others.
+ * An object that begins at this address and may be the collector's. Young objects are not marked yet, but they may be
+ * the head of a list of older ones.
  */
 static bool may_be_own(const struct search *s, uint64_t addr, struct heap_object *o)
 {
@@ -140,7 +140,7 @@ static bool all_zero(const uint64_t *words, size_t n)
 	return true;
 }
 
-/* A thread's record: side by side lists of objects, each of a granule more than the one before. */
+/* A thread's record holds arrays of free lists: the object size grows by one granule per slot. */
 static bool leads_to_lists(const struct search *s, const uint64_t *words, size_t n)
 {
 	struct heap_object to;
@@ -155,7 +155,7 @@ static bool leads_to_lists(const struct search *s, const uint64_t *words, size_t
 	return false;
 }
 
-/* The lists of a kind: as many granules as their place says. */
+/* The free lists of a kind: slot i leads to objects of i granules. */
 static bool is_lists(const struct search *s, const uint64_t *words, size_t n)
 {
 	struct heap_object to;
@@ -181,8 +181,8 @@ static int begins_lists(struct search *s, const struct heap_object *o)
 }
 
 /*
- * Where a block begins variables point for other reasons, too: a section of the heap begins there, a scan has come so far.
- * 1, 0, or -ESRCH, -EPERM.
+ * Addresses where a block begins also appear in variables for other reasons: as the start of a heap section, or as the
+ * position of a scan. 1, 0, or -ESRCH, -EPERM.
  */
 static int is_meant(struct search *s, const struct heap_object *o)
 {
@@ -215,7 +215,7 @@ static int take_variables(struct search *s, const struct root_exclude *v, size_t
 	return rc < 0 ? rc : 0;
 }
 
-/* What a variable leads to may be a table or a thread's record: all its words count. */
+/* A variable may lead to a table or to a thread's record: all its words are followed. */
 static int follow_led(struct search *s)
 {
 	int rc = 1;
@@ -227,7 +227,7 @@ static int follow_led(struct search *s)
 	return rc < 0 ? rc : 0;
 }
 
-/* Of entries and further on only links of lists count, for the collector's own ones hold the program's, too. */
+/* Of other objects only the link word is followed: the collector's own entries also point to the program's objects. */
 static int follow_links(struct search *s)
 {
 	struct rights_range *ranges = malloc(BATCH * sizeof(*ranges));
@@ -270,7 +270,7 @@ static int take_own(struct search *s)
 	return rc;
 }
 
-/* --- by their looks ------------------------------------------------------------------------------ */
+/* --- recognition by content ----------------------------------------------------------------------- */
 
 static void settle(struct search *s, const struct heap_object *o, uint8_t state)
 {
@@ -289,7 +289,10 @@ static bool is_hidden_object(const struct search *s, uint64_t word)
 	return is_hidden(word) && boehm_heap_find(s->h, ~word, &to);
 }
 
-/* Objects without pointers are not cleared when they are given back. */
+/*
+ * A free object: it links to another of its size, the rest is zero. Objects without pointers are not cleared when
+ * freed.
+ */
 static bool looks_free(const struct search *s, const struct heap_object *o, const uint64_t *words)
 {
 	struct heap_object to;
@@ -297,13 +300,13 @@ static bool looks_free(const struct search *s, const struct heap_object *o, cons
 	       (o->kind == HEAP_ATOMIC || all_zero(words + 1, o->size / WORD - 1));
 }
 
-/* With and without the byte that pointers to an object's end cost. */
+/* The collector may add one byte to each request, so that pointers to an object's end keep it. */
 static bool holds(uint64_t size, uint64_t words)
 {
 	return size == ROUNDED(words * WORD) || size == ROUNDED(words * WORD + 1);
 }
 
-/* Whose link it is, the next entry, whose object. */
+/* A disappearing link: hidden address of the link, next entry, hidden object. */
 static bool looks_linked(const struct search *s, const struct heap_object *o, const uint64_t *words)
 {
 	struct heap_object next;
@@ -311,14 +314,14 @@ static bool looks_linked(const struct search *s, const struct heap_object *o, co
 	return holds(o->size, LINK_WORDS) && ends && is_hidden(words[0]) && is_hidden_object(s, words[2]);
 }
 
-/* Whose finalizer it is (hidden until it is due), the next entry, what to call with what, a size, how to mark. */
+/* A finalizer: hidden object (plain once it is due), next entry, function, its argument, size, mark procedure. */
 static bool looks_final(const struct search *s, const struct heap_object *o, const uint64_t *words)
 {
 	const struct root_exclude *code = &s->own->code;
 	return holds(o->size, FINALIZER_WORDS) && words[2] && words[5] >= code->start && words[5] < code->end;
 }
 
-/* The number in front of it, where that may be a type's. */
+/* The object's first number, if it may be a type id. */
 static uint16_t tag_of(const struct heap_object *o, uint64_t word)
 {
 	uint32_t first = (uint32_t)word;
@@ -333,9 +336,9 @@ static int set_foreign(struct search *s, const struct heap_object *o, uint64_t w
 	return heapset_put(&s->out->objects, o, tag_of(o, word));
 }
 
-/* --- tables that were given up for larger ones ---------------------------------------------------- */
+/* --- tables that were replaced by larger ones ------------------------------------------------------- */
 
-/* As the collector places entries (gc_priv.h: HASH3). */
+/* The collector's hash function (gc_priv.h: HASH3). */
 static uint64_t place(uint64_t key, uint64_t slots)
 {
 	return (key >> 3 ^ key >> (3 + __builtin_ctzll(slots))) & (slots - 1);
@@ -348,7 +351,7 @@ static bool may_be_entry(const struct search *s, uint64_t word)
 	       (holds(to.size, LINK_WORDS) || holds(to.size, FINALIZER_WORDS));
 }
 
-/* Of an entry: whose it is, 0 = it is none. Of finalizers that are due it is told plainly. */
+/* The object of an entry, 0 = not an entry. Finalizers that are due hold it unhidden. */
 static uint64_t key_of(const struct search *s, const uint64_t *entry)
 {
 	if (is_hidden(entry[0]))
@@ -357,8 +360,8 @@ static uint64_t key_of(const struct search *s, const uint64_t *entry)
 }
 
 /*
- * Nobody but the collector knows where its entries are: one at the very place that its key has in a table of this size is
- * proof. 1 or 0, or -ESRCH, -EPERM.
+ * Only the collector's tables hold its entries: one entry in exactly the slot to which its key hashes in a table of
+ * this size is proof. 1 or 0, or -ESRCH, -EPERM.
  */
 static int holds_entries(struct search *s, const uint64_t *words, uint64_t cnt, uint64_t first, uint64_t slots)
 {
@@ -382,7 +385,7 @@ static int holds_entries(struct search *s, const uint64_t *words, uint64_t cnt, 
 	return rc;
 }
 
-/* Entries may be gone, and used for something else: their addresses stay. */
+/* In a replaced table, entries may have been freed and reused, so only the addresses can be checked. */
 static bool holds_addresses(const struct search *s, const uint64_t *words, size_t n)
 {
 	const struct heap_block *first = s->h->blocks, *last = first + s->h->blocks_cnt - 1;
@@ -393,7 +396,7 @@ static bool holds_addresses(const struct search *s, const uint64_t *words, size_
 	return true;
 }
 
-/* What is behind the table is what the collector rounds up. */
+/* Words behind the table are padding, and zero: the collector rounds sizes up. */
 static int table_piece(struct search *s, const uint64_t *words, size_t n, uint64_t at, uint64_t slots)
 {
 	size_t inside = slots <= at ? 0 : slots - at < n ? slots - at : n;
@@ -415,7 +418,10 @@ static uint64_t most_slots(uint64_t size)
 	return slots;
 }
 
-/* Twice its size at most. words: all of the object; NULL: it is large. 1, 0, or -ESRCH, -EPERM. */
+/*
+ * slots: size of the table; the object is at most twice as large. words: the whole object; NULL: it is too large. 1, 0,
+ * or -ESRCH, -EPERM.
+ */
 static int may_be_table(struct search *s, const struct heap_object *o, const uint64_t *words, uint64_t slots)
 {
 	if (o->kind != HEAP_NORMAL || !slots)
@@ -455,11 +461,11 @@ static int judge_tables(struct search *s, size_t block)
 	return rc;
 }
 
-/* What may be a table is left for when all entries are known. */
+/* Possible tables are left until all entries are known. */
 static int judge_one(struct search *s, const struct heap_object *o, const uint64_t *words, uint64_t first)
 {
 	uint64_t slots = most_slots(o->size);
-	/* Marked ever since it was known, it is still the same, though what it leads to may be younger than the marks. */
+	/* A table that stayed marked is still the same one, though its entries may be younger than the marks. */
 	if (map_get(&s->out->tables, o->base)) {
 		settle(s, o, TABLE);
 		return 0;
@@ -480,8 +486,8 @@ static int judge_small(struct search *s, const struct heap_object *o, const uint
 }
 
 /*
- * Where stale words seem to point into free memory, the collector gives a block up: it is marked from then on like an object
- * without pointers, and nobody ever had it (GC_allochblk_nth). So an object of just a block is read whole.
+ * The collector abandons blocks into which stale words seem to point: they stay marked like an object without pointers,
+ * but were never allocated (GC_allochblk_nth). So an object of exactly one block is read whole.
  */
 static int judge_block(struct search *s, size_t block)
 {
@@ -503,7 +509,7 @@ static bool has(const struct search *s, const struct heap_block *b, uint8_t stat
 	return memchr(s->state + b->marks, state, b->objects) != NULL;
 }
 
-/* -EAGAIN: enough was read, and not all is judged. */
+/* -EAGAIN: the limit was reached before all objects were judged. */
 static int judge_left(struct search *s, int (*judge)(struct search *s, size_t block), uint8_t other)
 {
 	int rc = 0;

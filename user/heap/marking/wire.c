@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* marking/wire: see wire.h. Both sides are the same program, so structs go as they are. */
+/* marking/wire: see wire.h. Sender and receiver are the same program, so structs are sent as they lie in memory. */
 #include "marking/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies cnt elements that came; NULL: there are none, or (bad) not that many, or (*rc) no memory. */
+/* A copy of the next cnt elements. NULL: cnt is 0, the input is too short (c->bad), or out of memory (*rc). */
 static void *take_array(struct cursor *c, uint64_t cnt, size_t each, int *rc)
 {
 	if (cnt > cursor_left(c) / each)
@@ -115,7 +115,7 @@ int wire_take_recorded(struct cursor *c, struct recorded *out)
 	return rc < 0 ? rc : 0;
 }
 
-/* --- what is unknown ------------------------------------------------------------------------------ */
+/* --- unknown objects ------------------------------------------------------------------------------- */
 
 struct block_head {
 	uint64_t addr, size, bits[HEAPSET_GRANULES / 64];
