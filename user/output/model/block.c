@@ -10,13 +10,13 @@ double block_variance(const struct block *b)
 	return b->weight > 1 ? est_sz * (est_sz - (double)b->size) : 0;
 }
 
-/* The same of their number. */
+/* The same for the number of blocks. */
 static double spread_of(const struct block *b)
 {
 	return b->weight > 1 ? b->weight * (b->weight - 1) : 0;
 }
 
-/* Where it is counted: `windows` is NULL where none is. */
+/* windows: NULL if sums by window are not kept for the row. */
 static void add_spread(struct totals *t, struct clusters_row *windows, enum estimate of, const struct block *b, int way)
 {
 	bool bytes = of == ALLOC_SZ || of == LIVE_SZ;
@@ -49,7 +49,7 @@ void block_begins(struct totals *t, struct clusters_row *windows, const struct b
 	add_spread(t, windows, LIVE_SZ, b, 1);
 }
 
-/* Rounding of many additions must not outlive the last block. */
+/* Rounding errors of many additions must not remain once no block is live. */
 static void forget_live(struct totals *t, struct clusters_row *windows)
 {
 	t->est_live_cnt = t->est_live_sz = t->var[LIVE_CNT] = t->var[LIVE_SZ] = 0;

@@ -16,7 +16,7 @@ void clusters_add(struct clusters *to, const struct clusters *c)
 		to->between[i] += c->between[i];
 }
 
-/* What 95 % intervals of n - 1 degrees of freedom are wider by than 1.96 (Student's t). */
+/* Ratio of a 95 % interval with n - 1 degrees of freedom to the normal one (Student's t / 1.96). */
 static double wider(int n)
 {
 	static const double t[] = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
@@ -35,7 +35,7 @@ void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS])
 	}
 	double factor = wider(n) * (n > 1 ? sqrt((double)n / (n - 1)) : 1);
 	for (int i = 0; i < SPREAD_GROUPS && n; i++) {
-		/* Of one window alone nothing is known: it may as well have met nothing. */
+		/* A single window says nothing about variation: it might as well have had no samples. */
 		double expected = n > 1 ? sum * stands[i] / all : 0;
 		c->between[i] = (float)(factor * ((double)c->between[i] - expected));
 	}

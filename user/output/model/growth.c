@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model/growth: the live bytes of every row at the ends of at most GROWTH_SLICES equal slices of
- * time. A row is written only when it changes; slices it slept through are filled when it is looked
- * at again, and rows of an older, finer scale are halved then.
+ * model/growth: live bytes of each row at the ends of at most GROWTH_SLICES equal slices of time. A row is updated only
+ * when it changes: skipped slices are filled in, and rows at an older, finer scale are halved, at its next use.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@ static uint64_t slice_of(struct growth *g, uint64_t now)
 		g->first_ns = now;
 	uint64_t since = slices_since(g->first_ns, now);
 	while (slices_widen(&g->slices, since, GROWTH_SLICES))
-		; /* rows follow when they are looked at */
+		; /* rows follow at their next use */
 	return slices_at(&g->slices, since);
 }
 
@@ -29,7 +28,7 @@ static unsigned int band_of(uint64_t slice)
 	return band;
 }
 
-/* Two slices become one; it ends where the second of them ended. */
+/* Merges pairs of slices; a merged slice has the value of its second half, since values are taken at slice ends. */
 static void halve(struct growth_row *r)
 {
 	for (uint32_t i = 0; i < r->n / 2; i++)
@@ -44,7 +43,7 @@ static void halve(struct growth_row *r)
 	r->scale++;
 }
 
-/* The slice of `now`, with the row at the scale that it takes. */
+/* The slice of `now`, after bringing the row to the current scale. */
 static uint64_t scale_row(struct growth *g, struct growth_row *r, uint64_t now)
 {
 	uint64_t slice = slice_of(g, now);
@@ -78,8 +77,8 @@ void growth_note_live(struct growth *g, uint32_t row, const struct life *life, d
 }
 
 /*
- * What lives through from the end of the first slice adds to the bytes at both ends alike, so nothing to
- * their difference. Of thinned blocks it is no longer known what they added then: an upper bound.
+ * Blocks that are live from the end of the first slice to now count equally at both ends, so they do not contribute to
+ * the difference. If blocks were thinned, their former contribution is unknown: the result is an upper bound.
  */
 static double gained_var(const struct growth_row *r, double now_var, bool thinned)
 {
@@ -109,7 +108,7 @@ int growth_fill(const struct growth *g, struct snapshot *s, const uint32_t *orde
 		struct growth_row *r = &s->growth[i];
 		*r = g->rows[order[i]];
 		r->gained_var = gained_var(r, s->rows[i].t.var[LIVE_SZ], s->facts.thinned);
-		/* The slice that time is in ends here. */
+		/* The current slice ends now. */
 		r->live_sz[r->n++] = s->rows[i].t.est_live_sz;
 	}
 	s->growth_slice_ns = slices_width_ns(&g->slices);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model: the live heap; see model.h. Events come in ring order, which is causal per address because
- * an allocation is sent at its return and a free at its entry. Only realloc breaks that: it gives
- * the old address away inside the call, so its event carries the time of its entry.
+ * model: the live heap; see model.h. Events come in ring order, which is causal per address because an allocation is
+ * sent at its return and a free at its entry. The exception is realloc: it frees the old address during the call, so
+ * its event carries the time of its entry.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,7 +18,7 @@
 #include "model/model.h"
 #include "model/watch.h"
 
-/* Live blocks of one process: address -> place in heap.blocks. */
+/* Live blocks of one process: address -> index in heap.blocks. */
 struct proc_heap {
 	struct map live;
 	struct lineage line;
@@ -28,22 +28,22 @@ struct proc_heap {
 struct heap {
 	struct block *blocks;
 	size_t blocks_cnt, blocks_cap;
-	size_t free_head; /* place + 1 of a free block, 0 = none */
+	size_t free_head; /* index + 1 of a free block, 0 = none */
 	struct map proc_index;
 	struct proc_heap *procs;
 	size_t procs_cnt, procs_cap;
-	struct map row_index; /* (proc, stack): stack 0 is not of one process */
+	struct map row_index; /* (proc, stack); stack 0 collects the rest of a process */
 	struct snapshot_row *rows;
 	size_t rows_cnt, rows_cap;
 	struct clusters_rows clusters;
 	uint32_t rows_made;
-	uint64_t *seen; /* allocations of the first rows when idle ones were looked for last */
+	uint64_t *seen; /* alloc_cnt of the first rows when idle ones were last looked for */
 	size_t seen_cnt;
 	struct totals all;
 	struct heap_facts facts;
 	uint64_t last_id;
-	uint32_t group;         /* of the window that samples are of now */
-	struct map split_index; /* place of the row of (proc, stack) << 32 | number of the split */
+	uint32_t group;         /* group of the current window's samples */
+	struct map split_index; /* row of (proc, stack) << 32 | number of the split -> row of the split */
 	struct map split_ids;   /* thread or size -> number */
 	struct watch watch;
 	struct heap_listener listener;
@@ -85,7 +85,7 @@ void heap_listen(struct heap *h, const struct heap_listener *l)
 	h->listener = *l;
 }
 
-/* Borrowed until the next proc comes. */
+/* Borrowed; invalid after the next call that adds a process. */
 static struct proc_heap *proc_of(struct heap *h, struct proc_id id)
 {
 	uint64_t *known = map_get(&h->proc_index, id.n);
@@ -118,7 +118,7 @@ static uint64_t *add_row(struct heap *h, const struct event *e, struct map *inde
 	return place;
 }
 
-/* The row of a thread or size; `base`, the row of the stack, only lends its number. */
+/* The row of a thread or size. `base`, the row of the stack, is used as part of the key only. */
 static uint64_t *split_row(struct heap *h, const struct event *e, uint64_t base)
 {
 	uint64_t split = h->watch.what & HEAP_BY_SIZE ? e->size : e->tid;
@@ -158,7 +158,7 @@ static struct clusters_row *clusters_of(const struct heap *h, size_t row)
 	return clusters_at(&h->clusters, &h->rows[row]);
 }
 
-/* Place of an unused block, or -ENOMEM. */
+/* Index of an unused block, or -ENOMEM. */
 static ssize_t take_block(struct heap *h)
 {
 	if (h->free_head) {
@@ -221,13 +221,13 @@ static void begin_block(struct heap *h, struct block *b, const struct event *e)
 	}
 }
 
-/* The block dies; its address must leave the map by other means. */
+/* Ends a block; the caller removes its address from the map. */
 static void end_block(struct heap *h, size_t place, enum life_end how, const struct event *e)
 {
 	const struct block *b = &h->blocks[place];
 	struct watched change = watched_of(h, b, e);
 	change.how = how;
-	/* What a thread allocated last is not known from samples. */
+	/* With sampling, a thread's last allocation is unknown, so nothing is counted as temporary. */
 	if ((h->watch.what & HEAP_LIFETIMES) && !h->facts.sampled)
 		change.temporary = lifetimes_temporary(&h->watch.lifetimes, &change);
 	if (h->watch.what)
@@ -272,14 +272,14 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	return 0;
 }
 
-/* Was the address a block of the process at that time? */
+/* Whether the process had a block at the address at that time. */
 static bool was_live(const struct heap *h, const struct proc_heap *p, uint64_t addr, uint64_t at)
 {
 	const uint64_t *live = map_get(&p->live, addr), *gone = map_get(&p->line.gone, addr);
 	return (live && h->blocks[*live].time_ns <= at) || (gone && *gone > at);
 }
 
-/* Did the process get a block from a parent, and does it still have it? */
+/* Whether a block at the address was inherited from a parent and has not been freed by the process. */
 static bool is_inherited(const struct heap *h, const struct proc_heap *p, uint64_t addr, uint64_t now)
 {
 	for (uint64_t at = now; p->line.parent; at = p->line.forked_ns, p = &h->procs[p->line.parent - 1]) {
@@ -292,10 +292,10 @@ static bool is_inherited(const struct heap *h, const struct proc_heap *p, uint64
 	return false;
 }
 
-/* Not a block of its own: its parent's, whose it stays, or nobody knows. */
+/* Frees an address that is not a block of the process: it was inherited (and stays the parent's), or is unknown. */
 static void free_other(struct heap *h, struct proc_heap *p, const struct event *e, uint64_t addr)
 {
-	/* When sampling, a block that nobody knows is the normal case, not a fact. */
+	/* When sampling, most frees are of unknown blocks. */
 	if (e->interval)
 		return;
 	uint64_t *when = p && is_inherited(h, p, addr, e->time_ns) ? map_put(&p->line.let_go, addr) : NULL;
@@ -304,7 +304,7 @@ static void free_other(struct heap *h, struct proc_heap *p, const struct event *
 		*when = e->time_ns;
 }
 
-/* A parent that nothing is known of has nothing to hand down. */
+/* A parent without recorded blocks has nothing to inherit. */
 static int begin_child(struct heap *h, const struct event *e)
 {
 	const uint64_t *known = map_get(&h->proc_index, (uint32_t)e->old_addr);
@@ -315,7 +315,7 @@ static int begin_child(struct heap *h, const struct event *e)
 	return known && !child ? -ENOMEM : 0;
 }
 
-/* Frees the block at addr unless it is younger than the call; what it was goes to out. */
+/* Frees the block at addr unless it is younger than the call; out receives what it was. */
 static void free_older(struct heap *h, const struct event *e, uint64_t addr, uint64_t call_ns, struct applied *out)
 {
 	uint64_t *known = map_get(&h->proc_index, e->proc.n);
@@ -361,7 +361,10 @@ static void note_live(const struct heap *h, struct growth *g, size_t place, uint
 		growth_note_live(g, b->row, &life, block_variance(b), now);
 }
 
-/* Who has children that go on, such as a daemon's first one, is asked by them for what it had of its own parent. */
+/*
+ * A process whose children still run must be kept: lookups for them continue through it to its own parent, as with the
+ * intermediate process of a daemon.
+ */
 static void end_line(struct heap *h, struct lineage *line)
 {
 	line->over = true;
@@ -372,7 +375,7 @@ static void end_line(struct heap *h, struct lineage *line)
 	}
 }
 
-/* Closes the heap of a process. After exec its blocks are gone; after exit they count as in use. */
+/* Closes the heap of a process: after exec its blocks are gone, after exit they count as in use. */
 static void close_heap(struct heap *h, const struct event *e)
 {
 	uint64_t *known = map_get(&h->proc_index, e->proc.n);
@@ -472,7 +475,7 @@ struct totals heap_estimate(const struct heap *h)
 	return t;
 }
 
-/* The block stands for twice as many, or for none. */
+/* Doubles the block's weight, or drops it. */
 static void reweigh(struct totals *t, struct clusters_row *windows, const struct block *b, bool kept)
 {
 	struct block was = *b;
@@ -506,7 +509,7 @@ static bool is_kept(void *ctx, const struct map_slot *s)
 	return kept;
 }
 
-/* A bit for each of the first n blocks: is it in use? NULL when memory is out. */
+/* A bitmap of the first n blocks that are in use; NULL: out of memory. */
 static uint8_t *used_blocks(const struct heap *h, size_t n)
 {
 	uint8_t *used = calloc(n / 8 + 1, 1);
@@ -533,7 +536,7 @@ static void move_down(struct heap *h, struct map *live, size_t n, const uint8_t 
 	}
 }
 
-/* The last blocks into the gaps, for this is done where memory is scarce. Without room for a bit each, gaps stay. */
+/* Moves the last blocks into the gaps. Memory is scarce at this point: without room for the bitmap, gaps are left. */
 static void close_gaps(struct heap *h)
 {
 	size_t n = 0, gap = 0;
@@ -568,7 +571,7 @@ static bool is_idle(const struct heap *h, size_t row)
 	return row < h->seen_cnt && r->stack.n && !r->t.live_cnt && h->seen[row] == r->t.alloc_cnt;
 }
 
-/* Closes the gaps; `to` has room for each row's new place. */
+/* Compacts the rows; `to` receives each row's new index. */
 static void remove_rows(struct heap *h, uint32_t *to)
 {
 	size_t kept = 0;
@@ -591,7 +594,7 @@ static void remove_rows(struct heap *h, uint32_t *to)
 
 static int note_seen(struct heap *h)
 {
-	h->seen_cnt = 0; /* places have changed */
+	h->seen_cnt = 0; /* row indices have changed */
 	uint64_t *seen = reallocarray(h->seen, h->rows_cnt + 1, sizeof(*seen));
 	if (!seen)
 		return -ENOMEM;
@@ -602,7 +605,7 @@ static int note_seen(struct heap *h)
 	return 0;
 }
 
-/* An idle row into the one for the rest of its process. */
+/* Adds an idle row to the row for the rest of its process. */
 static int add_to_rest(struct heap *h, size_t row)
 {
 	uint64_t rest = *map_get(&h->row_index, row_key(h->rows[row].proc, (struct stack_id){ 0 }));
@@ -619,7 +622,7 @@ long heap_forget_idle(struct heap *h)
 {
 	size_t before = h->rows_cnt;
 	long idle = 0;
-	/* A row each for the rest of a process, at most. */
+	/* At most one more row per process, for its rest. */
 	uint32_t *to = h->watch.what ? NULL : calloc(2 * before + 1, sizeof(*to));
 	int rc = h->watch.what || to ? 0 : -ENOMEM;
 	for (size_t i = 0; to && !rc && i < before; i++) {
@@ -707,13 +710,13 @@ static int by_stack(const void *a, const void *b, void *ctx)
 	return (x->split > y->split) - (x->split < y->split);
 }
 
-/* The rows' places in the order of a snapshot; NULL when memory is out. */
+/* Row indices in the order of a snapshot; NULL: out of memory. */
 static uint32_t *sorted_rows(const struct heap *h, size_t *n)
 {
 	uint32_t *order = calloc(h->rows_cnt + 1, sizeof(*order));
 	*n = 0;
 	for (size_t i = 0; order && i < h->rows_cnt; i++) {
-		/* With splits, the row that stands for a whole stack has nothing of its own. */
+		/* With splits, the row of a whole stack is empty: its parts are counted. */
 		if (!(h->watch.what & HEAP_SPLITS) || h->rows[i].t.alloc_cnt || h->rows[i].t.live_cnt)
 			order[(*n)++] = (uint32_t)i;
 	}
@@ -731,7 +734,7 @@ static void add_left(const struct heap *h, struct growth *g)
 	}
 }
 
-/* Ages are of this moment: counted into a copy, so that the heap can go on. */
+/* Ages depend on the current time, so they are counted in a copy, and the heap continues unchanged. */
 static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t *order)
 {
 	struct growth now;
@@ -759,7 +762,7 @@ static int copy_clusters(const struct heap *h, struct snapshot *s)
 	return 0;
 }
 
-/* Rows are off what their process' windows would make them expect; together they are off by the sum. */
+/* Sums of each row become deviations from what the windows of its process let expect; the total is the sum of these. */
 void heap_settle(const struct heap *h, struct snapshot *s)
 {
 	for (size_t i = 0; s->clusters && i < s->n; i++) {

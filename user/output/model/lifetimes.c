@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model/lifetimes: how long blocks lived. Temporary is a block that its thread frees before it
- * allocates again: with the memory at hand beforehand, the call would not have been needed.
+ * model/lifetimes: how long blocks lived. A block is temporary if its thread frees it before it allocates again:
+ * reusing memory would have saved the call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static uint64_t thread_of(const struct event *e)
 
 void lifetimes_begun(struct lifetimes *l, const struct watched *w)
 {
-	/* Without memory for the thread its blocks count as not temporary. */
+	/* Out of memory: the thread's blocks count as not temporary. */
 	uint64_t *last = map_put(&l->threads, thread_of(w->event));
 	if (last)
 		*last = w->id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/peak: the heap at its largest; see watch.h for how it is kept. */
+/* model/peak: the heap at its peak; see watch.h for the method. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/snapshot: rows as they were; see model.h. */
+/* model/snapshot: copies of a heap's rows; see model.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ double snapshot_var(const struct snapshot *s, size_t row, enum estimate of)
 	return spread_var(&spread);
 }
 
-/* Places of the others move up by what was there, but for the first, which is of all. */
+/* Indices of the appended rows are shifted by the number already there, except for index 0, which means none. */
 static int append_clusters(struct snapshot *to, const struct snapshot *s)
 {
 	size_t had = to->clusters_cnt ? to->clusters_cnt : 1, more = s->clusters_cnt - 1;

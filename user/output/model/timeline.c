@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/timeline: what the whole heap did over time, in at most TIMELINE_SLICES equal slices. */
+/* model/timeline: totals of the whole heap over time, in at most TIMELINE_SLICES equal slices. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void halve(struct timing *t)
 	t->n = (t->n + 1) / 2;
 }
 
-/* Opens slices up to the one of `now`; time that goes back stays in the last one. */
+/* Opens slices up to that of `now`; a time earlier than the last slice is counted in that one. */
 static void reach(struct timing *t, const struct totals *all, uint64_t now)
 {
 	if (!t->n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/watch: hands what happens in the heap to those who asked for it; see watch.h. */
+/* model/watch: passes heap changes to the trackers that are enabled; see watch.h. */
 #include "model/watch.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ void watch_begin(struct watch *w, unsigned int what)
 	w->timing.slices.finest = 16; /* 65 us */
 }
 
-/* A row of the heap is one row everywhere; rows_cnt is that of the heap, the new one included. */
+/* Trackers use the heap's row indices; rows_cnt includes the new row. */
 int watch_add_row(struct watch *w, size_t rows_cnt)
 {
 	if (w->what & HEAP_PEAK && w->peak.rows_cnt < rows_cnt && !VEC_PUSH(&w->peak, rows))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/weight: what a sample stands for, what none says, and their sums; see model.h. */
+/* model/weight: weight of a sample, its sampling interval, and their sums; see model.h. */
 #include <math.h>
 
 #include "model/model.h"
@@ -8,7 +8,7 @@ double sample_weight(uint64_t size, uint64_t interval)
 {
 	if (!interval)
 		return 1;
-	/* A block of 0 bytes is never hit; one that is there all the same counts as 1 byte. */
+	/* A block of 0 bytes is never sampled by bytes; where it is recorded all the same, it counts as 1 byte. */
 	double bytes = size ? (double)size : 1;
 	return -1 / expm1(-bytes / (double)interval);
 }

@@ -4,14 +4,14 @@
 
 #include "trace/format.h"
 
-#define TAG_KIND 0x07   /* 0: the kind is among the extras */
-#define TAG_WHO 0x08    /* another process or thread than the event before */
-#define TAG_FINE 0x10   /* the address step is in bytes, not in units of 16 */
-#define TAG_EXTRA 0x20  /* an extras mask follows in its column */
-#define TAG_ATOMIC 0x40 /* EVENT_F_ATOMIC: alternates too often to be state */
+#define TAG_KIND 0x07   /* 0: the kind is in the extras */
+#define TAG_WHO 0x08    /* process or thread differ from the event before */
+#define TAG_FINE 0x10   /* the address delta is in bytes instead of units of 16 */
+#define TAG_EXTRA 0x20  /* an extras mask follows in the extras column */
+#define TAG_ATOMIC 0x40 /* EVENT_F_ATOMIC: changes too often to be kept as state */
 #define TAG_KNOWN 0x7f
 
-/* Extras: what changes rarely, or what this kind has not. The first three stay in force. */
+/* Extras: fields that rarely change, or that are unusual for the kind. The first three stay in force until changed. */
 #define EXTRA_FLAGS 0x001
 #define EXTRA_INTERVAL 0x002
 #define EXTRA_GC_NO 0x004
@@ -99,7 +99,7 @@ static void get_gc(struct cursor *c, struct event *e)
 	e->gc.dead_sz = cursor_varint(c);
 }
 
-/* Blocks are 16-aligned in nearly all allocators: four bits less of each step. */
+/* Nearly all allocators align blocks to 16 bytes, which saves four bits per delta. */
 static uint8_t put_addr(struct buf *b, uint64_t addr, struct column_state *s)
 {
 	int64_t step = (int64_t)(addr - s->addr);
@@ -185,7 +185,7 @@ bool columns_open(struct column_reader *r, const void *data, size_t n, uint32_t 
 	*r = (struct column_reader){ .left = count };
 	if (cols < COL_LEAST || count > FRAME_EVENTS_MAX)
 		return false;
-	/* Older files have fewer columns; those of a newer minor version come behind ours. */
+	/* Older files have fewer columns; newer minor versions append columns, which are ignored. */
 	for (uint64_t i = 0; i < cols && !c.bad; i++) {
 		uint64_t l = cursor_varint(&c);
 		if (i < COL_CNT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace/consumer: a trace file as consumer of a recording. */
+/* trace/consumer: writes a recording to a trace file. */
 #include "trace/trace.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 #define SYMBOL_HAS_NAME 1
 #define SYMBOL_HAS_FILE 2
 #define SYMBOL_INLINED 4
-#define SYMBOL_OWNED 8 /* the next one tells whose it is */
+#define SYMBOL_OWNED 8 /* a following symbol tells its owner */
 #define SYMBOL_ALLOCATOR 64
 #define SYMBOL_QUALITY_SHIFT 4
 
@@ -104,7 +104,7 @@ void def_symbols(struct buf *b, struct module_id m, uint64_t pc, const struct sy
 	buf_varint(b, pc);
 	buf_varint(b, n);
 	for (size_t i = 0; i < n; i++) {
-		/* When cut, the last one stays the physical function. */
+		/* If the list is truncated, the last one is still the physical function. */
 		const struct symbol *y = &s->at[i + 1 == n ? s->n - 1 : i];
 		buf_u8(b,
 		       (uint8_t)((y->name ? SYMBOL_HAS_NAME : 0) | (y->file ? SYMBOL_HAS_FILE : 0) |
@@ -210,7 +210,7 @@ static int get_stack(struct cursor *c, struct def_scratch *s, struct catalog *to
 	return c->bad ? -EBADMSG : catalog_put_stack(to, &k);
 }
 
-/* NULL when there is none, or when memory is out (then *failed). */
+/* NULL: no text, or out of memory (*failed). */
 static const char *get_shared_text(struct cursor *c, struct def_scratch *s, struct catalog *to, bool there, bool *failed)
 {
 	if (!there)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace/format: file header and frame heads; see format.h. */
+/* trace/format: the file header and frame headers; see format.h. */
 #include "trace/format.h"
 
 #include <errno.h>
@@ -33,8 +33,8 @@ void header_encode(struct buf *out, const struct trace_clock *clock)
 	buf_le(out, TRACE_MAJOR, 2);
 	buf_le(out, TRACE_MINOR, 2);
 	buf_le(out, TRACE_HEADER_SZ, 4);
-	buf_le(out, 0, 8); /* features a reader must know */
-	buf_le(out, 0, 8); /* features it may ignore */
+	buf_le(out, 0, 8); /* features that a reader must know */
+	buf_le(out, 0, 8); /* features that a reader may ignore */
 	buf_le(out, clock->mono_ns, 8);
 	buf_le(out, clock->real_ns, 8);
 	buf_le(out, clock->boot_ns, 8);

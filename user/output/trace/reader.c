@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace/reader: frames back from a file that may be cut or damaged. Two checksums lead it: a good head
- * says how far to the next one even when its payload is bad; without a good head it looks on, byte by
- * byte, for the sync word of one. Reads with pread into its own buffer: a file that shrinks under a
- * mapping would be SIGBUS.
+ * trace/reader: reads frames from a file that may be truncated or damaged. Head and payload have separate checksums:
+ * with a good head, a bad payload can be skipped; without one, the reader searches for the next sync word byte by byte.
+ * Uses pread and a buffer, because accessing a mapping of a file that shrinks raises SIGBUS.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,31 +22,31 @@ struct trace {
 	char *name;
 	uint64_t size;
 	uint32_t frames_at;
-	struct trace_health health; /* of the header; the rest is the first pass's */
-	uint8_t *window;            /* window_n bytes of the file from window_at */
+	struct trace_health health; /* from the header; the rest is set by the first pass */
+	uint8_t *window;            /* window_n bytes of the file at window_at */
 	uint64_t window_at;
 	size_t window_n;
 	int read_error;
-	uint8_t *raw; /* FRAME_RAW_MAX */
+	uint8_t *raw; /* FRAME_RAW_MAX bytes */
 	ZSTD_DCtx *zstd;
 	struct def_scratch *scratch;
 };
 
-/* Walks the frames of a file once. */
+/* One pass over the frames of a file. */
 struct walk {
 	struct trace *t;
 	uint64_t at;
 	uint64_t next_seq;
 	struct frame_head head;
-	unsigned int want; /* bit n: frames of type n are unpacked, others only checked */
-	const void *raw;   /* payload, unpacked; borrowed until the next step */
+	unsigned int want; /* bit n: decompress frames of type n; others are only checked */
+	const void *raw;   /* decompressed payload, borrowed until the next step */
 	uint64_t bad, skipped, skipped_bytes;
-	uint64_t unpacked; /* bytes of the frames that are wanted */
+	uint64_t unpacked; /* decompressed bytes of wanted frames */
 	uint64_t events;
 	int rc;
 };
 
-/* n bytes of the file, or NULL when there are not that many. */
+/* n bytes of the file; NULL: there are fewer. */
 static const uint8_t *look(struct trace *t, uint64_t at, size_t n)
 {
 	if (at > t->size || t->size - at < n)
@@ -129,14 +128,14 @@ void trace_close(struct trace *t)
 	free(t);
 }
 
-/* True when a whole frame (its pad may be cut) can begin at `at`; fills the head. */
+/* Whether a frame begins at `at` whose payload is complete (padding may be cut); fills in the head. */
 static bool head_at(struct trace *t, uint64_t at, struct frame_head *h)
 {
 	const uint8_t *bytes = look(t, at, FRAME_HEAD_SZ);
 	return bytes && frame_head_decode(bytes, h) && t->size - at - FRAME_HEAD_SZ >= h->stored_len;
 }
 
-/* The first place from `at` on where the sync word is, or the end of the file. */
+/* The first position of a sync word from `at` on, or the end of the file. */
 static uint64_t next_sync(struct trace *t, uint64_t at)
 {
 	static const uint8_t sync[4] = { 0xe7, 0x41, 0x4c, 0x46 };
@@ -153,7 +152,7 @@ static uint64_t next_sync(struct trace *t, uint64_t at)
 	return t->size;
 }
 
-/* Leaves w->at at a good head, or at the end of the file. */
+/* Advances w->at to a good head, or to the end of the file. */
 static bool find_head(struct walk *w)
 {
 	uint64_t from = w->at;
@@ -168,7 +167,7 @@ static bool find_head(struct walk *w)
 	return found;
 }
 
-/* The payload as it was before packing (as stored when not wanted), or NULL when it is damaged. */
+/* The decompressed payload (if not wanted, as stored), or NULL if it is damaged. */
 static const void *unpack(struct walk *w, const uint8_t *stored)
 {
 	struct trace *t = w->t;
@@ -183,7 +182,7 @@ static const void *unpack(struct walk *w, const uint8_t *stored)
 	return n == h->raw_len ? t->raw : NULL;
 }
 
-/* Before it is unpacked. */
+/* Checked before decompressing: limits what a small file may expand to. */
 static bool is_too_much(struct walk *w)
 {
 	const struct frame_head *h = &w->head;
@@ -201,11 +200,11 @@ static bool known(const struct frame_head *h)
 	       !(h->flags & ~(FRAME_F_ZSTD | FRAME_F_OPTIONAL));
 }
 
-/* A frame that came twice or out of order must not count twice. */
+/* A frame that is duplicated or out of order must not be counted twice. */
 static bool in_order(struct walk *w, uint64_t bad_before)
 {
 	bool ok = w->head.seq >= w->next_seq;
-	/* A hole in the numbers is damage even when no byte looks wrong. */
+	/* A gap in the sequence numbers is damage, even if no checksum is wrong. */
 	if (!ok || (w->head.seq > w->next_seq && w->bad == bad_before))
 		w->bad++;
 	if (ok)
@@ -213,7 +212,7 @@ static bool in_order(struct walk *w, uint64_t bad_before)
 	return ok;
 }
 
-/* The next good frame of a known type. False at the end or with w->rc. */
+/* Advances to the next good frame of a known type. False at the end, or on error (w->rc). */
 static bool step(struct walk *w)
 {
 	struct trace *t = w->t;

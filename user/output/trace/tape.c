@@ -14,7 +14,7 @@ static bool is_full(int code)
 	return code == ENOSPC || code == EDQUOT || code == EFBIG;
 }
 
-/* A shell's >> leads to the end of a file that has something in it. */
+/* With a shell's >>, the file may already have contents in front. */
 void tape_begin(struct tape *t, int fd)
 {
 	struct stat st;
@@ -42,13 +42,13 @@ static int reserve(struct tape *t, uint64_t n)
 	return 0;
 }
 
-/* A piece that did not fit must not stay: what comes later would follow its torn half. */
+/* A partly written piece is cut off, because later pieces would follow the fragment. */
 static int undo(struct tape *t, int code)
 {
 	if (!t->streams && !ftruncate(t->fd, (off_t)(t->begin + t->pos))) {
 		lseek(t->fd, (off_t)(t->begin + t->pos), SEEK_SET);
 		if (t->reserved_to > t->pos)
-			t->reserved_to = t->pos; /* the cut gave the reserve back */
+			t->reserved_to = t->pos; /* ftruncate released the reserve */
 	}
 	return -code;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace/writer: definitions and events into frames, frames onto the tape. Definitions are repeated in each segment where
- * they are used: damage to one segment stays there. They are looked up in the recording's catalog, or in a private one.
+ * trace/writer: packs definitions and events into frames, and appends frames to the file. Definitions are repeated in each
+ * segment that uses them, so that damage stays within one segment. They come from the recording's catalog, or a private one.
  *
  *   write_stack --> defs ----+
- *                            +--> frame: head, zstd payload, pad --> tape (whole or not at all)
+ *                            +--> frame: head, zstd payload, pad --> tape (completely or not at all)
  *   write_event --> columns -+
  */
 #include <errno.h>
@@ -21,27 +21,27 @@
 
 #define SEGMENT_SZ (64ull << 20)
 #define SECOND_NS 1000000000ull
-#define END_RESERVE 4096 /* of the tape's reserve, kept to the very last for the END frame */
+#define END_RESERVE 4096 /* part of the tape's reserve, kept for the final END frame */
 
 struct trace_writer {
 	struct tape tape;
 	ZSTD_CCtx *zstd;
-	const struct catalog *known; /* definitions of ids */
-	struct catalog *own;         /* the same if private, else NULL */
+	const struct catalog *known; /* definitions that events refer to */
+	struct catalog *own;         /* the same catalog if it is private, else NULL */
 	struct catalog *account;     /* the file's own metadata and counts */
-	struct map stamps;           /* (def kind, id) -> segment it was last written in */
+	struct map stamps;           /* (definition kind, id) -> segment in which it was last written */
 	uint64_t segment, segment_at, segment_sz;
 	struct buf defs, body, raw, out;
 	uint32_t defs_cnt;
 	struct column_writer events;
-	struct event last; /* whose proc and stack are known to be written */
+	struct event last; /* its proc and stack are known to be written */
 	uint64_t seq, event_cnt;
 	uint64_t now_ns, flushed_ns;
-	bool full; /* the last frame did not go out */
+	bool full; /* the last frame could not be written */
 	bool defs_lost;
 	uint64_t retry_ns;
 	uint64_t dropped;
-	uint64_t lost[COLUMNS_KINDS]; /* dropped and not yet said in the trace, by kind */
+	uint64_t lost[COLUMNS_KINDS]; /* dropped events not yet reported in the trace, by kind */
 	size_t keep;
 	struct err first;
 };
@@ -116,7 +116,7 @@ void trace_writer_set_segment(struct trace_writer *w, uint64_t bytes)
 	w->segment_sz = bytes;
 }
 
-/* Head, payload (packed when that helps) and pad into out. */
+/* Builds the frame in out: head, payload (compressed if that makes it smaller), padding. */
 static int build_frame(struct trace_writer *w, const struct buf *raw, struct frame_head *h)
 {
 	size_t bound = ZSTD_compressBound(raw->len);
@@ -141,7 +141,7 @@ static int build_frame(struct trace_writer *w, const struct buf *raw, struct fra
 	return 0;
 }
 
-/* While the disk is full only one try a second goes to it. */
+/* While the disk is full, writing is retried once a second. */
 static int put_frame(struct trace_writer *w, enum frame_type type, const struct buf *raw, uint32_t count, uint64_t t_ns)
 {
 	if (w->full && w->now_ns < w->retry_ns)
@@ -161,7 +161,7 @@ static int put_frame(struct trace_writer *w, enum frame_type type, const struct 
 	return 0;
 }
 
-/* From here on every definition counts as not written. */
+/* From here on no definition counts as written. */
 static void next_segment(struct trace_writer *w)
 {
 	w->segment++;
@@ -204,7 +204,7 @@ static int flush_columns(struct trace_writer *w)
 	return rc;
 }
 
-/* What was dropped becomes events of the trace, so that readers know that frees are missing. */
+/* Dropped events are recorded as loss events, so that readers know that frees are missing. */
 static void say_lost(struct trace_writer *w)
 {
 	for (uint8_t k = 0; k < COLUMNS_KINDS; k++) {
@@ -218,7 +218,7 @@ static void say_lost(struct trace_writer *w)
 
 static int repeat_meta(struct trace_writer *w);
 
-/* Definitions go first: what a crash leaves should explain itself. */
+/* Definitions are written first, so that a file cut by a crash is still readable. */
 static int flush(struct trace_writer *w)
 {
 	int defs = flush_defs(w);
@@ -233,7 +233,7 @@ static int flush(struct trace_writer *w)
 	return repeat_meta(w);
 }
 
-/* Puts w->body as one record. */
+/* Appends w->body as one record. */
 static int put_record(struct trace_writer *w, enum def_kind kind)
 {
 	int rc = 0;
@@ -252,7 +252,7 @@ static int put_record(struct trace_writer *w, enum def_kind kind)
 	return rc;
 }
 
-/* True when the definition is in this segment already; else it counts as written from now on. */
+/* Whether the definition is in this segment already; it counts as written afterwards. */
 static bool stamped(struct trace_writer *w, enum def_kind kind, uint32_t id)
 {
 	uint64_t *at = map_put(&w->stamps, (uint64_t)kind << 32 | id);
@@ -484,7 +484,7 @@ static int put_end(struct trace_writer *w)
 
 int trace_writer_close(struct trace_writer *w, struct err *err)
 {
-	/* The reserve is for this: the ledger, the last events and what was dropped, then END. */
+	/* The reserve is used now: for the ledger, the last events, the loss events, and END. */
 	w->keep = END_RESERVE;
 	w->retry_ns = 0;
 	flush(w);
