@@ -37,6 +37,7 @@ struct prepared {
 struct programs {
 	struct prepared list[PROGRAMS_MAX];
 	size_t cnt;
+	size_t first; /* so many are loaded unasked */
 	pthread_mutex_t lock; /* of states, and closing */
 	pthread_cond_t done;
 	pthread_t thread;
@@ -125,11 +126,11 @@ static void bring(struct programs *ps, struct prepared *p)
 	pthread_cond_broadcast(&ps->done);
 }
 
-static void *bring_all(void *ctx)
+static void *bring_first(void *ctx)
 {
 	struct programs *ps = ctx;
 	pthread_mutex_lock(&ps->lock);
-	for (size_t i = 0; i < ps->cnt && !ps->closing; i++) {
+	for (size_t i = 0; i < ps->first && !ps->closing; i++) {
 		if (ps->list[i].state == WAITING)
 			bring(ps, &ps->list[i]);
 	}
@@ -145,7 +146,7 @@ static void start(struct programs *ps)
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setsigmask_np(&attr, &all);
-	ps->threaded = pthread_create(&ps->thread, &attr, bring_all, ps) == 0;
+	ps->threaded = pthread_create(&ps->thread, &attr, bring_first, ps) == 0;
 	pthread_attr_destroy(&attr);
 }
 
@@ -160,13 +161,12 @@ static struct prepared *find(struct programs *ps, const struct bpf_program *prog
 
 static void put_first(struct programs *ps, struct bpf_program *const *first, size_t n)
 {
-	size_t place = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct prepared *p = find(ps, first[i]);
 		if (!p)
 			continue;
-		struct prepared swap = ps->list[place];
-		ps->list[place++] = *p;
+		struct prepared swap = ps->list[ps->first];
+		ps->list[ps->first++] = *p;
 		*p = swap;
 	}
 }
@@ -206,16 +206,26 @@ int programs_await(struct programs *ps, const struct bpf_program *prog)
 	return rc;
 }
 
-int programs_await_all(struct programs *ps)
+static int await_some(struct programs *ps, size_t n)
 {
 	int rc = 0;
-	for (size_t i = 0; i < ps->cnt && !rc; i++)
+	for (size_t i = 0; i < n && !rc; i++)
 		rc = programs_await(ps, ps->list[i].prog);
 	/* Nothing is left to do for it: whoever forks now takes nothing half done along. */
 	if (ps->threaded)
 		pthread_join(ps->thread, NULL);
 	ps->threaded = false;
 	return rc;
+}
+
+int programs_await_first(struct programs *ps)
+{
+	return await_some(ps, ps->first);
+}
+
+int programs_await_all(struct programs *ps)
+{
+	return await_some(ps, ps->cnt);
 }
 
 void programs_close(struct programs *ps)

@@ -100,7 +100,7 @@ static int explain_load(int rc, struct err *err)
 		       strerror(-rc));
 }
 
-/* What every C library needs comes first: most programs wait for nothing else. */
+/* What every C library needs comes first: most recordings need nothing else. */
 static int load_programs(struct probe *p)
 {
 	struct bpf_program *const first[] = {
@@ -117,6 +117,12 @@ static int load_programs(struct probe *p)
 int program_ready(const struct probe *p, const struct bpf_program *prog, struct err *err)
 {
 	int rc = programs_await(p->programs, prog);
+	return rc ? explain_load(rc, err) : 0;
+}
+
+int probe_settle_loading(const struct probe *p, struct err *err)
+{
+	int rc = programs_await_first(p->programs);
 	return rc ? explain_load(rc, err) : 0;
 }
 

@@ -25,9 +25,14 @@
 
 struct probe;
 
-/* Starts loading the programs; nothing is attached yet. probe_attach waits for the programs that it needs. */
+/*
+ * Starts loading the programs that most recordings need; nothing is attached yet. What attaches something loads the
+ * programs that it needs, if they are not there.
+ */
 struct probe *probe_open(const struct probe_config *cfg, struct err *err);
-/* Waits until the kernel has accepted all of them. */
+/* Waits until nothing is being loaded in the background. */
+int probe_settle_loading(const struct probe *p, struct err *err);
+/* Loads all programs: after that, attaching takes no right to load one. */
 int probe_ready(const struct probe *p, struct err *err);
 /* Detaches everything. */
 void probe_close(struct probe *p);

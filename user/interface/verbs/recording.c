@@ -89,7 +89,7 @@ static int add_targets(struct recording *r, struct err *err)
 	}
 	if (!o->command)
 		return attach_facts(l->attach)->functions ? 0 : nothing_found(l, err);
-	int rc = probe_ready(l->h.probe, err);
+	int rc = probe_settle_loading(l->h.probe, err);
 	for (int i = 0; i < HOLDERS && !rc; i++)
 		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->h.probe, i), i, err);
 	/* What the program prints would be in the middle of it. */
