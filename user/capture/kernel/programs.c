@@ -37,7 +37,7 @@ struct prepared {
 struct programs {
 	struct prepared list[PROGRAMS_MAX];
 	size_t cnt;
-	size_t first; /* so many are loaded unasked */
+	size_t first;         /* so many are loaded unasked */
 	pthread_mutex_t lock; /* of states, and closing */
 	pthread_cond_t done;
 	pthread_t thread;
