@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The programs at calls of allocators, one for each place that is probed. How an entry finds what comes out of it stands
- * with the pairing: by thread, by frame, or none at all behind a refill.
+ * BPF programs at calls of allocators, one for each kind of probe site. An entry is paired with its result by thread,
+ * by frame, or, after a refill, not at all: see pair_by_*.bpf.h.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -36,7 +36,7 @@ extern bool bpf_session_is_return(void) __ksym __weak;
 static bool bpf_session_is_return(void)
 {
 	return false;
-} /* no kernel without it has sessions */
+} /* kernels without this kfunc have no session links */
 #endif
 
 SEC("uprobe")
@@ -92,7 +92,7 @@ int frame_foretell(struct pt_regs *ctx)
 	return frame_tell(ctx);
 }
 
-/* free: probed at its entry, before the address can be handed out again. */
+/* free: probed at its entry, before the allocator can reuse the address. */
 SEC("uprobe")
 int free_enter(struct pt_regs *ctx)
 {
@@ -105,7 +105,7 @@ int free_enter(struct pt_regs *ctx)
 	if (!addr)
 		count(ALYS_ST_FREE_NULL);
 	else if (is_selective() && !may_be_sampled(addr))
-		count(ALYS_ST_UNSAMPLED); /* nested or not */
+		count(ALYS_ST_UNSAMPLED); /* nested calls, too */
 	else
 		free_take(ctx, site, addr, cfa);
 	return 0;

@@ -118,7 +118,7 @@ struct alys_ev_gc {
 	struct alys_head h;  /* gc_no: the collection's own number */
 	__u64 serial;        /* number of collections started in this process so far */
 	__u64 begun, marked; /* times; 0 = its start was not seen */
-	__u64 stack;         /* who triggered it */
+	__u64 stack;         /* of the call that triggered it */
 };
 
 /* What a probed address in the collector's code means. */
@@ -145,13 +145,13 @@ struct alys_gc_site {
 #define ALYS_SHAPE_REFILL 7     /* a thread's free list was refilled with a page of blocks; its address is in `reg` */
 #define ALYS_SHAPE_BATCH 8      /* f(size, ..., &list): a list of blocks, for free lists that the program keeps itself */
 
-/* Bytes counted for one refill when sampling, whatever it hands out: libgc's HBLKSIZE, its maximum. */
+/* Bytes counted for one refill when sampling, whatever its size: libgc's HBLKSIZE, the maximum. */
 #define ALYS_REFILL_SPAN 4096
 
 /*
- * A sampled object of a collected heap, logged before its record is sent: the mark reader must know the objects to
- * judge before the main ring has been read. number: position in the log, from 1; written last, 0 while the entry is
- * being written.
+ * A sampled object of a collected heap, logged before its record is sent: the mark reader must know the objects to look
+ * for before the main ring has been read. number: position in the log, from 1; written last, 0 while the entry is being
+ * written.
  */
 struct alys_born {
 	__u64 number;

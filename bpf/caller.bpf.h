@@ -3,10 +3,10 @@
 #ifndef ALYS_CALLER_BPF_H
 #define ALYS_CALLER_BPF_H
 
-/* A thread that seems to be this deep inside an allocator has left it by a jump. */
+/* Bytes of stack. A thread this far below a recorded call must have left that call by longjmp or an exception. */
 #define NEST_SPAN (1 << 20)
 
-/* The load bias needs no table: the probed address is known in the file and in the process. */
+/* No table needed: the probed address is known both in the file and in the process. */
 static __always_inline __u64 bias_of(struct pt_regs *ctx, const struct alys_site *site)
 {
 	return PT_REGS_IP(ctx) - site->vaddr;
@@ -18,7 +18,7 @@ static __always_inline struct alys_object *object_of(const struct alys_site *sit
 	return bpf_map_lookup_elem(&objects, &i);
 }
 
-/* Does the allocator's own code make this call, other than for the program's sake (GC_strdup)? */
+/* Does the allocator's own code make this call? Not counted: wrappers that allocate on the program's behalf (GC_strdup). */
 static __always_inline bool is_internal(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
 {
 	const struct alys_object *o = object_of(site);

@@ -5,8 +5,10 @@
 
 #include "gc_maps.bpf.h"
 
-/* A wake-up costs the traced thread over 2 us, so the reader polls and is woken only when the ring
- * fills faster than it looks. */
+/*
+ * A wake-up costs the traced thread over 2 us, so the reader polls and is woken only when the ring fills faster than it
+ * polls.
+ */
 static __always_inline __u64 wake_flag(void)
 {
 	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
@@ -53,9 +55,9 @@ static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const
 	e->span = p->span;
 }
 
-#define WRITTEN() asm volatile("" ::: "memory") /* stores stay in order: x86 keeps it */
+#define WRITTEN() asm volatile("" ::: "memory") /* compiler barrier; x86 itself keeps stores in order */
 
-/* Global: the verifier looks at it once. */
+/* Global, so that it is verified once. */
 __weak int note_born(__u64 addr)
 {
 	__u64 n = __sync_fetch_and_add(&born_cnt, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What comes in at the entry of a call: whether it is wanted, what it asks for, its stack. */
+/* The entry of a call: is it wanted, its arguments, its stack. */
 #ifndef ALYS_ENTRY_BPF_H
 #define ALYS_ENTRY_BPF_H
 
@@ -13,9 +13,12 @@ static __always_inline void count_hit(__u8 shape)
 		count(ALYS_ST_HIT_ALLOC);
 }
 
-#define GC_KNOWN_CALLS 64 /* then the counter is read all the same */
+#define GC_KNOWN_CALLS 64 /* after so many calls, a known counter is read again */
 
-/* Reads the counter; that its probes tell of it is known when they have told of what is read. The first that did not ends it. */
+/*
+ * Reads the collector's counter. told: the collection probes have reported the value read here, so they are known to
+ * work. The first change that they did not report ends all caching (gc_untold).
+ */
 static __noinline bool gc_known_read(struct gc_known *k, __u64 at)
 {
 	__u32 epoch = *(volatile __u32 *)&gc_epoch;
@@ -37,14 +40,14 @@ static __noinline bool gc_known_read(struct gc_known *k, __u64 at)
 	return true;
 }
 
-/* The world stands while a collector counts, and the thread that counts is no caller: between two collections nothing changes. */
+/* The counter changes only while the world is stopped, so a cached value is valid until the next collection. */
 static __always_inline bool gc_number(struct gc_known *k, __u64 at)
 {
 	bool known = k->told && k->at == at && k->epoch == gc_epoch && !gc_untold;
 	return (known && ++k->age % GC_KNOWN_CALLS) || gc_known_read(k, at);
 }
 
-/* known: what the thread knows of the counter; NULL: nothing. */
+/* known: the thread's cached counter; NULL: not cached. */
 static __noinline int read_gc(struct pt_regs *ctx, const struct alys_site *site, struct pending *p, struct gc_known *known)
 {
 	const struct alys_object *o = object_of(site);
@@ -118,15 +121,15 @@ static __always_inline bool is_atomic(struct pt_regs *ctx, const struct alys_sit
 	return holds_no_pointers(argument(ctx, site->kind_arg));
 }
 
-/* A list counts as the page that it mostly is: how many blocks are in it is not known yet. */
+/* A list counts as one page, its usual size: the number of blocks is not known yet. */
 static __always_inline __u64 weight_of(const struct alys_site *site, __u64 size)
 {
 	return site->shape == ALYS_SHAPE_BATCH ? ALYS_REFILL_SPAN : size;
 }
 
 /*
- * Before anything else is asked: most calls end here when a recording samples. Also the bytes of calls that turn
- * out to be nested go by: what falls into them is dropped, and the points in the others stay a Poisson process.
+ * Comes first, because most calls end here when sampling. Bytes of calls that turn out to be nested count, too: points
+ * that fall into them are dropped, and the points in the others are still a Poisson process.
  */
 static __always_inline struct request call_request(struct pt_regs *ctx, const struct alys_site *site)
 {
@@ -136,8 +139,10 @@ static __always_inline struct request call_request(struct pt_regs *ctx, const st
 	return w;
 }
 
-/* Nobody will ask for the outcome of this call. On trial all are followed: the first thousand calls are to end it, not as
- * many samples. */
+/*
+ * The outcome of this call does not matter. During a trial all calls are followed, because it ends after a thousand
+ * calls, not samples.
+ */
 static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_site *site, const struct request *w)
 {
 	if (w->drawn_for != NOT_TAKEN || site->flags & ALYS_SITE_TRIAL)
@@ -146,7 +151,7 @@ static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_s
 	return !old || !sampled_has(old);
 }
 
-/* Nor for what it calls, nor does it take the place of a call that waits. */
+/* The same, no nested calls can follow, and no call waits in this frame. */
 static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site *site, const struct request *w, __u64 cfa)
 {
 	if (!(site->flags & ALYS_SITE_LEAF) || !is_unwanted(ctx, site, w))
@@ -155,7 +160,7 @@ static __always_inline bool is_idle(struct pt_regs *ctx, const struct alys_site 
 	return !may_wait(&key);
 }
 
-/* What is known at the entry but for the collector's counter and the stack. */
+/* Everything known at the entry, except the collector's counter and the stack. */
 static __always_inline void call_read(struct pt_regs *ctx, const struct alys_site *site, const struct request *w,
 				      struct pending *p, __u64 cfa)
 {
@@ -165,7 +170,7 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	p->size = w->size;
 	p->sampled = w->drawn_for != NOT_TAKEN;
 	p->interval = p->sampled ? w->drawn_for : 0;
-	/* Asked for only by those who compare it: a clock costs as much as a map. */
+	/* Read only if it will be compared: reading the clock costs as much as a map lookup. */
 	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
 	p->flags = 0;
 	p->stack = w->stack;
@@ -177,9 +182,9 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 }
 
 /*
- * The walk may sleep while it waits for a page, and a function that sleeps must need less than 64 bytes
- * of stack (see unwind.bpf.h). So the programs themselves do nothing but this, between a function that
- * begins the call and one that ends the entry.
+ * The walk may sleep while it waits for a page, and a function that sleeps must use less than 64 bytes of stack (see
+ * unwind.bpf.h). So it is called by the program itself, between one function that begins the call and one that ends the
+ * entry.
  */
 static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 {
@@ -187,7 +192,7 @@ static __always_inline void call_walk(struct pt_regs *ctx, struct pending *p)
 		p->stack = stack_take(ctx, p->frame);
 }
 
-/* The same where the walk has begun. */
+/* The same for a walk that has begun already. */
 static __always_inline void call_walk_on(struct pt_regs *ctx, struct pending *p, __s32 slot)
 {
 	if (p->sampled && !p->stack)

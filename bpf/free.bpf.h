@@ -16,8 +16,8 @@ static __always_inline bool is_own_free(const struct alys_object *o, __u64 calle
 }
 
 /*
- * Was this free called by the previous one, of another function? Either by a jump, which leaves it its frame, or by a
- * call from its own file, with the return address still in place.
+ * Was this free called by the thread's previous one (another function)? Either by a tail call, which keeps the frame,
+ * or by a call from that function's file, while its return address is still in place.
  */
 static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, __u64 cfa, __u64 caller, __u64 addr)
 {
@@ -29,7 +29,7 @@ static __always_inline bool is_passed_on(const struct freeing *f, __u64 entry, _
 	       caller_at(f->cfa) == f->caller;
 }
 
-/* False: internal to the allocator. Calls that it makes are distinguished from the program's next calls. */
+/* False: internal to the allocator. Otherwise the call is noted, to recognize calls that it makes itself. */
 static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_site *site, __u64 caller)
 {
 	const struct alys_object *o = object_of(site);
@@ -57,7 +57,7 @@ static __noinline bool is_programs_free(struct pt_regs *ctx, const struct alys_s
 	return true;
 }
 
-/* The caller is read once, together with what the started walk (negative: none) reads anyway. */
+/* slot: of the walk begun, negative: none. The caller is read through its window, so that memory is read only once. */
 static __noinline bool is_wanted_free(struct pt_regs *ctx, const struct alys_site *site, __s32 slot)
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off;

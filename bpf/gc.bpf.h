@@ -69,7 +69,7 @@ static __noinline struct gc_state *begin(struct pt_regs *ctx)
 		count(ALYS_ST_GC_NO_ROOM);
 	if (!s)
 		return NULL;
-	/* First: a reader at work must know that the marks are about to be cleared. */
+	/* First: a mark reader at work must notice that the marks are about to be cleared. */
 	s->serial++;
 	s->frame = PT_REGS_SP(ctx) + site->cfa_off;
 	s->begun = bpf_ktime_get_ns();
@@ -94,7 +94,7 @@ static __always_inline bool read_gc_no(__u64 *out, struct pt_regs *ctx, const st
 	return !bpf_probe_read_user(out, sizeof(*out), (void *)(site->gc_no_vaddr + PT_REGS_IP(ctx) - site->vaddr));
 }
 
-/* Behind each instruction that counts collections; ways that lead over two of them count once. */
+/* After each instruction that increments the counter; a path over two of them counts once, since the number is compared. */
 SEC("uprobe")
 int gc_mark(struct pt_regs *ctx)
 {
@@ -112,9 +112,9 @@ int gc_mark(struct pt_regs *ctx)
 }
 
 /*
- * The allocation lock is still held, so that no other collection can begin before this thread goes on. A
- * stop is a signal of its own process: sent before the call, lest the answer come before it, and only
- * when there will be a call; nothing is stopped for somebody who is not there any more.
+ * The allocation lock is still held, so no other collection can begin before this thread continues. With stop_at_gc the
+ * process gets SIGSTOP: before the mark reader is woken, so that its SIGCONT cannot come first, and only if the wake-up
+ * has room in its ring and the loader is alive, since otherwise nobody would resume the process.
  */
 SEC("uprobe")
 int gc_end(struct pt_regs *ctx)

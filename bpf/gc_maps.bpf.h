@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Maps of the programs that watch a collector at work. */
+/* Maps of the programs that observe collections. */
 #ifndef ALYS_GC_MAPS_BPF_H
 #define ALYS_GC_MAPS_BPF_H
 
-/* The collection that a process is in. One at a time: collectors work under their own lock. */
+/* The state of a process' collector. One collection at a time: a collector holds its lock. */
 struct gc_state {
 	__u64 serial; /* collections begun so far */
-	__u64 stop;   /* the last one of the process, at an end: when, never 0. Exec begins at 0 again, so it is no count */
-	__u64 frame;  /* CFA at the begin of the last one */
+	__u64 stop;   /* time of the last SIGSTOP, never 0. Not a count, which would start again at exec */
+	__u64 frame;  /* CFA at the last begin */
 	__u64 begun, marked;
 	__u64 stack;
 	__u32 gc_no;
 	__u32 pending; /* marked, and not over yet */
 };
 
-/* By tgid. Written by the collection programs, read by the loader, which learns from `serial` whether
- * another collection began meanwhile. Full: the process' collections are not seen, and counted (GC_NO_ROOM). */
+/*
+ * By tgid. Written by the collection programs, read by the loader, which learns from `serial` whether another
+ * collection began meanwhile. Full: the process' collections are not observed; counted (GC_NO_ROOM).
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ALYS_MAX_TARGETS);
@@ -31,8 +33,11 @@ struct {
 	__type(value, struct alys_gc_site);
 } gc_sites SEC(".maps") __weak;
 
-/* Sampled objects, round and round; born_cnt says how many there have been. Written by the allocation programs,
- * read by the loader (mapped into its memory). Overwritten before they were read: it reads all marks from then on. */
+/*
+ * Log of sampled objects, a circular buffer; born_cnt is the number written so far. Written by the allocation programs,
+ * read by the loader (mapped into its memory). If entries are overwritten before it has read them, the loader reads all
+ * marks from then on.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ALYS_BORN_SLOTS);
@@ -43,8 +48,10 @@ struct {
 
 __u64 born_cnt __weak = 0;
 
-/* Begins and ends of collections for the thread that reads marks: each wakes it. Full: it finds the
- * marks overwritten and says so; a thousand collections would have to pass unread. */
+/*
+ * Begins and ends of collections; each record wakes the mark reader. Full (a thousand unread collections): the reader
+ * finds the marks overwritten and reports it.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);
@@ -53,13 +60,13 @@ struct {
 /* Set by the loader while it lacks the collector of some process: then begins wake it too. */
 int gc_wake_begins __weak = 0;
 
-/* Goes up with each collection that is told of, and each exec: what is known of counters must be read again. */
+/* Incremented at each reported collection and each exec: cached counters (struct gc_known) are invalid then. */
 __u32 gc_epoch __weak = 0;
 
-/* A counter has changed untold: all are read at each call. */
+/* A counter has changed without a report: counters are no longer cached. */
 int gc_untold __weak = 0;
 
-/* Nobody is stopped behind this time (CLOCK_MONOTONIC): the loader moves it on as long as it lives. */
+/* No process is stopped after this time (CLOCK_MONOTONIC). The loader keeps moving it ahead while it runs. */
 __u64 gc_stop_until __weak = 0;
 
 #endif

@@ -11,20 +11,20 @@ const volatile struct alys_config config __weak = {};
 /* Set by the loader after all probes are attached: attaching is not part of the recording. */
 int recording __weak = 0;
 
-/* Bytes between samples in force: config.interval, or more while the reader cannot keep up. Set by the loader. */
+/* Sampling interval in force, in bytes: config.interval, or more while the reader cannot keep up. Set by the loader. */
 __u64 interval __weak = 0;
 
-/* With config.windowed, while no window is open: probes for windows do nothing. Set by the loader. */
+/* With config.windowed: no window is open, and probes of windows do nothing. Set by the loader. */
 int window_shut __weak = 0;
 
 /* A call between its entry and its return. */
 struct pending {
 	__u64 cfa;     /* 0 = no call waits */
-	__u16 account; /* of the function, in `calls`; the loader looks for it here */
-	__u8 throws;   /* left by an exception when by none of its ways out; the loader looks at it, too */
+	__u16 account; /* index of the function in `calls`; read by the loader */
+	__u8 throws;   /* if its exit is not seen, it was left by an exception; read by the loader */
 	__u8 jumps;    /* may end in a jump to another probed function */
-	__u32 below;   /* calls seen below this one */
-	__u64 frame;   /* the same, from the begin of the entry on */
+	__u32 below;   /* number of calls seen below this one */
+	__u64 frame;   /* the same, but set at the start of the entry */
 	__u64 size;
 	__u64 old;
 	__u64 out; /* where the result will be stored: ALYS_SHAPE_OUTPTR's argument, or a list head */
@@ -38,13 +38,13 @@ struct pending {
 	__u8 shape;
 	__u8 sampled;
 	__u8 frees_on_zero;
-	__u8 unfreed;   /* no free will ask for the block */
-	__u8 collected; /* mostly freed by a collector, which nobody tells here */
+	__u8 unfreed;   /* frees of the block are not probed */
+	__u8 collected; /* mostly freed by a collector, which is not seen here */
 	__u8 trial;     /* ALYS_SITE_TRIAL */
 	__u8 predicted;
-	__u64 user;       /* of a mark: the call may run the program's code, whose calls are its own */
-	__u64 prediction; /* when predicted: the result, as the site or prediction on trial says */
-	__u64 caller;     /* its return address: of a mark, and of a call that may jump */
+	__u64 user;       /* of a mark: the call may run program code, whose calls are not nested */
+	__u64 prediction; /* if predicted: the result, according to the site or prediction on trial */
+	__u64 caller;     /* return address, of a mark or of a call that may jump */
 };
 _Static_assert(__builtin_offsetof(struct pending, account) == ALYS_PENDING_ACCOUNT, "wire");
 _Static_assert(__builtin_offsetof(struct pending, throws) == ALYS_PENDING_THROWS, "wire");
@@ -73,8 +73,10 @@ struct {
 	__type(value, struct alys_stats);
 } stats SEC(".maps") __weak;
 
-/* The losses of each process that has some, by tgid. Written by programs, read by the loader, which takes a process
- * out when it has ended. Full: a loss is counted in stats only. */
+/*
+ * Losses by process (tgid). Written by programs, read by the loader, which removes entries of ended processes. Full: a
+ * loss is counted in stats only.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ALYS_MAX_TARGETS);
@@ -100,8 +102,10 @@ struct {
 	__type(value, struct alys_site);
 } sites SEC(".maps") __weak;
 
-/* Files with allocators, by the index in their sites. Written by the loader, read by programs; these count in it
- * how a trial goes. */
+/*
+ * Files with allocators, by the index in their sites. Written by the loader; programs read it and count there how a
+ * trial goes.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ALYS_MAX_OBJECTS);
@@ -109,8 +113,10 @@ struct {
 	__type(value, struct alys_object);
 } objects SEC(".maps") __weak;
 
-/* The call of a plain C allocator that a thread is in. These never switch stacks, so the thread
- * names the call; storage goes away with the thread. Full (no memory): the call is lost, counted. */
+/*
+ * The call of a plain C allocator that a thread is in. These never switch stacks, so a call is identified by its
+ * thread; storage is freed with the thread. Full (no memory): the call is lost, counted.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -118,7 +124,7 @@ struct {
 	__type(value, struct thread_call);
 } thread_calls SEC(".maps") __weak;
 
-/* The free that a thread was seen to enter last. Who it is for is found by its frame. */
+/* The last free that a thread has entered: calls that it makes itself are recognized by its frame. */
 struct freeing {
 	__u64 cfa;
 	__u64 caller;
@@ -134,7 +140,7 @@ struct {
 	__type(value, struct freeing);
 } thread_frees SEC(".maps") __weak;
 
-/* What a collector's counter held, and whether its probes tell of each change: then it need not be read at each call. */
+/* Cached value of a collector's counter. told: its probes report each change, so it need not be read at each call. */
 struct gc_known {
 	__u64 at;
 	__u32 epoch; /* gc_epoch when it was read */
@@ -143,8 +149,10 @@ struct gc_known {
 	__u32 told;
 };
 
-/* A thread's room for the call whose entry is being looked at, and where its free lists are: found once,
- * then one read a call. fsbase tells a thread that became another program. */
+/*
+ * A thread's scratch memory for the call at hand, and the address of its free lists, found once. A changed fsbase means
+ * that the thread has executed another program.
+ */
 struct call_room {
 	__u64 fsbase;
 	__u64 lists;
@@ -153,7 +161,7 @@ struct call_room {
 	__u64 result;   /* with PREDICT_RESULT */
 	__u64 foreseen; /* enum prediction */
 	__u64 pair;     /* CFA that the exit will see */
-	__s32 slot;     /* of the walk that has begun; negative: none */
+	__s32 slot;     /* of the walk begun; negative: none */
 	__u32 pad;
 	struct gc_known gc;
 	struct pending now;
@@ -171,8 +179,10 @@ struct call_key {
 	__u64 tgid;
 };
 
-/* Calls that may run user code, by process and frame: a fiber may come back on another thread.
- * Full: the call is lost, counted. */
+/*
+ * Calls that may run program code, by process and frame: a fiber may return on another thread. Full: the call is lost,
+ * counted.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -180,17 +190,20 @@ struct {
 	__type(value, struct pending);
 } frame_calls SEC(".maps") __weak;
 
-/* How many of them share a slot of the frame's hash; 0 = none waits there. Taken back by the loader, too. */
+/* Counts the entries of frame_calls by hash of the frame; 0 = no call waits there. Decremented by the loader, too. */
 __u32 frame_marks[1 << ALYS_FRAME_MARK_BITS] __weak = {};
 
-/* The collector's last call in a frame that nobody asks for and that may jump to another. A frame with the same slot takes it. */
+/*
+ * The last unsampled collector call in a frame that may end in a jump to another function. One per hash slot: another
+ * frame may overwrite it.
+ */
 struct passed_call {
-	__u64 cfa; /* 0 = none: it has come back */
+	__u64 cfa; /* 0 = none, or it has returned */
 	__u32 tgid;
-	__u32 size; /* what it asked for, to look into the lists */
+	__u32 size; /* requested, to look into the lists */
 	__u16 account;
 	__u8 kind;
-	__u8 lists; /* its way out with a block from a list is not probed */
+	__u8 lists; /* its exit with a block from a list is not probed */
 };
 
 struct {
@@ -200,7 +213,10 @@ struct {
 	__type(value, struct passed_call);
 } passed_calls SEC(".maps") __weak;
 
-/* Calls that waited for their way out, by function: the number is in the site. Written by programs, read by the loader. */
+/*
+ * Calls that were followed to their exit, by function (index: the site's account). Written by programs, read by the
+ * loader.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, ALYS_MAX_ACCOUNTS);
@@ -213,9 +229,11 @@ struct block_key {
 	__u64 tgid;
 };
 
-/* Live sampled blocks and the time of their allocation, so that other frees die here. Plain hash,
- * never LRU: an entry pushed out would turn its block's free into a leak. Sized by the loader.
- * Full: the allocation is dropped and counted, not its free. */
+/*
+ * Live sampled blocks and the time of their allocation: frees of all others are dropped. Plain hash, never LRU: with an
+ * evicted entry its block would seem to leak. Sized by the loader. Full: the allocation is dropped and counted, not its
+ * free.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -223,8 +241,10 @@ struct {
 	__type(value, __u64);
 } sampled SEC(".maps") __weak;
 
-/* How many of them share a slot of the address' hash; 0 = the address is none of them. May be too many. Taken back
- * by the loader, too, with entries of processes that have ended and with the whole table. */
+/*
+ * Counts the entries of `sampled` by hash of the address; 0 = the address is not among them. May be too high.
+ * Decremented by the loader, too, for ended processes and when it clears the table.
+ */
 __u32 sampled_marks[1 << ALYS_MARK_BITS] __weak = {};
 
 /* Bytes until the next sample. */
@@ -233,7 +253,7 @@ struct countdown {
 	__u64 interval; /* that `left` was drawn for */
 };
 
-/* One per CPU: the exponential distribution has no memory, so it does not matter which thread counts it down. */
+/* One per CPU: the exponential distribution is memoryless, so it does not matter which thread counts it down. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

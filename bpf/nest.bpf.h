@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls inside calls: which one is the program's own, which one was jumped to by another, and which one was left
- * unseen. A thread remembers the plain call that it is in; calls that are paired by frame wait in frame_calls.
+ * Nested calls: which call is the program's own, which one was reached by a tail call from another, and which one was
+ * left unnoticed. The plain call that a thread is in is kept in its task storage; calls paired by frame wait in
+ * frame_calls.
  */
 #ifndef ALYS_NEST_BPF_H
 #define ALYS_NEST_BPF_H
 
-/* A thread with so many calls below one that it seems to be in has left that by a jump: allocators make few of their own, even when they set themselves up. */
+/*
+ * More calls than this below one call mean that it was left by a jump: allocators make few calls themselves, even while
+ * they initialize.
+ */
 #define NEST_CALLS 256
 
-/* Not a call that waits, only the mark that this thread is inside one that is paired by frame. */
+/* Not a waiting call, only a mark that this thread is inside one that is paired by frame. */
 #define SHAPE_MARK 0
 
-/* What the call asks for, and whether it is recorded for that. */
+/* The requested size, and whether the call is sampled. */
 struct request {
 	__u64 size;
-	__u64 drawn_for; /* the interval in force when it was taken; NOT_TAKEN */
-	__u64 stack;     /* 0 = to be taken yet */
+	__u64 drawn_for; /* the interval with which it was sampled, 0 = exact; or NOT_TAKEN */
+	__u64 stack;     /* 0 = not taken yet */
 };
 
 #define NOT_TAKEN ~0ull
@@ -41,7 +45,7 @@ static __always_inline void call_ended(const struct pending *p)
 		__sync_fetch_and_add(&c->ended, 1);
 }
 
-/* Nobody saw it leave. An operator new all of whose ways out are known has thrown. */
+/* The call's exit was not seen. An operator new all of whose exits are probed has thrown. */
 static __noinline int call_lost(struct pending *p)
 {
 	struct alys_calls *c = calls_of(p);
@@ -78,7 +82,7 @@ static __always_inline __u32 *frame_mark(const struct call_key *key)
 	return &frame_marks[frame_slot(key)];
 }
 
-/* Hardly ever does a call wait while samples are drawn: one word in a processor's cache tells. */
+/* When sampling, calls rarely wait: one word, mostly in the CPU's cache, saves the map lookup. */
 static __always_inline bool may_wait(const struct call_key *key)
 {
 	return *frame_mark(key);
@@ -90,7 +94,7 @@ static __always_inline struct pending *frame_find(const struct call_key *key)
 	return may_wait(key) ? bpf_map_lookup_elem(&frame_calls, key) : NULL;
 }
 
-/* The mark first: no exit may find the call without it. */
+/* The mark first: an exit that sees no mark does not look for the call. */
 static __always_inline bool frame_put(const struct call_key *key, const struct pending *p)
 {
 	__u32 *mark = frame_mark(key);
@@ -108,15 +112,15 @@ static __always_inline void frame_drop(const struct call_key *key)
 }
 
 /*
- * A call that began in the frame of one that may end in a jump, with the same return address, was jumped to: realloc(NULL, n)
- * ends in malloc(n). Any other has come after one that was left unseen.
+ * A call that begins in the frame of one that may end in a jump, with the same return address, was reached by that
+ * jump: realloc(NULL, n) ends in malloc(n). Otherwise the earlier call was left unnoticed.
  */
 static __always_inline bool is_heir(const struct pending *p, const struct alys_site *site)
 {
 	return p->jumps && p->account != site->account && caller_at(p->cfa) == p->caller;
 }
 
-/* The lot that was drawn, and what for, are those of the first call. Where none are drawn, the last one knows best. */
+/* With sampling, decision and size are those of the first call. Without, the last call's size is the better one. */
 static __always_inline void inherit(const struct pending *outer, struct request *w)
 {
 	if (config.interval) {
@@ -124,13 +128,13 @@ static __always_inline void inherit(const struct pending *outer, struct request 
 		w->stack = outer->stack;
 		w->drawn_for = outer->sampled ? outer->interval : NOT_TAKEN;
 	} else if (outer->collected && outer->size == w->size + 1) {
-		w->size++; /* a collector that jumps on takes off the byte that it would have added */
+		w->size++; /* before the jump the collector subtracts the byte that the next function adds */
 	}
 	call_ended(outer);
 	count(ALYS_ST_NESTED);
 }
 
-/* The call p that waits in a frame has another begin in its place. */
+/* Another call begins in a frame where one waits. */
 static __noinline int frame_succeed(const struct call_key *key, const struct alys_site *site, struct request *w)
 {
 	struct pending *p = frame_find(key);
@@ -144,7 +148,7 @@ static __noinline int frame_succeed(const struct call_key *key, const struct aly
 	return 0;
 }
 
-/* The same for the call that the thread was in; of one that is paired by frame there is only a mark. */
+/* The same for the plain call that the thread was in; one that is paired by frame is only marked here. */
 static __noinline int thread_succeed(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w)
 {
 	if (!p->cfa)
@@ -154,7 +158,7 @@ static __noinline int thread_succeed(struct pending *p, const struct alys_site *
 		return 0;
 	}
 	struct call_key key = call_key(cfa);
-	/* Nobody asked for what a call gives of which there is only a mark; or only for what it takes: then it waits in its frame. */
+	/* The marked call was not sampled, so this one is not either. It may still wait in its frame, for its old block. */
 	if (p->shape == SHAPE_MARK && !p->sampled && config.interval)
 		w->drawn_for = NOT_TAKEN;
 	if (p->shape == SHAPE_MARK)
@@ -172,8 +176,9 @@ static __always_inline struct passed_call *passed_at(const struct call_key *key)
 }
 
 /*
- * A collector's calls are told apart by their caller and leave no mark, but for those that nobody asks for and that may end in
- * a jump: the lot is not drawn a second time. Nothing of the program is read for it: most calls of a sampled recording end here.
+ * Nested calls of a collector are recognized by their caller, without a mark. Except for unsampled ones that may end in
+ * a jump: the call that they jump to must not be sampled again. Reads no memory of the target, because most calls of a
+ * sampled recording end here.
  */
 static __always_inline void gc_pass(const struct call_key *key, const struct alys_site *site, __u64 size, __u32 kind)
 {
@@ -188,7 +193,7 @@ static __always_inline void gc_pass(const struct call_key *key, const struct aly
 	p->cfa = key->cfa;
 }
 
-/* It has returned, or the one that it jumped to has. */
+/* The call, or the one that it jumped to, has returned. */
 static __always_inline void gc_passed(const struct call_key *key)
 {
 	struct passed_call *p = passed_at(key);
@@ -197,8 +202,8 @@ static __always_inline void gc_passed(const struct call_key *key)
 }
 
 /*
- * Is the thread below a call that it is in? A marked one may have been left by an exception: then what came
- * later has most likely used the place of its return address.
+ * Is this frame below the call that the thread is in? A marked call may have been left by an exception; then its return
+ * address has most likely been overwritten.
  */
 static __noinline bool is_below(struct pending *p, __u64 cfa)
 {
@@ -216,7 +221,7 @@ static __noinline bool lies_inside(const struct alys_range *ranges, __u64 addr)
 	return false;
 }
 
-/* Below an operator new that runs the program's code, only its own calls are nested. */
+/* Below an operator new that runs program code, only calls by the allocator's `inner` code are nested. */
 static __noinline bool is_below_new(const struct thread_call *t, __u64 cfa)
 {
 	__u32 i = t->new_object;
@@ -236,7 +241,7 @@ static __always_inline struct thread_call *thread_call(bool made)
 	return bpf_task_storage_get(&thread_calls, bpf_get_current_task_btf(), NULL, made ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
-/* The thread is inside a plain call: what it calls on the way is not the program's own. */
+/* Made by the allocator itself: by its return address (collectors), or because the thread is inside a plain call. */
 static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller)
 {
 	if (site->nest == ALYS_NEST_CALLER)
@@ -245,8 +250,10 @@ static __always_inline bool is_nested_call(struct pt_regs *ctx, const struct aly
 	return t && is_inside(t, cfa);
 }
 
-/* Plain calls nest by thread, also those that are paired by frame: one of them begins. An operator new that calls no
- * allocator by itself needs no mark: what is seen below it is the program's. */
+/*
+ * Marks the start of a plain call that is paired by frame, because all plain calls nest by thread. An operator new that
+ * calls no allocator itself needs no mark: calls below it are the program's.
+ */
 static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 caller,
 					struct request *w)
 {

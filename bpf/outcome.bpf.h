@@ -4,16 +4,16 @@
 #define ALYS_OUTCOME_BPF_H
 
 /*
- * Remembers a block whose free is to be seen; false when the table has no room. A collector's blocks
- * fill it in time, because most of their ends are not seen here: those are recorded all the same, and only
- * their explicit frees go unseen; the collector tells of the others.
+ * Remembers a block so that its free will be recorded; false if the table is full. Blocks of a collector fill it over
+ * time, because most of their frees are not seen here. They are recorded even without an entry: then explicit frees are
+ * missed, and the others are known from the collector.
  */
 static __always_inline bool remember(const struct pending *p, __u64 addr)
 {
 	return p->unfreed || sampled_put(addr, p->enter) || p->collected;
 }
 
-/* Neither the old block nor the new one may be of interest to a selective recording. */
+/* In a selective recording either block may be unsampled. */
 static __always_inline void finish_realloc(const struct pending *p, __u64 addr)
 {
 	__u64 old = p->old;

@@ -12,7 +12,7 @@ static __always_inline struct call_room *thread_room(void)
 	return bpf_task_storage_get(&call_rooms, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* The collector's counter, and how the result will be known. */
+/* Reads the collector's counter, and predicts the result. */
 static __noinline int frame_look(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room)
 {
 	const struct alys_object *o = object_of(site);
@@ -25,7 +25,7 @@ static __noinline int frame_look(struct pt_regs *ctx, const struct alys_site *si
 	return 0;
 }
 
-/* Would the call that was passed over have got its block from a list? It comes back then, by no probed way. */
+/* Would the unsampled call have got its block from a free list? Then it has returned, by an exit that is not probed. */
 static __always_inline bool lists_gave(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room,
 				       const struct passed_call *p)
 {
@@ -34,7 +34,7 @@ static __always_inline bool lists_gave(struct pt_regs *ctx, const struct alys_si
 	       predict(o, room, p->size, p->kind, &room->result, &room->now.out) != PREDICT_NOTHING;
 }
 
-/* Was the call jumped to by one that is not recorded? It may jump on. */
+/* Was this call reached by a jump from an unsampled one? Then it may jump on, too. */
 static __noinline bool is_passed(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, __u64 cfa)
 {
 	struct call_key key = call_key(cfa);
@@ -52,7 +52,7 @@ static __noinline bool is_passed(struct pt_regs *ctx, const struct alys_site *si
 	return true;
 }
 
-/* Not followed, or not by itself. */
+/* The call is not followed, and counted as `why`. */
 static __noinline int frame_leave(struct pt_regs *ctx, const struct alys_site *site, __u64 cfa, __u64 size, __u32 why)
 {
 	struct call_key key = call_key(cfa);
@@ -66,28 +66,28 @@ static __noinline int frame_leave(struct pt_regs *ctx, const struct alys_site *s
 	return 0;
 }
 
-/* The call takes its place in the frame, and what it inherits there. */
+/* Takes the frame from a call that waits there, and inherits from it if this one was reached by its jump. */
 static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, struct request *w,
 				 __u64 cfa)
 {
 	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
 	struct call_key key = call_key(room->pair), own = { .cfa = cfa, .tgid = key.tgid };
 	if (config.interval)
-		gc_passed(&own); /* whoever is jumped to from here comes after this call, not after one before */
+		gc_passed(&own); /* a later jump in this frame is this call's, not an earlier one's */
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_mark(ctx, site, cfa, room->now.caller, w);
 	frame_succeed(&key, site, w);
 	return 0;
 }
 
-/* A call that is recorded has its stack read: who called is found in that. */
+/* For sampled calls only; the caller is then found in what the walk reads anyway. */
 static __noinline int frame_stack(struct pt_regs *ctx, struct call_room *room, __u64 cfa, bool recorded)
 {
 	room->slot = recorded ? stack_begin(ctx, cfa) : -1;
 	return 0;
 }
 
-/* By (tgid, CFA). The call, gathered in the thread's own room, or NULL when nothing is to be followed. */
+/* The call, described in the thread's call_room; NULL if it is not followed. */
 static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_call(ctx);
@@ -110,7 +110,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	frame_stack(ctx, room, cfa, w.drawn_for != NOT_TAKEN);
 	room->now.caller = caller_of(cfa, room->slot);
 	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
-	/* The collector refills the lists of its threads: nobody has asked for a block yet. */
+	/* The collector refills its threads' lists: no block has been requested yet. */
 	if (why == ALYS_ST_NESTED && site->shape == ALYS_SHAPE_BATCH)
 		goto drop;
 	count_hit(site->shape);
@@ -134,7 +134,7 @@ drop:
 	return NULL;
 }
 
-/* What can be told at once is told; the rest waits for one of the exits. */
+/* A call with a predicted result is recorded now; others wait for an exit. */
 static __noinline int frame_end(struct call_room *room)
 {
 	if (room->foreseen == PREDICT_RESULT && !room->now.trial) {
@@ -164,7 +164,7 @@ static __always_inline __u64 result_at(struct pt_regs *ctx, const struct alys_si
 	return result;
 }
 
-/* Did the site on trial say what the call came back with, and did it say anything? */
+/* Compares what the site on trial predicted with the result; no prediction counts as wrong. */
 static __always_inline void judge(const struct alys_site *site, const struct pending *p, __u64 result)
 {
 	struct alys_object *o = object_of(site);
@@ -184,7 +184,7 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 	if (!p) {
 		if (site->nest == ALYS_NEST_CALLER)
 			gc_passed(&key);
-		/* When a trial is over, the exits of both lists are open for a while. */
+		/* After a trial, exits of both lists stay attached for a while. */
 		if (!(site->flags & ALYS_SITE_TRIAL))
 			count(ALYS_ST_EXIT_UNPAIRED);
 		return 0;
@@ -201,7 +201,7 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 	return 0;
 }
 
-/* An exit on trial: says what it would have said, and leaves the call to its `ret`. */
+/* An exit on trial: notes what it would report; the call ends at its `ret`. */
 static __always_inline int frame_tell(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);

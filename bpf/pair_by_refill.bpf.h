@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * No pairing: one probe after a free list's refill, or after a whole call, finds in registers and in the list what an
- * entry would have told.
+ * No pairing: one probe after a free list's refill, or after a whole call, reads from registers and from the list what
+ * otherwise a probe at the entry would.
  */
 #ifndef ALYS_PAIR_BY_REFILL_BPF_H
 #define ALYS_PAIR_BY_REFILL_BPF_H
@@ -26,7 +26,7 @@ static __noinline bool refill_read(struct call_room *room, const struct alys_obj
 	return p->batch || !room->result;
 }
 
-/* A call that is over, with size and kind still in registers: no entry had to be probed. */
+/* A finished call with size and kind still in registers, so that its entry need not be probed. */
 static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struct alys_site *site)
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, size = register_no(ctx, site->arg[0]);
@@ -59,9 +59,9 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 }
 
 /*
- * A thread's empty free list has got a page's worth of blocks; the call that found it empty takes the first
- * of them. One probe behind the refill, in GC_malloc_kind's own frame: few refills are taken, and for the
- * others a second probe at their begin would be what costs.
+ * A thread's empty free list was refilled with a page of blocks; the call that found it empty takes the first. One
+ * probe after the refill, in GC_malloc_kind's own frame: few refills are sampled, and for the others a second probe at
+ * the start would double the cost.
  */
 static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 {

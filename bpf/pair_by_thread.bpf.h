@@ -6,7 +6,7 @@
 #ifndef ALYS_PAIR_BY_THREAD_BPF_H
 #define ALYS_PAIR_BY_THREAD_BPF_H
 
-/* By thread. The call whose return will be awaited, or NULL. */
+/* The call that will wait for its return, or NULL. */
 static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_call(ctx);
@@ -49,7 +49,7 @@ static __always_inline int thread_enter(struct pt_regs *ctx)
 
 static __noinline int thread_return(struct pt_regs *ctx)
 {
-	/* A call waits only where it was wanted. */
+	/* No site is looked up: only wanted calls wait. */
 	if (!recording)
 		return 0;
 	if (config.windowed)

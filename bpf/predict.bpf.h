@@ -13,17 +13,17 @@ static __always_inline bool read_word(__u64 *out, __u64 addr)
 	return bpf_probe_read_user(out, sizeof(*out), (void *)addr) == 0;
 }
 
-/* A list that was just filled holds at most as many blocks as fit. */
+/* Blocks that fit into a page: no freshly filled list has more. */
 #define LIST_MAX (ALYS_REFILL_SPAN / GRANULE)
 #define LIST_WINDOW 512
 
 struct list_walk {
 	__u64 block;
-	__u64 window; /* where what was read last comes from */
+	__u64 window; /* address of the words read last */
 	__u64 *words;
 };
 
-/* Neighbours mostly: a window of them is read at once. */
+/* The next block is mostly a neighbour, so a window of memory is read at once. */
 static long list_step(__u32 i, struct list_walk *l)
 {
 	__u64 window = l->block & ~(LIST_WINDOW - 1ull);
@@ -48,8 +48,8 @@ static __always_inline int list_walk(__u64 block)
 }
 
 /*
- * Blocks hanging together by their first words, 0 when that cannot be told. Global: the verifier looks at it once.
- * bpf_loop (5.17, commit e6f2dd0f8067): unrolled by the verifier, the windows would take too many instructions.
+ * Number of blocks that are linked by their first words; 0 if unknown. Global, so that it is verified once. The window
+ * is read with bpf_loop only (5.17, commit e6f2dd0f8067): unrolled, it would take the verifier too many instructions.
  */
 __weak int list_length(__u64 block)
 {
@@ -102,11 +102,11 @@ static __always_inline bool lists_known(struct call_room *t, const struct alys_s
 
 enum prediction {
 	PREDICT_NOTHING, /* the call ends at one of the slow exits, with its result in a register */
-	PREDICT_REFILL,  /* at the exit behind the refill the list's head is the result */
+	PREDICT_REFILL,  /* at the exit after the refill the list's head is the result */
 	PREDICT_RESULT,
 };
 
-/* word gets the list's head, *out its address. */
+/* *word: the list's head; *out: the address of that. */
 static __always_inline enum prediction predict(const struct alys_object *o, const struct call_room *t, __u64 size, __u32 kind,
 					       __u64 *word, __u64 *out)
 {
@@ -114,7 +114,7 @@ static __always_inline enum prediction predict(const struct alys_object *o, cons
 	if (kind >= o->lists.kinds || size > 1 << 20 || granules >= o->lists.per_kind)
 		return PREDICT_NOTHING;
 	*out = t->lists + (kind * o->lists.per_kind + granules) * 8;
-	/* By the program's own stack: the kernel looks longer at other memory before it copies there. */
+	/* Through the BPF stack: the kernel checks other destinations longer before it copies. */
 	__u64 head;
 	if (!read_word(&head, *out))
 		return PREDICT_NOTHING;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that begin, become another program, or end: facts for the loader's process table. Raw
+ * Start, exec and end of processes, and libraries that they load: facts for the loader's process table. Raw
  * tracepoints, because they need no tracefs.
  */
 #include "vmlinux.h"
@@ -52,8 +52,8 @@ int on_exec(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * At the function that dynamic linkers call for debuggers: _dl_debug_state, before anything is mapped or taken away, and
- * when all is there, before the first of its code runs.
+ * _dl_debug_state, which dynamic linkers call for debuggers: before they map or unmap libraries, and afterwards, before
+ * any code of a new library runs.
  */
 SEC("uprobe")
 int on_link(struct pt_regs *ctx)
@@ -70,7 +70,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	/* The last thread to go ends the process; the group leader may be gone long before. */
+	/* The process ends with its last thread; the group leader may have exited long before. */
 	if (BPF_CORE_READ(task, signal, live.counter) != 0)
 		return 0;
 	if (is_told()) {
@@ -82,7 +82,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Its argument was the victim's number, and is its task since 6.8 (72ba14deb40a): told by the value. */
+/* The argument is the victim's pid, since 6.8 (72ba14deb40a) its task: recognized by the value. */
 SEC("raw_tp/mark_victim")
 int on_oom(struct bpf_raw_tracepoint_args *ctx)
 {

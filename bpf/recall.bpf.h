@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Remembered walks. A walk is a function of the registers that it starts from, of the words that it reads and of the
- * tables. So where a new walk comes to a frame whose registers are those of a frame of the last walk in this slot, and the
- * words read from there on are what they were, it goes the same way: comparing a word costs a tenth of walking a frame.
+ * Remembered walks. A walk depends on the registers it starts from, the words it reads, and the tables. So if a new
+ * walk reaches a frame with the same registers as a frame of this slot's last walk, and the words read from there on
+ * are unchanged, it continues the same way. Comparing a word costs a tenth of walking a frame.
  *
- * A frame's caller was found in two words, its return address and where rbp was saved, and both are in the frame that
- * follows. Frames that took other words, or whose code no table knew, are walked again.
+ * A frame's caller was found by two words, its return address and the saved rbp, and both are in the frame that
+ * follows. Frames whose step read other words, or whose code has no table, are walked again.
  */
 #ifndef ALYS_RECALL_BPF_H
 #define ALYS_RECALL_BPF_H
 
-/* Frames of one turn: the verifier goes through each of them. */
+/* Frames per call: the verifier follows each of them. */
 #define RECALL_FRAMES 16
 #define MERGE_FRAMES 12
 
-/* All that the last walk needed at once, over the ends of pages: it was there a moment ago. */
+/* Reads all that the last walk needed at once, across page boundaries: it was readable a moment ago. */
 static __noinline int window_reach(struct walk_slot *w, __u64 at, __u64 top)
 {
 	__u64 span = top - at;
@@ -36,8 +36,8 @@ static __noinline int window_reach(struct walk_slot *w, __u64 at, __u64 top)
 enum { RECALL_SAME, RECALL_OTHER, RECALL_AWAY, RECALL_ALL };
 
 /*
- * Would the step from f lead to next again? Two words are compared: where rbp was not read, twice the return address.
- * *away is the one that is to be read first; rbp lies below.
+ * Would the step from f lead to next again? Two words are compared; if rbp was not read, the return address twice.
+ * *away: the word to be read first; rbp lies below the return address.
  */
 static __always_inline int step_is(const struct walk_slot *w, const struct walk_frame *f, const struct walk_frame *next,
 				   __u64 *away)
@@ -59,7 +59,7 @@ static __always_inline int step_is(const struct walk_slot *w, const struct walk_
 	return w->window[(off >> 3) & (WINDOW_WORDS - 1)] != next->ip ? RECALL_OTHER : RECALL_SAME;
 }
 
-/* How far the walk may be the last one, RECALL_FRAMES at most. RECALL_AWAY: s->wanted is to be read first. */
+/* Compares up to RECALL_FRAMES frames with the last walk. RECALL_AWAY: s->wanted must be read first. */
 static __noinline int recall_some(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
@@ -79,13 +79,13 @@ static __noinline int recall_some(struct walk_slot *w)
 	return is;
 }
 
-/* Reads on where a word was away. */
+/* Reads the word that was away, and what follows it. */
 static __always_inline int recall_more(struct walk_slot *w)
 {
 	return window_reach(w, w->s.wanted, frame_of(w, w->s.old + w->s.old_n - 1)->sp) == RULE_OK ? RECALL_SAME : RECALL_OTHER;
 }
 
-/* Some frames more of the last walk, compared and left where they are. Global: the verifier looks at it once. */
+/* Compares some more frames of the last walk, without copying them. Global, so that it is verified once. */
 __noinline int walk_same(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
@@ -100,7 +100,10 @@ __noinline int walk_same(__u32 slot)
 	return RECALL_ALL;
 }
 
-/* What the last walk of this slot is good for: it begins as this one does, or may be met later, or is another program's. */
+/*
+ * What of the slot's last walk can be used: nothing, if it is another program's; all, if it begins like this one; or
+ * frames that are reached later.
+ */
 static __noinline int recall_begin(struct walk_slot *w, __u64 owner)
 {
 	struct walk_state *s = &w->s;
@@ -119,7 +122,7 @@ static __noinline int recall_begin(struct walk_slot *w, __u64 owner)
 	return 0;
 }
 
-/* The whole stack is the last one: then all that is known of that holds, and nothing is to be written. */
+/* Is the whole stack the same as the last one? Then the slot's contents are still right, and nothing is written. */
 static __always_inline bool walk_again(__u32 slot)
 {
 	for (int i = 0; i < 2 * WALK_REMEMBERED / RECALL_FRAMES; i++) {
@@ -130,7 +133,7 @@ static __always_inline bool walk_again(__u32 slot)
 	return false;
 }
 
-/* The first frame of the last walk that lies no lower than this one. */
+/* Advances to the first frame of the last walk that lies no lower than this one. */
 static __always_inline void old_frames_pass(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
@@ -148,7 +151,7 @@ static __always_inline bool is_at(const struct walk_state *s, const struct walk_
 	return f->ip == s->ip && f->sp == s->sp && f->bp == s->bp && !(f->at & WALK_FRAME_BY_FP) == !s->by_fp;
 }
 
-/* The frame in hand was seen before: its steps are taken over as long as they lead to where they led then. */
+/* The current frame is known from the last walk: copies what follows it there, as long as the steps are the same. */
 static __noinline int frames_take_over(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
@@ -170,7 +173,7 @@ static __noinline int frames_take_over(struct walk_slot *w)
 	return is;
 }
 
-/* Does the walk go on like the last one? Then as far as it does, or some frames of that. */
+/* Does the walk continue like the last one? Then as far as it does, but only some frames per call. */
 static __noinline bool walk_merge(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
@@ -191,7 +194,7 @@ static __noinline bool walk_merge(struct walk_slot *w)
 	return is == RECALL_AWAY ? recall_more(w) == RECALL_SAME : w->rec.n != n;
 }
 
-/* The walk is over, and the last one of its slot. Words that were read behind the last step are not kept. */
+/* The walk is over and becomes the slot's last one. Words read after the last step are not remembered. */
 static __noinline int walk_keep(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);

@@ -12,7 +12,7 @@ static __always_inline __u64 caller_hidden(__u64 cfa)
 	return probes && probes->return_instances ? return_probe_at(cfa - 8) : 0;
 }
 
-/* The caller's address; 0 = unreadable. Global: verified once. */
+/* The caller's address; 0 = unreadable. Global, so that it is verified once. */
 __weak __noinline __u64 caller_at(__u64 cfa)
 {
 	__u64 caller = caller_hidden(cfa);
@@ -21,7 +21,7 @@ __weak __noinline __u64 caller_at(__u64 cfa)
 	return caller;
 }
 
-/* The same from what a started walk (negative: none) reads first. */
+/* The same, through the window of a walk begun in this slot (negative: none). */
 __weak __noinline __u64 caller_of(__u64 cfa, __s32 slot)
 {
 	struct walk_slot *w = slot_at(slot);

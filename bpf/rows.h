@@ -59,10 +59,13 @@ struct alys_spec {
 	__u8 base_bp; /* base is rbp, not rsp */
 	__u8 deref;
 	__u8 bp;  /* ALYS_SPEC_BP_* */
-	__u8 far; /* the caller is on another stack: ALYS_SPEC_FAR, or an offset, see there */
+	__u8 far; /* the caller is on another stack: ALYS_SPEC_FAR, or an offset, see below */
 };
 
-/* Offsets are of the word at rsp where Go keeps the goroutine g: CFA = g->stack.hi - *(base + off) + add. */
+/*
+ * Other values of far: offset from rsp of the word where Go keeps the goroutine g. CFA = g->stack.hi - *(base + off) +
+ * add.
+ */
 #define ALYS_SPEC_FAR 1
 #define ALYS_SPEC_GO_STACK_HI 8 /* the offset of stack.hi in a g */
 

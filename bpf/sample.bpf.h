@@ -27,7 +27,7 @@ static __always_inline __u64 next_gap(__u64 mean)
 	return (mean * ln) >> 16;
 }
 
-/* A gap that was drawn for another rate is drawn anew: it has no memory of how long it has lasted. */
+/* A gap drawn for another rate is drawn again; since it is memoryless, it need not be scaled. */
 static __always_inline void follow_rate(struct countdown *c)
 {
 	__u64 mean = interval;
@@ -45,20 +45,21 @@ static __always_inline __u64 sample_point(__u64 size)
 	if (!c)
 		return 0;
 	follow_rate(c);
-	/* Without a sign: a size that no allocator grants would put the next point off for ever. Read once: so would another
-	 * thread's step between the comparison and the difference. */
+	/*
+	 * Compared unsigned, before subtracting: an absurdly large size would otherwise postpone the next point for
+	 * ever. Read once, because a change by another task between comparison and subtraction would do the same.
+	 */
 	__u64 left = c->left;
 	if (size < left) {
 		c->left = left - size;
 		return 0;
 	}
-	/* The point after the one inside this block: whatever of it is left of the block is
-	 * forgotten, which a memoryless gap allows. */
+	/* The next gap begins at the end of this block, not at the point inside it, which a memoryless gap allows. */
 	c->left = next_gap(c->interval) + 1;
 	return c->interval;
 }
 
-/* Only then are frees of unknown blocks dropped here. */
+/* Then frees of unknown blocks are dropped here. */
 static __always_inline bool is_selective(void)
 {
 	return config.interval || config.min_size;
@@ -74,17 +75,17 @@ static __always_inline __u32 *mark_of(__u64 addr)
 	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
 	__u64 i = ALYS_MARK_OF(addr, tgid);
 	barrier_var(i);
-	/* verifier: of two bounded halves in one number Linux 6.1 knows no bound. */
+	/* verifier: Linux 6.1 does not know the bounds of two bounded parts joined by OR. */
 	return &sampled_marks[i & ((1 << ALYS_MARK_BITS) - 1)];
 }
 
-/* Hardly any block was sampled: one word in a processor's cache tells, where the table is a miss in memory. */
+/* Few blocks are sampled: one word, mostly in the CPU's cache, saves a lookup in the table, which would be a cache miss. */
 static __always_inline bool may_be_sampled(__u64 addr)
 {
 	return *mark_of(addr);
 }
 
-/* The mark first: no free may find the entry without it. An entry that is replaced leaves a mark too many. */
+/* The mark first: a free that sees no mark does not look for the entry. A replaced entry leaves its mark one too high. */
 static __always_inline bool sampled_put(__u64 addr, __u64 time)
 {
 	struct block_key key = block_key(addr);
@@ -102,7 +103,7 @@ static __always_inline bool sampled_has(__u64 addr)
 	return is_selective() && may_be_sampled(addr) && bpf_map_lookup_elem(&sampled, &key) != NULL;
 }
 
-/* Forgets a block that was sampled before `before`; a younger one at the address is another's. */
+/* Forgets a block that was sampled before `before`; a later entry is another block at the same address. */
 static __always_inline bool sampled_del(__u64 addr, __u64 before)
 {
 	struct block_key key = block_key(addr);

@@ -22,10 +22,10 @@ static __noinline int hash_frames(struct walk_slot *w)
 }
 
 /*
- * The kernel's own frame-pointer walk. At a function's entry the frame is not built yet, so it skips
- * the caller: that is put in by hand, and what the kernel found goes behind it. Kernels from 6.11
- * know `push rbp` as an entry and find the caller themselves (commit cfa7f3d2c526): then it is asked
- * again for the right place, which costs less than moving everything.
+ * The kernel's own frame-pointer walk. At a function's entry the frame is not set up yet, so it skips the caller: that
+ * is read here, and the kernel's result goes after it. Kernels from 6.11 recognize `push rbp` as an entry and find the
+ * caller themselves (commit cfa7f3d2c526): then the walk is repeated into the right place, which costs less than moving
+ * everything.
  */
 static __noinline int walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_slot *w)
 {
@@ -48,7 +48,7 @@ static __noinline int walk_kernel(struct pt_regs *ctx, __u64 cfa, struct walk_sl
 	return hash_frames(w);
 }
 
-/* A JIT would cause requests without end, so they are limited to one address per this time. */
+/* Minimum time between two requests: a JIT would cause requests without end. */
 #define MISS_PAUSE_NS 20000000ull
 #define MISS_BUCKETS 64
 
@@ -66,7 +66,7 @@ static __always_inline void miss_send(__u64 addr)
 	emit_proc(ALYS_EV_MISS, addr);
 }
 
-/* Sends the stack unless it was sent lately. A full ring leaves `seen` as it is: next time again. */
+/* Sends the stack unless it was sent lately. If the ring is full, `seen` is not changed, so it is sent the next time. */
 static __always_inline void stack_send(struct walk_slot *w)
 {
 	__u32 i = w->rec.hash & (ALYS_SEEN_SLOTS - 1);
@@ -84,7 +84,7 @@ static __always_inline void stack_send(struct walk_slot *w)
 		*known = w->rec.hash;
 }
 
-/* Completes a walk: its counters and its hash. */
+/* Ends a walk: sends the stack if it is new, and returns its hash. */
 static __noinline __u64 walk_finish(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
@@ -100,7 +100,7 @@ static __noinline __u64 walk_finish(__u32 slot)
 	return hash;
 }
 
-/* Stacks that begin at the same probe and depth are most likely alike: they find the last one where it was left. */
+/* Stacks that begin at the same probe and depth are most likely alike: with the same slot, they find the last one there. */
 static __always_inline __u32 stack_place(struct pt_regs *ctx)
 {
 	return stack_mix(PT_REGS_IP(ctx), PT_REGS_SP(ctx));
@@ -114,8 +114,8 @@ static __always_inline __u64 stack_owner(void)
 }
 
 /*
- * The slot of the walk that begins at a probe whose frame ends at cfa; negative: no stack is wanted, or there is no
- * room. To be given to stack_end or stack_drop.
+ * The slot of the walk that begins at a probe whose frame ends at cfa; negative: no stack is wanted, or no slot is
+ * free. Must be given to stack_end or stack_drop.
  */
 static __always_inline __s32 stack_begin(struct pt_regs *ctx, __u64 cfa)
 {
@@ -126,14 +126,14 @@ static __always_inline __s32 stack_begin(struct pt_regs *ctx, __u64 cfa)
 	return slot;
 }
 
-/* Nobody needs the stack any more. */
+/* The stack is not needed after all. */
 static __always_inline void stack_drop(__s32 slot)
 {
 	if (slot >= 0)
 		slot_release(slot);
 }
 
-/* Does a full walk find the same? */
+/* Does the full walk differ from the remembered one? */
 static __noinline int stack_differs(const struct walk_slot *w, const struct walk_slot *full)
 {
 	if (w->rec.n != full->rec.n || w->rec.end != full->rec.end || w->rec.hash != full->rec.hash)
@@ -150,7 +150,7 @@ static __noinline int stack_differs(const struct walk_slot *w, const struct walk
 static __noinline int stack_compare(__u32 slot, __u32 full)
 {
 	struct walk_slot *w = slot_at(slot), *f = slot_at(full);
-	/* Tables that came in between make another stack of it. */
+	/* New tables between the two walks may have changed the result. */
 	if (!w || !f || w->s.salt != f->s.salt)
 		return 0;
 	count(ALYS_ST_WALKS_COMPARED);
@@ -176,7 +176,7 @@ static __always_inline void stack_check(struct pt_regs *ctx, __u64 cfa, __u32 sl
 	slot_release(full);
 }
 
-/* config is rodata, so that the verifier sees one of the ways only. */
+/* config is rodata, so that the verifier sees only one of the branches. */
 static __always_inline void stack_walk(struct pt_regs *ctx, __u64 cfa, __u32 slot, struct walk_slot *w)
 {
 	if (config.walk == ALYS_WALK_KERNEL)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* count(ALYS_ST_X), and lose(ALYS_ST_LOST_X) for events that should have been: the only ways to count. Atomic, because
- * on preemptible kernels two tasks of one CPU may be in these programs at the same time. */
+/*
+ * count(ALYS_ST_X), and lose(ALYS_ST_LOST_X) for missing events: the only ways to count. Atomic, because on preemptible
+ * kernels two tasks of one CPU may be in these programs at the same time.
+ */
 #ifndef ALYS_STATS_BPF_H
 #define ALYS_STATS_BPF_H
 
@@ -14,7 +16,7 @@ static __always_inline void count(enum alys_stat id)
 
 static const struct alys_losses no_losses;
 
-/* Whose call it was. Functions that find no place are in the sum only. */
+/* Counts a lost call by function. Functions beyond ALYS_LOST_FUNCTIONS are only in the sum. */
 __weak __noinline int lose_call(__u32 account)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
@@ -31,11 +33,11 @@ __weak __noinline int lose_call(__u32 account)
 	return 0;
 }
 
-/* Global, so that the verifier looks at it once and not at each place that loses. */
+/* Global, so that it is verified once and not for each call. */
 __weak __noinline int lose(__u32 id)
 {
 	__u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, i = id - ALYS_LOSS_FIRST;
-	/* Or the compiler compares i and reaches by id, of which old verifiers then know nothing. */
+	/* Otherwise the compiler compares i but indexes by id, whose bounds old verifiers then do not know. */
 	barrier_var(i);
 	struct alys_stats *s = bpf_map_lookup_elem(&stats, &zero);
 	if (!s || i >= ALYS_LOSS_CNT)

@@ -5,18 +5,18 @@
  * ended in rec.end, their hash. It sends nothing. Also compiled for the host (tests/bpfhost).
  *
  *   walk_tables (in the main program)
- *     walk_same (global: is it the last walk once more? see recall.bpf.h)
+ *     walk_same (global: is the stack the same as the last one? see recall.bpf.h)
  *     walk_turns, walk_on (global: verified once; 4 frames a call)
- *       walk_merge (here it goes on like the last one)
+ *       walk_merge (takes over frames of the last walk)
  *       walk_frames (all the spilling happens here, with preemption off)
- *         row_lookup, window_fill, rule_special (the rare and the slow ways)
+ *         row_lookup, window_fill, rule_special (rare or slow paths)
  *     walk_resolve (global: looks for a return probe)
- *     walk_fetch (global: reads a page that is away, and may sleep)
+ *     walk_fetch (global: reads in a page, and may sleep)
  *
  * Since 6.13 the kernel gives programs of this type a per-CPU stack for every function that uses 64
  * bytes of stack or more (BPF_PRIV_STACK_MIN_SIZE). Two tasks of one CPU share it when the first one
  * sleeps, or is preempted, in the middle. Hence: state lives in a claimed slot; what may sleep stays
- * below 64 bytes (scripts/check-insns reads the verifier's word on it); what is bigger neither sleeps
+ * below 64 bytes (scripts/check-insns reads the verifier's log); what is bigger neither sleeps
  * nor is preempted.
  */
 #ifndef ALYS_UNWIND_BPF_H
@@ -26,74 +26,74 @@
 
 #define WALK_SLOTS 512      /* at most; a walk that finds none of 8 free is counted */
 #define WALK_REMEMBERED 128 /* frames, a power of two: the outer ones of deeper stacks are walked each time */
-#define WALK_FRAMES 4       /* a call of walk_on */
+#define WALK_FRAMES 4       /* per call of walk_on */
 #define WALK_TURNS 16
-/* Enough for all frames, and for as many pages that are waited for. */
+/* Enough for all frames, and for as many page faults. */
 #define WALK_CALLS (ALYS_MAX_FRAMES / WALK_FRAMES)
 #define WINDOW_SZ 4096
-#define WINDOW_NEXT 1024 /* what is read when nobody knows how far the walk goes */
+#define WINDOW_NEXT 1024 /* what is read when the length of the walk is unknown */
 #define WINDOW_WORDS (WINDOW_SZ / 8)
 #define PAGE_CACHE_BITS 16
 #define USER_PAGE 4096
-/* A frame pointer further up than this is no frame pointer. */
+/* If rbp is further above rsp than this, it is not taken for a frame pointer. */
 #define FP_SPAN (1 << 20)
 /* uprobes refuse to nest deeper (MAX_URETPROBE_DEPTH). */
 #define RETURN_PROBES 64
 #define ROW_MISS 0xffffffffu /* no row looks like this: its pc bits are zero */
 
-/* The registers of the frame that comes next, and what the walk has learnt. */
+/* The current frame's registers, and the state of the walk. */
 struct walk_state {
 	__u64 ip; /* return address; of a frame interrupted by a signal, its pc + 1 */
 	__u64 sp, bp;
 	__u64 ip_at;             /* where ip was read: names a pending return probe */
 	__u64 entry_cfa;         /* of the probed function */
 	__u64 salt;              /* of the mapping list */
-	__u64 cfa, bp_at, ra_at; /* of the rule in hand */
+	__u64 cfa, bp_at, ra_at; /* of the current rule */
 	__u64 window_at;
 	__u64 wanted;   /* address that could not be read without sleeping */
 	__u64 missed;   /* first address in no mapping, 0 = none */
-	__u64 no_row;   /* last one, known to be no trampoline either */
-	__u64 probe_at; /* ip_at that a return probe has been looked for at */
+	__u64 no_row;   /* the last one, known to be no trampoline either */
+	__u64 probe_at; /* the last ip_at that was checked for a return probe */
 	__u64 at;       /* the same as in struct walk_frame */
-	__u64 hash;     /* of no frames */
+	__u64 hash;     /* initial value of rec.hash */
 	__u32 window_sz;
 	__u32 first, n_maps; /* run in `mappings` */
 	__u32 max;
-	__u32 old, old_n; /* the last walk's frames, of those in hand */
-	__u32 next;       /* of these: the first that lies no lower than the frame in hand */
-	__u32 new;        /* where this walk's frames are kept */
+	__u32 old, old_n; /* the last walk's frames: first and number */
+	__u32 next;       /* of these: the first that lies no lower than the current frame */
+	__u32 new;        /* first of this walk's frames */
 	__u32 kept;       /* how many */
-	__u8 may_sleep;   /* unreadable memory is reported, not yet the end */
+	__u8 may_sleep;   /* unreadable memory is reported and does not end the walk */
 	__u8 by_fp;       /* the last step went by the frame pointer */
-	__u8 signal;      /* the rule in hand is a signal frame */
-	__u8 far;         /* the rule in hand leads to another stack */
+	__u8 signal;      /* the current rule is a signal frame */
+	__u8 far;         /* the current rule leads to another stack */
 	__u8 alike;       /* the walk begins as the last one did */
-	__u8 recalled;    /* some of the frames were not walked */
+	__u8 recalled;    /* some of the frames were taken from the last walk */
 };
 
-/* The registers of a frame, and where rbp was read for its caller; where the return address was if it keeps rbp. */
+/* The registers of a frame, and where its caller's rbp was saved; if rbp was not saved, where the return address was. */
 struct walk_frame {
 	__u64 ip, sp, bp;
 	__u64 at; /* a multiple of 8, and WALK_FRAME_* */
 };
 
 #define WALK_FRAME_BY_FP 1  /* its own registers were found by the frame pointer */
-#define WALK_FRAME_OPAQUE 2 /* what leads to its caller is not remembered: other words, or no table */
+#define WALK_FRAME_OPAQUE 2 /* the step to its caller cannot be compared: it read other words, or no table knew it */
 #define WALK_FRAME_KEEPS_BP 4
 #define WALK_FRAME_FLAGS 7
 
 /* Whose walk the slot remembers. */
 struct walk_memory {
-	__u64 owner;   /* process and program, as the hash of its stacks begins */
+	__u64 owner;   /* process and program: initial value of its stack hashes */
 	__u64 salt;    /* of its mapping list */
-	__u64 changes; /* of lists, and one, when it was looked up */
+	__u64 changes; /* map_list_changes + 1 when it was looked up */
 	__u32 first;   /* in `frames`: 0 or WALK_REMEMBERED */
 	__u32 kept;    /* frames; 0 = nothing */
-	__u8 sure;     /* the last of them, and the registers there, say that the stack ends */
+	__u8 sure;     /* that the stack ends there follows from the last frame's registers */
 };
 
 struct walk_slot {
-	struct alys_ev_stack rec; /* sent as it lies here, with rec.n of ips */
+	struct alys_ev_stack rec; /* sent as it is, with rec.n of ips */
 	__u64 ips[ALYS_MAX_FRAMES];
 	struct walk_state s;
 	struct walk_memory m;
@@ -101,8 +101,10 @@ struct walk_slot {
 	__u64 window[WINDOW_WORDS];                    /* of the target's stack */
 };
 
-/* Walks in progress. Plain array instead of per-CPU memory: while one task sleeps in its walk, another
- * one of the same CPU may begin. Written and read by the walk that has claimed the slot. */
+/*
+ * Walks in progress. Plain array instead of per-CPU memory: while one task sleeps in its walk, another one on the same
+ * CPU may begin. Written and read by the walk that has claimed the slot.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, WALK_SLOTS);
@@ -129,8 +131,10 @@ static void (*const bpf_preempt_disable)(void) = 0;
 static void (*const bpf_preempt_enable)(void) = 0;
 #endif
 
-/* Global, because the verifier would follow each of the 8 ways out of the loop through the program. near: the same for
- * walks that are alike. */
+/*
+ * Global, because otherwise the verifier would follow each of the loop's 8 exits through the rest of the program. near:
+ * the same for walks that are likely alike.
+ */
 __noinline int slot_claim(__u32 near)
 {
 	for (__u32 i = 0; i < 8; i++) {
@@ -163,7 +167,7 @@ static __always_inline int rule_stop(struct walk_slot *w, __u32 why)
 	return RULE_STOP;
 }
 
-/* Never into the next page: it may be missing although the word in question is not. */
+/* Never into the next page, which may be unreadable although the word in question is not. */
 static __always_inline __u32 window_span(__u64 at)
 {
 	__u32 span = USER_PAGE - (at & (USER_PAGE - 1));
@@ -203,7 +207,7 @@ static __always_inline int stack_word(struct walk_slot *w, __u64 at, __u64 *out)
 static __always_inline struct alys_mapping *mapping_at(const struct walk_state *s, __u64 pc)
 {
 	__u32 lo = s->first, n = s->n_maps;
-	/* 16: ALYS_MAX_MAPPINGS is 2^16. lo and n stay unmasked: verifier: states merge that way. */
+	/* 16: ALYS_MAX_MAPPINGS is 2^16. lo and n are not masked, so that the verifier can merge states. */
 	for (int i = 0; i < 16; i++) {
 		if (n <= 1)
 			break;
@@ -257,7 +261,7 @@ static __noinline __u32 row_lookup(struct walk_slot *w, __u64 pc)
 	return row_in_page(c, base + lo, hi - lo, key);
 }
 
-/* Multiplication by an odd number loses nothing: index and tag together tell 60 bits of the pc. */
+/* Multiplication by an odd number loses nothing: index and tag together identify 60 bits of the pc. */
 static __always_inline __u32 row_at(struct walk_slot *w, __u64 pc)
 {
 	__u64 h = (pc ^ w->s.salt) * 0x9e3779b97f4a7c15ull;
@@ -271,7 +275,7 @@ static __always_inline __u32 row_at(struct walk_slot *w, __u64 pc)
 	return row;
 }
 
-/* Code without rows: generated code mostly, and that keeps frame pointers. */
+/* Code without rows: mostly generated code, which keeps frame pointers. */
 static __always_inline int rule_fp(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
@@ -301,7 +305,7 @@ static __always_inline int rule_signal(struct walk_slot *w)
 	return RULE_OK;
 }
 
-/* Where in the goroutine's stack: what is kept is how deep below its upper end. */
+/* Go saves a stack pointer as its distance from the upper end of the goroutine's stack. */
 static __always_inline int go_stack(struct walk_slot *w, __u32 g_off, __u64 *at)
 {
 	__u64 g, hi;
@@ -371,12 +375,12 @@ static __always_inline void rule_plain(struct walk_state *s, __u32 row)
 	s->at = slot ? s->bp_at : s->ra_at | WALK_FRAME_KEEPS_BP;
 }
 
-/* Turns the frame's registers into its caller's. Changes nothing before all has been read. */
+/* Replaces the frame's registers by its caller's. Changes nothing before everything has been read. */
 static __always_inline int step_up(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
 	__u64 bp = s->bp, ip;
-	/* The stack grows down, so a caller's frame lies above, unless it is on another one. */
+	/* The stack grows down, so a caller's frame lies above, unless it is on another stack. */
 	if (!s->signal && !s->far && (s->cfa <= s->sp || (s->cfa & 7)))
 		return rule_stop(w, ALYS_STOP_BAD_CFA);
 	/* rbp first: it lies below, so that a window that begins there holds both. */
@@ -387,7 +391,7 @@ static __always_inline int step_up(struct walk_slot *w)
 		return read;
 	s->bp = bp;
 	s->sp = s->cfa;
-	/* A caller is looked up one byte back, in the call; an interrupted instruction is itself. */
+	/* A return address is looked up one byte before, in the call; the pc of an interrupted instruction is exact. */
 	s->ip = ip + s->signal;
 	s->ip_at = s->ra_at;
 	return RULE_OK;
@@ -401,7 +405,7 @@ static __always_inline struct walk_frame *frame_of(struct walk_slot *w, __u32 i)
 static __always_inline void frame_add(struct walk_slot *w, __u64 ip)
 {
 	__u32 n = w->rec.n;
-	barrier_var(n); /* verifier: or clang counts with a pointer that has no bounds */
+	barrier_var(n); /* verifier: otherwise clang counts with a pointer that has no bounds */
 	w->ips[n & (ALYS_MAX_FRAMES - 1)] = ip;
 	w->rec.n = n + 1;
 	w->rec.hash = stack_mix(w->rec.hash, ip);
@@ -413,7 +417,7 @@ static __always_inline int walk_end(struct walk_slot *w, __u32 why)
 	return WALK_DONE;
 }
 
-/* The frame belongs to the stack, whatever came of the step to its caller. */
+/* The frame belongs to the stack even if the step to its caller failed. */
 static __always_inline int frame_take(struct walk_slot *w, __u64 ip, int step)
 {
 	if (step == RULE_FAULT && w->s.may_sleep)
@@ -424,7 +428,7 @@ static __always_inline int frame_take(struct walk_slot *w, __u64 ip, int step)
 	return step == RULE_OK ? WALK_MORE : WALK_DONE;
 }
 
-/* Written before the step, whose rule is known behind it. */
+/* Before the step; rule_keep adds the rule once it is known. */
 static __always_inline void frame_keep(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
@@ -445,7 +449,7 @@ static __always_inline void rule_keep(struct walk_slot *w)
 		frame_of(w, w->s.new + w->rec.n)->at |= w->s.at;
 }
 
-/* Nothing is built yet at the probe: the caller is where entry_cfa says, rbp is the caller's. */
+/* At the probe no frame has been set up yet: the caller is found by entry_cfa, and rbp is the caller's. */
 static __always_inline int frame_first(struct walk_slot *w)
 {
 	struct walk_state *s = &w->s;
@@ -465,7 +469,10 @@ static __always_inline int frame_next(struct walk_slot *w)
 	int step = RULE_OK;
 	frame_keep(w);
 	s->at = 0;
-	/* A fiber or thread begins with a zero; behind a guessed frame it only shows a wrong guess. */
+	/*
+	 * The outermost frame of a fiber or thread has return address 0; after a step by frame pointer, the guess was
+	 * wrong.
+	 */
 	if (!s->ip)
 		return walk_end(w, s->by_fp ? ALYS_STOP_NO_TABLE : ALYS_STOP_COMPLETE);
 	if (w->rec.n >= s->max)
@@ -508,8 +515,8 @@ static __noinline int walk_frames(struct walk_slot *w)
 #include "recall.bpf.h"
 
 /*
- * Some frames more. Global, so that the verifier looks at it once and not for each turn of the loop
- * around it; takes a number, because old kernels let no map value in.
+ * Walks some more frames. Global, so that it is verified once and not for each iteration of the loop around it; takes a
+ * number, because old kernels do not allow map values as arguments.
  */
 __noinline int walk_on(__u32 slot)
 {
@@ -527,9 +534,8 @@ __noinline int walk_on(__u32 slot)
 }
 
 /*
- * A return probe that waits has put the kernel's trampoline where the return address stood; the true
- * one is in the task's list, under the address of its stack slot. Entries for tail calls share the
- * slot and the address.
+ * A pending return probe has replaced the return address by the kernel's trampoline; the real one is in the task's
+ * list, under the address of its stack slot. Entries for tail calls share the slot and the address.
  */
 static __noinline __u64 return_probe_at(__u64 slot)
 {
@@ -546,8 +552,8 @@ static __noinline __u64 return_probe_at(__u64 slot)
 }
 
 /*
- * No mapping holds the address: a trampoline, generated code, or a mapping that is news. Global, like
- * walk_fetch, for the verifier's sake; and with little stack, for the reason above.
+ * No known mapping contains the address: a trampoline, generated code, or a new mapping. Global, like walk_fetch, so
+ * that it is verified once; and with little stack, for the reason above.
  */
 __noinline int walk_resolve(__u32 slot)
 {
@@ -567,8 +573,10 @@ __noinline int walk_resolve(__u32 slot)
 	return 0;
 }
 
-/* Brings the page in that the walk waits for. The test of config, which is rodata, is for kernels
- * before 6.8: they verify global functions that nobody calls. */
+/*
+ * Reads in the page that the walk waits for. The test of config, which is rodata, is for kernels before 6.8: they
+ * verify global functions even if nothing calls them.
+ */
 __noinline int walk_fetch(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
@@ -578,7 +586,7 @@ __noinline int walk_fetch(__u32 slot)
 	__u32 span = window_span(at);
 	w->s.window_sz = 0;
 	if (bpf_copy_from_user(w->window, span, (void *)at)) {
-		w->s.may_sleep = 0; /* nothing there: the next fault is the end */
+		w->s.may_sleep = 0; /* unmapped: the next fault ends the walk */
 		return 0;
 	}
 	w->s.window_at = at;
@@ -586,10 +594,10 @@ __noinline int walk_fetch(__u32 slot)
 	return 0;
 }
 
-/* The process' mappings. Nothing has changed in any list since the last walk of this slot: then they are where they were. */
+/* Finds the process' mappings. Not looked up again if no list has changed since the slot's last walk. */
 static __always_inline void lists_find(struct walk_slot *w)
 {
-	__u64 changes = *(volatile __u64 *)&map_list_changes + 1; /* 0: the slot is new */
+	__u64 changes = *(volatile __u64 *)&map_list_changes + 1; /* 0 means a new slot */
 	struct walk_state *s = &w->s;
 	if (config.recall && w->m.owner == s->hash && w->m.changes == changes)
 		return;
@@ -602,9 +610,9 @@ static __always_inline void lists_find(struct walk_slot *w)
 }
 
 /*
- * The registers at the probe, whose frame ends at cfa. hash is that of no frames: it tells the stacks of different
- * processes apart. Not inline, like all that the main program does not have to do itself: what it spills would count as
- * the main program's stack.
+ * Starts a walk at a probe whose frame ends at cfa. hash is the initial value, by which the stacks of different
+ * processes differ. Not inline, like all that need not be in the main program: its spills would count as the main
+ * program's stack.
  */
 static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64 cfa, __u64 hash)
 {
@@ -621,14 +629,14 @@ static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64
 	return recall_begin(w, hash);
 }
 
-/* Nothing is known of it yet. */
+/* Begins a new walk, if walk_again failed. */
 static __noinline int walk_anew(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
 		return 0;
 	struct walk_state *s = &w->s;
-	w->m.kept = 0; /* until it is done */
+	w->m.kept = 0; /* until the walk is done */
 	w->rec.n = 0;
 	w->rec.end = ALYS_STOP_UNKNOWN;
 	w->rec.hash = s->hash;
@@ -645,7 +653,7 @@ static __noinline int walk_anew(__u32 slot)
 	return 0;
 }
 
-/* Some turns of the walk, up to a page that is away. Global: the verifier goes through these once. */
+/* Walks on, until the end or a page that must be read in, for WALK_TURNS at most. Global, so that it is verified once. */
 __noinline int walk_turns(__u32 slot)
 {
 	for (int i = 0; i < WALK_TURNS; i++) {

@@ -54,7 +54,7 @@ struct {
 /* Number of changes to any list: incremented after the change, also by the loader. */
 __u64 map_list_changes __weak = 0;
 
-/* A forked child walks by its parent's list until the loader has read its own. */
+/* A forked child uses its parent's list until the loader has read its own. */
 static __always_inline void map_list_fork(__u32 parent, __u32 child)
 {
 	struct alys_map_list *list = bpf_map_lookup_elem(&map_lists, &parent);
