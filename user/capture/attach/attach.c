@@ -20,7 +20,7 @@
 #define UNUSED_LOOK_NS 500000000ull
 #define UNUSED_NS 2000000000ull
 
-/* A process that is held goes on by itself by then. */
+/* A held process has continued anyway by then. */
 #define HELD_WAIT_MS 5000
 
 struct attach {
@@ -29,7 +29,7 @@ struct attach {
 	struct site_cache sites;
 	struct trials trials;
 	bool shared;
-	uint64_t looked_ns; /* for files that are unused */
+	uint64_t looked_ns; /* last look for unused files */
 	struct attach_facts facts;
 };
 
@@ -103,7 +103,7 @@ static void note_refills(struct attach *a, const char *path, const struct site_l
 	}
 }
 
-/* Refills show the lists of the collector's own threads alone. */
+/* Probes at refills see only the collector's own free lists, not those that a program fills itself. */
 static void note_taker(struct attach *a, const char *path, const struct site_list *list)
 {
 	if (list->takes_lists && !a->facts.takers++)
@@ -133,7 +133,7 @@ static void watch_collections(struct attach *a, uint32_t tgid, const struct proc
 	a->ops.unseen(a->ops.ctx, p, err.text, f->list.gc_no_vaddr);
 }
 
-/* The first reason why something is not under probes. */
+/* Keeps the first reason why something is not probed. */
 static void note_failure(struct attach *a, const char *path, const struct err *err)
 {
 	if (!err->code)
@@ -148,7 +148,7 @@ static void take_findings(struct attach *a, struct file_sites *f, struct finding
 	const char *path = path_of(a, f);
 	note_failure(a, path, found->failed.code ? &found->failed : &found->sites.err);
 	sitecache_fill(f, found);
-	/* Where processes are many and others', that they have changed is known from the kernel's reports only. */
+	/* When tracing many processes of others (select), changed mappings are known from the kernel's reports only. */
 	if (a->h->select)
 		f->link_offset = 0;
 	note_taker(a, path, &f->list);
@@ -173,8 +173,8 @@ static enum probe_returns returns_for(const struct attach *a, uint32_t tgid)
 }
 
 /*
- * When children are followed, or processes are very many, one link serves all and BPF tells them apart. So it does where
- * the first thread has exited: the kernel would look for the process' memory there.
+ * 0 = one shared link for all processes, filtered in BPF: if children are followed or processes are very many. Also if
+ * the main thread has exited, because the kernel would look for the process' memory there.
  */
 static uint32_t link_tgid(const struct attach *a, uint32_t pid)
 {
@@ -188,7 +188,10 @@ static void listen_to_linker(struct attach *a, uint32_t pid, const struct file_s
 		log_info("libraries that process %" PRIu32 " loads are noticed late: %s", pid, err.text);
 }
 
-/* Not the file's fault: who ends, or becomes another program, is not probed; another process may be, or this one when it maps the file anew. */
+/*
+ * Not the file's fault: the process has ended or executed another program. Other processes can still be probed, and
+ * this one when it maps the file again.
+ */
 static bool went(const struct err *err)
 {
 	return err->code == ESRCH || err->code == ESTALE;
@@ -231,8 +234,8 @@ static void attach_file(struct attach *a, const struct proc *p, struct file_site
 }
 
 /*
- * One link serves all where children are followed: the first one that is still there stands for them. When none is, the
- * next one to map the file asks again.
+ * With shared links, the first process that still exists stands for all. If none does, the next process that maps the
+ * file starts again.
  */
 static void serve_waiting(struct attach *a, struct file_sites *f, bool first,
 			  void (*serve)(struct attach *a, const struct proc *p, struct file_sites *f, int fd))
@@ -257,7 +260,7 @@ static void serve_waiting(struct attach *a, struct file_sites *f, bool first,
 		sitecache_undo(&a->sites, 0, f->module);
 }
 
-/* Its probes serve another module too, beside `but`: a container's name for the same file. */
+/* Do its probes serve another module, too, apart from `but`? A container has another name for the same file. */
 static bool is_shared(const struct attach *a, const struct file_sites *f, const struct file_sites *but)
 {
 	bool shared = false;
@@ -268,7 +271,7 @@ static bool is_shared(const struct attach *a, const struct file_sites *f, const 
 	return shared;
 }
 
-/* Another process may come to use it: it is attached anew then. Not for `heir`. */
+/* Detaches the file; it is attached again if a process comes to use it. heir: does not count as a user of the probes. */
 static void leave_file(struct attach *a, struct file_sites *f, const struct file_sites *heir)
 {
 	if (!f->probed || f->left)
@@ -281,8 +284,8 @@ static void leave_file(struct attach *a, struct file_sites *f, const struct file
 }
 
 /*
- * A file that was written anew in its place is another module: shared probes were for what it has
- * been. A process' own probes go with the process.
+ * A file that was overwritten in place is another module: shared probes are placed for its former contents. A process'
+ * own probes end with the process.
  */
 static void leave_outdated(struct attach *a, const struct file_sites *now)
 {
@@ -310,9 +313,9 @@ static bool list_used(const struct attach *a, struct map *used)
 }
 
 /*
- * While nobody runs a file it may be written anew in its place, as cp does: probes that are left
- * would then be put into the middle of other instructions, in the next process that maps it. A
- * recording of some programs is short, and is to see each of them from its first call on.
+ * While no process maps a file, it may be overwritten in place, as cp does: remaining probes would then be put into the
+ * middle of other instructions, in the next process that maps it. Only with select: recordings of single programs are
+ * short and should see each process from its first call on.
  */
 static void leave_unused(struct attach *a, uint64_t now)
 {
@@ -350,15 +353,15 @@ int attach_fd(const struct attach *a)
 }
 
 /*
- * What a file offers must be known first. Plain calls can be seen safely before the result is there; what is seen of a
- * collector is another matter with it.
+ * Does the process have to wait for the file's examination? Plain calls are probed without waiting for a calibration,
+ * but a collector's are not, because what its probes mean depends on the result.
  */
 static bool waits(struct file_sites *f, uint32_t pid)
 {
 	return (f->pending || (f->asked && f->list.text_lo)) && sitecache_wait(f, pid);
 }
 
-/* The file's probes are there, or are to come with another process: which may end before. */
+/* The file's shared probes are attached, or will be for another process. As that may end before, this one waits, too. */
 static void share(struct attach *a, const struct proc *p, struct file_sites *f)
 {
 	note_unwatched(a, p, f);
@@ -366,7 +369,7 @@ static void share(struct attach *a, const struct proc *p, struct file_sites *f)
 		waits(f, p->tgid);
 }
 
-/* What it offers is known. */
+/* The file has been examined. */
 static void begin_file(struct attach *a, const struct proc *p, struct file_sites *f, int fd)
 {
 	listen_to_linker(a, p->tgid, f, fd);
@@ -380,7 +383,7 @@ static void begin_file(struct attach *a, const struct proc *p, struct file_sites
 		attach_file(a, p, f, fd);
 }
 
-/* What it offers is asked for when nobody did yet, and waited for by a process that is held. */
+/* Requests the file's examination if nobody has; for a held process again, because that waits for the result. */
 static struct file_sites *file_of(struct attach *a, const struct module *m, int fd)
 {
 	struct file_sites *f = sitecache_find(&a->sites, m->id);
@@ -451,7 +454,7 @@ void attach_child(struct attach *a, const struct proc *p)
 		share(a, p, sitecache_find(&a->sites, map->module));
 }
 
-/* Its collector is being tried beside us, and is attached only then. */
+/* Is a collector of the process still being calibrated, and therefore not attached yet? */
 static bool is_owed(const struct attach *a, const struct proc *p)
 {
 	const struct mapping *map;
@@ -463,7 +466,10 @@ static bool is_owed(const struct attach *a, const struct proc *p)
 	return owed;
 }
 
-/* The kernel told of its mappings while its dynamic linker was still at work: nobody waited for the answers then. */
+/*
+ * The kernel reported the process' mappings while its dynamic linker was still working, and their examination was
+ * requested without waiting.
+ */
 void attach_settle(struct attach *a, const struct proc *p)
 {
 	const struct mapping *map;
@@ -486,13 +492,13 @@ void attach_forget(struct attach *a, uint32_t tgid)
 	for (size_t i = 0; i < a->sites.files_cnt; i++) {
 		struct file_sites *f = &a->sites.files[i];
 		sitecache_end_trials(f, tgid);
-		/* It would have stood for all: now the next one to map the file does. */
+		/* It waited on behalf of all; now the next process that maps the file will. */
 		if (sitecache_stop_waiting(f, tgid) && a->shared)
 			sitecache_undo(&a->sites, 0, f->module);
 	}
 	/*
-	 * Where links are shared, none is this one's: to ask of each file at thousands of ends a
-	 * second would cost more than all else.
+	 * With shared links, none is this process' own: visiting each file at thousands of exits per second would cost
+	 * more than everything else.
 	 */
 	for (size_t i = 0; !a->shared && (m = catalog_next_module(a->h->catalog, &i));)
 		sitecache_undo(&a->sites, tgid, m->id);

@@ -9,7 +9,7 @@
 #include "target/target.h"
 #include "unwind/unwind.h"
 
-/* Of the few files in which stacks end: each is asked for once, and waited for. NULL: there are none. */
+/* Rows of the few files in which stacks end: requested once per file, and waited for. NULL: none. */
 static const struct unwind_table *rows_of(struct bottoms *b, struct module_id module)
 {
 	const struct module *m = catalog_module(b->h->catalog, module);
@@ -29,7 +29,7 @@ void bottoms_found(struct bottoms *b, struct findings *f)
 	f->rows.table = NULL;
 }
 
-/* Did nothing call the function that this frame returns to? */
+/* Is the function that this frame returns to the outermost one? */
 static bool is_bottom(struct bottoms *b, const struct frame *f)
 {
 	struct unwind_row row;
@@ -38,7 +38,7 @@ static bool is_bottom(struct bottoms *b, const struct frame *f)
 	return rows && unwind_row_at(rows, f->rel - 1, &row) && row.kind == ALYS_ROW_END;
 }
 
-/* kernel.perf_event_max_stack: bpf_get_stack gives no more, whatever it is asked for. */
+/* kernel.perf_event_max_stack: bpf_get_stack never gives more. */
 static uint32_t kernel_depth(struct bottoms *b)
 {
 	FILE *f = b->kernel_depth ? NULL : fopen("/proc/sys/kernel/perf_event_max_stack", "re");
@@ -55,7 +55,7 @@ uint8_t bottoms_end(struct bottoms *b, const struct intake_stack *s, const struc
 		return (uint8_t)s->end;
 	if (is_bottom(b, &frames[s->n - 1]))
 		return STACK_END_COMPLETE;
-	/* The probed function, at least, does not come from there. */
+	/* More than, because at least the probed function is not from bpf_get_stack. */
 	return s->n > kernel_depth(b) ? STACK_END_TRUNCATED : STACK_END_NO_FRAME_POINTER;
 }
 

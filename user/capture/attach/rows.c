@@ -13,7 +13,7 @@
 #include "target/target.h"
 #include "unwind/unwind.h"
 
-/* A process has a list of all its mappings, so that many files at once are to cost one new list. */
+/* A process needs a new list of all its mappings when rows are added: many files at once should cost one new list. */
 #define LIST_NS 100000000ull
 
 bool rows_are_used(const struct rows *r)
@@ -29,7 +29,7 @@ static enum rowless reason_of(int code)
 				 : ROWLESS_OTHER;
 }
 
-/* Takes the rows; without any, that is remembered, so that no file is tried or counted twice. */
+/* Publishes the rows, or remembers that there are none, so that no file is tried or counted twice. */
 static void put(struct rows *r, const struct module *m, struct unwind_table *rows, struct err *err)
 {
 	if (rows && tables_put(probe_tables(r->h->probe), m->id.n, rows, err)) {
@@ -56,7 +56,7 @@ static void put_found(struct rows *r, const struct module *m, struct findings *f
 {
 	struct err err = f->failed.code ? f->failed : f->rows.err;
 	if (f->failed.code == EBADMSG)
-		err.code = EIO; /* who read it was ended, which says nothing of .eh_frame */
+		err.code = EIO; /* the worker that read it was killed, which says nothing about .eh_frame */
 	put(r, m, f->rows.table, &err);
 	f->rows.table = NULL;
 }
@@ -69,7 +69,7 @@ void rows_found(struct rows *r, struct findings *f)
 		put_found(r, m, f);
 }
 
-/* The kernel's own code in every process: mapped from no file, and at its start its addresses begin. */
+/* The vdso: kernel code in every process, mapped from no file; its ELF addresses begin at the start of the mapping. */
 static void publish_vdso(struct rows *r, const struct module *m)
 {
 	struct err err = { 0 };
@@ -77,7 +77,7 @@ static void publish_vdso(struct rows *r, const struct module *m)
 		put(r, m, unwind_compile_vdso(&err), &err);
 }
 
-/* A file that was without a process for a while may have lost its rows. */
+/* The rows of a file that no process mapped for a while may have been dropped. */
 static void publish(struct rows *r, const struct module *m)
 {
 	int fd = target_module_fd(r->h->targets, m->id);

@@ -117,7 +117,7 @@ void sitecache_undo(struct site_cache *c, uint32_t tgid, struct module_id module
 	map_del(&c->done, done_key(tgid, module));
 }
 
-/* The table must not change while it is walked; entries of one file are few. */
+/* Starts again after each deletion, because the table must not change during iteration; a file has few entries. */
 void sitecache_undo_all(struct site_cache *c, struct module_id module)
 {
 	const struct map_slot *s;

@@ -10,9 +10,9 @@
 #include "allocators/allocators.h"
 #include "target/target.h"
 
-#define LOOK_MAX 8 /* findings at a time: events and requests wait meanwhile */
+#define LOOK_MAX 8 /* findings per call: events and requests wait meanwhile */
 
-/* A refill hands out this much at most: finer samples would see no single calls. */
+/* The most that a refill provides: with a smaller interval, refills are too coarse. */
 #define REFILL_FROM ALYS_REFILL_SPAN
 
 struct study {
@@ -104,8 +104,8 @@ static struct findings refused(const struct module *m, uint32_t parts)
 }
 
 /*
- * Are samples to be taken at refills, where a file has them? Blocks are all that a refill knows: which requests were
- * smaller than --min-size it cannot tell.
+ * Sample at refills, in files that have them? A refill knows only the size of blocks, not whether a request was smaller
+ * than --min-size.
  */
 static bool wants_refill(const struct record_options *o)
 {

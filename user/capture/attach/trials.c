@@ -13,11 +13,11 @@
 #include "catalog/catalog.h"
 #include "target/target.h"
 
-/* Calls that must agree before cheap exits are believed that no helper could try. */
+/* Number of calls that must agree before cheap exits are trusted that no helper could calibrate. */
 #define TRIAL_CALLS 1000
 /*
- * A thread that lost its processor between the two ways out of a call leaves by the second one, however late: when the
- * first had its probe, it was past it.
+ * A thread may be preempted between the two exits of a call, when it has passed the first one before that was probed.
+ * It then ends the call at the second, however late.
  */
 #define LEAVE_NS 1000000000ull
 
@@ -26,11 +26,10 @@ static const char *path_of(const struct trials *t, const struct file_sites *f)
 	return catalog_module(t->h->catalog, f->module)->path;
 }
 
-/* Where the proof cannot be had, calls are seen as if proven. */
+/* Unproven files are attached on trial, together with the exits of their proof. */
 int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns,
 		  struct err *err)
 {
-	/* Refills themselves are seen in one place; the calls beside them have other ways out. */
 	struct probe_order o = { .tgid = tgid, .file_fd = fd, .sites = &f->list, .returns = returns };
 	if (!f->unproven)
 		return probe_attach(t->h->probe, &o, err);
@@ -44,7 +43,7 @@ int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, i
 	return rc;
 }
 
-/* Plain sites are what the list gives way to when it was wrong; with trials they are there already. */
+/* sites: the file's list if it was right, otherwise the plain sites, whose exits a trial has already probed. */
 static void end(struct trials *t, const struct file_sites *f, const struct trial *one, const struct site_list *sites)
 {
 	struct err err = { 0 };
@@ -85,7 +84,7 @@ static void judge(struct trials *t, struct file_sites *f, const struct probe_tri
 	settle(t, f, right, &f->proof);
 }
 
-/* A trial that finds a call wrong needs no other result; one that finds none waits for it. */
+/* One wrong call decides at once; without one, the calibration's result is awaited, too. */
 void trials_look(struct trials *t, struct file_sites *f)
 {
 	for (size_t i = 0; i < f->trials_cnt; i++) {
@@ -109,17 +108,17 @@ void trials_leave_ended(struct trials *t, uint64_t now_ns)
 	t->ended_cnt = kept;
 }
 
-/* Takes the result's sites over when they are wanted. */
+/* Uses the calibration's result, unless a trial was faster. */
 static void accept_verdict(struct trials *t, struct file_sites *f, struct calibration_result *v)
 {
 	if (v->said.text[0])
 		log_info("%s: %s", path_of(t, f), v->said.text);
 	f->asked = false;
-	/* The trial may have found the sites wrong meanwhile. */
+	/* A trial may have found the sites wrong meanwhile. */
 	if (f->unproven && v->said.outcome != CALIBRATION_UNPROVEN) {
 		bool untouched = !f->trials_cnt;
 		settle(t, f, v->said.outcome == CALIBRATION_AGREED, &v->plain);
-		/* Entries go elsewhere then: not under those that are attached. */
+		/* This moves entries, so only if none is attached yet. */
 		if (v->said.outcome == CALIBRATION_AGREED && untouched)
 			sites_go_direct(&f->list);
 	}
@@ -135,7 +134,7 @@ struct file_sites *trials_take(struct trials *t, const struct site_cache *c)
 			accept_verdict(t, f, &v);
 			return f;
 		}
-		sites_free(&v.plain); /* forgotten meanwhile */
+		sites_free(&v.plain); /* the file was dropped meanwhile */
 	}
 	return NULL;
 }
@@ -153,7 +152,7 @@ void trials_calibrate(struct trials *t, struct file_sites *f, int fd)
 	f->asked = !waiting && t->calibrations && !calibration_queue_ask(t->calibrations, &o);
 	if (f->asked)
 		return;
-	/* Not beside the thread, either: programs are tried one after the other. Trials say what can be said. */
+	/* Not while the calibration thread may be running: helpers run one at a time. Then only trials decide. */
 	if (!t->calibrations) {
 		calibration_now(&o, &v);
 		accept_verdict(t, f, &v);
