@@ -120,7 +120,7 @@ static bool has_gc_place(const struct probed_file *file, uint32_t number)
 	return false;
 }
 
-/* Addresses are those of a file, so that equal descriptions will do for each other. */
+/* Addresses are relative to the file, so equal descriptions can be shared between files. */
 static uint32_t find_gc_site(const struct files *f, const struct alys_gc_site *site)
 {
 	uint32_t unused = ALYS_MAX_GC_SITES;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel/identity: see identity.h.
- * An overlay, as containers have it, stores nothing itself: each mount of it shows the files of its layers
- * under a device number of its own.
+ * kernel/identity: see identity.h. An overlay, as used by containers, stores no files itself: each mount shows the
+ * files of its layers under a device number of its own.
  */
 #include "kernel/identity.h"
 
@@ -12,9 +11,9 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-/* For comparing only, so every file system has one; include/uapi/linux/fcntl.h of 6.5. */
+/* A handle for comparison only, so every file system has one; include/uapi/linux/fcntl.h of 6.5. */
 #define HANDLE_FID 0x200
-/* What an overlay gives: 3 bytes, then struct ovl_fb with the handle of the file that is stored, fs/overlayfs/overlayfs.h. */
+/* An overlay's handle: 3 bytes, then struct ovl_fb with the handle of the stored file, fs/overlayfs/overlayfs.h. */
 #define OVERLAY_TYPE 0xf8
 #define OVERLAY_MAGIC 0xfb
 
@@ -40,7 +39,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-/* The mount that changed the file has a copy of its own, under the same handle: it was made later. */
+/* Includes the change time: a mount that modifies the file gets a copy of its own under the same handle, made later. */
 static uint64_t number_of(int type, const uint8_t *bytes, size_t n, const struct stat *st)
 {
 	uint64_t hash = mix(FNV_START, &type, sizeof(type));
@@ -50,8 +49,8 @@ static uint64_t number_of(int type, const uint8_t *bytes, size_t n, const struct
 }
 
 /*
- * An image that is mounted twice is two file systems: where neither its name nor the file's generation is in the handle,
- * as with squashfs, nothing tells these apart.
+ * An image that is mounted twice is two file systems. If neither the file system's uuid nor the file's generation is in
+ * the handle, as with squashfs, they cannot be told apart.
  */
 static bool is_telling(const struct overlay_handle *o, size_t n)
 {
@@ -68,7 +67,7 @@ static uint64_t stored_under(const union handle *h, const struct stat *st)
 	return is_telling(o, n) ? number_of(o->type, o->stored, n, st) : 0;
 }
 
-/* Numbers of files have a mark of their file system in the upper bits there, fs/overlayfs/inode.c. */
+/* On an overlay, the upper bits of inode numbers identify the layer's file system, fs/overlayfs/inode.c. */
 static uint64_t looks_of(const struct stat *st)
 {
 	uint32_t ino = (uint32_t)st->st_ino;
@@ -100,7 +99,7 @@ bool probe_file_same(struct probe_file a, struct probe_file b)
 		return true;
 	if (!a.overlay && !b.overlay)
 		return false;
-	/* Rather is a file left out than each of its calls counted twice. */
+	/* In doubt the same: better to miss a file than to record each of its calls twice. */
 	return a.stored && b.stored ? a.stored == b.stored : a.looks == b.looks;
 }
 

@@ -37,14 +37,14 @@ struct prepared {
 struct programs {
 	struct prepared list[PROGRAMS_MAX];
 	size_t cnt;
-	size_t first;         /* so many are loaded unasked */
-	pthread_mutex_t lock; /* of states, and closing */
+	size_t first;         /* the first ones in `list`, which are loaded without being awaited */
+	pthread_mutex_t lock; /* protects states and closing */
 	pthread_cond_t done;
 	pthread_t thread;
 	bool threaded, closing;
 };
 
-/* libbpf hands nothing of ours to its hook; it calls it in the thread that loads. */
+/* libbpf passes no context to its hook, but calls it in the thread that loads. */
 static __thread struct programs *collecting;
 
 static int prepare(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
@@ -65,7 +65,7 @@ static int prepare(struct bpf_program *prog, struct bpf_prog_load_opts *opts, lo
 	struct prepared *p = &ps->list[ps->cnt++];
 	*p = (struct prepared){ .prog = prog, .insns = insns, .insns_cnt = n, .opts = *opts };
 	p->opts.expected_attach_type = bpf_program__get_expected_attach_type(prog);
-	p->opts.fd_array = NULL; /* for functions of modules, and gone when libbpf is done */
+	p->opts.fd_array = NULL; /* for functions of kernel modules; invalid once libbpf is done */
 	opts->func_info_cnt = 0;
 	opts->line_info_cnt = 0;
 	return bpf_program__set_insns(prog, stub, sizeof(stub) / sizeof(stub[0]));
@@ -83,7 +83,7 @@ void programs_register(void)
 	pthread_once(&once, register_once);
 }
 
-/* What the verifier has to say against a program, for people who asked for it. */
+/* Prints the verifier's log of a refused program, with -v. */
 static void print_refusal(struct prepared *p, int rc)
 {
 	char *text = log_get_level() >= LOG_VERBOSE ? calloc(1, LOG_SZ) : NULL;
@@ -114,7 +114,7 @@ static int load_now(struct prepared *p)
 	return rc;
 }
 
-/* The lock is held, but not while the kernel works. */
+/* The lock is held, except while the program is loaded. */
 static void bring(struct programs *ps, struct prepared *p)
 {
 	p->state = BEGUN;
@@ -138,7 +138,7 @@ static void *bring_first(void *ctx)
 	return NULL;
 }
 
-/* Signals are for the thread that knows what to do about them. Without a thread, who waits works. */
+/* Blocks all signals: other threads handle them. Without a thread, programs are loaded when they are awaited. */
 static void start(struct programs *ps)
 {
 	pthread_attr_t attr;
@@ -198,7 +198,7 @@ int programs_await(struct programs *ps, const struct bpf_program *prog)
 		return 0;
 	pthread_mutex_lock(&ps->lock);
 	if (p->state == WAITING)
-		bring(ps, p); /* sooner than the thread would */
+		bring(ps, p); /* without waiting for the thread to get there */
 	while (p->state != DONE)
 		pthread_cond_wait(&ps->done, &ps->lock);
 	int rc = p->rc;
@@ -211,7 +211,7 @@ static int await_some(struct programs *ps, size_t n)
 	int rc = 0;
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = programs_await(ps, ps->list[i].prog);
-	/* Nothing is left to do for it: whoever forks now takes nothing half done along. */
+	/* The thread has nothing left to do: a process forked from now on copies no lock or half-done work. */
 	if (ps->threaded)
 		pthread_join(ps->thread, NULL);
 	ps->threaded = false;

@@ -8,33 +8,33 @@
 #include "alys.skel.h"
 #include "rows.h"
 
-/* What an entry takes of the kernel's memory, with its place in the table. */
+/* Kernel memory of an entry, including its hash bucket. */
 #define SAMPLED_SZ 88
 #define CALL_SZ 200
-#define BUCKET_SZ 16 /* of these */
+#define BUCKET_SZ 16 /* included in these */
 #define SAMPLED_MAX (1u << 18)
-/* Small intervals make many of them. */
+/* With small intervals more blocks are sampled. */
 #define SAMPLED_FINE_MAX (1u << 20)
 #define FINE 4096 /* bytes */
 #define CALLS_MAX 65536u
-/* Each processor has all accounts for itself, and there may be hundreds of processors. */
+/* Accounts are per CPU, and there may be hundreds of CPUs. */
 #define ACCOUNTS_LEAST 256
 #define SLOT_SZ 16800
-/* Each remembers a walk; 8 for each of 64 processors is enough for those in progress. */
+/* Each slot remembers a walk; 8 per CPU, up to 64 CPUs, are enough for walks in progress. */
 #define SLOTS_OF_CPU 8
 #define SLOTS_OF_PROGRAM 64
 #define SLOTS_MAX 512u
-/* A probe that one helper is tried with. */
+/* For the probes with which one helper is tried. */
 #define SMALL 64
 
-/* As many entries as its share has room for, but of some use. No steps: what is enough is enough with more memory, too. */
+/* As many entries as fit into its share of memory, within limits. Not rounded, so that more memory never gives fewer. */
 static uint32_t within(uint64_t share, uint64_t entry_sz, uint32_t least, uint32_t most)
 {
 	uint64_t n = share / entry_sz;
 	return n < least ? least : n < most ? (uint32_t)n : most;
 }
 
-/* Those that the kernel has room for, be they there or not: each has its share of a map. */
+/* All possible CPUs, present or not: per-CPU maps have a value for each. */
 static uint32_t processors(void)
 {
 	int n = libbpf_num_possible_cpus();
@@ -46,7 +46,7 @@ static uint64_t memory_of(const struct probe_config *cfg)
 	return cfg->memory ? cfg->memory : UINT64_MAX;
 }
 
-/* A power of two: those that walks in progress need, and more to remember some. */
+/* A power of two: slots for walks in progress, and more to remember walks. */
 static uint32_t slots_of(uint32_t cpus, uint64_t share)
 {
 	uint32_t n = SLOTS_OF_CPU;
@@ -79,7 +79,7 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
-		bool small; /* only a probe that is */
+		bool small; /* for small probes only */
 	} sized[] = {
 		{ skel->maps.events, cfg->ring_sz, false }, { skel->maps.sampled, s.sampled, false },
 		{ skel->maps.frame_calls, s.calls, false }, { skel->maps.mappings, s.mappings, false },
@@ -96,7 +96,7 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 	return rc;
 }
 
-/* Of a hash table; it has a power of two of buckets. */
+/* Memory of a hash table; its number of buckets is a power of two. */
 static uint64_t hash_sz(uint32_t entries, uint64_t entry_sz)
 {
 	uint64_t buckets = 1;

@@ -26,8 +26,8 @@ struct file {
 	uint64_t key;
 	struct piece *pieces; /* none: the file is known to have no rows */
 	size_t pieces_cnt, pieces_cap;
-	size_t users;     /* processes' lists that name it, each as often as it does */
-	uint64_t idle_ns; /* since when there are none */
+	size_t users;     /* references from processes' lists */
+	uint64_t idle_ns; /* since when there are no users */
 };
 
 /* A process' part of the mappings array. */
@@ -54,11 +54,11 @@ struct tables {
 };
 
 /*
- * Rows that no list names any more may still be read: by a walk that began before, and by a forked
- * child until its own list is made. Both are done long before.
+ * Rows in no list any more may still be read, by a walk that began before or by a forked child until its own list is
+ * made. Both take much less than this.
  */
 #define KEEP_NS 10000000000ull
-/* A file is cut to fill a hole only when that leaves pieces of this many words. */
+/* A file is split to fill a hole only if the piece has at least this many words. */
 #define PIECE_MIN (ALYS_CHUNK_WORDS / 16)
 
 static size_t mappings_sz(const struct tables *t)
@@ -106,7 +106,7 @@ void tables_free(struct tables *t)
 	free(t);
 }
 
-/* A file numbers its own specs; the walk has one list for all. */
+/* Each file numbers its own specs; the walk has one list for all files. */
 static uint32_t share_spec(struct tables *t, const struct alys_spec *spec)
 {
 	const uint32_t full = ALYS_ROW_SPECIAL_OF(ALYS_ROW_UNSUPPORTED, ALYS_ROW_WHY_FULL);
@@ -140,7 +140,7 @@ static uint32_t published_row(uint32_t row, const uint32_t *shared)
 	return (row & ~ALYS_ROW_INFO) | shared[(row & ALYS_ROW_INFO & ~ALYS_ROW_SPECIAL) >> ALYS_ROW_AUX_SHIFT];
 }
 
-/* Words that n pages from `page` on take, with their index. */
+/* Words for n pages from `page` on, with their index. */
 static size_t words_of(const struct unwind_table *u, size_t page, size_t n)
 {
 	return n + 1 + u->pages[page + n] - u->pages[page];
@@ -192,7 +192,7 @@ static void forget(struct tables *t, struct file *f)
 		*map_get(&t->file_of, f->key) = index;
 }
 
-/* The room of the file that has been without a process for the longest time, or a new chunk. */
+/* Drops the rows of the file that has been unused for the longest time, or adds a chunk. */
 static int make_room(struct tables *t)
 {
 	uint64_t now = now_ns();
@@ -293,8 +293,8 @@ int tables_put(struct tables *t, uint64_t file, const struct unwind_table *rows,
 }
 
 /*
- * A file of several pieces takes as many mappings, cut where a piece begins; what lies before the
- * first and behind the last piece goes with these.
+ * A file of several pieces takes as many mappings, cut where a piece begins; what lies before the first and after the
+ * last piece goes with these.
  */
 static size_t split(const struct tables *t, const struct table_mapping *m, struct alys_mapping *out)
 {
@@ -338,8 +338,8 @@ static size_t pieces_of(const struct tables *t, uint64_t file)
 }
 
 /*
- * Next fit: room that was given up is taken again as late as possible, so that a walk that still
- * reads by an old list (or a forked child by its parent's) finds it whole.
+ * Next fit: free room is reused as late as possible, so that a walk that still uses an old list (or a forked child its
+ * parent's) finds it unchanged.
  */
 static bool find_room(const struct tables *t, uint32_t n, uint32_t *first)
 {
@@ -375,7 +375,7 @@ static struct run *run_of(const struct tables *t, uint32_t tgid)
 	return NULL;
 }
 
-/* The files that a new list names are held before those of the old one are let go. */
+/* Takes references to a new list's files; called before those of the old list are released. */
 static int hold_files(struct tables *t, struct run *r, const struct table_mapping *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -402,7 +402,7 @@ static void release_files(struct tables *t, struct run *r)
 	free(r->files);
 }
 
-/* Walks look the list up again. */
+/* Makes walks look up their lists again. */
 static void tell_change(struct tables *t)
 {
 	if (t->maps.changes)

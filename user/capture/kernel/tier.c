@@ -27,8 +27,8 @@ static void note_names(struct kernel_facts *k, const char *text, size_t n)
 }
 
 /*
- * The names of the kernel's functions and constants tell enough. To understand the types themselves
- * takes ten times as long, and libbpf does it again.
+ * The names of the kernel's functions and constants are enough. Parsing the types takes ten times as long, and libbpf
+ * does it again.
  */
 static void read_names(struct kernel_facts *k, int fd)
 {
@@ -38,7 +38,7 @@ static void read_names(struct kernel_facts *k, int fd)
 		return;
 	k->btf = true;
 	uint64_t at = (uint64_t)h.hdr_len + h.str_off, end = at + h.str_len;
-	size_t kept = 0; /* of the bytes before: a name may lie across */
+	size_t kept = 0; /* bytes of the previous read: a name may cross its end */
 	while (at < end) {
 		ssize_t got = pread(fd, text + kept, sizeof(text) - kept, (off_t)at);
 		if (got <= 0)
@@ -51,10 +51,7 @@ static void read_names(struct kernel_facts *k, int fd)
 	}
 }
 
-/*
- * The one fact that types do not tell: commit ff474a78cef5 made uretprobe a system call in 6.11, and
- * seccomp let it pass only from 6.14 on.
- */
+/* Not visible in BTF: commit ff474a78cef5 made uretprobe a system call in 6.11, and seccomp allows it only since 6.14. */
 static bool in_seccomp_window(void)
 {
 	struct utsname u;
@@ -85,7 +82,7 @@ static struct kernel_facts find_facts(void)
 	return k;
 }
 
-/* Once: it takes a millisecond or two. */
+/* Cached, because it takes a millisecond or two. */
 struct kernel_facts kernel_facts(void)
 {
 	static struct kernel_facts facts;
