@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/attach: the sites of a file, given to the programs that fit them. See probe.h. */
+/* probe/attach: attaches BPF programs at the sites of a file. See probe.h. */
 #include "probe/calls.h"
 #include "probe/load.h"
 #include "probe/probe.h"
@@ -16,17 +16,20 @@
 #include "kernel/programs.h"
 #include "probe/link.h"
 
-/* One batch a program; a site may be in several. */
+/* One batch per program; a site may be in several. */
 struct plan {
 	const struct probe_order *order;
 	bool exits_only; /* entries are attached already */
 	struct described *way;
-	bool window;       /* its probes come and go */
-	size_t next_place; /* of the way: where the next site is described */
+	bool window;       /* its probes are attached during windows only */
+	size_t next_place; /* number of the next site within `way` */
 	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
 };
 
-/* What asks for nothing between windows: with frees that are to be seen, blocks of windows would outlive them. */
+/*
+ * Can probes be attached only during windows? Not where frees are recorded: blocks allocated in a window may be freed
+ * after it.
+ */
 static bool may_come_and_go(const struct probe *p, const struct site_list *l)
 {
 	bool sees_frees = false;
@@ -35,7 +38,7 @@ static bool may_come_and_go(const struct probe *p, const struct site_list *l)
 	return p->windowed && l->at == SAMPLE_AT_REFILL && l->counter.known && !sees_frees;
 }
 
-/* trial: the number of the one that it begins, or 0. */
+/* trial: number of the trial that begins, or 0. */
 static void plan_begin(struct plan *plan, const struct probe_order *order, uint32_t trial, struct probe *p, struct described *way)
 {
 	*plan = (struct plan){
@@ -53,7 +56,10 @@ static void plan_begin(struct plan *plan, const struct probe_order *order, uint3
 	};
 }
 
-/* A return probe takes the return address from where sp points: with a frame begun, that is not it. */
+/*
+ * Are the site's results seen by a return probe? It takes the return address from where sp points, so it works only at
+ * the first instruction of a function.
+ */
 static bool returns_of(const struct site *s, enum probe_returns returns)
 {
 	if (s->row->shape == ALYS_SHAPE_REFILL || s->row->shape == ALYS_SHAPE_BATCH)
@@ -92,7 +98,7 @@ static int publish_object(struct probe *p, uint32_t index, const struct alys_obj
 	return 0;
 }
 
-/* The places of a file, its old ones when it has some. NULL: err. */
+/* The file's entry and site numbers, its existing ones if it has some. NULL: see err. */
 static struct described *describe_file(struct probe *p, struct probed_file *file, const struct probe_order *o, struct err *err)
 {
 	const struct described like = {
@@ -111,7 +117,7 @@ static struct described *describe_file(struct probe *p, struct probed_file *file
 			ALYS_MAX_OBJECTS);
 	else if (rc)
 		err_set(err, -rc, "out of memory");
-	/* What a trial found of the file that had the number before is not this one's. */
+	/* The number may have been another file's: resets its trial counts. */
 	return !d || (made && publish_object(p, d->object, &none, err)) ? NULL : d;
 }
 
@@ -120,13 +126,13 @@ static int describe_object(struct probe *p, const struct site_list *l, uint32_t 
 	struct alys_object wire, known = { 0 };
 	sites_fill_object(l, &wire);
 	bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.objects), &index, &known);
-	/* What a trial has found so far, with another process coming in. */
+	/* Another process may be added during a trial: keep its counts. */
 	wire.agreed = known.agreed;
 	wire.wrong = known.wrong;
 	return publish_object(p, index, &wire, err);
 }
 
-/* The batches that the site's program belongs into, by frame or otherwise. */
+/* Adds an entry to the batch of its program. */
 static int add_entry(struct plan *plan, const struct probe *p, const struct site *s, bool by_frame, uint64_t cookie)
 {
 	if (plan->exits_only)
@@ -188,8 +194,8 @@ static bool has_exit(const struct site_list *l, uint64_t offset)
 }
 
 /*
- * Exits of functions that are seen by return probes stay free of probes. A `ret` that is in both lists of a trial
- * has nothing to be compared with.
+ * Exits of functions with return probes are not probed. A `ret` in both lists of a trial has nothing to be compared
+ * with.
  */
 static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, struct batch *batch, struct err *err)
 {
@@ -212,7 +218,7 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 	return rc;
 }
 
-/* Calls that one probe sees whole are refills to their program: sampled without an entry. */
+/* Calls that one exit probe sees whole, without an entry: they use the refill program, too. */
 static int plan_whole(struct plan *plan, struct probe *p, const struct site_list *l, struct err *err)
 {
 	int rc = 0;
@@ -237,7 +243,7 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 		if (o->sites->sites[i].state == SITE_PROBED)
 			rc = plan_entry(plan, p, &o->sites->sites[i], err);
 	}
-	/* The places of exits on trial are in use until these here are attached. */
+	/* Until the new exits are attached, those of the trial keep their numbers. */
 	if (plan->exits_only)
 		plan->next_place = plan->way->ended;
 	if (!rc && o->proof)
@@ -249,7 +255,7 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : rc;
 }
 
-/* Ways out first: a call whose entry was seen must not get away. */
+/* Exits first: otherwise a call could be seen at its entry and missed at its exit. */
 static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 {
 	struct batch *order[] = {
@@ -272,8 +278,8 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 #define NO_OBJECT UINT32_MAX
 
 /*
- * Where the file is described stays in *object; NO_OBJECT: it was attached before. Twice for all would be every call twice, be it with
- * a trial or without.
+ * *object: the file's number; NO_OBJECT: it was attached before. Attached twice for all processes, with or without a
+ * trial, every call would be recorded twice.
  */
 static int attach(struct probe *p, const struct probe_order *o, uint32_t trial, uint32_t *object, struct err *err)
 {
@@ -294,7 +300,7 @@ static int attach(struct probe *p, const struct probe_order *o, uint32_t trial, 
 	plan_begin(&plan, o, trial, p, d);
 	int rc = plan_attach(&plan, p, err);
 	file->attached |= !o->tgid && !rc;
-	/* Some of its links would pass for all when it is tried again. */
+	/* Otherwise, at the next attempt, the links made so far would make the file seem attached. */
 	if (rc && o->tgid)
 		detach_of(p, o->tgid, file->id);
 	return rc;
@@ -326,8 +332,8 @@ int probe_trial_look(const struct probe *p, struct probe_trial *t)
 }
 
 /*
- * Entries stay where they are and are only described anew. Both ways out are open for a while: who comes second to
- * a call finds nothing.
+ * Entries stay attached and are only described again. Exits of both lists are attached for a while: the second one that
+ * a call passes finds the call ended.
  */
 int probe_trial_end(struct probe *p, const struct probe_trial *t, const struct probe_order *o, struct err *err)
 {

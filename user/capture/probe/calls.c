@@ -16,7 +16,7 @@
 #include "alys.skel.h"
 #include "base/vec.h"
 
-/* One word, whatever the file is called. */
+/* "FUNCTION@FILE", without spaces or control characters. */
 static void name_of(const char *function, int file_fd, char out[PROBE_FUNCTION_LEN])
 {
 	static const char gone[] = " (deleted)";
@@ -72,7 +72,7 @@ const char *probe_function(const struct probe *p, uint64_t number)
 	return number < p->counted.functions_cnt ? p->counted.functions[number].name : NULL;
 }
 
-/* Of all functions at once, by processor: the ledger asks often, and functions are many. */
+/* All functions in one call, per CPU: the ledger is updated often, and functions are many. */
 static int read_accounts(const struct probe *p, uint32_t n, struct alys_calls *each)
 {
 	uint32_t *numbers = calloc(n, sizeof(*numbers)), next;
@@ -115,7 +115,7 @@ int probe_calls(const struct probe *p, struct probe_calls **out, size_t *n)
 	return 0;
 }
 
-/* As the programs have them. */
+/* As in bpf/maps.bpf.h. */
 struct call_key {
 	uint64_t cfa, tgid;
 };
@@ -137,7 +137,7 @@ static void forget(struct probe *p, const struct call_key *key, const uint8_t *c
 
 typedef bool (*unwanted_fn)(void *ctx, uint32_t tgid);
 
-/* In batches: to go from one key to the next would begin anew at each that goes meanwhile. */
+/* In batches: going from key to key would start again whenever the current key is deleted meanwhile. */
 static void forget_calls(struct probe *p, unwanted_fn unwanted, void *ctx)
 {
 	static struct call_key keys[1024];
@@ -180,7 +180,7 @@ static uint64_t count_threads(uint32_t tgid)
 	return n;
 }
 
-/* One more than its threads can be in. ctx: process -> how many more they can. */
+/* More calls than the process has threads? ctx: tgid -> number of threads that may still be in a call. */
 static bool is_too_much(void *ctx, uint32_t tgid)
 {
 	bool known = map_get(ctx, tgid) != NULL;

@@ -13,19 +13,19 @@
 #include "base/vec.h"
 
 #define THREADS_MAX 32
-/* Descriptors are held until then. */
+/* Limits the number of open descriptors. */
 #define WAITING_MAX 1024
 
 struct departure {
 	struct attachment what;
-	uint64_t no; /* descriptors are used again: this tells them apart */
+	uint64_t no; /* unique, because descriptors are reused */
 	bool begun;
 };
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t less;
-	struct departure *list; /* until they are gone */
+	struct departure *list; /* until they are detached */
 	size_t list_cnt, list_cap;
 	size_t waiting; /* not begun */
 	size_t threads;
@@ -48,7 +48,7 @@ static void take_out(uint64_t no)
 	memmove(detaching.list + i, detaching.list + i + 1, behind * sizeof(*detaching.list));
 }
 
-/* The lock is held, but not while the kernel works. Some are waiting. */
+/* The lock is held, except while the kernel detaches. At least one departure is waiting. */
 static void let_go_next(void)
 {
 	struct departure *d = detaching.list;
@@ -76,7 +76,7 @@ static void *let_go_some(void *ctx)
 	return NULL;
 }
 
-/* Signals are for the thread that knows what to do about them. */
+/* Blocks all signals: other threads handle them. */
 static bool add_thread(void)
 {
 	pthread_attr_t attr;
@@ -92,7 +92,7 @@ static bool add_thread(void)
 	return made;
 }
 
-/* A thread that is ended in the middle leaves probes in the kernel that nobody owns any more. */
+/* Waits at exit: a thread that is killed while it detaches leaves probes in the kernel that nobody owns. */
 static bool will_be_awaited(void)
 {
 	static bool registered;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/doctor: what the kernel offers and this user may use, found out by trying. See probe.h. */
+/* probe/doctor: what the kernel offers and this user may use, found by trying. See probe.h. */
 #include "probe/probe.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static void price_lines(struct buf *out, struct probe *p)
 	price_line(out, p, PRICE_RETURN, "entry, return", "both, at a call of a plain C allocator");
 }
 
-/* Loading is the test: capabilities, lockdown and the verifier all have their say. As a sampled recording would do it. */
+/* Loading tests capabilities, lockdown and the verifier together. Configured like a sampled recording. */
 static bool try_load(struct buf *out)
 {
 	struct err err = { 0 };

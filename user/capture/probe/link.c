@@ -43,7 +43,7 @@ static int refused(int code, const char *path, struct err *err)
 	return err_set(err, code, "cannot probe %s: %s", path, strerror(code));
 }
 
-/* One that comes and goes is tried, too, while the others are out: whether it can be had is to be known now. */
+/* A link for windows is made even between windows, to find out now whether it can be, and detached again. */
 static int add_multi(const struct batch *b, struct probe *p, const struct rights_link *l, struct again *again)
 {
 	struct attachment *a = VEC_PUSH(p, attachments);
@@ -120,7 +120,7 @@ int batch_attach(const struct batch *b, struct probe *p, uint32_t tgid, int file
 					  : attach_multi(b, p, tgid, file_fd, path, err);
 }
 
-/* Which attachments: 0 and NULL are any. */
+/* Which attachments; 0 and NULL match any. */
 struct chosen {
 	uint32_t tgid, trial;
 	const struct probe_file *file;
@@ -161,7 +161,7 @@ static void detach(struct probe *p, const struct chosen *c)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* No program runs any more that has these numbers in mind. */
+/* Forgets files whose probes are detached: no program can use their numbers any more. */
 static void forget_left(struct probe *p)
 {
 	for (size_t i = p->files.list_cnt; i--;) {

@@ -9,7 +9,7 @@
 #include "probe/link.h"
 #include "probe/load.h"
 
-/* Exported, for debuggers find it that way too: other symbols, which come after those, may be very many. */
+/* The symbol is exported, because debuggers need it, too. Stops after exported symbols, since others may be very many. */
 static int look_at(void *ctx, const struct elf_symbol *s)
 {
 	if (s->dynamic && s->defined && !strcmp(s->name, "_dl_debug_state"))
@@ -29,7 +29,7 @@ int linker_attach(struct probe *p, uint32_t tgid, int file_fd, uint64_t offset, 
 	struct batch b = { .prog = p->skel->progs.on_link, .beside = true };
 	struct probed_file *file = file_enter(p, probe_file_of(file_fd), tgid);
 	int rc = file ? 0 : err_set(err, ENOMEM, "out of memory");
-	/* It was left attached to all when nobody used it. */
+	/* A shared link stays attached when no process uses the file any more. */
 	if (rc || (!tgid && file->linked))
 		return rc;
 	rc = batch_add(&b, offset, 0) ? err_set(err, ENOMEM, "out of memory") : program_ready(p, b.prog, err);

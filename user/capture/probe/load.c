@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/load: opens, configures and loads the BPF programs; counters back out. See probe.h. */
+/* probe/load: opens, configures and loads the BPF programs; reads their counters. See probe.h. */
 #include "probe/calls.h"
 #include "probe/link.h"
 
@@ -25,7 +25,7 @@
 #include "probe/load.h"
 #include "sandbox/caps.h"
 
-/* A refused program prints its whole verification: the sentence before it is enough without -vv. */
+/* For a refused program libbpf prints the verifier's whole log, which is of use with -v only. */
 static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	if (log_get_level() >= LOG_DEBUG || (level == LIBBPF_WARN && log_get_level() >= LOG_VERBOSE))
@@ -55,8 +55,10 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		p->skel->rodata->neg_ln_q16[i] = (uint32_t)lround(-log(0.5 + (i + 0.5) / 2048) * 65536);
 }
 
-/* Programs that may sleep read in stack pages that are away. They need to switch preemption off around
- * the walk itself (see unwind.bpf.h), and multi links. */
+/*
+ * Sleepable programs read in missing stack pages. They need multi links, and must be able to disable preemption around
+ * the walk itself (see unwind.bpf.h).
+ */
 static uint8_t choose_walk(const struct probe *p, uint8_t wanted)
 {
 	bool may_sleep = object_has_kfuncs(&p->facts) && p->facts.preempt_off && p->tier != PROBE_TIER_PERF;
@@ -100,7 +102,7 @@ static int explain_load(int rc, struct err *err)
 		       strerror(-rc));
 }
 
-/* What every C library needs comes first: most recordings need nothing else. */
+/* Programs for C libraries, loaded in the background: most recordings need no others. */
 static int load_programs(struct probe *p)
 {
 	struct bpf_program *const first[] = {
@@ -249,12 +251,12 @@ int probe_exclude(struct probe *p, uint32_t tgid, struct err *err)
 	return mark_target(p, tgid, ALYS_EXCLUDED, err);
 }
 
-/* As the programs have it. */
+/* As in bpf/maps.bpf.h. */
 struct block_key {
 	uint64_t addr, tgid;
 };
 
-/* In batches: one by one, each would be looked for from the table's begin, which takes a minute for a full one. */
+/* In batches: key by key, each step would search from the start of the table, which takes a minute for a full one. */
 void probe_forget_blocks(struct probe *p)
 {
 	static struct block_key keys[4096];
@@ -270,7 +272,7 @@ void probe_forget_blocks(struct probe *p)
 	memset(p->skel->bss->sampled_marks, 0, sizeof(p->skel->bss->sampled_marks));
 }
 
-/* The mark last: no free may find an entry without it. */
+/* The mark last: a free that sees no mark does not look for the entry. */
 static void forget_block(struct probe *p, const struct block_key *key, uint64_t time, const struct map *ended)
 {
 	const uint64_t *end = map_get(ended, key->tgid);
@@ -414,7 +416,7 @@ void probe_forget_losses(struct probe *p, uint32_t tgid)
 	int fd = bpf_map__fd(p->skel->maps.losses);
 	if (tgid)
 		bpf_map_delete_elem(fd, &tgid);
-	/* The first key, each time: the one before it is gone. */
+	/* Always the first key, because the previous one has been deleted. */
 	while (!tgid && !bpf_map_get_next_key(fd, NULL, &tgid)) {
 		bpf_map_delete_elem(fd, &tgid);
 		tgid = 0;

@@ -47,7 +47,7 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Somebody else's turn on the processor is no price of ours. */
+/* The median, because the thread may be preempted. */
 static double median_call(void)
 {
 	double took[ROUNDS];
@@ -57,7 +57,7 @@ static double median_call(void)
 	return took[ROUNDS / 2];
 }
 
-/* Where the function is in our own file; 0: not found. */
+/* The function's offset in our executable; 0: not found. */
 static uint64_t called_offset(void)
 {
 	uint64_t at = (uint64_t)(uintptr_t)probe_price_called, start, end, offset, found = 0;
@@ -72,7 +72,7 @@ static uint64_t called_offset(void)
 	return found;
 }
 
-/* As a call that comes while no window is open: what nearly all stops are, but for those that are sampled. */
+/* As for a call while no window is open, which is the cost of nearly all hits except sampled ones. */
 static int describe_called(const struct probe *p, uint32_t index)
 {
 	const struct alys_site site = { .flags = ALYS_SITE_WINDOW };

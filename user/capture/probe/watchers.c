@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/watchers: the programs that watch collections, put where collections.c found places for them. */
+/* probe/watchers: attaches the programs that observe collections, at the sites that collections.c found. */
 #include "probe/load.h"
 #include "sites/collections.h"
 
@@ -30,7 +30,7 @@ static int publish(struct probe *p, struct probed_file *file, const struct alys_
 
 int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const struct collection_sites *c, struct err *err)
 {
-	/* Ends first: a begin that was seen promises an end. */
+	/* Ends first: if a begin was seen, an end is expected. */
 	struct batch phases[] = {
 		{ .prog = p->skel->progs.gc_end },
 		{ .prog = p->skel->progs.gc_mark },
@@ -41,7 +41,10 @@ int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const 
 	uint64_t flags = tgid ? ALYS_COOKIE_FILTERED : 0;
 	struct probed_file *file = file_enter(p, probe_file_of(file_fd), tgid);
 	int rc = file ? 0 : err_set(err, ENOMEM, "out of memory");
-	/* It was left attached to all when nobody used it: twice would be each collection twice. */
+	/*
+	 * A shared link stays attached when no process uses the file any more; a second one would report each
+	 * collection twice.
+	 */
 	if (rc || (!tgid && file->watched))
 		return rc;
 	for (size_t i = 0; i < n * c->sites_cnt && !rc; i++) {
@@ -68,7 +71,7 @@ int probe_collections_fd(const struct probe *p)
 	return bpf_map__fd(p->skel->maps.gc_wakes);
 }
 
-/* The programs' struct gc_state, as far as it is looked at; the map's values are longer. */
+/* The start of struct gc_state (bpf/gc_maps.bpf.h), as far as it is used here; the map's values are longer. */
 struct state {
 	uint64_t serial, stop;
 	uint64_t rest[6];
@@ -111,7 +114,7 @@ int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out)
 		++*at;
 		return 1;
 	}
-	/* Its writer is in the middle of it, or a later one is: then this one has gone. */
+	/* Either it is being written, or a later entry has overwritten it. */
 	return before > *at + 1 || after > *at + 1 ? -EOVERFLOW : 0;
 }
 

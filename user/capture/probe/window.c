@@ -32,7 +32,7 @@ size_t probe_window_links(struct probe *p)
 	return n;
 }
 
-/* One whose process has ended stays out. */
+/* A link whose process has ended stays detached. */
 void probe_window_in(struct probe *p)
 {
 	pthread_mutex_lock(&p->lock);
