@@ -91,7 +91,7 @@ void about_windows(struct live *l)
 	buf_free(&text);
 }
 
-/* Where nobody waited for the end, windows have told. */
+/* Not in live mode: there each window's event carries it. */
 static void about_factors(struct live *l)
 {
 	struct buf text = { 0 };

@@ -50,7 +50,7 @@ struct account account_since(const struct account *now, const struct account *be
 	return out;
 }
 
-/* Takes what is said by function off *rest. */
+/* Subtracts from *rest what is listed by function. */
 static int put_functions(const struct account *a, struct catalog *to, uint64_t *rest)
 {
 	int rc = 0;

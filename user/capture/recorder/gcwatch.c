@@ -13,7 +13,7 @@
 #include "catalog/consumer.h"
 #include "probe/probe.h"
 
-/* What a process had of a type and has no more is nothing from now on. */
+/* type NULL: sets all known types of the process, which then has none any more. */
 static int on_older(void *ctx, struct proc_id proc, const char *type, uint64_t cnt, uint64_t bytes)
 {
 	struct catalog *c = ((const struct gc_watch *)ctx)->h->catalog;
@@ -27,7 +27,7 @@ static int on_older(void *ctx, struct proc_id proc, const char *type, uint64_t c
 	return rc;
 }
 
-/* An exec begins it anew, and our own command stood still until we were ready; a child begins with its parent's. */
+/* Exec starts a new heap, and our own command was stopped until we were ready; a child inherits its parent's heap. */
 static enum heap_origin origin(void *ctx, struct proc_id proc)
 {
 	const struct handles *h = ((const struct gc_watch *)ctx)->h;
@@ -85,7 +85,7 @@ void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid)
 {
 	if (g->liveness)
 		liveness_gone(g->liveness, proc);
-	/* Its collector may be known though nothing of its heap was recorded. */
+	/* Its collector may be known even if nothing of its heap was recorded. */
 	if (g->marks)
 		marks_forget(g->marks, tgid);
 }

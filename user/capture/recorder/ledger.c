@@ -14,12 +14,12 @@ static void put(struct ledger *g, const char *name, const char *help, enum count
 	if (class == COUNT_NOTE && !value)
 		return;
 	catalog_put_count(g->h->catalog, &c);
-	/* A file's account is of its own time. */
+	/* A file's ledger covers its own time only. */
 	c.value = value > before ? value - before : 0;
 	consumer_count(g->h->out, &c);
 }
 
-/* What does not add up over time, and may be nothing again. */
+/* A current value, not a sum over time: it may return to 0. */
 static void put_state(struct ledger *g, const char *name, const char *help, uint64_t value)
 {
 	struct count c = { .name = name, .help = help, .class = COUNT_NOTE, .value = value };
@@ -29,7 +29,7 @@ static void put_state(struct ledger *g, const char *name, const char *help, uint
 	consumer_count(g->h->out, &c);
 }
 
-/* What can shrink: hits that waited when the file began, and do no more, have become something in it. */
+/* A value that can shrink: hits that waited when the file began, and no longer do, have their outcome in this file. */
 static void put_waiting(struct ledger *g, const char *name, const char *help, enum count_class class, uint64_t value)
 {
 	put(g, name, help, class, value);
@@ -45,7 +45,7 @@ static void put_waiting(struct ledger *g, const char *name, const char *help, en
 	consumer_count(g->h->out, &c);
 }
 
-/* Counters that go into the account as they are; what left the kernel is counted again where it arrived. */
+/* BPF counters that enter the ledger unchanged; sent events are counted where they arrive instead. */
 static void put_kernel(struct ledger *g, const struct ledger_sources *in)
 {
 	enum { HIT = COUNT_HIT, REC = 0, SKIPPED = COUNT_SKIPPED, LOST = COUNT_LOST, NOTE = COUNT_NOTE };
@@ -94,7 +94,7 @@ static void put_own(struct ledger *g, const struct ledger_sources *in)
 	put(g, "recorded-free", "frees that arrived", COUNT_NOTE, in->own.written[EVENT_FREE]);
 	put_waiting(g, "in-flight", "calls that had not returned when the recording ended", COUNT_SKIPPED,
 		    begun > ended ? begun - ended : 0);
-	/* They are late while it goes on, and lost when it is over. */
+	/* Late while the recording runs, lost when it is over. */
 	put_waiting(g, "unread", "events that were sent but not read from the ring", in->over ? COUNT_LOST : COUNT_SKIPPED,
 		    sent > got + in->own.foreign ? sent - got - in->own.foreign : 0);
 	put(g, "foreign", "events of processes that were gone from the table", COUNT_LOST, in->own.foreign);
@@ -123,7 +123,7 @@ static void put_own(struct ledger *g, const struct ledger_sources *in)
 	put_state(g, "ring-bytes", "size of the ring buffer", g->h->o->ring_sz);
 }
 
-/* What the stack walk has to go by, and what it lacks. */
+/* Unwind rows that the stack walk has, and those that it lacks. */
 static void put_rows(struct ledger *g, const struct ledger_sources *in)
 {
 	static const char *const rowless[ROWLESS_CNT][2] = {
@@ -153,7 +153,7 @@ static void put_rows(struct ledger *g, const struct ledger_sources *in)
 		  in->files_given_up);
 }
 
-/* Frees that no call asked for. */
+/* Frees by garbage collectors. */
 static void put_collections(struct ledger *g, const struct ledger_sources *in)
 {
 	if (!in->collects)

@@ -19,9 +19,9 @@
 #include "recorder/windows.h"
 #include "target/select.h"
 
-/* Programs wake nobody until a quarter of the ring is full, so the ring is looked at this often. */
+/* The BPF programs wake the reader only when a quarter of the ring is full, so the ring is polled. */
 #define POLL_MS 10
-/* How long an address in no known mapping makes us wait before /proc/PID/maps is read again. */
+/* Pause between two readings of /proc/PID/maps for addresses in no known mapping. */
 #define MAPS_PAUSE_NS 5000000ull
 #define TICK_NS 250000000ull
 #define FIRST_PID_NS 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -39,7 +39,7 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 	return l->last.of.proc;
 }
 
-/* What a thread has mapped before it does something else, the kernel has told of by then. */
+/* Reads the kernel's mapping reports unless read since that time: all mappings made before it have been reported by now. */
 static void hear_until(struct live *l, uint64_t time_ns)
 {
 	if (time_ns <= l->heard_ns || !l->tracker)
@@ -48,7 +48,7 @@ static void hear_until(struct live *l, uint64_t time_ns)
 	tracker_hear(l->tracker);
 }
 
-/* Whose it is, with its mappings as they were at that time. */
+/* The record's process, with its mappings as of that time. */
 static struct proc_id proc_at(struct live *l, const struct intake_who *who)
 {
 	hear_until(l, who->time_ns);
@@ -128,7 +128,7 @@ static bool resolve_all(struct live *l, struct proc_id id, const struct intake_s
 	return all;
 }
 
-/* The kernel has told of what is mapped by itself; where it has not, /proc knows. */
+/* Uses the kernel's mapping reports first, then /proc/PID/maps. */
 static void resolve(struct live *l, struct proc_id proc, const struct intake_stack *s, struct frame *out)
 {
 	if (resolve_all(l, proc, s, out))
@@ -182,8 +182,8 @@ static void on_exec(struct live *l, const struct intake_who *who)
 }
 
 /*
- * Whose number is another's by now keeps its calls: they may be the other's, and a call has no time
- * in an exact recording.
+ * If the tgid has been reused, calls are kept: they may be the new process', and in an exact recording calls have no
+ * time.
  */
 static void forget_calls(struct live *l, const struct map *ended)
 {
@@ -198,7 +198,7 @@ static void forget_calls(struct live *l, const struct map *ended)
 	map_free(&gone);
 }
 
-/* Blocks that they sampled and calls that they were in are in the kernel's tables. */
+/* Removes the sampled blocks and pending calls of ended processes from the BPF maps. */
 static void sweep_ended(struct live *l, uint64_t now)
 {
 	struct map ended;
@@ -210,7 +210,7 @@ static void sweep_ended(struct live *l, uint64_t now)
 	map_free(&ended);
 }
 
-/* status: with ALYS_EXIT_STATUS, or 0 when nobody told. */
+/* status: with ALYS_EXIT_STATUS, or 0 if unknown. */
 static void on_end(struct live *l, const struct intake_who *who, uint64_t status)
 {
 	struct proc_id proc = target_find(l->h.targets, who->tgid);
@@ -232,7 +232,7 @@ static void on_miss(struct live *l, const struct intake_who *who)
 	l->last.of.proc.n = 0;
 }
 
-/* Its place among the events says which of them saw the libraries that were there before. */
+/* Its place among the events separates those before the change of mappings from those after it. */
 static void on_libraries(struct live *l, const struct intake_who *who)
 {
 	struct proc_id proc = proc_of(l, who->tgid);
@@ -308,7 +308,7 @@ static void on_module(void *ctx, const struct proc *p, const struct module *m, i
 static void on_maps(void *ctx, const struct proc *p)
 {
 	struct live *l = ctx;
-	l->last.of.proc.n = 0; /* its epoch may be another one now */
+	l->last.of.proc.n = 0; /* its epoch may have changed */
 	rows_map(&l->rows, p);
 }
 
@@ -355,7 +355,7 @@ bool live_takes_all(const struct live *l)
 	return l->h.select && l->h.select->all;
 }
 
-/* A recording that goes on and on has other means to take less, where the kernel has none for this. */
+/* Without kernel support for windows an endless recording continues: it has other ways to reduce its load. */
 static int open_windows(struct live *l, struct err *err)
 {
 	const struct windows_config c = { .percent = l->h.o->max_overhead,
@@ -405,7 +405,7 @@ static int open_probes(struct live *l, struct err *err)
 	return 0;
 }
 
-/* The kernel's records have the numbers of the first namespace: in another one, no process would be known by them. */
+/* BPF records contain pids of the initial pid namespace: in another one they would match no process. */
 static int check_numbers(struct err *err)
 {
 	struct stat st;
@@ -416,7 +416,7 @@ static int check_numbers(struct err *err)
 		       "outside, or in the host's (docker run --pid=host, hostPID: true)");
 }
 
-/* Rows first: what probes show from their first moment on is walked by them. */
+/* Rows first: stacks are walked by them as soon as probes are attached. */
 static void on_found(void *ctx, struct findings *f)
 {
 	struct live *l = ctx;
@@ -449,7 +449,7 @@ static void on_unseen(void *ctx, const struct proc *p, const char *why, bool tol
 	gcwatch_unseen(&((struct live *)ctx)->gc, p, why, told);
 }
 
-/* Whoever finds out what is in mapped files, and whoever takes it. */
+/* Creates the parts that examine mapped files and those that use the results. */
 static int open_files(struct live *l, struct err *err)
 {
 	const struct study_ops out = { .ctx = l, .found = on_found };
@@ -557,7 +557,7 @@ void live_forget_processes(struct live *l)
 	l->last.of.proc.n = 0;
 }
 
-/* The exit record is the rule; a process whose record was lost is found by its descriptor. */
+/* Normally there is an exit record; a process whose record was lost is noticed by its pidfd. */
 static void reap_silent_exits(struct live *l, uint64_t now)
 {
 	const struct proc *p;
@@ -646,7 +646,7 @@ static bool time_is_over(const struct live *l)
 	return l->h.o->duration > 0 && (double)(now_ns() - l->started_ns) >= l->h.o->duration * 1e9;
 }
 
-/* An empty ring says how far everything has been read. */
+/* Once the ring has been emptied, everything sent before that has been read. */
 static long drain(struct live *l)
 {
 	uint64_t before = now_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/live: what the recording does when the tracker asks for it. See live.h. */
+/* recorder/live: callbacks for the tracker. See live.h. */
 #include <errno.h>
 
 #include "recorder/live.h"

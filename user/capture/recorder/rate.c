@@ -2,10 +2,10 @@
 /* recorder/rate: see rate.h. */
 #include "recorder/rate.h"
 
-/* Half a ring takes a moment to fill: after a change the reader gets that long to catch up. */
+/* After a change the reader gets this long to catch up. */
 #define CALM_BEFORE_SLOWER_NS 100000000ull
 #define CALM_BEFORE_FASTER_NS 3000000000ull
-#define SLOWEST 1024 /* times the interval asked for */
+#define SLOWEST 1024 /* times the requested interval */
 
 static uint64_t next(const struct rate *r, uint64_t wanted, uint64_t backlog, uint64_t calm_ns)
 {

@@ -25,7 +25,7 @@ static uint32_t put(struct stacks *s, struct proc_id proc, uint8_t end, const st
 	return 0;
 }
 
-/* What a stack of an older epoch is now: the same one, unless something else lies at its addresses. */
+/* A stack of an older epoch as it is now: the same one, unless something else has been mapped at its addresses. */
 static uint32_t again(struct stacks *s, struct proc_id proc, uint32_t id)
 {
 	const struct stack *old = catalog_stack(s->h->catalog, (struct stack_id){ id });
@@ -48,7 +48,7 @@ struct stack_id stacks_find(struct stacks *s, const struct stack_of *of, uint64_
 	return (struct stack_id){ known ? (uint32_t)*known : 0 };
 }
 
-/* Known ones are sent again after a collision in the kernel's table, or because that was emptied. */
+/* Known stacks are sent again after a collision in the BPF map `seen`, or after that was cleared. */
 bool stacks_want(struct stacks *s, const struct stack_of *of, uint64_t hash)
 {
 	struct stack_id known = stacks_find(s, of, hash);

@@ -18,18 +18,18 @@
 #include "target/sideband.h"
 #include "target/translator.h"
 
-/* From the first report of a process until it is looked at. */
+/* Delay from the first report about a process until it is inspected. */
 #define QUIET_NS 10000000ull
-/* Without reports of the kernel's. */
+/* Interval of scans if the kernel sends no reports. */
 #define RESCAN_NS 250000000ull
 #define UNSEEN_MAX 8192
 /*
- * Processes with links of their own. What putting one there and taking it away costs grows with the others on the same
- * file: measured with 64, 128, 256 and 500 of them, all go in 0.3, 0.6, 1.9 and 16 s.
+ * Maximum number of processes with links of their own. The cost of attaching and detaching one grows with the number of
+ * others on the same file: detaching 64, 128, 256 and 500 of them took 0.3, 0.6, 1.9 and 16 s.
  */
 #define OWN_LINKS_MAX 128
 
-/* Due times are even; the lowest bit says that the process may not be wanted any more. */
+/* Due times are even; the lowest bit: check whether the process is still wanted. */
 #define RECHECK 1ull
 
 enum standing { STANDING_PINNED = 1, STANDING_BANNED = 2 };
@@ -42,11 +42,12 @@ struct tracker {
 	struct map parents;    /* child -> parent, until the child is taken in */
 	struct map standing;   /* tgid -> enum standing */
 	struct map translated; /* tgid -> 1: runs under a translator */
-	struct map unseen;     /* tgid -> 1: ended before it could be looked at, or there was no room for it, or it was left */
+	struct map
+		unseen; /* tgid -> 1: not to be added again: ended before it was inspected, refused for lack of room, or dropped */
 	struct tracker_counts counts;
 	uint64_t last_scan_ns;
 	bool lost, refused;
-	bool warned;   /* of too many processes with links of their own */
+	bool warned;   /* that too many processes have links of their own */
 	char *program; /* our own executable, NULL = not known */
 };
 
@@ -60,7 +61,7 @@ static bool is_shared(const struct tracker *t)
 	return t->ops.is_shared(t->ops.ctx);
 }
 
-/* The kernel takes every process for a target. */
+/* In BPF every process is a target. */
 static bool is_all(const struct tracker *t)
 {
 	return t->h->select && t->h->select->all;
@@ -180,14 +181,14 @@ bool tracker_is_banned(const struct tracker *t, uint32_t tgid)
 	return s && *s == STANDING_BANNED;
 }
 
-/* Helpers of ours come and go, too. */
+/* Ourselves, our helpers, or the broker. */
 bool tracker_is_own(uint32_t tgid)
 {
 	return tgid == (uint32_t)getpid() || proc_status_value(tgid, "PPid") == (long)getpid() ||
 	       (rights_lent() && tgid == (uint32_t)getppid());
 }
 
-/* Another of us, such as who asks over the socket: what a recording sees of recordings is about itself. */
+/* Another process of our own program, such as a client at the socket; these are not traced. */
 static bool is_program(const struct tracker *t, const char *exe)
 {
 	size_t n = proc_exe_len(exe);
@@ -214,7 +215,7 @@ static bool is_refused(struct tracker *t)
 	return full;
 }
 
-/* It was taken in with its parent, or before it was looked at. */
+/* Drops a process of our own program that was added with its parent, or before it was inspected. */
 static bool leave_program(struct tracker *t, uint32_t tgid)
 {
 	const char *exe = t->ops.exe(t->ops.ctx, tgid);
@@ -226,7 +227,7 @@ static bool leave_program(struct tracker *t, uint32_t tgid)
 	return true;
 }
 
-/* Those that there was no room for: whoever is still there is found. */
+/* There is room again: finds refused processes that still exist. */
 static void take_refused(struct tracker *t)
 {
 	map_free(&t->unseen);
@@ -255,7 +256,7 @@ static void add(struct tracker *t, uint32_t tgid)
 	warn_of_many(t);
 }
 
-/* Its last events may be in the ring yet: they are not to take it in again. */
+/* Its last events, which may still be in the ring, must not add it again. */
 static void leave(struct tracker *t, uint32_t tgid)
 {
 	t->ops.drop(t->ops.ctx, tgid);
@@ -266,7 +267,7 @@ static void look_at(struct tracker *t, uint32_t tgid, bool recheck)
 {
 	struct proc_id id = find(t, tgid);
 	const uint64_t *parent = map_get(&t->parents, tgid);
-	/* Of one that has ended nothing can be read, and how it ended is to come. */
+	/* An ended process cannot be inspected any more, and its exit record is still to come. */
 	if (id.n && recheck && t->h->select && !is_wanted(t, tgid) && t->ops.has(t->ops.ctx, tgid))
 		leave(t, tgid);
 	else if (id.n)
@@ -276,11 +277,11 @@ static void look_at(struct tracker *t, uint32_t tgid, bool recheck)
 	else if (is_wanted(t, tgid))
 		add(t, tgid);
 	else if (t->h->select && t->h->o->follow && !is_all(t))
-		t->ops.ignore(t->ops.ctx, tgid); /* the kernel took it in with its parent */
+		t->ops.ignore(t->ops.ctx, tgid); /* BPF added it with its parent */
 	map_del(&t->parents, tgid);
 }
 
-/* What is due, a few at a time: a table that is walked must not change. */
+/* What is due, in batches, because the table must not change during iteration. */
 static size_t collect_due(struct tracker *t, uint64_t now, struct map_slot *out, size_t max, uint64_t *next)
 {
 	const struct map_slot *s;
@@ -321,7 +322,10 @@ int tracker_scan(struct tracker *t, struct err *err)
 {
 	struct found found = { 0 };
 	int rc = t->h->select ? find_wanted(t, &found, err) : 0;
-	/* At the begin, when nobody has any: a call must not be seen through two. */
+	/*
+	 * Decided at the first scan, before any process has links: seen through two links, calls would be recorded
+	 * twice.
+	 */
 	if (!t->last_scan_ns)
 		t->ops.share(t->ops.ctx,
 			     (t->h->o->follow || t->h->o->pids_cnt + found.at_cnt > OWN_LINKS_MAX) && tracker_may_share(t));
@@ -387,7 +391,7 @@ void tracker_on_fork(struct tracker *t, uint32_t parent, uint32_t child, uint64_
 			fork_into(t, parent, child, time_ns);
 		return;
 	}
-	/* Its links are its parent's no more: each moment without its own is lost. */
+	/* The parent's links do not apply to the child: until it has its own, its calls are missed. */
 	if (known && !t->h->o->follow) {
 		if (is_wanted(t, child))
 			add(t, child);
@@ -398,7 +402,7 @@ void tracker_on_fork(struct tracker *t, uint32_t parent, uint32_t child, uint64_
 			fork_into(t, parent, child, time_ns);
 		return;
 	}
-	/* Nobody tells of a process that was moved into a group: what it begins there does. */
+	/* Moving a process into a cgroup is not reported: its forks are an occasion to check it. */
 	if (!known && t->h->select->cgroups.at_cnt)
 		set_due(t, parent, 0);
 	uint64_t *p = map_put(&t->parents, child);
@@ -430,7 +434,7 @@ struct proc_id tracker_take(struct tracker *t, uint32_t tgid)
 	const uint64_t *parent = map_get(&t->parents, tgid);
 	const struct proc_id none = { 0 };
 	struct err err;
-	/* Without select it is a child that the kernel took in, and the word of its fork was lost. */
+	/* Without select it is a child that BPF added, and its fork record was lost. */
 	if (!(t->h->select || t->h->o->follow) || map_get(&t->unseen, tgid) || tracker_is_banned(t, tgid))
 		return none;
 	t->counts.looked++;

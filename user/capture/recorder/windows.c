@@ -25,69 +25,69 @@
 #include "window/schedule.h"
 
 #define LENGTH_NS 5000000ull
-/* How often the price is looked at while probes are in. */
+/* How often costs are measured while probes are attached. */
 #define LOOK_NS 50000000ull
-/* Calls that are under way when a window is shut come back. */
+/* Time for calls under way to return after a window is shut. */
 #define COME_BACK_NS 1000000ull
-/* A process without a counter is looked at after 50 ms, 100 ms, and so on up to 3 s. */
+/* A process without a counter is checked again after 50 ms, 100 ms, and so on up to 3 s. */
 #define FIND_TRIES 6
-/* A sample takes its call stack and its record: about three stops more. */
+/* A sample also costs its stack and its record: about as much as three more traps. */
 #define SAMPLE_TRAPS 3
 
 enum state {
-	STRETCH, /* probes are in all the time */
-	OUT,     /* they are being taken out after one */
+	STRETCH, /* probes are attached all the time */
+	OUT,     /* they are being detached after a stretch */
 	GAP,
-	TURN, /* they are being put in, or a window is open */
-	SHUT, /* its window is told, and they are being taken out */
+	TURN, /* they are being attached, or a window is open */
+	SHUT, /* its window was reported, and they are being detached */
 };
 
-/* What the thread is asked for, and what came of it. */
+/* A request to the thread, and its result. */
 struct turn {
-	bool window;                                      /* else they are only taken out */
-	bool stay;                                        /* they stay in behind the window */
-	uint64_t interval, interval_then;                 /* in the window, and behind it */
+	bool window;                                      /* otherwise they are only detached */
+	bool stay;                                        /* they stay attached after the window */
+	uint64_t interval, interval_then;                 /* during the window, and after it */
 	uint64_t begun_ns, opened_ns, closed_ns, done_ns; /* 0 = not yet */
 };
 
-/* The bytes that a process' collector has handed out, as it counts them: read, no probe. */
+/* A collector's own count of allocated bytes, read from the process' memory, without a probe. */
 struct byte_count {
 	uint32_t tgid;
-	uint64_t bias; /* of the file that counts, in the process */
+	uint64_t bias; /* load bias of the file with the counter */
 	struct byte_counter counter;
 };
 
-/* A process that counts its own bytes. */
+/* A process whose collector counts bytes. */
 struct counting {
 	struct proc_id proc;
 	struct byte_count count;
 	double base;           /* counted before the recording */
 	double all;            /* since then, at the last look */
-	double opened, closed; /* the same at the ends of the window; below 0 = could not be read */
+	double opened, closed; /* the same at start and end of the window; below 0 = could not be read */
 	struct ratio ratio;
 };
 
 struct windows {
 	struct windows_config c;
-	struct counting *procs; /* not changed while a turn is on */
+	struct counting *procs; /* not changed during a turn */
 	size_t procs_cnt, procs_cap;
 	struct map places;  /* proc -> place in procs, from 1 */
-	struct map without; /* proc -> when it is looked for a counter again << 8 | how often it was */
+	struct map without; /* proc -> next time to look for a counter << 8 | number of attempts */
 	struct schedule schedule;
 	struct budget budget;
 	enum state state;
 	struct window current;
-	bool inside;       /* there was one */
-	uint64_t until_ns; /* what comes later is of the stretch behind `current` */
+	bool inside;       /* `current` is set */
+	uint64_t until_ns; /* later events belong to the stretch after `current` */
 	uint64_t due_ns, noted_ns, shut_ns, looked_ns, paused_ns;
 	uint64_t covered_ns, begun_ns, in_ns;
-	double put_in_s; /* how long that takes, of late */
+	double put_in_s; /* recent time to attach probes */
 	struct window_spent spent;
 	struct map cpu; /* tgid -> ns of CPU time at the last look */
 	bool ended;
 
 	pthread_t thread;
-	pthread_mutex_t lock; /* of the rest */
+	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t asked, done;
 	struct turn turn;
 	bool wanted, quits, threaded;
@@ -100,7 +100,7 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* The thread tells when something is over; until then nobody looks at the turn. */
+/* Publishes a time of the turn; its other results are not used before. */
 static void tell(struct windows *w, uint64_t *moment, uint64_t ns)
 {
 	pthread_mutex_lock(&w->lock);
@@ -109,7 +109,7 @@ static void tell(struct windows *w, uint64_t *moment, uint64_t ns)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* False where no file of the process counts, as far as is known yet. */
+/* False if no file of the process is known to have a counter (yet). */
 static bool byte_count_find(const struct windows *w, const struct proc *p, struct byte_count *out)
 {
 	const struct mapping *m;
@@ -137,7 +137,7 @@ static double byte_count_read(const struct byte_count *c)
 	uint64_t base = c->bias, words[2];
 	if (c->counter.through) {
 		uint64_t at = c->bias + c->counter.through;
-		/* 0 until the dynamic linker has filled it in: nothing is handed out before. */
+		/* 0 until the dynamic linker has filled it in: nothing was allocated before. */
 		if (!read_words(c->tgid, &at, 1, &base))
 			return -1;
 		if (!base)
@@ -197,7 +197,7 @@ static void *take_turns(void *ctx)
 	return NULL;
 }
 
-/* At the first turn: a daemon splits in two processes before, and only one of them would have it. */
+/* Started at the first turn: a daemon splits into two processes before, and only one of them would have the thread. */
 static bool begin_thread(struct windows *w)
 {
 	pthread_attr_t attr;
@@ -232,7 +232,7 @@ struct windows *windows_new(const struct windows_config *c, struct err *err)
 	return w;
 }
 
-/* Since the last look, of all targets. Of one that has ended, what came after that look is not known. */
+/* CPU time of all targets since the last call; of processes that have ended since, nothing. */
 static double cpu_since(struct windows *w)
 {
 	const struct handles *h = w->c.h;
@@ -280,7 +280,7 @@ static struct counting *counting_of(const struct windows *w, struct proc_id proc
 	return place ? &w->procs[*place - 1] : NULL;
 }
 
-/* One that was there before has counted before; so has a child whose parent had. */
+/* Did the counter start at 0 within the recording? Not if the process existed before, or is a child, which inherits it. */
 static bool began_anew(const struct windows *w, const struct proc *p)
 {
 	return p->generation || (!p->parent.n && (w->c.h->o->command || p->start_ns > w->begun_ns));
@@ -291,7 +291,7 @@ static bool is_there(const struct windows *w, const struct proc *p)
 	return target_find(w->c.h->targets, p->tgid).n == p->id.n;
 }
 
-/* Most processes of a whole machine have no counter, and some map one later: they are looked at ever more rarely. */
+/* Most processes of a machine have no counter, and some load one later: checked less and less often. */
 static bool is_due(struct windows *w, struct proc_id proc, uint64_t now)
 {
 	uint64_t *next = map_put(&w->without, proc.n);
@@ -319,7 +319,7 @@ static void begin_counting(struct windows *w, const struct proc *p, const struct
 	*place = w->procs_cnt;
 }
 
-/* Of those that are gone nothing comes any more; a trace wants to know how much there was. */
+/* Forgets ended processes, except for a trace, which needs their totals. */
 static void forget_gone(struct windows *w)
 {
 	for (size_t i = 0; w->c.live && i < w->procs_cnt; i++) {
@@ -335,7 +335,7 @@ static void forget_gone(struct windows *w)
 	}
 }
 
-/* What is known of numbers that are another's by now. */
+/* Limits tables that keep entries of ended processes. */
 static void forget_old(struct windows *w)
 {
 	size_t most = 256 + 4 * target_count(w->c.h->targets);
@@ -345,14 +345,14 @@ static void forget_old(struct windows *w)
 		map_free(&w->cpu);
 }
 
-/* Many processes take their time to be looked at, and where no probe comes and goes there is no hurry. */
+/* Less often if processes are many, and if there are no probes for windows. */
 static uint64_t look_ns(const struct windows *w)
 {
 	uint64_t pace = 1 + target_count(w->c.h->targets) / 64;
 	return LOOK_NS * (probe_window_links(w->c.h->probe) ? pace : pace * 4);
 }
 
-/* New ones, and how far all are. Not while a turn is on. */
+/* Finds new counters and reads all of them. Not during a turn. */
 static void look_at_counts(struct windows *w)
 {
 	const struct proc *p;
@@ -409,7 +409,7 @@ static void look_at_stretch(struct windows *w, uint64_t now)
 	w->state = OUT;
 }
 
-/* It may have changed while the turn was on. */
+/* The interval may have changed during the turn. */
 static void follow_rate(const struct windows *w, const struct turn *t)
 {
 	if (w->c.rate->interval != t->interval_then)
@@ -433,7 +433,7 @@ static void look_at_leaving(struct windows *w)
 	begin_gap(w, t.closed_ns, budget_gap(&w->budget));
 }
 
-/* As many samples as there would have been without windows: each stands for the same number of bytes. */
+/* Gives as many samples as there would be without windows: each stands for the same number of bytes. */
 static uint64_t interval_of(const struct windows *w, uint64_t now)
 {
 	double gap = (double)(now - w->shut_ns) + 1e9 * w->put_in_s;
@@ -441,7 +441,7 @@ static uint64_t interval_of(const struct windows *w, uint64_t now)
 	return bytes > 1 ? (uint64_t)bytes : 1;
 }
 
-/* What the last window or stretch left in the ring must be read before another one is told of. */
+/* Records of the last window or stretch must be read from the ring before the next window is reported. */
 static void look_at_gap(struct windows *w, uint64_t now)
 {
 	if (now - w->looked_ns >= look_ns(w))
@@ -457,7 +457,7 @@ static void look_at_gap(struct windows *w, uint64_t now)
 	w->state = TURN;
 }
 
-/* What the window stands for in one process: bytes, as it counts them. */
+/* Reports how many bytes of a process the window stands for, by the process' own counter. */
 static void tell_of(struct windows *w, struct counting *c, bool stay)
 {
 	struct event e = { .kind = EVENT_WINDOW,
@@ -530,7 +530,7 @@ bool windows_look(struct windows *w)
 	return w->state != TURN;
 }
 
-/* The interval with which a block of its size is sampled as rarely, without windows. */
+/* Sets the interval with which, without windows, a block of this size would be sampled as rarely. */
 void windows_weigh(const struct windows *w, struct event *e)
 {
 	if (!(e->flags & EVENT_F_WINDOW))
@@ -551,7 +551,7 @@ static void await(struct windows *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* What is under way comes to its end, and is told of. */
+/* Waits for the turn under way, and reports it. */
 static void settle(struct windows *w)
 {
 	await(w);
@@ -634,7 +634,7 @@ void windows_factors(const struct windows *w, struct buf *out)
 			 ratio_factor(&w->procs[i].ratio, w->procs[i].all));
 }
 
-/* A stretch that is on is covered up to now. */
+/* A stretch under way counts as covered until now. */
 bool windows_facts(const struct windows *w, struct windows_facts *out)
 {
 	if (!w || !w->begun_ns)
