@@ -17,7 +17,7 @@
 #include "base/vec.h"
 #include "sandbox/caps.h"
 
-/* A mapping of our own, and what it is to show. */
+/* An address in our own memory, and the file that should be mapped there. */
 struct shown {
 	uint64_t at;
 	const struct map_line *line;
@@ -33,7 +33,7 @@ static int compare_line(void *ctx, const struct map_line *own)
 	return 1;
 }
 
-/* On overlayfs and btrfs, fstat gives other numbers than lists of mappings do: our own list is asked. */
+/* On overlayfs and btrfs, fstat gives other numbers than /proc/PID/maps: maps the file and looks at our own maps. */
 static bool is_listed_so(int fd, const struct map_line *line)
 {
 	void *at = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -46,7 +46,7 @@ static bool is_listed_so(int fd, const struct map_line *line)
 	return s.same;
 }
 
-/* One number is given out by each file system anew. */
+/* Inode numbers are unique only within one file system. */
 static bool is_file(int fd, const struct map_line *line)
 {
 	struct stat st;
@@ -54,8 +54,8 @@ static bool is_file(int fd, const struct map_line *line)
 }
 
 /*
- * map_files leads to the mapped file itself, also when it was deleted, replaced or lies in another
- * mount namespace; it wants privileges, so the path through the process's root is tried next.
+ * map_files leads to the mapped file itself, even if it was deleted, replaced or is in another mount namespace. It
+ * needs privileges, so the path through the process's root is tried next.
  */
 int module_open(uint32_t tgid, const struct map_line *line)
 {
@@ -67,7 +67,7 @@ int module_open(uint32_t tgid, const struct map_line *line)
 		close(fd);
 	fd = rights_file(tgid, line->path);
 	struct stat st;
-	/* Of a process that has ended, or is another program by now: its root was most often ours. */
+	/* The process has ended, or executes another program by now: most likely its root was the same as ours. */
 	bool gone = fd == -ENOENT || fd == -ESRCH || fd == -ESTALE;
 	if (gone && !stat(line->path, &st) && S_ISREG(st.st_mode)) {
 		fd = open(line->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -87,7 +87,7 @@ static void name_module(struct module *m, const struct open_module *o, const str
 		m->build_id_sz = (uint8_t)elf_build_id(o->elf, m->build_id, sizeof(m->build_id));
 }
 
-/* Written anew in its place, as cp does: what is known of it is of another file. */
+/* Overwritten in place, as cp does: what is known about it is outdated. */
 static bool is_rewritten(const struct open_module *o)
 {
 	struct stat st;
@@ -133,7 +133,7 @@ static const char *reason(int code)
 	}
 }
 
-/* What the opening of others' files takes, as far as we have it not. */
+/* The capabilities needed to open others' files, as far as we lack them. */
 static void add_missing(struct buf *out)
 {
 	static const struct {
@@ -176,7 +176,7 @@ static void open_file(struct module_table *t, struct open_module *o, uint32_t tg
 	o->ino = line->ino;
 	o->refused = line->ino && !has_room(t, line);
 	o->fd = o->refused ? -ENOMEM : line->ino ? module_open(tgid, line) : -1;
-	/* What is no ELF file may stay closed. */
+	/* Files that are not ELF are not needed. */
 	if (line->ino && o->fd < 0 && o->fd != -ENOEXEC && !line->past)
 		note_closed(t, tgid, line->path, -o->fd);
 	if (o->fd >= 0)
@@ -200,7 +200,7 @@ const struct open_module *module_of(struct module_table *t, struct catalog *c, u
 		return NULL;
 	o->id = (struct module_id){ ++t->last_id };
 	open_file(t, o, tgid, line);
-	/* What is gone by now is known by its path alone; whoever maps the file again may be seen in time. */
+	/* A file that is gone is known by its path only; when it is mapped again, it may still be there to be opened. */
 	o->outdated = line->past && o->fd < 0;
 	if (!o->outdated)
 		*place = t->modules_cnt;
@@ -241,7 +241,7 @@ static void close_module(struct open_module *o)
 		close(o->fd);
 }
 
-/* Without memory a file will be taken for a new one: that costs work, but tells nothing wrong. */
+/* If out of memory, a file will be treated as new, which costs time but gives no wrong result. */
 static void index_modules(struct module_table *t)
 {
 	map_free(&t->index);

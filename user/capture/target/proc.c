@@ -34,7 +34,7 @@ static FILE *open_proc(uint32_t tgid, enum rights_fact what)
 	return f;
 }
 
-/* A number of /proc/PID/stat, proc(5); the first one behind the name is field 3. */
+/* A number of /proc/PID/stat, proc(5); the first one after the name is field 3. */
 static uint64_t stat_field(const char *after_comm, int wanted)
 {
 	uint64_t value = 0;
@@ -45,7 +45,7 @@ static uint64_t stat_field(const char *after_comm, int wanted)
 	return value;
 }
 
-/* In clock ticks of CLOCK_BOOTTIME. */
+/* ticks: clock ticks of CLOCK_BOOTTIME. */
 static uint64_t start_of(uint64_t ticks)
 {
 	uint64_t boot_ns = ticks * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -64,7 +64,7 @@ static bool read_stat(uint32_t tgid, struct proc_facts *out)
 	size_t n = fread(line, 1, sizeof(line) - 1, f);
 	fclose(f);
 	line[n] = 0;
-	/* The name may hold anything, also ") ": the last parenthesis ends it. */
+	/* The name may contain anything, even ") ": the last parenthesis ends it. */
 	char *open = strchr(line, '('), *close = strrchr(line, ')');
 	if (!open || !close || close < open || close[1] != ' ')
 		return false;
@@ -139,7 +139,7 @@ uint32_t proc_holder(uint32_t tgid)
 int proc_read(uint32_t tgid, struct proc_facts *out, struct err *err)
 {
 	*out = (struct proc_facts){ 0 };
-	/* A thread's number also has a folder in /proc; only its leader's names a process. */
+	/* Thread numbers have directories in /proc, too; only the leader's is that of a process. */
 	if (!read_stat(tgid, out) || proc_status_value(tgid, "Tgid") != (long)tgid)
 		return no_such(tgid, err);
 	if (out->kernel_thread)

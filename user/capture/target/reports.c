@@ -26,7 +26,7 @@ int reports_put(struct reports *r, const struct report *report)
 		free(path);
 		return -ENOMEM;
 	}
-	/* Each processor tells in order, all of them nearly so. */
+	/* Reports of one CPU are in order, those of different CPUs nearly so. */
 	size_t i = r->list_cnt - 1;
 	for (; i && r->list[i - 1].time_ns > report->time_ns; i--)
 		r->list[i] = r->list[i - 1];

@@ -73,7 +73,7 @@ static bool is_within(const char *group, const char *wanted)
 	return n == 1 || (!strncmp(group, wanted, n) && (!group[n] || group[n] == '/'));
 }
 
-/* The length of the path's first folder when that is where the hierarchy of these controllers is mounted. */
+/* Length of the path's first component if it is where the hierarchy of these controllers is mounted. */
 static size_t folder_of(const char *path, const char *controllers)
 {
 	size_t n = strcspn(path, "/");
@@ -82,8 +82,8 @@ static size_t folder_of(const char *path, const char *controllers)
 }
 
 /*
- * One line of /proc/PID/cgroup, "ID:CONTROLLERS:PATH", against what was asked for: the group's own path, or
- * one in the file system, where a hierarchy has a folder before it ("/sys/fs/cgroup/memory/PATH").
+ * Compares one line of /proc/PID/cgroup, "ID:CONTROLLERS:PATH", with the requested groups: each the group's own path,
+ * or one in the file system, where a hierarchy may have a directory before it ("/sys/fs/cgroup/memory/PATH").
  */
 static bool match_group_line(const struct select_words *w, const char *controllers, const char *group)
 {
@@ -129,7 +129,7 @@ static long user_of(uint32_t tgid)
 	char path[64];
 	struct stat st;
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	/* Root's for a process that must not be dumped, which `status` is not. */
+	/* The directory of a non-dumpable process is root's; `status` has the right user. */
 	long uid = proc_status_value(tgid, "Uid");
 	return uid >= 0 ? uid : stat(path, &st) ? -1 : (long)st.st_uid;
 }

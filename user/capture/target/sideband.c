@@ -23,7 +23,7 @@
 /* One CPU's records. */
 struct lane {
 	int fd;
-	struct perf_event_mmap_page *head; /* DATA_SZ bytes of records lie behind this page */
+	struct perf_event_mmap_page *head; /* DATA_SZ bytes of records follow this page */
 };
 
 struct sideband {
@@ -34,7 +34,7 @@ struct sideband {
 	bool reading;
 };
 
-/* 1: taken in; 0: no such CPU now; or -errno. */
+/* 1: added; 0: no such CPU now; or -errno. */
 static int add_lane(struct sideband *n, int cpu)
 {
 	int fd = rights_mappings(cpu);
@@ -92,7 +92,7 @@ int sideband_fd(const struct sideband *n)
 	return n->epoll;
 }
 
-/* n bytes at `at` of a lane, which is a ring. */
+/* n bytes at `at` of a lane's ring. */
 static void copy_out(const struct lane *l, uint64_t at, void *dst, size_t n)
 {
 	const char *data = (const char *)l->head + PAGE;
@@ -101,7 +101,7 @@ static void copy_out(const struct lane *l, uint64_t at, void *dst, size_t n)
 	memcpy((char *)dst + first, data, n - first);
 }
 
-/* PERF_RECORD_MMAP2, linux/perf_event.h. The time stands at its end. */
+/* PERF_RECORD_MMAP2, linux/perf_event.h. The time is at its end. */
 struct mmap_record {
 	struct perf_event_header h;
 	uint32_t pid, tid;
@@ -140,7 +140,7 @@ static void give_mapping(struct sideband *n, const struct mmap_record *m)
 
 static void read_lane(struct sideband *n, struct lane *l)
 {
-	static _Alignas(8) char record[UINT16_MAX + 1]; /* the records are one thread's */
+	static _Alignas(8) char record[UINT16_MAX + 1]; /* records are read by one thread only */
 	const struct perf_event_header *h = (const void *)record;
 	uint64_t head = __atomic_load_n(&l->head->data_head, __ATOMIC_ACQUIRE), tail = l->head->data_tail;
 	while (head - tail >= sizeof(*h)) {
@@ -157,7 +157,7 @@ static void read_lane(struct sideband *n, struct lane *l)
 	__atomic_store_n(&l->head->data_tail, head, __ATOMIC_RELEASE);
 }
 
-/* Who is told of a translator looks at the process, and wants to hear what there is. */
+/* on_translator may call this again, since it looks at the process, which reads reports first. */
 void sideband_read(struct sideband *n)
 {
 	if (n->reading)

@@ -28,7 +28,7 @@ struct process {
 	struct proc_id id;
 	uint32_t tgid, generation;
 	int pidfd;
-	uint32_t epoch;       /* how often something came to lie where something else did */
+	uint32_t epoch;       /* number of times that a mapping replaced another one */
 	struct range *ranges; /* sorted by start */
 	size_t ranges_cnt, ranges_cap;
 	struct jit jit;
@@ -38,7 +38,7 @@ struct target_table {
 	struct catalog *catalog;
 	struct target_ops ops;
 	struct map procs;   /* proc_id -> struct process *, since the last target_move */
-	uint32_t procs_cnt; /* ever */
+	uint32_t procs_cnt; /* ever, including ended ones */
 	struct map current; /* tgid -> proc_id */
 	struct module_table modules;
 	struct reports reports; /* of processes that are traced */
@@ -99,7 +99,7 @@ static struct process *process_of(const struct target_table *t, struct proc_id i
 	return p ? (struct process *)(uintptr_t)*p : NULL;
 }
 
-/* What the process was before an exec has ended with it. */
+/* After an exec, the process' previous entry has ended. */
 static struct process *process_new(struct target_table *t, uint32_t tgid, int pidfd)
 {
 	struct process *p = calloc(1, sizeof(*p)), *before = process_of(t, target_find(t, tgid));
@@ -144,8 +144,10 @@ struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id 
 	struct proc_id none = { 0 };
 	struct proc_facts f;
 	struct timespec opened;
-	/* The descriptor first: what is read while it has not ended is about this process, not about
-	 * a later one of the same number. */
+	/*
+	 * The pidfd first: what is read while it has not ended is about this process, not about a later one with the
+	 * same number.
+	 */
 	int pidfd = (int)syscall(SYS_pidfd_open, tgid, 0);
 	clock_gettime(CLOCK_MONOTONIC, &opened);
 	if (proc_read(tgid, &f, err))
@@ -207,7 +209,7 @@ static struct process *next_incarnation(struct target_table *t, uint32_t tgid, s
 	struct proc_facts f = { 0 };
 	struct process *old = process_of(t, target_find(t, tgid));
 	uint32_t generation = old ? old->generation + 1 : 0;
-	/* A short-lived process may be gone by now: it had a heap all the same. */
+	/* A short-lived process may be gone by now; its events are recorded nevertheless. */
 	if (proc_read(tgid, &f, NULL))
 		strcpy(f.comm, "?");
 	struct process *p = process_new(t, tgid, (int)syscall(SYS_pidfd_open, tgid, 0));
@@ -225,7 +227,7 @@ static void forget_reports(struct target_table *t, uint32_t tgid, uint64_t until
 
 struct proc_id target_exec(struct target_table *t, uint32_t tgid, uint64_t time_ns)
 {
-	/* Of what the process was, or there when it is looked at now. */
+	/* These are about the previous program, or about mappings that will now be read from /proc. */
 	forget_reports(t, tgid, time_ns);
 	struct process *old = process_of(t, target_find(t, tgid));
 	struct process *p = old ? next_incarnation(t, tgid, old->id) : NULL;
@@ -253,7 +255,7 @@ static int add_range(struct target_table *t, struct process *p, const struct ran
 	return rc;
 }
 
-/* One mapping however its pieces come and go, so that a busy compiler does not fill the catalog. */
+/* One mapping for all generated code of a process, so that a busy JIT compiler does not fill the catalog. */
 static int add_jit(struct target_table *t, struct process *p, const struct map_line *line)
 {
 	struct jit *j = &p->jit;
@@ -299,7 +301,7 @@ void target_gone(struct target_table *t, uint32_t tgid)
 	map_del(&t->current, tgid);
 }
 
-/* The others into a new table: as many as there ever were must not be walked each time. */
+/* Moves the others into a new table, so that iteration does not cover all processes that ever existed. */
 static int drop_ended(struct target_table *t)
 {
 	struct map kept = { 0 };
@@ -361,8 +363,8 @@ struct maps_reading {
 	struct process *p;
 	struct process fresh; /* ranges only */
 	uint64_t until_ns;    /* as of when */
-	bool added;           /* some range was not there before */
-	bool replaced;        /* one lies where another did */
+	bool added;           /* some range is new */
+	bool replaced;        /* some range replaced another one */
 };
 
 static bool overlaps(const struct process *p, uint64_t start, uint64_t end)
@@ -374,7 +376,7 @@ static bool overlaps(const struct process *p, uint64_t start, uint64_t end)
 	return false;
 }
 
-/* It came to lie where something else does at the time in question, or did in between: its own time will come. */
+/* Did it replace something at that address only after until_ns? Then its report will be applied at its own time. */
 static bool is_early(const struct maps_reading *m, uint64_t start, uint64_t end)
 {
 	size_t later = reports_overlapping(&m->t->reports, m->p->tgid, m->until_ns, start, end);
@@ -414,7 +416,7 @@ static int on_map_line(void *ctx, const struct map_line *line)
 	return rc;
 }
 
-/* The linker may map a file larger than it leaves it. */
+/* Not if only the extent differs: the linker may map a file larger at first than it leaves it. */
 static bool is_other(const struct target_table *t, const struct range *a, const struct range *b)
 {
 	return a->bias != b->bias ||
@@ -422,8 +424,8 @@ static bool is_other(const struct target_table *t, const struct range *a, const 
 }
 
 /*
- * What is mapped no longer is kept until something else lies there: stacks that were taken before a
- * library was closed, or before exec, are resolved after it.
+ * Unmapped ranges are kept until something else is mapped there: stacks taken before a library was closed, or before
+ * exec, are resolved later.
  */
 static int keep_vanished(struct maps_reading *m)
 {
@@ -446,8 +448,8 @@ static int keep_vanished(struct maps_reading *m)
 }
 
 /*
- * When all was read and then heard, the kernel has told of all that was read. What is left out is known by what it told before, or was
- * found before, which is still kept.
+ * Called after reading first the maps and then the reports, so that all mappings in question have been reported. Those
+ * left out are known from an earlier report, or were found earlier and are still kept.
  */
 static void leave_out_early(struct maps_reading *m)
 {
@@ -460,7 +462,7 @@ static void leave_out_early(struct maps_reading *m)
 	m->fresh.ranges_cnt = kept;
 }
 
-/* What was read is what the process has from now on. */
+/* The ranges that were read become those of the process. */
 static int take_over(struct maps_reading *m)
 {
 	struct process *p = m->p;
@@ -534,7 +536,7 @@ uint32_t target_epoch(const struct target_table *t, struct proc_id id)
 	return p ? p->epoch : 0;
 }
 
-/* What was unmapped before it could be seen in /proc is known by its report alone. */
+/* What was unmapped before it could be read from /proc is known from its report only. */
 static void apply_unseen(struct target_table *t, struct process *p, uint64_t until_ns)
 {
 	const struct report *report;
@@ -547,7 +549,7 @@ static void apply_unseen(struct target_table *t, struct process *p, uint64_t unt
 	t->due_ns = reports_due(&t->reports);
 }
 
-/* Where several have lain, they have done so one after the other. */
+/* Mappings that replaced one another must be applied in order. */
 static void apply_crowded(struct target_table *t, const struct process *p, uint64_t until_ns)
 {
 	bool crowded = false;
@@ -569,7 +571,7 @@ int target_read_maps(struct target_table *t, struct proc_id id, uint64_t until_n
 	}
 	struct maps_reading m = { .t = t, .p = p, .until_ns = until_ns };
 	int rc = proc_each_map(p->tgid, on_map_line, &m, err);
-	/* A process that is ending shows no maps: what was known is still right for its last events. */
+	/* A process that is ending has no maps: what was known is still right for its last events. */
 	if (rc || !m.fresh.ranges_cnt) {
 		free(m.fresh.ranges);
 		return rc;

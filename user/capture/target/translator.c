@@ -13,8 +13,8 @@
 #include "target/proc.h"
 
 /*
- * Emulators of other machines are none: their guests' files have no probes of ours. rr takes no code elsewhere,
- * but counts the branches that it runs, of which a probe takes some away: nothing could be replayed.
+ * Emulators of other architectures are not listed: their guests' files are never probed. rr does not execute copies of
+ * code, but counts the branches executed, which probes change: a replay would fail.
  */
 static const struct {
 	const char *name;
@@ -43,9 +43,9 @@ const char *translator_by_file(const char *path)
 }
 
 #define PAGE 4096
-#define PARTS_MAX 1024 /* of a process, for each is compared with all */
+#define PARTS_MAX 1024 /* per process, since each is compared with all */
 
-/* A part of a file that is mapped: as code, to be read, or as data. */
+/* A mapped part of a file: code, read-only, or data. */
 struct part {
 	uint64_t dev, ino, offset, size, start;
 	bool exec, writable;
@@ -62,7 +62,7 @@ static bool is_same(const struct part *a, const struct part *b)
 	return a->dev == b->dev && a->ino == b->ino && a->offset == b->offset && a->size == b->size;
 }
 
-/* Both have a writable part of the file, at the same distance. */
+/* Do both have a writable part of the file, at the same distance? */
 static bool have_data(const struct looking *l, const struct part *a, const struct part *b, const struct part *data)
 {
 	for (size_t i = 0; i < l->parts_cnt; i++) {
@@ -74,9 +74,10 @@ static bool have_data(const struct looking *l, const struct part *a, const struc
 }
 
 /*
- * An emulator of this machine that shares a library with its guest has loaded it twice: the code of its own runs,
- * the guest's is only read, and each has its data behind it. Loaders map no code without the right to run it. Who
- * maps a file to parse it (profilers, what prints backtraces) has no data of it at that distance.
+ * An emulator of this architecture that shares a library with its guest has loaded it twice: its own code is
+ * executable, the guest's only readable, and each has its data after it. Loaders never map code without the permission
+ * to execute it. Programs that map a file to parse it (profilers, backtrace printers) have no data of it at that
+ * distance.
  */
 static bool has_twin(const struct looking *l, const struct part *code)
 {
