@@ -6,10 +6,10 @@
 
 #define SMOOTH_S 1.0
 #define LATE_S 5.0
-#define CREDIT_S 2.0 /* what was not spent is kept for so long: bursts that follow calm are seen */
+#define CREDIT_S 2.0 /* unspent budget is kept for this long, for bursts that follow quiet times */
 #define GAP_MIN_S 0.02
 #define GAP_MAX_S 10.0
-/* Debts are paid back over some turns: of one long gap nothing would be known. */
+/* Overspending is made up for over several turns: during one long gap nothing would be seen. */
 #define PAY_TURNS 4
 
 static void follow(double *of, double now, double share)
@@ -23,7 +23,7 @@ void budget_note(struct budget *b, const struct spending *s)
 	double share = b->known ? 1 - exp(-s->wall_s / SMOOTH_S) : 1;
 	if (!(s->wall_s > 0))
 		return;
-	/* What probes take is in the programs' CPU time, too. */
+	/* The programs' CPU time includes that of the probes. */
 	double own = s->cpu_s > cost ? s->cpu_s - cost : 0;
 	b->spent_s += cost;
 	b->cpu_s += own;
@@ -42,7 +42,7 @@ void budget_note(struct budget *b, const struct spending *s)
 	b->known |= s->cpu_s > 0 || s->traps;
 }
 
-/* A turn that has not been yet: as long as most are. */
+/* Length of a turn before the first one: as most are. */
 #define TURN_S 0.02
 
 double budget_gap(const struct budget *b)
@@ -50,7 +50,7 @@ double budget_gap(const struct budget *b)
 	double in = b->turn_in_s > 0 ? b->turn_in_s : TURN_S;
 	if (!b->max || !b->known || (b->load <= b->max && b->debt_s <= 0))
 		return 0;
-	/* The last turns' cost, or what the load would make it: where it has just grown, they do not know. */
+	/* The cost of recent turns, or the one expected from the load, which may have just grown. */
 	double cost = fmax(b->turn_s, b->load * b->cpu_rate * in) + fmax(b->debt_s, 0) / PAY_TURNS;
 	double earned = b->max * b->cpu_rate;
 	double gap = earned > 0 ? cost / earned - in : GAP_MAX_S;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* xorshift64* (Vigna 2016): fast, and long enough for every window that will ever be. */
+/* xorshift64* (Vigna 2016): fast, and its period is more than long enough. */
 static double uniform(struct schedule *s)
 {
 	uint64_t x = s->random ?: 0x9e3779b97f4a7c15ull;
@@ -22,10 +22,10 @@ void schedule_stretch(struct schedule *s, uint64_t now_ns)
 }
 
 /*
- * Two exponential parts: less even than a beat, so that no program can keep step with it (at no frequency is it worse
- * than single exponential gaps), and more even than those, so that windows stand for more equal parts. A gap
- * behind a stretch is met somewhere in its middle, as if windows had been opened before: in its first part or
- * in its second.
+ * The sum of two exponential parts. Less regular than a fixed period, so that no program can run in step with it (at no
+ * frequency is it worse than single exponential gaps); more regular than those, so that windows stand for more equal
+ * parts. A gap after a stretch is entered somewhere in its middle, as if windows had been opened before: in its first
+ * part or in its second.
  */
 double schedule_gap(struct schedule *s, double mean_s)
 {
@@ -36,7 +36,7 @@ double schedule_gap(struct schedule *s, double mean_s)
 	return parts * mean_s / 2;
 }
 
-/* All of the gap that was met `t` seconds after its begin or in its middle: what was before, too, on average. */
+/* Expected length of a gap that was entered in its middle and lasted `t` seconds from there. */
 static double whole_gap(double t, double mean_s)
 {
 	double parts = 2 * t / mean_s;
