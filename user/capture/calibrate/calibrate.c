@@ -33,7 +33,7 @@ struct calibrating {
 	uint64_t lost; /* before this calibration */
 };
 
-/* Programs that stay, see calibrate_prepare. */
+/* Programs that stay loaded, see calibrate_prepare. */
 static struct probe *kept;
 
 static const struct site *site_named(const struct site_list *l, const char *name)
@@ -121,7 +121,7 @@ static int open_probe(struct calibrating *c, struct err *err)
 	c->intake = intake_new(probe_ring_fd(c->probe), &ops, err);
 	if (!c->intake)
 		return -err->code;
-	/* What an earlier one left is not of this one. */
+	/* Discards records of an earlier calibration. */
 	while (kept && intake_drain(c->intake) > 0)
 		;
 	c->events_cnt = 0;
@@ -165,7 +165,7 @@ static int observe(struct calibrating *c, int file_fd, struct err *err)
 	return rc;
 }
 
-/* Losses of ours say nothing about the sites. */
+/* Lost events are our own fault and say nothing about the sites. */
 static int check_losses(const struct calibrating *c, struct err *err)
 {
 	uint64_t lost;
@@ -177,7 +177,7 @@ static int check_losses(const struct calibrating *c, struct err *err)
 
 /* --- the comparison --------------------------------------------------------------------------- */
 
-/* In a collector the plain functions end in GC_malloc_kind, where that is what is probed. */
+/* In a collector, plain functions may end in GC_malloc_kind, which is then what is probed. */
 static bool is_seen(const struct calibrating *c, uint32_t called)
 {
 	if (called >= CALLED_CNT)
@@ -193,7 +193,7 @@ static bool agrees(const struct call *call, const struct event *e)
 		return e->kind == EVENT_FREE && e->addr == call->old;
 	if (e->kind != (call->old ? EVENT_REALLOC : EVENT_ALLOC) || e->addr != call->result)
 		return false;
-	/* An aligned request may end in a plain one for whole pages, which then is what was asked for. */
+	/* An aligned request may end in a plain one for whole pages, whose size is reported then. */
 	bool size_ok = call->called == CALLED_MEMALIGN ? e->size >= call->size : e->size == call->size;
 	return size_ok && (!call->old || e->old_addr == call->old);
 }
@@ -209,7 +209,7 @@ static void describe_wrong(const struct calibrating *c, const struct call *call,
 			call->result);
 }
 
-/* Calls that agreed; with err set, the one behind them did not. */
+/* Number of calls that agreed; if err is set, the one after them did not. */
 static size_t compare(const struct calibrating *c, struct err *err)
 {
 	size_t at = 0;
@@ -249,7 +249,7 @@ static void judge(struct calibrating *c, struct calibration *out)
 static int run(struct calibrating *c, int file_fd, struct err *err)
 {
 	int rc = helper_refuses(file_fd, c->list->program, err);
-	/* It starts while the programs are loaded. */
+	/* The helper starts while the programs are loaded. */
 	if (!rc)
 		rc = helper_start(&c->helper, CHILD_CALLS, file_fd, err);
 	if (!rc)
@@ -261,7 +261,7 @@ static int run(struct calibrating *c, int file_fd, struct err *err)
 	return rc ? rc : check_losses(c, err);
 }
 
-/* Threads that are letting go of links. */
+/* Threads that are detaching links. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t less;
@@ -278,7 +278,7 @@ static void *close_probe(void *probe)
 	return NULL;
 }
 
-/* A thread that is ended in the middle leaves probes in the kernel that nobody owns any more. */
+/* A thread that is killed while it detaches leaves probes in the kernel that nobody owns. */
 static void await_closing(void)
 {
 	pthread_mutex_lock(&closing.lock);
@@ -288,8 +288,8 @@ static void await_closing(void)
 }
 
 /*
- * The kernel lets go of a link only after all CPUs have been through a grace period, 50 ms each: nobody
- * has to wait for that but the end of the program.
+ * The kernel detaches a link only after a grace period of all CPUs, 50 ms each: done in a thread of its own, for which
+ * only the end of the program waits.
  */
 static void close_aside(struct probe *p)
 {

@@ -26,10 +26,9 @@ struct calibration_queue {
 };
 
 /*
- * Sites that were wrong once give way to plain `ret`s. Sites that could not be tried stay: what they
- * rest on is read from the code itself, and most of these files (executables) can never be tried alone.
- * A refill is no single call that could be compared: for it, too, the sites of calls are tried, which rest on
- * the same facts.
+ * Sites that were wrong once are replaced by plain `ret`s. Sites that could not be tried stay: they are derived from
+ * the code itself, and most of these files (executables) can never be loaded alone. A refill is no single call that
+ * could be compared: for refills, too, the sites of calls are tried, which are derived from the same facts.
  */
 void calibration_now(struct calibration_request *o, struct calibration_result *out)
 {
@@ -53,7 +52,7 @@ static void order_free(struct calibration_request *o)
 	calibration_request_free(o);
 }
 
-/* The lock is held, but not while the helper works. */
+/* The lock is held, except while the helper works. */
 static void work_once(struct calibration_queue *v)
 {
 	struct calibration_request o = v->orders[0];
@@ -83,7 +82,7 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-/* Signals are for the thread that knows what to do about them. */
+/* Blocks all signals: other threads handle them. */
 static int start(struct calibration_queue *v)
 {
 	pthread_attr_t attr;
