@@ -15,7 +15,7 @@
 
 #define CODE_MAX 64
 
-/* The sum that is read so far. */
+/* The sum as recognized so far. */
 struct sum {
 	struct byte_counter found;
 	int pointer, result; /* registers, INSN_NO_REG = none yet */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code/decode: from Zydis' answer to struct insn. The cost of a probe follows the Linux kernel's
+ * code/decode: converts Zydis' output to struct insn. The cost of a probe follows the Linux kernel's
  * arch/x86/kernel/uprobes.c (branch_setup_xol_ops, push_setup_xol_ops, is_prefix_bad).
  */
 #include "code/decode.h"
@@ -38,9 +38,9 @@ static bool has_prefix(const struct decoded *d, uint8_t prefix)
 }
 
 /*
- * push of a whole register without any prefix but REX.B, nop (0x90 behind 0x66s only: 0xf3 makes it
- * pause and REX.B an exchange), relative jumps, branches and calls. The long nops (0f 1f) and
- * endbr64 are emulated by the newest kernels only, so they do not count.
+ * Emulated: push of a whole register without any prefix except REX.B, nop (0x90 after 0x66s only: 0xf3 makes it pause
+ * and REX.B an exchange), relative jumps, branches and calls. The long nops (0f 1f) and endbr64 are emulated by the
+ * newest kernels only, so they do not count.
  */
 static enum insn_cost probe_cost(const struct decoded *d)
 {
@@ -49,7 +49,7 @@ static enum insn_cost probe_cost(const struct decoded *d)
 	for (size_t i = 0; i < sizeof(refused); i++)
 		if (has_prefix(d, refused[i]))
 			return INSN_REFUSED;
-	/* Linux 6.18 makes a call of it, which writes below rsp: into the red zone of a leaf. */
+	/* Linux 6.18 replaces it by a call, which writes below rsp, into the red zone of a leaf function. */
 	if (d->in.length == sizeof(nop5) && !memcmp(b, nop5, sizeof(nop5)))
 		return INSN_REFUSED;
 	switch (d->in.meta.category) {
@@ -242,7 +242,7 @@ void insn_constants(const uint8_t *bytes, size_t n, uint64_t vaddr, struct insn_
 	out->address = address;
 }
 
-/* Where a memory operand lies, when that is a fixed address or just what a register holds. */
+/* The address of a memory operand, if it is fixed or just a register's value. */
 static bool set_place(const struct decoded *d, const ZydisDecodedOperand *op, uint64_t vaddr, struct insn_use *out)
 {
 	ZyanU64 address = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code/exits: a cut through the function. From each `ret` we walk back along all ways until each has
- * met an emulated instruction where the result is already in a register; if one way meets none, the
- * `ret` itself is taken. Then sites that others make superfluous go, and where two would still fire
- * in one call, the `ret`s behind them are taken instead.
+ * code/exits: picks exit sites as a cut through a function's control flow. From each `ret` it walks back along all paths
+ * until each has reached an emulated instruction where the result is already in a register; if a path has none, the
+ * `ret` itself is used. Then superfluous sites are dropped, and if two would still be hit in one call, the `ret`s after
+ * them are used instead.
  *
  *   ... mov r13,rax          result known from here on
- *       jne A                <- site: every way to the `ret` comes by
+ *       jne A                <- site: every path to the `ret` passes it
  *    B: add rsp,8; mov rax,r13; pop...; ret
- *    A: call x; jmp B        <- also a candidate, but all its ways come by `jne A`: superfluous
+ *    A: call x; jmp B        <- also a candidate, but all its paths pass `jne A`: superfluous
  */
 #include "code/exits.h"
 
@@ -81,7 +81,7 @@ static bool is_candidate(const struct cut *c, const struct flow_node *n)
 	       (!c->rules->cfa_ok || c->rules->cfa_ok(c->rules->ctx, n));
 }
 
-/* Marks the candidates nearest to this `ret` on all ways; false when a way has none. */
+/* Marks the candidates nearest to this `ret` on all paths; false if a path has none. */
 static bool cut_before(struct cut *c, int32_t ret, uint8_t *found)
 {
 	start(c);
@@ -141,7 +141,7 @@ static struct ahead look_ahead(struct cut *c, int32_t node)
 	return a;
 }
 
-/* Takes the `ret`s behind a site in its place. */
+/* Replaces a site by the `ret`s after it. */
 static void fall_back(struct cut *c, int32_t node)
 {
 	c->picked[node] = 0;
@@ -169,7 +169,7 @@ static void drop_superfluous(struct cut *c)
 	}
 }
 
-/* Marks in ahead what control may reach from the node; false when it may come by the node again. */
+/* Marks in `ahead` what can be reached from the node; false if the node itself can be. */
 static bool list_ahead(struct cut *c, int32_t node, uint8_t *ahead)
 {
 	start(c);
@@ -181,8 +181,8 @@ static bool list_ahead(struct cut *c, int32_t node, uint8_t *ahead)
 }
 
 /*
- * Gives site k up: calls that come to it by no other site are seen further back, though not behind the site that
- * it is in conflict with. False when there is a way without such a place.
+ * Removes site k, and adds sites before it for calls that pass no other one, but none after the site that it conflicts
+ * with. False if there is a path without such a place.
  */
 static bool move_back(struct cut *c, int32_t k, const uint8_t *ahead)
 {
@@ -205,7 +205,7 @@ static bool move_back(struct cut *c, int32_t k, const uint8_t *ahead)
 	return !c->w->nodes[k].root;
 }
 
-/* Two ways part behind a site, and one of them has another: the first one then sees both. */
+/* Two paths part after a site, and one of them has another site: moves that back, so that the first one sees both. */
 static bool move_all_back(struct cut *c, int32_t node)
 {
 	size_t n = c->w->nodes_cnt;
@@ -221,7 +221,7 @@ static bool move_all_back(struct cut *c, int32_t node)
 
 #define MOVES_MAX 16
 
-/* The first rounds may move sites, each later one turns at least one cheap site into `ret`s, so this ends. */
+/* The first rounds may move sites; each later one replaces at least one cheap site by `ret`s, so this terminates. */
 static void settle_conflicts(struct cut *c)
 {
 	bool changed = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code/flow: discovers the instructions of one function from its entry, following direct jumps, and
- * tracks the stack and frame pointers along. Code of the function that was not reached (jump
- * tables, landing pads) is added as further roots, so that no way to a return is overlooked.
+ * code/flow: discovers the instructions of one function from its entry, following direct jumps, and tracks the stack
+ * and frame pointers. Code of the function that was not reached (jump tables, landing pads) is added as further roots,
+ * so that no path to a return is overlooked.
  */
 #include "code/flow.h"
 
@@ -107,7 +107,7 @@ static bool is_inside(const struct flow *w, uint64_t vaddr)
 	return vaddr >= w->lo && vaddr < w->hi;
 }
 
-/* Running on from the last instruction into what follows: only padding or another function. */
+/* Does falling through to `next` leave the function, into padding or another function? */
 static bool is_border(const struct flow *w, uint64_t from, uint64_t next)
 {
 	if (is_inside(w, from) && next == w->hi)
@@ -139,8 +139,8 @@ static int fall_through(struct flow *w, int32_t i, struct state after)
 }
 
 /*
- * A jump stays in the function when it lands in its range, or when the frame still stands: then the
- * target is a part that the compiler put elsewhere (.cold). Otherwise it is a tail call.
+ * A jump stays in the function if it leads into its range, or if the frame is still set up: then the target is a part
+ * that the compiler moved elsewhere (.cold). Otherwise it is a tail call.
  */
 static int jump_to_target(struct flow *w, int32_t i, struct state after)
 {
@@ -221,7 +221,7 @@ static bool has_computed_jump(const struct flow *w)
 	return false;
 }
 
-/* What lies in the function's range and was not reached, filler aside. */
+/* Explores code in the function's range that was not reached, except padding. */
 static int explore_rest(struct flow *w)
 {
 	bool computed = has_computed_jump(w);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * code/funcs: collects function symbols of both tables once, sorted twice.
- */
+/* code/funcs: function symbols of both symbol tables, sorted by address and by name. */
 #include "code/funcs.h"
 
 #include <elf.h>
@@ -93,7 +91,7 @@ const struct func *funcs_named(const struct funcs *f, const char *name)
 	return lo < f->list_cnt && !strcmp(f->names[lo].name, name) ? &f->names[lo] : NULL;
 }
 
-/* Index of the first function that begins behind vaddr. */
+/* Index of the first function that begins after vaddr. */
 static size_t first_behind(const struct funcs *f, uint64_t vaddr)
 {
 	size_t lo = SORTED_UNTIL(f->list_cnt, i, f->list[i].vaddr <= vaddr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code/values: where values go. Backwards: which registers already hold what will be returned.
- * Forwards: whether what is returned came from a function that is counted elsewhere.
+ * code/values: where values go. Backwards: which registers already hold what will be returned. Forwards: whether what
+ * is returned came from a function that is probed itself.
  */
 #include "code/values.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define ALL_REGS 0xffffu
-#define MAX_ROUNDS 64 /* compilers' code needs a few; hostile code is given up */
+#define MAX_ROUNDS 64 /* compilers' code needs a few; malicious code is given up */
 
 static uint16_t holds_before(const struct insn *in, uint16_t after)
 {
@@ -22,8 +22,8 @@ static uint16_t holds_before(const struct insn *in, uint16_t after)
 }
 
 /*
- * Memory is out: libgc jumps to a user's function, from which no block comes unless it was made to. Exits before it see that
- * there is none. Were this way asked for its result, GC_generic_malloc would have to be left by its single-stepped `ret`.
+ * Out of memory: libgc calls a function of the user, which normally returns no block. Exits before it see that there is
+ * none. If this path's result counted, GC_generic_malloc would need an exit at its single-stepped `ret`.
  */
 static bool is_last_resort(const struct flow_node *n)
 {
@@ -168,7 +168,7 @@ bool values_go_counted(struct flow *w, int reg, counted_fn counted, void *ctx)
 			continue;
 		}
 		int32_t only = flow_not_null(w, i, reg);
-		/* Memory that it writes itself may be its own bookkeeping: then it frees by itself. */
+		/* A function that writes memory may do bookkeeping: then it may free blocks itself. */
 		yes = n->leave == FLOW_STAYS && !n->in.stores;
 		if (only < 0 && n->jump >= 0)
 			todo[n_todo++] = n->jump;
