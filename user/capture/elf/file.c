@@ -12,9 +12,9 @@
 #define SECTIONS_MAX (1u << 16)
 #define SEGMENTS_MAX (65536 / sizeof(Elf64_Phdr)) /* the kernel runs no program with more */
 #define NOTES_MAX (64ull << 10)
-#define SYMBOLS_MAX (8ull << 20) /* Chromium with all its names has 3 millions */
+#define SYMBOLS_MAX (8ull << 20) /* Chromium with all its names has 3 million */
 #define PAGE_SZ 4096ull
-/* Unwind entries for each byte of code: a tenth is usual, a program of tiny functions has as much as code. */
+/* Bytes of unwind entries per byte of code: a tenth is usual; a program of tiny functions has as much of both. */
 #define FRAMES_PER_TEXT 4
 
 static bool read_at(const struct elf *e, uint64_t offset, void *out, size_t n)
@@ -38,7 +38,7 @@ static uint64_t text_size(const struct elf *e)
 	return sum;
 }
 
-/* Bytes that a section of this kind has at most. */
+/* Maximum size of a section of this kind. */
 static uint64_t most_of(const struct elf *e, const Elf64_Shdr *sh)
 {
 	switch (sh->sh_type) {
@@ -48,7 +48,7 @@ static uint64_t most_of(const struct elf *e, const Elf64_Shdr *sh)
 	case SHT_DYNSYM: return SYMBOLS_MAX * sizeof(Elf64_Sym);
 	case SHT_GNU_versym: return SYMBOLS_MAX * sizeof(uint16_t);
 	case SHT_X86_64_UNWIND: return PAGE_SZ + text_size(e) * FRAMES_PER_TEXT;
-	default: return UINT64_MAX; /* what any part may have, see image.c */
+	default: return UINT64_MAX; /* limited by image.c only */
 	}
 }
 
@@ -205,7 +205,7 @@ static const char *reason(int rc)
 	return rc == -ENOEXEC ? "not a whole ELF file for x86-64" : strerror(-rc);
 }
 
-/* Of the bytes when there are any, else of the file. */
+/* From the bytes if there are any, otherwise from the file. */
 static struct elf *open_either(const void *bytes, size_t n, int fd, const char *name, struct err *err)
 {
 	struct elf *e = calloc(1, sizeof(*e));

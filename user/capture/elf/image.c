@@ -16,7 +16,7 @@
 /* Chromium's largest table has 30 MB; names of a program with a gigabyte of debug information take 150. */
 #define PIECE_MAX (256ull << 20)
 #define ALL_MAX (512ull << 20)
-/* Pieces below this may be holes: linkers leave some between sections, and zeros are soon looked at. */
+/* Smaller pieces may be holes: linkers leave some between sections, and so few zeros cost little. */
 #define HOLE_MIN (1ull << 20)
 #define EXTENTS_MAX 64
 
@@ -74,8 +74,8 @@ void image_close(struct image *im)
 }
 
 /*
- * Bytes that are stored. A file system that compresses has fewer blocks than bytes, but no holes: it, and one that
- * knows of none, says that all is data.
+ * Number of bytes that are stored. A compressing file system has fewer blocks than bytes, but no holes: it reports
+ * everything as data, as does one without support for holes.
  */
 static uint64_t stored(int fd, uint64_t offset, uint64_t n)
 {

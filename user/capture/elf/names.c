@@ -7,7 +7,7 @@
 #include "elf/file.h"
 
 #define RELOCATIONS_MAX (1u << 22)
-#define NAME_MAX_LEN (32u << 10) /* millions of symbols may share one endless name */
+#define NAME_MAX_LEN (32u << 10) /* millions of symbols may share one very long name */
 
 struct table {
 	Elf64_Shdr symbols, strings;
@@ -82,8 +82,8 @@ static const char *table_name(const struct elf *e, const struct table *t, const 
 }
 
 /*
- * SHN_ABS: in .dynsym these are version definitions, and the halves of Crystal's names that ld
- * took for versions. Neither is a place in the file.
+ * SHN_ABS: in .dynsym these are version definitions, and the halves of Crystal's names that ld took for versions.
+ * Neither is an address in the file.
  */
 static bool is_place(const Elf64_Sym *sym)
 {
@@ -127,7 +127,7 @@ int elf_each_symbol(const struct elf *e, int (*fn)(void *ctx, const struct elf_s
 	return 0;
 }
 
-/* A slot that is filled by a resolver has no symbol, but the resolver's address. */
+/* A slot filled by an IFUNC resolver has no symbol, but the resolver's address. */
 static void add_resolver(const struct elf *e, const Elf64_Rela *r)
 {
 	uint64_t *slot = map_put(&e->cache->resolvers, r->r_offset);

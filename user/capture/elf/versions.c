@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf/versions: joins again what ld took apart. Exported Crystal names have @ inside; ld reads
- * "*Array(Foo)@Array(T)#push<Foo>:Array(Foo)" as symbol "*Array(Foo)" of version "Array(T)#push...",
- * and in a stripped program .dynsym is all that is left.
+ * elf/versions: joins names that ld has split. Exported Crystal names contain @; ld reads
+ * "*Array(Foo)@Array(T)#push<Foo>:Array(Foo)" as symbol "*Array(Foo)" of version "Array(T)#push...", and in a stripped
+ * program only .dynsym is left.
  */
 #include <stdio.h>
 #include <stdlib.h>
