@@ -24,20 +24,20 @@
 #include "sandbox/jail.h"
 
 #define AT_ONCE 2
-#define SECONDS 10                 /* of CPU for a file; a browser's takes two */
-#define PATIENCE_NS 60000000000ull /* of time: a crowded machine, a slow disk */
+#define SECONDS 10                 /* of CPU time for a file; a browser takes two */
+#define PATIENCE_NS 60000000000ull /* of wall time: the machine may be busy, the disk slow */
 #define USERS_MAX 256
-#define QUEUE_MAX 4096  /* files that wait, of one user... */
+#define QUEUE_MAX 4096  /* waiting files of one user... */
 #define QUEUE_FIRST 256 /* ...and more of those that come first */
 #define ANSWER_MAX (96ull << 20)
 #define ROOM_MIN (16ull << 20)
-#define IDLE_NS 1000000000ull /* then the examiner ends, until there is a file again */
-#define STEP (1u << 20)       /* bytes of an answer that are taken at a time */
-/* What files of one user may take of one CPU in the long run, and at a stretch. */
+#define IDLE_NS 1000000000ull /* idle time after which the examiner ends */
+#define STEP (1u << 20)       /* bytes of an answer that are read at a time */
+/* CPU time for the files of one user: share of one CPU in the long run, and the most at a stretch. */
 #define SHARE_PERCENT 25
 #define STRETCH_NS 10000000000ull
 
-struct user { /* whose files they are */
+struct user { /* owner of files */
 	uint64_t who, spent_ns, at_ns;
 };
 
@@ -64,15 +64,15 @@ struct examinations {
 	struct user *users;
 	size_t users_cnt, users_cap;
 	int wake_fd;
-	uint64_t system;  /* as a user */
+	uint64_t system;  /* the system's own files, as a user */
 	uint64_t room;    /* 0 = no limit */
-	uint64_t used_ns; /* when something was begun last */
+	uint64_t used_ns; /* when an examination was begun last */
 	struct examinations_counts counts;
 };
 
 /* --- who waits for whom -------------------------------------------------------------------------- */
 
-/* The user of a file. Root's are those of the system, or of a container: each has file systems of its own. */
+/* The owner of a file. Root's files are the system's or a container's: each has file systems of its own. */
 static uint64_t user_of(int fd)
 {
 	struct stat st;
@@ -81,7 +81,7 @@ static uint64_t user_of(int fd)
 	return st.st_uid ? st.st_uid : (uint64_t)st.st_dev << 32;
 }
 
-/* The system's own files come first of all, and nobody else puts any there. */
+/* The system's own files come first and are not limited, because no other user can add any. */
 static bool is_system(const struct examinations *x, uint64_t who)
 {
 	return who == x->system;
@@ -93,7 +93,7 @@ static struct user *user_at(struct examinations *x, uint64_t who)
 		if (x->users[i].who == who)
 			return &x->users[i];
 	}
-	/* Very many may be one, with numbers to spare: some of them share an account. */
+	/* One person may have very many user ids: if there are too many, they share accounts. */
 	if (x->users_cnt == USERS_MAX)
 		return &x->users[who % USERS_MAX];
 	struct user *u = VEC_PUSH(x, users);
@@ -122,7 +122,7 @@ static bool is_served(const struct examinations *x, uint64_t who)
 	return false;
 }
 
-/* The place in the queue of what is next, or its end. */
+/* Index of the next file in the queue, or queue_cnt. */
 static size_t choose(struct examinations *x)
 {
 	uint64_t now = now_ns(), least = STRETCH_NS;
@@ -152,7 +152,7 @@ static int order(struct examinations *x, const struct examination *e, bool yield
 	int rc = x->examiner.pid ? 0 : hire(&x->examiner, NULL, examiner_name);
 	if (rc)
 		return rc;
-	/* It says nothing but answers, at once. */
+	/* Blocking, because the examiner only answers, and at once. */
 	fcntl(x->examiner.sock, F_SETFL, 0);
 	x->order = (struct examiner_order){ .ask = e->ask, .memory = memory_for_one(x), .seconds = SECONDS, .yields = yields };
 	snprintf(x->order.path, sizeof(x->order.path), "%s", e->path);
@@ -179,7 +179,7 @@ static int begin(struct examinations *x, struct running *r, const struct examina
 	return 0;
 }
 
-/* Gives false while there is more to come. */
+/* False while there is more to come. */
 static bool hear(struct running *r)
 {
 	for (size_t step = 0; step < STEP;) {
@@ -214,11 +214,11 @@ static void say_why(const struct running *r, int status, const struct rusage *us
 		err_set(err, EBADMSG, "its examiner process was killed by signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
-/* Waits for who has nothing to do any more; what it took is its user's. */
+/* Waits for the process, which is done or given up, and charges its CPU time to the file's user. */
 static int settle(struct examinations *x, struct running *r, struct rusage *used)
 {
 	int status = 0;
-	kill(r->pid, SIGKILL); /* one that is ending by itself ends as it does */
+	kill(r->pid, SIGKILL); /* no effect on one that has exited by itself */
 	while (wait4(r->pid, &status, 0, used) < 0 && errno == EINTR)
 		;
 	struct user *u = is_system(x, r->who) ? NULL : user_at(x, r->who);
@@ -333,7 +333,7 @@ static void ring(const struct examinations *x, const struct running *r)
 	epoll_ctl(x->wake_fd, EPOLL_CTL_ADD, r->fd, &on);
 }
 
-/* Begins what is next. False: nothing can. True with *failed: it could not be begun, and *out says so. */
+/* Begins the next examination. False: there is none to begin. *failed: it could not be begun, *out says why. */
 static bool begin_next(struct examinations *x, struct running *r, struct findings *out, bool *failed)
 {
 	size_t at = choose(x);

@@ -33,7 +33,7 @@ static bool put_all(int fd, const uint8_t *at, size_t n)
 	return true;
 }
 
-/* What cannot be given up is not read with. Without an answer, the other side asks the kernel why. */
+/* If rights cannot be dropped, the file is not read. Without an answer, the other side learns the reason from wait. */
 static int examine(const struct examiner_order *o, int fd, int out)
 {
 	const struct rlimit cpu = { o->seconds, o->seconds };
@@ -48,7 +48,7 @@ static int examine(const struct examiner_order *o, int fd, int out)
 	return found.failed || !put_all(out, found.data, found.len);
 }
 
-/* A child of our parent's: who waits for it is told how it ended and what it took. */
+/* Makes a child of our parent, which can wait for it and learn its status and CPU time. */
 static pid_t fork_for_parent(void)
 {
 	return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0);
@@ -86,7 +86,7 @@ int examiner_main(int sock)
 	return rc != 0;
 }
 
-/* Before main, as dwarf/worker: whatever program this is, nothing of its own has happened. */
+/* Runs before main, as dwarf/worker does, before the program has done anything of its own. */
 __attribute__((constructor)) static void become_examiner(int argc, char **argv)
 {
 	if (argc == 1 && !strcmp(argv[0], examiner_name))

@@ -11,7 +11,7 @@
 #include "sites/listing.h"
 #include "unwind/bytes.h"
 
-#define END 0x5a /* the last byte of a whole answer */
+#define END 0x5a /* the last byte of a complete answer */
 
 /* --- making -------------------------------------------------------------------------------------- */
 
@@ -21,7 +21,7 @@ static void put_err(struct buf *out, const struct err *err)
 	buf_lenstr(out, err->code ? err->text : "");
 }
 
-/* The others are there for a file with allocators only, where trials and calibrations want them. */
+/* The other lists are made only for files with allocators, for trials and calibrations. */
 static void put_others(const struct elf *e, const char *path, const struct findings_ask *ask, bool any, struct buf *out)
 {
 	for (int i = 1; i < 4; i++) {
@@ -36,7 +36,7 @@ static void put_others(const struct elf *e, const char *path, const struct findi
 	}
 }
 
-/* True of a collector's file. */
+/* True if it is a collector's file. */
 static bool put_lists(const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
 {
 	const struct sites_options o = { .families = ask->families, .cheap_exits = true, .refill = ask->refill };
@@ -51,7 +51,7 @@ static bool put_lists(const struct elf *e, const char *path, const struct findin
 	return collector;
 }
 
-/* Exported: other symbols may be very many. */
+/* The symbol is exported; stops after exported symbols, since others may be very many. */
 static int is_start(void *ctx, const struct elf_symbol *s)
 {
 	*(bool *)ctx |= s->dynamic && s->defined && !strcmp(s->name, "__libc_start_main");
@@ -92,7 +92,7 @@ void findings_make(int fd, const char *path, const struct findings_ask *ask, str
 {
 	struct err err = { 0 };
 	struct elf *e = elf_open(fd, path, &err);
-	if (!e) /* who asks names it */
+	if (!e) /* the caller names the file */
 		err_set(&err, err.code, "%s", err.code == ENOEXEC ? "not a complete ELF file for x86-64" : strerror(err.code));
 	put_err(out, &err);
 	if (e && ask->parts & FINDINGS_OUTLINE)
