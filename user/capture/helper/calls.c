@@ -9,8 +9,8 @@
 #include "helper/child.h"
 
 #define GRANULE 16
-#define CLASSES 28   /* small ones, a few more than libgc keeps lists for */
-#define COUNTING 256 /* granules of a class that libgc hands out before it begins a list */
+#define CLASSES 28   /* small size classes, a few more than libgc keeps lists for */
+#define COUNTING 256 /* granules of a class that libgc allocates before it starts a list */
 #define PAGE 4096
 
 typedef void *(*size_fn)(size_t);
@@ -90,8 +90,8 @@ static void release(struct calling *c, void *block)
 }
 
 /*
- * Until each list of each kind was begun, used up and filled again: lists are where predictions come
- * from. Blocks that are given back in between make lists that are not in the order of addresses.
+ * Allocates until each list of each kind was started, used up and refilled, because results are predicted from lists.
+ * Blocks freed in between make lists that are not in address order.
  */
 static void call_small(struct calling *c)
 {
@@ -132,6 +132,6 @@ int calls_main(void)
 	call_small(&calling);
 	call_others(&calling);
 	child_put(calling.done, calling.done_cnt * sizeof(calling.done[0]));
-	/* What the library does at the end is of no interest. */
+	/* Skips what the library does at exit. */
 	_exit(0);
 }

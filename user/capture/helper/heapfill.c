@@ -17,12 +17,12 @@ struct filling {
 	int (*is_marked)(const void *);
 	void (*collect)(void);
 	uint64_t (*gc_no)(void), (*heap_bytes)(void), (*unmapped_bytes)(void);
-	void **kept; /* in memory that the collector looks through */
+	void **kept; /* in memory that the collector scans */
 	struct heapfill_object done[HEAPFILL_MAX];
 	size_t done_cnt;
 };
 
-/* Addresses of dropped objects, which the collector must not find. */
+/* Complemented, so that the collector does not find the addresses of dropped objects. */
 #define HIDDEN(p) (~(uint64_t)(uintptr_t)(p))
 
 static bool load(struct filling *f)
@@ -87,7 +87,7 @@ static void ask(struct filling *f)
 {
 	for (size_t i = 0; i < f->done_cnt; i++) {
 		struct heapfill_object *o = &f->done[i];
-		/* Some of them through a pointer into them. */
+		/* Some by a pointer into them. */
 		o->addr = HIDDEN(o->addr) + (i % 7 == 1);
 		o->base = (uintptr_t)f->base((void *)(uintptr_t)o->addr);
 		if (o->base) {

@@ -22,15 +22,15 @@
 
 static _Atomic bool in_a_hurry;
 
-/* Above the numbers that the helper's own descriptors get. */
+/* Duplicates fd above the numbers that the helper's own descriptors get. */
 static int lift(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
 }
 
 /*
- * All of the helper's environment: what is in ours is meant for us. jemalloc wants 2.6 KB of the room for
- * threads' variables that libraries share which are loaded late, more than there usually is.
+ * The helper's whole environment, because ours is meant for us. jemalloc needs 2.6 KB of the static TLS for libraries
+ * that are loaded late, more than there is by default.
  */
 #define STATIC_TLS "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384"
 
@@ -111,7 +111,7 @@ ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *e
 	return got < 0 ? err_set(err, errno, "the helper: %s", strerror(errno)) : got;
 }
 
-/* From here on the library's code may have run in the helper: the words may be its own. */
+/* The library's code may have run in the helper, so the text may be its own. */
 static int hear_failure(const struct helper *h, struct err *err)
 {
 	static const char prefix[] = CHILD_LIBRARY ": ";
@@ -146,7 +146,7 @@ int helper_await(const struct helper *h, struct err *err)
 	return got == 1 && first == CHILD_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
 }
 
-/* What it needs is looked for among our libraries: those of a container, or of a directory of its own, are others. */
+/* Dependencies are searched among our own libraries; files of a container need others. */
 static bool is_elsewhere(int file_fd)
 {
 	return rights_ours(file_fd) != 1;
