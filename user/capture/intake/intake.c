@@ -16,7 +16,7 @@
 struct intake {
 	struct intake_ops ops;
 	struct ring_buffer *ring;
-	const unsigned long *positions; /* the ring's first two pages: how far is read, how far is written */
+	const unsigned long *positions; /* the ring's first two pages: consumer and producer position */
 	struct intake_counts counts;
 	unsigned int budget; /* records left of this drain */
 };
@@ -47,7 +47,7 @@ static void event_alloc(struct event *e, const struct alys_ev_alloc *a, enum eve
 	e->span = a->span;
 }
 
-/* The stack hash that the record names, and the event. */
+/* Fills in the event; returns the record's stack hash. */
 static uint64_t event_of(struct event *e, const struct alys_head *h)
 {
 	const struct alys_ev_alloc *a = (const void *)h;
