@@ -24,7 +24,7 @@
 #include "target/module.h"
 #include "target/proc.h"
 
-/* Waits for its tracer. Only a failure comes back through the socket: success closes it. */
+/* Waits until it is traced. Only a failure is sent through the socket: a successful exec closes it. */
 static void run_child(const struct command *c, char **argv, int word)
 {
 	char go;
@@ -40,7 +40,7 @@ static void run_child(const struct command *c, char **argv, int word)
 	_exit(put == sizeof(code) ? 127 : 126);
 }
 
-/* Seized, not attached to: so it goes on unharmed from any stop if we die. 0, or why it did not begin. */
+/* Seized, not attached: if we die, the process continues from any stop. 0, or an error number. */
 static int begin(int pid, int word)
 {
 	int status, code = 0;
@@ -78,8 +78,8 @@ int command_spawn(struct command *c, char **argv, struct err *err)
 struct linker {
 	const struct command_ops *ops;
 	uint32_t tgid;
-	uint64_t base, lo, hi; /* where its own code lies */
-	bool apart;            /* from the C library: musl is both in one file, and all system calls come from there */
+	uint64_t base, lo, hi; /* range of its own code */
+	bool apart;            /* not the C library, too; musl is both in one file, and all system calls come from there */
 };
 
 static bool is_c_library(const struct linker *l, const struct map_line *line)
@@ -91,7 +91,7 @@ static bool is_c_library(const struct linker *l, const struct map_line *line)
 	return yes;
 }
 
-/* The linker is mapped in one piece from its base on: its lines follow each other. */
+/* The linker is mapped in one piece from its base on, so its lines follow one another. */
 static int take_line(void *ctx, const struct map_line *line)
 {
 	struct linker *l = ctx;
@@ -103,7 +103,7 @@ static int take_line(void *ctx, const struct map_line *line)
 	return 0;
 }
 
-/* False for a static program, and where its end could not be told from the program's begin. */
+/* False for a static program, or if the linker's end cannot be told from the program's start. */
 static bool find_linker(struct linker *l)
 {
 	char path[64];
@@ -137,7 +137,7 @@ static bool next_syscall(struct command *c, struct user_regs_struct *regs)
 			note_end(c, status);
 			return false;
 		}
-		/* Stopped by somebody, as a job: so it is to stay. */
+		/* A job-control stop by somebody else: it must stay stopped. */
 		if (status >> 16 == PTRACE_EVENT_STOP || ptrace(PTRACE_GETREGS, c->pid, NULL, regs))
 			return false;
 		sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
@@ -151,7 +151,7 @@ int command_release(struct command *c, const struct command_ops *ops, struct err
 	struct user_regs_struct regs;
 	ops->mapped(ops->ctx);
 	if (find_linker(&l)) {
-		/* Entry and exit of a call stop alike; the maps have changed after the exit of mmap. */
+		/* Entry and exit of a system call both stop; at the exit of mmap the maps have changed. */
 		while (next_syscall(c, &regs) && regs.rip >= l.lo && regs.rip < l.hi) {
 			if (regs.orig_rax == SYS_mmap && (regs.rdx & 4 /* PROT_EXEC */))
 				ops->mapped(ops->ctx);

@@ -21,10 +21,10 @@
 #include "intake/wakeup.h"
 
 #define HELD_MAX 256
-/* The files of the largest programs take about a second. */
+/* Probing the files of the largest programs takes about a second. */
 #define PATIENCE_NS 5000000000ull
 
-/* Threads that are held, whose word may have come already, and words that came before the call that they answer. */
+/* Threads that are held, perhaps already released; and releases that arrived before the request for their thread. */
 struct held {
 	struct holding {
 		struct alys_hold call;
@@ -36,8 +36,9 @@ struct held {
 };
 
 /*
- * False: it has not stopped yet, as when it sleeps in the kernel; nobody else is to wait for that. A signal that was on its way is
- * given on. Who has ended was waited for, or its parent would not hear of it.
+ * False: it has not stopped yet, for instance because it sleeps in the kernel; waiting for it would delay the others. A
+ * pending signal is delivered. If it has ended, it was waited for here, since its parent would not be notified
+ * otherwise.
  */
 static bool let_go(uint32_t tid)
 {
@@ -93,11 +94,11 @@ static void on_word(struct held *held, struct wakeup *wakeup, const struct alys_
 	wakeup_drain(wakeup);
 	if (end_hold(held, word))
 		return;
-	held->early_cnt %= HELD_MAX; /* of calls that nobody could answer: the oldest words */
+	held->early_cnt %= HELD_MAX; /* releases of threads that could not be held: overwrites the oldest */
 	held->early[held->early_cnt++] = *word;
 }
 
-/* How long to wait for a report, in ms. */
+/* Resumes released threads; returns how long to wait for the next message, in ms. */
 static int let_go_of_all(struct held *held, uint64_t now)
 {
 	int wait = held->cnt ? 1000 : -1;
@@ -112,7 +113,7 @@ static int let_go_of_all(struct held *held, uint64_t now)
 	return wait;
 }
 
-/* Those that are held when it ends, the kernel lets go. */
+/* The kernel resumes threads that are still held when this process ends. */
 static void answer(int words, struct wakeup *wakeup, struct held *held)
 {
 	struct pollfd p[] = { { .fd = words, .events = POLLIN }, { .fd = wakeup_fd(wakeup), .events = POLLIN } };
@@ -130,7 +131,7 @@ static void answer(int words, struct wakeup *wakeup, struct held *held)
 	}
 }
 
-/* Threads wait for it at work, for a moment only: it comes at once, and to a processor of the other parity. */
+/* Threads wait for the holder, spinning, and only for a moment: it needs a high priority, and a CPU of the other parity. */
 static void hurry(bool odd)
 {
 	const struct sched_param first = { .sched_priority = 1 };
@@ -146,7 +147,7 @@ static void hurry(bool odd)
 		setpriority(PRIO_PROCESS, 0, -20);
 }
 
-/* Nothing of ours but the socket and the ring: another descriptor kept here would keep the probes alive. */
+/* Keeps only the socket and the ring: any other descriptor would keep the probes attached. */
 static void holder_main(int words, int ring, bool odd) __attribute__((noreturn));
 static void holder_main(int words, int ring, bool odd)
 {
@@ -190,7 +191,7 @@ void holder_release(struct holder *h, uint32_t tid, uint64_t time_ns)
 {
 	const struct alys_hold word = { .time = time_ns, .tid = tid };
 	if (h->pid && send(h->fd, &word, sizeof(word), MSG_NOSIGNAL) < 0)
-		return; /* it is gone: nobody is held */
+		return; /* the holder has died: no thread is held */
 }
 
 void holder_stop(struct holder *h)
