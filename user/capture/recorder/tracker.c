@@ -42,8 +42,7 @@ struct tracker {
 	struct map parents;    /* child -> parent, until the child is taken in */
 	struct map standing;   /* tgid -> enum standing */
 	struct map translated; /* tgid -> 1: runs under a translator */
-	struct map
-		unseen; /* tgid -> 1: not to be added again: ended before it was inspected, refused for lack of room, or dropped */
+	struct map unseen;     /* tgid -> 1: not to be added again: ended too early, refused for lack of room, or dropped */
 	struct tracker_counts counts;
 	uint64_t last_scan_ns;
 	bool lost, refused;
