@@ -29,7 +29,7 @@ struct search {
 	int rc;
 };
 
-/* What registers hold, as far as straight code tells. */
+/* What registers hold, followed through straight-line code. */
 struct regs {
 	uint16_t points; /* the counter's address */
 	uint16_t counts; /* its value */
@@ -41,7 +41,7 @@ static bool is_collectors(const char *name)
 	return !strncmp(name, "GC_", 3);
 }
 
-/* The collector's functions lie beside each other: from the first to the last name of its prefix. */
+/* The collector's functions are adjacent: from the first to the last name with its prefix. */
 static bool find_region(const struct funcs *f, uint64_t *lo, uint64_t *hi)
 {
 	*lo = UINT64_MAX;
@@ -72,7 +72,7 @@ static bool points_to_counter(const struct search *s, const struct insn_use *u)
 	return name && !strcmp(name, "GC_gc_no");
 }
 
-/* Follows one instruction; true when it is the one that counts. */
+/* Follows one instruction; true if it increments the counter. */
 static bool step(const struct search *s, const struct insn *in, const struct insn_use *u, struct regs *r)
 {
 	struct regs was = *r;
@@ -111,7 +111,7 @@ static void add_site(struct search *s, uint64_t vaddr, uint32_t cfa_off, uint32_
 		s->rc = -ENOMEM;
 }
 
-/* Does control come to some place behind `lo`, up to `hi`, other than from the one before? */
+/* Is there a jump to an address after `lo`, up to `hi`? */
 static bool is_entered(const struct search *s, const struct part *p, uint64_t lo, uint64_t hi)
 {
 	struct insn in;
@@ -124,8 +124,8 @@ static bool is_entered(const struct search *s, const struct part *p, uint64_t lo
 }
 
 /*
- * The first instruction from here on that is not single-stepped: that takes ten times as long, and the
- * world waits. Until something is called or jumped to, nothing that matters here changes.
+ * The first emulated instruction from here on: single-stepping takes ten times as long, while the world is stopped.
+ * Nothing relevant changes until the next call or jump.
  */
 static uint64_t cheapest_from(const struct search *s, const struct part *p, uint64_t from)
 {
@@ -171,7 +171,7 @@ static bool calls(const struct search *s, const struct part *p, uint64_t target)
 	return false;
 }
 
-/* A part that the compiler put elsewhere (.cold) is no function: its frame stands already. */
+/* A part that the compiler moved elsewhere (.cold) is no function: there the frame is already set up. */
 static bool is_entry(const struct search *s, const struct part *p)
 {
 	struct unwind_section only = s->section;
@@ -214,7 +214,7 @@ static int find_callers(struct search *s)
 	return rc;
 }
 
-/* Only the way to `on` is left behind this node. */
+/* Does this node continue only to `on`? */
 static bool leads_only_to(const struct flow *w, const struct flow_node *n, int32_t on)
 {
 	int32_t other = n->next == on ? n->jump : n->next;
@@ -222,8 +222,8 @@ static bool leads_only_to(const struct flow *w, const struct flow_node *n, int32
 }
 
 /*
- * A `ret` is single-stepped, at ten times the price of what the kernel emulates. Between the stack
- * protector's branch and the return nothing happens, and its other way ends the program.
+ * A `ret` is single-stepped, at ten times the cost of an emulated instruction. The stack protector's branch before it
+ * will do: nothing happens in between, and its other target ends the program.
  */
 static const struct flow_node *cheapest_end(const struct flow *w, const struct flow_node *ret)
 {
@@ -257,7 +257,7 @@ static int watch_caller(struct search *s, const struct part *p)
 		if (n->in.vaddr != p->lo && n->in.cost != INSN_REFUSED)
 			add_site(s, n->in.vaddr, 0, ALYS_GC_ENDS);
 	}
-	/* A begin without an end would promise marks that never come. */
+	/* After a begin without an end, marks would be expected that never come. */
 	if (s->out->sites_cnt < before + 2)
 		s->out->sites_cnt = before;
 	flow_free(&w);

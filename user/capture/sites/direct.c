@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/direct: see direct.h. bdwgc's GC_malloc_kind_global takes small blocks off a list of all threads, and calls
- * GC_generic_malloc when it is empty or the block is large:
+ * sites/direct: see direct.h. bdwgc's GC_malloc_kind_global takes small blocks from a list shared by all threads, and
+ * calls GC_generic_malloc if it is empty or the block is large:
  *
  *	entry -- list not empty --> [whole exit: size and kind still in registers, result too] --> ret
  *	      `- [late entry: call GC_generic_malloc(size, kind)] --> [exit: result] --> ret
  *
- * The last exit is GC_generic_malloc's own, where that has some for the sake of others.
+ * The last exit is GC_generic_malloc's own, if it has exits because of other functions.
  */
 #include "sites/direct.h"
 
@@ -24,7 +24,7 @@ enum { PLAIN, WHOLE, LATE };
 /* What is known of each node. */
 struct facts {
 	const struct flow *w;
-	uint16_t *size, *kind; /* registers that hold the argument whichever way control came */
+	uint16_t *size, *kind; /* registers that hold the argument on every path to the node */
 	uint8_t *role;
 	uint8_t *seen;
 };
@@ -60,7 +60,7 @@ static bool step(const struct facts *f, size_t i)
 	return changed;
 }
 
-/* False when it comes to no end. */
+/* False if this does not converge. */
 static bool follow_arguments(const struct facts *f, const struct site *s)
 {
 	bool changed = true;
@@ -77,7 +77,7 @@ static bool follow_arguments(const struct facts *f, const struct site *s)
 	return !changed;
 }
 
-/* From here on, not through nodes with a role: is a way out reached, or another node with a role? */
+/* What can be reached without passing a node with a role: a way out, or other nodes with a role. */
 struct reached {
 	bool out, whole, late;
 };
@@ -129,7 +129,7 @@ static bool is_late_entry(struct plan *p, const struct facts *f, const struct si
 	       f->kind[i] & INSN_BIT(plan_arg_reg(s->row->kind_arg));
 }
 
-/* Nobody else's calls leave there. */
+/* No other site uses this exit. */
 static bool is_own(const struct plan *p, const struct site *s, uint32_t exit)
 {
 	for (size_t i = 0; i < p->list->sites_cnt; i++) {
@@ -142,7 +142,7 @@ static bool is_own(const struct plan *p, const struct site *s, uint32_t exit)
 	return true;
 }
 
-/* Gives roles to nodes; how many late entries there are, the last one in *late. */
+/* Assigns roles to nodes; returns the number of late entries, the last one in *late. */
 static size_t cast(struct plan *p, const struct facts *f, const struct site *s, size_t *late)
 {
 	size_t found = 0;
@@ -163,8 +163,8 @@ static size_t cast(struct plan *p, const struct facts *f, const struct site *s, 
 }
 
 /*
- * Others jump to the function that is called: where they need its exits, the call is seen there too, and once only. What it
- * gives is what its caller returns, through GC_clear_stack.
+ * Other functions may jump to the callee and need its exits: then the call is seen at those, and only once. The
+ * callee's result is what its caller returns, through GC_clear_stack.
  */
 static int take_exits(struct plan *p, struct site *s, uint64_t callee)
 {

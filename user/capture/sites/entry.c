@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/entry: walks straight from a function's first instruction to the first one that the kernel
- * emulates. Every call passes there, for nothing but this path leads to it. Behind a free's test for
- * NULL the walk goes on, so that free(NULL) costs nothing.
+ * sites/entry: walks straight from a function's first instruction to the first one that the kernel emulates. Every call
+ * passes it, because only this path leads there. In a free, the walk continues after the test for NULL, so that
+ * free(NULL) costs nothing.
  */
 #include "sites/entry.h"
 

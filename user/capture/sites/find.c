@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/find: which rows of the table a file answers to, which of its functions need no probe of
- * their own, and where each probe goes. See sites.h.
+ * sites/find: which rows of the allocator table apply to a file, which of its functions need no probe of their own, and
+ * where each probe goes. See sites.h.
  */
 #include "sites/sites.h"
 
@@ -53,7 +53,7 @@ static bool applies(const struct plan *p, const struct allocator *row)
 		return false;
 	if (row->unless && funcs_named(&p->funcs, row->unless))
 		return false;
-	/* A library that asks others for memory: its operator new ends in a malloc that is counted. */
+	/* If a library imports malloc, its operator new ends in that, which is probed. */
 	return row->family != ALLOC_CXX || !p->funcs.imports_malloc;
 }
 
@@ -111,7 +111,7 @@ struct cover {
 	const struct site *by;
 };
 
-/* A collector's calls of itself are dropped as internal, so that only a jump keeps them countable. */
+/* A collector's calls of its own functions are dropped as nested; only one that is reached by a jump is recorded. */
 static bool is_counted(void *ctx, uint64_t vaddr, bool call)
 {
 	struct cover *c = ctx;
@@ -187,7 +187,7 @@ static int find_predictions(struct plan *p)
 	return rc;
 }
 
-/* Sampled at refills; at calls GC_malloc_kind, which comes before, is probed. */
+/* Only when sampling at refills: otherwise GC_malloc_kind is probed, which comes before. */
 static int find_direct(struct plan *p)
 {
 	int rc = 0;
@@ -201,8 +201,8 @@ static int find_direct(struct plan *p)
 }
 
 /*
- * Functions of the collector that allocate because the program asked them to, and are no rows of the
- * table: their calls count as the program's. Sampled at refills, the rows of calls are not there either.
+ * Functions of the collector that allocate on the program's behalf and are not in the table: their calls count as the
+ * program's. When sampling at refills, the rows of calls are not used, so their functions are among these.
  */
 static bool is_wrapper(const char *name, enum sample_at at)
 {
@@ -224,7 +224,7 @@ static bool is_wrapper(const char *name, enum sample_at at)
 	return false;
 }
 
-/* Neighbours make one range; nothing else lies between them. */
+/* Adjacent functions make one range, since nothing else lies between them. */
 static void find_wrappers(struct plan *p)
 {
 	struct alys_range *run = NULL;
@@ -245,8 +245,8 @@ static void find_wrappers(struct plan *p)
 }
 
 /*
- * The collector's own code. In its shared library that is all code; linked into a program, what lies
- * between the first and the last of the functions found, and their neighbours of the same prefix.
+ * The collector's own code. In its shared library that is all code; linked into a program, what lies between the first
+ * and the last of the functions found, and adjacent functions with the same prefix.
  */
 static void find_text(struct plan *p)
 {
@@ -306,7 +306,10 @@ static int is_row(void *ctx, const struct elf_symbol *s)
 	return s->defined && bsearch(&s->name, w->names, w->n, sizeof(*w->names), compare_names);
 }
 
-/* Most files define no allocator, and to sort the functions of a large one takes a tenth of a second. 1, 0 or -ENOMEM. */
+/*
+ * Checked first: most files define no allocator, and sorting the functions of a large one takes a tenth of a second. 1,
+ * 0 or -ENOMEM.
+ */
 static int has_row(const struct elf *e)
 {
 	struct wanted w;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/leave: a function may hand its caller over to others by tail jumps; their exits are its exits.
- * First all functions are collected through which results leave, then each gets its exits once, then
- * every site gets those of the functions that it can end in.
+ * sites/leave: a function may end in tail calls of others, whose exits are then its own. First all functions through
+ * which results leave are collected, then each gets its exits once, then every site gets those of the functions that it
+ * can end in.
  */
 #include "sites/leave.h"
 
@@ -35,7 +35,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 	return false;
 }
 
-/* Busy functions that allocators like to end in: probing those costs more than it tells. */
+/* Frequently called functions in which allocators often end: probing them would cost too much. */
 static bool is_busy(const char *name)
 {
 	static const char *const names[] = { "memset", "memcpy", "memmove", "pthread_mutex_unlock" };
@@ -50,9 +50,10 @@ static void lose(struct site *s, const struct flow_node *n, const char *why)
 }
 
 /*
- * Some functions give back their first argument, so that at a jump to them the result is there: a calloc of somebody's own ends
- * in memset(result, 0, n), libgc's allocators in GC_clear_stack(result). Others pass the ways out of those all the time, and
- * they may lie in another file: the jump is the better exit. Where only `ret`s are trusted, it is the only one for memset.
+ * Some functions return their first argument, so that the result is known at a jump to them: some callocs end in
+ * memset(result, 0, n), libgc's allocators in GC_clear_stack(result). The jump is the better exit, because others pass
+ * the exits of those functions all the time, and they may be in another file. If only `ret`s are trusted, it is the
+ * only exit for memset.
  */
 static bool hands_through(const struct plan *p, const struct flow_node *n)
 {
@@ -128,7 +129,7 @@ static int follow(struct trail *t, struct body *b, int depth)
 	return 0;
 }
 
-/* Two functions that share code: a site chosen for one would fire in calls of the other. */
+/* Finds functions that share code: a site chosen for one would be hit in calls of the other. */
 static int find_overlaps(struct plan *p)
 {
 	struct map owner = { 0 };
@@ -160,7 +161,7 @@ static const char *ret_reason(const struct plan *p, const struct body *b)
 	return "no emulated instruction on every way to it has the result in a register";
 }
 
-/* Places in the list's exits by address; -1 = not there yet. */
+/* Index of the exit at this address; -1 = not in the list yet. */
 static int64_t exit_at(const struct site_list *l, uint64_t vaddr)
 {
 	for (size_t i = 0; i < l->exits_cnt; i++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sites/listing: see listing.h. Both ends are the same program: structs go as they lie in memory, pointers apart. */
+/*
+ * sites/listing: see listing.h. Both ends are the same program, so structs are sent as they are in memory, except
+ * pointers.
+ */
 #include "sites/listing.h"
 
 #include <errno.h>
@@ -11,7 +14,7 @@
 #define REGISTERS (ALYS_REG_LIST + 1)
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = 0)
-/* A bool that came as bytes may be neither true nor false. */
+/* A byte that was received as a bool may be neither true nor false. */
 #define SETTLE(truth)                        \
 	({                                   \
 		uint8_t byte_;               \

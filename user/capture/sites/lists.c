@@ -35,7 +35,7 @@ struct found {
 	struct alys_lists lists;
 };
 
-/* A comparison alone says little; all four together are the function above. */
+/* A single comparison says little; all four together identify the function above. */
 static void note_comparison(struct found *f, uint64_t imm)
 {
 	if (!f->kinds && imm < MAX_KINDS)
@@ -96,7 +96,7 @@ static struct refill behind_refill(struct plan *p, const struct flow *w, int32_t
 	list &= INSN_CALL_KEEPS;
 	for (int steps = 0; steps < AFTER_CALL && n->next >= 0 && !n->in.stores; steps++) {
 		n = &w->nodes[n->next];
-		/* Calls that did not refill come by here. */
+		/* Calls without a refill pass here, too. */
 		if (n->preds != 1 || n->root)
 			break;
 		if (n->in.cost == INSN_EMULATED && n->in.flow != INSN_CALL)
@@ -106,7 +106,10 @@ static struct refill behind_refill(struct plan *p, const struct flow *w, int32_t
 	return (struct refill){ 0 };
 }
 
-/* Registers that were copied to the one of the refill's last argument, &list, and not changed before the call. */
+/*
+ * Registers that hold the refill's last argument, &list: rdx, and the one that it was copied from, if unchanged until
+ * the call.
+ */
 static uint16_t list_registers(const struct flow *w, int32_t call)
 {
 	uint16_t list = INSN_BIT(INSN_RDX), changed = 0;
@@ -151,7 +154,7 @@ static int add_refill_exit(struct plan *p, struct site *s, const struct flow_nod
 	return add_exit_of(s, true, (uint32_t)p->list->exits_cnt - 1);
 }
 
-/* False: this is another function. */
+/* False: this is not that function. */
 static bool read_lists(struct plan *p, const struct body *b, struct alys_lists *out, struct refill *refill)
 {
 	struct found f = { 0 };
@@ -179,7 +182,7 @@ int lists_find(struct plan *p, struct site *s)
 	if (!read_lists(p, b, &p->list->lists, &refill))
 		return 0;
 	s->predicted = true;
-	/* Inside the function itself results leave from the lists; all other ways are slow ones. */
+	/* Within the function itself, results come from the lists; all other exits are slow ones. */
 	int rc = add_refill_exit(p, s, refill.exit);
 	for (size_t i = 0; i < s->exits_cnt && !rc; i++) {
 		uint64_t at = p->list->exits[s->exits[i]].vaddr;

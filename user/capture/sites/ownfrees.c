@@ -9,10 +9,10 @@
 
 struct calls {
 	uint64_t returns[ALYS_MAX_OWN_FREES];
-	size_t n; /* also of those that found no room */
+	size_t n; /* including those without room in `returns` */
 };
 
-/* Direct calls of `to` between lo and hi: the bytes of one are hardly ever something else. */
+/* Direct calls of `to` between lo and hi: such bytes are hardly ever anything else. */
 static void find_calls(const struct elf *e, uint64_t lo, uint64_t hi, uint64_t to, struct calls *out)
 {
 	const uint8_t *code = hi > lo ? elf_bytes(e, lo, hi - lo) : NULL;
@@ -28,7 +28,7 @@ static void find_calls(const struct elf *e, uint64_t lo, uint64_t hi, uint64_t t
 	}
 }
 
-/* Of the file's executable segments, each. */
+/* In all executable segments. */
 static void find_everywhere(const struct elf *e, uint64_t to, struct calls *out)
 {
 	const struct elf_segment *seg;
@@ -55,8 +55,8 @@ static void note_code(struct plan *p)
 }
 
 /*
- * With symbols it is one function. Without: glibc's shared library calls free through its PLT, so that a program may
- * bring another one, but for calls that are of its own allocator. There are three; linked into a program, dozens.
+ * With symbols, the calls are in one function. Without: glibc's shared library calls free through its PLT, so that
+ * programs can replace it, except within its own allocator. There are three such calls; linked into a program, dozens.
  */
 void ownfrees_find(struct plan *p)
 {

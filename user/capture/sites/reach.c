@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/reach: follows the direct calls of a function through its file, but not into what never comes back: how a program is
- * ended is nobody's allocation. In a known allocator computed calls (hooks for pages) and those of other files (locks,
- * system calls) allocate nothing, and one function takes memory from another at once: what is found deeper sets a thread
- * or the allocator up, a call in millions. What strangers' code does is not known.
+ * sites/reach: can a function reach another probed one? Follows its direct calls through the file, but not into
+ * functions that never return, which only end the program. In a known allocator, computed calls (page hooks) and calls
+ * of other files (locks, system calls) allocate nothing, and a function reaches another one within a few calls: what is
+ * deeper sets up a thread or the allocator, one call in millions. About unknown code nothing is assumed.
  */
 #include "sites/reach.h"
 
@@ -19,8 +19,8 @@
 struct reach {
 	struct plan *plan;
 	const struct site *site;
-	bool known; /* whose code it is */
-	bool found; /* another probed function, or nobody knows what */
+	bool known; /* the code is a known allocator's */
+	bool found; /* another probed function, or unknown code */
 	struct reached {
 		struct body *body;
 		int depth;
@@ -65,8 +65,10 @@ static bool comes_back(const struct flow *w)
 
 #define NEIGHBOURS 64 /* bytes of filler between functions of one source */
 
-/* Its caller is the allocator itself when a probed function is called from there. Neighbours make one range, and so does what
- * finds no place. */
+/*
+ * Adds code whose calls of probed functions are the allocator's own. Adjacent ranges are joined; without room, the last
+ * range is extended.
+ */
 static void put_inner(struct alys_range *ranges, struct alys_range r)
 {
 	size_t i = 0;
@@ -78,7 +80,7 @@ static void put_inner(struct alys_range *ranges, struct alys_range r)
 	ranges[i].hi = r.hi > ranges[i].hi ? r.hi : ranges[i].hi;
 }
 
-/* Behind the last call of a function its return address is behind the function. */
+/* + 1: the return address of a call at the end of a function is the address after it. */
 static void note_inner(struct reach *r, const struct flow_node *n)
 {
 	uint64_t back = n->in.vaddr + n->in.len;
@@ -139,7 +141,7 @@ static int follow(struct reach *r)
 	return rc;
 }
 
-/* Whose rows are a provider's own. */
+/* Does the site belong to a known allocator? */
 static bool is_known(const struct plan *p, const struct site *s)
 {
 	return p->provider || (s->row->family != ALLOC_LIBC && s->row->family != ALLOC_CXX);
@@ -154,7 +156,7 @@ int reach_find(struct plan *p)
 		if (s->state != SITE_PROBED || !gives_blocks(s->row))
 			continue;
 		s->jumps = s->passed_on || (s->lost && !r.known);
-		/* A collector's calls of itself are told by their caller, whoever follows the outer one. */
+		/* Nested calls of a collector are recognized by their caller, whether or not the outer one is followed. */
 		if (s->row->nest == ALYS_NEST_THREAD)
 			rc = follow(&r);
 		s->leaf = s->row->nest == ALYS_NEST_CALLER || !(r.found || s->jumps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sites: a list of sites: what BPF is told of it, and people. See sites.h. */
+/* sites: a list of sites, its description for BPF, and printing. See sites.h. */
 #include "sites/sites.h"
 
 #include <inttypes.h>

@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-#define CALL_SZ 5 /* call or jmp, and how far */
+#define CALL_SZ 5 /* call or jmp, with its distance */
 
 struct doors {
 	uint64_t at[2]; /* in this file */
 	size_t n;
 };
 
-/* Imported: that is the answer. */
+/* Stops at an imported one, which is sufficient. */
 static int note_door(void *ctx, const struct elf_symbol *s)
 {
 	struct doors *d = ctx;
@@ -27,7 +27,7 @@ static bool is_own(const struct site_list *l, uint64_t vaddr)
 	return vaddr >= l->text_lo && vaddr < l->text_hi;
 }
 
-/* Any byte may begin an instruction: that four others are this very distance by chance is one case in billions. */
+/* Tried at each byte: that the four bytes after it are this distance by chance is one case in billions. */
 static bool calls(const uint8_t *code, uint64_t vaddr, const struct doors *d)
 {
 	int32_t far;
