@@ -6,7 +6,7 @@
 
 #define CONTEXT_MAX 128 /* bytes of glibc's __start_context, with room for shadow stacks */
 
-/* By its bytes: to go through all names of a large program would take longer than all its rows. */
+/* Searches the bytes: iterating over the names of a large program would take longer than compiling its rows. */
 static bool has_name(const struct elf *e, const char *section, const char *name)
 {
 	size_t size, n = strlen(name) + 1;

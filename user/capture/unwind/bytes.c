@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind/bytes: see bytes.h. Both ends are the same program, so arrays go as they lie in memory. */
+/* unwind/bytes: see bytes.h. Both ends are the same program, so arrays are sent as they are in memory. */
 #include "unwind/bytes.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void put_array(struct buf *out, const void *at, size_t n, size_t size)
 	buf_add(out, at, n * size);
 }
 
-/* NULL with *n of 0 for none. False: too many for the bytes that are there, or for memory. */
+/* False: more than the remaining bytes can hold, or out of memory. */
 static bool take_array(struct cursor *c, void **at, size_t *n, size_t size)
 {
 	*n = cursor_varint(c);
@@ -34,7 +34,7 @@ void unwind_write(const struct unwind_table *t, struct buf *out)
 	put_array(out, t->specs, t->specs_cnt, sizeof(*t->specs));
 }
 
-/* A page begins with a row, and has no more than it has bytes. */
+/* Each page has at least one row, and no more rows than bytes. */
 static bool pages_are_sound(const struct unwind_table *t)
 {
 	for (size_t i = 0; i < t->pages_cnt; i++) {

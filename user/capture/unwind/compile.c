@@ -12,10 +12,10 @@
 #include "unwind/section.h"
 #include "unwind/writer.h"
 
-/* Between functions, up to the next multiple of 16, nothing is executed: no row for so little. */
+/* Smaller gaps between functions are padding, which is never executed: they get no row. */
 #define GAP_MIN 16
 
-/* Code without an FDE of which more is known. */
+/* Code without an FDE whose row is known otherwise. */
 struct known {
 	uint64_t lo, hi;
 	uint32_t row;
@@ -29,7 +29,7 @@ struct fde_ctx {
 	size_t known_cnt;
 };
 
-/* An entry point without an FDE is a few lines of assembler: a stack, then a call. */
+/* An entry point without an FDE is a few instructions: it sets up a stack, then calls. */
 #define ENTRY_SZ 128
 
 static uint32_t spec_row(void *ctx, const struct alys_spec *spec)
@@ -69,7 +69,7 @@ static int by_address(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Where the program begins, nobody called; callers are looked up one byte back, in the call. */
+/* The entry point of the program has no caller. Return addresses are looked up one byte before, in the call. */
 static void gather_known(struct fde_ctx *x)
 {
 	struct go_switch go[GO_SWITCHES];
@@ -98,7 +98,7 @@ static int write_gap(struct fde_ctx *x, uint64_t lo, uint64_t hi)
 	return rc;
 }
 
-/* What makecontext's functions return to; the call that they never came from is one byte before it. */
+/* Code that functions started by makecontext return to. It is looked up one byte before, as if there were a call. */
 static int write_context(struct fde_ctx *x, const struct eh_frame *f, size_t i)
 {
 	const struct eh_fde *fde = &f->fdes[i];

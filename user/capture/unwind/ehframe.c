@@ -9,7 +9,7 @@
 
 #include "base/vec.h"
 
-/* One entry: body goes from behind the CIE pointer to the end. */
+/* One entry; body: what follows the CIE pointer. */
 struct entry {
 	uint64_t at; /* offset of the entry in the section */
 	bool is_cie;
@@ -19,7 +19,7 @@ struct entry {
 
 enum { ENTRY_BAD = -1, ENTRY_NONE, ENTRY_FOUND };
 
-/* A length of zero ends a list; crt files in the middle of a link leave such ends behind. */
+/* A length of zero ends a list; crt files leave such ends in the middle of a section. */
 static int next_entry(struct cursor *c, const struct eh_frame *f, struct entry *e)
 {
 	uint64_t len = 0;
@@ -45,7 +45,7 @@ static int next_entry(struct cursor *c, const struct eh_frame *f, struct entry *
 
 static void skip_encoded(struct cursor *c, uint8_t enc, const struct cfi_ptr_base *base)
 {
-	/* Only its size matters; what it is relative to does not. */
+	/* Only its size matters, not what it is relative to. */
 	if (enc != DW_EH_PE_omit)
 		cfi_pointer(c, enc & 0x0f, base);
 }
@@ -112,7 +112,7 @@ static int add_cie(struct eh_frame *f, const struct entry *e)
 	return 0;
 }
 
-/* A CIE stands before its FDEs in all sections that linkers write. */
+/* Linkers always write a CIE before its FDEs. */
 static int add_fde(struct eh_frame *f, const struct entry *e, const struct unwind_section *s)
 {
 	struct cursor body = e->body;
@@ -149,7 +149,7 @@ struct sort_key {
 	uint32_t index;
 };
 
-/* By digits of 11 bits: qsort was a fifth of the whole compilation. */
+/* Radix sort with digits of 11 bits: qsort took a fifth of the whole compilation. */
 static void sort_keys(struct sort_key *keys, struct sort_key *spare, size_t n)
 {
 	for (unsigned int shift = 0; shift < 33; shift += 11) {

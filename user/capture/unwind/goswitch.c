@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind/goswitch: see goswitch.h. By the bytes behind the calls, which go 1.4 to 1.24 write alike (and
- * the linker strips the names of); offsets and what is saved vary, so these are read from there.
+ * unwind/goswitch: see goswitch.h. Recognizes the bytes after the calls, which are the same in Go 1.4 to 1.24 (the
+ * names are stripped by the linker); offsets and what is saved vary, so these are read from the code.
  */
 #include "unwind/goswitch.h"
 
@@ -11,7 +11,7 @@
 #define NEAR (32u << 10) /* all of them are in one assembler file, asm_amd64.s */
 #define SCAN_STEP (64u << 10)
 #define SCAN_MAX (16u << 20) /* the runtime is linked first */
-#define CODE_MAX 64          /* behind a call, until the old stack is back */
+#define CODE_MAX 64          /* bytes after a call until the old stack is restored */
 
 /* A piece of the file. */
 struct code {
@@ -64,8 +64,8 @@ static bool read_return(const struct code *c, size_t from, struct alys_spec *spe
 }
 
 /*
- * asmcgocall, from a goroutine: mov g(%rsp),%rdi; mov 8(%rdi),%rsi; sub depth(%rsp),%rsi. Its stack may have
- * been moved meanwhile, by a callback: so the depth below its upper end is what is kept.
+ * asmcgocall, from a goroutine: mov g(%rsp),%rdi; mov 8(%rdi),%rsi; sub depth(%rsp),%rsi. Its stack may have been moved
+ * meanwhile, by a callback, so the depth below its upper end is what was saved.
  */
 static bool read_cgo(const struct code *c, size_t at, struct go_switch *s)
 {
@@ -92,7 +92,7 @@ static bool read_cgo_plain(const struct code *c, size_t from, struct go_switch *
 	return false;
 }
 
-/* What is below is known by rbp only: up to 1.20 systemstack saves none, so that its caller is left out. */
+/* The frames below are found by rbp only: up to 1.20 systemstack saves none, so its caller is missing. */
 static const struct alys_spec by_bp = {
 	.off = 16,
 	.base_bp = 1,
@@ -154,7 +154,7 @@ static bool code_at(const struct elf *e, uint64_t lo, uint64_t hi, struct code *
 	return out->bytes != NULL;
 }
 
-/* Takes the code around v for out when asmcgocall's is there. */
+/* Sets *out to the code around v if asmcgocall is there. */
 static bool is_cgo(const struct elf *e, const struct elf_segment *seg, uint64_t v, struct code *out, size_t *at)
 {
 	uint64_t lo = v - seg->vaddr > NEAR ? v - NEAR : seg->vaddr, end = seg->vaddr + seg->filesz;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind: a table, and questions to it. See unwind.h. */
+/* unwind: lookups in a table. See unwind.h. */
 #include "unwind/unwind.h"
 
 #include <stdlib.h>

@@ -25,7 +25,7 @@ static size_t vdso_size(uint64_t start)
 	return size;
 }
 
-/* elf reads files, so it is made one. */
+/* Copies the vdso into a file, because elf reads files. */
 static int vdso_file(void)
 {
 	uint64_t start = getauxval(AT_SYSINFO_EHDR);

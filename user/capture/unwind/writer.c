@@ -25,7 +25,7 @@ int row_writer_open(struct row_writer *w, struct unwind_table *t, uint64_t lo, u
 
 static int push(struct unwind_table *t, uint64_t pc, uint32_t info)
 {
-	/* Hundreds of thousands of them: a call of VEC_PUSH each would be a quarter of the time. */
+	/* Called hundreds of thousands of times: VEC_PUSH would take a quarter of the time. */
 	if (t->rows_cnt == t->rows_cap) {
 		uint32_t *grown = vec_grow(t->rows, &t->rows_cap, t->rows_cnt, sizeof(*t->rows));
 		if (!grown)
@@ -36,7 +36,7 @@ static int push(struct unwind_table *t, uint64_t pc, uint32_t info)
 	return 0;
 }
 
-/* Begins all pages up to pc's; each repeats what holds where it begins. */
+/* Begins all pages up to pc's; each begins with a copy of the row in force there. */
 static int open_pages(struct row_writer *w, uint64_t pc)
 {
 	struct unwind_table *t = w->t;
@@ -58,7 +58,7 @@ int row_write(struct row_writer *w, uint64_t pc, uint32_t info)
 		return 0;
 	w->now = info;
 	if ((pc & PAGE_MASK) == 0) {
-		w->t->rows[w->t->rows_cnt - 1] = info; /* the repeated one holds nowhere */
+		w->t->rows[w->t->rows_cnt - 1] = info; /* the copy would apply nowhere */
 		return 0;
 	}
 	return push(w->t, pc, info);
@@ -99,7 +99,7 @@ static void count_row(struct unwind_counts *c, uint32_t row)
 int row_writer_close(struct row_writer *w)
 {
 	struct unwind_table *t = w->t;
-	int rc = open_pages(w, w->pages_end - 1); /* the last row may hold for many pages */
+	int rc = open_pages(w, w->pages_end - 1); /* the last row may apply to many pages */
 	map_free(&w->specs);
 	t->pages[t->pages_cnt] = (uint32_t)t->rows_cnt;
 	for (size_t i = 0; i < t->rows_cnt; i++)
