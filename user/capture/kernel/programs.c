@@ -37,7 +37,7 @@ struct prepared {
 struct programs {
 	struct prepared list[PROGRAMS_MAX];
 	size_t cnt;
-	size_t first;         /* the first ones in `list`, which are loaded without being awaited */
+	size_t first;         /* programs at the start of `list`, which the thread loads */
 	pthread_mutex_t lock; /* protects states and closing */
 	pthread_cond_t done;
 	pthread_t thread;
