@@ -13,15 +13,15 @@
 #include "dwarf/symtab.h"
 
 struct answerer {
-	struct elf *own, *packed, *separate; /* the latter two have names that were stripped, or are NULL */
-	struct symtab symtab;                /* of all of them */
+	struct elf *own, *packed, *separate; /* the latter two provide names missing in the first; may be NULL */
+	struct symtab symtab;                /* of all three files */
 	struct debug debug;
-	struct source *source; /* NULL: names from the tables only */
+	struct source *source; /* NULL: symbol tables only */
 	bool raw_names, too_large;
-	struct map names; /* place of a raw name -> the name to show */
+	struct map names; /* address of a raw name -> displayed name */
 };
 
-/* Failing means answers of lower quality. */
+/* Failure only lowers the quality of answers. */
 static void open_debug(struct answerer *a, int fd, const struct want_source *more)
 {
 	int rc = debug_open(&a->debug, fd, a->own, more);
@@ -81,7 +81,7 @@ bool answerer_too_large(const struct answerer *a)
 	return a->too_large;
 }
 
-/* Raw names are borrowed from the files, so their place in memory stands for them. */
+/* Raw names point into the files, so their address identifies them. */
 static const char *shown(struct answerer *a, const char *raw, bool crystal_short)
 {
 	if (a->raw_names)
@@ -99,7 +99,7 @@ static const char *shown(struct answerer *a, const char *raw, bool crystal_short
 	return slot && *slot ? (const char *)(uintptr_t)*slot : NULL;
 }
 
-/* foo.cold and foo.constprop.0 are parts and copies of foo. */
+/* foo.cold and foo.constprop.0 are parts or copies of foo. */
 static bool is_clone_of(const char *symbol, const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
@@ -107,8 +107,8 @@ static bool is_clone_of(const char *symbol, const char *name)
 }
 
 /*
- * The function that stands in the file: Crystal's DWARF says "push" where its symbol says whose, so
- * the symbol comes first, unless DWARF has a mangled name or the symbol is a clone.
+ * The function as the linker sees it. The symbol is preferred, because Crystal's DWARF has only "push" where the symbol
+ * has the class, too; not if DWARF has a mangled name, or the symbol is a clone.
  */
 static const char *physical_name(struct answerer *a, const struct place *p, const char *symbol)
 {
@@ -151,8 +151,8 @@ static int answer_from_source(struct answerer *a, uint64_t pc, const char *symbo
 }
 
 /*
- * What the libc lets functions return to that nobody called: the address before it belongs to another
- * function, and shipped libraries have lost its name.
+ * Return addresses set up by libc that no call left there. The address before belongs to another function, and stripped
+ * libraries lack the symbol.
  */
 static const char *landing(struct answerer *a, uint64_t pc)
 {
@@ -163,7 +163,7 @@ static const char *landing(struct answerer *a, uint64_t pc)
 		/* mov $15,%rax (rt_sigreturn); syscall */
 		{ "__restore_rt", "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9 },
 		{ "__restore_rt", "\xb8\x0f\0\0\0\x0f\x05", 7 },
-		/* mov %rbx,%rsp; mov (%rsp),%rdi: behind makecontext's functions */
+		/* mov %rbx,%rsp; mov (%rsp),%rdi: return address of makecontext's functions */
 		{ "__start_context", "\x48\x89\xdc\x48\x8b\x3c\x24", 7 },
 	};
 	if (symtab_inside(&a->symtab, pc))
@@ -185,7 +185,7 @@ int answerer_find(struct answerer *a, uint64_t pc, struct symbol out[SOURCE_DEPT
 	}
 	const char *symbol = symtab_find(&a->symtab, pc);
 	int n = a->source ? answer_from_source(a, pc, symbol, out) : 0;
-	/* Between functions there are lines too, of the padding. */
+	/* Padding between functions has lines but no name. */
 	if (n > 1 || n < 0 || (n && out[0].name))
 		return n;
 	out[0] = (struct symbol){

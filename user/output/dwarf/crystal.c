@@ -6,18 +6,18 @@
  *    self type  owner    name args  result            self type name named args result
  *   -> Array(Foo)#push                               -> Foo::Bar.new
  *
- * What is private at the top level of a file carries the file's path, wherever it is named:
+ * Private top-level types are prefixed with their file's path:
  *   *Array(/src/app.cr::Foo)@Array(T)#push</src/app.cr::Foo>:Nil -> Array(Foo)#push
  *
- * Types nest by () {} only, so that < and > are free for operators: "#<<<Foo>" is << of a Foo, but
- * "#<<Int32>" is < of an Int32.
+ * Types are nested only by () and {}, so < and > may be operators: "#<<<Foo>" is << of a Foo, but "#<<Int32>" is < of an
+ * Int32.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "dwarf/demangle.h"
 
-/* Longest first: the first that leaves a proper rest is the name. */
+/* Longest first: the first operator that is followed by a valid rest is the name. */
 static const char *const operators[] = {
 	"[]?", "[]=", "<=>", "===", "&**", "[]", "==", "=~", "!~", "!=", "<<", "<=", ">>", ">=", "**", "//",
 	"&+",  "&-",  "&*",  "!",   "<",   ">",  "*",  "&",  "+",  "-",  "/",  "%",  "|",  "^",  "~",  "`",
@@ -41,14 +41,14 @@ static size_t method_length(const char *p)
 	return n;
 }
 
-/* A type starts with a capital, a union with (, a C struct with its kind; a method with none. */
+/* A type starts with a capital, a union with (, a C struct with its kind; method names with none of these. */
 static bool starts_type(const char *p)
 {
 	return (*p >= 'A' && *p <= 'Z') || (unsigned char)*p >= 0x80 || *p == '(' || !strncmp(p, "struct.", 7) ||
 	       !strncmp(p, "union.", 6);
 }
 
-/* The end of a type: the # or :: in front of a method's name, or @; NULL when it is no type. */
+/* The end of a type: # or :: before a method's name, or @; NULL: not a type. */
 static const char *type_end(const char *p)
 {
 	unsigned int depth = 0;
@@ -71,7 +71,7 @@ static const char *type_end(const char *p)
 	return NULL;
 }
 
-/* Foo+ is Foo or a subclass: the compiler's business. */
+/* Foo+ means Foo or a subclass, which is of no interest here. */
 static void add_type(struct buf *out, const char *type, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -122,7 +122,7 @@ static bool method(struct buf *out, const char *name)
 	return n;
 }
 
-/* Where the name goes on behind the path of a file, NULL when none begins at p. */
+/* The rest of the name behind a file's path; NULL: no path begins at p. */
 static const char *behind_path(const char *name, const char *p)
 {
 	if (*p != '/' || (p > name && !strchr("(<{@ ", p[-1])))

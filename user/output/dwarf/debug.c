@@ -15,7 +15,7 @@
 
 #define CRC_SZ_MAX (2ull << 30)
 
-/* What libdw takes of memory for it: others are mapped. */
+/* Memory that libdw takes for the section: 0 if it is not compressed, since it is mapped then. */
 static uint64_t unpacked_size(Elf_Scn *scn, const GElf_Shdr *sh)
 {
 	GElf_Chdr ch;
@@ -25,15 +25,15 @@ static uint64_t unpacked_size(Elf_Scn *scn, const GElf_Shdr *sh)
 }
 
 /*
- * 0, -ENOENT when there is none, -E2BIG when it is more than libdw may unpack. .zdebug_ sections
- * (before 2015) hide their size, so a file with them is treated as having no DWARF.
+ * 0, -ENOENT: no DWARF, -E2BIG: it would take too much memory. .zdebug_ sections (before 2015) do not state their size
+ * in the header, so files with them count as having no DWARF.
  */
 static int look_for_debug(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
 	size_t names;
 	uint64_t sum = 0;
-	uint64_t most = jail_memory() / 3 * 2; /* the rest is for what libdw makes of it */
+	uint64_t most = jail_memory() / 3 * 2; /* the rest is needed for libdw's own data */
 	bool info = false;
 	if (elf_getshdrstrndx(elf, &names))
 		return -ENOENT;
@@ -56,8 +56,8 @@ static int look_for_debug(Elf *elf)
 }
 
 /*
- * libdw (0.188) reads a text to its end, be that in the section or behind it: so the last one must
- * have one. After libdw unpacked what was compressed.
+ * libdw (0.188) reads strings up to a terminating zero, even beyond the section's end, so the section must end with
+ * one. Called after libdw has decompressed sections.
  */
 static bool texts_end(Elf *elf)
 {
@@ -87,8 +87,8 @@ static void part_close(struct debug_part *p)
 }
 
 /*
- * Mapped: debug information may be larger than the worker's memory. Who truncates a file that is
- * being read sends a SIGBUS to the worker, and the next one finds less in it.
+ * Mapped, because debug information may be larger than the worker's memory limit. If the file is truncated meanwhile,
+ * the worker gets SIGBUS, and the next worker finds less in the file.
  */
 static int part_open(struct debug_part *p, int fd)
 {
@@ -159,8 +159,8 @@ static int open_separate(struct debug_part *p, const struct elf *e, const char *
 }
 
 /*
- * DWARF that leans on a shared file is only half there without it. libdw would look for one itself,
- * at a path of the file's choosing; given ours, it does not (and the worker could open nothing).
+ * DWARF that refers to a shared (dwz) file is incomplete without it. libdw would open one at a path chosen by the file;
+ * it does not if given one here (and the worker may not open files anyway).
  */
 static int open_shared(struct debug *d, const struct want_source *more)
 {
@@ -191,12 +191,12 @@ int debug_open(struct debug *d, int fd, const struct elf *e, const struct want_s
 	int rc = part_open(&d->own, fd);
 	if (rc == -ENOENT && d->own.elf && more) {
 		const char *link = dwelf_elf_gnu_debuglink(d->own.elf, &crc);
-		struct debug_part first = d->own; /* link is borrowed from it */
+		struct debug_part first = d->own; /* link points into it */
 		d->own = (struct debug_part){ .fd = -1 };
 		rc = open_separate(&d->own, e, link, crc, more);
 		part_close(&first);
 	}
-	/* A debug file still has lines and its symbol table without the shared one. */
+	/* Without the shared file, a separate debug file still has lines and a symbol table. */
 	if (!rc && open_shared(d, more) && d->own.fd < 0)
 		rc = -ENOENT;
 	if (rc == -ENOENT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf/demangle: see demangle.h. C++ and Rust are libiberty's work. */
+/* dwarf/demangle: see demangle.h. C++ and Rust names are demangled by libiberty. */
 #include "dwarf/demangle.h"
 
 #include <libiberty/demangle.h>
@@ -18,7 +18,7 @@ static void cut(struct buf *out, size_t start)
 	if (out->failed || out->len - start <= DEMANGLE_MAX)
 		return;
 	out->len = start + DEMANGLE_MAX - strlen(dots);
-	/* Not in the middle of a character. */
+	/* Do not cut within a UTF-8 sequence. */
 	while (out->len > start && (out->data[out->len] & 0xc0) == 0x80)
 		out->len--;
 	buf_adds(out, dots);
@@ -33,9 +33,9 @@ static void collect(const char *text, size_t n, void *ctx)
 }
 
 /*
- * A hundred bytes of substitutions can stand for gigabytes of name. Jumping out of libiberty is
- * safe: through the callback interface it keeps nothing but stack, save one identifier of a Rust
- * name in punycode, which then leaks.
+ * A hundred bytes with substitutions can expand to gigabytes, so the length is limited by longjmp. This is safe:
+ * through the callback interface, libiberty uses only the stack, except for one identifier of a Rust name in punycode,
+ * which is leaked.
  */
 static bool by_libiberty(struct buf *out, const char *name, const char *original)
 {
@@ -53,8 +53,8 @@ static bool by_libiberty(struct buf *out, const char *name, const char *original
 }
 
 /*
- * "foo() [clone .cold]": parts and copies of foo() are foo(), for that says enough. What a coroutine is
- * resumed and destroyed by are functions of their own.
+ * Parts and copies of a function, "foo() [clone .cold]", are shown as foo(). A coroutine's resume and destroy functions
+ * are different functions, and keep their suffix.
  */
 static void drop_copies(struct buf *out, size_t start)
 {
@@ -77,7 +77,7 @@ static void drop_copies(struct buf *out, size_t start)
 	}
 }
 
-/* Suffixes that libiberty knows, else without: _Z3foov.llvm.123@ is foo(), too. */
+/* First with suffixes that libiberty knows, then without: _Z3foov.llvm.123@ is foo(), too. */
 static bool mangled(struct buf *out, const char *name)
 {
 	struct buf original = { 0 };

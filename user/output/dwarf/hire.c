@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Neither descriptors nor signal settings of the session's go along. */
+/* Starts the worker without our descriptors and signal settings. */
 static int start(pid_t *pid, const char *program, const char *name, int sock)
 {
 	char *argv[] = { (char *)(uintptr_t)name, NULL };
@@ -27,7 +27,7 @@ static int start(pid_t *pid, const char *program, const char *name, int sock)
 		return -rc;
 	}
 	rc = posix_spawn_file_actions_adddup2(&files, sock, HIRE_SOCKET);
-	/* Its last words go nowhere: they would be those of a damaged process, on a terminal. */
+	/* stderr is discarded: a compromised worker must not write to the terminal. */
 	for (int fd = 0; !rc && fd < 3; fd++)
 		rc = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
 	if (!rc)
@@ -57,7 +57,7 @@ int hire(struct hired *h, const char *program, const char *name)
 		close(pair[0]);
 		return rc;
 	}
-	/* Ours only: a worker that does not listen must not stop us. */
+	/* Our end only: a worker that does not read must not block us. */
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	h->sock = pair[0];
 	return 0;

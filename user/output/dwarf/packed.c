@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 
-#define UNPACKED_MAX (64u << 20) /* bytes; a browser's has 10 MiB */
-#define DECODER_MAX (96u << 20)  /* memory: what xz -9 wants and half as much again */
+#define UNPACKED_MAX (64u << 20) /* decompressed size; a browser's has 10 MiB */
+#define DECODER_MAX (96u << 20)  /* memory limit: 1.5 times what xz -9 needs */
 #define PIECE (1u << 18)
 
 static bool unpack(struct buf *out, const uint8_t *bytes, size_t n)

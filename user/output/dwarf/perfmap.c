@@ -11,9 +11,9 @@
 
 #define FILE_MAX (256ull << 20)
 #define PIECE (1u << 16)
-#define LINE_MAX_SZ 8192 /* longer ones are no names */
+#define LINE_MAX_SZ 8192 /* longer lines are ignored */
 
-/* What node puts in front of a name: the kind of code, then how well it is optimized. */
+/* Removes node's prefix of a name: the kind of code, then its optimization level. */
 static const char *without_kind(const char *name)
 {
 	static const char *const kinds[] = { "JS:", "LazyCompile:", "Function:", "Script:", "Eval:" };
@@ -25,7 +25,7 @@ static const char *without_kind(const char *name)
 	return NULL;
 }
 
-/* "...:LINE:COLUMN" at the end; cut off there. */
+/* Parses "...:LINE:COLUMN", and cuts it off. */
 static bool take_position(char *file, struct symbol *out)
 {
 	char *column = strrchr(file, ':');
@@ -43,7 +43,7 @@ static bool take_position(char *file, struct symbol *out)
 	return true;
 }
 
-/* "JS:*fib /srv/app.js:3:14" is fib of /srv/app.js, line 3. */
+/* "JS:*fib /srv/app.js:3:14" -> fib, /srv/app.js, line 3. */
 static void take_script(const char *text, struct symbol *out)
 {
 	static const char *const roots[] = { " /", " file:", " node:" };
@@ -103,7 +103,7 @@ static void take_line(const char *line, const uint64_t *pcs, size_t n, struct sy
 		set(&out[i], name + 1);
 }
 
-/* Lines of the piece; returns how many bytes at its end are the beginning of one. */
+/* Processes complete lines; returns the length of the incomplete one at the end. */
 static size_t take_lines(char *piece, size_t len, const uint64_t *pcs, size_t n, struct symbol *out)
 {
 	char *at = piece, *end = piece + len, *newline;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwarf/source: see source.h. Three levels of flat ranges: units of the file, functions of a unit,
- * inlined calls of a function; each level is read when the first address falls into it.
+ * dwarf/source: see source.h. Three levels of flat ranges: units of the file, functions of a unit, inlined calls of a
+ * function. Each level is read when an address first falls into it.
  */
 #include "dwarf/source.h"
 
@@ -17,12 +17,12 @@
 #include "dwarf/spans.h"
 
 #define UNITS_MAX (1u << 20)
-#define RANGES_MAX (1u << 16) /* of one entry */
+#define RANGES_MAX (1u << 16) /* per entry */
 #define NO_PARENT UINT32_MAX
 
 struct inlined {
 	Dwarf_Die die;
-	uint32_t parent; /* index, or NO_PARENT: the function itself */
+	uint32_t parent; /* index, or NO_PARENT: directly in the function */
 	struct place call;
 };
 
@@ -39,7 +39,7 @@ struct unit {
 	bool ready;
 	Dwarf_Files *files;
 	size_t files_cnt;
-	const char *dir; /* where the compiler ran, or NULL */
+	const char *dir; /* compilation directory, or NULL */
 	struct spans spans;
 	struct function *functions;
 	size_t functions_cnt, functions_cap;
@@ -55,12 +55,12 @@ struct source {
 	struct spans spans;
 	struct unit *units;
 	size_t units_cnt, units_cap;
-	struct map paths; /* place of a relative path -> the path under its unit's directory */
+	struct map paths; /* address of a relative path's text -> the path with its unit's directory in front */
 };
 
 /*
- * Only code is believed: functions that the linker dropped keep ranges at 0 or -1, which would
- * otherwise hide real ones.
+ * Only ranges within code are accepted: functions dropped by the linker keep ranges at 0 or -1, which would hide real
+ * ones.
  */
 static int add_code(const struct source *s, struct spans *to, uint64_t low, uint64_t high, uint32_t item, uint32_t depth)
 {
@@ -87,8 +87,8 @@ static int add_ranges(const struct source *s, struct spans *to, Dwarf_Die *die, 
 }
 
 /*
- * A walk goes forward only: DW_AT_sibling of a damaged file may lead backwards, hence in circles, or
- * into a subtree that is walked already, hence into exponential time.
+ * Entries must be visited in ascending order: in a damaged file, DW_AT_sibling may point backwards (endless loop), or
+ * into a subtree already visited (exponential time).
  */
 static bool visit(Dwarf_Off *last, const Dwarf_Die *die)
 {
@@ -133,8 +133,8 @@ static void find_trees(struct source *s, Dwarf *dwarf)
 }
 
 /*
- * libdw gives a text in the tree as it stands there: without its end, when the section ends first.
- * (Sections of texts end in one: see debug.c.)
+ * libdw returns strings within the tree in place, without checking that they end before the section does. (String
+ * sections end with a zero: see debug.c.)
  */
 static const char *ended(const struct source *s, const char *text)
 {
@@ -143,7 +143,7 @@ static const char *ended(const struct source *s, const char *text)
 		if (text >= b->at && text < b->end)
 			return memchr(text, 0, (size_t)(b->end - text)) ? text : NULL;
 	}
-	return text; /* made by libdw, or of a file of the system's */
+	return text; /* from libdw, or from a string section */
 }
 
 static int add_unit(struct source *s, Dwarf_Die *die)
@@ -215,7 +215,7 @@ static int add_function(const struct source *s, struct unit *u, Dwarf_Die *die, 
 	return 0;
 }
 
-/* Functions stand under the unit, and under what can hold declarations. */
+/* Functions are children of the unit, or of entries that contain declarations. */
 static int collect_functions(const struct source *s, struct unit *u, Dwarf_Die *parent, Dwarf_Off *last, uint32_t depth)
 {
 	Dwarf_Die die;
@@ -286,7 +286,7 @@ static char *join(const char *dir, const char *path)
 	return joined;
 }
 
-/* Made-up files: ??? of libdw, ./?? of Crystal, <artificial> of gcc. NULL: no file. */
+/* NULL for placeholders instead of files: ??? (libdw), ./?? (Crystal), <artificial> (gcc). */
 static const char *whole_path(struct source *s, const struct unit *u, const char *path)
 {
 	path = ended(s, path);
@@ -318,12 +318,12 @@ static int add_inlined(struct source *s, const struct unit *u, struct function *
 	return add_ranges(s, &f->spans, die, item, depth);
 }
 
-/* The walk over what is inlined into one function. */
+/* State of the walk over calls inlined into one function. */
 struct inlining {
 	struct source *source;
 	const struct unit *unit;
 	struct function *function;
-	Dwarf_Off last; /* offset of the entry read last: a damaged file may lead back */
+	Dwarf_Off last; /* offset of the last entry; a damaged file may point backwards */
 };
 
 static int collect_inlined(struct inlining *w, Dwarf_Die *at, uint32_t parent, uint32_t depth)
@@ -369,7 +369,7 @@ static void take_line(struct source *s, struct unit *u, uint64_t pc, struct plac
 	p->column = !dwarf_linecol(line, &n) && n > 0 ? (uint32_t)n : 0;
 }
 
-/* From the innermost call outwards: each frame's line is the call site that the inner one carries. */
+/* From the innermost call outwards. A frame's line is the call site stored with the frame inside it. */
 static int unroll(const struct source *s, struct function *f, uint64_t pc, struct place out[SOURCE_DEPTH])
 {
 	uint32_t at = spans_find(&f->spans, pc);

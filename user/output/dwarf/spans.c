@@ -9,7 +9,7 @@
 #include "base/sorted.h"
 #include "base/vec.h"
 
-#define SPANS_MAX (1u << 23) /* 192 MiB; a file may repeat one range list in every function */
+#define SPANS_MAX (1u << 23) /* 192 MiB: a file may repeat one range list in every function */
 
 int spans_add(struct spans *s, uint64_t low, uint64_t high, uint32_t item, uint32_t depth)
 {
@@ -48,7 +48,7 @@ static int emit(struct spans *flat, uint64_t low, uint64_t high, uint32_t item)
 	return 0;
 }
 
-/* Writes what holds from *pos to `until`, dropping from the stack what ends on the way. */
+/* Emits the ranges from *pos to `until`, and pops stack entries that end before. */
 static int advance(struct spans *stack, struct spans *flat, uint64_t *pos, uint64_t until)
 {
 	int rc = 0;

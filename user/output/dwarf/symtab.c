@@ -18,12 +18,12 @@ struct entry {
 };
 
 struct reading {
-	const struct elf *code; /* whose segments bound what is believed */
+	const struct elf *code; /* executable segments, to which symbols must belong */
 	struct entry *entries;
 	size_t entries_cnt, entries_cap;
 };
 
-/* The end of the executable segment that holds vaddr, 0 when there is none. */
+/* End of the executable segment that holds vaddr, 0: none. */
 static uint64_t code_end(const struct elf *e, uint64_t vaddr)
 {
 	const struct elf_segment *seg;
@@ -54,9 +54,8 @@ static unsigned int underscores(const char *name)
 }
 
 /*
- * Of several names of one place the best comes last: a real function before a label, then .symtab
- * (the linker spoils Crystal's names in .dynsym), then the name that people use: malloc, not
- * __libc_malloc.
+ * Of several names at an address, the best one sorts last: functions after labels, .symtab after .dynsym (where the
+ * linker damages Crystal's names), and names with fewer underscores: malloc after __libc_malloc.
  */
 static int by_place(const void *pa, const void *pb)
 {

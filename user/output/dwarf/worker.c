@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf/worker: see worker.h. One process a file: what a hostile one does to it, it does to its own names. */
+/* dwarf/worker: see worker.h. One process per file: a malicious file can only falsify its own names. */
 #include "dwarf/worker.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "dwarf/perfmap.h"
 #include "sandbox/jail.h"
 
-#define ROOM_LEFT (PACKET_MAX - PACKET_TEXT_MAX - 16) /* of a packet before its next text */
-#define FRAME_MAX 32                                  /* bytes */
+#define ROOM_LEFT (PACKET_MAX - PACKET_TEXT_MAX - 16) /* fill level of a packet up to which another text fits */
+#define FRAME_MAX 32                                  /* bytes per frame */
 
 const char worker_name[] = "alys-symbol-worker";
 
@@ -25,7 +25,7 @@ struct worker {
 	bool perf_map, raw_names;
 	enum symbol_depth depth;
 	struct answerer *answerer;
-	struct map texts; /* place of a text that was sent -> its number */
+	struct map texts; /* address of a text already sent -> its number */
 	struct buf out;
 	uint8_t in[PACKET_MAX];
 };
@@ -46,7 +46,7 @@ static int send_ready(struct worker *w)
 	return packet_send(w->sock, &w->out, -1);
 }
 
-/* The other side opens what is asked for, or does not. */
+/* The other side decides which files it opens. */
 static int ask_for_file(void *ctx, const struct want *want)
 {
 	struct worker *w = ctx;
@@ -63,7 +63,7 @@ static int ask_for_file(void *ctx, const struct want *want)
 	return n > 0 && w->in[0] == PACKET_FILE ? fd : -1;
 }
 
-/* Its first words are of the session, which is trusted; the rights go before the file is read. */
+/* The first packet comes from the parent, which is trusted; privileges are dropped before the file is read. */
 static int open_file(struct worker *w, struct err *err)
 {
 	int n = packet_receive(w->sock, w->in, &w->fd);
@@ -92,7 +92,7 @@ static int flush(struct worker *w)
 	return rc;
 }
 
-/* Texts stay where they are as long as the file is open, so their place stands for them. */
+/* Texts stay in place while the file is open, so their address identifies them. */
 static int number_of(struct worker *w, const char *text, uint64_t *number)
 {
 	*number = 0;
@@ -149,7 +149,7 @@ static int answer_from_file(struct worker *w, const uint64_t *pcs, size_t n)
 	return rc;
 }
 
-/* Its texts are kept: the place of one that was freed would soon be that of another. */
+/* The symbols' texts are not freed, because texts are identified by address, which could be reused. */
 static int answer_from_perf_map(struct worker *w, const uint64_t *pcs, size_t n)
 {
 	struct symbol *symbols = calloc(n + 1, sizeof(*symbols));
@@ -198,9 +198,9 @@ int worker_main(int sock)
 }
 
 /*
- * Before main: whatever program this is, nothing of its own has happened, and the worker's address
- * space holds no more than the worker. (Forking without exec would hand over the memory of a
- * session that reads other processes' secrets, and count it against the worker's limit.)
+ * Runs before main, so that nothing of the program has been executed, and the worker has a fresh address space. (A fork
+ * without exec would inherit the parent's memory, which may hold other processes' secrets, and count it against the
+ * worker's limit.)
  */
 __attribute__((constructor)) static void become_worker(int argc, char **argv)
 {

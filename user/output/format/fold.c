@@ -11,14 +11,14 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-/* What fold_fill needs besides the result. */
+/* State of fold_fill besides its result. */
 struct folding {
 	struct fold *f;
-	struct map of_symbol; /* address of a struct symbol -> id in names */
+	struct map of_symbol; /* address of struct symbol -> id in names */
 	struct buf name;
 };
 
-/* Of two modules that have a function of the same name the same one is taken in every run. */
+/* If several modules have a function of this name, the choice must be the same in every run. */
 static bool note_module(struct fold *f, uint32_t name, const struct module *m)
 {
 	struct buf text = { 0 };
@@ -98,7 +98,7 @@ static int compare_names(const void *a, const void *b, void *ctx)
 	return strcmp(names_at(&f->names, *(const uint32_t *)a), names_at(&f->names, *(const uint32_t *)b));
 }
 
-/* Frames hold ids in order of arrival until here, numbers in order of bytes from here on. */
+/* Replaces ids in frames, which are in order of arrival, by numbers in byte order of the names. */
 static int number_names(struct fold *f)
 {
 	size_t n = f->names.spans_cnt;

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-#define BEFORE_SHOWN 5 /* types below a table */
+#define BEFORE_SHOWN 5 /* types listed below a table */
 
 const struct value_type value_types[VALUE_CNT] = {
 	[VALUE_ALLOC_OBJECTS] = { "alloc_objects", "count", "Allocated objects" },
@@ -38,7 +38,7 @@ int64_t value_of(const struct totals *t, enum value v)
 {
 	const double of[VALUE_CNT] = { t->est_alloc_cnt, t->est_alloc_sz, t->est_live_cnt, t->est_live_sz };
 	double d = of[v];
-	if (!(d > 0)) /* NaN as well */
+	if (!(d > 0)) /* also true for NaN */
 		return 0;
 	return d >= 0x1p63 ? INT64_MAX : (int64_t)llround(d);
 }
@@ -105,7 +105,7 @@ bool format_unseen_frees(const struct catalog *c)
 	return liveness && !strncmp(liveness, "none", 4);
 }
 
-/* Of a part of the calls it is "exact for what was sampled". */
+/* With sampling the text is "exact for what was sampled". */
 static bool is_exact(const char *liveness)
 {
 	return !strncmp(liveness, "exact", 5);
@@ -117,7 +117,7 @@ bool format_bounded(const struct catalog *c)
 	return liveness && !is_exact(liveness);
 }
 
-/* What is behind the first word: " (2 of 40 collections missed)" as ": 2 of 40 collections missed". */
+/* Appends the text in parentheses, " (2 of 40 collections missed)", as ": 2 of 40 collections missed". */
 static void add_reason(struct buf *out, const char *liveness)
 {
 	const char *open = strchr(liveness, '('), *close = strrchr(liveness, ')');
@@ -159,7 +159,7 @@ bool format_upper_bound(const struct sink_input *in)
 
 double format_below(const struct catalog *c, const struct totals *t)
 {
-	/* Of one process alone it is not known how many were passed over. */
+	/* The number of skipped calls is not known per process, only in total. */
 	bool some = catalog_count(c, "unsampled") || catalog_meta(c, "whole_ledger");
 	return t->live_cnt || !some ? 0 : unsampled_below(format_interval(c));
 }
@@ -182,7 +182,7 @@ static void add_below(const struct sink_input *in, struct buf *out)
 	buf_u8(out, '\n');
 }
 
-/* Errors tell what chance may do to samples: what never came is missing besides. Frees are told apart from it. */
+/* Standard errors cover sampling only, not losses. Lost frees are reported elsewhere. */
 static void add_lost(const struct sink_input *in, struct buf *out)
 {
 	const struct catalog *c = in->catalog;
@@ -316,7 +316,7 @@ static int by_size(const void *a, const void *b)
 	return x->sz != y->sz ? (x->sz < y->sz ? 1 : -1) : by_type(a, b);
 }
 
-/* Of several processes, one row a type. */
+/* Merges rows of the same type from several processes. */
 static size_t merge_types(struct before_row *rows, size_t n)
 {
 	size_t kept = 0;
@@ -413,7 +413,7 @@ void format_before_note(const struct catalog *c, struct buf *out)
 			 format_interval(c) || format_min_size(c) ? ", which takes a recording of all" : "");
 }
 
-/* Exact for what was sampled: see var_* in model.h. */
+/* Exact for sampled blocks: see var_* in model.h. */
 void format_errors(const struct sink_input *in, struct buf *out)
 {
 	const struct snapshot *s = in->snapshot;

@@ -20,7 +20,7 @@ static bool add_frame(struct paths *p, const struct sink_frame *f)
 	return !p->run.failed;
 }
 
-/* Number of the type of p->stack, which is that of `id`; NAMES_FAILED when memory is out. */
+/* Number of the type of p->stack, whose id is `id`; NAMES_FAILED: out of memory. */
 static uint32_t type_of_stack(struct paths *p, struct stack_id id)
 {
 	struct sink_options whole = *p->options;
@@ -69,7 +69,7 @@ size_t paths_depth(const struct paths *p, uint32_t path)
 	return p->runs.spans[path].len / sizeof(uint32_t) - 1;
 }
 
-/* Runs lie where the one before ended, at any address. */
+/* Runs are packed, so words may be unaligned. */
 static uint32_t word_of(const struct paths *p, uint32_t path, size_t i)
 {
 	uint32_t word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format/stack: a recorded stack as it is shown: inlined frames spread out, the allocator's own
- * frames cut from the leaf. Catalog in, struct sink_stack out; writes nothing.
+ * format/stack: turns a recorded stack into frames to be shown: expands inlined calls, and cuts the allocator's own
+ * frames off the leaf. From the catalog to struct sink_stack.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "format/format.h"
 #include "format/skip.h"
 
-/* What stands for the callers that a walk did not reach: why it ended, as `info` counts it. */
+/* Stands for the callers that a walk did not reach; the names are those of the counts in `info`. */
 static const struct symbol early[STACK_END_CNT] = {
 #define X(n, id, text, help) [n] = { .name = "[" text "]" },
 	STACK_END_LIST(X)
@@ -30,7 +30,7 @@ static bool add_frame(struct sink_stack *out, const struct sink_frame *f)
 	return at;
 }
 
-/* One machine frame: as many source frames as the compiler inlined into it, at least one. */
+/* Adds one machine frame: at least one source frame, more if calls were inlined. */
 static bool add_machine_frame(const struct catalog *c, const struct sink_options *o, const struct stack *s, uint32_t i,
 			      struct sink_stack *out)
 {
@@ -55,7 +55,7 @@ static bool add_machine_frame(const struct catalog *c, const struct sink_options
 	return true;
 }
 
-/* Traces before 1.4 do not tell, nor does a frame that was never looked up. */
+/* The owner is unknown for traces before 1.4, and for frames that were never symbolized. */
 static bool is_allocator(const struct sink_frame *f)
 {
 	const struct symbol *s = f->symbol;
@@ -69,7 +69,7 @@ size_t sink_allocator_frames(const struct sink_stack *s)
 {
 	const struct sink_frame *f = s->frames;
 	size_t cut = 0;
-	/* The innermost machine frame is the allocator by construction, whatever its name. */
+	/* The innermost machine frame belongs to the allocator whatever its name: the probe is there. */
 	while (cut + 1 < s->frames_cnt && f[cut].inlined)
 		cut++;
 	if (cut + 1 < s->frames_cnt)
@@ -79,7 +79,7 @@ size_t sink_allocator_frames(const struct sink_stack *s)
 	return cut;
 }
 
-/* A wrapper may stand between two of the allocator's own. The outermost frame stays, whatever it is. */
+/* Wrappers may lie between frames of the allocator. The outermost frame is always kept. */
 static void cut_leaf(struct sink_stack *out, const struct sink_options *o)
 {
 	struct sink_frame *f = out->frames;
@@ -119,7 +119,7 @@ void sink_stack_free(struct sink_stack *s)
 	*s = (struct sink_stack){ 0 };
 }
 
-/* As Crystal's exceptions do: a file of source code with a position, or that of the program. */
+/* Same format as Crystal's exceptions: the source file with its position, or the module's path. */
 static void add_place(const struct sink_frame *f, struct buf *out)
 {
 	const struct symbol *s = f->symbol;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format/type: the type of an allocation from its frames. Crystal allocates objects in `Foo.new`, or in a
- * `Foo.allocate` of the program's own, and buffers through Pointer(T).malloc, called by a method of the
- * buffer's owner. A C++ stack names a
- * type only inside a constructor or an allocator<T>, for `new Foo` constructs after it allocated.
+ * format/type: the type of an allocation, derived from its frames. Crystal allocates objects in `Foo.new`, or in a
+ * `Foo.allocate` defined by the program, and buffers by Pointer(T).malloc, called from a method of the buffer's owner.
+ * A C++ stack names a type only inside a constructor or an allocator<T>: `new Foo` runs the constructor after
+ * allocating.
  */
 #include "format/type.h"
 
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "format/format.h"
 
-/* "Array(Foo)#push" -> where "#push" begins; NULL when it is no qualified name of Crystal's. */
+/* The start of "#push" in "Array(Foo)#push"; NULL: not a qualified Crystal name. */
 static const char *crystal_method(const char *name)
 {
 	int depth = 0;
@@ -38,7 +38,7 @@ static bool is_new(const char *method)
 	return !strcmp(method, "new") || !strcmp(method, "allocate");
 }
 
-/* What a builder fills is the String that comes of it. */
+/* A String::Builder's buffer becomes the String. */
 static bool is_string(const char *type, size_t n)
 {
 	return (n == strlen("String") && starts(type, "String")) ||
@@ -58,7 +58,7 @@ static void put_owner(const char *type, size_t n, bool buffer, struct buf *out)
 		buf_adds(out, BUFFER);
 }
 
-/* Was the memory asked for by Pointer(T), not by an object's own `new`? */
+/* Whether the memory comes from Pointer(T), not from an object's own `new`. */
 static bool is_pointer_buffer(const struct sink_stack *whole, size_t cut)
 {
 	const struct sink_frame *f = cut ? &whole->frames[cut - 1] : NULL;
@@ -68,7 +68,7 @@ static bool is_pointer_buffer(const struct sink_stack *whole, size_t cut)
 	       (f->symbol->file && !strcmp(format_basename(f->symbol->file), "pointer.cr"));
 }
 
-/* A class method that is no constructor allocates for whomever: its class owns nothing of that. */
+/* A class method other than a constructor may allocate for anyone, so its class is not the owner. */
 static bool is_owner(const char *type, const char *method, bool buffer)
 {
 	return buffer || *method == '#' || is_new(method + 1) || starts(type, "String");
@@ -77,17 +77,17 @@ static bool is_owner(const char *type, const char *method, bool buffer)
 static bool crystal_type(const struct sink_stack *s, bool buffer, struct buf *out)
 {
 	const char *first = s->frames[0].symbol->name;
-	bool others = false; /* came by class methods that own nothing */
+	bool others = false; /* passed class methods that own nothing */
 	for (size_t i = 0; i < s->frames_cnt && format_is_named(&s->frames[i]); i++) {
 		const char *name = s->frames[i].symbol->name, *dot = crystal_method(name);
 		if (!dot)
 			break;
-		/* Who owns what Pointer(T) allocates is told by the next frame. */
+		/* The owner of memory from Pointer(T) is named by the next frame. */
 		if (starts(name, "Pointer(") || starts(name, "GC.")) {
 			buffer = true;
 			continue;
 		}
-		/* However a program's own allocate comes by its memory, it is for an object of its class. */
+		/* Whatever it calls, a program's own allocate makes an object of its class. */
 		bool object = !strcmp(dot, ".allocate");
 		others |= !is_owner(name, dot, buffer);
 		if (others && !object && *dot == '.')
@@ -110,7 +110,7 @@ static bool is_string_builder(const char *file)
 	return n >= strlen(end) && !strcmp(file + n - strlen(end), end);
 }
 
-/* Optimized code has short names: the file is all that is known of the type. */
+/* Optimized code has short names, so only the file tells the type. */
 static bool crystal_file_type(const struct sink_frame *f, bool buffer, struct buf *out)
 {
 	const char *file = f->symbol->file ? format_basename(f->symbol->file) : "";
@@ -128,7 +128,7 @@ static bool crystal_file_type(const struct sink_frame *f, bool buffer, struct bu
 	return true;
 }
 
-/* The end of a C++ name before its parameters: template arguments nest. */
+/* Length of a C++ name without its parameter list; template arguments may be nested. */
 static size_t before_parameters(const char *name)
 {
 	int depth = 0;
@@ -138,7 +138,7 @@ static size_t before_parameters(const char *name)
 	return i;
 }
 
-/* "ns::Foo<int>::Foo" with n bytes -> length of "ns::Foo<int>", 0 when no constructor. */
+/* For a constructor such as "ns::Foo<int>::Foo" (n bytes), the length of "ns::Foo<int>"; otherwise 0. */
 static size_t constructed(const char *name, size_t n)
 {
 	size_t last = n, depth = 0, begin = 0, end = 0;
@@ -157,7 +157,7 @@ static size_t constructed(const char *name, size_t n)
 	return word && end - begin == word && !strncmp(name + begin, name + last, word) ? type : 0;
 }
 
-/* "std::allocator<Foo>::allocate(unsigned long)" -> "Foo"; from within angle brackets. */
+/* "std::allocator<Foo>::allocate(unsigned long)" -> "Foo" */
 static bool allocator_type(const char *name, struct buf *out)
 {
 	const char *at = strstr(name, "allocator<");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format/wrappers: names of functions that everybody in a program asks for memory through, and that only hand the request
- * on: as a site they say nothing. Not here: what says something of the block itself (strdup, Box::new, push_back),
- * and what runs code of its user's, whose frame may be inlined (std::__invoke, _M_run, sort).
+ * format/wrappers: names of well-known functions that only pass requests on to the allocator, and so say nothing as an
+ * allocation site. Excluded are functions that say what a block is for (strdup, Box::new, push_back), and those that
+ * run their caller's code, whose frame may be inlined (std::__invoke, _M_run, sort).
  */
 #include <pthread.h>
 
@@ -10,10 +10,10 @@
 #include "format/pattern.h"
 #include "format/skip.h"
 
-/* Whole names in C, maybe with what the compiler or linker hangs on to them: .part.0, @@VERSION. */
+/* Complete C names, optionally with a suffix added by compiler or linker: .part.0, @@VERSION. */
 #define C(names) "^(" names ")([.@(]|$)"
 
-/* Names that only the standard library may have; of a method, whatever its class. */
+/* Names reserved for the standard library; methods of any class. */
 #define CXX_INTERNAL(names) "(^|::|[*& ])(" names ")[a-z_]*[[(<]"
 
 static const char *const known[] = {
@@ -54,9 +54,9 @@ static const char *const known[] = {
 	/* node, the JVM */
 	C("v8::internal::(Malloced::operator new|AllocWithRetry|NewArray<.*>)|v8::base::(Malloc|Calloc|Realloc)|"
 	  "node::(Unchecked)?(Malloc|Calloc|Realloc)(<.*>)?|os::(malloc|realloc)|(Re)?[aA]llocateHeap"),
-	/* operator new of a class */
+	/* a class' own operator new */
 	"::operator new(\\[\\])?\\(",
-	/* libstdc++: allocators, and what containers have below their public methods */
+	/* libstdc++: allocators, and internals below the containers' public methods */
 	"^(void "
 	")?(std|__gnu_cxx)::(__1::|__cxx11::|pmr::)?(__)?(new_allocator|allocator|allocator_traits|alloc_traits|malloc_allocator|"
 	"memory_resource|polymorphic_allocator)(<.*>)?::(_S_)?(do_)?(allocate[a-z_]*|construct)[(<]",
@@ -74,7 +74,7 @@ static const char *const known[] = {
 	CXX_INTERNAL("__libcpp_(operator_new|allocate|aligned_alloc)|__allocate_at_least|__vallocate|__push_back_slow_path|"
 		     "__emplace_back_slow_path|__grow_by|__construct_node|__init|__assign_no_alias"),
 	"std::__1::__split_buffer<.*>::__split_buffer[(<]",
-	/* rust, its names in both manglings: crates with their hashes or without */
+	/* rust, in both mangling schemes, with and without crate hashes */
 	"^<?(alloc|std)(\\[[0-9a-f]+\\])?::(alloc|raw_vec|sys::alloc|sys::pal::[a-z]+::alloc)::",
 	"^<(alloc(\\[[0-9a-f]+\\])?::alloc::Global|std(\\[[0-9a-f]+\\])?::alloc::System) as core",
 	"^<?alloc(\\[[0-9a-f]+\\])?::(boxed::box_new|(vec::Vec|boxed::Box)<.*>::(try_)?(with_capacity|new_uninit|new_uninit_"
@@ -89,7 +89,7 @@ static regex_t compiled[KNOWN];
 static size_t compiled_cnt;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Without memory for them there are fewer. */
+/* Out of memory: the remaining patterns are left out. */
 static void compile(void)
 {
 	while (compiled_cnt < KNOWN && !pattern_compile(&compiled[compiled_cnt], "known", known[compiled_cnt], NULL))

@@ -10,7 +10,7 @@
 #include "naming/progress.h"
 #include "symbol/symbol.h"
 
-/* A frame's symbols once, however many stacks it is part of. */
+/* Passes a frame's symbols to the consumer once, however many stacks contain it. */
 static int hand_on(const struct catalog *c, const struct consumer *to, struct map *done, const struct frame *f, uint32_t index)
 {
 	const struct mapping *m = catalog_mapping(c, f->map);
@@ -43,7 +43,7 @@ int finish_names(const struct catalog *c, const struct consumer *to, bool (*want
 	return rc;
 }
 
-/* What went wrong with the workers is part of the account. */
+/* Failures of workers are reported in the counts. */
 static void tell_counts(const struct handles *h)
 {
 	const struct count *n;

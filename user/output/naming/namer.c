@@ -15,7 +15,7 @@ static void say_problem(void *ctx, const char *path, const char *why)
 	log_info("%s: names: %s", path, why);
 }
 
-/* For those that have no file at all: its debug information, or -1. */
+/* For modules without a file: the debug information, or -1. */
 static int fetch(void *ctx, const uint8_t *id, size_t id_sz)
 {
 	struct progress p = progress_begin("fetching debug information");

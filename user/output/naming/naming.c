@@ -15,11 +15,11 @@
 #include "naming/namer.h"
 #include "naming/subset.h"
 
-#define PATIENCE_NS 300000000 /* with a job on its way, at the end */
-#define STACKS_MAX 16384      /* in a job: they are copied for it */
+#define PATIENCE_NS 300000000 /* how long to wait for a running job at the end */
+#define STACKS_MAX 16384      /* stacks per job; they are copied for it */
 #define ROOM_LEAST (4ull << 20)
 
-/* What the thread has; the owner looks at it only when the thread has ended. */
+/* Used by the thread; the owner reads it only after the thread has ended. */
 struct job {
 	struct symbolizer *symbolizer;
 	struct catalog *catalog;
@@ -29,7 +29,7 @@ struct job {
 
 struct naming {
 	const struct handles *h;
-	struct job *job; /* NULL: none on its way */
+	struct job *job; /* NULL: no job is running */
 	pthread_t thread;
 	int done;
 	uint32_t reached;
@@ -180,7 +180,7 @@ void naming_free(struct naming *n)
 	until.tv_nsec += PATIENCE_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	/* A worker may be silent for seconds; what its thread holds goes with the process. */
+	/* A worker may take seconds to answer; what the thread holds is freed when the process exits. */
 	if (n->job && pthread_timedjoin_np(n->thread, NULL, &until))
 		return;
 	job_free(n->job);

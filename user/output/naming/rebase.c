@@ -11,7 +11,7 @@
 
 #define PAGE_MASK 0xfffull
 
-/* What they took for the address of the file's page. */
+/* The address that was assumed for the page at this file offset. */
 static uint64_t taken_for(const struct elf_segment *segments, size_t n, uint64_t offset)
 {
 	for (size_t i = 0; i < n; i++)

@@ -20,12 +20,12 @@
 struct naming {
 	struct catalog *catalog;
 	const struct name_options *o;
-	struct examinations *examinations; /* who reads the files */
+	struct examinations *examinations; /* reads the files */
 	struct rebase rebase;
 	struct symbolizer *symbolizer;
 	struct symbolizer_config config;
-	const struct module *given; /* what --symbolize stands for */
-	int root;                   /* of --sysroot, or -1 */
+	const struct module *given; /* the module that --symbolize replaces */
+	int root;                   /* directory of --sysroot, or -1 */
 	unsigned int other_builds;
 };
 
@@ -35,13 +35,13 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* O_NONBLOCK: what stands at that path may be a FIFO. */
+/* O_NONBLOCK: the path may be a FIFO. */
 static int open_at(const char *path)
 {
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Links inside of the sysroot are meant to stay in it, absolute ones too. */
+/* Symbolic links, even absolute ones, are resolved inside the sysroot. */
 static int open_in_root(const struct naming *n, const char *path)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT };
@@ -55,7 +55,7 @@ static bool same_build(const struct module *m, const struct elf *e)
 	return e && n == m->build_id_sz && !memcmp(id, m->build_id, n);
 }
 
-/* The module that the given binary stands for: by build id, else by name. */
+/* The module that corresponds to the given binary: by build id, else by name. */
 static const struct module *counterpart(const struct catalog *c, const struct elf *e, const char *path)
 {
 	const struct module *m, *named = NULL;
@@ -68,7 +68,7 @@ static const struct module *counterpart(const struct catalog *c, const struct el
 	return named;
 }
 
-/* By the traced file itself; without memory its names stay as they are. */
+/* Corrects addresses by the traced file itself. Out of memory: they stay as they are. */
 static void put_right(struct naming *n, const struct module *m, const struct elf *e)
 {
 	if (m->build_id_sz && same_build(m, e))
@@ -103,7 +103,7 @@ static int lend_given(struct naming *n, const char *path, struct err *err)
 	return rc;
 }
 
-/* The module's file at hand, -1 when there is none of the same build. */
+/* A descriptor of the module's file, -1: there is none of the same build. */
 static int find_file(struct naming *n, const struct module *m, struct elf **e)
 {
 	bool rooted = n->root >= 0;

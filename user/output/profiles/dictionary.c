@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-/* What makes two frames the same location. Frames that are no code differ by their text only. */
+/* Identity of a location. Frames that are not code differ by text only. */
 struct location_key {
 	uint64_t pc, map, lines, text;
 };
@@ -101,7 +101,7 @@ static uint64_t function_of(struct dictionary *d, const struct sink_frame *f)
 	return *id;
 }
 
-/* In a recording of addresses only, frames of files stay without names, for the reader to look up. */
+/* If only addresses were recorded, frames of files have no names, for readers to look up. */
 static bool is_bare(const struct dictionary *d, const struct sink_frame *f)
 {
 	return !d->resolved && f->module;
@@ -205,7 +205,7 @@ static void write_mapping(struct dictionary *d, uint64_t id, const struct used_m
 	if (map && !d->in->options->no_addresses) {
 		m.start = map->start;
 		m.limit = map->end;
-		/* Files are laid out so that offset = address, unless linked to a fixed place. */
+		/* In usual layouts offset = address, unless linked to a fixed address. */
 		m.file_offset = map->bias ? map->start - map->bias : 0;
 	}
 	if (module) {

@@ -20,7 +20,7 @@ static const char *meta_or(const struct catalog *c, const char *key, const char 
 	return text && *text ? text : otherwise;
 }
 
-/* The command line is left out: profiles are passed around, and arguments hold secrets. */
+/* The command line is left out: profiles are shared, and arguments may contain secrets. */
 static void fill_comments(const struct sink_input *in, struct buf *out)
 {
 	const struct catalog *c = in->catalog;
@@ -47,7 +47,7 @@ static void fill_times(const struct sink_input *in, struct profile_header *out)
 	if (in->options->moment && end)
 		start = end;
 	out->time_ns = meta_number(c, "start_real_ns") + start - meta_number(c, "start_mono_ns");
-	/* A recording that was killed has no end; its last event then is. */
+	/* A recording that was killed has no end time: its last event is used instead. */
 	start = start ? start : facts->first_ns;
 	end = end ? end : facts->last_ns;
 	out->duration_ns = end > start ? end - start : 0;

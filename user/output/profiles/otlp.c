@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profiles/otlp: the snapshot as OTLP ProfilesData, uncompressed: a resource a process, in it a profile a sample type, the
- * chosen one first, and one dictionary for all. Names of attributes are those of the OpenTelemetry semantic conventions.
- * The dictionary is one message with a length in front, so it is kept packed in memory until all is known; samples as well.
+ * profiles/otlp: the snapshot as OTLP ProfilesData, uncompressed: one resource per process, in it one profile per
+ * sample type, the chosen one first; one dictionary for all. Attributes are named as in the OpenTelemetry semantic
+ * conventions. A message is preceded by its length, so the packed dictionary and samples are kept in memory until they
+ * are complete.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,15 +17,15 @@
 #include "profiles/profiles.h"
 #include "user/output/profiles/otlp.pb-c.h"
 
-/* Field numbers of the messages that are nested by hand. */
+/* Field numbers of the messages whose nesting is written by hand. */
 enum { DATA_RESOURCE_PROFILES = 1, DATA_DICTIONARY = 2, RESOURCE_SCOPES = 2, SCOPE_PROFILES = 2 };
 enum { WIRE_BYTES = 2, COMMENTS_MAX = 64 };
-/* Entries of attribute_table; those of build ids follow. */
+/* Fixed entries of attribute_table; build ids follow. */
 enum { ATTRIBUTE_NATIVE = 1, ATTRIBUTE_COMMENTS, ATTRIBUTES };
 
 struct resource {
 	struct proc_id proc;
-	struct buf samples[VALUE_CNT]; /* packed Profiles that have samples only */
+	struct buf samples[VALUE_CNT]; /* packed Profiles that contain only samples */
 };
 
 struct otlp {
@@ -74,7 +75,7 @@ static void write_function(void *writer, uint64_t id, int64_t name, int64_t file
 {
 	Otlp__ProfilesDictionary entry = OTLP__PROFILES_DICTIONARY__INIT;
 	Otlp__Function one = OTLP__FUNCTION__INIT, *list = &one;
-	(void)id; /* entries are in their order */
+	(void)id; /* ids are implied by the order of entries */
 	one.name_strindex = (int32_t)name;
 	one.filename_strindex = (int32_t)file;
 	entry.n_function_table = 1;
@@ -178,7 +179,7 @@ static void write_comments(struct otlp *o)
 	write_attribute(o, dictionary_string(&o->d, "pprof.profile.comment"), &value);
 }
 
-/* Entry 0 of each table, which means none, and the attributes with fixed numbers. */
+/* Entry 0 of each table, which means none, and the attributes with fixed indices. */
 static void begin(struct otlp *o)
 {
 	Otlp__ProfilesDictionary none = OTLP__PROFILES_DICTIONARY__INIT;
@@ -204,7 +205,7 @@ static void begin(struct otlp *o)
 	write_comments(o);
 }
 
-/* The number of the stack whose locations are d.ids. */
+/* The index of the stack whose locations are d.ids. */
 static int32_t stack_of(struct otlp *o)
 {
 	int32_t *indices = calloc(o->d.ids_cnt + 1, sizeof(*indices));
@@ -279,7 +280,7 @@ static void add_rows(struct otlp *o, const struct fold *order)
 	sink_stack_free(&stack);
 }
 
-/* Types of the collector's marks are not kept by process: they stand with the first. */
+/* Objects from before the recording are not kept by process: they are added to the first one. */
 static void add_before(struct otlp *o)
 {
 	size_t n = 0, first = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profiles/pprof: the snapshot as a gzipped profile.proto. Each element is packed as a Profile of its
- * own and appended: concatenated protobuf messages are one message, so no tree of the whole is
- * ever held. Numbers 1, 2, 3... in order of first use, because Parca refuses others.
+ * profiles/pprof: the snapshot as gzipped profile.proto. Each element is packed as a Profile of its own and appended:
+ * concatenated protobuf messages are one message, so the whole is never in memory. Ids are 1, 2, 3... in order of first
+ * use, because Parca refuses others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,9 +27,9 @@ struct pprof {
 	z_stream z;
 	struct buf raw, packed;
 	struct dictionary d;
-	bool verbatim; /* names that go tool pprof would cut at a parenthesis, did it take them for symbols */
-	bool several;  /* processes */
-	bool failed;   /* memory */
+	bool verbatim; /* names contain parentheses at which go tool pprof would cut them if it took them for symbols */
+	bool several;  /* more than one process */
+	bool failed;   /* out of memory */
 };
 
 static int deflate_raw(struct pprof *p, int flush)
@@ -111,7 +111,7 @@ static void write_location(void *writer, uint64_t id, const struct dictionary_lo
 	free(at);
 }
 
-/* All four has_ flags together: what could be resolved is; readers shall not look for the files. */
+/* The four has_ flags are set together: everything that could be resolved is, and readers need not look for files. */
 static void write_mapping(void *writer, uint64_t id, const struct dictionary_mapping *from)
 {
 	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -131,7 +131,7 @@ static void write_mapping(void *writer, uint64_t id, const struct dictionary_map
 
 static const struct dictionary_ops ops = { write_string, write_function, write_location, write_mapping };
 
-/* As the leaf cut, but matched anywhere in a stack. */
+/* Matches the frames that are cut off the leaf, but anywhere in a stack. */
 static int64_t entries_of(struct pprof *p)
 {
 	struct buf regex = { 0 };
@@ -188,7 +188,7 @@ static void add_header(struct pprof *p, enum value standard)
 	profile_header_free(&h);
 }
 
-/* Of the stack that the dictionary was given last. */
+/* The sample's stack is the last one passed to the dictionary. */
 static void append_sample(struct pprof *p, int64_t values[VALUE_CNT], Perftools__Profiles__Label *label)
 {
 	profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -222,7 +222,7 @@ static void add_sample(struct pprof *p, const struct snapshot_row *row, const st
 	append_sample(p, values, labelled ? &label : NULL);
 }
 
-/* exec gives a process a new id but not a new number. */
+/* Compares pids, since exec gives a process a new id. */
 static bool several_processes(const struct sink_input *in)
 {
 	uint32_t first = 0;
@@ -301,7 +301,7 @@ static int pprof_render(const struct sink_input *in, struct sink_out *out, struc
 	int rc = value_choose(in->options, VALUE_INUSE_SPACE, &v, err);
 	if (rc)
 		return rc;
-	/* 15 + 16: the largest window, as gzip, whose header zlib leaves without time and name. */
+	/* 15 + 16: the largest window, and a gzip header, which zlib writes without time and name. */
 	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return err_set(err, ENOMEM, "out of memory for zlib");
 	rc = write_profile(&p, v);

@@ -9,7 +9,7 @@
 #define TEXT_PER_BYTE 4096
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1 /* its shadow memory is terabytes */
+#define SANITIZED 1 /* ASan's shadow memory takes terabytes */
 #else
 #define SANITIZED 0
 #endif
@@ -21,7 +21,7 @@ uint64_t allowance(void)
 	return ALLOWANCE_BASE + ALLOWANCE_PER_BYTE * files;
 }
 
-/* The soft limit only: workers have limits of their own. */
+/* Sets the soft limit only: workers set their own. */
 void allowance_add(uint64_t file_bytes)
 {
 	struct rlimit l;

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "replay/allowance.h"
 
-/* Nothing that the file says may take more than its size allows. */
+/* Memory is limited by the file's size, whatever its contents claim. */
 static int read_definitions(struct replay *r, const char *path, struct err *err)
 {
 	uint64_t size = trace_size(r->trace);
@@ -63,7 +63,7 @@ struct applying {
 	void *ctx;
 };
 
-/* "ID:FACTOR ...", as known when the recording was over: by what the process itself had counted. */
+/* Parses "ID:FACTOR ...": factors known at the end of the recording, from the process' own counts. */
 static int read_factors(struct replay *r)
 {
 	const char *at = catalog_meta(r->catalog, "window_factors");
@@ -110,7 +110,7 @@ double replay_length_s(const struct replay *r)
 	return end > start ? (double)(end - start) / 1e9 : 0;
 }
 
-/* Whether anything is in the part that was asked for; a moment after the end is not what it says it is. */
+/* Whether the requested part contains events; warns about a moment after the recording's end. */
 static int check_part(const struct replay *r, struct err *err)
 {
 	uint64_t start = replay_start_ns(r);

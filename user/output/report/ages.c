@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/ages: how many blocks are how old, as text; see group.h. */
+/* report/ages: a histogram of block ages as text; see group.h. */
 #include "base/text.h"
 #include "report/group.h"
 

@@ -44,7 +44,7 @@ void collection_list_free(struct collection_list *l)
 	*l = (struct collection_list){ 0 };
 }
 
-/* What was in use after the collection before, and what came since, less what is in use now. */
+/* Live after the previous collection, plus allocated since, minus live now. */
 static double heap_reclaimed(const struct collection_list *l, size_t i)
 {
 	const struct collection_row *r = &l->rows[i], *before = NULL;
@@ -107,7 +107,7 @@ static void add_total(struct filling *f, size_t i)
 	t[COL_AT].number = ((double)e->time_ns - (double)f->in->start_ns) / 1e9;
 	t[COL_TOOK].number += ((double)e->time_ns - (double)e->enter_ns) / 1e6;
 	t[COL_PAUSE].number += (double)e->gc.pause_ns / 1e6;
-	if (e->gc.heap_sz) { /* of the last one that was read */
+	if (e->gc.heap_sz) { /* from the last collection that has it */
 		t[COL_HEAP].number = (double)e->gc.heap_sz;
 		t[COL_LIVE].number = (double)e->gc.live_sz;
 	}
@@ -137,7 +137,7 @@ static bool is_wanted(const struct filling *f, const struct report_options *o, s
 	return !o->pid || (p && p->tgid == o->pid);
 }
 
-/* The newest when there are more than asked for; sums are of all. */
+/* If there are more than requested, the newest are shown; totals include all. */
 static int fill(struct filling *f, const struct report_options *o)
 {
 	size_t wanted = 0, passed = 0, limit = rank_limit(o);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/diff: two recordings side by side, joined by what their groups are called. What only one
- * run can have (thread numbers, process numbers) tells nothing of another.
+ * report/diff: compares two recordings; groups are matched by label. Thread and process numbers differ from run to run,
+ * so grouping by them is refused.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "report/rank.h"
 
 struct pair {
-	uint32_t label; /* in diff.labels */
+	uint32_t label; /* id in diff.labels */
 	struct group a, b;
 };
 
@@ -23,7 +23,7 @@ struct diff {
 	const struct report_options *o;
 	struct groups sides[2];
 	struct names labels;
-	struct pair *at; /* as many as labels until sorted */
+	struct pair *at; /* one per label, until sorted */
 	size_t at_cnt, at_cap;
 	bool sampled, per_second;
 };
@@ -86,7 +86,7 @@ static int compare(const void *a, const void *b, void *ctx)
 	return diff < 0 ? -1 : 1;
 }
 
-/* What did not change is left out, and so is what options hide; returns how many of the latter. */
+/* Drops unchanged pairs, and pairs hidden by options; returns the number of the latter. */
 static size_t rank(struct diff *d)
 {
 	size_t kept = 0, changed = 0, limit = rank_limit(d->o);
@@ -166,7 +166,7 @@ const char *report_diff_title(enum report_show show, bool per_second)
 	return of[show][per_second];
 }
 
-/* Lengths that differ by less are those of two runs of the same. */
+/* Runs of the same workload may differ in length by this share. */
 #define ALIKE 0.05
 
 static bool lengths_differ(double a, double b)
@@ -178,7 +178,7 @@ int report_diff_per_second(const struct report_input *a, const struct report_inp
 			   struct err *err)
 {
 	enum report_show show = report_show_of(o, a);
-	/* What is in use is there at one moment, however long it took to get there. */
+	/* Memory in use is a state at one moment, so it is not divided by the length. */
 	bool flows = show == SHOW_ALLOC || show == SHOW_TEMPORARY || show == SHOW_FREED;
 	*out = o->per == PER_SECOND || (o->per == PER_STANDARD && flows && lengths_differ(a->length_s, b->length_s));
 	if (*out && !(a->length_s > 0 && b->length_s > 0))

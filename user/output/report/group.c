@@ -12,16 +12,16 @@
 #include "format/type.h"
 #include "report/facts.h"
 
-/* The work of one pass over the rows. */
+/* State of one pass over the rows. */
 struct gathering {
 	struct groups *g;
 	struct filter filter;
 	struct sink_options cut, whole;
 	struct sink_stack stack, uncut;
 	struct buf label;
-	struct map seen; /* label -> number of the row that had it last: recursion counts once */
-	bool met;        /* a row with the type or function that was asked for */
-	bool valued;     /* a row with anything to show, before any filter */
+	struct map seen; /* label -> number of the row that had it last, so that recursion is counted once */
+	bool met;        /* some row had the requested type or function */
+	bool valued;     /* some row had a value, before filters */
 };
 
 enum report_by report_by_of(const struct report_options *o)
@@ -37,7 +37,7 @@ enum report_show report_show_of(const struct report_options *o, const struct rep
 {
 	if (o->show != SHOW_STANDARD)
 		return o->show;
-	/* Live bytes that only grow, for nobody saw the frees, answer nothing. */
+	/* If frees are not recorded, live bytes only grow, so they are not shown. */
 	return o->type || format_unseen_frees(in->catalog) ? SHOW_ALLOC : SHOW_LIVE;
 }
 
@@ -164,7 +164,7 @@ static void label_row(const struct gathering *w, const struct snapshot_row *row,
 	}
 }
 
-/* Does the name of frame i, as it is shown, equal the given one? */
+/* Whether the displayed name of frame i is this one. */
 static bool is_named(struct gathering *w, size_t i, const char *name)
 {
 	buf_reset(&w->label);
@@ -172,7 +172,7 @@ static bool is_named(struct gathering *w, size_t i, const char *name)
 	return !strcmp(buf_str(&w->label), name);
 }
 
-/* Of all frames of the function the outermost has the caller, the innermost the callee. */
+/* With recursion, the outermost frame of the function has the caller, the innermost the callee. */
 static int add_relative(struct gathering *w, size_t row, const struct group *v)
 {
 	bool caller = w->g->o->callers;
@@ -253,7 +253,7 @@ static bool is_about_stacks(const struct groups *g)
 	return g->by < BY_SIZE || g->o->type || g->o->focus || g->o->ignore;
 }
 
-/* What can be told from the trace as a whole, before any row is looked at. */
+/* Checks that concern the trace as a whole, before rows are read. */
 static int check(const struct groups *g, struct err *err)
 {
 	const struct snapshot *s = g->in->snapshot;
@@ -322,7 +322,7 @@ int groups_fill_side(struct groups *g, const struct report_input *in, const stru
 {
 	struct err why = { 0 };
 	int rc = groups_fill(g, in, o, &why);
-	/* Nothing live in one of the two is what the comparison is to show. */
+	/* In a comparison, one side without any live memory is a valid result. */
 	return rc && rc != -ENODATA ? err_set(err, -rc, "%s", why.text) : 0;
 }
 

@@ -64,7 +64,7 @@ static int compare_types(const void *a, const void *b, void *options)
 	return o->ascending ? -diff : diff;
 }
 
-/* Drops what options hide, the smallest first; gives how many. */
+/* Drops rows hidden by options, smallest first; returns their number. */
 static size_t rank_types(struct type_table *t, const struct report_options *o)
 {
 	struct report_options top_first = *o;

@@ -54,7 +54,7 @@ static void move_cells(struct sheet *t, const int *from, size_t n)
 	}
 	t->columns_cnt = n;
 	t->cells_cnt = 0;
-	/* Rows only get shorter, so a row is written where it or one before it was read. */
+	/* Rows become shorter, so they can be compacted in place. */
 	for (size_t at = 0; at < old.cells_cnt; at += old.columns_cnt) {
 		struct cell row[COLUMNS_MAX];
 		memcpy(row, old.cells + at, old.columns_cnt * sizeof(*row));

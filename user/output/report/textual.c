@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/textual: text and Markdown, for people; see writers.h. */
+/* report/textual: writes sheets as text and Markdown; see writers.h. */
 #include <string.h>
 
 #include "format/format.h"
@@ -10,7 +10,7 @@ static const char *text_of(const struct sheet *t, const struct cell *c)
 	return names_at(t->texts, c->text);
 }
 
-/* A character of three bytes and more may take two columns; names rarely have one. */
+/* Counts code points: wide characters take two columns, but are rare in names. */
 static size_t width_of(const char *text)
 {
 	size_t n = 0;
@@ -25,7 +25,7 @@ static void pad(struct buf *b, size_t n, char with)
 		buf_u8(b, (uint8_t)with);
 }
 
-/* The cell as text; total rows have percent signs, so that a column of shares ends in 100 %. */
+/* Text of a cell. In the total row, percentages have a percent sign. */
 static void cell_text(const struct sheet *t, size_t column, const struct cell *c, bool total, struct buf *out)
 {
 	const struct column *of = &t->columns[column];
@@ -50,7 +50,7 @@ static void widen(const struct sheet *t, const struct cell *row, bool total, siz
 	buf_free(&b);
 }
 
-/* One line, and for a stack as many more as it has frames. Nothing is padded at a line's end. */
+/* One line, plus one for each further frame of a stack. No trailing blanks. */
 static void text_row(const struct sheet *t, const struct cell *row, bool total, const size_t *widths, struct buf *b)
 {
 	struct buf cell = { 0 };
@@ -100,7 +100,7 @@ static void text_rule(const struct sheet *t, const size_t *widths, struct buf *b
 	for (size_t i = 0; i < t->columns_cnt; i++) {
 		bool ratio = t->columns[i].kind == COLUMN_RATIO;
 		size_t n = widths[i];
-		/* A rule as long as the longest name in the last column would only wrap. */
+		/* The last column may be very wide: a separator of its full width would wrap. */
 		if (i && i + 1 == t->columns_cnt && column_is_text(t->columns[i].kind))
 			n = strlen("[total]");
 		buf_adds(b, i ? "  " : "");
@@ -143,8 +143,8 @@ int write_text(const struct sheet *t, struct sink_out *out, struct err *err)
 }
 
 /*
- * A code span of GitHub's Markdown inside a table: HTML in it is text, a bar needs a backslash, and
- * the fence is longer than any run of backticks in it (Crystal has a method of that name).
+ * A code span of GitHub's Markdown within a table: HTML is shown as text, a bar needs a backslash, and the fence must
+ * be longer than any run of backticks inside (Crystal has a method of that name).
  */
 static void code_span(const char *text, size_t n, struct buf *b)
 {

@@ -8,7 +8,7 @@
 
 #include "report/rank.h"
 
-/* Slices that make one row, so that there are no more rows than asked for. */
+/* Slices merged into one row, to stay within the requested number of rows. */
 static size_t slices_a_row(const struct timeline *t, const struct report_options *o)
 {
 	size_t limit = rank_limit(o);

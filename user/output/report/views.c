@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/views: groups as tables: which columns, which rows, in which order. */
+/* report/views: shows groups as tables: chooses columns, rows and their order. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +19,7 @@ static const char *show_name(enum report_show show)
 	return names[show];
 }
 
-/* One view's columns and how a row of it is filled. */
+/* Columns of a view, and how a row is filled in. */
 struct view {
 	void (*columns)(const struct groups *g, struct sheet *t);
 	int (*fill)(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row);
@@ -206,7 +206,7 @@ static int fill_table(struct groups *g, struct sheet *t)
 		struct cell *row = sheet_add_row(t);
 		rc = row ? view->fill(g, &g->at[i], t, row) : -ENOMEM;
 	}
-	/* A total of ages and the like would say nothing. */
+	/* Totals of ages and the like are meaningless. */
 	t->has_total = g->show < SHOW_LEAKED;
 	return rc || !t->has_total ? rc : view->fill(g, &g->all, t, t->total);
 }
@@ -244,7 +244,7 @@ static void put_growth_note(const struct groups *g, struct buf *out)
 		buf_adds(out, "growth of less than twice its standard error (+-) may be chance\n");
 }
 
-/* It has no stack, no type and no time that a question could choose it by. */
+/* Objects from before the recording have no stack and no time to filter by. */
 static bool counts_before(const struct groups *g)
 {
 	const struct report_options *o = g->o;
@@ -311,7 +311,7 @@ static void put_notes(const struct groups *g, size_t hidden, struct buf *out)
 	report_notes(g->in, out);
 }
 
-/* How often, a rule, the frames. */
+/* For each stack: its count, a line, its frames. */
 static int write_callstacks(const struct groups *g, struct sink_out *out, struct err *err)
 {
 	struct buf b = { 0 };
@@ -343,7 +343,7 @@ static int write_groups(struct groups *g, const struct report_options *o, struct
 	return sheet_finish(&t, rc, o, out, err);
 }
 
-/* Options that the question asked makes no use of are refused rather than ignored. */
+/* Options that the chosen view does not use are refused, not ignored. */
 static int check_options(const struct report_options *o, struct err *err)
 {
 	enum report_by by = report_by_of(o);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/writers: the formats for programs, and which one writes a sheet; see writers.h. Texts are cleaned already: no control characters but our newlines. */
+/*
+ * report/writers: machine-readable formats, and the choice of the format for a sheet; see writers.h. Texts are cleaned
+ * already: they contain no control characters except newlines that we put there.
+ */
 #include "report/writers.h"
 
 #include <errno.h>
@@ -162,7 +165,7 @@ static void json_notes(const struct sheet *t, struct buf *b)
 {
 	struct buf notes = { 0 };
 	size_t n = t->notes.len;
-	/* Lines of a stack and lines of notes are alike, but for the last newline. */
+	/* Written like the lines of a stack, which have no newline at the end. */
 	buf_add(&notes, t->notes.data, n ? n - 1 : 0);
 	buf_adds(b, ",\n\"notes\":");
 	if (n)

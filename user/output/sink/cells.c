@@ -58,8 +58,8 @@ static double bytes_of(const struct cell_row *r)
 }
 
 /*
- * Doubles the slices of the paths that have at most twice the mean of bytes a cell: those have half of all cells
- * or more. False when every path is down to one slice.
+ * Doubles the slice width of paths with at most twice the mean number of bytes per cell: these own at least half of all
+ * cells. False: every path has a single slice left.
  */
 static bool thin(struct cells *c)
 {
@@ -84,7 +84,10 @@ static bool thin(struct cells *c)
 	return any;
 }
 
-/* Each path can need a cell: no bound holds there. For a quarter, that it is not done for each cell. */
+/*
+ * Each path needs at least one cell, so the limit cannot always be kept. A quarter is freed at a time, so that this is
+ * not done for every new cell.
+ */
 static void make_room(struct cells *c)
 {
 	while (c->cnt > CELLS_MAX / 4 * 3 && thin(c))
@@ -114,10 +117,10 @@ static uint32_t slice_of(struct cells *c, const struct cell_row *r, uint64_t ns)
 	return slice >> r->coarse;
 }
 
-/* How many cells of the row begin at `slice` or before. */
+/* Number of the row's cells that begin at `slice` or before. */
 static size_t cells_until(const struct cell_row *r, uint32_t slice)
 {
-	/* The last cell is nearly always the one: time goes on. */
+	/* Nearly always the last cell, because times increase. */
 	if (r->at_cnt && r->at[r->at_cnt - 1].slice <= slice)
 		return r->at_cnt;
 	return SORTED_UNTIL(r->at_cnt, i, r->at[i].slice <= slice);

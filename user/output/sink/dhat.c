@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/dhat: DHAT's file, version 2, for valgrind's dh_view.html and for Firefox Profiler. A
- * reallocation is a new block at the stack that asked for it, where DHAT lets a block keep its
- * first stack.
+ * sink/dhat: DHAT's format, version 2, for valgrind's dh_view.html and Firefox Profiler. A reallocation counts as a new
+ * block at the stack of the realloc call, while in DHAT a block keeps its first stack.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +48,7 @@ static int dhat_event(void *state, const struct event *e, const struct applied *
 	return rc;
 }
 
-/* The file has no place for remarks but the command's line. */
+/* The command line is the only field of the format that can hold a remark. */
 static void put_command(const struct dhat *d, struct buf *b)
 {
 	struct buf text = { 0 };
@@ -90,7 +89,7 @@ static void put_path(const struct tally *t, uint32_t path, struct buf *b)
 		 r->alloc.cnt, r->life_ns / 1000, r->max.sz, r->max.cnt);
 	buf_addf(b, "\"gb\":%.0f,\"gbk\":%.0f,\"eb\":%.0f,\"ebk\":%.0f,\"fs\":[", r->peak.sz, r->peak.cnt, r->live.sz,
 		 r->live.cnt);
-	/* Number 0 of the file's table is the root. */
+	/* Entry 0 of the file's table is the root. */
 	for (size_t i = 0; i < paths_depth(&t->paths, path); i++)
 		buf_addf(b, "%s%u", i ? "," : "", paths_frame(&t->paths, path, i) + 1);
 	buf_adds(b, "]}");

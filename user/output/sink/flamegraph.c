@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/flamegraph: a self-contained SVG, root on top. Stacks come sorted by content, so frames
- * open and close as one walks over them and no tree is built. The page's script and style are
- * files beside this one, taken in by the assembler; no byte of a recording gets into either.
+ * sink/flamegraph: a self-contained SVG, root on top. Stacks are sorted by content, so frames are opened and closed
+ * while walking over them, without building a tree. The script and the style are separate files, embedded by the
+ * assembler (.incbin); no recorded data gets into them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,14 +17,14 @@
 
 #define FLUSH_SZ (256 * 1024)
 
-/* Pixels. The script lays out anew for the window; this is what programs without it show. */
+/* Pixels. The script adapts the layout to the window; this is what viewers without scripts show. */
 #define WIDTH 1200
 #define PAD 10
 #define HEAD 118
-#define LEGEND 6 /* libraries */
+#define LEGEND 6 /* libraries shown in the legend */
 #define ROW 18
 #define NARROWEST 0.1
-#define EM 7.25 /* a column of the 12 px monospaced font */
+#define EM 7.25 /* width of a character of the 12 px monospaced font */
 
 #define EMBED(name, file)                                                                          \
 	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n.byte 0\n.popsection\n"); \
@@ -34,14 +34,14 @@ EMBED(flamegraph_css, "user/output/sink/flamegraph.css");
 EMBED(flamegraph_js, "user/output/sink/flamegraph.js");
 
 struct box {
-	int64_t start, value; /* its width: with a recording to compare with, the larger of both */
+	int64_t start, value; /* value: the box' width; in a comparison, the larger one of both recordings */
 	int64_t after, before;
 	uint32_t depth;
-	uint32_t name; /* number in the fold; of depth 0 unused */
-	uint32_t at;   /* in fold.at's numbers */
+	uint32_t name; /* number in the fold; unused at depth 0 */
+	uint32_t at;   /* number in fold.at */
 };
 
-/* Sums over the stacks up to where the walk is. */
+/* Sums over the stacks visited so far. */
 struct place {
 	int64_t wide, after, before;
 };
@@ -55,8 +55,8 @@ struct flame {
 	const struct sink_input *in;
 	struct fold fold;
 	enum value value;
-	struct place sum; /* of all stacks */
-	int64_t total;    /* the same, but never 0: widths are parts of it */
+	struct place sum; /* over all stacks */
+	int64_t total;    /* the same, but at least 1, since widths are divided by it */
 	uint32_t deepest;
 	struct box *boxes;
 	size_t boxes_cnt, boxes_cap;
@@ -64,7 +64,7 @@ struct flame {
 	size_t open_cnt, open_cap;
 };
 
-/* Cleaned text as XML 1.0: besides the usual five, U+FFFE and U+FFFF are no XML characters. */
+/* Writes cleaned text as XML 1.0, in which U+FFFE and U+FFFF are not allowed. */
 static void put_xml(struct buf *b, const char *text, size_t n)
 {
 	static const char *const entities[256] = {
@@ -136,7 +136,7 @@ static void advance(struct place *p, const struct fold_stack *s)
 	p->before = value_add(p->before, s->before);
 }
 
-/* Boxes in depth-first order: by where they start, callers before callees. */
+/* Boxes in depth-first order: sorted by start, callers before callees. */
 static int lay_boxes(struct flame *f)
 {
 	struct place now = { 0 };
@@ -178,7 +178,7 @@ static uint32_t hash_of(const char *text)
 
 static int channel(double light, double chroma, double hue, int n)
 {
-	/* The closed form of HSL: n is 0 red, 8 green, 4 blue; hue in twelfths of the circle. */
+	/* Closed form of HSL: n is 0 for red, 8 for green, 4 for blue; hue in twelfths of the circle. */
 	double k = n + hue;
 	k -= k >= 12 ? 12 : 0;
 	double low = k - 3 < 9 - k ? k - 3 : 9 - k;
@@ -186,7 +186,7 @@ static int channel(double light, double chroma, double hue, int n)
 	return (int)(255 * (light - chroma * low) + 0.5);
 }
 
-/* Hue by module, lightness a little by function: light enough for dark text on either paper. */
+/* Hue by module, with a slight variation of lightness by function; light enough for dark text in both themes. */
 static void put_colour(struct buf *b, const char *module, const char *name)
 {
 	double light = 0.66 + (hash_of(name) % 13) / 100.0;
@@ -203,7 +203,7 @@ static void put_library_colour(struct buf *b, const char *module)
 		 channel(light, chroma, hue, 4));
 }
 
-/* Red what grew, blue what shrank, the paler the less of it. */
+/* Red for growth, blue for shrinkage, paler for smaller changes. */
 static void put_change_colour(struct buf *b, int64_t after, int64_t before)
 {
 	double larger = (double)(after > before ? after : before);
@@ -215,7 +215,7 @@ static void put_change_colour(struct buf *b, int64_t after, int64_t before)
 		 channel(light, chroma, hue, 4));
 }
 
-/* As much of a name as fits, in whole characters: those of 3 bytes and more may be wide. */
+/* Number of bytes of a name that fit, in whole characters. Those of 3 bytes or more may be wide. */
 static size_t fitting(const char *name, size_t n, double room, bool *cut)
 {
 	int left = (int)(room / EM);
@@ -306,7 +306,7 @@ static void put_box(struct buf *b, const struct flame *f, const struct box *box)
 	buf_adds(b, "</g>\n");
 }
 
-/* With the standard error, where one is known: of bytes, and not of a difference. */
+/* With the standard error if it is known: for bytes, but not for differences. */
 static void put_estimated(struct buf *b, const struct flame *f)
 {
 	const struct snapshot *s = f->in->snapshot;
@@ -323,7 +323,7 @@ static void put_estimated(struct buf *b, const struct flame *f)
 	buf_u8(b, ')');
 }
 
-/* The script moves them into as many lines as the window's width takes; data-w is how much of it each wants. */
+/* The script arranges the keys in lines to fit the window; data-w is the width of a key. */
 static void put_key(struct buf *b, double *x, const char *colour, const char *text)
 {
 	double w = (colour ? 16 : 0) + EM * (double)strlen(text) + 14;
@@ -362,7 +362,7 @@ static int compare_libraries(const void *a, const void *b)
 	return x->value != y->value ? (x->value < y->value ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-/* Those with most area in the picture. */
+/* The libraries with the largest area. */
 static void put_library_keys(struct buf *b, const struct flame *f, double *x)
 {
 	const struct names *files = &f->fold.files;
@@ -464,7 +464,7 @@ static int write_page(const struct flame *f, struct sink_out *out, struct err *e
 			rc = format_flush(out, &b, err);
 	}
 	buf_adds(&b, "</g>\n");
-	/* After the frames, so that it covers them when it follows the window. */
+	/* Written after the frames, to be drawn above them when scrolled. */
 	put_head(&b, f);
 	buf_adds(&b, "<script><![CDATA[\n");
 	buf_adds(&b, flamegraph_js);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sink/folded: one line per stack, "root;...;leaf VALUE", as flame graph programs read it. */
+/* sink/folded: one line per stack, "root;...;leaf VALUE", the input of flame graph programs. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -8,7 +8,7 @@
 
 #define FLUSH_SZ (64 * 1024)
 
-/* The two characters that the format itself uses; names hold no other white space than these. */
+/* Replaces ';', which the format uses as separator; names contain no newlines. */
 static void put_name(struct buf *b, const char *name)
 {
 	for (; *name; name++)

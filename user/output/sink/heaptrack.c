@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/heaptrack: every event as heaptrack's interpreted text, version 3, compressed, for
- * heaptrack_gui and heaptrack_print. All numbers are hexadecimal; strings, addresses, stacks and
- * (size, stack) pairs are numbered as they come, from 1, pairs from 0.
+ * sink/heaptrack: all events in heaptrack's interpreted text format, version 3, compressed, for heaptrack_gui and
+ * heaptrack_print. Numbers are hexadecimal; strings, addresses and stacks are numbered in order of appearance from 1,
+ * (size, stack) pairs from 0.
  *
  *   s 4 main      i 401200 1 1 2 7     t 1 0      a 40 1     + 0     c 5     - 0
  *   string 1      address, module 1,   stack 1    pair 0     alloc   5 ms    free
@@ -21,7 +21,7 @@
 #include "sink/registry.h"
 
 #define FLUSH_SZ (256 * 1024)
-/* What readers of version 3 check against their own: 1.4. */
+/* Readers of version 3 compare it with their own version: 1.4. */
 #define HEAPTRACK_VERSION "10400"
 
 struct pair {
@@ -33,12 +33,12 @@ struct heaptrack {
 	struct sink_out *out;
 	struct buf buf, packed;
 	ZSTD_CStream *zstd;
-	struct names strings, places, pairs; /* id + 1; places are lines of "i"; pairs are id */
+	struct names strings, places, pairs; /* value: id + 1, for pairs id; places are "i" lines */
 	struct map traces;                   /* parent << 32 | place -> number */
 	struct map trace_of;                 /* stack id -> number */
 	struct sink_stack stack;
 	struct buf text, line;
-	uint32_t *places_of; /* machine frames of the stack at hand, innermost first */
+	uint32_t *places_of; /* places of the current stack's machine frames, innermost first */
 	size_t places_of_cnt, places_of_cap;
 	uint64_t first_ns, last_ms;
 	bool failed;
@@ -67,7 +67,7 @@ static int compress(struct heaptrack *h, ZSTD_EndDirective end, struct err *err)
 	return 0;
 }
 
-/* Number of a string, 0 for an empty one; a new one is written at once. */
+/* Number of a string, 0 if it is empty; writes the string if it is new. */
 static uint32_t string_of(struct heaptrack *h, const char *text, size_t n)
 {
 	size_t before = h->strings.spans_cnt;
@@ -103,7 +103,7 @@ static void add_function(struct heaptrack *h, const struct sink_frame *f)
 	buf_addf(&h->line, " %x %x %x", name, clean_string(h, file), f->symbol ? f->symbol->line : 0);
 }
 
-/* Number of the machine frame that begins at frame i, with all that was inlined into it. */
+/* Number of the machine frame beginning at frame i, including everything inlined into it; advances i. */
 static uint32_t place_of(struct heaptrack *h, size_t *i)
 {
 	const struct sink_frame *f = &h->stack.frames[*i];
@@ -123,7 +123,7 @@ static uint32_t place_of(struct heaptrack *h, size_t *i)
 	return id + 1;
 }
 
-/* Number of the stack at hand, 0 when memory is out; callers are written before those they call. */
+/* Number of the current stack, 0: out of memory. Callers are written before callees. */
 static uint32_t add_trace(struct heaptrack *h)
 {
 	uint32_t parent = 0;
@@ -176,7 +176,7 @@ static int pair_of(struct heaptrack *h, const struct event *e, uint32_t *tag)
 	return *tag == NAMES_FAILED ? -ENOMEM : 0;
 }
 
-/* Whole milliseconds, and never back: the program's charts are drawn from these lines. */
+/* Whole milliseconds, never decreasing, as the charts of heaptrack_gui require. */
 static void put_time(struct heaptrack *h, uint64_t ns)
 {
 	if (!h->first_ns)

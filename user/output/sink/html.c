@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/html: one self-contained page. What was recorded goes into it twice: `about` as JSON, what
- * paths did over time as packed columns. The page around it is built from web/ and taken in by the
- * assembler; no byte of a recording gets into markup or script.
+ * sink/html: one self-contained page. Recorded data is in it twice: `about` as JSON, and values by path over time as
+ * packed columns. The page itself is built from web/ and embedded by the assembler (.incbin); no recorded data gets
+ * into markup or scripts.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,14 +37,14 @@ struct html {
 	bool failed;
 };
 
-/* A collection on the time line. */
+/* A collection on the timeline. */
 struct mark {
 	uint64_t begin_ns, pause_ns, dead_sz;
 };
 
-#define MARKS_MAX 1024 /* the line is a thousand dots wide */
+#define MARKS_MAX 1024 /* the timeline is about a thousand pixels wide */
 
-/* When there are too many, every other one goes, what it reclaimed to its neighbour. */
+/* If there are too many, drops every second mark, adding its reclaimed bytes to its neighbour. */
 static void thin_marks(struct html *h)
 {
 	for (size_t i = 0; i + 1 < h->marks_cnt; i += 2) {
@@ -70,7 +70,7 @@ static void note_collection(struct html *h, const struct event *e)
 	h->failed |= !m;
 }
 
-/* How long it lived belongs to the slice that it was allocated in. What is older than the recording was in none. */
+/* Lifetimes are counted in the slice of the allocation. Objects from before the recording belong to no slice. */
 static bool note_life(struct html *h, const struct tally_change *c)
 {
 	uint64_t born = c->life->born_ns;
@@ -96,7 +96,7 @@ static void on_change(void *ctx, const struct tally_change *c)
 	h->failed |= !ok;
 }
 
-/* The compiler's plain names of what it inlined, "new", can stand for many functions: the page tells them apart. */
+/* Inlined functions have plain names ("new"), which many functions share: the page shows them differently. */
 static void label_frame(const struct sink_frame *f, const struct sink_options *o, struct buf *out)
 {
 	paths_label_source(f, o, out);
@@ -132,7 +132,7 @@ static int html_event(void *state, const struct event *e, const struct applied *
 	return h->failed || h->tally.failed ? err_set(err, ENOMEM, "out of memory for the blocks") : 0;
 }
 
-/* Inside a script element only "<" can end it; the rest guards against other readers. */
+/* In a script element only "<" can end it; the other escapes are for readers of other kinds. */
 static void put_json(struct buf *b, const char *text)
 {
 	struct buf json = { 0 };
@@ -213,7 +213,7 @@ static uint64_t since_start(const struct html *h, uint64_t ns)
 	return start && ns > start ? ns - start : 0;
 }
 
-/* Times count from the first moment that the page shows; from_ns is its own, from the recording's start. */
+/* Times are relative to the first moment shown; from_ns is that moment, relative to the start of the recording. */
 static void put_sums(const struct html *h, struct buf *b)
 {
 	const struct tally *t = &h->tally;
@@ -226,12 +226,12 @@ static void put_sums(const struct html *h, struct buf *b)
 	buf_addf(b, ",\"from_ns\":%" PRIu64, since_start(h, first));
 }
 
-/* How far the numbers can be believed. */
+/* Facts that limit how far the numbers can be trusted. */
 static void put_limits(const struct html *h, struct buf *b)
 {
 	const struct catalog *c = h->in.catalog;
 	buf_addf(b, ",\"min_size\":%" PRIu64 ",\"partial\":%s", format_min_size(c), h->in.options->until_ns ? "true" : "false");
-	/* Also where every call was passed over. */
+	/* Also true if every call was skipped. */
 	const struct totals drawn = { .live_cnt = h->sampled };
 	double below = format_below(c, &drawn);
 	buf_addf(b, ",\"interval\":%" PRIu64 ",\"sampled\":%s", format_interval(c), h->sampled || below ? "true" : "false");
@@ -242,7 +242,7 @@ static void put_limits(const struct html *h, struct buf *b)
 		 format_bounded(c) ? "true" : "false");
 }
 
-/* Standard errors of the sums of bytes over the whole recording. */
+/* Standard errors of byte totals over the whole recording. */
 static void put_errors(const struct html *h, struct buf *b)
 {
 	const struct tally *t = &h->tally;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/json: the events as objects in the order they come: one JSON array, or as many lines. Frames stand with each
- * event, or once for each stack, and events have its number: in a table before them, in lines just before the first
- * event that has it. The shape is json.schema.json. Streams: what is kept is texts of stacks, up to a limit, as few
- * stacks make most events.
+ * sink/json: events as objects in recorded order, as one JSON array or as JSON lines. Frames are written with each
+ * event, or once per stack, in which case events refer to its number: arrays have a table of stacks in front, lines
+ * have a stack just before its first event. The format is specified in json.schema.json. Written as a stream: only
+ * texts of stacks are kept, up to a limit, because a few stacks make most events.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,14 +29,14 @@ struct json {
 	bool lines, indent;
 	struct buf buf;
 	uint64_t events;
-	uint32_t lost;       /* number of the table's row for stacks that are not there */
-	bool failed;         /* the output is broken: end() must not go on writing */
-	struct proc_id proc; /* of the cached lines below */
+	uint32_t lost;       /* number of the table row for missing stacks */
+	bool failed;         /* writing failed: end() must not continue */
+	struct proc_id proc; /* process of the cached values below */
 	uint64_t start_ns;
 	uint32_t tgid;
 	struct sink_stack stack;
 	struct buf texts;
-	struct map text_of; /* stack id -> index into spans; once, in lines: those that were written */
+	struct map text_of; /* stack id -> index into spans; with frames once, in lines: stacks already written */
 	struct stack_text *spans;
 	size_t spans_cnt, spans_cap;
 };
@@ -52,7 +52,7 @@ static void put_number(struct buf *b, uint64_t v)
 	buf_add(b, digits + at, sizeof(digits) - at);
 }
 
-/* A new line at this depth when indenting, else nothing. */
+/* If indenting, a new line at this depth. */
 static void put_break(const struct json *j, struct buf *b, unsigned int depth)
 {
 	static const char spaces[] = "\n          ";
@@ -60,7 +60,7 @@ static void put_break(const struct json *j, struct buf *b, unsigned int depth)
 		buf_add(b, spaces, 1 + 2 * (size_t)depth);
 }
 
-/* `mark` goes before the key: { for the first of an object, else a comma. */
+/* `mark`: written before the key: { for the first one of an object, else a comma. */
 static void put_key(const struct json *j, struct buf *b, unsigned int depth, char mark, const char *key)
 {
 	buf_u8(b, (uint8_t)mark);
@@ -110,7 +110,7 @@ static void put_frame(struct json *j, const struct sink_frame *f)
 	buf_u8(b, '}');
 }
 
-/* An event without a stack id has no frames; one whose stack was lost has a frame saying so. */
+/* The array of frames: empty for events without a stack id; a lost stack has one frame that says so. */
 static int make_text(struct json *j, struct stack_id id, struct stack_text *span)
 {
 	span->at = j->texts.len;
@@ -156,7 +156,7 @@ static int put_table_row(struct json *j, struct stack_id id, uint32_t number, st
 	return j->buf.len >= FLUSH_SZ ? format_flush(j->out, &j->buf, err) : 0;
 }
 
-/* Of the whole recording: which of them the events will have is not known yet. */
+/* All stacks of the recording: which of them events will use is not known yet. */
 static int put_table(struct json *j, struct err *err)
 {
 	const struct stack *s;
@@ -167,13 +167,13 @@ static int put_table(struct json *j, struct err *err)
 		j->lost = s->id.n > j->lost ? s->id.n : j->lost;
 	}
 	j->lost++;
-	/* None has this number, so its row says that it is lost. */
+	/* No stack has this number, so its row shows a lost stack. */
 	rc = rc ? rc : put_table_row(j, (struct stack_id){ j->lost }, j->lost, err);
 	buf_adds(&j->buf, "\n],\n\"events\":[");
 	return rc;
 }
 
-/* The line of a stack, before the first event that has it. */
+/* Writes a stack's line before its first event. */
 static int put_stack_line(struct json *j, struct stack_id id)
 {
 	uint64_t *written = map_put(&j->text_of, id.n);
@@ -221,7 +221,7 @@ static int put_stack(struct json *j, struct stack_id id)
 	return 0;
 }
 
-/* Consecutive events mostly come from one process. */
+/* Cached, because consecutive events mostly come from the same process. */
 static void find_proc(struct json *j, struct proc_id id, uint64_t first_ns)
 {
 	if (j->proc.n == id.n && j->events)
@@ -233,7 +233,7 @@ static void find_proc(struct json *j, struct proc_id id, uint64_t first_ns)
 	j->start_ns = p ? p->start_ns : start ? strtoull(start, NULL, 10) : first_ns;
 }
 
-/* Seconds since the program started; its start is known to a clock tick only, hence the sign. */
+/* Seconds since the program's start, which is known only to a clock tick: may be negative. */
 static void put_time(struct json *j, uint64_t time_ns)
 {
 	bool before = time_ns < j->start_ns;
@@ -322,7 +322,7 @@ static int jsonl_begin(const struct sink_input *in, struct sink_out *out, void *
 	return begin(in, out, true, state, err);
 }
 
-/* What is between two events, or before the first. */
+/* Separates events in the array. */
 static void put_separator(struct json *j)
 {
 	if (j->events++)

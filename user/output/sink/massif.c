@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/massif: live bytes over time and, at the peak and at the end, by call stack from the
- * allocating function outwards: massif's file, for ms_print and massif-visualizer.
+ * sink/massif: live bytes over time, and by call stack (from the allocating function outwards) at the peak and at the
+ * end, in massif's format, for ms_print and massif-visualizer.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "format/paths.h"
 #include "sink/registry.h"
 
-/* As massif itself: so many points in time, what is below a part of 100 in one line, so deep. */
+/* As in massif: number of snapshots, nodes below 1/THRESHOLD of the total are merged, depth of the tree. */
 #define SNAPSHOTS 100
 #define THRESHOLD 100
 #define DEPTH 30
@@ -25,7 +25,7 @@ struct leaf {
 };
 
 struct node {
-	size_t first, n; /* of leaves */
+	size_t first, n; /* range in leaves */
 	double sz;
 };
 
@@ -65,7 +65,7 @@ struct nodes {
 	size_t at_cnt, at_cap;
 };
 
-/* The callers at this depth of leaves that agree up to it, largest first. */
+/* Groups leaves that agree up to this depth by their next caller, largest first. */
 static int split(const struct massif *m, const struct node *of, size_t depth, struct nodes *out)
 {
 	uint32_t frame = 0;

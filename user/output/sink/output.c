@@ -33,7 +33,7 @@ struct sink_out output_sink(struct output *o)
 
 int output_finish(struct output *o, int rc, struct err *err)
 {
-	/* A sink that failed otherwise left half of something: of that no more goes out than has. */
+	/* If the sink failed by itself, the rest of its incomplete output is dropped. */
 	int code = rc && !o->failed ? 0 : -flush(o);
 	buf_free(&o->pending);
 	if (!code)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/pack: see pack.h. All numbers are LEB128. Paths come root first and sorted, each as how many
- * frames it shares with the one before and the rest, which is the tree of all paths in preorder.
+ * sink/pack: see pack.h. All numbers are LEB128. Paths are root first and sorted; each is stored as the number of frames
+ * shared with the one before, and the rest, which is a preorder of the tree of all paths.
  *
  *   labels   count, then each: name, file (length and bytes), line, module, whether it was inlined
  *   types    count, then each: its name; the first one stands for no type
  *   paths    count, then each: type, frames shared, frames added, the added labels
- *   sums     count of columns and their names (SUMS); these columns, a number each path
+ *   sums     count of columns and their names (SUMS); these columns, one number per path
  *   cells    count by path; by path the power of two by which its slices are wider; slices as
  *            differences; count of values, of each its name and whether it has bytes; of each
  *            a column of blocks, and one of bytes if so
@@ -87,15 +87,15 @@ static void put_paths(const struct paths *p, const uint32_t *order, size_t n, st
 	}
 }
 
-/* Blocks of one path are much alike, so this holds for any of them; none is known where all were carried over. */
+/* Averaged over the path's blocks, which are similar. If all were carried over, only the interval is known. */
 static double var_per_byte(const struct tally *t, const struct tally_row *r)
 {
 	return r->alloc.sz > 0 ? spread_var(&r->alloc_off) / r->alloc.sz : (double)format_interval(t->paths.catalog);
 }
 
 /*
- * X(name, value): own largest bytes are "max", times in us; varPerByte: what a byte adds to the variance of estimated
- * bytes; how steadily bytes were gained is in millionths, and gainedError their standard error.
+ * X(name, value): max: the own maximum of the path; times in us; varPerByte: what a byte adds to the variance of
+ * estimated bytes; steadyPpm: how steadily bytes were gained, in millionths; gainedError: standard error of gainedSz.
  */
 #define SUMS(X)                           \
 	X(allocCnt, r->alloc.cnt)         \
@@ -143,7 +143,7 @@ static void put_sums(const struct tally *t, const uint32_t *order, size_t n, str
 	}
 }
 
-/* To twelve binary digits: more are not shown of a mean life, and make a page a fifth larger. */
+/* Twelve significant bits are enough for a mean lifetime; more would make a page a fifth larger. */
 static double rounded(double v)
 {
 	int exponent;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * sink/speedscope: the four values as four profiles of one file, for speedscope.app and its
- * offline copy.
- */
+/* sink/speedscope: the four values as four profiles in one file, for speedscope.app. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -64,7 +61,7 @@ static void put_frames(struct speedscope *s)
 	}
 }
 
-/* Root first. Rows without this value are left out here and among the weights. */
+/* Root first. Rows whose value is 0 are left out, here and in the weights. */
 static void put_samples(struct speedscope *s, enum value v)
 {
 	const char *between = "";

@@ -18,7 +18,7 @@ static void take(struct amount *from, const struct amount *by)
 {
 	from->cnt -= by->cnt;
 	from->sz -= by->sz;
-	/* Rounding of many additions must not outlive the last block. */
+	/* Rounding errors must not remain once the last block is gone. */
 	if (from->cnt < 1e-6)
 		*from = (struct amount){ 0 };
 }
@@ -96,7 +96,7 @@ void tally_begin(struct tally *t, const struct sink_input *in)
 	heap_listen(t->heap, &listener);
 }
 
-/* Rows of the snapshot that look alike are one path. */
+/* Adds the snapshot's sums; rows that are displayed alike share a path. */
 static int add_sums(struct tally *t, const struct snapshot *s)
 {
 	for (size_t i = 0; i < s->n; i++) {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * sink/text: the top allocation sites as a table for people. A site is the innermost line outside
- * the allocator.
- */
+/* sink/text: the top allocation sites as a text table. A site is the innermost line outside of the allocator. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +21,7 @@ struct site {
 
 struct sites {
 	struct names labels;
-	struct site *at; /* as many as labels, same order until sorted */
+	struct site *at; /* one per label, in the same order until sorted */
 	size_t at_cnt, at_cap;
 	enum value by;
 };
@@ -125,7 +122,7 @@ static int text_render(const struct sink_input *in, struct sink_out *out, struct
 {
 	struct sites s = { 0 };
 	struct buf b = { 0 };
-	/* Live bytes that only grow rank nothing: what was allocated does. */
+	/* If frees are not recorded, live bytes only grow, so sites are ranked by allocated bytes. */
 	enum value standard = format_unseen_frees(in->catalog) ? VALUE_ALLOC_SPACE : VALUE_INUSE_SPACE;
 	int rc = value_choose(in->options, standard, &s.by, err);
 	if (!rc && gather(&s, in))

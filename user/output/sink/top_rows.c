@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink/top_rows: processes, frames and stacks as lines of tab-separated cleaned text, for a reader that
- * looks again every second (`top`). A frame is written once, when first used; they count from 0.
+ * sink/top_rows: processes, frames and stacks as lines of tab-separated, cleaned text, for `top`, which reads a new set
+ * every second. A frame is written once, before its first use; frames are numbered from 0.
  *
- *   alys-feed	1
- *   when	LAST_NS	START_NS	INTERVAL	SAMPLED
- *   ledger	HITS	RECORDED	SKIPPED	LOST
- *   lost	STAGE	COUNT
+ *   alys-feed 1
+ *   when LAST_NS START_NS INTERVAL SAMPLED
+ *   ledger HITS RECORDED SKIPPED LOST
+ *   lost STAGE COUNT
  *   off
- *   note	SENTENCE
- *   process	PID	COMM	EXE	LIVE_BYTES	LIVE_COUNT	ALLOCATED_BYTES	ALLOCATED_COUNT
- *   frame	NAME	FILE:LINE
- *   stack	PID	LIVE_BYTES	LIVE_COUNT	ALLOCATED_BYTES	ALLOCATED_COUNT	TYPE	FRAME,FRAME,...
- *   error	BYTES
+ *   note SENTENCE
+ *   process PID COMM EXE LIVE_BYTES LIVE_COUNT ALLOCATED_BYTES ALLOCATED_COUNT
+ *   frame NAME FILE:LINE
+ *   stack PID LIVE_BYTES LIVE_COUNT ALLOCATED_BYTES ALLOCATED_COUNT TYPE FRAME,FRAME,...
+ *   error BYTES
  *   end
  *
- * "off": the daemon's tracing is switched off. An error is the standard error of the live bytes of the process or stack in the line before; none where it is 0.
- * Of more stacks than anybody looks at, the lightest of each process are one of the frame "[other]".
+ * "off": tracing is switched off in the daemon. "error": standard error of the live bytes of the process or stack in the
+ * line before; omitted if 0. If there are too many stacks, the smallest ones of each process are merged into one with the
+ * frame "[other]".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,13 +33,13 @@
 #include "format/type.h"
 #include "sink/registry.h"
 
-#define FRAMES_MAX 64      /* of a stack: the innermost */
-#define ROWS_STANDARD 5000 /* stacks, unless told otherwise: nobody looks at more, every second */
+#define FRAMES_MAX 64      /* innermost frames of a stack */
+#define ROWS_STANDARD 5000 /* stacks, unless requested otherwise */
 
 struct feed_process {
 	struct proc_id proc;
-	struct totals t, rest;       /* rest: of rows that are not written one by one */
-	struct spread off, rest_off; /* of their live bytes */
+	struct totals t, rest;       /* rest: rows merged into "[other]" */
+	struct spread off, rest_off; /* deviations of their live bytes */
 };
 
 struct feed {
@@ -48,9 +49,9 @@ struct feed {
 	struct sink_stack whole, cut;
 	struct feed_process *procs;
 	size_t procs_cnt, procs_cap;
-	struct map index; /* proc -> place in procs */
-	uint32_t *rows;   /* places in the snapshot, those to write first */
-	size_t rows_cnt;  /* those to write */
+	struct map index; /* proc -> index in procs */
+	uint32_t *rows;   /* indices in the snapshot, rows to be written first */
+	size_t rows_cnt;  /* rows to be written */
 };
 
 static void put_totals(struct buf *out, const struct totals *t)
@@ -95,7 +96,7 @@ static int by_weight(const void *a, const void *b, void *ctx)
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
-/* What holds much and what allocates much, when not all are wanted. */
+/* If there are too many, chooses rows with most live bytes and rows with most allocated bytes. */
 static int choose_rows(struct feed *f)
 {
 	size_t n = f->in->snapshot->n, top = f->in->options->top ? f->in->options->top : ROWS_STANDARD;
@@ -167,7 +168,7 @@ static void put_processes(struct feed *f)
 	}
 }
 
-/* The frame's number; a new one is written first. */
+/* The frame's number; writes the frame if it is new. */
 static bool frame_number(struct feed *f, const struct sink_frame *frame, uint32_t *out)
 {
 	struct buf line = { 0 };
@@ -215,7 +216,7 @@ static int put_stack(struct feed *f, uint32_t place)
 	return failed ? -ENOMEM : 0;
 }
 
-/* What a process has beyond the stacks that are written. */
+/* Writes what remains of each process besides the stacks written. */
 static int put_rest(struct feed *f)
 {
 	static const struct symbol other = { .name = "[other]" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbol/fetch: see fetch.h. libdebuginfod is loaded when used: with it come curl, TLS and more. */
+/* symbol/fetch: see fetch.h. libdebuginfod is loaded only when needed, because it brings in curl, TLS and more. */
 #include "symbol/fetch.h"
 
 #include <dlfcn.h>
@@ -21,12 +21,12 @@
 #include "dwarf/want.h"
 
 #define FETCHER_NAME "alys-debuginfo-fetcher"
-#define SILENCE_MS (120 * 1000) /* libdebuginfod itself waits for 90 s */
+#define SILENCE_MS (120 * 1000) /* libdebuginfod's own timeout is 90 s */
 #define REPORT_NS 200000000u
 
 enum { FETCH_PROGRESS = 1, FETCH_DONE = 2 };
 
-/* Who called sudo; 0 when nobody did. */
+/* The user who called sudo, 0 if none. */
 static uid_t caller(void)
 {
 	const char *text = getenv("SUDO_UID");
@@ -55,7 +55,7 @@ static int drop_root(void)
 	const struct passwd *user = uid ? getpwuid(uid) : NULL;
 	if (!user || setgroups(0, NULL) || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) || setresuid(uid, uid, uid))
 		return -EPERM;
-	setenv("HOME", user->pw_dir, 1); /* where its cache is */
+	setenv("HOME", user->pw_dir, 1); /* its cache is there */
 	unsetenv("XDG_CACHE_HOME");
 	return 0;
 }
@@ -109,7 +109,7 @@ static int fetcher_main(void)
 	return 0;
 }
 
-/* False at the end of the talk; then *fd is the file or -1. */
+/* False when the exchange is over; *fd is the file, or -1. */
 static bool hear(int sock, int *fd, void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
 {
 	static uint8_t in[PACKET_MAX];
@@ -143,7 +143,7 @@ int fetch_debug(const uint8_t *id, size_t id_sz, void (*progress)(void *ctx, uin
 	return fd;
 }
 
-/* As the worker does: see worker.c. */
+/* Runs before main, for the same reason as in worker.c. */
 __attribute__((constructor)) static void become_fetcher(int argc, char **argv)
 {
 	if (argc == 1 && !strcmp(argv[0], FETCHER_NAME))

@@ -22,14 +22,14 @@
 
 #define SECOND_NS 1000000000ull
 #define PATIENCE_MS 5000
-#define LIFE_NS ((JAIL_SECONDS + 5) * SECOND_NS) /* it sleeps, else its own limit had ended it */
+#define LIFE_NS ((JAIL_SECONDS + 5) * SECOND_NS) /* longer-lived ones sleep: the CPU limit ends others */
 #define WANTS_MAX 16
 #define TEXTS_SZ_MAX(q) ((64ull << 20) + 1024ull * (q)->pcs_cnt)
-#define FRAMES_MAX (4u << 20) /* from then on inlined calls are left out: they would fill our memory */
+#define FRAMES_MAX (4u << 20) /* from here on inlined calls are omitted, to limit our memory */
 
 /*
- * What each worker in turn is asked for. The second one goes address by address, so that the one
- * that kills is known and passed over; the last one reads no DWARF.
+ * What each worker in turn is asked for, when the one before died. The second one gets single addresses, so that the
+ * one that kills it is known and skipped; the last one reads no DWARF.
  */
 static const struct {
 	enum symbol_depth depth;
@@ -117,7 +117,7 @@ static int hire_next(struct inquiry *q)
 	int rc = hire(&q->worker, q->config->worker, worker_name);
 	q->hires++;
 	q->heard_ns = q->hired_ns = now_ns();
-	/* A send that fails means that it has ended already, which will be heard. */
+	/* If sending fails, the worker has ended already, which is noticed at the next receive. */
 	if (!rc)
 		send_open(q);
 	if (!rc)
@@ -147,7 +147,7 @@ static int suffer(struct inquiry *q, enum inquiry_trouble t)
 	return hire_next(q);
 }
 
-/* Two batches on the way, one being answered, one waiting: the socket holds more than that. */
+/* Up to two batches are under way: one is being answered, one is waiting. The socket buffer has room for both. */
 static int ask_more(struct inquiry *q)
 {
 	size_t batch = turns[q->hires - 1].batch;
@@ -227,7 +227,7 @@ static bool take_frame(const struct inquiry *q, struct cursor *c, struct symbol 
 	return true;
 }
 
-/* 0, -EBADMSG for a lie, -ENOMEM. */
+/* 0, -EBADMSG if the answer is invalid, -ENOMEM. */
 static int take_answer(struct inquiry *q, struct cursor *c)
 {
 	struct symbol symbols[SOURCE_DEPTH];

@@ -12,7 +12,7 @@
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
-/* O_NONBLOCK: what stands at that path may be a FIFO. */
+/* O_NONBLOCK: the path may be a FIFO. */
 static int open_owned(struct buf *path, uid_t other_owner, int flags)
 {
 	struct stat st;
@@ -35,7 +35,7 @@ static int by_id(const struct want *w, struct buf *path)
 	return open_owned(path, 0, 0);
 }
 
-/* A neighbour counts when the owner of the file put it there, and is no link to somewhere else. */
+/* A file beside the module counts only if it belongs to the module's owner, and is not a symbolic link. */
 static int beside(const struct want *w, int fd, const char *module, struct buf *path)
 {
 	static const char *const form[] = {
@@ -53,8 +53,8 @@ static int beside(const struct want *w, int fd, const char *module, struct buf *
 }
 
 /*
- * dwz's path is absolute or relative to the debug file; its part from .dwz on is the same. One
- * without directories is a neighbour.
+ * The path that dwz stores is absolute, or relative to the debug file; its part from .dwz on is the same. A name
+ * without directories is in the module's directory.
  */
 static int shared(const struct want *w, int fd, const char *module, struct buf *path)
 {

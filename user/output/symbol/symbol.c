@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbol: see symbol.h. This file: which addresses to ask of which file, and several files at once. */
+/* symbol: see symbol.h. Groups the addresses by file, and runs the inquiries of several files in parallel. */
 #include "symbol/symbol.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct symbolizer {
 	struct map files; /* module id -> struct inquiry_file * */
 };
 
-/* What is asked of one module. */
+/* The addresses of one module. */
 struct job {
 	struct module_id module;
 	struct map pcs;
@@ -31,13 +31,13 @@ struct job {
 struct run {
 	struct symbolizer *s;
 	struct catalog *catalog;
-	struct map index; /* module id -> job number + 1 */
+	struct map index; /* module id -> index in jobs + 1 */
 	struct job *jobs;
 	size_t jobs_cnt, jobs_cap;
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
 	uint64_t total;
-	struct inquiry *inquiries; /* of the jobs that have a file, the largest first */
+	struct inquiry *inquiries; /* of the jobs that have a file, most addresses first */
 	size_t inquiries_cnt, inquiries_cap;
 };
 
@@ -69,7 +69,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
-/* Takes fd and path over; NULL without memory, and then they are gone. */
+/* Takes ownership of fd and path, also when it fails. NULL: out of memory. */
 static struct inquiry_file *file_new(int fd, char *path, bool perf_map)
 {
 	struct inquiry_file *f = path ? calloc(1, sizeof(*f)) : NULL;
@@ -171,7 +171,7 @@ static int by_address(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* In address order, so that neighbours share what is read of the file. */
+/* Sorted, because neighbouring addresses need the same parts of the file. */
 static uint64_t *sorted(const struct map *pcs)
 {
 	uint64_t *out = calloc(pcs->count + 1, sizeof(*out));
@@ -252,7 +252,7 @@ static void say_progress(const struct run *r)
 		r->progress(r->ctx, done, r->total);
 }
 
-/* A file may be fetched from the network meanwhile; that is no fault of the other workers. */
+/* Answering a worker may include a download, which must not count against the other workers' time limits. */
 static int hear(struct inquiry **active, size_t n, size_t i)
 {
 	uint64_t from = now_ns();
@@ -277,7 +277,7 @@ static int wait_and_hear(struct inquiry **active, size_t n)
 	return rc;
 }
 
-/* As many at once as there are processors, each with a file of its own. */
+/* Runs as many workers in parallel as there are CPUs, each for one file. */
 static int work(struct run *r)
 {
 	struct inquiry *active[WORKERS_MAX];
