@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main: hands the command line over. Rooms are opened and closed by the sessions of the verbs. */
+/* main: runs the command line interface. */
 #include "base/descriptors.h"
 #include "cli/cli.h"
 

@@ -34,7 +34,7 @@ int handover_send(int sock, const void *bytes, size_t n, int fd, int flags)
 	return 0;
 }
 
-/* Descriptors that nobody asked for would stay open. */
+/* Unexpected descriptors are closed, or they would stay open. */
 static void take_descriptors(struct msghdr *m, int *wanted)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {

@@ -21,7 +21,7 @@ static struct {
 	size_t files_cnt, files_cap;
 } kept;
 
-/* -1 when it is not kept. */
+/* -1: not among the kept files. */
 static int open_kept(const char *path)
 {
 	for (size_t i = 0; i < kept.files_cnt; i++) {
@@ -51,7 +51,10 @@ static int refuse(const char *path, mode_t mode, struct err *err)
 	return err_set(err, EINVAL, "%s is %s, not a regular file", path, kind_of(mode));
 }
 
-/* Looked at before it is opened, which may wake a device; and after, for it may be another by then. */
+/*
+ * Checked before opening, because opening a device may have effects, and again after, because the path may lead to
+ * another file by then.
+ */
 int infile_open(const char *path, struct err *err)
 {
 	struct stat st;

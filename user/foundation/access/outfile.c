@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* By descriptor, never by path; a failure leaves the file root's, which harms nobody. */
+/* By descriptor, never by path. If it fails, the file belongs to root, which is harmless. */
 static void give_to_caller(int fd)
 {
 	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");

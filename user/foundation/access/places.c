@@ -17,17 +17,17 @@
 #define TURNS_MAX (INT_MAX / PLACES_MAX)
 
 struct place {
-	unsigned users; /* 0: free */
-	unsigned turn;  /* who has it after another has another number */
-	unsigned nth;   /* of its owner's places, from 1 */
-	int tmp;        /* a directory */
-	uint32_t pid;   /* the process' number as it sees it */
+	unsigned users; /* 0 = free */
+	unsigned turn;  /* distinguishes successive users of the entry */
+	unsigned nth;   /* number among its owner's places, from 1 */
+	int tmp;        /* descriptor of its /tmp */
+	uint32_t pid;   /* pid in the process' own namespace */
 	uid_t owner;
 };
 
 static struct place places[PLACES_MAX];
 
-/* In a container a process has one number in each namespace: the innermost one is the last. */
+/* In a container, a process has one pid per namespace; the last in the list is that of the innermost one. */
 static uint32_t own_number(uint32_t tgid)
 {
 	char line[256];
@@ -55,7 +55,7 @@ static struct place *place_of(int n)
 	return p && p->users && number_of(p) == n ? p : NULL;
 }
 
-/* The owner's last one, NULL = it has none. */
+/* The owner's place with the highest number, NULL: none. */
 static struct place *last_of(uid_t owner)
 {
 	struct place *last = NULL;
@@ -74,7 +74,10 @@ static void give_up(struct place *p)
 	close(p->tmp);
 }
 
-/* A free one, or one of the owner who has most, when who comes as its nth has fewer with it: nobody can take those of all. */
+/*
+ * A free place; otherwise one of the owner with most places, if that owner has more than the new one would: nobody can
+ * occupy all.
+ */
 static struct place *find_room(unsigned nth)
 {
 	struct place *most = places;
@@ -129,7 +132,7 @@ void place_close(int n)
 		give_up(p);
 }
 
-/* Anybody may write to /tmp, and link what is another's. */
+/* Anyone may create files and links in its /tmp. */
 int place_map(int n)
 {
 	struct place *p = place_of(n);

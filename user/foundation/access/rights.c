@@ -20,8 +20,10 @@
 #include "access/standstill.h"
 #include "access/theirs.h"
 
-/* The head of union bpf_attr for BPF_LINK_CREATE with a multi uprobe, include/uapi/linux/bpf.h of 6.6:
- * the system headers of Debian 12 are older. */
+/*
+ * The first fields of union bpf_attr for BPF_LINK_CREATE with multi uprobes, as in include/uapi/linux/bpf.h of 6.6:
+ * Debian 12's headers are older.
+ */
 struct link_create_uprobe_multi {
 	__u32 prog_fd, target_fd, attach_type, flags;
 	__u64 path, offsets, ref_ctr_offsets, cookies;
@@ -102,7 +104,7 @@ static int own_place(void *ctx, enum rights_place what, int number)
 
 static int own_link(void *ctx, const struct rights_link *l)
 {
-	/* Through our own descriptor: the file's name may be gone, replaced, or of another namespace. */
+	/* Opened through our own descriptor: the path may be deleted, replaced, or of another namespace. */
 	char path[64];
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = (__u32)l->prog_fd,
@@ -154,7 +156,7 @@ static int own_mappings(void *ctx, int cpu)
 		.sample_type = PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
 		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC, /* as in the records of our programs */
+		.clockid = CLOCK_MONOTONIC, /* same clock as the records of our BPF programs */
 		.wakeup_events = 1,
 	};
 	(void)ctx;
@@ -221,7 +223,7 @@ int rights_maps(uint32_t tid)
 	return now()->maps(now()->ctx, tid);
 }
 
-/* Where they are not hidden nobody is asked: what one process does all the time would be done by two. */
+/* Asks the broker only if the kernel refuses direct access, since asking takes twice the work for a frequent operation. */
 int rights_fact(uint32_t tid, enum rights_fact what)
 {
 	int fd = own_fact(NULL, tid, what);

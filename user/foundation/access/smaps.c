@@ -19,7 +19,7 @@ static FILE *open_of(const char *place, const char *name)
 	return fopen(path, "re");
 }
 
-/* Lines of numbers begin with a capital letter, the line of a mapping before them with its address. */
+/* Lines with values begin with a capital letter; a mapping's own line, above them, begins with its address. */
 static uint64_t shares(FILE *f)
 {
 	char line[4352];
@@ -55,7 +55,7 @@ static uint64_t of_process(const char *pid)
 	return sum;
 }
 
-/* A child that is being spawned has its parent's memory until it has its program (vfork): it has none of its own to count. */
+/* A child started by vfork shares its parent's memory until it executes its program, so it is not counted. */
 static bool is_spawned(uint32_t parent, uint32_t child)
 {
 	return !syscall(SYS_kcmp, parent, child, KCMP_VM, 0, 0);
@@ -76,7 +76,7 @@ static uint64_t of_children(uint32_t parent, const char *task)
 	return sum;
 }
 
-/* Each thread is told its own children only. */
+/* The list of children in /proc is per thread. */
 uint64_t smaps_of_family(uint32_t pid)
 {
 	char number[16], tasks[64];

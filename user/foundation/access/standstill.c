@@ -22,7 +22,7 @@
 
 #define GUARD_NS (STANDSTILL_MAX_NS + 200000000ull)
 #define LOOKS 5
-#define START_STACK 28 /* a field of /proc/PID/stat, proc(5) */
+#define START_STACK 28 /* field in /proc/PID/stat, proc(5) */
 
 static struct standstill {
 	struct rights_thread *list;
@@ -41,7 +41,7 @@ static const struct rights_thread *thread_of(uint32_t tid)
 	return NULL;
 }
 
-/* New ones only; their number, or -errno. */
+/* Passes threads to take; returns the number of new ones, or -errno. */
 static int list_threads(uint32_t tgid, int (*take)(uint32_t tgid, uint32_t tid))
 {
 	char path[64];
@@ -61,7 +61,7 @@ static int list_threads(uint32_t tgid, int (*take)(uint32_t tgid, uint32_t tid))
 	return rc < 0 ? rc : added;
 }
 
-/* What stands behind the name, which may hold anything: from field 3 on; "" when there is no such thread. */
+/* The line from field 3 on, behind the name, which may contain anything; "": there is no such thread. */
 static const char *stat_of(uint32_t tid, char line[1024])
 {
 	char path[64];
@@ -78,7 +78,7 @@ static const char *stat_of(uint32_t tid, char line[1024])
 static bool has_ended(uint32_t tid)
 {
 	char line[1024];
-	return strchr("ZX", *stat_of(tid, line)); /* also where nothing stands */
+	return strchr("ZX", *stat_of(tid, line)); /* also true for an empty line */
 }
 
 uint64_t standstill_bottom(uint32_t tgid)
@@ -100,13 +100,13 @@ static int add_thread(uint32_t tgid, uint32_t tid)
 	return 1;
 }
 
-/* A first thread that exited before the others has no stack any more. */
+/* A main thread that exited before the others has no stack. */
 static int add_if_there(uint32_t tgid, uint32_t tid)
 {
 	return has_ended(tid) ? 0 : add_thread(tgid, tid);
 }
 
-/* "0 0x1 ... 0x7ffd1000 0x7f12": number, six arguments, stack pointer, instruction; or "running". */
+/* "0 0x1 ... 0x7ffd1000 0x7f12": call number, six arguments, stack pointer, instruction pointer; or "running". */
 static uint64_t look_at(uint32_t tgid, uint32_t tid)
 {
 	char path[64], line[256] = "";
@@ -126,7 +126,7 @@ static uint64_t look_at(uint32_t tgid, uint32_t tid)
 	return sp;
 }
 
-/* Who is on a processor now is often waiting a moment later. */
+/* A running thread is often blocked a moment later, so it is looked at several times. */
 static int look(uint32_t tgid)
 {
 	all.list_cnt = 0;
@@ -145,7 +145,7 @@ static int look(uint32_t tgid)
 	return rc < 0 ? rc : (int)all.list_cnt;
 }
 
-/* Killed, we let go of everything: even when we ourselves are stopped. */
+/* A timer that kills us: the kernel then resumes all threads, even if this process is stopped itself. */
 static int arm(void)
 {
 	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
@@ -155,9 +155,9 @@ static int arm(void)
 
 static int seize(uint32_t tgid, uint32_t tid)
 {
-	/* No options: above all not EXITKILL. */
+	/* No options, above all not PTRACE_O_EXITKILL. */
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-		return errno == ESRCH || has_ended(tid) ? 0 : -errno; /* a first thread may be gone long before the others */
+		return errno == ESRCH || has_ended(tid) ? 0 : -errno; /* a main thread may have exited long before the others */
 	int rc = add_thread(tgid, tid);
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && errno != ESRCH)
 		return -errno;
@@ -195,7 +195,7 @@ static int freeze_all(uint32_t tgid)
 {
 	size_t waited = 0;
 	int added;
-	/* Threads that are not stopped yet may make new ones: until a look finds no more. */
+	/* Threads that are not stopped yet may create new ones: repeat until none are added. */
 	while ((added = list_threads(tgid, seize)) > 0) {
 		for (; waited < all.list_cnt; waited++) {
 			if (wait_stopped(all.list[waited].tid, all.since_ns + STANDSTILL_MAX_NS / 2))
@@ -223,8 +223,8 @@ static int begin(uint32_t tgid)
 }
 
 /*
- * A thread that is deep in the kernel stops only when it comes out, and cannot be let go before. It
- * would stop then with nobody there: unless this process ends, for then the kernel lets go of all.
+ * A thread deep in the kernel stops only when it returns, and cannot be detached before. It would then stay stopped,
+ * unless this process exits: then the kernel detaches all threads.
  */
 static void let_go(uint32_t tid)
 {
@@ -243,7 +243,7 @@ int standstill_end(void)
 	for (size_t i = 0; i < all.list_cnt; i++) {
 		siginfo_t info;
 		uint32_t tid = all.list[i].tid;
-		/* Stopped for a signal, it has one that it must not lose. */
+		/* A thread stopped by a signal must receive it when it is resumed. */
 		long signal =
 			ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) || info.si_code >> 8 == PTRACE_EVENT_STOP ? 0 : info.si_signo;
 		if (ptrace(PTRACE_DETACH, tid, NULL, signal) && !has_ended(tid))

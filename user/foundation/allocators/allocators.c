@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * allocators: rows only. Where several names share an address the first row wins, so plain
- * names stand before a library's own.
+ * allocators: the table of functions. If several names share an address, the first row wins, so plain names come before
+ * a library's own.
  */
 #include "allocators/allocators.h"
 
@@ -9,7 +9,7 @@
 
 #include "alys.h"
 
-/* symbol, family, shape, arguments; then who is called inside and what the function may do */
+/* symbol, family, shape, arguments; then how nested calls are recognized, and what the function may do */
 #define ROW(sym, fam, shp, a, b, c, ...)                                                                                       \
 	{                                                                                                                      \
 		.symbol = sym, .family = ALLOC_##fam, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c }, .nest = ALYS_NEST_THREAD, \
@@ -19,9 +19,9 @@
 #define JE(sym, shp, a, b, c, ...) ROW(sym, JEMALLOC, shp, a, b, c, __VA_ARGS__)
 #define TC(sym, shp, a, b, c, ...) ROW(sym, TCMALLOC, shp, a, b, c, __VA_ARGS__)
 #define MI(sym, shp, a, b, c, ...) ROW(sym, MIMALLOC, shp, a, b, c, __VA_ARGS__)
-/* new handlers, exceptions */
+/* these may call new handlers and throw exceptions */
 #define CXX(sym, shp) ROW(sym, CXX, shp, 0, 0, 0, .runs_user_code = true)
-/* finalizers run inside allocations; internal calls come from the collector's own text */
+/* finalizers run during allocations; internal calls are recognized by a caller in the collector's code */
 #define GC(sym, shp, a, b, c, ...)                                                                                             \
 	{                                                                                                                      \
 		.symbol = sym, .family = ALLOC_LIBGC, .shape = ALYS_SHAPE_##shp, .arg = { a, b, c }, .nest = ALYS_NEST_CALLER, \
@@ -43,11 +43,14 @@ static const struct allocator rows[] = {
 	LIBC("pvalloc", SIZE, 0, 0, 0),
 	LIBC("free", FREE, 0, 0, 0),
 
-	/* By refill, what GC_memalign and GC_realloc take inside is counted: their results are no other blocks. */
+	/*
+	 * When sampling at refills, allocations inside GC_memalign and GC_realloc are counted as such: the result is
+	 * the same block.
+	 */
 	GC("GC_malloc_kind", REFILL, 0, 0, 0, .at = SAMPLE_AT_REFILL),
 	GC("GC_malloc_kind_global", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_REFILL),
 	GC("GC_malloc_kind", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_CALL),
-	/* For free lists that are inlined into the program: gc_inline.h's, Guile's. GC_malloc_many is a wrapper of it. */
+	/* For free lists inlined into programs: gc_inline.h, Guile. GC_malloc_many is a wrapper of it. */
 	GC("GC_generic_malloc_many", BATCH, 0, 2, 0, KIND = 1, .at = SAMPLE_AT_CALL),
 	GC("GC_generic_malloc", SIZE, 0, 0, 0, KIND = 1),
 	GC("GC_generic_or_special_malloc", SIZE, 0, 0, 0, KIND = 1, .at = SAMPLE_AT_CALL),
@@ -68,7 +71,7 @@ static const struct allocator rows[] = {
 	GC("GC_memalign", SIZE, 1, 0, 0, .at = SAMPLE_AT_CALL),
 	GC("GC_posix_memalign", OUTPTR, 0, 2, 0, .at = SAMPLE_AT_CALL),
 	GC("GC_realloc", REALLOC, 0, 1, 0, ZERO_FREES, .at = SAMPLE_AT_CALL),
-	/* Every GC_realloc calls it: between refills it would be what costs. */
+	/* Every GC_realloc calls it: when sampling at refills, its probe would be the main cost. */
 	GC("GC_free", FREE, 0, 0, 0, .at = SAMPLE_AT_CALL),
 
 	JE("mallocx", SIZE, 0, 0, 0),
@@ -173,7 +176,7 @@ static const struct allocator rows[] = {
 	CXX("_ZdaPvSt11align_val_tRKSt9nothrow_t", FREE),
 };
 
-/* The special ones first: most of them also define names of glibc's. */
+/* Special allocators first: most of them also define glibc's symbols. */
 static const struct {
 	const char *symbol;
 	struct alloc_provider is;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocators: what is known of a family beside its rows. */
+/* allocators: facts about families, besides the rows of functions. */
 #include "allocators/allocators.h"
 
 #include <string.h>
@@ -10,9 +10,9 @@
 
 /* Lists end with NULL. */
 static const struct family {
-	const char *files[TEXTS_MAX];   /* how names of its libraries begin */
-	const char *inner[TEXTS_MAX];   /* how names of its functions begin, also those that nobody calls from outside */
-	const char *entries[TEXTS_MAX]; /* regular expressions: ways in that are no rows, or not as they are shown */
+	const char *files[TEXTS_MAX];   /* prefixes of file names of its libraries */
+	const char *inner[TEXTS_MAX];   /* prefixes of its function names, internal ones included */
+	const char *entries[TEXTS_MAX]; /* regular expressions: entry points that have no row, or are displayed differently */
 } families[ALLOC_FAMILIES] = {
 	[ALLOC_LIBC] = {
 		.files = { "libc.", "libc-", "ld-" },
@@ -73,7 +73,7 @@ int alloc_family_of_file(const char *path)
 	return -1;
 }
 
-/* As long as arguments of templates and functions do not begin. */
+/* Compares the name without arguments of templates and functions. */
 static bool is_row(const char *name)
 {
 	size_t rows_cnt, n = strcspn(name, "(<");
@@ -88,7 +88,7 @@ static bool is_row(const char *name)
 bool alloc_has_function(const char *name)
 {
 	name += *name == '*';
-	/* A program's first allocations come from here, and it is not the allocator. */
+	/* A program's first allocations are called from here, but it is not part of the allocator. */
 	if (!strncmp(name, "__libc_start", 12))
 		return false;
 	for (int i = 0; i < ALLOC_FAMILIES; i++) {
@@ -98,14 +98,14 @@ bool alloc_has_function(const char *name)
 	return is_row(name);
 }
 
-/* Crystal's buffers: Pointer(T).malloc and Pointer(T)#realloc, whoever owns them. */
+/* Crystal's buffers: Pointer(T).malloc and Pointer(T)#realloc. */
 static bool is_pointer_method(const char *name)
 {
 	const char *alloc = strstr(name, "alloc");
 	return !strncmp(name, "Pointer(", 8) && alloc && (!alloc[5] || !strcmp(alloc, "alloc_atomic"));
 }
 
-/* Crystal's path to its collector: the functions have names like malloc_atomic or new. */
+/* Files of Crystal's standard library that call the collector; their functions have names like malloc_atomic or new. */
 static bool is_source_file(const char *file)
 {
 	static const char *const ends[] = { "/gc/boehm.cr", "/gc/none.cr", "/src/gc.cr", "/crystal/lib/gc.cr" };
@@ -125,7 +125,7 @@ bool alloc_has_frame(const struct alloc_frame *f)
 	return alloc_has_function(f->name) || is_pointer_method(f->name) || is_source_file(f->file);
 }
 
-/* Of the other families the entries above say it shorter, or nobody is to be cut there. */
+/* Other families are covered by `entries`, or need no cutting. */
 static bool is_entry(const struct allocator *row)
 {
 	return row->shape != ALYS_SHAPE_FREE && row->family == ALLOC_LIBC;

@@ -46,7 +46,7 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 	size_t room = b->failed ? 0 : b->cap - b->len;
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	/* Mostly there is room, and formatting is what costs. */
+	/* Usually there is room, so the text is formatted only once. */
 	int n = vsnprintf(room ? (char *)b->data + b->len : NULL, room, fmt, ap);
 	va_end(ap);
 	if (n >= 0 && (size_t)n >= room && buf_room(b, (size_t)n + 1))

@@ -12,7 +12,7 @@
 static struct rlimit before;
 static bool raised;
 
-/* The lowest one that is free is taken, opened so that its use fails as that of a closed one does. */
+/* open() returns the lowest free descriptor; the mode makes using it fail as it would if it were closed. */
 void descriptors_fill(void)
 {
 	int fd;

@@ -21,7 +21,7 @@ gid_t local_group(void)
 static bool is_answered(const struct sockaddr_un *a, int type)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* EPROTOTYPE: a socket of another kind listens. */
+	/* EPROTOTYPE: a socket of another type is listening. */
 	bool yes = fd >= 0 && (!connect(fd, (const struct sockaddr *)a, sizeof(*a)) || errno == EAGAIN || errno == EPROTOTYPE);
 	if (fd >= 0)
 		close(fd);
@@ -43,7 +43,7 @@ static int clear_place(const struct local_place *p, const struct sockaddr_un *a,
 	return unlink(p->path) ? err_set(err, errno, "cannot take over %s: %s", p->path, strerror(errno)) : 0;
 }
 
-/* Nobody else may connect before it belongs to the group. */
+/* The group is set before the mode, so that nobody else can connect in between. */
 static int open_to_all(const struct local_place *p)
 {
 	bool group = p->mode & 070 && !(p->mode & 07);

@@ -13,12 +13,12 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-/* With each byte escaped, and the words before them, less than PIPE_BUF. */
+/* with every byte escaped, and with the prefix, a line is shorter than PIPE_BUF */
 #define RAW_MAX 1000
 
 static enum log_level limit = LOG_NORMAL;
 static bool never_waits;
-/* Several threads write lines. */
+/* Atomic, because several threads log. */
 static _Atomic uint64_t lost, told;
 
 void log_set_level(enum log_level level)
@@ -41,7 +41,7 @@ uint64_t log_lost(void)
 	return lost;
 }
 
-/* Whoever has a pipe may want to wait for it, so it stays as it is: one that is writable has room for PIPE_BUF bytes. */
+/* A pipe is not made non-blocking, because others share it. A writable pipe has room for PIPE_BUF bytes. */
 static bool has_room(void)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };

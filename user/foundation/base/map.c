@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/map: see map.h. A directory by the hash's upper bits leads to small tables, each of which is split alone when it
- * is full (extendible hashing). Deleting shifts the run back, so there are no tombstones to clean.
+ * base/map: see map.h. Extendible hashing: a directory, indexed by upper bits of the hash, leads to small tables, each of
+ * which is split separately when it is full. Deletion moves later entries of a run back, so there are no tombstones.
  *
- *   parts  0 -> [ keys ...0 ]  depth 1: the lowest bit of their place in the directory is theirs alone
+ *   parts  0 -> [ keys ...0 ]  depth 1: all keys whose index in the directory ends with this bit
  *          1 -> [ keys ..01 ]  depth 2
  *          2 -> the same as 0
  *          3 -> [ keys ..11 ]  depth 2
@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define CAP_FIRST 16
-#define CAP_SPLIT 512 /* 12 KB: what growing takes at a time */
-/* Keys that somebody chose to collide make tables larger, not the directory. */
+#define CAP_SPLIT 512 /* 12 KB: the memory that growing takes at once */
+/* If keys are chosen to collide, tables grow instead of the directory. */
 #define ENTRIES_PER_PART 64
 
 struct map_part {
@@ -201,14 +201,14 @@ bool map_del(struct map *m, uint64_t key)
 	return true;
 }
 
-/* The first of the places in the directory that lead to a table is the one that counts. */
+/* The table of a directory entry, if it is the first entry that leads to it; else NULL. */
 static struct map_part *part_at(const struct map *m, size_t place)
 {
 	struct map_part *p = m->parts[place];
 	return place >> p->depth ? NULL : p;
 }
 
-/* From behind a free place on: runs do not cross it, so what is shifted back was not looked at before. */
+/* Starts behind a free slot: runs do not cross it, so entries moved back were not visited before. */
 static void keep_some(struct map *m, struct map_part *p, bool (*wanted)(void *ctx, const struct map_slot *s), void *ctx)
 {
 	uint32_t at = 0;
@@ -221,7 +221,7 @@ static void keep_some(struct map *m, struct map_part *p, bool (*wanted)(void *ct
 	}
 }
 
-/* Two tables that differ in their last bit only, back into one: into the room that one of them has. */
+/* Merges two tables that differ only in their last bit into the larger one. */
 static bool merge(struct map *m, size_t place)
 {
 	size_t half = m->parts_cnt / 2;
@@ -280,7 +280,7 @@ const struct map_slot *map_next(const struct map *m, size_t *i)
 
 void map_free(struct map *m)
 {
-	/* From the end: whether a place is a table's first one is asked of the table. */
+	/* Backwards, because part_at reads the table to see whether the entry is its first. */
 	for (size_t i = m->parts_cnt; i--;)
 		free(part_at(m, i));
 	free(m->parts);

@@ -8,14 +8,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* As signals_open found them. */
+/* State before signals_open. */
 static struct {
 	bool taken;
 	sigset_t mask, ends;
 	struct sigaction file_size, pipe;
 } before;
 
-/* A file size limit and a reader that went away are errors of write(), not ends. */
+/* Reaching the file size limit or writing to a closed pipe should be errors of write(), not end the process. */
 static void ignore(int signum, struct sigaction *was)
 {
 	struct sigaction none = { .sa_handler = SIG_IGN };

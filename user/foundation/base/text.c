@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Length of the valid UTF-8 sequence at s (Unicode 15, table 3-7), 0 when there is none. */
+/* Length of the valid UTF-8 sequence at s (Unicode 15, table 3-7), 0: invalid. */
 static size_t utf8_len(const uint8_t *s, size_t left, uint32_t *code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -31,7 +31,7 @@ static size_t utf8_len(const uint8_t *s, size_t left, uint32_t *code)
 	return n;
 }
 
-/* All that Unicode calls Bidi_Control among them: also the marks, which move what stands beside them. */
+/* Control characters, including all Bidi_Control ones, which can reorder the text around them. */
 static bool is_unsafe(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||

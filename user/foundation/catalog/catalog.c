@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalog: definitions by id; see catalog.h. The memory is store.c's, the ledger's sentence ledger.c's. */
+/* catalog: definitions by id; see catalog.h. Memory is managed by store.c, the ledger's text is made by ledger.c. */
 #include "catalog/catalog.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ struct meta {
 	const char *key, *value;
 };
 
-/* A stack's row: frames may be replaced by fewer in place, so that borrowed pointers stay good. */
+/* A stack; its frames may be replaced in place by fewer ones, so borrowed pointers stay valid. */
 struct stack_row {
 	struct stack s;
 	struct frame *frames;
@@ -27,8 +27,8 @@ struct catalog {
 	struct store store;
 	struct table procs, modules, mappings, stacks; /* by id */
 	struct table symbols;                          /* by module id */
-	struct table metas, counts;                    /* by the address of the stored name */
-	struct table older;                            /* by process and that of the type */
+	struct table metas, counts;                    /* by the address of the interned name */
+	struct table older;                            /* by process and address of the type's name */
 };
 
 struct catalog *catalog_new(void)
@@ -62,7 +62,7 @@ const char *catalog_text(struct catalog *c, const char *text)
 	return store_text(&c->store, text);
 }
 
-/* NULL stays NULL. */
+/* Interns the text; NULL stays NULL. */
 static int keep_text(struct catalog *c, const char **text)
 {
 	if (*text && !(*text = store_text(&c->store, *text)))
@@ -100,7 +100,10 @@ int catalog_put_count(struct catalog *c, const struct count *n)
 	return 0;
 }
 
-/* Of addresses 47 bits count; should two types of 2^17 processes meet, they are one. */
+/*
+ * Addresses have 47 bits. Process ids that differ by multiples of 2^17 could collide; such rows would be counted as
+ * one.
+ */
 static uint64_t older_key(struct proc_id proc, const char *type)
 {
 	return (uint64_t)proc.n << 47 ^ (uintptr_t)type;
@@ -184,7 +187,7 @@ int catalog_put_stack(struct catalog *c, const struct stack *s)
 	return s->type ? keep_text(c, &row->s.type) : 0;
 }
 
-/* The one copy in the store, or NULL when memory is out. */
+/* A copy in the store; NULL: out of memory. */
 static struct symbols *keep_symbols(struct catalog *c, const struct symbols *s)
 {
 	struct symbols *kept = store_take(&c->store, sizeof(*kept));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalog/ledger: what happened to all hits, in one sentence. Law: hits = recorded + skipped + lost. */
+/* catalog/ledger: the account of all hits, in one sentence. Invariant: hits = recorded + skipped + lost. */
 #include <inttypes.h>
 
 #include "base/buf.h"
@@ -15,7 +15,7 @@ uint64_t catalog_sum(const struct catalog *c, enum count_class class)
 	return sum;
 }
 
-/* " (nested 2, failed 1)", or nothing when all are 0. */
+/* Appends " (nested 2, failed 1)", or nothing if all are 0. */
 static void add_stages(const struct catalog *c, enum count_class class, struct buf *out)
 {
 	const char *before = " (";

@@ -16,7 +16,7 @@ struct store_block {
 };
 
 struct store_text {
-	struct store_text *next; /* of the same hash */
+	struct store_text *next; /* next text with the same hash */
 	char text[];
 };
 
@@ -129,7 +129,7 @@ void *table_next(const struct table *t, size_t *i)
 
 uint64_t table_memory(const struct table *t)
 {
-	/* Half of an index is free on average. */
+	/* On average, half of an index is unused. */
 	return t->rows_cnt * sizeof(*t->rows) + t->index.count * 2 * sizeof(struct map_slot);
 }
 

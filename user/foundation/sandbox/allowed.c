@@ -52,7 +52,7 @@
 		ALLOW(prlimit64), ALLOW(getrusage), ALLOW(sysinfo), ALLOW(uname), ALLOW(seccomp),                               \
 		ALLOW(landlock_create_ruleset), ALLOW(landlock_add_rule), ALLOW(landlock_restrict_self)
 
-/* What is done with maps that are open. */
+/* Operations on maps that are already open. */
 #define MAPS                                                                                                                    \
 	ALLOW_ONE(bpf, 0, BPF_MAP_LOOKUP_ELEM), ALLOW_ONE(bpf, 0, BPF_MAP_UPDATE_ELEM), ALLOW_ONE(bpf, 0, BPF_MAP_DELETE_ELEM), \
 		ALLOW_ONE(bpf, 0, BPF_MAP_GET_NEXT_KEY), ALLOW_ONE(bpf, 0, BPF_MAP_LOOKUP_AND_DELETE_ELEM),                     \
@@ -64,7 +64,7 @@
 	ALLOW(bpf), ALLOW(perf_event_open), ALLOW(process_vm_readv), ALLOW(setgroups), ALLOW(setresuid), ALLOW(setresgid), \
 		ALLOW(fchown), ALLOW(fchownat), ALLOW_ONE(kcmp, 2, KCMP_VM)
 
-/* See access/standstill. */
+/* Used by access/standstill. */
 #define STOPS                                                                                                             \
 	ALLOW_ONE(ptrace, 0, PTRACE_SEIZE), ALLOW_ONE(ptrace, 0, PTRACE_INTERRUPT), ALLOW_ONE(ptrace, 0, PTRACE_GETREGS), \
 		ALLOW_ONE(ptrace, 0, PTRACE_GETSIGINFO), ALLOW_ONE(ptrace, 0, PTRACE_DETACH)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox/caps: see caps.h. By the system calls, as the two calls that are needed are no reason for libcap. */
+/* sandbox/caps: see caps.h. Makes the two system calls directly, which is not worth a dependency on libcap. */
 #include "sandbox/caps.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ const char *caps_advice(void)
 					"see `alys-bpf doctor`";
 }
 
-/* The ambient set follows the others. */
+/* The kernel removes it from the ambient set as well. */
 int caps_drop(int cap)
 {
 	struct caps c;

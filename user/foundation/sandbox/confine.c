@@ -20,15 +20,15 @@
 #include "sandbox/filter.h"
 #include "sandbox/landlock.h"
 
-/* Of the users that systemd's table of numbers names as unused: with a process' number there is one for each of them. */
+/* A range of user ids that systemd documents as unused: adding the pid gives each process its own. */
 #define USERS 0x70000000u
-#define SECONDS 5             /* of CPU; whoever waits for us is less patient */
-#define MEMORY (128ull << 20) /* more than any allocator wants for some thousand calls */
+#define SECONDS 5             /* of CPU time; those who wait have shorter timeouts */
+#define MEMORY (128ull << 20) /* more than any allocator needs for some thousand calls */
 #define THREADS 32
 #define DESCRIPTORS 64
 
 #ifdef __SANITIZE_ADDRESS__
-#define SANITIZED 1 /* its shadow memory is terabytes */
+#define SANITIZED 1 /* ASan's shadow memory takes terabytes */
 #else
 #define SANITIZED 0
 #endif
@@ -39,11 +39,11 @@ static const struct landlock_place libraries[] = {
 	{ .path = "/usr/local/lib", .left = LANDLOCK_READ },
 };
 
-/* No mincore: it tells what others read. Shared memory would not be counted as this process' data. */
+/* No mincore: it reveals what other processes read. Shared memory would not count against RLIMIT_DATA. */
 #define CALLS                                                                                                                    \
 	ALLOW_VALUE(mmap, 3, MAP_TYPE, MAP_PRIVATE), ALLOW(munmap), ALLOW(mprotect), ALLOW(mremap), ALLOW(madvise), ALLOW(brk),  \
 		ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(close), ALLOW(lseek), ALLOW(fstat),                             \
-		ALLOW(dup), /* Threads, no processes. The newer call hides its flags in memory: libc falls back to this one. */  \
+		ALLOW(dup), /* Threads only. clone3's flags are in memory, where filters cannot read them: libc falls back. */   \
 		ALLOW_SET(clone, 0, CLONE_THREAD), REFUSE_AS(clone3, ENOSYS), ALLOW(futex), ALLOW(set_robust_list), ALLOW(rseq), \
 		ALLOW(set_tid_address), ALLOW(arch_prctl), ALLOW(sched_yield), ALLOW(sched_getaffinity), ALLOW(sched_getparam),  \
 		ALLOW(sched_getscheduler), ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack),  \
@@ -95,7 +95,7 @@ bool confine_to_libraries(void)
 
 static int (*open_known)(const char *path);
 
-/* The C library asks by this call for what an open descriptor is, too. */
+/* The C library also uses this call for open descriptors. */
 static long stat_open(int fd, const char *path, struct stat *out)
 {
 	return *path ? -ENOENT : syscall(SYS_fstat, fd, out) ? -errno : 0;

@@ -8,9 +8,9 @@ int fence_raise(int dir_fd)
 {
 	const struct landlock_place places[] = {
 		{ .dir_fd = dir_fd, .left = LANDLOCK_CHANGE | LANDLOCK_LIST },
-		/* Workers are started with their input and output there. */
+		/* Workers are started with it as input and output. */
 		{ .path = "/dev/null", .left = LANDLOCK_WRITE },
-		/* Where processes and processors are counted by listing them. */
+		/* Listed to count processes and CPUs. */
 		{ .path = "/proc", .left = LANDLOCK_LIST },
 		{ .path = "/sys", .left = LANDLOCK_LIST },
 	};

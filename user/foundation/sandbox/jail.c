@@ -19,12 +19,12 @@
 #define NOBODY 65534
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__has_feature)
-#define SANITIZED 1 /* its shadow memory is terabytes */
+#define SANITIZED 1 /* ASan's shadow memory takes terabytes */
 #else
 #define SANITIZED 0
 #endif
 
-/* A limit that is lower already stays. */
+/* A limit that is lower already is kept. */
 static int limit(int what, rlim_t value)
 {
 	struct rlimit l;
@@ -44,7 +44,7 @@ uint64_t jail_memory(void)
 static int set_limits(void)
 {
 	int rc = SANITIZED ? 0 : limit(RLIMIT_DATA, given);
-	/* The soft limit is a signal that may be caught, so both are the same. */
+	/* The soft limit's signal could be caught, so both limits are the same. */
 	if (!rc)
 		rc = limit(RLIMIT_CPU, JAIL_SECONDS);
 	if (!rc)
@@ -55,8 +55,8 @@ static int set_limits(void)
 }
 
 /*
- * In a user namespace nobody may have no number: then root is only the root of that namespace. A root that was started
- * without the right to be somebody else stays: without capabilities and files its name is worth nothing.
+ * In a user namespace, nobody may be unmapped, and root is only the namespace's root. A root without the right to
+ * change its user id stays root: without capabilities and open files it can do nothing more.
  */
 static int become_nobody(void)
 {
@@ -72,8 +72,8 @@ static int become_nobody(void)
 }
 
 /*
- * What libdw, zlib and malloc were seen to need. Others fail with EPERM rather than end the process:
- * a C library that begins to ask for one more fact has a way to do without.
+ * Calls that libdw, zlib and malloc were seen to need. Others fail with EPERM instead of killing the process: a newer C
+ * library that tries further calls usually has a fallback.
  */
 static const struct sock_filter few_calls[] = {
 	FILTER_BEGIN,
@@ -99,7 +99,7 @@ static const struct sock_filter few_calls[] = {
 	ALLOW(getrandom),
 	ALLOW(rt_sigreturn),
 	ALLOW(clock_gettime),
-	/* Shared memory would not be counted as its data. */
+	/* Shared memory would not count against RLIMIT_DATA. */
 	ALLOW_VALUE(mmap, 3, MAP_TYPE, MAP_PRIVATE),
 	FILTER_END,
 };

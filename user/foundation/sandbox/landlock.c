@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox/landlock: see landlock.h. Debian 12's header knows the first version of the interface only. */
+/* sandbox/landlock: see landlock.h. Debian 12's header defines only the first version of the interface. */
 #include "sandbox/landlock.h"
 
 #include <errno.h>
