@@ -79,7 +79,7 @@ static int hear_calls(struct calibrating *c, struct err *err)
 	return c->calls_cnt ? 0 : err_set(err, EPIPE, "the helper did not survive the calls");
 }
 
-/* --- what the probes say ---------------------------------------------------------------------- */
+/* --- what the probes report -------------------------------------------------------------------- */
 
 static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e)
 {
