@@ -37,7 +37,7 @@ static bool take(struct sum *s, const struct insn_load *l)
 		return l->reg == s->result && add_word(s, l);
 	if (!l->loads || s->words)
 		return false;
-	/* The first load is of the pointer when the next one is through it. */
+	/* The first load was of the pointer if the second one goes through it. */
 	if (l->base >= 0 && s->result == l->base && !s->found.through) {
 		s->pointer = s->result;
 		s->found.through = s->found.words[0];

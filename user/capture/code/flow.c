@@ -43,7 +43,7 @@ static bool decode_at(const struct flow *w, uint64_t vaddr, struct insn *in)
 	return false;
 }
 
-/* The node at vaddr, made when new. -1: no code there or too much of it; -ENOMEM. */
+/* The node at vaddr, created if new. -1: no code there or too much of it; -ENOMEM. */
 static int32_t reach(struct flow *w, uint64_t vaddr, struct state s)
 {
 	int32_t known = flow_find(w, vaddr);
@@ -293,7 +293,7 @@ int32_t flow_not_null(const struct flow *w, int32_t at, int reg)
 	const struct flow_node *n = &w->nodes[at];
 	if (reg < 0 || n->in.flow != INSN_BRANCH || n->in.when == INSN_IF_OTHER || n->preds != 1 || n->root)
 		return -1;
-	/* The test must be the instruction before, and the only way here. */
+	/* The test must be the preceding instruction, on the only path to this one. */
 	for (size_t i = 0; i < w->nodes_cnt; i++) {
 		const struct flow_node *p = &w->nodes[i];
 		if (p->next == at && p->in.flow == INSN_NEXT && p->in.tests == reg)

@@ -104,7 +104,7 @@ const struct func *funcs_at(const struct funcs *f, uint64_t vaddr)
 	if (!i)
 		return NULL;
 	const struct func *fn = &f->list[i - 1];
-	/* Of several symbols at one address the widest comes first. */
+	/* Of several symbols at one address the largest comes first. */
 	while (fn > f->list && fn[-1].vaddr == fn->vaddr)
 		fn--;
 	return vaddr == fn->vaddr || vaddr - fn->vaddr < fn->size ? fn : NULL;
