@@ -70,7 +70,7 @@ struct examinations {
 	struct examinations_counts counts;
 };
 
-/* --- who waits for whom -------------------------------------------------------------------------- */
+/* --- whose file is next --------------------------------------------------------------------------- */
 
 /* The owner of a file. Root's files are the system's or a container's: each has file systems of its own. */
 static uint64_t user_of(int fd)
