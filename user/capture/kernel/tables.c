@@ -33,7 +33,7 @@ struct file {
 /* A process' part of the mappings array. */
 struct run {
 	uint32_t tgid, first, n;
-	uint64_t *files; /* keys of the files behind it */
+	uint64_t *files; /* keys of its files */
 	size_t files_cnt, files_cap;
 };
 
