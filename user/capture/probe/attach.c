@@ -57,8 +57,8 @@ static void plan_begin(struct plan *plan, const struct probe_order *order, uint3
 }
 
 /*
- * Are the site's results seen by a return probe? It takes the return address from where sp points, so it works only at
- * the first instruction of a function.
+ * Are the site's results seen by a return probe? It takes the return address from where sp points, so it works only
+ * before a frame has been set up.
  */
 static bool returns_of(const struct site *s, enum probe_returns returns)
 {

@@ -78,7 +78,7 @@ static int read_accounts(const struct probe *p, uint32_t n, struct alys_calls *e
 	uint32_t *numbers = calloc(n, sizeof(*numbers)), next;
 	int rc = numbers ? bpf_map_lookup_batch(bpf_map__fd(p->skel->maps.calls), NULL, &next, numbers, each, &n, NULL) : -ENOMEM;
 	free(numbers);
-	return rc == -ENOENT ? 0 : rc; /* that was the table's end */
+	return rc == -ENOENT ? 0 : rc; /* end of the table */
 }
 
 static struct probe_calls sum_of(const struct counted *f, const struct alys_calls *each, int cpus)
