@@ -13,7 +13,7 @@
 #include "catalog/consumer.h"
 #include "probe/probe.h"
 
-/* type NULL: sets all known types of the process, which then has none any more. */
+/* type NULL: resets all known types of the process, before the current ones are reported. */
 static int on_older(void *ctx, struct proc_id proc, const char *type, uint64_t cnt, uint64_t bytes)
 {
 	struct catalog *c = ((const struct gc_watch *)ctx)->h->catalog;

@@ -39,7 +39,7 @@ struct tracker {
 	struct tracker_ops ops;
 	struct sideband *sideband;
 	struct map due;        /* tgid -> when to look at it */
-	struct map parents;    /* child -> parent, until the child is taken in */
+	struct map parents;    /* child -> parent, until the child is added */
 	struct map standing;   /* tgid -> enum standing */
 	struct map translated; /* tgid -> 1: runs under a translator */
 	struct map unseen;     /* tgid -> 1: not to be added again: ended too early, refused for lack of room, or dropped */
