@@ -11,7 +11,7 @@
 #include "unwind/ehframe.h"
 
 #define MAX_REGION (8u << 20) /* of a collector's code */
-#define AHEAD 8               /* instructions to look for a cheap one among */
+#define AHEAD 8               /* number of instructions searched for a cheap one */
 
 /* A function by its unwind entry. */
 struct part {
@@ -22,7 +22,7 @@ struct search {
 	struct funcs funcs;
 	struct eh_frame frames;
 	struct unwind_section section;
-	struct part *callers; /* of the function that counts */
+	struct part *callers; /* functions that call `counter` */
 	size_t callers_cnt, callers_cap;
 	struct part counter;
 	struct collection_sites *out;
@@ -142,7 +142,7 @@ static uint64_t cheapest_from(const struct search *s, const struct part *p, uint
 	return from;
 }
 
-/* True when the function counts collections. */
+/* True if the function increments the counter. */
 static bool find_counting(struct search *s, const struct part *p)
 {
 	struct regs r = { 0 };

@@ -19,7 +19,7 @@
 #define MAX_DEPTH 8
 #define MAX_BODIES 256
 
-/* What one site can end in. */
+/* Functions in which the calls of one site can end. */
 struct trail {
 	struct plan *plan;
 	struct site *site;
