@@ -30,7 +30,7 @@ static bool has(const struct code *c, size_t at, const void *what, size_t n)
 	return at <= c->size && n <= c->size - at && !memcmp(c->bytes + at, what, n);
 }
 
-/* Position-independent code fetches first where g is: mov $off,%rcx or mov slot(%rip),%rcx. */
+/* Position-independent code first loads g's TLS offset: mov $off,%rcx or mov slot(%rip),%rcx. */
 static size_t before_tls(const struct code *c, size_t at)
 {
 	bool fetched = at >= 7 && (has(c, at - 7, "\x48\xc7\xc1", 3) || has(c, at - 7, "\x48\x8b\x0d", 3));
