@@ -162,7 +162,7 @@ struct alys_born {
 };
 #define ALYS_BORN_SLOTS 8192 /* a power of two */
 
-/* How nested calls within one allocator are told from the program's own calls. */
+/* How nested calls within one allocator are distinguished from the program's own calls. */
 #define ALYS_NEST_THREAD 1 /* plain C allocators: a second entry before the first one returned */
 #define ALYS_NEST_CALLER 2 /* collectors: the return address lies in the allocator's own code */
 
@@ -176,7 +176,7 @@ struct alys_born {
 #define ALYS_SITE_CALLEE 256      /* a call instruction: the exits are those of the called function */
 #define ALYS_SITE_JUMPS 512       /* may end in a jump to another probed function, in this file or another one */
 #define ALYS_SITE_USER 1024   /* may run program code, as operator new does: only the object's `inner` code counts as nested */
-#define ALYS_SITE_THROWS 2048 /* left unseen by exceptions only */
+#define ALYS_SITE_THROWS 2048 /* if its exit is not seen, it was left by an exception */
 #define ALYS_SITE_WINDOW 4096 /* its probe is attached and detached: calls count only while a window is open */
 #define ALYS_SITE_TRIAL 64    /* results are read at `ret`; other predictions are only compared with them */
 
@@ -219,7 +219,7 @@ struct alys_calls {
 	__u64 lost;  /* of these: their exit was not seen */
 };
 
-/* Offset in a waiting call of its function's index. */
+/* Offsets in struct pending (maps.bpf.h), for the loader. */
 #define ALYS_PENDING_ACCOUNT 8
 #define ALYS_PENDING_THROWS 10
 
@@ -288,8 +288,8 @@ struct alys_object {
 
 /* Use of remembered walks. */
 #define ALYS_RECALL_NEVER 0
-#define ALYS_RECALL_ALIKE 1 /* a walk that goes the same way is not repeated */
-#define ALYS_RECALL_CHECK 2 /* it is repeated and compared */
+#define ALYS_RECALL_ALIKE 1 /* a stack like the remembered one is not walked again */
+#define ALYS_RECALL_CHECK 2 /* it is walked again and compared */
 
 /* Set before load (rodata). */
 struct alys_config {
@@ -303,7 +303,7 @@ struct alys_config {
 	__u8 all;         /* every process is a target unless excluded in `targets` */
 	__u8 tell_all;    /* report start and end of processes that are not targets, too */
 	__u8 stop_at_gc;  /* stop the process at the end of each collection, see gc_stop_until */
-	__u8 windowed;    /* some probes come and go, see `window_shut` */
+	__u8 windowed;    /* some probes are attached during windows only, see `window_shut` */
 	__u8 recall;      /* ALYS_RECALL_* */
 	__u32 walk_slots; /* entries of walk_slots, a power of two */
 	__u32 pad2;

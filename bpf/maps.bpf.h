@@ -84,9 +84,10 @@ struct {
 	__type(value, struct alys_losses);
 } losses SEC(".maps") __weak;
 
-/* Traced processes by tgid, and excluded ones: ALYS_TRACED, ALYS_EXCLUDED. Written by the loader and, for
- * children, by the fork and exit programs. Full: the child is not traced; counted by the loader, which
- * never hears of it. */
+/*
+ * Traced processes by tgid, and excluded ones: ALYS_TRACED, ALYS_EXCLUDED. Written by the loader and, for children, by
+ * the fork and exit programs. Full: the child is not traced.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ALYS_MAX_TARGETS);

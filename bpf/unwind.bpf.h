@@ -115,8 +115,8 @@ struct {
 __u32 walk_busy[WALK_SLOTS] __weak = {};
 
 /*
- * Rows found lately, direct-mapped, all processes together: 44 bits of the salted pc, then the row.
- * One load replaces both searches. Entries are whole words, so a reader sees an old or a new one.
+ * Recently found rows, direct-mapped, all processes together: 44 bits of the salted pc, then the row. One load replaces
+ * both searches. Entries are whole words, so a reader sees an old or a new one.
  */
 __u64 pc_cache[1 << PAGE_CACHE_BITS] __weak = {};
 
