@@ -36,7 +36,7 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	return &t->call;
 }
 
-/* Returns 0 if the return is to be awaited. */
+/* 0 if the call's return must be seen. */
 static __always_inline int thread_enter(struct pt_regs *ctx)
 {
 	struct pending *p = thread_begin(ctx);

@@ -66,8 +66,10 @@ __weak int list_length(__u64 block)
 	return n;
 }
 
-/* Address of the thread-local pointer; x86-64 TLS as in Drepper's "ELF Handling For Thread-Local
- * Storage", 3.4.2 and 4.4.6: dtv = fs:8, an entry of 16 bytes a module. */
+/*
+ * Address of the thread-local pointer; x86-64 TLS as in Drepper's "ELF Handling For Thread-Local Storage", 3.4.2 and
+ * 4.4.6: dtv = fs:8, one entry of 16 bytes per module.
+ */
 static __always_inline __u64 tls_address(const struct alys_lists *l, __u64 fsbase, __u64 bias)
 {
 	__u64 index[2], dtv, block;

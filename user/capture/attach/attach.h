@@ -43,7 +43,7 @@ const struct attach_facts *attach_facts(const struct attach *a);
 bool attach_sample_gap(const struct attach *a);
 /* Number of probed files with allocators. */
 size_t attach_files(const struct attach *a);
-/* Where the file counts the bytes that it hands out; NULL: it does not, or is not probed. */
+/* The file's own counter of allocated bytes; NULL: it has none, or is not probed. */
 const struct byte_counter *attach_counter(const struct attach *a, struct module_id module);
 
 /* Processes share links, and BPF filters them by process. Call before the first process is attached. */

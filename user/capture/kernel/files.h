@@ -69,7 +69,7 @@ int files_place(struct files *f, struct described *d, size_t i, uint32_t *out);
 int files_gc_place(struct files *f, struct probed_file *file, const struct alys_gc_site *site, uint32_t *out, bool *made);
 /* Releases everything of a file whose probes are gone. */
 void files_forget(struct files *f, struct probed_file *file);
-/* Its probes are to serve for `id`, too. */
+/* Its probes serve `id`, too. */
 void files_serve(struct probed_file *file, struct probe_file id);
 /* Files that are taken for another one because they look alike. */
 uint32_t files_alike(const struct files *f);

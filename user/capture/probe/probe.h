@@ -79,7 +79,7 @@ const char *probe_function(const struct probe *p, uint64_t number);
 int probe_calls(const struct probe *p, struct probe_calls **out, size_t *n);
 /* Turns reports of process start and end on or off; on after probe_open. */
 int probe_listen(struct probe *p, bool on, struct err *err);
-/* The reader has discarded stacks: they are to be sent again. */
+/* The reader has discarded stacks: they will be sent again. */
 void probe_forget_stacks(struct probe *p);
 /* What to attach, and to which process. */
 struct probe_order {
