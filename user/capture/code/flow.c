@@ -21,7 +21,7 @@ struct state {
 	int32_t cfa, frame;
 };
 
-static void doubt(struct flow *w, const char *why)
+static void doubt(struct flow *w, enum flow_doubt why)
 {
 	if (!w->unproven)
 		w->unproven = why;
@@ -50,7 +50,7 @@ static int32_t reach(struct flow *w, uint64_t vaddr, struct state s)
 	if (known >= 0) {
 		const struct flow_node *n = &w->nodes[known];
 		if (s.cfa && n->cfa && s.cfa != n->cfa)
-			doubt(w, "the stack differs between two ways to one place");
+			doubt(w, FLOW_STACK_DIFFERS);
 		return known;
 	}
 	struct insn in;
@@ -133,7 +133,7 @@ static int fall_through(struct flow *w, int32_t i, struct state after)
 	w->nodes[i].next = to;
 	if (to < 0) {
 		w->nodes[i].leave = FLOW_LOST;
-		doubt(w, "its code could not be followed to the end");
+		doubt(w, FLOW_NOT_FOLLOWED);
 	}
 	return 0;
 }
@@ -159,7 +159,7 @@ static int jump_to_target(struct flow *w, int32_t i, struct state after)
 	w->nodes[i].jump = to;
 	if (to < 0) {
 		w->nodes[i].leave = FLOW_LOST;
-		doubt(w, "its code could not be followed to the end");
+		doubt(w, FLOW_NOT_FOLLOWED);
 	}
 	return 0;
 }
@@ -174,7 +174,7 @@ static int go_on(struct flow *w, int32_t i)
 	case INSN_RETURN:
 		n->leave = FLOW_RETURNS;
 		if (n->cfa && n->cfa != 8)
-			doubt(w, "the stack is not balanced at a return");
+			doubt(w, FLOW_UNBALANCED);
 		n->cfa = 8;
 		return 0;
 	case INSN_STOP: n->no_return = true; return 0;
@@ -183,7 +183,7 @@ static int go_on(struct flow *w, int32_t i)
 		if (funcs_follow_slot(w->funcs, n->in.vaddr, &n->dest, &n->to) && n->cfa == 8)
 			n->leave = FLOW_JUMPS_ON;
 		if (n->cfa != 8)
-			doubt(w, "it has a computed jump");
+			doubt(w, FLOW_COMPUTED_JUMP);
 		return 0;
 	case INSN_JUMP: return jump_to_target(w, i, after);
 	case INSN_BRANCH: rc = jump_to_target(w, i, after); return rc ? rc : fall_through(w, i, after);
@@ -237,7 +237,7 @@ static int explore_rest(struct flow *w)
 			continue;
 		}
 		if (computed)
-			doubt(w, "it has a computed jump");
+			doubt(w, FLOW_COMPUTED_JUMP);
 		size_t before = w->nodes_cnt;
 		int rc = explore(w, at, (struct state){ 0, 0 });
 		if (rc || w->nodes_cnt == before)
@@ -266,13 +266,13 @@ int flow_build(struct flow *w, const struct funcs *f, uint64_t entry, uint64_t s
 		w->hi = entry + size;
 	int rc = explore(w, entry, (struct state){ 8, 0 });
 	if (!rc && !w->nodes_cnt)
-		doubt(w, "its code cannot be decoded");
+		doubt(w, FLOW_UNDECODED);
 	if (!rc && sized)
 		rc = explore_rest(w);
 	else if (!rc && has_computed_jump(w))
-		doubt(w, "it has a computed jump and no known size");
+		doubt(w, FLOW_NO_SIZE);
 	if (w->nodes_cnt >= MAX_NODES)
-		doubt(w, "it is too long");
+		doubt(w, FLOW_TOO_LONG);
 	if (rc)
 		flow_free(w);
 	else

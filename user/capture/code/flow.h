@@ -36,13 +36,25 @@ struct flow_node {
 	bool no_return;   /* does not continue: ud2, call of a noreturn function */
 };
 
+/* Why nothing may be claimed about the values in a function's code. */
+enum flow_doubt {
+	FLOW_PROVEN,
+	FLOW_STACK_DIFFERS, /* between two ways to one place */
+	FLOW_NOT_FOLLOWED,  /* not to the end */
+	FLOW_UNBALANCED,    /* the stack, at a return */
+	FLOW_COMPUTED_JUMP,
+	FLOW_NO_SIZE, /* and a computed jump */
+	FLOW_UNDECODED,
+	FLOW_TOO_LONG,
+};
+
 struct flow {
 	const struct funcs *funcs;
 	uint64_t entry, lo, hi;
 	struct flow_node *nodes; /* nodes[0] is the entry */
 	size_t nodes_cnt, nodes_cap;
-	struct map at;        /* address -> node */
-	const char *unproven; /* why nothing may be claimed about values; NULL = no reason */
+	struct map at;            /* address -> node */
+	enum flow_doubt unproven; /* FLOW_PROVEN = values may be claimed */
 };
 
 /* 0 or -ENOMEM; code that cannot be analysed sets `unproven`. size 0: up to the next function. */

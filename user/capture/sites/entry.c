@@ -6,7 +6,6 @@
  */
 #include "sites/entry.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_STEPS 64
@@ -24,7 +23,7 @@ struct walk {
 	int32_t best;                 /* emulated, -1 = none yet */
 	int32_t plain;                /* first one that can be probed at all, arguments untouched */
 	bool past_null;
-	const char *stop;
+	enum entry_stop stop;
 };
 
 static void set_arguments(struct walk *k, const struct allocator *row)
@@ -75,15 +74,15 @@ static int32_t step(struct walk *k, int32_t i)
 	bool probable = n->cfa && plan_cfa_ok(k->plan, n);
 
 	if (i && (n->preds != 1 || n->root)) {
-		k->stop = "other code joins first";
+		k->stop = STOP_JOINED;
 		return -1;
 	}
 	if (!probable) {
-		k->stop = "the distance to the frame is not certain";
+		k->stop = STOP_FRAME;
 		return -1;
 	}
 	if (!are_readable(k)) {
-		k->stop = "an argument is overwritten first";
+		k->stop = STOP_ARGUMENT;
 		return -1;
 	}
 	if (k->plain < 0 && n->in.cost != INSN_REFUSED) {
@@ -98,7 +97,7 @@ static int32_t step(struct walk *k, int32_t i)
 		return on;
 	}
 	if (n->in.flow != INSN_NEXT) {
-		k->stop = "it has none before it calls or leaves";
+		k->stop = STOP_LEFT;
 		return -1;
 	}
 	move_arguments(k, &n->in);
@@ -118,9 +117,7 @@ static void place_arguments(const struct walk *k, struct site *s)
 
 void entry_choose(struct plan *p, const struct flow *w, struct site *s)
 {
-	struct walk k = {
-		.plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1, .stop = "its code cannot be decoded"
-	};
+	struct walk k = { .plan = p, .w = w, .null_reg = INSN_NO_REG, .best = -1, .plain = -1, .stop = STOP_UNDECODED };
 	set_arguments(&k, s->row);
 	memcpy(k.best_args, k.args, sizeof(k.args));
 	if (s->row->shape == ALYS_SHAPE_FREE)
@@ -131,17 +128,13 @@ void entry_choose(struct plan *p, const struct flow *w, struct site *s)
 	int32_t at = k.best >= 0 ? k.best : k.plain;
 	if (at < 0) {
 		s->state = SITE_REFUSED;
-		snprintf(s->why, sizeof(s->why), "no instruction that can be probed: %s", k.stop);
+		s->why = (struct entry_reason){ .choice = ENTRY_NONE, .stop = k.stop };
 		return;
 	}
 	s->vaddr = w->nodes[at].in.vaddr;
 	s->cfa_off = (uint32_t)w->nodes[at].cfa;
 	s->emulated = k.best >= 0;
 	place_arguments(&k, s);
-	if (!s->emulated)
-		snprintf(s->why, sizeof(s->why), "no emulated instruction: %s", k.stop);
-	else if (k.past_null)
-		snprintf(s->why, sizeof(s->why), "first emulated instruction behind the test for NULL");
-	else
-		snprintf(s->why, sizeof(s->why), "first emulated instruction");
+	s->why = s->emulated ? (struct entry_reason){ .choice = k.past_null ? ENTRY_PAST_NULL : ENTRY_EMULATED }
+			     : (struct entry_reason){ .choice = ENTRY_STEPPED, .stop = k.stop };
 }

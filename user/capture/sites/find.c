@@ -6,7 +6,6 @@
 #include "sites/sites.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,14 +36,14 @@ static bool is_loader(const char *path)
 	return !strncmp(base ? base + 1 : path, "ld-", 3) && !strstr(path, "musl");
 }
 
-/* Why a row that the file defines is not probed; NULL when it may be. */
-static const char *refusal(const struct plan *p, const struct allocator *row, const struct func *fn)
+/* Why a row that the file defines is not probed; ENTRY_UNKNOWN when it may be. */
+static enum entry_choice refusal(const struct plan *p, const struct allocator *row, const struct func *fn)
 {
 	if (fn->indirect)
-		return "chosen at run time (IFUNC): which code will run is not known";
+		return ENTRY_IFUNC;
 	if (row->family == ALLOC_LIBC && is_loader(p->path))
-		return "the dynamic loader's own, for its start only";
-	return NULL;
+		return ENTRY_LOADER;
+	return ENTRY_UNKNOWN;
 }
 
 static bool applies(const struct plan *p, const struct allocator *row)
@@ -82,11 +81,9 @@ static int select_rows(struct plan *p)
 		*s = (struct site){
 			.row = &rows[i], .row_no = (uint16_t)i, .family = family, .func = fn->vaddr, .size = fn->size
 		};
-		const char *why = refusal(p, &rows[i], fn);
-		if (why) {
+		s->why.choice = refusal(p, &rows[i], fn);
+		if (s->why.choice)
 			s->state = SITE_REFUSED;
-			snprintf(s->why, sizeof(s->why), "%s", why);
-		}
 	}
 	return 0;
 }
@@ -139,7 +136,7 @@ static int cover_sites(struct plan *p)
 		if (!covered || !c.by)
 			continue;
 		s->state = SITE_COVERED;
-		snprintf(s->why, sizeof(s->why), "ends in %s, which is counted", c.by->row->symbol);
+		s->why = (struct entry_reason){ .choice = ENTRY_COVERED, .by = c.by->row_no };
 	}
 	return 0;
 }
@@ -159,7 +156,7 @@ static int place_probes(struct plan *p)
 			return -ENOMEM;
 		if (!elf_offset_of(p->funcs.elf, s->vaddr, &s->offset)) {
 			s->state = SITE_REFUSED;
-			snprintf(s->why, sizeof(s->why), "its code is not in the file");
+			s->why = (struct entry_reason){ .choice = ENTRY_NO_CODE };
 		}
 		s->return_probe = s->state == SITE_PROBED && s->row->shape != ALYS_SHAPE_FREE && !s->row->runs_user_code &&
 				  s->cfa_off == 8 && (s->row->family != ALLOC_LIBC || p->provider);

@@ -7,7 +7,6 @@
 #include "sites/leave.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +41,12 @@ static bool is_busy(const char *name)
 	return is_one_of(name, names, sizeof(names) / sizeof(*names));
 }
 
-static void lose(struct site *s, const struct flow_node *n, const char *why)
+static void lose(struct site *s, const struct flow_node *n, enum lost_way way)
 {
-	if (!s->lost++)
-		snprintf(s->lost_why, sizeof(s->lost_why), "0x%" PRIx64 "%s%s: %s", n->in.vaddr, n->to ? " to " : "",
-			 n->to ? n->to : "", why);
+	if (s->lost++)
+		return;
+	s->lost_why = (struct lost_reason){ .way = way, .vaddr = n->in.vaddr };
+	snprintf(s->lost_why.to, sizeof(s->lost_why.to), "%s", n->to ?: "");
 }
 
 /*
@@ -89,11 +89,11 @@ static int follow_jump(struct trail *t, const struct flow_node *n, int depth)
 		return 0;
 	}
 	if (is_busy(n->to)) {
-		lose(t->site, n, "too busy a function to be probed");
+		lose(t->site, n, LOST_BUSY);
 		return 0;
 	}
 	if (depth >= MAX_DEPTH || t->plan->bodies_cnt >= MAX_BODIES) {
-		lose(t->site, n, "too long a chain of jumps");
+		lose(t->site, n, LOST_CHAIN);
 		return 0;
 	}
 	const struct func *fn = funcs_at(&t->plan->funcs, n->dest);
@@ -119,10 +119,7 @@ static int follow(struct trail *t, struct body *b, int depth)
 		if (n->leave == FLOW_JUMPS_ON && !hands_through(t->plan, n))
 			rc = follow_jump(t, n, depth);
 		else if (n->leave == FLOW_LOST && !hands_through(t->plan, n))
-			lose(t->site, n,
-			     n->in.flow == INSN_INDIRECT ? "a computed jump"
-			     : n->to                     ? "another file's function"
-							 : "where to is not known");
+			lose(t->site, n, n->in.flow == INSN_INDIRECT ? LOST_COMPUTED : n->to ? LOST_ELSEWHERE : LOST_NOWHERE);
 		if (rc)
 			return rc;
 	}
@@ -150,15 +147,13 @@ static int find_overlaps(struct plan *p)
 	return 0;
 }
 
-static const char *ret_reason(const struct plan *p, const struct body *b)
+static struct exit_reason ret_reason(const struct plan *p, const struct body *b)
 {
 	if (!p->options->cheap_exits)
-		return "";
+		return (struct exit_reason){ .choice = EXIT_UNASKED };
 	if (b->flow.unproven)
-		return b->flow.unproven;
-	if (b->ret_only)
-		return "the result is complete only at the end, or the code is shared";
-	return "no emulated instruction on every way to it has the result in a register";
+		return (struct exit_reason){ .choice = EXIT_UNPROVEN, .doubt = b->flow.unproven };
+	return (struct exit_reason){ .choice = b->ret_only ? EXIT_RET_ONLY : EXIT_NO_CHEAPER };
 }
 
 /* Index of the exit at this address; -1 = not in the list yet. */
@@ -174,7 +169,7 @@ static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
 {
 	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa };
 	if (n->leave == FLOW_RETURNS) {
-		snprintf(x.why, sizeof(x.why), "%s", ret_reason(p, b));
+		x.why = ret_reason(p, b);
 	} else if (hands_through(p, n)) {
 		x.reg = ALYS_REG_RDI;
 		x.emulated = n->in.cost == INSN_EMULATED;

@@ -67,8 +67,7 @@ static void settle_site(struct site *s)
 	SETTLE(s->leaf);
 	SETTLE(s->jumps);
 	SETTLE(s->predicted);
-	TERMINATE(s->why);
-	TERMINATE(s->lost_why);
+	TERMINATE(s->lost_why.to);
 }
 
 static int take_site(struct cursor *c, struct site_list *l)
@@ -82,7 +81,7 @@ static int take_site(struct cursor *c, struct site_list *l)
 	memcpy(s, from, sizeof(*s));
 	settle_site(s);
 	if (s->row_no >= rows || (unsigned int)s->family >= ALLOC_FAMILIES || (unsigned int)s->state > SITE_REFUSED ||
-	    s->reg >= REGISTERS)
+	    s->reg >= REGISTERS || !entry_reason_ok(&s->why, rows) || !lost_reason_ok(&s->lost_why))
 		return -EPROTO;
 	s->row = &table[s->row_no];
 	int rc = take_indices(c, l->exits_cnt, &s->exits, &s->exits_cnt, &s->exits_cap);
@@ -99,9 +98,11 @@ static int take_exit(struct cursor *c, size_t sites, struct site_list *l)
 		return from ? -ENOMEM : -EPROTO;
 	memcpy(x, from, sizeof(*x));
 	SETTLE(x->emulated);
-	TERMINATE(x->why);
 	TERMINATE(x->in);
-	return x->reg >= REGISTERS || x->size_reg >= REGISTERS || x->kind_reg >= REGISTERS || x->whole_of > sites ? -EPROTO : 0;
+	return !exit_reason_ok(&x->why) || x->reg >= REGISTERS || x->size_reg >= REGISTERS || x->kind_reg >= REGISTERS ||
+			       x->whole_of > sites
+		       ? -EPROTO
+		       : 0;
 }
 
 void sites_write(const struct site_list *l, struct buf *out)

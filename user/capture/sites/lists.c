@@ -17,7 +17,6 @@
 #include "sites/lists.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/vec.h"
@@ -146,7 +145,7 @@ static int add_refill_exit(struct plan *p, struct site *s, const struct flow_nod
 			       .cfa_off = (uint32_t)n->cfa,
 			       .reg = ALYS_REG_LIST,
 			       .emulated = true,
-			       .why = "behind the refill of the list" };
+			       .why = { .choice = EXIT_REFILLED } };
 	struct site_exit *slot = elf_offset_of(p->funcs.elf, x.vaddr, &x.offset) ? VEC_PUSH(p->list, exits) : NULL;
 	if (!slot)
 		return -ENOMEM;
@@ -222,6 +221,6 @@ int lists_refill(struct plan *p, struct site *s)
 	s->cfa_off = (uint32_t)refill.exit->cfa;
 	s->emulated = true;
 	s->reg = plan_wire_reg(refill.list);
-	snprintf(s->why, sizeof(s->why), "in GC_malloc_kind, behind the refill");
+	s->why = (struct entry_reason){ .choice = ENTRY_REFILLED };
 	return rc;
 }

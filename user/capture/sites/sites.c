@@ -3,7 +3,6 @@
 #include "sites/sites.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +42,7 @@ void sites_go_direct(struct site_list *l)
 		s->vaddr = s->late.vaddr;
 		s->offset = s->late.offset;
 		s->cfa_off = s->late.cfa_off;
-		snprintf(s->why, sizeof(s->why), "calls of it that no single exit sees whole");
+		s->why = (struct entry_reason){ .choice = ENTRY_LATE };
 		memcpy(s->arg, s->row->arg, sizeof(s->arg));
 		s->kind_arg = s->row->kind_arg;
 		for (size_t k = 0; k < s->exits_cnt; k++) {
@@ -141,11 +140,14 @@ static void print_place(const struct site_exit *x, struct buf *out)
 static void print_exit(const struct site_exit *x, struct buf *out)
 {
 	print_place(x, out);
-	buf_addf(out, ": result in %s, CFA sp+%u, %s%s%s\n", regs[x->reg], x->cfa_off,
+	buf_addf(out, ": result in %s, CFA sp+%u, %s", regs[x->reg], x->cfa_off,
 		 x->emulated              ? "emulated"
 		 : x->reg == ALYS_REG_RAX ? "single-stepped ret"
-					  : "single-stepped jump",
-		 x->why[0] ? ": " : "", x->why);
+					  : "single-stepped jump");
+	if (x->why.choice)
+		buf_adds(out, ": ");
+	exit_reason_text(&x->why, out);
+	buf_u8(out, '\n');
 }
 
 static void print_whole_exits(const struct site_list *l, const struct site *s, struct buf *out)
@@ -171,8 +173,11 @@ static void print_exits(const struct site_list *l, const struct site *s, struct 
 		print_exit(&l->exits[exits[k]], out);
 	if (s->passed_on)
 		buf_addf(out, "    %u jumps on to other probed functions\n", s->passed_on);
-	if (s->lost)
-		buf_addf(out, "    %u ways out not followed: %s\n", s->lost, s->lost_why);
+	if (!s->lost)
+		return;
+	buf_addf(out, "    %u ways out not followed: ", s->lost);
+	lost_reason_text(&s->lost_why, out);
+	buf_u8(out, '\n');
 }
 
 static void print_site(const struct site_list *l, const struct site *s, struct buf *out)
@@ -180,21 +185,24 @@ static void print_site(const struct site_list *l, const struct site *s, struct b
 	static const char *const states[] = { "probed", "not probed", "refused" };
 	buf_addf(out, "%s (%s) at 0x%" PRIx64 ": %s", s->row->symbol, alloc_family_name(s->family), s->func, states[s->state]);
 	if (s->state != SITE_PROBED) {
-		buf_addf(out, ": %s\n", s->why);
+		buf_adds(out, ": ");
+		entry_reason_text(&s->why, out);
+		buf_u8(out, '\n');
 		return;
 	}
 	if (s->row->shape == ALYS_SHAPE_REFILL) {
-		buf_addf(out,
-			 ", seen once a refill\n    at 0x%" PRIx64 ", %s: "
-			 "CFA sp+%u, the list in %s, emulated\n",
-			 s->vaddr, s->why, s->cfa_off, regs[s->reg]);
+		buf_addf(out, ", seen once a refill\n    at 0x%" PRIx64 ", ", s->vaddr);
+		entry_reason_text(&s->why, out);
+		buf_addf(out, ": CFA sp+%u, the list in %s, emulated\n", s->cfa_off, regs[s->reg]);
 		return;
 	}
-	buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: %s\n",
+	buf_addf(out, ", %s\n    entry +%" PRIu64 ": CFA sp+%u, %s: ",
 		 s->row->shape == ALYS_SHAPE_FREE ? "entry only"
 		 : s->return_probe                ? "return probe"
 						  : "exit sites",
-		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped", s->why);
+		 s->vaddr - s->func, s->cfa_off, s->emulated ? "emulated" : "single-stepped");
+	entry_reason_text(&s->why, out);
+	buf_u8(out, '\n');
 	if (s->predicted)
 		buf_addf(out,
 			 "    result predicted at the entry from the thread's free lists "

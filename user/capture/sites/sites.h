@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sites: decides where probes go in one ELF file. In: the file's symbols and code, the table of allocators. Out: for
- * each function found an entry site and its exits, with reasons as text. Read-only; attaches nothing. Names are copied,
+ * each function found an entry site and its exits, with reasons. Read-only; attaches nothing. Names are copied,
  * so a list outlives the elf.
  */
 #ifndef ALYS_SITES_H
@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "code/counter.h"
 #include "elf/elf.h"
+#include "sites/reason.h"
 
 struct sites_options {
 	uint32_t families; /* one bit per enum alloc_family, 0 = all */
@@ -41,7 +42,7 @@ struct site_exit {
 	uint32_t cfa_off;
 	uint8_t reg; /* ALYS_REG_* */
 	bool emulated;
-	char why[96]; /* for a `ret`: why nothing cheaper; else "" */
+	struct exit_reason why;
 	/* A site (index + 1) whose whole calls are seen here, 0 = none; registers of size and kind. */
 	uint32_t whole_of;
 	uint8_t size_reg, kind_reg;
@@ -79,10 +80,10 @@ struct site {
 	bool predicted;
 	uint32_t *slow_exits;
 	size_t slow_exits_cnt, slow_exits_cap;
-	uint32_t passed_on; /* jumps to functions that are probed themselves, which return the result */
-	uint32_t lost;      /* paths that could not be followed: results leave unseen */
-	char why[192];      /* how the entry was chosen; or which probe covers it; or why it is refused */
-	char lost_why[192];
+	uint32_t passed_on;      /* jumps to functions that are probed themselves, which return the result */
+	uint32_t lost;           /* paths that could not be followed: results leave unseen */
+	struct entry_reason why; /* of the entry; or which probe covers it; or why it is refused */
+	struct lost_reason lost_why;
 };
 
 struct site_list {
