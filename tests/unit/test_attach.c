@@ -130,7 +130,7 @@ struct scene {
 	struct module_id libc;
 	struct { /* of the recording */
 		size_t wanted, collectors, unseen;
-		char why[64];
+		struct unseen why;
 	} asked;
 };
 
@@ -174,12 +174,12 @@ static int on_collector(void *ctx, uint32_t tgid, struct err *err)
 	return 0;
 }
 
-static void on_unseen(void *ctx, const struct proc *p, const char *why, bool told)
+static void on_unseen(void *ctx, const struct proc *p, const struct unseen *u, bool told)
 {
 	struct scene *s = ctx;
 	(void)p, (void)told;
 	s->asked.unseen++;
-	snprintf(s->asked.why, sizeof(s->asked.why), "%s", why);
+	s->asked.why = *u;
 }
 
 static uint32_t take_in(struct scene *s, uint32_t tgid)
@@ -413,7 +413,8 @@ static void test_collectors(void **state)
 	kernel.collections_refusal = ENOSPC;
 	map_libc(s, s->child);
 	assert_int_equal(s->asked.unseen, 1);
-	assert_string_equal(s->asked.why, "no room");
+	assert_int_equal(s->asked.why.why, GC_NO_PROBES);
+	assert_int_equal(s->asked.why.error, ENOSPC);
 }
 
 static void test_files_without_a_process(void **state)

@@ -96,6 +96,8 @@ struct scene {
 };
 
 static const struct proc_id proc = { 1 };
+static const struct proc seen = { .id = { 1 }, .tgid = TGID, .comm = "server" };
+static const struct unseen blind = { GC_NO_SYMBOL, 0, "/bin/server" }, failed = { GC_NO_PROBES, ENOSPC, "/bin/server" };
 
 static void on_event(void *ctx, const struct event *e)
 {
@@ -119,7 +121,7 @@ static int set_up(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 	const struct liveness_ops ops = {
-		.ctx = s, .event = on_event, .older = on_older, .origin = origin, .part = "what was sampled"
+		.ctx = s, .event = on_event, .older = on_older, .origin = origin, .part = PART_SAMPLED
 	};
 	memset(&reader, 0, sizeof(reader));
 	reader.facts.state = MARKS_READY;
@@ -178,9 +180,12 @@ static void read_all(struct scene *s)
 
 static void assert_said(struct scene *s, const char *wanted)
 {
-	char text[512];
-	liveness_describe(s->l, 0, text, sizeof(text));
-	assert_string_equal(text, wanted);
+	struct exactness e;
+	struct buf text = { 0 };
+	liveness_exactness(s->l, 0, &e);
+	exactness_text(&e, &text);
+	assert_string_equal(buf_str(&text), wanted);
+	buf_free(&text);
 }
 
 static void test_what_is_not_marked_is_dead(void **state)
@@ -293,8 +298,8 @@ static void test_unseen(void **state)
 {
 	struct scene *s = *state;
 	assert_said(s, ""); /* no heap is a collector's */
-	assert_int_equal(liveness_unseen(s->l, proc, TGID, "process 70: no room", false), 0);
-	assert_said(s, "none (process 70: no room)");
+	assert_int_equal(liveness_unseen(s->l, &seen, &blind, false), 0);
+	assert_said(s, "none (process 70 (server): /bin/server: no symbol GC_gc_no: collections cannot be watched)");
 }
 
 /* The first reason stays, also after the process has ended. */
@@ -305,7 +310,7 @@ static void test_no_room(void **state)
 	allocate(s, 1);
 	liveness_ask(s->l, 1000000000, 1);
 	assert_said(s, said);
-	assert_int_equal(liveness_unseen(s->l, proc, TGID, "process 70: hidden", false), 0);
+	assert_int_equal(liveness_unseen(s->l, &seen, &blind, false), 0);
 	assert_said(s, said);
 	liveness_gone(s->l, proc);
 	assert_said(s, said);
@@ -317,7 +322,7 @@ static void test_asked(void **state)
 	struct scene *s = *state;
 	reader.facts.counted = true;
 	reader.counter = 8;
-	assert_int_equal(liveness_unseen(s->l, proc, TGID, "process 70: hidden", true), 0);
+	assert_int_equal(liveness_unseen(s->l, &seen, &failed, true), 0);
 	allocate(s, 1);
 	allocate(s, 2);
 	liveness_ask(s->l, 1000000000, 0);
@@ -332,7 +337,9 @@ static void test_asked(void **state)
 	assert_int_equal(s->out_cnt, 2);
 	assert_int_equal(s->out[0].addr, object(1)); /* not object 3, which came behind the last look */
 	assert_int_equal(s->out[1].gc_no, 9);
-	assert_said(s, "upper bound (process 70: hidden: its counter is read ten times a second instead)");
+	assert_said(s, "upper bound (process 70 (server): /bin/server: the probes on collections could not be attached: No space "
+		       "left on device: its "
+		       "counter is read ten times a second instead)");
 }
 
 int main(void)

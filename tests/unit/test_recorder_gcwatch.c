@@ -24,7 +24,8 @@ static struct {
 	uint32_t watched;
 	bool stop, compare;
 	int refusal, unseen_refusal; /* of a reader; of a process that cannot be observed */
-	char why[400];
+	struct unseen unseen;
+	uint32_t unseen_tgid;
 	struct liveness_ops ops;
 	uint64_t no_room, lost;
 } parts;
@@ -87,11 +88,12 @@ void __wrap_liveness_free(struct liveness *l)
 	(void)l;
 }
 
-int __wrap_liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, const char *why, bool told);
-int __wrap_liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, const char *why, bool told)
+int __wrap_liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told);
+int __wrap_liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told)
 {
-	(void)l, (void)proc, (void)tgid, (void)told;
-	snprintf(parts.why, sizeof(parts.why), "%s", why);
+	(void)l, (void)told;
+	parts.unseen = *u;
+	parts.unseen_tgid = p->tgid;
 	return parts.unseen_refusal;
 }
 
@@ -102,12 +104,12 @@ void __wrap_liveness_gone(struct liveness *l, struct proc_id proc)
 	parts.gone++;
 }
 
-void __wrap_liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap);
-void __wrap_liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap)
+void __wrap_liveness_exactness(struct liveness *l, uint64_t lost, struct exactness *out);
+void __wrap_liveness_exactness(struct liveness *l, uint64_t lost, struct exactness *out)
 {
 	(void)l;
 	parts.lost = lost;
-	snprintf(out, cap, "exact");
+	*out = (struct exactness){ .state = EXACTNESS_EXACT };
 }
 
 void __wrap_liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all);
@@ -194,15 +196,25 @@ static const struct proc *process(struct scene *s, struct proc p)
 	return catalog_proc(s->h.catalog, p.id);
 }
 
+static const struct unseen blind = { GC_NO_SYMBOL, 0, "a\033b" };
+
+static void assert_said(struct scene *s, bool collected, const char *wanted)
+{
+	struct exactness e;
+	struct buf text = { 0 };
+	gcwatch_exactness(&s->g, collected, &e);
+	exactness_text(&e, &text);
+	assert_string_equal(buf_str(&text), wanted);
+	buf_free(&text);
+}
+
 static void nothing_runs_before_the_first_collector(void **state)
 {
 	struct scene *s = *state;
-	char text[100];
 	gcwatch_gone(&s->g, (struct proc_id){ 1 }, 70);
 	gcwatch_ask(&s->g, 1);
 	gcwatch_count(&s->g);
-	gcwatch_describe(&s->g, false, text, sizeof(text));
-	assert_string_equal(text, "");
+	assert_said(s, false, "");
 	assert_int_equal(gcwatch_read_until(&s->g, 1), 0);
 	assert_int_equal(parts.readers + parts.gone + parts.forgotten, 0);
 	gcwatch_free(&s->g);
@@ -220,7 +232,7 @@ static void one_reader_is_of_all_processes(void **state)
 	assert_int_equal(parts.settled, 2);
 	assert_true(parts.compare);
 	assert_false(parts.stop);
-	assert_null(parts.ops.part);
+	assert_int_equal(parts.ops.part, PART_ALL);
 	parts.ops.event(parts.ops.ctx, &(struct event){ 0 });
 	assert_int_equal(s->events, 1);
 	gcwatch_gone(&s->g, (struct proc_id){ 1 }, 70);
@@ -236,14 +248,14 @@ static void a_part_of_the_objects_is_not_compared(void **state)
 	s->o.min_size = 100;
 	s->o.stop_at_gc = true;
 	assert_int_equal(gcwatch_add(&s->g, 70, &err), 0);
-	assert_string_equal(parts.ops.part, "what was recorded");
+	assert_int_equal(parts.ops.part, PART_RECORDED);
 	assert_false(parts.compare);
 	assert_true(parts.stop);
 	gcwatch_free(&s->g);
 	s->g.h = &s->h;
 	s->o.interval = 4096;
 	assert_int_equal(gcwatch_add(&s->g, 70, &err), 0);
-	assert_string_equal(parts.ops.part, "what was sampled");
+	assert_int_equal(parts.ops.part, PART_SAMPLED);
 }
 
 static void a_heap_has_an_origin(void **state)
@@ -292,33 +304,26 @@ static void what_is_left_from_before_is_told_anew(void **state)
 static void who_cannot_be_observed_is_named(void **state)
 {
 	struct scene *s = *state;
-	char text[100];
 	const struct proc *p = process(s, (struct proc){ 0 });
-	gcwatch_unseen(&s->g, p, "no symbols", false);
-	assert_non_null(strstr(parts.why, "process 70 ("));
-	assert_non_null(strstr(parts.why, "): no symbols"));
-	assert_null(strchr(parts.why, '\033'));
-	gcwatch_describe(&s->g, true, text, sizeof(text));
-	assert_string_equal(text, "exact");
+	gcwatch_unseen(&s->g, p, &blind, false);
+	assert_int_equal(parts.unseen_tgid, 70);
+	assert_int_equal(parts.unseen.why, GC_NO_SYMBOL);
+	assert_said(s, true, "exact");
 	assert_int_equal(parts.lost, 5);
 	parts.unseen_refusal = -ENOMEM;
-	gcwatch_unseen(&s->g, p, "no memory", false);
-	gcwatch_describe(&s->g, true, text, sizeof(text));
-	assert_string_equal(text, "none (no memory)");
+	gcwatch_unseen(&s->g, p, &blind, false);
+	assert_said(s, true, "none (a\\x1bb: no symbol GC_gc_no: collections cannot be watched)");
 }
 
 static void without_a_reader_there_is_none(void **state)
 {
 	struct scene *s = *state;
 	struct err err;
-	char text[100];
 	parts.refusal = EMFILE;
 	assert_int_equal(gcwatch_add(&s->g, 70, &err), -EMFILE);
-	gcwatch_unseen(&s->g, process(s, (struct proc){ 0 }), "no reader", true);
-	gcwatch_describe(&s->g, true, text, sizeof(text));
-	assert_string_equal(text, "none (no reader)");
-	gcwatch_describe(&s->g, false, text, sizeof(text));
-	assert_string_equal(text, "");
+	gcwatch_unseen(&s->g, process(s, (struct proc){ 0 }), &(struct unseen){ GC_NO_READER, EMFILE, NULL }, true);
+	assert_said(s, true, "none (the mark reader could not be started: Too many open files)");
+	assert_said(s, false, "");
 }
 
 static void the_kernel_says_who_had_no_room(void **state)

@@ -48,11 +48,10 @@ static void add_calls(const struct site_list *l, struct batch *session, struct b
 	}
 }
 
-static void add_collections(const struct elf *e, const char *path, struct batch *entry)
+static void add_collections(const struct elf *e, struct batch *entry)
 {
 	struct collection_sites c = { 0 };
-	struct err err;
-	if (!collections_find(e, path, &c, &err)) {
+	if (!collections_find(e, &c)) {
 		for (size_t i = 0; i < c.sites_cnt; i++)
 			batch_add(entry, c.sites[i].offset, 0);
 	}

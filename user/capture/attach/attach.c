@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "calibrate/calibrate.h"
+#include "catalog/exactness.h"
 #include "probe/linker.h"
 #include "target/proc.h"
 #include "target/target.h"
@@ -110,27 +111,47 @@ static void note_taker(struct attach *a, const char *path, const struct site_lis
 		a->facts.taker = strdup(path);
 }
 
-static void note_unwatched(struct attach *a, const struct proc *p, const struct file_sites *f)
+static struct unseen unseen_of(struct attach *a, const struct file_sites *f)
 {
-	if (f && f->unwatched)
-		a->ops.unseen(a->ops.ctx, p, f->unwatched, f->list.gc_no_vaddr);
+	return (struct unseen){ f->unseen, f->unseen_error, path_of(a, f) };
+}
+
+static void note_unseen(struct attach *a, const struct proc *p, const struct file_sites *f)
+{
+	const struct unseen u = f ? unseen_of(a, f) : (struct unseen){ 0 };
+	if (u.why)
+		a->ops.unseen(a->ops.ctx, p, &u, f->list.gc_no_vaddr);
+}
+
+static void log_unseen(struct attach *a, const struct file_sites *f)
+{
+	const struct unseen u = unseen_of(a, f);
+	struct buf text = { 0 };
+	unseen_text(&u, &text);
+	log_info("%s", buf_str(&text));
+	buf_free(&text);
 }
 
 static void watch_collections(struct attach *a, uint32_t tgid, const struct proc *p, struct file_sites *f, int fd)
 {
 	struct err err = { 0 };
-	note_unwatched(a, p, f);
+	note_unseen(a, p, f);
 	if (!f->collections.sites_cnt)
 		return;
-	int rc = a->ops.collector(a->ops.ctx, p->tgid, &err);
-	if (!rc)
-		rc = probe_attach_collections(a->h->probe, tgid, fd, &f->collections, &err);
-	if (!rc)
+	struct unseen u = { .object = path_of(a, f) };
+	if (a->ops.collector(a->ops.ctx, p->tgid, &err))
+		u.why = GC_NO_READER;
+	else if (probe_attach_collections(a->h->probe, tgid, fd, &f->collections, &err))
+		u.why = GC_NO_PROBES;
+	if (!u.why)
 		return;
+	u.error = err.code;
 	log_warn("collections of process %" PRIu32 " cannot be observed: %s", p->tgid, err.text);
-	if (!tgid)
-		sitecache_set_unwatched(f, err.text);
-	a->ops.unseen(a->ops.ctx, p, err.text, f->list.gc_no_vaddr);
+	if (!tgid) {
+		f->unseen = u.why;
+		f->unseen_error = u.error;
+	}
+	a->ops.unseen(a->ops.ctx, p, &u, f->list.gc_no_vaddr);
 }
 
 /* Keeps the first reason why something is not probed. */
@@ -154,8 +175,8 @@ static void take_findings(struct attach *a, struct file_sites *f, struct finding
 	note_taker(a, path, &f->list);
 	f->counted = f->probed;
 	a->facts.functions += f->counted;
-	if (f->unwatched)
-		log_info("%s", f->unwatched);
+	if (f->unseen)
+		log_unseen(a, f);
 }
 
 /* Kernels that kill seccomp-confined processes at a return probe get exit sites there instead. */
@@ -251,7 +272,7 @@ static void serve_waiting(struct attach *a, struct file_sites *f, bool first,
 		if (p && !(shares && shared))
 			serve(a, p, f, target_module_fd(a->h->targets, f->module));
 		else if (p)
-			note_unwatched(a, p, f);
+			note_unseen(a, p, f);
 		shared |= shares;
 		served |= p != NULL;
 	}
@@ -364,7 +385,7 @@ static bool waits(struct file_sites *f, uint32_t pid)
 /* The file's shared probes are attached, or will be for another process. As that may end before, this one waits, too. */
 static void share(struct attach *a, const struct proc *p, struct file_sites *f)
 {
-	note_unwatched(a, p, f);
+	note_unseen(a, p, f);
 	if (f && (f->pending || f->asked) && !link_tgid(a, p->tgid))
 		waits(f, p->tgid);
 }

@@ -21,7 +21,7 @@ struct attach_ops {
 	/* The process' collections are about to be probed. -errno: do not probe them. */
 	int (*collector)(void *ctx, uint32_t tgid, struct err *err);
 	/* They cannot be observed: why. told: events mark its objects (EVENT_F_GC). */
-	void (*unseen)(void *ctx, const struct proc *p, const char *why, bool told);
+	void (*unseen)(void *ctx, const struct proc *p, const struct unseen *u, bool told);
 };
 
 struct attach_facts {

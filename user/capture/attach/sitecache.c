@@ -39,12 +39,6 @@ static size_t count_probed(const struct site_list *l)
 	return n;
 }
 
-void sitecache_set_unwatched(struct file_sites *f, const char *why)
-{
-	free(f->unwatched);
-	f->unwatched = *why ? strdup(why) : NULL;
-}
-
 void sitecache_fill(struct file_sites *f, struct findings *found)
 {
 	f->pending = false;
@@ -58,7 +52,7 @@ void sitecache_fill(struct file_sites *f, struct findings *found)
 		return;
 	f->collections = found->sites.collections;
 	found->sites.collections = (struct collection_sites){ 0 };
-	sitecache_set_unwatched(f, found->sites.unwatched);
+	f->unseen = found->sites.unseen;
 }
 
 static void file_free(struct file_sites *f)
@@ -69,7 +63,6 @@ static void file_free(struct file_sites *f)
 	sites_free(&f->plain);
 	free(f->trials);
 	free(f->waiting);
-	free(f->unwatched);
 	collections_free(&f->collections);
 }
 

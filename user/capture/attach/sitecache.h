@@ -41,7 +41,8 @@ struct file_sites {
 	size_t trials_cnt, trials_cap;
 	struct collection_sites collections; /* of a collector */
 	uint64_t link_offset;                /* of a dynamic linker, see probe/linker.h */
-	char *unwatched;                     /* why collections of this file cannot be observed in any process; NULL = they can */
+	enum gc_unseen unseen;               /* why collections of this file cannot be observed in any process */
+	int unseen_error;                    /* as in struct unseen */
 };
 
 struct site_cache {
@@ -60,7 +61,6 @@ void sitecache_prune(struct site_cache *c, bool (*wanted)(void *ctx, struct modu
 		     void (*leave)(void *ctx, struct file_sites *f), void *ctx);
 void sitecache_free(struct site_cache *c);
 struct site_list sitecache_take_list(struct site_list *l);
-void sitecache_set_unwatched(struct file_sites *f, const char *why);
 
 /* For a process (0: all that share probes): true if it was not marked done before; marks it. */
 bool sitecache_do(struct site_cache *c, uint32_t tgid, struct module_id module);

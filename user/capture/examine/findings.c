@@ -68,13 +68,11 @@ static void put_start(const struct elf *e, struct buf *out)
 static void put_sites(const struct elf *e, const char *path, const struct findings_ask *ask, struct buf *out)
 {
 	struct collection_sites found = { 0 };
-	struct err err = { 0 };
 	bool collector = put_lists(e, path, ask, out);
 	buf_varint(out, linker_find(e));
-	if (collector)
-		collections_find(e, path, &found, &err);
+	enum gc_unseen why = collector ? collections_find(e, &found) : GC_SEEN;
 	collections_write(&found, out);
-	buf_lenstr(out, err.code ? err.text : "");
+	buf_varint(out, why);
 	collections_free(&found);
 }
 
@@ -130,8 +128,9 @@ static int take_sites(struct cursor *c, struct findings *f)
 	f->sites.link_offset = cursor_varint(c);
 	if (!rc)
 		rc = collections_read(c, &f->sites.collections);
-	cursor_lenstr(c, f->sites.unwatched, sizeof(f->sites.unwatched));
-	return rc;
+	uint64_t why = cursor_varint(c);
+	f->sites.unseen = (enum gc_unseen)why;
+	return rc ?: why < GC_UNSEEN_CNT ? 0 : -EPROTO;
 }
 
 static int take_rows(struct cursor *c, struct findings *f)

@@ -31,7 +31,7 @@ struct findings {
 			calls, plain;                /* both without refills: what a calibration tests, and its fallback */
 		uint64_t link_offset;                /* of a dynamic linker, see probe/linker.h; 0 = not a dynamic linker */
 		struct collection_sites collections; /* of a collector */
-		char unwatched[300];                 /* why there are none, "" = there are some */
+		enum gc_unseen unseen;               /* why there are none */
 	} sites;
 	struct {
 		struct err err; /* why table is NULL */

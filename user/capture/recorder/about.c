@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "catalog/exactness.h"
 #include "recorder/windows.h"
 
 static void meta(struct live *l, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -75,10 +76,15 @@ void about_sampling(struct live *l)
 
 void about_liveness(struct live *l)
 {
-	char liveness[1024];
-	live_liveness(l, liveness, sizeof(liveness));
-	if (liveness[0])
-		meta(l, "liveness", "%s", liveness);
+	struct exactness e;
+	struct buf facts = { 0 };
+	live_exactness(l, &e);
+	if (e.state == EXACTNESS_NO_HEAP)
+		return;
+	exactness_write(&e, &facts);
+	meta(l, EXACTNESS_KEY, "%s", exactness_state_word(e.state));
+	meta(l, EXACTNESS_FACTS_KEY, "%s", buf_str(&facts));
+	buf_free(&facts);
 }
 
 void about_windows(struct live *l)

@@ -45,9 +45,9 @@ static void on_event(void *ctx, const struct event *e)
 	g->event(g->ctx, e);
 }
 
-static const char *recorded_part(const struct record_options *o)
+static enum exactness_part recorded_part(const struct record_options *o)
 {
-	return o->interval ? "what was sampled" : o->min_size ? "what was recorded" : NULL;
+	return o->interval ? PART_SAMPLED : o->min_size ? PART_RECORDED : PART_ALL;
 }
 
 int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err)
@@ -67,18 +67,13 @@ int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err)
 	return 0;
 }
 
-void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const char *why, bool told)
+void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const struct unseen *u, bool told)
 {
 	struct err err = { 0 };
-	struct buf text = { 0 };
-	buf_addf(&text, "process %" PRIu32 " (", p->tgid);
-	text_clean(&text, p->comm ?: "", SIZE_MAX);
-	buf_addf(&text, "): %s", why);
-	if (gcwatch_add(g, p->tgid, &err) || liveness_unseen(g->liveness, p->id, p->tgid, buf_str(&text), told)) {
-		free(g->unseen);
-		g->unseen = strdup(why);
+	if (gcwatch_add(g, p->tgid, &err) || liveness_unseen(g->liveness, p, u, told)) {
+		g->unseen = (struct exactness_heaps){ 0 };
+		exactness_note(&g->unseen, 0, NULL, u);
 	}
-	buf_free(&text);
 }
 
 void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid)
@@ -127,20 +122,19 @@ void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over)
 		consumer_define(g->h->out, &(struct definition){ DEFINITION_OLDER, .older = o });
 }
 
-void gcwatch_describe(struct gc_watch *g, bool collected, char *out, size_t cap)
+void gcwatch_exactness(struct gc_watch *g, bool collected, struct exactness *out)
 {
 	struct probe_stats s = { 0 };
-	out[0] = 0;
-	if (collected && g->unseen)
-		snprintf(out, cap, "none (%s)", g->unseen);
+	*out = (struct exactness){ 0 };
+	if (collected && g->unseen.cnt)
+		*out = (struct exactness){ .state = EXACTNESS_NONE, .unjudged = g->unseen };
 	else if (g->liveness)
-		liveness_describe(g->liveness, probe_stats(g->h->probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out, cap);
+		liveness_exactness(g->liveness, probe_stats(g->h->probe, &s) ? 0 : s.n[ALYS_ST_LOST_GC], out);
 }
 
 void gcwatch_free(struct gc_watch *g)
 {
 	liveness_free(g->liveness);
 	marks_free(g->marks);
-	free(g->unseen);
 	*g = (struct gc_watch){ 0 };
 }

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "catalog/catalog.h"
+#include "catalog/exactness.h"
 #include "intake/intake.h"
 #include "liveness/liveness.h"
 #include "recording/handles.h"
@@ -18,14 +19,14 @@ struct gc_watch {
 	void (*event)(void *ctx, const struct event *e); /* frees and collections, to be written before the event at hand */
 	struct marks *marks;                             /* NULL until a collector is found; so is liveness */
 	struct liveness *liveness;
-	char *unseen;     /* why no collections can be observed at all, NULL = some can */
-	uint64_t no_room; /* number of processes whose collections could not be followed, at the last look */
+	struct exactness_heaps unseen; /* why no collections can be observed at all */
+	uint64_t no_room;              /* number of processes whose collections could not be followed, at the last look */
 };
 
 /* A process whose collections will be observed; the first one creates the mark reader. */
 int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err);
-/* They cannot be observed: why. told: events mark its objects (EVENT_F_GC). */
-void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const char *why, bool told);
+/* They cannot be observed. told: events mark its objects (EVENT_F_GC). */
+void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const struct unseen *u, bool told);
 /* The heap belongs to another proc_id now, or is gone, or is no longer traced. */
 void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid);
 
@@ -40,8 +41,8 @@ void gcwatch_ask(struct gc_watch *g, uint64_t now_ns);
 void gcwatch_count(struct gc_watch *g);
 /* Objects from before the recording, by type, for catalog and trace; over: always, see liveness_tell_older. */
 void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over);
-/* How exact the live set is; "" if no heap is collected. collected: some process has a collector. */
-void gcwatch_describe(struct gc_watch *g, bool collected, char *out, size_t cap);
+/* How exact the live set is. collected: some process has a collector. */
+void gcwatch_exactness(struct gc_watch *g, bool collected, struct exactness *out);
 void gcwatch_free(struct gc_watch *g);
 
 #endif

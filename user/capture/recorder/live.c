@@ -106,9 +106,9 @@ static void on_collection(void *ctx, const struct intake_collection *c)
 		l->abandoned = true;
 }
 
-void live_liveness(struct live *l, char *out, size_t cap)
+void live_exactness(struct live *l, struct exactness *out)
 {
-	gcwatch_describe(&l->gc, attach_facts(l->attach)->collected, out, cap);
+	gcwatch_exactness(&l->gc, attach_facts(l->attach)->collected, out);
 }
 
 static void refresh_maps(struct live *l, struct proc_id id, uint64_t until_ns)
@@ -444,9 +444,9 @@ static int on_collector(void *ctx, uint32_t tgid, struct err *err)
 	return gcwatch_add(&((struct live *)ctx)->gc, tgid, err);
 }
 
-static void on_unseen(void *ctx, const struct proc *p, const char *why, bool told)
+static void on_unseen(void *ctx, const struct proc *p, const struct unseen *u, bool told)
 {
-	gcwatch_unseen(&((struct live *)ctx)->gc, p, why, told);
+	gcwatch_unseen(&((struct live *)ctx)->gc, p, u, told);
 }
 
 /* Creates the parts that examine mapped files and those that use the results. */

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "catalog/catalog.h"
 #include "catalog/consumer.h"
+#include "catalog/exactness.h"
 #include "intake/intake.h"
 #include "launch/holder.h"
 #include "probe/probe.h"
@@ -94,8 +95,8 @@ void live_bury(struct live *l, uint32_t tgid);
 void live_write_event(struct live *l, const struct event *e);
 /* Forgets all processes, though they still run, as if none had been added. */
 void live_forget_processes(struct live *l);
-/* How exact the live set is; "" if no heap is collected. */
-void live_liveness(struct live *l, char *out, size_t cap);
+/* How exact the live set is. */
+void live_exactness(struct live *l, struct exactness *out);
 /* Updates the ledger. */
 void live_publish(struct live *l, uint64_t now);
 /* Changes the sampling interval and writes an event, unless it is already in force. */

@@ -264,7 +264,7 @@ static int watch_caller(struct search *s, const struct part *p)
 	return s->rc;
 }
 
-static int find_all(struct search *s, const char *path, struct err *err)
+static enum gc_unseen find_all(struct search *s)
 {
 	size_t counters = 0;
 	for (size_t i = 0; i < s->frames.fdes_cnt && !s->rc; i++) {
@@ -275,45 +275,45 @@ static int find_all(struct search *s, const char *path, struct err *err)
 		counters++;
 	}
 	if (!s->rc && counters != 1)
-		return err_set(err, ENOENT, "%s: %s adds to GC_gc_no: collections cannot be watched", path,
-			       counters ? "more than one function" : "no function");
+		return counters ? GC_MANY_COUNTS : GC_NO_COUNT;
 	size_t marks = s->out->sites_cnt;
 	int rc = s->rc ? s->rc : find_callers(s);
 	for (size_t i = 0; i < s->callers_cnt && !rc; i++)
 		rc = watch_caller(s, &s->callers[i]);
-	if (!rc && s->out->sites_cnt == marks)
-		return err_set(err, ENOENT, "%s: no begin and end of collections found around GC_gc_no's count", path);
-	return rc ? err_set(err, -rc, "%s: looking for collections: %s", path, strerror(-rc)) : 0;
+	if (rc)
+		return GC_UNSEARCHED;
+	return s->out->sites_cnt == marks ? GC_NO_ENDS : GC_SEEN;
 }
 
-static int read_frames(struct search *s, const char *path, struct err *err)
+static enum gc_unseen read_frames(struct search *s)
 {
+	struct err err;
 	struct unwind_section *u = &s->section;
 	if (!s->funcs.gc_no_vaddr || !find_region(&s->funcs, &u->text_lo, &u->text_hi))
-		return err_set(err, ENOENT, "%s: no symbol GC_gc_no: collections cannot be watched", path);
+		return GC_NO_SYMBOL;
 	u->bytes = elf_section(s->funcs.elf, ".eh_frame", &u->size, &u->vaddr);
 	if (!u->bytes)
-		return err_set(err, ENOENT, "%s: no .eh_frame: collections cannot be watched", path);
-	int rc = eh_frame_read(&s->frames, u, err);
-	return rc && rc != -ENOMEM ? err_wrap(err, "%s", path), -ENOENT : rc;
+		return GC_NO_FRAMES;
+	int rc = eh_frame_read(&s->frames, u, &err);
+	return !rc ? GC_SEEN : rc == -ENOMEM ? GC_UNSEARCHED : GC_BAD_FRAMES;
 }
 
-int collections_find(const struct elf *e, const char *path, struct collection_sites *out, struct err *err)
+enum gc_unseen collections_find(const struct elf *e, struct collection_sites *out)
 {
 	struct search s = { .out = out };
+	struct err err;
 	*out = (struct collection_sites){ 0 };
-	int rc = funcs_load(&s.funcs, e, err);
-	if (rc)
-		return rc;
-	rc = read_frames(&s, path, err);
-	if (!rc)
-		rc = find_all(&s, path, err);
-	if (rc)
+	if (funcs_load(&s.funcs, e, &err))
+		return GC_UNSEARCHED;
+	enum gc_unseen why = read_frames(&s);
+	if (!why)
+		why = find_all(&s);
+	if (why)
 		collections_free(out);
 	eh_frame_free(&s.frames);
 	funcs_free(&s.funcs);
 	free(s.callers);
-	return rc;
+	return why;
 }
 
 void collections_free(struct collection_sites *c)

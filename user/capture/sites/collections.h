@@ -21,6 +21,7 @@
 #include "alys.h"
 #include "base/err.h"
 #include "elf/elf.h"
+#include "event/unseen.h"
 
 struct collection_site {
 	struct alys_gc_site wire;
@@ -32,8 +33,8 @@ struct collection_sites {
 	size_t sites_cnt, sites_cap;
 };
 
-/* 0; -ENOENT: not found, err says why; -ENOMEM. */
-int collections_find(const struct elf *e, const char *path, struct collection_sites *out, struct err *err);
+/* GC_SEEN: found. */
+enum gc_unseen collections_find(const struct elf *e, struct collection_sites *out);
 void collections_free(struct collection_sites *c);
 
 struct probe;

@@ -27,13 +27,6 @@
 #define FIRST_SHARE 5 /* 1/5: the share before that */
 #define COMPARE_NS 200000000ull
 
-/* Whether the collections of a heap are observed. */
-enum heap_sight {
-	HEAP_OBSERVED,
-	HEAP_UNOBSERVED, /* why: given by the caller */
-	HEAP_NO_ROOM,    /* the kernel's table of collecting processes was full */
-};
-
 /* One collected heap. */
 struct heap_state {
 	struct proc_id proc;
@@ -52,8 +45,9 @@ struct heap_state {
 	uint64_t collections, missed;
 	uint64_t no_room; /* l->no_room before this heap's first record was sent: those were other processes */
 	struct marks_facts facts;
-	enum heap_sight sight;
-	char *why;              /* HEAP_UNOBSERVED only: a sentence, NULL = out of memory */
+	enum gc_unseen unseen;
+	int unseen_error;       /* as in struct unseen, also object */
+	char *object, *comm;    /* NULL also: out of memory */
 	bool told;              /* its events are flagged EVENT_F_GC */
 	bool based;             /* when polled: all objects known now were known when the counter was at base */
 	uint64_t base, counted; /* counted: the counter when last polled */
@@ -69,8 +63,8 @@ struct heap_state {
 
 /* Totals over heaps; of those that could not be judged, are polled or collect incrementally, the reason of one each. */
 struct summary {
-	size_t heaps, unjudged, asked;
-	char unjudged_why[400], asked_why[400];
+	size_t heaps;
+	struct exactness_heaps unjudged, asked;
 	uint32_t stepwise;
 	uint64_t unknown, unknown_sz, empty, empty_sz, older, older_sz, older_empty, older_empty_sz, inherited, inherited_sz,
 		uncompared, marked_sz;
@@ -110,7 +104,8 @@ static void heap_state_free(struct heap_state *h)
 	unrecorded_free(&h->unrecorded);
 	map_free(&h->freed);
 	resurrected_free(&h->resurrected);
-	free(h->why);
+	free(h->object);
+	free(h->comm);
 	free(h);
 }
 
@@ -230,7 +225,7 @@ static void look_away(struct liveness *l, struct heap_state *h)
 
 /*
  * Objects that remain in the reading once the dead are removed are recorded or unrecorded ones. Out of memory: nothing
- * is compared, which liveness_describe reports.
+ * is compared, which liveness_exactness reports.
  */
 static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 {
@@ -306,7 +301,7 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 	}
 	/* The object that was there died unnoticed. */
 	struct event died = free_by_gc(h, e, e->addr);
-	if (h->heard && h->sight == HEAP_OBSERVED)
+	if (h->heard && !h->unseen)
 		died.gc_no = h->gc_no;
 	l->counts.reused++;
 	l->ops.event(l->ops.ctx, &died);
@@ -402,7 +397,7 @@ int liveness_collection(struct liveness *l, const struct intake_collection *c, c
 	struct heap_state *h = heap_of(l, e->proc, c->who.tgid);
 	if (!h)
 		return -ENOMEM;
-	if (h->sight != HEAP_OBSERVED) { /* polled instead */
+	if (h->unseen) { /* polled instead */
 		if (c->phase != INTAKE_GC_MARKED)
 			mark_reading_free(marks_take(l->marks, h->tgid, c->serial));
 		return 0;
@@ -426,21 +421,14 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns)
 }
 
 /* Only the first reason is kept. */
-static void set_unobserved(struct heap_state *h, enum heap_sight sight, const char *why)
+static void set_unseen(struct heap_state *h, const struct unseen *u, const char *comm)
 {
-	if (h->sight != HEAP_OBSERVED)
+	if (h->unseen)
 		return;
-	h->sight = sight;
-	h->why = why ? strdup(why) : NULL;
-}
-
-static void why_unobserved(const struct heap_state *h, char *out, size_t cap)
-{
-	if (h->sight == HEAP_NO_ROOM)
-		snprintf(out, cap, "process %" PRIu32 ": too many processes collect garbage at once, no room was left for it",
-			 h->tgid);
-	else
-		snprintf(out, cap, "%s", h->why ?: "its collections are not observed");
+	h->unseen = u->why;
+	h->unseen_error = u->error;
+	h->object = u->object ? strdup(u->object) : NULL;
+	h->comm = comm ? strdup(comm) : NULL;
 }
 
 /*
@@ -451,21 +439,21 @@ static void look(struct liveness *l, struct heap_state *h)
 {
 	h->facts = marks_facts(l->marks, h->tgid);
 	if (l->no_room != h->no_room && !h->collections && !h->facts.begun)
-		set_unobserved(h, HEAP_NO_ROOM, NULL);
+		set_unseen(h, &(struct unseen){ .why = GC_NO_ROOM }, NULL);
 }
 
 static bool is_asked(const struct heap_state *h)
 {
-	return h->sight != HEAP_OBSERVED && h->told && h->facts.counted;
+	return h->unseen && h->told && h->facts.counted;
 }
 
-int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, const char *why, bool told)
+int liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told)
 {
-	struct heap_state *h = heap_of(l, proc, tgid);
+	struct heap_state *h = heap_of(l, p->id, p->tgid);
 	if (!h)
 		return -ENOMEM;
 	h->told = told;
-	set_unobserved(h, HEAP_UNOBSERVED, why);
+	set_unseen(h, u, p->comm);
 	return 0;
 }
 
@@ -533,7 +521,7 @@ void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 	l->again = false;
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
 		struct heap_state *h = l->heaps[i];
-		if (h->sight != HEAP_OBSERVED || l->no_room != h->no_room)
+		if (h->unseen || l->no_room != h->no_room)
 			look(l, h);
 		if (is_asked(h) && !h->over.kind)
 			ask(l, h, now_ns);
@@ -543,7 +531,7 @@ void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 /* A collector that has never collected has freed nothing, so nothing is unknown. */
 static bool is_unjudged(const struct heap_state *h)
 {
-	if (h->sight != HEAP_OBSERVED)
+	if (h->unseen)
 		return !is_asked(h);
 	return h->facts.state == MARKS_IMPOSSIBLE || (h->facts.state == MARKS_WAITING && h->collections);
 }
@@ -572,20 +560,24 @@ static void add_reached(struct summary *s, const struct heap_state *h)
 	s->since += h->read_whole ? h->collections - h->read_whole : 0;
 }
 
+/* What the mark reader says names the process itself. */
+static void note_unjudged(struct exactness_heaps *of, const struct heap_state *h)
+{
+	const struct unseen u = { h->unseen, h->unseen_error, h->object }, unread = { GC_UNREADABLE, 0, h->facts.failed.text };
+	if (h->unseen)
+		exactness_note(of, h->tgid, h->comm, &u);
+	else
+		exactness_note(of, 0, NULL, &unread);
+}
+
 static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 {
 	look(l, h);
 	s->heaps++;
-	if (is_unjudged(h)) {
-		s->unjudged++;
-		if (h->sight != HEAP_OBSERVED)
-			why_unobserved(h, s->unjudged_why, sizeof(s->unjudged_why));
-		else
-			snprintf(s->unjudged_why, sizeof(s->unjudged_why), "%s", h->facts.why);
-	} else if (is_asked(h)) {
-		s->asked++;
-		why_unobserved(h, s->asked_why, sizeof(s->asked_why));
-	}
+	if (is_unjudged(h))
+		note_unjudged(&s->unjudged, h);
+	else if (is_asked(h))
+		note_unjudged(&s->asked, h);
 	if (h->facts.incremental)
 		s->stepwise = h->tgid;
 	s->untold += h->collections && !h->unrecorded.looked;
@@ -655,64 +647,31 @@ void liveness_gone(struct liveness *l, struct proc_id proc)
 	drop(l, h);
 }
 
-static void add_more(struct buf *out, size_t cnt)
+static bool is_bound(const struct exactness *e)
 {
-	if (cnt > 1)
-		buf_addf(out, ", and %zu more process%s", cnt - 1, cnt > 2 ? "es" : "");
+	return e->unjudged.cnt || e->asked.cnt || e->stepwise || e->missed || e->lost || e->unknown || e->uncompared;
 }
 
-/* "exact" if nothing limits it. */
-static void add_bounds(const struct liveness *l, const struct summary *s, uint64_t lost, struct buf *out)
+void liveness_exactness(struct liveness *l, uint64_t lost, struct exactness *out)
 {
-	struct buf why = { 0 };
-	if (s->asked) {
-		buf_addf(&why, "; %s: its counter is read ten times a second instead", s->asked_why);
-		add_more(&why, s->asked);
-	}
-	if (s->stepwise)
-		buf_addf(&why, "; process %" PRIu32 " collects incrementally", s->stepwise);
-	if (l->counts.missed)
-		buf_addf(&why, "; %" PRIu64 " of %" PRIu64 " collections missed", l->counts.missed, l->counts.collections);
-	else if (lost)
-		buf_addf(&why, "; %" PRIu64 " records of collections lost", lost);
-	if (s->unknown) {
-		buf_addf(&why, "; of what the last collection marked, %" PRIu64 " objects, ", s->unknown);
-		text_bytes(&why, (double)s->unknown_sz);
-		buf_adds(&why, " of ");
-		text_bytes(&why, (double)s->marked_sz);
-		buf_addf(&why, " (%.3g %%), are not known to the recording",
-			 100.0 * (double)s->unknown_sz / (double)s->marked_sz);
-	}
-	if (s->untold && !l->ops.part && !why.len)
-		buf_adds(&why, "; no collection could be compared with the records in time");
-	const char *others = why.len ? buf_str(&why) : "; of the others all was seen";
-	if (s->unjudged) {
-		buf_addf(out, "upper bound (nothing of %s", s->unjudged_why);
-		add_more(out, s->unjudged);
-		buf_addf(out, "%s)", others);
-	} else if (why.len) {
-		buf_addf(out, "upper bound (%s)", others + 2);
-	} else {
-		buf_addf(out, "exact%s%s", l->ops.part ? " for " : "", l->ops.part ?: "");
-	}
-	buf_free(&why);
-}
-
-void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap)
-{
-	struct summary all = l->gone;
-	struct buf text = { 0 };
+	struct summary s = l->gone;
 	for (size_t i = 0; i < l->heaps_cnt; i++)
-		sum_up(l, l->heaps[i], &all);
-	if (all.heaps && all.unjudged == all.heaps) {
-		buf_addf(&text, "none (%s", all.unjudged_why);
-		add_more(&text, all.unjudged);
-		buf_adds(&text, ")");
-	} else if (all.heaps) {
-		add_bounds(l, &all, lost, &text);
+		sum_up(l, l->heaps[i], &s);
+	*out = (struct exactness){ .unjudged = s.unjudged, .part = l->ops.part };
+	if (!s.heaps || s.unjudged.cnt == s.heaps) {
+		out->state = s.heaps ? EXACTNESS_NONE : EXACTNESS_NO_HEAP;
+		return;
 	}
-	snprintf(out, cap, "%s", buf_str(&text));
-	buf_free(&text);
+	out->asked = s.asked;
+	out->stepwise = s.stepwise;
+	out->missed = l->counts.missed;
+	out->collections = l->counts.collections;
+	out->lost = lost;
+	out->unknown = s.unknown;
+	out->unknown_sz = s.unknown_sz;
+	out->marked_sz = s.marked_sz;
+	out->uncompared = s.untold && !l->ops.part;
+	out->state = is_bound(out) ? EXACTNESS_BOUND : EXACTNESS_EXACT;
 }
 
 struct liveness_counts liveness_counts(const struct liveness *l)

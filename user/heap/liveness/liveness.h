@@ -24,6 +24,7 @@
 #define ALYS_LIVENESS_H
 
 #include "catalog/catalog.h"
+#include "catalog/exactness.h"
 #include "intake/intake.h"
 #include "liveness/marks.h"
 
@@ -46,8 +47,8 @@ struct liveness_ops {
 	 */
 	int (*older)(void *ctx, struct proc_id proc, const char *type, uint64_t cnt, uint64_t bytes);
 	enum heap_origin (*origin)(void *ctx, struct proc_id proc);
-	/* "what was sampled"; NULL: every object is recorded, so marked objects can be compared with recorded ones. */
-	const char *part;
+	/* PART_ALL: every object is recorded, so marked objects can be compared with recorded ones. */
+	enum exactness_part part;
 };
 
 struct liveness *liveness_new(struct marks *m, const struct liveness_ops *ops);
@@ -60,20 +61,16 @@ int liveness_collection(struct liveness *l, const struct intake_collection *c, c
 /* All records sent before this time have been read. */
 int liveness_read_until(struct liveness *l, uint64_t time_ns);
 /*
- * The collections of this process cannot be observed: why, a sentence that names it. told: events mark its objects
- * (EVENT_F_GC), so that it can be polled. -ENOMEM.
+ * The collections of this process cannot be observed. told: events mark its objects (EVENT_F_GC), so that it can be
+ * polled. -ENOMEM.
  */
-int liveness_unseen(struct liveness *l, struct proc_id proc, uint32_t tgid, const char *why, bool told);
+int liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told);
 /* Call often: polls processes that are due. no_room: processes whose collections could not be followed. */
 void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room);
 /* The heap of this process is gone: exit, exec. */
 void liveness_gone(struct liveness *l, struct proc_id proc);
-/*
- * "exact", "exact for what was sampled", "upper bound (2 of 40 collections missed)", "none (why)": of no heap at all;
- * "" if no heap is collected. lost: records of collections that did not fit into the ring; for the last ones nothing
- * else shows the loss.
- */
-void liveness_describe(struct liveness *l, uint64_t lost, char *out, size_t cap);
+/* lost: records of collections that did not fit into the ring; for the last ones nothing else shows the loss. */
+void liveness_exactness(struct liveness *l, uint64_t lost, struct exactness *out);
 
 /* Reports objects from before the recording, if that has changed; all: always, otherwise when it is due. */
 void liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all);

@@ -61,7 +61,7 @@ struct watched {
 	struct marks *marks;
 	struct types types; /* types of its objects, valid when typed; crystal: the program is Crystal's */
 	bool typed, crystal;
-	char why[400];
+	struct err failed; /* the last attempt at its heap; code 0 = it went well */
 };
 
 struct marks {
@@ -132,26 +132,26 @@ static void free_gone(struct marks *m, bool wait)
 	m->list_cnt = kept;
 }
 
-/* True if the state or reason is new. MARKS_IMPOSSIBLE is final, whatever else was under way. */
-static bool set_state_locked(struct watched *w, enum marks_state state, const char *why)
+/* True if the state or failure is new. MARKS_IMPOSSIBLE is final, whatever else was under way. */
+static bool set_state_locked(struct watched *w, enum marks_state state, const struct err *failed)
 {
-	bool changed = w->state != MARKS_IMPOSSIBLE && strcmp(w->why, why) != 0;
+	bool changed = !w->tried || w->state != state || w->failed.code != failed->code;
 	w->tried = true;
 	pthread_cond_broadcast(&w->marks->changed);
 	if (w->state == MARKS_IMPOSSIBLE)
 		return false;
 	w->state = state;
-	snprintf(w->why, sizeof(w->why), "%.399s", why);
+	w->failed = *failed;
 	return changed;
 }
 
-static void set_state(struct watched *w, enum marks_state state, const char *why)
+static void set_state(struct watched *w, enum marks_state state, const struct err *failed)
 {
 	pthread_mutex_lock(&w->marks->lock);
-	bool changed = set_state_locked(w, state, why);
+	bool changed = set_state_locked(w, state, failed);
 	pthread_mutex_unlock(&w->marks->lock);
 	if (changed)
-		log_info("collections of process %u: %s", w->tgid, why);
+		log_info("collections of process %u: %s", w->tgid, failed->code ? failed->text : "their marks can be read");
 }
 
 static bool is_ending(struct marks *m)
@@ -179,7 +179,9 @@ static void *prove(void *arg)
 	heapreader_free(r);
 	pthread_mutex_unlock(&one_at_a_time);
 	bool wrong = rc == -ENOTSUP || rc == -ECONNRESET;
-	set_state(w, wrong ? MARKS_IMPOSSIBLE : MARKS_READY, rc ? err.text : p.why);
+	set_state(w, wrong ? MARKS_IMPOSSIBLE : MARKS_READY, &err);
+	if (!rc)
+		log_info("marks of process %u: %s", w->tgid, p.why);
 	pthread_mutex_lock(&w->marks->lock);
 	w->types = p.types;
 	w->crystal = p.crystal;
@@ -217,10 +219,10 @@ static void try_open(struct watched *w)
 		bool not_yet = rc == -ENODATA || rc == -ENOTSUP;
 		uint64_t now = now_ns();
 		w->try_ns = now + (now - from) * (w->tries < TRY_SHARE ? w->tries++ : TRY_SHARE);
-		set_state(w, not_yet ? MARKS_WAITING : MARKS_IMPOSSIBLE, err.text);
+		set_state(w, not_yet ? MARKS_WAITING : MARKS_IMPOSSIBLE, &err);
 		return;
 	}
-	set_state(w, MARKS_READY, "the reading is not proven yet");
+	set_state(w, MARKS_READY, &err);
 	/* Normal priority: it is not inherited (SCHED_RESET_ON_FORK). */
 	w->proving = !pthread_create(&w->prover, NULL, prove, w);
 }
@@ -288,7 +290,7 @@ static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r,
 	uint64_t *asked = from < w->whole_ns ? object_log_of(&m->object_log, w->tgid, &cnt) : NULL;
 	int rc = heapreader_heap(m->prompt, &w->place, asked, cnt, &r->heap, &err);
 	if (rc == -ECONNRESET)
-		set_state(w, MARKS_IMPOSSIBLE, err.text);
+		set_state(w, MARKS_IMPOSSIBLE, &err);
 	if (asked)
 		return rc;
 	uint64_t now = now_ns(), pause = (now - from) * WHOLE_SHARE;
@@ -630,10 +632,12 @@ static int give_up(struct marks *m, uint32_t tgid, int rc)
 {
 	if (rc != -ECONNRESET)
 		return rc;
+	struct err lost;
+	err_set(&lost, ECONNRESET, "what read the heap of process %u did not survive that, or did not come back", tgid);
 	pthread_mutex_lock(&m->lock);
 	struct watched *w = find(m, tgid);
 	if (w)
-		set_state_locked(w, MARKS_IMPOSSIBLE, "what read its heap did not survive that, or did not come back");
+		set_state_locked(w, MARKS_IMPOSSIBLE, &lost);
 	pthread_mutex_unlock(&m->lock);
 	return rc;
 }
@@ -705,7 +709,7 @@ struct marks_facts marks_facts(struct marks *m, uint32_t tgid)
 		f.state = w->state;
 		f.incremental = w->state == MARKS_READY && w->place.layout.incremental;
 		f.counted = w->state == MARKS_READY && w->place.layout.gc_no;
-		snprintf(f.why, sizeof(f.why), "%s", w->why);
+		f.failed = w->failed;
 	}
 	pthread_mutex_unlock(&m->lock);
 	f.begun = probe_collections_begun(m->probe, tgid);

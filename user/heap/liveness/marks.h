@@ -63,10 +63,10 @@ enum marks_state { MARKS_WAITING, MARKS_READY, MARKS_IMPOSSIBLE };
 /* State of a process. */
 struct marks_facts {
 	enum marks_state state;
-	bool incremental; /* it marks incrementally */
-	bool counted;     /* marks_count works */
-	bool begun;       /* the start of a collection was seen */
-	char why[400];    /* a sentence */
+	bool incremental;  /* it marks incrementally */
+	bool counted;      /* marks_count works */
+	bool begun;        /* the start of a collection was seen */
+	struct err failed; /* the last attempt at its heap */
 };
 
 /*

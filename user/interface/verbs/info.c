@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "catalog/exactness.h"
 #include "format/format.h"
 #include "recorder/ending.h"
 #include "recorder/ledger.h"
@@ -50,13 +51,19 @@ static void add_meta(struct buf *out, const struct catalog *c)
 	static const struct {
 		const char *key, *label;
 	} rows[] = {
-		{ "hostname", "host" },        { "kernel", "kernel" },
-		{ "version", "alys-bpf" },     { "options", "options" },
-		{ "tier", "probes" },          { "walk", "stack walk" },
-		{ "backtrace", "backtrace" },  { "sample", "sample" },
-		{ "sample_at", "sampled at" }, { "max_overhead", "max overhead" },
-		{ "windows", "windows" },      { "min_size", "min size" },
-		{ "liveness", "liveness" },    { "dump", "heap" },
+		{ "hostname", "host" },
+		{ "kernel", "kernel" },
+		{ "version", "alys-bpf" },
+		{ "options", "options" },
+		{ "tier", "probes" },
+		{ "walk", "stack walk" },
+		{ "backtrace", "backtrace" },
+		{ "sample", "sample" },
+		{ "sample_at", "sampled at" },
+		{ "max_overhead", "max overhead" },
+		{ "windows", "windows" },
+		{ "min_size", "min size" },
+		{ "dump", "heap" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *value = catalog_meta(c, rows[i].key);
@@ -66,6 +73,15 @@ static void add_meta(struct buf *out, const struct catalog *c)
 		add_clean(out, value);
 		buf_adds(out, "\n");
 	}
+}
+
+static void add_liveness(struct buf *out, const struct catalog *c)
+{
+	struct buf text = { 0 };
+	exactness_text_of(c, &text);
+	if (text.len)
+		buf_addf(out, "%-12s %s\n", "liveness", buf_str(&text));
+	buf_free(&text);
 }
 
 static void add_gap(struct buf *out, const struct catalog *c)
@@ -305,6 +321,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 			buf_addf(&out, "damage       %s\n", buf_str(&damage));
 		add_when(&out, r);
 		add_meta(&out, r->catalog);
+		add_liveness(&out, r->catalog);
 		add_gap(&out, r->catalog);
 		add_incidents(&out, &seen);
 		add_processes(&out, r->catalog);

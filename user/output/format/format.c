@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "catalog/exactness.h"
 
 #define BEFORE_SHOWN 5 /* types listed below a table */
 
@@ -101,55 +102,34 @@ uint64_t format_end_ns(const struct sink_input *in)
 
 bool format_unseen_frees(const struct catalog *c)
 {
-	const char *liveness = catalog_meta(c, "liveness");
-	return liveness && !strncmp(liveness, "none", 4);
-}
-
-/* With sampling the text is "exact for what was sampled". */
-static bool is_exact(const char *liveness)
-{
-	return !strncmp(liveness, "exact", 5);
+	return exactness_state_of(c) == EXACTNESS_NONE;
 }
 
 bool format_bounded(const struct catalog *c)
 {
-	const char *liveness = catalog_meta(c, "liveness");
-	return liveness && !is_exact(liveness);
+	return exactness_state_of(c) >= EXACTNESS_BOUND;
 }
 
-/* Appends the text in parentheses, " (2 of 40 collections missed)", as ": 2 of 40 collections missed". */
-static void add_reason(struct buf *out, const char *liveness)
+static void add_exact(const struct catalog *c, struct buf *out)
 {
-	const char *open = strchr(liveness, '('), *close = strrchr(liveness, ')');
-	if (!open || !close || close < open)
-		return;
-	buf_adds(out, ": ");
-	struct buf reason = { 0 };
-	buf_add(&reason, open + 1, (size_t)(close - open - 1));
-	text_clean(out, buf_str(&reason), SIZE_MAX);
-	buf_free(&reason);
+	const char *part = exactness_part_of(c);
+	buf_addf(out, "what the garbage collector freed%s%s is recorded, up to its last collection\n", *part ? " of " : "", part);
 }
 
 static void add_liveness(const struct catalog *c, struct buf *out)
 {
-	const char *liveness = catalog_meta(c, "liveness");
-	if (!liveness)
+	struct buf reason = { 0 };
+	enum exactness_state state = exactness_state_of(c);
+	if (state == EXACTNESS_EXACT)
+		add_exact(c, out);
+	if (state < EXACTNESS_BOUND)
 		return;
-	if (is_exact(liveness)) {
-		const char *part = strstr(liveness, " for ");
-		buf_adds(out, "what the garbage collector freed");
-		if (part) {
-			buf_adds(out, " of ");
-			text_clean(out, part + strlen(" for "), SIZE_MAX);
-		}
-		buf_adds(out, " is recorded, up to its last collection\n");
-		return;
-	}
-	buf_adds(out, "in-use is an upper bound: ");
-	buf_adds(out, format_unseen_frees(c) ? "what the garbage collector freed was not recorded"
-					     : "not all that the garbage collector freed was seen");
-	add_reason(out, liveness);
-	buf_u8(out, '\n');
+	exactness_reason_of(c, &reason);
+	buf_addf(out, "in-use is an upper bound: %s%s%s\n",
+		 state == EXACTNESS_NONE ? "what the garbage collector freed was not recorded"
+					 : "not all that the garbage collector freed was seen",
+		 reason.len ? ": " : "", buf_str(&reason));
+	buf_free(&reason);
 }
 
 bool format_upper_bound(const struct sink_input *in)

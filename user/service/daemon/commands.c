@@ -120,10 +120,13 @@ static void add_keeper(const struct commands *c, struct buf *out)
 
 static void add_liveness(const struct commands *c, struct buf *out)
 {
-	char liveness[1024];
-	continuous_liveness(*c->recording, liveness, sizeof(liveness));
-	if (liveness[0])
-		buf_addf(out, "liveness   %s\n", liveness);
+	struct exactness e;
+	continuous_exactness(*c->recording, &e);
+	if (e.state == EXACTNESS_NO_HEAP)
+		return;
+	buf_adds(out, "liveness   ");
+	exactness_text(&e, out);
+	buf_u8(out, '\n');
 }
 
 static void add_use(const struct continuous_status *s, struct buf *out)
@@ -145,7 +148,7 @@ static void add_use(const struct continuous_status *s, struct buf *out)
 			 100 * s->windows.covered, s->windows.windows, 100 * s->windows.spent, 100 * s->windows.max);
 	buf_addf(out, "bounds     stacks refused %llu, processes refused %llu, live blocks thinned %llu times%s%s\n",
 		 (unsigned long long)s->refused_stacks, (unsigned long long)s->refused_processes, (unsigned long long)s->thinned,
-		 s->reason ? "; " : "", s->reason ?: "");
+		 s->cause ? "; " : "", limits_cause_text(s->cause) ?: "");
 	buf_addf(out, "names      %zu profiles wait, %llu failures of workers\n", s->waiting,
 		 (unsigned long long)s->workers_failed);
 }
@@ -203,7 +206,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	buf_addf(&out, "tracing    %s; one sample every %llu bytes", s.on ? "on" : "off", (unsigned long long)s.interval);
 	if (s.interval != s.interval_wanted)
 		buf_addf(&out, " instead of %llu%s", (unsigned long long)s.interval_wanted,
-			 s.reason ? "" : ", which comes back step by step");
+			 s.cause ? "" : ", which comes back step by step");
 	buf_addf(&out, "\nprocesses  %zu traced; so far ", s.on ? s.processes : 0);
 	add_ended(&s, &out);
 	add_probes(&s, &out);

@@ -221,7 +221,7 @@ static int status(void *ctx, struct http_status *out)
 		.profiles_stored = k->files,
 		.bytes_stored = k->stored,
 		.bytes_written = k->bytes,
-		.notice = s.reason,
+		.notice = limits_cause_text(s.cause),
 		.counts = f->counts,
 		.counts_cnt = f->counts_cnt,
 	};

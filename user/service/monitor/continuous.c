@@ -137,7 +137,7 @@ static void take_step(struct continuous *c, enum limits_step step)
 	bool eased = step == LIMITS_REFINE || step == LIMITS_ACCEPT;
 	if (step != LIMITS_FINE)
 		log_info("%s: one sample every %llu bytes%s",
-			 eased || !c->limits.reason ? "memory is available again" : c->limits.reason,
+			 eased || !c->limits.cause ? "memory is available again" : limits_cause_text(c->limits.cause),
 			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
 }
 
@@ -569,7 +569,7 @@ static void compact(struct continuous *c, uint64_t now)
 {
 	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
 	/* Where memory is short, whatever can be forgotten is. */
-	bool due = c->dead >= DEAD_MAX || c->idle >= IDLE_MAX || (c->limits.reason && (c->dead || c->idle));
+	bool due = c->dead >= DEAD_MAX || c->idle >= IDLE_MAX || (c->limits.cause && (c->dead || c->idle));
 	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) || naming_is_busy(c->naming))
 		return;
 	if (!live_recalls_stacks(&c->live)) {
@@ -707,9 +707,9 @@ const struct catalog *continuous_ledger(struct continuous *c)
 }
 
 /* Why samples are rarer than they were asked for. */
-static const char *reason_of(const struct continuous *c)
+static enum limits_cause cause_of(const struct continuous *c)
 {
-	return c->limits.reason ?: live_interval(&c->live) > c->limits.interval ? RATE_SLOWER : NULL;
+	return c->limits.cause ?: live_interval(&c->live) > c->limits.interval ? CAUSE_READER : CAUSE_NONE;
 }
 
 void continuous_status(const struct continuous *c, struct continuous_status *out)
@@ -726,7 +726,7 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 		.rescans = c->on && tracker_fd(l->tracker) < 0,
 		.interval = live_interval(l),
 		.interval_wanted = c->limits.interval_wanted,
-		.reason = reason_of(c),
+		.cause = cause_of(c),
 		.processes = target_count(l->h.targets),
 		.files = attach_files(l->attach),
 		.examined = attach_facts(l->attach)->examined,
@@ -754,9 +754,9 @@ void continuous_status(const struct continuous *c, struct continuous_status *out
 	out->windowed = windows_facts(l->windows, &out->windows);
 }
 
-void continuous_liveness(struct continuous *c, char *out, size_t cap)
+void continuous_exactness(struct continuous *c, struct exactness *out)
 {
-	out[0] = 0;
+	*out = (struct exactness){ 0 };
 	if (c->on)
-		live_liveness(&c->live, out, cap);
+		live_exactness(&c->live, out);
 }

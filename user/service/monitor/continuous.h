@@ -40,7 +40,7 @@ struct continuous_status {
 	bool on;
 	bool rescans; /* the kernel does not report mappings: processes are polled */
 	uint64_t interval, interval_wanted;
-	const char *reason; /* why the interval differs, or stacks are refused; NULL */
+	enum limits_cause cause;
 	size_t processes;
 	uint64_t ended[ENDING_CNT];    /* so far; an exec ends a program, not the process */
 	size_t files;                  /* probed */
@@ -114,8 +114,8 @@ int continuous_record(struct continuous *c, int fd, const struct trace_end *end,
 uint64_t continuous_recorded(const struct continuous *c, uint64_t *bytes);
 struct heap_mark *continuous_mark(struct continuous *c, struct proc_id proc);
 void continuous_status(const struct continuous *c, struct continuous_status *out);
-/* How exact the live sets of collected heaps are, see live_liveness; "" if none is traced. */
-void continuous_liveness(struct continuous *c, char *out, size_t cap);
+/* How exact the live sets of collected heaps are, see live_exactness. */
+void continuous_exactness(struct continuous *c, struct exactness *out);
 /* The current ledger; borrowed. */
 const struct catalog *continuous_ledger(struct continuous *c);
 

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "recorder/rate.h"
+
 /* One step must show what it does before the next one is taken. */
 #define PAUSE_NS 1000000000ull
 /* Near the limit there is no time for that, and at it none at all. */
@@ -23,13 +25,13 @@ void limits_set_interval(struct limits *l, uint64_t interval)
 {
 	l->interval_wanted = l->interval = interval;
 	if (!l->refusing)
-		l->reason = NULL;
+		l->cause = CAUSE_NONE;
 }
 
-static void coarsen(struct limits *l, const char *reason)
+static void coarsen(struct limits *l, enum limits_cause cause)
 {
 	l->interval = l->interval ? l->interval * 2 : 4096;
-	l->reason = reason;
+	l->cause = cause;
 	l->coarsened++;
 }
 
@@ -41,13 +43,11 @@ static bool is_at_bottom(struct limits *l, uint64_t memory)
 	return l->refusing && l->useless >= USELESS_MAX;
 }
 
-static const char used_up[] = "--max-memory is nearly used up";
-
 /* What was said of a pressure that is gone is not true any more, though the rate comes back only step by step. */
 static void forget_pressure(struct limits *l, uint64_t memory)
 {
-	if (l->reason == used_up && !l->refusing && memory * 100 / l->memory_max < LIMITS_PERCENT)
-		l->reason = NULL;
+	if (l->cause == CAUSE_MEMORY && !l->refusing && memory * 100 / l->memory_max < LIMITS_PERCENT)
+		l->cause = CAUSE_NONE;
 }
 
 static enum limits_step less_memory(struct limits *l, const struct limits_use *u)
@@ -57,19 +57,19 @@ static enum limits_step less_memory(struct limits *l, const struct limits_use *u
 		return LIMITS_FINE;
 	if (percent >= REFUSE_PERCENT && !l->refusing) {
 		l->refusing = true;
-		l->reason = used_up;
+		l->cause = CAUSE_MEMORY;
 		return LIMITS_REFUSE;
 	}
 	if (percent >= THIN_PERCENT) {
 		if (l->interval < INTERVAL_MAX)
-			coarsen(l, used_up);
+			coarsen(l, CAUSE_MEMORY);
 		l->thinned++;
 		l->useless = u->memory > l->memory - l->memory / 50 ? l->useless + 1 : 0;
 		l->memory = u->memory;
 		return LIMITS_THIN;
 	}
 	if (percent >= LIMITS_PERCENT && l->interval < INTERVAL_MAX) {
-		coarsen(l, used_up);
+		coarsen(l, CAUSE_MEMORY);
 		return LIMITS_COARSEN;
 	}
 	return LIMITS_FINE;
@@ -87,7 +87,7 @@ static enum limits_step back(struct limits *l, const struct limits_use *u)
 {
 	if (l->refusing && u->memory * 100 / l->memory_max < LIMITS_PERCENT) {
 		l->refusing = false;
-		l->reason = l->interval > l->interval_wanted ? l->reason : NULL;
+		l->cause = l->interval > l->interval_wanted ? l->cause : CAUSE_NONE;
 		return LIMITS_ACCEPT;
 	}
 	if (l->interval <= l->interval_wanted || !has_room(l, u->memory) ||
@@ -96,7 +96,7 @@ static enum limits_step back(struct limits *l, const struct limits_use *u)
 	l->interval /= 2;
 	if (l->interval <= l->interval_wanted) {
 		l->interval = l->interval_wanted;
-		l->reason = NULL;
+		l->cause = CAUSE_NONE;
 	}
 	return LIMITS_REFINE;
 }
@@ -104,18 +104,16 @@ static enum limits_step back(struct limits *l, const struct limits_use *u)
 /* Samples that cost a tenth of it are not what makes it too much. */
 static enum limits_step less_overhead(struct limits *l, const struct limits_use *u)
 {
-	static const char reached[] = "--max-overhead is reached";
-	static const char calls[] = "--max-overhead is passed by calls, not by samples: trace fewer processes";
-	bool ours = !l->reason || l->reason == reached || l->reason == calls;
+	bool ours = l->cause != CAUSE_MEMORY;
 	bool over = l->overhead_max > 0 && u->overhead > l->overhead_max, helps = u->samples * 10 >= u->overhead;
 	if (over && helps && l->interval < INTERVAL_MAX && (!l->stepped_ns || u->now_ns - l->stepped_ns >= OVERHEAD_PAUSE_NS)) {
-		coarsen(l, reached);
+		coarsen(l, CAUSE_OVERHEAD);
 		return LIMITS_COARSEN;
 	}
 	if (ours && over && !helps)
-		l->reason = calls;
-	else if (!over && l->reason == calls)
-		l->reason = l->interval > l->interval_wanted ? reached : NULL;
+		l->cause = CAUSE_CALLS;
+	else if (!over && l->cause == CAUSE_CALLS)
+		l->cause = l->interval > l->interval_wanted ? CAUSE_OVERHEAD : CAUSE_NONE;
 	return LIMITS_FINE;
 }
 
@@ -124,6 +122,18 @@ static uint64_t pause_of(const struct limits *l, uint64_t percent)
 	if (percent >= FULL_PERCENT || (percent >= REFUSE_PERCENT && !l->refusing))
 		return 0;
 	return percent >= REFUSE_PERCENT ? HURRY_NS : PAUSE_NS;
+}
+
+const char *limits_cause_text(enum limits_cause c)
+{
+	static const char *const texts[] = {
+		[CAUSE_NONE] = NULL,
+		[CAUSE_MEMORY] = "--max-memory is nearly used up",
+		[CAUSE_OVERHEAD] = "--max-overhead is reached",
+		[CAUSE_CALLS] = "--max-overhead is passed by calls, not by samples: trace fewer processes",
+		[CAUSE_READER] = RATE_SLOWER,
+	};
+	return texts[c];
 }
 
 uint64_t limits_room(const struct limits *l, uint64_t memory)

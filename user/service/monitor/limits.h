@@ -11,6 +11,15 @@
 
 #define LIMITS_PERCENT 80 /* percentage of the memory limit at which the first step is taken */
 
+/* Why the interval is not the requested one, or stacks are refused. */
+enum limits_cause {
+	CAUSE_NONE,
+	CAUSE_MEMORY,
+	CAUSE_OVERHEAD,
+	CAUSE_CALLS,  /* it is calls, not samples, that cost too much */
+	CAUSE_READER, /* falls behind; never of struct limits */
+};
+
 struct limits {
 	uint64_t memory_max;      /* bytes */
 	uint64_t memory_least;    /* memory in use before anything is recorded: no step lowers it */
@@ -19,9 +28,9 @@ struct limits {
 
 	/* Current state; initially interval = interval_wanted. */
 	uint64_t interval;
-	bool refusing;               /* refuses new stacks */
-	uint64_t stepped_ns;         /* when the last step was taken, 0 = never */
-	const char *reason;          /* why the interval is not the requested one, or stacks are refused; NULL */
+	bool refusing;       /* refuses new stacks */
+	uint64_t stepped_ns; /* when the last step was taken, 0 = never */
+	enum limits_cause cause;
 	uint64_t thinned, coarsened; /* steps taken */
 	uint64_t memory;             /* memory at the last step that lowers it */
 	unsigned int useless;        /* number of consecutive steps without effect */
@@ -51,5 +60,7 @@ bool limits_has_room(const struct limits *l, uint64_t memory, bool needed);
 /* Accept nothing more, not even processes. */
 bool limits_is_full(const struct limits *l, uint64_t memory);
 void limits_set_interval(struct limits *l, uint64_t interval);
+/* For people; NULL for CAUSE_NONE. */
+const char *limits_cause_text(enum limits_cause c);
 
 #endif
