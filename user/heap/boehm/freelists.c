@@ -7,7 +7,7 @@
 #define ROWS_MAX 3
 #define GRANULE 16
 #define ANY_KIND (-1)
-#define COUNTED_MIN 20 /* words of gcj's row that are numbers instead of list heads: few programs use gcj objects */
+#define COUNTED_MIN 20 /* least number of nonzero words in gcj's row: they are counters, since few programs use gcj objects */
 
 static bool is_number(uint64_t word)
 {

@@ -99,7 +99,7 @@ static int batch_add(struct batch *b, uint64_t addr, uint64_t n)
 	return 0;
 }
 
-/* Blocks of small objects are 8-byte multiples; large ones may not be, so sizes are rounded up. */
+/* Sizes are rounded up to full words: a block's size need not be a multiple of eight. */
 static int copy_traced(struct words *w, struct memory *m, const struct boehm_heap *h, uint64_t deadline_ns)
 {
 	struct batch *b = calloc(1, sizeof(*b));

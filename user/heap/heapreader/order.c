@@ -35,7 +35,7 @@ int order_send(int sock, const void *packet, size_t n, const struct buf *bulk)
 	return rc;
 }
 
-/* The sender may still change the file: the size is taken once, and contents are checked by the receiver. */
+/* The sender may still change the file: only what was read counts, and the receiver checks it. */
 static int read_file(int fd, struct buf *out)
 {
 	struct stat st;

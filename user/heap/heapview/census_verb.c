@@ -184,7 +184,7 @@ static void note_census(struct taking *t, const struct census *c, bool typed)
 			 c->doubted);
 }
 
-/* Without the type ids of closures, they cannot be told from classes. */
+/* Counters captured by closures look like class ids, unless the ids of classes are known. */
 static void note_doubtful(struct taking *t, const struct census *c)
 {
 	if (!c->doubtful)

@@ -31,8 +31,8 @@
 #define READINGS 3   /* attempts per collection */
 #define SETTLE_NS 500000000ull
 /*
- * When sampling, complete readings take at most 1/100 of the time, and are limited in rate: they are fast for small
- * heaps, but cost the target time.
+ * When sampling, complete readings take at most 1/100 of the time, and have a least interval: those of a small heap are
+ * fast, but cost the target time.
  */
 #define WHOLE_SHARE 100
 #define WHOLE_PAUSE_NS 50000000ull
@@ -51,8 +51,7 @@ struct watched {
 	uint32_t tries;
 	uint64_t serial;               /* serial + 1 of the last collection handled */
 	uint64_t gone_ns;              /* time at which it became gone */
-	uint64_t whole_ns;             /* earliest time of the next complete reading; until then only blocks of sampled
-                                        * objects are read */
+	uint64_t whole_ns;             /* earliest time of the next complete reading; until then, those of sampled objects */
 	uint64_t since_ns, copied_ns;  /* time of its first reading; time spent on copies */
 	uint32_t over;                 /* the reader thread's, see stops_end */
 	struct heapreader_place place; /* valid when ready */
@@ -68,8 +67,7 @@ struct marks {
 	struct probe *probe;
 	struct wakeup *wakeup;
 	bool stop, compare;
-	struct heapreader *prompt, *calm; /* prompt: used by the thread that reads marks; calm: by the one that takes
-                                           * readings */
+	struct heapreader *prompt, *calm; /* of the thread that reads marks; of the one that takes readings */
 	struct watchdog watchdog;
 	struct object_log object_log; /* used by the thread only */
 	uint64_t swept_ns;            /* time of the last sweep of logged objects */

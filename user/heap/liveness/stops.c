@@ -32,8 +32,8 @@ static bool read_status(uint32_t tgid, char *out)
 }
 
 /*
- * A stopped process takes no signals, so a second stop signal stays pending: one of the two is ours. SIGCONT would
- * discard the other as well. If a pending one is just being taken, wait until it is clear.
+ * A stopped process takes no signals, so a further stop signal stays pending. If there is one, only one of the two
+ * stops is ours, and SIGCONT would cancel both. A pending signal may be just about to be taken: look again.
  */
 static bool is_stopped_twice(uint32_t tgid)
 {
