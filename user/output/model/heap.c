@@ -762,7 +762,10 @@ static int copy_clusters(const struct heap *h, struct snapshot *s)
 	return 0;
 }
 
-/* Sums of each row become deviations from what the windows of its process let expect; the total is the sum of these. */
+/*
+ * Turns each row's sums into deviations from what the windows of its process let expect; the total's are the sums of
+ * these.
+ */
 void heap_settle(const struct heap *h, struct snapshot *s)
 {
 	for (size_t i = 0; s->clusters && i < s->n; i++) {

@@ -34,7 +34,10 @@ double snapshot_var(const struct snapshot *s, size_t row, enum estimate of)
 	return spread_var(&spread);
 }
 
-/* Indices of the appended rows are shifted by the number already there, except for index 0, which means none. */
+/*
+ * Indices of the appended rows are shifted by the number already there. Entry 0 is the total; as a row's index, 0 means
+ * none.
+ */
 static int append_clusters(struct snapshot *to, const struct snapshot *s)
 {
 	size_t had = to->clusters_cnt ? to->clusters_cnt : 1, more = s->clusters_cnt - 1;

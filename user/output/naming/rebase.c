@@ -11,7 +11,7 @@
 
 #define PAGE_MASK 0xfffull
 
-/* The address that was assumed for the page at this file offset. */
+/* The address that old traces assumed for this file offset. */
 static uint64_t taken_for(const struct elf_segment *segments, size_t n, uint64_t offset)
 {
 	for (size_t i = 0; i < n; i++)

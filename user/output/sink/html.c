@@ -231,7 +231,7 @@ static void put_limits(const struct html *h, struct buf *b)
 {
 	const struct catalog *c = h->in.catalog;
 	buf_addf(b, ",\"min_size\":%" PRIu64 ",\"partial\":%s", format_min_size(c), h->in.options->until_ns ? "true" : "false");
-	/* Also true if every call was skipped. */
+	/* "sampled" is also true if every call was skipped. */
 	const struct totals drawn = { .live_cnt = h->sampled };
 	double below = format_below(c, &drawn);
 	buf_addf(b, ",\"interval\":%" PRIu64 ",\"sampled\":%s", format_interval(c), h->sampled || below ? "true" : "false");
