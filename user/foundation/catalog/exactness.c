@@ -40,7 +40,7 @@ void exactness_note(struct exactness_heaps *h, uint32_t tgid, const char *comm, 
 
 /* --- as metadata --------------------------------------------------------------------------------- */
 
-/* name=value, behind each a tab: clean texts have none. */
+/* Stored as name=value, each followed by a tab, which cleaned texts never contain. */
 struct field {
 	const char *name;
 	size_t at, size;
@@ -113,7 +113,7 @@ static void take(const char *word, size_t n, struct exactness *e)
 	}
 }
 
-/* A newer program's reasons have no text here. */
+/* Reasons added by newer programs have no text here. */
 static void settle(struct exactness_heaps *h)
 {
 	if ((unsigned int)h->why >= GC_UNSEEN_CNT)
@@ -145,7 +145,7 @@ enum exactness_state exactness_state_of(const struct catalog *c)
 	return EXACTNESS_BOUND;
 }
 
-/* False: the text of an older trace, or none. */
+/* False: an older trace, which has text at most. */
 static bool read_meta(const struct catalog *c, struct exactness *e)
 {
 	const char *facts = catalog_meta(c, EXACTNESS_FACTS_KEY);
@@ -213,7 +213,7 @@ static void add_unknown(const struct exactness *e, struct buf *out)
 	buf_addf(out, " (%.3g %%), are not known to the recording", 100.0 * (double)e->unknown_sz / (double)e->marked_sz);
 }
 
-/* Each with "; " before it. */
+/* Each bound is preceded by "; ". */
 static void add_bounds(const struct exactness *e, struct buf *out)
 {
 	if (e->asked.cnt) {
@@ -273,7 +273,7 @@ void exactness_text_of(const struct catalog *c, struct buf *out)
 		text_clean(out, text, SIZE_MAX);
 }
 
-/* An older trace's: what it says in parentheses. */
+/* Appends the text in parentheses of an older trace. */
 static void add_said(const char *text, struct buf *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * catalog/exactness: how exact the live set of collected heaps is. Kept as numbers in a recording's metadata; readers
- * make the text. Traces of before carry the text itself.
+ * catalog/exactness: how exact the live set of collected heaps is. Stored as numbers in a recording's metadata and
+ * turned into text when it is read. Older traces contain the text itself.
  */
 #ifndef ALYS_CATALOG_EXACTNESS_H
 #define ALYS_CATALOG_EXACTNESS_H
@@ -17,10 +17,10 @@ enum exactness_state {
 	EXACTNESS_NO_HEAP, /* no heap is collected */
 	EXACTNESS_EXACT,
 	EXACTNESS_BOUND, /* an upper bound */
-	EXACTNESS_NONE,  /* of no heap anything is known */
+	EXACTNESS_NONE,  /* nothing is known of any heap */
 };
 
-/* Of which objects. */
+/* Which objects are covered. */
 enum exactness_part { PART_ALL, PART_SAMPLED, PART_RECORDED };
 
 /* Heaps whose collections are not observed: how many, and the first of them. */
@@ -44,15 +44,15 @@ struct exactness {
 
 void exactness_note(struct exactness_heaps *h, uint32_t tgid, const char *comm, const struct unseen *u);
 
-/* Metadata of this name holds the value; one word of it is the state. */
+/* Metadata key of the state, one word; in older traces, of the whole text. */
 #define EXACTNESS_KEY "liveness"
-/* The rest of it: "" = none. */
+/* Metadata key of the other members; "" = none. */
 #define EXACTNESS_FACTS_KEY "liveness_facts"
-/* Both values. */
+/* The values of the two keys. */
 const char *exactness_state_word(enum exactness_state s);
 void exactness_write(const struct exactness *e, struct buf *facts);
 
-/* From metadata, also of older traces: their text is said. */
+/* From metadata; in older traces, from their text. */
 enum exactness_state exactness_state_of(const struct catalog *c);
 /*
  * "exact", "exact for what was sampled", "upper bound (2 of 40 collections missed)", "none (why)"; "" where no heap is
@@ -60,7 +60,7 @@ enum exactness_state exactness_state_of(const struct catalog *c);
  */
 void exactness_text(const struct exactness *e, struct buf *out);
 void exactness_text_of(const struct catalog *c, struct buf *out);
-/* Only what stands in the parentheses; and "what was sampled", "" = all. */
+/* Only the part in parentheses; and "what was sampled", "" = all objects. */
 void exactness_reason_of(const struct catalog *c, struct buf *out);
 const char *exactness_part_of(const struct catalog *c);
 /* "libgc.so: no symbol GC_gc_no: collections cannot be watched" */

@@ -3,7 +3,7 @@
 #ifndef ALYS_EVENT_UNSEEN_H
 #define ALYS_EVENT_UNSEEN_H
 
-/* In traces by number: new ones go to the end. */
+/* Stored in traces by number: append new values. */
 enum gc_unseen {
 	GC_SEEN,
 	GC_NO_SYMBOL,   /* the file has no GC_gc_no */

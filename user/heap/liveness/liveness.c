@@ -560,7 +560,7 @@ static void add_reached(struct summary *s, const struct heap_state *h)
 	s->since += h->read_whole ? h->collections - h->read_whole : 0;
 }
 
-/* What the mark reader says names the process itself. */
+/* The mark reader's message names the process, so it is not added again. */
 static void note_unjudged(struct exactness_heaps *of, const struct heap_state *h)
 {
 	const struct unseen u = { h->unseen, h->unseen_error, h->object }, unread = { GC_UNREADABLE, 0, h->facts.failed.text };
