@@ -9,6 +9,7 @@ import pytest
 
 import conftest
 import protobuf_text
+from conftest import alys
 
 NAMES = ["shop", "fleet", "options", "empty", "hostile"]
 TYPES = {("inuse_space", "bytes"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("alloc_objects", "count")}
@@ -127,3 +128,25 @@ def test_files_are_known_by_build_id(sink):
     assert attributes(data, main)["process.executable.build_id.gnu"]["string_value"] == ["101112131415161718191a1b1c1d1e1f20212223"]
     native = next(l for l in data["dictionary"][0]["location_table"] if one(l, "mapping_index"))
     assert attributes(data, native)["profile.frame.type"]["string_value"] == ["native"]
+
+
+@pytest.mark.bpf
+def test_a_process_is_known_as_its_environment_and_its_cgroup_say(tmp_path, started, group):
+    """The environment is the target's, and of it only OpenTelemetry's variables are read."""
+    unit, trace = group / "shop.service", tmp_path / "t.alys"
+    program = started.program("c_grow", env={"OTEL_SERVICE_NAME": "till", "PASSWORD": "hush",
+                                             "OTEL_RESOURCE_ATTRIBUTES": "service.name=other,team=pay%20ments"}).wait_ready().go()
+    unit.mkdir()
+    (unit / "cgroup.procs").write_text(str(program.pid))
+    assert alys("-q", "-p", program.pid, "-d", 0.5, "-o", trace).returncode == 0
+    conftest.remove_group(unit)
+    otlp = tmp_path / "t.otlp.pb"
+    assert alys("convert", "-q", "-f", "otlp", trace, otlp).returncode == 0
+    data = protobuf_text.decode("otlp.proto", "otlp.ProfilesData", otlp.read_bytes())
+    found = {a["key"][0]: one(a["value"][0], "string_value", "") for a in data["resource_profiles"][0]["resource"][0]["attributes"]}
+    assert (found["service.name"], found["team"], found["systemd.unit"]) == ("till", "pay ments", "shop.service")
+    said = alys("report", "--by", "service", "--show", "alloc", trace).stdout
+    assert "till" in said and "other" not in said
+    info = alys("info", trace).stdout
+    assert "service.name till, team pay ments" in info and "systemd.unit shop.service" in info
+    assert b"hush" not in trace.read_bytes() and "hush" not in info

@@ -181,8 +181,8 @@ static const struct question questions[] = {
 static void test_every_report_in_every_format(void **state)
 {
 	static const char *const goldens[] = { "every.txt", "every.md", "every.tsv", "every.json", "every.csv", "every.tally" };
-	static const char *const bys[] = { "stack", "site", "function", "file",    "library",
-					   "type",  "size", "thread",   "process", "time" };
+	static const char *const bys[] = { "stack", "site",   "function", "file",    "library",   "type",
+					   "size",  "thread", "process",  "service", "container", "time" };
 	static const char *const shows[] = { "live", "alloc", "peak", "temporary", "leaked", "freed" };
 	(void)state;
 	for (uint32_t format = FORMAT_TEXT; format <= FORMAT_TALLY; format++) {

@@ -10,9 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/sorted.h"
 #include "base/vec.h"
+#include "target/identity.h"
 #include "target/jit.h"
 #include "target/module.h"
 #include "target/proc.h"
@@ -118,6 +120,8 @@ static struct process *process_new(struct target_table *t, uint32_t tgid, int pi
 
 static int publish_proc(struct target_table *t, struct process *p, const struct proc_facts *f, struct proc_id parent)
 {
+	struct buf attributes = { 0 };
+	identity_read(p->tgid, &attributes);
 	struct proc out = {
 		.id = p->id,
 		.parent = parent,
@@ -126,10 +130,12 @@ static int publish_proc(struct target_table *t, struct process *p, const struct 
 		.start_ns = f->start_ns,
 		.comm = f->comm,
 		.exe = f->exe,
+		.attributes = buf_str(&attributes),
 	};
 	int rc = catalog_put_proc(t->catalog, &out);
 	if (!rc)
 		t->ops.on_proc(t->ops.ctx, &out);
+	buf_free(&attributes);
 	return rc;
 }
 

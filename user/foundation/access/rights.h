@@ -25,7 +25,7 @@ struct rights_link {
 enum rights_place { PLACE_OPEN, PLACE_SHARE, PLACE_CLOSE, PLACE_MAP };
 
 /* World-readable files of /proc/TID, which hidepid (proc(5)) may hide. */
-enum rights_fact { FACT_STAT, FACT_STATUS, FACT_STATM, FACT_COMM, FACT_CNT };
+enum rights_fact { FACT_STAT, FACT_STATUS, FACT_STATM, FACT_COMM, FACT_CGROUP, FACT_CNT };
 
 /* A range of a process' memory. */
 struct rights_range {

@@ -129,9 +129,10 @@ int catalog_put_proc(struct catalog *c, const struct proc *p)
 	struct proc kept = *p;
 	kept.comm = or_empty(kept.comm);
 	kept.exe = or_empty(kept.exe);
+	kept.attributes = or_empty(kept.attributes);
 	if (!p->id.n)
 		return -EINVAL;
-	if (keep_text(c, &kept.comm) || keep_text(c, &kept.exe))
+	if (keep_text(c, &kept.comm) || keep_text(c, &kept.exe) || keep_text(c, &kept.attributes))
 		return -ENOMEM;
 	struct proc *row = table_put(&c->procs, &c->store, p->id.n, sizeof(*row));
 	if (!row)

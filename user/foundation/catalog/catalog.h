@@ -23,7 +23,8 @@ struct proc {
 	uint32_t generation; /* number of execs seen */
 	uint64_t start_ns;   /* process start, CLOCK_MONOTONIC */
 	const char *comm;
-	const char *exe; /* path as the process sees it; never its arguments */
+	const char *exe;        /* path as the process sees it; never its arguments */
+	const char *attributes; /* catalog/attributes.h; "" = none */
 };
 
 #define BUILD_ID_MAX 32

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "catalog/attributes.h"
 #include "catalog/exactness.h"
 #include "format/format.h"
 #include "recorder/ending.h"
@@ -208,6 +209,17 @@ static void add_cuts(struct buf *out, const struct incidents *in)
 			 in->strange, in->stacked);
 }
 
+static void add_attributes(struct buf *out, const struct proc *p)
+{
+	struct attribute a;
+	for (size_t at = 0; attributes_next(p->attributes, &at, &a);) {
+		buf_adds(out, ", ");
+		add_clean(out, a.name);
+		buf_adds(out, " ");
+		add_clean(out, a.value);
+	}
+}
+
 static void add_processes(struct buf *out, const struct catalog *c)
 {
 	const struct proc *p;
@@ -218,6 +230,7 @@ static void add_processes(struct buf *out, const struct catalog *c)
 		add_clean(out, p->exe ?: "");
 		if (p->generation)
 			buf_addf(out, ", after exec %" PRIu32, p->generation);
+		add_attributes(out, p);
 		buf_adds(out, "\n");
 	}
 }

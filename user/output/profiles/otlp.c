@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "catalog/attributes.h"
 #include "format/fold.h"
 #include "profiles/dictionary.h"
 #include "profiles/header.h"
@@ -18,7 +19,7 @@
 #include "user/output/profiles/otlp.pb-c.h"
 
 /* Field numbers of the messages whose nesting is written by hand. */
-enum { DATA_RESOURCE_PROFILES = 1, DATA_DICTIONARY = 2, RESOURCE_SCOPES = 2, SCOPE_PROFILES = 2 };
+enum { DATA_RESOURCE_PROFILES = 1, DATA_DICTIONARY = 2, RESOURCE_PROFILES_RESOURCE = 1, RESOURCE_SCOPES = 2, SCOPE_PROFILES = 2 };
 enum { WIRE_BYTES = 2, COMMENTS_MAX = 64 };
 /* Fixed entries of attribute_table; build ids follow. */
 enum { ATTRIBUTE_NATIVE = 1, ATTRIBUTE_COMMENTS, ATTRIBUTES };
@@ -318,36 +319,45 @@ static void add_profile(struct otlp *o, const struct resource *r, enum value v, 
 	buf_free(&b);
 }
 
-static void attribute(Otlp__KeyValue *to, const char *key, Otlp__AnyValue *value, const char *text)
+/* Text, or a number where that is NULL. As a Resource of its own: messages one after the other are one message. */
+static void add_attribute(struct otlp *o, struct buf *out, const char *name, const char *text, int64_t number)
 {
-	otlp__key_value__init(to);
-	to->key = (char *)key;
-	*value = text_value(text);
-	to->value = value;
+	Otlp__Resource resource = OTLP__RESOURCE__INIT;
+	Otlp__KeyValue pair = OTLP__KEY_VALUE__INIT, *list = &pair;
+	struct buf key = { 0 }, cleaned = { 0 };
+	text_clean(&key, name, SIZE_MAX);
+	text_clean(&cleaned, text ? text : "", SIZE_MAX);
+	Otlp__AnyValue value = text_value(buf_str(&cleaned));
+	if (!text) {
+		value.value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+		value.int_value = number;
+	}
+	pair.key = (char *)buf_str(&key);
+	pair.value = &value;
+	resource.n_attributes = 1;
+	resource.attributes = &list;
+	append(o, out, &resource.base);
+	o->failed |= key.failed || cleaned.failed;
+	buf_free(&key);
+	buf_free(&cleaned);
 }
 
 static void add_identity(struct otlp *o, const struct proc *proc, struct buf *out)
 {
-	Otlp__ResourceProfiles m = OTLP__RESOURCE_PROFILES__INIT;
-	Otlp__Resource resource = OTLP__RESOURCE__INIT;
-	Otlp__KeyValue pairs[4], *list[4] = { &pairs[0], &pairs[1], &pairs[2], &pairs[3] };
-	Otlp__AnyValue values[4];
-	struct buf comm = { 0 }, exe = { 0 };
-	text_clean(&comm, proc->comm ? proc->comm : "", SIZE_MAX);
-	text_clean(&exe, proc->exe ? proc->exe : "", SIZE_MAX);
-	attribute(&pairs[0], "service.name", &values[0], buf_str(&comm));
-	attribute(&pairs[1], "process.executable.name", &values[1], format_basename(buf_str(&exe)));
-	attribute(&pairs[2], "process.executable.path", &values[2], buf_str(&exe));
-	attribute(&pairs[3], "process.pid", &values[3], NULL);
-	values[3].value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
-	values[3].int_value = proc->tgid;
-	resource.n_attributes = 4;
-	resource.attributes = list;
-	m.resource = &resource;
-	append(o, out, &m.base);
-	o->failed |= comm.failed || exe.failed;
-	buf_free(&comm);
-	buf_free(&exe);
+	struct buf resource = { 0 };
+	struct attribute a;
+	if (!attributes_get(proc->attributes, "service.name", &a))
+		add_attribute(o, &resource, "service.name", proc->comm, 0);
+	for (size_t at = 0; attributes_next(proc->attributes, &at, &a);) {
+		if (strncmp(a.name, "process.", 8))
+			add_attribute(o, &resource, a.name, a.value, 0);
+	}
+	add_attribute(o, &resource, "process.pid", NULL, proc->tgid);
+	add_attribute(o, &resource, "process.executable.name", format_basename(proc->exe), 0);
+	add_attribute(o, &resource, "process.executable.path", proc->exe, 0);
+	nest(out, RESOURCE_PROFILES_RESOURCE, &resource);
+	o->failed |= resource.failed || out->failed;
+	buf_free(&resource);
 }
 
 static void add_resource(struct otlp *o, const struct resource *r, struct buf *data)

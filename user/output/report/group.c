@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "catalog/attributes.h"
 #include "base/vec.h"
 #include "format/type.h"
 #include "report/facts.h"
@@ -148,9 +149,17 @@ static void label_process(const struct gathering *w, const struct snapshot_row *
 		buf_addf(out, " thread %" PRIu64, row->split);
 }
 
+/* What an attribute says, or `otherwise`. */
+static void label_attribute(const struct proc *p, const char *name, const char *otherwise, struct buf *out)
+{
+	struct attribute a;
+	text_clean(out, p && attributes_get(p->attributes, name, &a) ? a.value : otherwise, SIZE_MAX);
+}
+
 static void label_row(const struct gathering *w, const struct snapshot_row *row, struct buf *out)
 {
 	const struct sink_frame *leaf = w->stack.frames;
+	const struct proc *p = catalog_proc(w->g->in->catalog, row->proc);
 	switch (w->g->by) {
 	case BY_STACK: label_stack(w, out); break;
 	case BY_FUNCTION: sink_frame_name(leaf, out); break;
@@ -160,6 +169,8 @@ static void label_row(const struct gathering *w, const struct snapshot_row *row,
 	case BY_SIZE: buf_addf(out, "%" PRIu64, row->split); break;
 	case BY_THREAD:
 	case BY_PROCESS: label_process(w, row, out); break;
+	case BY_SERVICE: label_attribute(p, "service.name", p && *p->comm ? p->comm : "[unknown]", out); break;
+	case BY_CONTAINER: label_attribute(p, "container.id", "[no container]", out); break;
 	default: frame_site(leaf, out);
 	}
 }
@@ -273,9 +284,10 @@ static int check(const struct groups *g, struct err *err)
 			       "temporary blocks cannot be recognized in samples: --show freed has how long "
 			       "blocks lived, or record without --sample");
 	if (!stacks && is_about_stacks(g))
-		return err_set(err, ENOENT,
-			       "the trace has no call stacks: use --by size, thread, process or time, or record "
-			       "without --backtrace none");
+		return err_set(
+			err, ENOENT,
+			"the trace has no call stacks: use --by size, thread, process, service, container or time, or record "
+			"without --backtrace none");
 	return 0;
 }
 

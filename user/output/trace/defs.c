@@ -17,7 +17,7 @@
 #define SYMBOL_QUALITY_SHIFT 4
 
 struct def_scratch {
-	char text[2][TRACE_TEXT_MAX + 1];
+	char text[3][TRACE_TEXT_MAX + 1];
 	struct frame frames[TRACE_STACK_MAX];
 	struct symbol symbols[TRACE_INLINE_MAX];
 };
@@ -44,6 +44,8 @@ void def_proc(struct buf *b, const struct proc *p)
 	buf_varint(b, p->start_ns);
 	put_text(b, p->comm);
 	put_text(b, p->exe);
+	if (p->attributes && *p->attributes)
+		put_text(b, p->attributes);
 }
 
 void def_module(struct buf *b, const struct module *m)
@@ -162,6 +164,7 @@ static int get_proc(struct cursor *c, struct def_scratch *s, struct catalog *to)
 	p.start_ns = cursor_varint(c);
 	p.comm = get_text(c, s, 0);
 	p.exe = get_text(c, s, 1);
+	p.attributes = cursor_left(c) ? get_text(c, s, 2) : NULL;
 	return c->bad ? -EBADMSG : catalog_put_proc(to, &p);
 }
 

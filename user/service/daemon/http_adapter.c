@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "catalog/attributes.h"
 
 struct http_mark {
 	struct heap_mark *of;
@@ -29,6 +30,13 @@ struct each {
 	void *ctx;
 	uint64_t now_ns, asleep_ns;
 };
+
+static void take_attribute(const struct continuous_process *p, const char *name, char *out, size_t cap)
+{
+	struct attribute a;
+	attributes_get(p->attributes, name, &a);
+	memcpy(out, a.value, strnlen(a.value, cap - 1));
+}
 
 static int give_process(void *ctx, const struct continuous_process *p)
 {
@@ -51,6 +59,9 @@ static int give_process(void *ctx, const struct continuous_process *p)
 	};
 	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);
 	strncpy(out.exe, p->exe, sizeof(out.exe) - 1);
+	take_attribute(p, "service.name", out.service, sizeof(out.service));
+	take_attribute(p, "container.id", out.container_id, sizeof(out.container_id));
+	take_attribute(p, "k8s.pod.uid", out.pod_uid, sizeof(out.pod_uid));
 	return e->fn(e->ctx, &out);
 }
 

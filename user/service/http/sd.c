@@ -10,6 +10,14 @@ struct sd {
 	const char *host, *between;
 };
 
+static void put_known(struct buf *out, const char *label, const char *value)
+{
+	if (!*value)
+		return;
+	buf_addf(out, ",\"%s\":", label);
+	text_json(out, value);
+}
+
 /* "__param_pid" becomes ?pid= of each scrape, so that every process has series of its own. */
 static int put_process(void *ctx, const struct http_process *p)
 {
@@ -20,7 +28,9 @@ static int put_process(void *ctx, const struct http_process *p)
 	buf_addf(sd->out, "%s\n{\"targets\":[", sd->between);
 	text_json(sd->out, sd->host);
 	buf_adds(sd->out, "],\"labels\":{\"service_name\":");
-	text_json(sd->out, comm);
+	text_json(sd->out, *p->service ? p->service : comm);
+	put_known(sd->out, "container_id", p->container_id);
+	put_known(sd->out, "pod_uid", p->pod_uid);
 	buf_adds(sd->out, ",\"exe\":");
 	text_json(sd->out, exe);
 	buf_addf(sd->out, ",\"pid\":\"%u\",\"__param_pid\":\"%u\"}}", p->pid, p->pid);

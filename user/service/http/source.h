@@ -26,9 +26,10 @@ struct http_process {
 	uint32_t pid;  /* as the machine's first pid namespace counts */
 	char comm[16]; /* any bytes: http cleans them */
 	char exe[256];
-	uint64_t start_ns;       /* CLOCK_BOOTTIME of the process' start: with pid its identity */
-	double live_bytes;       /* estimated when sampled */
-	double live_error;       /* standard error */
+	char service[64], container_id[65], pod_uid[37]; /* "" = unknown; any bytes, as above */
+	uint64_t start_ns;                               /* CLOCK_BOOTTIME of the process' start: with pid its identity */
+	double live_bytes;                               /* estimated when sampled */
+	double live_error;                               /* standard error */
 	double live_below;       /* nothing was sampled: it is below this with 95 % confidence; 0 = something was */
 	double alloc_rate;       /* bytes allocated per second, over the last seconds */
 	const char *lost_by;     /* stages with losses: "ring-full 3, unreadable 2"; NULL = unknown */

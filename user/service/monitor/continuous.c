@@ -86,6 +86,7 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 		.tgid = p ? p->tgid : 0,
 		.proc = o->proc,
 		.comm = p ? p->comm : "",
+		.attributes = p ? p->attributes : "",
 		.exe = p ? p->exe : "",
 		.start_ns = p ? p->start_ns : 0,
 		.live = t.est_live_sz,

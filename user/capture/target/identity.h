@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target/identity: what a process is known by outside this machine. Sources: its environment (OTEL_SERVICE_NAME,
+ * OTEL_RESOURCE_ATTRIBUTES; opentelemetry.io/docs/specs/otel/configuration), and its cgroup, whose path container runtimes
+ * and systemd choose. All of it can be forged by the process' user.
+ */
+#ifndef ALYS_TARGET_IDENTITY_H
+#define ALYS_TARGET_IDENTITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/*
+ * Appends catalog/attributes text. The environment comes first, so that it wins. It is read by a process with rights of its
+ * own only: under a daemon a process could hold up the reader, as its memory is read for it.
+ */
+void identity_read(uint32_t tgid, struct buf *attributes);
+/* Of NUL-terminated "NAME=value" strings; n may cut the last. */
+void identity_of_environment(const char *strings, size_t n, struct buf *attributes);
+/* Of the text of /proc/PID/cgroup: container.id, k8s.pod.uid, systemd.unit. */
+void identity_of_cgroup(char *text, struct buf *attributes);
+
+#endif
