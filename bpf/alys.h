@@ -42,9 +42,11 @@ struct alys_head {
 	__u64 time;  /* bpf_ktime_get_ns: CLOCK_MONOTONIC */
 };
 
-#define ALYS_F_ATOMIC 1 /* pointer-free block of a collector */
-#define ALYS_F_GC 2     /* gc_no is set */
-#define ALYS_F_WINDOW 4 /* sampled in a window */
+#define ALYS_F_ATOMIC 1      /* pointer-free block of a collector */
+#define ALYS_F_GC 2          /* gc_no is set */
+#define ALYS_F_WINDOW 4      /* sampled in a window */
+#define ALYS_F_PLAIN 8       /* block of an allocator that is no collector */
+#define ALYS_F_UNFOLLOWED 16 /* how it ends is not recorded */
 
 struct alys_ev_alloc {
 	struct alys_head h;
@@ -178,7 +180,8 @@ struct alys_born {
 #define ALYS_SITE_USER 1024   /* may run program code, as operator new does: only the object's `inner` code counts as nested */
 #define ALYS_SITE_THROWS 2048 /* if its exit is not seen, it was left by an exception */
 #define ALYS_SITE_WINDOW 4096 /* its probe is attached and detached: calls count only while a window is open */
-#define ALYS_SITE_TRIAL 64    /* results are read at `ret`; other predictions are only compared with them */
+#define ALYS_SITE_DRAW_IN_WINDOW 8192 /* its probe stays attached, but calls are sampled only while a window is open */
+#define ALYS_SITE_TRIAL 64            /* results are read at `ret`; other predictions are only compared with them */
 
 /* Where an exit finds the result. */
 #define ALYS_REG_RAX 0
@@ -306,7 +309,8 @@ struct alys_config {
 	__u8 windowed;    /* some probes are attached during windows only, see `window_shut` */
 	__u8 recall;      /* ALYS_RECALL_* */
 	__u32 walk_slots; /* entries of walk_slots, a power of two */
-	__u32 pad2;
+	__u8 no_frees;    /* of plain allocators only allocations are recorded */
+	__u8 pad2[3];
 };
 
 /*
@@ -354,7 +358,8 @@ struct alys_config {
 	X(32, WALKS_COMPARED, NOTE, "walks-compared", "remembered stacks that were walked once more (--check-stacks)")           \
 	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")       \
 	X(34, GC_UNTOLD, NOTE, "collections-untold",                                                                             \
-	  "1: a collector's counter was not what its probes had told; up to 63 blocks of a thread may have the number before")
+	  "1: a collector's counter was not what its probes had told; up to 63 blocks of a thread may have the number before")   \
+	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -363,6 +368,15 @@ enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
 struct alys_stats {
 	__u64 n[ALYS_ST_CNT];
 };
+
+/*
+ * Traps of each process, samples included, with config.windowed: slot of a tgid. Processes whose numbers share a slot
+ * share its count.
+ */
+#define ALYS_TRAP_SLOTS 16384
+#define ALYS_TRAP_SLOT_OF(tgid) ((tgid) & (ALYS_TRAP_SLOTS - 1))
+/* A sample takes its call stack and its record: about three traps more. */
+#define ALYS_SAMPLE_TRAPS 3
 
 /* Counters of class LOST are kept per process, too. */
 #define ALYS_LOSS_FIRST ALYS_ST_LOST_RING_ALLOC

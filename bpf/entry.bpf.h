@@ -66,8 +66,16 @@ static __noinline int read_gc(struct pt_regs *ctx, const struct alys_site *site,
 
 static __always_inline void note_window(const struct alys_site *site, struct pending *p)
 {
-	if (config.windowed && site->flags & ALYS_SITE_WINDOW)
+	if (config.windowed && site->flags & (ALYS_SITE_WINDOW | ALYS_SITE_DRAW_IN_WINDOW))
 		p->flags |= ALYS_F_WINDOW;
+}
+
+static __always_inline void note_plain(struct pending *p)
+{
+	if (config.windowed && !p->collected)
+		p->flags |= ALYS_F_PLAIN;
+	if (config.no_frees && !p->collected)
+		p->flags |= ALYS_F_UNFOLLOWED;
 }
 
 static __always_inline bool is_reallocation(__u8 shape)
@@ -134,7 +142,7 @@ static __always_inline __u64 weight_of(const struct alys_site *site, __u64 size)
 static __always_inline struct request call_request(struct pt_regs *ctx, const struct alys_site *site)
 {
 	struct request w = { .size = size_asked(ctx, site), .drawn_for = NOT_TAKEN };
-	if (w.size >= config.min_size)
+	if (w.size >= config.min_size && may_draw(site))
 		w.drawn_for = config.interval ? sample_point(weight_of(site, w.size)) ?: NOT_TAKEN : 0;
 	return w;
 }
@@ -147,7 +155,7 @@ static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_s
 {
 	if (w->drawn_for != NOT_TAKEN || site->flags & ALYS_SITE_TRIAL)
 		return false;
-	__u64 old = is_reallocation(site->shape) ? argument(ctx, site->arg[0]) : 0;
+	__u64 old = is_reallocation(site->shape) && !config.no_frees ? argument(ctx, site->arg[0]) : 0;
 	return !old || !sampled_has(old);
 }
 
@@ -177,6 +185,7 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	if (p->sampled) {
 		if (is_atomic(ctx, site))
 			p->flags = ALYS_F_ATOMIC;
+		note_plain(p);
 		note_window(site, p);
 	}
 }

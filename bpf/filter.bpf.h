@@ -40,8 +40,14 @@ static __always_inline const void *wanted_of(void *ctx, void *table)
 static __always_inline const struct alys_site *wanted_site(void *ctx)
 {
 	const struct alys_site *site = wanted_of(ctx, &sites);
-	if (config.windowed && site)
+	if (config.windowed && site) {
 		count(ALYS_ST_TRAPS);
+		/* Those that stay slow the program down in windows and between them alike: they are its own. */
+		if (site->flags & ALYS_SITE_WINDOW)
+			charge(1);
+		else
+			count(ALYS_ST_TRAPS_KEPT);
+	}
 	return site;
 }
 
@@ -53,6 +59,12 @@ static __always_inline const struct alys_site *wanted_call(void *ctx)
 		return site;
 	count(ALYS_ST_OUTSIDE);
 	return NULL;
+}
+
+/* The probe stays for what ends old blocks; new ones are sampled in windows only. */
+static __always_inline bool may_draw(const struct alys_site *site)
+{
+	return !config.windowed || !window_shut || !(site->flags & ALYS_SITE_DRAW_IN_WINDOW);
 }
 
 #endif

@@ -74,6 +74,16 @@ struct {
 } stats SEC(".maps") __weak;
 
 /*
+ * Traps by process (ALYS_TRAP_SLOT_OF). Written by all programs, read by the loader. One slot without config.windowed.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} traps SEC(".maps") __weak;
+
+/*
  * Losses by process (tgid). Written by programs, read by the loader, which removes entries of ended processes. Full: a
  * loss is counted in stats only.
  */

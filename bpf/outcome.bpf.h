@@ -10,7 +10,7 @@
  */
 static __always_inline bool remember(const struct pending *p, __u64 addr)
 {
-	return p->unfreed || sampled_put(addr, p->enter) || p->collected;
+	return p->unfreed || (config.no_frees && !p->collected) || sampled_put(addr, p->enter) || p->collected;
 }
 
 /* In a selective recording either block may be unsampled. */
@@ -101,7 +101,7 @@ static __always_inline void call_finish(const struct pending *p, __u64 result)
 	}
 	if (!addr && !(is_reallocation(p->shape) && p->old && !p->size && p->frees_on_zero))
 		count(ALYS_ST_FAILED);
-	else if (is_reallocation(p->shape) && p->old)
+	else if (is_reallocation(p->shape) && p->old && (!config.no_frees || p->collected))
 		finish_realloc(p, addr);
 	else
 		finish_alloc(p, addr);

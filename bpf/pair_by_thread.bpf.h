@@ -54,6 +54,7 @@ static __noinline int thread_return(struct pt_regs *ctx)
 		return 0;
 	if (config.windowed)
 		count(ALYS_ST_TRAPS);
+	charge(1);
 	struct thread_call *t = thread_call(false);
 	struct pending *p = t ? &t->call : NULL;
 	if (!p || p->cfa != PT_REGS_SP(ctx) || p->shape == SHAPE_MARK)

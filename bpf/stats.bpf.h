@@ -14,6 +14,15 @@ static __always_inline void count(enum alys_stat id)
 		__sync_fetch_and_add(&s->n[id], 1);
 }
 
+/* What `n` traps cost is the process' own; only where windows ask for it. */
+static __always_inline void charge(__u64 n)
+{
+	__u32 slot = ALYS_TRAP_SLOT_OF(bpf_get_current_pid_tgid() >> 32);
+	__u64 *sum = config.windowed ? bpf_map_lookup_elem(&traps, &slot) : NULL;
+	if (sum)
+		__sync_fetch_and_add(sum, n);
+}
+
 static const struct alys_losses no_losses;
 
 /* Counts a lost call by function. Functions beyond ALYS_LOST_FUNCTIONS are only in the sum. */

@@ -8,30 +8,9 @@ import time
 import pytest
 
 from conftest import PROGS, STRAIGHT, alys, assert_clean, assert_law, events_of, probe_programs, site_of
-from windows import FAR, SITES
+from windows import FAR, SITES, estimates, recorded, windows_of
 
 pytestmark = pytest.mark.bpf
-
-
-def recorded(trace, *words, args=()):
-    """What the program says of itself, of one recording."""
-    done = alys("--force", "-o", trace, *args, "--", *words, env=STRAIGHT)
-    assert done.returncode == 0, done.stderr
-    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
-
-
-def estimates(trace):
-    done = alys("report", "--show", "alloc", "-f", "json", trace)
-    assert done.returncode == 0, done.stderr
-    return {row["site"].split()[0]: (row["bytes"], row["error"]) for row in json.loads(done.stdout)["rows"]}
-
-
-def windows_of(trace):
-    """How many there were, as info says; 0 when probes were in all the time."""
-    line = re.search(r"^windows +(.*)$", alys("info", trace).stdout, re.M).group(1)
-    assert re.search(r"% of the time covered", line) and re.search(r"took [\d.e+-]+ % of the programs' CPU time", line), line
-    found = re.search(r"in (\d+) windows?;", line)
-    return int(found.group(1)) if found else 0
 
 
 @pytest.mark.parametrize("mode", ["steady", "bursty", "periodic", "startup", "threads"])
@@ -94,16 +73,6 @@ def test_cheap_probes_stay(tmp_path):
     for site, (size, error) in estimates(trace).items():
         if site in SITES:
             assert abs(size - truth[site]["bytes"]) <= FAR * error
-
-
-def test_probes_that_must_stay_are_told_of(tmp_path):
-    """Frees are to be seen: probes of malloc stay in, and what that costs is said."""
-    trace = tmp_path / "t.alys"
-    done = alys("--force", "-o", trace, "-s", "bytes:64k", "--max-overhead", "0.1", "--", PROGS / "c_rates", "1", "steady", env=STRAIGHT)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"probes took .* of the CPU time, not 0.1 %: they stay in where frees are seen", done.stderr), done.stderr
-    assert windows_of(trace) == 0
-    assert_law(trace)
 
 
 def test_it_wants_samples():

@@ -1,5 +1,6 @@
 /*
- * Allocation at a rate that changes: `PROG SECONDS steady|bursty|periodic|startup|threads`. Two sites, one of them with a
+ * Allocation at a rate that changes: `PROG SECONDS steady|bursty|periodic|startup|threads [TURNS]`. TURNS of an empty loop
+ * are what it does with each block. Two sites, one of them with a
  * tenth of the calls and of the bytes; each is of a size class of its own, one byte below
  * its end, for libgc adds one. Includers define SMALL(size) and DROP(p).
  */
@@ -10,6 +11,7 @@
 
 static double seconds;
 static const char *mode;
+static long turns;
 
 static double now(void)
 {
@@ -20,7 +22,12 @@ static double now(void)
 
 SITE void *site_tenth(void) { return ALLOC(SMALL(240 - 1), 240); }
 SITE void *site_rest(void) { return ALLOC(SMALL(224 - 1), 224); }
-SITE void site_drop(void *p) { DROP(p); }
+SITE void site_drop(void *p)
+{
+	for (volatile long i = 0; i < turns; i++)
+		;
+	DROP(p);
+}
 
 /* Is it to allocate `t` seconds after its begin? */
 static int is_on(double t)
@@ -59,6 +66,7 @@ int main(int argc, char **argv)
 	int n = 0;
 	seconds = argc > 1 ? atof(argv[1]) : 1;
 	mode = argc > 2 ? argv[2] : "steady";
+	turns = argc > 3 ? atol(argv[3]) : 0;
 	BEGIN();
 	truth_ready();
 	for (; !strcmp(mode, "threads") && n < 4; n++)

@@ -34,7 +34,9 @@ static void event_head(struct event *e, const struct alys_head *h, enum event_ki
 	if (h->flags & ALYS_F_GC)
 		e->flags |= EVENT_F_GC;
 	if (h->flags & ALYS_F_WINDOW)
-		e->flags |= EVENT_F_WINDOW;
+		e->flags |= EVENT_F_WINDOW | (h->flags & ALYS_F_PLAIN ? EVENT_F_BY_CPU : 0);
+	if (h->flags & ALYS_F_UNFOLLOWED)
+		e->flags |= EVENT_F_UNFOLLOWED;
 }
 
 static void event_alloc(struct event *e, const struct alys_ev_alloc *a, enum event_kind kind)

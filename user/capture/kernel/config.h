@@ -19,6 +19,7 @@ struct probe_config {
 	bool free_stacks;
 	bool windowed;     /* probes are attached and detached at run time, see probe/window.h */
 	bool check_stacks; /* compare each remembered walk with a full one */
+	bool no_frees;     /* of plain allocators only allocations are recorded */
 	bool stop_at_gc;   /* see probe_allow_stops in collections.h */
 	uint8_t walk;      /* ALYS_WALK_*, as requested */
 };

@@ -81,11 +81,17 @@ int sizes_set(struct alys_bpf *skel, const struct probe_config *cfg)
 		uint32_t entries;
 		bool small; /* for small probes only */
 	} sized[] = {
-		{ skel->maps.events, cfg->ring_sz, false }, { skel->maps.sampled, s.sampled, false },
-		{ skel->maps.frame_calls, s.calls, false }, { skel->maps.mappings, s.mappings, false },
-		{ skel->maps.calls, s.accounts, false },    { skel->maps.walk_slots, s.slots, false },
-		{ skel->maps.targets, SMALL, true },        { skel->maps.losses, SMALL, true },
-		{ skel->maps.gc_states, SMALL, true },      { skel->maps.map_lists, SMALL, true },
+		{ skel->maps.events, cfg->ring_sz, false },
+		{ skel->maps.sampled, s.sampled, false },
+		{ skel->maps.frame_calls, s.calls, false },
+		{ skel->maps.mappings, s.mappings, false },
+		{ skel->maps.calls, s.accounts, false },
+		{ skel->maps.walk_slots, s.slots, false },
+		{ skel->maps.traps, cfg->windowed ? ALYS_TRAP_SLOTS : 1, false },
+		{ skel->maps.targets, SMALL, true },
+		{ skel->maps.losses, SMALL, true },
+		{ skel->maps.gc_states, SMALL, true },
+		{ skel->maps.map_lists, SMALL, true },
 		{ skel->maps.seen, SMALL, true },
 	};
 	int rc = 0;

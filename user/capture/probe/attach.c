@@ -17,43 +17,71 @@
 #include "probe/link.h"
 
 /* One batch per program; a site may be in several. */
+struct batches {
+	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
+};
+
 struct plan {
 	const struct probe_order *order;
 	bool exits_only; /* entries are attached already */
 	struct described *way;
-	bool window;       /* its probes are attached during windows only */
-	size_t next_place; /* number of the next site within `way` */
-	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
+	size_t next_place;           /* number of the next site within `way` */
+	struct batches stay, window; /* attached always, or during windows only */
 };
 
-/*
- * Can probes be attached only during windows? Not where frees are recorded: blocks allocated in a window may be freed
- * after it.
- */
-static bool may_come_and_go(const struct probe *p, const struct site_list *l)
+static bool is_collected(const struct site *s)
 {
-	bool sees_frees = false;
-	for (size_t i = 0; i < l->sites_cnt; i++)
-		sees_frees |= l->sites[i].state == SITE_PROBED && l->sites[i].row->family != ALLOC_LIBGC;
-	return p->windowed && l->at == SAMPLE_AT_REFILL && l->counter.known && !sees_frees;
+	return s->row->family == ALLOC_LIBGC;
+}
+
+/* A call that ends blocks: those of windows would outlive it unseen between windows. */
+static bool ends_blocks(const struct probe *p, const struct site *s)
+{
+	uint8_t shape = s->row->shape;
+	return !p->no_frees && (shape == ALYS_SHAPE_FREE || shape == ALYS_SHAPE_REALLOC || shape == ALYS_SHAPE_MULREALLOC);
+}
+
+/* A collector's calls need its own counter of bytes; those of others are weighed by CPU time. */
+static bool may_come_and_go(const struct probe *p, const struct site_list *l, const struct site *s)
+{
+	if (is_collected(s))
+		return p->windowed && l->at == SAMPLE_AT_REFILL && l->counter.known;
+	return p->windowed && !ends_blocks(p, s);
+}
+
+/* Whose probe stays for the blocks that it ends allocates in windows only, all the same. */
+static uint16_t window_flags(const struct probe *p, const struct site_list *l, const struct site *s)
+{
+	if (may_come_and_go(p, l, s))
+		return ALYS_SITE_WINDOW;
+	return p->windowed && !is_collected(s) && s->row->shape != ALYS_SHAPE_FREE ? ALYS_SITE_DRAW_IN_WINDOW : 0;
+}
+
+static void batches_begin(struct batches *b, const struct probe *p, uint32_t trial, bool window)
+{
+	*b = (struct batches){
+		.session = { .prog = p->skel->progs.call_session, .session = true, .window = window },
+		.plain_enter = { .prog = p->skel->progs.plain_enter, .window = window },
+		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true, .window = window },
+		.frame_enter = { .prog = p->skel->progs.frame_enter, .window = window },
+		.frame_exit = { .prog = p->skel->progs.frame_exit, .trial = trial, .window = window && !trial },
+		.frame_foretell = { .prog = p->skel->progs.frame_foretell, .trial = trial, .window = window && !trial },
+		.free_enter = { .prog = p->skel->progs.free_enter, .window = window },
+		.refill = { .prog = p->skel->progs.refill, .window = window },
+	};
 }
 
 /* trial: number of the trial that begins, or 0. */
 static void plan_begin(struct plan *plan, const struct probe_order *order, uint32_t trial, struct probe *p, struct described *way)
 {
-	*plan = (struct plan){
-		.order = order,
-		.way = way,
-		.window = may_come_and_go(p, order->sites),
-		.session = { .prog = p->skel->progs.call_session, .session = true },
-		.plain_enter = { .prog = p->skel->progs.plain_enter },
-		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true },
-		.frame_enter = { .prog = p->skel->progs.frame_enter },
-		.frame_exit = { .prog = p->skel->progs.frame_exit, .trial = trial },
-		.frame_foretell = { .prog = p->skel->progs.frame_foretell, .trial = trial },
-		.free_enter = { .prog = p->skel->progs.free_enter },
-		.refill = { .prog = p->skel->progs.refill },
-	};
+	*plan = (struct plan){ .order = order, .way = way };
+	batches_begin(&plan->stay, p, trial, false);
+	batches_begin(&plan->window, p, trial, true);
+}
+
+static struct batches *batches_of(struct plan *plan, const struct alys_site *wire)
+{
+	return wire->flags & ALYS_SITE_WINDOW ? &plan->window : &plan->stay;
 }
 
 /*
@@ -81,7 +109,6 @@ static int publish_site(struct plan *plan, struct probe *p, struct alys_site *s,
 {
 	uint32_t index;
 	int rc = take_place(plan, p, &index, err);
-	s->flags |= plan->window ? ALYS_SITE_WINDOW : 0;
 	if (rc)
 		return rc;
 	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.sites), &index, s, BPF_ANY))
@@ -133,20 +160,18 @@ static int describe_object(struct probe *p, const struct site_list *l, uint32_t 
 }
 
 /* Adds an entry to the batch of its program. */
-static int add_entry(struct plan *plan, const struct probe *p, const struct site *s, bool by_frame, uint64_t cookie)
+static int add_entry(struct batches *to, const struct probe *p, const struct site *s, bool by_frame, uint64_t cookie)
 {
-	if (plan->exits_only)
-		return 0;
 	if (by_frame)
-		return batch_add(&plan->frame_enter, s->offset, cookie);
+		return batch_add(&to->frame_enter, s->offset, cookie);
 	if (s->row->shape == ALYS_SHAPE_FREE)
-		return batch_add(&plan->free_enter, s->offset, cookie);
+		return batch_add(&to->free_enter, s->offset, cookie);
 	if (s->row->shape == ALYS_SHAPE_REFILL)
-		return batch_add(&plan->refill, s->offset, cookie);
+		return batch_add(&to->refill, s->offset, cookie);
 	if (p->tier == PROBE_TIER_SESSION)
-		return batch_add(&plan->session, s->offset, cookie);
-	int rc = batch_add(&plan->plain_enter, s->offset, cookie);
-	return rc ? rc : batch_add(&plan->plain_return, s->offset, cookie);
+		return batch_add(&to->session, s->offset, cookie);
+	int rc = batch_add(&to->plain_enter, s->offset, cookie);
+	return rc ? rc : batch_add(&to->plain_return, s->offset, cookie);
 }
 
 static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, struct err *err)
@@ -163,8 +188,20 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, 
 		wire.flags |= ALYS_SITE_UNFREED;
 	if (by_frame && o->proof)
 		wire.flags |= ALYS_SITE_TRIAL;
+	wire.flags |= window_flags(p, o->sites, s);
 	int rc = publish_site(plan, p, &wire, &cookie, err);
-	return rc ? rc : add_entry(plan, p, s, by_frame, cookie);
+	return rc || plan->exits_only ? rc : add_entry(batches_of(plan, &wire), p, s, by_frame, cookie);
+}
+
+static bool ends_at(const struct site *s, uint32_t exit)
+{
+	const uint32_t *exits;
+	size_t n = sites_exits(s, true, &exits);
+	for (size_t k = 0; k < n; k++) {
+		if (exits[k] == exit)
+			return true;
+	}
+	return false;
 }
 
 /* A site whose results are seen at this exit, NULL when none are. */
@@ -172,16 +209,22 @@ static const struct site *exit_user(const struct site_list *l, uint32_t exit, en
 {
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		const struct site *s = &l->sites[i];
-		const uint32_t *exits;
-		size_t n = sites_exits(s, true, &exits);
-		if (s->state != SITE_PROBED || returns_of(s, returns))
-			continue;
-		for (size_t k = 0; k < n; k++) {
-			if (exits[k] == exit)
-				return s;
-		}
+		if (s->state == SITE_PROBED && !returns_of(s, returns) && ends_at(s, exit))
+			return s;
 	}
 	return NULL;
+}
+
+/* An exit that several share stays as long as one of them does. */
+static uint16_t exit_flags(const struct probe *p, const struct site_list *l, uint32_t exit)
+{
+	uint16_t flags = ALYS_SITE_WINDOW;
+	for (size_t i = 0; i < l->sites_cnt; i++) {
+		const struct site *s = &l->sites[i];
+		if (s->state == SITE_PROBED && ends_at(s, exit))
+			flags &= window_flags(p, l, s);
+	}
+	return flags;
 }
 
 static bool has_exit(const struct site_list *l, uint64_t offset)
@@ -197,7 +240,7 @@ static bool has_exit(const struct site_list *l, uint64_t offset)
  * Exits of functions with return probes are not probed. A `ret` in both lists of a trial has nothing to be compared
  * with.
  */
-static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, struct batch *batch, struct err *err)
+static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, bool foretell, struct err *err)
 {
 	const struct site_list *other = l == plan->order->proof ? plan->order->sites : plan->order->proof;
 	int rc = 0;
@@ -206,14 +249,16 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 		bool shared = other && has_exit(other, l->exits[x].offset);
 		struct alys_site wire;
 		uint64_t cookie;
-		if (!s || (shared && batch == &plan->frame_foretell))
+		if (!s || (shared && foretell))
 			continue;
 		sites_fill_exit(&l->exits[x], plan->way->object, s->row->nest, &wire);
 		if (other && !shared)
 			wire.flags |= ALYS_SITE_TRIAL;
+		wire.flags |= exit_flags(p, l, x);
+		struct batches *to = batches_of(plan, &wire);
 		rc = publish_site(plan, p, &wire, &cookie, err);
 		if (!rc)
-			rc = batch_add(batch, l->exits[x].offset, cookie);
+			rc = batch_add(foretell ? &to->frame_foretell : &to->frame_exit, l->exits[x].offset, cookie);
 	}
 	return rc;
 }
@@ -228,9 +273,10 @@ static int plan_whole(struct plan *plan, struct probe *p, const struct site_list
 		if (!l->exits[x].whole_of)
 			continue;
 		sites_fill_whole(l, &l->exits[x], plan->way->object, &wire);
+		wire.flags |= window_flags(p, l, &l->sites[l->exits[x].whole_of - 1]);
 		rc = publish_site(plan, p, &wire, &cookie, err);
 		if (!rc)
-			rc = batch_add(&plan->refill, l->exits[x].offset, cookie);
+			rc = batch_add(&batches_of(plan, &wire)->refill, l->exits[x].offset, cookie);
 	}
 	return rc;
 }
@@ -240,16 +286,18 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 	const struct probe_order *o = plan->order;
 	int rc = describe_object(p, o->sites, plan->way->object, err);
 	for (size_t i = 0; i < o->sites->sites_cnt && !rc; i++) {
-		if (o->sites->sites[i].state == SITE_PROBED)
-			rc = plan_entry(plan, p, &o->sites->sites[i], err);
+		const struct site *s = &o->sites->sites[i];
+		bool dropped = p->no_frees && s->row->shape == ALYS_SHAPE_FREE && !is_collected(s);
+		if (s->state == SITE_PROBED && !dropped)
+			rc = plan_entry(plan, p, s, err);
 	}
 	/* Until the new exits are attached, those of the trial keep their numbers. */
 	if (plan->exits_only)
 		plan->next_place = plan->way->ended;
 	if (!rc && o->proof)
-		rc = plan_exits(plan, p, o->proof, &plan->frame_exit, err);
+		rc = plan_exits(plan, p, o->proof, false, err);
 	if (!rc)
-		rc = plan_exits(plan, p, o->sites, o->proof ? &plan->frame_foretell : &plan->frame_exit, err);
+		rc = plan_exits(plan, p, o->sites, o->proof != NULL, err);
 	if (!rc)
 		rc = plan_whole(plan, p, o->sites, err);
 	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : rc;
@@ -258,18 +306,19 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 /* Exits first: otherwise a call could be seen at its entry and missed at its exit. */
 static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 {
+	struct batches *stay = &plan->stay, *window = &plan->window;
 	struct batch *order[] = {
-		&plan->frame_exit,  &plan->frame_foretell, &plan->plain_return, &plan->session,
-		&plan->plain_enter, &plan->frame_enter,    &plan->free_enter,   &plan->refill,
+		&stay->frame_exit,   &window->frame_exit,   &stay->frame_foretell, &window->frame_foretell,
+		&stay->plain_return, &window->plain_return, &stay->session,        &window->session,
+		&stay->plain_enter,  &window->plain_enter,  &stay->frame_enter,    &window->frame_enter,
+		&stay->free_enter,   &window->free_enter,   &stay->refill,         &window->refill,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = plan_all(plan, p, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = order[i]->offsets_cnt ? program_ready(p, order[i]->prog, err) : 0;
-	for (size_t i = 0; i < n && !rc; i++) {
-		order[i]->window = plan->window && !order[i]->trial;
+	for (size_t i = 0; i < n && !rc; i++)
 		rc = batch_attach(order[i], p, plan->order->tgid, plan->order->file_fd, err);
-	}
 	for (size_t i = 0; i < n; i++)
 		batch_free(order[i]);
 	return rc;

@@ -47,6 +47,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.tell_all = cfg->tell_all,
 		.stop_at_gc = cfg->stop_at_gc,
 		.windowed = cfg->windowed,
+		.no_frees = cfg->no_frees,
 		.recall = cfg->check_stacks ? ALYS_RECALL_CHECK : ALYS_RECALL_ALIKE,
 		.walk_slots = sizes_of(cfg).slots,
 	};
@@ -191,6 +192,7 @@ struct probe *probe_open(const struct probe_config *cfg, struct err *err)
 	}
 	pthread_mutex_init(&p->lock, NULL);
 	p->windowed = cfg->windowed;
+	p->no_frees = cfg->no_frees;
 	if (files_init(&p->files) ? err_set(err, ENOMEM, "out of memory") : load(p, cfg, err)) {
 		probe_close(p);
 		return NULL;

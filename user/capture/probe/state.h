@@ -63,7 +63,8 @@ struct probe {
 	size_t attachments_cnt, attachments_cap;
 	pthread_mutex_t lock; /* protects attachments, and: */
 	bool out;             /* those for windows are detached */
-	bool windowed;        /* as configured */
+	bool windowed;        /* as configured, like: */
+	bool no_frees;
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;

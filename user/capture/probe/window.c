@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
 #include "access/rights.h"
 #include "alys.skel.h"
 #include "probe/detaching.h"
@@ -78,7 +81,23 @@ int probe_window_spent(const struct probe *p, struct window_spent *out)
 	struct probe_stats s;
 	int rc = probe_stats(p, &s);
 	*out = (struct window_spent){ s.n[ALYS_ST_TRAPS],
-				      s.n[ALYS_ST_REC_ALLOC] + s.n[ALYS_ST_REC_REALLOC] + s.n[ALYS_ST_REC_FREE] };
+				      s.n[ALYS_ST_REC_ALLOC] + s.n[ALYS_ST_REC_REALLOC] + s.n[ALYS_ST_REC_FREE],
+				      s.n[ALYS_ST_TRAPS_KEPT] };
+	return rc;
+}
+
+int probe_window_traps(const struct probe *p, uint32_t tgid, uint64_t *out)
+{
+	uint32_t slot = ALYS_TRAP_SLOT_OF(tgid);
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	if (!each)
+		return -ENOMEM;
+	int rc = bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.traps), &slot, each) ? -errno : 0;
+	*out = 0;
+	for (int i = 0; i < cpus && !rc; i++)
+		*out += each[i];
+	free(each);
 	return rc;
 }
 

@@ -49,6 +49,8 @@ void about_begin(struct live *l)
 		meta(l, "sample", "bytes:%" PRIu64, l->rate.interval);
 	if (l->windows)
 		meta(l, "max_overhead", "%g %%", l->h.o->max_overhead);
+	if (l->h.o->no_frees)
+		meta(l, "profile", "allocations");
 	if (l->h.o->min_size)
 		meta(l, "min_size", "%" PRIu64, l->h.o->min_size);
 }
@@ -98,26 +100,38 @@ void about_windows(struct live *l)
 }
 
 /* Not in live mode: there each window's event carries it. */
-static void about_factors(struct live *l)
+static void about_factors(struct live *l, bool by_cpu)
 {
+	const char *key = by_cpu ? "window_factors_cpu" : "window_factors";
 	struct buf text = { 0 };
-	windows_factors(l->windows, &text);
-	catalog_put_meta(l->h.catalog, "window_factors", buf_str(&text));
-	consumer_meta(l->h.out, "window_factors", buf_str(&text));
+	windows_factors(l->windows, by_cpu, &text);
+	catalog_put_meta(l->h.catalog, key, buf_str(&text));
+	consumer_meta(l->h.out, key, buf_str(&text));
 	buf_free(&text);
+}
+
+static void about_missed(struct live *l)
+{
+	double bytes = windows_missed(l->windows, false), cpu_s = windows_missed(l->windows, true) / 1e9;
+	char of_cpu[48] = "", of_bytes[48] = "";
+	if (cpu_s > 0)
+		snprintf(of_cpu, sizeof(of_cpu), "%.2g s of CPU time", cpu_s);
+	if (bytes > 0)
+		snprintf(of_bytes, sizeof(of_bytes), "%.0f bytes", bytes);
+	if ((bytes > 0 || cpu_s > 0) && !attach_sample_gap(l->attach))
+		meta(l, "sample_gap", "%s%s%s of processes that no window met; more of --max-overhead, or of time, meets more",
+		     of_cpu, of_cpu[0] && of_bytes[0] ? " and " : "", of_bytes);
 }
 
 static void about_windows_end(struct live *l)
 {
 	if (!l->windows)
 		return;
-	double missed = windows_missed(l->windows);
-	if (missed > 0 && !attach_sample_gap(l->attach))
-		meta(l, "sample_gap",
-		     "%.0f bytes of processes that no window met; more of --max-overhead, or of time, meets more", missed);
+	about_missed(l);
 	about_windows(l);
 	consumer_meta(l->h.out, "windows", catalog_meta(l->h.catalog, "windows"));
-	about_factors(l);
+	about_factors(l, false);
+	about_factors(l, true);
 }
 
 void about_end(struct live *l)

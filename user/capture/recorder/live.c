@@ -389,6 +389,7 @@ static int open_probes(struct live *l, struct err *err)
 		.tell_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
 		.windowed = o->max_overhead > 0 && o->interval,
+		.no_frees = o->no_frees,
 		.check_stacks = o->check_stacks,
 		.walk = (uint8_t)o->walk,
 		.stop_at_gc = o->stop_at_gc,

@@ -21,7 +21,7 @@
 #include "probe/probe.h"
 #include "recorder/gcwatch.h"
 #include "recorder/ledger.h"
-#include "recorder/rate.h"
+#include "window/rate.h"
 #include "recorder/reaper.h"
 #include "recorder/stacks.h"
 #include "recording/handles.h"

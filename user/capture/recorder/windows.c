@@ -11,14 +11,13 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "access/rights.h"
-#include "attach/attach.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "model/model.h"
 #include "probe/window.h"
+#include "recorder/gauge.h"
 #include "target/target.h"
 #include "window/budget.h"
 #include "window/ratio.h"
@@ -31,8 +30,6 @@
 #define COME_BACK_NS 1000000ull
 /* A process without a counter is checked again after 50 ms, 100 ms, and so on up to 3 s. */
 #define FIND_TRIES 6
-/* A sample also costs its stack and its record: about as much as three more traps. */
-#define SAMPLE_TRAPS 3
 
 enum state {
 	STRETCH, /* probes are attached all the time */
@@ -50,20 +47,14 @@ struct turn {
 	uint64_t begun_ns, opened_ns, closed_ns, done_ns; /* 0 = not yet */
 };
 
-/* A collector's own count of allocated bytes, read from the process' memory, without a probe. */
-struct byte_count {
-	uint32_t tgid;
-	uint64_t bias; /* load bias of the file with the counter */
-	struct byte_counter counter;
-};
-
-/* A process whose collector counts bytes. */
+/* A process, and the gauge by which its windows are corrected. */
 struct counting {
 	struct proc_id proc;
-	struct byte_count count;
-	double base;           /* counted before the recording */
-	double all;            /* since then, at the last look */
-	double opened, closed; /* the same at start and end of the window; below 0 = could not be read */
+	struct gauge gauge;
+	double base;                   /* counted before the recording */
+	double all;                    /* since then, at the last look */
+	double cost;                   /* of probes, likewise */
+	struct reading opened, closed; /* the same at start and end of the window */
 	struct ratio ratio;
 };
 
@@ -71,7 +62,7 @@ struct windows {
 	struct windows_config c;
 	struct counting *procs; /* not changed during a turn */
 	size_t procs_cnt, procs_cap;
-	struct map places;  /* proc -> place in procs, from 1 */
+	struct map places;  /* proc and kind of gauge -> place in procs, from 1 */
 	struct map without; /* proc -> next time to look for a counter << 8 | number of attempts */
 	struct schedule schedule;
 	struct budget budget;
@@ -109,48 +100,12 @@ static void tell(struct windows *w, uint64_t *moment, uint64_t ns)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* False if no file of the process is known to have a counter (yet). */
-static bool byte_count_find(const struct windows *w, const struct proc *p, struct byte_count *out)
+static struct reading counted_by(const struct windows *w, const struct counting *c)
 {
-	const struct mapping *m;
-	for (size_t i = 0; (m = target_mapping(w->c.h->targets, p->id, i)); i++) {
-		const struct byte_counter *c = attach_counter(w->c.attach, m->module);
-		if (!c)
-			continue;
-		*out = (struct byte_count){ .tgid = p->tgid, .bias = m->bias, .counter = *c };
-		return true;
-	}
-	return false;
-}
-
-static bool read_words(uint32_t tgid, const uint64_t *at, size_t n, uint64_t *out)
-{
-	struct rights_range r[2];
-	for (size_t i = 0; i < n; i++)
-		r[i] = (struct rights_range){ at[i], sizeof(*out) };
-	return rights_memory(tgid, r, n, out) == (int64_t)(n * sizeof(*out));
-}
-
-/* -1: it cannot be read now. */
-static double byte_count_read(const struct byte_count *c)
-{
-	uint64_t base = c->bias, words[2];
-	if (c->counter.through) {
-		uint64_t at = c->bias + c->counter.through;
-		/* 0 until the dynamic linker has filled it in: nothing was allocated before. */
-		if (!read_words(c->tgid, &at, 1, &base))
-			return -1;
-		if (!base)
-			return 0;
-	}
-	const uint64_t at[2] = { base + c->counter.words[0], base + c->counter.words[1] };
-	return read_words(c->tgid, at, 2, words) ? (double)words[0] + (double)words[1] : -1;
-}
-
-static double counted_by(const struct counting *c)
-{
-	double n = byte_count_read(&c->count);
-	return n < c->base ? -1 : n - c->base;
+	struct reading now = gauge_read(&c->gauge, w->c.h->probe, w->budget.price.trap_s);
+	now.value -= c->base;
+	now.known &= c->gauge.by_cpu || now.value >= 0;
+	return now;
 }
 
 static void do_turn(struct windows *w, struct turn *t)
@@ -161,11 +116,11 @@ static void do_turn(struct windows *w, struct turn *t)
 		t->opened_ns = now_ns();
 		probe_window_open(p, t->interval);
 		for (size_t i = 0; i < w->procs_cnt; i++)
-			w->procs[i].opened = counted_by(&w->procs[i]);
+			w->procs[i].opened = counted_by(w, &w->procs[i]);
 		sleep_ns(LENGTH_NS);
 	}
 	for (size_t i = 0; i < w->procs_cnt; i++)
-		w->procs[i].closed = counted_by(&w->procs[i]);
+		w->procs[i].closed = counted_by(w, &w->procs[i]);
 	uint64_t closed = now_ns();
 	if (t->stay)
 		probe_window_open(p, t->interval_then);
@@ -223,7 +178,7 @@ struct windows *windows_new(const struct windows_config *c, struct err *err)
 		return NULL;
 	}
 	w->c = *c;
-	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap_s, SAMPLE_TRAPS * trap_s } };
+	w->budget = (struct budget){ .max = c->percent / 100, .price = { trap_s, ALYS_SAMPLE_TRAPS * trap_s } };
 	if (getrandom(&w->schedule.random, sizeof(w->schedule.random), 0) < 0)
 		w->schedule.random = now_ns();
 	pthread_mutex_init(&w->lock, NULL);
@@ -262,6 +217,7 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 		return;
 	struct spending s = {
 		.traps = spent.traps - w->spent.traps,
+		.kept = spent.kept - w->spent.kept,
 		.samples = spent.samples - w->spent.samples,
 		.cpu_s = cpu_since(w),
 		.wall_s = (double)(now - w->noted_ns) / 1e9,
@@ -274,16 +230,38 @@ static void note(struct windows *w, uint64_t now, uint64_t in_ns, bool turn)
 	w->in_ns += in_ns;
 }
 
-static struct counting *counting_of(const struct windows *w, struct proc_id proc)
+static uint64_t place_key(struct proc_id proc, bool by_cpu)
 {
-	const uint64_t *place = map_get(&w->places, proc.n);
+	return (uint64_t)proc.n << 1 | by_cpu;
+}
+
+static struct counting *counting_of(const struct windows *w, struct proc_id proc, bool by_cpu)
+{
+	const uint64_t *place = map_get(&w->places, place_key(proc, by_cpu));
 	return place ? &w->procs[*place - 1] : NULL;
 }
 
-/* Did the counter start at 0 within the recording? Not if the process existed before, or is a child, which inherits it. */
-static bool began_anew(const struct windows *w, const struct proc *p)
+/* What a program before it in the same process had used by then, as was seen last; nothing is known: all so far. */
+static double used_before(const struct windows *w, const struct proc *p, double now)
 {
-	return p->generation || (!p->parent.n && (w->c.h->o->command || p->start_ns > w->begun_ns));
+	double base = now;
+	for (size_t i = 0; i < w->procs_cnt; i++) {
+		const struct counting *c = &w->procs[i];
+		if (c->gauge.by_cpu && c->gauge.tgid == p->tgid)
+			base = c->base + c->all;
+	}
+	return base;
+}
+
+/* One that was there before has counted before; so has a child whose parent had, but for its CPU time. */
+static double base_of(const struct windows *w, const struct proc *p, const struct gauge *g, double now)
+{
+	bool ours = w->c.h->o->command || p->start_ns > w->begun_ns;
+	if (!g->by_cpu)
+		return p->generation || (!p->parent.n && ours) ? 0 : now;
+	if (p->generation)
+		return used_before(w, p, now);
+	return (p->parent.n || ours) && now >= 0 ? 0 : now;
 }
 
 static bool is_there(const struct windows *w, const struct proc *p)
@@ -302,17 +280,17 @@ static bool is_due(struct windows *w, struct proc_id proc, uint64_t now)
 	return true;
 }
 
-static void begin_counting(struct windows *w, const struct proc *p, const struct byte_count *count)
+static void begin_counting(struct windows *w, const struct proc *p, const struct gauge *gauge)
 {
-	struct counting c = { .proc = p->id, .count = *count };
-	double now = byte_count_read(count);
-	uint64_t *place = now < 0 ? NULL : map_put(&w->places, p->id.n);
+	struct counting c = { .proc = p->id, .gauge = *gauge };
+	struct reading now = gauge_read(gauge, w->c.h->probe, w->budget.price.trap_s);
+	uint64_t key = place_key(p->id, gauge->by_cpu), *place = now.known ? map_put(&w->places, key) : NULL;
+	c.base = base_of(w, p, gauge, now.value);
 	struct counting *new = place ? VEC_PUSH(w, procs) : NULL;
 	if (!new) {
-		map_del(&w->places, p->id.n);
+		map_del(&w->places, key);
 		return;
 	}
-	c.base = began_anew(w, p) ? 0 : now;
 	if (w->state == STRETCH)
 		ratio_stretch_begins(&c.ratio, 0);
 	*new = c;
@@ -323,14 +301,14 @@ static void begin_counting(struct windows *w, const struct proc *p, const struct
 static void forget_gone(struct windows *w)
 {
 	for (size_t i = 0; w->c.live && i < w->procs_cnt; i++) {
-		if (target_find(w->c.h->targets, w->procs[i].count.tgid).n == w->procs[i].proc.n)
+		if (target_find(w->c.h->targets, w->procs[i].gauge.tgid).n == w->procs[i].proc.n)
 			continue;
-		map_del(&w->places, w->procs[i].proc.n);
+		map_del(&w->places, place_key(w->procs[i].proc, w->procs[i].gauge.by_cpu));
 		map_del(&w->without, w->procs[i].proc.n);
 		struct counting last = w->procs[--w->procs_cnt];
 		if (i == w->procs_cnt)
 			break;
-		*map_get(&w->places, last.proc.n) = i + 1;
+		*map_get(&w->places, place_key(last.proc, last.gauge.by_cpu)) = i + 1;
 		w->procs[i--] = last;
 	}
 }
@@ -352,6 +330,24 @@ static uint64_t look_ns(const struct windows *w)
 	return LOOK_NS * (probe_window_links(w->c.h->probe) ? pace : pace * 4);
 }
 
+static void look_at_proc(struct windows *w, const struct proc *p, uint64_t when)
+{
+	struct gauge g = gauge_cpu(p);
+	if (!counting_of(w, p->id, true))
+		begin_counting(w, p, &g);
+	if (!counting_of(w, p->id, false) && is_due(w, p->id, when) && gauge_bytes(w->c.h, w->c.attach, p, &g))
+		begin_counting(w, p, &g);
+}
+
+/* CPU time may seem to go back, where probes cost less than they were thought to. */
+static void note_count(struct counting *c, const struct reading *now)
+{
+	if (now->known && (now->value > c->all || c->gauge.by_cpu))
+		c->all = now->value;
+	if (now->known)
+		c->cost = now->cost;
+}
+
 /* Finds new counters and reads all of them. Not during a turn. */
 static void look_at_counts(struct windows *w)
 {
@@ -361,14 +357,12 @@ static void look_at_counts(struct windows *w)
 	forget_gone(w);
 	forget_old(w);
 	for (size_t i = 0; (p = catalog_next_proc(w->c.h->catalog, &i));) {
-		struct byte_count count;
-		if (!counting_of(w, p->id) && is_there(w, p) && is_due(w, p->id, when) && byte_count_find(w, p, &count))
-			begin_counting(w, p, &count);
+		if (is_there(w, p))
+			look_at_proc(w, p, when);
 	}
 	for (size_t i = 0; i < w->procs_cnt; i++) {
-		double now = counted_by(&w->procs[i]);
-		if (now > w->procs[i].all)
-			w->procs[i].all = now;
+		struct reading now = counted_by(w, &w->procs[i]);
+		note_count(&w->procs[i], &now);
 	}
 }
 
@@ -425,7 +419,7 @@ static void look_at_leaving(struct windows *w)
 	schedule_stretch(&w->schedule, t.closed_ns);
 	for (size_t i = 0; i < w->procs_cnt; i++) {
 		struct counting *c = &w->procs[i];
-		c->all = fmax(c->all, c->closed);
+		note_count(c, &c->closed);
 		ratio_stretch_ends(&c->ratio, c->all);
 	}
 	note(w, t.done_ns, t.done_ns - t.begun_ns, false);
@@ -457,19 +451,21 @@ static void look_at_gap(struct windows *w, uint64_t now)
 	w->state = TURN;
 }
 
-/* Reports how many bytes of a process the window stands for, by the process' own counter. */
+/* Reports what the window stands for in one process, by the process' own count. */
 static void tell_of(struct windows *w, struct counting *c, bool stay)
 {
 	struct event e = { .kind = EVENT_WINDOW,
+			   .flags = c->gauge.by_cpu ? EVENT_F_BY_CPU : 0,
 			   .proc = c->proc,
 			   .time_ns = w->current.opened_ns,
 			   .old_addr = w->current.closed_ns - w->current.opened_ns,
 			   .batch = w->current.group };
-	c->all = fmax(c->all, c->closed);
-	if (c->closed >= c->opened && c->opened >= 0) {
-		double met = c->closed - c->opened;
-		e.size = (uint64_t)ratio_window(&c->ratio, met, w->current.weight);
+	double met = c->closed.value - c->opened.value;
+	note_count(c, &c->closed);
+	if (c->opened.known && c->closed.known && (met >= 0 || c->gauge.by_cpu)) {
+		e.size = (uint64_t)(int64_t)ratio_window(&c->ratio, met, w->current.weight);
 		e.enter_ns = w->c.live ? (uint64_t)ratio_unseen(&c->ratio, c->all) : 0;
+		e.addr = (uint64_t)(PRICE_UNSURE * (c->closed.cost - c->opened.cost) * w->current.weight);
 		w->c.event(w->c.ctx, &e);
 	}
 	if (stay)
@@ -595,10 +591,12 @@ void windows_end(struct windows *w)
 		return;
 	settle(w);
 	w->ended = true;
-	if (!probe_window_links(w->c.h->probe) && budget_spent(&w->budget) > w->budget.max)
-		log_warn("probes took %.2g %% of the CPU time, not %g %%: they stay in where frees are seen or no collector "
-			 "counts bytes",
-			 100 * budget_spent(&w->budget), 100 * w->budget.max);
+	double spent = budget_spent(&w->budget), kept = budget_kept(&w->budget);
+	if (kept > w->budget.max)
+		log_warn("probes took %.2g %% of the CPU time, not %g %%: those that see frees or a collector without counter "
+			 "stay "
+			 "in, and took %.2g %%; --profile allocations leaves frees out",
+			 100 * spent, 100 * w->budget.max, 100 * kept);
 }
 
 void windows_free(struct windows *w)
@@ -619,19 +617,24 @@ void windows_free(struct windows *w)
 	free(w);
 }
 
-double windows_missed(const struct windows *w)
+double windows_missed(const struct windows *w, bool by_cpu)
 {
 	double sum = 0;
-	for (size_t i = 0; i < w->procs_cnt; i++)
-		sum += ratio_missed(&w->procs[i].ratio, w->procs[i].all);
+	for (size_t i = 0; i < w->procs_cnt; i++) {
+		const struct counting *c = &w->procs[i];
+		if (c->gauge.by_cpu == by_cpu && (!by_cpu || c->cost > 0))
+			sum += ratio_missed(&c->ratio, c->all);
+	}
 	return sum;
 }
 
-void windows_factors(const struct windows *w, struct buf *out)
+void windows_factors(const struct windows *w, bool by_cpu, struct buf *out)
 {
-	for (size_t i = 0; !w->c.live && i < w->procs_cnt; i++)
-		buf_addf(out, "%s%" PRIu32 ":%.6g", i ? " " : "", w->procs[i].proc.n,
-			 ratio_factor(&w->procs[i].ratio, w->procs[i].all));
+	for (size_t i = 0; !w->c.live && i < w->procs_cnt; i++) {
+		const struct counting *c = &w->procs[i];
+		if (c->gauge.by_cpu == by_cpu)
+			buf_addf(out, "%s%" PRIu32 ":%.6g", out->len ? " " : "", c->proc.n, ratio_factor(&c->ratio, c->all));
+	}
 }
 
 /* A stretch under way counts as covered until now. */
@@ -645,6 +648,7 @@ bool windows_facts(const struct windows *w, struct windows_facts *out)
 	double lasted = now > w->begun_ns ? (double)(now - w->begun_ns) : 1;
 	*out = (struct windows_facts){ .max = w->budget.max,
 				       .spent = budget_spent(&w->budget),
+				       .kept = budget_kept(&w->budget),
 				       .late = budget_spent_late(&w->budget),
 				       .covered = fmin(covered / lasted, 1),
 				       .trap_s = w->budget.price.trap_s,
@@ -661,6 +665,8 @@ void windows_describe(const struct windows *w, struct buf *out)
 	if (f.windows)
 		buf_addf(out, ", in %" PRIu32 " window%s", f.windows, f.windows > 1 ? "s" : "");
 	buf_addf(out, "; probes took %.2g %% of the programs' CPU time, at %.0f ns a stop", 100 * f.spent, 1e9 * f.trap_s);
+	if (f.kept >= 0.0001)
+		buf_addf(out, "; %.2g %% at probes that stay in", 100 * f.kept);
 }
 
 int windows_wait_ms(const struct windows *w)

@@ -9,7 +9,7 @@
 
 #include "attach/attach.h"
 #include "base/buf.h"
-#include "recorder/rate.h"
+#include "window/rate.h"
 #include "recording/handles.h"
 
 struct windows;
@@ -28,6 +28,7 @@ struct windows_config {
 
 struct windows_facts {
 	double max, spent; /* shares of the programs' CPU time */
+	double kept;       /* of these, at probes that stay attached between windows */
 	double late;       /* spent over the last seconds */
 	double covered;    /* share of the time */
 	double trap_s;     /* cost of a probe hit */
@@ -48,10 +49,13 @@ int windows_wait_ms(const struct windows *w);
 /* Afterwards no window is open, and none opens. */
 void windows_end(struct windows *w);
 void windows_free(struct windows *w);
-/* Bytes of processes of which no window saw anything, by their own counters. */
-double windows_missed(const struct windows *w);
-/* Correction factors of processes whose windows saw less than their share, by their own counters: "ID:FACTOR ...". */
-void windows_factors(const struct windows *w, struct buf *out);
+/* Bytes, or ns of CPU time, of processes of which no window saw anything. */
+double windows_missed(const struct windows *w, bool by_cpu);
+/*
+ * Correction factors of processes whose windows saw less than their share, by their collector's counter or by their CPU
+ * time: "ID:FACTOR ...".
+ */
+void windows_factors(const struct windows *w, bool by_cpu, struct buf *out);
 /* Coverage and cost as numbers; false: there are no windows. */
 bool windows_facts(const struct windows *w, struct windows_facts *out);
 /* Coverage and cost; a line without newline. */

@@ -34,6 +34,7 @@ struct record_options {
 	const char *allocators; /* comma-separated families, NULL = all */
 	bool follow;
 	bool no_free_stacks;
+	uint32_t no_frees; /* --profile allocations: of allocators without a collector */
 	bool check_stacks; /* check remembered stacks by a full walk */
 	bool return_probes;
 	bool stop_at_gc; /* stop targets while the marks of a collection are read */

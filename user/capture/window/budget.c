@@ -19,17 +19,19 @@ static void follow(double *of, double now, double share)
 
 void budget_note(struct budget *b, const struct spending *s)
 {
-	double cost = (double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s;
+	double kept = (double)s->kept * b->price.trap_s;
+	double all = (double)s->traps * b->price.trap_s + (double)s->samples * b->price.sample_s, cost = all - kept;
 	double share = b->known ? 1 - exp(-s->wall_s / SMOOTH_S) : 1;
 	if (!(s->wall_s > 0))
 		return;
-	/* The programs' CPU time includes that of the probes. */
+	/* The programs' CPU time includes that of the probes. Probes that stay attached count as the programs' own time. */
 	double own = s->cpu_s > cost ? s->cpu_s - cost : 0;
-	b->spent_s += cost;
+	b->spent_s += all;
+	b->kept_s += kept;
 	b->cpu_s += own;
 	b->debt_s = fmax(b->debt_s + cost - b->max * own, -b->max * b->cpu_rate * CREDIT_S);
 	double late = b->known ? 1 - exp(-s->wall_s / LATE_S) : 1;
-	follow(&b->late_s, cost / s->wall_s, late);
+	follow(&b->late_s, all / s->wall_s, late);
 	follow(&b->late_cpu_s, own / s->wall_s, late);
 	follow(&b->cpu_rate, own / s->wall_s, share);
 	if (own > 0 && s->in_s > 0)
@@ -60,6 +62,11 @@ double budget_gap(const struct budget *b)
 double budget_spent(const struct budget *b)
 {
 	return b->cpu_s > 0 ? b->spent_s / b->cpu_s : 0;
+}
+
+double budget_kept(const struct budget *b)
+{
+	return b->cpu_s > 0 ? b->kept_s / b->cpu_s : 0;
 }
 
 double budget_spent_late(const struct budget *b)

@@ -14,6 +14,9 @@ struct price {
 	double trap_s, sample_s;
 };
 
+/* Standard error of a price, as a share of it: caches are colder where the programs run, and processors are shared. */
+#define PRICE_UNSURE 0.35
+
 struct budget {
 	double max; /* share of the programs' CPU time */
 	struct price price;
@@ -21,6 +24,7 @@ struct budget {
 	double cpu_rate, load;
 	double debt_s;             /* spent beyond the budget; negative: budget left */
 	double spent_s, cpu_s;     /* totals */
+	double kept_s;             /* of what was spent, at probes that stay attached: not what gaps can save */
 	double late_s, late_cpu_s; /* the same per second, over the last seconds */
 	double turn_s, turn_in_s;  /* recent cost of one window, and how long probes were attached for it */
 	bool known;                /* measurements exist */
@@ -29,6 +33,7 @@ struct budget {
 /* Measurements from one call to the next. */
 struct spending {
 	uint64_t traps, samples;
+	uint64_t kept;       /* of the traps, those at probes that stay attached */
 	double cpu_s;        /* of the programs */
 	double wall_s, in_s; /* total time, and time with any probes attached */
 	bool turn;           /* one window, including the gap before it */
@@ -39,6 +44,8 @@ void budget_note(struct budget *b, const struct spending *s);
 double budget_gap(const struct budget *b);
 /* Share of the programs' CPU time spent so far, and over the last seconds. */
 double budget_spent(const struct budget *b);
+/* Of it, at probes that stay attached whatever they cost. */
+double budget_kept(const struct budget *b);
 double budget_spent_late(const struct budget *b);
 
 #endif

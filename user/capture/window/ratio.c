@@ -2,6 +2,9 @@
 /* window/ratio: see ratio.h. */
 #include "window/ratio.h"
 
+/* Windows that stand for less than this part of it have not met it. */
+#define FAINT 20
+
 void ratio_stretch_begins(struct ratio *r, double all)
 {
 	r->since = all;
@@ -28,7 +31,8 @@ double ratio_unseen(const struct ratio *r, double all)
 
 double ratio_missed(const struct ratio *r, double all)
 {
-	return r->told > 0 ? 0 : ratio_unseen(r, all);
+	double unseen = ratio_unseen(r, all);
+	return r->told * FAINT >= unseen ? 0 : unseen;
 }
 
 double ratio_factor(const struct ratio *r, double all)

@@ -24,7 +24,7 @@ void ratio_stretch_ends(struct ratio *r, double all);
 double ratio_window(struct ratio *r, double met, double weight);
 /* Bytes counted outside stretches. */
 double ratio_unseen(const struct ratio *r, double all);
-/* Bytes that nothing stands for, if no window saw any. */
+/* Bytes that nothing stands for, if windows saw none or hardly any. */
 double ratio_missed(const struct ratio *r, double all);
 /* Scale factor for samples of windows, for a counter of `all` bytes; 1 while unknown. */
 double ratio_factor(const struct ratio *r, double all);

@@ -34,7 +34,9 @@ enum event_kind {
 	EVENT_FORK = 9, /* `proc` starts with a copy of the heap of the process whose proc_id is in old_addr */
 	/*
 	 * A window of old_addr ns from time_ns on: its samples follow and stand for `size` bytes by time; group: `batch`.
-	 * enter_ns: bytes that all windows so far stand for by the process' own counter; 0 = known at the end.
+	 * enter_ns: bytes that all windows so far stand for by the process' own counter; 0 = known at the end. With
+	 * EVENT_F_BY_CPU these are nanoseconds of the process' own CPU time instead of bytes, `size` has a sign, and `addr` is
+	 * by how much it may be off because the cost of a probe is not known exactly.
 	 */
 	EVENT_WINDOW = 10,
 };
@@ -46,7 +48,9 @@ enum event_flag {
 	EVENT_F_CARRIED = 8,        /* no call: a block that was live when the trace began, at time_ns; allocated at enter_ns */
 	EVENT_F_OUT_OF_MEMORY = 16, /* an exit: the process was killed by the OOM killer */
 	EVENT_F_STATUS = 32,        /* an exit: size is the wait status (wait(2)) */
+	EVENT_F_UNFOLLOWED = 32,    /* an allocation: how it ends is not recorded */
 	EVENT_F_WINDOW = 64,        /* sampled in the window announced last; its interval covers all that the window stands for */
+	EVENT_F_BY_CPU = 128,       /* a window, or a sample of one, that stands for CPU time instead of counted bytes */
 };
 
 struct event {

@@ -64,6 +64,8 @@ static const struct opt options[] = {
 	  "maximum frames per stack (default 256, up to 512)" },
 	{ "walk", 0, "HOW", opt_choice, AT(walk), "kernel|tables|sleep", NULL,
 	  "how to walk stacks (default sleep: tables, faulting pages in)" },
+	{ "profile", 0, "TYPE", opt_choice, AT(no_frees), "in-use|allocations", NULL,
+	  "allocations: leave out frees, which saves their probes; in-use is then of collected heaps only" },
 	{ "no-free-stacks", 0, NULL, opt_flag, AT(no_free_stacks), NULL, NULL, "record no call stacks for frees" },
 	{ "check-stacks", 0, NULL, opt_flag, AT(check_stacks), NULL, NULL,
 	  "for tests: walk each remembered stack once more and count differences" },

@@ -12,6 +12,7 @@ void clusters_add(struct clusters *to, const struct clusters *c)
 {
 	to->sum += c->sum;
 	to->var += c->var;
+	to->common += c->common;
 	for (int i = 0; i < SPREAD_GROUPS; i++)
 		to->between[i] += c->between[i];
 }
@@ -41,6 +42,15 @@ void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS])
 	}
 }
 
+double clusters_unsure(double unsure, double stands)
+{
+	if (!(unsure > 0))
+		return 0;
+	/* Where probes seem to have taken all of the time, nothing is known. */
+	double part = stands > 0 ? unsure / stands : 1;
+	return part / fmax(1 - 1.96 * part, 0.2);
+}
+
 void clusters_row_add(struct clusters_row *to, const struct clusters_row *row)
 {
 	for (int i = 0; i < ESTIMATES; i++)
@@ -49,8 +59,10 @@ void clusters_row_add(struct clusters_row *to, const struct clusters_row *row)
 
 void proc_windows_add(struct proc_windows *w, const struct event *e)
 {
-	w->stands[e->batch - 1] += (double)e->size;
-	w->told += (double)e->size;
+	double stands = (double)(int64_t)e->size;
+	w->stands[e->batch - 1] += stands;
+	w->told += stands;
+	w->unsure += (double)e->addr;
 	w->counted = (double)e->enter_ns;
 }
 
@@ -68,6 +80,7 @@ static void scale(struct clusters *c, double factor)
 {
 	c->sum *= factor;
 	c->var *= factor * factor;
+	c->common *= factor;
 	for (int i = 0; i < SPREAD_GROUPS; i++)
 		c->between[i] = (float)(factor * (double)c->between[i]);
 }
@@ -76,6 +89,7 @@ void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_
 {
 	struct clusters_row *c = s->rows[row].windows ? &s->clusters[s->rows[row].windows] : NULL;
 	double factor = w->told > 0 && w->counted > 0 ? w->counted / w->told : 1;
+	double relative = clusters_unsure(w->unsure, w->told);
 	for (enum estimate k = 0; c && k < ESTIMATES; k++) {
 		struct clusters was = c->of[k];
 		scale(&c->of[k], factor);
@@ -84,6 +98,7 @@ void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_
 		s->rows[row].t.var[k] += c->of[k].var - was.var;
 		s->all.var[k] += c->of[k].var - was.var;
 		clusters_settle(&c->of[k], w->stands);
+		c->of[k].common = fabs(c->of[k].sum) * relative;
 	}
 	if (c)
 		clusters_row_add(&s->clusters[0], c);

@@ -16,10 +16,17 @@ void clusters_row_add(struct clusters_row *to, const struct clusters_row *row);
 /* From sums to deviations; `stands`: the bytes that each group stands for. */
 void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS]);
 
+/*
+ * Standard error, as a share of the estimate, of what is divided by `stands` when that may be off by `unsure`: what the
+ * estimate would be at the far end of the interval, for the division makes more of an error the larger it is.
+ */
+double clusters_unsure(double unsure, double stands);
+
 /* A process' windows. */
 struct proc_windows {
 	double stands[SPREAD_GROUPS]; /* by time, by group */
 	double told, counted;         /* the same of all groups; by its own count, 0 = told in the end */
+	double unsure;                /* by how much `told` may be off */
 };
 
 void proc_windows_add(struct proc_windows *w, const struct event *e);

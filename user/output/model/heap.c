@@ -22,7 +22,7 @@
 struct proc_heap {
 	struct map live;
 	struct lineage line;
-	struct proc_windows windows;
+	struct proc_windows windows[2]; /* that stand for bytes, for CPU time */
 };
 
 struct heap {
@@ -221,6 +221,18 @@ static void begin_block(struct heap *h, struct block *b, const struct event *e)
 	}
 }
 
+/* Allocated, and nothing else is known of it. */
+static void count_unfollowed(struct heap *h, const struct block *b, const struct event *e)
+{
+	struct watched change = watched_of(h, b, e);
+	block_allocated(&h->rows[b->row].t, clusters_of(h, b->row), b);
+	block_allocated(&h->all, NULL, b);
+	if (h->watch.what & HEAP_TIMELINE) {
+		timing_before(&h->watch.timing, &change);
+		timing_begun(&h->watch.timing, &change);
+	}
+}
+
 /* Ends a block; the caller removes its address from the map. */
 static void end_block(struct heap *h, size_t place, enum life_end how, const struct event *e)
 {
@@ -246,6 +258,15 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	struct proc_heap *p = proc_of(h, e->proc);
 	if (!p || row_of(h, e, &row) || (group && clusters_keep(&h->clusters, &h->rows[row])))
 		return -ENOMEM;
+	if (group)
+		clusters_of(h, row)->by_cpu = e->flags & EVENT_F_BY_CPU;
+	if (e->flags & EVENT_F_UNFOLLOWED) {
+		count_unfollowed(
+			h,
+			&(struct block){ .size = e->size, .weight = weight, .row = row, .group = group, .time_ns = e->time_ns },
+			e);
+		return 0;
+	}
 	uint64_t *live = map_get(&p->live, e->addr);
 	if (live) {
 		h->facts.replaced++;
@@ -421,7 +442,7 @@ static int begin_window(struct heap *h, const struct event *e)
 	struct proc_heap *p = proc_of(h, e->proc);
 	h->group = e->batch <= SPREAD_GROUPS ? e->batch : 0;
 	if (p && h->group)
-		proc_windows_add(&p->windows, e);
+		proc_windows_add(&p->windows[!!(e->flags & EVENT_F_BY_CPU)], e);
 	return p ? 0 : -ENOMEM;
 }
 
@@ -770,8 +791,9 @@ void heap_settle(const struct heap *h, struct snapshot *s)
 {
 	for (size_t i = 0; s->clusters && i < s->n; i++) {
 		const uint64_t *proc = map_get(&h->proc_index, s->rows[i].proc.n);
+		bool by_cpu = s->clusters[s->rows[i].windows].by_cpu;
 		if (proc)
-			proc_windows_settle(&h->procs[*proc].windows, s, i);
+			proc_windows_settle(&h->procs[*proc].windows[by_cpu], s, i);
 	}
 }
 

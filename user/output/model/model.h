@@ -37,8 +37,9 @@ struct applied {
 #define SPREAD_GROUPS 16
 
 struct clusters {
-	double sum; /* estimated by time alone */
-	double var; /* as if they were independent: the part that is of windows */
+	double sum;    /* estimated by time alone */
+	double common; /* standard error that all rows have in common, because the cost of a probe is not known exactly */
+	double var;    /* as if they were independent: the part that is of windows */
 	float between
 		[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off the mean: both can be added */
 };
@@ -57,6 +58,7 @@ enum estimate { ALLOC_CNT, LIVE_CNT, ALLOC_SZ, LIVE_SZ, ESTIMATES };
 /* Of a row that has samples of windows: few recordings have them, and many rows. */
 struct clusters_row {
 	struct clusters of[ESTIMATES];
+	bool by_cpu; /* its windows stand for CPU time */
 };
 
 /* Sums are of the real events; est_* are scaled to the whole when sampled, equal when not. */

@@ -16,5 +16,5 @@ double spread_var(const struct spread *s)
 	for (int i = 0; i < SPREAD_GROUPS; i++)
 		between += (double)s->windows.between[i] * (double)s->windows.between[i];
 	/* At least the variance within windows: with few groups, the variance between them may be small by chance. */
-	return fmax(s->var + fmax(between - s->windows.var, 0), 0);
+	return fmax(s->var + fmax(between - s->windows.var, 0), 0) + s->windows.common * s->windows.common;
 }

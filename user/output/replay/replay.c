@@ -63,17 +63,21 @@ struct applying {
 	void *ctx;
 };
 
-/* Parses "ID:FACTOR ...": factors known at the end of the recording, from the process' own counts. */
-static int read_factors(struct replay *r)
+static uint64_t factor_key(uint64_t proc, bool by_cpu)
 {
-	const char *at = catalog_meta(r->catalog, "window_factors");
+	return proc << 1 | by_cpu;
+}
+
+/* Parses "ID:FACTOR ...": factors known at the end of the recording, from the process' own counts. */
+static int read_factors(struct replay *r, const char *at, bool by_cpu)
+{
 	for (char *end; at && *at; at = end + (*end == ' ')) {
 		unsigned long id = strtoul(at, &end, 10);
 		if (end == at || *end != ':')
 			break;
 		double factor = strtod(end + 1, &end);
 		double *place = VEC_PUSH(r, factor);
-		uint64_t *no = place ? map_put(&r->factors, id) : NULL;
+		uint64_t *no = place ? map_put(&r->factors, factor_key(id, by_cpu)) : NULL;
 		if (!no)
 			return -ENOMEM;
 		*place = factor > 0 && isfinite(factor) ? factor : 1;
@@ -84,8 +88,8 @@ static int read_factors(struct replay *r)
 
 static void weigh(const struct replay *r, struct event *e)
 {
-	const uint64_t *no = e->flags & EVENT_F_WINDOW && e->interval ? map_get(&r->factors, e->proc.n) : NULL;
-	uint64_t size = e->span ? e->span : e->size;
+	uint64_t key = factor_key(e->proc.n, e->flags & EVENT_F_BY_CPU), size = e->span ? e->span : e->size;
+	const uint64_t *no = e->flags & EVENT_F_WINDOW && e->interval ? map_get(&r->factors, key) : NULL;
 	if (no)
 		e->interval = sample_interval(size, fmax(1, r->factor[*no - 1] * sample_weight(size, e->interval)));
 }
@@ -129,7 +133,9 @@ int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, 
 		  struct err *err)
 {
 	struct applying to = { .replay = r, .fn = fn, .ctx = ctx };
-	int rc = read_factors(r);
+	int rc = read_factors(r, catalog_meta(r->catalog, "window_factors"), false);
+	if (!rc)
+		rc = read_factors(r, catalog_meta(r->catalog, "window_factors_cpu"), true);
 	if (!rc)
 		rc = trace_each_event(r->trace, on_event, &to, err);
 	if (rc == -ENOMEM)

@@ -18,7 +18,7 @@ struct replay {
 	struct catalog *catalog;
 	struct heap *heap;
 	struct trace_health health;
-	struct map factors; /* process -> index in factor + 1: scale factor of its window samples */
+	struct map factors; /* process, and whether by CPU time -> index in factor + 1: scale factor of its window samples */
 	double *factor;
 	size_t factor_cnt, factor_cap;
 	uint64_t from_ns, until_ns; /* events outside are ignored; 0 = no limit */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "recorder/rate.h"
+#include "window/rate.h"
 
 /* One step must show what it does before the next one is taken. */
 #define PAUSE_NS 1000000000ull

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder/rate: when the reader of a sampled recording falls behind, the sampling interval grows until it has caught
+ * window/rate: when the reader of a sampled recording falls behind, the sampling interval grows until it has caught
  * up for a while. Every sample carries its own interval, so estimates stay unbiased. This file only computes the
  * interval.
  */
-#ifndef ALYS_RECORDER_RATE_H
-#define ALYS_RECORDER_RATE_H
+#ifndef ALYS_WINDOW_RATE_H
+#define ALYS_WINDOW_RATE_H
 
 #include <stdint.h>
 

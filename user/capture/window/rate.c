@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/rate: see rate.h. */
-#include "recorder/rate.h"
+/* window/rate: see rate.h. */
+#include "window/rate.h"
 
 /* After a change the reader gets this long to catch up. */
 #define CALM_BEFORE_SLOWER_NS 100000000ull

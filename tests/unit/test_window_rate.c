@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/rate: samples become fewer while the reader is behind, and come back when it is not. */
+/* window/rate: samples become fewer while the reader is behind, and come back when it is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "recorder/rate.h"
+#include "window/rate.h"
 
 #define RING 1024u
 #define SECOND 1000000000ull

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recorder/gauge: numbers that a process counts whether it is probed or not. What windows stand for is corrected by
+ * them: bytes that its collector has handed out, or its own CPU time, without what probes took of it.
+ */
+#ifndef ALYS_RECORDER_GAUGE_H
+#define ALYS_RECORDER_GAUGE_H
+
+#include "attach/attach.h"
+#include "recording/handles.h"
+
+struct gauge {
+	uint32_t tgid;
+	bool by_cpu;
+	uint64_t bias; /* of the file that counts, in the process */
+	struct byte_counter counter;
+};
+
+struct reading {
+	bool known;
+	double value; /* bytes or ns so far; below 0 where probes seem to have taken more than all of the time */
+	double cost;  /* ns that probes took so far, with by_cpu */
+};
+
+/* False where no file of the process counts bytes, as far as is known yet. */
+bool gauge_bytes(const struct handles *h, const struct attach *attach, const struct proc *p, struct gauge *out);
+struct gauge gauge_cpu(const struct proc *p);
+/* trap_s: seconds that a stop costs. */
+struct reading gauge_read(const struct gauge *g, const struct probe *probe, double trap_s);
+
+#endif
