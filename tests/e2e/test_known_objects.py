@@ -207,10 +207,10 @@ def test_objects_from_before_that_nobody_counted(options, collections, why, star
 
 
 def hidden_doors(folder, names):
-    """c_gcdoors with its own collector, some functions of which have no name: nobody can know of their calls."""
+    """c_gcentries with its own collector, some functions of which have no name: nobody can know of their calls."""
     built = folder / "doors"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fomit-frame-pointer", f"-I{SOURCES}", "-o", built,
-                    SOURCES / "c_gcdoors.c", "-l:libgc.a", "-lpthread", "-ldl"], check=True)
+                    SOURCES / "c_gcentries.c", "-l:libgc.a", "-lpthread", "-ldl"], check=True)
     subprocess.run(["objcopy", *(f"--strip-symbol={name}" for name in names), built], check=True)
     return built
 
@@ -360,7 +360,7 @@ def test_samples_of_refills_do_not_see_lists_of_others(tmp_path):
 @pytest.mark.parametrize("libs", [["-lgc"], ["-l:libgc.a"]], ids=["shared", "static"])
 def test_files_that_take_lists(libs, tmp_path):
     """By import, or by calls of what is linked into the program."""
-    for program, takes in (("c_gcdoors", True), ("c_gcfixed", False)):
+    for program, takes in (("c_gcentries", True), ("c_gcfixed", False)):
         built = tmp_path / program
         subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", f"-I{SOURCES}", "-o", built, SOURCES / f"{program}.c",
                         *libs, "-lpthread", "-ldl"], check=True)

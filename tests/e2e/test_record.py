@@ -19,10 +19,10 @@ from conftest import ALYS, alys, assert_law, assert_same, convert, each_event, e
 pytestmark = pytest.mark.bpf
 
 # Programs whose every call must be found, site by site.
-EXACT = ["c_libc", "c_static", "c_musl", "c_musl_static", "c_gc", "c_gcdoors", "c_threads", "c_leaves", "c_seccomp", "c_dlopen",
+EXACT = ["c_libc", "c_static", "c_musl", "c_musl_static", "c_gc", "c_gcentries", "c_threads", "c_leaves", "c_seccomp", "c_dlopen",
          "cpp_new", "cpp_exceptions", "alloc.debug", "alloc.release", "alloc.staticgc"]
 # Of these, the ones in which nobody but the sites allocates once they are ready.
-PURE = {"c_libc", "c_static", "c_musl", "c_musl_static", "c_gc", "c_gcdoors", "c_seccomp"}
+PURE = {"c_libc", "c_static", "c_musl", "c_musl_static", "c_gc", "c_gcentries", "c_seccomp"}
 # Sites that call the allocator through other code, which the kernel's frame-pointer walk cannot get past.
 CRYSTAL = {"site_objects", "site_kept", "site_arrays", "site_strings", "site_slices", "site_realloc"}
 DEEP = {

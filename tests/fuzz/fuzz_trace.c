@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "catalog/catalog.h"
 #include "model/model.h"
-#include "trace/format.h"
+#include "trace/framing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

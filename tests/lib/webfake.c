@@ -210,7 +210,7 @@ static int render(struct fake *f, const struct http_profile_request *r, struct b
 struct slow {
 	struct slow *next;
 	bool forgotten;
-	struct http_later *later;
+	struct http_deferred *later;
 	struct buf out;
 	struct err err;
 	int rc;
@@ -240,13 +240,13 @@ static void *answer_slowly(void *arg)
 	uint64_t due_ns = clock_ns(CLOCK_MONOTONIC) + s->ms * 1000000;
 	while (!is_due(s, due_ns))
 		usleep(5000);
-	http_later_done(s->later, s->forgotten ? -ECANCELED : s->rc, &s->out, &s->err);
+	http_deferred_done(s->later, s->forgotten ? -ECANCELED : s->rc, &s->out, &s->err);
 	buf_free(&s->out);
 	free(s);
 	return NULL;
 }
 
-static void forget(void *ctx, const struct http_later *later)
+static void forget(void *ctx, const struct http_deferred *later)
 {
 	(void)ctx;
 	pthread_mutex_lock(&slow_lock);

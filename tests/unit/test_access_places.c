@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "access/places.h"
+#include "access/perfmap_dir.h"
 
 #define ALL 1024
 #define OTHER 65534

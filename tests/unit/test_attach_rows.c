@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "attach/bottoms.h"
-#include "attach/rows.h"
+#include "attach/unwind_rows.h"
 #include "elf/elf.h"
 #include "kernel/tables.h"
 #include "probe/probe.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview/reader: what a verb's part that reads one heap may ask for, and what it has left. */
+/* heapview/heap_process: what a verb's part that reads one heap may ask for, and what it has left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -21,7 +21,7 @@
 
 #include "access/rights.h"
 #include "base/log.h"
-#include "heapview/reader.h"
+#include "heapview/heap_process.h"
 #include "sandbox/caps.h"
 
 #define PATIENCE_S 120

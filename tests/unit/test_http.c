@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "http/exchange.h"
-#include "http/roll.h"
+#include "http/process_list.h"
 
 static unsigned int parse(const char *uri, struct request *r)
 {

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 
 #include "base/map.h"
-#include "test_sites_shop.h"
+#include "sites_libraries.h"
 
 #define SZ (-1)   /* the size */
 #define PREV (-2) /* what the call before returned */

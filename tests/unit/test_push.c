@@ -14,15 +14,15 @@
 static void check_body(enum push_kind kind, const char *comm, const char *bytes, size_t n, const char *expected,
 		       size_t expected_sz)
 {
-	struct parcel_who who = { .pid = 7 };
+	struct payload_who who = { .pid = 7 };
 	struct buf pprof = { 0 };
 	strncpy(who.comm, comm, sizeof(who.comm) - 1);
 	buf_add(&pprof, bytes, n);
-	struct parcel *p = parcel_new(kind, &who, &pprof);
+	struct payload *p = payload_new(kind, &who, &pprof);
 	assert_non_null(p);
 	assert_int_equal(p->body.len, expected_sz);
 	assert_memory_equal(p->body.data, expected, expected_sz);
-	parcel_free(p);
+	payload_free(p);
 	buf_free(&pprof);
 }
 
@@ -69,13 +69,13 @@ static void test_messages(void **state)
 	check_body(PUSH_PARCA, "shop", large + sizeof(head) - 1, 300, large, sizeof(large));
 }
 
-static struct parcel *parcel_of(size_t n)
+static struct payload *payload_of(size_t n)
 {
 	static const char zeros[3000];
-	struct parcel_who who = { .pid = 7, .comm = "x" };
+	struct payload_who who = { .pid = 7, .comm = "x" };
 	struct buf b = { 0 };
 	buf_add(&b, zeros, n);
-	struct parcel *p = parcel_new(PUSH_PYROSCOPE, &who, &b);
+	struct payload *p = payload_new(PUSH_PYROSCOPE, &who, &b);
 	buf_free(&b);
 	return p;
 }
@@ -92,7 +92,7 @@ static void test_queue_is_bounded(void **state)
 	struct sender *s = sender_new(PUSH_PYROSCOPE, &o, &err);
 	assert_non_null(s);
 	for (int i = 0; i < 20; i++) {
-		sender_offer(s, parcel_of(1500));
+		sender_offer(s, payload_of(1500));
 		sender_counts(s, &n, &waiting, &bytes);
 		assert_true(bytes <= o.queue_max || waiting <= 1);
 		assert_int_equal(waiting + n.overflowed, i + 1);

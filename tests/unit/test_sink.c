@@ -4,7 +4,7 @@
  * rewrites them), and hostile names through all of them. The outputs stay in the folder "sink"
  * beside this program, where tests/e2e/test_formats.py gives them to the tools they are made for.
  */
-#include "unit/test_sink_shop.h"
+#include "unit/sink_recordings.h"
 
 #include <errno.h>
 #include <zlib.h>

@@ -3,7 +3,7 @@
  * What event sinks count for themselves against what the model says of the same events: long random
  * lives of a few processes, with reallocations, missed frees, exec and exit.
  */
-#include "unit/test_sink_shop.h"
+#include "unit/sink_recordings.h"
 
 #include <errno.h>
 #include <math.h>

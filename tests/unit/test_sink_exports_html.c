@@ -4,7 +4,7 @@
  * "sink" beside this program, where tests/e2e/test_html.py opens them in a browser.
  * ALYS_TEST_EVENTS: events of the large one.
  */
-#include "unit/test_sink_shop.h"
+#include "unit/sink_recordings.h"
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unit tests of sink/top_rows: where rows are cut off, and that nothing of it is missing in the sums. */
-#include "unit/test_sink_shop.h"
+#include "unit/sink_recordings.h"
 
 static int collect_feed(void *ctx, const void *bytes, size_t n)
 {

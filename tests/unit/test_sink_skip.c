@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is passed over at the leaf beyond the allocator's own frames: known wrappers, patterns, numbers. */
 #include "format/skip.h"
-#include "unit/test_sink_shop.h"
+#include "unit/sink_recordings.h"
 
 static bool known(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sink_stack_of: what is spread out, what is cut, what stands for stacks that are not there. */
 #include "format/type.h"
-#include "unit/test_sink_shop.h"
+#include "unit/sink_recordings.h"
 
 /* Stack 1 of one library: names[0] innermost, each its own machine frame. */
 static struct catalog *catalog_of(const char *const *names, uint32_t n)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "test_sites_shop.h"
+#include "sites_libraries.h"
 #include "unwind/unwind.h"
 
 static const char *const libraries[] = { GLIBC, MUSL, LIBGC, JEMALLOC, TCMALLOC, MIMALLOC };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "trace/format.h"
+#include "trace/framing.h"
 #include "unit/trace_sample.h"
 
 static void assert_event(const struct event *a, const struct event *b)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "trace/format.h"
+#include "trace/framing.h"
 #include "unit/trace_sample.h"
 
 #define GOLDEN "tests/golden/v1.alys"

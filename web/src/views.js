@@ -2,7 +2,7 @@
 // The tables: what they are of, their columns and their rows for the present choice.
 import { growthScore } from "growth_rule.mjs";
 import { growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "./measure.js";
-import { placeFunctions } from "./place.js";
+import { identifyFunctions } from "./identity.js";
 import { amount, bytes, count, make, percent, seconds, spread } from "./text.js";
 import { Table } from "./table.js";
 
@@ -45,7 +45,7 @@ const suspicion = (row) => growthScore(row.gained, row.steady);
 export class Views {
   constructor(data, series, about, onFunction) {
     Object.assign(this, { data, series, about, onFunction });
-    this.functions_ = placeFunctions(data);
+    this.functions_ = identifyFunctions(data);
   }
 
   list() {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe/load: opens, configures and loads the BPF programs; reads their counters. See probe.h. */
-#include "probe/calls.h"
+#include "probe/balance.h"
 #include "probe/link.h"
 
 #include <errno.h>

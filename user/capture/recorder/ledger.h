@@ -3,7 +3,7 @@
 #ifndef ALYS_RECORDER_LEDGER_H
 #define ALYS_RECORDER_LEDGER_H
 
-#include "attach/rows.h"
+#include "attach/unwind_rows.h"
 #include "catalog/catalog.h"
 #include "intake/intake.h"
 #include "liveness/liveness.h"

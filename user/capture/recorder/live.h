@@ -10,7 +10,7 @@
 
 #include "attach/attach.h"
 #include "attach/bottoms.h"
-#include "attach/rows.h"
+#include "attach/unwind_rows.h"
 #include "attach/study.h"
 #include "base/map.h"
 #include "catalog/catalog.h"

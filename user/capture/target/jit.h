@@ -13,7 +13,7 @@ struct jit {
 	struct map_id map; /* 0: the process has no such memory */
 	struct module_id module;
 	uint64_t start, end;
-	int own, inherited; /* handles of the perf maps (access/places): not above 0 = none */
+	int own, inherited; /* handles of the perf maps (access/perfmap_dir): not above 0 = none */
 };
 
 /* Is this line of maps such memory? */

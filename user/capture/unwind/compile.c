@@ -10,7 +10,7 @@
 #include "unwind/ehframe.h"
 #include "unwind/goswitch.h"
 #include "unwind/section.h"
-#include "unwind/writer.h"
+#include "unwind/row_writer.h"
 
 /* Smaller gaps between functions are padding, which is never executed: they get no row. */
 #define GAP_MIN 16

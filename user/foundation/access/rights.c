@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "access/places.h"
+#include "access/perfmap_dir.h"
 #include "access/smaps.h"
 #include "access/standstill.h"
 #include "access/theirs.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "access/threads.h"
+#include "access/thread_info.h"
 
 /* One BPF program attached to many addresses of a file. */
 struct rights_link {
@@ -21,7 +21,7 @@ struct rights_link {
 	const uint64_t *offsets, *cookies;
 };
 
-/* access/places: `number` is the tgid for PLACE_OPEN, the handle for the others. */
+/* access/perfmap_dir: `number` is the tgid for PLACE_OPEN, the handle for the others. */
 enum rights_place { PLACE_OPEN, PLACE_SHARE, PLACE_CLOSE, PLACE_MAP };
 
 /* World-readable files of /proc/TID, which hidepid (proc(5)) may hide. */
@@ -49,7 +49,7 @@ struct rights {
 	 */
 	int64_t (*memory)(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out);
 	int (*threads)(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap);
-	int (*place)(void *ctx, enum rights_place what, int number); /* see access/places */
+	int (*place)(void *ctx, enum rights_place what, int number); /* see access/perfmap_dir */
 	int (*link)(void *ctx, const struct rights_link *l);
 	int (*tracepoint)(void *ctx, const char *name, int prog_fd);  /* a raw tracepoint */
 	int (*array)(void *ctx, const char *name, uint32_t value_sz); /* array map of one value, mappable */

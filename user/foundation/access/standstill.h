@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "access/threads.h"
+#include "access/thread_info.h"
 
 #define STANDSTILL_MAX_NS 2000000000ull /* the longest stop */
 

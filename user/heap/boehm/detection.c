@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "boehm/header.h"
+#include "boehm/block_header.h"
 #include "boehm/scan.h"
 
 #define SCANNED_MAX (1ull << 30) /* writable memory searched, in bytes */

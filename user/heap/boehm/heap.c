@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/sorted.h"
 #include "base/vec.h"
-#include "boehm/header.h"
+#include "boehm/block_header.h"
 
 #define PATIENCE_NS 2000000000ull /* how long to wait for a moment without a collection */
 #define PAUSE_NS 200000

@@ -17,7 +17,7 @@
 #include "base/vec.h"
 #include "heapreader/order.h"
 #include "heapreader/work.h"
-#include "heapreader/worker.h"
+#include "heapreader/heap_worker.h"
 #include "marking/wire.h"
 #include "target/proc.h"
 

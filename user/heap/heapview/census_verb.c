@@ -19,10 +19,10 @@
 #include "collector/collector.h"
 #include "heapgraph/census.h"
 #include "heapview/heapview.h"
-#include "heapview/reader.h"
+#include "heapview/heap_process.h"
 #include "heapview/typed_sites.h"
 #include "recorder/live.h"
-#include "report/heap.h"
+#include "report/heap_table.h"
 #include "sink/output.h"
 #include "target/proc.h"
 

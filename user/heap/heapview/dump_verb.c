@@ -12,7 +12,7 @@
 #include "access/infile.h"
 #include "access/outfile.h"
 #include "heapview/dumpfile.h"
-#include "heapview/reader.h"
+#include "heapview/heap_process.h"
 #include "sink/output.h"
 
 /* The trace writer closes its descriptor, so it gets a duplicate. */

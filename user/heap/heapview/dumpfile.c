@@ -18,7 +18,7 @@
 #include "format/sink.h"
 #include "format/type.h"
 #include "heapgraph/parts.h"
-#include "heapreader/worker.h"
+#include "heapreader/heap_worker.h"
 
 #define ALLOCATOR_PC 1 /* pc of a frame that every reader takes for the allocator's own */
 #define TYPES_PC 16    /* pcs of synthetic frames for types begin here */

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "heapview/dumpfile.h"
 #include "heapview/objects.h"
-#include "heapview/reader.h"
+#include "heapview/heap_process.h"
 #include "sink/output.h"
 
 enum { SHOW_GRAPH, SHOW_COUNTS, SHOW_SIZES };

@@ -20,7 +20,7 @@
 #include "base/vec.h"
 #include "collector/place.h"
 #include "collector/variables.h"
-#include "heapreader/worker.h"
+#include "heapreader/heap_worker.h"
 #include "heapview/threads.h"
 #include "heapview/typed_sites.h"
 #include "heapview/typing.h"

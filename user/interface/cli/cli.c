@@ -10,7 +10,7 @@
 #include "access/outfile.h"
 #include "base/exit_status.h"
 #include "base/log.h"
-#include "cli/verbs.h"
+#include "cli/verb_list.h"
 #include "helper/children.h"
 #include "verbs/verbs.h"
 

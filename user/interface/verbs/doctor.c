@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "examine/examination.h"
 #include "probe/probe.h"
-#include "verbs/places.h"
+#include "verbs/probe_places.h"
 
 static int examine_rows(struct examinations *x, int fd, const char *path, struct err *err)
 {

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "naming/symbolize.h"
 #include "replay/replay.h"
-#include "report/collections.h"
+#include "report/collection_table.h"
 #include "sink/output.h"
 #include "verbs/watching.h"
 

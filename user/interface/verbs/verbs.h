@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "naming/options.h"
+#include "naming/name_sources.h"
 #include "recording/options.h"
 #include "report/report.h"
 

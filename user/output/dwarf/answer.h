@@ -8,7 +8,7 @@
 
 #include "catalog/catalog.h"
 #include "dwarf/depth.h"
-#include "dwarf/source.h"
+#include "dwarf/source_lines.h"
 #include "dwarf/want.h"
 
 struct answerer;

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "naming/files.h"
+#include "naming/mapped_files.h"
 #include "naming/progress.h"
 #include "symbol/fetch.h"
 

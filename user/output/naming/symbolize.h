@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "naming/options.h"
+#include "naming/name_sources.h"
 
 /*
  * As the options say, possibly nothing. The given binary is used for the module with the same build id, or file name; a

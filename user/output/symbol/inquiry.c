@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "dwarf/packet.h"
-#include "dwarf/source.h"
+#include "dwarf/source_lines.h"
 #include "dwarf/worker.h"
 #include "sandbox/jail.h"
 #include "symbol/locate.h"

@@ -8,7 +8,7 @@
 
 #include "catalog/catalog.h"
 #include "dwarf/hire.h"
-#include "symbol/config.h"
+#include "symbol/symbol_config.h"
 
 enum inquiry_trouble {
 	INQUIRY_UNANSWERED, /* an address without a name because of the others */

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "catalog/catalog.h"
-#include "symbol/config.h"
+#include "symbol/symbol_config.h"
 
 struct symbolizer;
 

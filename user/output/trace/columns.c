@@ -2,7 +2,7 @@
 /* trace/columns: see columns.h. */
 #include "trace/columns.h"
 
-#include "trace/format.h"
+#include "trace/framing.h"
 
 #define TAG_KIND 0x07   /* 0: the kind is in the extras */
 #define TAG_WHO 0x08    /* process or thread differ from the event before */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "trace/format.h"
+#include "trace/framing.h"
 
 #define SYMBOL_HAS_NAME 1
 #define SYMBOL_HAS_FILE 2

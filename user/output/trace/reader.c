@@ -13,7 +13,7 @@
 
 #include "trace/columns.h"
 #include "trace/defs.h"
-#include "trace/format.h"
+#include "trace/framing.h"
 
 #define WINDOW_SZ (FRAME_RAW_MAX + 2 * FRAME_HEAD_SZ)
 

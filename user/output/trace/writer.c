@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "trace/columns.h"
 #include "trace/defs.h"
-#include "trace/format.h"
+#include "trace/framing.h"
 #include "trace/tape.h"
 
 #define SEGMENT_SZ (64ull << 20)

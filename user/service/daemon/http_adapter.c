@@ -18,7 +18,7 @@ struct http_mark {
 
 /* A profile requested by http or push. */
 struct question {
-	struct http_later *later; /* NULL while it may be answered at once */
+	struct http_deferred *later; /* NULL while it may be answered at once */
 	bool answered;
 	int rc;
 	struct buf *out;
@@ -84,7 +84,7 @@ static void on_profile(void *ctx, int rc, struct buf *out, const struct err *err
 	struct question *q = ctx;
 	if (q->later) {
 		struct buf none = { 0 };
-		http_later_done(q->later, rc, out ? out : &none, err);
+		http_deferred_done(q->later, rc, out ? out : &none, err);
 		free(q);
 		return;
 	}
@@ -133,7 +133,7 @@ static int profile(void *ctx, const struct http_profile_request *r, struct buf *
 	return rc;
 }
 
-static void forget(void *ctx, const struct http_later *later)
+static void forget(void *ctx, const struct http_deferred *later)
 {
 	const struct http_adapter *f = ctx;
 	continuous_forget(*f->recording, later);

@@ -89,7 +89,7 @@ void exchange_fail(struct exchange *x, unsigned int status, const char *text)
 	exchange_answer(x, status, "text/plain; charset=utf-8", &body);
 }
 
-void exchange_later(struct http_later *later, int rc, struct buf *out, const struct err *err)
+void exchange_later(struct http_deferred *later, int rc, struct buf *out, const struct err *err)
 {
 	struct exchange *x = (struct exchange *)later;
 	struct http *h = x->h;

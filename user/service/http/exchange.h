@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 #include "http/http.h"
-#include "http/later.h"
+#include "http/deferred.h"
 #include "http/request.h"
 
 #define HTTP_CLIENTS 128
@@ -34,7 +34,7 @@ enum stage {
 };
 
 struct exchange {
-	struct http_later later; /* first: its address is the exchange's */
+	struct http_deferred later; /* first: its address is the exchange's */
 	struct http *h;
 	struct MHD_Connection *conn;
 	struct exchange *next;
@@ -129,7 +129,7 @@ struct http {
 /* Owner's thread: sets the answer; takes the body. http's thread sends it. */
 void exchange_answer(struct exchange *x, unsigned int status, const char *mime, struct buf *body);
 void exchange_fail(struct exchange *x, unsigned int status, const char *text);
-void exchange_later(struct http_later *later, int rc, struct buf *out, const struct err *err);
+void exchange_later(struct http_deferred *later, int rc, struct buf *out, const struct err *err);
 void exchange_put(struct exchange *x);
 void http_put(struct http *h);
 

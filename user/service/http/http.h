@@ -63,7 +63,7 @@ void http_serve_pending(struct http *h);
  * why: a word, "exit". On the thread that owns the source.
  */
 void http_process_ends(struct http *h, uint32_t pid, const char *why);
-/* Drops pending answers: http_later_done may still be called and does nothing. */
+/* Drops pending answers: http_deferred_done may still be called and does nothing. */
 void http_close(struct http *h);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "http/exchange.h"
-#include "http/roll.h"
+#include "http/process_list.h"
 
 /* Processes with series of their own: those with the most live bytes. */
 #define METRICS_PROCESSES 100
@@ -144,44 +144,44 @@ static void put_server(struct http *h, struct buf *out)
 	put_one(out, "alys_http_timeouts_total", "counter", "HTTP clients sent away for being slow.", (double)timed_out);
 }
 
-static double live_of(const struct roll_entry *p)
+static double live_of(const struct process_list_entry *p)
 {
 	return p->live_bytes;
 }
 
-static double error_of(const struct roll_entry *p)
+static double error_of(const struct process_list_entry *p)
 {
 	return p->live_error;
 }
 
-static double below_of(const struct roll_entry *p)
+static double below_of(const struct process_list_entry *p)
 {
 	return p->live_below;
 }
 
-static double rate_of(const struct roll_entry *p)
+static double rate_of(const struct process_list_entry *p)
 {
 	return p->alloc_rate;
 }
 
-static double hits_of(const struct roll_entry *p)
+static double hits_of(const struct process_list_entry *p)
 {
 	return (double)(p->recorded + p->lost);
 }
 
-static double recorded_of(const struct roll_entry *p)
+static double recorded_of(const struct process_list_entry *p)
 {
 	return (double)p->recorded;
 }
 
-static double lost_of(const struct roll_entry *p)
+static double lost_of(const struct process_list_entry *p)
 {
 	return (double)p->lost;
 }
 
 static const struct {
 	const char *name, *type, *help;
-	double (*value)(const struct roll_entry *p);
+	double (*value)(const struct process_list_entry *p);
 } of_process[] = {
 	{ "alys_target_live_bytes", "gauge", "Live heap of a traced process (the 100 largest have series).", live_of },
 	{ "alys_target_live_error_bytes", "gauge", "Standard error of alys_target_live_bytes, which is estimated from samples.",
@@ -196,7 +196,7 @@ static const struct {
 	  "Hits of a traced process that its probes lost; alys_events_lost_total holds all losses by stage.", lost_of },
 };
 
-static void put_processes(const struct roll *r, struct buf *out)
+static void put_processes(const struct process_list *r, struct buf *out)
 {
 	size_t n = r->at_cnt < METRICS_PROCESSES ? r->at_cnt : METRICS_PROCESSES;
 	for (size_t k = 0; k < sizeof(of_process) / sizeof(of_process[0]); k++) {
@@ -212,8 +212,8 @@ static void put_processes(const struct roll *r, struct buf *out)
 int metrics_write(struct http *h, uint32_t pid, struct buf *out)
 {
 	struct http_status st = { 0 };
-	struct roll r = { .pid = pid };
-	int rc = roll_read(&r, h->source);
+	struct process_list r = { .pid = pid };
+	int rc = process_list_read(&r, h->source);
 	if (!rc && pid && !r.at_cnt)
 		rc = -ENOENT;
 	if (!rc && !pid)
@@ -228,6 +228,6 @@ int metrics_write(struct http *h, uint32_t pid, struct buf *out)
 	}
 	if (!rc)
 		put_processes(&r, out);
-	roll_free(&r);
+	process_list_free(&r);
 	return rc;
 }

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "http/exchange.h"
-#include "http/roll.h"
+#include "http/process_list.h"
 
 #define PAGE_PROCESSES 500
 #define PAGE_LOSERS 10
@@ -94,12 +94,12 @@ static void put_stages(const struct http_status *st, struct buf *out)
 }
 
 /* Who lost most; what is lost behind the probes' programs is nobody's. */
-static void put_losers(uint64_t lost, struct roll *r, struct buf *out)
+static void put_losers(uint64_t lost, struct process_list *r, struct buf *out)
 {
 	uint64_t rest = lost;
-	roll_sort(r, SORT_LOST, false);
+	process_list_sort(r, SORT_LOST, false);
 	for (size_t i = 0; i < r->at_cnt && i < PAGE_LOSERS && r->at[i].lost; i++) {
-		const struct roll_entry *p = &r->at[i];
+		const struct process_list_entry *p = &r->at[i];
 		buf_addf(out, "<li>%u ", p->pid);
 		put_text(out, p->comm);
 		buf_adds(out, ": ");
@@ -117,7 +117,7 @@ static void put_losers(uint64_t lost, struct roll *r, struct buf *out)
 }
 
 /* The page has no script: it opens without one. */
-static void put_losses(const struct http_status *st, struct roll *r, struct buf *out)
+static void put_losses(const struct http_status *st, struct process_list *r, struct buf *out)
 {
 	uint64_t lost = sum_of(st, "lost");
 	if (!lost)
@@ -129,7 +129,7 @@ static void put_losses(const struct http_status *st, struct roll *r, struct buf 
 	buf_adds(out, "</ul></details>\n");
 }
 
-static void put_state(const struct http_status *st, const struct roll *r, struct buf *out)
+static void put_state(const struct http_status *st, const struct process_list *r, struct buf *out)
 {
 	uint64_t lost = sum_of(st, "lost");
 	buf_addf(out, "<p id=\"state\">%s", st->on ? "Recording " : "<b class=\"bad\">Switched off</b>; ");
@@ -176,7 +176,7 @@ static void put_duration(struct buf *out, double seconds)
 }
 
 /* From 0 to the highest of its own, which stands beside it: heaps of a machine differ by thousands. */
-static void put_spark(struct buf *out, const struct roll_entry *p)
+static void put_spark(struct buf *out, const struct process_list_entry *p)
 {
 	double top = 1;
 	for (size_t i = 0; i < p->history_cnt; i++)
@@ -201,7 +201,7 @@ static void put_spark(struct buf *out, const struct roll_entry *p)
 	buf_adds(out, "</small>");
 }
 
-static void put_live(struct buf *out, const struct roll_entry *p)
+static void put_live(struct buf *out, const struct process_list_entry *p)
 {
 	if (p->live_below > 0) {
 		buf_adds(out, "<span title=\"none sampled: below this with 95 % confidence\">&lt; ");
@@ -217,7 +217,7 @@ static void put_live(struct buf *out, const struct roll_entry *p)
 	}
 }
 
-static void put_row(struct buf *out, const struct roll_entry *p)
+static void put_row(struct buf *out, const struct process_list_entry *p)
 {
 	buf_adds(out, "<tr><td>");
 	put_text(out, p->comm);
@@ -277,15 +277,15 @@ static void put_columns(struct buf *out, const struct request *r)
 int page_write(const struct http_source *s, const struct request *rq, struct buf *out)
 {
 	struct http_status st = { 0 };
-	struct roll r = { 0 };
-	int rc = roll_read(&r, s);
+	struct process_list r = { 0 };
+	int rc = process_list_read(&r, s);
 	if (!rc)
 		rc = s->status(s->ctx, &st);
 	if (!rc) {
 		put_head(out, "alys-bpf: live heaps", true);
 		put_state(&st, &r, out);
 		put_losses(&st, &r, out);
-		roll_sort(&r, rq->sort, rq->turned);
+		process_list_sort(&r, rq->sort, rq->turned);
 		put_columns(out, rq);
 		for (size_t i = 0; i < r.at_cnt && i < PAGE_PROCESSES; i++)
 			put_row(out, &r.at[i]);
@@ -295,7 +295,7 @@ int page_write(const struct http_source *s, const struct request *rq, struct buf
 		buf_adds(out,
 			 "<p><a href=\"/debug/pprof/\">profiles</a> <a href=\"/metrics\">metrics</a></p>\n</body>\n</html>\n");
 	}
-	roll_free(&r);
+	process_list_free(&r);
 	return rc;
 }
 

@@ -9,7 +9,7 @@
  * `profile` may take its snapshot, hand the rest to a worker and answer later.
  *
  *   client -> http's thread -> job, http_fd() readable -> owner: http_serve_pending -> source->profile
- *          <- http's thread <-------------------------- http_later_done (any thread) <- worker
+ *          <- http's thread <-------------------------- http_deferred_done (any thread) <- worker
  */
 #ifndef ALYS_HTTP_SOURCE_H
 #define ALYS_HTTP_SOURCE_H
@@ -49,8 +49,8 @@ enum http_profile {
 
 /* The allocations of one process, or of all, up to a moment: the baseline of a later profile. */
 struct http_mark;
-/* A deferred answer; owned by the source until http_later_done. */
-struct http_later;
+/* A deferred answer; owned by the source until http_deferred_done. */
+struct http_deferred;
 
 struct http_profile_request {
 	enum http_profile what;
@@ -63,17 +63,17 @@ struct http_profile_request {
 	const struct http_mark *since;
 	size_t samples_max; /* further ones are merged into one without a stack, with a comment; 0 = no limit */
 	const char *cause;  /* how the process ended, if this is its last profile; NULL = it has not ended */
-	struct http_later *later;
+	struct http_deferred *later;
 };
 
-/* Returned by `profile` if it will call http_later_done. */
+/* Returned by `profile` if it will call http_deferred_done. */
 #define HTTP_LATER 1
 
 /*
  * Ends a request for which `profile` returned HTTP_LATER; exactly once, from any thread, even if the server is closed
  * meanwhile. rc as for `profile`; takes the contents of out if rc is 0.
  */
-void http_later_done(struct http_later *later, int rc, struct buf *out, const struct err *err);
+void http_deferred_done(struct http_deferred *later, int rc, struct buf *out, const struct err *err);
 
 /* One line of the ledger, or another count. */
 struct http_count {
@@ -121,8 +121,8 @@ struct http_source {
 	 * r->since is read before it returns.
 	 */
 	int (*profile)(void *ctx, const struct http_profile_request *r, struct buf *out, struct err *err);
-	/* Nobody waits any more: http_later_done is called at once, if it is still due. NULL: not supported. */
-	void (*forget)(void *ctx, const struct http_later *later);
+	/* Nobody waits any more: http_deferred_done is called at once, if it is still due. NULL: not supported. */
+	void (*forget)(void *ctx, const struct http_deferred *later);
 	/* 0, *out to be passed to unmark; -errno as for profile. http and push each keep at most HTTP_MARKS of them. */
 	int (*mark)(void *ctx, uint32_t pid, struct http_mark **out, struct err *err);
 	void (*unmark)(void *ctx, struct http_mark *m);

@@ -11,7 +11,7 @@
 
 #include "format/skip.h"
 #include "monitor/limits.h"
-#include "monitor/profiles.h"
+#include "monitor/profile_requests.h"
 #include "monitor/traces.h"
 #include "recorder/windows.h"
 #include "recording/options.h"

@@ -10,8 +10,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "http/later.h"
-#include "http/roll.h"
+#include "http/deferred.h"
+#include "http/process_list.h"
 #include "push/sender.h"
 
 #define EVERY_STANDARD 15.0
@@ -22,9 +22,9 @@
 
 /* A profile asked for, until it is there. */
 struct order {
-	struct http_later later; /* first */
+	struct http_deferred later; /* first */
 	struct push *p;
-	struct parcel_who who;
+	struct payload_who who;
 };
 
 struct followed {
@@ -58,17 +58,17 @@ static void push_put(struct push *p)
 	free(p);
 }
 
-static void send_profile(struct push *p, const struct parcel_who *who, int rc, const struct buf *pprof)
+static void send_profile(struct push *p, const struct payload_who *who, int rc, const struct buf *pprof)
 {
-	struct parcel *parcel = rc || pprof->failed ? NULL : parcel_new(p->kind, who, pprof);
-	if (parcel)
-		sender_offer(p->sender, parcel);
+	struct payload *payload = rc || pprof->failed ? NULL : payload_new(p->kind, who, pprof);
+	if (payload)
+		sender_offer(p->sender, payload);
 	else if (rc != -ENOENT) /* the process ended meanwhile: nothing is missing */
 		sender_note_failed(p->sender);
 }
 
 /* Any thread. */
-static void on_done(struct http_later *later, int rc, struct buf *out, const struct err *err)
+static void on_done(struct http_deferred *later, int rc, struct buf *out, const struct err *err)
 {
 	struct order *o = (struct order *)later;
 	struct push *p = o->p;
@@ -97,7 +97,7 @@ static void refs_add(struct push *p, int n)
 }
 
 /* Takes `since`. */
-static void ask(struct push *p, const struct parcel_who *who, struct http_mark *since)
+static void ask(struct push *p, const struct payload_who *who, struct http_mark *since)
 {
 	struct order *o = calloc(1, sizeof(*o));
 	struct http_profile_request r = {
@@ -136,10 +136,10 @@ static struct followed *place_of(struct push *p, uint32_t pid)
 	return free_one;
 }
 
-static void follow(struct push *p, const struct roll_entry *e)
+static void follow(struct push *p, const struct process_list_entry *e)
 {
 	struct followed *f = place_of(p, e->pid);
-	struct parcel_who who = { .pid = e->pid };
+	struct payload_who who = { .pid = e->pid };
 	struct http_mark *now;
 	memcpy(who.comm, e->comm, sizeof(who.comm));
 	if (p->kind == PUSH_PARCA) {
@@ -165,9 +165,9 @@ static void forget_gone(struct push *p)
 
 static void next_round(struct push *p)
 {
-	struct roll r = { 0 };
+	struct process_list r = { 0 };
 	p->round++;
-	if (!roll_read(&r, p->source)) {
+	if (!process_list_read(&r, p->source)) {
 		/*
 		 * Two passes, so that the places of those gone are free for new ones. Who is small for a while keeps its
 		 * place: else all that it ever allocated would be sent once more.
@@ -181,7 +181,7 @@ static void next_round(struct push *p)
 		for (size_t i = 0; i < r.at_cnt && i < FOLLOWED_MAX; i++)
 			follow(p, &r.at[i]);
 	}
-	roll_free(&r);
+	process_list_free(&r);
 }
 
 void push_serve_pending(struct push *p)

@@ -12,7 +12,7 @@
 #define ALYS_PUSH_H
 
 #include "http/source.h"
-#include "push/options.h"
+#include "push/destination.h"
 
 struct push;
 

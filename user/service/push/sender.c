@@ -36,7 +36,7 @@ struct sender {
 
 	pthread_mutex_t lock; /* of the rest */
 	pthread_cond_t changed;
-	struct parcel *oldest, *newest;
+	struct payload *oldest, *newest;
 	size_t waiting, bytes; /* the one on its way included */
 	struct push_counts counts;
 	bool ending;
@@ -53,9 +53,9 @@ static uint64_t now_ms(void)
 /* --- the queue --------------------------------------------------------------------------------- */
 
 /* The lock is held. */
-static struct parcel *take_oldest(struct sender *s)
+static struct payload *take_oldest(struct sender *s)
 {
-	struct parcel *p = s->oldest;
+	struct payload *p = s->oldest;
 	if (!p)
 		return NULL;
 	s->oldest = p->next;
@@ -64,11 +64,11 @@ static struct parcel *take_oldest(struct sender *s)
 	return p;
 }
 
-static void forget(struct sender *s, struct parcel *p)
+static void forget(struct sender *s, struct payload *p)
 {
 	s->waiting--;
 	s->bytes -= p->body.len;
-	parcel_free(p);
+	payload_free(p);
 }
 
 static void drop_surplus(struct sender *s)
@@ -79,7 +79,7 @@ static void drop_surplus(struct sender *s)
 	}
 }
 
-void sender_offer(struct sender *s, struct parcel *p)
+void sender_offer(struct sender *s, struct payload *p)
 {
 	pthread_mutex_lock(&s->lock);
 	p->next = NULL;
@@ -244,7 +244,7 @@ static void tell(struct sender *s, enum outcome how, long status)
 			      : "this profile is dropped, and so will be others that it refuses");
 }
 
-static enum outcome post(struct sender *s, const struct parcel *p, uint64_t *pause_ms)
+static enum outcome post(struct sender *s, const struct payload *p, uint64_t *pause_ms)
 {
 	curl_off_t wait = 0;
 	long status = 0;
@@ -292,7 +292,7 @@ static void pause_for(struct sender *s, uint64_t ms)
 }
 
 /* The lock is held; it is let go meanwhile. What the server did not take is the oldest again. */
-static void deliver(struct sender *s, struct parcel *p, uint64_t *back_off)
+static void deliver(struct sender *s, struct payload *p, uint64_t *back_off)
 {
 	/* A quarter more or less, so that a fleet does not come back all at once. */
 	uint64_t pause = *back_off * 3 / 4 + (uint64_t)random() % (*back_off / 2);
@@ -327,7 +327,7 @@ static void *run(void *arg)
 	uint64_t back_off = PAUSE_MIN_MS;
 	pthread_mutex_lock(&s->lock);
 	while (!time_is_over(s)) {
-		struct parcel *p = take_oldest(s);
+		struct payload *p = take_oldest(s);
 		if (p)
 			deliver(s, p, &back_off);
 		else
@@ -339,9 +339,9 @@ static void *run(void *arg)
 
 static void sender_free(struct sender *s)
 {
-	struct parcel *p;
+	struct payload *p;
 	while ((p = take_oldest(s)))
-		parcel_free(p);
+		payload_free(p);
 	s->lib->easy_cleanup(s->curl);
 	s->lib->slist_free_all(s->headers);
 	pthread_cond_destroy(&s->changed);

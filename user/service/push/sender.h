@@ -4,8 +4,8 @@
 #define ALYS_PUSH_SENDER_H
 
 #include "base/err.h"
-#include "push/options.h"
-#include "push/parcel.h"
+#include "push/destination.h"
+#include "push/payload.h"
 
 /* Outcomes of profiles; protected by the sender's lock. */
 struct push_counts {
@@ -17,8 +17,8 @@ struct push_counts {
 
 struct sender;
 struct sender *sender_new(enum push_kind kind, const struct push_options *o, struct err *err);
-/* Any thread; takes the parcel. */
-void sender_offer(struct sender *s, struct parcel *p);
+/* Any thread; takes the payload. */
+void sender_offer(struct sender *s, struct payload *p);
 void sender_note_failed(struct sender *s);
 void sender_counts(struct sender *s, struct push_counts *out, size_t *waiting, size_t *bytes);
 void sender_end(struct sender *s); /* allows the queue a second */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/doctor_options: `alys-bpf doctor`. */
+#include "cli/verb_list.h"
+
+#include "verbs/verbs.h"
+
+static const struct opt options[] = {
+	{ "probes", 0, "PID", opt_count, offsetof(struct doctor_options, probes_pid), NULL, NULL,
+	  "list where this process would be probed, and why" },
+	{ "unwind", 0, "FILE", opt_text, offsetof(struct doctor_options, unwind), NULL, NULL,
+	  "print the unwind rows of a program or library" },
+	{ 0 },
+};
+
+static int run(void *opts, struct err *err)
+{
+	return run_doctor(opts, err);
+}
+
+const struct verb verb_doctor = {
+	.name = "doctor",
+	.usage = "doctor [OPTIONS]",
+	.summary = "Show what this kernel and this user can do, which kind of probe is used, and what is missing.",
+	.opts = options,
+	.options_sz = sizeof(struct doctor_options),
+	.run = run,
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/record_options: `alys-bpf [record] -p PID` and `alys-bpf -- CMD`. */
+#include "cli/verb_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocators/allocators.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "sink/registry.h"
+#include "verbs/verbs.h"
+
+#define LIMIT_MAX 512
+
+int record_pids(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	struct record_options *r = (void *)((char *)dest - offsetof(struct record_options, pids));
+	(void)o;
+	for (const char *at = text; *at;) {
+		char *end;
+		unsigned long n = strtoul(at, &end, 10);
+		if (end == at || (*end && *end != ',') || n == 0 || n > 0x7fffffff)
+			return err_set(err, EINVAL, "-p wants process numbers such as 1234 or 12,34, got \"%s\"", text);
+		uint32_t *pid = VEC_PUSH(r, pids);
+		if (!pid)
+			return err_set(err, ENOMEM, "out of memory");
+		*pid = (uint32_t)n;
+		at = end + (*end == ',');
+	}
+	return 0;
+}
+
+static int parse_limit(const struct opt *o, const char *text, void *dest, struct err *err)
+{
+	uint32_t n = 0;
+	if (opt_count(o, text, &n, NULL) || n < 2 || n > LIMIT_MAX)
+		return err_set(err, EINVAL, "--backtrace-limit wants a number of frames from 2 to %d, got \"%s\"", LIMIT_MAX,
+			       text);
+	*(uint32_t *)dest = n;
+	return 0;
+}
+
+#define AT(field) offsetof(struct record_options, field)
+
+static const struct opt options[] = {
+	{ "pid", 'p', "PID[,PID]", record_pids, AT(pids), NULL, NULL, "attach to these running processes" },
+	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL,
+	  "where to write (default TIME.alys); - is standard output, and COMMAND's goes to standard error" },
+	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, "write this instead of a trace: " SINK_NAMES },
+	{ "force", 0, NULL, opt_flag, AT(force), NULL, NULL, "replace an existing output file" },
+	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
+	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL",
+	  "record one allocation every N bytes on average" },
+	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL,
+	  "sample libgc at calls or where its free lists are filled" },
+	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
+	  "with --sample: of the processes' CPU time that probes may take; 0 is no limit" },
+	{ "min-size", 0, "BYTES", opt_size, AT(min_size), NULL, NULL, "ignore smaller allocations" },
+	{ "backtrace", 'b', "TYPE", opt_choice, AT(backtrace), "none|addr|name|full", "ALYS_BACKTRACE_TYPE",
+	  "what stacks contain (default full)" },
+	{ "backtrace-limit", 0, "N", parse_limit, AT(backtrace_limit), NULL, NULL,
+	  "maximum frames per stack (default 256, up to 512)" },
+	{ "walk", 0, "HOW", opt_choice, AT(walk), "kernel|tables|sleep", NULL,
+	  "how to walk stacks (default sleep: tables, faulting pages in)" },
+	{ "profile", 0, "TYPE", opt_choice, AT(no_frees), "in-use|allocations", NULL,
+	  "allocations: leave out frees, which saves their probes; in-use is then of collected heaps only" },
+	{ "no-free-stacks", 0, NULL, opt_flag, AT(no_free_stacks), NULL, NULL, "record no call stacks for frees" },
+	{ "check-stacks", 0, NULL, opt_flag, AT(check_stacks), NULL, NULL,
+	  "for tests: walk each remembered stack once more and count differences" },
+	{ "allocator", 'a', "NAMES", opt_text, AT(allocators), NULL, NULL, "only these: " ALLOC_FAMILY_NAMES },
+	{ "follow", 'F', NULL, opt_flag, AT(follow), NULL, NULL, "trace forked children as well" },
+	{ "stop-at-gc", 0, NULL, opt_flag, AT(stop_at_gc), NULL, NULL,
+	  "stop a collected program after each collection until its marks are read" },
+	{ "return-probes", 0, NULL, opt_flag, AT(return_probes), NULL, NULL,
+	  "return probes everywhere (can kill fiber programs)" },
+	{ "ring", 0, "BYTES", opt_ring, AT(ring_sz), NULL, NULL, "ring buffer (default 64M)" },
+	{ "raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "keep mangled names" },
+	{ "debuginfod", 0, NULL, opt_flag, AT(debuginfod), NULL, NULL, "fetch missing debug information from DEBUGINFOD_URLS" },
+	{ "quiet", 'q', NULL, opt_level, 0, NULL, NULL, "errors only" },
+	{ "verbose", 'v', NULL, opt_level, 0, NULL, NULL, "more messages; twice: debug" },
+	{ 0 },
+};
+
+/* The seeds' way of naming the output: ALYS_TRACING=file[:NAME]. */
+static int output_of_environment(struct record_options *r, struct err *err)
+{
+	const char *tracing = getenv("ALYS_TRACING");
+	if (!tracing || !*tracing || r->output || !strcmp(tracing, "file"))
+		return 0;
+	if (strncmp(tracing, "file:", 5) || !tracing[5])
+		return err_set(err, EINVAL, "environment variable ALYS_TRACING wants file or file:NAME, got \"%s\"", tracing);
+	r->output = tracing + 5;
+	return 0;
+}
+
+static int take_words(void *opts, int n, char **words, char **command, struct err *err)
+{
+	struct record_options *r = opts;
+	(void)n, (void)words;
+	r->command = command && *command ? command : NULL;
+	if (!r->pids_cnt && !r->command)
+		return err_set(err, EINVAL, "nothing to trace: give -p PID or -- COMMAND; see `alys-bpf --help`");
+	if (r->pids_cnt && r->command)
+		return err_set(err, EINVAL, "-p and -- COMMAND exclude each other: start one recording for each");
+	if (r->max_overhead > 0 && !r->interval)
+		return err_set(
+			err, EINVAL,
+			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
+	return output_of_environment(r, err);
+}
+
+static const struct record_options defaults = RECORD_DEFAULTS;
+
+static int run(void *opts, struct err *err)
+{
+	return run_record(opts, err);
+}
+
+const struct verb verb_record = {
+	.name = "record",
+	.usage = "[record] [OPTIONS] -p PID | -- COMMAND [ARGS]",
+	.summary = "Record every allocation, reallocation and free of running processes with its call stack.",
+	.opts = options,
+	.options_sz = sizeof(struct record_options),
+	.defaults = &defaults,
+	.line_offset = AT(words),
+	.words = take_words,
+	.run = run,
+	.notes = "Other verbs: report, diff, convert, top, census, graph, dump, daemon, ctl, info, doctor; each has its own "
+		 "--help. Needs root.",
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/table_options: options shared by several verbs: grouping, filtering and format of tables, frames to skip, and sources of
+ * names.
+ */
+#ifndef ALYS_CLI_TABLE_OPTIONS_H
+#define ALYS_CLI_TABLE_OPTIONS_H
+
+#include "cli/opts.h"
+#include "report/report.h"
+
+#define TABLE_DEFAULTS                                                                                                       \
+	{                                                                                                                    \
+		.by = BY_STANDARD, .show = SHOW_STANDARD, .sort = SORT_STANDARD, .per = PER_STANDARD, .depth = REPORT_DEPTH, \
+		.top = REPORT_TOP_STANDARD,                                                                                  \
+	}
+
+/* A regular expression or a number of frames into a struct skip; a flag to skip none. */
+int opt_skip(const struct opt *o, const char *text, void *dest, struct err *err);
+int opt_no_skip(const struct opt *o, const char *text, void *dest, struct err *err);
+
+/* AT(skip): offset of a struct skip, used by all views of stacks. */
+#define SKIP_OPTIONS(AT, ENV)                                                                                                    \
+	{ "skip",   0,    "REGEX|N", opt_skip,                                                                                   \
+	  AT(skip), NULL, ENV,       "skip innermost frames that match (function, file or library), or N of them; repeatable" }, \
+	{                                                                                                                        \
+		"no-skip", 0, NULL, opt_no_skip, AT(skip), NULL, NULL,                                                           \
+			"skip none: keep zmalloc, std::allocator and other known wrappers"                                       \
+	}
+
+/* AT(field): offset of a field of struct report_options in the verb's options. */
+#define TABLE_OPTIONS(AT)                                                                                                           \
+	{ "by", 0, "WHAT", opt_choice, AT(by), REPORT_BY, NULL, "what a row stands for (default site; diff: function)" },           \
+		{ "show",   0,           "WHAT", opt_choice,                                                                        \
+		  AT(show), REPORT_SHOW, NULL,   "which blocks count (default live, where frees are known)" },                      \
+		{ "sort", 0, "HOW", opt_choice, AT(sort), REPORT_SORT, NULL, "order of rows, largest first (default size)" },       \
+		{ "ascending", 0, NULL, opt_flag, AT(ascending), NULL, NULL, "reverse the order" },                                 \
+		{ "top", 0, "N", opt_rows, AT(top), NULL, NULL, "rows, 0 = all (default: text 30, other formats all)" },            \
+		{ "min-bytes", 0, "N", opt_size, AT(min_bytes), NULL, "MEMPROF_MIN_BYTES", "hide smaller rows" },                   \
+		{ "min-count", 0, "N", opt_count, AT(min_count), NULL, "TRACE_MIN_COUNT", "hide rows of fewer allocations" },       \
+		{ "depth",                                                                                                          \
+		  0,                                                                                                                \
+		  "N",                                                                                                              \
+		  opt_count,                                                                                                        \
+		  AT(depth),                                                                                                        \
+		  NULL,                                                                                                             \
+		  "MEMPROF_STACK_DEPTH",                                                                                            \
+		  "by stack: frames shown and told apart (default 5, 0 = all)" },                                                   \
+		SKIP_OPTIONS(AT, "MEMPROF_STACK_SKIP"),                                                                             \
+		{ "focus",   0,    "REGEX", opt_text,                                                                               \
+		  AT(focus), NULL, NULL,    "only stacks with a function, file or library that matches" },                          \
+		{ "ignore",   0,    "REGEX", opt_text,                                                                              \
+		  AT(ignore), NULL, NULL,    "no stacks with a function, file or library that matches" },                           \
+		{ "format", 'f', "FORMAT", opt_choice, AT(format), REPORT_FORMAT, NULL, "how to write the table (default text)" },  \
+		{ "columns", 0, "NAME,...", opt_text, AT(columns), NULL, NULL, "these columns in this order; -f csv names them" },  \
+		{ "inclusive", 0, NULL, opt_flag, AT(inclusive), NULL, NULL, "by function: include what its callees allocate" },    \
+		{ "callers",   0,    "FUNCTION", opt_text,                                                                          \
+		  AT(callers), NULL, NULL,       "its callers, and how much they allocated through it" },                           \
+		{ "callees", 0, "FUNCTION", opt_text, AT(callees), NULL, NULL, "its callees, and how much they allocated for it" }, \
+	{                                                                                                                           \
+		"keep-allocator-frames", 0, NULL, opt_flag, AT(keep_allocator_frames), NULL, NULL,                                  \
+			"keep malloc and the like in stacks"                                                                        \
+	}
+
+/* Sources of names; AT(field): offset of a field of struct name_options. */
+#define NAME_OPTIONS(AT)                                                                                                       \
+	{ "symbolize", 0, "BINARY", opt_text, AT(symbolize), NULL, NULL, "symbolize with this copy of the program" },          \
+		{ "sysroot", 0, "DIR", opt_text, AT(sysroot), NULL, NULL, "symbolize with the traced files below DIR" },       \
+		{ "any-build",   0,    NULL, opt_flag,                                                                         \
+		  AT(any_build), NULL, NULL, "for both: accept another build (wrong names are likely)" },                      \
+		{ "debuginfod",   0,    NULL, opt_flag,                                                                        \
+		  AT(debuginfod), NULL, NULL, "fetch missing debug information from DEBUGINFOD_URLS" },                        \
+	{                                                                                                                      \
+		"raw-names", 0, NULL, opt_flag, AT(raw_names), NULL, NULL, "keep mangled names where they are looked up again" \
+	}
+
+#endif
