@@ -272,3 +272,17 @@ def test_what_does_not_leave_is_lost_by_name(started, tmp_path, name, shown):
     raw = subprocess.run(["gzip", "-dc", tmp_path / "t.pb.gz"], capture_output=True, check=True).stdout
     assert lost.encode() in raw
     assert seen_at(trace, tmp_path) == {"site_calloc": 1000, "site_reallocarray": 1000, "site_malloc": 1000}
+
+
+def live(trace):
+    """By site: (blocks, bytes) that nobody freed."""
+    done = alys("report", "--show", "live", "-f", "json", trace)
+    assert done.returncode == 0, done.stderr
+    return {row["site"].split()[0]: (row["count"], row["bytes"]) for row in json.loads(done.stdout)["rows"]}
+
+
+def test_a_prefixed_jemalloc_and_the_frees_of_c23(started, tmp_path):
+    trace = tmp_path / "t.alys"
+    truth = run(started, trace, "c_prefixed")["sites"]
+    assert estimates(trace) == {site: asked(t)[1] for site, t in truth.items() if sum(asked(t))}
+    assert live(trace) == {site: (t["live"], t["live_bytes"]) for site, t in truth.items() if t["live"]}

@@ -31,6 +31,14 @@
 #define ATOMIC .flags = ALYS_SITE_ATOMIC
 #define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO
 
+/* jemalloc built with a prefix: its own default on some systems, and that of Rust's tikv-jemallocator */
+#define PREFIXED(p)                                                                                                            \
+	JE(p "malloc", SIZE, 0, 0, 0), JE(p "calloc", MUL, 0, 1, 0), JE(p "realloc", REALLOC, 0, 1, 0, ZERO_FREES),            \
+		JE(p "memalign", SIZE, 1, 0, 0), JE(p "aligned_alloc", SIZE, 1, 0, 0), JE(p "posix_memalign", OUTPTR, 0, 2, 0), \
+		JE(p "valloc", SIZE, 0, 0, 0), JE(p "pvalloc", SIZE, 0, 0, 0), JE(p "free", FREE, 0, 0, 0),                    \
+		JE(p "free_sized", FREE, 0, 0, 0), JE(p "free_aligned_sized", FREE, 0, 0, 0), JE(p "mallocx", SIZE, 0, 0, 0),  \
+		JE(p "rallocx", REALLOC, 0, 1, 0), JE(p "dallocx", FREE, 0, 0, 0), JE(p "sdallocx", FREE, 0, 0, 0)
+
 static const struct allocator rows[] = {
 	LIBC("malloc", SIZE, 0, 0, 0),
 	LIBC("calloc", MUL, 0, 1, 0),
@@ -42,6 +50,9 @@ static const struct allocator rows[] = {
 	LIBC("valloc", SIZE, 0, 0, 0),
 	LIBC("pvalloc", SIZE, 0, 0, 0),
 	LIBC("free", FREE, 0, 0, 0),
+	/* C23 */
+	LIBC("free_sized", FREE, 0, 0, 0),
+	LIBC("free_aligned_sized", FREE, 0, 0, 0),
 
 	/*
 	 * When sampling at refills, allocations inside GC_memalign and GC_realloc are counted as such: the result is
@@ -78,18 +89,8 @@ static const struct allocator rows[] = {
 	JE("rallocx", REALLOC, 0, 1, 0),
 	JE("dallocx", FREE, 0, 0, 0),
 	JE("sdallocx", FREE, 0, 0, 0),
-	JE("je_malloc", SIZE, 0, 0, 0),
-	JE("je_calloc", MUL, 0, 1, 0),
-	JE("je_realloc", REALLOC, 0, 1, 0, ZERO_FREES),
-	JE("je_memalign", SIZE, 1, 0, 0),
-	JE("je_aligned_alloc", SIZE, 1, 0, 0),
-	JE("je_posix_memalign", OUTPTR, 0, 2, 0),
-	JE("je_valloc", SIZE, 0, 0, 0),
-	JE("je_free", FREE, 0, 0, 0),
-	JE("je_mallocx", SIZE, 0, 0, 0),
-	JE("je_rallocx", REALLOC, 0, 1, 0),
-	JE("je_dallocx", FREE, 0, 0, 0),
-	JE("je_sdallocx", FREE, 0, 0, 0),
+	PREFIXED("je_"),
+	PREFIXED("_rjem_"),
 
 	TC("tc_malloc", SIZE, 0, 0, 0),
 	TC("tc_calloc", MUL, 0, 1, 0),
@@ -183,6 +184,7 @@ static const struct {
 } marks[] = {
 	{ "mallctl", { "jemalloc", ALLOC_JEMALLOC } },
 	{ "je_mallctl", { "jemalloc", ALLOC_JEMALLOC } },
+	{ "_rjem_mallctl", { "jemalloc", ALLOC_JEMALLOC } },
 	{ "tc_malloc", { "tcmalloc", ALLOC_TCMALLOC } },
 	{ "MallocExtension_Internal_GetStats", { "tcmalloc", ALLOC_TCMALLOC } },
 	{ "mi_malloc", { "mimalloc", ALLOC_MIMALLOC } },

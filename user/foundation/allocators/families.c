@@ -24,7 +24,7 @@ static const struct family {
 		.inner = { "GC_", "__crystal_malloc", "__crystal_realloc" },
 		.entries = { "GC_malloc.*", "GC_realloc.*", "GC_memalign", "GC_generic_malloc.*", "__crystal_malloc.*", "__crystal_realloc.*" },
 	},
-	[ALLOC_JEMALLOC] = { .files = { "libjemalloc." }, .inner = { "je_" } },
+	[ALLOC_JEMALLOC] = { .files = { "libjemalloc." }, .inner = { "je_", "_rjem_" } },
 	[ALLOC_TCMALLOC] = { .files = { "libtcmalloc" }, .inner = { "tc_" } },
 	[ALLOC_MIMALLOC] = { .files = { "libmimalloc." }, .inner = { "mi_" } },
 	[ALLOC_CXX] = {
