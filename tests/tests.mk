@@ -22,6 +22,9 @@ wraps_test_attach_rows := probe_tables tables_put tables_has tables_put_mappings
 wraps_test_attach_study := examinations_new examinations_free examinations_now examinations_ask examinations_take
 wraps_test_recorder_gcwatch := marks_new marks_free marks_watch marks_settle marks_forget liveness_new liveness_free liveness_unseen \
 	liveness_gone liveness_exactness liveness_tell_older liveness_ask probe_stats
+wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intake_collection_of probe_collections_begun \
+	probe_collections_fd probe_call_at_begins probe_allow_stops probe_next_born heapreader_new heapreader_free heapreader_find \
+	heapreader_prove heapreader_heap heapreader_count
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
 # Only the protocol of this module is fuzzed: its other files would pull in everything else.
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* liveness/marks: the thread that reads marks. The kernel's rings and the heap reader are made up (tests/tests.mk wraps them). */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "heapreader/heapreader.h"
+#include "intake/wakeup.h"
+#include "liveness/marks.h"
+
+#define PROBE ((struct probe *)&world)
+#define TGID 70u
+
+/* What the kernel and the process would answer. `lock` is for what two threads touch. */
+static struct {
+	pthread_mutex_t lock;
+	uint64_t begun, gc_no;
+	int find, prove, heap, count; /* results */
+	uint32_t bad_headers;         /* readings that find some, from now on */
+	uint32_t heaps, finds, proofs;
+	bool torn, at_begins;
+	int fd;
+	void (*fn)(void *ctx, const void *record, size_t size);
+	void *ctx;
+	struct intake_collection record;
+	bool waits, over;
+} world = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+#define SAY(field, value)                          \
+	do {                                       \
+		pthread_mutex_lock(&world.lock);   \
+		world.field = (value);             \
+		pthread_mutex_unlock(&world.lock); \
+	} while (0)
+#define ASK(field)                                      \
+	({                                              \
+		pthread_mutex_lock(&world.lock);        \
+		typeof(world.field) was_ = world.field; \
+		pthread_mutex_unlock(&world.lock);      \
+		was_;                                   \
+	})
+
+struct wakeup *__wrap_wakeup_new(int ring, void (*fn)(void *ctx, const void *record, size_t size), void *ctx, struct err *err);
+struct wakeup *__wrap_wakeup_new(int ring, void (*fn)(void *ctx, const void *record, size_t size), void *ctx, struct err *err)
+{
+	(void)ring, (void)err;
+	world.fn = fn;
+	world.ctx = ctx;
+	world.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return (struct wakeup *)&world;
+}
+
+void __wrap_wakeup_free(struct wakeup *b);
+void __wrap_wakeup_free(struct wakeup *b)
+{
+	(void)b;
+	close(world.fd);
+}
+
+int __wrap_wakeup_fd(const struct wakeup *b);
+int __wrap_wakeup_fd(const struct wakeup *b)
+{
+	(void)b;
+	return world.fd;
+}
+
+void __wrap_wakeup_drain(struct wakeup *b);
+void __wrap_wakeup_drain(struct wakeup *b)
+{
+	uint64_t word;
+	(void)b;
+	if (read(world.fd, &word, sizeof(word)) == sizeof(word) && ASK(waits))
+		world.fn(world.ctx, &world.record, sizeof(world.record));
+}
+
+bool __wrap_intake_collection_of(const void *data, size_t size, struct intake_collection *out, bool *over);
+bool __wrap_intake_collection_of(const void *data, size_t size, struct intake_collection *out, bool *over)
+{
+	(void)data, (void)size;
+	*out = ASK(record);
+	*over = ASK(over);
+	return true;
+}
+
+uint64_t __wrap_probe_collections_begun(const struct probe *p, uint32_t tgid);
+uint64_t __wrap_probe_collections_begun(const struct probe *p, uint32_t tgid)
+{
+	(void)p, (void)tgid;
+	return ASK(begun);
+}
+
+int __wrap_probe_collections_fd(const struct probe *p);
+int __wrap_probe_collections_fd(const struct probe *p)
+{
+	(void)p;
+	return -1;
+}
+
+void __wrap_probe_call_at_begins(struct probe *p, int on);
+void __wrap_probe_call_at_begins(struct probe *p, int on)
+{
+	(void)p;
+	SAY(at_begins, on);
+}
+
+void __wrap_probe_allow_stops(struct probe *p, uint64_t until_ns);
+void __wrap_probe_allow_stops(struct probe *p, uint64_t until_ns)
+{
+	(void)p, (void)until_ns;
+}
+
+int __wrap_probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out);
+int __wrap_probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out)
+{
+	(void)p, (void)at, (void)out;
+	return 0;
+}
+
+struct heapreader *__wrap_heapreader_new(bool prompt, struct err *err);
+struct heapreader *__wrap_heapreader_new(bool prompt, struct err *err)
+{
+	(void)prompt, (void)err;
+	return (struct heapreader *)&world;
+}
+
+void __wrap_heapreader_free(struct heapreader *r);
+void __wrap_heapreader_free(struct heapreader *r)
+{
+	(void)r;
+}
+
+static int answer(int rc, struct err *err)
+{
+	return rc ? err_set(err, -rc, "refused by %d", rc) : 0;
+}
+
+int __wrap_heapreader_find(struct heapreader *r, uint32_t tgid, struct heapreader_place *out, struct err *err);
+int __wrap_heapreader_find(struct heapreader *r, uint32_t tgid, struct heapreader_place *out, struct err *err)
+{
+	(void)r;
+	*out = (struct heapreader_place){ .tgid = tgid, .layout = { .gc_no = 1 } };
+	SAY(finds, world.finds + 1);
+	return answer(ASK(find), err);
+}
+
+int __wrap_heapreader_prove(struct heapreader *r, const struct heapreader_place *p, struct heapreader_proof *out,
+			    struct err *err);
+int __wrap_heapreader_prove(struct heapreader *r, const struct heapreader_place *p, struct heapreader_proof *out, struct err *err)
+{
+	(void)r, (void)p;
+	*out = (struct heapreader_proof){ .typed = true };
+	SAY(proofs, world.proofs + 1);
+	return answer(ASK(prove), err);
+}
+
+int __wrap_heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt,
+			   struct boehm_heap *out, struct err *err);
+int __wrap_heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt,
+			   struct boehm_heap *out, struct err *err)
+{
+	(void)r, (void)p, (void)cnt;
+	free(asked);
+	pthread_mutex_lock(&world.lock);
+	*out = (struct boehm_heap){ .gc_no = world.gc_no, .torn = world.torn, .bad_headers = world.bad_headers != 0 };
+	world.heaps++;
+	world.bad_headers -= world.bad_headers != 0;
+	int rc = world.heap;
+	pthread_mutex_unlock(&world.lock);
+	return answer(rc, err);
+}
+
+int __wrap_heapreader_count(struct heapreader *r, const struct heapreader_place *p, uint64_t *gc_no);
+int __wrap_heapreader_count(struct heapreader *r, const struct heapreader_place *p, uint64_t *gc_no)
+{
+	(void)r, (void)p;
+	*gc_no = ASK(gc_no);
+	return ASK(count);
+}
+
+static int set_up(void **state)
+{
+	struct err err;
+	pthread_mutex_lock(&world.lock);
+	world.begun = world.gc_no = 5;
+	world.find = world.prove = world.heap = world.count = 0;
+	world.bad_headers = world.heaps = world.finds = world.proofs = 0;
+	world.torn = world.waits = world.over = false;
+	pthread_mutex_unlock(&world.lock);
+	*state = marks_new(PROBE, false, false, &err);
+	return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	marks_free(*state);
+	return 0;
+}
+
+/* A collection began, or is over. */
+static void tell(uint64_t serial, uint32_t gc_no, bool over)
+{
+	uint64_t one = 1;
+	pthread_mutex_lock(&world.lock);
+	world.record = (struct intake_collection){ .who = { .tgid = TGID }, .gc_no = gc_no, .serial = serial };
+	world.over = over;
+	world.waits = true;
+	pthread_mutex_unlock(&world.lock);
+	assert_int_equal(write(world.fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* Until the first search for the collector is over. */
+static void watch(struct marks *m)
+{
+	struct marks_facts f = { 0 };
+	marks_watch(m, TGID);
+	for (int i = 0; i < 60 && f.state == MARKS_WAITING && !f.failed.code; i++) {
+		marks_settle(m, TGID);
+		f = marks_facts(m, TGID);
+	}
+}
+
+/* The thread that proves is there in a while. */
+static struct marks_facts await_state(struct marks *m, enum marks_state state)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	struct marks_facts f = marks_facts(m, TGID);
+	for (int i = 0; i < 30000 && f.state != state; i++, f = marks_facts(m, TGID))
+		nanosleep(&moment, NULL);
+	assert_int_equal(f.state, state);
+	return f;
+}
+
+static bool is_good(struct marks *m, uint64_t serial)
+{
+	struct mark_reading *r = NULL;
+	for (int i = 0; i < 30 && !r; i++) /* it waits for two seconds each */
+		r = marks_take(m, TGID, serial);
+	assert_non_null(r);
+	assert_int_equal(r->serial, serial);
+	bool good = r->good;
+	mark_reading_free(r);
+	return good;
+}
+
+static void test_each_collection_is_read_once(void **state)
+{
+	struct marks *m = *state;
+	watch(m);
+	assert_int_equal(marks_facts(m, TGID).state, MARKS_READY);
+	assert_true(marks_facts(m, TGID).counted);
+	tell(5, 5, true);
+	assert_true(is_good(m, 5));
+	assert_null(marks_take(m, TGID, 5));
+	assert_int_equal(marks_cost(m).readings, 1);
+	assert_int_equal(marks_cost(m).late, 0);
+}
+
+static void test_what_came_too_late_is_no_reading(void **state)
+{
+	struct marks *m = *state;
+	watch(m);
+	tell(4, 4, true); /* the fifth has begun */
+	assert_false(is_good(m, 4));
+	assert_int_equal(ASK(heaps), 0);
+	SAY(gc_no, 6); /* its marks are there, its number is another's */
+	tell(5, 5, true);
+	assert_false(is_good(m, 5));
+	assert_int_equal(marks_cost(m).late, 2);
+}
+
+/* A header in the making makes no sense: three tries. */
+static void test_bad_headers_are_read_again(void **state)
+{
+	struct marks *m = *state;
+	watch(m);
+	SAY(bad_headers, 2);
+	tell(5, 5, true);
+	assert_true(is_good(m, 5));
+	assert_int_equal(ASK(heaps), 3);
+	SAY(bad_headers, 9);
+	SAY(begun, 6);
+	SAY(gc_no, 6);
+	tell(6, 6, true);
+	assert_false(is_good(m, 6));
+	assert_int_equal(ASK(heaps), 6);
+	assert_int_equal(marks_cost(m).late, 1);
+}
+
+/* A collector that is not there yet is looked for again, at the latest when it collects. */
+static void test_not_yet_is_not_never(void **state)
+{
+	struct marks *m = *state;
+	SAY(find, -ENODATA);
+	watch(m);
+	struct marks_facts f = marks_facts(m, TGID);
+	assert_int_equal(f.state, MARKS_WAITING);
+	assert_int_equal(f.failed.code, ENODATA);
+	SAY(find, 0);
+	tell(5, 5, true);
+	assert_true(is_good(m, 5));
+	assert_int_equal(await_state(m, MARKS_READY).failed.code, 0);
+}
+
+static void test_never(void **state)
+{
+	struct marks *m = *state;
+	uint64_t gc_no;
+	SAY(find, -EACCES);
+	watch(m);
+	assert_int_equal(marks_facts(m, TGID).state, MARKS_IMPOSSIBLE);
+	assert_string_equal(marks_facts(m, TGID).failed.text, "refused by -13");
+	tell(5, 5, true);
+	assert_false(is_good(m, 5));
+	assert_int_equal(ASK(heaps), 0);
+	assert_int_equal(ASK(finds), 1);
+	assert_int_equal(marks_count(m, TGID, &gc_no), -ENOENT);
+	assert_null(marks_read(m, TGID));
+}
+
+static void test_proven_wrong(void **state)
+{
+	struct marks *m = *state;
+	SAY(prove, -ENOTSUP);
+	watch(m);
+	assert_int_equal(await_state(m, MARKS_IMPOSSIBLE).failed.code, ENOTSUP);
+}
+
+/* Not proven is not wrong. */
+static void test_types_come_with_the_proof(void **state)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	struct marks *m = *state;
+	const struct types *types = (const struct types *)&world;
+	SAY(prove, -ENOENT);
+	watch(m);
+	for (int i = 0; i < 30000 && !marks_types(m, TGID, &types); i++)
+		nanosleep(&moment, NULL);
+	assert_true(marks_types(m, TGID, &types));
+	assert_null(types); /* the program is not Crystal's */
+	assert_int_equal(marks_facts(m, TGID).state, MARKS_READY);
+	assert_int_equal(ASK(proofs), 1);
+}
+
+/* Of a process whose collections nothing tells of. */
+static void test_counter_and_marks_on_request(void **state)
+{
+	struct marks *m = *state;
+	uint64_t gc_no;
+	watch(m);
+	assert_int_equal(marks_count(m, TGID, &gc_no), 0);
+	assert_int_equal(gc_no, 5);
+	struct mark_reading *r = marks_read(m, TGID);
+	assert_non_null(r);
+	assert_int_equal(r->gc_no, 5);
+	mark_reading_free(r);
+	SAY(torn, true);
+	assert_null(marks_read(m, TGID));
+}
+
+/* What did not survive reading it is not read again. */
+static void test_lost_reader(void **state)
+{
+	struct marks *m = *state;
+	uint64_t gc_no;
+	watch(m);
+	SAY(count, -ECONNRESET);
+	assert_int_equal(marks_count(m, TGID, &gc_no), -ECONNRESET);
+	assert_int_equal(marks_facts(m, TGID).failed.code, ECONNRESET);
+	assert_int_equal(marks_facts(m, TGID).state, MARKS_IMPOSSIBLE);
+	SAY(count, 0);
+	assert_int_equal(marks_count(m, TGID, &gc_no), -ENOENT);
+}
+
+static void test_who_is_gone_is_not_waited_for(void **state)
+{
+	struct marks *m = *state;
+	uint64_t gc_no;
+	assert_null(marks_take(m, TGID, 5)); /* nobody watches it */
+	watch(m);
+	marks_forget(m, TGID);
+	assert_null(marks_take(m, TGID, 5));
+	assert_int_equal(marks_count(m, TGID, &gc_no), -ENOENT);
+	watch(m); /* the number's next owner */
+	tell(5, 5, true);
+	assert_true(is_good(m, 5));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_each_collection_is_read_once),
+		T(test_what_came_too_late_is_no_reading),
+		T(test_bad_headers_are_read_again),
+		T(test_not_yet_is_not_never),
+		T(test_never),
+		T(test_proven_wrong),
+		T(test_types_come_with_the_proof),
+		T(test_counter_and_marks_on_request),
+		T(test_lost_reader),
+		T(test_who_is_gone_is_not_waited_for),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
