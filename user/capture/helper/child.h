@@ -13,6 +13,7 @@
 /* argv[1], which selects the child's task; there are no other arguments. */
 #define CHILD_CALLS "--call-allocator"
 #define CHILD_HEAP "--fill-heap"
+#define CHILD_MALLOC "--fill-malloc"
 
 /* Its descriptors. */
 enum {

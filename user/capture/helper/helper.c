@@ -111,6 +111,17 @@ ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *e
 	return got < 0 ? err_set(err, errno, "the helper: %s", strerror(errno)) : got;
 }
 
+int helper_hear_all(const struct helper *h, void *bytes, size_t n, struct err *err)
+{
+	for (size_t len = 0; len < n;) {
+		ssize_t got = helper_hear(h, (char *)bytes + len, n - len, err);
+		if (got <= 0)
+			return got ? (int)got : err_set(err, EPIPE, "the helper did not survive filling a heap");
+		len += (size_t)got;
+	}
+	return 0;
+}
+
 /* The library's code may have run in the helper, so the text may be its own. */
 static int hear_failure(const struct helper *h, struct err *err)
 {

@@ -26,6 +26,8 @@ int helper_await(const struct helper *h, struct err *err);
 void helper_go(struct helper *h);
 /* Bytes read, 0 at end of file; -errno. */
 ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *err);
+/* All n bytes, or -errno. */
+int helper_hear_all(const struct helper *h, void *bytes, size_t n, struct err *err);
 void helper_end(struct helper *h);
 /* While on, a helper that does not answer at once is given up: the program is shutting down. */
 void helper_hurry(bool on);

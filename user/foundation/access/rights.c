@@ -41,7 +41,7 @@ static int own_maps(void *ctx, uint32_t tid)
 
 static int own_fact(void *ctx, uint32_t tid, enum rights_fact what)
 {
-	static const char *const names[FACT_CNT] = { "stat", "status", "statm", "comm", "cgroup" };
+	static const char *const names[FACT_CNT] = { "stat", "status", "statm", "comm", "cgroup", "smaps", "pagemap" };
 	char path[40];
 	(void)ctx;
 	if (what >= FACT_CNT)

@@ -24,8 +24,8 @@ struct rights_link {
 /* access/perfmap_dir: `number` is the tgid for PLACE_OPEN, the handle for the others. */
 enum rights_place { PLACE_OPEN, PLACE_SHARE, PLACE_CLOSE, PLACE_MAP };
 
-/* World-readable files of /proc/TID, which hidepid (proc(5)) may hide. */
-enum rights_fact { FACT_STAT, FACT_STATUS, FACT_STATM, FACT_COMM, FACT_CGROUP, FACT_CNT };
+/* Files of /proc/TID. Up to FACT_CGROUP they are world-readable, but hidepid (proc(5)) may hide them. */
+enum rights_fact { FACT_STAT, FACT_STATUS, FACT_STATM, FACT_COMM, FACT_CGROUP, FACT_SMAPS, FACT_PAGEMAP, FACT_CNT };
 
 /* A range of a process' memory. */
 struct rights_range {

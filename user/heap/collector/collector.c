@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,21 +13,8 @@
 #include "boehm/detection.h"
 #include "collector/place.h"
 #include "collector/prove.h"
-#include "sandbox/caps.h"
-#include "target/module.h"
-#include "target/proc.h"
 
 /* --- which file --------------------------------------------------------------------------------- */
-
-static struct elf *open_file(uint32_t tgid, const struct space_region *r, int *fd)
-{
-	const struct map_line line = { .start = r->start, .end = r->end, .dev = r->dev, .ino = r->ino, .path = r->path };
-	*fd = r->ino ? module_open(tgid, &line) : -1;
-	struct elf *e = *fd >= 0 ? elf_open(*fd, r->path, NULL) : NULL;
-	if (!e && *fd >= 0)
-		close(*fd);
-	return e;
-}
 
 struct functions {
 	bool malloc, init;
@@ -66,7 +52,7 @@ static const struct space_region *find_by_name(struct collector *c)
 		const struct space_region *r = &c->space.regions[i];
 		if (!r->exec || !r->ino || seen_before(&c->space, i))
 			continue;
-		c->elf = open_file(c->memory.tgid, r, &c->fd);
+		c->elf = place_file(c->memory.tgid, r, &c->fd);
 		if (c->elf && has_collector(c->elf) && place_bias(c->elf, &c->space, r->dev, r->ino, &c->bias))
 			return r;
 		if (c->elf) {
@@ -92,7 +78,7 @@ static const struct space_region *program_region(const struct collector *c)
 struct elf *collector_program(const struct collector *c, int *fd, uint64_t *bias)
 {
 	const struct space_region *r = program_region(c);
-	struct elf *e = r ? open_file(c->memory.tgid, r, fd) : NULL;
+	struct elf *e = r ? place_file(c->memory.tgid, r, fd) : NULL;
 	if (e && !place_bias(e, &c->space, r->dev, r->ino, bias)) {
 		elf_close(e);
 		close(*fd);
@@ -112,39 +98,14 @@ static int no_collector(const struct collector *c, struct err *err)
 		       c->memory.tgid, c->comm);
 }
 
-static int check_access(struct collector *c, struct err *err)
+static int begin(struct collector *c, struct err *err)
 {
-	uint64_t word;
-	for (size_t i = 0; i < c->space.regions_cnt; i++) {
-		if (!c->space.regions[i].readable || c->space.regions[i].path[0] == '[')
-			continue;
-		int rc = memory_read(&c->memory, c->space.regions[i].start, &word, sizeof(word));
-		if (rc == -EPERM)
-			return err_set(err, EACCES, "not allowed to read the memory of process %u (%s): %s", c->memory.tgid,
-				       c->comm, caps_advice());
-		return rc == -ESRCH ? err_set(err, ESRCH, "process %u (%s) has ended", c->memory.tgid, c->comm) : 0;
-	}
-	return 0;
-}
-
-static int begin(struct collector *c, struct proc_facts *facts, struct err *err)
-{
-	struct buf name = { 0 };
-	int rc = proc_read(c->memory.tgid, facts, err);
-	if (rc)
-		return rc;
-	text_clean(&name, facts->comm, sizeof(facts->comm));
-	snprintf(c->comm, sizeof(c->comm), "%s", buf_str(&name));
-	buf_free(&name);
-	c->start_ns = facts->start_ns;
-	snprintf(c->exe, sizeof(c->exe), "%s", facts->exe);
-	if (facts->kernel_thread)
-		return err_set(err, ENOENT, "process %u (%s) is a kernel thread: it has no heap", c->memory.tgid, c->comm);
-	if (facts->ended)
-		return err_set(err, ESRCH, "process %u (%s) has ended", c->memory.tgid, c->comm);
-	c->memory.through = proc_holder(c->memory.tgid);
-	rc = place_space(c->memory.tgid, &c->space, err);
-	return rc ?: check_access(c, err);
+	struct place p;
+	int rc = place_begin(&c->memory, &c->space, &p, err);
+	memcpy(c->comm, p.comm, sizeof(c->comm));
+	memcpy(c->exe, p.exe, sizeof(c->exe));
+	c->start_ns = p.start_ns;
+	return rc;
 }
 
 static int find_layout(struct collector *c, const struct space_region *file, bool named, struct err *err)
@@ -163,8 +124,7 @@ static int find_layout(struct collector *c, const struct space_region *file, boo
 
 static int find(struct collector *c, struct err *err)
 {
-	struct proc_facts facts;
-	int rc = begin(c, &facts, err);
+	int rc = begin(c, err);
 	if (rc)
 		return rc;
 	const struct space_region *file = find_by_name(c);

@@ -3,8 +3,61 @@
 #include "collector/place.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
 
+#include "base/text.h"
+#include "sandbox/caps.h"
+#include "target/module.h"
 #include "target/proc.h"
+
+/* Whether its memory may be read at all. */
+static int check_access(struct memory *m, const struct space *s, const char *comm, struct err *err)
+{
+	uint64_t word;
+	for (size_t i = 0; i < s->regions_cnt; i++) {
+		if (!s->regions[i].readable || s->regions[i].path[0] == '[')
+			continue;
+		int rc = memory_read(m, s->regions[i].start, &word, sizeof(word));
+		if (rc == -EPERM)
+			return err_set(err, EACCES, "not allowed to read the memory of process %u (%s): %s", m->tgid, comm,
+				       caps_advice());
+		return rc == -ESRCH ? err_set(err, ESRCH, "process %u (%s) has ended", m->tgid, comm) : 0;
+	}
+	return 0;
+}
+
+int place_begin(struct memory *m, struct space *s, struct place *out, struct err *err)
+{
+	struct proc_facts facts;
+	struct buf name = { 0 };
+	*out = (struct place){ 0 };
+	int rc = proc_read(m->tgid, &facts, err);
+	if (rc)
+		return rc;
+	text_clean(&name, facts.comm, sizeof(facts.comm));
+	snprintf(out->comm, sizeof(out->comm), "%s", buf_str(&name));
+	buf_free(&name);
+	out->start_ns = facts.start_ns;
+	snprintf(out->exe, sizeof(out->exe), "%s", facts.exe);
+	if (facts.kernel_thread)
+		return err_set(err, ENOENT, "process %u (%s) is a kernel thread: it has no heap", m->tgid, out->comm);
+	if (facts.ended)
+		return err_set(err, ESRCH, "process %u (%s) has ended", m->tgid, out->comm);
+	m->through = proc_holder(m->tgid);
+	rc = place_space(m->tgid, s, err);
+	return rc ?: check_access(m, s, out->comm, err);
+}
+
+struct elf *place_file(uint32_t tgid, const struct space_region *r, int *fd)
+{
+	const struct map_line line = { .start = r->start, .end = r->end, .dev = r->dev, .ino = r->ino, .path = r->path };
+	*fd = r->ino ? module_open(tgid, &line) : -1;
+	struct elf *e = *fd >= 0 ? elf_open(*fd, r->path, NULL) : NULL;
+	if (!e && *fd >= 0)
+		close(*fd);
+	return e;
+}
 
 static int take_line(void *ctx, const struct map_line *line)
 {

@@ -25,26 +25,15 @@ struct proving {
 	size_t agreed;
 };
 
-static int hear_all(struct helper *h, void *bytes, size_t n, struct err *err)
-{
-	for (size_t len = 0; len < n;) {
-		ssize_t got = helper_hear(h, (char *)bytes + len, n - len, err);
-		if (got <= 0)
-			return got ? (int)got : err_set(err, EPIPE, "the helper did not survive filling a heap");
-		len += (size_t)got;
-	}
-	return 0;
-}
-
 static int hear_truth(struct proving *p, struct err *err)
 {
-	int rc = hear_all(&p->helper, &p->truth, sizeof(p->truth), err);
+	int rc = helper_hear_all(&p->helper, &p->truth, sizeof(p->truth), err);
 	if (!rc && (!p->truth.objects || p->truth.objects > HEAPFILL_MAX))
 		return err_set(err, EPROTO, "the helper could not allocate");
 	p->objects = rc ? NULL : calloc(p->truth.objects, sizeof(*p->objects));
 	if (!rc && !p->objects)
 		return err_set(err, ENOMEM, "out of memory");
-	return rc ?: hear_all(&p->helper, p->objects, p->truth.objects * sizeof(*p->objects), err);
+	return rc ?: helper_hear_all(&p->helper, p->objects, p->truth.objects * sizeof(*p->objects), err);
 }
 
 static int wrong(struct err *err, const char *what, uint64_t read, uint64_t says)

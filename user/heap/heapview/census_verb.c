@@ -20,6 +20,7 @@
 #include "heapgraph/census.h"
 #include "heapview/heapview.h"
 #include "heapview/heap_process.h"
+#include "heapview/malloc_verb.h"
 #include "heapview/typed_sites.h"
 #include "recorder/live.h"
 #include "report/heap_table.h"
@@ -331,6 +332,12 @@ int census_write(const struct census_options *o, struct boehm_heap *heap, struct
 {
 	struct taking t = { .o = o };
 	int rc = collector_open(&t.collector, o->report.pid, err);
+	if (!rc && o->freeze) {
+		rc = err_set(err, EINVAL,
+			     "process %u (%s): --freeze is for malloc, and marks do not change: leave it out, or add --malloc",
+			     t.collector.memory.tgid, t.collector.comm);
+		collector_close(&t.collector);
+	}
 	if (!rc) {
 		rc = take(&t, out, err);
 		collector_close(&t.collector);
@@ -351,6 +358,23 @@ static int status_of(int rc)
 	return !rc ? EXIT_OK : nothing ? EXIT_NOTHING : EXIT_ERROR;
 }
 
+/* A collector's heap where there is one, else that of malloc. */
+static int write_either(const struct census_options *o, struct sink_out *out, struct err *err)
+{
+	bool of_collector = o->type_ids || o->learn || o->gc_wait > 0 || o->heap;
+	struct err none = { 0 };
+	int rc = o->malloc ? -ENOENT : census_write(o, NULL, out, of_collector ? err : &none);
+	if (rc != -ENOENT || of_collector) {
+		*err = of_collector ? *err : none;
+		return rc;
+	}
+	rc = malloc_write(o, out, err);
+	if (rc != -ENOENT || o->malloc)
+		return rc;
+	struct err neither = *err;
+	return err_set(err, ENOENT, "%.250s; and %.250s", none.text, neither.text);
+}
+
 int run_census(const struct census_options *o, struct err *err)
 {
 	struct output dst = { .fd = STDOUT_FILENO };
@@ -361,7 +385,7 @@ int run_census(const struct census_options *o, struct err *err)
 	int rc = infile_keep(o->type_ids, true, err) ? -EIO : infile_keep(o->learn, false, err);
 	if (rc)
 		return status_of(rc);
-	if (reader_split(&reader, (uint32_t)o->report.pid, false, &status, err))
+	if (reader_split(&reader, (uint32_t)o->report.pid, o->freeze, &status, err))
 		return status;
-	return status_of(output_finish(&dst, census_write(o, NULL, &out, err), err));
+	return status_of(output_finish(&dst, write_either(o, &out, err), err));
 }

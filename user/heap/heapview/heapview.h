@@ -16,6 +16,8 @@ struct census_options {
 	const char *learn;            /* a trace of the process, from whose stacks type names are learnt; NULL = none */
 	double gc_wait;               /* seconds to wait for a collection */
 	bool heap, counts;
+	bool malloc; /* blocks of malloc, even where there is a collector */
+	bool freeze; /* of malloc: stop the process while its heap is copied */
 };
 
 /* Which heap, and how it is read: shared by graph and dump. */

@@ -11,13 +11,16 @@
 #define TABLE_AT(field) offsetof(struct census_options, report.field)
 
 static const struct opt options[] = {
-	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "the process, which is neither stopped nor probed" },
+	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "the process, which is not probed" },
 	{ "type-ids", 0, "FILE", opt_text, AT(type_ids), NULL, NULL,
 	  "names of types, as `CRYSTAL_DUMP_TYPE_ID=1 crystal build` prints them" },
 	{ "learn", 0, "TRACE", opt_text, AT(learn), NULL, NULL,
 	  "names of types from a recording of this process: what `Foo.new` allocated" },
 	{ "gc-wait", 0, "SECONDS", opt_seconds, AT(gc_wait), NULL, NULL,
 	  "wait at most this long for the program's next collection" },
+	{ "malloc", 0, NULL, opt_flag, AT(malloc), NULL, NULL, "glibc's malloc, also of a program that has a garbage collector" },
+	{ "freeze", 0, NULL, opt_flag, AT(freeze), NULL, NULL,
+	  "glibc's malloc: stop it while its heap is copied: exact, at most 2 s" },
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "heap statistics instead: free, unmapped, fragmentation by size" },
 	{ "counts", 0, NULL, opt_flag, AT(counts), NULL, NULL, "plain lines: their number, then COUNT<tab>TYPE" },
 	{ "sort", 0, "HOW", opt_choice, TABLE_AT(sort), "size|count|name", NULL, "order of rows, largest first (default size)" },
@@ -38,6 +41,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	(void)n, (void)words, (void)command;
 	if (!o->report.pid)
 		return err_set(err, EINVAL, "no process given: use -p PID (`pgrep -a NAME` finds it)");
+	if (o->malloc && (o->type_ids || o->learn || o->gc_wait > 0))
+		return err_set(err, EINVAL, "--type-ids, --learn and --gc-wait are for collected heaps: leave out --malloc");
 	if (o->heap && (o->counts || o->type_ids || o->learn))
 		return err_set(err, EINVAL, "--heap does not show types: leave out --counts, --type-ids and --learn");
 	/* Lines are for programs, and hide nothing unless told to. */
@@ -56,12 +61,14 @@ static int run(void *opts, struct err *err)
 const struct verb verb_census = {
 	.name = "census",
 	.usage = "census [OPTIONS] -p PID",
-	.summary = "Count the live objects of a running Crystal program by type, or show statistics of its heap; no probes.",
+	.summary =
+		"Count the live objects of a running program by type, or the blocks of its malloc by class and size; no probes.",
 	.opts = options,
 	.options_sz = sizeof(struct census_options),
 	.defaults = &defaults,
 	.words = take_words,
 	.run = run,
-	.notes = "Counts what the last collection of Boehm's collector (libgc) reached. Works on programs that nobody\n"
-		 "traced before, also optimized ones. Needs the right to read the process's memory: root, as a rule.",
+	.notes = "Counts what the last collection of Boehm's collector (libgc) reached; in other programs, or with --malloc,\n"
+		 "the blocks of glibc's malloc. Works on programs that nobody traced before, also optimized ones. Needs\n"
+		 "the right to read the process's memory: root, as a rule.",
 };

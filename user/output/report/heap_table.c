@@ -30,10 +30,16 @@ static void put_heap_facts(const struct census_facts *f, const char *report, str
 	put_text_fact(&s->facts, "report", report);
 	buf_addf(&s->facts, "\"pid\":%u,", f->tgid);
 	put_text_fact(&s->facts, "command", f->command);
-	put_text_fact(&s->facts, "collector", f->collector);
+	put_text_fact(&s->facts, f->allocator ? "library" : "collector", f->collector);
 	put_text_fact(&s->facts, "layout", f->layout);
-	buf_addf(&s->facts, "\"collection\":%" PRIu64 ",\"upper_bound\":%s,\"took_ms\":%.3f,", f->gc_no,
-		 f->upper_bound ? "true" : "false", f->took_ms);
+	if (f->allocator) {
+		put_text_fact(&s->facts, "allocator", f->allocator);
+		buf_adds(&s->facts, f->more);
+	} else {
+		buf_addf(&s->facts, "\"collection\":%" PRIu64 ",\"upper_bound\":%s,", f->gc_no,
+			 f->upper_bound ? "true" : "false");
+	}
+	buf_addf(&s->facts, "\"took_ms\":%.3f,", f->took_ms);
 	buf_adds(&s->notes, f->notes);
 }
 

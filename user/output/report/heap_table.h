@@ -10,6 +10,8 @@
 
 struct census_facts {
 	uint32_t tgid;
+	const char *allocator; /* of a malloc heap, else NULL; then what is known of it in JSON: members, each ended by a comma */
+	const char *more;
 	const char *command, *collector, *layout; /* clean texts */
 	uint64_t gc_no;
 	bool upper_bound; /* marks are not from one finished collection */

@@ -338,6 +338,16 @@ static int do_place(const struct ask *a)
 	return a->tid <= PLACE_MAP ? rights_own.place(NULL, (enum rights_place)a->tid, a->number) : -EPROTO;
 }
 
+/* Where memory lies is for who reads the heap that a user named. A recording could see physical addresses, too. */
+static int do_fact(const struct broker *b, const struct request *q, struct err *why)
+{
+	const struct ask *a = q->ask;
+	bool open = a->number >= 0 && a->number <= FACT_CGROUP;
+	if (q->body || (!open && (!b->target || b->records)))
+		return no_such_request(why);
+	return rights_own.fact(NULL, a->tid, (enum rights_fact)a->number);
+}
+
 /* With a descriptor as what comes back, or a number. */
 static int grant(const struct broker *b, const struct request *q, struct answer *out, struct err *why)
 {
@@ -347,7 +357,7 @@ static int grant(const struct broker *b, const struct request *q, struct answer 
 		return rc;
 	switch (a->kind) {
 	case REQUEST_MAPS: return rights_own.maps(NULL, a->tid);
-	case REQUEST_FACT: return q->body ? no_such_request(why) : rights_own.fact(NULL, a->tid, (enum rights_fact)a->number);
+	case REQUEST_FACT: return do_fact(b, q, why);
 	case REQUEST_EXE: return rights_own.exe(NULL, a->tid, out->text, sizeof(out->text));
 	case REQUEST_MAPPED:
 		return has_ranges(q, 1) ? grant_mapped(a->tid, a->ranges[0].addr, a->ranges[0].n, why) : no_such_request(why);

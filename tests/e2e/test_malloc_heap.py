@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Heaps of glibc's malloc, read from outside: against what the program counts and what malloc says of itself, in programs
+that nobody traced, stripped, static, with other allocators, damaged, and that end or allocate while they are read.
+"""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import PROGS, alys
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root: may not read other processes")
+
+NOTHING = 3
+CLASSES = {"shapes::Circle": 700, "shapes::Box<int>": 300, "Shape": 5}
+FREE = ("fastbin", "unsorted", "small_bin", "large_bin", "top")
+
+
+def census(program, *args, status=0):
+    done = alys("census", "-p", program.pid, "--freeze", "-f", "json", *args)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    return json.loads(done.stdout)
+
+
+def step(program, byte):
+    program.proc.stdin.write(byte)
+    program.proc.stdin.flush()
+    return json.loads(program.line())
+
+
+def by_size(answer):
+    """Blocks that are no objects, by what they may use."""
+    found = {int(m[1]): row["count"] for row in answer["rows"] if (m := re.fullmatch(r"\((\d+) bytes\)", row["type"]))}
+    large = [row for row in answer["rows"] if re.fullmatch(r"\(\d+ to \d+ [KMG]iB\)", row["type"])]
+    mapped = [row for row in answer["rows"] if row["type"].startswith("(mmapped")]
+    return found, sum(row["count"] for row in large), sum(row["count"] for row in mapped)
+
+
+def differences(answer, truth):
+    """What is there beside the program's own: its library's tables for threads."""
+    sizes, large, mapped = by_size(answer)
+    told = {int(k): n for k, n in truth["sizes"].items()}
+    extra = {k: sizes.get(k, 0) - told.get(k, 0) for k in sizes | told}
+    return {k: n for k, n in extra.items() if n}, large - truth["larger"], mapped - truth["mapped"]
+
+
+def check_malloc_agrees(answer, truth):
+    assert answer["odd"] == 0 and answer["unread_bytes"] == 0 and answer["frozen_ms"] > 0, answer
+    assert sum(a["bytes"] for a in answer["arenas"]) == truth["arena"]
+    assert sum(answer[f"{k}_bytes"] for k in FREE) == truth["free"]
+    assert (answer["fastbin_bytes"], answer["mmapped"], answer["mmapped_bytes"]) == (
+        truth["fastbins"], truth["mmapped_cnt"], truth["mmapped"])
+    assert sum(row["count"] for row in answer["rows"]) == answer["total"]["count"]
+
+
+def test_census_is_what_the_program_counts(started):
+    """Fifty times another heap: by size to the block, and in all that malloc says of itself."""
+    program = started.program("c_malloc", "1", "3")
+    truth, own = json.loads(program.line()), None
+    for _ in range(50):
+        answer = census(program)
+        check_malloc_agrees(answer, truth)
+        own = own or differences(answer, truth)
+        assert differences(answer, truth) == own
+        assert {k: row["count"] for row in answer["rows"] if (k := row["type"]) in CLASSES} == CLASSES
+        truth = step(program, b"n")
+    # The table of each thread's cache, and what is thread-local in it; libstdc++'s reserve for exceptions.
+    assert own[0].get(648) == 4 and sum(own[0].values()) <= 8 and own[1:] == (1, 0), own
+    assert len(answer["arenas"]) == 4 and answer["tcache"] > 0 and "proven: 36" in answer["layout"], answer
+
+
+def test_without_stopping_it(started, tmp_path):
+    """It ran, but did nothing: as exact. Classes are told without symbols."""
+    stripped = tmp_path / "c_malloc"
+    subprocess.run(["strip", "-o", stripped, PROGS / "c_malloc"], check=True)
+    program = started.program(str(stripped), "7", "0")
+    truth = json.loads(program.line())
+    done = alys("census", "-p", program.pid, "--top", "0")
+    assert done.returncode == 0 and "malloc of glibc 2." in done.stdout and "without stopping it" in done.stdout, done
+    for name, cnt in CLASSES.items():
+        assert re.search(rf"^ *{cnt} .* RTTI +{name}$", done.stdout, re.M), done.stdout
+    assert f"{truth['mmapped_cnt']} blocks in mappings of their own" in done.stdout, done.stdout
+    assert not done.stderr, done.stderr
+
+
+def test_while_it_allocates_all_the_time(started):
+    program = started.program("c_malloc", "3", "2")
+    program.line()
+    program.proc.stdin.write(b"c")
+    program.proc.stdin.flush()
+    for _ in range(3):
+        answer = census(program)
+        assert answer["odd"] == 0 and answer["frozen_ms"] > 0, answer
+        assert {k: row["count"] for row in answer["rows"] if (k := row["type"]) in CLASSES} == CLASSES
+    done = alys("census", "-p", program.pid)
+    assert done.returncode == 0 or "its heap is damaged, or changes faster than it is read" in done.stderr, done
+
+
+def test_damaged_heap_and_process_that_ends(started):
+    program = started.program("c_malloc", "5", "1")
+    program.line()
+    step(program, b"b")
+    done = alys("census", "-p", program.pid, "--freeze")
+    assert done.returncode == 1 and "its heap is damaged: process" in done.stderr, done.stderr
+    assert "which leads out of its arena" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    assert step(program, b"x")["arena"] > 0  # it runs on
+    program.kill()
+    done = alys("census", "-p", program.pid)
+    assert done.returncode == NOTHING and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+SOURCE = """
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+    static void *kept[3000];
+    for (int i = 0; i < 3000; i++) kept[i] = malloc(i % 3 ? 500 : 20);
+    for (int i = 0; i < 3000; i += 5) free(kept[i]);
+    write(1, "ready\\n", 6);
+    return read(0, kept, 1) < 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("malloc")
+    (folder / "small.c").write_text(SOURCE)
+    for name, *how in (("shared", "gcc"), ("static", "gcc", "-static"), ("pie", "gcc", "-static-pie", "-s"),
+                       ("musl", "musl-gcc")):
+        subprocess.run([*how, "-w", "-O1", "-o", folder / name, folder / "small.c"], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["static", "pie"])
+def test_linked_into_the_program(started, small, name):
+    answer = census(started.program(str(small / name)).wait_ready())
+    sizes, _, _ = by_size(answer)
+    assert sizes[24] - 800 in range(0, 3) and sizes[504] - 1600 in range(0, 3), sizes
+    assert answer["odd"] == 0 and "an executable cannot be loaded alone" in answer["layout"], answer
+
+
+def test_other_allocators_are_named(started, small):
+    done = alys("census", "-p", started.program(str(small / "musl")).wait_ready().pid)
+    assert done.returncode == NOTHING and "its malloc is not glibc's: its C library is musl" in done.stderr, done
+    preload = {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"}
+    done = alys("census", "-p", started.program(str(small / "shared"), env=preload).wait_ready().pid)
+    assert done.returncode == NOTHING, done
+    assert "its malloc is not glibc's" in done.stderr and "jemalloc" in done.stderr, done

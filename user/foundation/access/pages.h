@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access/pages: which pages of a process are in memory, by /proc/PID/pagemap. */
+#ifndef ALYS_ACCESS_PAGES_H
+#define ALYS_ACCESS_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAGE_BYTES 4096ull
+#define PAGES_KEPT 8192
+
+enum page_is { PAGE_ABSENT, PAGE_SWAPPED, PAGE_RESIDENT };
+
+struct pages {
+	int fd;         /* -1: there is no such file, and all pages count as resident */
+	uint64_t first; /* page number of the first one kept */
+	size_t cnt;
+	uint64_t kept[PAGES_KEPT];
+};
+
+void pages_open(struct pages *p, uint32_t tid);
+void pages_close(struct pages *p);
+enum page_is pages_at(struct pages *p, uint64_t addr);
+/* Bytes from start to end that lie in resident pages. */
+uint64_t pages_resident(struct pages *p, uint64_t start, uint64_t end);
+
+#endif

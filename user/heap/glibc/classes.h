@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * glibc/classes: blocks in use by C++ class, or by size where they are no objects. The first word of an object that has
+ * virtual functions leads to its class: by RTTI behind the vtable, which stripped programs have too, or else by the symbol
+ * of the vtable.
+ */
+#ifndef ALYS_GLIBC_CLASSES_H
+#define ALYS_GLIBC_CLASSES_H
+
+#include "base/buf.h"
+#include "glibc/chunks.h"
+
+enum class_known { CLASS_NONE, CLASS_BY_RTTI, CLASS_BY_SYMBOL };
+
+struct glibc_class {
+	uint64_t vtable; /* where objects of it point to; 0: blocks of one size class */
+	uint64_t size;   /* then: its smallest */
+	bool mapped;     /* then: in mappings of their own */
+	uint64_t cnt, bytes;
+	enum class_known known;
+	char *name; /* of a class, clean */
+};
+
+struct glibc_classes {
+	struct glibc_class *all;
+	size_t all_cnt, all_cap;
+	uint64_t cnt, bytes;
+};
+
+#define SIZE_EXACT_MAX 1032 /* usable bytes; above, a class is all up to twice the size */
+
+/* Reads what vtables say from the process; the heap may be older. -ENOMEM, -ESRCH, -EPERM. Then glibc_classes_free. */
+int glibc_classes_take(struct memory *m, const struct space *s, const struct glibc_heap *h, struct glibc_classes *out);
+void glibc_classes_free(struct glibc_classes *c);
+uint64_t glibc_size_class(uint64_t usable);
+/* "24 bytes", "2 to 4 KiB". */
+void glibc_size_text(uint64_t size_class, struct buf *out);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* glibc/process: a live process whose malloc is glibc's: which file holds it, its layout, and what that is founded on. */
+#ifndef ALYS_GLIBC_PROCESS_H
+#define ALYS_GLIBC_PROCESS_H
+
+#include "collector/place.h"
+#include "glibc/glibc_heap.h"
+
+struct glibc_process {
+	struct memory memory;
+	struct space space;
+	struct place place;
+	struct glibc_layout layout;
+	struct elf *elf; /* the C library, or the program that it is linked into */
+	int fd;
+	uint64_t bias;     /* address in the process less address in the file */
+	uint64_t dev, ino; /* of the file */
+	char file[256];    /* its path, clean */
+	bool proven;
+	char why[320];    /* what the trust is founded on, or why there is no more of it: one clean sentence */
+	char others[128]; /* files of other allocators that are mapped, whose blocks are not among these; "" = none */
+};
+
+/*
+ * 0, then glibc_close; or -ESRCH, -EACCES, -ENOENT (not glibc's malloc), -ENODATA (no malloc yet), -ENOTSUP (layout
+ * unknown), with one sentence that names the process. glibc/prove tells whether to believe it.
+ */
+int glibc_find(struct glibc_process *p, uint32_t tgid, struct err *err);
+void glibc_close(struct glibc_process *p);
+/* Reads its mappings and its heap: see glibc_heap_read; messages name the process. */
+int glibc_read(struct glibc_process *p, struct glibc_heap *out, bool still, struct err *err);
+
+#endif

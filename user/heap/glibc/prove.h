@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * glibc/prove: verifies that malloc's heap is read right. A helper process (helper/mallocfill.h) uses the same library and
+ * reports what it says about its blocks; this is compared with our reading of the helper's memory.
+ */
+#ifndef ALYS_GLIBC_PROVE_H
+#define ALYS_GLIBC_PROVE_H
+
+#include "glibc/process.h"
+
+/* Fills in p->proven and p->why. -ENOTSUP: proven wrong. */
+int glibc_prove(struct glibc_process *p, struct err *err);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* glibc/sums: what a malloc heap adds up to: by state, by arena, by size; what malloc_trim would give back. */
+#ifndef ALYS_GLIBC_SUMS_H
+#define ALYS_GLIBC_SUMS_H
+
+#include "glibc/chunks.h"
+#include "access/pages.h"
+
+struct glibc_sum {
+	uint64_t cnt, bytes, resident; /* bytes: with headers */
+};
+
+struct glibc_sums {
+	struct glibc_sum of[CHUNK_STATES]; /* of all arenas */
+	struct glibc_sum mapped;           /* whole mappings */
+	uint64_t arena_bytes;
+	uint64_t trimmable; /* resident pages that malloc_trim(0) would give back */
+};
+
+#define ALL_ARENAS UINT32_MAX
+
+/* Of one arena, or all. pages NULL: without `resident` and `trimmable`. mmapped chunks belong to no arena. */
+void glibc_sums_take(const struct glibc_heap *h, uint32_t arena, struct pages *pages, struct glibc_sums *out);
+/* Bytes of chunks that the program does not use. */
+uint64_t glibc_sums_free(const struct glibc_sums *s);
+
+#endif

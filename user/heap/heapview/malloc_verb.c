@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heapview/malloc_verb: see malloc_verb.h. */
+#include "heapview/malloc_verb.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "glibc/classes.h"
+#include "glibc/sums.h"
+#include "heapview/malloc_reading.h"
+#include "report/heap_table.h"
+
+struct taking {
+	const struct census_options *o;
+	struct malloc_reading reading;
+	struct glibc_sums sums;
+	struct buf notes, facts, allocator;
+};
+
+/* --- what is said beside the table ------------------------------------------------------------------ */
+
+static const struct {
+	enum chunk_state state;
+	const char *key, *text;
+} free_states[] = {
+	{ CHUNK_TCACHE, "tcache", "in threads' caches" },      { CHUNK_FASTBIN, "fastbin", "in fastbins" },
+	{ CHUNK_UNSORTED, "unsorted", "in the unsorted bin" }, { CHUNK_SMALL, "small_bin", "in small bins" },
+	{ CHUNK_LARGE, "large_bin", "in large bins" },         { CHUNK_TOP, "top", "at the top of arenas" },
+};
+
+#define FREE_STATES (sizeof(free_states) / sizeof(free_states[0]))
+
+static void note_count(struct buf *out, uint64_t cnt, const char *what, uint64_t bytes)
+{
+	text_count(out, cnt);
+	buf_addf(out, " %s, ", what);
+	text_bytes(out, (double)bytes);
+}
+
+static void describe_free(struct taking *t)
+{
+	const char *before = "free: ";
+	for (size_t i = 0; i < FREE_STATES; i++) {
+		const struct glibc_sum *s = &t->sums.of[free_states[i].state];
+		buf_addf(&t->facts, "\"%s\":%" PRIu64 ",\"%s_bytes\":%" PRIu64 ",", free_states[i].key, s->cnt,
+			 free_states[i].key, s->bytes);
+		if (!s->cnt)
+			continue;
+		buf_adds(&t->notes, before);
+		note_count(&t->notes, s->cnt, free_states[i].text, s->bytes);
+		before = "; ";
+	}
+	buf_adds(&t->notes, *before == ';' ? "\n" : "");
+}
+
+static void describe_arenas(struct taking *t)
+{
+	const struct glibc_heap *h = &t->reading.heap;
+	struct glibc_sums s;
+	buf_adds(&t->facts, "\"arenas\":[");
+	for (uint32_t i = 0; i < h->arenas_cnt; i++) {
+		glibc_sums_take(h, i, NULL, &s);
+		buf_addf(&t->facts,
+			 "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"used\":%" PRIu64 ",\"used_bytes\":%" PRIu64
+			 ",\"free_bytes\":%" PRIu64 "}",
+			 i ? "," : "", h->arenas[i].addr, s.arena_bytes, s.of[CHUNK_USED].cnt, s.of[CHUNK_USED].bytes,
+			 glibc_sums_free(&s));
+	}
+	buf_addf(&t->facts, "],\"mmapped\":%zu,\"mmapped_bytes\":%" PRIu64 ",", h->mapped_cnt, t->sums.mapped.bytes);
+	buf_addf(&t->notes, "%zu arena%s of ", h->arenas_cnt, h->arenas_cnt == 1 ? "" : "s");
+	text_bytes(&t->notes, (double)t->sums.arena_bytes);
+	buf_adds(&t->notes, h->mapped_cnt ? "; " : "\n");
+	if (h->mapped_cnt) {
+		note_count(&t->notes, h->mapped_cnt, "blocks in mappings of their own", t->sums.mapped.bytes);
+		buf_adds(&t->notes, "\n");
+	}
+}
+
+static void describe_doubts(struct taking *t)
+{
+	const struct malloc_reading *r = &t->reading;
+	const struct glibc_heap *h = &r->heap;
+	buf_addf(&t->facts, "\"frozen_ms\":%.3f,\"readings\":%u,\"odd\":%" PRIu64 ",\"unread_bytes\":%" PRIu64 ",",
+		 (double)r->frozen_ns / 1e6, r->readings, h->odd, h->unread_bytes);
+	if (h->odd)
+		buf_addf(&t->notes, "%" PRIu64 " things do not fit together: %s%s\n", h->odd, h->why,
+			 r->frozen_ns ? "" : "; it ran while it was read (--freeze stops it)");
+	if (h->unread_bytes)
+		buf_addf(&t->notes, "%" PRIu64 " bytes of the main arena lie scattered and were not found\n", h->unread_bytes);
+	if (*r->process.others)
+		buf_addf(&t->notes, "%s is mapped: its blocks are not among these\n", r->process.others);
+}
+
+static void describe(struct taking *t)
+{
+	const struct malloc_reading *r = &t->reading;
+	const struct glibc_process *p = &r->process;
+	buf_addf(&t->allocator, "glibc 2.%u%s", p->layout.version, elf_is_program(p->elf) ? " or later" : "");
+	buf_addf(&t->notes, "process %u (%s), malloc of %s: ", p->memory.tgid, p->place.comm, buf_str(&t->allocator));
+	describe_arenas(t);
+	describe_free(t);
+	buf_addf(&t->notes, "%s: %s; read in %.1f ms, %s", p->file, p->why, (double)r->took_ns / 1e6,
+		 r->frozen_ns ? "frozen for " : "without stopping it\n");
+	if (r->frozen_ns)
+		buf_addf(&t->notes, "%.1f ms\n", (double)r->frozen_ns / 1e6);
+	describe_doubts(t);
+}
+
+static struct census_facts facts_of(struct taking *t)
+{
+	return (struct census_facts){
+		.tgid = t->reading.process.memory.tgid,
+		.allocator = buf_str(&t->allocator),
+		.more = buf_str(&t->facts),
+		.command = t->reading.process.place.comm,
+		.collector = t->reading.process.file,
+		.layout = t->reading.process.why,
+		.took_ms = (double)t->reading.took_ns / 1e6,
+		.notes = buf_str(&t->notes),
+	};
+}
+
+/* --- by class and size ---------------------------------------------------------------------------- */
+
+static const char *known_text(enum class_known known)
+{
+	return known == CLASS_BY_RTTI ? "RTTI" : known == CLASS_BY_SYMBOL ? "symbol" : "-";
+}
+
+static char *name_of(const struct glibc_class *c)
+{
+	struct buf name = { 0 };
+	if (c->name)
+		return strdup(c->name);
+	buf_adds(&name, c->mapped ? "(mmapped, " : "(");
+	glibc_size_text(c->size, &name);
+	buf_adds(&name, ")");
+	char *copy = name.failed ? NULL : strdup(buf_str(&name));
+	buf_free(&name);
+	return copy;
+}
+
+static int add_rows(const struct glibc_classes *c, struct type_table *out)
+{
+	for (size_t i = 0; i < c->all_cnt; i++) {
+		const struct glibc_class *from = &c->all[i];
+		struct type_row *row = from->cnt ? VEC_PUSH(out, rows) : NULL;
+		if (!from->cnt)
+			continue;
+		char *name = row ? name_of(from) : NULL;
+		if (!name)
+			return -ENOMEM;
+		*row = (struct type_row){ name, known_text(from->known), (double)from->cnt, (double)from->bytes,
+					  from->name != NULL };
+	}
+	return 0;
+}
+
+static int write_classes(struct taking *t, const struct glibc_classes *c, struct sink_out *out, struct err *err)
+{
+	struct type_table table = { .facts = facts_of(t), .cnt = (double)c->cnt, .bytes = (double)c->bytes };
+	int rc = add_rows(c, &table) ? err_set(err, ENOMEM, "out of memory") : 0;
+	size_t rows = table.rows_cnt;
+	if (!rc && t->o->counts)
+		rc = report_type_lines(&table, false, &t->o->report, out, err);
+	else if (!rc)
+		rc = report_types(&table, &t->o->report, out, err);
+	for (size_t i = 0; i < rows; i++)
+		free((char *)table.rows[i].name);
+	free(table.rows);
+	return rc;
+}
+
+static int take_classes(struct taking *t, struct sink_out *out, struct err *err)
+{
+	struct malloc_reading *r = &t->reading;
+	struct glibc_classes c;
+	int rc = malloc_reading_take(r, t->o->report.pid, t->o->freeze, NULL, NULL, err);
+	if (rc)
+		return rc;
+	glibc_sums_take(&r->heap, ALL_ARENAS, NULL, &t->sums);
+	describe(t);
+	rc = glibc_classes_take(&r->process.memory, &r->process.space, &r->heap, &c);
+	if (rc)
+		rc = err_set(err, -rc, "process %u (%s): its classes cannot be read: %s", r->process.memory.tgid,
+			     r->process.place.comm, strerror(-rc));
+	if (!rc) {
+		rc = write_classes(t, &c, out, err);
+		glibc_classes_free(&c);
+	}
+	malloc_reading_free(r);
+	return rc;
+}
+
+int malloc_write(const struct census_options *o, struct sink_out *out, struct err *err)
+{
+	struct taking t = { .o = o };
+	int rc = take_classes(&t, out, err);
+	buf_free(&t.notes);
+	buf_free(&t.facts);
+	buf_free(&t.allocator);
+	return rc;
+}
