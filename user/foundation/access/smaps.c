@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <linux/kcmp.h>
 #include <stdbool.h>
@@ -33,6 +34,60 @@ static uint64_t shares(FILE *f)
 	}
 	return sum * 1024;
 }
+
+/* --- mapping by mapping --------------------------------------------------------------------------- */
+
+static bool begins_mapping(char *line, struct smaps_part *out)
+{
+	char rights[5];
+	int at = 0;
+	*out = (struct smaps_part){ .path = "" };
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %" SCNu64 " %n", &out->start, &out->end, rights, &out->ino, &at) !=
+	    4)
+		return false;
+	line[strcspn(line, "\n")] = 0;
+	out->shared = rights[3] == 's';
+	out->path = at ? line + at : "";
+	return true;
+}
+
+static void take_number(const char *line, struct smaps_part *p)
+{
+	uint64_t kib = 0;
+	if (sscanf(line, "Rss: %" SCNu64, &kib) == 1)
+		p->resident = kib * 1024;
+	else if (sscanf(line, "Anonymous: %" SCNu64, &kib) == 1)
+		p->anonymous = kib * 1024;
+	else if (sscanf(line, "Swap: %" SCNu64, &kib) == 1)
+		p->swapped = kib * 1024;
+}
+
+int smaps_each(int fd, int (*fn)(void *ctx, const struct smaps_part *p), void *ctx)
+{
+	char head[4352], line[4352];
+	struct smaps_part part = { .path = "" };
+	FILE *f = fdopen(fd, "re");
+	int rc = 0;
+	if (!f) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	while (!rc && fgets(line, sizeof(line), f)) {
+		if (isupper((unsigned char)line[0])) {
+			take_number(line, &part);
+			continue;
+		}
+		rc = part.end ? fn(ctx, &part) : 0;
+		strcpy(head, line);
+		begins_mapping(head, &part);
+	}
+	rc = rc ?: part.end ? fn(ctx, &part) : 0;
+	fclose(f);
+	return rc;
+}
+
+/* --- of a family ---------------------------------------------------------------------------------- */
 
 static uint64_t resident(const char *pid)
 {

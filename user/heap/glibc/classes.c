@@ -3,33 +3,15 @@
 #include "glibc/classes.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/vec.h"
 #include "glibc/rtti.h"
+#include "glibc/sums.h"
 
 #define VTABLES_MAX (1u << 17)
-
-uint64_t glibc_size_class(uint64_t usable)
-{
-	return usable <= SIZE_EXACT_MAX ? usable : 1ull << (63 - __builtin_clzll(usable));
-}
-
-void glibc_size_text(uint64_t size, struct buf *out)
-{
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
-	unsigned unit = 0;
-	if (size <= SIZE_EXACT_MAX && size != 1024) {
-		buf_addf(out, "%" PRIu64 " bytes", size);
-		return;
-	}
-	for (size >>= 10; size >= 1024 && unit < 3; size >>= 10)
-		unit++;
-	buf_addf(out, "%" PRIu64 " to %" PRIu64 " %s", size, 2 * size, units[unit]);
-}
 
 /* --- candidates ----------------------------------------------------------------------------------- */
 

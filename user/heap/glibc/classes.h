@@ -14,7 +14,7 @@ enum class_known { CLASS_NONE, CLASS_BY_RTTI, CLASS_BY_SYMBOL };
 
 struct glibc_class {
 	uint64_t vtable; /* where objects of it point to; 0: blocks of one size class */
-	uint64_t size;   /* then: its smallest */
+	uint64_t size;   /* then: see glibc_size_class */
 	bool mapped;     /* then: in mappings of their own */
 	uint64_t cnt, bytes;
 	enum class_known known;
@@ -27,13 +27,8 @@ struct glibc_classes {
 	uint64_t cnt, bytes;
 };
 
-#define SIZE_EXACT_MAX 1032 /* usable bytes; above, a class is all up to twice the size */
-
 /* Reads what vtables say from the process; the heap may be older. -ENOMEM, -ESRCH, -EPERM. Then glibc_classes_free. */
 int glibc_classes_take(struct memory *m, const struct space *s, const struct glibc_heap *h, struct glibc_classes *out);
 void glibc_classes_free(struct glibc_classes *c);
-uint64_t glibc_size_class(uint64_t usable);
-/* "24 bytes", "2 to 4 KiB". */
-void glibc_size_text(uint64_t size_class, struct buf *out);
 
 #endif

@@ -369,7 +369,7 @@ static int write_either(const struct census_options *o, struct sink_out *out, st
 		return rc;
 	}
 	rc = malloc_write(o, out, err);
-	if (rc != -ENOENT || o->malloc)
+	if ((rc != -ENOENT && rc != -ENODATA) || o->malloc)
 		return rc;
 	struct err neither = *err;
 	return err_set(err, ENOENT, "%.250s; and %.250s", none.text, neither.text);
