@@ -27,7 +27,7 @@ wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intak
 	heapreader_prove heapreader_heap heapreader_count
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
 # Only these parts of a module are fuzzed: its other files would pull in everything else.
-sources_fuzz_glibc = $(addprefix user/heap/glibc/,$(addsuffix .c,arena chunks glibc_heap layout lists mapped sums walk)) \
+sources_fuzz_glibc = $(addprefix user/heap/glibc/,$(addsuffix .c,arena arena_layout free_lists glibc_heap malloc_chunks mapped sums walk)) \
 	user/heap/boehm/memory.c user/heap/boehm/space.c $(foreach m,base access elf,$(wildcard user/foundation/$(m)/*.c user/capture/$(m)/*.c))
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)
 

@@ -3,7 +3,7 @@
 #ifndef ALYS_GLIBC_ARENA_H
 #define ALYS_GLIBC_ARENA_H
 
-#include "glibc/chunks.h"
+#include "glibc/malloc_chunks.h"
 
 /* Fills out->arenas and out->pieces, by address. As glibc_heap_read. */
 int glibc_arenas_read(struct memory *m, const struct space *s, const struct glibc_layout *l, struct glibc_heap *out,

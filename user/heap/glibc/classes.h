@@ -8,7 +8,7 @@
 #define ALYS_GLIBC_CLASSES_H
 
 #include "base/buf.h"
-#include "glibc/chunks.h"
+#include "glibc/malloc_chunks.h"
 
 enum class_known { CLASS_NONE, CLASS_BY_RTTI, CLASS_BY_SYMBOL };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "glibc/arena.h"
-#include "glibc/lists.h"
+#include "glibc/free_lists.h"
 #include "glibc/mapped.h"
 #include "glibc/walk.h"
 

@@ -6,7 +6,7 @@
 #ifndef ALYS_GLIBC_HEAP_H
 #define ALYS_GLIBC_HEAP_H
 
-#include "glibc/chunks.h"
+#include "glibc/malloc_chunks.h"
 
 /*
  * One reading. 0, with `odd` counted; -EILSEQ: chunks lead nowhere (damaged, or changed faster than it can be read);

@@ -3,7 +3,7 @@
 #ifndef ALYS_GLIBC_MAPPED_H
 #define ALYS_GLIBC_MAPPED_H
 
-#include "glibc/chunks.h"
+#include "glibc/malloc_chunks.h"
 
 /* In anonymous memory outside of out's pieces; pages that were never used are not looked at. */
 int glibc_mapped_read(struct memory *m, const struct space *s, const struct glibc_layout *l, struct glibc_heap *out);

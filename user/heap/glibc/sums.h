@@ -4,7 +4,7 @@
 #define ALYS_GLIBC_SUMS_H
 
 #include "base/buf.h"
-#include "glibc/chunks.h"
+#include "glibc/malloc_chunks.h"
 #include "access/pages.h"
 
 struct glibc_sum {

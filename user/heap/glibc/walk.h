@@ -3,7 +3,7 @@
 #ifndef ALYS_GLIBC_WALK_H
 #define ALYS_GLIBC_WALK_H
 
-#include "glibc/chunks.h"
+#include "glibc/malloc_chunks.h"
 
 /* All pieces of out, in order. Free chunks that are in no cache or fastbin are told by the word behind them: CHUNK_FREE. */
 int glibc_walk(struct memory *m, const struct glibc_layout *l, struct glibc_heap *out, struct err *err);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "glibc/prove.h"
+#include "glibc/malloc_proof.h"
 
 #define READINGS 6
 #define FREEZES 200        /* of which most last no longer than it takes to see that a thread is in malloc */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glibc/lists: which chunks are free, by the lists that malloc keeps of them, as they were read with the chunks. */
-#ifndef ALYS_GLIBC_LISTS_H
-#define ALYS_GLIBC_LISTS_H
+/* glibc/free_lists: which chunks are free, by the lists that malloc keeps of them, as they were read with the chunks. */
+#ifndef ALYS_GLIBC_FREE_LISTS_H
+#define ALYS_GLIBC_FREE_LISTS_H
 
-#include "glibc/chunks.h"
+#include "glibc/malloc_chunks.h"
 
 void glibc_tell_caches(struct glibc_heap *h, const struct glibc_layout *l);
 void glibc_tell_fastbins(struct glibc_heap *h, const struct glibc_layout *l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glibc/layout: see layout.h. */
-#include "glibc/layout.h"
+/* glibc/arena_layout: see layout.h. */
+#include "glibc/arena_layout.h"
 
 #include <errno.h>
 #include <stdio.h>

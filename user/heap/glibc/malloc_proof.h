@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glibc/prove: verifies that malloc's heap is read right. A helper process (helper/mallocfill.h) uses the same library and
+ * glibc/malloc_proof: verifies that malloc's heap is read right. A helper process (helper/mallocfill.h) uses the same library and
  * reports what it says about its blocks; this is compared with our reading of the helper's memory.
  */
-#ifndef ALYS_GLIBC_PROVE_H
-#define ALYS_GLIBC_PROVE_H
+#ifndef ALYS_GLIBC_MALLOC_PROOF_H
+#define ALYS_GLIBC_MALLOC_PROOF_H
 
 #include "glibc/process.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glibc/lists: see lists.h. */
-#include "glibc/lists.h"
+/* glibc/free_lists: see lists.h. */
+#include "glibc/free_lists.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glibc/prove: see prove.h. */
-#include "glibc/prove.h"
+/* glibc/malloc_proof: see prove.h. */
+#include "glibc/malloc_proof.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glibc/chunks: what a reading of a malloc heap consists of: arenas, their memory, chunks by address. */
-#ifndef ALYS_GLIBC_CHUNKS_H
-#define ALYS_GLIBC_CHUNKS_H
+/* glibc/malloc_chunks: what a reading of a malloc heap consists of: arenas, their memory, chunks by address. */
+#ifndef ALYS_GLIBC_MALLOC_CHUNKS_H
+#define ALYS_GLIBC_MALLOC_CHUNKS_H
 
-#include "glibc/layout.h"
+#include "glibc/arena_layout.h"
 
 #define CHUNK_HEADER 16  /* in front of what malloc returns */
 #define CHUNK_OVERHEAD 8 /* of a chunk in use: the last word of the header belongs to its predecessor */

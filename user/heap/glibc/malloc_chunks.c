@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glibc/chunks: see chunks.h. */
-#include "glibc/chunks.h"
+/* glibc/malloc_chunks: see chunks.h. */
+#include "glibc/malloc_chunks.h"
 
 #include <stdarg.h>
 #include <stdio.h>
