@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of allocators that no library of Debian 12 exports: jemalloc's with the prefix of Rust's crate, and C23's. They
  * take blocks from an array, so nothing is seen below them.

@@ -32,11 +32,11 @@
 #define ZERO_FREES .flags = ALYS_SITE_FREES_ON_ZERO
 
 /* jemalloc built with a prefix: its own default on some systems, and that of Rust's tikv-jemallocator */
-#define PREFIXED(p)                                                                                                            \
-	JE(p "malloc", SIZE, 0, 0, 0), JE(p "calloc", MUL, 0, 1, 0), JE(p "realloc", REALLOC, 0, 1, 0, ZERO_FREES),            \
+#define PREFIXED(p)                                                                                                             \
+	JE(p "malloc", SIZE, 0, 0, 0), JE(p "calloc", MUL, 0, 1, 0), JE(p "realloc", REALLOC, 0, 1, 0, ZERO_FREES),             \
 		JE(p "memalign", SIZE, 1, 0, 0), JE(p "aligned_alloc", SIZE, 1, 0, 0), JE(p "posix_memalign", OUTPTR, 0, 2, 0), \
-		JE(p "valloc", SIZE, 0, 0, 0), JE(p "pvalloc", SIZE, 0, 0, 0), JE(p "free", FREE, 0, 0, 0),                    \
-		JE(p "free_sized", FREE, 0, 0, 0), JE(p "free_aligned_sized", FREE, 0, 0, 0), JE(p "mallocx", SIZE, 0, 0, 0),  \
+		JE(p "valloc", SIZE, 0, 0, 0), JE(p "pvalloc", SIZE, 0, 0, 0), JE(p "free", FREE, 0, 0, 0),                     \
+		JE(p "free_sized", FREE, 0, 0, 0), JE(p "free_aligned_sized", FREE, 0, 0, 0), JE(p "mallocx", SIZE, 0, 0, 0),   \
 		JE(p "rallocx", REALLOC, 0, 1, 0), JE(p "dallocx", FREE, 0, 0, 0), JE(p "sdallocx", FREE, 0, 0, 0)
 
 static const struct allocator rows[] = {
