@@ -15,12 +15,13 @@ struct calls {
 /* Direct calls of `to` between lo and hi: such bytes are hardly ever anything else. */
 static void find_calls(const struct elf *e, uint64_t lo, uint64_t hi, uint64_t to, struct calls *out)
 {
-	const uint8_t *code = hi > lo ? elf_bytes(e, lo, hi - lo) : NULL;
-	for (uint64_t i = 0; code && i + CALL_LEN <= hi - lo; i++) {
+	const uint8_t *code = hi > lo && hi - lo >= CALL_LEN ? elf_bytes(e, lo, hi - lo) : NULL;
+	const uint8_t *end = code ? code + (hi - lo) - (CALL_LEN - 1) : NULL;
+	for (const uint8_t *at = code; at < end && (at = memchr(at, CALL, (size_t)(end - at))); at++) {
 		int32_t distance;
-		uint64_t behind = lo + i + CALL_LEN;
-		memcpy(&distance, code + i + 1, sizeof(distance));
-		if (code[i] != CALL || behind + (uint64_t)(int64_t)distance != to)
+		uint64_t behind = lo + (uint64_t)(at - code) + CALL_LEN;
+		memcpy(&distance, at + 1, sizeof(distance));
+		if (behind + (uint64_t)(int64_t)distance != to)
 			continue;
 		if (out->n < ALYS_MAX_OWN_FREES)
 			out->returns[out->n] = behind;
