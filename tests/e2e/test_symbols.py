@@ -103,8 +103,10 @@ BUILDS = {
     "crystal": (CRYSTAL_SOURCE, "cr", "crystal build {src} -o {out}"),
     "crystal-release": (CRYSTAL_SOURCE, "cr", "crystal build --release {src} -o {out}"),
     "crystal-both": (CRYSTAL_SOURCE, "cr", "crystal build --release --debug {src} -o {out}"),
-    "crystal-release-debuglink": (CRYSTAL_SOURCE, "cr", "crystal build --release {src} -o {out}" + SPLIT),
+    "crystal-release-debuglink": (CRYSTAL_SOURCE, "cr", "cp {made} {out}" + SPLIT),
 }
+# Made from another one, which takes as long to build as all the others.
+FROM = {"crystal-release-debuglink": "crystal-release"}
 
 
 def sh(command, **kw):
@@ -127,8 +129,9 @@ def built(tmp_path_factory):
             if not shutil.which(command.split()[0]):
                 pytest.skip(f"no {command.split()[0]}")
             src, out = where / f"{name}.{suffix}", where / name
+            made = build(FROM[name]) if name in FROM else None
             src.write_text(source)
-            sh(command.format(src=src, out=out), cwd=where, env={**os.environ, "CRYSTAL_CACHE_DIR": str(where)})
+            sh(command.format(src=src, out=out, made=made), cwd=where, env={**os.environ, "CRYSTAL_CACHE_DIR": str(where)})
             known[name] = out
         return known[name]
 
