@@ -302,8 +302,12 @@ class Tracer:
             self.proc.communicate()
 
 
+def assert_marked(request):
+    assert request.node.get_closest_marker("bpf"), "a test with probes needs the mark: those without it run side by side"
+
+
 @pytest.fixture
-def started():
+def started(request):
     """Starts programs and tracers that are gone after the test, whatever happens."""
     running = []
 
@@ -314,6 +318,7 @@ def started():
             return running[-1]
 
         def tracer(self, *args, **popen):
+            assert_marked(request)
             running.append(Tracer(args, **popen))
             return running[-1]
 
@@ -498,10 +503,11 @@ class Daemon:
 
 
 @pytest.fixture
-def daemon(tmp_path):
+def daemon(request, tmp_path):
     running = []
 
     def start(*args, place=tmp_path, **kw):
+        assert_marked(request)
         running.append(Daemon(place, *args, **kw))
         return running[-1].wait_ready()
 

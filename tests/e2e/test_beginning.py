@@ -14,6 +14,8 @@ import pytest
 import conftest
 from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, assert_law, events_of
 
+pytestmark = pytest.mark.bpf
+
 SHORT, ROUNDS, SIZE = PROGS / "c_short", 20000, 77
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 TCMALLOC = "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"

@@ -114,6 +114,7 @@ RECORDINGS = [["record", "-o", "t.alys"], ["record", "--sample", "bytes:1M", "-o
               ["report", "--heap", "-d", "600"], ["report", "--live", "--gc-wait", "600"], ["top"]]
 
 
+@pytest.mark.bpf
 @pytest.mark.parametrize("verb", RECORDINGS, ids=" ".join)
 def test_who_reads_for_a_recording_has_no_rights(started, tmp_path, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
@@ -134,6 +135,7 @@ def test_who_reads_for_a_recording_has_no_rights(started, tmp_path, monkeypatch,
     assert wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in readers)), "they end with the recording"
 
 
+@pytest.mark.bpf
 def test_nobody_else_reads_for_a_recording(started, tmp_path):
     """Without them nothing of the heap is known: the recording says so, and has all else."""
     program = started.program("c_gclive", "8000").wait_ready()

@@ -8,6 +8,8 @@ import pytest
 import conftest
 from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_law, events_of
 
+pytestmark = pytest.mark.bpf
+
 TURNS, CALLS = 20, 50
 
 
