@@ -206,10 +206,11 @@ int programs_await(struct programs *ps, const struct bpf_program *prog)
 	return rc;
 }
 
+/* The last one first: the thread begins with the others. */
 static int await_some(struct programs *ps, size_t n)
 {
 	int rc = 0;
-	for (size_t i = 0; i < n && !rc; i++)
+	for (size_t i = n; i-- && !rc;)
 		rc = programs_await(ps, ps->list[i].prog);
 	/* The thread has nothing left to do: a process forked from now on copies no lock or half-done work. */
 	if (ps->threaded)

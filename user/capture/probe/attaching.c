@@ -315,7 +315,8 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = plan_all(plan, p, err);
-	for (size_t i = 0; i < n && !rc; i++)
+	/* The last one first: the one for calls is being loaded from the beginning. */
+	for (size_t i = n; i-- && !rc;)
 		rc = order[i]->offsets_cnt ? program_ready(p, order[i]->prog, err) : 0;
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = batch_attach(order[i], p, plan->order->tgid, plan->order->file_fd, err);
