@@ -83,9 +83,18 @@ def why_no_bpf():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "bpf: needs root and a kernel with BPF and uprobes")
+    config.addinivalue_line("markers", "beside: with probes, but others of its kind may run beside it (tests/README.md)")
+    # Whoever runs tests beside us is a stranger.
+    if hasattr(config, "workerinput"):
+        os.setsid()
+
+
+# The files that take longest begin first: nothing is left to do beside them at the end.
+LONGEST = ("test_symbols.py", "test_html.py", "test_http.py")
 
 
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     reason = why_no_bpf()
     if reason:
         for item in items:

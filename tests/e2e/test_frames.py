@@ -7,7 +7,7 @@ import pytest
 from conftest import alys, assert_law, events_of
 from source import build
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 START = ["main", "__libc_start_call_main", "__libc_start_main", "_start"]
 
 C = """

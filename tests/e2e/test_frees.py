@@ -9,7 +9,7 @@ import pytest
 
 from conftest import PROGS, ROOT, STRAIGHT, TIMEOUT, alys, assert_law
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu/"
 BLOCKS = 10000  # of c_ownfree

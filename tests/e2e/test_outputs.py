@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ALYS, PROGS, TIMEOUT, alys
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 FORMATS = ["json", "jsonl", "pprof", "otlp", "folded-stacks", "flamegraph", "text", "dhat", "heaptrack", "massif", "speedscope", "html"]
 BINARY = ["pprof", "otlp", "heaptrack"]
 TARGET = PROGS / "cpp_wrappers"

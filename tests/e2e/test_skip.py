@@ -15,7 +15,7 @@ import pytest
 from conftest import PROGS, alys, convert
 from terminal import quit_cleanly, terminal  # noqa: F401 (a fixture)
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ import pytest
 from conftest import ALYS, DEMO, TIMEOUT, alys, convert, each_event, make
 from web_driver import wait_for
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 LLVM = shutil.which("llvm-symbolizer-14") or shutil.which("llvm-symbolizer")
 
 SOURCE = """

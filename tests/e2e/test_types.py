@@ -7,7 +7,7 @@ import pytest
 
 from conftest import PROGS, alys
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
 @pytest.fixture(scope="module")

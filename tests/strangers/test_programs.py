@@ -10,7 +10,7 @@ from conftest import alys, assert_law, events_of
 from estimates import FAR
 from programs import GUESTS, Counts, counts_below, place, start  # noqa: F401 (a fixture)
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 each_guest = pytest.mark.parametrize("guest", GUESTS, ids=lambda g: g.name)
 
 

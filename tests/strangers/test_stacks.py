@@ -11,7 +11,7 @@ from conftest import TIMEOUT, events_of
 from programs import GUESTS, place, start  # noqa: F401 (a fixture)
 from variants import VARIANTS
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 STANDING = 54321
 # The counter's last one may be that of any of its functions.
 COUNTED = ("say_and_wait", "allocated", "reallocated", "malloc", "calloc", "realloc", "reallocarray", "posix_memalign")

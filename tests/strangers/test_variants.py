@@ -8,7 +8,7 @@ from conftest import assert_law, assert_same, events_of, pooled, tally
 from estimates import far_off, rows
 from variants import VARIANTS
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
 EVERY = 8192
 # Below it the unwinder takes and gives what it pleases.
