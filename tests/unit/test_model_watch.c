@@ -239,6 +239,36 @@ static void test_error_of_growth(void **state)
 	snapshot_free(s);
 }
 
+#define MS 1000000ull
+
+/* A window stands for the gap before it: its blocks began in all of that time, and ended as much later. */
+static void test_timeline_of_windows(void **state)
+{
+	struct heap *h = *state;
+	double allocated[2] = { 0 }, freed[2] = { 0 };
+	FREE(1000 * MS, 0x10);
+	ALLOC(1000 * MS, 0x20, 16, 1);
+	APPLY(.kind = EVENT_WINDOW, .time_ns = 1095 * MS, .old_addr = 5 * MS, .span = 100000, .size = 1000, .batch = 1);
+	APPLY(.kind = EVENT_ALLOC, .flags = EVENT_F_WINDOW, .time_ns = 1100 * MS, .tid = 1, .addr = 0x30, .size = 100,
+	      .interval = 10000, .stack = { 2 });
+	FREE(1200 * MS, 0x30);
+	struct snapshot *s = heap_snapshot(h);
+	const struct timeline *t = &s->timeline;
+	for (size_t i = 0; i < t->n; i++) {
+		uint64_t begin = t->first_ns + i * t->slice_ns, end = begin + t->slice_ns;
+		bool late = begin >= 1100 * MS;
+		allocated[late] += t->at[i].alloc_sz;
+		freed[late] += t->at[i].freed_sz;
+		if (i && end <= 1100 * MS)
+			assert_double(t->at[i].alloc_sz, 100 * event_weight(&(struct event){ .size = 100, .interval = 10000 }) *
+								 (double)t->slice_ns / (double)(100 * MS));
+		if (begin >= 1100 * MS && end <= 1200 * MS)
+			assert_true(t->at[i].freed_sz > 0);
+	}
+	assert_true(t->n > 10 && allocated[0] > 9000 && allocated[1] == 0 && freed[1] > 9000);
+	snapshot_free(s);
+}
+
 static void test_timeline(void **state)
 {
 	struct heap *h = *state;
@@ -423,6 +453,7 @@ int main(void)
 		T(test_growth_and_ages),
 		T(test_error_of_growth),
 		T(test_timeline),
+		T(test_timeline_of_windows),
 		T(test_splits),
 		T(test_standard_error),
 		T(test_strange_times),

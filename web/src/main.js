@@ -62,7 +62,8 @@ class Page {
     if (about.lost) this.notice(`${count(about.lost)} events were lost: see “What was recorded”.`);
     if (about.lost_frees) this.notice(`In use is an upper bound: ${count(about.lost_frees)} frees were lost.`);
     if (about.bounded && !about.unseen_frees) this.notice("In use is an upper bound: not all that the garbage collector freed was seen.");
-    if (about.unseen_frees) this.notice("In use is an upper bound: what the garbage collector freed was not recorded.");
+    if (about.allocations_only) this.notice("Frees were not recorded: in use is what garbage collectors have, and nothing else.");
+    else if (about.unseen_frees) this.notice("In use is an upper bound: what the garbage collector freed was not recorded.");
   }
 
   notice(text) {

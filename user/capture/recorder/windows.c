@@ -68,8 +68,9 @@ struct windows {
 	struct budget budget;
 	enum state state;
 	struct window current;
-	bool inside;       /* `current` is set */
-	uint64_t until_ns; /* later events belong to the stretch after `current` */
+	uint32_t current_us; /* from the end of the one before it, or of the stretch */
+	bool inside;         /* `current` is set */
+	uint64_t until_ns;   /* later events belong to the stretch after `current` */
 	uint64_t due_ns, noted_ns, shut_ns, looked_ns, paused_ns;
 	uint64_t covered_ns, begun_ns, in_ns;
 	double put_in_s; /* recent time to attach probes */
@@ -459,7 +460,8 @@ static void tell_of(struct windows *w, struct counting *c, bool stay)
 			   .proc = c->proc,
 			   .time_ns = w->current.opened_ns,
 			   .old_addr = w->current.closed_ns - w->current.opened_ns,
-			   .batch = w->current.group };
+			   .batch = w->current.group,
+			   .span = w->current_us };
 	double met = c->closed.value - c->opened.value;
 	note_count(c, &c->closed);
 	if (c->opened.known && c->closed.known && (met >= 0 || c->gauge.by_cpu)) {
@@ -475,6 +477,7 @@ static void tell_of(struct windows *w, struct counting *c, bool stay)
 static void tell_window(struct windows *w, const struct turn *t)
 {
 	w->current = schedule_window(&w->schedule, t->opened_ns, t->closed_ns);
+	w->current_us = (uint32_t)((t->closed_ns - w->shut_ns) / 1000);
 	w->inside = true;
 	w->until_ns = t->stay ? t->closed_ns : UINT64_MAX;
 	w->covered_ns += t->closed_ns - t->opened_ns;

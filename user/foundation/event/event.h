@@ -36,7 +36,8 @@ enum event_kind {
 	 * A window of old_addr ns from time_ns on: its samples follow and stand for `size` bytes by time; group: `batch`.
 	 * enter_ns: bytes that all windows so far stand for by the process' own counter; 0 = known at the end. With
 	 * EVENT_F_BY_CPU these are nanoseconds of the process' own CPU time instead of bytes, `size` has a sign, and `addr` is
-	 * by how much it may be off because the cost of a probe is not known exactly.
+	 * by how much it may be off because the cost of a probe is not known exactly. span: microseconds up to its end for which it
+	 * stands, itself included.
 	 */
 	EVENT_WINDOW = 10,
 };

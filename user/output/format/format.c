@@ -100,8 +100,7 @@ uint64_t format_end_ns(const struct sink_input *in)
 	return until && (!end || until < end) ? until : end;
 }
 
-/* Applies to allocators without a collector. */
-static bool has_allocations_only(const struct catalog *c)
+bool format_allocations_only(const struct catalog *c)
 {
 	const char *profile = catalog_meta(c, "profile");
 	return profile && !strcmp(profile, "allocations");
@@ -109,7 +108,7 @@ static bool has_allocations_only(const struct catalog *c)
 
 bool format_unseen_frees(const struct catalog *c)
 {
-	return exactness_state_of(c) == EXACTNESS_NONE || has_allocations_only(c);
+	return exactness_state_of(c) == EXACTNESS_NONE || format_allocations_only(c);
 }
 
 bool format_bounded(const struct catalog *c)
@@ -148,7 +147,7 @@ double format_below(const struct catalog *c, const struct totals *t)
 {
 	/* The number of skipped calls is not known per process, only in total. */
 	bool some = catalog_count(c, "unsampled") || catalog_meta(c, "whole_ledger");
-	return t->live_cnt || !some || (has_allocations_only(c) && t->alloc_cnt) ? 0 : unsampled_below(format_interval(c));
+	return t->live_cnt || !some || (format_allocations_only(c) && t->alloc_cnt) ? 0 : unsampled_below(format_interval(c));
 }
 
 void format_none_sampled(double below, struct buf *out)
@@ -222,7 +221,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	if (facts->sampled)
 		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n", format_interval(in->catalog));
 	add_windows(in->catalog, out);
-	if (has_allocations_only(in->catalog))
+	if (format_allocations_only(in->catalog))
 		buf_adds(out,
 			 "frees were not recorded (--profile allocations): in use is what collectors have, and nothing else\n");
 	add_lost(in, out);

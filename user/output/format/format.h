@@ -87,6 +87,8 @@ uint64_t format_interval(const struct catalog *c);
 uint64_t format_min_size(const struct catalog *c);
 /* The recording does not know what the garbage collector freed. */
 bool format_unseen_frees(const struct catalog *c);
+/* Frees of allocators without a collector were left out. */
+bool format_allocations_only(const struct catalog *c);
 /* Some frees by a collector were missed: in-use is an upper bound. */
 bool format_bounded(const struct catalog *c);
 bool format_upper_bound(const struct sink_input *in);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 
@@ -104,6 +105,17 @@ void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_
 		clusters_row_add(&s->clusters[0], c);
 }
 
+void clusters_widen_peak(struct snapshot *s)
+{
+	double alone = s->all.var[ALLOC_SZ];
+	double effect = s->clusters && alone > 0 ? fmax(snapshot_var(s, s->n, ALLOC_SZ) / alone, 1) : 1;
+	s->peak_var *= effect;
+	for (size_t i = 0; s->peak && i < s->n; i++)
+		s->peak[i].var *= effect;
+	for (size_t i = 0; i < s->timeline.n; i++)
+		s->timeline.at[i].live_var *= effect;
+}
+
 struct clusters_row *clusters_at(const struct clusters_rows *c, const struct snapshot_row *row)
 {
 	return row->windows ? &c->at[row->windows] : NULL;
@@ -116,6 +128,18 @@ int clusters_keep(struct clusters_rows *c, struct snapshot_row *row)
 	if ((!c->at_cnt && !VEC_PUSH(c, at)) || !VEC_PUSH(c, at))
 		return -ENOMEM;
 	row->windows = (uint32_t)c->at_cnt - 1;
+	return 0;
+}
+
+int clusters_copy(const struct clusters_rows *c, struct snapshot *s)
+{
+	if (!c->at_cnt)
+		return 0;
+	s->clusters = calloc(c->at_cnt, sizeof(*s->clusters));
+	if (!s->clusters)
+		return -ENOMEM;
+	s->clusters_cnt = c->at_cnt;
+	memcpy(s->clusters, c->at, s->clusters_cnt * sizeof(*s->clusters));
 	return 0;
 }
 

@@ -33,9 +33,17 @@ void proc_windows_add(struct proc_windows *w, const struct event *e);
 /* A row of the process with all that its windows stand for. */
 void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_t row);
 
+/*
+ * What windows do to the error of the whole heap at any time is taken to be what they do to that of all that was
+ * allocated: the design effect (Kish, Survey Sampling, 1965).
+ */
+void clusters_widen_peak(struct snapshot *s);
+
 /* NULL: none. keep adds one: 0 or -ENOMEM. */
 struct clusters_row *clusters_at(const struct clusters_rows *c, const struct snapshot_row *row);
 int clusters_keep(struct clusters_rows *c, struct snapshot_row *row);
+/* Gives a snapshot its own. 0 or -ENOMEM. */
+int clusters_copy(const struct clusters_rows *c, struct snapshot *s);
 /* Forgets those of rows that went; n are left. Without memory they stay. */
 void clusters_close(struct clusters_rows *c, struct snapshot_row *rows, size_t n);
 

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "model/block.h"
 #include "model/clusters.h"
+#include "model/facts.h"
 #include "model/lineage.h"
 #include "model/model.h"
 #include "model/watch.h"
@@ -186,6 +187,7 @@ static struct watched watched_of(const struct heap *h, const struct block *b, co
 		.sz = b->weight * (double)b->size,
 		.var = block_variance(b),
 		.born_ns = b->time_ns,
+		.windowed = b->group,
 		.event = e,
 	};
 }
@@ -429,36 +431,15 @@ void heap_tell_left(const struct heap *h)
 	}
 }
 
-static void note_loss(struct heap *h, const struct event *e)
-{
-	if (e->lost_kind == EVENT_FREE || e->lost_kind == EVENT_REALLOC)
-		h->facts.lost_frees += e->size;
-	if (e->lost_kind == EVENT_ALLOC || e->lost_kind == EVENT_REALLOC)
-		h->facts.lost_allocs += e->size;
-}
-
 static int begin_window(struct heap *h, const struct event *e)
 {
 	struct proc_heap *p = proc_of(h, e->proc);
 	h->group = e->batch <= SPREAD_GROUPS ? e->batch : 0;
 	if (p && h->group)
 		proc_windows_add(&p->windows[!!(e->flags & EVENT_F_BY_CPU)], e);
+	if (p && h->watch.what & HEAP_TIMELINE)
+		return timing_add_window(&h->watch.timing, e);
 	return p ? 0 : -ENOMEM;
-}
-
-static void note_event(struct heap_facts *f, const struct event *e)
-{
-	f->sampled = f->sampled || e->interval;
-	if (e->flags & EVENT_F_CARRIED)
-		f->carried++;
-	else
-		f->events += e->kind == EVENT_ALLOC || e->kind == EVENT_REALLOC || e->kind == EVENT_FREE;
-	if (!e->time_ns)
-		return;
-	if (!f->first_ns || e->time_ns < f->first_ns)
-		f->first_ns = e->time_ns;
-	if (e->time_ns > f->last_ns)
-		f->last_ns = e->time_ns;
 }
 
 int heap_apply(struct heap *h, const struct event *e, struct applied *out)
@@ -467,7 +448,7 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	if (!out)
 		out = &own;
 	*out = (struct applied){ .weight = 1 };
-	note_event(&h->facts, e);
+	facts_note(&h->facts, e);
 	switch (e->kind) {
 	case EVENT_ALLOC: return apply_alloc(h, e, out);
 	case EVENT_REALLOC: return apply_realloc(h, e, out);
@@ -475,7 +456,7 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	case EVENT_FORK: return begin_child(h, e);
 	case EVENT_EXEC:
 	case EVENT_EXIT: close_heap(h, e); return 0;
-	case EVENT_LOSS: note_loss(h, e); return 0;
+	case EVENT_LOSS: facts_lose(&h->facts, e); return 0;
 	case EVENT_WINDOW: return begin_window(h, e);
 	default: return 0;
 	}
@@ -771,18 +752,6 @@ static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t 
 	return rc;
 }
 
-static int copy_clusters(const struct heap *h, struct snapshot *s)
-{
-	if (!h->clusters.at_cnt)
-		return 0;
-	s->clusters = calloc(h->clusters.at_cnt, sizeof(*s->clusters));
-	if (!s->clusters)
-		return -ENOMEM;
-	s->clusters_cnt = h->clusters.at_cnt;
-	memcpy(s->clusters, h->clusters.at, s->clusters_cnt * sizeof(*s->clusters));
-	return 0;
-}
-
 /*
  * Turns each row's sums into deviations from what the windows of its process let expect; the total's are the sums of
  * these.
@@ -795,6 +764,7 @@ void heap_settle(const struct heap *h, struct snapshot *s)
 		if (proc)
 			proc_windows_settle(&h->procs[*proc].windows[by_cpu], s, i);
 	}
+	clusters_widen_peak(s);
 }
 
 struct snapshot *heap_snapshot_raw(const struct heap *h)
@@ -808,7 +778,8 @@ struct snapshot *heap_snapshot_raw(const struct heap *h)
 	}
 	for (size_t i = 0; s && s->rows && i < n; i++)
 		s->rows[i] = h->rows[order[i]];
-	if (s && (!s->rows || copy_clusters(h, s) || watch_fill(&h->watch, h->rows, s, order) || fill_growth(h, s, order))) {
+	if (s && (!s->rows || clusters_copy(&h->clusters, s) || watch_fill(&h->watch, h->rows, s, order) ||
+		  fill_growth(h, s, order))) {
 		snapshot_free(s);
 		s = NULL;
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "model/watch.h"
 
 static void halve(struct timing *t)
@@ -48,7 +49,7 @@ void timing_before(struct timing *t, const struct watched *w)
 	reach(t, w->all, w->event->time_ns);
 }
 
-static struct time_slice *after(struct timing *t, const struct watched *w)
+static void after(struct timing *t, const struct watched *w)
 {
 	struct time_slice *s = &t->at[t->n - 1];
 	s->live_cnt = w->all->est_live_cnt;
@@ -56,23 +57,82 @@ static struct time_slice *after(struct timing *t, const struct watched *w)
 	s->live_var = w->all->var[LIVE_SZ];
 	if (s->live_sz > s->peak_sz)
 		s->peak_sz = s->live_sz;
-	return s;
+}
+
+/* Each process has an event of its own for the same window. */
+int timing_add_window(struct timing *t, const struct event *e)
+{
+	if (t->windows_cnt && t->windows[t->windows_cnt - 1].opened >= e->time_ns)
+		return 0;
+	struct timing_window *w = VEC_PUSH(t, windows);
+	if (!w)
+		return -ENOMEM;
+	uint64_t closed = e->time_ns + e->old_addr, stands = (uint64_t)e->span * 1000;
+	*w = (struct timing_window){ .from = closed - (stands < closed ? stands : closed),
+				     .opened = e->time_ns,
+				     .closed = closed };
+	return 0;
+}
+
+/* The last window that opened before `at`; NULL: there is none. */
+static const struct timing_window *window_at(const struct timing *t, uint64_t at)
+{
+	size_t low = 0, high = t->windows_cnt;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (t->windows[middle].opened <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &t->windows[low - 1] : NULL;
+}
+
+static void add(struct time_slice *s, const struct watched *w, bool freed, double share)
+{
+	*(freed ? &s->freed_cnt : &s->alloc_cnt) += share * w->cnt;
+	*(freed ? &s->freed_sz : &s->alloc_sz) += share * w->sz;
+}
+
+/* Evenly over the slices from one time to another one that is reached. */
+static void spread(struct timing *t, const struct watched *w, bool freed, uint64_t from, uint64_t until)
+{
+	uint64_t width = slices_width_ns(&t->slices), begin = slices_since(t->first_ns, from);
+	uint64_t end = slices_since(t->first_ns, until), last = slices_at(&t->slices, end);
+	for (uint64_t i = slices_at(&t->slices, begin); i <= last && i < t->n && end > begin; i++) {
+		uint64_t lo = i * width > begin ? i * width : begin, hi = (i + 1) * width < end ? (i + 1) * width : end;
+		add(&t->at[i], w, freed, (double)(hi - lo) / (double)(end - begin));
+	}
+	if (end <= begin)
+		add(&t->at[t->n - 1], w, freed, 1);
+}
+
+/*
+ * A block of a window stands for blocks that began at any time for which the window stands, and ended as much later as it
+ * did itself.
+ */
+static void count(struct timing *t, const struct watched *w, bool freed)
+{
+	uint64_t now = w->event->time_ns, reached = t->first_ns + t->n * slices_width_ns(&t->slices) - 1;
+	const struct timing_window *window = w->windowed ? window_at(t, w->born_ns) : NULL;
+	uint64_t lived = freed && now > w->born_ns ? now - w->born_ns : 0;
+	if (!window || w->born_ns > window->closed)
+		add(&t->at[t->n - 1], w, freed, 1);
+	else
+		spread(t, w, freed, window->from + lived, now < reached ? now : reached);
 }
 
 void timing_begun(struct timing *t, const struct watched *w)
 {
-	struct time_slice *s = after(t, w);
-	if (w->event->flags & EVENT_F_CARRIED)
-		return;
-	s->alloc_cnt += w->cnt;
-	s->alloc_sz += w->sz;
+	after(t, w);
+	if (!(w->event->flags & EVENT_F_CARRIED))
+		count(t, w, false);
 }
 
 void timing_ended(struct timing *t, const struct watched *w)
 {
-	struct time_slice *s = after(t, w);
-	s->freed_cnt += w->cnt;
-	s->freed_sz += w->sz;
+	after(t, w);
+	count(t, w, true);
 }
 
 int timing_fill(const struct timing *t, const struct totals *all, uint64_t now, struct snapshot *s)

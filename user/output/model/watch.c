@@ -74,5 +74,6 @@ void watch_free(struct watch *w)
 	map_free(&w->lifetimes.threads);
 	growth_free(&w->growth);
 	free(w->timing.at);
+	free(w->timing.windows);
 	*w = (struct watch){ 0 };
 }

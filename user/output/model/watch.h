@@ -19,6 +19,7 @@ struct watched {
 	uint64_t id;
 	double cnt, sz, var; /* scaled, and the variance of sz */
 	uint64_t born_ns;
+	bool windowed;             /* sampled in a window: stands for blocks of all the time that the window stands for */
 	const struct event *event; /* that began or ended it */
 	enum life_end how;         /* of one that ended */
 	bool temporary;
@@ -68,13 +69,22 @@ void growth_free(struct growth *g);
 
 #define TIMELINE_SLICES 512
 
+/* A window, and what it stands for: everything from `from` on. */
+struct timing_window {
+	uint64_t from, opened, closed;
+};
+
 struct timing {
 	struct time_slice *at; /* TIMELINE_SLICES of them */
 	uint64_t first_ns;
 	struct slices slices;
 	uint32_t n; /* slices reached */
+	struct timing_window *windows;
+	size_t windows_cnt, windows_cap;
 };
 
+/* 0 or -ENOMEM. */
+int timing_add_window(struct timing *t, const struct event *e);
 void timing_before(struct timing *t, const struct watched *w);
 void timing_begun(struct timing *t, const struct watched *w);
 void timing_ended(struct timing *t, const struct watched *w);

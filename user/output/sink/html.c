@@ -238,8 +238,8 @@ static void put_limits(const struct html *h, struct buf *b)
 	if (below)
 		buf_addf(b, ",\"below\":%.0f", below);
 	buf_addf(b, ",\"lost\":%" PRIu64 ",\"lost_frees\":%" PRIu64, catalog_sum(c, COUNT_LOST), h->tally.lost_frees);
-	buf_addf(b, ",\"unseen_frees\":%s,\"bounded\":%s", format_unseen_frees(c) ? "true" : "false",
-		 format_bounded(c) ? "true" : "false");
+	buf_addf(b, ",\"unseen_frees\":%s,\"allocations_only\":%s,\"bounded\":%s", format_unseen_frees(c) ? "true" : "false",
+		 format_allocations_only(c) ? "true" : "false", format_bounded(c) ? "true" : "false");
 }
 
 /* Standard errors of byte totals over the whole recording. */

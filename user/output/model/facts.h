@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model/facts: what a heap counts of its input, whatever becomes of the event. Private to this module. */
+#ifndef ALYS_MODEL_FACTS_H
+#define ALYS_MODEL_FACTS_H
+
+#include "model/model.h"
+
+void facts_note(struct heap_facts *f, const struct event *e);
+/* The events that a loss tells of. */
+void facts_lose(struct heap_facts *f, const struct event *e);
+
+#endif
