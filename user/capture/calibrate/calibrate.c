@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/signals.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "event/event.h"
@@ -294,19 +295,14 @@ static void await_closing(void)
 static void close_aside(struct probe *p)
 {
 	static bool registered;
-	pthread_attr_t attr;
-	pthread_t thread;
 	if (!p || p == kept)
 		return;
 	registered = registered || atexit(await_closing) == 0;
 	pthread_mutex_lock(&closing.lock);
 	closing.cnt++;
 	pthread_mutex_unlock(&closing.lock);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (!registered || pthread_create(&thread, &attr, close_probe, p))
+	if (!registered || signals_thread(NULL, close_probe, p))
 		close_probe(p);
-	pthread_attr_destroy(&attr);
 }
 
 void calibrate(const struct site_list *l, int file_fd, struct calibration *out)

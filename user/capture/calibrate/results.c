@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "base/vec.h"
 #include "helper/helper.h"
 
@@ -82,18 +82,9 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-/* Blocks all signals: other threads handle them. */
 static int start(struct calibration_queue *v)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setsigmask_np(&attr, &all);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	int rc = pthread_create(&thread, &attr, work, v);
-	pthread_attr_destroy(&attr);
+	int rc = signals_thread(NULL, work, v);
 	v->working = !rc;
 	return -rc;
 }

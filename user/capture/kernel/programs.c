@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "alys.h"
 #include "alys.skel.h"
 #include "base/log.h"
+#include "base/signals.h"
 
 #define PROGRAMS_MAX 16
 #define LOG_SZ (1u << 20)
@@ -138,16 +138,10 @@ static void *bring_first(void *ctx)
 	return NULL;
 }
 
-/* Blocks all signals: other threads handle them. Without a thread, programs are loaded when they are awaited. */
+/* Without a thread, programs are loaded when they are awaited. */
 static void start(struct programs *ps)
 {
-	pthread_attr_t attr;
-	sigset_t all;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setsigmask_np(&attr, &all);
-	ps->threaded = pthread_create(&ps->thread, &attr, bring_first, ps) == 0;
-	pthread_attr_destroy(&attr);
+	ps->threaded = !signals_thread(&ps->thread, bring_first, ps);
 }
 
 static struct prepared *find(struct programs *ps, const struct bpf_program *prog)

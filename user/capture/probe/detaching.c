@@ -3,13 +3,13 @@
 #include "probe/detaching.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
 
+#include "base/signals.h"
 #include "base/vec.h"
 
 #define THREADS_MAX 32
@@ -76,19 +76,10 @@ static void *let_go_some(void *ctx)
 	return NULL;
 }
 
-/* Blocks all signals: other threads handle them. */
 static bool add_thread(void)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setsigmask_np(&attr, &all);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	bool made = !pthread_create(&thread, &attr, let_go_some, NULL);
+	bool made = !signals_thread(NULL, let_go_some, NULL);
 	detaching.threads += made;
-	pthread_attr_destroy(&attr);
 	return made;
 }
 

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/signals.h"
 #include "base/vec.h"
 #include "model/model.h"
 #include "probe/window.h"
@@ -156,15 +156,8 @@ static void *take_turns(void *ctx)
 /* Started at the first turn: a daemon splits into two processes before, and only one of them would have the thread. */
 static bool begin_thread(struct windows *w)
 {
-	pthread_attr_t attr;
-	sigset_t all;
-	if (w->threaded)
-		return true;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setsigmask_np(&attr, &all);
-	w->threaded = !pthread_create(&w->thread, &attr, take_turns, w);
-	pthread_attr_destroy(&attr);
+	if (!w->threaded)
+		w->threaded = !signals_thread(&w->thread, take_turns, w);
 	return w->threaded;
 }
 

@@ -60,3 +60,17 @@ void signals_close(int fd)
 	close(fd);
 	sigprocmask(SIG_UNBLOCK, &before.ends, NULL);
 }
+
+int signals_thread(pthread_t *out, void *(*run)(void *arg), void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all;
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &all);
+	pthread_attr_setdetachstate(&attr, out ? PTHREAD_CREATE_JOINABLE : PTHREAD_CREATE_DETACHED);
+	int rc = pthread_create(out ?: &thread, &attr, run, arg);
+	pthread_attr_destroy(&attr);
+	return rc;
+}

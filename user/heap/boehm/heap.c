@@ -355,6 +355,17 @@ static void restart(struct boehm_heap *h)
 	h->retries = retries + 1;
 }
 
+static int conclude(int rc, uint64_t start, struct boehm_heap *out, struct err *err)
+{
+	if (rc) {
+		boehm_heap_free(out);
+		return err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
+	}
+	out->read_ns = start;
+	out->took_ns = now_ns() - start;
+	return 0;
+}
+
 static int read_patiently(struct memory *m, const struct layout *l, uint64_t patience_ns, struct boehm_heap *out, struct err *err)
 {
 	uint64_t began = now_ns(), start = began;
@@ -369,13 +380,7 @@ static int read_patiently(struct memory *m, const struct layout *l, uint64_t pat
 	}
 	if (!rc)
 		rc = fill_pages(out);
-	if (rc) {
-		boehm_heap_free(out);
-		return err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
-	}
-	out->read_ns = start;
-	out->took_ns = now_ns() - start;
-	return 0;
+	return conclude(rc, start, out, err);
 }
 
 int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
@@ -414,13 +419,7 @@ int boehm_heap_read_some(struct memory *m, const struct layout *l, uint64_t *ask
 	uint64_t start = now_ns();
 	*out = (struct boehm_heap){ .asked = asked, .asked_cnt = cnt };
 	int rc = read_asked(m, l, out);
-	if (rc) {
-		boehm_heap_free(out);
-		return err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
-	}
-	out->read_ns = start;
-	out->took_ns = now_ns() - start;
-	return 0;
+	return conclude(rc, start, out, err);
 }
 
 static int by_address(const void *a, const void *b)

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/vec.h"
 #include "heapreader/heapreader.h"
 #include "intake/wakeup.h"
@@ -450,7 +450,6 @@ static void *run(void *arg)
 
 static int start(struct marks *m, struct err *err)
 {
-	sigset_t all, was;
 	m->prompt = heapreader_new(true, err);
 	m->calm = m->prompt ? heapreader_new(false, err) : NULL;
 	if (!m->calm)
@@ -464,11 +463,7 @@ static int start(struct marks *m, struct err *err)
 	m->wakeup = wakeup_new(probe_collections_fd(m->probe), on_wakeup, m, err);
 	if (!m->wakeup)
 		return -err->code;
-	/* Signals are handled by the main thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &was);
-	int rc = pthread_create(&m->thread, NULL, run, m);
-	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	int rc = signals_thread(&m->thread, run, m);
 	m->running = !rc;
 	return rc ? err_set(err, rc, "cannot start a thread: %s", strerror(rc)) : 0;
 }

@@ -7,7 +7,6 @@
 
 #include "base/map.h"
 #include "naming/namer.h"
-#include "naming/progress.h"
 #include "symbol/symbol.h"
 
 /* Passes a frame's symbols to the consumer once, however many stacks contain it. */
@@ -59,9 +58,7 @@ int finish_symbols(const struct handles *h, struct err *err)
 	struct symbolizer *s = namer_of_recording(h, h->catalog, 0, err);
 	if (!s)
 		return -err->code;
-	struct progress p = progress_begin("resolving names");
-	int rc = symbolizer_run(s, h->catalog, progress_step, &p, err);
-	progress_end(&p);
+	int rc = namer_run(s, h->catalog, err);
 	symbolizer_free(s);
 	tell_counts(h);
 	return rc ? rc : finish_names(h->catalog, h->out, NULL, NULL);

@@ -15,38 +15,57 @@ static void say_problem(void *ctx, const char *path, const char *why)
 	log_info("%s: names: %s", path, why);
 }
 
-/* For modules without a file: the debug information, or -1. */
-static int fetch(void *ctx, const uint8_t *id, size_t id_sz)
+int namer_fetch(const uint8_t *id, size_t id_sz)
 {
 	struct progress p = progress_begin("fetching debug information");
-	(void)ctx;
 	int fd = fetch_debug(id, id_sz, progress_step, &p);
 	progress_end(&p);
 	return fd;
 }
 
-int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool raw_names, bool debuginfod, struct err *err)
+static int fetch(void *ctx, const uint8_t *id, size_t id_sz)
 {
-	*out = (struct symbolizer_config){
-		.depth = depth,
-		.raw_names = raw_names,
-		.fetch = debuginfod ? fetch : NULL,
+	(void)ctx;
+	return namer_fetch(id, id_sz);
+}
+
+struct symbolizer *namer_new(const struct namer_options *o, struct err *err)
+{
+	const struct symbolizer_config config = {
+		.depth = o->depth,
+		.raw_names = o->raw_names,
+		.improve = o->improve,
+		.replace = o->replace,
+		.memory = o->memory,
+		.fetch = o->debuginfod ? fetch : NULL,
 		.problem = say_problem,
 	};
-	return debuginfod ? fetch_check(err) : 0;
+	if (o->debuginfod && fetch_check(err))
+		return NULL;
+	struct symbolizer *s = symbolizer_new(&config);
+	if (!s)
+		err_set(err, ENOMEM, "out of memory: stacks have addresses, but no names");
+	return s;
 }
 
 struct symbolizer *namer_of_recording(const struct handles *h, const struct catalog *c, uint64_t memory, struct err *err)
 {
-	enum symbol_depth depth = h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL;
-	struct symbolizer_config config;
-	if (namer_config(&config, depth, h->o->raw_names, h->o->debuginfod, err))
-		return NULL;
-	config.memory = memory;
-	struct symbolizer *s = symbolizer_new(&config);
+	const struct namer_options o = {
+		.depth = h->o->backtrace == BACKTRACE_NAME ? SYMBOL_DEPTH_NAME : SYMBOL_DEPTH_FULL,
+		.raw_names = h->o->raw_names,
+		.debuginfod = h->o->debuginfod,
+		.memory = memory,
+	};
+	struct symbolizer *s = namer_new(&o, err);
 	if (s)
 		files_give(h->targets, c, s);
-	else
-		err_set(err, ENOMEM, "out of memory: stacks have addresses, but no names");
 	return s;
+}
+
+int namer_run(struct symbolizer *s, struct catalog *c, struct err *err)
+{
+	struct progress p = progress_begin("resolving names");
+	int rc = symbolizer_run(s, c, progress_step, &p, err);
+	progress_end(&p);
+	return rc;
 }

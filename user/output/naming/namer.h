@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming/namer: the symbolizer with messages going to the log and a progress bar for downloads. */
+/*
+ * naming/namer: the one way to a symbolizer, of a recording and of a trace: messages go to the log, downloads and the run
+ * show their progress.
+ */
 #ifndef ALYS_NAMING_NAMER_H
 #define ALYS_NAMING_NAMER_H
 
 #include "recording/handles.h"
 #include "symbol/symbol.h"
 
-/* Rejects --debuginfod if it cannot work. */
-int namer_config(struct symbolizer_config *out, enum symbol_depth depth, bool raw_names, bool debuginfod, struct err *err);
+struct namer_options {
+	enum symbol_depth depth;
+	bool raw_names, debuginfod;
+	bool improve, replace; /* of names that are there, see struct symbolizer_config */
+	uint64_t memory;       /* limit of a worker, 0 = none */
+};
+
+/* NULL: --debuginfod cannot work, or out of memory. It has no files yet. */
+struct symbolizer *namer_new(const struct namer_options *o, struct err *err);
+/* The debug information of a module without a file, or -1. */
+int namer_fetch(const uint8_t *id, size_t id_sz);
+/* symbolizer_run, with its progress on the terminal. */
+int namer_run(struct symbolizer *s, struct catalog *c, struct err *err);
 
 /*
  * A symbolizer for the modules of c, which is the recording's catalog or part of it, with the files that its processes

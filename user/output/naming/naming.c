@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "naming/namer.h"
 #include "naming/subset.h"
 
@@ -90,11 +90,7 @@ static void *run(void *ctx)
 
 static int start(struct naming *n, struct job *j, struct err *err)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&n->thread, NULL, run, j);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	int rc = signals_thread(&n->thread, run, j);
 	return rc ? err_set(err, rc, "cannot start a thread: %s", strerror(rc)) : 0;
 }
 

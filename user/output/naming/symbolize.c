@@ -14,7 +14,6 @@
 #include "elf/elf.h"
 #include "examine/examination.h"
 #include "naming/namer.h"
-#include "naming/progress.h"
 #include "naming/rebase.h"
 
 struct naming {
@@ -23,7 +22,6 @@ struct naming {
 	struct examinations *examinations; /* reads the files */
 	struct rebase rebase;
 	struct symbolizer *symbolizer;
-	struct symbolizer_config config;
 	const struct module *given; /* the module that --symbolize replaces */
 	int root;                   /* directory of --sysroot, or -1 */
 	unsigned int other_builds;
@@ -122,8 +120,8 @@ static void lend(struct naming *n, const struct module *m)
 {
 	struct elf *e = NULL;
 	int fd = find_file(n, m, &e);
-	if (fd < 0 && m->build_id_sz && n->config.fetch) {
-		fd = n->config.fetch(n->config.ctx, m->build_id, m->build_id_sz);
+	if (fd < 0 && m->build_id_sz && n->o->debuginfod) {
+		fd = namer_fetch(m->build_id, m->build_id_sz);
 		elf_close(e);
 		e = fd < 0 ? NULL : examinations_outline(n->examinations, fd, m->path);
 	}
@@ -148,21 +146,23 @@ static void lend_others(struct naming *n)
 static int open_all(struct naming *n, struct err *err)
 {
 	const struct name_options *o = n->o;
-	int rc = namer_config(&n->config, SYMBOL_DEPTH_FULL, o->raw_names, o->debuginfod, err);
-	if (rc)
-		return rc;
-	n->config.improve = true;
-	n->config.replace = o->raw_names || o->any_build;
-	n->symbolizer = symbolizer_new(&n->config);
+	const struct namer_options names = {
+		.depth = SYMBOL_DEPTH_FULL,
+		.raw_names = o->raw_names,
+		.debuginfod = o->debuginfod,
+		.improve = true,
+		.replace = o->raw_names || o->any_build,
+	};
+	n->symbolizer = namer_new(&names, err);
 	if (!n->symbolizer)
-		return err_set(err, ENOMEM, "out of memory");
+		return -err->code;
 	n->examinations = examinations_new(NULL, err);
 	if (!n->examinations)
 		return -err->code;
 	n->root = o->sysroot ? open(o->sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (o->sysroot && n->root < 0)
 		return err_set(err, errno, "--sysroot %s: %s", o->sysroot, strerror(errno));
-	rc = o->symbolize ? lend_given(n, o->symbolize, err) : 0;
+	int rc = o->symbolize ? lend_given(n, o->symbolize, err) : 0;
 	if (!rc)
 		lend_others(n);
 	rebase_stacks(&n->rebase);
@@ -186,11 +186,8 @@ int symbolize_trace(struct catalog *c, const struct name_options *o, struct err 
 								"--raw-names and --any-build only affect names that are looked "
 								"up again: give --symbolize BINARY or --sysroot DIR as well");
 	int rc = open_all(&n, err);
-	if (!rc) {
-		struct progress p = progress_begin("resolving names");
-		rc = symbolizer_run(n.symbolizer, c, progress_step, &p, err);
-		progress_end(&p);
-	}
+	if (!rc)
+		rc = namer_run(n.symbolizer, c, err);
 	close_all(&n);
 	return rc;
 }

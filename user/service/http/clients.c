@@ -6,7 +6,6 @@
 #include "http/http.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "http/exchange.h"
 
@@ -293,12 +293,7 @@ static struct MHD_Daemon *start(struct http *h)
 
 static int start_thread(struct http *h)
 {
-	sigset_t all, old;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int rc = pthread_create(&h->thread, NULL, door_run, h);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc;
+	return signals_thread(&h->thread, door_run, h);
 }
 
 static int open_descriptors(struct http *h, struct err *err)

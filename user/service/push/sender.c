@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "push/curl.h"
 
@@ -422,11 +422,7 @@ static int set_version(struct sender *s, const char *url, struct err *err)
 
 static int start(struct sender *s, struct err *err)
 {
-	sigset_t all, old;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int rc = pthread_create(&s->thread, NULL, run, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	int rc = signals_thread(&s->thread, run, s);
 	return rc ? err_set(err, rc, "no thread for --push: %s", strerror(rc)) : 0;
 }
 
