@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,37 @@ def test_without_stopping_it(started, tmp_path):
         assert re.search(rf"^ *{cnt} .* RTTI +{name}$", done.stdout, re.M), done.stdout
     assert f"{truth['mmapped_cnt']} blocks in mappings of their own" in done.stdout, done.stdout
     assert not done.stderr, done.stderr
+
+
+def memory(program, *args):
+    """RSS of the kernel and what the report makes of it."""
+    done = alys("census", "--heap", "-p", program.pid, "--freeze", "-f", "json", *args)
+    assert done.returncode == 0, done.stderr
+    rollup = Path(f"/proc/{program.pid}/smaps_rollup").read_text()
+    return json.loads(done.stdout), 1024 * int(re.search(r"^Rss: +(\d+) kB", rollup, re.M)[1])
+
+
+PARTS = ("used", "mmapped", "tcache", "fastbin", "bins", "top", "anonymous", "stacks", "written", "files", "shared")
+
+
+def test_where_the_memory_is(started):
+    """The parts add up to the kernel's RSS, and malloc_trim gives back what was promised."""
+    program = started.program("c_malloc", "1", "3")
+    truth = json.loads(program.line())
+    before, rss = memory(program)
+    check_malloc_agrees({**before, "total": {"count": 0}, "rows": []}, truth)
+    assert before["rss_resident"] == rss == sum(before[f"{k}_resident"] for k in PARTS), before
+    assert before["stacks_resident"] > 0 and before["swapped"] == 0 and before["trimmable"] > 100000, before
+    assert before["total"]["used"] == sum(row["used"] for row in before["rows"])
+    assert sum(row["tcache"] for row in before["rows"]) == before["tcache"] > 0
+    step(program, b"t")
+    after, less = memory(program)
+    assert after["rss_resident"] == less and after["trimmable"] == 0, after
+    # To give it back, malloc writes to a few pages.
+    assert 0 <= before["trimmable"] - (rss - less) <= 16 * 4096, (before, after)
+    done = alys("report", "--heap", "-p", program.pid)
+    assert done.returncode == 0 and "malloc: free in threads' caches (tcache)" in done.stdout, done
+    assert "malloc_trim(0) would give back 0 B" in done.stdout, done
 
 
 def test_while_it_allocates_all_the_time(started):

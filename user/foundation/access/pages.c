@@ -9,11 +9,13 @@
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define RESIDENT (1ull << 63)
 #define SWAPPED (1ull << 62)
+#define OWN (1ull << 56)
 
 void pages_open(struct pages *p, uint32_t tid)
 {
 	p->fd = rights_fact(tid, FACT_PAGEMAP);
 	p->first = p->cnt = 0;
+	p->own = false;
 }
 
 void pages_close(struct pages *p)
@@ -38,6 +40,8 @@ enum page_is pages_at(struct pages *p, uint64_t addr)
 	if (page < p->first || page - p->first >= p->cnt)
 		keep_from(p, page);
 	uint64_t is = p->cnt ? p->kept[page - p->first] : 0;
+	if (p->own && is & RESIDENT && !(is & OWN))
+		return PAGE_ABSENT;
 	return is & RESIDENT ? PAGE_RESIDENT : is & SWAPPED ? PAGE_SWAPPED : PAGE_ABSENT;
 }
 

@@ -14,6 +14,7 @@ enum page_is { PAGE_ABSENT, PAGE_SWAPPED, PAGE_RESIDENT };
 
 struct pages {
 	int fd;         /* -1: there is no such file, and all pages count as resident */
+	bool own;       /* only pages that no other process has count: not the one of zeros, which reads of unused memory leave */
 	uint64_t first; /* page number of the first one kept */
 	size_t cnt;
 	uint64_t kept[PAGES_KEPT];

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access/pages.h"
 #include "base/vec.h"
 
 #define SIZE_BITS 7ull
@@ -31,9 +32,19 @@ struct walk {
 	size_t next_sz, seen;
 	unsigned lost;
 	uint8_t *bytes;
+	struct pages *pages;
 };
 
 /* --- reading ahead -------------------------------------------------------------------------------- */
+
+/* Reading would fill in pages that were never used: what is wanted of a piece lies in others. */
+static uint64_t used_until(struct walk *w, uint64_t addr, uint64_t end)
+{
+	uint64_t at = (addr / PAGE_BYTES + 1) * PAGE_BYTES;
+	while (at < end && pages_at(w->pages, at) != PAGE_ABSENT)
+		at += PAGE_BYTES;
+	return at < end ? at : end;
+}
 
 /* Large chunks are stepped over: then little is read of each, and where there are many small ones a lot at once. */
 static int read_window(struct walk *w, uint64_t addr)
@@ -43,10 +54,11 @@ static int read_window(struct walk *w, uint64_t addr)
 	n = n < WINDOW_MIN ? WINDOW_MIN : n > WINDOW_MAX ? WINDOW_MAX : n;
 	w->next_sz = n;
 	w->seen = 0;
-	n = w->piece->end - addr < n ? w->piece->end - addr : n;
+	n = used_until(w, addr, w->piece->end - addr < n ? w->piece->end : addr + n) - addr;
 	w->at = addr;
 	w->len = 0;
 	int rc = memory_read(w->m, addr, w->bytes, n);
+	memset(w->bytes + n, 0, CACHE_MAX); /* as pages that were never used are */
 	w->len = rc ? 0 : n;
 	return rc;
 }
@@ -217,13 +229,20 @@ static void count_unread(struct glibc_heap *h)
 
 int glibc_walk(struct memory *m, const struct glibc_layout *l, struct glibc_heap *out, struct err *err)
 {
-	struct walk w = { .m = m, .l = l, .h = out, .bytes = malloc(WINDOW_MAX + CACHE_MAX), .next_sz = WINDOW_MIN };
+	static struct pages pages; /* too large for a stack */
+	struct walk w = {
+		.m = m, .l = l, .h = out, .bytes = malloc(WINDOW_MAX + CACHE_MAX), .next_sz = WINDOW_MIN, .pages = &pages
+	};
 	int rc = w.bytes ? 0 : -ENOMEM;
+	pages.fd = -1;
+	if (!m->source)
+		pages_open(&pages, m->through ?: m->tgid);
 	for (size_t i = 0; i < out->pieces_cnt && !rc; i++) {
 		w.piece = &out->pieces[i];
 		rc = walk_or_leave(&w, err);
 	}
 	free(w.bytes);
+	pages_close(&pages);
 	if (rc && rc != -EILSEQ)
 		err_set(err, -rc, "its heap cannot be read: %s", strerror(-rc));
 	count_unread(out);

@@ -50,7 +50,6 @@ struct dump_options {
 	char *words; /* the options as given */
 };
 
-int run_census(const struct census_options *o, struct err *err);
 int run_graph(const struct graph_options *o, struct err *err);
 int run_dump(const struct dump_options *o, struct err *err);
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "cli/table_options.h"
-#include "heapview/heapview.h"
+#include "mallocview/mallocview.h"
 
 #define AT(field) offsetof(struct census_options, field)
 #define TABLE_AT(field) offsetof(struct census_options, report.field)
@@ -21,7 +21,7 @@ static const struct opt options[] = {
 	{ "malloc", 0, NULL, opt_flag, AT(malloc), NULL, NULL, "glibc's malloc, also of a program that has a garbage collector" },
 	{ "freeze", 0, NULL, opt_flag, AT(freeze), NULL, NULL,
 	  "glibc's malloc: stop it while its heap is copied: exact, at most 2 s" },
-	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "heap statistics instead: free, unmapped, fragmentation by size" },
+	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL, "where memory is instead: in use, free, resident, by size" },
 	{ "counts", 0, NULL, opt_flag, AT(counts), NULL, NULL, "plain lines: their number, then COUNT<tab>TYPE" },
 	{ "sort", 0, "HOW", opt_choice, TABLE_AT(sort), "size|count|name", NULL, "order of rows, largest first (default size)" },
 	{ "ascending", 0, NULL, opt_flag, TABLE_AT(ascending), NULL, NULL, "reverse the order" },

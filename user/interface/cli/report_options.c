@@ -27,7 +27,7 @@ static const struct opt options[] = {
 	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
 	  "-p, with --sample: of the process' CPU time that probes may take; 0 is no limit" },
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL,
-	  "-p: the garbage collector's heap: free, unmapped, fragmentation; with -d: whose objects pin blocks" },
+	  "-p: where memory is: of malloc, or a collector's heap; of that with -d: whose objects pin blocks" },
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL,
 	  "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
 	{ "live", 0, NULL, opt_flag, AT(live), NULL, NULL, "-p: what a garbage collection leaves: waits for the next one" },

@@ -4,7 +4,7 @@
  * watching.h), through the model into a table or a page.
  */
 #include "base/exit_status.h"
-#include "heapview/heapview.h"
+#include "mallocview/mallocview.h"
 #include "verbs/verbs.h"
 
 #include <errno.h>

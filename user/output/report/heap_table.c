@@ -25,7 +25,7 @@ static void put_text_fact(struct buf *out, const char *key, const char *text)
 	buf_u8(out, ',');
 }
 
-static void put_heap_facts(const struct census_facts *f, const char *report, struct sheet *s)
+void put_heap_facts(const struct census_facts *f, const char *report, struct sheet *s)
 {
 	put_text_fact(&s->facts, "report", report);
 	buf_addf(&s->facts, "\"pid\":%u,", f->tgid);

@@ -19,6 +19,10 @@ struct census_facts {
 	const char *notes; /* lines for people, each with a newline */
 };
 
+struct sheet;
+/* The facts that all of these have, and their notes, into a sheet. */
+void put_heap_facts(const struct census_facts *f, const char *report, struct sheet *s);
+
 struct type_row {
 	const char *name, *known; /* cleaned; source of the name */
 	double cnt, bytes;

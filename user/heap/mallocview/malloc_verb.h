@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapview/malloc_verb: what the malloc heap of a live process contains, where malloc is glibc's: its blocks by C++ class
+ * mallocview/malloc_verb: what the malloc heap of a live process contains, where malloc is glibc's: its blocks by C++ class
  * and by size. Attaches no probes; stops the process only on request, while its heap is copied.
  */
-#ifndef ALYS_HEAPVIEW_MALLOC_VERB_H
-#define ALYS_HEAPVIEW_MALLOC_VERB_H
+#ifndef ALYS_MALLOCVIEW_MALLOC_VERB_H
+#define ALYS_MALLOCVIEW_MALLOC_VERB_H
 
 #include "base/err.h"
 #include "format/sink.h"

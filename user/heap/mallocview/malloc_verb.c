@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview/malloc_verb: see malloc_verb.h. */
-#include "heapview/malloc_verb.h"
+/* mallocview/malloc_verb: see malloc_verb.h. */
+#include "mallocview/malloc_verb.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,8 +11,12 @@
 #include "base/vec.h"
 #include "glibc/classes.h"
 #include "glibc/sums.h"
-#include "heapview/malloc_reading.h"
+#include "mallocview/malloc_reading.h"
+#include "mallocview/malloc_rss.h"
 #include "report/heap_table.h"
+#include "report/malloc_table.h"
+
+#define MEMORY_LINES 12
 
 struct taking {
 	const struct census_options *o;
@@ -196,10 +200,116 @@ static int take_classes(struct taking *t, struct sink_out *out, struct err *err)
 	return rc;
 }
 
+/* --- where the memory is -------------------------------------------------------------------------- */
+
+static struct memory_line line_of(const char *key, const char *text, const struct glibc_sum *s)
+{
+	return (struct memory_line){ key, text, (double)s->resident, (double)s->bytes, (double)s->cnt };
+}
+
+static size_t list_lines(const struct malloc_rss *m, struct memory_line *out)
+{
+	const struct glibc_sum *of = m->sums.of;
+	struct glibc_sum bins = { 0 }, ways[] = { of[CHUNK_UNSORTED], of[CHUNK_SMALL], of[CHUNK_LARGE], of[CHUNK_FREE] };
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		bins.cnt += ways[i].cnt;
+		bins.bytes += ways[i].bytes;
+		bins.resident += ways[i].resident;
+	}
+	const struct memory_line lines[MEMORY_LINES] = {
+		{ "rss", "resident memory of the process (RSS)", (double)m->all, 0, 0 },
+		line_of("used", "  malloc: blocks in use", &of[CHUNK_USED]),
+		line_of("mmapped", "  malloc: blocks in mappings of their own", &m->sums.mapped),
+		line_of("tcache", "  malloc: free in threads' caches (tcache)", &of[CHUNK_TCACHE]),
+		line_of("fastbin", "  malloc: free in fastbins", &of[CHUNK_FASTBIN]),
+		line_of("bins", "  malloc: free in bins", &bins),
+		line_of("top", "  malloc: free at the top of arenas", &of[CHUNK_TOP]),
+		{ "anonymous", "  other anonymous memory, arenas' own tables included",
+		  (double)(m->anonymous + of[CHUNK_FENCE].resident), 0, 0 },
+		{ "stacks", "  stacks", (double)m->stacks, 0, 0 },
+		{ "written", "  data of programs and libraries: private copies", (double)m->written, 0, 0 },
+		{ "files", "  files: code and constants", (double)m->files, 0, 0 },
+		{ "shared", "  shared memory", (double)m->shared, 0, 0 },
+	};
+	memcpy(out, lines, sizeof(lines));
+	return MEMORY_LINES;
+}
+
+static int add_sizes(const struct glibc_sizes *s, struct malloc_table *out)
+{
+	for (size_t i = 0; i < s->all_cnt; i++) {
+		const struct glibc_size *from = &s->all[i];
+		const struct glibc_class like = { .size = from->size, .mapped = from->mapped };
+		struct size_row *row = VEC_PUSH(out, rows);
+		char *name = row ? name_of(&like) : NULL;
+		if (!name) {
+			out->rows_cnt -= row != NULL;
+			return -ENOMEM;
+		}
+		const uint64_t *cnt = from->cnt;
+		*row = (struct size_row){
+			.name = name,
+			.used = (double)cnt[CHUNK_USED],
+			.used_bytes = (double)from->used_bytes,
+			.tcache = (double)cnt[CHUNK_TCACHE],
+			.fastbin = (double)cnt[CHUNK_FASTBIN],
+			.bins = (double)(cnt[CHUNK_UNSORTED] + cnt[CHUNK_SMALL] + cnt[CHUNK_LARGE] + cnt[CHUNK_FREE]),
+			.free_bytes = (double)from->free_bytes,
+		};
+	}
+	return 0;
+}
+
+static void describe_rss(struct taking *t, const struct malloc_rss *m)
+{
+	buf_addf(&t->facts, "\"trimmable\":%" PRIu64 ",\"swapped\":%" PRIu64 ",", m->sums.trimmable, m->swapped);
+	buf_adds(&t->notes, "malloc_trim(0) would give back ");
+	text_bytes(&t->notes, (double)m->sums.trimmable);
+	buf_addf(&t->notes, " (%" PRIu64 " bytes)\n", m->sums.trimmable);
+	if (m->swapped)
+		buf_addf(&t->notes, "%" PRIu64 " bytes are swapped out\n", m->swapped);
+	if (m->unknown_stacks)
+		buf_addf(&t->notes, "%u threads were running: their stacks count as other memory (--freeze stops them)\n",
+			 m->unknown_stacks);
+}
+
+static int write_rss(struct taking *t, const struct malloc_rss *m, struct sink_out *out, struct err *err)
+{
+	struct memory_line lines[MEMORY_LINES];
+	struct malloc_table table = { .facts = facts_of(t), .rss = (double)m->all, .lines = lines };
+	struct glibc_sizes sizes;
+	int rc = glibc_sizes_take(&t->reading.heap, &sizes);
+	if (rc)
+		return err_set(err, ENOMEM, "out of memory");
+	table.lines_cnt = list_lines(m, lines);
+	rc = add_sizes(&sizes, &table) ? err_set(err, ENOMEM, "out of memory") : 0;
+	size_t rows = table.rows_cnt;
+	rc = rc ?: report_malloc(&table, &t->o->report, out, err);
+	for (size_t i = 0; i < rows; i++)
+		free(table.rows[i].name);
+	free(table.rows);
+	free(sizes.all);
+	return rc;
+}
+
+static int take_rss(struct taking *t, struct sink_out *out, struct err *err)
+{
+	struct malloc_rss m;
+	int rc = malloc_reading_take(&t->reading, t->o->report.pid, t->o->freeze, malloc_rss_look, &m, err);
+	if (rc)
+		return rc;
+	t->sums = m.sums;
+	describe_rss(t, &m);
+	describe(t);
+	rc = write_rss(t, &m, out, err);
+	malloc_reading_free(&t->reading);
+	return rc;
+}
+
 int malloc_write(const struct census_options *o, struct sink_out *out, struct err *err)
 {
 	struct taking t = { .o = o };
-	int rc = take_classes(&t, out, err);
+	int rc = o->heap ? take_rss(&t, out, err) : take_classes(&t, out, err);
 	buf_free(&t.notes);
 	buf_free(&t.facts);
 	buf_free(&t.allocator);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview/malloc_reading: see malloc_reading.h. */
-#include "heapview/malloc_reading.h"
+/* mallocview/malloc_reading: see malloc_reading.h. */
+#include "mallocview/malloc_reading.h"
 
 #include <errno.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview/malloc_reading: one reading of a malloc heap that fits together, or the best of a few. */
-#ifndef ALYS_HEAPVIEW_MALLOC_READING_H
-#define ALYS_HEAPVIEW_MALLOC_READING_H
+/* mallocview/malloc_reading: one reading of a malloc heap that fits together, or the best of a few. */
+#ifndef ALYS_MALLOCVIEW_MALLOC_READING_H
+#define ALYS_MALLOCVIEW_MALLOC_READING_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mallocview/malloc_rss: what the resident memory of a process consists of: chunks of malloc by state, to the byte, and its
+ * mappings. In: a reading of its heap, and what the kernel says of its pages and mappings at that moment.
+ */
+#ifndef ALYS_MALLOCVIEW_MALLOC_RSS_H
+#define ALYS_MALLOCVIEW_MALLOC_RSS_H
+
+#include "glibc/sums.h"
+#include "mallocview/malloc_reading.h"
+
+struct malloc_rss { /* bytes */
+	struct glibc_sums sums;
+	uint64_t all, stacks, anonymous, written, files, shared; /* written: private copies of pages of files */
+	uint64_t swapped;
+	uint32_t unknown_stacks; /* of threads that were running: counted as anonymous */
+};
+
+/* A malloc_look_fn: ctx is the struct malloc_rss. */
+int malloc_rss_look(void *ctx, struct malloc_reading *r, const struct threads *t, struct err *err);
+
+#endif
