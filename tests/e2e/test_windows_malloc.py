@@ -3,10 +3,11 @@
 
 import json
 import re
+import signal
 
 import pytest
 
-from conftest import PROGS, STRAIGHT, alys, assert_law
+from conftest import PROGS, STRAIGHT, TIMEOUT, alys, assert_clean, assert_law, law, probe_programs, wait_until
 from windows import FAR, SITES, estimates, recorded, windows_of
 
 pytestmark = pytest.mark.bpf
@@ -22,44 +23,102 @@ def spent(trace):
     return float(re.search(r"took ([\d.e+-]+) %", line).group(1)), float(kept.group(1)) if kept else 0
 
 
-@pytest.mark.parametrize("program,library,mode", [
-    ("c_rates", None, "steady"), ("c_rates", None, "bursty"), ("c_rates", None, "threads"), ("c_rates_musl", None, "steady"),
-    ("cpp_rates", None, "steady"), ("c_rates", "libjemalloc.so.2", "steady"), ("c_rates", "libtcmalloc_minimal.so.4", "steady"),
-    ("c_rates", "libmimalloc.so.2", "steady")])
-def test_allocations(tmp_path, program, library, mode):
-    """Frees are not probed, the budget is kept, and estimates keep to their error."""
-    trace = tmp_path / "t.alys"
-    env = {"LD_PRELOAD": LIBRARIES + library} if library else None
-    truth = recorded(trace, PROGS / program, "3", mode, TURNS, env=env,
-                     args=("-s", "bytes:4k", "--max-overhead", "5", "--profile", "allocations"))
+def met(trace):
+    """Windows that met the program: few do when the machine is busy, and gaps are drawn."""
+    return windows_of(trace) if "that no window met" not in alys("info", trace).stdout else 0
+
+
+def assert_near(trace, truth):
     found = estimates(trace)
-    book = assert_law(trace, lost=None)
-    assert windows_of(trace) > 0
-    assert book.lost < 0.01 * book.hits + 2, book
-    # Most of it is the first 50 ms, when probes were in.
-    total, kept = spent(trace)
-    assert kept == 0 and total < 15, (total, kept)
     for site in SITES:
         size, error = found[site]
         assert 0 < error and abs(size - truth[site]["bytes"]) <= FAR * error, (site, found, truth)
-    info = alys("info", trace).stdout
-    assert re.search(r"^profile +allocations$", info, re.M), info
+
+
+@pytest.mark.parametrize("program,library,mode", [
+    ("c_rates", None, "bursty"), ("c_rates", None, "threads"), ("c_rates_musl", None, "steady"), ("cpp_rates", None, "steady"),
+    ("c_rates", "libjemalloc.so.2", "steady"), ("c_rates", "libtcmalloc_minimal.so.4", "steady"),
+    ("c_rates", "libmimalloc.so.2", "steady")])
+def test_allocations(tmp_path, program, library, mode):
+    """Frees are not probed, and estimates keep to their error."""
+    trace = tmp_path / "t.alys"
+    env = {"LD_PRELOAD": LIBRARIES + library} if library else None
+    for _ in range(5):
+        truth = recorded(trace, PROGS / program, "2", mode, TURNS, env=env,
+                         args=("-s", "bytes:4k", "--max-overhead", "5", "--profile", "allocations"))
+        if met(trace) > 2:
+            break
+    book = assert_law(trace, lost=None)
+    # Whoever is in a call when its way out loses its probe: at most each thread in each window.
+    assert met(trace) > 2 and book.lost <= 5 * windows_of(trace), book
+    assert spent(trace)[1] == 0
+    assert_near(trace, truth)
+    assert re.search(r"^profile +allocations$", alys("info", trace).stdout, re.M)
     assert "frees were not recorded" in alys("report", trace).stdout
+
+
+def test_budget_under_a_load_that_changes_tenfold(tmp_path):
+    """Always in, probes would take some two thirds of the second half."""
+    trace = tmp_path / "t.alys"
+    truth = recorded(trace, PROGS / "c_rates", "5", "tenfold", "1000",
+                     args=("-s", "bytes:4k", "--max-overhead", "5", "--profile", "allocations"))
+    assert windows_of(trace) > 0 and spent(trace)[0] < 20
+    if met(trace):
+        assert_near(trace, truth)
+    rows = json.loads(alys("report", "--by", "time", "-f", "json", trace).stdout)["rows"]
+    both = sum(estimates(trace)[site][0] for site in SITES)
+    assert sum(row["alloc_bytes"] for row in rows) == pytest.approx(both, rel=0.01)
+
+
+def test_processes_that_come_and_go(tmp_path):
+    """Forks, execs and loaded libraries, whatever window they fall into: no call is unaccounted for, and no probe is left."""
+    before = probe_programs()
+    trace = tmp_path / "t.alys"
+    programs = " && ".join(f"{PROGS / name} >/dev/null" for name in ("c_fork", "c_exec", "c_dlopen"))
+    done = alys("--force", "--follow", "-o", trace, "-s", "bytes:1k", "--max-overhead", "1", "--profile", "allocations", "--",
+                "sh", "-c", f"for i in 1 2 3 4 5 6; do {programs} || exit 9; done", env=STRAIGHT)
+    assert done.returncode == 0, done.stderr
+    # Probes came out, whether a window was before the end or not.
+    assert float(re.search(r"^windows +([\d.]+) % of the time covered", alys("info", trace).stdout, re.M).group(1)) < 100
+    assert_law(trace, lost=None)
+    wait_until(lambda: probe_programs() <= before)
+
+
+def test_two_that_share_links(started, daemon):
+    """Switched off in a window, on again, killed: no probe stays, and both go on."""
+    before = probe_programs()
+    programs = [started.program("c_rates", "60", "steady", TURNS).wait_ready().go() for _ in range(2)]
+    for n in range(2):
+        d = daemon("-p", ",".join(str(p.pid) for p in programs), "--follow", "--sample", "bytes:4k", "--max-overhead", "5")
+        d.until(lambda: re.search(r"in [1-9]\d* windows", d.status()["windows"]))
+        if not n:
+            d.ctl("off")
+            law(d)
+            d.ctl("on")
+            d.end()
+        else:
+            d.proc.send_signal(signal.SIGKILL)
+            d.proc.wait(TIMEOUT)
+        for program in programs:
+            assert_clean(program.pid, before)
+            assert program.proc.poll() is None
+    for program in programs:
+        program.kill()
 
 
 def test_in_use(tmp_path):
     """Frees are always seen, so that nothing of a window outlives its end; what that costs is said."""
     trace = tmp_path / "t.alys"
-    done = alys("--force", "-o", trace, "-s", "bytes:4k", "--max-overhead", "20", "--", PROGS / "c_rates", "3", "steady", "1000",
-                env=STRAIGHT)
-    assert done.returncode == 0, done.stderr
+    for _ in range(5):
+        done = alys("--force", "-o", trace, "-s", "bytes:4k", "--max-overhead", "20", "--", PROGS / "c_rates", "2", "steady", "1000",
+                    env=STRAIGHT)
+        assert done.returncode == 0, done.stderr
+        if met(trace) > 2:
+            break
     told = re.search(r"probes took .* % of the CPU time, not 20 %: .* stay in, and took ([\d.e+]+) %", done.stderr)
     assert told and float(told.group(1)) == spent(trace)[1] > 20, done.stderr
-    assert windows_of(trace) > 0
+    assert met(trace) > 2
     assert_law(trace, lost=None)
-    truth = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
-    found = estimates(trace)
-    for site in SITES:
-        assert abs(found[site][0] - truth[site]["bytes"]) <= FAR * found[site][1], (site, found, truth)
+    assert_near(trace, json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"])
     counts = {kind: int(re.search(rf"recorded-{kind} +(\d+)", alys("info", trace).stdout).group(1)) for kind in ("alloc", "free")}
     assert counts["alloc"] == counts["free"] > 0, counts

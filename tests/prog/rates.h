@@ -1,5 +1,5 @@
 /*
- * Allocation at a rate that changes: `PROG SECONDS steady|bursty|periodic|startup|threads [TURNS]`. TURNS of an empty loop
+ * Allocation at a rate that changes: `PROG SECONDS steady|bursty|periodic|startup|tenfold|threads [TURNS]`. TURNS of an empty loop
  * are what it does with each block. Two sites, one of them with a
  * tenth of the calls and of the bytes; each is of a size class of its own, one byte below
  * its end, for libgc adds one. Includers define SMALL(size) and DROP(p).
@@ -53,7 +53,8 @@ static void *work(void *arg)
 	double begin = now(), t;
 	(void)arg;
 	while ((t = now() - begin) < seconds) {
-		for (int i = 0; i < 100 && is_on(t); i++)
+		int calls = !strcmp(mode, "tenfold") && t < seconds / 2 ? 10 : 100;
+		for (int i = 0; i < calls && is_on(t); i++)
 			site_drop(i % 10 ? site_rest() : site_tenth());
 		rest_a_little();
 	}
