@@ -21,7 +21,7 @@
 #include "base/vec.h"
 #include "daemon/notify.h"
 
-#define LISTED 200 /* processes in a status */
+#define LISTED 200 /* most processes listed by `status` */
 
 struct listed {
 	struct continuous_process *list;
@@ -31,7 +31,7 @@ struct listed {
 	bool full;
 };
 
-/* The process' user, as a stranger sees it; -1: gone. */
+/* The process's user by its /proc directory, which needs no privileges; -1 = it has exited. */
 static long owner_of(uint32_t pid)
 {
 	char path[32];
@@ -40,7 +40,7 @@ static long owner_of(uint32_t pid)
 	return stat(path, &st) ? -1 : (long)st.st_uid;
 }
 
-/* Asked for first: what is there afterwards was there then. */
+/* The owner is read first: if the process we trace still exists afterwards, the pid was not reused in between. */
 static bool is_owner(const struct continuous *c, uint32_t pid, uid_t uid)
 {
 	return owner_of(pid) == (long)uid && (!continuous_find(c, pid).n || continuous_is_there(c, pid));
@@ -72,7 +72,7 @@ static void add_bytes(struct buf *out, const char *before, double n)
 	buf_free(&text);
 }
 
-/* As a part of what it is the standard error of; nothing when that is exact. */
+/* Relative standard error; blank if the live bytes are exact. */
 static void add_error(struct buf *out, const struct continuous_process *p)
 {
 	char text[8] = "";
@@ -287,7 +287,7 @@ static void rotate(const struct commands *c, struct client *from)
 	server_answer(from, EXIT_OK, "files are being written\n", -1);
 }
 
-/* The time is told, for switching is promised to be quick. */
+/* Prints how long it took: switching is documented to be fast. */
 static void turn(const struct commands *c, struct client *from, bool on)
 {
 	struct err err = { 0 };

@@ -42,7 +42,7 @@ static int call(const char *path, struct err *err)
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-/* The process that listens, which is the last one of a daemon to go; -1: it is not known here. */
+/* A pidfd of the listening process, which is the daemon's last one to exit; -1 = unknown. */
 static int process_behind(int fd)
 {
 	struct ucred peer;
@@ -51,13 +51,13 @@ static int process_behind(int fd)
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
 		return pidfd;
 	size = sizeof(peer);
-	/* It has no number in another process namespace. */
+	/* The pid is 0 if the daemon is in a PID namespace that is not visible from here. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0)
 		return -1;
 	return (int)syscall(SYS_pidfd_open, peer.pid, 0);
 }
 
-/* Until the daemon is gone, so that the next one finds its place free. */
+/* Waits for the daemon's exit, so that another can be started at once. */
 static int await_end(int fd, double patience, struct err *err)
 {
 	int process = process_behind(fd);
@@ -68,13 +68,13 @@ static int await_end(int fd, double patience, struct err *err)
 	return ready > 0 ? 0 : err_set(err, ETIMEDOUT, "the daemon was told to stop, but still runs after %.0f s", patience);
 }
 
-/* Of what a daemon may make us read. */
+/* Bounds the memory that a daemon's answer can make us use. */
 #define FETCH_MAX (64u << 20)
 
 struct reply {
 	char bytes[PROTOCOL_MAX];
 	size_t n;
-	int fd; /* -1 = none came along */
+	int fd; /* passed along with it, -1 = none */
 };
 
 static int receive(int fd, double patience, struct reply *out, struct err *err)
@@ -102,7 +102,7 @@ static int copy(int from, int to)
 	return rc;
 }
 
-/* A profile's bytes: to the file asked for, else to a stdout that is no terminal, else beside us. */
+/* Writes a profile to the requested file, else to stdout unless that is a terminal, else to the working directory. */
 static int save(const struct ctl_options *o, const struct request *r, int fd, struct err *err)
 {
 	char name[4096];

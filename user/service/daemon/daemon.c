@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon: the loop that brings the modules together. See daemon.h. */
+/* daemon: the main loop. See daemon.h. */
 #include "daemon/daemon.h"
 
 #include <errno.h>
@@ -28,15 +28,15 @@
 #include "push/push.h"
 
 #define PRIORITY (-15)
-/* Not exit statuses that anybody sees: the second is added to one. */
+/* Internal, never a process's final exit status. NOT_BEGUN is a flag added to one: startup failed. */
 #define RELOAD 32
 #define NOT_BEGUN 64
 #define RUN_DIR "/run/alys-bpf"
 
 struct daemon {
 	struct daemon_options o;
-	struct daemon_options before; /* what o was before a reload */
-	bool may_go_back;             /* to these */
+	struct daemon_options before; /* o before the last reload */
+	bool may_go_back;             /* `before` is valid */
 	struct continuous *recording;
 	struct profile_store *store;
 	struct server *server;
@@ -47,9 +47,9 @@ struct daemon {
 	struct http_source source;
 	struct commands commands;
 	struct broker broker;
-	bool split; /* in two processes */
+	bool split; /* a broker process exists */
 	int signals;
-	int profiles; /* their directory, -1 = none */
+	int profiles; /* descriptor of their directory, -1 = none */
 	bool reload;
 	uint64_t beat_ns, beat_every_ns;
 };
@@ -83,7 +83,7 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 		http_process_ends(d->http, p->tgid, ending_name(why));
 }
 
-/* It takes little, but must get that at once when the machine is busy. Without the right to it, so be it. */
+/* The daemon needs little CPU time, but ring buffers overflow if it has to wait on a busy machine. Failing is harmless. */
 static void go_first(void)
 {
 	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
@@ -167,7 +167,7 @@ static void close_http_adapter(struct daemon *d)
 	d->push = NULL;
 }
 
-/* True when the daemon is to end. */
+/* True if the daemon has to exit. */
 static bool take_signals(struct daemon *d)
 {
 	struct signalfd_siginfo info;
@@ -181,7 +181,10 @@ static bool take_signals(struct daemon *d)
 	return end;
 }
 
-/* Options that cannot be read leave all as it is. Asked where the file can be read. */
+/*
+ * True if the signal is to be forwarded to the collector. On SIGHUP, the new options are checked here because only this process
+ * may read the configuration file; if they are invalid, the collector is not disturbed.
+ */
 static bool hands_on(void *ctx, int signal)
 {
 	struct daemon *d = ctx;
@@ -193,7 +196,7 @@ static bool hands_on(void *ctx, int signal)
 	return false;
 }
 
-/* The manager listens to the process that it started alone. */
+/* systemd accepts notifications from the main process only (NotifyAccess=main), which is the broker. */
 static int tells(void *ctx, int what)
 {
 	(void)ctx;
@@ -228,14 +231,14 @@ static int wait_for_work(struct daemon *d, int ms)
 	return poll(fds, n, ms) < 0 && errno != EINTR ? -errno : 0;
 }
 
-/* The broker never says anything unasked. */
+/* The broker sends nothing unasked, so only a hangup can be pending here. */
 static bool is_gone(int sock)
 {
 	struct pollfd p = { .fd = sock };
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
-/* 0: the end; RELOAD; or an error. */
+/* Returns 0 to exit, RELOAD, or -errno. */
 static int serve(struct daemon *d, struct err *err)
 {
 	for (int ms = 0;;) {
@@ -282,7 +285,7 @@ static void say_ready(const struct daemon *d)
 	notify(s.on ? NOTIFY_ON : NOTIFY_OFF);
 }
 
-/* The recording's life, in the process that has no rights left. RELOAD, or the daemon's exit status, with NOT_BEGUN maybe. */
+/* Runs in the collector, without privileges. Returns RELOAD or an exit status, with NOT_BEGUN added if startup failed. */
 static int collect(struct daemon *d)
 {
 	struct err err = { 0 };
@@ -322,7 +325,7 @@ static const char *fence_text(const struct daemon *d)
 				: "none; no file can be changed (landlock)";
 }
 
-/* What needs rights to be opened. */
+/* Opens what requires privileges, before the split. */
 static int open_all(struct daemon *d, struct err *err)
 {
 	struct http_options http = { .listen = d->o.listen, .insecure = d->o.listen_insecure };
@@ -332,7 +335,7 @@ static int open_all(struct daemon *d, struct err *err)
 	return d->recording ? 0 : -1;
 }
 
-/* In two processes where the kernel allows it. What collect gives. */
+/* Runs split into broker and collector where the kernel allows it. Returns the result of collect. */
 static int live_once(struct daemon *d, struct err *err)
 {
 	if (open_all(d, err))
@@ -384,7 +387,10 @@ static void read_again(struct daemon *d)
 	log_at(LOG_NORMAL, "beginning anew, with the options as they are now");
 }
 
-/* What only shows when they are used: a user whom nobody knows, an address in use. It ends no daemon that runs. */
+/*
+ * Some errors in options show only in use: an unknown user, an address already taken. They must not end a daemon that was
+ * running with valid options.
+ */
 static void go_back(struct daemon *d, struct err *err)
 {
 	if (err->code)

@@ -18,7 +18,7 @@ struct http_mark {
 
 /* A profile requested by http or push. */
 struct question {
-	struct http_deferred *later; /* NULL while it may be answered at once */
+	struct http_deferred *later; /* NULL until continuous_profile has returned: the answer may come during that call */
 	bool answered;
 	int rc;
 	struct buf *out;

@@ -23,32 +23,32 @@
 
 #define ENDING ".pb.gz"
 #define TRACE_ENDING ".alys"
-/* Names as name_file and name_trace make them. */
+/* Patterns for the names made by name_file and name_trace. */
 #define DIGITS "[0-9][0-9][0-9][0-9]"
 #define STAMPS DIGITS DIGITS "T" DIGITS "[0-9][0-9]Z-[0-9]*-[0-9]*"
 #define PROFILES "*-[0-9]*-" STAMPS ENDING
 #define TRACES STAMPS TRACE_ENDING
-#define UNFINISHED "." PROFILES ".[0-9]*.tmp" /* a daemon was killed over it */
-#define FILES_MIN 4                           /* that --keep-size has room for: no trace grows by more than that */
+#define UNFINISHED "." PROFILES ".[0-9]*.tmp" /* left by a daemon that was killed */
+#define FILES_MIN 4                           /* a trace is ended when it reaches keep_size / FILES_MIN */
 #define FRESH_MAX \
-	100 /* files that may come between two looks at all of them: where processes end all the time, an interval is long */
+	100 /* final profiles written before old files are removed ahead of the interval: short-lived processes leave many */
 #define SHORT_NS 1000000000ull /* processes that lived shorter leave no last profile */
 
 struct profile_store {
 	struct profile_store_options o;
-	char place[32];   /* the directory, whatever leads to it */
-	struct map marks; /* proc -> struct heap_mark *, of its last profile */
+	char place[32];   /* /proc/self/fd path of the directory: valid even if the real path is not accessible */
+	struct map marks; /* proc -> struct heap_mark * of its last profile */
 	struct profile_store_counts counts;
-	char current[64];          /* the trace that is written, "" = none */
-	uint32_t traces, profiles; /* that there were so far */
-	uint32_t fresh;            /* profiles written since old ones were removed */
-	size_t waiting;            /* profiles that were asked for and are not there yet */
-	bool grown;                /* old files are to be removed when all of those are */
+	char current[64];          /* name of the trace being written, "" = none */
+	uint32_t traces, profiles; /* created so far, for unique names */
+	uint32_t fresh;            /* profiles written since the last remove_old */
+	size_t waiting;            /* profiles requested and not yet written */
+	bool grown;                /* remove_old is due once none are waiting */
 	uint64_t next_ns;
 	bool failing;
 };
 
-/* One profile on its way. */
+/* A requested profile. */
 struct wanted {
 	struct profile_store *store;
 	char path[4096];
@@ -63,7 +63,7 @@ static void name_user(uid_t uid, char *out, size_t cap)
 		snprintf(out, cap, "%u", (unsigned int)uid);
 }
 
-/* What somebody who may can do about it. */
+/* The message names the command that fixes it. */
 static int refuse_to_make(const char *dir, uid_t uid, int code, struct err *err)
 {
 	char user[64];
@@ -147,7 +147,7 @@ const struct profile_store_counts *profile_store_counts(const struct profile_sto
 	return &k->counts;
 }
 
-/* Letters that are harmless in every file system and shell. */
+/* Replaces characters that need quoting in shells or are invalid in some file systems. */
 static void put_name(char *out, size_t cap, const char *comm)
 {
 	size_t n = 0;
@@ -165,7 +165,7 @@ static void name_file(struct profile_store *k, const struct continuous_process *
 	struct tm tm;
 	put_name(name, sizeof(name), p->comm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-	/* The process' generation and a number of its own, so that two of a second do not meet: the one's end is the other's begin. */
+	/* Generation and counter keep names unique within a second: an exec ends one generation and begins the next. */
 	snprintf(out, cap, "%s/%s-%u-%s-%u-%u%s%s" ENDING, k->place, name, p->tgid, stamp, p->proc.n, ++k->profiles,
 		 why ? "-" : "", why ?: "");
 }
@@ -174,7 +174,7 @@ static void fail(struct profile_store *k, const struct err *err)
 {
 	k->counts.failed++;
 	snprintf(k->counts.last_error, sizeof(k->counts.last_error), "%.250s", err->text);
-	/* Once, not for each of a hundred profiles an hour. */
+	/* Logged once per series of failures. */
 	if (!k->failing)
 		log_warn("profiles cannot be written: %s; later failures are only counted", err->text);
 	k->failing = true;
@@ -199,7 +199,7 @@ static void on_profile(void *ctx, int rc, struct buf *bytes, const struct err *w
 		outfile_abort(&f);
 	}
 	if (rc) {
-		/* In the user's words: the path that was used is the daemon's own business. */
+		/* With the directory as the user named it, not /proc/self/fd/N. */
 		err_set(&err, -rc, "%s%s: %s", w->store->o.dir, strrchr(w->path, '/'), strerror(-rc));
 		fail(w->store, &err);
 	} else {
@@ -213,7 +213,7 @@ static void on_profile(void *ctx, int rc, struct buf *bytes, const struct err *w
 	free(w);
 }
 
-/* One trace that is written. */
+/* A trace being written. */
 struct kept_trace {
 	struct profile_store *store;
 	char name[64];
@@ -253,11 +253,11 @@ static void name_trace(struct profile_store *k, char *out, size_t cap)
 	time_t now = time(NULL);
 	struct tm tm;
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-	/* Which daemon's, and its how manyth, so that two of a second do not meet. */
+	/* Pid and counter keep names unique within a second. */
 	snprintf(out, cap, "%s-%d-%u" TRACE_ENDING, stamp, (int)getpid(), ++k->traces);
 }
 
-/* A new trace; the one before, if any, goes on when there can be none. */
+/* Starts a new trace. On failure, the current one, if any, continues. */
 static int turn(struct profile_store *k, struct continuous *c, struct err *err)
 {
 	char path[128];
@@ -276,7 +276,7 @@ static int turn(struct profile_store *k, struct continuous *c, struct err *err)
 	}
 	if (fd >= 0)
 		unlink(path);
-	/* In the user's words, as above. */
+	/* With the directory as the user named it, as above. */
 	err_set(err, -rc, "%s/%s: %s", k->o.dir, t->name, strerror(-rc));
 	free(t);
 	return rc;
@@ -324,7 +324,7 @@ static int gather(void *ctx, const struct continuous_process *p)
 	return 0;
 }
 
-/* The next profile of the process counts from here. */
+/* Allocations in the process's next profile are counted from here. */
 static void set_mark(struct profile_store *k, struct continuous *c, struct proc_id proc)
 {
 	struct heap_mark *m = continuous_mark(c, proc);
@@ -354,7 +354,7 @@ static int youngest_first(const void *a, const void *b)
 	return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp(y->name, x->name);
 }
 
-/* What others keep beside them is not ours to remove. */
+/* Other files in the directory must not be removed. */
 static bool is_ours(const struct profile_store *k, const char *name)
 {
 	return k->o.traces ? !fnmatch(TRACES, name, 0)
@@ -377,7 +377,7 @@ static void list_files(const struct profile_store *k, DIR *dir, struct old_files
 	}
 }
 
-/* Those of earlier daemons. */
+/* Files left by earlier daemons count, too. */
 static void count_files(struct profile_store *k)
 {
 	struct old_files files = { 0 };
@@ -428,7 +428,7 @@ static void remove_old(struct profile_store *k)
 	free(files.at);
 }
 
-/* A trace that nothing happened in is not ended yet. */
+/* An empty trace is not ended: the next interval continues it. */
 static void turn_used(struct profile_store *k, struct continuous *c)
 {
 	struct err err = { 0 };
@@ -450,7 +450,7 @@ static void ask_for_all(struct profile_store *k, struct continuous *c)
 
 void profile_store_write_all(struct profile_store *k, struct continuous *c)
 {
-	/* Where processes end all the time, some of theirs are always on their way. */
+	/* If processes exit all the time, `waiting` may never reach 0. */
 	if (k->grown)
 		remove_old(k);
 	if (k->o.traces)

@@ -14,7 +14,7 @@
 #define VERSION 1
 #define PID_MAX 0x7fffffff
 
-/* What a verb takes: the words after it. */
+/* A verb's arguments: fewest, most, and usage. */
 static const struct {
 	const char *name;
 	size_t least, most;
@@ -58,7 +58,7 @@ static int parse_interval(const char *word, uint64_t *out, struct err *err)
 	return 0;
 }
 
-/* A format's name is looked up elsewhere: here it is only kept clean and short. */
+/* Checks the syntax only. Whether the format exists is checked where it is used. */
 static int parse_format(const char *word, char *out, size_t cap, struct err *err)
 {
 	if (!*word || strlen(word) >= cap || word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")])

@@ -15,14 +15,14 @@
 #include "base/local.h"
 #include "base/log.h"
 
-#define PATIENCE_S 10 /* with a client that says nothing */
+#define PATIENCE_S 10 /* an idle client is disconnected after this time */
 #define GROUPS_MAX 256
 
 struct client {
-	int fd; /* -1: gone */
+	int fd; /* -1 = disconnected */
 	struct ucred peer;
 	bool full;
-	bool asked; /* an answer is due */
+	bool asked; /* a request is being answered */
 	time_t since;
 	unsigned int held;
 };
@@ -47,7 +47,7 @@ struct server *server_open(const char *path, const struct server_ops *ops, struc
 		return NULL;
 	}
 	s->ops = *ops;
-	/* Everybody may knock: who may do what is asked of the kernel for each. */
+	/* Anyone may connect; requests are authorized by the peer's credentials. */
 	struct local_place place = {
 		.path = path, .option = "--socket", .type = SOCK_SEQPACKET, .mode = 0666, .backlog = SERVER_CLIENTS
 	};
@@ -96,7 +96,7 @@ void server_close(struct server *s)
 	free(s);
 }
 
-/* A free place has -1, which poll passes over. */
+/* Unused slots have fd -1, which poll ignores. */
 size_t server_fds(const struct server *s, struct pollfd *out)
 {
 	for (size_t i = 0; i < SERVER_CLIENTS; i++)
@@ -105,7 +105,7 @@ size_t server_fds(const struct server *s, struct pollfd *out)
 	return SERVER_FDS;
 }
 
-/* Members of the group may do what root may. */
+/* Root and members of the daemon's group have full access. */
 static bool is_member(int fd, const struct ucred *peer)
 {
 	gid_t groups[GROUPS_MAX];
@@ -131,7 +131,10 @@ static size_t places_of(const struct server *s, uid_t uid)
 	return n;
 }
 
-/* Strangers go before those who may do everything, the user of most places before others, who says nothing before who waits. */
+/*
+ * True if a is disconnected in preference to b. In order: clients without full access, users with most connections, idle clients,
+ * older clients.
+ */
 static bool goes_before(const struct server *s, const struct client *a, const struct client *b)
 {
 	size_t of_a = places_of(s, a->peer.uid), of_b = places_of(s, b->peer.uid);
@@ -143,8 +146,8 @@ static bool goes_before(const struct server *s, const struct client *a, const st
 }
 
 /*
- * Nobody can keep out others, whatever they ask: who has more places than the newcomer's user will have makes room, and
- * strangers make room for whoever may do everything. SERVER_CLIENTS: there is none.
+ * The slot for a new client, SERVER_CLIENTS = none. No user can lock out the others by opening connections: if all slots are
+ * taken, a user with more connections than the newcomer's user loses one, and clients without full access yield to those with it.
  */
 static size_t place_for(struct server *s, const struct client *c)
 {
@@ -178,7 +181,7 @@ static struct client *client_new(int fd)
 	return c;
 }
 
-/* False when there is nobody. */
+/* False if no connection is pending. */
 static bool accept_client(struct server *s)
 {
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -195,7 +198,7 @@ static bool accept_client(struct server *s)
 	return true;
 }
 
-/* False when the client is to go. */
+/* False if the client has to be disconnected. */
 static bool serve(struct server *s, struct client *c)
 {
 	char bytes[PROTOCOL_MAX];
@@ -215,7 +218,7 @@ static bool serve(struct server *s, struct client *c)
 	return true;
 }
 
-/* One request of each stranger in a round: the others are in their sockets until the next. */
+/* A user without full access gets one request served per round; the rest stay in the socket buffers until the next. */
 static bool is_turn(const struct client *c, uid_t *served, size_t *served_cnt)
 {
 	if (c->full)

@@ -14,9 +14,9 @@
 #include "daemon/protocol.h"
 
 #define EVERY_S 1
-/* An answer may wait for names: of a whole machine's programs that can take long. */
+/* The daemon answers when all stacks are symbolized, which can take long for all programs of a machine. */
 #define PATIENCE_S 60
-/* Who ends top does not wait for that. */
+/* Quitting does not wait for a pending answer longer than this. */
 #define FAREWELL_NS 200000000
 
 struct viewer {
@@ -25,11 +25,11 @@ struct viewer {
 	pthread_t thread;
 	bool running;
 
-	pthread_mutex_t lock; /* of the rest */
+	pthread_mutex_t lock; /* for the fields below */
 	pthread_cond_t changed;
 	bool ending;
-	struct buf list; /* empty: taken */
-	struct err err;  /* code 0: none */
+	struct buf list; /* empty = already consumed */
+	struct err err;  /* code 0 = none */
 };
 
 static int fetch(struct viewer *v, struct buf *out, struct err *err)
@@ -37,7 +37,7 @@ static int fetch(struct viewer *v, struct buf *out, struct err *err)
 	return ctl_fetch(v->socket, &v->request, PATIENCE_S, out, err);
 }
 
-/* Daemons are restarted. What they answer is for good: that a process is not traced. */
+/* No daemon is running: retried, as it may be restarting. Errors that a daemon reports (process not traced) are final. */
 static bool is_absent(const struct err *err)
 {
 	return err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECONNRESET || err->code == EPIPE;
@@ -107,7 +107,7 @@ struct viewer *viewer_new(const char *socket, uint32_t pid, struct err *err)
 	snprintf(v->request.format, sizeof(v->request.format), "feed");
 	pthread_mutex_init(&v->lock, NULL);
 	pthread_cond_init(&v->changed, NULL);
-	/* Before the screen is taken: that there is no daemon is better said in a line. */
+	/* The first fetch precedes the full-screen mode, so that "no daemon" is an ordinary message. */
 	int rc = fetch(v, &v->list, err);
 	if (!rc && (rc = pthread_create(&v->thread, NULL, run, v)))
 		err_set(err, rc, "no thread for the daemon: %s", strerror(rc));
@@ -123,7 +123,7 @@ struct top_source viewer_source(struct viewer *v)
 	return (struct top_source){ .ctx = v, .poll = poll_list };
 }
 
-/* False: the thread waits for an answer still. */
+/* False if the thread is still waiting for an answer. */
 static bool end_thread(struct viewer *v)
 {
 	struct timespec until;
@@ -140,7 +140,7 @@ static bool end_thread(struct viewer *v)
 
 void viewer_free(struct viewer *v)
 {
-	/* What it uses ends with the process. */
+	/* The thread still uses v: leaked, as the process exits next. */
 	if (!end_thread(v))
 		return;
 	pthread_cond_destroy(&v->changed);
