@@ -39,7 +39,7 @@
 #define SITES_MAX 2048
 #define REFUSALS_TOLD 20
 #define PATH_SZ 4200
-#define WINDOW_SZ (1u << 20) /* of memory, which comes through a mapping that both have */
+#define WINDOW_SZ (1u << 20) /* shared mapping through which memory contents are returned */
 
 enum broker_request {
 	REQUEST_MAPS = 1,
@@ -62,11 +62,11 @@ enum broker_request {
 /* One packet each way; a descriptor may go along. */
 struct ask {
 	uint32_t kind;
-	int32_t number; /* CPU, size, place, or a program's descriptor: the broker has the same ones */
+	int32_t number; /* CPU, size, place, or descriptor of a BPF program, which is the same in both processes */
 	uint32_t tid, cnt, attach_type, flags;
 	union {
 		char path[PATH_SZ];
-		struct rights_range ranges[SITES_MAX]; /* of REQUEST_MAPPED one: from, to */
+		struct rights_range ranges[SITES_MAX]; /* REQUEST_MAPPED has one: start and end */
 		struct {
 			uint64_t offsets[SITES_MAX], cookies[SITES_MAX];
 		};
@@ -75,14 +75,14 @@ struct ask {
 
 struct answer {
 	int32_t rc;
-	char text[PATH_SZ]; /* a path, or why not */
+	char text[PATH_SZ]; /* a path, or the error message */
 };
 
 /* --- the collector's side ---------------------------------------------------------------------- */
 
 static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under the lock. */
+/* one_by_one is held. */
 static int call_locked(const struct broker *b, const struct ask *a, size_t n, int fd, struct answer *out)
 {
 	int got = -1, rc = handover_send(b->sock, a, n, fd, 0);
@@ -99,7 +99,7 @@ static int call(void *ctx, const struct ask *a, size_t n, int fd, struct answer 
 	return rc;
 }
 
-/* What fits into the head. */
+/* A request without a body. */
 static int call_short(void *ctx, enum broker_request kind, uint32_t tid, int number, struct answer *out)
 {
 	struct ask a = { .kind = kind, .tid = tid, .number = number };
@@ -154,7 +154,7 @@ static int ask_file(void *ctx, uint32_t tid, const char *path)
 	return call_path(ctx, REQUEST_FILE, tid, path, 0);
 }
 
-/* As much of the ranges as goes through the window at once: whole ones, and the rest of one that is larger. */
+/* Fills a->ranges with as much as fits into the window; the last range may be truncated. Returns the number of bytes. */
 static size_t pieces_of(struct rights_range first, const struct rights_range *r, size_t cnt, struct ask *a)
 {
 	size_t n = 0, total = 0;
@@ -173,7 +173,7 @@ static int64_t ask_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 	static struct ask a; /* too large for a stack */
 	const struct broker *b = ctx;
 	struct answer answer;
-	uint64_t sum = 0, off = 0; /* off: of *r, that was read */
+	uint64_t sum = 0, off = 0; /* off: bytes of *r already read */
 	int64_t rc = 0;
 	pthread_mutex_lock(&one_by_one);
 	while (cnt) {
@@ -194,7 +194,7 @@ static int64_t ask_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 	return sum ? (int64_t)sum : rc > 0 ? -EPROTO : rc;
 }
 
-/* The list comes through the window. */
+/* The list is returned in the window. */
 static int ask_threads(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
 {
 	const struct broker *b = ctx;
@@ -271,7 +271,7 @@ int broker_tell(void *broker, int what)
 
 /* --- the broker's side ------------------------------------------------------------------------- */
 
-/* A packet as it came. */
+/* A received packet, not yet validated. */
 struct request {
 	struct ask *ask;
 	size_t body; /* bytes behind the head */
@@ -316,7 +316,7 @@ static int do_threads(const struct broker *b, const struct request *q, struct er
 		       : grant_threads(a->tid, (enum rights_threads)a->number, a->cnt, b->window, most, why);
 }
 
-/* Of a heap, and of the process that was named: 0 or -errno. */
+/* Only requests for reading a heap, and only about the target: 0 or -errno. */
 static int must_be_about_target(const struct ask *a, struct err *why)
 {
 	switch (a->kind) {
@@ -338,7 +338,7 @@ static int do_place(const struct ask *a)
 	return a->tid <= PLACE_MAP ? rights_own.place(NULL, (enum rights_place)a->tid, a->number) : -EPROTO;
 }
 
-/* Where memory lies is for who reads the heap that a user named. A recording could see physical addresses, too. */
+/* Facts about memory only for reading the heap of a named process: a recording could learn physical addresses, too. */
 static int do_fact(const struct broker *b, const struct request *q, struct err *why)
 {
 	const struct ask *a = q->ask;
@@ -348,7 +348,7 @@ static int do_fact(const struct broker *b, const struct request *q, struct err *
 	return rights_own.fact(NULL, a->tid, (enum rights_fact)a->number);
 }
 
-/* With a descriptor as what comes back, or a number. */
+/* Returns a descriptor or a number, or -errno. */
 static int grant(const struct broker *b, const struct request *q, struct answer *out, struct err *why)
 {
 	const struct ask *a = q->ask;
@@ -395,7 +395,7 @@ static bool passes(const struct ask *a)
 	}
 }
 
-/* What no collector of ours would ask for; files that are no programs, and processes that change, it meets every day. */
+/* Logs refusals that hint at a compromised collector. ENOEXEC and ESTALE are ordinary: non-ELF files, processes that changed. */
 static void tell(const struct err *why)
 {
 	static unsigned told;
@@ -404,7 +404,7 @@ static void tell(const struct err *why)
 			 told == REFUSALS_TOLD ? " (further ones are not logged)" : "");
 }
 
-/* False when the collector is gone. Under the lock: who records has several. */
+/* False if the collector has exited. `serving` is held: the buffers are static, and a recording has several threads. */
 static bool serve_locked(const struct broker *b)
 {
 	static struct ask a; /* too large for a stack */
@@ -495,7 +495,7 @@ int broker_serve(struct broker *b, int signals)
 
 /* --- the split --------------------------------------------------------------------------------- */
 
-/* In a user namespace there may be no other user. */
+/* A user namespace may not map the id. */
 static bool is_there(const char *map, unsigned int id)
 {
 	unsigned int first, cnt;
@@ -508,7 +508,7 @@ static bool is_there(const char *map, unsigned int id)
 	return found;
 }
 
-/* Root of such a namespace that cannot become anybody else gives up its capabilities alone. */
+/* Root of a namespace that maps no other user keeps its uid and drops its capabilities only. */
 void broker_choose_user(struct broker *b)
 {
 	bool may = caps_has(CAP_SETUID) && caps_has(CAP_SETGID);
@@ -524,7 +524,7 @@ void broker_choose_user(struct broker *b)
 #ifdef __SANITIZE_ADDRESS__
 int __lsan_is_turned_off(void);
 
-/* Leaks are looked for by ptrace, which neither of both may any more. */
+/* LeakSanitizer uses ptrace, which the seccomp filters of both processes forbid. */
 int __lsan_is_turned_off(void)
 {
 	return prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER;
@@ -544,13 +544,15 @@ static int give_up_rights(const struct broker *b)
 	return 0;
 }
 
-#define OF_READING 4 /* of a heap; who reads it is ended by a signal when its broker is */
+/* How many capabilities of the lists below are kept. CAP_KILL: the collector of a heap is killed with its broker. */
+#define OF_READING 4
 #define OF_LOOKING 6
 #define OF_ANOTHER_USER 4
 
 /*
- * Once: what is needed to look; where the next collector is to be another user, to make it that; and where there is none,
- * to write into the directory that was given to it. Who reads one heap makes no other user, and perhaps a file.
+ * Runs once; a reload does not repeat it. Kept are the capabilities for inspecting processes; those for changing users, if
+ * the collector of the next reload runs as another user; and without a collector (alone), CAP_CHOWN for the profile directory.
+ * The broker of a heap reader changes no users, but may create a file.
  */
 static int keep_rights(const struct broker *b, bool alone)
 {
@@ -619,7 +621,7 @@ int broker_split(struct broker *b, struct err *err)
 		return err_set(err, -rc, "the %s cannot drop its privileges: %s", b->pid ? "broker" : "collector", strerror(-rc));
 	if (b->pid)
 		return 0;
-	/* One wall more than those above: the daemon goes on without it, and says so. */
+	/* Landlock is an additional barrier: without it the daemon continues, and its status says so. */
 	b->fenced = fence_raise(b->writable);
 	rc = allowed_to_collector();
 	if (rc)

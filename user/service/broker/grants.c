@@ -18,14 +18,14 @@
 #include "probe/link.h"
 #include "target/proc.h"
 
-#define FRESH_NS 200000000ull /* how long a look at a process' mappings is good for */
+#define FRESH_NS 200000000ull /* how long a process's mappings are cached */
 #define SEGMENTS_MAX 64
 
-/* --- what is mapped in the process that was asked for last --------------------------------------- */
+/* --- mappings of the process of the last request -------------------------------------------------- */
 
 struct region {
 	uint64_t start, end, dev, ino;
-	bool exec, data; /* data: may be read, if its file may */
+	bool exec, data; /* data: readable, provided its file is one that the process runs */
 };
 
 static struct {
@@ -36,9 +36,9 @@ static struct {
 } view;
 
 static struct {
-	uint32_t target, reader; /* 0 = anybody */
+	uint32_t target, reader; /* 0 = any */
 	bool stops;
-	uint32_t tid; /* covered when last looked */
+	uint32_t tid; /* last one accepted, at looked_ns */
 	uint64_t looked_ns;
 } narrow;
 
@@ -80,7 +80,7 @@ static int take_line(void *ctx, const struct map_line *l)
 	return 0;
 }
 
-/* Without any mapping there is no memory: the process has ended, or is becoming another program. */
+/* A process without mappings is exiting or in the middle of an exec: -ESRCH. */
 static int look(uint32_t tid)
 {
 	uint64_t now = now_ns();
@@ -97,7 +97,10 @@ static int look(uint32_t tid)
 	return rc;
 }
 
-/* What stands for the device where a file system has others for stat than for maps: a mapping of the file that begins here. */
+/*
+  * Some file systems (btrfs, overlayfs) report another device in stat than in /proc/PID/maps. There, inode and start address of
+  * the mapping identify the file instead; these are the two special values of that address.
+ */
 #define NOWHERE 0
 #define ANYWHERE UINT64_MAX
 
@@ -112,8 +115,8 @@ static bool is_run(const struct stat *st, uint64_t at)
 }
 
 /*
- * 0; -ESRCH when nobody is there to run it; -ESTALE: it does not, or not any more, for it may have let go of the file or have
- * become another program since the collector looked. What was mapped since our last look counts, too.
+ * 0; -ESRCH if the process has exited; -ESTALE if it does not map the file executable, or no longer does: it may have unmapped
+ * the file or executed another program since the collector looked. A cached list is read again before a refusal.
  */
 static int must_run(uint32_t tid, const struct stat *st, uint64_t at)
 {
@@ -138,7 +141,7 @@ static bool read_head(int fd, Elf64_Ehdr *h)
 	       (h->e_type == ET_EXEC || h->e_type == ET_DYN);
 }
 
-/* Takes the descriptor. */
+/* Takes ownership of fd; returns it if the file may be handed to the collector. */
 static int check_file(uint32_t tid, int fd, uint64_t at, struct err *why)
 {
 	struct stat st;
@@ -170,7 +173,7 @@ int grant_file(uint32_t tid, const char *path, struct err *why)
 
 /* --- memory --------------------------------------------------------------------------------------- */
 
-/* The last one that begins there or below, or the first. They lie in the order of their addresses. */
+/* Index of the last region that begins at or below addr, or 0. Regions are sorted by address. */
 static size_t region_at(uint64_t addr)
 {
 	size_t lo = SORTED_UNTIL(view.regions_cnt, i, view.regions[i].start <= addr);
@@ -210,7 +213,7 @@ int64_t grant_memory(uint32_t tid, const struct rights_range *r, size_t cnt, voi
 	int rc = look(tid);
 	n = rc ? 0 : cnt_data(r, wanted);
 	if (n < wanted) {
-		view.tid = 0; /* what was mapped since our last look counts, too */
+		view.tid = 0; /* may have been mapped since the list was read */
 		rc = look(tid);
 		n = rc ? 0 : cnt_data(r, wanted);
 	}
@@ -264,7 +267,7 @@ int grant_link(const struct rights_link *l, struct err *why)
 	if (rc == -ESTALE)
 		return err_set(why, ESTALE, "probes refused: process %u does not run this file", l->tgid);
 	rc = rc ?: rights_own.link(NULL, l);
-	/* The kernel has other words for one that ended since we looked. */
+	/* If the process has exited meanwhile, the kernel's error varies: make it -ESRCH. */
 	if (rc < 0 && l->tgid) {
 		view.tid = 0;
 		rc = look(l->tgid) == -ESRCH ? -ESRCH : rc;
