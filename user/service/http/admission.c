@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http/admission: who comes in. Clients wait here until the head of their request is whole and within bounds; only then
- * libmicrohttpd has them. Where all places are taken, the user who has most of them makes room: slow, idle and greedy
- * clients cost nobody but their own user.
+ * http/admission: accepts connections. A client is kept here until its request head is complete and within limits; only then
+ * it is passed to libmicrohttpd. If all slots are taken, the user with most connections loses one, so slow, idle and greedy
+ * clients harm only their own user.
  *
  *   accept -> arrives -> asks (libmicrohttpd) -> gone
  *                   \-> refused ->               leaves -/
@@ -18,24 +18,24 @@
 #include "base/clock.h"
 #include "http/exchange.h"
 
-/* For a request to arrive. */
+/* Time limit for receiving a request. */
 #define PATIENCE_NS 10000000000ull
-/* For a client to read why it was refused. */
+/* Time limit for a refused client to read the response. */
 #define FAREWELL_NS 1000000000ull
 #define TICK_MS 200
 #define EVENTS 64
-/* So few connections cost nobody anything, whosever they are. */
+/* Up to this many connections, their users are not looked up. */
 #define FEW 4
-/* Without descriptors for more clients. */
+/* Before retrying accept when out of descriptors. */
 #define PAUSE_NS 20000000
-/* What an event is of, if not of a client. */
+/* Values of epoll's data; below these are client slots. */
 enum { OF_LISTENER = HTTP_PLACES, OF_LIBRARY, OF_STIR };
 
 void door_stir(struct http *h)
 {
 	uint64_t one = 1;
 	if (write(h->stir_fd, &one, sizeof(one)) < 0)
-		return; /* full: it is stirred already */
+		return; /* counter full: the wakeup is pending already */
 }
 
 static int watch(const struct http *h, int fd, uint32_t events, uint32_t of)
@@ -44,7 +44,7 @@ static int watch(const struct http *h, int fd, uint32_t events, uint32_t of)
 	return epoll_ctl(h->door_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
-/* --- who makes room: changes are made with the lock held; nobody but this thread makes any ------- */
+/* --- making room: client state is changed by this thread only, with the lock held ----------------- */
 
 static bool is_counted(const struct client *c)
 {
@@ -55,7 +55,7 @@ static void hang_up(struct http *h, struct client *c)
 {
 	h->clients_cnt -= is_counted(c);
 	if (c->state == CLIENT_ASKS) {
-		/* Its descriptor is libmicrohttpd's, and its request maybe the owner's: both notice. */
+		/* libmicrohttpd owns the descriptor, and the owner may be working on the request: both notice the shutdown. */
 		shutdown(c->fd, SHUT_RDWR);
 		c->state = CLIENT_LEAVES;
 		return;
@@ -84,7 +84,7 @@ static size_t places_of(const struct http *h, uint64_t who)
 	return n;
 }
 
-/* The idle one, that which is sent its answer, and last that which waits for us: there the last to come. */
+/* Order of disconnection: idle clients, clients reading a response, clients waiting for one; of the last the newest first. */
 static bool goes_before(const struct client *a, const struct client *b)
 {
 	int rank_a = a->state != CLIENT_ASKS ? 0
@@ -147,15 +147,15 @@ static void let_in(struct http *h)
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
 	if (h->clients_cnt > FEW)
-		seek_users(h); /* which may take a while: the owner does not wait for the lock meanwhile */
+		seek_users(h); /* slow: not under the lock, which the owner needs */
 	pthread_mutex_lock(&h->lock);
 	while (h->clients_cnt > HTTP_CLIENTS)
 		make_room(h);
 	pthread_mutex_unlock(&h->lock);
-	http_wake(h); /* which looks from now on whether clients are gone */
+	http_wake(h); /* starts the owner's timer, which detects disconnected clients */
 }
 
-/* By hand: what is too much for us may be too much for a library, too. */
+/* Written directly to the socket: libmicrohttpd must not see a malformed or oversized request. */
 static void refuse(struct http *h, struct client *c, unsigned int status, const char *why)
 {
 	char text[256];
@@ -183,7 +183,7 @@ static void hand_on(struct http *h, struct client *c)
 	pthread_mutex_unlock(&h->lock);
 	if (MHD_add_connection(h->mhd, c->fd, (const struct sockaddr *)&from, size) == MHD_YES)
 		return;
-	/* It has closed the descriptor. */
+	/* On failure, libmicrohttpd has closed the descriptor. */
 	pthread_mutex_lock(&h->lock);
 	h->clients_cnt -= is_counted(c);
 	c->state = CLIENT_NONE;
@@ -214,7 +214,7 @@ static void hear(struct http *h, struct client *c, uint32_t events)
 		drop(h, c);
 }
 
-/* What it sent is read, or it would hear of an error instead of our words. */
+/* Reads the rest of the request: closing with unread data would send a reset, and the response could be lost. */
 static void await_farewell(struct http *h, struct client *c, uint32_t events)
 {
 	char rest[REQUEST_HEAD_MAX];
@@ -233,7 +233,7 @@ static void serve(struct http *h, struct client *c, uint32_t events)
 		await_farewell(h, c, events);
 }
 
-/* Sends clients away that take longer over a request or its answer than anybody needs. */
+/* Disconnects clients whose deadline has passed. */
 static void sweep(struct http *h)
 {
 	uint64_t now = now_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http/clients: the side of the clients: what libmicrohttpd calls, on http's thread (door.c). It refuses what may not be
- * asked, hands the rest to the owner (serve.c) and sends the answers. See http.h.
+ * http/clients: libmicrohttpd's callbacks, on the HTTP thread (admission.c). Rejects invalid requests, queues the others for
+ * the owner (serve.c) and sends the responses. See http.h.
  */
 #include "http/http.h"
 
@@ -20,15 +20,15 @@
 #include "base/text.h"
 #include "http/exchange.h"
 
-/* For a request to arrive, and for an answer to begin to leave. */
+/* Time limit for receiving a request, and minimum for sending a response. */
 #define PATIENCE_NS 10000000000ull
-/* What the slowest client that we wait for reads in a second. */
+/* Bytes per second that a client must read. */
 #define SLOWEST 65536
-/* More than any head takes that is let in: one that is used up, libmicrohttpd may wait for without end. */
+/* Larger than any admitted request head: with its memory used up, libmicrohttpd may wait forever. */
 #define ROOM (128 * 1024)
-/* For the owner to come round again. */
+/* The owner is considered stuck after this time without a turn. */
 #define STUCK_NS 60000000000ull
-/* For clients to hear that the server ends. */
+/* Time for responses to be sent when the server shuts down. */
 #define FAREWELL_MS 200
 
 /* --- connections ------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ bool http_is_gone(int fd)
 	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/* libmicrohttpd tells of the end before it closes the descriptor, so that of a client who asks is open. */
+/* libmicrohttpd calls this before it closes the descriptor: that of a client in CLIENT_ASKS is always open. */
 static void on_connection(void *ctx, struct MHD_Connection *conn, void **place, enum MHD_ConnectionNotificationCode code)
 {
 	struct http *h = ctx;
@@ -68,7 +68,7 @@ static void on_connection(void *ctx, struct MHD_Connection *conn, void **place, 
 
 /* --- libmicrohttpd's callbacks ----------------------------------------------------------------- */
 
-/* The first that is heard of a request, before its headers. */
+/* Called first for each request, before its headers are parsed. */
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *conn)
 {
 	struct http *h = ctx;
@@ -113,7 +113,7 @@ static enum MHD_Result count_host(void *ctx, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
-/* A page elsewhere may link here, but not read, embed or keep us busy from behind. */
+/* Other origins may link here (navigate), but not fetch or embed, whether to read profiles or to cause load. */
 static bool is_foreign(struct MHD_Connection *conn)
 {
 	const char *site = MHD_lookup_connection_value(conn, MHD_HEADER_KIND, "Sec-Fetch-Site");
@@ -166,10 +166,10 @@ static void note_sent(struct http *h, struct client *c, unsigned int status, siz
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* Nothing but what the answer itself brings may be loaded, and nobody may frame or keep it. */
+/* Responses may load nothing external and must not be framed. */
 static const char *policy_of(const struct exchange *x)
 {
-	/* The report's own policy, in its head, names its one script by its hash. */
+	/* The report restricts scripts further by a policy of its own, in its head, with the hash of its only script. */
 	if (x->req.route == ROUTE_REPORT)
 		return "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'none'; "
 		       "base-uri 'none'; form-action 'none'";
@@ -184,7 +184,7 @@ static void add_headers(const struct exchange *x, struct MHD_Response *r)
 	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
 	MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
 	MHD_add_response_header(r, "Cache-Control", "no-store");
-	/* One request a connection, so that its deadline is simple. */
+	/* One request per connection: the client's deadline is then that of its request. */
 	MHD_add_response_header(r, "Connection", "close");
 	if (x->status == 405)
 		MHD_add_response_header(r, "Allow", "GET, HEAD");
@@ -217,7 +217,7 @@ static enum MHD_Result refuse(struct exchange *x)
 	return send_answer(x);
 }
 
-/* Suspended before it is queued: the owner may be quicker than this thread. */
+/* The connection is suspended before it is queued, as the owner may resume it at once. */
 static enum MHD_Result hand_over(struct exchange *x)
 {
 	struct http *h = x->h;
@@ -247,7 +247,7 @@ static enum MHD_Result hand_over(struct exchange *x)
 	return MHD_YES;
 }
 
-/* Whether the owner turns: it is not asked, so that it may be told of when it does not. */
+/* Answered on this thread, so that it works when the owner is stuck. */
 static enum MHD_Result answer_healthy(struct exchange *x)
 {
 	pthread_mutex_lock(&x->h->lock);
@@ -354,7 +354,7 @@ static size_t farewells(struct http *h)
 	return n;
 }
 
-/* libmicrohttpd does not end while a connection is suspended, and when it ends, it sends nothing more. */
+/* MHD_stop_daemon needs all connections resumed, and sends nothing more: answer pending requests and wait for them first. */
 static void let_go(struct http *h)
 {
 	struct exchange *waiting[HTTP_PLACES], *x, *next;

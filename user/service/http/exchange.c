@@ -11,7 +11,7 @@ void http_wake(struct http *h)
 {
 	uint64_t one = 1;
 	if (write(h->wake_fd, &one, sizeof(one)) < 0)
-		return; /* full: it is awake already */
+		return; /* counter full: the wakeup is pending already */
 }
 
 void http_put(struct http *h)
@@ -41,7 +41,7 @@ void exchange_put(struct exchange *x)
 	free(x);
 }
 
-/* The lock is held. False when it was answered before. */
+/* The lock is held. False if it was answered before. */
 static bool leave_waiting(struct exchange *x)
 {
 	for (size_t i = 0; i < HTTP_PLACES; i++) {
@@ -84,7 +84,7 @@ void exchange_fail(struct exchange *x, unsigned int status, const char *text)
 	struct buf body = { 0 };
 	text_clean(&body, text, SIZE_MAX);
 	buf_u8(&body, '\n');
-	/* Too little memory for a sentence: the status alone. */
+	/* Without memory for the text, send the status alone. */
 	body.failed = false;
 	exchange_answer(x, status, "text/plain; charset=utf-8", &body);
 }
@@ -108,7 +108,7 @@ void exchange_later(struct http_deferred *later, int rc, struct buf *out, const 
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (wanted) {
-		http_wake(h); /* and the owner lets go of it */
+		http_wake(h); /* the owner drops the references */
 		return;
 	}
 	buf_free(out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/listen: an address as people write it, and the socket that listens there. See http.h. */
+/* http/listen: parses --listen and opens the socket. See http.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/metrics: what the source says now in Prometheus' text format. No series for each stack, nor without bound. */
+/* http/metrics: current values in Prometheus' text format. The number of series is bounded; there are none per stack. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "http/exchange.h"
 #include "http/process_list.h"
 
-/* Processes with series of their own: those with the most live bytes. */
+/* Number of processes with their own series: those with most live bytes. */
 #define METRICS_PROCESSES 100
 
 static void put_label(struct buf *out, const char *text)
@@ -37,7 +37,7 @@ static void put_one(struct buf *out, const char *name, const char *type, const c
 	buf_addf(out, "%s %.17g\n", name, value);
 }
 
-/* The counts of one class as a metric, by name. */
+/* The ledger's counts of one class as a metric. */
 struct counted {
 	const char *class, *name, *label, *type, *help;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http/page: the small pages for people: which processes there are, and where their profiles lie. No
- * script; every text of a traced program is cleaned, then escaped.
+ * http/page: the HTML index of traced processes with links to their profiles. No scripts; text from targets is cleaned,
+ * then escaped.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ const char page_style[] =
 	"th[aria-sort=ascending] a,th[aria-sort=descending] a{color:var(--ink)}\n"
 	"th[aria-sort=descending] a::after{content:\" \\2193\"}th[aria-sort=ascending] a::after{content:\" \\2191\"}\n"
 	"small{color:var(--soft)}svg{vertical-align:middle}polyline{fill:none;stroke:var(--live);stroke-width:1.5}\n"
-	/* On a phone a row is a card: the program, then each number with its column's name. */
+	/* On narrow screens a row becomes a card: the program, then each number with its column's name. */
 	"@media(max-width:700px){body{padding:12px}table,tbody,thead{display:block}"
 	"tr{display:flex;flex-wrap:wrap;gap:2px 14px;padding:8px 10px;border-bottom:1px solid var(--line)}"
 	"th,td{border:0;padding:0;text-align:left}th:not([aria-sort]),td:empty{display:none}th "
@@ -76,7 +76,7 @@ static uint64_t sum_of(const struct http_status *st, const char *class)
 	return sum;
 }
 
-/* Nothing of it is a mystery: each stage with its number and what it means. */
+/* Each stage of loss with its count and description. */
 static void put_stages(const struct http_status *st, struct buf *out)
 {
 	for (size_t i = 0; i < st->counts_cnt; i++) {
@@ -93,7 +93,7 @@ static void put_stages(const struct http_status *st, struct buf *out)
 	}
 }
 
-/* Who lost most; what is lost behind the probes' programs is nobody's. */
+/* The processes with most losses. Losses outside of the BPF programs cannot be attributed. */
 static void put_losers(uint64_t lost, struct process_list *r, struct buf *out)
 {
 	uint64_t rest = lost;
@@ -116,7 +116,7 @@ static void put_losers(uint64_t lost, struct process_list *r, struct buf *out)
 	buf_adds(out, " of others, of processes that ended, or of nobody who is known</li>\n");
 }
 
-/* The page has no script: it opens without one. */
+/* <details> opens without a script. */
 static void put_losses(const struct http_status *st, struct process_list *r, struct buf *out)
 {
 	uint64_t lost = sum_of(st, "lost");
@@ -175,7 +175,7 @@ static void put_duration(struct buf *out, double seconds)
 		buf_addf(out, "%.0f days", seconds / 86400);
 }
 
-/* From 0 to the highest of its own, which stands beside it: heaps of a machine differ by thousands. */
+/* Scaled from 0 to the process's own maximum, which is printed beside it: heap sizes differ by orders of magnitude. */
 static void put_spark(struct buf *out, const struct process_list_entry *p)
 {
 	double top = 1;
@@ -247,7 +247,7 @@ static void put_row(struct buf *out, const struct process_list_entry *p)
 		 p->pid, p->pid);
 }
 
-/* The page has no script, so a column's head is a link to the same list in another order. */
+/* Sorting without a script: the column's head links to the page in that order. */
 static void put_column(struct buf *out, const struct request *r, enum request_sort by, const char *title, const char *help)
 {
 	bool rises = by == SORT_PROGRAM || by == SORT_PID, now = r->sort == by;

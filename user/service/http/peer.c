@@ -50,7 +50,7 @@ static bool is_of_this_machine(const union end *theirs, const union end *ours)
 	return IN6_IS_ADDR_LOOPBACK(&theirs->v6.sin6_addr) || IN6_ARE_ADDR_EQUAL(&theirs->v6.sin6_addr, &ours->v6.sin6_addr);
 }
 
-/* Of IPv6 the network: every machine has as many addresses there as it wants. */
+/* For IPv6 the /64 network: a machine can use any number of addresses in it. */
 static uint64_t address_of(const union end *e)
 {
 	uint64_t net;
@@ -83,7 +83,7 @@ struct peer peer_of(int fd)
 	return p;
 }
 
-/* A socket whose process is gone has no inode, and the user 0, which is not its user's. */
+/* A socket whose process has exited is listed with inode 0 and uid 0: not its real user. */
 static void match(char *line, struct peer *const *peers, size_t n)
 {
 	char ends[2][40];

@@ -9,7 +9,7 @@
 
 #include "base/vec.h"
 
-/* A share of what never was measured is no number. */
+/* Ratios of unmeasured values are NaN or infinite. */
 static double sane(double v)
 {
 	return isfinite(v) ? v : 0;
@@ -72,7 +72,7 @@ struct order {
 	bool turned;
 };
 
-/* Names and numbers of processes from the first on, all else from the largest on; what is equal by live bytes. */
+/* Names and pids ascending, everything else descending; ties by live bytes. */
 static int compare(const void *a, const void *b, void *ctx)
 {
 	const struct order *o = ctx;

@@ -65,7 +65,7 @@ static size_t count_parts(const char *bytes, size_t n)
 	return parts;
 }
 
-/* CR LF, CR or LF; 0 when the line goes on, or its end may be half there. */
+/* Length of CR LF, CR or LF at this position; 0 if there is none, or a CR is last and LF may follow. */
 static size_t end_of_line(const char *at, size_t n)
 {
 	if (!n || (*at != '\r' && *at != '\n'))
@@ -106,7 +106,7 @@ static unsigned int find_route(struct span path, size_t *out, struct err *err)
 			return 0;
 		}
 	}
-	/* What `go tool pprof http://HOST` asks for when given no path. */
+	/* The default path of `go tool pprof http://HOST`. */
 	if (span_is(path, "/debug/pprof/profile"))
 		return refuse(err, 404, "there is no CPU profile here: the heap's is at /debug/pprof/heap");
 	return refuse(err, 404, "there is no such page: / lists the processes, /debug/pprof/ the profiles");
@@ -137,7 +137,7 @@ static unsigned int take_sort(struct span value, struct request *out, struct err
 		      "sort wants a column: live, program, pid, rss, rate, since, recorded or lost; -rss turns the order round");
 }
 
-/* A parameter that this page has no use for is nobody's error: scrapers add their own. */
+/* Unknown parameters are ignored: scrapers add their own. */
 static unsigned int take_parameter(size_t route, struct span key, struct span value, struct request *out, struct err *err)
 {
 	uint32_t n;
@@ -148,7 +148,7 @@ static unsigned int take_parameter(size_t route, struct span key, struct span va
 	} else if (routes[route].route == ROUTE_PAGE && span_is(key, "sort")) {
 		return take_sort(value, out, err);
 	} else if (routes[route].profile && span_is(key, "seconds")) {
-		/* Scrapers with parameters of their own add theirs to it for each target; the first counts, as with Go. */
+		/* Scrapers may append their own `seconds` to that of the URL; the first counts, as in Go. */
 		if (out->seconds)
 			return 0;
 		if (!span_number(value, REQUEST_SECONDS_MAX, &n) || !n)
@@ -210,7 +210,7 @@ static bool is_loopback6(const char *host)
 	return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/* Cuts ":PORT" off; false when what stands there is none. */
+/* Removes ":PORT"; false if it is not a valid port. */
 static bool cut_port(char *host, char *colon)
 {
 	uint32_t port;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/sd: the traced processes as Prometheus' HTTP service discovery has them; Alloy and Parca take it too. */
+/* http/sd: the traced processes in the format of Prometheus' HTTP service discovery, which Alloy and Parca support, too. */
 #include <string.h>
 
 #include "base/text.h"
@@ -18,7 +18,7 @@ static void put_known(struct buf *out, const char *label, const char *value)
 	text_json(out, value);
 }
 
-/* "__param_pid" becomes ?pid= of each scrape, so that every process has series of its own. */
+/* "__param_pid" becomes ?pid= in each scrape, so that every process has its own series. */
 static int put_process(void *ctx, const struct http_process *p)
 {
 	struct sd *sd = ctx;

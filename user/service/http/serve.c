@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http/serve: the side of the owner: asks the source what clients want to know, on the thread that
- * calls http_serve_pending. Waits for nobody: a window is an exchange with a time on it.
+ * http/serve: answers queued requests from the source, on the owner's thread (http_serve_pending). Never blocks: a profile
+ * over some seconds is an exchange with a due time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #include "base/clock.h"
 #include "http/exchange.h"
 
-/* How exactly a window ends, and how late a slow client is noticed. */
+/* Resolution of the ends of timed profiles and of noticing disconnected clients. */
 #define TICK_NS 200000000l
-/* For answers, before the recording goes on. */
+/* Longest time spent on requests in one turn. */
 #define TURN_NS 20000000ull
 
 static const char *const mime_text = "text/plain; charset=utf-8";
 static const char gone[] = "the client hung up";
 static const char *const mime_html = "text/html; charset=utf-8";
 
-/* -errno of a source as HTTP has it. */
+/* HTTP status for a source's -errno. */
 static unsigned int status_of(int rc)
 {
 	switch (-rc) {
@@ -44,7 +44,7 @@ static void fail(struct exchange *x, int rc, const struct err *err)
 
 static const char *profile_mime(const struct exchange *x)
 {
-	/* Alloy takes nothing else for a profile. */
+	/* Alloy accepts no other type for profiles. */
 	return x->req.route == ROUTE_REPORT ? mime_html : "application/octet-stream";
 }
 
@@ -93,12 +93,12 @@ static void ask_profile(struct exchange *x, const char *cause)
 	struct buf body = { 0 };
 	struct err err = { 0 };
 	x->stage = STAGE_ASKED;
-	refs_add(x, 1); /* before: it may be done before profile returns */
+	refs_add(x, 1); /* first: the profile may be done before the call returns */
 	int rc = s->profile(s->ctx, &r, &body, &err);
 	serve_unmark(x);
 	if (rc == HTTP_LATER)
 		return;
-	refs_add(x, -1); /* http's thread still has one */
+	refs_add(x, -1); /* not the last one: the HTTP thread has another */
 	finish(x, rc, &body, &err);
 }
 
@@ -136,7 +136,9 @@ static size_t windows_of(const struct http *h, uint64_t who)
 	return n;
 }
 
-/* A free place; else that of whoever has most of them, and two more than this one; the last to come. HTTP_WINDOWS: none. */
+/*
+ * A free slot; else the newest one of the user with most, if that user has at least two more than this one. HTTP_WINDOWS = none.
+ */
 static size_t place_for(struct http *h, uint64_t who)
 {
 	size_t found = HTTP_WINDOWS, most = windows_of(h, who) + 1;
@@ -245,7 +247,7 @@ static struct baseline *baseline_of(struct http *h, uint32_t pid)
 	return oldest;
 }
 
-/* What was allocated since the last such request; the first counts from the recording's begin. */
+/* Allocations since the last such request; the first one counts from the start of the recording. */
 static void ask_delta(struct exchange *x)
 {
 	struct http *h = x->h;
@@ -274,7 +276,7 @@ static void answer_ready(struct exchange *x)
 	exchange_answer(x, rc || !st.ready ? 503 : 200, mime_text, &body);
 }
 
-/* These write text of what the source says now; `rc` of the source. */
+/* Pages of current values. Returns the source's error, if any. */
 static int write_page(struct exchange *x, struct buf *out, const char **mime)
 {
 	const struct http *h = x->h;
@@ -338,7 +340,7 @@ static void take_queued(struct http *h)
 		h->pending[h->pending_cnt++] = oldest;
 }
 
-/* When this user's turn was last; who was not there for long is forgotten for whoever is new. */
+/* When this user was last served. A new user replaces the one not served for longest. */
 static struct turn *turn_of(struct http *h, uint64_t who)
 {
 	struct turn *oldest = &h->turns[0];
@@ -352,7 +354,7 @@ static struct turn *turn_of(struct http *h, uint64_t who)
 	return oldest;
 }
 
-/* Of the user whose turn was longest ago, the oldest. */
+/* The oldest request of the user who was served longest ago. */
 static struct exchange *next_pending(struct http *h)
 {
 	size_t best = 0;
@@ -370,7 +372,7 @@ static struct exchange *next_pending(struct http *h)
 	return x;
 }
 
-/* Nobody empties the ring meanwhile: what takes longer goes on when it is our turn again. */
+/* The ring buffer is not read meanwhile, so what exceeds TURN_NS is continued in the next turn. */
 static void serve_some(struct http *h)
 {
 	uint64_t end = now_ns() + TURN_NS;
@@ -385,7 +387,7 @@ static void serve_some(struct http *h)
 		http_wake(h);
 }
 
-/* Nobody else hears of a connection that is suspended: work for it ends here. Windows look for themselves. */
+/* libmicrohttpd does not notice a disconnect while suspended: cancel such requests here, except windows (check_window). */
 static void leave_gone(struct http *h)
 {
 	struct exchange *left[HTTP_PLACES];
@@ -401,7 +403,7 @@ static void leave_gone(struct http *h)
 		h->source->forget(h->source->ctx, &left[i]->later);
 }
 
-/* Ticks only while somebody is connected. */
+/* Runs only while clients are connected. */
 static void set_timer(struct http *h)
 {
 	pthread_mutex_lock(&h->lock);
