@@ -22,23 +22,23 @@
 #include "recorder/tracker.h"
 #include "target/proc.h"
 
-#define LOOK_NS 1000000000ull  /* between looks at what is used */
-#define LOOK_EVENTS 512        /* or after so many */
-#define NOTE_NS 5000000000ull  /* between points of the histories */
-#define IDLE_MS 250            /* while on: the ring wakes nobody before a quarter of it is full */
-#define FILES_NS 3000000000ull /* for the files that are there when it begins */
+#define LOOK_NS 1000000000ull  /* between measurements of memory and overhead */
+#define LOOK_EVENTS 512        /* or after so many events */
+#define NOTE_NS 5000000000ull  /* between points of the history of live bytes */
+#define IDLE_MS 250            /* while on: the ring buffer wakes us only when it is a quarter full */
+#define FILES_NS 3000000000ull /* how long continuous_on waits for probes on the files in use */
 #define FILES_MS 10
-#define DEAD_MAX 64         /* processes that ended until the catalog is compacted, once a second at most */
-#define IDLE_MAX 256        /* the same of stacks */
-#define HIT_NS 700          /* what a probe costs besides its program; docs/overhead.md */
-#define EVENT_NS 2000       /* and what a stack and a record take; likewise */
-#define TICK_NS 10000000ull /* of the kernel's clock of beginnings */
+#define DEAD_MAX 64         /* exited processes after which the catalog is compacted, at most once a second */
+#define IDLE_MAX 256        /* the same for idle stacks */
+#define HIT_NS 700          /* cost of a hit outside the BPF programs; docs/overhead.md */
+#define EVENT_NS 2000       /* cost of a stack walk and a record; likewise */
+#define TICK_NS 10000000ull /* resolution of start times in /proc/PID/stat */
 #define NAMES_ROOM (16ull << 20)
-/* MiB by which one start takes more than another. */
+/* MiB by which memory use varies from start to start. */
 #define STARTS_DIFFER 12
-#define FIRST_ROOM (8ull << 20) /* for the first process: rows of its files, and what is known of them */
-#define KEPT 1.5                /* a burst is paid back within some seconds */
-#define SMOOTH_S 5              /* the overhead is that of the last seconds */
+#define FIRST_ROOM (8ull << 20) /* for the first process: unwind rows and other data of its modules */
+#define KEPT 1.5                /* tolerated ratio of overhead to its limit: windows make up for bursts within seconds */
+#define SMOOTH_S 5              /* time constant of the exponential average of the overhead */
 
 struct continuous {
 	const struct continuous_options *o;
@@ -53,15 +53,14 @@ struct continuous {
 	struct limits limits;
 	struct select off; /* selects nobody */
 	bool on;
-	uint64_t begun_ns, on_since_ns, on_ns; /* on_ns: before it was switched on last */
+	uint64_t begun_ns, on_since_ns, on_ns; /* on_ns: total time on, without the current period */
 	uint64_t ended[ENDING_CNT];
-	uint64_t *begun; /* of record.pids: when each began; 0 = it was not there */
+	uint64_t *begun; /* start time of each of record.pids, 0 = there was no such process */
 	uint64_t looked_ns, noted_ns, idle_ns, compacted_ns, dead, idle;
-	uint32_t young,
-		stacks_then; /* stacks that there were when idle ones were forgotten, the last time but one and the last */
+	uint32_t young, stacks_then; /* number of stacks at the last-but-one and the last forget_idle */
 	uint64_t looked_events, looked_memory;
 	struct footprint memory;
-	double cpu_s, overhead, samples; /* at the last look; shares of all processors, in percent */
+	double cpu_s, overhead, samples; /* as last measured; overhead and samples in percent of all CPUs */
 	uint64_t hits, recorded;
 };
 
@@ -106,7 +105,7 @@ static void describe(const struct continuous *c, const struct heap_of *o, struct
 
 static void end_process(struct continuous *c, struct proc_id proc, enum ending why)
 {
-	/* Of one that ran out of memory is told, whatever was seen of it. */
+	/* An OOM kill is reported even if nothing was recorded of the process. */
 	const struct heap_of *o = why == ENDING_OUT_OF_MEMORY ? heaps_put(&c->heaps, proc) : heaps_get(&c->heaps, proc);
 	struct continuous_process p;
 	if (o && c->ops.ending) {
@@ -142,13 +141,13 @@ static void take_step(struct continuous *c, enum limits_step step)
 			 (unsigned long long)c->limits.interval, c->limits.refusing ? ", no new stacks" : "");
 }
 
-/* For a worker that looks names up, whenever that is. */
+/* Reserved for the worker that symbolizes. */
 static uint64_t names_room(uint64_t limit)
 {
 	return limit / 8 < NAMES_ROOM ? limit / 8 : NAMES_ROOM;
 }
 
-/* A page of the largest heap has its blocks as events, and a heap that is made of them beside the rows of the snapshot. */
+/* Reserved for an HTML report of the largest heap: its blocks as events, a heap rebuilt from them, and the snapshot's rows. */
 static uint64_t page_room(const struct continuous *c)
 {
 	uint64_t blocks = 0;
@@ -156,19 +155,19 @@ static uint64_t page_room(const struct continuous *c)
 		uint64_t live = heap_totals(c->heaps.at[i]->heap)->live_cnt;
 		blocks = live > blocks ? live : blocks;
 	}
-	/* With the errors of windows; without windows, what a page makes of a row takes no less. */
+	/* A clusters_row exists only with windows; without, the report's own data per row is about as large. */
 	uint64_t row = sizeof(struct snapshot_row) + sizeof(struct clusters_row);
 	return blocks * 2 * sizeof(struct event) + live_stacks(&c->live) * 2 * row;
 }
 
-/* Where the catalog is compacted, or a profile is made of it, it is there twice: that is not to come as a surprise. */
+/* Memory reserved for temporary copies: compaction and profiles copy the catalog. */
 static uint64_t set_by(const struct continuous *c)
 {
 	uint64_t names = naming_is_busy(c->naming) ? 0 : names_room(c->limits.memory_max);
 	return catalog_memory(c->live.h.catalog) / 2 * 3 + page_room(c) + names;
 }
 
-/* What windows keep within bounds needs no fewer samples. */
+/* 0 while windows keep the overhead within its limit: sampling less would not help. */
 static double overhead_to_lower(const struct continuous *c)
 {
 	struct windows_facts w;
@@ -178,7 +177,7 @@ static double overhead_to_lower(const struct continuous *c)
 static void keep_limits(struct continuous *c, uint64_t now)
 {
 	uint64_t memory = footprint_now(&c->memory), grown = memory > c->looked_memory ? memory - c->looked_memory : 0;
-	/* What came since the last look may come again before the next. */
+	/* Assume that memory grows as much again before the next measurement. */
 	struct limits_use use = {
 		.now_ns = now, .memory = memory + grown + set_by(c), .overhead = overhead_to_lower(c), .samples = c->samples
 	};
@@ -201,7 +200,7 @@ static int on_event(void *ctx, const struct event *e)
 		end_process(c, e->proc, c->live.dropping ? ENDING_LEFT : ending_of(e));
 		return 0;
 	}
-	/* Each process has a heap of its own here. */
+	/* Forks are ignored: each process has its own heap. */
 	int rc = e->kind == EVENT_FORK ? 0 : heaps_apply(&c->heaps, e);
 	if (c->heaps.events - c->looked_events >= LOOK_EVENTS)
 		keep_limits(c, now_ns());
@@ -229,7 +228,7 @@ static uint64_t on_dropped(void *ctx)
 	return traces_dropped(((struct continuous *)ctx)->traces);
 }
 
-/* What the recording room asks of options, made of what a daemon is asked for. */
+/* Derives the recorder's options from the daemon's. */
 static void set_record(struct continuous *c)
 {
 	const struct select *s = &c->o->select;
@@ -241,7 +240,7 @@ static void set_record(struct continuous *c)
 	c->record.ring_sz = probe_ring_share(c->o->max_memory, (uint32_t)c->o->record.ring_sz);
 	if (c->record.ring_sz < c->o->record.ring_sz)
 		log_info("the ring has %u KiB, its share of --max-memory", (unsigned int)(c->record.ring_sz >> 10));
-	/* Groups of processes that fork a lot share their links, and the kernel takes the children in. */
+	/* Groups of processes that fork often use shared links, and the BPF programs add their children. */
 	c->record.follow |= s->all || s->cgroups.at_cnt || s->users.at_cnt;
 }
 
@@ -273,13 +272,13 @@ static int open_rooms(struct continuous *c, struct err *err)
 	return 0;
 }
 
-/* A table that grows is to grow where it is, and one that is freed to be gone: not so in the allocator's own arena. */
+/* Large tables in mappings of their own: mremap grows them without a copy, and free returns them to the kernel. */
 static void keep_tables_apart(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 }
 
-/* What it would take of another limit. */
+/* The memory use at startup if the limit were another: maps and ring scale with it. */
 static uint64_t least_taken(const struct continuous *c, uint64_t taken, uint64_t limit)
 {
 	struct probe_config was = { .ring_sz = (uint32_t)c->record.ring_sz,
@@ -291,7 +290,7 @@ static uint64_t least_taken(const struct continuous *c, uint64_t taken, uint64_t
 	return taken - probe_sized(&was) + probe_sized(&would);
 }
 
-/* With a limit that is near before anything was seen, nothing ever would be. */
+/* Refuses a limit so low that the daemon would reduce sampling from the start. */
 static int check_room(struct continuous *c, uint64_t taken, uint64_t more, struct err *err)
 {
 	uint64_t wanted = c->limits.memory_max;
@@ -307,7 +306,7 @@ static int check_room(struct continuous *c, uint64_t taken, uint64_t more, struc
 		       ((unsigned long long)wanted >> 20) + STARTS_DIFFER);
 }
 
-/* When it began, that a later process of its number is not taken for it; 0: it is not there. */
+/* Start time of the process, to detect that its pid was reused; 0 = no such process. */
 static uint64_t begin_of(uint32_t tgid)
 {
 	struct proc_facts f;
@@ -341,7 +340,7 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 	set_record(c);
 	int rc = note_begins(c, err) || select_check(&o->select, err) || open_rooms(c, err);
 	if (!rc) {
-		/* What loading the programs took is given back, and does not count as taken. */
+		/* The memory for loading the BPF programs is returned to the kernel before the footprint is measured. */
 		malloc_trim(0);
 		footprint_look(&c->memory);
 		rc = check_room(c, footprint_now(&c->memory), FIRST_ROOM, err);
@@ -372,7 +371,7 @@ bool continuous_can_split(const struct continuous *c)
 	return probe_tier(c->live.h.probe) != PROBE_TIER_PERF;
 }
 
-/* Everything that was known of processes: what they did while nobody looked is not known. */
+/* While tracing was off, processes allocated and freed unseen: start from nothing. */
 static void forget_processes(struct continuous *c)
 {
 	live_forget_processes(&c->live);
@@ -380,7 +379,7 @@ static void forget_processes(struct continuous *c)
 	heaps_free(&c->heaps);
 }
 
-/* What is read twice of one process differs by less than a tick. */
+/* Two readings of one process's start time differ by less than a tick. */
 static int refuse_successor(const struct continuous *c, size_t i, struct err *err)
 {
 	uint32_t tgid = c->record.pids[i];
@@ -392,14 +391,14 @@ static int refuse_successor(const struct continuous *c, size_t i, struct err *er
 		       tgid);
 }
 
-/* Each event of its own would make another one. */
+/* Each event traced in the daemon would cause another. */
 static int refuse_own(uint32_t tgid, struct err *err)
 {
 	return tracker_is_own(tgid) ? err_set(err, EINVAL, "process %u is part of the daemon, which does not trace itself", tgid)
 				    : 0;
 }
 
-/* Those that are gone are no error, unless there is nothing else to wait for. */
+/* Pids that no longer exist are an error only if there is nothing else to trace. */
 static int add_pids(struct continuous *c, struct err *err)
 {
 	size_t failed = 0;
@@ -427,7 +426,7 @@ static void count_spent(struct continuous *c)
 	c->recorded = catalog_sum(c->live.h.catalog, COUNT_RECORDED);
 }
 
-/* Names and files are looked into by processes of their own. What they take is none that they lack. */
+/* Symbolization and examination of files run in separate processes. The free memory is divided between them. */
 static void set_room(struct continuous *c)
 {
 	uint64_t room = names_room(c->limits.memory_max) + limits_room(&c->limits, footprint_now(&c->memory) + set_by(c));
@@ -438,7 +437,7 @@ static void set_room(struct continuous *c)
 		study_set_room(c->live.study, room / 2);
 }
 
-/* Whoever is told that it is on finds probes where they are quickly put; files that take long take it beside all else. */
+/* "Tracing is on" is reported when probes are attached, except in files that take longer than FILES_NS. */
 static void await_files(struct continuous *c)
 {
 	struct pollfd found = { .fd = study_fd(c->live.study), .events = POLLIN };
@@ -464,7 +463,7 @@ int continuous_on(struct continuous *c, struct err *err)
 	c->looked_memory = footprint_now(&c->memory);
 	set_room(c);
 	count_spent(c);
-	l->warned_silent = true; /* a machine may well be silent */
+	l->warned_silent = true; /* no allocations at all is ordinary for a daemon */
 	l->abandoned = false;
 	int rc = live_track(l, err) ? -ENOMEM : probe_listen(l->h.probe, true, err);
 	if (rc)
@@ -523,7 +522,7 @@ int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
 		return err_set(err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", tgid);
 	tracker_ban(c->live.tracker, tgid);
 	live_drop(&c->live, tgid);
-	/* Who asked for it may look whether they are gone. */
+	/* The caller may verify that the probes are gone. */
 	probe_await_detached();
 	return c->live.h.select->all ? probe_exclude(c->live.h.probe, tgid, err) : 0;
 }
@@ -553,7 +552,7 @@ static void look_at_use(struct continuous *c, uint64_t now)
 	uint64_t hits = c->hits, recorded = c->recorded;
 	count_spent(c);
 	double percent = 100 / (seconds * get_nprocs()), share = 1 - exp(-seconds / SMOOTH_S);
-	/* Events that did not fit on a disk are recorded no more. */
+	/* The counter of recorded events decreases when events are dropped because a disk is full. */
 	double events = c->recorded > recorded ? (double)(c->recorded - recorded) : 0;
 	double samples = (c->cpu_s - cpu_s + events * EVENT_NS / 1e9) * percent;
 	double calls = (double)(c->hits - hits) * HIT_NS / 1e9 * percent;
@@ -569,7 +568,7 @@ static void look_at_use(struct continuous *c, uint64_t now)
 static void compact(struct continuous *c, uint64_t now)
 {
 	struct compact what = { .live = &c->live, .heaps = &c->heaps, .young = c->young };
-	/* Where memory is short, whatever can be forgotten is. */
+	/* Under memory pressure, compact even for one process or stack. */
 	bool due = c->dead >= DEAD_MAX || c->idle >= IDLE_MAX || (c->limits.cause && (c->dead || c->idle));
 	if (!due || now - c->compacted_ns < LOOK_NS || profiles_waiting(c->profiles) || naming_is_busy(c->naming))
 		return;
@@ -662,7 +661,7 @@ bool continuous_is_there(const struct continuous *c, uint32_t tgid)
 int continuous_profile(struct continuous *c, const struct profile_request *r, struct err *err)
 {
 	if (r->proc.n)
-		heaps_put(&c->heaps, r->proc); /* a process that has not allocated since has a profile, an empty one */
+		heaps_put(&c->heaps, r->proc); /* a process without allocations so far has an empty profile */
 	return profiles_ask(c->profiles, r, err);
 }
 
@@ -707,7 +706,7 @@ const struct catalog *continuous_ledger(struct continuous *c)
 	return c->live.h.catalog;
 }
 
-/* Why samples are rarer than they were asked for. */
+/* Why the sampling interval is larger than requested. */
 static enum limits_cause cause_of(const struct continuous *c)
 {
 	return c->limits.cause ?: live_interval(&c->live) > c->limits.interval ? CAUSE_READER : CAUSE_NONE;

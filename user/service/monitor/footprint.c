@@ -11,7 +11,7 @@
 #include "access/rights.h"
 #include "base/map.h"
 
-/* A map that many descriptors stand for takes its memory once. */
+/* A BPF map with several descriptors is counted once. */
 static uint64_t of_map(const char *fd, struct map *seen)
 {
 	char path[64], line[128];

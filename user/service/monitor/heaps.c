@@ -11,10 +11,10 @@
 #include "recorder/live.h"
 
 struct heap_mark {
-	struct map index; /* (proc, stack) -> place in rows */
+	struct map index; /* (proc, stack) -> index in rows */
 	struct snapshot_row *rows;
 	size_t rows_cnt, rows_cap;
-	struct clusters_row *clusters; /* as in the snapshot that it was made from */
+	struct clusters_row *clusters; /* taken over from the snapshot */
 	uint64_t time_ns;
 	struct proc_id proc;
 	struct account account;
@@ -89,7 +89,7 @@ int heaps_apply(struct heaps *h, const struct event *e)
 	return heap_apply(o->heap, e, NULL);
 }
 
-/* xorshift64: no more is asked of a coin that is thrown for each block once. */
+/* xorshift64: random enough for one draw per block. */
 static uint64_t coin(void *ctx)
 {
 	struct heaps *h = ctx;
@@ -151,7 +151,7 @@ static void add_facts(struct heap_facts *sum, const struct heap_facts *f)
 	sum->replaced += f->replaced;
 	sum->stale_free += f->stale_free;
 	sum->ended_live += f->ended_live;
-	/* A loss is told to every heap, for nobody knows whose it was. */
+	/* Losses cannot be attributed to a process and are applied to every heap: take the maximum, not the sum. */
 	if (f->lost_frees > sum->lost_frees)
 		sum->lost_frees = f->lost_frees;
 	if (f->lost_allocs > sum->lost_allocs)
@@ -173,7 +173,7 @@ static int by_stack(const void *a, const void *b)
 	return x->proc.n < y->proc.n ? -1 : x->proc.n > y->proc.n;
 }
 
-/* All heaps' snapshots as one, not settled. */
+/* One snapshot of all heaps, not yet settled (heap_settle). */
 static struct snapshot *merge(const struct heaps *h)
 {
 	struct snapshot *all = calloc(1, sizeof(*all));
@@ -295,7 +295,10 @@ static void count_row_from(struct snapshot *s, size_t row, const struct heap_mar
 		count_clusters_from(&s->clusters[s->rows[row].windows], &m->clusters[base->windows]);
 }
 
-/* What a forgotten stack had then is in its process' row without a stack now, though it came again. */
+/*
+ * If a stack was forgotten since the mark, its totals were moved to its process's row without a stack, even if the stack
+ * appeared again since (`no` differs).
+ */
 static int subtract(struct snapshot *s, const struct heap_mark *m)
 {
 	struct map rows = { 0 };
@@ -333,7 +336,7 @@ static int by_proc(const void *a, const void *b)
 	return x->proc.n != y->proc.n ? (x->proc.n < y->proc.n ? -1 : 1) : by_size(a, b);
 }
 
-/* A row for the rest of each process: one process must not get what others hold. */
+/* The rest is summed per process, not over all: it must not be attributed to another process. */
 static void cut(struct snapshot *s, size_t rows_max)
 {
 	if (!rows_max || s->n <= rows_max)

@@ -6,17 +6,17 @@
 
 #include "window/rate.h"
 
-/* One step must show what it does before the next one is taken. */
+/* Pause between steps, so that the effect of one is measured before the next. */
 #define PAUSE_NS 1000000000ull
-/* Near the limit there is no time for that, and at it none at all. */
+/* Shorter pause near the limit; at FULL_PERCENT there is none. */
 #define HURRY_NS 100000000ull
 #define THIN_PERCENT 88
 #define REFUSE_PERCENT 93
 #define FULL_PERCENT 97
 #define CALM_PERCENT 70
-/* Going back is tried seldom, so that the rate does not swing. */
+/* Pause before sampling more again, so that the rate does not oscillate. */
 #define CALM_NS 10000000000ull
-/* A burst of a second is no reason for fewer samples, and what fewer ones save is seen after some seconds. */
+/* The measured overhead is an average over seconds: effects of a step show late, and short bursts are ignored. */
 #define OVERHEAD_PAUSE_NS 5000000000ull
 #define USELESS_MAX 3
 #define INTERVAL_MAX (64ull << 20)
@@ -35,7 +35,7 @@ static void coarsen(struct limits *l, enum limits_cause cause)
 	l->coarsened++;
 }
 
-/* What is left is what cannot be thinned: further steps would only make the profiles worse. */
+/* True if thinning no longer frees memory: further steps would only degrade the profiles. */
 static bool is_at_bottom(struct limits *l, uint64_t memory)
 {
 	if (memory > l->memory + l->memory / 50)
@@ -43,7 +43,7 @@ static bool is_at_bottom(struct limits *l, uint64_t memory)
 	return l->refusing && l->useless >= USELESS_MAX;
 }
 
-/* What was said of a pressure that is gone is not true any more, though the rate comes back only step by step. */
+/* The cause is cleared as soon as memory is available, although the rate recovers only step by step. */
 static void forget_pressure(struct limits *l, uint64_t memory)
 {
 	if (l->cause == CAUSE_MEMORY && !l->refusing && memory * 100 / l->memory_max < LIMITS_PERCENT)
@@ -75,7 +75,7 @@ static enum limits_step less_memory(struct limits *l, const struct limits_use *u
 	return LIMITS_FINE;
 }
 
-/* More samples may come where much is free: of all, or of what is not taken for good. */
+/* Whether memory allows more samples: below CALM_PERCENT of the limit, or half of what is not permanently used is free. */
 static bool has_room(const struct limits *l, uint64_t memory)
 {
 	uint64_t first = l->memory_max / 100 * LIMITS_PERCENT, half = l->memory_least / 2 + first / 2;
@@ -101,7 +101,7 @@ static enum limits_step back(struct limits *l, const struct limits_use *u)
 	return LIMITS_REFINE;
 }
 
-/* Samples that cost a tenth of it are not what makes it too much. */
+/* If samples are less than a tenth of the overhead, fewer of them would not help: the calls themselves cost too much. */
 static enum limits_step less_overhead(struct limits *l, const struct limits_use *u)
 {
 	bool ours = l->cause != CAUSE_MEMORY;

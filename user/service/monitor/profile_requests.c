@@ -18,16 +18,16 @@
 #include "trace/trace.h"
 
 #define WAITING_MAX 1024
-/* Nobody empties the ring meanwhile: a daemon of 500 processes would be away for seconds. */
+/* Longest time spent on profiles in a turn: the ring buffer is not read meanwhile, and 500 processes take seconds. */
 #define TURN_NS 20000000ull
 
 struct waiting {
 	struct profile_request r;
 	const struct sink_ops *sink;
 	struct snapshot *snapshot;
-	struct buf events;      /* struct event: what lives, for formats that are made of events */
-	uint32_t stacks_cnt;    /* stacks that there were when it was asked */
-	struct account account; /* of the one process */
+	struct buf events;      /* struct event of each live block, for event-based formats */
+	uint32_t stacks_cnt;    /* number of stacks at the time of the request: these are to be symbolized */
+	struct account account; /* of the requested process */
 	uint64_t begun_ns, asked_ns;
 };
 
@@ -99,7 +99,7 @@ static void put_number(struct catalog *c, const char *key, uint64_t n)
 	catalog_put_meta(c, key, text);
 }
 
-/* A number alone may be another's by the time that somebody reads of it. */
+/* With name and start time, as the pid may be reused before the profile is read. */
 static void put_process(const struct profiles *p, struct catalog *c, struct proc_id id)
 {
 	const struct proc *proc = catalog_proc(p->live->h.catalog, id);
@@ -114,7 +114,7 @@ static void put_process(const struct profiles *p, struct catalog *c, struct proc
 	buf_free(&text);
 }
 
-/* The window that the profile is of, and why there will be no other, or none yet. */
+/* The period that the profile covers, and why recording ended or is off. */
 static void put_window(const struct profiles *p, struct catalog *c, const struct waiting *w)
 {
 	struct trace_clock now = trace_clock_now();
@@ -130,7 +130,7 @@ static void put_window(const struct profiles *p, struct catalog *c, const struct
 		catalog_put_meta(c, "tracing", "off");
 }
 
-/* One process has an account of its own, the rest is told beside it. */
+/* A profile of one process has that process's ledger, and the whole recording's as text. */
 static void put_account(struct subset *part, const struct waiting *w)
 {
 	struct buf whole = { 0 };
@@ -144,7 +144,7 @@ static void put_account(struct subset *part, const struct waiting *w)
 	buf_free(&whole);
 }
 
-/* Only what the profile shows, so that other processes' files are not in it. */
+/* Copies only what the profile refers to: it must not disclose modules of other processes. */
 static struct catalog *part_of(const struct profiles *p, const struct waiting *w)
 {
 	struct subset part = { .from = p->live->h.catalog, .to = catalog_new() };
@@ -180,7 +180,7 @@ static int keep_event(void *ctx, const struct event *e)
 	return out->failed ? -ENOMEM : 0;
 }
 
-/* What lives, as the events that made it. */
+/* Replays the allocations of the live blocks, for event-based formats. */
 static int give_events(const struct waiting *w, const struct sink_input *in, struct sink_out *out, struct err *err)
 {
 	void *state = NULL;
@@ -256,7 +256,7 @@ static bool is_named(const struct profiles *p, const struct waiting *w)
 	return naming_reached(p->naming) >= w->stacks_cnt;
 }
 
-/* One at least. True when the time was over before all that could be were answered. */
+/* Answers at least one. True if the time was up before all that were ready had been answered. */
 static bool answer_some(struct profiles *p, bool all, uint64_t until_ns)
 {
 	size_t kept = 0, i = 0;
@@ -316,7 +316,7 @@ bool profiles_work(struct profiles *p)
 	struct err err;
 	if (answer_some(p, false, now_ns() + TURN_NS))
 		return true;
-	/* Names are a comfort: without memory for them, addresses have to do. */
+	/* Without memory for symbolization, the profiles show addresses. */
 	return p->queue_cnt && naming_begin(p->naming, live_stacks(p->live), &err) && answer_some(p, true, now_ns() + TURN_NS);
 }
 

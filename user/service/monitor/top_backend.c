@@ -14,7 +14,7 @@ struct top_backend {
 	uint32_t pid;
 	uint64_t next_ns;
 	bool asked, ended;
-	int rc; /* of the list at hand */
+	int rc; /* result of the last request */
 	struct buf list;
 	struct err err;
 };
@@ -43,7 +43,7 @@ static int ask(struct top_backend *s, struct proc_id proc, struct err *err)
 	return rc;
 }
 
-/* The last moment at which its heap can be seen. */
+/* The heap is dropped after this callback: take a last list. */
 static void on_ending(void *ctx, const struct continuous_process *p, enum ending why)
 {
 	struct top_backend *s = ctx;
@@ -113,12 +113,12 @@ void top_backend_free(struct top_backend *s)
 		continuous_off(s->recording);
 	}
 	/*
-	 * A thread is looking for names, which can take long for a whole machine's programs, and nobody will
-	 * read them: the probes are gone, the rest ends with the process.
+	 * Symbolization is in progress and can take long for all programs of a machine. Its result is no longer needed: the
+	 * probes are detached, and the process exits next, so leak the rest.
 	 */
 	if (now.waiting)
 		return;
-	/* What still waits is answered with nothing, so the list comes last. */
+	/* Cancels pending requests, whose callback uses s: before s is freed. */
 	continuous_free(s->recording);
 	buf_free(&s->list);
 	free(s);

@@ -13,26 +13,26 @@
 #include "naming/finish.h"
 #include "recorder/about.h"
 
-#define PATIENCE_NS 1000000000ull /* for names, when the program ends */
+#define PATIENCE_NS 1000000000ull /* for symbolization, when the daemon exits */
 
-/* A file that waits for its names. */
+/* An ended file whose stacks are not symbolized yet. */
 struct closing {
 	struct trace_writer *writer;
 	struct trace_end end;
-	uint32_t stacks_cnt; /* that there were when it ended */
+	uint32_t stacks_cnt; /* number of stacks when it ended */
 };
 
 struct traces {
 	struct live *live;
-	struct trace_writer *writer; /* of the file that events go to; NULL = none */
+	struct trace_writer *writer; /* of the current file, NULL = none */
 	const struct heaps *heaps;
 	struct naming *naming;
 	struct trace_end end;
-	uint64_t events, carried; /* in the file; bytes that it began with */
+	uint64_t events, carried; /* events in the current file; its size after carry_over */
 	struct catalog *account;
 	struct closing *queue;
 	size_t queue_cnt, queue_cap;
-	uint32_t settle_at; /* stacks whose names are waited for, 0 = none */
+	uint32_t settle_at; /* number of stacks to be symbolized before the catalog is compacted, 0 = none */
 };
 
 struct traces *traces_new(struct live *l, const struct heaps *h, struct naming *n)
@@ -73,7 +73,7 @@ void traces_work(struct traces *t)
 {
 	struct err err;
 	complete_some(t, false);
-	/* Names are a comfort: without memory for them, addresses have to do. */
+	/* Without memory for symbolization, the trace has addresses. */
 	if (t->queue_cnt && naming_begin(t->naming, live_stacks(t->live), &err))
 		complete_some(t, true);
 }
@@ -127,7 +127,7 @@ static int carry(void *ctx, const struct event *live)
 	return 0;
 }
 
-/* Whoever reads this file alone would take their frees for those of unknown blocks. */
+/* Writes the live blocks to the new file: otherwise their frees would look like frees of unknown blocks. */
 static void carry_over(const struct traces *t)
 {
 	struct carrying c = { .to = t->writer, .now_ns = now_ns() };
@@ -246,7 +246,7 @@ void traces_free(struct traces *t)
 	struct err err;
 	if (!t)
 		return;
-	/* Without memory even for the list, the file is closed as it is. */
+	/* traces_turn needs memory: without, close the file directly. */
 	if (t->writer && traces_turn(t, -1, NULL, &err)) {
 		struct closing last;
 		end_file(t, &last);
