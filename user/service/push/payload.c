@@ -24,7 +24,7 @@ static void put_json(struct buf *out, const struct label *labels, size_t n, cons
 	buf_adds(out, "\"}]}]}");
 }
 
-/* A field of protobuf that holds n bytes: all up to those. */
+/* Tag and length of a length-delimited protobuf field. */
 static void put_field(struct buf *out, uint8_t number, size_t n)
 {
 	buf_u8(out, (uint8_t)(number << 3 | 2));
@@ -49,7 +49,10 @@ static void put_text_field(struct buf *out, uint8_t number, const char *text)
 	buf_free(&clean);
 }
 
-/* parca.profilestore.v1alpha1.WriteRawRequest: series 2 { labels 1 { labels 1 { name 1, value 2 } }, samples 2 { raw_profile 1 } } */
+/*
+ * parca.profilestore.v1alpha1.WriteRawRequest, with field numbers:
+ * series 2 { labels 1 { labels 1 { name 1, value 2 } }, samples 2 { raw_profile 1 } }
+ */
 static void put_message(struct buf *out, const struct label *labels, size_t n, const struct buf *pprof)
 {
 	struct buf set = { 0 };
@@ -64,7 +67,7 @@ static void put_message(struct buf *out, const struct label *labels, size_t n, c
 	}
 	size_t sample = field_sz(pprof->len), series = field_sz(set.len) + field_sz(sample);
 	uint64_t whole = field_sz(series);
-	buf_u8(out, 0); /* not compressed: the profile is */
+	buf_u8(out, 0); /* gRPC compression flag: the profile is gzipped already */
 	for (int shift = 24; shift >= 0; shift -= 8)
 		buf_u8(out, (uint8_t)(whole >> shift));
 	put_field(out, 2, series);
@@ -88,7 +91,7 @@ struct payload *payload_new(enum push_kind kind, const struct payload_who *who, 
 		{ "__name__", "memory" },
 		{ "service_name", *who->comm ? who->comm : "unknown" },
 		{ "pid", pid },
-		/* Or Pyroscope takes these differences for sums, and subtracts them from each other. */
+		/* The profiles are deltas; without this label Pyroscope treats them as cumulative and subtracts them. */
 		{ "__delta__", "false" },
 	};
 	if (kind == PUSH_PARCA)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push: asks the source for profiles, one round every few seconds, and hands them to the sender. See push.h. */
+/* push: requests profiles from the source every few seconds and queues them in the sender. See push.h. */
 #include "push/push.h"
 
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include "push/sender.h"
 
 #define EVERY_STANDARD 15.0
-/* What Pyroscope takes in one profile. */
+/* Pyroscope's limit for one profile. */
 #define SAMPLES_MAX 16000
-/* Processes with the most live bytes, each a profile a round. */
+/* Profiles are sent for this many processes, those with most live bytes. */
 #define FOLLOWED_MAX 64
 
-/* A profile asked for, until it is there. */
+/* A requested profile. */
 struct order {
-	struct http_deferred later; /* first */
+	struct http_deferred later; /* must be first: cast in on_done */
 	struct push *p;
 	struct payload_who who;
 };
@@ -30,7 +30,7 @@ struct order {
 struct followed {
 	uint32_t pid;
 	struct http_mark *mark;
-	uint64_t round; /* in which it was seen last */
+	uint64_t round; /* last one in which the process existed */
 };
 
 struct push {
@@ -41,8 +41,8 @@ struct push {
 	struct followed followed[HTTP_MARKS];
 	uint64_t round;
 
-	pthread_mutex_t lock; /* of the rest */
-	unsigned int refs;    /* the owner, and profiles that will come later */
+	pthread_mutex_t lock; /* for the fields below */
+	unsigned int refs;    /* the owner's, and one for each pending profile */
 	bool closed;
 };
 
@@ -63,11 +63,11 @@ static void send_profile(struct push *p, const struct payload_who *who, int rc, 
 	struct payload *payload = rc || pprof->failed ? NULL : payload_new(p->kind, who, pprof);
 	if (payload)
 		sender_offer(p->sender, payload);
-	else if (rc != -ENOENT) /* the process ended meanwhile: nothing is missing */
+	else if (rc != -ENOENT) /* -ENOENT: the process has exited, which is no failure */
 		sender_note_failed(p->sender);
 }
 
-/* Any thread. */
+/* Called from any thread. */
 static void on_done(struct http_deferred *later, int rc, struct buf *out, const struct err *err)
 {
 	struct order *o = (struct order *)later;
@@ -96,7 +96,7 @@ static void refs_add(struct push *p, int n)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Takes `since`. */
+/* Takes ownership of `since`. */
 static void ask(struct push *p, const struct payload_who *who, struct http_mark *since)
 {
 	struct order *o = calloc(1, sizeof(*o));
@@ -169,8 +169,8 @@ static void next_round(struct push *p)
 	p->round++;
 	if (!process_list_read(&r, p->source)) {
 		/*
-		 * Two passes, so that the places of those gone are free for new ones. Who is small for a while keeps its
-		 * place: else all that it ever allocated would be sent once more.
+		 * Two passes, so that slots of exited processes are free for new ones. A process that drops out of the largest
+		 * FOLLOWED_MAX keeps its mark: without it, all its allocations would be sent a second time.
 		 */
 		for (size_t i = 0; i < r.at_cnt; i++) {
 			struct followed *f = place_of(p, r.at[i].pid);

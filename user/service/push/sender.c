@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push/sender: see sender.h. Sends the oldest first, and the same one again until the server has it or refuses it. */
+/* push/sender: see sender.h. Sends the oldest profile first and retries it until the server accepts or rejects it. */
 #include "push/sender.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
 #define FAREWELL_MS 1000
-/* Of what a server says to a profile that it refuses. */
+/* How much of a server's error message is kept. */
 #define ANSWER_MAX 200
 
 struct sender {
@@ -31,16 +31,16 @@ struct sender {
 	enum push_kind kind;
 	char answer[ANSWER_MAX + 1];
 	size_t answer_len;
-	long grpc_status; /* of the answer, -1 = it has none */
+	long grpc_status; /* of the response, -1 = none */
 	pthread_t thread;
 
-	pthread_mutex_t lock; /* of the rest */
+	pthread_mutex_t lock; /* for the fields below */
 	pthread_cond_t changed;
 	struct payload *oldest, *newest;
-	size_t waiting, bytes; /* the one on its way included */
+	size_t waiting, bytes; /* including the one being sent */
 	struct push_counts counts;
 	bool ending;
-	uint64_t until_ms; /* when ending */
+	uint64_t until_ms; /* deadline if ending */
 	int sock;          /* the connection, -1 = none */
 	bool complained;
 };
@@ -124,7 +124,7 @@ static size_t on_answer(char *data, size_t one, size_t n, void *ctx)
 	return n;
 }
 
-/* gRPC says in headers and trailers how it went; to libcurl both are headers, and end in a line's end. */
+/* gRPC reports its status in headers or trailers; libcurl passes both here, with the line end. */
 static size_t on_header(char *data, size_t one, size_t n, void *ctx)
 {
 	static const char status[] = "grpc-status:", message[] = "grpc-message:";
@@ -143,7 +143,7 @@ static size_t on_header(char *data, size_t one, size_t n, void *ctx)
 	return n;
 }
 
-/* Ends a transfer for which there is no time left. */
+/* Aborts the transfer once the deadline has passed. */
 static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
 	struct sender *s = ctx;
@@ -154,7 +154,7 @@ static int on_progress(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl
 	return over;
 }
 
-/* libcurl looks whether there is time left once a second: whoever cannot wait for that cuts it off. */
+/* libcurl calls on_progress only once a second. Knowing the socket, cut_off can abort sooner. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
 {
 	struct sender *s = ctx;
@@ -166,7 +166,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
 	return fd;
 }
 
-/* Under the lock, so that nobody cuts off what has got the same number. */
+/* Under the lock, so that cut_off cannot hit another descriptor that reuses the number. */
 static int close_socket(void *ctx, curl_socket_t fd)
 {
 	struct sender *s = ctx;
@@ -188,7 +188,7 @@ static void cut_off(struct sender *s)
 
 enum outcome { SENT, REFUSED, AGAIN };
 
-/* Once until it works again: a server that is down for an hour is one line, not a thousand. */
+/* Logged once per outage. */
 static void complain(struct sender *s, const char *what, const char *next)
 {
 	struct buf clean = { 0 };
@@ -200,7 +200,7 @@ static void complain(struct sender *s, const char *what, const char *next)
 	buf_free(&clean);
 }
 
-/* -1: whoever answers does not speak gRPC. The others but those named will say the same again. */
+/* -1 = not a gRPC server. Only the named codes are transient. */
 static enum outcome judge_grpc(long status)
 {
 	enum { DEADLINE_EXCEEDED = 4, RESOURCE_EXHAUSTED = 8, ABORTED = 10, UNAVAILABLE = 14 };
@@ -210,7 +210,7 @@ static enum outcome judge_grpc(long status)
 	return later ? AGAIN : REFUSED;
 }
 
-/* What is no Pyroscope may have a page for any path. */
+/* Web servers other than Pyroscope may answer any path with a page and status 200. */
 static bool is_page(struct sender *s)
 {
 	char *type = NULL;
@@ -276,8 +276,8 @@ static enum outcome post(struct sender *s, const struct payload *p, uint64_t *pa
 /* --- the thread -------------------------------------------------------------------------------- */
 
 /*
- * The lock is held. Sleeps that long, less when it is time to end; then a short while, so that the last
- * second is not spent on a server that refuses at once.
+ * The lock is held. Sleeps for ms, or at most 100 ms when ending: some pause, so as not to flood a server that fails
+ * immediately until the deadline.
  */
 static void pause_for(struct sender *s, uint64_t ms)
 {
@@ -291,10 +291,10 @@ static void pause_for(struct sender *s, uint64_t ms)
 	}
 }
 
-/* The lock is held; it is let go meanwhile. What the server did not take is the oldest again. */
+/* The lock is held, but released while sending. A profile to be retried goes back to the head of the queue. */
 static void deliver(struct sender *s, struct payload *p, uint64_t *back_off)
 {
-	/* A quarter more or less, so that a fleet does not come back all at once. */
+	/* 25 % jitter, so that many daemons do not retry at the same time. */
 	uint64_t pause = *back_off * 3 / 4 + (uint64_t)random() % (*back_off / 2);
 	pthread_mutex_unlock(&s->lock);
 	enum outcome how = post(s, p, &pause);
@@ -349,7 +349,7 @@ static void sender_free(struct sender *s)
 	free(s);
 }
 
-/* Not the URL itself in words: it may hold a password. */
+/* The message omits the URL, which may contain a password. */
 static int set_url(struct sender *s, const char *url, struct err *err)
 {
 	struct buf whole = { 0 };
@@ -405,7 +405,7 @@ static void set_manners(struct sender *s)
 	s->lib->easy_setopt(s->curl, CURLOPT_CLOSESOCKETDATA, s);
 }
 
-/* gRPC is HTTP/2; without TLS there is nobody to agree on that with. */
+/* gRPC requires HTTP/2, which is negotiated with TLS only; without TLS it must be assumed. */
 static int set_version(struct sender *s, const char *url, struct err *err)
 {
 	long version = !strncmp(url, "https:", 6) ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
@@ -413,7 +413,7 @@ static int set_version(struct sender *s, const char *url, struct err *err)
 		return 0;
 	s->lib->easy_setopt(s->curl, CURLOPT_HEADERFUNCTION, on_header);
 	s->lib->easy_setopt(s->curl, CURLOPT_HEADERDATA, s);
-	/* libcurl 7.88 fails on a second transfer over such a connection, and keeps it. */
+	/* libcurl 7.88 fails on the second transfer over such a connection, and does not close it. */
 	s->lib->easy_setopt(s->curl, CURLOPT_FORBID_REUSE, 1l);
 	if (!s->lib->easy_setopt(s->curl, CURLOPT_HTTP_VERSION, version))
 		return 0;
@@ -461,7 +461,7 @@ void sender_end(struct sender *s)
 	pthread_mutex_lock(&s->lock);
 	s->ending = true;
 	s->until_ms = now_ms() + FAREWELL_MS;
-	/* A moment later, when it is over for the thread as well. */
+	/* Slightly later than the thread's own deadline. */
 	uint64_t until_ms = s->until_ms + 10;
 	pthread_cond_signal(&s->changed);
 	pthread_mutex_unlock(&s->lock);
