@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs/convert: a recorded trace through the model into one of the formats. */
+/* verbs/convert: converts a trace to another format. */
 #include "base/exit_status.h"
 #include "sink/registry.h"
 #include "verbs/verbs.h"
@@ -99,7 +99,7 @@ static void free_words(char **words)
 	free(words);
 }
 
-/* NULL: no memory. */
+/* NULL = out of memory. */
 static char **inferno_words(const struct convert_options *o)
 {
 	char **words = calloc(o->inferno_cnt + 2, sizeof(*words));
@@ -115,7 +115,7 @@ static char **inferno_words(const struct convert_options *o)
 	return NULL;
 }
 
-/* inferno-flamegraph reads folded stacks from its stdin. Returns its pid and where to write. */
+/* Starts inferno-flamegraph. Returns its pid; *to is the pipe to its stdin, which takes folded stacks. */
 static pid_t start_inferno(const struct convert_options *o, int out_fd, int *to, struct err *err)
 {
 	int pipe_fds[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs/diff: two recorded traces, each through a model of its own, into one comparison. */
+/* verbs/diff: compares two traces. */
 #include "base/exit_status.h"
 #include "sink/registry.h"
 #include "verbs/verbs.h"
@@ -61,7 +61,7 @@ static int write_table(const struct side *sides, const struct diff_request *o, s
 	return output_finish(&dst, report_diff(&a, &b, &o->report, &out, err), err);
 }
 
-/* The quantity that the table would compare, for either side. */
+/* Chooses the quantity as the table does, considering both traces. */
 static int choose_view(const struct side *sides, const struct report_options *o, struct sink_options *out, struct err *err)
 {
 	struct report_input a = input_of(&sides[0]), b = input_of(&sides[1]);
@@ -84,7 +84,7 @@ static int choose_view(const struct side *sides, const struct report_options *o,
 	return rc;
 }
 
-/* Frames are as wide as in the larger of both, coloured by what they gained or lost. */
+/* Differential flame graph: widths from the larger of both, colours by growth. */
 static int write_picture(const struct side *sides, const struct diff_request *o, struct err *err)
 {
 	struct sink_options views[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs/doctor: what works here and what does not, in words; where probes would go, and why. */
+/* verbs/doctor: reports which features work on this system, and where probes would be attached, with reasons. */
 #include "base/exit_status.h"
 #include "verbs/verbs.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs/info: what a trace holds, in words: what was traced, how, when, how much, what was lost. */
+/* verbs/info: summarizes a trace: what was traced, how and when, totals, losses. */
 #include "base/exit_status.h"
 #include "verbs/verbs.h"
 
@@ -91,16 +91,16 @@ static void add_gap(struct buf *out, const struct catalog *c)
 #define RATES_SHOWN 16
 #define ENDS_SHOWN 16
 
-/* What is told of single events, as lines. */
+/* What is reported of single events. */
 struct incidents {
 	const struct catalog *catalog;
 	uint64_t start_ns;
 	struct buf rates; /* changes of the sampling interval */
 	unsigned int rates_cnt;
 	struct buf ends;
-	unsigned int ends_cnt, unsaid[ENDING_CNT]; /* unsaid: by how they ended, beside those in ends */
-	struct map faults;                         /* stack -> enum fault of it, as far as stacks were looked at */
-	uint64_t stacked; /* calls that have a stack, and of these by how it ends, and in no known file */
+	unsigned int ends_cnt, unsaid[ENDING_CNT]; /* unsaid: by kind, those not listed in ends */
+	struct map faults;                         /* stack -> its faults + 1, for stacks seen so far */
+	uint64_t stacked; /* events with a stack; of these by end of the stack (cuts), and with a frame in no module (strange) */
 	uint64_t cuts[STACK_END_CNT], strange;
 };
 
@@ -127,7 +127,7 @@ static void note_end(struct incidents *in, const struct event *e)
 	buf_addf(&in->ends, ", at %.3f s\n", seconds_of(in, e));
 }
 
-#define STRANGE 0x100 /* beside the stack's end: some frame lies in no known file */
+#define STRANGE 0x100 /* flag beside enum stack_end: some frame is in no known module */
 
 static uint64_t faults_of(const struct catalog *c, struct stack_id id)
 {
@@ -138,7 +138,7 @@ static uint64_t faults_of(const struct catalog *c, struct stack_id id)
 	return faults;
 }
 
-/* By event, for the stacks that are cut may be few, and those of most calls. */
+/* Counts events, not stacks: a few cut stacks may belong to most events. */
 static int note_stack(struct incidents *in, const struct event *e)
 {
 	uint64_t *known = e->stack.n ? map_put(&in->faults, e->stack.n) : NULL;
@@ -184,7 +184,7 @@ static void add_incidents(struct buf *out, struct incidents *in)
 	buf_adds(out, *comma ? "\n" : "");
 }
 
-/* What the stacks of calls lack. */
+/* How many stacks are cut, by reason. */
 static void add_cuts(struct buf *out, const struct incidents *in)
 {
 	const char *comma = ":";
@@ -258,7 +258,7 @@ static void add_ledger(struct buf *out, const struct catalog *c)
 	}
 }
 
-/* Each with its standard error, where they are estimated. */
+/* With standard errors if estimated. */
 static void add_sums(struct buf *out, double cnt, double cnt_var, double sz, double sz_var)
 {
 	text_count(out, (uint64_t)llround(cnt));
@@ -272,7 +272,7 @@ static void add_sums(struct buf *out, double cnt, double cnt_var, double sz, dou
 	text_bytes(out, sqrt(sz_var));
 }
 
-/* What was sampled, or that nothing was. */
+/* The estimate, or its upper bound if nothing was sampled. */
 static void add_estimate(struct buf *out, double below, double cnt, double cnt_var, double sz, double sz_var)
 {
 	if (below)

@@ -21,7 +21,7 @@ static struct elf *outline(void *ctx, int fd, const char *path)
 	return examinations_outline(l->examinations, fd, path);
 }
 
-/* Calls that were seen wrong have refills given up, too. */
+/* If calibration found wrong results, refill sites are not used either. */
 static void list_sites(struct findings *f, struct calibration_result *v, struct buf *out)
 {
 	sites_print(v->said.outcome == CALIBRATION_WRONG ? &v->plain : &f->sites.calls, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs/record: records into a file: a trace, or another format converted from one. */
+/* verbs/record: records to a file: a trace, or another format converted from one. */
 #include "verbs/verbs.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct recorded_file {
 	struct consumer out;
 	char trace_path[4096];
 	char output[4096];
-	bool converts; /* the trace is only a step towards another format */
+	bool converts; /* the trace is temporary, the output another format */
 };
 
 static bool is_trace_format(const char *format)
@@ -41,7 +41,7 @@ static void name_output(struct recorded_file *r, const struct record_options *o,
 		snprintf(r->output, sizeof(r->output), "%s", o->output);
 	else
 		snprintf(r->output, sizeof(r->output), "%s%s", stamp, ext);
-	/* A hidden neighbour, so that a full disk is met where the result will lie. */
+	/* The temporary trace is in the output's directory, so that a full disk is detected during the recording. */
 	if (r->converts)
 		snprintf(r->trace_path, sizeof(r->trace_path), "%.4000s.alys-%d", streams ? stamp : r->output, (int)getpid());
 	else
@@ -95,7 +95,7 @@ static int open_output(void *ctx, struct live *l, struct err *err)
 	return 0;
 }
 
-/* Of the file that is there now, which was closed. */
+/* Called with the output closed and complete. */
 static void say_result(const struct live *l, const char *path, uint64_t bytes)
 {
 	struct buf line = { 0 };
@@ -137,7 +137,7 @@ static int convert_trace(const struct recorded_file *r, const struct live *l, st
 	return rc;
 }
 
-/* After this the trace is whole on disk, or err says what is missing of it. */
+/* Completes the trace on disk; err says what is missing. */
 static int complete_trace(struct recorded_file *r, const struct live *l, struct err *err)
 {
 	int rc = trace_writer_close(r->writer, err);
@@ -158,7 +158,7 @@ static int complete(void *ctx, const struct live *l, struct err *err)
 	return rc || !r->converts ? rc : convert_trace(r, l, err);
 }
 
-/* Refused before anything was recorded: an empty trace helps nobody. */
+/* If the recording never started, the empty trace is removed. */
 static void close_output(void *ctx)
 {
 	struct recorded_file *r = ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs/recording: see recording.h. Everything that can be refused is refused before the first probe goes in. */
+/* verbs/recording: see recording.h. Everything that can fail is checked before the first probe is attached. */
 #include "verbs/recording.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static bool is_c_library(void *ctx, int fd, const char *path)
 	return study_starts_programs(((const struct live *)ctx)->study, fd, path);
 }
 
-/* Time counts from here, not from when files were searched for what to probe, which takes a second at times. */
+/* The recording's time starts here: examining files for probe sites before may take a second. */
 static void start(struct live *l)
 {
 	about_start(l);
@@ -92,7 +92,7 @@ static int add_targets(struct recording *r, struct err *err)
 	int rc = probe_settle_loading(l->h.probe, err);
 	for (int i = 0; i < HOLDERS && !rc; i++)
 		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->h.probe, i), i, err);
-	/* What the program prints would be in the middle of it. */
+	/* The program's own output would corrupt it. */
 	r->command.stdout_taken = o->output && outfile_is_stdout(o->output);
 	if (!rc)
 		rc = command_spawn(&r->command, o->command, err);
@@ -103,7 +103,7 @@ static int add_targets(struct recording *r, struct err *err)
 	if (rc)
 		return rc;
 	probe_allow_holds(l->h.probe);
-	/* It stands still, so nothing of it is recorded before its libraries are there. */
+	/* The program is still stopped: nothing is lost between here and the mapping of its libraries. */
 	start(l);
 	const struct command_ops ops = { .ctx = l, .mapped = on_command_mapped, .is_c_library = is_c_library };
 	rc = command_release(&r->command, &ops, err);
@@ -139,7 +139,7 @@ static void close_parts(struct recording *r)
 	if (l->h.probe)
 		probe_stop(l->h.probe);
 	command_kill(&r->command);
-	/* The consumer may look ids up in the catalog until it is closed. */
+	/* The consumer may use the catalog until it is closed. */
 	if (r->end->close)
 		r->end->close(r->end->ctx);
 	l->h.out = NULL;
@@ -162,11 +162,11 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		 attach_facts(l->attach)->functions);
 	struct err broken = { 0 };
 	int cut = live_run(l, r->signals, &broken);
-	/* Of a reader that is gone the writing speaks, too. */
+	/* For -EPIPE, `complete` reports the error. */
 	if (cut && cut != -EPIPE)
 		log_err("%s", broken.text);
 	end_recording(r);
-	/* One that runs under a translator now is no target any more, but still somebody's program. */
+	/* A program that now runs under a translator is no longer a target, but we still wait for it. */
 	if (!target_count(l->h.targets))
 		command_await(&r->command, r->signals);
 	/* The first Ctrl-C ended the recording; a second one ends the program. */
@@ -192,7 +192,7 @@ int recording_run(const struct record_options *o, const struct recording_end *en
 	r->signals = signals_open(false, err);
 	int rc = r->signals < 0 ? r->signals : record(r, o, err);
 	int status = status_of(rc);
-	/* Like other tools that start a program: its failure is the result. */
+	/* Like other tools that start a program, return its exit status. */
 	int child = command_status(&r->command);
 	if (status == EXIT_OK && child > 0)
 		status = child;

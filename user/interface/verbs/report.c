@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * verbs/report: a question about a recorded trace, or about a process while it runs (see
- * watching.h), through the model into a table or a page.
- */
+/* verbs/report: reports on a trace, or on a running process (see watching.h), as a table or an HTML page. */
 #include "base/exit_status.h"
 #include "mallocview/mallocview.h"
 #include "verbs/verbs.h"
@@ -88,7 +85,7 @@ static int report_file(const struct report_request *o, struct err *err)
 	return rc;
 }
 
-/* The page is one of the formats of convert. */
+/* The HTML report is one of convert's formats. */
 static int write_page(const struct report_request *o, struct err *err)
 {
 	const struct convert_options c = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verbs/watching: see watching.h. A recording with the same probes, ring and names, but the events
- * end in a heap, which is asked every now and then and at the end.
+ * verbs/watching: see watching.h. Records like verbs/record, but applies the events to a heap, which is reported at intervals
+ * and at the end.
  */
 #include "verbs/watching.h"
 
@@ -26,11 +26,11 @@ struct watching {
 	const struct report_request *o;
 	struct report_options report;
 	struct heap *heap;
-	struct live *live; /* once it is open */
+	struct live *live; /* set when it has been opened */
 	struct consumer out;
 	uint64_t next_ns;
-	uint64_t wait_ns; /* from here on a collection is waited for; UINT64_MAX = never */
-	bool collected;   /* it came: what happens after it does not count */
+	uint64_t wait_ns; /* the first collection after this time is awaited; UINT64_MAX = none */
+	bool collected;   /* that collection has happened: later events are ignored */
 	bool done;
 };
 
@@ -39,12 +39,12 @@ static int take_event(void *ctx, const struct event *e)
 	struct watching *w = ctx;
 	if (w->collected)
 		return 0;
-	/* One whose marks were not read has told nothing. */
+	/* heap_sz is 0 if the marks could not be read. */
 	w->collected = e->kind == EVENT_GC && e->enter_ns >= w->wait_ns && e->gc.heap_sz;
 	return heap_apply(w->heap, e, NULL);
 }
 
-/* --duration passes first. */
+/* Starts waiting for a collection after --duration. */
 static void await_collection(struct watching *w, uint64_t now)
 {
 	uint64_t from = w->live->started_ns + (uint64_t)(w->o->duration * 1e9);
@@ -61,7 +61,7 @@ static void await_collection(struct watching *w, uint64_t now)
 		log_warn("no collection within %g s: some of what is in use may be garbage", w->o->gc_wait);
 }
 
-/* Tells one report from the next; programs read TSV by its first line and JSON object by object. */
+/* Separates successive reports. None in TSV and JSON, which programs read by first line and object by object. */
 static void put_heading(const struct watching *w, double seconds, struct sink_out *out)
 {
 	char line[64];
@@ -103,7 +103,7 @@ static void tick(void *ctx, uint64_t now)
 	about_windows(l);
 	if (finish_symbols(&l->h, &err) || print_report(w, l, now, &err))
 		log_warn("%s", err.text);
-	/* A report that takes longer than the interval must not be followed by two at once. */
+	/* If a report took longer than the interval, skip the missed ones. */
 	now = now_ns();
 	if (w->next_ns <= now)
 		w->next_ns += ((now - w->next_ns) / every + 1) * every;
@@ -135,7 +135,7 @@ static int complete(void *ctx, const struct live *l, struct err *err)
 	return output_finish(&dst, pins_write(w->heap, &in, &w->o->report, &out, err), err);
 }
 
-/* The numbers given name one process: the recording has no other. */
+/* There is exactly one target, so pids need not be matched. */
 static int run(struct watching *w, struct err *err)
 {
 	const struct recording_end end = { .ctx = w, .open = begin, .complete = complete };
@@ -152,7 +152,7 @@ static int run(struct watching *w, struct err *err)
 	return recording_run(&r, &end, err);
 }
 
-/* What only a collector can tell is not waited for where there is none; all else the recording says. */
+/* Fails early if the report needs a garbage collector and the process has none. Other errors are left to the recording. */
 static bool lacks_collector(const struct report_request *o, struct err *err)
 {
 	struct heapreader_place place;
@@ -175,7 +175,7 @@ int watching_report(const struct report_request *o, struct err *err)
 		err_set(err, ENOMEM, "out of memory");
 		return EXIT_ERROR;
 	}
-	/* Forked children keep the number of their own; what exec made of the process counts as well. */
+	/* No filter by pid: the recording has one process, and its later exec generations count, too. */
 	w.report.pid = 0;
 	heap_watch(w.heap, report_needs(&w.report));
 	int status = run(&w, err);
