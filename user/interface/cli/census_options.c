@@ -45,7 +45,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(err, EINVAL, "--type-ids, --learn and --gc-wait are for collected heaps: leave out --malloc");
 	if (o->heap && (o->counts || o->type_ids || o->learn))
 		return err_set(err, EINVAL, "--heap does not show types: leave out --counts, --type-ids and --learn");
-	/* Lines are for programs, and hide nothing unless told to. */
+	/* --counts is for programs: unlimited unless --top is given. */
 	if (o->counts && o->report.top == REPORT_TOP_STANDARD)
 		o->report.top = 0;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli: finds the verb, parses its options, runs it, prints what went wrong. */
+/* cli: finds the verb, parses its options, runs it, prints errors. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "helper/children.h"
 #include "verbs/verbs.h"
 
-/* The first one is what a command line without a verb means. */
+/* The first one is the default. */
 static const struct verb *const verbs[] = {
 	&verb_record, &verb_convert, &verb_report, &verb_diff,  &verb_info, &verb_doctor, &verb_daemon,
 	&verb_ctl,    &verb_top,     &verb_census, &verb_graph, &verb_dump, NULL,
@@ -46,7 +46,7 @@ static int print(struct buf *text)
 	return rc ? EXIT_ERROR : EXIT_OK;
 }
 
-/* --version and the generated documents; -1 when the word is none of them. */
+/* --version and generated documents; -1 if the word is none of these. */
 static int print_about(const char *word)
 {
 	struct buf text = { 0 };
@@ -72,7 +72,7 @@ static const struct verb *verb_named(const char *name)
 	return NULL;
 }
 
-/* Options and a command to run are what may stand there without a verb. */
+/* Only options or a command to run may follow without a verb. */
 static int no_such_verb(const char *word)
 {
 	struct buf names = { 0 };
@@ -83,7 +83,7 @@ static int no_such_verb(const char *word)
 	return EXIT_USAGE;
 }
 
-/* name: of a verb, NULL = the program's page. */
+/* name: a verb, NULL = the program's page. */
 static int print_man(const char *name)
 {
 	const struct verb *v = name ? verb_named(name) : NULL;
@@ -106,7 +106,7 @@ static bool wants_help(int argc, char **argv)
 	return false;
 }
 
-/* For `info`: the options as given. What follows "--" may hold secrets, so only its name stays. */
+/* The command line for `info`. Arguments of the traced command may contain secrets: only its name is kept. */
 static char *words_of(int argc, char **argv)
 {
 	struct buf out = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/completions: for bash, zsh and fish, written from the verbs' tables. */
+/* cli/completions: for bash, zsh and fish, generated from the verbs' tables. */
 #include "cli/opts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/convert_options: `alys-bpf convert` and, under its second name, alys_converter. */
+/* cli/convert_options: `alys-bpf convert`, also as alys_converter. */
 #include "cli/verb_list.h"
 
 #include <errno.h>

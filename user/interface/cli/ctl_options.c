@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/ctl_options: `alys-bpf ctl VERB`: talks to a running daemon. */
+/* cli/ctl_options: `alys-bpf ctl VERB`: controls a running daemon. */
 #include "cli/verb_list.h"
 
 #include "daemon/ctl.h"

@@ -39,7 +39,7 @@ static int parse_word(const struct opt *o, const char *text, void *dest, struct 
 	return 0;
 }
 
-/* The kernel calls a program by its own name, whatever link leads to it: /bin/sh, say. */
+/* /proc/PID/exe has the real path, so symbolic links such as /bin/sh are resolved. */
 static int parse_exe(const struct opt *o, const char *text, void *dest, struct err *err)
 {
 	int rc = parse_word(o, text, dest, err);
@@ -48,7 +48,7 @@ static int parse_exe(const struct opt *o, const char *text, void *dest, struct e
 		free(own);
 		return rc;
 	}
-	return parse_word(o, own, dest, err); /* which keeps it */
+	return parse_word(o, own, dest, err); /* keeps the pointer */
 }
 
 #define MEMORY_MIN (32ull << 20)
@@ -72,7 +72,7 @@ static int parse_time(const struct opt *o, const char *text, void *dest, struct 
 	char *end;
 	double n = strtod(text, &end);
 	for (size_t i = 0; end != text && i < sizeof(units) / sizeof(units[0]); i++) {
-		/* Not less than what can be waited for. */
+		/* At least 1 ms, the resolution of poll. */
 		if (*end != units[i].letter || (*end && end[1]) || !(n * units[i].seconds >= 1e-3) || n * units[i].seconds > 1e9)
 			continue;
 		*(double *)dest = n * units[i].seconds;
@@ -146,7 +146,7 @@ static int add_argument(struct arguments *a, const char *fmt, const char *text)
 	return asprintf(place, fmt, text) < 0 ? -ENOMEM : 0;
 }
 
-/* "name value" or "name = value"; # begins a remark. */
+/* "name value" or "name = value"; # starts a comment. */
 static int add_line(struct arguments *a, char *line)
 {
 	while (isspace((unsigned char)*line))
@@ -191,7 +191,7 @@ static int add_file(struct arguments *a, const char *path, struct err *err)
 	return rc;
 }
 
-/* Our own words as they were given, from behind the verb on. */
+/* The arguments of this process after the verb, from /proc/self/cmdline. */
 static int add_own(struct arguments *a, struct err *err)
 {
 	char bytes[CONFIG_MAX];
@@ -211,7 +211,7 @@ static int add_own(struct arguments *a, struct err *err)
 
 static const struct daemon_request defaults = { .daemon = DAEMON_DEFAULTS };
 
-/* What the file says counts before the command line, which overrides it. Texts stay until the end. */
+/* The configuration file first, then the command line, which overrides it. Strings are kept until exit. */
 static int parse_again(const char *config, struct daemon_request *out, struct err *err)
 {
 	struct arguments a = { 0 };

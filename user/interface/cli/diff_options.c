@@ -25,7 +25,7 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 	(void)n, (void)command, (void)err;
 	d->before = words[0];
 	d->after = words[1];
-	/* Lines move between two builds of a program, functions rarely. */
+	/* By function: line numbers change between builds. */
 	if (d->report.by == BY_STANDARD)
 		d->report.by = BY_FUNCTION;
 	return 0;

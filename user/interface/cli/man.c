@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/man: manual pages, written from the verbs' tables: one for the program, one for each verb. */
+/* cli/man: manual pages, generated from the verbs' tables: one for the program, one for each verb. */
 #include "cli/opts.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* roff takes a dot or quote at the start of a line for a command, and a backslash for an escape. */
+/* In roff, a dot or quote at the start of a line is a command, and a backslash an escape. */
 static void roff(struct buf *out, const char *text)
 {
 	bool begins = true;
@@ -25,7 +25,7 @@ static void upper(struct buf *out, const char *text)
 		buf_u8(out, (uint8_t)toupper((unsigned char)*text));
 }
 
-/* A summary as the NAME section wants it: without the capital and the full stop. */
+/* A summary in the style of NAME sections: no initial capital, no full stop. */
 static void add_purpose(struct buf *out, const char *summary)
 {
 	struct buf text = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/opts: parsing by the table. See opts.h. */
+/* cli/opts: table-driven option parsing. See opts.h. */
 #include "cli/opts.h"
 
 #include <errno.h>
@@ -184,7 +184,7 @@ static int take_environment(const struct verb *v, void *options, struct err *err
 	return 0;
 }
 
-/* "+": options end at the first free word of a command line to run; ":": tell what is missing. */
+/* "+": stop at the first non-option, for verbs that run a command; ":": distinguish a missing argument from an unknown option. */
 static size_t build_getopt(const struct verb *v, struct option *longs, char *shorts)
 {
 	size_t n = 0;
@@ -222,7 +222,7 @@ static int refuse(const struct verb *v, int code, char **argv, struct err *err)
 	return err_set(err, EINVAL, "unknown option %s: see `alys-bpf %s --help`", word, v->name);
 }
 
-/* What follows "--" is a command of its own; what stood before are words. */
+/* Positional arguments; those after "--" are the command to run. */
 static int take_words(const struct verb *v, int argc, char **argv, char **command, void *options, struct err *err)
 {
 	size_t n = (size_t)(argc - optind);
@@ -251,7 +251,7 @@ int opts_parse(const struct verb *v, int argc, char **argv, void *options, struc
 		return -EINVAL;
 	opterr = 0;
 	optind = 0;
-	/* argv may no longer end in NULL where the command was cut off; getopt stops at argc. */
+	/* argv[argc] may not be NULL, as argc excludes the command; getopt stops at argc. */
 	while ((code = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (code == '?' || code == ':')
 			return refuse(v, code, argv, err);

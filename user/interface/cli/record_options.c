@@ -83,7 +83,7 @@ static const struct opt options[] = {
 	{ 0 },
 };
 
-/* The seeds' way of naming the output: ALYS_TRACING=file[:NAME]. */
+/* For compatibility: ALYS_TRACING=file[:NAME] names the output. */
 static int output_of_environment(struct record_options *r, struct err *err)
 {
 	const char *tracing = getenv("ALYS_TRACING");

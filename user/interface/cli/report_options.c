@@ -40,7 +40,7 @@ static const struct opt options[] = {
 	{ 0 },
 };
 
-/* The seeds have a second name for the frames of a stack; theirs for a type's stacks is 6 when unset. */
+/* For compatibility: an environment variable sets --depth; for stacks of a type, its default is 6. */
 static int depth_of_environment(struct report_request *r, struct err *err)
 {
 	static const struct opt limit = { .name = "depth", .arg = "N" };
@@ -52,7 +52,7 @@ static int depth_of_environment(struct report_request *r, struct err *err)
 	return 0;
 }
 
-/* What the page does not heed. */
+/* Options that the HTML report does not support. */
 static bool narrows(const struct report_options *o)
 {
 	return o->by != BY_STANDARD || o->show != SHOW_STANDARD || o->focus || o->ignore || o->callers || o->callees || o->type ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/top_options: `alys-bpf top`: live heaps in the terminal, from the daemon or from a recording of its own. */
+/* cli/top_options: `alys-bpf top`: live heaps in the terminal, from the daemon or by recording itself. */
 #include "base/exit_status.h"
 #include "cli/verb_list.h"
 
@@ -94,7 +94,7 @@ static int run(void *opts, struct err *err)
 		err_set(err, EINVAL, "--skip and --no-skip need -p or --all: for a daemon, give --skip to the daemon");
 		return EXIT_USAGE;
 	}
-	/* Before anything is traced. */
+	/* Fail before anything is traced. */
 	int rc = top_check(err);
 	if (!rc)
 		rc = own ? of_its_own(r, err) : of_daemon(r, err);
