@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * top/draw: a view as lines. Four lines of head, of which the third is always what was lost, then rows,
- * then one line of keys. See view.h.
- */
+/* top/draw: renders a view: four header lines, the third of which shows losses, rows, and a line of keys. See view.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,14 +46,14 @@ static void put_cell(struct buf *line, double n, int cols, bool bytes, const cha
 	buf_free(&text);
 }
 
-/* The standard error as a part of what it is of: "12%", at most 4 columns; nothing when that is exact. */
+/* Relative standard error, "12%", at most 4 columns; blank if exact. */
 static void put_error(struct buf *out, const char *before, double var, double of)
 {
 	if (var > 0 && of > 0)
 		buf_addf(out, "%s%.0f%%", before, fmin(ceil(100 * sqrt(var) / of), 999));
 }
 
-/* The whole line is one text. */
+/* Replaces the whole line. */
 static void put_line(struct screen *s, int row, enum look look, struct buf *text)
 {
 	struct buf *line = screen_line(s, row, look);
@@ -76,7 +73,7 @@ static const struct feed_process *process_of(const struct view *v, uint32_t pid)
 
 /* --- head -------------------------------------------------------------------------------------- */
 
-/* Of those that are listed as processes, or whose stacks are behind the rows. */
+/* Number of processes that are listed or have stacks in the rows. */
 static size_t processes_shown(const struct view *v)
 {
 	struct map seen = { 0 };
@@ -99,7 +96,7 @@ static void draw_title(const struct view *v, struct screen *s)
 	static const char *const sorts[] = { "live", "allocation rate", "growth", "blocks", "name" };
 	const struct feed_process *p = v->pid ? process_of(v, v->pid) : NULL;
 	struct buf t = { 0 };
-	/* Narrow screens cut the end: what must not be missed comes first. */
+	/* Most important first: narrow screens cut the end. */
 	buf_addf(&t, "alys-bpf top%s",
 		 v->waiting    ? " [WAITING]"
 		 : v->ended    ? " [ENDED]"
@@ -131,7 +128,7 @@ static void add_row(struct view_row *to, const struct view_row *r)
 	to->growth += r->growth;
 }
 
-/* Of the rows that the filter leaves, or of all that the processes have. */
+/* Of the filtered rows, or of whole processes if there is no filter. */
 static struct view_row sum_of(const struct view *v)
 {
 	struct view_row sum = { 0 };
@@ -191,7 +188,7 @@ static void draw_ledger(struct view *v, struct screen *s)
 
 /* --- rows -------------------------------------------------------------------------------------- */
 
-/* Narrow screens show fewer numbers, so that there is room for a name. */
+/* Narrow screens show fewer numbers, to leave room for names. */
 static bool shows_blocks(const struct screen *s)
 {
 	return s->cols >= 70;
@@ -212,7 +209,7 @@ static int numbers_cols(const struct view *v, const struct screen *s)
 	return 8 + 9 + (shows_errors(v, s) ? ERROR_COLS : 0) + (shows_blocks(s) ? 8 : 0) + (shows_growth(s) ? 9 : 0);
 }
 
-/* What is left for the name. */
+/* Columns left for the name. */
 static int name_cols(const struct view *v, const struct screen *s, int middle)
 {
 	return s->cols - numbers_cols(v, s) - 2 - middle - (middle ? 1 : 0);
@@ -222,7 +219,7 @@ static int middle_cols(const struct view *v, const struct screen *s)
 {
 	if (v->by == VIEW_PROCESSES)
 		return s->cols >= 40 ? 8 : 0;
-	/* Without garbage collection there are no types, but long names. */
+	/* Without types (no garbage collector), the space is used for names. */
 	if (v->by == VIEW_TYPES || !v->typed)
 		return 0;
 	return s->cols >= 120 ? 24 : s->cols >= 70 ? (shows_errors(v, s) ? 11 : 14) : 0;
@@ -279,7 +276,7 @@ static void draw_row(const struct view *v, const struct view_row *r, struct scre
 		put_cell(line, r->growth, 9, true, r->growth > 0 ? "+" : "");
 	buf_adds(line, r->key == v->expanded ? " -" : "  ");
 	if (middle) {
-		/* Types of C++ are as long as its names. */
+		/* C++ type names are long: shorten them like function names. */
 		if (v->by != VIEW_PROCESSES && strchr(r->type, '<'))
 			screen_put_place(line, r->type, "", middle);
 		else
@@ -320,7 +317,7 @@ static const struct feed_stack *stack_of(struct view *v, uint64_t row, uint32_t 
 	return best;
 }
 
-/* How many frames there are beyond what is shown, and the key that leads there. */
+/* Number of frames beyond the screen, and the key that scrolls there. */
 static void put_beyond(struct screen *s, int at, uint32_t n, const char *key)
 {
 	struct buf t = { 0 };
@@ -330,7 +327,7 @@ static void put_beyond(struct screen *s, int at, uint32_t n, const char *key)
 
 static int draw_frames(struct view *v, const struct feed_stack *st, struct screen *s, int at, int end)
 {
-	bool marks = end - at > 3; /* there is room for more than them */
+	bool marks = end - at > 3; /* otherwise no room for frames would be left */
 	v->from = v->from < st->frames_cnt ? v->from : st->frames_cnt - 1;
 	if (v->from && marks)
 		put_beyond(s, at++, v->from, "up");
@@ -350,7 +347,7 @@ static int draw_frames(struct view *v, const struct feed_stack *st, struct scree
 	return at;
 }
 
-/* Its frames, innermost first; returns the row after them. */
+/* Draws the frames, innermost first; returns the next line. */
 static int draw_stack(struct view *v, struct screen *s, int at, int end)
 {
 	uint32_t cnt;
@@ -382,7 +379,7 @@ static void keep_in_sight(struct view *v, size_t place, size_t height)
 	uint32_t cnt;
 	if (place < v->scroll)
 		v->scroll = place;
-	/* With its stack the chosen row is at the top, or the stack would be below the screen. */
+	/* Scroll an expanded row to the top, so that its stack is visible. */
 	if (expanded == place && place >= v->scroll + (height > 4 ? height / 3 : 1))
 		v->scroll = place;
 	if (expanded < place && expanded >= v->scroll) {

@@ -137,7 +137,7 @@ static int take_path(struct feed *f, struct feed_stack *s, char *text)
 	return 0;
 }
 
-/* Stacks that differ by addresses alone read the same: to whoever looks at texts they are one. */
+/* Stacks that differ only by addresses show the same text: merge them. */
 static int join_stack(struct feed *f)
 {
 	struct feed_stack *s = &f->stacks[f->stacks_cnt - 1];
@@ -200,7 +200,7 @@ static const struct {
 	{ "error", take_error },     { "lost", take_lost },     { "off", take_off },
 };
 
-/* Lines of kinds to come are passed over. */
+/* Unknown kinds of lines are skipped, for newer daemons. */
 static int take_line(struct feed *f, char *text)
 {
 	struct fields line;
@@ -213,7 +213,7 @@ static int take_line(struct feed *f, char *text)
 	return 0;
 }
 
-/* sink/top_rows has cleaned them; a liar on the socket has not. */
+/* sink/top_rows sends no control characters, but the peer on the socket is not trusted. */
 static bool is_clean(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {

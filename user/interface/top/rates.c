@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top/rates: rates and growth of stacks and processes from one list to the next. See view.h. */
+/* top/rates: rates and growth of stacks and processes between lists. See view.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static struct past *find(struct view *v, uint64_t key)
 	}
 	*place = v->past_cnt - 1;
 	p->key = key;
-	/* What is new since the last list had nothing then; in the first list all is old. */
+	/* A new entry starts from zero; entries of the first list start from their current values. */
 	p->when_ns = v->now_ns;
 	return p;
 }
@@ -58,7 +58,7 @@ static void learn(struct view *v, uint64_t key, uint64_t now, const double sums[
 		add_point(p, p->when_ns, 0);
 	if (p->round || !first) {
 		double s = (double)(now - p->when_ns) / 1e9;
-		/* Less than before: what is counted began anew. */
+		/* If a sum decreased, counting was restarted. */
 		p->rate_sz = s > 0 && sums[1] >= p->alloc_sz ? (sums[1] - p->alloc_sz) / s : 0;
 		p->rate_cnt = s > 0 && sums[2] >= p->alloc_cnt ? (sums[2] - p->alloc_cnt) / s : 0;
 	}
@@ -75,7 +75,7 @@ static void learn(struct view *v, uint64_t key, uint64_t now, const double sums[
 	p->round = v->round + 1;
 }
 
-/* Forgets what the newest list has not. */
+/* Drops entries that are not in the newest list. */
 static void forget(struct view *v)
 {
 	size_t n = 0;
@@ -104,13 +104,13 @@ static bool is_rest(const struct feed *f, const struct feed_stack *s)
 	return !strcmp(lone_name(f, s), "[other]");
 }
 
-/* Of stacks that come to it and leave it with all that they ever allocated. */
+/* True for rows that sum several stacks: stacks join and leave these with all that they ever allocated. */
 static bool is_mixed(const struct feed *f, const struct feed_stack *s)
 {
 	return is_rest(f, s) || !strcmp(lone_name(f, s), "[no stack]");
 }
 
-/* Of a process, as of this list; NULL when it is not in it. */
+/* The process's entry, NULL if it is not in this list. */
 static struct past *process_of(struct view *v, const struct feed_stack *s)
 {
 	const uint64_t *place = map_get(&v->past_index, view_process_key(s->pid));
@@ -129,7 +129,7 @@ static void tell(const struct past *p, struct past *all)
 	all->told_cnt += p->rate_cnt;
 }
 
-/* What it had before, among the rest, is not known: it counts from here. */
+/* Its values before, as part of the rest, are unknown: start from the current ones. */
 static void begin_anew(struct past *p, double live)
 {
 	p->rate_sz = p->rate_cnt = p->growth = 0;
@@ -169,10 +169,9 @@ static void take_parts(struct view *v, const struct feed *f, enum share share)
 }
 
 /*
- * A stack that is forgotten, or that is no longer among the heaviest, leaves what it ever allocated to its
- * process' row for such stacks, where it looks as if it had come since the last list; and one that was in
- * such a row looks so when it has a row of its own. The process has allocated no more than before: what
- * the rows that are sure do not account for is new.
+ * When a stack is forgotten or drops out of the listed ones, its totals move to its process's row for the rest and look like
+ * new allocations there; likewise when a stack leaves that row. The process's total is not affected: what the certain
+ * rows do not account for is the rate of the rest.
  */
 static void correct_rates(struct view *v, const struct feed *f)
 {

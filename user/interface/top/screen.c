@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top/screen: lines of a screen, measured in columns. See view.h. */
+/* top/screen: screen lines, measured in columns. See view.h. */
 #include <ctype.h>
 #include <string.h>
 #include <wchar.h>
@@ -16,8 +16,8 @@ struct buf *screen_line(struct screen *s, int row, enum look look)
 }
 
 /*
- * One character of the text, as it is to be shown: what the terminal cannot show, or would not advance
- * for, is "?". Returns its bytes in the text; *cols is 1 or 2.
+ * Takes one character of the text. Unprintable and zero-width characters are shown as "?". Returns its bytes in the text;
+ * *cols is 1 or 2.
  */
 static size_t take_char(const char *text, const char **shown, size_t *shown_sz, int *cols)
 {
@@ -82,7 +82,7 @@ void screen_put(struct buf *line, const char *text, int cols, bool right)
 		pad(line, cols - used);
 }
 
-/* The end of a text in so many columns: of a path, what tells it from others. */
+/* The end of a text, to fit cols: the most specific part of a path. */
 static const char *tail(const char *text, int cols)
 {
 	int width = width_of(text), one;
@@ -95,14 +95,14 @@ static const char *tail(const char *text, int cols)
 	return text;
 }
 
-/* --- names too long for their place ------------------------------------------------------------ */
+/* --- shortening of names ----------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '>';
 }
 
-/* The end of what the bracket at `at` opens, or NULL. */
+/* The bracket that closes the one at `at`, or NULL. */
 static const char *closing(const char *at)
 {
 	char open = *at, close = open == '<' ? '>' : ')';
@@ -114,7 +114,7 @@ static const char *closing(const char *at)
 	return NULL;
 }
 
-/* What the bracket at `at` holds, as it is to be shown; returns its end, NULL when that was cut off. */
+/* Adds the bracket at `at`, collapsed. Returns the closing one, NULL if it was cut off. */
 static const char *collapse_bracket(const char *at, bool arguments, struct buf *out)
 {
 	const char *end = closing(at);
@@ -125,7 +125,7 @@ static const char *collapse_bracket(const char *at, bool arguments, struct buf *
 	return end;
 }
 
-/* Without results and what is between brackets: "void a::B<int>::c(long) const" is "a::B<>::c". */
+/* Removes return type and contents of brackets: "void a::B<int>::c(long) const" becomes "a::B<>::c". */
 static void collapse(const char *name, struct buf *out)
 {
 	size_t result = 0;
@@ -144,7 +144,7 @@ static void collapse(const char *name, struct buf *out)
 		memmove(out->data, out->data + result, out->len -= result);
 }
 
-/* The next part of a qualified name, NULL when this is the last. */
+/* The next part of a qualified name, NULL if there is none. */
 static const char *next_part(const char *name)
 {
 	int depth = 0;
@@ -156,7 +156,7 @@ static const char *next_part(const char *name)
 	return NULL;
 }
 
-/* What fits into so many columns and tells most: of qualified names that is the end. */
+/* Shortens to cols, keeping the end of a qualified name, its most specific part. */
 static void shorten(const char *name, int cols, struct buf *out)
 {
 	struct buf plain = { 0 };
@@ -184,7 +184,7 @@ void screen_put_place(struct buf *line, const char *name, const char *place, int
 		buf_free(&text);
 		return;
 	}
-	/* The name comes first, but the place keeps a third of the room. */
+	/* The name has priority, but a third of the space is kept for the place. */
 	int least = place_cols < room / 3 ? place_cols : room / 3;
 	shorten(name, room - least, &text);
 	int name_cols = width_of(buf_str(&text));

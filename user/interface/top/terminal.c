@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top/terminal: the screen and the keyboard, through ncurses. See top.h. */
+/* top/terminal: screen and keyboard, with ncurses. See top.h. */
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@
 #include "top/top.h"
 #include "top/view.h"
 
-/* How long a key may wait for a new list, and the other way round. */
+/* Longest delay of a key while waiting for a list, and the reverse. */
 #define WAIT_MS 50
 #define OVERHEARD_MAX 16384
-/* A list comes every second: when none has for so long, that is to be seen. */
+/* Lists arrive every second; if none did for this time, the screen says so. */
 #define LATE_NS 4000000000ull
 
 static const struct {
@@ -68,9 +68,9 @@ static void show(struct view *v, struct screen *s)
 
 /* --- stderr ------------------------------------------------------------------------------------ */
 
-/* What others say on the terminal that the screen is on. */
+/* Captures stderr, which would otherwise be written into the screen. */
 struct overheard {
-	int real, ear; /* -1: stderr is something else, and left alone */
+	int real, ear; /* -1 = stderr is not the terminal, and not captured */
 	struct buf text;
 };
 
@@ -94,7 +94,7 @@ static const char *listen_in(struct overheard *o)
 	ssize_t n;
 	bool sideband = false;
 	while (o->ear >= 0 && (n = read(o->ear, piece, sizeof(piece) - 1)) > 0) {
-		/* Much is said by what goes wrong again and again. */
+		/* Bounded: an error may be logged over and over. */
 		if (o->text.len > OVERHEARD_MAX)
 			buf_reset(&o->text);
 		buf_add(&o->text, piece, (size_t)n);
@@ -118,7 +118,7 @@ static void stop_listening(struct overheard *o)
 		dup2(o->real, STDERR_FILENO);
 		close(o->real);
 		if (o->text.len && write(STDERR_FILENO, o->text.data, o->text.len) < 0)
-			buf_reset(&o->text); /* nobody reads it */
+			buf_reset(&o->text); /* not writable: drop it */
 	}
 	if (o->ear >= 0)
 		close(o->ear);
@@ -135,7 +135,7 @@ static void on_signal(int signal)
 	told_to_end = 1;
 }
 
-/* After ncurses has put its own there, which would leave without a word to whoever traces. */
+/* Called after initscr: ncurses' own handlers exit without detaching the probes. */
 static void catch_signals(void)
 {
 	struct sigaction act = { .sa_handler = on_signal };
@@ -147,7 +147,7 @@ static void catch_signals(void)
 
 /* --- the loop ---------------------------------------------------------------------------------- */
 
-/* Whether there is something new to show. */
+/* True if the screen has to be redrawn. */
 static bool poll_source(const struct top_source *source, struct view *v, struct buf *text, struct err *err)
 {
 	struct feed f;
@@ -176,7 +176,7 @@ static bool poll_source(const struct top_source *source, struct view *v, struct 
 	return sideband;
 }
 
-/* Whether the screen has to say another time. */
+/* True if the displayed age has changed. */
 static bool look_at_age(struct view *v)
 {
 	uint64_t age = v->taken_ns && !v->ended ? now_ns() - v->taken_ns : 0;
@@ -193,14 +193,14 @@ int top_check(struct err *err)
 	return err_set(err, ENOTTY, "top wants a terminal: for a file or a pipe use `alys-bpf report -p PID --every 5s`");
 }
 
-/* A terminal that is not our own session's sends no SIGHUP, and its end reads as no key at once. */
+/* If the terminal is not our session's, there is no SIGHUP when it closes; reads then return nothing at once. */
 static bool is_gone(void)
 {
 	struct pollfd p = { .fd = STDIN_FILENO };
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
-/* One without an address for its cursor would get all lines into one. */
+/* Without cursor addressing, all lines would overwrite each other. */
 static bool has_screen(void)
 {
 	int known;
@@ -247,14 +247,14 @@ static void loop(const struct top_source *source, struct view *v, struct screen 
 		int c = getch();
 		sideband = poll_source(source, v, &text, why);
 		const char *said = listen_in(&heard);
-		/* Read, or never: the keys are explained in the same line. */
+		/* Any key dismisses the message, which hides the line of keys. */
 		if (c != ERR && !v->ended)
 			v->message = NULL;
 		v->message = said ? said : v->message;
 		sideband |= look_at_age(v) || said || c != ERR;
 		on = c == ERR ? !is_gone() : c == KEY_RESIZE || view_key(v, key_of(c));
 	}
-	/* Terminals without a second screen go on in the last line. */
+	/* On terminals without an alternate screen, continue at the last line. */
 	move(LINES - 1, 0);
 	clrtoeol();
 	refresh();
@@ -277,7 +277,7 @@ int top_run(const struct top_source *source, uint32_t pid, struct err *err)
 		screen_free(s);
 	}
 	free(s);
-	/* The reason was on a screen that is gone. */
+	/* Print the reason again: the screen that showed it is gone. */
 	if (!rc && *why.text) {
 		*err = why;
 		rc = -why.code;

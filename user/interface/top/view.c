@@ -174,7 +174,7 @@ static size_t chosen_place(const struct view *v)
 	return 0;
 }
 
-/* A stack that is longer than the screen is gone through before the next row is chosen. */
+/* Scrolls a stack that is longer than the screen, before moving to another row. */
 static bool move_in_stack(struct view *v, long by)
 {
 	if (!v->expanded || !v->rows_cnt || v->rows[chosen_place(v)].key != v->expanded)
@@ -224,7 +224,7 @@ static void enter(struct view *v)
 	turn_to_stack(v, 0);
 }
 
-/* One step out: the stack, the filter, the process. */
+/* Closes the stack, else the filter, else the process. */
 static void leave(struct view *v)
 {
 	if (v->expanded) {
@@ -282,7 +282,7 @@ static bool move_key(struct view *v, int key)
 	case VIEW_END: move(v, (long)v->rows_cnt); return true;
 	case VIEW_LEFT: turn_to_stack(v, v->which - (v->which > 0)); return true;
 	case VIEW_RIGHT:
-		turn_to_stack(v, v->which + 1); /* the drawing knows how many there are */
+		turn_to_stack(v, v->which + 1); /* draw.c limits it to the number of stacks */
 		return true;
 	default: return false;
 	}
@@ -319,7 +319,7 @@ bool view_key(struct view *v, int key)
 	case VIEW_ESCAPE:
 	case VIEW_ERASE: leave(v); break;
 	case VIEW_TAB:
-		/* The list of processes has no meaning for one of them. */
+		/* Skips the list of processes if one is selected. */
 		show_by(v, v->by == VIEW_SITES ? VIEW_TYPES : v->by == VIEW_TYPES && !v->pid ? VIEW_PROCESSES : VIEW_SITES);
 		break;
 	case 'r':
