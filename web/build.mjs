@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles the page's script and style and cuts the page in two where the recording goes:
-// OUT/head.html and OUT/tail.html, which user/output/sink/html.c takes in. Rules that reports have too are made from
-// their C. OUT/measure.mjs is for tests. Usage: build.mjs MODULES OUT
+// Bundles the page's script and style and splits the page at the place of the recording into OUT/head.html and
+// OUT/tail.html, which user/output/sink/html.c embeds. Rules shared with the C code are generated from it (rule.mjs).
+// OUT/measure.mjs is for tests. Usage: build.mjs MODULES OUT
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ const bundle = (entry, format = "iife") => buildSync({
 const page = readFileSync(join(source, "src/page.html"), "utf8");
 const fill = (text, mark, value) => text.replace(mark, () => value);
 const [head, tail] = page.split("<!--recording-->\n");
-// The page runs this script and no other, whatever a recording puts into it.
+// The policy allows only the script with this hash, so that text in a recording cannot inject another.
 const script = fill(tail.match(/<script>([^]*)<\/script>/)[1], "/*script*/", bundle("main.js"));
 const hash = `sha256-${createHash("sha256").update(script).digest("base64")}`;
 writeFileSync(join(out, "measure.mjs"), bundle("measure.js", "esm"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JavaScript from a header of C functions that keep to what both languages have: `double f_g(const double *a, int n)`
-// becomes `export function fG(a, n)`. What is left of C after that is an error.
+// Translates a C header to JavaScript: `double f_g(const double *a, int n)` becomes `export function fG(a, n)`. The functions
+// must use only syntax common to both languages; remaining C is an error.
 const FUNCTION = /^static inline \w+ (\w+)\(([^)]*)\)$/gm;
 const TYPES = /\b(?:unsigned|int|double|bool|float|char|long|size_t|u?int\d+_t|struct|const|static|sizeof)\b|->|\(\w+ ?\*\)/;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packed recording as typed arrays. The format stands at the head of user/output/sink/pack.c.
+// Decodes the packed recording to typed arrays. The format is described in user/output/sink/pack.c.
 async function inflate(base64) {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
@@ -54,7 +54,7 @@ function readLabels(r) {
   return { labels, functions: functions.names };
 }
 
-// The prefix tree: node 0 is the root, callers come before those they call.
+// The prefix tree: node 0 is the root; callers precede callees.
 function readPaths(r) {
   const count = r.number();
   const leaf = new Int32Array(count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flame graph, root on top, on a canvas: only frames wide enough to see are visited, so its cost
-// is that of the screen and not of the recording. Walked by mouse or keyboard.
+// The flame graph, root on top, on a canvas. Only frames wide enough to be visible are visited, so that its cost depends on
+// the screen and not on the recording. Navigated by mouse or keyboard.
 import { amount, percent } from "./text.js";
 
 const ROW = 20;
@@ -28,7 +28,7 @@ export class Flame {
     new ResizeObserver(() => this.draw()).observe(canvas.parentElement);
   }
 
-  // Near hues are of one module. Another tree: what was zoomed to has no meaning in it.
+  // Similar hues for functions of one module. Resets the zoom, which refers to a node of the old tree.
   setTree(data, tree) {
     this.data = data;
     this.tree = tree;
@@ -70,7 +70,7 @@ export class Flame {
     return this.colors[fn];
   }
 
-  // What is zoomed to takes the whole width, and so do its callers above it.
+  // The zoomed frame and its callers above it have the full width.
   draw() {
     if (!this.total) return;
     const { tree, total } = this;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions of equal name are one. The compiler's own names are whole: a function has its class in its name.
-// What it inlined has a plain one ("new", "initialize"), which is any class's, and plain names of C can be of several
-// files: those are told apart by where they stand.
+// Distinguishes functions of the same name. Symbol names are qualified with the class. Names of inlined functions are not
+// ("new", "initialize"), and static C functions of several files can share a name: these are identified by file and line.
 const PLAIN = /^[^#.(:]+$/;
 
 function keyOf({ name, file, line, inlined }) {
@@ -9,7 +8,7 @@ function keyOf({ name, file, line, inlined }) {
   return inlined ? `${name}\0${file}\0${line}` : `${name}\0${file}`;
 }
 
-// By label its function; of each function its name's number and where it is, "" where the name says enough.
+// Returns the function of each label, and of each function its name's index and place, "" if the name is unambiguous.
 export function identifyFunctions({ labels, functions }) {
   const known = new Map();
   const [fn, place, lines] = [[], [], []];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the page together: one choice (metric, unit, interval, search, shape of the tree) that all
-// parts show.
+// The page: holds the current choice (metric, unit, interval, search, shape of the tree), which all parts show.
 import { decode } from "./decode.js";
 import { Flame } from "./flame.js";
 import { METRICS, coarseness, heapSeries, measure, pathSlices, variances } from "./measure.js";
@@ -19,7 +18,7 @@ class Page {
     const heap = heapSeries(data);
     this.series = pathSlices(heap, about.slice_ns / about.heap_slice_ns);
     this.choice = { metric: about.unseen_frees ? "alloc" : "live", unit: "sz", interval: null, matches: null, invert: false, merge: false, tab: "functions" };
-    // What a thread allocated last, and so what was temporary, is not known from samples.
+    // Temporary allocations are those freed before the thread's next one: unknown with sampling.
     this.metrics = METRICS.filter((metric) => metric.id !== "temporary" || !about.sampled);
     this.coarse = coarseness(data);
     this.trees = new Map();
@@ -70,13 +69,13 @@ class Page {
     id("notices").append(make("p", "notice", text));
   }
 
-  // The standard error that estimated bytes of the whole recording have.
+  // The standard error of estimated bytes over the whole recording.
   error(metric) {
     const of = this.about.errors[metric === "kept" ? "live" : metric];
     return this.about.sampled && of !== undefined ? spread(of * of) : "";
   }
 
-  // That of the present choice.
+  // The standard error of the current choice's sum.
   errorOfSum() {
     const { metric, unit, interval, weights } = this.choice;
     if (unit !== "sz") return "";
@@ -184,7 +183,7 @@ class Page {
     else id("matched").textContent = "not a regular expression";
   }
 
-  // Many changes of one frame (a dragged brush) are shown once.
+  // Redraws once per animation frame, however many changes there are (dragging the brush).
   change(by) {
     Object.assign(this.choice, by);
     this.due ??= requestAnimationFrame(() => {
@@ -225,7 +224,7 @@ class Page {
     this.summary.show(this.summed);
   }
 
-  // Not when only the tree took another shape: rows that are open stay open.
+  // Not redrawn if only the tree's shape changed, so that open rows stay open.
   showTable() {
     const { metric, unit, interval, matches, tab } = this.choice;
     const now = [metric, unit, interval, matches, tab];
@@ -255,14 +254,14 @@ class Page {
     id("flame-sum").textContent = `${title}: ${amount(choice.sum, choice.unit)}${choice.unit === "cnt" ? " blocks" : ""}${this.errorOfSum()}. ${help}.`;
   }
 
-  // What an interval does not tell exactly.
+  // The note on the limited time resolution of intervals.
   blur() {
     const { part, widest } = this.coarse;
     if (widest < 2) return "";
     return `; of stacks with little (${percent(part, 1)} of all bytes) it takes its share of steps of up to ${seconds(widest * this.about.slice_ns / 1e9)}`;
   }
 
-  // What the search found, each path counted once however many of its frames match.
+  // The sum of matching paths; each is counted once, however many of its frames match.
   matched() {
     const { matches, weights, sum } = this.choice;
     if (!matches) { id("matched").textContent = ""; return; }

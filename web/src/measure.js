@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each path weighs: five questions, in bytes or blocks, over the whole recording or an interval
-// of slices [from, to] (both within).
+// Weights of paths by metric, in bytes or blocks, over the whole recording or an interval of slices [from, to] (inclusive).
 import { growthGained, growthSteadiness } from "growth_rule.mjs";
 
 export const METRICS = [
@@ -13,8 +12,8 @@ export const METRICS = [
 
 const EXACT = { live: ["liveCnt", "liveSz"], alloc: ["allocCnt", "allocSz"], peak: ["peakCnt", "peakSz"] };
 
-// How much of the slices [from, to] a cell of path p covers, as a share of its own: those of paths with little
-// are wide, and what they hold is taken to be spread evenly.
+// The share of a cell of path p that lies in the slices [from, to]. Cells of small paths are several slices wide; their
+// contents are assumed to be spread evenly.
 function within(cells, p, i, from, to, length) {
   const begin = cells.slice[i];
   const end = Math.min(length, begin + cells.width[p]);
@@ -31,12 +30,12 @@ function sumCells({ cells, paths }, signed, from, to, unit, length, out = new Fl
       out[p] += sign * sum;
     }
   }
-  // Estimates are rounded each for itself, so their difference can fall below nothing.
+  // Estimates are rounded separately, so differences can be slightly negative.
   for (let p = 0; p < out.length; p++) if (out[p] < 0) out[p] = 0;
   return out;
 }
 
-// Beside what was in use when the recording began.
+// Without what was in use at the start of the recording.
 const LIVE = [["alloc", 1], ["freed", -1]];
 
 export function measure(data, series, metric, unit, interval) {
@@ -50,12 +49,12 @@ export function measure(data, series, metric, unit, interval) {
   }
 }
 
-// Microseconds that the blocks allocated in the interval lived, each until it was freed or the recording ended.
+// Sum of lifetimes in microseconds of blocks allocated in the interval, until freed or the end of the recording.
 export function lives(data, series, interval) {
   return interval ? sumCells(data, [["life", 1]], interval.from, interval.to, "cnt", series.length) : data.sums.lifeUs;
 }
 
-// The variance of estimated bytes, path by path: samples of one path stand for about as much each.
+// Variances of estimated bytes by path, proportional to the bytes: samples of one path have similar weights.
 export function variances({ sums }, weights) {
   return weights.map((w, p) => w * sums.varPerByte[p]);
 }
@@ -67,7 +66,7 @@ function highestEnd(series, from, to) {
   return best;
 }
 
-// The whole heap in slices of its own, at least as fine as those of paths.
+// The whole heap over time. Its slices are at least as fine as those of paths.
 export function heapSeries({ heap, sums }) {
   const pad = (values) => (values.length ? values : new Float64Array(1));
   const [alloc, freed, highest] = [heap.alloc, heap.freed, heap.highest].map(pad);
@@ -99,7 +98,7 @@ export function pathSeries({ cells, sums }, path, length) {
   return change.map((by) => Math.max(0, now += by));
 }
 
-// The most bytes of one path in use within the interval. What is known of it are the ends of slices.
+// Peak bytes in use of one path in the interval, as far as the ends of slices show it.
 export function pathPeak({ cells, sums }, path, from, to, length) {
   let now = sums.carriedSz[path];
   let most = now;
@@ -114,7 +113,7 @@ export function pathPeak({ cells, sums }, path, from, to, length) {
   return Math.max(0, most);
 }
 
-// The age, in slices, that half of what a path left behind for good is older than.
+// Median age, in slices, of the bytes that were never freed.
 export function medianAge({ cells }, path, from, to, last) {
   const kept = cells.values.kept.sz;
   const some = [];
@@ -126,7 +125,7 @@ export function medianAge({ cells }, path, from, to, last) {
   return last - Math.min(last, cells.slice[middle] + (cells.width[path] - 1) / 2);
 }
 
-// Which part of all allocated bytes is of paths whose slices are wide, and how wide the widest are.
+// The share of allocated bytes in paths with wide cells, and the largest width.
 export function coarseness({ cells, sums }) {
   let [coarse, all, widest] = [0, 0, 1];
   cells.width.forEach((width, p) => {
@@ -137,8 +136,8 @@ export function coarseness({ cells, sums }) {
   return { part: coarse / all || 0, widest };
 }
 
-// How a path's bytes in use grew, by the rule of `report --show leaked` (user/output/model/growth_rule.h). Of the whole
-// recording, that command's own numbers.
+// Growth of a path's bytes in use, by the rule of `report --show leaked` (user/output/model/growth_rule.h). For the whole
+// recording, the numbers computed by that code.
 export function growth(data, path, interval, length, moments) {
   const { gainedSz, steadyPpm, gainedError } = data.sums;
   if (!interval) return { gained: gainedSz[path], steady: steadyPpm[path] / 1e6, gainedVar: gainedError[path] ** 2 };
@@ -150,7 +149,7 @@ export function growth(data, path, interval, length, moments) {
   return { gained: growthGained(at, n), gainedVar, steady: growthSteadiness(at, n) };
 }
 
-// Bytes that may be in use at one end of the interval alone: no more than are at either, and than came and went.
+// Upper bound of the bytes in use at one end of the interval but not at the other.
 function turnover({ cells }, path, at, { from, to, length }) {
   const { values: { alloc: came, freed: went }, first } = cells;
   if (at.length < 2) return at[0];

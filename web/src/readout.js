@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the time line's values are: beside the pointer those of the slice under it, in the line below those of the
-// interval, which the keyboard moves; without one, how to choose it.
+// Values of the time line: beside the pointer those of the slice under it, in the line below those of the chosen interval,
+// or how to choose one.
 import { bytes, make, seconds } from "./text.js";
 
 export class Readout {
@@ -13,7 +13,7 @@ export class Readout {
     this.show();
   }
 
-  // Of the slices [from, to] as they are drawn.
+  // Values of the slices [from, to] as drawn.
   values(from, to) {
     const { series } = this.timeline;
     let [alloc, freed, top] = [0, 0, 0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cards: the sums of the interval, or of the whole recording.
+// The summary cards: sums of the interval or the whole recording.
 import { measure, variances } from "./measure.js";
 import { bytes, count, make, percent, spread } from "./text.js";
 
@@ -20,7 +20,7 @@ export class Summary {
     }));
   }
 
-  // With the standard error that estimated bytes have.
+  // With the variance of the estimate.
   sized(metric, unit, interval) {
     const weights = measure(this.data, this.series, metric, unit, interval);
     return { value: sum(weights), variance: interval ? sum(variances(this.data, weights)) : 0 };
@@ -65,7 +65,7 @@ export class Summary {
     return ["Temporary", `${least ? "≤ " : ""}${count(value)}`, `${percent(value, this.sized("alloc", "cnt", interval).value)} of all blocks`];
   }
 
-  // Those that allocated or held something.
+  // Stacks with allocations or live blocks in the interval.
   stacks(interval) {
     const { data, series } = this;
     if (!interval) return ["Stacks", count(data.paths.count), `${count(data.functions.length)} functions`];

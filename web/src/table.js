@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sortable table. Columns: { title, help, of(row), text(row), cell(row) -> element, number }. Rows that are equal in
-// the column it is sorted by are in the order of the column `then`; those that have nothing there are folded.
+// A sortable table. Columns: { title, help, of(row), text(row), cell(row) -> element, number }. Ties in the sort column are
+// ordered by the column `then`; rows with 0 in the sort column are folded.
 import { count, make } from "./text.js";
 
 const PAGE = 100;
@@ -27,7 +27,7 @@ export class Table {
     return this.rows.slice().sort((a, b) => sign * compare(a, b) || tie(b) - tie(a) || a.key - b.key);
   }
 
-  // How many rows have something in the column they are sorted by. Of those that a search named, none is folded.
+  // The rows that are not folded: those with a value in the sort column, or all if a search selected them.
   wanted(rows) {
     const { of, number } = this.columns[this.by];
     if (!number || this.unfolded || this.all?.()) return rows;
@@ -72,7 +72,7 @@ export class Table {
     return line;
   }
 
-  // The name opens what there is to say about a row under it.
+  // Opens or closes the details under a row.
   toggle(row, line, button) {
     const opened = button.getAttribute("aria-expanded") === "true";
     button.setAttribute("aria-expanded", String(!opened));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people read them.
+// Formatting of numbers, and DOM helpers.
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 export function bytes(n) {

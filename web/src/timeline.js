@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes in use as an area, what was allocated and freed per slice as bars under it. The brush
-// chooses an interval of whole slices of paths, which can be wider than those drawn.
+// Bytes in use as an area; bytes allocated and freed per slice as bars under it. The brush chooses an interval of whole
+// slices of paths, which can be wider than the drawn slices.
 import { axisBottom, axisLeft } from "d3-axis";
 import { brushX } from "d3-brush";
 import { scaleLinear } from "d3-scale";
@@ -10,7 +10,7 @@ import { Readout } from "./readout.js";
 import { bytes, seconds } from "./text.js";
 
 const HEIGHT = 182;
-const SPLIT = 124; /* the area ends, the bars begin */
+const SPLIT = 124; /* y between the area and the bars */
 const MARGIN = { left: 76, right: 24, top: 20, bottom: 24 };
 
 export class Timeline {
@@ -33,7 +33,7 @@ export class Timeline {
     this.x = scaleLinear([0, this.end], [MARGIN.left, width - MARGIN.right]);
     const top = Math.max(1, ...series.top);
     const rate = Math.max(1, ...series.alloc, ...series.freed);
-    // Steps of powers of two, as bytes are counted in them.
+    // Powers of two, as the units are KiB and MiB.
     const step = 2 ** Math.ceil(Math.log2(top / 3));
     const ticks = Array.from({ length: Math.ceil(top / step) + 1 }, (_, i) => i * step);
     const y = scaleLinear([0, ticks[ticks.length - 1]], [SPLIT, MARGIN.top]);
@@ -77,7 +77,7 @@ export class Timeline {
       .text(`peak ${bytes(this.peak.bytes)}`);
   }
 
-  // A tick for each collection of a garbage collector, where the bars begin.
+  // A tick for each garbage collection, between area and bars.
   drawCollections() {
     const ticks = this.svg.append("g").attr("class", "gc");
     for (const [ns, pause, reclaimed] of this.collections ?? []) {
@@ -102,7 +102,7 @@ export class Timeline {
     this.choose({ from: first, to: Math.max(first, Math.min(last, Math.ceil(to - 1e-6) - 1)) }, type !== "end");
   }
 
-  // Moving the brush to whole slices while the mouse still drags it would take it out of the hand.
+  // The brush is snapped to whole slices only after dragging: moving it earlier would end the drag.
   choose(interval, dragging = false) {
     const same = JSON.stringify(interval) === JSON.stringify(this.interval);
     this.interval = interval;
@@ -130,7 +130,7 @@ export class Timeline {
     this.choose({ from, to: from + now.to - now.from });
   }
 
-  // Of the recording, of which the page may show a part.
+  // Time since the start of the recording, of which the page may show a part.
   clock(s) {
     return s + this.start ? seconds(s + this.start) : "0";
   }

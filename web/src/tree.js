@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees of functions over the paths of the recording: lines of one function are one frame. Callers
-// first, or inverted; with recursion merged, a function met again leads back to its first frame.
+// Call trees of functions, top-down or inverted; lines of one function are one frame. With recursion merged, a repeated
+// function leads back to its first frame.
 
-// (node, function) -> child, as one open hash table: a Map of that many keys takes seconds.
+// (node, function) -> child, as an open-addressing hash table: a Map of that many keys takes seconds.
 class Children {
   constructor(size) {
     this.mask = 1;
@@ -52,7 +52,7 @@ class Builder {
     return (this.children.values[at] = this.fn.length - 1);
   }
 
-  // The nearest frame of the same function outwards, or 0.
+  // The nearest enclosing frame of the same function, or 0.
   again(node, label) {
     const fn = this.data.labels[label].fn;
     while (node > 0 && this.fn[node] !== fn) node = this.parent[node];
@@ -78,7 +78,7 @@ function fromLeaf(builder, { paths }, merge) {
   });
 }
 
-// Siblings by name, so that frames keep their place when values change.
+// Siblings are ordered by name, so that frames keep their place when values change.
 function link(fn, parent, names) {
   const rank = new Int32Array(names.length);
   names.map((_, i) => i).sort((a, b) => (names[a] < names[b] ? -1 : 1)).forEach((f, i) => { rank[f] = i; });
@@ -102,7 +102,7 @@ export function buildTree(data, { invert, merge }) {
   return { fn, parent, depth, label: builder.label, end, ...link(fn, parent, data.functions) };
 }
 
-// Sum of each node over all paths through it; what ends in a node is its own.
+// Totals of the nodes over all paths through them.
 export function sumTree(tree, weights) {
   const total = new Float64Array(tree.fn.length);
   for (let p = 0; p < weights.length; p++) total[tree.end[p]] += weights[p];

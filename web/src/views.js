@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables: what they are of, their columns and their rows for the present choice.
+// The tables: columns, and rows for the current choice.
 import { growthScore } from "growth_rule.mjs";
 import { growth, lives, measure, medianAge, pathPeak, pathSeries, variances } from "./measure.js";
 import { identifyFunctions } from "./identity.js";
@@ -34,7 +34,7 @@ function spark(values) {
   return canvas;
 }
 
-// Clock readings mean nothing to people, but for the one that is a date.
+// Omits readings of the monotonic clock; the start is shown as a date.
 function readable([key, value]) {
   if (key === "start_real_ns") return [["started", new Date(Number(value) / 1e6).toISOString()]];
   return key.endsWith("_ns") ? [] : [[key, value]];
@@ -66,11 +66,11 @@ export class Views {
       this.table = tables[id]();
       this.table.id = id;
     }
-    // Columns read the choice of the day, so the table keeps its order and its length.
+    // Columns read the current choice themselves, so only the rows are replaced: order and length stay.
     this.table.setRows(this[`${id}Rows`]());
   }
 
-  // Functions that the search names, or all.
+  // True for functions that match the search, or without a search.
   wanted(fn) {
     return !this.choice.matches || this.choice.matches[fn];
   }
