@@ -13,7 +13,7 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*.h)
 $(BUILD)/bpf/alys.bpf.linked: $(BPF_PARTS:%=$(BUILD)/bpf/%.bpf.o)
 	$(Q)$(BPFTOOL) gen object $@ $^
 
-# The same without the kernel's functions, for kernels and rights that do not have them: see user/capture/kernel/object.h.
+# The same without kfuncs, for kernels without them or with insufficient privileges: see user/capture/kernel/object.h.
 $(BUILD)/bpf/%.lean.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*.h)
 	$(call say,BPF,$@)
 	$(Q)mkdir -p $(@D)
@@ -31,7 +31,7 @@ $(BUILD)/alys.lean.skel.h: $(BUILD)/bpf/alys.lean.linked
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name alys_lean_bpf > $@
 
-# Who loads them cannot be compiled before they are there; later, the compiler's own lists of headers tell.
+# Files that include a skeleton need it before their first build; later, the compiler's dependency files say so.
 includes = $(patsubst %.c,$(BUILD)/%.o,$(shell grep -l '"$(1)"' user/capture/kernel/*.c user/capture/probe/*.c))
 $(call includes,alys.skel.h): $(BUILD)/alys.skel.h
 $(call includes,alys.lean.skel.h): $(BUILD)/alys.lean.skel.h

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `make install`: the program, its other name, manual, completions, and what systemd wants of the daemon.
+# `make install`: the program, its alias alys_converter, manual pages, completions, and the daemon's systemd files.
 PREFIX  ?= /usr/local
 DESTDIR ?=
 UNITDIR ?= $(if $(filter /usr,$(PREFIX)),/lib,/etc)/systemd/system

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The parts of the program and their modules: a folder each, user/PART/MODULE. A module's name is its own in all of user/,
-# and #include "MODULE/file.h" leaves its part out.
+# The parts of the program and their modules, in user/PART/MODULE. Module names are unique in user/; includes omit the part:
+# #include "MODULE/file.h".
 PARTS      := foundation capture heap output service interface
 foundation := base access sandbox event catalog allocators
 capture    := elf unwind code sites kernel probe intake target examine helper calibrate launch recording attach window recorder
@@ -10,8 +10,8 @@ service    := monitor broker daemon http push
 interface  := verbs top cli
 MODULES    := $(foreach p,$(PARTS),$($(p)))
 
-# Who may include whom: the one table. The linker takes a test's modules from it, and scripts/check-modules fails the build
-# on an #include that is not in it, and on a circle. `wire` is bpf/alys.h and bpf/rows.h.
+# Which modules a module may include. Unit tests are linked with these, and scripts/check-modules fails on other includes and
+# on cycles. `wire` is bpf/alys.h and bpf/rows.h.
 may_base       := 
 may_access     := base
 may_sandbox    := base
@@ -64,7 +64,7 @@ may_cli        := base access helper heapview mallocview sink report monitor dae
 may_main       := base cli
 
 folder_of = $(firstword $(foreach p,$(PARTS),$(if $(filter $(1),$($(p))),user/$(p)/$(1))))
-# All modules below one, itself included, in link order (users before used).
+# A module and all that it depends on, in link order (dependents first).
 below = $(if $(1),$(1) $(call below,$(sort $(foreach m,$(1),$(may_$(m))))))
 uniq  = $(if $(1),$(call uniq,$(filter-out $(lastword $(1)),$(1))) $(lastword $(1)))
 modules_of = $(filter $(MODULES),$(call uniq,$(call below,$(1))))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The page of -f html: npm's packages as web/package-lock.json pins them, bundled by esbuild, then taken into
-# user/output/sink/html.o. Everything that npm makes lies under the build folder.
+# The page of -f html: npm packages as pinned in web/package-lock.json, bundled by esbuild and embedded in
+# user/output/sink/html.o. npm writes to the build folder only.
 WEB := $(BUILD)/web
 NPM ?= npm
 NODE ?= node
