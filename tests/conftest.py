@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests with real probes: start real programs, put the real tracer on them, compare what it says with what they say."""
+"""Fixtures for tests with real probes, which compare alys-bpf's results with what the traced programs print of themselves."""
 
 import collections
 import contextlib
@@ -24,12 +24,12 @@ BUILD = Path(os.environ.get("BUILD", ROOT / "build")).resolve()
 ALYS = BUILD / "alys-bpf"
 PROGS = BUILD / "tests" / "prog"
 DEMO = BUILD / "demo"
-# What several folders of tests share.
+# Modules shared by the test folders.
 sys.path.insert(1, str(ROOT / "tests" / "lib"))
-# Seconds in which whatever does not hang is done, however slow or crowded the machine.
+# Seconds after which something is considered hung, even on a slow or busy machine.
 TIMEOUT = 120
 
-# Only for programs that a tracer starts: the others are to wait.
+# Test programs wait for a tracer, except those started by alys-bpf itself.
 os.environ.pop("ALYS_NO_WAIT", None)
 STRAIGHT = {**os.environ, "ALYS_NO_WAIT": "1"}
 
@@ -38,7 +38,7 @@ STRAIGHT = {**os.environ, "ALYS_NO_WAIT": "1"}
 
 @contextlib.contextmanager
 def alone():
-    """Only one of the processes that run tests side by side builds or makes shared files at a time."""
+    """A lock between parallel test processes, for building and creating shared files."""
     (BUILD / "tests").mkdir(parents=True, exist_ok=True)
     with open(BUILD / "tests" / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -51,7 +51,7 @@ def make(*words):
 
 
 def outputs(program):
-    """What a unit test leaves beside itself, made once."""
+    """Files that a unit test writes, generated once."""
     path, folder = BUILD / "tests" / program, BUILD / "tests" / "sink"
     made = folder / f".{program}"
     make(path)
@@ -65,7 +65,7 @@ def outputs(program):
 # --- who may run -----------------------------------------------------------------------------------
 
 def why_no_bpf():
-    """Asks bpftool, not our own program: where BPF works and alys-bpf does not, that is a failure."""
+    """Checks with bpftool, not alys-bpf: if BPF works and alys-bpf does not, tests must fail, not be skipped."""
     if os.geteuid() != 0:
         return "not root"
     try:
@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(items):
 # --- what the kernel holds -------------------------------------------------------------------------
 
 def bpftool(*args):
-    """It gives up when something goes away while it looks; then once more: an empty answer would hide what is left."""
+    """Retries, as bpftool fails if an object disappears while it lists: an empty list would hide leaks."""
     for _ in range(100):
         out = subprocess.run(["bpftool", "-j", *args], capture_output=True, text=True, timeout=TIMEOUT)
         if out.returncode == 0:
@@ -117,7 +117,7 @@ def bpftool(*args):
 
 
 def children_of(folder):
-    """What lies in a directory of /proc; nothing once its process has ended, which glob() takes for an error."""
+    """Entries of a directory in /proc; none if its process has exited, for which glob() would raise."""
     try:
         return list(Path(folder).iterdir())
     except OSError:
@@ -125,7 +125,7 @@ def children_of(folder):
 
 
 def held_by_strangers():
-    """Programs and links that processes of other sessions hold: somebody else's work on this machine."""
+    """Programs and links held by processes of other sessions, which tests must ignore."""
     held = set()
     for fd in (fd for pid in children_of("/proc") if pid.name.isdigit() for fd in children_of(pid / "fd")):
         try:
@@ -141,7 +141,7 @@ def held_by_strangers():
 
 
 def fdinfo(pid):
-    """What the kernel says of each descriptor of a process; one may be closed meanwhile."""
+    """The fdinfo of each descriptor of a process; descriptors closed meanwhile are skipped."""
     for info in children_of(f"/proc/{pid}/fdinfo"):
         try:
             yield info.read_text()
@@ -150,7 +150,7 @@ def fdinfo(pid):
 
 
 def probe_programs():
-    """The programs that can sit on a probe or a tracepoint, and the links that hold them."""
+    """Programs of types for probes and tracepoints, and links."""
     kinds = {"kprobe", "tracing", "raw_tracepoint", "tracepoint", "perf_event"}
     found = {("prog", p["id"]) for p in bpftool("prog") if p.get("type") in kinds}
     found |= {("link", k["id"]) for k in bpftool("link") if k.get("type") != "cgroup"}
@@ -158,7 +158,7 @@ def probe_programs():
 
 
 def leftovers(before, patience=TIMEOUT):
-    """The kernel frees programs a moment after their last user is gone: longer on a machine with much to do."""
+    """Programs left since `before`. The kernel frees them some time after the last reference is dropped."""
     end = time.monotonic() + patience
     while True:
         left = probe_programs() - before
@@ -235,7 +235,7 @@ class Program:
         return self
 
     def truths(self, processes=1):
-        """One truth per process; other lines are for the caller in self.said."""
+        """One truth per process; other lines are kept in self.said."""
         found = []
         while len(found) < processes:
             line = self.line()
@@ -262,7 +262,7 @@ class Program:
 
 
 class Tracer:
-    """alys-bpf on its way; `recording` waits until its probes are in."""
+    """A running alys-bpf; `recording` waits until its probes are attached."""
 
     def __init__(self, args, **popen):
         self.args = [str(a) for a in args]
@@ -280,7 +280,7 @@ class Tracer:
         return self
 
     def has_said(self, words):
-        """Looks at what there is on stderr now."""
+        """Reads what is available on stderr."""
         while select.select([self.proc.stderr], [], [], 0)[0]:
             piece = os.read(self.proc.stderr.fileno(), 65536)
             if not piece:
@@ -289,7 +289,7 @@ class Tracer:
         return words in self.text
 
     def wait(self, timeout=TIMEOUT):
-        """Status and everything it said on stderr."""
+        """Waits for exit; returns the status and all of stderr."""
         try:
             _, rest = self.proc.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -317,7 +317,7 @@ def assert_marked(request):
 
 @pytest.fixture
 def started(request):
-    """Starts programs and tracers that are gone after the test, whatever happens."""
+    """Starts programs and tracers, which are killed after the test."""
     running = []
 
     class Starter:
@@ -332,7 +332,7 @@ def started(request):
             return running[-1]
 
         def other(self, one):
-            """Whatever has a kill() of its own."""
+            """Registers anything with a kill() method."""
             running.append(one)
             return one
 
@@ -352,7 +352,7 @@ def growing(started):
 
 
 def has_ended(pid):
-    """An orphan may stay a zombie for good: in a container nobody may be there to ask how it ended."""
+    """True also for a zombie: in a container without an init, orphans are never reaped."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:
@@ -361,7 +361,7 @@ def has_ended(pid):
 
 @pytest.fixture
 def public():
-    """Copies a program to where every user may run it, wherever the project lies."""
+    """Copies a program to a directory that every user can access."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o755)
 
@@ -411,7 +411,7 @@ def convert(trace, fmt, out, *args):
 
 
 def lying_collector(folder):
-    """The environment in which programs get a libgc that answers otherwise than its own headers: GC_size is wrong."""
+    """An environment with a libgc whose GC_size returns a wrong value."""
     library = folder / "libgc.so.1"
     shutil.copy(os.path.realpath("/usr/lib/x86_64-linux-gnu/libgc.so.1"), library)
     code = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
@@ -426,13 +426,13 @@ def lying_collector(folder):
 
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 RIGHTS = ["bpf", "perfmon", "sys_ptrace", "dac_read_search"]
-# Here perf events ask for it; elsewhere the daemon gives it up at once.
+# Required for perf events with this setting; otherwise the daemon drops it at once.
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 ADMIN = ["sys_admin"] if PARANOID.exists() and int(PARANOID.read_text()) > 2 else []
 
 
 def family(pid):
-    """The process and all that come from it."""
+    """The process and all its descendants."""
     found = [pid]
     for task in children_of(f"/proc/{pid}/task"):
         try:
@@ -478,7 +478,7 @@ class Daemon:
         return told
 
     def collector(self):
-        """The process without rights; the one started is the broker."""
+        """Pid of the collector; the started process is the broker."""
         return int(re.search(r"records in (\d+)", self.status()["daemon"]).group(1))
 
     def traced(self):
@@ -491,7 +491,7 @@ class Daemon:
             time.sleep(0.02)
 
     def top(self, pid, index="alloc_objects"):
-        """{function: flat} of a process' profile, and the sum under None."""
+        """{function: flat} of a process's profile, with the sum under None."""
         path = self.socket.parent / f"{pid}.{time.monotonic_ns()}.pb.gz"
         path.write_bytes(self.ctl("snapshot", pid))
         text = pprof("-top", "-nodecount=0", "-nodefraction=0", f"-sample_index={index}", "-unit=B", path)
@@ -527,7 +527,7 @@ def daemon(request, tmp_path):
 
 @pytest.fixture
 def group():
-    """A control group of our own: (path, what puts a child into it)."""
+    """A new control group: (path, function that moves a child into it)."""
     for root in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup"):
         path = Path(root) / f"alys-test-{os.getpid()}"
         try:
@@ -542,7 +542,7 @@ def group():
 
 
 def remove_group(path):
-    """Who is still in it, ends with it; that takes a moment."""
+    """Kills the remaining processes and removes the group; retries, as exits take a moment."""
     end = time.monotonic() + TIMEOUT
     while path.exists() and time.monotonic() < end:
         try:
@@ -554,7 +554,7 @@ def remove_group(path):
 
 
 def started_in(path, started, name, *args):
-    """Like started.program, in a control group from its beginning."""
+    """Like started.program, in a control group from the start."""
     own = Path("/proc/self/cgroup").read_text()
     (path / "cgroup.procs").write_text(str(os.getpid()))
     try:
@@ -566,7 +566,7 @@ def started_in(path, started, name, *args):
 
 
 def law(d):
-    """hits, recorded, skipped, lost: of a daemon whose processes stand still."""
+    """hits, recorded, skipped, lost of a daemon with idle targets."""
     account = d.status()["account"]
     sums = [int(n) for n in re.search(r"hits (\d+) = recorded (\d+) \+ skipped (\d+).*\+ lost (\d+)", account).groups()]
     assert sums[0] == sum(sums[1:]), account
@@ -576,11 +576,11 @@ def law(d):
 # --- traces ----------------------------------------------------------------------------------------
 
 class Stack(list):
-    """The frames of all events that have the same ones: what is looked for in them is looked for once."""
+    """Frames shared by all events with the same stack, so that searches in them are done once."""
 
     @functools.cached_property
     def site(self):
-        """The innermost function that is a call site by name. What is thrown is nobody's."""
+        """The innermost function named site_*. None for exception objects, which belong to no site."""
         for frame in self:
             if frame.get("name") in ("__cxa_allocate_exception", "__cxa_free_exception"):
                 return None
@@ -590,7 +590,7 @@ class Stack(list):
 
 
 def each_event(path):
-    """The JSON array's objects one by one: a trace's array can be larger than memory likes."""
+    """Yields the JSON array's objects one by one: the array may be too large for memory."""
     stacks = {}
     with open(path) as f:
         for line in f:
@@ -612,7 +612,7 @@ def events_of(trace, tmp_path):
 
 
 def has_events(trace):
-    """What is in a trace that is still written, or was left in the middle of that."""
+    """True once a trace, which may be incomplete, has events."""
     return trace.exists() and re.search(r"^events +[1-9]", alys("info", trace).stdout, re.M)
 
 
@@ -665,7 +665,7 @@ class Tally:
 
 
 def tally(events):
-    """Per process and per site; events that the collector caused are no calls."""
+    """Sums by process and site, without events caused by the garbage collector, which are no calls."""
     found = collections.defaultdict(Tally)
     for event in events:
         if event.get("cause") != "gc":
@@ -678,15 +678,15 @@ def busy(site):
 
 
 def pooled(sites, names):
-    """The sites of these names as one."""
+    """Sum over the sites of these names."""
     return {f: sum(s.get(f, 0) for name, s in sites.items() if name in names) for f in FIELDS}
 
 
 def assert_same(truth, sites, skip=(), deep=(), others=0):
     """
-    Every number of every site equal, and no site more. Deep sites reach the allocator through library code
-    that has no frame pointers: where their frame is not found, the calls are still, without a site. Then what
-    has no site is theirs, up to `others` calls.
+    Asserts that all sites and their numbers are equal. Deep sites reach the allocator through library code without frame
+    pointers: if their frame is not found, their calls are counted without a site. Calls without a site must be theirs,
+    except for `others` calls.
     """
     shallow = {name: s for name, s in truth.items() if busy(s) and name not in deep}
     told = {name: {f: s[f] for f in FIELDS if f in s and f not in skip} for name, s in shallow.items()}
@@ -706,7 +706,7 @@ Ledger = collections.namedtuple("Ledger", "hits recorded skipped lost rows")
 
 
 def ledger(trace):
-    """`info`'s account: the sentence's four sums, and its rows by name."""
+    """The ledger as printed by `info`: the four sums, and its rows by name."""
     done = alys("info", trace)
     assert done.returncode == 0, done.stderr
     return parse_ledger(done.stdout)

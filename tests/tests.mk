@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/unit/test_MODULE[_more].c are linked with MODULE and the modules below it (scripts/modules.mk); more
-# modules with `needs_test_x := room room`. tests/fuzz/fuzz_MODULE[_more].c likewise, replayed over their corpus.
+# tests/unit/test_MODULE[_more].c is linked with MODULE and the modules it depends on (scripts/modules.mk); further ones with
+# `needs_test_x := module module`. Likewise tests/fuzz/fuzz_MODULE[_more].c, which replay their corpus.
 UNIT  := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ  := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 PROGS := $(patsubst tests/prog/%,$(BUILD)/tests/prog/%,$(basename $(filter-out tests/prog/lib_%,\
@@ -14,7 +14,7 @@ modules_for = $(call modules_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
 needs_test_window := model
 needs_test_launch_command := examine
-# Functions that a test has for itself under __wrap_NAME: what the kernel, or a process with probes, would answer.
+# Functions that tests replace by __wrap_NAME (ld --wrap), in place of the kernel or a probed process.
 wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_look probe_trial_end probe_leave_file probe_detach \
 	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted calibration_now
 wraps_test_attach_rows := probe_tables tables_put tables_has tables_put_mappings target_mapping target_module_fd target_find \
@@ -26,7 +26,7 @@ wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intak
 	probe_collections_fd probe_call_at_begins probe_allow_stops probe_next_born heapreader_new heapreader_free heapreader_find \
 	heapreader_prove heapreader_heap heapreader_count
 wraps_test_liveness := marks_take marks_read marks_count marks_watch marks_forget marks_facts
-# Only these parts of a module are fuzzed: its other files would pull in everything else.
+# Only these parts of a module are fuzzed: its other files depend on most of the program.
 sources_fuzz_glibc = $(addprefix user/heap/glibc/,$(addsuffix .c,arena arena_layout free_lists glibc_heap malloc_chunks mapped sums walk)) \
 	user/heap/boehm/memory.c user/heap/boehm/space.c $(foreach m,base access elf,$(wildcard user/foundation/$(m)/*.c user/capture/$(m)/*.c))
 sources_fuzz_daemon = user/service/daemon/protocol.c $(wildcard user/foundation/base/*.c)
@@ -37,7 +37,7 @@ $(UNIT:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/unit/%.c $$(call module_obje
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) $(wraps_$*:%=-Wl,--wrap=%) -o $@ $^ -lcmocka $(LDLIBS)
 
-# One input a run: the corpus replay of `make check`. `make fuzz-NAME` explores with libFuzzer.
+# `make check` replays the corpus, one input per run. `make fuzz-NAME` runs libFuzzer.
 $(FUZZ:%=$(BUILD)/tests/%): $(BUILD)/tests/%: tests/fuzz/%.c tests/fuzz/replay.c \
 		$$(call module_objects,$$(call modules_for,$$*))
 	$(call say,FUZZ,$@)
@@ -53,7 +53,7 @@ fuzz-%: FORCE
 
 progs: $(PROGS)
 
-# What a test program wants of its compiler stands in its first lines: /* cc: ... */ /* flags: ... */ /* libs: ... */
+# A test program's compiler, flags and libraries are given in its first lines: /* cc: ... */ /* flags: ... */ /* libs: ... */
 prog_says = $(shell sed -n 's,^/\* $(1): \(.*\) \*/,\1,p' $(2))
 prog_flags = -O2 -g -fomit-frame-pointer -Wall -Werror -Itests/prog $(call prog_says,flags,$(1))
 
@@ -72,9 +72,9 @@ $(BUILD)/tests/prog/%: tests/prog/%.cc $(wildcard tests/prog/*.h tests/prog/*.hh
 	$(Q)mkdir -p $(@D)
 	$(Q)g++ -D_GNU_SOURCE $(call prog_flags,$<) -o $@ $< $(call prog_says,libs,$<)
 
-# Crystal: a debug build, a release build, and one with libgc inside the executable, as the official packages have it.
+# Crystal: a debug build, a release build, and one with libgc linked statically, as in the official packages.
 CRYSTAL = CRYSTAL_CACHE_DIR=$(abspath $(BUILD))/crystal/cache crystal build --no-color
-# Beside each program stands the compiler's list of its types.
+# The compiler's list of type ids is written beside each program.
 crystal_build = mkdir -p $(@D) && CRYSTAL_DUMP_TYPE_ID=1 $(2) $(CRYSTAL) $(1) -o $@ $< > $@.types
 
 $(BUILD)/tests/prog/%.debug: tests/prog/%.cr
@@ -85,7 +85,7 @@ $(BUILD)/tests/prog/%.release: tests/prog/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build,--release)
 
-# With names of fields, and with threads.
+# With debug information for field names, and with threads.
 $(BUILD)/tests/prog/%.fields: tests/prog/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build,--debug)
@@ -103,7 +103,7 @@ $(BUILD)/demo/%.debug: demo/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build)
 
-# With debug information of variables too (tests/e2e/test_symbols_live.py).
+# With debug information for variables, too (tests/e2e/test_symbols_live.py).
 $(BUILD)/demo/%.both: demo/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build,--release --debug)
@@ -112,25 +112,25 @@ $(BUILD)/demo/%: demo/%.cr
 	$(call say,CRYSTAL,$@)
 	$(Q)$(call crystal_build,--release)
 
-# Names of addresses, for comparison with other tools' (tests/e2e/test_symbols.py).
+# Symbolizes addresses, for comparison with other tools (tests/e2e/test_symbols.py).
 $(BUILD)/tests/symdump: tests/e2e/symdump.c $(call module_objects,$(call modules_of,symbol))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# Readings of collected heaps against the truth (tests/e2e/test_census.py).
+# Reads collected heaps, for comparison with the truth (tests/e2e/test_census.py).
 $(BUILD)/tests/heapread: tests/e2e/heapread.c $(call module_objects,$(call modules_of,heapview))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# Calibration of sites that are wrong on purpose (tests/e2e/test_calibrate.py).
+# Calibrates sites that are wrong on purpose (tests/e2e/test_calibrate.py).
 $(BUILD)/tests/calibrate_case: tests/e2e/calibrate_case.c $(call module_objects,$(call modules_of,calibrate))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# A scripted recording (tests/lib/feed.h) as a file, for tests of the verbs.
+# Writes a scripted recording (tests/lib/feed.h) to a file, for tests of the verbs.
 $(BUILD)/tests/feedfile: tests/lib/feedfile.c tests/lib/feed.h $(call module_objects,$(call modules_of,trace))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
@@ -141,7 +141,7 @@ $(BUILD)/tests/bombfile: tests/lib/bombfile.c $(call module_objects,$(call modul
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
-# Pages, metrics and pushes of a daemon that traces nothing (tests/e2e/test_http.py, test_push.py).
+# HTTP server and push with a scripted heap, without tracing (tests/e2e/test_http.py, test_push.py).
 $(BUILD)/tests/webfake: tests/lib/webfake.c tests/lib/feed.h $(call module_objects,$(call modules_of,push sink))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)

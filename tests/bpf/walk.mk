@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The test of the stack walk with real probes: tests/bpf/run-walk runs it, as root.
+# The test of the stack walk with real probes, run by tests/bpf/run-walk as root.
 WALK := $(BUILD)/tests/bpf
 WALK_OBJS = $(addprefix $(BUILD)/,user/capture/kernel/tables.o user/capture/kernel/chunks.o $(patsubst %.c,%.o,$(wildcard user/capture/unwind/*.c user/capture/elf/*.c user/foundation/base/*.c user/foundation/access/*.c)))
 WALK_PROGS := $(patsubst tests/bpf/prog/%.c,$(WALK)/prog/%,$(sort $(wildcard tests/bpf/prog/*.c)))
@@ -22,13 +22,13 @@ $(WALK)/walk_test: $(addprefix $(WALK)/,walk_test.o record.o oracle.o target.o a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# What the verifier says of the product's programs: scripts/check-insns.
+# Instruction counts of the BPF programs from the verifier, for scripts/check-insns.
 $(WALK)/insns: tests/bpf/insns.c $(BUILD)/alys.skel.h
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)
 
-# The price list; needs root and a quiet machine.
+# Measures costs of single probes; needs root and an idle machine.
 $(WALK)/price: $(addprefix $(WALK)/,price.o oracle.o target.o attach.o) $(WALK_OBJS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -36,7 +36,7 @@ $(WALK)/price: $(addprefix $(WALK)/,price.o oracle.o target.o attach.o) $(WALK_O
 walk-price: $(WALK)/price $(WALK)/prog/depth
 	$(Q)$(WALK)/price $(WALK)/prog/depth
 
-# Programs without frame pointers, like the rest of the world.
+# Without frame pointers, as most distributions build programs.
 $(WALK)/prog/%: tests/bpf/prog/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)

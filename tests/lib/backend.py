@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that takes profiles as Pyroscope does."""
+"""A fake Pyroscope server that accepts pushed profiles."""
 
 import base64
 import gzip
@@ -12,7 +12,7 @@ from conftest import pprof
 
 
 class Backend:
-    """Answers as `how` says; keeps what it took."""
+    """Answers according to `how` and keeps accepted profiles."""
 
     def __init__(self, port=0):
         backend = self
@@ -38,7 +38,7 @@ class Backend:
         self.how = lambda request: (200, {}, b"{}")
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
-        self.server.handle_error = lambda *args: None  # whom it kept waiting has hung up
+        self.server.handle_error = lambda *args: None  # clients that it kept waiting have disconnected
         self.port = self.server.server_port
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -48,7 +48,7 @@ class Backend:
 
 
 def values(raw, path):
-    """alloc_objects alloc_space inuse_objects inuse_space, summed."""
+    """Sums of alloc_objects, alloc_space, inuse_objects and inuse_space."""
     data = base64.b64decode(raw, validate=True)
     gzip.decompress(data)
     path.write_bytes(data)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Traces that were made to use up memory and time: small files, in the format's own words, that say much.
- * bombfile KIND BYTES OUT.alys. Each kind repeats one record, with new numbers in it, until the file has so many bytes.
+ * Writes valid traces that expand enormously, to test limits on memory and time: bombfile KIND BYTES OUT.alys.
+ * Each kind repeats one record with new ids until the file has that size.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static char long_text[16000];
 static struct frame frames[DEPTH];
 static struct symbol symbols[INLINED];
 
-/* Stacks of the deepest kind; the same frame again packs best. */
+/* Stacks of maximum depth; a repeated frame compresses best. */
 static void put_stack(struct trace_writer *w, uint32_t n)
 {
 	struct stack s = { .id = { n }, .proc = { 1 }, .n = DEPTH, .frames = frames };
@@ -77,7 +77,7 @@ static void put_text(struct trace_writer *w, uint32_t n)
 	trace_write_meta(w, long_text, "");
 }
 
-/* Few definitions, but each frame is many functions, each with a long name. */
+/* Few definitions, but each frame has many inlined functions with long names. */
 static void put_expanding(struct trace_writer *w, uint32_t n)
 {
 	struct module m = { .id = { 1 }, .path = "/bomb" };

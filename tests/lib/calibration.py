@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The helper that tries sites, and its patience."""
+"""Calibration in the helper, and its timeout."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def case():
 
 
 def in_time(ask, late=lambda answer: LATE in answer[-1]):
-    """What was answered: the helper has two seconds, which a crowded machine may not give it the first time."""
+    """Repeats a calibration that timed out: the helper has two seconds, which may be too little on a busy machine."""
     for _ in range(5):
         answer = ask()
         if not late(answer):

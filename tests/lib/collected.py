@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with a garbage collector, and what a recording says of it."""
+"""Recordings of programs with a garbage collector."""
 
 import json
 
 from conftest import PROGS, ROOT, STRAIGHT, alys
 
 SOURCES = ROOT / "tests" / "prog"
-FEW = {"c_gclive": "60000"}  # the others' rounds
+FEW = {"c_gclive": "60000"}  # rounds of single programs; 8000 otherwise
 
 
 def liveness_of(trace):
@@ -16,7 +16,7 @@ def liveness_of(trace):
 
 
 def record(trace, program, *args, options=()):
-    """One recording from start to end, and what the program says."""
+    """Records a program from start to end; returns what it printed."""
     words = args or [FEW.get(program, "8000")]
     done = alys("--force", "-q", "-o", trace, *options, "--", PROGS / program, *words, env=STRAIGHT)
     assert done.returncode == 0, done.stderr

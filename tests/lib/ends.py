@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that end in every way there is."""
+"""Programs for every way in which a process can end."""
 
 
 ENDS = {
@@ -9,7 +9,7 @@ ENDS = {
     "abort": ("os.abort()", "abort, SIGABRT"),
     "killed": ("os.kill(os.getpid(), signal.SIGKILL)", "killed, SIGKILL"),
     "terminated": ("os.kill(os.getpid(), signal.SIGTERM)", "killed, SIGTERM"),
-    # The thread that crashes is not the last one to go.
+    # The crashing thread is not the last one to exit.
     "thread": ("threading.Thread(target=time.sleep, args=(60,), daemon=True).start(); "
                "threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGBUS)).start(); time.sleep(60)", "crash, SIGBUS"),
 }

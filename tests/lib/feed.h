@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The third door beside ring and file: a recording as a script of a few lines, into a catalog and
- * events. Times are seconds from the recording's begin; a thread is PROC/TID, PROC alone its first.
+ * Parses a recording from a short script into a catalog and events. Times are seconds from the start of the recording;
+ * a thread is PROC/TID, PROC alone is the main thread.
  *
  *   meta sample bytes:4096
  *   proc p1 4242 shop
@@ -10,7 +10,7 @@
  *   0.2 realloc p1/4243 0x10 0x20 128 A
  *   0.3 free p1 0x20
  *   0.4 lost free 3      0.5 sample 512      0.6 exec p1      0.7 exit p1
- *   0.8 malloc p1 0x1000 64 A * 50    so often, each 64 KiB further and a microsecond later
+  *   0.8 malloc p1 0x1000 64 A * 50    50 times, each at 64 KiB further and a microsecond later
  */
 #ifndef ALYS_TESTS_FEED_H
 #define ALYS_TESTS_FEED_H
@@ -36,7 +36,7 @@ struct feed {
 	int (*event)(void *ctx, const struct event *e);
 	void *ctx;
 	char modules[FEED_MAX][128];   /* module n has id n + 1 and is map n + 1 */
-	char codes[FEED_MAX * 4][512]; /* one machine frame each; its place is its address */
+	char codes[FEED_MAX * 4][512]; /* one machine frame each; its index is its address */
 	char procs[FEED_MAX][32], stacks[FEED_MAX][32];
 	uint32_t tgids[FEED_MAX];
 	uint64_t interval;
@@ -49,7 +49,7 @@ static inline void feed_die(const struct feed *f, const char *why, const char *w
 	abort();
 }
 
-/* Place of a text in a table of texts, added at the end when new. */
+/* Index of a text in a table, to which it is added if new. */
 static inline uint32_t feed_intern(struct feed *f, char *table, size_t width, size_t cnt, const char *text)
 {
 	for (size_t i = 0; i < cnt; i++) {
@@ -79,7 +79,7 @@ static inline void feed_module(struct feed *f, const char *path, uint32_t proc, 
 	*out = map.id;
 }
 
-/* "NAME [MODULE FILE:LINE:COLUMN]" cut into its parts in place; true when inlined into the next. */
+/* Splits "NAME [MODULE FILE:LINE:COLUMN]" in place; true if inlined into the next. */
 static inline bool feed_symbol(struct feed *f, char *text, struct symbol *s, char **module)
 {
 	bool inlined = *text == '~';
@@ -235,7 +235,7 @@ static inline void feed_line(struct feed *f, char *line)
 	}
 }
 
-/* Definitions into the catalog, events to fn (NULL: nowhere). */
+/* Adds definitions to the catalog and passes events to fn, unless NULL. */
 static inline void feed_run(const char *script, struct catalog *c, int (*fn)(void *ctx, const struct event *e), void *ctx)
 {
 	struct feed *f = calloc(1, sizeof(*f));

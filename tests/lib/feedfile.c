@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A script (see feed.h) on stdin as a .alys file: feedfile OUT.alys < SCRIPT. */
+/* Converts a script (see feed.h) to a trace: feedfile OUT.alys < SCRIPT. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: feedfile OUT.alys < SCRIPT\n");
 		return 2;
 	}
-	/* Definitions first: a reader takes them in before it looks at events. */
+	/* Definitions first: they must precede the events that use them. */
 	feed_run(script, c, NULL, NULL);
 	put_catalog(w, c);
 	feed_run(script, c, put_event, w);

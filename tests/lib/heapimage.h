@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A collected heap in memory, made by hand: one flat piece of "process" with the collector's variables, its block
- * index, headers, and blocks. What a program would need megabytes and luck for can be set in a line.
+ * A synthetic collected heap: the memory of a "process" with the collector's variables, block index, headers and blocks.
+ * Allows states that a real program reaches rarely or only with a large heap.
  *
  *   BASE + 0x00400 mark stack, its size, the mark state    + 0x00800 cycle counter    + 0x01000 upper table
  *        + 0x06000 empty lower table   + 0x09000 lower table   + 0x10000 headers   + 0x40000 blocks
@@ -19,7 +19,7 @@
 #include "boehm/detection.h"
 #include "boehm/heap.h"
 
-#define IMAGE_BASE 0x7f4000000000ull /* on a border of 4 MiB */
+#define IMAGE_BASE 0x7f4000000000ull /* aligned to 4 MiB */
 #define IMAGE_SZ (1u << 20)
 #define IMAGE_STACK (IMAGE_BASE + 0x400)
 #define IMAGE_STATE (IMAGE_STACK + 0x38)
@@ -40,9 +40,9 @@ struct heapimage {
 	struct elf *elf;
 	int fd;
 	enum layout_marks marks;
-	uint64_t next; /* block */
+	uint64_t next; /* address of the next block */
 	uint32_t headers;
-	uint64_t reads, idle_after; /* the mark state becomes idle after so many reads; 0 = leave it */
+	uint64_t reads, idle_after; /* the mark state becomes idle after this many reads; 0 = never */
 };
 
 static inline uint8_t *image_at(struct heapimage *im, uint64_t addr)
@@ -69,7 +69,7 @@ static inline int64_t image_read(void *ctx, uint64_t addr, void *out, size_t n)
 	return (int64_t)n;
 }
 
-/* A file of two segments: code that is not there, and the image as data. */
+/* An ELF file with two segments: code without contents, and the image as data. */
 static inline struct elf *image_elf(int *fd)
 {
 	struct {
@@ -134,7 +134,7 @@ static inline uint64_t image_slot(uint64_t block)
 	return IMAGE_BOTTOM + (block >> 12) % 1024 * 8;
 }
 
-/* Sets mark i of a header: of an object, or of what is behind the last one. */
+/* Sets mark i of a header: an object's, or the one after the last object. */
 static inline void image_mark(struct heapimage *im, uint64_t header, uint32_t i)
 {
 	bool each = im->marks >= LAYOUT_MARK_OBJECTS, bits = im->marks % 2;
@@ -142,7 +142,7 @@ static inline void image_mark(struct heapimage *im, uint64_t header, uint32_t i)
 	image_put(im, at, bits ? *image_at(im, at) | 1u << i % 8 : 1, 1);
 }
 
-/* Adds a block of objects of this size, of which those with a bit in `live` (the first 64) are marked; gives its address. */
+/* Adds a block of objects of this size; bits of `live` mark the first 64. Returns its address. */
 static inline uint64_t image_block(struct heapimage *im, uint64_t size, uint8_t kind, uint64_t live)
 {
 	uint64_t block = im->next, header = image_header(im, im->headers++), pages = (size + 4095) / 4096;
@@ -180,7 +180,7 @@ static inline uint64_t image_gap(struct heapimage *im, uint64_t bytes, bool unma
 static inline int image_layout(struct heapimage *im, struct layout *out, struct err *err)
 {
 	int rc = layout_find(&im->memory, &(struct detection_place){ &im->space, im->elf, IMAGE_BIAS, "image" }, out, err);
-	/* There are no symbols to find it by. */
+	/* Set directly: the image has no symbols. */
 	out->gc_no = rc ? 0 : IMAGE_GC_NO;
 	return rc;
 }

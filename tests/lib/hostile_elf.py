@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ELF files that say of themselves what cannot be: made of a small library, and of holes."""
+"""Malformed and oversized ELF files, made from a small library and sparse ranges."""
 import struct
 import subprocess
 
@@ -20,7 +20,7 @@ int tell(void) { return 1 + puts("honest"); }
 
 
 class Image:
-    """The bytes of a library, its headers taken apart; what is past them is a hole."""
+    """The bytes of a library with parsed headers; everything past its end is a sparse range."""
 
     def __init__(self, library):
         self.bytes = bytearray(library.read_bytes())
@@ -44,7 +44,7 @@ class Image:
         raise KeyError(name)
 
     def hole(self, size=GIB):
-        """Where so many bytes are that nobody stored."""
+        """Offset of a sparse range of this many bytes."""
         at = self.size
         self.size += size
         return at
@@ -73,7 +73,7 @@ def library(folder, name="honest.so"):
 
 
 def many_headers(image):
-    """65535 program headers, and a million sections, all of them in holes."""
+    """65535 program headers and a million sections, all in sparse ranges."""
     struct.pack_into("<Q", image.bytes, 32, image.hole(4 << 20))
     struct.pack_into("<Q", image.bytes, 40, image.hole(64 << 20))
     struct.pack_into("<HHHH", image.bytes, 56, 0xfffe, 64, 0xffff, 1)
@@ -98,7 +98,7 @@ def huge_notes(image):
 
 
 def compressed(image):
-    """Ten bytes that claim to be a gigabyte."""
+    """Sections of ten compressed bytes that claim to be a gigabyte."""
     for name in (".debug_info", ".debug_line", ".debug_str"):
         i = image.named(name)
         fields = image.section(i)
@@ -128,7 +128,7 @@ def make(folder, variant, name=None):
 
 
 def make_dense(folder, name="dense.so", symbols=2_000_000):
-    """No holes: symbols without end, all real, that take a while to go through."""
+    """A huge number of real symbols, which take long to process."""
     folder.mkdir(exist_ok=True)
     image = Image(library(folder))
     i = image.named(".symtab")

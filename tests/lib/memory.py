@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a daemon takes, as the kernel says, and what its status says of it."""
+"""A daemon's memory as the kernel reports it, and as its status does."""
 
 import ctypes
 import re
@@ -12,11 +12,11 @@ NEAR = 0.05
 
 
 def shares(pid):
-    """Bytes that a process has for itself, its maps of BPF programs left out."""
+    """Private bytes of a process, without its mappings of BPF maps."""
     kib, of_bpf = 0, False
     try:
         text = Path(f"/proc/{pid}/smaps").read_text()
-    except OSError:  # it has ended
+    except OSError:  # it has exited
         return 0
     for line in text.splitlines():
         if re.match("[0-9a-f]+-", line):
@@ -27,7 +27,7 @@ def shares(pid):
 
 
 def maps(pids):
-    """Bytes of the BPF maps that these processes have, each once."""
+    """Bytes of the BPF maps of these processes, each map counted once."""
     found = {}
     for pid in pids:
         for text in fdinfo(pid):
@@ -38,14 +38,14 @@ def maps(pids):
 
 
 def one_memory(pid, other):
-    """A child that is being spawned has its parent's memory until it has its program, as vfork(2) says: kcmp(2) tells."""
+    """True for a child of vfork(2) before its exec: it shares its parent's memory, as kcmp(2) shows."""
     return ctypes.CDLL(None).syscall(312, pid, other, 1, 0, 0) == 0
 
 
 def account(d):
     """
-    Looking at several processes takes a while, in which one lets go what another one takes, and a worker comes that shares
-    its pages with who forked it: each is looked at twice, and what it had both times was taken at the moment between.
+    Reading several processes is not atomic: memory can move from one to another, and a new worker shares pages with its
+    parent. So each is read twice; what it had both times was in use at the moment between.
     """
     while True:
         there = family(d.proc.pid)
@@ -56,14 +56,14 @@ def account(d):
 
 
 def told(d):
-    """What status says is taken, and what may be."""
+    """Memory in use and its limit, as in the status."""
     units = {"KiB": 1024, "MiB": MIB, "GiB": 1 << 30}
     found = re.match(r"([\d.]+) (\wiB) of ([\d.]+) (\wiB) ", d.status()["memory"])
     return float(found[1]) * units[found[2]], float(found[3]) * units[found[4]]
 
 
 def agrees(d):
-    """It looks once a second: of one moment at least it must be right."""
+    """The daemon measures once a second: its figure must match the actual memory at some moment."""
     before = account(d)
     said, limit = told(d)
     after = account(d)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A library with a malloc of its own, whose constructor is anybody's code."""
+"""A library with its own malloc and an arbitrary constructor."""
 
 import os
 import subprocess

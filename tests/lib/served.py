@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon as HTTP shows it."""
+"""A daemon with its HTTP server."""
 
 import re
 
@@ -11,7 +11,7 @@ from web_driver import get
 
 @pytest.fixture
 def served(tmp_path):
-    """A daemon that watches these processes, every kilobyte a sample, and serves at `url`."""
+    """A daemon that traces these processes with bytes:1k and serves at `url`."""
     running = []
 
     def start(*args):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of this machine, and sockets of daemons."""
+"""Free ports, and control sockets of daemons."""
 
 import socket
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that a test brings as text."""
+"""Compiles programs given as text."""
 
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A terminal in which a program runs and whose screen is read (tmux)."""
+"""Runs a program in a terminal (tmux) and reads its screen."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from web_driver import TIMEOUT, wait_for
 
 
 class Terminal:
-    """A tmux server of its own with one window in which a shell runs this command and tells its status."""
+    """A private tmux server with one window, in which a shell runs the command and prints its exit status."""
 
     def __init__(self, directory, *words, size=(80, 24), env=None):
         self.socket = directory / "tmux"
@@ -36,7 +36,7 @@ class Terminal:
         self.tmux("send-keys", *keys)
 
     def shows(self, *patterns, patience=TIMEOUT):
-        """The screen, once it shows all of these."""
+        """Waits until the screen shows all of these; returns it."""
         screen = ""
 
         def seen():
@@ -51,7 +51,7 @@ class Terminal:
         return screen
 
     def row(self, name):
-        """The cells of the row with this name, without that of the error, and its line."""
+        """The cells of the row with this name, without the error's, and its line number."""
         for n, line in enumerate(self.lines):
             if name in line and re.match(r" *[\d.]+[KMG]? ", line):
                 return [cell for cell in line.split() if not re.fullmatch(r"\d+%", cell)], n

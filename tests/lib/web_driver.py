@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the daemon's faces share: a daemon that traces nothing (tests/lib/webfake.c), and plain HTTP."""
+"""For tests of HTTP and push: webfake (tests/lib/webfake.c), a server without tracing, and raw HTTP requests."""
 
 import select
 import signal
@@ -21,7 +21,7 @@ def build(name):
 
 
 class Fake:
-    """webfake with options; `address` is where it listens."""
+    """A running webfake; it listens at `address`."""
 
     def __init__(self, *args):
         self.proc = subprocess.Popen([build("webfake"), *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -32,7 +32,7 @@ class Fake:
         self.port = int(self.address.rsplit(":", 1)[1]) if ":" in self.address else 0
 
     def stop(self):
-        """Its last words, and what it said on stderr."""
+        """Stops it; returns the rest of stdout, and stderr."""
         if self.proc.poll() is None:
             self.proc.send_signal(signal.SIGTERM)
         try:
@@ -45,7 +45,7 @@ class Fake:
 
 @contextmanager
 def own_servers(complaints):
-    """Gives what starts servers with options; complaints: they may have any."""
+    """Returns a function that starts servers; complaints: whether they may write to stderr."""
     running = []
 
     def start(*args):
@@ -71,7 +71,7 @@ class Answer:
 
 
 def raw(port, data, timeout=TIMEOUT):
-    """Everything that comes back for these bytes."""
+    """Sends these bytes; returns everything received."""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as s:
         s.sendall(data)
         got = b""

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon without tracing, for tests of http and push: three processes of a scripted heap that
- * grows as time passes. webfake [--listen A] [--insecure] [--push URL] [--every S] [--queue BYTES]
- * [--later MS] [--many N]. Says its address on stdout, one line, and ends with SIGTERM.
+ * http and push without tracing, for tests: three processes with a scripted heap that grows over time.
+ * webfake [--listen A] [--insecure] [--push URL] [--every S] [--queue BYTES] [--later MS] [--many N]
+ * Prints its address in one line; SIGTERM ends it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -55,7 +55,7 @@ static int to_heap(void *ctx, const struct event *e)
 	return heap_apply(((struct fake *)ctx)->heap, e, NULL);
 }
 
-/* 1000 bytes more, at Page.render. */
+/* Allocates 1000 bytes at Page.render. */
 static void grow(struct fake *f)
 {
 	struct event e = { .kind = EVENT_ALLOC, .proc = { 1 }, .tid = 4242, .stack = { STACK_B }, .size = 1000 };
@@ -94,7 +94,7 @@ static int each_process(void *ctx, int (*fn)(void *fn_ctx, const struct http_pro
 		rc = fn(fn_ctx, &evil);
 	for (uint32_t i = 0; !rc && i < f->many; i++) {
 		struct http_process more = { .pid = 10000 + i, .comm = "crowd", .exe = "/bin/crowd" };
-		/* Now smaller and now larger than the others. */
+		/* Alternates between smaller and larger than the others. */
 		more.live_bytes = i + (f->grown / 10 % 2 ? 1e9 : 0);
 		rc = fn(fn_ctx, &more);
 	}
@@ -153,7 +153,7 @@ static void keep(struct snapshot *s, uint32_t pid)
 	s->n = n;
 }
 
-/* No row comes before an older one: stacks are only added at the end. */
+/* Rows of both are in the same order: new stacks are only appended. */
 static void subtract(struct snapshot *now, const struct snapshot *then)
 {
 	for (size_t i = 0, k = 0; i < now->n && k < then->n; i++) {
@@ -217,7 +217,7 @@ struct slow {
 	uint64_t ms;
 };
 
-/* Those on their way. */
+/* Delayed profiles. */
 static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slow *slow_ones;
 

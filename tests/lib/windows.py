@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates of recordings whose probes are in for windows of time only."""
+"""Estimates of recordings with probes attached during windows only."""
 
 import json
 import re
 
 from conftest import STRAIGHT, alys
 
-FAR = 6  # standard errors: one look in thousands is beyond four, none beyond six
+FAR = 6  # standard errors: one estimate in thousands is beyond four, practically none beyond six
 SITES = "site_rest", "site_tenth"
 
 
 def recorded(trace, *words, args=(), env=None):
-    """What the program says of itself, of one recording."""
+    """Records the program; returns the truth that it prints."""
     done = alys("--force", "-o", trace, *args, "--", *words, env={**STRAIGHT, **(env or {})})
     assert done.returncode == 0, done.stderr
     return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
@@ -24,7 +24,7 @@ def estimates(trace):
 
 
 def windows_of(trace):
-    """How many there were, as info says; 0 when probes were in all the time."""
+    """The number of windows as printed by info; 0 if probes were attached all the time."""
     line = re.search(r"^windows +(.*)$", alys("info", trace).stdout, re.M).group(1)
     assert re.search(r"% of the time covered", line) and re.search(r"took [\d.e+-]+ % of the programs' CPU time", line), line
     found = re.search(r"in (\d+) windows?;", line)
