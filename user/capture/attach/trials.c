@@ -111,8 +111,11 @@ void trials_leave_ended(struct trials *t, uint64_t now_ns)
 /* Uses the calibration's result, unless a trial was faster. */
 static void accept_verdict(struct trials *t, struct file_sites *f, struct calibration_result *v)
 {
-	if (v->said.text[0])
-		log_info("%s: %s", path_of(t, f), v->said.text);
+	struct buf text = { 0 };
+	calibration_text(&v->said, &text);
+	if (text.len)
+		log_info("%s: %s", path_of(t, f), buf_str(&text));
+	buf_free(&text);
 	f->asked = false;
 	/* A trial may have found the sites wrong meanwhile. */
 	if (f->unproven && v->said.outcome != CALIBRATION_UNPROVEN) {

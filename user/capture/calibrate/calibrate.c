@@ -233,18 +233,20 @@ static size_t compare(const struct calibrating *c, struct err *err)
 
 static void judge(struct calibrating *c, struct calibration *out)
 {
-	struct err wrong = { 0 };
-	struct buf text = { 0 };
-	size_t agreed = compare(c, &wrong);
-	out->outcome = wrong.code ? CALIBRATION_WRONG : agreed ? CALIBRATION_AGREED : CALIBRATION_UNPROVEN;
-	if (wrong.code)
-		buf_addf(&text, "calibration: wrong after %zu calls: %s", agreed, wrong.text);
-	else if (agreed)
-		buf_addf(&text, "calibrated: %zu calls agreed", agreed);
-	else
-		buf_adds(&text, "not calibrated: none of its probed functions could be called");
-	snprintf(out->text, sizeof(out->text), "%s", buf_str(&text));
-	buf_free(&text);
+	out->agreed = compare(c, &out->failed);
+	out->outcome = out->failed.code ? CALIBRATION_WRONG : out->agreed ? CALIBRATION_AGREED : CALIBRATION_UNPROVEN;
+}
+
+void calibration_text(const struct calibration *c, struct buf *out)
+{
+	if (c->outcome == CALIBRATION_AGREED)
+		buf_addf(out, "calibrated: %" PRIu64 " calls agreed", c->agreed);
+	else if (c->outcome == CALIBRATION_WRONG)
+		buf_addf(out, "calibration: wrong after %" PRIu64 " calls: ", c->agreed);
+	else if (c->outcome == CALIBRATION_UNPROVEN)
+		buf_addf(out, "not calibrated: %s", c->failed.code ? "" : "none of its probed functions could be called");
+	if (c->failed.code)
+		text_clean(out, c->failed.text, 240);
 }
 
 static int run(struct calibrating *c, int file_fd, struct err *err)
@@ -308,18 +310,12 @@ static void close_aside(struct probe *p)
 void calibrate(const struct site_list *l, int file_fd, struct calibration *out)
 {
 	struct calibrating c = { .list = l, .helper = { .go = -1, .out = -1 } };
-	struct err err = { 0 };
 	*out = (struct calibration){ 0 };
 	c.collector = site_named(l, "GC_malloc_kind") || site_named(l, "GC_malloc");
-	if (!run(&c, file_fd, &err)) {
+	if (!run(&c, file_fd, &out->failed))
 		judge(&c, out);
-	} else {
-		struct buf why = { 0 };
-		text_clean(&why, err.text, 240);
+	else
 		out->outcome = CALIBRATION_UNPROVEN;
-		snprintf(out->text, sizeof(out->text), "not calibrated: %s", buf_str(&why));
-		buf_free(&why);
-	}
 	intake_free(c.intake);
 	if (kept && c.helper.pid)
 		probe_detach(kept, (uint32_t)c.helper.pid);

@@ -13,7 +13,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "probe/probe.h"
 
 enum calibration_outcome {
@@ -25,9 +28,12 @@ enum calibration_outcome {
 
 struct calibration {
 	enum calibration_outcome outcome;
-	char text[320]; /* for people, one clean line; "" for CALIBRATION_NONE */
+	uint64_t agreed;   /* calls, before the one that did not */
+	struct err failed; /* what was wrong, or why there was no calibration; code 0 = nothing */
 };
 
+/* For people, one clean line; nothing for CALIBRATION_NONE. */
+void calibration_text(const struct calibration *c, struct buf *out);
 /* With these return probes, are results predicted or read at exits cheaper than `ret`? */
 bool calibrate_wanted(const struct site_list *l, enum probe_returns returns);
 /*

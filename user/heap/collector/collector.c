@@ -152,17 +152,19 @@ int collector_find(struct collector *c, uint32_t tgid, struct err *err)
 
 int collector_prove(struct collector *c, struct err *err)
 {
-	struct calibration outcome = { 0 };
 	const struct prove_file f = { c->elf, c->fd, c->dev, c->ino, &c->layout, c->bias };
-	prove_layout(&f, &outcome);
-	c->trust = outcome.outcome == CALIBRATION_AGREED ? COLLECTOR_PROVEN : COLLECTOR_STRUCTURAL;
-	if (outcome.outcome == CALIBRATION_WRONG)
+	prove_layout(&f, &c->proof);
+	c->trust = c->proof.outcome == CALIBRATION_AGREED ? COLLECTOR_PROVEN : COLLECTOR_STRUCTURAL;
+	if (c->proof.outcome == CALIBRATION_WRONG)
 		c->trust = COLLECTOR_WRONG;
-	snprintf(c->why, sizeof(c->why), "%s", outcome.text);
-	if (c->trust == COLLECTOR_WRONG)
-		return err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is rejected, %s", c->memory.tgid, c->comm,
-			       c->layout.file, c->why);
-	return 0;
+	if (c->trust != COLLECTOR_WRONG)
+		return 0;
+	struct buf text = { 0 };
+	prove_text(&c->proof, &text);
+	int rc = err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is rejected, %s", c->memory.tgid, c->comm,
+			 c->layout.file, buf_str(&text));
+	buf_free(&text);
+	return rc;
 }
 
 int collector_open(struct collector *c, uint32_t tgid, struct err *err)

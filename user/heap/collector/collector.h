@@ -10,6 +10,7 @@
 #include "boehm/heap.h"
 #include "boehm/memory.h"
 #include "boehm/space.h"
+#include "calibrate/calibrate.h"
 #include "elf/elf.h"
 #include "heapgraph/types.h"
 
@@ -28,7 +29,7 @@ struct collector {
 	uint64_t bias;     /* address in the process less address in the file */
 	uint64_t dev, ino; /* of the file */
 	enum collector_trust trust;
-	char why[320];            /* what the trust is founded on, or why there is no more of it: one clean sentence */
+	struct calibration proof; /* of the layout: what the trust is founded on; see prove_text */
 	char comm[64], exe[4096]; /* the path as maps have it; the name is clean */
 	uint64_t start_ns;        /* of the process, CLOCK_MONOTONIC */
 };

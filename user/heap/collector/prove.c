@@ -125,17 +125,14 @@ static int run(struct proving *p, struct err *err)
 	return rc ?: compare(p, err);
 }
 
-static void judge(const struct proving *p, int rc, const struct err *err, struct calibration *out)
+void prove_text(const struct calibration *c, struct buf *out)
 {
-	struct buf why = { 0 };
-	text_clean(&why, err->text, 240);
-	out->outcome = !rc ? CALIBRATION_AGREED : rc == -EILSEQ ? CALIBRATION_WRONG : CALIBRATION_UNPROVEN;
-	if (!rc)
-		snprintf(out->text, sizeof(out->text), "proven: %zu objects in a helper process read as the library answers",
-			 p->agreed);
-	else
-		snprintf(out->text, sizeof(out->text), "%s: %s", rc == -EILSEQ ? "proven wrong" : "not proven", buf_str(&why));
-	buf_free(&why);
+	if (c->outcome == CALIBRATION_AGREED) {
+		buf_addf(out, "proven: %" PRIu64 " objects in a helper process read as the library answers", c->agreed);
+		return;
+	}
+	buf_adds(out, c->outcome == CALIBRATION_WRONG ? "proven wrong: " : "not proven: ");
+	text_clean(out, c->failed.text, 240);
 }
 
 struct proof {
@@ -151,15 +148,16 @@ static struct {
 void prove_layout(const struct prove_file *f, struct calibration *out)
 {
 	struct proving p = { .file = f, .helper = { .go = -1, .out = -1 } };
-	struct err err = { 0 };
 	for (size_t i = 0; i < known.proofs_cnt; i++) {
 		if (known.proofs[i].dev == f->dev && known.proofs[i].ino == f->ino) {
 			*out = known.proofs[i].outcome;
 			return;
 		}
 	}
-	int rc = run(&p, &err);
-	judge(&p, rc, &err, out);
+	*out = (struct calibration){ 0 };
+	int rc = run(&p, &out->failed);
+	out->outcome = !rc ? CALIBRATION_AGREED : rc == -EILSEQ ? CALIBRATION_WRONG : CALIBRATION_UNPROVEN;
+	out->agreed = p.agreed;
 	helper_end(&p.helper);
 	free(p.objects);
 	struct proof *slot = VEC_PUSH(&known, proofs);

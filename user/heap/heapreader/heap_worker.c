@@ -89,7 +89,7 @@ static int prove(struct job *j)
 	int rc = work_prove(j->order.place.tgid, j->order.some, &p, &j->reply.err);
 	j->reply.crystal = p.crystal;
 	j->reply.typed = p.typed;
-	memcpy(j->reply.why, p.why, sizeof(p.why));
+	j->reply.proof = p.proof;
 	if (p.crystal && p.typed)
 		put_types(&j->out, &p.types);
 	types_free(&p.types);

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "heapreader/order.h"
 #include "heapreader/work.h"
+#include "collector/prove.h"
 #include "heapreader/heap_worker.h"
 #include "marking/wire.h"
 #include "target/proc.h"
@@ -163,12 +164,12 @@ static void take_place(const struct heapreader *r, uint32_t tgid, struct heaprea
 		out->own.variables_cnt = OWN_VARIABLES_MAX;
 }
 
-static void take_why(const struct heapreader *r, char *out, size_t cap)
+static void take_proof(const struct heapreader *r, struct calibration *out)
 {
-	struct buf text = { 0 };
-	text_clean(&text, r->reply.why, strnlen(r->reply.why, sizeof(r->reply.why)));
-	snprintf(out, cap, "%s", buf_str(&text));
-	buf_free(&text);
+	*out = r->reply.proof;
+	out->failed.text[sizeof(out->failed.text) - 1] = 0;
+	if ((unsigned int)out->outcome > CALIBRATION_UNPROVEN)
+		out->outcome = CALIBRATION_UNPROVEN;
 }
 
 static int take_types(const struct buf *from, struct types *out)
@@ -195,7 +196,8 @@ struct proof {
 	uint64_t dev, ino;
 	long uid;
 	int rc;
-	char why[sizeof(((struct heapreader_proof *)NULL)->why)];
+	struct err failed; /* for rc */
+	struct calibration proof;
 };
 
 static struct {
@@ -218,13 +220,15 @@ static bool is_known(const struct heapreader_place *p, long uid, struct proof *o
 	return found;
 }
 
-static void note(const struct heapreader_place *p, long uid, int rc, const char *why)
+static void note(const struct heapreader_place *p, long uid, const struct proof *how)
 {
 	pthread_mutex_lock(&known.lock);
 	struct proof *slot = VEC_PUSH(&known, proofs);
 	if (slot) {
-		*slot = (struct proof){ .dev = p->dev, .ino = p->ino, .uid = uid, .rc = rc };
-		snprintf(slot->why, sizeof(slot->why), "%.319s", why);
+		*slot = *how;
+		slot->dev = p->dev;
+		slot->ino = p->ino;
+		slot->uid = uid;
 	}
 	pthread_mutex_unlock(&known.lock);
 }
@@ -254,13 +258,13 @@ int heapreader_prove(struct heapreader *r, const struct heapreader_place *p, str
 		return rc;
 	out->crystal = r->reply.crystal != 0;
 	out->typed = r->reply.typed && (!out->crystal || !take_types(&r->out, &out->types));
-	take_why(r, out->why, sizeof(out->why));
+	take_proof(r, &out->proof);
 	if (!r->order.some && (!rc || rc == -ENOTSUP))
-		note(p, uid, rc, rc ? err->text : out->why);
+		note(p, uid, &(struct proof){ .rc = rc, .failed = rc ? *err : (struct err){ 0 }, .proof = out->proof });
 	if (!r->order.some || rc)
 		return rc;
-	snprintf(out->why, sizeof(out->why), "%s", before.why);
-	return before.rc ? err_set(err, -before.rc, "%s", before.why) : 0;
+	out->proof = before.proof;
+	return before.rc ? err_set(err, -before.rc, "%s", before.failed.text) : 0;
 }
 
 int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out,
@@ -339,4 +343,9 @@ int heapreader_compare(struct heapreader *r, const struct heapreader_place *p, c
 	unknown_free(out);
 	*out = found;
 	return 0;
+}
+
+void heapreader_proof_text(const struct heapreader_proof *p, struct buf *out)
+{
+	prove_text(&p->proof, out);
 }

@@ -45,4 +45,7 @@ int heapreader_count(struct heapreader *r, const struct heapreader_place *p, uin
 int heapreader_compare(struct heapreader *r, const struct heapreader_place *p, const struct heapreader_question *q,
 		       struct unknown *out, uint64_t *spent_ns);
 
+/* How much is known of its layout, for people. */
+void heapreader_proof_text(const struct heapreader_proof *p, struct buf *out);
+
 #endif

@@ -23,7 +23,7 @@ struct order_reply {
 	uint8_t typed, crystal;
 	uint64_t gc_no, spent_ns;
 	struct heapreader_place place;
-	char why[320];
+	struct calibration proof;
 	struct err err;
 };
 

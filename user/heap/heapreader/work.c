@@ -38,7 +38,7 @@ int work_prove(uint32_t tgid, bool known, struct heapreader_proof *out, struct e
 	out->typed = !out->crystal || !collector_types(&c, NULL, &out->types, &untyped);
 	if (!known) {
 		rc = collector_prove(&c, err);
-		snprintf(out->why, sizeof(out->why), "%s", c.why);
+		out->proof = c.proof;
 	}
 	collector_close(&c);
 	return rc;

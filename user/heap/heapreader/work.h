@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "boehm/heap.h"
+#include "collector/prove.h"
 #include "heapgraph/types.h"
 #include "marking/recorded.h"
 #include "marking/unknown.h"
@@ -22,10 +23,10 @@ struct heapreader_place {
 };
 
 struct heapreader_proof {
-	bool typed;         /* all that the program says about its types is known */
-	bool crystal;       /* its program is Crystal's; else it has no types */
-	struct types types; /* then types_free */
-	char why[320];      /* as of struct collector */
+	bool typed;               /* all that the program says about its types is known */
+	bool crystal;             /* its program is Crystal's; else it has no types */
+	struct types types;       /* then types_free */
+	struct calibration proof; /* of its layout, as of struct collector */
 };
 
 struct heapreader_question {

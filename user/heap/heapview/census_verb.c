@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "collector/collector.h"
+#include "collector/prove.h"
 #include "heapgraph/census.h"
 #include "heapview/heapview.h"
 #include "heapview/typed_sites.h"
@@ -70,8 +71,11 @@ static void describe(struct taking *t)
 	const struct boehm_heap *h = &t->heap;
 	const struct collector *c = &t->collector;
 	char layout[160];
+	struct buf proof = { 0 };
 	layout_describe(&c->layout, layout, sizeof(layout));
-	snprintf(t->layout, sizeof(t->layout), "%s; %s", layout, c->why);
+	prove_text(&c->proof, &proof);
+	snprintf(t->layout, sizeof(t->layout), "%s; %s", layout, buf_str(&proof));
+	buf_free(&proof);
 	if (!h->gc_no && !h->unnumbered)
 		buf_adds(&t->notes, "it has not collected yet: nothing is marked but what is never collected\n");
 	else

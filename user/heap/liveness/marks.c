@@ -160,6 +160,14 @@ static bool is_ending(struct marks *m)
 	return ending;
 }
 
+static void log_proof(const struct watched *w, const struct heapreader_proof *p)
+{
+	struct buf text = { 0 };
+	heapreader_proof_text(p, &text);
+	log_info("marks of process %u: %s", w->tgid, buf_str(&text));
+	buf_free(&text);
+}
+
 /* A proof takes longer than a collection cycle; until it is done, the layout is trusted. */
 static void *prove(void *arg)
 {
@@ -179,7 +187,7 @@ static void *prove(void *arg)
 	bool wrong = rc == -ENOTSUP || rc == -ECONNRESET;
 	set_state(w, wrong ? MARKS_IMPOSSIBLE : MARKS_READY, &err);
 	if (!rc)
-		log_info("marks of process %u: %s", w->tgid, p.why);
+		log_proof(w, &p);
 	pthread_mutex_lock(&w->marks->lock);
 	w->types = p.types;
 	w->crystal = p.crystal;

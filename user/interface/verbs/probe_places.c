@@ -42,9 +42,10 @@ static void list_findings(struct findings *f, const struct module *m, int fd, st
 		f->sites.calls = o.calls;
 		f->sites.plain = o.plain;
 	}
-	buf_addf(out, "%s%s%s", v.said.text,
-		 v.said.outcome == CALIBRATION_UNPROVEN ? "; a recording compares the first thousand calls" : "",
-		 v.said.text[0] ? "\n" : "");
+	calibration_text(&v.said, out);
+	if (v.said.outcome)
+		buf_addf(out, "%s\n",
+			 v.said.outcome == CALIBRATION_UNPROVEN ? "; a recording compares the first thousand calls" : "");
 	list_sites(f, &v, out);
 	sites_free(&v.plain);
 }
