@@ -140,7 +140,11 @@ int main(int argc, char **argv)
 	}
 	uint64_t from = now_ns();
 	calibrate(&list, fd, &c);
-	printf("%s %.1f %s\n", verdicts[c.outcome], (double)(now_ns() - from) / 1e6, c.text);
+	double took = (double)(now_ns() - from) / 1e6;
+	struct buf text = { 0 };
+	calibration_text(&c, &text);
+	printf("%s %.1f %s\n", verdicts[c.outcome], took, buf_str(&text));
+	buf_free(&text);
 	elf_close(e);
 	sites_free(&list);
 	return 0;

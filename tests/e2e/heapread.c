@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "collector/collector.h"
+#include "collector/prove.h"
 #include "helper/children.h"
 
 struct seen {
@@ -44,12 +45,15 @@ static int compare(struct collector *c, struct err *err)
 		return rc;
 	while (fgets(line, sizeof(line), stdin))
 		check(&h, line, &seen);
+	struct buf proof = { 0 };
 	layout_describe(&c->layout, about, sizeof(about));
+	prove_text(&c->proof, &proof);
 	printf("objects %zu found %zu marked %zu wrong %zu\n", seen.objects, seen.found, seen.marked, seen.wrong);
 	printf("gc_no %" PRIu64 " bytes %" PRIu64 " unmapped %" PRIu64 " free %" PRIu64 " torn %d retries %u bad %u\n", h.gc_no,
 	       h.heap_bytes, h.unmapped_bytes, h.free_bytes, h.torn, h.retries, h.bad_headers);
 	printf("layout %s; mark stack %s, state %s; %s\n", about, c->layout.mark_stack ? "found" : "unknown",
-	       c->layout.mark_state ? "found" : "unknown", c->why);
+	       c->layout.mark_state ? "found" : "unknown", buf_str(&proof));
+	buf_free(&proof);
 	boehm_heap_free(&h);
 	return 0;
 }
