@@ -104,15 +104,18 @@ def test_where_the_memory_is(started):
     truth = json.loads(program.line())
     before, rss = memory(program)
     check_malloc_agrees({**before, "total": {"count": 0}, "rows": []}, truth)
-    assert before["rss_resident"] == rss == sum(before[f"{k}_resident"] for k in PARTS), before
+    assert before["rss_resident"] == sum(before[f"{k}_resident"] for k in PARTS), before
+    # The kernel may take pages of files from it at any time, where memory is short.
+    assert abs(before["rss_resident"] - rss) <= before["files_resident"], (before, rss)
     assert before["stacks_resident"] > 0 and before["swapped"] == 0 and before["trimmable"] > 100000, before
     assert before["total"]["used"] == sum(row["used"] for row in before["rows"])
     assert sum(row["tcache"] for row in before["rows"]) == before["tcache"] > 0
     step(program, b"t")
     after, less = memory(program)
-    assert after["rss_resident"] == less and after["trimmable"] == 0, after
+    assert abs(after["rss_resident"] - less) <= before["files_resident"] and after["trimmable"] == 0, after
     # To give it back, malloc writes to a few pages.
-    assert 0 <= before["trimmable"] - (rss - less) <= 16 * 4096, (before, after)
+    given = sum(before[f"{k}_resident"] - after[f"{k}_resident"] for k in PARTS[:7])
+    assert 0 <= before["trimmable"] - given <= 16 * 4096, (before, after)
     done = alys("report", "--heap", "-p", program.pid)
     assert done.returncode == 0 and "malloc: free in threads' caches (tcache)" in done.stdout, done
     assert "malloc_trim(0) would give back 0 B" in done.stdout, done

@@ -76,6 +76,12 @@ static int64_t memory(const void *at, size_t n, void *out)
 	return rights_memory(broker_pid(), &r, 1, out);
 }
 
+/* Of the broker alone: what this process may open itself does not count. */
+static int fact(enum rights_fact what)
+{
+	return result(rights_lent()->fact(rights_lent()->ctx, broker_pid(), what));
+}
+
 static bool was_opened(void)
 {
 	char event[256];
@@ -118,6 +124,8 @@ static int is_refused_other_files(const struct broker *b)
 	       : place.maps && mapped(place.text) != -ENOEXEC                         ? 14
 	       : mapped(place.data) >= 0                                              ? 15
 	       : mapped((uint64_t[]){ 0, UINT64_MAX }) >= 0                           ? 16
+	       : fact(FACT_SMAPS) >= 0                                                ? 17
+	       : fact(FACT_PAGEMAP) >= 0                                              ? 18
 										      : 0;
 }
 
