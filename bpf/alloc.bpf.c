@@ -27,6 +27,7 @@
 #include "pair_by_thread.bpf.h"
 #include "pair_by_frame.bpf.h"
 #include "pair_by_refill.bpf.h"
+#include "resident.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

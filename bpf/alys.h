@@ -30,6 +30,8 @@
 #define ALYS_EV_GC_DONE 11   /* the same collection is over: its marks stay until the next one starts */
 #define ALYS_EV_GC_BEGUN 12  /* never in the main ring */
 #define ALYS_EV_MAPPED 13    /* the dynamic linker has mapped or unmapped libraries */
+#define ALYS_EV_GONE 14      /* struct alys_ev_range: its pages left the resident set */
+#define ALYS_EV_MOVED 15     /* struct alys_ev_range: its pages are about to lie elsewhere (mremap) */
 
 /* Head of every record. */
 struct alys_head {
@@ -75,8 +77,9 @@ struct alys_ev_stack {
 	struct alys_head h;
 	__u64 hash;
 	__u32 n;
-	__u32 end; /* ALYS_STOP_* */
-		   /* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
+	__u16 end;    /* ALYS_STOP_* */
+	__u16 memory; /* of a page's first touch: ALYS_MEMORY_*; else 0 */
+		      /* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
 };
 
 /* How a stack walk ended: same numbers as STACK_END_LIST in catalog.h, checked by static asserts in intake.c. */
@@ -99,6 +102,22 @@ struct alys_ev_proc {
 	struct alys_head h;
 	__u64 other;
 };
+
+/* Pages from `start` up to `end`; `to`: where they go (ALYS_EV_MOVED). */
+struct alys_ev_range {
+	struct alys_head h;
+	__u64 start, end;
+	__u64 to;
+};
+
+/* Kinds of resident memory, as the kernel counts it. */
+#define ALYS_MEMORY_ANONYMOUS 1
+#define ALYS_MEMORY_HUGE 2 /* anonymous, a huge page */
+#define ALYS_MEMORY_FILE 3
+#define ALYS_MEMORY_SHARED 4
+
+#define ALYS_PAGE_SZ 4096ull
+#define ALYS_HUGE_SZ (2ull << 20)
 
 /*
  * A thread to be stopped, of a process that we launched: it continues after ALYS_HOLD_WAIT_NS unless it has been
@@ -309,6 +328,7 @@ struct alys_config {
 	__u8 windowed;    /* some probes are attached during windows only, see `window_shut` */
 	__u8 recall;      /* ALYS_RECALL_* */
 	__u32 walk_slots; /* entries of walk_slots, a power of two */
+	__u32 rss_batch;  /* pages that a processor counts for itself: percpu_counter_batch */
 	__u8 no_frees;    /* of plain allocators only allocations are recorded */
 	__u8 pad2[3];
 };
@@ -359,7 +379,14 @@ struct alys_config {
 	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")       \
 	X(34, GC_UNTOLD, NOTE, "collections-untold",                                                                             \
 	  "1: a collector's counter was not what its probes had told; up to 63 blocks of a thread may have the number before")   \
-	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows")
+	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows") \
+	X(36, HIT_PAGE, HIT, "hits-page", "times that pages became resident (--rss)")                                            \
+	X(37, HIT_GONE, HIT, "hits-gone", "times that pages left, by a call of the program (--rss)")                             \
+	X(38, NO_PLACE, SKIPPED, "no-place", "times that pages came or left, by the kernel's doing, without an address (--rss)") \
+	X(39, PAGES, NOTE, "pages", "pages that became resident (--rss)")                                                        \
+	X(40, PAGES_NO_PLACE, NOTE, "pages-no-place", "of these, pages without an address: in no row (--rss)")                   \
+	X(41, PAGES_GUESSED, NOTE, "pages-guessed",                                                                              \
+	  "touches of which the number of pages was not certain: the least that fits (--rss)")
 
 #define X(n, id, class, name, help) ALYS_ST_##id = n,
 enum alys_stat { ALYS_STAT_LIST(X) ALYS_ST_CNT };
@@ -403,5 +430,6 @@ _Static_assert(sizeof(struct alys_site) == 32, "wire");
 _Static_assert(sizeof(struct alys_ev_gc) == 56, "wire");
 _Static_assert(sizeof(struct alys_gc_site) == 24, "wire");
 _Static_assert(sizeof(struct alys_hold) == 16, "wire");
+_Static_assert(sizeof(struct alys_ev_range) == 48, "wire");
 
 #endif

@@ -69,6 +69,7 @@ struct walk_state {
 	__u8 far;         /* the current rule leads to another stack */
 	__u8 alike;       /* the walk begins as the last one did */
 	__u8 recalled;    /* some of the frames were taken from the last walk */
+	__u8 anywhere;    /* the walk begins at any instruction, not at a function's entry; set by walk_interrupted */
 };
 
 /* The registers of a frame, and where its caller's rbp was saved; if rbp was not saved, where the return address was. */
@@ -502,7 +503,7 @@ static __always_inline int frame_next(struct walk_slot *w)
 static __noinline int walk_frames(struct walk_slot *w)
 {
 	int r = WALK_MORE;
-	if (!w->rec.n)
+	if (!w->rec.n && !w->s.anywhere)
 		r = frame_first(w);
 #pragma unroll
 	for (int i = 0; i < WALK_FRAMES; i++) {
@@ -627,6 +628,18 @@ static __noinline int walk_begin(struct pt_regs *ctx, struct walk_slot *w, __u64
 	s->alike = 0;
 	lists_find(w);
 	return recall_begin(w, hash);
+}
+
+/*
+ * The same for a thread that was interrupted anywhere: its frame is walked like one below a signal frame, from its
+ * instruction and not from the one before.
+ */
+static __always_inline void walk_interrupted(struct pt_regs *regs, struct walk_slot *w, __u64 hash)
+{
+	walk_begin(regs, w, (PT_REGS_SP(regs) & ~7ull) + 8, hash);
+	w->s.ip++;
+	w->s.ip_at = 0;
+	w->s.anywhere = 1;
 }
 
 /* Begins a new walk, if walk_again failed. */

@@ -3,7 +3,7 @@
 # #include "MODULE/file.h".
 PARTS      := foundation capture heap output service interface
 foundation := base access sandbox event catalog allocators
-capture    := elf unwind code sites kernel probe intake target examine helper calibrate launch recording attach window recorder
+capture    := elf unwind code sites kernel probe intake target examine helper calibrate launch recording attach window resident recorder
 heap       := boehm marking heapgraph collector glibc heapreader liveness heapview mallocview
 output     := model trace symbol dwarf naming format profiles sink report replay
 service    := monitor broker daemon http push
@@ -33,7 +33,8 @@ may_launch     := base intake target wire
 may_recording  := 
 may_attach     := base catalog unwind sites probe intake target examine calibrate recording allocators
 may_window     := base
-may_recorder   := base access event catalog unwind probe intake target launch window liveness model recording attach
+may_resident   := base event wire
+may_recorder   := base access event catalog unwind probe intake target launch window resident liveness model recording attach
 may_boehm      := base access elf
 may_marking    := base boehm
 may_heapgraph  := base elf boehm marking

@@ -41,6 +41,22 @@ struct signal_struct {
 	atomic_t live;
 };
 
+/* Each processor counts for itself, at `counters` in its own part of the kernel's memory, and adds it to `count` now and then. */
+struct percpu_counter {
+	long long count;
+	int *counters;
+};
+
+/* The four counters were of another kind before 6.2. */
+struct mm_struct {
+	struct percpu_counter rss_stat[4];
+};
+
+/* Of a map that each processor has a copy of: the copies' common address. */
+struct bpf_array {
+	void *pptrs[0];
+};
+
 struct thread_struct {
 	unsigned long fsbase;
 };
@@ -52,6 +68,7 @@ struct task_struct {
 	unsigned long long self_exec_id;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
+	struct mm_struct *mm;
 	struct thread_struct thread;
 	unsigned int ptrace;
 	unsigned long jobctl;

@@ -30,9 +30,12 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-static bool is_uprobe(const struct bpf_program *p)
+/* Those at tracepoints of pages walk by tables only. */
+static bool is_judged(const struct bpf_program *p, uint8_t walk)
 {
-	return !strncmp(bpf_program__section_name(p), "uprobe", 6);
+	const char *section = bpf_program__section_name(p);
+	bool pages = !strcmp(section, "raw_tp/rss_stat") || !strcmp(section, "raw_tp/page_fault_user");
+	return !strncmp(section, "uprobe", 6) || (pages && walk == ALYS_WALK_TABLES);
 }
 
 static void say(const char *mode, const char *name, int rc)
@@ -82,7 +85,7 @@ int main(void)
 		return 2;
 	for (uint8_t walk = ALYS_WALK_KERNEL; walk <= ALYS_WALK_SLEEP; walk++) {
 		bpf_object__for_each_program(p, s->obj) {
-			if (is_uprobe(p))
+			if (is_judged(p, walk))
 				verify(walk, bpf_program__name(p));
 		}
 	}

@@ -34,7 +34,7 @@ static int tear_down(void **state)
 static void arrive(struct stacks *s, uint64_t hash)
 {
 	if (stacks_want(s, &somebody, hash))
-		stacks_put(s, &somebody, hash, STACK_END_COMPLETE, frames, 2);
+		stacks_put(s, &somebody, hash, &(struct stack){ .end = STACK_END_COMPLETE, .n = 2, .frames = frames });
 }
 
 static void test_once(void **state)

@@ -96,6 +96,7 @@ static void give_stack(struct intake *in, const struct alys_ev_stack *s, size_t 
 		.who = who_of(&s->h),
 		.hash = s->hash,
 		.end = s->end,
+		.memory = s->memory,
 		.n = s->n,
 		.ips = (const uint64_t *)(s + 1),
 	};
@@ -143,6 +144,19 @@ static void give_collection(struct intake *in, const struct alys_ev_gc *g)
 		in->ops.on_collection(in->ops.ctx, &c);
 }
 
+static void give_range(struct intake *in, const struct alys_ev_range *g)
+{
+	struct intake_range r = {
+		.who = who_of(&g->h),
+		.start = g->start,
+		.end = g->end,
+		.moved = g->h.kind == ALYS_EV_MOVED,
+		.to = g->to,
+	};
+	if (in->ops.on_range)
+		in->ops.on_range(in->ops.ctx, &r);
+}
+
 /* Smallest size of each kind of record; 0 = no such kind. */
 static const size_t least_size[] = {
 	[ALYS_EV_ALLOC] = sizeof(struct alys_ev_alloc),  [ALYS_EV_REALLOC] = sizeof(struct alys_ev_realloc),
@@ -151,6 +165,7 @@ static const size_t least_size[] = {
 	[ALYS_EV_FORK] = sizeof(struct alys_ev_proc),    [ALYS_EV_MISS] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_OOM] = sizeof(struct alys_ev_proc),     [ALYS_EV_MAPPED] = sizeof(struct alys_ev_proc),
 	[ALYS_EV_GC_MARKED] = sizeof(struct alys_ev_gc), [ALYS_EV_GC_DONE] = sizeof(struct alys_ev_gc),
+	[ALYS_EV_GONE] = sizeof(struct alys_ev_range),   [ALYS_EV_MOVED] = sizeof(struct alys_ev_range),
 };
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -167,6 +182,8 @@ static int on_record(void *ctx, void *data, size_t size)
 		give_stack(in, data, size);
 	else if (h->kind == ALYS_EV_GC_MARKED || h->kind == ALYS_EV_GC_DONE)
 		give_collection(in, data);
+	else if (h->kind == ALYS_EV_GONE || h->kind == ALYS_EV_MOVED)
+		give_range(in, data);
 	else
 		give_note(in, data);
 	/* libbpf counts the record as read and stops when a callback gives an error. */

@@ -27,9 +27,18 @@ struct intake_who {
 struct intake_stack {
 	struct intake_who who;
 	uint64_t hash;
-	uint32_t end; /* enum stack_end */
+	uint32_t end;    /* enum stack_end */
+	uint32_t memory; /* of a page's first touch: ALYS_MEMORY_*; else 0 */
 	uint32_t n;
 	const uint64_t *ips;
+};
+
+/* Pages that left the resident set, or lie elsewhere now (moved). */
+struct intake_range {
+	struct intake_who who;
+	uint64_t start, end;
+	bool moved;
+	uint64_t to;
 };
 
 /* Phase of a collection: marking done (world stopped); over. */
@@ -53,6 +62,7 @@ struct intake_ops {
 	void (*on_event)(void *ctx, const struct intake_who *who, uint64_t stack_hash, struct event *e);
 	void (*on_stack)(void *ctx, const struct intake_stack *s);
 	void (*on_collection)(void *ctx, const struct intake_collection *c);
+	void (*on_range)(void *ctx, const struct intake_range *r); /* NULL: none come */
 	/* other: child's tgid of a fork, the address of a miss, the OOM killer's victim */
 	void (*on_note)(void *ctx, const struct intake_who *who, enum intake_note note, uint64_t other);
 };

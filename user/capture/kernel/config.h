@@ -15,6 +15,7 @@ struct probe_config {
 	uint64_t memory;     /* memory limit of the whole recording, of which maps get shares; 0 = none */
 	bool follow;
 	bool all;      /* every process that is not excluded, including later ones */
+	bool resident; /* pages that become resident instead of calls of allocators: no probe in a program */
 	bool tell_all; /* report start and end of all processes */
 	bool free_stacks;
 	bool windowed;     /* probes are attached and detached at run time, see probe/window.h */

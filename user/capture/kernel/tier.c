@@ -19,10 +19,12 @@
 static void note_names(struct kernel_facts *k, const char *text, size_t n)
 {
 	static const char multi[] = "\0BPF_TRACE_UPROBE_MULTI", session[] = "\0BPF_TRACE_UPROBE_SESSION",
-			  preempt[] = "\0bpf_preempt_disable", oom[] = "\0btf_trace_mark_victim";
+			  preempt[] = "\0bpf_preempt_disable", oom[] = "\0btf_trace_mark_victim",
+			  resident[] = "\0btf_trace_rss_stat";
 	k->uprobe_multi |= memmem(text, n, multi, sizeof(multi)) != NULL;
 	k->uprobe_session |= memmem(text, n, session, sizeof(session)) != NULL;
 	k->oom |= memmem(text, n, oom, sizeof(oom)) != NULL;
+	k->resident |= memmem(text, n, resident, sizeof(resident)) != NULL;
 	k->preempt_off |= memmem(text, n, preempt, sizeof(preempt)) != NULL;
 }
 
@@ -52,13 +54,22 @@ static void read_names(struct kernel_facts *k, int fd)
 }
 
 /* Not visible in BTF: commit ff474a78cef5 made uretprobe a system call in 6.11, and seccomp allows it only since 6.14. */
-static bool in_seccomp_window(void)
+static bool in_seccomp_window(const int *release)
+{
+	return release[0] == 6 && release[1] >= 11 && release[1] <= 13;
+}
+
+/* Before, threads counted up to 64 pages for themselves, and the tracepoint told of the sum. */
+static bool tells_each_page(const int *release)
+{
+	return release[0] > 6 || (release[0] == 6 && release[1] >= 2);
+}
+
+static void read_release(int *release)
 {
 	struct utsname u;
-	int major = 0, minor = 0;
-	if (uname(&u) || sscanf(u.release, "%d.%d", &major, &minor) != 2)
-		return false;
-	return major == 6 && minor >= 11 && minor <= 13;
+	if (uname(&u) || sscanf(u.release, "%d.%d", &release[0], &release[1]) != 2)
+		release[0] = release[1] = 0;
 }
 
 static bool is_perf_restricted(void)
@@ -73,12 +84,15 @@ static bool is_perf_restricted(void)
 
 static struct kernel_facts find_facts(void)
 {
-	struct kernel_facts k = { .kills_seccomp = in_seccomp_window(), .perf_admin = is_perf_restricted() };
+	int release[2];
+	read_release(release);
+	struct kernel_facts k = { .kills_seccomp = in_seccomp_window(release), .perf_admin = is_perf_restricted() };
 	int fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return k;
 	read_names(&k, fd);
 	close(fd);
+	k.resident &= tells_each_page(release);
 	return k;
 }
 

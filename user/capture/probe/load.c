@@ -33,6 +33,13 @@ static int on_libbpf_print(enum libbpf_print_level level, const char *fmt, va_li
 	return 0;
 }
 
+/* lib/percpu_counter.c: compute_batch_value. */
+static uint32_t counter_batch(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	return cpus > 16 ? 2 * (uint32_t)cpus : 32;
+}
+
 static void set_config(struct probe *p, const struct probe_config *cfg)
 {
 	p->skel->rodata->config = (struct alys_config){
@@ -50,6 +57,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.no_frees = cfg->no_frees,
 		.recall = cfg->check_stacks ? ALYS_RECALL_CHECK : ALYS_RECALL_ALIKE,
 		.walk_slots = sizes_of(cfg).slots,
+		.rss_batch = counter_batch(),
 	};
 	p->skel->bss->interval = cfg->interval;
 	for (int i = 0; i < 1024; i++)
@@ -76,6 +84,20 @@ static void let_sleep(struct probe *p)
 		bpf_program__set_flags(walking[i], BPF_F_SLEEPABLE);
 }
 
+/* Either the programs for calls or those for pages. */
+static void choose_subject(struct probe *p, const struct probe_config *cfg)
+{
+	struct bpf_program *pages[] = { p->skel->progs.on_touch, p->skel->progs.on_rss, p->skel->progs.on_place };
+	struct bpf_program *prog;
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
+		bpf_program__set_autoload(pages[i], cfg->resident);
+	bpf_object__for_each_program(prog, p->skel->obj)
+	{
+		if (cfg->resident && !strcmp(bpf_program__section_name(prog), "uprobe"))
+			bpf_program__set_autoload(prog, false);
+	}
+}
+
 static void choose_programs(struct probe *p, const struct probe_config *cfg)
 {
 	struct bpf_program *session = p->skel->progs.call_session;
@@ -93,6 +115,7 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 	for (size_t i = 0; i < sizeof(multi) / sizeof(multi[0]) && p->tier != PROBE_TIER_PERF; i++)
 		bpf_program__set_expected_attach_type(multi[i], (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
+	choose_subject(p, cfg);
 }
 
 static int explain_load(int rc, struct err *err)
@@ -152,8 +175,13 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 		return err_set(err, ENOTSUP,
 			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "
 			       "boot one built with CONFIG_DEBUG_INFO_BTF");
+	if (cfg->resident && !p->facts.resident)
+		return err_set(err, ENOTSUP,
+			       "--rss needs Linux 6.2 or later: this kernel does not tell of each page that becomes resident");
 	p->tier = tier_of(&p->facts);
-	p->walk = choose_walk(p, cfg->walk);
+	p->resident = cfg->resident;
+	/* Pages come while the kernel holds locks. */
+	p->walk = cfg->resident ? ALYS_WALK_TABLES : choose_walk(p, cfg->walk);
 	programs_register();
 	p->skel = object_open(&p->facts);
 	if (!p->skel)
@@ -316,6 +344,10 @@ int probe_listen(struct probe *p, bool on, struct err *err)
 		{ "sched_process_exec", p->skel->progs.on_exec },
 		{ "sched_process_exit", p->skel->progs.on_exit },
 		{ "mark_victim", p->facts.oom ? p->skel->progs.on_oom : NULL },
+		{ "page_fault_user", p->resident ? p->skel->progs.on_touch : NULL },
+		{ "page_fault_kernel", p->resident ? p->skel->progs.on_touch : NULL },
+		{ "rss_stat", p->resident ? p->skel->progs.on_rss : NULL },
+		{ "vm_unmapped_area", p->resident ? p->skel->progs.on_place : NULL },
 	};
 	for (int i = 0; i < LISTENING; i++) {
 		int *fd = &p->listening[i];
@@ -323,7 +355,7 @@ int probe_listen(struct probe *p, bool on, struct err *err)
 			close(*fd);
 		*fd = on && all[i].prog ? rights_tracepoint(all[i].name, bpf_program__fd(all[i].prog)) : 0;
 		if (*fd < 0)
-			return err_set(err, -*fd, "cannot watch processes: %s", strerror(-*fd));
+			return err_set(err, -*fd, "cannot watch processes: tracepoint %s: %s", all[i].name, strerror(-*fd));
 	}
 	return 0;
 }

@@ -48,7 +48,7 @@ struct attachment {
 	struct again *again; /* attached during windows only; NULL = always */
 };
 
-#define LISTENING 4
+#define LISTENING 8
 
 #define BORN_SZ (ALYS_BORN_SLOTS * sizeof(struct alys_born))
 
@@ -65,6 +65,7 @@ struct probe {
 	bool out;             /* those for windows are detached */
 	bool windowed;        /* as configured, like: */
 	bool no_frees;
+	bool resident;
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;

@@ -47,6 +47,8 @@ void about_begin(struct live *l)
 		meta(l, "walk", "%s", walks[probe_walk(l->h.probe)]);
 	if (l->h.o->interval)
 		meta(l, "sample", "bytes:%" PRIu64, l->rate.interval);
+	if (l->h.o->rss)
+		meta(l, "subject", "resident pages");
 	if (l->windows)
 		meta(l, "max_overhead", "%g %%", l->h.o->max_overhead);
 	if (l->h.o->no_frees)
@@ -134,8 +136,18 @@ static void about_windows_end(struct live *l)
 	about_factors(l, true);
 }
 
+/* "resident": bytes when it began, bytes at its end. */
+static void about_resident(struct live *l)
+{
+	meta(l, "resident", "%" PRIu64 " %" PRIu64, l->resident_start, l->resident_end);
+	if (l->resident.swept)
+		meta(l, "resident_swept", "%" PRIu64, l->resident.swept);
+}
+
 void about_end(struct live *l)
 {
+	if (l->h.o->rss)
+		about_resident(l);
 	about_windows_end(l);
 	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
 	about_liveness(l);

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "recorder/tracker.h"
 #include "recorder/windows.h"
+#include "resident/memory.h"
 #include "target/select.h"
 
 /* The BPF programs wake the reader only when a quarter of the ring is full, so the ring is polled. */
@@ -85,7 +86,22 @@ static void on_event(void *ctx, const struct intake_who *who, uint64_t stack_has
 	l->stats.written[e->kind]++;
 	if (gcwatch_event(&l->gc, who->tgid, e))
 		l->abandoned = true;
+	if (l->h.o->rss && resident_come(&l->resident, e))
+		l->abandoned = true;
 	live_write_event(l, e);
+}
+
+static void on_range(void *ctx, const struct intake_range *r)
+{
+	struct live *l = ctx;
+	const struct resident_range g = { proc_at(l, &r->who), r->who.tid, r->who.time_ns, r->start, r->end };
+	if (!g.proc.n) {
+		l->stats.foreign++;
+		return;
+	}
+	l->stats.written[EVENT_FREE]++;
+	if (r->moved ? resident_moved(&l->resident, &g, r->to) : resident_gone(&l->resident, &g))
+		l->abandoned = true;
 }
 
 static void on_collection(void *ctx, const struct intake_collection *c)
@@ -152,7 +168,10 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 		return;
 	resolve(l, proc, s, frames);
 	l->last.of.epoch = target_epoch(l->h.targets, proc);
-	stacks_put(&l->stacks, &l->last.of, s->hash, bottoms_end(&l->bottoms, s, frames), frames, s->n);
+	const struct stack found = {
+		.end = bottoms_end(&l->bottoms, s, frames), .n = s->n, .frames = frames, .type = memory_name(s->memory)
+	};
+	stacks_put(&l->stacks, &l->last.of, s->hash, &found);
 }
 
 static void write_mark(struct live *l, enum event_kind kind, uint8_t flags, struct proc_id proc, const struct intake_who *who)
@@ -174,6 +193,7 @@ static void on_exec(struct live *l, const struct intake_who *who)
 {
 	gcwatch_gone(&l->gc, target_find(l->h.targets, who->tgid), who->tgid);
 	write_mark(l, EVENT_EXEC, 0, target_find(l->h.targets, who->tgid), who);
+	resident_forget(&l->resident, target_find(l->h.targets, who->tgid));
 	struct proc_id id = target_exec(l->h.targets, who->tgid, who->time_ns);
 	if (id.n)
 		target_read_maps(l->h.targets, id, who->time_ns, NULL);
@@ -219,6 +239,7 @@ static void on_end(struct live *l, const struct intake_who *who, uint64_t status
 		return;
 	gcwatch_gone(&l->gc, proc, who->tgid);
 	write_exit(l, proc, who, status);
+	resident_forget(&l->resident, proc);
 	target_gone(l->h.targets, who->tgid);
 	tables_drop_mappings(probe_tables(l->h.probe), who->tgid);
 	attach_forget(l->attach, who->tgid);
@@ -283,6 +304,7 @@ static const struct intake_ops live_intake_ops = {
 	.on_stack = on_stack,
 	.on_note = on_note,
 	.on_collection = on_collection,
+	.on_range = on_range,
 };
 
 static void on_proc(void *ctx, const struct proc *p)
@@ -302,7 +324,8 @@ static void on_mapping(void *ctx, const struct mapping *map, const struct module
 static void on_module(void *ctx, const struct proc *p, const struct module *m, int fd)
 {
 	struct live *l = ctx;
-	attach_module(l->attach, p, m, fd);
+	if (!l->h.o->rss)
+		attach_module(l->attach, p, m, fd);
 }
 
 static void on_maps(void *ctx, const struct proc *p)
@@ -386,6 +409,7 @@ static int open_probes(struct live *l, struct err *err)
 		.memory = o->memory,
 		.follow = o->follow,
 		.all = live_takes_all(l),
+		.resident = o->rss,
 		.tell_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
 		.windowed = o->max_overhead > 0 && o->interval,
@@ -475,6 +499,7 @@ int live_open(struct live *l, const struct record_options *o, const struct selec
 	l->stacks.h = &l->h;
 	l->ledger = (struct ledger){ .h = &l->h, .ctx = l, .event = on_made };
 	l->gc = (struct gc_watch){ .h = &l->h, .ctx = l, .event = on_made };
+	l->resident = (struct resident){ .ctx = l, .event = on_made };
 	l->rate = (struct rate){ .interval = o->interval, .ring_sz = o->ring_sz };
 	l->h.select = select;
 	if (check_numbers(err) || open_files(l, err))
@@ -501,6 +526,7 @@ void live_close(struct live *l)
 	rows_free(&l->rows);
 	catalog_free(l->h.catalog);
 	stacks_free(&l->stacks);
+	resident_free(&l->resident);
 	reaper_free(&l->reaper);
 	bottoms_free(&l->bottoms);
 }
@@ -510,6 +536,8 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	struct proc_id id = target_add(l->h.targets, tgid, (struct proc_id){ 0 }, err);
 	if (!id.n)
 		return -err->code;
+	if (l->h.o->rss)
+		l->resident_start += memory_resident(tgid);
 	int rc = live_takes_all(l) ? 0 : probe_add_target(l->h.probe, tgid, err);
 	return rc ? rc : target_read_maps(l->h.targets, id, UINT64_MAX, err);
 }
@@ -584,7 +612,7 @@ static void warn_when_closed(struct live *l)
 
 static void warn_when_silent(struct live *l, uint64_t now)
 {
-	if (l->warned_silent || now - l->started_ns < SILENCE_NS)
+	if (l->warned_silent || l->h.o->rss || now - l->started_ns < SILENCE_NS)
 		return;
 	l->warned_silent = true;
 	struct probe_stats s;
@@ -724,4 +752,19 @@ void live_drain(struct live *l)
 {
 	while (drain(l) > 0)
 		;
+}
+
+void live_settle_resident(struct live *l)
+{
+	const struct proc *p;
+	for (size_t i = 0; l->h.o->rss && (p = catalog_next_proc(l->h.catalog, &i));) {
+		if (target_find(l->h.targets, p->tgid).n != p->id.n || !target_alive(l->h.targets, p->id))
+			continue;
+		int fd = memory_pages(p->tgid);
+		if (fd < 0)
+			continue;
+		l->resident_end += memory_resident(p->tgid);
+		resident_sweep(&l->resident, p->id, l->stopped_ns, memory_has_page, &fd);
+		close(fd);
+	}
 }

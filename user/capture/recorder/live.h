@@ -25,6 +25,7 @@
 #include "recorder/reaper.h"
 #include "recorder/stacks.h"
 #include "recording/handles.h"
+#include "resident/resident.h"
 #include "target/target.h"
 
 struct windows;
@@ -67,6 +68,8 @@ struct live {
 	bool full;               /* takes no new processes: memory limit */
 
 	struct gc_watch gc;
+	struct resident resident;              /* with --rss */
+	uint64_t resident_start, resident_end; /* bytes, of all processes; the end: of those that are still there */
 };
 
 /*
@@ -107,6 +110,8 @@ int live_run(struct live *l, int signals, struct err *err);
 int live_step(struct live *l);
 /* Reads the rest of the ring after the probes were stopped. */
 void live_drain(struct live *l);
+/* With --rss, at the end: what is resident now; pages that are not there any more are gone. */
+void live_settle_resident(struct live *l);
 
 /* For endless recordings (live_endless.c). */
 

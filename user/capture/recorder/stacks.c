@@ -14,10 +14,12 @@ static uint64_t known_as(uint32_t epoch, uint32_t id)
 }
 
 /* A new id, for catalog and consumer; 0: no memory. */
-static uint32_t put(struct stacks *s, struct proc_id proc, uint8_t end, const struct frame *frames, uint32_t n)
+static uint32_t put(struct stacks *s, struct proc_id proc, const struct stack *found)
 {
-	struct stack out = { .id = { ++s->count }, .proc = proc, .end = end, .n = n, .frames = frames };
-	s->ends[end < STACK_END_CNT ? end : STACK_END_UNKNOWN]++;
+	struct stack out = *found;
+	out.id.n = ++s->count;
+	out.proc = proc;
+	s->ends[out.end < STACK_END_CNT ? out.end : STACK_END_UNKNOWN]++;
 	const struct definition d = { DEFINITION_STACK, .stack = &out };
 	if (!catalog_put_stack(s->h->catalog, &out) && consumer_define(s->h->out, &d) != -ENOMEM)
 		return s->count;
@@ -37,7 +39,9 @@ static uint32_t again(struct stacks *s, struct proc_id proc, uint32_t id)
 		target_resolve(s->h->targets, proc, frame_ip(s->h->catalog, &old->frames[i]), &frames[i]);
 		same &= frames[i].map.n == old->frames[i].map.n;
 	}
-	return same ? id : put(s, proc, old->end, frames, old->n) ?: id;
+	struct stack now = *old;
+	now.frames = frames;
+	return same ? id : put(s, proc, &now) ?: id;
 }
 
 struct stack_id stacks_find(struct stacks *s, const struct stack_of *of, uint64_t hash)
@@ -57,10 +61,10 @@ bool stacks_want(struct stacks *s, const struct stack_of *of, uint64_t hash)
 	return !known.n && !s->refusing;
 }
 
-void stacks_put(struct stacks *s, const struct stack_of *of, uint64_t hash, uint8_t end, const struct frame *frames, uint32_t n)
+void stacks_put(struct stacks *s, const struct stack_of *of, uint64_t hash, const struct stack *found)
 {
 	uint64_t *place = map_put(&s->known, hash);
-	uint32_t id = place ? put(s, of->proc, end, frames, n) : 0;
+	uint32_t id = place ? put(s, of->proc, found) : 0;
 	if (id)
 		*place = known_as(of->epoch, id);
 	else

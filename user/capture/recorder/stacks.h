@@ -36,8 +36,8 @@ struct stack_of {
 struct stack_id stacks_find(struct stacks *s, const struct stack_of *of, uint64_t hash);
 /* A stack has arrived: false if it is known, or must not be added. */
 bool stacks_want(struct stacks *s, const struct stack_of *of, uint64_t hash);
-/* Adds a stack for which stacks_want was true. */
-void stacks_put(struct stacks *s, const struct stack_of *of, uint64_t hash, uint8_t end, const struct frame *frames, uint32_t n);
+/* Adds a stack for which stacks_want was true: `found` has no id and process yet. */
+void stacks_put(struct stacks *s, const struct stack_of *of, uint64_t hash, const struct stack *found);
 
 /* Starts discarding stacks: those that arrive again are noted in `recalled`. */
 void stacks_recall(struct stacks *s);

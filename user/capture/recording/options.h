@@ -37,6 +37,7 @@ struct record_options {
 	uint32_t no_frees; /* --profile allocations: of allocators without a collector */
 	bool check_stacks; /* check remembered stacks by a full walk */
 	bool return_probes;
+	bool rss;        /* pages that become resident instead of allocations */
 	bool stop_at_gc; /* stop targets while the marks of a collection are read */
 	bool raw_names;  /* mangled */
 	bool debuginfod; /* may use the network */

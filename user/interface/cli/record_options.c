@@ -53,6 +53,8 @@ static const struct opt options[] = {
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL, "stop after this time (default: Ctrl-C or exit)" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, "ALYS_SAMPLE_INTERVAL",
 	  "record one allocation every N bytes on average" },
+	{ "rss", 0, NULL, opt_flag, AT(rss), NULL, NULL,
+	  "record which stacks touch pages first, instead of allocations: where resident memory comes from" },
 	{ "sample-at", 0, "WHERE", opt_choice, AT(sample_at), "auto|call|refill", NULL,
 	  "sample libgc at calls or where its free lists are filled" },
 	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
@@ -95,6 +97,21 @@ static int output_of_environment(struct record_options *r, struct err *err)
 	return 0;
 }
 
+/* Of pages; up to some thousand a second all are recorded. */
+#define RSS_INTERVAL (64u << 10)
+
+static int check_rss(struct record_options *r, struct err *err)
+{
+	if (!r->rss)
+		return 0;
+	if (r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at)
+		return err_set(err, EINVAL,
+			       "--rss records pages, not allocations: leave out --max-overhead, --min-size, --allocator, "
+			       "--return-probes, --stop-at-gc and --sample-at");
+	r->interval = r->interval ?: RSS_INTERVAL;
+	return 0;
+}
+
 static int take_words(void *opts, int n, char **words, char **command, struct err *err)
 {
 	struct record_options *r = opts;
@@ -108,7 +125,8 @@ static int take_words(void *opts, int n, char **words, char **command, struct er
 		return err_set(
 			err, EINVAL,
 			"--max-overhead is for samples: give --sample bytes:512k with it, or record every call without it");
-	return output_of_environment(r, err);
+	int rc = check_rss(r, err);
+	return rc ? rc : output_of_environment(r, err);
 }
 
 static const struct record_options defaults = RECORD_DEFAULTS;

@@ -88,7 +88,7 @@ static int add_targets(struct recording *r, struct err *err)
 			return rc;
 	}
 	if (!o->command)
-		return attach_facts(l->attach)->functions ? 0 : nothing_found(l, err);
+		return o->rss || attach_facts(l->attach)->functions ? 0 : nothing_found(l, err);
 	int rc = probe_settle_loading(l->h.probe, err);
 	for (int i = 0; i < HOLDERS && !rc; i++)
 		rc = holder_start(&l->holders[i], probe_hold_ring_fd(l->h.probe, i), i, err);
@@ -107,7 +107,7 @@ static int add_targets(struct recording *r, struct err *err)
 	start(l);
 	const struct command_ops ops = { .ctx = l, .mapped = on_command_mapped, .is_c_library = is_c_library };
 	rc = command_release(&r->command, &ops, err);
-	return rc || attach_facts(l->attach)->functions ? rc : nothing_found(l, err);
+	return rc || o->rss || attach_facts(l->attach)->functions ? rc : nothing_found(l, err);
 }
 
 static void end_recording(struct recording *r)
@@ -118,6 +118,7 @@ static void end_recording(struct recording *r)
 	l->stopped_ns = now_ns();
 	probe_detach(l->h.probe, 0);
 	live_drain(l);
+	live_settle_resident(l);
 	probe_settle_calls(l->h.probe);
 	live_publish(l, l->stopped_ns);
 	about_sampling(l);
@@ -158,8 +159,12 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		start(l);
 	about_sampling(l);
 	size_t alive = target_count(l->h.targets);
-	log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, alive == 1 ? "" : "es",
-		 attach_facts(l->attach)->functions);
+	const char *es = alive == 1 ? "" : "es";
+	if (o->rss)
+		log_info("recording pages of %zu process%s that become resident; Ctrl-C ends it", alive, es);
+	else
+		log_info("recording %zu process%s through %zu functions; Ctrl-C ends it", alive, es,
+			 attach_facts(l->attach)->functions);
 	struct err broken = { 0 };
 	int cut = live_run(l, r->signals, &broken);
 	/* For -EPIPE, `complete` reports the error. */

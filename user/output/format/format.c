@@ -20,6 +20,13 @@ const struct value_type value_types[VALUE_CNT] = {
 	[VALUE_INUSE_SPACE] = { "inuse_space", "bytes", "Bytes in use" },
 };
 
+static const struct value_type resident_types[VALUE_CNT] = {
+	[VALUE_ALLOC_OBJECTS] = { "touched_pages", "count", "Pages touched first" },
+	[VALUE_ALLOC_SPACE] = { "touched_space", "bytes", "Bytes touched first" },
+	[VALUE_INUSE_OBJECTS] = { "rss_pages", "count", "Resident pages" },
+	[VALUE_INUSE_SPACE] = { "rss_space", "bytes", "Resident bytes" },
+};
+
 int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err)
 {
 	*out = standard;
@@ -42,6 +49,24 @@ int64_t value_of(const struct totals *t, enum value v)
 	if (!(d > 0)) /* also true for NaN */
 		return 0;
 	return d >= 0x1p63 ? INT64_MAX : (int64_t)llround(d);
+}
+
+const struct value_type *format_value_types(const struct catalog *c)
+{
+	return format_is_resident(c) ? resident_types : value_types;
+}
+
+/* Several pages may come at one touch. */
+bool format_values(const struct catalog *c, const struct totals *t, int64_t values[VALUE_CNT])
+{
+	int64_t any = 0;
+	for (enum value v = 0; v < VALUE_CNT; v++)
+		any |= values[v] = value_of(t, v);
+	if (format_is_resident(c)) {
+		values[VALUE_ALLOC_OBJECTS] = values[VALUE_ALLOC_SPACE] / FORMAT_PAGE_SZ;
+		values[VALUE_INUSE_OBJECTS] = values[VALUE_INUSE_SPACE] / FORMAT_PAGE_SZ;
+	}
+	return any;
 }
 
 int64_t value_add(int64_t a, int64_t b)
@@ -86,6 +111,11 @@ static uint64_t meta_number(const struct catalog *c, const char *key)
 uint64_t format_min_size(const struct catalog *c)
 {
 	return meta_number(c, "min_size");
+}
+
+bool format_is_resident(const struct catalog *c)
+{
+	return catalog_meta(c, "subject") != NULL;
 }
 
 uint64_t format_start_ns(const struct sink_input *in)
@@ -196,6 +226,49 @@ static void add_windows(const struct catalog *c, struct buf *out)
 	buf_u8(out, '\n');
 }
 
+/* Of what is resident, the rows have what was touched in the recording and is still there. */
+static void add_resident(const struct sink_input *in, struct buf *out)
+{
+	const struct catalog *c = in->catalog;
+	const char *both = catalog_meta(c, "resident");
+	char *next = NULL;
+	uint64_t start = both ? strtoull(both, &next, 10) : 0, end = next ? strtoull(next, NULL, 10) : 0;
+	double rows = in->snapshot->all.est_live_sz;
+	buf_adds(out, "became resident: ");
+	text_bytes(out, (double)catalog_count(c, "pages") * FORMAT_PAGE_SZ);
+	buf_adds(out, ", in no row of these ");
+	text_bytes(out, (double)catalog_count(c, "pages-no-place") * FORMAT_PAGE_SZ);
+	buf_adds(out, " that the kernel brought in by itself; resident when the recording began ");
+	text_bytes(out, (double)start);
+	if (end) {
+		buf_adds(out, ", when it ended ");
+		text_bytes(out, (double)end);
+		buf_adds(out, " (smaps_rollup)");
+	}
+	if (end && !in->options->until_ns && !in->options->from_ns) {
+		buf_adds(out, ": ");
+		text_bytes(out, rows < (double)end ? (double)end - rows : 0);
+		buf_adds(out, " of it in no row, older than the recording or the kernel's doing");
+	}
+	buf_u8(out, '\n');
+	const char *swept = catalog_meta(c, "resident_swept");
+	if (swept)
+		buf_addf(out,
+			 "%" PRIu64 " recorded touches were of pages that had left unheard, reclaimed or moved, and were found "
+			 "gone at the end\n",
+			 (uint64_t)strtoull(swept, NULL, 10));
+}
+
+static void add_sampling(const struct sink_input *in, struct buf *out)
+{
+	bool resident = format_is_resident(in->catalog);
+	if (in->snapshot->facts.sampled && (!resident || format_interval(in->catalog) > 1))
+		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average%s\n", format_interval(in->catalog),
+			 resident ? " where pages come fast; the others are recorded one by one" : "");
+	if (resident)
+		add_resident(in, out);
+}
+
 void format_notes(const struct sink_input *in, struct buf *out)
 {
 	const struct heap_facts *facts = &in->snapshot->facts;
@@ -218,8 +291,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 		text_clean(out, ended, SIZE_MAX);
 		buf_u8(out, '\n');
 	}
-	if (facts->sampled)
-		buf_addf(out, "estimated from samples, one per %" PRIu64 " bytes on average\n", format_interval(in->catalog));
+	add_sampling(in, out);
 	add_windows(in->catalog, out);
 	if (format_allocations_only(in->catalog))
 		buf_adds(out,
@@ -231,7 +303,7 @@ void format_notes(const struct sink_input *in, struct buf *out)
 		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
 	if (facts->lost_frees)
 		buf_addf(out, "in-use is an upper bound: %" PRIu64 " frees were lost\n", facts->lost_frees);
-	if (facts->carried)
+	if (facts->carried && !format_is_resident(in->catalog))
 		buf_addf(out, "%" PRIu64 " blocks lived when the trace began: they are in use, but not among the allocations\n",
 			 facts->carried);
 	uint64_t most = meta_number(in->catalog, "stacks_max");

@@ -23,11 +23,15 @@ struct value_type {
 	const char *title; /* "Allocated bytes" */
 };
 extern const struct value_type value_types[VALUE_CNT];
+/* Names for profiles: those, or of pages and whether they are resident. */
+const struct value_type *format_value_types(const struct catalog *c);
 
 /* The value that the options ask for, else `standard`. */
 int value_choose(const struct sink_options *o, enum value standard, enum value *out, struct err *err);
 /* Scaled up when sampled; rounded; clamped to int64. */
 int64_t value_of(const struct totals *t, enum value v);
+/* All of a row for profiles, pages counted one by one. False: all are 0. */
+bool format_values(const struct catalog *c, const struct totals *t, int64_t values[VALUE_CNT]);
 /* The sum, clamped to int64: values come from files. */
 int64_t value_add(int64_t a, int64_t b);
 /* "1.5 MiB" or "1,234", according to the unit. */
@@ -78,6 +82,9 @@ void format_gap(const struct catalog *c, struct buf *out);
 const char *format_windows(const struct catalog *c);
 double format_below(const struct catalog *c, const struct totals *t);
 void format_none_sampled(double below, struct buf *out);
+/* The events are first touches of pages (record --rss), not allocations. */
+bool format_is_resident(const struct catalog *c);
+#define FORMAT_PAGE_SZ 4096
 /* Start and end of the part that is shown; 0 if the recording does not say. */
 uint64_t format_start_ns(const struct sink_input *in);
 uint64_t format_end_ns(const struct sink_input *in);

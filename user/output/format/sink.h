@@ -82,6 +82,7 @@ struct sink_stack {
 	struct sink_frame *frames;
 	size_t frames_cnt, frames_cap;
 	const char *type; /* what the recording knows, see struct stack; or NULL */
+	bool touches;     /* it ends at the first touch of a page, in no allocator */
 };
 
 /*

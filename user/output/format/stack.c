@@ -70,9 +70,9 @@ size_t sink_allocator_frames(const struct sink_stack *s)
 	const struct sink_frame *f = s->frames;
 	size_t cut = 0;
 	/* The innermost machine frame belongs to the allocator whatever its name: the probe is there. */
-	while (cut + 1 < s->frames_cnt && f[cut].inlined)
+	while (!s->touches && cut + 1 < s->frames_cnt && f[cut].inlined)
 		cut++;
-	if (cut + 1 < s->frames_cnt)
+	if (!s->touches && cut + 1 < s->frames_cnt)
 		cut++;
 	while (cut + 1 < s->frames_cnt && is_allocator(&f[cut]))
 		cut++;
@@ -97,6 +97,7 @@ int sink_stack_of(const struct catalog *c, const struct sink_options *o, struct 
 	const struct stack *s = id.n ? catalog_stack(c, id) : NULL;
 	out->frames_cnt = 0;
 	out->type = s ? s->type : NULL;
+	out->touches = format_is_resident(c);
 	if (!s || !s->n) {
 		bool lost = s ? s->end == STACK_END_LOST : id.n != 0;
 		struct sink_frame f = { .symbol = lost ? &early[STACK_END_LOST] : &none_symbol };

@@ -270,8 +270,7 @@ static void add_rows(struct otlp *o, const struct fold *order)
 	for (size_t i = 0; !o->failed && !o->d.failed && i < order->stacks_cnt; i++) {
 		const struct snapshot_row *row = &o->in->snapshot->rows[order->stacks[i].row];
 		int64_t values[VALUE_CNT];
-		for (enum value v = 0; v < VALUE_CNT; v++)
-			values[v] = value_of(&row->t, v);
+		format_values(o->in->catalog, &row->t, values);
 		o->failed |= sink_stack_of(o->in->catalog, o->in->options, row->stack, &stack) != 0;
 		if (o->failed)
 			break;
@@ -301,8 +300,8 @@ static void add_profile(struct otlp *o, const struct resource *r, enum value v, 
 	Otlp__ValueType type = OTLP__VALUE_TYPE__INIT, period = OTLP__VALUE_TYPE__INIT;
 	int32_t comments = ATTRIBUTE_COMMENTS;
 	struct buf b = { 0 };
-	type.type_strindex = (int32_t)dictionary_string(&o->d, value_types[v].name);
-	type.unit_strindex = (int32_t)dictionary_string(&o->d, value_types[v].unit);
+	type.type_strindex = (int32_t)dictionary_string(&o->d, format_value_types(o->in->catalog)[v].name);
+	type.unit_strindex = (int32_t)dictionary_string(&o->d, format_value_types(o->in->catalog)[v].unit);
 	period.type_strindex = (int32_t)dictionary_string(&o->d, "allocated_bytes");
 	period.unit_strindex = (int32_t)dictionary_string(&o->d, "bytes");
 	m.sample_type = &type;

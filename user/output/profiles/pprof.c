@@ -156,11 +156,12 @@ static void add_comments(struct pprof *p, struct profile_header *h)
 
 static void add_sample_types(struct pprof *p)
 {
+	const struct value_type *types = format_value_types(p->in->catalog);
 	for (enum value v = 0; v < VALUE_CNT; v++) {
 		profile_msg m = PERFTOOLS__PROFILES__PROFILE__INIT;
 		Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT, *one = &type;
-		type.type = dictionary_string(&p->d, value_types[v].name);
-		type.unit = dictionary_string(&p->d, value_types[v].unit);
+		type.type = dictionary_string(&p->d, types[v].name);
+		type.unit = dictionary_string(&p->d, types[v].unit);
 		m.n_sample_type = 1;
 		m.sample_type = &one;
 		append(p, &m);
@@ -178,7 +179,7 @@ static void add_header(struct pprof *p, enum value standard)
 	period.unit = dictionary_string(&p->d, "bytes");
 	m.period_type = &period;
 	m.period = h.period;
-	m.default_sample_type = dictionary_string(&p->d, value_types[standard].name);
+	m.default_sample_type = dictionary_string(&p->d, format_value_types(p->in->catalog)[standard].name);
 	m.time_nanos = (int64_t)h.time_ns;
 	m.duration_nanos = (int64_t)h.duration_ns;
 	if (!p->in->options->keep_allocator_frames)
@@ -209,10 +210,8 @@ static void add_sample(struct pprof *p, const struct snapshot_row *row, const st
 	Perftools__Profiles__Label label = PERFTOOLS__PROFILES__LABEL__INIT;
 	const struct proc *proc = catalog_proc(p->in->catalog, row->proc);
 	bool labelled = p->several && proc;
-	int64_t values[VALUE_CNT], any = 0;
-	for (enum value v = 0; v < VALUE_CNT; v++)
-		any |= values[v] = value_of(&row->t, v);
-	if (!any)
+	int64_t values[VALUE_CNT];
+	if (!format_values(p->in->catalog, &row->t, values))
 		return;
 	dictionary_stack(&p->d, stack);
 	if (labelled) {

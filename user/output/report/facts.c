@@ -37,6 +37,8 @@ int report_refuse_empty(const struct report_input *in, struct err *err)
 {
 	double below = format_below(in->catalog, &in->snapshot->all);
 	struct buf none = { 0 };
+	if (!below && format_is_resident(in->catalog))
+		return err_set(err, ENOENT, "no page became resident in the trace or in the requested interval");
 	if (!below)
 		return err_set(err, ENOENT, "no allocation in the trace or in the requested interval");
 	format_none_sampled(below, &none);

@@ -40,9 +40,15 @@ static void add_key(const struct groups *g, struct sheet *t)
 	sheet_add_column(t, by_title(g->by), by_name(g->by), g->by == BY_STACK ? COLUMN_LINES : COLUMN_TEXT);
 }
 
+/* Several pages may come at one touch. */
+static double count_of(const struct groups *g, const struct group *v)
+{
+	return format_is_resident(g->in->catalog) ? v->sz / FORMAT_PAGE_SZ : v->cnt;
+}
+
 static void plain_columns(const struct groups *g, struct sheet *t)
 {
-	sheet_add_column(t, "Allocations", "count", COLUMN_COUNT);
+	sheet_add_column(t, format_is_resident(g->in->catalog) ? "Pages" : "Allocations", "count", COLUMN_COUNT);
 	sheet_add_column(t, "Total size", "bytes", COLUMN_BYTES);
 	if (has_error(g))
 		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
@@ -54,7 +60,7 @@ static void plain_columns(const struct groups *g, struct sheet *t)
 static int plain_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
 {
 	(void)t;
-	*row++ = (struct cell){ .number = v->cnt };
+	*row++ = (struct cell){ .number = count_of(g, v) };
 	*row++ = (struct cell){ .number = v->sz };
 	if (has_error(g))
 		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
@@ -67,24 +73,27 @@ static int plain_fill(const struct groups *g, const struct group *v, struct shee
 static void function_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, "FUNCTION", "function", COLUMN_TEXT);
-	sheet_add_column(t, "CALLS", "count", COLUMN_DIGITS);
+	bool pages = format_is_resident(g->in->catalog);
+	sheet_add_column(t, pages ? "PAGES" : "CALLS", "count", COLUMN_DIGITS);
 	sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
 	sheet_add_column(t, "BYTES", "bytes", COLUMN_DIGITS);
 	if (has_error(g))
 		sheet_add_column(t, "+- BYTES", "error", COLUMN_DIGITS);
-	sheet_add_column(t, "PER CALL", "per_call", COLUMN_RATIO);
+	if (!pages)
+		sheet_add_column(t, "PER CALL", "per_call", COLUMN_RATIO);
 }
 
 static int function_fill(const struct groups *g, const struct group *v, struct sheet *t, struct cell *row)
 {
 	(void)t;
 	*row++ = (struct cell){ .text = v->label };
-	*row++ = (struct cell){ .number = v->cnt };
+	*row++ = (struct cell){ .number = count_of(g, v) };
 	*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
 	*row++ = (struct cell){ .number = v->sz };
 	if (has_error(g))
 		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
-	*row = (struct cell){ .number = v->cnt > 0 ? v->sz / v->cnt : 0 };
+	if (!format_is_resident(g->in->catalog))
+		*row = (struct cell){ .number = v->cnt > 0 ? v->sz / v->cnt : 0 };
 	return 0;
 }
 

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pages that enter and leave the resident set of a process, without a probe in it. Three raw tracepoints:
+ *
+ *   page_fault_user, page_fault_kernel   an address is touched; whether a page comes is not known yet
+ *   rss_stat                             a counter of the process' memory has changed: that is the truth
+ *   vm_unmapped_area                     mremap has found a new place
+ *
+ * Where pages come or leave, the thread's registers on its way into the kernel tell what it was doing: the stack of a
+ * first touch, or the call and its range. All are about the current thread and its own memory: what the kernel does to
+ * others (reclaim, the copy at fork) is not asked here.
+ */
+#ifndef ALYS_RESIDENT_BPF_H
+#define ALYS_RESIDENT_BPF_H
+
+#define RSS_SWAP 2
+#define RSS_COUNTERS 4
+/* Pages a tick of the kernel's clock and processor that are recorded whatever the sampling interval. */
+#define EXACT_A_TICK 4
+/* What a fault brings: a page, those around it if they are a file's, or a huge page. */
+#define AROUND_PAGES 16
+#define HUGE_PAGES 512
+/* Whatever is above the heap's new end, up to here, was part of it. */
+#define HEAP_SPAN (1ull << 36)
+
+/* Last fault of a thread, until its page has come. */
+struct touch {
+	__u64 addr; /* 0 = none */
+	__u64 ip, sp;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct touch);
+} touches SEC(".maps") __weak;
+
+/* What this processor's counters of a process held at the last change: the difference is how many pages came or left. */
+struct rss_seen {
+	__u64 owner; /* mm and process; 0 = not known */
+	__s64 sum[RSS_COUNTERS];
+	__s32 own[RSS_COUNTERS];
+	__u64 tick;
+	__u32 in_tick;
+	__u32 placed; /* part is known */
+	__u64 part;   /* of the kernel's memory: what a common address is to be added to here */
+	__u64 map, self;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rss_seen);
+} rss_counters SEC(".maps") __weak;
+
+static __always_inline void count_pages(enum alys_stat id, __u64 pages)
+{
+	__u32 zero = 0;
+	struct alys_stats *s = bpf_map_lookup_elem(&stats, &zero);
+	if (s)
+		__sync_fetch_and_add(&s->n[id], pages);
+}
+
+/*
+ * Where the kernel keeps this processor's counters. It tells nobody, but a map with a copy for each processor lies there,
+ * too: this copy's address, less the common one, is the same distance.
+ */
+static __noinline int rss_place(struct rss_seen *seen)
+{
+	__u64 common = 0;
+	*(void *volatile *)&seen->map = &rss_counters;
+	*(void *volatile *)&seen->self = seen;
+	__u64 at = *(volatile __u64 *)&seen->map + bpf_core_field_offset(struct bpf_array, pptrs);
+	if (!bpf_probe_read_kernel(&common, sizeof(common), (void *)at)) {
+		seen->part = *(volatile __u64 *)&seen->self - common;
+		seen->placed = 1;
+	}
+	return 0;
+}
+
+static __always_inline struct rss_seen *rss_seen(void)
+{
+	__u32 zero = 0;
+	struct rss_seen *seen = bpf_map_lookup_elem(&rss_counters, &zero);
+	if (seen && !seen->placed)
+		rss_place(seen);
+	return seen;
+}
+
+/* A number: the verifier lets no pointer be mixed. */
+static __always_inline __u64 mm_of(struct task_struct *task)
+{
+	return (__u64)BPF_CORE_READ(task, mm);
+}
+
+static __always_inline __u64 rss_owner(const struct task_struct *task, __u64 mm)
+{
+	return mm ^ (__u64)(__u32)task->tgid << 48;
+}
+
+static __noinline int rss_read(__u64 part, __u64 mm, __u32 member, __s64 *sum, __s32 *own)
+{
+	struct mm_struct *m = (void *)mm;
+	__s32 *counters;
+	member &= RSS_COUNTERS - 1;
+	/* CO-RE knows the place of the first one and their size. */
+	struct percpu_counter *c = __builtin_preserve_access_index(&m->rss_stat[0]);
+	c = (void *)c + member * bpf_core_type_size(struct percpu_counter);
+	*sum = BPF_CORE_READ(c, count);
+	counters = BPF_CORE_READ(c, counters);
+	return bpf_probe_read_kernel(own, sizeof(*own), (void *)counters + part);
+}
+
+/* Before a page comes: what is there. */
+static __noinline int rss_begin(struct rss_seen *seen, __u64 owner, __u64 mm)
+{
+	for (__u32 i = 0; i < RSS_COUNTERS; i++)
+		rss_read(seen->part, mm, i, &seen->sum[i], &seen->own[i]);
+	seen->owner = owner;
+	return 0;
+}
+
+/*
+ * This processor's count has become 0, and the sum has changed: either this count was added to the sum, which takes a batch,
+ * or it has come to 0 by itself while another processor added its own. Others may have added theirs in both cases: what a
+ * fault can bring decides, and where it cannot, the least that fits.
+ */
+static __noinline __s64 rss_added(__s64 added, __s64 had)
+{
+	__s64 batch = config.rss_batch;
+	if (added == had + HUGE_PAGES)
+		return HUGE_PAGES;
+	if (had < 0)
+		return added < 0 ? -1 : -had;
+	if (had + AROUND_PAGES < batch && added < HUGE_PAGES)
+		return -had;
+	if (added > had && added <= had + AROUND_PAGES)
+		return added - had;
+	count(ALYS_ST_PAGES_GUESSED);
+	if (added >= HUGE_PAGES)
+		return HUGE_PAGES;
+	return had < batch ? batch - had : 1;
+}
+
+/* Pages by which the counter has changed; of what leaves, only that it does is sure. */
+static __always_inline __s64 rss_change(struct rss_seen *seen, __u32 member, __u64 mm)
+{
+	__s64 sum = 0, before = seen->sum[member];
+	__s32 own = 0, had = seen->own[member];
+	rss_read(seen->part, mm, member, &sum, &own);
+	seen->sum[member] = sum;
+	seen->own[member] = own;
+	return own || sum == before ? own - had : rss_added(sum - before, had);
+}
+
+/* 0: one page every so many bytes; else the interval with which a page is certain. */
+static __always_inline __u64 page_interval(struct rss_seen *seen, __u64 size)
+{
+	__u64 tick = bpf_jiffies64();
+	if (seen->tick != tick) {
+		seen->tick = tick;
+		seen->in_tick = 0;
+	}
+	return seen->in_tick++ < EXACT_A_TICK ? 1 : sample_point(size);
+}
+
+static __always_inline __u64 touch_stack(struct pt_regs *regs, __u32 memory)
+{
+	__s32 slot = config.max_frames ? slot_claim(stack_place(regs)) : -1;
+	struct walk_slot *w = slot_at(slot);
+	if (!w) {
+		if (config.max_frames)
+			count(ALYS_ST_NO_SLOT);
+		return 0;
+	}
+	walk_interrupted(regs, w, stack_mix(stack_owner(), memory));
+	walk_tables(slot);
+	w->rec.memory = memory;
+	w->ips[0] = PT_REGS_IP(regs);
+	return walk_finish(slot);
+}
+
+static __always_inline void page_send(struct pt_regs *regs, __u64 addr, __u64 size, __u64 interval, __u32 memory)
+{
+	__u64 stack = touch_stack(regs, memory);
+	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		lose(ALYS_ST_LOST_RING_ALLOC);
+		return;
+	}
+	head_fill(&e->h, ALYS_EV_ALLOC);
+	e->addr = addr;
+	e->size = size;
+	e->stack = stack;
+	e->interval = interval;
+	e->batch = 0;
+	e->span = 0;
+	bpf_ringbuf_submit(e, wake_flag());
+	count(ALYS_ST_REC_ALLOC);
+}
+
+static __always_inline __u32 memory_of(__u32 member, __u64 size)
+{
+	if (member == 1)
+		return size >= ALYS_HUGE_SZ ? ALYS_MEMORY_HUGE : ALYS_MEMORY_ANONYMOUS;
+	return member ? ALYS_MEMORY_SHARED : ALYS_MEMORY_FILE;
+}
+
+/* The fault that the thread is in now. */
+static __always_inline bool is_of(const struct touch *t, const struct pt_regs *regs)
+{
+	return t && t->addr && t->ip == regs->ip && t->sp == regs->sp;
+}
+
+static __always_inline void pages_come(struct rss_seen *seen, struct touch *t, struct pt_regs *regs, __u32 member, __u64 pages)
+{
+	count(ALYS_ST_HIT_PAGE);
+	count_pages(ALYS_ST_PAGES, pages);
+	if (!is_of(t, regs)) {
+		count(ALYS_ST_NO_PLACE);
+		count_pages(ALYS_ST_PAGES_NO_PLACE, pages);
+		return;
+	}
+	__u64 size = pages * ALYS_PAGE_SZ, addr = t->addr & -(size >= ALYS_HUGE_SZ ? ALYS_HUGE_SZ : ALYS_PAGE_SZ);
+	t->addr = 0;
+	__u64 interval = page_interval(seen, size);
+	if (!interval) {
+		count(ALYS_ST_UNSAMPLED);
+		return;
+	}
+	page_send(regs, addr, size, interval, memory_of(member, size));
+}
+
+/* As system calls are numbered on x86-64. */
+enum { CALL_NONE = -1, CALL_MMAP = 9, CALL_MUNMAP = 11, CALL_BRK = 12, CALL_MREMAP = 25, CALL_MADVISE = 28 };
+
+/* Which pages the call in hand takes away; false: not known. A file's page that is written to gives way to a copy. */
+static __always_inline bool range_of(const struct pt_regs *regs, const struct touch *t, __u64 *start, __u64 *end)
+{
+	__u64 addr = regs->di, len = regs->si;
+	switch ((__s64)regs->orig_ax) {
+	case CALL_NONE:
+		addr = is_of(t, regs) ? t->addr & -ALYS_PAGE_SZ : 0;
+		len = ALYS_PAGE_SZ;
+		break;
+	case CALL_MMAP:
+	case CALL_MUNMAP:
+	case CALL_MADVISE: break;
+	case CALL_BRK: len = HEAP_SPAN; break;
+	case CALL_MREMAP:
+		/* Made smaller, or put where something else was. */
+		addr = regs->dx < len ? addr + regs->dx : regs->r8;
+		len = regs->dx < len ? len - regs->dx : regs->dx;
+		break;
+	default: addr = 0;
+	}
+	*start = (addr + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ;
+	*end = (addr + len + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ;
+	return addr;
+}
+
+static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 to)
+{
+	struct alys_ev_range *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	count(ALYS_ST_HIT_GONE);
+	if (!e) {
+		lose(ALYS_ST_LOST_RING_FREE);
+		return;
+	}
+	head_fill(&e->h, kind);
+	e->start = start;
+	e->end = end;
+	e->to = to;
+	bpf_ringbuf_submit(e, wake_flag());
+	count(ALYS_ST_REC_FREE);
+}
+
+static __always_inline void pages_leave(const struct touch *t, const struct pt_regs *regs)
+{
+	__u64 start, end;
+	if (range_of(regs, t, &start, &end)) {
+		range_send(ALYS_EV_GONE, start, end, 0);
+		return;
+	}
+	count(ALYS_ST_HIT_GONE);
+	count(ALYS_ST_NO_PLACE);
+}
+
+SEC("raw_tp/page_fault_user")
+int on_touch(struct bpf_raw_tracepoint_args *ctx)
+{
+	if (!is_target())
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct touch *t = bpf_task_storage_get(&touches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	struct rss_seen *seen = rss_seen();
+	__u64 mm = mm_of(task);
+	if (!t || !seen || !mm)
+		return 0;
+	t->addr = ctx->args[0];
+	t->ip = regs->ip;
+	t->sp = regs->sp;
+	if (seen->owner != rss_owner(task, mm))
+		rss_begin(seen, rss_owner(task, mm), mm);
+	return 0;
+}
+
+SEC("raw_tp/rss_stat")
+int on_rss(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 mm = ctx->args[0], owner = rss_owner(task, mm);
+	__u32 member = (__u32)ctx->args[1];
+	struct rss_seen *seen = rss_seen();
+	if (!seen || member >= RSS_COUNTERS)
+		return 0;
+	if (mm_of(task) != mm) {
+		/* Someone else changes it, on this processor: a reclaimer, or who ends. */
+		if ((seen->owner & 0xffffffffffffull) == (owner & 0xffffffffffffull))
+			seen->owner = 0;
+		return 0;
+	}
+	if (!is_target())
+		return 0;
+	struct touch *t = bpf_task_storage_get(&touches, task, NULL, 0);
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	__s64 change = 1;
+	if (seen->owner == owner)
+		change = rss_change(seen, member, mm);
+	else
+		rss_begin(seen, owner, mm);
+	if (member == RSS_SWAP)
+		return 0;
+	if (change > 0)
+		pages_come(seen, t, regs, member, change);
+	else if (change < 0)
+		pages_leave(t, regs);
+	return 0;
+}
+
+/* Nothing leaves when pages move, so that the counters tell nothing. */
+SEC("raw_tp/vm_unmapped_area")
+int on_place(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	__u64 to = ctx->args[0];
+	if ((__s64)regs->orig_ax != CALL_MREMAP || !is_target() || to >> 47)
+		return 0;
+	__u64 len = regs->si < regs->dx ? regs->si : regs->dx;
+	range_send(ALYS_EV_MOVED, regs->di, (regs->di + len + ALYS_PAGE_SZ - 1) & -ALYS_PAGE_SZ, to);
+	return 0;
+}
+
+#endif

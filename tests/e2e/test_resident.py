@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where resident memory comes from: first touches of pages, compared with what the program and smaps_rollup say."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import alys, assert_law, convert
+
+pytestmark = pytest.mark.bpf
+
+PAGE = 4096
+HUGE = 512
+
+
+def rollup(pid, key):
+    return int(re.search(rf"^{key}: +(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M).group(1)) * 1024
+
+
+class Recording:
+    """Of c_resident: what it said, what smaps_rollup says before and after, and the trace."""
+
+    def __init__(self, started, tmp_path, *args, options=()):
+        self.trace = tmp_path / "t.alys"
+        program = started.program("c_resident", tmp_path / "mapped", *args).wait_ready()
+        tracer = started.tracer("--rss", *options, "-p", program.pid, "-o", self.trace).recording()
+        self.start = rollup(program.pid, "Rss")
+        program.go()
+        self.truth = {}
+        while "done" not in self.truth:
+            name, touched, left = program.line().split()
+            self.truth[name] = int(touched), int(left)
+        del self.truth["done"]
+        self.end = rollup(program.pid, "Rss")
+        self.huge = rollup(program.pid, "AnonHugePages") // PAGE
+        tracer.stop()
+        program.finish()
+        self.info = assert_law(self.trace)
+
+    def rows(self, by, show, *options):
+        answer = json.loads(alys("report", "--by", by, "--show", show, "--top", 0, *options, "-f", "json", self.trace).stdout)
+        return {row[by]: row for row in answer["rows"]}
+
+    def pages(self, show):
+        """By functions with what they call: read() is where the kernel touches."""
+        return {name: row["count"] for name, row in self.rows("function", show, "--inclusive").items()}
+
+    def counted(self, name):
+        found = re.search(rf" {name} +(\d+)", alys("info", self.trace).stdout)
+        return int(found.group(1)) if found else 0
+
+
+def test_pages_of_each_kind(started, tmp_path):
+    r = Recording(started, tmp_path, options=["--sample", "bytes:1"])
+    touched, left = r.pages("alloc"), r.pages("live")
+    if r.huge != 3 * HUGE:  # none were to be had
+        r.truth["touch_huge"] = touched["touch_huge"], left["touch_huge"]
+    # The page of its frame may have been there.
+    assert abs(touched.pop("touch_stack") - r.truth["touch_stack"][0]) <= 1
+    del r.truth["touch_stack"]
+    copied = r.truth.pop("touch_copied")
+    assert (touched.get("touch_copied", 0), left.get("touch_copied", 0)) == copied
+    assert {name: (touched.get(name, 0), left.get(name, 0)) for name in r.truth} == r.truth
+
+    types = r.rows("type", "live")
+    assert types["shared memory"]["bytes"] == 120 * PAGE
+    assert types.get("anonymous memory, huge pages", {"bytes": 0})["bytes"] == r.huge * PAGE
+
+    live = sum(row["bytes"] for row in types.values())
+    came = live + r.counted("pages-no-place") * PAGE
+    unsure = 16 * PAGE * (1 + r.counted("pages-guessed"))
+    assert abs(r.end - r.start - came) <= unsure, (r.start, r.end, came)
+
+    text = alys("report", r.trace).stdout
+    assert re.search(r"became resident: .* when it ended .* \(smaps_rollup\): .* in no row", text), text
+    raw = gzip.decompress(convert(r.trace, "pprof", tmp_path / "t.pb.gz").read_bytes())
+    assert b"rss_space" in raw and b"rss_pages" in raw and b"alloc_space" not in raw
+    assert "touch_anonymous" in convert(r.trace, "folded-stacks", tmp_path / "t.folded").read_text()
+    assert convert(r.trace, "html", tmp_path / "t.html").stat().st_size
+    assert alys("diff", r.trace, r.trace).returncode == 0
+
+
+def test_samples_of_many_pages(started, tmp_path):
+    r = Recording(started, tmp_path, "many")
+    truth = r.truth["touch_many"][0]
+    row = r.rows("function", "live")["touch_many"]
+    assert abs(row["bytes"] - truth * PAGE) <= 5 * row["error"], row
+    assert truth <= r.counted("pages") <= truth + 200
+    assert r.counted("unsampled") > truth / 2
+
+
+def test_refuses_what_is_of_allocations(tmp_path):
+    for option in (["--min-size", "16"], ["--max-overhead", "1"], ["--allocator", "libc"]):
+        done = alys("record", "--rss", "--sample", "bytes:64k", *option, "-p", 1, "-o", tmp_path / "t.alys")
+        assert done.returncode != 0 and "--rss records pages, not allocations" in done.stderr
