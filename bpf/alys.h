@@ -79,7 +79,7 @@ struct alys_ev_stack {
 	__u32 n;
 	__u16 end;    /* ALYS_STOP_* */
 	__u16 memory; /* of a page's first touch: ALYS_MEMORY_*; else 0 */
-	/* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
+		      /* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
 };
 
 /* How a stack walk ended: same numbers as STACK_END_LIST in catalog.h, checked by static asserts in intake.c. */
@@ -379,7 +379,7 @@ struct alys_config {
 	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")       \
 	X(34, GC_UNTOLD, NOTE, "collections-untold",                                                                             \
 	  "1: a collector's counter was not what its probes had told; up to 63 blocks of a thread may have the number before")   \
-	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows") \
+	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows")                \
 	X(36, HIT_PAGE, HIT, "hits-page", "times that pages became resident (--rss)")                                            \
 	X(37, HIT_GONE, HIT, "hits-gone", "times that pages left, by a call of the program (--rss)")                             \
 	X(38, NO_PLACE, SKIPPED, "no-place", "times that pages came or left, by the kernel's doing, without an address (--rss)") \
