@@ -125,7 +125,7 @@ static void host_reset(void)
 	static uint64_t salts;
 	host.list.salt = ++salts << 48;
 	map_list_changes++;
-	host_slot.rec.end = ~0u;
+	host_slot.rec.end = 0xffff;
 }
 
 /* Rows of the page of code at addr; the numbers of their specs count from the specs given. */
