@@ -79,7 +79,7 @@ struct alys_ev_stack {
 	__u32 n;
 	__u16 end;    /* ALYS_STOP_* */
 	__u16 memory; /* of a page's first touch: ALYS_MEMORY_*; else 0 */
-		      /* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
+	/* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
 };
 
 /* How a stack walk ended: same numbers as STACK_END_LIST in catalog.h, checked by static asserts in intake.c. */

@@ -104,10 +104,11 @@ static int check_rss(struct record_options *r, struct err *err)
 {
 	if (!r->rss)
 		return 0;
-	if (r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at)
+	if (r->max_overhead > 0 || r->min_size || r->allocators || r->return_probes || r->stop_at_gc || r->sample_at ||
+	    r->no_frees)
 		return err_set(err, EINVAL,
 			       "--rss records pages, not allocations: leave out --max-overhead, --min-size, --allocator, "
-			       "--return-probes, --stop-at-gc and --sample-at");
+			       "--return-probes, --stop-at-gc, --sample-at and --profile");
 	r->interval = r->interval ?: RSS_INTERVAL;
 	return 0;
 }
