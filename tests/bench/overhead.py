@@ -17,7 +17,7 @@ table. Compare ratios, not times. A load above the number of CPUs says that othe
 Each cost is the median of interleaved repetitions: traced, untraced and with empty probes, in turn. A "floor" is what empty probes on the same places cost: nobody who uses probes can be below it.
 
 Recording everything is for seconds, and `--sample` for all day. A sampled `malloc` still passes a probe. A program with libgc does so only
-where a free list is refilled, and with `--max-overhead` only for windows of time: see [sampling](sampling.md).
+where a free list is refilled. With `--max-overhead` both do so only for windows of time, while `free` stays probed: see [sampling](sampling.md).
 
     make bench                                # all of it: half an hour
     scripts/bench --quick cost accuracy       # some minutes
