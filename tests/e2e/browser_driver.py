@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of pages share: npm's packages for tests, and Chromium through them."""
+"""For tests of HTML pages: Chromium, driven by npm packages."""
 
 import functools
 import json
@@ -43,7 +43,7 @@ def modules():
 
 
 def drive(tmp_path, url, script, **args):
-    """What the script returned. A page of ours that complains or asks for another file fails here."""
+    """Returns the script's result. Fails if a page of ours logs an error or requests another file."""
     need("chromium")
     answer = json.loads(run("node", HERE / "drive.mjs", modules(), tmp_path / "profile", url,
                             json.dumps({"chromium": CHROMIUM, **args}), input=script))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What refuses or misreads a profile at those who take them, in our own words: Parca, Pyroscope, Grafana Alloy.
+"""Rules by which Parca, Pyroscope and Grafana Alloy reject or misread profiles.
 
-Reads profile.proto by itself, so that neither our encoder nor `go tool pprof`, which forgives more, is asked."""
+Parses profile.proto itself, to be independent of our encoder and stricter than `go tool pprof`."""
 
 import base64
 import collections
@@ -13,7 +13,7 @@ MEGABYTE = 1 << 20
 
 
 def varint(data, at):
-    """A signed number of 64 bits, and where it ends."""
+    """A signed 64-bit varint, and the offset behind it."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -93,7 +93,7 @@ class Profile:
 
 
 def check_parca(p):
-    """Ids count from 1 without a gap, and nothing points to nowhere."""
+    """Ids count from 1 without gaps, and all references are valid."""
     assert p.strings[0] == ""
     known = lambda m, *numbers: all(0 <= m.one(n) < len(p.strings) for n in numbers)
     for kind in (p.mappings, p.locations, p.functions):
@@ -111,7 +111,7 @@ def check_parca(p):
 
 
 def check_pyroscope(p):
-    """The limits that it has when nobody changes them."""
+    """Pyroscope's default limits."""
     assert -3600 < p.time_ns / 1e9 - time.time() < 600, "outside of the ingestion window"
     assert p.size <= 4 * MEGABYTE and len(p.samples) <= 16000
     assert all(len(list(s.numbers(1))) <= 1000 and len(s.messages(3)) <= 100 for s in p.samples)
@@ -127,7 +127,7 @@ def check_pyroscope(p):
 
 
 def check_answer(answer):
-    """What a scraper takes for a profile at all."""
+    """What a scraper accepts as a profile."""
     assert answer.status == 200 and answer.body
     assert answer.headers["content-type"].startswith("application/octet-stream")
     p = Profile(answer.body)

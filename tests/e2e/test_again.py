@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/run-probes: a test that failed has a second attempt, alone, and one that passed only then is named."""
+"""scripts/run-probes: a failed test is repeated alone, and reported by name if it passes then."""
 
 import os
 import subprocess

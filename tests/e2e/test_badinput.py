@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is wrong: one sentence that names the object and the way on, a status, and nothing left behind."""
+"""On any error: one sentence with the object and a remedy, an exit status, and no files left behind."""
 
 import os
 import re
@@ -182,7 +182,7 @@ def test_trace_is_its_owners_alone(target, tmp_path):
 
 @pytest.mark.bpf
 def test_disk_that_fills_up(started, tmp_path):
-    """What was recorded before is there; what came after is counted; the target does not notice."""
+    """Events recorded before are kept, later ones are counted as lost, and the target is not disturbed."""
     small = tmp_path / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=True)
@@ -204,7 +204,7 @@ def test_disk_that_fills_up(started, tmp_path):
 
 @pytest.mark.bpf
 def test_disk_that_is_full_from_the_begin(target, tmp_path):
-    """Nothing was recorded: nothing is left that would be in the way of the next try."""
+    """If nothing was recorded, no file is left that would block the next attempt."""
     trace = tmp_path / "t.alys"
     done = subprocess.run([str(ALYS), "-p", str(target.pid), "-d", "1", "-o", str(trace)], capture_output=True, text=True, timeout=60,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)))

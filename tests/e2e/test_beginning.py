@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that we start are seen from their first moment, whatever is in between; held for that, and never harmed by it."""
+"""Programs started by alys-bpf are recorded from their first instruction; they are stopped for that, without harm."""
 
 import os
 import re
@@ -22,7 +22,7 @@ TCMALLOC = "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"
 
 
 def root_of_its_own(folder):
-    """The program and its libraries at the places where they are here: other files than ours."""
+    """Copies of the program and its libraries at the same paths in another root: other inodes than ours."""
     for file in [str(SHORT), *re.findall(r"/\S+", subprocess.check_output(["ldd", SHORT], text=True))]:
         there = Path(f"{folder}/{file}")
         there.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small traces that were made to say much (tests/lib/bombfile.c): no reader takes more than is stated, and real ones are far from it."""
+"""Small traces that expand enormously (tests/lib/bombfile.c): readers stay within limits that real traces do not reach."""
 
 import os
 import re
@@ -25,7 +25,7 @@ READERS = {
     "diff": ["diff", "{trace}", "{trace}"],
     **{name: ["convert", "-f", name, "{trace}", "{out}"] for name in ("json", "html", "pprof", "flamegraph", "folded-stacks")},
 }
-# What takes long to make is made smaller.
+# Smaller for kinds that take long to generate.
 KINDS = {"stacks": 50000, "used-stacks": 50000, "events": 100000, "expanding": 50000, "expanding few": 1200,
          "rows": 298000, "heaps": 298000, "processes": 298000, "modules": 298000, "inlined": 298000, "texts": 298000}
 
@@ -38,7 +38,7 @@ def bomb(request, tmp_path_factory):
 
 
 def measure(args, out):
-    """(status, what was said, peak of resident bytes)"""
+    """(status, output, peak resident bytes)"""
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048 * MIB, 2048 * MIB))
     with subprocess.Popen([ALYS, *map(str, args)], stdout=out, stderr=subprocess.PIPE, text=True, preexec_fn=limit) as proc:
         said = proc.stderr.read()
@@ -78,7 +78,7 @@ def held_by(trace):
 @pytest.mark.bpf
 @pytest.mark.parametrize("name", ["c_busy", "c_churn"])
 def test_real_recordings_are_far_from_the_bounds(name, tmp_path):
-    """Programs that do the same again and again pack best of all."""
+    """Repetitive programs have the highest compression ratio."""
     trace = tmp_path / "t.alys"
     done = alys("-d", "3", "-o", trace, "--", PROGS / name, env=STRAIGHT)
     assert trace.exists(), done.stderr

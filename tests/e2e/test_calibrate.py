@@ -156,7 +156,7 @@ def test_no_call_is_lost_when_a_trial_ends(started, how):
 
 
 def test_an_executable_is_tried_in_the_first_calls(started, tmp_path):
-    """Exact before, during and after the change of exits."""
+    """Counts are exact before, during and after the exits are changed."""
     program = started.program("alloc.staticgc").wait_ready()
     listed = alys("doctor", "--probes", program.pid)
     assert "cannot be loaded alone; a recording compares the first thousand calls" in listed.stdout
@@ -184,7 +184,7 @@ def test_a_trial_ends_however_few_calls_are_sampled(started, tmp_path, args):
 
 
 def breakpoints(pid, path):
-    """How many bytes of a file's code the kernel has replaced in a process."""
+    """How many bytes of a file's code the kernel has patched in a process."""
     with open(f"/proc/{pid}/mem", "rb", 0) as mem, open(path, "rb") as file:
         for line in open(f"/proc/{pid}/maps"):
             span, rights, offset, *_ = line.split()
@@ -197,7 +197,7 @@ def breakpoints(pid, path):
 
 
 def test_one_verdict_is_for_all_processes(started, tmp_path):
-    """Nobody is left with the dear exits of a trial that another process has ended."""
+    """When a process ends a trial, other processes do not keep the trial's expensive exits."""
     path = PROGS / "alloc.staticgc"
     programs = [started.program("alloc.staticgc").wait_ready() for _ in "ab"]
     tracer = started.tracer("-p", ",".join(str(p.pid) for p in programs), "-o", tmp_path / "t.alys").recording()

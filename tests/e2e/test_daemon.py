@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon: chosen processes only (others work on this machine, too), switched, asked, limited, killed."""
+"""The daemon: selection (of test processes only), on and off, control, limits, crashes."""
 
 import gzip
 import os
@@ -26,7 +26,7 @@ CAP_SYS_ADMIN, CAP_BPF = 21, 39
 # --- switching -------------------------------------------------------------------------------------
 
 def test_on_and_off(started, daemon):
-    """Off leaves no probe, on has them all when it returns, and nothing of it disturbs the program."""
+    """`off` leaves no probe, `on` returns with all attached, and the program is not disturbed."""
     before = probe_programs()
     program = started.program("c_busy").wait_ready().go()
     d = daemon("--off", "-p", program.pid, "--sample", "bytes:16k")
@@ -122,7 +122,7 @@ def test_reload(started, daemon, tmp_path):
 # --- who is traced ---------------------------------------------------------------------------------
 
 def test_by_name_and_path(started, daemon, tmp_path):
-    """Those that were there, those that come, none else."""
+    """Existing and new processes that match are traced, no others."""
     copy = tmp_path / "c_chosen"
     shutil.copy(PROGS / "c_busy", copy)
     first = started.program(str(copy)).wait_ready().go()
@@ -155,7 +155,7 @@ def test_by_user(started, daemon, tmp_path):
 
 
 def test_other_namespaces(started, daemon, tmp_path):
-    """A program of a mount and a process namespace of its own, on a file system that only it has."""
+    """A program in its own mount and PID namespaces, on a file system that only it sees."""
     script = ("mount -t tmpfs none /mnt && cp %s /mnt/c_inner && umount -l /proc; mount -t proc proc /proc;"
               "exec /mnt/c_inner" % (PROGS / "c_busy"))
     program = started.program("/usr/bin/unshare", "--mount", "--pid", "--fork", "sh", "-c", script)
@@ -170,7 +170,7 @@ def test_other_namespaces(started, daemon, tmp_path):
 
 @pytest.mark.parametrize("how_chosen", ["cgroup", "follow"])
 def test_storm(started, daemon, group, how_chosen):
-    """Forked, executed, loading, short-lived: not one block is missed, and none is counted twice."""
+    """With fork, exec, dlopen and short-lived processes, every block is counted exactly once."""
     short = 40
     program = started_in(group, started, "c_storm", PROGS / "lib_plugin.so", short).wait_ready()
     chosen = {"cgroup": ("--cgroup", group), "follow": ("--exe", PROGS / "c_storm", "--follow")}[how_chosen]
@@ -241,7 +241,7 @@ def test_strangers(started, daemon, public):
 
 
 def test_members_of_the_group(daemon, tmp_path, public):
-    """Whoever is in the group alys may what root may; the daemon sees a group file of its own here."""
+    """Members of the group alys have full access; here the daemon sees its own /etc/group."""
     groups = tmp_path / "group"
     groups.write_text(re.sub(r"^alys:.*\n", "", Path("/etc/group").read_text(), flags=re.M) + "alys:x:64123:\n")
     d = daemon("--off", "-p", os.getpid(), place=public.folder,
@@ -302,7 +302,7 @@ def test_second_daemon(daemon, tmp_path):
 
 @pytest.mark.parametrize("who", ["broker", "collector"])
 def test_kill_9(started, daemon, tmp_path, who):
-    """Neither part outlives the other, no probe outlives both, and the next daemon starts as if nothing had been."""
+    """If broker or collector is killed, the other exits, all probes go, and the next daemon starts normally."""
     before = probe_programs()
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k")
@@ -348,7 +348,7 @@ def kill_workers_while(asking, collector):
 
 
 def test_worker_killed(started, daemon, tmp_path):
-    """Names are a comfort: without the process that reads them there are addresses, and the daemon goes on."""
+    """If the symbolization worker is killed, profiles have addresses and the daemon continues."""
     server = started.server()
     killed = 0
     # A worker may have done its work before it is seen.
@@ -386,7 +386,7 @@ def with_rights(*names):
 
 
 def test_overhead_is_bounded(started, daemon):
-    """Probes that take more of the machine than they may: fewer samples, and why."""
+    """If --max-overhead is exceeded, sampling is reduced, and the status says why."""
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:1k", "--max-overhead", "0.01")
     d.until(lambda: "--max-overhead" in d.status()["bounds"] and "instead of 1024" in d.status()["tracing"], TIMEOUT)
@@ -397,7 +397,7 @@ def test_overhead_is_bounded(started, daemon):
 
 
 def test_a_slow_reader_is_told_of(started, daemon):
-    """It takes fewer samples until it has caught up: status says how few, and why."""
+    """A reader that falls behind samples less until it has caught up; the status says so."""
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:256", "--ring", "64k")
     d.until(lambda: program.pid in d.status()["table"])
@@ -420,7 +420,7 @@ def test_few_rights_are_enough(started, daemon):
 
 
 def test_administrator_only_where_needed(started, public):
-    """As the service starts it: another user, and a right that few kernels ask for, given up on all others."""
+    """Started as by the service: as another user, with a capability that is dropped where the kernel does not need it."""
     program = started.program("c_busy").wait_ready().go()
     caps = ",".join("+" + name for name in [*RIGHTS, "checkpoint_restore", "sys_admin"])
     launcher = [*NOBODY, "--inh-caps", "-all," + caps, "--ambient-caps", caps]
@@ -438,7 +438,7 @@ def test_administrator_only_where_needed(started, public):
 
 
 def test_unreadable_target(started, daemon, tmp_path):
-    """Of a process whose files cannot be opened nothing can be seen, and that is said, and counted."""
+    """Processes whose files cannot be opened are reported and counted."""
     program = started.program("c_busy").wait_ready().go()
     few = with_rights("bpf", "perfmon")
     d = daemon("-p", program.pid, launcher=few)
@@ -459,7 +459,7 @@ def test_too_few_rights(started, tmp_path, missing):
 
 
 class Servers:
-    """Real servers on ports of their own: name -> (process, what asks it and must succeed, what loads it)."""
+    """Real servers on free ports: name -> (process, a request that must succeed, a load generator)."""
 
     def __init__(self, tmp_path):
         self.all = {}

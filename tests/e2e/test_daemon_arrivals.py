@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that come later, to processes that the daemon traces."""
+"""Libraries loaded later into traced processes."""
 
 import pytest
 
@@ -21,7 +21,7 @@ while not select.select([sys.stdin], [], [], 0.01)[0]:
 
 
 def test_library_loaded_later(started, daemon):
-    """An allocator that dlopen brings is under probes soon; nobody polled for it."""
+    """An allocator loaded by dlopen is probed soon, without polling."""
     program = started.program("/usr/bin/python3", "-c", LOADER).wait_ready()
     d = daemon("-p", program.pid, "--sample", "bytes:1")
     assert "looked for four times" not in d.status()["probes"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon leaves on disk: profiles and traces, rotated, on full disks, of processes long gone."""
+"""Profiles and traces of the daemon: rotation, retention, full disks, exited processes."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def await_more(d, events):
 
 
 def finished(folder):
-    """Names of what is written: while that lasts it has another one, and begins with a dot."""
+    """Names of complete files: incomplete ones begin with a dot."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
@@ -51,7 +51,7 @@ def test_profiles_on_disk(started, daemon, tmp_path):
 
 
 def test_many_profiles_do_not_hold_up_the_ring(started, daemon, tmp_path):
-    """They are made some at a time, and in between everything else is done."""
+    """Profiles are written a few at a time, with other work in between."""
     programs = [started.program("c_grow").wait_ready().go() for _ in range(6)]
     d = daemon(*(word for p in programs for word in ("-p", p.pid)), "--sample", "bytes:4k", "--profile-dir", tmp_path / "p",
                "--every", "1h", "--keep", "9")
@@ -76,7 +76,7 @@ def test_many_profiles_do_not_hold_up_the_ring(started, daemon, tmp_path):
 
 
 def test_profiles_of_one_second_are_all_kept(started, daemon, tmp_path):
-    """Each holds what was allocated since the one before: none may take another's place."""
+    """Each profile holds the allocations since the previous one, so none may overwrite another."""
     program = started.program("c_busy").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:4k", "--profile-dir", tmp_path / "p", "--every", "1h")
     await_more(d, 1)
@@ -88,7 +88,7 @@ def test_profiles_of_one_second_are_all_kept(started, daemon, tmp_path):
 
 
 def put_profile(folder, stamp, age, size=100, name="old-7-{}-1-1.pb.gz"):
-    """A file as an earlier daemon has left it."""
+    """A file as left by an earlier daemon."""
     path = folder / name.format(stamp)
     path.write_bytes(b"x" * size)
     path.chmod(0o666)
@@ -98,7 +98,7 @@ def put_profile(folder, stamp, age, size=100, name="old-7-{}-1-1.pb.gz"):
 
 @pytest.mark.parametrize("limit,kept", [(("--keep-age", "1h"), 2), (("--keep-size", "250k"), 2), (("--keep", "3"), 2)])
 def test_old_profiles_go(started, daemon, tmp_path, limit, kept):
-    """By age, size and number; those of daemons before, too, but not what others have put there."""
+    """Retention by age, size and number includes files of earlier daemons, but no foreign files."""
     folder = tmp_path / "p"
     folder.mkdir()
     folder.chmod(0o777)
@@ -134,7 +134,7 @@ def test_old_traces_go(started, daemon, tmp_path):
 
 
 def test_last_profiles_do_not_pile_up(started, daemon, tmp_path):
-    """Where processes end all the time, limits are kept between intervals, too."""
+    """With many short-lived processes, retention limits also hold between intervals."""
     program, folder = tmp_path / "c_leaver", tmp_path / "p"
     shutil.copy(PROGS / "c_grow", program)
     d = daemon("--exe", program, "--follow", "--sample", "bytes:1k", "--profile-dir", folder, "--every", "1h", "--keep", "5")
@@ -210,7 +210,7 @@ def in_use(path):
 
 
 def test_traces_carry_over_what_lives(started, daemon, tmp_path):
-    """A later file holds the blocks of the files before that still live, as in use and not as allocated."""
+    """Blocks from earlier files that are still live are in use in later files, but not allocated in them."""
     program = started.program("c_grow").wait_ready().go()
     d = daemon("-p", program.pid, "--sample", "bytes:1", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
     whole = lambda: float(re.search(rf"^ +{program.pid}  c_grow +([\d.]+) [KM]iB", d.ctl("status").decode(), re.M).group(1))
@@ -250,7 +250,7 @@ def test_traces_are_rotated(started, daemon, tmp_path):
 
 
 def test_trace_of_many_short_lived(daemon, group, tmp_path):
-    """Processes that the daemon has long forgotten when their file ends."""
+    """Processes that exited long before their file ends."""
     d = daemon("--cgroup", group, "--sample", "bytes:64", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
     join = f"echo $$ > {group}/cgroup.procs; "
     first = subprocess.Popen(["sh", "-c", join + "while :; do ls -R /usr; done"], stdout=subprocess.DEVNULL, start_new_session=True)
@@ -276,7 +276,7 @@ def test_trace_of_many_short_lived(daemon, group, tmp_path):
 
 
 def test_trace_of_a_storm(started, daemon, group, tmp_path):
-    """Each call of a hundred processes that end at once, and of those that stay, is in the file or counted as lost."""
+    """With a hundred processes exiting at once, each call is in the file or counted as lost."""
     short, calls = 100, 500
     program = started_in(group, started, "c_storm", PROGS / "lib_plugin.so", short).wait_ready()
     d = daemon("--cgroup", group, "--sample", "bytes:1", "--profile-dir", tmp_path / "p", "--profile-format", "alys", "--every", "1h")
@@ -322,7 +322,7 @@ def events_in(path):
 
 
 def test_full_disk_of_traces(started, daemon, tmp_path):
-    """What is counted as recorded is in the files, to the last event, whatever did not fit."""
+    """Every event counted as recorded is in the files, even if a disk was full."""
     small = tmp_path / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", small], check=True)
@@ -408,7 +408,7 @@ def starving():
 
 
 def test_out_of_memory(daemon, tmp_path, starving):
-    """The last profile of a process that the kernel kills, with the cause in its name and in itself."""
+    """The last profile of an OOM-killed process, with the cause in its name and contents."""
     d = daemon("-p", starving.pid, "--profile-dir", tmp_path / "p", "--every", "1h")
     starving.die()
     d.until(lambda: list((tmp_path / "p").glob("*-out-of-memory.pb.gz")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a daemon ends, and what it says of processes that end: which way, and that they are no others."""
+"""Ends of daemons, and how daemons report ends of processes and reuse of pids."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def test_the_number_that_it_tells_is_the_one_to_signal(daemon):
 # --- of processes ----------------------------------------------------------------------------------
 
 def ways(d):
-    """{way: how many} of the processes that ended."""
+    """{way: number} of ended processes."""
     told = re.search(r"so far \d+ ended \((.*?)\)", d.status()["processes"])
     return {way: int(n) for n, way in re.findall(r"(\d+) (\S+?)(?:,|$)", told.group(1))} if told else {}
 
@@ -92,7 +92,7 @@ while not select.select([0], [], [], 0.01)[0]:
 
 
 def test_who_lived_too_short_for_a_profile_is_counted(started, daemon, tmp_path):
-    """Each that had samples has left a last profile, or is counted; who crashed has left one however short it lived."""
+    """Each process with samples leaves a last profile or is counted; crashed ones leave one however short they lived."""
     program, folder = tmp_path / "brief", tmp_path / "p"
     shutil.copy(PYTHON, program)
     d = daemon("--exe", program, "--sample", "bytes:1k", "--profile-dir", folder, "--every", "1h")
@@ -143,7 +143,7 @@ def test_who_becomes_another_program_is_left(started, daemon, tmp_path):
 
 @pytest.fixture
 def successor(started):
-    """A program with the number of one that has ended."""
+    """A program with the reused pid of one that has exited."""
     def begin(pid):
         for _ in range(100):  # others may take it first
             LAST_PID.write_text(str(pid - 1))

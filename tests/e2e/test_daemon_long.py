@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a daemon that runs for weeks must not run out of, or lose: in minutes."""
+"""Resources that a daemon must not exhaust or lose in weeks, tested in minutes."""
 import os
 import shutil
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a daemon says that it takes, against what the kernel says of each page and each map: and it is within the limit."""
+"""The daemon's reported memory against the kernel's figures for pages and maps; it stays within --max-memory."""
 
 import gzip
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.bpf
 
 
 def refused(*words):
-    """What a daemon says that has no room, in MiB: what is taken, what is enough."""
+    """MiB in use and MiB required, from the error message of a daemon whose limit is too low."""
     with tempfile.TemporaryDirectory() as folder:
         done = alys("daemon", "--socket", f"{folder}/ctl", *words, "--max-memory", "32M")
     said = re.fullmatch(r"alys-bpf: --max-memory of 32 MiB leaves no room: (\d+) MiB are used.*allow (\d+) MiB, or make --ring smaller\n", done.stderr)
@@ -34,7 +34,7 @@ def little(wanted, *words):
 
 
 class Peak(threading.Thread):
-    """The most that a daemon takes while this is on."""
+    """Peak memory of a daemon during the context."""
 
     def __init__(self, d):
         super().__init__(daemon=True)
@@ -94,7 +94,7 @@ while not select.select([0], [], [], 0.05)[0]:
 
 
 def with_libraries(started, folder, n):
-    """A program that has mapped so many files."""
+    """A program that maps this many files."""
     script, paths = folder / "many.py", [folder / f"lib{i}.so" for i in range(n)]
     for path in paths:
         shutil.copy(PROGS / "lib_plugin.so", path)
@@ -104,7 +104,7 @@ def with_libraries(started, folder, n):
 
 @pytest.mark.parametrize("limit", [64, 256])
 def test_many_small_libraries(started, daemon, tmp_path, limit):
-    """What is known of each file is within the limit, too."""
+    """Data about files counts towards the limit, too."""
     program = with_libraries(started, tmp_path, 800)
     words, examined = ("-p", program.pid, "--sample", "bytes:64k"), 800 if limit > 64 else 400
     limit = little(limit, *words)
@@ -139,7 +139,7 @@ def test_more_libraries_than_there_is_room_for(started, daemon, tmp_path):
 
 
 def test_the_least_that_is_enough(daemon):
-    """Less is refused, also by one that begins switched off, with a number that is enough."""
+    """A limit too low is rejected, also with --off, and the message names a sufficient one."""
     for words in (["-p", os.getpid()], ["--off"]):
         taken, enough = refused(*words)
         assert taken < enough and enough > 32
@@ -157,7 +157,7 @@ def test_the_least_that_is_enough(daemon):
 
 
 def test_the_note_goes_with_the_pressure(started, daemon):
-    """What was used up is free again: that it is used up is said no more."""
+    """When memory is available again, the status no longer gives it as the reason."""
     program = started.program("c_paths", 5 * TIMEOUT).wait_ready()
     other = started.program("c_busy").wait_ready()
     words = "-p", f"{program.pid},{other.pid}", "--sample", "bytes:16"
@@ -190,7 +190,7 @@ def live_of(d, pid, folder):
 
 
 def test_what_was_lost_is_said_beside_the_estimates(started, daemon, tmp_path):
-    """Standard errors know nothing of it: a profile that lacks samples says how many."""
+    """Standard errors do not cover lost samples: a profile says how many are missing."""
     program = started.program("c_paths", 5 * TIMEOUT).wait_ready()
     d = daemon("-p", program.pid, "--sample", "bytes:16", "--ring", "64k")
     program.go()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a daemon is given and cannot use: refused at once, in a sentence that names the way on."""
+"""Unusable options of the daemon are rejected at once, with a remedy."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from conftest import ALYS, TIMEOUT
 
 
 def refused(*args, status=2):
-    """The one line that is said; a hang is a failure."""
+    """The only line of output; a hang is a failure."""
     done = subprocess.run([ALYS, "daemon", *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == status, (done.returncode, done.stderr)
     assert re.fullmatch(r"alys-bpf: .+\n", done.stderr), done.stderr
@@ -23,7 +23,7 @@ def refused(*args, status=2):
 
 @pytest.fixture
 def place():
-    """Where every user can get to."""
+    """A directory that every user can access."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -67,7 +67,7 @@ def test_long_lines_of_a_config_are_whole(place):
 
 @pytest.mark.bpf
 def test_directory_of_somebody_else(place):
-    """The command that the message names is enough."""
+    """The command given in the message fixes the error."""
     folder = place / "profiles"
     folder.mkdir(mode=0o755)
     said = refused("--off", "--socket", place / "ctl", "--profile-dir", folder, status=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That the service has no right too many: without any one of them something cannot be seen, and that is said."""
+"""The service has no superfluous capability: without any one of them something fails, and that is reported."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ ALL = [*RIGHTS, "checkpoint_restore"]
 
 @pytest.fixture
 def secret(started, public):
-    """A running program whose file only root may read, and which is no longer there."""
+    """A running program whose file is deleted and was readable by root only."""
     path = public.folder / "secret"
     shutil.copy(PROGS / "c_grow", path)
     path.chmod(0o700)
@@ -97,7 +97,7 @@ def facts(pid):
 
 
 def assert_little_left(d, most):
-    """The broker has no right but these, its collector none, and both are asked for few system calls."""
+    """The broker has only these capabilities, the collector none, and both have a seccomp filter."""
     broker, collector = facts(d.proc.pid), facts(d.collector())
     for key in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
         assert int(collector[key], 16) == 0 and int(broker[key], 16) & ~most == 0, (key, broker[key], collector[key])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the daemon traces: chosen in each way, in containers, coming back, each file looked into once, never itself."""
+"""Selection of targets: by each option, in containers, repeatedly; each file is examined once; the daemon is never traced."""
 
 import fcntl
 import gzip
@@ -29,7 +29,7 @@ def copy(program, place):
 
 
 def assert_seen_once(d, program, truth):
-    """After `off`, when all has been read: each call, and none twice."""
+    """After `off`, when all events have been read: each call is counted exactly once."""
     found = d.top(program.pid)
     for site in PLAIN:
         wanted = truth["sites"][site]["allocs"]
@@ -54,7 +54,7 @@ def lonely_user():
 
 
 def test_several_of_each(started, daemon, tmp_path, public):
-    """One condition is enough, and those that nothing fulfils do no harm."""
+    """A process needs to match one condition; conditions without a match do no harm."""
     names = ("c_one", "c_two", "c_a_name_of_more_than_fifteen", "c_nobody_wants", "c_number")
     one, two, long, other, number = (started.program(copy("c_busy", tmp_path / name)).wait_ready().go() for name in names)
     user = lonely_user()
@@ -68,7 +68,7 @@ def test_several_of_each(started, daemon, tmp_path, public):
 
 
 def test_nobody_yet(started, daemon, tmp_path):
-    """A daemon may be there before those whom it is to watch."""
+    """The daemon may start before its targets."""
     d = daemon("--name", "c_late")
     assert d.status()["tracing"] == "on; one sample every 524288 bytes"
     assert d.traced() == 0 and d.status()["probes"].startswith("0 files, 0 places, 0 links")
@@ -144,7 +144,7 @@ def test_program_that_was_deleted(started, daemon, tmp_path):
 
 
 def test_never_itself(group, started, daemon, tmp_path):
-    """Neither its parts when somebody asks for them, nor another of its kind, nor a thread of the kernel."""
+    """Its own processes, other daemons and kernel threads are refused."""
     d = daemon("--cgroup", group, "--sample", "bytes:1")
     for pid in (d.proc.pid, d.collector()):
         done = d.run("add", pid)
@@ -223,7 +223,7 @@ def examined(d):
 
 @pytest.mark.parametrize("more", [[], ["--follow"]])
 def test_files_are_examined_once(started, daemon, tmp_path, more):
-    """Not once a process, nor once each time that tracing is switched on."""
+    """Files are not examined again for each process or each `on`."""
     path = copy("c_busy", tmp_path / "c_many")
     programs = [started.program(path).wait_ready().go()]
     d = daemon("--exe", f"{tmp_path}/*", "--sample", "bytes:4k", *more)
@@ -337,7 +337,7 @@ def test_a_file_that_is_used_again(group, started, daemon):
 @pytest.mark.parametrize("words, said", [("user nobody-of-this-name", "no such user"), ("listen {port}", "{port}"), ("", "nothing to trace"),
                                          ("profile-dir /proc/none", "--profile-dir /proc/none")])
 def test_reload_of_what_cannot_be_used(started, daemon, tmp_path, words, said):
-    """What is wrong with options may show only when they are used: the daemon goes on with those that it had."""
+    """Errors in options that show only in use: the daemon continues with the previous ones."""
     program = started.program("c_busy").wait_ready().go()
     config = tmp_path / "conf"
     config.write_text(f"pid {program.pid}\nsample bytes:4k\n")
@@ -359,7 +359,7 @@ def test_reload_of_what_cannot_be_used(started, daemon, tmp_path, words, said):
 
 
 def test_a_log_that_nobody_reads(daemon):
-    """Lines are lost then, and counted; whoever asks is answered."""
+    """If stderr is not read, lines are lost and counted, and requests are still answered."""
     idle = [subprocess.Popen(["sleep", "10000"]) for _ in range(8)]
     try:
         d = daemon("--off", "-p", ",".join(str(p.pid) for p in idle))

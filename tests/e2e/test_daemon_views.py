@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon seen through HTTP and from a server that it pushes to: the numbers are those of the programs."""
+"""A real daemon's HTTP server and push: the numbers match the programs' own."""
 
 import base64
 import json
@@ -80,7 +80,7 @@ def test_deltas_add_up(growing, served, tmp_path):
 
 
 def test_scrapers_find_what_they_want(growing, served):
-    """Each process by its series, as Parca and Alloy ask: dated when it was asked for, and windows of all at once."""
+    """Requests per process as by Parca and Alloy: profiles have the time of the request, and timed ones run in parallel."""
     targets = [growing(), growing()]
     server = served(*(word for t in targets for word in ("-p", t.pid)))
     series = {str(t.pid) for t in targets}
@@ -270,7 +270,7 @@ def test_pushes(growing, served, tmp_path):
 
 
 def holds_internet(pid):
-    """Whether the process has a socket of TCP."""
+    """True if the process has a TCP socket."""
     inodes = {line.split()[9] for name in ("tcp", "tcp6") if Path(f"/proc/{pid}/net/{name}").exists()
               for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]}
     held = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transcripts of the documentation, run again: the same commands give output of the same form."""
+"""Runs the transcripts of the documentation: the output must have the same form."""
 
 import os
 import re

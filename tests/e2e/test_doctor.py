@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""doctor: what a probe costs on this machine, and who may ask."""
+"""doctor: measured costs of probes, and required privileges."""
 
 import os
 import re

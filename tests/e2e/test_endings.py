@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a process ended: told by `info`, and in the name and the comments of its last profile."""
+"""The reason of a process's end, in `info` and in the name and comments of its last profile."""
 
 import re
 

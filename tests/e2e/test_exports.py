@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each export in the hands of the program it is for. tests/unit/test_sink writes them; no root needed."""
+"""Each export format, read by the program it is for. The files are written by tests/unit/test_sink; no root needed."""
 
 import base64
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sinks' outputs in the hands of the programs they are made for.
+"""Output formats, read by the programs they are for.
 
 tests/unit/test_sink writes them beside itself; nothing here needs root or a kernel.
 """

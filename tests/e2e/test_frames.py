@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that no compiler made, and names that only few know: what stacks end at, and what they pass through."""
+"""Hand-written frames and unusual symbols: trampolines, coroutines, and outermost frames."""
 
 
 import pytest

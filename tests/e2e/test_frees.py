@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A free is the program's when the program made it: not when an allocator did, and whose block it was is known."""
+"""Only the program's own frees are recorded, not those within allocators, and each is matched to its block."""
 
 import os
 import re

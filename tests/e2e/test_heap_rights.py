@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heaps of others are read by a process that has no right left, and what they hold harms nobody else."""
+"""Heaps are read by a process without privileges, and hostile contents harm nobody else."""
 import os
 import pty
 import random
@@ -151,7 +151,7 @@ def test_nobody_else_reads_for_a_recording(started, tmp_path):
 
 
 def test_a_reader_that_dies(crystal, tmp_path):
-    """However it ends: one sentence, no file, and the process goes on."""
+    """However reading fails: one sentence, no file, and the target continues."""
     pipe = tmp_path / "types"
     os.mkfifo(pipe)
     verb = subprocess.Popen([ALYS, "dump", "-o", "heap.alys", "-p", str(crystal.pid), "--type-ids", pipe], cwd=tmp_path,
@@ -219,7 +219,7 @@ def spoil(pid, seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_heap_that_lies(started, tmp_path, seed):
-    """An answer, or one sentence: no crash, no file but a whole one, and no memory that others miss."""
+    """A result or an error message: no crash, no incomplete file, and bounded memory."""
     program = started.program("c_heap")
     while program.line() != "end":
         pass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a library can do where it is loaded to be tried: its constructors are anybody's code. It says so itself."""
+"""What a library's constructors, which may be hostile, can do in the helper. The library reports it itself."""
 
 import os
 import re

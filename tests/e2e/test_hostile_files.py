@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of traced programs that are not what they say: they cost their own user, and nobody else."""
+"""Malformed files mapped by targets must not impair tracing of other processes."""
 import os
 import pty
 import re
@@ -79,7 +79,7 @@ def bytes_read(pid):
 
 
 class Watch:
-    """Looks all the time at what a tracer and its helpers take, and at who of them has read that much."""
+    """Monitors the memory of a tracer and its workers."""
 
     def __init__(self, pid, much=0):
         self.pid, self.much = pid, much
@@ -129,7 +129,7 @@ def test_a_recording_is_not_burdened(started, hostile, tmp_path):
 
 
 class Health:
-    """Asks all the time whether the daemon is well."""
+    """Polls the daemon's health continuously."""
 
     def __init__(self, url):
         self.url = url + "/-/healthy"

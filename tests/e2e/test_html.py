@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of -f html, driven in headless Chromium. tests/unit/test_sink_exports_html writes them; no root needed."""
+"""The page of -f html in headless Chromium. The files are written by tests/unit/test_sink_exports_html; no root needed."""
 
 import json
 import re
@@ -113,7 +113,7 @@ def test_estimates_state_their_error(pages, tmp_path):
 
 
 def test_estimates_of_an_interval_state_their_error(pages, tmp_path):
-    """An interval that holds all that happened has the error of the whole; one that holds nothing has none."""
+    """An interval with all events has the error of the whole; one without events has none."""
     seen = on(pages, tmp_path, "fleet", """
     const out = {};
     const rows = async () => { const all = []; for (const tab of ["functions", "types", "stacks", "leaks"]) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's HTTP server, as go tool pprof, Prometheus, browsers and ill-meaning clients see it. No root needed."""
+"""The daemon's HTTP server with go tool pprof, Prometheus, browsers and hostile clients. No root needed."""
 
 import json
 import os
@@ -137,7 +137,7 @@ def go_program(tmp_path):
 
 
 def test_profiles_are_those_of_a_go_program(go_program, own):
-    """The same questions to both: what the one's answers have, the other's have."""
+    """The same requests to both servers give answers of the same form."""
     server = own()
 
     def facts(url):
@@ -204,7 +204,7 @@ def test_windows_have_a_limit_and_gone_clients_free_them(own):
 
 
 def test_deltas_of_many_processes(own):
-    """Each has a time to count from of its own: nobody's is lost to the others'."""
+    """Each has its own baseline; none replaces another's."""
     server = own("--many", 150)
     delta = lambda pid: pprof_rules.check_answer(get(f"{server.url}/debug/pprof/delta_heap?pid={pid}"))
     assert delta(4243).total("alloc_space") == 512
@@ -473,7 +473,7 @@ def test_sizes(fake):
 
 
 def test_garbage(own):
-    """Damaged requests, some of them never ending: each is refused or answered, and nothing stays behind."""
+    """Malformed requests, some without end: each is rejected or answered, and no connection remains."""
     server = own()
     dice = random.Random(7)
     good = f"GET /debug/pprof/heap?pid=4242&samples=3 HTTP/1.1\r\nHost: {server.address}\r\nAccept: */*\r\n\r\n".encode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP server under attack: whatever one user's clients do, another user's are answered. No tracing needed."""
+"""The HTTP server under attack by one user's clients still answers other users. No tracing needed."""
 
 import json
 import os
@@ -118,7 +118,7 @@ ATTACKS = {
 @root
 @pytest.mark.parametrize("what", ATTACKS)
 def test_an_innocent_client_beside(served, what):
-    """Twice as many connections as there are places, of one user: another user's questions are answered at once."""
+    """Twice as many connections of one user as there are slots: another user's requests are answered at once."""
     server = served("--later", 500)
     held = attack(server, 300, ATTACKS[what])
     with As(NOBODY):
@@ -136,7 +136,7 @@ def test_an_innocent_client_beside(served, what):
 
 @root
 def test_innocent_clients_stay(served):
-    """Those who were there first do not make room for an attacker: their windows and their idle connections last."""
+    """An attacker does not displace others' timed profiles and idle connections."""
     server = served()
     with As(NOBODY):
         idle, window = server.connect(), server.connect()
@@ -153,7 +153,7 @@ def notes(server):
 
 
 def test_work_ends_with_its_caller(served):
-    """Profiles that are asked for and not waited for are not made: nothing stays queued for those who have left."""
+    """Requests of disconnected clients are cancelled."""
     server = served("--later", 10 * TIMEOUT * 1000)
     held = []
     for _ in range(20):

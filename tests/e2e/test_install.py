@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make install` puts where, and what the service may do."""
+"""`make install`, and the privileges of the service."""
 
 import os
 import re

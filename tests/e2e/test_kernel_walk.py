@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--walk kernel follows frame pointers, and says how each walk ended; both walks across the stacks of Go."""
+"""--walk kernel follows frame pointers and reports how each walk ended; both kinds of walks on Go's stacks."""
 
 import os
 import re

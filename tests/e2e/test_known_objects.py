@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that a recording does not know: from before it, from doors that it does not see, of lists that others take."""
+"""Objects unknown to a recording: allocated before it, by functions without probes, or from free lists of others."""
 
 import collections
 import json
@@ -28,7 +28,7 @@ def known_truth(started, trace, program):
 
 
 def test_what_was_there_before_is_told_apart(started, tmp_path):
-    """Objects from before the recording are no secret doors."""
+    """Objects from before the recording are not taken for unprobed allocation functions."""
     _, rows, said = known_truth(started, tmp_path / "t.alys", "alive.staticgc")
     assert rows["marked-older"] > 10 and "marked-unknown" not in rows
     assert "not known" not in said
@@ -412,7 +412,7 @@ int main(void)
 
 
 def test_a_collector_that_is_just_setting_itself_up(tmp_path):
-    """Looked at too early it shows no layout that is known: not yet is not never."""
+    """A collector inspected before its initialization shows no known layout: this must not be final."""
     trace, source = tmp_path / "t.alys", tmp_path / "slow.c"
     source.write_text(SLOW_START)
     subprocess.run(["gcc", "-O1", "-o", tmp_path / "slow", source, "-lgc"], check=True)

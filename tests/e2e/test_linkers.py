@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks, names, build ids and probes in files of every linker's layout, against what the program knows of itself."""
+"""Stacks, symbols, build ids and probes in files of several linkers, compared with what the program knows of itself."""
 
 import collections
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the collector reclaimed, seen from outside, against what it says itself through links that it clears."""
+"""Reclaimed objects as seen by alys-bpf, compared with the collector's own disappearing links."""
 
 import collections
 import json
@@ -47,7 +47,7 @@ def missed_share(said):
 
 
 def compare(truth, sites, exact):
-    """Never fewer than are alive; where that is claimed, no more either."""
+    """Never fewer than are alive; if exact is claimed, no more either."""
     for name, site in truth["sites"].items():
         told = sites[name]
         for field in ("live", "live_bytes"):
@@ -56,7 +56,7 @@ def compare(truth, sites, exact):
 
 
 def check_causes(by_gc):
-    """A collection reclaims what was born before it."""
+    """A collection reclaims objects allocated before it."""
     for free, alloc in by_gc:
         assert free["kind"] == "free" and alloc is not None and alloc["time"] <= free["time"]
         assert alloc.get("gc_no", 0) < free["gc_no"] or alloc["time"] == free["time"]
@@ -213,7 +213,7 @@ def runs_freely(pid, seconds):
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGSTOP])
 def test_target_goes_on_without_us(signum, tmp_path, started):
-    """Killed or stopped at any moment, we leave no target stopped."""
+    """If alys-bpf is killed or stopped at any moment, no target stays stopped."""
     for run in range(3):
         p = started.program("c_gclive", "3000", "60").wait_ready()
         tracer = started.tracer("-p", p.pid, "--stop-at-gc", "-o", tmp_path / f"{run}.alys").recording()
@@ -558,7 +558,7 @@ def test_no_room_for_a_collector(tmp_path, started):
 
 
 def test_layout_that_is_proven_wrong(tmp_path, started):
-    """Nobody is called dead by marks that may be read wrong, and it is said why."""
+    """Marks that may be misread declare no object dead, and the reason is reported."""
     p = started.program("c_gclive", "20000", "1", env=lying_collector(tmp_path)).wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", p.pid, "-o", trace).recording()
@@ -573,7 +573,7 @@ def test_layout_that_is_proven_wrong(tmp_path, started):
 
 
 def added(d, program, file):
-    """The daemon watches its collector: that waits for a verdict on the file."""
+    """The daemon tracks its collector, once the file's layout has been proven."""
     d.ctl("add", program.pid)
     line = re.escape(str(file)) + r"\S*: \d+ functions probed"
     d.until(lambda: re.search(line, d.log()), TIMEOUT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OTLP profiles as the proto's comments want them, decoded by protoc. tests/unit/test_sink writes them; no root needed."""
+"""OTLP profiles, decoded by protoc, against the rules in the proto's comments. Written by tests/unit/test_sink; no root needed."""
 
 import gzip
 import shutil

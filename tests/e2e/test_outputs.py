@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each verb writes: -o -, files, pipes whose reader goes, disks that are full, a standard output that is closed."""
+"""Outputs of each verb: -o -, files, broken pipes, full disks, closed stdout."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def raw(*args, **kw):
 
 
 def at_terminal(*args):
-    """Status and all that a terminal shows, standard error included."""
+    """Status and output on a terminal, including stderr."""
     master, slave = pty.openpty()
     child = subprocess.Popen([str(ALYS), *map(str, args)], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
     os.close(slave)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/overhead.md: the tables that scripts/bench keeps become a page, and the one that is published is whole."""
+"""docs/overhead.md is generated from the tables of scripts/bench, and the published one is complete."""
 
 import os
 import re

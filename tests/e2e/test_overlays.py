@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that containers share is one to the kernel: one set of probes, each call once; also where nothing says that it is one."""
+"""A file shared by containers is one inode to the kernel: one set of probes, and each call is counted once."""
 
 import ctypes
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries against exits: each call counts once, whichever way it takes through an allocator, and what does not leave is named."""
+"""Pairing of entries and exits: each call counts once on every path through an allocator; calls without an exit are named."""
 
 import json
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--push against a server that takes profiles, refuses, hangs, goes and comes back. No root needed."""
+"""--push to servers that accept, reject, hang, disappear and return. No root needed."""
 
 import base64
 import concurrent.futures

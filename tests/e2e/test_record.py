@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded is what happened: counts and bytes per call site against the programs' own truth."""
+"""Counts and bytes per call site, compared with what the programs print about themselves."""
 
 import math
 import os
@@ -45,7 +45,7 @@ def attach(started, trace, name, *options, processes=1, env=None):
 
 
 def command(started, trace, name, *options, processes=1):
-    """The tracer starts the program itself."""
+    """The program is started by alys-bpf."""
     tracer = started.tracer("-o", trace, *options, "--", conftest.PROGS / name, env=conftest.STRAIGHT)
     out, err = tracer.proc.communicate(timeout=conftest.TIMEOUT)
     assert tracer.proc.returncode == 0, err
@@ -120,7 +120,7 @@ def test_times_count_from_the_program_s_start(started, tmp_path):
 
 
 def test_inner_calls_count_once(started, tmp_path):
-    """Failed calls, free(NULL) and calls inside calls are skipped, by name."""
+    """Failed calls, free(NULL) and nested calls are skipped, by name."""
     program = started.program("c_libc").wait_ready()
     trace = tmp_path / "t.alys"
     tracer = started.tracer("-p", program.pid, "-o", trace).recording()
@@ -304,7 +304,7 @@ def sample(started, trace, tmp_path, interval):
 
 
 def deviations(truth, estimate, interval):
-    """Distance of each estimate from the truth in standard deviations of the estimator."""
+    """Deviation of each estimate from the truth, in standard errors."""
     found = {}
     for site, size in SIZES.items():
         chance = -math.expm1(-size / interval)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A remembered stack is the stack that a whole walk finds, in every program there is: --check-stacks walks both ways and counts."""
+"""Cached stacks equal those of a full walk, in many programs: --check-stacks does both and counts differences."""
 
 import contextlib
 import os

@@ -90,7 +90,7 @@ def test_diff(traces, golden, args):
 
 
 def test_recordings_of_unequal_length_are_compared_per_second(traces, tmp_path):
-    """What was allocated, unless asked otherwise; what is in use at the end only when asked. The title says which."""
+    """By default allocations; live memory at the end only on request. The title says which."""
     both = (traces / "cpp.alys", traces / "later.alys")
     before, after = (float(s) for s in re.search(r"before was recorded for ([\d.]+) s, after for ([\d.]+) s: compared per second",
                                                  ask("diff", "--show", "alloc", *both)).groups())
@@ -133,7 +133,7 @@ def test_at_a_time(traces):
 
 
 def test_at_a_time_after_the_end(traces):
-    """The heap was so when the recording ended, and that is said."""
+    """The title says that this is the heap at the end of the recording."""
     late, inside = (alys("report", "--at", at, traces / "cpp.alys") for at in ("99", "1.7"))
     assert late.returncode == inside.returncode == 0 and inside.stderr == ""
     assert late.stderr == "alys-bpf: the recording lasts 5.500 s: showing its end, which is before 99 s\n"
@@ -147,7 +147,7 @@ def test_info_states_the_error_of_estimates(traces):
 
 
 def test_between(traces):
-    """Only what was allocated then counts; frees of older blocks are not its business."""
+    """Counts only blocks allocated in the interval; frees of older ones are ignored."""
     told = json.loads(ask("report", "--by", "function", "-f", "json", "--between", "2.55,4.2s", traces / "cpp.alys"))
     assert {r["function"]: r["count"] for r in told["rows"]} == {
         "Session::open(int)": 20, "help": 1, "libblob.so+0x1110": 1}
@@ -215,7 +215,7 @@ def test_no_such_verb():
 @pytest.mark.skipif(not shutil.which("cmark-gfm"), reason="no cmark-gfm")
 @pytest.mark.parametrize("by", ["stack", "function", "process"])
 def test_hostile_names_in_markdown_do_nothing(traces, tmp_path, by):
-    """As GitHub's own program renders it, raw HTML allowed: every name is text, in its own cell, and none runs."""
+    """Rendered by GitHub's library with raw HTML allowed: every name is text in its own cell, and no script runs."""
     md = ask("report", "--by", by, "-f", "markdown", traces / "hostile.alys")
     html = subprocess.run(["cmark-gfm", "--unsafe", "-e", "table"], input=md, capture_output=True, text=True, check=True).stdout
     page = tmp_path / "hostile.html"
@@ -357,7 +357,7 @@ def test_formats_of_an_interval(traces, tmp_path):
 
 @pytest.fixture
 def watching():
-    """Starts `alys-bpf report -p`, which is on its way when this returns."""
+    """Starts `alys-bpf report -p` and returns once it is recording."""
     running = []
 
     def watch(*args):
@@ -375,7 +375,7 @@ def watching():
 
 @pytest.mark.bpf
 def test_live_process(started, watching):
-    """The report at the end is the truth that the program tells of itself."""
+    """The report at the end equals what the program prints about itself."""
     program = started.program("cpp_new").wait_ready()
     tracer = watching("-p", program.pid, "--show", "alloc", "--by", "function", "--inclusive", "-f", "json")
     program.go()
@@ -390,7 +390,7 @@ def test_live_process(started, watching):
 
 @pytest.mark.bpf
 def test_live_every(started, watching):
-    """Again and again, though no more often than asked for (a busy machine may miss some), and once more at the end."""
+    """Reports at intervals (a busy machine may skip some) and once more at the end."""
     program = started.server()
     begun, told = time.monotonic(), b""
     tracer = watching("-p", program.pid, "--show", "alloc", "--by", "process", "-f", "tsv", "--every", "0.5s")
@@ -411,7 +411,7 @@ def test_live_every(started, watching):
 
 @pytest.mark.bpf
 def test_live_for_a_while(started):
-    """It ends by itself, and says so when there is nothing to report."""
+    """Ends by itself; says so if there is nothing to report."""
     idle = started.program(shutil.which("sleep"), "1000")
     assert "no allocation" in refused(3, "report", "-p", idle.proc.pid, "-d", "0.5")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target comes first: whatever happens to the tracer, the traced program stays whole and goes on."""
+"""Whatever happens to the tracer, the target continues unharmed."""
 
 import os
 import re
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.bpf
 
 @pytest.mark.parametrize("build", ["torture.debug", "torture.release"])
 def test_finalizers_that_switch_fibers(started, tmp_path, build):
-    """Return addresses must not be hijacked: the kernel would end this program with SIGILL."""
+    """Return probes must not be used: they would make the kernel kill this program with SIGILL."""
     program = started.program(build, 80000).wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
     program.go()
@@ -37,7 +37,7 @@ def test_finalizers_that_switch_fibers_from_the_start(tmp_path):
 
 @pytest.mark.parametrize("name", ["c_busy", "server"])
 def test_kill_9(started, tmp_path, name):
-    """No probe stays, the text is as it was, the target goes on, the trace can be read."""
+    """No probe stays, the code is restored, the target continues, and the trace is readable."""
     before = probe_programs()
     program = started.server() if name == "server" else started.program(name).wait_ready().go()
     trace = tmp_path / "t.alys"
@@ -135,7 +135,7 @@ def test_second_interrupt_ends_at_once(started, tmp_path):
 
 
 def test_target_that_exits(started, tmp_path):
-    """The recording ends by itself, whole, with the names of a program that is gone."""
+    """The recording ends by itself and is complete, with symbols, although the program has exited."""
     program = started.program("c_libc").wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
     truth = program.go().truths()[0]
@@ -155,7 +155,7 @@ def test_target_that_is_killed(started, tmp_path):
 
 
 def test_target_that_stands_still(started, tmp_path):
-    """A stopped process can be attached to and left, and is still stopped then."""
+    """A stopped process can be recorded and stays stopped."""
     program = started.program("c_busy").wait_ready()
     os.kill(program.pid, signal.SIGSTOP)
     tracer = started.tracer("-p", program.pid, "-d", "0.5", "-o", tmp_path / "t.alys")
@@ -166,7 +166,7 @@ def test_target_that_stands_still(started, tmp_path):
 
 
 def test_confined_target_survives(started, tmp_path):
-    """A filter that kills for any unforeseen system call; return probes are one on some kernels."""
+    """A seccomp filter that kills on unknown system calls: on some kernels return probes cause one."""
     program = started.program("c_seccomp").wait_ready()
     tracer = started.tracer("-p", program.pid, "-o", tmp_path / "t.alys").recording()
     truth = program.go().truths()[0]
@@ -188,7 +188,7 @@ def test_frames_that_are_left_without_return(started, tmp_path, name):
 
 
 def test_loss_is_counted_to_the_last_call(started, tmp_path):
-    """A ring far too small: what did not fit is named, and hits are what the program did."""
+    """With a ring buffer far too small, losses are named, and hits equal the program's calls."""
     program = started.program("c_fixed").wait_ready()
     tracer = started.tracer("-p", program.pid, "--ring", "4k", "-o", tmp_path / "t.alys").recording()
     sites = program.go().truths()[0]["sites"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples against the exact truth, many times: do estimates keep to the error they state, and are they without bias?"""
+"""Estimates against the exact truth, over many runs: they have the stated error and no bias."""
 
 import gzip
 import json
@@ -27,14 +27,14 @@ FAR = 6
 
 
 def sampled(trace, name, *words, args=()):
-    """One recording from start to end: what the program says of itself."""
+    """Records a program from start to end; returns its truth."""
     done = alys("--force", "-q", "-o", trace, *args, "--", PROGS / name, *words, env=STRAIGHT)
     assert done.returncode == 0, done.stderr
     return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))["sites"]
 
 
 def estimates(trace, *args):
-    """Site -> bytes and their standard error."""
+    """Site -> (bytes, standard error)."""
     done = alys("report", "--show", "alloc", "-f", "json", *args, trace)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
@@ -72,7 +72,7 @@ def runs(started, folder, name, *words, args):
 
 
 def biased(found):
-    """Sites whose errors have a mean that is more than three standard errors from 0."""
+    """Sites with a bias: the mean error differs from 0 by more than three standard errors."""
     out = {}
     for site, pairs in found.items():
         errors = [e for e, _ in pairs]
@@ -90,7 +90,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name,words,args", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_no_bias(started, tmp_path, name, words, args):
-    """Fixed patterns: whoever steps evenly instead of drawing lots falls in step with them."""
+    """Periodic allocation patterns, which sampling at fixed distances would be biased for."""
     found = runs(started, tmp_path, name, *words, args=args)
     for site, pairs in found.items():
         near = sum(abs(error) <= 2 * stated for error, stated in pairs)
@@ -107,7 +107,7 @@ def test_no_bias(started, tmp_path, name, words, args):
 
 
 def test_refill_with_realloc_and_large_blocks(tmp_path):
-    """Every way into libgc, those that call each other included, counts once."""
+    """Each entry function of libgc counts once, also those that call each other."""
     trace = tmp_path / "t.alys"
     truth = sampled(trace, "c_gc", args=("-s", "bytes:4k"))
     assert "found one empty" in alys("report", trace).stdout
@@ -140,7 +140,7 @@ def test_refill_in_crystal(tmp_path, build):
 
 
 def test_a_size_that_nobody_grants(tmp_path):
-    """A call that was refused does not hide those that follow it."""
+    """A failed call does not hide later ones."""
     trace = tmp_path / "t.alys"
     exact = sampled(trace, "c_refused", args=("-s", "bytes:64k"))["site_granted"]["bytes"]
     size, error = estimates(trace)["site_granted"]
@@ -174,7 +174,7 @@ def test_refill_that_is_not_to_be_had(tmp_path):
 
 
 def test_a_slow_reader_lowers_the_rate(started, tmp_path):
-    """The tracer gets too little time: it samples less, says so, and its estimates stay right."""
+    """A tracer with too little CPU time samples less, says so, and its estimates stay correct."""
     trace = tmp_path / "t.alys"
     program = started.program("c_fixed", "20").wait_ready()
     tracer = started.tracer("-p", program.pid, "-s", "bytes:256", "--ring", "2M", "-o", trace).recording()

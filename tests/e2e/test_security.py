@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SECURITY.md: beside each of its sentences stands a test that is there."""
+"""SECURITY.md: the test named beside each sentence exists."""
 
 import re
 

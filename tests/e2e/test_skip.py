@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--skip and --no-skip: a site is who wanted memory, not the wrapper it was asked through. The same in every view."""
+"""--skip and --no-skip: a site is the caller of a wrapper, not the wrapper; the same in every view."""
 
 import base64
 import json

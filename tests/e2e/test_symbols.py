@@ -120,7 +120,7 @@ def symdump():
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Builds a program once, gives its path."""
+    """Builds a program once; returns its path."""
     where, known = tmp_path_factory.mktemp("symbols"), {}
 
     def build(name):
@@ -271,7 +271,7 @@ def test_crystal_names(built, name):
 
 @pytest.mark.parametrize("name", ["c-O2", "c-O2-nopie", "c-O2-static", "cpp-O0"])
 def test_stripped(built, name):
-    """Without DWARF the symbol tables answer; with neither, the module is all that is known."""
+    """Without DWARF, symbol tables are used; with neither, only the module is known."""
     path = built(name)
     bare, none = f"{path}.bare", f"{path}.none"
     sh(f"strip -g -o {bare} {path} && strip -o {none} {path}")

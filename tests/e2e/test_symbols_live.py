@@ -108,7 +108,7 @@ def test_ended_and_deleted(started, tmp_path):
 
 
 def test_truncated_while_running(started, tmp_path):
-    """Its pages are gone for good; the trace is whole, and nobody got a SIGBUS."""
+    """The file's pages are gone; the trace is complete, and there was no SIGBUS."""
     library = build(tmp_path / "libfield.so", "-shared", "-fPIC", source="#include <stdlib.h>\n"
                     "void *plant(int n); void *plant(int n) { void *volatile p = malloc((size_t)n); return p; }\n")
     program = build(tmp_path / "field", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-Wl,--no-as-needed", "-lfield",
@@ -413,7 +413,7 @@ def test_debuginfod(foreign, tmp_path):
 
 
 class SlowFile(http.server.BaseHTTPRequestHandler):
-    """A server far away: sends a file in pieces."""
+    """A slow server that sends a file in pieces."""
 
     def do_GET(self):
         path = self.server.root / self.path.lstrip("/")

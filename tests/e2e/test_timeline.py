@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's time line: its values, how an interval is chosen, and that all numbers of the page are of it. No root needed."""
+"""The page's time line: its values, selection of intervals, and numbers of the page for an interval. No root needed."""
 
 import re
 

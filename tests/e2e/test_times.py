@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mappings have times: an address is named by what lay there when its event happened."""
+"""Addresses are symbolized by the mapping at the time of the event."""
 
 import subprocess
 

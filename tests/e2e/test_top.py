@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`alys-bpf top` in a terminal of 80x24 columns (tmux), looking at real programs and at a real daemon."""
+"""`alys-bpf top` in a terminal of 80x24 (tmux), with real programs and a real daemon."""
 
 import os
 import pty
@@ -62,7 +62,7 @@ def test_what_is_sampled_rarely(terminal, growing):
 
 @pytest.mark.bpf
 def test_nothing_sampled(terminal, growing):
-    """Zero is not what it holds: none of its blocks was drawn."""
+    """No block was sampled, which does not mean that it holds none."""
     target = growing()
     screen = terminal("-p", target.pid, "--sample", "bytes:1024G")
     screen.shows(r"live: none sampled: below 3\S* [GT]iB with 95 % confidence", "nothing was sampled yet")

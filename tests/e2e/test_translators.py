@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run under valgrind or an emulator have their code copied, probes and all: they are left alone."""
+"""Programs under valgrind or an emulator are not traced: their code is copied, including probes."""
 
 import os
 import re
@@ -85,7 +85,7 @@ def test_one_that_begins_later_meets_none_for_long(started, tmp_path, kind):
 @pytest.mark.parametrize("follow", [[], ["--follow"]])
 @pytest.mark.parametrize("kind", ["none", "cachegrind"])
 def test_program_that_becomes_a_translated_one(started, tmp_path, kind, follow):
-    """A traced shell executes valgrind: from then on it is not traced, and lives."""
+    """A traced shell that executes valgrind is no longer traced, and survives."""
     command = " ".join(TRANSLATORS[kind])
     program = started.program("/bin/sh", "-c", f"read x; exec {command} {PROGS / 'c_busy'}")
     tracer = started.tracer(*follow, "-p", program.proc.pid, "-o", tmp_path / "t.alys").recording()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of Crystal's objects by their stacks, against what the program makes."""
+"""Types of Crystal objects derived from their stacks, against what the program allocates."""
 
 import json
 

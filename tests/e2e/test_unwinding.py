@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unwind rows against readelf's, and whole stacks while mappings come and go."""
+"""Unwind rows compared with readelf's, and complete stacks while mappings change."""
 
 import re
 import shutil
@@ -210,7 +210,7 @@ def test_handlers_of_signals_and_deep_recursion(started, tmp_path, limit):
 
 @bpf
 def test_every_stack_of_a_release_server_is_whole(started, tmp_path):
-    """From the fiber's first function to the allocation, without a frame that nobody knows."""
+    """From the fiber's first function to the allocation, without unknown frames."""
     trace = tmp_path / "t.alys"
     server = started.server()
     tracer = started.tracer("-p", server.pid, "-o", trace).recording()

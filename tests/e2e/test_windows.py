@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--max-overhead: probes that come and go, and estimates that keep to their word all the same."""
+"""--max-overhead: probes are attached in windows, and estimates have the stated error."""
 
 import json
 import re
@@ -87,7 +87,7 @@ def test_bad_percent(percent):
 
 
 def test_killed_between_and_in_windows(started, tmp_path):
-    """Whenever the recorder dies, its probes go, and the program goes on."""
+    """If the recorder is killed at any time, its probes go and the program continues."""
     before = probe_programs()
     program = started.program("c_gcrates", "6", "steady").wait_ready().go()
     for n in range(3):

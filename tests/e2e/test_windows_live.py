@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--max-overhead for those who look while a program runs: report -p, top and the daemon."""
+"""--max-overhead with report -p, top and the daemon."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.bpf
 
 
 class Report(Tracer):
-    """`report -p` on its way."""
+    """A running `report -p`."""
 
     def __init__(self, pid, *args):
         self.args = ["report", "-v", "-p", str(pid), *map(str, args)]
@@ -32,7 +32,7 @@ class Report(Tracer):
 
 
 def windows_of(d):
-    """Windows so far, as the daemon's status says."""
+    """Number of windows so far, from the daemon's status."""
     return int(re.search(r"in (\d+) windows", d.status()["windows"]).group(1))
 
 
