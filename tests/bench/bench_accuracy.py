@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far estimates are from the truth, which the programs tell themselves, and how often the stated interval holds it."""
+"""Errors of estimates against the programs' own counts, and coverage of the stated intervals."""
 import concurrent.futures
 import json
 import os

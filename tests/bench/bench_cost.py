@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tracing costs an allocation, beside nothing, empty probes and other tracers; and what it costs a neighbour."""
+"""Cost of tracing per allocation, compared with no tracing, empty probes and other tracers; and cost to untraced processes."""
 import os
 import statistics
 

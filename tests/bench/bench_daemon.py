@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon: what 50 processes under allocation load lose, what it takes itself, and how soon probes are there."""
+"""The daemon with 50 processes under allocation load: slowdown, own resource use, and time until probes are attached."""
 import os
 import re
 import shutil

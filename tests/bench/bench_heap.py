@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heaps of Boehm's collector read from outside: a census of a small one, the marks of a large one."""
+"""Reading libgc heaps of other processes: a census of a small one, the marks of a large one."""
 import json
 import os
 import statistics

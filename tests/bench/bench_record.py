@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recording itself takes: the consumer thread, the file, losses."""
+"""Costs of recording: consumer thread, file size, losses."""
 import os
 import signal
 import time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers from a big trace: seconds, memory, bytes, beside heaptrack_print on the same events; a page until it is on
-screen; and the time from the end of a recording to its finished file."""
+"""Reports on a large trace: time, memory and size, compared with heaptrack_print on the same events; time until an HTML page
+is displayed; and time from the end of a recording to its finished file."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""(c) A Crystal site of linked pages, crawled whole with wget: seconds, however it is traced."""
+"""(c) A Crystal web site, crawled completely with wget: duration with each kind of tracing."""
 import hashlib
 import os
 import shutil

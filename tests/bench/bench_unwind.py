@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full stacks: the price of a walk beside the kernel's, the speed of table making, the time to attach."""
+"""Full stacks: cost of a walk compared with the kernel's, speed of building unwind tables, time to attach."""
 import os
 import statistics
 import subprocess

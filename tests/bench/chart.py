@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar for every row of a table, as an SVG that is readable on light and on dark paper."""
+"""A bar chart of a table's rows as SVG, for light and dark backgrounds."""
 import math
 import os
 from xml.sax.saxutils import escape

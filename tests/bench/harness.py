@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs targets with and without a tracer, and takes medians of interleaved repetitions."""
+"""Runs targets with and without a tracer; medians of interleaved repetitions."""
 import json
 import os
 import signal

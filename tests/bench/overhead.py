@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/overhead.md out of the tables that the parts of scripts/bench have kept: `overhead.py PAGE`."""
+"""Writes docs/overhead.md from the tables saved by the parts of scripts/bench: `overhead.py PAGE`."""
 import json
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo server under wrk: a target that does what servers do."""
+"""The demo server under load by wrk."""
 import os
 import re
 import subprocess

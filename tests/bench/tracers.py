@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other tracers, with the shape of harness.Recording: start in the constructor, stop(), then what it took."""
+"""Other tracers with the interface of harness.Recording: the constructor starts, stop() ends, then resource use."""
 import os
 import shutil
 import subprocess
