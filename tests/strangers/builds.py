@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where what the tests are done with is built, and when."""
+"""Builds the programs of these tests on demand."""
 
 import os
 import shlex

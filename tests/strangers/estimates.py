@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tracer estimates, with the error that it states, against what is true."""
+"""Compares estimates and their stated errors with the truth."""
 
 import json
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of Debian's programs, and what starts one with counter.c before it, drives it, and reads what was counted."""
+"""The table of Debian programs; runs one with counter.c preloaded, generates load, and reads the counts."""
 
 import collections
 import os

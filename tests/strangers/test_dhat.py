@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second witness, which sees every call on a processor of its own: valgrind's DHAT runs the same program, beside ours."""
+"""Comparison with an independent tool that sees every call: valgrind's DHAT on the same program."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's programs as they come: what is recorded, and what is estimated, against what they were counted to ask for."""
+"""Unmodified Debian programs: recorded and estimated allocations, compared with counts by a preloaded library."""
 
 import collections
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stack of an allocation as it is recorded, against gdb's of the program that stands right behind it."""
+"""Recorded stacks of allocations, compared with gdb's of the program stopped right behind the call."""
 
 import re
 import subprocess

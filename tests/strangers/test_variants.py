@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program whose work is known, of every compiler, linker and allocator: counted exactly, estimated, seen by gdb."""
+"""A program with known allocations, built with each compiler, linker and allocator: exact counts, estimates, and gdb's stacks."""
 
 import pytest
 

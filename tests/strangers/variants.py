@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of builds: how each is compiled, linked, finished and run. One program a language, whose work is known."""
+"""The table of builds: how each is compiled, linked, post-processed and run. One program with known allocations per language."""
 
 import concurrent.futures
 import os
