@@ -72,14 +72,16 @@ struct alys_ev_free {
 	__u64 stack;
 };
 
-/* Sent once per distinct stack, before the first event that names it. */
+/*
+ * Sent once per distinct stack, before the first event that names it. n addresses (__u64) follow: [0] = the probe, [1] = the
+ * caller of the probed function, ...
+ */
 struct alys_ev_stack {
 	struct alys_head h;
 	__u64 hash;
 	__u32 n;
 	__u16 end;    /* ALYS_STOP_* */
 	__u16 memory; /* of a page's first touch: ALYS_MEMORY_*; else 0 */
-	/* n addresses (__u64) follow: [0] = the probe, [1] = the caller of the probed function, ... */
 };
 
 /* How a stack walk ended: same numbers as STACK_END_LIST in catalog.h, checked by static asserts in intake.c. */
