@@ -73,7 +73,7 @@ static int attach_file(const struct floor *f, int fd, const char *path)
 		sites_go_direct(&l);
 	add_calls(&l, &session, &entry);
 	if (l.text_lo)
-		add_collections(e, path, &entry);
+		add_collections(e, &entry);
 	int rc = batch_attach(&session, &here, f->tgid, fd, &err);
 	return rc ? rc : batch_attach(&entry, &here, f->tgid, fd, &err);
 }
