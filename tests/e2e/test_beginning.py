@@ -240,3 +240,26 @@ def test_cut_stacks_are_counted_by_event(tmp_path):
     info = alys("info", trace).stdout
     cut = int(re.search(r"^cut stacks +(\d+) of \d+ events: truncated \1$", info, re.M).group(1))
     assert 2 * ROUNDS <= cut <= conftest.ledger(trace).recorded
+
+
+def loaded(tracer):
+    """Of the programs that a tracer has in the kernel: name -> whether it is more than a stub."""
+    ids = {int(n) for text in conftest.fdinfo(tracer.proc.pid) for n in re.findall(r"^prog_id:\s*(\d+)", text, re.M)}
+    return {p["name"]: p["bytes_xlated"] > 100 for p in conftest.bpftool("prog") if p["id"] in ids}
+
+
+def test_programs_that_nobody_needs_are_not_loaded(started, tmp_path):
+    """The verifier takes longer for them than all else takes at the begin of a recording. Launched: then none is on its way."""
+    tracer = started.tracer("-o", tmp_path / "t.alys", "--", "sleep", "600").recording()
+    here = loaded(tracer)
+    subprocess.run(["pkill", "-x", "-P", str(tracer.proc.pid), "sleep"], check=True)
+    tracer.wait()
+    assert (here.get("call_session") or here["plain_enter"]) and here["free_enter"] and not here["gc_begin"], here
+
+
+def test_programs_of_a_collector_are_loaded_with_it(started, tmp_path):
+    target = started.program("c_gclive").wait_ready()
+    tracer = started.tracer("-p", target.pid, "-o", tmp_path / "t.alys").recording()
+    here = loaded(tracer)
+    tracer.stop()
+    assert here["gc_begin"] and here["gc_end"], here
