@@ -1,14 +1,14 @@
 /* libs: -ldl */
 /*
- * How long probes take to come to a process that is new, has become another program, or has opened a library. A
- * probe changes the code that it sits on, so the process sees for itself when that is no more what its file says.
+  * Measures the time until probes are attached to a new process, after exec, or after dlopen. A probe changes the
+  * probed code, so the process itself can see when its code differs from the file.
  *
  * arrive LIBRARY NAME   opens a library and watches its function NAME
- * arrive exec           becomes another program, which does what follows
- * arrive since TIME     watches malloc; TIME is when the process began, in nanoseconds
+  * arrive exec           executes itself with the following arguments
+  * arrive since TIME     watches malloc; TIME is the process's start time in nanoseconds
  *
- * Prints "ready" and waits for a byte, all but the last; prints milliseconds, or "inf" after ten seconds; waits for
- * the end of stdin.
+  * Except the last one, prints "ready" and waits for a byte. Prints milliseconds, or "inf" after ten seconds, and waits
+  * for EOF on stdin.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static uint64_t clock_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Libraries are mapped as they lie in their files, as far as their code goes. */
+/* Code of libraries is mapped unchanged from the file. */
 static int read_file(const void *function, unsigned char *out)
 {
 	Dl_info at;

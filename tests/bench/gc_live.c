@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 		kept[i] = site_object(size);
 	GC_gcollect();
 	usleep(300000);
-	/* By chance: every second one would be a pattern that refills, 64 objects each, might have as well. */
+	/* At random: a period of two could coincide with refills of 64 objects. */
 	for (size_t i = 0; i < objects; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		if (seed >> 63)

@@ -1,8 +1,8 @@
 /* libs: -lpthread */
 /*
- * Many processes that answer made-up requests: each a millisecond of work with 20 blocks of mixed sizes, of which
- * the last 200 stay. requests PROCESSES FILE | prints "ready"; FILE gets two words for each process: nanoseconds of
- * its processor time, and how many of them went into the work itself. Ends with its stdin.
+  * Many processes with simulated requests: each a millisecond of work with 20 blocks of mixed sizes; the last 200 blocks
+  * stay live. `requests PROCESSES FILE` prints "ready"; FILE gets two words for each process: nanoseconds of its CPU time,
+  * and of these the ones spent on the work itself. Ends at EOF on stdin.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	if (fd < 0 || ftruncate(fd, n * 16))
 		return 2;
 	uint64_t *all = mmap(NULL, (size_t)n * 16, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	/* As many rounds as take a millisecond here. */
+	/* Calibrates the number of rounds per millisecond. */
 	uint64_t begun = cpu_ns();
 	for (int i = 0; i < 100; i++)
 		compute();

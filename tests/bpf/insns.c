@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the verifier says of each program of the product, in each way of walking stacks: a line
- * "MODE PROGRAM INSTRUCTIONS STACK+STACK+..." each. scripts/check-insns judges them.
+  * The verifier's results for each BPF program in each mode of walking stacks, as lines
+  * "MODE PROGRAM INSTRUCTIONS STACK+STACK+..." for scripts/check-insns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/* Those at tracepoints of pages walk by tables only. */
+/* Programs at tracepoints of pages walk with tables only. */
 static bool is_judged(const struct bpf_program *p, uint8_t walk)
 {
 	const char *section = bpf_program__section_name(p);
@@ -49,7 +49,7 @@ static void say(const char *mode, const char *name, int rc)
 		printf("%s %s %u %s\n", mode, name, n, depths);
 }
 
-/* One at a time, because a log belongs to a program and the one of interest is the last to fail. */
+/* One program at a time: the log is the last loaded program's. */
 static void verify(uint8_t walk, const char *name)
 {
 	struct alys_bpf *s = alys_bpf__open();
@@ -59,7 +59,8 @@ static void verify(uint8_t walk, const char *name)
 	s->rodata->config.walk = walk;
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.free_stacks = 1;
-	bpf_object__for_each_program(p, s->obj) {
+	bpf_object__for_each_program(p, s->obj)
+	{
 		bool wanted = !strcmp(bpf_program__name(p), name);
 		bpf_program__set_autoload(p, wanted);
 		if (!wanted)
@@ -84,7 +85,8 @@ int main(void)
 	if (!s)
 		return 2;
 	for (uint8_t walk = ALYS_WALK_KERNEL; walk <= ALYS_WALK_SLEEP; walk++) {
-		bpf_object__for_each_program(p, s->obj) {
+		bpf_object__for_each_program(p, s->obj)
+		{
 			if (is_judged(p, walk))
 				verify(walk, bpf_program__name(p));
 		}

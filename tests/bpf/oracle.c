@@ -14,8 +14,8 @@ struct oracle {
 	struct oracle_stack *out;
 };
 
-static int no_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
-			const char *file, const char *link, GElf_Word crc, char **path)
+static int no_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, const char *file, const char *link,
+			GElf_Word crc, char **path)
 {
 	(void)mod, (void)userdata, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)path;
 	return -1;
@@ -103,7 +103,7 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	bool activation;
 	if (!dwfl_frame_pc(frame, &pc, &activation) || out->n == ALYS_MAX_FRAMES)
 		return DWARF_CB_ABORT;
-	/* A fiber's first frame returns to 0: that is no frame. */
+	/* The return address 0 of a fiber's outermost frame is not a frame. */
 	if (!pc)
 		return DWARF_CB_ABORT;
 	out->at[out->n].pc = pc;
@@ -120,7 +120,7 @@ void oracle_unwind(struct oracle *o, const struct snap *s, struct oracle_stack *
 	dwfl_getthread_frames(o->dwfl, (pid_t)s->tid, on_frame, o);
 }
 
-/* The walk gives the frame below a signal's as pc + 1, so that all callers are looked up alike. */
+/* The walk reports the frame interrupted by a signal as pc + 1, so that pc - 1 can be looked up for all callers. */
 static bool same_frame(const struct oracle_stack *truth, const struct snap *s, uint32_t i)
 {
 	uint64_t pc = truth->at[i].pc;

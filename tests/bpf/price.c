@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stack costs: one process calls malloc from three depths, under each program in turn, round
- * after round; medians of the nanoseconds added to a call. Exit status 1 when our walk costs more than
- * 0.6 of the kernel's at some depth, or sending a stack more than it may.
+  * Cost of stacks: one process calls malloc from three depths with each program attached in turn; medians over rounds
+  * of the nanoseconds added to a call. Exit status 1 if our walk costs more than 0.6 of the kernel's at some depth, or
+  * if sending a stack costs more than its limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,8 @@
 #define CALLS 4000
 #define BASE_FRAMES 7 /* malloc, leaf, deep(0), main, three of libc and crt */
 #define KERNEL_SHARE 0.6
-#define ALIKE_SHARE 0.4 /* of the same walk in full */
-#define NEW_SHARE 1.1   /* of a walk that remembers nothing */
+#define ALIKE_SHARE 0.4 /* limit relative to the full walk */
+#define NEW_SHARE 1.1   /* limit relative to a walk without cache */
 #define SEND_MAX_NS 100
 
 static const int frames[] = { 12, 27, 67 };
@@ -33,11 +33,26 @@ struct column {
 	const char *name;
 	struct walk_bpf *skel;
 	struct bpf_program *prog;
-	bool anew; /* no stack is the last one again */
+	bool anew; /* no stack equals the previous one */
 	double ns[DEPTHS][ROUNDS];
 };
 
-enum { NONE, EMPTY, EVENT, KERNEL, WALK, TAKE, ALIKE, TAKE_ALIKE, WALK_SLEEP, TAKE_SLEEP, EMPTY_NEW, WALK_NEW, ALIKE_NEW, COLUMNS };
+enum {
+	NONE,
+	EMPTY,
+	EVENT,
+	KERNEL,
+	WALK,
+	TAKE,
+	ALIKE,
+	TAKE_ALIKE,
+	WALK_SLEEP,
+	TAKE_SLEEP,
+	EMPTY_NEW,
+	WALK_NEW,
+	ALIKE_NEW,
+	COLUMNS
+};
 
 static struct column columns[COLUMNS];
 static FILE *to, *from;
@@ -62,7 +77,8 @@ static struct walk_bpf *load(uint8_t walk, uint8_t recall)
 	s->rodata->config.wake_bytes = 32 << 20;
 	s->rodata->snap_config.cfa_off = 8;
 	s->rodata->snap_config.every = 1;
-	bpf_object__for_each_program(p, s->obj) {
+	bpf_object__for_each_program(p, s->obj)
+	{
 		bool wanted = !strncmp(bpf_program__name(p), "price_", 6);
 		bpf_program__set_autoload(p, wanted);
 		attach_prepare(p, true);
@@ -92,7 +108,7 @@ static void publish(struct walk_bpf *s, struct target *t)
 	s->bss->recording = 1;
 }
 
-/* What a walk of this depth has found; the last one in any slot. */
+/* Number of frames found by the last walk, in any slot. */
 static uint32_t frames_walked(struct walk_bpf *s)
 {
 	uint32_t n = 0;
@@ -166,7 +182,7 @@ static double median(const struct column *c, int d)
 	return sorted[ROUNDS / 2];
 }
 
-/* Rounds are compared one by one before the median is taken: the machine's moods cancel out. */
+/* The median of differences per round, so that drift of the machine's speed cancels out. */
 static double median_over(const struct column *c, const struct column *base, int d)
 {
 	struct column diff = { 0 };
@@ -187,12 +203,14 @@ static bool report(void)
 		printf("%6d", frames[d]);
 		for (int c = EVENT; c < EMPTY_NEW; c++)
 			printf(" %22.0f", median_over(&columns[c], &columns[EMPTY], d));
-		double share = median_over(&columns[WALK], &columns[EMPTY], d) / median_over(&columns[KERNEL], &columns[EMPTY], d);
+		double share =
+			median_over(&columns[WALK], &columns[EMPTY], d) / median_over(&columns[KERNEL], &columns[EMPTY], d);
 		double send = median_over(&columns[TAKE], &columns[WALK], d);
 		double alike = median_over(&columns[ALIKE], &columns[EMPTY], d) / median_over(&columns[WALK], &columns[EMPTY], d);
 		double anew = median_over(&columns[ALIKE_NEW], &columns[EMPTY_NEW], d) /
 			      median_over(&columns[WALK_NEW], &columns[EMPTY_NEW], d);
-		printf("   walk/kernel %.2f, remembered/walk %.2f, new/walk %.2f, dedupe + event %.0f\n", share, alike, anew, send);
+		printf("   walk/kernel %.2f, remembered/walk %.2f, new/walk %.2f, dedupe + event %.0f\n", share, alike, anew,
+		       send);
 		ok &= share < KERNEL_SHARE && alike <= ALIKE_SHARE && anew <= NEW_SHARE && send <= SEND_MAX_NS;
 	}
 	printf("%s: walk below %.1f of the kernel's, dedupe and event at most %d ns\n", ok ? "ok" : "NOT MET", KERNEL_SHARE,
@@ -225,7 +243,7 @@ int main(int argc, char **argv)
 	columns[WALK_NEW] = (struct column){ "walk, new", plain, plain->progs.price_walk, true, { { 0 } } };
 	columns[ALIKE_NEW] = (struct column){ "remembering, new", alike, alike->progs.price_walk, true, { { 0 } } };
 	spawn(argv[1]);
-	ask(1, 1, false); /* it is up, and all is mapped */
+	ask(1, 1, false); /* warm-up: everything is mapped afterwards */
 	publish(plain, &targets[0]);
 	publish(sleeping, &targets[1]);
 	publish(alike, &targets[2]);

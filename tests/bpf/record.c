@@ -11,7 +11,7 @@
 #include "bpfhost/record.h"
 #include "unwind/unwind.h"
 
-/* The file that holds an address in the process, as its elf; *vaddr is the address in it. */
+/* Opens the file that is mapped at an address; *vaddr is the address in the file. */
 static struct elf *file_at(uint32_t tgid, uint64_t addr, int *fd, uint64_t *vaddr)
 {
 	char path[64], line[1024];
@@ -37,7 +37,7 @@ static struct elf *file_at(uint32_t tgid, uint64_t addr, int *fd, uint64_t *vadd
 	return e;
 }
 
-/* The rows of one page; a page without any is left out, as the loader leaves out generated code. */
+/* Adds the rows of one page. Pages without rows (generated code) are omitted, as by the loader. */
 static bool add_page(struct buf *out, uint32_t tgid, uint64_t page)
 {
 	int fd;
@@ -79,7 +79,7 @@ static uint32_t add_pages(struct buf *out, const struct snap *s)
 	return added;
 }
 
-/* Up to behind the last return address, or 0. */
+/* Bytes of the stack up to the end of the last return address, or 0. */
 static uint32_t stack_needed(const struct snap *s)
 {
 	const uint8_t *bytes = (const uint8_t *)s->stack;
@@ -113,7 +113,7 @@ bool record_stack(const struct snap *s, uint64_t cfa, const char *path)
 	uint32_t n = add_pages(&pages, s);
 	buf_le(&out, n, 4);
 	buf_add(&out, pages.data, pages.len);
-	FILE *f = n ? fopen(path, "w") : NULL; /* none: the process has ended */
+	FILE *f = n ? fopen(path, "w") : NULL; /* 0 if the process has exited */
 	bool ok = f && fwrite(out.data, out.len, 1, f) == 1;
 	if (f)
 		fclose(f);

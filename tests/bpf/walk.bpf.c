@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The walk under test and under the clock: the same source that the allocation programs include,
- * here with the evidence copied beside it, and programs that do a known part of the work each.
+  * Programs for testing and benchmarking the stack walk: they include the same source as the allocation programs and copy
+  * the walk's input, or perform a single part of the work each.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -21,7 +21,7 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile struct snap_config snap_config = {};
 struct snap_counts counts = {};
 
-/* Copies of what the walk saw. Written by `check`, read by the test. Full: counted. */
+/* Copies of the walks' inputs, written by `check` and read by the test. If it is full, drops are counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 20);
@@ -59,7 +59,7 @@ static __always_inline void copy_stack(struct snap *s, __u64 sp)
 	}
 }
 
-/* Not inline: its stack is nothing to the main program, which must stay small. */
+/* Not inlined, to keep the main program's stack small. */
 static __noinline int snap_send(struct pt_regs *ctx, __u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
@@ -98,7 +98,7 @@ static __noinline int snap_take(struct pt_regs *ctx, __u32 slot)
 	return 0;
 }
 
-/* Walks and shows what it saw. Twice, because a program that may sleep is loaded as another kind. */
+/* Walks and sends a snapshot. For two programs, as sleepable ones are loaded differently. */
 static __always_inline int check_stack(struct pt_regs *ctx)
 {
 	if (!is_target() || (snap_config.size && ctx->di != snap_config.size))
@@ -130,14 +130,14 @@ int check_sleep(struct pt_regs *ctx)
 	return check_stack(ctx);
 }
 
-/* At returns: does nothing, but lies in wait on the stack. */
+/* A return probe that does nothing but replace a return address on the stack. */
 SEC("uprobe")
 int pending(struct pt_regs *ctx)
 {
 	return 0;
 }
 
-/* The price list: nothing; an event; a walk; a walk that is sent when new, and an event. */
+/* For price.c: an empty program, an event, a walk, and a walk that is sent if new with an event. */
 SEC("uprobe")
 int price_empty(struct pt_regs *ctx)
 {
@@ -165,7 +165,7 @@ int price_walk(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The kernel's walk and nothing else. */
+/* Only the kernel's walk. */
 SEC("uprobe")
 int price_get_stack(struct pt_regs *ctx)
 {

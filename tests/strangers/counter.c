@@ -1,9 +1,9 @@
 /*
- * Counts what a program asks of its C library's allocator, before and beside any tracer: LD_PRELOAD it, with COUNTER_DIR
- * set. Counts lie in COUNTER_DIR/PID.N, mapped and shared: true to the last instruction, however the program ends. What
- * a counted function calls inside is not counted again. With COUNTER_PIPES="read,write" the first process says "ready" before
- * its main, waits for a byte and begins to count there; with COUNTER_PAUSE="N" it says "paused TID" right after its N-th
- * allocation and waits again. Allocates nothing itself. programs.py reads this layout.
+  * Counts a program's calls of the C library's allocator, independently of any tracer: LD_PRELOAD it, with COUNTER_DIR set.
+  * Counts are in COUNTER_DIR/PID.N, a shared mapping: valid to the last instruction, however the program ends. Nested calls
+  * are not counted. With COUNTER_PIPES="read,write" the first process prints "ready" before main, waits for a byte and starts
+  * counting; with COUNTER_PAUSE="N" it prints "paused TID" right after its N-th allocation and waits again. Does not allocate
+  * itself. programs.py reads this layout.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,21 +22,21 @@ struct counts {
 	uint64_t allocs, bytes, reallocs, realloc_bytes, frees, failed;
 };
 
-#define EACH_NEXT(X)                                                                                       \
-	X(void *, malloc, (size_t))                                                                        \
-	X(void *, calloc, (size_t, size_t))                                                                \
-	X(void *, realloc, (void *, size_t))                                                               \
-	X(void *, reallocarray, (void *, size_t, size_t))                                                  \
-	X(void *, memalign, (size_t, size_t))                                                              \
-	X(void *, aligned_alloc, (size_t, size_t))                                                         \
-	X(int, posix_memalign, (void **, size_t, size_t))                                                  \
-	X(void *, valloc, (size_t))                                                                        \
-	X(void *, pvalloc, (size_t))                                                                       \
+#define EACH_NEXT(X)                                      \
+	X(void *, malloc, (size_t))                       \
+	X(void *, calloc, (size_t, size_t))               \
+	X(void *, realloc, (void *, size_t))              \
+	X(void *, reallocarray, (void *, size_t, size_t)) \
+	X(void *, memalign, (size_t, size_t))             \
+	X(void *, aligned_alloc, (size_t, size_t))        \
+	X(int, posix_memalign, (void **, size_t, size_t)) \
+	X(void *, valloc, (size_t))                       \
+	X(void *, pvalloc, (size_t))                      \
 	X(void, free, (void *))
 #define DECLARE(type, name, args) static type(*next_##name) args;
 EACH_NEXT(DECLARE)
 
-static struct counts before; /* until there is a file */
+static struct counts before; /* until the file is mapped */
 static struct counts *counts = &before;
 static uint64_t pause_at;
 static int from_tester = -1, to_tester = -1;
@@ -44,7 +44,7 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 
 static void find_next(void)
 {
-	/* The next one of its name; that of this library called from here would never end. */
+	/* The next definition of the name: calling this library's would recurse endlessly. */
 #define FIND(type, name, args) next_##name = (type(*) args)dlsym(RTLD_NEXT, #name);
 	depth++;
 	EACH_NEXT(FIND)
@@ -54,7 +54,7 @@ static void find_next(void)
 static void enter(void)
 {
 	if (!next_free) {
-		/* dlsym allocates only when it fails. */
+		/* dlsym allocates only on failure. */
 		if (depth)
 			abort();
 		find_next();
@@ -76,7 +76,7 @@ static void say_and_wait(const char *what)
 		_exit(99);
 }
 
-/* The caller waits with its allocation's stack. */
+/* Pauses with the stack of the allocation. */
 static void *allocated(void *p, size_t size)
 {
 	int error = errno;
@@ -94,7 +94,7 @@ static void *allocated(void *p, size_t size)
 	return p;
 }
 
-/* realloc(NULL, n) allocates, realloc(p, 0) that gives nothing frees. */
+/* realloc(NULL, n) allocates; realloc(p, 0) frees if it returns NULL. */
 static void *reallocated(void *old, void *p, size_t size)
 {
 	if (!old)
@@ -175,7 +175,7 @@ void free(void *p)
 	depth--;
 }
 
-/* Shells have a getenv and an unsetenv of their own, which do not work before their main. */
+/* Shells define their own getenv and unsetenv, which do not work before main. */
 static char **place_of(const char *name)
 {
 	char **at = environ;
@@ -185,7 +185,7 @@ static char **place_of(const char *name)
 	return at;
 }
 
-/* A new file for each process and each program that it becomes. */
+/* A new file for each process and each exec. */
 static void open_counts(void)
 {
 	const char *folder = *place_of("COUNTER_DIR=");
@@ -217,7 +217,7 @@ static void in_child(void)
 	open_counts();
 }
 
-/* Out of the environment: children do not wait. */
+/* Removes the variable, so that children do not wait. */
 static const char *taken(const char *name)
 {
 	char **at = place_of(name);

@@ -1,4 +1,4 @@
-/* As known.c, by way of C++: operator new in all its forms, and what the library builds upon it. */
+/* Like known.c, with C++: all forms of operator new, and containers. */
 #include <list>
 #include <new>
 #include <string>
@@ -52,7 +52,7 @@ SITE void site_delete_object(Shape *p)
 	NO_TAIL_CALL();
 }
 
-/* The compiler must not know that it fails. */
+/* Hides from the compiler that it fails. */
 static volatile size_t huge = SIZE_MAX / 4;
 
 SITE void site_new_refused()
@@ -87,7 +87,7 @@ SITE void site_string(size_t n)
 	NO_TAIL_CALL();
 }
 
-/* Truth of a node-based container comes from its allocator. */
+/* The truth for node-based containers is counted in their allocator. */
 template <class T> struct Telling {
 	typedef T value_type;
 	Telling() {}
