@@ -1,14 +1,14 @@
 /* libs: -ldl */
 /*
-  * Measures the time until probes are attached to a new process, after exec, or after dlopen. A probe changes the
-  * probed code, so the process itself can see when its code differs from the file.
+ * Measures the time until probes are attached to a new process, after exec, or after dlopen. A probe changes the
+ * probed code, so the process itself can see when its code differs from the file.
  *
  * arrive LIBRARY NAME   opens a library and watches its function NAME
-  * arrive exec           executes itself with the following arguments
-  * arrive since TIME     watches malloc; TIME is the process's start time in nanoseconds
+ * arrive exec           executes itself with the following arguments
+ * arrive since TIME     watches malloc; TIME is the process's start time in nanoseconds
  *
-  * Except the last one, prints "ready" and waits for a byte. Prints milliseconds, or "inf" after ten seconds, and waits
-  * for EOF on stdin.
+ * Except the last one, prints "ready" and waits for a byte. Prints milliseconds, or "inf" after ten seconds, and waits
+ * for EOF on stdin.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* flags: -O2 */
 /* libs: -lgc */
 /*
-  * A heap that does not change: `gc_heap OBJECTS SIZE`. Prints "ready" and the collector's own numbers; ends at EOF on
-  * stdin. Objects form lists of ten; their first word is a type id, as in Crystal.
+ * A heap that does not change: `gc_heap OBJECTS SIZE`. Prints "ready" and the collector's own numbers; ends at EOF on
+ * stdin. Objects form lists of ten; their first word is a type id, as in Crystal.
  */
 #include <gc.h>
 #include <stdint.h>

@@ -9,12 +9,12 @@
 
 /* Two macros, as a macro is not expanded recursively. */
 #define EIGHT(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
-#define ALL(X) EIGHT(X, 1) EIGHT(X, 2) EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7) EIGHT(X, 8) EIGHT(X, 9)
+#define ALL(X) \
+	EIGHT(X, 1) EIGHT(X, 2) EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7) EIGHT(X, 8) EIGHT(X, 9)
 #define INNER_EIGHT(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
-#define INNER_ALL(X)                                                                                                \
-	INNER_EIGHT(X, 1)                                                                                           \
-	INNER_EIGHT(X, 2) INNER_EIGHT(X, 3) INNER_EIGHT(X, 4) INNER_EIGHT(X, 5) INNER_EIGHT(X, 6) INNER_EIGHT(X, 7) \
-		INNER_EIGHT(X, 8) INNER_EIGHT(X, 9)
+#define INNER_ALL(X) \
+	INNER_EIGHT(X, 1) INNER_EIGHT(X, 2) INNER_EIGHT(X, 3) INNER_EIGHT(X, 4) INNER_EIGHT(X, 5) \
+	INNER_EIGHT(X, 6) INNER_EIGHT(X, 7) INNER_EIGHT(X, 8) INNER_EIGHT(X, 9)
 
 static inline __attribute__((always_inline)) void plant(size_t n)
 {
@@ -25,41 +25,22 @@ static inline __attribute__((always_inline)) void plant(size_t n)
 /* Prevents a tail call, which would remove this frame. */
 #define BEHIND __asm__ volatile("" ::: "memory")
 
-#define BED(n)                                              \
-	static __attribute__((noinline)) void bed_##n(void) \
-	{                                                   \
-		plant(n);                                   \
-		BEHIND;                                     \
-	}
+#define BED(n) \
+	static __attribute__((noinline)) void bed_##n(void) { plant(n); BEHIND; }
 ALL(BED)
 
-#define CASE(n)            \
-	case n:            \
-		bed_##n(); \
-		BEHIND;    \
-		break;
-#define FIELD(n)                                                \
-	static __attribute__((noinline)) void field_##n(int to) \
-	{                                                       \
-		switch (to) {                                   \
-			INNER_ALL(CASE)                         \
-		}                                               \
-	}
+#define CASE(n) case n: bed_##n(); BEHIND; break;
+#define FIELD(n) \
+	static __attribute__((noinline)) void field_##n(int to) { switch (to) { INNER_ALL(CASE) } }
 ALL(FIELD)
 
-#define FIELD_CASE(n)          \
-	case n:                \
-		field_##n(to); \
-		BEHIND;        \
-		break;
+#define FIELD_CASE(n) case n: field_##n(to); BEHIND; break;
 static __attribute__((noinline)) void walk(int deep, int from, int to)
 {
 	if (deep)
 		walk(deep - 1, from, to);
 	else
-		switch (from) {
-			ALL(FIELD_CASE)
-		}
+		switch (from) { ALL(FIELD_CASE) }
 	BEHIND;
 }
 

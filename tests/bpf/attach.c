@@ -32,8 +32,8 @@ void attach_prepare(struct bpf_program *prog, bool multi)
 		bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
 }
 
-static int attach_each(struct bpf_program *prog, bool at_return, uint32_t tgid, const char *path, const uint64_t *offsets,
-		       uint32_t n)
+static int attach_each(struct bpf_program *prog, bool at_return, uint32_t tgid, const char *path,
+		       const uint64_t *offsets, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		/* Never closed: they are detached at exit. */
@@ -45,8 +45,8 @@ static int attach_each(struct bpf_program *prog, bool at_return, uint32_t tgid, 
 	return -1;
 }
 
-int attach_probe(struct bpf_program *prog, bool multi, bool at_return, uint32_t tgid, const char *path, const uint64_t *offsets,
-		 uint32_t n)
+int attach_probe(struct bpf_program *prog, bool multi, bool at_return, uint32_t tgid, const char *path,
+		 const uint64_t *offsets, uint32_t n)
 {
 	if (!multi)
 		return attach_each(prog, at_return, tgid, path, offsets, n);

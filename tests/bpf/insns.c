@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-  * The verifier's results for each BPF program in each mode of walking stacks, as lines
-  * "MODE PROGRAM INSTRUCTIONS STACK+STACK+..." for scripts/check-insns.
+ * The verifier's results for each BPF program in each mode of walking stacks, as lines
+ * "MODE PROGRAM INSTRUCTIONS STACK+STACK+..." for scripts/check-insns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,8 +59,7 @@ static void verify(uint8_t walk, const char *name)
 	s->rodata->config.walk = walk;
 	s->rodata->config.max_frames = 256;
 	s->rodata->config.free_stacks = 1;
-	bpf_object__for_each_program(p, s->obj)
-	{
+	bpf_object__for_each_program(p, s->obj) {
 		bool wanted = !strcmp(bpf_program__name(p), name);
 		bpf_program__set_autoload(p, wanted);
 		if (!wanted)
@@ -85,8 +84,7 @@ int main(void)
 	if (!s)
 		return 2;
 	for (uint8_t walk = ALYS_WALK_KERNEL; walk <= ALYS_WALK_SLEEP; walk++) {
-		bpf_object__for_each_program(p, s->obj)
-		{
+		bpf_object__for_each_program(p, s->obj) {
 			if (is_judged(p, walk))
 				verify(walk, bpf_program__name(p));
 		}

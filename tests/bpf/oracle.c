@@ -14,8 +14,8 @@ struct oracle {
 	struct oracle_stack *out;
 };
 
-static int no_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, const char *file, const char *link,
-			GElf_Word crc, char **path)
+static int no_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+			const char *file, const char *link, GElf_Word crc, char **path)
 {
 	(void)mod, (void)userdata, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)path;
 	return -1;

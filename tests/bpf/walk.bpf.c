@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
-  * Programs for testing and benchmarking the stack walk: they include the same source as the allocation programs and copy
-  * the walk's input, or perform a single part of the work each.
+ * Programs for testing and benchmarking the stack walk: they include the same source as the allocation programs and copy
+ * the walk's input, or perform a single part of the work each.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-  * The acceptance test of the stack walk: probes a function of a program, walks the stack at each hit, and compares the
-  * result with libdw's on the same registers and memory.
+ * The acceptance test of the stack walk: probes a function of a program, walks the stack at each hit, and compares the
+ * result with libdw's on the same registers and memory.
  *
  *   walk_test [OPTIONS] -- COMMAND [ARG...]
  *   walk_test [OPTIONS] -p PID
  *
-  * Exit status 0 if at least 99.9 % of the comparable stacks are equal and all requirements are met, 1 if not, 2 if the
-  * test could not run. The last line of output is a summary.
+ * Exit status 0 if at least 99.9 % of the comparable stacks are equal and all requirements are met, 1 if not, 2 if the
+ * test could not run. The last line of output is a summary.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -38,12 +38,12 @@ struct options {
 	bool sleep, plain, verbose;
 	/* requirements */
 	uint64_t at_least, walks;
-	uint32_t ended;    /* a way to end ... */
-	uint64_t ended_so; /* ... for at least so many stacks */
+	uint32_t ended;        /* a way to end ... */
+	uint64_t ended_so;     /* ... for at least so many stacks */
 	uint32_t frames;
-	int end;             /* of all stacks; -1 = any */
-	double complete;     /* percent of stacks */
-	const char *record;  /* directory in which some of the equal stacks are saved */
+	int end;          /* of all stacks; -1 = any */
+	double complete;  /* percent of stacks */
+	const char *record; /* directory in which some of the equal stacks are saved */
 	const char *pending; /* file with functions p_0.., which get return probes half-way */
 };
 
@@ -57,13 +57,7 @@ struct sums {
 };
 
 static struct options opt = {
-	.file = LIBC,
-	.symbol = "malloc",
-	.every = 1,
-	.max = 256,
-	.seconds = 60,
-	.cfa_off = 8,
-	.end = -1,
+	.file = LIBC, .symbol = "malloc", .every = 1, .max = 256, .seconds = 60, .cfa_off = 8, .end = -1,
 };
 static struct sums sums = { .frames_min = UINT32_MAX };
 static struct target target;
@@ -127,8 +121,12 @@ static int on_snap(void *ctx, void *data, size_t n)
 		sums.equal++;
 		keep(s);
 		break;
-	case CALIBRATION_CUT: sums.cut++; break;
-	case CALIBRATION_DIFFERS: sums.differ++; show("differs", s, &truth);
+	case CALIBRATION_CUT:
+		sums.cut++;
+		break;
+	case CALIBRATION_DIFFERS:
+		sums.differ++;
+		show("differs", s, &truth);
 	}
 	return 0;
 }
@@ -261,8 +259,7 @@ static bool report(int status)
 		if (c->ends[i])
 			printf(" %s %llu", ends[i], (unsigned long long)c->ends[i]);
 	}
-	printf("; before the tables %llu, no slot %llu, ring full %llu\n", (unsigned long long)c->fresh,
-	       (unsigned long long)c->no_slot, (unsigned long long)c->ring_full);
+	printf("; before the tables %llu, no slot %llu, ring full %llu\n", (unsigned long long)c->fresh, (unsigned long long)c->no_slot, (unsigned long long)c->ring_full);
 	printf("tables: %zu files, %zu bytes, %zu mappings; maps read %lu times, %lu misses; .eh_frame %zu bytes in %.1f ms\n",
 	       tc.files, tc.bytes, tc.mappings, target.reads, sums.misses, target.eh_bytes, target.compile_ms);
 	demand(status == 0, "the program ends well", &ok);
@@ -288,12 +285,10 @@ static bool report(int status)
 static void parse(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "file", 1, 0, 'f' },     { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },
-		{ "every", 1, 0, 'e' },    { "max", 1, 0, 'm' },     { "time", 1, 0, 't' },
-		{ "sleep", 0, 0, 'S' },    { "verbose", 0, 0, 'v' }, { "at-least", 1, 0, 'l' },
-		{ "walks", 1, 0, 'w' },    { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
-		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },
-		{ "record", 1, 0, 'R' },   { "ended", 1, 0, 'T' },   { 0 },
+		{ "file", 1, 0, 'f' },   { "symbol", 1, 0, 's' },  { "size", 1, 0, 'z' },    { "every", 1, 0, 'e' },
+		{ "max", 1, 0, 'm' },    { "time", 1, 0, 't' },    { "sleep", 0, 0, 'S' },   { "verbose", 0, 0, 'v' },
+		{ "at-least", 1, 0, 'l' }, { "walks", 1, 0, 'w' }, { "frames", 1, 0, 'F' },  { "end", 1, 0, 'E' },
+		{ "complete", 1, 0, 'c' }, { "pending", 1, 0, 'P' }, { "pid", 1, 0, 'p' },  { "record", 1, 0, 'R' }, { "ended", 1, 0, 'T' },   { 0 },
 	};
 	int o;
 	while ((o = getopt_long(argc, argv, "vp:", longs, NULL)) != -1) {

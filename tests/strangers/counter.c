@@ -1,9 +1,9 @@
 /*
-  * Counts a program's calls of the C library's allocator, independently of any tracer: LD_PRELOAD it, with COUNTER_DIR set.
-  * Counts are in COUNTER_DIR/PID.N, a shared mapping: valid to the last instruction, however the program ends. Nested calls
-  * are not counted. With COUNTER_PIPES="read,write" the first process prints "ready" before main, waits for a byte and starts
-  * counting; with COUNTER_PAUSE="N" it prints "paused TID" right after its N-th allocation and waits again. Does not allocate
-  * itself. programs.py reads this layout.
+ * Counts a program's calls of the C library's allocator, independently of any tracer: LD_PRELOAD it, with COUNTER_DIR set.
+ * Counts are in COUNTER_DIR/PID.N, a shared mapping: valid to the last instruction, however the program ends. Nested calls
+ * are not counted. With COUNTER_PIPES="read,write" the first process prints "ready" before main, waits for a byte and starts
+ * counting; with COUNTER_PAUSE="N" it prints "paused TID" right after its N-th allocation and waits again. Does not allocate
+ * itself. programs.py reads this layout.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,16 +22,16 @@ struct counts {
 	uint64_t allocs, bytes, reallocs, realloc_bytes, frees, failed;
 };
 
-#define EACH_NEXT(X)                                      \
-	X(void *, malloc, (size_t))                       \
-	X(void *, calloc, (size_t, size_t))               \
-	X(void *, realloc, (void *, size_t))              \
-	X(void *, reallocarray, (void *, size_t, size_t)) \
-	X(void *, memalign, (size_t, size_t))             \
-	X(void *, aligned_alloc, (size_t, size_t))        \
-	X(int, posix_memalign, (void **, size_t, size_t)) \
-	X(void *, valloc, (size_t))                       \
-	X(void *, pvalloc, (size_t))                      \
+#define EACH_NEXT(X)                                                                                       \
+	X(void *, malloc, (size_t))                                                                        \
+	X(void *, calloc, (size_t, size_t))                                                                \
+	X(void *, realloc, (void *, size_t))                                                               \
+	X(void *, reallocarray, (void *, size_t, size_t))                                                  \
+	X(void *, memalign, (size_t, size_t))                                                              \
+	X(void *, aligned_alloc, (size_t, size_t))                                                         \
+	X(int, posix_memalign, (void **, size_t, size_t))                                                  \
+	X(void *, valloc, (size_t))                                                                        \
+	X(void *, pvalloc, (size_t))                                                                       \
 	X(void, free, (void *))
 #define DECLARE(type, name, args) static type(*next_##name) args;
 EACH_NEXT(DECLARE)

@@ -1,6 +1,6 @@
 /*
-  * Known allocations, a few MiB per site, for every compiler and linker: `known ROUNDS` prints its truth as
-  * tests/prog/truth.h does; `known ROUNDS stand` also prints "standing" and waits for a byte in a deep stack.
+ * Known allocations, a few MiB per site, for every compiler and linker: `known ROUNDS` prints its truth as
+ * tests/prog/truth.h does; `known ROUNDS stand` also prints "standing" and waits for a byte in a deep stack.
  */
 #include <malloc.h>
 
@@ -9,54 +9,18 @@
 
 #define KEPT 512
 
-SITE void *site_malloc(size_t n)
-{
-	return ALLOC(malloc(n), n);
-}
-SITE void *site_kept(size_t n)
-{
-	return ALLOC(malloc(n), n);
-}
-SITE void *site_calloc(size_t k, size_t n)
-{
-	return ALLOC(calloc(k, n), k * n);
-}
-SITE void *site_realloc_new(size_t n)
-{
-	return REALLOC(realloc(NULL, n), NULL, n);
-}
-SITE void *site_realloc_more(void *p, size_t n)
-{
-	return REALLOC(realloc(p, n), p, n);
-}
-SITE void *site_reallocarray_new(size_t k, size_t n)
-{
-	return REALLOC(reallocarray(NULL, k, n), NULL, k * n);
-}
-SITE void *site_memalign(size_t n)
-{
-	return ALLOC(memalign(16, n), n);
-}
-SITE void *site_memalign_wide(size_t n)
-{
-	return ALLOC(memalign(256, n), n);
-}
-SITE void *site_aligned_alloc(size_t n)
-{
-	return ALLOC(aligned_alloc(64, n), n);
-}
-SITE void *site_strdup(const char *s)
-{
-	return ALLOC(strdup(s), strlen(s) + 1);
-}
-SITE void site_free(void *p)
-{
-	FREE(free, p);
-}
-SITE void site_free_kept(void *p)
-{
-	FREE(free, p);
-}
+SITE void *site_malloc(size_t n) { return ALLOC(malloc(n), n); }
+SITE void *site_kept(size_t n) { return ALLOC(malloc(n), n); }
+SITE void *site_calloc(size_t k, size_t n) { return ALLOC(calloc(k, n), k * n); }
+SITE void *site_realloc_new(size_t n) { return REALLOC(realloc(NULL, n), NULL, n); }
+SITE void *site_realloc_more(void *p, size_t n) { return REALLOC(realloc(p, n), p, n); }
+SITE void *site_reallocarray_new(size_t k, size_t n) { return REALLOC(reallocarray(NULL, k, n), NULL, k * n); }
+SITE void *site_memalign(size_t n) { return ALLOC(memalign(16, n), n); }
+SITE void *site_memalign_wide(size_t n) { return ALLOC(memalign(256, n), n); }
+SITE void *site_aligned_alloc(size_t n) { return ALLOC(aligned_alloc(64, n), n); }
+SITE void *site_strdup(const char *s) { return ALLOC(strdup(s), strlen(s) + 1); }
+SITE void site_free(void *p) { FREE(free, p); }
+SITE void site_free_kept(void *p) { FREE(free, p); }
 
 SITE void *site_posix_memalign(size_t align, size_t n)
 {
@@ -85,10 +49,7 @@ static void round_of(int i)
 	site_free(site_strdup(text));
 }
 
-SITE void *site_standing(void)
-{
-	return ALLOC(malloc(STANDING), STANDING);
-}
+SITE void *site_standing(void) { return ALLOC(malloc(STANDING), STANDING); }
 
 STAND(site_standing)
 

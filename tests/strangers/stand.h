@@ -1,6 +1,6 @@
 /*
-  * Where a program waits for a debugger: below library code with a callback, recursion, and inlined calls. Its last
-  * allocation before has STANDING bytes and is three frames above, in a site.
+ * Where a program waits for a debugger: below library code with a callback, recursion, and inlined calls. Its last
+ * allocation before has STANDING bytes and is three frames above, in a site.
  */
 #ifndef ALYS_STRANGERS_STAND_H
 #define ALYS_STRANGERS_STAND_H
@@ -13,38 +13,35 @@
 #define INLINED __attribute__((always_inline)) static inline
 
 /* A macro, so that the allocation and the wait have the same frames, from the caller outwards. */
-#define STAND(allocate)                                                     \
-	static void *volatile stand_block;                                  \
-	STAY void stand_wait(void)                                          \
-	{                                                                   \
-		char go;                                                    \
-		if (write(1, "standing\n", 9) != 9 || read(0, &go, 1) != 1) \
-			_exit(7);                                           \
-	}                                                                   \
-	INLINED void stand_inner(void)                                      \
-	{                                                                   \
-		stand_block = allocate();                                   \
-		stand_wait();                                               \
-		__asm__ volatile("" ::: "memory");                          \
-	}                                                                   \
-	INLINED void stand_outer(void)                                      \
-	{                                                                   \
-		stand_inner();                                              \
-	}                                                                   \
-	STAY int stand_compare(const void *a, const void *b)                \
-	{                                                                   \
-		if (!stand_block)                                           \
-			stand_outer();                                      \
-		return *(const int *)a - *(const int *)b;                   \
-	}                                                                   \
-	STAY void stand_deep(int depth)                                     \
-	{                                                                   \
-		int numbers[4] = { 4, 3, 2, 1 };                            \
-		if (depth)                                                  \
-			stand_deep(depth - 1);                              \
-		else                                                        \
-			qsort(numbers, 4, sizeof(*numbers), stand_compare); \
-		__asm__ volatile("" ::"r"(numbers) : "memory");             \
+#define STAND(allocate)                                                                  \
+	static void *volatile stand_block;                                               \
+	STAY void stand_wait(void)                                                       \
+	{                                                                                \
+		char go;                                                                 \
+		if (write(1, "standing\n", 9) != 9 || read(0, &go, 1) != 1)               \
+			_exit(7);                                                        \
+	}                                                                                \
+	INLINED void stand_inner(void)                                                   \
+	{                                                                                \
+		stand_block = allocate();                                                \
+		stand_wait();                                                            \
+		__asm__ volatile("" ::: "memory");                                       \
+	}                                                                                \
+	INLINED void stand_outer(void) { stand_inner(); }                                \
+	STAY int stand_compare(const void *a, const void *b)                             \
+	{                                                                                \
+		if (!stand_block)                                                        \
+			stand_outer();                                                   \
+		return *(const int *)a - *(const int *)b;                                \
+	}                                                                                \
+	STAY void stand_deep(int depth)                                                  \
+	{                                                                                \
+		int numbers[4] = { 4, 3, 2, 1 };                                         \
+		if (depth)                                                               \
+			stand_deep(depth - 1);                                           \
+		else                                                                     \
+			qsort(numbers, 4, sizeof(*numbers), stand_compare);              \
+		__asm__ volatile("" ::"r"(numbers) : "memory");                          \
 	}
 
 #endif

@@ -98,8 +98,8 @@ static int look(uint32_t tid)
 }
 
 /*
-  * Some file systems (btrfs, overlayfs) report another device in stat than in /proc/PID/maps. There, inode and start address of
-  * the mapping identify the file instead; these are the two special values of that address.
+ * Some file systems (btrfs, overlayfs) report another device in stat than in /proc/PID/maps. There, inode and start address of
+ * the mapping identify the file instead; these are the two special values of that address.
  */
 #define NOWHERE 0
 #define ANYWHERE UINT64_MAX
