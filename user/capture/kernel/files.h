@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "alys.h"
-#include "kernel/identity.h"
+#include "kernel/probe_file.h"
 #include "kernel/numbers.h"
 
 /* Which functions get return probes; the others are probed at their exits. */

@@ -17,7 +17,7 @@
 #include "base/map.h"
 #include "kernel/config.h"
 #include "kernel/files.h"
-#include "kernel/identity.h"
+#include "kernel/probe_file.h"
 #include "kernel/sizes.h"
 #include "kernel/tables.h"
 #include "kernel/tier.h"

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "recorder/tracker.h"
 #include "recorder/windows.h"
-#include "resident/memory.h"
+#include "resident/resident_memory.h"
 #include "target/select.h"
 
 /* The BPF programs wake the reader only when a quarter of the ring is full, so the ring is polled. */

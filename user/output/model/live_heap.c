@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "model/block.h"
 #include "model/clusters.h"
-#include "model/facts.h"
+#include "model/heap_facts.h"
 #include "model/lineage.h"
 #include "model/model.h"
 #include "model/watch.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel/identity: which files are the same inode to the kernel's probes; these belong to the underlying file system.
+ * kernel/probe_file: which files are the same inode to the kernel's probes; these belong to the underlying file system.
  */
-#ifndef ALYS_KERNEL_IDENTITY_H
-#define ALYS_KERNEL_IDENTITY_H
+#ifndef ALYS_KERNEL_PROBE_FILE_H
+#define ALYS_KERNEL_PROBE_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

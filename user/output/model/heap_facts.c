@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/facts: see facts.h. */
-#include "model/facts.h"
+/* model/heap_facts: see heap_facts.h. */
+#include "model/heap_facts.h"
 
 void facts_note(struct heap_facts *f, const struct event *e)
 {

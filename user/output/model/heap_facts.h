@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/facts: what a heap counts of its input, whatever becomes of the event. Private to this module. */
-#ifndef ALYS_MODEL_FACTS_H
-#define ALYS_MODEL_FACTS_H
+/* model/heap_facts: what a heap counts of its input, whatever becomes of the event. Private to this module. */
+#ifndef ALYS_MODEL_HEAP_FACTS_H
+#define ALYS_MODEL_HEAP_FACTS_H
 
 #include "model/model.h"
 

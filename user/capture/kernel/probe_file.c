@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel/identity: see identity.h. An overlay, as used by containers, stores no files itself: each mount shows the
+ * kernel/probe_file: see probe_file.h. An overlay, as used by containers, stores no files itself: each mount shows the
  * files of its layers under a device number of its own.
  */
-#include "kernel/identity.h"
+#include "kernel/probe_file.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

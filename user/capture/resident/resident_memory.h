@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resident/memory: what the kernel says of a process' resident memory now. */
-#ifndef ALYS_RESIDENT_MEMORY_H
-#define ALYS_RESIDENT_MEMORY_H
+/* resident/resident_memory: what the kernel says of a process' resident memory now. */
+#ifndef ALYS_RESIDENT_RESIDENT_MEMORY_H
+#define ALYS_RESIDENT_RESIDENT_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resident/memory: see memory.h. */
-#include "resident/memory.h"
+/* resident/resident_memory: see resident_memory.h. */
+#include "resident/resident_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
