@@ -171,7 +171,7 @@ static void test_lists_that_do_not_fit_are_counted(void **state)
 		const uint64_t where[] = { s.cached[0] + 16, s.fast[0] + 16, s.small + 16, MIMAGE_PAR, MIMAGE_ARENA };
 		mimage_put(&im, where[i], i == 4 ? 1 : i == 3 ? 0x5000 : MIMAGE_HEAP + 0x20);
 		int rc = read_it(&im, false, &h, &err);
-		assert_true(rc == 0 && h.odd > 0 && *h.why);
+		assert_true(rc == 0 && h.odd > 0 && *h.first_odd.text);
 		glibc_heap_free(&h);
 		/* A lock that is held says at once that this is no moment to read. */
 		if (i == 4)

@@ -16,7 +16,7 @@ int glibc_heap_read(struct memory *m, const struct space *s, const struct glibc_
 	*out = (struct glibc_heap){ 0 };
 	int rc = glibc_arenas_read(m, s, l, out, err);
 	if (!rc && still && out->odd)
-		rc = err_set(err, EAGAIN, "%s", out->why);
+		rc = err_set(err, EAGAIN, "%s", out->first_odd.text);
 	rc = rc ?: glibc_walk(m, l, out, err);
 	if (!rc && (rc = glibc_mapped_read(m, s, l, out)))
 		err_set(err, -rc, "its memory cannot be read: %s", strerror(-rc));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glibc/malloc_chunks: see chunks.h. */
+/* glibc/malloc_chunks: see malloc_chunks.h. */
 #include "glibc/malloc_chunks.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@ void glibc_heap_odd(struct glibc_heap *h, const char *fmt, ...)
 	va_list args;
 	va_start(args, fmt);
 	if (!h->odd++)
-		vsnprintf(h->why, sizeof(h->why), fmt, args);
+		vsnprintf(h->first_odd.text, sizeof(h->first_odd.text), fmt, args);
 	va_end(args);
 }
 

@@ -3,6 +3,7 @@
 #ifndef ALYS_GLIBC_MALLOC_CHUNKS_H
 #define ALYS_GLIBC_MALLOC_CHUNKS_H
 
+#include "base/err.h"
 #include "glibc/arena_layout.h"
 
 #define CHUNK_HEADER 16  /* in front of what malloc returns */
@@ -68,13 +69,13 @@ struct glibc_heap {
 	uint64_t unread_bytes; /* of the arenas: in pieces that were not found */
 	uint64_t mapped_bytes; /* of mmapped chunks, as malloc counts them; UINT64_MAX = unknown */
 	uint64_t odd;          /* what does not fit together: it changed while it was read, or is damaged */
-	char why[160];         /* the first of it */
+	struct err first_odd;  /* the first of it */
 };
 
 void glibc_heap_free(struct glibc_heap *h);
 /* The chunk that begins there, or NULL. */
 struct glibc_chunk *glibc_chunk_at(const struct glibc_heap *h, uint64_t addr);
-/* Counts something that does not fit; the first is kept as text. */
+/* Counts something that does not fit; the first is kept as its sentence. */
 void glibc_heap_odd(struct glibc_heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Bytes that the program may use, as malloc_usable_size has them. */
 static inline uint64_t glibc_usable(const struct glibc_chunk *c)

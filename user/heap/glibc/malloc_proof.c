@@ -75,7 +75,7 @@ static int compare_heap(struct proving *p, struct glibc_process *theirs, struct 
 	if (rc)
 		return rc == -EILSEQ ? rc : -EBUSY;
 	if (glibc_heap_settle(&h, &theirs->layout))
-		rc = err_set(err, EILSEQ, "its lists do not fit its chunks: %s", h.why);
+		rc = err_set(err, EILSEQ, "its lists do not fit its chunks: %s", h.first_odd.text);
 	rc = rc ?: compare_totals(p, &h, err);
 	for (size_t i = 0; !rc && i < p->truth.blocks; i++)
 		rc = compare_block(&h, &p->blocks[i], err);
@@ -111,24 +111,31 @@ static int run(struct proving *p, struct err *err)
 	return rc ?: compare(p, err);
 }
 
+void glibc_proof_text(const struct glibc_process *p, struct buf *out)
+{
+	if (p->proven_blocks) {
+		buf_addf(out, "proven: %" PRIu64 " blocks in a helper process read as the library answers", p->proven_blocks);
+		return;
+	}
+	buf_adds(out, p->doubt.code == EILSEQ ? "proven wrong: " : "not proven: ");
+	text_clean(out, p->doubt.text, 240);
+}
+
 int glibc_prove(struct glibc_process *p, struct err *err)
 {
 	struct proving proving = { .of = p, .helper = { .go = -1, .out = -1 } };
-	struct err why = { 0 };
 	struct buf text = { 0 };
-	int rc = run(&proving, &why);
+	p->doubt = (struct err){ 0 };
+	int rc = run(&proving, &p->doubt);
 	helper_end(&proving.helper);
 	free(proving.blocks);
-	text_clean(&text, why.text, 240);
-	p->proven = !rc;
-	if (!rc)
-		snprintf(p->why, sizeof(p->why), "proven: %" PRIu64 " blocks in a helper process read as the library answers",
-			 proving.truth.blocks);
-	else
-		snprintf(p->why, sizeof(p->why), "%s: %s", rc == -EILSEQ ? "proven wrong" : "not proven", buf_str(&text));
-	buf_free(&text);
+	p->doubt.code = rc ? -rc : 0;
+	p->proven_blocks = rc ? 0 : proving.truth.blocks;
 	if (rc != -EILSEQ)
 		return 0;
-	return err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is rejected, %s", p->memory.tgid, p->place.comm,
-		       p->file, p->why);
+	glibc_proof_text(p, &text);
+	rc = err_set(err, ENOTSUP, "process %u (%s): the layout found in %s is rejected, %s", p->memory.tgid, p->place.comm,
+		     p->file, buf_str(&text));
+	buf_free(&text);
+	return rc;
 }

@@ -6,9 +6,12 @@
 #ifndef ALYS_GLIBC_MALLOC_PROOF_H
 #define ALYS_GLIBC_MALLOC_PROOF_H
 
+#include "base/buf.h"
 #include "glibc/process.h"
 
-/* Fills in p->proven and p->why. -ENOTSUP: proven wrong. */
+/* Fills in p->proven_blocks or p->doubt. -ENOTSUP: proven wrong. */
 int glibc_prove(struct glibc_process *p, struct err *err);
+/* "proven: ...", "not proven: why": a clean sentence without its end. */
+void glibc_proof_text(const struct glibc_process *p, struct buf *out);
 
 #endif

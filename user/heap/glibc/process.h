@@ -13,12 +13,12 @@ struct glibc_process {
 	struct glibc_layout layout;
 	struct elf *elf; /* the C library, or the program that it is linked into */
 	int fd;
-	uint64_t bias;     /* address in the process less address in the file */
-	uint64_t dev, ino; /* of the file */
-	char file[256];    /* its path, clean */
-	bool proven;
-	char why[320];    /* what the trust is founded on, or why there is no more of it: one clean sentence */
-	char others[128]; /* files of other allocators that are mapped, whose blocks are not among these; "" = none */
+	uint64_t bias;          /* address in the process less address in the file */
+	uint64_t dev, ino;      /* of the file */
+	char file[256];         /* its path, clean */
+	uint64_t proven_blocks; /* blocks of a helper process that were read as the library answers; 0 = not proven */
+	struct err doubt;       /* why it is not proven; EILSEQ: proven wrong */
+	char others[128];       /* files of other allocators that are mapped, whose blocks are not among these; "" = none */
 };
 
 /*

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "glibc/classes.h"
+#include "glibc/malloc_proof.h"
 #include "glibc/sums.h"
 #include "mallocview/malloc_reading.h"
 #include "mallocview/malloc_rss.h"
@@ -22,7 +23,7 @@ struct taking {
 	const struct census_options *o;
 	struct malloc_reading reading;
 	struct glibc_sums sums;
-	struct buf notes, facts, allocator;
+	struct buf notes, facts, allocator, proof;
 };
 
 /* --- what is said beside the table ------------------------------------------------------------------ */
@@ -91,7 +92,7 @@ static void describe_doubts(struct taking *t)
 	buf_addf(&t->facts, "\"frozen_ms\":%.3f,\"readings\":%u,\"odd\":%" PRIu64 ",\"unread_bytes\":%" PRIu64 ",",
 		 (double)r->frozen_ns / 1e6, r->readings, h->odd, h->unread_bytes);
 	if (h->odd)
-		buf_addf(&t->notes, "%" PRIu64 " things do not fit together: %s%s\n", h->odd, h->why,
+		buf_addf(&t->notes, "%" PRIu64 " things do not fit together: %s%s\n", h->odd, h->first_odd.text,
 			 r->frozen_ns ? "" : "; it ran while it was read (--freeze stops it)");
 	if (h->unread_bytes)
 		buf_addf(&t->notes, "%" PRIu64 " bytes of the main arena lie scattered and were not found\n", h->unread_bytes);
@@ -107,7 +108,8 @@ static void describe(struct taking *t)
 	buf_addf(&t->notes, "process %u (%s), malloc of %s: ", p->memory.tgid, p->place.comm, buf_str(&t->allocator));
 	describe_arenas(t);
 	describe_free(t);
-	buf_addf(&t->notes, "%s: %s; read in %.1f ms, %s", p->file, p->why, (double)r->took_ns / 1e6,
+	glibc_proof_text(p, &t->proof);
+	buf_addf(&t->notes, "%s: %s; read in %.1f ms, %s", p->file, buf_str(&t->proof), (double)r->took_ns / 1e6,
 		 r->frozen_ns ? "frozen for " : "without stopping it\n");
 	if (r->frozen_ns)
 		buf_addf(&t->notes, "%.1f ms\n", (double)r->frozen_ns / 1e6);
@@ -122,7 +124,7 @@ static struct census_facts facts_of(struct taking *t)
 		.more = buf_str(&t->facts),
 		.command = t->reading.process.place.comm,
 		.collector = t->reading.process.file,
-		.layout = t->reading.process.why,
+		.layout = buf_str(&t->proof),
 		.took_ms = (double)t->reading.took_ns / 1e6,
 		.notes = buf_str(&t->notes),
 	};
@@ -313,5 +315,6 @@ int malloc_write(const struct census_options *o, struct sink_out *out, struct er
 	buf_free(&t.notes);
 	buf_free(&t.facts);
 	buf_free(&t.allocator);
+	buf_free(&t.proof);
 	return rc;
 }
