@@ -15,13 +15,13 @@ needs_fuzz_trace := model
 needs_test_window := model
 needs_test_launch_command := examine
 # Functions that tests replace by __wrap_NAME (ld --wrap), in place of the kernel or a probed process.
-wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_look probe_trial_end probe_leave_file probe_detach \
+wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_read probe_trial_end probe_detach_file probe_detach \
 	probe_returns_kill_seccomp probe_attach_collections calibrate_wanted calibration_now
 wraps_test_attach_rows := probe_tables tables_put tables_has tables_put_mappings target_mapping target_module_fd target_find \
 	study_file study_now
 wraps_test_attach_study := examinations_new examinations_free examinations_now examinations_ask examinations_take
 wraps_test_recorder_gcwatch := marks_new marks_free marks_watch marks_settle marks_forget liveness_new liveness_free liveness_unseen \
-	liveness_gone liveness_exactness liveness_tell_older liveness_ask probe_stats
+	liveness_gone liveness_exactness liveness_report_older liveness_poll probe_stats
 wraps_test_liveness_marks := wakeup_new wakeup_free wakeup_fd wakeup_drain intake_collection_of probe_collections_begun \
 	probe_collections_fd probe_call_at_begins probe_allow_stops probe_next_born heapreader_new heapreader_free heapreader_find \
 	heapreader_prove heapreader_heap heapreader_count

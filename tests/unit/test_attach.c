@@ -57,8 +57,8 @@ int __wrap_probe_attach_on_trial(struct probe *p, const struct probe_order *o, s
 	return 0;
 }
 
-int __wrap_probe_trial_look(const struct probe *p, struct probe_trial *t);
-int __wrap_probe_trial_look(const struct probe *p, struct probe_trial *t)
+int __wrap_probe_trial_read(const struct probe *p, struct probe_trial *t);
+int __wrap_probe_trial_read(const struct probe *p, struct probe_trial *t)
 {
 	(void)p;
 	t->agreed = kernel.agreed;
@@ -75,8 +75,8 @@ int __wrap_probe_trial_end(struct probe *p, const struct probe_trial *t, const s
 	return 0;
 }
 
-void __wrap_probe_leave_file(struct probe *p, struct probe_file file);
-void __wrap_probe_leave_file(struct probe *p, struct probe_file file)
+void __wrap_probe_detach_file(struct probe *p, struct probe_file file);
+void __wrap_probe_detach_file(struct probe *p, struct probe_file file)
 {
 	(void)p, (void)file;
 	kernel.left++;
@@ -366,11 +366,11 @@ static void test_trials_end(void **state)
 		map_libc(s, s->self);
 		give(s, found(s));
 		kernel.agreed = 999;
-		attach_look(s->attach);
+		attach_update(s->attach);
 		assert_int_equal(kernel.ended, 0); /* not enough calls yet */
 		kernel.agreed += right;
 		kernel.wrong = !right;
-		attach_look(s->attach);
+		attach_update(s->attach);
 		assert_int_equal(kernel.ended, 1);
 		assert_int_equal(kernel.ended_func, right ? 0x1000 : 0x2000);
 		map_libc(s, s->child); /* the next process goes by what was learnt */
@@ -389,7 +389,7 @@ static void test_trials_of_who_ended(void **state)
 	give(s, found(s));
 	attach_forget(s->attach, s->child);
 	kernel.wrong = 1;
-	attach_look(s->attach);
+	attach_update(s->attach);
 	assert_int_equal(kernel.ended, 0);
 }
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "attach/bottoms.h"
+#include "attach/stack_ends.h"
 #include "attach/unwind_rows.h"
 #include "elf/elf.h"
 #include "kernel/tables.h"
@@ -33,7 +33,7 @@ static struct {
 	int refusal; /* of the next table */
 	bool gone;   /* no process maps the files any more */
 	struct unwind_table *(*rows)(struct err *err);
-	struct bottoms *bottoms;
+	struct stack_ends *stack_ends;
 } world;
 
 struct tables *__wrap_probe_tables(struct probe *p);
@@ -116,7 +116,7 @@ void __wrap_study_now(struct study *s, const struct module *m, int fd, uint32_t 
 	(void)s, (void)fd;
 	world.asked_now++;
 	f.rows.table = world.rows ? world.rows(&f.rows.err) : NULL;
-	bottoms_found(world.bottoms, &f);
+	stack_ends_found(world.stack_ends, &f);
 	assert_null(f.rows.table);
 }
 
@@ -124,7 +124,7 @@ struct scene {
 	struct handles h;
 	struct record_options o;
 	struct rows rows;
-	struct bottoms bottoms;
+	struct stack_ends stack_ends;
 };
 
 static int set_up(void **state)
@@ -134,8 +134,8 @@ static int set_up(void **state)
 	memset(&world, 0, sizeof(world));
 	s->o = o;
 	s->h = (struct handles){ .o = &s->o, .catalog = catalog_new() };
-	s->rows.h = s->bottoms.h = &s->h;
-	world.bottoms = &s->bottoms;
+	s->rows.h = s->stack_ends.h = &s->h;
+	world.stack_ends = &s->stack_ends;
 	catalog_put_proc(s->h.catalog, &(struct proc){ .id = { 1 }, .tgid = TGID, .comm = "a", .exe = "/a" });
 	catalog_put_module(s->h.catalog, &(struct module){ .id = { 1 }, .path = "/one" });
 	catalog_put_module(s->h.catalog, &(struct module){ .id = { 2 }, .path = "/two" });
@@ -149,7 +149,7 @@ static int tear_down(void **state)
 {
 	struct scene *s = *state;
 	rows_free(&s->rows);
-	bottoms_free(&s->bottoms);
+	stack_ends_free(&s->stack_ends);
 	catalog_free(s->h.catalog);
 	free(s);
 	return 0;
@@ -290,7 +290,7 @@ static uint8_t end_of(struct scene *s, uint64_t rel, uint32_t n)
 	static struct frame frames[1000];
 	frames[n - 1] = (struct frame){ .map = { 1 }, .rel = rel };
 	const struct intake_stack stack = { .n = n, .end = STACK_END_UNKNOWN };
-	return bottoms_end(&s->bottoms, &stack, frames);
+	return stack_ends_end(&s->stack_ends, &stack, frames);
 }
 
 static void a_stack_that_ends_where_programs_begin_is_complete(void **state)
@@ -299,7 +299,7 @@ static void a_stack_that_ends_where_programs_begin_is_complete(void **state)
 	uint64_t start = (uint64_t)(_start - __executable_start);
 	uint64_t here = (uint64_t)((char *)own_rows - __executable_start);
 	s->o.walk = ALYS_WALK_KERNEL;
-	s->bottoms.kernel_depth = 127;
+	s->stack_ends.kernel_depth = 127;
 	world.rows = own_rows;
 	assert_int_equal(end_of(s, start + 16, 5), STACK_END_COMPLETE);
 	assert_int_equal(end_of(s, here + 16, 5), STACK_END_NO_FRAME_POINTER);
@@ -312,12 +312,12 @@ static void without_rows_no_bottom_is_known(void **state)
 {
 	struct scene *s = *state;
 	s->o.walk = ALYS_WALK_KERNEL;
-	s->bottoms.kernel_depth = 127;
+	s->stack_ends.kernel_depth = 127;
 	assert_int_equal(end_of(s, 16, 5), STACK_END_NO_FRAME_POINTER);
 	assert_int_equal(end_of(s, 16, 5), STACK_END_NO_FRAME_POINTER);
 	assert_int_equal(world.asked_now, 1);
 	world.gone = true;
-	bottoms_free(&s->bottoms);
+	stack_ends_free(&s->stack_ends);
 	assert_int_equal(end_of(s, 16, 5), STACK_END_NO_FRAME_POINTER);
 	assert_int_equal(world.asked_now, 1);
 }
@@ -328,7 +328,7 @@ static void other_walks_say_themselves_how_they_ended(void **state)
 	const struct intake_stack none = { .end = STACK_END_UNKNOWN };
 	assert_int_equal(end_of(s, 16, 5), STACK_END_UNKNOWN);
 	s->o.walk = ALYS_WALK_KERNEL;
-	assert_int_equal(bottoms_end(&s->bottoms, &none, NULL), STACK_END_UNKNOWN);
+	assert_int_equal(stack_ends_end(&s->stack_ends, &none, NULL), STACK_END_UNKNOWN);
 	assert_int_equal(world.asked_now, 0);
 }
 

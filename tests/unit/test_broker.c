@@ -79,7 +79,7 @@ static int64_t memory(const void *at, size_t n, void *out)
 /* Of the broker alone: what this process may open itself does not count. */
 static int fact(enum rights_fact what)
 {
-	return result(rights_lent()->fact(rights_lent()->ctx, broker_pid(), what));
+	return result(rights_delegated()->fact(rights_delegated()->ctx, broker_pid(), what));
 }
 
 static bool was_opened(void)

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "access/handover.h"
-#include "dwarf/hire.h"
+#include "dwarf/spawn.h"
 #include "examine/examination.h"
 #include "examine/examiner.h"
 
@@ -111,7 +111,7 @@ static void look_everywhere(struct findings *f)
 	struct buf text = { 0 };
 	struct unwind_row row;
 	sites_print(&f->sites.list, &text);
-	sites_go_direct(&f->sites.list);
+	sites_use_whole_exits(&f->sites.list);
 	sites_print_refills(&f->sites.calls, &f->sites.list, &text);
 	for (uint64_t page = 0; f->rows.table && page < f->rows.table->pages_cnt; page++)
 		unwind_row_at(f->rows.table, (f->rows.table->page0 + page) << 12, &row);
@@ -232,12 +232,12 @@ static void test_takes_long(void **state)
 {
 	const struct examiner_order order = { .ask = { .parts = ALL, .refill = true }, .seconds = 1, .path = "long" };
 	struct examiner_reply reply;
-	struct hired examiner = { 0 };
+	struct spawned examiner = { 0 };
 	struct rusage used;
 	int pipe = -1, status = 0, fd = long_file();
 	char byte;
 	(void)state;
-	assert_int_equal(hire(&examiner, NULL, examiner_name), 0);
+	assert_int_equal(spawn_worker(&examiner, NULL, examiner_name), 0);
 	fcntl(examiner.sock, F_SETFL, 0);
 	assert_int_equal(handover_send(examiner.sock, &order, sizeof(order), fd, 0), 0);
 	assert_int_equal(handover_receive(examiner.sock, &reply, sizeof(reply), &pipe), sizeof(reply));
@@ -246,7 +246,7 @@ static void test_takes_long(void **state)
 	assert_int_equal(wait4(reply.pid, &status, 0, &used), reply.pid);
 	assert_true(WIFSIGNALED(status));
 	assert_true(WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGXCPU);
-	hire_end(&examiner);
+	spawn_end(&examiner);
 	close(pipe);
 	close(fd);
 }

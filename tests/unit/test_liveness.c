@@ -308,7 +308,7 @@ static void test_no_room(void **state)
 	static const char said[] = "none (process 70: too many processes collect garbage at once, no room was left for it)";
 	struct scene *s = *state;
 	allocate(s, 1);
-	liveness_ask(s->l, 1000000000, 1);
+	liveness_poll(s->l, 1000000000, 1);
 	assert_said(s, said);
 	assert_int_equal(liveness_unseen(s->l, &seen, &blind, false), 0);
 	assert_said(s, said);
@@ -325,13 +325,13 @@ static void test_asked(void **state)
 	assert_int_equal(liveness_unseen(s->l, &seen, &failed, true), 0);
 	allocate(s, 1);
 	allocate(s, 2);
-	liveness_ask(s->l, 1000000000, 0);
+	liveness_poll(s->l, 1000000000, 0);
 	allocate(s, 3);
 	reader.counter = 9;
 	reader.marked = 1u << 2;
 	/* Looked at again until the counter stands still, then read and applied. */
 	for (uint64_t ns = 2; ns < 5; ns++)
-		liveness_ask(s->l, ns * 1000000000, 0);
+		liveness_poll(s->l, ns * 1000000000, 0);
 	s->now = 5000000000;
 	read_all(s);
 	assert_int_equal(s->out_cnt, 2);

@@ -112,14 +112,14 @@ void __wrap_liveness_exactness(struct liveness *l, uint64_t lost, struct exactne
 	*out = (struct exactness){ .state = EXACTNESS_EXACT };
 }
 
-void __wrap_liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all);
-void __wrap_liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all)
+void __wrap_liveness_report_older(struct liveness *l, uint64_t now_ns, bool all);
+void __wrap_liveness_report_older(struct liveness *l, uint64_t now_ns, bool all)
 {
 	(void)l, (void)now_ns, (void)all;
 }
 
-void __wrap_liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room);
-void __wrap_liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
+void __wrap_liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room);
+void __wrap_liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 {
 	(void)l, (void)now_ns;
 	parts.no_room = no_room;

@@ -225,11 +225,11 @@ static void test_pinned_and_banned(void **state)
 	struct fake f = { 0 };
 	struct tracker *t = made(&h, &f);
 	(void)state;
-	tracker_pin(t, pid);
+	tracker_include(t, pid);
 	tracker_on_exec(t, pid);
 	assert_int_equal(f.adds, 0); /* it is let alone until it has been quiet */
 	work_until(t, &f.adds, 1);
-	tracker_ban(t, pid);
+	tracker_exclude(t, pid);
 	assert_true(tracker_is_banned(t, pid));
 	f.known[0] = 0;
 	assert_int_equal(tracker_take(t, pid).n, 0);

@@ -401,7 +401,7 @@ static void expect_direct(struct site_list *l)
 	const struct site *large = site_named(l, "GC_malloc_kind_global");
 	size_t before = large->exits_cnt, whole = 0;
 	assert_true(large->late.vaddr > large->vaddr && large->late.vaddr < large->func + large->size);
-	sites_go_direct(l);
+	sites_use_whole_exits(l);
 	for (size_t i = 0; i < l->exits_cnt; i++) {
 		const struct site_exit *x = &l->exits[i];
 		if (!x->whole_of)
@@ -627,7 +627,7 @@ static void test_print_refills(void **state)
 	(void)state;
 	open_sites(&calls, LIBGC, &at_calls);
 	open_sites(&refills, LIBGC, &at_refills);
-	sites_go_direct(&refills.list);
+	sites_use_whole_exits(&refills.list);
 	sites_print_refills(&calls.list, &refills.list, &b);
 	const char *text = buf_str(&b);
 	assert_ptr_equal(strstr(text, "with --sample-at refill instead of GC_malloc_kind, "), text);

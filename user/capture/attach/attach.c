@@ -301,7 +301,7 @@ static void leave_file(struct attach *a, struct file_sites *f, const struct file
 	sitecache_end_trials(f, 0);
 	f->left = true;
 	if (!is_shared(a, f, heir))
-		probe_leave_file(a->h->probe, f->file);
+		probe_detach_file(a->h->probe, f->file);
 }
 
 /*
@@ -357,13 +357,13 @@ static void leave_unused(struct attach *a, uint64_t now)
 	map_free(&used);
 }
 
-void attach_look(struct attach *a)
+void attach_update(struct attach *a)
 {
 	struct file_sites *judged;
 	while ((judged = trials_take(&a->trials, &a->sites)))
 		serve_waiting(a, judged, false, attach_file);
 	for (size_t i = 0; i < a->sites.files_cnt; i++)
-		trials_look(&a->trials, &a->sites.files[i]);
+		trials_check(&a->trials, &a->sites.files[i]);
 	trials_leave_ended(&a->trials, now_ns());
 	leave_unused(a, now_ns());
 }
@@ -476,7 +476,7 @@ void attach_child(struct attach *a, const struct proc *p)
 }
 
 /* Is a collector of the process still being calibrated, and therefore not attached yet? */
-static bool is_owed(const struct attach *a, const struct proc *p)
+static bool awaits_calibration(const struct attach *a, const struct proc *p)
 {
 	const struct mapping *map;
 	bool owed = false;
@@ -502,8 +502,8 @@ void attach_settle(struct attach *a, const struct proc *p)
 			a->ops.wanted(a->ops.ctx, m, fd);
 	}
 	struct pollfd done = { .fd = attach_fd(a), .events = POLLIN };
-	while (p && is_owed(a, p) && poll(&done, 1, HELD_WAIT_MS) > 0)
-		attach_look(a);
+	while (p && awaits_calibration(a, p) && poll(&done, 1, HELD_WAIT_MS) > 0)
+		attach_update(a);
 }
 
 void attach_forget(struct attach *a, uint32_t tgid)

@@ -68,7 +68,7 @@ void attach_reset(struct attach *a);
 void attach_prune(struct attach *a, const struct catalog *kept);
 
 /* Call often, and when attach_fd is readable: ends trials that have seen enough calls. */
-void attach_look(struct attach *a);
+void attach_update(struct attach *a);
 /* Readable when a calibration has finished; -1 before the first one. */
 int attach_fd(const struct attach *a);
 

@@ -85,11 +85,11 @@ static void judge(struct trials *t, struct file_sites *f, const struct probe_tri
 }
 
 /* One wrong call decides at once; without one, the calibration's result is awaited, too. */
-void trials_look(struct trials *t, struct file_sites *f)
+void trials_check(struct trials *t, struct file_sites *f)
 {
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		struct probe_trial *one = &f->trials[i].at;
-		if (!probe_trial_look(t->h->probe, one) && (one->wrong || (one->agreed >= TRIAL_CALLS && !f->asked))) {
+		if (!probe_trial_read(t->h->probe, one) && (one->wrong || (one->agreed >= TRIAL_CALLS && !f->asked))) {
 			judge(t, f, one);
 			return;
 		}
@@ -109,7 +109,7 @@ void trials_leave_ended(struct trials *t, uint64_t now_ns)
 }
 
 /* Uses the calibration's result, unless a trial was faster. */
-static void accept_verdict(struct trials *t, struct file_sites *f, struct calibration_result *v)
+static void use_calibration(struct trials *t, struct file_sites *f, struct calibration_result *v)
 {
 	struct buf text = { 0 };
 	calibration_text(&v->said, &text);
@@ -123,7 +123,7 @@ static void accept_verdict(struct trials *t, struct file_sites *f, struct calibr
 		settle(t, f, v->said.outcome == CALIBRATION_AGREED, &v->plain);
 		/* This moves entries, so only if none is attached yet. */
 		if (v->said.outcome == CALIBRATION_AGREED && untouched)
-			sites_go_direct(&f->list);
+			sites_use_whole_exits(&f->list);
 	}
 	sites_free(&v->plain);
 }
@@ -134,7 +134,7 @@ struct file_sites *trials_take(struct trials *t, const struct site_cache *c)
 	while (t->calibrations && calibration_queue_take(t->calibrations, &v)) {
 		struct file_sites *f = sitecache_find(c, v.module);
 		if (f) {
-			accept_verdict(t, f, &v);
+			use_calibration(t, f, &v);
 			return f;
 		}
 		sites_free(&v.plain); /* the file was dropped meanwhile */
@@ -158,7 +158,7 @@ void trials_calibrate(struct trials *t, struct file_sites *f, int fd)
 	/* Not while the calibration thread may be running: helpers run one at a time. Then only trials decide. */
 	if (!t->calibrations) {
 		calibration_now(&o, &v);
-		accept_verdict(t, f, &v);
+		use_calibration(t, f, &v);
 	}
 	calibration_request_free(&o);
 }

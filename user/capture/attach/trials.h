@@ -33,7 +33,7 @@ void trials_calibrate(struct trials *t, struct file_sites *f, int fd);
 int trials_attach(const struct trials *t, uint32_t tgid, struct file_sites *f, int fd, enum probe_returns returns,
 		  struct err *err);
 /* Ends the file's trials once one has seen enough calls. */
-void trials_look(struct trials *t, struct file_sites *f);
+void trials_check(struct trials *t, struct file_sites *f);
 /* Detaches the exits of trials that ended a while ago. */
 void trials_leave_ended(struct trials *t, uint64_t now_ns);
 /* The next file whose result has arrived, and applies it; NULL: none. */

@@ -72,7 +72,7 @@ static int hear_calls(struct calibrating *c, struct err *err)
 	c->calls = malloc(room);
 	if (!c->calls)
 		return err_set(err, ENOMEM, "out of memory");
-	while (len < room && (got = helper_hear(&c->helper, (char *)c->calls + len, room - len, err)) > 0)
+	while (len < room && (got = helper_read(&c->helper, (char *)c->calls + len, room - len, err)) > 0)
 		len += (size_t)got;
 	if (got < 0)
 		return (int)got;

@@ -110,10 +110,10 @@ void calibration_queue_free(struct calibration_queue *v)
 		return;
 	pthread_mutex_lock(&v->lock);
 	v->closing = true;
-	helper_hurry(true);
+	helper_cancel_waits(true);
 	while (v->working)
 		pthread_cond_wait(&v->idle, &v->lock);
-	helper_hurry(false);
+	helper_cancel_waits(false);
 	pthread_mutex_unlock(&v->lock);
 	for (size_t i = 0; i < v->orders_cnt; i++)
 		order_free(&v->orders[i]);

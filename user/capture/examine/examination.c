@@ -19,13 +19,13 @@
 #include "access/handover.h"
 #include "base/clock.h"
 #include "base/vec.h"
-#include "dwarf/hire.h"
+#include "dwarf/spawn.h"
 #include "examine/examiner.h"
 #include "sandbox/jail.h"
 
 #define AT_ONCE 2
-#define SECONDS 10                 /* of CPU time for a file; a browser takes two */
-#define PATIENCE_NS 60000000000ull /* of wall time: the machine may be busy, the disk slow */
+#define SECONDS 10                /* of CPU time for a file; a browser takes two */
+#define TIMEOUT_NS 60000000000ull /* of wall time: the machine may be busy, the disk slow */
 #define USERS_MAX 256
 #define QUEUE_MAX 4096  /* waiting files of one user... */
 #define QUEUE_FIRST 256 /* ...and more of those that come first */
@@ -56,7 +56,7 @@ struct waiting {
 
 struct examinations {
 	struct examinations_ops ops;
-	struct hired examiner;
+	struct spawned examiner;
 	struct examiner_order order;
 	struct running running[AT_ONCE], now; /* now: of examinations_now */
 	struct waiting *queue;
@@ -149,7 +149,7 @@ static uint64_t memory_for_one(const struct examinations *x)
 
 static int order(struct examinations *x, const struct examination *e, bool yields, struct examiner_reply *reply, int *fd)
 {
-	int rc = x->examiner.pid ? 0 : hire(&x->examiner, NULL, examiner_name);
+	int rc = x->examiner.pid ? 0 : spawn_worker(&x->examiner, NULL, examiner_name);
 	if (rc)
 		return rc;
 	/* Blocking, because the examiner only answers, and at once. */
@@ -168,7 +168,7 @@ static int begin(struct examinations *x, struct running *r, const struct examina
 	*r = (struct running){ .what = *e, .who = user_of(e->fd), .began_ns = now_ns(), .fd = -1 };
 	int rc = order(x, e, yields, &reply, &r->fd);
 	if (rc) {
-		hire_end(&x->examiner);
+		spawn_end(&x->examiner);
 		return rc;
 	}
 	r->pid = reply.pid;
@@ -199,7 +199,7 @@ static bool hear(struct running *r)
 
 static bool is_late(const struct running *r)
 {
-	return now_ns() - r->began_ns > PATIENCE_NS;
+	return now_ns() - r->began_ns > TIMEOUT_NS;
 }
 
 static void say_why(const struct running *r, int status, const struct rusage *used, struct err *err)
@@ -207,7 +207,7 @@ static void say_why(const struct running *r, int status, const struct rusage *us
 	if (used->ru_utime.tv_sec + used->ru_stime.tv_sec + 1 >= SECONDS)
 		err_set(err, ETIMEDOUT, "examination given up: it takes more than %d s", SECONDS);
 	else if (is_late(r))
-		err_set(err, ETIMEDOUT, "examination given up: not finished in %d s", (int)(PATIENCE_NS / 1000000000));
+		err_set(err, ETIMEDOUT, "examination given up: not finished in %d s", (int)(TIMEOUT_NS / 1000000000));
 	else if (r->answer.len >= ANSWER_MAX || (WIFEXITED(status) && WEXITSTATUS(status)))
 		err_set(err, ENOMEM, "examination given up: it needs more memory than one file may use");
 	else
@@ -276,7 +276,7 @@ void examinations_free(struct examinations *x)
 		end(x, &x->running[i], &f);
 		findings_free(&f);
 	}
-	hire_end(&x->examiner);
+	spawn_end(&x->examiner);
 	close(x->wake_fd);
 	free(x->queue);
 	free(x->users);
@@ -367,7 +367,7 @@ bool examinations_take(struct examinations *x, struct findings *out)
 			return true;
 	}
 	if (x->examiner.pid && now_ns() - x->used_ns > IDLE_NS && !examinations_are_busy(x))
-		hire_end(&x->examiner);
+		spawn_end(&x->examiner);
 	return false;
 }
 

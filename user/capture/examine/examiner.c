@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "access/handover.h"
-#include "dwarf/hire.h"
+#include "dwarf/spawn.h"
 #include "sandbox/jail.h"
 
 #define YIELD 10 /* as of nice */
@@ -90,5 +90,5 @@ int examiner_main(int sock)
 __attribute__((constructor)) static void become_examiner(int argc, char **argv)
 {
 	if (argc == 1 && !strcmp(argv[0], examiner_name))
-		_exit(examiner_main(HIRE_SOCKET));
+		_exit(examiner_main(WORKER_SOCKET));
 }

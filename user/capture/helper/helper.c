@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "helper/child.h"
 
-#define PATIENCE_NS 2000000000ull
+#define TIMEOUT_NS 2000000000ull
 #define LOOK_MS 50
 
 static _Atomic bool in_a_hurry;
@@ -75,11 +75,11 @@ int helper_start(struct helper *h, const char *word, int file_fd, struct err *er
 	}
 	h->go = go[1];
 	h->out = out[0];
-	h->until_ns = now_ns() + PATIENCE_NS;
+	h->until_ns = now_ns() + TIMEOUT_NS;
 	return rc ? err_set(err, rc, "the helper cannot be started: %s", strerror(rc)) : 0;
 }
 
-void helper_hurry(bool on)
+void helper_cancel_waits(bool on)
 {
 	in_a_hurry = on;
 }
@@ -96,7 +96,7 @@ void helper_end(struct helper *h)
 		close(h->out);
 }
 
-ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *err)
+ssize_t helper_read(const struct helper *h, void *bytes, size_t n, struct err *err)
 {
 	struct pollfd fd = { .fd = h->out, .events = POLLIN };
 	uint64_t now;
@@ -114,7 +114,7 @@ ssize_t helper_hear(const struct helper *h, void *bytes, size_t n, struct err *e
 int helper_hear_all(const struct helper *h, void *bytes, size_t n, struct err *err)
 {
 	for (size_t len = 0; len < n;) {
-		ssize_t got = helper_hear(h, (char *)bytes + len, n - len, err);
+		ssize_t got = helper_read(h, (char *)bytes + len, n - len, err);
 		if (got <= 0)
 			return got ? (int)got : err_set(err, EPIPE, "the helper did not survive filling a heap");
 		len += (size_t)got;
@@ -130,7 +130,7 @@ static int hear_failure(const struct helper *h, struct err *err)
 	struct buf words = { 0 };
 	size_t len = 0, from;
 	ssize_t got;
-	while (len < sizeof(why) - 1 && (got = helper_hear(h, why + len, sizeof(why) - 1 - len, NULL)) > 0)
+	while (len < sizeof(why) - 1 && (got = helper_read(h, why + len, sizeof(why) - 1 - len, NULL)) > 0)
 		len += (size_t)got;
 	why[len] = 0;
 	from = strncmp(why, prefix, strlen(prefix)) ? 0 : strlen(prefix);
@@ -149,7 +149,7 @@ void helper_go(struct helper *h)
 int helper_await(const struct helper *h, struct err *err)
 {
 	char first;
-	ssize_t got = helper_hear(h, &first, 1, err);
+	ssize_t got = helper_read(h, &first, 1, err);
 	if (got < 0)
 		return (int)got;
 	if (got == 1 && first == CHILD_FAILED)

@@ -181,10 +181,10 @@ void files_forget(struct files *f, struct probed_file *file)
 
 void files_serve(struct probed_file *file, struct probe_file id)
 {
-	if (probe_file_surely(file->id, id))
+	if (probe_file_is_certain(file->id, id))
 		return;
 	for (size_t i = 0; i < file->alike_cnt; i++) {
-		if (probe_file_surely(file->alike[i], id))
+		if (probe_file_is_certain(file->alike[i], id))
 			return;
 	}
 	struct probe_file *slot = VEC_PUSH(file, alike);

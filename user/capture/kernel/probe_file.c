@@ -52,7 +52,7 @@ static uint64_t number_of(int type, const uint8_t *bytes, size_t n, const struct
  * An image that is mounted twice is two file systems. If neither the file system's uuid nor the file's generation is in
  * the handle, as with squashfs, they cannot be told apart.
  */
-static bool is_telling(const struct overlay_handle *o, size_t n)
+static bool is_unique(const struct overlay_handle *o, size_t n)
 {
 	static const uint8_t none[16];
 	return memcmp(o->uuid, none, sizeof(none)) || o->type != INO_GENERATION || (n >= 8 && memcmp(o->stored + 4, none, 4));
@@ -64,7 +64,7 @@ static uint64_t stored_under(const union handle *h, const struct stat *st)
 	size_t n = h->head.handle_bytes - sizeof(*o);
 	if (h->head.handle_bytes <= sizeof(*o) || h->head.handle_type != OVERLAY_TYPE || o->version || o->magic != OVERLAY_MAGIC)
 		return 0;
-	return is_telling(o, n) ? number_of(o->type, o->stored, n, st) : 0;
+	return is_unique(o, n) ? number_of(o->type, o->stored, n, st) : 0;
 }
 
 /* On an overlay, the upper bits of inode numbers identify the layer's file system, fs/overlayfs/inode.c. */
@@ -103,7 +103,7 @@ bool probe_file_same(struct probe_file a, struct probe_file b)
 	return a.stored && b.stored ? a.stored == b.stored : a.looks == b.looks;
 }
 
-bool probe_file_surely(struct probe_file a, struct probe_file b)
+bool probe_file_is_certain(struct probe_file a, struct probe_file b)
 {
 	return (a.dev == b.dev && a.ino == b.ino) || (a.stored && b.stored);
 }

@@ -22,6 +22,6 @@ struct probe_file probe_file_of(int fd);
  */
 bool probe_file_same(struct probe_file a, struct probe_file b);
 /* Of files that are the same: is that known, or do they only look alike? */
-bool probe_file_surely(struct probe_file a, struct probe_file b);
+bool probe_file_is_certain(struct probe_file a, struct probe_file b);
 
 #endif

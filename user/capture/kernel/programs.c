@@ -126,7 +126,7 @@ static void bring(struct programs *ps, struct prepared *p)
 	pthread_cond_broadcast(&ps->done);
 }
 
-static void *bring_first(void *ctx)
+static void *load_first(void *ctx)
 {
 	struct programs *ps = ctx;
 	pthread_mutex_lock(&ps->lock);
@@ -141,7 +141,7 @@ static void *bring_first(void *ctx)
 /* Without a thread, programs are loaded when they are awaited. */
 static void start(struct programs *ps)
 {
-	ps->threaded = !signals_thread(&ps->thread, bring_first, ps);
+	ps->threaded = !signals_thread(&ps->thread, load_first, ps);
 }
 
 static struct prepared *find(struct programs *ps, const struct bpf_program *prog)

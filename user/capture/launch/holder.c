@@ -22,7 +22,7 @@
 
 #define HELD_MAX 256
 /* Probing the files of the largest programs takes about a second. */
-#define PATIENCE_NS 5000000000ull
+#define TIMEOUT_NS 5000000000ull
 
 /* Threads that are held, perhaps already released; and releases that arrived before the request for their thread. */
 struct held {
@@ -99,12 +99,12 @@ static void on_word(struct held *held, struct wakeup *wakeup, const struct alys_
 }
 
 /* Resumes released threads; returns how long to wait for the next message, in ms. */
-static int let_go_of_all(struct held *held, uint64_t now)
+static int release_done(struct held *held, uint64_t now)
 {
 	int wait = held->cnt ? 1000 : -1;
 	for (size_t i = held->cnt; i-- > 0;) {
 		struct holding *h = &held->at[i];
-		h->over |= now - h->call.time >= PATIENCE_NS;
+		h->over |= now - h->call.time >= TIMEOUT_NS;
 		if (h->over && let_go(h->call.tid))
 			*h = held->at[--held->cnt];
 		else if (h->over)
@@ -118,7 +118,7 @@ static void answer(int words, struct wakeup *wakeup, struct held *held)
 {
 	struct pollfd p[] = { { .fd = words, .events = POLLIN }, { .fd = wakeup_fd(wakeup), .events = POLLIN } };
 	struct alys_hold word;
-	for (int wait = -1;; wait = let_go_of_all(held, now_ns())) {
+	for (int wait = -1;; wait = release_done(held, now_ns())) {
 		int ready = poll(p, 2, wait);
 		if (ready < 0 && errno != EINTR)
 			return;

@@ -264,7 +264,7 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 }
 
 /* Calls that one exit probe sees whole, without an entry: they use the refill program, too. */
-static int plan_whole(struct plan *plan, struct probe *p, const struct site_list *l, struct err *err)
+static int plan_whole_calls(struct plan *plan, struct probe *p, const struct site_list *l, struct err *err)
 {
 	int rc = 0;
 	for (size_t x = 0; x < l->exits_cnt && l->direct && !rc; x++) {
@@ -299,7 +299,7 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 	if (!rc)
 		rc = plan_exits(plan, p, o->sites, o->proof != NULL, err);
 	if (!rc)
-		rc = plan_whole(plan, p, o->sites, err);
+		rc = plan_whole_calls(plan, p, o->sites, err);
 	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : rc;
 }
 
@@ -371,7 +371,7 @@ int probe_attach_on_trial(struct probe *p, const struct probe_order *o, struct p
 	return rc;
 }
 
-int probe_trial_look(const struct probe *p, struct probe_trial *t)
+int probe_trial_read(const struct probe *p, struct probe_trial *t)
 {
 	struct alys_object o;
 	if (bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.objects), &t->object, &o))

@@ -16,7 +16,7 @@
 /* Limits the number of open descriptors. */
 #define WAITING_MAX 1024
 
-struct departure {
+struct pending_detach {
 	struct attachment what;
 	uint64_t no; /* unique, because descriptors are reused */
 	bool begun;
@@ -25,7 +25,7 @@ struct departure {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t less;
-	struct departure *list; /* until they are detached */
+	struct pending_detach *list; /* until they are detached */
 	size_t list_cnt, list_cap;
 	size_t waiting; /* not begun */
 	size_t threads;
@@ -48,13 +48,13 @@ static void take_out(uint64_t no)
 	memmove(detaching.list + i, detaching.list + i + 1, behind * sizeof(*detaching.list));
 }
 
-/* The lock is held, except while the kernel detaches. At least one departure is waiting. */
+/* The lock is held, except while the kernel detaches. At least one pending_detach is waiting. */
 static void let_go_next(void)
 {
-	struct departure *d = detaching.list;
+	struct pending_detach *d = detaching.list;
 	while (d->begun)
 		d++;
-	struct departure mine = *d;
+	struct pending_detach mine = *d;
 	d->begun = true;
 	detaching.waiting--;
 	pthread_mutex_unlock(&detaching.lock);
@@ -95,9 +95,9 @@ void detaching_put(const struct attachment *list, size_t n)
 {
 	pthread_mutex_lock(&detaching.lock);
 	for (size_t i = 0; i < n; i++) {
-		struct departure *d = VEC_PUSH(&detaching, list);
+		struct pending_detach *d = VEC_PUSH(&detaching, list);
 		if (d)
-			*d = (struct departure){ .what = list[i], .no = ++detaching.last_no };
+			*d = (struct pending_detach){ .what = list[i], .no = ++detaching.last_no };
 		else
 			let_go(&list[i]);
 		detaching.waiting += d != NULL;

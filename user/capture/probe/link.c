@@ -76,7 +76,7 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 		.offsets = b->offsets,
 		.cookies = b->cookies,
 	};
-	struct again *again = b->window ? again_new(&l) : NULL;
+	struct again *again = b->window ? reattach_new(&l) : NULL;
 	if (b->window && !again)
 		return err_set(err, ENOMEM, "out of memory");
 	pthread_mutex_lock(&p->lock);
@@ -187,7 +187,7 @@ bool files_await(struct probe *p)
 	return p->files.list_cnt < before;
 }
 
-void probe_leave_file(struct probe *p, struct probe_file id)
+void probe_detach_file(struct probe *p, struct probe_file id)
 {
 	struct probed_file *file = files_find(&p->files, id);
 	if (!file)

@@ -104,7 +104,7 @@ struct probe_trial {
 	uint64_t agreed, wrong; /* calls so far */
 };
 int probe_attach_on_trial(struct probe *p, const struct probe_order *o, struct probe_trial *out, struct err *err);
-int probe_trial_look(const struct probe *p, struct probe_trial *t);
+int probe_trial_read(const struct probe *p, struct probe_trial *t);
 /*
  * Ends a trial: from now on calls are observed at the exits of `sites`, whichever list that is. For the same process. Calls
  * that had passed those exits already are still observed at the trial's, until it leaves.
@@ -112,7 +112,7 @@ int probe_trial_look(const struct probe *p, struct probe_trial *t);
 int probe_trial_end(struct probe *p, const struct probe_trial *t, const struct probe_order *o, struct err *err);
 void probe_trial_leave(struct probe *p, uint32_t number);
 /* No process uses the file any more: detaches all its probes in the background, and forgets its sites. */
-void probe_leave_file(struct probe *p, struct probe_file file);
+void probe_detach_file(struct probe *p, struct probe_file file);
 /* Detaches one process in the background; or all (0), and waits for it. */
 void probe_detach(struct probe *p, uint32_t tgid);
 /* Waits for background detaching, too. */

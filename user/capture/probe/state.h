@@ -34,7 +34,7 @@ struct again {
 };
 
 /* Duplicates the file's descriptor. NULL: out of memory or descriptors. */
-struct again *again_new(const struct rights_link *l);
+struct again *reattach_new(const struct rights_link *l);
 void again_free(struct again *a);
 
 /* One attachment: a multi link for many sites, or a perf event for one. */

@@ -101,7 +101,7 @@ int probe_window_traps(const struct probe *p, uint32_t tgid, uint64_t *out)
 	return rc;
 }
 
-struct again *again_new(const struct rights_link *l)
+struct again *reattach_new(const struct rights_link *l)
 {
 	struct again *a = calloc(1, sizeof(*a) + 2 * l->cnt * sizeof(uint64_t));
 	if (!a)

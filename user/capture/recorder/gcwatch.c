@@ -103,7 +103,7 @@ int gcwatch_read_until(struct gc_watch *g, uint64_t time_ns)
 void gcwatch_ask(struct gc_watch *g, uint64_t now_ns)
 {
 	if (g->liveness)
-		liveness_ask(g->liveness, now_ns, g->no_room);
+		liveness_poll(g->liveness, now_ns, g->no_room);
 }
 
 void gcwatch_count(struct gc_watch *g)
@@ -117,7 +117,7 @@ void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over)
 {
 	const struct older *o;
 	if (g->liveness)
-		liveness_tell_older(g->liveness, now_ns, over);
+		liveness_report_older(g->liveness, now_ns, over);
 	for (size_t i = 0; (o = catalog_next_older(g->h->catalog, &i));)
 		consumer_define(g->h->out, &(struct definition){ DEFINITION_OLDER, .older = o });
 }

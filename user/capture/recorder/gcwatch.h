@@ -39,7 +39,7 @@ int gcwatch_read_until(struct gc_watch *g, uint64_t time_ns);
 void gcwatch_ask(struct gc_watch *g, uint64_t now_ns);
 /* Several times a second: reads for which collections the kernel had no room. */
 void gcwatch_count(struct gc_watch *g);
-/* Objects from before the recording, by type, for catalog and trace; over: always, see liveness_tell_older. */
+/* Objects from before the recording, by type, for catalog and trace; over: always, see liveness_report_older. */
 void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over);
 /* How exact the live set is. collected: some process has a collector. */
 void gcwatch_exactness(struct gc_watch *g, bool collected, struct exactness *out);

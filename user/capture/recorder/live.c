@@ -46,7 +46,7 @@ static void hear_until(struct live *l, uint64_t time_ns)
 	if (time_ns <= l->heard_ns || !l->tracker)
 		return;
 	l->heard_ns = now_ns();
-	tracker_hear(l->tracker);
+	tracker_read_reports(l->tracker);
 }
 
 /* The record's process, with its mappings as of that time. */
@@ -149,7 +149,7 @@ static void resolve(struct live *l, struct proc_id proc, const struct intake_sta
 {
 	if (resolve_all(l, proc, s, out))
 		return;
-	tracker_hear(l->tracker);
+	tracker_read_reports(l->tracker);
 	target_settle_one(l->h.targets, proc, s->who.time_ns);
 	if (resolve_all(l, proc, s, out))
 		return;
@@ -169,7 +169,7 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 	resolve(l, proc, s, frames);
 	l->last.of.epoch = target_epoch(l->h.targets, proc);
 	const struct stack found = {
-		.end = bottoms_end(&l->bottoms, s, frames), .n = s->n, .frames = frames, .type = memory_name(s->memory)
+		.end = stack_ends_end(&l->stack_ends, s, frames), .n = s->n, .frames = frames, .type = memory_name(s->memory)
 	};
 	stacks_put(&l->stacks, &l->last.of, s->hash, &found);
 }
@@ -280,7 +280,7 @@ static void on_told(struct live *l, const struct intake_who *who, enum intake_no
 		tracker_on_exit(l->tracker, who->tgid);
 		break;
 	case INTAKE_FORK:
-		live_bury(l, (uint32_t)other);
+		live_end_reused(l, (uint32_t)other);
 		tracker_on_fork(l->tracker, who->tgid, (uint32_t)other, who->time_ns);
 		break;
 	}
@@ -341,14 +341,14 @@ static void on_translated(void *ctx, const struct proc *p, const char *name)
 	log_warn("process %" PRIu32
 		 " (%s) runs under %s now, where a probe would kill it: its probes are removed, and it is no longer recorded",
 		 p->tgid, p->comm ?: "", name);
-	live_drop(l, p->tgid);
+	live_remove(l, p->tgid);
 }
 
 static void on_hear(void *ctx)
 {
 	const struct live *l = ctx;
 	if (l->tracker)
-		tracker_hear(l->tracker);
+		tracker_read_reports(l->tracker);
 }
 
 static bool on_room(void *ctx, const char *path)
@@ -449,7 +449,7 @@ static void on_found(void *ctx, struct findings *f)
 	if (rows && rows_are_used(&l->rows))
 		rows_found(&l->rows, f);
 	else if (rows)
-		bottoms_found(&l->bottoms, f);
+		stack_ends_found(&l->stack_ends, f);
 	if (late)
 		rows_note(&l->rows, f->module);
 	if (late && f->sites.list.sites_cnt)
@@ -486,7 +486,7 @@ static int open_files(struct live *l, struct err *err)
 	if (!l->study)
 		return -err->code;
 	l->rows = (struct rows){ .h = &l->h, .study = l->study };
-	l->bottoms = (struct bottoms){ .h = &l->h, .study = l->study };
+	l->stack_ends = (struct stack_ends){ .h = &l->h, .study = l->study };
 	l->attach = attach_new(&l->h, &needs);
 	return l->attach ? 0 : err_set(err, ENOMEM, "out of memory");
 }
@@ -528,7 +528,7 @@ void live_close(struct live *l)
 	stacks_free(&l->stacks);
 	resident_free(&l->resident);
 	reaper_free(&l->reaper);
-	bottoms_free(&l->bottoms);
+	stack_ends_free(&l->stack_ends);
 }
 
 int live_add(struct live *l, uint32_t tgid, struct err *err)
@@ -542,7 +542,7 @@ int live_add(struct live *l, uint32_t tgid, struct err *err)
 	return rc ? rc : target_read_maps(l->h.targets, id, UINT64_MAX, err);
 }
 
-void live_drop(struct live *l, uint32_t tgid)
+void live_remove(struct live *l, uint32_t tgid)
 {
 	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
 	l->dropping = true;
@@ -559,7 +559,7 @@ bool live_has(const struct live *l, uint32_t tgid)
 	return id.n && target_alive(l->h.targets, id);
 }
 
-void live_bury(struct live *l, uint32_t tgid)
+void live_end_reused(struct live *l, uint32_t tgid)
 {
 	struct intake_who who = { .tgid = tgid, .tid = tgid, .time_ns = now_ns() };
 	if (!target_find(l->h.targets, tgid).n || live_has(l, tgid))
@@ -712,8 +712,8 @@ int live_step(struct live *l)
 	look_at_rate(l);
 	study_look(l->study);
 	rows_look(&l->rows, study_is_busy(l->study), now_ns());
-	attach_look(l->attach);
-	if (windows_look(l->windows))
+	attach_update(l->attach);
+	if (windows_update(l->windows))
 		drain(l);
 	gcwatch_ask(&l->gc, now_ns());
 	int ms = tracker_work(l->tracker);

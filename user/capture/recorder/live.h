@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "attach/attach.h"
-#include "attach/bottoms.h"
+#include "attach/stack_ends.h"
 #include "attach/unwind_rows.h"
 #include "attach/study.h"
 #include "base/map.h"
@@ -44,7 +44,7 @@ struct live {
 	struct tracker *tracker;        /* NULL until targets are added */
 	struct study *study;            /* files being examined */
 	struct rows rows;
-	struct bottoms bottoms;
+	struct stack_ends stack_ends;
 	struct attach *attach;
 
 	struct stacks stacks;
@@ -88,11 +88,11 @@ bool live_takes_all(const struct live *l);
 /* Adds a process with all its files; does not read the ring. */
 int live_add(struct live *l, uint32_t tgid, struct err *err);
 /* Drops a process that is not wanted any more, as if it had ended. */
-void live_drop(struct live *l, uint32_t tgid);
+void live_remove(struct live *l, uint32_t tgid);
 /* False if no process of this tgid is traced, or it has ended and the tgid may have been reused. */
 bool live_has(const struct live *l, uint32_t tgid);
 /* A process that has ended without an exit record: its tgid has been reused. */
-void live_bury(struct live *l, uint32_t tgid);
+void live_end_reused(struct live *l, uint32_t tgid);
 
 /* To the consumer. */
 void live_write_event(struct live *l, const struct event *e);

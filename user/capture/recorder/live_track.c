@@ -51,7 +51,7 @@ static struct proc_id on_fork(void *ctx, uint32_t parent, uint32_t child, uint64
 
 static void on_drop(void *ctx, uint32_t tgid)
 {
-	live_drop(ctx, tgid);
+	live_remove(ctx, tgid);
 }
 
 static void on_ignore(void *ctx, uint32_t tgid)

@@ -160,14 +160,14 @@ int tracker_fd(const struct tracker *t)
 	return t->sideband ? sideband_fd(t->sideband) : -1;
 }
 
-void tracker_pin(struct tracker *t, uint32_t tgid)
+void tracker_include(struct tracker *t, uint32_t tgid)
 {
 	uint64_t *s = map_put(&t->standing, tgid);
 	if (s)
 		*s = STANDING_PINNED;
 }
 
-void tracker_ban(struct tracker *t, uint32_t tgid)
+void tracker_exclude(struct tracker *t, uint32_t tgid)
 {
 	uint64_t *s = map_put(&t->standing, tgid);
 	if (s)
@@ -184,7 +184,7 @@ bool tracker_is_banned(const struct tracker *t, uint32_t tgid)
 bool tracker_is_own(uint32_t tgid)
 {
 	return tgid == (uint32_t)getpid() || proc_status_value(tgid, "PPid") == (long)getpid() ||
-	       (rights_lent() && tgid == (uint32_t)getppid());
+	       (rights_delegated() && tgid == (uint32_t)getppid());
 }
 
 /* Another process of our own program, such as a client at the socket; these are not traced. */
@@ -345,7 +345,7 @@ static void rescan(struct tracker *t)
 	t->lost = false;
 }
 
-void tracker_hear(struct tracker *t)
+void tracker_read_reports(struct tracker *t)
 {
 	if (t->sideband)
 		sideband_read(t->sideband);
@@ -358,7 +358,7 @@ int tracker_work(struct tracker *t)
 	size_t n;
 	if (t->refused && !t->ops.is_full(t->ops.ctx))
 		take_refused(t);
-	tracker_hear(t);
+	tracker_read_reports(t);
 	if (t->lost || (!t->sideband && now - t->last_scan_ns >= RESCAN_NS))
 		rescan(t);
 	do {

@@ -65,12 +65,12 @@ bool tracker_may_share(struct tracker *t);
 /* Adds every matching process that exists. */
 int tracker_scan(struct tracker *t, struct err *err);
 /* Reads the kernel's reports, but examines nothing. */
-void tracker_hear(struct tracker *t);
+void tracker_read_reports(struct tracker *t);
 /* Examines what is due; returns how many ms until the next call, -1 = when something is readable. */
 int tracker_work(struct tracker *t);
 /* A process is traced regardless of select, or not any more (nor are its children). */
-void tracker_pin(struct tracker *t, uint32_t tgid);
-void tracker_ban(struct tracker *t, uint32_t tgid);
+void tracker_include(struct tracker *t, uint32_t tgid);
+void tracker_exclude(struct tracker *t, uint32_t tgid);
 bool tracker_is_banned(const struct tracker *t, uint32_t tgid);
 /* Our own processes and helpers. */
 bool tracker_is_own(uint32_t tgid);

@@ -502,7 +502,7 @@ static void look_at_shut(struct windows *w)
 		begin_gap(w, t.closed_ns, budget_gap(&w->budget));
 }
 
-bool windows_look(struct windows *w)
+bool windows_update(struct windows *w)
 {
 	uint64_t now = now_ns();
 	if (!w || w->ended || w->paused_ns)
@@ -547,8 +547,8 @@ static void await(struct windows *w)
 static void settle(struct windows *w)
 {
 	await(w);
-	windows_look(w);
-	windows_look(w);
+	windows_update(w);
+	windows_update(w);
 	look_at_counts(w);
 	if (w->state == STRETCH)
 		w->covered_ns += now_ns() - w->shut_ns;

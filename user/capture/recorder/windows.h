@@ -38,13 +38,13 @@ struct windows_facts {
 /* Measures the cost of a probe hit. NULL: err. */
 struct windows *windows_new(const struct windows_config *c, struct err *err);
 /* Call often, before reading the ring. False: do not read now, a window is open. */
-bool windows_look(struct windows *w);
+bool windows_update(struct windows *w);
 /* Gives a sample of a window its weight. */
 void windows_weigh(const struct windows *w, struct event *e);
 /* Opens no window until resumed. Resume with no probe attached; processes are counted anew. */
 void windows_pause(struct windows *w);
 void windows_resume(struct windows *w);
-/* Milliseconds until the next windows_look is due; -1: any. */
+/* Milliseconds until the next windows_update is due; -1: any. */
 int windows_wait_ms(const struct windows *w);
 /* Afterwards no window is open, and none opens. */
 void windows_end(struct windows *w);

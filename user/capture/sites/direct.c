@@ -106,7 +106,7 @@ static struct reached reach_from(const struct facts *f, const int32_t *from, siz
 }
 
 /* Every call passes exactly one whole exit, or exactly one late entry and then no whole exit. */
-static bool parts_calls(const struct facts *f)
+static bool is_partition(const struct facts *f)
 {
 	const int32_t entry = 0;
 	struct reached r = reach_from(f, &entry, 1);
@@ -210,7 +210,7 @@ int direct_find(struct plan *p, struct site *s)
 			   .seen = calloc(n + 1, 1) };
 	bool room = b && f.size && f.kind && f.role && f.seen;
 	int rc = room ? 0 : -ENOMEM;
-	if (room && n && !f.w->unproven && follow_arguments(&f, s) && cast(p, &f, s, &late) == 1 && parts_calls(&f))
+	if (room && n && !f.w->unproven && follow_arguments(&f, s) && cast(p, &f, s, &late) == 1 && is_partition(&f))
 		rc = take(p, &f, s, late);
 	free(f.size);
 	free(f.kind);

@@ -12,12 +12,12 @@
 #include "base/vec.h"
 #include "sites/direct.h"
 #include "sites/entry.h"
-#include "sites/leave.h"
+#include "sites/result_exits.h"
 #include "sites/lists.h"
 #include "sites/ownfrees.h"
 #include "sites/plan.h"
 #include "sites/reach.h"
-#include "sites/takers.h"
+#include "sites/list_users.h"
 
 static bool defines(void *ctx, const char *symbol)
 {
@@ -328,7 +328,7 @@ static int find(const struct elf *e, const char *path, const struct sites_option
 	*out = (struct site_list){ .program = elf_is_program(e) };
 	int rc = has_row(e);
 	if (rc <= 0) {
-		out->takes_lists = !rc && o->refill && takers_in(e, out);
+		out->takes_lists = !rc && o->refill && list_users_in(e, out);
 		return rc ? err_set(err, ENOMEM, "out of memory") : 0;
 	}
 	rc = funcs_load(&p.funcs, e, err);
@@ -343,7 +343,7 @@ static int find(const struct elf *e, const char *path, const struct sites_option
 	if (!rc)
 		rc = place_probes(&p);
 	if (!rc)
-		rc = leave_find(&p);
+		rc = result_exits_find(&p);
 	if (!rc)
 		rc = reach_find(&p);
 	if (!rc)
@@ -356,7 +356,7 @@ static int find(const struct elf *e, const char *path, const struct sites_option
 	} else {
 		out->provider = p.provider && funcs_named(&p.funcs, "malloc") ? p.provider->name : NULL;
 		find_text(&p);
-		out->takes_lists = o->refill && takers_in(e, out);
+		out->takes_lists = o->refill && list_users_in(e, out);
 		find_wrappers(&p);
 		ownfrees_find(&p);
 	}

@@ -5,7 +5,7 @@
 
 #include "sites/plan.h"
 
-/* Fills leaf and jumps of each probed site, and the list's inner code. After leave_find. -ENOMEM or 0. */
+/* Fills leaf and jumps of each probed site, and the list's inner code. After result_exits_find. -ENOMEM or 0. */
 int reach_find(struct plan *p);
 
 #endif

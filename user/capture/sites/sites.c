@@ -32,7 +32,7 @@ uint64_t sites_digest(const struct site_list *l)
 	return h;
 }
 
-void sites_go_direct(struct site_list *l)
+void sites_use_whole_exits(struct site_list *l)
 {
 	for (size_t i = 0; i < l->sites_cnt; i++) {
 		struct site *s = &l->sites[i];

@@ -93,12 +93,12 @@ struct site_list {
 	size_t exits_cnt, exits_cap;
 	uint64_t text_lo, text_hi; /* the collector's own code, 0 = none */
 	uint64_t gc_no_vaddr;
-	struct byte_counter counter;                   /* of a collector */
-	enum sample_at at;                             /* call or refill */
-	bool takes_lists;                              /* with refills: code of the file takes over libgc's lists, see takers.h */
-	bool program;                                  /* not a library: cannot be loaded alone */
-	bool direct;                                   /* exits that see whole calls are used */
-	struct alys_lists lists;                       /* if a site is predicted, or with refills */
+	struct byte_counter counter; /* of a collector */
+	enum sample_at at;           /* call or refill */
+	bool takes_lists;            /* with refills: code of the file takes over libgc's lists, see list_users.h */
+	bool program;                /* not a library: cannot be loaded alone */
+	bool direct;                 /* exits that see whole calls are used */
+	struct alys_lists lists;     /* if a site is predicted, or with refills */
 	struct alys_range wrappers[ALYS_MAX_WRAPPERS]; /* in that code, but called for the program */
 	struct alys_range code;                        /* of the file */
 	uint64_t own_frees[ALYS_MAX_OWN_FREES];        /* see ownfrees.h */
@@ -120,7 +120,7 @@ void sites_fill_exit(const struct site_exit *x, uint32_t object, uint8_t nest, s
 /* The exits to probe for a site: all, or with predictions the slow ones. */
 size_t sites_exits(const struct site *s, bool predict, const uint32_t **out);
 /* From now on, exits that see whole calls are used. Proven sites only: a trial needs the entry of each call. */
-void sites_go_direct(struct site_list *l);
+void sites_use_whole_exits(struct site_list *l);
 /* The struct that BPF reads for such an exit. */
 void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint32_t object, struct alys_site *out);
 /* For people: one paragraph per function. */

@@ -117,7 +117,7 @@ static void read_environment(uint32_t tgid, struct buf *attributes)
 	char path[40];
 	struct buf strings = { 0 };
 	snprintf(path, sizeof(path), "/proc/%u/environ", tgid);
-	int fd = rights_lent() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	int fd = rights_delegated() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	uint8_t *room = fd >= 0 ? buf_room(&strings, ENVIRON_MAX) : NULL;
 	for (ssize_t n; room && strings.len < ENVIRON_MAX && (n = read(fd, room + strings.len, ENVIRON_MAX - strings.len)) > 0;)
 		strings.len += (size_t)n;

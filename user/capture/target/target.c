@@ -210,7 +210,7 @@ struct proc_id target_find(const struct target_table *t, uint32_t tgid)
 	return (struct proc_id){ id ? (uint32_t)*id : 0 };
 }
 
-static struct process *next_incarnation(struct target_table *t, uint32_t tgid, struct proc_id parent)
+static struct process *next_generation(struct target_table *t, uint32_t tgid, struct proc_id parent)
 {
 	struct proc_facts f = { 0 };
 	struct process *old = process_of(t, target_find(t, tgid));
@@ -236,7 +236,7 @@ struct proc_id target_exec(struct target_table *t, uint32_t tgid, uint64_t time_
 	/* These are about the previous program, or about mappings that will now be read from /proc. */
 	forget_reports(t, tgid, time_ns);
 	struct process *old = process_of(t, target_find(t, tgid));
-	struct process *p = old ? next_incarnation(t, tgid, old->id) : NULL;
+	struct process *p = old ? next_generation(t, tgid, old->id) : NULL;
 	return p ? p->id : (struct proc_id){ 0 };
 }
 
@@ -285,7 +285,7 @@ static int add_jit(struct target_table *t, struct process *p, const struct map_l
 struct proc_id target_fork(struct target_table *t, uint32_t parent, uint32_t child)
 {
 	struct process *from = process_of(t, target_find(t, parent));
-	struct process *p = from ? next_incarnation(t, child, from->id) : NULL;
+	struct process *p = from ? next_generation(t, child, from->id) : NULL;
 	if (!p)
 		return (struct proc_id){ 0 };
 	for (size_t i = 0; i < from->ranges_cnt; i++) {

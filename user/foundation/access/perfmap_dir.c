@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "access/theirs.h"
+#include "access/target_files.h"
 
 #define PLACES_MAX 1024
 #define TURNS_MAX (INT_MAX / PLACES_MAX)
@@ -100,7 +100,7 @@ int place_open(uint32_t tgid)
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
 	if (stat(path, &st))
 		return -errno;
-	int tmp = theirs_place(tgid, "tmp", O_DIRECTORY);
+	int tmp = target_file_place(tgid, "tmp", O_DIRECTORY);
 	if (tmp < 0)
 		return tmp;
 	const struct place *last = last_of(st.st_uid);
@@ -142,7 +142,7 @@ int place_map(int n)
 		return -EBADF;
 	snprintf(name, sizeof(name), "perf-%u.map", p->pid);
 	int at = openat(p->tmp, name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
-	int fd = theirs_reopen(at < 0 ? -errno : at);
+	int fd = target_file_reopen(at < 0 ? -errno : at);
 	if (fd < 0 || (!fstat(fd, &st) && st.st_uid == p->owner && st.st_nlink <= 1))
 		return fd;
 	close(fd);

@@ -18,7 +18,7 @@
 #include "access/perfmap_dir.h"
 #include "access/smaps.h"
 #include "access/standstill.h"
-#include "access/theirs.h"
+#include "access/target_files.h"
 
 /*
  * The first fields of union bpf_attr for BPF_LINK_CREATE with multi uprobes, as in include/uapi/linux/bpf.h of 6.6:
@@ -63,13 +63,13 @@ static int own_exe(void *ctx, uint32_t tid, char *out, size_t cap)
 static int own_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
 {
 	(void)ctx;
-	return theirs_mapped(tid, start, end);
+	return target_file_mapped(tid, start, end);
 }
 
 static int own_file(void *ctx, uint32_t tid, const char *path)
 {
 	(void)ctx;
-	return theirs_file(tid, path);
+	return target_file_file(tid, path);
 }
 
 static int64_t own_memory(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
@@ -203,12 +203,12 @@ const struct rights rights_own = {
 
 static const struct rights *lent;
 
-void rights_lend(const struct rights *r)
+void rights_delegate(const struct rights *r)
 {
 	lent = r;
 }
 
-const struct rights *rights_lent(void)
+const struct rights *rights_delegated(void)
 {
 	return lent;
 }

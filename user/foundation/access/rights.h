@@ -59,8 +59,8 @@ struct rights {
 };
 
 /* From now on `r` does the work; NULL: this process itself. Borrowed. */
-void rights_lend(const struct rights *r);
-const struct rights *rights_lent(void);
+void rights_delegate(const struct rights *r);
+const struct rights *rights_delegated(void);
 /* The implementation for a process with its own privileges. */
 extern const struct rights rights_own;
 

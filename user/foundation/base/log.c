@@ -17,7 +17,7 @@
 #define RAW_MAX 1000
 
 static enum log_level limit = LOG_NORMAL;
-static bool never_waits;
+static bool nonblocking;
 /* Atomic, because several threads log. */
 static _Atomic uint64_t lost, told;
 
@@ -33,7 +33,7 @@ enum log_level log_get_level(void)
 
 void log_never_wait(void)
 {
-	never_waits = true;
+	nonblocking = true;
 }
 
 uint64_t log_lost(void)
@@ -50,7 +50,7 @@ static bool has_room(void)
 
 static void put(const char *line)
 {
-	if (never_waits && !has_room()) {
+	if (nonblocking && !has_room()) {
 		lost++;
 		return;
 	}

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "boehm/block_header.h"
 
-#define PATIENCE_NS 2000000000ull /* how long to wait for a moment without a collection */
+#define TIMEOUT_NS 2000000000ull /* how long to wait for a moment without a collection */
 #define PAUSE_NS 200000
 #define WITNESSES 1024 /* blocks whose headers are read a second time */
 #define PAGES_SPREAD 8 /* the heap is looked up in a direct table of pages if it fills an eighth of its span */
@@ -129,7 +129,7 @@ static int take_headers(struct reading *r, const struct block_index *x)
 /* --- do all marks belong to one cycle? ---------------------------------------------------------- */
 
 /* The part of a header that changes in a cycle, and the fields that show that the block is still the same. */
-struct witness {
+struct rechecked_header {
 	uint64_t block;
 	uint8_t kind, flags;
 	uint16_t last_reclaimed;
@@ -138,7 +138,7 @@ struct witness {
 	uint8_t between[0x40 - 0x28];
 };
 
-static bool says_otherwise(const struct heap_block *b, const struct witness *w, uint64_t n_marks)
+static bool says_otherwise(const struct heap_block *b, const struct rechecked_header *w, uint64_t n_marks)
 {
 	bool same = w->block == b->addr && w->kind == b->kind && w->size == b->size && w->flags == b->flags &&
 		    w->last_reclaimed == b->last_reclaimed;
@@ -176,7 +176,7 @@ static int compare_witnesses(struct memory *m, const struct layout *l, const str
 {
 	size_t chosen[WITNESSES], n = choose_witnesses(h, chosen);
 	struct rights_range ranges[WITNESSES] = { 0 };
-	struct witness *seen = malloc(sizeof(*seen) * WITNESSES);
+	struct rechecked_header *seen = malloc(sizeof(*seen) * WITNESSES);
 	int rc = seen ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		ranges[i] = (struct rights_range){ h->blocks[chosen[i]].header + 0x10, sizeof(*seen) };
@@ -366,7 +366,8 @@ static int conclude(int rc, uint64_t start, struct boehm_heap *out, struct err *
 	return 0;
 }
 
-static int read_patiently(struct memory *m, const struct layout *l, uint64_t patience_ns, struct boehm_heap *out, struct err *err)
+static int read_with_timeout(struct memory *m, const struct layout *l, uint64_t patience_ns, struct boehm_heap *out,
+			     struct err *err)
 {
 	uint64_t began = now_ns(), start = began;
 	*out = (struct boehm_heap){ 0 };
@@ -385,12 +386,12 @@ static int read_patiently(struct memory *m, const struct layout *l, uint64_t pat
 
 int boehm_heap_read(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
 {
-	return read_patiently(m, l, PATIENCE_NS, out, err);
+	return read_with_timeout(m, l, TIMEOUT_NS, out, err);
 }
 
 int boehm_heap_read_now(struct memory *m, const struct layout *l, struct boehm_heap *out, struct err *err)
 {
-	return read_patiently(m, l, 0, out, err);
+	return read_with_timeout(m, l, 0, out, err);
 }
 
 /* Called hundreds of times a second, so only what concerns these blocks is read. */

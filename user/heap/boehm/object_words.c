@@ -56,7 +56,7 @@ static int first_words(struct memory *m, const struct boehm_heap *h, uint64_t *o
 /* --- free lists --------------------------------------------------------------------------------- */
 
 /* Index in marks of the object to which the word points, if it has the size and kind of block b; else SIZE_MAX. */
-static size_t led_to(const struct boehm_heap *h, const struct heap_block *b, uint64_t word)
+static size_t pointed_to(const struct boehm_heap *h, const struct heap_block *b, uint64_t word)
 {
 	struct heap_object o;
 	if (!word || !boehm_heap_find(h, word, &o) || o.base != word || o.kind != b->kind || o.size != b->size || !o.marked)
@@ -85,7 +85,7 @@ static void gather(const struct boehm_heap *h, const uint64_t *words, size_t *bl
 		const struct heap_block *b = &h->blocks[*block];
 		for (uint32_t i = 0; is_listed_size(b) && i < b->objects; i++) {
 			size_t place = b->marks + i;
-			if (!h->marks[place] || led_to(h, b, words[place]) == SIZE_MAX)
+			if (!h->marks[place] || pointed_to(h, b, words[place]) == SIZE_MAX)
 				continue;
 			c->rest[c->cnt] = (struct rights_range){ b->addr + i * b->size + WORD,
 								 b->kind == HEAP_ATOMIC ? 0 : b->size - WORD };
@@ -114,7 +114,7 @@ static void take_ends(const struct boehm_heap *h, const uint64_t *words, uint8_t
 	for (size_t k = 0; k < h->blocks_cnt; k++) {
 		const struct heap_block *b = &h->blocks[k];
 		for (uint32_t i = 0; is_listed_size(b) && i < b->objects; i++) {
-			size_t to = out[b->marks + i] == 1 ? led_to(h, b, words[b->marks + i]) : SIZE_MAX;
+			size_t to = out[b->marks + i] == 1 ? pointed_to(h, b, words[b->marks + i]) : SIZE_MAX;
 			if (to != SIZE_MAX && !words[to])
 				out[to] = 2;
 		}

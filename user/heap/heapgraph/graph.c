@@ -275,7 +275,7 @@ static bool sound(const struct graph *g)
 	return true;
 }
 
-static int turn_round(struct graph *g)
+static int build_in_edges(struct graph *g)
 {
 	g->in_first = calloc(g->objects_cnt + 2, sizeof(*g->in_first));
 	g->in = malloc((g->edges_cnt + 1) * sizeof(*g->in));
@@ -318,7 +318,7 @@ int graph_finish(struct graph *g)
 {
 	if (g->objects_cnt >= GRAPH_NONE || !g->out_first || !g->out || !sound(g))
 		return -EBADMSG;
-	int rc = turn_round(g);
+	int rc = build_in_edges(g);
 	if (!rc)
 		find_owners(g);
 	return rc;

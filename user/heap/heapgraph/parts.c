@@ -40,7 +40,7 @@ static int turn(struct writing *w, enum part kind)
 	return rc;
 }
 
-static int turn_full(struct writing *w, enum part kind)
+static int flush_full_part(struct writing *w, enum part kind)
 {
 	return w->part.len < PART_AIM ? 0 : turn(w, kind);
 }
@@ -77,7 +77,7 @@ static int put_types(struct writing *w)
 			buf_varint(&w->part, f->all[c->first + k].offset);
 			put_text(&w->part, f->all[c->first + k].name);
 		}
-		rc = turn_full(w, PART_TYPES);
+		rc = flush_full_part(w, PART_TYPES);
 	}
 	return rc;
 }
@@ -96,7 +96,7 @@ static int put_objects(struct writing *w)
 		buf_varint(&w->part, o->site);
 		buf_u8(&w->part, (o->kind & (MARKED - 1)) | (o->marked ? MARKED : 0));
 		end = o->addr + o->size;
-		rc = turn_full(w, PART_OBJECTS);
+		rc = flush_full_part(w, PART_OBJECTS);
 	}
 	return rc;
 }
@@ -118,7 +118,7 @@ static int put_edges(struct writing *w)
 				word = g->out[e].word;
 			}
 			last = i;
-			rc = turn_full(w, PART_EDGES);
+			rc = flush_full_part(w, PART_EDGES);
 		}
 	}
 	return rc;
@@ -140,7 +140,7 @@ static int put_roots(struct writing *w)
 		buf_varint(&w->part, r->range);
 		buf_varint(&w->part, r->to);
 		put_text(&w->part, buf_str(&name));
-		rc = turn_full(w, PART_ROOTS);
+		rc = flush_full_part(w, PART_ROOTS);
 	}
 	buf_free(&name);
 	return rc;

@@ -31,7 +31,7 @@ struct drawing {
 	size_t written;   /* members written of the current JSON list */
 };
 
-bool picture_asks(const struct picture *p, uint32_t object)
+bool picture_is_target(const struct picture *p, uint32_t object)
 {
 	const uint32_t type = p->graph->objects[object].type;
 	if (p->object != GRAPH_NONE)
@@ -100,7 +100,7 @@ static void put_node(struct drawing *d, uint32_t object)
 	if (d->style == JSON) {
 		text_json(d->out, buf_str(&name));
 		buf_addf(d->out, ",\"class\":%u,\"bytes\":%" PRIu64 ",\"kind\":%u,\"target\":%s}", o->type, o->asked ?: o->size,
-			 o->kind, picture_asks(d->p, object) ? "true" : "false");
+			 o->kind, picture_is_target(d->p, object) ? "true" : "false");
 	} else {
 		quoted(d, buf_str(&name));
 		buf_adds(d->out, d->style == MERMAID ? "\"]" : "\"];\n");
@@ -167,7 +167,7 @@ static int measure(struct drawing *d)
 	memset(d->level, 0xff, g->objects_cnt * sizeof(*d->level));
 	/* Backwards: the collector allocates the cells of a block downwards, so the oldest object comes first. */
 	for (size_t i = g->objects_cnt; i-- && (!d->p->limit || d->targets_cnt < d->p->limit);) {
-		if (!picture_asks(d->p, (uint32_t)i))
+		if (!picture_is_target(d->p, (uint32_t)i))
 			continue;
 		d->targets[d->targets_cnt++] = queue[tail++] = (uint32_t)i;
 		d->level[i] = 0;
@@ -252,7 +252,7 @@ static void put_root(struct drawing *d, const struct graph_root *r)
 }
 
 /* Written starting at the root. `way`: scratch space with room for all objects. */
-static void draw_way(struct drawing *d, uint32_t target, const uint64_t *via, uint64_t *way)
+static void draw_path(struct drawing *d, uint32_t target, const uint64_t *via, uint64_t *way)
 {
 	const struct graph *g = d->p->graph;
 	size_t n = 0;
@@ -287,7 +287,7 @@ static int draw_ways(struct drawing *d)
 	int rc = via && way ? graph_ways(g, via) : -ENOMEM;
 	for (size_t i = 0; i < d->targets_cnt && !rc; i++) {
 		if (via[d->targets[i]] != GRAPH_NO_WAY)
-			draw_way(d, d->targets[i], via, way);
+			draw_path(d, d->targets[i], via, way);
 	}
 	free(via);
 	free(way);

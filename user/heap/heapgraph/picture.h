@@ -30,7 +30,7 @@ struct picture {
 };
 
 /* Is it one of the objects whose holders are drawn, within limit? */
-bool picture_asks(const struct picture *p, uint32_t object);
+bool picture_is_target(const struct picture *p, uint32_t object);
 
 /* All return 0 or -ENOMEM. */
 int picture_mermaid(const struct picture *p, struct buf *out);

@@ -22,7 +22,7 @@
 #include "marking/wire.h"
 #include "target/proc.h"
 
-#define PATIENCE_MS 20000
+#define TIMEOUT_MS 20000
 
 struct heapreader {
 	bool here; /* this process holds no rights itself, so no worker is needed */
@@ -63,7 +63,7 @@ struct heapreader *heapreader_new(bool prompt, struct err *err)
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	r->here = rights_lent();
+	r->here = rights_delegated();
 	r->prompt = prompt;
 	if (r->here || !begin(r, err))
 		return r;
@@ -110,7 +110,7 @@ static int answer(struct heapreader *r, struct err *err)
  * A reading takes about fifteen round trips and has a few milliseconds. Waking a process on another CPU takes longer
  * than answering, so both run on the same one meanwhile. *was: the thread's former affinity.
  */
-static bool come_together(const struct heapreader *r, cpu_set_t *was)
+static bool share_cpu(const struct heapreader *r, cpu_set_t *was)
 {
 	cpu_set_t here;
 	int cpu = r->prompt ? sched_getcpu() : -1;
@@ -124,9 +124,9 @@ static bool come_together(const struct heapreader *r, cpu_set_t *was)
 static int await(struct heapreader *r)
 {
 	cpu_set_t was;
-	bool together = come_together(r, &was);
+	bool together = share_cpu(r, &was);
 	int rc = order_send(r->sock, &r->order, sizeof(r->order), &r->in);
-	rc = rc ?: broker_serve_until(&r->broker, r->sock, PATIENCE_MS);
+	rc = rc ?: broker_serve_until(&r->broker, r->sock, TIMEOUT_MS);
 	if (together)
 		sched_setaffinity(0, sizeof(was), &was);
 	return rc;

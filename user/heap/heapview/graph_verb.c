@@ -33,11 +33,11 @@ static void put_facts(const struct objects *o, struct buf *out)
 }
 
 /* An empty picture may mean that no such object lives, or that the type's name was mistyped: say which. */
-static void say_if_none(const struct objects *o, const struct picture *p)
+static void warn_if_none(const struct objects *o, const struct picture *p)
 {
 	struct buf type = { 0 };
 	for (size_t i = 0; i < o->graph.objects_cnt; i++) {
-		if (picture_asks(p, (uint32_t)i))
+		if (picture_is_target(p, (uint32_t)i))
 			return;
 	}
 	text_clean(&type, p->type, 200);
@@ -58,7 +58,7 @@ static int find_asked(const struct objects *o, const struct graph_options *ask, 
 	int rc = objects_type(o, ask->type, ids, &p->ids_cnt, err);
 	p->ids = *ids;
 	if (!rc)
-		say_if_none(o, p);
+		warn_if_none(o, p);
 	return rc;
 }
 

@@ -45,6 +45,6 @@ int reader_split(struct reader *r, uint32_t tgid, bool stops, int *status, struc
 
 int reader_finish(struct reader *r, struct err *err)
 {
-	int rc = r->out ? broker_tell(&r->broker, 0) : 0;
+	int rc = r->out ? broker_notify(&r->broker, 0) : 0;
 	return rc < 0 ? outfile_failed(r->out->path, -rc, err) : 0;
 }

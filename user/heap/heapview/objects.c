@@ -73,7 +73,7 @@ static int copy_now(struct copy *c, uint32_t live, struct err *err)
 	struct own_places own;
 	variables_of(g, &own);
 	c->nameless = own.nameless;
-	threads_tell_markers(&c->threads, &g->memory, &g->space, &own);
+	threads_flag_markers(&c->threads, &g->memory, &g->space, &own);
 	struct root_plan plan = {
 		.space = &g->space,
 		.threads = c->threads.list,

@@ -127,7 +127,7 @@ static bool is_kept(struct memory *m, const uint64_t *words, size_t cnt, uint64_
 	return kept;
 }
 
-void threads_tell_markers(struct threads *t, struct memory *m, const struct space *space, const struct own_places *own)
+void threads_flag_markers(struct threads *t, struct memory *m, const struct space *space, const struct own_places *own)
 {
 	uint64_t *words = NULL;
 	size_t cnt = 0;

@@ -32,7 +32,7 @@ uint64_t threads_thaw(struct threads *t);
  * Finds the collector's own threads, by name (GC-marker-0, ...) and by the handles that it keeps; for running ones by
  * name. Unnamed ones count as the program's.
  */
-void threads_tell_markers(struct threads *t, struct memory *m, const struct space *space, const struct own_places *own);
+void threads_flag_markers(struct threads *t, struct memory *m, const struct space *space, const struct own_places *own);
 /* Resumes them, too. */
 void threads_free(struct threads *t);
 

@@ -215,7 +215,7 @@ static bool is_affordable(const struct heap_state *h, uint64_t now)
 	return h->compared_ns <= COMPARE_NS + (now - h->since_ns) / share;
 }
 
-static void look_away(struct liveness *l, struct heap_state *h)
+static void end_compare(struct liveness *l, struct heap_state *h)
 {
 	l->looking -= h->looking != NULL;
 	mark_reading_free(h->looking);
@@ -237,7 +237,7 @@ static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 	know_all(&h->unrecorded, &h->freed);
 	know_all(&h->unrecorded, &h->resurrected.objects);
 	if (rc || h->unrecorded.now.whole)
-		look_away(l, h);
+		end_compare(l, h);
 	h->compared_ns += spent + clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
@@ -250,10 +250,10 @@ static void look_at(struct liveness *l, struct heap_state *h, uint64_t now)
 	l->pending--;
 	l->looking++;
 	if (l->ops.part || h->looking->heap.asked) {
-		look_away(l, h);
+		end_compare(l, h);
 	} else if (resurrected_note(&h->resurrected, &h->looking->heap)) {
 		resurrected_free(&h->resurrected);
-		look_away(l, h);
+		end_compare(l, h);
 	} else {
 		heapset_keep_marked(&h->unrecorded.now.objects, &h->resurrected.last);
 	}
@@ -275,7 +275,7 @@ static int conclude(struct liveness *l, struct heap_state *h)
 		l->counts.longest_ns = took > l->counts.longest_ns ? took : l->counts.longest_ns;
 		look_at(l, h, h->over.time_ns);
 	} else {
-		look_away(l, h);
+		end_compare(l, h);
 	}
 	l->ops.event(l->ops.ctx, &h->over);
 	h->over.kind = 0;
@@ -364,7 +364,7 @@ static int on_marked(struct liveness *l, struct heap_state *h, const struct inta
 		miss(l, h, 1);
 	count_up_to(l, h, c->gc_no);
 	h->at_stake = h->objects.count > 0;
-	look_away(l, h);
+	end_compare(l, h);
 	recorded_marked(&h->objects);
 	h->marked = c->serial + 1;
 	return rc;
@@ -512,7 +512,7 @@ static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
 				  .gc_no = r->gc_no };
 }
 
-void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room)
+void liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 {
 	l->no_room = no_room;
 	if (now_ns - l->asked_ns < (l->again ? AGAIN_NS : ASK_NS))
@@ -595,7 +595,7 @@ static void drop(struct liveness *l, struct heap_state *h)
 	}
 	map_del(&l->by_proc, h->proc.n);
 	l->last = NULL;
-	look_away(l, h);
+	end_compare(l, h);
 	heap_state_free(h);
 }
 
@@ -629,7 +629,7 @@ static void tell_older(struct liveness *l, struct heap_state *h, uint64_t now, b
 	h->tell_ns = now + (clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * TELL_SHARE;
 }
 
-void liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all)
+void liveness_report_older(struct liveness *l, uint64_t now_ns, bool all)
 {
 	for (size_t i = 0; i < l->heaps_cnt; i++)
 		tell_older(l, l->heaps[i], now_ns, all);

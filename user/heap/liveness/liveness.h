@@ -66,14 +66,14 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns);
  */
 int liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told);
 /* Call often: polls processes that are due. no_room: processes whose collections could not be followed. */
-void liveness_ask(struct liveness *l, uint64_t now_ns, uint64_t no_room);
+void liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room);
 /* The heap of this process is gone: exit, exec. */
 void liveness_gone(struct liveness *l, struct proc_id proc);
 /* lost: records of collections that did not fit into the ring; for the last ones nothing else shows the loss. */
 void liveness_exactness(struct liveness *l, uint64_t lost, struct exactness *out);
 
 /* Reports objects from before the recording, if that has changed; all: always, otherwise when it is due. */
-void liveness_tell_older(struct liveness *l, uint64_t now_ns, bool all);
+void liveness_report_older(struct liveness *l, uint64_t now_ns, bool all);
 
 struct liveness_counts {
 	uint64_t collections, missed, reclaimed, reclaimed_sz, reused;

@@ -201,7 +201,7 @@ static void *prove(void *arg)
  * Marks are valid for a few milliseconds only, so their reader must not queue behind the threads that made them. Other
  * work of this thread runs at normal priority.
  */
-static void be_prompt(bool prompt)
+static void set_realtime(bool prompt)
 {
 	struct sched_param param = { .sched_priority = prompt ? 1 : 0 };
 	if (sched_setscheduler(0, (prompt ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param))
@@ -218,9 +218,9 @@ static void try_open(struct watched *w)
 	uint64_t from = now_ns();
 	if (from < w->try_ns)
 		return;
-	be_prompt(false);
+	set_realtime(false);
 	int rc = heapreader_find(w->marks->prompt, w->tgid, &w->place, &err);
-	be_prompt(true);
+	set_realtime(true);
 	if (rc) {
 		bool not_yet = rc == -ENODATA || rc == -ENOTSUP;
 		uint64_t now = now_ns();
@@ -363,7 +363,7 @@ static void go_on(struct marks *m, struct watched *w, uint32_t tgid)
 		w->over = over;
 }
 
-static void deal_with(struct marks *m, const struct intake_collection *c)
+static void handle_collection(struct marks *m, const struct intake_collection *c)
 {
 	pthread_mutex_lock(&m->lock);
 	struct watched *w = find(m, c->who.tgid);
@@ -399,7 +399,7 @@ static void on_wakeup(void *ctx, const void *record, size_t size)
 		return;
 	object_log_read(&m->object_log, m->probe);
 	if (over)
-		deal_with(m, &c);
+		handle_collection(m, &c);
 	else
 		open_waiting(m);
 }
@@ -421,7 +421,7 @@ static bool is_watched(void *ctx, uint32_t tgid)
 	return watched;
 }
 
-static void sweep_births(struct marks *m)
+static void sweep_object_log(struct marks *m)
 {
 	uint64_t now = now_ns();
 	if (now - m->swept_ns < OBJECT_LOG_SWEEP_NS)
@@ -438,7 +438,7 @@ static void *run(void *arg)
 		{ .fd = wakeup_fd(m->wakeup), .events = POLLIN },
 	};
 	bool ending = false;
-	be_prompt(true);
+	set_realtime(true);
 	while (!ending) {
 		uint64_t word;
 		beat(m);
@@ -448,7 +448,7 @@ static void *run(void *arg)
 		object_log_read(&m->object_log, m->probe);
 		wakeup_drain(m->wakeup);
 		open_waiting(m);
-		sweep_births(m);
+		sweep_object_log(m);
 		pthread_mutex_lock(&m->lock);
 		ending = m->ending;
 		pthread_mutex_unlock(&m->lock);

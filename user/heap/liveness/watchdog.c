@@ -15,12 +15,12 @@
 
 #include "liveness/stops.h"
 
-#define SILENCE_MS 2000
+#define REPLY_TIMEOUT_MS 2000
 /* The kernel removes our probes a moment after our exit: until then they may stop a target again. */
-#define FAREWELL_ROUNDS 100
+#define EXIT_ROUNDS 100
 #define FAREWELL_PAUSE_US 20000
 /* After an orderly end: stops were disabled before, so only one already under way can still happen. */
-#define FAREWELL_SHORT 5
+#define EXIT_ROUNDS_ORDERLY 5
 #define WORD_END UINT32_MAX
 #define MAX_KEPT 1024
 
@@ -81,11 +81,11 @@ static void keep(int in, int states)
 {
 	static struct kept kept;
 	struct pollfd p = { .fd = in, .events = POLLIN };
-	int rounds = FAREWELL_ROUNDS;
+	int rounds = EXIT_ROUNDS;
 	struct word word;
 	kept.states = states;
 	for (;;) {
-		int ready = poll(&p, 1, SILENCE_MS);
+		int ready = poll(&p, 1, REPLY_TIMEOUT_MS);
 		if (ready < 0 && errno == EINTR)
 			continue;
 		if (ready == 0) {
@@ -96,7 +96,7 @@ static void keep(int in, int states)
 		if (n != (ssize_t)sizeof(word))
 			break;
 		if (word.tgid == WORD_END)
-			rounds = FAREWELL_SHORT;
+			rounds = EXIT_ROUNDS_ORDERLY;
 		else if (word.tgid)
 			take_in(&kept, &word);
 	}

@@ -113,7 +113,7 @@ static int each_piece(struct search *s, uint64_t *words, uint64_t addr, uint64_t
  * An object that begins at this address and may be the collector's. Young objects are not marked yet, but they may be
  * the head of a list of older ones.
  */
-static bool may_be_own(const struct search *s, uint64_t addr, struct heap_object *o)
+static bool may_be_collector(const struct search *s, uint64_t addr, struct heap_object *o)
 {
 	return addr && boehm_heap_find(s->h, addr, o) && o->base == addr &&
 	       (*state_of(s, o) == UNKNOWN || *state_of(s, o) == FOREIGN || *state_of(s, o) == NOT_MARKED);
@@ -141,11 +141,11 @@ static bool all_zero(const uint64_t *words, size_t n)
 }
 
 /* A thread's record holds arrays of free lists: the object size grows by one granule per slot. */
-static bool leads_to_lists(const struct search *s, const uint64_t *words, size_t n)
+static bool refers_to_lists(const struct search *s, const uint64_t *words, size_t n)
 {
 	struct heap_object to;
 	for (size_t i = 0, seen = SIZE_MAX, size = 0; i < n; i++) {
-		if (!may_be_own(s, words[i], &to))
+		if (!may_be_collector(s, words[i], &to))
 			continue;
 		if (seen != SIZE_MAX && to.size == size + (i - seen) * GRANULE)
 			return true;
@@ -160,7 +160,7 @@ static bool is_lists(const struct search *s, const uint64_t *words, size_t n)
 {
 	struct heap_object to;
 	for (size_t i = 0; i < n; i++) {
-		if (words[i] && (!may_be_own(s, words[i], &to) || to.size != i * GRANULE))
+		if (words[i] && (!may_be_collector(s, words[i], &to) || to.size != i * GRANULE))
 			return false;
 	}
 	return true;
@@ -177,7 +177,7 @@ static int begins_lists(struct search *s, const struct heap_object *o)
 	uint64_t words[BOEHM_BLOCK / WORD];
 	struct rights_range all = { o->base, o->size };
 	int rc = memory_read_ranges(s->m, &all, 1, words, NULL);
-	return rc ?: is_lists(s, words, o->size / WORD) || leads_to_lists(s, words, o->size / WORD);
+	return rc ?: is_lists(s, words, o->size / WORD) || refers_to_lists(s, words, o->size / WORD);
 }
 
 /*
@@ -200,7 +200,7 @@ static int take_words(struct search *s, const uint64_t *words, size_t n, uint64_
 	int rc = 0;
 	(void)at, (void)slots;
 	for (size_t i = 0; i < n && rc >= 0; i++) {
-		rc = may_be_own(s, words[i], &o) ? is_meant(s, &o) : 0;
+		rc = may_be_collector(s, words[i], &o) ? is_meant(s, &o) : 0;
 		if (rc > 0)
 			rc = take(s, &o);
 	}
@@ -216,7 +216,7 @@ static int take_variables(struct search *s, const struct root_exclude *v, size_t
 }
 
 /* A variable may lead to a table or to a thread's record: all its words are followed. */
-static int follow_led(struct search *s)
+static int follow_referenced(struct search *s)
 {
 	int rc = 1;
 	for (size_t i = 0; i < s->wave_cnt && rc == 1; i++) {
@@ -241,7 +241,7 @@ static int follow_links(struct search *s)
 		rc = memory_read_ranges(s->m, ranges, n, s->piece, NULL);
 		for (size_t i = 0; i < n && !rc; i++) {
 			o = boehm_heap_object(s->h, s->wave[at + i].block, s->wave[at + i].index);
-			if (may_be_own(s, s->piece[i], &to) && to.size == o.size && to.kind == o.kind)
+			if (may_be_collector(s, s->piece[i], &to) && to.size == o.size && to.kind == o.kind)
 				rc = take(s, &to);
 		}
 	}
@@ -263,7 +263,7 @@ static int take_own(struct search *s)
 		s->next = was;
 		s->next_cap = cap;
 		s->next_cnt = 0;
-		rc = first ? follow_led(s) : follow_links(s);
+		rc = first ? follow_referenced(s) : follow_links(s);
 	}
 	free(s->wave);
 	free(s->next);
@@ -330,7 +330,7 @@ static uint16_t tag_of(const struct heap_object *o, uint64_t word)
 	return first <= UINT16_MAX ? (uint16_t)first : 0;
 }
 
-static int set_foreign(struct search *s, const struct heap_object *o, uint64_t word)
+static int set_program(struct search *s, const struct heap_object *o, uint64_t word)
 {
 	settle(s, o, FOREIGN);
 	return heapset_put(&s->out->objects, o, tag_of(o, word));
@@ -445,7 +445,7 @@ static int judge_table(struct search *s, const struct heap_object *o)
 	if (rc > 0)
 		settle(s, o, TABLE);
 	else if (!rc && unknown)
-		rc = memory_read(s->m, o->base, &word, sizeof(word)) == -ESRCH ? -ESRCH : set_foreign(s, o, word);
+		rc = memory_read(s->m, o->base, &word, sizeof(word)) == -ESRCH ? -ESRCH : set_program(s, o, word);
 	return rc < 0 ? rc : 0;
 }
 
@@ -471,7 +471,7 @@ static int judge_one(struct search *s, const struct heap_object *o, const uint64
 		return 0;
 	}
 	int rc = may_be_table(s, o, words, slots) ?: may_be_table(s, o, words, slots / 2);
-	return rc < 0 ? rc : rc ? 0 : set_foreign(s, o, first);
+	return rc < 0 ? rc : rc ? 0 : set_program(s, o, first);
 }
 
 static int judge_small(struct search *s, const struct heap_object *o, const uint64_t *words)

@@ -69,15 +69,15 @@ static void show(struct view *v, struct screen *s)
 /* --- stderr ------------------------------------------------------------------------------------ */
 
 /* Captures stderr, which would otherwise be written into the screen. */
-struct overheard {
+struct stderr_capture {
 	int real, ear; /* -1 = stderr is not the terminal, and not captured */
 	struct buf text;
 };
 
-static void overhear(struct overheard *o)
+static void overhear(struct stderr_capture *o)
 {
 	int ends[2];
-	*o = (struct overheard){ .real = -1, .ear = -1 };
+	*o = (struct stderr_capture){ .real = -1, .ear = -1 };
 	if (!isatty(STDERR_FILENO) || pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return;
 	o->real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -88,7 +88,7 @@ static void overhear(struct overheard *o)
 }
 
 /* The newest line when there is one, else NULL. */
-static const char *listen_in(struct overheard *o)
+static const char *capture_stderr(struct stderr_capture *o)
 {
 	char piece[1024];
 	ssize_t n;
@@ -111,9 +111,9 @@ static const char *listen_in(struct overheard *o)
 	return all + end;
 }
 
-static void stop_listening(struct overheard *o)
+static void stop_listening(struct stderr_capture *o)
 {
-	listen_in(o);
+	capture_stderr(o);
 	if (o->real >= 0) {
 		dup2(o->real, STDERR_FILENO);
 		close(o->real);
@@ -239,14 +239,14 @@ static int open_terminal(struct err *err)
 static void loop(const struct top_source *source, struct view *v, struct screen *s, struct err *why)
 {
 	struct buf text = { 0 };
-	struct overheard heard;
+	struct stderr_capture heard;
 	overhear(&heard);
 	for (bool on = true, sideband = true; on && !told_to_end;) {
 		if (sideband)
 			show(v, s);
 		int c = getch();
 		sideband = poll_source(source, v, &text, why);
-		const char *said = listen_in(&heard);
+		const char *said = capture_stderr(&heard);
 		/* Any key dismisses the message, which hides the line of keys. */
 		if (c != ERR && !v->ended)
 			v->message = NULL;

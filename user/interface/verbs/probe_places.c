@@ -26,7 +26,7 @@ static void list_sites(struct findings *f, struct calibration_result *v, struct 
 {
 	sites_print(v->said.outcome == CALIBRATION_WRONG ? &v->plain : &f->sites.calls, out);
 	if (v->said.outcome == CALIBRATION_AGREED)
-		sites_go_direct(&f->sites.list);
+		sites_use_whole_exits(&f->sites.list);
 	if (v->said.outcome != CALIBRATION_WRONG)
 		sites_print_refills(&f->sites.calls, &f->sites.list, out);
 }

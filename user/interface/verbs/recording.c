@@ -13,7 +13,7 @@
 #include "base/signals.h"
 #include "launch/command.h"
 #include "naming/finish.h"
-#include "recorder/about.h"
+#include "recorder/metadata.h"
 #include "recorder/windows.h"
 
 struct recording {
@@ -32,7 +32,7 @@ static int open_parts(struct recording *r, const struct record_options *o, struc
 	if (!rc)
 		rc = r->end->open(r->end->ctx, l, err);
 	if (!rc)
-		about_begin(l);
+		metadata_begin(l);
 	return rc;
 }
 
@@ -73,7 +73,7 @@ static bool is_c_library(void *ctx, int fd, const char *path)
 /* The recording's time starts here: examining files for probe sites before may take a second. */
 static void start(struct live *l)
 {
-	about_start(l);
+	metadata_start(l);
 	probe_start(l->h.probe);
 	l->started_ns = now_ns();
 }
@@ -121,8 +121,8 @@ static void end_recording(struct recording *r)
 	live_settle_resident(l);
 	probe_settle_calls(l->h.probe);
 	live_publish(l, l->stopped_ns);
-	about_sampling(l);
-	about_end(l);
+	metadata_sampling(l);
+	metadata_end(l);
 	consumer_tick(l->h.out, now_ns());
 }
 
@@ -157,7 +157,7 @@ static int record(struct recording *r, const struct record_options *o, struct er
 		return rc;
 	if (!l->started_ns)
 		start(l);
-	about_sampling(l);
+	metadata_sampling(l);
 	size_t alive = target_count(l->h.targets);
 	const char *es = alive == 1 ? "" : "es";
 	if (o->rss)

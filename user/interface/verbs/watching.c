@@ -17,7 +17,7 @@
 #include "heapreader/heapreader.h"
 #include "heapview/pins.h"
 #include "naming/finish.h"
-#include "recorder/about.h"
+#include "recorder/metadata.h"
 #include "sink/output.h"
 #include "verbs/recording.h"
 #include "verbs/verbs.h"
@@ -99,8 +99,8 @@ static void tick(void *ctx, uint64_t now)
 		w->next_ns = l->started_ns + every;
 	if (now < w->next_ns)
 		return;
-	about_liveness(l);
-	about_windows(l);
+	metadata_liveness(l);
+	metadata_windows(l);
 	if (finish_symbols(&l->h, &err) || print_report(w, l, now, &err))
 		log_warn("%s", err.text);
 	/* If a report took longer than the interval, skip the missed ones. */

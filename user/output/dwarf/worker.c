@@ -10,7 +10,7 @@
 #include "base/cursor.h"
 #include "base/map.h"
 #include "dwarf/answer.h"
-#include "dwarf/hire.h"
+#include "dwarf/spawn.h"
 #include "dwarf/packet.h"
 #include "dwarf/perfmap.h"
 #include "sandbox/jail.h"
@@ -205,5 +205,5 @@ int worker_main(int sock)
 __attribute__((constructor)) static void become_worker(int argc, char **argv)
 {
 	if (argc == 1 && !strcmp(argv[0], worker_name))
-		_exit(worker_main(HIRE_SOCKET));
+		_exit(worker_main(WORKER_SOCKET));
 }

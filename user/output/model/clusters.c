@@ -26,7 +26,7 @@ static double wider(int n)
 	return t[n < 2 ? 0 : n - 2] / 1.96;
 }
 
-void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS])
+void clusters_to_deviations(struct clusters *c, const double stands[SPREAD_GROUPS])
 {
 	double sum = 0, all = 0;
 	int n = 0;
@@ -98,7 +98,7 @@ void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_
 		add_estimate(&s->all, k, c->of[k].sum - was.sum);
 		s->rows[row].t.var[k] += c->of[k].var - was.var;
 		s->all.var[k] += c->of[k].var - was.var;
-		clusters_settle(&c->of[k], w->stands);
+		clusters_to_deviations(&c->of[k], w->stands);
 		c->of[k].common = fabs(c->of[k].sum) * relative;
 	}
 	if (c)

@@ -14,7 +14,7 @@ struct clusters_rows {
 void clusters_add(struct clusters *to, const struct clusters *c);
 void clusters_row_add(struct clusters_row *to, const struct clusters_row *row);
 /* From sums to deviations; `stands`: the bytes that each group stands for. */
-void clusters_settle(struct clusters *c, const double stands[SPREAD_GROUPS]);
+void clusters_to_deviations(struct clusters *c, const double stands[SPREAD_GROUPS]);
 
 /*
  * Standard error, as a share of the estimate, of what is divided by `stands` when that may be off by `unsure`: what the

@@ -388,7 +388,7 @@ static void note_live(const struct heap *h, struct growth *g, size_t place, uint
  * A process whose children still run must be kept: lookups for them continue through it to its own parent, as with the
  * intermediate process of a daemon.
  */
-static void end_line(struct heap *h, struct lineage *line)
+static void end_lineage(struct heap *h, struct lineage *line)
 {
 	line->over = true;
 	while (line->over && line->parent && !line->children) {
@@ -419,7 +419,7 @@ static void close_heap(struct heap *h, const struct event *e)
 		give_block(h, (size_t)s->value);
 	}
 	map_free(live);
-	end_line(h, line);
+	end_lineage(h, line);
 }
 
 void heap_tell_left(const struct heap *h)
@@ -756,7 +756,7 @@ static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t 
  * Turns each row's sums into deviations from what the windows of its process let expect; the total's are the sums of
  * these.
  */
-void heap_settle(const struct heap *h, struct snapshot *s)
+void heap_finish_windows(const struct heap *h, struct snapshot *s)
 {
 	for (size_t i = 0; s->clusters && i < s->n; i++) {
 		const uint64_t *proc = map_get(&h->proc_index, s->rows[i].proc.n);
@@ -791,6 +791,6 @@ struct snapshot *heap_snapshot(const struct heap *h)
 {
 	struct snapshot *s = heap_snapshot_raw(h);
 	if (s)
-		heap_settle(h, s);
+		heap_finish_windows(h, s);
 	return s;
 }

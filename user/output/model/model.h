@@ -240,12 +240,12 @@ int heap_each_live(const struct heap *h, int (*fn)(void *ctx, const struct event
 /* The same in no particular order, without extra memory. */
 int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct event *e), void *ctx);
 /*
- * NULL when out of memory. A raw one has sums by time alone, from which others may be subtracted. heap_settle then
+ * NULL when out of memory. A raw one has sums by time alone, from which others may be subtracted. heap_finish_windows then
  * scales the rows of the heap's processes to what their windows stand for and adds the error.
  */
 struct snapshot *heap_snapshot(const struct heap *h);
 struct snapshot *heap_snapshot_raw(const struct heap *h);
-void heap_settle(const struct heap *h, struct snapshot *s);
+void heap_finish_windows(const struct heap *h, struct snapshot *s);
 /* The error of a row's estimate; row n: that of the total. */
 struct spread snapshot_spread(const struct snapshot *s, size_t row, enum estimate of);
 double snapshot_var(const struct snapshot *s, size_t row, enum estimate of);

@@ -43,7 +43,7 @@ int finish_names(const struct catalog *c, const struct consumer *to, bool (*want
 }
 
 /* Failures of workers are reported in the counts. */
-static void tell_counts(const struct handles *h)
+static void write_counts(const struct handles *h)
 {
 	const struct count *n;
 	for (size_t i = 0; (n = catalog_next_count(h->catalog, &i));)
@@ -60,6 +60,6 @@ int finish_symbols(const struct handles *h, struct err *err)
 		return -err->code;
 	int rc = namer_run(s, h->catalog, err);
 	symbolizer_free(s);
-	tell_counts(h);
+	write_counts(h);
 	return rc ? rc : finish_names(h->catalog, h->out, NULL, NULL);
 }

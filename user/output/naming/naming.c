@@ -15,8 +15,8 @@
 #include "naming/namer.h"
 #include "naming/subset.h"
 
-#define PATIENCE_NS 300000000 /* how long to wait for a running job at the end */
-#define STACKS_MAX 16384      /* stacks per job; they are copied for it */
+#define TIMEOUT_NS 300000000 /* how long to wait for a running job at the end */
+#define STACKS_MAX 16384     /* stacks per job; they are copied for it */
 #define ROOM_LEAST (4ull << 20)
 
 /* Used by the thread; the owner reads it only after the thread has ended. */
@@ -173,7 +173,7 @@ void naming_free(struct naming *n)
 		return;
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += PATIENCE_NS;
+	until.tv_nsec += TIMEOUT_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	/* A worker may take seconds to answer; what the thread holds is freed when the process exits. */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define PATIENCE_NS 1000000000ull
+#define TIMEOUT_NS 1000000000ull
 #define REDRAW_NS 200000000ull
 #define WIDTH 30
 
@@ -22,7 +22,7 @@ void progress_step(void *ctx, uint64_t done, uint64_t total)
 {
 	struct progress *p = ctx;
 	uint64_t now = now_ns();
-	if (now - p->begun_ns < PATIENCE_NS || now - p->shown_ns < REDRAW_NS || !total || log_get_level() < LOG_NORMAL ||
+	if (now - p->begun_ns < TIMEOUT_NS || now - p->shown_ns < REDRAW_NS || !total || log_get_level() < LOG_NORMAL ||
 	    !isatty(STDERR_FILENO))
 		return;
 	p->shown_ns = now;

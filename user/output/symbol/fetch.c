@@ -16,12 +16,12 @@
 
 #include "base/clock.h"
 #include "base/cursor.h"
-#include "dwarf/hire.h"
+#include "dwarf/spawn.h"
 #include "dwarf/packet.h"
 #include "dwarf/want.h"
 
 #define FETCHER_NAME "alys-debuginfo-fetcher"
-#define SILENCE_MS (120 * 1000) /* libdebuginfod's own timeout is 90 s */
+#define REPLY_TIMEOUT_MS (120 * 1000) /* libdebuginfod's own timeout is 90 s */
 #define REPORT_NS 200000000u
 
 enum { FETCH_PROGRESS = 1, FETCH_DONE = 2 };
@@ -68,7 +68,7 @@ static void report(uint8_t kind, long done, long total, int fd)
 	buf_u8(&out, kind);
 	buf_varint(&out, done > 0 ? (uint64_t)done : 0);
 	buf_varint(&out, total > 0 ? (uint64_t)total : 0);
-	packet_send(HIRE_SOCKET, &out, fd);
+	packet_send(WORKER_SOCKET, &out, fd);
 	buf_free(&out);
 }
 
@@ -103,7 +103,7 @@ static int find(const uint8_t *id, size_t n)
 static int fetcher_main(void)
 {
 	static uint8_t in[PACKET_MAX];
-	int n = packet_receive(HIRE_SOCKET, in, NULL);
+	int n = packet_receive(WORKER_SOCKET, in, NULL);
 	int fd = n > 1 && n <= WANT_ID_MAX && !drop_root() ? find(in, (size_t)n) : -1;
 	report(FETCH_DONE, 0, 0, fd < 0 ? -1 : fd);
 	return 0;
@@ -114,7 +114,7 @@ static bool hear(int sock, int *fd, void (*progress)(void *ctx, uint64_t done, u
 {
 	static uint8_t in[PACKET_MAX];
 	struct pollfd p = { .fd = sock, .events = POLLIN };
-	if (poll(&p, 1, SILENCE_MS) <= 0)
+	if (poll(&p, 1, REPLY_TIMEOUT_MS) <= 0)
 		return false;
 	int n = packet_receive(sock, in, fd);
 	struct cursor c = cursor_over(in, n > 0 ? (size_t)n : 0);
@@ -129,17 +129,17 @@ static bool hear(int sock, int *fd, void (*progress)(void *ctx, uint64_t done, u
 
 int fetch_debug(const uint8_t *id, size_t id_sz, void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
 {
-	struct hired h;
+	struct spawned h;
 	struct buf out = { 0 };
 	int fd = -1;
-	if (id_sz < 2 || id_sz > WANT_ID_MAX || hire(&h, NULL, FETCHER_NAME))
+	if (id_sz < 2 || id_sz > WANT_ID_MAX || spawn_worker(&h, NULL, FETCHER_NAME))
 		return -1;
 	buf_add(&out, id, id_sz);
 	if (!packet_send(h.sock, &out, -1))
 		while (hear(h.sock, &fd, progress, ctx))
 			;
 	buf_free(&out);
-	hire_end(&h);
+	spawn_end(&h);
 	return fd;
 }
 

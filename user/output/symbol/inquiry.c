@@ -21,7 +21,7 @@
 #include "symbol/locate.h"
 
 #define SECOND_NS 1000000000ull
-#define PATIENCE_MS 5000
+#define TIMEOUT_MS 5000
 #define LIFE_NS ((JAIL_SECONDS + 5) * SECOND_NS) /* longer-lived ones sleep: the CPU limit ends others */
 #define WANTS_MAX 16
 #define TEXTS_SZ_MAX(q) ((64ull << 20) + 1024ull * (q)->pcs_cnt)
@@ -90,7 +90,7 @@ static int give_up(struct inquiry *q)
 
 static void forget_worker(struct inquiry *q)
 {
-	hire_end(&q->worker);
+	spawn_end(&q->worker);
 	q->ready = false;
 	q->wants = 0;
 	q->sent = q->answered;
@@ -112,11 +112,11 @@ static int send_open(struct inquiry *q)
 	return rc;
 }
 
-static int hire_next(struct inquiry *q)
+static int start_next(struct inquiry *q)
 {
-	int rc = hire(&q->worker, q->config->worker, worker_name);
+	int rc = spawn_worker(&q->worker, q->config->worker, worker_name);
 	q->hires++;
-	q->heard_ns = q->hired_ns = now_ns();
+	q->heard_ns = q->started_ns = now_ns();
 	/* If sending fails, the worker has ended already, which is noticed at the next receive. */
 	if (!rc)
 		send_open(q);
@@ -144,7 +144,7 @@ static int suffer(struct inquiry *q, enum inquiry_trouble t)
 	forget_worker(q);
 	if (rc || q->hires >= TURNS)
 		return rc ? rc : give_up(q);
-	return hire_next(q);
+	return start_next(q);
 }
 
 /* Up to two batches are under way: one is being answered, one is waiting. The socket buffer has room for both. */
@@ -290,10 +290,10 @@ static int take_packet(struct inquiry *q, struct cursor *c)
 int inquiry_begin(struct inquiry *q)
 {
 	q->worker.sock = -1;
-	return hire_next(q);
+	return start_next(q);
 }
 
-int inquiry_hear(struct inquiry *q)
+int inquiry_receive(struct inquiry *q)
 {
 	uint8_t bytes[PACKET_MAX];
 	int n = packet_receive(q->worker.sock, bytes, NULL);
@@ -316,21 +316,21 @@ int inquiry_hear(struct inquiry *q)
 int inquiry_check_time(struct inquiry *q)
 {
 	uint64_t now = now_ns();
-	uint64_t patience_ns = (q->config->patience_ms ?: PATIENCE_MS) * 1000000ull;
-	if (q->over || (now - q->heard_ns < patience_ns && now - q->hired_ns < LIFE_NS))
+	uint64_t patience_ns = (q->config->patience_ms ?: TIMEOUT_MS) * 1000000ull;
+	if (q->over || (now - q->heard_ns < patience_ns && now - q->started_ns < LIFE_NS))
 		return 0;
 	return suffer(q, INQUIRY_SILENT);
 }
 
-void inquiry_excuse(struct inquiry *q, uint64_t waited_ns)
+void inquiry_extend_deadline(struct inquiry *q, uint64_t waited_ns)
 {
 	q->heard_ns += waited_ns;
-	q->hired_ns += waited_ns;
+	q->started_ns += waited_ns;
 }
 
 void inquiry_end(struct inquiry *q)
 {
-	hire_end(&q->worker);
+	spawn_end(&q->worker);
 	free(q->texts);
 	q->texts = NULL;
 	q->texts_cnt = q->texts_cap = 0;

@@ -7,7 +7,7 @@
 #define ALYS_SYMBOL_INQUIRY_H
 
 #include "catalog/catalog.h"
-#include "dwarf/hire.h"
+#include "dwarf/spawn.h"
 #include "symbol/symbol_config.h"
 
 enum inquiry_trouble {
@@ -34,12 +34,12 @@ struct inquiry {
 	size_t pcs_cnt;
 
 	size_t sent, answered;
-	struct hired worker;
+	struct spawned worker;
 	unsigned int hires;
 	bool ready, over;
 	unsigned int wants;
 	uint64_t frames;
-	uint64_t heard_ns, hired_ns;
+	uint64_t heard_ns, started_ns;
 	const char **texts; /* texts of this worker, by number - 1; owned by the catalog */
 	size_t texts_cnt, texts_cap;
 	uint64_t texts_sz;
@@ -49,11 +49,11 @@ struct inquiry {
 /* Starts the first worker. 0 or -ENOMEM; any other failure leads to answers of quality none. */
 int inquiry_begin(struct inquiry *q);
 /* The worker has sent something, or closed. 0 or -ENOMEM. */
-int inquiry_hear(struct inquiry *q);
+int inquiry_receive(struct inquiry *q);
 /* Call now and then: checks the timeout. 0 or -ENOMEM. */
 int inquiry_check_time(struct inquiry *q);
 /* We caused a delay, not the workers: extends the timeout. */
-void inquiry_excuse(struct inquiry *q, uint64_t waited_ns);
+void inquiry_extend_deadline(struct inquiry *q, uint64_t waited_ns);
 void inquiry_end(struct inquiry *q);
 
 /* Which of a module's symbols are an allocator's. */

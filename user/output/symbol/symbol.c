@@ -256,11 +256,11 @@ static void say_progress(const struct run *r)
 static int hear(struct inquiry **active, size_t n, size_t i)
 {
 	uint64_t from = now_ns();
-	int rc = inquiry_hear(active[i]);
+	int rc = inquiry_receive(active[i]);
 	uint64_t took = now_ns() - from;
 	for (size_t k = 0; k < n; k++)
 		if (k != i)
-			inquiry_excuse(active[k], took);
+			inquiry_extend_deadline(active[k], took);
 	return rc;
 }
 

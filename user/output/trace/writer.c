@@ -205,7 +205,7 @@ static int flush_columns(struct trace_writer *w)
 }
 
 /* Dropped events are recorded as loss events, so that readers know that frees are missing. */
-static void say_lost(struct trace_writer *w)
+static void write_lost(struct trace_writer *w)
 {
 	for (uint8_t k = 0; k < COLUMNS_KINDS; k++) {
 		if (!w->lost[k])
@@ -226,7 +226,7 @@ static int flush(struct trace_writer *w)
 	w->flushed_ns = w->now_ns;
 	if (rc || defs)
 		return rc ? rc : defs;
-	say_lost(w);
+	write_lost(w);
 	if (w->tape.pos - w->segment_at < w->segment_sz)
 		return 0;
 	next_segment(w);
@@ -493,7 +493,7 @@ int trace_writer_close(struct trace_writer *w, struct err *err)
 		repeat_all(w);
 	}
 	w->retry_ns = 0;
-	say_lost(w);
+	write_lost(w);
 	flush(w);
 	put_end(w);
 	remember(w, tape_close(&w->tape), "cannot close the trace");

@@ -263,7 +263,7 @@ static int ask_footprint(void *ctx)
 	return call_short(ctx, REQUEST_FOOTPRINT, 0, 0, &out);
 }
 
-int broker_tell(void *broker, int what)
+int broker_notify(void *broker, int what)
 {
 	struct answer out;
 	return call_short(broker, REQUEST_TELL, 0, what, &out);
@@ -483,7 +483,7 @@ int broker_serve(struct broker *b, int signals)
 		if (ready <= 0)
 			continue;
 		while (read(signals, &info, sizeof(info)) == sizeof(info)) {
-			if (!b->hands_on || b->hands_on(b->ctx, (int)info.ssi_signo))
+			if (!b->forwards_signal || b->forwards_signal(b->ctx, (int)info.ssi_signo))
 				kill(b->pid, (int)info.ssi_signo);
 		}
 		if (fds[0].revents)
@@ -545,9 +545,9 @@ static int give_up_rights(const struct broker *b)
 }
 
 /* How many capabilities of the lists below are kept. CAP_KILL: the collector of a heap is killed with its broker. */
-#define OF_READING 4
-#define OF_LOOKING 6
-#define OF_ANOTHER_USER 4
+#define CAPS_READ_HEAP 4
+#define CAPS_INSPECT 6
+#define CAPS_SET_USER 4
 
 /*
  * Runs once; a reload does not repeat it. Kept are the capabilities for inspecting processes; those for changing users, if
@@ -563,11 +563,11 @@ static int keep_rights(const struct broker *b, bool alone)
 	static const int of_heap[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE,
 				       CAP_KILL,       CAP_DAC_OVERRIDE,    CAP_FOWNER };
 	static bool done;
-	size_t cnt = OF_LOOKING + (b->uid != geteuid() ? OF_ANOTHER_USER + alone : 0);
+	size_t cnt = CAPS_INSPECT + (b->uid != geteuid() ? CAPS_SET_USER + alone : 0);
 	if (done)
 		return 0;
 	done = true;
-	int rc = b->target ? caps_keep(of_heap, b->writes ? sizeof(of_heap) / sizeof(of_heap[0]) : OF_READING)
+	int rc = b->target ? caps_keep(of_heap, b->writes ? sizeof(of_heap) / sizeof(of_heap[0]) : CAPS_READ_HEAP)
 			   : caps_keep(used, cnt);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rc = -errno;
@@ -627,6 +627,6 @@ int broker_split(struct broker *b, struct err *err)
 	if (rc)
 		return err_set(err, -rc, "the collector cannot restrict its system calls: %s", strerror(-rc));
 	asking.ctx = b;
-	rights_lend(&asking);
+	rights_delegate(&asking);
 	return 0;
 }

@@ -20,15 +20,15 @@ struct broker {
 	pid_t pid; /* of the collector; 0 in the collector */
 	uid_t uid; /* the collector's */
 	gid_t gid;
-	int writable;                            /* the only directory in which the collector may change files, -1 = none */
-	void *window;                            /* shared memory for data read from other processes */
-	int fenced;                              /* in the collector: the result of fence_raise */
-	bool (*hands_on)(void *ctx, int signal); /* called by the broker; NULL: all signals are forwarded */
-	int (*tells)(void *ctx, int what);       /* in the broker: handles broker_tell (untrusted); its result is returned */
-	uint32_t target;                         /* the only process that may be asked about, for its heap; 0 = any */
-	bool stops;                              /* ...which may be stopped */
-	bool writes;                             /* the broker creates files with its user's rights */
-	bool records;                            /* the broker is a recording: keeps its privileges, may have threads */
+	int writable; /* the only directory in which the collector may change files, -1 = none */
+	void *window; /* shared memory for data read from other processes */
+	int fenced;   /* in the collector: the result of fence_raise */
+	bool (*forwards_signal)(void *ctx, int signal); /* called by the broker; NULL: all signals are forwarded */
+	int (*tells)(void *ctx, int what); /* in the broker: handles broker_notify (untrusted); its result is returned */
+	uint32_t target;                   /* the only process that may be asked about, for its heap; 0 = any */
+	bool stops;                        /* ...which may be stopped */
+	bool writes;                       /* the broker creates files with its user's rights */
+	bool records;                      /* the broker is a recording: keeps its privileges, may have threads */
 	void *ctx;
 };
 
@@ -42,7 +42,7 @@ int broker_split(struct broker *b, struct err *err);
 /* If splitting is impossible: this process keeps the broker's privileges only, irrevocably. 0 or -errno. */
 int broker_stay_alone(const struct broker *b, struct err *err);
 /* In the collector: 0 or more, or -errno. broker: a struct broker. */
-int broker_tell(void *broker, int what);
+int broker_notify(void *broker, int what);
 /* In the broker: serves until the collector exits; returns its status as of waitpid. Forwards `signals`. */
 int broker_serve(struct broker *b, int signals);
 /* In a recording: serves until fd is readable. 0, -EPIPE if the collector has exited, or -ETIMEDOUT. */

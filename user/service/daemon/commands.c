@@ -107,7 +107,7 @@ static void add_processes(const struct commands *c, struct listed *l, struct buf
 	free(l->list);
 }
 
-static void add_keeper(const struct commands *c, struct buf *out)
+static void add_store(const struct commands *c, struct buf *out)
 {
 	const struct profile_store *k = *c->store;
 	if (!k)
@@ -215,7 +215,7 @@ static void status(const struct commands *c, struct client *from, uid_t uid, boo
 	buf_u8(&out, '\n');
 	add_liveness(c, &out);
 	add_use(&s, &out);
-	add_keeper(c, &out);
+	add_store(c, &out);
 	add_log(&out);
 	buf_addf(&out, "rights     %s\n", c->fence);
 	if (c->http_address)
@@ -243,7 +243,7 @@ static void on_profile(void *ctx, int rc, struct buf *out, const struct err *err
 		server_answer(to, EXIT_OK, "", fd);
 	if (fd >= 0)
 		close(fd);
-	client_let_go(to);
+	client_put(to);
 }
 
 static void snapshot(const struct commands *c, struct client *from, const struct request *r)
@@ -260,7 +260,7 @@ static void snapshot(const struct commands *c, struct client *from, const struct
 				     : continuous_profile(*c->recording, &p, &err);
 	if (!rc)
 		return;
-	client_let_go(from);
+	client_put(from);
 	finish(from, rc, "", &err);
 }
 
@@ -272,9 +272,9 @@ void commands_leave(const struct commands *c, const struct client *gone)
 
 static bool is_allowed(const struct continuous *c, const struct request *r, uid_t uid, bool full)
 {
-	bool about_own = (r->verb == REQUEST_ADD || r->verb == REQUEST_REMOVE || r->verb == REQUEST_SNAPSHOT) && r->pid &&
-			 is_owner(c, r->pid, uid);
-	return full || r->verb == REQUEST_STATUS || about_own;
+	bool metadata_own = (r->verb == REQUEST_ADD || r->verb == REQUEST_REMOVE || r->verb == REQUEST_SNAPSHOT) && r->pid &&
+			    is_owner(c, r->pid, uid);
+	return full || r->verb == REQUEST_STATUS || metadata_own;
 }
 
 static void rotate(const struct commands *c, struct client *from)

@@ -84,7 +84,7 @@ static void on_ending(void *ctx, const struct continuous_process *p, enum ending
 }
 
 /* The daemon needs little CPU time, but ring buffers overflow if it has to wait on a busy machine. Failing is harmless. */
-static void go_first(void)
+static void raise_priority(void)
 {
 	if (getpriority(PRIO_PROCESS, 0) > PRIORITY)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
@@ -108,7 +108,7 @@ static struct continuous *open_recording(struct daemon *d, struct err *err)
 	return d->o.profile_dir && d->profiles < 0 ? NULL : continuous_new(&d->o.watch, &ops, err);
 }
 
-static int open_keeper(struct daemon *d, struct err *err)
+static int open_store(struct daemon *d, struct err *err)
 {
 	struct profile_store_options k = {
 		.dir = d->o.profile_dir,
@@ -185,7 +185,7 @@ static bool take_signals(struct daemon *d)
  * True if the signal is to be forwarded to the collector. On SIGHUP, the new options are checked here because only this process
  * may read the configuration file; if they are invalid, the collector is not disturbed.
  */
-static bool hands_on(void *ctx, int signal)
+static bool forwards_signal(void *ctx, int signal)
 {
 	struct daemon *d = ctx;
 	struct daemon_options o;
@@ -264,14 +264,14 @@ static int serve(struct daemon *d, struct err *err)
 			push_serve_pending(d->push);
 		if (d->store)
 			ms = least(profile_store_work(d->store, d->recording), ms);
-		if (d->reload && (d->split || hands_on(d, SIGHUP)))
+		if (d->reload && (d->split || forwards_signal(d, SIGHUP)))
 			return RELOAD;
 		d->reload = false;
 		beat(d);
 	}
 }
 
-static void say_ready(const struct daemon *d)
+static void report_ready(const struct daemon *d)
 {
 	struct continuous_status s;
 	continuous_status(d->recording, &s);
@@ -289,14 +289,14 @@ static void say_ready(const struct daemon *d)
 static int collect(struct daemon *d)
 {
 	struct err err = { 0 };
-	int begun = NOT_BEGUN, rc = open_keeper(d, &err);
+	int begun = NOT_BEGUN, rc = open_store(d, &err);
 	if (!rc)
 		rc = open_http_adapter(d, &err);
 	if (!rc && !d->o.off)
 		rc = continuous_on(d->recording, &err);
 	if (!rc) {
 		begun = 0;
-		say_ready(d);
+		report_ready(d);
 		rc = serve(d, &err);
 		notify(rc == RELOAD ? NOTIFY_RELOADING : NOTIFY_STOPPING);
 	}
@@ -353,7 +353,7 @@ static int live_once(struct daemon *d, struct err *err)
 		return status;
 	}
 	if (d->split)
-		notify_through(broker_tell, &d->broker);
+		notify_through(broker_notify, &d->broker);
 	d->commands.fence = fence_text(d);
 	int status = collect(d);
 	if (d->split)
@@ -371,7 +371,7 @@ static int live(struct daemon *d, struct err *err)
 	return status;
 }
 
-static void read_again(struct daemon *d)
+static void reload_options(struct daemon *d)
 {
 	struct daemon_options o;
 	struct err why = { 0 };
@@ -391,7 +391,7 @@ static void read_again(struct daemon *d)
  * Some errors in options show only in use: an unknown user, an address already taken. They must not end a daemon that was
  * running with valid options.
  */
-static void go_back(struct daemon *d, struct err *err)
+static void restore_options(struct daemon *d, struct err *err)
 {
 	if (err->code)
 		log_err("%s", err->text);
@@ -415,9 +415,9 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	d->beat_every_ns = notify_watchdog_us() * 1000 / 3;
 	log_never_wait();
 	descriptors_raise();
-	go_first();
+	raise_priority();
 	broker_choose_user(&d->broker);
-	d->broker.hands_on = hands_on;
+	d->broker.forwards_signal = forwards_signal;
 	d->broker.tells = tells;
 	d->broker.ctx = d;
 	d->signals = signals_open(true, err);
@@ -425,9 +425,9 @@ int daemon_run(const struct daemon_options *o, struct err *err)
 	while (status == RELOAD) {
 		status = live(d, err);
 		if (status == RELOAD) {
-			read_again(d);
+			reload_options(d);
 		} else if (status & NOT_BEGUN && d->may_go_back) {
-			go_back(d, err);
+			restore_options(d, err);
 			status = RELOAD;
 		}
 	}

@@ -60,7 +60,7 @@ struct server *server_open(const char *path, const struct server_ops *ops, struc
 	return s;
 }
 
-void client_let_go(struct client *c)
+void client_put(struct client *c)
 {
 	if (--c->held == 0)
 		free(c);
@@ -80,7 +80,7 @@ static void hang_up(struct server *s, size_t i)
 	s->clients[i] = NULL;
 	if (c->asked)
 		s->ops.gone(s->ops.ctx, c);
-	client_let_go(c);
+	client_put(c);
 }
 
 void server_close(struct server *s)
@@ -135,7 +135,7 @@ static size_t places_of(const struct server *s, uid_t uid)
  * True if a is disconnected in preference to b. In order: clients without full access, users with most connections, idle clients,
  * older clients.
  */
-static bool goes_before(const struct server *s, const struct client *a, const struct client *b)
+static bool evicted_before(const struct server *s, const struct client *a, const struct client *b)
 {
 	size_t of_a = places_of(s, a->peer.uid), of_b = places_of(s, b->peer.uid);
 	if (a->full != b->full)
@@ -158,7 +158,7 @@ static size_t place_for(struct server *s, const struct client *c)
 			return i;
 		bool may = (c->full && !o->full) ||
 			   (c->full == o->full && (places_of(s, o->peer.uid) > own || (o->peer.uid == c->peer.uid && !o->asked)));
-		if (may && (first == SERVER_CLIENTS || goes_before(s, o, s->clients[first])))
+		if (may && (first == SERVER_CLIENTS || evicted_before(s, o, s->clients[first])))
 			first = i;
 	}
 	if (first < SERVER_CLIENTS)

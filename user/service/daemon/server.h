@@ -35,6 +35,6 @@ void server_work(struct server *s);
 void server_answer(struct client *c, int status, const char *text, int fd);
 /* For a deferred answer: the client may have disconnected by then, and the answer is dropped. */
 struct client *client_hold(struct client *c);
-void client_let_go(struct client *c);
+void client_put(struct client *c);
 
 #endif

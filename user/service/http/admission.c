@@ -19,7 +19,7 @@
 #include "http/exchange.h"
 
 /* Time limit for receiving a request. */
-#define PATIENCE_NS 10000000000ull
+#define TIMEOUT_NS 10000000000ull
 /* Time limit for a refused client to read the response. */
 #define FAREWELL_NS 1000000000ull
 #define TICK_MS 200
@@ -31,17 +31,17 @@
 /* Values of epoll's data; below these are client slots. */
 enum { OF_LISTENER = HTTP_PLACES, OF_LIBRARY, OF_STIR };
 
-void door_stir(struct http *h)
+void admission_wake(struct http *h)
 {
 	uint64_t one = 1;
-	if (write(h->stir_fd, &one, sizeof(one)) < 0)
+	if (write(h->admission_wake_fd, &one, sizeof(one)) < 0)
 		return; /* counter full: the wakeup is pending already */
 }
 
 static int watch(const struct http *h, int fd, uint32_t events, uint32_t of)
 {
 	struct epoll_event e = { .events = events, .data.u32 = of };
-	return epoll_ctl(h->door_fd, EPOLL_CTL_ADD, fd, &e);
+	return epoll_ctl(h->admission_epoll_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
 /* --- making room: client state is changed by this thread only, with the lock held ----------------- */
@@ -85,7 +85,7 @@ static size_t places_of(const struct http *h, uint64_t who)
 }
 
 /* Order of disconnection: idle clients, clients reading a response, clients waiting for one; of the last the newest first. */
-static bool goes_before(const struct client *a, const struct client *b)
+static bool evicted_before(const struct client *a, const struct client *b)
 {
 	int rank_a = a->state != CLIENT_ASKS ? 0
 		     : a->answered           ? 1
@@ -105,7 +105,7 @@ static void make_room(struct http *h)
 	for (size_t i = 0; i < HTTP_PLACES; i++) {
 		struct client *c = &h->clients[i];
 		size_t n = is_counted(c) ? places_of(h, c->peer.who) : 0;
-		if (n > most || (n && n == most && goes_before(c, worst))) {
+		if (n > most || (n && n == most && evicted_before(c, worst))) {
 			worst = c;
 			most = n;
 		}
@@ -129,7 +129,7 @@ static void place(struct http *h, int fd)
 	}
 	uint64_t now = now_ns();
 	h->clients[i] = (struct client){
-		.state = CLIENT_ARRIVES, .fd = fd, .since_ns = now, .deadline_ns = now + PATIENCE_NS, .peer = peer_of(fd)
+		.state = CLIENT_ARRIVES, .fd = fd, .since_ns = now, .deadline_ns = now + TIMEOUT_NS, .peer = peer_of(fd)
 	};
 	h->clients_cnt++;
 }
@@ -177,7 +177,7 @@ static void hand_on(struct http *h, struct client *c)
 	struct sockaddr_storage from = { .ss_family = AF_UNIX };
 	socklen_t size = sizeof(from);
 	getpeername(c->fd, (struct sockaddr *)&from, &size);
-	epoll_ctl(h->door_fd, EPOLL_CTL_DEL, c->fd, NULL);
+	epoll_ctl(h->admission_epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	pthread_mutex_lock(&h->lock);
 	c->state = CLIENT_ASKS;
 	pthread_mutex_unlock(&h->lock);
@@ -215,7 +215,7 @@ static void hear(struct http *h, struct client *c, uint32_t events)
 }
 
 /* Reads the rest of the request: closing with unread data would send a reset, and the response could be lost. */
-static void await_farewell(struct http *h, struct client *c, uint32_t events)
+static void drain_refused(struct http *h, struct client *c, uint32_t events)
 {
 	char rest[REQUEST_HEAD_MAX];
 	ssize_t n = 1;
@@ -230,7 +230,7 @@ static void serve(struct http *h, struct client *c, uint32_t events)
 	if (c->state == CLIENT_ARRIVES)
 		hear(h, c, events);
 	if (c->state == CLIENT_REFUSED)
-		await_farewell(h, c, events);
+		drain_refused(h, c, events);
 }
 
 /* Disconnects clients whose deadline has passed. */
@@ -266,17 +266,17 @@ static int patience(const struct http *h)
 	return h->clients_cnt ? TICK_MS : -1;
 }
 
-void *door_run(void *arg)
+void *admission_run(void *arg)
 {
 	struct http *h = arg;
 	struct epoll_event events[EVENTS];
 	uint64_t n, swept_ns = 0;
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_EPOLL_FD);
 	watch(h, h->listener->fd, EPOLLIN, OF_LISTENER);
-	watch(h, h->stir_fd, EPOLLIN, OF_STIR);
+	watch(h, h->admission_wake_fd, EPOLLIN, OF_STIR);
 	watch(h, info->epoll_fd, EPOLLIN, OF_LIBRARY);
 	while (goes_on(h)) {
-		int got = epoll_wait(h->door_fd, events, EVENTS, patience(h));
+		int got = epoll_wait(h->admission_epoll_fd, events, EVENTS, patience(h));
 		for (int i = 0; i < got; i++) {
 			if (events[i].data.u32 < HTTP_PLACES)
 				serve(h, &h->clients[events[i].data.u32], events[i].events);
@@ -284,7 +284,7 @@ void *door_run(void *arg)
 		for (int i = 0; i < got; i++) {
 			if (events[i].data.u32 == OF_LISTENER)
 				let_in(h);
-			if (events[i].data.u32 == OF_STIR && read(h->stir_fd, &n, sizeof(n)) < 0)
+			if (events[i].data.u32 == OF_STIR && read(h->admission_wake_fd, &n, sizeof(n)) < 0)
 				continue;
 		}
 		MHD_run(h->mhd);
@@ -296,7 +296,7 @@ void *door_run(void *arg)
 	return NULL;
 }
 
-void door_clear(struct http *h)
+void admission_clear(struct http *h)
 {
 	for (size_t i = 0; i < HTTP_PLACES; i++) {
 		if (is_counted(&h->clients[i]))

@@ -21,7 +21,7 @@
 #include "http/exchange.h"
 
 /* Time limit for receiving a request, and minimum for sending a response. */
-#define PATIENCE_NS 10000000000ull
+#define TIMEOUT_NS 10000000000ull
 /* Bytes per second that a client must read. */
 #define SLOWEST 65536
 /* Larger than any admitted request head: with its memory used up, libmicrohttpd may wait forever. */
@@ -29,7 +29,7 @@
 /* The owner is considered stuck after this time without a turn. */
 #define STUCK_NS 60000000000ull
 /* Time for responses to be sent when the server shuts down. */
-#define FAREWELL_MS 200
+#define SHUTDOWN_MS 200
 
 /* --- connections ------------------------------------------------------------------------------- */
 
@@ -91,7 +91,7 @@ static void on_completed(void *ctx, struct MHD_Connection *conn, void **place, e
 	if (!x)
 		return;
 	pthread_mutex_lock(&h->lock);
-	h->farewells -= x->farewell;
+	h->unsent_responses -= x->last_response;
 	pthread_mutex_unlock(&h->lock);
 	exchange_put(x);
 	*place = NULL;
@@ -160,7 +160,7 @@ static void note_sent(struct http *h, struct client *c, unsigned int status, siz
 	pthread_mutex_lock(&h->lock);
 	if (c) {
 		c->answered = true;
-		c->deadline_ns = now_ns() + PATIENCE_NS + len / SLOWEST * 1000000000ull;
+		c->deadline_ns = now_ns() + TIMEOUT_NS + len / SLOWEST * 1000000000ull;
 	}
 	http_count_sent(h, status);
 	pthread_mutex_unlock(&h->lock);
@@ -286,14 +286,14 @@ static struct MHD_Daemon *start(struct http *h)
 {
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, h,
 				MHD_OPTION_CONNECTION_LIMIT, HTTP_PLACES, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ROOM,
-				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(PATIENCE_NS / 1000000000ull),
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(TIMEOUT_NS / 1000000000ull),
 				MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
 				MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 }
 
 static int start_thread(struct http *h)
 {
-	return signals_thread(&h->thread, door_run, h);
+	return signals_thread(&h->thread, admission_run, h);
 }
 
 static int open_descriptors(struct http *h, struct err *err)
@@ -301,10 +301,10 @@ static int open_descriptors(struct http *h, struct err *err)
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	h->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	h->door_fd = epoll_create1(EPOLL_CLOEXEC);
-	h->stir_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	h->admission_epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	h->admission_wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	struct epoll_event in = { .events = EPOLLIN };
-	if (h->epoll_fd < 0 || h->wake_fd < 0 || h->timer_fd < 0 || h->door_fd < 0 || h->stir_fd < 0 ||
+	if (h->epoll_fd < 0 || h->wake_fd < 0 || h->timer_fd < 0 || h->admission_epoll_fd < 0 || h->admission_wake_fd < 0 ||
 	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->wake_fd, &in) || epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->timer_fd, &in))
 		return err_set(err, errno, "no descriptors for the HTTP server: %s", strerror(errno));
 	return 0;
@@ -318,7 +318,7 @@ struct http *http_open(const struct http_options *o, const struct http_listener 
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	h->epoll_fd = h->wake_fd = h->timer_fd = h->door_fd = h->stir_fd = -1;
+	h->epoll_fd = h->wake_fd = h->timer_fd = h->admission_epoll_fd = h->admission_wake_fd = -1;
 	h->source = source;
 	h->metrics = o->metrics;
 	h->metrics_ctx = o->metrics_ctx;
@@ -346,10 +346,10 @@ int http_fd(const struct http *h)
 	return h->epoll_fd;
 }
 
-static size_t farewells(struct http *h)
+static size_t unsent_responses(struct http *h)
 {
 	pthread_mutex_lock(&h->lock);
-	size_t n = h->farewells;
+	size_t n = h->unsent_responses;
 	pthread_mutex_unlock(&h->lock);
 	return n;
 }
@@ -363,8 +363,8 @@ static void let_go(struct http *h)
 	memcpy(waiting, h->waiting, sizeof(waiting));
 	for (size_t i = 0; i < HTTP_PLACES; i++) {
 		if (waiting[i])
-			waiting[i]->farewell = true;
-		h->farewells += waiting[i] != NULL;
+			waiting[i]->last_response = true;
+		h->unsent_responses += waiting[i] != NULL;
 	}
 	x = h->finished;
 	h->finished = NULL;
@@ -379,7 +379,7 @@ static void let_go(struct http *h)
 		serve_unmark(waiting[i]);
 		exchange_fail(waiting[i], 503, "the daemon is ending");
 	}
-	for (int ms = 0; ms < FAREWELL_MS && farewells(h); ms += 5)
+	for (int ms = 0; ms < SHUTDOWN_MS && unsent_responses(h); ms += 5)
 		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 }
 
@@ -395,9 +395,9 @@ void http_close(struct http *h)
 	pthread_mutex_lock(&h->lock);
 	h->ending = true;
 	pthread_mutex_unlock(&h->lock);
-	door_stir(h);
+	admission_wake(h);
 	pthread_join(h->thread, NULL);
 	MHD_stop_daemon(h->mhd);
-	door_clear(h);
+	admission_clear(h);
 	http_put(h);
 }

@@ -22,7 +22,7 @@ void http_put(struct http *h)
 	if (!last)
 		return;
 	pthread_mutex_destroy(&h->lock);
-	int fds[] = { h->timer_fd, h->wake_fd, h->epoll_fd, h->stir_fd, h->door_fd };
+	int fds[] = { h->timer_fd, h->wake_fd, h->epoll_fd, h->admission_wake_fd, h->admission_epoll_fd };
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -75,7 +75,7 @@ void exchange_answer(struct exchange *x, unsigned int status, const char *mime, 
 	buf_free(body);
 	if (wanted) {
 		MHD_resume_connection(conn);
-		door_stir(h);
+		admission_wake(h);
 	}
 }
 

@@ -43,7 +43,7 @@ struct exchange {
 	unsigned int refused; /* status; then `err` says why */
 	struct err err;
 	char host[REQUEST_HOST_MAX + 1];
-	bool seen, answered, farewell;
+	bool seen, answered, last_response;
 	unsigned int status;
 	const char *mime;
 	struct buf body;
@@ -101,7 +101,7 @@ struct http {
 	const struct http_listener *listener;
 	struct MHD_Daemon *mhd;
 	pthread_t thread;
-	int door_fd, stir_fd; /* what the thread polls; wakes it */
+	int admission_epoll_fd, admission_wake_fd; /* what the thread polls; wakes it */
 	int epoll_fd, wake_fd, timer_fd;
 
 	pthread_mutex_t lock; /* protects everything up to the owner's part */
@@ -113,8 +113,8 @@ struct http {
 	size_t clients_cnt; /* not being turned away */
 	uint64_t sent[STATUS_PLACES];
 	uint64_t timed_out, gave_way;
-	uint64_t turned_ns; /* when the owner last served */
-	size_t farewells;   /* answers in flight when the server was closed */
+	uint64_t turned_ns;      /* when the owner last served */
+	size_t unsent_responses; /* answers in flight when the server was closed */
 
 	struct exchange *pending[HTTP_PLACES]; /* oldest first */
 	size_t pending_cnt;
@@ -146,11 +146,11 @@ bool http_is_gone(int fd);
 void http_count_sent(struct http *h, unsigned int status);
 
 /* Accepts clients: the thread's main function; arg is a struct http. */
-void *door_run(void *arg);
+void *admission_run(void *arg);
 /* Wakes that thread, for instance to send an answer. */
-void door_stir(struct http *h);
+void admission_wake(struct http *h);
 /* After the thread has ended: closes connections that libmicrohttpd does not own. */
-void door_clear(struct http *h);
+void admission_clear(struct http *h);
 
 /* Renders the pages: pure functions of the source's state. 0 or -errno of the source. */
 int page_write(const struct http_source *s, const struct request *r, struct buf *out);

@@ -18,7 +18,7 @@
 #include "calibrate/calibrate.h"
 #include "monitor/compact.h"
 #include "monitor/footprint.h"
-#include "recorder/about.h"
+#include "recorder/metadata.h"
 #include "recorder/tracker.h"
 #include "target/proc.h"
 
@@ -142,13 +142,13 @@ static void take_step(struct continuous *c, enum limits_step step)
 }
 
 /* Reserved for the worker that symbolizes. */
-static uint64_t names_room(uint64_t limit)
+static uint64_t names_reserve(uint64_t limit)
 {
 	return limit / 8 < NAMES_ROOM ? limit / 8 : NAMES_ROOM;
 }
 
 /* Reserved for an HTML report of the largest heap: its blocks as events, a heap rebuilt from them, and the snapshot's rows. */
-static uint64_t page_room(const struct continuous *c)
+static uint64_t report_reserve(const struct continuous *c)
 {
 	uint64_t blocks = 0;
 	for (size_t i = 0; i < c->heaps.at_cnt; i++) {
@@ -163,8 +163,8 @@ static uint64_t page_room(const struct continuous *c)
 /* Memory reserved for temporary copies: compaction and profiles copy the catalog. */
 static uint64_t set_by(const struct continuous *c)
 {
-	uint64_t names = naming_is_busy(c->naming) ? 0 : names_room(c->limits.memory_max);
-	return catalog_memory(c->live.h.catalog) / 2 * 3 + page_room(c) + names;
+	uint64_t names = naming_is_busy(c->naming) ? 0 : names_reserve(c->limits.memory_max);
+	return catalog_memory(c->live.h.catalog) / 2 * 3 + report_reserve(c) + names;
 }
 
 /* 0 while windows keep the overhead within its limit: sampling less would not help. */
@@ -193,7 +193,7 @@ static int on_event(void *ctx, const struct event *e)
 	struct continuous *c = ctx;
 	traces_event(c->traces, e);
 	if (e->kind == EVENT_RATE) {
-		about_rate(&c->live);
+		metadata_rate(&c->live);
 		return 0;
 	}
 	if (e->kind == EVENT_EXIT || e->kind == EVENT_EXEC) {
@@ -244,7 +244,7 @@ static void set_record(struct continuous *c)
 	c->record.follow |= s->all || s->cgroups.at_cnt || s->users.at_cnt;
 }
 
-static int open_rooms(struct continuous *c, struct err *err)
+static int open_modules(struct continuous *c, struct err *err)
 {
 	struct live *l = &c->live;
 	l->room = (struct live_room){ c, has_room };
@@ -268,7 +268,7 @@ static int open_rooms(struct continuous *c, struct err *err)
 	c->out =
 		(struct consumer){ .ctx = c, .event = on_event, .define = on_definition, .tick = on_tick, .dropped = on_dropped };
 	l->h.out = &c->out;
-	about_begin(l);
+	metadata_begin(l);
 	return 0;
 }
 
@@ -295,7 +295,7 @@ static int check_room(struct continuous *c, uint64_t taken, uint64_t more, struc
 {
 	uint64_t wanted = c->limits.memory_max;
 	c->limits.memory_least = taken + set_by(c) + FIRST_ROOM;
-	while (least_taken(c, taken, wanted) + names_room(wanted) + more >= wanted / 100 * LIMITS_PERCENT)
+	while (least_taken(c, taken, wanted) + names_reserve(wanted) + more >= wanted / 100 * LIMITS_PERCENT)
 		wanted += 1ull << 20;
 	if (wanted == c->limits.memory_max)
 		return 0;
@@ -338,7 +338,7 @@ struct continuous *continuous_new(const struct continuous_options *o, const stru
 	c->limits = (struct limits){ .memory_max = o->max_memory, .overhead_max = o->max_overhead };
 	limits_set_interval(&c->limits, o->record.interval);
 	set_record(c);
-	int rc = note_begins(c, err) || select_check(&o->select, err) || open_rooms(c, err);
+	int rc = note_begins(c, err) || select_check(&o->select, err) || open_modules(c, err);
 	if (!rc) {
 		/* The memory for loading the BPF programs is returned to the kernel before the footprint is measured. */
 		malloc_trim(0);
@@ -408,7 +408,7 @@ static int add_pids(struct continuous *c, struct err *err)
 		uint32_t tgid = c->record.pids[i];
 		bool own = refuse_own(tgid, &why) || refuse_successor(c, i, &why);
 		if (!own)
-			tracker_pin(c->live.tracker, tgid);
+			tracker_include(c->live.tracker, tgid);
 		if (!own && (target_find(c->live.h.targets, tgid).n || !live_add(&c->live, tgid, &why)))
 			continue;
 		if (++failed == c->record.pids_cnt && !select_is_open(&c->o->select))
@@ -429,7 +429,7 @@ static void count_spent(struct continuous *c)
 /* Symbolization and examination of files run in separate processes. The free memory is divided between them. */
 static void set_room(struct continuous *c)
 {
-	uint64_t room = names_room(c->limits.memory_max) + limits_room(&c->limits, footprint_now(&c->memory) + set_by(c));
+	uint64_t room = names_reserve(c->limits.memory_max) + limits_room(&c->limits, footprint_now(&c->memory) + set_by(c));
 	bool examines = study_is_reading(c->live.study);
 	if (!naming_is_busy(c->naming))
 		naming_set_room(c->naming, examines ? room / 2 : room);
@@ -476,8 +476,8 @@ int continuous_on(struct continuous *c, struct err *err)
 	if (!rc)
 		rc = add_pids(c, err);
 	await_files(c);
-	about_sampling(l);
-	about_liveness(l);
+	metadata_sampling(l);
+	metadata_liveness(l);
 	if (rc)
 		continuous_off(c);
 	return rc;
@@ -505,13 +505,13 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
 {
 	if (!c->on)
 		return err_set(err, EAGAIN, "tracing is off: switch it on first with `alys-bpf ctl on`");
-	live_bury(&c->live, tgid);
+	live_end_reused(&c->live, tgid);
 	if (target_find(c->live.h.targets, tgid).n && !tracker_is_banned(c->live.tracker, tgid))
 		return 0;
 	int rc = refuse_own(tgid, err);
 	if (rc)
 		return rc;
-	tracker_pin(c->live.tracker, tgid);
+	tracker_include(c->live.tracker, tgid);
 	probe_remove_target(c->live.h.probe, tgid); /* it may have been excluded */
 	return live_add(&c->live, tgid, err);
 }
@@ -520,8 +520,8 @@ int continuous_remove(struct continuous *c, uint32_t tgid, struct err *err)
 {
 	if (!c->on || !target_find(c->live.h.targets, tgid).n)
 		return err_set(err, ESRCH, "process %u is not traced: `alys-bpf ctl status` lists those that are", tgid);
-	tracker_ban(c->live.tracker, tgid);
-	live_drop(&c->live, tgid);
+	tracker_exclude(c->live.tracker, tgid);
+	live_remove(&c->live, tgid);
 	/* The caller may verify that the probes are gone. */
 	probe_await_detached();
 	return c->live.h.select->all ? probe_exclude(c->live.h.probe, tgid, err) : 0;
@@ -560,7 +560,7 @@ static void look_at_use(struct continuous *c, uint64_t now)
 	c->overhead += (samples + calls - c->overhead) * share;
 	c->looked_ns = now;
 	footprint_look(&c->memory);
-	about_windows(&c->live);
+	metadata_windows(&c->live);
 	set_room(c);
 	keep_limits(c, now);
 }

@@ -173,7 +173,7 @@ static int by_stack(const void *a, const void *b)
 	return x->proc.n < y->proc.n ? -1 : x->proc.n > y->proc.n;
 }
 
-/* One snapshot of all heaps, not yet settled (heap_settle). */
+/* One snapshot of all heaps, not yet settled (heap_finish_windows). */
 static struct snapshot *merge(const struct heaps *h)
 {
 	struct snapshot *all = calloc(1, sizeof(*all));
@@ -198,7 +198,7 @@ static void settle(const struct heaps *h, struct proc_id proc, struct snapshot *
 {
 	for (size_t i = 0; s->clusters && i < h->at_cnt; i++)
 		if (!proc.n || h->at[i]->proc.n == proc.n)
-			heap_settle(h->at[i]->heap, s);
+			heap_finish_windows(h->at[i]->heap, s);
 }
 
 static struct snapshot *raw_snapshot(const struct heaps *h, struct proc_id proc)

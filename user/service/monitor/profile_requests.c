@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "format/sink.h"
 #include "naming/subset.h"
-#include "recorder/about.h"
+#include "recorder/metadata.h"
 #include "sink/registry.h"
 #include "trace/trace.h"
 

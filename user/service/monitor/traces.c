@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "naming/finish.h"
-#include "recorder/about.h"
+#include "recorder/metadata.h"
 
-#define PATIENCE_NS 1000000000ull /* for symbolization, when the daemon exits */
+#define TIMEOUT_NS 1000000000ull /* for symbolization, when the daemon exits */
 
 /* An ended file whose stacks are not symbolized yet. */
 struct closing {
@@ -80,7 +80,7 @@ void traces_work(struct traces *t)
 
 void traces_flush(struct traces *t)
 {
-	uint64_t end = now_ns() + PATIENCE_NS, now;
+	uint64_t end = now_ns() + TIMEOUT_NS, now;
 	for (traces_work(t); t->queue_cnt && (now = now_ns()) < end; traces_work(t)) {
 		struct pollfd named = { .fd = naming_fd(t->naming), .events = POLLIN };
 		poll(&named, 1, (int)((end - now) / 1000000) + 1);
@@ -104,7 +104,7 @@ static void end_file(struct traces *t, struct closing *place)
 	char now[24];
 	snprintf(now, sizeof(now), "%" PRIu64, now_ns());
 	live_end_file(l);
-	about_liveness(l);
+	metadata_liveness(l);
 	trace_write_meta(t->writer, "end_mono_ns", now);
 	live_note_dropped(l, trace_dropped(t->writer));
 	*place = (struct closing){ .writer = t->writer, .end = t->end, .stacks_cnt = live_stacks(l) };
@@ -146,8 +146,8 @@ static void begin_file(struct traces *t, struct trace_writer *w, const struct tr
 	if (!w)
 		return;
 	t->end = *end;
-	about_begin(l);
-	about_sampling(l);
+	metadata_begin(l);
+	metadata_sampling(l);
 	carry_over(t);
 	t->carried = trace_bytes(w);
 }

@@ -19,7 +19,7 @@
 #define QUEUE_STANDARD (32u << 20)
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
-#define FAREWELL_MS 1000
+#define SHUTDOWN_MS 1000
 /* How much of a server's error message is kept. */
 #define ANSWER_MAX 200
 
@@ -189,7 +189,7 @@ static void cut_off(struct sender *s)
 enum outcome { SENT, REFUSED, AGAIN };
 
 /* Logged once per outage. */
-static void complain(struct sender *s, const char *what, const char *next)
+static void warn_once(struct sender *s, const char *what, const char *next)
 {
 	struct buf clean = { 0 };
 	if (s->complained)
@@ -239,9 +239,9 @@ static void tell(struct sender *s, enum outcome how, long status)
 			 s->kind == PUSH_PARCA ? "Parca (gRPC)" : "Pyroscope");
 	else
 		snprintf(what, sizeof(what), "the server says %ld %s", status, s->answer);
-	complain(s, what,
-		 how == AGAIN ? "profiles wait until it takes them"
-			      : "this profile is dropped, and so will be others that it refuses");
+	warn_once(s, what,
+		  how == AGAIN ? "profiles wait until it takes them"
+			       : "this profile is dropped, and so will be others that it refuses");
 }
 
 static enum outcome post(struct sender *s, const struct payload *p, uint64_t *pause_ms)
@@ -255,7 +255,7 @@ static enum outcome post(struct sender *s, const struct payload *p, uint64_t *pa
 	s->lib->easy_setopt(s->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->body.len);
 	CURLcode rc = s->lib->easy_perform(s->curl);
 	if (rc) {
-		complain(s, s->lib->easy_strerror(rc), "profiles wait until the server can be reached");
+		warn_once(s, s->lib->easy_strerror(rc), "profiles wait until the server can be reached");
 		return AGAIN;
 	}
 	s->lib->easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -386,7 +386,7 @@ static void set_headers(struct sender *s, const struct push_options *o)
 	buf_free(&tenant);
 }
 
-static void set_manners(struct sender *s)
+static void set_transfer_options(struct sender *s)
 {
 	s->lib->easy_setopt(s->curl, CURLOPT_HTTPHEADER, s->headers);
 	s->lib->easy_setopt(s->curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -448,7 +448,7 @@ struct sender *sender_new(enum push_kind kind, const struct push_options *o, str
 	pthread_cond_init(&s->changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	set_headers(s, o);
-	set_manners(s);
+	set_transfer_options(s);
 	if (set_url(s, o->url, err) || set_version(s, o->url, err) || start(s, err)) {
 		sender_free(s);
 		return NULL;
@@ -460,7 +460,7 @@ void sender_end(struct sender *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->ending = true;
-	s->until_ms = now_ms() + FAREWELL_MS;
+	s->until_ms = now_ms() + SHUTDOWN_MS;
 	/* Slightly later than the thread's own deadline. */
 	uint64_t until_ms = s->until_ms + 10;
 	pthread_cond_signal(&s->changed);

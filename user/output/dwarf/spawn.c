@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf/hire: see hire.h. */
-#include "dwarf/hire.h"
+/* dwarf/spawn: see spawn.h. */
+#include "dwarf/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +26,12 @@ static int start(pid_t *pid, const char *program, const char *name, int sock)
 		posix_spawn_file_actions_destroy(&files);
 		return -rc;
 	}
-	rc = posix_spawn_file_actions_adddup2(&files, sock, HIRE_SOCKET);
+	rc = posix_spawn_file_actions_adddup2(&files, sock, WORKER_SOCKET);
 	/* stderr is discarded: a compromised worker must not write to the terminal. */
 	for (int fd = 0; !rc && fd < 3; fd++)
 		rc = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
 	if (!rc)
-		rc = posix_spawn_file_actions_addclosefrom_np(&files, HIRE_SOCKET + 1);
+		rc = posix_spawn_file_actions_addclosefrom_np(&files, WORKER_SOCKET + 1);
 	sigemptyset(&set);
 	posix_spawnattr_setsigmask(&attr, &set);
 	sigfillset(&set);
@@ -44,10 +44,10 @@ static int start(pid_t *pid, const char *program, const char *name, int sock)
 	return -rc;
 }
 
-int hire(struct hired *h, const char *program, const char *name)
+int spawn_worker(struct spawned *h, const char *program, const char *name)
 {
 	int pair[2];
-	*h = (struct hired){ .sock = -1 };
+	*h = (struct spawned){ .sock = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	int rc = start(&h->pid, program ? program : "/proc/self/exe", name, pair[1]);
@@ -63,7 +63,7 @@ int hire(struct hired *h, const char *program, const char *name)
 	return 0;
 }
 
-void hire_end(struct hired *h)
+void spawn_end(struct spawned *h)
 {
 	if (!h->pid)
 		return;
@@ -71,5 +71,5 @@ void hire_end(struct hired *h)
 	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	close(h->sock);
-	*h = (struct hired){ .sock = -1 };
+	*h = (struct spawned){ .sock = -1 };
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach/bottoms: how the kernel's own walk ended (--walk kernel). It follows frame pointers and stops silently, both
+ * attach/stack_ends: how the kernel's own walk ended (--walk kernel). It follows frame pointers and stops silently, both
  * at the bottom of the stack and at a function without a frame pointer.
  */
-#ifndef ALYS_ATTACH_BOTTOMS_H
-#define ALYS_ATTACH_BOTTOMS_H
+#ifndef ALYS_ATTACH_STACK_ENDS_H
+#define ALYS_ATTACH_STACK_ENDS_H
 
 #include "attach/study.h"
 #include "base/map.h"
 #include "intake/intake.h"
 #include "recording/handles.h"
 
-struct bottoms {
+struct stack_ends {
 	const struct handles *h;
 	struct study *study;
 	struct map rows;       /* module -> its unwind rows, or 0 */
@@ -19,9 +19,9 @@ struct bottoms {
 };
 
 /* enum stack_end of a new stack; for other kinds of walk, what they reported. */
-uint8_t bottoms_end(struct bottoms *b, const struct intake_stack *s, const struct frame *frames);
+uint8_t stack_ends_end(struct stack_ends *b, const struct intake_stack *s, const struct frame *frames);
 /* The rows that were requested for a file. */
-void bottoms_found(struct bottoms *b, struct findings *f);
-void bottoms_free(struct bottoms *b);
+void stack_ends_found(struct stack_ends *b, struct findings *f);
+void stack_ends_free(struct stack_ends *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access/theirs: see theirs.h. */
-#include "access/theirs.h"
+/* access/target_files: see target_files.h. */
+#include "access/target_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int theirs_reopen(int place)
+int target_file_reopen(int place)
 {
 	char path[32];
 	struct stat st;
@@ -24,7 +24,7 @@ int theirs_reopen(int place)
 	return rc;
 }
 
-int theirs_place(uint32_t tgid, const char *path, int flags)
+int target_file_place(uint32_t tgid, const char *path, int flags)
 {
 	char root[32];
 	struct open_how how = { .flags = (uint64_t)flags | O_PATH | O_CLOEXEC,
@@ -38,15 +38,15 @@ int theirs_place(uint32_t tgid, const char *path, int flags)
 	return rc;
 }
 
-int theirs_file(uint32_t tgid, const char *path)
+int target_file_file(uint32_t tgid, const char *path)
 {
-	return theirs_reopen(theirs_place(tgid, path, 0));
+	return target_file_reopen(target_file_place(tgid, path, 0));
 }
 
-int theirs_mapped(uint32_t tgid, uint64_t start, uint64_t end)
+int target_file_mapped(uint32_t tgid, uint64_t start, uint64_t end)
 {
 	char path[96];
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, start, end);
 	int place = open(path, O_PATH | O_CLOEXEC);
-	return theirs_reopen(place < 0 ? -errno : place);
+	return target_file_reopen(place < 0 ? -errno : place);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/leave: a function may end in tail calls of others, whose exits are then its own. First all functions through
+ * sites/result_exits: a function may end in tail calls of others, whose exits are then its own. First all functions through
  * which results leave are collected, then each gets its exits once, then every site gets those of the functions that it
  * can end in.
  */
-#include "sites/leave.h"
+#include "sites/result_exits.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void lose(struct site *s, const struct flow_node *n, enum lost_way way)
  * the exits of those functions all the time, and they may be in another file. If only `ret`s are trusted, it is the
  * only exit for memset.
  */
-static bool hands_through(const struct plan *p, const struct flow_node *n)
+static bool returns_first_argument(const struct plan *p, const struct flow_node *n)
 {
 	static const char *const copy[] = { "memset", "memcpy", "memmove" }, *const clear[] = { "GC_clear_stack" };
 	bool gone = (n->in.flow == INSN_JUMP || n->in.flow == INSN_INDIRECT) && n->cfa == 8 && n->in.cost != INSN_REFUSED &&
@@ -116,9 +116,9 @@ static int follow(struct trail *t, struct body *b, int depth)
 	for (size_t i = 0; i < b->flow.nodes_cnt; i++) {
 		const struct flow_node *n = &b->flow.nodes[i];
 		int rc = 0;
-		if (n->leave == FLOW_JUMPS_ON && !hands_through(t->plan, n))
+		if (n->leave == FLOW_JUMPS_ON && !returns_first_argument(t->plan, n))
 			rc = follow_jump(t, n, depth);
-		else if (n->leave == FLOW_LOST && !hands_through(t->plan, n))
+		else if (n->leave == FLOW_LOST && !returns_first_argument(t->plan, n))
 			lose(t->site, n, n->in.flow == INSN_INDIRECT ? LOST_COMPUTED : n->to ? LOST_ELSEWHERE : LOST_NOWHERE);
 		if (rc)
 			return rc;
@@ -170,7 +170,7 @@ static int add_exit(struct plan *p, struct body *b, const struct flow_node *n)
 	struct site_exit x = { .vaddr = n->in.vaddr, .cfa_off = (uint32_t)n->cfa };
 	if (n->leave == FLOW_RETURNS) {
 		x.why = ret_reason(p, b);
-	} else if (hands_through(p, n)) {
+	} else if (returns_first_argument(p, n)) {
 		x.reg = ALYS_REG_RDI;
 		x.emulated = n->in.cost == INSN_EMULATED;
 	} else {
@@ -216,7 +216,7 @@ static int exits_of(struct plan *p, struct body *b)
 	int rc = picked && nodes ? exits_pick(&b->flow, &rules, picked) : -ENOMEM;
 
 	for (size_t i = 0; !rc && i < n; i++)
-		if (picked[i] || hands_through(p, &b->flow.nodes[i]))
+		if (picked[i] || returns_first_argument(p, &b->flow.nodes[i]))
 			nodes[found++] = &b->flow.nodes[i];
 	if (found)
 		qsort(nodes, found, sizeof(*nodes), compare_nodes);
@@ -245,7 +245,7 @@ static int give_exits(const struct trail *t)
 	return 0;
 }
 
-int leave_find(struct plan *p)
+int result_exits_find(struct plan *p)
 {
 	size_t n = p->list->sites_cnt;
 	struct trail *trails = calloc(n + 1, sizeof(*trails));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sites/takers: see takers.h. */
-#include "sites/takers.h"
+/* sites/list_users: see list_users.h. */
+#include "sites/list_users.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct doors {
 };
 
 /* Stops at an imported one, which is sufficient. */
-static int note_door(void *ctx, const struct elf_symbol *s)
+static int note_list_function(void *ctx, const struct elf_symbol *s)
 {
 	struct doors *d = ctx;
 	if (s->name[0] != 'G' || (strcmp(s->name, "GC_generic_malloc_many") && strcmp(s->name, "GC_malloc_many")))
@@ -48,12 +48,12 @@ static bool segment_calls(const struct elf *e, const struct elf_segment *seg, co
 	return false;
 }
 
-bool takers_in(const struct elf *e, const struct site_list *l)
+bool list_users_in(const struct elf *e, const struct site_list *l)
 {
 	struct doors d = { 0 };
 	const struct elf_segment *seg;
 	size_t n = elf_segments(e, &seg);
-	if (elf_each_symbol(e, note_door, &d))
+	if (elf_each_symbol(e, note_list_function, &d))
 		return true;
 	for (size_t i = 0; d.n && i < n; i++) {
 		if (segment_calls(e, &seg[i], l, &d))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach/bottoms: see bottoms.h. */
-#include "attach/bottoms.h"
+/* attach/stack_ends: see stack_ends.h. */
+#include "attach/stack_ends.h"
 
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -10,7 +10,7 @@
 #include "unwind/unwind.h"
 
 /* Rows of the few files in which stacks end: requested once per file, and waited for. NULL: none. */
-static const struct unwind_table *rows_of(struct bottoms *b, struct module_id module)
+static const struct unwind_table *rows_of(struct stack_ends *b, struct module_id module)
 {
 	const struct module *m = catalog_module(b->h->catalog, module);
 	int fd = target_module_fd(b->h->targets, module);
@@ -20,7 +20,7 @@ static const struct unwind_table *rows_of(struct bottoms *b, struct module_id mo
 	return known ? (const struct unwind_table *)(uintptr_t)*known : NULL;
 }
 
-void bottoms_found(struct bottoms *b, struct findings *f)
+void stack_ends_found(struct stack_ends *b, struct findings *f)
 {
 	uint64_t *place = map_get(&b->rows, f->module.n);
 	if (!place || *place)
@@ -30,7 +30,7 @@ void bottoms_found(struct bottoms *b, struct findings *f)
 }
 
 /* Is the function that this frame returns to the outermost one? */
-static bool is_bottom(struct bottoms *b, const struct frame *f)
+static bool is_bottom(struct stack_ends *b, const struct frame *f)
 {
 	struct unwind_row row;
 	const struct mapping *m = f->map.n ? catalog_mapping(b->h->catalog, f->map) : NULL;
@@ -39,7 +39,7 @@ static bool is_bottom(struct bottoms *b, const struct frame *f)
 }
 
 /* kernel.perf_event_max_stack: bpf_get_stack never gives more. */
-static uint32_t kernel_depth(struct bottoms *b)
+static uint32_t kernel_depth(struct stack_ends *b)
 {
 	FILE *f = b->kernel_depth ? NULL : fopen("/proc/sys/kernel/perf_event_max_stack", "re");
 	if (!b->kernel_depth && (!f || fscanf(f, "%" SCNu32, &b->kernel_depth) != 1))
@@ -49,7 +49,7 @@ static uint32_t kernel_depth(struct bottoms *b)
 	return b->kernel_depth;
 }
 
-uint8_t bottoms_end(struct bottoms *b, const struct intake_stack *s, const struct frame *frames)
+uint8_t stack_ends_end(struct stack_ends *b, const struct intake_stack *s, const struct frame *frames)
 {
 	if (b->h->o->walk != ALYS_WALK_KERNEL || s->end != STACK_END_UNKNOWN || !s->n)
 		return (uint8_t)s->end;
@@ -59,7 +59,7 @@ uint8_t bottoms_end(struct bottoms *b, const struct intake_stack *s, const struc
 	return s->n > kernel_depth(b) ? STACK_END_TRUNCATED : STACK_END_NO_FRAME_POINTER;
 }
 
-void bottoms_free(struct bottoms *b)
+void stack_ends_free(struct stack_ends *b)
 {
 	const struct map_slot *s;
 	for (size_t i = 0; (s = map_next(&b->rows, &i));)

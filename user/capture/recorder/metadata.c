@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/about: see about.h. */
-#include "recorder/about.h"
+/* recorder/metadata: see metadata.h. */
+#include "recorder/metadata.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -24,13 +24,13 @@ static void meta(struct live *l, const char *key, const char *fmt, ...)
 	consumer_meta(l->h.out, key, value);
 }
 
-void about_start(struct live *l)
+void metadata_start(struct live *l)
 {
 	meta(l, "start_real_ns", "%" PRIu64, clock_ns(CLOCK_REALTIME));
 	meta(l, "start_mono_ns", "%" PRIu64, now_ns());
 }
 
-void about_begin(struct live *l)
+void metadata_begin(struct live *l)
 {
 	static const char *const backtraces[] = { "none", "addr", "name", "full" };
 	static const char *const walks[] = { "frame pointers", "tables", "tables, sleepable" };
@@ -40,7 +40,7 @@ void about_begin(struct live *l)
 	meta(l, "hostname", "%s", u.nodename);
 	meta(l, "kernel", "%s %s", u.release, u.machine);
 	meta(l, "options", "%s", l->h.o->words ?: "");
-	about_start(l);
+	metadata_start(l);
 	meta(l, "tier", "%s", probe_tier_name(probe_tier(l->h.probe)));
 	meta(l, "backtrace", "%s", backtraces[l->h.o->backtrace]);
 	if (l->h.o->backtrace != BACKTRACE_NONE)
@@ -57,14 +57,14 @@ void about_begin(struct live *l)
 		meta(l, "min_size", "%" PRIu64, l->h.o->min_size);
 }
 
-void about_rate(struct live *l)
+void metadata_rate(struct live *l)
 {
 	char value[32];
 	snprintf(value, sizeof(value), "bytes:%" PRIu64, l->rate.interval);
 	catalog_put_meta(l->h.catalog, "sample", value);
 }
 
-void about_sampling(struct live *l)
+void metadata_sampling(struct live *l)
 {
 	char more[48] = "";
 	if (l->h.o->interval)
@@ -78,7 +78,7 @@ void about_sampling(struct live *l)
 	     f->taker ?: "a file", more);
 }
 
-void about_liveness(struct live *l)
+void metadata_liveness(struct live *l)
 {
 	struct exactness e;
 	struct buf facts = { 0 };
@@ -91,7 +91,7 @@ void about_liveness(struct live *l)
 	buf_free(&facts);
 }
 
-void about_windows(struct live *l)
+void metadata_windows(struct live *l)
 {
 	struct buf text = { 0 };
 	if (!l->windows)
@@ -102,7 +102,7 @@ void about_windows(struct live *l)
 }
 
 /* Not in live mode: there each window's event carries it. */
-static void about_factors(struct live *l, bool by_cpu)
+static void metadata_factors(struct live *l, bool by_cpu)
 {
 	const char *key = by_cpu ? "window_factors_cpu" : "window_factors";
 	struct buf text = { 0 };
@@ -112,7 +112,7 @@ static void about_factors(struct live *l, bool by_cpu)
 	buf_free(&text);
 }
 
-static void about_missed(struct live *l)
+static void metadata_missed(struct live *l)
 {
 	double bytes = windows_missed(l->windows, false), cpu_s = windows_missed(l->windows, true) / 1e9;
 	char of_cpu[48] = "", of_bytes[48] = "";
@@ -125,30 +125,30 @@ static void about_missed(struct live *l)
 		     of_cpu, of_cpu[0] && of_bytes[0] ? " and " : "", of_bytes);
 }
 
-static void about_windows_end(struct live *l)
+static void metadata_windows_end(struct live *l)
 {
 	if (!l->windows)
 		return;
-	about_missed(l);
-	about_windows(l);
+	metadata_missed(l);
+	metadata_windows(l);
 	consumer_meta(l->h.out, "windows", catalog_meta(l->h.catalog, "windows"));
-	about_factors(l, false);
-	about_factors(l, true);
+	metadata_factors(l, false);
+	metadata_factors(l, true);
 }
 
 /* "resident": bytes when it began, bytes at its end. */
-static void about_resident(struct live *l)
+static void metadata_resident(struct live *l)
 {
 	meta(l, "resident", "%" PRIu64 " %" PRIu64, l->resident_start, l->resident_end);
 	if (l->resident.swept)
 		meta(l, "resident_swept", "%" PRIu64, l->resident.swept);
 }
 
-void about_end(struct live *l)
+void metadata_end(struct live *l)
 {
 	if (l->h.o->rss)
-		about_resident(l);
-	about_windows_end(l);
+		metadata_resident(l);
+	metadata_windows_end(l);
 	meta(l, "end_mono_ns", "%" PRIu64, l->stopped_ns);
-	about_liveness(l);
+	metadata_liveness(l);
 }
