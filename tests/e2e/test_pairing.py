@@ -10,7 +10,7 @@ import pytest
 
 from conftest import PROGS, alys, assert_law, events_of, site_of
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 ALLOCATORS = {

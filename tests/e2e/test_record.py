@@ -16,7 +16,7 @@ import pytest
 import conftest
 from conftest import ALYS, alys, assert_law, assert_same, convert, each_event, events_of, pprof, site_of, tally
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 # Programs whose every call must be found, site by site.
 EXACT = ["c_libc", "c_static", "c_musl", "c_musl_static", "c_gc", "c_gcentries", "c_threads", "c_leaves", "c_seccomp", "c_dlopen",

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, ledger
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 PROGRAMS = sorted(p.name for p in PROGS.iterdir() if p.suffix not in (".so", ".types", ".d", ".o")) if PROGS.exists() else []
 
