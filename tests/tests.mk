@@ -147,7 +147,10 @@ $(BUILD)/tests/webfake: tests/lib/webfake.c tests/lib/feed.h $(call module_objec
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
-check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
+# Built with every check, though only tests of tests/e2e run them: who changes a header sees here whom it breaks.
+TOOLS := $(addprefix $(BUILD)/tests/,symdump heapread calibrate_case feedfile bombfile webfake)
+
+check: $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%) $(TOOLS)
 	$(Q)scripts/run-unit $(UNIT:%=$(BUILD)/tests/%) $(FUZZ:%=$(BUILD)/tests/%)
 
 check-root: all progs

@@ -64,7 +64,7 @@ static bool spoil(struct site_list *l, const char *how)
 static int end_trial(struct probe *p, struct probe_trial *t, struct probe_order o, struct err *err)
 {
 	int rc;
-	while (!(rc = probe_trial_look(p, t)) && !t->wrong && t->agreed < 1000)
+	while (!(rc = probe_trial_read(p, t)) && !t->wrong && t->agreed < 1000)
 		usleep(500);
 	if (t->wrong)
 		o.sites = o.proof;
@@ -106,7 +106,7 @@ static int try_in(uint32_t pid, int fd, struct elf *e, const char *path, const s
 		rc = end ? end_trial(p, &t, o, err) : 0;
 	}
 	if (!rc)
-		rc = !fgets(line, sizeof(line), stdin) ? -1 : end ? 0 : probe_trial_look(p, &t);
+		rc = !fgets(line, sizeof(line), stdin) ? -1 : end ? 0 : probe_trial_read(p, &t);
 	if (!rc)
 		printf("%llu %llu\n", (unsigned long long)t.agreed, (unsigned long long)t.wrong);
 	if (!rc && end)
