@@ -88,9 +88,9 @@ int frame_exit(struct pt_regs *ctx)
 }
 
 SEC("uprobe")
-int frame_foretell(struct pt_regs *ctx)
+int frame_predict(struct pt_regs *ctx)
 {
-	return frame_tell(ctx);
+	return frame_note_prediction(ctx);
 }
 
 /* free: probed at its entry, before the allocator can reuse the address. */

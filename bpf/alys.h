@@ -176,14 +176,14 @@ struct alys_gc_site {
  * for before the main ring has been read. number: position in the log, from 1; written last, 0 while the entry is being
  * written.
  */
-struct alys_born {
+struct alys_sampled_object {
 	__u64 number;
 	__u64 addr;
 	__u64 time; /* CLOCK_MONOTONIC, ns */
 	__u32 tgid;
 	__u32 pad;
 };
-#define ALYS_BORN_SLOTS 8192 /* a power of two */
+#define ALYS_OBJECT_LOG_SLOTS 8192 /* a power of two */
 
 /* How nested calls within one allocator are distinguished from the program's own calls. */
 #define ALYS_NEST_THREAD 1 /* plain C allocators: a second entry before the first one returned */
@@ -195,7 +195,7 @@ struct alys_born {
 #define ALYS_SITE_LISTS 8         /* results are predicted from the thread's free lists */
 #define ALYS_SITE_LEAF 16         /* calls no other probed function: an unsampled call need not be followed */
 #define ALYS_SITE_UNFREED 32      /* frees of its blocks are not probed */
-#define ALYS_SITE_WHOLE 128       /* an exit at which registers (ALYS_REG_*) hold size and kind, too: arg[0], kind_arg, reg */
+#define ALYS_SITE_WHOLE_CALL 128  /* an exit at which registers (ALYS_REG_*) hold size and kind, too: arg[0], kind_arg, reg */
 #define ALYS_SITE_CALLEE 256      /* a call instruction: the exits are those of the called function */
 #define ALYS_SITE_JUMPS 512       /* may end in a jump to another probed function, in this file or another one */
 #define ALYS_SITE_USER 1024   /* may run program code, as operator new does: only the object's `inner` code counts as nested */
@@ -325,7 +325,7 @@ struct alys_config {
 	__u8 free_stacks;
 	__u8 walk;        /* ALYS_WALK_* */
 	__u8 all;         /* every process is a target unless excluded in `targets` */
-	__u8 tell_all;    /* report start and end of processes that are not targets, too */
+	__u8 report_all;  /* report start and end of processes that are not targets, too */
 	__u8 stop_at_gc;  /* stop the process at the end of each collection, see gc_stop_until */
 	__u8 windowed;    /* some probes are attached during windows only, see `window_shut` */
 	__u8 recall;      /* ALYS_RECALL_* */
@@ -379,7 +379,7 @@ struct alys_config {
 	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits")                         \
 	X(32, WALKS_COMPARED, NOTE, "walks-compared", "remembered stacks that were walked once more (--check-stacks)")           \
 	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")       \
-	X(34, GC_UNTOLD, NOTE, "collections-untold",                                                                             \
+	X(34, GC_UNREPORTED, NOTE, "collections-untold",                                                                         \
 	  "1: a collector's counter was not what its probes had told; up to 63 blocks of a thread may have the number before")   \
 	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows")                \
 	X(36, HIT_PAGE, HIT, "hits-page", "times that pages became resident (--rss)")                                            \

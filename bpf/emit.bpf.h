@@ -30,7 +30,7 @@ static __always_inline void emit_free(__u64 addr, __u64 stack, __u64 time)
 {
 	struct alys_ev_free *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		lose(ALYS_ST_LOST_RING_FREE);
+		count_loss(ALYS_ST_LOST_RING_FREE);
 		return;
 	}
 	head_fill(&e->h, ALYS_EV_FREE);
@@ -59,11 +59,11 @@ static __always_inline void alloc_fill(struct alys_ev_alloc *e, __u8 kind, const
 #define WRITTEN() asm volatile("" ::: "memory") /* compiler barrier; x86 itself keeps stores in order */
 
 /* Global, so that it is verified once. */
-__weak int note_born(__u64 addr)
+__weak int log_object(__u64 addr)
 {
-	__u64 n = __sync_fetch_and_add(&born_cnt, 1);
-	__u32 i = n & (ALYS_BORN_SLOTS - 1);
-	struct alys_born *b = bpf_map_lookup_elem(&born, &i);
+	__u64 n = __sync_fetch_and_add(&object_log_cnt, 1);
+	__u32 i = n & (ALYS_OBJECT_LOG_SLOTS - 1);
+	struct alys_sampled_object *b = bpf_map_lookup_elem(&object_log, &i);
 	if (!b)
 		return 0;
 	b->number = 0;
@@ -80,7 +80,7 @@ __weak int note_born(__u64 addr)
 static __always_inline void note_object(const struct pending *p, __u64 addr)
 {
 	if (config.interval && p->flags & ALYS_F_GC && addr)
-		note_born(addr);
+		log_object(addr);
 }
 
 static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
@@ -88,7 +88,7 @@ static __always_inline void emit_alloc(const struct pending *p, __u64 addr)
 	note_object(p, addr);
 	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		lose(ALYS_ST_LOST_RING_ALLOC);
+		count_loss(ALYS_ST_LOST_RING_ALLOC);
 		return;
 	}
 	alloc_fill(e, ALYS_EV_ALLOC, p, addr);
@@ -101,7 +101,7 @@ static __always_inline void emit_realloc(const struct pending *p, __u64 addr, __
 	note_object(p, addr);
 	struct alys_ev_realloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		lose(ALYS_ST_LOST_RING_REALLOC);
+		count_loss(ALYS_ST_LOST_RING_REALLOC);
 		return;
 	}
 	alloc_fill(&e->a, ALYS_EV_REALLOC, p, addr);

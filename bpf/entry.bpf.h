@@ -16,8 +16,8 @@ static __always_inline void count_hit(__u8 shape)
 #define GC_KNOWN_CALLS 64 /* after so many calls, a known counter is read again */
 
 /*
- * Reads the collector's counter. told: the collection probes have reported the value read here, so they are known to
- * work. The first change that they did not report ends all caching (gc_untold).
+ * Reads the collector's counter. reported: the collection probes have reported the value read here, so they are known to
+ * work. The first change that they did not report ends all caching (gc_unreported).
  */
 static __noinline bool gc_known_read(struct gc_known *k, __u64 at)
 {
@@ -26,13 +26,13 @@ static __noinline bool gc_known_read(struct gc_known *k, __u64 at)
 	__u64 gc_no;
 	if (!read_word(&gc_no, at))
 		return false;
-	if (same && k->told && !gc_untold && k->gc_no != (__u32)gc_no) {
-		count(ALYS_ST_GC_UNTOLD);
-		gc_untold = 1;
+	if (same && k->reported && !gc_unreported && k->gc_no != (__u32)gc_no) {
+		count(ALYS_ST_GC_UNREPORTED);
+		gc_unreported = 1;
 	}
 	if (!same) {
 		const struct gc_state *s = gc_state_now(false);
-		k->told = s && s->gc_no == (__u32)gc_no;
+		k->reported = s && s->gc_no == (__u32)gc_no;
 	}
 	k->at = at;
 	k->epoch = epoch;
@@ -43,7 +43,7 @@ static __noinline bool gc_known_read(struct gc_known *k, __u64 at)
 /* The counter changes only while the world is stopped, so a cached value is valid until the next collection. */
 static __always_inline bool gc_number(struct gc_known *k, __u64 at)
 {
-	bool known = k->told && k->at == at && k->epoch == gc_epoch && !gc_untold;
+	bool known = k->reported && k->at == at && k->epoch == gc_epoch && !gc_unreported;
 	return (known && ++k->age % GC_KNOWN_CALLS) || gc_known_read(k, at);
 }
 
@@ -141,9 +141,9 @@ static __always_inline __u64 weight_of(const struct alys_site *site, __u64 size)
  */
 static __always_inline struct request call_request(struct pt_regs *ctx, const struct alys_site *site)
 {
-	struct request w = { .size = size_asked(ctx, site), .drawn_for = NOT_TAKEN };
+	struct request w = { .size = size_asked(ctx, site), .interval = NOT_SAMPLED };
 	if (w.size >= config.min_size && may_draw(site))
-		w.drawn_for = config.interval ? sample_point(weight_of(site, w.size)) ?: NOT_TAKEN : 0;
+		w.interval = config.interval ? sample_point(weight_of(site, w.size)) ?: NOT_SAMPLED : 0;
 	return w;
 }
 
@@ -153,7 +153,7 @@ static __always_inline struct request call_request(struct pt_regs *ctx, const st
  */
 static __always_inline bool is_unwanted(struct pt_regs *ctx, const struct alys_site *site, const struct request *w)
 {
-	if (w->drawn_for != NOT_TAKEN || site->flags & ALYS_SITE_TRIAL)
+	if (w->interval != NOT_SAMPLED || site->flags & ALYS_SITE_TRIAL)
 		return false;
 	__u64 old = is_reallocation(site->shape) && !config.no_frees ? argument(ctx, site->arg[0]) : 0;
 	return !old || !sampled_has(old);
@@ -176,8 +176,8 @@ static __always_inline void call_read(struct pt_regs *ctx, const struct alys_sit
 	p->collected = site->nest == ALYS_NEST_CALLER;
 	read_arguments(ctx, site, p);
 	p->size = w->size;
-	p->sampled = w->drawn_for != NOT_TAKEN;
-	p->interval = p->sampled ? w->drawn_for : 0;
+	p->sampled = w->interval != NOT_SAMPLED;
+	p->interval = p->sampled ? w->interval : 0;
 	/* Read only if it will be compared: reading the clock costs as much as a map lookup. */
 	p->enter = is_reallocation(p->shape) || is_selective() ? bpf_ktime_get_ns() : 0;
 	p->flags = 0;

@@ -13,13 +13,13 @@ static __always_inline bool is_target(void)
 }
 
 /* Are its start and end reported, although it may not be a target? */
-static __always_inline bool is_told(void)
+static __always_inline bool is_reported(void)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	if (!recording)
 		return false;
 	const __u8 *mark = bpf_map_lookup_elem(&targets, &tgid);
-	return mark ? *mark : config.tell_all;
+	return mark ? *mark : config.report_all;
 }
 
 /*

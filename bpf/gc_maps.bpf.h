@@ -34,19 +34,19 @@ struct {
 } gc_sites SEC(".maps") __weak;
 
 /*
- * Log of sampled objects, a circular buffer; born_cnt is the number written so far. Written by the allocation programs,
+ * Log of sampled objects, a circular buffer; object_log_cnt is the number written so far. Written by the allocation programs,
  * read by the loader (mapped into its memory). If entries are overwritten before it has read them, the loader reads all
  * marks from then on.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ALYS_BORN_SLOTS);
+	__uint(max_entries, ALYS_OBJECT_LOG_SLOTS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct alys_born);
-} born SEC(".maps") __weak;
+	__type(value, struct alys_sampled_object);
+} object_log SEC(".maps") __weak;
 
-__u64 born_cnt __weak = 0;
+__u64 object_log_cnt __weak = 0;
 
 /*
  * Begins and ends of collections; each record wakes the mark reader. Full (a thousand unread collections): the reader
@@ -64,7 +64,7 @@ int gc_wake_begins __weak = 0;
 __u32 gc_epoch __weak = 0;
 
 /* A counter has changed without a report: counters are no longer cached. */
-int gc_untold __weak = 0;
+int gc_unreported __weak = 0;
 
 /* No process is stopped after this time (CLOCK_MONOTONIC). The loader keeps moving it ahead while it runs. */
 __u64 gc_stop_until __weak = 0;

@@ -58,15 +58,15 @@ static __always_inline bool hold_call(const struct hold *h)
 			   : !bpf_ringbuf_output(&hold_calls_odd, &c, sizeof(c), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Only if the record in the main ring was sent (told): otherwise nothing would resume the thread. */
-static __always_inline void hold(const struct hold *h, bool told)
+/* Only if the record in the main ring was sent: otherwise nothing would resume the thread. */
+static __always_inline void hold(const struct hold *h, bool sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 until = h->time + ALYS_HOLD_WAIT_NS;
 	if (!h->who)
 		return;
 	/* Without bpf_loop (5.17, commit e6f2dd0f8067) threads do not wait. */
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop) && told && hold_call(h))
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop) && sent && hold_call(h))
 		bpf_loop(HOLD_LOOKS, hold_look, &until, 0);
 	if (!(task->jobctl & JOBCTL_TRAP_STOP))
 		count(ALYS_ST_UNHELD);

@@ -151,13 +151,13 @@ struct {
 	__type(value, struct freeing);
 } thread_frees SEC(".maps") __weak;
 
-/* Cached value of a collector's counter. told: its probes report each change, so it need not be read at each call. */
+/* Cached value of a collector's counter. reported: its probes report each change, so it need not be read at each call. */
 struct gc_known {
 	__u64 at;
 	__u32 epoch; /* gc_epoch when it was read */
 	__u32 gc_no;
 	__u32 age; /* calls since */
-	__u32 told;
+	__u32 reported;
 };
 
 /*
@@ -169,10 +169,10 @@ struct call_room {
 	__u64 lists;
 	__u32 extra;
 	__u32 object;
-	__u64 result;   /* with PREDICT_RESULT */
-	__u64 foreseen; /* enum prediction */
-	__u64 pair;     /* CFA that the exit will see */
-	__s32 slot;     /* of the walk begun; negative: none */
+	__u64 result;          /* with PREDICT_RESULT */
+	__u64 prediction_kind; /* enum prediction */
+	__u64 pair;            /* CFA that the exit will see */
+	__s32 slot;            /* of the walk begun; negative: none */
 	__u32 pad;
 	struct gc_known gc;
 	struct pending now;
@@ -208,7 +208,7 @@ __u32 frame_marks[1 << ALYS_FRAME_MARK_BITS] __weak = {};
  * The last unsampled collector call in a frame that may end in a jump to another function. One per hash slot: another
  * frame may overwrite it.
  */
-struct passed_call {
+struct unsampled_call {
 	__u64 cfa; /* 0 = none, or it has returned */
 	__u32 tgid;
 	__u32 size; /* requested, to look into the lists */
@@ -221,8 +221,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << ALYS_FRAME_MARK_BITS);
 	__type(key, __u32);
-	__type(value, struct passed_call);
-} passed_calls SEC(".maps") __weak;
+	__type(value, struct unsampled_call);
+} unsampled_calls SEC(".maps") __weak;
 
 /*
  * Calls that were followed to their exit, by function (index: the site's account). Written by programs, read by the

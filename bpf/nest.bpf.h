@@ -19,11 +19,11 @@
 /* The requested size, and whether the call is sampled. */
 struct request {
 	__u64 size;
-	__u64 drawn_for; /* the interval with which it was sampled, 0 = exact; or NOT_TAKEN */
-	__u64 stack;     /* 0 = not taken yet */
+	__u64 interval; /* with which it was sampled, 0 = exact; or NOT_SAMPLED */
+	__u64 stack;    /* 0 = not taken yet */
 };
 
-#define NOT_TAKEN ~0ull
+#define NOT_SAMPLED ~0ull
 
 static __always_inline struct alys_calls *calls_of(const struct pending *p)
 {
@@ -60,8 +60,8 @@ static __noinline int call_lost(struct pending *p)
 	}
 	if (c)
 		__sync_fetch_and_add(&c->lost, 1);
-	lose(ALYS_ST_LOST_NO_RETURN);
-	lose_call(p->account);
+	count_loss(ALYS_ST_LOST_NO_RETURN);
+	count_lost_call(p->account);
 	return 0;
 }
 
@@ -115,18 +115,18 @@ static __always_inline void frame_drop(const struct call_key *key)
  * A call that begins in the frame of one that may end in a jump, with the same return address, was reached by that
  * jump: realloc(NULL, n) ends in malloc(n). Otherwise the earlier call was left unnoticed.
  */
-static __always_inline bool is_heir(const struct pending *p, const struct alys_site *site)
+static __always_inline bool is_tail_call_of(const struct pending *p, const struct alys_site *site)
 {
 	return p->jumps && p->account != site->account && caller_at(p->cfa) == p->caller;
 }
 
 /* With sampling, decision and size are those of the first call. Without, the last call's size is the better one. */
-static __always_inline void inherit(const struct pending *outer, struct request *w)
+static __always_inline void take_over_sample(const struct pending *outer, struct request *w)
 {
 	if (config.interval) {
 		w->size = outer->size;
 		w->stack = outer->stack;
-		w->drawn_for = outer->sampled ? outer->interval : NOT_TAKEN;
+		w->interval = outer->sampled ? outer->interval : NOT_SAMPLED;
 	} else if (outer->collected && outer->size == w->size + 1) {
 		w->size++; /* before the jump the collector subtracts the byte that the next function adds */
 	}
@@ -135,13 +135,13 @@ static __always_inline void inherit(const struct pending *outer, struct request 
 }
 
 /* Another call begins in a frame where one waits. */
-static __noinline int frame_succeed(const struct call_key *key, const struct alys_site *site, struct request *w)
+static __noinline int frame_replace(const struct call_key *key, const struct alys_site *site, struct request *w)
 {
 	struct pending *p = frame_find(key);
 	if (!p)
 		return 0;
-	if (is_heir(p, site))
-		inherit(p, w);
+	if (is_tail_call_of(p, site))
+		take_over_sample(p, w);
 	else
 		call_lost(p);
 	frame_drop(key);
@@ -149,30 +149,30 @@ static __noinline int frame_succeed(const struct call_key *key, const struct aly
 }
 
 /* The same for the plain call that the thread was in; one that is paired by frame is only marked here. */
-static __noinline int thread_succeed(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w)
+static __noinline int thread_replace(struct pending *p, const struct alys_site *site, __u64 cfa, struct request *w)
 {
 	if (!p->cfa)
 		return 0;
-	if (p->cfa != cfa || !is_heir(p, site)) {
+	if (p->cfa != cfa || !is_tail_call_of(p, site)) {
 		call_lost(p);
 		return 0;
 	}
 	struct call_key key = call_key(cfa);
 	/* The marked call was not sampled, so this one is not either. It may still wait in its frame, for its old block. */
 	if (p->shape == SHAPE_MARK && !p->sampled && config.interval)
-		w->drawn_for = NOT_TAKEN;
+		w->interval = NOT_SAMPLED;
 	if (p->shape == SHAPE_MARK)
-		frame_succeed(&key, site, w);
+		frame_replace(&key, site, w);
 	else
-		inherit(p, w);
+		take_over_sample(p, w);
 	p->cfa = 0;
 	return 0;
 }
 
-static __always_inline struct passed_call *passed_at(const struct call_key *key)
+static __always_inline struct unsampled_call *unsampled_at(const struct call_key *key)
 {
 	__u32 i = frame_slot(key);
-	return bpf_map_lookup_elem(&passed_calls, &i);
+	return bpf_map_lookup_elem(&unsampled_calls, &i);
 }
 
 /*
@@ -180,9 +180,9 @@ static __always_inline struct passed_call *passed_at(const struct call_key *key)
  * a jump: the call that they jump to must not be sampled again. Reads no memory of the target, because most calls of a
  * sampled recording end here.
  */
-static __always_inline void gc_pass(const struct call_key *key, const struct alys_site *site, __u64 size, __u32 kind)
+static __always_inline void gc_note_unsampled(const struct call_key *key, const struct alys_site *site, __u64 size, __u32 kind)
 {
-	struct passed_call *p = passed_at(key);
+	struct unsampled_call *p = unsampled_at(key);
 	if (!p)
 		return;
 	p->tgid = key->tgid;
@@ -194,9 +194,9 @@ static __always_inline void gc_pass(const struct call_key *key, const struct aly
 }
 
 /* The call, or the one that it jumped to, has returned. */
-static __always_inline void gc_passed(const struct call_key *key)
+static __always_inline void gc_clear_unsampled(const struct call_key *key)
 {
-	struct passed_call *p = passed_at(key);
+	struct unsampled_call *p = unsampled_at(key);
 	if (p && p->cfa == key->cfa)
 		p->cfa = 0;
 }
@@ -262,7 +262,7 @@ static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_s
 	if (!t)
 		return;
 	struct pending *p = &t->call;
-	thread_succeed(p, site, cfa, w);
+	thread_replace(p, site, cfa, w);
 	if (bare)
 		return;
 	p->shape = SHAPE_MARK;
@@ -270,7 +270,7 @@ static __always_inline void thread_mark(struct pt_regs *ctx, const struct alys_s
 	p->account = site->account;
 	p->user = !!(site->flags & ALYS_SITE_USER);
 	p->jumps = !!(site->flags & ALYS_SITE_JUMPS);
-	p->sampled = w->drawn_for != NOT_TAKEN;
+	p->sampled = w->interval != NOT_SAMPLED;
 	p->caller = caller;
 	if (p->user) {
 		t->new_object = site->object;

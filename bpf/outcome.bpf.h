@@ -27,7 +27,7 @@ static __always_inline void finish_realloc(const struct pending *p, __u64 addr)
 	if (kept) {
 		emit_realloc(p, addr, old);
 	} else if (wanted && !old) {
-		lose(ALYS_ST_LOST_SAMPLED_FULL);
+		count_loss(ALYS_ST_LOST_SAMPLED_FULL);
 	} else if (old) {
 		if (wanted)
 			count(ALYS_ST_HALF_REALLOC);
@@ -43,7 +43,7 @@ static __always_inline void finish_alloc(const struct pending *p, __u64 addr)
 	if (!p->sampled)
 		count(ALYS_ST_UNSAMPLED);
 	else if (is_selective() && !remember(p, addr))
-		lose(ALYS_ST_LOST_SAMPLED_FULL);
+		count_loss(ALYS_ST_LOST_SAMPLED_FULL);
 	else
 		emit_alloc(p, addr);
 }
@@ -95,7 +95,7 @@ static __always_inline void call_finish(const struct pending *p, __u64 result)
 	if (p->shape == ALYS_SHAPE_OUTPTR) {
 		addr = 0;
 		if ((__u32)result == 0 && bpf_probe_read_user(&addr, sizeof(addr), (void *)p->out)) {
-			lose(ALYS_ST_LOST_READ);
+			count_loss(ALYS_ST_LOST_READ);
 			return;
 		}
 	}

@@ -19,15 +19,15 @@ static __noinline int frame_look(struct pt_regs *ctx, const struct alys_site *si
 	struct pending *now = &room->now;
 	if (now->sampled)
 		read_gc(ctx, site, now, config.interval ? NULL : &room->gc);
-	room->foreseen = PREDICT_NOTHING;
+	room->prediction_kind = PREDICT_NOTHING;
 	if ((site->flags & ALYS_SITE_LISTS) && o && lists_known(room, site, o, bias_of(ctx, site)))
-		room->foreseen = predict(o, room, now->size, argument(ctx, site->kind_arg), &room->result, &now->out);
+		room->prediction_kind = predict(o, room, now->size, argument(ctx, site->kind_arg), &room->result, &now->out);
 	return 0;
 }
 
 /* Would the unsampled call have got its block from a free list? Then it has returned, by an exit that is not probed. */
 static __always_inline bool lists_gave(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room,
-				       const struct passed_call *p)
+				       const struct unsampled_call *p)
 {
 	const struct alys_object *o = object_of(site);
 	return p->lists && o && lists_known(room, site, o, bias_of(ctx, site)) &&
@@ -35,10 +35,11 @@ static __always_inline bool lists_gave(struct pt_regs *ctx, const struct alys_si
 }
 
 /* Was this call reached by a jump from an unsampled one? Then it may jump on, too. */
-static __noinline bool is_passed(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, __u64 cfa)
+static __noinline bool is_jump_from_unsampled(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room,
+					      __u64 cfa)
 {
 	struct call_key key = call_key(cfa);
-	struct passed_call *p = passed_at(&key);
+	struct unsampled_call *p = unsampled_at(&key);
 	if (site->nest != ALYS_NEST_CALLER || !p || p->cfa != cfa || p->tgid != key.tgid)
 		return false;
 	p->cfa = 0;
@@ -60,23 +61,23 @@ static __noinline int frame_leave(struct pt_regs *ctx, const struct alys_site *s
 	if (why != ALYS_ST_UNSAMPLED || site->nest != ALYS_NEST_CALLER)
 		return 0;
 	if (site->flags & ALYS_SITE_JUMPS)
-		gc_pass(&key, site, size, argument(ctx, site->kind_arg));
+		gc_note_unsampled(&key, site, size, argument(ctx, site->kind_arg));
 	else
-		gc_passed(&key);
+		gc_clear_unsampled(&key);
 	return 0;
 }
 
-/* Takes the frame from a call that waits there, and inherits from it if this one was reached by its jump. */
+/* Replaces a call that waits in the frame, and takes over its sample if this one was reached by its jump. */
 static __noinline int call_place(struct pt_regs *ctx, const struct alys_site *site, struct call_room *room, struct request *w,
 				 __u64 cfa)
 {
 	room->pair = site->flags & ALYS_SITE_CALLEE ? PT_REGS_SP(ctx) : cfa;
 	struct call_key key = call_key(room->pair), own = { .cfa = cfa, .tgid = key.tgid };
 	if (config.interval)
-		gc_passed(&own); /* a later jump in this frame is this call's, not an earlier one's */
+		gc_clear_unsampled(&own); /* a later jump in this frame is this call's, not an earlier one's */
 	if (site->nest == ALYS_NEST_THREAD)
 		thread_mark(ctx, site, cfa, room->now.caller, w);
-	frame_succeed(&key, site, w);
+	frame_replace(&key, site, w);
 	return 0;
 }
 
@@ -104,10 +105,10 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	room = thread_room();
 	if (!room) {
 		count_hit(site->shape);
-		lose(ALYS_ST_LOST_PENDING);
+		count_loss(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
-	frame_stack(ctx, room, cfa, w.drawn_for != NOT_TAKEN);
+	frame_stack(ctx, room, cfa, w.interval != NOT_SAMPLED);
 	room->now.caller = caller_of(cfa, room->slot);
 	why = is_nested_call(ctx, site, cfa, room->now.caller) ? ALYS_ST_NESTED : 0;
 	/* The collector refills its threads' lists: no block has been requested yet. */
@@ -117,7 +118,7 @@ static __noinline struct call_room *frame_begin(struct pt_regs *ctx)
 	if (why)
 		goto leave;
 	why = ALYS_ST_NESTED;
-	if (config.interval && is_passed(ctx, site, room, cfa))
+	if (config.interval && is_jump_from_unsampled(ctx, site, room, cfa))
 		goto leave;
 	call_place(ctx, site, room, &w, cfa);
 	why = ALYS_ST_UNSAMPLED;
@@ -137,12 +138,12 @@ drop:
 /* A call with a predicted result is recorded now; others wait for an exit. */
 static __noinline int frame_end(struct call_room *room)
 {
-	if (room->foreseen == PREDICT_RESULT && !room->now.trial) {
+	if (room->prediction_kind == PREDICT_RESULT && !room->now.trial) {
 		call_finish(&room->now, room->result);
 		return 0;
 	}
 	struct call_key key = call_key(room->pair);
-	if (room->foreseen == PREDICT_RESULT) {
+	if (room->prediction_kind == PREDICT_RESULT) {
 		room->now.predicted = 1;
 		room->now.prediction = room->result;
 	}
@@ -150,7 +151,7 @@ static __noinline int frame_end(struct call_room *room)
 	if (frame_put(&key, &room->now))
 		call_begun(&room->now);
 	else
-		lose(ALYS_ST_LOST_PENDING);
+		count_loss(ALYS_ST_LOST_PENDING);
 	return 0;
 }
 
@@ -183,7 +184,7 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 		thread_unmark(key.cfa);
 	if (!p) {
 		if (site->nest == ALYS_NEST_CALLER)
-			gc_passed(&key);
+			gc_clear_unsampled(&key);
 		/* After a trial, exits of both lists stay attached for a while. */
 		if (!(site->flags & ALYS_SITE_TRIAL))
 			count(ALYS_ST_EXIT_UNPAIRED);
@@ -202,7 +203,7 @@ static __always_inline int frame_return(struct pt_regs *ctx)
 }
 
 /* An exit on trial: notes what it would report; the call ends at its `ret`. */
-static __always_inline int frame_tell(struct pt_regs *ctx)
+static __always_inline int frame_note_prediction(struct pt_regs *ctx)
 {
 	const struct alys_site *site = wanted_site(ctx);
 	if (!site)

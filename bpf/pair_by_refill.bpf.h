@@ -30,8 +30,8 @@ static __noinline bool refill_read(struct call_room *room, const struct alys_obj
 static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struct alys_site *site)
 {
 	__u64 cfa = PT_REGS_SP(ctx) + site->cfa_off, size = register_no(ctx, site->arg[0]);
-	__u64 drawn_for = sample_point(size);
-	if (!drawn_for) {
+	__u64 interval = sample_point(size);
+	if (!interval) {
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
@@ -41,7 +41,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 	}
 	struct call_room *room = thread_room();
 	if (!room) {
-		lose(ALYS_ST_LOST_PENDING);
+		count_loss(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
 	struct pending *p = &room->now;
@@ -50,7 +50,7 @@ static __noinline struct call_room *whole_begin(struct pt_regs *ctx, const struc
 	p->flags = holds_no_pointers(register_no(ctx, site->kind_arg)) ? ALYS_F_ATOMIC : 0;
 	p->sampled = size >= config.min_size;
 	p->unfreed = 1;
-	p->interval = drawn_for;
+	p->interval = interval;
 	p->frame = cfa;
 	note_window(site, p);
 	read_gc(ctx, site, p, NULL);
@@ -70,25 +70,25 @@ static __noinline struct call_room *refill_begin(struct pt_regs *ctx)
 	if (!o)
 		return NULL;
 	count_hit(site->shape);
-	if (site->flags & ALYS_SITE_WHOLE)
+	if (site->flags & ALYS_SITE_WHOLE_CALL)
 		return whole_begin(ctx, site);
-	__u64 drawn_for = sample_point(ALYS_REFILL_SPAN);
-	if (!drawn_for) {
+	__u64 interval = sample_point(ALYS_REFILL_SPAN);
+	if (!interval) {
 		count(ALYS_ST_UNSAMPLED);
 		return NULL;
 	}
 	struct call_room *room = thread_room();
 	if (!room) {
-		lose(ALYS_ST_LOST_PENDING);
+		count_loss(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
 	if (!lists_known(room, site, o, bias_of(ctx, site)) || !refill_read(room, o, register_of(ctx, site))) {
-		lose(ALYS_ST_LOST_READ);
+		count_loss(ALYS_ST_LOST_READ);
 		return NULL;
 	}
 	note_window(site, &room->now);
 	read_gc(ctx, site, &room->now, NULL);
-	room->now.interval = drawn_for;
+	room->now.interval = interval;
 	room->now.frame = PT_REGS_SP(ctx) + site->cfa_off;
 	return room;
 }

@@ -21,14 +21,14 @@ static __noinline struct pending *thread_begin(struct pt_regs *ctx)
 	}
 	struct thread_call *t = thread_call(true);
 	if (!t) {
-		lose(ALYS_ST_LOST_PENDING);
+		count_loss(ALYS_ST_LOST_PENDING);
 		return NULL;
 	}
 	if (is_inside(t, cfa)) {
 		count(ALYS_ST_NESTED);
 		return NULL;
 	}
-	thread_succeed(&t->call, site, cfa, &w);
+	thread_replace(&t->call, site, cfa, &w);
 	call_read(ctx, site, &w, &t->call, cfa);
 	if (t->call.sampled)
 		read_gc(ctx, site, &t->call, NULL);

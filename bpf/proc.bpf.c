@@ -27,7 +27,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	const __u8 *mark = bpf_map_lookup_elem(&targets, &parent);
 	if (mark && *mark == ALYS_EXCLUDED)
 		bpf_map_update_elem(&targets, &child, mark, BPF_ANY);
-	if (!is_told() || !(config.follow || config.tell_all))
+	if (!is_reported() || !(config.follow || config.report_all))
 		return 0;
 	if (mark && config.follow)
 		bpf_map_update_elem(&targets, &child, mark, BPF_ANY);
@@ -40,7 +40,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_process_exec")
 int on_exec(struct bpf_raw_tracepoint_args *ctx)
 {
-	if (!is_told())
+	if (!is_reported())
 		return 0;
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	map_list_drop(tgid);
@@ -73,7 +73,7 @@ int on_exit(struct bpf_raw_tracepoint_args *ctx)
 	/* The process ends with its last thread; the group leader may have exited long before. */
 	if (BPF_CORE_READ(task, signal, live.counter) != 0)
 		return 0;
-	if (is_told()) {
+	if (is_reported()) {
 		map_list_drop(tgid);
 		emit_proc(ALYS_EV_EXIT, ALYS_EXIT_STATUS | (__u32)BPF_CORE_READ(task, exit_code));
 	}

@@ -188,7 +188,7 @@ static __always_inline void page_send(struct pt_regs *regs, __u64 addr, __u64 si
 	__u64 stack = touch_stack(regs, memory);
 	struct alys_ev_alloc *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		lose(ALYS_ST_LOST_RING_ALLOC);
+		count_loss(ALYS_ST_LOST_RING_ALLOC);
 		return;
 	}
 	head_fill(&e->h, ALYS_EV_ALLOC);
@@ -267,7 +267,7 @@ static __always_inline void range_send(__u8 kind, __u64 start, __u64 end, __u64 
 	struct alys_ev_range *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	count(ALYS_ST_HIT_GONE);
 	if (!e) {
-		lose(ALYS_ST_LOST_RING_FREE);
+		count_loss(ALYS_ST_LOST_RING_FREE);
 		return;
 	}
 	head_fill(&e->h, kind);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * count(ALYS_ST_X), and lose(ALYS_ST_LOST_X) for missing events: the only ways to count. Atomic, because on preemptible
+ * count(ALYS_ST_X), and count_loss(ALYS_ST_LOST_X) for missing events: the only ways to count. Atomic, because on preemptible
  * kernels two tasks of one CPU may be in these programs at the same time.
  */
 #ifndef ALYS_STATS_BPF_H
@@ -26,7 +26,7 @@ static __always_inline void charge(__u64 n)
 static const struct alys_losses no_losses;
 
 /* Counts a lost call by function. Functions beyond ALYS_LOST_FUNCTIONS are only in the sum. */
-__weak __noinline int lose_call(__u32 account)
+__weak __noinline int count_lost_call(__u32 account)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct alys_losses *l = bpf_map_lookup_elem(&losses, &tgid);
@@ -43,7 +43,7 @@ __weak __noinline int lose_call(__u32 account)
 }
 
 /* Global, so that it is verified once and not for each call. */
-__weak __noinline int lose(__u32 id)
+__weak __noinline int count_loss(__u32 id)
 {
 	__u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, i = id - ALYS_LOSS_FIRST;
 	/* Otherwise the compiler compares i but indexes by id, whose bounds old verifiers then do not know. */

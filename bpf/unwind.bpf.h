@@ -643,7 +643,7 @@ static __always_inline void walk_interrupted(struct pt_regs *regs, struct walk_s
 }
 
 /* Begins a new walk, if walk_again failed. */
-static __noinline int walk_anew(__u32 slot)
+static __noinline int walk_start(__u32 slot)
 {
 	struct walk_slot *w = slot_at(slot);
 	if (!w)
@@ -683,7 +683,7 @@ static __always_inline void walk_tables(__u32 slot)
 {
 	if (walk_again(slot))
 		return;
-	walk_anew(slot);
+	walk_start(slot);
 	for (int i = 0; i < WALK_CALLS; i++) {
 		int r = walk_turns(slot);
 		if (r == WALK_DONE)

@@ -174,10 +174,10 @@ static int on_collector(void *ctx, uint32_t tgid, struct err *err)
 	return 0;
 }
 
-static void on_unseen(void *ctx, const struct proc *p, const struct unseen *u, bool told)
+static void on_unseen(void *ctx, const struct proc *p, const struct unseen *u, bool flagged)
 {
 	struct scene *s = ctx;
-	(void)p, (void)told;
+	(void)p, (void)flagged;
 	s->asked.unseen++;
 	s->asked.why = *u;
 }

@@ -290,7 +290,7 @@ static uint8_t end_of(struct scene *s, uint64_t rel, uint32_t n)
 	static struct frame frames[1000];
 	frames[n - 1] = (struct frame){ .map = { 1 }, .rel = rel };
 	const struct intake_stack stack = { .n = n, .end = STACK_END_UNKNOWN };
-	return stack_ends_end(&s->stack_ends, &stack, frames);
+	return stack_ends_of(&s->stack_ends, &stack, frames);
 }
 
 static void a_stack_that_ends_where_programs_begin_is_complete(void **state)
@@ -328,7 +328,7 @@ static void other_walks_say_themselves_how_they_ended(void **state)
 	const struct intake_stack none = { .end = STACK_END_UNKNOWN };
 	assert_int_equal(end_of(s, 16, 5), STACK_END_UNKNOWN);
 	s->o.walk = ALYS_WALK_KERNEL;
-	assert_int_equal(stack_ends_end(&s->stack_ends, &none, NULL), STACK_END_UNKNOWN);
+	assert_int_equal(stack_ends_of(&s->stack_ends, &none, NULL), STACK_END_UNKNOWN);
 	assert_int_equal(world.asked_now, 0);
 }
 

@@ -46,7 +46,7 @@ static void test_states_become_text(void **state)
 	expect(c, EXACTNESS_EXACT, "exact", "", "");
 	put(c, &(struct exactness){ .state = EXACTNESS_BOUND, .missed = 2, .collections = 40 });
 	expect(c, EXACTNESS_BOUND, "upper bound (2 of 40 collections missed)", "2 of 40 collections missed", "");
-	put(c, &(struct exactness){ .state = EXACTNESS_BOUND, .stepwise = 7, .lost = 3 });
+	put(c, &(struct exactness){ .state = EXACTNESS_BOUND, .incremental_tgid = 7, .lost = 3 });
 	expect(c, EXACTNESS_BOUND, "upper bound (process 7 collects incrementally; 3 records of collections lost)",
 	       "process 7 collects incrementally; 3 records of collections lost", "");
 	put(c, &(struct exactness){ .state = EXACTNESS_BOUND, .uncompared = true });

@@ -119,8 +119,8 @@ void __wrap_probe_allow_stops(struct probe *p, uint64_t until_ns)
 	(void)p, (void)until_ns;
 }
 
-int __wrap_probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out);
-int __wrap_probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out)
+int __wrap_probe_next_logged_object(const struct probe *p, uint64_t *at, struct alys_sampled_object *out);
+int __wrap_probe_next_logged_object(const struct probe *p, uint64_t *at, struct alys_sampled_object *out)
 {
 	(void)p, (void)at, (void)out;
 	return 0;

@@ -50,7 +50,7 @@ static void test_until_found_dead(void **state)
 	object_log_judge(&b, 7, &h, 20);
 	expect(&b, 7, (uint64_t[]){ BASE + 64, BASE + 128, BASE + 192 }, 3);
 	expect(&b, 8, (uint64_t[]){ BASE }, 1);
-	/* Its place was given away again: what counts is when the last one was born. */
+	/* Its place was given away again: what counts is when the last one was allocated. */
 	object_log_add(&b, 7, BASE + 128, 50);
 	object_log_judge(&b, 7, &h, 40);
 	expect(&b, 7, (uint64_t[]){ BASE + 64, BASE + 128, BASE + 192 }, 3);
@@ -83,7 +83,7 @@ static bool is_seven(void *ctx, uint32_t tgid)
 }
 
 /*
- * Who was never watched, or only for as long as it took to be born, does not fill the table for
+ * Who was never watched, or only while it started, does not fill the table for
  * those who are.
  */
 static void test_nobody_asks(void **state)

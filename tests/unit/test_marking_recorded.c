@@ -103,8 +103,8 @@ static void test_who_dies(void **state)
 	assert_int_equal(recorded_apply(&o, &h, on_dead, &dead), 0);
 	assert_int_equal(dead.cnt, 0);
 	recorded_marked(&o);
-	recorded_put(&o, BASE + 64 * 9, 1, &old); /* born too late */
-	recorded_put(&o, BASE + 64 * 4, 2, &old); /* born again */
+	recorded_put(&o, BASE + 64 * 9, 1, &old); /* allocated too late */
+	recorded_put(&o, BASE + 64 * 4, 2, &old); /* allocated again */
 	assert_int_equal(recorded_apply(&o, &h, on_dead, &dead), 0);
 	assert_int_equal(dead.cnt, 3);
 	assert_int_equal(dead.addr[0], BASE);

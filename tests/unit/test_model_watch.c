@@ -434,7 +434,7 @@ static void listener_hears_how_lives_end(void **state)
 	heap_listen(h, &listener);
 	for (size_t i = 0; i < sizeof(script) / sizeof(script[0]); i++)
 		assert_int_equal(heap_apply(h, &script[i], NULL), 0);
-	heap_tell_left(h);
+	heap_report_left(h);
 	snprintf(want, sizeof(want), "1:%dt 2:%d 3:%d 4:%d 5:%d 6:%d 7:%d ", LIFE_FREED, LIFE_MISSED, LIFE_MOVED, LIFE_EXEC,
 		 LIFE_EXIT, LIFE_FREED, LIFE_LEFT);
 	assert_string_equal(story, want);

@@ -22,13 +22,13 @@
 /* A program of its own, with an allocator and a collector in it. */
 static struct probed_file *put_file(struct files *f, uint64_t ino)
 {
-	const struct described like = { .digest = 10 };
+	const struct site_set like = { .digest = 10 };
 	struct alys_gc_site site = { .vaddr = ino };
 	struct probed_file *file = files_put(f, (struct probe_file){ .dev = 1, .ino = ino });
 	uint32_t number;
 	bool made;
 	int rc;
-	struct described *d = files_describe(f, file, &like, &made, &rc);
+	struct site_set *d = files_put_set(f, file, &like, &made, &rc);
 	assert_non_null(d);
 	for (size_t i = 0; i < SITES; i++)
 		assert_int_equal(files_place(f, d, i, &number), 0);
@@ -77,21 +77,21 @@ static void test_numbers_wait_long(void **state)
 /* A trial that is over takes nobody in: its entries are described as no trial's. */
 static void test_ended_trials(void **state)
 {
-	const struct described trial = { .trial = true, .digest = 7 }, another = { .trial = true, .digest = 8 };
+	const struct site_set trial = { .trial = true, .digest = 7 }, another = { .trial = true, .digest = 8 };
 	struct files f = { 0 };
 	bool made;
 	int rc;
 	(void)state;
 	assert_int_equal(files_init(&f), 0);
 	struct probed_file *file = put_file(&f, 1);
-	struct described *first = files_describe(&f, file, &trial, &made, &rc);
-	assert_ptr_equal(files_describe(&f, file, &trial, &made, &rc), first);
-	assert_ptr_not_equal(files_describe(&f, file, &another, &made, &rc), first);
+	struct site_set *first = files_put_set(&f, file, &trial, &made, &rc);
+	assert_ptr_equal(files_put_set(&f, file, &trial, &made, &rc), first);
+	assert_ptr_not_equal(files_put_set(&f, file, &another, &made, &rc), first);
 	first->ended = 1;
-	struct described *second = files_describe(&f, file, &trial, &made, &rc);
+	struct site_set *second = files_put_set(&f, file, &trial, &made, &rc);
 	assert_true(made && second != first);
-	assert_ptr_equal(files_way(&f, first->object), first);
-	assert_ptr_equal(files_way(&f, second->object), second);
+	assert_ptr_equal(files_set_of(&f, first->object), first);
+	assert_ptr_equal(files_set_of(&f, second->object), second);
 	files_free(&f);
 }
 

@@ -88,10 +88,10 @@ void __wrap_liveness_free(struct liveness *l)
 	(void)l;
 }
 
-int __wrap_liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told);
-int __wrap_liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told)
+int __wrap_liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool flagged);
+int __wrap_liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool flagged)
 {
-	(void)l, (void)told;
+	(void)l, (void)flagged;
 	parts.unseen = *u;
 	parts.unseen_tgid = p->tgid;
 	return parts.unseen_refusal;
@@ -212,7 +212,7 @@ static void nothing_runs_before_the_first_collector(void **state)
 {
 	struct scene *s = *state;
 	gcwatch_gone(&s->g, (struct proc_id){ 1 }, 70);
-	gcwatch_ask(&s->g, 1);
+	gcwatch_poll(&s->g, 1);
 	gcwatch_count(&s->g);
 	assert_said(s, false, "");
 	assert_int_equal(gcwatch_read_until(&s->g, 1), 0);
@@ -286,17 +286,17 @@ static void what_is_left_from_before_is_told_anew(void **state)
 	struct scene *s = *state;
 	struct err err;
 	gcwatch_add(&s->g, 70, &err);
-	gcwatch_tell_older(&s->g, 1, false);
+	gcwatch_report_older(&s->g, 1, false);
 	assert_int_equal(s->told, 0);
 	assert_int_equal(parts.ops.older(parts.ops.ctx, (struct proc_id){ 1 }, "Foo", 4, 128), 0);
-	gcwatch_tell_older(&s->g, 2, false);
+	gcwatch_report_older(&s->g, 2, false);
 	assert_int_equal(s->told, 1);
 	assert_int_equal(s->cnt, 4);
 	assert_int_equal(parts.ops.older(parts.ops.ctx, (struct proc_id){ 2 }, NULL, 0, 0), 0);
-	gcwatch_tell_older(&s->g, 3, false);
+	gcwatch_report_older(&s->g, 3, false);
 	assert_int_equal(s->cnt, 4);
 	assert_int_equal(parts.ops.older(parts.ops.ctx, (struct proc_id){ 1 }, NULL, 0, 0), 0);
-	gcwatch_tell_older(&s->g, 4, true);
+	gcwatch_report_older(&s->g, 4, true);
 	assert_int_equal(s->told, 3);
 	assert_int_equal(s->cnt, 0);
 }
@@ -331,10 +331,10 @@ static void the_kernel_says_who_had_no_room(void **state)
 	struct scene *s = *state;
 	struct err err;
 	gcwatch_add(&s->g, 70, &err);
-	gcwatch_ask(&s->g, 1);
+	gcwatch_poll(&s->g, 1);
 	assert_int_equal(parts.no_room, 0);
 	gcwatch_count(&s->g);
-	gcwatch_ask(&s->g, 2);
+	gcwatch_poll(&s->g, 2);
 	assert_int_equal(parts.no_room, 3);
 }
 

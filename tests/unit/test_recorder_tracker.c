@@ -230,12 +230,12 @@ static void test_pinned_and_banned(void **state)
 	assert_int_equal(f.adds, 0); /* it is let alone until it has been quiet */
 	work_until(t, &f.adds, 1);
 	tracker_exclude(t, pid);
-	assert_true(tracker_is_banned(t, pid));
+	assert_true(tracker_is_excluded(t, pid));
 	f.known[0] = 0;
-	assert_int_equal(tracker_take(t, pid).n, 0);
+	assert_int_equal(tracker_add_unknown(t, pid).n, 0);
 	assert_int_equal(f.adds, 1);
 	tracker_on_exit(t, pid); /* its number is free */
-	assert_false(tracker_is_banned(t, pid));
+	assert_false(tracker_is_excluded(t, pid));
 	tracker_free(t);
 	kill((pid_t)pid, SIGKILL);
 }
@@ -252,7 +252,7 @@ static void test_exec_may_end_it(void **state)
 	tracker_on_exec(t, pid); /* it is wanted no more */
 	work_until(t, &f.drops, 1);
 	assert_int_equal(f.adds, 0);
-	assert_int_equal(tracker_take(t, pid).n, 0); /* its last events are to come yet */
+	assert_int_equal(tracker_add_unknown(t, pid).n, 0); /* its last events are to come yet */
 	assert_int_equal(f.adds, 0);
 	tracker_free(t);
 	kill((pid_t)pid, SIGKILL);
@@ -284,12 +284,12 @@ static void test_events_do_not_wait(void **state)
 	struct tracker *t = made(&h, &f);
 	(void)state;
 	tracker_on_fork(t, PARENT, CHILD, 1);
-	assert_int_equal(tracker_take(t, CHILD).n, 2);
+	assert_int_equal(tracker_add_unknown(t, CHILD).n, 2);
 	assert_int_equal(f.forks, 1);
 	/* One that has ended: asked for once, whatever more comes of it. */
 	f.refusal = ESRCH;
-	assert_int_equal(tracker_take(t, CHILD + 1).n, 0);
-	assert_int_equal(tracker_take(t, CHILD + 1).n, 0);
+	assert_int_equal(tracker_add_unknown(t, CHILD + 1).n, 0);
+	assert_int_equal(tracker_add_unknown(t, CHILD + 1).n, 0);
 	assert_int_equal(f.adds, 1);
 	assert_int_equal(tracker_counts(t).unseen, 1);
 	tracker_free(t);
@@ -304,7 +304,7 @@ static void test_no_room(void **state)
 	struct fake f = { .full = true };
 	struct tracker *t = made(&h, &f);
 	(void)state;
-	assert_int_equal(tracker_take(t, pid).n, 0);
+	assert_int_equal(tracker_add_unknown(t, pid).n, 0);
 	assert_int_equal(f.adds, 0);
 	assert_int_equal(tracker_counts(t).refused, 1);
 	assert_int_equal(tracker_counts(t).unseen, 0);

@@ -404,10 +404,10 @@ static void expect_direct(struct site_list *l)
 	sites_use_whole_exits(l);
 	for (size_t i = 0; i < l->exits_cnt; i++) {
 		const struct site_exit *x = &l->exits[i];
-		if (!x->whole_of)
+		if (!x->whole_call_of)
 			continue;
 		whole++;
-		assert_ptr_equal(&l->sites[x->whole_of - 1], large);
+		assert_ptr_equal(&l->sites[x->whole_call_of - 1], large);
 		assert_true(x->emulated && x->size_reg != x->kind_reg && x->size_reg != x->reg && x->kind_reg != x->reg);
 	}
 	assert_true(l->direct && whole > 0 && whole < before);

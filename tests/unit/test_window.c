@@ -177,7 +177,7 @@ static struct outcome run_once(const struct program *p, double mean_s, struct ho
 	off.windows.var = factor * factor * from_windows * INTERVAL;
 	off.var += off.windows.var;
 	if (how.by == BY_CPU)
-		off.windows.common = factor * from_windows * clusters_unsure(unsure, ratio.told);
+		off.windows.common = factor * from_windows * clusters_unsure(unsure, ratio.reported);
 	clusters_to_deviations(&off.windows, stands);
 	out.error = sqrt(spread_var(&off));
 	return out;

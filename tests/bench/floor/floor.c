@@ -43,7 +43,7 @@ static void add_calls(const struct site_list *l, struct batch *session, struct b
 		}
 	}
 	for (size_t x = 0; x < l->exits_cnt && l->direct; x++) {
-		if (l->exits[x].whole_of)
+		if (l->exits[x].whole_call_of)
 			batch_add(entry, l->exits[x].offset, 0);
 	}
 }
@@ -70,7 +70,7 @@ static int attach_file(const struct floor *f, int fd, const char *path)
 	if (!e || sites_find(e, path, &o, &l, &err))
 		return -1;
 	if (l.at == SAMPLE_AT_REFILL)
-		sites_go_direct(&l);
+		sites_use_whole_exits(&l);
 	add_calls(&l, &session, &entry);
 	if (l.text_lo)
 		add_collections(e, &entry);

@@ -213,17 +213,17 @@ static void listen_to_linker(struct attach *a, uint32_t pid, const struct file_s
  * Not the file's fault: the process has ended or executed another program. Other processes can still be probed, and
  * this one when it maps the file again.
  */
-static bool went(const struct err *err)
+static bool process_is_gone(const struct err *err)
 {
 	return err->code == ESRCH || err->code == ESTALE;
 }
 
 static void note_unprobed(struct attach *a, uint32_t tgid, struct file_sites *f, const struct err *err)
 {
-	log_at(went(err) ? LOG_VERBOSE : LOG_NORMAL, "%s: %s", path_of(a, f), err->text);
+	log_at(process_is_gone(err) ? LOG_VERBOSE : LOG_NORMAL, "%s: %s", path_of(a, f), err->text);
 	if (!a->facts.failed.code)
 		a->facts.failed = *err;
-	if (went(err))
+	if (process_is_gone(err))
 		sitecache_undo(&a->sites, tgid, f->module);
 	if (!f->served)
 		a->facts.functions -= f->counted;
@@ -383,7 +383,7 @@ static bool waits(struct file_sites *f, uint32_t pid)
 }
 
 /* The file's shared probes are attached, or will be for another process. As that may end before, this one waits, too. */
-static void share(struct attach *a, const struct proc *p, struct file_sites *f)
+static void wait_for_shared(struct attach *a, const struct proc *p, struct file_sites *f)
 {
 	note_unseen(a, p, f);
 	if (f && (f->pending || f->asked) && !link_tgid(a, p->tgid))
@@ -424,7 +424,7 @@ static struct file_sites *file_of(struct attach *a, const struct module *m, int 
 void attach_module(struct attach *a, const struct proc *p, const struct module *m, int fd)
 {
 	if (!sitecache_do(&a->sites, link_tgid(a, p->tgid), m->id)) {
-		share(a, p, sitecache_find(&a->sites, m->id));
+		wait_for_shared(a, p, sitecache_find(&a->sites, m->id));
 		return;
 	}
 	struct file_sites *f = file_of(a, m, fd);
@@ -472,7 +472,7 @@ void attach_child(struct attach *a, const struct proc *p)
 	if (p && !a->shared)
 		attach_mapped(a, p);
 	for (size_t i = 0; p && a->shared && (map = target_mapping(a->h->targets, p->id, i)); i++)
-		share(a, p, sitecache_find(&a->sites, map->module));
+		wait_for_shared(a, p, sitecache_find(&a->sites, map->module));
 }
 
 /* Is a collector of the process still being calibrated, and therefore not attached yet? */

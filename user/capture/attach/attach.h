@@ -20,8 +20,8 @@ struct attach_ops {
 	void (*wanted)(void *ctx, const struct module *m, int fd);
 	/* The process' collections are about to be probed. -errno: do not probe them. */
 	int (*collector)(void *ctx, uint32_t tgid, struct err *err);
-	/* They cannot be observed: why. told: events mark its objects (EVENT_F_GC). */
-	void (*unseen)(void *ctx, const struct proc *p, const struct unseen *u, bool told);
+	/* They cannot be observed: why. flagged: events mark its objects (EVENT_F_GC). */
+	void (*unseen)(void *ctx, const struct proc *p, const struct unseen *u, bool flagged);
 };
 
 struct attach_facts {

@@ -49,7 +49,7 @@ static uint32_t kernel_depth(struct stack_ends *b)
 	return b->kernel_depth;
 }
 
-uint8_t stack_ends_end(struct stack_ends *b, const struct intake_stack *s, const struct frame *frames)
+uint8_t stack_ends_of(struct stack_ends *b, const struct intake_stack *s, const struct frame *frames)
 {
 	if (b->h->o->walk != ALYS_WALK_KERNEL || s->end != STACK_END_UNKNOWN || !s->n)
 		return (uint8_t)s->end;

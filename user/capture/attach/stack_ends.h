@@ -19,7 +19,7 @@ struct stack_ends {
 };
 
 /* enum stack_end of a new stack; for other kinds of walk, what they reported. */
-uint8_t stack_ends_end(struct stack_ends *b, const struct intake_stack *s, const struct frame *frames);
+uint8_t stack_ends_of(struct stack_ends *b, const struct intake_stack *s, const struct frame *frames);
 /* The rows that were requested for a file. */
 void stack_ends_found(struct stack_ends *b, struct findings *f);
 void stack_ends_free(struct stack_ends *b);

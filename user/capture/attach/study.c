@@ -90,7 +90,7 @@ bool study_starts_programs(struct study *s, int fd, const char *path)
 	return yes;
 }
 
-static void hand_on(struct study *s, struct findings *f)
+static void pass_findings(struct study *s, struct findings *f)
 {
 	s->ops.found(s->ops.ctx, f);
 	findings_free(f);
@@ -130,7 +130,7 @@ void study_now(struct study *s, const struct module *m, int fd, uint32_t parts)
 	const struct examination e = examination_of(s, m, fd, parts);
 	struct findings f;
 	examinations_now(s->files, &e, &f);
-	hand_on(s, &f);
+	pass_findings(s, &f);
 }
 
 void study_file(struct study *s, const struct module *m, int fd, uint32_t parts)
@@ -140,7 +140,7 @@ void study_file(struct study *s, const struct module *m, int fd, uint32_t parts)
 		study_now(s, m, fd, parts);
 	} else if (examinations_ask(s->files, &e)) {
 		struct findings f = refused(m, parts);
-		hand_on(s, &f);
+		pass_findings(s, &f);
 	}
 }
 
@@ -148,7 +148,7 @@ void study_look(struct study *s)
 {
 	struct findings f;
 	for (int i = 0; i < LOOK_MAX && examinations_take(s->files, &f); i++)
-		hand_on(s, &f);
+		pass_findings(s, &f);
 }
 
 int study_fd(const struct study *s)

@@ -61,7 +61,7 @@ static void end(struct trials *t, const struct file_sites *f, const struct trial
 	if (e)
 		*e = (struct ended_trial){ one->at.number, now_ns() };
 	else
-		probe_trial_leave(t->h->probe, one->at.number);
+		probe_trial_detach(t->h->probe, one->at.number);
 }
 
 static void settle(struct trials *t, struct file_sites *f, bool right, struct site_list *plain)
@@ -76,7 +76,7 @@ static void settle(struct trials *t, struct file_sites *f, bool right, struct si
 	sitecache_end_trials(f, 0);
 }
 
-static void judge(struct trials *t, struct file_sites *f, const struct probe_trial *decisive)
+static void decide_trial(struct trials *t, struct file_sites *f, const struct probe_trial *decisive)
 {
 	bool right = !decisive->wrong;
 	log_info("%s: %" PRIu64 " first calls agreed, %" PRIu64 " did not: results are read %s", path_of(t, f), decisive->agreed,
@@ -90,7 +90,7 @@ void trials_check(struct trials *t, struct file_sites *f)
 	for (size_t i = 0; i < f->trials_cnt; i++) {
 		struct probe_trial *one = &f->trials[i].at;
 		if (!probe_trial_read(t->h->probe, one) && (one->wrong || (one->agreed >= TRIAL_CALLS && !f->asked))) {
-			judge(t, f, one);
+			decide_trial(t, f, one);
 			return;
 		}
 	}
@@ -103,7 +103,7 @@ void trials_leave_ended(struct trials *t, uint64_t now_ns)
 		if (now_ns - t->ended[i].since_ns < LEAVE_NS)
 			t->ended[kept++] = t->ended[i];
 		else
-			probe_trial_leave(t->h->probe, t->ended[i].number);
+			probe_trial_detach(t->h->probe, t->ended[i].number);
 	}
 	t->ended_cnt = kept;
 }

@@ -251,7 +251,7 @@ void calibration_text(const struct calibration *c, struct buf *out)
 
 static int run(struct calibrating *c, int file_fd, struct err *err)
 {
-	int rc = helper_refuses(file_fd, c->list->program, err);
+	int rc = helper_check(file_fd, c->list->program, err);
 	/* The helper starts while the programs are loaded. */
 	if (!rc)
 		rc = helper_start(&c->helper, CHILD_CALLS, file_fd, err);

@@ -180,7 +180,7 @@ static int begin(struct examinations *x, struct running *r, const struct examina
 }
 
 /* False while there is more to come. */
-static bool hear(struct running *r)
+static bool read_answer(struct running *r)
 {
 	for (size_t step = 0; step < STEP;) {
 		uint8_t *room = r->answer.len < ANSWER_MAX ? buf_room(&r->answer, STEP / 4) : NULL;
@@ -298,7 +298,7 @@ void examinations_now(struct examinations *x, const struct examination *e, struc
 		return;
 	}
 	pipe.fd = x->now.fd;
-	while (!hear(&x->now) && !is_late(&x->now))
+	while (!read_answer(&x->now) && !is_late(&x->now))
 		poll(&pipe, 1, 1000);
 	end(x, &x->now, out);
 }
@@ -357,7 +357,7 @@ bool examinations_take(struct examinations *x, struct findings *out)
 	bool failed = false;
 	for (size_t i = 0; i < AT_ONCE; i++) {
 		struct running *r = &x->running[i];
-		if (r->pid && (hear(r) || is_late(r))) {
+		if (r->pid && (read_answer(r) || is_late(r))) {
 			end(x, r, out);
 			return true;
 		}

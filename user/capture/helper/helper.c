@@ -111,7 +111,7 @@ ssize_t helper_read(const struct helper *h, void *bytes, size_t n, struct err *e
 	return got < 0 ? err_set(err, errno, "the helper: %s", strerror(errno)) : got;
 }
 
-int helper_hear_all(const struct helper *h, void *bytes, size_t n, struct err *err)
+int helper_read_all(const struct helper *h, void *bytes, size_t n, struct err *err)
 {
 	for (size_t len = 0; len < n;) {
 		ssize_t got = helper_read(h, (char *)bytes + len, n - len, err);
@@ -123,7 +123,7 @@ int helper_hear_all(const struct helper *h, void *bytes, size_t n, struct err *e
 }
 
 /* The library's code may have run in the helper, so the text may be its own. */
-static int hear_failure(const struct helper *h, struct err *err)
+static int read_failure(const struct helper *h, struct err *err)
 {
 	static const char prefix[] = CHILD_LIBRARY ": ";
 	char why[201] = "";
@@ -153,7 +153,7 @@ int helper_await(const struct helper *h, struct err *err)
 	if (got < 0)
 		return (int)got;
 	if (got == 1 && first == CHILD_FAILED)
-		return hear_failure(h, err);
+		return read_failure(h, err);
 	return got == 1 && first == CHILD_READY ? 0 : err_set(err, EPIPE, "the helper did not survive loading it");
 }
 
@@ -163,7 +163,7 @@ static bool is_elsewhere(int file_fd)
 	return rights_ours(file_fd) != 1;
 }
 
-int helper_refuses(int file_fd, bool program, struct err *err)
+int helper_check(int file_fd, bool program, struct err *err)
 {
 	if (program)
 		return err_set(err, ELIBEXEC, "an executable cannot be loaded alone");

@@ -27,11 +27,11 @@ void helper_go(struct helper *h);
 /* Bytes read, 0 at end of file; -errno. */
 ssize_t helper_read(const struct helper *h, void *bytes, size_t n, struct err *err);
 /* All n bytes, or -errno. */
-int helper_hear_all(const struct helper *h, void *bytes, size_t n, struct err *err);
+int helper_read_all(const struct helper *h, void *bytes, size_t n, struct err *err);
 void helper_end(struct helper *h);
 /* While on, a helper that does not answer at once is given up: the program is shutting down. */
 void helper_cancel_waits(bool on);
-/* 0, or the reason why this file is not loaded: a program (elf_is_program), or a file from elsewhere (a container). */
-int helper_refuses(int file_fd, bool program, struct err *err);
+/* 0, or why this file must not be loaded: a program (elf_is_program), or a file from elsewhere (a container). */
+int helper_check(int file_fd, bool program, struct err *err);
 
 #endif

@@ -14,9 +14,9 @@ struct probe_config {
 	uint32_t calls_max;  /* for few processes: at most so many calls in flight; 0 = any number */
 	uint64_t memory;     /* memory limit of the whole recording, of which maps get shares; 0 = none */
 	bool follow;
-	bool all;      /* every process that is not excluded, including later ones */
-	bool resident; /* pages that become resident instead of calls of allocators: no probe in a program */
-	bool tell_all; /* report start and end of all processes */
+	bool all;        /* every process that is not excluded, including later ones */
+	bool resident;   /* pages that become resident instead of calls of allocators: no probe in a program */
+	bool report_all; /* report start and end of all processes */
 	bool free_stacks;
 	bool windowed;     /* probes are attached and detached at run time, see probe/window.h */
 	bool check_stacks; /* compare each remembered walk with a full one */

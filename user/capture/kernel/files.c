@@ -14,7 +14,7 @@ int files_init(struct files *f)
 	return rc ? rc : numbers_init(&f->sites, ALYS_MAX_SITES);
 }
 
-static void way_free(struct described *d)
+static void set_free(struct site_set *d)
 {
 	free(d->places);
 	free(d);
@@ -22,9 +22,9 @@ static void way_free(struct described *d)
 
 static void file_free(struct probed_file *file)
 {
-	for (size_t i = 0; i < file->ways_cnt; i++)
-		way_free(file->ways[i]);
-	free(file->ways);
+	for (size_t i = 0; i < file->sets_cnt; i++)
+		set_free(file->sets[i]);
+	free(file->sets);
 	free(file->gc_places);
 	free(file->alike);
 	free(file);
@@ -64,29 +64,29 @@ struct probed_file *files_put(struct files *f, struct probe_file id)
 	return *slot = file;
 }
 
-static struct described *known_way(const struct probed_file *file, const struct described *like)
+static struct site_set *known_set(const struct probed_file *file, const struct site_set *like)
 {
-	for (size_t i = 0; i < file->ways_cnt; i++) {
-		struct described *d = file->ways[i];
+	for (size_t i = 0; i < file->sets_cnt; i++) {
+		struct site_set *d = file->sets[i];
 		if (d->returns == like->returns && d->trial == like->trial && d->digest == like->digest && !d->ended)
 			return d;
 	}
 	return NULL;
 }
 
-struct described *files_describe(struct files *f, struct probed_file *file, const struct described *like, bool *made, int *rc)
+struct site_set *files_put_set(struct files *f, struct probed_file *file, const struct site_set *like, bool *made, int *rc)
 {
-	struct described *d = known_way(file, like);
+	struct site_set *d = known_set(file, like);
 	*made = !d;
 	*rc = 0;
 	if (d)
 		return d;
 	d = calloc(1, sizeof(*d));
-	struct described **slot = d ? VEC_PUSH(file, ways) : NULL;
+	struct site_set **slot = d ? VEC_PUSH(file, sets) : NULL;
 	if (slot) {
 		*d = *like;
 		*rc = numbers_take(&f->objects, &d->object);
-		file->ways_cnt -= *rc != 0;
+		file->sets_cnt -= *rc != 0;
 	} else {
 		*rc = -ENOMEM;
 	}
@@ -96,7 +96,7 @@ struct described *files_describe(struct files *f, struct probed_file *file, cons
 	return NULL;
 }
 
-int files_place(struct files *f, struct described *d, size_t i, uint32_t *out)
+int files_place(struct files *f, struct site_set *d, size_t i, uint32_t *out)
 {
 	if (i < d->places_cnt) {
 		*out = d->places[i];
@@ -151,12 +151,12 @@ int files_gc_place(struct files *f, struct probed_file *file, const struct alys_
 	return 0;
 }
 
-struct described *files_way(const struct files *f, uint32_t object)
+struct site_set *files_set_of(const struct files *f, uint32_t object)
 {
 	for (size_t i = 0; i < f->list_cnt; i++) {
-		for (size_t k = 0; k < f->list[i]->ways_cnt; k++) {
-			if (f->list[i]->ways[k]->object == object)
-				return f->list[i]->ways[k];
+		for (size_t k = 0; k < f->list[i]->sets_cnt; k++) {
+			if (f->list[i]->sets[k]->object == object)
+				return f->list[i]->sets[k];
 		}
 	}
 	return NULL;
@@ -164,8 +164,8 @@ struct described *files_way(const struct files *f, uint32_t object)
 
 void files_forget(struct files *f, struct probed_file *file)
 {
-	for (size_t i = 0; i < file->ways_cnt; i++) {
-		const struct described *d = file->ways[i];
+	for (size_t i = 0; i < file->sets_cnt; i++) {
+		const struct site_set *d = file->sets[i];
 		for (size_t k = 0; k < d->places_cnt; k++)
 			numbers_give(&f->sites, d->places[k]);
 		numbers_give(&f->objects, d->object);
@@ -205,8 +205,8 @@ uint32_t files_sites(const struct files *f)
 	size_t sum = 0;
 	for (size_t i = 0; i < f->list_cnt; i++) {
 		const struct probed_file *file = f->list[i];
-		for (size_t k = 0; !file->detaching && k < file->ways_cnt; k++)
-			sum += file->ways[k]->places_cnt;
+		for (size_t k = 0; !file->detaching && k < file->sets_cnt; k++)
+			sum += file->sets[k]->places_cnt;
 	}
 	return (uint32_t)sum;
 }

@@ -22,7 +22,7 @@ enum probe_returns {
 };
 
 /* One set of sites for a file. */
-struct described {
+struct site_set {
 	enum probe_returns returns;
 	bool trial;
 	size_t ended;    /* of a finished trial: its exits start here, and no process is added; 0 = running */
@@ -36,8 +36,8 @@ struct probed_file {
 	struct probe_file id;
 	struct probe_file *alike; /* others for which its probes have to serve, though they may be different files */
 	size_t alike_cnt, alike_cap;
-	struct described **ways;
-	size_t ways_cnt, ways_cap;
+	struct site_set **sets;
+	size_t sets_cnt, sets_cap;
 	uint32_t *gc_places; /* indexes in the table of collectors' sites; shared by equal files */
 	size_t gc_places_cnt, gc_places_cap;
 	bool attached;  /* attached for all processes */
@@ -59,12 +59,12 @@ void files_free(struct files *f);
 struct probed_file *files_find(const struct files *f, struct probe_file id);
 /* Added if new. NULL: out of memory. */
 struct probed_file *files_put(struct files *f, struct probe_file id);
-/* The set described by `like`, added if new: then *made. NULL, and -ENOMEM or -ENOSPC. */
-struct described *files_describe(struct files *f, struct probed_file *file, const struct described *like, bool *made, int *rc);
+/* The set that is like `like`, added if new: then *made. NULL, and -ENOMEM or -ENOSPC. */
+struct site_set *files_put_set(struct files *f, struct probed_file *file, const struct site_set *like, bool *made, int *rc);
 /* The set with this number; or NULL. */
-struct described *files_way(const struct files *f, uint32_t object);
+struct site_set *files_set_of(const struct files *f, uint32_t object);
 /* The index of the set's site no. i, allocated if it is the next one. 0, -ENOMEM or -ENOSPC. */
-int files_place(struct files *f, struct described *d, size_t i, uint32_t *out);
+int files_place(struct files *f, struct site_set *d, size_t i, uint32_t *out);
 /* The index of a collector's site; *made: must be written to the kernel. 0, -ENOMEM or -ENOSPC. */
 int files_gc_place(struct files *f, struct probed_file *file, const struct alys_gc_site *site, uint32_t *out, bool *made);
 /* Releases everything of a file whose probes are gone. */

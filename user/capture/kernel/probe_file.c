@@ -68,7 +68,7 @@ static uint64_t stored_under(const union handle *h, const struct stat *st)
 }
 
 /* On an overlay, the upper bits of inode numbers identify the layer's file system, fs/overlayfs/inode.c. */
-static uint64_t looks_of(const struct stat *st)
+static uint64_t attributes_hash_of(const struct stat *st)
 {
 	uint32_t ino = (uint32_t)st->st_ino;
 	uint64_t hash = mix(FNV_START, &ino, sizeof(ino));
@@ -85,7 +85,7 @@ struct probe_file probe_file_of(int fd)
 	int mount;
 	if (fstat(fd, &st))
 		return (struct probe_file){ 0 };
-	struct probe_file f = { .dev = st.st_dev, .ino = st.st_ino, .looks = looks_of(&st) };
+	struct probe_file f = { .dev = st.st_dev, .ino = st.st_ino, .attributes_hash = attributes_hash_of(&st) };
 	f.overlay = !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 	if (!name_to_handle_at(fd, "", &h.head, &mount, AT_EMPTY_PATH | HANDLE_FID))
 		f.stored = f.overlay ? stored_under(&h, &st)
@@ -100,7 +100,7 @@ bool probe_file_same(struct probe_file a, struct probe_file b)
 	if (!a.overlay && !b.overlay)
 		return false;
 	/* In doubt the same: better to miss a file than to record each of its calls twice. */
-	return a.stored && b.stored ? a.stored == b.stored : a.looks == b.looks;
+	return a.stored && b.stored ? a.stored == b.stored : a.attributes_hash == b.attributes_hash;
 }
 
 bool probe_file_is_certain(struct probe_file a, struct probe_file b)

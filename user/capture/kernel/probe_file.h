@@ -11,9 +11,9 @@
 /* A file as fstat describes it; zeros if that fails. */
 struct probe_file {
 	uint64_t dev, ino;
-	uint64_t stored; /* inode in the underlying file system, whichever path leads to it; 0 = unknown */
-	uint64_t looks;  /* attributes by which an overlay shows the underlying file */
-	bool overlay;    /* it is stored in another file system */
+	uint64_t stored;          /* inode in the underlying file system, whichever path leads to it; 0 = unknown */
+	uint64_t attributes_hash; /* attributes by which an overlay shows the underlying file */
+	bool overlay;             /* it is stored in another file system */
 };
 struct probe_file probe_file_of(int fd);
 /*

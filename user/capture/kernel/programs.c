@@ -115,7 +115,7 @@ static int load_now(struct prepared *p)
 }
 
 /* The lock is held, except while the program is loaded. */
-static void bring(struct programs *ps, struct prepared *p)
+static void load_program(struct programs *ps, struct prepared *p)
 {
 	p->state = BEGUN;
 	pthread_mutex_unlock(&ps->lock);
@@ -132,7 +132,7 @@ static void *load_first(void *ctx)
 	pthread_mutex_lock(&ps->lock);
 	for (size_t i = 0; i < ps->first && !ps->closing; i++) {
 		if (ps->list[i].state == WAITING)
-			bring(ps, &ps->list[i]);
+			load_program(ps, &ps->list[i]);
 	}
 	pthread_mutex_unlock(&ps->lock);
 	return NULL;
@@ -192,7 +192,7 @@ int programs_await(struct programs *ps, const struct bpf_program *prog)
 		return 0;
 	pthread_mutex_lock(&ps->lock);
 	if (p->state == WAITING)
-		bring(ps, p); /* without waiting for the thread to get there */
+		load_program(ps, p); /* without waiting for the thread to get there */
 	while (p->state != DONE)
 		pthread_cond_wait(&ps->done, &ps->lock);
 	int rc = p->rc;

@@ -40,7 +40,7 @@ struct held {
  * pending signal is delivered. If it has ended, it was waited for here, since its parent would not be notified
  * otherwise.
  */
-static bool let_go(uint32_t tid)
+static bool release_thread(uint32_t tid)
 {
 	int status = 0;
 	pid_t got = waitpid((pid_t)tid, &status, __WALL | WNOHANG);
@@ -105,7 +105,7 @@ static int release_done(struct held *held, uint64_t now)
 	for (size_t i = held->cnt; i-- > 0;) {
 		struct holding *h = &held->at[i];
 		h->over |= now - h->call.time >= TIMEOUT_NS;
-		if (h->over && let_go(h->call.tid))
+		if (h->over && release_thread(h->call.tid))
 			*h = held->at[--held->cnt];
 		else if (h->over)
 			wait = 1;

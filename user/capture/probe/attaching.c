@@ -18,14 +18,14 @@
 
 /* One batch per program; a site may be in several. */
 struct batches {
-	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_foretell;
+	struct batch session, plain_enter, plain_return, frame_enter, frame_exit, free_enter, refill, frame_predict;
 };
 
 struct plan {
 	const struct probe_order *order;
 	bool exits_only; /* entries are attached already */
-	struct described *way;
-	size_t next_place;           /* number of the next site within `way` */
+	struct site_set *set;
+	size_t next_place;           /* number of the next site within `set` */
 	struct batches stay, window; /* attached always, or during windows only */
 };
 
@@ -65,16 +65,16 @@ static void batches_begin(struct batches *b, const struct probe *p, uint32_t tri
 		.plain_return = { .prog = p->skel->progs.plain_return, .at_return = true, .window = window },
 		.frame_enter = { .prog = p->skel->progs.frame_enter, .window = window },
 		.frame_exit = { .prog = p->skel->progs.frame_exit, .trial = trial, .window = window && !trial },
-		.frame_foretell = { .prog = p->skel->progs.frame_foretell, .trial = trial, .window = window && !trial },
+		.frame_predict = { .prog = p->skel->progs.frame_predict, .trial = trial, .window = window && !trial },
 		.free_enter = { .prog = p->skel->progs.free_enter, .window = window },
 		.refill = { .prog = p->skel->progs.refill, .window = window },
 	};
 }
 
 /* trial: number of the trial that begins, or 0. */
-static void plan_begin(struct plan *plan, const struct probe_order *order, uint32_t trial, struct probe *p, struct described *way)
+static void plan_begin(struct plan *plan, const struct probe_order *order, uint32_t trial, struct probe *p, struct site_set *set)
 {
-	*plan = (struct plan){ .order = order, .way = way };
+	*plan = (struct plan){ .order = order, .set = set };
 	batches_begin(&plan->stay, p, trial, false);
 	batches_begin(&plan->window, p, trial, true);
 }
@@ -97,9 +97,9 @@ static bool returns_of(const struct site *s, enum probe_returns returns)
 
 static int take_place(struct plan *plan, struct probe *p, uint32_t *index, struct err *err)
 {
-	int rc = files_place(&p->files, plan->way, plan->next_place, index);
+	int rc = files_place(&p->files, plan->set, plan->next_place, index);
 	if (rc == -ENOSPC && files_await(p))
-		rc = files_place(&p->files, plan->way, plan->next_place, index);
+		rc = files_place(&p->files, plan->set, plan->next_place, index);
 	if (rc == -ENOSPC)
 		return err_set(err, ENOSPC, "more than %d probe sites: choose fewer processes or --allocator", ALYS_MAX_SITES);
 	return rc;
@@ -126,9 +126,9 @@ static int publish_object(struct probe *p, uint32_t index, const struct alys_obj
 }
 
 /* The file's entry and site numbers, its existing ones if it has some. NULL: see err. */
-static struct described *describe_file(struct probe *p, struct probed_file *file, const struct probe_order *o, struct err *err)
+static struct site_set *describe_file(struct probe *p, struct probed_file *file, const struct probe_order *o, struct err *err)
 {
-	const struct described like = {
+	const struct site_set like = {
 		.returns = o->returns,
 		.trial = o->proof != NULL,
 		.digest = sites_digest(o->sites),
@@ -136,9 +136,9 @@ static struct described *describe_file(struct probe *p, struct probed_file *file
 	const struct alys_object none = { 0 };
 	bool made;
 	int rc;
-	struct described *d = files_describe(&p->files, file, &like, &made, &rc);
+	struct site_set *d = files_put_set(&p->files, file, &like, &made, &rc);
 	if (rc == -ENOSPC && files_await(p))
-		d = files_describe(&p->files, file, &like, &made, &rc);
+		d = files_put_set(&p->files, file, &like, &made, &rc);
 	if (rc == -ENOSPC)
 		err_set(err, ENOSPC, "more than %d files with allocators: choose fewer processes or --allocator",
 			ALYS_MAX_OBJECTS);
@@ -180,7 +180,7 @@ static int plan_entry(struct plan *plan, struct probe *p, const struct site *s, 
 	bool by_frame = s->row->shape != ALYS_SHAPE_FREE && s->row->shape != ALYS_SHAPE_REFILL && !returns_of(s, o->returns);
 	struct alys_site wire;
 	uint64_t cookie;
-	sites_fill_entry(s, plan->way->object, &wire);
+	sites_fill_entry(s, plan->set->object, &wire);
 	wire.account = calls_number(p, s->row->symbol, o->file_fd);
 	if (s->predicted)
 		wire.flags |= ALYS_SITE_LISTS;
@@ -240,7 +240,7 @@ static bool has_exit(const struct site_list *l, uint64_t offset)
  * Exits of functions with return probes are not probed. A `ret` in both lists of a trial has nothing to be compared
  * with.
  */
-static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, bool foretell, struct err *err)
+static int plan_exits(struct plan *plan, struct probe *p, const struct site_list *l, bool predict, struct err *err)
 {
 	const struct site_list *other = l == plan->order->proof ? plan->order->sites : plan->order->proof;
 	int rc = 0;
@@ -249,16 +249,16 @@ static int plan_exits(struct plan *plan, struct probe *p, const struct site_list
 		bool shared = other && has_exit(other, l->exits[x].offset);
 		struct alys_site wire;
 		uint64_t cookie;
-		if (!s || (shared && foretell))
+		if (!s || (shared && predict))
 			continue;
-		sites_fill_exit(&l->exits[x], plan->way->object, s->row->nest, &wire);
+		sites_fill_exit(&l->exits[x], plan->set->object, s->row->nest, &wire);
 		if (other && !shared)
 			wire.flags |= ALYS_SITE_TRIAL;
 		wire.flags |= exit_flags(p, l, x);
 		struct batches *to = batches_of(plan, &wire);
 		rc = publish_site(plan, p, &wire, &cookie, err);
 		if (!rc)
-			rc = batch_add(foretell ? &to->frame_foretell : &to->frame_exit, l->exits[x].offset, cookie);
+			rc = batch_add(predict ? &to->frame_predict : &to->frame_exit, l->exits[x].offset, cookie);
 	}
 	return rc;
 }
@@ -270,10 +270,10 @@ static int plan_whole_calls(struct plan *plan, struct probe *p, const struct sit
 	for (size_t x = 0; x < l->exits_cnt && l->direct && !rc; x++) {
 		struct alys_site wire;
 		uint64_t cookie;
-		if (!l->exits[x].whole_of)
+		if (!l->exits[x].whole_call_of)
 			continue;
-		sites_fill_whole(l, &l->exits[x], plan->way->object, &wire);
-		wire.flags |= window_flags(p, l, &l->sites[l->exits[x].whole_of - 1]);
+		sites_fill_whole(l, &l->exits[x], plan->set->object, &wire);
+		wire.flags |= window_flags(p, l, &l->sites[l->exits[x].whole_call_of - 1]);
 		rc = publish_site(plan, p, &wire, &cookie, err);
 		if (!rc)
 			rc = batch_add(&batches_of(plan, &wire)->refill, l->exits[x].offset, cookie);
@@ -284,7 +284,7 @@ static int plan_whole_calls(struct plan *plan, struct probe *p, const struct sit
 static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 {
 	const struct probe_order *o = plan->order;
-	int rc = describe_object(p, o->sites, plan->way->object, err);
+	int rc = describe_object(p, o->sites, plan->set->object, err);
 	for (size_t i = 0; i < o->sites->sites_cnt && !rc; i++) {
 		const struct site *s = &o->sites->sites[i];
 		bool dropped = p->no_frees && s->row->shape == ALYS_SHAPE_FREE && !is_collected(s);
@@ -293,7 +293,7 @@ static int plan_all(struct plan *plan, struct probe *p, struct err *err)
 	}
 	/* Until the new exits are attached, those of the trial keep their numbers. */
 	if (plan->exits_only)
-		plan->next_place = plan->way->ended;
+		plan->next_place = plan->set->ended;
 	if (!rc && o->proof)
 		rc = plan_exits(plan, p, o->proof, false, err);
 	if (!rc)
@@ -308,10 +308,10 @@ static int plan_attach(struct plan *plan, struct probe *p, struct err *err)
 {
 	struct batches *stay = &plan->stay, *window = &plan->window;
 	struct batch *order[] = {
-		&stay->frame_exit,   &window->frame_exit,   &stay->frame_foretell, &window->frame_foretell,
-		&stay->plain_return, &window->plain_return, &stay->session,        &window->session,
-		&stay->plain_enter,  &window->plain_enter,  &stay->frame_enter,    &window->frame_enter,
-		&stay->free_enter,   &window->free_enter,   &stay->refill,         &window->refill,
+		&stay->frame_exit,   &window->frame_exit,   &stay->frame_predict, &window->frame_predict,
+		&stay->plain_return, &window->plain_return, &stay->session,       &window->session,
+		&stay->plain_enter,  &window->plain_enter,  &stay->frame_enter,   &window->frame_enter,
+		&stay->free_enter,   &window->free_enter,   &stay->refill,        &window->refill,
 	};
 	const size_t n = sizeof(order) / sizeof(order[0]);
 	int rc = plan_all(plan, p, err);
@@ -335,10 +335,10 @@ static int attach(struct probe *p, const struct probe_order *o, uint32_t trial, 
 {
 	struct plan plan;
 	const struct probe_file id = probe_file_of(o->file_fd);
-	struct probed_file *file = file_enter(p, id, o->tgid);
+	struct probed_file *file = file_prepare(p, id, o->tgid);
 	if (!file)
 		return err_set(err, ENOMEM, "out of memory");
-	struct described *d = describe_file(p, file, o, err);
+	struct site_set *d = describe_file(p, file, o, err);
 	if (!d)
 		return -err->code;
 	*object = d->object;
@@ -387,18 +387,18 @@ int probe_trial_read(const struct probe *p, struct probe_trial *t)
  */
 int probe_trial_end(struct probe *p, const struct probe_trial *t, const struct probe_order *o, struct err *err)
 {
-	struct described *way = files_way(&p->files, t->object);
+	struct site_set *set = files_set_of(&p->files, t->object);
 	struct plan plan;
-	if (!way)
+	if (!set)
 		return err_set(err, ENOENT, "the trial's file is not in use any more");
-	if (!way->ended)
-		way->ended = way->places_cnt;
-	plan_begin(&plan, o, 0, p, way);
+	if (!set->ended)
+		set->ended = set->places_cnt;
+	plan_begin(&plan, o, 0, p, set);
 	plan.exits_only = true;
 	return plan_attach(&plan, p, err);
 }
 
-void probe_trial_leave(struct probe *p, uint32_t number)
+void probe_trial_detach(struct probe *p, uint32_t number)
 {
 	detach_trial(p, number);
 }
@@ -410,8 +410,8 @@ void probe_close(struct probe *p)
 	probe_detach(p, 0);
 	probe_listen(p, false, NULL);
 	tables_free(p->tables);
-	if (p->born)
-		munmap((void *)p->born, BORN_SZ);
+	if (p->object_log)
+		munmap((void *)p->object_log, OBJECT_LOG_SZ);
 	free(p->attachments);
 	programs_close(p->programs);
 	files_free(&p->files);

@@ -32,7 +32,7 @@ static struct {
 	uint64_t last_no;
 } detaching = { .lock = PTHREAD_MUTEX_INITIALIZER, .less = PTHREAD_COND_INITIALIZER };
 
-static void let_go(const struct attachment *a)
+static void detach_now(const struct attachment *a)
 {
 	if (a->fd >= 0)
 		close(a->fd);
@@ -48,8 +48,8 @@ static void take_out(uint64_t no)
 	memmove(detaching.list + i, detaching.list + i + 1, behind * sizeof(*detaching.list));
 }
 
-/* The lock is held, except while the kernel detaches. At least one pending_detach is waiting. */
-static void let_go_next(void)
+/* The lock is held, except while the kernel detaches. At least one is waiting. */
+static void detach_next(void)
 {
 	struct pending_detach *d = detaching.list;
 	while (d->begun)
@@ -58,18 +58,18 @@ static void let_go_next(void)
 	d->begun = true;
 	detaching.waiting--;
 	pthread_mutex_unlock(&detaching.lock);
-	let_go(&mine.what);
+	detach_now(&mine.what);
 	pthread_mutex_lock(&detaching.lock);
 	take_out(mine.no);
 	pthread_cond_broadcast(&detaching.less);
 }
 
-static void *let_go_some(void *ctx)
+static void *detach_waiting(void *ctx)
 {
 	(void)ctx;
 	pthread_mutex_lock(&detaching.lock);
 	while (detaching.waiting)
-		let_go_next();
+		detach_next();
 	detaching.threads--;
 	pthread_cond_broadcast(&detaching.less);
 	pthread_mutex_unlock(&detaching.lock);
@@ -78,7 +78,7 @@ static void *let_go_some(void *ctx)
 
 static bool add_thread(void)
 {
-	bool made = !signals_thread(NULL, let_go_some, NULL);
+	bool made = !signals_thread(NULL, detach_waiting, NULL);
 	detaching.threads += made;
 	return made;
 }
@@ -99,7 +99,7 @@ void detaching_put(const struct attachment *list, size_t n)
 		if (d)
 			*d = (struct pending_detach){ .what = list[i], .no = ++detaching.last_no };
 		else
-			let_go(&list[i]);
+			detach_now(&list[i]);
 		detaching.waiting += d != NULL;
 	}
 	while (will_be_awaited() && detaching.threads < THREADS_MAX && detaching.threads < detaching.list_cnt && add_thread())
@@ -107,7 +107,7 @@ void detaching_put(const struct attachment *list, size_t n)
 	while (detaching.threads && detaching.waiting > WAITING_MAX)
 		pthread_cond_wait(&detaching.less, &detaching.lock);
 	while (!detaching.threads && detaching.waiting)
-		let_go_next();
+		detach_next();
 	pthread_mutex_unlock(&detaching.lock);
 }
 

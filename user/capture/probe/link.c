@@ -44,23 +44,25 @@ static int refused(int code, const char *path, struct err *err)
 }
 
 /* A link for windows is made even between windows, to find out now whether it can be, and detached again. */
-static int add_multi(const struct batch *b, struct probe *p, const struct rights_link *l, struct again *again)
+static int add_multi(const struct batch *b, struct probe *p, const struct rights_link *l, struct reattach *reattach)
 {
 	struct attachment *a = VEC_PUSH(p, attachments);
 	if (!a)
 		return -ENOMEM;
-	*a = (struct attachment){
-		.tgid = l->tgid, .trial = b->trial, .beside = b->beside, .file = probe_file_of(l->file_fd), .fd = rights_link(l)
-	};
+	*a = (struct attachment){ .tgid = l->tgid,
+				  .trial = b->trial,
+				  .not_allocator = b->not_allocator,
+				  .file = probe_file_of(l->file_fd),
+				  .fd = rights_link(l) };
 	if (a->fd < 0) {
 		p->attachments_cnt--;
 		return a->fd;
 	}
-	if (again && p->out) {
+	if (reattach && p->windows_detached) {
 		detaching_put(a, 1);
 		a->fd = -1;
 	}
-	a->again = again;
+	a->reattach = reattach;
 	return 0;
 }
 
@@ -76,15 +78,15 @@ static int attach_multi(const struct batch *b, struct probe *p, uint32_t tgid, i
 		.offsets = b->offsets,
 		.cookies = b->cookies,
 	};
-	struct again *again = b->window ? reattach_new(&l) : NULL;
-	if (b->window && !again)
+	struct reattach *reattach = b->window ? reattach_new(&l) : NULL;
+	if (b->window && !reattach)
 		return err_set(err, ENOMEM, "out of memory");
 	pthread_mutex_lock(&p->lock);
-	int rc = add_multi(b, p, &l, again);
+	int rc = add_multi(b, p, &l, reattach);
 	pthread_mutex_unlock(&p->lock);
 	if (!rc)
 		return 0;
-	again_free(again);
+	reattach_free(reattach);
 	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : refused(-rc, path, err);
 }
 
@@ -97,7 +99,7 @@ static int attach_perf(const struct batch *b, struct probe *p, uint32_t tgid, in
 			return err_set(err, ENOMEM, "out of memory");
 		a->tgid = tgid;
 		a->trial = b->trial;
-		a->beside = b->beside;
+		a->not_allocator = b->not_allocator;
 		a->file = probe_file_of(file_fd);
 		a->fd = -1;
 		a->perf = bpf_program__attach_uprobe_opts(b->prog, tgid ? (int)tgid : -1, path, b->offsets[i], &opts);
@@ -136,7 +138,7 @@ bool is_attached(const struct probe *p, uint32_t tgid, struct probe_file file)
 {
 	const struct chosen c = { .tgid = tgid, .file = &file };
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
-		if (is_of(&p->attachments[i], &c) && !p->attachments[i].beside)
+		if (is_of(&p->attachments[i], &c) && !p->attachments[i].not_allocator)
 			return true;
 	}
 	return false;
@@ -149,8 +151,8 @@ static void detach(struct probe *p, const struct chosen *c)
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
 		struct attachment a = p->attachments[i];
 		if (is_of(&a, c)) {
-			again_free(a.again);
-			p->attachments[i].again = NULL;
+			reattach_free(a.reattach);
+			p->attachments[i].reattach = NULL;
 			continue;
 		}
 		p->attachments[i] = p->attachments[kept];
@@ -171,7 +173,7 @@ static void forget_left(struct probe *p)
 	}
 }
 
-struct probed_file *file_enter(struct probe *p, struct probe_file id, uint32_t tgid)
+struct probed_file *file_prepare(struct probe *p, struct probe_file id, uint32_t tgid)
 {
 	const struct probed_file *known = files_find(&p->files, id);
 	detaching_await_of(id, known && known->detaching ? 0 : tgid);

@@ -21,10 +21,10 @@ struct batch {
 	struct bpf_program *prog;
 	bool at_return; /* a plain return probe */
 	bool session;
-	bool beside;       /* not in an allocator, in a file that may contain one */
-	bool window;       /* attached during windows only */
-	uint32_t trial;    /* detached when this trial ends, 0 = none */
-	uint64_t *offsets; /* file offsets */
+	bool not_allocator; /* not in an allocator, in a file that may contain one */
+	bool window;        /* attached during windows only */
+	uint32_t trial;     /* detached when this trial ends, 0 = none */
+	uint64_t *offsets;  /* file offsets */
 	size_t offsets_cnt, offsets_cap;
 	uint64_t *cookies; /* index into the sites map, and ALYS_COOKIE_FILTERED */
 	size_t cookies_cnt, cookies_cap;
@@ -43,7 +43,7 @@ void detach_of(struct probe *p, uint32_t tgid, struct probe_file file);
  * Call before a process (tgid, or 0) gets probes of this file: waits until old ones are detached, since both would see
  * each call. NULL: out of memory.
  */
-struct probed_file *file_enter(struct probe *p, struct probe_file id, uint32_t tgid);
+struct probed_file *file_prepare(struct probe *p, struct probe_file id, uint32_t tgid);
 /* Out of indexes: waits for those being released. False if there are none. */
 bool files_await(struct probe *p);
 

@@ -26,8 +26,8 @@ uint64_t linker_find(const struct elf *e)
 
 int linker_attach(struct probe *p, uint32_t tgid, int file_fd, uint64_t offset, struct err *err)
 {
-	struct batch b = { .prog = p->skel->progs.on_link, .beside = true };
-	struct probed_file *file = file_enter(p, probe_file_of(file_fd), tgid);
+	struct batch b = { .prog = p->skel->progs.on_link, .not_allocator = true };
+	struct probed_file *file = file_prepare(p, probe_file_of(file_fd), tgid);
 	int rc = file ? 0 : err_set(err, ENOMEM, "out of memory");
 	/* A shared link stays attached when no process uses the file any more. */
 	if (rc || (!tgid && file->linked))

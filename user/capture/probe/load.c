@@ -51,7 +51,7 @@ static void set_config(struct probe *p, const struct probe_config *cfg)
 		.free_stacks = cfg->free_stacks,
 		.walk = p->walk,
 		.all = cfg->all,
-		.tell_all = cfg->tell_all,
+		.report_all = cfg->report_all,
 		.stop_at_gc = cfg->stop_at_gc,
 		.windowed = cfg->windowed,
 		.no_frees = cfg->no_frees,
@@ -102,9 +102,9 @@ static void choose_programs(struct probe *p, const struct probe_config *cfg)
 {
 	struct bpf_program *session = p->skel->progs.call_session;
 	struct bpf_program *multi[] = {
-		p->skel->progs.plain_enter, p->skel->progs.plain_return,   p->skel->progs.frame_enter, p->skel->progs.frame_exit,
-		p->skel->progs.free_enter,  p->skel->progs.refill,         p->skel->progs.gc_begin,    p->skel->progs.gc_mark,
-		p->skel->progs.gc_end,      p->skel->progs.frame_foretell, p->skel->progs.on_link,
+		p->skel->progs.plain_enter, p->skel->progs.plain_return,  p->skel->progs.frame_enter, p->skel->progs.frame_exit,
+		p->skel->progs.free_enter,  p->skel->progs.refill,        p->skel->progs.gc_begin,    p->skel->progs.gc_mark,
+		p->skel->progs.gc_end,      p->skel->progs.frame_predict, p->skel->progs.on_link,
 	};
 	bool has_session = p->tier == PROBE_TIER_SESSION;
 	bpf_program__set_autoload(p->skel->progs.on_oom, p->facts.oom);
@@ -159,9 +159,9 @@ int probe_ready(const struct probe *p, struct err *err)
 }
 
 /* NULL: then all marks are read at each collection, which takes longer. */
-static const struct alys_born *map_born(const struct probe *p)
+static const struct alys_sampled_object *map_object_log(const struct probe *p)
 {
-	void *at = mmap(NULL, BORN_SZ, PROT_READ, MAP_SHARED, bpf_map__fd(p->skel->maps.born), 0);
+	void *at = mmap(NULL, OBJECT_LOG_SZ, PROT_READ, MAP_SHARED, bpf_map__fd(p->skel->maps.object_log), 0);
 	return at == MAP_FAILED ? NULL : at;
 }
 
@@ -207,7 +207,7 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	if (!p->tables)
 		return -err->code;
 	if (cfg->interval)
-		p->born = map_born(p);
+		p->object_log = map_object_log(p);
 	return probe_listen(p, true, err);
 }
 

@@ -110,7 +110,7 @@ int probe_trial_read(const struct probe *p, struct probe_trial *t);
  * that had passed those exits already are still observed at the trial's, until it leaves.
  */
 int probe_trial_end(struct probe *p, const struct probe_trial *t, const struct probe_order *o, struct err *err);
-void probe_trial_leave(struct probe *p, uint32_t number);
+void probe_trial_detach(struct probe *p, uint32_t number);
 /* No process uses the file any more: detaches all its probes in the background, and forgets its sites. */
 void probe_detach_file(struct probe *p, struct probe_file file);
 /* Detaches one process in the background; or all (0), and waits for it. */

@@ -27,30 +27,30 @@ struct alys_bpf;
 struct bpf_program;
 struct programs;
 
-/* How a link is attached again, see probe/window.h. */
-struct again {
+/* How a link of windows is attached each time, see probe/window.h. */
+struct reattach {
 	struct rights_link link;
 	uint64_t words[]; /* its offsets, then its cookies */
 };
 
 /* Duplicates the file's descriptor. NULL: out of memory or descriptors. */
-struct again *reattach_new(const struct rights_link *l);
-void again_free(struct again *a);
+struct reattach *reattach_new(const struct rights_link *l);
+void reattach_free(struct reattach *a);
 
 /* One attachment: a multi link for many sites, or a perf event for one. */
 struct attachment {
-	uint32_t tgid;  /* 0 = all targets */
-	uint32_t trial; /* trial that it belongs to, 0 = none */
-	bool beside;    /* see struct batch */
+	uint32_t tgid;      /* 0 = all targets */
+	uint32_t trial;     /* trial that it belongs to, 0 = none */
+	bool not_allocator; /* see struct batch */
 	struct probe_file file;
-	int fd;              /* multi link; -1: perf, or detached */
-	void *perf;          /* struct bpf_link of libbpf */
-	struct again *again; /* attached during windows only; NULL = always */
+	int fd;                    /* multi link; -1: perf, or detached */
+	void *perf;                /* struct bpf_link of libbpf */
+	struct reattach *reattach; /* attached during windows only; NULL = always */
 };
 
 #define LISTENING 8
 
-#define BORN_SZ (ALYS_BORN_SLOTS * sizeof(struct alys_born))
+#define OBJECT_LOG_SZ (ALYS_OBJECT_LOG_SLOTS * sizeof(struct alys_sampled_object))
 
 struct probe {
 	struct alys_bpf *skel;
@@ -61,16 +61,16 @@ struct probe {
 	struct tables *tables;
 	struct attachment *attachments;
 	size_t attachments_cnt, attachments_cap;
-	pthread_mutex_t lock; /* protects attachments, and: */
-	bool out;             /* those for windows are detached */
-	bool windowed;        /* as configured, like: */
+	pthread_mutex_t lock;  /* protects attachments, and: */
+	bool windows_detached; /* those for windows are detached */
+	bool windowed;         /* as configured, like: */
 	bool no_frees;
 	bool resident;
 	uint32_t trials_cnt;
 	struct files files;
 	struct counted_list counted;
-	const struct alys_born *born; /* written by the programs; NULL = no sampling */
-	int listening[LISTENING];     /* raw tracepoints, 0 = not attached */
+	const struct alys_sampled_object *object_log; /* written by the programs; NULL = no sampling */
+	int listening[LISTENING];                     /* raw tracepoints, 0 = not attached */
 };
 
 #endif

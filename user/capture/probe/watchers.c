@@ -39,7 +39,7 @@ int probe_attach_collections(struct probe *p, uint32_t tgid, int file_fd, const 
 	const size_t n = sizeof(phases) / sizeof(phases[0]);
 	static const uint32_t order[] = { ALYS_GC_ENDS, ALYS_GC_MARKED, ALYS_GC_BEGINS };
 	uint64_t flags = tgid ? ALYS_COOKIE_FILTERED : 0;
-	struct probed_file *file = file_enter(p, probe_file_of(file_fd), tgid);
+	struct probed_file *file = file_prepare(p, probe_file_of(file_fd), tgid);
 	int rc = file ? 0 : err_set(err, ENOMEM, "out of memory");
 	/*
 	 * A shared link stays attached when no process uses the file any more; a second one would report each
@@ -98,14 +98,14 @@ uint64_t probe_last_stop(int states_fd, uint32_t tgid)
 	return state_of(states_fd, tgid).stop;
 }
 
-int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out)
+int probe_next_logged_object(const struct probe *p, uint64_t *at, struct alys_sampled_object *out)
 {
-	uint64_t cnt = p->born ? __atomic_load_n(&p->skel->bss->born_cnt, __ATOMIC_ACQUIRE) : UINT64_MAX;
-	if (cnt - *at >= ALYS_BORN_SLOTS)
+	uint64_t cnt = p->object_log ? __atomic_load_n(&p->skel->bss->object_log_cnt, __ATOMIC_ACQUIRE) : UINT64_MAX;
+	if (cnt - *at >= ALYS_OBJECT_LOG_SLOTS)
 		return -EOVERFLOW;
 	if (cnt == *at)
 		return 0;
-	const struct alys_born *b = &p->born[*at & (ALYS_BORN_SLOTS - 1)];
+	const struct alys_sampled_object *b = &p->object_log[*at & (ALYS_OBJECT_LOG_SLOTS - 1)];
 	uint64_t before = __atomic_load_n(&b->number, __ATOMIC_ACQUIRE);
 	*out = *b;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

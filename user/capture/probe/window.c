@@ -30,20 +30,20 @@ size_t probe_window_links(struct probe *p)
 	size_t n = 0;
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->attachments_cnt; i++)
-		n += p->attachments[i].again != NULL;
+		n += p->attachments[i].reattach != NULL;
 	pthread_mutex_unlock(&p->lock);
 	return n;
 }
 
 /* A link whose process has ended stays detached. */
-void probe_window_in(struct probe *p)
+void probe_window_attach(struct probe *p)
 {
 	pthread_mutex_lock(&p->lock);
-	p->out = false;
+	p->windows_detached = false;
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
 		struct attachment *a = &p->attachments[i];
-		if (a->again && a->fd < 0)
-			a->fd = rights_link(&a->again->link);
+		if (a->reattach && a->fd < 0)
+			a->fd = rights_link(&a->reattach->link);
 	}
 	pthread_mutex_unlock(&p->lock);
 }
@@ -60,15 +60,15 @@ void probe_window_shut(struct probe *p, uint64_t interval)
 	probe_set_interval(p, interval);
 }
 
-void probe_window_out(struct probe *p)
+void probe_window_detach(struct probe *p)
 {
 	pthread_mutex_lock(&p->lock);
-	p->out = true;
+	p->windows_detached = true;
 	for (size_t i = 0; i < p->attachments_cnt; i++) {
 		struct attachment *a = &p->attachments[i], gone = *a;
-		if (!a->again || a->fd < 0)
+		if (!a->reattach || a->fd < 0)
 			continue;
-		gone.again = NULL;
+		gone.reattach = NULL;
 		a->fd = -1;
 		detaching_put(&gone, 1);
 	}
@@ -101,9 +101,9 @@ int probe_window_traps(const struct probe *p, uint32_t tgid, uint64_t *out)
 	return rc;
 }
 
-struct again *reattach_new(const struct rights_link *l)
+struct reattach *reattach_new(const struct rights_link *l)
 {
-	struct again *a = calloc(1, sizeof(*a) + 2 * l->cnt * sizeof(uint64_t));
+	struct reattach *a = calloc(1, sizeof(*a) + 2 * l->cnt * sizeof(uint64_t));
 	if (!a)
 		return NULL;
 	memcpy(a->words, l->offsets, l->cnt * sizeof(uint64_t));
@@ -118,7 +118,7 @@ struct again *reattach_new(const struct rights_link *l)
 	return NULL;
 }
 
-void again_free(struct again *a)
+void reattach_free(struct reattach *a)
 {
 	if (a)
 		close(a->link.file_fd);

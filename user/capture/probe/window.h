@@ -18,11 +18,11 @@ size_t probe_window_links(struct probe *p);
  * Attaches them; calls count between the next two, with `interval` in force. Calls that return after the second one
  * count, too.
  */
-void probe_window_in(struct probe *p);
+void probe_window_attach(struct probe *p);
 void probe_window_open(struct probe *p, uint64_t interval);
 void probe_window_shut(struct probe *p, uint64_t interval);
 /* Detaches them and waits. */
-void probe_window_out(struct probe *p);
+void probe_window_detach(struct probe *p);
 
 struct window_spent {
 	uint64_t traps, samples; /* totals */

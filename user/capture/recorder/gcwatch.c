@@ -67,10 +67,10 @@ int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err)
 	return 0;
 }
 
-void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const struct unseen *u, bool told)
+void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const struct unseen *u, bool flagged)
 {
 	struct err err = { 0 };
-	if (gcwatch_add(g, p->tgid, &err) || liveness_unseen(g->liveness, p, u, told)) {
+	if (gcwatch_add(g, p->tgid, &err) || liveness_unseen(g->liveness, p, u, flagged)) {
 		g->unseen = (struct exactness_heaps){ 0 };
 		exactness_note(&g->unseen, 0, NULL, u);
 	}
@@ -100,7 +100,7 @@ int gcwatch_read_until(struct gc_watch *g, uint64_t time_ns)
 	return g->liveness ? liveness_read_until(g->liveness, time_ns) : 0;
 }
 
-void gcwatch_ask(struct gc_watch *g, uint64_t now_ns)
+void gcwatch_poll(struct gc_watch *g, uint64_t now_ns)
 {
 	if (g->liveness)
 		liveness_poll(g->liveness, now_ns, g->no_room);
@@ -113,7 +113,7 @@ void gcwatch_count(struct gc_watch *g)
 		g->no_room = s.n[ALYS_ST_GC_NO_ROOM];
 }
 
-void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over)
+void gcwatch_report_older(struct gc_watch *g, uint64_t now_ns, bool over)
 {
 	const struct older *o;
 	if (g->liveness)

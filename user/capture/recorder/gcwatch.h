@@ -25,8 +25,8 @@ struct gc_watch {
 
 /* A process whose collections will be observed; the first one creates the mark reader. */
 int gcwatch_add(struct gc_watch *g, uint32_t tgid, struct err *err);
-/* They cannot be observed. told: events mark its objects (EVENT_F_GC). */
-void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const struct unseen *u, bool told);
+/* They cannot be observed. flagged: events mark its objects (EVENT_F_GC). */
+void gcwatch_unseen(struct gc_watch *g, const struct proc *p, const struct unseen *u, bool flagged);
 /* The heap belongs to another proc_id now, or is gone, or is no longer traced. */
 void gcwatch_gone(struct gc_watch *g, struct proc_id proc, uint32_t tgid);
 
@@ -36,11 +36,11 @@ int gcwatch_collection(struct gc_watch *g, const struct intake_collection *c, co
 int gcwatch_read_until(struct gc_watch *g, uint64_t time_ns);
 
 /* Call often: checks collectors that are not observed. */
-void gcwatch_ask(struct gc_watch *g, uint64_t now_ns);
+void gcwatch_poll(struct gc_watch *g, uint64_t now_ns);
 /* Several times a second: reads for which collections the kernel had no room. */
 void gcwatch_count(struct gc_watch *g);
 /* Objects from before the recording, by type, for catalog and trace; over: always, see liveness_report_older. */
-void gcwatch_tell_older(struct gc_watch *g, uint64_t now_ns, bool over);
+void gcwatch_report_older(struct gc_watch *g, uint64_t now_ns, bool over);
 /* How exact the live set is. collected: some process has a collector. */
 void gcwatch_exactness(struct gc_watch *g, bool collected, struct exactness *out);
 void gcwatch_free(struct gc_watch *g);

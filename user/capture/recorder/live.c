@@ -34,7 +34,7 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 		l->last.tgid = tgid;
 		l->last.of.proc = target_find(l->h.targets, tgid);
 		if (!l->last.of.proc.n && l->tracker)
-			l->last.of.proc = tracker_take(l->tracker, tgid);
+			l->last.of.proc = tracker_add_unknown(l->tracker, tgid);
 		l->last.of.epoch = target_epoch(l->h.targets, l->last.of.proc);
 	}
 	return l->last.of.proc;
@@ -169,7 +169,7 @@ static void on_stack(void *ctx, const struct intake_stack *s)
 	resolve(l, proc, s, frames);
 	l->last.of.epoch = target_epoch(l->h.targets, proc);
 	const struct stack found = {
-		.end = stack_ends_end(&l->stack_ends, s, frames), .n = s->n, .frames = frames, .type = memory_name(s->memory)
+		.end = stack_ends_of(&l->stack_ends, s, frames), .n = s->n, .frames = frames, .type = memory_name(s->memory)
 	};
 	stacks_put(&l->stacks, &l->last.of, s->hash, &found);
 }
@@ -344,7 +344,7 @@ static void on_translated(void *ctx, const struct proc *p, const char *name)
 	live_remove(l, p->tgid);
 }
 
-static void on_hear(void *ctx)
+static void on_read_reports(void *ctx)
 {
 	const struct live *l = ctx;
 	if (l->tracker)
@@ -364,7 +364,7 @@ static struct elf *outline(void *ctx, int fd, const char *path)
 
 static const struct target_ops live_target_ops = {
 	.outline = outline,
-	.hear = on_hear,
+	.read_reports = on_read_reports,
 	.on_module = on_module,
 	.on_proc = on_proc,
 	.on_mapping = on_mapping,
@@ -410,7 +410,7 @@ static int open_probes(struct live *l, struct err *err)
 		.follow = o->follow,
 		.all = live_takes_all(l),
 		.resident = o->rss,
-		.tell_all = l->h.select != NULL,
+		.report_all = l->h.select != NULL,
 		.free_stacks = !o->no_free_stacks,
 		.windowed = o->max_overhead > 0 && o->interval,
 		.no_frees = o->no_frees,
@@ -469,9 +469,9 @@ static int on_collector(void *ctx, uint32_t tgid, struct err *err)
 	return gcwatch_add(&((struct live *)ctx)->gc, tgid, err);
 }
 
-static void on_unseen(void *ctx, const struct proc *p, const struct unseen *u, bool told)
+static void on_unseen(void *ctx, const struct proc *p, const struct unseen *u, bool flagged)
 {
-	gcwatch_unseen(&((struct live *)ctx)->gc, p, u, told);
+	gcwatch_unseen(&((struct live *)ctx)->gc, p, u, flagged);
 }
 
 /* Creates the parts that examine mapped files and those that use the results. */
@@ -651,7 +651,7 @@ void live_publish(struct live *l, uint64_t now)
 		in.marks = marks_cost(l->gc.marks);
 	}
 	ledger_publish(&l->ledger, &in, now);
-	gcwatch_tell_older(&l->gc, now, l->stopped_ns);
+	gcwatch_report_older(&l->gc, now, l->stopped_ns);
 	free(calls);
 }
 
@@ -715,7 +715,7 @@ int live_step(struct live *l)
 	attach_update(l->attach);
 	if (windows_update(l->windows))
 		drain(l);
-	gcwatch_ask(&l->gc, now_ns());
+	gcwatch_poll(&l->gc, now_ns());
 	int ms = tracker_work(l->tracker);
 	tick(l);
 	l->abandoned |= l->stacks.failed;

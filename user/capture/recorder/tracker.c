@@ -32,7 +32,7 @@
 /* Due times are even; the lowest bit: check whether the process is still wanted. */
 #define RECHECK 1ull
 
-enum standing { STANDING_PINNED = 1, STANDING_BANNED = 2 };
+enum preference { PREFERENCE_INCLUDED = 1, PREFERENCE_EXCLUDED = 2 };
 
 struct tracker {
 	const struct handles *h;
@@ -40,7 +40,7 @@ struct tracker {
 	struct sideband *sideband;
 	struct map due;        /* tgid -> when to look at it */
 	struct map parents;    /* child -> parent, until the child is added */
-	struct map standing;   /* tgid -> enum standing */
+	struct map preference; /* tgid -> enum preference */
 	struct map translated; /* tgid -> 1: runs under a translator */
 	struct map unseen;     /* tgid -> 1: not to be added again: ended too early, refused for lack of room, or dropped */
 	struct tracker_counts counts;
@@ -148,7 +148,7 @@ void tracker_free(struct tracker *t)
 	sideband_close(t->sideband);
 	map_free(&t->due);
 	map_free(&t->parents);
-	map_free(&t->standing);
+	map_free(&t->preference);
 	map_free(&t->translated);
 	map_free(&t->unseen);
 	free(t->program);
@@ -162,22 +162,22 @@ int tracker_fd(const struct tracker *t)
 
 void tracker_include(struct tracker *t, uint32_t tgid)
 {
-	uint64_t *s = map_put(&t->standing, tgid);
+	uint64_t *s = map_put(&t->preference, tgid);
 	if (s)
-		*s = STANDING_PINNED;
+		*s = PREFERENCE_INCLUDED;
 }
 
 void tracker_exclude(struct tracker *t, uint32_t tgid)
 {
-	uint64_t *s = map_put(&t->standing, tgid);
+	uint64_t *s = map_put(&t->preference, tgid);
 	if (s)
-		*s = STANDING_BANNED;
+		*s = PREFERENCE_EXCLUDED;
 }
 
-bool tracker_is_banned(const struct tracker *t, uint32_t tgid)
+bool tracker_is_excluded(const struct tracker *t, uint32_t tgid)
 {
-	const uint64_t *s = map_get(&t->standing, tgid);
-	return s && *s == STANDING_BANNED;
+	const uint64_t *s = map_get(&t->preference, tgid);
+	return s && *s == PREFERENCE_EXCLUDED;
 }
 
 /* Ourselves, our helpers, or the broker. */
@@ -197,11 +197,11 @@ static bool is_program(const struct tracker *t, const char *exe)
 static bool is_wanted(const struct tracker *t, uint32_t tgid)
 {
 	struct proc_facts f;
-	const uint64_t *s = map_get(&t->standing, tgid);
+	const uint64_t *s = map_get(&t->preference, tgid);
 	if (map_get(&t->translated, tgid))
 		return false;
 	if (s)
-		return *s == STANDING_PINNED;
+		return *s == PREFERENCE_INCLUDED;
 	return t->h->select && !proc_read(tgid, &f, NULL) && select_wants(t->h->select, tgid, &f) && !is_program(t, f.exe) &&
 	       !tracker_is_own(tgid);
 }
@@ -218,7 +218,7 @@ static bool is_refused(struct tracker *t)
 static bool leave_program(struct tracker *t, uint32_t tgid)
 {
 	const char *exe = t->ops.exe(t->ops.ctx, tgid);
-	if (!t->h->select || !exe || map_get(&t->standing, tgid) || !is_program(t, exe))
+	if (!t->h->select || !exe || map_get(&t->preference, tgid) || !is_program(t, exe))
 		return false;
 	t->ops.drop(t->ops.ctx, tgid);
 	if (is_all(t))
@@ -272,7 +272,7 @@ static void look_at(struct tracker *t, uint32_t tgid, bool recheck)
 	else if (id.n)
 		t->ops.look(t->ops.ctx, id);
 	else if (parent && t->h->o->follow && find(t, (uint32_t)*parent).n)
-		tracker_take(t, tgid);
+		tracker_add_unknown(t, tgid);
 	else if (is_wanted(t, tgid))
 		add(t, tgid);
 	else if (t->h->select && t->h->o->follow && !is_all(t))
@@ -384,7 +384,7 @@ void tracker_on_fork(struct tracker *t, uint32_t parent, uint32_t child, uint64_
 {
 	bool known = find(t, parent).n;
 	map_del(&t->unseen, child);
-	map_del(&t->standing, child);
+	map_del(&t->preference, child);
 	if (!t->h->select) {
 		if (known)
 			fork_into(t, parent, child, time_ns);
@@ -424,17 +424,17 @@ void tracker_on_exit(struct tracker *t, uint32_t tgid)
 {
 	map_del(&t->due, tgid);
 	map_del(&t->parents, tgid);
-	map_del(&t->standing, tgid);
+	map_del(&t->preference, tgid);
 	map_del(&t->translated, tgid);
 }
 
-struct proc_id tracker_take(struct tracker *t, uint32_t tgid)
+struct proc_id tracker_add_unknown(struct tracker *t, uint32_t tgid)
 {
 	const uint64_t *parent = map_get(&t->parents, tgid);
 	const struct proc_id none = { 0 };
 	struct err err;
 	/* Without select it is a child that BPF added, and its fork record was lost. */
-	if (!(t->h->select || t->h->o->follow) || map_get(&t->unseen, tgid) || tracker_is_banned(t, tgid))
+	if (!(t->h->select || t->h->o->follow) || map_get(&t->unseen, tgid) || tracker_is_excluded(t, tgid))
 		return none;
 	t->counts.looked++;
 	bool refused = is_refused(t);

@@ -5,7 +5,7 @@
  * processes that changed.
  *
  * A new process is examined after it has been quiet for a moment: a starting program maps many files, and one that ends
- * before that costs nothing. Its events do not wait: see tracker_take.
+ * before that costs nothing. Its events do not wait: see tracker_add_unknown.
  */
 #ifndef ALYS_RECORDER_TRACKER_H
 #define ALYS_RECORDER_TRACKER_H
@@ -71,7 +71,7 @@ int tracker_work(struct tracker *t);
 /* A process is traced regardless of select, or not any more (nor are its children). */
 void tracker_include(struct tracker *t, uint32_t tgid);
 void tracker_exclude(struct tracker *t, uint32_t tgid);
-bool tracker_is_banned(const struct tracker *t, uint32_t tgid);
+bool tracker_is_excluded(const struct tracker *t, uint32_t tgid);
 /* Our own processes and helpers. */
 bool tracker_is_own(uint32_t tgid);
 
@@ -80,7 +80,7 @@ void tracker_on_fork(struct tracker *t, uint32_t parent, uint32_t child, uint64_
 void tracker_on_exec(struct tracker *t, uint32_t tgid);
 void tracker_on_exit(struct tracker *t, uint32_t tgid);
 /* Events arrived from a process that is not in the recording: adds it if it matches. 0: it does not. */
-struct proc_id tracker_take(struct tracker *t, uint32_t tgid);
+struct proc_id tracker_add_unknown(struct tracker *t, uint32_t tgid);
 struct tracker_counts tracker_counts(const struct tracker *t);
 
 #endif

@@ -32,11 +32,11 @@
 #define FIND_TRIES 6
 
 enum state {
-	STRETCH, /* probes are attached all the time */
-	OUT,     /* they are being detached after a stretch */
+	ATTACHED,  /* probes are attached all the time */
+	DETACHING, /* they are being detached after a stretch */
 	GAP,
-	TURN, /* they are being attached, or a window is open */
-	SHUT, /* its window was reported, and they are being detached */
+	WINDOW,  /* they are being attached, or a window is open */
+	CLOSING, /* its window was reported, and they are being detached */
 };
 
 /* A request to the thread, and its result. */
@@ -93,7 +93,7 @@ static void sleep_ns(uint64_t ns)
 }
 
 /* Publishes a time of the turn; its other results are not used before. */
-static void tell(struct windows *w, uint64_t *moment, uint64_t ns)
+static void publish_time(struct windows *w, uint64_t *moment, uint64_t ns)
 {
 	pthread_mutex_lock(&w->lock);
 	*moment = ns;
@@ -113,7 +113,7 @@ static void do_turn(struct windows *w, struct turn *t)
 {
 	struct probe *p = w->c.h->probe;
 	if (t->window) {
-		probe_window_in(p);
+		probe_window_attach(p);
 		t->opened_ns = now_ns();
 		probe_window_open(p, t->interval);
 		for (size_t i = 0; i < w->procs_cnt; i++)
@@ -127,12 +127,12 @@ static void do_turn(struct windows *w, struct turn *t)
 		probe_window_open(p, t->interval_then);
 	else
 		probe_window_shut(p, t->interval_then);
-	tell(w, &t->closed_ns, closed);
+	publish_time(w, &t->closed_ns, closed);
 	if (!t->stay) {
 		sleep_ns(COME_BACK_NS);
-		probe_window_out(p);
+		probe_window_detach(p);
 	}
-	tell(w, &t->done_ns, now_ns());
+	publish_time(w, &t->done_ns, now_ns());
 }
 
 static void *take_turns(void *ctx)
@@ -285,7 +285,7 @@ static void begin_counting(struct windows *w, const struct proc *p, const struct
 		map_del(&w->places, key);
 		return;
 	}
-	if (w->state == STRETCH)
+	if (w->state == ATTACHED)
 		ratio_stretch_begins(&c.ratio, 0);
 	*new = c;
 	*place = w->procs_cnt;
@@ -324,7 +324,7 @@ static uint64_t look_ns(const struct windows *w)
 	return LOOK_NS * (probe_window_links(w->c.h->probe) ? pace : pace * 4);
 }
 
-static void look_at_proc(struct windows *w, const struct proc *p, uint64_t when)
+static void update_proc(struct windows *w, const struct proc *p, uint64_t when)
 {
 	struct gauge g = gauge_cpu(p);
 	if (!counting_of(w, p->id, true))
@@ -343,7 +343,7 @@ static void note_count(struct counting *c, const struct reading *now)
 }
 
 /* Finds new counters and reads all of them. Not during a turn. */
-static void look_at_counts(struct windows *w)
+static void update_counts(struct windows *w)
 {
 	const struct proc *p;
 	uint64_t when = now_ns();
@@ -352,7 +352,7 @@ static void look_at_counts(struct windows *w)
 	forget_old(w);
 	for (size_t i = 0; (p = catalog_next_proc(w->c.h->catalog, &i));) {
 		if (is_there(w, p))
-			look_at_proc(w, p, when);
+			update_proc(w, p, when);
 	}
 	for (size_t i = 0; i < w->procs_cnt; i++) {
 		struct reading now = counted_by(w, &w->procs[i]);
@@ -384,17 +384,17 @@ static void begin_gap(struct windows *w, uint64_t from, double mean_s)
 	w->state = GAP;
 }
 
-static void look_at_stretch(struct windows *w, uint64_t now)
+static void update_attached(struct windows *w, uint64_t now)
 {
 	if (now - w->noted_ns < look_ns(w))
 		return;
-	look_at_counts(w);
+	update_counts(w);
 	note(w, now, now - w->noted_ns, false);
 	if (!(budget_gap(&w->budget) > 0) || !probe_window_links(w->c.h->probe) || !begin_thread(w))
 		return;
-	look_at_counts(w);
+	update_counts(w);
 	ask(w, &(struct turn){ .interval_then = w->c.rate->interval, .begun_ns = now });
-	w->state = OUT;
+	w->state = DETACHING;
 }
 
 /* The interval may have changed during the turn. */
@@ -404,7 +404,7 @@ static void follow_rate(const struct windows *w, const struct turn *t)
 		probe_set_interval(w->c.h->probe, w->c.rate->interval);
 }
 
-static void look_at_leaving(struct windows *w)
+static void update_detaching(struct windows *w)
 {
 	struct turn t = turn_now(w);
 	if (!t.done_ns)
@@ -430,10 +430,10 @@ static uint64_t interval_of(const struct windows *w, uint64_t now)
 }
 
 /* Records of the last window or stretch must be read from the ring before the next window is reported. */
-static void look_at_gap(struct windows *w, uint64_t now)
+static void update_gap(struct windows *w, uint64_t now)
 {
 	if (now - w->looked_ns >= look_ns(w))
-		look_at_counts(w);
+		update_counts(w);
 	if (now < w->due_ns || *w->c.read_ns <= w->shut_ns + COME_BACK_NS)
 		return;
 	struct turn t = { .window = true,
@@ -442,11 +442,11 @@ static void look_at_gap(struct windows *w, uint64_t now)
 			  .interval_then = w->c.rate->interval,
 			  .begun_ns = now };
 	ask(w, &t);
-	w->state = TURN;
+	w->state = WINDOW;
 }
 
 /* Reports what the window stands for in one process, by the process' own count. */
-static void tell_of(struct windows *w, struct counting *c, bool stay)
+static void report_window_of(struct windows *w, struct counting *c, bool stay)
 {
 	struct event e = { .kind = EVENT_WINDOW,
 			   .flags = c->gauge.by_cpu ? EVENT_F_BY_CPU : 0,
@@ -467,7 +467,7 @@ static void tell_of(struct windows *w, struct counting *c, bool stay)
 		ratio_stretch_begins(&c->ratio, c->all);
 }
 
-static void tell_window(struct windows *w, const struct turn *t)
+static void report_window(struct windows *w, const struct turn *t)
 {
 	w->current = schedule_window(&w->schedule, t->opened_ns, t->closed_ns);
 	w->current_us = (uint32_t)((t->closed_ns - w->shut_ns) / 1000);
@@ -476,20 +476,20 @@ static void tell_window(struct windows *w, const struct turn *t)
 	w->covered_ns += t->closed_ns - t->opened_ns;
 	w->put_in_s += ((double)(t->opened_ns - t->begun_ns) / 1e9 - w->put_in_s) / 4;
 	for (size_t i = 0; i < w->procs_cnt; i++)
-		tell_of(w, &w->procs[i], t->stay);
+		report_window_of(w, &w->procs[i], t->stay);
 }
 
-static void look_at_turn(struct windows *w)
+static void update_window(struct windows *w)
 {
 	struct turn t = turn_now(w);
 	if (!t.closed_ns)
 		return;
-	tell_window(w, &t);
+	report_window(w, &t);
 	w->shut_ns = t.closed_ns;
-	w->state = SHUT;
+	w->state = CLOSING;
 }
 
-static void look_at_shut(struct windows *w)
+static void update_closing(struct windows *w)
 {
 	struct turn t = turn_now(w);
 	if (!t.done_ns)
@@ -497,7 +497,7 @@ static void look_at_shut(struct windows *w)
 	note(w, t.done_ns, t.done_ns - t.begun_ns, true);
 	follow_rate(w, &t);
 	if (t.stay)
-		w->state = STRETCH;
+		w->state = ATTACHED;
 	else
 		begin_gap(w, t.closed_ns, budget_gap(&w->budget));
 }
@@ -509,17 +509,17 @@ bool windows_update(struct windows *w)
 		return true;
 	if (!w->begun_ns) {
 		w->begun_ns = w->noted_ns = w->shut_ns = now;
-		look_at_counts(w);
+		update_counts(w);
 		cpu_since(w);
 	}
 	switch (w->state) {
-	case STRETCH: look_at_stretch(w, now); break;
-	case OUT: look_at_leaving(w); break;
-	case GAP: look_at_gap(w, now); break;
-	case TURN: look_at_turn(w); break;
-	case SHUT: look_at_shut(w); break;
+	case ATTACHED: update_attached(w, now); break;
+	case DETACHING: update_detaching(w); break;
+	case GAP: update_gap(w, now); break;
+	case WINDOW: update_window(w); break;
+	case CLOSING: update_closing(w); break;
 	}
-	return w->state != TURN;
+	return w->state != WINDOW;
 }
 
 /* Sets the interval with which, without windows, a block of this size would be sampled as rarely. */
@@ -538,28 +538,28 @@ void windows_weigh(const struct windows *w, struct event *e)
 static void await(struct windows *w)
 {
 	pthread_mutex_lock(&w->lock);
-	while (w->wanted || ((w->state == OUT || w->state == TURN || w->state == SHUT) && !w->turn.done_ns))
+	while (w->wanted || ((w->state == DETACHING || w->state == WINDOW || w->state == CLOSING) && !w->turn.done_ns))
 		pthread_cond_wait(&w->done, &w->lock);
 	pthread_mutex_unlock(&w->lock);
 }
 
 /* Waits for the turn under way, and reports it. */
-static void settle(struct windows *w)
+static void finish_turn(struct windows *w)
 {
 	await(w);
 	windows_update(w);
 	windows_update(w);
-	look_at_counts(w);
-	if (w->state == STRETCH)
+	update_counts(w);
+	if (w->state == ATTACHED)
 		w->covered_ns += now_ns() - w->shut_ns;
-	note(w, now_ns(), w->state == STRETCH ? now_ns() - w->noted_ns : 0, false);
+	note(w, now_ns(), w->state == ATTACHED ? now_ns() - w->noted_ns : 0, false);
 }
 
 void windows_pause(struct windows *w)
 {
 	if (!w || w->paused_ns || !w->begun_ns)
 		return;
-	settle(w);
+	finish_turn(w);
 	w->paused_ns = now_ns();
 }
 
@@ -573,11 +573,11 @@ void windows_resume(struct windows *w)
 	map_free(&w->without);
 	map_free(&w->cpu);
 	w->inside = false;
-	w->state = STRETCH;
+	w->state = ATTACHED;
 	w->begun_ns += now - w->paused_ns;
 	w->noted_ns = w->shut_ns = now;
 	w->paused_ns = 0;
-	probe_window_in(w->c.h->probe);
+	probe_window_attach(w->c.h->probe);
 	probe_window_open(w->c.h->probe, w->c.rate->interval);
 }
 
@@ -585,7 +585,7 @@ void windows_end(struct windows *w)
 {
 	if (!w || w->ended)
 		return;
-	settle(w);
+	finish_turn(w);
 	w->ended = true;
 	double spent = budget_spent(&w->budget), kept = budget_kept(&w->budget);
 	if (kept > w->budget.max)
@@ -640,7 +640,7 @@ bool windows_facts(const struct windows *w, struct windows_facts *out)
 		return false;
 	uint64_t now = w->ended ? w->noted_ns : w->paused_ns ?: now_ns();
 	double covered =
-		(double)w->covered_ns + (w->state == STRETCH && !w->ended && !w->paused_ns ? (double)(now - w->shut_ns) : 0);
+		(double)w->covered_ns + (w->state == ATTACHED && !w->ended && !w->paused_ns ? (double)(now - w->shut_ns) : 0);
 	double lasted = now > w->begun_ns ? (double)(now - w->begun_ns) : 1;
 	*out = (struct windows_facts){ .max = w->budget.max,
 				       .spent = budget_spent(&w->budget),
@@ -669,5 +669,5 @@ int windows_wait_ms(const struct windows *w)
 {
 	if (!w || w->ended || w->paused_ns)
 		return -1;
-	return w->state == STRETCH ? (int)(LOOK_NS / 1000000) : 5;
+	return w->state == ATTACHED ? (int)(LOOK_NS / 1000000) : 5;
 }

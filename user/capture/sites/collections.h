@@ -49,7 +49,7 @@ uint64_t probe_collections_begun(const struct probe *p, uint32_t tgid);
  * The log of sampled objects in collected heaps, available before their events: returns the entry after *at (0 at
  * first) and advances. 1; 0 = none yet; -EOVERFLOW = entries were overwritten, or nothing is sampled.
  */
-int probe_next_born(const struct probe *p, uint64_t *at, struct alys_born *out);
+int probe_next_logged_object(const struct probe *p, uint64_t *at, struct alys_sampled_object *out);
 /* The map that probe_last_stop reads; keeps no probe alive. */
 int probe_collections_states(const struct probe *p);
 /* Identifies the process' last stop at the end of a collection; 0 = none. */

@@ -143,7 +143,7 @@ static bool is_own(const struct plan *p, const struct site *s, uint32_t exit)
 }
 
 /* Assigns roles to nodes; returns the number of late entries, the last one in *late. */
-static size_t cast(struct plan *p, const struct facts *f, const struct site *s, size_t *late)
+static size_t assign_roles(struct plan *p, const struct facts *f, const struct site *s, size_t *late)
 {
 	size_t found = 0;
 	for (size_t i = 0; i < f->w->nodes_cnt; i++) {
@@ -192,7 +192,7 @@ static int take(struct plan *p, const struct facts *f, struct site *s, size_t la
 		int32_t i = flow_find(f->w, x->vaddr);
 		if (i < 0 || f->role[i] != WHOLE)
 			continue;
-		x->whole_of = (uint32_t)(s - p->list->sites) + 1;
+		x->whole_call_of = (uint32_t)(s - p->list->sites) + 1;
 		x->size_reg = plan_wire_reg(f->size[i]);
 		x->kind_reg = plan_wire_reg(f->kind[i]);
 	}
@@ -210,7 +210,7 @@ int direct_find(struct plan *p, struct site *s)
 			   .seen = calloc(n + 1, 1) };
 	bool room = b && f.size && f.kind && f.role && f.seen;
 	int rc = room ? 0 : -ENOMEM;
-	if (room && n && !f.w->unproven && follow_arguments(&f, s) && cast(p, &f, s, &late) == 1 && is_partition(&f))
+	if (room && n && !f.w->unproven && follow_arguments(&f, s) && assign_roles(p, &f, s, &late) == 1 && is_partition(&f))
 		rc = take(p, &f, s, late);
 	free(f.size);
 	free(f.kind);

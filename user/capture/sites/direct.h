@@ -8,7 +8,7 @@
 
 #include "sites/plan.h"
 
-/* For a site with its exits: fills s->late and the exits' whole_of, or leaves them 0. -ENOMEM or 0. */
+/* For a site with its exits: fills s->late and the exits' whole_call_of, or leaves them 0. -ENOMEM or 0. */
 int direct_find(struct plan *p, struct site *s);
 
 #endif

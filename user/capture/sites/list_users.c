@@ -6,7 +6,7 @@
 
 #define CALL_SZ 5 /* call or jmp, with its distance */
 
-struct doors {
+struct list_functions {
 	uint64_t at[2]; /* in this file */
 	size_t n;
 };
@@ -14,7 +14,7 @@ struct doors {
 /* Stops at an imported one, which is sufficient. */
 static int note_list_function(void *ctx, const struct elf_symbol *s)
 {
-	struct doors *d = ctx;
+	struct list_functions *d = ctx;
 	if (s->name[0] != 'G' || (strcmp(s->name, "GC_generic_malloc_many") && strcmp(s->name, "GC_malloc_many")))
 		return 0;
 	if (s->defined && d->n < sizeof(d->at) / sizeof(*d->at) && (!d->n || d->at[0] != s->vaddr))
@@ -28,7 +28,7 @@ static bool is_own(const struct site_list *l, uint64_t vaddr)
 }
 
 /* Tried at each byte: that the four bytes after it are this distance by chance is one case in billions. */
-static bool calls(const uint8_t *code, uint64_t vaddr, const struct doors *d)
+static bool calls(const uint8_t *code, uint64_t vaddr, const struct list_functions *d)
 {
 	int32_t far;
 	if (*code != 0xe8 && *code != 0xe9)
@@ -38,7 +38,8 @@ static bool calls(const uint8_t *code, uint64_t vaddr, const struct doors *d)
 	return (d->n && to == d->at[0]) || (d->n > 1 && to == d->at[1]);
 }
 
-static bool segment_calls(const struct elf *e, const struct elf_segment *seg, const struct site_list *l, const struct doors *d)
+static bool segment_calls(const struct elf *e, const struct elf_segment *seg, const struct site_list *l,
+			  const struct list_functions *d)
 {
 	const uint8_t *code = seg->exec ? elf_bytes(e, seg->vaddr, seg->filesz) : NULL;
 	for (uint64_t i = 0; code && i + CALL_SZ <= seg->filesz; i++) {
@@ -50,7 +51,7 @@ static bool segment_calls(const struct elf *e, const struct elf_segment *seg, co
 
 bool list_users_in(const struct elf *e, const struct site_list *l)
 {
-	struct doors d = { 0 };
+	struct list_functions d = { 0 };
 	const struct elf_segment *seg;
 	size_t n = elf_segments(e, &seg);
 	if (elf_each_symbol(e, note_list_function, &d))

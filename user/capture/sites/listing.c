@@ -100,7 +100,7 @@ static int take_exit(struct cursor *c, size_t sites, struct site_list *l)
 	SETTLE(x->emulated);
 	TERMINATE(x->in);
 	return !exit_reason_ok(&x->why) || x->reg >= REGISTERS || x->size_reg >= REGISTERS || x->kind_reg >= REGISTERS ||
-			       x->whole_of > sites
+			       x->whole_call_of > sites
 		       ? -EPROTO
 		       : 0;
 }

@@ -46,7 +46,7 @@ void sites_use_whole_exits(struct site_list *l)
 		memcpy(s->arg, s->row->arg, sizeof(s->arg));
 		s->kind_arg = s->row->kind_arg;
 		for (size_t k = 0; k < s->exits_cnt; k++) {
-			if (!l->exits[s->exits[k]].whole_of && !s->late.exits_cnt)
+			if (!l->exits[s->exits[k]].whole_call_of && !s->late.exits_cnt)
 				s->exits[kept++] = s->exits[k];
 		}
 		s->exits_cnt = kept;
@@ -57,13 +57,13 @@ void sites_use_whole_exits(struct site_list *l)
 
 void sites_fill_whole(const struct site_list *l, const struct site_exit *x, uint32_t object, struct alys_site *out)
 {
-	sites_fill_entry(&l->sites[x->whole_of - 1], object, out);
+	sites_fill_entry(&l->sites[x->whole_call_of - 1], object, out);
 	out->vaddr = x->vaddr;
 	out->cfa_off = x->cfa_off;
 	out->reg = x->reg;
 	out->arg[0] = x->size_reg;
 	out->kind_arg = x->kind_reg;
-	out->flags |= ALYS_SITE_WHOLE | ALYS_SITE_UNFREED;
+	out->flags |= ALYS_SITE_WHOLE_CALL | ALYS_SITE_UNFREED;
 }
 
 void sites_fill_object(const struct site_list *l, struct alys_object *out)
@@ -154,7 +154,7 @@ static void print_whole_exits(const struct site_list *l, const struct site *s, s
 {
 	for (size_t i = 0; i < l->exits_cnt && l->direct; i++) {
 		const struct site_exit *x = &l->exits[i];
-		if (x->whole_of != (uint32_t)(s - l->sites) + 1)
+		if (x->whole_call_of != (uint32_t)(s - l->sites) + 1)
 			continue;
 		print_place(x, out);
 		buf_addf(out,

@@ -44,7 +44,7 @@ struct site_exit {
 	bool emulated;
 	struct exit_reason why;
 	/* A site (index + 1) whose whole calls are seen here, 0 = none; registers of size and kind. */
-	uint32_t whole_of;
+	uint32_t whole_call_of;
 	uint8_t size_reg, kind_reg;
 	char in[40]; /* the function that contains it, truncated; "" = unnamed */
 	uint64_t in_off;

@@ -556,12 +556,12 @@ static void apply_unseen(struct target_table *t, struct process *p, uint64_t unt
 }
 
 /* Mappings that replaced one another must be applied in order. */
-static void apply_crowded(struct target_table *t, const struct process *p, uint64_t until_ns)
+static void apply_replacing(struct target_table *t, const struct process *p, uint64_t until_ns)
 {
-	bool crowded = false;
-	for (size_t i = 0; i < t->reports.list_cnt && !crowded; i++)
-		crowded = t->reports.list[i].replaces && t->reports.list[i].tgid == p->tgid;
-	if (crowded)
+	bool replacing = false;
+	for (size_t i = 0; i < t->reports.list_cnt && !replacing; i++)
+		replacing = t->reports.list[i].replaces && t->reports.list[i].tgid == p->tgid;
+	if (replacing)
 		apply_until(t, p->tgid, until_ns);
 }
 
@@ -582,9 +582,9 @@ int target_read_maps(struct target_table *t, struct proc_id id, uint64_t until_n
 		free(m.fresh.ranges);
 		return rc;
 	}
-	if (t->ops.hear)
-		t->ops.hear(t->ops.ctx);
-	apply_crowded(t, p, until_ns);
+	if (t->ops.read_reports)
+		t->ops.read_reports(t->ops.ctx);
+	apply_replacing(t, p, until_ns);
 	leave_out_early(&m);
 	rc = take_over(&m);
 	apply_unseen(t, p, until_ns);

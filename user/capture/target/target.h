@@ -34,7 +34,7 @@ struct target_ops {
 	/* False: do not open new files, for lack of memory; NULL: no limit. */
 	bool (*has_room)(void *ctx, const char *path);
 	/* Reads all reports of mappings from the kernel so far, calling target_report; NULL: there are no reports. */
-	void (*hear)(void *ctx);
+	void (*read_reports)(void *ctx);
 	/* The process' list of executable mappings has changed: see target_mapping. */
 	void (*on_maps)(void *ctx, const struct proc *p);
 	/* It runs under a translator now: see translator.h. Its maps are not read. */

@@ -19,7 +19,7 @@ void ratio_stretch_ends(struct ratio *r, double all)
 
 double ratio_window(struct ratio *r, double met, double weight)
 {
-	r->told += met * weight;
+	r->reported += met * weight;
 	return met * weight;
 }
 
@@ -32,10 +32,10 @@ double ratio_unseen(const struct ratio *r, double all)
 double ratio_missed(const struct ratio *r, double all)
 {
 	double unseen = ratio_unseen(r, all);
-	return r->told * FAINT >= unseen ? 0 : unseen;
+	return r->reported * FAINT >= unseen ? 0 : unseen;
 }
 
 double ratio_factor(const struct ratio *r, double all)
 {
-	return r->told > 0 && ratio_unseen(r, all) > 0 ? ratio_unseen(r, all) / r->told : 1;
+	return r->reported > 0 && ratio_unseen(r, all) > 0 ? ratio_unseen(r, all) / r->reported : 1;
 }

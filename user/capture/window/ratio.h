@@ -11,9 +11,9 @@
 
 /* Bytes, according to the program's own counter. */
 struct ratio {
-	double seen;  /* while probes were attached continuously */
-	double told;  /* that windows stand for, by time */
-	double since; /* counter at the start of the current stretch; everything before belongs to windows */
+	double seen;     /* while probes were attached continuously */
+	double reported; /* that windows stand for, by time */
+	double since;    /* counter at the start of the current stretch; everything before belongs to windows */
 	bool stretch;
 };
 

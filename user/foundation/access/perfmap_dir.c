@@ -66,7 +66,7 @@ static struct place *last_of(uid_t owner)
 	return last;
 }
 
-static void give_up(struct place *p)
+static void release_place(struct place *p)
 {
 	last_of(p->owner)->nth = p->nth;
 	p->users = 0;
@@ -89,18 +89,18 @@ static struct place *find_room(unsigned nth)
 	}
 	if (most->nth <= nth)
 		return NULL;
-	give_up(most);
+	release_place(most);
 	return most;
 }
 
-int place_open(uint32_t tgid)
+int perfmap_dir_open(uint32_t tgid)
 {
 	char path[64];
 	struct stat st;
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
 	if (stat(path, &st))
 		return -errno;
-	int tmp = target_file_place(tgid, "tmp", O_DIRECTORY);
+	int tmp = target_file_locate(tgid, "tmp", O_DIRECTORY);
 	if (tmp < 0)
 		return tmp;
 	const struct place *last = last_of(st.st_uid);
@@ -114,7 +114,7 @@ int place_open(uint32_t tgid)
 	return number_of(p);
 }
 
-int place_share(int n)
+int perfmap_dir_share(int n)
 {
 	struct place *p = place_of(n);
 	if (!p)
@@ -123,17 +123,17 @@ int place_share(int n)
 	return n;
 }
 
-void place_close(int n)
+void perfmap_dir_close(int n)
 {
 	struct place *p = place_of(n);
 	if (p && p->users > 1)
 		p->users--;
 	else if (p)
-		give_up(p);
+		release_place(p);
 }
 
 /* Anyone may create files and links in its /tmp. */
-int place_map(int n)
+int perfmap_dir_map(int n)
 {
 	struct place *p = place_of(n);
 	char name[32];

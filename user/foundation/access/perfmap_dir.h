@@ -13,14 +13,14 @@
  * All return a number or -errno. -EMFILE: there are too many, and no other user has more than this one. So that one
  * user cannot use up all handles, the user with the most loses one to a user with fewer; its number then gives -EBADF.
  */
-int place_open(uint32_t tgid);
-/* Adds an owner; each owner calls place_close. */
-int place_share(int place);
-void place_close(int place);
+int perfmap_dir_open(uint32_t tgid);
+/* Adds an owner; each owner calls perfmap_dir_close. */
+int perfmap_dir_share(int place);
+void perfmap_dir_close(int place);
 /*
  * A descriptor of the file as it is now. -EACCES: another user than the process' own created it, or it is not a regular
  * file.
  */
-int place_map(int place);
+int perfmap_dir_map(int place);
 
 #endif

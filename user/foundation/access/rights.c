@@ -17,7 +17,7 @@
 
 #include "access/perfmap_dir.h"
 #include "access/smaps.h"
-#include "access/standstill.h"
+#include "access/thread_stacks.h"
 #include "access/target_files.h"
 
 /*
@@ -69,7 +69,7 @@ static int own_mapped(void *ctx, uint32_t tid, uint64_t start, uint64_t end)
 static int own_file(void *ctx, uint32_t tid, const char *path)
 {
 	(void)ctx;
-	return target_file_file(tid, path);
+	return target_file_open(tid, path);
 }
 
 static int64_t own_memory(void *ctx, uint32_t tid, const struct rights_range *r, size_t cnt, void *out)
@@ -88,17 +88,17 @@ static int64_t own_memory(void *ctx, uint32_t tid, const struct rights_range *r,
 static int own_threads(void *ctx, uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
 {
 	(void)ctx;
-	return standstill_do(tgid, how, from, out, cap);
+	return thread_stacks_do(tgid, how, from, out, cap);
 }
 
 static int own_place(void *ctx, enum rights_place what, int number)
 {
 	(void)ctx;
 	switch (what) {
-	case PLACE_OPEN: return place_open((uint32_t)number);
-	case PLACE_SHARE: return place_share(number);
-	case PLACE_MAP: return place_map(number);
-	default: place_close(number); return 0;
+	case PLACE_OPEN: return perfmap_dir_open((uint32_t)number);
+	case PLACE_SHARE: return perfmap_dir_share(number);
+	case PLACE_MAP: return perfmap_dir_map(number);
+	default: perfmap_dir_close(number); return 0;
 	}
 }
 

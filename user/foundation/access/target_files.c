@@ -24,7 +24,7 @@ int target_file_reopen(int place)
 	return rc;
 }
 
-int target_file_place(uint32_t tgid, const char *path, int flags)
+int target_file_locate(uint32_t tgid, const char *path, int flags)
 {
 	char root[32];
 	struct open_how how = { .flags = (uint64_t)flags | O_PATH | O_CLOEXEC,
@@ -38,9 +38,9 @@ int target_file_place(uint32_t tgid, const char *path, int flags)
 	return rc;
 }
 
-int target_file_file(uint32_t tgid, const char *path)
+int target_file_open(uint32_t tgid, const char *path)
 {
-	return target_file_reopen(target_file_place(tgid, path, 0));
+	return target_file_reopen(target_file_locate(tgid, path, 0));
 }
 
 int target_file_mapped(uint32_t tgid, uint64_t start, uint64_t end)

@@ -30,14 +30,14 @@ static uint64_t hash_of(uint64_t key)
 	return (key ^ (key >> 32)) * 0x9e3779b97f4a7c15ull;
 }
 
-static uint64_t way_of(uint64_t key)
+static uint64_t directory_hash(uint64_t key)
 {
 	return hash_of(key) >> 32;
 }
 
 static struct map_part *part_of(const struct map *m, uint64_t key)
 {
-	return m->parts[way_of(key) & (m->parts_cnt - 1)];
+	return m->parts[directory_hash(key) & (m->parts_cnt - 1)];
 }
 
 static uint32_t home_of(const struct map_part *p, uint64_t key)
@@ -137,7 +137,7 @@ static bool split(struct map *m, struct map_part *p, size_t place)
 	}
 	for (uint32_t i = 0; i < p->cap; i++) {
 		if (p->slots[i].used)
-			move_in(half[way_of(p->slots[i].key) >> p->depth & 1], &p->slots[i]);
+			move_in(half[directory_hash(p->slots[i].key) >> p->depth & 1], &p->slots[i]);
 	}
 	place &= step - 1;
 	replace(m, p, half[0], place, step * 2);
@@ -148,7 +148,7 @@ static bool split(struct map *m, struct map_part *p, size_t place)
 
 static bool grow(struct map *m, uint64_t key)
 {
-	size_t place = way_of(key) & (m->parts_cnt - 1);
+	size_t place = directory_hash(key) & (m->parts_cnt - 1);
 	struct map_part *p = m->parts[place];
 	bool has_way = (size_t)1 << p->depth < m->parts_cnt || m->count / ENTRIES_PER_PART >= m->parts_cnt;
 	return p->cap >= CAP_SPLIT && has_way ? split(m, p, place) : enlarge(m, p, place);

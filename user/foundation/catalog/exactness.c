@@ -57,7 +57,7 @@ static const struct field fields[] = {
 	FIELD("missed", missed, false),
 	FIELD("collections", collections, false),
 	FIELD("lost", lost, false),
-	FIELD("incremental", stepwise, false),
+	FIELD("incremental", incremental_tgid, false),
 	FIELD("unknown", unknown, false),
 	FIELD("unknown_bytes", unknown_sz, false),
 	FIELD("marked_bytes", marked_sz, false),
@@ -68,12 +68,12 @@ static const struct field fields[] = {
 	FIELD("unjudged_error", unjudged.error, false),
 	FIELD("unjudged_comm", unjudged.comm, true),
 	FIELD("unjudged_object", unjudged.object, true),
-	FIELD("asked", asked.cnt, false),
-	FIELD("asked_pid", asked.tgid, false),
-	FIELD("asked_why", asked.why, false),
-	FIELD("asked_error", asked.error, false),
-	FIELD("asked_comm", asked.comm, true),
-	FIELD("asked_object", asked.object, true),
+	FIELD("asked", polled.cnt, false),
+	FIELD("asked_pid", polled.tgid, false),
+	FIELD("asked_why", polled.why, false),
+	FIELD("asked_error", polled.error, false),
+	FIELD("asked_comm", polled.comm, true),
+	FIELD("asked_object", polled.object, true),
 };
 
 #define FIELDS (sizeof(fields) / sizeof(*fields))
@@ -128,7 +128,7 @@ static void take_all(const char *facts, struct exactness *e)
 		word += n + (word[n] == '\t');
 	}
 	settle(&e->unjudged);
-	settle(&e->asked);
+	settle(&e->polled);
 	if ((unsigned int)e->part > PART_RECORDED)
 		e->part = PART_ALL;
 }
@@ -216,14 +216,14 @@ static void add_unknown(const struct exactness *e, struct buf *out)
 /* Each bound is preceded by "; ". */
 static void add_bounds(const struct exactness *e, struct buf *out)
 {
-	if (e->asked.cnt) {
+	if (e->polled.cnt) {
 		buf_adds(out, "; ");
-		add_heaps(&e->asked, out);
+		add_heaps(&e->polled, out);
 		buf_adds(out, ": its counter is read ten times a second instead");
-		add_more(&e->asked, out);
+		add_more(&e->polled, out);
 	}
-	if (e->stepwise)
-		buf_addf(out, "; process %" PRIu32 " collects incrementally", e->stepwise);
+	if (e->incremental_tgid)
+		buf_addf(out, "; process %" PRIu32 " collects incrementally", e->incremental_tgid);
 	if (e->missed)
 		buf_addf(out, "; %" PRIu64 " of %" PRIu64 " collections missed", e->missed, e->collections);
 	else if (e->lost)

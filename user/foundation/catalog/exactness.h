@@ -35,8 +35,8 @@ struct exactness_heaps {
 struct exactness {
 	enum exactness_state state;
 	enum exactness_part part;
-	struct exactness_heaps unjudged, asked;  /* asked: their counter is polled instead */
-	uint32_t stepwise;                       /* a process that collects incrementally, 0 = none */
+	struct exactness_heaps unjudged, polled; /* polled: known by their counter only */
+	uint32_t incremental_tgid;               /* a process that collects incrementally, 0 = none */
 	uint64_t missed, collections, lost;      /* lost: records of collections */
 	uint64_t unknown, unknown_sz, marked_sz; /* marked by the last collection and not recorded */
 	bool uncompared;                         /* no collection could be compared with the records in time */

@@ -64,7 +64,7 @@
 	ALLOW(bpf), ALLOW(perf_event_open), ALLOW(process_vm_readv), ALLOW(setgroups), ALLOW(setresuid), ALLOW(setresgid), \
 		ALLOW(fchown), ALLOW(fchownat), ALLOW_ONE(kcmp, 2, KCMP_VM)
 
-/* Used by access/standstill. */
+/* Used by access/thread_stacks. */
 #define STOPS                                                                                                             \
 	ALLOW_ONE(ptrace, 0, PTRACE_SEIZE), ALLOW_ONE(ptrace, 0, PTRACE_INTERRUPT), ALLOW_ONE(ptrace, 0, PTRACE_GETREGS), \
 		ALLOW_ONE(ptrace, 0, PTRACE_GETSIGINFO), ALLOW_ONE(ptrace, 0, PTRACE_DETACH)

@@ -14,7 +14,7 @@
 
 #define TIMEOUT_NS 2000000000ull /* how long to wait for a moment without a collection */
 #define PAUSE_NS 200000
-#define WITNESSES 1024 /* blocks whose headers are read a second time */
+#define RECHECKED 1024 /* blocks whose headers are read a second time */
 #define PAGES_SPREAD 8 /* the heap is looked up in a direct table of pages if it fills an eighth of its span */
 #define PAGES_MIN (1u << 20)
 #define HEAP_END (1ull << 47)
@@ -138,7 +138,7 @@ struct rechecked_header {
 	uint8_t between[0x40 - 0x28];
 };
 
-static bool says_otherwise(const struct heap_block *b, const struct rechecked_header *w, uint64_t n_marks)
+static bool differs(const struct heap_block *b, const struct rechecked_header *w, uint64_t n_marks)
 {
 	bool same = w->block == b->addr && w->kind == b->kind && w->size == b->size && w->flags == b->flags &&
 		    w->last_reclaimed == b->last_reclaimed;
@@ -160,23 +160,23 @@ static size_t first_cleared(const struct boehm_heap *h)
 }
 
 /* Chooses blocks whose headers are read again; returns their number. */
-static size_t choose_witnesses(const struct boehm_heap *h, size_t *out)
+static size_t choose_rechecked(const struct boehm_heap *h, size_t *out)
 {
-	size_t n = 0, first = first_cleared(h), step = h->blocks_cnt / (WITNESSES - 1) + 1;
+	size_t n = 0, first = first_cleared(h), step = h->blocks_cnt / (RECHECKED - 1) + 1;
 	if (first != SIZE_MAX)
 		out[n++] = first;
-	for (size_t i = 0; i < h->blocks_cnt && n < WITNESSES; i += step) {
+	for (size_t i = 0; i < h->blocks_cnt && n < RECHECKED; i += step) {
 		if (is_collected(h->blocks[i].kind))
 			out[n++] = i;
 	}
 	return n;
 }
 
-static int compare_witnesses(struct memory *m, const struct layout *l, const struct boehm_heap *h, bool *changed)
+static int compare_rechecked(struct memory *m, const struct layout *l, const struct boehm_heap *h, bool *changed)
 {
-	size_t chosen[WITNESSES], n = choose_witnesses(h, chosen);
-	struct rights_range ranges[WITNESSES] = { 0 };
-	struct rechecked_header *seen = malloc(sizeof(*seen) * WITNESSES);
+	size_t chosen[RECHECKED], n = choose_rechecked(h, chosen);
+	struct rights_range ranges[RECHECKED] = { 0 };
+	struct rechecked_header *seen = malloc(sizeof(*seen) * RECHECKED);
 	int rc = seen ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		ranges[i] = (struct rights_range){ h->blocks[chosen[i]].header + 0x10, sizeof(*seen) };
@@ -185,7 +185,7 @@ static int compare_witnesses(struct memory *m, const struct layout *l, const str
 	for (size_t i = 0; !rc && i < n; i++) {
 		uint64_t n_marks;
 		memcpy(&n_marks, (uint8_t *)&seen[i] + l->n_marks_off - 0x10, sizeof(n_marks));
-		*changed |= says_otherwise(&h->blocks[chosen[i]], &seen[i], n_marks);
+		*changed |= differs(&h->blocks[chosen[i]], &seen[i], n_marks);
 	}
 	free(seen);
 	return rc;
@@ -251,7 +251,7 @@ static int read_once(struct memory *m, const struct layout *l, struct boehm_heap
 	rc = take_headers(&r, &x);
 	index_free(&x);
 	if (!rc)
-		rc = compare_witnesses(m, l, h, &changed);
+		rc = compare_rechecked(m, l, h, &changed);
 	if (!rc && l->gc_no)
 		rc = boehm_gc_no(m, l, &after);
 	h->unnumbered = !l->gc_no;

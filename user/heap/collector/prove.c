@@ -27,13 +27,13 @@ struct proving {
 
 static int hear_truth(struct proving *p, struct err *err)
 {
-	int rc = helper_hear_all(&p->helper, &p->truth, sizeof(p->truth), err);
+	int rc = helper_read_all(&p->helper, &p->truth, sizeof(p->truth), err);
 	if (!rc && (!p->truth.objects || p->truth.objects > HEAPFILL_MAX))
 		return err_set(err, EPROTO, "the helper could not allocate");
 	p->objects = rc ? NULL : calloc(p->truth.objects, sizeof(*p->objects));
 	if (!rc && !p->objects)
 		return err_set(err, ENOMEM, "out of memory");
-	return rc ?: helper_hear_all(&p->helper, p->objects, p->truth.objects * sizeof(*p->objects), err);
+	return rc ?: helper_read_all(&p->helper, p->objects, p->truth.objects * sizeof(*p->objects), err);
 }
 
 static int wrong(struct err *err, const char *what, uint64_t read, uint64_t says)
@@ -115,7 +115,7 @@ static int compare(struct proving *p, struct err *err)
 
 static int run(struct proving *p, struct err *err)
 {
-	int rc = helper_refuses(p->file->fd, elf_is_program(p->file->elf), err);
+	int rc = helper_check(p->file->fd, elf_is_program(p->file->elf), err);
 	if (!rc)
 		rc = helper_start(&p->helper, CHILD_HEAP, p->file->fd, err);
 	if (!rc)

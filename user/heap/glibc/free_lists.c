@@ -52,7 +52,7 @@ static bool is_cache(struct following *f, const struct glibc_cache *cache)
 	return false;
 }
 
-void glibc_tell_caches(struct glibc_heap *h, const struct glibc_layout *l)
+void glibc_check_caches(struct glibc_heap *h, const struct glibc_layout *l)
 {
 	struct following f = { h, l, 4 * (uint64_t)h->chunks_cnt };
 	for (size_t n = 0; n < h->caches_cnt; n++) {
@@ -82,7 +82,7 @@ static void follow_fastbin(struct glibc_heap *h, const struct glibc_layout *l, c
 	}
 }
 
-void glibc_tell_fastbins(struct glibc_heap *h, const struct glibc_layout *l)
+void glibc_check_fastbins(struct glibc_heap *h, const struct glibc_layout *l)
 {
 	for (size_t n = 0; n < h->arenas_cnt; n++) {
 		for (size_t i = 0; i < GLIBC_FASTBINS; i++)
@@ -107,7 +107,7 @@ static void follow_bin(struct glibc_heap *h, const struct glibc_layout *l, const
 	}
 }
 
-void glibc_tell_bins(struct glibc_heap *h, const struct glibc_layout *l)
+void glibc_check_bins(struct glibc_heap *h, const struct glibc_layout *l)
 {
 	for (size_t n = 0; n < h->arenas_cnt; n++) {
 		const struct glibc_arena *a = &h->arenas[n];

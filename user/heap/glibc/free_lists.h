@@ -5,8 +5,8 @@
 
 #include "glibc/malloc_chunks.h"
 
-void glibc_tell_caches(struct glibc_heap *h, const struct glibc_layout *l);
-void glibc_tell_fastbins(struct glibc_heap *h, const struct glibc_layout *l);
-void glibc_tell_bins(struct glibc_heap *h, const struct glibc_layout *l);
+void glibc_check_caches(struct glibc_heap *h, const struct glibc_layout *l);
+void glibc_check_fastbins(struct glibc_heap *h, const struct glibc_layout *l);
+void glibc_check_bins(struct glibc_heap *h, const struct glibc_layout *l);
 
 #endif

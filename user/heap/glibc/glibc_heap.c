@@ -27,8 +27,8 @@ int glibc_heap_read(struct memory *m, const struct space *s, const struct glibc_
 
 int glibc_heap_settle(struct glibc_heap *h, const struct glibc_layout *l)
 {
-	glibc_tell_fastbins(h, l);
-	glibc_tell_caches(h, l);
-	glibc_tell_bins(h, l);
+	glibc_check_fastbins(h, l);
+	glibc_check_caches(h, l);
+	glibc_check_bins(h, l);
 	return h->odd ? -EAGAIN : 0;
 }

@@ -22,13 +22,13 @@ struct proving {
 
 static int hear_truth(struct proving *p, struct err *err)
 {
-	int rc = helper_hear_all(&p->helper, &p->truth, sizeof(p->truth), err);
+	int rc = helper_read_all(&p->helper, &p->truth, sizeof(p->truth), err);
 	if (!rc && (!p->truth.blocks || p->truth.blocks > MALLOCFILL_MAX))
 		return err_set(err, EPROTO, "the helper could not allocate");
 	p->blocks = rc ? NULL : calloc(p->truth.blocks, sizeof(*p->blocks));
 	if (!rc && !p->blocks)
 		return err_set(err, ENOMEM, "out of memory");
-	return rc ?: helper_hear_all(&p->helper, p->blocks, p->truth.blocks * sizeof(*p->blocks), err);
+	return rc ?: helper_read_all(&p->helper, p->blocks, p->truth.blocks * sizeof(*p->blocks), err);
 }
 
 static int compare_number(const char *what, uint64_t read, uint64_t says, struct err *err)
@@ -104,7 +104,7 @@ static int compare(struct proving *p, struct err *err)
 
 static int run(struct proving *p, struct err *err)
 {
-	int rc = helper_refuses(p->of->fd, elf_is_program(p->of->elf), err);
+	int rc = helper_check(p->of->fd, elf_is_program(p->of->elf), err);
 	rc = rc ?: helper_start(&p->helper, CHILD_MALLOC, p->of->fd, err);
 	rc = rc ?: helper_await(&p->helper, err);
 	rc = rc ?: hear_truth(p, err);

@@ -164,7 +164,7 @@ static int step(struct walk *w, uint64_t at, uint64_t *next, struct err *err)
 }
 
 /* Chunks come and go while they are read. Back to one that may still be there; as many are forgotten as lie behind it. */
-static uint64_t restore_options(struct walk *w, unsigned tries)
+static uint64_t step_back(struct walk *w, unsigned tries)
 {
 	struct glibc_heap *h = w->h;
 	size_t n = h->chunks_cnt - w->piece->first, back = (size_t)LOOK_BACK << 2 * tries;
@@ -191,7 +191,7 @@ static int walk_piece(struct walk *w, struct err *err)
 			tries = at > lost_at ? 1 : tries + 1;
 			lost_at = at > lost_at ? at : lost_at;
 			glibc_heap_odd(w->h, "%s", "a chunk changed while it was read");
-			next = restore_options(w, tries - 1);
+			next = step_back(w, tries - 1);
 			rc = 0;
 		}
 		at = next;

@@ -32,7 +32,7 @@ static void put_text(struct buf *b, const char *text)
 }
 
 /* Hands the collected part to put, then begins a new part of this kind. */
-static int turn(struct writing *w, enum part kind)
+static int flush_part(struct writing *w, enum part kind)
 {
 	int rc = w->part.failed ? -ENOMEM : w->part.len > 1 ? w->put(w->ctx, &w->part) : 0;
 	buf_reset(&w->part);
@@ -42,7 +42,7 @@ static int turn(struct writing *w, enum part kind)
 
 static int flush_full_part(struct writing *w, enum part kind)
 {
-	return w->part.len < PART_AIM ? 0 : turn(w, kind);
+	return w->part.len < PART_AIM ? 0 : flush_part(w, kind);
 }
 
 static int put_facts(struct writing *w, const struct parts_facts *f)
@@ -51,7 +51,7 @@ static int put_facts(struct writing *w, const struct parts_facts *f)
 	const uint64_t numbers[] = { VERSION,        f->tgid,       f->start_ns, f->read_ns,        f->gc_no,
 				     f->frozen_ns,   f->unreadable, f->live,     f->unknown_stacks, f->torn,
 				     g->objects_cnt, g->edges_cnt,  g->roots_cnt };
-	int rc = turn(w, PART_FACTS);
+	int rc = flush_part(w, PART_FACTS);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		buf_varint(&w->part, numbers[i]);
 	put_text(&w->part, f->comm);
@@ -63,7 +63,7 @@ static int put_types(struct writing *w)
 {
 	const struct types *t = w->p->types;
 	const struct fields *f = w->p->fields;
-	int rc = turn(w, PART_TYPES);
+	int rc = flush_part(w, PART_TYPES);
 	for (size_t i = 0; i < t->names_cnt && !rc; i++) {
 		const struct type_name *n = &t->names[i];
 		const struct field_class *c = f ? fields_class(f, n->name) : NULL;
@@ -86,7 +86,7 @@ static int put_objects(struct writing *w)
 {
 	const struct graph *g = w->p->graph;
 	uint64_t end = 0;
-	int rc = turn(w, PART_OBJECTS);
+	int rc = flush_part(w, PART_OBJECTS);
 	for (size_t i = 0; i < g->objects_cnt && !rc; i++) {
 		const struct graph_object *o = &g->objects[i];
 		buf_varint(&w->part, o->addr - end);
@@ -105,7 +105,7 @@ static int put_edges(struct writing *w)
 {
 	const struct graph *g = w->p->graph;
 	uint64_t last = 0;
-	int rc = turn(w, PART_EDGES);
+	int rc = flush_part(w, PART_EDGES);
 	for (size_t i = 0; i < g->objects_cnt && !rc; i++) {
 		uint64_t e = g->out_first[i], end = g->out_first[i + 1], word = 0;
 		while (e < end && !rc) {
@@ -128,7 +128,7 @@ static int put_roots(struct writing *w)
 {
 	const struct graph *g = w->p->graph;
 	struct buf name = { 0 };
-	int rc = turn(w, PART_ROOTS);
+	int rc = flush_part(w, PART_ROOTS);
 	for (size_t i = 0; i < g->roots_cnt && !rc; i++) {
 		const struct graph_root *r = &g->roots[i];
 		buf_reset(&name);
@@ -160,7 +160,7 @@ int parts_encode(const struct picture *p, const struct parts_facts *facts, int (
 	if (!rc)
 		rc = put_roots(&w);
 	if (!rc)
-		rc = turn(&w, PART_ROOTS);
+		rc = flush_part(&w, PART_ROOTS);
 	buf_free(&w.part);
 	return rc;
 }

@@ -25,8 +25,8 @@
 #define TIMEOUT_MS 20000
 
 struct heapreader {
-	bool here; /* this process holds no rights itself, so no worker is needed */
-	bool prompt;
+	bool in_process; /* this process holds no rights itself, so no worker is needed */
+	bool realtime;
 	struct broker broker; /* pid 0: no worker is running */
 	int sock;
 	struct buf in, out;
@@ -41,7 +41,7 @@ static int begin(struct heapreader *r, struct err *err)
 	const struct sched_param first = { .sched_priority = 1 };
 	int rc = worker_start(&r->broker, &r->sock, err);
 	/* If real-time scheduling is not permitted, both processes keep their normal priority. */
-	if (!rc && r->prompt)
+	if (!rc && r->realtime)
 		sched_setscheduler(r->broker.pid, SCHED_RR | SCHED_RESET_ON_FORK, &first);
 	return rc;
 }
@@ -56,16 +56,16 @@ static int end(struct heapreader *r)
 	return broker_end(&r->broker);
 }
 
-struct heapreader *heapreader_new(bool prompt, struct err *err)
+struct heapreader *heapreader_new(bool realtime, struct err *err)
 {
 	struct heapreader *r = calloc(1, sizeof(*r));
 	if (!r) {
 		err_set(err, ENOMEM, "out of memory");
 		return NULL;
 	}
-	r->here = rights_delegated();
-	r->prompt = prompt;
-	if (r->here || !begin(r, err))
+	r->in_process = rights_delegated();
+	r->realtime = realtime;
+	if (r->in_process || !begin(r, err))
 		return r;
 	free(r);
 	return NULL;
@@ -112,13 +112,13 @@ static int answer(struct heapreader *r, struct err *err)
  */
 static bool share_cpu(const struct heapreader *r, cpu_set_t *was)
 {
-	cpu_set_t here;
-	int cpu = r->prompt ? sched_getcpu() : -1;
+	cpu_set_t one;
+	int cpu = r->realtime ? sched_getcpu() : -1;
 	if (cpu < 0 || sched_getaffinity(0, sizeof(*was), was))
 		return false;
-	CPU_ZERO(&here);
-	CPU_SET((unsigned)cpu, &here);
-	return !sched_setaffinity(0, sizeof(here), &here) && !sched_setaffinity(r->broker.pid, sizeof(here), &here);
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)cpu, &one);
+	return !sched_setaffinity(0, sizeof(one), &one) && !sched_setaffinity(r->broker.pid, sizeof(one), &one);
 }
 
 static int await(struct heapreader *r)
@@ -237,7 +237,7 @@ static void note(const struct heapreader_place *p, long uid, const struct proof 
 
 int heapreader_find(struct heapreader *r, uint32_t tgid, struct heapreader_place *out, struct err *err)
 {
-	if (r->here)
+	if (r->in_process)
 		return work_find(tgid, out, err);
 	int rc = do_order(r, ORDER_FIND, &(struct heapreader_place){ .tgid = tgid }, err);
 	if (!rc)
@@ -250,7 +250,7 @@ int heapreader_prove(struct heapreader *r, const struct heapreader_place *p, str
 	long uid = proc_status_value(p->tgid, "Uid");
 	struct proof before = { 0 };
 	*out = (struct heapreader_proof){ 0 };
-	if (r->here)
+	if (r->in_process)
 		return work_prove(p->tgid, false, out, err);
 	r->order.some = is_known(p, uid, &before);
 	int rc = do_order(r, ORDER_PROVE, p, err);
@@ -270,7 +270,7 @@ int heapreader_prove(struct heapreader *r, const struct heapreader_place *p, str
 int heapreader_heap(struct heapreader *r, const struct heapreader_place *p, uint64_t *asked, size_t cnt, struct boehm_heap *out,
 		    struct err *err)
 {
-	if (r->here)
+	if (r->in_process)
 		return work_heap(p, asked, cnt, out, err);
 	r->order.some = asked != NULL;
 	if (asked)
@@ -297,7 +297,7 @@ int heapreader_copy(struct heapreader *r, const struct heapreader_place *p, cons
 		    struct buf *out)
 {
 	struct err err;
-	if (r->here)
+	if (r->in_process)
 		return work_copy(p, h, max, out);
 	r->order.most = max;
 	int rc = do_order(r, ORDER_COPY, p, &err);
@@ -310,7 +310,7 @@ int heapreader_copy(struct heapreader *r, const struct heapreader_place *p, cons
 int heapreader_count(struct heapreader *r, const struct heapreader_place *p, uint64_t *gc_no)
 {
 	struct err err;
-	if (r->here)
+	if (r->in_process)
 		return work_count(p, gc_no);
 	int rc = do_order(r, ORDER_COUNT, p, &err);
 	*gc_no = r->reply.gc_no;
@@ -323,7 +323,7 @@ int heapreader_compare(struct heapreader *r, const struct heapreader_place *p, c
 	struct unknown found;
 	struct err err;
 	*spent_ns = 0;
-	if (r->here)
+	if (r->in_process)
 		return work_compare(p, q, out);
 	wire_put_heap(&r->in, q->heap);
 	wire_put_recorded(&r->in, q->recorded);

@@ -19,8 +19,8 @@
 
 struct heapreader;
 
-/* prompt: who reads marks must not queue behind whoever made them. */
-struct heapreader *heapreader_new(bool prompt, struct err *err);
+/* realtime: for the reader of marks, which must not queue behind the threads that made them. */
+struct heapreader *heapreader_new(bool realtime, struct err *err);
 void heapreader_free(struct heapreader *r);
 
 /*

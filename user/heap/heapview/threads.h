@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapview/threads: the stacks of a process' threads, running or stopped: through access/rights, see access/standstill.
+ * heapview/threads: the stacks of a process' threads, running or stopped: through access/rights, see access/thread_stacks.
  */
 #ifndef ALYS_HEAPVIEW_THREADS_H
 #define ALYS_HEAPVIEW_THREADS_H
 
-#include "access/standstill.h"
+#include "access/thread_stacks.h"
 #include "base/err.h"
 #include "marking/roots.h"
 #include "marking/unknown.h"
 
-#define FREEZE_MAX_NS STANDSTILL_MAX_NS
+#define FREEZE_MAX_NS THREAD_STACKS_STOP_NS
 
 struct threads {
 	struct root_thread *list;

@@ -21,7 +21,7 @@
 #define ASK_NS 100000000ull
 #define AGAIN_NS 10000000ull /* used after a counter has just moved */
 #define LOOKS 10
-#define TELL_SHARE 50 /* 1/50: share of time for sorting older objects by type */
+#define REPORT_SHARE 50 /* 1/50: share of time for sorting older objects by type */
 /* 1/50: share of time for comparing marks with records, once all has been compared */
 #define COMPARE_SHARE 50
 #define FIRST_SHARE 5 /* 1/5: the share before that */
@@ -35,11 +35,11 @@ struct heap_state {
 	struct recorded objects;
 	uint64_t marked; /* serial + 1 of a collection that has marked but is not over, 0 = none */
 	uint32_t gc_no;  /* of the last collection known */
-	bool heard;
-	bool at_stake;                /* recorded objects existed that this collection could free */
-	struct event over;            /* the collection that is over but not yet applied */
-	struct mark_reading *reading; /* marks of that collection, NULL = none */
-	struct mark_reading *looking; /* reading whose marks are applied (resurrected.last) but not all compared; NULL = none */
+	bool gc_no_known;
+	bool had_objects;               /* recorded objects existed that this collection could free */
+	struct event finished_gc;       /* the collection that is over but not yet applied */
+	struct mark_reading *reading;   /* marks of that collection, NULL = none */
+	struct mark_reading *comparing; /* reading whose marks are applied (resurrected.last) but not all compared; NULL = none */
 	struct resurrected resurrected;
 	struct map freed; /* objects freed since the last marking: the marks still show them as alive */
 	uint64_t collections, missed;
@@ -48,28 +48,28 @@ struct heap_state {
 	enum gc_unseen unseen;
 	int unseen_error;       /* as in struct unseen, also object */
 	char *object, *comm;    /* NULL also: out of memory */
-	bool told;              /* its events are flagged EVENT_F_GC */
+	bool flagged;           /* its events are flagged EVENT_F_GC */
 	bool based;             /* when polled: all objects known now were known when the counter was at base */
 	uint64_t base, counted; /* counted: the counter when last polled */
 	uint32_t looks;         /* polls since the counter left base */
 	struct unrecorded unrecorded;
 	uint64_t read_whole; /* value of `collections` at the last complete reading; reached: objects marked then */
 	uint64_t reached, reached_sz;
-	uint64_t compared_ns;          /* CPU time used so far */
-	uint64_t since_ns;             /* time of its first collection */
-	uint64_t told_cnt, told_bytes; /* objects from before the recording, as last reported */
-	uint64_t tell_ns;              /* earliest time of the next report */
+	uint64_t compared_ns;                  /* CPU time used so far */
+	uint64_t since_ns;                     /* time of its first collection */
+	uint64_t reported_cnt, reported_bytes; /* objects from before the recording, as last reported */
+	uint64_t report_at_ns;                 /* earliest time of the next report */
 };
 
 /* Totals over heaps; of those that could not be judged, are polled or collect incrementally, the reason of one each. */
 struct summary {
 	size_t heaps;
-	struct exactness_heaps unjudged, asked;
-	uint32_t stepwise;
+	struct exactness_heaps unjudged, polled;
+	uint32_t incremental_tgid;
 	uint64_t unknown, unknown_sz, empty, empty_sz, older, older_sz, older_empty, older_empty_sz, inherited, inherited_sz,
 		uncompared, marked_sz;
 	uint64_t reached, reached_sz, unread, since;
-	size_t untold; /* heaps that collected but were never compared with the records */
+	size_t never_compared; /* heaps that collected but were never compared with the records */
 };
 
 struct liveness {
@@ -79,8 +79,8 @@ struct liveness {
 	size_t heaps_cnt, heaps_cap;
 	struct map by_proc; /* proc -> index */
 	struct heap_state *last;
-	size_t pending; /* heaps with an unapplied reading */
-	size_t looking; /* heaps with a reading not completely compared */
+	size_t pending;   /* heaps with an unapplied reading */
+	size_t comparing; /* heaps with a reading not completely compared */
 	uint64_t asked_ns, no_room;
 	uint64_t no_room_past; /* an earlier value of no_room: all records sent before it was taken have been read */
 	bool again;            /* a counter has just moved: poll soon */
@@ -115,7 +115,7 @@ void liveness_free(struct liveness *l)
 		return;
 	for (size_t i = 0; i < l->heaps_cnt; i++) {
 		mark_reading_free(l->heaps[i]->reading);
-		mark_reading_free(l->heaps[i]->looking);
+		mark_reading_free(l->heaps[i]->comparing);
 		heap_state_free(l->heaps[i]);
 	}
 	free(l->heaps);
@@ -148,7 +148,7 @@ static struct heap_state *heap_of(struct liveness *l, struct proc_id proc, uint3
 	*slot = h;
 	h->proc = proc;
 	h->tgid = tgid;
-	h->told = true;
+	h->flagged = true;
 	h->origin = l->ops.origin(l->ops.ctx, proc);
 	h->unrecorded.began_here = h->origin == ORIGIN_RECORDING;
 	h->no_room = l->no_room_past;
@@ -178,9 +178,9 @@ struct applying {
 static int on_dead(void *ctx, uint64_t addr, uint64_t size)
 {
 	struct applying *a = ctx;
-	struct event e = free_by_gc(a->heap, &a->heap->over, addr);
-	a->heap->over.gc.dead_cnt++;
-	a->heap->over.gc.dead_sz += size;
+	struct event e = free_by_gc(a->heap, &a->heap->finished_gc, addr);
+	a->heap->finished_gc.gc.dead_cnt++;
+	a->heap->finished_gc.gc.dead_sz += size;
 	a->l->counts.reclaimed++;
 	a->l->counts.reclaimed_sz += size;
 	a->l->ops.event(a->l->ops.ctx, &e);
@@ -190,7 +190,7 @@ static int on_dead(void *ctx, uint64_t addr, uint64_t size)
 /* A partial reading covers only the blocks of sampled objects, so it does not measure the heap. */
 static void measure(struct heap_state *h, const struct boehm_heap *heap)
 {
-	h->over.gc.heap_sz = heap->heap_bytes;
+	h->finished_gc.gc.heap_sz = heap->heap_bytes;
 	if (heap->asked)
 		return;
 	h->read_whole = h->collections;
@@ -199,7 +199,7 @@ static void measure(struct heap_state *h, const struct boehm_heap *heap)
 		h->reached += heap->blocks[i].live;
 		h->reached_sz += heap->blocks[i].live * heap->blocks[i].size;
 	}
-	h->over.gc.live_sz = h->reached_sz;
+	h->finished_gc.gc.live_sz = h->reached_sz;
 }
 
 static void know_all(struct unrecorded *s, const struct map *objects)
@@ -217,9 +217,9 @@ static bool is_affordable(const struct heap_state *h, uint64_t now)
 
 static void end_compare(struct liveness *l, struct heap_state *h)
 {
-	l->looking -= h->looking != NULL;
-	mark_reading_free(h->looking);
-	h->looking = NULL;
+	l->comparing -= h->comparing != NULL;
+	mark_reading_free(h->comparing);
+	h->comparing = NULL;
 	map_free(&h->freed);
 }
 
@@ -230,9 +230,9 @@ static void end_compare(struct liveness *l, struct heap_state *h)
 static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 {
 	uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID), spent = 0;
-	if (!h->looking || !is_affordable(h, now))
+	if (!h->comparing || !is_affordable(h, now))
 		return;
-	int rc = marks_compare(l->marks, h->looking, &h->resurrected.last, &h->objects, &h->unrecorded.now, &spent);
+	int rc = marks_compare(l->marks, h->comparing, &h->resurrected.last, &h->objects, &h->unrecorded.now, &spent);
 	rc = rc ?: unrecorded_note(&h->unrecorded);
 	know_all(&h->unrecorded, &h->freed);
 	know_all(&h->unrecorded, &h->resurrected.objects);
@@ -241,17 +241,17 @@ static void compare(struct liveness *l, struct heap_state *h, uint64_t now)
 	h->compared_ns += spent + clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
-/* Moves a reading whose marks have been applied to `looking`. */
-static void look_at(struct liveness *l, struct heap_state *h, uint64_t now)
+/* Moves a reading whose marks have been applied to `comparing`. */
+static void begin_compare(struct liveness *l, struct heap_state *h, uint64_t now)
 {
 	h->since_ns = h->since_ns ?: now;
-	h->looking = h->reading;
+	h->comparing = h->reading;
 	h->reading = NULL;
 	l->pending--;
-	l->looking++;
-	if (l->ops.part || h->looking->heap.asked) {
+	l->comparing++;
+	if (l->ops.part || h->comparing->heap.asked) {
 		end_compare(l, h);
-	} else if (resurrected_note(&h->resurrected, &h->looking->heap)) {
+	} else if (resurrected_note(&h->resurrected, &h->comparing->heap)) {
 		resurrected_free(&h->resurrected);
 		end_compare(l, h);
 	} else {
@@ -265,7 +265,7 @@ static int conclude(struct liveness *l, struct heap_state *h)
 {
 	struct applying a = { l, h };
 	int rc = 0;
-	if (!h->over.kind)
+	if (!h->finished_gc.kind)
 		return 0;
 	if (h->reading) {
 		measure(h, &h->reading->heap);
@@ -273,18 +273,18 @@ static int conclude(struct liveness *l, struct heap_state *h)
 		rc = recorded_apply(&h->objects, &h->reading->heap, on_dead, &a);
 		uint64_t took = clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 		l->counts.longest_ns = took > l->counts.longest_ns ? took : l->counts.longest_ns;
-		look_at(l, h, h->over.time_ns);
+		begin_compare(l, h, h->finished_gc.time_ns);
 	} else {
 		end_compare(l, h);
 	}
-	l->ops.event(l->ops.ctx, &h->over);
-	h->over.kind = 0;
+	l->ops.event(l->ops.ctx, &h->finished_gc);
+	h->finished_gc.kind = 0;
 	return rc;
 }
 
 static bool is_due(const struct heap_state *h, uint64_t time_ns)
 {
-	return h->over.kind && (!h->reading || h->reading->until_ns < time_ns);
+	return h->finished_gc.kind && (!h->reading || h->reading->until_ns < time_ns);
 }
 
 static int remember(struct liveness *l, struct heap_state *h, const struct event *e)
@@ -301,7 +301,7 @@ static int remember(struct liveness *l, struct heap_state *h, const struct event
 	}
 	/* The object that was there died unnoticed. */
 	struct event died = free_by_gc(h, e, e->addr);
-	if (h->heard && !h->unseen)
+	if (h->gc_no_known && !h->unseen)
 		died.gc_no = h->gc_no;
 	l->counts.reused++;
 	l->ops.event(l->ops.ctx, &died);
@@ -313,7 +313,7 @@ static int forget(struct heap_state *h, uint64_t addr)
 {
 	uint64_t size;
 	unrecorded_know(&h->unrecorded, addr);
-	bool held = recorded_take(&h->objects, addr, &size) && (h->marked || h->over.kind || h->looking);
+	bool held = recorded_take(&h->objects, addr, &size) && (h->marked || h->finished_gc.kind || h->comparing);
 	return held && !map_put(&h->freed, addr) ? -ENOMEM : 0;
 }
 
@@ -345,13 +345,13 @@ static void miss(struct liveness *l, struct heap_state *h, uint64_t n)
 /* Counts collections between the last known one and this one: they left no record. */
 static void count_up_to(struct liveness *l, struct heap_state *h, uint32_t gc_no)
 {
-	uint32_t skipped = h->heard ? gc_no - h->gc_no - 1 : 0;
+	uint32_t skipped = h->gc_no_known ? gc_no - h->gc_no - 1 : 0;
 	if (skipped && skipped < 1u << 31) {
 		h->collections += skipped;
 		l->counts.collections += skipped;
 		miss(l, h, skipped);
 	}
-	h->heard = true;
+	h->gc_no_known = true;
 	h->gc_no = gc_no;
 	h->collections++;
 	l->counts.collections++;
@@ -360,10 +360,10 @@ static void count_up_to(struct liveness *l, struct heap_state *h, uint32_t gc_no
 static int on_marked(struct liveness *l, struct heap_state *h, const struct intake_collection *c)
 {
 	int rc = conclude(l, h);
-	if (h->marked && h->at_stake) /* the record of its end was lost */
+	if (h->marked && h->had_objects) /* the record of its end was lost */
 		miss(l, h, 1);
 	count_up_to(l, h, c->gc_no);
-	h->at_stake = h->objects.count > 0;
+	h->had_objects = h->objects.count > 0;
 	end_compare(l, h);
 	recorded_marked(&h->objects);
 	h->marked = c->serial + 1;
@@ -377,8 +377,8 @@ static int on_over(struct liveness *l, struct heap_state *h, const struct intake
 	if (!whole)
 		count_up_to(l, h, c->gc_no);
 	h->marked = 0;
-	h->over = *e;
-	h->over.gc.pause_ns = c->begun_ns && c->marked_ns > c->begun_ns ? c->marked_ns - c->begun_ns : 0;
+	h->finished_gc = *e;
+	h->finished_gc.gc.pause_ns = c->begun_ns && c->marked_ns > c->begun_ns ? c->marked_ns - c->begun_ns : 0;
 	struct mark_reading *r = marks_take(l->marks, h->tgid, c->serial);
 	if (r && r->good && whole) {
 		h->reading = r;
@@ -386,10 +386,10 @@ static int on_over(struct liveness *l, struct heap_state *h, const struct intake
 		return rc;
 	}
 	mark_reading_free(r);
-	if (h->at_stake || !whole)
+	if (h->had_objects || !whole)
 		miss(l, h, 1);
-	int told = conclude(l, h);
-	return rc ? rc : told;
+	int concluded = conclude(l, h);
+	return rc ? rc : concluded;
 }
 
 int liveness_collection(struct liveness *l, const struct intake_collection *c, const struct event *e)
@@ -415,7 +415,7 @@ int liveness_read_until(struct liveness *l, uint64_t time_ns)
 			rc = rc ? rc : one;
 		}
 	}
-	for (size_t i = 0; i < l->heaps_cnt && l->looking; i++)
+	for (size_t i = 0; i < l->heaps_cnt && l->comparing; i++)
 		compare(l, l->heaps[i], time_ns);
 	return rc;
 }
@@ -442,17 +442,17 @@ static void look(struct liveness *l, struct heap_state *h)
 		set_unseen(h, &(struct unseen){ .why = GC_NO_ROOM }, NULL);
 }
 
-static bool is_asked(const struct heap_state *h)
+static bool is_polled(const struct heap_state *h)
 {
-	return h->unseen && h->told && h->facts.counted;
+	return h->unseen && h->flagged && h->facts.counted;
 }
 
-int liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told)
+int liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool flagged)
 {
 	struct heap_state *h = heap_of(l, p->id, p->tgid);
 	if (!h)
 		return -ENOMEM;
-	h->told = told;
+	h->flagged = flagged;
 	set_unseen(h, u, p->comm);
 	return 0;
 }
@@ -463,9 +463,9 @@ static void base_at(struct heap_state *h, uint64_t gc_no)
 	h->base = gc_no;
 	h->based = true;
 	h->looks = 0;
-	if (!h->heard)
+	if (!h->gc_no_known)
 		h->gc_no = (uint32_t)gc_no;
-	h->heard = true;
+	h->gc_no_known = true;
 	recorded_marked(&h->objects);
 }
 
@@ -483,7 +483,7 @@ static bool is_settled(struct liveness *l, struct heap_state *h, uint64_t gc_no)
 	return false;
 }
 
-static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
+static void poll_heap(struct liveness *l, struct heap_state *h, uint64_t now)
 {
 	uint64_t gc_no;
 	if (marks_count(l->marks, h->tgid, &gc_no))
@@ -503,13 +503,13 @@ static void ask(struct liveness *l, struct heap_state *h, uint64_t now)
 	h->based = false;
 	h->reading = r;
 	l->pending++;
-	h->over = (struct event){ .kind = EVENT_GC,
-				  .flags = EVENT_F_GC,
-				  .proc = h->proc,
-				  .tid = h->tgid,
-				  .time_ns = now,
-				  .enter_ns = now,
-				  .gc_no = r->gc_no };
+	h->finished_gc = (struct event){ .kind = EVENT_GC,
+					 .flags = EVENT_F_GC,
+					 .proc = h->proc,
+					 .tid = h->tgid,
+					 .time_ns = now,
+					 .enter_ns = now,
+					 .gc_no = r->gc_no };
 }
 
 void liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room)
@@ -523,8 +523,8 @@ void liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 		struct heap_state *h = l->heaps[i];
 		if (h->unseen || l->no_room != h->no_room)
 			look(l, h);
-		if (is_asked(h) && !h->over.kind)
-			ask(l, h, now_ns);
+		if (is_polled(h) && !h->finished_gc.kind)
+			poll_heap(l, h, now_ns);
 	}
 }
 
@@ -532,7 +532,7 @@ void liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room)
 static bool is_unjudged(const struct heap_state *h)
 {
 	if (h->unseen)
-		return !is_asked(h);
+		return !is_polled(h);
 	return h->facts.state == MARKS_IMPOSSIBLE || (h->facts.state == MARKS_WAITING && h->collections);
 }
 
@@ -576,11 +576,11 @@ static void sum_up(struct liveness *l, struct heap_state *h, struct summary *s)
 	s->heaps++;
 	if (is_unjudged(h))
 		note_unjudged(&s->unjudged, h);
-	else if (is_asked(h))
-		note_unjudged(&s->asked, h);
+	else if (is_polled(h))
+		note_unjudged(&s->polled, h);
 	if (h->facts.incremental)
-		s->stepwise = h->tgid;
-	s->untold += h->collections && !h->unrecorded.looked;
+		s->incremental_tgid = h->tgid;
+	s->never_compared += h->collections && !h->unrecorded.looked;
 	add_unrecorded(s, h);
 	add_reached(s, h);
 }
@@ -599,40 +599,40 @@ static void drop(struct liveness *l, struct heap_state *h)
 	heap_state_free(h);
 }
 
-struct telling {
+struct older_report {
 	struct liveness *l;
 	struct proc_id proc;
 };
 
-static int tell_row(void *ctx, const char *type, uint64_t cnt, uint64_t bytes)
+static int report_row(void *ctx, const char *type, uint64_t cnt, uint64_t bytes)
 {
-	const struct telling *t = ctx;
+	const struct older_report *t = ctx;
 	return t->l->ops.older(t->l->ops.ctx, t->proc, type, cnt, bytes);
 }
 
 /* While types are unknown, reporting waits for them; only the last report falls back to sizes. */
-static void tell_older(struct liveness *l, struct heap_state *h, uint64_t now, bool last)
+static void report_older(struct liveness *l, struct heap_state *h, uint64_t now, bool last)
 {
 	const struct unrecorded *s = &h->unrecorded;
-	struct telling t = { l, h->proc };
+	struct older_report t = { l, h->proc };
 	const struct types *types;
-	if (h->origin != ORIGIN_BEFORE || !s->looked || (s->older_cnt == h->told_cnt && s->older_bytes == h->told_bytes) ||
-	    (!last && now < h->tell_ns))
+	if (h->origin != ORIGIN_BEFORE || !s->looked ||
+	    (s->older_cnt == h->reported_cnt && s->older_bytes == h->reported_bytes) || (!last && now < h->report_at_ns))
 		return;
 	if (!marks_types(l->marks, h->tgid, &types) && !last)
 		return;
 	uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	if (!l->ops.older(l->ops.ctx, h->proc, NULL, 0, 0) && !older_rows(s, types, tell_row, &t)) {
-		h->told_cnt = s->older_cnt;
-		h->told_bytes = s->older_bytes;
+	if (!l->ops.older(l->ops.ctx, h->proc, NULL, 0, 0) && !older_rows(s, types, report_row, &t)) {
+		h->reported_cnt = s->older_cnt;
+		h->reported_bytes = s->older_bytes;
 	}
-	h->tell_ns = now + (clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * TELL_SHARE;
+	h->report_at_ns = now + (clock_ns(CLOCK_THREAD_CPUTIME_ID) - began) * REPORT_SHARE;
 }
 
 void liveness_report_older(struct liveness *l, uint64_t now_ns, bool all)
 {
 	for (size_t i = 0; i < l->heaps_cnt; i++)
-		tell_older(l, l->heaps[i], now_ns, all);
+		report_older(l, l->heaps[i], now_ns, all);
 }
 
 void liveness_gone(struct liveness *l, struct proc_id proc)
@@ -641,7 +641,7 @@ void liveness_gone(struct liveness *l, struct proc_id proc)
 	if (!h)
 		return;
 	conclude(l, h);
-	tell_older(l, h, 0, true);
+	report_older(l, h, 0, true);
 	sum_up(l, h, &l->gone);
 	marks_forget(l->marks, h->tgid);
 	drop(l, h);
@@ -649,7 +649,7 @@ void liveness_gone(struct liveness *l, struct proc_id proc)
 
 static bool is_bound(const struct exactness *e)
 {
-	return e->unjudged.cnt || e->asked.cnt || e->stepwise || e->missed || e->lost || e->unknown || e->uncompared;
+	return e->unjudged.cnt || e->polled.cnt || e->incremental_tgid || e->missed || e->lost || e->unknown || e->uncompared;
 }
 
 void liveness_exactness(struct liveness *l, uint64_t lost, struct exactness *out)
@@ -662,15 +662,15 @@ void liveness_exactness(struct liveness *l, uint64_t lost, struct exactness *out
 		out->state = s.heaps ? EXACTNESS_NONE : EXACTNESS_NO_HEAP;
 		return;
 	}
-	out->asked = s.asked;
-	out->stepwise = s.stepwise;
+	out->polled = s.polled;
+	out->incremental_tgid = s.incremental_tgid;
 	out->missed = l->counts.missed;
 	out->collections = l->counts.collections;
 	out->lost = lost;
 	out->unknown = s.unknown;
 	out->unknown_sz = s.unknown_sz;
 	out->marked_sz = s.marked_sz;
-	out->uncompared = s.untold && !l->ops.part;
+	out->uncompared = s.never_compared && !l->ops.part;
 	out->state = is_bound(out) ? EXACTNESS_BOUND : EXACTNESS_EXACT;
 }
 

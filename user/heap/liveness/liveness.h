@@ -61,10 +61,10 @@ int liveness_collection(struct liveness *l, const struct intake_collection *c, c
 /* All records sent before this time have been read. */
 int liveness_read_until(struct liveness *l, uint64_t time_ns);
 /*
- * The collections of this process cannot be observed. told: events mark its objects (EVENT_F_GC), so that it can be
+ * The collections of this process cannot be observed. flagged: events mark its objects (EVENT_F_GC), so that it can be
  * polled. -ENOMEM.
  */
-int liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool told);
+int liveness_unseen(struct liveness *l, const struct proc *p, const struct unseen *u, bool flagged);
 /* Call often: polls processes that are due. no_room: processes whose collections could not be followed. */
 void liveness_poll(struct liveness *l, uint64_t now_ns, uint64_t no_room);
 /* The heap of this process is gone: exit, exec. */

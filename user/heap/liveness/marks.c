@@ -67,7 +67,7 @@ struct marks {
 	struct probe *probe;
 	struct wakeup *wakeup;
 	bool stop, compare;
-	struct heapreader *prompt, *calm; /* of the thread that reads marks; of the one that takes readings */
+	struct heapreader *realtime, *background; /* of the thread that reads marks; of the one that takes readings */
 	struct watchdog watchdog;
 	struct object_log object_log; /* used by the thread only */
 	uint64_t swept_ns;            /* time of the last sweep of logged objects */
@@ -201,10 +201,10 @@ static void *prove(void *arg)
  * Marks are valid for a few milliseconds only, so their reader must not queue behind the threads that made them. Other
  * work of this thread runs at normal priority.
  */
-static void set_realtime(bool prompt)
+static void set_realtime(bool on)
 {
-	struct sched_param param = { .sched_priority = prompt ? 1 : 0 };
-	if (sched_setscheduler(0, (prompt ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param))
+	struct sched_param param = { .sched_priority = on ? 1 : 0 };
+	if (sched_setscheduler(0, (on ? SCHED_RR : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param))
 		log_dbg("the mark reader keeps its priority");
 }
 
@@ -219,7 +219,7 @@ static void try_open(struct watched *w)
 	if (from < w->try_ns)
 		return;
 	set_realtime(false);
-	int rc = heapreader_find(w->marks->prompt, w->tgid, &w->place, &err);
+	int rc = heapreader_find(w->marks->realtime, w->tgid, &w->place, &err);
 	set_realtime(true);
 	if (rc) {
 		bool not_yet = rc == -ENODATA || rc == -ENOTSUP;
@@ -294,7 +294,7 @@ static int read_heap(struct marks *m, struct watched *w, struct mark_reading *r,
 	struct err err;
 	size_t cnt = 0;
 	uint64_t *asked = from < w->whole_ns ? object_log_of(&m->object_log, w->tgid, &cnt) : NULL;
-	int rc = heapreader_heap(m->prompt, &w->place, asked, cnt, &r->heap, &err);
+	int rc = heapreader_heap(m->realtime, &w->place, asked, cnt, &r->heap, &err);
 	if (rc == -ECONNRESET)
 		set_state(w, MARKS_IMPOSSIBLE, &err);
 	if (asked)
@@ -323,7 +323,7 @@ static void copy_heap(struct marks *m, struct watched *w, struct mark_reading *r
 	w->since_ns = w->since_ns ?: from;
 	if (!m->compare || r->heap.asked || w->copied_ns > COPY_NS + (from - w->since_ns) / COPY_SHARE)
 		return;
-	int rc = heapreader_copy(m->prompt, &w->place, &r->heap, COPY_MAX, &r->copy);
+	int rc = heapreader_copy(m->realtime, &w->place, &r->heap, COPY_MAX, &r->copy);
 	if (rc || r->copy.failed || probe_collections_begun(m->probe, r->tgid) != r->serial)
 		buf_free(&r->copy);
 	w->copied_ns += now_ns() - from;
@@ -354,7 +354,7 @@ static void read_marks(struct marks *m, struct watched *w, struct mark_reading *
 }
 
 /* The watchdog is informed afterwards: if we die in between, a stop is ended twice rather than never. */
-static void go_on(struct marks *m, struct watched *w, uint32_t tgid)
+static void resume_target(struct marks *m, struct watched *w, uint32_t tgid)
 {
 	uint32_t over = w ? w->over : 0;
 	stops_end(probe_collections_states(m->probe), tgid, -1, &over);
@@ -380,7 +380,7 @@ static void handle_collection(struct marks *m, const struct intake_collection *c
 		read_marks(m, w, r, c->begun_ns);
 	/* Resume the target before anything else. */
 	if (m->stop)
-		go_on(m, w, c->who.tgid);
+		resume_target(m, w, c->who.tgid);
 	pthread_mutex_lock(&m->lock);
 	if (r)
 		keep(m, r);
@@ -458,9 +458,9 @@ static void *run(void *arg)
 
 static int start(struct marks *m, struct err *err)
 {
-	m->prompt = heapreader_new(true, err);
-	m->calm = m->prompt ? heapreader_new(false, err) : NULL;
-	if (!m->calm)
+	m->realtime = heapreader_new(true, err);
+	m->background = m->realtime ? heapreader_new(false, err) : NULL;
+	if (!m->background)
 		return -err->code;
 	if (m->stop && watchdog_start(&m->watchdog, probe_collections_states(m->probe), err))
 		return -err->code;
@@ -522,8 +522,8 @@ void marks_free(struct marks *m)
 	for (size_t i = 0; i < m->list_cnt; i++)
 		m->list[i]->gone = true;
 	free_gone(m, true);
-	heapreader_free(m->prompt);
-	heapreader_free(m->calm);
+	heapreader_free(m->realtime);
+	heapreader_free(m->background);
 	object_log_free(&m->object_log);
 	watchdog_stop(&m->watchdog);
 	for (size_t i = 0; i < m->readings_cnt; i++)
@@ -646,7 +646,7 @@ static int give_up(struct marks *m, uint32_t tgid, int rc)
 int marks_count(struct marks *m, uint32_t tgid, uint64_t *gc_no)
 {
 	struct heapreader_place place;
-	return to_ask(m, tgid, &place) ? give_up(m, tgid, heapreader_count(m->calm, &place, gc_no)) : -ENOENT;
+	return to_ask(m, tgid, &place) ? give_up(m, tgid, heapreader_count(m->background, &place, gc_no)) : -ENOENT;
 }
 
 struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
@@ -656,7 +656,7 @@ struct mark_reading *marks_read(struct marks *m, uint32_t tgid)
 	struct mark_reading *r = to_ask(m, tgid, &place) ? calloc(1, sizeof(*r)) : NULL;
 	if (!r)
 		return NULL;
-	int rc = give_up(m, tgid, heapreader_heap(m->calm, &place, NULL, 0, &r->heap, &err));
+	int rc = give_up(m, tgid, heapreader_heap(m->background, &place, NULL, 0, &r->heap, &err));
 	r->tgid = tgid;
 	r->gc_no = (uint32_t)r->heap.gc_no;
 	r->until_ns = now_ns();
@@ -673,7 +673,7 @@ static bool is_current(struct marks *m, const struct mark_reading *r, const stru
 	uint64_t gc_no;
 	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
 		return false;
-	return heapreader_count(m->calm, place, &gc_no) || (uint32_t)gc_no == r->gc_no;
+	return heapreader_count(m->background, place, &gc_no) || (uint32_t)gc_no == r->gc_no;
 }
 
 int marks_compare(struct marks *m, const struct mark_reading *r, const struct boehm_heap *h, const struct recorded *o,
@@ -684,7 +684,7 @@ int marks_compare(struct marks *m, const struct mark_reading *r, const struct bo
 	const struct heapreader_question q = { copied ? &r->copy : NULL, h, o, copied ? UINT64_MAX : COMPARE_SZ };
 	if (!to_ask(m, r->tgid, &place))
 		return -ENOENT;
-	int rc = give_up(m, r->tgid, heapreader_compare(m->calm, &place, &q, out, spent_ns));
+	int rc = give_up(m, r->tgid, heapreader_compare(m->background, &place, &q, out, spent_ns));
 	if (!rc && !copied && !is_current(m, r, &place))
 		rc = -EAGAIN;
 	out->whole &= !rc;

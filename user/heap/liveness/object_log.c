@@ -60,9 +60,9 @@ void object_log_add(struct object_log *b, uint32_t tgid, uint64_t addr, uint64_t
 
 void object_log_read(struct object_log *b, const struct probe *p)
 {
-	struct alys_born one;
+	struct alys_sampled_object one;
 	int got = 0;
-	while (!b->lost && (got = probe_next_born(p, &b->at, &one)) > 0)
+	while (!b->lost && (got = probe_next_logged_object(p, &b->at, &one)) > 0)
 		object_log_add(b, one.tgid, one.addr, one.time);
 	if (got < 0)
 		object_log_free(b);

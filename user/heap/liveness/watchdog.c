@@ -18,32 +18,32 @@
 #define REPLY_TIMEOUT_MS 2000
 /* The kernel removes our probes a moment after our exit: until then they may stop a target again. */
 #define EXIT_ROUNDS 100
-#define FAREWELL_PAUSE_US 20000
+#define EXIT_PAUSE_US 20000
 /* After an orderly end: stops were disabled before, so only one already under way can still happen. */
 #define EXIT_ROUNDS_ORDERLY 5
-#define WORD_END UINT32_MAX
-#define MAX_KEPT 1024
+#define MESSAGE_END UINT32_MAX
+#define MAX_TARGETS 1024
 
-struct kept {
+struct targets {
 	int states; /* map that shows which processes we stopped */
-	int pidfds[MAX_KEPT];
-	uint32_t tgids[MAX_KEPT], over[MAX_KEPT];
+	int pidfds[MAX_TARGETS];
+	uint32_t tgids[MAX_TARGETS], over[MAX_TARGETS];
 	size_t cnt;
 };
 
-/* A message in the pipe: smaller than PIPE_BUF, so written atomically. */
-struct word {
-	uint32_t tgid; /* 0: heartbeat; WORD_END: exit */
+/* Sent through the pipe: smaller than PIPE_BUF, so written atomically. */
+struct message {
+	uint32_t tgid; /* 0: heartbeat; MESSAGE_END: exit */
 	uint32_t over; /* see stops_end */
 };
 
-static void continue_all(struct kept *k)
+static void continue_all(struct targets *k)
 {
 	for (size_t i = 0; i < k->cnt; i++)
 		stops_end(k->states, k->tgids[i], k->pidfds[i], &k->over[i]);
 }
 
-static void drop_ended(struct kept *k)
+static void drop_ended(struct targets *k)
 {
 	size_t left = 0;
 	for (size_t i = 0; i < k->cnt; i++) {
@@ -60,7 +60,7 @@ static void drop_ended(struct kept *k)
 }
 
 /* The tgid may have been reused, so ended processes are dropped first. */
-static void take_in(struct kept *k, const struct word *w)
+static void add_target(struct targets *k, const struct message *w)
 {
 	drop_ended(k);
 	for (size_t i = 0; i < k->cnt; i++) {
@@ -69,7 +69,7 @@ static void take_in(struct kept *k, const struct word *w)
 		k->over[i] = w->over;
 		return;
 	}
-	int fd = k->cnt < MAX_KEPT ? (int)syscall(SYS_pidfd_open, w->tgid, 0) : -1;
+	int fd = k->cnt < MAX_TARGETS ? (int)syscall(SYS_pidfd_open, w->tgid, 0) : -1;
 	if (fd < 0)
 		return;
 	k->tgids[k->cnt] = w->tgid;
@@ -77,32 +77,32 @@ static void take_in(struct kept *k, const struct word *w)
 	k->pidfds[k->cnt++] = fd;
 }
 
-static void keep(int in, int states)
+static void watch(int in, int states)
 {
-	static struct kept kept;
+	static struct targets targets;
 	struct pollfd p = { .fd = in, .events = POLLIN };
 	int rounds = EXIT_ROUNDS;
-	struct word word;
-	kept.states = states;
+	struct message message;
+	targets.states = states;
 	for (;;) {
 		int ready = poll(&p, 1, REPLY_TIMEOUT_MS);
 		if (ready < 0 && errno == EINTR)
 			continue;
 		if (ready == 0) {
-			continue_all(&kept);
+			continue_all(&targets);
 			continue;
 		}
-		ssize_t n = read(in, &word, sizeof(word));
-		if (n != (ssize_t)sizeof(word))
+		ssize_t n = read(in, &message, sizeof(message));
+		if (n != (ssize_t)sizeof(message))
 			break;
-		if (word.tgid == WORD_END)
+		if (message.tgid == MESSAGE_END)
 			rounds = EXIT_ROUNDS_ORDERLY;
-		else if (word.tgid)
-			take_in(&kept, &word);
+		else if (message.tgid)
+			add_target(&targets, &message);
 	}
 	for (int i = 0; i < rounds; i++) {
-		continue_all(&kept);
-		usleep(FAREWELL_PAUSE_US);
+		continue_all(&targets);
+		usleep(EXIT_PAUSE_US);
 	}
 }
 
@@ -117,7 +117,7 @@ static void watchdog_main(int in, int states)
 	prctl(PR_SET_NAME, "alys-keeper");
 	for (int s = 1; s < 32; s++)
 		signal(s, SIG_IGN);
-	keep(0, 1);
+	watch(0, 1);
 	_exit(0);
 }
 
@@ -142,28 +142,28 @@ int watchdog_start(struct watchdog *k, int states, struct err *err)
 	return err_set(err, errno, "cannot start the watchdog for stopped targets: %s", strerror(errno));
 }
 
-static void say(struct watchdog *k, uint32_t tgid, uint32_t over)
+static void send_message(struct watchdog *k, uint32_t tgid, uint32_t over)
 {
-	const struct word word = { tgid, over };
-	if (k->fd >= 0 && write(k->fd, &word, sizeof(word)) < 0)
+	const struct message message = { tgid, over };
+	if (k->fd >= 0 && write(k->fd, &message, sizeof(message)) < 0)
 		return; /* the watchdog is gone; recording goes on without it */
 }
 
 void watchdog_add(struct watchdog *k, uint32_t tgid, uint32_t over)
 {
-	say(k, tgid, over);
+	send_message(k, tgid, over);
 }
 
 void watchdog_beat(struct watchdog *k)
 {
-	say(k, 0, 0);
+	send_message(k, 0, 0);
 }
 
 void watchdog_stop(struct watchdog *k)
 {
 	if (k->fd < 0)
 		return;
-	say(k, WORD_END, 0);
+	send_message(k, MESSAGE_END, 0);
 	close(k->fd);
 	k->fd = -1;
 	waitpid(k->pid, NULL, 0);

@@ -23,8 +23,8 @@
 #define ROUNDED(bytes) (((bytes) + GRANULE - 1) / GRANULE * GRANULE)
 #define ENTRIES 256 /* table entries read at once */
 
-/* LED: the collector's, referenced directly by a variable. FOREIGN: judged, not the collector's. */
-enum { NOT_MARKED, KNOWN, UNKNOWN, FOREIGN, OWN, LED, TABLE, PASSED, EMPTY };
+/* REFERENCED: the collector's, directly by a variable. PROGRAM: judged, not the collector's. */
+enum { NOT_MARKED, KNOWN, UNKNOWN, PROGRAM, COLLECTOR, REFERENCED, TABLE, PASSED, EMPTY };
 
 struct object {
 	size_t block;
@@ -79,7 +79,7 @@ static bool is_table_still(void *ctx, const struct map_slot *slot)
 	       *state_of(s, &o) == UNKNOWN;
 }
 
-/* A verdict of an earlier reading still holds for objects that stayed marked and were not recorded. */
+/* The result of an earlier reading still holds for objects that stayed marked and were not recorded. */
 static void note_judged(struct search *s)
 {
 	struct heap_object o;
@@ -90,7 +90,7 @@ static void note_judged(struct search *s)
 			heapset_take(&s->out->objects, at.addr);
 			continue;
 		}
-		*state_of(s, &o) = FOREIGN;
+		*state_of(s, &o) = PROGRAM;
 		s->left--;
 	}
 }
@@ -116,7 +116,7 @@ static int each_piece(struct search *s, uint64_t *words, uint64_t addr, uint64_t
 static bool may_be_collector(const struct search *s, uint64_t addr, struct heap_object *o)
 {
 	return addr && boehm_heap_find(s->h, addr, o) && o->base == addr &&
-	       (*state_of(s, o) == UNKNOWN || *state_of(s, o) == FOREIGN || *state_of(s, o) == NOT_MARKED);
+	       (*state_of(s, o) == UNKNOWN || *state_of(s, o) == PROGRAM || *state_of(s, o) == NOT_MARKED);
 }
 
 static int take(struct search *s, const struct heap_object *o)
@@ -184,7 +184,7 @@ static int begins_lists(struct search *s, const struct heap_object *o)
  * Addresses where a block begins also appear in variables for other reasons: as the start of a heap section, or as the
  * position of a scan. 1, 0, or -ESRCH, -EPERM.
  */
-static int is_meant(struct search *s, const struct heap_object *o)
+static int is_reference(struct search *s, const struct heap_object *o)
 {
 	if (o->base % BOEHM_BLOCK)
 		return 1;
@@ -200,7 +200,7 @@ static int take_words(struct search *s, const uint64_t *words, size_t n, uint64_
 	int rc = 0;
 	(void)at, (void)slots;
 	for (size_t i = 0; i < n && rc >= 0; i++) {
-		rc = may_be_collector(s, words[i], &o) ? is_meant(s, &o) : 0;
+		rc = may_be_collector(s, words[i], &o) ? is_reference(s, &o) : 0;
 		if (rc > 0)
 			rc = take(s, &o);
 	}
@@ -251,9 +251,9 @@ static int follow_links(struct search *s)
 
 static int take_own(struct search *s)
 {
-	s->taken = LED;
+	s->taken = REFERENCED;
 	int rc = take_variables(s, s->own->variables, s->own->variables_cnt);
-	s->taken = OWN;
+	s->taken = COLLECTOR;
 	for (bool first = true; !rc && s->next_cnt; first = false) {
 		struct object *was = s->wave;
 		size_t cap = s->wave_cap;
@@ -272,7 +272,7 @@ static int take_own(struct search *s)
 
 /* --- recognition by content ----------------------------------------------------------------------- */
 
-static void settle(struct search *s, const struct heap_object *o, uint8_t state)
+static void set_state(struct search *s, const struct heap_object *o, uint8_t state)
 {
 	s->left -= *state_of(s, o) == UNKNOWN;
 	*state_of(s, o) = state;
@@ -332,7 +332,7 @@ static uint16_t tag_of(const struct heap_object *o, uint64_t word)
 
 static int set_program(struct search *s, const struct heap_object *o, uint64_t word)
 {
-	settle(s, o, FOREIGN);
+	set_state(s, o, PROGRAM);
 	return heapset_put(&s->out->objects, o, tag_of(o, word));
 }
 
@@ -347,7 +347,7 @@ static uint64_t place(uint64_t key, uint64_t slots)
 static bool may_be_entry(const struct search *s, uint64_t word)
 {
 	struct heap_object to;
-	return boehm_heap_find(s->h, word, &to) && to.base == word && *state_of(s, &to) == OWN &&
+	return boehm_heap_find(s->h, word, &to) && to.base == word && *state_of(s, &to) == COLLECTOR &&
 	       (holds(to.size, LINK_WORDS) || holds(to.size, FINALIZER_WORDS));
 }
 
@@ -443,7 +443,7 @@ static int judge_table(struct search *s, const struct heap_object *o)
 		}
 	}
 	if (rc > 0)
-		settle(s, o, TABLE);
+		set_state(s, o, TABLE);
 	else if (!rc && unknown)
 		rc = memory_read(s->m, o->base, &word, sizeof(word)) == -ESRCH ? -ESRCH : set_program(s, o, word);
 	return rc < 0 ? rc : 0;
@@ -455,7 +455,7 @@ static int judge_tables(struct search *s, size_t block)
 	int rc = 0;
 	for (uint32_t i = 0; i < b->objects && !rc; i++) {
 		struct heap_object o = boehm_heap_object(s->h, block, i);
-		if (*state_of(s, &o) == UNKNOWN || *state_of(s, &o) == LED)
+		if (*state_of(s, &o) == UNKNOWN || *state_of(s, &o) == REFERENCED)
 			rc = judge_table(s, &o);
 	}
 	return rc;
@@ -467,7 +467,7 @@ static int judge_one(struct search *s, const struct heap_object *o, const uint64
 	uint64_t slots = most_slots(o->size);
 	/* A table that stayed marked is still the same one, though its entries may be younger than the marks. */
 	if (map_get(&s->out->tables, o->base)) {
-		settle(s, o, TABLE);
+		set_state(s, o, TABLE);
 		return 0;
 	}
 	int rc = may_be_table(s, o, words, slots) ?: may_be_table(s, o, words, slots / 2);
@@ -477,9 +477,9 @@ static int judge_one(struct search *s, const struct heap_object *o, const uint64
 static int judge_small(struct search *s, const struct heap_object *o, const uint64_t *words)
 {
 	if (all_zero(words, o->size / WORD))
-		settle(s, o, EMPTY);
+		set_state(s, o, EMPTY);
 	else if (looks_free(s, o, words) || looks_linked(s, o, words) || looks_final(s, o, words))
-		settle(s, o, OWN);
+		set_state(s, o, COLLECTOR);
 	else
 		return judge_one(s, o, words, words[0]);
 	return 0;
@@ -533,10 +533,10 @@ static int put_table(struct unknown *out, const struct heap_object *o)
 static int put_one(struct search *s, const struct heap_object *o, uint8_t state)
 {
 	struct unknown *out = s->out;
-	bool counts = state == KNOWN || state == UNKNOWN || state == FOREIGN;
+	bool counts = state == KNOWN || state == UNKNOWN || state == PROGRAM;
 	out->marked_cnt += counts;
 	out->marked_bytes += counts ? o->size : 0;
-	if (state == OWN || state == LED || state == TABLE)
+	if (state == COLLECTOR || state == REFERENCED || state == TABLE)
 		heapset_take(&out->objects, o->base);
 	if (state == EMPTY)
 		return heapset_put(&out->empty, o, 0);
@@ -568,7 +568,7 @@ static int search(struct search *s, const struct recorded *o)
 	if (!rc && s->left)
 		rc = judge_left(s, judge_block, UNKNOWN);
 	if (!rc)
-		rc = judge_left(s, judge_tables, LED);
+		rc = judge_left(s, judge_tables, REFERENCED);
 	s->out->whole = !rc;
 	return rc && rc != -EAGAIN ? rc : put_all(s);
 }

@@ -18,7 +18,7 @@
 
 /* Longest delay of a key while waiting for a list, and the reverse. */
 #define WAIT_MS 50
-#define OVERHEARD_MAX 16384
+#define CAPTURE_MAX 16384
 /* Lists arrive every second; if none did for this time, the screen says so. */
 #define LATE_NS 4000000000ull
 
@@ -70,37 +70,37 @@ static void show(struct view *v, struct screen *s)
 
 /* Captures stderr, which would otherwise be written into the screen. */
 struct stderr_capture {
-	int real, ear; /* -1 = stderr is not the terminal, and not captured */
+	int real, read_end; /* -1 = stderr is not the terminal, and not captured */
 	struct buf text;
 };
 
-static void overhear(struct stderr_capture *o)
+static void capture_begin(struct stderr_capture *o)
 {
 	int ends[2];
-	*o = (struct stderr_capture){ .real = -1, .ear = -1 };
+	*o = (struct stderr_capture){ .real = -1, .read_end = -1 };
 	if (!isatty(STDERR_FILENO) || pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		return;
 	o->real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-	o->ear = ends[0];
+	o->read_end = ends[0];
 	if (o->real >= 0)
 		dup2(ends[1], STDERR_FILENO);
 	close(ends[1]);
 }
 
 /* The newest line when there is one, else NULL. */
-static const char *capture_stderr(struct stderr_capture *o)
+static const char *capture_read(struct stderr_capture *o)
 {
 	char piece[1024];
 	ssize_t n;
-	bool sideband = false;
-	while (o->ear >= 0 && (n = read(o->ear, piece, sizeof(piece) - 1)) > 0) {
+	bool changed = false;
+	while (o->read_end >= 0 && (n = read(o->read_end, piece, sizeof(piece) - 1)) > 0) {
 		/* Bounded: an error may be logged over and over. */
-		if (o->text.len > OVERHEARD_MAX)
+		if (o->text.len > CAPTURE_MAX)
 			buf_reset(&o->text);
 		buf_add(&o->text, piece, (size_t)n);
-		sideband = true;
+		changed = true;
 	}
-	if (!sideband)
+	if (!changed)
 		return NULL;
 	const char *all = buf_str(&o->text);
 	size_t end = strlen(all);
@@ -111,17 +111,17 @@ static const char *capture_stderr(struct stderr_capture *o)
 	return all + end;
 }
 
-static void stop_listening(struct stderr_capture *o)
+static void capture_end(struct stderr_capture *o)
 {
-	capture_stderr(o);
+	capture_read(o);
 	if (o->real >= 0) {
 		dup2(o->real, STDERR_FILENO);
 		close(o->real);
 		if (o->text.len && write(STDERR_FILENO, o->text.data, o->text.len) < 0)
 			buf_reset(&o->text); /* not writable: drop it */
 	}
-	if (o->ear >= 0)
-		close(o->ear);
+	if (o->read_end >= 0)
+		close(o->read_end);
 	buf_free(&o->text);
 }
 
@@ -154,26 +154,26 @@ static bool poll_source(const struct top_source *source, struct view *v, struct 
 	if (v->ended && !v->waiting)
 		return false;
 	int rc = source->poll(source->ctx, text, err);
-	bool sideband = false;
+	bool changed = false;
 	if (rc > 0) {
 		rc = feed_parse(&f, buf_str(text), text->len, err);
 		if (!rc)
 			view_take(v, &f, now_ns());
 		feed_free(&f);
-		sideband = true;
+		changed = true;
 	}
-	if (!rc && sideband && v->waiting) {
+	if (!rc && changed && v->waiting) {
 		v->ended = v->waiting = false;
 		v->message = NULL;
 		*err = (struct err){ 0 };
 	}
 	if (rc < 0) {
-		sideband = true;
+		changed = true;
 		v->ended = true;
 		v->waiting = rc == -EAGAIN;
 		v->message = *err->text ? err->text : "the traced processes have ended: q quits";
 	}
-	return sideband;
+	return changed;
 }
 
 /* True if the displayed age has changed. */
@@ -239,19 +239,19 @@ static int open_terminal(struct err *err)
 static void loop(const struct top_source *source, struct view *v, struct screen *s, struct err *why)
 {
 	struct buf text = { 0 };
-	struct stderr_capture heard;
-	overhear(&heard);
-	for (bool on = true, sideband = true; on && !told_to_end;) {
-		if (sideband)
+	struct stderr_capture capture;
+	capture_begin(&capture);
+	for (bool on = true, changed = true; on && !told_to_end;) {
+		if (changed)
 			show(v, s);
 		int c = getch();
-		sideband = poll_source(source, v, &text, why);
-		const char *said = capture_stderr(&heard);
+		changed = poll_source(source, v, &text, why);
+		const char *said = capture_read(&capture);
 		/* Any key dismisses the message, which hides the line of keys. */
 		if (c != ERR && !v->ended)
 			v->message = NULL;
 		v->message = said ? said : v->message;
-		sideband |= look_at_age(v) || said || c != ERR;
+		changed |= look_at_age(v) || said || c != ERR;
 		on = c == ERR ? !is_gone() : c == KEY_RESIZE || view_key(v, key_of(c));
 	}
 	/* On terminals without an alternate screen, continue at the last line. */
@@ -259,7 +259,7 @@ static void loop(const struct top_source *source, struct view *v, struct screen 
 	clrtoeol();
 	refresh();
 	endwin();
-	stop_listening(&heard);
+	capture_end(&capture);
 	buf_free(&text);
 }
 

@@ -154,12 +154,12 @@ static int answer_from_source(struct answerer *a, uint64_t pc, const char *symbo
  * Return addresses set up by libc that no call left there. The address before belongs to another function, and stripped
  * libraries lack the symbol.
  */
-static const char *landing(struct answerer *a, uint64_t pc)
+static const char *synthetic_return_name(struct answerer *a, uint64_t pc)
 {
 	static const struct {
 		const char *name, *code;
 		size_t n;
-	} landings[] = {
+	} known[] = {
 		/* mov $15,%rax (rt_sigreturn); syscall */
 		{ "__restore_rt", "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9 },
 		{ "__restore_rt", "\xb8\x0f\0\0\0\x0f\x05", 7 },
@@ -168,17 +168,17 @@ static const char *landing(struct answerer *a, uint64_t pc)
 	};
 	if (symtab_inside(&a->symtab, pc))
 		return NULL;
-	for (size_t i = 0; i < sizeof(landings) / sizeof(*landings); i++) {
-		const uint8_t *p = elf_bytes(a->own, pc + 1, landings[i].n);
-		if (p && !memcmp(p, landings[i].code, landings[i].n))
-			return landings[i].name;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		const uint8_t *p = elf_bytes(a->own, pc + 1, known[i].n);
+		if (p && !memcmp(p, known[i].code, known[i].n))
+			return known[i].name;
 	}
 	return NULL;
 }
 
 int answerer_find(struct answerer *a, uint64_t pc, struct symbol out[SOURCE_DEPTH])
 {
-	const char *name = landing(a, pc);
+	const char *name = synthetic_return_name(a, pc);
 	if (name) {
 		out[0] = (struct symbol){ .name = name, .quality = SYMBOL_TABLE };
 		return 1;

@@ -26,29 +26,29 @@ static double wider(int n)
 	return t[n < 2 ? 0 : n - 2] / 1.96;
 }
 
-void clusters_to_deviations(struct clusters *c, const double stands[SPREAD_GROUPS])
+void clusters_to_deviations(struct clusters *c, const double weights[SPREAD_GROUPS])
 {
 	double sum = 0, all = 0;
 	int n = 0;
 	for (int i = 0; i < SPREAD_GROUPS; i++) {
 		sum += (double)c->between[i];
-		all += stands[i];
-		n += stands[i] > 0;
+		all += weights[i];
+		n += weights[i] > 0;
 	}
 	double factor = wider(n) * (n > 1 ? sqrt((double)n / (n - 1)) : 1);
 	for (int i = 0; i < SPREAD_GROUPS && n; i++) {
 		/* A single window says nothing about variation: it might as well have had no samples. */
-		double expected = n > 1 ? sum * stands[i] / all : 0;
+		double expected = n > 1 ? sum * weights[i] / all : 0;
 		c->between[i] = (float)(factor * ((double)c->between[i] - expected));
 	}
 }
 
-double clusters_unsure(double unsure, double stands)
+double clusters_unsure(double unsure, double weight)
 {
 	if (!(unsure > 0))
 		return 0;
 	/* Where probes seem to have taken all of the time, nothing is known. */
-	double part = stands > 0 ? unsure / stands : 1;
+	double part = weight > 0 ? unsure / weight : 1;
 	return part / fmax(1 - 1.96 * part, 0.2);
 }
 
@@ -60,9 +60,9 @@ void clusters_row_add(struct clusters_row *to, const struct clusters_row *row)
 
 void proc_windows_add(struct proc_windows *w, const struct event *e)
 {
-	double stands = (double)(int64_t)e->size;
-	w->stands[e->batch - 1] += stands;
-	w->told += stands;
+	double weight = (double)(int64_t)e->size;
+	w->weights[e->batch - 1] += weight;
+	w->reported += weight;
 	w->unsure += (double)e->addr;
 	w->counted = (double)e->enter_ns;
 }
@@ -89,8 +89,8 @@ static void scale(struct clusters *c, double factor)
 void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_t row)
 {
 	struct clusters_row *c = s->rows[row].windows ? &s->clusters[s->rows[row].windows] : NULL;
-	double factor = w->told > 0 && w->counted > 0 ? w->counted / w->told : 1;
-	double relative = clusters_unsure(w->unsure, w->told);
+	double factor = w->reported > 0 && w->counted > 0 ? w->counted / w->reported : 1;
+	double relative = clusters_unsure(w->unsure, w->reported);
 	for (enum estimate k = 0; c && k < ESTIMATES; k++) {
 		struct clusters was = c->of[k];
 		scale(&c->of[k], factor);
@@ -98,7 +98,7 @@ void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_
 		add_estimate(&s->all, k, c->of[k].sum - was.sum);
 		s->rows[row].t.var[k] += c->of[k].var - was.var;
 		s->all.var[k] += c->of[k].var - was.var;
-		clusters_to_deviations(&c->of[k], w->stands);
+		clusters_to_deviations(&c->of[k], w->weights);
 		c->of[k].common = fabs(c->of[k].sum) * relative;
 	}
 	if (c)

@@ -13,20 +13,20 @@ struct clusters_rows {
 
 void clusters_add(struct clusters *to, const struct clusters *c);
 void clusters_row_add(struct clusters_row *to, const struct clusters_row *row);
-/* From sums to deviations; `stands`: the bytes that each group stands for. */
-void clusters_to_deviations(struct clusters *c, const double stands[SPREAD_GROUPS]);
+/* From sums to deviations; `weights`: the bytes that each group stands for. */
+void clusters_to_deviations(struct clusters *c, const double weights[SPREAD_GROUPS]);
 
 /*
- * Standard error, as a share of the estimate, of what is divided by `stands` when that may be off by `unsure`: what the
+ * Standard error, as a share of the estimate, of what is divided by `weight` when that may be off by `unsure`: what the
  * estimate would be at the far end of the interval, for the division makes more of an error the larger it is.
  */
-double clusters_unsure(double unsure, double stands);
+double clusters_unsure(double unsure, double weight);
 
 /* A process' windows. */
 struct proc_windows {
-	double stands[SPREAD_GROUPS]; /* by time, by group */
-	double told, counted;         /* the same of all groups; by its own count, 0 = told in the end */
-	double unsure;                /* by how much `told` may be off */
+	double weights[SPREAD_GROUPS]; /* by time, by group */
+	double reported, counted;      /* the same of all groups; by its own count, 0 = known only at the end */
+	double unsure;                 /* by how much `reported` may be off */
 };
 
 void proc_windows_add(struct proc_windows *w, const struct event *e);

@@ -17,7 +17,7 @@ void facts_note(struct heap_facts *f, const struct event *e)
 		f->last_ns = e->time_ns;
 }
 
-void facts_lose(struct heap_facts *f, const struct event *e)
+void facts_note_loss(struct heap_facts *f, const struct event *e)
 {
 	if (e->lost_kind == EVENT_FREE || e->lost_kind == EVENT_REALLOC)
 		f->lost_frees += e->size;

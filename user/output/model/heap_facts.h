@@ -7,6 +7,6 @@
 
 void facts_note(struct heap_facts *f, const struct event *e);
 /* The events that a loss tells of. */
-void facts_lose(struct heap_facts *f, const struct event *e);
+void facts_note_loss(struct heap_facts *f, const struct event *e);
 
 #endif

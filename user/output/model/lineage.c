@@ -4,8 +4,8 @@
 
 void lineage_free(struct lineage *l)
 {
-	map_free(&l->gone);
-	map_free(&l->let_go);
+	map_free(&l->freed_log);
+	map_free(&l->freed_inherited);
 }
 
 void lineage_begin(struct lineage *child, size_t parent_place, struct lineage *parent, uint64_t now)
@@ -18,15 +18,15 @@ void lineage_begin(struct lineage *child, size_t parent_place, struct lineage *p
 
 void lineage_gone(struct lineage *l, uint64_t addr, uint64_t born_ns, uint64_t now)
 {
-	uint64_t *when = l->children && born_ns <= l->last_fork_ns ? map_put(&l->gone, addr) : NULL;
+	uint64_t *when = l->children && born_ns <= l->last_fork_ns ? map_put(&l->freed_log, addr) : NULL;
 	if (when)
 		*when = now;
 }
 
 void lineage_end(struct lineage *l, struct lineage *parent)
 {
-	map_free(&l->let_go);
+	map_free(&l->freed_inherited);
 	l->parent = 0;
 	if (!--parent->children)
-		map_free(&parent->gone);
+		map_free(&parent->freed_log);
 }

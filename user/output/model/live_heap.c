@@ -298,16 +298,16 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 /* Whether the process had a block at the address at that time. */
 static bool was_live(const struct heap *h, const struct proc_heap *p, uint64_t addr, uint64_t at)
 {
-	const uint64_t *live = map_get(&p->live, addr), *gone = map_get(&p->line.gone, addr);
-	return (live && h->blocks[*live].time_ns <= at) || (gone && *gone > at);
+	const uint64_t *live = map_get(&p->live, addr), *freed = map_get(&p->line.freed_log, addr);
+	return (live && h->blocks[*live].time_ns <= at) || (freed && *freed > at);
 }
 
 /* Whether a block at the address was inherited from a parent and has not been freed by the process. */
 static bool is_inherited(const struct heap *h, const struct proc_heap *p, uint64_t addr, uint64_t now)
 {
 	for (uint64_t at = now; p->line.parent; at = p->line.forked_ns, p = &h->procs[p->line.parent - 1]) {
-		const uint64_t *let_go = map_get(&p->line.let_go, addr);
-		if (let_go && *let_go <= at)
+		const uint64_t *freed = map_get(&p->line.freed_inherited, addr);
+		if (freed && *freed <= at)
 			return false;
 		if (was_live(h, &h->procs[p->line.parent - 1], addr, p->line.forked_ns))
 			return true;
@@ -321,7 +321,7 @@ static void free_other(struct heap *h, struct proc_heap *p, const struct event *
 	/* When sampling, most frees are of unknown blocks. */
 	if (e->interval)
 		return;
-	uint64_t *when = p && is_inherited(h, p, addr, e->time_ns) ? map_put(&p->line.let_go, addr) : NULL;
+	uint64_t *when = p && is_inherited(h, p, addr, e->time_ns) ? map_put(&p->line.freed_inherited, addr) : NULL;
 	++*(when ? &h->facts.inherited_free : &h->facts.unknown_free);
 	if (when)
 		*when = e->time_ns;
@@ -422,7 +422,7 @@ static void close_heap(struct heap *h, const struct event *e)
 	end_lineage(h, line);
 }
 
-void heap_tell_left(const struct heap *h)
+void heap_report_left(const struct heap *h)
 {
 	for (size_t p = 0; p < h->procs_cnt; p++) {
 		const struct map_slot *s;
@@ -456,7 +456,7 @@ int heap_apply(struct heap *h, const struct event *e, struct applied *out)
 	case EVENT_FORK: return begin_child(h, e);
 	case EVENT_EXEC:
 	case EVENT_EXIT: close_heap(h, e); return 0;
-	case EVENT_LOSS: facts_lose(&h->facts, e); return 0;
+	case EVENT_LOSS: facts_note_loss(&h->facts, e); return 0;
 	case EVENT_WINDOW: return begin_window(h, e);
 	default: return 0;
 	}

@@ -213,7 +213,7 @@ void heap_watch(struct heap *h, unsigned int what);
 /* One listener, copied. Call before the first event. */
 void heap_listen(struct heap *h, const struct heap_listener *l);
 /* Reports the remaining blocks to the listener: LIFE_LEFT. */
-void heap_tell_left(const struct heap *h);
+void heap_report_left(const struct heap *h);
 /* 0 or -ENOMEM. out may be NULL. */
 int heap_apply(struct heap *h, const struct event *e, struct applied *out);
 /* Current totals; borrowed. */

@@ -10,7 +10,8 @@
 #include "symbol/symbol.h"
 
 /* Passes a frame's symbols to the consumer once, however many stacks contain it. */
-static int hand_on(const struct catalog *c, const struct consumer *to, struct map *done, const struct frame *f, uint32_t index)
+static int pass_symbols(const struct catalog *c, const struct consumer *to, struct map *done, const struct frame *f,
+			uint32_t index)
 {
 	const struct mapping *m = catalog_mapping(c, f->map);
 	if (!m)
@@ -36,7 +37,7 @@ int finish_names(const struct catalog *c, const struct consumer *to, bool (*want
 	for (size_t i = 0; !rc && (s = catalog_next_stack(c, &i));) {
 		bool is = !wanted || wanted(ctx, s);
 		for (uint32_t f = 0; is && !rc && f < s->n; f++)
-			rc = hand_on(c, to, &done, &s->frames[f], f);
+			rc = pass_symbols(c, to, &done, &s->frames[f], f);
 	}
 	map_free(&done);
 	return rc;

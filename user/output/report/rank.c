@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b, void *ctx)
 	return diff ?: by_name;
 }
 
-static void build_in_edges(struct groups *g)
+static void reverse(struct groups *g)
 {
 	for (size_t i = 0; i < g->at_cnt / 2; i++) {
 		struct group first = g->at[i];
@@ -68,6 +68,6 @@ size_t rank_groups(struct groups *g)
 	if (g->at_cnt > limit)
 		g->at_cnt = limit;
 	if (g->o->ascending)
-		build_in_edges(g);
+		reverse(g);
 	return valued - g->at_cnt;
 }

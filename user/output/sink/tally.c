@@ -140,7 +140,7 @@ int tally_end(struct tally *t)
 	if (!s)
 		return -ENOMEM;
 	t->last_ns = s->facts.last_ns > t->first_ns ? s->facts.last_ns : t->first_ns;
-	heap_tell_left(t->heap);
+	heap_report_left(t->heap);
 	int rc = add_sums(t, s);
 	if (!rc && t->grows)
 		rc = add_growth(t, s);

@@ -110,7 +110,7 @@ static int fetcher_main(void)
 }
 
 /* False when the exchange is over; *fd is the file, or -1. */
-static bool hear(int sock, int *fd, void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
+static bool receive_update(int sock, int *fd, void (*progress)(void *ctx, uint64_t done, uint64_t total), void *ctx)
 {
 	static uint8_t in[PACKET_MAX];
 	struct pollfd p = { .fd = sock, .events = POLLIN };
@@ -136,7 +136,7 @@ int fetch_debug(const uint8_t *id, size_t id_sz, void (*progress)(void *ctx, uin
 		return -1;
 	buf_add(&out, id, id_sz);
 	if (!packet_send(h.sock, &out, -1))
-		while (hear(h.sock, &fd, progress, ctx))
+		while (receive_update(h.sock, &fd, progress, ctx))
 			;
 	buf_free(&out);
 	spawn_end(&h);

@@ -101,7 +101,7 @@ static void forget_worker(struct inquiry *q)
 static int send_open(struct inquiry *q)
 {
 	struct buf out = { 0 };
-	enum symbol_depth depth = turns[q->hires - 1].depth;
+	enum symbol_depth depth = turns[q->starts - 1].depth;
 	buf_u8(&out, PACKET_OPEN);
 	buf_u8(&out, q->file->perf_map);
 	buf_u8(&out, q->config->depth < depth ? q->config->depth : depth);
@@ -115,7 +115,7 @@ static int send_open(struct inquiry *q)
 static int start_next(struct inquiry *q)
 {
 	int rc = spawn_worker(&q->worker, q->config->worker, worker_name);
-	q->hires++;
+	q->starts++;
 	q->heard_ns = q->started_ns = now_ns();
 	/* If sending fails, the worker has ended already, which is noticed at the next receive. */
 	if (!rc)
@@ -139,10 +139,10 @@ static int suffer(struct inquiry *q, enum inquiry_trouble t)
 	int rc = 0;
 	q->troubles[t]++;
 	say_problem(q, words[t]);
-	if (q->ready && turns[q->hires - 1].batch == 1 && q->answered < q->pcs_cnt)
+	if (q->ready && turns[q->starts - 1].batch == 1 && q->answered < q->pcs_cnt)
 		rc = leave_unanswered(q);
 	forget_worker(q);
-	if (rc || q->hires >= TURNS)
+	if (rc || q->starts >= TURNS)
 		return rc ? rc : give_up(q);
 	return start_next(q);
 }
@@ -150,7 +150,7 @@ static int suffer(struct inquiry *q, enum inquiry_trouble t)
 /* Up to two batches are under way: one is being answered, one is waiting. The socket buffer has room for both. */
 static int ask_more(struct inquiry *q)
 {
-	size_t batch = turns[q->hires - 1].batch;
+	size_t batch = turns[q->starts - 1].batch;
 	struct buf out = { 0 };
 	int rc = 0;
 	while (!rc && q->sent < q->pcs_cnt && q->sent - q->answered <= batch) {

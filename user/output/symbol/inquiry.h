@@ -35,7 +35,7 @@ struct inquiry {
 
 	size_t sent, answered;
 	struct spawned worker;
-	unsigned int hires;
+	unsigned int starts;
 	bool ready, over;
 	unsigned int wants;
 	uint64_t frames;

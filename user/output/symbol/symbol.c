@@ -253,7 +253,7 @@ static void say_progress(const struct run *r)
 }
 
 /* Answering a worker may include a download, which must not count against the other workers' time limits. */
-static int hear(struct inquiry **active, size_t n, size_t i)
+static int receive(struct inquiry **active, size_t n, size_t i)
 {
 	uint64_t from = now_ns();
 	int rc = inquiry_receive(active[i]);
@@ -264,7 +264,7 @@ static int hear(struct inquiry **active, size_t n, size_t i)
 	return rc;
 }
 
-static int wait_and_hear(struct inquiry **active, size_t n)
+static int wait_and_receive(struct inquiry **active, size_t n)
 {
 	struct pollfd fds[WORKERS_MAX];
 	int rc = 0;
@@ -273,7 +273,7 @@ static int wait_and_hear(struct inquiry **active, size_t n)
 	if (poll(fds, n, TICK_MS) < 0 && errno != EINTR)
 		return -errno;
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = fds[i].revents ? hear(active, n, i) : inquiry_check_time(active[i]);
+		rc = fds[i].revents ? receive(active, n, i) : inquiry_check_time(active[i]);
 	return rc;
 }
 
@@ -296,7 +296,7 @@ static int work(struct run *r)
 		if (!n)
 			break;
 		if (!rc)
-			rc = wait_and_hear(active, n);
+			rc = wait_and_receive(active, n);
 		say_progress(r);
 	}
 	return rc;

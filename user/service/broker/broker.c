@@ -26,7 +26,7 @@
 
 #include "access/handover.h"
 #include "access/rights.h"
-#include "access/standstill.h"
+#include "access/thread_stacks.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/grants.h"
@@ -475,11 +475,11 @@ int broker_serve(struct broker *b, int signals)
 	struct pollfd fds[] = { { .fd = b->sock, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
 	struct signalfd_siginfo info;
 	for (bool there = true; there;) {
-		int ready = poll(fds, 2, standstill_left_ms());
+		int ready = poll(fds, 2, thread_stacks_left_ms());
 		if (ready < 0 && errno != EINTR)
 			break;
-		if (!standstill_left_ms())
-			standstill_end();
+		if (!thread_stacks_left_ms())
+			thread_stacks_resume();
 		if (ready <= 0)
 			continue;
 		while (read(signals, &info, sizeof(info)) == sizeof(info)) {
@@ -489,7 +489,7 @@ int broker_serve(struct broker *b, int signals)
 		if (fds[0].revents)
 			there = serve_one(b);
 	}
-	standstill_end();
+	thread_stacks_resume();
 	return broker_end(b);
 }
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "access/standstill.h"
+#include "access/thread_stacks.h"
 #include "base/clock.h"
 #include "base/sorted.h"
 #include "base/vec.h"
@@ -88,7 +88,7 @@ static int look(uint32_t tid)
 	if (view.tid == tid && now - view.looked_ns < FRESH_NS)
 		return 0;
 	view.regions_cnt = 0;
-	uint64_t stack_end = narrow.target ? standstill_bottom(narrow.target) : 0;
+	uint64_t stack_end = narrow.target ? thread_stacks_main_end(narrow.target) : 0;
 	int rc = proc_each_map(tid, take_line, &stack_end, &err);
 	if (!rc && !view.regions_cnt)
 		rc = -ESRCH;

@@ -264,7 +264,7 @@ static void snapshot(const struct commands *c, struct client *from, const struct
 	finish(from, rc, "", &err);
 }
 
-void commands_leave(const struct commands *c, const struct client *gone)
+void commands_client_gone(const struct commands *c, const struct client *gone)
 {
 	if (*c->recording)
 		continuous_forget(*c->recording, gone);
@@ -272,9 +272,9 @@ void commands_leave(const struct commands *c, const struct client *gone)
 
 static bool is_allowed(const struct continuous *c, const struct request *r, uid_t uid, bool full)
 {
-	bool metadata_own = (r->verb == REQUEST_ADD || r->verb == REQUEST_REMOVE || r->verb == REQUEST_SNAPSHOT) && r->pid &&
-			    is_owner(c, r->pid, uid);
-	return full || r->verb == REQUEST_STATUS || metadata_own;
+	bool for_own_process = (r->verb == REQUEST_ADD || r->verb == REQUEST_REMOVE || r->verb == REQUEST_SNAPSHOT) && r->pid &&
+			       is_owner(c, r->pid, uid);
+	return full || r->verb == REQUEST_STATUS || for_own_process;
 }
 
 static void rotate(const struct commands *c, struct client *from)

@@ -20,6 +20,6 @@ struct commands {
 void commands_run(struct commands *c, struct client *from, const struct request *r, uid_t uid, bool full);
 
 /* The client has gone: its pending answers are dropped. */
-void commands_leave(const struct commands *c, const struct client *gone);
+void commands_client_gone(const struct commands *c, const struct client *gone);
 
 #endif

@@ -68,7 +68,7 @@ static void on_request(void *ctx, struct client *c, const struct request *r, uid
 static void on_gone(void *ctx, const struct client *c)
 {
 	const struct daemon *d = ctx;
-	commands_leave(&d->commands, c);
+	commands_client_gone(&d->commands, c);
 }
 
 static void on_ending(void *ctx, const struct continuous_process *p, enum ending why)

@@ -172,7 +172,7 @@ static void refuse(struct http *h, struct client *c, unsigned int status, const 
 	shutdown(c->fd, SHUT_WR);
 }
 
-static void hand_on(struct http *h, struct client *c)
+static void pass_to_mhd(struct http *h, struct client *c)
 {
 	struct sockaddr_storage from = { .ss_family = AF_UNIX };
 	socklen_t size = sizeof(from);
@@ -197,7 +197,7 @@ static void drop(struct http *h, struct client *c)
 	pthread_mutex_unlock(&h->lock);
 }
 
-static void hear(struct http *h, struct client *c, uint32_t events)
+static void read_head(struct http *h, struct client *c, uint32_t events)
 {
 	char head[REQUEST_HEAD_MAX];
 	struct err err = { 0 };
@@ -209,7 +209,7 @@ static void hear(struct http *h, struct client *c, uint32_t events)
 	if (status)
 		refuse(h, c, status, err.text);
 	else if (n > 0 && whole)
-		hand_on(h, c);
+		pass_to_mhd(h, c);
 	else if (n < 0 || events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		drop(h, c);
 }
@@ -228,7 +228,7 @@ static void drain_refused(struct http *h, struct client *c, uint32_t events)
 static void serve(struct http *h, struct client *c, uint32_t events)
 {
 	if (c->state == CLIENT_ARRIVES)
-		hear(h, c, events);
+		read_head(h, c, events);
 	if (c->state == CLIENT_REFUSED)
 		drain_refused(h, c, events);
 }

@@ -355,7 +355,7 @@ static size_t unsent_responses(struct http *h)
 }
 
 /* MHD_stop_daemon needs all connections resumed, and sends nothing more: answer pending requests and wait for them first. */
-static void let_go(struct http *h)
+static void answer_waiting(struct http *h)
 {
 	struct exchange *waiting[HTTP_PLACES], *x, *next;
 	pthread_mutex_lock(&h->lock);
@@ -391,7 +391,7 @@ void http_close(struct http *h)
 		if (h->baselines[i].mark)
 			h->source->unmark(h->source->ctx, h->baselines[i].mark);
 	}
-	let_go(h);
+	answer_waiting(h);
 	pthread_mutex_lock(&h->lock);
 	h->ending = true;
 	pthread_mutex_unlock(&h->lock);

@@ -506,7 +506,7 @@ int continuous_add(struct continuous *c, uint32_t tgid, struct err *err)
 	if (!c->on)
 		return err_set(err, EAGAIN, "tracing is off: switch it on first with `alys-bpf ctl on`");
 	live_end_reused(&c->live, tgid);
-	if (target_find(c->live.h.targets, tgid).n && !tracker_is_banned(c->live.tracker, tgid))
+	if (target_find(c->live.h.targets, tgid).n && !tracker_is_excluded(c->live.tracker, tgid))
 		return 0;
 	int rc = refuse_own(tgid, err);
 	if (rc)

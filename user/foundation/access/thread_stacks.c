@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access/standstill: see standstill.h. */
-#include "access/standstill.h"
+/* access/thread_stacks: see thread_stacks.h. */
+#include "access/thread_stacks.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,11 +20,11 @@
 #include "base/log.h"
 #include "base/vec.h"
 
-#define GUARD_NS (STANDSTILL_MAX_NS + 200000000ull)
+#define GUARD_NS (THREAD_STACKS_STOP_NS + 200000000ull)
 #define LOOKS 5
 #define START_STACK 28 /* field in /proc/PID/stat, proc(5) */
 
-static struct standstill {
+static struct thread_stacks {
 	struct rights_thread *list;
 	size_t list_cnt, list_cap;
 	bool frozen;
@@ -81,7 +81,7 @@ static bool has_ended(uint32_t tid)
 	return strchr("ZX", *stat_of(tid, line)); /* also true for an empty line */
 }
 
-uint64_t standstill_bottom(uint32_t tgid)
+uint64_t thread_stacks_main_end(uint32_t tgid)
 {
 	char line[1024];
 	const char *at = stat_of(tgid, line);
@@ -96,7 +96,7 @@ static int add_thread(uint32_t tgid, uint32_t tid)
 	if (!to)
 		return -ENOMEM;
 	to->tid = tid;
-	to->bottom = tid == tgid ? standstill_bottom(tgid) : 0;
+	to->bottom = tid == tgid ? thread_stacks_main_end(tgid) : 0;
 	return 1;
 }
 
@@ -198,9 +198,9 @@ static int freeze_all(uint32_t tgid)
 	/* Threads that are not stopped yet may create new ones: repeat until none are added. */
 	while ((added = list_threads(tgid, seize)) > 0) {
 		for (; waited < all.list_cnt; waited++) {
-			if (wait_stopped(all.list[waited].tid, all.since_ns + STANDSTILL_MAX_NS / 2))
+			if (wait_stopped(all.list[waited].tid, all.since_ns + THREAD_STACKS_STOP_NS / 2))
 				read_registers(&all.list[waited]);
-			else if (now_ns() > all.since_ns + STANDSTILL_MAX_NS / 2)
+			else if (now_ns() > all.since_ns + THREAD_STACKS_STOP_NS / 2)
 				return -ETIMEDOUT;
 		}
 	}
@@ -209,7 +209,7 @@ static int freeze_all(uint32_t tgid)
 
 static int begin(uint32_t tgid)
 {
-	standstill_end();
+	thread_stacks_resume();
 	int rc = arm();
 	if (rc)
 		return rc;
@@ -218,7 +218,7 @@ static int begin(uint32_t tgid)
 	all.since_ns = now_ns();
 	rc = freeze_all(tgid);
 	if (rc < 0)
-		standstill_end();
+		thread_stacks_resume();
 	return rc;
 }
 
@@ -226,9 +226,9 @@ static int begin(uint32_t tgid)
  * A thread deep in the kernel stops only when it returns, and cannot be detached before. It would then stay stopped,
  * unless this process exits: then the kernel detaches all threads.
  */
-static void let_go(uint32_t tid)
+static void detach_or_exit(uint32_t tid)
 {
-	if (wait_stopped(tid, all.since_ns + STANDSTILL_MAX_NS) && !ptrace(PTRACE_DETACH, tid, NULL, 0))
+	if (wait_stopped(tid, all.since_ns + THREAD_STACKS_STOP_NS) && !ptrace(PTRACE_DETACH, tid, NULL, 0))
 		return;
 	if (has_ended(tid))
 		return;
@@ -236,7 +236,7 @@ static void let_go(uint32_t tid)
 	_exit(1);
 }
 
-int standstill_end(void)
+int thread_stacks_resume(void)
 {
 	if (!all.frozen)
 		return 0;
@@ -247,7 +247,7 @@ int standstill_end(void)
 		long signal =
 			ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) || info.si_code >> 8 == PTRACE_EVENT_STOP ? 0 : info.si_signo;
 		if (ptrace(PTRACE_DETACH, tid, NULL, signal) && !has_ended(tid))
-			let_go(tid);
+			detach_or_exit(tid);
 	}
 	uint64_t took = now_ns() - all.since_ns;
 	timer_delete(all.guard);
@@ -255,10 +255,10 @@ int standstill_end(void)
 	return (int)(took / 1000);
 }
 
-int standstill_left_ms(void)
+int thread_stacks_left_ms(void)
 {
 	uint64_t took = all.frozen ? now_ns() - all.since_ns : 0;
-	return !all.frozen ? -1 : took < STANDSTILL_MAX_NS ? (int)((STANDSTILL_MAX_NS - took) / 1000000) : 0;
+	return !all.frozen ? -1 : took < THREAD_STACKS_STOP_NS ? (int)((THREAD_STACKS_STOP_NS - took) / 1000000) : 0;
 }
 
 static int list(uint32_t from, struct rights_thread *out, size_t cap)
@@ -269,12 +269,12 @@ static int list(uint32_t from, struct rights_thread *out, size_t cap)
 	return (int)n;
 }
 
-int standstill_do(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
+int thread_stacks_do(uint32_t tgid, enum rights_threads how, uint32_t from, struct rights_thread *out, size_t cap)
 {
 	switch (how) {
 	case THREADS_LOOK: return look(tgid);
 	case THREADS_FREEZE: return begin(tgid);
 	case THREADS_LIST: return list(from, out, cap);
-	default: return standstill_end();
+	default: return thread_stacks_resume();
 	}
 }

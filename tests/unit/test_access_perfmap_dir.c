@@ -27,7 +27,7 @@ static int taken_cnt;
 static int take(pid_t pid, int max)
 {
 	for (int i = 0, n; i < max; i++) {
-		n = place_open((uint32_t)pid);
+		n = perfmap_dir_open((uint32_t)pid);
 		if (n <= 0)
 			return n;
 		taken[taken_cnt++] = n;
@@ -40,7 +40,7 @@ static int held(int from, int to)
 {
 	int n = 0;
 	for (int i = from; i < to; i++) {
-		int rc = place_map(taken[i]);
+		int rc = perfmap_dir_map(taken[i]);
 		if (rc >= 0)
 			close(rc);
 		n += rc != -EBADF;
@@ -52,7 +52,7 @@ static int give_back(void **state)
 {
 	(void)state;
 	while (taken_cnt)
-		place_close(taken[--taken_cnt]);
+		perfmap_dir_close(taken[--taken_cnt]);
 	return 0;
 }
 
@@ -108,15 +108,15 @@ static void test_a_number_is_of_one_place(void **state)
 	(void)state;
 	assert_int_equal(take(getpid(), 1), 0);
 	int was = taken[0];
-	assert_int_equal(place_share(was), was);
-	place_close(was);
+	assert_int_equal(perfmap_dir_share(was), was);
+	perfmap_dir_close(was);
 	assert_int_equal(held(0, 1), 1);
-	place_close(was);
-	assert_int_equal(place_map(was), -EBADF);
+	perfmap_dir_close(was);
+	assert_int_equal(perfmap_dir_map(was), -EBADF);
 	assert_int_equal(take(getpid(), 1), 0);
 	assert_int_not_equal(taken[1], was);
-	assert_int_equal(place_map(was), -EBADF);
-	place_close(was);
+	assert_int_equal(perfmap_dir_map(was), -EBADF);
+	perfmap_dir_close(was);
 	assert_int_equal(held(1, 2), 1);
 }
 
@@ -150,7 +150,7 @@ static void test_who_gave_back_has_fewer(void **state)
 		skip();
 	int first = take(pid, 600), rest = take(getpid(), ALL - 600);
 	for (int i = 0; i < 500; i++)
-		place_close(taken[i]);
+		perfmap_dir_close(taken[i]);
 	int again = take(getpid(), 500), back = take(pid, 1), kept = held(500, 600);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
