@@ -161,7 +161,8 @@ check-root: all progs
 # Targets and helpers of `make bench`.
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
 bench-programs: $(BENCH) $(BUILD)/demo/server $(addprefix $(BUILD)/tests/,bench/floor bench/tables bench/site.debug \
-	bench/site.release symdump bpf/price bpf/prog/depth prog/c_graph prog/c_fixed prog/c_gcfixed prog/c_gcrates heapread)
+	bench/site.release symdump bpf/price bpf/prog/depth prog/c_graph prog/c_fixed prog/c_gcfixed prog/c_rates \
+	prog/c_gcrates heapread)
 $(BUILD)/tests/bench/%: tests/bench/%.c
 	$(call say,PROG,$@)
 	$(Q)mkdir -p $(@D)
