@@ -13,6 +13,7 @@ module_objects = $(foreach m,$(1),$(patsubst %.c,$(BUILD)/%.o,$(wildcard $(call 
 modules_for = $(call modules_of,$(word 2,$(subst _, ,$(1))) $(needs_$(1)))
 needs_fuzz_trace := model
 needs_test_window := model
+needs_test_window_unmet := model
 needs_test_launch_command := examine
 # Functions that tests replace by __wrap_NAME (ld --wrap), in place of the kernel or a probed process.
 wraps_test_attach := probe_attach probe_attach_on_trial probe_trial_read probe_trial_end probe_detach_file probe_detach \

@@ -57,6 +57,13 @@ def test_allocations(tmp_path, program, library, mode):
     assert "frees were not recorded" in alys("report", trace).stdout
 
 
+@pytest.mark.parametrize("words", [("c_rates", "2", "startup", TURNS), ("c_rates", "2", "periodic", TURNS), ("c_gcrates", "2", "startup")])
+def test_bursts_that_no_window_meets(tmp_path, words):
+    """A site that was seen at the start and in no window since: its error covers what may have been missed."""
+    trace = tmp_path / "t.alys"
+    assert_near(trace, recorded(trace, PROGS / words[0], *words[1:], args=("-s", "bytes:4k", "--max-overhead", "1")))
+
+
 def test_budget_under_a_load_that_changes_tenfold(tmp_path):
     """Always in, probes would take some two thirds of the second half."""
     trace = tmp_path / "t.alys"

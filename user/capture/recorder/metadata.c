@@ -12,6 +12,12 @@
 #include "catalog/exactness.h"
 #include "recorder/windows.h"
 
+static void meta_text(struct live *l, const char *key, const char *value)
+{
+	catalog_put_meta(l->h.catalog, key, value);
+	consumer_meta(l->h.out, key, value);
+}
+
 static void meta(struct live *l, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static void meta(struct live *l, const char *key, const char *fmt, ...)
 {
@@ -20,8 +26,7 @@ static void meta(struct live *l, const char *key, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(value, sizeof(value), fmt, ap);
 	va_end(ap);
-	catalog_put_meta(l->h.catalog, key, value);
-	consumer_meta(l->h.out, key, value);
+	meta_text(l, key, value);
 }
 
 void metadata_start(struct live *l)
@@ -101,15 +106,15 @@ void metadata_windows(struct live *l)
 	buf_free(&text);
 }
 
-/* Not in live mode: there each window's event carries it. */
+/* Not in live mode: there each window's event carries them. */
 static void metadata_factors(struct live *l, bool by_cpu)
 {
-	const char *key = by_cpu ? "window_factors_cpu" : "window_factors";
-	struct buf text = { 0 };
-	windows_factors(l->windows, by_cpu, &text);
-	catalog_put_meta(l->h.catalog, key, buf_str(&text));
-	consumer_meta(l->h.out, key, buf_str(&text));
-	buf_free(&text);
+	struct buf factors = { 0 }, unmet = { 0 };
+	windows_factors(l->windows, by_cpu, &factors, &unmet);
+	meta_text(l, by_cpu ? "window_factors_cpu" : "window_factors", buf_str(&factors));
+	meta_text(l, by_cpu ? "window_unmet_cpu" : "window_unmet", buf_str(&unmet));
+	buf_free(&factors);
+	buf_free(&unmet);
 }
 
 static void metadata_missed(struct live *l)

@@ -445,6 +445,12 @@ static void update_gap(struct windows *w, uint64_t now)
 	w->state = WINDOW;
 }
 
+/* CPU time counts for processes only that have met a probe. */
+static bool is_probed(const struct counting *c)
+{
+	return !c->gauge.by_cpu || c->cost > 0;
+}
+
 /* Reports what the window stands for in one process, by the process' own count. */
 static void report_window_of(struct windows *w, struct counting *c, bool stay)
 {
@@ -460,6 +466,7 @@ static void report_window_of(struct windows *w, struct counting *c, bool stay)
 	if (c->opened.known && c->closed.known && (met >= 0 || c->gauge.by_cpu)) {
 		e.size = (uint64_t)(int64_t)ratio_window(&c->ratio, met, w->current.weight);
 		e.enter_ns = w->c.live ? (uint64_t)ratio_unseen(&c->ratio, c->all) : 0;
+		e.interval = w->c.live && is_probed(c) ? (uint64_t)(WINDOW_UNMET_ONE * ratio_unmet(&c->ratio, c->all)) : 0;
 		e.addr = (uint64_t)(PRICE_UNSURE * (c->closed.cost - c->opened.cost) * w->current.weight);
 		w->c.event(w->c.ctx, &e);
 	}
@@ -618,18 +625,26 @@ double windows_missed(const struct windows *w, bool by_cpu)
 	double sum = 0;
 	for (size_t i = 0; i < w->procs_cnt; i++) {
 		const struct counting *c = &w->procs[i];
-		if (c->gauge.by_cpu == by_cpu && (!by_cpu || c->cost > 0))
+		if (c->gauge.by_cpu == by_cpu && is_probed(c))
 			sum += ratio_missed(&c->ratio, c->all);
 	}
 	return sum;
 }
 
-void windows_factors(const struct windows *w, bool by_cpu, struct buf *out)
+static void add_number(struct buf *out, struct proc_id proc, double number)
+{
+	buf_addf(out, "%s%" PRIu32 ":%.6g", out->len ? " " : "", proc.n, number);
+}
+
+void windows_factors(const struct windows *w, bool by_cpu, struct buf *factors, struct buf *unmet)
 {
 	for (size_t i = 0; !w->c.live && i < w->procs_cnt; i++) {
 		const struct counting *c = &w->procs[i];
-		if (c->gauge.by_cpu == by_cpu)
-			buf_addf(out, "%s%" PRIu32 ":%.6g", out->len ? " " : "", c->proc.n, ratio_factor(&c->ratio, c->all));
+		if (c->gauge.by_cpu != by_cpu)
+			continue;
+		add_number(factors, c->proc, ratio_factor(&c->ratio, c->all));
+		if (is_probed(c) && ratio_unmet(&c->ratio, c->all) > 0)
+			add_number(unmet, c->proc, ratio_unmet(&c->ratio, c->all));
 	}
 }
 

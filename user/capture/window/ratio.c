@@ -2,6 +2,8 @@
 /* window/ratio: see ratio.h. */
 #include "window/ratio.h"
 
+#include <math.h>
+
 /* Windows that stand for less than this part of it have not met it. */
 #define FAINT 20
 
@@ -20,6 +22,7 @@ void ratio_stretch_ends(struct ratio *r, double all)
 double ratio_window(struct ratio *r, double met, double weight)
 {
 	r->reported += met * weight;
+	r->met += met > 0;
 	return met * weight;
 }
 
@@ -33,6 +36,16 @@ double ratio_missed(const struct ratio *r, double all)
 {
 	double unseen = ratio_unseen(r, all);
 	return r->reported * FAINT >= unseen ? 0 : unseen;
+}
+
+double ratio_unmet(const struct ratio *r, double all)
+{
+	double unseen = ratio_unseen(r, all), seen = all - unseen;
+	bool enough = r->met >= RATIO_ENOUGH && !(ratio_missed(r, all) > 0);
+	if (!(seen > 0) || enough)
+		return 0;
+	double part = ratio_missed(r, all) > 0 ? 1 : 1 - pow(0.05, 1 / (double)r->met);
+	return fmin(part * unseen / seen, RATIO_UNMET_MAX);
 }
 
 double ratio_factor(const struct ratio *r, double all)

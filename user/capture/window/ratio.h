@@ -8,11 +8,13 @@
 #define ALYS_WINDOW_RATIO_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Bytes, according to the program's own counter. */
 struct ratio {
 	double seen;     /* while probes were attached continuously */
 	double reported; /* that windows stand for, by time */
+	uint32_t met;    /* windows that saw any */
 	double since;    /* counter at the start of the current stretch; everything before belongs to windows */
 	bool stretch;
 };
@@ -26,6 +28,15 @@ double ratio_window(struct ratio *r, double met, double weight);
 double ratio_unseen(const struct ratio *r, double all);
 /* Bytes that nothing stands for, if windows saw none or hardly any. */
 double ratio_missed(const struct ratio *r, double all);
+/*
+ * Standard error of a site that was seen in stretches and in none of n windows, as a multiple of its estimate: outside
+ * stretches it may have gone on as in them for a part p, which n windows all miss with probability (1 - p)^n, 5 % at
+ * p = 1 - 0.05^(1/n) (compare unsampled_below in model/model.h). 0 from RATIO_ENOUGH windows on: then the variance between
+ * windows is all that is known. At most RATIO_UNMET_MAX.
+ */
+#define RATIO_ENOUGH 16
+#define RATIO_UNMET_MAX 1e6
+double ratio_unmet(const struct ratio *r, double all);
 /* Scale factor for samples of windows, for a counter of `all` bytes; 1 while unknown. */
 double ratio_factor(const struct ratio *r, double all);
 

@@ -37,10 +37,13 @@ enum event_kind {
 	 * enter_ns: bytes that all windows so far stand for by the process' own counter; 0 = known at the end. With
 	 * EVENT_F_BY_CPU these are nanoseconds of the process' own CPU time instead of bytes, `size` has a sign, and `addr` is
 	 * by how much it may be off because the cost of a probe is not known exactly. span: microseconds up to its end for which it
-	 * stands, itself included.
+	 * stands, itself included. interval: while the recording runs, the standard error of rows that no window met so far,
+	 * as a multiple of their estimate, in units of 1 / WINDOW_UNMET_ONE.
 	 */
 	EVENT_WINDOW = 10,
 };
+
+#define WINDOW_UNMET_ONE 1000
 
 enum event_flag {
 	EVENT_F_ATOMIC = 1,         /* pointer-free object of a collected heap (kind 0 of GC_malloc_kind) */

@@ -65,6 +65,8 @@ void proc_windows_add(struct proc_windows *w, const struct event *e)
 	w->reported += weight;
 	w->unsure += (double)e->addr;
 	w->counted = (double)e->enter_ns;
+	if (e->enter_ns)
+		w->unmet = (double)e->interval / WINDOW_UNMET_ONE;
 }
 
 static void add_estimate(struct totals *t, enum estimate of, double more)
@@ -74,6 +76,16 @@ static void add_estimate(struct totals *t, enum estimate of, double more)
 	case LIVE_CNT: t->est_live_cnt += more; return;
 	case ALLOC_SZ: t->est_alloc_sz += more; return;
 	default: t->est_live_sz += more; return;
+	}
+}
+
+static double estimate_of(const struct totals *t, enum estimate of)
+{
+	switch (of) {
+	case ALLOC_CNT: return t->est_alloc_cnt;
+	case LIVE_CNT: return t->est_live_cnt;
+	case ALLOC_SZ: return t->est_alloc_sz;
+	default: return t->est_live_sz;
 	}
 }
 
@@ -88,10 +100,10 @@ static void scale(struct clusters *c, double factor)
 
 void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_t row)
 {
-	struct clusters_row *c = s->rows[row].windows ? &s->clusters[s->rows[row].windows] : NULL;
+	struct clusters_row *c = &s->clusters[s->rows[row].windows];
 	double factor = w->reported > 0 && w->counted > 0 ? w->counted / w->reported : 1;
 	double relative = clusters_unsure(w->unsure, w->reported);
-	for (enum estimate k = 0; c && k < ESTIMATES; k++) {
+	for (enum estimate k = 0; k < ESTIMATES; k++) {
 		struct clusters was = c->of[k];
 		scale(&c->of[k], factor);
 		add_estimate(&s->rows[row].t, k, c->of[k].sum - was.sum);
@@ -101,8 +113,33 @@ void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_
 		clusters_to_deviations(&c->of[k], w->weights);
 		c->of[k].common = fabs(c->of[k].sum) * relative;
 	}
-	if (c)
-		clusters_row_add(&s->clusters[0], c);
+	clusters_row_add(&s->clusters[0], c);
+}
+
+static int give_clusters(struct snapshot *s, size_t row)
+{
+	size_t had = s->clusters ? s->clusters_cnt : 1;
+	struct clusters_row *all = reallocarray(s->clusters, had + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	if (!s->clusters)
+		all[0] = (struct clusters_row){ 0 };
+	all[had] = (struct clusters_row){ 0 };
+	s->clusters = all;
+	s->clusters_cnt = had + 1;
+	s->rows[row].windows = (uint32_t)had;
+	return 0;
+}
+
+int proc_windows_widen(const struct proc_windows *w, struct snapshot *s, size_t row)
+{
+	if (give_clusters(s, row))
+		return -ENOMEM;
+	struct clusters_row *c = &s->clusters[s->rows[row].windows];
+	for (enum estimate k = 0; k < ESTIMATES; k++)
+		c->of[k].common = estimate_of(&s->rows[row].t, k) * w->unmet;
+	clusters_row_add(&s->clusters[0], c);
+	return 0;
 }
 
 void clusters_widen_peak(struct snapshot *s)

@@ -27,11 +27,14 @@ struct proc_windows {
 	double weights[SPREAD_GROUPS]; /* by time, by group */
 	double reported, counted;      /* the same of all groups; by its own count, 0 = known only at the end */
 	double unsure;                 /* by how much `reported` may be off */
+	double unmet;                  /* error of rows that no window met, as a multiple of their estimate: see window/ratio.h */
 };
 
 void proc_windows_add(struct proc_windows *w, const struct event *e);
-/* A row of the process with all that its windows stand for. */
+/* A row of the process that has samples of windows, with all that these stand for. */
 void proc_windows_settle(const struct proc_windows *w, struct snapshot *s, size_t row);
+/* A row that has none, with the error of what windows may have missed. 0 or -ENOMEM. */
+int proc_windows_widen(const struct proc_windows *w, struct snapshot *s, size_t row);
 
 /*
  * What windows do to the error of the whole heap at any time is taken to be what they do to that of all that was

@@ -44,6 +44,7 @@ struct heap {
 	struct heap_facts facts;
 	uint64_t last_id;
 	uint32_t group;         /* group of the current window's samples */
+	bool unmet;             /* there may be processes that no window met */
 	struct map split_index; /* row of (proc, stack) << 32 | number of the split -> row of the split */
 	struct map split_ids;   /* thread or size -> number */
 	struct watch watch;
@@ -437,9 +438,20 @@ static int begin_window(struct heap *h, const struct event *e)
 	h->group = e->batch <= SPREAD_GROUPS ? e->batch : 0;
 	if (p && h->group)
 		proc_windows_add(&p->windows[!!(e->flags & EVENT_F_BY_CPU)], e);
+	h->unmet |= e->interval != 0;
 	if (p && h->watch.what & HEAP_TIMELINE)
 		return timing_add_window(&h->watch.timing, e);
 	return p ? 0 : -ENOMEM;
+}
+
+int heap_note_unmet(struct heap *h, struct proc_id proc, bool by_cpu, double unmet)
+{
+	struct proc_heap *p = proc_of(h, proc);
+	if (!p)
+		return -ENOMEM;
+	p->windows[by_cpu].unmet = unmet;
+	h->unmet |= unmet > 0;
+	return 0;
 }
 
 int heap_apply(struct heap *h, const struct event *e, struct applied *out)
@@ -469,7 +481,7 @@ const struct totals *heap_totals(const struct heap *h)
 
 struct totals heap_estimate(const struct heap *h)
 {
-	struct snapshot *s = h->clusters.at_cnt ? heap_snapshot(h) : NULL;
+	struct snapshot *s = h->clusters.at_cnt || h->unmet ? heap_snapshot(h) : NULL;
 	struct totals t = s ? s->all : h->all;
 	for (enum estimate k = 0; s && k < ESTIMATES; k++)
 		t.var[k] = snapshot_var(s, s->n, k);
@@ -752,19 +764,30 @@ static int fill_growth(const struct heap *h, struct snapshot *s, const uint32_t 
 	return rc;
 }
 
+/* Of a row without samples of windows it is not known which kind would have met it: the one that met less. */
+static int finish_row(const struct heap *h, struct snapshot *s, size_t row)
+{
+	const uint64_t *proc = map_get(&h->proc_index, s->rows[row].proc.n);
+	const struct proc_windows *w = proc ? h->procs[*proc].windows : NULL;
+	if (w && s->rows[row].windows) {
+		proc_windows_settle(&w[s->clusters[s->rows[row].windows].by_cpu], s, row);
+		return 0;
+	}
+	const struct proc_windows *less = w && w[1].unmet > w[0].unmet ? &w[1] : w;
+	return less && less->unmet > 0 ? proc_windows_widen(less, s, row) : 0;
+}
+
 /*
  * Turns each row's sums into deviations from what the windows of its process let expect; the total's are the sums of
  * these.
  */
-void heap_finish_windows(const struct heap *h, struct snapshot *s)
+int heap_finish_windows(const struct heap *h, struct snapshot *s)
 {
-	for (size_t i = 0; s->clusters && i < s->n; i++) {
-		const uint64_t *proc = map_get(&h->proc_index, s->rows[i].proc.n);
-		bool by_cpu = s->clusters[s->rows[i].windows].by_cpu;
-		if (proc)
-			proc_windows_settle(&h->procs[*proc].windows[by_cpu], s, i);
-	}
+	int rc = 0;
+	for (size_t i = 0; !rc && (s->clusters || h->unmet) && i < s->n; i++)
+		rc = finish_row(h, s, i);
 	clusters_widen_peak(s);
+	return rc;
 }
 
 struct snapshot *heap_snapshot_raw(const struct heap *h)
@@ -790,7 +813,9 @@ struct snapshot *heap_snapshot_raw(const struct heap *h)
 struct snapshot *heap_snapshot(const struct heap *h)
 {
 	struct snapshot *s = heap_snapshot_raw(h);
-	if (s)
-		heap_finish_windows(h, s);
+	if (s && heap_finish_windows(h, s)) {
+		snapshot_free(s);
+		s = NULL;
+	}
 	return s;
 }

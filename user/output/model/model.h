@@ -38,7 +38,7 @@ struct applied {
 
 struct clusters {
 	double sum;    /* estimated by time alone */
-	double common; /* standard error that all rows have in common, because the cost of a probe is not known exactly */
+	double common; /* standard error that rows have in common: the cost of a probe is not known, or no window met the program */
 	double var;    /* as if they were independent: the part that is of windows */
 	float between
 		[SPREAD_GROUPS]; /* in a heap the groups' sums, in a snapshot what they are off the mean: both can be added */
@@ -245,7 +245,10 @@ int heap_visit_live(const struct heap *h, int (*fn)(void *ctx, const struct even
  */
 struct snapshot *heap_snapshot(const struct heap *h);
 struct snapshot *heap_snapshot_raw(const struct heap *h);
-void heap_finish_windows(const struct heap *h, struct snapshot *s);
+/* 0 or -ENOMEM. */
+int heap_finish_windows(const struct heap *h, struct snapshot *s);
+/* Error of the process' rows that no window met, as a multiple of their estimate: see window/ratio.h. 0 or -ENOMEM. */
+int heap_note_unmet(struct heap *h, struct proc_id proc, bool by_cpu, double unmet);
 /* The error of a row's estimate; row n: that of the total. */
 struct spread snapshot_spread(const struct snapshot *s, size_t row, enum estimate of);
 double snapshot_var(const struct snapshot *s, size_t row, enum estimate of);

@@ -68,22 +68,46 @@ static uint64_t factor_key(uint64_t proc, bool by_cpu)
 	return proc << 1 | by_cpu;
 }
 
-/* Parses "ID:FACTOR ...": factors known at the end of the recording, from the process' own counts. */
-static int read_factors(struct replay *r, const char *at, bool by_cpu)
+static int put_factor(struct replay *r, struct proc_id proc, bool by_cpu, double factor)
 {
-	for (char *end; at && *at; at = end + (*end == ' ')) {
-		unsigned long id = strtoul(at, &end, 10);
+	double *place = VEC_PUSH(r, factor);
+	uint64_t *no = place ? map_put(&r->factors, factor_key(proc.n, by_cpu)) : NULL;
+	if (!no)
+		return -ENOMEM;
+	*place = factor > 0 ? factor : 1;
+	*no = r->factor_cnt;
+	return 0;
+}
+
+static int put_unmet(struct replay *r, struct proc_id proc, bool by_cpu, double unmet)
+{
+	return heap_note_unmet(r->heap, proc, by_cpu, fmax(unmet, 0));
+}
+
+/* Parses "ID:NUMBER ...": what is known of processes at the end of the recording only. */
+static int read_numbers(struct replay *r, const char *key, bool by_cpu,
+			int (*put)(struct replay *r, struct proc_id proc, bool by_cpu, double number))
+{
+	const char *at = catalog_meta(r->catalog, key);
+	int rc = 0;
+	for (char *end; !rc && at && *at; at = end + (*end == ' ')) {
+		struct proc_id proc = { (uint32_t)strtoul(at, &end, 10) };
 		if (end == at || *end != ':')
 			break;
-		double factor = strtod(end + 1, &end);
-		double *place = VEC_PUSH(r, factor);
-		uint64_t *no = place ? map_put(&r->factors, factor_key(id, by_cpu)) : NULL;
-		if (!no)
-			return -ENOMEM;
-		*place = factor > 0 && isfinite(factor) ? factor : 1;
-		*no = r->factor_cnt;
+		double number = strtod(end + 1, &end);
+		rc = isfinite(number) ? put(r, proc, by_cpu, number) : 0;
 	}
-	return 0;
+	return rc;
+}
+
+static int read_windows(struct replay *r)
+{
+	int rc = read_numbers(r, "window_factors", false, put_factor);
+	if (!rc)
+		rc = read_numbers(r, "window_factors_cpu", true, put_factor);
+	if (!rc)
+		rc = read_numbers(r, "window_unmet", false, put_unmet);
+	return rc ?: read_numbers(r, "window_unmet_cpu", true, put_unmet);
 }
 
 static void weigh(const struct replay *r, struct event *e)
@@ -133,9 +157,7 @@ int replay_events(struct replay *r, int (*fn)(void *ctx, const struct event *e, 
 		  struct err *err)
 {
 	struct applying to = { .replay = r, .fn = fn, .ctx = ctx };
-	int rc = read_factors(r, catalog_meta(r->catalog, "window_factors"), false);
-	if (!rc)
-		rc = read_factors(r, catalog_meta(r->catalog, "window_factors_cpu"), true);
+	int rc = read_windows(r);
 	if (!rc)
 		rc = trace_each_event(r->trace, on_event, &to, err);
 	if (rc == -ENOMEM)

@@ -194,11 +194,13 @@ static struct snapshot *merge(const struct heaps *h)
 	return all;
 }
 
-static void settle(const struct heaps *h, struct proc_id proc, struct snapshot *s)
+static int settle(const struct heaps *h, struct proc_id proc, struct snapshot *s)
 {
-	for (size_t i = 0; s->clusters && i < h->at_cnt; i++)
+	int rc = 0;
+	for (size_t i = 0; !rc && i < h->at_cnt; i++)
 		if (!proc.n || h->at[i]->proc.n == proc.n)
-			heap_finish_windows(h->at[i]->heap, s);
+			rc = heap_finish_windows(h->at[i]->heap, s);
+	return rc;
 }
 
 static struct snapshot *raw_snapshot(const struct heaps *h, struct proc_id proc)
@@ -361,13 +363,11 @@ static void cut(struct snapshot *s, size_t rows_max)
 struct snapshot *heaps_snapshot(const struct heaps *h, struct proc_id proc, const struct heap_mark *since, size_t rows_max)
 {
 	struct snapshot *s = raw_snapshot(h, proc);
-	if (s && since && subtract(s, since)) {
+	if (s && ((since && subtract(s, since)) || settle(h, proc, s))) {
 		snapshot_free(s);
 		s = NULL;
 	}
-	if (!s)
-		return NULL;
-	settle(h, proc, s);
-	cut(s, rows_max);
+	if (s)
+		cut(s, rows_max);
 	return s;
 }

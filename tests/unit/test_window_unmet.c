@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window/ratio and model: the error of sites that were seen before windows began, and in no window since. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "model/model.h"
+#include "window/ratio.h"
+
+static void assert_near(double a, double b)
+{
+	assert_true(fabs(a - b) <= 1e-6 * fabs(b));
+}
+
+/* 10 are seen, then windows stand for `each` of 90 more, n times. */
+static double unmet_after(int n, double each)
+{
+	struct ratio r = { 0 };
+	ratio_stretch_begins(&r, 0);
+	ratio_stretch_ends(&r, 10);
+	for (int i = 0; i < n; i++)
+		ratio_window(&r, each, 1);
+	return ratio_unmet(&r, 100);
+}
+
+static void the_fewer_windows_the_less_is_known(void **state)
+{
+	(void)state;
+	assert_near(unmet_after(0, 0), 9);
+	assert_near(unmet_after(5, 0), 9);
+	assert_near(unmet_after(1, 90), 9 * 0.95);
+	assert_near(unmet_after(3, 30), 9 * (1 - cbrt(0.05)));
+	assert_true(unmet_after(15, 6) > 0);
+	assert_near(unmet_after(16, 6), 0);
+	/* Windows that stand for hardly anything have not met the program, however many. */
+	assert_near(unmet_after(16, 0.1), 9);
+}
+
+static void nothing_is_missed_where_all_was_seen(void **state)
+{
+	struct ratio always = { 0 }, never = { 0 };
+	(void)state;
+	ratio_stretch_begins(&always, 0);
+	assert_near(ratio_unmet(&always, 100), 0);
+	/* Nothing was seen: no row to be unsure of. */
+	assert_near(ratio_unmet(&never, 100), 0);
+}
+
+static void apply(struct heap *h, struct event e)
+{
+	assert_int_equal(heap_apply(h, &e, NULL), 0);
+}
+
+/* Two sites of process 1 and one of process 2, all sampled while probes were attached continuously. */
+static struct heap *heap_of_three(void)
+{
+	struct heap *h = heap_new();
+	for (uint32_t i = 1; i <= 3; i++)
+		apply(h, (struct event){ .kind = EVENT_ALLOC,
+					 .proc = { i == 3 ? 2 : 1 },
+					 .stack = { i },
+					 .addr = 4096 * i,
+					 .size = 100 * i,
+					 .time_ns = i,
+					 .interval = 1000 });
+	return h;
+}
+
+static double error_of(const struct snapshot *s, size_t row, enum estimate of)
+{
+	return sqrt(snapshot_var(s, row, of));
+}
+
+/* The first process' rows are off by nine times their estimates, and the total by the sum of that. */
+static void assert_unmet(const struct heap *h)
+{
+	struct heap *sure = heap_of_three();
+	struct snapshot *s = heap_snapshot(h), *plain = heap_snapshot(sure);
+	double off = 0;
+	assert_int_equal(s->n, 3);
+	for (size_t i = 0; i < s->n; i++) {
+		double more = s->rows[i].proc.n == 1 ? 9 * s->rows[i].t.est_alloc_sz : 0;
+		assert_near(error_of(s, i, ALLOC_SZ), hypot(error_of(plain, i, ALLOC_SZ), more));
+		assert_near(s->rows[i].t.est_alloc_sz, plain->rows[i].t.est_alloc_sz);
+		off += more;
+	}
+	assert_near(error_of(s, s->n, ALLOC_SZ), hypot(error_of(plain, s->n, ALLOC_SZ), off));
+	assert_near(sqrt(heap_estimate(h).var[LIVE_SZ]), error_of(s, s->n, LIVE_SZ));
+	snapshot_free(s);
+	snapshot_free(plain);
+	heap_free(sure);
+}
+
+static void a_recording_tells_at_its_end(void **state)
+{
+	struct heap *h = heap_of_three();
+	(void)state;
+	assert_int_equal(heap_note_unmet(h, (struct proc_id){ 1 }, true, 9), 0);
+	apply(h, (struct event){ .kind = EVENT_WINDOW, .flags = EVENT_F_BY_CPU, .proc = { 1 }, .batch = 1, .size = 5 });
+	assert_unmet(h);
+	heap_free(h);
+}
+
+static void each_window_tells_while_it_runs(void **state)
+{
+	struct heap *h = heap_of_three();
+	(void)state;
+	apply(h, (struct event){ .kind = EVENT_WINDOW,
+				 .flags = EVENT_F_BY_CPU,
+				 .proc = { 1 },
+				 .batch = 1,
+				 .enter_ns = 90,
+				 .interval = 9 * WINDOW_UNMET_ONE });
+	assert_unmet(h);
+	heap_free(h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_fewer_windows_the_less_is_known),
+		cmocka_unit_test(nothing_is_missed_where_all_was_seen),
+		cmocka_unit_test(a_recording_tells_at_its_end),
+		cmocka_unit_test(each_window_tells_while_it_runs),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
