@@ -41,10 +41,10 @@ double ratio_missed(const struct ratio *r, double all)
 double ratio_unmet(const struct ratio *r, double all)
 {
 	double unseen = ratio_unseen(r, all), seen = all - unseen;
-	bool enough = r->met >= RATIO_ENOUGH && !(ratio_missed(r, all) > 0);
-	if (!(seen > 0) || enough)
+	bool missed = ratio_missed(r, all) > 0;
+	if (!(seen > 0) || !(unseen > 0) || (r->met >= RATIO_ENOUGH && !missed))
 		return 0;
-	double part = ratio_missed(r, all) > 0 ? 1 : 1 - pow(0.05, 1 / (double)r->met);
+	double met = missed ? 0 : fmin(r->reported / unseen, 1), part = 1 - met * pow(0.05, 1 / fmax(r->met, 1));
 	return fmin(part * unseen / seen, RATIO_UNMET_MAX);
 }
 

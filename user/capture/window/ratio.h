@@ -29,10 +29,10 @@ double ratio_unseen(const struct ratio *r, double all);
 /* Bytes that nothing stands for, if windows saw none or hardly any. */
 double ratio_missed(const struct ratio *r, double all);
 /*
- * Standard error of a site that was seen in stretches and in none of n windows, as a multiple of its estimate: outside
- * stretches it may have gone on as in them for a part p, which n windows all miss with probability (1 - p)^n, 5 % at
- * p = 1 - 0.05^(1/n) (compare unsampled_below in model/model.h). 0 from RATIO_ENOUGH windows on: then the variance between
- * windows is all that is known. At most RATIO_UNMET_MAX.
+ * Standard error of a site that was seen in stretches and in none of n windows, as a multiple of its estimate. It may have
+ * gone on as in stretches for all of what no window stands for, and for a part p of the rest: n windows all miss it with
+ * probability (1 - p)^n, 5 % at p = 1 - 0.05^(1/n) (compare unsampled_below in model/model.h). 0 from RATIO_ENOUGH windows
+ * on: then the variance between windows is all that is known. At most RATIO_UNMET_MAX.
  */
 #define RATIO_ENOUGH 16
 #define RATIO_UNMET_MAX 1e6

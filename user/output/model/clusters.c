@@ -136,8 +136,12 @@ int proc_windows_widen(const struct proc_windows *w, struct snapshot *s, size_t 
 	if (give_clusters(s, row))
 		return -ENOMEM;
 	struct clusters_row *c = &s->clusters[s->rows[row].windows];
-	for (enum estimate k = 0; k < ESTIMATES; k++)
+	for (enum estimate k = 0; k < ESTIMATES; k++) {
+		double var = s->rows[row].t.var[k] * w->unmet * w->unmet;
 		c->of[k].common = estimate_of(&s->rows[row].t, k) * w->unmet;
+		s->rows[row].t.var[k] += var;
+		s->all.var[k] += var;
+	}
 	clusters_row_add(&s->clusters[0], c);
 	return 0;
 }
