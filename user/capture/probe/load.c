@@ -122,7 +122,7 @@ static int explain_load(int rc, struct err *err)
 {
 	if (rc == -EPERM)
 		return err_set(err, EPERM, "not allowed to load BPF programs: %s", caps_advice());
-	return err_set(err, -rc, "the kernel refused the BPF programs: %s; see `alys-bpf doctor`; -vv shows the kernel's log",
+	return err_set(err, -rc, "the kernel refused the BPF programs: %s; see `alys-bpf doctor`; -v shows the kernel's log",
 		       strerror(-rc));
 }
 
@@ -165,19 +165,42 @@ static const struct alys_sampled_object *map_object_log(const struct probe *p)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+static int check_kernel(const struct kernel_facts *facts, const struct probe_config *cfg, struct err *err)
+{
+	if (!facts->btf)
+		return err_set(err, ENOTSUP,
+			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "
+			       "boot one built with CONFIG_DEBUG_INFO_BTF");
+	if (cfg->resident && !facts->resident)
+		return err_set(err, ENOTSUP,
+			       "--rss needs Linux 6.2 or later: this kernel does not report each page that becomes resident");
+	return 0;
+}
+
+static int make_tables(struct probe *p, const struct probe_config *cfg, struct err *err)
+{
+	struct table_maps maps = {
+		.chunks = bpf_map__fd(p->skel->maps.chunks),
+		.specs = bpf_map__fd(p->skel->maps.specs),
+		.mappings = bpf_map__fd(p->skel->maps.mappings),
+		.map_lists = bpf_map__fd(p->skel->maps.map_lists),
+		.changes = &p->skel->bss->map_list_changes,
+		.chunks_max = sizes_of(cfg).chunks,
+		.mappings_max = sizes_of(cfg).mappings,
+	};
+	p->tables = tables_new(&maps, err);
+	return p->tables ? 0 : -err->code;
+}
+
 static int load(struct probe *p, const struct probe_config *cfg, struct err *err)
 {
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 	setrlimit(RLIMIT_MEMLOCK, &all); /* BPF memory counts against it before 5.11 */
 	libbpf_set_print(on_libbpf_print);
 	p->facts = kernel_facts();
-	if (!p->facts.btf)
-		return err_set(err, ENOTSUP,
-			       "this kernel has no type information (/sys/kernel/btf/vmlinux): "
-			       "boot one built with CONFIG_DEBUG_INFO_BTF");
-	if (cfg->resident && !p->facts.resident)
-		return err_set(err, ENOTSUP,
-			       "--rss needs Linux 6.2 or later: this kernel does not tell of each page that becomes resident");
+	int rc = check_kernel(&p->facts, cfg, err);
+	if (rc)
+		return rc;
 	p->tier = tier_of(&p->facts);
 	p->resident = cfg->resident;
 	/* Pages come while the kernel holds locks. */
@@ -189,23 +212,14 @@ static int load(struct probe *p, const struct probe_config *cfg, struct err *err
 	set_config(p, cfg);
 	choose_programs(p, cfg);
 	let_sleep(p);
-	int rc = sizes_set(p->skel, cfg);
+	rc = sizes_set(p->skel, cfg);
 	if (!rc)
 		rc = load_programs(p);
 	if (rc)
 		return explain_load(rc, err);
-	struct table_maps maps = {
-		.chunks = bpf_map__fd(p->skel->maps.chunks),
-		.specs = bpf_map__fd(p->skel->maps.specs),
-		.mappings = bpf_map__fd(p->skel->maps.mappings),
-		.map_lists = bpf_map__fd(p->skel->maps.map_lists),
-		.changes = &p->skel->bss->map_list_changes,
-		.chunks_max = sizes_of(cfg).chunks,
-		.mappings_max = sizes_of(cfg).mappings,
-	};
-	p->tables = tables_new(&maps, err);
-	if (!p->tables)
-		return -err->code;
+	rc = make_tables(p, cfg, err);
+	if (rc)
+		return rc;
 	if (cfg->interval)
 		p->object_log = map_object_log(p);
 	return probe_listen(p, true, err);

@@ -145,6 +145,21 @@ static bool pidfd_ended(int pidfd)
 	return poll(&p, 1, 0) > 0;
 }
 
+/* opened: when pidfd was. A process that began later is another one with the same number. */
+static int check_traceable(const struct proc_facts *f, uint32_t tgid, int pidfd, const struct timespec *opened, struct err *err)
+{
+	if (f->kernel_thread)
+		return err_set(err, EINVAL, "process %u (%s) is a kernel thread, which has no heap: choose a user process", tgid,
+			       f->comm);
+	if (f->ended)
+		return err_set(err, ESRCH, "process %u (%s) has exited and waits for its parent (a zombie)", tgid, f->comm);
+	if (f->start_ns / 1000000 > (uint64_t)opened->tv_sec * 1000 + (uint64_t)opened->tv_nsec / 1000000 &&
+	    (pidfd < 0 || pidfd_ended(pidfd)))
+		return err_set(err, ESRCH, "process %u ended while it was being inspected", tgid);
+	const char *translator = translator_of(tgid);
+	return translator ? translator_refuse(tgid, translator, err) : 0;
+}
+
 struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id parent, struct err *err)
 {
 	struct proc_id none = { 0 };
@@ -156,27 +171,8 @@ struct proc_id target_add(struct target_table *t, uint32_t tgid, struct proc_id 
 	 */
 	int pidfd = (int)syscall(SYS_pidfd_open, tgid, 0);
 	clock_gettime(CLOCK_MONOTONIC, &opened);
-	if (proc_read(tgid, &f, err))
+	if (proc_read(tgid, &f, err) || check_traceable(&f, tgid, pidfd, &opened, err))
 		goto refuse;
-	if (f.kernel_thread) {
-		err_set(err, EINVAL, "process %u (%s) is a kernel thread, which has no heap: choose a user process", tgid,
-			f.comm);
-		goto refuse;
-	}
-	if (f.ended) {
-		err_set(err, ESRCH, "process %u (%s) has exited and waits for its parent (a zombie)", tgid, f.comm);
-		goto refuse;
-	}
-	if (f.start_ns / 1000000 > (uint64_t)opened.tv_sec * 1000 + (uint64_t)opened.tv_nsec / 1000000 &&
-	    (pidfd < 0 || pidfd_ended(pidfd))) {
-		err_set(err, ESRCH, "process %u ended while it was being inspected", tgid);
-		goto refuse;
-	}
-	const char *translator = translator_of(tgid);
-	if (translator) {
-		translator_refuse(tgid, translator, err);
-		goto refuse;
-	}
 	struct process *p = process_new(t, tgid, pidfd);
 	if (p && !publish_proc(t, p, &f, parent))
 		return p->id;

@@ -258,27 +258,31 @@ static void add_ledger(struct buf *out, const struct catalog *c)
 	}
 }
 
+struct sums {
+	double cnt, cnt_var, sz, sz_var; /* variances are 0 where nothing is estimated */
+};
+
 /* With standard errors if estimated. */
-static void add_sums(struct buf *out, double cnt, double cnt_var, double sz, double sz_var)
+static void add_sums(struct buf *out, const struct sums *s)
 {
-	text_count(out, (uint64_t)llround(cnt));
-	if (cnt_var > 0)
-		buf_addf(out, " +- %.0f", ceil(sqrt(cnt_var)));
+	text_count(out, (uint64_t)llround(s->cnt));
+	if (s->cnt_var > 0)
+		buf_addf(out, " +- %.0f", ceil(sqrt(s->cnt_var)));
 	buf_adds(out, " blocks, ");
-	text_bytes(out, sz);
-	if (!(sz_var > 0))
+	text_bytes(out, s->sz);
+	if (!(s->sz_var > 0))
 		return;
 	buf_adds(out, " +- ");
-	text_bytes(out, sqrt(sz_var));
+	text_bytes(out, sqrt(s->sz_var));
 }
 
 /* The estimate, or its upper bound if nothing was sampled. */
-static void add_estimate(struct buf *out, double below, double cnt, double cnt_var, double sz, double sz_var)
+static void add_estimate(struct buf *out, double below, const struct sums *s)
 {
 	if (below)
 		format_none_sampled(below, out);
 	else
-		add_sums(out, cnt, cnt_var, sz, sz_var);
+		add_sums(out, s);
 }
 
 static void add_heap(struct buf *out, const struct catalog *c, const struct snapshot *s)
@@ -290,12 +294,14 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 	if (s->facts.carried)
 		buf_addf(out, "carried over %" PRIu64 " blocks that were in use when the file began\n", s->facts.carried);
 	buf_adds(out, "allocated    ");
-	add_estimate(out, t->alloc_cnt ? 0 : below, t->est_alloc_cnt, snapshot_var(s, s->n, ALLOC_CNT), t->est_alloc_sz,
-		     snapshot_var(s, s->n, ALLOC_SZ));
+	add_estimate(out, t->alloc_cnt ? 0 : below,
+		     &(struct sums){ t->est_alloc_cnt, snapshot_var(s, s->n, ALLOC_CNT), t->est_alloc_sz,
+				     snapshot_var(s, s->n, ALLOC_SZ) });
 	buf_adds(out, s->facts.sampled ? " (estimated)\n" : "\n");
 	buf_adds(out, "in use       ");
-	add_estimate(out, below, t->est_live_cnt, snapshot_var(s, s->n, LIVE_CNT), t->est_live_sz,
-		     snapshot_var(s, s->n, LIVE_SZ));
+	add_estimate(out, below,
+		     &(struct sums){ t->est_live_cnt, snapshot_var(s, s->n, LIVE_CNT), t->est_live_sz,
+				     snapshot_var(s, s->n, LIVE_SZ) });
 	buf_adds(out, s->facts.lost_frees ? " at the end (upper bound: frees were lost)\n" : " at the end\n");
 	format_before_note(c, &before);
 	for (const char *at = buf_str(&before), *end; (end = strchr(at, '\n')); at = end + 1)
@@ -309,6 +315,22 @@ static void add_heap(struct buf *out, const struct catalog *c, const struct snap
 			 catalog_count(c, CHILDREN_LATE) ? ", or from before a child had its probes" : "");
 	if (s->facts.replaced)
 		buf_addf(out, "             %" PRIu64 " blocks whose address was handed out again unseen\n", s->facts.replaced);
+}
+
+static void add_recording(struct buf *out, const struct replay *r, struct incidents *seen, const struct snapshot *snap)
+{
+	add_when(out, r);
+	add_meta(out, r->catalog);
+	add_liveness(out, r->catalog);
+	add_gap(out, r->catalog);
+	add_incidents(out, seen);
+	add_processes(out, r->catalog);
+	add_modules(out, r->catalog);
+	add_heap(out, r->catalog, snap);
+	add_cuts(out, seen);
+	if (snap->facts.events)
+		buf_addf(out, "file size    %.1f bytes an event\n", (double)r->health.bytes / (double)snap->facts.events);
+	add_ledger(out, r->catalog);
 }
 
 static int print_info(struct replay *r, const struct info_options *o, struct err *err)
@@ -326,19 +348,7 @@ static int print_info(struct replay *r, const struct info_options *o, struct err
 			 r->health.frames);
 		if (damaged)
 			buf_addf(&out, "damage       %s\n", buf_str(&damage));
-		add_when(&out, r);
-		add_meta(&out, r->catalog);
-		add_liveness(&out, r->catalog);
-		add_gap(&out, r->catalog);
-		add_incidents(&out, &seen);
-		add_processes(&out, r->catalog);
-		add_modules(&out, r->catalog);
-		add_heap(&out, r->catalog, snap);
-		add_cuts(&out, &seen);
-		if (snap->facts.events)
-			buf_addf(&out, "file size    %.1f bytes an event\n",
-				 (double)r->health.bytes / (double)snap->facts.events);
-		add_ledger(&out, r->catalog);
+		add_recording(&out, r, &seen, snap);
 		rc = out.failed ? err_set(err, ENOMEM, "out of memory") : outfile_print(out.data, out.len, err);
 	}
 	if (!rc && damaged)

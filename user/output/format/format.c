@@ -269,35 +269,32 @@ static void add_sampling(const struct sink_input *in, struct buf *out)
 		add_resident(in, out);
 }
 
-void format_notes(const struct sink_input *in, struct buf *out)
+/* Whose profile this is, with the ledger. */
+static void add_subject(const struct catalog *c, struct buf *out)
+{
+	static const struct {
+		const char *key, *words;
+	} lines[] = {
+		{ "whole_ledger", "of all processes, since tracing began: " },
+		{ "of_process", "of process " },
+		{ "ended", "last profile of the process: " },
+	};
+	catalog_ledger_text(c, out);
+	buf_u8(out, '\n');
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		const char *text = catalog_meta(c, lines[i].key);
+		if (!text)
+			continue;
+		buf_adds(out, lines[i].words);
+		text_clean(out, text, SIZE_MAX);
+		buf_u8(out, '\n');
+	}
+}
+
+/* What is not in the numbers. */
+static void add_limits(const struct sink_input *in, struct buf *out)
 {
 	const struct heap_facts *facts = &in->snapshot->facts;
-	const char *whole = catalog_meta(in->catalog, "whole_ledger"), *ended = catalog_meta(in->catalog, "ended");
-	const char *process = catalog_meta(in->catalog, "of_process");
-	catalog_ledger_text(in->catalog, out);
-	buf_u8(out, '\n');
-	if (whole) {
-		buf_adds(out, "of all processes, since tracing began: ");
-		text_clean(out, whole, SIZE_MAX);
-		buf_u8(out, '\n');
-	}
-	if (process) {
-		buf_adds(out, "of process ");
-		text_clean(out, process, SIZE_MAX);
-		buf_u8(out, '\n');
-	}
-	if (ended) {
-		buf_adds(out, "last profile of the process: ");
-		text_clean(out, ended, SIZE_MAX);
-		buf_u8(out, '\n');
-	}
-	add_sampling(in, out);
-	add_windows(in->catalog, out);
-	if (format_allocations_only(in->catalog))
-		buf_adds(out,
-			 "frees were not recorded (--profile allocations): in use is what collectors have, and nothing else\n");
-	add_lost(in, out);
-	add_below(in, out);
 	uint64_t least = format_min_size(in->catalog);
 	if (least)
 		buf_addf(out, "allocations of less than %" PRIu64 " bytes were not recorded\n", least);
@@ -309,6 +306,19 @@ void format_notes(const struct sink_input *in, struct buf *out)
 	uint64_t most = meta_number(in->catalog, "stacks_max");
 	if (most)
 		buf_addf(out, "at most %" PRIu64 " stacks are told apart, all others are in [no stack]\n", most);
+}
+
+void format_notes(const struct sink_input *in, struct buf *out)
+{
+	add_subject(in->catalog, out);
+	add_sampling(in, out);
+	add_windows(in->catalog, out);
+	if (format_allocations_only(in->catalog))
+		buf_adds(out,
+			 "frees were not recorded (--profile allocations): in use is what collectors have, and nothing else\n");
+	add_lost(in, out);
+	add_below(in, out);
+	add_limits(in, out);
 	add_liveness(in->catalog, out);
 	const char *at = catalog_meta(in->catalog, "sample_at");
 	if (at && !strcmp(at, "refill"))

@@ -580,7 +580,27 @@ int broker_stay_alone(const struct broker *b, struct err *err)
 	return rc ? err_set(err, -rc, "the daemon cannot drop unused privileges: %s", strerror(-rc)) : 0;
 }
 
-int broker_split(struct broker *b, struct err *err)
+/* Both sides return; b->pid says which one this is. */
+static int fork_collector(struct broker *b, struct err *err)
+{
+	int pair[2], size = 4 * (int)sizeof(struct ask);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return err_set(err, errno, "socketpair: %s", strerror(errno));
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	b->pid = fork();
+	if (b->pid < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		return err_set(err, errno, "cannot start the collector: %s", strerror(errno));
+	}
+	b->sock = pair[b->pid ? 0 : 1];
+	close(pair[b->pid ? 1 : 0]);
+	return 0;
+}
+
+/* From now on the collector asks the broker. */
+static int become_collector(struct broker *b, struct err *err)
 {
 	static struct rights asking = {
 		.maps = ask_maps,
@@ -598,35 +618,28 @@ int broker_split(struct broker *b, struct err *err)
 		.footprint = ask_footprint,
 		.threads = ask_threads,
 	};
-	int pair[2], size = 4 * (int)sizeof(struct ask);
-	b->window = mmap(NULL, WINDOW_SZ, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (b->window == MAP_FAILED)
-		return err_set(err, errno, "mmap: %s", strerror(errno));
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(err, errno, "socketpair: %s", strerror(errno));
-	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	b->pid = fork();
-	if (b->pid < 0) {
-		close(pair[0]);
-		close(pair[1]);
-		return err_set(err, errno, "cannot start the collector: %s", strerror(errno));
-	}
-	b->sock = pair[b->pid ? 0 : 1];
-	close(pair[b->pid ? 1 : 0]);
-	int rc = !b->pid ? give_up_rights(b) : b->records ? 0 : keep_rights(b, false);
-	if (rc && b->pid)
-		kill(b->pid, SIGKILL);
-	if (rc)
-		return err_set(err, -rc, "the %s cannot drop its privileges: %s", b->pid ? "broker" : "collector", strerror(-rc));
-	if (b->pid)
-		return 0;
 	/* Landlock is an additional barrier: without it the daemon continues, and its status says so. */
 	b->fenced = fence_raise(b->writable);
-	rc = allowed_to_collector();
+	int rc = allowed_to_collector();
 	if (rc)
 		return err_set(err, -rc, "the collector cannot restrict its system calls: %s", strerror(-rc));
 	asking.ctx = b;
 	rights_delegate(&asking);
 	return 0;
+}
+
+int broker_split(struct broker *b, struct err *err)
+{
+	b->window = mmap(NULL, WINDOW_SZ, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (b->window == MAP_FAILED)
+		return err_set(err, errno, "mmap: %s", strerror(errno));
+	int rc = fork_collector(b, err);
+	if (rc)
+		return rc;
+	rc = !b->pid ? give_up_rights(b) : b->records ? 0 : keep_rights(b, false);
+	if (rc && b->pid)
+		kill(b->pid, SIGKILL);
+	if (rc)
+		return err_set(err, -rc, "the %s cannot drop its privileges: %s", b->pid ? "broker" : "collector", strerror(-rc));
+	return b->pid ? 0 : become_collector(b, err);
 }
