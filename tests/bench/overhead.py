@@ -24,7 +24,7 @@ where a free list is refilled. With `--max-overhead` both do so only for windows
 
 It needs root, and a machine with nothing else to do. bpftrace, heaptrack and valgrind are installed by `scripts/deps`; the row of one
 that is missing is left out. `memleak` of bcc has no row: Debian's libbpf-tools come without it, and the Python one wants kernel headers.
-heaptrack and DHAT start the program themselves and work inside it, so they need no probe, and cannot look at a program that runs.
+heaptrack and DHAT start the program themselves and work inside it, so they need no probe, but cannot attach to a running program.
 `alys-bpf doctor` says what a probe costs on your machine.
 """
 
@@ -38,7 +38,7 @@ Rows with windows are recorded one at a time. Four beside each other, on a machi
 (steady) and 0.81 (bursty) of 16 intervals, in the one run that was made so; four more recordings beside each other held it in
 all 8. The cause is not known. Their intervals are also far wider than their errors, so a 1.000 there says little.""",
     "server": """wrk asks a Crystal server, built with --release, which only fills templates: a hard case, for it does nothing but allocate.
-Processor time of a request is what to look at; on a machine that others use, requests a second are noise.""",
+Compare the processor time of a request: on a machine that others use, requests per second are noise.""",
     "daemon": "",
     "unwind": "",
 }
