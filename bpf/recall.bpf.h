@@ -2,7 +2,7 @@
 /*
  * Remembered walks. A walk depends on the registers it starts from, the words it reads, and the tables. So if a new
  * walk reaches a frame with the same registers as a frame of this slot's last walk, and the words read from there on
- * are unchanged, it continues the same way. Comparing a word costs a tenth of walking a frame.
+ * are unchanged, it continues as before. Comparing a word costs a tenth of walking a frame.
  *
  * A frame's caller was found by two words, its return address and the saved rbp, and both are in the frame that
  * follows. Frames whose step read other words, or whose code has no table, are walked again.

@@ -6,7 +6,7 @@
  *   rss_stat                             a counter of the process' memory has changed: that is the truth
  *   vm_unmapped_area                     mremap has found a new place
  *
- * Where pages come or leave, the thread's registers on its way into the kernel tell what it was doing: the stack of a
+ * Where pages come or leave, the thread's registers at its entry into the kernel show what it was doing: the stack of a
  * first touch, or the call and its range. All are about the current thread and its own memory: what the kernel does to
  * others (reclaim, the copy at fork) is not asked here.
  */
@@ -45,7 +45,7 @@ struct rss_seen {
 	__u32 in_tick;
 	__u32 placed;        /* part is known */
 	__u64 part;          /* of the kernel's memory: what a common address is to be added to here */
-	__u64 map, self, mm; /* pointers on their way to numbers */
+	__u64 map, self, mm; /* pointers, for arithmetic as numbers */
 };
 
 struct {
@@ -64,7 +64,7 @@ static __always_inline void count_pages(enum alys_stat id, __u64 pages)
 }
 
 /*
- * Where the kernel keeps this processor's counters. It tells nobody, but a map with a copy for each processor lies there,
+ * Where the kernel keeps this processor's counters. There is no interface for that, but a map with a copy for each processor lies there,
  * too: this copy's address, less the common one, is the same distance.
  */
 static __noinline int rss_place(struct rss_seen *seen)
@@ -342,7 +342,7 @@ int on_rss(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Nothing leaves when pages move, so that the counters tell nothing. */
+/* Nothing leaves when pages move, so the counters do not show it. */
 SEC("raw_tp/vm_unmapped_area")
 int on_place(struct bpf_raw_tracepoint_args *ctx)
 {

@@ -292,15 +292,15 @@ static bool is_shared(const struct attach *a, const struct file_sites *f, const 
 	return shared;
 }
 
-/* Detaches the file; it is attached again if a process comes to use it. heir: does not count as a user of the probes. */
-static void leave_file(struct attach *a, struct file_sites *f, const struct file_sites *heir)
+/* Detaches the file; it is attached again if a process comes to use it. except: does not count as a user of the probes. */
+static void leave_file(struct attach *a, struct file_sites *f, const struct file_sites *except)
 {
 	if (!f->probed || f->left)
 		return;
 	sitecache_undo_all(&a->sites, f->module);
 	sitecache_end_trials(f, 0);
 	f->left = true;
-	if (!is_shared(a, f, heir))
+	if (!is_shared(a, f, except))
 		probe_detach_file(a->h->probe, f->file);
 }
 

@@ -26,7 +26,7 @@ struct trials {
 
 /*
  * Calibrates the file, once. While nothing else runs, or a process is stopped, it waits for the result, so that no call
- * is observed in any other way.
+ * is observed otherwise.
  */
 void trials_calibrate(struct trials *t, struct file_sites *f, int fd);
 /* Attaches its sites; on trial while they are unproven. */

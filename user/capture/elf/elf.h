@@ -63,7 +63,7 @@ bool elf_offset_of(const struct elf *e, uint64_t vaddr, uint64_t *offset);
 /*
  * The address in the ELF file at which a mapping starts; false if it maps no segment. One page of the file may be
  * mapped for several segments (lld and mold lay them out this way), each at an address of its own: permissions and size
- * of the mapping tell which.
+ * of the mapping say which.
  */
 bool elf_mapped_vaddr(const struct elf *e, const struct elf_mapped *m, uint64_t *vaddr);
 /* The symbol that the PLT entry at vaddr jumps to; NULL: not a PLT entry with a known target. */

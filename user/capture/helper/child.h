@@ -34,7 +34,7 @@ void *child_library(void);
 /* Reports that the library is loaded. False: nobody reads. */
 bool child_ready(void);
 bool child_fail(const char *why);
-/* Blocks until told to go on; false if that will not happen. */
+/* Blocks until allowed to continue; false if that will not happen. */
 bool child_await(void);
 bool child_put(const void *bytes, size_t n);
 

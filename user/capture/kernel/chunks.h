@@ -23,7 +23,7 @@ struct extent {
 struct chunks {
 	int outer;                              /* the map of maps, borrowed */
 	struct alys_chunk *at[ALYS_MAX_CHUNKS]; /* mapped */
-	int fds[ALYS_MAX_CHUNKS];               /* by which the kernel tells what they take */
+	int fds[ALYS_MAX_CHUNKS];               /* through which the kernel says how much memory they take */
 	size_t max;                             /* limit on their number */
 	size_t at_cnt;
 	struct extent *free; /* by address; no two are adjacent */

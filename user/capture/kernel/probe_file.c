@@ -50,7 +50,7 @@ static uint64_t number_of(int type, const uint8_t *bytes, size_t n, const struct
 
 /*
  * An image that is mounted twice is two file systems. If neither the file system's uuid nor the file's generation is in
- * the handle, as with squashfs, they cannot be told apart.
+ * the handle, as with squashfs, they cannot be distinguished.
  */
 static bool is_unique(const struct overlay_handle *o, size_t n)
 {

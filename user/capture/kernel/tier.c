@@ -59,7 +59,7 @@ static bool in_seccomp_window(const int *release)
 	return release[0] == 6 && release[1] >= 11 && release[1] <= 13;
 }
 
-/* Before, threads counted up to 64 pages for themselves, and the tracepoint told of the sum. */
+/* Before, threads counted up to 64 pages for themselves, and the tracepoint reported the sum. */
 static bool tells_each_page(const int *release)
 {
 	return release[0] > 6 || (release[0] == 6 && release[1] >= 2);

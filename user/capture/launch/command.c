@@ -103,7 +103,7 @@ static int take_line(void *ctx, const struct map_line *line)
 	return 0;
 }
 
-/* False for a static program, or if the linker's end cannot be told from the program's start. */
+/* False for a static program, or if the linker's end cannot be distinguished from the program's start. */
 static bool find_linker(struct linker *l)
 {
 	char path[64];

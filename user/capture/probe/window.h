@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe/window: probes that are attached for a few milliseconds at a time. A probe whose program does nothing costs as
- * much as one that records, so between windows they are detached. A flag tells the programs when to count, because
+ * much as one that records, so between windows they are detached. A flag says when the programs count, because
  * attaching and detaching take milliseconds themselves. All but probe_window_price may be called from another thread
  * than the probe's.
  */

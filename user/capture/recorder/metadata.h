@@ -10,7 +10,7 @@ void metadata_begin(struct live *l);
 void metadata_start(struct live *l);
 /* Coverage of windows so far; not written to a trace. */
 void metadata_windows(struct live *l);
-/* The rate in force, for profiles of a running recording; a trace has events that tell it. */
+/* The rate in force, for profiles of a running recording; a trace has events for it. */
 void metadata_rate(struct live *l);
 /* Known once files have been examined; a library may still be loaded later. */
 void metadata_sampling(struct live *l);

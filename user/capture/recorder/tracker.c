@@ -38,7 +38,7 @@ struct tracker {
 	const struct handles *h;
 	struct tracker_ops ops;
 	struct sideband *sideband;
-	struct map due;        /* tgid -> when to look at it */
+	struct map due;        /* tgid -> when to inspect it */
 	struct map parents;    /* child -> parent, until the child is added */
 	struct map preference; /* tgid -> enum preference */
 	struct map translated; /* tgid -> 1: runs under a translator */

@@ -8,7 +8,7 @@
 
 /* Kinds of ALYS_MEMORY_*, as types of stacks; NULL: none of them. */
 const char *memory_name(uint32_t kind);
-/* Bytes, from smaps_rollup, which looks at every page; 0: unknown. */
+/* Bytes, from smaps_rollup, which visits every page; 0: unknown. */
 uint64_t memory_resident(uint32_t tgid);
 /* /proc/PID/pagemap, or -errno. */
 int memory_pages(uint32_t tgid);

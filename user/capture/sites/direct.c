@@ -77,7 +77,7 @@ static bool follow_arguments(const struct facts *f, const struct site *s)
 	return !changed;
 }
 
-/* What can be reached without passing a node with a role: a way out, or other nodes with a role. */
+/* What can be reached without passing a node with a role: an exit, or other nodes with a role. */
 struct reached {
 	bool out, whole, late;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites/listing: serialization of site lists, on the way from the process that analyses hostile files to the one that
+ * sites/listing: serialization of site lists, sent by the process that analyses hostile files to the one that
  * attaches probes.
  */
 #ifndef ALYS_SITES_LISTING_H

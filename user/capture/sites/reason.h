@@ -47,7 +47,7 @@ enum exit_choice {
 	EXIT_UNASKED,    /* nothing cheaper was looked for, or it is cheap */
 	EXIT_UNPROVEN,   /* see doubt */
 	EXIT_RET_ONLY,   /* the result is complete only at the end, or the code is shared */
-	EXIT_NO_CHEAPER, /* no emulated instruction has the result on every way */
+	EXIT_NO_CHEAPER, /* no emulated instruction has the result on every path */
 	EXIT_REFILLED,   /* not a ret: behind the refill of the list */
 	EXIT_CHOICES,
 };
@@ -67,7 +67,7 @@ enum lost_way {
 	LOST_WAYS,
 };
 
-/* Of the first such way. */
+/* Of the first such path. */
 struct lost_reason {
 	enum lost_way way;
 	uint64_t vaddr;

@@ -33,7 +33,7 @@ static int compare_line(void *ctx, const struct map_line *own)
 	return 1;
 }
 
-/* On overlayfs and btrfs, fstat gives other numbers than /proc/PID/maps: maps the file and looks at our own maps. */
+/* On overlayfs and btrfs, fstat gives other numbers than /proc/PID/maps: maps the file and reads our own maps. */
 static bool is_listed_so(int fd, const struct map_line *line)
 {
 	void *at = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -49,7 +49,7 @@ void closed_text(const struct closed_files *c, struct buf *out);
 int module_open(uint32_t tgid, const struct map_line *line);
 /* The module of a mapping, opened through the process if it is new or was rewritten. NULL when out of memory. */
 const struct open_module *module_of(struct module_table *t, struct catalog *c, uint32_t tgid, const struct map_line *line);
-/* A new module without a file: generated code. key tells processes apart. */
+/* A new module without a file: generated code. key distinguishes processes. */
 const struct open_module *module_made(struct module_table *t, struct catalog *c, uint32_t tgid, uint64_t key);
 const struct open_module *module_by_id(const struct module_table *t, struct module_id id);
 /* Forgets modules that are not set in `used` (one byte each, by index); their ids are not reused. */

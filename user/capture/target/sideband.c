@@ -157,7 +157,7 @@ static void read_lane(struct sideband *n, struct lane *l)
 	__atomic_store_n(&l->head->data_tail, head, __ATOMIC_RELEASE);
 }
 
-/* on_translator may call this again, since it looks at the process, which reads reports first. */
+/* on_translator may call this again, since it inspects the process, which reads reports first. */
 void sideband_read(struct sideband *n)
 {
 	if (n->reading)

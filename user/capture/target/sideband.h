@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target/sideband: reads perf's side-band records (executable mappings of all processes), which tell which processes
+ * target/sideband: reads perf's side-band records (executable mappings of all processes), which say which processes
  * must be examined again. Out: these records, nearly in order of time. Needs CAP_PERFMON. Single-threaded.
  */
 #ifndef ALYS_TARGET_SIDEBAND_H

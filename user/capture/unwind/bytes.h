@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind/bytes: serialization of a table, on the way from the process that compiles hostile files to the one that
+ * unwind/bytes: serialization of a table, sent by the process that compiles hostile files to the one that
  * publishes tables.
  */
 #ifndef ALYS_UNWIND_BYTES_H

@@ -126,7 +126,7 @@ static uint64_t look_at(uint32_t tgid, uint32_t tid)
 	return sp;
 }
 
-/* A running thread is often blocked a moment later, so it is looked at several times. */
+/* A running thread is often blocked a moment later, so it is tried several times. */
 static int look(uint32_t tgid)
 {
 	all.list_cnt = 0;

@@ -83,7 +83,7 @@ struct stack {
 
 enum symbol_quality { SYMBOL_NONE, SYMBOL_MODULE, SYMBOL_TABLE, SYMBOL_EXACT };
 
-/* Whose code it is, as the recording decided (alloc_has_frame); traces before 1.4 do not tell. */
+/* Whose code it is, as the recording decided (alloc_has_frame); traces before 1.4 do not say. */
 enum symbol_owner { SYMBOL_OWNER_UNKNOWN, SYMBOL_OWNER_PROGRAM, SYMBOL_OWNER_ALLOCATOR };
 
 /* One source-level frame. Several per address when the compiler inlined calls. */

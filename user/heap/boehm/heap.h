@@ -2,7 +2,7 @@
 /*
  * boehm/heap: one reading of all block headers and marks of a collected heap, while its program runs. In: a layout.
  * Out: blocks by address, and one mark per object: "reached by cycle gc_no". An object allocated after that cycle is
- * not marked either; the gc_no of its allocation tells it from a dead one.
+ * not marked either; the gc_no of its allocation distinguishes it from a dead one.
  *
  * Marks do not change between the end of a cycle and the start of the next. A reading belongs to one cycle if the
  * counter is the same before and after it, and the block whose marks the next cycle would clear first has not changed;

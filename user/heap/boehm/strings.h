@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * boehm/strings: recognizes Crystal Strings: a String contains its length, which tells it from memory that merely
+ * boehm/strings: recognizes Crystal Strings: a String contains its length, which distinguishes it from memory that merely
  * begins with its type id.
  */
 #ifndef ALYS_BOEHM_STRINGS_H

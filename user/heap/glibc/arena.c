@@ -40,7 +40,7 @@ static int add_piece(struct glibc_heap *h, uint64_t start, uint64_t end, uint32_
 }
 
 /*
- * Not by brk alone: what else of it there is cannot be told from other memory. What lies in front of its top is taken if it
+ * Not by brk alone: what else belongs to it cannot be distinguished from other memory. What lies in front of its top is taken if it
  * begins where a mapping does.
  */
 static int add_scattered(const struct space *s, struct glibc_heap *h, uint64_t end)

@@ -94,7 +94,7 @@ static bool is_circle(struct memory *m, const struct glibc_layout *l, uint64_t n
 static bool is_arena(struct memory *m, const struct data *d, size_t i, struct glibc_layout *l)
 {
 	uint64_t bins = d->start + i * 8, system, most;
-	/* Arenas are aligned, so where their bins begin tells which of the two layouts this is. */
+	/* Arenas are aligned, so where their bins begin shows which of the two layouts this is. */
 	l->bins = bins % 16 ? 0x68 : 0x70;
 	l->main_arena = bins - l->bins;
 	size_t next = i + 0x800 / 8;

@@ -18,7 +18,7 @@
 struct counting {
 	const struct space *space;
 	struct map vtables; /* first word -> how many blocks begin with it */
-	struct map rows;    /* what a block is told by -> index in out */
+	struct map rows;    /* what blocks of a row share -> index in out */
 	struct glibc_classes *out;
 	uint64_t low, high; /* of files' read-only data: most words are not even near */
 };
@@ -138,7 +138,7 @@ static int name_all(struct counting *c, struct memory *m)
 
 /* --- counting ------------------------------------------------------------------------------------- */
 
-/* Sizes are told from addresses of vtables by being odd. */
+/* A key is a vtable's address, or a size made odd. */
 static struct glibc_class *row_of_size(struct counting *c, uint64_t size, bool mapped)
 {
 	uint64_t *row = map_put(&c->rows, size << 2 | mapped << 1 | 1);

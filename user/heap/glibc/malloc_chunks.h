@@ -18,7 +18,7 @@ enum chunk_state {
 	CHUNK_LARGE,
 	CHUNK_TOP,
 	CHUNK_FENCE, /* the end of a piece of heap */
-	CHUNK_FREE,  /* in no list: it was on its way while it was read */
+	CHUNK_FREE,  /* in no list: it was being moved while it was read */
 	CHUNK_STATES
 };
 

@@ -23,7 +23,7 @@ struct glibc_process {
 
 /*
  * 0, then glibc_close; or -ESRCH, -EACCES, -ENOENT (not glibc's malloc), -ENODATA (no malloc yet), -ENOTSUP (layout
- * unknown), with one sentence that names the process. glibc/malloc_proof tells whether to believe it.
+ * unknown), with one sentence that names the process. glibc/malloc_proof decides whether to believe it.
  */
 int glibc_find(struct glibc_process *p, uint32_t tgid, struct err *err);
 void glibc_close(struct glibc_process *p);

@@ -16,7 +16,7 @@ enum style { MERMAID, DOT, JSON };
 
 struct step {
 	uint32_t at;
-	uint64_t next; /* next in-edge to look at */
+	uint64_t next; /* next in-edge to follow */
 };
 
 struct drawing {

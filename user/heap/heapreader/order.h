@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapreader/order: what goes between a recording and its heap reader: a packet each way, and with it what has no bound, as a
+ * heapreader/order: what goes between a recording and its heap reader: a packet in each direction, and with it what has no bound, as a
  * file in memory.
  */
 #ifndef ALYS_HEAPREADER_ORDER_H

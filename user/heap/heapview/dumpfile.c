@@ -33,7 +33,7 @@ struct dump {
 	uint32_t stacks;   /* ids used so far */
 	struct map frames; /* type number << 1 | owned -> pc */
 	struct map known;  /* site << 32 | pc -> stack id */
-	struct map copied; /* what was written of the sites' catalog: modules, mappings, symbols, told apart by high bits */
+	struct map copied; /* what was written of the sites' catalog: modules, mappings, symbols, distinguished by high bits */
 	int rc;
 };
 
@@ -183,7 +183,7 @@ static uint32_t stack_of(struct dump *d, const struct graph_object *o, const str
 	struct buf class = { 0 }, type = { 0 };
 	class_text(d, t.number, &class);
 	type_name(buf_str(&class), t.owned, &type);
-	/* For raw memory, its allocation site tells more than its holder. */
+	/* For raw memory, its allocation site says more than its holder. */
 	bool tells = o->type || !site;
 	struct stack s = { .id = { d->stacks }, .proc = d->proc, .type = tells ? buf_str(&type) : NULL };
 	write_stack(d, &s, site, pc, o->type ? buf_str(&class) : NULL);

@@ -20,7 +20,7 @@ struct threads {
 	uint64_t since_ns;
 };
 
-/* Looks at all threads of a running process; sp of those that were on a CPU is 0. -ESRCH, -ENOMEM. */
+/* Inspects all threads of a running process; sp of those that were on a CPU is 0. -ESRCH, -ENOMEM. */
 int threads_look(struct threads *t, uint32_t tgid, struct err *err);
 /* Stops all threads. On failure none stays stopped. -ESRCH, -EPERM (traced by another process), -ETIMEDOUT. */
 int threads_freeze(struct threads *t, uint32_t tgid, struct err *err);

@@ -73,7 +73,7 @@ struct marks {
 	uint64_t swept_ns;            /* time of the last sweep of logged objects */
 	pthread_t thread;
 	bool running;
-	int events; /* eventfd that wakes the thread to look at the lists */
+	int events; /* eventfd that wakes the thread to process the lists */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -281,7 +281,7 @@ static const char *objection(struct marks *m, const struct mark_reading *r, int 
 	if (probe_collections_begun(m->probe, r->tgid) != r->serial)
 		return "the next one began before they were read";
 	if (!r->heap.unnumbered && (uint32_t)r->heap.gc_no != r->gc_no)
-		return "the counter tells of another one";
+		return "the counter says another one";
 	return r->heap.bad_headers ? "some block headers make no sense" : NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * liveness/watchdog: a small process of ours that resumes targets that we stopped, if we cannot: all that it was told
+ * liveness/watchdog: a small process of ours that resumes targets that we stopped, if we cannot: all that it knows
  * of, when our end of its pipe closes (we died) or when we sent no heartbeat for two seconds (we were stopped
  * ourselves).
  */

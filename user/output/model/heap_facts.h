@@ -6,7 +6,7 @@
 #include "model/model.h"
 
 void facts_note(struct heap_facts *f, const struct event *e);
-/* The events that a loss tells of. */
+/* The events that a loss is about. */
 void facts_note_loss(struct heap_facts *f, const struct event *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming/namer: the one way to a symbolizer, of a recording and of a trace: messages go to the log, downloads and the run
+ * naming/namer: the one caller of symbolizers, for a recording and for a trace: messages go to the log, downloads and the run
  * show their progress.
  */
 #ifndef ALYS_NAMING_NAMER_H

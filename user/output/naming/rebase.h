@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naming/rebase: corrects old traces. If text does not start on a page of its own (lld, mold), they took the page for
- * one of the previous segment, and all its addresses are too low. Only the file tells which.
+ * one of the previous segment, and all its addresses are too low. Only the file shows which.
  */
 #ifndef ALYS_NAMING_REBASE_H
 #define ALYS_NAMING_REBASE_H

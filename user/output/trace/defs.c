@@ -12,7 +12,7 @@
 #define SYMBOL_HAS_NAME 1
 #define SYMBOL_HAS_FILE 2
 #define SYMBOL_INLINED 4
-#define SYMBOL_OWNED 8 /* a following symbol tells its owner */
+#define SYMBOL_OWNED 8 /* a following symbol has its owner */
 #define SYMBOL_ALLOCATOR 64
 #define SYMBOL_QUALITY_SHIFT 4
 

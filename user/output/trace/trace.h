@@ -31,7 +31,7 @@ struct trace_clock trace_clock_now(void);
 struct trace_writer *trace_writer_new(int fd, const struct trace_clock *clock, struct err *err);
 /*
  * As trace_writer_new, for a recording with a catalog: definitions are read from it and written when events use them,
- * including those older than the file. The catalog must be updated before the writer is told; borrowed until the writer
+ * including those older than the file. The catalog must be updated before the writer is called; borrowed until the writer
  * is closed or follows another catalog.
  */
 struct trace_writer *trace_writer_over(int fd, const struct trace_clock *clock, const struct catalog *known, struct err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http/exchange: one request on its way from http's thread to the owner's and back, and the server shared by both. A
+ * http/exchange: one request, passed from http's thread to the owner's and back, and the server shared by both. A
  * suspended connection does not end by itself, so an exchange waiting for the owner stays valid. Private to this
  * module.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http/peer: identifies the user of a connection. In: a socket. Out: a number that is equal for all connections of one
- * local user, or of one remote address. A Unix socket tells it directly; for a local TCP connection only the kernel's
+ * local user, or of one remote address. A Unix socket has it at hand; for a local TCP connection only the kernel's
  * socket table knows, which is read for many at a time.
  */
 #ifndef ALYS_HTTP_PEER_H
