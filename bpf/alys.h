@@ -379,8 +379,9 @@ struct alys_config {
 	X(31, OUTSIDE, NOTE, "outside-windows", "calls that met a probe while it came or went: no hits")                         \
 	X(32, WALKS_COMPARED, NOTE, "walks-compared", "remembered stacks that were walked once more (--check-stacks)")           \
 	X(33, WALKS_DIFFER, NOTE, "walks-differ", "of these, those that were found to be others: a fault in this program")       \
-	X(34, GC_UNREPORTED, NOTE, "collections-untold",                                                                         \
-	  "1: a collector's counter was not what its probes had told; up to 63 blocks of a thread may have the number before")   \
+	X(34, GC_UNREPORTED, NOTE, "collections-unreported",                                                                     \
+	  "1: a collector's counter was not what its probes had reported; up to 63 blocks of a thread may have the number "      \
+	  "before")                                                                                                              \
 	X(35, TRAPS_KEPT, NOTE, "traps-kept", "of the traps, those at probes that stay attached between windows")                \
 	X(36, HIT_PAGE, HIT, "hits-page", "times that pages became resident (--rss)")                                            \
 	X(37, HIT_GONE, HIT, "hits-gone", "times that pages left, by a call of the program (--rss)")                             \

@@ -638,6 +638,6 @@ def test_each_block_has_its_collections_number(tmp_path, mode):
     truth = record(trace, "c_gcnumber", mode)
     said = numbers_of(trace, tmp_path)
     wrong = sum((collections.Counter(truth) - said).values())
-    untold = ledger(trace).rows.get("collections-untold", 0)
+    untold = ledger(trace).rows.get("collections-unreported", 0)
     assert wrong == 0 if mode == "told" else wrong < 64, (wrong, truth, said)
     assert untold == (mode == "untold"), untold

@@ -73,6 +73,16 @@ static struct sample fill(struct heapimage *im)
 	return s;
 }
 
+/* A heap with the sample and the layout that was found in it. */
+static struct sample filled(struct heapimage *im, struct layout *l)
+{
+	struct err err;
+	image_begin(im, LAYOUT_MARK_BYTES);
+	struct sample s = fill(im);
+	assert_int_equal(image_layout(im, l, &err), 0);
+	return s;
+}
+
 static void check_reading(struct heapimage *im, const struct sample *s)
 {
 	struct layout l;
@@ -259,9 +269,7 @@ static void test_waits_for_the_end_of_a_cycle(void **state)
 	struct boehm_heap h;
 	struct err err;
 	(void)state;
-	image_begin(&im, LAYOUT_MARK_BYTES);
-	fill(&im);
-	assert_int_equal(image_layout(&im, &l, &err), 0);
+	filled(&im, &l);
 	image_put(&im, IMAGE_STATE, 3, 4);
 	assert_int_equal(boehm_heap_read_now(&im.memory, &l, &h, &err), 0);
 	assert_true(h.torn);
@@ -312,11 +320,8 @@ static void test_hostile_headers(void **state)
 {
 	struct heapimage im;
 	struct layout l;
-	struct err err;
 	(void)state;
-	image_begin(&im, LAYOUT_MARK_BYTES);
-	struct sample s = fill(&im);
-	assert_int_equal(image_layout(&im, &l, &err), 0);
+	struct sample s = filled(&im, &l);
 	image_put(&im, image_slot(s.atomic), UINT64_MAX - 100, 8); /* a header at the end of all addresses */
 	read_spoiled(&im, &l, 1, 3);
 	image_put(&im, image_slot(s.atomic), image_header(&im, 0), 8); /* another block's */
@@ -341,9 +346,7 @@ static void test_circles(void **state)
 	struct boehm_heap h;
 	struct err err;
 	(void)state;
-	image_begin(&im, LAYOUT_MARK_BYTES);
-	fill(&im);
-	assert_int_equal(image_layout(&im, &l, &err), 0);
+	filled(&im, &l);
 	image_put(&im, IMAGE_BOTTOM + 0x2018, IMAGE_BOTTOM, 8);
 	assert_int_equal(boehm_heap_read(&im.memory, &l, &h, &err), -E2BIG);
 	assert_true(*err.text);

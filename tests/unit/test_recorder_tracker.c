@@ -116,8 +116,12 @@ static void fake_split(void *ctx)
 	((struct fake *)ctx)->shared = false;
 }
 
-static struct tracker *made(const struct handles *h, struct fake *f)
+static struct tracker *made(const struct select *select, bool follow, struct fake *f)
 {
+	static struct record_options options;
+	static struct handles handles;
+	options = (struct record_options){ .follow = follow };
+	handles = (struct handles){ .o = &options, .select = select };
 	const struct tracker_ops ops = {
 		.ctx = f,
 		.find = fake_find,
@@ -135,7 +139,7 @@ static struct tracker *made(const struct handles *h, struct fake *f)
 		.share = fake_share,
 		.split = fake_split,
 	};
-	struct tracker *t = tracker_new(h, &ops);
+	struct tracker *t = tracker_new(&handles, &ops);
 	assert_non_null(t);
 	return t;
 }
@@ -178,10 +182,8 @@ static void work_until(struct tracker *t, const size_t *count, size_t wanted)
 
 static void test_children_of_a_recording_without_select(void **state)
 {
-	const struct record_options o = { .follow = true };
-	const struct handles h = { .o = &o };
 	struct fake f = { .known = { PARENT }, .known_cnt = 1 };
-	struct tracker *t = made(&h, &f);
+	struct tracker *t = made(NULL, true, &f);
 	(void)state;
 	tracker_on_fork(t, CHILD + 1, CHILD + 2, 1); /* of nobody that is recorded */
 	assert_int_equal(f.forks, 0);
@@ -199,10 +201,8 @@ static void test_scan_takes_in_who_is_wanted(void **state)
 {
 	uint32_t pid = sleeper();
 	const struct select s = { .pids = &pid, .pids_cnt = 1 };
-	const struct record_options o = { 0 };
-	const struct handles h = { .o = &o, .select = &s };
 	struct fake f = { 0 };
-	struct tracker *t = made(&h, &f);
+	struct tracker *t = made(&s, false, &f);
 	struct err err;
 	(void)state;
 	assert_int_equal(tracker_scan(t, &err), 0);
@@ -220,10 +220,8 @@ static void test_pinned_and_banned(void **state)
 {
 	uint32_t pid = sleeper();
 	const struct select nobody = { 0 };
-	const struct record_options o = { 0 };
-	const struct handles h = { .o = &o, .select = &nobody };
 	struct fake f = { 0 };
-	struct tracker *t = made(&h, &f);
+	struct tracker *t = made(&nobody, false, &f);
 	(void)state;
 	tracker_include(t, pid);
 	tracker_on_exec(t, pid);
@@ -244,10 +242,8 @@ static void test_exec_may_end_it(void **state)
 {
 	uint32_t pid = sleeper();
 	const struct select nobody = { 0 };
-	const struct record_options o = { 0 };
-	const struct handles h = { .o = &o, .select = &nobody };
 	struct fake f = { .known = { pid }, .known_cnt = 1 };
-	struct tracker *t = made(&h, &f);
+	struct tracker *t = made(&nobody, false, &f);
 	(void)state;
 	tracker_on_exec(t, pid); /* it is wanted no more */
 	work_until(t, &f.drops, 1);
@@ -261,10 +257,8 @@ static void test_exec_may_end_it(void **state)
 static void test_who_ends_at_once_costs_nothing(void **state)
 {
 	const struct select s = { .all = false };
-	const struct record_options o = { .follow = true };
-	const struct handles h = { .o = &o, .select = &s };
 	struct fake f = { .known = { PARENT }, .known_cnt = 1, .shared = true };
-	struct tracker *t = made(&h, &f);
+	struct tracker *t = made(&s, true, &f);
 	(void)state;
 	tracker_on_fork(t, PARENT, CHILD, 1);
 	tracker_on_exit(t, CHILD);
@@ -278,10 +272,8 @@ static void test_who_ends_at_once_costs_nothing(void **state)
 static void test_events_do_not_wait(void **state)
 {
 	const struct select s = { .all = false };
-	const struct record_options o = { .follow = true };
-	const struct handles h = { .o = &o, .select = &s };
 	struct fake f = { .known = { PARENT }, .known_cnt = 1, .shared = true };
-	struct tracker *t = made(&h, &f);
+	struct tracker *t = made(&s, true, &f);
 	(void)state;
 	tracker_on_fork(t, PARENT, CHILD, 1);
 	assert_int_equal(tracker_add_unknown(t, CHILD).n, 2);
@@ -299,10 +291,8 @@ static void test_no_room(void **state)
 {
 	uint32_t pid = sleeper();
 	const struct select s = { .pids = &pid, .pids_cnt = 1 };
-	const struct record_options o = { 0 };
-	const struct handles h = { .o = &o, .select = &s };
 	struct fake f = { .full = true };
-	struct tracker *t = made(&h, &f);
+	struct tracker *t = made(&s, false, &f);
 	(void)state;
 	assert_int_equal(tracker_add_unknown(t, pid).n, 0);
 	assert_int_equal(f.adds, 0);
@@ -318,10 +308,8 @@ static void test_under_a_translator(void **state)
 {
 	uint32_t pid = sleeper();
 	const struct select s = { .pids = &pid, .pids_cnt = 1 };
-	const struct record_options o = { 0 };
-	const struct handles h = { .o = &o, .select = &s };
 	struct fake f = { .refusal = ENOTSUP };
-	struct tracker *t = made(&h, &f);
+	struct tracker *t = made(&s, false, &f);
 	struct err err;
 	(void)state;
 	assert_int_equal(tracker_scan(t, &err), 0);

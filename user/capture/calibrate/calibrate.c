@@ -65,7 +65,7 @@ bool calibrate_wanted(const struct site_list *l, enum probe_returns returns)
 	return false;
 }
 
-static int hear_calls(struct calibrating *c, struct err *err)
+static int receive_calls(struct calibrating *c, struct err *err)
 {
 	size_t len = 0, room = CALLS_MAX * sizeof(*c->calls);
 	ssize_t got = 1;
@@ -159,7 +159,7 @@ static int observe(struct calibrating *c, int file_fd, struct err *err)
 		return rc;
 	probe_start(c->probe);
 	helper_go(&c->helper);
-	rc = hear_calls(c, err);
+	rc = receive_calls(c, err);
 	probe_stop(c->probe);
 	while (!rc && intake_drain(c->intake) > 0)
 		;

@@ -403,7 +403,7 @@ static void release_files(struct tables *t, struct run *r)
 }
 
 /* Makes walks look up their lists again. */
-static void tell_change(struct tables *t)
+static void announce_change(struct tables *t)
 {
 	if (t->maps.changes)
 		__atomic_fetch_add(t->maps.changes, 1, __ATOMIC_RELEASE);
@@ -421,7 +421,7 @@ static int publish(struct tables *t, const struct alys_mapping *all, struct run 
 	memcpy(t->mappings + list.first, all, r->n * sizeof(*all));
 	if (bpf_map_update_elem(t->maps.map_lists, &r->tgid, &list, BPF_ANY))
 		return -errno;
-	tell_change(t);
+	announce_change(t);
 	r->first = list.first;
 	release_files(t, old);
 	*old = *r;
@@ -460,7 +460,7 @@ void tables_drop_mappings(struct tables *t, uint32_t tgid)
 {
 	struct run *r = run_of(t, tgid);
 	bpf_map_delete_elem(t->maps.map_lists, &tgid);
-	tell_change(t);
+	announce_change(t);
 	if (!r)
 		return;
 	release_files(t, r);

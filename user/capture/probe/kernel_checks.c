@@ -47,7 +47,7 @@ static void kernel_lines(struct buf *out, const struct kernel_facts *k)
 			     : "one perf event a probe (kernel before 6.6): detaching takes up to 0.5 s each");
 	line(out, "uprobe.session", k->uprobe_session,
 	     k->uprobe_session ? "entry and return of plain C allocators in one probe"
-			       : "separate probes for entry and return (kernel before 6.13): about 10 % dearer");
+			       : "separate probes for entry and return (kernel before 6.13): about 10 % slower");
 	line(out, "sleeping walk", k->preempt_off && k->uprobe_multi,
 	     k->preempt_off && k->uprobe_multi ? "stacks whose pages are away are read in"
 					       : "stacks are cut where a page is away (kernel before 6.10)");

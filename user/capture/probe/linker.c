@@ -10,7 +10,7 @@
 #include "probe/load.h"
 
 /* The symbol is exported, because debuggers need it, too. Stops after exported symbols, since others may be very many. */
-static int look_at(void *ctx, const struct elf_symbol *s)
+static int on_symbol(void *ctx, const struct elf_symbol *s)
 {
 	if (s->dynamic && s->defined && !strcmp(s->name, "_dl_debug_state"))
 		*(uint64_t *)ctx = s->vaddr;
@@ -20,7 +20,7 @@ static int look_at(void *ctx, const struct elf_symbol *s)
 uint64_t linker_find(const struct elf *e)
 {
 	uint64_t vaddr = 0, offset;
-	elf_each_symbol(e, look_at, &vaddr);
+	elf_each_symbol(e, on_symbol, &vaddr);
 	return vaddr && elf_offset_of(e, vaddr, &offset) ? offset : 0;
 }
 

@@ -205,7 +205,7 @@ static void put_stack_ends(struct ledger *g, const struct ledger_sources *in)
 		put(g, names[i], stack_end_help((enum stack_end)i), COUNT_NOTE, in->stack_ends[i]);
 }
 
-static void tell_loss(struct ledger *g, enum event_kind kind, uint64_t lost, uint64_t now)
+static void report_loss(struct ledger *g, enum event_kind kind, uint64_t lost, uint64_t now)
 {
 	uint64_t fresh = lost - g->reported[kind];
 	if (!fresh)
@@ -224,11 +224,11 @@ void ledger_publish(struct ledger *g, const struct ledger_sources *in, uint64_t 
 	put_rows(g, in);
 	put_collections(g, in);
 	put_stack_ends(g, in);
-	tell_loss(g, EVENT_ALLOC,
-		  n[ALYS_ST_LOST_RING_ALLOC] + n[ALYS_ST_LOST_PENDING] + n[ALYS_ST_LOST_READ] + n[ALYS_ST_LOST_SAMPLED_FULL],
-		  now);
-	tell_loss(g, EVENT_REALLOC, n[ALYS_ST_LOST_RING_REALLOC], now);
-	tell_loss(g, EVENT_FREE, n[ALYS_ST_LOST_RING_FREE], now);
+	report_loss(g, EVENT_ALLOC,
+		    n[ALYS_ST_LOST_RING_ALLOC] + n[ALYS_ST_LOST_PENDING] + n[ALYS_ST_LOST_READ] + n[ALYS_ST_LOST_SAMPLED_FULL],
+		    now);
+	report_loss(g, EVENT_REALLOC, n[ALYS_ST_LOST_RING_REALLOC], now);
+	report_loss(g, EVENT_FREE, n[ALYS_ST_LOST_RING_FREE], now);
 }
 
 void ledger_cut(struct ledger *g)

@@ -41,7 +41,7 @@ static struct proc_id proc_of(struct live *l, uint32_t tgid)
 }
 
 /* Reads the kernel's mapping reports unless read since that time: all mappings made before it have been reported by now. */
-static void hear_until(struct live *l, uint64_t time_ns)
+static void read_mappings_until(struct live *l, uint64_t time_ns)
 {
 	if (time_ns <= l->heard_ns || !l->tracker)
 		return;
@@ -52,7 +52,7 @@ static void hear_until(struct live *l, uint64_t time_ns)
 /* The record's process, with its mappings as of that time. */
 static struct proc_id proc_at(struct live *l, const struct intake_who *who)
 {
-	hear_until(l, who->time_ns);
+	read_mappings_until(l, who->time_ns);
 	if (who->time_ns >= target_due(l->h.targets)) {
 		target_settle(l->h.targets, who->time_ns);
 		l->last.of.proc.n = 0;
@@ -262,7 +262,7 @@ static void on_libraries(struct live *l, const struct intake_who *who)
 	l->last.of.proc.n = 0;
 }
 
-static void on_told(struct live *l, const struct intake_who *who, enum intake_note note, uint64_t other)
+static void apply_note(struct live *l, const struct intake_who *who, enum intake_note note, uint64_t other)
 {
 	switch (note) {
 	case INTAKE_MISS: on_miss(l, who); return;
@@ -291,7 +291,7 @@ static void on_note(void *ctx, const struct intake_who *who, enum intake_note no
 {
 	struct live *l = ctx;
 	l->h.held = who->held;
-	on_told(l, who, note, other);
+	apply_note(l, who, note, other);
 	if (who->held)
 		attach_settle(l->attach, catalog_proc(l->h.catalog, target_find(l->h.targets, who->tgid)));
 	l->h.held = false;
@@ -697,7 +697,7 @@ void live_set_interval(struct live *l, uint64_t interval)
 	live_write_event(l, &e);
 }
 
-static void look_at_rate(struct live *l)
+static void check_rate(struct live *l)
 {
 	uint64_t interval = rate_look(&l->rate, l->h.o->interval, intake_backlog(l->intake), now_ns());
 	if (interval == l->rate.interval)
@@ -709,7 +709,7 @@ static void look_at_rate(struct live *l)
 int live_step(struct live *l)
 {
 	l->h.flowing = true;
-	look_at_rate(l);
+	check_rate(l);
 	study_look(l->study);
 	rows_look(&l->rows, study_is_busy(l->study), now_ns());
 	attach_update(l->attach);

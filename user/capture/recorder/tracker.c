@@ -262,7 +262,7 @@ static void leave(struct tracker *t, uint32_t tgid)
 	map_put(&t->unseen, tgid);
 }
 
-static void look_at(struct tracker *t, uint32_t tgid, bool recheck)
+static void inspect_process(struct tracker *t, uint32_t tgid, bool recheck)
 {
 	struct proc_id id = find(t, tgid);
 	const uint64_t *parent = map_get(&t->parents, tgid);
@@ -365,7 +365,7 @@ int tracker_work(struct tracker *t)
 		n = collect_due(t, now, due, sizeof(due) / sizeof(due[0]), &next);
 		for (size_t i = 0; i < n; i++) {
 			map_del(&t->due, due[i].key);
-			look_at(t, (uint32_t)due[i].key, due[i].value & RECHECK);
+			inspect_process(t, (uint32_t)due[i].key, due[i].value & RECHECK);
 		}
 	} while (n == sizeof(due) / sizeof(due[0]));
 	now = now_ns();

@@ -110,7 +110,7 @@ static int visit(struct reach *r, uint64_t vaddr, uint64_t size, int depth)
 	return 0;
 }
 
-static int look_at(struct reach *r, const struct flow_node *n, int depth)
+static int visit_node(struct reach *r, const struct flow_node *n, int depth)
 {
 	bool goes = n->in.flow == INSN_CALL || n->leave == FLOW_JUMPS_ON || n->leave == FLOW_LOST;
 	const struct site *to = n->dest ? probed_at(r->plan->list, n->dest) : NULL;
@@ -136,7 +136,7 @@ static int follow(struct reach *r)
 		if (i && !comes_back(w))
 			continue;
 		for (size_t k = 0; k < w->nodes_cnt && !rc; k++)
-			rc = look_at(r, &w->nodes[k], depth);
+			rc = visit_node(r, &w->nodes[k], depth);
 	}
 	return rc;
 }

@@ -79,7 +79,7 @@ static bool have_data(const struct looking *l, const struct part *a, const struc
  * to execute it. Programs that map a file to parse it (profilers, backtrace printers) have no data of it at that
  * distance.
  */
-static bool has_twin(const struct looking *l, const struct part *code)
+static bool is_mapped_twice(const struct looking *l, const struct part *code)
 {
 	for (size_t i = 0; i < l->parts_cnt; i++) {
 		const struct part *twin = &l->parts[i];
@@ -105,7 +105,7 @@ static void add_part(struct looking *l, const struct map_line *line)
 					line->start, line->exec, line->writable };
 }
 
-static int look_at_line(void *ctx, const struct map_line *line)
+static int check_line(void *ctx, const struct map_line *line)
 {
 	struct looking *l = ctx;
 	l->found = line->exec ? translator_by_file(line->path) : NULL;
@@ -116,9 +116,9 @@ static int look_at_line(void *ctx, const struct map_line *line)
 const char *translator_of(uint32_t tgid)
 {
 	struct looking l = { 0 };
-	proc_each_map(tgid, look_at_line, &l, NULL);
+	proc_each_map(tgid, check_line, &l, NULL);
 	for (size_t i = 0; i < l.parts_cnt && !l.found; i++)
-		l.found = l.parts[i].exec && has_twin(&l, &l.parts[i]) ? "an emulator" : NULL;
+		l.found = l.parts[i].exec && is_mapped_twice(&l, &l.parts[i]) ? "an emulator" : NULL;
 	free(l.parts);
 	return l.found;
 }

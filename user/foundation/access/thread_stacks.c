@@ -107,7 +107,7 @@ static int add_if_there(uint32_t tgid, uint32_t tid)
 }
 
 /* "0 0x1 ... 0x7ffd1000 0x7f12": call number, six arguments, stack pointer, instruction pointer; or "running". */
-static uint64_t look_at(uint32_t tgid, uint32_t tid)
+static uint64_t sp_of(uint32_t tgid, uint32_t tid)
 {
 	char path[64], line[256] = "";
 	uint64_t sp = 0;
@@ -136,7 +136,7 @@ static int look(uint32_t tgid)
 		for (size_t i = 0; i < all.list_cnt; i++) {
 			struct rights_thread *at = &all.list[i];
 			if (!at->sp)
-				at->sp = look_at(tgid, at->tid);
+				at->sp = sp_of(tgid, at->tid);
 			unknown += !at->sp;
 		}
 		if (unknown && look + 1 < LOOKS)

@@ -25,7 +25,7 @@ struct proving {
 	size_t agreed;
 };
 
-static int hear_truth(struct proving *p, struct err *err)
+static int receive_truth(struct proving *p, struct err *err)
 {
 	int rc = helper_read_all(&p->helper, &p->truth, sizeof(p->truth), err);
 	if (!rc && (!p->truth.objects || p->truth.objects > HEAPFILL_MAX))
@@ -121,7 +121,7 @@ static int run(struct proving *p, struct err *err)
 	if (!rc)
 		rc = helper_await(&p->helper, err);
 	if (!rc)
-		rc = hear_truth(p, err);
+		rc = receive_truth(p, err);
 	return rc ?: compare(p, err);
 }
 

@@ -20,7 +20,7 @@ struct proving {
 	struct mallocfill_block *blocks;
 };
 
-static int hear_truth(struct proving *p, struct err *err)
+static int receive_truth(struct proving *p, struct err *err)
 {
 	int rc = helper_read_all(&p->helper, &p->truth, sizeof(p->truth), err);
 	if (!rc && (!p->truth.blocks || p->truth.blocks > MALLOCFILL_MAX))
@@ -107,7 +107,7 @@ static int run(struct proving *p, struct err *err)
 	int rc = helper_check(p->of->fd, elf_is_program(p->of->elf), err);
 	rc = rc ?: helper_start(&p->helper, CHILD_MALLOC, p->of->fd, err);
 	rc = rc ?: helper_await(&p->helper, err);
-	rc = rc ?: hear_truth(p, err);
+	rc = rc ?: receive_truth(p, err);
 	return rc ?: compare(p, err);
 }
 

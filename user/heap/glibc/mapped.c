@@ -60,7 +60,7 @@ static int read_places(struct scan *s, const uint64_t *at, size_t cnt, uint64_t 
 	return memory_read_ranges(s->m, ranges, cnt * PLACES, words, NULL);
 }
 
-static int look_at(struct scan *s, const uint64_t *at, size_t cnt)
+static int scan_words(struct scan *s, const uint64_t *at, size_t cnt)
 {
 	static uint64_t words[AT_ONCE][PLACES][2];
 	int rc = cnt ? read_places(s, at, cnt, words) : 0;
@@ -92,13 +92,13 @@ static int look_through(struct scan *s, uint64_t start, uint64_t end)
 		if (cnt < most)
 			continue;
 		uint64_t behind = s->behind;
-		rc = look_at(s, at, cnt);
+		rc = scan_words(s, at, cnt);
 		most = s->behind != behind ? 1 : most < AT_ONCE ? 2 * most : most;
 		cnt = 0;
 		if (s->behind > page)
 			page = s->behind - PAGE_BYTES;
 	}
-	return rc ?: look_at(s, at, cnt);
+	return rc ?: scan_words(s, at, cnt);
 }
 
 /* What lies between the pieces of the arenas. */

@@ -125,7 +125,7 @@ static int astray(const struct walk *w, uint64_t addr, uint64_t size, struct err
 }
 
 /* What a chunk's first word says of the one before it. */
-static void tell_previous(struct glibc_heap *h, const struct glibc_piece *p, uint64_t before, uint64_t head)
+static void set_previous(struct glibc_heap *h, const struct glibc_piece *p, uint64_t before, uint64_t head)
 {
 	struct glibc_chunk *last = h->chunks_cnt > p->first ? &h->chunks[h->chunks_cnt - 1] : NULL;
 	if (!last)
@@ -147,7 +147,7 @@ static int step(struct walk *w, uint64_t at, uint64_t *next, struct err *err)
 	bool top = at == w->h->arenas[p->arena].top, end = !size || (size == FENCE && left < SMALLEST);
 	if (!end && ((size < SMALLEST && size != FENCE) || size & 15 || size > left || (size == left && !top)))
 		return astray(w, at, size, err);
-	tell_previous(w->h, p, word_at(bytes, 0), head);
+	set_previous(w->h, p, word_at(bytes, 0), head);
 	*next = end || top ? p->end : at + size;
 	struct glibc_chunk *c = VEC_PUSH(w->h, chunks);
 	if (!c)

@@ -177,7 +177,7 @@ static bool poll_source(const struct top_source *source, struct view *v, struct 
 }
 
 /* True if the displayed age has changed. */
-static bool look_at_age(struct view *v)
+static bool update_age(struct view *v)
 {
 	uint64_t age = v->taken_ns && !v->ended ? now_ns() - v->taken_ns : 0;
 	uint32_t late_s = age >= LATE_NS ? (uint32_t)(age / 1000000000) : 0;
@@ -251,7 +251,7 @@ static void loop(const struct top_source *source, struct view *v, struct screen 
 		if (c != ERR && !v->ended)
 			v->message = NULL;
 		v->message = said ? said : v->message;
-		changed |= look_at_age(v) || said || c != ERR;
+		changed |= update_age(v) || said || c != ERR;
 		on = c == ERR ? !is_gone() : c == KEY_RESIZE || view_key(v, key_of(c));
 	}
 	/* On terminals without an alternate screen, continue at the last line. */

@@ -65,15 +65,15 @@ void growth_reach(struct growth *g, uint32_t row, const struct totals *t, uint64
 void growth_note_live(struct growth *g, uint32_t row, const struct life *life, double var, uint64_t now)
 {
 	struct growth_row *r = &g->rows[row];
-	uint64_t age = now > life->born_ns ? now - life->born_ns : 0;
+	uint64_t age = now > life->allocated_ns ? now - life->allocated_ns : 0;
 	size_t i = 0;
 	while (age >= age_limits_ns[i] && i + 1 < AGE_CNT)
 		i++;
 	r->ages[i] += life->cnt;
-	if (!r->oldest_ns || life->born_ns < r->oldest_ns)
-		r->oldest_ns = life->born_ns;
+	if (!r->oldest_ns || life->allocated_ns < r->oldest_ns)
+		r->oldest_ns = life->allocated_ns;
 	scale_row(g, r, now);
-	r->kept_var[band_of(slices_at(&g->slices, slices_since(g->first_ns, life->born_ns)))] += var;
+	r->kept_var[band_of(slices_at(&g->slices, slices_since(g->first_ns, life->allocated_ns)))] += var;
 }
 
 /*

@@ -36,7 +36,7 @@ bool lifetimes_temporary(const struct lifetimes *l, const struct watched *w)
 void lifetimes_ended(struct lifetimes *l, const struct watched *w)
 {
 	struct lifetime_row *r = &l->rows[w->row];
-	uint64_t now = w->event->time_ns, age = now > w->born_ns ? now - w->born_ns : 0;
+	uint64_t now = w->event->time_ns, age = now > w->allocated_ns ? now - w->allocated_ns : 0;
 	size_t i = 0;
 	if (w->how == LIFE_MOVED) {
 		r->moved_cnt += w->cnt;

@@ -16,9 +16,9 @@ void lineage_begin(struct lineage *child, size_t parent_place, struct lineage *p
 	parent->children++;
 }
 
-void lineage_gone(struct lineage *l, uint64_t addr, uint64_t born_ns, uint64_t now)
+void lineage_gone(struct lineage *l, uint64_t addr, uint64_t allocated_ns, uint64_t now)
 {
-	uint64_t *when = l->children && born_ns <= l->last_fork_ns ? map_put(&l->freed_log, addr) : NULL;
+	uint64_t *when = l->children && allocated_ns <= l->last_fork_ns ? map_put(&l->freed_log, addr) : NULL;
 	if (when)
 		*when = now;
 }

@@ -28,7 +28,7 @@ struct lineage {
 void lineage_free(struct lineage *l);
 void lineage_begin(struct lineage *child, size_t parent_place, struct lineage *parent, uint64_t now);
 /* One of its own blocks is freed. Out of memory: a child's free of it becomes a free of an unknown block. */
-void lineage_gone(struct lineage *l, uint64_t addr, uint64_t born_ns, uint64_t now);
+void lineage_gone(struct lineage *l, uint64_t addr, uint64_t allocated_ns, uint64_t now);
 /* It asks no more, and nobody asks through it. */
 void lineage_end(struct lineage *l, struct lineage *parent);
 

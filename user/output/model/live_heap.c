@@ -187,7 +187,7 @@ static struct watched watched_of(const struct heap *h, const struct block *b, co
 		.cnt = b->weight,
 		.sz = b->weight * (double)b->size,
 		.var = block_variance(b),
-		.born_ns = b->time_ns,
+		.allocated_ns = b->time_ns,
 		.windowed = b->group,
 		.event = e,
 	};
@@ -198,7 +198,7 @@ static struct life life_of(const struct block *b, bool temporary)
 	return (struct life){ b->time_ns, b->size, b->weight, b->tag, temporary };
 }
 
-static void tell_end(const struct heap *h, const struct block *b, bool temporary, enum life_end how, const struct event *e)
+static void report_end(const struct heap *h, const struct block *b, bool temporary, enum life_end how, const struct event *e)
 {
 	struct life life = life_of(b, temporary);
 	if (h->listener.ended)
@@ -251,7 +251,7 @@ static void end_block(struct heap *h, size_t place, enum life_end how, const str
 	block_ends(&h->all, NULL, b);
 	if (h->watch.what)
 		watch_ended(&h->watch, &change);
-	tell_end(h, b, change.temporary, how, e);
+	report_end(h, b, change.temporary, how, e);
 	give_block(h, place);
 }
 
@@ -416,7 +416,7 @@ static void close_heap(struct heap *h, const struct event *e)
 			continue;
 		}
 		note_live(h, &h->watch.growth, (size_t)s->value, e->time_ns);
-		tell_end(h, &h->blocks[s->value], false, LIFE_EXIT, e);
+		report_end(h, &h->blocks[s->value], false, LIFE_EXIT, e);
 		give_block(h, (size_t)s->value);
 	}
 	map_free(live);
@@ -428,7 +428,7 @@ void heap_report_left(const struct heap *h)
 	for (size_t p = 0; p < h->procs_cnt; p++) {
 		const struct map_slot *s;
 		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));)
-			tell_end(h, &h->blocks[s->value], false, LIFE_LEFT, NULL);
+			report_end(h, &h->blocks[s->value], false, LIFE_LEFT, NULL);
 	}
 }
 

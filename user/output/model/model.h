@@ -191,7 +191,7 @@ enum life_end {
 };
 
 struct life {
-	uint64_t born_ns;
+	uint64_t allocated_ns;
 	uint64_t size;
 	double cnt;     /* blocks it stands for */
 	uint32_t tag;   /* what begun() said of it */

@@ -114,9 +114,9 @@ static void spread(struct timing *t, const struct watched *w, bool freed, uint64
 static void count(struct timing *t, const struct watched *w, bool freed)
 {
 	uint64_t now = w->event->time_ns, reached = t->first_ns + t->n * slices_width_ns(&t->slices) - 1;
-	const struct timing_window *window = w->windowed ? window_at(t, w->born_ns) : NULL;
-	uint64_t lived = freed && now > w->born_ns ? now - w->born_ns : 0;
-	if (!window || w->born_ns > window->closed)
+	const struct timing_window *window = w->windowed ? window_at(t, w->allocated_ns) : NULL;
+	uint64_t lived = freed && now > w->allocated_ns ? now - w->allocated_ns : 0;
+	if (!window || w->allocated_ns > window->closed)
 		add(&t->at[t->n - 1], w, freed, 1);
 	else
 		spread(t, w, freed, window->from + lived, now < reached ? now : reached);

@@ -18,7 +18,7 @@ struct watched {
 	const struct totals *of_row, *all;
 	uint64_t id;
 	double cnt, sz, var; /* scaled, and the variance of sz */
-	uint64_t born_ns;
+	uint64_t allocated_ns;
 	bool windowed;             /* sampled in a window: stands for blocks of all the time that the window stands for */
 	const struct event *event; /* that began or ended it */
 	enum life_end how;         /* of one that ended */

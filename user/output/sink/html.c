@@ -73,11 +73,11 @@ static void note_collection(struct html *h, const struct event *e)
 /* Lifetimes are counted in the slice of the allocation. Objects from before the recording belong to no slice. */
 static bool note_life(struct html *h, const struct tally_change *c)
 {
-	uint64_t born = c->life->born_ns;
-	if (c->how < 0 || born < h->tally.first_ns || c->time_ns <= born)
+	uint64_t allocated_ns = c->life->allocated_ns;
+	if (c->how < 0 || allocated_ns < h->tally.first_ns || c->time_ns <= allocated_ns)
 		return true;
-	const struct amount lived = { c->life->cnt * (double)(c->time_ns - born) / 1000, 0 };
-	return cells_add(&h->cells, c->path, born, CELL_LIFE, &lived);
+	const struct amount lived = { c->life->cnt * (double)(c->time_ns - allocated_ns) / 1000, 0 };
+	return cells_add(&h->cells, c->path, allocated_ns, CELL_LIFE, &lived);
 }
 
 static void on_change(void *ctx, const struct tally_change *c)
@@ -85,7 +85,7 @@ static void on_change(void *ctx, const struct tally_change *c)
 	struct html *h = ctx;
 	bool left = c->how == LIFE_EXIT || c->how == LIFE_LEFT;
 	enum cell_value v = c->how < 0 ? CELL_ALLOC : left ? CELL_KEPT : CELL_FREED;
-	uint64_t ns = left ? c->life->born_ns : c->time_ns;
+	uint64_t ns = left ? c->life->allocated_ns : c->time_ns;
 	h->cells.first_ns = h->tally.first_ns;
 	bool ok = c->carried || cells_add(&h->cells, c->path, ns, v, &c->by);
 	if (ok && c->life->temporary)

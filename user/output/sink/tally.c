@@ -75,8 +75,8 @@ static void on_end(void *ctx, const struct life *life, enum life_end how, const 
 	if (life->tag == NAMES_FAILED)
 		return;
 	struct tally_row *r = &t->rows[life->tag];
-	if (c.time_ns > life->born_ns)
-		r->life_ns += life->cnt * (double)(c.time_ns - life->born_ns);
+	if (c.time_ns > life->allocated_ns)
+		r->life_ns += life->cnt * (double)(c.time_ns - life->allocated_ns);
 	if (how < LIFE_EXIT) {
 		take(&r->live, &c.by);
 		take(&t->live, &c.by);

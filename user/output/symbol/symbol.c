@@ -302,7 +302,7 @@ static int work(struct run *r)
 	return rc;
 }
 
-static int tell_troubles(struct run *r)
+static int report_troubles(struct run *r)
 {
 	static const char *const names[][2] = {
 		[INQUIRY_DIED] = { "symbols-worker-died", "times that reading a file's names ended a worker" },
@@ -342,7 +342,7 @@ int symbolizer_run(struct symbolizer *s, struct catalog *c, void (*progress)(voi
 	if (!rc)
 		rc = work(&r);
 	if (!rc)
-		rc = tell_troubles(&r);
+		rc = report_troubles(&r);
 	run_free(&r);
 	return rc ? err_set(err, -rc, "symbols: %s", strerror(-rc)) : 0;
 }

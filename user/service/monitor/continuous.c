@@ -546,7 +546,7 @@ size_t continuous_fds(const struct continuous *c, struct pollfd *out)
 	return n;
 }
 
-static void look_at_use(struct continuous *c, uint64_t now)
+static void check_use(struct continuous *c, uint64_t now)
 {
 	double seconds = (double)(now - c->looked_ns) / 1e9, cpu_s = c->cpu_s;
 	uint64_t hits = c->hits, recorded = c->recorded;
@@ -624,7 +624,7 @@ int continuous_work(struct continuous *c, struct err *err)
 		ms = 0;
 	traces_work(c->traces);
 	if (now - c->looked_ns >= LOOK_NS)
-		look_at_use(c, now);
+		check_use(c, now);
 	if (c->on && now - c->noted_ns >= NOTE_NS) {
 		heaps_note(&c->heaps, (double)(now - c->noted_ns) / 1e9);
 		note_resident(c);
