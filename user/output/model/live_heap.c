@@ -10,46 +10,8 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "base/map.h"
 #include "base/vec.h"
-#include "model/block.h"
-#include "model/clusters.h"
-#include "model/heap_facts.h"
-#include "model/lineage.h"
-#include "model/model.h"
-#include "model/watch.h"
-
-/* Live blocks of one process: address -> index in heap.blocks. */
-struct proc_heap {
-	struct map live;
-	struct lineage line;
-	struct proc_windows windows[2]; /* that stand for bytes, for CPU time */
-};
-
-struct heap {
-	struct block *blocks;
-	size_t blocks_cnt, blocks_cap;
-	size_t free_head; /* index + 1 of a free block, 0 = none */
-	struct map proc_index;
-	struct proc_heap *procs;
-	size_t procs_cnt, procs_cap;
-	struct map row_index; /* (proc, stack); stack 0 collects the rest of a process */
-	struct snapshot_row *rows;
-	size_t rows_cnt, rows_cap;
-	struct clusters_rows clusters;
-	uint32_t rows_made;
-	uint64_t *seen; /* alloc_cnt of the first rows when idle ones were last looked for */
-	size_t seen_cnt;
-	struct totals all;
-	struct heap_facts facts;
-	uint64_t last_id;
-	uint32_t group;         /* group of the current window's samples */
-	bool unmet;             /* there may be processes that no window met */
-	struct map split_index; /* row of (proc, stack) << 32 | number of the split -> row of the split */
-	struct map split_ids;   /* thread or size -> number */
-	struct watch watch;
-	struct heap_listener listener;
-};
+#include "model/heap_state.h"
 
 struct heap *heap_new(void)
 {
@@ -155,7 +117,7 @@ static int row_of(struct heap *h, const struct event *e, uint32_t *row)
 	return 0;
 }
 
-static struct clusters_row *clusters_of(const struct heap *h, size_t row)
+struct clusters_row *heap_clusters_of(const struct heap *h, size_t row)
 {
 	return clusters_at(&h->clusters, &h->rows[row]);
 }
@@ -171,7 +133,7 @@ static ssize_t take_block(struct heap *h)
 	return VEC_PUSH(h, blocks) ? (ssize_t)h->blocks_cnt - 1 : -ENOMEM;
 }
 
-static void give_block(struct heap *h, size_t place)
+void heap_give_block(struct heap *h, size_t place)
 {
 	h->blocks[place].id = h->free_head;
 	h->free_head = place + 1;
@@ -210,10 +172,10 @@ static void begin_block(struct heap *h, struct block *b, const struct event *e)
 	struct watched change = watched_of(h, b, e);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);
-	block_begins(&h->rows[b->row].t, clusters_of(h, b->row), b);
+	block_begins(&h->rows[b->row].t, heap_clusters_of(h, b->row), b);
 	block_begins(&h->all, NULL, b);
 	if (!(e->flags & EVENT_F_CARRIED)) {
-		block_allocated(&h->rows[b->row].t, clusters_of(h, b->row), b);
+		block_allocated(&h->rows[b->row].t, heap_clusters_of(h, b->row), b);
 		block_allocated(&h->all, NULL, b);
 	}
 	if (h->watch.what)
@@ -228,7 +190,7 @@ static void begin_block(struct heap *h, struct block *b, const struct event *e)
 static void count_unfollowed(struct heap *h, const struct block *b, const struct event *e)
 {
 	struct watched change = watched_of(h, b, e);
-	block_allocated(&h->rows[b->row].t, clusters_of(h, b->row), b);
+	block_allocated(&h->rows[b->row].t, heap_clusters_of(h, b->row), b);
 	block_allocated(&h->all, NULL, b);
 	if (h->watch.what & HEAP_TIMELINE) {
 		timing_before(&h->watch.timing, &change);
@@ -247,12 +209,12 @@ static void end_block(struct heap *h, size_t place, enum life_end how, const str
 		change.temporary = lifetimes_temporary(&h->watch.lifetimes, &change);
 	if (h->watch.what)
 		watch_before(&h->watch, &change);
-	block_ends(&h->rows[b->row].t, clusters_of(h, b->row), b);
+	block_ends(&h->rows[b->row].t, heap_clusters_of(h, b->row), b);
 	block_ends(&h->all, NULL, b);
 	if (h->watch.what)
 		watch_ended(&h->watch, &change);
 	report_end(h, b, change.temporary, how, e);
-	give_block(h, place);
+	heap_give_block(h, place);
 }
 
 static int add_block(struct heap *h, const struct event *e, uint64_t id, double weight)
@@ -262,7 +224,7 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	if (!p || row_of(h, e, &row) || (group && clusters_keep(&h->clusters, &h->rows[row])))
 		return -ENOMEM;
 	if (group)
-		clusters_of(h, row)->by_cpu = e->flags & EVENT_F_BY_CPU;
+		heap_clusters_of(h, row)->by_cpu = e->flags & EVENT_F_BY_CPU;
 	if (e->flags & EVENT_F_UNFOLLOWED) {
 		count_unfollowed(
 			h,
@@ -281,7 +243,7 @@ static int add_block(struct heap *h, const struct event *e, uint64_t id, double 
 	if (!live)
 		live = map_put(&p->live, e->addr);
 	if (!live) {
-		give_block(h, (size_t)place);
+		heap_give_block(h, (size_t)place);
 		return -ENOMEM;
 	}
 	*live = (uint64_t)place;
@@ -417,7 +379,7 @@ static void close_heap(struct heap *h, const struct event *e)
 		}
 		note_live(h, &h->watch.growth, (size_t)s->value, e->time_ns);
 		report_end(h, &h->blocks[s->value], false, LIFE_EXIT, e);
-		give_block(h, (size_t)s->value);
+		heap_give_block(h, (size_t)s->value);
 	}
 	map_free(live);
 	end_lineage(h, line);
@@ -489,96 +451,6 @@ struct totals heap_estimate(const struct heap *h)
 	return t;
 }
 
-/* Doubles the block's weight, or drops it. */
-static void reweigh(struct totals *t, struct clusters_row *windows, const struct block *b, bool kept)
-{
-	struct block was = *b;
-	block_ends(t, windows, &was);
-	if (!kept)
-		return;
-	was.weight *= 2;
-	block_begins(t, windows, &was);
-}
-
-struct thinning {
-	struct heap *heap;
-	uint64_t (*coin)(void *ctx);
-	void *ctx;
-};
-
-static bool is_kept(void *ctx, const struct map_slot *s)
-{
-	const struct thinning *t = ctx;
-	struct heap *h = t->heap;
-	struct block *b = &h->blocks[s->value];
-	bool kept = t->coin(t->ctx) & 1;
-	reweigh(&h->rows[b->row].t, clusters_of(h, b->row), b, kept);
-	reweigh(&h->all, NULL, b, kept);
-	if (kept) {
-		b->weight *= 2;
-	} else {
-		give_block(h, s->value);
-		h->facts.thinned++;
-	}
-	return kept;
-}
-
-/* A bitmap of the first n blocks that are in use; NULL: out of memory. */
-static uint8_t *used_blocks(const struct heap *h, size_t n)
-{
-	uint8_t *used = calloc(n / 8 + 1, 1);
-	for (size_t p = 0; used && p < h->procs_cnt; p++) {
-		const struct map_slot *s;
-		for (size_t i = 0; (s = map_next(&h->procs[p].live, &i));) {
-			if (s->value < n)
-				used[s->value / 8] |= (uint8_t)(1u << s->value % 8);
-		}
-	}
-	return used;
-}
-
-static void move_down(struct heap *h, struct map *live, size_t n, const uint8_t *used, size_t *gap)
-{
-	const struct map_slot *s;
-	for (size_t i = 0; (s = map_next(live, &i));) {
-		if (s->value < n)
-			continue;
-		while (used[*gap / 8] >> *gap % 8 & 1)
-			++*gap;
-		h->blocks[*gap] = h->blocks[s->value];
-		*map_get(live, s->key) = (*gap)++;
-	}
-}
-
-/* Moves the last blocks into the gaps. Memory is scarce at this point: without room for the bitmap, gaps are left. */
-static void close_gaps(struct heap *h)
-{
-	size_t n = 0, gap = 0;
-	for (size_t i = 0; i < h->procs_cnt; i++)
-		n += h->procs[i].live.count;
-	uint8_t *used = n + n / 8 < h->blocks_cnt ? used_blocks(h, n) : NULL;
-	if (!used)
-		return;
-	for (size_t p = 0; p < h->procs_cnt; p++)
-		move_down(h, &h->procs[p].live, n, used, &gap);
-	free(used);
-	h->blocks_cnt = n;
-	h->free_head = 0;
-	struct block *fewer = realloc(h->blocks, (n + 1) * sizeof(*fewer));
-	if (!fewer)
-		return;
-	h->blocks = fewer;
-	h->blocks_cap = n + 1;
-}
-
-void heap_thin(struct heap *h, uint64_t (*coin)(void *ctx), void *ctx)
-{
-	struct thinning t = { .heap = h, .coin = coin, .ctx = ctx };
-	for (size_t i = 0; i < h->procs_cnt; i++)
-		map_keep(&h->procs[i].live, is_kept, &t);
-	close_gaps(h);
-}
-
 static bool is_idle(const struct heap *h, size_t row)
 {
 	const struct snapshot_row *r = &h->rows[row];
@@ -623,12 +495,12 @@ static int note_seen(struct heap *h)
 static int add_to_rest(struct heap *h, size_t row)
 {
 	uint64_t rest = *map_get(&h->row_index, row_key(h->rows[row].proc, (struct stack_id){ 0 }));
-	const struct clusters_row *from = clusters_of(h, row);
+	const struct clusters_row *from = heap_clusters_of(h, row);
 	if (from && clusters_keep(&h->clusters, &h->rows[rest]))
 		return -ENOMEM;
 	totals_add(&h->rows[rest].t, &h->rows[row].t);
 	if (from)
-		clusters_row_add(clusters_of(h, rest), clusters_of(h, row));
+		clusters_row_add(heap_clusters_of(h, rest), heap_clusters_of(h, row));
 	return 0;
 }
 
