@@ -30,6 +30,7 @@ include scripts/bpf.mk
 include scripts/web.mk
 include tests/tests.mk
 include scripts/install.mk
+include scripts/package.mk
 include tests/bpf/walk.mk
 
 $(BUILD)/alys-bpf: $(BUILD)/user/main.o $(BUILD)/alys.a
@@ -73,6 +74,8 @@ help:
 	@echo 'make bench      measure, print the tables'
 	@echo 'make SAN=address,undefined check   the same tests under the sanitizers'
 	@echo 'make install    program, manual, completions, service; PREFIX=/usr/local DESTDIR='
+	@echo 'make deb        a Debian package, in build/packages'
+	@echo 'make tarball    the sources, with what npm would fetch'
 	@echo 'make clean'
 
 print-%:

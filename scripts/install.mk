@@ -3,6 +3,8 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 UNITDIR ?= $(if $(filter /usr,$(PREFIX)),/lib,/etc)/systemd/system
+# Below share/zsh; where Debian's zsh looks it is vendor-completions.
+ZSHDIR  ?= site-functions
 program := $(BUILD)/alys-bpf
 put      = install -D -m
 to       = $(DESTDIR)$(PREFIX)
@@ -13,11 +15,12 @@ install: all
 	$(Q)for what in man verbs completion-bash completion-zsh completion-fish; do \
 		$(program) --print-$$what > $(BUILD)/alys-bpf.$$what || exit 1; done
 	$(Q)$(put) 644 $(BUILD)/alys-bpf.man $(to)/share/man/man1/alys-bpf.1
+	$(Q)ln -sf alys-bpf.1 $(to)/share/man/man1/alys_converter.1
 	$(Q)for verb in $$(cat $(BUILD)/alys-bpf.verbs); do \
 		$(program) --print-man $$verb > $(BUILD)/alys-bpf-$$verb.man && \
 		$(put) 644 $(BUILD)/alys-bpf-$$verb.man $(to)/share/man/man1/alys-bpf-$$verb.1 || exit 1; done
 	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-bash $(to)/share/bash-completion/completions/alys-bpf
-	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-zsh $(to)/share/zsh/site-functions/_alys-bpf
+	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-zsh $(to)/share/zsh/$(ZSHDIR)/_alys-bpf
 	$(Q)$(put) 644 $(BUILD)/alys-bpf.completion-fish $(to)/share/fish/vendor_completions.d/alys-bpf.fish
 	$(Q)sed 's,@PREFIX@,$(PREFIX),' dist/alys-bpf.service.in > $(BUILD)/alys-bpf.service
 	$(Q)$(put) 644 $(BUILD)/alys-bpf.service $(DESTDIR)$(UNITDIR)/alys-bpf.service

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The page of -f html: npm packages as pinned in web/package-lock.json, bundled by esbuild and embedded in
-# user/output/sink/html.o. npm writes to the build folder only.
-WEB := $(BUILD)/web
+# user/output/sink/html.o. npm writes to the build folder only. A tarball (package.mk) has the bundle.
+WEB := $(if $(wildcard web/bundle/head.html),web/bundle,$(BUILD)/web)
 NPM ?= npm
 NODE ?= node
 
+ifneq ($(WEB),web/bundle)
 $(WEB)/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	$(call say,NPM,$(WEB)/node_modules)
 	$(Q)mkdir -p $(WEB) && cp web/package.json web/package-lock.json $(WEB)/
@@ -15,6 +16,7 @@ $(WEB)/head.html: web/build.mjs web/rule.mjs user/output/model/growth_rule.h $(w
 	$(Q)$(NODE) web/build.mjs $(WEB)/node_modules $(WEB)
 
 $(WEB)/tail.html: $(WEB)/head.html ;
+endif
 
 $(BUILD)/user/output/sink/html.o: CFLAGS += -DWEB='"$(WEB)"'
 $(BUILD)/user/output/sink/html.o: $(WEB)/head.html $(WEB)/tail.html
