@@ -2,9 +2,11 @@
 # alys-bpf: `make` builds, `make check` runs the tests that need no root, `make help` lists the rest.
 BUILD   := build
 CC      := gcc
-CLANG   ?= clang-14
+# Debian 12 has version 14 with a number in its name, Debian 13 its own without.
+LLVM    ?= $(if $(shell command -v clang-14),-14)
+CLANG   ?= clang$(LLVM)
 BPFTOOL ?= $(firstword $(shell command -v bpftool) /usr/sbin/bpftool)
-STRIP   := llvm-strip-14
+STRIP   ?= llvm-strip$(LLVM)
 V       ?= 0
 Q       := $(if $(filter 1,$(V)),,@)
 say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$(2))')
