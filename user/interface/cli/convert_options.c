@@ -24,8 +24,7 @@ static int parse_inferno(const struct opt *o, const char *text, void *dest, stru
 #define NAMES_AT(field) offsetof(struct convert_options, names.field)
 
 static const struct opt options[] = {
-	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL,
-	  "where to write, as OUT: - is standard output (default: by IN's name)" },
+	{ "output", 'o', "FILE", opt_text, AT(output), NULL, NULL, "same as OUT; - is standard output (default: by IN's name)" },
 	{ "format", 'f', "FORMAT", opt_text, AT(format), NULL, NULL, SINK_NAMES "; json if not given" },
 	NAME_OPTIONS(NAMES_AT),
 	{ "crystal-style", 0, NULL, opt_flag, AT(crystal_style), NULL, NULL,
@@ -79,7 +78,7 @@ const struct verb verb_convert = {
 	.words_max = 2,
 	.words = take_words,
 	.run = run,
-	.notes = "-f inferno-flamegraph draws with that program. OUT of - is standard output; without OUT the name is made from "
+	.notes = "-f inferno-flamegraph draws with that program. As OUT, - is standard output; without OUT the name is made from "
 		 "IN:\n"
 		 ".json, .pb.gz, .folded, .svg, .txt and so on. For kcachegrind: -f pprof, then\n"
 		 "go tool pprof -callgrind. Needs no root.",

@@ -18,16 +18,17 @@ static const struct opt options[] = {
 	{ "type", 0, "TYPE", opt_text, TABLE_AT(type), NULL, "TRACE_TARGET", "the stacks that allocate objects of this type" },
 	{ "at", 0, "SECONDS", opt_at, AT(from), NULL, NULL, "the heap this long after the recording began" },
 	{ "between", 0, "T1,T2", opt_between, AT(from), NULL, NULL, "only what was allocated between these seconds" },
-	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL, "without FILE: watch this process; with: it alone" },
+	{ "pid", 'p', "PID", opt_count, TABLE_AT(pid), NULL, NULL,
+	  "watch this process; with FILE: only this process of the trace" },
 	{ "every", 0, "SECONDS", opt_seconds, AT(every), NULL, NULL, "-p: report at this interval" },
 	{ "duration", 'd', "SECONDS", opt_seconds, AT(duration), NULL, NULL,
 	  "-p: stop after this time (default: Ctrl-C or exit)" },
 	{ "sample", 's', "bytes:N", opt_interval, AT(interval), NULL, NULL,
 	  "-p: one allocation every N bytes on average (default: every call)" },
 	{ "max-overhead", 0, "PERCENT", opt_percent, AT(max_overhead), NULL, NULL,
-	  "-p, with --sample: of the process' CPU time that probes may take; 0 is no limit" },
+	  "-p, with --sample: probes may take at most this much of the process' CPU time; 0 is no limit" },
 	{ "heap", 0, NULL, opt_flag, AT(heap), NULL, NULL,
-	  "-p: where memory is: of malloc, or a collector's heap; of that with -d: whose objects pin blocks" },
+	  "-p: where memory is, in malloc's or a collector's heap; with -d: whose objects pin the collector's blocks" },
 	{ "gc", 0, NULL, opt_flag, AT(collections), NULL, NULL,
 	  "each collection of the garbage collector: when, how long, what it reclaimed, who triggered it" },
 	{ "live", 0, NULL, opt_flag, AT(live), NULL, NULL, "-p: what a garbage collection leaves: waits for the next one" },
@@ -124,7 +125,7 @@ const struct verb verb_report = {
 		 "What leaks, steadiest first:  report --show leaked FILE\n"
 		 "How long blocks lived:        report --show freed FILE\n"
 		 "Allocations by type:          report --show alloc --by type --sort count --ascending -f tally FILE\n"
-		 "Where objects of one come from: report --type TYPE FILE\n"
+		 "Where a type comes from:      report --type TYPE FILE\n"
 		 "What the collector did:       report --gc FILE\n"
 		 "What a collection left:       report -p PID --live\nTimes are seconds since the start of the recording. Only "
 		 "-p needs root.",
