@@ -46,12 +46,26 @@ static double count_of(const struct groups *g, const struct group *v)
 	return format_is_resident(g->in->catalog) ? v->sz / FORMAT_PAGE_SZ : v->cnt;
 }
 
+static void add_bytes(const struct groups *g, struct sheet *t, const char *title)
+{
+	sheet_add_column(t, title, "bytes", COLUMN_BYTES);
+	if (has_error(g))
+		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
+}
+
+/* Bytes, and their error if they are estimated. */
+static struct cell *put_bytes(const struct groups *g, const struct group *v, struct cell *row)
+{
+	*row++ = (struct cell){ .number = v->sz };
+	if (has_error(g))
+		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
+	return row;
+}
+
 static void plain_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, format_is_resident(g->in->catalog) ? "Pages" : "Allocations", "count", COLUMN_COUNT);
-	sheet_add_column(t, "Total size", "bytes", COLUMN_BYTES);
-	if (has_error(g))
-		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
+	add_bytes(g, t, "Total size");
 	if (g->by != BY_STACK)
 		sheet_add_column(t, "%", "percent", COLUMN_PERCENT);
 	add_key(g, t);
@@ -61,9 +75,7 @@ static int plain_fill(const struct groups *g, const struct group *v, struct shee
 {
 	(void)t;
 	*row++ = (struct cell){ .number = count_of(g, v) };
-	*row++ = (struct cell){ .number = v->sz };
-	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
+	row = put_bytes(g, v, row);
 	if (g->by != BY_STACK)
 		*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
 	*row = (struct cell){ .text = v->label };
@@ -89,9 +101,7 @@ static int function_fill(const struct groups *g, const struct group *v, struct s
 	*row++ = (struct cell){ .text = v->label };
 	*row++ = (struct cell){ .number = count_of(g, v) };
 	*row++ = (struct cell){ .number = part(v->sz, g->all.sz) };
-	*row++ = (struct cell){ .number = v->sz };
-	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
+	row = put_bytes(g, v, row);
 	if (!format_is_resident(g->in->catalog))
 		*row = (struct cell){ .number = v->cnt > 0 ? v->sz / v->cnt : 0 };
 	return 0;
@@ -120,9 +130,7 @@ static int temporary_fill(const struct groups *g, const struct group *v, struct 
 static void leaked_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, "Blocks", "count", COLUMN_COUNT);
-	sheet_add_column(t, "Bytes", "bytes", COLUMN_BYTES);
-	if (has_error(g))
-		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
+	add_bytes(g, t, "Bytes");
 	sheet_add_column(t, "Growth", "growth", COLUMN_CHANGE);
 	if (has_error(g))
 		sheet_add_column(t, "+- growth", "growth_error", COLUMN_BYTES);
@@ -147,9 +155,7 @@ static int leaked_fill(const struct groups *g, const struct group *v, struct she
 	uint64_t now = g->in->snapshot->facts.last_ns;
 	uint32_t text = put_ages(r->ages, t->texts);
 	*row++ = (struct cell){ .number = v->cnt };
-	*row++ = (struct cell){ .number = v->sz };
-	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
+	row = put_bytes(g, v, row);
 	*row++ = (struct cell){ .number = growth_row_gained(r) };
 	if (has_error(g))
 		*row++ = (struct cell){ .number = sqrt(r->gained_var) };
@@ -163,9 +169,7 @@ static int leaked_fill(const struct groups *g, const struct group *v, struct she
 static void freed_columns(const struct groups *g, struct sheet *t)
 {
 	sheet_add_column(t, "Freed", "count", COLUMN_COUNT);
-	sheet_add_column(t, "Total size", "bytes", COLUMN_BYTES);
-	if (has_error(g))
-		sheet_add_column(t, "+- bytes", "error", COLUMN_BYTES);
+	add_bytes(g, t, "Total size");
 	sheet_add_column(t, "Mean life s", "life", COLUMN_SECONDS);
 	sheet_add_column(t, "Lives", "lives", COLUMN_TEXT);
 	sheet_add_column(t, "By realloc", "moved", COLUMN_COUNT);
@@ -178,9 +182,7 @@ static int freed_fill(const struct groups *g, const struct group *v, struct shee
 	const struct lifetime_row *r = &g->lives[v->label];
 	uint32_t text = put_ages(r->lives, t->texts);
 	*row++ = (struct cell){ .number = v->cnt };
-	*row++ = (struct cell){ .number = v->sz };
-	if (has_error(g))
-		*row++ = (struct cell){ .number = sqrt(spread_var(&v->off)) };
+	row = put_bytes(g, v, row);
 	*row++ = (struct cell){ .number = r->freed_cnt > 0 ? r->life_ns / r->freed_cnt / 1e9 : 0 };
 	*row++ = (struct cell){ .text = text };
 	*row++ = (struct cell){ .number = r->moved_cnt };
