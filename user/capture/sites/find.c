@@ -324,6 +324,10 @@ static int has_row(const struct elf *e)
 
 static int find(const struct elf *e, const char *path, const struct sites_options *o, struct site_list *out, struct err *err)
 {
+	static int (*const steps[])(struct plan *) = {
+		choose_place,      select_rows, cover_sites,      place_probes,
+		result_exits_find, reach_find,  find_predictions, find_direct,
+	};
 	struct plan p = { .options = o, .list = out, .path = path };
 	*out = (struct site_list){ .program = elf_is_program(e) };
 	int rc = has_row(e);
@@ -335,21 +339,8 @@ static int find(const struct elf *e, const char *path, const struct sites_option
 	if (rc)
 		return rc;
 	p.provider = alloc_provider(defines, &p.funcs, path);
-	rc = choose_place(&p);
-	if (!rc)
-		rc = select_rows(&p);
-	if (!rc)
-		rc = cover_sites(&p);
-	if (!rc)
-		rc = place_probes(&p);
-	if (!rc)
-		rc = result_exits_find(&p);
-	if (!rc)
-		rc = reach_find(&p);
-	if (!rc)
-		rc = find_predictions(&p);
-	if (!rc)
-		rc = find_direct(&p);
+	for (size_t i = 0; !rc && i < sizeof(steps) / sizeof(steps[0]); i++)
+		rc = steps[i](&p);
 	if (rc) {
 		sites_free(out);
 		err_set(err, -rc, "%s: looking for probe sites: %s", path, strerror(-rc));
