@@ -101,17 +101,18 @@ static __always_inline __u64 rss_owner(const struct task_struct *task, __u64 mm)
 	return mm ^ (__u64)(__u32)task->tgid << 48;
 }
 
-static __noinline int rss_read(__u64 part, __u64 mm, __u32 member, __s64 *sum, __s32 *own)
+extern void *bpf_rdonly_cast(const void *obj, __u32 type) __ksym __weak; /* 6.2, commit a35b9af4ec2c */
+
+/* Plain loads, which the kernel's exception table guards: copies by bpf_probe_read_kernel were half the cost of a page. */
+static __always_inline void rss_read(__u64 part, __u64 mm, __u32 member, __s64 *sum, __s32 *own)
 {
-	struct mm_struct *m = (void *)mm;
-	__s32 *counters;
-	member &= RSS_COUNTERS - 1;
 	/* CO-RE knows the place of the first one and their size. */
-	struct percpu_counter *c = __builtin_preserve_access_index(&m->rss_stat[0]);
-	c = (void *)c + member * bpf_core_type_size(struct percpu_counter);
-	*sum = BPF_CORE_READ(c, count);
-	counters = BPF_CORE_READ(c, counters);
-	return bpf_probe_read_kernel(own, sizeof(*own), (void *)counters + part);
+	__u64 at = mm + bpf_core_field_offset(struct mm_struct, rss_stat) + member * bpf_core_type_size(struct percpu_counter);
+	const struct percpu_counter *c = bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct percpu_counter));
+	*sum = c->count;
+	const struct refcount_struct *n =
+		bpf_rdonly_cast((void *)c->counters + part, bpf_core_type_id_kernel(struct refcount_struct));
+	*own = n->refs.counter;
 }
 
 /* Before a page comes: what is there. */
@@ -324,7 +325,8 @@ int on_rss(struct bpf_raw_tracepoint_args *ctx)
 			seen->owner = 0;
 		return 0;
 	}
-	if (!is_target())
+	/* Only a target's counters are held. */
+	if (seen->owner == owner ? !recording : !is_target())
 		return 0;
 	struct touch *t = bpf_task_storage_get(&touches, task, NULL, 0);
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);

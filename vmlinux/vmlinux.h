@@ -47,6 +47,13 @@ struct percpu_counter {
 	int *counters;
 };
 
+/* Any structure that is one number. */
+struct refcount_struct {
+	struct {
+		int counter;
+	} refs;
+};
+
 /* The four counters were of another kind before 6.2. */
 struct mm_struct {
 	struct percpu_counter rss_stat[4];

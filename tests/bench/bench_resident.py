@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""(m) --rss: the CPU time that recording its pages costs a redis that does nothing but fill 1 GB, in interleaved runs."""
+import os
+import subprocess
+
+import harness
+from harness import QUICK, Recording, interleave, table, verdict
+
+KEYS = 100_000 if QUICK else 1_000_000
+SOCKET = os.path.join(harness.OUT, "redis.sock")
+PAIRS = 2 if QUICK else 5
+
+
+def ask(*words):
+    return subprocess.run(["redis-cli", "-s", SOCKET, *words], capture_output=True, text=True, check=False).stdout
+
+
+def filled(options):
+    """CPU seconds of the redis while it fills; options: of the recording, None for no recording."""
+    with subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", SOCKET, "--save", "", "--enable-debug-command",
+                           "yes"], stdout=subprocess.DEVNULL) as server:
+        try:
+            while ask("PING") != "PONG\n":
+                if server.poll() is not None:
+                    raise RuntimeError("redis-server did not start")
+            tracer = Recording(server.pid, "--rss", *options, output="resident.alys") if options is not None else None
+            began = harness.cpu_of(server.pid)
+            ask("DEBUG", "POPULATE", str(KEYS), "key", "1000")
+            took = harness.cpu_of(server.pid) - began
+            if tracer:
+                tracer.stop()
+            return took
+        finally:
+            server.terminate()
+
+
+def main():
+    os.makedirs(harness.OUT, exist_ok=True)
+    cases = {"untraced": None, "--rss": (), "--rss --sample bytes:256k": ("--sample", "bytes:256k"),
+             "--rss --sample bytes:1": ("--sample", "bytes:1")}
+    got = interleave({name: lambda options=options: filled(options) for name, options in cases.items()}, PAIRS)
+    base = got["untraced"]
+    rows = [(name, f"{took:.2f}", f"{100 * (took / base - 1):+.1f} %") for name, took in got.items()]
+    table(f"redis fills {KEYS / 1e6:g} GB: CPU time, medians of {PAIRS}", ["recording", "seconds", "cost"], rows)
+    cost = 100 * (got["--rss"] / base - 1)
+    verdict("CPU time that --rss costs a redis that fills 1 GB", "at most 1 %", f"{cost:.1f} %", cost <= 1)
+
+
+if __name__ == "__main__":
+    main()
