@@ -101,18 +101,32 @@ static __always_inline __u64 rss_owner(const struct task_struct *task, __u64 mm)
 	return mm ^ (__u64)(__u32)task->tgid << 48;
 }
 
+#ifndef ALYS_NO_KFUNCS
 extern void *bpf_rdonly_cast(const void *obj, __u32 type) __ksym __weak; /* 6.2, commit a35b9af4ec2c */
 
-/* Plain loads, which the kernel's exception table guards: copies by bpf_probe_read_kernel were half the cost of a page. */
-static __always_inline void rss_read(__u64 part, __u64 mm, __u32 member, __s64 *sum, __s32 *own)
+/* Loads that the kernel's exception table guards: copies by bpf_probe_read_kernel were half the cost of a page. */
+static __always_inline void rss_load(__u64 part, __u64 at, __s64 *sum, __s32 *own)
 {
-	/* CO-RE knows the place of the first one and their size. */
-	__u64 at = mm + bpf_core_field_offset(struct mm_struct, rss_stat) + member * bpf_core_type_size(struct percpu_counter);
 	const struct percpu_counter *c = bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct percpu_counter));
 	*sum = c->count;
 	const struct refcount_struct *n =
 		bpf_rdonly_cast((void *)c->counters + part, bpf_core_type_id_kernel(struct refcount_struct));
 	*own = n->refs.counter;
+}
+#else
+static __always_inline void rss_load(__u64 part, __u64 at, __s64 *sum, __s32 *own)
+{
+	const struct percpu_counter *c = (void *)at;
+	*sum = BPF_CORE_READ(c, count);
+	bpf_probe_read_kernel(own, sizeof(*own), (void *)BPF_CORE_READ(c, counters) + part);
+}
+#endif
+
+/* CO-RE knows the place of the first counter and their size. */
+static __always_inline void rss_read(__u64 part, __u64 mm, __u32 member, __s64 *sum, __s32 *own)
+{
+	__u64 first = mm + bpf_core_field_offset(struct mm_struct, rss_stat);
+	rss_load(part, first + member * bpf_core_type_size(struct percpu_counter), sum, own);
 }
 
 /* Before a page comes: what is there. */

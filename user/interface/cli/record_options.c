@@ -98,7 +98,7 @@ static int output_of_environment(struct record_options *r, struct err *err)
 }
 
 /* Of pages; up to some thousand a second all are recorded. */
-#define RSS_INTERVAL (64u << 10)
+#define RSS_INTERVAL (256u << 10)
 
 static int check_rss(struct record_options *r, struct err *err)
 {
