@@ -132,7 +132,7 @@ def others():
         told = None if missing(tool) else number_after(pattern, run_tool(program))
         if told is not None:
             rows.append([tool if tool != "valgrind" else "valgrind DHAT", what, truth[what], told, percent(told / truth[what] - 1)])
-    table("What others say of the same malloc program", ["", "sum of", "truth", "told", "difference"], rows)
+    table("What others say of the same malloc program", ["", "sum of", "truth", "reported", "difference"], rows)
 
 
 def main():

@@ -31,7 +31,7 @@ heaptrack and DHAT start the program themselves and work inside it, so they need
 NOTES = {
     "cost": """`pairs` is `malloc` and `free` of 64 bytes in turn, `gc_loop` is `GC_malloc` of 64 bytes; both in a call stack of 10
 frames.""",
-    "accuracy": """The programs count their own bytes by site. Errors are those of single sites; one without a sample is told as 0 and counts as
+    "accuracy": """The programs count their own bytes by site. Errors are those of single sites; one without a sample is estimated as 0 and counts as
 wrong by all of it. It has no interval either, so the last column is only of sites that were met. With few runs that column is coarse.
 
 Rows with windows are recorded one at a time. Four beside each other, on a machine with a load of 18, held the truth in 0.50
