@@ -146,7 +146,7 @@ def test_nobody_else_reads_for_a_recording(started, tmp_path):
     program.go().truths()
     tracer.stop()
     said = subprocess.run([ALYS, "info", trace], capture_output=True, text=True, timeout=TIMEOUT).stdout
-    assert f"what read the heap of process {program.pid} was ended by signal 9" in said, said
+    assert f"the reader of the heap of process {program.pid} was ended by signal 9" in said, said
     assert program.finish() == 0
 
 

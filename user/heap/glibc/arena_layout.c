@@ -193,8 +193,8 @@ int glibc_layout_find(struct memory *m, const struct space *s, const struct spac
 	int rc = 0;
 	*out = (struct glibc_layout){ .version = version };
 	if (version < GLIBC_OLDEST || version > GLIBC_NEWEST)
-		return err_set(err, ENOTSUP, "its malloc is of glibc 2.%u; read are those of 2.%u to 2.%u", version, GLIBC_OLDEST,
-			       GLIBC_NEWEST);
+		return err_set(err, ENOTSUP, "its malloc is of glibc 2.%u; versions 2.%u to 2.%u can be read", version,
+			       GLIBC_OLDEST, GLIBC_NEWEST);
 	for (int looks = 0; looks < LOOKS && !rc && !out->main_arena && !unused; looks++)
 		rc = look_once(m, s, file, out, &unused);
 	if (rc)

@@ -85,9 +85,9 @@ static int gone(struct heapreader *r, int rc, uint32_t tgid, struct err *err)
 {
 	int status = end(r);
 	if (rc != -ETIMEDOUT && status >= 0 && WIFSIGNALED(status))
-		err_set(err, ECONNRESET, "what read the heap of process %u was ended by signal %d", tgid, WTERMSIG(status));
+		err_set(err, ECONNRESET, "the reader of the heap of process %u was ended by signal %d", tgid, WTERMSIG(status));
 	else
-		err_set(err, ECONNRESET, "what read the heap of process %u %s", tgid,
+		err_set(err, ECONNRESET, "the reader of the heap of process %u %s", tgid,
 			rc == -ETIMEDOUT ? "did not come back in 20 seconds" : "gave no answer that makes sense");
 	return -ECONNRESET;
 }

@@ -634,7 +634,7 @@ static int give_up(struct marks *m, uint32_t tgid, int rc)
 	if (rc != -ECONNRESET)
 		return rc;
 	struct err lost;
-	err_set(&lost, ECONNRESET, "what read the heap of process %u did not survive that, or did not come back", tgid);
+	err_set(&lost, ECONNRESET, "the reader of the heap of process %u did not survive that, or did not come back", tgid);
 	pthread_mutex_lock(&m->lock);
 	struct watched *w = find(m, tgid);
 	if (w)
