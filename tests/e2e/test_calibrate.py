@@ -19,7 +19,7 @@ LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 LIBGC = LIBRARIES / "libgc.so.1"
 SPOILED = ["register", "address", "frame", "lists", "slow", "argument"]
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
 def run_case(library, how):

@@ -13,7 +13,7 @@ import conftest
 from collected import SOURCES, liveness_of, record
 from conftest import ALYS, PROGS, STRAIGHT, TIMEOUT, alys, convert, pprof
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 
 def known_truth(started, trace, program):

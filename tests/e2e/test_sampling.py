@@ -16,7 +16,7 @@ import pytest
 from browser_driver import drive
 from conftest import PROGS, STRAIGHT, alys, assert_law, convert, events_of, site_of
 
-pytestmark = pytest.mark.bpf
+pytestmark = [pytest.mark.bpf, pytest.mark.beside]
 
 RUNS = int(os.environ.get("ALYS_SAMPLE_RUNS", 100))
 # Processes in one recording.
