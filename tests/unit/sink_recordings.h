@@ -2,7 +2,7 @@
 /*
  * Scripted recordings for the sink tests, built by the modules' own doors: "shop" is one small
  * program, every call recorded; "fleet" has two processes, samples, losses and a collector whose
- * frees nobody saw; "hostile" has names written by somebody who wants to break the reader.
+ * frees that were not seen; "hostile" has names made to break a reader.
  */
 #ifndef ALYS_TESTS_SINK_SHOP_H
 #define ALYS_TESTS_SINK_SHOP_H
@@ -285,7 +285,7 @@ static inline struct recording record_hostile(void)
 					    .addr = 16 * (i + 1),
 					    .size = 100 + i };
 	}
-	/* Ids that nobody defined: a damaged file has them. */
+	/* Ids without a definition, as in a damaged file. */
 	events[n] = (struct event){ .kind = EVENT_ALLOC, .proc = { 77 }, .stack = { 777 }, .addr = 8, .size = 5 };
 	replay(&r, events, n + 1);
 	return r;

@@ -38,7 +38,7 @@ static void test_packets(void **state)
 	assert_memory_equal(got, "four", 4);
 	assert_true(fd > null && fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
-	/* Nobody wants it; the packet is too long for whoever does. */
+	/* No request waits for it, and the packet is too long for any that would. */
 	assert_int_equal(handover_send(pair[0], "five5", 5, null, 0), 0);
 	assert_int_equal(handover_receive(pair[1], got, sizeof(got), NULL), 5);
 	assert_int_equal(handover_send(pair[0], "123456789", 9, null, 0), 0);

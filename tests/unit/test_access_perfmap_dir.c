@@ -56,7 +56,7 @@ static int give_back(void **state)
 	return 0;
 }
 
-/* Whoever runs this may open some more files than there are places. */
+/* The process may open a few more files than there are places. */
 static int have_room(void **state)
 {
 	struct rlimit l;

@@ -218,7 +218,7 @@ static void files_without_rows_are_counted_by_reason(void **state)
 		{ ENOTSUP, 0, ROWLESS_DEBUG_FRAME },
 		{ EBADMSG, 0, ROWLESS_DAMAGED },
 		{ ENOMEM, 0, ROWLESS_OTHER },
-		/* Who read it was ended: that says nothing of .eh_frame. */
+		/* The reader was killed, which says nothing about .eh_frame. */
 		{ 0, EBADMSG, ROWLESS_OTHER },
 	};
 	struct scene *s = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach/study: which files are waited for, what is asked of them, and that each request has one answer. Who examines them is
- * made up (tests/tests.mk wraps it).
+ * attach/study: which files are waited for, what is requested of their examination, and that each request has one answer. The
+ * examination is a mock (tests/tests.mk wraps it).
  */
 #include <errno.h>
 #include <setjmp.h>

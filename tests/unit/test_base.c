@@ -128,7 +128,7 @@ static void test_map_keeps_some(void **state)
 	}
 }
 
-/* Keys whose hashes are alike where tables are told apart: there is no bit to split them by. */
+/* Keys whose hashes are equal in all bits by which tables are split. */
 static void test_map_bears_keys_that_collide(void **state)
 {
 	struct map m = { 0 };

@@ -208,7 +208,7 @@ static int is_refused_other_memory(const struct broker *b)
 									  : 0;
 }
 
-/* What stands at /tmp/perf-PID.map, and what is said to who asks for it. */
+/* What may be at /tmp/perf-PID.map, and the answer to a request for it. */
 static const struct named {
 	const char *what;
 	int expected;
@@ -351,7 +351,7 @@ static int is_refused_probes(const struct broker *b)
 														   : 0;
 }
 
-/* Who has ended, be it while it was asked for, is gone: nothing is refused. */
+/* A process that ended, even during the request, is reported as ended, not as refused. */
 static int is_told_of_ends(const struct broker *b)
 {
 	char why[200], self[4096];

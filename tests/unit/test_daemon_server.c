@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/server: who gets a place at the control socket, and that those who leave are told of. Users are played by root. */
+/* daemon/server: which clients get a connection to the control socket, and that their ends are reported. Root plays the users. */
 #include <setjmp.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -119,7 +119,7 @@ static void those_who_asked_make_room(void **state)
 		held[i] = ask_as(p, STRANGER);
 	work(p);
 	assert_int_equal(p->told.asked, SERVER_CLIENTS);
-	/* Another stranger, who comes with more than once, and whoever may do everything. */
+	/* Another user with several connections, and a client with all rights. */
 	others[0] = ask_as(p, ANOTHER);
 	others[1] = ask_as(p, ANOTHER);
 	others[2] = ask_as(p, 0);

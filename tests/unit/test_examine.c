@@ -118,7 +118,7 @@ static void look_everywhere(struct findings *f)
 	buf_free(&text);
 }
 
-/* Who reads a hostile file may answer anything. */
+/* A process that reads a hostile file may send any answer. */
 static void test_lies(void **state)
 {
 	struct buf bytes = { 0 };

@@ -38,7 +38,7 @@ static struct sample fill(struct mallocimage *im)
 	mimage_to_bin(im, s.large, 80);
 	mimage_chunk(im, 0x400);
 	s.mapped = mimage_map(im, 0x21000, 0);
-	im->mapped += 0x3000; /* of somebody else */
+	im->mapped += 0x3000; /* not the heap's */
 	s.aligned = mimage_map(im, 0x20010, 0xff0);
 	mimage_top(im);
 	return s;

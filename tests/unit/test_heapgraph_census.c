@@ -282,7 +282,7 @@ static void test_waits_for_the_end_of_a_cycle(void **state)
 	image_end(&im);
 }
 
-/* A cycle that sleeps while it clears or marks is told by blocks without marks that are older than it. */
+/* A cycle that was interrupted while it cleared or marked leaves blocks without marks that are older than the cycle. */
 static void test_cycle_that_sleeps(void **state)
 {
 	struct heapimage im;

@@ -243,7 +243,7 @@ static void test_excluded_data(void **state)
 	world_free(w);
 }
 
-/* A stack of nobody is nothing; one whose owner lives counts between the two addresses that the owner has. */
+/* A stack without an owner is ignored; one with a live owner counts between the two addresses in the owner. */
 static void test_fibers(void **state)
 {
 	(void)state;

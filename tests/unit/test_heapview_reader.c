@@ -213,7 +213,7 @@ static int split(int (*does)(void), bool stops, char why[WHY_SZ])
 	close(words[1]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	memset(why, 0, WHY_SZ);
-	/* Ready when something was said, or nobody is left to. */
+	/* Readable when there is an answer, or when the other end is closed. */
 	assert_int_equal(poll(&(struct pollfd){ .fd = words[0], .events = POLLIN }, 1, PATIENCE_S * 1000), 1);
 	(void)!read(words[0], why, WHY_SZ - 1);
 	close(words[0]);
@@ -230,7 +230,7 @@ static int split(int (*does)(void), bool stops, char why[WHY_SZ])
 static void expect_fine(int (*does)(void), bool stops)
 {
 	char why[WHY_SZ];
-	/* Without them nobody becomes another user, or looks into others. */
+	/* Without these rights a process cannot become another user or read others. */
 	if (!caps_has(CAP_SETUID) || !caps_has(CAP_SYS_PTRACE))
 		skip();
 	int status = split(does, stops, why);

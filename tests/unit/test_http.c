@@ -339,7 +339,7 @@ static void test_local_addresses(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07, 0);
 	assert_int_equal(try_listen(path, false, &again), -EADDRINUSE);
-	/* Killed: what is left of it is in nobody's way. */
+	/* Killed: its socket file does not prevent a new server. */
 	http_listener_close(&got);
 	assert_int_equal(try_listen(path, false, &again), 0);
 	http_unlisten(&again);

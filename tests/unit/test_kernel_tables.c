@@ -259,7 +259,7 @@ static void test_room_is_used_again(void **state)
 	close_shop(&s);
 }
 
-/* Somebody may still walk by rows that were let go a moment ago. */
+/* A walk may still use rows that were released a moment ago. */
 static void test_rows_stay_for_a_while(void **state)
 {
 	struct shop s;

@@ -118,7 +118,7 @@ static void test_musl_let_go(void **state)
 	assert_int_equal(end_of(&c), 7);
 }
 
-/* The number of a process that has ended and was waited for may be somebody else's. */
+/* After a process was waited for, its number may belong to another one. */
 static void test_ended_while_loaded(void **state)
 {
 	struct command c = { 0 };

@@ -126,7 +126,7 @@ static int set_up(void **state)
 	memset(&reader, 0, sizeof(reader));
 	reader.facts.state = MARKS_READY;
 	reader.there = true;
-	s->l = liveness_new((struct marks *)&reader, &ops); /* nobody looks into it */
+	s->l = liveness_new((struct marks *)&reader, &ops); /* never dereferenced */
 	*state = s;
 	return s->l ? 0 : -1;
 }

@@ -385,7 +385,7 @@ static void test_who_is_gone_is_not_waited_for(void **state)
 {
 	struct marks *m = *state;
 	uint64_t gc_no;
-	assert_null(marks_take(m, TGID, 5)); /* nobody watches it */
+	assert_null(marks_take(m, TGID, 5)); /* not watched */
 	watch(m);
 	marks_forget(m, TGID);
 	assert_null(marks_take(m, TGID, 5));

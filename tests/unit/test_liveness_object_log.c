@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liveness/object_log: who is asked about, until when. */
+/* liveness/object_log: which objects are compared, and until when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,8 +83,8 @@ static bool is_seven(void *ctx, uint32_t tgid)
 }
 
 /*
- * Who was never watched, or only while it started, does not fill the table for
- * those who are.
+ * Objects that were never watched, or only while their process started, take no place in the table from
+ * those that are.
  */
 static void test_nobody_asks(void **state)
 {
@@ -114,7 +114,7 @@ static void test_nobody_asks(void **state)
 	object_log_free(&b);
 }
 
-/* Whoever does not know of all must not seem to. */
+/* A log that lost entries must say so. */
 static void test_too_many(void **state)
 {
 	struct object_log b = { 0 };

@@ -450,7 +450,7 @@ static void overhead_lowers_the_rate(void **state)
 	assert_int_equal(l.interval, 4096);
 }
 
-/* Where calls cost the most, fewer samples would only tell less. */
+/* Where calls cost the most, fewer samples save nothing. */
 static void overhead_of_calls_is_left_alone(void **state)
 {
 	struct limits l = { .memory_max = 1000, .overhead_max = 2 };

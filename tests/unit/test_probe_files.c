@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel/files: numbers in the kernel's tables, however many files come and go; probe/detaching: who
- * still sees calls.
+ * kernel/files: numbers in the kernel's tables, however many files come and go; probe/detaching: which probes
+ * still see calls.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -46,7 +46,7 @@ static void test_files_come_and_go(void **state)
 	put_file(&f, stays.ino);
 	for (uint64_t ino = 2; ino < 20000; ino++) {
 		put_file(&f, ino);
-		put_file(&f, ino); /* once more: what is known is told again */
+		put_file(&f, ino); /* once more: the same number */
 		assert_int_equal(files_sites(&f), 2 * SITES);
 		files_forget(&f, files_find(&f, (struct probe_file){ .dev = 1, .ino = ino }));
 	}
@@ -74,7 +74,7 @@ static void test_numbers_wait_long(void **state)
 	numbers_free(&n);
 }
 
-/* A trial that is over takes nobody in: its entries are described as no trial's. */
+/* A trial that is over gets no new entries: they belong to no trial. */
 static void test_ended_trials(void **state)
 {
 	const struct site_set trial = { .trial = true, .digest = 7 }, another = { .trial = true, .digest = 8 };
@@ -95,7 +95,7 @@ static void test_ended_trials(void **state)
 	files_free(&f);
 }
 
-/* Copies of one library are told of once, until the last of them is gone. */
+/* Copies of one library are reported once, until the last of them is gone. */
 static void test_equal_collectors(void **state)
 {
 	const struct alys_gc_site site = { .vaddr = 64 }, another = { .vaddr = 128 };
@@ -121,7 +121,7 @@ static void test_equal_collectors(void **state)
 	files_free(&f);
 }
 
-/* A descriptor whose close waits until somebody reads what was sent: into *reader. */
+/* A descriptor whose close blocks until the data that was sent is read from *reader. */
 static int slow_to_close(int *reader)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -150,7 +150,7 @@ static void read_all(int fd)
 	close(fd);
 }
 
-/* Probes on their way out see calls: whoever puts others there must know. */
+/* Probes that are being detached still see calls: new ones at the same place must not count them twice. */
 static void test_leaving(void **state)
 {
 	const struct probe_file file = { .dev = 1, .ino = 7 }, other = { .dev = 1, .ino = 8 };

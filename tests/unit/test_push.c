@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unit tests of push: what is sent, byte by byte, and what the queue drops when nobody takes it. */
+/* push: what is sent, byte by byte, and what the queue drops while the server does not answer. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

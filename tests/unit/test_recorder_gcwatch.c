@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recorder/gcwatch: from when on collections are watched, where heaps come from, and what is told of them. The reader of marks
- * and what it finds are made up (tests/tests.mk wraps both).
+ * recorder/gcwatch: when watching of collections begins, where heaps come from, and what is reported of them. The reader of
+ * marks and its findings are mocks (tests/tests.mk wraps both).
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -141,7 +141,7 @@ struct scene {
 	struct consumer out;
 	struct gc_watch g;
 	size_t events, told;
-	uint64_t cnt; /* of the objects told last */
+	uint64_t cnt; /* of the objects reported last */
 };
 
 static void on_event(void *ctx, const struct event *e)
@@ -280,7 +280,7 @@ static void a_heap_has_an_origin(void **state)
 	}
 }
 
-/* A type that a process has no more is told as none. */
+/* A type without objects left in the process is reported with 0. */
 static void what_is_left_from_before_is_told_anew(void **state)
 {
 	struct scene *s = *state;

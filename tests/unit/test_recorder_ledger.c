@@ -74,7 +74,7 @@ static void test_unread_is_late_and_then_lost(void **state)
 	assert_int_equal(catalog_sum(c, COUNT_SKIPPED), 7 + 20);
 	assert_int_equal(catalog_sum(c, COUNT_LOST), 13);
 	s->in.over = true;
-	s->in.own.foreign = 4; /* these were read, and are nobody's */
+	s->in.own.foreign = 4; /* read, and of no process */
 	ledger_publish(&s->ledger, &s->in, 2);
 	assert_law(c);
 	assert_int_equal(catalog_count(c, "unread"), 16);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/reaper: ends that nobody told of, and what is left of the dead. */
+/* recorder/reaper: ends of processes that were not reported, and what remains of ended ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void test_sweep(void **state)
 	struct reaper r = { 0 };
 	struct map ended;
 	(void)state;
-	assert_false(reaper_sweep(&r, 10 * SECOND, &ended)); /* nobody ended */
+	assert_false(reaper_sweep(&r, 10 * SECOND, &ended)); /* none ended */
 	reaper_note(&r, 7, 1);
 	reaper_note(&r, 8, 2);
 	assert_true(reaper_sweep(&r, 10 * SECOND, &ended));

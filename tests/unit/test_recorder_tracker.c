@@ -185,7 +185,7 @@ static void test_children_of_a_recording_without_select(void **state)
 	struct fake f = { .known = { PARENT }, .known_cnt = 1 };
 	struct tracker *t = made(NULL, true, &f);
 	(void)state;
-	tracker_on_fork(t, CHILD + 1, CHILD + 2, 1); /* of nobody that is recorded */
+	tracker_on_fork(t, CHILD + 1, CHILD + 2, 1); /* of a process that is not recorded */
 	assert_int_equal(f.forks, 0);
 	tracker_on_fork(t, PARENT, CHILD, 1);
 	assert_int_equal(f.forks, 1);
@@ -299,7 +299,7 @@ static void test_no_room(void **state)
 	assert_int_equal(tracker_counts(t).refused, 1);
 	assert_int_equal(tracker_counts(t).unseen, 0);
 	f.full = false;
-	work_until(t, &f.adds, 1); /* whoever is still there is found */
+	work_until(t, &f.adds, 1); /* those still running are found */
 	tracker_free(t);
 	kill((pid_t)pid, SIGKILL);
 }

@@ -104,7 +104,7 @@ static void compare(const struct tally *t, const struct snapshot *s)
 	}
 	assert_near(((struct seen *)t->ctx)->temporary, temporary);
 	assert_true(life > 0);
-	/* Which blocks were temporary cannot be told from samples. */
+	/* Samples do not show which blocks were temporary. */
 	assert_true(s->facts.sampled ? temporary == 0 : temporary > 0);
 }
 

@@ -82,7 +82,7 @@ static void wrappers_of_many_are_known(void **state)
 	}
 }
 
-/* Each of these is what somebody asked for, or may have code of its user's inlined. */
+/* Each of these may be what the user looks for, or may have code of its caller inlined. */
 static void what_says_something_stays(void **state)
 {
 	static const char *const names[] = {

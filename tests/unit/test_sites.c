@@ -98,7 +98,7 @@ static void test_every_library(void **state)
 	}
 }
 
-/* Whoever goes over from the one to the other leaves the entries under the probes that they have. */
+/* A change from one to the other keeps the probes at entries. */
 static void test_exits_do_not_move_entries(void **state)
 {
 	(void)state;
@@ -334,7 +334,7 @@ static void remove_build(const char *dir)
 	rmdir(dir);
 }
 
-/* The collector linked in: its text is told from the program's, whose calls must not look internal. */
+/* A statically linked collector: its code is distinguished from the program's, whose calls must not look internal. */
 static void test_static_collector(void **state)
 {
 	char dir[] = "/tmp/alys-sites-XXXXXX", path[128];
@@ -508,7 +508,7 @@ static const char crafted[] = ".macro fn name\n.globl \\name\n.type \\name,@func
 			      /* rbx does */
 			      "fn GC_realloc\n push %rbx\n call helper\n mov %rax,%rbx\n jmp 1f\n1: call helper\n mov %rbx,%rax\n"
 			      " pop %rbx\n ret\n.size GC_realloc,.-GC_realloc\n"
-			      /* but nested calls of a plain allocator would not be told from outer ones */
+			      /* but nested calls of a plain allocator would not be distinguished from outer ones */
 			      "fn malloc\n push %rbx\n call helper\n mov %rax,%rbx\n jmp 1f\n1: call helper\n mov %rbx,%rax\n"
 			      " pop %rbx\n ret\n.size malloc,.-malloc\n"
 			      /* seen once per turn of the loop */

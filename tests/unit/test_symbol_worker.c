@@ -24,7 +24,7 @@
 
 static char dir[64];
 
-/* Even on a crowded machine nobody is silent for so long who is not meant to be. */
+/* Even on a busy machine a worker that works answers sooner than this. */
 #define PATIENT_MS 20000
 
 /*
@@ -281,7 +281,7 @@ static void test_no_program(void **state)
 	catalog_free(c);
 }
 
-/* A page of a mapping that is cut off would be a SIGBUS for who reads it. */
+/* A page of a truncated mapping would be a SIGBUS for its reader. */
 static void test_truncated(void **state)
 {
 	(void)state;

@@ -132,7 +132,7 @@ static const char *path_at(struct target_table *t, struct catalog *c, struct pro
 	return catalog_module(c, catalog_mapping(c, f.map)->module)->path;
 }
 
-/* A file that lies where another did is there from its own time on, not from when it was told. */
+/* A file mapped where another was is there from the time of its mapping, not from when that was reported. */
 static void test_mapping_that_replaces_another(void **state)
 {
 	static const char first[] = "/bin/sh", second[] = "/bin/cat";
@@ -165,7 +165,7 @@ static void test_mapping_that_replaces_another(void **state)
 	catalog_free(c);
 }
 
-/* What was told of a process goes with it. */
+/* Reports about a process are dropped when it ends. */
 static void test_reports_end_with_their_process(void **state)
 {
 	struct catalog *c = catalog_new();
@@ -173,7 +173,7 @@ static void test_reports_end_with_their_process(void **state)
 	struct err err = { 0 };
 	uint32_t self = (uint32_t)getpid();
 	(void)state;
-	tell(t, "/bin/sh", 10); /* of nobody yet */
+	tell(t, "/bin/sh", 10); /* of no target yet */
 	tell(t, "/bin/cat", 20);
 	assert_int_equal(target_due(t), UINT64_MAX);
 	target_add(t, self, (struct proc_id){ 0 }, &err);

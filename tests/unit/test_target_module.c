@@ -123,7 +123,7 @@ static void test_written_anew(void **state)
 	end(w);
 }
 
-/* Its number is nobody's by now. */
+/* Its number is free by now. */
 static uint32_t ended_process(void)
 {
 	pid_t pid = fork();
@@ -170,7 +170,7 @@ static void test_file_of_an_ended_process(void **state)
 	end(w);
 }
 
-/* Nothing of it is said, and it is not held against who maps the file in time. */
+/* It is not reported, and has no effect on a process that maps the file in time. */
 static void assert_unnamed(struct world *w, uint32_t tgid)
 {
 	const struct open_module *o = look_past(w, tgid);
@@ -232,7 +232,7 @@ static struct map_line line_of(const char *path)
 	assert_int_equal(proc_each_map((uint32_t)getpid(), take_line, &s, &err), 1);
 	munmap(at, 1);
 	s.found.path = path;
-	s.found.start = s.found.end = 0; /* nobody may look at map_files */
+	s.found.start = s.found.end = 0; /* map_files cannot be read */
 	return s.found;
 }
 
@@ -290,7 +290,7 @@ static void test_overlay(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Opening one may wait for ever, or be heard. */
+/* Opening one may block for ever, or have an effect. */
 static void test_no_regular_file_in_its_place(void **state)
 {
 	struct world *w = begin("text", 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target/reports: what the kernel told of mappings, by time, until its time has come. */
+/* target/reports: the kernel's records of mappings are kept until events of their time are read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void test_by_time_however_they_come(void **state)
 		put(&r, 1, times[i], 0x1000 * i, false);
 	assert_int_equal(r.list_cnt, 8);
 	assert_by_time(&r);
-	/* Of one moment: as they were told. */
+	/* At the same time: in the order of the records. */
 	assert_int_equal(r.list[1].line.start, 0x1000);
 	assert_int_equal(r.list[2].line.start, 0x3000);
 	reports_free(&r);
@@ -148,7 +148,7 @@ static void test_forgets_one_process_until_then(void **state)
 	reports_free(&r);
 }
 
-/* A process that maps without end costs no more than this; what it told last is kept. */
+/* A process that maps without end costs no more than this; its last records are kept. */
 static void test_hostile_amounts(void **state)
 {
 	struct reports r = { 0 };

@@ -174,7 +174,7 @@ static void take_text(struct shown *t, const char *text, uint64_t ns)
 }
 
 /*
- * What they had allocated is in the row without a stack then, though nobody has allocated it since.
+ * What they had allocated is in the row without a stack then, though nothing was allocated there since.
  */
 static void test_forgotten_stacks_are_no_news(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace: a file that cannot grow. What was written stays readable, what was dropped is told. */
+/* trace: a file that cannot grow. What was written stays readable, what was dropped is counted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -53,7 +53,7 @@ static struct event event_no(unsigned int i)
 			       .size = i % 3 == 2 ? 0 : i };
 }
 
-/* Events by kind in the file, and those that LOSS events tell of. */
+/* Events by kind in the file, and those counted by LOSS events. */
 static void tally(const struct view *v, uint64_t *seen, uint64_t *lost)
 {
 	for (size_t i = 0; i < v->events_cnt; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace: parts of a heap beside events, for those who ask for them. */
+/* trace: parts of a heap beside events, for readers that want them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

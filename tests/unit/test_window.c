@@ -225,7 +225,7 @@ static void test_by_time(void **unused)
 	}
 }
 
-/* The words: at most one and a half times the error of samples without windows, at the same interval. */
+/* At most one and a half times the error of samples without windows, at the same interval. */
 static void test_counted(void **unused)
 {
 	(void)unused;
@@ -239,7 +239,7 @@ static void test_counted(void **unused)
 	}
 }
 
-/* Who does nothing but allocate is known badly, and that is said; a server is known well. */
+/* The estimate of a program that does nothing but allocate is bad, and its error says so; that of a server is good. */
 static void test_by_cpu(void **unused)
 {
 	static const double slow[] = { 0.85, 0.5, 0.25 };
