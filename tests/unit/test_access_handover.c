@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access/handover: packets with and without a descriptor, and that no descriptor is left over. */
+/* access/handover: packets with and without a descriptor; no descriptor leaks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include "access/handover.h"
 
-/* The number that the next descriptor gets: the same as before when none was left. */
+/* The number that the next descriptor gets: unchanged if none leaked. */
 static int next_number(void)
 {
 	int fd = open("/dev/null", O_RDONLY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/places: that they come back, and that one user does not take those of all. */
+/* access/perfmap_dir: places are given back, and one user cannot take all of them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 static int taken[2 * ALL];
 static int taken_cnt;
 
-/* What came instead of a place. */
+/* The result instead of a place. */
 static int take(pid_t pid, int max)
 {
 	for (int i = 0, n; i < max; i++) {
@@ -67,7 +67,7 @@ static int have_room(void **state)
 	return l.rlim_max < ALL + 100 ? -1 : 0;
 }
 
-/* A process of another user, 0: there can be none. */
+/* A process of another user; 0: this machine allows none. */
 static pid_t stranger(void)
 {
 	int ready[2];
@@ -76,7 +76,7 @@ static pid_t stranger(void)
 		return 0;
 	pid_t pid = fork();
 	if (!pid) {
-		/* One that changes its user belongs to root until it may be looked into. */
+		/* A process that changes its user belongs to root until it may be inspected. */
 		byte = !setresuid(OTHER, OTHER, OTHER) && !prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		(void)!write(ready[1], &byte, 1);
@@ -134,7 +134,7 @@ static void test_one_user_leaves_some_to_others(void **state)
 	assert_int_equal(one, 0);
 	assert_int_equal(others_one, 1);
 	assert_int_equal(own, ALL - 1);
-	/* No further than to the same for both, and the first ones stay. */
+	/* Both users get the same number at most, and the first places stay. */
 	assert_int_equal(half, -EMFILE);
 	assert_int_equal(own_half, ALL / 2);
 	assert_int_equal(others_half, ALL / 2);

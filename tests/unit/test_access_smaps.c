@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access/smaps: what a family of processes takes, each page once. */
+/* access/smaps: memory of a process and its children, each page counted once. */
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static int spawned(void *ready)
 	live(*(int *)ready);
 }
 
-/* Takes memory; then it has a child with memory of its own, or one that has the parent's as between vfork and exec. */
+/* Takes memory, then starts a child with memory of its own, or one that shares the parent's as between vfork and exec. */
 static _Noreturn void be_parent(int ready, bool spawning)
 {
 	static uint8_t stack[64 << 10];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of allocators: what stacks, exports and options take from it agrees with its rows. */
+/* The list of allocators: what stacks, exports and options derive from it agrees with its rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,7 @@ static bool matches(const regex_t *r, const char *name)
 	return !regexec(r, name, 1, &m, 0) && m.rm_so == 0 && !name[m.rm_eo];
 }
 
-/* Finalizers and callbacks run within the collector: what they do is no allocation. */
+/* Finalizers and callbacks run within the collector: their frames are not an allocator's. */
 static void test_entries(void **state)
 {
 	static const char *const ways_in[] = { "malloc",         "reallocarray",

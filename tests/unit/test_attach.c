@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach: what is asked of a file, and which probes it gets. The processes are this one and children of it, as they have the C
- * library mapped; what is found in it is made up, and so is what the kernel says (tests/tests.mk wraps probe's functions).
+ * attach: how a file is examined, and which probes it gets. The processes are this one and its children, which map the C
+ * library; findings and the kernel's answers are mocks (tests/tests.mk wraps probe's functions).
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 #include "sites/collections.h"
 #include "target/target.h"
 
-/* What the kernel is asked, and what it answers. */
+/* Requests to the kernel, and its answers. */
 static struct {
 	size_t attached, on_trial, ended, left, collections;
 	uint32_t tgid;       /* of the last link */
@@ -276,7 +276,7 @@ static void test_shared_links(void **state)
 	give(s, found(s));
 	assert_int_equal(kernel.attached, 1);
 	assert_int_equal(kernel.tgid, 0);
-	/* A translator begins: each has its own from then on. */
+	/* A translator starts: from then on each process has links of its own. */
 	attach_split(s->attach);
 	assert_false(attach_is_shared(s->attach));
 	assert_int_equal(kernel.attached, 3);
@@ -292,7 +292,7 @@ static void test_who_ended_is_not_waited_for(void **state)
 	attach_forget(s->attach, s->child);
 	give(s, found(s));
 	assert_int_equal(kernel.attached, 0);
-	map_libc(s, s->self); /* the next one asks again, and it is known by now */
+	map_libc(s, s->self); /* the next process asks again, and the answer is known */
 	assert_int_equal(kernel.attached, 1);
 	assert_int_equal(s->asked.wanted, 1);
 }
@@ -373,7 +373,7 @@ static void test_trials_end(void **state)
 		attach_update(s->attach);
 		assert_int_equal(kernel.ended, 1);
 		assert_int_equal(kernel.ended_func, right ? 0x1000 : 0x2000);
-		map_libc(s, s->child); /* the next process goes by what was learnt */
+		map_libc(s, s->child); /* the next process uses the result */
 		assert_int_equal(kernel.on_trial, 1);
 		assert_int_equal(kernel.attached, 1);
 		tear_down(state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach: how each file comes to its unwind rows once, each process to its list of mappings, and how the kernel's own walk
- * ended. Files and processes are made up, and so are the tables in the kernel (tests/tests.mk wraps both).
+ * attach: each file gets its unwind rows once, each process its list of mappings, and how the kernel's own walk
+ * ended is explained. Files, processes and the tables in the kernel are mocks (tests/tests.mk wraps them).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -247,7 +247,7 @@ static void rows_that_find_no_room_are_none(void **state)
 	assert_int_equal(world.empty, 1);
 }
 
-/* A process has one list of all its mappings: many files at once are to cost one new list. */
+/* A process has one list of all its mappings: many new files at once cost one new list. */
 static void lists_are_made_anew_together(void **state)
 {
 	struct scene *s = *state;

@@ -152,7 +152,7 @@ static void answers_come_later(void **state)
 	assert_int_equal(s->failed, 0);
 }
 
-/* Blocks are all that a refill knows. */
+/* With refills only blocks are known. */
 static void refills_are_sampled_where_they_can_be(void **state)
 {
 	static const struct {

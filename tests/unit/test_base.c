@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base: the map against plain arrays; growing by little, keeping some, keys that collide. */
+/* base: the map against plain arrays; growth in small steps, deletion, keys that collide. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void test_map_walks_each_entry_once(void **state)
 	map_free(&m);
 }
 
-/* What is in use of the allocator's memory, in its own arena and in pages of their own. */
+/* Memory in use, in the allocator's arena and in mapped chunks. */
 static size_t in_use(void)
 {
 	struct mallinfo2 i = mallinfo2();
@@ -84,7 +84,7 @@ static void test_map_grows_by_little(void **state)
 		size_t step = in_use() - was;
 		most = i > 1000 && step < SIZE_MAX / 2 && step > most ? step : most;
 	}
-	/* A sanitizer's allocator tells nothing. */
+	/* A sanitizer's allocator has no such counts. */
 	if (in_use() != before) {
 		assert_in_range(most, 1, 100000);
 		assert_in_range(in_use() - before, KEYS * sizeof(struct map_slot), KEYS * sizeof(struct map_slot) * 3);

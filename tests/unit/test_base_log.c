@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/log: a reader that stalls costs lines, which are counted, and never time. */
+/* base/log: a reader that stalls costs lines, which are counted, but no time. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 
-/* A pipe in place of stderr: what is said goes through it. */
+/* A pipe in place of stderr. */
 struct heard {
 	int before, end;
 	char text[65536];
@@ -26,7 +26,7 @@ static void begin(struct heard *h)
 	assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
 	close(ends[1]);
 	h->end = ends[0];
-	/* One page, and an end of the test when it waits after all. */
+	/* One page; the alarm ends the test if the log blocks. */
 	assert_true(fcntl(h->end, F_SETPIPE_SZ, 4096) >= 4096);
 	alarm(60);
 }

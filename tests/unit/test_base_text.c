@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base: the sanitizer, over every character there is and over bytes that are none. */
+/* base: cleaning of text, for every character and for invalid bytes. */
 #include <iconv.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +67,7 @@ static bool is_utf8(const struct buf *b)
 	return whole;
 }
 
-/* Whatever comes in, valid text comes out, to which nothing more is done. */
+/* The result is valid text for any input, and cleaning it again changes nothing. */
 static void test_any_bytes(void **state)
 {
 	static const char likely[] = "a\\\x1b\x80\xbf\xc0\xc2\xe0\xe2\xed\xf0\xf4\xf5\xff\xa0\xae\x8f";

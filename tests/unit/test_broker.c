@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: what the broker does for a collector that asks for it, and for one that asks for anything else. */
+/* broker: what it does for valid requests of a collector, and for any others. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #include "sandbox/caps.h"
 
 #define PATIENCE_S 120
-#define WORDS_SZ ((size_t)3 << 20) /* more than goes over at once */
+#define WORDS_SZ ((size_t)3 << 20) /* more than one packet */
 /* Exit statuses beside those of the tests. */
 enum { CANNOT_SPLIT = 100, KILLED, NO_NAMES, NOBODY_IS_NOBODY /* in a user namespace there may be no other user */ };
 
@@ -76,7 +76,7 @@ static int64_t memory(const void *at, size_t n, void *out)
 	return rights_memory(broker_pid(), &r, 1, out);
 }
 
-/* Of the broker alone: what this process may open itself does not count. */
+/* By the broker only: this process may not open it itself. */
 static int fact(enum rights_fact what)
 {
 	return result(rights_delegated()->fact(rights_delegated()->ctx, broker_pid(), what));
@@ -88,7 +88,7 @@ static bool was_opened(void)
 	return read(place.opened, event, sizeof(event)) > 0;
 }
 
-/* All give what went wrong first, 0 = nothing. */
+/* All return the first error, 0 = none. */
 
 static int is_given_files(const struct broker *b)
 {
@@ -129,7 +129,7 @@ static int is_refused_other_files(const struct broker *b)
 										      : 0;
 }
 
-/* A name that is one file and then another: what was opened is what is judged. */
+/* A name that changes from one file to another: the opened file is what is checked. */
 static int is_not_raced(const struct broker *b)
 {
 	char self[4096], other[100];
@@ -170,7 +170,7 @@ static int is_given_memory(const struct broker *b)
 														      : 0;
 }
 
-/* A heap that grows: what was mapped since the broker looked last. */
+/* A heap that grows: memory mapped since the broker's last check. */
 static int is_given_new_memory(const struct broker *b)
 {
 	int ask[2], said[2], wrong = 0;
@@ -282,7 +282,7 @@ static int says(const struct broker *b, const void *bytes, size_t n, int fd, cha
 	return got >= 0 ? 1 : rc;
 }
 
-/* Heads of every wish, bodies that are none of theirs. */
+/* Valid heads of every kind of request, with random bodies. */
 static bool refuses_nonsense(const struct broker *b)
 {
 	static const uint8_t fills[] = { 1, '/', 0xff };
@@ -304,7 +304,7 @@ static int survives_nonsense(const struct broker *b)
 	return !refuses_nonsense(b) ? 1 : rights_tracepoint("no_such", 0) >= 0 ? 2 : result(rights_maps(broker_pid())) ? 3 : 0;
 }
 
-/* As the packet of a link is laid out. */
+/* The layout of a link's packet. */
 static int link_of(const struct broker *b, uint32_t tid, int fd, uint32_t type, uint32_t flags, uint64_t offset, char *why)
 {
 	static struct {
@@ -322,7 +322,7 @@ static int link_of(const struct broker *b, uint32_t tid, int fd, uint32_t type, 
 	return says(b, &a, sizeof(a), fd, why);
 }
 
-/* Where the code of an ELF file begins in it. */
+/* File offset of an ELF file's code. */
 static uint64_t code_of(int fd)
 {
 	Elf64_Ehdr head;
@@ -362,7 +362,7 @@ static int is_told_of_ends(const struct broker *b)
 		pid_t brief = fork();
 		if (!brief)
 			_exit(0);
-		/* It runs, is on the way out, or has ended; its parent does not know. */
+		/* It runs, is exiting, or has ended; its parent cannot know which. */
 		int link = link_of(b, (uint32_t)brief, own, 48, 0, code, why), given = result(rights_file((uint32_t)brief, self));
 		wrong = link == -EACCES || link == -ESTALE || why[0] ? 1 : given && given != -ENOENT && given != -ESRCH ? 2 : 0;
 		if (!i) {
@@ -412,7 +412,7 @@ static int has_nothing_left(const struct broker *b)
 
 /* --- the broker's files and memory ---------------------------------------------------------------- */
 
-/* As /proc/self/maps has it: of a path's beginning and these rights. */
+/* From /proc/self/maps: the mapping of this path prefix and these rights. */
 static bool find_mapping(const char *path, const char *rights, uint64_t out[2])
 {
 	char line[512], has[8];
@@ -476,7 +476,7 @@ static bool make_place(void)
 	place.data[1] = place.data[0] + WORDS_SZ;
 	bool made = make_files();
 	place.opened = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	/* Others may have taken all there are. */
+	/* Other processes may have taken all places. */
 	made = made && (place.opened < 0 || inotify_add_watch(place.opened, place.pipe, IN_OPEN) >= 0);
 	place.maps = caps_has(CAP_CHECKPOINT_RESTORE);
 	return made;
@@ -567,7 +567,7 @@ static void test_names(void **state)
 static void test_ends(void **state)
 {
 	(void)state;
-	/* Without it no other process is looked into. */
+	/* Without it no other process is read. */
 	if (!caps_has(CAP_SYS_PTRACE))
 		skip();
 	expect_fine(is_told_of_ends);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalog: what is put comes back, replaced in place, and pointers stay good. */
+/* catalog: entries are found again and replaced in place, and pointers to them stay valid. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalog/attributes: what is written is read again, and nothing else is. */
+/* catalog/attributes: written attributes are read back, anything else is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

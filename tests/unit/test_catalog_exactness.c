@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalog/exactness: states go through a recording's metadata and become text behind it; traces of before carry the text. */
+/* catalog/exactness: states go through a recording's metadata and become text in the reader; older traces carry the text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,7 +111,7 @@ static void test_older_traces_say_it_themselves(void **state)
 	expect_old("something newer", EXACTNESS_BOUND, "", "");
 }
 
-/* What comes of a file may be anything. */
+/* A file may contain anything. */
 static void test_damage(void **state)
 {
 	static const char *const facts[] = { "unjudged=1\tunjudged_why=99999\t", "part=77\t", "=\t\t=", "missed",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/protocol: what a user types, what goes over the socket, and what must not come through. */
+/* daemon/protocol: what a user types, what is sent over the socket, and what is refused. */
 #include <setjmp.h>
 #include <errno.h>
 #include <stdarg.h>

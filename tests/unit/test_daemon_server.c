@@ -69,7 +69,7 @@ static int close_place(void **state)
 	return 0;
 }
 
-/* Connects as a user, and asks what never is answered. */
+/* Connects as a user, with a request that is never answered. */
 static int ask_as(const struct place *p, uid_t uid)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -160,7 +160,7 @@ static void users_take_turns(void **state)
 	for (size_t i = 0; i < 8; i++)
 		held[i] = ask_as(p, STRANGER);
 	held[8] = ask_as(p, ANOTHER);
-	server_work(p->server); /* they come in */
+	server_work(p->server); /* accepts them */
 	server_work(p->server);
 	assert_int_equal(p->told.asked, 2);
 	assert_true(p->told.last[0] == ANOTHER || p->told.last[1] == ANOTHER);

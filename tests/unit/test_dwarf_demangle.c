@@ -63,7 +63,7 @@ static void test_crystal_methods(void **state)
 	CHECK(rows);
 }
 
-/* Private at the top level of a file: the file's path stands in front. */
+/* Private at the top level of a file: prefixed by the file's path. */
 static void test_crystal_private(void **state)
 {
 	(void)state;
@@ -190,7 +190,7 @@ static void check_cut(const char *raw)
 	buf_free(&out);
 }
 
-/* Each type is two of the one before: a few hundred bytes are a name larger than memory. */
+/* Each type contains the one before twice: a few hundred bytes make a name larger than memory. */
 static void test_bombs(void **state)
 {
 	(void)state;

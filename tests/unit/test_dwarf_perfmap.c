@@ -78,7 +78,7 @@ static void test_names(void **state)
 	forget(10);
 }
 
-/* Memory is used again: a newer function may cover old ones, or begin in the middle of one. */
+/* Memory is reused: a newer function may cover older ones, or begin in the middle of one. */
 static void test_newest_wins(void **state)
 {
 	(void)state;
@@ -95,7 +95,7 @@ static void test_newest_wins(void **state)
 	forget(7);
 }
 
-/* Lines longer than what is read at once, binary noise, numbers that overflow; the last line is right. */
+/* Lines longer than the buffer, binary noise, numbers that overflow; the last line is valid. */
 static void test_damage(void **state)
 {
 	(void)state;

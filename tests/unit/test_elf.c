@@ -156,7 +156,7 @@ static void test_libc(void **state)
 	close(fd);
 }
 
-/* Text and constants share the file's first page, which is mapped twice: so do lld and mold. */
+/* Text and constants share the file's first page, which is mapped twice, as by lld and mold. */
 static void test_segments_that_share_a_page(void **state)
 {
 	static const struct {
@@ -292,7 +292,7 @@ static void test_plt(void **state)
 	check_plt("-O0 -Wl,-z,now");
 }
 
-/* What Crystal's linker input looks like: names with @ inside, and versioned ones beside them. */
+/* Symbols as in Crystal programs: names with @ inside, beside versioned ones. */
 static void test_at_names(void **state)
 {
 	(void)state;
@@ -353,7 +353,7 @@ static void test_refused(void **state)
 	assert_int_equal(err.code, EBADF);
 }
 
-/* Everything the interface can do; results do not matter, surviving does. */
+/* Calls everything in the interface; only crashes matter, not results. */
 static void exercise(int fd)
 {
 	struct err err = { 0 };
@@ -410,7 +410,7 @@ static void test_damaged(void **state)
 	free(good);
 }
 
-/* A traced program cuts its own file: what is read already stays, the rest is missing, no SIGBUS. */
+/* A traced program truncates its own file: what was read stays, the rest is missing, no SIGBUS. */
 static void test_truncated_meanwhile(void **state)
 {
 	(void)state;
@@ -446,7 +446,7 @@ static void test_sparse(void **state)
 	close(fd);
 }
 
-/* A file of 64 KiB at most, made to say that the named section has a gigabyte. */
+/* A file of at most 64 KiB that claims a gigabyte for the named section. */
 static struct elf *open_huge(const char *name, int *fd, bool stored)
 {
 	size_t n;
@@ -485,7 +485,7 @@ static void test_huge_sections(void **state)
 	}
 }
 
-/* All parts together are bounded, too, and what was read before stays. */
+/* The sum of all parts is bounded, too, and what was read before stays. */
 static void test_huge_altogether(void **state)
 {
 	(void)state;

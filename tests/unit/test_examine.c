@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examine/examination: what processes without rights find in files, whose files come first, and what is given up. */
+/* examine/examination: findings of processes without rights, the order of files, and when an examination is abandoned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,7 +128,7 @@ static void test_lies(void **state)
 	uint8_t *copy = malloc(bytes.len);
 	for (int i = 0; i < 2000; i++) {
 		struct findings f;
-		/* The lists are before the rows: most lies are to be there. */
+		/* The lists come before the rows: most damage is put there. */
 		size_t reach = i % 4 ? bytes.len / 4 : bytes.len;
 		memcpy(copy, bytes.data, bytes.len);
 		for (int n = i % 7; n >= 0; n--)
@@ -173,14 +173,14 @@ static void test_by_a_process(void **state)
 /* --- one that takes long ---------------------------------------------------------------------- */
 
 #define LONG_SYMBOLS (2u << 20)
-#define LONG_NAME ((32u << 10) - 2) /* that is looked at for each of them */
+#define LONG_NAME ((32u << 10) - 2) /* compared for each of them */
 
 static void put_at(int fd, const void *bytes, size_t n, uint64_t at)
 {
 	assert_int_equal(pwrite(fd, bytes, n, (off_t)at), (ssize_t)n);
 }
 
-/* Millions of symbols that share one long name: gigabytes to look at, in few of memory. */
+/* Millions of symbols that share one long name: gigabytes to compare, in little memory. */
 static int long_file(void)
 {
 	enum { HEAD = 4096, NAMES = 32u << 10, PART = 1u << 16 };
@@ -227,7 +227,7 @@ static int long_file(void)
 	return fd;
 }
 
-/* As long as one is given: it is ended by the kernel, and had taken that. */
+/* It takes as long as it may, and is then ended by the kernel. */
 static void test_takes_long(void **state)
 {
 	const struct examiner_order order = { .ask = { .parts = ALL, .refill = true }, .seconds = 1, .path = "long" };
@@ -294,7 +294,7 @@ static uint32_t next_done(struct examinations *x)
 	return n;
 }
 
-/* One asked for many of hers; the other's one, asked for last, does not wait for all of them. */
+/* One user has many files; another user's single file, requested last, does not wait for all of them. */
 static void test_fair(void **state)
 {
 	struct queue q;
@@ -323,7 +323,7 @@ static void test_fair(void **state)
 		close(q.fds[i]);
 }
 
-/* Of the files of one user, what others are traced by is not behind many others. */
+/* Of one user's files, those that other processes need are not behind all the others. */
 static void test_first(void **state)
 {
 	struct queue q;
@@ -345,7 +345,7 @@ static void test_first(void **state)
 		close(q.fds[i]);
 }
 
-/* A file that is gone by the time that it is its turn is passed over; the next one is not. */
+/* A file that is gone when its turn comes is skipped; the next one is examined. */
 static void test_not_wanted_any_more(void **state)
 {
 	struct queue q = { .fds = { -1, open(GLIBC, O_RDONLY | O_CLOEXEC) } };

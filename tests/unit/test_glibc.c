@@ -173,7 +173,7 @@ static void test_lists_that_do_not_fit_are_counted(void **state)
 		int rc = read_it(&im, false, &h, &err);
 		assert_true(rc == 0 && h.odd > 0 && *h.first_odd.text);
 		glibc_heap_free(&h);
-		/* A lock that is held says at once that this is no moment to read. */
+		/* A held lock means that the heap must not be read now. */
 		if (i == 4)
 			assert_int_equal(read_it(&im, true, &h, &err), -EAGAIN);
 		mimage_end(&im);
@@ -187,7 +187,7 @@ static void test_what_changes_while_it_is_read(void **state)
 	struct glibc_heap h;
 	struct err err = { 0 };
 	(void)state;
-	/* Wrong at first: the reader stands where a chunk was split a moment ago. It goes back and finds the new ones. */
+	/* Wrong at first: the chunk at which the reader is was just split. It goes back and finds the new ones. */
 	mimage_put(&im, s.large + 8, 0x7777771);
 	im.changes_word = s.large + 8;
 	im.changes_to = 0x9001;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* boehm: memory, layouts, readings and censuses over a heap made by hand, sound and spoiled; names of types. */
+/* boehm: memory, layouts, readings and censuses of a heap made by hand, valid and damaged; names of types. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -169,7 +169,7 @@ static void test_some_blocks(void **state)
 	image_end(&im);
 }
 
-#define UNIT (4ull << 20) /* what one lower table tells of */
+#define UNIT (4ull << 20) /* covered by one lower table */
 #define SECOND_BOTTOM (IMAGE_BASE + 0xc000)
 
 /* A lower table for the addresses behind those of the image's own. */
@@ -181,7 +181,7 @@ static void add_second_unit(struct heapimage *im)
 	image_put(im, SECOND_BOTTOM + 0x2018, IMAGE_NILS, 8);
 }
 
-/* Marked as a whole, or not there; gives how many bytes were read for that. */
+/* Sets all marks or none; returns how many bytes were read. */
 static uint64_t expect_asked(struct heapimage *im, const uint64_t *addrs, size_t cnt, uint64_t base)
 {
 	struct layout l;
@@ -201,7 +201,7 @@ static uint64_t expect_asked(struct heapimage *im, const uint64_t *addrs, size_t
 	return im->memory.bytes - before;
 }
 
-/* Only what leads to the blocks is read of the index, however the way to them goes. */
+/* Of the index only the parts that lead to blocks are read, whatever the layout. */
 static void test_ways_to_some_blocks(void **state)
 {
 	struct heapimage im;
@@ -221,7 +221,7 @@ static void test_ways_to_some_blocks(void **state)
 	const uint64_t inside = IMAGE_BASE + UNIT + 4096, behind = IMAGE_BASE + UNIT + 3 * 4096;
 	expect_asked(&im, &inside, 1, border);
 	expect_asked(&im, &behind, 1, 0);
-	/* Everywhere: more tables than are asked for one by one. */
+	/* In all places: more tables than are read one by one. */
 	for (size_t i = 0; i < 40; i++)
 		many[i] = IMAGE_BASE - (39 - i) * UNIT + (i == 39 ? s.small - IMAGE_BASE : 0);
 	expect_asked(&im, many, 40, s.small);
@@ -422,7 +422,7 @@ static void test_census(void **state)
 	assert_int_equal(a.classes[0].live + a.classes[1].live, c.cnt);
 	accounts_free(&a);
 	census_free(&c);
-	/* What the compiler says there are no classes of is no class. */
+	/* A type that has no classes according to the compiler is none. */
 	t.reference_max = 8;
 	assert_int_equal(census_take(&h, words, &t, false, &c, &err), 0);
 	assert_int_equal(objects_of(&c, 9), 0);
@@ -436,7 +436,7 @@ static void test_census(void **state)
 	image_end(&im);
 }
 
-/* Early instances of a class may have larger cells than later ones; twice the size is another thing. */
+/* Early instances of a class may have larger cells than later ones; twice the size is another type. */
 static void test_census_of_two_sizes(void **state)
 {
 	struct heapimage im;
@@ -626,7 +626,7 @@ static void test_names_asked_for(void **state)
 	types_free(&t);
 }
 
-/* Array is the type of nothing where Array(Int32) is one of something. */
+/* No object has the type Array where some have Array(Int32). */
 static void test_generic_types(void **state)
 {
 	static const char *const names[] = { "Array", "Array(Int32)", "Arrayed", "(Array | Nil)", "Hash(Int32, Array)", "Hash" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapgraph/fields: the structures of this very program, as two compilers' worth of DWARF describe it. */
+/* heapgraph/fields: the structures of this program, as the DWARF of two compilers describes them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -58,7 +58,7 @@ static void test_add(void **state)
 	assert_int_equal(f.classes_cnt, 0);
 	assert_int_equal(fields_add(&f, &one), 0);
 	one.size = 24;
-	assert_int_equal(fields_add(&f, &one), 0); /* says no more than the first */
+	assert_int_equal(fields_add(&f, &one), 0); /* the same as the first */
 	assert_int_equal(fields_class(&f, "Foo")->size, 16);
 	fields_free(&f);
 }

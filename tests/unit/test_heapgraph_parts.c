@@ -162,7 +162,7 @@ static const struct root_range *range_at(const struct world *w, uint64_t addr)
 	return NULL;
 }
 
-/* The program's data, and of the first thread's stack its frames: neither its arguments nor what some file has. */
+/* The program's data and the frames of the first thread's stack, but neither its arguments nor a mapped file. */
 static void test_ranges(void **state)
 {
 	(void)state;
