@@ -268,7 +268,7 @@ static void test_fibers(void **state)
 	}
 }
 
-/* Neighbours in the list of mappings: the heap behind a stack is not a part of the stack. */
+/* Adjacent mappings: the heap that follows a stack is not a part of it. */
 static void test_heap_behind_stack(void **state)
 {
 	(void)state;
@@ -409,7 +409,7 @@ static void test_tables(void **state)
 	world_free(w);
 }
 
-/* Held by two, by its begin and by its inside, and holding one of them in turn: each counts once. */
+/* Referenced by two objects, at its start and inside, and referencing one of them in turn: each counts once. */
 static void test_nothing_counts_twice(void **state)
 {
 	(void)state;
@@ -462,7 +462,7 @@ static int read_parts(struct read_back *b, const struct file *f)
 	types_begin(&b->t);
 	int rc = 0;
 	for (size_t i = 0; i < f->parts_cnt && !rc; i++) {
-		/* Of its own, so that a sanitizer sees a step over the end. */
+		/* A buffer of its own, so that a sanitizer sees an access beyond its end. */
 		uint8_t *exact = malloc(f->parts[i].len + !f->parts[i].len);
 		memcpy(exact, f->parts[i].data, f->parts[i].len);
 		rc = parts_take(&b->r, exact, f->parts[i].len);
@@ -500,7 +500,7 @@ static void test_parts(void **state)
 	assert_int_equal(picture_mermaid(&q, &out), 0);
 	assert_string_equal(buf_str(&out), wanted);
 	read_done(&b);
-	/* Every byte wrong in every part, and every part cut: refused or read, never worse. */
+	/* Each byte of each part damaged, and each part truncated: refused or read, without a crash. */
 	for (size_t i = 0; i < file.parts_cnt; i++) {
 		for (size_t k = 0; k < file.parts[i].len; k++) {
 			for (unsigned int flip = 1; flip < 256; flip = flip * 3 + 1) {

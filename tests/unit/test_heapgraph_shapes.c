@@ -10,7 +10,7 @@
 #include "boehm/heap.h"
 #include "heapgraph/shapes.h"
 
-/* Array and Hash are of no object; nor is 10, which is in no list, nor what comes behind 12. */
+/* No object has the types Array and Hash, nor 10, which is in no list, nor any number after 12. */
 static const char list[] = "{0 - 0}: Nil\n{1 - 12}: Reference\n{1 - 1}: String\n{2 - 2}: Array(Int32)\n{3 - 3}: Array(Foo)\n"
 			   "{2 - 4}: Array\n{5 - 5}: Foo\n{6 - 6}: Bar\n{7 - 7}: Hash(Int32, Int32)\n{7 - 8}: Hash\n"
 			   "{9 - 9}: Baz\n{11 - 11}: Last\n{20 - 20}: Int32\n";
@@ -49,7 +49,7 @@ static void test_numbers_of_classes(void **state)
 	end(&s, &t);
 }
 
-/* A loop's index in as many closures: each number once, in two sizes of cells. One Foo is there, too, of another size. */
+/* A loop's index in closures: each number once, in two sizes of cells. There is also one Foo, of another size. */
 static void test_a_loop_counts_through_the_ids(void **state)
 {
 	struct types t;
@@ -70,7 +70,7 @@ static void test_a_loop_counts_through_the_ids(void **state)
 	end(&s, &t);
 }
 
-/* Lone instances of neighbouring classes stay: numbers of no class are not seen on both sides of them. */
+/* Single instances of adjacent classes stay: their neighbours on both sides are numbers of classes, too. */
 static void test_lone_ones(void **state)
 {
 	struct types t;
@@ -79,7 +79,7 @@ static void test_lone_ones(void **state)
 	begin(&s, &t, list);
 	for (uint32_t i = 2; i < 12; i++)
 		count(&s, i, 32, HEAP_NORMAL, i != 4 && i != 8 && i != 10);
-	count(&s, 8, 32, HEAP_NORMAL, 3); /* chance, but on one side alone */
+	count(&s, 8, 32, HEAP_NORMAL, 3); /* by chance, but on one side only */
 	assert_int_equal(shapes_settle(&s), 0);
 	for (uint32_t i = 2; i < 12; i++)
 		assert_int_equal(shapes_fit(&s, i, 32, HEAP_NORMAL), i != 4 && i != 8 && i != 10);

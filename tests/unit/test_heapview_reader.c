@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heapview/heap_process: what a verb's part that reads one heap may ask for, and what it has left. */
+/* heapview: requests of the process that reads one heap, and the rights that it keeps. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -46,7 +46,7 @@ static int result(int fd)
 	return fd < 0 ? fd : 0;
 }
 
-/* All give what went wrong first, 0 = nothing. */
+/* All return the first error, 0 = none. */
 
 static int has_nothing(void)
 {
@@ -136,7 +136,7 @@ static int may_stop_it(void)
 												   : 0;
 }
 
-/* One that says nothing, and one that asks all the time. */
+/* A reader that sends nothing, and one that sends requests all the time. */
 static int cannot_keep_it_stopped(void)
 {
 	char text[8];
@@ -196,7 +196,7 @@ static pid_t begin_target(void)
 	return pid;
 }
 
-/* What the process that was split ended with; why: what it would have said. */
+/* Exit status of the split process; why: its message. */
 static int split(int (*does)(void), bool stops, char why[WHY_SZ])
 {
 	int status = 0, words[2];
@@ -217,7 +217,7 @@ static int split(int (*does)(void), bool stops, char why[WHY_SZ])
 	assert_int_equal(poll(&(struct pollfd){ .fd = words[0], .events = POLLIN }, 1, PATIENCE_S * 1000), 1);
 	(void)!read(words[0], why, WHY_SZ - 1);
 	close(words[0]);
-	/* It stood still no longer than it had to, and does again what it did. */
+	/* It was stopped no longer than needed, and works again. */
 	while (state_of(target) != 'S')
 		usleep(1000);
 	for (int i = 0; i < 2; i++) {

@@ -72,7 +72,7 @@ static void test_settle(void **state)
 	struct fields fields;
 	struct graph_object objects[] = {
 		{ .size = 160, .type = 2, .kind = 1 }, { .size = 160, .type = 2, .kind = 1 },
-		{ .size = 176, .type = 2, .kind = 1 }, /* rounded otherwise when it was made */
+		{ .size = 176, .type = 2, .kind = 1 }, /* rounded differently when it was allocated */
 		{ .size = 32, .type = 2, .kind = 1 },  /* raw memory by chance */
 		{ .size = 160, .type = 2, .kind = 0 }, { .size = 48, .type = 3, .kind = 1 },
 	};

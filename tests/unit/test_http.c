@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unit tests of http: what a request may say, and pages over a source whose processes have hostile names. */
+/* http: parsing of requests, and pages of processes with hostile names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,7 +202,7 @@ static size_t times(const char *text, const char *what)
 	return n;
 }
 
-/* Texts of a target leave as printable text only. */
+/* A target's text is sent as printable text only. */
 static void check_clean(struct buf *b)
 {
 	for (const char *c = buf_str(b); *c; c++)
@@ -396,7 +396,7 @@ static void test_heads(void **state)
 		huge[i] = i % 2 ? '\n' : 'a';
 	assert_int_equal(head(huge, 2 * REQUEST_LINES_MAX), 0);
 	assert_int_equal(head(huge, 2 * REQUEST_LINES_MAX + 2), 431);
-	/* What comes behind the head is not counted. */
+	/* Bytes after the head do not count. */
 	memset(huge, '&', sizeof(huge));
 	memcpy(huge, "GET / HTTP/1.1\r\n\r\n", 18);
 	assert_int_equal(head(huge, sizeof(huge)), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps within their shares of the memory that there is, and of some use whatever that is. */
+/* Sizes of maps: within their shares of the memory limit, and usable with any limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 static int processors = 2;
 
-/* In place of the library's: of a machine of any size. */
+/* Replaces the library's: a machine of any size. */
 int libbpf_num_possible_cpus(void)
 {
 	return processors;
@@ -57,7 +57,7 @@ static void small_for_one_helper(void **state)
 	assert_true(probe_sized(&c) < 3 << 20);
 }
 
-/* A machine with many processors: what each of them has a part of must not eat a small limit up. */
+/* A machine with many processors: maps for each processor must not use up a small limit. */
 static void processors_share_what_they_have(void **state)
 {
 	(void)state;

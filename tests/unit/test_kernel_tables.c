@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/tables over real BPF maps: what a walk would find there. Skipped where BPF cannot be used. */
+/* kernel/tables with real BPF maps: what a walk finds in them. Skipped where BPF cannot be used. */
 #include <setjmp.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -129,7 +129,7 @@ static void read_chunk(struct shop *s, uint32_t index)
 	close(fd);
 }
 
-/* All rows of a table as the list of a process leads to them, piece by piece; the number of pieces. */
+/* All rows of a table, as reached from the list of a process, piece by piece; returns the number of pieces. */
 static size_t check_rows(struct shop *s, uint32_t tgid, const struct unwind_table *t, uint64_t bias)
 {
 	struct alys_map_list list;
@@ -216,7 +216,7 @@ static void test_list_is_sorted_and_replaced(void **state)
 	assert_true(read_list(&s, TGID, &after));
 	assert_int_equal(before.n, 3);
 	assert_int_equal(after.n, 1);
-	/* A walk by the old list still finds it, and caches of it do not match any more. */
+	/* A walk with the old list still finds it, and cached entries no longer match. */
 	assert_true(after.first >= before.first + before.n);
 	assert_true(after.salt != before.salt);
 	assert_int_equal(bpf_map_lookup_elem(s.maps.mappings, &before.first, s.mappings), 0);
@@ -244,7 +244,7 @@ static void test_room_is_used_again(void **state)
 	assert_int_equal(put(&s, 3, t), -ENOSPC);
 	assert_false(tables_has(s.tables, 3));
 	assert_int_equal(map(&s, TGID + 1, &none, 1), 0);
-	assert_true(tables_has(s.tables, 1)); /* until its room is wanted */
+	assert_true(tables_has(s.tables, 1)); /* until its space is needed */
 	assert_int_equal(put(&s, 3, t), 0);
 	assert_false(tables_has(s.tables, 1));
 	m.file = 3;
@@ -295,7 +295,7 @@ static void test_coming_and_going(void **state)
 		struct table_mapping m[] = { mapping_of(a + 1, t[a], BIAS), mapping_of(b + 1, t[b], BIAS / 2) };
 		if (tables_has(s.tables, a + 1) || !put(&s, a + 1, t[a])) {
 			bool second = b != a && (tables_has(s.tables, b + 1) || !put(&s, b + 1, t[b]));
-			if (!tables_has(s.tables, a + 1)) /* gave way to the second */
+			if (!tables_has(s.tables, a + 1)) /* evicted for the second */
 				continue;
 			assert_int_equal(map(&s, tgid, m, second ? 2 : 1), 0);
 			if (round % 20 == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel/tier: what is said of a kernel by what it has. */
+/* kernel/tier: the description of a kernel by its features. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

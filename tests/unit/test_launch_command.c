@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch/command: programs of ours are held until they begin, and no longer. */
+/* launch/command: programs that we start are held until their first instruction, and no longer. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void count(void *ctx)
 	++*(int *)ctx;
 }
 
-/* As a recording asks. */
+/* As a recording does it. */
 static bool is_c_library(void *ctx, int fd, const char *path)
 {
 	struct err err;
@@ -136,7 +136,7 @@ static void test_ended_while_loaded(void **state)
 	assert_int_equal(command_status(&c), 127);
 }
 
-/* What a recording asks of signals is its own business. */
+/* A started program does not inherit a recording's signal settings. */
 static void test_signals_are_the_program_s(void **state)
 {
 	static const char looks[] = "#include <signal.h>\nstatic int ignored(int s) { struct sigaction a; sigaction(s, 0, &a); "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liveness: what collections free, by the order of records. The readings of marks are made up (tests/tests.mk wraps the reader's functions). */
+/* liveness: what collections free, by the order of records. The readings of marks are mocks (tests/tests.mk wraps the reader's functions). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,7 +162,7 @@ static void phase(struct scene *s, enum intake_phase which, uint32_t gc_no)
 	assert_int_equal(liveness_collection(s->l, &c, &e), 0);
 }
 
-/* Is over; its marks were read a moment later. */
+/* A collection ends; its marks are read a moment later. */
 static void over(struct scene *s, uint32_t gc_no, uint64_t marked)
 {
 	reader.marked = marked;
@@ -194,9 +194,9 @@ static void test_what_is_not_marked_is_dead(void **state)
 	allocate(s, 1);
 	allocate(s, 2);
 	phase(s, INTAKE_GC_MARKED, 5);
-	allocate(s, 3); /* behind the marking: nothing is known of it */
+	allocate(s, 3); /* after the marking: nothing is known about it */
 	over(s, 5, 1u << 2);
-	assert_int_equal(s->out_cnt, 0); /* records of the reading's time are to come yet */
+	assert_int_equal(s->out_cnt, 0); /* records from the time of the reading are still missing */
 	read_all(s);
 	assert_int_equal(s->out_cnt, 2);
 	assert_int_equal(s->out[0].kind, EVENT_FREE);
@@ -246,13 +246,13 @@ static void test_missed(void **state)
 	phase(s, INTAKE_GC_MARKED, 1);
 	over(s, 1, 0);
 	read_all(s);
-	assert_int_equal(s->out_cnt, 1); /* that it was, but not what it freed */
+	assert_int_equal(s->out_cnt, 1); /* the collection, but not what it freed */
 	assert_said(s, "upper bound (1 of 1 collections missed)");
 	reader.there = true;
-	phase(s, INTAKE_GC_MARKED, 4); /* of two others there is no record at all */
+	phase(s, INTAKE_GC_MARKED, 4); /* two others have no record at all */
 	over(s, 4, 0);
 	read_all(s);
-	assert_int_equal(s->out[1].addr, object(1)); /* the next one tells */
+	assert_int_equal(s->out[1].addr, object(1)); /* reported by the next one */
 	assert_said(s, "upper bound (3 of 4 collections missed)");
 	assert_int_equal(liveness_counts(s->l).missed, 3);
 }
@@ -274,7 +274,7 @@ static void test_an_end_alone_is_not_believed(void **state)
 {
 	struct scene *s = *state;
 	allocate(s, 1);
-	over(s, 1, 0); /* which of the records come before its marks is not known */
+	over(s, 1, 0); /* it is unknown which records come before its marks */
 	read_all(s);
 	assert_int_equal(liveness_counts(s->l).reclaimed, 0);
 	assert_int_equal(liveness_counts(s->l).missed, 1);
@@ -286,7 +286,7 @@ static void test_process_gone(void **state)
 	allocate(s, 1);
 	phase(s, INTAKE_GC_MARKED, 1);
 	over(s, 1, 0);
-	liveness_gone(s->l, proc); /* what was read of it still holds */
+	liveness_gone(s->l, proc); /* what was read from it still holds */
 	assert_int_equal(s->out_cnt, 2);
 	assert_int_equal(reader.forgotten, 1);
 	assert_said(s, "exact for what was sampled");
@@ -297,7 +297,7 @@ static void test_process_gone(void **state)
 static void test_unseen(void **state)
 {
 	struct scene *s = *state;
-	assert_said(s, ""); /* no heap is a collector's */
+	assert_said(s, ""); /* no collected heap */
 	assert_int_equal(liveness_unseen(s->l, &seen, &blind, false), 0);
 	assert_said(s, "none (process 70 (server): /bin/server: no symbol GC_gc_no: collections cannot be watched)");
 }
@@ -316,7 +316,7 @@ static void test_no_room(void **state)
 	assert_said(s, said);
 }
 
-/* Nothing tells of its collections, but its counter can be read. */
+/* Its collections are not reported, but its counter can be read. */
 static void test_asked(void **state)
 {
 	struct scene *s = *state;
@@ -329,13 +329,13 @@ static void test_asked(void **state)
 	allocate(s, 3);
 	reader.counter = 9;
 	reader.marked = 1u << 2;
-	/* Looked at again until the counter stands still, then read and applied. */
+	/* Read again until the counter does not change, then applied. */
 	for (uint64_t ns = 2; ns < 5; ns++)
 		liveness_poll(s->l, ns * 1000000000, 0);
 	s->now = 5000000000;
 	read_all(s);
 	assert_int_equal(s->out_cnt, 2);
-	assert_int_equal(s->out[0].addr, object(1)); /* not object 3, which came behind the last look */
+	assert_int_equal(s->out[0].addr, object(1)); /* not object 3, allocated after the last check */
 	assert_int_equal(s->out[1].gc_no, 9);
 	assert_said(s, "upper bound (process 70 (server): /bin/server: the probes on collections could not be attached: No space "
 		       "left on device: its "

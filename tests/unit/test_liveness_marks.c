@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* liveness/marks: the thread that reads marks. The kernel's rings and the heap reader are made up (tests/tests.mk wraps them). */
+/* liveness/marks: the thread that reads marks. The kernel's rings and the heap reader are mocks (tests/tests.mk wraps them). */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #define PROBE ((struct probe *)&world)
 #define TGID 70u
 
-/* What the kernel and the process would answer. `lock` is for what two threads touch. */
+/* Answers of the kernel and the process. `lock` protects what two threads use. */
 static struct {
 	pthread_mutex_t lock;
 	uint64_t begun, gc_no;
@@ -206,7 +206,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A collection began, or is over. */
+/* A collection begins or ends. */
 static void tell(uint64_t serial, uint32_t gc_no, bool over)
 {
 	uint64_t one = 1;
@@ -229,7 +229,7 @@ static void watch(struct marks *m)
 	}
 }
 
-/* The thread that proves is there in a while. */
+/* The proving thread takes a while to start. */
 static struct marks_facts await_state(struct marks *m, enum marks_state state)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
@@ -272,13 +272,13 @@ static void test_what_came_too_late_is_no_reading(void **state)
 	tell(4, 4, true); /* the fifth has begun */
 	assert_false(is_good(m, 4));
 	assert_int_equal(ASK(heaps), 0);
-	SAY(gc_no, 6); /* its marks are there, its number is another's */
+	SAY(gc_no, 6); /* its marks exist, but its number is another one's */
 	tell(5, 5, true);
 	assert_false(is_good(m, 5));
 	assert_int_equal(marks_cost(m).late, 2);
 }
 
-/* A header in the making makes no sense: three tries. */
+/* A half-written header is invalid: three attempts. */
 static void test_bad_headers_are_read_again(void **state)
 {
 	struct marks *m = *state;
@@ -296,7 +296,7 @@ static void test_bad_headers_are_read_again(void **state)
 	assert_int_equal(marks_cost(m).late, 1);
 }
 
-/* A collector that is not there yet is looked for again, at the latest when it collects. */
+/* A collector that is not found yet is searched for again, at the latest when it collects. */
 static void test_not_yet_is_not_never(void **state)
 {
 	struct marks *m = *state;
@@ -335,7 +335,7 @@ static void test_proven_wrong(void **state)
 	assert_int_equal(await_state(m, MARKS_IMPOSSIBLE).failed.code, ENOTSUP);
 }
 
-/* Not proven is not wrong. */
+/* Without a proof, readings are still used. */
 static void test_types_come_with_the_proof(void **state)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
@@ -351,7 +351,7 @@ static void test_types_come_with_the_proof(void **state)
 	assert_int_equal(ASK(proofs), 1);
 }
 
-/* Of a process whose collections nothing tells of. */
+/* A process whose collections are not reported. */
 static void test_counter_and_marks_on_request(void **state)
 {
 	struct marks *m = *state;
@@ -367,7 +367,7 @@ static void test_counter_and_marks_on_request(void **state)
 	assert_null(marks_read(m, TGID));
 }
 
-/* What did not survive reading it is not read again. */
+/* A heap whose reader crashed is not read again. */
 static void test_lost_reader(void **state)
 {
 	struct marks *m = *state;

@@ -50,7 +50,7 @@ static void test_until_found_dead(void **state)
 	object_log_judge(&b, 7, &h, 20);
 	expect(&b, 7, (uint64_t[]){ BASE + 64, BASE + 128, BASE + 192 }, 3);
 	expect(&b, 8, (uint64_t[]){ BASE }, 1);
-	/* Its place was given away again: what counts is when the last one was allocated. */
+	/* Its address was reused: the time of the last allocation counts. */
 	object_log_add(&b, 7, BASE + 128, 50);
 	object_log_judge(&b, 7, &h, 40);
 	expect(&b, 7, (uint64_t[]){ BASE + 64, BASE + 128, BASE + 192 }, 3);
@@ -66,7 +66,7 @@ static void test_another_program(void **state)
 	struct object_log b = { 0 };
 	(void)state;
 	object_log_add(&b, 7, BASE, 10);
-	object_log_add(&b, 7, BASE + 64, 30); /* of the one that it has become */
+	object_log_add(&b, 7, BASE + 64, 30); /* of the program executed since */
 	object_log_forget(&b, 7, 20);
 	expect(&b, 7, (uint64_t[]){ BASE + 64 }, 1);
 	object_log_forget(&b, 7, 40);

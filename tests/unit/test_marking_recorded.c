@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* marking/recorded: against a plain model, on heaps made up by hand. */
+/* marking/recorded: against a simple model, on heaps made by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +112,7 @@ static void test_who_dies(void **state)
 	assert_int_equal(dead.addr[2], BASE + 2 * BOEHM_BLOCK);
 	assert_int_equal(dead.sz, 10 + 12 + 1000);
 	assert_int_equal(o.count, 5);
-	/* Uncollectable objects die by hand only. */
+	/* Uncollectable objects are freed by calls only. */
 	h.blocks[0].kind = HEAP_UNCOLLECTABLE;
 	recorded_marked(&o);
 	assert_int_equal(recorded_apply(&o, &h, on_dead, &dead), 0);
@@ -121,7 +121,7 @@ static void test_who_dies(void **state)
 	boehm_heap_free(&h);
 }
 
-/* A reading of some blocks says nothing about objects that it was not asked for, wherever they lie. */
+/* A reading of some blocks says nothing about objects in other blocks. */
 static void test_reading_in_part(void **state)
 {
 	(void)state;

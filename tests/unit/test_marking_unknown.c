@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* marking/unknown, resurrected and heap_copy: on heaps made up by hand. */
+/* marking/unknown, resurrected and heap_copy: on heaps made by hand. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -154,7 +154,7 @@ static void test_a_table_without_entries_is_known_from_before(void **state)
 	close_shop(&s);
 }
 
-/* Two numbers below zero are no hidden addresses. */
+/* Two negative numbers are no hidden addresses. */
 static void test_the_programs_own_are_no_entries(void **state)
 {
 	(void)state;
@@ -167,7 +167,7 @@ static void test_the_programs_own_are_no_entries(void **state)
 	close_shop(&s);
 }
 
-/* Sections of the heap begin where blocks do: variables that say so lead to no object. */
+/* Heap sections begin where blocks do: variables with such addresses reference no object. */
 static void test_variables_that_lead_to_blocks(void **state)
 {
 	(void)state;
@@ -221,7 +221,7 @@ static void test_what_was_judged_stays_so_while_it_is_marked(void **state)
 	close_shop(&s);
 }
 
-/* What the number in front may be. */
+/* Possible values of the number in front. */
 static void test_a_block_that_the_collector_gave_up_is_no_object(void **state)
 {
 	(void)state;
@@ -313,7 +313,7 @@ static void test_a_copy_takes_the_place_of_a_process(void **state)
 	assert_null(i);
 	assert_int_equal(heap_copy_new(&s.memory, &s.heap, &variable, 1, 2 * BOEHM_BLOCK + 16, &i), 0);
 	*word(&s, SMALL + 8) = 12;
-	/* What another process gets is the same. */
+	/* Another process gets the same. */
 	struct buf bytes = { 0 };
 	heap_copy_put(i, &bytes);
 	heap_copy_free(i);
@@ -353,7 +353,7 @@ static void test_garbage_that_was_never_swept(void **state)
 	assert_int_equal(r.objects.count, 0);
 	next_reading(&r, 11, 3, both, 2);
 	assert_non_null(map_get(&r.objects, PLAIN + 48));
-	next_reading(&r, 12, 11, both, 2); /* no sweep takes what was marked before it */
+	next_reading(&r, 12, 11, both, 2); /* a sweep does not free what was marked before it */
 	assert_int_equal(r.objects.count, 1);
 	next_reading(&r, 14, 13, both, 2); /* 13 was not read: it may have been free in between */
 	assert_int_equal(r.objects.count, 0);

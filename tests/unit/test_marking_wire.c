@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* marking/wire: what a heap reader says arrives as it was said, and does no harm when it is made up. */
+/* marking/wire: answers of a heap reader arrive unchanged, and invalid ones do no harm. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +163,7 @@ static void try_lie(const struct buf *heap, const struct buf *unknown, const str
 	}
 }
 
-/* Every bit turned, every end cut off; the allocator's own checks and a sanitizer's build see what goes wrong. */
+/* Each bit flipped, each length truncated; the allocator's checks and sanitizers see errors. */
 static void test_lies(void **state)
 {
 	(void)state;
@@ -198,7 +198,7 @@ static void test_lies(void **state)
 	buf_free(&unknown);
 }
 
-/* What no heap is is refused, each for one thing. */
+/* Invalid heaps are refused, each for one reason. */
 static void test_no_heap(void **state)
 {
 	(void)state;

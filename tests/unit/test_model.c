@@ -166,7 +166,7 @@ static void test_child_that_executes_has_nothing_of_its_parent(void **state)
 	FREE_IN(2, 4, 0x10);
 	FREE_IN(3, 4, 0x10);
 	assert_frees(h, 0, 2);
-	FORK(5, 77, 5); /* of a process that nothing is known of */
+	FORK(5, 77, 5); /* of an unknown process */
 	FORK(5, 1, 1);
 	FREE_IN(5, 6, 0x10);
 	assert_frees(h, 0, 3);
@@ -270,7 +270,7 @@ static void test_exec_and_exit(void **state)
 	APPLY(.kind = EVENT_EXIT, .proc = { 99 }, .time_ns = 5);
 	assert_live(h, 1, 3);
 	assert_int_equal(look(h).facts.ended_live, 3);
-	ALLOC(6, 0x10, 1, 1); /* blocks of the dead are used again */
+	ALLOC(6, 0x10, 1, 1); /* entries of freed blocks are reused */
 	assert_live(h, 2, 4);
 }
 
@@ -381,7 +381,7 @@ static void test_idle_rows_become_one(void **state)
 	for (uint64_t st = 1; st <= 3; st++)
 		FREE(10, st * 16);
 	assert_int_equal(heap_forget_idle(h), 0);
-	/* Now 1 lives, 2 is idle, 3 is hit again and freed, 4 lives. */
+	/* Now 1 is live, 2 is idle, 3 was allocated and freed again, 4 is live. */
 	ALLOC(11, 0x30, 1000, 3);
 	FREE(12, 0x30);
 	assert_int_equal(heap_forget_idle(h), 1);

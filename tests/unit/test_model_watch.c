@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model: what heap_watch adds, each against a plain computation of the same on a random run. */
+/* model: each part of heap_watch against a plain computation of the same on random events. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,7 +127,7 @@ static void test_temporary(void **state)
 	snapshot_free(s);
 }
 
-/* Others may have come between that were not drawn. */
+/* There may have been others between them that were not sampled. */
 static void test_samples_tell_nothing_of_temporary(void **state)
 {
 	struct heap *h = *state;
@@ -196,7 +196,7 @@ struct lived {
 	double var;
 };
 
-/* What is in use at one of the two ends of the growth alone makes its error. */
+/* Only what is in use at one of the two ends adds to the error of the growth. */
 static double var_of_gain(const struct lived *blocks, uint64_t stack, uint64_t slice_ns)
 {
 	double var = 0;
@@ -208,7 +208,7 @@ static double var_of_gain(const struct lived *blocks, uint64_t stack, uint64_t s
 	return var;
 }
 
-/* Blocks of two processes, one of which ends halfway with what it had; halvings lie before, after and between. */
+/* Blocks of two processes, one of which ends halfway with live blocks; halvings are before, after and between. */
 static void test_error_of_growth(void **state)
 {
 	static struct lived blocks[RUN];
@@ -241,7 +241,7 @@ static void test_error_of_growth(void **state)
 
 #define MS 1000000ull
 
-/* A window stands for the gap before it: its blocks began in all of that time, and ended as much later. */
+/* A window stands for the gap before it: its blocks are spread over that time, and so are their frees. */
 static void test_timeline_of_windows(void **state)
 {
 	struct heap *h = *state;

@@ -95,7 +95,7 @@ static void marks_know_what_was_forgotten(void **state)
 	assert_int_equal(s->rows[1].t.alloc_cnt, 1);
 	assert_int_equal(s->all.alloc_cnt, 1);
 	snapshot_free(s);
-	put(&h, 1, 5, 4, 0); /* comes again, and begins anew */
+	put(&h, 1, 5, 4, 0); /* seen again: a new row */
 	put(&h, 1, 5, 5, 0);
 	s = heaps_snapshot(&h, (struct proc_id){ 1 }, m, 0);
 	assert_int_equal(s->rows[0].t.alloc_cnt, 0);
@@ -152,7 +152,7 @@ static double error_of_all(const struct snapshot *s)
 	return sqrt(snapshot_var(s, s->n, ALLOC_SZ));
 }
 
-/* Without windows a row has no more than it had before there were any; with them, errors are those between windows. */
+/* Without windows a row has no clusters; with them, errors are those between windows. */
 static void errors_between_windows_are_kept_apart(void **state)
 {
 	struct heaps h = { 0 };
@@ -193,7 +193,7 @@ static void errors_between_windows_are_kept_apart(void **state)
 	heaps_free(&h);
 }
 
-/* From a mark on, only what came since is in doubt. */
+/* Since a mark, only samples since then have an error. */
 static void errors_between_windows_count_from_marks(void **state)
 {
 	struct heaps h = { 0 };
@@ -237,7 +237,7 @@ static void windows_stand_for_what_was_counted(void **state)
 	assert_true(fabs(all->all.est_alloc_sz / counted->all.est_alloc_sz - 1) < 1e-6);
 	struct totals now = heap_estimate(heaps_get(&h, (struct proc_id){ 1 })->heap);
 	assert_true(fabs(now.est_live_sz / counted->all.est_live_sz - 1) < 1e-6);
-	/* From the mark on there is nothing, whatever windows stand for since. */
+	/* Since the mark there is nothing, whatever windows stand for. */
 	struct snapshot *since = heaps_snapshot(&h, (struct proc_id){ 1 }, m, 0);
 	assert_true(fabs(since->all.est_alloc_sz) < 1e-6);
 	snapshot_free(by_time);
@@ -248,7 +248,7 @@ static void windows_stand_for_what_was_counted(void **state)
 	heaps_free(&h);
 }
 
-/* A forgotten stack's windows are its process' from then on. */
+/* A forgotten stack's window samples are moved to its process. */
 static void errors_between_windows_outlive_their_stacks(void **state)
 {
 	struct heaps h = { 0 };
@@ -366,7 +366,7 @@ static void memory_goes_down_the_ladder_and_back(void **state)
 	assert_int_equal(step(&l, 16, 700, 0), LIMITS_ACCEPT);
 	assert_int_equal(step(&l, 20, 500, 0), LIMITS_FINE); /* not yet calm for long */
 	assert_true(l.interval > 4096);
-	assert_int_equal(l.cause, CAUSE_NONE); /* what was short is not any more */
+	assert_int_equal(l.cause, CAUSE_NONE); /* the shortage is over */
 	uint64_t second = 60;
 	while (l.interval > 4096 && second < 1000) {
 		step(&l, second, 500, 0);
