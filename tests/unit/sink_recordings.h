@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scripted recordings for the sink tests, built by the modules' own doors: "shop" is one small
+ * Scripted recordings for the sink tests, built with the modules' interfaces: "shop" is one small
  * program, every call recorded; "fleet" has two processes, samples, losses and a collector whose
  * frees that were not seen; "hostile" has names made to break a reader.
  */
@@ -304,7 +304,7 @@ static inline int collect(void *ctx, const void *bytes, size_t n)
 	return 0;
 }
 
-/* All bytes of one format. Event formats get what the model says of each event, as in a replay. */
+/* All bytes of one format. Event formats get the model's result for each event, as in a replay. */
 static inline void render(const struct recording *r, const struct sink_ops *ops, const struct sink_options *o, struct buf *out)
 {
 	struct sink_out to = { collect, out };

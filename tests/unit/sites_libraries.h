@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sites tests: the libraries they look at, and a file opened with its sites. */
+/* sites tests: the libraries under test, and a file opened with its sites. */
 #ifndef ALYS_TEST_PROBE_SHOP_H
 #define ALYS_TEST_PROBE_SHOP_H
 

@@ -376,7 +376,7 @@ static void memory_goes_down_the_ladder_and_back(void **state)
 	assert_int_equal(l.cause, CAUSE_NONE);
 }
 
-/* What is always taken would leave no calm: the rate comes back all the same, where there is half of the rest. */
+/* Memory that is always used would leave no slack: the rate recovers as soon as half of the remainder is free. */
 static void rate_comes_back_in_a_tight_place(void **state)
 {
 	struct limits l = { .memory_max = 1000, .memory_least = 700, .overhead_max = 2 };
@@ -389,7 +389,7 @@ static void rate_comes_back_in_a_tight_place(void **state)
 	assert_int_equal(l.cause, CAUSE_NONE);
 }
 
-/* There, a moment's wait would be too long. */
+/* Nothing may block there. */
 static void no_pause_at_the_limit(void **state)
 {
 	struct limits l = { .memory_max = 1000 };
@@ -410,7 +410,7 @@ static void no_pause_at_the_limit(void **state)
 	assert_false(limits_is_full(&l, 980));
 }
 
-/* What stays is found where it was, what is freed is free, and both make room that is used again. */
+/* Kept entries stay in place, freed ones are free, and their space is reused. */
 static void thinned_blocks_are_found(void **state)
 {
 	struct heaps h = { .seed = 7 };
@@ -444,8 +444,8 @@ static void overhead_lowers_the_rate(void **state)
 	limits_set_interval(&l, 4096);
 	assert_int_equal(step(&l, 0, 1, 1.9), LIMITS_FINE);
 	assert_int_equal(step(&l, 1, 1, 2.1), LIMITS_COARSEN);
-	assert_int_equal(step(&l, 3, 1, 2.1), LIMITS_FINE);   /* what that saves is not seen yet */
-	assert_int_equal(step(&l, 100, 1, 1.5), LIMITS_FINE); /* twice of it would be too much again */
+	assert_int_equal(step(&l, 3, 1, 2.1), LIMITS_FINE);   /* its effect is not known yet */
+	assert_int_equal(step(&l, 100, 1, 1.5), LIMITS_FINE); /* twice as much would be too much again */
 	assert_int_equal(step(&l, 101, 1, 0.5), LIMITS_REFINE);
 	assert_int_equal(l.interval, 4096);
 }

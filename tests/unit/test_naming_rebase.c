@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Old traces put right: each frame once, however many mappings and stacks there are. */
+/* Correction of old traces: each frame once, however many mappings and stacks there are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "naming/rebase.h"
 
 #define MODULES 200000
-#define MANY 20000u /* by as many stacks, one after the other, it would take minutes */
+#define MANY 20000u /* with a scan for each stack it would take minutes */
 
 /* Text and constants share the file's first page. */
 static struct elf *shared_page(void)
@@ -84,7 +84,7 @@ static void test_many_mappings(void **state)
 	catalog_free(c);
 }
 
-/* As many modules of one build, each with a mapping, and stacks: a look at all stacks for each module would take hours. */
+/* Many modules of one build, each with a mapping, and many stacks: a scan of all stacks for each module would take hours. */
 static void test_many_modules(void **state)
 {
 	struct catalog *c = catalog_new();

@@ -36,7 +36,7 @@ static struct probed_file *put_file(struct files *f, uint64_t ino)
 	return file;
 }
 
-/* Weeks of programs that run once each. */
+/* As many programs as run once each in weeks. */
 static void test_files_come_and_go(void **state)
 {
 	const struct probe_file stays = { .dev = 1, .ino = 1 };

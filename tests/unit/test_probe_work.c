@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites: the libraries at work. Each function is called under ptrace with breakpoints on all
- * sites, and what they show is compared with what the calls took and returned.
+ * sites: real libraries. Each function is called under ptrace with breakpoints at all
+ * sites, and what these show is compared with the arguments and results of the calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@
 #include "sites_libraries.h"
 
 #define SZ (-1)   /* the size */
-#define PREV (-2) /* what the call before returned */
+#define PREV (-2) /* the result of the call before */
 #define OUT (-3)  /* where to put the pointer */
 
 struct call {
@@ -34,7 +34,7 @@ struct call {
 	long arg[4];
 };
 
-/* Each is made with several sizes; what it returns goes to PREV. */
+/* Each is made with several sizes; its result is PREV of the next. */
 static const struct call calls[] = {
 	{ "malloc", { SZ } },
 	{ "realloc", { PREV, SZ } },
@@ -76,7 +76,7 @@ static const size_t sizes[] = { 1, 24, 24, 100, 1000, 5000, 70000, 300000 };
 #define SIZES (sizeof(sizes) / sizeof(*sizes))
 #define ROUNDS (CALLS * SIZES)
 
-/* Between the child that calls and the parent that watches. */
+/* Shared by the child that calls and the parent that traces. */
 struct shared {
 	volatile size_t now; /* number of the call under way + 1, 0 = none */
 	volatile uint64_t result[ROUNDS], first[ROUNDS];
@@ -100,7 +100,7 @@ static int child(const char *library)
 	for (size_t i = 0; i < CALLS; i++) {
 		Dl_info where = { 0 };
 		fn[i] = dlsym(lib, calls[i].symbol);
-		/* Not what it takes from others. */
+		/* Not its calls of other libraries. */
 		if (fn[i] && (!dladdr(fn[i], &where) || (uint64_t)where.dli_fbase != self->l_addr))
 			fn[i] = NULL;
 	}
@@ -221,7 +221,7 @@ static void at_entry(struct watch *w, const struct site *s, const struct user_re
 		return;
 	}
 	unsigned int size_arg = s->row->shape == ALYS_SHAPE_MULREALLOC ? 2 : s->row->shape == ALYS_SHAPE_SIZE ? 0 : 1;
-	/* A collector that jumps on has taken off the byte that it would have added. */
+	/* A collector that jumps to its slow path has subtracted the byte that it would have added. */
 	assert_true(argument(r, s->arg[size_arg]) + (s->row->nest == ALYS_NEST_CALLER) >= sizes[i / CALLS]);
 	if (!strcmp(c->symbol, s->row->symbol))
 		assert_int_equal(argument(r, s->arg[size_arg]), sizes[i / CALLS]);
@@ -241,7 +241,7 @@ static void at_exit_site(struct watch *w, const struct site_exit *x, const struc
 	w->wait.site = NULL;
 }
 
-/* One breakpoint: look, then let the real instruction run and put the breakpoint back. */
+/* At a breakpoint: read the registers, then step the real instruction and set the breakpoint again. */
 static int at_breakpoint(struct watch *w)
 {
 	struct user_regs_struct r;
@@ -273,7 +273,7 @@ static void start_child(struct watch *w, const char *library)
 	w->pid = fork();
 	if (!w->pid) {
 		dup2(fd, SHARED_FD);
-		/* Preloaded: most of them want thread-local storage that dlopen cannot give later. */
+		/* Preloaded: most of them need static thread-local storage, which dlopen cannot provide. */
 		if (strcmp(library, GLIBC) && strcmp(library, LIBGC))
 			setenv("LD_PRELOAD", library, 1);
 		setenv("GC_MARKERS", "1", 1);
@@ -284,7 +284,7 @@ static void start_child(struct watch *w, const char *library)
 	/* A stop before exec's own: TRACEME comes after it. */
 	assert_int_equal(waitpid(w->pid, &status, WUNTRACED), w->pid);
 	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
-	/* A failing assertion leaves it half way: it must not live on with our breakpoints. */
+	/* After a failed assertion it must not continue with our breakpoints. */
 	assert_int_equal(ptrace(PTRACE_SETOPTIONS, w->pid, NULL, PTRACE_O_EXITKILL), 0);
 	w->bias = bias_of(w->pid, library);
 }
@@ -313,7 +313,7 @@ static void run_child(struct watch *w)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Every call was seen to begin once, and to end with what it returned: or its way out was named. */
+/* Each call is seen once at its entry and once with its result, or its exit is named as not covered. */
 static void check_calls(const struct watch *w, unsigned int *made)
 {
 	for (size_t i = 0; i < ROUNDS; i++) {

@@ -47,7 +47,7 @@ static void test_bodies(void **state)
 	check_json("\xc3\xff", "Man", 3, PYROSCOPE("\\\\xc3\\\\xff", "TWFu"));
 }
 
-/* The numbers in front are lengths: of all behind, of the series, of its labels, of each of them. */
+/* The numbers are lengths: of everything that follows, of the series, of its labels, of each label. */
 #define PARCA_LABELS(comm_field_sz, comm)                                                  \
 	"\x0a\x12\x0a\x08__name__\x12\x06memory"                                           \
 	"\x0a" comm_field_sz "\x0a\x0cservice_name\x12" comm "\x0a\x08\x0a\x03pid\x12\x01" \
@@ -80,7 +80,7 @@ static struct payload *payload_of(size_t n)
 	return p;
 }
 
-/* Nothing listens at port 1, so all that is offered waits or is dropped: law: offered = waiting + dropped. */
+/* Nothing listens at port 1, so everything waits or is dropped: offered = waiting + dropped. */
 static void test_queue_is_bounded(void **state)
 {
 	struct push_options o = { .url = "http://127.0.0.1:1", .queue_max = 10000 };

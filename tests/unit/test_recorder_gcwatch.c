@@ -18,7 +18,7 @@
 #include "probe/probe.h"
 #include "recorder/gcwatch.h"
 
-/* What the two parts are asked for, and what they answer. */
+/* Requests to the two mocks, and their answers. */
 static struct {
 	size_t readers, settled, forgotten, gone, freed;
 	uint32_t watched;
@@ -240,7 +240,7 @@ static void one_reader_is_of_all_processes(void **state)
 	assert_int_equal(parts.forgotten, 1);
 }
 
-/* Of a part of the objects the marks of the rest say nothing. */
+/* With marks for some of the objects nothing is known about the others. */
 static void a_part_of_the_objects_is_not_compared(void **state)
 {
 	struct scene *s = *state;

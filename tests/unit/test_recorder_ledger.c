@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/ledger: hits = recorded + skipped + lost, of a recording that goes on, of one that is over, and of each of its files. */
+/* recorder/ledger: hits = recorded + skipped + lost, while recording, at the end, and in each of its files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void on_loss(void *ctx, const struct event *e)
 	s->losses[s->losses_cnt++] = *e;
 }
 
-/* 100 calls: 60 arrive, 7 were passed over, 13 are lost in the kernel, 20 are in the ring. */
+/* 100 calls: 60 arrive, 7 were skipped, 13 are lost in the kernel, 20 are in the ring. */
 static int set_up(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
@@ -141,7 +141,7 @@ static int take_event(void *ctx, const struct event *e)
 	return 0;
 }
 
-/* As in a file, the last one of a name holds. */
+/* As in a file, the last value of a name counts. */
 static int take_count(void *ctx, const struct definition *d)
 {
 	assert_int_equal(d->kind, DEFINITION_COUNT);
@@ -157,14 +157,17 @@ static struct catalog *copy_of(const struct catalog *from)
 	return to;
 }
 
-/* The ledger as a whole adds up in each of two files, between which probes ran on: with hits whose outcome comes in the second. */
+/*
+ * The ledger is balanced in each of two files, although probes stay attached between them: some hits of the first have their
+ * outcome in the second.
+ */
 static void test_each_file_adds_up(void **state)
 {
 	struct scene *s = *state;
 	struct catalog *first = catalog_new(), *second = catalog_new();
 	struct consumer out = { .ctx = first, .event = take_event, .define = take_count };
 	s->h.out = &out;
-	s->in.kernel.n[ALYS_ST_HIT_ALLOC] += 3; /* counted on entry; what they became is not known yet */
+	s->in.kernel.n[ALYS_ST_HIT_ALLOC] += 3; /* counted at entry; their outcome is not known yet */
 	ledger_publish(&s->ledger, &s->in, 1);
 	ledger_cut(&s->ledger);
 	struct catalog *before = copy_of(s->h.catalog);

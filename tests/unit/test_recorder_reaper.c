@@ -16,9 +16,9 @@ static void test_silent_once_all_was_read(void **state)
 	struct reaper r = { 0 };
 	(void)state;
 	assert_false(reaper_is_silent(&r, 7, 0, 100));
-	assert_false(reaper_is_silent(&r, 7, 100, 200)); /* the ring was read up to just then */
+	assert_false(reaper_is_silent(&r, 7, 100, 200)); /* the ring was read up to that time */
 	assert_true(reaper_is_silent(&r, 7, 101, 300));
-	/* Its number is given away again: another one is waited for anew. */
+	/* Its number was reused: the new process is waited for again. */
 	reaper_note(&r, 7, 300);
 	assert_false(reaper_is_silent(&r, 7, 350, 400));
 	reaper_free(&r);
@@ -50,7 +50,7 @@ static void test_sweep(void **state)
 	assert_int_equal(*map_get(&ended, 8), 2);
 	map_free(&ended);
 	reaper_note(&r, 9, 3);
-	assert_false(reaper_sweep(&r, 11 * SECOND, &ended)); /* so soon after the last one */
+	assert_false(reaper_sweep(&r, 11 * SECOND, &ended)); /* too soon after the last one */
 	assert_true(reaper_sweep(&r, 15 * SECOND, &ended));
 	assert_int_equal(ended.count, 1);
 	map_free(&ended);

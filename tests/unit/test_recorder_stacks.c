@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/stacks: one id a stack, what is refused, what is forgotten and comes again. */
+/* recorder/stacks: one id for each stack; stacks that are refused, or forgotten and seen again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void test_forgotten(void **state)
 	assert_int_equal(stacks_left(s), 1);
 	assert_int_equal(stacks_find(s, &somebody, 77).n, 0);
 	assert_int_equal(stacks_find(s, &somebody, 78).n, 2);
-	arrive(s, 77); /* ids are not given away again */
+	arrive(s, 77); /* ids are not reused */
 	assert_int_equal(stacks_find(s, &somebody, 77).n, 3);
 	catalog_free(kept);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder/tracker: which processes are taken in, and when. The recording is made up; the processes are real where /proc is asked. */
+/* recorder/tracker: which processes are added, and when. The recording is a mock; processes are real where /proc is read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -144,7 +144,7 @@ static struct tracker *made(const struct select *select, bool follow, struct fak
 	return t;
 }
 
-/* A process that is neither our child nor our program: such are the recording's own. */
+/* A process that is neither our child nor our program: those are excluded. */
 static uint32_t sleeper(void)
 {
 	int fds[2];
@@ -155,7 +155,7 @@ static uint32_t sleeper(void)
 		pid_t far = fork();
 		if (!far) {
 			close(fds[0]);
-			fcntl(fds[1], F_SETFD, FD_CLOEXEC); /* its end says that the program is another one */
+			fcntl(fds[1], F_SETFD, FD_CLOEXEC); /* closed by the exec */
 			execlp("sleep", "sleep", "100", NULL);
 			_exit(1);
 		}
@@ -225,7 +225,7 @@ static void test_pinned_and_banned(void **state)
 	(void)state;
 	tracker_include(t, pid);
 	tracker_on_exec(t, pid);
-	assert_int_equal(f.adds, 0); /* it is let alone until it has been quiet */
+	assert_int_equal(f.adds, 0); /* it waits until the process has been quiet */
 	work_until(t, &f.adds, 1);
 	tracker_exclude(t, pid);
 	assert_true(tracker_is_excluded(t, pid));
@@ -245,10 +245,10 @@ static void test_exec_may_end_it(void **state)
 	struct fake f = { .known = { pid }, .known_cnt = 1 };
 	struct tracker *t = made(&nobody, false, &f);
 	(void)state;
-	tracker_on_exec(t, pid); /* it is wanted no more */
+	tracker_on_exec(t, pid); /* no longer selected */
 	work_until(t, &f.drops, 1);
 	assert_int_equal(f.adds, 0);
-	assert_int_equal(tracker_add_unknown(t, pid).n, 0); /* its last events are to come yet */
+	assert_int_equal(tracker_add_unknown(t, pid).n, 0); /* its last events may still arrive */
 	assert_int_equal(f.adds, 0);
 	tracker_free(t);
 	kill((pid_t)pid, SIGKILL);
@@ -278,7 +278,7 @@ static void test_events_do_not_wait(void **state)
 	tracker_on_fork(t, PARENT, CHILD, 1);
 	assert_int_equal(tracker_add_unknown(t, CHILD).n, 2);
 	assert_int_equal(f.forks, 1);
-	/* One that has ended: asked for once, whatever more comes of it. */
+	/* One that has ended: inspected once, whatever else it sends. */
 	f.refusal = ESRCH;
 	assert_int_equal(tracker_add_unknown(t, CHILD + 1).n, 0);
 	assert_int_equal(tracker_add_unknown(t, CHILD + 1).n, 0);
@@ -316,7 +316,7 @@ static void test_under_a_translator(void **state)
 	assert_int_equal(tracker_scan(t, &err), 0);
 	assert_int_equal(f.adds, 1); /* not tried again */
 	f.refusal = 0;
-	tracker_on_exec(t, pid); /* another program may do without */
+	tracker_on_exec(t, pid); /* another program may be accepted */
 	work_until(t, &f.adds, 2);
 	tracker_free(t);
 	kill((pid_t)pid, SIGKILL);

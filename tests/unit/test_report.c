@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report: every question over scripted recordings (tests/golden/report, see lib/feed.h), byte by byte
- * against goldens (GOLDEN_UPDATE=1 writes them), and what is refused with which words.
+ * report: all options over scripted recordings (see lib/feed.h), byte by byte against tests/golden/report
+ * (GOLDEN_UPDATE=1 writes them), and messages about wrong options.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include "report/report.h"
 
 #define DIR "tests/golden/report/"
-/* Options as given: what is not said stands as the verb has it. */
+/* Options: others have the verb's defaults. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 #define STANDARD .by = BY_STANDARD, .show = SHOW_STANDARD, .sort = SORT_STANDARD, .top = REPORT_TOP_STANDARD
 #define OPTIONS(...)                                         \
@@ -323,7 +323,7 @@ static void test_difference_refusals(void **state)
 	buf_free(&out);
 }
 
-/* As many rows as there are slices, or at most as many as were asked for. */
+/* As many rows as there are slices, at most as many as requested. */
 static void test_rows_of_time(void **state)
 {
 	struct report_options o = OPTIONS(.by = BY_TIME, .format = FORMAT_TSV);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox/allowed: what the kernel refuses to a child behind the tables, whatever its rights are. */
+/* sandbox/allowed: system calls that the filter refuses to a child, whatever its rights. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -25,7 +25,10 @@
 #define CANNOT 255
 #define REFUSED(name, ...) (syscall(SYS_##name, __VA_ARGS__) < 0 && errno == EPERM)
 
-/* The first one that was not refused, 0 = none. EPERM would come from missing rights, too, so arguments are such that others say something else. */
+/*
+ * The first call that was not refused, 0 = none. Missing rights give EPERM, too, so the arguments are such that others would
+ * give another error.
+ */
 static int refuses_both(void)
 {
 	return !REFUSED(ptrace, PTRACE_TRACEME, 0, 0, 0)              ? 1
@@ -77,7 +80,7 @@ static int broker(void)
 	return allowed_to_broker(false) ? CANNOT : refuses_both();
 }
 
-/* It may stop a process and let it go, and neither read nor change it that way. */
+/* It may stop and resume a process, but not read or change it with ptrace. */
 static int stopping_broker(void)
 {
 	static const long others[] = { PTRACE_TRACEME,    PTRACE_ATTACH,    PTRACE_PEEKDATA, PTRACE_POKEDATA,
@@ -102,7 +105,7 @@ static int collector(void)
 	return allowed_to_collector() ? CANNOT : refuses_both() ?: refuses_collector();
 }
 
-/* After a reload the one is the child of the other. */
+/* After a reload one is the child of the other. */
 static int collector_of_broker(void)
 {
 	return allowed_to_broker(false) ? CANNOT : collector();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox/caps: what a child that gives capabilities up has left. */
+/* sandbox/caps: capabilities that a child has after dropping some. */
 #include <linux/capability.h>
 #include <setjmp.h>
 #include <stdarg.h>

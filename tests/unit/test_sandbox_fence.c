@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox/fence: what a child behind it can still change and list. */
+/* sandbox/fence: what a confined child can still change and list. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /*
  * Every format over scripted recordings, byte by byte against tests/golden/sink (GOLDEN_UPDATE=1
  * rewrites them), and hostile names through all of them. The outputs stay in the folder "sink"
- * beside this program, where tests/e2e/test_formats.py gives them to the tools they are made for.
+ * beside this program, where tests/e2e/test_formats.py reads them with the tools of these formats.
  */
 #include "unit/sink_recordings.h"
 
@@ -67,7 +67,7 @@ static void unzstd(struct buf *b)
 	*b = plain;
 }
 
-/* Compressed bytes differ between versions of the libraries: goldens hold what is inside. */
+/* Compressed bytes differ between versions of the libraries: goldens hold the content. */
 static const char *unpack(const char *ext, struct buf *b)
 {
 	if (!strcmp(ext, ".pb.gz")) {
@@ -105,14 +105,14 @@ static void render_to(const struct recording *r, const char *name, const struct 
 	write_file(path, b);
 }
 
-/* Pages are mostly program: test_sink_html looks at what is ours in them. */
+/* Pages are mostly their program: test_sink_exports_html checks the data in them. */
 static const struct sink_ops *next_format(size_t *i)
 {
 	const struct sink_ops *ops = sink_next(i);
 	return ops && !strcmp(ops->name, "html") ? sink_next(i) : ops;
 }
 
-/* Formats in which every allocation is one say so instead of writing anything. */
+/* Formats without sampling refuse samples and write nothing. */
 static bool refuses_samples(const struct recording *r, const struct sink_ops *ops)
 {
 	struct buf b = { 0 };
@@ -166,7 +166,7 @@ static void options_are_golden(void **state)
 	check_all(record_shop(), "options", &o);
 }
 
-/* The frames of each stack once: a table before the events, or a line before the first that has it. */
+/* The frames of each stack once: in a table before the events, or in a line before the stack's first event. */
 static void stacks_once_are_golden(void **state)
 {
 	static const char *const formats[] = { "json", "jsonl" };
@@ -351,7 +351,7 @@ static void read_times(struct recording *r, bool moment, int64_t *time, int64_t 
 	buf_free(&b);
 }
 
-/* What is asked for again and again must not be dated at the same start each time. */
+/* Repeated requests must not all have the same start time. */
 static void a_moment_is_dated_at_its_end(void **state)
 {
 	struct recording r = record_shop();

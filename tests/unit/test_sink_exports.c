@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What event sinks count for themselves against what the model says of the same events: long random
- * lives of a few processes, with reallocations, missed frees, exec and exit.
+ * Counts of event sinks against the model's for the same events: long random
+ * runs of a few processes, with reallocations, missed frees, exec and exit.
  */
 #include "unit/sink_recordings.h"
 
@@ -24,7 +24,7 @@ static uint32_t dice(uint32_t n)
 	return (uint32_t)(seed >> 33) % n;
 }
 
-/* Few addresses, so that every kind of strangeness happens often. */
+/* Few addresses, so that all unusual cases happen often. */
 static struct event random_event(uint64_t i)
 {
 	struct event e = { .time_ns = 1000 + 10 * i, .enter_ns = 995 + 10 * i, .proc = { 1 + dice(PROCS) } };
@@ -43,7 +43,7 @@ static struct event random_event(uint64_t i)
 	return e;
 }
 
-/* Each stack looks different, so that a path is a row of the model. */
+/* All stacks are different, so each path is a row of the model. */
 static struct catalog *catalog_of_stacks(void)
 {
 	struct catalog *c = catalog_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page's own bytes: what names can do to it, how large it gets. The pages stay in the folder
+ * The page's bytes: hostile names in it, and its size. The pages stay in the folder
  * "sink" beside this program, where tests/e2e/test_html.py opens them in a browser.
  * ALYS_TEST_EVENTS: events of the large one.
  */
@@ -41,7 +41,7 @@ static struct buf page_of(struct recording r, const char *name, const struct sin
 	return b;
 }
 
-/* Inlined functions of equal names in one file and in two, and a function whose lines are of two. */
+/* Inlined functions with the same name in one file and in two, and a function with lines from two files. */
 static struct recording record_names(void)
 {
 	static const struct {
@@ -154,7 +154,7 @@ static void same_input_same_bytes(void **state)
 	buf_free(&b);
 }
 
-/* Names of frames are in the packed part; what stands in the open are the names of the recording. */
+/* Names of frames are in the packed part; only names of the recording are readable. */
 static void hostile_names_stay_text(void **state)
 {
 	(void)state;
@@ -175,7 +175,7 @@ static void cells_keep_their_sums(void **state)
 	cells_begin(&c);
 	for (uint32_t i = 0; i < 2000; i++)
 		assert_true(cells_add(&c, i % 7, 1000 + i * 3600000000000ull / 2000, CELL_ALLOC, &by));
-	/* Into the past, and into a slice that was never there. */
+	/* Frees in the past, and in a slice that does not exist. */
 	assert_true(cells_add(&c, 3, 1000, CELL_KEPT, &by));
 	assert_true(cells_add(&c, 9, 0, CELL_ALLOC, &by));
 	for (uint64_t i = 0; i < 1000; i++)
@@ -213,7 +213,7 @@ static void cells_are_bounded(void **state)
 	cells_free(&c);
 }
 
-/* One slice each is the least; looking for more to save must not take its time with each of them. */
+/* One slice each is the minimum; the search for more to save must not take time for each row. */
 static void more_paths_than_cells(void **state)
 {
 	struct cells c = { 0 };
@@ -228,7 +228,7 @@ static void more_paths_than_cells(void **state)
 	cells_free(&c);
 }
 
-/* Of many paths that are busy all the time, those with most bytes stay in slices as fine as time allows. */
+/* Of many busy paths those with most bytes keep the finest slices. */
 static void heavy_paths_stay_fine(void **state)
 {
 	struct cells c = { 0 };
@@ -249,7 +249,7 @@ static void heavy_paths_stay_fine(void **state)
 			sum += c.rows[p].at[i].v[CELL_ALLOC].sz;
 	}
 	assert_true(sum == CELL_SLICES * (500 * heavy.sz + 19500 * light.sz));
-	/* Time that runs on makes all of them as coarse as it must. */
+	/* Over a longer time all of them become coarser. */
 	assert_true(cells_add(&c, 0, (uint64_t)CELL_SLICES << 20, CELL_ALLOC, &heavy));
 	assert_true(c.slices.scale == 1 && c.rows[0].at_cnt == CELL_SLICES / 2 + 1);
 	cells_free(&c);
@@ -263,7 +263,7 @@ static uint32_t dice(uint32_t n)
 	return (uint32_t)((seed >> 33) * (uint64_t)n >> 31);
 }
 
-/* Stacks share their roots, as those of one program do: each begins as the one before did. */
+/* Stacks share their roots, as in real programs. */
 static struct catalog *big_catalog(void)
 {
 	struct catalog *c = catalog_new();
@@ -292,7 +292,7 @@ static struct catalog *big_catalog(void)
 	return c;
 }
 
-/* Each stack at least once; some make most events, and most blocks die young. */
+/* Each stack at least once; a few make most events, and most blocks are freed soon. */
 static struct event big_event(uint64_t i, uint64_t n)
 {
 	uint32_t rare = dice(1000);
@@ -336,7 +336,7 @@ static void large_page_is_small(void **state)
 	catalog_free(c);
 }
 
-/* Times count from the recording's start, also where no block was ever seen. */
+/* Times count from the recording's start, also without any block. */
 static void page_without_blocks_has_its_length(void **state)
 {
 	const struct sink_ops *ops = sink_find("html");

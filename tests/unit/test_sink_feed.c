@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unit tests of sink/top_rows: where rows are cut off, and that nothing of it is missing in the sums. */
+/* sink/top_rows: limits of rows, and that the sums include what was cut off. */
 #include "unit/sink_recordings.h"
 
 static int collect_feed(void *ctx, const void *bytes, size_t n)

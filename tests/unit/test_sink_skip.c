@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is passed over at the leaf beyond the allocator's own frames: known wrappers, patterns, numbers. */
+/* Frames skipped at the leaf besides the allocator's own: known wrappers, patterns, numbers. */
 #include "format/skip.h"
 #include "unit/sink_recordings.h"
 
@@ -168,7 +168,7 @@ static void what_is_shown(void **state)
 	SHOWN(&s, true, "malloc|operator new(unsigned long)|zmalloc|pool_get|handle|main", STACK);
 	SHOWN(&s, false, "main|xmalloc|start", "malloc", "zmalloc", "operator new(unsigned long)", "xmalloc", "main", "xmalloc",
 	      "start");
-	/* What is wholly passed over keeps its outermost frame. */
+	/* A stack of skipped frames only keeps its outermost frame. */
 	SHOWN(&s, false, "xmalloc", "malloc", "zmalloc", "xmalloc");
 	assert_int_equal(skip_add(&s, "--skip", "^pool_", NULL), 0);
 	SHOWN(&s, false, "handle|main", STACK);
@@ -182,7 +182,7 @@ static void what_is_shown(void **state)
 	assert_int_equal(skip_add(&s, "--skip", "4000000000", NULL), 0);
 	SHOWN(&s, false, "main", STACK);
 	skip_free(&s);
-	/* A file or a library will do. */
+	/* A file or a library matches, too. */
 	assert_int_equal(skip_add(&s, "--skip", "/pool\\.c$", NULL), 0);
 	SHOWN(&s, false, "handle|main", STACK);
 	skip_free(&s);

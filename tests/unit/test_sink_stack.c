@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sink_stack_of: what is spread out, what is cut, what stands for stacks that are not there. */
+/* sink_stack_of: inlined frames, cut stacks, and missing stacks. */
 #include "format/type.h"
 #include "unit/sink_recordings.h"
 
@@ -92,7 +92,7 @@ static void allocator_frames_stay_when_asked(void **state)
 	catalog_free(c);
 }
 
-/* What the recording decided stands; names are asked only where it did not say. */
+/* The recording's decision counts; names are used only without one. */
 static void the_recorded_owner_stands(void **state)
 {
 	static const struct {
@@ -182,7 +182,7 @@ static void cut_stacks_say_why(void **state)
 		s.id.n += 100;
 		s.n = 1;
 		assert_int_equal(catalog_put_stack(c, &s), 0);
-		/* The allocator stays the site when nothing else is known. */
+		/* The allocator is the site if nothing else is known. */
 		if (end == STACK_END_FAULT)
 			assert_stack(c, &(struct sink_options){ 0 }, s.id.n, "malloc|[fault]");
 	}

@@ -55,7 +55,7 @@ static void test_by_time_however_they_come(void **state)
 	assert_int_equal(r.list_cnt, 0);
 }
 
-/* The reader's record is written over by the next one. */
+/* The next record overwrites the reader's. */
 static void test_paths_are_its_own(void **state)
 {
 	struct reports r = { 0 };
@@ -88,7 +88,7 @@ static void test_each_process_in_its_time(void **state)
 	assert_null(reports_first(&r, 1, UINT64_MAX));
 }
 
-/* Only where something else lay is an address another one from then on. */
+/* An address changes its meaning only where something else was mapped. */
 static void test_due_when_one_replaces_another(void **state)
 {
 	struct reports r = { 0 };
@@ -121,7 +121,7 @@ static void test_overlapping(void **state)
 	assert_int_equal(reports_overlapping(&r, 1, 10, 0x1000, 0x2000), 1);
 	assert_int_equal(reports_overlapping(&r, 1, 20, 0x1000, 0x2000), 0);
 	assert_int_equal(reports_overlapping(&r, 1, 0, 0x1fff, 0x3001), 3);
-	/* What ends where another begins does not touch it. */
+	/* A mapping that ends where another begins does not affect it. */
 	assert_int_equal(reports_overlapping(&r, 1, 0, 0x2000, 0x3000), 0);
 	assert_int_equal(reports_overlapping(&r, 1, 0, 0, UINT64_MAX), 3);
 	assert_int_equal(reports_overlapping(&r, 1, UINT64_MAX, 0, UINT64_MAX), 0);

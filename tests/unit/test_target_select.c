@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target/select: which processes each condition wants, and what can never be fulfilled. */
+/* target/select: which processes each condition selects, and conditions that can never hold. */
 #include <errno.h>
 #include <pwd.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void test_users(void **state)
 	assert_true(wants(&by_name, &(struct proc_facts){ 0 }));
 }
 
-/* Wherever this test runs, it is in the group that all others are below. */
+/* The root group contains this test, wherever it runs. */
 static void test_groups(void **state)
 {
 	const struct select root = { .cgroups = WORD("/sys/fs/cgroup") }, same = { .cgroups = WORD("/sys/fs/cgroup/") };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unit tests of top: lists in, keys in, lines of a screen out; no terminal. */
+/* top: input of lists and keys, output of screen lines; no terminal. */
 #include <errno.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -192,7 +192,7 @@ static void test_forgotten_stacks_are_no_news(void **state)
 		  3 * S);
 	assert_shows(t, "       1       1     1.0K");
 	assert_shows(t, "       0       0        0        0");
-	/* Calls of which no stack is known are news. */
+	/* Calls without a known stack are new. */
 	take_text(t,
 		  "alys-feed\t1\nprocess\t42\tshop\t/shop\t1\t1\t9096\t9\n"
 		  "frame\tbusy\t\nframe\t[no stack]\t\n"
@@ -203,7 +203,7 @@ static void test_forgotten_stacks_are_no_news(void **state)
 	close_view(t);
 }
 
-/* Beyond the heaviest stacks all are one: what leaves that for a row of its own was not allocated just now. */
+/* All but the heaviest stacks share a row: a stack that gets its own row was not allocated just now. */
 static void test_moved_stacks_are_no_news(void **state)
 {
 	struct shown *t = open_view(42);
@@ -221,7 +221,7 @@ static void test_moved_stacks_are_no_news(void **state)
 		  3 * S);
 	assert_shows(t, "     100       1     1.0K        0  T              busy");
 	assert_shows(t, "     500       5        0        0  T              moved");
-	/* It is as others are from there on. One that comes was among the rest, or is new: the rates of all are known then. */
+	/* From then on it is like others. A new row was in the shared one, or is new: then all rates are known. */
 	take_text(t,
 		  "alys-feed\t1\nprocess\t42\tshop\t/shop\t5896\t9\t16044\t92\n"
 		  "frame\tbusy\t\nframe\t[other]\t\nframe\tmoved\t\nframe\tnew\t\n"
@@ -234,7 +234,7 @@ static void test_moved_stacks_are_no_news(void **state)
 	close_view(t);
 }
 
-/* Two calls in one line: two stacks to the kernel, one to the eye. */
+/* Two calls in one line: two stacks for the kernel, one for the reader. */
 static void test_stacks_that_read_the_same(void **state)
 {
 	static const char one[] = "alys-feed\t1\nprocess\t42\tshop\t/shop\t30\t3\t%d\t9\nframe\tboth\t\n"
@@ -348,7 +348,7 @@ static void test_a_stack_longer_than_the_screen(void **state)
 		assert_true(seen[i]);
 	assert_int_equal(row_with(t, "      f_59"), 22);
 	assert_int_equal(t->s.look[4], LOOK_CHOSEN);
-	/* The next row is not where the stack pushed it: it is chosen, and to be seen. */
+	/* The next row, moved down by the stack, is selected and visible. */
 	view_key(&t->v, VIEW_DOWN);
 	assert_int_equal(t->s.look[row_with(t, "flat")], LOOK_CHOSEN);
 	view_key(&t->v, VIEW_UP);
@@ -487,7 +487,7 @@ static void test_filter(void **state)
 	assert_shows(t, "nothing matches the filter");
 	assert_shows(t, "filtered: live 0, ");
 	view_key(&t->v, VIEW_ERASE);
-	/* A caller's name will do, and what is not of such stacks does not count. */
+	/* A caller's name matches, and other stacks do not count. */
 	assert_shows(t, "    1000       2");
 	assert_shows(t, "filtered: live 1000, ");
 	assert_hides(t, "Page.render");
@@ -523,7 +523,7 @@ static void test_pause_holds_all_but_losses(void **state)
 	assert_shows(t, "[PAUSED]");
 	assert_hides(t, "8.8K");
 	assert_shows(t, "hits 1,234");
-	/* Rates and growth are part of the picture, however it is sorted. */
+	/* Rates and growth are shown in any order. */
 	type(t, "a");
 	assert_shows(t, "live 100, +0/min; new 0/s, 0 blocks/s");
 	type(t, "lp");
@@ -622,7 +622,7 @@ static void test_columns_of_wide_text(void **state)
 	buf_free(&b);
 }
 
-/* The end of a qualified name tells most, the arguments of templates least. */
+/* The end of a qualified name matters most, template arguments least. */
 static void test_names_too_long(void **state)
 {
 	static const struct {

@@ -103,7 +103,7 @@ static void test_definitions(void **state)
 	free(b.at);
 }
 
-/* Whose code a symbol is and the type of a stack's objects are facts since 1.4; files without them say nothing. */
+/* Since 1.4 a trace says which symbols are an allocator's and the type of a stack's objects; older files do not. */
 static void test_recorded_facts(void **state)
 {
 	(void)state;
@@ -136,7 +136,7 @@ static void test_recorded_facts(void **state)
 	view_free(&golden);
 }
 
-/* Once in the same words; the last words hold, and those of one process are not another's. */
+/* Equal values are written once; the last value counts, and values of one process do not apply to another. */
 static void test_older_objects(void **state)
 {
 	(void)state;
@@ -406,7 +406,7 @@ static void test_segments_stand_alone(void **state)
 	free(b.at);
 }
 
-/* A file that begins within a recording keeps no second copy: it has of the recording's catalog what its events name. */
+/* A file that begins within a recording has only the parts of the catalog that its events refer to. */
 static void test_over_a_catalog(void **state)
 {
 	(void)state;
@@ -443,7 +443,7 @@ static void test_over_a_catalog(void **state)
 	view_free(&other);
 }
 
-/* A frame of events is out after a second at most. */
+/* A frame of events is written after a second at most. */
 static void test_tick(void **state)
 {
 	(void)state;

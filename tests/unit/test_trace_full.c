@@ -75,7 +75,7 @@ static void assert_nothing_silent(const struct view *v, uint64_t dropped)
 	assert_int_equal(lost[EVENT_ALLOC] + lost[EVENT_FREE], dropped);
 }
 
-/* The limit comes at a third and goes at two thirds, some seconds of trace time later. */
+/* The limit is set at a third and lifted at two thirds, some seconds of trace time later. */
 static void test_room_returns(void **state)
 {
 	(void)state;
@@ -104,7 +104,7 @@ static void test_room_returns(void **state)
 	view_free(&v);
 }
 
-/* No room to the very end: whole frames only, and no torn tail behind them. */
+/* No space until the end: whole frames only, without a torn tail. */
 static void test_room_never_returns(void **state)
 {
 	(void)state;
@@ -126,7 +126,7 @@ static void test_room_never_returns(void **state)
 	view_free(&v);
 }
 
-/* Definitions that found no room come again before the end, used or not. */
+/* Definitions that could not be written are written again before the end, used or not. */
 static void test_definitions_return(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace: today's writer says the same as the golden file does. ALYS_MAKE_GOLDEN=1 writes the file of a
+ * trace: the writer's output equals the golden file. ALYS_MAKE_GOLDEN=1 writes the file of a
  * new version when there is none; an old one is never written again.
  */
 #include <fcntl.h>

@@ -226,7 +226,7 @@ static void test_special_kinds(void **state)
 	unwind_free(t);
 }
 
-/* What glibc says about the frame that the kernel builds for a handler. */
+/* glibc's rule for the frame that the kernel makes for a signal handler. */
 static void test_signal_frame(void **state)
 {
 	(void)state;

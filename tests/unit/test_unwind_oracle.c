@@ -24,7 +24,7 @@
 #define SP 0x7ffd00001000ull
 #define BP 0x7ffd00003000ull
 
-/* Memory that says where it was read. */
+/* Memory whose words are derived from their addresses. */
 static uint64_t mem(uint64_t addr)
 {
 	return addr * 0x9e3779b97f4a7c15ull;
@@ -69,7 +69,7 @@ static uint64_t eval(const Dwarf_Op *ops, size_t n, uint64_t pc, uint64_t cfa, b
 	return d ? st[d - 1] : 0;
 }
 
-/* What a rule comes to: the CFA, the caller's rbp, the return address. */
+/* The result of a rule: the CFA, the caller's rbp, the return address. */
 struct outcome {
 	uint64_t cfa, bp, ra;
 	bool end;
@@ -142,7 +142,7 @@ static void compare_at(const struct unwind_table *t, Dwarf_Frame *f, uint64_t pc
 		fail_msg("%#lx: CFA %#lx rbp %#lx, libdw has CFA %#lx rbp %#lx", pc, have.cfa, have.bp, want.cfa, want.bp);
 }
 
-/* Walks all the code as libdw cuts it up; each piece is compared at both its ends. */
+/* Goes through all code in libdw's ranges; each is compared at both ends. */
 static struct tally compare_all(const struct unwind_table *t, const struct bottom *b, Dwarf_CFI *cfi)
 {
 	struct tally n = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind/section: this program as a file, whole and without what usually leads to its .eh_frame. */
+/* unwind/section: this program as a file, intact and without the headers that usually lead to its .eh_frame. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ static void test_without_anything(void **state)
 	refused(&c, ENODATA);
 }
 
-/* Each byte of the index's head, and entries that lie nowhere. */
+/* Each byte of the index's header, and entries outside the file. */
 static void test_damaged_index(void **state)
 {
 	(void)state;

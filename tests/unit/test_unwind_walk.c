@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stack walk, compiled for the host: recorded stacks must come out as libdw and the kernel saw
- * them, and made-up ones show each way to end.
+ * them; hand-made ones cover each way to end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static void test_recorded(void **state)
 	each_recording(walk_recording);
 }
 
-/* Whatever page is away, a walk that may sleep finds the same stack, and one that may not says so. */
+/* Whatever page is missing, a walk that may sleep finds the same stack, and one that may not reports it. */
 static void walk_with_pages_away(const struct recording *r, const char *name)
 {
 	for (uint64_t away = (r->sp & ~4095ull) + 4096; away < host.stack_at + host.stack_sz; away += 4096) {
@@ -151,7 +151,7 @@ static void test_truncated(void **state)
 	each_recording(walk_cut);
 }
 
-/* A trampoline in the place of any return address is seen through. */
+/* A trampoline in place of any return address is resolved. */
 static void walk_with_return_probe(const struct recording *r, const char *name)
 {
 	const uint64_t trampoline = 0x7fffffffe000;
@@ -170,7 +170,7 @@ static void walk_with_return_probe(const struct recording *r, const char *name)
 	free(stack);
 }
 
-/* Whose call it was is asked before the walk, and costs it no read more. */
+/* The caller is determined before the walk, and the walk needs no further read. */
 static void walk_after_caller(const struct recording *r, const char *name)
 {
 	struct pt_regs regs = { .ip = r->ip, .sp = r->sp, .bp = r->bp };
@@ -217,7 +217,7 @@ static const struct walk_slot *walk_words(uint32_t row, uint64_t bp)
 	return host_walk(CODE + 0x800, SP, bp, SP + 8);
 }
 
-/* The walk with all that the slot remembers must be the one that remembers nothing. */
+/* A walk with remembered frames must give the same result as one without. */
 static void walk_both_ways(const struct recording *r, const char *name, uint64_t ip, uint64_t bp)
 {
 	static struct walk_slot recalled;
@@ -285,7 +285,7 @@ static void test_remembered(void **state)
 	each_recording(walk_once_more);
 }
 
-/* A new list of mappings ends what was remembered under the old one. */
+/* A new list of mappings invalidates what was remembered with the old one. */
 static void test_new_tables(void **state)
 {
 	(void)state;
@@ -332,7 +332,7 @@ static void test_bad_frames(void **state)
 	assert_int_equal(w->rec.n, 2);
 }
 
-/* Code without rows: frame pointers while they make sense, and the address is asked for when unknown. */
+/* Code without rows: frame pointers as long as they are plausible, and the address is looked up if unknown. */
 static void test_frame_pointers(void **state)
 {
 	(void)state;
@@ -356,7 +356,7 @@ static void test_frame_pointers(void **state)
 	assert_int_equal(w->rec.end, ALYS_STOP_NO_TABLE);
 }
 
-/* Two rows that lead back to themselves can not walk for ever: each step goes up. */
+/* Two rows that lead to each other cannot make the walk endless: each step goes up. */
 static void test_recursion_ends(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * window: do estimates from windows keep to the error that they state, whatever the program does? Simulated, with the
+ * window: estimates from windows keep to their stated error, whatever the program does. Simulated, with the
  * program's own code for gaps, weights, factors and errors.
  */
 #include <math.h>
@@ -109,7 +109,7 @@ struct outcome {
 
 enum by { BY_TIME, BY_COUNTER, BY_CPU };
 
-/* How windows are weighed, and what probes leave of the program's speed while they are in. */
+/* How windows are weighted, and how much probes slow the program down while attached. */
 struct how {
 	enum by by;
 	double slow;
@@ -209,7 +209,7 @@ static struct runs run_often(const struct program *p, double mean_s, struct how 
 	return r;
 }
 
-/* Of 200 runs, 0.95 has a deviation of 0.015: two of them below, with the seed below, which is always the same. */
+/* Of 200 runs, 0.95 has a deviation of 0.015: at most two of them below it. The seed is fixed. */
 static void assert_honest(const struct runs *r)
 {
 	assert_true(r->covered >= 0.92);
@@ -253,7 +253,7 @@ static void test_by_cpu(void **unused)
 	}
 }
 
-/* Even parts of all the time: the mean gap is what was asked for, the first one too short by what came before it. */
+/* The mean gap is as requested; the first one is shorter, by the part before the stretch's end. */
 static void test_gaps(void **unused)
 {
 	struct schedule s = { .random = 7 };
@@ -303,7 +303,7 @@ static void test_budget(void **unused)
 	assert_true((s.cost - cost) / (s.cpu - cpu) < 0.0115);
 	assert_true((s.cost - cost) / (s.cpu - cpu) > 0.007);
 	spend(&s, 80, 5000);
-	/* Half a percent: they may stay in. */
+	/* Half a percent: they may stay attached. */
 	assert_true(budget_gap(&s.budget) == 0);
 	assert_true(budget_spent(&s.budget) < 0.0115);
 }

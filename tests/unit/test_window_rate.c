@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window/rate: samples become fewer while the reader is behind, and come back when it is not. */
+/* window/rate: fewer samples while the reader is behind, and the old rate when it has caught up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void test_slower_and_faster(void **state)
 	(void)state;
 	assert_int_equal(look(&r, 100, RING / 2 - 1, 10 * SECOND), 100);
 	assert_int_equal(look(&r, 100, RING / 2, 11 * SECOND), 200);
-	assert_int_equal(look(&r, 100, RING, 11 * SECOND + SECOND / 20), 200); /* it gets a moment to catch up */
+	assert_int_equal(look(&r, 100, RING, 11 * SECOND + SECOND / 20), 200); /* time to catch up */
 	assert_int_equal(look(&r, 100, RING, 11 * SECOND + SECOND / 5), 400);
 	assert_int_equal(look(&r, 100, 0, 12 * SECOND), 400);         /* calm, but not long yet */
 	assert_int_equal(look(&r, 100, RING / 16, 20 * SECOND), 400); /* not calm */
